@@ -63,7 +63,7 @@ typedef struct cli_call {
 } cli_call;
 
 typedef struct cli_command {
-    const char *name;
+    const char *name;      /* of a subcommand: "pack info" */
     const char *arguments; /* "CKPT"; shown in the usage line */
     const char *summary;   /* one line, no full stop */
     const char *details;   /* paragraphs of the man page, separated by empty lines; may be NULL */
@@ -71,6 +71,8 @@ typedef struct cli_command {
     int min_args, max_args;
     bool takes_config; /* --KEY=VALUE for each key of the configuration */
     int (*run)(const cli_call *call);
+    const struct cli_command *const
+        *subcommands; /* NAME SUBCOMMAND; NULL-terminated; may be NULL */
 } cli_command;
 
 /* The program's commands, in the order of the help; NULL-terminated. */
@@ -78,6 +80,8 @@ extern const cli_command *const cli_commands[];
 
 /* The command of that name or alias ("train" is fit), in any case; NULL: there is none. */
 const cli_command *cli_find_command(const char *name);
+/* The subcommand of that name; NULL: there is none. */
+const cli_command *cli_find_subcommand(const cli_command *command, const char *name);
 /* An alias of the command: "train" for fit; NULL after the last. */
 const char *cli_command_alias(const cli_command *command, size_t index);
 /* Prints an error with the name that was probably meant, and returns CLI_USAGE. */

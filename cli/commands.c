@@ -18,6 +18,7 @@
     ROW(cli_predict)                                                                               \
     ROW(cli_batch_find)                                                                            \
     ROW(cli_plan)                                                                                  \
+    ROW(cli_pack)                                                                                  \
     ROW(cli_show)                                                                                  \
     ROW(cli_completion)                                                                            \
     ROW(cli_help)
@@ -43,6 +44,15 @@ const cli_command *cli_find_command(const char *name)
             name = aliases[i].ours;
     for (const cli_command *const *c = cli_commands; *c != NULL; c++)
         if (strcasecmp((*c)->name, name) == 0)
+            return *c;
+    return NULL;
+}
+
+const cli_command *cli_find_subcommand(const cli_command *command, const char *name)
+{
+    const size_t size = strlen(command->name);
+    for (const cli_command *const *c = command->subcommands; c != NULL && *c != NULL; c++)
+        if (name != NULL && strcasecmp((*c)->name + size + 1, name) == 0)
             return *c;
     return NULL;
 }

@@ -74,6 +74,9 @@ void cli_print_help(FILE *out, const cli_command *command)
     (void)fputs("\n\n", out);
     if (command->details != NULL)
         (void)fprintf(out, "%s\n\n", command->details);
+    for (const cli_command *const *c = command->subcommands; c != NULL && *c != NULL; c++)
+        (void)fprintf(out, "  %-12s %-26s %s\n%s", (*c)->name, (*c)->arguments, (*c)->summary,
+                      c[1] == NULL ? "\n" : "");
     for (const cli_option *o = command->options; o != NULL && o->kind != CLI_KIND_END; o++)
         print_option(out, o->letter, cli_option_form(o), o->help);
     if (command->takes_config)
@@ -172,6 +175,12 @@ void cli_print_man(FILE *out, const cli_command *command)
     (void)fputs("\n.SH DESCRIPTION\n", out);
     print_roff(out, command->details != NULL ? command->details : command->summary);
     print_aliases(out, command, "\n.PP\n");
+    if (command->subcommands != NULL)
+        (void)fputs("\n.SH SUBCOMMANDS\n", out);
+    for (const cli_command *const *c = command->subcommands; c != NULL && *c != NULL; c++) {
+        (void)snprintf(term, sizeof(term), "%s %s", (*c)->name, (*c)->arguments);
+        print_entry(out, term, (*c)->summary);
+    }
     (void)fputs("\n.SH OPTIONS\n", out);
     for (const cli_option *o = command->options; o != NULL && o->kind != CLI_KIND_END; o++) {
         const char letter[] = {'-', o->letter, ',', ' ', '\0'};

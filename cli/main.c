@@ -42,6 +42,12 @@ int main(int argc, char **argv)
     const cli_command *command = cli_find_command(argv[1]);
     if (command == NULL)
         return cli_unknown_command(argv[1]);
+    const cli_command *subcommand = cli_find_subcommand(command, argv[2]);
+    if (subcommand != NULL) {
+        command = subcommand;
+        argv++;
+        argc--;
+    }
     if (!cli_parse(command, argc - 1, (const char **)argv + 1, &call, &status))
         return finish(status);
     return finish(command->run(&call));

@@ -88,6 +88,11 @@ FG_API int fg_error_fprint(FILE *out, const fg_error *err, const char *program);
 FG_API FG_MUST_USE fg_status fg_file_write(const char *path, const void *data, size_t size,
                                            fg_error *err);
 
+/* Whether fg_file_write can write a file: checks the type of the path, that its folder exists, and
+ * permissions, and changes nothing. Errors: FG_EIO (the message has the reason), FG_ENOMEM.
+ * Thread-safe. */
+FG_API FG_MUST_USE fg_status fg_file_check(const char *path, fg_error *err);
+
 /* The version of the library that is loaded, "major.minor.patch". */
 FG_API const char *fg_version(void);
 

@@ -34,6 +34,7 @@
 #include <fulgurite/pack_arrays.h>
 #include <fulgurite/pack_dataset.h>
 #include <fulgurite/pack_export.h>
+#include <fulgurite/packer.h>
 #include <fulgurite/plan.h>
 #include <fulgurite/registry.h>
 #include <fulgurite/sampling.h>

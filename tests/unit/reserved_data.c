@@ -37,6 +37,8 @@ BY_STATUS(fg_catalog_options, fg_catalog_open("nowhere", &o, &catalog, err))
 BY_STATUS(fg_catalog_bytes, fg_catalog_read(catalog, 0, &o, err))
 BY_STATUS(fg_catalog_split_options, fg_catalog_split(catalog, &o, splits, err))
 
+BY_STATUS(fg_pack_build_options, fg_pack_build("nowhere", "p.pack", &o, NULL, NULL, NULL, err))
+
 /* Refused before the pack is used. */
 static void by_fg_pack_export_options(fg_error *err)
 {
@@ -142,6 +144,7 @@ const reserved_row reserved_data_rows[] = {
     ROW(fg_image_resize_options),
     ROW(fg_loader_options),
     ROW(fg_npy_options),
+    ROW(fg_pack_build_options),
     ROW(fg_images_options),
     ROW(fg_pack_dataset_options),
     ROW(fg_pack_export_options),

@@ -361,19 +361,20 @@ static const char *const filled[] = {
     "fg_module_info",  "fg_plan",          "fg_plugin_candidate",
     "fg_setup_result", "fg_topology_info", "fg_tpu_use",
 };
-/* Refused, or filled and cleared, in test_recipe.c, test_plan_process.c and test_pack_round_trip.c.
- */
+/* Refused, or filled and cleared, in test_recipe.c, test_plan_process.c, test_pack_round_trip.c and
+ * test_packer.c. */
 static const char *const elsewhere[] = {
     "fg_checkup_options",     "fg_plan_process",       "fg_recipe_key",
     "fg_recipe_options",      "fg_recipe_origin",      "fg_pack_entry",
     "fg_pack_options",        "fg_pack_report",        "fg_pack_sheet_options",
-    "fg_pack_arrays_options", "fg_pack_export_result", "fg_pack_writer_options"};
+    "fg_pack_arrays_options", "fg_pack_export_result", "fg_pack_writer_options",
+    "fg_pack_built"};
 /* Made by the library, seen through a pointer: members are added at the end. */
 static const char *const borrowed[] = {
     "fg_chip",        "fg_client_info",   "fg_finding",       "fg_fit_settings",   "fg_hang",
     "fg_host_batch",  "fg_host_info",     "fg_host_variable", "fg_progress",       "fg_result",
     "fg_tensor_info", "fg_recipe_result", "fg_format_data",   "fg_format_request", "fg_log_start",
-    "fg_log_line",    "fg_pack_fault",    "fg_pack_info",
+    "fg_log_line",    "fg_pack_fault",    "fg_pack_info",     "fg_pack_progress",  "fg_pack_reject",
 };
 /* Values that other structs and arrays contain: they never change. */
 static const char *const values[] = {

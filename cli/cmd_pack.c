@@ -1,0 +1,79 @@
+/* fulgurite pack SOURCE OUT: packs images into few big files; and the subcommands that read packs.
+ *
+ * To add a subcommand, write its cli_command with a name such as "pack info", and add its row to
+ * `subcommands`.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <unistd.h>
+
+#include "cli.h"
+#include <fulgurite/packer.h>
+
+static bool is_quiet;
+static fg_pack_build_options settings;
+enum { TEXTS = 11 };
+static const char *texts[TEXTS];
+static const cli_option options[] = {
+    CLI_TEXT(
+        0, "presize", &texts[0], "none|RULE",
+        "store images at this size: short=256, max=400 or square=224; with\n"
+        "                                square=224,upscale smaller images are enlarged [none]"),
+    CLI_TEXT(0, "codec", &texts[1], "auto|file|jpeg|jpeg-seg|raw|ycc|dct",
+             "how images are stored [auto: smallest that reaches --rate]"),
+    CLI_TEXT(0, "rate", &texts[2], "N", "images per second that the model needs [2000]"),
+    CLI_TEXT(0, "quality", &texts[3], "N", "quality of images that are encoded again [90]"),
+    CLI_TEXT(0, "variants", &texts[4], "K", "store K augmentations of each image [1: the image]"),
+    CLI_TEXT(0, "split", &texts[5], "FRACTIONS", "divide at random: val=0.1,test=0.1[,stratify]"),
+    CLI_TEXT(0, "seed", &texts[6], "N", "seed of --split and --variants [0]"),
+    CLI_TEXT(0, "bad", &texts[7], "fail|skip", "what to do with unreadable images [fail]"),
+    CLI_TEXT(0, "limit", &texts[8], "N", "only pack N images, evenly spaced"),
+    CLI_TEXT(0, "shard-size", &texts[9], "SIZE", "start a new file at this size: 1GB, 256MiB"),
+    CLI_TEXT(0, "workers", &texts[10], "N", "number of threads [number of CPUs]"),
+    CLI_FLAG(0, "restart", &settings.restart, "discard an interrupted pack instead of continuing"),
+    CLI_FLAG(0, "replace", &settings.replace, "replace an existing pack"),
+    CLI_FLAG('q', "quiet", &is_quiet, "no progress"),
+    CLI_END,
+};
+
+static int run(const cli_call *call)
+{
+    fg_error err = {0};
+    fg_pack_built built;
+    char text[1024];
+    for (int i = 0; i < TEXTS; i++)
+        if (texts[i] != NULL &&
+            fg_pack_build_set(&settings, options[i].name, texts[i], &err) != FG_OK)
+            return cli_complain(CLI_USAGE, "pack", "--%s", err.message);
+    const bool is_live = !is_quiet && isatty(STDERR_FILENO);
+    const fg_status status =
+        fg_pack_build(call->args[0], call->args[1], &settings,
+                      is_live ? fg_pack_progress_draw : NULL, stderr, &built, &err);
+    if (status != FG_OK)
+        return cli_complain(status == FG_EINVAL ? CLI_USAGE : CLI_FAILED, "pack", "%s",
+                            err.message);
+    (void)printf("%s\t%lld records\n", call->args[1], (long long)built.record_count);
+    if (!is_quiet)
+        (void)fputs(fg_pack_built_text(&built, call->args[1], text, sizeof(text)), stderr);
+    fg_pack_built_fini(&built);
+    return CLI_DONE;
+}
+
+static const cli_command *const subcommands[] = {NULL};
+
+const cli_command cli_pack = {
+    .name = "pack",
+    .arguments = "SOURCE OUT.pack",
+    .summary = "pack images into few big files, which load faster",
+    .details =
+        "SOURCE is an image folder with a folder per class, a CSV or JSONL list, tar files "
+        "(WebDataset) or\n"
+        "TFRecord files. If it has the name of a subcommand, write ./info. An interrupted pack is "
+        "continued\n"
+        "when the same command is started again. Images that cannot be read are listed in\n"
+        "OUT.pack.bad.jsonl.",
+    .options = options,
+    .min_args = 2,
+    .max_args = 2,
+    .run = run,
+    .subcommands = subcommands,
+};

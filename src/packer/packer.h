@@ -1,0 +1,147 @@
+/* packer.h - what the parts of a build share.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_PACKER_PACKER_H
+#define FGI_PACKER_PACKER_H
+
+#include <fulgurite/packer.h>
+#include "base/buf.h"
+#include "base/rng.h"
+
+enum { FGI_PACKER_MEASURED = 512 /* samples whose pixels are measured */ };
+
+/* What is built. Constant while threads work on it. */
+typedef struct fgi_packer_plan {
+    const fg_catalog *catalog;
+    fg_pack_build_options o; /* with defaults */
+    int64_t count;           /* samples, at most o.limit */
+    uint8_t *splits;         /* of the samples of the catalog; NULL: their own */
+    bool has_lists;          /* a sample has several labels: all have a list */
+    fgi_key key;             /* of the variants */
+} fgi_packer_plan;
+
+/* Index in the catalog of sample i < plan->count. */
+int64_t fgi_packer_index(const fgi_packer_plan *plan, int64_t i);
+/* The sample of the plan, with its split. */
+fg_status fgi_packer_item(const fgi_packer_plan *plan, int64_t i, fg_catalog_item *out,
+                          fg_error *err);
+/* The pixels of samples 0, stride, 2 stride ... are measured. */
+int64_t fgi_packer_stride(const fgi_packer_plan *plan);
+
+/* ---- packer_options.c ------------------------------------------------------------------------ */
+
+/* Copies the options, fills in defaults, and checks them. */
+fg_status fgi_packer_options(const fg_pack_build_options *options, fg_pack_build_options *out,
+                             fg_error *err);
+/* Name of a codec, as given on the command line. */
+const char *fgi_packer_codec_name(fg_pack_choice codec);
+bool fgi_packer_codec_of(const char *name, fg_pack_choice *out);
+/* "short=256" or "none". */
+const char *fgi_packer_presize_text(const fg_image_presize *presize, char out[64]);
+
+/* ---- packer_sample.c ------------------------------------------------------------------------- */
+
+/* A record of a sample: its bytes end at `end` in the buffer of all. */
+typedef struct fgi_packer_record {
+    size_t end;
+    uint32_t width, height;
+} fgi_packer_record;
+
+/* A sample, ready to be written. */
+typedef struct fgi_packer_output {
+    fgi_buf bytes;
+    fgi_packer_record *records; /* [variant_count] */
+    double mean[3], square[3];  /* of the channels, if the sample is measured */
+    fg_status status;           /* otherwise the sample is bad, or out of memory */
+    fg_error err;
+} fgi_packer_output;
+
+fg_status fgi_packer_output_init(fgi_packer_output *output, const fgi_packer_plan *plan,
+                                 fg_error *err);
+void fgi_packer_output_fini(fgi_packer_output *output);
+
+/* The memory of one thread. */
+typedef struct fgi_packer_tools {
+    fg_image_decoder *decoder;
+    fg_catalog_bytes bytes;
+    fg_image image, planes, variant;
+    fg_image_bytes encoded;
+    fgi_buf jpeg, table;
+} fgi_packer_tools;
+
+fg_status fgi_packer_tools_init(fgi_packer_tools *tools, fg_error *err);
+void fgi_packer_tools_fini(fgi_packer_tools *tools);
+
+/* The codec of the records of a choice. */
+fg_pack_codec fgi_packer_codec(fg_pack_choice choice);
+/* Makes the records of sample i; the result is output->status. */
+void fgi_packer_sample(const fgi_packer_plan *plan, fgi_packer_tools *tools, int64_t i,
+                       fgi_packer_output *output);
+
+/* ---- packer_crew.c --------------------------------------------------------------------------- */
+
+/* Threads that make the samples, handed out in order. */
+typedef struct fgi_packer_crew fgi_packer_crew;
+
+/* Starts the threads: they make the measured samples before `start`, then all from `start`. The
+ * plan is borrowed. */
+fg_status fgi_packer_crew_create(const fgi_packer_plan *plan, int64_t start, fgi_packer_crew **out,
+                                 fg_error *err);
+/* The next sample and its number; NULL after the last one. Valid until the next call. */
+const fgi_packer_output *fgi_packer_crew_next(fgi_packer_crew *crew, int64_t *out_sample);
+/* Stops and joins the threads. NULL is allowed. */
+void fgi_packer_crew_destroy(fgi_packer_crew *crew);
+
+/* ---- packer_journal.c ------------------------------------------------------------------------ */
+
+/* The samples that were left out, in memory and in a file, so that a resumed build has them. */
+typedef struct fgi_packer_journal {
+    char *path, *list_path; /* of the file; of the list that remains */
+    int fd;                 /* -1: not open */
+    fg_pack_choice codec;
+    char reason[480];
+    fg_pack_reject *bad;
+    int64_t *samples; /* their numbers */
+    size_t count, bad_capacity, sample_capacity;
+} fgi_packer_journal;
+
+/* Reads the journal of an interrupted build, if there is one. */
+fg_status fgi_packer_journal_open(const char *out_path, fgi_packer_journal *journal, fg_error *err);
+void fgi_packer_journal_close(fgi_packer_journal *journal);
+/* Number of bad samples before sample `start`. */
+int64_t fgi_packer_journal_before(const fgi_packer_journal *journal, int64_t start);
+/* Starts to write: forgets the samples from `start`. */
+fg_status fgi_packer_journal_start(fgi_packer_journal *journal, int64_t start, fg_error *err);
+fg_status fgi_packer_journal_add(fgi_packer_journal *journal, int64_t sample, const char *name,
+                                 const char *reason, fg_error *err);
+/* Writes the list of bad samples and of skipped files, if there are any; otherwise removes it. */
+fg_status fgi_packer_journal_list(const fgi_packer_journal *journal, const fg_catalog *catalog,
+                                  fg_error *err);
+/* Removes the file. */
+void fgi_packer_journal_remove(fgi_packer_journal *journal);
+
+/* ---- packer_choose.c ------------------------------------------------------------------------- */
+
+/* Chooses plan->o.codec and writes the reason. */
+fg_status fgi_packer_choose(fgi_packer_plan *plan, const char *out_path, char reason[480],
+                            fg_error *err);
+/* FG_EIO if the samples from `start` will not fit; FG_EINVAL if sizes differ that must not. */
+fg_status fgi_packer_check_space(const fgi_packer_plan *plan, const char *out_path, int64_t start,
+                                 fg_error *err);
+
+/* ---- packer_metadata.c ----------------------------------------------------------------------- */
+
+/* Sums over the measured samples. */
+typedef struct fgi_packer_sums {
+    double mean[3], square[3];
+    int64_t count;
+} fgi_packer_sums;
+
+/* Appends the metadata of the pack as JSON. */
+fg_status fgi_packer_metadata(const fgi_packer_plan *plan, const char *source,
+                              const fgi_packer_journal *journal, const fgi_packer_sums *sums,
+                              fgi_buf *out, fg_error *err);
+/* Appends text that determines the records: options, names, labels, splits, groups. */
+fg_status fgi_packer_fingerprint(const fgi_packer_plan *plan, fgi_buf *out, fg_error *err);
+
+#endif

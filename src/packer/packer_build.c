@@ -1,0 +1,431 @@
+/* packer_build.c - builds a pack: opens the source, chooses what was left open, continues an
+ * interrupted build, and writes what the threads make.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/print.h"
+#include "base/thread.h"
+#include "catalog/draft.h"
+#include "packer/packer.h"
+
+enum { MOST_MISSING = 64 /* samples in a row that cannot be read */ };
+
+/* A build and everything that it owns. */
+typedef struct build {
+    const char *source, *out_path;
+    fgi_packer_plan plan;
+    fg_catalog *catalog;
+    fg_pack_writer *writer;
+    fgi_packer_journal journal;
+    fgi_packer_crew *crew;
+    fgi_packer_sums sums;
+    int64_t start, written; /* first sample; of its records, those that the pack has */
+    int64_t kept;           /* records of an interrupted build */
+    int64_t missing;        /* samples in a row that could not be read */
+    uint32_t width, height; /* of the first record */
+    uint64_t size_bytes;
+    int64_t begin_ns, shown_ns; /* when it began; of the last report */
+    fg_pack_progress_fn *progress;
+    void *self;
+} build;
+
+/* ---- the plan -------------------------------------------------------------------------------- */
+
+int64_t fgi_packer_index(const fgi_packer_plan *plan, int64_t i)
+{
+    const int64_t all = fg_catalog_count(plan->catalog);
+    return plan->count == all ? i : (int64_t)((double)i * ((double)all / (double)plan->count));
+}
+
+fg_status fgi_packer_item(const fgi_packer_plan *plan, int64_t i, fg_catalog_item *out,
+                          fg_error *err)
+{
+    const int64_t index = fgi_packer_index(plan, i);
+    FGI_TRY(fg_catalog_get(plan->catalog, index, out, err));
+    if (plan->splits != NULL)
+        out->split = plan->splits[index];
+    return FG_OK;
+}
+
+int64_t fgi_packer_stride(const fgi_packer_plan *plan)
+{
+    return (plan->count + FGI_PACKER_MEASURED - 1) / FGI_PACKER_MEASURED;
+}
+
+static fg_status divide(fgi_packer_plan *plan, fg_error *err)
+{
+    const fg_pack_build_options *o = &plan->o;
+    const fg_catalog_split_options options = {
+        o->val_fraction, o->test_fraction, o->seed, o->stratify, {0}};
+    if (o->val_fraction == 0 && o->test_fraction == 0)
+        return FG_OK;
+    plan->splits = fgi_alloc((size_t)fg_catalog_count(plan->catalog));
+    if (plan->splits == NULL)
+        return fgi_no_memory(err);
+    return fg_catalog_split(plan->catalog, &options, plan->splits, err);
+}
+
+static fg_status make_plan(build *b, fg_error *err)
+{
+    fgi_packer_plan *plan = &b->plan;
+    FGI_TRY(fg_catalog_open(b->source, plan->o.catalog, &b->catalog, err));
+    plan->catalog = b->catalog;
+    plan->count = fg_catalog_count(b->catalog);
+    FGI_TRY(divide(plan, err));
+    for (int64_t i = 0; i < plan->count && !plan->has_lists; i++) {
+        fg_catalog_item item;
+        FGI_TRY(fg_catalog_get(b->catalog, i, &item, err));
+        plan->has_lists = item.label_count > 1;
+    }
+    if (plan->o.limit > 0 && plan->o.limit < plan->count)
+        plan->count = plan->o.limit;
+    plan->key = fgi_key_fold_text(fgi_key_from_seed(plan->o.seed), "packer.variants");
+    return FG_OK;
+}
+
+/* ---- the writer ------------------------------------------------------------------------------ */
+
+static fg_status name_classes(const fg_catalog *catalog, int64_t count, const char **names,
+                              char *digits, fg_error *err)
+{
+    if (names == NULL || digits == NULL)
+        return fgi_no_memory(err);
+    for (int64_t i = 0; i < count; i++) {
+        char *number = digits + 24 * i;
+        (void)fgi_snprintf(number, 24, "%" PRId64, i);
+        names[i] = fg_catalog_class_name(catalog, i);
+        if (names[i] == NULL)
+            names[i] = number;
+    }
+    return FG_OK;
+}
+
+/* Creates the writer; it resumes an interrupted build unless `restart`. */
+static fg_status create_writer(build *b, bool restart, fg_error *err)
+{
+    const fg_pack_build_options *o = &b->plan.o;
+    const int64_t classes = fg_catalog_class_count(b->catalog);
+    const char **names = fgi_calloc((size_t)classes + 1, sizeof(*names));
+    char *digits = fgi_calloc((size_t)classes + 1, 24);
+    fgi_buf fingerprint = {0};
+    fg_status status = name_classes(b->catalog, classes, names, digits, err);
+    if (status == FG_OK)
+        status = fgi_packer_fingerprint(&b->plan, &fingerprint, err);
+    const fg_pack_writer_options options = {.shard_bytes = o->shard_bytes,
+                                            .variant_count = o->variant_count,
+                                            .class_names = names,
+                                            .class_count = classes,
+                                            .fingerprint = fingerprint.data,
+                                            .resume = !restart,
+                                            .replace = o->replace};
+    if (status == FG_OK)
+        status = fg_pack_writer_create(b->out_path, &options, &b->writer, &b->kept, err);
+    fgi_buf_fini(&fingerprint);
+    fgi_free((void *)names);
+    fgi_free(digits);
+    return status;
+}
+
+/* Finds where an interrupted build continues. *out_is_known is false if samples were left out that
+ * the journal does not have. */
+static fg_status find_start(build *b, bool *out_is_known, fg_error *err)
+{
+    const int64_t variants = b->plan.o.variant_count;
+    const char *last = fg_pack_writer_last_name(b->writer);
+    *out_is_known = true;
+    b->start = b->written = 0;
+    if (b->kept == 0 || last == NULL)
+        return FG_OK;
+    int64_t i = (b->kept - 1) / variants;
+    for (; i < b->plan.count; i++) {
+        fg_catalog_item item;
+        FGI_TRY(fgi_packer_item(&b->plan, i, &item, err));
+        if (strcmp(item.name, last) == 0)
+            break;
+    }
+    b->written = b->kept % variants;
+    b->start = b->written > 0 ? i : i + 1;
+    *out_is_known = i < b->plan.count && b->start - b->kept / variants ==
+                                             fgi_packer_journal_before(&b->journal, b->start);
+    return FG_OK;
+}
+
+static fg_status open_writer(build *b, fg_error *err)
+{
+    bool is_known = false;
+    FGI_TRY(create_writer(b, b->plan.o.restart, err));
+    FGI_TRY(find_start(b, &is_known, err));
+    if (!is_known) { /* the journal was lost, in a power failure: start again */
+        fg_pack_writer_destroy(b->writer);
+        b->writer = NULL;
+        FGI_TRY(create_writer(b, true, err));
+        FGI_TRY(find_start(b, &is_known, err));
+    }
+    b->journal.codec = b->plan.o.codec;
+    return fgi_packer_journal_start(&b->journal, b->start, err);
+}
+
+/* ---- samples --------------------------------------------------------------------------------- */
+
+static fg_status check_size(build *b, const char *name, const fgi_packer_record *record,
+                            fg_error *err)
+{
+    char shown[FGI_SHOWN_BYTES];
+    const fg_pack_choice codec = b->plan.o.codec;
+    if (b->width == 0) {
+        b->width = record->width;
+        b->height = record->height;
+    }
+    if ((codec != FG_PACK_CHOICE_YCC && codec != FG_PACK_CHOICE_DCT) ||
+        (record->width == b->width && record->height == b->height))
+        return FG_OK;
+    fg_pack_writer_discard(b->writer); /* it cannot be completed with these options */
+    fgi_packer_journal_remove(&b->journal);
+    return fgi_fail(err, FG_EINVAL,
+                    "%s: %" PRIu32 "x%" PRIu32 " pixels, others %" PRIu32 "x%" PRIu32
+                    ": codec %s requires images of equal size\n"
+                    "set presize, such as square=256,upscale",
+                    fgi_shown(name, shown), record->width, record->height, b->width, b->height,
+                    fgi_packer_codec_name(codec));
+}
+
+static fg_status add_records(build *b, const fg_catalog_item *item, int64_t first,
+                             const fgi_packer_output *output, fg_error *err)
+{
+    fg_pack_entry entry = {.name = item->name,
+                           .codec = fgi_packer_codec(b->plan.o.codec),
+                           .label = item->label,
+                           .labels = b->plan.has_lists ? item->labels : NULL,
+                           .label_count = b->plan.has_lists ? item->label_count : 0,
+                           .split = item->split,
+                           .group = item->group};
+    for (int64_t v = first; v < b->plan.o.variant_count; v++) {
+        const fgi_packer_record *record = &output->records[v];
+        const size_t begin = v > 0 ? record[-1].end : 0, size = record->end - begin;
+        entry.width = record->width;
+        entry.height = record->height;
+        FGI_TRY(fg_pack_writer_add(b->writer, &entry, output->bytes.data + begin, size, err));
+        b->size_bytes += size;
+    }
+    return FG_OK;
+}
+
+/* A sample that cannot be packed. */
+static fg_status leave_out(build *b, int64_t i, const fg_catalog_item *item,
+                           const fgi_packer_output *output, fg_error *err)
+{
+    const char *reason = output->err.message;
+    const bool is_missing = output->status == FG_EIO || output->status == FG_ENOTFOUND;
+    b->missing = is_missing ? b->missing + 1 : 0;
+    if (output->status == FG_ENOMEM)
+        return fgi_no_memory(err);
+    if (!b->plan.o.skip_bad)
+        return fgi_fail(err, output->status,
+                        "%s\nsample %" PRId64 " of %" PRId64
+                        "; to leave out bad images, use bad=skip (fulgurite pack --bad skip)",
+                        reason, i + 1, b->plan.count);
+    if (b->missing == MOST_MISSING)
+        return fgi_fail(err, output->status,
+                        "%s\n%d samples in a row cannot be read: is the disk still connected?",
+                        reason, MOST_MISSING);
+    return fgi_packer_journal_add(&b->journal, i, item->name, reason, err);
+}
+
+static void add_sums(build *b, const fgi_packer_output *output)
+{
+    for (size_t c = 0; c < 3; c++) {
+        b->sums.mean[c] += output->mean[c];
+        b->sums.square[c] += output->square[c];
+    }
+    b->sums.count++;
+}
+
+/* Writes one sample; those before `start` are only measured. */
+static fg_status add_sample(build *b, int64_t i, const fgi_packer_output *output, fg_error *err)
+{
+    fg_catalog_item item;
+    FGI_TRY(fgi_packer_item(&b->plan, i, &item, err));
+    if (output->status == FG_OK && i % fgi_packer_stride(&b->plan) == 0)
+        add_sums(b, output);
+    if (output->status == FG_OK)
+        FGI_TRY(check_size(b, item.name, &output->records[0], err));
+    if (i < b->start)
+        return FG_OK;
+    if (output->status != FG_OK)
+        return leave_out(b, i, &item, output, err);
+    b->missing = 0;
+    return add_records(b, &item, i == b->start ? b->written : 0, output, err);
+}
+
+static bool report(build *b, int64_t done)
+{
+    const int64_t now = fgi_now_ns();
+    fg_pack_progress p = {.done = done,
+                          .total = b->plan.count,
+                          .bad = (int64_t)b->journal.count,
+                          .size_bytes = b->size_bytes,
+                          .elapsed_s = (double)(now - b->begin_ns) * 1e-9,
+                          .remaining_s = -1};
+    const bool is_due = (double)(now - b->shown_ns) * 1e-9 >= b->plan.o.progress_s;
+    if (b->progress == NULL || (!is_due && done < p.total))
+        return true;
+    b->shown_ns = now;
+    if (p.elapsed_s > 0 && done > b->start) {
+        p.rate = (double)(done - b->start) / p.elapsed_s;
+        p.remaining_s = (double)(p.total - done) / p.rate;
+    }
+    return b->progress(b->self, &p);
+}
+
+static fg_status add_samples(build *b, fg_error *err)
+{
+    int64_t i;
+    const fgi_packer_output *output;
+    b->begin_ns = fgi_now_ns();
+    FGI_TRY(fgi_packer_crew_create(&b->plan, b->start, &b->crew, err));
+    while ((output = fgi_packer_crew_next(b->crew, &i)) != NULL) {
+        FGI_TRY(add_sample(b, i, output, err));
+        if (!report(b, i < b->start ? b->start : i + 1))
+            return fgi_fail(err, FG_ESTOPPED, "stopped after %" PRId64 " of %" PRId64 " samples",
+                            i + 1, b->plan.count);
+    }
+    return FG_OK;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+/* An error of the disk says what is left to do. */
+static fg_status explain(const build *b, fg_status status, fg_error *err)
+{
+    fg_error cause;
+    if (status != FG_EIO || b->writer == NULL || err == NULL)
+        return status;
+    cause = *err;
+    return fgi_fail(err, status,
+                    "%.380s\n%" PRId64 " records are in the partial pack: free some space if the "
+                    "disk is full, and start again to continue",
+                    cause.message, fg_pack_writer_count(b->writer));
+}
+
+static fg_status finish(build *b, fg_error *err)
+{
+    fgi_buf metadata = {0};
+    if (fg_pack_writer_count(b->writer) == 0) {
+        fg_pack_writer_discard(b->writer);
+        fgi_packer_journal_remove(&b->journal);
+        return fgi_fail(err, FG_EFORMAT, "'%s': no sample is an image that can be packed\n%s",
+                        b->source, b->journal.count > 0 ? b->journal.bad[0].reason : "");
+    }
+    fg_status status =
+        fgi_packer_metadata(&b->plan, b->source, &b->journal, &b->sums, &metadata, err);
+    if (status == FG_OK)
+        status = fgi_packer_journal_list(&b->journal, b->catalog, err);
+    if (status == FG_OK)
+        status = fg_pack_writer_finish(b->writer, metadata.data, err);
+    if (status == FG_OK)
+        fgi_packer_journal_remove(&b->journal);
+    fgi_buf_fini(&metadata);
+    return status;
+}
+
+/* Whether there is a partial pack. */
+static bool is_started(const build *b)
+{
+    const int stem = (int)strlen(b->out_path) - 5; /* without .pack */
+    const char *number = b->plan.o.shard_bytes > 0 ? "-00000" : "";
+    const size_t size = strlen(b->out_path) + 24;
+    char *path = stem > 0 ? fgi_alloc(size) : NULL;
+    if (path != NULL)
+        (void)fgi_snprintf(path, size, "%.*s%s.pack.partial", stem, b->out_path, number);
+    const bool is_there = path != NULL && fgi_file_exists(path);
+    fgi_free(path);
+    return is_there;
+}
+
+/* The codec: as given, as an interrupted build has chosen it, or chosen now. */
+static fg_status choose_codec(build *b, fg_error *err)
+{
+    fg_pack_build_options *o = &b->plan.o;
+    fgi_packer_journal *j = &b->journal;
+    const bool is_resumed = !o->restart && is_started(b);
+    if (o->codec == FG_PACK_CHOICE_AUTO && is_resumed && j->codec != FG_PACK_CHOICE_AUTO)
+        o->codec = j->codec;
+    else if (o->codec == FG_PACK_CHOICE_AUTO)
+        return fgi_packer_choose(&b->plan, b->out_path, j->reason, err);
+    else
+        j->reason[0] = '\0';
+    return FG_OK;
+}
+
+static fg_status run(build *b, fg_error *err)
+{
+    FGI_TRY(fgi_packer_journal_open(b->out_path, &b->journal, err));
+    FGI_TRY(make_plan(b, err));
+    FGI_TRY(choose_codec(b, err));
+    FGI_TRY(open_writer(b, err));
+    FGI_TRY(fgi_packer_check_space(&b->plan, b->out_path, b->start, err));
+    fg_status status = add_samples(b, err);
+    if (status == FG_OK)
+        status = finish(b, err);
+    return explain(b, status, err);
+}
+
+static void fill_result(build *b, fg_pack_built *out)
+{
+    *out = (fg_pack_built){.sample_count = b->plan.count - (int64_t)b->journal.count,
+                           .record_count = fg_pack_writer_count(b->writer),
+                           .resumed_count = b->kept,
+                           .size_bytes = b->size_bytes,
+                           .codec = b->plan.o.codec,
+                           .bad = b->journal.bad,
+                           .bad_count = b->journal.count,
+                           .skip_count = fg_catalog_skip_count(b->catalog)};
+    memcpy(out->reason, b->journal.reason, sizeof(out->reason));
+    b->journal.bad = NULL; /* belongs to the result now */
+    b->journal.count = 0;
+}
+
+/* A partial pack without records would only prevent another start with other options. */
+static void discard_empty(build *b, fg_status status)
+{
+    if (status == FG_OK || b->writer == NULL || fg_pack_writer_count(b->writer) > 0)
+        return;
+    fg_pack_writer_discard(b->writer);
+    fgi_packer_journal_remove(&b->journal);
+}
+
+static void end(build *b)
+{
+    fgi_packer_crew_destroy(b->crew);
+    fg_pack_writer_destroy(b->writer);
+    fgi_packer_journal_close(&b->journal);
+    fg_catalog_destroy(b->catalog);
+    fgi_free(b->plan.splits);
+}
+
+fg_status fg_pack_build(const char *source, const char *out_path,
+                        const fg_pack_build_options *options, fg_pack_progress_fn *progress,
+                        void *self, fg_pack_built *out, fg_error *err)
+{
+    build b = {.source = source,
+               .out_path = out_path,
+               .journal = {.fd = -1},
+               .progress = progress,
+               .self = self};
+    if (out != NULL)
+        *out = (fg_pack_built){0};
+    if (source == NULL || out_path == NULL)
+        return fgi_fail(err, FG_EINVAL, "fg_pack_build: source or out_path is NULL");
+    FGI_TRY(fgi_packer_options(options, &b.plan.o, err));
+    const fg_status status = run(&b, err);
+    if (status == FG_OK && out != NULL)
+        fill_result(&b, out);
+    discard_empty(&b, status);
+    end(&b);
+    return status;
+}

@@ -1,0 +1,305 @@
+/* packer_sample.c - makes the records of a sample: reads its file, decodes and resizes it as far as
+ * the codec requires, and encodes it. A JPEG is stored without decoding its pixels where this gives
+ * what was asked for; it is then only decoded at a reduced size, to detect damage.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "catalog/draft.h"
+#include "data/image_boxes.h"
+#include "image/jpeg_coefficients.h"
+#include "image/jpeg_segment_record.h"
+#include "image/jpeg_transcode.h"
+#include "image/ycc420.h"
+#include "packer/packer.h"
+
+enum { MEASURED_SIDE = 256 };
+
+/* Everything of one sample while it is made. */
+typedef struct sample {
+    const fgi_packer_plan *plan;
+    fgi_packer_tools *tools;
+    fgi_packer_output *out;
+    const char *name; /* for messages */
+    const void *file;
+    size_t size;
+    fg_image_info info;
+    int64_t width, height; /* as stored */
+    bool is_measured;
+} sample;
+
+fg_status fgi_packer_output_init(fgi_packer_output *output, const fgi_packer_plan *plan,
+                                 fg_error *err)
+{
+    *output = (fgi_packer_output){0};
+    output->records = fgi_calloc((size_t)plan->o.variant_count, sizeof(*output->records));
+    return output->records != NULL ? FG_OK : fgi_no_memory(err);
+}
+
+void fgi_packer_output_fini(fgi_packer_output *output)
+{
+    fgi_buf_fini(&output->bytes);
+    fgi_free(output->records);
+    *output = (fgi_packer_output){0};
+}
+
+fg_status fgi_packer_tools_init(fgi_packer_tools *tools, fg_error *err)
+{
+    *tools = (fgi_packer_tools){0};
+    return fg_image_decoder_create(&tools->decoder, err);
+}
+
+void fgi_packer_tools_fini(fgi_packer_tools *tools)
+{
+    fg_image_decoder_destroy(tools->decoder);
+    fg_catalog_bytes_fini(&tools->bytes);
+    fg_image_fini(&tools->image);
+    fg_image_fini(&tools->planes);
+    fg_image_fini(&tools->variant);
+    fg_image_bytes_fini(&tools->encoded);
+    fgi_buf_fini(&tools->jpeg);
+    fgi_buf_fini(&tools->table);
+    *tools = (fgi_packer_tools){0};
+}
+
+fg_pack_codec fgi_packer_codec(fg_pack_choice choice)
+{
+    switch (choice) {
+    case FG_PACK_CHOICE_JPEG: return FG_PACK_JPEG;
+    case FG_PACK_CHOICE_SEG: return FG_PACK_JPEG_SEG;
+    case FG_PACK_CHOICE_RAW: return FG_PACK_RAW_RGB;
+    case FG_PACK_CHOICE_YCC: return FG_PACK_RAW_YCC420;
+    case FG_PACK_CHOICE_DCT: return FG_PACK_DCT8_LZ4;
+    default: return FG_PACK_FILE;
+    }
+}
+
+/* ---- pixels ---------------------------------------------------------------------------------- */
+
+static void measure(const sample *s, const fg_image *image)
+{
+    const size_t count = (size_t)(image->width * image->height);
+    uint64_t sum[3] = {0}, square[3] = {0};
+    for (size_t i = 0; i < 3 * count; i += 3)
+        for (size_t c = 0; c < 3; c++) {
+            const uint64_t value = image->pixels[i + c];
+            sum[c] += value;
+            square[c] += value * value;
+        }
+    for (size_t c = 0; c < 3; c++) {
+        s->out->mean[c] = (double)sum[c] / (255.0 * (double)count);
+        s->out->square[c] = (double)square[c] / (255.0 * 255.0 * (double)count);
+    }
+}
+
+/* Decodes the file at the size at which it is stored. */
+static fg_status decode(sample *s, fg_error *err)
+{
+    const fg_image_decode_options options = {.presize = s->plan->o.presize};
+    FGI_TRY(fg_image_decode(s->tools->decoder, s->name, s->file, s->size, &options,
+                            &s->tools->image, err));
+    if (s->is_measured)
+        measure(s, &s->tools->image);
+    return FG_OK;
+}
+
+/* Decodes a file that is stored as it is, at a size that is cheap. */
+static fg_status check_file(sample *s, fg_error *err)
+{
+    fg_image_decode_options options = {.min_width = 1, .min_height = 1};
+    if (s->is_measured)
+        options.presize = (fg_image_presize){.rule = FG_IMAGE_PRESIZE_SHORT, .size = MEASURED_SIDE};
+    FGI_TRY(fg_image_decode(s->tools->decoder, s->name, s->file, s->size, &options,
+                            &s->tools->image, err));
+    if (s->is_measured)
+        measure(s, &s->tools->image);
+    return FG_OK;
+}
+
+/* ---- encoding -------------------------------------------------------------------------------- */
+
+/* Ends record `variant` where the buffer ends. */
+static fg_status end_record(sample *s, int64_t variant, int64_t width, int64_t height,
+                            fg_error *err)
+{
+    s->out->records[variant] = (fgi_packer_record){
+        .end = s->out->bytes.size, .width = (uint32_t)width, .height = (uint32_t)height};
+    return fgi_buf_status(&s->out->bytes, err);
+}
+
+/* Appends a JPEG with the table of its segments. */
+static fg_status put_segments(sample *s, const void *jpeg, size_t size, fg_error *err)
+{
+    fgi_packer_tools *t = s->tools;
+    fgi_buf_clear(&t->jpeg);
+    fgi_buf_clear(&t->table);
+    FGI_TRY(fgi_jpeg_transcode_segments(s->name, jpeg, size, FGI_JPEG_SEGMENTS_AUTO, &t->jpeg,
+                                        &t->table, err));
+    fgi_jpeg_record_append(&t->jpeg, &t->table);
+    FGI_TRY(fgi_buf_status(&t->jpeg, err));
+    fgi_buf_add(&s->out->bytes, t->jpeg.data, t->jpeg.size);
+    return FG_OK;
+}
+
+static fg_status put_jpeg(sample *s, const fg_image *image, fg_error *err)
+{
+    const fg_image_jpeg_options options = {.quality = s->plan->o.quality};
+    fg_image_bytes *encoded = &s->tools->encoded;
+    FGI_TRY(fg_image_encode_jpeg(image, &options, encoded, err));
+    if (s->plan->o.codec == FG_PACK_CHOICE_SEG)
+        return put_segments(s, encoded->data, encoded->size, err);
+    fgi_buf_add(&s->out->bytes, encoded->data, encoded->size);
+    return FG_OK;
+}
+
+static fg_status put_planes(sample *s, const fg_image *image, fg_error *err)
+{
+    const size_t size = fgi_ycc420_bytes(image->width, image->height);
+    FGI_TRY(fg_image_reserve(&s->tools->planes, (int64_t)size, 1, 1, err));
+    fgi_ycc420_from_rgb(image->pixels, image->width, image->height, s->tools->planes.pixels);
+    fgi_buf_add(&s->out->bytes, s->tools->planes.pixels, size);
+    return FG_OK;
+}
+
+/* Appends pixels as record `variant`. */
+static fg_status put_pixels(sample *s, int64_t variant, const fg_image *image, fg_error *err)
+{
+    fgi_buf *bytes = &s->out->bytes;
+    const fg_pack_choice codec = s->plan->o.codec;
+    if (codec == FG_PACK_CHOICE_RAW)
+        fgi_buf_add(bytes, image->pixels, (size_t)(image->width * image->height) * 3);
+    else if (codec == FG_PACK_CHOICE_YCC)
+        FGI_TRY(put_planes(s, image, err));
+    else if (codec == FG_PACK_CHOICE_DCT)
+        FGI_TRY(fgi_jpeg_coefficients_encode(s->name, image->pixels, (int)image->width,
+                                             (int)image->height, s->plan->o.quality, bytes, err));
+    else
+        FGI_TRY(put_jpeg(s, image, err));
+    return end_record(s, variant, image->width, image->height, err);
+}
+
+/* ---- images as they are ---------------------------------------------------------------------- */
+
+static fg_status put_file(sample *s, fg_error *err)
+{
+    FGI_TRY(check_file(s, err));
+    fgi_buf_add(&s->out->bytes, s->file, s->size);
+    return end_record(s, 0, s->info.width, s->info.height, err);
+}
+
+/* FG_EINVAL if the JPEG cannot be transcoded. */
+static fg_status put_transcoded(sample *s, fg_error *err)
+{
+    FGI_TRY(put_segments(s, s->file, s->size, err));
+    if (s->is_measured)
+        FGI_TRY(check_file(s, err));
+    return end_record(s, 0, s->info.width, s->info.height, err);
+}
+
+/* Whether the JPEG is stored without another encoding. */
+static bool is_kept(const sample *s)
+{
+    return s->info.format == FG_IMAGE_JPEG && s->info.orientation == 1 && s->info.channels != 4 &&
+           s->width == s->info.width && s->height == s->info.height;
+}
+
+static fg_status put_image(sample *s, fg_error *err)
+{
+    const fg_pack_choice codec = s->plan->o.codec;
+    FGI_TRY(fg_image_presize_size(&s->plan->o.presize, s->info.width, s->info.height, &s->width,
+                                  &s->height, err));
+    if (codec == FG_PACK_CHOICE_FILE || (codec == FG_PACK_CHOICE_JPEG && is_kept(s)))
+        return put_file(s, err);
+    if (codec == FG_PACK_CHOICE_SEG && is_kept(s)) {
+        const fg_status status = put_transcoded(s, err);
+        if (status != FG_EINVAL)
+            return status;
+    }
+    FGI_TRY(decode(s, err));
+    return put_pixels(s, 0, &s->tools->image, err);
+}
+
+/* ---- variants -------------------------------------------------------------------------------- */
+
+static fg_image_box variant_box(const sample *s, int64_t i, int64_t variant, bool *is_flipped)
+{
+    static const fgi_box_limits limits = {0.08, 1, 3.0 / 4, 4.0 / 3};
+    const fgi_key key = fgi_key_fold(fgi_key_fold(s->plan->key, (uint64_t)i), (uint64_t)variant);
+    *is_flipped = (double)fgi_rng_uniform(fgi_key_fold_text(key, "flip"), 0) < 0.5;
+    return fgi_random_box(key, s->info.width, s->info.height, &limits);
+}
+
+/* The smallest size of the whole image with which no variant has to be enlarged more than at full
+ * size. */
+static void choose_size(const sample *s, int64_t i, fg_image_decode_options *options)
+{
+    const double side = (double)s->plan->o.presize.size;
+    double width = 1, height = 1;
+    for (int64_t v = 0; v < s->plan->o.variant_count; v++) {
+        bool is_flipped;
+        const fg_image_box box = variant_box(s, i, v, &is_flipped);
+        width = fmax(width, ceil((double)s->info.width * side / box.width));
+        height = fmax(height, ceil((double)s->info.height * side / box.height));
+    }
+    options->min_width = (int64_t)width;
+    options->min_height = (int64_t)height;
+}
+
+/* Decodes once, and resizes the box of each variant. */
+static fg_status put_variants(sample *s, int64_t i, fg_error *err)
+{
+    fgi_packer_tools *t = s->tools;
+    const int64_t side = s->plan->o.presize.size;
+    fg_image_decode_options options = {0};
+    choose_size(s, i, &options);
+    FGI_TRY(fg_image_decode(t->decoder, s->name, s->file, s->size, &options, &t->image, err));
+    const double dx = (double)t->image.width / (double)s->info.width;
+    const double dy = (double)t->image.height / (double)s->info.height;
+    FGI_TRY(fg_image_reserve(&t->variant, side, side, 3, err));
+    for (int64_t v = 0; v < s->plan->o.variant_count; v++) {
+        fg_image_resize_options resize = {0};
+        const fg_image_box box = variant_box(s, i, v, &resize.flip);
+        const double x = box.x * dx, y = box.y * dy;
+        resize.box = (fg_image_box){x, y, fmin(box.width * dx, (double)t->image.width - x),
+                                    fmin(box.height * dy, (double)t->image.height - y)};
+        FGI_TRY(
+            fg_image_resize(t->decoder, &t->image, side, side, &resize, t->variant.pixels, err));
+        if (v == 0 && s->is_measured)
+            measure(s, &t->variant);
+        FGI_TRY(put_pixels(s, v, &t->variant, err));
+    }
+    return FG_OK;
+}
+
+/* ---- a sample -------------------------------------------------------------------------------- */
+
+static fg_status make(sample *s, int64_t i, fg_error *err)
+{
+    const int64_t index = fgi_packer_index(s->plan, i);
+    FGI_TRY(fg_catalog_read(s->plan->catalog, index, &s->tools->bytes, err));
+    s->file = s->tools->bytes.data;
+    s->size = s->tools->bytes.size;
+    FGI_TRY(fg_image_probe(s->name, s->file, s->size, &s->info, err));
+    return s->plan->o.variant_count > 1 ? put_variants(s, i, err) : put_image(s, err);
+}
+
+void fgi_packer_sample(const fgi_packer_plan *plan, fgi_packer_tools *tools, int64_t i,
+                       fgi_packer_output *output)
+{
+    char shown[FGI_SHOWN_BYTES];
+    fg_catalog_item item;
+    fgi_buf_clear(&output->bytes);
+    output->err = (fg_error){0};
+    output->status = fgi_packer_item(plan, i, &item, &output->err);
+    if (output->status != FG_OK)
+        return;
+    sample s = {.plan = plan,
+                .tools = tools,
+                .out = output,
+                .name = fgi_shown(item.name, shown),
+                .is_measured = i % fgi_packer_stride(plan) == 0};
+    output->status = make(&s, i, &output->err);
+}

@@ -1,0 +1,117 @@
+/* packer_text.c - numbers for people, and the line of progress.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "packer/packer_text.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "base/alloc.h"
+#include "base/print.h"
+#include "packer/packer.h"
+
+const char *fgi_packer_count(double value, char out[32])
+{
+    char digits[32];
+    const int size = fgi_snprintf(digits, sizeof(digits), "%.0f", value < 1e15 ? value : 1e15);
+    if (value < 10 && value != (double)(int)value) {
+        (void)fgi_snprintf(out, 32, "%.1f", value);
+        return out;
+    }
+    int at = 0;
+    for (int i = 0; i < size; i++) {
+        if (i > 0 && (size - i) % 3 == 0)
+            out[at++] = ',';
+        out[at++] = digits[i];
+    }
+    out[at] = '\0';
+    return out;
+}
+
+const char *fgi_packer_bytes(double bytes, char out[32])
+{
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
+    size_t unit = 0;
+    for (; bytes >= 999.5 && unit < 4; unit++)
+        bytes /= 1000;
+    (void)fgi_snprintf(out, 32, bytes < 9.95 && unit > 0 ? "%.1f %s" : "%.0f %s", bytes,
+                       units[unit]);
+    return out;
+}
+
+static void put_time(double seconds, char out[48])
+{
+    const int64_t s = (int64_t)(seconds + 0.5);
+    if (s < 90)
+        (void)fgi_snprintf(out, 48, "%" PRId64 " s left", s);
+    else if (s < 5400)
+        (void)fgi_snprintf(out, 48, "%" PRId64 " min left", (s + 30) / 60);
+    else
+        (void)fgi_snprintf(out, 48, "%" PRId64 " h %02" PRId64 " min left", s / 3600,
+                           s % 3600 / 60);
+}
+
+const char *fg_pack_progress_text(const fg_pack_progress *p, char *out, size_t size)
+{
+    char done[32], total[32], rate[32], bytes[32], left[48] = "", bad[32];
+    if (p->remaining_s >= 0 && p->done < p->total)
+        put_time(p->remaining_s, left);
+    (void)fgi_snprintf(
+        out, size, "%s/%s images, %s/s, %s%s%s", fgi_packer_count((double)p->done, done),
+        fgi_packer_count((double)p->total, total), fgi_packer_count(p->rate, rate),
+        fgi_packer_bytes((double)p->size_bytes, bytes), *left != '\0' ? ", " : "", left);
+    const size_t used = strlen(out);
+    if (p->bad > 0)
+        (void)fgi_snprintf(out + used, size - used, ", %s bad",
+                           fgi_packer_count((double)p->bad, bad));
+    return out;
+}
+
+/* The present width of the terminal. */
+static int columns_of(FILE *out)
+{
+    struct winsize size = {0};
+    return ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : 80;
+}
+
+bool fg_pack_progress_draw(void *stream, const fg_pack_progress *progress)
+{
+    char line[160];
+    const int width = columns_of(stream) - 1;
+    (void)fgi_fprintf(stream, "\r%-*.*s%s", width, width,
+                      fg_pack_progress_text(progress, line, sizeof(line)),
+                      progress->done == progress->total ? "\n" : "");
+    (void)fflush(stream);
+    return true;
+}
+
+/* ---- results --------------------------------------------------------------------------------- */
+
+const char *fg_pack_built_text(const fg_pack_built *built, const char *out_path, char *out,
+                               size_t size)
+{
+    int used = 0;
+    *out = '\0';
+    if (built->bad_count > 0 || built->skip_count > 0)
+        used = fgi_snprintf(out, size,
+                            "%zu bad images and %" PRId64 " other files are not in the pack: see "
+                            "%s.bad.jsonl\n",
+                            built->bad_count, built->skip_count, out_path);
+    if (*built->reason != '\0' && used >= 0 && (size_t)used < size)
+        (void)fgi_snprintf(out + used, size - (size_t)used, "codec %s: %s\n",
+                           fgi_packer_codec_name(built->codec), built->reason);
+    return out;
+}
+
+void fg_pack_built_fini(fg_pack_built *built)
+{
+    if (built == NULL)
+        return;
+    for (size_t i = 0; i < built->bad_count; i++) {
+        fgi_free((void *)built->bad[i].name);
+        fgi_free((void *)built->bad[i].reason);
+    }
+    fgi_free((void *)built->bad);
+    *built = (fg_pack_built){0};
+}

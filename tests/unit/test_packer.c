@@ -1,0 +1,261 @@
+/* test_packer.c - packs built from images: what each codec stores, the same bytes with any number
+ * of threads, names, labels, splits and metadata.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "image/jpeg_coefficients.h"
+#include "image/jpeg_segment_record.h"
+#include "image/jpeg_segment_table.h"
+#include "image/ycc420.h"
+#include "image_files.h"
+#include "made_jpeg.h"
+#include "photos.h"
+
+static fg_error err;
+static const fg_image_presize square = {
+    .rule = FG_IMAGE_PRESIZE_SQUARE, .size = 32, .upscale = true};
+
+/* A pack of photos_make with one codec. */
+typedef struct packed {
+    fg_pack *pack;
+    fg_pack_entry entry; /* of the last record */
+    const uint8_t *data;
+    size_t size;
+} packed;
+
+static packed pack_photos(const fg_pack_build_options *options)
+{
+    packed p = {0};
+    const char *source = photos_make(), *path = fgt_path(fgt_temp_folder(), "p.pack");
+    photos_pack(source, path, options);
+    fgt_ok(fg_pack_open(path, NULL, &p.pack, &err));
+    assert_int_equal(fg_pack_count(p.pack), 8 * fg_pack_get_info(p.pack)->variant_count);
+    fgt_ok(fg_pack_verify(p.pack, NULL, NULL, NULL, &err));
+    return p;
+}
+
+/* Reads a record and checks its codec and size. */
+static void expect_record(packed *p, const char *name, fg_pack_codec codec, uint32_t width,
+                          uint32_t height)
+{
+    const void *data;
+    const int64_t i = photos_find(p->pack, name);
+    fgt_ok(fg_pack_get_entry(p->pack, i, &p->entry, &err));
+    fgt_ok(fg_pack_record(p->pack, i, &data, &p->size, &err));
+    p->data = data;
+    assert_int_equal(p->entry.codec, codec);
+    assert_int_equal(p->entry.width, width);
+    assert_int_equal(p->entry.height, height);
+}
+
+/* The golden image decoded with `presize`; the caller calls fg_image_fini. */
+static fg_image decoded(const char *image, const fg_image_presize *presize)
+{
+    fg_image out = {0};
+    fg_image_decoder *decoder;
+    fgt_file file = fgt_file_read(image);
+    const fg_image_decode_options options = {.presize = *presize};
+    fgt_ok(fg_image_decoder_create(&decoder, &err));
+    fgt_ok(fgt_decode(decoder, &file, &options, &out, &err));
+    fg_image_decoder_destroy(decoder);
+    fgt_file_free(&file);
+    return out;
+}
+
+/* Fails the test unless the bytes are a JPEG within `bound` of the image on average. */
+static void check_jpeg(const uint8_t *jpeg, size_t size, const fg_image *image, double bound)
+{
+    int width, height;
+    double sum = 0;
+    uint8_t *pixels = fgt_jpeg_pixels(jpeg, size, 1, &width, &height);
+    const size_t count = (size_t)(image->width * image->height) * 3;
+    assert_int_equal(width, image->width);
+    assert_int_equal(height, image->height);
+    for (size_t i = 0; i < count; i++)
+        sum += abs(pixels[i] - image->pixels[i]);
+    if (sum > bound * (double)count)
+        fail_msg("mean difference %.2f", sum / (double)count);
+    free(pixels);
+}
+
+/* ---- codecs ---------------------------------------------------------------------------------- */
+
+static void files_are_stored_as_they_are(void **state)
+{
+    static const struct {
+        const char *file, *name;
+        uint32_t width, height;
+    } rows[] = {{"baseline.jpg", "cat/baseline.jpg", 37, 23},
+                {"orient6.jpg", "cat/orient6.jpg", 23, 37}, /* after the orientation is applied */
+                {"rgba.png", "dog/rgba.png", 37, 23}};
+    packed p = pack_photos(&(fg_pack_build_options){.codec = FG_PACK_CHOICE_FILE});
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        fgt_file file = fgt_file_read(rows[i].file);
+        expect_record(&p, rows[i].name, FG_PACK_FILE, rows[i].width, rows[i].height);
+        assert_int_equal(p.size, file.size);
+        assert_memory_equal(p.data, file.data, file.size);
+        fgt_file_free(&file);
+    }
+    fg_pack_close(p.pack);
+}
+
+static void jpegs_are_kept_and_others_encoded(void **state)
+{
+    static const char *const kept[] = {"baseline.jpg", "progressive.jpg", "gray.jpg"};
+    static const char *const encoded[] = {"cat/orient6.jpg", "cat/cmyk.jpg", "dog/rgba.png",
+                                          "dog/plain.gif", "dog/lossy.webp"};
+    const fg_image_presize none = {.rule = FG_IMAGE_PRESIZE_NONE};
+    packed p = pack_photos(&(fg_pack_build_options){.codec = FG_PACK_CHOICE_JPEG, .quality = 98});
+    for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
+        fgt_file file = fgt_file_read(kept[i]);
+        expect_record(&p, fgt_path("cat", kept[i]), FG_PACK_JPEG, 37, 23);
+        assert_int_equal(p.size, file.size);
+        assert_memory_equal(p.data, file.data, file.size);
+        fgt_file_free(&file);
+    }
+    for (size_t i = 0; i < sizeof(encoded) / sizeof(encoded[0]); i++) {
+        fg_image image = decoded(encoded[i] + 4, &none);
+        expect_record(&p, encoded[i], FG_PACK_JPEG, (uint32_t)image.width, (uint32_t)image.height);
+        check_jpeg(p.data, p.size, &image, 8); /* chroma has half of the resolution */
+        fg_image_fini(&image);
+    }
+    fg_pack_close(p.pack);
+}
+
+/* Lossless: the coefficients are those of the source. */
+static void jpegs_with_segments_have_their_coefficients(void **state)
+{
+    static const char *const kept[] = {"baseline.jpg", "progressive.jpg", "gray.jpg"};
+    packed p = pack_photos(&(fg_pack_build_options){.codec = FG_PACK_CHOICE_SEG});
+    for (int64_t i = 0; i < fg_pack_count(p.pack); i++) {
+        const void *data;
+        fgi_jpeg_record record;
+        fgi_jpeg_segment_table table = {0};
+        fgt_ok(fg_pack_record(p.pack, i, &data, &p.size, &err));
+        fgt_ok(fgi_jpeg_record_split("r", data, p.size, &record, &err));
+        fgt_ok(fgi_jpeg_segment_table_read(&table, "r", record.table, record.table_size,
+                                           record.size, &err));
+        fgi_jpeg_segment_table_fini(&table);
+    }
+    for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
+        fgi_jpeg_record record;
+        fgt_file file = fgt_file_read(kept[i]);
+        expect_record(&p, fgt_path("cat", kept[i]), FG_PACK_JPEG_SEG, 37, 23);
+        fgt_ok(fgi_jpeg_record_split(kept[i], p.data, p.size, &record, &err));
+        fgt_jpeg_same_coefficients(file.data, file.size, record.bytes, record.size);
+        fgt_file_free(&file);
+    }
+    fg_pack_close(p.pack);
+}
+
+static void raw_pixels_are_those_of_the_decoder(void **state)
+{
+    packed p =
+        pack_photos(&(fg_pack_build_options){.codec = FG_PACK_CHOICE_RAW, .presize = square});
+    fg_image image = decoded("orient6.jpg", &square);
+    expect_record(&p, "cat/orient6.jpg", FG_PACK_RAW_RGB, 32, 32);
+    assert_int_equal(p.size, 32 * 32 * 3);
+    assert_memory_equal(p.data, image.pixels, p.size);
+    fg_image_fini(&image);
+    fg_pack_close(p.pack);
+}
+
+static void planes_and_coefficients_are_of_the_same_pixels(void **state)
+{
+    uint8_t planes[32 * 32 * 3 / 2];
+    fgi_jpeg_coefficients record;
+    fgi_buf encoded = {0};
+    fg_image image = decoded("rgba.png", &square);
+    packed p =
+        pack_photos(&(fg_pack_build_options){.codec = FG_PACK_CHOICE_YCC, .presize = square});
+    fgi_ycc420_from_rgb(image.pixels, 32, 32, planes);
+    expect_record(&p, "dog/rgba.png", FG_PACK_RAW_YCC420, 32, 32);
+    assert_int_equal(p.size, sizeof(planes));
+    assert_memory_equal(p.data, planes, p.size);
+    fg_pack_close(p.pack);
+
+    p = pack_photos(&(fg_pack_build_options){.codec = FG_PACK_CHOICE_DCT, .presize = square});
+    expect_record(&p, "dog/rgba.png", FG_PACK_DCT8_LZ4, 32, 32);
+    fgt_ok(fgi_jpeg_coefficients_open("r", p.data, p.size, &record, &err));
+    assert_int_equal(record.component[1].columns, 2); /* 4:2:0 */
+    fgt_ok(fgi_jpeg_coefficients_encode("r", image.pixels, 32, 32, 90, &encoded, &err));
+    assert_int_equal(encoded.size, p.size);
+    assert_memory_equal(encoded.data, p.data, p.size);
+    fgi_buf_fini(&encoded);
+    fg_image_fini(&image);
+    fg_pack_close(p.pack);
+}
+
+/* Against the formula of JFIF in floating point. */
+static void planes_follow_the_formula(void **state)
+{
+    enum { WIDTH = 5, HEIGHT = 3, COLUMNS = 3, ROWS = 2 };
+    uint8_t rgb[HEIGHT][WIDTH][3], out[WIDTH * HEIGHT + 2 * COLUMNS * ROWS];
+    uint32_t random = 1;
+    for (int i = 0; i < HEIGHT * WIDTH * 3; i++) {
+        random = random * 1664525 + 1013904223;
+        rgb[i / 3 / WIDTH][i / 3 % WIDTH][i % 3] = i < 9 ? 255 : (uint8_t)(random >> 24);
+    }
+    assert_int_equal(fgi_ycc420_bytes(WIDTH, HEIGHT), sizeof(out));
+    fgi_ycc420_from_rgb(&rgb[0][0][0], WIDTH, HEIGHT, out);
+    assert_int_equal(out[0], 255); /* white */
+    for (int y = 0; y < HEIGHT; y++)
+        for (int x = 0; x < WIDTH; x++) {
+            const uint8_t *p = rgb[y][x];
+            fgt_close("Y", out[y * WIDTH + x], 0.299 * p[0] + 0.587 * p[1] + 0.114 * p[2], 0.501,
+                      0);
+        }
+    for (int y = 0; y < ROWS; y++)
+        for (int x = 0; x < COLUMNS; x++) {
+            double sum[3] = {0}, count = 0;
+            for (int i = 2 * y; i < 2 * y + 2 && i < HEIGHT; i++)
+                for (int j = 2 * x; j < 2 * x + 2 && j < WIDTH; j++, count++)
+                    for (int c = 0; c < 3; c++)
+                        sum[c] += rgb[i][j][c];
+            const double r = sum[0] / count, g = sum[1] / count, b = sum[2] / count;
+            const uint8_t *cb = out + WIDTH * HEIGHT + y * COLUMNS + x;
+            fgt_close("Cb", cb[0], 128 - 0.168736 * r - 0.331264 * g + 0.5 * b, 0.502, 0);
+            fgt_close("Cr", cb[COLUMNS * ROWS], 128 + 0.5 * r - 0.418688 * g - 0.081312 * b, 0.502,
+                      0);
+        }
+}
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+static void any_number_of_threads_gives_the_same_bytes(void **state)
+{
+    static const fg_pack_choice choices[] = {FG_PACK_CHOICE_FILE, FG_PACK_CHOICE_JPEG,
+                                             FG_PACK_CHOICE_SEG,  FG_PACK_CHOICE_RAW,
+                                             FG_PACK_CHOICE_YCC,  FG_PACK_CHOICE_DCT};
+    char source[512], folder[256];
+    (void)snprintf(source, sizeof(source), "%s", photos_make());
+    for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++) {
+        fg_pack_build_options o = {.codec = choices[i], .thread_count = 1};
+        (void)snprintf(folder, sizeof(folder), "%s", fgt_temp_folder());
+        if (o.codec != FG_PACK_CHOICE_FILE) {
+            o.presize = square;
+            o.variant_count = o.codec == FG_PACK_CHOICE_SEG ? 1 : 3;
+        }
+        photos_pack(source, fgt_path(folder, "one.pack"), &o);
+        o.thread_count = 4;
+        photos_pack(source, fgt_path(folder, "four.pack"), &o);
+        photos_check_same(fgt_path(folder, "one.pack"), fgt_path(folder, "four.pack"));
+        assert_int_equal(fgt_count_entries(folder), 2); /* no journal, no list */
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(files_are_stored_as_they_are),
+    cmocka_unit_test(jpegs_are_kept_and_others_encoded),
+    cmocka_unit_test(jpegs_with_segments_have_their_coefficients),
+    cmocka_unit_test(raw_pixels_are_those_of_the_decoder),
+    cmocka_unit_test(planes_and_coefficients_are_of_the_same_pixels),
+    cmocka_unit_test(planes_follow_the_formula),
+    cmocka_unit_test(any_number_of_threads_gives_the_same_bytes),
+};
+FGT_MAIN(tests)

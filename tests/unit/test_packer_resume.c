@@ -1,0 +1,180 @@
+/* test_packer_resume.c - builds that are killed, stopped, or run out of disk space, and started
+ * again: the pack and the list of bad images have the same bytes as in one go.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "photos.h"
+
+enum { SAMPLES = 10, STOPPED = 3, FAILED = 4 };
+static fg_error err;
+static char source[512], whole[512]; /* a pack that was built in one go */
+
+/* Records of 786 kB, so that some are on disk when the process is killed. */
+static const fg_pack_build_options options = {
+    .codec = FG_PACK_CHOICE_RAW,
+    .presize = {.rule = FG_IMAGE_PRESIZE_SQUARE, .size = 512, .upscale = true},
+    .variant_count = 2,
+    .thread_count = 2,
+    .skip_bad = true,
+    .progress_s = FG_ZERO,
+};
+
+static int64_t last; /* sample after which to end */
+static bool is_killed;
+
+static bool end_after(void *self, const fg_pack_progress *progress)
+{
+    (void)self;
+    if (progress->done < last)
+        return true;
+    if (is_killed)
+        (void)kill(getpid(), SIGKILL);
+    return false;
+}
+
+/* Builds in a child process that ends after `samples`; returns its wait status. */
+static int build_until(const char *path, int64_t samples, bool killed)
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        last = samples;
+        is_killed = killed;
+        const fg_status status = fg_pack_build(source, path, &options, end_after, NULL, NULL, &err);
+        _exit(status == FG_ESTOPPED ? STOPPED : status == FG_OK ? 0 : FAILED);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return status;
+}
+
+/* Completes the pack and compares it; returns the number of records that it had. */
+static int64_t complete(const char *path)
+{
+    char a[600], b[600];
+    fg_pack_built built;
+    fgt_ok(fg_pack_build(source, path, &options, NULL, NULL, &built, &err));
+    assert_int_equal(built.record_count, 2 * (SAMPLES - 2));
+    assert_int_equal(built.bad_count, 2);
+    assert_string_equal(built.bad[0].name, "cat/empty.jpg");
+    assert_string_equal(built.bad[1].name, "dog/a.png");
+    const int64_t resumed = built.resumed_count;
+    fg_pack_built_fini(&built);
+    photos_check_same(path, whole);
+    (void)snprintf(a, sizeof(a), "%s.bad.jsonl", path);
+    (void)snprintf(b, sizeof(b), "%s.bad.jsonl", whole);
+    photos_check_same(a, b);
+    return resumed;
+}
+
+static int make(void **state)
+{
+    (void)state;
+    (void)snprintf(source, sizeof(source), "%s", photos_make());
+    (void)snprintf(whole, sizeof(whole), "%s/whole.pack", fgt_temp_folder());
+    fgt_write(fgt_path(source, "cat/empty.jpg"), "", 0);
+    fgt_write(fgt_path(source, "dog/a.png"), "text", 4);
+    photos_pack(source, whole, &options);
+    return 0;
+}
+
+static void a_killed_build_continues(void **state)
+{
+    int64_t most = 0;
+    for (int64_t samples = 1; samples <= SAMPLES; samples += 3) {
+        const char *path = fgt_path(fgt_temp_folder(), "p.pack");
+        const int status = build_until(path, samples, true);
+        assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+        assert_int_not_equal(access(path, F_OK), 0);
+        const int64_t resumed = complete(path);
+        most = resumed > most ? resumed : most;
+    }
+    assert_true(most > 4);
+}
+
+/* Stopped after each sample in turn, in one folder. */
+static void a_stopped_build_continues(void **state)
+{
+    char folder[256];
+    (void)snprintf(folder, sizeof(folder), "%s", fgt_temp_folder());
+    const char *path = fgt_path(folder, "p.pack");
+    for (int64_t samples = 1; samples < SAMPLES; samples += 2) {
+        const int status = build_until(path, samples, false);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == STOPPED);
+    }
+    assert_true(complete(path) >= 12);
+    assert_int_equal(fgt_count_entries(folder), 2); /* the pack and the list */
+}
+
+/* The journal has the samples that were left out. Without it, the build starts again. */
+static void without_its_journal_a_build_starts_again(void **state)
+{
+    char journal[600];
+    const char *path = fgt_path(fgt_temp_folder(), "p.pack");
+    (void)snprintf(journal, sizeof(journal), "%s.partial.jsonl", path);
+    (void)build_until(path, 7, false);
+    assert_int_equal(unlink(journal), 0);
+    assert_int_equal(complete(path), 0);
+    (void)unlink(path);
+    (void)build_until(path, 9, false);
+    size_t size;
+    char *text = photos_read(journal, &size);
+    fgt_write(journal, text, size - 9); /* torn in the middle of a line */
+    free(text);
+    assert_int_equal(complete(path), 0);
+}
+
+static void other_options_do_not_continue(void **state)
+{
+    fg_pack_build_options o = options;
+    const char *path = fgt_path(fgt_temp_folder(), "p.pack");
+    (void)build_until(path, 3, false);
+    o.seed = 1;
+    assert_int_equal(fg_pack_build(source, path, &o, NULL, NULL, NULL, &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, "written from other inputs or with other options"));
+    o.restart = true;
+    photos_pack(source, path, &o);
+    o.restart = false;
+    assert_int_equal(fg_pack_build(source, path, &o, NULL, NULL, NULL, &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, "p.pack' exists: "));
+    o.replace = true;
+    o.seed = 0;
+    photos_pack(source, path, &o);
+    photos_check_same(path, whole);
+}
+
+/* A limit of the file size, as a disk that becomes full. */
+static void a_full_disk_is_an_error_and_the_build_continues(void **state)
+{
+    const char *path = fgt_path(fgt_temp_folder(), "p.pack");
+    const pid_t child = fork();
+    if (child == 0) {
+        (void)signal(SIGXFSZ, SIG_IGN);
+        (void)setrlimit(RLIMIT_FSIZE, &(struct rlimit){5000000, 5000000});
+        const fg_status status = fg_pack_build(source, path, &options, NULL, NULL, NULL, &err);
+        const bool is_good = status == FG_EIO && strstr(err.message, "cannot write") != NULL &&
+                             strstr(err.message, "start again to continue") != NULL;
+        _exit(is_good ? 0 : 1);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    assert_true(complete(path) >= 4);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_killed_build_continues),
+    cmocka_unit_test(a_stopped_build_continues),
+    cmocka_unit_test(without_its_journal_a_build_starts_again),
+    cmocka_unit_test(other_options_do_not_continue),
+    cmocka_unit_test(a_full_disk_is_an_error_and_the_build_continues),
+};
+
+int main(void) { return cmocka_run_group_tests(tests, make, NULL) == 0 ? 0 : 1; }

@@ -1,0 +1,423 @@
+/* test_packer_source.c - what becomes of sources: bad images, names, links, splits, limits,
+ * variants, metadata; options, the automatic codec, and failing allocations.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "image_files.h"
+#include "photos.h"
+
+static fg_error err;
+static const fg_pack_build_options jpeg = {.codec = FG_PACK_CHOICE_JPEG, .thread_count = 2};
+
+static void expect_failure(const char *source, const fg_pack_build_options *options,
+                           fg_status expected, const char *message)
+{
+    const char *path = fgt_path(fgt_temp_folder(), "p.pack");
+    const fg_status got = fg_pack_build(source, path, options, NULL, NULL, NULL, &err);
+    if (got != expected || strstr(err.message, message) == NULL)
+        fail_msg("expected '%s', got %s: %s", message, fg_status_name(got), err.message);
+    assert_int_not_equal(access(path, F_OK), 0);
+}
+
+static fg_pack *open_pack(const char *source, const fg_pack_build_options *options)
+{
+    fg_pack *pack = NULL;
+    const char *path = fgt_path(fgt_temp_folder(), "p.pack");
+    photos_pack(source, path, options);
+    fgt_ok(fg_pack_open(path, NULL, &pack, &err));
+    return pack;
+}
+
+static json_t *metadata_of(const fg_pack *pack)
+{
+    json_t *root = json_loads(fg_pack_get_info(pack)->metadata, 0, NULL);
+    assert_non_null(root);
+    return root;
+}
+
+/* The integer at "a.b". */
+static int number_at(const json_t *root, const char *key, const char *member)
+{
+    const json_t *at = json_object_get(root, key);
+    return (int)json_integer_value(member != NULL ? json_object_get(at, member) : at);
+}
+
+/* ---- bad images ------------------------------------------------------------------------------ */
+
+/* A JPEG that is cut, one with 12 bits per sample, a text. */
+static void put_bad(const char *folder)
+{
+    fgt_file file = fgt_file_read("baseline.jpg");
+    fgt_write(fgt_path(folder, "cat/cut.jpg"), file.data, file.size - 100);
+    uint8_t *sof = memmem(file.data, file.size, "\xff\xc0", 2);
+    assert_non_null(sof);
+    sof[4] = 12;
+    fgt_write(fgt_path(folder, "cat/deep.jpg"), file.data, file.size);
+    fgt_write(fgt_path(folder, "dog/text.png"), "no image", 8);
+    fgt_write(fgt_path(folder, "dog/notes.txt"), "notes", 5);
+    fgt_file_free(&file);
+}
+
+static void a_bad_image_is_an_error_by_default(void **state)
+{
+    const char *source = photos_make();
+    put_bad(source);
+    expect_failure(source, &jpeg, FG_EFORMAT, "cat/cut.jpg: ");
+    assert_non_null(strstr(err.message, "--bad skip"));
+}
+
+static void bad_images_are_left_out_and_listed(void **state)
+{
+    static const struct {
+        const char *name, *reason;
+    } rows[] = {{"cat/cut.jpg", "byte "}, {"cat/deep.jpg", "12"}, {"dog/text.png", "format"}};
+    const char *source = photos_make(), *path = fgt_path(fgt_temp_folder(), "p.pack");
+    fg_pack_build_options o = jpeg;
+    fg_pack_built built;
+    char list[600], text[1024];
+    size_t size;
+    o.skip_bad = true;
+    put_bad(source);
+    memset(&built, 0xff, sizeof(built));
+    fgt_ok(fg_pack_build(source, path, &o, NULL, NULL, &built, &err));
+    assert_int_equal(built.sample_count, 8);
+    assert_int_equal(built.bad_count, 3);
+    assert_int_equal(built.skip_count, 1);
+    assert_int_equal(built.reserved[3], 0);
+    for (size_t i = 0; i < 3; i++) {
+        assert_string_equal(built.bad[i].name, rows[i].name);
+        if (strstr(built.bad[i].reason, rows[i].reason) == NULL)
+            fail_msg("%s: %s", rows[i].name, built.bad[i].reason);
+    }
+    assert_non_null(strstr(fg_pack_built_text(&built, path, text, sizeof(text)),
+                           "3 bad images and 1 other files are not in the pack"));
+    fg_pack_built_fini(&built);
+    (void)snprintf(list, sizeof(list), "%s.bad.jsonl", path);
+    char *lines = photos_read(list, &size);
+    lines[size] = '\0';
+    assert_non_null(strstr(lines, "{\"name\":\"dog/notes.txt\",\"reason\":\"not an image"));
+    assert_non_null(strstr(lines, "{\"name\":\"cat/cut.jpg\",\"reason\":\"cat/cut.jpg: byte "));
+    free(lines);
+}
+
+static void a_source_without_good_images_is_an_error(void **state)
+{
+    const char *source = fgt_temp_folder();
+    fg_pack_build_options o = jpeg;
+    fgt_write(fgt_path(source, "a.jpg"), "text", 4);
+    o.skip_bad = true;
+    expect_failure(source, &o, FG_EFORMAT, "no sample is an image that can be packed\na.jpg: ");
+    o.codec = FG_PACK_CHOICE_AUTO;
+    expect_failure(source, &o, FG_EFORMAT, "none of 1 samples can be read as an image");
+    expect_failure("/nowhere", &jpeg, FG_ENOTFOUND, "/nowhere");
+}
+
+/* ---- names and links ------------------------------------------------------------------------- */
+
+static void names_may_have_any_bytes(void **state)
+{
+    static const char *const names[] = {"cat/a b.jpg", "cat/b\nc.jpg", "cat/c\xff.jpg",
+                                        "cat/d\xc3\xa9.jpg"};
+    char source[512];
+    (void)snprintf(source, sizeof(source), "%s", photos_make());
+    for (size_t i = 0; i < 4; i++)
+        photos_put("gray.jpg", fgt_path(source, "cat"), names[i] + 4);
+    assert_int_equal(symlink("..", fgt_path(source, "cat/loop")), 0);
+    fg_pack *pack = open_pack(source, &jpeg);
+    assert_int_equal(fg_pack_count(pack), 12);
+    for (size_t i = 0; i < 4; i++)
+        (void)photos_find(pack, names[i]);
+    assert_string_equal(fg_pack_class_name(pack, 1), "dog");
+    fg_pack_close(pack);
+}
+
+/* ---- splits, limits, labels ------------------------------------------------------------------ */
+
+/* 40 rows, two for each of 20 groups. */
+static const char *make_list(void)
+{
+    static char path[512];
+    char text[4096] = "path,name,label,group\n";
+    const char *folder = fgt_temp_folder();
+    photos_put("gray.jpg", folder, "a.jpg");
+    for (int i = 0; i < 40; i++)
+        (void)snprintf(text + strlen(text), sizeof(text) - strlen(text), "a.jpg,n%d,%d,g%d\n", i,
+                       i % 4, i / 2);
+    (void)snprintf(path, sizeof(path), "%s/list.csv", folder);
+    fgt_write(path, text, strlen(text));
+    return path;
+}
+
+static void splits_keep_groups_together(void **state)
+{
+    fg_pack_build_options o = jpeg;
+    fg_pack_entry a, b;
+    int count[3] = {0};
+    fgt_ok(fg_pack_build_set(&o, "split", "val=0.2,test=0.1", &err));
+    fg_pack *pack = open_pack(make_list(), &o);
+    json_t *root = metadata_of(pack);
+    for (int64_t i = 0; i < 40; i += 2) {
+        fgt_ok(fg_pack_get_entry(pack, i, &a, &err));
+        fgt_ok(fg_pack_get_entry(pack, i + 1, &b, &err));
+        assert_int_equal(a.group, b.group);
+        assert_int_equal(a.split, b.split);
+        assert_in_range(a.split, 0, 2);
+        count[a.split] += 2;
+    }
+    assert_int_equal(count[1], 8);
+    assert_int_equal(count[2], 4);
+    assert_int_equal(number_at(root, "splits", "train"), 28);
+    assert_int_equal(number_at(root, "splits", "val"), 8);
+    const json_t *classes = json_object_get(json_object_get(root, "class_counts"), "train");
+    assert_int_equal(json_array_size(classes), 4);
+    assert_string_equal(fg_pack_class_name(pack, 3), "3");
+    json_decref(root);
+    fg_pack_close(pack);
+}
+
+static void a_limit_packs_evenly_spaced_samples(void **state)
+{
+    fg_pack_build_options o = jpeg;
+    fg_pack_entry entry;
+    o.limit = 4;
+    fg_pack *pack = open_pack(make_list(), &o);
+    assert_int_equal(fg_pack_count(pack), 4);
+    for (int64_t i = 0; i < 4; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof(name), "n%d", (int)(10 * i));
+        fgt_ok(fg_pack_get_entry(pack, i, &entry, &err));
+        assert_string_equal(entry.name, name);
+        assert_int_equal(entry.label, 10 * i % 4);
+    }
+    fg_pack_close(pack);
+}
+
+/* ---- statistics ------------------------------------------------------------------------------ */
+
+/* Mean and deviation of pixels that are decoded here, each image with the same weight. */
+static void the_metadata_has_mean_and_deviation(void **state)
+{
+    static const char *const files[] = {"baseline.jpg", "gray.jpg"};
+    char source[512];
+    double mean[3] = {0}, square[3] = {0};
+    fg_image_decoder *decoder;
+    (void)snprintf(source, sizeof(source), "%s", fgt_temp_folder());
+    fgt_ok(fg_image_decoder_create(&decoder, &err));
+    for (size_t i = 0; i < 2; i++) {
+        fg_image image = {0};
+        fgt_file file = fgt_file_read(files[i]);
+        photos_put(files[i], source, files[i]);
+        fgt_ok(fgt_decode(decoder, &file, NULL, &image, &err));
+        const size_t count = (size_t)(image.width * image.height);
+        for (size_t k = 0; k < 3 * count; k++) {
+            const double value = image.pixels[k] / 255.0;
+            mean[k % 3] += value / (double)count / 2;
+            square[k % 3] += value * value / (double)count / 2;
+        }
+        fg_image_fini(&image);
+        fgt_file_free(&file);
+    }
+    fg_image_decoder_destroy(decoder);
+    fg_pack *pack = open_pack(source, &jpeg);
+    json_t *root = metadata_of(pack);
+    for (size_t c = 0; c < 3; c++) {
+        const double got = json_real_value(json_array_get(json_object_get(root, "mean"), c));
+        const double std = json_real_value(json_array_get(json_object_get(root, "std"), c));
+        fgt_close("mean", got, mean[c], 1e-6, 0);
+        fgt_close("std", std, sqrt(square[c] - mean[c] * mean[c]), 1e-6, 0);
+    }
+    assert_int_equal(number_at(root, "source", "samples"), 2);
+    assert_int_equal(number_at(root, "samples", NULL), 2);
+    json_decref(root);
+    fg_pack_close(pack);
+}
+
+/* ---- variants -------------------------------------------------------------------------------- */
+
+static void variants_differ_and_depend_on_the_seed(void **state)
+{
+    fg_pack_build_options o = {.codec = FG_PACK_CHOICE_RAW, .variant_count = 3};
+    const void *data[3], *other;
+    size_t size;
+    fg_pack_entry entry;
+    const char *source = photos_make();
+    fgt_ok(fg_pack_build_set(&o, "presize", "square=24", &err));
+    fg_pack *pack = open_pack(source, &o);
+    assert_int_equal(fg_pack_count(pack), 24);
+    assert_int_equal(fg_pack_get_info(pack)->variant_count, 3);
+    for (int64_t v = 0; v < 3; v++) {
+        fgt_ok(fg_pack_record(pack, 3 + v, &data[v], &size, &err));
+        assert_int_equal(size, 24 * 24 * 3);
+        fgt_ok(fg_pack_get_entry(pack, 3 + v, &entry, &err));
+        assert_string_equal(entry.name, "cat/cmyk.jpg");
+        assert_int_equal(entry.width, 24); /* also of images that are smaller */
+        assert_true(v == 0 || memcmp(data[v], data[v - 1], size) != 0);
+    }
+    o.seed = 1;
+    fg_pack *seeded = open_pack(source, &o);
+    fgt_ok(fg_pack_record(seeded, 3, &other, &size, &err));
+    assert_memory_not_equal(other, data[0], size);
+    fg_pack_close(seeded);
+    fg_pack_close(pack);
+}
+
+/* ---- the automatic codec and free space ------------------------------------------------------ */
+
+static void the_codec_depends_on_rate_sizes_and_space(void **state)
+{
+    static const struct {
+        const char *presize;
+        double rate;
+        uint64_t space_bytes;
+        fg_pack_choice codec;
+        const char *reason;
+    } rows[] = {
+        {"none", 1, 0, FG_PACK_CHOICE_JPEG, "the model needs 1 images/s, and "},
+        {"none", 1e12, 10000, FG_PACK_CHOICE_SEG, "this is too slow: images of equal size"},
+        {"square=64,upscale", 1e12, 0, FG_PACK_CHOICE_RAW, "/s from raw, and "},
+        {"square=64,upscale", 1e12, 50000, FG_PACK_CHOICE_DCT, "of 50 kB free"},
+    };
+    const char *source = photos_make();
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        fg_pack_build_options o = {.rate = rows[i].rate, .space_bytes = rows[i].space_bytes};
+        fg_pack_built built;
+        const char *path = fgt_path(fgt_temp_folder(), "p.pack");
+        fgt_ok(fg_pack_build_set(&o, "presize", rows[i].presize, &err));
+        fgt_ok(fg_pack_build(source, path, &o, NULL, NULL, &built, &err));
+        if (built.codec != rows[i].codec || strstr(built.reason, rows[i].reason) == NULL)
+            fail_msg("row %zu: codec %d, %s", i, (int)built.codec, built.reason);
+        fg_pack_built_fini(&built);
+    }
+}
+
+/* 70 links to an image of about 1 kB. */
+static void a_pack_that_will_not_fit_is_an_error_before_it_is_written(void **state)
+{
+    fg_pack_build_options o = jpeg;
+    const char *source = fgt_temp_folder();
+    for (int i = 0; i < 70; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof(name), "%d.jpg", i);
+        photos_put("baseline.jpg", source, name);
+    }
+    o.space_bytes = 1000;
+    const char *folder = fgt_temp_folder(), *path = fgt_path(folder, "p.pack");
+    expect_failure(source, &o, FG_EIO, "70 samples need about ");
+    assert_int_equal(fg_pack_build(source, path, &o, NULL, NULL, NULL, &err), FG_EIO);
+    assert_int_equal(fgt_count_entries(folder), 0); /* so other options can be tried */
+    expect_failure(source, &o, FG_EIO, "70 samples need about ");
+    assert_non_null(strstr(err.message, "but only 1.0 kB are free for '"));
+}
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+static void options_are_checked(void **state)
+{
+    static const struct {
+        const char *name, *text, *message; /* NULL: correct */
+    } rows[] = {
+        {"codec", "jpeg-seg", NULL},
+        {"codec", "png", "codec: expected auto, file, jpeg, jpeg-seg, raw, ycc or dct, got 'png'"},
+        {"presize", "short=0", "presize: "},
+        {"quality", "101", "quality: expected an integer from 1 to 100, got '101'"},
+        {"variants", "0", "variants: expected an integer from 1 to 1024, got '0'"},
+        {"seed", "-1", "seed: expected an integer of at least 0, got '-1'"},
+        {"workers", "x", "workers: expected an integer from 1 to 1024, got 'x'"},
+        {"limit", "0", "limit: expected an integer of at least 1, got '0'"},
+        {"rate", "nan", "rate: expected a number of images per second above 0, got 'nan'"},
+        {"bad", "ignore", "bad: expected fail or skip, got 'ignore'"},
+        {"shard-size", "1.5GiB", NULL},
+        {"shard-size", "1XB", "shard-size: expected a size such as 1GB or 256MiB, got '1XB'"},
+        {"split", "val=0.1,test=0.1,stratify", NULL},
+        {"split", "stratify", "split: expected fractions such as val=0.1,test=0.1, got"},
+        {"split", "val=1", "split: expected fractions such as val=0.1,test=0.1, got 'val=1'"},
+        {"split", "train=0.5", "split: expected fractions"},
+        {"colour", "1", "'colour' is not an option of fg_pack_build"},
+    };
+    fg_pack_build_options o = {0};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const fg_status status = fg_pack_build_set(&o, rows[i].name, rows[i].text, &err);
+        assert_int_equal(status, rows[i].message == NULL ? FG_OK : FG_EINVAL);
+        if (rows[i].message == NULL && strcmp(rows[i].name, "split") == 0)
+            assert_true(o.val_fraction == 0.1 && o.test_fraction == 0.1 && o.stratify);
+        if (rows[i].message != NULL && strstr(err.message, rows[i].message) != err.message)
+            fail_msg("expected '%s', got '%s'", rows[i].message, err.message);
+    }
+    assert_int_equal(o.codec, FG_PACK_CHOICE_SEG);
+    assert_true(o.shard_bytes == 1610612736);
+    expect_failure("x", &(fg_pack_build_options){.quality = 101}, FG_EINVAL, "quality is 101");
+    expect_failure("x", &(fg_pack_build_options){.variant_count = 2}, FG_EINVAL,
+                   "2 variants are stored as squares");
+    fg_pack_build_options file = {.codec = FG_PACK_CHOICE_FILE};
+    fgt_ok(fg_pack_build_set(&file, "presize", "short=9", &err));
+    expect_failure("x", &file, FG_EINVAL, "codec file stores files as they are");
+    expect_failure(photos_make(), &(fg_pack_build_options){.codec = FG_PACK_CHOICE_DCT}, FG_EINVAL,
+                   "codec dct requires images of equal size\nset presize, such as square=256");
+}
+
+static void progress_is_one_line(void **state)
+{
+    char text[160];
+    const fg_pack_progress early = {.done = 12800,
+                                    .total = 50000,
+                                    .bad = 3,
+                                    .size_bytes = 412345678,
+                                    .rate = 1830.4,
+                                    .remaining_s = 20.3};
+    const fg_pack_progress late = {.done = 5, .total = 5, .rate = 2.5, .remaining_s = 0};
+    assert_string_equal(fg_pack_progress_text(&early, text, sizeof(text)),
+                        "12,800/50,000 images, 1,830/s, 412 MB, 20 s left, 3 bad");
+    assert_string_equal(fg_pack_progress_text(&late, text, sizeof(text)), "5/5 images, 2.5/s, 0 B");
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static fg_status build(void *self, fg_error *error)
+{
+    const fg_pack_build_options o = {.codec = FG_PACK_CHOICE_SEG,
+                                     .thread_count = 1,
+                                     .val_fraction = 0.5,
+                                     .skip_bad = true,
+                                     .restart = true,
+                                     .replace = true};
+    const char *const *paths = self;
+    fg_pack_built built;
+    const fg_status status = fg_pack_build(paths[0], paths[1], &o, NULL, NULL, &built, error);
+    fg_pack_built_fini(&built);
+    return status;
+}
+
+static void allocations_may_fail(void **state)
+{
+    char source[512], path[512];
+    (void)snprintf(source, sizeof(source), "%s/s", fgt_temp_folder());
+    (void)snprintf(path, sizeof(path), "%s/p.pack", fgt_temp_folder());
+    photos_put("gray.jpg", source, "a.jpg");
+    photos_put("rgba.png", source, "b.png");
+    fgt_write(fgt_path(source, "c.jpg"), "text", 4);
+    const char *paths[] = {source, path};
+    fgt_fault_loop(build, paths);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_bad_image_is_an_error_by_default),
+    cmocka_unit_test(bad_images_are_left_out_and_listed),
+    cmocka_unit_test(a_source_without_good_images_is_an_error),
+    cmocka_unit_test(names_may_have_any_bytes),
+    cmocka_unit_test(splits_keep_groups_together),
+    cmocka_unit_test(a_limit_packs_evenly_spaced_samples),
+    cmocka_unit_test(the_metadata_has_mean_and_deviation),
+    cmocka_unit_test(variants_differ_and_depend_on_the_seed),
+    cmocka_unit_test(the_codec_depends_on_rate_sizes_and_space),
+    cmocka_unit_test(a_pack_that_will_not_fit_is_an_error_before_it_is_written),
+    cmocka_unit_test(options_are_checked),
+    cmocka_unit_test(progress_is_one_line),
+    cmocka_unit_test(allocations_may_fail),
+};
+FGT_MAIN(tests)
