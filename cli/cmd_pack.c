@@ -6,12 +6,12 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <unistd.h>
 
-#include "cli.h"
+#include "cmd_pack_read.h"
 #include <fulgurite/packer.h>
 
 static bool is_quiet;
 static fg_pack_build_options settings;
-enum { TEXTS = 11 };
+enum { TEXTS = 12 };
 static const char *texts[TEXTS];
 static const cli_option options[] = {
     CLI_TEXT(
@@ -29,6 +29,7 @@ static const cli_option options[] = {
     CLI_TEXT(0, "limit", &texts[8], "N", "only pack N images, evenly spaced"),
     CLI_TEXT(0, "shard-size", &texts[9], "SIZE", "start a new file at this size: 1GB, 256MiB"),
     CLI_TEXT(0, "workers", &texts[10], "N", "number of threads [number of CPUs]"),
+    CLI_TEXT(0, "sequence", &texts[11], "N", "pack a token or text file: N tokens per sample"),
     CLI_FLAG(0, "restart", &settings.restart, "discard an interrupted pack instead of continuing"),
     CLI_FLAG(0, "replace", &settings.replace, "replace an existing pack"),
     CLI_FLAG('q', "quiet", &is_quiet, "no progress"),
@@ -58,7 +59,8 @@ static int run(const cli_call *call)
     return CLI_DONE;
 }
 
-static const cli_command *const subcommands[] = {NULL};
+static const cli_command *const subcommands[] = {
+    &cli_pack_info, &cli_pack_verify, &cli_pack_rebuild, &cli_pack_export, &cli_pack_show, NULL};
 
 const cli_command cli_pack = {
     .name = "pack",

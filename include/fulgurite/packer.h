@@ -52,14 +52,15 @@ typedef struct fg_pack_build_options {
     double rate;          /* for the automatic codec: images/s that the model needs [2000] */
     uint64_t space_bytes; /* that the pack may need        [free space of the file system] */
     const fg_catalog_options *catalog; /* how the source is read                         [NULL] */
-    uint64_t reserved[6];
+    int64_t sequence; /* tokens per sample, of token files (fg_tokens_open)   [0: images] */
+    uint64_t reserved[5];
 } fg_pack_build_options;
 
 /* Sets an option from text, as given on the command line. Names: codec ("auto", "file", "jpeg",
  * "jpeg-seg", "raw", "ycc", "dct"), presize ("short=256", see fg_image_presize_parse), quality,
  * variants, split ("val=0.1,test=0.1", ",stratify" may follow), seed, workers, shard-size ("1GB",
- * "256MiB"), bad ("fail", "skip"), limit, rate. Errors: FG_EINVAL (the message begins with the name
- * and states what is expected). Thread-safe. */
+ * "256MiB"), bad ("fail", "skip"), limit, rate, sequence. Errors: FG_EINVAL (the message begins
+ * with the name and states what is expected). Thread-safe. */
 FG_API FG_MUST_USE fg_status fg_pack_build_set(fg_pack_build_options *options, const char *name,
                                                const char *text, fg_error *err);
 
@@ -111,7 +112,10 @@ FG_API const char *fg_pack_built_text(const fg_pack_built *built, const char *ou
 /* Frees the strings and clears the struct. NULL is allowed. */
 FG_API void fg_pack_built_fini(fg_pack_built *built);
 
-/* Builds the pack out_path, "NAME.pack", from a source that fg_catalog_open can open. No
+/* A source of arrays (fg_pack_arrays_accepts), or any source if `sequence` is set, is packed by
+ * fg_pack_arrays; `limit` then applies to each split, and there is no progress.
+ *
+ * Builds the pack out_path, "NAME.pack", from a source that fg_catalog_open can open. No
  * accelerator is needed. options and progress may be NULL; out may be NULL.
  *
  * The same samples and options, with a codec other than automatic, give the same bytes, for any

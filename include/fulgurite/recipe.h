@@ -23,6 +23,7 @@
 #include <fulgurite/ckpt.h>
 #include <fulgurite/dtype.h>
 #include <fulgurite/registry.h>
+#include <fulgurite/report.h>
 #include <fulgurite/train.h>
 
 #ifdef __cplusplus
@@ -262,6 +263,20 @@ FG_API FG_MUST_USE fg_status fg_recipe_origin_json(const fg_recipe_origin *origi
                                                    fg_error *err);
 /* Frees it; may be called on one that is all 0. */
 FG_API void fg_recipe_origin_close(fg_recipe_origin *origin);
+
+/* Draws what augmentations do to the images of a pack: a contact sheet (fg_report_pack_sheet) of
+ * options->rows images [6], each followed by options->columns - 1 versions [7], in training and
+ * with different random numbers, which follow from options->select.seed. `augment` is a list as of
+ * data.augment, such as "random_flip, color_jitter(brightness=0.4)". Images that all have the same
+ * size, up to 256 x 256, are augmented as they are; of others, the square in the middle, resized to
+ * options->cell [128]. Computed on the CPU, with one compiled program. *out has one line per image:
+ * row, number of the record and class, separated by tabs; free it with fg_report_free. options may
+ * be NULL. Errors: those of fg_report_pack_sheet, FG_EINVAL (augment), those of the augmentations
+ * and of fg_client_open. */
+FG_API FG_MUST_USE fg_status fg_recipe_augment_sheet(const char *path, const char *augment,
+                                                     const fg_pack_sheet_options *options,
+                                                     const char *out_path, char **out,
+                                                     fg_error *err);
 
 #ifdef __cplusplus
 }

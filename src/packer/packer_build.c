@@ -2,6 +2,7 @@
  * interrupted build, and writes what the threads make.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <fulgurite/pack_arrays.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -408,6 +409,30 @@ static void end(build *b)
     fgi_free(b->plan.splits);
 }
 
+/* A source of arrays, without the options of images. */
+static fg_status build_arrays(const build *b, fg_pack_built *out, fg_error *err)
+{
+    const fg_pack_build_options *o = &b->plan.o;
+    const fg_pack_arrays_options options = {.sequence = o->sequence,
+                                            .val_fraction = o->val_fraction,
+                                            .seed = o->seed,
+                                            .limit = o->limit,
+                                            .shard_bytes = o->shard_bytes,
+                                            .restart = o->restart,
+                                            .replace = o->replace};
+    int64_t count = 0;
+    if (o->codec != FG_PACK_CHOICE_AUTO || o->presize.rule != FG_IMAGE_PRESIZE_NONE ||
+        o->variant_count > 1 || o->test_fraction > 0 || o->stratify)
+        return fgi_fail(err, FG_EINVAL,
+                        "'%s' has arrays: codec, presize, variants, a test split and stratify are "
+                        "for images",
+                        b->source);
+    FGI_TRY(fg_pack_arrays(b->source, b->out_path, &options, &count, err));
+    if (out != NULL)
+        *out = (fg_pack_built){.sample_count = count, .record_count = count};
+    return FG_OK;
+}
+
 fg_status fg_pack_build(const char *source, const char *out_path,
                         const fg_pack_build_options *options, fg_pack_progress_fn *progress,
                         void *self, fg_pack_built *out, fg_error *err)
@@ -422,6 +447,8 @@ fg_status fg_pack_build(const char *source, const char *out_path,
     if (source == NULL || out_path == NULL)
         return fgi_fail(err, FG_EINVAL, "fg_pack_build: source or out_path is NULL");
     FGI_TRY(fgi_packer_options(options, &b.plan.o, err));
+    if (b.plan.o.sequence != 0 || fg_pack_arrays_accepts(source))
+        return build_arrays(&b, out, err);
     const fg_status status = run(&b, err);
     if (status == FG_OK && out != NULL)
         fill_result(&b, out);

@@ -113,6 +113,12 @@ static fg_status set_workers(fg_pack_build_options *o, const char *name, const c
     return FG_OK;
 }
 
+static fg_status set_sequence(fg_pack_build_options *o, const char *name, const char *text,
+                              fg_error *err)
+{
+    return set_int(name, text, 1, INT32_MAX, &o->sequence, err);
+}
+
 static fg_status set_limit(fg_pack_build_options *o, const char *name, const char *text,
                            fg_error *err)
 {
@@ -209,7 +215,7 @@ fg_status fg_pack_build_set(fg_pack_build_options *options, const char *name, co
         {"codec", set_codec},       {"presize", set_presize},  {"quality", set_quality},
         {"variants", set_variants}, {"split", set_split},      {"seed", set_seed},
         {"workers", set_workers},   {"shard-size", set_shard}, {"bad", set_bad},
-        {"limit", set_limit},       {"rate", set_rate},
+        {"limit", set_limit},       {"rate", set_rate},        {"sequence", set_sequence},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         if (strcmp(rows[i].name, name) == 0)

@@ -1,0 +1,125 @@
+/* fulgurite pack info, verify, rebuild, export, show: what is done with a pack that exists.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <fulgurite/report.h>
+
+#include "cmd_pack_read.h"
+
+static bool as_json;
+static fg_pack_export_options to_export;
+static fg_pack_sheet_options to_show;
+static const char *sheet_path = "sheet.png", *augment, *texts[6];
+
+/* Prints a text or an error; returns the exit status. */
+static int print(fg_status status, char *const *text, const fg_error *err)
+{
+    if (status != FG_OK)
+        return cli_complain(status == FG_EINVAL ? CLI_USAGE : CLI_FAILED, "pack", "%s",
+                            err->message);
+    (void)fputs(*text, stdout);
+    fg_report_free(*text);
+    return CLI_DONE;
+}
+
+static int info(const cli_call *call)
+{
+    fg_error err = {0};
+    char *text = NULL;
+    return print(fg_report_pack(call->args[0], as_json, &text, &err), &text, &err);
+}
+
+static int verify(const cli_call *call)
+{
+    fg_error err = {0};
+    char *text = NULL;
+    bool is_damaged = false;
+    const fg_status status = fg_report_pack_verify(call->args[0], &text, &is_damaged, &err);
+    return print(status, &text, &err) == CLI_DONE && !is_damaged ? CLI_DONE : CLI_FAILED;
+}
+
+static int rebuild(const cli_call *call)
+{
+    fg_error err = {0};
+    char *text = NULL;
+    const char *out = call->count > 1 ? call->args[1] : NULL;
+    return print(fg_report_pack_rebuild(call->args[0], out, &text, &err), &text, &err);
+}
+
+static const cli_option info_options[] = {
+    CLI_FLAG('j', "json", &as_json, "print one JSON object with everything"),
+    CLI_END,
+};
+static const cli_option export_options[] = {
+    CLI_TEXT(0, "split", &texts[0], "train|val|test|none", "only records of this split"),
+    CLI_TEXT(0, "class", &texts[1], "NAME", "only records of this class"),
+    CLI_TEXT(0, "limit", &texts[2], "N", "at most N records"),
+    CLI_TEXT(0, "seed", &texts[3], "N", "choose them at random, with this seed"),
+    CLI_TEXT(0, "format", &texts[4], "png|jpeg", "of records that are not files [png]"),
+    CLI_TEXT(0, "quality", &texts[5], "N", "of these JPEG files [90]"),
+    CLI_FLAG('f', "force", &to_export.replace, "write into a folder that is not empty"),
+    CLI_FLAG(0, "skip-damaged", &to_export.skip_damaged, "continue after damaged records"),
+    CLI_END,
+};
+static const cli_option show_options[] = {
+    CLI_TEXT(0, "split", &texts[0], "train|val|test|none", "only records of this split"),
+    CLI_TEXT(0, "class", &texts[1], "NAME", "only records of this class"),
+    CLI_TEXT(0, "seed", &texts[2], "N", "choose records at random, with this seed"),
+    CLI_TEXT(0, "rows", &texts[3], "N", "number of rows [6]"),
+    CLI_TEXT(0, "columns", &texts[4], "N", "number of columns [8]"),
+    CLI_TEXT(0, "cell", &texts[5], "N", "size of an image in pixels [128]"),
+    CLI_FLAG(0, "by-class", &to_show.by_class, "a row for each class"),
+    CLI_TEXT(0, "augment", &augment, "LIST",
+             "a row for each image, with what these augmentations make of it"),
+    CLI_TEXT('o', "out", &sheet_path, "FILE", "the PNG file [sheet.png]"),
+    CLI_END,
+};
+
+static int export(const cli_call *call)
+{
+    fg_error err = {0};
+    char *text = NULL;
+    fg_status status = FG_OK;
+    for (int i = 0; i < 6 && status == FG_OK; i++)
+        if (texts[i] != NULL)
+            status = fg_report_pack_export_set(&to_export, export_options[i].name, texts[i], &err);
+    if (status == FG_OK)
+        status = fg_report_pack_export(call->args[0], call->args[1], &to_export, &text, &err);
+    return print(status, &text, &err);
+}
+
+static int show(const cli_call *call)
+{
+    fg_error err = {0};
+    char *text = NULL;
+    fg_status status = FG_OK;
+    for (int i = 0; i < 6 && status == FG_OK; i++)
+        if (texts[i] != NULL)
+            status = fg_report_pack_sheet_set(&to_show, show_options[i].name, texts[i], &err);
+    if (status == FG_OK && augment != NULL)
+        status = fg_recipe_augment_sheet(call->args[0], augment, &to_show, sheet_path, &text, &err);
+    else if (status == FG_OK)
+        status = fg_report_pack_sheet(call->args[0], &to_show, sheet_path, &text, &err);
+    return print(status, &text, &err);
+}
+
+const cli_command cli_pack_info = {
+    "pack info", "PACK", "print what a pack contains", NULL, info_options, 1, 1, false, info, NULL};
+const cli_command cli_pack_verify = {
+    "pack verify", "PACK", "check each byte of a pack", NULL, NULL, 1, 1, false, verify, NULL};
+const cli_command cli_pack_rebuild = {
+    "pack rebuild",
+    "FILE [OUT]",
+    "write a damaged file of a pack again, from its intact records",
+    NULL,
+    NULL,
+    1,
+    2,
+    false,
+    rebuild,
+    NULL};
+const cli_command cli_pack_export = {
+    "pack export", "PACK FOLDER", "write the records as files", NULL, export_options, 2, 2, false,
+    export,        NULL};
+const cli_command cli_pack_show = {
+    "pack show", "PACK", "draw images of a pack into one PNG file", NULL, show_options, 1, 1, false,
+    show,        NULL};

@@ -1,0 +1,164 @@
+/* test_pack_commands.c - fulgurite pack info, verify, rebuild, export and show, as a user runs
+ * them.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "run_program.h"
+
+#include <fulgurite/image.h>
+#include <fulgurite/pack.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "made_jpeg.h"
+
+static const char *folder; /* with photos/cat/1.jpg, photos/dog/2.jpg and 3.jpg, and p.pack */
+
+static void make_photos(void)
+{
+    static const char *const names[] = {"photos/cat/1.jpg", "photos/dog/2.jpg", "photos/dog/3.jpg"};
+    if (folder != NULL)
+        return;
+    folder = fgt_temp_folder();
+    assert_int_equal(shell(folder, "mkdir -p photos/cat photos/dog"), 0);
+    for (int i = 0; i < 3; i++) {
+        size_t size;
+        uint8_t *jpeg = fgt_jpeg_make(
+            &(fgt_jpeg_spec){.width = 40 + 8 * i, .height = 32, .quality = 80 + i}, &size);
+        fgt_write(fgt_path(folder, names[i]), jpeg, size);
+        free(jpeg);
+    }
+    (void)program_gives(0, folder, "pack photos p.pack --codec file --quiet");
+}
+
+static void info_and_verify(void **state)
+{
+    (void)state;
+    make_photos();
+    const char *text = program_gives(0, folder, "pack info p.pack")->out;
+    contains(text, "records   3\n");
+    contains(text, "codecs    file 3\n");
+    contains(text, "  dog         2  66.7 %  ##############################\n");
+    json_t *object = json_loads(program_gives(0, folder, "pack info p.pack --json")->out, 0, NULL);
+    assert_int_equal(json_integer_value(json_object_get(object, "records")), 3);
+    json_decref(object);
+    contains(program_gives(0, folder, "pack verify p.pack")->out, ": no faults\n");
+    contains(program_gives(1, folder, "pack info none.pack")->err, "none.pack");
+    contains(program_gives(1, folder, "pack verify none.pack")->err, "none.pack");
+    contains(program_gives(2, folder, "pack info")->err, "expected PACK");
+}
+
+static void a_damaged_pack_is_found_and_rebuilt(void **state)
+{
+    (void)state;
+    make_photos();
+    assert_int_equal(shell(folder,
+                           "cp p.pack bad.pack && printf '\\377' | dd of=bad.pack bs=1 seek=4500 "
+                           "conv=notrunc 2>/dev/null"),
+                     0);
+    const outcome *o = program_gives(1, folder, "pack verify bad.pack");
+    contains(o->out, "cat/1.jpg");
+    contains(o->out, "  fulgurite pack rebuild 'bad.pack'\n");
+    contains(program_gives(0, folder, "pack rebuild bad.pack good.pack")->out,
+             "good.pack: 3 records, of which 1 were lost");
+    contains(program_gives(0, folder, "pack info good.pack")->out, "\nlost      1 records");
+}
+
+static void compare_packs(const char *a_path, const char *b_path)
+{
+    fg_error err = {0};
+    fg_pack *packs[2] = {NULL, NULL};
+    fgt_ok(fg_pack_open(a_path, NULL, &packs[0], &err));
+    fgt_ok(fg_pack_open(b_path, NULL, &packs[1], &err));
+    assert_int_equal(fg_pack_count(packs[0]), fg_pack_count(packs[1]));
+    for (int64_t i = 0; i < fg_pack_count(packs[0]); i++) {
+        fg_pack_entry entries[2];
+        for (int k = 0; k < 2; k++)
+            fgt_ok(fg_pack_get_entry(packs[k], i, &entries[k], &err));
+        assert_string_equal(entries[0].name, entries[1].name);
+        assert_int_equal(entries[0].label, entries[1].label);
+        assert_int_equal(entries[0].crc, entries[1].crc);
+        assert_int_equal(entries[0].size_bytes, entries[1].size_bytes);
+    }
+    fg_pack_close(packs[0]);
+    fg_pack_close(packs[1]);
+}
+
+static void exported_files_give_the_same_pack(void **state)
+{
+    (void)state;
+    make_photos();
+    contains(program_gives(0, folder, "pack export p.pack again")->out, "again\t3 files\t");
+    assert_int_equal(shell(folder, "diff -r photos again"), 0);
+    (void)program_gives(0, folder, "pack again again.pack --codec file --quiet");
+    compare_packs(fgt_path(folder, "p.pack"), fgt_path(folder, "again.pack"));
+    contains(program_gives(2, folder, "pack export p.pack again")->err, "--force");
+    (void)program_gives(0, folder, "pack export p.pack again --force --class dog --limit 1");
+    contains(program_gives(2, folder, "pack export p.pack x --limit 0")->err,
+             "limit: expected a number of at least 1, got '0'");
+    contains(program_gives(1, folder, "pack export p.pack x --class dgo")->err,
+             "did you mean 'dog'?");
+    assert_false(is_there(folder, "x"));
+}
+
+static void read_sheet(const char *name, int64_t width, int64_t height)
+{
+    fg_error err = {0};
+    fg_image_info info;
+    static unsigned char bytes[1 << 20];
+    FILE *file = fopen(fgt_path(folder, name), "rb");
+    assert_non_null(file);
+    const size_t size = fread(bytes, 1, sizeof bytes, file);
+    assert_int_equal(fclose(file), 0);
+    fgt_ok(fg_image_probe(name, bytes, size, &info, &err));
+    assert_int_equal(info.format, FG_IMAGE_PNG);
+    assert_int_equal(info.width, width);
+    assert_int_equal(info.height, height);
+}
+
+static void sheets_are_drawn(void **state)
+{
+    (void)state;
+    make_photos();
+    const outcome *o =
+        program_gives(0, folder, "pack show p.pack --rows 2 --columns 2 --cell 32 --out s.png");
+    assert_string_equal(o->out, "1\t1\t0\tcat\tcat/1.jpg\n1\t2\t1\tdog\tdog/2.jpg\n"
+                                "2\t1\t2\tdog\tdog/3.jpg\n");
+    read_sheet("s.png", 4 + 2 * 36, 4 + 2 * 50);
+    o = program_gives(0, folder,
+                      "pack show p.pack --rows 2 --columns 3 --cell 16 --out a.png "
+                      "--augment 'random_flip, mixup'");
+    assert_string_equal(o->out, "1\t0\tcat\n2\t1\tdog\n");
+    read_sheet("a.png", 4 + 3 * 20, 4 + 2 * 34);
+    contains(program_gives(2, folder, "pack show p.pack --augment random_flop")->err,
+             "random_flip");
+    contains(program_gives(2, folder, "pack show p.pack --augment random_flip --columns 1")->err,
+             "expected at least 2");
+    contains(program_gives(1, folder, "pack show p.pack --out /dev/full")->err, "/dev/full");
+}
+
+static void arrays_and_tokens_are_packed(void **state)
+{
+    (void)state;
+    make_photos();
+    fgt_write(fgt_path(folder, "text.txt"), "to be or not to be", 18);
+    contains(program_gives(0, folder, "pack text.txt text.pack --sequence 4")->out,
+             "text.pack\t4 records\n");
+    const char *text = program_gives(0, folder, "pack info text.pack")->out;
+    contains(text, "fields    tokens u8[5]\n");
+    (void)program_gives(0, folder, "pack export text.pack arrays");
+    assert_true(is_there(folder, "arrays/train/record-000000003.tokens.npy"));
+    contains(program_gives(2, folder, "pack text.txt t.pack --sequence 4 --codec raw")->err,
+             "are for images");
+    contains(program_gives(2, folder, "pack show text.pack --rows 0")->err, "rows: expected");
+    contains(program_gives(1, folder, "pack show text.pack")->err, "not an image");
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(info_and_verify),
+    cmocka_unit_test(a_damaged_pack_is_found_and_rebuilt),
+    cmocka_unit_test(exported_files_give_the_same_pack),
+    cmocka_unit_test(sheets_are_drawn),
+    cmocka_unit_test(arrays_and_tokens_are_packed),
+};
+TRAINING_MAIN(tests)
