@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/reserved.h"
 #include "image/decoder.h"
+#include "image/resize_avx2.h"
 #include "image/taps.h"
 
 enum { LANES = 8, PAIR = 2, ROW_PADDING = 64, HALF = 128 };
@@ -38,10 +39,6 @@ static lanes multiply_high(lanes a, lanes b)
     return out;
 #endif
 }
-
-/* Half of the last bit per dropped fraction. Limited so that sums of 255s do not overflow: 255 *
- * 256, twice this limit and 128 for rounding are below 65536. */
-static uint16_t dropped(int32_t count) { return (uint16_t)(count / 2 < 63 ? count / 2 : 63); }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
@@ -80,7 +77,7 @@ static void sum_rows(const fgi_taps *taps, int64_t y, const uint8_t *rows, size_
             sum[i] = (uint16_t)(row[i] << 8);
         return;
     }
-    start_sum(sum, size, dropped(count));
+    start_sum(sum, size, fgi_resize_dropped(count));
     int32_t k = 0;
     for (; k + 1 < count; k += 2)
         add_two_rows(sum, row + (size_t)k * stride, row + (size_t)(k + 1) * stride, size,
@@ -119,7 +116,7 @@ static void sum_columns_rgb(const fgi_taps *taps, const lanes *expanded, const u
         lanes total = {0};
         for (int32_t k = 0; k < count; k += PAIR)
             total += multiply_high(load_pair(in + 3 * (ptrdiff_t)k), *weight++);
-        const uint16_t add = (uint16_t)(dropped(count) + HALF);
+        const uint16_t add = (uint16_t)(fgi_resize_dropped(count) + HALF);
         total += (lanes)(halves){((halves)total)[1], 0};
         total += (lanes){add, add, add};
         const uint64_t pixel = ((halves)total)[0];
@@ -140,7 +137,7 @@ static void sum_columns_gray(const fgi_taps *taps, const uint16_t *sum, uint8_t 
         lanes total = {0};
         for (int32_t k = 0; k < count; k += LANES)
             total += multiply_high(load(in + k), load(weight + k));
-        uint32_t all = (uint32_t)dropped(count) + HALF;
+        uint32_t all = (uint32_t)fgi_resize_dropped(count) + HALF;
         for (int i = 0; i < LANES; i++)
             all += total[i];
         *out = (uint8_t)(all >> 8);
@@ -163,6 +160,7 @@ typedef struct plan {
     fgi_taps columns, rows;
     lanes *expanded;
     uint16_t *sum;
+    void *avx2;         /* memory of fgi_avx2_resize; NULL: not used */
     int64_t first, end; /* source columns that are read */
 } plan;
 
@@ -183,13 +181,17 @@ static fg_status make_plan(fg_image_decoder *decoder, const fg_image *image, con
     const size_t row_bytes =
         (size_t)(x.high - x.low) * (size_t)image->channels * sizeof(uint16_t) + ROW_PADDING;
     const size_t expanded_bytes = image->channels == 3 ? 4 * x_bytes : 0;
-    FGI_TRY(fgi_pixel_block_reserve(&decoder->weights,
-                                    x_bytes + y_bytes + expanded_bytes + row_bytes, err));
+    const bool has_avx2 = image->channels == 3 && fgi_avx2_is_used();
+    const size_t sum_bytes = (row_bytes + 15) & ~(size_t)15;
+    const size_t avx2_bytes = has_avx2 ? fgi_avx2_bytes(x.high - x.low) : 0;
+    FGI_TRY(fgi_pixel_block_reserve(
+        &decoder->weights, x_bytes + y_bytes + expanded_bytes + sum_bytes + avx2_bytes, err));
     uint8_t *memory = decoder->weights.data;
     out->columns = fgi_taps_make(&x, r->width, LANES, memory);
     out->rows = fgi_taps_make(&y, r->height, PAIR, memory + x_bytes);
     out->expanded = (lanes *)(memory + x_bytes + y_bytes);
     out->sum = (uint16_t *)(memory + x_bytes + y_bytes + expanded_bytes);
+    out->avx2 = has_avx2 ? (uint8_t *)out->sum + sum_bytes : NULL;
     memset(out->sum, 0, row_bytes);
     if (image->channels == 3)
         expand(&out->columns, out->expanded);
@@ -201,6 +203,21 @@ static fg_status make_plan(fg_image_decoder *decoder, const fg_image *image, con
     return FG_OK;
 }
 
+/* Computes the first rows of the result; returns how many. */
+static int64_t resize_avx2(const plan *p, const fgi_resize *r, const uint8_t *rows, size_t stride)
+{
+    if (p->avx2 == NULL)
+        return 0;
+    return fgi_avx2_resize_rgb(&(fgi_avx2_resize){.columns = &p->columns,
+                                                  .rows = &p->rows,
+                                                  .pixels = rows,
+                                                  .stride = stride,
+                                                  .width = p->end - p->first,
+                                                  .flip = r->flip,
+                                                  .out = r->out,
+                                                  .memory = p->avx2});
+}
+
 fg_status fgi_image_resize(fg_image_decoder *decoder, const fg_image *image, const fgi_resize *r,
                            fg_error *err)
 {
@@ -209,7 +226,7 @@ fg_status fgi_image_resize(fg_image_decoder *decoder, const fg_image *image, con
     const size_t channels = (size_t)image->channels, stride = (size_t)image->width * channels;
     const uint8_t *rows = image->pixels + (size_t)p.first * channels;
     const ptrdiff_t step = r->flip ? -(ptrdiff_t)channels : (ptrdiff_t)channels;
-    for (int64_t y = 0; y < r->height; y++) {
+    for (int64_t y = resize_avx2(&p, r, rows, stride); y < r->height; y++) {
         uint8_t *out = r->out + (size_t)y * (size_t)r->width * channels;
         if (r->flip)
             out += (size_t)(r->width - 1) * channels;

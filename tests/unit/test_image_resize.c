@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include "base/alloc.h"
 #include "image/presize.h"
+#include "image/resize_avx2.h"
 #include "image/window.h"
 #include "image_files.h"
 
@@ -310,7 +311,47 @@ static void windows_are_copied_and_mirrored(void **state)
         }
 }
 
+/* ---- instruction sets ------------------------------------------------------------------------ */
+
+static void check_instruction_sets(const fg_image *image, int64_t width, int64_t height, bool flip)
+{
+    const size_t size = (size_t)(width * height * image->channels);
+    const fg_image_resize_options o = {
+        .box = {0.25, 0.5, (double)image->width - 0.25, (double)image->height - 0.5}, .flip = flip};
+    uint8_t *with = malloc(size + 1), *without = malloc(size);
+    assert_true(with != NULL && without != NULL);
+    with[size] = 99;
+    fgi_avx2_allow(false);
+    assert_false(fgi_avx2_is_used());
+    fgt_ok(fg_image_resize(decoder, image, width, height, &o, without, &err));
+    fgi_avx2_allow(true);
+    fgt_ok(fg_image_resize(decoder, image, width, height, &o, with, &err));
+    if (memcmp(with, without, size) != 0 || with[size] != 99)
+        fail_msg("%d x %d to %d x %d differs", (int)image->width, (int)image->height, (int)width,
+                 (int)height);
+    free(with);
+    free(without);
+}
+
+/* Smaller, larger and equal sizes, around the limits of blocks of 32 values and 4 rows. */
+static void all_instruction_sets_give_the_same_bits(void **state)
+{
+    static const int64_t widths[] = {1, 2, 10, 11, 12, 21, 22, 43, 200, 301};
+    static const int64_t heights[] = {1, 3, 4, 5, 9, 150};
+    static const int64_t results[][2] = {{1, 1}, {7, 4}, {64, 9}, {301, 8}};
+    for (size_t w = 0; w < sizeof widths / sizeof *widths; w++)
+        for (size_t h = 0; h < sizeof heights / sizeof *heights; h++) {
+            fg_image image = pattern(widths[w], heights[h], 3);
+            memset(image.pixels, 255, (size_t)widths[w]); /* the largest sums */
+            for (size_t r = 0; r < sizeof results / sizeof *results; r++)
+                for (int flip = 0; flip < 2; flip++)
+                    check_instruction_sets(&image, results[r][0], results[r][1], flip != 0);
+            fg_image_fini(&image);
+        }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(all_instruction_sets_give_the_same_bits),
     cmocka_unit_test(sizes_give_the_pixels_of_pillow),
     cmocka_unit_test(a_random_resized_crop_is_one_call),
     cmocka_unit_test(the_same_size_changes_nothing),
