@@ -515,16 +515,32 @@ FG_API FG_MUST_USE fg_status fg_loader_start_epoch(fg_loader *loader, int64_t ep
 /* Number of batches per epoch; -1 for a source of unknown length. */
 FG_API int64_t fg_loader_batch_count(const fg_loader *loader);
 
+/* What the time of reading samples is spent on, in seconds, summed over threads. */
+typedef struct fg_loader_stages {
+    double read_s;        /* reading files; all of a custom dataset that is read row by row */
+    double decode_s;      /* decompressing */
+    double resize_s;      /* cropping and resizing */
+    double copy_s;        /* copying samples that are in memory, and everything else */
+    uint64_t reserved[4]; /* set to 0 */
+} fg_loader_stages;
+
+/* Name of the stage that takes the most time: "read", "decode", "resize" or "copy"; NULL if all are
+ * 0. *out_fraction is its part of the sum, 0 to 1. */
+FG_API const char *fg_loader_slowest_stage(const fg_loader_stages *stages, double *out_fraction);
+
 /* Statistics since the loader was created. */
 typedef struct fg_loader_stats {
-    int64_t batches;      /* batches delivered */
-    int64_t waits;        /* calls of fg_loader_next that had to wait */
-    double wait_s;        /* time spent waiting in fg_loader_next (reading, if synchronous) */
-    double work_s;        /* time that worker threads spent reading, summed over threads */
-    int64_t ready;        /* batches ready now */
-    double ready_mean;    /* mean number of ready batches when fg_loader_next was called */
-    int64_t memory_bytes; /* memory of all slots */
-    uint64_t reserved[4]; /* set to 0 */
+    int64_t batches;         /* batches delivered */
+    int64_t waits;           /* calls of fg_loader_next that had to wait */
+    double wait_s;           /* time spent waiting in fg_loader_next (reading, if synchronous) */
+    double work_s;           /* time that worker threads spent reading, summed over threads */
+    int64_t ready;           /* batches ready now */
+    double ready_mean;       /* mean number of ready batches when fg_loader_next was called */
+    int64_t memory_bytes;    /* memory of all slots */
+    int workers;             /* worker threads, 0 if synchronous */
+    int64_t rows;            /* rows read, also padding and for batches not delivered */
+    fg_loader_stages stages; /* sum to work_s, or to wait_s if synchronous */
+    uint64_t reserved[4];    /* set to 0 */
 } fg_loader_stats;
 FG_API fg_loader_stats fg_loader_get_stats(fg_loader *loader);
 
@@ -535,11 +551,12 @@ FG_API void fg_loader_destroy(fg_loader *loader);
 /* Throughput of a loader on this host. */
 typedef struct fg_input_rate {
     double samples_per_s;
-    double bytes_per_s;   /* the same in bytes, as samples are uploaded */
-    int64_t sample_bytes; /* size of one sample, all fields */
-    int64_t samples;      /* valid samples delivered in `seconds`, without padding rows */
-    double seconds;       /* measured time */
-    uint64_t reserved[4]; /* set to 0 */
+    double bytes_per_s;      /* the same in bytes, as samples are uploaded */
+    int64_t sample_bytes;    /* size of one sample, all fields */
+    int64_t samples;         /* valid samples delivered in `seconds`, without padding rows */
+    double seconds;          /* measured time */
+    fg_loader_stages stages; /* since the loader was started */
+    uint64_t reserved[4];    /* set to 0 */
 } fg_input_rate;
 
 /* Runs a loader with these options for about `seconds` (> 0) without a device, releasing each batch

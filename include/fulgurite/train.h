@@ -508,6 +508,30 @@ typedef struct fg_idle {
     uint64_t reserved[2]; /* set to 0 */
 } fg_idle;
 
+/* How well the input pipeline kept up with the device, and which part of the run limits its rate.
+ * On a CPU, loader and device compete for the same processors, so each makes the other slower. */
+typedef struct fg_input_report {
+    fg_loader_stages stages; /* time of the loader's threads */
+    int64_t samples;         /* that they read in this time, including prefetched ones */
+    int workers;             /* their number; 0: the Trainer's thread reads the samples itself */
+    double delivered_samples_per_s; /* rate of the loader if its threads never have to wait: samples
+                                       times threads, divided by the time of all threads */
+    double required_samples_per_s;  /* rate of the device if it never has to wait: samples, divided
+                                       by the time in which it was busy */
+    double waited; /* fraction of the time that the device waited for the loader or for uploads */
+    /* "device" if it hardly waits (5 % of the time at most); "host" if it mostly waits for
+     * launches, callbacks, checkpoints or compilation; "upload"; or the slowest stage of the
+     * loader: "read", "decode", "resize", "copy". NULL: not known, for example after a single step.
+     */
+    const char *bound_by;
+    uint64_t reserved[4]; /* set to 0 */
+} fg_input_report;
+
+/* Writes a sentence with the numbers of a report to `out`, as snprintf does, and returns `out`:
+ * "bound by decode: the loader delivers 0.37x the required rate and spends 83 % of its time on
+ * decode; the device waits for input 63 % of the time". "" if bound_by is NULL. */
+FG_API const char *fg_input_report_format(const fg_input_report *report, char *out, size_t size);
+
 /* The largest number of metrics in a result. */
 #define FG_MAX_RESULTS (3 * FG_MAX_METRICS)
 
@@ -545,6 +569,8 @@ typedef struct fg_result {
      * the metrics are those that it ended with. */
     bool nothing_to_do;
     char stop_reason[256]; /* why a callback ended the fit before its limits, "": none did */
+
+    fg_input_report input;
 } fg_result;
 /* Returns the result of the last call, borrowed; all zero before the first. */
 FG_API const fg_result *fg_trainer_result(const fg_trainer *trainer);

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/number.h"
+#include "data/stages.h"
 #include "image/decoder.h"
 #include "image/window.h"
 
@@ -103,9 +104,8 @@ fgi_image_cut fgi_image_rule_cut(const fgi_image_rule *rule, int64_t epoch, int6
 
 static bool is_whole(double value) { return value == floor(value); }
 
-fg_status fgi_image_rule_resize(const fgi_image_rule *rule, fgi_image_worker *worker,
-                                const fg_image *image, const fgi_image_cut *cut, uint8_t *out,
-                                fg_error *err)
+static fg_status resize(const fgi_image_rule *rule, fgi_image_worker *worker, const fg_image *image,
+                        const fgi_image_cut *cut, uint8_t *out, fg_error *err)
 {
     const fg_images_options *o = &rule->options;
     const fg_image_box *box = &cut->box;
@@ -119,9 +119,19 @@ fg_status fgi_image_rule_resize(const fgi_image_rule *rule, fgi_image_worker *wo
     return fg_image_resize(worker->decoder, image, o->width, o->height, &options, out, err);
 }
 
-fg_status fgi_image_rule_decode(const fgi_image_rule *rule, fgi_image_worker *worker,
-                                const fgi_encoded_image *encoded, int64_t epoch, int64_t index,
-                                uint8_t *out, fg_error *err)
+fg_status fgi_image_rule_resize(const fgi_image_rule *rule, fgi_image_worker *worker,
+                                const fg_image *image, const fgi_image_cut *cut, uint8_t *out,
+                                fg_error *err)
+{
+    const fgi_load_stage before = fgi_load_enter(FGI_LOAD_RESIZE);
+    const fg_status status = resize(rule, worker, image, cut, out, err);
+    (void)fgi_load_enter(before);
+    return status;
+}
+
+static fg_status decode(const fgi_image_rule *rule, fgi_image_worker *worker,
+                        const fgi_encoded_image *encoded, int64_t epoch, int64_t index,
+                        uint8_t *out, fg_error *err)
 {
     const fg_images_options *o = &rule->options;
     fg_image_info info;
@@ -134,6 +144,16 @@ fg_status fgi_image_rule_decode(const fgi_image_rule *rule, fgi_image_worker *wo
                              &segments, &decoding, &worker->image, err));
     cut.box = worker->image.region;
     return fgi_image_rule_resize(rule, worker, &worker->image, &cut, out, err);
+}
+
+fg_status fgi_image_rule_decode(const fgi_image_rule *rule, fgi_image_worker *worker,
+                                const fgi_encoded_image *encoded, int64_t epoch, int64_t index,
+                                uint8_t *out, fg_error *err)
+{
+    const fgi_load_stage before = fgi_load_enter(FGI_LOAD_DECODE);
+    const fg_status status = decode(rule, worker, encoded, epoch, index, out, err);
+    (void)fgi_load_enter(before);
+    return status;
 }
 
 /* ---- options --------------------------------------------------------------------------------- */

@@ -84,6 +84,7 @@ fg_status fg_input_rate_measure(fg_dataset *dataset, const fg_loader_options *op
     FGI_TRY(fg_loader_create(dataset, &endless, &loader, err));
     const int64_t slots = endless.prefetch > 0 ? endless.prefetch : USUAL_SLOTS;
     const fg_status status = count(loader, slots, seconds, &t, err);
+    const fg_loader_stages stages = fg_loader_get_stats(loader).stages;
     fg_loader_destroy(loader);
     if (status != FG_OK)
         return status;
@@ -95,6 +96,7 @@ fg_status fg_input_rate_measure(fg_dataset *dataset, const fg_loader_options *op
                            .bytes_per_s = rate * (double)sample_bytes,
                            .sample_bytes = sample_bytes,
                            .samples = t.samples,
-                           .seconds = t.seconds};
+                           .seconds = t.seconds,
+                           .stages = stages};
     return FG_OK;
 }

@@ -122,6 +122,8 @@ static void finish_chunk(fg_loader *loader, const chunk *c, const fg_error *fail
 {
     fgi_loader_slot *s = c->slot;
     s->done += c->count;
+    if (failure->status == FG_OK)
+        loader->rows_read += loader->stream != NULL ? s->batch.valid : c->count;
     if (failure->status != FG_OK && (s->error_row < 0 || c->first < s->error_row)) {
         s->error = *failure;
         s->error_row = c->first;
@@ -182,7 +184,7 @@ static void prefetch_next(const fg_loader *loader, const chunk *c)
 }
 
 /* Without the lock: the rows of a claimed chunk belong to this thread. */
-static void read_chunk(const fg_loader *loader, const chunk *c, fg_error *out_failure)
+static void read_rows(const fg_loader *loader, const chunk *c, fg_error *out_failure)
 {
     fgi_loader_slot *s = c->slot;
     *out_failure = (fg_error){0};
@@ -202,10 +204,32 @@ static void read_chunk(const fg_loader *loader, const chunk *c, fg_error *out_fa
     out_failure->status = status;
 }
 
+/* The same, with the time of each stage; returns their sum. What a dataset that reads row by row
+ * does is only known to itself: it is counted as reading until the dataset enters another stage. */
+static int64_t read_chunk(const fg_loader *loader, const chunk *c, fg_error *out_failure,
+                          fgi_load_times *out_times)
+{
+    fgi_load_clock clock;
+    const bool is_copied = loader->stream == NULL && !loader->dataset->reads_rows;
+    fgi_load_begin(&clock, is_copied ? FGI_LOAD_COPY : FGI_LOAD_READ);
+    read_rows(loader, c, out_failure);
+    const int64_t spent = fgi_load_end(&clock);
+    *out_times = clock.times;
+    return spent;
+}
+
+/* With the lock held. */
+static void add_times(fg_loader *loader, const fgi_load_times *times)
+{
+    for (int i = 0; i < FGI_LOAD_STAGES; i++)
+        loader->times.ns[i] += times->ns[i];
+}
+
 void *fgi_loader_work(void *self)
 {
     fg_loader *loader = self;
     fg_error failure;
+    fgi_load_times times;
     (void)pthread_mutex_lock(&loader->lock);
     while (!loader->is_stopping) {
         if (!has_claim(loader)) {
@@ -217,11 +241,10 @@ void *fgi_loader_work(void *self)
         const chunk c = claim_chunk(loader);
         wake_worker(loader); /* there may be work for another thread */
         (void)pthread_mutex_unlock(&loader->lock);
-        const int64_t begin = fgi_now_ns();
-        read_chunk(loader, &c, &failure);
-        const int64_t spent = fgi_now_ns() - begin;
+        const int64_t spent = read_chunk(loader, &c, &failure, &times);
         (void)pthread_mutex_lock(&loader->lock);
         loader->work_ns += spent;
+        add_times(loader, &times);
         finish_chunk(loader, &c, &failure);
     }
     (void)pthread_mutex_unlock(&loader->lock);
@@ -236,14 +259,14 @@ static fgi_loader_slot *fill_next(fg_loader *loader)
     if (loader->free_count == 0)
         return NULL;
     fg_error failure;
+    fgi_load_times times;
     loader->opening = open_slot(loader);
     fgi_loader_slot *s = loader->opening;
     const chunk c = {.slot = s, .count = loader->rows};
     s->claimed = loader->rows;
     loader->opening = NULL;
-    const int64_t begin = fgi_now_ns();
-    read_chunk(loader, &c, &failure);
-    loader->wait_ns += fgi_now_ns() - begin;
+    loader->wait_ns += read_chunk(loader, &c, &failure, &times);
+    add_times(loader, &times);
     finish_chunk(loader, &c, &failure);
     return s;
 }
@@ -405,10 +428,13 @@ fg_loader_stats fg_loader_get_stats(fg_loader *loader)
     fg_loader_stats stats = loader->stats;
     stats.wait_s = (double)loader->wait_ns * 1e-9;
     stats.work_s = (double)loader->work_ns * 1e-9;
+    stats.stages = fgi_load_seconds(&loader->times);
+    stats.rows = loader->rows_read;
     stats.ready = loader->ready_count;
     if (loader->next_calls > 0)
         stats.ready_mean = (double)loader->ready_sum / (double)loader->next_calls;
     stats.memory_bytes = loader->slot_bytes * loader->slot_count;
+    stats.workers = loader->thread_count;
     (void)pthread_mutex_unlock(&loader->lock);
     return stats;
 }

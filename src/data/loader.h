@@ -10,6 +10,7 @@
 
 #include "base/thread.h"
 #include "data/sampler.h"
+#include "data/stages.h"
 #include "data/stream.h"
 
 typedef enum fgi_slot_state {
@@ -65,6 +66,8 @@ struct fg_loader {
 
     fg_loader_stats stats;
     int64_t ready_sum, next_calls, wait_ns, work_ns;
+    int64_t rows_read;
+    fgi_load_times times; /* sum to work_ns, or to wait_ns of a synchronous loader */
 };
 
 /* Sets the next batch to open. At the end of an epoch that is the first of the next epoch, unless

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "data/encoding.h"
 #include "data/pack_samples.h"
+#include "data/stages.h"
 
 enum { HIGH_BITS = 127 };
 
@@ -121,6 +122,7 @@ static fg_status read_coefficients(const fgi_pack_samples *s, fgi_image_worker *
 {
     char name[FGI_PACK_SAMPLE_NAME];
     fgi_jpeg_coefficients record;
+    (void)fgi_load_enter(FGI_LOAD_DECODE);
     FGI_TRY(fgi_jpeg_coefficients_open(fgi_pack_sample_name(s, sample, name), sample->data,
                                        sample->entry.size_bytes, &record, err));
     if (!is_same(&s->encoding, &record))

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "data/pack_samples.h"
+#include "data/stages.h"
 #include "image/jpeg_segment_record.h"
 #include "image/pixels.h"
 #include "image/ycc.h"
@@ -135,7 +136,9 @@ static fg_status read_ycc(const fgi_pack_samples *s, fgi_image_worker *worker,
     }
     const area a = area_of(&cut.box, e);
     FGI_TRY(fg_image_reserve(&worker->image, a.width, a.height, 3, err));
+    (void)fgi_load_enter(FGI_LOAD_DECODE);
     fgi_ycc_to_rgb(sample->data, e->width, e->height, a.x, a.y, &worker->image);
+    (void)fgi_load_enter(FGI_LOAD_COPY);
     return resize_area(s, worker, cut, &a, out, err);
 }
 

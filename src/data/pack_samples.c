@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/print.h"
 #include "catalog/draft.h"
+#include "data/stages.h"
 
 enum { PREFETCH = 64, MOST_SKIPPED = 4096 };
 
@@ -123,7 +124,9 @@ static fg_status read_record(const fgi_pack_samples *s, fgi_image_worker *worker
 {
     const void *data;
     sample->record = fgi_pack_record_of(s, sample->epoch, sample->index);
+    (void)fgi_load_enter(FGI_LOAD_READ);
     FGI_TRY(fgi_pack_record(s->pack, sample->record, &sample->entry, &data, err));
+    (void)fgi_load_enter(FGI_LOAD_COPY);
     sample->data = data;
     if (s->label_field >= 0)
         *(int32_t *)out_fields[s->label_field] = sample->entry.label;

@@ -38,6 +38,18 @@ static json_t *idle_of(const fg_idle *idle)
                      number(idle->other_s));
 }
 
+static json_t *input_of(const fg_input_report *input, double unknown)
+{
+    const fg_loader_stages *t = &input->stages;
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "bound_by",
+                     text(input->bound_by), "delivered_samples_per_s",
+                     number(input->delivered_samples_per_s * unknown), "required_samples_per_s",
+                     number(input->required_samples_per_s * unknown), "waited",
+                     number(input->waited * unknown), "workers", count(input->workers), "read_s",
+                     number(t->read_s), "decode_s", number(t->decode_s), "resize_s",
+                     number(t->resize_s), "copy_s", number(t->copy_s));
+}
+
 /* Peak memory of this process, as reported by the kernel. */
 static int64_t peak_rss_bytes(void)
 {
@@ -101,6 +113,7 @@ static void put_result(json_t *root, const fg_recipe *r)
     (void)json_object_set_new(root, "busy_s", number(f->idle.busy_s * unknown));
     (void)json_object_set_new(root, "idle_s", number(f->idle.idle_s * unknown));
     (void)json_object_set_new(root, "idle", idle_of(&f->idle));
+    (void)json_object_set_new(root, "input", input_of(&f->input, unknown));
     (void)json_object_set_new(root, "peak_rss_bytes", count(peak_rss_bytes()));
     (void)json_object_set_new(root, "nonfinite_steps",
                               r->has_result ? count(f->nonfinite_steps) : json_null());

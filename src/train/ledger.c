@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/thread.h"
 #include "train/feed.h"
+#include "train/input_report.h"
 #include "train/ledger.h"
 #include "train/ledger_parts.h"
 #include "train/trainer.h"
@@ -95,6 +96,10 @@ void fgi_ledger_retired(fgi_ledger *ledger, int64_t number, const fgi_flight *fl
     const int64_t launched = smaller(larger(flight->launch_ns, before), larger(done, before));
     const int64_t start = smaller(larger(flight->inputs_ns, launched), larger(done, before));
     ledger->busy_ns += ledger->last_done_ns - start;
+    if (flight->is_step || flight->is_part) {
+        ledger->step_busy_ns += ledger->last_done_ns - start;
+        ledger->step_samples += flight->samples;
+    }
     ledger->idle_ns += start - before;
     split_idle(ledger, &ledger->of_flight[number % FGI_IN_FLIGHT], before, launched);
     ledger->activity_ns[FGI_UPLOAD] += start - launched;
@@ -171,4 +176,6 @@ void fgi_ledger_result(const fgi_ledger *ledger, fg_result *out)
         .checkpoint_s = seconds(part[FGI_CHECKPOINT]),
         .other_s = seconds(ledger->idle_ns - named),
     };
+    fgi_input_report_judge(&out->input, &out->idle,
+                           (double)ledger->step_samples / seconds(ledger->step_busy_ns));
 }

@@ -25,6 +25,7 @@ struct fgi_ledger {
     int64_t start_ns, first_done_ns, last_done_ns;
     int64_t launches, steps; /* finished; steps are those that are measured */
     fgi_spans pending, of_flight[FGI_IN_FLIGHT];
+    int64_t step_busy_ns, step_samples; /* of busy_ns: without validation in a fit */
     int64_t busy_ns, idle_ns, activity_ns[FGI_ACTIVITIES];
     int64_t timed_ns, timed_samples;   /* of steps that followed another launch */
     int64_t part_ns, part_samples;     /* of the step whose batches are accumulated ... */

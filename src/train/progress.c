@@ -24,6 +24,7 @@
 #include "train/trainer.h"
 
 static const int64_t SECOND = 1000000000;
+static const double reported_s = 10;        /* shorter runs end without the limit of their rate */
 static const int64_t REDRAW_NS = 100000000; /* at least 0.1 s from one drawing to the next */
 
 struct fgi_progress {
@@ -459,6 +460,16 @@ static void keep_held(fgi_progress *p)
     keep_line(p, line);
 }
 
+/* What limited the rate of a run that was long enough to know. */
+static void show_input(fgi_progress *p)
+{
+    char line[256];
+    const fg_result *result = &p->trainer->call.result;
+    (void)fg_input_report_format(&result->input, line, sizeof line);
+    if (line[0] != '\0' && result->idle.busy_s + result->idle.idle_s >= reported_s)
+        keep_line(p, line);
+}
+
 static fg_status on_fit_end(void *self, const fg_progress *at, fg_error *err)
 {
     fgi_progress *p = self;
@@ -466,6 +477,7 @@ static fg_status on_fit_end(void *self, const fg_progress *at, fg_error *err)
     keep_held(p);
     show_val(p, at); /* of a run that ended within an epoch */
     keep_held(p);
+    show_input(p);
     clear(p);
     (void)fflush(p->out);
     return FG_OK;

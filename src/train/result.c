@@ -105,6 +105,7 @@ void fgi_result_end(fg_trainer *trainer, fgi_stage_kind kind)
     const fg_client_stats now = stats_of(trainer), before = trainer->call.stats_before;
     const fgi_stage *stage = trainer->stage[kind];
     fgi_program_cost cost;
+    fgi_stage_report_input(stage, &result->input);
     fgi_ledger_result(trainer->ledger, result);
     result->epochs = trainer->cursor.epoch;
     result->steps = trainer->cursor.step;

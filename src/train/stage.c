@@ -12,6 +12,7 @@
 #include "train/device_memory.h"
 #include "train/feed.h"
 #include "train/fit_settings.h"
+#include "train/input_report.h"
 #include "train/ledger.h"
 #include "train/progress.h"
 #include "train/signals.h"
@@ -30,6 +31,13 @@ fgi_stage_kind fgi_stage_get_kind(const fgi_stage *stage) { return stage->kind; 
 int64_t fgi_stage_batch_size(const fgi_stage *stage) { return stage->spec.batch_size; }
 
 int fgi_stage_field_count(const fgi_stage *stage) { return stage->spec.field_count; }
+
+void fgi_stage_report_input(const fgi_stage *stage, fg_input_report *out)
+{
+    const fg_loader_stats now =
+        stage->loader != NULL ? fg_loader_get_stats(stage->loader) : stage->loaded;
+    fgi_input_report_load(out, &stage->loaded, &now);
+}
 
 fg_loader *fgi_stage_loader(const fgi_stage *stage) { return stage->loader; }
 
@@ -393,8 +401,11 @@ fg_status fgi_stage_prepare(fg_trainer *trainer, fgi_stage_kind kind, const fg_f
     fgi_stage *stage = trainer->stage[kind];
     fgi_stage_spec requested;
     FGI_TRY(describe_checked(trainer, kind, data, &requested, err));
-    if (has_loader(stage, &requested))
+    stage->loaded = (fg_loader_stats){0};
+    if (has_loader(stage, &requested)) {
+        stage->loaded = fg_loader_get_stats(stage->loader);
         return fgi_stage_refresh(trainer, stage, err);
+    }
     FGI_TRY(fgi_feed_drain(trainer, err));
     if (has_program(stage, &requested))
         return change_loader(trainer, stage, &requested, err);

@@ -49,6 +49,8 @@ int64_t fgi_stage_batches(const fgi_stage *stage, int64_t limit);
 /* Makes sure that the stage has a loader and a program for these data. */
 fg_status fgi_stage_prepare(fg_trainer *trainer, fgi_stage_kind kind, const fg_fit_data *data,
                             fg_error *err);
+/* What its loader did since it was last prepared; the judgement is missing. */
+void fgi_stage_report_input(const fgi_stage *stage, fg_input_report *out);
 /* Traces the programs again if variables have been frozen or made trainable since. */
 fg_status fgi_stage_refresh(fg_trainer *trainer, fgi_stage *stage, fg_error *err);
 /* Compiles the program only. */

@@ -44,11 +44,23 @@ static void check_summary(const json_t *s)
                                           "step_flops",
                                           "device_peak_bytes"};
     static const char *const idle[] = {"input", "upload", "compile", "read", "checkpoint", "other"};
+    static const char *const of_input[] = {"delivered_samples_per_s",
+                                           "required_samples_per_s",
+                                           "waited",
+                                           "workers",
+                                           "read_s",
+                                           "decode_s",
+                                           "resize_s",
+                                           "copy_s"};
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         if (!json_is_number(json_object_get(s, numbers[i])))
             fail_msg("the summary's %s is not a number", numbers[i]);
     for (size_t i = 0; i < sizeof(idle) / sizeof(idle[0]); i++)
         assert_true(json_is_number(json_object_get(json_object_get(s, "idle"), idle[i])));
+    const json_t *input = json_object_get(s, "input");
+    for (size_t i = 0; i < sizeof(of_input) / sizeof(of_input[0]); i++)
+        assert_true(json_is_number(json_object_get(input, of_input[i])));
+    assert_true(json_is_string(json_object_get(input, "bound_by")));
     assert_true(json_is_number(json_object_get(json_object_get(s, "step_ms"), "median")));
     assert_true(json_is_number(json_object_get(json_object_get(s, "step_ms"), "p95")));
     assert_true(json_is_null(json_object_get(s, "mxu_use"))); /* the peak of a CPU is not known */

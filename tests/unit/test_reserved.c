@@ -354,12 +354,11 @@ static const reserved_row refused[] = {
 };
 /* Filled by the library in memory of the caller's, or elements of its arrays. */
 static const char *const filled[] = {
-    "fg_batch_fit",    "fg_catalog_item",  "fg_client_stats",
-    "fg_csv_column",   "fg_csv_parts",     "fg_device_info",
-    "fg_idle",         "fg_image_info",    "fg_input_rate",
-    "fg_load_entry",   "fg_load_report",   "fg_loader_stats",
-    "fg_module_info",  "fg_plan",          "fg_plugin_candidate",
-    "fg_setup_result", "fg_topology_info", "fg_tpu_use",
+    "fg_batch_fit",        "fg_catalog_item", "fg_client_stats",  "fg_csv_column",
+    "fg_csv_parts",        "fg_device_info",  "fg_idle",          "fg_image_info",
+    "fg_input_rate",       "fg_input_report", "fg_loader_stages", "fg_load_entry",
+    "fg_load_report",      "fg_loader_stats", "fg_module_info",   "fg_plan",
+    "fg_plugin_candidate", "fg_setup_result", "fg_topology_info", "fg_tpu_use",
 };
 /* Refused, or filled and cleared, in test_recipe.c, test_plan_process.c, test_pack_round_trip.c and
  * test_packer.c. */

@@ -13,6 +13,7 @@
 #include "fakepjrt/fake_control.h"
 #include "toy.h"
 #include "train/feed.h"
+#include "train/input_report.h"
 #include "train/ledger.h"
 #include "train/ledger_parts.h"
 #include "train/trainer.h"
@@ -131,6 +132,75 @@ static void spans_beyond_the_room_are_left_out(void **state)
     fgt_close("other", r.idle.other_s, 0.1 - FGI_SPANS * 0.001, 1e-12, 0);
 }
 
+/* ---- what limits the rate -------------------------------------------------------------------- */
+
+/* A loader that read 50 samples per second and thread with 3 threads, and a device that computes
+ * 100 samples in 0.5 s. */
+static const char *judged(const fg_idle *idle, char *text, size_t size)
+{
+    static fg_input_report report;
+    const fg_loader_stats before = {.rows = 20, .workers = 3, .stages = {.read_s = 1}};
+    const fg_loader_stats after = {
+        .rows = 220,
+        .workers = 3,
+        .stages = {.read_s = 1.5, .decode_s = 3, .resize_s = 0.25, .copy_s = 0.25}};
+    fgi_input_report_load(&report, &before, &after);
+    fgi_input_report_judge(&report, idle, 200);
+    assert_int_equal(report.samples, 200);
+    if (idle->busy_s > 0)
+        fgt_close("delivered", report.delivered_samples_per_s, 150, 1e-9, 0);
+    (void)fg_input_report_format(&report, text, size);
+    return report.bound_by;
+}
+
+static void the_limit_is_what_the_device_waits_for(void **state)
+{
+    char text[256];
+    (void)state;
+    assert_string_equal(
+        judged(&(fg_idle){.busy_s = 1, .idle_s = 0.04, .input_s = 0.04}, text, sizeof text),
+        "device");
+    assert_string_equal(text, "bound by device: the loader delivers 0.75x the required rate and "
+                              "spends 75 % of its time on decode; the device waits for input 4 % "
+                              "of the time");
+    assert_string_equal(
+        judged(
+            &(fg_idle){.busy_s = 1, .idle_s = 1, .input_s = 0.6, .upload_s = 0.1, .other_s = 0.3},
+            text, sizeof text),
+        "decode");
+    assert_non_null(strstr(text, "waits for input 35 % of the time"));
+    assert_string_equal(
+        judged(&(fg_idle){.busy_s = 1, .idle_s = 1, .input_s = 0.3, .upload_s = 0.5, .read_s = 0.2},
+               text, sizeof text),
+        "upload");
+    assert_string_equal(
+        judged(
+            &(fg_idle){
+                .busy_s = 1, .idle_s = 1, .input_s = 0.3, .upload_s = 0.1, .checkpoint_s = 0.6},
+            text, sizeof text),
+        "host");
+    assert_string_equal(
+        judged(&(fg_idle){.busy_s = 1, .idle_s = 0.1, .other_s = 0.1}, text, sizeof text), "host");
+    assert_null(judged(&(fg_idle){.idle_s = 0.1}, text, sizeof text));
+    assert_string_equal(text, "");
+}
+
+/* Validation within a fit does not count: the device's rate is that of training. */
+static void the_required_rate_is_that_of_busy_steps(void **state)
+{
+    static fgi_ledger ledger;
+    fg_result r = {.input = {.stages = {.copy_s = 2}, .samples = 100}};
+    (void)state;
+    fgi_ledger_start(&ledger, 0);
+    fly(&ledger, 0, true, false, 8, (const int64_t[]){0, 0, 100});
+    fly(&ledger, 1, true, false, 8, (const int64_t[]){150, 150, 170});
+    fly(&ledger, 2, false, false, 5, (const int64_t[]){170, 170, 570});
+    fly(&ledger, 3, true, false, 4, (const int64_t[]){580, 580, 600});
+    fgi_ledger_result(&ledger, &r);
+    fgt_close("required", r.input.required_samples_per_s, 12 / 0.04, 1e-9, 0);
+    fgt_close("delivered", r.input.delivered_samples_per_s, 50, 1e-9, 0);
+}
+
 /* A step of two batches is one interval with the samples of both; validations do not count. */
 static void accumulated_batches_are_one_step(void **state)
 {
@@ -243,6 +313,9 @@ static void measured_times_are_between_the_delay_and_the_clock(void **state)
     assert_true(r->plugin_s > 1e-9 && r->plugin_s < wall);
     assert_true(r->idle.busy_s > 0 && r->idle.busy_s + r->idle.idle_s > least);
     assert_true(r->idle.busy_s + r->idle.idle_s < wall);
+    assert_non_null(r->input.bound_by); /* the Trainer's thread read all batches */
+    assert_true(r->input.samples == STEPS * 4 && r->input.workers == 0);
+    assert_true(r->input.waited >= 0 && r->input.waited < 1);
     assert_int_equal(seen.count, 4);
     assert_true(seen.seconds < wall && seen.seconds > least);
     fg_trainer_destroy(trainer);
@@ -359,6 +432,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(times_are_seconds),
     cmocka_unit_test(idle_time_belongs_to_the_innermost),
     cmocka_unit_test(spans_beyond_the_room_are_left_out),
+    cmocka_unit_test(the_limit_is_what_the_device_waits_for),
+    cmocka_unit_test(the_required_rate_is_that_of_busy_steps),
     cmocka_unit_test(accumulated_batches_are_one_step),
     cmocka_unit_test(percentiles_of_a_hundred_steps),
     cmocka_unit_test(what_is_not_known_is_nan),
