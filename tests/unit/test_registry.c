@@ -26,13 +26,14 @@ static void built_in_rows_are_there_in_their_order(void **state)
         {FG_REGISTRY_FORMAT, "csv idx cifar10 npy images pack "},
         {FG_REGISTRY_CALLBACK, "early_stop "},
         {FG_REGISTRY_LOGGER, "csv jsonl "},
-        {FG_REGISTRY_AUGMENTATION, "random_crop random_resized_crop random_flip random_affine "
-                                   "color_jitter grayscale gaussian_blur random_erasing resize "
-                                   "center_crop normalize "},
+        {FG_REGISTRY_AUGMENTATION,
+         "random_crop random_resized_crop random_flip random_affine rand_augment trivial_augment "
+         "color_jitter grayscale sharpness autocontrast equalize posterize solarize invert "
+         "gaussian_blur random_erasing mixup cutmix resize center_crop normalize "},
     };
     fg_registry *registry = make();
     for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
-        char names[256] = "";
+        char names[512] = "";
         const size_t count = fg_registry_count(registry, rows[k].kind);
         for (size_t i = 0; i < count; i++) {
             strcat(names, fg_registry_at(registry, rows[k].kind, i)->name);
