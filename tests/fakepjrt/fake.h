@@ -110,6 +110,8 @@ typedef struct task {
     const void *from;
     size_t size;
     struct bytes *hold[2];
+    struct bytes **kept; /* memory of the host that a program reads until it has ended */
+    size_t kept_count;
     size_t input_count, output_count;
     state **inputs, **outputs;
 } task;

@@ -351,6 +351,9 @@ static void task_run(task *t)
     }
     bytes_release(t->hold[0]);
     bytes_release(t->hold[1]);
+    for (size_t i = 0; i < t->kept_count; i++)
+        bytes_release(t->kept[i]);
+    free(t->kept);
     free(t);
 }
 

@@ -350,6 +350,21 @@ static bytes *output_data(const program *p, PJRT_Buffer *const *arguments, size_
     return bytes_create(shape_bytes(&p->outputs[output]));
 }
 
+/* Arguments that are memory of the host stay in use until the run has ended, as on a CPU. */
+static void keep_host_memory(task *t, const program *p, PJRT_Buffer *const *arguments)
+{
+    t->kept = calloc(p->argument_count + 1, sizeof(bytes *));
+    if (!t->kept)
+        abort();
+    for (size_t i = 0; i < p->argument_count; i++) {
+        bytes *data = buffer_data(arguments[i]);
+        if (data && data->is_external)
+            t->kept[t->kept_count++] = data;
+        else
+            bytes_release(data);
+    }
+}
+
 /* One device's run: all outputs and the event of its end share one state. */
 static void run_on(const program *p, const PJRT_LoadedExecutable_Execute_Args *args, size_t d,
                    int late_code)
@@ -360,6 +375,7 @@ static void run_on(const program *p, const PJRT_LoadedExecutable_Execute_Args *a
     for (size_t i = 0; i < p->argument_count; i++)
         task_input(t, arguments[i]->ready);
     task_output(t, done);
+    keep_host_memory(t, p, arguments);
     if (late_code) {
         t->code = late_code;
         strcpy(t->message, "a cosmic ray");
