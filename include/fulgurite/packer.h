@@ -112,11 +112,11 @@ FG_API const char *fg_pack_built_text(const fg_pack_built *built, const char *ou
 /* Frees the strings and clears the struct. NULL is allowed. */
 FG_API void fg_pack_built_fini(fg_pack_built *built);
 
-/* A source of arrays (fg_pack_arrays_accepts), or any source if `sequence` is set, is packed by
- * fg_pack_arrays; `limit` then applies to each split, and there is no progress.
- *
- * Builds the pack out_path, "NAME.pack", from a source that fg_catalog_open can open. No
+/* Builds the pack out_path, "NAME.pack", from a source that fg_catalog_open can open. No
  * accelerator is needed. options and progress may be NULL; out may be NULL.
+ *
+ * A source of arrays (fg_pack_arrays_accepts), or any source if `sequence` is set, is packed by
+ * fg_pack_arrays; `limit` then applies to each split, and there is no progress.
  *
  * The same samples and options, with a codec other than automatic, give the same bytes, for any
  * number of threads and after any number of interruptions. Until the pack is complete, its files

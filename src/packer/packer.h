@@ -45,6 +45,7 @@ const char *fgi_packer_presize_text(const fg_image_presize *presize, char out[64
 typedef struct fgi_packer_record {
     size_t end;
     uint32_t width, height;
+    uint8_t flags; /* of the codec */
 } fgi_packer_record;
 
 /* A sample, ready to be written. */

@@ -210,6 +210,7 @@ static fg_status add_records(build *b, const fg_catalog_item *item, int64_t firs
         const size_t begin = v > 0 ? record[-1].end : 0, size = record->end - begin;
         entry.width = record->width;
         entry.height = record->height;
+        entry.flags = record->flags;
         FGI_TRY(fg_pack_writer_add(b->writer, &entry, output->bytes.data + begin, size, err));
         b->size_bytes += size;
     }

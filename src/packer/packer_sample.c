@@ -125,8 +125,10 @@ static fg_status check_file(sample *s, fg_error *err)
 static fg_status end_record(sample *s, int64_t variant, int64_t width, int64_t height,
                             fg_error *err)
 {
-    s->out->records[variant] = (fgi_packer_record){
-        .end = s->out->bytes.size, .width = (uint32_t)width, .height = (uint32_t)height};
+    fgi_packer_record *record = &s->out->records[variant];
+    record->end = s->out->bytes.size;
+    record->width = (uint32_t)width;
+    record->height = (uint32_t)height;
     return fgi_buf_status(&s->out->bytes, err);
 }
 
@@ -164,6 +166,21 @@ static fg_status put_planes(sample *s, const fg_image *image, fg_error *err)
     return FG_OK;
 }
 
+/* The flags of the record tell readers how many coefficients need two bytes. */
+static fg_status put_coefficients(sample *s, int64_t variant, const fg_image *image, fg_error *err)
+{
+    fgi_buf *bytes = &s->out->bytes;
+    const size_t begin = bytes->size;
+    fgi_jpeg_coefficients record;
+    FGI_TRY(fgi_jpeg_coefficients_encode(s->name, image->pixels, (int)image->width,
+                                         (int)image->height, s->plan->o.quality, bytes, err));
+    FGI_TRY(fgi_buf_status(bytes, err));
+    FGI_TRY(fgi_jpeg_coefficients_open(s->name, (const char *)bytes->data + begin,
+                                       bytes->size - begin, &record, err));
+    s->out->records[variant].flags = (uint8_t)fgi_jpeg_coefficients_high(&record);
+    return FG_OK;
+}
+
 /* Appends pixels as record `variant`. */
 static fg_status put_pixels(sample *s, int64_t variant, const fg_image *image, fg_error *err)
 {
@@ -174,8 +191,7 @@ static fg_status put_pixels(sample *s, int64_t variant, const fg_image *image, f
     else if (codec == FG_PACK_CHOICE_YCC)
         FGI_TRY(put_planes(s, image, err));
     else if (codec == FG_PACK_CHOICE_DCT)
-        FGI_TRY(fgi_jpeg_coefficients_encode(s->name, image->pixels, (int)image->width,
-                                             (int)image->height, s->plan->o.quality, bytes, err));
+        FGI_TRY(put_coefficients(s, variant, image, err));
     else
         FGI_TRY(put_jpeg(s, image, err));
     return end_record(s, variant, image->width, image->height, err);

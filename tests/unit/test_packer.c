@@ -183,6 +183,7 @@ static void planes_and_coefficients_are_of_the_same_pixels(void **state)
     expect_record(&p, "dog/rgba.png", FG_PACK_DCT8_LZ4, 32, 32);
     fgt_ok(fgi_jpeg_coefficients_open("r", p.data, p.size, &record, &err));
     assert_int_equal(record.component[1].columns, 2); /* 4:2:0 */
+    assert_int_equal(p.entry.flags, fgi_jpeg_coefficients_high(&record));
     fgt_ok(fgi_jpeg_coefficients_encode("r", image.pixels, 32, 32, 90, &encoded, &err));
     assert_int_equal(encoded.size, p.size);
     assert_memory_equal(encoded.data, p.data, p.size);
