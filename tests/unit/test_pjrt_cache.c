@@ -66,6 +66,9 @@ static void all_that_goes_into_a_program_is_in_its_key(void **state)
     static const char *const variables[] = {"XLA_FLAGS", "LIBTPU_INIT_ARGS", "PJRT_NPROC", "NPROC"};
     char other[512];
     const char *cache = fgt_temp_folder();
+    for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
+        assert_int_equal(unsetenv(variables[i]),
+                         0); /* also those that this test was started with */
     assert_false(is_loaded(cache, text, "key"));
     assert_true(is_loaded(cache, text, "key"));
     assert_false(is_loaded(cache, text, "kez"));
