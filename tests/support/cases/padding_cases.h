@@ -4,4 +4,6 @@
 
 /* clang-format off */
 ROW(batch_axis, VALUE + GRAD, "T[2,3]", fg_batch_axis(a, 0), "a")
+ROW(batch_roll, VALUE + GRAD, "T[4,3]", fg_batch_roll(a), "torch.roll(a, -1, 0)")
+ROW(batch_roll_mixture, ALL + TWICE, "T[4,2,3] T[4,1,1]~", fg_add(fg_mul(a, b), fg_mul(fg_batch_roll(a), fg_add_scalar(fg_neg(b), 1))), "a * b + torch.roll(a, -1, 0) * (1 - b)")
 /* clang-format on */
