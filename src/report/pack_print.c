@@ -11,7 +11,7 @@
 #include "report/pack_summary.h"
 
 /* Of more than MANY classes, the FEW largest and smallest are listed. */
-enum { MANY = 20, FEW = 10, BAR = 30, NAME_LIMIT = 64, METADATA_LIMIT = 160 };
+enum { MANY = 20, FEW = 10, BAR = 30, NAME_LIMIT = 64, METADATA_LIMIT = 160, DIGITS = 6 };
 
 static const char *escaped(const char *name, char out[NAME_LIMIT])
 {
@@ -156,7 +156,7 @@ static void print_short(fgi_buf *out, const char *text)
     fgi_buf_printf(out, "%s\n", line);
 }
 
-/* Each member of the metadata on a separate line. */
+/* Each member of the metadata on a separate line; fractions, such as mean and std, are rounded. */
 static void print_metadata(fgi_buf *out, const char *metadata)
 {
     json_t *object = fgi_json_load(metadata, strlen(metadata), JSON_DECODE_ANY, NULL);
@@ -168,7 +168,8 @@ static void print_metadata(fgi_buf *out, const char *metadata)
     json_object_foreach(object, key, value)
     {
         char name[NAME_LIMIT];
-        char *text = fgi_json_text(value, JSON_COMPACT | JSON_ENCODE_ANY);
+        char *text =
+            fgi_json_text(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(DIGITS));
         out->failed |= text == NULL;
         fgi_buf_printf(out, "  %s: ", escaped(key, name));
         print_short(out, text != NULL ? text : "");
