@@ -395,7 +395,7 @@ static void reads_a_custom_format(void **state)
     o.overrides = misspelt;
     refuses(&o, "did you mean 'ramp'?");
     o = (fg_recipe_options){.kind = FG_RECIPE_PREDICT, .config = "ramp"};
-    refuses(&o, "data.format: expected one of csv|idx|cifar10|npy|images, got 'ramp'");
+    refuses(&o, "data.format: expected one of csv|idx|cifar10|npy|images|pack, got 'ramp'");
 }
 
 static void only_the_training_samples_are_required(void **state)
