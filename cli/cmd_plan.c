@@ -14,9 +14,6 @@
 #include "out_file.h"
 #include "run_cli.h"
 #include <fulgurite/report.h>
-#include <jansson.h>
-
-enum { TOPOLOGIES_MAX = 64 };
 
 static cli_run_options settings = {.recipe = {.kind = FG_RECIPE_PLAN}, .draw = "never"};
 static bool is_in_process;
@@ -57,139 +54,66 @@ static fg_recipe_options recipe_of(const cli_call *call)
     return recipe;
 }
 
-/* What the process for one machine has found; NULL after an error, which has been printed. */
-static json_t *plan_one(const cli_call *call, const char *topology, const fg_plan_process *process,
-                        bool *out_is_common)
+static bool write_files(const char *plan, const char *config_path, fg_error *err)
 {
-    fg_error err = {0};
-    char *text = NULL;
-    fg_recipe_options recipe = recipe_of(call);
-    recipe.topology = topology;
-    const fg_status status = fg_recipe_plan_process(&recipe, process, &text, &err);
-    if (status != FG_OK && status != FG_EINVAL) /* the process has printed what is invalid */
-        (void)fg_error_print(&err, "fulgurite plan");
-    if (status != FG_OK)
-        return NULL;
-    json_t *root = json_loads(text, 0, NULL);
-    json_t *found = json_incref(json_array_get(json_object_get(root, "topologies"), 0));
-    *out_is_common = json_is_true(json_object_get(root, "every_machine"));
-    json_decref(root);
-    fg_report_free(text);
-    return found;
-}
-
-static bool write_summary(const json_t *root, fg_error *err)
-{
-    char *text = settings.summary != NULL ? json_dumps(root, JSON_INDENT(2)) : NULL;
-    const bool is_good = text != NULL ? out_file_write(settings.summary, text, strlen(text), err)
-                                      : settings.summary == NULL || cli_fail(err, "out of memory");
-    free(text);
-    return is_good;
-}
-
-static bool write_page(const json_t *root, const char *config_path, fg_error *err)
-{
-    char *text = page != NULL ? json_dumps(root, 0) : NULL, *html = NULL;
-    if (text == NULL)
-        return page == NULL || cli_fail(err, "out of memory");
-    const bool is_good = fg_report_plan_page(text, config_path, &html, err) == FG_OK &&
-                         out_file_write(page, html, strlen(html), err);
+    char *html = NULL;
+    bool is_good =
+        settings.summary == NULL || out_file_write(settings.summary, plan, strlen(plan), err);
+    if (page != NULL)
+        is_good = is_good && fg_report_plan_page(plan, config_path, &html, err) == FG_OK &&
+                  out_file_write(page, html, strlen(html), err);
     fg_report_free(html);
-    free(text);
     return is_good;
+}
+
+static void print_begin(void *self, const char *name)
+{
+    (void)self;
+    if (!settings.is_quiet)
+        (void)fprintf(stderr, "%s: compiling the training step\n", name);
 }
 
 /* Prints the result for a machine, unless all results are printed as JSON at the end. */
-static void print_one(const json_t *one)
+static void print_plan(void *self, const char *plan)
 {
-    if (settings.as_json)
-        return;
     fg_error err = {0};
-    char *text = json_dumps(one, 0), *lines = NULL;
-    if (text != NULL && fg_report_plan_lines(text, &lines, &err) == FG_OK)
+    char *lines = NULL;
+    (void)self;
+    if (!settings.as_json && fg_report_plan_lines(plan, &lines, &err) == FG_OK)
         (void)fputs(lines, stdout);
     (void)fflush(stdout);
     fg_report_free(lines);
-    free(text);
 }
 
-/* The summary, the page and JSON of all; returns the exit status. */
-static int finish(json_t *found, const char *config_path)
+static void print_failure(void *self, const char *message)
 {
-    fg_error err = {0};
-    int status = CLI_DONE;
-    size_t i;
-    json_t *one, *root = json_pack("{s:s, s:O}", "status", "done", "topologies", found);
-    json_array_foreach(found, i, one) if (json_object_get(one, "error") != NULL) status =
-        CLI_FAILED;
-    if (status != CLI_DONE)
-        (void)json_object_set_new(root, "status", json_string("failed"));
-    if (settings.as_json) {
-        (void)json_dumpf(root, stdout, JSON_INDENT(2));
-        (void)putchar('\n');
-    }
-    if (!write_summary(root, &err) || !write_page(root, config_path, &err))
-        status = cli_complain(CLI_FAILED, "plan", "%s", err.message);
-    json_decref(root);
-    return status;
-}
-
-/* What was found, under the name of another machine. */
-static json_t *renamed(const json_t *found, const char *name)
-{
-    json_t *one = json_deep_copy(found);
-    (void)json_object_set_new(one, "name", json_string(name));
-    return one;
-}
-
-/* The result for the same machine under its first name, with this name. */
-static json_t *same_again(const plan_machine *m, const plan_machine *machines, const json_t *found)
-{
-    json_t *one = renamed(json_array_get(found, (size_t)(m->same_as - machines)), m->name);
-    (void)json_object_set_new(one, "same_as", json_string(m->same_as->name));
-    return one;
-}
-
-/* A failure that does not depend on the machine, such as an error in the data, is printed once and
- * is the result for all machines. */
-static void fail_all(const plan_machine *machines, size_t count, const json_t *one, json_t *found)
-{
+    (void)self;
     if (!settings.as_json)
-        (void)cli_complain(CLI_FAILED, "plan", "%s",
-                           json_string_value(json_object_get(one, "error")));
-    for (size_t i = 0; i < count; i++)
-        (void)json_array_append_new(found, renamed(one, machines[i].name));
+        (void)cli_complain(CLI_FAILED, "plan", "%s", message);
 }
 
-/* Compiles for one machine after another, and prints each result when it is available. */
-static int plan_all(const cli_call *call, const fg_plan_process *process,
-                    const plan_machine *machines, size_t count)
+static int plan_all(const cli_call *call, const fg_plan_process *process)
 {
-    int status = CLI_USAGE;
-    size_t done = 0;
-    json_t *found = json_array();
-    for (; done < count; done++) {
-        const plan_machine *m = &machines[done];
-        bool is_common = false;
-        if (m->same_as == NULL && !settings.is_quiet)
-            (void)fprintf(stderr, "%s: compiling the training step\n", m->name);
-        json_t *one = m->same_as != NULL ? same_again(m, machines, found)
-                                         : plan_one(call, m->name, process, &is_common);
-        if (one == NULL)
-            break;
-        if (is_common) {
-            fail_all(machines, count, one, found);
-            json_decref(one);
-            done = count;
-            break;
-        }
-        print_one(one);
-        (void)json_array_append_new(found, one);
+    static const fg_plan_events events = {
+        .begin = print_begin, .planned = print_plan, .failed = print_failure};
+    const fg_recipe_options recipe = recipe_of(call);
+    fg_error err = {0};
+    char *plan = NULL;
+    bool has_failed = false;
+    const fg_status status =
+        fg_recipe_plan_machines(&recipe, process, &events, &plan, &has_failed, &err);
+    if (status != FG_OK && status != FG_EINVAL) /* the process has printed what is invalid */
+        (void)fg_error_print(&err, "fulgurite plan");
+    if (status != FG_OK)
+        return CLI_USAGE;
+    if (settings.as_json)
+        (void)puts(plan);
+    if (!write_files(plan, recipe.config, &err)) {
+        (void)cli_complain(CLI_FAILED, "plan", "%s", err.message);
+        has_failed = true;
     }
-    if (done == count)
-        status = finish(found, call->count > 0 ? call->args[0] : NULL);
-    json_decref(found);
-    return status;
+    fg_report_free(plan);
+    return has_failed ? CLI_FAILED : CLI_DONE;
 }
 
 /* Checks options and configuration before a process is started for each machine. */
@@ -206,7 +130,6 @@ static int run_plans(const cli_call *call)
 {
     fg_error err = {0};
     fg_plan_process process = {.quiet = settings.is_quiet};
-    plan_machine machines[TOPOLOGIES_MAX];
     if (topologies == NULL)
         return cli_complain(
             CLI_USAGE, "plan",
@@ -223,17 +146,9 @@ static int run_plans(const cli_call *call)
         return cli_run(call, &settings);
     if (!check(call, &err))
         return cli_complain(CLI_USAGE, "plan", "%s", err.message);
-    char *text = cli_strdup(topologies);
-    const size_t count = plan_machines_read(text, machines, TOPOLOGIES_MAX, &err);
-    int status = CLI_USAGE;
-    if (count == 0)
-        (void)cli_complain(CLI_USAGE, "plan", "--topology=%s: %s", topologies, err.message);
-    else {
-        plan_offer_compilers(machines, count);
-        status = plan_all(call, &process, machines, count);
-    }
-    free(text);
-    return status;
+    if (!plan_offer_compilers(topologies, &err))
+        return cli_complain(CLI_USAGE, "plan", "--topology=%s: %s", topologies, err.message);
+    return plan_all(call, &process);
 }
 
 const cli_command cli_plan = {

@@ -1,5 +1,5 @@
-/* plan_machines.c - the machines given to `fulgurite plan`, and their compilers: on a terminal,
- * offers to download compilers that are not installed.
+/* plan_machines.c - the compilers of the machines given to `fulgurite plan`: on a terminal, offers
+ * to download those that are not installed.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -21,30 +21,6 @@ static const struct compiler {
     {"cuda", "The compiler for NVIDIA GPUs (XLA's CUDA plugin)", "cuda13",
      "fulgurite setup --compile-only cuda13", true},
 };
-
-size_t plan_machines_read(char *text, plan_machine *out, size_t capacity, fg_error *err)
-{
-    size_t count = 0;
-    for (char *at = text; at != NULL;) {
-        char *comma = strchr(at, ',');
-        if (comma != NULL)
-            *comma = '\0';
-        if (*at == '\0' || count == capacity) {
-            (void)cli_fail(err, "expected 1 to %zu names separated by commas", capacity);
-            return 0;
-        }
-        plan_machine *m = &out[count];
-        *m = (plan_machine){.name = at};
-        if (fg_topology_describe(at, &m->info, err) != FG_OK)
-            return 0;
-        for (size_t i = 0; i < count && m->same_as == NULL; i++)
-            if (strcmp(out[i].info.machine, m->info.machine) == 0)
-                m->same_as = &out[i];
-        count++;
-        at = comma != NULL ? comma + 1 : NULL;
-    }
-    return count;
-}
 
 /* Whether a plugin for the accelerator is installed. A plugin given by its path is used even if it
  * does not exist, which is reported separately. */
@@ -92,15 +68,26 @@ static void offer(const struct compiler *c)
     fg_log_set(NULL, NULL);
 }
 
-void plan_offer_compilers(const plan_machine *machines, size_t count)
+bool plan_offer_compilers(const char *machines, fg_error *err)
 {
-    if (isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1)
-        return;
-    for (size_t i = 0; i < sizeof compilers / sizeof compilers[0]; i++)
-        for (size_t k = 0; k < count; k++)
-            if (strcmp(machines[k].info.accelerator, compilers[i].accelerator) == 0) {
+    enum { COUNT = sizeof compilers / sizeof compilers[0], NAMES_MAX = 64 };
+    int count = 0;
+    const bool is_terminal = isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1;
+    bool is_good = true, has_offered[COUNT] = {false};
+    fg_topology_info info;
+    char *names = cli_strdup(machines), *rest = names, *name;
+    while (is_good && (name = strsep(&rest, ",")) != NULL) {
+        if (*name == '\0' || ++count > NAMES_MAX)
+            is_good = cli_fail(err, "expected 1 to %d names separated by commas", NAMES_MAX);
+        else
+            is_good = fg_topology_describe(name, &info, err) == FG_OK;
+        for (size_t i = 0; is_good && is_terminal && i < COUNT; i++)
+            if (strcmp(info.accelerator, compilers[i].accelerator) == 0 && !has_offered[i]) {
+                has_offered[i] = true;
                 if (!is_installed(compilers[i].accelerator))
                     offer(&compilers[i]);
-                break;
             }
+    }
+    free(names);
+    return is_good;
 }

@@ -190,6 +190,29 @@ FG_API FG_MUST_USE fg_status fg_recipe_plan_process(const fg_recipe_options *opt
                                                     const fg_plan_process *process, char **out,
                                                     fg_error *err);
 
+/* What fg_recipe_plan_machines calls while it works, in the calling thread. All members may be 0;
+ * texts are valid during the call. */
+typedef struct fg_plan_events {
+    void *self;                                      /* first argument */
+    void (*begin)(void *self, const char *name);     /* the process for a machine is started */
+    void (*planned)(void *self, const char *plan);   /* the plan of a machine, one JSON object */
+    void (*failed)(void *self, const char *message); /* planning fails for a reason that does not
+                                                        depend on the machine; the last call */
+    uint64_t reserved[4];
+} fg_plan_events;
+
+/* Plans for each machine of options->topology, "NAME[,NAME]" with 1 to 64 names, one after the
+ * other, as fg_recipe_plan_process does. A machine that is named twice is planned once; the plan
+ * under its second name has "same_as". *out is the JSON object {"status": "done" or "failed",
+ * "topologies": [...]} with a plan for each name in their order; free it with fg_report_free.
+ * *out_has_failed (may be NULL) is whether a plan contains an "error". process and events may be
+ * NULL. Errors: FG_EINVAL (a name, or as fg_recipe_plan_process), FG_ENOMEM. On failure *out is
+ * NULL. */
+FG_API FG_MUST_USE fg_status fg_recipe_plan_machines(const fg_recipe_options *options,
+                                                     const fg_plan_process *process,
+                                                     const fg_plan_events *events, char **out,
+                                                     bool *out_has_failed, fg_error *err);
+
 /* ---- the configuration's keys ---------------------------------------------------------------- */
 
 /* One key. Strings are constant, but `type` and `help` are valid until the next call of this part

@@ -107,6 +107,73 @@ static void mistakes_are_errors(void **state)
     assert_non_null(strstr(err.message, "topology"));
 }
 
+typedef struct heard {
+    char text[256];
+} heard;
+
+static void hear(void *self, const char *text)
+{
+    heard *h = self;
+    const size_t used = strlen(h->text);
+    (void)snprintf(h->text + used, sizeof(h->text) - used, "%.24s|", text);
+}
+
+/* v5e-8 and v5e:2x4 are the same machine, which is planned once. */
+static void machines_are_planned_once(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    heard h = {""};
+    char *plan = NULL;
+    bool has_failed = true;
+    const fg_plan_events events = {.self = &h, .begin = hear, .planned = hear, .failed = hear};
+    const fg_plan_process process = {.program = script(PLAN)},
+                          crash = {.program = script("kill -SEGV $$")};
+    fg_recipe_options options = machine;
+    options.topology = "v5e-8,v3-8,v5e:2x4";
+    fgt_ok(fg_recipe_plan_machines(&options, &process, &events, &plan, &has_failed, &err));
+    assert_false(has_failed);
+    assert_string_equal(h.text, "v5e-8|{\"name\": \"v5e-8\", \"fits\"|v3-8|{\"name\": \"v3-8\", "
+                                "\"fits\":|{\"name\": \"v5e:2x4\", \"fit|");
+    assert_non_null(strstr(plan, "\"status\": \"done\""));
+    assert_non_null(strstr(plan, "\"same_as\": \"v5e-8\""));
+    fg_report_free(plan);
+    fgt_ok(fg_recipe_plan_machines(&options, &crash, NULL, &plan, &has_failed, &err));
+    assert_true(has_failed);
+    assert_non_null(strstr(plan, "\"status\": \"failed\""));
+    fg_report_free(plan);
+    options.topology = "v5e-8,";
+    assert_int_equal(fg_recipe_plan_machines(&options, &process, NULL, &plan, NULL, &err),
+                     FG_EINVAL);
+    assert_non_null(strstr(err.message, "expected 1 to 64 names"));
+    assert_null(plan);
+}
+
+/* A reason that does not depend on the machine ends planning, and is the result for all. */
+static void common_failures_are_reported_once(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    heard h = {""};
+    char *plan = NULL;
+    bool has_failed = false;
+    const fg_plan_events events = {.self = &h, .begin = hear, .planned = hear, .failed = hear},
+                         newer = {.reserved = {1}};
+    const fg_plan_process process = {
+        .program = script("echo '{\"topologies\": [{\"error\": \"no data\"}], "
+                          "\"every_machine\": true}'\n")};
+    fg_recipe_options options = machine;
+    options.topology = "v5e-8,v3-8";
+    fgt_ok(fg_recipe_plan_machines(&options, &process, &events, &plan, &has_failed, &err));
+    assert_true(has_failed);
+    assert_string_equal(h.text, "v5e-8|no data|");
+    assert_non_null(strstr(plan, "\"name\": \"v3-8\""));
+    fg_report_free(plan);
+    assert_int_equal(fg_recipe_plan_machines(&options, &process, &newer, &plan, NULL, &err),
+                     FG_EINVAL);
+    assert_non_null(strstr(err.message, "fg_plan_events"));
+}
+
 static volatile sig_atomic_t signals;
 
 static void count_signal(int number)
@@ -150,8 +217,12 @@ static void out_of_memory_is_an_error(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(the_program_gets_the_options), cmocka_unit_test(ends_are_reported),
-    cmocka_unit_test(mistakes_are_errors),          cmocka_unit_test(signals_change_nothing),
+    cmocka_unit_test(the_program_gets_the_options),
+    cmocka_unit_test(ends_are_reported),
+    cmocka_unit_test(mistakes_are_errors),
+    cmocka_unit_test(machines_are_planned_once),
+    cmocka_unit_test(common_failures_are_reported_once),
+    cmocka_unit_test(signals_change_nothing),
     cmocka_unit_test(out_of_memory_is_an_error),
 };
 

@@ -363,11 +363,11 @@ static const char *const filled[] = {
 /* Refused, or filled and cleared, in test_recipe.c, test_plan_process.c, test_pack_round_trip.c and
  * test_packer.c. */
 static const char *const elsewhere[] = {
-    "fg_checkup_options",     "fg_plan_process",       "fg_recipe_key",
-    "fg_recipe_options",      "fg_recipe_origin",      "fg_pack_entry",
-    "fg_pack_options",        "fg_pack_report",        "fg_pack_sheet_options",
-    "fg_pack_arrays_options", "fg_pack_export_result", "fg_pack_writer_options",
-    "fg_pack_built"};
+    "fg_checkup_options",     "fg_plan_process",        "fg_plan_events",
+    "fg_recipe_key",          "fg_recipe_options",      "fg_recipe_origin",
+    "fg_pack_entry",          "fg_pack_options",        "fg_pack_report",
+    "fg_pack_sheet_options",  "fg_pack_arrays_options", "fg_pack_export_result",
+    "fg_pack_writer_options", "fg_pack_built"};
 /* Made by the library, seen through a pointer: members are added at the end. */
 static const char *const borrowed[] = {
     "fg_chip",        "fg_client_info",   "fg_finding",       "fg_fit_settings",   "fg_hang",
