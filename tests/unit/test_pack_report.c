@@ -7,8 +7,11 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/alloc.h"
 #include "golden.h"
+#include "input/json_file.h"
 #include "pack_made.h"
 
 static const fg_field fields[] = {
@@ -41,14 +44,16 @@ static void the_contents_are_reported(void **state)
     fgt_ok(fg_report_pack(path, false, &text, &err));
     fgt_golden("pack/info.txt", text);
     fgt_ok(fg_report_pack(path, true, &json, &err));
-    json_t *object = json_loads(json, 0, NULL);
+    json_t *object = fgi_json_load(json, strlen(json), 0, NULL);
     assert_non_null(object);
     json_t *files = json_object_get(object, "files");
     assert_string_equal(json_string_value(json_array_get(files, 0)), path);
     (void)json_array_set_new(files, 0, json_string("made.pack"));
-    char *printed = json_dumps(object, JSON_INDENT(2));
-    fgt_golden("pack/info.json", printed);
-    free(printed);
+    fgi_buf printed = {0};
+    assert_true(fgi_json_write(object, JSON_INDENT(2), &printed));
+    char *all = fgi_buf_take(&printed);
+    fgt_golden("pack/info.json", all);
+    fgi_free(all);
     json_decref(object);
     fg_report_free(json);
     fg_report_free(text);

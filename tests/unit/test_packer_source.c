@@ -8,8 +8,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 #include "image_files.h"
+#include "input/json_file.h"
 #include "photos.h"
 
 static fg_error err;
@@ -36,7 +38,8 @@ static fg_pack *open_pack(const char *source, const fg_pack_build_options *optio
 
 static json_t *metadata_of(const fg_pack *pack)
 {
-    json_t *root = json_loads(fg_pack_get_info(pack)->metadata, 0, NULL);
+    json_t *root = fgi_json_load(fg_pack_get_info(pack)->metadata,
+                                 strlen(fg_pack_get_info(pack)->metadata), 0, NULL);
     assert_non_null(root);
     return root;
 }
