@@ -5,11 +5,6 @@
  * analysis is enabled, the backend copies each such weight in every step: 5 % of the step time of
  * an MLP.
  *
- * On some processors (seen on an AMD EPYC without AVX-512), the backend calls XNNPACK for matmuls.
- * XNNPACK packs a weight when it first sees its address and never again. After a weight was updated
- * in place, it multiplies by the old values: the forward pass of a training step never saw an
- * update. So XNNPACK is disabled.
- *
  * Matmuls with oneDNN are an option of the client. The backend then fuses a matmul with the
  * arithmetic around it and with other matmuls, and terminates the process at the first run
  * ("partition compile failed") if two matmuls meet in a sum or a chain, or if an operand of a
@@ -32,6 +27,10 @@
 
 static const fgi_flag flags[] = {
     {"xla_cpu_copy_insertion_use_region_analysis", "True"},
+    /* On some processors (seen on an AMD EPYC without AVX-512), the backend calls XNNPACK for
+     * matmuls. XNNPACK packs a weight when it first sees its address and never again. After a
+     * weight was updated in place, it multiplies by the old values: the forward pass of a training
+     * step never saw an update. */
     {"xla_cpu_use_xnnpack", "False"},
     /* oneDNN options: enabled by the client's option; test_lowering.c compares both */
     {"xla_cpu_use_onednn", "True"},
