@@ -132,7 +132,8 @@ static fg_status draw(const scene *s, const struct material *m, bool is_rotated,
 
 static bool fail(const char *what, const char *path)
 {
-    (void)fprintf(stderr, "make_photos: cannot %s '%s': %s\n", what, path, strerror(errno));
+    (void)fprintf(stderr, "make_photos: cannot %s ", what);
+    perror(path);
     return false;
 }
 
@@ -190,7 +191,7 @@ static bool make_photo(const char *folder, uint64_t seed, int material, int numb
 
 int main(int argc, char **argv)
 {
-    const int count = argc > 2 ? atoi(argv[2]) : 50;
+    const int count = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 50;
     const uint64_t seed = argc > 3 ? strtoull(argv[3], NULL, 10) : 0;
     scratch work = {0};
     if (argc < 2 || argc > 4 || count < 1 || count > 1000000) {

@@ -2,7 +2,7 @@
  * size, side x side gray pixels and a class, a byte each.      usage: own_format CONFIG.yaml
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#define _POSIX_C_SOURCE 200809L /* for pread */
+#define _POSIX_C_SOURCE 200809L /* for pread; NOLINT(bugprone-reserved-identifier) */
 #include <fcntl.h>
 #include <fulgurite/recipe.h>
 #include <stdlib.h>

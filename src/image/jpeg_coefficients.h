@@ -95,9 +95,9 @@ static inline size_t fgi_jpeg_entry_bytes(int components, size_t blocks, int hig
     return (64 + (size_t)high) * blocks + 128 * (size_t)components;
 }
 
-/* Computes the rest of a layout whose width, height, components, h and v are given, but for tables
- * and bytes. */
-void fgi_jpeg_coefficients_lay_out(fgi_jpeg_coefficients *layout);
+/* Computes the rest of the layout of a record whose width, height, components, h and v are given,
+ * except its tables and bytes. */
+void fgi_jpeg_coefficients_lay_out(fgi_jpeg_coefficients *record);
 
 /* Appends the record of a JPEG. Lossless. Errors: FG_EFORMAT "name: byte N: ..." for a damaged
  * JPEG, FG_EUNSUPPORTED for CMYK, RGB and sampling factors other than 1 and 2, FG_ENOMEM.

@@ -197,7 +197,7 @@ fg_status fgi_export_write(fgi_export_folder *folder, const char *relative, cons
 /* All files at once: an fsync of each would take far longer. */
 static fg_status sync_all(const fgi_export_folder *f, fg_error *err)
 {
-    const int fd = open(f->work, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int fd = f->work != NULL ? open(f->work, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     const bool is_synced = fd >= 0 && syncfs(fd) == 0;
     const fg_status status = is_synced ? FG_OK : fgi_fail_errno(err, "sync", f->work);
     if (fd >= 0)

@@ -207,8 +207,8 @@ static fg_status try_samples(const fgi_packer_plan *plan, int64_t start, double 
                              fg_error *err)
 {
     double sum = 0, squares = 0;
-    fgi_packer_tools tools;
-    fgi_packer_output output;
+    fgi_packer_tools tools = {0};
+    fgi_packer_output output = {0};
     fg_status status = fgi_packer_tools_init(&tools, err);
     if (status == FG_OK)
         status = fgi_packer_output_init(&output, plan, err);
@@ -230,7 +230,7 @@ static fg_status try_samples(const fgi_packer_plan *plan, int64_t start, double 
 fg_status fgi_packer_check_space(const fgi_packer_plan *plan, const char *out_path, int64_t start,
                                  fg_error *err)
 {
-    double space, one;
+    double space = 0, one = 0;
     char needed[32], available[32];
     if (plan->count - start < LEAST_REMAINING)
         return FG_OK;
