@@ -105,11 +105,11 @@ static size_t stem_of(fgi_str file)
     return file.size;
 }
 
-static bool is_same(fgi_str have, const char *want)
+static bool is_same(fgi_str have, const char *expected)
 {
-    if (have.size == strlen(want) && fgi_begins_nocase(have.data, want))
+    if (have.size == strlen(expected) && fgi_begins_nocase(have.data, expected))
         return true;
-    return strcmp(want, ".jpg") == 0 && have.size == 5 && fgi_begins_nocase(have.data, ".jpeg");
+    return strcmp(expected, ".jpg") == 0 && have.size == 5 && fgi_begins_nocase(have.data, ".jpeg");
 }
 
 static void put_file(fgi_buf *out, const fgi_export_name *name, fgi_str file)
