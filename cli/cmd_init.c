@@ -23,22 +23,6 @@ static const cli_option options[] = {
     CLI_END,
 };
 
-/* "homes.yaml" of "data/homes.csv.gz" or "data/homes/", owned. */
-static char *default_name(const char *data)
-{
-    char *copy = cli_strdup(data);
-    size_t size = strlen(copy);
-    while (size > 1 && copy[size - 1] == '/')
-        copy[--size] = '\0';
-    const char *slash = strrchr(copy, '/');
-    const char *name = slash != NULL && slash[1] != '\0' ? slash + 1 : copy;
-    const size_t stem = *name != '.' && *name != '/' ? strcspn(name, ".") : 0;
-    char *path = cli_alloc(size + 8, 1);
-    (void)snprintf(path, size + 8, "%.*s.yaml", stem > 0 ? (int)stem : 3, stem > 0 ? name : "run");
-    free(copy);
-    return path;
-}
-
 /* Never overwrites an existing file without --force. */
 static bool write_file(const char *path, const char *text, fg_error *err)
 {
@@ -57,10 +41,11 @@ static bool write_file(const char *path, const char *text, fg_error *err)
 static int run(const cli_call *call)
 {
     fg_error err = {0};
-    char *text = NULL;
-    bool is_good = fg_recipe_init(call->args[0], target, &text, &err) == FG_OK;
-    char *path = out_path != NULL ? cli_strdup(out_path) : default_name(call->args[0]);
-    const bool is_output = strcmp(path, "-") == 0;
+    char *text = NULL, *name = NULL;
+    bool is_good = fg_recipe_init(call->args[0], target, &text, &err) == FG_OK &&
+                   fg_recipe_init_name(call->args[0], ".yaml", &name, &err) == FG_OK;
+    const char *path = out_path != NULL ? out_path : name;
+    const bool is_output = is_good && strcmp(path, "-") == 0;
     if (is_good && is_output)
         (void)fputs(text, stdout);
     else if (is_good)
@@ -70,7 +55,7 @@ static int run(const cli_call *call)
                       "wrote %s: check the lines marked `check it`, then\n\n"
                       "  fulgurite fit %s --fast-dev-run\n  fulgurite fit %s\n",
                       path, path, path);
-    free(path);
+    fg_report_free(name);
     fg_report_free(text);
     return is_good ? CLI_DONE : cli_complain(CLI_FAILED, "init", "%s", err.message);
 }

@@ -256,11 +256,17 @@ FG_API FG_MUST_USE fg_status fg_recipe_help(fg_recipe_help_kind kind, const char
 
 /* Looks at data (a CSV or .npy file, a folder, a pack, or a source of images that fg_catalog_open
  * accepts) and writes a configuration that trains on them, with comments that say what was detected
- * and what was only inferred. Of images, all names and labels and the headers of up to 64 files are
- * read. target: the column of a CSV to predict, or NULL to infer it. Free *out with fg_report_free.
- * Errors: FG_EINVAL (also data of no known format), FG_ENOMEM, and those of fg_catalog_open. */
+ * and what was only inferred, and suggest a pack if the images are much larger than training needs
+ * or many. Of images, all names and labels and the headers of up to 64 files are read. target: the
+ * column of a CSV to predict, or NULL to infer it. Free *out with fg_report_free. Errors: FG_EINVAL
+ * (also data of no known format), FG_ENOMEM, and those of fg_catalog_open. */
 FG_API FG_MUST_USE fg_status fg_recipe_init(const char *data, const char *target, char **out,
                                             fg_error *err);
+
+/* The name of a new file for data: "homes.yaml" of "data/homes.csv.gz" or "data/homes/" and the
+ * suffix ".yaml"; "run.yaml" of "." or "/". Free *out with fg_report_free. Errors: FG_ENOMEM. */
+FG_API FG_MUST_USE fg_status fg_recipe_init_name(const char *data, const char *suffix, char **out,
+                                                 fg_error *err);
 
 /* A checkpoint and what it says about itself. Texts are borrowed from it. */
 typedef struct fg_recipe_origin {

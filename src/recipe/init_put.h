@@ -4,6 +4,8 @@
 #ifndef FGI_RECIPE_INIT_PUT_H
 #define FGI_RECIPE_INIT_PUT_H
 
+#include <fulgurite/recipe.h>
+
 #include "recipe/init_look.h"
 
 /* "  key: value   # why"; why may be NULL. */
@@ -12,6 +14,13 @@ void fgi_put(fgi_buf *out, const char *key, const char *value, const char *why);
 void fgi_put_string(fgi_buf *out, const char *key, const char *text, const char *why);
 /* The same; nothing if path is NULL. */
 void fgi_put_file(fgi_buf *out, const char *key, const char *path);
+
+/* Shorter side of stored images that are as large as training at `size` needs them, if validation
+ * uses `center_fraction` of the largest square. */
+int64_t fgi_presize_short(int64_t size, double center_fraction);
+/* A comment with the command that makes a pack of the images, if that is worth it. */
+void fgi_put_pack(fgi_buf *out, const fgi_look_files *files, const fgi_look_photos *photos,
+                  int64_t size, double center_fraction);
 
 /* A configuration for image files, up to the section data. */
 bool fgi_put_photos(fgi_buf *out, const fgi_look_files *files, fg_error *err);

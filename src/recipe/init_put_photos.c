@@ -9,6 +9,8 @@
 
 enum { LISTED_CLASSES = 12, NAME_BYTES = 64 };
 
+static const double CENTER_FRACTION = 0.875; /* the default of data.center_fraction */
+
 /* The usual choices for the median of the shorter sides, below `under` pixels. */
 typedef struct suit {
     int64_t under;
@@ -227,6 +229,8 @@ bool fgi_put_photos(fgi_buf *out, const fgi_look_files *files, fg_error *err)
     const bool is_good = check(files, &photos, err);
     if (is_good) {
         put_findings(out, files, &photos);
+        fgi_put_pack(out, files, &photos, size_of(&photos),
+                     suit_of(&photos)->size > 0 ? CENTER_FRACTION : 1);
         put_model(out, &photos);
         fgi_buf_printf(out, "\ndata:\n  format: %s\n", files->format);
         put_parts(out, files, &photos);

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <fulgurite/image.h>
 #include <fulgurite/pack.h>
@@ -113,6 +114,34 @@ static void sizes_and_colors(void **state)
     }
     o = program_gives(0, folder, "init many -o -");
     contains(o->out, "27 training images of 13 classes: from 2 (00) to 3 (07)\n");
+}
+
+/* Large photos are to be stored smaller; many small files in one. */
+static void packs_are_suggested(void **state)
+{
+    char name[64];
+    const char *folder = fgt_temp_folder();
+    (void)state;
+    put_class(folder, "my photos/train/a", 2, 768, 600, 3);
+    put_class(folder, "my photos/train/b", 2, 512, 700, 3);
+    put_class(folder, "my photos/val/a", 1, 20, 20, 3);
+    const outcome *o = program_gives(0, folder, "init 'my photos' -o -");
+    contains(o->out, "# suggested: a pack of smaller images, which decode faster; with a shorter "
+                     "side of 256 pixels they have 25 % of the pixels:\n"
+                     "#   fulgurite pack 'my photos' 'my photos.pack' --presize short=256\n"
+                     "#   fulgurite init 'my photos.pack'\n");
+    o = program_gives(0, folder, "init 'my photos/train' -o -");
+    contains(o->out, "#   fulgurite pack 'my photos' 'my photos.pack' --presize short=256\n");
+    put_class(folder, "icons/a", 1, 8, 8, 3);
+    put_class(folder, "icons/b", 1, 8, 8, 3);
+    lacks(program_gives(0, folder, "init icons -o -")->out, "suggested");
+    for (int i = 1; i < 2000; i++) {
+        (void)snprintf(name, sizeof(name), "icons/a/%d.png", i);
+        assert_int_equal(link(fgt_path(folder, "icons/a/0.png"), fgt_path(folder, name)), 0);
+    }
+    o = program_gives(0, folder, "init icons/ -o -");
+    contains(o->out, "# suggested: a pack, because 2001 files are slow to read and copy:\n"
+                     "#   fulgurite pack icons/ icons.pack\n#   fulgurite init icons.pack\n");
 }
 
 static void splits(void **state)
@@ -263,11 +292,9 @@ static void what_is_refused(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(a_folder_for_each_class),
-    cmocka_unit_test(sizes_and_colors),
-    cmocka_unit_test(splits),
-    cmocka_unit_test(lists_and_archives),
-    cmocka_unit_test(packs),
+    cmocka_unit_test(a_folder_for_each_class), cmocka_unit_test(sizes_and_colors),
+    cmocka_unit_test(packs_are_suggested),     cmocka_unit_test(splits),
+    cmocka_unit_test(lists_and_archives),      cmocka_unit_test(packs),
     cmocka_unit_test(what_is_refused),
 };
 FGT_MAIN(tests)
