@@ -128,7 +128,7 @@ static fg_status run(device *d, fg_loader *loader, double seconds, fg_error *err
 
 static double part(double seconds, const fg_loader_stages *t)
 {
-    const double sum = t->read_s + t->decode_s + t->resize_s + t->copy_s;
+    const double sum = t->read_s + t->entropy_s + t->decode_s + t->resize_s + t->copy_s;
     return sum > 0 ? 100 * seconds / sum : 0;
 }
 
@@ -141,11 +141,12 @@ static void print_row(const char *name, const device *d, fg_loader *loader, doub
     const double idle = d->idle_s / wall_s;
     const double beyond = own_memory() - before_bytes - (double)stats.memory_bytes;
     const double delivered = (double)stats.rows * stats.workers / stats.work_s;
-    (void)printf("| %s | %.0f | %.1f %% | %.2fx | %s | %.0f / %.0f / %.0f / %.0f | %.0f |\n", name,
-                 (double)d->samples / wall_s, 100 * idle, delivered * step_s / (double)batch_size,
+    (void)printf("| %s | %.0f | %.1f %% | %.2fx | %s | %.0f / %.0f / %.0f / %.0f / %.0f | %.0f |\n",
+                 name, (double)d->samples / wall_s, 100 * idle,
+                 delivered * step_s / (double)batch_size,
                  idle > 0.05 ? fg_loader_slowest_stage(t, &fraction) : "device", part(t->read_s, t),
-                 part(t->decode_s, t), part(t->resize_s, t), part(t->copy_s, t),
-                 beyond > 0 ? beyond / 1e6 : 0);
+                 part(t->entropy_s, t), part(t->decode_s, t), part(t->resize_s, t),
+                 part(t->copy_s, t), beyond > 0 ? beyond / 1e6 : 0);
     (void)fflush(stdout);
 }
 
@@ -207,7 +208,7 @@ int main(int argc, char **argv)
     }
     if (optind == argc)
         (void)printf("| source | samples/s | device idle | loader's rate / required | bound by | "
-                     "read / decode / resize / copy, %% | memory beyond the ring, MB |\n"
+                     "read / entropy / decode / resize / copy, %% | memory beyond the ring, MB |\n"
                      "|---|---|---|---|---|---|---|\n");
     for (int i = optind; i < argc; i++)
         result |= measure_apart(argv[i]);

@@ -517,15 +517,18 @@ FG_API int64_t fg_loader_batch_count(const fg_loader *loader);
 
 /* What the time of reading samples is spent on, in seconds, summed over threads. */
 typedef struct fg_loader_stages {
-    double read_s;        /* reading files; all of a custom dataset that is read row by row */
-    double decode_s;      /* decompressing */
-    double resize_s;      /* cropping and resizing */
-    double copy_s;        /* copying samples that are in memory, and everything else */
-    uint64_t reserved[4]; /* set to 0 */
+    double read_s;    /* reading files; all of a custom dataset that is read row by row */
+    double decode_s;  /* decompressing, without entropy_s */
+    double resize_s;  /* cropping and resizing */
+    double copy_s;    /* copying samples that are in memory, and everything else */
+    double entropy_s; /* entropy decoding of JPEGs (Huffman, arithmetic). Of other formats, it is
+                         part of decode_s. Measured for progressive JPEGs and JPEGs with a
+                         segment table, estimated from every 13th MCU for other JPEGs */
+    uint64_t reserved[3]; /* set to 0 */
 } fg_loader_stages;
 
-/* Name of the stage that takes the most time: "read", "decode", "resize" or "copy"; NULL if all are
- * 0. *out_fraction is its part of the sum, 0 to 1. */
+/* Name of the stage that takes the most time: "read", "entropy", "decode", "resize" or "copy"; NULL
+ * if all are 0. *out_fraction is its part of the sum, 0 to 1. */
 FG_API const char *fg_loader_slowest_stage(const fg_loader_stages *stages, double *out_fraction);
 
 /* Statistics since the loader was created. */

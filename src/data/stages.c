@@ -49,18 +49,30 @@ fgi_load_stage fgi_load_enter(fgi_load_stage stage)
 
 int64_t fgi_load_end(fgi_load_clock *clock) { return fgi_load_end_at(clock, fgi_now_ns()); }
 
+void fgi_load_move(fgi_load_stage from, fgi_load_stage to, int64_t ns)
+{
+    if (running == NULL)
+        return;
+    int64_t *counted = running->times.ns;
+    const int64_t moved = ns < counted[from] ? ns : counted[from];
+    counted[from] -= moved;
+    counted[to] += moved;
+}
+
 fg_loader_stages fgi_load_seconds(const fgi_load_times *times)
 {
     return (fg_loader_stages){.read_s = (double)times->ns[FGI_LOAD_READ] * 1e-9,
                               .decode_s = (double)times->ns[FGI_LOAD_DECODE] * 1e-9,
                               .resize_s = (double)times->ns[FGI_LOAD_RESIZE] * 1e-9,
-                              .copy_s = (double)times->ns[FGI_LOAD_COPY] * 1e-9};
+                              .copy_s = (double)times->ns[FGI_LOAD_COPY] * 1e-9,
+                              .entropy_s = (double)times->ns[FGI_LOAD_ENTROPY] * 1e-9};
 }
 
 const char *fg_loader_slowest_stage(const fg_loader_stages *stages, double *out_fraction)
 {
-    static const char *const names[] = {"read", "decode", "resize", "copy"};
-    const double seconds[] = {stages->read_s, stages->decode_s, stages->resize_s, stages->copy_s};
+    static const char *const names[] = {"read", "entropy", "decode", "resize", "copy"};
+    const double seconds[] = {stages->read_s, stages->entropy_s, stages->decode_s, stages->resize_s,
+                              stages->copy_s};
     double sum = 0;
     int most = 0;
     for (int i = 0; i < FGI_LOAD_STAGES; i++) {

@@ -14,10 +14,11 @@
 #include <fulgurite/data.h>
 
 typedef enum fgi_load_stage {
-    FGI_LOAD_READ,   /* reading files; all of a custom dataset that does not say what it does */
-    FGI_LOAD_DECODE, /* decompressing */
-    FGI_LOAD_RESIZE, /* cropping and resizing */
-    FGI_LOAD_COPY,   /* copying samples that are in memory, and everything else */
+    FGI_LOAD_READ,    /* reading files; all of a custom dataset that does not say what it does */
+    FGI_LOAD_ENTROPY, /* entropy decoding, as far as the codec separates it */
+    FGI_LOAD_DECODE,  /* the rest of decompressing */
+    FGI_LOAD_RESIZE,  /* cropping and resizing */
+    FGI_LOAD_COPY,    /* copying samples that are in memory, and everything else */
     FGI_LOAD_STAGES
 } fgi_load_stage;
 
@@ -40,6 +41,10 @@ void fgi_load_begin(fgi_load_clock *clock, fgi_load_stage stage);
 fgi_load_stage fgi_load_enter(fgi_load_stage stage);
 /* Stops the thread's last clock, after which its times are complete. Returns their sum. */
 int64_t fgi_load_end(fgi_load_clock *clock);
+
+/* Counts ns of a stage, which must not be the present one, as time of another stage: at most as
+ * many as the clock has counted. For a reader that only knows afterwards what it did. */
+void fgi_load_move(fgi_load_stage from, fgi_load_stage to, int64_t ns);
 
 fg_loader_stages fgi_load_seconds(const fgi_load_times *times);
 

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "image/decoder.h"
 #include "image/jpeg_common.h"
+#include "image/jpeg_entropy.h"
 #include "image/jpeg_markers.h"
 #include "image/jpeg_segment.h"
 #include "image/pixels.h"
@@ -22,6 +23,7 @@ struct fgi_jpeg_state {
     struct jpeg_progress_mgr progress;
     fgi_jpeg_errors errors;
     fgi_jpeg_source source;
+    fgi_jpeg_entropy entropy;
 };
 
 static bool matches(const fgi_image_file *file)
@@ -68,15 +70,16 @@ static void close_jpeg(fg_image_decoder *decoder)
     decoder->cropper = NULL;
 }
 
-static void start(j_decompress_ptr info, const fgi_image_request *request)
+static void start(struct fgi_jpeg_state *s, const fgi_image_request *request)
 {
+    j_decompress_ptr info = &s->info;
     (void)jpeg_read_header(info, TRUE);
     const bool is_cmyk = info->num_components == 4;
     info->out_color_space =
         is_cmyk ? JCS_CMYK : (request->image->channels == 1 ? JCS_GRAYSCALE : JCS_RGB);
     info->scale_num = 1;
     info->scale_denom = (unsigned)request->scale;
-    (void)jpeg_start_decompress(info);
+    fgi_jpeg_entropy_start(info, &s->entropy);
 }
 
 /* Columns that are decoded: a range of iMCUs around those of the request. */
@@ -158,8 +161,10 @@ static fg_status decode_segments(fg_image_decoder *decoder, const fgi_image_file
                                 .divisor = request->scale};
     if (decoder->cropper == NULL)
         FGI_TRY(fgi_jpeg_cropper_create(&decoder->cropper, err));
-    return fgi_jpeg_segment_decode(decoder->cropper, &record, &crop, image->pixels,
-                                   (size_t)image->width * 3, err);
+    const fg_status status = fgi_jpeg_segment_decode(decoder->cropper, &record, &crop,
+                                                     image->pixels, (size_t)image->width * 3, err);
+    decoder->entropy_ns += fgi_jpeg_cropper_entropy_ns(decoder->cropper);
+    return status;
 }
 
 static fg_status decode(fg_image_decoder *decoder, const fgi_image_file *file,
@@ -179,13 +184,15 @@ static fg_status decode(fg_image_decoder *decoder, const fgi_image_file *file,
     s->errors.err = err;
     s->errors.is_tolerant = request->is_tolerant;
     s->errors.status = FG_OK;
+    s->entropy = (fgi_jpeg_entropy){0};
     if (setjmp(s->errors.jump) == 0) {
         fgi_jpeg_source_set(&s->info, &s->source, file);
-        start(&s->info, request);
+        start(s, request);
         s->errors.status = read_area(decoder, request, err);
     }
     if (s->errors.status != FG_OK)
         jpeg_abort_decompress(&s->info);
+    decoder->entropy_ns += fgi_jpeg_entropy_ns(&s->entropy);
     return s->errors.status;
 }
 

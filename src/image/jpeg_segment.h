@@ -44,4 +44,7 @@ fg_status fgi_jpeg_segment_decode(fgi_jpeg_cropper *cropper, const fgi_jpeg_reco
                                   const fgi_jpeg_crop *crop, uint8_t *pixels, size_t stride,
                                   fg_error *err);
 
+/* How long the last call has decoded entropy-coded data. */
+int64_t fgi_jpeg_cropper_entropy_ns(const fgi_jpeg_cropper *cropper);
+
 #endif

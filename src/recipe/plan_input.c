@@ -33,9 +33,12 @@ static fg_loader_options loader_of(const fg_recipe *r, const fg_plan *plan, int 
 }
 
 /* The conclusion from the ratio of delivered to required rate, as text. */
-static void put_verdict(json_t *o, const fg_recipe *r, double fraction, bool is_alone)
+static void put_verdict(json_t *o, const fg_recipe *r, double fraction, bool is_alone,
+                        const fg_loader_stages *stages)
 {
-    char words[160], advice[64];
+    char words[240], advice[64];
+    double spent;
+    const char *stage = fg_loader_slowest_stage(stages, &spent);
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
     const char *host = is_alone ? "this host" : "a host like this one";
     (void)fgi_snprintf(advice, sizeof advice, "use %s",
@@ -50,8 +53,9 @@ static void put_verdict(json_t *o, const fg_recipe *r, double fraction, bool is_
     else
         (void)fgi_snprintf(
             words, sizeof words,
-            "%s delivers %.2g %% of the required rate, so the devices would wait: %s", host,
-            100 * fraction, advice);
+            "%s delivers %.2g %% of the required rate and spends %.0f %% of the loader's time on "
+            "%s, so the devices would wait: %s",
+            host, 100 * fraction, 100 * spent, stage != NULL ? stage : "nothing", advice);
     (void)json_object_set_new(o, "input_verdict", json_string(words));
 }
 
@@ -78,5 +82,5 @@ void fgi_plan_put_input(json_t *o, const fg_recipe *r, const fg_plan *plan)
     put(o, "input_measured_bytes_per_s", rate.bytes_per_s);
     put(o, "input_sample_bytes", (double)rate.sample_bytes);
     put(o, "input_fraction", rate.samples_per_s / host);
-    put_verdict(o, r, rate.samples_per_s / host, info->host_count == 1);
+    put_verdict(o, r, rate.samples_per_s / host, info->host_count == 1, &rate.stages);
 }

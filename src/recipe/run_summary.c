@@ -41,13 +41,13 @@ static json_t *idle_of(const fg_idle *idle)
 static json_t *input_of(const fg_input_report *input, double unknown)
 {
     const fg_loader_stages *t = &input->stages;
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "bound_by",
-                     text(input->bound_by), "delivered_samples_per_s",
-                     number(input->delivered_samples_per_s * unknown), "required_samples_per_s",
-                     number(input->required_samples_per_s * unknown), "waited",
-                     number(input->waited * unknown), "workers", count(input->workers), "read_s",
-                     number(t->read_s), "decode_s", number(t->decode_s), "resize_s",
-                     number(t->resize_s), "copy_s", number(t->copy_s));
+    return json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "bound_by", text(input->bound_by),
+        "delivered_samples_per_s", number(input->delivered_samples_per_s * unknown),
+        "required_samples_per_s", number(input->required_samples_per_s * unknown), "waited",
+        number(input->waited * unknown), "workers", count(input->workers), "read_s",
+        number(t->read_s), "entropy_s", number(t->entropy_s), "decode_s", number(t->decode_s),
+        "resize_s", number(t->resize_s), "copy_s", number(t->copy_s));
 }
 
 /* Peak memory of this process, as reported by the kernel. */

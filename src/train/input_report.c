@@ -18,7 +18,8 @@ void fgi_input_report_load(fg_input_report *out, const fg_loader_stats *before,
     *out = (fg_input_report){.stages = {.read_s = b->read_s - a->read_s,
                                         .decode_s = b->decode_s - a->decode_s,
                                         .resize_s = b->resize_s - a->resize_s,
-                                        .copy_s = b->copy_s - a->copy_s},
+                                        .copy_s = b->copy_s - a->copy_s,
+                                        .entropy_s = b->entropy_s - a->entropy_s},
                              .samples = after->rows - before->rows,
                              .workers = after->workers};
 }
@@ -39,7 +40,7 @@ static const char *limit_of(const fg_input_report *report, const fg_idle *idle)
 void fgi_input_report_judge(fg_input_report *out, const fg_idle *idle, double samples_per_busy_s)
 {
     const fg_loader_stages *t = &out->stages;
-    const double spent_s = t->read_s + t->decode_s + t->resize_s + t->copy_s;
+    const double spent_s = t->read_s + t->entropy_s + t->decode_s + t->resize_s + t->copy_s;
     const int threads = out->workers > 0 ? out->workers : 1;
     const bool is_known =
         idle->busy_s > 0 && spent_s > 0 && out->samples > 0 && samples_per_busy_s > 0;

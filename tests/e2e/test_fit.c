@@ -49,6 +49,7 @@ static void check_summary(const json_t *s)
                                            "waited",
                                            "workers",
                                            "read_s",
+                                           "entropy_s",
                                            "decode_s",
                                            "resize_s",
                                            "copy_s"};

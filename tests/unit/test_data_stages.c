@@ -56,13 +56,29 @@ static void a_stage_without_a_clock_has_no_effect(void **state)
     assert_int_equal(clock.stage, FGI_LOAD_COPY);
 }
 
+static void time_can_be_moved_to_another_stage(void **state)
+{
+    fgi_load_clock clock;
+    fgi_load_move(FGI_LOAD_DECODE, FGI_LOAD_ENTROPY, 5); /* no clock is running */
+    fgi_load_begin_at(&clock, FGI_LOAD_DECODE, 0);
+    (void)fgi_load_enter_at(FGI_LOAD_RESIZE, 100);
+    fgi_load_move(FGI_LOAD_DECODE, FGI_LOAD_ENTROPY, 70);
+    assert_int_equal(clock.times.ns[FGI_LOAD_ENTROPY], 70);
+    fgi_load_move(FGI_LOAD_DECODE, FGI_LOAD_ENTROPY, 31); /* an estimate that is too large */
+    assert_int_equal(clock.times.ns[FGI_LOAD_ENTROPY], 100);
+    assert_int_equal(clock.times.ns[FGI_LOAD_DECODE], 0);
+    assert_int_equal(fgi_load_end_at(&clock, 130), 130);
+}
+
 static void the_slowest_stage_is_named(void **state)
 {
     double fraction = -1;
-    const fgi_load_times times = {.ns = {100, 600, 200, 100}};
+    const fgi_load_times times = {.ns = {100, 50, 600, 150, 100}};
     fg_loader_stages stages = fgi_load_seconds(&times);
     assert_string_equal(fg_loader_slowest_stage(&stages, &fraction), "decode");
     fgt_close("fraction", fraction, 0.6, 1e-12, 0);
+    stages.entropy_s = 0.5;
+    assert_string_equal(fg_loader_slowest_stage(&stages, &fraction), "entropy");
     stages.copy_s = 1;
     assert_string_equal(fg_loader_slowest_stage(&stages, &fraction), "copy");
     assert_null(fg_loader_slowest_stage(&(fg_loader_stages){0}, &fraction));
@@ -141,10 +157,10 @@ static fg_loader_stats run(fg_dataset *take_dataset, int workers)
 static void check_sum(const fg_loader_stats *s, int workers)
 {
     const fg_loader_stages *t = &s->stages;
-    const double sum = t->read_s + t->decode_s + t->resize_s + t->copy_s;
+    const double sum = t->read_s + t->entropy_s + t->decode_s + t->resize_s + t->copy_s;
     assert_int_equal(s->workers, workers);
     fgt_close("the stages", sum, workers == 0 ? s->wait_s : s->work_s, 1e-9, 1e-12);
-    assert_true(t->decode_s == 0 && sum > 0);
+    assert_true(t->decode_s == 0 && t->entropy_s == 0 && sum > 0);
 }
 
 static void stages_sum_to_the_loaders_time(void **state)
@@ -197,6 +213,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(each_moment_belongs_to_one_stage),
     cmocka_unit_test(an_inner_clock_belongs_to_the_outer_stage),
     cmocka_unit_test(a_stage_without_a_clock_has_no_effect),
+    cmocka_unit_test(time_can_be_moved_to_another_stage),
     cmocka_unit_test(the_slowest_stage_is_named),
     cmocka_unit_test(stages_sum_to_the_loaders_time),
     cmocka_unit_test(a_dataset_that_says_nothing_reads),

@@ -6,7 +6,9 @@
 
 #include <stdlib.h>
 #include "base/alloc.h"
+#include "image/decoder.h"
 #include "image/jpeg_common.h"
+#include "image/jpeg_entropy.h"
 #include "image_files.h"
 
 enum { W = 37, H = 23 };
@@ -183,6 +185,26 @@ static void other_codings_give_the_same_pixels(void **state)
 }
 
 /* ---- headers --------------------------------------------------------------------------------- */
+
+/* The time of one scan is estimated, that of several is measured; other formats do not separate it.
+ */
+static void entropy_decoding_is_timed(void **state)
+{
+    static const char *const names[] = {"baseline.jpg", "progressive.jpg", "rgb.png"};
+    const fgi_jpeg_entropy sampled = {.mcus = 27, .sampled = 3, .sampled_ns = 200};
+    assert_int_equal(fgi_jpeg_entropy_ns(&sampled), 1800);
+    assert_int_equal(fgi_jpeg_entropy_ns(&(fgi_jpeg_entropy){.whole_ns = 70}), 70);
+    fgt_ok(fg_image_decoder_create(&decoder, &err));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        fgt_file file = fgt_file_read(names[i]);
+        const int64_t before = decoder->entropy_ns;
+        fgt_ok(fgt_decode(decoder, &file, NULL, &whole, &err));
+        assert_int_equal(decoder->entropy_ns > before, i < 2);
+        fgt_file_free(&file);
+    }
+    fg_image_fini(&whole);
+    fg_image_decoder_destroy(decoder);
+}
 
 static void headers_are_reported(void **state)
 {
@@ -361,6 +383,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(crops_are_parts_of_the_full_decode),
     cmocka_unit_test(crops_at_reduced_sizes_report_their_region),
     cmocka_unit_test(other_codings_give_the_same_pixels),
+    cmocka_unit_test(entropy_decoding_is_timed),
     cmocka_unit_test(headers_are_reported),
     cmocka_unit_test(unsupported_features_are_named),
     cmocka_unit_test(a_truncated_file_is_an_error_unless_tolerated),
