@@ -47,6 +47,11 @@ typedef struct fg_format_request {
     /* What the training samples were fitted to, if the format gave it: of this run, or out of the
      * checkpoint that is evaluated. NULL when there is none yet. */
     const fg_csv_schema *schema;
+    /* The classes of the checkpoint that is evaluated, in order: labels are indices of them, and a
+     * sample of another class is an error. The recipe checks this, too, but only a format that uses
+     * them can open samples that lack some of the classes. NULL: those of the samples. */
+    const char *const *class_names;
+    int64_t class_count;
 } fg_format_request;
 
 /* What a format opens. All members are 0 before the call; the caller destroys them, also after a

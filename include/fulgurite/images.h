@@ -39,18 +39,19 @@ typedef struct fg_images_options {
     const uint8_t *splits; /* u8[count of catalog]: only samples whose value is `split`, such as
                               fg_catalog_split gives                          [NULL: all samples] */
     uint8_t split;         /* fg_data_split, with `splits`                                [0] */
-    uint64_t reserved[4];
+    bool no_labels;        /* without the field `label`; samples need none            [false] */
+    uint64_t reserved[3];
 } fg_images_options;
 
 /* Creates a dataset of the images of a catalog, in its order. It keeps the catalog alive.
  *
  *   image  u8[height,width,channels]
- *   label  s32[]    class index; classes are those of the catalog. Only if the catalog has classes.
+ *   label  s32[]    class index; classes are those of the catalog. Only if samples have labels.
  *
  * Files are read and decoded when a loader asks for them, by its threads. Reading fails with the
  * name of the file if it is corrupt or missing, and with FG_EUNSUPPORTED if its format is not
- * supported. options may be NULL. Errors: FG_EINVAL (options; a sample without a label although the
- * catalog has classes), FG_ENOMEM. Sources of the defaults: torchvision, RandomResizedCrop. */
+ * supported. options may be NULL. Errors: FG_EINVAL (options; a sample without a label although
+ * others have one), FG_ENOMEM. Sources of the defaults: torchvision, RandomResizedCrop. */
 FG_API FG_MUST_USE fg_status fg_images_create(fg_catalog *catalog, const fg_images_options *options,
                                               fg_dataset **out, fg_error *err);
 

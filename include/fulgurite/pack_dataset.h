@@ -34,7 +34,12 @@ typedef struct fg_pack_dataset_options {
     void *fault_self;        /* first argument of `fault` */
     uint64_t preload_bytes;  /* read the whole pack into the page cache now, if it has at most this
                                 many bytes                                             [0: never] */
-    uint64_t reserved[4];
+    /* The classes, in order, such as those of a trained model: labels become indices of them, by
+     * the names of the classes. A sample of another class is an error. Not used for a field
+     * `label` of arrays.                                             [the classes of the pack] */
+    const char *const *class_names;
+    int64_t class_count;
+    uint64_t reserved[2];
 } fg_pack_dataset_options;
 
 /* Creates a dataset of the samples of a pack, in its order. It keeps the pack open.
@@ -68,8 +73,9 @@ typedef struct fg_pack_dataset_options {
  * Checksums are verified as fg_pack_options.check says. Reading fails with FG_EIO if a file has
  * shrunk, and never returns zeros in place of its bytes. Labels come from the column of the pack.
  * options may be NULL. Errors: FG_EINVAL (options; records without a label in a pack with classes;
- * records of several kinds; coefficients of images of different sizes), FG_EUNSUPPORTED (a codec
- * that cannot be decoded), those of fg_pack_get_entry, FG_ENOMEM. */
+ * records of several kinds; coefficients of images of different sizes), FG_EFORMAT (a class that
+ * is not in class_names), FG_EUNSUPPORTED (a codec that cannot be decoded), those of
+ * fg_pack_get_entry, FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_pack_dataset_create(fg_pack *pack,
                                                     const fg_pack_dataset_options *options,
                                                     fg_dataset **out, fg_error *err);

@@ -10,12 +10,33 @@
 #include <string.h>
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/print.h"
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
 const char *fgi_shown(const char *name, char shown[FGI_SHOWN_BYTES])
 {
     (void)fgi_text_escape(fgi_str_of(name), shown, FGI_SHOWN_BYTES);
+    return shown;
+}
+
+const char *fgi_shown_classes(const char *const *names, int64_t count, char shown[FGI_SHOWN_BYTES])
+{
+    enum { REST = sizeof(" and 1234567890 more") };
+    size_t used = 0;
+    shown[0] = '\0';
+    for (int64_t i = 0; i < count; i++) {
+        char name[FGI_SHOWN_BYTES];
+        const char *between = i == 0 ? "" : i == count - 1 ? " and " : ", ";
+        const size_t size = strlen(fgi_shown(names[i], name)) + strlen(between) + 2;
+        if (i > 0 && used + size + REST > FGI_SHOWN_BYTES) {
+            (void)fgi_snprintf(shown + used, FGI_SHOWN_BYTES - used, " and %lld more",
+                               (long long)(count - i));
+            break;
+        }
+        (void)fgi_snprintf(shown + used, FGI_SHOWN_BYTES - used, "%s'%s'", between, name);
+        used = strlen(shown);
+    }
     return shown;
 }
 
@@ -197,6 +218,17 @@ static fg_status fail_label(const fgi_label *label, const char *what, fg_error *
                     fgi_shown(label->text, text), what);
 }
 
+/* A label that is none of the given classes. */
+static fg_status fail_class(const fgi_draft *b, const fgi_label *label, fg_error *err)
+{
+    const fg_catalog_options *o = b->options;
+    char text[FGI_SHOWN_BYTES], name[FGI_SHOWN_BYTES], classes[FGI_SHOWN_BYTES];
+    return fgi_fail(err, FG_EFORMAT, "'%.120s': sample '%s' has the class '%s': expected one of %s",
+                    b->catalog->path, fgi_shown(label->first_name, name),
+                    fgi_shown(label->text, text),
+                    fgi_shown_classes(o->class_names, o->class_count, classes));
+}
+
 static bool is_integer(const fgi_label *label)
 {
     int64_t value;
@@ -294,7 +326,7 @@ static fg_status use_given(fgi_draft *b, fg_error *err)
     for (size_t i = 0; i < b->label_count; i++) {
         fgi_label *label = b->labels[i];
         if (label->class_index < 0 && !is_integer(label) && label->first_name != NULL)
-            return fail_label(label, "not one of the given classes", err);
+            return fail_class(b, label, err);
         if (label->class_index < 0 && is_integer(label))
             FGI_TRY(set_index(b, label, err));
     }

@@ -130,5 +130,7 @@ fg_status fgi_read_sample_range(const fg_catalog *catalog, const fgi_sample *sam
 
 /* The escaped form of a name in `shown`, which is returned. */
 const char *fgi_shown(const char *name, char shown[FGI_SHOWN_BYTES]);
+/* "'cat', 'dog' and 7 more", as many as fit in `shown`, which is returned. */
+const char *fgi_shown_classes(const char *const *names, int64_t count, char shown[FGI_SHOWN_BYTES]);
 
 #endif

@@ -46,6 +46,15 @@ fg_images_options fgi_crop_options(const fg_option_values *values, bool is_train
     };
 }
 
+fg_format_request fgi_crop_val_request(const fg_format_request *request, const fg_dataset *train)
+{
+    fg_format_request out = *request;
+    out.part = FG_PART_VAL;
+    out.class_names = train->class_names;
+    out.class_count = train->class_names != NULL ? train->class_count : 0;
+    return out;
+}
+
 fg_status fgi_crop_hold_out(const fg_format_request *request, fg_dataset *varied,
                             fg_dataset *middle, fg_format_data *out, fg_error *err)
 {

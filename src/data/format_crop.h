@@ -73,6 +73,10 @@ fg_status fgi_crop_check(const fg_option_values *values, fg_error *err);
 /* The options of training samples, or of samples that are cropped in the middle. */
 fg_images_options fgi_crop_options(const fg_option_values *values, bool is_training);
 
+/* The request for validation samples that are opened with the training samples: with the same
+ * classes. Valid as long as `train`. */
+fg_format_request fgi_crop_val_request(const fg_format_request *request, const fg_dataset *train);
+
 /* Holds out rows as fg_dataset_split does: out->samples are of `varied`, out->val of `middle`, a
  * dataset of the same samples. */
 fg_status fgi_crop_hold_out(const fg_format_request *request, fg_dataset *varied,

@@ -17,6 +17,7 @@
 typedef struct source {
     fg_catalog *catalog;
     uint8_t *splits; /* 1: the sample belongs to the part */
+    bool needs_target;
 } source;
 
 static void source_fini(source *s)
@@ -48,28 +49,22 @@ static fg_status choose(source *s, fg_data_part part, fg_error *err)
     return FG_OK;
 }
 
-/* Opens the source that the option names; `like` NULL: with its own classes. */
-static fg_status source_open(const fg_option_values *values, const char *option, fg_data_part part,
-                             const fg_catalog *like, source *out, fg_error *err)
+/* Opens the source that the option names, with the classes of the request. Folders of new images,
+ * whose targets are not needed, are not classes. */
+static fg_status source_open(const fg_option_values *values, const char *option,
+                             const fg_format_request *request, source *out, fg_error *err)
 {
-    fg_catalog_options options = {.kind = fg_option_string(values, "source")};
-    const char **names = NULL;
-    *out = (source){.catalog = NULL};
-    const int64_t classes = like != NULL ? fg_catalog_class_count(like) : 0;
-    if (classes > 0 && fg_catalog_class_name(like, 0) != NULL) {
-        names = fgi_calloc((size_t)classes, sizeof(*names));
-        if (names == NULL)
-            return fgi_no_memory(err);
-        for (int64_t i = 0; i < classes; i++)
-            names[i] = fg_catalog_class_name(like, i);
-        options.class_names = names;
-        options.class_count = classes;
-    }
+    const bool is_new = request->part == FG_PART_PREDICT && !request->needs_target;
+    const fg_catalog_options options = {.kind = fg_option_string(values, "source"),
+                                        .class_names = request->class_names,
+                                        .class_count = request->class_count,
+                                        .no_classes = is_new,
+                                        .no_split_folders = is_new};
+    *out = (source){.needs_target = request->needs_target};
     fg_status status =
         fg_catalog_open(fg_option_string(values, option), &options, &out->catalog, err);
-    fgi_free((void *)names);
     if (status == FG_OK)
-        status = choose(out, part, err);
+        status = choose(out, request->part, err);
     if (status != FG_OK)
         source_fini(out);
     return status;
@@ -81,6 +76,7 @@ static fg_status create(const source *s, const fg_option_values *values, bool is
     fg_images_options options = fgi_crop_options(values, is_training);
     options.splits = s->splits;
     options.split = 1;
+    options.no_labels = !s->needs_target;
     return fg_images_create(s->catalog, &options, out, err);
 }
 
@@ -117,14 +113,15 @@ static fg_status split_train(const source *s, const fg_option_values *values,
 }
 
 /* Validation samples in a separate source have the classes of the training samples. */
-static fg_status open_val(const source *train, const fg_option_values *values, fg_format_data *out,
-                          fg_error *err)
+static fg_status open_val(const fg_option_values *values, const fg_format_request *request,
+                          fg_format_data *out, fg_error *err)
 {
     source val;
+    const fg_format_request of_val = fgi_crop_val_request(request, out->samples);
     const char *path = fg_option_string(values, "val");
     if (path == NULL || *path == '\0')
         return FG_OK;
-    FGI_TRY(source_open(values, "val", FG_PART_VAL, train->catalog, &val, err));
+    FGI_TRY(source_open(values, "val", &of_val, &val, err));
     const fg_status status = create(&val, values, false, &out->val, err);
     source_fini(&val);
     return status;
@@ -134,7 +131,7 @@ static fg_status open_train(const fg_option_values *values, const fg_format_requ
                             fg_format_data *out, fg_error *err)
 {
     source s;
-    FGI_TRY(source_open(values, "train", FG_PART_TRAIN, NULL, &s, err));
+    FGI_TRY(source_open(values, "train", request, &s, err));
     fg_status status = check_splits(&s, values, err);
     if (status == FG_OK && !request->is_training)
         status = create(&s, values, false, &out->samples, err);
@@ -143,7 +140,7 @@ static fg_status open_train(const fg_option_values *values, const fg_format_requ
     else if (status == FG_OK) {
         status = create(&s, values, true, &out->samples, err);
         if (status == FG_OK)
-            status = open_val(&s, values, out, err);
+            status = open_val(values, request, out, err);
     }
     source_fini(&s);
     return status;
@@ -158,7 +155,7 @@ static fg_status open_part(const fg_option_values *values, const fg_format_reque
     FGI_TRY(fgi_crop_check(values, err));
     if (request->part == FG_PART_TRAIN)
         return open_train(values, request, out, err);
-    FGI_TRY(source_open(values, option[request->part], request->part, NULL, &s, err));
+    FGI_TRY(source_open(values, option[request->part], request, &s, err));
     const fg_status status = create(&s, values, false, &out->samples, err);
     source_fini(&s);
     return status;

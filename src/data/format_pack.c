@@ -20,8 +20,10 @@
 typedef struct part {
     fg_pack *pack;
     const char *path;
-    bool has_splits, has_val;
+    bool has_splits, has_val, needs_target;
     fg_data_part part;
+    const char *const *class_names; /* borrowed; NULL: those of the pack */
+    int64_t class_count;
 } part;
 
 /* Whether any record has a split, and whether any is for validation. */
@@ -37,10 +39,14 @@ static fg_status look_at_splits(part *p, fg_error *err)
     return FG_OK;
 }
 
-static fg_status part_open(const fg_option_values *values, const char *option, fg_data_part which,
-                           part *out, fg_error *err)
+static fg_status part_open(const fg_option_values *values, const char *option,
+                           const fg_format_request *request, part *out, fg_error *err)
 {
-    *out = (part){.part = which, .path = fg_option_string(values, option)};
+    *out = (part){.part = request->part,
+                  .path = fg_option_string(values, option),
+                  .needs_target = request->needs_target,
+                  .class_names = request->class_names,
+                  .class_count = request->class_count};
     FGI_TRY(fg_pack_open(out->path, NULL, &out->pack, err));
     const fg_status status = look_at_splits(out, err);
     if (status != FG_OK)
@@ -90,7 +96,10 @@ static fg_status create(const part *p, const fg_option_values *values, bool is_t
         [FG_PART_TRAIN] = FG_TRAIN, [FG_PART_VAL] = FG_VAL, [FG_PART_TEST] = FG_TEST};
     fg_pack_dataset_options o = {.images = fgi_crop_options(values, is_training),
                                  .first_variant = !is_training,
+                                 .class_names = p->class_names,
+                                 .class_count = p->class_count,
                                  .preload_bytes = preload_bytes(values)};
+    o.images.no_labels = !p->needs_target;
     if (may_skip && strcmp(fg_option_string(values, "damaged"), "skip") == 0)
         o.bad = FG_PACK_BAD_SKIP;
     if (p->has_splits && p->part != FG_PART_PREDICT) {
@@ -135,35 +144,17 @@ static fg_status split_train(const part *p, const fg_option_values *values,
     return status;
 }
 
-/* A class index must mean the same class in both packs. */
-static fg_status check_classes(const part *train, const part *val, const fg_option_values *values,
-                               fg_error *err)
-{
-    const int64_t count = fg_pack_get_info(train->pack)->class_count;
-    bool is_same = fg_pack_get_info(val->pack)->class_count == count;
-    for (int64_t i = 0; is_same && i < count; i++) {
-        const char *a = fg_pack_class_name(train->pack, i), *b = fg_pack_class_name(val->pack, i);
-        is_same = (a == NULL) == (b == NULL) && (a == NULL || strcmp(a, b) == 0);
-    }
-    if (is_same)
-        return FG_OK;
-    return fg_option_fail(values, "val", FG_EINVAL, err,
-                          "the classes of '%s' are not those of '%s': write both packs with the "
-                          "same list of classes",
-                          val->path, train->path);
-}
-
-static fg_status open_val(const part *train, const fg_option_values *values, fg_format_data *out,
-                          fg_error *err)
+/* Validation samples in another pack have the classes of the training samples. */
+static fg_status open_val(const fg_option_values *values, const fg_format_request *request,
+                          fg_format_data *out, fg_error *err)
 {
     part val;
+    const fg_format_request of_val = fgi_crop_val_request(request, out->samples);
     const char *path = fg_option_string(values, "val");
     if (path == NULL || *path == '\0')
         return FG_OK;
-    FGI_TRY(part_open(values, "val", FG_PART_VAL, &val, err));
-    fg_status status = check_classes(train, &val, values, err);
-    if (status == FG_OK)
-        status = create(&val, values, false, true, &out->val, err);
+    FGI_TRY(part_open(values, "val", &of_val, &val, err));
+    const fg_status status = create(&val, values, false, true, &out->val, err);
     fg_pack_close(val.pack);
     return status;
 }
@@ -177,7 +168,7 @@ static fg_status open_train(const part *p, const fg_option_values *values,
     if (request->val_fraction > 0)
         return split_train(p, values, request, out, err);
     FGI_TRY(create(p, values, true, true, &out->samples, err));
-    return open_val(p, values, out, err);
+    return open_val(values, request, out, err);
 }
 
 static fg_status open_part(const fg_option_values *values, const fg_format_request *request,
@@ -189,7 +180,7 @@ static fg_status open_part(const fg_option_values *values, const fg_format_reque
                                          [FG_PART_PREDICT] = "predict"};
     part p;
     FGI_TRY(fgi_crop_check(values, err));
-    FGI_TRY(part_open(values, option[request->part], request->part, &p, err));
+    FGI_TRY(part_open(values, option[request->part], request, &p, err));
     const fg_status status = request->part == FG_PART_TRAIN
                                  ? open_train(&p, values, request, out, err)
                                  : create(&p, values, false, false, &out->samples, err);

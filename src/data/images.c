@@ -115,11 +115,25 @@ static fg_status check_labels(const images *s, fg_error *err)
     return FG_OK;
 }
 
+/* Whether any sample of the catalog has a label. */
+static fg_status look_at_labels(images *s, fg_error *err)
+{
+    fg_catalog_item item;
+    s->has_labels = false;
+    if (s->rule.options.no_labels || fg_catalog_class_count(s->catalog) == 0)
+        return FG_OK;
+    for (int64_t i = 0; !s->has_labels && i < fg_catalog_count(s->catalog); i++) {
+        FGI_TRY(fg_catalog_get(s->catalog, i, &item, err));
+        s->has_labels = item.label >= 0;
+    }
+    return FG_OK;
+}
+
 static fg_status create(images *s, const fg_images_options *options, fg_error *err)
 {
     FGI_TRY(fgi_image_rule_init(&s->rule, options, err));
     FGI_TRY(fgi_image_workers_init(&s->workers, err));
-    s->has_labels = fg_catalog_class_count(s->catalog) > 0;
+    FGI_TRY(look_at_labels(s, err));
     FGI_TRY(choose_items(s, err));
     return check_labels(s, err);
 }
@@ -164,7 +178,8 @@ fg_status fg_images_create(fg_catalog *catalog, const fg_images_options *options
     const fg_dataset_spec spec = {.count = s->count,
                                   .fields = fields,
                                   .field_count = s->has_labels ? 2 : 1,
-                                  .class_count = fg_catalog_class_count(catalog),
+                                  .class_count =
+                                      s->has_labels ? fg_catalog_class_count(catalog) : 0,
                                   .class_names = names};
     status = fg_dataset_create(&ops, s, &spec, out, err);
     fgi_free((void *)names);

@@ -44,6 +44,26 @@ const char *fgi_pack_sample_name(const fgi_pack_samples *s, const fgi_pack_sampl
     return out;
 }
 
+const char *fgi_pack_record_name(const fgi_pack_samples *s, int64_t record,
+                                 char out[FGI_PACK_SAMPLE_NAME])
+{
+    fgi_pack_sample sample = {.record = record};
+    if (fg_pack_get_entry(s->pack, record, &sample.entry, NULL) != FG_OK)
+        sample.entry = (fg_pack_entry){.name = ""};
+    return fgi_pack_sample_name(s, &sample, out);
+}
+
+/* The name of the sample's first record: those of its variants are equal. */
+const char *fgi_pack_samples_name(void *self, int64_t index)
+{
+    const fgi_pack_samples *s = self;
+    fg_pack_entry entry;
+    const int64_t record = fgi_pack_first_record(s, index);
+    if (fg_pack_get_entry(s->pack, record, &entry, NULL) != FG_OK || entry.name[0] == '\0')
+        return NULL;
+    return entry.name;
+}
+
 /* ---- columns --------------------------------------------------------------------------------- */
 
 fg_status fgi_pack_columns_at(fg_pack *pack, int64_t record, fgi_pack_columns *columns,
@@ -79,7 +99,7 @@ fg_status fgi_pack_samples_labels(void *self, int32_t *out_labels, fg_error *err
     for (int64_t i = 0; i < s->count; i++) {
         const int64_t record = fgi_pack_first_record(s, i);
         FGI_TRY(fgi_pack_columns_at(s->pack, record, &columns, err));
-        out_labels[i] = columns.label[record - columns.first];
+        out_labels[i] = fgi_pack_class_of(s, columns.label[record - columns.first]);
     }
     return fg_pack_intact(s->pack, err);
 }
@@ -129,7 +149,7 @@ static fg_status read_record(const fgi_pack_samples *s, fgi_image_worker *worker
     (void)fgi_load_enter(FGI_LOAD_COPY);
     sample->data = data;
     if (s->label_field >= 0)
-        *(int32_t *)out_fields[s->label_field] = sample->entry.label;
+        *(int32_t *)out_fields[s->label_field] = fgi_pack_class_of(s, sample->entry.label);
     return s->kind->read(s, worker, sample, out_fields, err);
 }
 
@@ -206,6 +226,7 @@ void fgi_pack_samples_destroy(void *self)
         (void)pthread_mutex_destroy(&s->mutex);
     fg_pack_close(s->pack);
     fgi_free(s->chosen);
+    fgi_free(s->class_of);
     fgi_free(s->asked);
     fgi_free(s->failed);
     fgi_free(s);

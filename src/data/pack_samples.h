@@ -21,7 +21,9 @@ typedef struct fgi_pack_samples {
     fgi_image_workers workers;
     fgi_key variant_key;
     int64_t variant_count;
-    int64_t *chosen; /* samples of the pack; NULL: all */
+    int32_t *class_of; /* the index in options.class_names of each class of the pack, -1 if it is
+                          not among them; NULL: classes are those of the pack */
+    int64_t *chosen;   /* samples of the pack; NULL: all */
     int64_t count;
     fg_image_encoding encoding; /* of images that the device decodes */
     int field_count;
@@ -46,6 +48,8 @@ typedef struct fgi_pack_sample {
 /* "PACK: record 7 ('NAME')", for messages. */
 enum { FGI_PACK_SAMPLE_NAME = 512 };
 const char *fgi_pack_sample_name(const fgi_pack_samples *s, const fgi_pack_sample *sample,
+                                 char out[FGI_PACK_SAMPLE_NAME]);
+const char *fgi_pack_record_name(const fgi_pack_samples *s, int64_t record,
                                  char out[FGI_PACK_SAMPLE_NAME]);
 
 /* A kind of samples. A dataset has the first kind that can read all of its records. */
@@ -95,6 +99,21 @@ fg_status fgi_pack_samples_gather(void *self, int64_t epoch, const int64_t *indi
                                   void *const *out_fields, fg_error *err);
 void fgi_pack_samples_prefetch(void *self, int64_t epoch, const int64_t *indices, size_t n);
 fg_status fgi_pack_samples_labels(void *self, int32_t *out_labels, fg_error *err);
+const char *fgi_pack_samples_name(void *self, int64_t index);
 void fgi_pack_samples_destroy(void *self);
+
+/* ---- classes (pack_classes.c) ---------------------------------------------------------------- */
+
+/* Sets class_of. Errors: FG_EINVAL (options.class_names), FG_ENOMEM. */
+fg_status fgi_pack_classes_map(fgi_pack_samples *s, fg_error *err);
+/* The class index of a label of the pack; -1 if its class is not among the given ones. */
+int32_t fgi_pack_class_of(const fgi_pack_samples *s, int32_t label);
+/* An error unless the label of the record is that of a class of the dataset. */
+fg_status fgi_pack_check_label(const fgi_pack_samples *s, int64_t record, int32_t label,
+                               fg_error *err);
+/* The number of classes of the dataset, and their names in a new array (fgi_free); NULL if there
+ * are none, or on failure. */
+fg_status fgi_pack_classes_list(const fgi_pack_samples *s, const char ***out, int64_t *out_count,
+                                fg_error *err);
 
 #endif

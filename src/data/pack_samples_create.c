@@ -9,7 +9,6 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/reserved.h"
-#include "catalog/draft.h"
 #include "data/dataset.h"
 #include "data/pack_samples.h"
 
@@ -43,33 +42,6 @@ static fg_status choose_samples(fgi_pack_samples *s, fg_error *err)
     return FG_OK;
 }
 
-/* "PACK: record 7 ('NAME')", for messages. */
-static const char *name_record(const fgi_pack_samples *s, int64_t record,
-                               char out[FGI_PACK_SAMPLE_NAME])
-{
-    fgi_pack_sample sample = {.record = record};
-    if (fg_pack_get_entry(s->pack, record, &sample.entry, NULL) != FG_OK)
-        sample.entry = (fg_pack_entry){.name = ""};
-    return fgi_pack_sample_name(s, &sample, out);
-}
-
-static fg_status check_label(const fgi_pack_samples *s, int64_t record, int32_t label,
-                             fg_error *err)
-{
-    const int64_t classes = fg_pack_get_info(s->pack)->class_count;
-    char name[FGI_PACK_SAMPLE_NAME];
-    if (label >= 0 && label < classes)
-        return FG_OK;
-    if (label == FG_PACK_NO_LABEL)
-        return fgi_fail(err, FG_EINVAL,
-                        "%s has no label, but the pack has classes: expected a label for each "
-                        "sample",
-                        name_record(s, record, name));
-    return fgi_fail(err, FG_EFORMAT,
-                    "%s has label %" PRId32 ", but the pack has %" PRId64 " classes",
-                    name_record(s, record, name), label, classes);
-}
-
 /* ---- the kind -------------------------------------------------------------------------------- */
 
 static const fgi_sample_kind *const kinds[] = {&fgi_image_samples, &fgi_array_samples,
@@ -90,7 +62,7 @@ static fg_status check_codec(fgi_pack_samples *s, int64_t record, fg_pack_codec 
     const fgi_sample_kind *kind = kind_of(codec);
     if (kind == NULL)
         return fgi_fail(err, FG_EUNSUPPORTED, "%s: records of codec %d cannot be decoded",
-                        name_record(s, record, name), (int)codec);
+                        fgi_pack_record_name(s, record, name), (int)codec);
     if (s->kind == NULL)
         s->kind = kind;
     if (s->kind == kind)
@@ -98,7 +70,7 @@ static fg_status check_codec(fgi_pack_samples *s, int64_t record, fg_pack_codec 
     return fgi_fail(err, FG_EINVAL,
                     "%s: the pack has arrays, coefficients or pixels: expected records of one "
                     "kind",
-                    name_record(s, record, name));
+                    fgi_pack_record_name(s, record, name));
 }
 
 /* Codecs of all records, and labels of all samples. Lost records are reported when they are read.
@@ -115,7 +87,7 @@ static fg_status check_records(fgi_pack_samples *s, bool has_labels, fg_error *e
                 continue;
             FGI_TRY(check_codec(s, record, (fg_pack_codec)columns.codec[at], err));
             if (has_labels)
-                FGI_TRY(check_label(s, record, columns.label[at], err));
+                FGI_TRY(fgi_pack_check_label(s, record, columns.label[at], err));
         }
     return fg_pack_intact(s->pack, err);
 }
@@ -163,6 +135,7 @@ static fg_status prepare(fgi_pack_samples *s, bool has_labels, fg_error *err)
         fgi_key_fold_text(fgi_key_from_seed(s->options.images.seed), "data.pack.variant");
     s->is_large = is_large(info);
     FGI_TRY(make_bits(s, err));
+    FGI_TRY(fgi_pack_classes_map(s, err));
     FGI_TRY(choose_samples(s, err));
     FGI_TRY(check_records(s, has_labels, err));
     if (s->kind == NULL) /* there is no record */
@@ -195,34 +168,24 @@ static fg_status describe(fgi_pack_samples *s, bool has_labels, fg_field fields[
     return FG_OK;
 }
 
-/* The names of all classes in a new array; NULL if they have no names, or on failure. */
-static fg_status name_classes(const fg_pack *pack, const char ***out, fg_error *err)
-{
-    const int64_t count = fg_pack_get_info(pack)->class_count;
-    *out = NULL;
-    if (count == 0 || fg_pack_class_name(pack, 0) == NULL)
-        return FG_OK;
-    *out = fgi_calloc((size_t)count, sizeof **out);
-    for (int64_t i = 0; *out != NULL && i < count; i++)
-        (*out)[i] = fg_pack_class_name(pack, i);
-    return *out != NULL ? FG_OK : fgi_no_memory(err);
-}
-
 static fg_status create(fgi_pack_samples *take_s, fg_dataset **out, fg_error *err)
 {
-    const fgi_gathered gathered = {.damage = &take_s->damage,
+    const fgi_gathered gathered = {.name = fgi_pack_samples_name,
+                                   .damage = &take_s->damage,
                                    .gather_epoch = fgi_pack_samples_gather,
                                    .prefetch = fgi_pack_samples_prefetch,
                                    .labels = fgi_pack_samples_labels,
                                    .destroy = fgi_pack_samples_destroy};
-    const fg_pack_info *info = fg_pack_get_info(take_s->pack);
+    const bool has_labels =
+        fg_pack_get_info(take_s->pack)->class_count > 0 && !take_s->options.images.no_labels;
     fg_field fields[FG_MAX_FIELDS];
     const char **names = NULL;
-    fg_status status = prepare(take_s, info->class_count > 0, err);
+    int64_t class_count = 0;
+    fg_status status = prepare(take_s, has_labels, err);
     if (status == FG_OK)
-        status = describe(take_s, info->class_count > 0, fields, err);
+        status = describe(take_s, has_labels, fields, err);
     if (status == FG_OK)
-        status = name_classes(take_s->pack, &names, err);
+        status = fgi_pack_classes_list(take_s, &names, &class_count, err);
     if (status != FG_OK) {
         fgi_pack_samples_destroy(take_s);
         return status;
@@ -230,7 +193,7 @@ static fg_status create(fgi_pack_samples *take_s, fg_dataset **out, fg_error *er
     const fg_dataset_spec spec = {.count = take_s->count,
                                   .fields = fields,
                                   .field_count = take_s->field_count,
-                                  .class_count = info->class_count,
+                                  .class_count = class_count,
                                   .class_names = names,
                                   .encoding = &take_s->encoding};
     status = fgi_dataset_create_gathered(&gathered, take_s, &spec, out, err);
@@ -252,7 +215,9 @@ fg_status fg_pack_dataset_create(fg_pack *pack, const fg_pack_dataset_options *o
     if (options != NULL)
         s->options = *options;
     const fg_status status = create(s, out, err);
-    if (status == FG_OK)
-        s->options.images.splits = NULL; /* belongs to the caller */
+    if (status == FG_OK) { /* these belong to the caller */
+        s->options.images.splits = NULL;
+        s->options.class_names = NULL;
+    }
     return status;
 }

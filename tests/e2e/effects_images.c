@@ -129,6 +129,34 @@ static void held_out(const effect *e, const char *folder)
     contains(program_gives(0, folder, "validate run --quiet")->out, line);
 }
 
+/* The validation samples lack a class of the model: their losses are those of the fit. A class that
+ * the model does not have is an error of everything but `predict`, which needs no classes. */
+static void other_classes(const effect *e, const char *folder)
+{
+    char line[64];
+    write_photos(folder);
+    const reference_data val = samples(fgt_path(folder, "other"), &expected[0]);
+    const reference_model model = reference_start(val.features);
+    reference_save(&model, val.features, fgt_path(folder, "w.safetensors"));
+    const json_t *summary = effects_fit(0, folder, PHOTOS "%s", e->arguments);
+    const double loss = reference_loss(&model, &val, 0, val.rows);
+    fgt_close("val_loss", effects_number(summary, "metrics.val_loss"), loss, 0, 2e-6);
+    (void)snprintf(line, sizeof(line), "val_loss\t%.6g\n",
+                   effects_number(summary, "metrics.val_loss"));
+    contains(program_gives(0, folder, "validate run --quiet")->out, line);
+    assert_int_equal(mkdir(fgt_path(folder, "other/zebra"), 0755), 0);
+    put(folder, "other/zebra/5.jpg", "orient6.jpg");
+    put(folder, "other/loose.jpg", "large.jpg");
+    contains(program_gives(1, folder, "validate run")->err,
+             "'other': sample 'zebra/5.jpg' has the class 'zebra': expected one of 'cat' and "
+             "'dog'");
+    (void)program_gives(0, folder, "predict run --quiet --data.predict=other -o p.csv");
+    contains(file_text(folder, "p.csv"), "\n0,dog/4.jpg,");
+    contains(file_text(folder, "p.csv"), "\n1,loose.jpg,");
+    contains(file_text(folder, "p.csv"), "\n2,zebra/5.jpg,");
+    effects_fit(1, folder, PHOTOS "%s", e->arguments);
+}
+
 /* An error with the exit status and the text of the row. */
 static void refused(const effect *e, const char *folder)
 {
@@ -140,6 +168,7 @@ static void refused(const effect *e, const char *folder)
 const effect effects_images[] = {
     {"data.train", GRAY "--data.crop=center --data.train=photos", losses, .count = 0},
     {"data.train", GRAY "--data.val_fraction=0.34", held_out},
+    {"data.val", GRAY "--data.crop=center --data.val=other", other_classes},
     {"data.source", GRAY "--data.crop=center --data.source=folder", losses, .count = 0},
     {"data.source", GRAY "--data.source=tar", refused, .status = 1, .says = "photos"},
     {"data.size", "--data.channels=1 --data.crop=center --data.size=1", losses, .count = 1},

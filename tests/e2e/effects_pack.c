@@ -66,6 +66,8 @@ static void split(const effect *e, const char *folder)
     for (const char *at = file_text(folder, "p.csv"); *at != '\0'; at++)
         lines += *at == '\n';
     assert_int_equal(lines, photos.count + 1); /* with the header */
+    contains(file_text(folder, "p.csv"), "index,name,prediction,p_a,p_b\n0,a/photo 000.png,");
+    contains(file_text(folder, "p.csv"), "\n3,b/photo 003.png,");
 }
 
 /* Changes a byte of the pixels of record 4. */
@@ -114,8 +116,9 @@ const effect effects_pack[] = {
     {"data.val", "--data.val=photos.pack", split},
     {"data.train", "", refused, .status = 2,
      .says = "data.train: 'photos.pack' also contains validation samples"},
-    {"data.val", "--data.val=other.pack", refused, .status = 2,
-     .says = "data.val: the classes of 'other.pack' are not those of 'photos.pack'"},
+    {"data.val", "--data.val=other.pack", refused, .status = 1,
+     .says =
+         "other.pack: record 2 ('c/photo 002.png') has the class 'c': expected one of 'a' and 'b'"},
     {"data.damaged", "", damaged, .status = 1, .says = "record 4 ('a/photo 004.png') is damaged"},
     {"data.damaged", "--data.damaged=skip", damaged,
      .says =

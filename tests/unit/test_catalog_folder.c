@@ -137,7 +137,27 @@ static void given_classes_define_the_indices(void **state)
                    "class dog\nclass bird\nclass cat\n");
     options.class_count = 2;
     fgt_catalog_fails(root, &options, FG_EFORMAT,
-                      "sample 'cat/1.jpg': label 'cat': not one of the given classes");
+                      "sample 'cat/1.jpg' has the class 'cat': expected one of 'dog' and 'bird'");
+}
+
+static void a_long_list_of_classes_is_shortened(void **state)
+{
+    (void)state;
+    enum { COUNT = 30 };
+    static char text[COUNT][8];
+    const char *names[COUNT];
+    const char *root = fgt_temp_folder();
+    add(root, "cat\n/1.jpg");
+    for (int i = 0; i < COUNT; i++) {
+        (void)snprintf(text[i], sizeof(text[i]), "%03d", i);
+        names[i] = text[i];
+    }
+    const fg_catalog_options options = {.class_names = names, .class_count = COUNT};
+    fgt_catalog_fails(
+        root, &options, FG_EFORMAT,
+        "sample 'cat\\n/1.jpg' has the class 'cat\\n': expected one of '000', '001', "
+        "'002', '003', '004', '005', '006', '007', '008', '009', '010', '011', '012', "
+        "'013', '014', '015', '016', '017', '018', '019' and 10 more");
 }
 
 static void names_are_bytes(void **state)
@@ -316,6 +336,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(folders_named_like_splits_are_splits),
     cmocka_unit_test(images_without_folders_have_no_label),
     cmocka_unit_test(given_classes_define_the_indices),
+    cmocka_unit_test(a_long_list_of_classes_is_shortened),
     cmocka_unit_test(names_are_bytes),
     cmocka_unit_test(links_are_followed_but_not_in_circles),
     cmocka_unit_test(unreadable_folders_are_errors),

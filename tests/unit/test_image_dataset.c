@@ -294,6 +294,26 @@ static void a_sample_without_a_label_is_named(void **state)
     assert_string_equal(err.message, "'photos/dog/d.jpg' has no label, but other samples have one: "
                                      "expected a label for each");
     assert_null(dataset);
+    fgt_ok(fg_images_create(catalog, &(fg_images_options){.no_labels = true}, &dataset, &err));
+    assert_int_equal(fg_dataset_field_count(dataset), 1);
+    assert_int_equal(fg_dataset_class_count(dataset), 0);
+    fg_dataset_destroy(dataset);
+    fg_catalog_destroy(catalog);
+}
+
+/* Also if the caller gives classes. */
+static void images_without_labels_have_no_label_field(void **state)
+{
+    static const char *const names[] = {"cat", "dog"};
+    const fg_catalog_options options = {.class_names = names, .class_count = 2};
+    fg_catalog *catalog;
+    fg_dataset *dataset;
+    (void)photos();
+    fgt_ok(fg_catalog_open(fgt_path(base(), "photos/cat"), &options, &catalog, &err));
+    fgt_ok(fg_images_create(catalog, NULL, &dataset, &err));
+    assert_int_equal(fg_dataset_field_count(dataset), 1);
+    assert_int_equal(fg_dataset_class_count(dataset), 0);
+    fg_dataset_destroy(dataset);
     fg_catalog_destroy(catalog);
 }
 
@@ -355,6 +375,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(samples_have_the_names_of_their_files),
     cmocka_unit_test(a_file_that_cannot_be_read_is_named),
     cmocka_unit_test(a_sample_without_a_label_is_named),
+    cmocka_unit_test(images_without_labels_have_no_label_field),
     cmocka_unit_test(wrong_options_are_refused),
     cmocka_unit_test(allocation_failures_leak_nothing),
 };

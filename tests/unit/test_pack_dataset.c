@@ -303,6 +303,63 @@ static void splits_and_labels_are_those_of_the_pack(void **state)
     fg_dataset_destroy(dataset);
 }
 
+static void samples_have_the_names_of_their_records(void **state)
+{
+    const photo_spec spec = {
+        .codec = FG_PACK_RAW_RGB, .count = 6, .variants = 2, .classes = 2, .has_splits = true};
+    fg_pack_dataset_options options = {.use_splits = true};
+    fg_dataset *last;
+    options.images.split = FG_VAL;
+    fg_dataset *dataset = open_photos(&spec, &options);
+    assert_int_equal(fg_dataset_count(dataset), 1); /* sample 2: records 4 and 5 */
+    assert_string_equal(fg_dataset_sample_name(dataset, 0), photo_name(&spec, 4));
+    assert_null(fg_dataset_sample_name(dataset, 1));
+    fgt_ok(fg_dataset_subset(dataset, (const int64_t[]){0}, 1, &last, &err));
+    fg_dataset_destroy(dataset);
+    assert_string_equal(fg_dataset_sample_name(last, 0), photo_name(&spec, 4));
+    fg_dataset_destroy(last);
+}
+
+/* Samples 0 to 3 have the classes a, b, c, a of the pack. */
+static void given_classes_define_the_labels(void **state)
+{
+    static const char *const names[] = {"c", "x", "a", "b"};
+    static const uint8_t without_c[] = {1, 1, 0, 1};
+    const photo_spec spec = {.codec = FG_PACK_RAW_RGB, .count = 4, .classes = 3};
+    fg_pack_dataset_options options = {
+        .images = {.height = 1, .width = 1}, .class_names = names, .class_count = 4};
+    int32_t labels[4], label;
+    uint8_t pixel[3];
+    fg_dataset *dataset = open_photos(&spec, &options);
+    assert_int_equal(fg_dataset_class_count(dataset), 4);
+    assert_string_equal(fg_dataset_class_name(dataset, 1), "x");
+    fgt_ok(fg_dataset_labels(dataset, labels, &err));
+    assert_true(labels[0] == 2 && labels[1] == 3 && labels[2] == 0 && labels[3] == 2);
+    fgt_ok(fg_dataset_read(dataset, 1, (void *const[]){pixel, &label}, &err));
+    assert_int_equal(label, 3);
+    fg_dataset_destroy(dataset);
+
+    options.class_names =
+        names + 1; /* without c, which only matters for the samples that are read */
+    options.class_count = 3;
+    assert_int_equal(try_open(in_folder("photos.pack"), &options, &dataset), FG_EFORMAT);
+    assert_non_null(strstr(err.message, "photos.pack: record 2 ('c/photo 002.png') has the class "
+                                        "'c': expected one of 'x', 'a' and 'b'"));
+    options.images.splits = without_c;
+    options.images.split = 1;
+    fgt_ok(try_open(in_folder("photos.pack"), &options, &dataset));
+    fgt_ok(fg_dataset_labels(dataset, labels, &err));
+    assert_true(labels[0] == 1 && labels[1] == 2 && labels[2] == 1);
+    fg_dataset_destroy(dataset);
+
+    options = (fg_pack_dataset_options){.images = {.no_labels = true}, .class_names = names};
+    assert_int_equal(try_open(in_folder("photos.pack"), &options, &dataset), FG_EINVAL);
+    options.class_names = NULL;
+    fgt_ok(try_open(in_folder("photos.pack"), &options, &dataset));
+    assert_int_equal(fg_dataset_field_count(dataset), 1);
+    fg_dataset_destroy(dataset);
+}
+
 /* ---- arrays ---------------------------------------------------------------------------------- */
 
 static const fg_field xy[] = {{"x", {FG_F32, 1, {3}}}, {"label", {.dtype = FG_S32}}};
@@ -467,6 +524,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(raw_ycc_becomes_rgb),
     cmocka_unit_test(every_variant_occurs_once_in_a_round_of_epochs),
     cmocka_unit_test(splits_and_labels_are_those_of_the_pack),
+    cmocka_unit_test(samples_have_the_names_of_their_records),
+    cmocka_unit_test(given_classes_define_the_labels),
     cmocka_unit_test(arrays_are_the_fields_of_the_pack),
     cmocka_unit_test(records_that_do_not_fit_are_named),
     cmocka_unit_test(wrong_options_are_refused),
