@@ -1,16 +1,13 @@
 /* fulgurite init DATA: inspect data and write a configuration for training on it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <fulgurite/recipe.h>
 #include <fulgurite/report.h>
 
-#include "cli.h"
+#include "out_file.h"
 
 static const char *out_path;
 static bool is_forced;
@@ -23,19 +20,13 @@ static const cli_option options[] = {
     CLI_END,
 };
 
-/* Never overwrites an existing file without --force. */
+/* Does not replace an existing file without --force. "-" is standard output. */
 static bool write_file(const char *path, const char *text, fg_error *err)
 {
-    const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (is_forced ? O_TRUNC : O_EXCL);
-    const int file = open(path, flags, 0666);
-    if (file < 0 && errno == EEXIST)
+    if (!is_forced && strcmp(path, "-") != 0 && access(path, F_OK) == 0)
         return cli_fail(err, "'%s' exists already: use --out=FILE for another name, or --force",
                         path);
-    FILE *out = file >= 0 ? fdopen(file, "w") : NULL;
-    if (out == NULL)
-        return cli_fail_errno(err, "create", path);
-    const bool is_written = fputs(text, out) >= 0;
-    return (fclose(out) == 0 && is_written) || cli_fail_errno(err, "write", path);
+    return out_file_write(path, text, strlen(text), err);
 }
 
 static int run(const cli_call *call)
@@ -45,12 +36,8 @@ static int run(const cli_call *call)
     bool is_good = fg_recipe_init(call->args[0], target, &text, &err) == FG_OK &&
                    fg_recipe_init_name(call->args[0], ".yaml", &name, &err) == FG_OK;
     const char *path = out_path != NULL ? out_path : name;
-    const bool is_output = is_good && strcmp(path, "-") == 0;
-    if (is_good && is_output)
-        (void)fputs(text, stdout);
-    else if (is_good)
-        is_good = write_file(path, text, &err);
-    if (is_good && !is_output)
+    is_good = is_good && write_file(path, text, &err);
+    if (is_good && strcmp(path, "-") != 0)
         (void)fprintf(stderr,
                       "wrote %s: check the lines marked `check it`, then\n\n"
                       "  fulgurite fit %s --fast-dev-run\n  fulgurite fit %s\n",

@@ -11,6 +11,7 @@
 
 static bool is_quiet;
 static fg_pack_build_options settings;
+static fg_recipe_options user; /* the configuration that will train on the pack */
 enum { TEXTS = 12 };
 static const char *texts[TEXTS];
 static const cli_option options[] = {
@@ -20,7 +21,7 @@ static const cli_option options[] = {
         "                                square=224,upscale smaller images are enlarged [none]"),
     CLI_TEXT(0, "codec", &texts[1], "auto|file|jpeg|jpeg-seg|raw|ycc|dct",
              "how images are stored [auto: smallest that reaches --rate]"),
-    CLI_TEXT(0, "rate", &texts[2], "N", "images per second that the model needs [2000]"),
+    CLI_TEXT(0, "rate", &texts[2], "N", "images per second that the model needs [2000, or --for]"),
     CLI_TEXT(0, "quality", &texts[3], "N", "quality of images that are encoded again [90]"),
     CLI_TEXT(0, "variants", &texts[4], "K", "store K augmentations of each image [1: the image]"),
     CLI_TEXT(0, "split", &texts[5], "FRACTIONS", "divide at random: val=0.1,test=0.1[,stratify]"),
@@ -30,25 +31,55 @@ static const cli_option options[] = {
     CLI_TEXT(0, "shard-size", &texts[9], "SIZE", "start a new file at this size: 1GB, 256MiB"),
     CLI_TEXT(0, "workers", &texts[10], "N", "number of threads [number of CPUs]"),
     CLI_TEXT(0, "sequence", &texts[11], "N", "pack a token or text file: N tokens per sample"),
+    CLI_TEXT(0, "for", &user.config, "CONFIG.yaml",
+             "take size and rate from the configuration that will train on the pack"),
+    CLI_TEXT('t', "topology", &user.topology, "NAME",
+             "with --for, the machine that will train: kaggle, v3-8, h100 ... [TPU of this host]"),
     CLI_FLAG(0, "restart", &settings.restart, "discard an interrupted pack instead of continuing"),
     CLI_FLAG(0, "replace", &settings.replace, "replace an existing pack"),
     CLI_FLAG('q', "quiet", &is_quiet, "no progress"),
     CLI_END,
 };
 
+static bool set_options(fg_error *err)
+{
+    for (int i = 0; i < TEXTS; i++)
+        if (texts[i] != NULL &&
+            fg_pack_build_set(&settings, options[i].name, texts[i], err) != FG_OK)
+            return false;
+    return true;
+}
+
+static void print_line(void *self, fg_log_level level, const char *line)
+{
+    (void)fprintf(self, "%s\n", line);
+}
+
+/* Takes size and rate from the configuration; then sets the options again, for --presize=none. */
+static fg_status fit_to_user(fg_error *err)
+{
+    const fg_plan_process process = {
+        .time_limit_s = 900, .memory_limit_bytes = 12e9, .quiet = true};
+    user.message = is_quiet ? NULL : print_line;
+    user.message_self = stderr;
+    const fg_status status = fg_recipe_pack_for(&user, &process, &settings, err);
+    return status == FG_OK && !set_options(err) ? FG_EINVAL : status;
+}
+
 static int run(const cli_call *call)
 {
     fg_error err = {0};
     fg_pack_built built;
     char text[1024];
-    for (int i = 0; i < TEXTS; i++)
-        if (texts[i] != NULL &&
-            fg_pack_build_set(&settings, options[i].name, texts[i], &err) != FG_OK)
-            return cli_complain(CLI_USAGE, "pack", "--%s", err.message);
+    if (!set_options(&err))
+        return cli_complain(CLI_USAGE, "pack", "--%s", err.message);
+    fg_status status = user.config != NULL || user.topology != NULL ? fit_to_user(&err) : FG_OK;
+    if (status != FG_OK)
+        return cli_complain(status == FG_EINVAL ? CLI_USAGE : CLI_FAILED, "pack", "--for: %s",
+                            err.message);
     const bool is_live = !is_quiet && isatty(STDERR_FILENO);
-    const fg_status status =
-        fg_pack_build(call->args[0], call->args[1], &settings,
-                      is_live ? fg_pack_progress_draw : NULL, stderr, &built, &err);
+    status = fg_pack_build(call->args[0], call->args[1], &settings,
+                           is_live ? fg_pack_progress_draw : NULL, stderr, &built, &err);
     if (status != FG_OK)
         return cli_complain(status == FG_EINVAL ? CLI_USAGE : CLI_FAILED, "pack", "%s",
                             err.message);

@@ -22,6 +22,7 @@
 #include <fulgurite/base.h>
 #include <fulgurite/ckpt.h>
 #include <fulgurite/dtype.h>
+#include <fulgurite/packer.h>
 #include <fulgurite/registry.h>
 #include <fulgurite/report.h>
 #include <fulgurite/train.h>
@@ -212,6 +213,27 @@ FG_API FG_MUST_USE fg_status fg_recipe_plan_machines(const fg_recipe_options *op
                                                      const fg_plan_process *process,
                                                      const fg_plan_events *events, char **out,
                                                      bool *out_has_failed, fg_error *err);
+
+/* Sets the options of a pack of images from the configuration that will train on it.
+ *
+ * - presize, if it is FG_IMAGE_PRESIZE_NONE: the shorter side of the images is data.size /
+ *   data.center_fraction, rounded up, as validation needs it; unchanged with data.crop window,
+ *   which does not resize images.
+ * - rate, if it is 0 and the codec is automatic: the images/s that training needs, for one host, by
+ *   the compiler's estimate of the step for recipe->topology, one machine, with the configured
+ *   devices and batch. The plan is made in a separate process, as fg_recipe_plan_process does,
+ *   which opens the data of the configuration. topology NULL: the TPU of this host, if
+ *   trainer.accelerator is auto or tpu.
+ *
+ * Of `recipe`, config, overrides, registry, topology and message are used; the messages say what
+ * was chosen and why. process may be NULL.
+ *
+ * Errors: FG_EINVAL (the configuration, or its data are not images; no machine is named, and this
+ * host has no TPU), FG_EUNSUPPORTED (the step cannot be planned or does not fit; the message has
+ * the reason), those of fg_recipe_open, FG_ENOMEM. */
+FG_API FG_MUST_USE fg_status fg_recipe_pack_for(const fg_recipe_options *recipe,
+                                                const fg_plan_process *process,
+                                                fg_pack_build_options *options, fg_error *err);
 
 /* ---- the configuration's keys ---------------------------------------------------------------- */
 

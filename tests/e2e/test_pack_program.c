@@ -5,9 +5,17 @@
 #include "run_program.h"
 
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "photos.h"
 #include "terminal.h"
+
+static off_t size_of(const char *folder, const char *name)
+{
+    struct stat info;
+    assert_int_equal(stat(fgt_path(folder, name), &info), 0);
+    return info.st_size;
+}
 
 /* A folder with the image folder "info". */
 static const char *make_folder(void)
@@ -35,6 +43,24 @@ static void packs_and_says_what_was_chosen(void **state)
     (void)program_gives(0, folder, "pack ./info p.pack --codec jpeg --replace");
 }
 
+/* The size is that of the configuration; a rate and a codec on the command line need no plan. */
+static void packs_for_a_configuration(void **state)
+{
+    static const char yaml[] =
+        "task: classification\nmodel: {name: lenet}\noptimizer: {name: adam}\n"
+        "data: {format: images, train: info, size: 14}\n";
+    (void)state;
+    const char *folder = make_folder();
+    fgt_write(fgt_path(folder, "c.yaml"), yaml, sizeof(yaml) - 1);
+    const outcome *o = program_gives(0, folder, "pack ./info p.pack --for c.yaml --rate 10");
+    contains(o->err, "'c.yaml' trains on 14x14 pixels: images are stored with a shorter side of 16 "
+                     "pixels\n");
+    contains(o->err, ": the model needs 10 images/s, and ");
+    (void)program_gives(0, folder,
+                        "pack ./info q.pack --for c.yaml --codec=jpeg --presize=none -q");
+    assert_true(size_of(folder, "q.pack") > size_of(folder, "p.pack"));
+}
+
 static void mistakes_are_usage_errors(void **state)
 {
     static const struct {
@@ -44,6 +70,8 @@ static void mistakes_are_usage_errors(void **state)
         {"pack ./info p.pack --codec png", "--codec is 'png': expected auto|file|jpeg|jpeg-seg"},
         {"pack ./info p.pack --quality 101", "--quality: expected an integer from 1 to 100"},
         {"pack ./info p.pack --presize big", "--presize: "},
+        {"pack ./info p.pack --topology kaggle", "--for: name the configuration"},
+        {"pack ./info p.pack --for no.yaml", "--for: "},
         {"pack ./info p.zip --codec jpeg", "must end in 'NAME.pack', got 'p.zip'"},
         {"pack ./info p.pack --codec dct", "codec dct requires images of equal size"},
     };
@@ -83,6 +111,7 @@ static void progress_is_drawn_on_a_terminal(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(packs_and_says_what_was_chosen),
+    cmocka_unit_test(packs_for_a_configuration),
     cmocka_unit_test(mistakes_are_usage_errors),
     cmocka_unit_test(bad_images_are_a_failure_or_listed),
     cmocka_unit_test(progress_is_drawn_on_a_terminal),

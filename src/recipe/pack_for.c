@@ -1,0 +1,165 @@
+/* pack_for.c - what a configuration needs of a pack of images: their size, and how many per second.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <fulgurite/host.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "recipe/init_put.h"
+#include "recipe/run.h"
+#include "base/error.h"
+#include "base/print.h"
+#include "base/reserved.h"
+#include "base/text.h"
+#include "input/json_file.h"
+
+/* ---- the size -------------------------------------------------------------------------------- */
+
+static fg_status check_format(const fgi_config *c, const char *config, fg_error *err)
+{
+    const char *format = fgi_config_text(c, "data.format");
+    if (strcmp(format, "images") == 0 || strcmp(format, "pack") == 0)
+        return FG_OK;
+    return fgi_fail(err, FG_EINVAL,
+                    "'%s' has data.format %s: expected a configuration that trains on images or on "
+                    "a pack of images",
+                    config, format);
+}
+
+/* Windows are cut from images at their own size; others are resized, so they can be stored with the
+ * size that validation needs. */
+static void choose_size(const fg_recipe *r, fg_pack_build_options *options)
+{
+    const fgi_config *c = r->c;
+    const int64_t size = fgi_config_int(c, "data.size");
+    if (options->presize.rule != FG_IMAGE_PRESIZE_NONE)
+        return;
+    if (strcmp(fgi_config_text(c, "data.crop"), "window") == 0) {
+        fgi_run_say(r, FG_LOG_INFO,
+                    "'%s' trains on windows of images at their own size, so they are stored at "
+                    "that size",
+                    r->options->config);
+        return;
+    }
+    options->presize.rule = FG_IMAGE_PRESIZE_SHORT;
+    options->presize.size = fgi_presize_short(size, fgi_config_float(c, "data.center_fraction"));
+    fgi_run_say(r, FG_LOG_INFO,
+                "'%s' trains on %" PRId64 "x%" PRId64 " pixels: images are stored with a shorter "
+                "side of %" PRId64 " pixels",
+                r->options->config, size, size, options->presize.size);
+}
+
+/* ---- the machine ----------------------------------------------------------------------------- */
+
+/* The TPU of this host, if the configuration would use it: "v5e:2x4". */
+static bool find_tpu(const fgi_config *c, char out[64])
+{
+    fg_host *host = NULL;
+    fg_topology_info topology;
+    const char *accelerator = fgi_config_text(c, "trainer.accelerator");
+    *out = '\0';
+    if (strcmp(accelerator, "auto") != 0 && strcmp(accelerator, "tpu") != 0)
+        return false;
+    if (fg_host_open(NULL, &host, NULL) != FG_OK)
+        return false;
+    const fg_host_info *info = fg_host_get_info(host);
+    if (*info->tpu != '\0' && *info->tpu_topology != '\0')
+        (void)fgi_snprintf(out, 64, "%s:%s", info->tpu, info->tpu_topology);
+    else if (*info->tpu_type != '\0')
+        (void)fgi_snprintf(out, 64, "%s", info->tpu_type);
+    fg_host_close(host);
+    return *out != '\0' && fg_topology_describe(out, &topology, NULL) == FG_OK;
+}
+
+static fg_status no_machine(const fgi_config *c, const char *config, fg_error *err)
+{
+    return fgi_fail(err, FG_EINVAL,
+                    "'%s' (trainer.accelerator %s): the speed of the model can be estimated for "
+                    "TPUs and GPUs only: name one, such as --topology=kaggle or --topology=h100, "
+                    "or give the images per second that the model needs, such as --rate=500",
+                    config, fgi_config_text(c, "trainer.accelerator"));
+}
+
+/* ---- the rate -------------------------------------------------------------------------------- */
+
+static double number_of(const json_t *plan, const char *key)
+{
+    const json_t *value = json_object_get(plan, key);
+    return json_is_number(value) ? json_number_value(value) : (double)NAN;
+}
+
+/* Takes the rate of one host from the plan of a machine. */
+static fg_status read_plan(const fg_recipe *r, const json_t *plan, const char *machine,
+                           fg_pack_build_options *options, fg_error *err)
+{
+    const double rate = number_of(plan, "input_host_samples_per_s");
+    const double measured = number_of(plan, "input_measured_samples_per_s");
+    const char *problem = json_string_value(json_object_get(plan, "error"));
+    if (problem == NULL && json_is_false(json_object_get(plan, "fits")))
+        problem = json_string_value(json_object_get(plan, "reason"));
+    if (problem == NULL && !(rate > 0 && isfinite(rate)))
+        problem = "the compiler does not estimate the time of a step";
+    if (problem != NULL)
+        return fgi_fail(
+            err, FG_EUNSUPPORTED,
+            "planning '%s' for %s: %s\n--rate sets the images per second that the model "
+            "needs without a plan",
+            r->options->config, machine, problem);
+    options->rate = rate;
+    fgi_run_say(r, FG_LOG_INFO,
+                "on %s, a step with %.0f images takes %.3g ms by the compiler's estimate: %s needs "
+                "%.0f images/s",
+                machine, number_of(plan, "global_batch_size"),
+                1e3 * number_of(plan, "estimated_step_s"),
+                number_of(plan, "hosts") > 1 ? "each host" : "the model", rate);
+    if (measured > 0)
+        fgi_run_say(r, FG_LOG_INFO, "without the pack, this host delivers %.0f images/s", measured);
+    return FG_OK;
+}
+
+static fg_status plan_rate(const fg_recipe *r, const fg_plan_process *process,
+                           fg_pack_build_options *options, fg_error *err)
+{
+    char found[64], *text = NULL;
+    fg_topology_info info;
+    fg_recipe_options o = *r->options;
+    o.no_search = true;
+    o.sweep = NULL;
+    if (o.topology == NULL && find_tpu(r->c, found))
+        o.topology = found;
+    if (o.topology == NULL)
+        return no_machine(r->c, o.config, err);
+    if (strchr(o.topology, ',') != NULL)
+        return fgi_fail(err, FG_EINVAL, "topology '%s': expected one machine", o.topology);
+    FGI_TRY_CTX(fg_topology_describe(o.topology, &info, err), err, "topology");
+    fgi_run_say(r, FG_LOG_INFO, "compiling the training step of '%s' for %s", o.config, o.topology);
+    FGI_TRY(fg_recipe_plan_process(&o, process, &text, err));
+    json_t *root = fgi_json_load(text, strlen(text), 0, NULL);
+    const fg_status status = read_plan(r, json_array_get(json_object_get(root, "topologies"), 0),
+                                       o.topology, options, err);
+    json_decref(root);
+    fgi_free(text);
+    return status;
+}
+
+fg_status fg_recipe_pack_for(const fg_recipe_options *recipe, const fg_plan_process *process,
+                             fg_pack_build_options *options, fg_error *err)
+{
+    fg_error none;
+    fg_recipe *r = NULL;
+    err = err != NULL ? err : &none;
+    FGI_TRY_RESERVED(fg_pack_build_options, options, err);
+    if (recipe->config == NULL)
+        return fgi_fail(err, FG_EINVAL, "name the configuration that will train on the pack");
+    fg_recipe_options opening = *recipe;
+    opening.kind = FG_RECIPE_FIT;
+    FGI_TRY(fg_recipe_open(&opening, &r, err));
+    fg_status status = check_format(r->c, recipe->config, err);
+    if (status == FG_OK)
+        choose_size(r, options);
+    if (status == FG_OK && options->codec == FG_PACK_CHOICE_AUTO && options->rate == 0)
+        status = plan_rate(r, process, options, err);
+    fg_recipe_close(r);
+    return status;
+}

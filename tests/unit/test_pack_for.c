@@ -1,0 +1,138 @@
+/* test_pack_for.c - options of a pack from the configuration that will train on it. Shell scripts
+ * take the place of the program that plans.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <fulgurite/recipe.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define YAML                                                                                       \
+    "task: classification\nmodel: {name: resnet18}\noptimizer: {name: sgd, lr: 0.1}\n"             \
+    "trainer: {accelerator: cpu}\n"
+
+#define PLAN(members) "#!/bin/sh\ncat >/dev/null <<E\nE\necho '{\"topologies\": [{" members "}]}'\n"
+
+#define GOOD_PLAN                                                                                  \
+    PLAN("\"fits\": true, \"hosts\": 2, \"global_batch_size\": 256, \"estimated_step_s\": 0.025, " \
+         "\"input_host_samples_per_s\": 5120, \"input_measured_samples_per_s\": 700")
+
+static int go_there(void **state)
+{
+    static const char images[] = YAML "data: {format: images, train: p, size: 160}\n";
+    static const char whole[] =
+        YAML "data: {format: pack, train: p.pack, size: 224, center_fraction: 1}\n";
+    static const char window[] = YAML "data: {format: images, train: p, size: 32, crop: window}\n";
+    static const char table[] = YAML "data: {format: csv, path: a.csv}\n";
+    (void)state;
+    assert_int_equal(chdir(fgt_temp_folder()), 0);
+    fgt_write("images.yaml", images, sizeof(images) - 1);
+    fgt_write("whole.yaml", whole, sizeof(whole) - 1);
+    fgt_write("window.yaml", window, sizeof(window) - 1);
+    fgt_write("table.yaml", table, sizeof(table) - 1);
+    return 0;
+}
+
+static void hear(void *self, fg_log_level level, const char *line)
+{
+    const size_t used = strlen(self);
+    (void)level;
+    (void)snprintf((char *)self + used, 1024 - used, "%s\n", line);
+}
+
+/* The options for a configuration, and what is said; the program behaves as `script` says. */
+static fg_status pack_for(const char *config, const char *topology, const char *script,
+                          fg_pack_build_options *options, char out[1024], fg_error *err)
+{
+    const fg_recipe_options recipe = {
+        .config = config, .topology = topology, .message = hear, .message_self = out};
+    const fg_plan_process process = {.program = "./program"};
+    *out = '\0';
+    fgt_write("program", script, strlen(script));
+    assert_int_equal(chmod("program", 0700), 0);
+    return fg_recipe_pack_for(&recipe, &process, options, err);
+}
+
+static void size_and_rate_are_those_of_training(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    char text[1024];
+    fg_pack_build_options o = {0};
+    fgt_ok(pack_for("images.yaml", "kaggle", GOOD_PLAN, &o, text, &err));
+    assert_int_equal(o.presize.rule, FG_IMAGE_PRESIZE_SHORT);
+    assert_int_equal(o.presize.size, 183); /* 160 / 0.875, rounded up */
+    assert_true(o.rate == 5120);
+    assert_string_equal(text, "'images.yaml' trains on 160x160 pixels: images are stored with a "
+                              "shorter side of 183 pixels\n"
+                              "compiling the training step of 'images.yaml' for kaggle\n"
+                              "on kaggle, a step with 256 images takes 25 ms by the compiler's "
+                              "estimate: each host needs 5120 images/s\n"
+                              "without the pack, this host delivers 700 images/s\n");
+}
+
+/* What is given is kept, and no plan is made for it. */
+static void given_options_are_kept(void **state)
+{
+    (void)state;
+    static const char fails[] = "#!/bin/sh\nexit 2\n";
+    fg_error err = {0};
+    char text[1024];
+    fg_pack_build_options o = {.rate = 10, .presize = {.rule = FG_IMAGE_PRESIZE_MAX, .size = 99}};
+    fgt_ok(pack_for("images.yaml", NULL, fails, &o, text, &err));
+    assert_true(o.rate == 10 && o.presize.rule == FG_IMAGE_PRESIZE_MAX && o.presize.size == 99);
+    assert_string_equal(text, "");
+    o = (fg_pack_build_options){.codec = FG_PACK_CHOICE_JPEG};
+    fgt_ok(pack_for("whole.yaml", NULL, fails, &o, text, &err));
+    assert_int_equal(o.presize.size, 224);
+    assert_true(o.rate == 0);
+    o = (fg_pack_build_options){.codec = FG_PACK_CHOICE_JPEG};
+    fgt_ok(pack_for("window.yaml", NULL, fails, &o, text, &err));
+    assert_int_equal(o.presize.rule, FG_IMAGE_PRESIZE_NONE);
+    assert_non_null(strstr(text, "windows of images at their own size"));
+}
+
+static void what_cannot_be_planned_is_an_error(void **state)
+{
+    static const struct {
+        const char *config, *topology, *script;
+        fg_status status;
+        const char *message;
+    } rows[] = {
+        {"images.yaml", NULL, GOOD_PLAN, FG_EINVAL,
+         "'images.yaml' (trainer.accelerator cpu): the speed of the model can be estimated for "
+         "TPUs and GPUs only: name one, such as --topology=kaggle"},
+        {"images.yaml", "v5e-8,v3-8", GOOD_PLAN, FG_EINVAL, "expected one machine"},
+        {"images.yaml", "toaster", GOOD_PLAN, FG_EINVAL, "topology: "},
+        {"images.yaml", "v5e-8", "#!/bin/sh\nexit 2\n", FG_EINVAL, "rejected the configuration"},
+        {"images.yaml", "v5e-8", PLAN("\"error\": \"p does not exist\""), FG_EUNSUPPORTED,
+         "planning 'images.yaml' for v5e-8: p does not exist\n--rate sets "},
+        {"images.yaml", "v5e-8", PLAN("\"fits\": false, \"reason\": \"requires 58 GB\""),
+         FG_EUNSUPPORTED, "for v5e-8: requires 58 GB\n"},
+        {"images.yaml", "h100", PLAN("\"fits\": true, \"input_host_samples_per_s\": null"),
+         FG_EUNSUPPORTED, "for h100: the compiler does not estimate the time of a step\n"},
+        {"table.yaml", "v5e-8", GOOD_PLAN, FG_EINVAL,
+         "'table.yaml' has data.format csv: expected a configuration that trains on images"},
+        {"none.yaml", "v5e-8", GOOD_PLAN, FG_EINVAL, "none.yaml"},
+        {NULL, "v5e-8", GOOD_PLAN, FG_EINVAL, "name the configuration"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        fg_error err = {0};
+        char text[1024];
+        fg_pack_build_options o = {0};
+        const fg_status status =
+            pack_for(rows[i].config, rows[i].topology, rows[i].script, &o, text, &err);
+        if (status != rows[i].status || strstr(err.message, rows[i].message) == NULL)
+            fail_msg("row %zu: %d: %s", i, (int)status, err.message);
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(size_and_rate_are_those_of_training),
+    cmocka_unit_test(given_options_are_kept),
+    cmocka_unit_test(what_cannot_be_planned_is_an_error),
+};
+int main(void) { return cmocka_run_group_tests(tests, go_there, NULL); }
