@@ -234,24 +234,37 @@ fg_tensor fgi_count_valid(fg_tensor a, int count, const int *axis, fg_dtype dtyp
 
 /* ---- the next sample ------------------------------------------------------------------------- */
 
-/* Rows first to limit - 1 of a. */
-static fg_tensor some_rows(fg_tensor a, int64_t first, int64_t limit)
+/* The first row of a. */
+static fg_tensor first_row(fg_tensor a)
 {
-    int64_t start[FG_MAX_RANK] = {first}, end[FG_MAX_RANK] = {0};
+    const int64_t start[FG_MAX_RANK] = {0};
+    int64_t end[FG_MAX_RANK] = {0};
     memcpy(end, fg_tensor_type(a)->dim, sizeof end);
-    end[0] = limit;
+    end[0] = 1;
     return fg_slice(a, start, end, NULL);
 }
 
+/* Each row moved to the place of the row before it, as a pad: on several devices, XLA then
+ * exchanges a single row between neighbors. Given a slice and a concatenation instead, it exchanges
+ * all rows of a batch (all-to-all) on GPUs. */
+static fg_tensor next_rows(fg_tensor a)
+{
+    const int64_t low[FG_MAX_RANK] = {-1}, high[FG_MAX_RANK] = {1};
+    return fg_pad(a, 0, low, high, NULL);
+}
+
 /* Whether row i of a is the last valid one: bool[B, 1, ...]. */
-static fg_tensor is_last_row(fg_tensor a)
+static fg_tensor is_last_row(fg_tensor a, bool has_rows)
 {
     fg_trace *trace = fg_tensor_trace(a);
-    int64_t dim[FG_MAX_RANK] = {fg_tensor_dim(a, 0)};
+    const int64_t batch = fg_tensor_dim(a, 0);
+    int64_t dim[FG_MAX_RANK] = {batch};
     for (int i = 1; i < fg_tensor_type(a)->rank; i++)
         dim[i] = 1;
     const fg_tensor row = fg_iota(trace, FG_F32, 0, fg_tensor_type(a)->rank, dim);
-    return fg_eq(fg_add_scalar(row, 1), valid_count(trace));
+    const fg_tensor count =
+        has_rows ? valid_count(trace) : fg_full(trace, FG_F32, (double)batch, FG_SCALAR);
+    return fg_eq(fg_add_scalar(row, 1), count);
 }
 
 fg_tensor fg_batch_roll(fg_tensor a)
@@ -272,15 +285,12 @@ fg_tensor fg_batch_roll(fg_tensor a)
             "batch_roll: got %s: expected T[B, ...], whose first dimension is the "
             "only batch axis",
             fg_type_format(type, text, sizeof text));
-    const int64_t batch = type->dim[0];
-    if (batch < 2)
+    if (type->dim[0] < 2)
         return a;
     /* the order of rows changes, which operations on rows refuse */
-    const fg_tensor plain = fgi_with_rows(a, NULL), first = some_rows(plain, 0, 1);
-    const fg_tensor parts[] = {some_rows(plain, 1, batch), first};
-    fg_tensor rolled = fg_concat(parts, 2, 0);
-    if (rows != NULL)
-        rolled = fg_where(is_last_row(plain), first, rolled);
+    const fg_tensor plain = fgi_with_rows(a, NULL);
+    const fg_tensor rolled =
+        fg_where(is_last_row(plain, rows != NULL), first_row(plain), next_rows(plain));
     return fgi_with_rows(rolled, rows);
 }
 

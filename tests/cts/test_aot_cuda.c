@@ -1,5 +1,6 @@
 /* test_aot_cuda.c - training steps compiled by the CUDA plugin for GPUs that are not present.
- * Nothing is run on a GPU here.
+ * Nothing is run on a GPU here. An argument such as "*mixed*" selects the cases whose names match
+ * it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -21,10 +22,13 @@ static const aot_case cases[] = {
     {"h100", 1, "mlp", FGI_TRAIN, false, "64-true", NULL},
     {"h100", 4, "augmented", FGI_TRAIN, true, NULL, NULL},
     {"h100", 4, "decoded", FGI_TRAIN, true, NULL, NULL},
+    {"h100", 4, "mixed", FGI_TRAIN, true, NULL, NULL},
 };
 
-int main(void)
+int main(int argc, char **argv)
 {
     aot_need("cuda");
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return aot_run(cases, sizeof cases / sizeof cases[0]);
 }

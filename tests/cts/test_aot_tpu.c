@@ -2,7 +2,8 @@
  * generation, from one chip to a pod. Nothing is run on a TPU.
  *
  * Without arguments, runs a few cases that cover everything at least once; "all" runs every
- * combination, "all 1/4" a quarter of them.
+ * combination, "all 1/4" a quarter of them, and another argument the cases whose names match it:
+ * "v5e*mixed*".
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -41,6 +42,7 @@ static const aot_case few[] = {
     {"v3", 8, "augmented", FGI_TRAIN, true, NULL, NULL},
     {"v5e", 8, "augmented", FGI_TRAIN, true, MIXED, NULL},
     {"v5e", 8, "decoded", FGI_TRAIN, true, NULL, NULL},
+    {"v5e", 8, "mixed", FGI_TRAIN, true, NULL, NULL},
 };
 
 enum { ALL_MAX = 1024 };
@@ -80,6 +82,8 @@ int main(int argc, char **argv)
     static aot_case all[ALL_MAX];
     int part = 1, parts = 1;
     aot_need("tpu");
+    if (argc > 1 && strcmp(argv[1], "all") != 0)
+        cmocka_set_test_filter(argv[1]);
     if (argc < 2 || strcmp(argv[1], "all") != 0)
         return aot_run(few, sizeof few / sizeof few[0]);
     if (argc > 2 && (sscanf(argv[2], "%d/%d", &part, &parts) != 2 || part < 1 || part > parts))

@@ -66,10 +66,24 @@ static fg_tensor augmented(const fg_batch *batch, fg_tensor x)
     return fg_aug_random_erasing(x, &key, NULL);
 }
 
+/* "mixed": both policies, mixup and cutmix, then "linear". */
+static bool mixes(const aot_case *wanted) { return strcmp(wanted->model, "mixed") == 0; }
+
+static fg_tensor mixed(const fg_batch *batch, fg_tensor x, fg_tensor *target)
+{
+    fg_sample_key key = fg_batch_key(batch);
+    x = fg_aug_rand_augment(x, &key, &(fg_aug_rand_augment_options){.operations = 1});
+    x = fg_aug_trivial_augment(x, &key, NULL);
+    x = fg_aug_cutmix(x, target, &key, NULL);
+    return fg_aug_mixup(x, target, &key, NULL);
+}
+
 /* The input as the model gets it. */
-static fg_tensor input(const aot_task *t, const fg_batch *batch)
+static fg_tensor input(const aot_task *t, const fg_batch *batch, fg_tensor *target)
 {
     const fg_tensor x = fg_batch_at(batch, 0);
+    if (mixes(t->wanted))
+        return mixed(batch, x, target);
     if (decodes(t->wanted))
         return fg_decode_images(x, &encoding);
     return augments(t->wanted) ? augmented(batch, x) : x;
@@ -79,7 +93,7 @@ static void build(void *self, fg_module *root)
 {
     aot_task *t = self;
     fg_model_options options = {.name = t->wanted->model, .input = t->input, .outputs = CLASSES};
-    if (augments(t->wanted)) {
+    if (augments(t->wanted) || mixes(t->wanted)) {
         options.name = "linear";
         options.input.dtype = FG_F32;
     }
@@ -94,16 +108,18 @@ static fg_tensor step(void *self, fg_step *st, const fg_batch *batch)
 {
     const aot_task *t = self;
     const fg_tensor label = fg_batch_at(batch, 1);
-    const fg_tensor logits = fg_model_apply(t->model, input(t, batch));
+    fg_tensor target = mixes(t->wanted) ? fg_one_hot(label, CLASSES, FG_F32) : label;
+    const fg_tensor logits = fg_model_apply(t->model, input(t, batch, &target));
     fg_step_log(st, "acc", fg_accuracy(logits, label));
-    return fg_cross_entropy(logits, label, NULL);
+    return fg_cross_entropy(logits, target, NULL);
 }
 
 static fg_tensor predict(void *self, fg_step *st, const fg_batch *batch)
 {
     const aot_task *t = self;
+    fg_tensor none = {0};
     (void)st;
-    return fg_softmax(fg_model_apply(t->model, input(t, batch)));
+    return fg_softmax(fg_model_apply(t->model, input(t, batch, &none)));
 }
 
 static fg_optimizer *optimizer(void *self, fg_module *root)
@@ -127,7 +143,8 @@ static fg_type input_of(const char *model)
 {
     if (strcmp(model, "mlp") == 0 || strcmp(model, "linear") == 0)
         return (fg_type){.dtype = FG_F32, .rank = 1, .dim = {784}};
-    if (strncmp(model, "resnet", 6) == 0 || strcmp(model, "augmented") == 0)
+    if (strncmp(model, "resnet", 6) == 0 || strcmp(model, "augmented") == 0 ||
+        strcmp(model, "mixed") == 0)
         return (fg_type){.dtype = FG_U8, .rank = 3, .dim = {16, 16, 3}};
     if (strcmp(model, "decoded") == 0) /* 8 x 6 blocks of Y, 4 x 3 of Cb and of Cr */
         return (fg_type){.dtype = FG_S8, .rank = 1, .dim = {(64 + 5) * 72 + 3 * 128}};
@@ -272,6 +289,8 @@ static int matmul_count(const aot_case *wanted)
         int layers;
     } rows[] = {{"mlp", 3}, {"lenet", 5}, {"resnet18", 21}, {"resnet50", 54}};
     int layers = 0;
+    if (mixes(wanted)) /* only the layer's; nearest pixels need none */
+        return 2;
     if (augments(wanted)) /* two resize boxes; the images have no gradient */
         return 2 + (wanted->kind == FGI_TRAIN ? 2 : 1);
     if (decodes(
@@ -331,9 +350,16 @@ static void check_scatter(const aot_case *wanted, const aot_result *r)
     assert_true(bytes[FGI_ALL_REDUCE] < part / 4);
 }
 
+/* Mixing samples needs one row of images and targets of other devices, in each of both ways. */
+static int64_t mixed_bytes(const aot_case *wanted)
+{
+    return mixes(wanted) ? 2 * (16 * 16 * 3 + CLASSES) * (int64_t)sizeof(float) : 0;
+}
+
 /* One device has no collectives. On several, gradients (in 16 bits if computed so) and sums of
- * metrics are all-reduced, once each, and nothing is gathered. Sharded weights are gathered, and
- * gradients are summed with any collective. */
+ * metrics are all-reduced, once each, and nothing is gathered. If samples are mixed, all
+ * devices also receive the first row, and each one that after its last (as u8 where they still
+ * are). Sharded weights are gathered, and gradients are summed with any collective. */
 static void check_collectives(const aot_case *wanted, const aot_result *r)
 {
     enum { METRICS = 2 };
@@ -354,11 +380,16 @@ static void check_collectives(const aot_case *wanted, const aot_result *r)
     const int64_t gradients = is_mixed ? all / 2 : all;
     for (int k = 0; k < FGI_COLLECTIVES; k++) {
         const bool wants_one = k == FGI_ALL_REDUCE && !is_alone;
+        if (k == FGI_PERMUTE && mixed_bytes(wanted) > 0) {
+            assert_in_range(r->counts.collective_bytes[k], 1, mixed_bytes(wanted));
+            continue;
+        }
         if (wants_one != (times[k] > 0))
             fail_msg("%d times %s", times[k], fgi_collective_name((fgi_collective)k));
         /* batch norm adds the sums of its statistics in training */
         const bool has_norm = strncmp(wanted->model, "resnet", 6) == 0 && wanted->kind == FGI_TRAIN;
-        const int64_t bytes = r->counts.collective_bytes[k], least = gradients + sums;
+        const int64_t bytes = r->counts.collective_bytes[k],
+                      least = gradients + sums + mixed_bytes(wanted);
         if (wants_one && has_norm)
             assert_true(bytes > least && bytes < least + least / 10);
         else

@@ -38,8 +38,8 @@ extern "C" {
 FG_API fg_tensor fg_batch_axis(fg_tensor a, int axis);
 /* The next sample of the batch for each sample, any dtype: T[B, ...] -> T[B, ...], whose row i is
  * row i + 1 of a, and whose last valid row is row 0. Dimension 0 must be the batch axis, and valid
- * rows must come before padding rows. On several devices, each one receives a row from the next.
- * Gradient: to a. Errors: FG_ESHAPE, FG_EINVAL. */
+ * rows must come before padding rows. On several devices, each one receives a row from the next,
+ * and row 0. Gradient: to a. Errors: FG_ESHAPE, FG_EINVAL. */
 FG_API fg_tensor fg_batch_roll(fg_tensor a);
 
 #ifdef __cplusplus

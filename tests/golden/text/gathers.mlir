@@ -179,44 +179,43 @@ module @fulgurite {
     %180 = "stablehlo.reshape"(%145) : (tensor<2x4x5xf32>) -> tensor<2x20x1xf32> loc("reshape"("HERE"))
     %181 = "stablehlo.multiply"(%179, %180) : (tensor<2x20x1xf32>, tensor<2x20x1xf32>) -> tensor<2x20x1xf32> loc("mul"("HERE"))
     %182 = "stablehlo.reshape"(%181) : (tensor<2x20x1xf32>) -> tensor<2x4x5x1xf32> loc("reshape"("HERE"))
-    %183 = "stablehlo.slice"(%3) {start_indices = array<i64: 0, 0, 0, 0>, limit_indices = array<i64: 1, 4, 5, 1>, strides = array<i64: 1, 1, 1, 1>} : (tensor<2x4x5x1xf32>) -> tensor<1x4x5x1xf32> loc("slice"("HERE"))
-    %184 = "stablehlo.slice"(%3) {start_indices = array<i64: 1, 0, 0, 0>, limit_indices = array<i64: 2, 4, 5, 1>, strides = array<i64: 1, 1, 1, 1>} : (tensor<2x4x5x1xf32>) -> tensor<1x4x5x1xf32> loc("slice"("HERE"))
-    %185 = "stablehlo.concatenate"(%184, %183) {dimension = 0 : i64} : (tensor<1x4x5x1xf32>, tensor<1x4x5x1xf32>) -> tensor<2x4x5x1xf32> loc("concat"("HERE"))
-    %186 = "stablehlo.iota"() {iota_dimension = 0 : i64} : () -> tensor<2x1x1x1xf32> loc("iota"("HERE"))
-    %187 = "stablehlo.broadcast_in_dim"(%177) {broadcast_dimensions = array<i64>} : (tensor<f32>) -> tensor<2xf32> loc("broadcast"("HERE"))
-    %188 = "stablehlo.compare"(%2, %187) {comparison_direction = #stablehlo<comparison_direction NE>, compare_type = #stablehlo<comparison_type FLOAT>} : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1> loc("ne"("HERE"))
-    %189 = "stablehlo.convert"(%188) : (tensor<2xi1>) -> tensor<2xf32> loc("cast"("HERE"))
-    %191 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<f32>} : () -> tensor<f32> loc("sum"("HERE"))
-    %190 = "stablehlo.reduce"(%189, %191) ({
-    ^bb0(%192: tensor<f32>, %193: tensor<f32>):
-      %194 = "stablehlo.add"(%192, %193) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-      "stablehlo.return"(%194) : (tensor<f32>) -> ()
+    %183 = "stablehlo.pad"(%3, %177) {edge_padding_low = array<i64: -1, 0, 0, 0>, edge_padding_high = array<i64: 1, 0, 0, 0>, interior_padding = array<i64: 0, 0, 0, 0>} : (tensor<2x4x5x1xf32>, tensor<f32>) -> tensor<2x4x5x1xf32> loc("pad"("HERE"))
+    %184 = "stablehlo.slice"(%3) {start_indices = array<i64: 0, 0, 0, 0>, limit_indices = array<i64: 1, 4, 5, 1>, strides = array<i64: 1, 1, 1, 1>} : (tensor<2x4x5x1xf32>) -> tensor<1x4x5x1xf32> loc("slice"("HERE"))
+    %185 = "stablehlo.iota"() {iota_dimension = 0 : i64} : () -> tensor<2x1x1x1xf32> loc("iota"("HERE"))
+    %186 = "stablehlo.broadcast_in_dim"(%177) {broadcast_dimensions = array<i64>} : (tensor<f32>) -> tensor<2xf32> loc("broadcast"("HERE"))
+    %187 = "stablehlo.compare"(%2, %186) {comparison_direction = #stablehlo<comparison_direction NE>, compare_type = #stablehlo<comparison_type FLOAT>} : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1> loc("ne"("HERE"))
+    %188 = "stablehlo.convert"(%187) : (tensor<2xi1>) -> tensor<2xf32> loc("cast"("HERE"))
+    %190 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<f32>} : () -> tensor<f32> loc("sum"("HERE"))
+    %189 = "stablehlo.reduce"(%188, %190) ({
+    ^bb0(%191: tensor<f32>, %192: tensor<f32>):
+      %193 = "stablehlo.add"(%191, %192) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%193) : (tensor<f32>) -> ()
     }) {dimensions = array<i64: 0>} : (tensor<2xf32>, tensor<f32>) -> tensor<f32> loc("sum"("HERE"))
-    %195 = "stablehlo.constant"() {value = dense<1.000000000e+00> : tensor<2x1x1x1xf32>} : () -> tensor<2x1x1x1xf32> loc("full"("HERE"))
-    %196 = "stablehlo.add"(%186, %195) : (tensor<2x1x1x1xf32>, tensor<2x1x1x1xf32>) -> tensor<2x1x1x1xf32> loc("add"("HERE"))
-    %197 = "stablehlo.broadcast_in_dim"(%190) {broadcast_dimensions = array<i64>} : (tensor<f32>) -> tensor<2x1x1x1xf32> loc("broadcast"("HERE"))
-    %198 = "stablehlo.compare"(%196, %197) {comparison_direction = #stablehlo<comparison_direction EQ>, compare_type = #stablehlo<comparison_type FLOAT>} : (tensor<2x1x1x1xf32>, tensor<2x1x1x1xf32>) -> tensor<2x1x1x1xi1> loc("eq"("HERE"))
-    %199 = "stablehlo.broadcast_in_dim"(%183) {broadcast_dimensions = array<i64: 0, 1, 2, 3>} : (tensor<1x4x5x1xf32>) -> tensor<2x4x5x1xf32> loc("broadcast"("HERE"))
-    %200 = "stablehlo.broadcast_in_dim"(%198) {broadcast_dimensions = array<i64: 0, 1, 2, 3>} : (tensor<2x1x1x1xi1>) -> tensor<2x4x5x1xi1> loc("broadcast"("HERE"))
-    %201 = "stablehlo.select"(%200, %199, %185) : (tensor<2x4x5x1xi1>, tensor<2x4x5x1xf32>, tensor<2x4x5x1xf32>) -> tensor<2x4x5x1xf32> loc("where"("HERE"))
-    %202 = "stablehlo.constant"() {value = dense<1.000000000e+00> : tensor<f32>} : () -> tensor<f32> loc("full"("HERE"))
-    %203 = "stablehlo.broadcast_in_dim"(%202) {broadcast_dimensions = array<i64>} : (tensor<f32>) -> tensor<2x4x3x1xf32> loc("broadcast"("HERE"))
-    %204 = "stablehlo.broadcast_in_dim"(%202) {broadcast_dimensions = array<i64>} : (tensor<f32>) -> tensor<2x2x3x1xf32> loc("broadcast"("HERE"))
-    %205 = "stablehlo.multiply"(%204, %14) : (tensor<2x2x3x1xf32>, tensor<2x2x3x1xf32>) -> tensor<2x2x3x1xf32> loc("mul"("HERE"))
-    %206 = "stablehlo.add"(%205, %205) : (tensor<2x2x3x1xf32>, tensor<2x2x3x1xf32>) -> tensor<2x2x3x1xf32> loc("add"("HERE"))
-    %208 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<2x4x5x1xf32>} : () -> tensor<2x4x5x1xf32> loc("scatter_add"("HERE"))
-    %207 = "stablehlo.scatter"(%208, %13, %206) ({
-    ^bb0(%209: tensor<f32>, %210: tensor<f32>):
-      %211 = "stablehlo.add"(%209, %210) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-      "stablehlo.return"(%211) : (tensor<f32>) -> ()
+    %194 = "stablehlo.constant"() {value = dense<1.000000000e+00> : tensor<2x1x1x1xf32>} : () -> tensor<2x1x1x1xf32> loc("full"("HERE"))
+    %195 = "stablehlo.add"(%185, %194) : (tensor<2x1x1x1xf32>, tensor<2x1x1x1xf32>) -> tensor<2x1x1x1xf32> loc("add"("HERE"))
+    %196 = "stablehlo.broadcast_in_dim"(%189) {broadcast_dimensions = array<i64>} : (tensor<f32>) -> tensor<2x1x1x1xf32> loc("broadcast"("HERE"))
+    %197 = "stablehlo.compare"(%195, %196) {comparison_direction = #stablehlo<comparison_direction EQ>, compare_type = #stablehlo<comparison_type FLOAT>} : (tensor<2x1x1x1xf32>, tensor<2x1x1x1xf32>) -> tensor<2x1x1x1xi1> loc("eq"("HERE"))
+    %198 = "stablehlo.broadcast_in_dim"(%184) {broadcast_dimensions = array<i64: 0, 1, 2, 3>} : (tensor<1x4x5x1xf32>) -> tensor<2x4x5x1xf32> loc("broadcast"("HERE"))
+    %199 = "stablehlo.broadcast_in_dim"(%197) {broadcast_dimensions = array<i64: 0, 1, 2, 3>} : (tensor<2x1x1x1xi1>) -> tensor<2x4x5x1xi1> loc("broadcast"("HERE"))
+    %200 = "stablehlo.select"(%199, %198, %183) : (tensor<2x4x5x1xi1>, tensor<2x4x5x1xf32>, tensor<2x4x5x1xf32>) -> tensor<2x4x5x1xf32> loc("where"("HERE"))
+    %201 = "stablehlo.constant"() {value = dense<1.000000000e+00> : tensor<f32>} : () -> tensor<f32> loc("full"("HERE"))
+    %202 = "stablehlo.broadcast_in_dim"(%201) {broadcast_dimensions = array<i64>} : (tensor<f32>) -> tensor<2x4x3x1xf32> loc("broadcast"("HERE"))
+    %203 = "stablehlo.broadcast_in_dim"(%201) {broadcast_dimensions = array<i64>} : (tensor<f32>) -> tensor<2x2x3x1xf32> loc("broadcast"("HERE"))
+    %204 = "stablehlo.multiply"(%203, %14) : (tensor<2x2x3x1xf32>, tensor<2x2x3x1xf32>) -> tensor<2x2x3x1xf32> loc("mul"("HERE"))
+    %205 = "stablehlo.add"(%204, %204) : (tensor<2x2x3x1xf32>, tensor<2x2x3x1xf32>) -> tensor<2x2x3x1xf32> loc("add"("HERE"))
+    %207 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<2x4x5x1xf32>} : () -> tensor<2x4x5x1xf32> loc("scatter_add"("HERE"))
+    %206 = "stablehlo.scatter"(%207, %13, %205) ({
+    ^bb0(%208: tensor<f32>, %209: tensor<f32>):
+      %210 = "stablehlo.add"(%208, %209) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%210) : (tensor<f32>) -> ()
     }) {scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1, 2, 3], input_batching_dims = [0], scatter_indices_batching_dims = [0], scatter_dims_to_operand_dims = [1, 2, 3], index_vector_dim = 1>, indices_are_sorted = false, unique_indices = false} : (tensor<2x4x5x1xf32>, tensor<2x3xi32>, tensor<2x2x3x1xf32>) -> tensor<2x4x5x1xf32> loc("scatter_add"("HERE"))
-    %213 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<2x4x5x1xf32>} : () -> tensor<2x4x5x1xf32> loc("scatter_add"("HERE"))
-    %212 = "stablehlo.scatter"(%213, %9, %203) ({
-    ^bb0(%214: tensor<f32>, %215: tensor<f32>):
-      %216 = "stablehlo.add"(%214, %215) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-      "stablehlo.return"(%216) : (tensor<f32>) -> ()
+    %212 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<2x4x5x1xf32>} : () -> tensor<2x4x5x1xf32> loc("scatter_add"("HERE"))
+    %211 = "stablehlo.scatter"(%212, %9, %202) ({
+    ^bb0(%213: tensor<f32>, %214: tensor<f32>):
+      %215 = "stablehlo.add"(%213, %214) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%215) : (tensor<f32>) -> ()
     }) {scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1, 3], inserted_window_dims = [2], input_batching_dims = [0], scatter_indices_batching_dims = [0], scatter_dims_to_operand_dims = [2], index_vector_dim = 2>, indices_are_sorted = false, unique_indices = false} : (tensor<2x4x5x1xf32>, tensor<2x3xi32>, tensor<2x4x3x1xf32>) -> tensor<2x4x5x1xf32> loc("scatter_add"("HERE"))
-    %217 = "stablehlo.add"(%207, %212) : (tensor<2x4x5x1xf32>, tensor<2x4x5x1xf32>) -> tensor<2x4x5x1xf32> loc("add"("HERE"))
-    func.return %10, %14, %111, %182, %201, %217 : tensor<2x4x3x1xf32>, tensor<2x2x3x1xf32>, tensor<2x2x3x1xf32>, tensor<2x4x5x1xf32>, tensor<2x4x5x1xf32>, tensor<2x4x5x1xf32>
+    %216 = "stablehlo.add"(%206, %211) : (tensor<2x4x5x1xf32>, tensor<2x4x5x1xf32>) -> tensor<2x4x5x1xf32> loc("add"("HERE"))
+    func.return %10, %14, %111, %182, %200, %216 : tensor<2x4x3x1xf32>, tensor<2x2x3x1xf32>, tensor<2x2x3x1xf32>, tensor<2x4x5x1xf32>, tensor<2x4x5x1xf32>, tensor<2x4x5x1xf32>
   }
 }
