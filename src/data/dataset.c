@@ -151,6 +151,51 @@ fg_status fg_dataset_create(const fg_dataset_ops *ops, void *take_self, const fg
     return status;
 }
 
+/* ---- damage ---------------------------------------------------------------------------------- */
+
+/* Once, also if several samples come from the same dataset in different ways. */
+static bool add_damage(fg_dataset *dataset, const fgi_damage *damage)
+{
+    const size_t count = dataset->damage_count;
+    for (size_t i = 0; i < count; i++)
+        if (dataset->damage[i] == damage)
+            return true;
+    const fgi_damage **all = fgi_arena_alloc(&dataset->arena, (count + 1) * sizeof *all);
+    if (all == NULL)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        all[i] = dataset->damage[i];
+    all[count] = damage;
+    dataset->damage = all;
+    dataset->damage_count = count + 1;
+    return true;
+}
+
+fg_status fgi_dataset_add_damage(fg_dataset *dataset, const fg_dataset *source, fg_error *err)
+{
+    for (size_t i = 0; i < source->damage_count; i++)
+        if (!add_damage(dataset, source->damage[i]))
+            return fgi_no_memory(err);
+    return FG_OK;
+}
+
+int64_t fg_dataset_damaged(const fg_dataset *dataset, const char **out_first)
+{
+    int64_t sum = 0;
+    const char *first = "";
+    for (size_t i = 0; i < dataset->damage_count; i++) {
+        const int64_t count = atomic_load(&dataset->damage[i]->count);
+        if (count > 0 && sum == 0)
+            first = dataset->damage[i]->first.message;
+        sum += count;
+    }
+    if (out_first != NULL)
+        *out_first = first;
+    return sum;
+}
+
+/* ---- creation -------------------------------------------------------------------------------- */
+
 fg_status fgi_dataset_derive(const fgi_derived *derived, void *take_self, fg_dataset **out,
                              fg_error *err)
 {
@@ -171,11 +216,14 @@ fg_status fgi_dataset_derive(const fgi_derived *derived, void *take_self, fg_dat
         .labels = derived->labels, .destroy = derived->destroy, .name = derived->name};
     dataset->gather_epoch = derived->gather_epoch;
     dataset->prefetch = derived->prefetch;
-    dataset->damage = like->damage;
     dataset->is_drawn = derived->is_drawn || like->is_drawn;
     dataset->reads_rows = like->reads_rows;
     dataset->self = take_self;
-    return FG_OK;
+    if (fgi_dataset_add_damage(dataset, like, err) == FG_OK)
+        return FG_OK;
+    fg_dataset_destroy(dataset);
+    *out = NULL;
+    return FG_ENOMEM;
 }
 
 fg_status fgi_dataset_create_gathered(const fgi_gathered *gathered, void *take_self,
@@ -191,10 +239,13 @@ fg_status fgi_dataset_create_gathered(const fgi_gathered *gathered, void *take_s
         .labels = gathered->labels, .destroy = gathered->destroy, .name = gathered->name};
     dataset->gather_epoch = gathered->gather_epoch;
     dataset->prefetch = gathered->prefetch;
-    dataset->damage = gathered->damage;
     dataset->reads_rows = true;
     dataset->self = take_self;
-    return FG_OK;
+    if (gathered->damage == NULL || add_damage(dataset, gathered->damage))
+        return FG_OK;
+    fg_dataset_destroy(dataset);
+    *out = NULL;
+    return fgi_no_memory(err);
 }
 
 fg_status fg_dataset_from_source(const fg_source_ops *ops, void *take_self,
@@ -223,15 +274,6 @@ fg_status fgi_dataset_check_random(const fg_dataset *dataset, fg_error *err)
     return fgi_fail(
         err, FG_EUNSUPPORTED,
         "a source can only be read sequentially, by a loader: random access is not supported");
-}
-
-int64_t fg_dataset_damaged(const fg_dataset *dataset, const char **out_first)
-{
-    const fgi_damage *damage = dataset->damage;
-    const int64_t count = damage != NULL ? atomic_load(&damage->count) : 0;
-    if (out_first != NULL)
-        *out_first = count > 0 ? damage->first.message : "";
-    return count;
 }
 
 const char *fg_dataset_sample_name(const fg_dataset *dataset, int64_t index)

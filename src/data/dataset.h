@@ -29,7 +29,8 @@ struct fg_dataset {
     fg_source_ops source;           /* open is set only for a source */
     fgi_gather_epoch *gather_epoch; /* only for a derived or gathered dataset */
     fgi_prefetch_epoch *prefetch;   /* may be NULL */
-    const fgi_damage *damage;       /* of the dataset that has the samples; may be NULL */
+    const fgi_damage **damage;      /* of the datasets that have the samples; in the arena */
+    size_t damage_count;
     bool is_drawn;   /* which samples it has depends on the epoch, so an index has no fixed label */
     bool reads_rows; /* one row at a time, at any cost; otherwise rows are copied */
     void *self;
@@ -86,6 +87,21 @@ typedef struct fgi_derived {
 /* Takes ownership of self, also on failure. */
 fg_status fgi_dataset_derive(const fgi_derived *derived, void *take_self, fg_dataset **out,
                              fg_error *err);
+
+/* Also reports the damage of `source`, from which samples of the dataset come. */
+fg_status fgi_dataset_add_damage(fg_dataset *dataset, const fg_dataset *source, fg_error *err);
+
+/* Samples of a parent: pick returns the index of the parent's sample that is sample `index`. */
+typedef struct fgi_picked {
+    const fg_dataset *parent;
+    int64_t (*pick)(const void *self, int64_t epoch, int64_t index);
+    const void *self;
+} fgi_picked;
+
+/* The functions of a derived dataset, with those of the parent (pick.c). */
+fg_status fgi_picked_gather(const fgi_picked *picked, int64_t epoch, const int64_t *indices,
+                            size_t n, void *const *out_fields, fg_error *err);
+void fgi_picked_prefetch(const fgi_picked *picked, int64_t epoch, const int64_t *indices, size_t n);
 
 /* The sorted indexes of both sets of a random split of 0..count-1, as described for
  * fg_dataset_split. One block has both: *out_rows (fgi_free), the *out_val_count indexes of the

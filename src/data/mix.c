@@ -14,6 +14,8 @@
 #include "data/dataset.h"
 #include "data/encoding.h"
 
+enum { AT_ONCE = 64 }; /* samples to ask for */
+
 typedef struct part {
     fg_dataset *dataset; /* held */
     int64_t first;       /* samples of the epoch that are from the parts before this one */
@@ -36,17 +38,23 @@ static const part *find_part(const mix *m, int64_t place)
     return p;
 }
 
-static fg_status read_one(const mix *m, int64_t epoch, int64_t index, void *const *out_row,
-                          fg_error *err)
+/* A sample of a part, in one of the passes over the part. */
+typedef struct drawn {
+    const part *from;
+    int64_t pass, sample;
+} drawn;
+
+static drawn draw(const mix *m, int64_t epoch, int64_t index)
 {
     const fgi_key order = fgi_key_fold(m->order, (uint64_t)epoch);
     const int64_t place = (int64_t)fgi_permute(order, (uint64_t)m->count, (uint64_t)index);
     const part *p = find_part(m, place);
     const uint64_t size = (uint64_t)p->dataset->count;
-    const uint64_t drawn = (uint64_t)epoch * (uint64_t)p->count + (uint64_t)(place - p->first);
-    const uint64_t pass = drawn / size;
-    const int64_t sample = (int64_t)fgi_permute(fgi_key_fold(p->key, pass), size, drawn % size);
-    return fgi_dataset_gather(p->dataset, (int64_t)pass, &sample, 1, out_row, err);
+    const uint64_t at = (uint64_t)epoch * (uint64_t)p->count + (uint64_t)(place - p->first);
+    const uint64_t pass = at / size;
+    return (drawn){.from = p,
+                   .pass = (int64_t)pass,
+                   .sample = (int64_t)fgi_permute(fgi_key_fold(p->key, pass), size, at % size)};
 }
 
 static fg_status mix_gather(void *self, int64_t epoch, const int64_t *indices, size_t n,
@@ -58,9 +66,45 @@ static fg_status mix_gather(void *self, int64_t epoch, const int64_t *indices, s
     for (size_t i = 0; i < n; i++) {
         for (int f = 0; f < first->field_count; f++)
             row[f] = (char *)out_fields[f] + i * first->row_bytes[f];
-        FGI_TRY(read_one(m, epoch, indices[i], row, err));
+        const drawn d = draw(m, epoch, indices[i]);
+        FGI_TRY(fgi_dataset_gather(d.from->dataset, d.pass, &d.sample, 1, row, err));
     }
     return FG_OK;
+}
+
+/* Asks each part for its samples, those of the same pass together. */
+static void prefetch_some(const mix *m, const drawn *all, size_t n)
+{
+    int64_t samples[AT_ONCE];
+    for (size_t p = 0; p < m->part_count; p++) {
+        const part *from = &m->parts[p];
+        int64_t pass = 0;
+        size_t count = 0;
+        for (size_t i = 0; i < n; i++) {
+            if (all[i].from != from)
+                continue;
+            if (count > 0 && all[i].pass != pass) {
+                fgi_dataset_prefetch(from->dataset, pass, samples, count);
+                count = 0;
+            }
+            pass = all[i].pass;
+            samples[count++] = all[i].sample;
+        }
+        fgi_dataset_prefetch(from->dataset, pass, samples, count);
+    }
+}
+
+static void mix_prefetch(void *self, int64_t epoch, const int64_t *indices, size_t n)
+{
+    const mix *m = self;
+    drawn all[AT_ONCE];
+    for (size_t done = 0; done < n;) {
+        const size_t count = n - done < AT_ONCE ? n - done : AT_ONCE;
+        for (size_t i = 0; i < count; i++)
+            all[i] = draw(m, epoch, indices[done + i]);
+        prefetch_some(m, all, count);
+        done += count;
+    }
 }
 
 static void mix_destroy(void *self)
@@ -177,12 +221,18 @@ static void apportion(mix *m, const double *weights, double total)
     }
 }
 
-static bool reads_rows(const mix *m)
+/* Sets what the datasets have in common in the mix. */
+static fg_status adopt(fg_dataset *dataset, const mix *m, fg_error *err)
 {
-    for (size_t i = 0; i < m->part_count; i++)
-        if (m->parts[i].dataset->reads_rows)
-            return true;
-    return false;
+    bool has_prefetch = false;
+    for (size_t i = 0; i < m->part_count; i++) {
+        const fg_dataset *from = m->parts[i].dataset;
+        dataset->reads_rows = dataset->reads_rows || from->reads_rows;
+        has_prefetch = has_prefetch || from->prefetch != NULL;
+        FGI_TRY(fgi_dataset_add_damage(dataset, from, err));
+    }
+    dataset->prefetch = has_prefetch ? mix_prefetch : NULL;
+    return FG_OK;
 }
 
 static fg_status create(fg_dataset *const *datasets, size_t count, int64_t samples, uint64_t seed,
@@ -222,8 +272,11 @@ fg_status fg_dataset_mix(fg_dataset *const *datasets, const double *weights, siz
                                  .is_drawn = true,
                                  .gather_epoch = mix_gather,
                                  .destroy = mix_destroy};
-    const bool is_costly = reads_rows(m);
     FGI_TRY(fgi_dataset_derive(&derived, m, out, err));
-    (*out)->reads_rows = is_costly;
-    return FG_OK;
+    const fg_status status = adopt(*out, m, err);
+    if (status != FG_OK) {
+        fg_dataset_destroy(*out);
+        *out = NULL;
+    }
+    return status;
 }

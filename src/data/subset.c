@@ -18,35 +18,23 @@ typedef struct subset {
     size_t count;
 } subset;
 
+static int64_t subset_pick(const void *self, int64_t epoch, int64_t index)
+{
+    (void)epoch;
+    return ((const subset *)self)->indices[index];
+}
+
 static fg_status subset_gather(void *self, int64_t epoch, const int64_t *indices, size_t n,
                                void *const *out_fields, fg_error *err)
 {
-    const subset *s = self;
-    int64_t places[256];
-    void *rows[FG_MAX_FIELDS];
-    for (size_t done = 0; done < n;) {
-        const size_t part = n - done < 256 ? n - done : 256;
-        for (size_t i = 0; i < part; i++)
-            places[i] = s->indices[indices[done + i]];
-        for (int f = 0; f < s->parent->field_count; f++)
-            rows[f] = (char *)out_fields[f] + done * s->parent->row_bytes[f];
-        FGI_TRY(fgi_dataset_gather(s->parent, epoch, places, part, rows, err));
-        done += part;
-    }
-    return FG_OK;
+    const fgi_picked picked = {((const subset *)self)->parent, subset_pick, self};
+    return fgi_picked_gather(&picked, epoch, indices, n, out_fields, err);
 }
 
 static void subset_prefetch(void *self, int64_t epoch, const int64_t *indices, size_t n)
 {
-    const subset *s = self;
-    int64_t places[256];
-    for (size_t done = 0; done < n;) {
-        const size_t part = n - done < 256 ? n - done : 256;
-        for (size_t i = 0; i < part; i++)
-            places[i] = s->indices[indices[done + i]];
-        fgi_dataset_prefetch(s->parent, epoch, places, part);
-        done += part;
-    }
+    const fgi_picked picked = {((const subset *)self)->parent, subset_pick, self};
+    fgi_picked_prefetch(&picked, epoch, indices, n);
 }
 
 /* The parent's labels, in the order of the list. */

@@ -35,8 +35,9 @@ static int64_t find(const weighted *w, double point)
     return low;
 }
 
-static int64_t draw(const weighted *w, int64_t epoch, int64_t index)
+static int64_t draw(const void *self, int64_t epoch, int64_t index)
 {
+    const weighted *w = self;
     const fgi_key order = fgi_key_fold(w->order, (uint64_t)epoch);
     const double place = (double)fgi_permute(order, (uint64_t)w->count, (uint64_t)index);
     const double offset = (double)fgi_rng_uniform(w->offset, (uint64_t)epoch);
@@ -48,32 +49,14 @@ static int64_t draw(const weighted *w, int64_t epoch, int64_t index)
 static fg_status weighted_gather(void *self, int64_t epoch, const int64_t *indices, size_t n,
                                  void *const *out_fields, fg_error *err)
 {
-    const weighted *w = self;
-    int64_t samples[256];
-    void *rows[FG_MAX_FIELDS];
-    for (size_t done = 0; done < n;) {
-        const size_t part = n - done < 256 ? n - done : 256;
-        for (size_t i = 0; i < part; i++)
-            samples[i] = draw(w, epoch, indices[done + i]);
-        for (int f = 0; f < w->parent->field_count; f++)
-            rows[f] = (char *)out_fields[f] + done * w->parent->row_bytes[f];
-        FGI_TRY(fgi_dataset_gather(w->parent, epoch, samples, part, rows, err));
-        done += part;
-    }
-    return FG_OK;
+    const fgi_picked picked = {((const weighted *)self)->parent, draw, self};
+    return fgi_picked_gather(&picked, epoch, indices, n, out_fields, err);
 }
 
 static void weighted_prefetch(void *self, int64_t epoch, const int64_t *indices, size_t n)
 {
-    const weighted *w = self;
-    int64_t samples[256];
-    for (size_t done = 0; done < n;) {
-        const size_t part = n - done < 256 ? n - done : 256;
-        for (size_t i = 0; i < part; i++)
-            samples[i] = draw(w, epoch, indices[done + i]);
-        fgi_dataset_prefetch(w->parent, epoch, samples, part);
-        done += part;
-    }
+    const fgi_picked picked = {((const weighted *)self)->parent, draw, self};
+    fgi_picked_prefetch(&picked, epoch, indices, n);
 }
 
 static void weighted_destroy(void *self)

@@ -5,6 +5,7 @@
 #include "fgt.h"
 
 #include <fulgurite/pack_dataset.h>
+#include <fulgurite/sampling.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -257,43 +258,119 @@ static void asked_prefetch(void *self, int64_t epoch, const int64_t *indices, si
 
 static void asked_destroy(void *self) {}
 
-/* Each batch but the first is asked for before it is read, through a subset, too. */
-static void the_next_batch_is_requested(void **state)
+static fg_dataset *asking(asked *a)
 {
     static const fgi_gathered ops = {
         .gather_epoch = asked_gather, .prefetch = asked_prefetch, .destroy = asked_destroy};
     static const fg_field field = {"x", {.dtype = FG_U8}};
-    static asked a;
     const fg_dataset_spec spec = {.count = COUNT, .fields = &field, .field_count = 1};
-    int64_t order[COUNT];
-    fg_dataset *dataset, *reversed;
+    fg_dataset *dataset;
+    *a = (asked){.early = 0};
+    fgt_ok(fgi_dataset_create_gathered(&ops, a, &spec, &dataset, &err));
+    return dataset;
+}
+
+/* Loads `count` samples and expects that all but the first batch had been asked for; parts: those
+ * of the dataset. Destroys the dataset. */
+static void expect_requests(fg_dataset *take_dataset, int count, const asked *parts, int part_count)
+{
     fg_loader *loader;
-    for (int i = 0; i < COUNT; i++)
-        order[i] = COUNT - 1 - i;
-    fgt_ok(fgi_dataset_create_gathered(&ops, &a, &spec, &dataset, &err));
-    fgt_ok(fg_dataset_subset(dataset, order, COUNT, &reversed, &err));
-    fgt_ok(fg_loader_create(reversed,
+    const fg_host_batch *batch;
+    int requests = 0, reads = 0, early = 0;
+    fgt_ok(fg_loader_create(take_dataset,
                             &(fg_loader_options){.batch_size = BATCH,
                                                  .shuffle = true,
                                                  .drop_last = true,
                                                  .run_ahead = true,
                                                  .synchronous = true},
                             &loader, &err));
-    const fg_host_batch *batch;
-    int requests = 0;
-    for (int i = 0; i < COUNT / BATCH; i++) {
+    for (int i = 0; i < count / BATCH; i++) {
         fgt_ok(fg_loader_next(loader, &batch, &err));
-        for (int k = 0; i > 0 && k < BATCH; k++)
-            assert_true(a.requests[order[batch->indices[k]]] > 0);
         fg_loader_release(loader, batch);
     }
-    for (int i = 0; i < COUNT; i++)
-        requests += a.requests[i];
-    assert_int_equal(requests, COUNT / BATCH * BATCH); /* the last ones are of the next epoch */
-    assert_true(a.early >= requests - BATCH);
+    for (int p = 0; p < part_count; p++) {
+        for (int i = 0; i < COUNT; i++) {
+            requests += parts[p].requests[i];
+            reads += parts[p].reads[i];
+        }
+        early += parts[p].early;
+    }
+    assert_int_equal(reads, count / BATCH * BATCH);
+    assert_int_equal(requests, reads); /* the last ones are of the next epoch */
+    assert_true(early >= requests - BATCH);
     fg_loader_destroy(loader);
-    fg_dataset_destroy(reversed);
-    fg_dataset_destroy(dataset);
+    fg_dataset_destroy(take_dataset);
+}
+
+/* Also through a subset, a draw by weight and a mix. */
+static void the_next_batch_is_requested(void **state)
+{
+    static asked a[2];
+    int64_t order[COUNT];
+    double weights[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        order[i] = COUNT - 1 - i;
+        weights[i] = 1;
+    }
+    fg_dataset *parts[] = {asking(&a[0]), NULL}, *dataset;
+    fgt_ok(fg_dataset_subset(parts[0], order, COUNT, &dataset, &err));
+    expect_requests(dataset, COUNT, a, 1);
+    fg_dataset_destroy(parts[0]);
+    parts[0] = asking(&a[0]);
+    fgt_ok(fg_dataset_weighted(parts[0], weights, NULL, &dataset, &err));
+    expect_requests(dataset, COUNT, a, 1);
+    fg_dataset_destroy(parts[0]);
+    for (int i = 0; i < 2; i++)
+        parts[i] = asking(&a[i]);
+    fgt_ok(fg_dataset_mix(parts, NULL, 2, NULL, &dataset, &err));
+    expect_requests(dataset, 2 * COUNT, a, 2);
+    for (int i = 0; i < 2; i++)
+        fg_dataset_destroy(parts[i]);
+}
+
+/* ---- mixes ----------------------------------------------------------------------------------- */
+
+typedef struct mixed_parts {
+    fg_dataset *at[3];
+} mixed_parts;
+
+static fg_status make_mix(void *self, fg_error *e)
+{
+    fg_dataset *mix;
+    const fg_status status = fg_dataset_mix(((mixed_parts *)self)->at, NULL, 3, NULL, &mix, e);
+    fg_dataset_destroy(mix);
+    return status;
+}
+
+/* Damage of any part is reported, and that of a dataset with two parts once. */
+static void a_mix_reports_the_damage_of_all_parts(void **state)
+{
+    const fg_pack_dataset_options options = {.images = window, .bad = FG_PACK_BAD_SKIP};
+    const int64_t both[] = {0, 1}, fine[] = {3};
+    const char *message;
+    mixed_parts parts;
+    fg_dataset *mix, *pack;
+    uint8_t image[BYTES];
+    int32_t label;
+    photo_pack_write(in_folder("intact.pack"), &raw);
+    photo_pack_write(in_folder("part.pack"), &raw);
+    damage(in_folder("part.pack"), 1, 7);
+    parts.at[0] = open_pack(in_folder("intact.pack"), &options);
+    pack = open_pack(in_folder("part.pack"), &options);
+    fgt_ok(fg_dataset_subset(pack, both, 2, &parts.at[1], &err));
+    fgt_ok(fg_dataset_subset(pack, fine, 1, &parts.at[2], &err));
+    fg_dataset_destroy(pack);
+    fgt_ok(fg_dataset_mix(parts.at, NULL, 3, NULL, &mix, &err));
+    assert_int_equal(fg_dataset_damaged(mix, &message), 0);
+    assert_string_equal(message, "");
+    for (int64_t i = 0; i < fg_dataset_count(mix); i++)
+        fgt_ok(fg_dataset_read(mix, i, (void *const[]){image, &label}, &err));
+    assert_int_equal(fg_dataset_damaged(mix, &message), 1);
+    assert_non_null(strstr(message, "part.pack"));
+    fg_dataset_destroy(mix);
+    fgt_fault_loop(make_mix, &parts);
+    for (int i = 0; i < 3; i++)
+        fg_dataset_destroy(parts.at[i]);
 }
 
 static const struct CMUnitTest tests[] = {
@@ -302,5 +379,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_pack_without_an_intact_record_is_an_error),
     cmocka_unit_test(a_file_that_shrinks_is_an_error),
     cmocka_unit_test(the_next_batch_is_requested),
+    cmocka_unit_test(a_mix_reports_the_damage_of_all_parts),
 };
 FGT_MAIN(tests)
