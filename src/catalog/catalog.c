@@ -90,8 +90,9 @@ static fg_status find_kind(const char *path, const char *name, const fgi_catalog
     *out = kind_of_file(slash == NULL ? path : slash + 1);
     if (*out == NULL)
         return fgi_fail(err, FG_EINVAL,
-                        "'%s': the extension is not of a known kind of source\nset the kind: csv, "
-                        "jsonl, tar or tfrecord",
+                        "'%s': expected a folder, an image, or a file .csv, .tsv, .jsonl, .tar or "
+                        ".tfrecord\nif it has another name, set the kind: csv, jsonl, tar or "
+                        "tfrecord",
                         path);
     return FG_OK;
 }

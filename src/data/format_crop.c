@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
+#include "base/print.h"
 #include "data/dataset.h"
 
 static fg_status check_pair(const fg_option_values *values, const char *name, fg_error *err)
@@ -44,6 +46,15 @@ fg_images_options fgi_crop_options(const fg_option_values *values, bool is_train
         .flip_probability = fg_option_number(values, "flip"),
         .seed = (uint64_t)fg_option_int(values, "crop_seed"),
     };
+}
+
+fg_status fgi_crop_hint(fg_status status, bool applies, const char *hint, fg_error *err)
+{
+    char text[sizeof err->message];
+    if (status == FG_OK || err == NULL || !applies)
+        return status;
+    (void)fgi_snprintf(text, sizeof text, "%s", err->message);
+    return fgi_fail(err, status, "%.380s\n%s", text, hint);
 }
 
 fg_format_request fgi_crop_val_request(const fg_format_request *request, const fg_dataset *train)

@@ -77,6 +77,9 @@ fg_images_options fgi_crop_options(const fg_option_values *values, bool is_train
  * classes. Valid as long as `train`. */
 fg_format_request fgi_crop_val_request(const fg_format_request *request, const fg_dataset *train);
 
+/* Appends a hint to the error if `applies`; returns its status. */
+fg_status fgi_crop_hint(fg_status status, bool applies, const char *hint, fg_error *err);
+
 /* Holds out rows as fg_dataset_split does: out->samples are of `varied`, out->val of `middle`, a
  * dataset of the same samples. */
 fg_status fgi_crop_hold_out(const fg_format_request *request, fg_dataset *varied,

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "data/format_crop.h"
 
 /* ---- sources --------------------------------------------------------------------------------- */
@@ -49,6 +50,8 @@ static fg_status choose(source *s, fg_data_part part, fg_error *err)
     return FG_OK;
 }
 
+static bool is_pack(const char *path) { return fgi_ends_with(path, ".pack"); }
+
 /* Opens the source that the option names, with the classes of the request. Folders of new images,
  * whose targets are not needed, are not classes. */
 static fg_status source_open(const fg_option_values *values, const char *option,
@@ -63,6 +66,8 @@ static fg_status source_open(const fg_option_values *values, const char *option,
     *out = (source){.needs_target = request->needs_target};
     fg_status status =
         fg_catalog_open(fg_option_string(values, option), &options, &out->catalog, err);
+    status = fgi_crop_hint(status, is_pack(fg_option_string(values, option)),
+                           "to read a pack, set data.format to pack", err);
     if (status == FG_OK)
         status = choose(out, request->part, err);
     if (status != FG_OK)

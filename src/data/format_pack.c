@@ -9,8 +9,11 @@
 #include <fulgurite/host.h>
 #include <fulgurite/pack_dataset.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/error.h"
+#include "base/file.h"
+#include "catalog/draft.h"
 #include "data/format_crop.h"
 #include "data/pack_samples.h"
 
@@ -39,6 +42,14 @@ static fg_status look_at_splits(part *p, fg_error *err)
     return FG_OK;
 }
 
+/* Whether there may be images in place of a pack: a folder, or a file with the name of an image. */
+static bool has_images(const char *path)
+{
+    struct stat info;
+    const bool is_folder = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+    return is_folder || (fgi_is_image_name(fgi_str_of(path)) && fgi_file_exists(path));
+}
+
 static fg_status part_open(const fg_option_values *values, const char *option,
                            const fg_format_request *request, part *out, fg_error *err)
 {
@@ -47,8 +58,11 @@ static fg_status part_open(const fg_option_values *values, const char *option,
                   .needs_target = request->needs_target,
                   .class_names = request->class_names,
                   .class_count = request->class_count};
-    FGI_TRY(fg_pack_open(out->path, NULL, &out->pack, err));
-    const fg_status status = look_at_splits(out, err);
+    fg_status status = fg_pack_open(out->path, NULL, &out->pack, err);
+    if (status != FG_OK)
+        return fgi_crop_hint(status, has_images(out->path),
+                             "to read image files, set data.format to images", err);
+    status = look_at_splits(out, err);
     if (status != FG_OK)
         fg_pack_close(out->pack);
     return status;

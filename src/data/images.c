@@ -35,9 +35,10 @@ static fg_status read_sample(const images *s, fgi_image_worker *w, int64_t epoch
     FGI_TRY(fg_catalog_read(s->catalog, place, &w->bytes, err));
     (void)fg_catalog_escape(item.name, name, sizeof(name));
     const fgi_encoded_image encoded = {.name = name, .data = w->bytes.data, .size = w->bytes.size};
-    FGI_TRY(fgi_image_rule_decode(&s->rule, w, &encoded, epoch, index, out_fields[0], err));
     if (s->has_labels)
         *(int32_t *)out_fields[1] = item.label;
+    FGI_TRY_CTX(fgi_image_rule_decode(&s->rule, w, &encoded, epoch, index, out_fields[0], err), err,
+                "'%.160s'", s->catalog->path);
     return FG_OK;
 }
 

@@ -124,7 +124,8 @@ static fg_status check_existing(const fg_pack_writer *w, fg_error *err)
     fg_status status = FG_OK;
     if (!w->replace && fgi_file_exists(path))
         status = fgi_fail(err, FG_EINVAL,
-                          "'%s' exists: remove it, set `replace`, or choose another name", path);
+                          "'%s' exists: remove it, replace it (--replace), or choose another name",
+                          path);
     fgi_free(path);
     return status;
 }

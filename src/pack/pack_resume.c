@@ -84,8 +84,8 @@ static fg_status open_partial(const fg_pack_writer *w, const char *path, uint32_
     const bool is_header = map->size >= FGI_PACK_PAGE && memcmp(p->magic, FGI_PACK_MAGIC, 8) == 0;
     if (shard == 0 && is_header)
         return fgi_fail(err, FG_EINVAL,
-                        "'%s' was written from other inputs or with other options: remove it to "
-                        "start again, or resume with the same ones",
+                        "'%s' was written from other inputs or with other options: restart "
+                        "(--restart) to discard it, or resume with the same ones",
                         path);
     return FG_OK;
 }

@@ -60,7 +60,7 @@ static fg_status free_space(const fgi_packer_plan *plan, const char *out_path, d
     if (plan->o.space_bytes > 0)
         *out = (double)plan->o.space_bytes;
     else if (statvfs(folder, &disk) != 0)
-        status = fgi_fail_errno(err, "find the free space of", folder);
+        status = fgi_fail_errno(err, "write a pack to the folder", folder);
     else
         *out = (double)disk.f_bavail * (double)disk.f_frsize;
     fgi_free(folder);

@@ -171,6 +171,8 @@ const effect effects_images[] = {
     {"data.val", GRAY "--data.crop=center --data.val=other", other_classes},
     {"data.source", GRAY "--data.crop=center --data.source=folder", losses, .count = 0},
     {"data.source", GRAY "--data.source=tar", refused, .status = 1, .says = "photos"},
+    {"data.val", GRAY "--data.val=photos.pack", refused, .status = 1,
+     .says = "'photos.pack': No such file or directory\nto read a pack, set data.format to pack"},
     {"data.size", "--data.channels=1 --data.crop=center --data.size=1", losses, .count = 1},
     {"data.channels", "--data.size=1 --data.crop=center --data.channels=3", losses, .count = 2},
     {"data.crop", GRAY "--data.crop=random", losses, .count = 3},

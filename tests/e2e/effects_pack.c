@@ -119,6 +119,9 @@ const effect effects_pack[] = {
     {"data.val", "--data.val=other.pack", refused, .status = 1,
      .says =
          "other.pack: record 2 ('c/photo 002.png') has the class 'c': expected one of 'a' and 'b'"},
+    {"data.val", "--data.val=files", refused, .status = 1,
+     .says = "the folder 'files' has no file '*.pack'\nto read image files, set data.format to "
+             "images"},
     {"data.damaged", "", damaged, .status = 1, .says = "record 4 ('a/photo 004.png') is damaged"},
     {"data.damaged", "--data.damaged=skip", damaged,
      .says =

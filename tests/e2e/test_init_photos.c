@@ -62,7 +62,10 @@ static void a_folder_for_each_class(void **state)
     put_photo(folder, "photos/my fish/red \xc3\xa9.png", 18, 18, 3, 40);
     write_text(folder, "photos/notes.txt", "taken in May");
     write_text(folder, "photos/cat/broken.jpg", "not a JPEG");
-    contains(program_gives(0, folder, "init photos/")->err, "wrote photos.yaml: ");
+    contains(program_gives(0, folder, "init photos/")->err, "\n  fulgurite fit photos.yaml\n");
+    contains(program_gives(0, folder, "init photos -o 'my photos.yaml'")->err,
+             "wrote my photos.yaml: check the lines marked `check it`, then\n\n"
+             "  fulgurite fit 'my photos.yaml' --fast-dev-run\n  fulgurite fit 'my photos.yaml'\n");
     const outcome *o = program_gives(0, folder, "init photos -o -");
     contains(o->out, "# Written by `fulgurite init photos`.");
     contains(o->out, "# detected: 13 training images of 3 classes: cat 7, dog 5, my fish 1\n");
