@@ -39,6 +39,11 @@ typedef struct fg_pack_dataset_options {
      * `label` of arrays.                                             [the classes of the pack] */
     const char *const *class_names;
     int64_t class_count;
+    /* Planes of FG_PACK_RAW_YCC420 stay as they are, and the device converts them: half as many
+     * bytes. Only if all records are planes of one size, and `images` takes them whole: that height
+     * and width, 3 channels, and FG_IMAGE_CROP_CENTER with a center_fraction of 1, or
+     * FG_IMAGE_CROP_WINDOW with a flip_probability of FG_ZERO              [false: always RGB] */
+    bool keep_planes;
     uint64_t reserved[2];
 } fg_pack_dataset_options;
 
@@ -60,6 +65,8 @@ typedef struct fg_pack_dataset_options {
  *                                      the channels and the seed are used: augmentation crops and
  *                                      resizes on the device
  *   label  s32[]
+ *
+ * With keep_planes, the same holds for planes: u8[bytes].
  *
  * A crop is the same part of an image as in fg_images_create: the same options give the same
  * samples, if the codec is lossless. Of FG_PACK_JPEG_SEG, only the segments of the crop are

@@ -87,8 +87,9 @@ static fg_status check_encoding(const fg_dataset *dataset, const fg_option_value
 {
     static const char *const names[] = {"size",       "crop", "crop_scale",
                                         "crop_ratio", "flip", "center_fraction"};
-    for (size_t i = 0; fg_dataset_encoding(dataset) != NULL && i < sizeof names / sizeof names[0];
-         i++) {
+    const fg_image_encoding *encoding = fg_dataset_encoding(dataset);
+    const bool is_whole = encoding != NULL && encoding->coding == FG_IMAGE_DCT;
+    for (size_t i = 0; is_whole && i < sizeof names / sizeof names[0]; i++) {
         char text[96];
         const char *initial = fg_option_find(values, names[i])->initial;
         if (fg_option_is_given(values, names[i]) &&
@@ -112,6 +113,7 @@ static fg_status create(const part *p, const fg_option_values *values, bool is_t
                                  .first_variant = !is_training,
                                  .class_names = p->class_names,
                                  .class_count = p->class_count,
+                                 .keep_planes = true,
                                  .preload_bytes = preload_bytes(values)};
     o.images.no_labels = !p->needs_target;
     if (may_skip && strcmp(fg_option_string(values, "damaged"), "skip") == 0)

@@ -123,12 +123,19 @@ static fg_status read_rgb(const fgi_pack_samples *s, fgi_image_worker *worker,
     return fgi_image_rule_resize(&s->rule, worker, &image, &cut, out, err);
 }
 
+fg_status fgi_pack_check_ycc(const fgi_pack_samples *s, const fgi_pack_sample *sample,
+                             fg_error *err)
+{
+    const fg_pack_entry *e = &sample->entry;
+    const uint64_t chroma = 2 * (((uint64_t)e->width + 1) / 2) * (((uint64_t)e->height + 1) / 2);
+    return check_size(s, sample, 1, chroma, err);
+}
+
 static fg_status read_ycc(const fgi_pack_samples *s, fgi_image_worker *worker,
                           const fgi_pack_sample *sample, uint8_t *out, fg_error *err)
 {
     const fg_pack_entry *e = &sample->entry;
-    const uint64_t chroma = 2 * (((uint64_t)e->width + 1) / 2) * (((uint64_t)e->height + 1) / 2);
-    FGI_TRY(check_size(s, sample, 1, chroma, err));
+    FGI_TRY(fgi_pack_check_ycc(s, sample, err));
     const fgi_image_cut cut = cut_of(s, sample);
     if (s->rule.options.channels == 1) {
         const fg_image luma = borrow(sample, 1);

@@ -66,7 +66,14 @@ typedef struct fgi_sample_kind {
                       const fgi_pack_sample *sample, void *const *out_fields, fg_error *err);
 } fgi_sample_kind;
 
-extern const fgi_sample_kind fgi_image_samples, fgi_array_samples, fgi_coefficient_samples;
+extern const fgi_sample_kind fgi_image_samples, fgi_array_samples, fgi_coefficient_samples,
+    fgi_plane_samples;
+
+/* Whether the samples are fgi_plane_samples instead of fgi_image_samples. */
+fg_status fgi_pack_keeps_planes(const fgi_pack_samples *s, bool *out, fg_error *err);
+/* The record of a sample must have the bytes of its planes. */
+fg_status fgi_pack_check_ycc(const fgi_pack_samples *s, const fgi_pack_sample *sample,
+                             fg_error *err);
 
 /* How the records of a codec become pixels: writes u8[height, width, channels], as the rule of the
  * dataset says. */

@@ -125,6 +125,7 @@ static bool is_large(const fg_pack_info *info)
 static fg_status prepare(fgi_pack_samples *s, bool has_labels, fg_error *err)
 {
     const fg_pack_info *info = fg_pack_get_info(s->pack);
+    bool has_planes;
     FGI_TRY(check_options(&s->options, err));
     FGI_TRY(fgi_image_rule_init(&s->rule, &s->options.images, err));
     FGI_TRY(fgi_image_workers_init(&s->workers, err));
@@ -140,6 +141,9 @@ static fg_status prepare(fgi_pack_samples *s, bool has_labels, fg_error *err)
     FGI_TRY(check_records(s, has_labels, err));
     if (s->kind == NULL) /* there is no record */
         s->kind = info->field_count > 0 ? &fgi_array_samples : &fgi_image_samples;
+    FGI_TRY(fgi_pack_keeps_planes(s, &has_planes, err));
+    if (has_planes)
+        s->kind = &fgi_plane_samples;
     if (s->kind->prepare != NULL)
         FGI_TRY(s->kind->prepare(s, err));
     if (s->options.preload_bytes > 0)

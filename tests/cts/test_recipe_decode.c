@@ -1,5 +1,5 @@
-/* test_recipe_decode.c - runs configured for a pack of DCT coefficients: the step decodes them
- * before it augments them, in training, evaluation and prediction. On the CPU plugin.
+/* test_recipe_decode.c - runs configured for packs of DCT coefficients or planes: the step decodes
+ * them before it augments them, in training, evaluation and prediction. On the CPU plugin.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "coefficient_pack.h"
+#include "photo_pack.h"
 
 enum { H = 19, W = 22, SAMPLES = 12, CROP = 16 };
 
@@ -108,11 +109,51 @@ static void the_host_cannot_crop_them(void **state)
     fg_recipe_close(run(&o));
 }
 
+/* Planes that the device converts, or the host because it might mirror one. */
+static double loss_of_planes(const char *crop, const char *flip)
+{
+    char options[3][64];
+    (void)snprintf(options[0], sizeof options[0], "data.crop=%s", crop);
+    (void)snprintf(options[1], sizeof options[1], "data.flip=%s", flip);
+    (void)snprintf(options[2], sizeof options[2], "trainer.run_dir=%s", crop);
+    const char *const more[] = {
+        options[0],       options[1],           "data.train=ycc.pack", "data.val=ycc.pack",
+        "data.size=16",   options[2],           "data.augment=[]",     "data.center_fraction=1",
+        "trainer.seed=3", "optimizer.lr=0.001",
+    };
+    const char *summary;
+    fg_error err = {0};
+    fg_recipe *recipe = run(&(fg_recipe_options){
+        .config = "dct.yaml", .overrides = more, .override_count = sizeof more / sizeof more[0]});
+    fgt_ok(fg_recipe_get_text(recipe, FG_RECIPE_SUMMARY, &summary, &err));
+    const char *at = strstr(summary, "\"train_loss\":");
+    assert_non_null(at);
+    const double loss = strtod(at + strlen("\"train_loss\":"), NULL);
+    fg_recipe_close(recipe);
+    return loss;
+}
+
+static void planes_train_like_pixels(void **state)
+{
+    const photo_spec spec = {.codec = FG_PACK_RAW_YCC420,
+                             .is_equal = true,
+                             .count = SAMPLES,
+                             .width = 16,
+                             .height = 16,
+                             .classes = 2};
+    (void)state;
+    photo_pack_write("ycc.pack", &spec);
+    const double loss = loss_of_planes("center", "0.5");
+    fgt_close("loss", loss, loss_of_planes("window", "1e-12"), 0, 1e-3);
+    assert_true(loss > 0.1);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_run_decodes_its_images),
     cmocka_unit_test(checkpoints_describe_pixels),
     cmocka_unit_test(images_of_two_sizes_are_refused),
     cmocka_unit_test(the_host_cannot_crop_them),
+    cmocka_unit_test(planes_train_like_pixels),
 };
 
 int main(void) { return cmocka_run_group_tests(tests, go_there, NULL) == 0 ? 0 : 1; }

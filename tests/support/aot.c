@@ -36,11 +36,12 @@ typedef struct aot_task {
     fg_model *model;
 } aot_task;
 
-/* "decoded": images that are stored as DCT coefficients, with two bytes each for some, then
- * "linear".
- */
+/* "decoded": the sum of images that are stored as DCT coefficients, with two bytes each for some,
+ * and of images that are stored as planes, then "linear". */
 static const fg_image_encoding encoding = {
     .coding = FG_IMAGE_DCT, .height = 61, .width = 48, .h = {2, 1, 1}, .v = {2, 1, 1}, .high = 5};
+
+static const fg_image_encoding planes = {.coding = FG_IMAGE_YCC420, .height = 61, .width = 48};
 
 static bool decodes(const aot_case *wanted) { return strcmp(wanted->model, "decoded") == 0; }
 
@@ -85,7 +86,8 @@ static fg_tensor input(const aot_task *t, const fg_batch *batch, fg_tensor *targ
     if (mixes(t->wanted))
         return mixed(batch, x, target);
     if (decodes(t->wanted))
-        return fg_decode_images(x, &encoding);
+        return fg_add(fg_cast(fg_decode_images(x, &encoding), FG_F32),
+                      fg_cast(fg_decode_images(fg_batch_at(batch, 2), &planes), FG_F32));
     return augments(t->wanted) ? augmented(batch, x) : x;
 }
 
@@ -99,7 +101,7 @@ static void build(void *self, fg_module *root)
     }
     if (decodes(t->wanted)) {
         options.name = "linear";
-        options.input = (fg_type){.dtype = FG_U8, .rank = 3, .dim = {61, 48, 3}};
+        options.input = (fg_type){.dtype = FG_F32, .rank = 3, .dim = {61, 48, 3}};
     }
     t->model = fg_model_create(root, &options);
 }
@@ -156,20 +158,25 @@ static fg_type input_of(const char *model)
 static int64_t batch_of(const char *model) { return strcmp(model, "mlp") == 0 ? 32 : 8; }
 
 /* `count` samples of nothing. */
-static fg_dataset *make_data(const fg_type *input, int64_t count)
+static fg_dataset *make_data(const fg_type *input, int64_t count, bool has_planes)
 {
     fg_error err = {0};
     fg_dataset *dataset = NULL;
-    const fg_field fields[] = {{"x", *input}, {"y", {.dtype = FG_S32}}};
-    const fg_dataset_spec spec = {
-        .count = count, .fields = fields, .field_count = 2, .class_count = CLASSES};
+    const fg_field fields[] = {
+        {"x", *input}, {"y", {.dtype = FG_S32}}, {"planes", fg_image_encoding_type(&planes)}};
+    const fg_dataset_spec spec = {.count = count,
+                                  .fields = fields,
+                                  .field_count = has_planes ? 3 : 2,
+                                  .class_count = CLASSES};
     void *x = calloc((size_t)count + 1, fg_type_bytes(input));
     int32_t *y = calloc((size_t)count + 1, sizeof *y);
-    assert_true(x != NULL && y != NULL);
-    const void *arrays[] = {x, y};
+    void *z = calloc((size_t)count + 1, fg_type_bytes(&fields[2].type));
+    assert_true(x != NULL && y != NULL && z != NULL);
+    const void *arrays[] = {x, y, z};
     fgt_ok(fg_dataset_from_arrays(&spec, arrays, FG_COPY, &dataset, &err));
     free(x);
     free(y);
+    free(z);
     return dataset;
 }
 
@@ -206,7 +213,8 @@ static void compile_with(fg_client *client, const aot_case *wanted, aot_result *
     const fgi_executable *executable = NULL;
     out->device_count = fg_client_get_info(client)->device_count;
     const int64_t each = batch_of(wanted->model), batch = each * out->device_count;
-    fg_dataset *data = make_data(&self.input, wanted->has_tail ? batch + 1 : batch);
+    fg_dataset *data =
+        make_data(&self.input, wanted->has_tail ? batch + 1 : batch, decodes(wanted));
     const fg_trainer_options options = {.devices.client = client,
                                         .numerics.precision = wanted->precision,
                                         .devices.strategy = wanted->strategy};

@@ -19,7 +19,7 @@ static fg_error err;
 
 void photo_make(const photo_spec *spec, int i, fg_image *out)
 {
-    const int width = (spec->width != 0 ? spec->width : 48) + i;
+    const int width = (spec->width != 0 ? spec->width : 48) + (spec->is_equal ? 0 : i);
     const int height = spec->height != 0 ? spec->height : 40;
     fgt_ok(fg_image_reserve(out, width, height, 3, &err));
     uint8_t *at = out->pixels;

@@ -12,6 +12,7 @@ typedef struct photo_spec {
     bool as_png; /* with FG_PACK_FILE: PNG, lossless                                [JPEG] */
     int count;
     int width, height; /* of photo 0; photo i is i pixels wider                 [48, 40] */
+    bool is_equal;     /* all photos have the size of photo 0 */
     int variants;      /* photo v of sample s is photo s * variants + v              [1] */
     int classes;       /* labels are sample mod classes, named "a", "b" ...           [0] */
     bool has_splits;   /* every third sample is for validation */
