@@ -52,6 +52,9 @@ typedef struct fg_format_request {
      * them can open samples that lack some of the classes. NULL: those of the samples. */
     const char *const *class_names;
     int64_t class_count;
+    /* The type of a sample's input that the evaluated checkpoint was trained with; images are
+     * resized to it. NULL: to train. */
+    const fg_type *input;
 } fg_format_request;
 
 /* What a format opens. All members are 0 before the call; the caller destroys them, also after a

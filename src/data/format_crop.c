@@ -31,12 +31,19 @@ static fg_image_crop crop_of(const char *name)
     return strcmp(name, "window") == 0 ? FG_IMAGE_CROP_WINDOW : FG_IMAGE_CROP_CENTER;
 }
 
-fg_images_options fgi_crop_options(const fg_option_values *values, bool is_training)
+static bool is_image(const fg_type *type)
 {
+    return type->dtype == FG_U8 && type->rank == 3 && (type->dim[2] == 1 || type->dim[2] == 3);
+}
+
+fg_images_options fgi_crop_options(const fg_option_values *values, const fg_type *input,
+                                   bool is_training)
+{
+    const bool is_known = input != NULL && is_image(input);
     return (fg_images_options){
-        .height = fg_option_int(values, "size"),
-        .width = fg_option_int(values, "size"),
-        .channels = (int)fg_option_int(values, "channels"),
+        .height = is_known ? input->dim[0] : fg_option_int(values, "size"),
+        .width = is_known ? input->dim[1] : fg_option_int(values, "size"),
+        .channels = (int)(is_known ? input->dim[2] : fg_option_int(values, "channels")),
         .crop = is_training ? crop_of(fg_option_string(values, "crop")) : FG_IMAGE_CROP_CENTER,
         .center_fraction = fg_option_float(values, "center_fraction"),
         .scale_min = fg_option_float_at(values, "crop_scale", 0),

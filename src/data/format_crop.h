@@ -70,8 +70,11 @@
 /* FG_EINVAL if options contradict each other. */
 fg_status fgi_crop_check(const fg_option_values *values, fg_error *err);
 
-/* The options of training samples, or of samples that are cropped in the middle. */
-fg_images_options fgi_crop_options(const fg_option_values *values, bool is_training);
+/* The options of training samples, or of samples that are cropped in the middle. With `input`, they
+ * have the size that a checkpoint was trained with, which no option says if the device decoded its
+ * training samples. NULL: the size that the options say. */
+fg_images_options fgi_crop_options(const fg_option_values *values, const fg_type *input,
+                                   bool is_training);
 
 /* The request for validation samples that are opened with the training samples: with the same
  * classes. Valid as long as `train`. */

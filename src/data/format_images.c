@@ -19,6 +19,7 @@ typedef struct source {
     fg_catalog *catalog;
     uint8_t *splits; /* 1: the sample belongs to the part */
     bool needs_target;
+    const fg_type *input;
 } source;
 
 static void source_fini(source *s)
@@ -63,7 +64,7 @@ static fg_status source_open(const fg_option_values *values, const char *option,
                                         .class_count = request->class_count,
                                         .no_classes = is_new,
                                         .no_split_folders = is_new};
-    *out = (source){.needs_target = request->needs_target};
+    *out = (source){.needs_target = request->needs_target, .input = request->input};
     fg_status status =
         fg_catalog_open(fg_option_string(values, option), &options, &out->catalog, err);
     status = fgi_crop_hint(status, is_pack(fg_option_string(values, option)),
@@ -78,7 +79,7 @@ static fg_status source_open(const fg_option_values *values, const char *option,
 static fg_status create(const source *s, const fg_option_values *values, bool is_training,
                         fg_dataset **out, fg_error *err)
 {
-    fg_images_options options = fgi_crop_options(values, is_training);
+    fg_images_options options = fgi_crop_options(values, s->input, is_training);
     options.splits = s->splits;
     options.split = 1;
     options.no_labels = !s->needs_target;

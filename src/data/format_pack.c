@@ -27,6 +27,7 @@ typedef struct part {
     fg_data_part part;
     const char *const *class_names; /* borrowed; NULL: those of the pack */
     int64_t class_count;
+    const fg_type *input;
 } part;
 
 /* Whether any record has a split, and whether any is for validation. */
@@ -57,7 +58,8 @@ static fg_status part_open(const fg_option_values *values, const char *option,
                   .path = fg_option_string(values, option),
                   .needs_target = request->needs_target,
                   .class_names = request->class_names,
-                  .class_count = request->class_count};
+                  .class_count = request->class_count,
+                  .input = request->input};
     fg_status status = fg_pack_open(out->path, NULL, &out->pack, err);
     if (status != FG_OK)
         return fgi_crop_hint(status, has_images(out->path),
@@ -109,7 +111,7 @@ static fg_status create(const part *p, const fg_option_values *values, bool is_t
 {
     static const uint8_t split_of[] = {
         [FG_PART_TRAIN] = FG_TRAIN, [FG_PART_VAL] = FG_VAL, [FG_PART_TEST] = FG_TEST};
-    fg_pack_dataset_options o = {.images = fgi_crop_options(values, is_training),
+    fg_pack_dataset_options o = {.images = fgi_crop_options(values, p->input, is_training),
                                  .first_variant = !is_training,
                                  .class_names = p->class_names,
                                  .class_count = p->class_count,

@@ -225,6 +225,7 @@ static fg_status open_checked(request *q, fg_dataset **out)
 {
     FGI_TRY(fgi_run_format_init(q->c, false, &q->format, q->err));
     q->format.request.needs_target = q->kind != FG_RECIPE_PREDICT;
+    q->format.request.input = &q->schema->input;
     if (q->format.request.needs_target) {
         q->format.request.class_names = (const char *const *)q->schema->class_names;
         q->format.request.class_count = q->schema->class_names != NULL ? q->schema->class_count : 0;

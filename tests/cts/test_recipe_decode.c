@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "coefficient_pack.h"
@@ -23,13 +24,27 @@ static const char yaml[] =
     "optimizer: {name: sgd, lr: 0.01}\n"
     "trainer: {accelerator: cpu, max_epochs: 2, batch_size: 4, run_dir: run, watchdog_s: 0}\n";
 
+/* The JPEG of validation sample `i` as the file files/I.jpg. */
+static void write_file(const fgt_jpeg_spec *spec, int i)
+{
+    char name[32];
+    size_t size;
+    uint8_t *jpeg = fgt_jpeg_make(spec, &size);
+    (void)snprintf(name, sizeof name, "files/%d.jpg", i);
+    fgt_write(name, jpeg, size);
+    free(jpeg);
+}
+
 static int go_there(void **state)
 {
     static fgt_jpeg_spec specs[SAMPLES];
     (void)state;
     assert_int_equal(chdir(fgt_temp_folder()), 0);
+    assert_int_equal(mkdir("files", 0755), 0);
     for (int i = 0; i < SAMPLES; i++)
         specs[i] = (fgt_jpeg_spec){.width = W, .height = H, .quality = 40 + 5 * i};
+    for (int i = 2; i < SAMPLES; i += 3)
+        write_file(&specs[i], i / 3);
     coefficient_pack_write("dct.pack", specs, SAMPLES, true);
     specs[5].width = W + 1;
     coefficient_pack_write("sizes.pack", specs, SAMPLES, true);
@@ -59,6 +74,29 @@ static void a_run_decodes_its_images(void **state)
         assert_int_equal(rows, kind == FG_RECIPE_PREDICT ? SAMPLES / 3 : 0);
         fg_recipe_close(recipe);
     }
+}
+
+/* Image files get the size that the decoded images had, although no option of the run says it. */
+static void it_predicts_on_image_files(void **state)
+{
+    static const char *const files[] = {"data.format=images", "data.predict=files",
+                                        "data.center_fraction=1"};
+    fg_recipe_options o = {.kind = FG_RECIPE_PREDICT, .config = "run"};
+    (void)state;
+    fg_recipe *packed = run(&o);
+    o.overrides = files;
+    o.override_count = 3;
+    fg_recipe *unpacked = run(&o);
+    const fg_recipe_result *a = fg_recipe_get_result(packed), *b = fg_recipe_get_result(unpacked);
+    assert_true(fg_type_equal(&a->predictions_type, &b->predictions_type));
+    double spread = 0;
+    for (size_t i = 0; i < (size_t)fg_type_count(&a->predictions_type); i++) {
+        fgt_close("probability", (double)a->predictions[i], (double)b->predictions[i], 5e-4, 0);
+        spread = fmax(spread, fabs((double)a->predictions[i] - (double)a->predictions[i % 2]));
+    }
+    assert_true(spread > 5e-3); /* else any order of the samples would do */
+    fg_recipe_close(packed);
+    fg_recipe_close(unpacked);
 }
 
 /* The description of the data in a checkpoint is that of the decoded images. */
@@ -150,6 +188,7 @@ static void planes_train_like_pixels(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_run_decodes_its_images),
+    cmocka_unit_test(it_predicts_on_image_files),
     cmocka_unit_test(checkpoints_describe_pixels),
     cmocka_unit_test(images_of_two_sizes_are_refused),
     cmocka_unit_test(the_host_cannot_crop_them),
