@@ -281,6 +281,20 @@ static void other_inputs_are_errors(void **client)
     refused(*client, FG_S8, 65, &e, FG_EINVAL, "unknown coding 9");
 }
 
+/* What is stored are integers. */
+static void gradients_are_refused(void **client)
+{
+    fg_trace *trace = values_trace(*client);
+    const fg_image_encoding e = {.coding = FG_IMAGE_YCC420, .height = H, .width = W};
+    const fg_tensor x = fg_zeros(trace, FG_U8, FG_DIMS(BATCH, PLANES));
+    fg_tensor dx;
+    fg_grad(fg_mean(fg_cast(fg_decode_images(x, &e), FG_F32), 0, NULL), &x, 1, &dx);
+    assert_int_equal(fg_trace_error(trace, &err), FG_EDTYPE);
+    assert_string_equal(err.message, "grad: tensor 0 is u8[2,103]: expected a floating-point "
+                                     "tensor of the same trace");
+    fg_trace_destroy(trace);
+}
+
 static void pixels_stay_as_they_are(void **client)
 {
     const fg_image_encoding e = {.coding = FG_IMAGE_PIXELS};
@@ -299,6 +313,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(one_channel_is_luma),
     cmocka_unit_test(planes_become_pixels),
     cmocka_unit_test(other_inputs_are_errors),
+    cmocka_unit_test(gradients_are_refused),
     cmocka_unit_test(pixels_stay_as_they_are),
 };
 

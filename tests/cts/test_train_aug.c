@@ -61,16 +61,22 @@ static fg_tensor sum_of_places(fg_tensor x)
     return fg_sum(fg_mul(flat, fg_add_scalar(place, 1)), 1, (const int[]){1});
 }
 
+enum { TARGETS = 2, RESULT = 3 * PIXELS + TARGETS };
+static const double cutmix_p = 0.75, mixup_alpha = 0.4;
+
+/* Learns the indices of the samples from images that are mixed, as the indices are. */
 static fg_tensor train_step(void *self, fg_step *step, const fg_batch *batch)
 {
     (void)self;
-    const fg_tensor x = augmented(batch);
+    const fg_sample_key key = fg_batch_key(batch);
+    fg_tensor x = augmented(batch);
+    fg_tensor target = fg_reshape(fg_cast(key.sample, FG_F32), FG_DIMS(-1, 1));
     fg_step_log(step, "places", sum_of_places(x));
-    return fg_mean(fg_linear_apply(layer, fg_flatten(x, 1)), 0, NULL);
+    x = fg_aug_cutmix(x, &target, &key, &(fg_aug_cutmix_options){.p = cutmix_p});
+    x = fg_aug_mixup(x, &target, &key, &(fg_aug_mixup_options){.alpha = mixup_alpha});
+    const fg_tensor y = fg_linear_apply(layer, fg_flatten(x, 1));
+    return fg_mean(fg_square(fg_sub(y, target)), 0, NULL);
 }
-
-enum { TARGETS = 2, RESULT = 3 * PIXELS + TARGETS };
-static const double cutmix_p = 0.75, mixup_alpha = 0.4;
 
 /* The augmented pixels; these after cutmix, and after mixup, with their targets, which are the
  * indices of the samples: f32[B,RESULT]. */
@@ -144,6 +150,7 @@ typedef struct seen {
     int epochs, batches;
     int stop_after; /* batches; 0: none */
     float results[SAMPLES][RESULT];
+    float weights[PIXELS]; /* after training */
 } seen;
 
 static fg_status on_batch_end(void *self, const fg_progress *at, fg_error *err)
@@ -193,6 +200,13 @@ static fg_trainer *trainer_of(const char *devices, const char *folder, const cha
     return trainer;
 }
 
+static void read_weights(const fg_trainer *trainer, seen *s)
+{
+    fg_error err = {0};
+    const fg_variable *weight = fg_module_find(fg_trainer_module(trainer), "fc.weight");
+    fgt_ok(fg_variable_read(weight, s->weights, sizeof s->weights, &err));
+}
+
 /* A sample of the pass, mixed with the next one of its batch. */
 static void assert_mixed_like_the_host(const float *result, int sample, int batch)
 {
@@ -231,6 +245,8 @@ static void assert_like_the_host(const seen *s, int batch)
     }
 }
 
+static seen uninterrupted; /* on one device, in batches of 4 */
+
 static void any_batch_size_and_devices(void **state)
 {
     static const struct {
@@ -250,11 +266,15 @@ static void any_batch_size_and_devices(void **state)
         const fg_fit_data pass = {.predict = data, .global_batch_size = runs[i].batch};
         fgt_ok(fg_trainer_predict(trainer, &task, &pass, keep, &s, &err));
         assert_like_the_host(&s, (int)runs[i].batch);
+        read_weights(trainer, &s);
+        if (i == 0)
+            uninterrupted = s;
         fg_trainer_destroy(trainer);
         fg_dataset_destroy(data);
     }
 }
 
+/* The weights are those of the uninterrupted run, to the last bit. */
 static void a_resumed_epoch(void **state)
 {
     static seen s;
@@ -273,6 +293,9 @@ static void a_resumed_epoch(void **state)
     fgt_ok(fg_trainer_predict(trainer, &task, &(fg_fit_data){.predict = data, .batch_size = 4},
                               keep, &s, &err));
     assert_like_the_host(&s, 4);
+    read_weights(trainer, &s);
+    assert_memory_equal(s.weights, uninterrupted.weights, sizeof s.weights);
+    assert_true(s.weights[0] != 0 && s.weights[0] - s.weights[0] == 0);
     fg_trainer_destroy(trainer);
     fg_dataset_destroy(data);
 }

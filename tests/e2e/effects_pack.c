@@ -1,5 +1,6 @@
 /* effects_pack.c - the effects of the keys of packs: a fit on a pack of raw pixels has exactly the
- * losses of the same fit on the same images as files; splits; damaged records.
+ * losses of the same fit on the same images as files; coefficients that the device decodes; splits;
+ * damaged records.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "effects.h"
@@ -11,10 +12,13 @@
 static const photo_spec photos = {
     .codec = FG_PACK_RAW_RGB, .count = 9, .classes = 2, .width = 10, .height = 9};
 
-#define FIT                                                                                        \
-    "--model.name=linear --data.size=6 --trainer.batch_size=4 --trainer.max_epochs=3 "             \
-    "--trainer.seed=3 --optimizer.name=sgd --optimizer.lr=0.1 "
+#define LINEAR                                                                                     \
+    "--model.name=linear --trainer.batch_size=4 --trainer.max_epochs=3 --trainer.seed=3 "          \
+    "--optimizer.name=sgd --optimizer.lr=0.1 "
+#define FIT  LINEAR "--data.size=6 "
 #define PACK FIT "--data.format=pack --data.train=photos.pack "
+
+#define WHOLE LINEAR "--optimizer.lr=0.01 --data.format=pack --data.train=%s"
 
 /* photos.pack, and the same images as list.csv. */
 static void write_photos(const char *folder, bool has_splits)
@@ -49,6 +53,29 @@ static void as_from_files(const effect *e, const char *folder)
     summary = effects_fit(0, folder, PACK "%s", e->arguments);
     same_number(effects_number(summary, "metrics.train_loss"), train);
     same_number(effects_number(summary, "metrics.val_loss"), val);
+}
+
+/* The same JPEG files as coefficients, which the device decodes whole, and as pixels: the losses
+ * are close. */
+static void coefficients(const effect *e, const char *folder)
+{
+    (void)e;
+    static const photo_spec jpegs = {.codec = FG_PACK_JPEG,
+                                     .is_equal = true,
+                                     .count = 9,
+                                     .classes = 2,
+                                     .width = 16,
+                                     .height = 16};
+    photo_files_write(fgt_path(folder, "files"), &jpegs);
+    (void)program_gives(0, folder, "pack files dct.pack --codec dct --quiet");
+    (void)program_gives(0, folder, "pack files raw.pack --codec raw --quiet");
+    const double raw = effects_number(
+        effects_fit(0, folder, WHOLE, "raw.pack --data.size=16 --data.crop=window --data.flip=0"),
+        "metrics.train_loss");
+    const double dct =
+        effects_number(effects_fit(0, folder, WHOLE, "dct.pack"), "metrics.train_loss");
+    fgt_close("loss", dct, raw, 2e-3, 0);
+    assert_true(raw > 0.05);
 }
 
 /* The validation samples of the same pack; the checkpoint finds them again, and classifies all
@@ -111,6 +138,7 @@ static void refused(const effect *e, const char *folder)
 
 const effect effects_pack[] = {
     {"data.train", "--data.val_fraction=0.34", as_from_files},
+    {"data.format", "--data.format=pack", coefficients},
     {"data.crop", "--data.crop=window --data.val_fraction=0.34", as_from_files},
     {"data.preload", "--data.preload=1 --data.val_fraction=0.34", as_from_files},
     {"data.val", "--data.val=photos.pack", split},
