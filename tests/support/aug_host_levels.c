@@ -215,7 +215,7 @@ static double beta(double u, double v, double alpha)
 {
     const double freedom = 2 * alpha;
     const double t = sqrt(freedom * (pow(u, -2 / freedom) - 1)) * cos(2 * acos(-1) * v);
-    return 0.5 + 0.5 * t / sqrt(freedom + t * t);
+    return isinf(t) ? t > 0 : 0.5 + 0.5 * t / hypot(sqrt(freedom), t);
 }
 
 /* The box: first and last edge along an axis. */
