@@ -38,3 +38,10 @@ function(fg_compile_quickly)
     set_property(TEST ${ARGN} APPEND PROPERTY ENVIRONMENT
         "XLA_FLAGS=--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false")
 endfunction()
+
+# fg_compile_without_llvm(test...): XLA's CPU compiler optimizes these tests' programs, but LLVM does not optimize
+# the machine code, which saves half of the time. For tests of the program itself, which two programs are compared
+# in or whose optimized form is examined. test_ops and the tests of models and precisions cover LLVM's optimizations.
+function(fg_compile_without_llvm)
+    set_property(TEST ${ARGN} APPEND PROPERTY ENVIRONMENT "XLA_FLAGS=--xla_backend_optimization_level=0")
+endfunction()

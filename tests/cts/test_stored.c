@@ -164,10 +164,10 @@ static void stored_values_change_no_result(void **state)
         {.name = "gated", .layer = gated, .layers = 6, .in_floats = true, .client = client},
         {.name = "normalized",
          .layer = normalized,
-         .layers = 12,
+         .layers = 6,
          .in_floats = true,
          .client = client},
-        {.name = "pieces", .layer = in_pieces, .layers = 2, .pieces = 32, .client = client},
+        {.name = "pieces", .layer = in_pieces, .layers = 2, .pieces = 16, .client = client},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -186,7 +186,7 @@ static void values_split_over_devices_are_stored(void **state)
 {
     const problem rows[] = {
         {.name = "reversed", .layer = reversed, .layers = 10, .client = client},
-        {.name = "pieces", .layer = in_pieces, .layers = 2, .pieces = 32, .client = client},
+        {.name = "pieces", .layer = in_pieces, .layers = 2, .pieces = 16, .client = client},
     };
     fg_error err = {0};
     fg_client *two = NULL;
@@ -287,7 +287,7 @@ static void depth_adds_evenly(void **state)
     const problem rows[] = {
         {.name = "reversed", .layer = reversed, .layers = 4, .client = client},
         {.name = "gated", .layer = gated, .layers = 4, .client = client},
-        {.name = "normalized", .layer = normalized, .layers = 10, .client = client},
+        {.name = "normalized", .layer = normalized, .layers = 5, .client = client},
         {.name = "pieces", .layer = in_pieces, .layers = 2, .pieces = 32, .client = client},
     };
     (void)state;
