@@ -73,9 +73,35 @@ static fg_status check_codec(fgi_pack_samples *s, int64_t record, fg_pack_codec 
                     fgi_pack_record_name(s, record, name));
 }
 
-/* Codecs of all records, and labels of all samples. Lost records are reported when they are read.
- */
-static fg_status check_records(fgi_pack_samples *s, bool has_labels, fg_error *err)
+/* Whether the records of a file have one codec, labels that exist, and none is lost. */
+static bool is_uniform(const fgi_pack_columns *columns, uint64_t classes)
+{
+    const size_t count = (size_t)(columns->end - columns->first);
+    unsigned differences = 0, bad_labels = 0;
+    for (size_t i = 0; i < count; i++)
+        differences |= (unsigned)(columns->codec[i] ^ columns->codec[0]) |
+                       (unsigned)(columns->flags[i] & FG_PACK_LOST);
+    for (size_t i = 0; classes > 0 && i < count; i++)
+        bad_labels |= (uint64_t)(int64_t)columns->label[i] >= classes;
+    return differences == 0 && bad_labels == 0;
+}
+
+/* The usual case, which takes a tenth of the time of check_each: *out_done if that is all. */
+static fg_status check_files(fgi_pack_samples *s, bool has_labels, bool *out_done, fg_error *err)
+{
+    const uint64_t classes = has_labels ? (uint64_t)fg_pack_get_info(s->pack)->class_count : 0;
+    fgi_pack_columns columns = {0};
+    *out_done = true;
+    for (int64_t i = 0; *out_done && i < fg_pack_count(s->pack); i = columns.end) {
+        FGI_TRY(fgi_pack_columns_at(s->pack, i, &columns, err));
+        *out_done = is_uniform(&columns, classes);
+        if (*out_done)
+            FGI_TRY(check_codec(s, i, (fg_pack_codec)columns.codec[0], err));
+    }
+    return FG_OK;
+}
+
+static fg_status check_each(fgi_pack_samples *s, bool has_labels, fg_error *err)
 {
     fgi_pack_columns columns = {0};
     for (int64_t i = 0; i < s->count; i++)
@@ -89,6 +115,18 @@ static fg_status check_records(fgi_pack_samples *s, bool has_labels, fg_error *e
             if (has_labels)
                 FGI_TRY(fgi_pack_check_label(s, record, columns.label[at], err));
         }
+    return FG_OK;
+}
+
+/* Codecs of all records, and labels of all samples. Lost records are reported when they are read.
+ */
+static fg_status check_records(fgi_pack_samples *s, bool has_labels, fg_error *err)
+{
+    bool is_done = false;
+    if (s->chosen == NULL)
+        FGI_TRY(check_files(s, has_labels, &is_done, err));
+    if (!is_done)
+        FGI_TRY(check_each(s, has_labels, err));
     return fg_pack_intact(s->pack, err);
 }
 
