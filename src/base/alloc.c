@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 enum { ALIGNMENT = 64, FIRST_CAPACITY = 8 };
 
@@ -95,6 +97,14 @@ void *fgi_alloc_aligned(size_t size)
 }
 
 void fgi_free_aligned(void *block) { fgi_free(block); }
+
+void fgi_pages_drop(void *block, size_t size)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), least = 1 << 20;
+    const size_t before = (page - (uintptr_t)block % page) % page;
+    if (block != NULL && size >= least)
+        (void)madvise((char *)block + before, (size - before) / page * page, MADV_DONTNEED);
+}
 
 void *fgi_grow(void *array, size_t count, size_t *capacity, size_t element_size)
 {

@@ -18,6 +18,10 @@ void fgi_free(void *block);
 void *fgi_alloc_aligned(size_t size);
 void fgi_free_aligned(void *block);
 
+/* Returns the memory of the pages inside of a block to the operating system, without freeing the
+ * block: its content becomes undefined. For large blocks that are rarely used. NULL is allowed. */
+void fgi_pages_drop(void *block, size_t size);
+
 /* Makes room for one more element in a growing array; doubles the capacity when it is full. Returns
  * the array, which may have moved, or NULL when out of memory; the old array is then still valid.
  */

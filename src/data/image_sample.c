@@ -13,68 +13,6 @@
 #include "image/decoder.h"
 #include "image/window.h"
 
-/* ---- workers --------------------------------------------------------------------------------- */
-
-static void worker_destroy(fgi_image_worker *w)
-{
-    fg_image_decoder_destroy(w->decoder);
-    fg_catalog_bytes_fini(&w->bytes);
-    fg_image_fini(&w->image);
-    fgi_free(w);
-}
-
-static fg_status worker_create(fgi_image_worker **out, fg_error *err)
-{
-    fgi_image_worker *w = fgi_calloc(1, sizeof(*w));
-    *out = w;
-    if (w == NULL)
-        return fgi_no_memory(err);
-    const fg_status status = fg_image_decoder_create(&w->decoder, err);
-    if (status != FG_OK) {
-        fgi_free(w);
-        *out = NULL;
-    }
-    return status;
-}
-
-fg_status fgi_image_workers_init(fgi_image_workers *workers, fg_error *err)
-{
-    workers->idle = NULL;
-    FGI_TRY(fgi_mutex_init(&workers->mutex, err));
-    workers->has_mutex = true;
-    return FG_OK;
-}
-
-void fgi_image_workers_fini(fgi_image_workers *workers)
-{
-    while (workers->idle != NULL) {
-        fgi_image_worker *w = workers->idle;
-        workers->idle = w->next;
-        worker_destroy(w);
-    }
-    if (workers->has_mutex)
-        (void)pthread_mutex_destroy(&workers->mutex);
-    workers->has_mutex = false;
-}
-
-fg_status fgi_image_workers_take(fgi_image_workers *workers, fgi_image_worker **out, fg_error *err)
-{
-    (void)pthread_mutex_lock(&workers->mutex);
-    *out = workers->idle;
-    if (workers->idle != NULL)
-        workers->idle = workers->idle->next;
-    (void)pthread_mutex_unlock(&workers->mutex);
-    return *out != NULL ? FG_OK : worker_create(out, err);
-}
-
-void fgi_image_workers_give_back(fgi_image_workers *workers, fgi_image_worker *worker)
-{
-    (void)pthread_mutex_lock(&workers->mutex);
-    worker->next = workers->idle;
-    workers->idle = worker;
-    (void)pthread_mutex_unlock(&workers->mutex);
-}
-
 /* ---- boxes ----------------------------------------------------------------------------------- */
 
 static fg_image_box choose_box(const fgi_image_rule *rule, fgi_key key, int64_t width,
@@ -140,6 +78,8 @@ static fg_status decode(const fgi_image_rule *rule, fgi_image_worker *worker,
     const fg_image_decode_options decoding = {
         .channels = o->channels, .crop = cut.box, .min_width = o->width, .min_height = o->height};
     const fgi_image_segments segments = {encoded->segments, encoded->segments_size};
+    fgi_image_worker_reserve(
+        worker, fgi_image_decode_bytes(encoded->name, encoded->data, encoded->size, &decoding));
     FGI_TRY(fgi_image_decode(worker->decoder, encoded->name, encoded->data, encoded->size,
                              &segments, &decoding, &worker->image, err));
     cut.box = worker->image.region;
@@ -153,6 +93,7 @@ fg_status fgi_image_rule_decode(const fgi_image_rule *rule, fgi_image_worker *wo
     const fgi_load_stage before = fgi_load_enter(FGI_LOAD_DECODE);
     worker->decoder->entropy_ns = 0;
     const fg_status status = decode(rule, worker, encoded, epoch, index, out, err);
+    fgi_image_worker_release(worker);
     (void)fgi_load_enter(before);
     fgi_load_move(FGI_LOAD_DECODE, FGI_LOAD_ENTROPY, worker->decoder->entropy_ns);
     return status;

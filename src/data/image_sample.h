@@ -1,38 +1,13 @@
 /* image_sample.h - what datasets of images share: the options, which part of an image becomes a
- * sample, and the memory in which a thread decodes and resizes it.
+ * sample.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_DATA_IMAGE_SAMPLE_H
 #define FGI_DATA_IMAGE_SAMPLE_H
 
-#include <fulgurite/catalog.h>
 #include <fulgurite/images.h>
-#include "base/thread.h"
 #include "data/image_boxes.h"
-
-/* ---- workers --------------------------------------------------------------------------------- */
-
-/* The memory of one thread while it makes samples. */
-typedef struct fgi_image_worker {
-    struct fgi_image_worker *next; /* in the list of idle ones */
-    fg_image_decoder *decoder;
-    fg_catalog_bytes bytes; /* of a file */
-    fg_image image;         /* decoded */
-} fgi_image_worker;
-
-/* The workers of a dataset, as many as threads have used it at once. They are kept, so that nothing
- * is allocated once every thread has had its largest image. Zero-initialize it. */
-typedef struct fgi_image_workers {
-    bool has_mutex;
-    pthread_mutex_t mutex; /* protects idle */
-    fgi_image_worker *idle;
-} fgi_image_workers;
-
-fg_status fgi_image_workers_init(fgi_image_workers *workers, fg_error *err);
-/* All workers must have been given back. */
-void fgi_image_workers_fini(fgi_image_workers *workers);
-fg_status fgi_image_workers_take(fgi_image_workers *workers, fgi_image_worker **out, fg_error *err);
-void fgi_image_workers_give_back(fgi_image_workers *workers, fgi_image_worker *worker);
+#include "data/image_workers.h"
 
 /* ---- rules ----------------------------------------------------------------------------------- */
 

@@ -35,6 +35,9 @@ typedef struct fgi_image_codec {
     fg_status (*probe)(const fgi_image_file *file, fg_image_info *out, fg_error *err);
     fg_status (*decode)(fg_image_decoder *decoder, const fgi_image_file *file,
                         const fgi_image_request *request, fg_error *err);
+    /* Bytes of memory beyond those of the request's image, as far as they grow with the file's
+     * pixels. The probed size is the stored one. NULL: none. */
+    size_t (*memory)(const fgi_image_file *file, const fg_image_info *info);
     void (*close)(fg_image_decoder *decoder); /* frees its state in the decoder; may be NULL */
 } fgi_image_codec;
 

@@ -33,10 +33,19 @@ void fg_image_decoder_destroy(fg_image_decoder *decoder)
         if (codec->close != NULL)
             codec->close(decoder);
     fgi_pixel_block_fini(&decoder->rows);
+    fgi_pixel_block_fini(&decoder->coefficients);
     fgi_pixel_block_fini(&decoder->weights);
     fg_image_fini(&decoder->stored);
     fg_image_fini(&decoder->upright);
     fgi_free(decoder);
+}
+
+void fgi_image_decoder_drop(fg_image_decoder *decoder)
+{
+    fgi_pages_drop(decoder->rows.data, decoder->rows.capacity);
+    fgi_pages_drop(decoder->coefficients.data, decoder->coefficients.capacity);
+    fgi_pages_drop(decoder->stored.pixels, decoder->stored.capacity);
+    fgi_pages_drop(decoder->upright.pixels, decoder->upright.capacity);
 }
 
 /* ---- headers --------------------------------------------------------------------------------- */
@@ -203,6 +212,19 @@ static fg_status decode_upright(fg_image_decoder *decoder, const job *j, fg_imag
         return decode_stored(decoder, j, out, err);
     FGI_TRY(decode_stored(decoder, j, &decoder->stored, err));
     return fgi_orient(j->info.orientation, &decoder->stored, out, err);
+}
+
+size_t fgi_image_decode_bytes(const char *name, const void *data, size_t size,
+                              const fg_image_decode_options *options)
+{
+    const fgi_image_file file = {.name = name, .data = data, .size = size};
+    job j = {.file = &file, .options = options};
+    if (prepare(&j, NULL) != FG_OK)
+        return 0;
+    const double scaled = j.crop.width * j.crop.height / (j.scale * j.scale);
+    const int copies = 1 + (j.info.orientation != 1); /* before and after it is applied */
+    const size_t buffers = j.codec->memory != NULL ? j.codec->memory(&file, &j.info) : 0;
+    return (size_t)scaled * (size_t)(j.channels * copies) + buffers;
 }
 
 fg_status fgi_image_decode(fg_image_decoder *decoder, const char *name, const void *data,

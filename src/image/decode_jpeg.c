@@ -8,8 +8,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "image/decoder.h"
+#include "image/jpeg_blocks.h"
 #include "image/jpeg_common.h"
-#include "image/jpeg_entropy.h"
 #include "image/jpeg_markers.h"
 #include "image/jpeg_segment.h"
 #include "image/pixels.h"
@@ -23,7 +23,7 @@ struct fgi_jpeg_state {
     struct jpeg_progress_mgr progress;
     fgi_jpeg_errors errors;
     fgi_jpeg_source source;
-    fgi_jpeg_entropy entropy;
+    fgi_jpeg_client client;
 };
 
 static bool matches(const fgi_image_file *file)
@@ -45,6 +45,15 @@ static fg_status probe(const fgi_image_file *file, fg_image_info *out, fg_error 
     return FG_OK;
 }
 
+/* The coefficients, two bytes each, of all scans. */
+static size_t memory(const fgi_image_file *file, const fg_image_info *info)
+{
+    fgi_jpeg_header header;
+    if (!info->is_progressive || fgi_jpeg_header_read(file, &header, NULL) != FG_OK)
+        return 0;
+    return (size_t)header.samples * sizeof(JCOEF);
+}
+
 static fg_status create(fg_image_decoder *decoder, fg_error *err)
 {
     struct fgi_jpeg_state *s = decoder->jpeg = fgi_calloc(1, sizeof *s);
@@ -56,6 +65,8 @@ static fg_status create(fg_image_decoder *decoder, fg_error *err)
     if (setjmp(s->errors.jump) != 0)
         return s->errors.status;
     jpeg_create_decompress(&s->info);
+    s->client.memory = &decoder->coefficients;
+    fgi_jpeg_blocks_use(&s->info, &s->client);
     fgi_jpeg_limit_scans(&s->info, &s->progress);
     return FG_OK;
 }
@@ -79,7 +90,7 @@ static void start(struct fgi_jpeg_state *s, const fgi_image_request *request)
         is_cmyk ? JCS_CMYK : (request->image->channels == 1 ? JCS_GRAYSCALE : JCS_RGB);
     info->scale_num = 1;
     info->scale_denom = (unsigned)request->scale;
-    fgi_jpeg_entropy_start(info, &s->entropy);
+    fgi_jpeg_entropy_start(info, &s->client.entropy);
 }
 
 /* Columns that are decoded: a range of iMCUs around those of the request. */
@@ -184,7 +195,8 @@ static fg_status decode(fg_image_decoder *decoder, const fgi_image_file *file,
     s->errors.err = err;
     s->errors.is_tolerant = request->is_tolerant;
     s->errors.status = FG_OK;
-    s->entropy = (fgi_jpeg_entropy){0};
+    s->client.entropy = (fgi_jpeg_entropy){0};
+    s->client.arrays = NULL;
     if (setjmp(s->errors.jump) == 0) {
         fgi_jpeg_source_set(&s->info, &s->source, file);
         start(s, request);
@@ -192,7 +204,7 @@ static fg_status decode(fg_image_decoder *decoder, const fgi_image_file *file,
     }
     if (s->errors.status != FG_OK)
         jpeg_abort_decompress(&s->info);
-    decoder->entropy_ns += fgi_jpeg_entropy_ns(&s->entropy);
+    decoder->entropy_ns += fgi_jpeg_entropy_ns(&s->client.entropy);
     return s->errors.status;
 }
 
@@ -203,5 +215,6 @@ const fgi_image_codec fgi_jpeg_codec = {
     .matches = matches,
     .probe = probe,
     .decode = decode,
+    .memory = memory,
     .close = close_jpeg,
 };

@@ -120,6 +120,12 @@ static fg_status read_rows(fg_image_decoder *decoder, png_structp png, png_infop
     return FG_OK;
 }
 
+/* The rows of all passes. */
+static size_t memory(const fgi_image_file *file, const fg_image_info *info)
+{
+    return info->is_progressive ? (size_t)(info->width * info->height) * 4 : 0;
+}
+
 static fg_status decode(fg_image_decoder *decoder, const fgi_image_file *file,
                         const fgi_image_request *request, fg_error *err)
 {
@@ -147,4 +153,5 @@ const fgi_image_codec fgi_png_codec = {
     .matches = matches,
     .probe = probe,
     .decode = decode,
+    .memory = memory,
 };

@@ -193,6 +193,12 @@ static fg_status decode(fg_image_decoder *decoder, const fgi_image_file *file,
     return status;
 }
 
+/* All pixels. */
+static size_t memory(const fgi_image_file *file, const fg_image_info *info)
+{
+    return (size_t)(info->width * info->height) * 4;
+}
+
 const fgi_image_codec fgi_tiff_codec = {
     .name = "TIFF",
     .format = FG_IMAGE_TIFF,
@@ -200,4 +206,5 @@ const fgi_image_codec fgi_tiff_codec = {
     .matches = matches,
     .probe = probe,
     .decode = decode,
+    .memory = memory,
 };

@@ -154,6 +154,12 @@ static fg_status decode(fg_image_decoder *decoder, const fgi_image_file *file,
     return decode_on_canvas(decoder, file, &whole, features.width, features.height, request, err);
 }
 
+/* The canvas, and all pixels within the library if it is lossless. */
+static size_t memory(const fgi_image_file *file, const fg_image_info *info)
+{
+    return (size_t)(info->width * info->height) * 8;
+}
+
 const fgi_image_codec fgi_webp_codec = {
     .name = "WebP",
     .format = FG_IMAGE_WEBP,
@@ -161,4 +167,5 @@ const fgi_image_codec fgi_webp_codec = {
     .matches = matches,
     .probe = probe,
     .decode = decode,
+    .memory = memory,
 };

@@ -22,6 +22,7 @@ struct fg_image_decoder {
     struct fgi_jpeg_state *jpeg;      /* created by the first JPEG */
     struct fgi_jpeg_cropper *cropper; /* created by the first JPEG with a table of segments */
     fgi_pixel_block rows;             /* of the codecs */
+    fgi_pixel_block coefficients;     /* of JPEGs with several scans */
     fgi_pixel_block weights;          /* of a resize */
     fg_image stored;                  /* an image before its orientation is applied */
     fg_image upright;                 /* an image before it is resized */
@@ -39,5 +40,12 @@ typedef struct fgi_image_segments {
 fg_status fgi_image_decode(fg_image_decoder *decoder, const char *name, const void *data,
                            size_t size, const fgi_image_segments *segments,
                            const fg_image_decode_options *options, fg_image *out, fg_error *err);
+
+/* About how many bytes fgi_image_decode with these arguments needs for `out` and the buffers that
+ * grow with the image; 0 if it would fail. */
+size_t fgi_image_decode_bytes(const char *name, const void *data, size_t size,
+                              const fg_image_decode_options *options);
+/* Returns the memory of large buffers to the operating system (fgi_pages_drop). */
+void fgi_image_decoder_drop(fg_image_decoder *decoder);
 
 #endif

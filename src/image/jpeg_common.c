@@ -24,7 +24,7 @@ size_t fgi_jpeg_offset(j_decompress_ptr info)
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
-static void leave(fgi_jpeg_errors *errors, fg_status status)
+_Noreturn void fgi_jpeg_leave(fgi_jpeg_errors *errors, fg_status status)
 {
     errors->status = status;
     longjmp(errors->jump, 1);
@@ -35,13 +35,13 @@ static void on_error(j_common_ptr info)
     fgi_jpeg_errors *errors = (fgi_jpeg_errors *)info->err;
     char text[JMSG_LENGTH_MAX];
     if (info->err->msg_code == JERR_OUT_OF_MEMORY)
-        leave(errors, fgi_no_memory(errors->err));
+        fgi_jpeg_leave(errors, fgi_no_memory(errors->err));
     info->err->format_message(info, text);
     if (!info->is_decompressor || ((j_decompress_ptr)info)->src == NULL)
-        leave(errors,
-              fgi_fail(errors->err, FG_EINVAL, "%s: libjpeg reports '%s'", errors->name, text));
-    leave(errors, fgi_fail(errors->err, FG_EFORMAT, "%s: byte %zu: libjpeg reports '%s'",
-                           errors->name, fgi_jpeg_offset((j_decompress_ptr)info), text));
+        fgi_jpeg_leave(errors, fgi_fail(errors->err, FG_EINVAL, "%s: libjpeg reports '%s'",
+                                        errors->name, text));
+    fgi_jpeg_leave(errors, fgi_fail(errors->err, FG_EFORMAT, "%s: byte %zu: libjpeg reports '%s'",
+                                    errors->name, fgi_jpeg_offset((j_decompress_ptr)info), text));
 }
 
 /* Levels below 0 are warnings: corrupt data, from which libjpeg can continue. */
@@ -72,10 +72,11 @@ static void on_progress(j_common_ptr info)
     if (!info->is_decompressor || ((j_decompress_ptr)info)->input_scan_number <= MOST_SCANS)
         return;
     fgi_jpeg_errors *errors = (fgi_jpeg_errors *)info->err;
-    leave(errors, fgi_fail(errors->err, FG_EFORMAT,
-                           "%s: byte %zu: the JPEG has more than %d scans, which takes too long to "
-                           "decode",
-                           errors->name, fgi_jpeg_offset((j_decompress_ptr)info), MOST_SCANS));
+    fgi_jpeg_leave(
+        errors, fgi_fail(errors->err, FG_EFORMAT,
+                         "%s: byte %zu: the JPEG has more than %d scans, which takes too long to "
+                         "decode",
+                         errors->name, fgi_jpeg_offset((j_decompress_ptr)info), MOST_SCANS));
 }
 
 void fgi_jpeg_limit_scans(j_decompress_ptr info, struct jpeg_progress_mgr *progress)
@@ -95,8 +96,9 @@ static boolean at_end(j_decompress_ptr info)
     fgi_jpeg_errors *errors = (fgi_jpeg_errors *)info->err;
     const fgi_jpeg_source *source = (const fgi_jpeg_source *)info->src;
     if (!errors->is_tolerant)
-        leave(errors, fgi_image_corrupt(source->file, source->file->size, errors->err,
-                                        "truncated JPEG: the file ends before the image does"));
+        fgi_jpeg_leave(errors,
+                       fgi_image_corrupt(source->file, source->file->size, errors->err,
+                                         "truncated JPEG: the file ends before the image does"));
     errors->base.num_warnings++;
     info->src->next_input_byte = end_of_image;
     info->src->bytes_in_buffer = sizeof end_of_image;

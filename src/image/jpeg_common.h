@@ -32,6 +32,9 @@ typedef struct fgi_jpeg_errors {
  * file. */
 struct jpeg_error_mgr *fgi_jpeg_errors_init(fgi_jpeg_errors *errors);
 
+/* Leaves libjpeg: longjmp to errors->jump with this status. errors->err must be filled in. */
+_Noreturn void fgi_jpeg_leave(fgi_jpeg_errors *errors, fg_status status);
+
 /* Bytes in memory. When they end before the image does, that is an error or, if is_tolerant, a
  * warning and the end of the image. */
 typedef struct fgi_jpeg_source {

@@ -29,6 +29,21 @@ static const char *unsupported(int marker, int bits)
     return bits == 8 ? NULL : "JPEG with an invalid precision";
 }
 
+/* The sum of the sizes of all components. */
+static int64_t count_samples(const uint8_t *factors, size_t size, const fgi_jpeg_header *header)
+{
+    int most = 1, sum = 0;
+    const int64_t pixels = header->width * header->height;
+    for (int i = 0; i < header->components; i++) {
+        if ((size_t)i * 3 + 3 > size)
+            return pixels * header->components;
+        const int h = factors[3 * i + 1] >> 4, v = factors[3 * i + 1] & 15;
+        most = h * v > most ? h * v : most;
+        sum += h * v;
+    }
+    return pixels * sum / most;
+}
+
 static fg_status read_frame(const fgi_image_file *file, size_t offset, size_t length,
                             fgi_jpeg_header *out, fg_error *err)
 {
@@ -54,6 +69,7 @@ static fg_status read_frame(const fgi_image_file *file, size_t offset, size_t le
         return fgi_fail(err, FG_EUNSUPPORTED,
                         "%s: byte %zu: a JPEG with %d components is not supported", file->name,
                         offset, out->components);
+    out->samples = count_samples(p + 10, length - FRAME_BYTES, out);
     return FG_OK;
 }
 

@@ -9,6 +9,7 @@
 typedef struct fgi_jpeg_header {
     int64_t width, height; /* as stored */
     int components, bits;
+    int64_t samples; /* of all components, at their resolutions; about */
     int orientation; /* EXIF */
     bool is_progressive, is_arithmetic;
     size_t frame_offset; /* of the marker SOFn */
