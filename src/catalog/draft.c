@@ -223,10 +223,10 @@ static fg_status fail_class(const fgi_draft *b, const fgi_label *label, fg_error
 {
     const fg_catalog_options *o = b->options;
     char text[FGI_SHOWN_BYTES], name[FGI_SHOWN_BYTES], classes[FGI_SHOWN_BYTES];
-    return fgi_fail(err, FG_EFORMAT, "'%.120s': sample '%s' has the class '%s': expected one of %s",
-                    b->catalog->path, fgi_shown(label->first_name, name),
-                    fgi_shown(label->text, text),
-                    fgi_shown_classes(o->class_names, o->class_count, classes));
+    return fgi_fail(
+        err, FG_EFORMAT, "'%.120s': sample '%s' has the class '%s': expected one of %s",
+        b->catalog->path, fgi_shown(label->first_name == NULL ? "" : label->first_name, name),
+        fgi_shown(label->text, text), fgi_shown_classes(o->class_names, o->class_count, classes));
 }
 
 static bool is_integer(const fgi_label *label)
@@ -248,7 +248,7 @@ static fg_status set_index(fgi_draft *b, fgi_label *label, fg_error *err)
     if (value >= FGI_CLASSES_MAX)
         return fail_label(label, "a class index must be below 16777216", err);
     if (b->options->class_count > 0 && value >= b->options->class_count)
-        return fail_label(label, "there are fewer classes in class_names", err);
+        return fail_class(b, label, err);
     label->class_index = (int32_t)value;
     if (value >= b->catalog->class_count)
         b->catalog->class_count = value + 1;

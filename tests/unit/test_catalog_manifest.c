@@ -89,7 +89,7 @@ static void json_distinguishes_names_and_indices(void **state)
                    "a.jpg 1 [A]\nb c.jpg 1 [B]\nclass dog\nclass cat\n");
     fgt_catalog_fails(manifest("v.jsonl", "{\"path\": \"a.jpg\", \"label\": 2}\n"),
                       &(fg_catalog_options){.class_names = names, .class_count = 2}, FG_EFORMAT,
-                      "label '2': there are fewer classes");
+                      "sample 'a.jpg' has the class '2': expected one of 'dog' and 'cat'");
 }
 
 static void missing_files_are_reported_with_the_line(void **state)
