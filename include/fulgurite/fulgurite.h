@@ -41,6 +41,7 @@
 #include <fulgurite/setup.h>
 #include <fulgurite/trace.h>
 #include <fulgurite/train.h>
+#include <fulgurite/tuner.h>
 #include <fulgurite/weights.h>
 
 #endif

@@ -1,0 +1,472 @@
+/* lr_find.c - trains a few steps at rising learning rates, and restores all state.
+ *
+ * A sweep replaces the schedule of the optimizer and nothing else: learning rate and momentum are
+ * inputs of the train program, so the program is the one that a fit runs. Between sweeps and at the
+ * end, all variables, the sums of an open window of metrics, the position and the schedule are
+ * those from before.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <fulgurite/tuner.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/number.h"
+#include "base/reserved.h"
+#include "optim/optimizer.h"
+#include "train/accumulate.h"
+#include "train/device_memory.h"
+#include "train/feed.h"
+#include "train/fit_settings.h"
+#include "train/result.h"
+#include "train/signals.h"
+#include "train/snapshot.h"
+#include "train/stage.h"
+#include "train/trainer.h"
+#include "train/windows.h"
+
+enum { LEAST_STEPS = 10, MOST_STEPS = 10000, MOST_SEGMENTS = 100, START_STEPS = 5 };
+
+struct fg_lr_curve {
+    size_t count;
+    int segments;
+    double factor;
+    double *lr, *loss, *smoothed; /* [count], [segments][count], [count] */
+    fg_lr_suggestions suggestions;
+};
+
+/* ---- the schedule of a sweep ----------------------------------------------------------------- */
+
+/* Learning rates of a sweep; also the settings of its schedule. */
+typedef struct sweep {
+    double min_lr, max_lr, factor, momentum;
+    int64_t steps;
+    int64_t is_linear;
+} sweep;
+
+_Static_assert(sizeof(sweep) <= sizeof((fg_schedule){0}.settings), "a sweep fits into a schedule");
+
+static double given_lr(const sweep *s, int64_t step)
+{
+    const double at = (double)(step % s->steps) / (double)(s->steps - 1);
+    return s->is_linear != 0 ? s->min_lr + at * (s->max_lr - s->min_lr)
+                             : s->min_lr * pow(s->max_lr / s->min_lr, at);
+}
+
+static double sweep_lr(const void *settings, double lr, int64_t step, int64_t total_steps)
+{
+    const sweep *s = settings;
+    (void)lr, (void)total_steps;
+    return given_lr(s, step) * s->factor;
+}
+
+/* The momentum that the fit would start with. */
+static double sweep_momentum(const void *settings, double momentum, int64_t step,
+                             int64_t total_steps)
+{
+    (void)momentum, (void)step, (void)total_steps;
+    return ((const sweep *)settings)->momentum;
+}
+
+static const fg_schedule_ops sweep_ops = {.name = "lr_find", .lr = sweep_lr};
+static const fg_schedule_ops sweep_momentum_ops = {
+    .name = "lr_find", .lr = sweep_lr, .momentum = sweep_momentum};
+
+/* ---- state that is restored ------------------------------------------------------------------ */
+
+/* What the steps of a sweep change. */
+typedef struct before {
+    fg_trainer *trainer;
+    fgi_fit fit;
+    fgi_cursor cursor;
+    fg_optimizer optimizer; /* its schedule and position */
+    size_t count;           /* of the variables */
+    fg_variable **variable;
+    void **value; /* on the host */
+    bool has_sums;
+    float sums[FGI_MOST_SUMS]; /* of an open window of metrics */
+} before;
+
+static void before_fini(before *b)
+{
+    for (size_t i = 0; b->value != NULL && i < b->count; i++)
+        fgi_free(b->value[i]);
+    fgi_free(b->value);
+    fgi_free(b->variable);
+}
+
+static fg_status keep_variable(before *b, fg_variable *variable, fg_error *err)
+{
+    const size_t size = fg_type_bytes(fg_variable_type(variable));
+    void *value = fgi_alloc(size > 0 ? size : 1);
+    if (value == NULL)
+        return fgi_no_memory(err);
+    b->variable[b->count] = variable;
+    b->value[b->count++] = value;
+    return fg_variable_read(variable, value, size, err);
+}
+
+/* Copies all variables to the host. */
+static fg_status keep_variables(before *b, fg_error *err)
+{
+    const fg_module *root = b->trainer->model.root;
+    const fg_optimizer *optimizer = b->trainer->model.optimizer;
+    const size_t own = fg_module_variable_count(root);
+    const size_t all = own + fg_optimizer_variable_count(optimizer);
+    b->variable = fgi_calloc(all + 1, sizeof(fg_variable *));
+    b->value = fgi_calloc(all + 1, sizeof(void *));
+    if (b->variable == NULL || b->value == NULL)
+        return fgi_no_memory(err);
+    for (size_t i = 0; i < all; i++)
+        FGI_TRY(keep_variable(b,
+                              i < own ? fg_module_variable_at(root, i)
+                                      : fg_optimizer_variable_at(optimizer, i - own),
+                              err));
+    return FG_OK;
+}
+
+static fg_status keep(before *b, fg_error *err)
+{
+    fg_trainer *trainer = b->trainer;
+    b->has_sums = fgi_windows_is_open(trainer->windows);
+    if (b->has_sums)
+        FGI_TRY(
+            fgi_windows_peek(trainer, trainer->windows, trainer->stage[FGI_TRAIN], b->sums, err));
+    return keep_variables(b, err);
+}
+
+static fg_status restore_variables(const before *b, fg_error *err)
+{
+    for (size_t i = 0; i < b->count; i++)
+        FGI_TRY(fg_variable_set(b->variable[i], b->value[i],
+                                fg_type_bytes(fg_variable_type(b->variable[i])), err));
+    return FG_OK;
+}
+
+static fg_status restore_all(const before *b, fg_error *err)
+{
+    fg_trainer *trainer = b->trainer;
+    fgi_stage *stage = trainer->stage[FGI_TRAIN];
+    fg_optimizer *o = trainer->model.optimizer;
+    o->schedule = b->optimizer.schedule;
+    o->total_steps = b->optimizer.total_steps;
+    fgi_optimizer_scale_lr(o, b->optimizer.lr_factor);
+    fg_optimizer_begin_step(o, b->optimizer.step_now);
+    o->has_begun = b->optimizer.has_begun;
+    o->has_run = b->optimizer.has_run;
+    trainer->cursor = b->cursor;
+    FGI_TRY(fgi_feed_drain(trainer, err));
+    FGI_TRY(restore_variables(b, err));
+    fgi_stage_drop_sums(stage); /* a step that failed has left no valid ones */
+    return b->has_sums ? fgi_stage_set_sums(trainer, stage, b->sums, err)
+                       : fgi_stage_clear_sums(trainer, stage, err);
+}
+
+/* ---- the search ------------------------------------------------------------------------------ */
+
+typedef struct search {
+    fg_trainer *trainer;
+    fgi_stage *stage;
+    fg_lr_find_options options; /* with defaults */
+    sweep sweep;
+    size_t loss_index; /* of the stage's metrics */
+    fg_lr_curve *curve;
+    int64_t epoch; /* of the data, for the next pass */
+    int segment;
+    bool is_epoch_over;
+    /* Of this segment: the running mean of the loss, its lowest value, and that of its start. */
+    double mean, weight, lowest, start;
+} search;
+
+static int64_t or_default(int64_t value, int64_t otherwise)
+{
+    return value != 0 ? value : otherwise;
+}
+
+static fg_status check_options(const fg_lr_find_options *options, fg_lr_find_options *out,
+                               fg_error *err)
+{
+    FGI_TRY_RESERVED(fg_lr_find_options, options, err);
+    fg_lr_find_options o = options != NULL ? *options : (fg_lr_find_options){0};
+    o.min_lr = fgi_or_default(o.min_lr, 1e-7);
+    o.max_lr = fgi_or_default(o.max_lr, 10);
+    o.steps = or_default(o.steps, 100);
+    o.segments = (int)or_default(o.segments, 3);
+    o.diverged = fgi_or_default(o.diverged, 4);
+    if (!(o.min_lr > 0 && o.max_lr > o.min_lr && !isinf(o.max_lr)))
+        return fgi_fail(err, FG_EINVAL, "min_lr %g, max_lr %g: expected 0 < min_lr < max_lr",
+                        o.min_lr, o.max_lr);
+    if (o.steps < LEAST_STEPS || o.steps > MOST_STEPS)
+        return fgi_fail(err, FG_EINVAL, "a sweep of %lld steps: expected %d to %d",
+                        (long long)o.steps, LEAST_STEPS, MOST_STEPS);
+    if (o.segments < 1 || o.segments > MOST_SEGMENTS)
+        return fgi_fail(err, FG_EINVAL, "%d segments: expected 1 to %d", o.segments, MOST_SEGMENTS);
+    if (!(o.diverged >= 0) || !(o.smoothing >= 0 && o.smoothing <= 1))
+        return fgi_fail(err, FG_EINVAL,
+                        "diverged is %g, smoothing is %g: expected at least 0, and 0 to 1",
+                        o.diverged, o.smoothing);
+    *out = o;
+    return FG_OK;
+}
+
+static fg_status create_curve(const fg_lr_find_options *o, fg_lr_curve **out, fg_error *err)
+{
+    const size_t steps = (size_t)o->steps, segments = (size_t)o->segments;
+    fg_lr_curve *curve = fgi_calloc(1, sizeof *curve);
+    if (curve == NULL)
+        return fgi_no_memory(err);
+    curve->lr = fgi_calloc((2 + segments) * steps, sizeof(double));
+    if (curve->lr == NULL) {
+        fgi_free(curve);
+        return fgi_no_memory(err);
+    }
+    curve->smoothed = curve->lr + steps;
+    curve->loss = curve->lr + 2 * steps;
+    curve->segments = o->segments;
+    for (size_t i = 0; i < segments * steps; i++)
+        curve->loss[i] = (double)NAN;
+    *out = curve;
+    return FG_OK;
+}
+
+/* Launches the next batch of the data, which start again at their end. */
+static fg_status launch_batch(search *s, fg_error *err)
+{
+    fg_trainer *trainer = s->trainer;
+    const fg_host_batch *batch = NULL;
+    for (int tries = 0; tries < 2 && batch == NULL; tries++) {
+        if (s->is_epoch_over)
+            FGI_TRY(fg_loader_start_epoch(fgi_stage_loader(s->stage), s->epoch++, 0, err));
+        FGI_TRY(fgi_feed_next(trainer, s->stage, &batch, err));
+        s->is_epoch_over = batch == NULL || batch->is_last;
+    }
+    if (batch == NULL)
+        return fgi_fail(err, FG_EINVAL, "the training data have no batch");
+    return fgi_feed_launch(trainer, s->stage, batch, NULL, err);
+}
+
+/* Runs one optimizer step; *out_loss is its mean loss. */
+static fg_status run_step(search *s, double *out_loss, fg_error *err)
+{
+    fgi_accumulator *accumulator = fgi_stage_accumulator(s->stage);
+    float sums[FGI_MOST_SUMS];
+    fgi_event *arrived = NULL;
+    fgi_stage_restart_sums(s->stage);
+    fgi_accumulator_begin(accumulator);
+    do {
+        FGI_TRY(launch_batch(s, err));
+    } while (accumulator != NULL && !s->is_epoch_over &&
+             fgi_accumulator_batches(accumulator) <
+                 s->trainer->options.numerics.accumulate_grad_batches);
+    if (accumulator != NULL)
+        FGI_TRY(fgi_feed_update(s->trainer, s->stage, err));
+    FGI_TRY(fgi_stage_read_sums(s->stage, sums, &arrived, err));
+    const fg_status status = fgi_event_wait(arrived, err);
+    fgi_event_destroy(arrived);
+    *out_loss = (double)sums[2 * s->loss_index] / (double)sums[2 * s->loss_index + 1];
+    return status;
+}
+
+/* Updates the running mean; whether the loss has diverged. */
+static bool has_diverged(search *s, int64_t step, double loss)
+{
+    const double decay = 0.8;
+    if (!isfinite(loss))
+        return true;
+    s->mean = decay * s->mean + (1 - decay) * loss;
+    s->weight = decay * s->weight + (1 - decay);
+    const double mean = s->mean / s->weight;
+    if (step < START_STEPS) {
+        s->start = s->lowest = mean;
+        return false;
+    }
+    s->lowest = fmin(s->lowest, mean);
+    const double fall = fmax(s->start - s->lowest, 0.1 * fabs(s->start));
+    return s->options.diverged > 0 && mean > s->lowest + s->options.diverged * fall;
+}
+
+/* One sweep, from the present weights. */
+static fg_status run_segment(search *s, fg_error *err)
+{
+    fg_lr_curve *curve = s->curve;
+    const int64_t steps = s->options.steps;
+    double *losses = curve->loss + s->segment * steps;
+    bool is_over = false;
+    s->mean = s->weight = 0;
+    s->is_epoch_over = true;
+    for (int64_t i = 0; i < steps && !is_over; i++) {
+        if (fgi_stop_requested(s->trainer))
+            return fgi_fail(err, FG_ESTOPPED, "the search was stopped");
+        s->trainer->cursor.step = s->segment * steps + i;
+        FGI_TRY(run_step(s, &losses[i], err));
+        is_over = has_diverged(s, i, losses[i]);
+        if (is_over)
+            losses[i] = isfinite(losses[i]) ? losses[i] : (double)NAN;
+        curve->count = (size_t)i + 1 > curve->count ? (size_t)i + 1 : curve->count;
+        if (s->options.step != NULL)
+            s->options.step(s->options.self, s->segment, i, curve->lr[i], losses[i]);
+    }
+    return FG_OK;
+}
+
+/* Replaces the schedule; the momentum is that of the fit's first step. */
+static fg_status set_sweep(search *s, fg_error *err)
+{
+    fg_optimizer *o = s->trainer->model.optimizer;
+    const fg_lr_find_options *options = &s->options;
+    s->sweep = (sweep){
+        .min_lr = options->min_lr,
+        .max_lr = options->max_lr,
+        .factor = o->lr_factor,
+        .steps = options->steps,
+        .is_linear = options->is_linear,
+        .momentum = fg_schedule_momentum(&o->schedule, o->hyper.momentum, 0, o->total_steps)};
+    const bool has_momentum = o->schedule.ops != NULL && o->schedule.ops->momentum != NULL;
+    fg_schedule schedule = {.ops = has_momentum ? &sweep_momentum_ops : &sweep_ops};
+    memcpy(schedule.settings, &s->sweep, sizeof s->sweep);
+    for (int64_t i = 0; i < options->steps; i++)
+        s->curve->lr[i] = given_lr(&s->sweep, i);
+    s->curve->factor = o->lr_factor;
+    return fg_optimizer_set_schedule(o, &schedule, options->steps * options->segments, err);
+}
+
+static fg_status find_loss(search *s, fg_error *err)
+{
+    const fgi_metrics *metrics = fgi_stage_metrics(s->stage);
+    while (s->loss_index < fgi_metrics_count(metrics) &&
+           strcmp(fgi_metrics_name(metrics, s->loss_index), "loss") != 0)
+        s->loss_index++;
+    return s->loss_index < fgi_metrics_count(metrics)
+               ? FG_OK
+               : fgi_fail(err, FG_EINTERNAL, "the training step has no loss");
+}
+
+static fg_status run_segments(search *s, const before *b, fg_error *err)
+{
+    FGI_TRY(find_loss(s, err));
+    FGI_TRY(set_sweep(s, err));
+    s->epoch = s->trainer->cursor.epoch;
+    for (s->segment = 0; s->segment < s->options.segments; s->segment++) {
+        if (s->segment > 0)
+            FGI_TRY(restore_variables(b, err));
+        FGI_TRY(run_segment(s, err));
+        FGI_TRY(fgi_feed_drain(s->trainer, err));
+    }
+    return FG_OK;
+}
+
+/* Removes the learning rates that no segment reached from the array of losses. */
+static void pack_losses(fg_lr_curve *curve, size_t steps)
+{
+    for (int k = 1; k < curve->segments; k++)
+        memmove(curve->loss + (size_t)k * curve->count, curve->loss + (size_t)k * steps,
+                curve->count * sizeof curve->loss[0]);
+}
+
+/* Runs the sweeps and restores all state, also after a failure. */
+static fg_status sweep_and_restore(search *s, before *b, fg_error *err)
+{
+    fg_error later = {0};
+    fg_status status = keep(b, err);
+    if (status != FG_OK)
+        return status;
+    status = run_segments(s, b, err);
+    const fg_status restored = restore_all(b, &later);
+    if (status != FG_OK || restored == FG_OK)
+        return status;
+    *err = later;
+    return restored;
+}
+
+/* Creates what a fit creates before its first step, and restores what it starts from. */
+static fg_status prepare(search *s, const fg_task *task, const fg_fit_data *data, before *b,
+                         fg_error *err)
+{
+    fg_trainer *trainer = s->trainer;
+    FGI_TRY(fgi_trainer_prepare(trainer, task, true, err));
+    b->optimizer = *trainer->model.optimizer;
+    FGI_TRY(fgi_settings_make(trainer, data, err));
+    FGI_TRY(fgi_state_restore(trainer, err));
+    FGI_TRY(fgi_stage_prepare(trainer, FGI_TRAIN, data, err));
+    b->cursor = trainer->cursor;
+    s->stage = trainer->stage[FGI_TRAIN];
+    return FG_OK;
+}
+
+static fg_status search_lr(search *s, const fg_task *task, const fg_fit_data *data, fg_error *err)
+{
+    fg_trainer *trainer = s->trainer;
+    fg_lr_curve *curve = s->curve;
+    before b = {.trainer = trainer, .fit = trainer->fit};
+    const bool is_restored = trainer->model.is_restored;
+    fg_status status = prepare(s, task, data, &b, err);
+    if (status == FG_OK)
+        status = sweep_and_restore(s, &b, err);
+    before_fini(&b);
+    trainer->model.is_restored = is_restored; /* a fit that resumes also restores its results */
+    trainer->fit = b.fit;
+    if (status == FG_EDEVMEM)
+        fgi_memory_explain(trainer, data, err);
+    if (status != FG_OK)
+        return status;
+    pack_losses(curve, (size_t)s->options.steps);
+    return fg_lr_suggest(curve->lr, curve->loss, curve->count, curve->segments,
+                         s->options.smoothing, curve->smoothed, &curve->suggestions, err);
+}
+
+fg_status fg_tuner_lr_find(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
+                           const fg_lr_find_options *options, fg_lr_curve **out, fg_error *err)
+{
+    fg_error first = {0};
+    search s = {.trainer = trainer};
+    *out = NULL;
+    FGI_TRY(check_options(options, &s.options, err));
+    FGI_TRY(fgi_trainer_enter(trainer, task, data, err));
+    const bool catches = trainer->options.handle_signals;
+    trainer->call.is_running = true;
+    if (catches)
+        fgi_signals_catch(trainer);
+    fg_status status = create_curve(&s.options, &s.curve, &first);
+    if (status == FG_OK)
+        status = search_lr(&s, task, data, &first);
+    if (catches)
+        fgi_signals_release();
+    trainer->call.is_running = false;
+    if (status == FG_OK)
+        *out = s.curve;
+    else
+        fg_lr_curve_destroy(s.curve);
+    return fgi_trainer_leave(trainer, status, &first, err);
+}
+
+/* ---- the curve ------------------------------------------------------------------------------- */
+
+void fg_lr_curve_destroy(fg_lr_curve *curve)
+{
+    if (curve == NULL)
+        return;
+    fgi_free(curve->lr);
+    fgi_free(curve);
+}
+
+size_t fg_lr_curve_count(const fg_lr_curve *curve) { return curve->count; }
+
+int fg_lr_curve_segments(const fg_lr_curve *curve) { return curve->segments; }
+
+const double *fg_lr_curve_lr(const fg_lr_curve *curve) { return curve->lr; }
+
+const double *fg_lr_curve_loss(const fg_lr_curve *curve, int segment)
+{
+    return segment >= 0 && segment < curve->segments ? curve->loss + (size_t)segment * curve->count
+                                                     : NULL;
+}
+
+const double *fg_lr_curve_smoothed(const fg_lr_curve *curve) { return curve->smoothed; }
+
+double fg_lr_curve_factor(const fg_lr_curve *curve) { return curve->factor; }
+
+const fg_lr_suggestions *fg_lr_curve_suggestions(const fg_lr_curve *curve)
+{
+    return &curve->suggestions;
+}

@@ -1,0 +1,224 @@
+/* test_lr_suggest.c - suggestions from made curves whose answers are known.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include <fulgurite/tuner.h>
+
+#include "base/rng.h"
+
+enum { COUNT = 100, SEGMENTS = 3, SWEEPS = 200 };
+
+/* The loss falls by FALL around the learning rate MIDDLE, and explodes above 0.5. */
+#define LEVEL  2.3
+#define FALL   1.2
+#define MIDDLE 3e-3
+
+static double lr[COUNT];
+
+static void make_lr(double min, double max)
+{
+    for (int i = 0; i < COUNT; i++)
+        lr[i] = min * pow(max / min, i / (COUNT - 1.0));
+}
+
+/* One sweep; returns the learning rates before it diverged. */
+static size_t sweep(double fall, double noise, uint64_t stream, double *out)
+{
+    size_t count = 0;
+    bool is_over = false;
+    for (size_t i = 0; i < COUNT; i++) {
+        const double x = log(lr[i]);
+        const double loss = LEVEL - fall / (1 + exp(-(x - log(MIDDLE)) / 0.8)) +
+                            exp(3 * (x - log(0.5))) +
+                            noise * (double)fgi_rng_normal(fgi_key_from_seed(stream), i);
+        is_over |= loss > 5;
+        out[i] = is_over ? (double)NAN : loss;
+        count = is_over ? count : i + 1;
+    }
+    return count;
+}
+
+/* Suggestions for SEGMENTS sweeps. */
+static fg_lr_suggestions of_sweeps(double fall, double noise, uint64_t stream)
+{
+    double whole[SEGMENTS][COUNT], loss[SEGMENTS * COUNT], smoothed[COUNT];
+    size_t count = 0;
+    fg_error err = {0};
+    fg_lr_suggestions out;
+    for (uint64_t s = 0; s < SEGMENTS; s++) {
+        const size_t own = sweep(fall, noise, SEGMENTS * stream + s, whole[s]);
+        count = own > count ? own : count;
+    }
+    for (size_t s = 0; s < SEGMENTS; s++)
+        memcpy(loss + s * count, whole[s], count * sizeof loss[0]);
+    fgt_ok(fg_lr_suggest(lr, loss, count, SEGMENTS, 0, smoothed, &out, &err));
+    return out;
+}
+
+static void without_noise(void **state)
+{
+    (void)state;
+    make_lr(1e-7, 10);
+    const fg_lr_suggestions s = of_sweeps(FALL, 0, 1);
+    assert_true(fabs(log(s.valley / MIDDLE)) < 0.2); /* one step is a factor of 1.2 */
+    assert_true(fabs(log(s.steep / MIDDLE)) < 0.2);
+    /* d loss / d x = 0 where the fall is slower than the explosion: at about 0.07 */
+    assert_true(s.minimum > 4e-3 && s.minimum < 1e-2);
+    assert_true(s.slide > 1e-4 && s.slide < s.valley);
+    assert_true(fabs(s.fall - FALL) < 0.1);
+    assert_int_equal(s.usable_segments, SEGMENTS);
+    assert_true(s.valley_low <= s.valley && s.valley <= s.valley_high);
+    assert_string_equal(s.note, "");
+}
+
+static int compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* A rule that differentiates by the learning rate instead of its logarithm finds the left edge:
+ * the median of its suggestions for such curves is at 1e-7. */
+static void with_noise(void **state)
+{
+    (void)state;
+    double valley[SWEEPS], steep[SWEEPS], minimum[SWEEPS];
+    make_lr(1e-7, 10);
+    for (int i = 0; i < SWEEPS; i++) {
+        const fg_lr_suggestions s = of_sweeps(FALL, 0.2, (uint64_t)i);
+        assert_true(s.noise < s.fall / 6);
+        valley[i] = s.valley;
+        steep[i] = s.steep;
+        minimum[i] = s.minimum;
+    }
+    qsort(valley, SWEEPS, sizeof valley[0], compare);
+    qsort(steep, SWEEPS, sizeof steep[0], compare);
+    qsort(minimum, SWEEPS, sizeof minimum[0], compare);
+    assert_true(fabs(log(valley[SWEEPS / 2] / MIDDLE)) < 0.2);
+    assert_true(valley[0] > MIDDLE / 3 && valley[SWEEPS - 1] < MIDDLE * 3);
+    assert_true(fabs(log(steep[SWEEPS / 2] / MIDDLE)) < 0.3);
+    assert_true(steep[0] > MIDDLE / 10 && steep[SWEEPS - 1] < MIDDLE * 10);
+    assert_true(minimum[0] > 1e-3 && minimum[SWEEPS - 1] < 3e-2);
+}
+
+static void without_a_fall(void **state)
+{
+    (void)state;
+    make_lr(1e-7, 10);
+    for (int i = 0; i < SWEEPS; i++) {
+        const fg_lr_suggestions s = of_sweeps(0, i % 2 == 0 ? 0.3 : 0, (uint64_t)i);
+        assert_true(isnan(s.valley) && isnan(s.steep) && isnan(s.slide) && isnan(s.minimum));
+        assert_true(isnan(s.valley_low) && isnan(s.valley_high));
+        assert_int_equal(s.usable_segments, 0);
+        assert_non_null(strstr(s.note, "the loss does not fall clearly between"));
+    }
+}
+
+static void limits_that_hide_a_part(void **state)
+{
+    (void)state;
+    make_lr(1e-3, 10); /* starts in the fall */
+    fg_lr_suggestions s = of_sweeps(FALL, 0, 1);
+    assert_non_null(strstr(s.note, "lower min_lr"));
+    make_lr(1e-7, 1e-2); /* ends in it */
+    s = of_sweeps(FALL, 0, 1);
+    assert_non_null(strstr(s.note, "higher max_lr"));
+    assert_true(s.valley > 5e-4 && s.valley < 1e-2);
+    make_lr(0.55, 10); /* only explodes */
+    s = of_sweeps(FALL, 0, 1);
+    assert_true(isnan(s.valley));
+    assert_non_null(strstr(s.note, "the loss diverges after"));
+}
+
+/* A sweep of evenly spaced learning rates has few points in the fall; and the segments stop at
+ * different learning rates. */
+static void other_spacings(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    double loss[2 * COUNT];
+    fg_lr_suggestions s;
+    for (int i = 0; i < COUNT; i++)
+        lr[i] = 1e-4 + i * 2e-4;
+    (void)sweep(FALL, 0, 1, loss);
+    fgt_ok(fg_lr_suggest(lr, loss, COUNT, 1, 0, NULL, &s, &err));
+    assert_true(fabs(log(s.valley / MIDDLE)) < 0.7);
+    make_lr(1e-7, 10);
+    const size_t count = sweep(FALL, 0, 1, loss);
+    for (size_t i = 0; i < count; i++)
+        loss[count + i] = i < count - 12 ? loss[i] : (double)NAN;
+    fgt_ok(fg_lr_suggest(lr, loss, count, 2, 0, NULL, &s, &err));
+    assert_true(fabs(log(s.valley / MIDDLE)) < 0.3);
+}
+
+/* Suggestions do not depend on the unit or the zero of the loss. */
+static void losses_of_any_range(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    double loss[COUNT], other[COUNT];
+    fg_lr_suggestions a, b;
+    make_lr(1e-7, 10);
+    const size_t count = sweep(FALL, 0.05, 3, loss);
+    for (size_t i = 0; i < count; i++)
+        other[i] = 1e6 * (loss[i] - 5); /* negative, large */
+    fgt_ok(fg_lr_suggest(lr, loss, count, 1, 0, NULL, &a, &err));
+    fgt_ok(fg_lr_suggest(lr, other, count, 1, 0, NULL, &b, &err));
+    assert_true(fabs(a.valley - b.valley) <= 1e-9 * a.valley);
+    assert_true(fabs(a.steep - b.steep) <= 1e-9 * a.steep);
+    assert_true(fabs(a.slide - b.slide) <= 1e-9 * a.slide);
+    assert_true(fabs(a.minimum - b.minimum) <= 1e-9 * a.minimum);
+}
+
+static void refused(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_lr_suggestions s;
+    double loss[COUNT];
+    make_lr(1e-7, 10);
+    (void)sweep(FALL, 0, 1, loss);
+    assert_int_equal(fg_lr_suggest(lr, loss, 0, 1, 0, NULL, &s, &err), FG_EINVAL);
+    assert_int_equal(fg_lr_suggest(lr, loss, COUNT, 0, 0, NULL, &s, &err), FG_EINVAL);
+    assert_int_equal(fg_lr_suggest(lr, loss, COUNT, 1, 1.5, NULL, &s, &err), FG_EINVAL);
+    assert_int_equal(fg_lr_suggest(lr, loss, COUNT, 1, (double)NAN, NULL, &s, &err), FG_EINVAL);
+    lr[7] = lr[6];
+    assert_int_equal(fg_lr_suggest(lr, loss, COUNT, 1, 0, NULL, &s, &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, "learning rate 7 of the curve"));
+    lr[0] = 0;
+    assert_int_equal(fg_lr_suggest(lr, loss, COUNT, 1, 0, NULL, &s, &err), FG_EINVAL);
+    make_lr(1e-7, 10);
+    for (int i = 0; i < COUNT; i++)
+        loss[i] = i % 2 == 0 ? (double)NAN : (double)INFINITY;
+    fgt_ok(fg_lr_suggest(lr, loss, COUNT, 1, 0, NULL, &s, &err));
+    assert_true(isnan(s.valley));
+    assert_non_null(strstr(s.note, "no loss is finite"));
+}
+
+static fg_status scenario(void *self, fg_error *err)
+{
+    (void)self;
+    fg_lr_suggestions s;
+    double loss[COUNT];
+    make_lr(1e-7, 10);
+    const size_t count = sweep(FALL, 0, 1, loss);
+    return fg_lr_suggest(lr, loss, count, 1, 0, NULL, &s, err);
+}
+
+static void out_of_memory(void **state)
+{
+    (void)state;
+    fgt_fault_loop(scenario, NULL);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(without_noise),  cmocka_unit_test(with_noise),
+    cmocka_unit_test(without_a_fall), cmocka_unit_test(limits_that_hide_a_part),
+    cmocka_unit_test(other_spacings), cmocka_unit_test(losses_of_any_range),
+    cmocka_unit_test(refused),        cmocka_unit_test(out_of_memory),
+};
+FGT_MAIN(tests)
