@@ -128,7 +128,7 @@ static void limits_that_hide_a_part(void **state)
     s = of_sweeps(FALL, 0, 1);
     assert_non_null(strstr(s.note, "higher max_lr"));
     assert_true(s.valley > 5e-4 && s.valley < 1e-2);
-    make_lr(0.55, 10); /* only explodes */
+    make_lr(0.7, 10); /* only explodes */
     s = of_sweeps(FALL, 0, 1);
     assert_true(isnan(s.valley));
     assert_non_null(strstr(s.note, "the loss diverges after"));

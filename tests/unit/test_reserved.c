@@ -354,20 +354,21 @@ static const reserved_row refused[] = {
 };
 /* Filled by the library in memory of the caller's, or elements of its arrays. */
 static const char *const filled[] = {
-    "fg_batch_fit",        "fg_catalog_item", "fg_client_stats",  "fg_csv_column",
-    "fg_csv_parts",        "fg_device_info",  "fg_idle",          "fg_image_info",
-    "fg_input_rate",       "fg_input_report", "fg_loader_stages", "fg_load_entry",
-    "fg_load_report",      "fg_loader_stats", "fg_module_info",   "fg_plan",
-    "fg_plugin_candidate", "fg_setup_result", "fg_topology_info", "fg_tpu_use",
+    "fg_batch_fit",   "fg_catalog_item",     "fg_client_stats",   "fg_csv_column",
+    "fg_csv_parts",   "fg_device_info",      "fg_idle",           "fg_image_info",
+    "fg_input_rate",  "fg_input_report",     "fg_loader_stages",  "fg_load_entry",
+    "fg_load_report", "fg_loader_stats",     "fg_lr_suggestions", "fg_module_info",
+    "fg_plan",        "fg_plugin_candidate", "fg_setup_result",   "fg_topology_info",
+    "fg_tpu_use",
 };
 /* Refused, or filled and cleared, in test_recipe.c, test_plan_process.c, test_pack_round_trip.c and
- * test_packer.c. */
+ * test_packer.c, test_lr_find.c. */
 static const char *const elsewhere[] = {
     "fg_checkup_options",     "fg_plan_process",        "fg_plan_events",
     "fg_recipe_key",          "fg_recipe_options",      "fg_recipe_origin",
     "fg_pack_entry",          "fg_pack_options",        "fg_pack_report",
     "fg_pack_sheet_options",  "fg_pack_arrays_options", "fg_pack_export_result",
-    "fg_pack_writer_options", "fg_pack_built"};
+    "fg_pack_writer_options", "fg_pack_built",          "fg_lr_find_options"};
 /* Made by the library, seen through a pointer: members are added at the end. */
 static const char *const borrowed[] = {
     "fg_chip",        "fg_client_info",   "fg_finding",       "fg_fit_settings",   "fg_hang",
