@@ -154,8 +154,8 @@ FG_API fg_tensor fg_aug_gaussian_blur(fg_tensor image, const fg_sample_key *key,
 
 /* ---- color ----------------------------------------------------------------------------------- */
 
-/* Random brightness, contrast, saturation and hue, in this order, of images with 3 channels (with 1
- * channel: brightness and contrast). Each factor is uniform from max(0, 1 - strength) to
+/* Random brightness, contrast, saturation and hue, in this order, of images with 3 channels. With 1
+ * channel, saturation and hue change nothing. Each factor is uniform from max(0, 1 - strength) to
  * 1 + strength; that of hue is a shift from -hue to hue turns of the color circle. Results are cut
  * to 0 to 1. Source: torchvision, functional.adjust_brightness, adjust_contrast,
  * adjust_saturation, adjust_hue (ColorJitter applies them in random order). */
@@ -167,8 +167,8 @@ typedef struct fg_aug_color_jitter_options {
 FG_API fg_tensor fg_aug_color_jitter(fg_tensor image, const fg_sample_key *key,
                                      const fg_aug_color_jitter_options *options);
 
-/* With probability p, sets all 3 channels to 0.2989 R + 0.587 G + 0.114 B. Source: torchvision,
- * RandomGrayscale. */
+/* With probability p, sets all 3 channels to 0.2989 R + 0.587 G + 0.114 B. Images with 1 channel
+ * stay as they are. Source: torchvision, RandomGrayscale. */
 typedef struct fg_aug_grayscale_options {
     double p; /* probability, 0 to 1                                                    [0.1] */
     uint64_t reserved[2];

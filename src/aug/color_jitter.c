@@ -16,17 +16,21 @@ static fg_tensor factor(fg_tensor u, int number, double strength, fg_tensor x)
     return fgi_aug_per_image(fgi_aug_between(one, low, is_shift ? strength : 1 + strength), x);
 }
 
-static bool is_valid(fg_tensor x, const char *name, const fg_aug_color_jitter_options *o)
+static bool has_gray_or_rgb(fg_tensor x, const char *name)
 {
     const int64_t channels = fg_tensor_dim(x, 3);
-    const bool has_color = o->saturation != 0 || o->hue != 0;
-    if (channels != 3 && (channels != 1 || has_color)) {
-        (void)fgi_trace_fail(fg_tensor_trace(x), FG_ESHAPE,
-                             "%s: the images have %lld channels: expected 3%s", name,
-                             (long long)channels, has_color ? "" : " or 1");
-        return false;
-    }
-    return fgi_aug_check(x, name, "brightness", o->brightness, 0, 1e3) &&
+    if (channels == 1 || channels == 3)
+        return true;
+    (void)fgi_trace_fail(fg_tensor_trace(x), FG_ESHAPE,
+                         "%s: the images have %lld channels: expected 1 or 3", name,
+                         (long long)channels);
+    return false;
+}
+
+static bool is_valid(fg_tensor x, const char *name, const fg_aug_color_jitter_options *o)
+{
+    return has_gray_or_rgb(x, name) &&
+           fgi_aug_check(x, name, "brightness", o->brightness, 0, 1e3) &&
            fgi_aug_check(x, name, "contrast", o->contrast, 0, 1e3) &&
            fgi_aug_check(x, name, "saturation", o->saturation, 0, 1e3) &&
            fgi_aug_check(x, name, "hue", o->hue, 0, 0.5);
@@ -48,9 +52,10 @@ fg_tensor fg_aug_color_jitter(fg_tensor image, const fg_sample_key *key,
         x = fgi_aug_brightness(x, factor(u, BRIGHTNESS, o.brightness, x));
     if (o.contrast != 0)
         x = fgi_aug_contrast(x, factor(u, CONTRAST, o.contrast, x));
-    if (o.saturation != 0)
+    const bool has_color = fg_tensor_dim(x, 3) == 3;
+    if (has_color && o.saturation != 0)
         x = fgi_aug_saturation(x, factor(u, SATURATION, o.saturation, x));
-    if (o.hue != 0)
+    if (has_color && o.hue != 0)
         x = fgi_aug_hue(x, factor(u, HUE, o.hue, x));
     return x;
 }
@@ -62,13 +67,9 @@ fg_tensor fg_aug_grayscale(fg_tensor image, const fg_sample_key *key,
     const fg_aug_grayscale_options o = options != NULL ? *options : (fg_aug_grayscale_options){0};
     const double p = fgi_or_default(o.p, 0.1);
     const fg_tensor x = fgi_aug_begin(name, image, FGI_RESERVED(fg_aug_grayscale_options, options));
-    if (fgi_is_poison(x) || !fgi_aug_check(x, name, "p", p, 0, 1))
+    if (fgi_is_poison(x) || !fgi_aug_check(x, name, "p", p, 0, 1) || !has_gray_or_rgb(x, name))
         return fgi_poison(fg_tensor_trace(image));
-    if (fg_tensor_dim(x, 3) != 3)
-        return fgi_trace_fail(fg_tensor_trace(image), FG_ESHAPE,
-                              "%s: the images have %lld channels: expected 3", name,
-                              (long long)fg_tensor_dim(x, 3));
-    if (key == NULL)
+    if (key == NULL || fg_tensor_dim(x, 3) == 1)
         return x;
     const fg_tensor is_gray = fgi_aug_happens(fgi_aug_uniform(key, name, 1), p);
     return fg_where(is_gray, fgi_aug_gray(x), x);

@@ -96,11 +96,15 @@ static const double jitter[4] = {0.4, 0.5, 1.5, 0.25}, plain_jitter[4] = {0.4, 0
                  .brightness = 0.4, .contrast = 0.5, .saturation = 1.5, .hue = 0.25}),             \
          aug_host_jitter(like, d, jitter))                                                         \
     CASE(jitter_gray, 1,                                                                           \
-         fg_aug_color_jitter(x, key,                                                               \
-                             &(fg_aug_color_jitter_options){.brightness = 0.4, .contrast = 0.5}),  \
+         fg_aug_color_jitter(                                                                      \
+             x, key,                                                                               \
+             &(fg_aug_color_jitter_options){                                                       \
+                 .brightness = 0.4, .contrast = 0.5, .saturation = 0.9, .hue = 0.5}),              \
          aug_host_jitter(like, d, plain_jitter))                                                   \
     CASE(grayscale, 3, fg_aug_grayscale(x, key, &(fg_aug_grayscale_options){.p = 0.5}),            \
          aug_host_gray(like, d, 0.5F))                                                             \
+    CASE(grayscale_gray, 1, fg_aug_grayscale(x, key, &(fg_aug_grayscale_options){.p = 1}),         \
+         aug_host_flip(like, d, 0, false))                                                         \
     CASE(erasing, 3, fg_aug_random_erasing(x, key, NULL),                                          \
          aug_host_erase(like, d, 0.5F, hole_scale, hole_ratio, 0))                                 \
     CASE(erasing_always, 3,                                                                        \
@@ -449,9 +453,9 @@ static void fails(fg_client *client, fg_tensor (*call)(fg_tensor x, fg_tensor u)
     FAIL(blur, fg_aug_gaussian_blur(x, NULL, &(fg_aug_gaussian_blur_options){.size = 13}),         \
          "gaussian_blur: size is 13: expected an odd number, at most 63 and less than 12")         \
     FAIL(channels, fg_aug_color_jitter(x, NULL, &(fg_aug_color_jitter_options){.hue = 0.1}),       \
-         "color_jitter: the images have 2 channels: expected 3")                                   \
+         "color_jitter: the images have 2 channels: expected 1 or 3")                              \
     FAIL(gray, fg_aug_grayscale(x, NULL, NULL),                                                    \
-         "grayscale: the images have 2 channels: expected 3")                                      \
+         "grayscale: the images have 2 channels: expected 1 or 3")                                 \
     FAIL(bits, fg_aug_posterize(x, NULL, &(fg_aug_posterize_options){.bits = 9}),                  \
          "posterize: bits is 9: expected 1 to 8")                                                  \
     FAIL(threshold, fg_aug_solarize(x, NULL, &(fg_aug_solarize_options){.threshold = 128}),        \
