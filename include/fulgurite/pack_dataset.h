@@ -35,8 +35,9 @@ typedef struct fg_pack_dataset_options {
     uint64_t preload_bytes;  /* read the whole pack into the page cache now, if it has at most this
                                 many bytes                                             [0: never] */
     /* The classes, in order, such as those of a trained model: labels become indices of them, by
-     * the names of the classes. A sample of another class is an error. Not used for a field
-     * `label` of arrays.                                             [the classes of the pack] */
+     * the names of the classes. A sample of another class is an error. The classes remain
+     * those of the pack if `label` is not field 1: targets of arrays are never changed.
+     *                                                                [the classes of the pack] */
     const char *const *class_names;
     int64_t class_count;
     /* Planes of FG_PACK_RAW_YCC420 stay as they are, and the device converts them: half as many

@@ -55,6 +55,16 @@ fg_images_options fgi_crop_options(const fg_option_values *values, const fg_type
     };
 }
 
+fg_status fgi_crop_check_count(const char *path, fg_data_part part, int64_t count, fg_error *err)
+{
+    static const char *const names[] = {
+        [FG_PART_TRAIN] = "train", [FG_PART_VAL] = "val", [FG_PART_TEST] = "test"};
+    if (count > 0 || part == FG_PART_PREDICT)
+        return FG_OK;
+    return fgi_fail(err, FG_EINVAL, "'%.300s' has samples of other splits, but none of split %s",
+                    path, names[part]);
+}
+
 fg_status fgi_crop_hint(fg_status status, bool applies, const char *hint, fg_error *err)
 {
     char text[sizeof err->message];

@@ -76,6 +76,9 @@ fg_status fgi_crop_check(const fg_option_values *values, fg_error *err);
 fg_images_options fgi_crop_options(const fg_option_values *values, const fg_type *input,
                                    bool is_training);
 
+/* FG_EINVAL if a source whose samples have splits has none (`count`) for the part. */
+fg_status fgi_crop_check_count(const char *path, fg_data_part part, int64_t count, fg_error *err);
+
 /* The request for validation samples that are opened with the training samples: with the same
  * classes. Valid as long as `train`. */
 fg_format_request fgi_crop_val_request(const fg_format_request *request, const fg_dataset *train);

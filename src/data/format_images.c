@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "catalog/draft.h"
 #include "data/format_crop.h"
 
 /* ---- sources --------------------------------------------------------------------------------- */
@@ -37,6 +38,7 @@ static fg_status choose(source *s, fg_data_part part, fg_error *err)
                                        [FG_PART_PREDICT] = FG_CATALOG_NO_SPLIT};
     const int64_t count = fg_catalog_count(s->catalog);
     fg_catalog_item item;
+    int64_t chosen = 0;
     bool has_splits = false;
     s->splits = fgi_calloc((size_t)count, 1);
     if (s->splits == NULL)
@@ -44,10 +46,12 @@ static fg_status choose(source *s, fg_data_part part, fg_error *err)
     for (int64_t i = 0; i < count; i++) {
         FGI_TRY(fg_catalog_get(s->catalog, i, &item, err));
         s->splits[i] = item.split == split_of[part];
+        chosen += s->splits[i];
         has_splits = has_splits || item.split != FG_CATALOG_NO_SPLIT;
     }
-    if (!has_splits || part == FG_PART_PREDICT)
-        memset(s->splits, 1, (size_t)count);
+    if (has_splits && part != FG_PART_PREDICT)
+        return fgi_crop_check_count(s->catalog->path, part, chosen, err);
+    memset(s->splits, 1, (size_t)count);
     return FG_OK;
 }
 

@@ -125,6 +125,8 @@ static fg_status create(const part *p, const fg_option_values *values, bool is_t
         o.images.split = split_of[p->part];
     }
     fg_status status = fg_pack_dataset_create(p->pack, &o, out, err);
+    if (status == FG_OK && p->has_splits)
+        status = fgi_crop_check_count(p->path, p->part, fg_dataset_count(*out), err);
     if (status == FG_OK)
         status = check_encoding(*out, values, err);
     if (status == FG_OK)

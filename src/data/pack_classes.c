@@ -55,6 +55,21 @@ fg_status fgi_pack_classes_map(fgi_pack_samples *s, fg_error *err)
     return FG_OK;
 }
 
+void fgi_pack_classes_forget(fgi_pack_samples *s)
+{
+    fgi_free(s->class_of);
+    s->class_of = NULL;
+}
+
+bool fgi_pack_classes_known(const fgi_pack_samples *s)
+{
+    const int64_t count = s->class_of != NULL ? fg_pack_get_info(s->pack)->class_count : 0;
+    for (int64_t i = 0; i < count; i++)
+        if (s->class_of[i] < 0)
+            return false;
+    return true;
+}
+
 /* ---- labels ---------------------------------------------------------------------------------- */
 
 int32_t fgi_pack_class_of(const fgi_pack_samples *s, int32_t label)
@@ -95,7 +110,7 @@ fg_status fgi_pack_classes_list(const fgi_pack_samples *s, const char ***out, in
                                 fg_error *err)
 {
     const fg_pack_dataset_options *o = &s->options;
-    const bool is_mapped = s->class_of != NULL && s->label_field >= 0;
+    const bool is_mapped = s->class_of != NULL;
     const int64_t count = o->images.no_labels ? 0
                           : is_mapped         ? o->class_count
                                               : fg_pack_get_info(s->pack)->class_count;

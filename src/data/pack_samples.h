@@ -113,6 +113,10 @@ void fgi_pack_samples_destroy(void *self);
 
 /* Sets class_of. Errors: FG_EINVAL (options.class_names), FG_ENOMEM. */
 fg_status fgi_pack_classes_map(fgi_pack_samples *s, fg_error *err);
+/* Labels become those of the pack again. */
+void fgi_pack_classes_forget(fgi_pack_samples *s);
+/* Whether all classes of the pack are among the given ones. */
+bool fgi_pack_classes_known(const fgi_pack_samples *s);
 /* The class index of a label of the pack; -1 if its class is not among the given ones. */
 int32_t fgi_pack_class_of(const fgi_pack_samples *s, int32_t label);
 /* An error unless the label of the record is that of a class of the dataset. */

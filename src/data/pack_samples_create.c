@@ -123,7 +123,7 @@ static fg_status check_each(fgi_pack_samples *s, bool has_labels, fg_error *err)
 static fg_status check_records(fgi_pack_samples *s, bool has_labels, fg_error *err)
 {
     bool is_done = false;
-    if (s->chosen == NULL)
+    if (s->chosen == NULL && fgi_pack_classes_known(s))
         FGI_TRY(check_files(s, has_labels, &is_done, err));
     if (!is_done)
         FGI_TRY(check_each(s, has_labels, err));
@@ -226,6 +226,8 @@ static fg_status create(fgi_pack_samples *take_s, fg_dataset **out, fg_error *er
     fg_status status = prepare(take_s, has_labels, err);
     if (status == FG_OK)
         status = describe(take_s, has_labels, fields, err);
+    if (status == FG_OK && take_s->label_field != 1)
+        fgi_pack_classes_forget(take_s); /* targets are a field of the arrays */
     if (status == FG_OK)
         status = fgi_pack_classes_list(take_s, &names, &class_count, err);
     if (status != FG_OK) {

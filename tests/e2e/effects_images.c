@@ -29,6 +29,8 @@ static void write_photos(const char *folder)
     put(folder, "photos/cat/2.jpg", "orient6.jpg");
     put(folder, "photos/dog/3.jpg", "large.jpg");
     put(folder, "other/dog/4.jpg", "baseline.jpg");
+    static const char list[] = "path,label,split\nphotos/cat/1.jpg,cat,test\n";
+    fgt_write(fgt_path(folder, "splits.csv"), list, sizeof(list) - 1);
 }
 
 /* The samples of a folder, from 0 to 1, in the first epoch. */
@@ -171,6 +173,8 @@ const effect effects_images[] = {
     {"data.val", GRAY "--data.crop=center --data.val=other", other_classes},
     {"data.source", GRAY "--data.crop=center --data.source=folder", losses, .count = 0},
     {"data.source", GRAY "--data.source=tar", refused, .status = 1, .says = "photos"},
+    {"data.val", GRAY "--data.val=splits.csv", refused, .status = 2,
+     .says = "'splits.csv' has samples of other splits, but none of split val"},
     {"data.val", GRAY "--data.val=photos.pack", refused, .status = 1,
      .says = "'photos.pack': No such file or directory\nto read a pack, set data.format to pack"},
     {"data.size", "--data.channels=1 --data.crop=center --data.size=1", losses, .count = 1},

@@ -136,6 +136,18 @@ static void refused(const effect *e, const char *folder)
     contains(json_string_value(json_object_get(summary, "error")), e->says);
 }
 
+/* The same with other.pack, whose only sample is a training sample. */
+static void refused_split(const effect *e, const char *folder)
+{
+    photo_spec one = photos;
+    write_photos(folder, true);
+    one.count = 1;
+    one.has_splits = true;
+    photo_pack_write(fgt_path(folder, "other.pack"), &one);
+    const json_t *summary = effects_fit(e->status, folder, PACK "%s", e->arguments);
+    contains(json_string_value(json_object_get(summary, "error")), e->says);
+}
+
 const effect effects_pack[] = {
     {"data.train", "--data.val_fraction=0.34", as_from_files},
     {"data.format", "--data.format=pack", coefficients},
@@ -147,6 +159,8 @@ const effect effects_pack[] = {
     {"data.val", "--data.val=other.pack", refused, .status = 1,
      .says =
          "other.pack: record 2 ('c/photo 002.png') has the class 'c': expected one of 'a' and 'b'"},
+    {"data.val", "--data.val=other.pack", refused_split, .status = 2,
+     .says = "'other.pack' has samples of other splits, but none of split val"},
     {"data.val", "--data.val=files", refused, .status = 1,
      .says = "the folder 'files' has no file '*.pack'\nto read image files, set data.format to "
              "images"},

@@ -416,6 +416,23 @@ static void arrays_are_the_fields_of_the_pack(void **state)
     fg_dataset_destroy(dataset);
 }
 
+/* Given classes apply to the column of labels; the values of arrays are not changed. */
+static void given_classes_do_not_change_arrays(void **state)
+{
+    static const char *const names[] = {"yes", "no"};
+    const fg_pack_dataset_options options = {.class_names = names, .class_count = 2};
+    for (int fields = 1; fields <= 2; fields++) {
+        fg_dataset *dataset;
+        float x[3];
+        int32_t label;
+        fgt_ok(try_open(write_arrays(fields, fields == 1 ? 12 : 16, 2), &options, &dataset));
+        assert_string_equal(fg_dataset_class_name(dataset, 0), fields == 1 ? "yes" : "no");
+        fgt_ok(fg_dataset_read(dataset, 3, (void *const[]){x, &label}, &err));
+        assert_int_equal(label, fields == 1 ? 0 : 1); /* yes */
+        fg_dataset_destroy(dataset);
+    }
+}
+
 /* ---- errors ---------------------------------------------------------------------------------- */
 
 /* A pack of a record of raw pixels and one with this codec and label. */
@@ -527,6 +544,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(samples_have_the_names_of_their_records),
     cmocka_unit_test(given_classes_define_the_labels),
     cmocka_unit_test(arrays_are_the_fields_of_the_pack),
+    cmocka_unit_test(given_classes_do_not_change_arrays),
     cmocka_unit_test(records_that_do_not_fit_are_named),
     cmocka_unit_test(wrong_options_are_refused),
     cmocka_unit_test(allocation_failures_leak_nothing),
