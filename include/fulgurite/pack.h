@@ -23,7 +23,7 @@ typedef enum fg_pack_codec {
     FG_PACK_JPEG_SEG = 2,   /* a JPEG file with restart markers, and the table of its segments  */
     FG_PACK_RAW_RGB = 3,    /* u8[height, width, 3]                                             */
     FG_PACK_RAW_YCC420 = 4, /* planes Y, Cb, Cr, u8, the last two of half width and height      */
-    FG_PACK_DCT8_LZ4 = 5,   /* quantized DCT coefficients, planar, compressed with LZ4          */
+    FG_PACK_DCT8_LZ4 = 5,   /* quantized DCT coefficients as bit planes; as LZ4 in old packs    */
     FG_PACK_ARRAYS = 6      /* the fields of fg_pack_info, dense and concatenated               */
 } fg_pack_codec;
 

@@ -1,20 +1,20 @@
 /* jpeg_coefficients.c - writes and reads records of quantized DCT coefficients. Planar by
- * frequency: the high frequencies are nearly all 0, so that LZ4, which is fast but only finds
- * repetitions, compresses them well. The layout and the way to pixels are in the header.
+ * frequency, so that neighbors need about the same number of bits: few at high frequencies, which
+ * are nearly all 0. The layout and the way to pixels are in the header.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "image/jpeg_coefficients.h"
 
 #include <inttypes.h>
 #include <lz4.h>
-#include <lz4hc.h>
 #include <string.h>
 #include "base/alloc.h"
 #include "base/error.h"
+#include "image/bit_planes.h"
 #include "image/jpeg_guard.h"
 
 enum {
-    VERSION = 1,
+    VERSION = 2, /* that is written; records of version 1 are read */
     HEADER_BYTES = 24,
     QUANT_BYTES = 2 * DCTSIZE2,
     EXCEPTION_BYTES = 6,
@@ -223,20 +223,16 @@ static void put_header(const packer *p, size_t compressed)
 /* Compresses the dense entry and appends the record. */
 static fg_status put_record(packer *p, fg_error *err)
 {
-    const int size = (int)fgi_jpeg_dense_bytes(p->record.blocks), bound = LZ4_compressBound(size);
-    void *state = fgi_alloc((size_t)LZ4_sizeofStateHC());
-    char *compressed = fgi_alloc((size_t)bound);
-    int written = 0;
-    if (state != NULL && compressed != NULL)
-        written = LZ4_compress_HC_extStateHC(state, (const char *)p->dense, compressed, size, bound,
-                                             LZ4HC_CLEVEL_DEFAULT);
-    if (written > 0) {
-        put_header(p, (size_t)written);
-        fgi_buf_add(p->out, compressed, (size_t)written);
+    fgi_buf planes = {0};
+    fgi_bit_planes_write((const int8_t *)p->dense, fgi_jpeg_dense_bytes(p->record.blocks), &planes);
+    fg_status status = fgi_buf_status(&planes, err);
+    if (status == FG_OK) {
+        put_header(p, planes.size);
+        fgi_buf_add(p->out, planes.data, planes.size);
+        status = fgi_buf_status(p->out, err);
     }
-    fgi_free(compressed);
-    fgi_free(state);
-    return written > 0 ? fgi_buf_status(p->out, err) : fgi_no_memory(err);
+    fgi_buf_fini(&planes);
+    return status;
 }
 
 static fg_status pack(packer *p, const char *name, const void *jpeg, size_t size, fg_error *err)
@@ -275,11 +271,13 @@ static fg_status open_header(const char *name, const uint8_t *bytes, size_t size
 {
     if (size < HEADER_BYTES || memcmp(bytes, magic, sizeof(magic)) != 0)
         return malformed(name, 0, "expected 'FGDC'", err);
-    if (get16(bytes + 4) != VERSION)
-        return fgi_fail(err, FG_EFORMAT,
-                        "%s: coefficients: byte 4: version %u; this program reads version %d\n"
-                        "update the program or build the pack again",
-                        name, get16(bytes + 4), VERSION);
+    out->version = (int)get16(bytes + 4);
+    if (out->version < 1 || out->version > VERSION)
+        return fgi_fail(
+            err, FG_EFORMAT,
+            "%s: coefficients: byte 4: version %u; this program reads versions 1 to %d\n"
+            "update the program or build the pack again",
+            name, get16(bytes + 4), VERSION);
     out->components = bytes[6];
     out->width = (int)get16(bytes + 8);
     out->height = (int)get16(bytes + 10);
@@ -359,9 +357,13 @@ fg_status fgi_jpeg_coefficients_unpack(const char *name, const fgi_jpeg_coeffici
                                        void *dense, fg_error *err)
 {
     const size_t size = fgi_jpeg_dense_bytes(record->blocks);
-    const int written = LZ4_decompress_safe((const char *)record->compressed, dense,
-                                            (int)record->compressed_bytes, (int)size);
-    if (written < 0 || (size_t)written != size)
+    bool is_whole;
+    if (record->version == 1)
+        is_whole = LZ4_decompress_safe((const char *)record->compressed, dense,
+                                       (int)record->compressed_bytes, (int)size) == (int)size;
+    else
+        is_whole = fgi_bit_planes_read(record->compressed, record->compressed_bytes, dense, size);
+    if (!is_whole)
         return fgi_fail(err, FG_EFORMAT,
                         "%s: coefficients: the compressed block is damaged: expected %zu bytes",
                         name, size);

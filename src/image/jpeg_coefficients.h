@@ -8,11 +8,11 @@
 #include <fulgurite/base.h>
 #include "base/buf.h"
 
-/* Record, version 1, all integers little-endian:
+/* Record, version 2, all integers little-endian:
  *
  *   offset  type              content
  *        0  u8[4]             "FGDC"
- *        4  u16               version, 1
+ *        4  u16               version, 2; 1: see below
  *        6  u8                components c: 1 (gray) or 3 (Y, Cb, Cr)
  *        7  u8                0
  *        8  u16, u16          width, height in pixels
@@ -22,7 +22,8 @@
  *       24  u16[c][64]        quantization tables, zigzag order
  *        .  u32[e]            exceptions: indexes into `ac`, ascending
  *        .  s16[e]            their values
- *        .  u8[...]           LZ4 block of the dense coefficients
+ *        .  u8[...]           bit planes of the dense coefficients (bit_planes.h); in version 1,
+ *                             which is still read, an LZ4 block of them
  *
  * Dense coefficients of N blocks, s8[65][N]:
  *
@@ -73,7 +74,7 @@ typedef struct fgi_jpeg_component {
 
 /* A record that was opened. Points into it. */
 typedef struct fgi_jpeg_coefficients {
-    int width, height, components;
+    int version, width, height, components;
     int h_max, v_max; /* the largest sampling factors */
     fgi_jpeg_component component[3];
     size_t blocks; /* N */

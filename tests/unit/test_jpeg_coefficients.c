@@ -7,6 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include "base/alloc.h"
+#include "base/file.h"
+#include "image/bit_planes.h"
 #include "image/jpeg_coefficients.h"
 #include "made_jpeg.h"
 
@@ -243,6 +245,111 @@ static void other_jpegs_are_refused(void **state)
     fgi_buf_fini(&out);
 }
 
+/* A record that was written when coefficients were compressed with LZ4, and its JPEG. */
+static void records_of_version_1_are_read(void **state)
+{
+    static const char *const folder = FGT_SOURCE_DIR "/tests/golden/coefficients";
+    char *record = NULL, *jpeg = NULL;
+    size_t record_size, jpeg_size;
+    fgi_buf bytes = {0};
+    fgi_jpeg_coefficients old, new;
+    fgt_ok(
+        fgi_file_read(fgt_path(folder, "version1.record"), 1 << 20, &record, &record_size, &err));
+    fgt_ok(fgi_file_read(fgt_path(folder, "version1.jpg"), 1 << 20, &jpeg, &jpeg_size, &err));
+    fgt_ok(fgi_jpeg_coefficients_write("version1.jpg", jpeg, jpeg_size, &bytes, &err));
+    fgt_ok(fgi_jpeg_coefficients_open("old", record, record_size, &old, &err));
+    fgt_ok(fgi_jpeg_coefficients_open("new", bytes.data, bytes.size, &new, &err));
+    assert_true(old.version == 1 && new.version == 2 && old.exceptions > 0);
+    const int high = fgi_jpeg_coefficients_high(&old);
+    const size_t size = fgi_jpeg_entry_bytes(3, old.blocks, high);
+    assert_int_equal(size, fgi_jpeg_entry_bytes(3, new.blocks, fgi_jpeg_coefficients_high(&new)));
+    uint8_t *a = malloc(size), *b = malloc(size);
+    assert_true(a != NULL && b != NULL);
+    fgt_ok(fgi_jpeg_coefficients_entry("old", &old, high, a, &err));
+    fgt_ok(fgi_jpeg_coefficients_entry("new", &new, high, b, &err));
+    assert_memory_equal(a, b, size);
+    free(a);
+    free(b);
+    fgi_free(record);
+    fgi_free(jpeg);
+    fgi_buf_fini(&bytes);
+}
+
+/* ---- bit planes ------------------------------------------------------------------------------ */
+
+typedef bool (*reader)(const uint8_t *bytes, size_t size, int8_t *values, size_t count);
+
+/* The bytes are read from a block of their exact size, so that ASan sees reads past the end. */
+static void expect_values(reader read, const fgi_buf *bytes, const int8_t *values, size_t count)
+{
+    int8_t got[200];
+    uint8_t *copy = malloc(bytes->size + 1);
+    assert_true(copy != NULL && count < sizeof got);
+    memset(got, 85, sizeof got);
+    memcpy(copy + 1, bytes->data, bytes->size);
+    assert_true(read(copy + 1, bytes->size, got, count));
+    assert_memory_equal(got, values, count);
+    assert_true(got[count] == 85); /* nothing behind them is written */
+    assert_false(read(copy + 1, bytes->size - 1, got, count));
+    free(copy);
+}
+
+static void bit_planes_have_the_values_in_as_few_bits(void **state)
+{
+    static const size_t counts[] = {1, 63, 64, 65, 128, 191};
+    int8_t values[200];
+    unsigned random = 1;
+    for (int width = 0; width <= 8; width++)
+        for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
+            const size_t count = counts[c], groups = (count + 63) / 64;
+            fgi_buf bytes = {0};
+            for (size_t i = 0; i < count; i++) {
+                random = random * 1103515245 + 12345;
+                values[i] = (int8_t)((int)(random >> 16 & ((1U << width) - 1)) -
+                                     (width > 0 ? 1 << (width - 1) : 0));
+            }
+            for (size_t i = 0; width > 0 && i < count; i += 64)
+                values[i] = (int8_t) - (1 << (width - 1)); /* needs all bits */
+            fgi_bit_planes_write(values, count, &bytes);
+            assert_int_equal(bytes.size, (groups + 1) / 2 + groups * 8 * (size_t)width);
+            expect_values(fgi_bit_planes_read, &bytes, values, count);
+            expect_values(fgi_bit_planes_read_portable, &bytes, values, count);
+            fgi_buf_fini(&bytes);
+        }
+}
+
+/* 1, -2 and 62 zeros have 2 bits: plane 0 has bit 0, plane 1 bit 1. 64 zeros have none. 127 has 8:
+ * all planes but the last have bit 0. */
+static void bit_planes_have_the_documented_bytes(void **state)
+{
+    static const uint8_t expected[2 + 16 + 64] = {
+        0x02,     0x08,     [2] = 1,  [10] = 2, [18] = 1, [26] = 1,
+        [34] = 1, [42] = 1, [50] = 1, [58] = 1, [66] = 1};
+    const int8_t values[129] = {1, -2, [128] = 127};
+    fgi_buf bytes = {0};
+    fgi_bit_planes_write(values, 129, &bytes);
+    assert_int_equal(bytes.size, sizeof expected);
+    assert_memory_equal(bytes.data, expected, sizeof expected);
+    expect_values(fgi_bit_planes_read, &bytes, values, 129);
+    fgi_buf_fini(&bytes);
+}
+
+static void wrong_widths_are_refused(void **state)
+{
+    int8_t values[64];
+    uint8_t bytes[1 + 9 * 8] = {9};
+    assert_false(fgi_bit_planes_read(bytes, sizeof bytes, values, 64)); /* 9 bits */
+    bytes[0] = 0x18; /* a width of a second group */
+    assert_false(fgi_bit_planes_read(bytes, sizeof bytes, values, 64));
+    bytes[0] = 8;
+    assert_false(fgi_bit_planes_read(bytes, sizeof bytes, values, 64)); /* eight bytes too many */
+    assert_true(fgi_bit_planes_read(bytes, sizeof bytes - 8, values, 64));
+    assert_false(fgi_bit_planes_read(bytes, 0, values, 64));
+    assert_true(fgi_bit_planes_read(bytes, 0, values, 0));
+}
+
+/* ---- damage ---------------------------------------------------------------------------------- */
+
 /* Each byte of a record, changed in three ways, and each prefix: an error or as many coefficients.
  */
 static void damaged_records_are_errors_or_the_same_size(void **state)
@@ -284,12 +391,13 @@ static void damaged_records_are_errors_or_the_same_size(void **state)
 static void newer_records_are_refused(void **state)
 {
     made m = make(&(fgt_jpeg_spec){.width = 8, .height = 8});
-    m.bytes.data[4] = 2;
+    m.bytes.data[4] = 3;
     assert_int_equal(
         fgi_jpeg_coefficients_open("pack", m.bytes.data, m.bytes.size, &m.record, &err),
         FG_EFORMAT);
-    assert_non_null(strstr(
-        err.message, "coefficients: byte 4: version 2; this program reads version 1\nupdate"));
+    assert_non_null(
+        strstr(err.message,
+               "coefficients: byte 4: version 3; this program reads versions 1 to 2\nupdate"));
     drop(&m);
 }
 
@@ -325,6 +433,10 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(pixels_are_encoded_with_the_quality),
     cmocka_unit_test(other_jpegs_are_refused),
     cmocka_unit_test(damaged_records_are_errors_or_the_same_size),
+    cmocka_unit_test(records_of_version_1_are_read),
+    cmocka_unit_test(bit_planes_have_the_values_in_as_few_bits),
+    cmocka_unit_test(bit_planes_have_the_documented_bytes),
+    cmocka_unit_test(wrong_widths_are_refused),
     cmocka_unit_test(newer_records_are_refused),
     cmocka_unit_test(allocations_may_fail),
 };
