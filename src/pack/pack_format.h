@@ -16,7 +16,8 @@ enum {
     FGI_PACK_MAJOR = 1,
     FGI_PACK_MINOR = 0,
     FGI_PACK_PAGE = 4096,
-    FGI_PACK_WINDOW = 2 << 20, /* a record crosses a multiple of this only if it is larger */
+    FGI_PACK_WINDOW = 2 << 20, /* small records do not cross a multiple of this */
+    FGI_PACK_SMALL = 64 << 10, /* bytes of a small record: less than 2 % of a window is unused */
     FGI_PACK_SECTION_ALIGN = 64,
     FGI_PACK_HEAD_ALIGN = 16,
     FGI_PACK_MAX_NAME = 65535, /* with its NUL */
@@ -120,7 +121,9 @@ int64_t fgi_pack_element_count(uint32_t kind, uint64_t count);
 size_t fgi_pack_head_size(const fgi_pack_head *head);
 /* CRC of a record header in memory with fgi_pack_head_size bytes. */
 uint32_t fgi_pack_head_crc(const fgi_pack_head *head);
-/* Where the bytes of a record begin whose header ends at `at`. */
+/* Where the bytes of a record begin whose header ends at `at`. Packs that were written before the
+ * limit for small records was lowered have them also where any record up to FGI_PACK_WINDOW bytes
+ * was placed: fgi_pack_head_at accepts both. */
 uint64_t fgi_pack_place(uint64_t at, uint8_t codec, uint32_t length);
 
 uint32_t fgi_pack_page_crc(const fgi_pack_page *page);

@@ -79,13 +79,25 @@ uint32_t fgi_pack_head_crc(const fgi_pack_head *head)
     return fgi_crc32c(0, (const char *)head + start, fgi_pack_head_size(head) - start);
 }
 
-uint64_t fgi_pack_place(uint64_t at, uint8_t codec, uint32_t length)
+/* Records of at most `small` bytes do not cross a window. */
+static uint64_t place(uint64_t at, uint8_t codec, uint32_t length, uint32_t small)
 {
     const bool is_wide = codec == FG_PACK_RAW_RGB || codec == FG_PACK_RAW_YCC420 ||
                          codec == FG_PACK_DCT8_LZ4 || codec == FG_PACK_ARRAYS;
     at = fgi_pack_align(at, is_wide ? 64 : 16);
     const uint64_t window_end = fgi_pack_align(at + 1, FGI_PACK_WINDOW);
-    return length <= FGI_PACK_WINDOW && at + length > window_end ? window_end : at;
+    return length <= small && at + length > window_end ? window_end : at;
+}
+
+uint64_t fgi_pack_place(uint64_t at, uint8_t codec, uint32_t length)
+{
+    return place(at, codec, length, FGI_PACK_SMALL);
+}
+
+static bool is_place(uint64_t offset, uint64_t at, uint8_t codec, uint32_t length)
+{
+    return offset == place(at, codec, length, FGI_PACK_SMALL) ||
+           offset == place(at, codec, length, FGI_PACK_WINDOW);
 }
 
 const char *fgi_pack_head_name(const fgi_pack_head *head) { return (const char *)(head + 1); }
@@ -108,9 +120,8 @@ const fgi_pack_head *fgi_pack_head_at(const unsigned char *data, uint64_t size, 
         return NULL;
     const bool is_name = memchr(fgi_pack_head_name(head), 0, head->name_size) ==
                          fgi_pack_head_name(head) + head->name_size - 1;
-    const bool is_placed =
-        head->offset == fgi_pack_place(at + head_size, head->codec, head->length) &&
-        head->offset <= size && size - head->offset >= head->length;
+    const bool is_placed = is_place(head->offset, at + head_size, head->codec, head->length) &&
+                           head->offset <= size && size - head->offset >= head->length;
     return is_name && is_placed ? head : NULL;
 }
 
