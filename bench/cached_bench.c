@@ -1,8 +1,8 @@
-/* cached_bench.c - images per second of a loader that reads packs: raw pixels and JPEGs with
- * segment tables, with crops that are copied and crops that are resized; the time from opening a
- * large pack to the first batch; and the memory that a loader needs beyond its batches.
- * Usage: cached_bench FOLDER [SECONDS per case, 2] [IMAGES, 2000] [RECORDS of the large pack,
- * 560000]
+/* cached_bench.c - images per second of a loader that reads packs: raw pixels, JPEGs with
+ * segment tables and DCT coefficients, with crops that are copied and crops that are resized; the
+ * time from opening a large pack to the first batch; and the memory that a loader needs beyond its
+ * batches. Usage: cached_bench FOLDER [SECONDS per case, 2] [IMAGES, 2000] [RECORDS of the large
+ * pack, 560000]
  *
  * FOLDER must have room for 196 KB per image and about 200 MB more. Batches are released at once;
  * files are read from the page cache.
@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include <fulgurite/image.h>
 #include <fulgurite/pack_dataset.h>
+#include "image/jpeg_coefficients.h"
 #include "image/jpeg_segment_record.h"
 #include "image/jpeg_transcode.h"
 
@@ -164,14 +165,37 @@ static void write_segments(const char *name, int count)
     fg_image_fini(&image);
 }
 
+/* Quality 90, as `fulgurite pack` writes them. */
+static void write_coefficients(const char *name, int count)
+{
+    fg_image image = {0};
+    fg_pack_writer *writer = start(name);
+    size_t bytes = 0;
+    for (int i = 0; i < count; i++) {
+        fgi_buf record = {0};
+        draw(&image, RAW_SIDE, RAW_SIDE);
+        check(fgi_jpeg_coefficients_encode("image", image.pixels, RAW_SIDE, RAW_SIDE, 90, &record,
+                                           &err));
+        bytes += record.size;
+        add(writer, FG_PACK_DCT8_LZ4, RAW_SIDE, RAW_SIDE, record.data, record.size);
+        fgi_buf_fini(&record);
+    }
+    printf("dct: %d images of %dx%d, %.1f KB on average, %.3f of raw pixels\n", count, RAW_SIDE,
+           RAW_SIDE, (double)bytes / count / 1e3,
+           (double)bytes / count / (RAW_SIDE * RAW_SIDE * 3));
+    finish(writer);
+    fg_image_fini(&image);
+}
+
 /* ---- measurements ---------------------------------------------------------------------------- */
 
 static fg_dataset *open_pack(const char *name, fg_image_crop crop, int64_t side)
 {
     fg_pack *pack;
     fg_dataset *dataset;
-    const fg_pack_dataset_options options = {
-        .images = {.height = side, .width = side, .crop = crop}};
+    fg_pack_dataset_options options = {.images = {.height = side, .width = side, .crop = crop}};
+    if (side == 0) /* the device decodes whole images */
+        options = (fg_pack_dataset_options){0};
     check(fg_pack_open(in_root(name), NULL, &pack, &err));
     check(fg_pack_dataset_create(pack, &options, &dataset, &err));
     fg_pack_close(pack);
@@ -213,7 +237,7 @@ static rate take(fg_loader *loader, int64_t batches, double seconds)
 static void measure(const char *title, const char *name, fg_image_crop crop, int workers,
                     double seconds)
 {
-    fg_dataset *dataset = open_pack(name, crop, 224);
+    fg_dataset *dataset = open_pack(name, crop, strcmp(name, "dct.pack") == 0 ? 0 : 224);
     const double before = memory_mb();
     fg_loader *loader = start_loader(dataset, workers);
     const int64_t batches = fg_loader_batch_count(loader);
@@ -251,7 +275,8 @@ int main(int argc, char **argv)
     } cases[] = {{"raw, window and flip", "raw.pack", FG_IMAGE_CROP_WINDOW},
                  {"raw, center", "raw.pack", FG_IMAGE_CROP_CENTER},
                  {"raw, random resized crop", "raw.pack", FG_IMAGE_CROP_RANDOM},
-                 {"jpeg-seg, random resized crop", "seg.pack", FG_IMAGE_CROP_RANDOM}};
+                 {"jpeg-seg, random resized crop", "seg.pack", FG_IMAGE_CROP_RANDOM},
+                 {"dct", "dct.pack", FG_IMAGE_CROP_CENTER}};
     if (argc < 2 || argc > 5) {
         fprintf(stderr, "usage: cached_bench FOLDER [SECONDS] [IMAGES] [RECORDS]\n");
         return 2;
@@ -262,13 +287,14 @@ int main(int argc, char **argv)
     const int64_t records = argc > 4 ? strtol(argv[4], NULL, 10) : 560000;
     write_raw("raw.pack", images, RAW_SIDE);
     write_segments("seg.pack", 256);
+    write_coefficients("dct.pack", 256);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         for (int workers = 1; workers <= 2; workers++)
             measure(cases[i].title, cases[i].pack, cases[i].crop, workers, seconds);
     write_raw("large.pack", records, 8);
     measure_first(records);
-    static const char *const packs[] = {"raw.pack", "seg.pack", "large.pack"};
-    for (int i = 0; i < 3; i++)
+    static const char *const packs[] = {"raw.pack", "seg.pack", "dct.pack", "large.pack"};
+    for (int i = 0; i < 4; i++)
         (void)unlink(in_root(packs[i]));
     return 0;
 }

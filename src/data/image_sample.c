@@ -91,11 +91,11 @@ fg_status fgi_image_rule_decode(const fgi_image_rule *rule, fgi_image_worker *wo
                                 uint8_t *out, fg_error *err)
 {
     const fgi_load_stage before = fgi_load_enter(FGI_LOAD_DECODE);
-    worker->decoder->entropy_ns = 0;
     const fg_status status = decode(rule, worker, encoded, epoch, index, out, err);
     fgi_image_worker_release(worker);
     (void)fgi_load_enter(before);
-    fgi_load_move(FGI_LOAD_DECODE, FGI_LOAD_ENTROPY, worker->decoder->entropy_ns);
+    int64_t *entropy_ns = &worker->decoder->entropy_ns; /* a large estimate is used up later */
+    *entropy_ns -= fgi_load_move(FGI_LOAD_DECODE, FGI_LOAD_ENTROPY, *entropy_ns);
     return status;
 }
 

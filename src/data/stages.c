@@ -49,14 +49,15 @@ fgi_load_stage fgi_load_enter(fgi_load_stage stage)
 
 int64_t fgi_load_end(fgi_load_clock *clock) { return fgi_load_end_at(clock, fgi_now_ns()); }
 
-void fgi_load_move(fgi_load_stage from, fgi_load_stage to, int64_t ns)
+int64_t fgi_load_move(fgi_load_stage from, fgi_load_stage to, int64_t ns)
 {
     if (running == NULL)
-        return;
+        return ns;
     int64_t *counted = running->times.ns;
     const int64_t moved = ns < counted[from] ? ns : counted[from];
     counted[from] -= moved;
     counted[to] += moved;
+    return moved;
 }
 
 fg_loader_stages fgi_load_seconds(const fgi_load_times *times)

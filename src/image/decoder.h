@@ -26,7 +26,8 @@ struct fg_image_decoder {
     fgi_pixel_block weights;          /* of a resize */
     fg_image stored;                  /* an image before its orientation is applied */
     fg_image upright;                 /* an image before it is resized */
-    int64_t entropy_ns; /* added up: time of entropy decoding, of codecs that separate it */
+    int64_t entropy_ns; /* added up: time of entropy decoding, of codecs that separate it; the
+                           caller may subtract what it has used */
 };
 
 /* The table of a JPEG's restart segments (jpeg_segment_table.h); data NULL: none. */
