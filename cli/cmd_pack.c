@@ -77,9 +77,9 @@ static int run(const cli_call *call)
     if (status != FG_OK)
         return cli_complain(status == FG_EINVAL ? CLI_USAGE : CLI_FAILED, "pack", "--for: %s",
                             err.message);
-    const bool is_live = !is_quiet && isatty(STDERR_FILENO);
+    settings.progress_s = isatty(STDERR_FILENO) ? 0 : 10; /* a line in a log */
     status = fg_pack_build(call->args[0], call->args[1], &settings,
-                           is_live ? fg_pack_progress_draw : NULL, stderr, &built, &err);
+                           is_quiet ? NULL : fg_pack_progress_draw, stderr, &built, &err);
     if (status != FG_OK)
         return cli_complain(status == FG_EINVAL ? CLI_USAGE : CLI_FAILED, "pack", "%s",
                             err.message);

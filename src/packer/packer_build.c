@@ -288,7 +288,7 @@ static fg_status add_samples(build *b, fg_error *err)
 {
     int64_t i;
     const fgi_packer_output *output;
-    b->begin_ns = fgi_now_ns();
+    b->begin_ns = b->shown_ns = fgi_now_ns();
     FGI_TRY(fgi_packer_crew_create(&b->plan, b->start, &b->crew, err));
     while ((output = fgi_packer_crew_next(b->crew, &i)) != NULL) {
         FGI_TRY(add_sample(b, i, output, err));

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/print.h"
@@ -78,10 +79,13 @@ static int columns_of(FILE *out)
 bool fg_pack_progress_draw(void *stream, const fg_pack_progress *progress)
 {
     char line[160];
+    const bool is_end = progress->done == progress->total;
     const int width = columns_of(stream) - 1;
-    (void)fgi_fprintf(stream, "\r%-*.*s%s", width, width,
-                      fg_pack_progress_text(progress, line, sizeof(line)),
-                      progress->done == progress->total ? "\n" : "");
+    (void)fg_pack_progress_text(progress, line, sizeof(line));
+    if (isatty(fileno(stream)))
+        (void)fgi_fprintf(stream, "\r%-*.*s%s", width, width, line, is_end ? "\n" : "");
+    else if (!is_end)
+        (void)fgi_fprintf(stream, "%s\n", line);
     (void)fflush(stream);
     return true;
 }

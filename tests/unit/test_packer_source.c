@@ -377,6 +377,18 @@ static void progress_is_one_line(void **state)
     assert_string_equal(fg_pack_progress_text(&early, text, sizeof(text)),
                         "12,800/50,000 images, 1,830/s, 412 MB, 20 s left, 3 bad");
     assert_string_equal(fg_pack_progress_text(&late, text, sizeof(text)), "5/5 images, 2.5/s, 0 B");
+
+    FILE *log = tmpfile(); /* no terminal: lines, and none at the end */
+    assert_non_null(log);
+    for (int i = 0; i < 2; i++)
+        assert_true(fg_pack_progress_draw(log, &early));
+    assert_true(fg_pack_progress_draw(log, &late));
+    rewind(log);
+    const size_t size = fread(text, 1, sizeof(text) - 1, log);
+    text[size] = '\0';
+    assert_int_equal(fclose(log), 0);
+    assert_string_equal(text, "12,800/50,000 images, 1,830/s, 412 MB, 20 s left, 3 bad\n"
+                              "12,800/50,000 images, 1,830/s, 412 MB, 20 s left, 3 bad\n");
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
