@@ -100,10 +100,9 @@ const cli_command cli_pack = {
     .details =
         "SOURCE is an image folder with a folder per class, a CSV or JSONL list, tar files\n"
         "(WebDataset), TFRecord files, a folder of MNIST (IDX), CIFAR-10 or .npy files, one .npy\n"
-        "file, or a file of tokens or text (--sequence). If it has the name of a subcommand, "
-        "write\n"
-        "./info. An interrupted pack is continued when the same command is started again. Images\n"
-        "that cannot be read are listed in OUT.pack.bad.jsonl.",
+        "or .npz file, or a file of tokens or text (--sequence). If it has the name of a\n"
+        "subcommand, write ./info. An interrupted pack is continued when the same command is\n"
+        "started again. Images that cannot be read are listed in OUT.pack.bad.jsonl.",
     .options = options,
     .min_args = 2,
     .max_args = 2,

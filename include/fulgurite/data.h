@@ -274,17 +274,20 @@ typedef struct fg_npy_options {
 
 /* Opens NumPy arrays: x is T[N,...]; y is T[N], T[N,...] or absent (NULL). Supported are
  * little-endian files in C order, format versions 1 to 3, of bool, u8 to u64, s8 to s64, f16, f32
- * and f64.
+ * and f64. A path "file.npz:NAME" is the array NAME of an archive that numpy.savez or
+ * savez_compressed has written; "file.npz" is its only array. Archives require libzip
+ * (FG_EUNSUPPORTED without it).
  *
  *   x  T[...]   f64 is converted to f32, s64 and u64 to s32; others are kept
  *   y  T[...]   f64 is converted to f32, all integers to s32; class_count is the largest y + 1 if
  *               y is an integer T[N] without negative values
  *
- * A file that needs no conversion is memory-mapped: it must not be truncated during the dataset's
- * lifetime. options may be NULL. Errors: FG_ENOTFOUND, FG_EFORMAT (with the byte offset; also an
- * integer that does not fit s32), FG_EUNSUPPORTED (Fortran order, big-endian, complex, structured),
- * FG_ESHAPE (x and y have different lengths, an array of rank 0, or rows without elements), FG_EIO,
- * FG_ENOMEM. Source: NumPy, "NEP 1, a simple file format for NumPy arrays", numpy.lib.format. */
+ * A file that needs no conversion and no decompression is memory-mapped: it must not be truncated
+ * during the dataset's lifetime. options may be NULL. Errors: FG_ENOTFOUND, FG_EFORMAT (with the
+ * byte offset; also an integer that does not fit s32), FG_EUNSUPPORTED (Fortran order, big-endian,
+ * complex, structured), FG_ESHAPE (x and y have different lengths, an array of rank 0, or rows
+ * without elements), FG_EIO, FG_ENOMEM. Source: NumPy, "NEP 1, a simple file format for NumPy
+ * arrays", numpy.lib.format. */
 FG_API FG_MUST_USE fg_status fg_npy_open(const char *x_path, const char *y_path,
                                          const fg_npy_options *options, fg_dataset **out,
                                          fg_error *err);

@@ -30,7 +30,7 @@ typedef struct fg_pack_arrays_options {
  * token is the first one of the next sample, and each token but the first of the file is a target
  * once. Up to N - 1 tokens at the end of the file are not used.
  *
- *   .npy          T[count] of u8, u16 or s32 as stored; other integers become s32
+ *   .npy, .npz    T[count] of u8, u16 or s32 as stored; other integers become s32
  *   .bin          little-endian u16, as written by numpy's tofile
  *   other files   bytes: u8 tokens from 0 to 255, such as UTF-8 text
  *
@@ -41,16 +41,17 @@ FG_API FG_MUST_USE fg_status fg_tokens_open(const char *path, int64_t sequence, 
                                             fg_error *err);
 
 /* Whether fg_pack_arrays can read a source, without opening it: a folder with the files of MNIST
- * (IDX) or CIFAR-10, or with x.npy or x_train.npy; or a file .npy. Thread-safe. */
+ * (IDX) or CIFAR-10, or with x.npy or x_train.npy; or a file .npy or .npz. Thread-safe. */
 FG_API bool fg_pack_arrays_accepts(const char *source);
 
 /* Packs a source of arrays: a folder of IDX files (fg_idx_open; the files t10k are the validation
  * samples), a folder of CIFAR-10 (fg_cifar10_open; test_batch is validation), a folder with x.npy
  * and y.npy, also val_x.npy, val_y.npy, test_x.npy and test_y.npy, or x_train.npy, y_train.npy,
- * x_val.npy, y_val.npy, x_test.npy and y_test.npy, of which all but the first are optional; or one
- * file x.npy. With `sequence`: one file for fg_tokens_open, or a folder with train.npy, train.bin
- * or train.txt, and optionally val and test. *out_count (may be NULL) is the number of records.
- * options may be NULL. Errors: those of the readers and of fg_pack_datasets; FG_ENOTFOUND. */
+ * x_val.npy, y_val.npy, x_test.npy and y_test.npy, of which all but the first are optional; a .npz
+ * archive with arrays of these names, or with one array; or one file x.npy. With `sequence`: one
+ * file for fg_tokens_open, or a folder with train.npy, train.bin or train.txt, and optionally val
+ * and test. *out_count (may be NULL) is the number of records. options may be NULL. Errors: those
+ * of the readers and of fg_pack_datasets; FG_ENOTFOUND. */
 FG_API FG_MUST_USE fg_status fg_pack_arrays(const char *source, const char *out_path,
                                             const fg_pack_arrays_options *options,
                                             int64_t *out_count, fg_error *err);

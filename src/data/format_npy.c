@@ -108,7 +108,8 @@ static fg_status open_part(const fg_option_values *values, const fg_format_reque
     }
 
 static const fg_option options[] = {
-    FILE_OPTION("x", "data/x.npy", "The inputs, T[N,...]."),
+    FILE_OPTION("x", "data/x.npy",
+                "The inputs, T[N,...]: a .npy file, or an array of an archive, data.npz:x."),
     FILE_OPTION("y", "data/y.npy", "The targets, T[N] or T[N,...]; integers for a classification."),
     FILE_OPTION("val_x", "data/val_x.npy", "Inputs for validation."),
     FILE_OPTION("val_y", "data/val_y.npy", "Targets for validation."),

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "data/elements.h"
 #include "data/memory.h"
+#include "data/npz.h"
 
 /* ---- header ---------------------------------------------------------------------------------- */
 
@@ -229,7 +230,7 @@ static fg_status read_field(const char *path, bool is_target, bool keep, fg_fiel
 {
     fgi_npy npy;
     fgi_block file;
-    FGI_TRY(fgi_block_open(path, FGI_LARGEST_INFLATED_BYTES, &file, err));
+    FGI_TRY(fgi_array_open(path, &file, err));
     fg_status status = fgi_npy_parse(path, file.data, file.size, &npy, err);
     const fgi_elements e = {.name = path,
                             .file = file.data,

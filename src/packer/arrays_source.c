@@ -10,13 +10,28 @@
 #include "base/print.h"
 #include "base/reserved.h"
 #include "base/text.h"
+#include "data/npz.h"
 
 enum { SPLITS = 3, PATH = 4096 };
 
-static bool has_file(const char *folder, const char *name)
+/* Writes the path of the file "x.npy" of a folder, or of the array "x" of an archive. */
+static void put_path(const char *source, const char *name, char out[PATH])
+{
+    const int size = (int)strlen(name) - (fgi_ends_with(name, ".npy") ? 4 : 0);
+    if (fgi_ends_with(source, ".npz"))
+        (void)fgi_snprintf(out, PATH, "%s:%.*s", source, size, name);
+    else
+        (void)fgi_snprintf(out, PATH, "%s/%s", source, name);
+}
+
+static bool has_file(const char *source, const char *name)
 {
     char path[PATH];
-    return fgi_snprintf(path, sizeof path, "%s/%s", folder, name) < PATH && fgi_file_exists(path);
+    put_path(source, name, path);
+    if (strlen(path) + 1 >= PATH)
+        return false;
+    return fgi_ends_with(source, ".npz") ? fgi_npz_has(source, path + strlen(source) + 1)
+                                         : fgi_file_exists(path);
 }
 
 static bool has_any(const char *folder, const char *const *names)
@@ -36,7 +51,7 @@ static const char *const npy_names[] = {"x.npy", "x_train.npy", NULL};
 
 bool fg_pack_arrays_accepts(const char *source)
 {
-    return fgi_ends_with(source, ".npy") || has_any(source, idx_names) ||
+    return fgi_ends_with(source, ".npy") || fgi_npz_is(source) || has_any(source, idx_names) ||
            has_any(source, cifar_names) || has_any(source, npy_names);
 }
 
@@ -66,8 +81,8 @@ static fg_status open_npy(const char *folder, const char *x_name, const char *y_
     char x[PATH], y[PATH];
     if (*out != NULL || !has_file(folder, x_name))
         return FG_OK;
-    (void)fgi_snprintf(x, sizeof x, "%s/%s", folder, x_name);
-    (void)fgi_snprintf(y, sizeof y, "%s/%s", folder, y_name);
+    put_path(folder, x_name, x);
+    put_path(folder, y_name, y);
     return fg_npy_open(x, has_file(folder, y_name) ? y : NULL, NULL, out, err);
 }
 
@@ -108,6 +123,8 @@ static fg_status open_source(const char *source, int64_t sequence, fg_dataset *o
 {
     if (sequence != 0)
         return open_token_folder(source, sequence, out, err);
+    if (fgi_npz_is(source) && !has_any(source, npy_names))
+        return fg_npy_open(source, NULL, NULL, &out[FG_TRAIN], err);
     if (has_any(source, idx_names))
         return open_published(source, fg_idx_open, out, err);
     if (has_any(source, cifar_names))
@@ -119,7 +136,7 @@ static fg_status open_source(const char *source, int64_t sequence, fg_dataset *o
     return fgi_fail(
         err, FG_ENOTFOUND,
         "'%s' has no arrays: expected a folder with the files of MNIST or CIFAR-10, "
-        "with x.npy or x_train.npy, or a file .npy; for tokens, set the sequence length",
+        "with x.npy or x_train.npy, or a file .npy or .npz; for tokens, set the sequence length",
         source);
 }
 

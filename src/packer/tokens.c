@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "data/elements.h"
 #include "data/npy.h"
+#include "data/npz.h"
 
 typedef struct tokens {
     fgi_block file;
@@ -75,8 +76,8 @@ static fg_status read_npy(const char *path, tokens *t, fg_dtype *out_dtype, int6
 static fg_status read_tokens(const char *path, tokens *t, fg_dtype *out_dtype, int64_t *out_count,
                              fg_error *err)
 {
-    FGI_TRY(fgi_block_open(path, FGI_LARGEST_INFLATED_BYTES, &t->file, err));
-    if (fgi_ends_with(path, ".npy"))
+    FGI_TRY(fgi_array_open(path, &t->file, err));
+    if (fgi_ends_with(path, ".npy") || fgi_npz_is(path))
         return read_npy(path, t, out_dtype, out_count, err);
     const bool is_bin = fgi_ends_with(path, ".bin");
     if (is_bin && t->file.size % 2 != 0)

@@ -1,0 +1,179 @@
+/* zip.c - the files of a ZIP archive, with libzip reading from a mapping of the archive.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "input/zip.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "input/zip_library.h"
+
+enum { LARGEST_RATIO = 1032 /* of deflate */ };
+
+struct fgi_zip {
+    const fgi_zip_library *library;
+    char *name; /* of the archive */
+    fgi_mapping mapping;
+    size_t size; /* bytes */
+    zip_t *zip;
+};
+
+static fg_status corrupt(const fgi_zip *z, const char *what, fg_error *err)
+{
+    return fgi_fail(err, FG_EFORMAT, "%s: the ZIP archive is corrupt or truncated: %s", z->name,
+                    what);
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static fg_status open_data(fgi_zip *z, const unsigned char *data, size_t size, fg_error *err)
+{
+    zip_error_t problem;
+    fg_status status = FG_OK;
+    z->size = size;
+    if (size == 0) /* an empty archive for libzip */
+        return corrupt(z, "the file is empty", err);
+    z->library->error_init(&problem);
+    zip_source_t *source = z->library->source(data, size, 0, &problem);
+    if (source != NULL)
+        z->zip = z->library->open(source, ZIP_RDONLY | ZIP_CHECKCONS, &problem);
+    if (z->zip == NULL)
+        status = corrupt(z, z->library->error_text(&problem), err);
+    if (z->zip == NULL && source != NULL)
+        z->library->source_free(source); /* an open archive owns it */
+    z->library->error_fini(&problem);
+    return status;
+}
+
+static fg_status create(const char *name, fgi_zip **out, fg_error *err)
+{
+    fgi_zip *z = fgi_calloc(1, sizeof(*z));
+    *out = z;
+    if (z == NULL || (z->name = fgi_strdup(name)) == NULL)
+        return fgi_no_memory(err);
+    if ((z->library = fgi_zip_library_load()) == NULL)
+        return fgi_fail(err, FG_EUNSUPPORTED,
+                        "%s: reading ZIP archives requires libzip, which is not installed\n"
+                        "sudo apt-get install libzip4, or save each array as .npy",
+                        name);
+    return FG_OK;
+}
+
+static fg_status finish(fgi_zip **zip, fg_status status)
+{
+    if (status == FG_OK)
+        return FG_OK;
+    fgi_zip_close(*zip);
+    *zip = NULL;
+    return status;
+}
+
+fg_status fgi_zip_open_memory(const char *name, const unsigned char *data, size_t size,
+                              fgi_zip **out, fg_error *err)
+{
+    fg_status status = create(name, out, err);
+    if (status == FG_OK)
+        status = open_data(*out, data, size, err);
+    return finish(out, status);
+}
+
+fg_status fgi_zip_open(const char *path, fgi_zip **out, fg_error *err)
+{
+    fg_status status = create(path, out, err);
+    if (status == FG_OK)
+        status = fgi_file_map(path, &(*out)->mapping, err);
+    if (status == FG_OK)
+        status = open_data(*out, (*out)->mapping.data, (*out)->mapping.size, err);
+    return finish(out, status);
+}
+
+void fgi_zip_close(fgi_zip *zip)
+{
+    if (zip == NULL)
+        return;
+    if (zip->zip != NULL)
+        zip->library->close(zip->zip);
+    fgi_file_unmap(&zip->mapping);
+    fgi_free(zip->name);
+    fgi_free(zip);
+}
+
+size_t fgi_zip_count(const fgi_zip *zip)
+{
+    const zip_int64_t count = zip->library->count(zip->zip, 0);
+    return count > 0 ? (size_t)count : 0;
+}
+
+const char *fgi_zip_name(const fgi_zip *zip, size_t index)
+{
+    const char *name = zip->library->name(zip->zip, index, ZIP_FL_ENC_RAW);
+    return name != NULL ? name : "";
+}
+
+/* ---- contents -------------------------------------------------------------------------------- */
+
+static fg_status fail_file(const fgi_zip *z, size_t index, const char *what, fg_error *err)
+{
+    return fgi_fail(err, FG_EFORMAT, "%s:%s: %s", z->name, fgi_zip_name(z, index), what);
+}
+
+static fg_status check_info(const fgi_zip *z, size_t index, const zip_stat_t *info, fg_error *err)
+{
+    const bool is_stored = info->comp_method == ZIP_CM_STORE;
+    if (info->encryption_method != ZIP_EM_NONE ||
+        (!is_stored && info->comp_method != ZIP_CM_DEFLATE))
+        return fgi_fail(err, FG_EUNSUPPORTED,
+                        "%s:%s: the file is encrypted or compressed with method %d: expected "
+                        "stored or deflated files",
+                        z->name, fgi_zip_name(z, index), info->comp_method);
+    if (info->comp_size > z->size || (is_stored && info->comp_size != info->size) ||
+        info->size / LARGEST_RATIO > info->comp_size)
+        return fail_file(z, index, "the sizes in the directory of the archive are wrong", err);
+    if (info->size > FGI_LARGEST_INFLATED_BYTES && !is_stored)
+        return fail_file(z, index, "decompresses to more than 16 GiB", err);
+    return FG_OK;
+}
+
+/* Reads to the end of the file, where libzip verifies the checksum. */
+static fg_status read_file(const fgi_zip *z, size_t index, zip_file_t *file, fgi_block *out,
+                           fg_error *err)
+{
+    unsigned char *to = out->owned, more;
+    size_t made = 0;
+    zip_int64_t n = 1;
+    while (n > 0 && made < out->size) {
+        n = z->library->read(file, to + made, out->size - made);
+        made += n > 0 ? (size_t)n : 0;
+    }
+    if (n >= 0 && made == out->size)
+        n = z->library->read(file, &more, 1);
+    if (n < 0)
+        return fail_file(z, index, z->library->error_text(z->library->file_error(file)), err);
+    return n == 0 && made == out->size
+               ? FG_OK
+               : fail_file(z, index, "the file has another size than the directory says", err);
+}
+
+fg_status fgi_zip_read(fgi_zip *z, size_t index, fgi_block *out, fg_error *err)
+{
+    const zip_uint64_t needed = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD;
+    zip_stat_t info = {.valid = 0};
+    *out = (fgi_block){0};
+    if (z->library->stat(z->zip, index, 0, &info) != 0 || (info.valid & needed) != needed)
+        return fail_file(z, index, "the directory of the archive is corrupt", err);
+    if ((info.valid & ZIP_STAT_ENCRYPTION_METHOD) == 0)
+        info.encryption_method = ZIP_EM_NONE;
+    FGI_TRY(check_info(z, index, &info, err));
+    FGI_TRY(fgi_block_alloc((size_t)info.size, out, err));
+    zip_file_t *file = z->library->open_file(z->zip, index, 0);
+    fg_status status =
+        file != NULL
+            ? read_file(z, index, file, out, err)
+            : fail_file(z, index, z->library->error_text(z->library->zip_error(z->zip)), err);
+    if (file != NULL)
+        (void)z->library->close_file(file);
+    if (status != FG_OK)
+        fgi_block_fini(out);
+    return status;
+}
