@@ -207,7 +207,13 @@ typedef struct fg_pack_writer_options {
                                 records: a partial pack is only resumed if it is equal     [""] */
     bool resume;  /* continue a partial pack if there is one; otherwise it is discarded   [false] */
     bool replace; /* replace an existing pack; otherwise it is an error                   [false] */
-    uint64_t reserved[4];
+    /* With `resume`: called for each record of the partial pack, in order; an error is that of
+     * fg_pack_writer_create, and leaves the partial pack. For a caller that checks whether its
+     * input is still the same                                                      [NULL: none] */
+    fg_status (*kept)(void *kept_self, int64_t record, const fg_pack_entry *entry, const void *data,
+                      size_t size, fg_error *err);
+    void *kept_self;
+    uint64_t reserved[2];
 } fg_pack_writer_options;
 
 /* Starts or resumes writing the pack `path`, which must end in ".pack"; with shard_bytes > 0, its

@@ -8,6 +8,7 @@
 #include <fulgurite/base.h>
 #include <fulgurite/data.h>
 #include <fulgurite/pack.h>
+#include <fulgurite/packer.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -22,6 +23,9 @@ typedef struct fg_pack_arrays_options {
     uint64_t shard_bytes; /* start a new file when one would exceed this       [0: single file] */
     bool restart;         /* discard a partial pack instead of resuming it              [false] */
     bool replace;         /* replace an existing pack                                   [false] */
+    double progress_s; /* between two calls of `progress`; FG_ZERO: after each sample     [0.1] */
+    fg_pack_progress_fn *progress; /* as of fg_pack_build                           [NULL: none] */
+    void *progress_self;
     uint64_t reserved[4];
 } fg_pack_arrays_options;
 
@@ -64,10 +68,12 @@ FG_API FG_MUST_USE fg_status fg_pack_arrays(const char *source, const char *out_
  * and height. Records have no names.
  *
  * `source` is text that identifies the samples, in the metadata and to recognize a partial pack,
- * which is continued if it has the same source and options; NULL: "". options may be NULL; its
- * sequence, val_fraction and seed are not used. Errors: FG_EINVAL (no samples, or different
- * fields), FG_EUNSUPPORTED (a sequential source), those of the datasets and of
- * fg_pack_writer_create and _add. */
+ * which is continued if it has the same source and options, and its records are equal to the
+ * samples; NULL: "". options may be NULL; its sequence, val_fraction and seed are not used. Errors:
+ * FG_EINVAL (no samples, different fields, or a partial pack of other samples), FG_EUNSUPPORTED (a
+ * sequential source), FG_ESTOPPED (by `progress`), those of the datasets and of
+ * fg_pack_writer_create and _add.
+ */
 FG_API FG_MUST_USE fg_status fg_pack_datasets(fg_dataset *const datasets[3], const char *source,
                                               const char *out_path,
                                               const fg_pack_arrays_options *options,

@@ -72,6 +72,7 @@ typedef struct fg_pack_progress {
     double elapsed_s;    /* since the first sample of this call */
     double rate;         /* samples/s of this call */
     double remaining_s;  /* estimate; negative if it is not known */
+    const char *unit;    /* of `done` and `total`: "images" or "samples" */
 } fg_pack_progress;
 
 /* Called by the thread that called fg_pack_build, every progress_s seconds and after the last
@@ -117,7 +118,7 @@ FG_API void fg_pack_built_fini(fg_pack_built *built);
  * accelerator is needed. options and progress may be NULL; out may be NULL.
  *
  * A source of arrays (fg_pack_arrays_accepts), or any source if `sequence` is set, is packed by
- * fg_pack_arrays; `limit` then applies to each split, and there is no progress.
+ * fg_pack_arrays; `limit` then applies to each split.
  *
  * The same samples and options, with a codec other than automatic, give the same bytes, for any
  * number of threads and after any number of interruptions. Until the pack is complete, its files

@@ -88,6 +88,8 @@ static fg_status apply_options(fg_pack_writer *w, const fg_pack_writer_options *
     w->shard_bytes = o->shard_bytes;
     w->is_set = o->shard_bytes > 0;
     w->replace = o->replace;
+    w->kept = o->kept;
+    w->kept_self = o->kept_self;
     FGI_TRY(add_classes(w, o, err));
     FGI_TRY(add_fields(w, o, err));
     hash_options(w, o);

@@ -80,6 +80,9 @@ struct fg_pack_writer {
     fgi_pack_shard shard;    /* the last file */
     fgi_pack_page *sealed;   /* the headers of those before it */
     size_t sealed_count, sealed_capacity;
+    fg_status (*kept)(void *kept_self, int64_t record, const fg_pack_entry *entry, const void *data,
+                      size_t size, fg_error *err); /* or NULL */
+    void *kept_self;
     bool keeps_identity; /* a rebuilt file of a set: uuid and numbers are given */
 };
 

@@ -59,8 +59,13 @@ static fg_status enter_records(fg_pack_writer *w, fgi_pack_map *map, fg_error *e
 {
     fgi_pack_scan scan = {map->data, map->size, FGI_PACK_PAGE};
     const fgi_pack_head *head;
-    while ((head = fgi_pack_scan_next(&scan, w->count)) != NULL)
+    while ((head = fgi_pack_scan_next(&scan, w->count)) != NULL) {
+        const fg_pack_entry entry = fgi_pack_head_entry(head);
+        if (w->kept != NULL)
+            FGI_TRY(w->kept(w->kept_self, (int64_t)w->count, &entry, map->data + head->offset,
+                            head->length, err));
         FGI_TRY(fgi_pack_writer_enter(w, head, err));
+    }
     return fgi_pack_map_check(map, err);
 }
 

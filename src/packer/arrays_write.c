@@ -8,10 +8,12 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/number.h"
 #include "base/print.h"
 #include "base/reserved.h"
 #include "base/text.h"
 #include "input/json_file.h"
+#include "packer/packer.h"
 
 enum { SPLITS = 3 };
 
@@ -26,6 +28,7 @@ typedef struct arrays {
     fg_pack_writer *writer;
     uint8_t *record;
     size_t offsets[FG_MAX_FIELDS], size;
+    fgi_packer_meter meter;
 } arrays;
 
 /* ---- checks ---------------------------------------------------------------------------------- */
@@ -77,6 +80,38 @@ static fg_status prepare(arrays *a, fg_error *err)
     return a->record != NULL ? FG_OK : fgi_no_memory(err);
 }
 
+/* ---- samples --------------------------------------------------------------------------------- */
+
+/* Reads sample i of a split into a->record. */
+static fg_status read_sample(arrays *a, int split, int64_t i, fg_error *err)
+{
+    void *out_fields[FG_MAX_FIELDS];
+    for (int f = 0; f < a->field_count; f++)
+        out_fields[f] = a->record + a->offsets[f];
+    return fg_dataset_read(a->datasets[split], i, out_fields, err);
+}
+
+/* A record of a partial pack must be the sample that would be written now. */
+static fg_status check_kept(void *self, int64_t record, const fg_pack_entry *entry,
+                            const void *data, size_t size, fg_error *err)
+{
+    arrays *a = self;
+    int64_t i = record;
+    int split = 0;
+    while (split < SPLITS - 1 && i >= a->counts[split])
+        i -= a->counts[split++];
+    if (i < a->counts[split] && size == a->size) {
+        FGI_TRY(read_sample(a, split, i, err));
+        if (memcmp(a->record, data, size) == 0 && entry->split == split)
+            return FG_OK;
+    }
+    return fgi_fail(err, FG_EINVAL,
+                    "record %" PRId64 " of the partial pack is not the same as in '%s', which has "
+                    "changed since packing was interrupted: start again from nothing (restart, "
+                    "--restart)",
+                    record, a->source);
+}
+
 /* ---- the writer ------------------------------------------------------------------------------ */
 
 /* What determines the records. */
@@ -111,7 +146,9 @@ static fg_status create_named(arrays *a, const char *out_path, int64_t classes, 
                                             .class_count = classes,
                                             .fingerprint = fingerprint.data,
                                             .resume = !a->o.restart,
-                                            .replace = a->o.replace};
+                                            .replace = a->o.replace,
+                                            .kept = check_kept,
+                                            .kept_self = a};
     if (status == FG_OK)
         status = fg_pack_writer_create(out_path, &options, &a->writer, NULL, err);
     fgi_buf_fini(&fingerprint);
@@ -150,18 +187,20 @@ static int32_t label_of(const arrays *a)
 
 static fg_status add_samples(arrays *a, int split, int64_t begin, fg_error *err)
 {
-    void *out_fields[FG_MAX_FIELDS];
-    for (int i = 0; i < a->field_count; i++)
-        out_fields[i] = a->record + a->offsets[i];
     for (int64_t i = begin; i < a->counts[split]; i++) {
         fg_pack_entry entry = {.codec = FG_PACK_ARRAYS, .split = (uint8_t)split};
-        FGI_TRY(fg_dataset_read(a->datasets[split], i, out_fields, err));
+        FGI_TRY(read_sample(a, split, i, err));
         if (is_image(&a->fields[0].type)) {
             entry.height = (uint32_t)a->fields[0].type.dim[0];
             entry.width = (uint32_t)a->fields[0].type.dim[1];
         }
         entry.label = label_of(a);
         FGI_TRY(fg_pack_writer_add(a->writer, &entry, a->record, a->size, err));
+        const int64_t done = fg_pack_writer_count(a->writer);
+        const uint64_t written = (uint64_t)(done - a->meter.start) * a->size;
+        if (!fgi_packer_meter_report(&a->meter, done, 0, written))
+            return fgi_fail(err, FG_ESTOPPED, "stopped after %" PRId64 " of %" PRId64 " samples",
+                            done, a->meter.total);
     }
     return FG_OK;
 }
@@ -189,6 +228,8 @@ static fg_status write_all(arrays *a, const char *out_path, fg_error *err)
     FGI_TRY(prepare(a, err));
     FGI_TRY(create_writer(a, out_path, err));
     int64_t kept = fg_pack_writer_count(a->writer);
+    fgi_packer_meter_start(&a->meter, kept,
+                           a->counts[FG_TRAIN] + a->counts[FG_VAL] + a->counts[FG_TEST]);
     for (int split = 0; split < SPLITS; split++) {
         const int64_t begin = kept < a->counts[split] ? kept : a->counts[split];
         FGI_TRY(add_samples(a, split, begin, err));
@@ -204,6 +245,10 @@ fg_status fg_pack_datasets(fg_dataset *const datasets[3], const char *source, co
     arrays a = {.datasets = datasets, .source = source != NULL ? source : ""};
     if (options != NULL)
         a.o = *options;
+    a.meter = (fgi_packer_meter){.progress = a.o.progress,
+                                 .self = a.o.progress_self,
+                                 .unit = "samples",
+                                 .every_s = fgi_or_default(a.o.progress_s, 0.1)};
     const fg_status status = write_all(&a, out_path, err);
     if (out_count != NULL)
         *out_count = status == FG_OK ? fg_pack_writer_count(a.writer) : 0;

@@ -130,6 +130,23 @@ fg_status fgi_packer_choose(fgi_packer_plan *plan, const char *out_path, char re
 fg_status fgi_packer_check_space(const fgi_packer_plan *plan, const char *out_path, int64_t start,
                                  fg_error *err);
 
+/* ---- packer_progress.c ----------------------------------------------------------------------- */
+
+/* Calls a progress function now and then. */
+typedef struct fgi_packer_meter {
+    fg_pack_progress_fn *progress; /* may be NULL */
+    void *self;
+    const char *unit;
+    double every_s;
+    int64_t start, total; /* samples that a resumed pack has; all */
+    int64_t begin_ns, shown_ns;
+} fgi_packer_meter;
+
+void fgi_packer_meter_start(fgi_packer_meter *meter, int64_t start, int64_t total);
+/* False if the function says to stop. */
+bool fgi_packer_meter_report(fgi_packer_meter *meter, int64_t done, int64_t bad,
+                             uint64_t size_bytes);
+
 /* ---- packer_metadata.c ----------------------------------------------------------------------- */
 
 /* Sums over the measured samples. */

@@ -30,9 +30,7 @@ typedef struct build {
     int64_t missing;        /* samples in a row that could not be read */
     uint32_t width, height; /* of the first record */
     uint64_t size_bytes;
-    int64_t begin_ns, shown_ns; /* when it began; of the last report */
-    fg_pack_progress_fn *progress;
-    void *self;
+    fgi_packer_meter meter;
 } build;
 
 /* ---- the plan -------------------------------------------------------------------------------- */
@@ -264,35 +262,16 @@ static fg_status add_sample(build *b, int64_t i, const fgi_packer_output *output
     return add_records(b, &item, i == b->start ? b->written : 0, output, err);
 }
 
-static bool report(build *b, int64_t done)
-{
-    const int64_t now = fgi_now_ns();
-    fg_pack_progress p = {.done = done,
-                          .total = b->plan.count,
-                          .bad = (int64_t)b->journal.count,
-                          .size_bytes = b->size_bytes,
-                          .elapsed_s = (double)(now - b->begin_ns) * 1e-9,
-                          .remaining_s = -1};
-    const bool is_due = (double)(now - b->shown_ns) * 1e-9 >= b->plan.o.progress_s;
-    if (b->progress == NULL || (!is_due && done < p.total))
-        return true;
-    b->shown_ns = now;
-    if (p.elapsed_s > 0 && done > b->start) {
-        p.rate = (double)(done - b->start) / p.elapsed_s;
-        p.remaining_s = (double)(p.total - done) / p.rate;
-    }
-    return b->progress(b->self, &p);
-}
-
 static fg_status add_samples(build *b, fg_error *err)
 {
     int64_t i;
     const fgi_packer_output *output;
-    b->begin_ns = b->shown_ns = fgi_now_ns();
+    fgi_packer_meter_start(&b->meter, b->start, b->plan.count);
     FGI_TRY(fgi_packer_crew_create(&b->plan, b->start, &b->crew, err));
     while ((output = fgi_packer_crew_next(b->crew, &i)) != NULL) {
         FGI_TRY(add_sample(b, i, output, err));
-        if (!report(b, i < b->start ? b->start : i + 1))
+        if (!fgi_packer_meter_report(&b->meter, i < b->start ? b->start : i + 1,
+                                     (int64_t)b->journal.count, b->size_bytes))
             return fgi_fail(err, FG_ESTOPPED, "stopped after %" PRId64 " of %" PRId64 " samples",
                             i + 1, b->plan.count);
     }
@@ -420,7 +399,11 @@ static fg_status build_arrays(const build *b, fg_pack_built *out, fg_error *err)
                                             .limit = o->limit,
                                             .shard_bytes = o->shard_bytes,
                                             .restart = o->restart,
-                                            .replace = o->replace};
+                                            .replace = o->replace,
+                                            .progress_s =
+                                                o->progress_s > 0 ? o->progress_s : FG_ZERO,
+                                            .progress = b->meter.progress,
+                                            .progress_self = b->meter.self};
     int64_t count = 0;
     if (o->codec != FG_PACK_CHOICE_AUTO || o->presize.rule != FG_IMAGE_PRESIZE_NONE ||
         o->variant_count > 1 || o->test_fraction > 0 || o->stratify)
@@ -441,13 +424,13 @@ fg_status fg_pack_build(const char *source, const char *out_path,
     build b = {.source = source,
                .out_path = out_path,
                .journal = {.fd = -1},
-               .progress = progress,
-               .self = self};
+               .meter = {.progress = progress, .self = self, .unit = "images"}};
     if (out != NULL)
         *out = (fg_pack_built){0};
     if (source == NULL || out_path == NULL)
         return fgi_fail(err, FG_EINVAL, "fg_pack_build: source or out_path is NULL");
     FGI_TRY(fgi_packer_options(options, &b.plan.o, err));
+    b.meter.every_s = b.plan.o.progress_s;
     if (b.plan.o.sequence != 0 || fg_pack_arrays_accepts(source))
         return build_arrays(&b, out, err);
     const fg_status status = run(&b, err);

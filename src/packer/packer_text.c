@@ -1,12 +1,10 @@
-/* packer_text.c - numbers for people, and the line of progress.
+/* packer_text.c - numbers for people, and the result of a build.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "packer/packer_text.h"
 
 #include <inttypes.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/print.h"
@@ -39,55 +37,6 @@ const char *fgi_packer_bytes(double bytes, char out[32])
     (void)fgi_snprintf(out, 32, bytes < 9.95 && unit > 0 ? "%.1f %s" : "%.0f %s", bytes,
                        units[unit]);
     return out;
-}
-
-static void put_time(double seconds, char out[48])
-{
-    const int64_t s = (int64_t)(seconds + 0.5);
-    if (s < 90)
-        (void)fgi_snprintf(out, 48, "%" PRId64 " s left", s);
-    else if (s < 5400)
-        (void)fgi_snprintf(out, 48, "%" PRId64 " min left", (s + 30) / 60);
-    else
-        (void)fgi_snprintf(out, 48, "%" PRId64 " h %02" PRId64 " min left", s / 3600,
-                           s % 3600 / 60);
-}
-
-const char *fg_pack_progress_text(const fg_pack_progress *p, char *out, size_t size)
-{
-    char done[32], total[32], rate[32], bytes[32], left[48] = "", bad[32];
-    if (p->remaining_s >= 0 && p->done < p->total)
-        put_time(p->remaining_s, left);
-    (void)fgi_snprintf(
-        out, size, "%s/%s images, %s/s, %s%s%s", fgi_packer_count((double)p->done, done),
-        fgi_packer_count((double)p->total, total), fgi_packer_count(p->rate, rate),
-        fgi_packer_bytes((double)p->size_bytes, bytes), *left != '\0' ? ", " : "", left);
-    const size_t used = strlen(out);
-    if (p->bad > 0)
-        (void)fgi_snprintf(out + used, size - used, ", %s bad",
-                           fgi_packer_count((double)p->bad, bad));
-    return out;
-}
-
-/* The present width of the terminal. */
-static int columns_of(FILE *out)
-{
-    struct winsize size = {0};
-    return ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : 80;
-}
-
-bool fg_pack_progress_draw(void *stream, const fg_pack_progress *progress)
-{
-    char line[160];
-    const bool is_end = progress->done == progress->total;
-    const int width = columns_of(stream) - 1;
-    (void)fg_pack_progress_text(progress, line, sizeof(line));
-    if (isatty(fileno(stream)))
-        (void)fgi_fprintf(stream, "\r%-*.*s%s", width, width, line, is_end ? "\n" : "");
-    else if (!is_end)
-        (void)fgi_fprintf(stream, "%s\n", line);
-    (void)fflush(stream);
-    return true;
 }
 
 /* ---- results --------------------------------------------------------------------------------- */

@@ -291,12 +291,13 @@ static void mistakes_are_refused(void **state)
     assert_int_equal(fg_pack_datasets(none, "none", path, &newer, &count, &err), FG_EINVAL);
 }
 
-static int64_t fails_at;
+static int64_t fails_at, added;
 static fg_status read_counted(void *self, int64_t index, void *const *out_fields, fg_error *err)
 {
     (void)self;
     (void)err;
-    memcpy(out_fields[0], &index, sizeof index);
+    const int64_t value = index + added;
+    memcpy(out_fields[0], &value, sizeof value);
     return index == fails_at ? FG_EIO : FG_OK;
 }
 
@@ -334,6 +335,11 @@ static void an_interrupted_pack_is_continued(void **state)
     assert_int_equal(fg_pack_datasets(all, "counted", path, NULL, NULL, &err), FG_EIO);
     fails_at = -1;
     assert_int_equal(fg_pack_datasets(all, "other", path, NULL, NULL, &err), FG_EINVAL);
+    added = 1; /* the same source with other contents */
+    assert_int_equal(fg_pack_datasets(all, "counted", path, NULL, NULL, &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, "record 0 of the partial pack is not the same as in "
+                                        "'counted', which has changed"));
+    added = 0;
     int64_t count = 0;
     fgt_ok(fg_pack_datasets(all, "counted", path, NULL, &count, &err));
     assert_int_equal(count, 1200);
@@ -346,6 +352,42 @@ static void an_interrupted_pack_is_continued(void **state)
     assert_int_equal(count, 4);
     fg_dataset_destroy(all[FG_TRAIN]);
     fg_dataset_destroy(all[FG_TEST]);
+}
+
+typedef struct seen {
+    int calls, stops_at;
+    fg_pack_progress last;
+} seen;
+
+static bool see(void *self, const fg_pack_progress *progress)
+{
+    seen *s = self;
+    s->last = *progress;
+    return ++s->calls != s->stops_at;
+}
+
+/* Called after each sample, also of a pack that was stopped and continued. */
+static void progress_is_reported(void **state)
+{
+    (void)state;
+    char folder[4096], text[160];
+    const char *path = path_of("seen.pack");
+    fg_error err = {0};
+    seen s = {.stops_at = 2};
+    (void)snprintf(folder, sizeof folder, "%s", new_folder("progress"));
+    write_npy(folder, "x.npy", FG_F32, 2, (int64_t[]){3, 2}, (float[]){1, 2, 3, 4, 5, 6});
+    write_npy(folder, "val_x.npy", FG_F32, 2, (int64_t[]){1, 2}, (float[]){7, 8});
+    const fg_pack_build_options o = {.progress_s = FG_ZERO};
+    assert_int_equal(fg_pack_build(folder, path, &o, see, &s, NULL, &err), FG_ESTOPPED);
+    assert_string_equal(err.message, "stopped after 2 of 4 samples");
+    s = (seen){.stops_at = -1};
+    fgt_ok(fg_pack_build(folder, path, &o, see, &s, NULL, &err));
+    assert_int_equal(s.calls, 2);
+    assert_true(s.last.done == 4 && s.last.total == 4 && s.last.size_bytes == 16);
+    assert_true(s.last.rate > 0 && s.last.remaining_s >= 0 && s.last.remaining_s < 1e-9);
+    s.last.rate = 12;
+    assert_string_equal(fg_pack_progress_text(&s.last, text, sizeof text),
+                        "4/4 samples, 12/s, 16 B");
 }
 
 static fg_status pack_again(void *self, fg_error *err)
@@ -375,6 +417,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tokens_of_other_files),
     cmocka_unit_test(mistakes_are_refused),
     cmocka_unit_test(an_interrupted_pack_is_continued),
+    cmocka_unit_test(progress_is_reported),
     cmocka_unit_test(every_allocation_may_fail),
 };
 FGT_MAIN(tests)

@@ -1,0 +1,93 @@
+/* packer_progress.c - how far a build is: rate, time left, and the line on a terminal.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/print.h"
+#include "base/thread.h"
+#include "packer/packer.h"
+#include "packer/packer_text.h"
+
+void fgi_packer_meter_start(fgi_packer_meter *meter, int64_t start, int64_t total)
+{
+    meter->start = start;
+    meter->total = total;
+    meter->begin_ns = meter->shown_ns = fgi_now_ns();
+}
+
+bool fgi_packer_meter_report(fgi_packer_meter *m, int64_t done, int64_t bad, uint64_t size_bytes)
+{
+    if (m->progress == NULL)
+        return true;
+    const int64_t now = fgi_now_ns();
+    fg_pack_progress p = {.done = done,
+                          .total = m->total,
+                          .bad = bad,
+                          .size_bytes = size_bytes,
+                          .elapsed_s = (double)(now - m->begin_ns) * 1e-9,
+                          .remaining_s = -1,
+                          .unit = m->unit};
+    if ((double)(now - m->shown_ns) * 1e-9 < m->every_s && done < p.total)
+        return true;
+    m->shown_ns = now;
+    if (p.elapsed_s > 0 && done > m->start) {
+        p.rate = (double)(done - m->start) / p.elapsed_s;
+        p.remaining_s = (double)(p.total - done) / p.rate;
+    }
+    return m->progress(m->self, &p);
+}
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+static void put_time(double seconds, char out[48])
+{
+    const int64_t s = (int64_t)(seconds + 0.5);
+    if (s < 90)
+        (void)fgi_snprintf(out, 48, "%" PRId64 " s left", s);
+    else if (s < 5400)
+        (void)fgi_snprintf(out, 48, "%" PRId64 " min left", (s + 30) / 60);
+    else
+        (void)fgi_snprintf(out, 48, "%" PRId64 " h %02" PRId64 " min left", s / 3600,
+                           s % 3600 / 60);
+}
+
+const char *fg_pack_progress_text(const fg_pack_progress *p, char *out, size_t size)
+{
+    char done[32], total[32], rate[32], bytes[32], left[48] = "", bad[32];
+    if (p->remaining_s >= 0 && p->done < p->total)
+        put_time(p->remaining_s, left);
+    (void)fgi_snprintf(out, size, "%s/%s %s, %s/s, %s%s%s", fgi_packer_count((double)p->done, done),
+                       fgi_packer_count((double)p->total, total),
+                       p->unit != NULL ? p->unit : "images", fgi_packer_count(p->rate, rate),
+                       fgi_packer_bytes((double)p->size_bytes, bytes), *left != '\0' ? ", " : "",
+                       left);
+    const size_t used = strlen(out);
+    if (p->bad > 0)
+        (void)fgi_snprintf(out + used, size - used, ", %s bad",
+                           fgi_packer_count((double)p->bad, bad));
+    return out;
+}
+
+/* The present width of the terminal. */
+static int columns_of(FILE *out)
+{
+    struct winsize size = {0};
+    return ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : 80;
+}
+
+bool fg_pack_progress_draw(void *stream, const fg_pack_progress *progress)
+{
+    char line[160];
+    const bool is_end = progress->done == progress->total;
+    const int width = columns_of(stream) - 1;
+    (void)fg_pack_progress_text(progress, line, sizeof(line));
+    if (isatty(fileno(stream)))
+        (void)fgi_fprintf(stream, "\r%-*.*s%s", width, width, line, is_end ? "\n" : "");
+    else if (!is_end)
+        (void)fgi_fprintf(stream, "%s\n", line);
+    (void)fflush(stream);
+    return true;
+}
