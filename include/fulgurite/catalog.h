@@ -80,7 +80,9 @@ typedef struct fg_catalog fg_catalog;
  * removed.
  *
  * Kind "jsonl", the same with a JSON object per line: {"path": "a.jpg", "label": "cat"}. A label is
- * a string or an integer, labels is a list. CSV and JSONL files may be compressed with gzip.
+ * a string or an integer, labels is a list. A line {"classes": ["cat", "dog"]} before the samples
+ * gives the classes in their order, like class_names, which has priority. CSV and JSONL files may
+ * be compressed with gzip.
  *
  * Kind "tar", one or several tar files in the layout of WebDataset: files whose paths are equal up
  * to the first dot of the file name form a sample; they need not be adjacent. The bytes are those

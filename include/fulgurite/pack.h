@@ -166,16 +166,19 @@ typedef void fg_pack_fault_fn(void *self, const fg_pack_fault *fault);
 
 /* The result of fg_pack_verify or fg_pack_rebuild. */
 typedef struct fg_pack_report {
-    int64_t records;     /* checked, or in the rebuilt pack */
-    int64_t bad_records; /* damaged, or lost in the rebuilt pack */
-    int64_t bad_others;  /* damaged ranges outside of records; lost sections of the rebuilt pack */
-    uint64_t size_bytes; /* read */
-    uint64_t reserved[4];
+    int64_t records;      /* checked, or in the rebuilt pack */
+    int64_t bad_records;  /* damaged, or lost in the rebuilt pack */
+    int64_t bad_others;   /* damaged ranges outside of records; lost sections of the rebuilt pack */
+    uint64_t size_bytes;  /* read */
+    int64_t lost_records; /* fg_pack_verify: records that an earlier fg_pack_rebuild has left empty;
+                             they are not faults */
+    uint64_t reserved[3];
 } fg_pack_report;
 
 /* Reads all of a pack and verifies each byte: headers, sections, records, and that padding is zero.
  * Continues after faults; `fault` (may be NULL) is called for each one, in the calling thread.
- * out_report may be NULL. Returns FG_EFORMAT, with the first fault in err, if there were any. */
+ * A rebuilt pack has no faults; its empty records are counted. out_report may be NULL. Returns
+ * FG_EFORMAT, with the first fault in err, if there were any. */
 FG_API FG_MUST_USE fg_status fg_pack_verify(fg_pack *pack, fg_pack_fault_fn *fault, void *self,
                                             fg_pack_report *out_report, fg_error *err);
 

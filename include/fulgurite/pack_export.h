@@ -54,6 +54,7 @@ typedef struct fg_pack_export_result {
     int64_t files;       /* written; several per record of arrays */
     int64_t damaged;     /* records that were skipped, see skip_damaged */
     uint64_t size_bytes; /* of the files */
+    bool has_manifest;   /* manifest.jsonl was written */
     uint64_t reserved[4];
 } fg_pack_export_result;
 
@@ -72,6 +73,10 @@ typedef struct fg_pack_export_result {
  * components are at most 200 bytes (a longer one is cut and gets a hash). If two records have the
  * same path, or one is a folder in the path of the other, the number of the record is added to the
  * later name. The variants of a sample after the first get "-v1", "-v2" and so on.
+ *
+ * If a selected record has a list of labels or a group, and is not an array, the folder also gets
+ * manifest.jsonl, which fg_catalog_open reads as the same samples, names, labels, splits, groups
+ * and classes. Names and classes that are not UTF-8 are then escaped (fg_catalog_escape).
  *
  * If out_path does not exist, the files are written to a temporary folder next to it, which then
  * gets the name out_path: an interrupted export leaves no out_path. If it exists, it must be empty,

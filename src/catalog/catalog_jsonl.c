@@ -26,6 +26,43 @@ typedef struct line {
     fgi_str text;
 } line;
 
+/* The classes of the samples that follow, unless the caller has given them. */
+static fg_status set_classes(fgi_draft *b, const json_t *classes, fg_error *err)
+{
+    fg_catalog *c = b->catalog;
+    fg_catalog_options o = *b->options;
+    const size_t count = json_array_size(classes);
+    const char **names = fgi_arena_alloc(&c->arena, (count + 1) * sizeof(*names));
+    if (b->label_count > 0 || c->count > 0 || count == 0)
+        return fgi_fail(err, FG_EFORMAT,
+                        "member 'classes': expected a list of names, before the samples");
+    if (names == NULL)
+        return fgi_no_memory(err);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *name = json_array_get(classes, i);
+        if (!json_is_string(name))
+            return fgi_fail(err, FG_EFORMAT, "member 'classes': expected a list of strings");
+        const fgi_str text = {json_string_value(name), json_string_length(name)};
+        FGI_TRY(fgi_draft_text(b, text, &names[i], err));
+    }
+    if (o.class_names != NULL)
+        return FG_OK;
+    o.class_names = names;
+    o.class_count = (int64_t)count;
+    b->options = fgi_arena_copy(&c->arena, &o, sizeof(o));
+    return b->options != NULL ? FG_OK : fgi_no_memory(err);
+}
+
+static fg_status add_object(fgi_draft *b, const line *l, const json_t *object,
+                            fgi_manifest_row *row, fg_error *err)
+{
+    const json_t *classes = json_object_get(object, "classes");
+    if (json_is_array(classes) && json_object_get(object, b->options->path_column) == NULL)
+        return set_classes(b, classes, err);
+    FGI_TRY(fgi_row_from_json(b, object, true, row, err));
+    return fgi_manifest_add(b, row, "line", l->number, err);
+}
+
 static fg_status add_line(fgi_draft *b, const line *l, fgi_manifest_row *row, fg_error *err)
 {
     json_t *object = NULL;
@@ -37,9 +74,7 @@ static fg_status add_line(fgi_draft *b, const line *l, fgi_manifest_row *row, fg
     (void)fgi_snprintf(place, strlen(l->path) + sizeof(number), "%s%s", l->path, number);
     fg_status status = fgi_json_parse(place, l->offset, l->text.data, l->text.size, &object, err);
     if (status == FG_OK) {
-        status = fgi_row_from_json(b, object, true, row, err);
-        if (status == FG_OK)
-            status = fgi_manifest_add(b, row, "line", l->number, err);
+        status = add_object(b, l, object, row, err);
         if (status != FG_OK && status != FG_ENOMEM)
             status = fgi_context(err, status, "%s", place);
     }

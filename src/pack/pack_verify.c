@@ -92,9 +92,6 @@ static fg_status check_record(const fgi_pack_file *f, uint64_t index, uint64_t a
     FGI_TRY(fgi_pack_file_head(f, index, at, entry, err));
     const unsigned char *data = f->map.data + entry->offset_bytes;
     FGI_TRY(fgi_pack_file_check_crc(f, index, entry, data, err));
-    if ((entry->flags & FG_PACK_LOST) != 0)
-        return fgi_pack_file_fail(f, index, entry, entry->offset_bytes,
-                                  "was damaged and lost when the pack was rebuilt", err);
     return FG_OK;
 }
 
@@ -117,6 +114,7 @@ static uint64_t check_next(verifier *v, uint64_t index, uint64_t before)
         report(v, record, head != NULL ? fgi_pack_head_name(head) : entry.name, at, &err);
     else if (check_zeros(v, before, at, index, &entry))
         (void)check_zeros(v, at + fgi_pack_head_size(head), entry.offset_bytes, index, &entry);
+    v->report.lost_records += is_valid && (entry.flags & FG_PACK_LOST) != 0;
     if (head != NULL)
         return head->offset + head->length;
     return is_valid ? entry.offset_bytes + entry.size_bytes : before;

@@ -10,6 +10,7 @@
 #include "data/npy.h"
 #include "image/jpeg_segment_record.h"
 #include "packer/export_folder.h"
+#include "packer/export_manifest.h"
 #include "packer/export_name.h"
 
 static const char *const split_names[] = {"train", "val", "test"};
@@ -27,6 +28,7 @@ typedef struct exporter {
     fg_image image;
     fg_image_bytes encoded;
     fgi_buf path, array;
+    fgi_export_manifest manifest;
     fg_pack_export_result result;
 } exporter;
 
@@ -50,18 +52,19 @@ static fg_status prepare(exporter *e, const fg_pack_export_options *options, fg_
         FGI_TRY(fg_pack_get_entry(e->pack, i, &entry, err));
         e->has_splits = entry.split < SPLITS;
     }
+    FGI_TRY(fgi_export_manifest_begin(&e->manifest, e->pack, e->records, e->count, err));
     return fg_image_decoder_create(&e->decoder, err);
 }
 
 /* ---- writing a file -------------------------------------------------------------------------- */
 
 /* The class of a record: NULL if the pack has none. */
-static const char *class_of(const exporter *e, const fg_pack_entry *entry)
+static const char *class_of(exporter *e, const fg_pack_entry *entry)
 {
     if (e->info->class_count == 0)
         return NULL;
-    const char *name =
-        fg_pack_class_name(e->pack, entry->label_count > 0 ? entry->labels[0] : entry->label);
+    const int64_t index = entry->label_count > 0 ? entry->labels[0] : entry->label;
+    const char *name = fgi_export_manifest_class(&e->manifest, e->pack, index);
     return name != NULL ? name : "unlabeled";
 }
 
@@ -70,14 +73,14 @@ static fg_status put_file(exporter *e, int64_t record, const fg_pack_entry *entr
                           fg_error *err)
 {
     fgi_export_name name = {.class_name = class_of(e, entry),
-                            .name = entry->name,
+                            .name = fgi_export_manifest_name(&e->manifest, entry->name),
                             .field = field,
                             .extension = extension,
                             .record = record,
                             .variant = record % e->info->variant_count};
     if (e->has_splits)
         name.split = entry->split < SPLITS ? split_names[entry->split] : "none";
-    const char *slash = strrchr(entry->name, '/');
+    const char *slash = strrchr(name.name, '/');
     bool is_taken = true;
     for (int i = 0; is_taken && i < 3; i++) {
         name.with_number = i > 0;
@@ -93,7 +96,7 @@ static fg_status put_file(exporter *e, int64_t record, const fg_pack_entry *entr
                         e->folder.target, e->path.data);
     e->result.files++;
     e->result.size_bytes += size;
-    return FG_OK;
+    return fgi_export_manifest_add(&e->manifest, e->pack, entry, name.variant, e->path.data, err);
 }
 
 /* ---- codecs ---------------------------------------------------------------------------------- */
@@ -182,7 +185,8 @@ static fg_status export_all(exporter *e, fg_error *err)
             return status;
         FGI_TRY(fg_pack_intact(e->pack, err));
     }
-    return FG_OK;
+    e->result.has_manifest = e->manifest.is_needed;
+    return fgi_export_manifest_end(&e->manifest, &e->folder, err);
 }
 
 static void fini(exporter *e)
@@ -193,6 +197,7 @@ static void fini(exporter *e)
     fg_image_bytes_fini(&e->encoded);
     fgi_buf_fini(&e->path);
     fgi_buf_fini(&e->array);
+    fgi_export_manifest_fini(&e->manifest);
 }
 
 fg_status fg_pack_export(fg_pack *pack, const char *out_path, const fg_pack_export_options *options,

@@ -69,6 +69,11 @@ static void conclude(faults *f, const fg_pack_report *report)
     if (f->files.size == 0) {
         fgi_buf_printf(f->text, "%" PRId64 " records, %s: no faults\n", report->records,
                        fgi_bytes_words((double)report->size_bytes));
+        if (report->lost_records > 0)
+            fgi_buf_printf(f->text,
+                           "%" PRId64 " records were lost before the pack was rebuilt and are empty: to "
+                           "train without them, set data.damaged to skip\n",
+                           report->lost_records);
         return;
     }
     fgi_buf_printf(f->text,
@@ -156,6 +161,8 @@ fg_status fg_report_pack_export(const char *path, const char *out_path,
     FGI_TRY(status);
     fgi_buf_printf(&text, "%s\t%" PRId64 " files\t%s\n", out_path, result.files,
                    fgi_bytes_words((double)result.size_bytes));
+    if (result.has_manifest)
+        fgi_buf_printf(&text, "%s/manifest.jsonl has the labels, splits and groups\n", out_path);
     if (result.damaged > 0)
         fgi_buf_printf(&text, "%" PRId64 " damaged records were skipped\n", result.damaged);
     return give(&text, out, err);

@@ -406,6 +406,8 @@ static void a_damaged_record_is_lost(void **state)
         for (int64_t i = 0; i < COUNT; i++)
             if (i != 3)
                 pack_made_check(rebuilt, i);
+        fgt_ok(fg_pack_verify(rebuilt, NULL, NULL, &report, &err));
+        assert_true(report.bad_records == 0 && report.lost_records == 1);
         fg_pack_close(rebuilt);
         fgi_free(pack.data);
     }

@@ -185,6 +185,10 @@ static void a_damaged_pack_is_rebuilt(void **state)
     fgt_ok(fg_report_pack(fixed, false, &text, &err));
     assert_non_null(strstr(text, "\nlost      1 records"));
     fg_report_free(text);
+    fgt_ok(fg_report_pack_verify(fixed, &text, &is_damaged, &err));
+    assert_false(is_damaged);
+    assert_non_null(strstr(text, ": no faults\n1 records were lost before the pack was rebuilt"));
+    fg_report_free(text);
     fgt_ok(fg_report_pack_rebuild(path, NULL, &text, &err)); /* in place */
     fg_report_free(text);
     fgt_ok(fg_report_pack(path, false, &text, &err));

@@ -1,0 +1,132 @@
+/* export_manifest.c - see export_manifest.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "packer/export_manifest.h"
+
+#include <fulgurite/catalog.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "input/json_file.h"
+
+#define FILE_NAME "manifest.jsonl"
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+static bool is_utf8(const char *text)
+{
+    const size_t size = strlen(text);
+    size_t length = 1;
+    for (size_t i = 0; i < size && length > 0; i += length)
+        length = fgi_utf8_length((const unsigned char *)text + i, size - i);
+    return length > 0;
+}
+
+static const char *escape(const fgi_export_manifest *m, const char *text, char *out, size_t size)
+{
+    if (!m->is_needed || is_utf8(text))
+        return text;
+    (void)fg_catalog_escape(text, out, size);
+    return out;
+}
+
+const char *fgi_export_manifest_name(fgi_export_manifest *m, const char *name)
+{
+    return escape(m, name, m->name, sizeof(m->name));
+}
+
+const char *fgi_export_manifest_class(fgi_export_manifest *m, const fg_pack *pack, int64_t index)
+{
+    const char *name = fg_pack_class_name(pack, index);
+    return name != NULL ? escape(m, name, m->class_name, sizeof(m->class_name)) : NULL;
+}
+
+/* ---- lines ----------------------------------------------------------------------------------- */
+
+/* Appends the object, which is released, as a line. */
+static fg_status put_line(fgi_export_manifest *m, json_t *object, fg_error *err)
+{
+    const bool is_written = object != NULL && fgi_json_write(object, JSON_COMPACT, &m->text);
+    json_decref(object);
+    fgi_buf_putc(&m->text, '\n');
+    return is_written ? fgi_buf_status(&m->text, err) : fgi_no_memory(err);
+}
+
+fg_status fgi_export_manifest_begin(fgi_export_manifest *m, fg_pack *pack, const int64_t *records,
+                                    int64_t count, fg_error *err)
+{
+    const int64_t classes = fg_pack_get_info(pack)->class_count;
+    for (int64_t i = 0; !m->is_needed && i < count; i++) {
+        fg_pack_entry entry;
+        FGI_TRY(fg_pack_get_entry(pack, records[i], &entry, err));
+        m->is_needed = (entry.label_count > 0 || entry.group != 0) && entry.codec != FG_PACK_ARRAYS;
+    }
+    if (!m->is_needed || classes == 0)
+        return FG_OK;
+    json_t *names = json_array();
+    for (int64_t i = 0; names != NULL && i < classes; i++)
+        (void)json_array_append_new(names, json_string(fgi_export_manifest_class(m, pack, i)));
+    if (json_array_size(names) != (size_t)classes) {
+        json_decref(names);
+        return fgi_no_memory(err);
+    }
+    return put_line(m, json_pack("{s:o}", "classes", names), err);
+}
+
+/* "label" or "labels", by name. */
+static bool put_labels(fgi_export_manifest *m, const fg_pack *pack, const fg_pack_entry *entry,
+                       json_t *object)
+{
+    const char *name = fgi_export_manifest_class(m, pack, entry->label);
+    if (entry->label_count == 0)
+        return name == NULL || json_object_set_new(object, "label", json_string(name)) == 0;
+    json_t *labels = json_array();
+    for (uint32_t i = 0; i < entry->label_count; i++) {
+        name = fgi_export_manifest_class(m, pack, entry->labels[i]);
+        if (name != NULL && json_array_append_new(labels, json_string(name)) != 0) {
+            json_decref(labels);
+            return false;
+        }
+    }
+    return json_object_set_new(object, "labels", labels) == 0;
+}
+
+fg_status fgi_export_manifest_add(fgi_export_manifest *m, const fg_pack *pack,
+                                  const fg_pack_entry *entry, int64_t variant, const char *path,
+                                  fg_error *err)
+{
+    static const char *const splits[] = {"train", "val", "test"};
+    if (!m->is_needed || entry->codec == FG_PACK_ARRAYS)
+        return FG_OK;
+    json_t *object = json_pack("{s:s}", "path", path);
+    bool is_good = object != NULL;
+    if (is_good && variant == 0 && *entry->name != '\0') {
+        const char *name = fgi_export_manifest_name(m, entry->name);
+        is_good = json_object_set_new(object, "name", json_string(name)) == 0;
+    }
+    if (is_good && entry->split < sizeof(splits) / sizeof(splits[0]))
+        is_good = json_object_set_new(object, "split", json_string(splits[entry->split])) == 0;
+    if (is_good && entry->group != 0)
+        is_good = json_object_set_new(object, "group", json_sprintf("%" PRId64, entry->group)) == 0;
+    is_good = is_good && put_labels(m, pack, entry, object);
+    if (!is_good) {
+        json_decref(object);
+        return fgi_no_memory(err);
+    }
+    return put_line(m, object, err);
+}
+
+fg_status fgi_export_manifest_end(fgi_export_manifest *m, fgi_export_folder *folder, fg_error *err)
+{
+    bool is_taken = false;
+    if (!m->is_needed)
+        return FG_OK;
+    FGI_TRY(fgi_export_write(folder, FILE_NAME, m->text.data, m->text.size, &is_taken, err));
+    return is_taken ? fgi_fail(err, FG_EINVAL, "'%s/%s': a file of this name exists",
+                               folder->target, FILE_NAME)
+                    : FG_OK;
+}
+
+void fgi_export_manifest_fini(fgi_export_manifest *m) { fgi_buf_fini(&m->text); }
