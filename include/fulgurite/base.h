@@ -71,6 +71,11 @@ typedef struct fg_error {
 /* Name of a status, such as "FG_ESHAPE"; "unknown status" for other values. Thread-safe. */
 FG_API const char *fg_status_name(fg_status status);
 
+/* Sets an error with a message as of printf, truncated to fit, and returns `status`: for functions
+ * that the library calls, such as those of a dataset. err may be NULL. Thread-safe. */
+FG_API fg_status fg_error_set(fg_error *err, fg_status status, const char *format, ...)
+    FG_PRINTF(3, 4);
+
 /* Writes "program: file:line: message" and a newline to `out`. Returns 1, so that main can `return
  * fg_error_print(...)`. This is the only function that writes to a stream, and it writes only to
  * `out`. err must not be NULL. Thread-safe. */
@@ -78,6 +83,13 @@ FG_API int fg_error_fprint(FILE *out, const fg_error *err, const char *program);
 
 /* Like fg_error_fprint, to standard error. */
 #define fg_error_print(err, program) fg_error_fprint(stderr, (err), (program))
+
+/* Reads a whole file: *out_size bytes, followed by a NUL. Free *out with fg_file_free. Errors:
+ * FG_ENOTFOUND, FG_EIO, FG_ENOMEM. On failure *out is NULL. Thread-safe. */
+FG_API FG_MUST_USE fg_status fg_file_read(const char *path, void **out, size_t *out_size,
+                                          fg_error *err);
+/* NULL is allowed. */
+FG_API void fg_file_free(void *data);
 
 /* Writes a whole file. A regular file, or one that does not exist yet, is replaced atomically and
  * durably: the content is written to a temporary file in the same folder, synced and renamed, so

@@ -113,6 +113,10 @@ FG_API FG_MUST_USE fg_status fg_recipe_run(fg_recipe *recipe, fg_error *err);
  * removed. recipe may be NULL. */
 FG_API void fg_recipe_close(fg_recipe *recipe);
 
+/* Opens a recipe, runs it and closes it: for a program that needs nothing else of it. Errors: those
+ * of fg_recipe_open and fg_recipe_run. */
+FG_API FG_MUST_USE fg_status fg_recipe_run_once(const fg_recipe_options *options, fg_error *err);
+
 /* ---- results --------------------------------------------------------------------------------- */
 
 /* What became of a run. Strings and arrays are borrowed from the recipe. */

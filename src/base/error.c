@@ -89,6 +89,15 @@ fg_status fgi_fail(fg_error *err, fg_status status, const char *format, ...)
     return status;
 }
 
+fg_status fg_error_set(fg_error *err, fg_status status, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    (void)fail(err, status, NULL, 0, format, args);
+    va_end(args);
+    return status;
+}
+
 fg_status fgi_fail_at(fg_error *err, fg_status status, const char *file, int line,
                       const char *format, ...)
 {

@@ -135,6 +135,16 @@ fg_status fgi_file_read(const char *path, size_t limit_bytes, char **out_data, s
     return status;
 }
 
+fg_status fg_file_read(const char *path, void **out, size_t *out_size, fg_error *err)
+{
+    char *data;
+    const fg_status status = fgi_file_read(path, SIZE_MAX, &data, out_size, err);
+    *out = data;
+    return status;
+}
+
+void fg_file_free(void *data) { fgi_free(data); }
+
 fg_status fgi_write_all(int fd, const char *path, const void *data, size_t size, fg_error *err)
 {
     const char *at = data;

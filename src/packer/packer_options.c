@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -66,63 +67,41 @@ static fg_status set_presize(fg_pack_build_options *o, const char *name, const c
     return FG_OK;
 }
 
-static fg_status set_int(const char *name, const char *text, int64_t least, int64_t most,
-                         int64_t *out, fg_error *err)
+/* Options that are integers: their members have different types. */
+static const struct integer {
+    const char *name;
+    int64_t least, most;
+    size_t offset;
+    bool is_int; /* the member is an int; otherwise it has 64 bits */
+} integers[] = {
+    {"quality", 1, 100, offsetof(fg_pack_build_options, quality), true},
+    {"variants", 1, MOST_VARIANTS, offsetof(fg_pack_build_options, variant_count), false},
+    {"seed", 0, INT64_MAX, offsetof(fg_pack_build_options, seed), false},
+    {"workers", 1, MOST_THREADS, offsetof(fg_pack_build_options, thread_count), true},
+    {"limit", 1, INT64_MAX, offsetof(fg_pack_build_options, limit), false},
+    {"sequence", 1, INT32_MAX, offsetof(fg_pack_build_options, sequence), false},
+};
+
+static fg_status set_int(fg_pack_build_options *o, const struct integer *row, const char *text,
+                         fg_error *err)
 {
     char expected[96];
-    if (fgi_parse_i64(fgi_str_of(text), out) && *out >= least && *out <= most)
-        return FG_OK;
-    if (most == INT64_MAX)
-        (void)fgi_snprintf(expected, sizeof(expected), "an integer of at least %" PRId64, least);
+    int64_t value = 0;
+    if (!fgi_parse_i64(fgi_str_of(text), &value) || value < row->least || value > row->most) {
+        if (row->most == INT64_MAX)
+            (void)fgi_snprintf(expected, sizeof(expected), "an integer of at least %" PRId64,
+                               row->least);
+        else
+            (void)fgi_snprintf(expected, sizeof(expected),
+                               "an integer from %" PRId64 " to %" PRId64, row->least, row->most);
+        return refuse(row->name, text, expected, err);
+    }
+    const int narrow = (int)value;
+    if (row->is_int)
+        memcpy((char *)o + row->offset, &narrow, sizeof(narrow));
     else
-        (void)fgi_snprintf(expected, sizeof(expected), "an integer from %" PRId64 " to %" PRId64,
-                           least, most);
-    return refuse(name, text, expected, err);
-}
-
-static fg_status set_quality(fg_pack_build_options *o, const char *name, const char *text,
-                             fg_error *err)
-{
-    int64_t value = 0;
-    FGI_TRY(set_int(name, text, 1, 100, &value, err));
-    o->quality = (int)value;
+        memcpy((char *)o + row->offset, &value, sizeof(value));
     return FG_OK;
-}
-
-static fg_status set_variants(fg_pack_build_options *o, const char *name, const char *text,
-                              fg_error *err)
-{
-    return set_int(name, text, 1, MOST_VARIANTS, &o->variant_count, err);
-}
-
-static fg_status set_seed(fg_pack_build_options *o, const char *name, const char *text,
-                          fg_error *err)
-{
-    int64_t value = 0;
-    FGI_TRY(set_int(name, text, 0, INT64_MAX, &value, err));
-    o->seed = (uint64_t)value;
-    return FG_OK;
-}
-
-static fg_status set_workers(fg_pack_build_options *o, const char *name, const char *text,
-                             fg_error *err)
-{
-    int64_t value = 0;
-    FGI_TRY(set_int(name, text, 1, MOST_THREADS, &value, err));
-    o->thread_count = (int)value;
-    return FG_OK;
-}
-
-static fg_status set_sequence(fg_pack_build_options *o, const char *name, const char *text,
-                              fg_error *err)
-{
-    return set_int(name, text, 1, INT32_MAX, &o->sequence, err);
-}
-
-static fg_status set_limit(fg_pack_build_options *o, const char *name, const char *text,
-                           fg_error *err)
-{
-    return set_int(name, text, 1, INT64_MAX, &o->limit, err);
 }
 
 static fg_status set_rate(fg_pack_build_options *o, const char *name, const char *text,
@@ -212,11 +191,12 @@ fg_status fg_pack_build_set(fg_pack_build_options *options, const char *name, co
         const char *name;
         fg_status (*set)(fg_pack_build_options *, const char *, const char *, fg_error *);
     } rows[] = {
-        {"codec", set_codec},       {"presize", set_presize},  {"quality", set_quality},
-        {"variants", set_variants}, {"split", set_split},      {"seed", set_seed},
-        {"workers", set_workers},   {"shard-size", set_shard}, {"bad", set_bad},
-        {"limit", set_limit},       {"rate", set_rate},        {"sequence", set_sequence},
+        {"codec", set_codec},      {"presize", set_presize}, {"split", set_split},
+        {"shard-size", set_shard}, {"bad", set_bad},         {"rate", set_rate},
     };
+    for (size_t i = 0; i < sizeof(integers) / sizeof(integers[0]); i++)
+        if (strcmp(integers[i].name, name) == 0)
+            return set_int(options, &integers[i], text, err);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         if (strcmp(rows[i].name, name) == 0)
             return rows[i].set(options, name, text, err);

@@ -227,6 +227,16 @@ fg_status fg_recipe_run(fg_recipe *r, fg_error *err)
     return status;
 }
 
+fg_status fg_recipe_run_once(const fg_recipe_options *options, fg_error *err)
+{
+    fg_recipe *r = NULL;
+    fg_status status = fg_recipe_open(options, &r, err);
+    if (status == FG_OK)
+        status = fg_recipe_run(r, err);
+    fg_recipe_close(r);
+    return status;
+}
+
 /* ---- results --------------------------------------------------------------------------------- */
 
 const fg_recipe_result *fg_recipe_get_result(const fg_recipe *recipe) { return &recipe->outcome; }

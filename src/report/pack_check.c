@@ -71,7 +71,8 @@ static void conclude(faults *f, const fg_pack_report *report)
                        fgi_bytes_words((double)report->size_bytes));
         if (report->lost_records > 0)
             fgi_buf_printf(f->text,
-                           "%" PRId64 " records were lost before the pack was rebuilt and are empty: to "
+                           "%" PRId64
+                           " records were lost before the pack was rebuilt and are empty: to "
                            "train without them, set data.damaged to skip\n",
                            report->lost_records);
         return;

@@ -185,7 +185,38 @@ static void names_are_taken_apart_again(void **state)
     fgi_free(second);
 }
 
+static void what_is_written_is_read(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    void *data = &err;
+    size_t size;
+    const char *path = fgt_path(fgt_temp_folder(), "bytes");
+    fgt_ok(fg_file_write(path, "a\0b", 3, &err));
+    fgt_ok(fg_file_read(path, &data, &size, &err));
+    assert_int_equal(size, 3);
+    assert_memory_equal(data, "a\0b", 4); /* and a NUL */
+    fg_file_free(data);
+    assert_int_equal(fg_file_read("/nowhere/x", &data, &size, &err), FG_ENOTFOUND);
+    assert_null(data);
+    fg_file_free(NULL);
+}
+
+static void errors_of_callers_are_set(void **state)
+{
+    (void)state;
+    fg_error err = {.line = 7, .file = "x"};
+    assert_int_equal(fg_error_set(&err, FG_EFORMAT, "%s %d", "record", 3), FG_EFORMAT);
+    assert_true(err.status == FG_EFORMAT && err.line == 0 && err.file == NULL);
+    assert_string_equal(err.message, "record 3");
+    assert_int_equal(fg_error_set(NULL, FG_EIO, "%500d", 3), FG_EIO);
+    assert_int_equal(fg_error_set(&err, FG_EIO, "%600d", 3), FG_EIO);
+    assert_int_equal(strlen(err.message), sizeof(err.message) - 1);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(what_is_written_is_read),
+    cmocka_unit_test(errors_of_callers_are_set),
     cmocka_unit_test(bad_arguments_are_refused),
     cmocka_unit_test(links_are_followed),
     cmocka_unit_test(the_mode_is_kept),

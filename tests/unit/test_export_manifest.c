@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "photos.h"
 
@@ -141,7 +142,7 @@ static void wrong_classes_are_refused(void **state)
         {"{\"classes\": [\"a\", 1]}\n", "in.jsonl:1: member 'classes': expected a list of strings"},
         {"{\"classes\": []}\n", "expected a list of names"},
         {"{\"classes\": [\"a\"]}\n{\"path\": \"my photos/0.jpg\", \"label\": \"b\"}\n",
-         "has the class 'b': expected one of a"},
+         "has the class 'b': expected one of 'a'"},
     };
     (void)state;
     const char *folder = folder_with_images();

@@ -350,9 +350,9 @@ static void newer_structs(void **state)
     memset(&report, 0xff, sizeof report);
     REFUSED(fg_pack_open(path, &(fg_pack_options){.reserved = {0, 0, 0, 1}}, &pack, &err),
             FG_EINVAL, text);
-    REFUSED(fg_pack_writer_create(path, &(fg_pack_writer_options){.reserved = {0, 0, 0, 1}}, &w,
-                                  NULL, &err),
-            FG_EINVAL, text);
+    REFUSED(
+        fg_pack_writer_create(path, &(fg_pack_writer_options){.reserved = {0, 1}}, &w, NULL, &err),
+        FG_EINVAL, text);
     fgt_ok(fg_pack_writer_create(path, NULL, &w, NULL, &err));
     REFUSED(fg_pack_writer_add(w, &(fg_pack_entry){.reserved = {0, 1}}, "", 0, &err), FG_EINVAL,
             text);
