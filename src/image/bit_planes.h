@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include "base/buf.h"
 
-/* Format of s8[count], in groups of 64 values; the last one is filled up with zeros:
+/* Format of s8[count], in groups of 64 values; the last one is padded with zeros:
  *
  *   u8[ceil(groups / 2)]  the width w of each group, 0 to 8 bits, half a byte each: the lower half
  *                         is that of the group with the even number; an unused half is 0

@@ -138,7 +138,7 @@ static fg_dataset *open_source(const char *path, bool is_pack)
     return dataset;
 }
 
-/* In a process of its own, so that malloc has no free memory from other cases. Returns MiB. */
+/* In a separate process, so that malloc has no free memory from other cases. Returns MiB. */
 static int measure(const char *path, bool is_pack, int workers)
 {
     int status = -1;
