@@ -1,4 +1,4 @@
-/* decode_jpeg.c - JPEG, with libjpeg-turbo.
+/* decode_jpeg.c - JPEG, with libjpeg-turbo and, for baseline files, our entropy decoder.
  *
  * The decompressor is created once per fg_image_decoder and reused. Of an area, only the rows and
  * the columns of iMCUs (blocks of up to 16x16 pixels) that it needs are transformed; rows above it
@@ -12,6 +12,7 @@
 #include "image/jpeg_common.h"
 #include "image/jpeg_markers.h"
 #include "image/jpeg_segment.h"
+#include "image/jpeg_sequential.h"
 #include "image/pixels.h"
 
 /* Upsampling of chroma uses neighbors, which at the edge of what libjpeg decodes are missing: so
@@ -19,11 +20,13 @@
 enum { MARGIN = 2, ROWS = 8 };
 
 struct fgi_jpeg_state {
-    struct jpeg_decompress_struct info;
+    struct jpeg_decompress_struct info; /* first: see decode_mcu */
     struct jpeg_progress_mgr progress;
     fgi_jpeg_errors errors;
     fgi_jpeg_source source;
     fgi_jpeg_client client;
+    fgi_jpeg_sequential *sequential;
+    bool is_given_up; /* by our entropy decoder: libjpeg's is used */
 };
 
 static bool matches(const fgi_image_file *file)
@@ -65,6 +68,9 @@ static fg_status create(fg_image_decoder *decoder, fg_error *err)
     if (setjmp(s->errors.jump) != 0)
         return s->errors.status;
     jpeg_create_decompress(&s->info);
+    s->sequential = fgi_jpeg_sequential_create();
+    if (s->sequential == NULL)
+        return fgi_no_memory(err);
     s->client.memory = &decoder->coefficients;
     fgi_jpeg_blocks_use(&s->info, &s->client);
     fgi_jpeg_limit_scans(&s->info, &s->progress);
@@ -73,12 +79,24 @@ static fg_status create(fg_image_decoder *decoder, fg_error *err)
 
 static void close_jpeg(fg_image_decoder *decoder)
 {
-    if (decoder->jpeg != NULL)
+    if (decoder->jpeg != NULL) {
         jpeg_destroy_decompress(&decoder->jpeg->info);
+        fgi_jpeg_sequential_destroy(decoder->jpeg->sequential);
+    }
     fgi_free(decoder->jpeg);
     decoder->jpeg = NULL;
     fgi_jpeg_cropper_destroy(decoder->cropper);
     decoder->cropper = NULL;
+}
+
+/* libjpeg's function for an MCU, with our entropy decoder. */
+static boolean decode_mcu(j_decompress_ptr info, JBLOCKROW *blocks)
+{
+    struct fgi_jpeg_state *s = (struct fgi_jpeg_state *)(void *)info; /* its first member */
+    if (fgi_jpeg_sequential_decode(s->sequential, info, blocks))
+        return TRUE;
+    s->is_given_up = true;
+    fgi_jpeg_leave(&s->errors, FG_EFORMAT);
 }
 
 static void start(struct fgi_jpeg_state *s, const fgi_image_request *request)
@@ -91,6 +109,9 @@ static void start(struct fgi_jpeg_state *s, const fgi_image_request *request)
     info->scale_num = 1;
     info->scale_denom = (unsigned)request->scale;
     fgi_jpeg_entropy_start(info, &s->client.entropy);
+    if (!s->is_given_up && s->client.entropy.decode_mcu != NULL &&
+        fgi_jpeg_sequential_start(s->sequential, info))
+        s->client.entropy.decode_mcu = decode_mcu;
 }
 
 /* Columns that are decoded: a range of iMCUs around those of the request. */
@@ -178,18 +199,10 @@ static fg_status decode_segments(fg_image_decoder *decoder, const fgi_image_file
     return status;
 }
 
-static fg_status decode(fg_image_decoder *decoder, const fgi_image_file *file,
-                        const fgi_image_request *request, fg_error *err)
+/* Decodes with our entropy decoder unless s->is_given_up. */
+static fg_status decode_once(fg_image_decoder *decoder, const fgi_image_file *file,
+                             const fgi_image_request *request, fg_error *err)
 {
-    if (file->segments != NULL && request->image->channels == 3 && !request->is_tolerant)
-        return decode_segments(decoder, file, request, err);
-    if (decoder->jpeg == NULL) {
-        const fg_status status = create(decoder, err);
-        if (status != FG_OK) {
-            close_jpeg(decoder);
-            return status;
-        }
-    }
     struct fgi_jpeg_state *s = decoder->jpeg;
     s->errors.name = file->name;
     s->errors.err = err;
@@ -206,6 +219,23 @@ static fg_status decode(fg_image_decoder *decoder, const fgi_image_file *file,
         jpeg_abort_decompress(&s->info);
     decoder->entropy_ns += fgi_jpeg_entropy_ns(&s->client.entropy);
     return s->errors.status;
+}
+
+static fg_status decode(fg_image_decoder *decoder, const fgi_image_file *file,
+                        const fgi_image_request *request, fg_error *err)
+{
+    if (file->segments != NULL && request->image->channels == 3 && !request->is_tolerant)
+        return decode_segments(decoder, file, request, err);
+    if (decoder->jpeg == NULL) {
+        const fg_status status = create(decoder, err);
+        if (status != FG_OK) {
+            close_jpeg(decoder);
+            return status;
+        }
+    }
+    decoder->jpeg->is_given_up = false;
+    const fg_status status = decode_once(decoder, file, request, err);
+    return decoder->jpeg->is_given_up ? decode_once(decoder, file, request, err) : status;
 }
 
 const fgi_image_codec fgi_jpeg_codec = {

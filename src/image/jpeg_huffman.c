@@ -1,7 +1,7 @@
-/* jpeg_huffman.c - an entropy decoder for the segments between restart markers. Each symbol is one
- * lookup of 12 bits, which gives the value too if code and value are not longer. A decoder waits
- * for that lookup before it knows where the next code begins; segments are independent of each
- * other, so two are decoded alternately and their lookups overlap. Source: ITU-T T.81, annex F.2.
+/* jpeg_huffman.c - an entropy decoder. Each symbol is one lookup of 12 bits, which gives the value
+ * too if code and value are not longer. A decoder waits for that lookup before it knows where the
+ * next code begins; the segments between restart markers are independent of each other, so two are
+ * decoded alternately and their lookups overlap. Source: ITU-T T.81, annex F.2.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "image/jpeg_huffman.h"
@@ -379,4 +379,68 @@ int fgi_huffman_decode(const fgi_huffman_scan *scan, const fgi_huffman_window *w
         if (second >= 0 && lanes[1].segment < 0 && lanes[1].is_failed)
             return second;
     }
+}
+
+/* ---- block by block -------------------------------------------------------------------------- */
+
+/* What the loop over a block's symbols uses; kept in registers. */
+typedef struct bit_reader {
+    uint64_t bits;
+    unsigned count;
+    const uint8_t *at;
+} bit_reader;
+
+static inline __attribute__((always_inline)) void append(bit_reader *r)
+{
+    r->bits |= load_big64(r->at) >> r->count;
+    r->at += (63 - r->count) >> 3;
+    r->count |= 56;
+}
+
+/* The entry of the next code, whose bits are consumed; e.bits is 0 if it is invalid. There are at
+ * least 12 bits. */
+static inline __attribute__((always_inline)) fgi_huffman_entry
+next_entry(bit_reader *r, const fgi_huffman_table *table)
+{
+    fgi_huffman_entry e = table->lookup[r->bits >> (64 - LOOKUP)];
+    const bool is_long = e.bits == 0;
+    if (__builtin_expect(is_long, 0)) {
+        append(r);
+        e = decode_long(table, r->bits, e.run);
+    }
+    r->bits <<= e.bits;
+    r->count -= e.bits;
+    if (__builtin_expect(is_long, 0)) /* the caller counts on at most 12 bits */
+        append(r);
+    return e;
+}
+
+bool fgi_huffman_decode_block(fgi_huffman_stream *stream, const fgi_huffman_scan *scan, int block,
+                              int16_t *out)
+{
+    const fgi_huffman_table *table = scan->ac[block];
+    bit_reader r = {stream->bits, stream->count, stream->at};
+    append(&r);
+    fgi_huffman_entry e = next_entry(&r, scan->dc[block]);
+    uint16_t *dc = &stream->dc[scan->component[block]];
+    bool is_good = e.bits > 0;
+    unsigned k = 1;
+    *dc = (uint16_t)(*dc + (unsigned)e.value);
+    out[0] = (int16_t)*dc;
+    for (unsigned used = 1; k < BLOCK; used++) {
+        if (used % 4 == 0) /* of at least 56 bits, four lookups need 48 */
+            append(&r);
+        e = next_entry(&r, table);
+        is_good &= e.bits > 0;
+        k += e.run;
+        if (k >= BLOCK) {
+            is_good &= e.run == END_OF_BLOCK;
+            break;
+        }
+        out[zigzag[k++]] = e.value;
+    }
+    stream->bits = r.bits;
+    stream->count = r.count;
+    stream->at = r.at;
+    return is_good;
 }

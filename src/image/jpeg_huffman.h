@@ -1,5 +1,5 @@
-/* jpeg_huffman.h - decodes the restart segments of a baseline JPEG into coefficients, two segments
- * at a time.
+/* jpeg_huffman.h - decodes the blocks of a baseline JPEG into coefficients: of restart segments,
+ * two segments at a time, or of a scan without restart markers, block by block.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_IMAGE_JPEG_HUFFMAN_H
@@ -75,5 +75,19 @@ typedef struct fgi_huffman_scratch {
 int fgi_huffman_decode(const fgi_huffman_scan *scan, const fgi_huffman_window *window,
                        const fgi_huffman_segment *segments, int count,
                        const fgi_huffman_scratch *scratch);
+
+/* A position in bytes without stuffing, of which FGI_HUFFMAN_PAD follow the last one. Starts with
+ * all zero but `at`. */
+typedef struct fgi_huffman_stream {
+    uint64_t bits;     /* the next bits, from the top; below the first `count`, bits of *at */
+    unsigned count;    /* of valid bits, besides those of *at */
+    const uint8_t *at; /* the next byte to append */
+    uint16_t dc[4];    /* of each component's last block */
+} fgi_huffman_stream;
+
+/* Decodes block `block` of an MCU into out[64], natural order, which must be 0. Advances at most
+ * 256 bytes. False at an invalid code and if there are more than 64 coefficients. */
+bool fgi_huffman_decode_block(fgi_huffman_stream *stream, const fgi_huffman_scan *scan, int block,
+                              int16_t *out);
 
 #endif
