@@ -1,4 +1,4 @@
-/* jpeg_entropy.h - how long libjpeg's entropy decoder works on an image.
+/* jpeg_entropy.h - how long the entropy decoder works on an image.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_IMAGE_JPEG_ENTROPY_H
@@ -11,7 +11,7 @@
 
 /* The clock of one image. Zero-initialize it. */
 typedef struct fgi_jpeg_entropy {
-    boolean (*decode_mcu)(j_decompress_ptr info, JBLOCKROW *blocks); /* libjpeg's */
+    boolean (*decode_mcu)(j_decompress_ptr info, JBLOCKROW *blocks); /* libjpeg's, or ours */
     int64_t mcus;    /* that were decoded while it was sampled */
     int64_t sampled; /* of them: with two readings of the time */
     int64_t sampled_ns;

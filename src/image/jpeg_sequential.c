@@ -22,10 +22,10 @@ struct fgi_jpeg_sequential {
     fgi_huffman_stream stream;
     const uint8_t *end; /* of the bytes in `piece` */
     const JOCTET *next; /* the next byte of the file */
-    size_t left;        /* bytes of the file from there on */
+    size_t left;        /* bytes of the file, starting there */
     bool is_at_marker;  /* *next is the marker after the scan, or the file has ended */
     uint64_t mcus;      /* left */
-    JBLOCK dump;        /* of blocks that nobody wants */
+    JBLOCK dump;        /* of blocks that are not required */
     uint8_t piece[PIECE + FGI_HUFFMAN_PAD];
 };
 
