@@ -33,15 +33,15 @@ static int run(const cli_call *call)
     char *text = NULL, *name = NULL;
     bool is_good = fg_recipe_init(call->args[0], target, &text, &err) == FG_OK &&
                    fg_recipe_init_name(call->args[0], ".yaml", &name, &err) == FG_OK;
-    const char *path = out_path != NULL ? out_path : name;
-    const char *q =
-        path != NULL && strpbrk(path, " $&();<>|\"") != NULL ? "'" : ""; /* for a shell */
+    const char *path = out_path != NULL ? out_path : name, *q; /* q: a quote, for a shell */
     is_good = is_good && write_file(path, text, &err);
-    if (is_good && strcmp(path, "-") != 0)
+    if (is_good && strcmp(path, "-") != 0) {
+        q = strpbrk(path, " $&();<>|\"") != NULL ? "'" : "";
         (void)fprintf(stderr,
                       "wrote %s: check the lines marked `check it`, then\n\n"
                       "  fulgurite fit %s%s%s --fast-dev-run\n  fulgurite fit %s%s%s\n",
                       path, q, path, q, q, path, q);
+    }
     fg_report_free(name);
     fg_report_free(text);
     return is_good ? CLI_DONE : cli_complain(CLI_FAILED, "init", "%s", err.message);

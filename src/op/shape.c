@@ -342,7 +342,7 @@ static void slice_vjp(fgi_vjp *v)
 {
     const fgi_slice_attr *attr = v->attr;
     const fg_type *in = fg_tensor_type(v->in[0]), *out = fg_tensor_type(v->out);
-    int64_t low[FG_MAX_RANK], high[FG_MAX_RANK], interior[FG_MAX_RANK];
+    int64_t low[FG_MAX_RANK] = {0}, high[FG_MAX_RANK] = {0}, interior[FG_MAX_RANK] = {0};
     for (int i = 0; i < in->rank; i++) {
         const int64_t covered = out->dim[i] == 0 ? 0 : (out->dim[i] - 1) * attr->stride[i] + 1;
         low[i] = attr->start[i];
