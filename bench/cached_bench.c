@@ -177,7 +177,7 @@ static void write_coefficients(const char *name, int count)
         check(fgi_jpeg_coefficients_encode("image", image.pixels, RAW_SIDE, RAW_SIDE, 90, &record,
                                            &err));
         bytes += record.size;
-        add(writer, FG_PACK_DCT8_LZ4, RAW_SIDE, RAW_SIDE, record.data, record.size);
+        add(writer, FG_PACK_DCT, RAW_SIDE, RAW_SIDE, record.data, record.size);
         fgi_buf_fini(&record);
     }
     printf("dct: %d images of %dx%d, %.1f KB on average, %.3f of raw pixels\n", count, RAW_SIDE,

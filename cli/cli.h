@@ -116,6 +116,9 @@ bool cli_fail_errno(fg_error *err, const char *what, const char *path);
 /* Prints "fulgurite NAME: text" on standard error and returns the status. */
 int cli_complain(int status, const char *command, const char *format, ...) FG_PRINTF(3, 4);
 
+/* Prints the library's log (fg_log_set) on standard error. */
+void cli_print_log(void *self, fg_log_level level, const char *line);
+
 /* Return memory or end the program, which only the program may do. */
 void *cli_alloc(size_t count, size_t size); /* zeroed */
 char *cli_strdup(const char *text);
@@ -125,8 +128,5 @@ char *cli_strndup(const char *text, size_t size);
 bool cli_is_utf8(void);
 /* Columns of the terminal `out`, 80 if it is not a terminal or the width is unknown. */
 int cli_columns(FILE *out);
-
-/* "12 B", "3.4 kB", "1.2 GB" in a static buffer; valid until the next call. */
-const char *cli_bytes(double bytes);
 
 #endif

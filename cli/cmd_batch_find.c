@@ -15,11 +15,13 @@ const cli_command cli_batch_find = {
     .details =
         "Compiles the training step for several batch sizes, starting at trainer.batch_size, and "
         "reads\n"
-        "the memory requirements that the compiler reports; nothing is executed. The result leaves "
-        "a tenth of\n"
-        "each device's memory free. On the CPU, the limit is the host's memory divided by the "
-        "number of\n"
-        "devices. Writes batch_size, global_batch_size and the bytes needed to standard output.",
+        "the memory requirements that the compiler reports. The result leaves a tenth of each "
+        "device's memory\n"
+        "free, and one training step is run with it. On the CPU, the limit is the host's memory "
+        "divided by the\n"
+        "number of devices. Writes the batch size, the bytes needed and the learning rate of fit "
+        "to "
+        "standard output.",
     .options = options,
     .max_args = 1,
     .takes_config = true,

@@ -8,6 +8,8 @@ static const cli_option options[] = {
     CLI_TEXT('d', "draw", &settings.draw, "auto|always|never",
              "plot the loss and print the confusion matrix (auto: on a terminal)"),
     RUN_PRINT_CONFIG,
+    CLI_FLAG(0, "print-schedule", &settings.is_schedule,
+             "show the learning rate and momentum of the steps, and exit"),
     CLI_FLAG(0, "fast-dev-run", &settings.recipe.fast_dev_run,
              "run one training and one validation batch to find errors; write no files"),
     CLI_OPTIONAL(
@@ -15,6 +17,8 @@ static const cli_option options[] = {
         "resume an earlier run (default: its last checkpoint; auto: only if there is one)"),
     CLI_FLAG(0, "overwrite", &settings.recipe.overwrite,
              "delete the checkpoints of an earlier run in the same folder"),
+    CLI_OPTIONAL(0, "profile", &settings.recipe.profile, "FIRST:LAST",
+                 "take a profile of these steps (default: ten after the first ten)"),
     RUN_SUMMARY,
     RUN_PROGRESS,
     CLI_FLAG('q', "quiet", &settings.is_quiet, "no progress, no warnings except failed saves"),

@@ -8,12 +8,13 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
-#include "plan.h"
 #include "out_file.h"
 #include "run_cli.h"
 #include <fulgurite/report.h>
+#include <fulgurite/setup.h>
 
 static cli_run_options settings = {.recipe = {.kind = FG_RECIPE_PLAN}, .draw = "never"};
 static bool is_in_process;
@@ -116,6 +117,39 @@ static int plan_all(const cli_call *call, const fg_plan_process *process)
     return has_failed ? CLI_FAILED : CLI_DONE;
 }
 
+/* Asks on the terminal whether to download a compiler; anything other than y is no. */
+static bool is_wanted(const fg_setup_missing *compiler)
+{
+    char answer[64] = "";
+    (void)fprintf(stderr, "%s is not installed; `%s` downloads it.\nDownload it now? [y/N] ",
+                  compiler->what, compiler->command);
+    (void)fflush(stderr);
+    if (fgets(answer, sizeof answer, stdin) == NULL)
+        (void)fputc('\n', stderr); /* after Ctrl-D the cursor is still on the question's line */
+    return answer[0] == 'y' || answer[0] == 'Y';
+}
+
+/* On a terminal, offers to download the compilers that are missing; prints failures. False if a
+ * name is invalid. */
+static bool offer_compilers(const char *machines, fg_error *err)
+{
+    fg_setup_missing missing[8];
+    size_t count = 0;
+    if (fg_setup_find_missing(machines, missing, 8, &count, err) != FG_OK)
+        return false;
+    const bool is_terminal = isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1;
+    for (size_t i = 0; is_terminal && i < count && i < 8; i++) {
+        const fg_setup_options how = {.compiler_only = missing[i].compiler_only};
+        if (!is_wanted(&missing[i]))
+            continue;
+        fg_log_set(cli_print_log, NULL);
+        if (fg_setup_install(missing[i].name, &how, NULL, err) != FG_OK)
+            (void)fg_error_print(err, missing[i].command);
+        fg_log_set(NULL, NULL);
+    }
+    return true;
+}
+
 /* Checks options and configuration before a process is started for each machine. */
 static bool check(const cli_call *call, fg_error *err)
 {
@@ -146,7 +180,7 @@ static int run_plans(const cli_call *call)
         return cli_run(call, &settings);
     if (!check(call, &err))
         return cli_complain(CLI_USAGE, "plan", "%s", err.message);
-    if (!plan_offer_compilers(topologies, &err))
+    if (!offer_compilers(topologies, &err))
         return cli_complain(CLI_USAGE, "plan", "--topology=%s: %s", topologies, err.message);
     return plan_all(call, &process);
 }

@@ -6,8 +6,9 @@
 static cli_run_options settings = {.recipe = {.kind = FG_RECIPE_PREDICT}, .draw = "never"};
 static const cli_option options[] = {
     RUN_CKPT,
-    CLI_TEXT('o', "out", &settings.out, "FILE",
-             "write a .csv or .npy file (default, and -: CSV on standard output)"),
+    CLI_TEXT(
+        'o', "out", &settings.out, "FILE",
+        "write a .csv, .jsonl or .npy file, row by row (default, and -: CSV on standard output)"),
     RUN_PRINT_CONFIG,
     RUN_SUMMARY,
     RUN_PROGRESS,

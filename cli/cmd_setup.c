@@ -21,20 +21,13 @@ static const cli_option options[] = {
     CLI_END,
 };
 
-static void print_line(void *self, fg_log_level level, const char *line)
-{
-    (void)self;
-    if (level > FG_LOG_DEBUG)
-        (void)fprintf(stderr, "%s\n", line);
-}
-
 static int run(const cli_call *call)
 {
     fg_error err = {0};
     fg_setup_result result;
     const fg_setup_options opening = {
         .home = home, .python = python, .again = again, .compiler_only = compiler_only};
-    fg_log_set(print_line, NULL);
+    fg_log_set(cli_print_log, NULL);
     if (fg_setup_install(call->args[0], &opening, &result, &err) != FG_OK)
         return fg_error_print(&err, "fulgurite setup");
     (void)fprintf(stderr, result.was_there ? "it is already installed (--again reinstalls it)\n"

@@ -5,11 +5,6 @@
  * its task and totals to standard error.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <ctype.h>
-#include <inttypes.h>
-#include <stdlib.h>
-#include <fulgurite/ckpt.h>
-
 #include <fulgurite/recipe.h>
 #include <fulgurite/report.h>
 
@@ -27,38 +22,18 @@ static const cli_option options[] = {
     CLI_END,
 };
 
-/* Names in a file may contain terminal escape sequences. */
-static void print_name(const char *name)
+static int print_lines(const fg_recipe_origin *origin)
 {
-    for (; *name != '\0'; name++)
-        (void)fputc(iscntrl((unsigned char)*name) ? '?' : *name, stdout);
-}
-
-static const char *part_name(fg_ckpt_part part)
-{
-    return part == FG_CKPT_MODEL ? "model" : "state";
-}
-
-static void print_lines(const fg_ckpt *ckpt)
-{
-    double bytes = 0;
-    int64_t parameters = 0;
-    const bool is_folder = fg_ckpt_state_json(ckpt) != NULL;
-    for (size_t i = 0; i < fg_ckpt_count(ckpt); i++) {
-        char type[128];
-        const fg_tensor_info *t = fg_ckpt_info(ckpt, i);
-        bytes += (double)t->size_bytes;
-        parameters += t->part == FG_CKPT_MODEL ? fg_type_count(&t->type) : 0;
-        print_name(t->name);
-        if (!names_only)
-            (void)printf("\t%s", fg_type_format(&t->type, type, sizeof(type)));
-        if (!names_only && is_folder)
-            (void)printf("\t%s", part_name(t->part));
-        (void)putchar('\n');
-    }
-    (void)fprintf(stderr, "%zu tensor%s, %s; %" PRId64 " element%s in the model\n",
-                  fg_ckpt_count(ckpt), fg_ckpt_count(ckpt) == 1 ? "" : "s", cli_bytes(bytes),
-                  parameters, parameters == 1 ? "" : "s");
+    fg_error err = {0};
+    char *lines = NULL, *totals = NULL;
+    if (fg_recipe_origin_lines(origin, names_only, &lines, &totals, &err) != FG_OK)
+        return fg_error_print(&err, "fulgurite show");
+    (void)fputs(origin->description, stderr);
+    (void)fputs(lines, stdout);
+    (void)fputs(totals, stderr);
+    fg_report_free(lines);
+    fg_report_free(totals);
+    return CLI_DONE;
 }
 
 static int print_json(const fg_recipe_origin *origin)
@@ -94,8 +69,7 @@ static int run(const cli_call *call)
     } else if (as_config) {
         status = print_config(&origin);
     } else {
-        (void)fputs(origin.description, stderr);
-        print_lines(origin.ckpt);
+        status = print_lines(&origin);
     }
     fg_recipe_origin_close(&origin);
     return status;

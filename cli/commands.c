@@ -16,9 +16,13 @@
     ROW(cli_validate)                                                                              \
     ROW(cli_test)                                                                                  \
     ROW(cli_predict)                                                                               \
+    ROW(cli_lr_find)                                                                               \
     ROW(cli_batch_find)                                                                            \
     ROW(cli_plan)                                                                                  \
     ROW(cli_pack)                                                                                  \
+    ROW(cli_report)                                                                                \
+    ROW(cli_compare)                                                                               \
+    ROW(cli_stop)                                                                                  \
     ROW(cli_show)                                                                                  \
     ROW(cli_completion)                                                                            \
     ROW(cli_help)

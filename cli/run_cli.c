@@ -4,6 +4,7 @@
 #include "run_cli.h"
 
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -50,6 +51,7 @@ static fg_recipe_options recipe_options(const cli_call *call, cli_run_options *o
     recipe.progress = has_progress(o) ? stderr : NULL;
     recipe.progress_style = has_progress(o) ? o->progress : NULL;
     recipe.hang = on_hang;
+    recipe.predictions = o->out;
     recipe.stacks = stderr;
     return recipe;
 }
@@ -84,17 +86,30 @@ static void draw(fg_recipe *recipe)
         (void)fprintf(stderr, "warning: %s\n", err.message);
 }
 
+/* Checks the names of a list, "a.csv,b.svg"; NULL: none. */
+static bool check_curves(const char *list, fg_error *err)
+{
+    bool is_good = true;
+    char *names = list != NULL ? cli_strdup(list) : NULL, *rest = names, *name;
+    while (is_good && (name = strsep(&rest, ",")) != NULL)
+        is_good = fg_report_lr_check(name, err) == FG_OK && out_file_check("--out", name, err);
+    free(names);
+    return is_good;
+}
+
+static bool has_curve(const cli_run_options *o)
+{
+    return o->recipe.kind == FG_RECIPE_FIND_LR || o->recipe.kind == FG_RECIPE_SCHEDULE;
+}
+
 /* Writes the outputs of a run other than its metrics. */
 static bool print_special(fg_recipe *recipe, const cli_run_options *o, fg_error *err)
 {
+    if (has_curve(o))
+        return o->out == NULL || fg_recipe_write_curve(recipe, o->out, err) == FG_OK;
     if (o->recipe.kind == FG_RECIPE_PLAN)
         return print_text(recipe, o->as_json ? FG_RECIPE_PLAN_JSON : FG_RECIPE_PLAN_LINES, err);
-    if (o->recipe.kind != FG_RECIPE_PREDICT)
-        return true;
-    if (o->out == NULL || strcmp(o->out, "-") == 0)
-        return print_text(recipe, FG_RECIPE_PREDICTIONS, err);
-    (void)fflush(stdout); /* the path may refer to it too */
-    return fg_recipe_write_predictions(recipe, o->out, err) == FG_OK;
+    return o->recipe.kind != FG_RECIPE_PREDICT || print_text(recipe, FG_RECIPE_PREDICTIONS, err);
 }
 
 static bool write_summary(fg_recipe *recipe, const char *path, fg_error *err)
@@ -116,16 +131,22 @@ static int exit_status(const fg_recipe *recipe, fg_status status)
                                                                             : CLI_FAILED;
 }
 
+/* Whether there is a result: also a curve that suggests nothing. */
+static bool has_result(const fg_recipe *recipe, const cli_run_options *o, fg_status status)
+{
+    return status == FG_OK ||
+           (o->recipe.kind == FG_RECIPE_FIND_LR && fg_recipe_get_lr_curve(recipe) != NULL);
+}
+
 static int report(fg_recipe *recipe, const cli_run_options *o, fg_status status, fg_error *err)
 {
     const char *command = fg_recipe_get_result(recipe)->command;
-    const bool is_plan = o->recipe.kind == FG_RECIPE_PLAN;
-    if (status == FG_OK && !print_special(recipe, o, err))
+    const bool is_plan = o->recipe.kind == FG_RECIPE_PLAN, is_known = has_result(recipe, o, status);
+    if (is_known && !print_special(recipe, o, err))
         status = err->status;
-    if (status == FG_OK && is_drawing(o))
+    if (is_known && is_drawing(o))
         draw(recipe);
-    if ((status == FG_OK || status == FG_ESTOPPED) && o->recipe.kind != FG_RECIPE_PREDICT &&
-        !is_plan)
+    if ((is_known || status == FG_ESTOPPED) && o->recipe.kind != FG_RECIPE_PREDICT && !is_plan)
         (void)print_text(recipe, FG_RECIPE_METRICS, err);
     int result = exit_status(recipe, status);
     if (is_plan && o->as_json && result == CLI_FAILED) /* its object contains the reason */
@@ -153,10 +174,13 @@ int cli_run(const cli_call *call, const cli_run_options *options)
     cli_run_options o = *options;
     fg_recipe *recipe = NULL;
     int result;
+    if (o.is_schedule)
+        o.recipe.kind = FG_RECIPE_SCHEDULE;
     const fg_recipe_options recipe_of = recipe_options(call, &o);
     if (o.recipe.kind == FG_RECIPE_FIT) /* a closed pipe must not end training */
         (void)signal(SIGPIPE, SIG_IGN);
-    if (!out_file_check("--summary", o.summary, &err) || !out_file_check("--out", o.out, &err))
+    if (!out_file_check("--summary", o.summary, &err) ||
+        !(has_curve(&o) ? check_curves(o.out, &err) : out_file_check("--out", o.out, &err)))
         return cli_complain(CLI_USAGE, call->command, "%s", err.message);
     const fg_status opened = fg_recipe_open(&recipe_of, &recipe, &err);
     if (opened != FG_OK)

@@ -14,9 +14,10 @@ typedef struct cli_run_options {
     const char *summary;      /* summary file; NULL: none */
     const char *print_config; /* "" or "plain"; NULL: do not */
     const char *draw;         /* "auto", "always", "never" */
-    const char *out;          /* file of predictions; NULL: standard output */
+    const char *out;          /* file of predictions, NULL: standard output; files of the curve of
+                                 lr-find */
     const char *progress;     /* "auto", "bar", "plain", "none"; NULL: auto */
-    bool is_quiet, as_json;
+    bool is_quiet, as_json, is_schedule; /* is_schedule: the kind is FG_RECIPE_SCHEDULE */
 } cli_run_options;
 
 /* Options of several commands, which have a static variable `settings`. */

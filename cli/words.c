@@ -1,5 +1,5 @@
-/* words.c - helpers: memory allocation that ends the program on failure, similar names, readable
- * sizes, errors.
+/* words.c - helpers: memory allocation that ends the program on failure, errors, the log, the
+ * terminal.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli.h"
@@ -57,6 +57,13 @@ int cli_complain(int status, const char *command, const char *format, ...)
     return status;
 }
 
+void cli_print_log(void *self, fg_log_level level, const char *line)
+{
+    (void)self;
+    if (level > FG_LOG_DEBUG)
+        (void)fprintf(stderr, "%s\n", line);
+}
+
 bool cli_is_utf8(void)
 {
     static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"};
@@ -84,17 +91,4 @@ bool cli_print_keys(FILE *out, fg_recipe_help_kind kind, const char *about, fg_e
     (void)fputs(text, out);
     fg_report_free(text);
     return true;
-}
-
-const char *cli_bytes(double bytes)
-{
-    static char text[32];
-    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
-    size_t unit = 0;
-    while (bytes >= 1000 && unit < 5) {
-        bytes /= 1000;
-        unit++;
-    }
-    (void)snprintf(text, sizeof(text), unit == 0 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
-    return text;
 }

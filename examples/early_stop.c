@@ -29,6 +29,14 @@ static fg_status after_validation(void *self, const fg_progress *at, fg_error *e
 
 static const fg_callback_ops early_stop = {.val_end = after_validation};
 
+/* A callback in five lines: prints the rate of each window of log_every steps. */
+static fg_status print_rate(void *self, const fg_progress *at, fg_error *err)
+{
+    printf("step %lld: %.0f samples/s\n", (long long)at->step, at->samples_per_s);
+    return FG_OK;
+}
+static const fg_callback_ops rate = {.log = print_rate};
+
 static void build(void *self, fg_module *root)
 {
     fg_model **lenet = self;
@@ -68,7 +76,8 @@ int main(int argc, char **argv)
     bool ok = fg_csv_open(argc > 1 ? argv[1] : "share/data/digits/digits.csv.gz", &csv, &digits,
                           &err) == FG_OK &&
               fg_trainer_create(&options, &trainer, &err) == FG_OK &&
-              fg_trainer_add_callback(trainer, &early_stop, &patience, &err) == FG_OK;
+              fg_trainer_add_callback(trainer, &early_stop, &patience, &err) == FG_OK &&
+              fg_trainer_add_callback(trainer, &rate, NULL, &err) == FG_OK;
     const fg_fit_data data = {.train = digits.train, .val = digits.val, .batch_size = 32};
     if (ok)
         ok = fg_trainer_fit(trainer, &task, &data, &err) == FG_OK || err.status == FG_ESTOPPED;

@@ -108,6 +108,16 @@ FG_API FG_MUST_USE fg_status fg_file_check(const char *path, fg_error *err);
 /* The version of the library that is loaded, "major.minor.patch". */
 FG_API const char *fg_version(void);
 
+/* Records the caller's file and line for the next operation or host read. Thread-safe: the location
+ * is per thread. */
+FG_API void fg_here(const char *file, int line);
+/* Evaluates `call` after recording the current file and line. Each operation, and each function
+ * that waits for a value of a device, has a macro of its own name that does this, unless FG_NO_HERE
+ * is defined before the header is included. Use it for your own functions that apply operations, if
+ * those are compiled with FG_NO_HERE: messages, profiles and reports then contain the line of the
+ * call. */
+#define FG_HERE(call) (fg_here(__FILE__, __LINE__), call)
+
 /* Severity of a log line. FG_LOG_ERROR: a failure that may lose work, such as a checkpoint that
  * could not be written, although the call continues. */
 typedef enum fg_log_level {

@@ -224,7 +224,54 @@ typedef struct fg_client_stats {
 } fg_client_stats;
 FG_API fg_client_stats fg_client_get_stats(const fg_client *client);
 
+/* A program that was compiled, or loaded from the compilation cache. */
+typedef struct fg_compile_event {
+    char program[32];   /* "train_step", "val_step", "test_step", "predict_step", or "update" of
+                           accumulated gradients; "run": of fg_run; "program": of
+                           fg_program_compile */
+    double seconds;     /* wall time */
+    bool is_cached;     /* it was in the compilation cache */
+    int64_t step;       /* of the Trainer; -1: not a program of a Trainer */
+    char what[16];      /* what has changed since the previous one: "shape", "dtype" (of an input),
+                           "trainable" (of a parameter), "constant", "attribute" (of an operation),
+                           "structure" (other operations); "": it is the first of its kind */
+    char name[80];      /* of the field of the batch, the variable or the operation; "": none */
+    char old_value[96]; /* "f32[32,3,64,64]", "trained", "0.5", "120 operations"; "": unknown */
+    char new_value[96];
+    char at[120]; /* "train.c:31", the line of your program with the new value; "": unknown */
+    uint64_t reserved[4]; /* set to 0 */
+} fg_compile_event;
+
+/* The most compilations that a client lists: the first and the latest ones. */
+#define FG_MAX_COMPILE_EVENTS 64
+
+/* Writes the compilations since the client was opened, in order, to out[0..n), with n at most
+ * `capacity`; returns how many are listed. Thread-safe. */
+FG_API size_t fg_client_compiles(const fg_client *client, fg_compile_event *out, size_t capacity);
+
+/* Copies from a device to the host, by the place that waits for them. */
+typedef struct fg_host_read {
+    char at[120];         /* "train.c:31", the line that called fg_array_read, fg_array_wait,
+                             fg_variable_read or fg_run_f32; or what the library reads: "metrics",
+                             "validation metrics", "checkpoint", "predictions", ... */
+    int64_t count, bytes; /* 0 bytes for fg_array_wait */
+    double wait_s;        /* wall time that the calling thread waited; 0 if they had arrived */
+    uint64_t reserved[4]; /* set to 0 */
+} fg_host_read;
+
+/* The most places that a client counts; more are added up as "other places". */
+#define FG_MAX_HOST_READS 64
+
+/* Writes the reads since the client was opened, in the order of their first one, to out[0..n), with
+ * n at most `capacity`; returns how many places there are. Thread-safe. */
+FG_API size_t fg_client_host_reads(const fg_client *client, fg_host_read *out, size_t capacity);
+
 #ifdef __cplusplus
 }
+#endif
+
+#ifndef FG_NO_HERE /* made by tools/make-here: calls record the caller's file and line */
+#define fg_array_read(...) FG_HERE(fg_array_read(__VA_ARGS__))
+#define fg_array_wait(...) FG_HERE(fg_array_wait(__VA_ARGS__))
 #endif
 #endif

@@ -36,9 +36,12 @@
 #include <fulgurite/pack_export.h>
 #include <fulgurite/packer.h>
 #include <fulgurite/plan.h>
+#include <fulgurite/profile.h>
 #include <fulgurite/registry.h>
+#include <fulgurite/result.h>
 #include <fulgurite/sampling.h>
 #include <fulgurite/setup.h>
+#include <fulgurite/task.h>
 #include <fulgurite/trace.h>
 #include <fulgurite/train.h>
 #include <fulgurite/tuner.h>

@@ -1,8 +1,9 @@
 /* logger.h - loggers: where the metrics of a run are written.
  *
  * A logger receives each line of metrics of a fit. `jsonl` and `csv` write metrics.jsonl and
- * metrics.csv in the run folder. A logger of your own is a table of functions and their argument,
- * which a program adds to a Trainer with fg_trainer_add_logger:
+ * metrics.csv in the run folder, `tensorboard` writes event files,
+ * and `mlflow` sends them to a server. A logger of your own is a table
+ * of functions and their argument, which a program adds to a Trainer with fg_trainer_add_logger:
  *
  *     static fg_status log_line(void *self, const fg_log_line *line, fg_error *err)
  *     {
@@ -32,7 +33,13 @@
 extern "C" {
 #endif
 
-/* How a log begins. Strings are borrowed for the call. */
+/* A setting of a run, such as "optimizer.lr" and "0.001". */
+typedef struct fg_log_setting {
+    const char *name;
+    const char *value; /* a string, number, "true", "false", "null", or a list, as in YAML */
+} fg_log_setting;
+
+/* How a log begins. Strings and arrays are borrowed for the call. */
 typedef struct fg_log_start {
     const char *run_dir; /* exists, and is locked for this run */
     /* The step that the run continues from, 0 for a new run. Lines of later steps, from before the
@@ -45,6 +52,10 @@ typedef struct fg_log_start {
      * "lr": 0.01, "train_loss": 0.5}; lines of a validation have no "lr". NULL: the logger `jsonl`
      * is not one of the run's loggers. */
     const char *history;
+    const char *config;             /* the configuration as text; NULL: none (fg_run_info) */
+    const fg_log_setting *settings; /* of the run, by which runs can be compared */
+    size_t setting_count;
+    double wall_time; /* when the log was opened; as in fg_log_line */
 } fg_log_start;
 
 /* A line of the log: metrics at a step. */
@@ -56,10 +67,34 @@ typedef struct fg_log_line {
     double lr;                /* of the last step */
     const fg_metric *metrics; /* borrowed for the call; NaN: no samples */
     size_t metric_count;
+    /* When the line was logged: seconds since 1970-01-01T00:00:00Z, of the system's clock */
+    double wall_time;
 } fg_log_line;
 
+/* A checkpoint that is on the disk. */
+typedef struct fg_log_saved {
+    const char
+        *path; /* its folder (fg_ckpt_open), borrowed for the call; a later save may remove it */
+    int64_t step, epoch;
+    double wall_time; /* as in fg_log_line */
+} fg_log_saved;
+
+typedef enum fg_log_state {
+    FG_LOG_DONE = 0,    /* the fit has reached its limits, or a callback ended it with a reason */
+    FG_LOG_STOPPED = 1, /* interrupted: it can be continued */
+    FG_LOG_FAILED = 2
+} fg_log_state;
+
+/* How a fit ended. */
+typedef struct fg_log_end {
+    fg_log_state state;
+    const char *message; /* of the error, or ""; borrowed for the call */
+    int64_t step;        /* optimizer steps done */
+    double wall_time;    /* as in fg_log_line */
+} fg_log_end;
+
 /* The functions of a logger; all but `log` may be NULL. They are called on the thread that called
- * fit, except for `sync`.
+ * fit, except for `sync`, unless `has_thread` is set.
  *
  * A failure does not stop training: it is reported once, with the logger's name and err->message,
  * and the logger is called again for the next line. */
@@ -69,10 +104,18 @@ typedef struct fg_logger_ops {
      * that ends in this state fails, and FG_ENOMEM of any function, or any failure of `open`, ends
      * the fit at once. `log` must keep a line that it cannot write. */
     bool is_required;
+    /* Call all functions on a thread of this logger, so that a slow or blocked one does not delay
+     * training; not for a required logger. At most 1024 lines wait for the thread. Later ones are
+     * dropped, which is reported. The beginning and the end of a fit wait for at most 10 s each. A
+     * thread whose function never returns is left alone when the Trainer is destroyed. */
+    bool has_thread;
+    bool is_single; /* a configuration can list it only once; so can it a required one */
     /* Opens the log before the first step of a Trainer's first fit; again if that fit failed before
-     * its first step. *out_lines: the number of lines that the log contains, of this run; -1, the
-     * value before the call: unknown. After a failure, a logger that is not required is no longer
-     * used. */
+     * its first step, and, after `flush`, when a fit returns to a checkpoint after divergence: then
+     * lines after the checkpoint must be deleted as for a run that was interrupted. *out_lines: the
+     * number of lines that the log contains, of this run; -1, the value before the call: unknown.
+     * After a failure, a logger that is not required is no longer used. With `has_thread`, the
+     * history may be growing. */
     fg_status (*open)(void *self, const fg_log_start *start, int64_t *out_lines, fg_error *err);
     /* Logs a line. */
     fg_status (*log)(void *self, const fg_log_line *line, fg_error *err);
@@ -83,7 +126,11 @@ typedef struct fg_logger_ops {
      * written. Called on the thread that writes checkpoints, while `log` may be running. */
     fg_status (*sync)(void *self, fg_error *err);
     void (*destroy)(void *self); /* when the Trainer is destroyed */
-    void (*reserved[4])(void);   /* must be NULL */
+    /* A checkpoint of the run is on the disk. */
+    fg_status (*saved)(void *self, const fg_log_saved *saved, fg_error *err);
+    /* The end of a fit, after the last line and `flush`. Another fit of the Trainer may follow. */
+    fg_status (*finish)(void *self, const fg_log_end *end, fg_error *err);
+    void (*reserved[2])(void); /* must be NULL */
 } fg_logger_ops;
 
 /* A registered logger (registry.h): a constant row. It gives a logger a name and options, so that a
@@ -111,6 +158,20 @@ typedef struct fg_logger_entry {
     fg_status (*create)(const fg_option_values *values, void **out_self, fg_error *err);
     void (*reserved[4])(void); /* must be NULL */
 } fg_logger_entry;
+
+/* What a program tells the loggers of a run. */
+typedef struct fg_run_info {
+    const char *config;             /* the configuration as text, such as YAML; NULL: none */
+    const fg_log_setting *settings; /* settings by which runs can be compared */
+    size_t setting_count;
+    uint64_t reserved[4];
+} fg_run_info;
+
+/* Sets what loggers find in fg_log_start, before the first fit; copied. A recipe (recipe.h) does
+ * that. Errors: FG_ENOMEM; FG_EINVAL after the first fit has begun. Not thread-safe: on the
+ * Trainer's thread. */
+FG_API FG_MUST_USE fg_status fg_trainer_set_run_info(fg_trainer *trainer, const fg_run_info *info,
+                                                     fg_error *err);
 
 /* Adds a logger, in addition to those of options.output.loggers, before the first fit. ops must
  * outlive the Trainer; take_self is consumed, also on failure. Errors: FG_ENOMEM; FG_EINVAL without

@@ -301,6 +301,8 @@ FG_API fg_tensor fg_model_apply(const fg_model *model, fg_tensor x);
 #endif
 
 #ifndef FG_NO_HERE /* made by tools/make-here: calls record the caller's file and line */
+#define fg_module_freeze(...)    FG_HERE(fg_module_freeze(__VA_ARGS__))
+#define fg_module_unfreeze(...)  FG_HERE(fg_module_unfreeze(__VA_ARGS__))
 #define fg_linear_apply(...)     FG_HERE(fg_linear_apply(__VA_ARGS__))
 #define fg_conv_apply(...)       FG_HERE(fg_conv_apply(__VA_ARGS__))
 #define fg_batch_norm_apply(...) FG_HERE(fg_batch_norm_apply(__VA_ARGS__))

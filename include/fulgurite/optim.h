@@ -174,6 +174,9 @@ FG_API fg_variable *fg_optimizer_variable_at(const fg_optimizer *optimizer, size
  * multiplied by the factor of the Trainer's lr_scaling (train.h); for onecycle, that is the peak.
  * fg_optimizer_get_lr returns the learning rate of the current step, with scaling and schedule. */
 FG_API void fg_optimizer_set_lr(fg_optimizer *optimizer, double lr);
+/* Replaces the learning rate of the step that fg_optimizer_begin_step began, whatever the schedule:
+ * for that step only. lr: 0 or more. */
+FG_API void fg_optimizer_set_step_lr(fg_optimizer *optimizer, double lr);
 FG_API double fg_optimizer_get_lr(const fg_optimizer *optimizer);
 /* Sets SGD's momentum or Adam's beta1, starting with the next launch, unless a schedule sets it. If
  * SGD was created without momentum, this creates its buffers: then call it before tracing. Errors:
@@ -181,6 +184,24 @@ FG_API double fg_optimizer_get_lr(const fg_optimizer *optimizer);
 FG_API FG_MUST_USE fg_status fg_optimizer_set_momentum(fg_optimizer *optimizer, double momentum,
                                                        fg_error *err);
 FG_API double fg_optimizer_get_momentum(const fg_optimizer *optimizer);
+/* Returns the weight decay, as given when the optimizer was created. */
+FG_API double fg_optimizer_get_weight_decay(const fg_optimizer *optimizer);
+
+/* ---- gradient clipping ----------------------------------------------------------------------- */
+
+typedef enum fg_clip {
+    FG_CLIP_NONE = 0,  /* off */
+    FG_CLIP_NORM = 1,  /* g = g min(1, limit / (norm + 1e-6)), with the L2 norm of all gradients */
+    FG_CLIP_VALUE = 2, /* each element of g is limited to the range -limit to limit */
+} fg_clip;
+/* Limits gradients before each update, starting with the next trace: after loss scaling is undone
+ * and, in the Trainer, of the gradient of the whole step (all devices, all accumulated batches).
+ * Frozen parameters, and those without a gradient, do not count. limit (greater than 0) is passed
+ * at each launch: changing it later causes no recompilation. Gradients that are not finite are
+ * detected before. Source: torch.nn.utils.clip_grad_norm_ and clip_grad_value_; Pascanu et al.
+ * 2013, "On the difficulty of training recurrent neural networks". Errors: FG_EINVAL. */
+FG_API FG_MUST_USE fg_status fg_optimizer_set_clip(fg_optimizer *optimizer, fg_clip clip,
+                                                   double limit, fg_error *err);
 
 /* ---- mixed precision ------------------------------------------------------------------------- */
 
@@ -208,6 +229,10 @@ FG_API FG_MUST_USE fg_status fg_optimizer_set_loss_scale(fg_optimizer *optimizer
  * Differentiate the result to compute gradients for fg_optimizer_apply; fg_optimizer_minimize
  * scales the loss itself. */
 FG_API fg_tensor fg_optimizer_scale_loss(const fg_optimizer *optimizer, fg_tensor loss);
+
+/* bool[]: whether the update that this trace recorded last is skipped, because a gradient is not
+ * finite; false if the optimizer skips none, or before an update. */
+FG_API fg_tensor fg_optimizer_skipped(const fg_optimizer *optimizer, fg_trace *trace);
 
 /* Stochastic rounding of bf16 parameters: rounds up or down at random, such that the expected value
  * is exact and updates smaller than the precision are not lost. Keyed by the trace's seed and step:
@@ -244,18 +269,24 @@ typedef struct fg_schedule {
  * of the steps, then decreased to lr/div_factor/final_div_factor, which is reached exactly at the
  * last step. The momentum changes from max_momentum to base_momentum and back. three_phase: the
  * learning rate is first decreased to lr/div_factor over as many steps as it was increased, then
- * annealed to the final rate. SGD without momentum gets a momentum, as in PyTorch. Source: Smith
- * and Topin 2018, "Super-convergence"; PyTorch's OneCycleLR. */
+ * annealed to the final rate. SGD without momentum gets a momentum, as in PyTorch.
+ * variant: "torch" (OneCycleLR), "fastai" (fit_one_cycle) or "kaggle" (Wabinab/TPU_utility): the
+ * defaults, listed in this order, and the step of the peak: pct_start * total_steps - 1 for torch,
+ * pct_start * (total_steps - 1) for fastai, this rounded down for kaggle. Source: Smith and Topin
+ * 2018, "Super-convergence", and the three programs. */
 typedef struct fg_onecycle_options {
-    double pct_start;        /* fraction of increasing steps [0.3]; FG_ZERO, here and below: 0    */
-    const char *anneal;      /* "cos" or "linear"                                         ["cos"] */
+    double pct_start;        /* fraction of increasing steps [0.3, 0.25, 0.4]; FG_ZERO, here and
+                              * below: 0 */
+    const char *anneal;      /* "cos", "linear", or "linear_cos": a linear rise and a cosine fall
+                              * ["cos", "cos", "linear_cos"] */
     double div_factor;       /* > 0                                                          [25] */
-    double final_div_factor; /* > 0                                                         [1e4] */
+    double final_div_factor; /* > 0                                               [1e4, 4e3, 1e4] */
     double base_momentum;    /* lowest momentum                                            [0.85] */
     double max_momentum;     /* highest momentum                                           [0.95] */
     bool no_cycle_momentum;  /* do not change the momentum                                [false] */
     bool three_phase;        /* use three phases, see above                               [false] */
-    uint64_t reserved[4];
+    const char *variant;     /* see above                                               ["torch"] */
+    uint64_t reserved[3];
 } fg_onecycle_options;
 /* Creates a 1cycle schedule. options may be NULL. Invalid options are reported by
  * fg_schedule_check. Thread-safe. */
@@ -315,5 +346,6 @@ typedef struct fg_schedule_entry {
 #define fg_optimizer_minimize(...)   FG_HERE(fg_optimizer_minimize(__VA_ARGS__))
 #define fg_optimizer_apply(...)      FG_HERE(fg_optimizer_apply(__VA_ARGS__))
 #define fg_optimizer_scale_loss(...) FG_HERE(fg_optimizer_scale_loss(__VA_ARGS__))
+#define fg_optimizer_skipped(...)    FG_HERE(fg_optimizer_skipped(__VA_ARGS__))
 #endif
 #endif

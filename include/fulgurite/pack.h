@@ -23,7 +23,7 @@ typedef enum fg_pack_codec {
     FG_PACK_JPEG_SEG = 2,   /* a JPEG file with restart markers, and the table of its segments  */
     FG_PACK_RAW_RGB = 3,    /* u8[height, width, 3]                                             */
     FG_PACK_RAW_YCC420 = 4, /* planes Y, Cb, Cr, u8, the last two of half width and height      */
-    FG_PACK_DCT8_LZ4 = 5,   /* quantized DCT coefficients as bit planes; as LZ4 in old packs    */
+    FG_PACK_DCT = 5,        /* quantized DCT coefficients as bit planes; as LZ4 in old packs    */
     FG_PACK_ARRAYS = 6      /* the fields of fg_pack_info, dense and concatenated               */
 } fg_pack_codec;
 
@@ -122,7 +122,7 @@ FG_API FG_MUST_USE fg_status fg_pack_get_entry(fg_pack *pack, int64_t record, fg
                                                fg_error *err);
 
 /* The bytes of a record in the mapping, without a copy; aligned to 16 bytes (FG_PACK_RAW_RGB,
- * FG_PACK_RAW_YCC420, FG_PACK_DCT8_LZ4 and FG_PACK_ARRAYS: 64). Borrowed for the pack's lifetime.
+ * FG_PACK_RAW_YCC420, FG_PACK_DCT and FG_PACK_ARRAYS: 64). Borrowed for the pack's lifetime.
  * If the file shrinks later, the bytes become zeros: call fg_pack_intact after using them. Errors:
  * those of fg_pack_get_entry; FG_EFORMAT (a checksum does not match, or the record was lost: the
  * message has its name, file, offset, and both checksums). Other records can still be read after an

@@ -58,7 +58,7 @@ typedef struct fg_pack_dataset_options {
  * and no field of that name. A pack may have records of several codecs, but only those of one of
  * these kinds.
  *
- * or, if the codec is FG_PACK_DCT8_LZ4, images that the device decodes (fg_dataset_encoding, and
+ * or, if the codec is FG_PACK_DCT, images that the device decodes (fg_dataset_encoding, and
  * fg_decode_images in decode.h):
  *
  *   image  s8[bytes]                   DCT coefficients of an image; all images must have the same

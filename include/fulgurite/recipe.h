@@ -26,6 +26,7 @@
 #include <fulgurite/registry.h>
 #include <fulgurite/report.h>
 #include <fulgurite/train.h>
+#include <fulgurite/tuner.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -41,7 +42,9 @@ typedef enum fg_recipe_kind {
     FG_RECIPE_TEST = 2,       /* evaluate on the test data; without any, on the validation data */
     FG_RECIPE_PREDICT = 3,    /* run inference */
     FG_RECIPE_FIND_BATCH = 4, /* find the largest batch that fits into the devices' memory */
-    FG_RECIPE_PLAN = 5        /* compile for `topology`, hardware that need not be available */
+    FG_RECIPE_PLAN = 5,       /* compile for `topology`, hardware that need not be available */
+    FG_RECIPE_FIND_LR = 6,    /* find a learning rate by short trials (tuner.h) */
+    FG_RECIPE_SCHEDULE = 7    /* compute the learning rate and momentum of every step of `fit` */
 } fg_recipe_kind;
 
 /* All members may be 0. Strings and the registry are borrowed until fg_recipe_close. */
@@ -69,11 +72,18 @@ typedef struct fg_recipe_options {
     const char *ckpt;
     /* To train: where to continue, as trainer.resume; "" is "last"              [NULL] */
     const char *resume;
+    /* To train: steps of which to take a profile, as trainer.profile; "" is "auto" [NULL] */
+    const char *profile;
     bool overwrite;    /* to train: delete an earlier run's checkpoints in the folder [false] */
     bool fast_dev_run; /* to train: one batch of each kind, nothing is saved      [false] */
     /* To train: SIGINT, SIGTERM and SIGHUP save the state and end the run (FG_ESTOPPED) [false] */
     bool handle_signals;
 
+    /* To predict: write the predictions to this file while they arrive, instead of keeping them in
+     * memory: .npy or .jsonl if the path ends so, else CSV (fg_recipe_write_predictions). A regular
+     * file gets its name when it is complete; FG_RECIPE_PREDICTIONS is then empty. "-" is NULL
+     *                                                                           [NULL] */
+    const char *predictions;
     const char *topology; /* to plan: "v5e-8", "h100:8" ..., as in fg_client_options [NULL] */
     bool no_search;       /* to plan: don't search for the largest batch             [false] */
     const char
@@ -94,7 +104,7 @@ typedef struct fg_recipe_options {
     fg_hang_fn *hang;
     void *hang_self;
     FILE *stacks; /* [NULL: nowhere] */
-    uint64_t reserved[7];
+    uint64_t reserved[6];
 } fg_recipe_options;
 
 /* Reads and checks the configuration, and opens the checkpoint that `config` names, if any. Reads
@@ -126,7 +136,8 @@ typedef struct fg_recipe_result {
     bool was_set_up; /* data, task and Trainer could be made: a later error is not a mistake in the
                         configuration */
     const char *folder;  /* of the run; NULL: none */
-    const char *command; /* "fit", "validate", "test", "predict", "batch-find", "plan" */
+    const char *command; /* "fit", "validate", "test", "predict", "batch-find", "plan",
+                            "lr-find", "schedule" */
     /* Metrics, checkpoint and times of the Trainer; all 0 if it did not come to a run */
     fg_result train;
     /* FG_RECIPE_FIND_BATCH: what was found */
@@ -139,6 +150,9 @@ typedef struct fg_recipe_result {
 
 /* The result; valid until the recipe is closed, updated by fg_recipe_run. */
 FG_API const fg_recipe_result *fg_recipe_get_result(const fg_recipe *recipe);
+
+/* The curve of FG_RECIPE_FIND_LR, or of a fit with tuner.lr_find; borrowed, NULL: none. */
+FG_API const fg_lr_curve *fg_recipe_get_lr_curve(const fg_recipe *recipe);
 
 /* A text that a recipe gives. */
 typedef enum fg_recipe_text {
@@ -159,14 +173,22 @@ typedef enum fg_recipe_text {
 FG_API FG_MUST_USE fg_status fg_recipe_get_text(fg_recipe *recipe, fg_recipe_text which,
                                                 const char **out, fg_error *err);
 
-/* Draws the curves of a training and the confusion matrix of a classification as text, for a
- * terminal of so many columns (at least 30) [80 for 0], in ASCII or UTF-8. The matrix needs
- * predictions, which are computed here. *out as of fg_recipe_get_text, "" if there is nothing to
- * draw. Call it after fg_recipe_run has succeeded. Errors: as of the Trainer's calls, FG_ENOMEM. */
+/* Draws the curves of a training, of a search for a learning rate or of a schedule, and the
+ * confusion matrix of a classification as text, for a terminal of so many columns (at least 30) [80
+ * for 0], in ASCII or UTF-8. The matrix needs predictions, which are computed here. *out as of
+ * fg_recipe_get_text, "" if there is nothing to draw. Call it after fg_recipe_run has succeeded.
+ * Errors: as of the Trainer's calls, FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_recipe_draw(fg_recipe *recipe, int columns, bool is_ascii,
                                             const char **out, fg_error *err);
 
-/* Writes the predictions to a file: .npy if the path ends so, else CSV. Errors: FG_EINVAL (no
+/* Writes the curve of FG_RECIPE_FIND_LR or FG_RECIPE_SCHEDULE to files that end in .csv, .json,
+ * .svg or .png, as fg_report_lr_write (report.h); their names are separated by commas. Errors:
+ * those of fg_report_lr_write; FG_EINVAL (there is no curve). */
+FG_API FG_MUST_USE fg_status fg_recipe_write_curve(fg_recipe *recipe, const char *paths,
+                                                   fg_error *err);
+
+/* Writes the predictions to a file: .npy or .jsonl (a JSON object per sample) if the path ends so,
+ * else CSV. Errors: FG_EINVAL (no
  * predictions), FG_EIO, FG_ENOTFOUND, FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_recipe_write_predictions(fg_recipe *recipe, const char *path,
                                                          fg_error *err);
@@ -278,6 +300,106 @@ typedef enum fg_recipe_help_kind {
 FG_API FG_MUST_USE fg_status fg_recipe_help(fg_recipe_help_kind kind, const char *about, char **out,
                                             fg_error *err);
 
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+/* The folder of a run: that of the newest report or metrics in the folder "runs" if name is "last",
+ * else `name`. Free *out with fg_report_free. Errors: FG_ENOTFOUND (there is none), FG_ENOMEM. */
+FG_API FG_MUST_USE fg_status fg_recipe_find_run(const char *name, char **out, fg_error *err);
+
+/* How to follow a run. */
+typedef struct fg_follow_options {
+    /* Called in the calling thread with new text, which is valid during the call; false stops   */
+    bool (*show)(void *self, const char *text);
+    void *self;
+    /* false: one line per new line of metrics.jsonl, and one if the run was resumed from a
+     * checkpoint before lines that were shown. true: the whole report (FG_REPORT_TEXT) whenever
+     * there is something new, for a screen                                              [false] */
+    bool whole;
+    double every_s; /* between looks                                                     [0.5] */
+    uint64_t reserved[4];
+} fg_follow_options;
+
+/* Shows what a run has written, and what it writes until it ends: until no fit holds the lock of
+ * its folder. *out_state is then "finished", "stopped", "failed" (also: killed) or, of a run
+ * without report.json, "unknown". Errors: those of fg_report_run, FG_ESTOPPED (show returned
+ * false), FG_EINVAL (options). */
+FG_API FG_MUST_USE fg_status fg_recipe_follow_run(const char *folder,
+                                                  const fg_follow_options *options,
+                                                  const char **out_state, fg_error *err);
+
+/* How to stop a run. All members may be 0. */
+typedef struct fg_stop_options {
+    bool no_wait;        /* only leave the request                                    [false] */
+    const char *timeout; /* how long to wait for the end of the run, as trainer.max_time: "90s",
+                            "8h30m"                                                [no limit] */
+    /* Receives notes (FG_LOG_INFO), in the calling thread: who was asked, and the last checkpoint
+     * of the run that has ended                                                       [NULL] */
+    fg_log_fn *message;
+    void *message_self;
+    uint64_t reserved[4];
+} fg_stop_options;
+
+/* Asks the fit that holds the lock of a run's folder to save its state and stop, as it does on
+ * SIGTERM, and waits until it has: until the lock is released. run is a folder, or "last": of the
+ * runs in the folder "runs" that are training, the one that started last. The request is the file
+ * `stop` in the folder, which any fit with a run_dir looks for about once a second, between steps
+ * and batches of validation; so it also reaches other containers and hosts that share the folder.
+ * Whether a holder on another host has died can only be seen if locks apply across hosts; else,
+ * the wait has no end unless there is a timeout. options may be NULL. Thread-safe.
+ *
+ * Errors: FG_ENOTFOUND (no such folder; no fit uses it, or the one that did was killed), FG_EINVAL
+ * (options, or the timeout has passed: the request remains), FG_EIO (the request cannot be
+ * written), FG_ENOMEM. */
+FG_API FG_MUST_USE fg_status fg_recipe_stop_run(const char *run, const fg_stop_options *options,
+                                                fg_error *err);
+
+/* How to serve the page of a run. */
+typedef struct fg_serve_options {
+    const char
+        *port; /* "8080"; "0", "" and NULL: any that is free                          [NULL] */
+    /* Called in the calling thread: first with a line that has the address, when the server
+     * answers, "the report is at http://127.0.0.1:8080/ (Ctrl-C ends)\n", then with "" a few times
+     * per second; false ends the server                                                       */
+    bool (*show)(void *self, const char *text);
+    void *self;
+    uint64_t reserved[4];
+} fg_serve_options;
+
+/* Serves the page of a run (FG_REPORT_HTML) to browsers on this machine, and its JSON as
+ * /report.json. While a fit holds the lock of the folder, the page asks to be loaded again every
+ * two seconds. The server has a thread of its own until the function returns. Only requests to the
+ * address itself or to localhost are answered. Requires libmicrohttpd at run time. Errors:
+ * FG_ENOTFOUND (no such folder, no libmicrohttpd), FG_EIO (the port is in use), FG_EINVAL
+ * (options). */
+FG_API FG_MUST_USE fg_status fg_recipe_serve_run(const char *folder,
+                                                 const fg_serve_options *options, fg_error *err);
+
+/* ---- completion in a shell ------------------------------------------------------------------- */
+
+/* An option of a command. */
+typedef struct fg_recipe_option {
+    const char *name;     /* without the dashes */
+    const char *argument; /* "FILE"; of "a|b|FILE", a and b are completed; NULL: --name is a flag */
+    bool is_optional;     /* both --name and --name=ARGUMENT are accepted */
+    const char *help;
+} fg_recipe_option;
+
+/* A command of a program. */
+typedef struct fg_recipe_command {
+    const char *name, *summary;
+    const fg_recipe_option *options;
+    size_t option_count;
+    bool takes_config; /* --KEY=VALUE for each key of the configuration */
+} fg_recipe_command;
+
+/* A completion script of the shell "bash" or "zsh" for a program that is called as
+ * `PROGRAM COMMAND [--OPTION]...`, such as one that runs recipes. The script contains all words; it
+ * does not call the program. `program` consists of letters, digits and '_'. Free *out with
+ * fg_report_free. Errors: FG_EINVAL (shell, program), FG_ENOMEM. */
+FG_API FG_MUST_USE fg_status fg_recipe_completion(const char *program,
+                                                  const fg_recipe_command *commands, size_t count,
+                                                  const char *shell, char **out, fg_error *err);
+
 /* ---- other things ---------------------------------------------------------------------------- */
 
 /* Looks at data (a CSV or .npy file, a folder, a pack, or a source of images that fg_catalog_open
@@ -312,6 +434,13 @@ typedef struct fg_recipe_origin {
 FG_API FG_MUST_USE fg_status fg_recipe_origin_open(const char *name, const char *which,
                                                    const fg_registry *registry,
                                                    fg_recipe_origin *out, fg_error *err);
+/* Its tensors, one per line: the name and, unless names_only, the type and, for a checkpoint's
+ * folder, "model" or "state", separated by tabs. Control characters in names are replaced by '?'.
+ * *out_totals: a line with the number of tensors, their bytes and the number of elements in the
+ * model. Free both with fg_report_free. Errors: FG_ENOMEM (both are NULL). */
+FG_API FG_MUST_USE fg_status fg_recipe_origin_lines(const fg_recipe_origin *origin, bool names_only,
+                                                    char **out_lines, char **out_totals,
+                                                    fg_error *err);
 /* All of it as one JSON object: path, tensors, state, configuration and data. Free *out with
  * fg_report_free. Errors: FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_recipe_origin_json(const fg_recipe_origin *origin, char **out,

@@ -10,6 +10,7 @@
 #include <fulgurite/base.h>
 #include <fulgurite/host.h>
 #include <fulgurite/pack_export.h>
+#include <fulgurite/tuner.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -44,6 +45,46 @@ FG_API FG_MUST_USE fg_status fg_report_devices(const char *plugin_path, bool wit
  * Errors: as of fg_tpu_use_read, FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_report_tpu_use(const char *address, bool as_json, char **out,
                                                fg_error *err);
+
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+/* The forms of a report. The values are stable. */
+typedef enum fg_report_form {
+    FG_REPORT_TEXT = 0, /* lines for a terminal */
+    FG_REPORT_JSON = 1, /* one object: run, report (report.json or null), metrics, config */
+    FG_REPORT_HTML = 2  /* a page with plots that needs no script, other file or network */
+} fg_report_form;
+
+/* The report of the run in `folder`: verdicts, where the time of its devices went, metrics, step
+ * times, data loader, compiled programs, host reads, machine and configuration. Reads report.json,
+ * metrics.jsonl and config.yaml; unknown parts are left out. The run may be in progress. Errors:
+ * FG_ENOTFOUND (no run), FG_EFORMAT (a file is damaged; the message has its path and byte),
+ * FG_EUNSUPPORTED (report.json of a newer version), FG_EIO, FG_EINVAL, FG_ENOMEM. */
+FG_API FG_MUST_USE fg_status fg_report_run(const char *folder, fg_report_form form, char **out,
+                                           fg_error *err);
+
+/* Runs side by side, 1 to 8: results, the last and best value of each metric, the fractions of the
+ * time, and the keys of config.yaml that differ. The object has "runs" and "rows", each with
+ * "section", "name" and one of "values" for each run (null: not known); the page has the curves of
+ * all runs in the same plots. Errors: those of fg_report_run; FG_EINVAL (count). */
+FG_API FG_MUST_USE fg_status fg_report_compare(const char *const *folders, size_t count,
+                                               fg_report_form form, char **out, fg_error *err);
+
+/* ---- learning rates -------------------------------------------------------------------------- */
+
+/* Draws the smoothed loss over the logarithm of the learning rate, with the suggestions, as text
+ * for a terminal of so many columns (at least 30) [80 for 0], in ASCII or UTF-8. Errors:
+ * FG_ENOMEM. */
+FG_API FG_MUST_USE fg_status fg_report_lr_draw(const fg_lr_curve *curve, int columns, bool is_ascii,
+                                               char **out, fg_error *err);
+/* Writes a curve to a file, which is replaced atomically. The end of its name is the format: .csv
+ * (lr, smoothed, loss_1 and so on of each segment), .json (docs/formats.md), or .svg and .png: a
+ * plot with the suggestions. Errors: FG_EINVAL (another name), FG_ENOTFOUND (plots need gnuplot),
+ * FG_ENOMEM and those of fg_file_write. */
+FG_API FG_MUST_USE fg_status fg_report_lr_write(const fg_lr_curve *curve, const char *path,
+                                                fg_error *err);
+/* Whether fg_report_lr_write supports the name: FG_OK or FG_EINVAL. */
+FG_API FG_MUST_USE fg_status fg_report_lr_check(const char *path, fg_error *err);
 
 /* ---- packs ----------------------------------------------------------------------------------- */
 

@@ -40,6 +40,23 @@ typedef struct fg_setup_result {
 FG_API FG_MUST_USE fg_status fg_setup_install(const char *name, const fg_setup_options *options,
                                               fg_setup_result *out, fg_error *err);
 
+/* A compiler that is not installed. Strings are constant. */
+typedef struct fg_setup_missing {
+    const char *what;    /* "The compiler for TPUs (libtpu)" */
+    const char *name;    /* for fg_setup_install: "tpu" */
+    const char *command; /* of the program that installs it: "fulgurite setup tpu" */
+    bool compiler_only;  /* for fg_setup_options */
+} fg_setup_missing;
+
+/* Finds the compilers that plans (plan.h) for `machines` need, 1 to 64 names as of
+ * fg_topology_describe separated by commas, and that are not installed where fg_client_open finds
+ * them. Each is listed once. Fills out[0..capacity) and sets *out_count, which may exceed capacity.
+ * Errors: FG_EINVAL and those of fg_topology_describe (a name is invalid), FG_ENOMEM. Thread-safe.
+ */
+FG_API FG_MUST_USE fg_status fg_setup_find_missing(const char *machines, fg_setup_missing *out,
+                                                   size_t capacity, size_t *out_count,
+                                                   fg_error *err);
+
 #ifdef __cplusplus
 }
 #endif

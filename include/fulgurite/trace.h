@@ -98,15 +98,6 @@ FG_API fg_dtype fg_trace_float(const fg_trace *trace);
 FG_API void fg_scope_push(fg_trace *trace, const char *name);
 FG_API void fg_scope_pop(fg_trace *trace);
 
-/* Records the caller's file and line for the next operation. Thread-safe: the location is per
- * thread. */
-FG_API void fg_here(const char *file, int line);
-/* Evaluates `call` after recording the current file and line. Each operation has a macro of its own
- * name that does this, unless FG_NO_HERE is defined before the header is included. Use it for your
- * own functions that apply operations, if those are compiled with FG_NO_HERE: messages and profiles
- * then contain the line of the call. */
-#define FG_HERE(call) (fg_here(__FILE__, __LINE__), call)
-
 /* ---- tensors --------------------------------------------------------------------------------- */
 
 /* The tensor's type and trace. Borrowed for the tensor's lifetime. dtype is FG_DTYPE_NONE for a
@@ -262,12 +253,15 @@ FG_API void fg_grad_variables(fg_tensor loss, fg_variable *const *variables, siz
 #endif
 
 #ifndef FG_NO_HERE /* made by tools/make-here: calls record the caller's file and line */
-#define fg_trace_set_mask(...) FG_HERE(fg_trace_set_mask(__VA_ARGS__))
-#define fg_input(...)          FG_HERE(fg_input(__VA_ARGS__))
-#define fg_variable_value(...) FG_HERE(fg_variable_value(__VA_ARGS__))
-#define fg_assign(...)         FG_HERE(fg_assign(__VA_ARGS__))
-#define fg_scalar_value(...)   FG_HERE(fg_scalar_value(__VA_ARGS__))
-#define fg_grad(...)           FG_HERE(fg_grad(__VA_ARGS__))
-#define fg_grad_variables(...) FG_HERE(fg_grad_variables(__VA_ARGS__))
+#define fg_trace_set_mask(...)         FG_HERE(fg_trace_set_mask(__VA_ARGS__))
+#define fg_input(...)                  FG_HERE(fg_input(__VA_ARGS__))
+#define fg_variable_set_trainable(...) FG_HERE(fg_variable_set_trainable(__VA_ARGS__))
+#define fg_variable_read(...)          FG_HERE(fg_variable_read(__VA_ARGS__))
+#define fg_variable_value(...)         FG_HERE(fg_variable_value(__VA_ARGS__))
+#define fg_assign(...)                 FG_HERE(fg_assign(__VA_ARGS__))
+#define fg_scalar_value(...)           FG_HERE(fg_scalar_value(__VA_ARGS__))
+#define fg_run_f32(...)                FG_HERE(fg_run_f32(__VA_ARGS__))
+#define fg_grad(...)                   FG_HERE(fg_grad(__VA_ARGS__))
+#define fg_grad_variables(...)         FG_HERE(fg_grad_variables(__VA_ARGS__))
 #endif
 #endif

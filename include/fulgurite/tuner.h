@@ -44,7 +44,7 @@ typedef struct fg_lr_suggestions {
  *
  *   lr        [count], positive and increasing
  *   loss      [segments][count]: of the step at each learning rate; NaN after a segment has stopped
- *   smoothed  [count], NULL: not wanted. The mean of the segments, smoothed by a local linear fit
+ *   smoothed  [count], or NULL. The mean of the segments, smoothed by a local linear fit
  *             over x with tricube weights; losses above the level at the start by more than the
  *             fall count as that much above it, so that divergence does not hide the minimum
  *   smoothing width of the fit, as a fraction of the range of x, above 0 to 1; 0: the default [0.2]
@@ -75,6 +75,17 @@ typedef struct fg_lr_find_options {
     void *self;
     uint64_t reserved[4];
 } fg_lr_find_options;
+
+/* Runs one training step with the batch of `fit`, which fg_trainer_find_batch has found by
+ * compiling, because a device may have less free memory than the compiler assumes. If a device runs
+ * out of memory, the next smaller batch is tried, about 1/16 less, until a step succeeds: then
+ * fit->was_run is true, and the other members describe that batch. fit->batch_size is 0 if not even
+ * a batch of 1 per device can run. All state is restored exactly; no callbacks are called, and no
+ * files are written. tried may be NULL; it is called after each step, on the calling thread.
+ * Errors: FG_EINVAL and those of fg_trainer_fit except for FG_EDEVMEM. */
+FG_API FG_MUST_USE fg_status fg_tuner_try_batch(fg_trainer *trainer, const fg_task *task,
+                                                const fg_fit_data *data, fg_batch_tried_fn *tried,
+                                                void *self, fg_batch_fit *fit, fg_error *err);
 
 /* A curve of the loss over the learning rate. Immutable. */
 typedef struct fg_lr_curve fg_lr_curve;

@@ -149,3 +149,9 @@ uint32_t fgi_crc32c(uint32_t crc, const void *data, size_t size)
 #endif
     return fgi_crc32c_portable(crc, data, size);
 }
+
+uint32_t fgi_crc32c_masked(const void *data, size_t size)
+{
+    const uint32_t crc = fgi_crc32c(0, data, size);
+    return (crc >> 15 | crc << 17) + UINT32_C(0xa282ead8);
+}

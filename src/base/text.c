@@ -264,6 +264,14 @@ size_t fgi_utf8_length(const unsigned char *text, size_t size)
     return is_bad ? 0 : length;
 }
 
+bool fgi_text_is_utf8(fgi_str text)
+{
+    size_t length = 1;
+    for (size_t i = 0; i < text.size && length > 0; i += length)
+        length = fgi_utf8_length((const unsigned char *)text.data + i, text.size - i);
+    return length > 0;
+}
+
 static bool is_plain(unsigned char c) { return c >= 0x20 && c != 0x7f && c != '\\'; }
 
 static size_t escape_byte(unsigned char c, char out[5])

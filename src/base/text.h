@@ -37,6 +37,7 @@ fgi_str fgi_str_trim(fgi_str text);
 
 /* Length of the UTF-8 sequence at `text`, 0 if it is invalid. size > 0. */
 size_t fgi_utf8_length(const unsigned char *text, size_t size);
+bool fgi_text_is_utf8(fgi_str text);
 /* A file name for a message: line ends become \n, backslashes \\, other control characters and
  * invalid UTF-8 \xHH; ends in "..." if it does not fit. size >= 4, including the NUL. Returns the
  * length. */

@@ -66,6 +66,8 @@ static int64_t read_clock(clockid_t clock)
 
 int64_t fgi_now_ns(void) { return read_clock(CLOCK_MONOTONIC); }
 
+double fgi_wall_time(void) { return (double)read_clock(CLOCK_REALTIME) * 1e-9; }
+
 int64_t fgi_thread_cpu_ns(void) { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
 
 int fgi_cpu_count(void)

@@ -22,6 +22,8 @@ fg_status fgi_cond_init(pthread_cond_t *cond, fg_error *err);
 
 /* Nanoseconds of CLOCK_MONOTONIC. */
 int64_t fgi_now_ns(void);
+/* Seconds since 1970-01-01T00:00:00Z: the system's clock, which may be set back. */
+double fgi_wall_time(void);
 /* CPU time of the calling thread in nanoseconds, without waiting. Costs a system call. */
 int64_t fgi_thread_cpu_ns(void);
 /* Number of processors available to this process (respects affinity), at least 1. */

@@ -58,13 +58,6 @@ static uint64_t get_u64(const unsigned char *p)
     return (uint64_t)get_u32(p) | (uint64_t)get_u32(p + 4) << 32;
 }
 
-/* Checksums are stored in this form, because the CRC of data that contains its own CRC is weak. */
-static uint32_t masked_crc(const void *data, size_t size)
-{
-    const uint32_t crc = fgi_crc32c(0, data, size);
-    return (crc >> 15 | crc << 17) + UINT32_C(0xa282ead8);
-}
-
 /* The bytes of the image; reads the whole record to verify its checksum. */
 static fg_status read_record(const fg_catalog *catalog, const fgi_sample *sample,
                              fg_catalog_bytes *bytes, fg_error *err)
@@ -73,7 +66,8 @@ static fg_status read_record(const fg_catalog *catalog, const fgi_sample *sample
     const size_t size = (size_t)sample->size;
     FGI_TRY(fgi_bytes_reserve(bytes, sample->size + FOOTER, sample->name, err));
     FGI_TRY(fgi_shard_read(shard, sample->offset, bytes->data, size + FOOTER, err));
-    const uint32_t stored = get_u32(bytes->data + size), found = masked_crc(bytes->data, size);
+    const uint32_t stored = get_u32(bytes->data + size),
+                   found = fgi_crc32c_masked(bytes->data, size);
     if (stored != found)
         return fgi_fail(err, FG_EFORMAT,
                         "'%s': byte %llu: the checksum of the record does not match: 0x%08x, but "
@@ -330,7 +324,7 @@ static fg_status check_length(scan *s, uint64_t *out_size)
         return fail_record(s, "the file is truncated in the header of the record");
     FGI_TRY(fgi_window_get(&s->window, s->record, HEADER, &header, s->err));
     *out_size = get_u64(header);
-    const bool is_right = masked_crc(header, 8) == get_u32(header + 8);
+    const bool is_right = fgi_crc32c_masked(header, 8) == get_u32(header + 8);
     if (!is_right && s->record == 0) /* a length can look like the start of a gzip file */
         FGI_TRY(fgi_check_compression(&s->window, s->err));
     if (!is_right)

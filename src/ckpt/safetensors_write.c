@@ -18,6 +18,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/text.h"
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "this host is big-endian: tensor files require a little-endian host"
@@ -47,35 +48,6 @@ static fg_status put(sink *s, const void *data, size_t size)
         size -= piece;
     }
     return FG_OK;
-}
-
-/* Length of the UTF-8 character at `text`, 0 if it is invalid (also overlong forms, surrogates and
- * code points above U+10FFFF). */
-static size_t utf8_length(const unsigned char *text)
-{
-    const unsigned char c = text[0];
-    if (c < 0x80)
-        return 1;
-    const size_t length = c < 0xc2 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : c < 0xf5 ? 4 : 0;
-    for (size_t i = 1; i < length; i++)
-        if ((text[i] & 0xc0) != 0x80)
-            return 0;
-    if ((c == 0xe0 && text[1] < 0xa0) || (c == 0xed && text[1] > 0x9f) ||
-        (c == 0xf0 && text[1] < 0x90) || (c == 0xf4 && text[1] > 0x8f))
-        return 0;
-    return length;
-}
-
-static bool is_utf8(const char *text)
-{
-    const unsigned char *at = (const unsigned char *)text;
-    while (*at) {
-        const size_t length = utf8_length(at);
-        if (length == 0)
-            return false;
-        at += length;
-    }
-    return true;
 }
 
 static void put_json_string(fgi_buf *out, const char *text)
@@ -114,7 +86,8 @@ static int by_name(const void *left, const void *right)
 
 static fg_status check_tensor(const fg_ckpt_tensor *t, const char *path, fg_error *err)
 {
-    if (!t->name || !*t->name || strcmp(t->name, "__metadata__") == 0 || !is_utf8(t->name))
+    if (!t->name || !*t->name || strcmp(t->name, "__metadata__") == 0 ||
+        !fgi_text_is_utf8(fgi_str_of(t->name)))
         return fgi_fail(err, FG_EINVAL, "%s: '%s' is not a valid tensor name", path,
                         t->name ? t->name : "");
     bool is_valid = fgi_safetensors_dtype_name(t->type.dtype) != NULL && t->type.rank >= 0 &&
@@ -199,7 +172,7 @@ static fg_status build_header(const fg_ckpt_tensor *const *order, size_t count, 
 static fg_status check_metadata(const char *const *metadata, const char *path, fg_error *err)
 {
     for (size_t i = 0; metadata && metadata[i]; i++)
-        if (!is_utf8(metadata[i]) || (i % 2 == 0 && !metadata[i + 1]))
+        if (!fgi_text_is_utf8(fgi_str_of(metadata[i])) || (i % 2 == 0 && !metadata[i + 1]))
             return fgi_fail(err, FG_EINVAL, "%s: metadata must be pairs of UTF-8 strings", path);
     return FG_OK;
 }

@@ -34,6 +34,7 @@ typedef struct entry {
 typedef struct listing {
     entry *entries;
     size_t count, capacity;
+    fg_error damage; /* why a checkpoint is not listed: the first of them; FG_OK: none */
 } listing;
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -103,18 +104,34 @@ void fgi_ckpt_discard(const char *path)
 
 /* ---- listing --------------------------------------------------------------------------------- */
 
+/* A folder without a readable manifest is a damaged checkpoint if it has another file of one. */
+static fg_status note_damage(listing *list, const char *path, const fg_error *why, fg_error *err)
+{
+    char *model = fgi_path_join(path, FGI_CKPT_MODEL_FILE);
+    char *manifest = fgi_path_join(path, FGI_CKPT_MANIFEST_FILE);
+    const bool is_known = model && manifest;
+    if (is_known && list->damage.status == FG_OK &&
+        (fgi_file_exists(model) || fgi_file_exists(manifest)))
+        list->damage = *why;
+    fgi_free(manifest);
+    fgi_free(model);
+    return is_known ? FG_OK : fgi_no_memory(err);
+}
+
 static fg_status add_entry(listing *list, const char *folder, const char *name, fg_error *err)
 {
     fgi_manifest manifest;
+    fg_error why = {0};
     char *path = fgi_path_join(folder, name);
     if (!path)
         return fgi_no_memory(err);
-    const fg_status status = fgi_manifest_read(path, &manifest, NULL);
+    const fg_status status = fgi_manifest_read(path, &manifest, &why);
+    const fg_status noted = status == FG_OK ? FG_OK : note_damage(list, path, &why, err);
     fgi_free(path);
     if (status == FG_ENOMEM)
         return fgi_no_memory(err);
     if (status != FG_OK)
-        return FG_OK; /* something else, or a damaged checkpoint: not counted */
+        return noted; /* something else, or a damaged checkpoint: not counted */
     entry *grown = fgi_grow(list->entries, list->count, &list->capacity, sizeof(*grown));
     if (!grown)
         return fgi_no_memory(err);
@@ -276,29 +293,35 @@ static fg_status take_pointed(const char *folder, const char *pointer, char **ou
     return status;
 }
 
-/* The newest intact checkpoint; `err` says why the pointer could not be used, and keeps that error
- * if there is no intact checkpoint. */
-static fg_status take_newest(const char *folder, char **out_path, fg_status status, fg_error *err)
+/* The newest intact checkpoint. `why` says why the one that `last` points to cannot be used, which
+ * is the error if there is no intact one. Steps are lost, so these are not mere warnings. */
+static fg_status take_newest(const char *folder, const fg_error *why, char **out_path,
+                             fg_error *err)
 {
     listing list;
+    fg_status tried = FG_OK;
     FGI_TRY(list_checkpoints(folder, &list, err));
-    for (size_t i = 0; i < list.count && !*out_path; i++) {
+    for (size_t i = 0; i < list.count && !*out_path && tried != FG_ENOMEM; i++) {
         fg_error damage = {0};
-        const fg_status tried = take_whole(folder, list.entries[i].name, out_path, &damage);
+        tried = take_whole(folder, list.entries[i].name, out_path, &damage);
         if (tried == FG_OK)
-            fgi_log(FG_LOG_WARNING,
-                    "checkpoint 'last' of '%s' cannot be used: using '%s', the newest intact "
-                    "checkpoint",
-                    folder, list.entries[i].name);
-        else
-            fgi_log(FG_LOG_WARNING, "skipping a checkpoint: %s", damage.message);
-        if (tried == FG_ENOMEM) {
-            status = fgi_no_memory(err);
-            break;
-        }
+            fgi_log(
+                FG_LOG_ERROR,
+                "checkpoint 'last' cannot be used: %s; using '%s', the newest intact checkpoint",
+                why->message, *out_path);
+        else if (strcmp(damage.message, why->message) != 0)
+            fgi_log(FG_LOG_ERROR, "skipping a checkpoint: %s", damage.message);
     }
     fgi_free(list.entries);
-    return *out_path ? FG_OK : status;
+    if (*out_path)
+        return FG_OK;
+    if (tried == FG_ENOMEM)
+        return fgi_no_memory(err);
+    if (why->status == FG_ENOTFOUND && list.damage.status != FG_OK)
+        why = &list.damage; /* there were checkpoints: "auto" must not start from the beginning */
+    if (why->status == FG_ENOTFOUND)
+        return fgi_fail(err, why->status, "%s", why->message);
+    return fgi_fail(err, FG_EFORMAT, "no checkpoint in '%s' is intact: %s", folder, why->message);
 }
 
 static fg_status take_path(const char *folder, const char *which, char **out_path, fg_error *err)
@@ -326,10 +349,11 @@ fg_status fgi_ckpt_resolve(const char *folder, const char *which, char **out_pat
     if (!folder || !fgi_file_exists(folder))
         return fgi_fail(err, FG_ENOTFOUND, "no '%s' checkpoint: '%s' does not exist", which,
                         folder ? folder : "the run's folder");
-    fg_status status = take_pointed(folder, which, out_path, err);
-    if (is_last && status != FG_OK && status != FG_ENOMEM)
-        status = take_newest(folder, out_path, status, err);
-    return status;
+    fg_error why = {0};
+    const fg_status status = take_pointed(folder, which, out_path, is_last ? &why : err);
+    if (status == FG_ENOMEM)
+        return fgi_no_memory(err);
+    return is_last && status != FG_OK ? take_newest(folder, &why, out_path, err) : status;
 }
 
 /* ---- pruning --------------------------------------------------------------------------------- */
@@ -350,7 +374,16 @@ done:
     return status;
 }
 
-fg_status fgi_ckpt_prune(const char *folder, int keep, fg_error *err)
+static bool is_one_of(const char *name, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+fg_status fgi_ckpt_prune(const char *folder, int keep, const char *const *names, size_t count,
+                         fg_error *err)
 {
     listing list = {0};
     char *last = NULL, *best = NULL;
@@ -363,7 +396,8 @@ fg_status fgi_ckpt_prune(const char *folder, int keep, fg_error *err)
     FGI_DONE(list_checkpoints(folder, &list, err));
     for (size_t i = (size_t)keep; i < list.count; i++) {
         const char *name = list.entries[i].name;
-        if ((!last || strcmp(name, last) != 0) && (!best || strcmp(name, best) != 0))
+        if ((!last || strcmp(name, last) != 0) && (!best || strcmp(name, best) != 0) &&
+            !is_one_of(name, names, count))
             FGI_DONE(remove_checkpoint(folder, name, err));
     }
 done:

@@ -24,9 +24,11 @@ fg_status fgi_ckpt_point(const char *folder, const char *pointer, const char *na
  * FG_ENOMEM. */
 fg_status fgi_ckpt_resolve(const char *folder, const char *which, char **out_path, fg_error *err);
 
-/* Removes old checkpoints, except for the `keep` newest (all if keep <= 0) and those that `last`
- * and `best` point to. Folders that are not checkpoints are left unchanged. */
-fg_status fgi_ckpt_prune(const char *folder, int keep, fg_error *err);
+/* Removes old checkpoints, except for the `keep` newest (all if keep <= 0), those that `last` and
+ * `best` point to, and those with the given names. Folders that are not checkpoints are left
+ * unchanged. */
+fg_status fgi_ckpt_prune(const char *folder, int keep, const char *const *names, size_t count,
+                         fg_error *err);
 
 /* Removes all checkpoints of the folder, and `last` and `best`. */
 fg_status fgi_ckpt_clear(const char *folder, fg_error *err);

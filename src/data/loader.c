@@ -12,6 +12,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include "base/error.h"
+#include "base/timeline.h"
 #include "data/loader.h"
 
 /* The rows that a worker has claimed. */
@@ -211,9 +212,11 @@ static int64_t read_chunk(const fg_loader *loader, const chunk *c, fg_error *out
 {
     fgi_load_clock clock;
     const bool is_copied = loader->stream == NULL && !loader->dataset->reads_rows;
+    const int64_t begin = fgi_timeline_begin();
     fgi_load_begin(&clock, is_copied ? FGI_LOAD_COPY : FGI_LOAD_READ);
     read_rows(loader, c, out_failure);
     const int64_t spent = fgi_load_end(&clock);
+    fgi_timeline_end(begin, "loader", "load", c->slot->batch.index);
     *out_times = clock.times;
     return spent;
 }
@@ -230,6 +233,7 @@ void *fgi_loader_work(void *self)
     fg_loader *loader = self;
     fg_error failure;
     fgi_load_times times;
+    fgi_timeline_name_thread("loader worker");
     (void)pthread_mutex_lock(&loader->lock);
     while (!loader->is_stopping) {
         if (!has_claim(loader)) {
@@ -415,6 +419,12 @@ fg_status fg_loader_start_epoch(fg_loader *loader, int64_t epoch, int64_t positi
     go_to(loader, (fgi_sample_position){.epoch = epoch, .position = position});
     (void)pthread_mutex_unlock(&loader->lock);
     return FG_OK;
+}
+
+void fgi_loader_samples(const fg_loader *loader, fgi_sample_position place, size_t count,
+                        int64_t *out_indices)
+{
+    fgi_sampler_rows(&loader->sampler, place, 0, count, out_indices);
 }
 
 int64_t fg_loader_batch_count(const fg_loader *loader)

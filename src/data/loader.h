@@ -73,6 +73,10 @@ struct fg_loader {
 /* Sets the next batch to open. At the end of an epoch that is the first of the next epoch, unless
  * it would be empty. */
 void fgi_loader_set_claims(fg_loader *loader, fgi_sample_position place);
+/* The samples of the batch that starts at `place`, rows 0 to count-1 of this rank; not of a source.
+ */
+void fgi_loader_samples(const fg_loader *loader, fgi_sample_position place, size_t count,
+                        int64_t *out_indices);
 /* A worker thread: reads rows until the loader stops. self is the fg_loader; returns NULL. */
 void *fgi_loader_work(void *self);
 

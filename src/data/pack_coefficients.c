@@ -1,5 +1,5 @@
-/* pack_coefficients.c - samples of records that are DCT coefficients: unpacked from LZ4 straight
- * into the batch; the device computes the pixels (src/decode). All entries of a batch have the same
+/* pack_coefficients.c - samples of records that are DCT coefficients, unpacked straight into
+ * the batch; the device computes the pixels (src/decode). All entries of a batch have the same
  * layout, which is that of the first record; how many coefficients need two bytes follows from the
  * flags of all records in the index.
  *
@@ -13,7 +13,7 @@
 
 enum { HIGH_BITS = 127 };
 
-static bool can_read(fg_pack_codec codec) { return codec == FG_PACK_DCT8_LZ4; }
+static bool can_read(fg_pack_codec codec) { return codec == FG_PACK_DCT; }
 
 static fg_status open_record(const fgi_pack_samples *s, int64_t record, fgi_jpeg_coefficients *out,
                              fg_error *err)

@@ -6,8 +6,10 @@
 #include <stddef.h>
 
 #include "base/thread.h"
+#include "base/timeline.h"
 
 static _Thread_local fgi_load_clock *running;
+static const char *const stage_name[] = {"read", "entropy", "decode", "resize", "copy"};
 
 void fgi_load_begin_at(fgi_load_clock *clock, fgi_load_stage stage, int64_t now_ns)
 {
@@ -22,6 +24,8 @@ fgi_load_stage fgi_load_enter_at(fgi_load_stage stage, int64_t now_ns)
         return stage;
     const fgi_load_stage before = clock->stage;
     clock->times.ns[before] += now_ns - clock->since_ns;
+    if (fgi_timeline_is_on() && now_ns > clock->since_ns)
+        fgi_timeline_add("loader", stage_name[before], -1, clock->since_ns, now_ns);
     clock->since_ns = now_ns;
     clock->stage = stage;
     return before;
@@ -71,7 +75,6 @@ fg_loader_stages fgi_load_seconds(const fgi_load_times *times)
 
 const char *fg_loader_slowest_stage(const fg_loader_stages *stages, double *out_fraction)
 {
-    static const char *const names[] = {"read", "entropy", "decode", "resize", "copy"};
     const double seconds[] = {stages->read_s, stages->entropy_s, stages->decode_s, stages->resize_s,
                               stages->copy_s};
     double sum = 0;
@@ -82,5 +85,5 @@ const char *fg_loader_slowest_stage(const fg_loader_stages *stages, double *out_
             most = i;
     }
     *out_fraction = sum > 0 ? seconds[most] / sum : 0;
-    return sum > 0 ? names[most] : NULL;
+    return sum > 0 ? stage_name[most] : NULL;
 }

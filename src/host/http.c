@@ -119,6 +119,11 @@ static struct curl_slist *headers_of(const fgi_http_request *request)
     struct curl_slist *list = NULL;
     if (request->header)
         list = curl.slist_append(list, request->header);
+    if (request->type) {
+        char line[128];
+        (void)snprintf(line, sizeof line, "Content-Type: %s", request->type);
+        list = curl.slist_append(list, line);
+    }
     if (request->is_grpc) {
         list = curl.slist_append(list, "Content-Type: application/grpc");
         list = curl.slist_append(list, "TE: trailers");
@@ -131,7 +136,10 @@ static void set_options(CURL *easy, exchange *x, struct curl_slist *headers)
     const fgi_http_request *r = x->request;
     curl.easy_setopt(easy, CURLOPT_URL, r->url);
     curl.easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    curl.easy_setopt(easy, CURLOPT_PROXY, "");
+    if (!r->use_proxy)
+        curl.easy_setopt(easy, CURLOPT_PROXY, "");
+    if (r->user)
+        curl.easy_setopt(easy, CURLOPT_USERPWD, r->user);
     curl.easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)r->timeout_ms);
     curl.easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
     curl.easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body);
@@ -195,7 +203,9 @@ static fg_status perform(CURL *easy, exchange *x, fgi_buf *out, fg_error *err)
         return fgi_no_memory(err);
     if (result != CURLE_OK)
         return fgi_fail(err, FG_EIO, "%s: %s", x->request->url, curl.easy_strerror(result));
-    if (code != 200)
+    if (x->request->out_status)
+        *x->request->out_status = (int)code;
+    else if (code != 200)
         return fgi_fail(err, FG_EIO, "%s: HTTP status %ld", x->request->url, code);
     return unpack(x, out, err);
 }

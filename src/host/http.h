@@ -15,12 +15,17 @@ typedef struct fgi_http_request {
     bool is_grpc; /* HTTP/2 with prior knowledge; body and response use gRPC framing, and the status
                      in the trailer is checked */
     int timeout_ms;
+    const char *type; /* of the body, "application/json"; NULL: that of libcurl */
+    const char *user; /* "name:password" for basic authentication, or NULL */
+    bool use_proxy;   /* of the environment */
+    int *out_status;  /* receives the HTTP status: then, one other than 200 is not an error; or NULL
+                       */
 } fgi_http_request;
 
-/* Sends a request, waits, and appends the body of the response to *out (at most 1 MiB). No proxy is
- * used. Errors: FG_ENOTFOUND (libcurl is missing: the message says what to install), FG_EIO (no
- * response in time, or a status other than 200), FG_EFORMAT (not gRPC), FG_EDEVICE (a gRPC error,
- * with its message), FG_ENOMEM. Thread-safe. */
+/* Sends a request, waits, and appends the body of the response to *out (at most 1 MiB). Errors:
+ * FG_ENOTFOUND (libcurl is missing: the message says what to install), FG_EIO (no response in time,
+ * or a status other than 200), FG_EFORMAT (not gRPC), FG_EDEVICE (a gRPC error, with its message),
+ * FG_ENOMEM. Thread-safe. */
 fg_status fgi_http_send(const fgi_http_request *request, fgi_buf *out, fg_error *err);
 
 #endif

@@ -122,12 +122,13 @@ static inline uint64_t load_big64(const uint8_t *bytes)
     return be64toh(word);
 }
 
-/* At least 56 bits, without a branch: appends whole bytes. A code and its value have at most 31. */
-static inline void refill(lane *s)
+/* Appends whole bytes, without a branch: at least 56 bits. A code and its value have at most 31. */
+static inline __attribute__((always_inline)) void append(uint64_t *bits, unsigned *count,
+                                                         const uint8_t **at)
 {
-    s->bits |= load_big64(s->at) >> s->count;
-    s->at += (63 - s->count) >> 3;
-    s->count |= 56;
+    *bits |= load_big64(*at) >> *count;
+    *at += (63 - *count) >> 3;
+    *count |= 56;
 }
 
 static inline void consume(lane *s, unsigned bits)
@@ -191,7 +192,7 @@ static bool next_mcu(lane *s, const fgi_huffman_scan *scan, const fgi_huffman_wi
 static bool begin_block(lane *s, const fgi_huffman_scan *scan)
 {
     const fgi_huffman_table *table = scan->dc[s->block_index];
-    refill(s);
+    append(&s->bits, &s->count, &s->at);
     fgi_huffman_entry e = table->lookup[s->bits >> (64 - LOOKUP)];
     if (e.bits == 0)
         e = decode_long(table, s->bits, e.run);
@@ -265,9 +266,7 @@ step(cursor *c, lane *s, const fgi_huffman_scan *scan, const fgi_huffman_window 
         *c = cursor_of(s);
         return true;
     }
-    c->bits |= load_big64(c->at) >> c->count;
-    c->at += (63 - c->count) >> 3;
-    c->count |= 56;
+    append(&c->bits, &c->count, &c->at);
     fgi_huffman_entry e = c->lookup[c->bits >> (64 - LOOKUP)];
     if (__builtin_expect(e.bits == 0, 0))
         e = step_long(s, c->bits, c->lookup, e.run);
@@ -390,13 +389,6 @@ typedef struct bit_reader {
     const uint8_t *at;
 } bit_reader;
 
-static inline __attribute__((always_inline)) void append(bit_reader *r)
-{
-    r->bits |= load_big64(r->at) >> r->count;
-    r->at += (63 - r->count) >> 3;
-    r->count |= 56;
-}
-
 /* The entry of the next code, whose bits are consumed; e.bits is 0 if it is invalid. There are at
  * least 12 bits. */
 static inline __attribute__((always_inline)) fgi_huffman_entry
@@ -405,13 +397,13 @@ next_entry(bit_reader *r, const fgi_huffman_table *table)
     fgi_huffman_entry e = table->lookup[r->bits >> (64 - LOOKUP)];
     const bool is_long = e.bits == 0;
     if (__builtin_expect(is_long, 0)) {
-        append(r);
+        append(&r->bits, &r->count, &r->at);
         e = decode_long(table, r->bits, e.run);
     }
     r->bits <<= e.bits;
     r->count -= e.bits;
     if (__builtin_expect(is_long, 0)) /* the caller counts on at most 12 bits */
-        append(r);
+        append(&r->bits, &r->count, &r->at);
     return e;
 }
 
@@ -420,7 +412,7 @@ bool fgi_huffman_decode_block(fgi_huffman_stream *stream, const fgi_huffman_scan
 {
     const fgi_huffman_table *table = scan->ac[block];
     bit_reader r = {stream->bits, stream->count, stream->at};
-    append(&r);
+    append(&r.bits, &r.count, &r.at);
     fgi_huffman_entry e = next_entry(&r, scan->dc[block]);
     uint16_t *dc = &stream->dc[scan->component[block]];
     bool is_good = e.bits > 0;
@@ -429,7 +421,7 @@ bool fgi_huffman_decode_block(fgi_huffman_stream *stream, const fgi_huffman_scan
     out[0] = (int16_t)*dc;
     for (unsigned used = 1; k < BLOCK; used++) {
         if (used % 4 == 0) /* of at least 56 bits, four lookups need 48 */
-            append(&r);
+            append(&r.bits, &r.count, &r.at);
         e = next_entry(&r, table);
         is_good &= e.bits > 0;
         k += e.run;

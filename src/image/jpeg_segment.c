@@ -15,16 +15,15 @@
 #include "base/thread.h"
 #include "image/jpeg_entropy.h"
 #include "image/jpeg_guard.h"
-#include "image/jpeg_huffman.h"
+#include "image/jpeg_scan.h"
 #include "image/jpeg_segment_table.h"
 
 #include <jpegint.h>
 
 enum {
-    BAND_ROWS = 2,  /* MCU rows that are decoded at once, so that two segments are available even
-                       if a row has only one */
-    READ_ROWS = 16, /* rows that libjpeg returns at most in one call */
-    TABLES = 2 * NUM_HUFF_TBLS
+    BAND_ROWS = 2, /* MCU rows that are decoded at once, so that two segments are available even
+                      if a row has only one */
+    READ_ROWS = 16 /* rows that libjpeg returns at most in one call */
 };
 
 /* A growing block of memory whose content need not be kept. */
@@ -36,7 +35,7 @@ typedef struct block {
 struct fgi_jpeg_cropper {
     fgi_jpeg_guard guard;
     struct jpeg_decompress_struct jpeg;
-    fgi_huffman_table *huffman; /* [TABLES]: DC, then AC */
+    fgi_jpeg_tables tables;
     fgi_jpeg_segment_table table;
     block coefficients, rows, jobs, scratch[2];
 
@@ -61,10 +60,7 @@ fg_status fgi_jpeg_cropper_create(fgi_jpeg_cropper **out, fg_error *err)
     fgi_jpeg_cropper *cropper = fgi_calloc(1, sizeof(*cropper));
     if (cropper == NULL)
         return fgi_no_memory(err);
-    cropper->huffman = fgi_calloc(TABLES, sizeof(*cropper->huffman));
-    fg_status status = cropper->huffman == NULL ? fgi_no_memory(err) : FG_OK;
-    if (status == FG_OK)
-        status = fgi_jpeg_guard_reader(&cropper->guard, &cropper->jpeg, err);
+    const fg_status status = fgi_jpeg_guard_reader(&cropper->guard, &cropper->jpeg, err);
     if (status != FG_OK) {
         fgi_jpeg_cropper_destroy(cropper);
         return status;
@@ -79,7 +75,6 @@ void fgi_jpeg_cropper_destroy(fgi_jpeg_cropper *cropper)
         return;
     jpeg_destroy_decompress(&cropper->jpeg);
     fgi_jpeg_segment_table_fini(&cropper->table);
-    fgi_free(cropper->huffman);
     fgi_free_aligned(cropper->coefficients.data);
     fgi_free_aligned(cropper->rows.data);
     fgi_free_aligned(cropper->jobs.data);
@@ -210,29 +205,13 @@ static boolean decode_mcu(j_decompress_ptr jpeg, JBLOCKROW *blocks)
 
 /* ---- preparing it ---------------------------------------------------------------------------- */
 
-static const fgi_huffman_table *huffman_of(fgi_jpeg_cropper *c, int number, bool is_ac)
+static void describe_scan(fgi_jpeg_cropper *c)
 {
-    JHUFF_TBL *const *tables = is_ac ? c->jpeg.ac_huff_tbl_ptrs : c->jpeg.dc_huff_tbl_ptrs;
-    fgi_huffman_table *table = &c->huffman[number + (is_ac ? NUM_HUFF_TBLS : 0)];
-    const JHUFF_TBL *from = tables[number];
-    if (from == NULL || !fgi_huffman_build(table, from->bits, from->huffval, is_ac))
+    const int number = fgi_jpeg_scan_describe(&c->scan, &c->tables, &c->jpeg);
+    if (number >= 0)
         fgi_jpeg_guard_leave(&c->guard, fgi_fail(c->guard.errors.err, FG_EFORMAT,
                                                  "%s: Huffman table %d is missing or invalid",
                                                  c->guard.errors.name, number));
-    return table;
-}
-
-static void describe_scan(fgi_jpeg_cropper *c)
-{
-    c->scan.blocks = c->jpeg.blocks_in_MCU;
-    c->scan.mcus_per_row = (int)c->jpeg.MCUs_per_row;
-    for (int i = 0; i < c->scan.blocks; i++) {
-        const int component = c->jpeg.MCU_membership[i];
-        const jpeg_component_info *info = c->jpeg.cur_comp_info[component];
-        c->scan.component[i] = (uint8_t)component;
-        c->scan.dc[i] = huffman_of(c, info->dc_tbl_no, false);
-        c->scan.ac[i] = huffman_of(c, info->ac_tbl_no, true);
-    }
 }
 
 /* Whether our decoder applies: a baseline scan of all components, without several MCU rows per row

@@ -11,13 +11,13 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "image/jpeg_huffman.h"
+#include "image/jpeg_scan.h"
 
 /* A symbol has at most 31 bits, and a block 64 symbols; a decoder reads 8 bytes ahead. */
 enum { MCU_BYTES = FGI_HUFFMAN_BLOCKS * 64 * 31 / 8 + 16, PIECE = 1 << 15 };
 
 struct fgi_jpeg_sequential {
-    fgi_huffman_table table[2 * NUM_HUFF_TBLS]; /* DC, then AC */
+    fgi_jpeg_tables tables;
     fgi_huffman_scan scan;
     fgi_huffman_stream stream;
     const uint8_t *end; /* of the bytes in `piece` */
@@ -73,39 +73,13 @@ static void fill(fgi_jpeg_sequential *s)
 
 /* ---- the scan -------------------------------------------------------------------------------- */
 
-static const fgi_huffman_table *table_of(fgi_jpeg_sequential *s, j_decompress_ptr info, int number,
-                                         bool is_ac)
-{
-    if (number < 0 || number >= NUM_HUFF_TBLS)
-        return NULL;
-    const JHUFF_TBL *from = (is_ac ? info->ac_huff_tbl_ptrs : info->dc_huff_tbl_ptrs)[number];
-    fgi_huffman_table *table = &s->table[number + (is_ac ? NUM_HUFF_TBLS : 0)];
-    return from != NULL && fgi_huffman_build(table, from->bits, from->huffval, is_ac) ? table
-                                                                                      : NULL;
-}
-
-static bool describe_scan(fgi_jpeg_sequential *s, j_decompress_ptr info)
-{
-    s->scan =
-        (fgi_huffman_scan){.blocks = info->blocks_in_MCU, .mcus_per_row = (int)info->MCUs_per_row};
-    for (int i = 0; i < info->blocks_in_MCU; i++) {
-        const int component = info->MCU_membership[i];
-        const jpeg_component_info *of = info->cur_comp_info[component];
-        s->scan.component[i] = (uint8_t)component;
-        s->scan.dc[i] = table_of(s, info, of->dc_tbl_no, false);
-        s->scan.ac[i] = table_of(s, info, of->ac_tbl_no, true);
-        if (s->scan.dc[i] == NULL || s->scan.ac[i] == NULL)
-            return false;
-    }
-    return true;
-}
-
 bool fgi_jpeg_sequential_start(fgi_jpeg_sequential *sequential, j_decompress_ptr info)
 {
     fgi_jpeg_sequential *s = sequential;
     if (info->progressive_mode || info->arith_code || info->data_precision != 8 ||
         info->restart_interval != 0 || info->comps_in_scan != info->num_components ||
-        info->blocks_in_MCU > FGI_HUFFMAN_BLOCKS || !describe_scan(s, info))
+        info->blocks_in_MCU > FGI_HUFFMAN_BLOCKS ||
+        fgi_jpeg_scan_describe(&s->scan, &s->tables, info) >= 0)
         return false;
     s->next = info->src->next_input_byte;
     s->left = info->src->bytes_in_buffer;

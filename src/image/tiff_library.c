@@ -5,20 +5,18 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "image/tiff_library.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdbool.h>
-#include <string.h>
+
+#include "base/library.h"
 
 static fgi_tiff_library functions;
 static bool is_loaded;
 
 static void load(void)
 {
-    const struct {
-        const char *name;
-        void *out;
-    } symbols[] = {
+    static const char *const names[] = {"libtiff.so.6", NULL};
+    static const fgi_library_symbol symbols[] = {
         {"TIFFOpenOptionsAlloc", &functions.open_options_alloc},
         {"TIFFOpenOptionsFree", &functions.open_options_free},
         {"TIFFOpenOptionsSetMaxSingleMemAlloc", &functions.set_max_alloc},
@@ -32,15 +30,7 @@ static void load(void)
         {"TIFFRGBAImageGet", &functions.image_get},
         {"TIFFRGBAImageEnd", &functions.image_end},
     };
-    void *library = dlopen("libtiff.so.6", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (library == NULL)
-        return;
-    is_loaded = true;
-    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
-        void *symbol = dlsym(library, symbols[i].name);
-        memcpy(symbols[i].out, &symbol, sizeof symbol);
-        is_loaded = is_loaded && symbol != NULL;
-    }
+    is_loaded = fgi_library_load(names, symbols, sizeof(symbols) / sizeof(symbols[0]));
 }
 
 const fgi_tiff_library *fgi_tiff_library_load(void)

@@ -5,20 +5,18 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "input/zip_library.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdbool.h>
-#include <string.h>
+
+#include "base/library.h"
 
 static fgi_zip_library functions;
 static bool is_loaded;
 
 static void load(void)
 {
-    const struct {
-        const char *name;
-        void *out;
-    } symbols[] = {
+    static const char *const names[] = {"libzip.so.4", "libzip.so.5", NULL};
+    static const fgi_library_symbol symbols[] = {
         {"zip_error_init", &functions.error_init},
         {"zip_error_fini", &functions.error_fini},
         {"zip_error_strerror", &functions.error_text},
@@ -35,17 +33,7 @@ static void load(void)
         {"zip_fclose", &functions.close_file},
         {"zip_get_error", &functions.zip_error},
     };
-    void *library = dlopen("libzip.so.4", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (library == NULL)
-        library = dlopen("libzip.so.5", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (library == NULL)
-        return;
-    is_loaded = true;
-    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
-        void *symbol = dlsym(library, symbols[i].name);
-        memcpy(symbols[i].out, &symbol, sizeof symbol);
-        is_loaded = is_loaded && symbol != NULL;
-    }
+    is_loaded = fgi_library_load(names, symbols, sizeof(symbols) / sizeof(symbols[0]));
 }
 
 const fgi_zip_library *fgi_zip_library_load(void)

@@ -9,8 +9,10 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/here.h"
 #include "base/text.h"
 #include "nn/layer.h"
+#include "trace/trace.h"
 
 enum { NAMES_SHOWN = 6 };
 
@@ -69,6 +71,9 @@ static fg_status set_trainable(fg_module *module, const char *pattern, bool trai
 {
     size_t found = 0;
     int64_t elements = 0;
+    const char *file;
+    int line;
+    fgi_here_take(&file, &line);
     const size_t count = fg_module_variable_count(module);
     if (out_count != NULL)
         *out_count = 0;
@@ -78,7 +83,7 @@ static fg_status set_trainable(fg_module *module, const char *pattern, bool trai
         if (!is_trained(variable) || !matches(variable, pattern))
             continue;
         found++;
-        fg_variable_set_trainable(variable, trainable);
+        fgi_variable_set_trainable_at(variable, trainable, file, line);
         if (fg_variable_get_kind(variable) == FG_PARAMETER)
             elements += fg_type_count(fg_variable_type(variable));
     }

@@ -204,6 +204,15 @@ fg_tensor fgi_guard_keep(const fg_update *u, fg_tensor now, fg_tensor old)
     return u->skips ? fg_where(u->is_bad, old, now) : now;
 }
 
+fg_tensor fg_optimizer_skipped(const fg_optimizer *optimizer, fg_trace *trace)
+{
+    const fg_tensor skipped = optimizer->skipped, zero = fg_zeros(trace, FG_S32, FG_SCALAR);
+    if (skipped.handle != 0 && fgi_tensor_dead(skipped) == NULL &&
+        fg_tensor_trace(skipped) == trace)
+        return skipped;
+    return fg_ne(zero, zero);
+}
+
 /* ---- the new value --------------------------------------------------------------------------- */
 
 /* Counts the elements that the update should have changed, and those of them that rounding left
@@ -265,21 +274,40 @@ static void note_anomaly(const fg_update *u, fg_tensor before, fg_tensor *out)
         const int64_t start = FGI_HEALTH_STEP + i, limit = start + 1;
         old[i] = fg_reshape(fg_slice(before, &start, &limit, NULL), FG_SCALAR);
     }
-    fg_tensor is_first = fg_and(u->is_bad, fg_lt(old[0], one));
+    fg_tensor is_first = fg_and(u->is_bad, fg_lt(old[1], one));
     if (g->scale != NULL)
         is_first = fg_and(is_first, fg_le(fg_variable_value(u->trace, g->scale), one));
     for (int i = 0; i < 3; i++)
         out[FGI_HEALTH_STEP + i] = fg_where(is_first, now[i], old[i]);
 }
 
-/* If only bad steps are counted, a single small loop increments the count. */
+/* The number of this step, starting at 1, by the optimizer's count of updates. */
+static fg_tensor step_number(const fg_update *u)
+{
+    return fg_add(fg_cast(u->step, FG_F32), number_of(u->trace, 1));
+}
+
+/* If only bad steps are counted, a single small loop increments the count and notes the first. */
 static void count_bad(const fg_update *u)
 {
     const fg_tensor before = fg_variable_value(u->trace, u->optimizer->guard.health);
     const fg_tensor place = fg_iota(u->trace, FG_S32, 0, FG_DIMS(FGI_HEALTH));
     const fg_tensor bad = fg_full(u->trace, FG_S32, FGI_HEALTH_BAD, FG_DIMS(FGI_HEALTH));
-    const fg_tensor more = fg_mul(fg_cast(fg_eq(place, bad), FG_F32), fg_cast(u->is_bad, FG_F32));
-    fg_assign(u->optimizer->guard.health, fg_add(before, more));
+    const fg_tensor first = fg_full(u->trace, FG_S32, FGI_HEALTH_STEP, FG_DIMS(FGI_HEALTH));
+    const fg_tensor is_unset = fg_eq(before, fg_zeros(u->trace, FG_F32, FG_DIMS(FGI_HEALTH)));
+    const fg_tensor is_first = fg_cast(fg_and(fg_eq(place, first), is_unset), FG_F32);
+    const fg_tensor more =
+        fg_add(fg_cast(fg_eq(place, bad), FG_F32), fg_mul(is_first, step_number(u)));
+    fg_assign(u->optimizer->guard.health, fg_add(before, fg_mul(more, fg_cast(u->is_bad, FG_F32))));
+}
+
+/* The same where the other values are written too. */
+static fg_tensor first_bad(const fg_update *u, fg_tensor before)
+{
+    const int64_t start = FGI_HEALTH_STEP, limit = start + 1;
+    const fg_tensor old = fg_reshape(fg_slice(before, &start, &limit, NULL), FG_SCALAR);
+    const fg_tensor is_first = fg_and(u->is_bad, fg_lt(old, number_of(u->trace, 1)));
+    return fg_where(is_first, step_number(u), old);
 }
 
 static void write_health(const fg_update *u)
@@ -296,6 +324,8 @@ static void write_health(const fg_update *u)
         now[FGI_HEALTH_LOST] = fg_div(u->lost, fg_maximum(u->moving, number_of(u->trace, 1)));
     if (g->detects)
         note_anomaly(u, before, now);
+    else if (g->scale == NULL)
+        now[FGI_HEALTH_STEP] = first_bad(u, before);
     if (g->scale != NULL)
         now[FGI_HEALTH_SCALE] = fg_variable_value(u->trace, g->scale);
     for (int i = 0; i < FGI_HEALTH; i++)

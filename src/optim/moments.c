@@ -99,7 +99,8 @@ fg_status fgi_optimizer_begin_parameter(fg_optimizer *o, size_t index, fg_error 
     for (int m = 0; m < FGI_MOMENTS; m++)
         if (o->moment[m] != NULL)
             FGI_TRY(fill_moment(o, m, index, err));
-    FGI_TRY(fg_variable_read(o->step, &step, sizeof step, err)); /* once for each parameter */
+    FGI_TRY(fgi_variable_read_as(o->step, &step, sizeof step, "optimizer",
+                                 err)); /* once for each parameter */
     return set_missed(o, index, step, err);
 }
 

@@ -19,7 +19,7 @@
 
 /* ---- hyperparameters of a launch ------------------------------------------------------------- */
 
-static void set_scalar(fgi_number *number, double value)
+void fgi_number_set(fgi_number *number, double value)
 {
     number->high.dtype = number->low.dtype = FG_F32;
     number->high.value.f32 = (float)value;
@@ -35,20 +35,27 @@ fg_tensor fgi_launch_value(const fg_update *u, const fgi_number *number)
     return fg_add(fg_cast(high, FG_F64), fg_cast(low, FG_F64));
 }
 
+/* The scalars that depend on the learning rate. */
+static void set_lr_now(fg_optimizer *o, double lr)
+{
+    o->lr_now = lr;
+    fgi_number_set(&o->scalars.lr, lr);
+    fgi_number_set(&o->scalars.keep, 1 - lr * o->hyper.weight_decay);
+}
+
 /* The hyperparameters at step_now. */
 static void refresh(fg_optimizer *o)
 {
     const fgi_hyper *h = &o->hyper;
     fgi_launch_scalars *s = &o->scalars;
-    o->lr_now = fg_schedule_lr(&o->schedule, fgi_optimizer_peak_lr(o), o->step_now, o->total_steps);
+    set_lr_now(o,
+               fg_schedule_lr(&o->schedule, fgi_optimizer_peak_lr(o), o->step_now, o->total_steps));
     o->momentum_now = fg_schedule_momentum(&o->schedule, h->momentum, o->step_now, o->total_steps);
-    set_scalar(&s->lr, o->lr_now);
-    set_scalar(&s->momentum, o->momentum_now);
-    set_scalar(&s->rest, 1 - o->momentum_now);
-    set_scalar(&s->weight_decay, h->weight_decay);
-    set_scalar(&s->keep, 1 - o->lr_now * h->weight_decay);
-    set_scalar(&s->decay_rate[0], -log(o->momentum_now) / 2);
-    set_scalar(&s->decay_rate[1], -log(h->decay) / 2);
+    fgi_number_set(&s->momentum, o->momentum_now);
+    fgi_number_set(&s->rest, 1 - o->momentum_now);
+    fgi_number_set(&s->weight_decay, h->weight_decay);
+    fgi_number_set(&s->decay_rate[0], -log(o->momentum_now) / 2);
+    fgi_number_set(&s->decay_rate[1], -log(h->decay) / 2);
     o->guard.number.value.s32 = (int32_t)(o->step_now < INT32_MAX ? o->step_now + 1 : INT32_MAX);
 }
 
@@ -91,9 +98,16 @@ double fgi_optimizer_peak_lr(const fg_optimizer *optimizer)
     return optimizer->hyper.lr * optimizer->lr_factor;
 }
 
+void fg_optimizer_set_step_lr(fg_optimizer *optimizer, double lr) { set_lr_now(optimizer, lr); }
+
 double fg_optimizer_get_lr(const fg_optimizer *optimizer) { return optimizer->lr_now; }
 
 double fg_optimizer_get_momentum(const fg_optimizer *optimizer) { return optimizer->momentum_now; }
+
+double fg_optimizer_get_weight_decay(const fg_optimizer *optimizer)
+{
+    return optimizer->hyper.weight_decay;
+}
 
 /* ---- variables ------------------------------------------------------------------------------- */
 
@@ -250,15 +264,21 @@ fg_status fg_optimizer_set_momentum(fg_optimizer *optimizer, double momentum, fg
     return FG_OK;
 }
 
+fg_status fgi_schedule_check_steps(const fg_schedule *schedule, int64_t total_steps, fg_error *err)
+{
+    FGI_TRY(fg_schedule_check(schedule, err));
+    if (schedule == NULL || schedule->ops == NULL || total_steps >= 1)
+        return FG_OK;
+    return fgi_fail(err, FG_EINVAL,
+                    "schedule '%s' over %lld steps: expected a number of steps greater than 0",
+                    schedule->ops->name, (long long)total_steps);
+}
+
 fg_status fg_optimizer_set_schedule(fg_optimizer *optimizer, const fg_schedule *schedule,
                                     int64_t total_steps, fg_error *err)
 {
-    FGI_TRY(fg_schedule_check(schedule, err));
+    FGI_TRY(fgi_schedule_check_steps(schedule, total_steps, err));
     const fg_schedule_ops *ops = schedule != NULL ? schedule->ops : NULL;
-    if (ops != NULL && total_steps < 1)
-        return fgi_fail(err, FG_EINVAL,
-                        "schedule '%s' over %lld steps: expected a number of steps greater than 0",
-                        ops->name, (long long)total_steps);
     if (ops != NULL && ops->momentum != NULL)
         FGI_TRY(fgi_optimizer_add_moment(optimizer, 0, err));
     optimizer->schedule = schedule != NULL ? *schedule : (fg_schedule){0};
@@ -403,8 +423,10 @@ static void write_update(fg_optimizer *o, fg_trace *trace, const fg_tensor *grad
     for (size_t i = 0; i < count; i++)
         wide[i] = gradients[i].handle != 0 ? fgi_upcast(gradients[i]) : gradients[i];
     fgi_guard_begin(&u, wide, wide + count);
+    fgi_clip(&u, wide);
     update_all(&u, wide);
     fgi_guard_end(&u);
+    o->skipped = u.skips ? u.is_bad : (fg_tensor){0};
     fg_scope_pop(trace);
     fgi_free(wide);
 }

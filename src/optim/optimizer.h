@@ -50,9 +50,10 @@ typedef struct fgi_launch_scalars {
 enum {
     FGI_HEALTH_BAD,     /* updates so far with a gradient that is not finite */
     FGI_HEALTH_LOST,    /* fraction of the last update lost to rounding */
-    FGI_HEALTH_STEP,    /* first anomaly: step number, starting at 1; 0: none */
-    FGI_HEALTH_CULPRIT, /* its parameter number, starting at 1 */
-    FGI_HEALTH_KIND,    /* 1: NaN, 2: infinite */
+    FGI_HEALTH_STEP,    /* first update with such a gradient, starting at 1; 0: none. With
+                           detects, the first anomaly; not known if only the loss is scaled */
+    FGI_HEALTH_CULPRIT, /* with detects: its parameter number, starting at 1; 0: no anomaly */
+    FGI_HEALTH_KIND,    /* with detects: 1: NaN, 2: infinite */
     FGI_HEALTH_SCALE,   /* loss scale in the last step */
     FGI_HEALTH
 };
@@ -91,6 +92,9 @@ struct fg_optimizer {
     /* s32[], by parameter: updates that left it unchanged. NULL: none */
     fg_variable **missed;
     fgi_guard guard;
+    fg_tensor skipped; /* is_bad of the update traced last, if it is skipped then */
+    fg_clip clip;
+    fgi_number clip_limit;
 };
 
 /* Checks that `reserved` of an optimizer's options is zero; otherwise records an error in root and
@@ -124,6 +128,12 @@ fg_status fgi_optimizer_start_late(fg_optimizer *o, const fg_variable *parameter
  * depend on any parameter. */
 void fgi_optimizer_gradients(fg_optimizer *o, fg_tensor loss, fg_tensor *out);
 
+/* Limits the gradients (f32 or f64), without the loss scale, as fg_optimizer_set_clip says
+ * (clip.c).
+ */
+void fgi_clip(const fg_update *u, fg_tensor *gradients);
+
+void fgi_number_set(fgi_number *number, double value);
 /* A launch scalar in the update's dtype. */
 fg_tensor fgi_launch_value(const fg_update *u, const fgi_number *number);
 /* a * factor; the scalar is cast to a's dtype. */
@@ -165,6 +175,9 @@ fg_variable *fgi_guard_variable(const fgi_guard *guard, size_t index);
 
 /* The schedule of fg_onecycle, which also cycles the momentum; settings of 0 are its defaults. */
 extern const fg_schedule_ops fgi_onecycle_ops;
+
+/* Checks the settings of a schedule, and that it can run over so many steps. */
+fg_status fgi_schedule_check_steps(const fg_schedule *schedule, int64_t total_steps, fg_error *err);
 
 /* The built-in rows (optimizers.c, schedules.c). */
 extern const fg_optimizer_entry *const fgi_optimizer_rows[];

@@ -37,7 +37,7 @@ const char *fg_pack_codec_name(fg_pack_codec codec)
 {
     static const char *const names[] = {
         [FG_PACK_FILE] = "file",     [FG_PACK_JPEG] = "jpeg",      [FG_PACK_JPEG_SEG] = "jpeg-seg",
-        [FG_PACK_RAW_RGB] = "raw",   [FG_PACK_RAW_YCC420] = "ycc", [FG_PACK_DCT8_LZ4] = "dct",
+        [FG_PACK_RAW_RGB] = "raw",   [FG_PACK_RAW_YCC420] = "ycc", [FG_PACK_DCT] = "dct",
         [FG_PACK_ARRAYS] = "arrays",
     };
     return (size_t)codec < sizeof names / sizeof names[0] ? names[codec] : NULL;
@@ -83,7 +83,7 @@ uint32_t fgi_pack_head_crc(const fgi_pack_head *head)
 static uint64_t place(uint64_t at, uint8_t codec, uint32_t length, uint32_t small)
 {
     const bool is_wide = codec == FG_PACK_RAW_RGB || codec == FG_PACK_RAW_YCC420 ||
-                         codec == FG_PACK_DCT8_LZ4 || codec == FG_PACK_ARRAYS;
+                         codec == FG_PACK_DCT || codec == FG_PACK_ARRAYS;
     at = fgi_pack_align(at, is_wide ? 64 : 16);
     const uint64_t window_end = fgi_pack_align(at + 1, FGI_PACK_WINDOW);
     return length <= small && at + length > window_end ? window_end : at;

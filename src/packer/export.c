@@ -163,7 +163,7 @@ static fg_status export_record(exporter *e, int64_t record, const fg_pack_entry 
         return put_file(e, record, entry, NULL, ".jpg", jpeg.bytes, jpeg.size, err);
     case FG_PACK_RAW_RGB:
     case FG_PACK_RAW_YCC420:
-    case FG_PACK_DCT8_LZ4: return export_pixels(e, record, entry, err);
+    case FG_PACK_DCT: return export_pixels(e, record, entry, err);
     case FG_PACK_ARRAYS: return export_arrays(e, record, entry, data, size, err);
     case FG_PACK_FILE:
     default: return put_file(e, record, entry, NULL, extension_of(data, size), data, size, err);

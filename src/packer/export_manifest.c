@@ -15,18 +15,9 @@
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-static bool is_utf8(const char *text)
-{
-    const size_t size = strlen(text);
-    size_t length = 1;
-    for (size_t i = 0; i < size && length > 0; i += length)
-        length = fgi_utf8_length((const unsigned char *)text + i, size - i);
-    return length > 0;
-}
-
 static const char *escape(const fgi_export_manifest *m, const char *text, char *out, size_t size)
 {
-    if (!m->is_needed || is_utf8(text))
+    if (!m->is_needed || fgi_text_is_utf8(fgi_str_of(text)))
         return text;
     (void)fg_catalog_escape(text, out, size);
     return out;

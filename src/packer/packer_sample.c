@@ -72,7 +72,7 @@ fg_pack_codec fgi_packer_codec(fg_pack_choice choice)
     case FG_PACK_CHOICE_SEG: return FG_PACK_JPEG_SEG;
     case FG_PACK_CHOICE_RAW: return FG_PACK_RAW_RGB;
     case FG_PACK_CHOICE_YCC: return FG_PACK_RAW_YCC420;
-    case FG_PACK_CHOICE_DCT: return FG_PACK_DCT8_LZ4;
+    case FG_PACK_CHOICE_DCT: return FG_PACK_DCT;
     default: return FG_PACK_FILE;
     }
 }

@@ -177,7 +177,7 @@ static fg_status decode(const source *s, const fg_pack_info *info, fg_image_deco
         return fg_image_decode(decoder, s->name, jpeg.bytes, jpeg.size, NULL, out, err);
     case FG_PACK_RAW_RGB: return decode_raw(s, out, err);
     case FG_PACK_RAW_YCC420: return decode_ycc(s, out, err);
-    case FG_PACK_DCT8_LZ4: return decode_dct(s, out, err);
+    case FG_PACK_DCT: return decode_dct(s, out, err);
     case FG_PACK_ARRAYS: return decode_arrays(s, info, out, err);
     default:
         return fgi_fail(err, FG_EUNSUPPORTED,

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdint.h>
 
+#include "base/thread.h"
 #include "pjrt/plugin.h"
 
 /* ---- dtypes ---------------------------------------------------------------------------------- */
@@ -382,14 +383,22 @@ fg_status fgi_array_download(const fg_array *array, void *out_data, size_t size_
     return FG_OK;
 }
 
-fg_status fg_array_read(const fg_array *array, void *out_data, size_t size_bytes, fg_error *err)
+fg_status fgi_array_read_as(const fg_array *array, void *out_data, size_t size_bytes,
+                            const char *name, fg_error *err)
 {
     fgi_event *done;
+    const int64_t begin = fgi_now_ns();
     FGI_TRY(fgi_array_download(array, out_data, size_bytes, &done, err));
     (void)atomic_fetch_add(&array->client->stats.host_reads, 1);
     const fg_status status = fgi_event_wait(done, err);
     fgi_event_destroy(done);
+    fgi_client_waited(array->client, name, (int64_t)size_bytes, begin);
     return status;
+}
+
+fg_status fg_array_read(const fg_array *array, void *out_data, size_t size_bytes, fg_error *err)
+{
+    return fgi_array_read_as(array, out_data, size_bytes, NULL, err);
 }
 
 fg_status fgi_array_ready(const fg_array *array, fgi_event **out, fg_error *err)
@@ -421,8 +430,10 @@ fg_status fgi_array_ready(const fg_array *array, fgi_event **out, fg_error *err)
 fg_status fg_array_wait(const fg_array *array, fg_error *err)
 {
     fgi_event *event;
+    const int64_t begin = fgi_now_ns();
     FGI_TRY(fgi_array_ready(array, &event, err));
     const fg_status status = fgi_event_wait(event, err);
     fgi_event_destroy(event);
+    fgi_client_waited(array->client, NULL, 0, begin);
     return status;
 }

@@ -84,6 +84,7 @@ void fgi_event_pending(fgi_event *event, char *out, size_t size)
 /* One call of fgi_event_on_ready; it lives until the last part is complete, possibly longer than
  * the event. */
 typedef struct listener {
+    fgi_event_part_fn *part_done;
     fgi_event_fn *done;
     void *self;
     _Atomic int missing; /* incomplete parts, plus one for the caller */
@@ -117,16 +118,21 @@ static void note(struct listener_part *part, PJRT_Error *error)
 static void part_is_ready(PJRT_Error *error, void *user)
 {
     struct listener_part *part = user;
+    listener *l = part->listener;
+    if (l->part_done)
+        l->part_done(l->self, (int)(part - l->part));
     note(part, error);
-    count_down(part->listener);
+    count_down(l);
 }
 
-fg_status fgi_event_on_ready(fgi_event *event, fgi_event_fn *done, void *self, fg_error *err)
+fg_status fgi_event_on_parts(fgi_event *event, fgi_event_part_fn *part_done, fgi_event_fn *done,
+                             void *self, fg_error *err)
 {
     const size_t count = (size_t)event->count;
     listener *l = fgi_calloc(1, sizeof *l + count * sizeof l->part[0]);
     if (!l)
         return fgi_no_memory(err);
+    l->part_done = part_done;
     l->done = done;
     l->self = self;
     atomic_init(&l->missing, event->count + 1);
@@ -147,6 +153,15 @@ fg_status fgi_event_on_ready(fgi_event *event, fgi_event_fn *done, void *self, f
     count_down(l);
     return FG_OK;
 }
+
+fg_status fgi_event_on_ready(fgi_event *event, fgi_event_fn *done, void *self, fg_error *err)
+{
+    return fgi_event_on_parts(event, NULL, done, self, err);
+}
+
+int fgi_event_parts(const fgi_event *event) { return event->count; }
+
+const char *fgi_event_label(const fgi_event *event, int part) { return event->part[part].label; }
 
 void fgi_event_destroy(fgi_event *event)
 {

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "base/thread.h"
+#include "base/timeline.h"
 #include "pjrt/plugin.h"
 
 /* ---- importing the plugin's handles ---------------------------------------------------------- */
@@ -240,9 +241,11 @@ static fg_status compile(fg_client *c, const char *text, size_t text_size,
     return FG_OK;
 }
 
+typedef enum found { IN_USE, IN_CACHE, NOWHERE } found; /* a program */
+
 static fg_status load_or_compile(fg_client *c, const char *text, size_t text_size, fgi_str key_text,
                                  const fgi_compile_options *options, fgi_executable **out,
-                                 fg_error *err)
+                                 found *out_found, fg_error *err)
 {
     unsigned char *packed = NULL;
     size_t packed_size = 0;
@@ -253,13 +256,17 @@ static fg_status load_or_compile(fg_client *c, const char *text, size_t text_siz
     *out = find_held(c, key);
     if (*out)
         goto done;
+    const int64_t begin = fgi_timeline_begin();
     if (c->cache_dir)
         *out = fgi_cache_load(c, key, options);
+    *out_found = *out ? IN_CACHE : NOWHERE;
     if (*out) {
+        fgi_timeline_end(begin, "compile", "load program", -1);
         (void)atomic_fetch_add(&c->stats.cache_hits, 1);
     } else {
         FGI_DONE(compile(c, text, text_size, packed, packed_size, &fresh, err));
         FGI_DONE(wrap(c, fresh, options, out, err));
+        fgi_timeline_end(begin, "compile", "compile", -1);
         if (c->cache_dir)
             fgi_cache_store(c, key, *out);
     }
@@ -277,9 +284,20 @@ fg_status fgi_compile(fg_client *client, const char *text, size_t text_size, con
     const int64_t start = fgi_now_ns();
     *out = NULL;
     const fgi_str key = key_text ? (fgi_str){key_text, key_size} : (fgi_str){text, text_size};
+    found where = IN_USE;
+    if (!options)
+        options = &defaults;
     const fg_status status =
-        load_or_compile(client, text, text_size, key, options ? options : &defaults, out, err);
-    (void)atomic_fetch_add(&client->stats.compile_ns, fgi_now_ns() - start);
+        load_or_compile(client, text, text_size, key, options, out, &where, err);
+    const int64_t time_ns = fgi_now_ns() - start;
+    (void)atomic_fetch_add(&client->stats.compile_ns, time_ns);
+    if (status == FG_OK && where != IN_USE) {
+        fg_compile_event event = {.program = "program", .step = -1};
+        event = options->event ? *options->event : event;
+        event.seconds = (double)time_ns * 1e-9;
+        event.is_cached = where == IN_CACHE;
+        fgi_client_add_compile(client, &event);
+    }
     return status;
 }
 

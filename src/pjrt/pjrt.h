@@ -23,6 +23,15 @@ void fgi_event_pending(fgi_event *event, char *out, size_t size);
  * if it already is). `self` must live until then. */
 typedef void fgi_event_fn(void *self, fg_status status, const char *message);
 fg_status fgi_event_on_ready(fgi_event *event, fgi_event_fn *done, void *self, fg_error *err);
+/* The same, and first calls part_done(self, part) for each part, from any thread: a part is the
+ * operation on one device. part_done may be NULL. */
+typedef void fgi_event_part_fn(void *self, int part);
+fg_status fgi_event_on_parts(fgi_event *event, fgi_event_part_fn *part_done, fgi_event_fn *done,
+                             void *self, fg_error *err);
+/* Number of parts, and the label of a part's device, which lives as long as the client; NULL:
+ * unknown. */
+int fgi_event_parts(const fgi_event *event);
+const char *fgi_event_label(const fgi_event *event, int part);
 void fgi_event_destroy(fgi_event *event);
 
 /* ---- compiling ------------------------------------------------------------------------------- */
@@ -45,6 +54,7 @@ typedef struct fgi_compile_options {
     const fg_type *out_types;          /* global types of the outputs, in order */
     const fgi_sharding *out_shardings; /* as in the program text; NULL: all replicated */
     size_t out_count;
+    const fg_compile_event *event; /* to be listed, without its time; NULL: "program" */
 } fgi_compile_options;
 
 /* A compiled program, ready to run on its devices. Reference counted; thread-safe. */
@@ -125,10 +135,37 @@ const fgi_sharding *fgi_array_sharding(const fg_array *array);
 fg_status fgi_array_download(const fg_array *array, void *out_data, size_t size_bytes,
                              fgi_event **out_done, fg_error *err);
 
+/* Counts a read of the library under a name; fg_array_read counts its own. */
+void fgi_client_count_read(fg_client *client, const char *name, int64_t bytes, int64_t wait_ns);
+/* fg_array_read for the library: counted under a name, NULL: the user's line. */
+fg_status fgi_array_read_as(const fg_array *array, void *out_data, size_t size_bytes,
+                            const char *name, fg_error *err);
+/* Calls `fn` after each blocking read of the calling thread (fg_array_read, fg_array_wait), until
+ * it is replaced. Returns the previous one. */
+typedef struct fgi_read_watch {
+    void (*fn)(void *self, int64_t begin_ns, int64_t end_ns); /* NULL: none */
+    void *self;
+} fgi_read_watch;
+fgi_read_watch fgi_watch_reads(fgi_read_watch watch);
+
 /* An event for the completion of the array. */
 fg_status fgi_array_ready(const fg_array *array, fgi_event **out, fg_error *err);
 /* True if the array's buffer was donated to a program's output. */
 bool fgi_array_is_donated(const fg_array *array);
+
+/* ---- the plugin's profiler --------------------------------------------------------------------
+ */
+
+typedef struct fgi_profiler fgi_profiler;
+/* Whether the client's plugin has one. */
+bool fgi_client_has_profiler(const fg_client *client);
+/* Starts recording what the devices do. Errors: FG_EUNSUPPORTED if the plugin has no profiler,
+ * FG_EDEVICE with the plugin's message, FG_ENOMEM. */
+fg_status fgi_profiler_start(fg_client *client, fgi_profiler **out, fg_error *err);
+/* Stops it, once, and returns a serialized XSpace (fgi_free), possibly with a NUL after it. */
+fg_status fgi_profiler_stop(fgi_profiler *profiler, unsigned char **out_data, size_t *out_size,
+                            fg_error *err);
+void fgi_profiler_destroy(fgi_profiler *profiler); /* also while it runs; NULL is allowed */
 
 /* ---- client ---------------------------------------------------------------------------------- */
 

@@ -125,8 +125,12 @@ struct fg_client {
     fgi_arena arena;        /* every string and table above */
     char *cache_dir;        /* NULL: no cache */
     fgi_hash cache_seed;    /* the key of the cache, except for program and options */
-    pthread_mutex_t lock;   /* for the list below, and its members' references */
+    pthread_mutex_t lock;   /* for what follows, and the references of programs */
     bool has_lock;
+    fg_compile_event compile[FG_MAX_COMPILE_EVENTS];
+    size_t compile_count;
+    fg_host_read read[FG_MAX_HOST_READS]; /* by place; the last one may be "other places" */
+    size_t read_count;
     fgi_executable *programs; /* compiled programs that are still referenced */
     struct {
         _Atomic int64_t compiles, cache_hits, compile_ns, executions, host_reads, uploaded_bytes,
@@ -143,6 +147,11 @@ fg_status fgi_client_read_description(fg_client *client, PJRT_DeviceDescription 
 
 /* Allocates the devices of all processes, to be filled in and sorted. */
 fg_status fgi_client_make_world(fg_client *client, size_t count, fg_error *err);
+
+/* compile_events.c */
+void fgi_client_add_compile(fg_client *client, const fg_compile_event *event);
+/* host_reads.c: the calling thread has waited for a value since then. */
+void fgi_client_waited(fg_client *client, const char *name, int64_t bytes, int64_t begin_ns);
 
 /* topology.c: replaces the PJRT client in a client without devices. */
 fg_status fgi_topology_open(fg_client *client, const char *text, const fgi_topology_name *name,

@@ -128,8 +128,8 @@ const char *fgi_config_format(const fgi_config *c, const fgi_config_key *key);
 
 /* The whole configuration as YAML; with_comments explains each key. */
 void fgi_config_print(const fgi_config *c, fgi_buf *out, bool with_comments);
-/* The part that determines a model and its data, as YAML: task, model, data and precision, as far
- * as they have an effect, without the initial weights. */
+/* The part that determines a model and its data, as YAML: task, model, data, precision and the
+ * callbacks that change the model, as far as they have an effect, without the initial weights. */
 void fgi_config_print_model(const fgi_config *c, fgi_buf *out);
 /* The reference of all keys in Markdown: docs/config.md. */
 void fgi_config_print_markdown(fgi_buf *out);

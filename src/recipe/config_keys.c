@@ -74,6 +74,33 @@ static const fgi_config_row data_rows[] = {
       "resize the middle."}, .only = NULL, .has_entries = true, .kind = FG_REGISTRY_AUGMENTATION},
 };
 
+static const fgi_config_row tuner_rows[] = {
+    {{.name = "tuner.lr_find", .kind = FG_OPTION_BOOL, .initial = "false", .example = "true",
+      .help =
+      "Before training, find a learning rate as `fulgurite lr-find` does, and use it as "
+      "optimizer.lr. A resumed run keeps the one that it began with."}, .only = NULL},
+    {{.name = "tuner.suggestion", .kind = FG_OPTION_CHOICE, .initial = "valley", .choices =
+      "valley|steep|slide|minimum", .example = "steep", .help =
+      "Which of the suggestions lr_find uses. valley: the middle of the part of the curve in "
+      "which the loss falls; steep: where it falls fastest; slide: the highest learning rate "
+      "before the slope changes; minimum: a tenth of the one with the lowest loss."}, .only =
+      "tuner.lr_find=true"},
+    {{.name = "tuner.min_lr", .kind = FG_OPTION_FLOAT, .initial = "1e-07", .min = 1e-30, .max =
+      1e30, .example = "1e-6", .help = "The lowest learning rate of a sweep."}, .only = NULL},
+    {{.name = "tuner.max_lr", .kind = FG_OPTION_FLOAT, .initial = "10", .min = 1e-30, .max =
+      1e30, .example = "1", .help =
+      "The highest learning rate of a sweep; it ends earlier if the loss diverges."}, .only = NULL},
+    {{.name = "tuner.steps", .kind = FG_OPTION_INT, .initial = "100", .min = 10, .max = 10000,
+      .example = "200", .help = "Optimizer steps of a sweep."}, .only = NULL},
+    {{.name = "tuner.sweep", .kind = FG_OPTION_CHOICE, .initial = "exponential", .choices =
+      "exponential|linear", .example = "linear", .help =
+      "How the learning rate increases from step to step."}, .only = NULL},
+    {{.name = "tuner.segments", .kind = FG_OPTION_INT, .initial = "3", .min = 1, .max = 100,
+      .example = "5", .help =
+      "Number of sweeps. Each begins with the same weights and reads the samples in another "
+      "order; their losses are averaged, and their spread is reported."}, .only = NULL},
+};
+
 static const fgi_config_row trainer_rows[] = {
     {{.name = "trainer.accelerator", .kind = FG_OPTION_CHOICE, .initial = "auto", .spellings =
       "gpu=cuda|nvidia=cuda", .choices = "auto|tpu|cuda|cpu", .example = "cuda", .help =
@@ -127,6 +154,28 @@ static const fgi_config_row trainer_rows[] = {
       "true", .help =
       "End the run at the first gradient that is not finite, and name the step and the "
       "parameter."}, .only = NULL},
+    {{.name = "trainer.on_divergence", .kind = FG_OPTION_CHOICE, .initial = "stop", .choices =
+      "stop|rollback|ignore", .example = "rollback", .help =
+      "What to do if a loss or a gradient is not finite, or the loss has risen too far: end the "
+      "run; continue from the last good checkpoint with a smaller learning rate; or continue."},
+     .only = NULL},
+    {{.name = "trainer.divergence_factor", .kind = FG_OPTION_FLOAT, .initial = "4", .min = 0, .max =
+      1e30, .example = "10", .help =
+      "The loss has risen too far if it is above this multiple of its lowest smoothed value, and "
+      "above the middle between the first and the lowest. 0: only values that are not finite "
+      "count."}, .only = NULL},
+    {{.name = "trainer.divergence_patience", .kind = FG_OPTION_INT, .initial = "5", .min = 1, .max =
+      FG_OPTION_UNLIMITED, .example = "10", .help =
+      "Lines of the log in a row (trainer.log_every) in which the loss is too high before that "
+      "counts as divergence."}, .only = NULL},
+    {{.name = "trainer.rollback_lr_factor", .kind = FG_OPTION_FLOAT, .initial = "0.5", .min =
+      1e-6, .max = 1, .example = "0.3", .help =
+      "Multiply the learning rate by this at each rollback."}, .only =
+      "trainer.on_divergence=rollback"},
+    {{.name = "trainer.max_rollbacks", .kind = FG_OPTION_INT, .initial = "3", .min = 1, .max =
+      FG_OPTION_UNLIMITED, .example = "5", .help =
+      "End the run instead of going back more often than this, including before a resume."}, .only =
+      "trainer.on_divergence=rollback"},
     {{.name = "trainer.batch_size", .kind = FG_OPTION_INT, .initial = "32", .min = 1, .max = 1 <<
       24, .example = "64", .help = "Samples per device and batch."}, .only = NULL},
     {{.name = "trainer.global_batch_size", .kind = FG_OPTION_INT, .initial = "auto", .min = 1,
@@ -146,6 +195,20 @@ static const fgi_config_row trainer_rows[] = {
       .max = 1 << 20, .example = "4", .help =
       "Batches per optimizer step: the optimizer gets the mean gradient over all their "
       "samples, " "with the memory use of one batch."}, .only = NULL},
+    {{.name = "trainer.accumulate_schedule", .kind = FG_OPTION_STRING, .example = "\"0=1,4=2\"",
+      .help =
+      "Other numbers of batches per optimizer step, by epoch: \"4=2,8=4\" is 2 in epochs 4 to 7, "
+      "then 4. Before the first of them, accumulate_grad_batches applies. lr_scaling uses the "
+      "number of epoch 0."}, .only = NULL},
+    {{.name = "trainer.gradient_clip_val", .kind = FG_OPTION_FLOAT, .initial = "0", .min = 0, .max
+      = 1e30, .example = "1", .help =
+      "Limit the gradient of each optimizer step to this: its norm, or each element. 0: no "
+      "limit."}, .only = NULL},
+    {{.name = "trainer.gradient_clip_algorithm", .kind = FG_OPTION_CHOICE, .initial = "norm",
+      .choices = "norm|value", .example = "value", .help =
+      "norm: scale the whole gradient down if its L2 norm, over all parameters, is larger than "
+      "gradient_clip_val. value: limit each element to the range -gradient_clip_val to "
+      "gradient_clip_val."}, .only = NULL},
     {{.name = "trainer.max_epochs", .kind = FG_OPTION_INT, .initial = "auto", .min = -1, .max =
       FG_OPTION_UNLIMITED, .has_auto = true, .example = "30", .help =
       "Number of epochs; -1: no limit. auto: 10, or no limit if max_steps is given."}, .only =
@@ -153,6 +216,11 @@ static const fgi_config_row trainer_rows[] = {
     {{.name = "trainer.max_steps", .kind = FG_OPTION_INT, .initial = "-1", .min = -1, .max =
       FG_OPTION_UNLIMITED, .example = "10000", .help =
       "Number of optimizer steps; -1: no limit."}, .only = NULL},
+    {{.name = "trainer.max_time", .kind = FG_OPTION_STRING, .initial = "auto", .has_auto = true,
+      .example = "8h30m", .help =
+      "End training after this time, in the middle of an epoch if need be; the state is saved, "
+      "and --resume continues there with this time again. Numbers with the units d, h, m and s, "
+      "or DD:HH:MM:SS. Compilation counts. auto: no limit."}, .only = NULL},
     {{.name = "trainer.limit_train_batches", .kind = FG_OPTION_AMOUNT, .initial = "1.0", .min = 0,
       .max = FG_OPTION_UNLIMITED, .example = "0.1", .help =
       "Use this many batches of each epoch: a fraction (0.1) or a count (100)."}, .only = NULL},
@@ -179,6 +247,10 @@ static const fgi_config_row trainer_rows[] = {
     {{.name = "trainer.log_every", .kind = FG_OPTION_INT, .initial = "50", .min = 1, .max =
       FG_OPTION_UNLIMITED, .example = "10", .help =
       "Log training metrics every n optimizer steps."}, .only = NULL},
+    {{.name = "trainer.profile", .kind = FG_OPTION_STRING, .example = "100:110", .help =
+      "Take a profile of these steps, first:last, starting at 1: when each thread and device did "
+      "what, written to profile in the run's folder for Perfetto, XProf and TensorBoard. auto: ten "
+      "steps after the first ten of this fit, or its last ten. Empty: none."}, .only = NULL},
     {{.name = "trainer.seed", .kind = FG_OPTION_INT, .initial = "0", .min = 0, .max =
       FG_OPTION_UNLIMITED, .example = "42", .help =
       "Seed of the initial weights, the order of samples and dropout. Two runs with the same "
@@ -190,6 +262,11 @@ static const fgi_config_row trainer_rows[] = {
     {{.name = "trainer.resume", .kind = FG_OPTION_STRING, .example = "last", .help =
       "Continue from a checkpoint: last, best or a path. auto: from last if there is one, "
       "otherwise from the start."}, .only = NULL},
+    {{.name = "trainer.slurm_requeue", .kind = FG_OPTION_BOOL, .initial = "false", .example =
+      "true", .help =
+      "In a SLURM job, save and stop on SIGUSR1, then queue the job again (`scontrol requeue`); "
+      "requires trainer.resume=auto. SLURM sends the signal before the end of the job with #SBATCH "
+      "--signal=USR1@90."}, .only = NULL},
     {{.name = "trainer.watchdog_s", .kind = FG_OPTION_FLOAT, .initial = "1800", .min = 0, .max =
       1e9, .example = "600", .help =
       "Stop the run after this many seconds without progress on a device or from the data: "
@@ -203,6 +280,19 @@ static const fgi_config_row trainer_rows[] = {
     {{.name = "trainer.ckpt_every_steps", .kind = FG_OPTION_INT, .initial = "0", .min = 0, .max =
       FG_OPTION_UNLIMITED, .example = "1000", .help =
       "Save a checkpoint every n optimizer steps; 0: not by steps."}, .only = NULL},
+    {{.name = "trainer.ckpt_every_time", .kind = FG_OPTION_STRING, .initial = "auto", .has_auto =
+      true, .example = "30m", .help =
+      "Save a checkpoint when this time has passed since the last save: numbers with the units d, "
+      "h, m and s. auto: not by time."}, .only = NULL},
+    {{.name = "trainer.ckpt_name", .kind = FG_OPTION_STRING, .initial = "auto", .has_auto = true,
+      .example = "epoch={epoch:02d}-val_loss={val_loss:.3f}", .help =
+      "Names of checkpoints: {step}, {epoch} (whole epochs done) and names of metrics, with "
+      "formats as in Python, between letters, digits, '.', '_', '=' and '-'. Without {step}, it is "
+      "appended. auto: step-{step:09d}."}, .only = NULL},
+    {{.name = "trainer.save_top_k", .kind = FG_OPTION_INT, .initial = "1", .min = 1, .max = 16,
+      .example = "3", .help =
+      "Save and keep this many of the best checkpoints by trainer.monitor, in addition to the "
+      "newest."}, .only = NULL},
     {{.name = "trainer.keep_checkpoints", .kind = FG_OPTION_INT, .initial = "2", .min = 0, .max =
       1 << 20, .example = "5", .help =
       "Keep this many of the newest checkpoints, in addition to the best; 0: all."}, .only =
@@ -270,6 +360,7 @@ const fgi_config_section fgi_config_sections[] = {
      .kind = FG_REGISTRY_SCHEDULE,
      .initial = "constant",
      .before = "How the learning rate changes."},
+    {.name = "tuner", .help = "the search for a learning rate", ROWS(tuner_rows)},
     {.name = "trainer",
      .help = "length of the run, devices, batches, precision, validation and checkpoints",
      ROWS(trainer_rows)},
@@ -284,18 +375,29 @@ const fgi_config_elsewhere fgi_config_names_elsewhere[] = {
     {"val_check_interval", "trainer.val_every_steps"},
     {"every_n_epochs", "trainer.ckpt_every_epochs"},
     {"every_n_train_steps", "trainer.ckpt_every_steps"},
-    {"save_top_k", "trainer.keep_checkpoints"},
+    {"save_top_k", "trainer.save_top_k"},
+    {"auto_requeue", "trainer.slurm_requeue"},
+    {"requeue", "trainer.slurm_requeue"},
+    {"train_time_interval", "trainer.ckpt_every_time"},
+    {"filename", "trainer.ckpt_name"},
+    {"save_last", "trainer.keep_checkpoints"},
+    {"model_checkpoint", "trainer.save_top_k"},
     {"default_root_dir", "trainer.run_dir"},
     {"ckpt_path", "trainer.resume"},
     {"num_workers", "trainer.workers"},
     {"seed_everything", "trainer.seed"},
     {"epochs", "trainer.max_epochs"},
+    {"timer", "trainer.max_time"},
     {"learning_rate", "optimizer.lr"},
     {"gpus", "trainer.devices"},
     {"num_sanity_val_steps", "trainer.sanity_val_steps"},
     {"num_train_epochs", "trainer.max_epochs"},
     {"gradient_accumulation_steps", "trainer.accumulate_grad_batches"},
+    {"max_grad_norm", "trainer.gradient_clip_val"},
+    {"clip_grad_norm", "trainer.gradient_clip_val"},
+    {"clip_grad", "trainer.gradient_clip_val"},
     {"checkpoint", "trainer.resume"},
+    {"profiler", "trainer.profile"},
     {"pretrained", "model.weights"},
     {"scheduler", "schedule.name"},
     {"lr_scheduler", "schedule.name"},

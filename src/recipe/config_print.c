@@ -9,7 +9,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include <fulgurite/callback.h>
 #include "report/helpers.h"
+#include "recipe/config_rows.h"
 #include "recipe/config_table.h"
 #include "base/print.h"
 
@@ -76,6 +78,31 @@ static bool is_of_model(const fgi_config *c, const fgi_config_key *key)
     return is_asked && strncmp(path, "model.weights", 13) != 0 && fgi_config_has_effect(c, key);
 }
 
+/* The callbacks that change the model or its programs (fg_callback_ops.build), such as averages of
+ * the weights that evaluations use. */
+static void print_callbacks(const fgi_config *c, fgi_buf *out)
+{
+    static const char key[] = "trainer.callbacks";
+    fgi_config_rows rows = {0};
+    size_t count = 0;
+    if (fgi_config_rows_make(c, key, &rows, &(fg_error){0}) != FG_OK)
+        out->failed = true;
+    for (size_t i = 0; i < rows.count && !out->failed; i++) {
+        if (((const fg_callback_entry *)rows.at[i].entry)->ops->build == NULL)
+            continue;
+        fgi_buf_puts(out, count++ == 0 ? "  callbacks: [\"" : ", \"");
+        for (const char *text = fgi_config_text_at(c, key, i); *text != '\0'; text++) {
+            if (*text == '"' || *text == '\\')
+                fgi_buf_putc(out, '\\');
+            fgi_buf_putc(out, *text);
+        }
+        fgi_buf_putc(out, '"');
+    }
+    if (count > 0)
+        fgi_buf_puts(out, "]\n");
+    fgi_config_rows_free(&rows);
+}
+
 static void print_keys(const fgi_config *c, fgi_buf *out, bool with_comments, bool only_model)
 {
     char now[32] = "", section[32];
@@ -102,7 +129,11 @@ void fgi_config_print(const fgi_config *c, fgi_buf *out, bool with_comments)
     print_keys(c, out, with_comments, false);
 }
 
-void fgi_config_print_model(const fgi_config *c, fgi_buf *out) { print_keys(c, out, false, true); }
+void fgi_config_print_model(const fgi_config *c, fgi_buf *out)
+{
+    print_keys(c, out, false, true);
+    print_callbacks(c, out); /* the last section is the trainer's */
+}
 
 /* Escaped, because a vertical bar would end the table cell. */
 static void print_cell(fgi_buf *out, const char *words)

@@ -4,6 +4,7 @@
 #include "recipe/config_rows.h"
 
 #include <string.h>
+#include <fulgurite/logger.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -22,13 +23,23 @@ static void split(char *text, const char **out_options)
     *out_options = open + 1;
 }
 
-/* A row without options that is listed twice would do everything twice. */
-static fg_status check_repeated(const fgi_config_rows *rows, const char *path, fg_error *err)
+/* A row without options that is listed twice would do everything twice, and some loggers would
+ * write the same file. */
+static bool is_single(const fg_entry *entry, fg_registry_kind kind)
+{
+    if (entry->option_count == 0 || kind != FG_REGISTRY_LOGGER)
+        return entry->option_count == 0;
+    const fg_logger_ops *ops = ((const fg_logger_entry *)entry)->ops;
+    return ops->is_required || ops->is_single;
+}
+
+static fg_status check_repeated(const fgi_config_rows *rows, const fgi_config_key *key,
+                                fg_error *err)
 {
     for (size_t i = 0; i < rows->count; i++)
         for (size_t k = 0; k < i; k++)
-            if (rows->at[k].entry == rows->at[i].entry && rows->at[i].entry->option_count == 0)
-                return fgi_fail(err, FG_EINVAL, "%s: %s is listed twice", path,
+            if (rows->at[k].entry == rows->at[i].entry && is_single(rows->at[i].entry, key->kind))
+                return fgi_fail(err, FG_EINVAL, "%s: %s is listed twice", key->path,
                                 rows->at[i].entry->name);
     return FG_OK;
 }
@@ -66,7 +77,7 @@ fg_status fgi_config_rows_make(const fgi_config *c, const char *path, fgi_config
         status = read_row(c, key, text, &out->at[out->count++], err);
         fgi_free(text);
     }
-    return status == FG_OK ? check_repeated(out, path, err) : status;
+    return status == FG_OK ? check_repeated(out, key, err) : status;
 }
 
 void fgi_config_rows_free(fgi_config_rows *rows)

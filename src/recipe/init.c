@@ -191,11 +191,7 @@ static void put_images(fgi_buf *out, const fgi_look_files *files)
 static bool check_path(const char *path, fg_error *err)
 {
     char shown[256];
-    const size_t size = strlen(path);
-    size_t length = 1;
-    for (size_t i = 0; i < size && length > 0; i += length)
-        length = fgi_utf8_length((const unsigned char *)path + i, size - i);
-    if (length > 0)
+    if (fgi_text_is_utf8(fgi_str_of(path)))
         return true;
     (void)fg_catalog_escape(path, shown, sizeof(shown));
     return fgi_refuse(err, "'%s' is not valid UTF-8, so a configuration cannot name it: rename it",

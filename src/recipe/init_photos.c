@@ -152,7 +152,7 @@ static void probe_records(fg_pack *pack, fgi_look_photos *out)
             continue;
         p.short_side[p.good++] = e.width < e.height ? e.width : e.height;
         p.total_bytes += e.size_bytes;
-        out->is_dct = out->is_dct || e.codec == FG_PACK_DCT8_LZ4;
+        out->is_dct = out->is_dct || e.codec == FG_PACK_DCT;
         out->is_arrays = out->is_arrays || e.codec == FG_PACK_ARRAYS;
     }
     out->probed = p.good;

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/recipe.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -100,15 +101,65 @@ fg_status fg_recipe_origin_open(const char *name, const char *which, const fg_re
     return status;
 }
 
+/* Names in a file may contain terminal escape sequences. */
+static void put_name(fgi_buf *out, const char *name)
+{
+    for (const unsigned char *at = (const unsigned char *)name; *at != '\0'; at++)
+        fgi_buf_putc(out, (char)(*at < ' ' || *at == 0x7f ? '?' : *at));
+}
+
+static const char *part_name(fg_ckpt_part part)
+{
+    return part == FG_CKPT_MODEL ? "model" : "state";
+}
+
+static void put_tensor(fgi_buf *out, const fg_tensor_info *t, bool names_only, bool has_parts)
+{
+    char type[128];
+    put_name(out, t->name);
+    if (!names_only)
+        fgi_buf_printf(out, "\t%s", fg_type_format(&t->type, type, sizeof(type)));
+    if (!names_only && has_parts)
+        fgi_buf_printf(out, "\t%s", part_name(t->part));
+    fgi_buf_putc(out, '\n');
+}
+
+fg_status fg_recipe_origin_lines(const fg_recipe_origin *origin, bool names_only, char **out_lines,
+                                 char **out_totals, fg_error *err)
+{
+    const size_t count = fg_ckpt_count(origin->ckpt);
+    const bool is_folder = fg_ckpt_state_json(origin->ckpt) != NULL;
+    fgi_buf lines = {0}, totals = {0};
+    double bytes = 0;
+    int64_t elements = 0;
+    for (size_t i = 0; i < count; i++) {
+        const fg_tensor_info *t = fg_ckpt_info(origin->ckpt, i);
+        bytes += (double)t->size_bytes;
+        elements += t->part == FG_CKPT_MODEL ? fg_type_count(&t->type) : 0;
+        put_tensor(&lines, t, names_only, is_folder);
+    }
+    fgi_buf_printf(&totals, "%zu tensor%s, %s; %" PRId64 " element%s in the model\n", count,
+                   count == 1 ? "" : "s", fgi_bytes_words(bytes), elements,
+                   elements == 1 ? "" : "s");
+    *out_lines = fgi_take_text(&lines);
+    *out_totals = fgi_take_text(&totals);
+    if (*out_lines != NULL && *out_totals != NULL)
+        return FG_OK;
+    fgi_free(*out_lines);
+    fgi_free(*out_totals);
+    *out_lines = *out_totals = NULL;
+    return fgi_no_memory(err);
+}
+
 static json_t *tensor_object(const fg_tensor_info *t)
 {
     json_t *shape = json_array();
     for (int i = 0; i < t->type.rank; i++)
         (void)json_array_append_new(shape, json_integer(t->type.dim[i]));
     return json_pack("{s:s, s:s, s:o, s:s, s:I, s:I}", "name", t->name, "dtype",
-                     fg_dtype_name(t->type.dtype), "shape", shape, "part",
-                     t->part == FG_CKPT_MODEL ? "model" : "state", "offset_bytes",
-                     (json_int_t)t->offset_bytes, "size_bytes", (json_int_t)t->size_bytes);
+                     fg_dtype_name(t->type.dtype), "shape", shape, "part", part_name(t->part),
+                     "offset_bytes", (json_int_t)t->offset_bytes, "size_bytes",
+                     (json_int_t)t->size_bytes);
 }
 
 static json_t *load(const char *text)

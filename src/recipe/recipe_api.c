@@ -1,17 +1,21 @@
 /* recipe_api.c - the public functions of a recipe: open, run, results.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "recipe/run.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/reserved.h"
 #include "base/text.h"
 #include "input/json_file.h"
 #include "report/draw.h"
+#include "report/lr_plot.h"
 #include "report/plan_page.h"
+#include "report/run_page.h"
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
@@ -72,12 +76,12 @@ static bool read_config(fg_recipe *r, fg_error *err)
 
 static fg_status open_recipe(fg_recipe *r, fg_error *err)
 {
-    static const char *const commands[] = {"fit",     "validate",   "test",
-                                           "predict", "batch-find", "plan"};
+    static const char *const commands[] = {"fit",        "validate", "test",    "predict",
+                                           "batch-find", "plan",     "lr-find", "schedule"};
     const size_t kind = (size_t)r->options->kind;
     if (kind >= sizeof(commands) / sizeof(commands[0]))
         return fgi_fail(err, FG_EINVAL, "fg_recipe_options.kind is %zu: expected at most %d", kind,
-                        FG_RECIPE_PLAN);
+                        FG_RECIPE_SCHEDULE);
     FGI_TRY_RESERVED(fg_recipe_options, r->options, err);
     r->command = r->outcome.command = commands[kind];
     if (kind == FG_RECIPE_PLAN && !fgi_run_plan_check(r->options, err))
@@ -128,6 +132,8 @@ void fg_recipe_close(fg_recipe *r)
     fgi_free(r->folder);
     fgi_free(r->predictions.data);
     json_decref(r->plan);
+    json_decref(r->report_before);
+    fg_lr_curve_destroy(r->lr_curve);
     fgi_buf_fini(&r->text);
     fgi_free(r);
 }
@@ -140,13 +146,35 @@ static void note(void *self, const char *line) { fgi_run_say(self, FG_LOG_INFO, 
 
 static void warn(void *self, const char *line) { fgi_run_say(self, FG_LOG_WARNING, "%s", line); }
 
+/* A fit whose report cannot be written has not failed. A fit that did not start has no report. */
+static bool has_report(const fg_recipe *r)
+{
+    return r->options->kind == FG_RECIPE_FIT && r->folder != NULL && r->has_result &&
+           r->outcome.train.time_to_first_step_s > 0;
+}
+
+static void keep_report(fg_recipe *r, fg_status status)
+{
+    fg_error err = {0};
+    if (!has_report(r))
+        return;
+    if (fgi_run_report_keep(r, status, &err) != FG_OK)
+        fgi_run_say(r, FG_LOG_WARNING, "the report was not written: %s", err.message);
+}
+
 static fg_status go(fg_recipe *r, fg_error *err)
 {
     fg_status status = FG_EINTERNAL;
     const fg_task *task = &r->task.task;
     r->setup_s = fgi_run_seconds(r);
     switch (r->options->kind) {
-    case FG_RECIPE_FIT: status = fg_trainer_fit(r->trainer, task, &r->fit_data, err); break;
+    case FG_RECIPE_FIT:
+        status = fgi_run_lr_apply(r, err);
+        if (status == FG_OK)
+            status = fgi_run_info_set(r, err);
+        if (status == FG_OK)
+            status = fg_trainer_fit(r->trainer, task, &r->fit_data, err);
+        break;
     case FG_RECIPE_VALIDATE:
         status = fg_trainer_validate(r->trainer, task, &r->fit_data, err);
         break;
@@ -154,9 +182,12 @@ static fg_status go(fg_recipe *r, fg_error *err)
     case FG_RECIPE_PREDICT: status = fgi_run_predict(r, err); break;
     case FG_RECIPE_FIND_BATCH: status = fgi_run_batch_find(r, err); break;
     case FG_RECIPE_PLAN: status = fgi_run_plan(r, err); break;
+    case FG_RECIPE_FIND_LR: status = fgi_run_lr_find(r, err); break;
+    case FG_RECIPE_SCHEDULE: return fgi_run_schedule(r, err);
     }
     r->outcome.train = *fg_trainer_result(r->trainer);
     r->has_result = true;
+    keep_report(r, status);
     return status;
 }
 
@@ -169,6 +200,44 @@ static void say_damage(const fg_recipe *r, const fg_dataset *dataset, const char
         fgi_run_say(r, FG_LOG_WARNING,
                     "%lld damaged %s samples were replaced by others; the first one: %s",
                     (long long)count, samples, first);
+}
+
+/* Where the results are, and the command that shows them, unless no logger wrote what it reads. */
+static void say_folder(const fg_recipe *r)
+{
+    char *metrics = fgi_path_join(r->folder, "metrics.jsonl");
+    fgi_run_say(r, FG_LOG_INFO, "the run's folder: %s", r->folder);
+    if (metrics != NULL && fgi_file_exists(metrics))
+        fgi_run_say(r, FG_LOG_INFO, "to see its report: fulgurite report %s", r->folder);
+    fgi_free(metrics);
+}
+
+/* The files of a profile, and what to open them with. */
+static void say_profile(const fg_recipe *r)
+{
+    const fg_profile_info *p = r->trainer != NULL ? fg_trainer_profile(r->trainer) : NULL;
+    if (p == NULL)
+        return;
+    fgi_run_say(r, FG_LOG_INFO,
+                "profile of steps %" PRId64 " to %" PRId64
+                ": %s (open it in ui.perfetto.dev); xprof --logdir %s/profile",
+                p->first_step, p->last_step, p->trace, r->folder);
+    if (!p->has_device)
+        fgi_run_say(r, FG_LOG_INFO, "the profile has no operations of the devices: %s", p->note);
+}
+
+/* How long a step took and why. */
+static void say_times(const fg_recipe *r)
+{
+    fg_error unused;
+    fgi_buf lines = {0};
+    json_t *report = NULL;
+    if (has_report(r) && fgi_run_view_read_report(r->folder, &report, &unused) == FG_OK)
+        fgi_run_brief_put(&lines, report);
+    if (!lines.failed && lines.size > 0)
+        fgi_run_say(r, FG_LOG_INFO, "%.*s", (int)(lines.size - 1), lines.data);
+    json_decref(report);
+    fgi_buf_fini(&lines);
 }
 
 /* After a fit: reports that the continued run was already complete, or how to continue an
@@ -189,8 +258,11 @@ static void say_end(const fg_recipe *r, fg_status status)
     if (status == FG_OK && train->stop_reason[0] != '\0')
         fgi_run_say(r, FG_LOG_INFO, "ended at step %lld: %s", (long long)train->steps,
                     train->stop_reason);
+    if (status == FG_OK || status == FG_ESTOPPED)
+        say_times(r);
+    say_profile(r);
     if (status == FG_OK && r->folder != NULL)
-        fgi_run_say(r, FG_LOG_INFO, "the run's folder: %s", r->folder);
+        say_folder(r);
     else if (status == FG_OK)
         fgi_run_say(r, FG_LOG_INFO, "fast dev run: no error; nothing was saved");
     else if (r->has_result && train->checkpoint[0] != '\0' && r->folder != NULL)
@@ -207,7 +279,7 @@ fg_status fg_recipe_run(fg_recipe *r, fg_error *err)
     fgi_config_notes(r->c, note, r);
     fgi_config_warn(r->c, warn, r);
     fg_status status = fgi_run_set_up(r, &r->error);
-    r->outcome.was_set_up = r->trainer != NULL;
+    r->outcome.was_set_up = r->trainer != NULL || status == FG_OK;
     r->outcome.folder = r->folder;
     if (status != FG_OK)
         fgi_run_explain_paths(r, &r->error);
@@ -220,8 +292,10 @@ fg_status fg_recipe_run(fg_recipe *r, fg_error *err)
     if (status != FG_OK && r->options->kind == FG_RECIPE_PLAN)
         fgi_run_plan_fail(r);
     r->outcome.status = r->error.status = status;
-    if (r->options->kind == FG_RECIPE_FIT)
+    if (r->options->kind == FG_RECIPE_FIT) {
         say_end(r, status);
+        fgi_run_requeue(r);
+    }
     if (status != FG_OK && err != NULL)
         *err = r->error;
     return status;
@@ -240,6 +314,8 @@ fg_status fg_recipe_run_once(const fg_recipe_options *options, fg_error *err)
 /* ---- results --------------------------------------------------------------------------------- */
 
 const fg_recipe_result *fg_recipe_get_result(const fg_recipe *recipe) { return &recipe->outcome; }
+
+const fg_lr_curve *fg_recipe_get_lr_curve(const fg_recipe *recipe) { return recipe->lr_curve; }
 
 static fg_status not_there(const char *what, const char *when, fg_error *err)
 {
@@ -261,16 +337,21 @@ static fg_status put_plan(fg_recipe *r, bool is_json, fg_error *err)
 static fg_status put_text(fg_recipe *r, fg_recipe_text which, fg_error *err)
 {
     switch (which) {
-    case FG_RECIPE_SUMMARY: return fgi_run_put_summary(r, &r->text) ? FG_OK : fgi_no_memory(err);
+    case FG_RECIPE_SUMMARY:
+        if (r->schedule.name != NULL)
+            return fgi_schedule_put_json(&r->schedule, &r->text) ? FG_OK : fgi_no_memory(err);
+        return fgi_run_put_summary(r, &r->text) ? FG_OK : fgi_no_memory(err);
     case FG_RECIPE_METRICS: fgi_run_put_metrics(r, &r->text); return FG_OK;
     case FG_RECIPE_CONFIG:
     case FG_RECIPE_CONFIG_COMMENTED:
         fgi_config_print(r->c, &r->text, which == FG_RECIPE_CONFIG_COMMENTED);
         return FG_OK;
     case FG_RECIPE_PREDICTIONS:
+        if (r->has_result && fgi_run_has_predict_file(r))
+            return FG_OK; /* they are in the file */
         if (r->outcome.predictions_type.rank == 0)
             return not_there("predictions", "run one of kind FG_RECIPE_PREDICT first", err);
-        fgi_run_put_csv(r, 0, r->predictions.count, &r->text);
+        fgi_run_put_predictions(r, NULL, &r->text);
         return FG_OK;
     case FG_RECIPE_PLAN_JSON:
     case FG_RECIPE_PLAN_LINES: return put_plan(r, which == FG_RECIPE_PLAN_JSON, err);
@@ -315,14 +396,40 @@ fg_status fg_recipe_draw(fg_recipe *recipe, int columns, bool is_ascii, const ch
     fg_status status = FG_OK;
     columns = columns > 0 ? columns : 80;
     fgi_buf_clear(&recipe->text);
-    if (!recipe->has_result || recipe->outcome.status != FG_OK)
+    if (recipe->options->kind == FG_RECIPE_FIND_LR && recipe->lr_curve != NULL)
+        fgi_lr_draw(recipe->lr_curve, columns, is_ascii, &recipe->text);
+    else if (recipe->schedule.name != NULL)
+        fgi_schedule_draw(&recipe->schedule, columns, is_ascii, &recipe->text);
+    else if (!recipe->has_result || recipe->outcome.status != FG_OK)
         status = not_there("result to draw", "run it first", err);
     else if (recipe->options->kind == FG_RECIPE_FIT)
         fgi_run_record_draw(recipe, columns, is_ascii, &recipe->text);
     if (status == FG_OK && recipe->task.is_classification && recipe->fit_data.val != NULL &&
-        recipe->options->kind != FG_RECIPE_PREDICT)
+        recipe->has_result && recipe->options->kind != FG_RECIPE_PREDICT &&
+        recipe->options->kind != FG_RECIPE_FIND_LR)
         status = put_confusion(recipe, columns, is_ascii, err);
     return give_text(recipe, status, out, err);
+}
+
+static fg_status write_curve(const fg_recipe *recipe, const char *path, fg_error *err)
+{
+    if (recipe->schedule.name != NULL)
+        return fgi_schedule_write(&recipe->schedule, path, err);
+    if (recipe->lr_curve != NULL)
+        return fg_report_lr_write(recipe->lr_curve, path, err);
+    return not_there("curve", "run one of kind FG_RECIPE_FIND_LR or FG_RECIPE_SCHEDULE first", err);
+}
+
+fg_status fg_recipe_write_curve(fg_recipe *recipe, const char *paths, fg_error *err)
+{
+    fg_status status = FG_OK;
+    char *copy = fgi_strdup(paths), *rest = copy, *path;
+    if (copy == NULL)
+        return fgi_no_memory(err);
+    while (status == FG_OK && (path = strsep(&rest, ",")) != NULL)
+        status = write_curve(recipe, path, err);
+    fgi_free(copy);
+    return status;
 }
 
 fg_status fg_recipe_write_predictions(fg_recipe *recipe, const char *path, fg_error *err)
@@ -335,6 +442,11 @@ fg_status fg_recipe_write_predictions(fg_recipe *recipe, const char *path, fg_er
         status = fg_npy_write(path, &outcome->predictions_type, outcome->predictions, &why);
     } else {
         status = fg_recipe_get_text(recipe, FG_RECIPE_PREDICTIONS, &text, &why);
+        if (status == FG_OK && fgi_ends_with(path, ".jsonl")) {
+            fgi_buf_clear(&recipe->text);
+            fgi_run_put_predictions(recipe, path, &recipe->text);
+            status = give_text(recipe, FG_OK, &text, &why);
+        }
         if (status == FG_OK)
             status = fg_file_write(path, text, recipe->text.size, &why);
     }

@@ -12,6 +12,7 @@
 #include <jansson.h>
 
 #include "report/helpers.h"
+#include "report/schedule_plot.h"
 #include "recipe/config.h"
 #include "recipe/config_rows.h"
 #include "recipe/run_origin.h"
@@ -58,6 +59,8 @@ typedef struct fgi_run_task {
     const fg_model_entry *model_entry;
     const fg_optimizer_entry *optimizer_entry;
     fg_option_values *model_values, *optimizer_values, *schedule_values; /* of the rows' options */
+    fg_optimizer *optimizer; /* owned by the Trainer's module; NULL: not created yet */
+    double found_lr;         /* to use instead of the optimizer's; NaN: none */
     fg_schedule schedule;
     fg_model *model;
     char *file; /* the file that names the model, for messages; NULL: none */
@@ -124,6 +127,15 @@ void fgi_run_dir_give_back(const char *folder);
 bool fgi_run_dir_is_used(const char *folder);
 /* True while a fit holds the folder's lock. */
 bool fgi_run_dir_is_live(const char *folder);
+
+/* ---- SLURM (run_requeue.c) ------------------------------------------------------------------- */
+
+/* Whether SIGUSR1 is to stop the run, because its SLURM job will be queued again. */
+bool fgi_run_requeues(const fg_recipe *r);
+/* Refuses trainer.slurm_requeue without trainer.resume=auto. */
+fg_status fgi_run_requeue_check(const fg_recipe *r, fg_error *err);
+/* After a fit: queues the job again if SIGUSR1 has stopped it, and says so. */
+void fgi_run_requeue(const fg_recipe *r);
 /* Writes config.yaml into the folder. */
 bool fgi_run_dir_begin(const fgi_config *c, const char *folder, fg_error *err);
 
@@ -131,6 +143,14 @@ bool fgi_run_dir_begin(const fgi_config *c, const char *folder, fg_error *err);
  */
 
 typedef struct fgi_run_record fgi_run_record;
+
+/* Learning rates of a fit with the batch that was found: with the configured scaling, and with each
+ * rule from base_batch_size, the batch that `given` is meant for. */
+typedef struct fgi_batch_lr {
+    double given, factor, used;
+    int64_t base_batch_size; /* 0: not known, and neither are the others */
+    double linear, sqrt;
+} fgi_batch_lr;
 
 /* Rows of predictions. */
 typedef struct fgi_run_rows {
@@ -148,7 +168,9 @@ struct fg_recipe {
     fg_error error;
     fgi_buf text; /* for fg_recipe_get_text and fg_recipe_draw */
     fgi_run_rows predictions;
-    json_t *plan; /* result of FG_RECIPE_PLAN; NULL: none yet */
+    json_t *report_before; /* of the part of the run that this fit continues; NULL: none */
+    bool has_read_report;  /* report_before is set */
+    json_t *plan;          /* result of FG_RECIPE_PLAN; NULL: none yet */
     bool was_run;
     fgi_config *c;
     const char *config_path; /* the YAML file; NULL: none */
@@ -164,6 +186,9 @@ struct fg_recipe {
     fg_client *client; /* for a topology; NULL: the Trainer opens a client */
     fg_trainer *trainer;
     fgi_run_record *record;
+    fg_lr_curve *lr_curve;      /* of a search; NULL: none */
+    fgi_batch_lr batch_lr;      /* of FG_RECIPE_FIND_BATCH */
+    fgi_schedule_view schedule; /* result of FG_RECIPE_SCHEDULE; no name: none yet */
     fg_fit_data fit_data;
     double start_s; /* start time */
     double setup_s; /* from the start to the Trainer's call */
@@ -171,8 +196,12 @@ struct fg_recipe {
     bool is_data_ready; /* later failures depend on the planned machine */
 };
 
-/* Creates data, task and Trainer from r->c (run_command.c). */
+/* Creates data, task and Trainer from r->c (run_command.c); no Trainer for FG_RECIPE_SCHEDULE. */
 fg_status fgi_run_set_up(fg_recipe *r, fg_error *err);
+/* The options of the Trainer. */
+fg_trainer_options fgi_run_trainer_options(fg_recipe *r, const char *resume);
+/* FG_RECIPE_SCHEDULE: fills r->schedule (run_schedule.c). */
+fg_status fgi_run_schedule(fg_recipe *r, fg_error *err);
 
 /* ---- checkpoints (run_model.c) -----------------------------------------------------------------
  */
@@ -201,8 +230,14 @@ bool fgi_run_set_data(const fg_recipe *r, const char *path, fg_error *err);
 
 /* Predicts fit_data.val into r->predictions. */
 fg_status fgi_run_predict(fg_recipe *r, fg_error *err);
-/* Appends the predictions [first, end) as CSV, with a header before row 0. */
-void fgi_run_put_csv(const fg_recipe *r, size_t first, size_t end, fgi_buf *out);
+/* Appends the predictions as JSONL if the path ends so, else as CSV; path may be NULL. */
+void fgi_run_put_predictions(const fg_recipe *r, const char *path, fgi_buf *out);
+/* Whether predictions are written while they arrive. */
+bool fgi_run_has_predict_file(const fg_recipe *r);
+/* Runs inference and writes options->predictions meanwhile. */
+fg_status fgi_run_predict_file(fg_recipe *r, fg_error *err);
+/* The index of the largest of `width` values. */
+size_t fgi_run_largest(const float *row, size_t width);
 /* The confusion matrix of fit_data.val, class_count^2 numbers (fgi_free). */
 fg_status fgi_run_confusion(fg_recipe *r, int64_t **out, fg_error *err);
 
@@ -213,6 +248,21 @@ fg_status fgi_run_confusion(fg_recipe *r, int64_t **out, fg_error *err);
 fg_status fgi_run_record_add(fg_recipe *r, fg_error *err);
 /* Adds those of trainer.callbacks and trainer.loggers to the Trainer of a fit (run_callbacks.c). */
 fg_status fgi_run_callbacks_add(fg_recipe *r, fg_error *err);
+/* Tells the Trainer of a fit what its loggers show of the configuration (run_info.c). */
+fg_status fgi_run_info_set(const fg_recipe *r, fg_error *err);
+/* Writes report.json into the run's folder after a fit that ended with `status`
+ * (run_report_file.c). */
+fg_status fgi_run_report_keep(fg_recipe *r, fg_status status, fg_error *err);
+/* Its text in the state "running", "finished" ..., from r->outcome.train. */
+fg_status fgi_run_report_text(fg_recipe *r, const char *state, fgi_buf *out, fg_error *err);
+/* Writes it during a fit: a callback of the Trainer, which destroys it (run_report_live.c). */
+fg_status fgi_run_report_live_add(fg_recipe *r, fg_error *err);
+/* The object "settings" of the report, a new reference (run_report_settings.c). NULL: out of
+ * memory. */
+json_t *fgi_run_report_settings(const fg_recipe *r);
+/* The array "history" of a report that has its other members, a new reference: the fits of the run,
+ * the earlier ones from the present report.json of the folder (run_report_history.c). */
+json_t *fgi_run_report_history(fg_recipe *r, const json_t *report);
 /* Draws the recorded curves. */
 void fgi_run_record_draw(const fg_recipe *r, int columns, bool is_ascii, fgi_buf *out);
 /* The metrics of the result, one "name<tab>value" per line. */
@@ -223,6 +273,24 @@ bool fgi_run_put_summary(const fg_recipe *r, fgi_buf *out);
 /* ---- the largest batch that fits (run_batch_find.c) ------------------------------------------ */
 
 fg_status fgi_run_batch_find(fg_recipe *r, fg_error *err);
+void fgi_run_batch_put_metrics(const fg_recipe *r, fgi_buf *out);
+/* The result and its learning rates, a new reference; null if there is none. */
+json_t *fgi_run_batch_json(const fg_recipe *r);
+
+/* ---- the learning rate (run_lr_find.c) ------------------------------------------------------- */
+
+/* Checks the range of learning rates. */
+fg_status fgi_run_lr_check(const fgi_config *c, fg_error *err);
+/* Searches for a learning rate: r->lr_curve. FG_ENUMERIC: the curve suggests none. */
+fg_status fgi_run_lr_find(fg_recipe *r, fg_error *err);
+/* Before a fit with tuner.lr_find: sets optimizer.lr to the result of a search, or of the search
+ * that the run began with if it is resumed. Does nothing without tuner.lr_find. */
+fg_status fgi_run_lr_apply(fg_recipe *r, fg_error *err);
+/* Writes the result of the search into the run's folder, which is locked. */
+fg_status fgi_run_lr_keep(const fg_recipe *r, fg_error *err);
+/* The suggestions as lines, and as the summary's object or null. */
+void fgi_run_lr_put_metrics(const fg_recipe *r, fgi_buf *out);
+json_t *fgi_run_lr_suggestions(const fg_recipe *r);
 
 /* ---- plan for a machine that is not present (run_plan.c)
  * -------------------------------------------------

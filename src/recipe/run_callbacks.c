@@ -21,11 +21,15 @@ static fg_status create(const fg_recipe *r, const char *key, const fgi_config_li
     return status;
 }
 
+/* Without training, only those that change the model or its programs: evaluations use averaged
+ * weights, and plans count their memory. */
 static fg_status add_callback(fg_recipe *r, const char *key, const fgi_config_listed *row,
                               fg_error *err)
 {
     const fg_callback_entry *entry = (const fg_callback_entry *)row->entry;
     void *self = NULL;
+    if (r->options->kind != FG_RECIPE_FIT && entry->ops->build == NULL)
+        return FG_OK;
     FGI_TRY(create(r, key, row, entry->create, &self, err));
     FGI_TRY_CTX(fg_trainer_add_callback(r->trainer, entry->ops, self, err), err, "%s",
                 fgi_config_where(r->c, key));
@@ -55,8 +59,9 @@ static fg_status add_listed(fg_recipe *r, const char *key, add_fn *add, fg_error
 
 fg_status fgi_run_callbacks_add(fg_recipe *r, fg_error *err)
 {
+    FGI_TRY(add_listed(r, "trainer.callbacks", add_callback, err));
     if (r->options->kind != FG_RECIPE_FIT)
         return FG_OK;
-    FGI_TRY(add_listed(r, "trainer.callbacks", add_callback, err));
+    FGI_TRY(fgi_run_report_live_add(r, err));
     return add_listed(r, "trainer.loggers", add_logger, err);
 }

@@ -11,10 +11,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "recipe/duration.h"
 #include "report/draw.h"
 #include "base/print.h"
 #include "base/alloc.h"
 #include "train/metrics.h"
+#include "train/profile_steps.h"
 
 /* ---- the Trainer ----------------------------------------------------------------------------- */
 
@@ -55,6 +57,35 @@ static int64_t max_epochs(const fgi_config *c)
     return steps >= 0 ? 0 : -1;
 }
 
+/* In seconds; 0: auto; -1: not a duration. */
+static double duration(const fgi_config *c, const char *key)
+{
+    double seconds = 0;
+    if (fgi_config_is_auto(c, key))
+        return 0;
+    return fgi_parse_duration(fgi_str_of(fgi_config_text(c, key)), &seconds) ? seconds : -1;
+}
+
+static fg_status check_duration(const fgi_config *c, const char *key, fg_error *err)
+{
+    if (duration(c, key) >= 0)
+        return FG_OK;
+    (void)fgi_refuse(err, "%s: expected a duration such as 90s, 8h30m or 00:08:30:00, got '%s'",
+                     fgi_config_where(c, key), fgi_config_text(c, key));
+    return FG_EINVAL;
+}
+
+/* The steps of which to take a profile; NULL: none. */
+static const char *profile(const fg_recipe *r)
+{
+    const char *given = r->options->profile;
+    if (r->options->kind != FG_RECIPE_FIT)
+        return NULL;
+    if (given != NULL)
+        return given[0] != '\0' ? given : "auto";
+    return fgi_config_text(r->c, "trainer.profile");
+}
+
 /* The metric that selects the best checkpoint. */
 static const char *monitor(const fg_recipe *r)
 {
@@ -69,13 +100,35 @@ static bool is_max_best(const fg_recipe *r)
     return strcmp(mode, "auto") == 0 ? fgi_metric_is_max(monitor(r)) : strcmp(mode, "max") == 0;
 }
 
-static fg_trainer_options trainer_options(fg_recipe *r, const char *resume)
+static fg_trainer_checkpoints checkpoints(const fg_recipe *r, const char *resume)
+{
+    const fgi_config *c = r->c;
+    const int64_t save_epochs = fgi_config_int(c, "trainer.ckpt_every_epochs");
+    const int64_t keep = fgi_config_int(c, "trainer.keep_checkpoints");
+    return (fg_trainer_checkpoints){
+        .run_dir = r->folder,
+        .save_every_epochs = save_epochs > 0 ? save_epochs : -1,
+        .save_every_steps = fgi_config_int(c, "trainer.ckpt_every_steps"),
+        .save_every_s = duration(c, "trainer.ckpt_every_time"),
+        .save_top_k = (int)fgi_config_int(c, "trainer.save_top_k"),
+        .name = fgi_config_is_auto(c, "trainer.ckpt_name")
+                    ? NULL
+                    : fgi_config_text(c, "trainer.ckpt_name"),
+        .keep_checkpoints = keep > 0 ? (int)keep : -1,
+        .monitor = monitor(r),
+        .monitor_max = is_max_best(r),
+        .weights = r->is_start ? fg_ckpt_path(r->origin.ckpt) : NULL,
+        .resume = resume,
+        .overwrite = r->options->overwrite,
+    };
+}
+
+fg_trainer_options fgi_run_trainer_options(fg_recipe *r, const char *resume)
 {
     const fgi_config *c = r->c;
     const int64_t steps = fgi_config_int(c, "trainer.max_steps");
-    const int64_t save_epochs = fgi_config_int(c, "trainer.ckpt_every_epochs");
     const int64_t val_every = fgi_config_int(c, "trainer.val_every_epochs");
-    const int64_t keep = fgi_config_int(c, "trainer.keep_checkpoints");
+    const double factor = fgi_config_float(c, "trainer.divergence_factor");
     return (fg_trainer_options){
         .devices.client = r->client,
         .devices.accelerator = fgi_config_text(c, "trainer.accelerator"),
@@ -88,6 +141,7 @@ static fg_trainer_options trainer_options(fg_recipe *r, const char *resume)
                                   : fgi_config_int(c, "trainer.base_batch_size"),
         .limits.max_epochs = max_epochs(c),
         .limits.max_steps = steps > 0 ? steps : 0,
+        .limits.max_time_s = duration(c, "trainer.max_time"),
         .limits.limit_train_batches = limit_count(c, "trainer.limit_train_batches"),
         .limits.limit_val_batches = limit_count(c, "trainer.limit_val_batches"),
         .limits.limit_train_fraction = limit_fraction(c, "trainer.limit_train_batches"),
@@ -99,23 +153,25 @@ static fg_trainer_options trainer_options(fg_recipe *r, const char *resume)
         .validation.val_every_epochs = val_every > 0 ? val_every : -1,
         .validation.val_every_steps = fgi_config_int(c, "trainer.val_every_steps"),
         .output.log_every = fgi_config_int(c, "trainer.log_every"),
+        .output.profile = profile(r),
         .output.loggers = "", /* those of the configuration are added later */
         .numerics.accumulate_grad_batches = fgi_config_int(c, "trainer.accumulate_grad_batches"),
+        .numerics.accumulate_schedule = fgi_config_text(c, "trainer.accumulate_schedule"),
+        .numerics.gradient_clip_val = fgi_config_float(c, "trainer.gradient_clip_val"),
+        .numerics.gradient_clip_algorithm = fgi_config_text(c, "trainer.gradient_clip_algorithm"),
         .numerics.precision = fgi_config_text(c, "trainer.precision"),
         .numerics.stochastic_rounding = fgi_config_bool(c, "trainer.stochastic_rounding"),
         .numerics.detect_anomaly = fgi_config_bool(c, "trainer.detect_anomaly"),
+        .divergence.action = fgi_config_text(c, "trainer.on_divergence"),
+        .divergence.factor = factor > 0 ? factor : FG_ZERO,
+        .divergence.patience = fgi_config_int(c, "trainer.divergence_patience"),
+        .divergence.lr_factor = fgi_config_float(c, "trainer.rollback_lr_factor"),
+        .divergence.max_rollbacks = fgi_config_int(c, "trainer.max_rollbacks"),
         .lr.schedule = &r->task.schedule,
         .seed = (uint64_t)fgi_config_int(c, "trainer.seed"),
-        .checkpoints.run_dir = r->folder,
-        .checkpoints.save_every_epochs = save_epochs > 0 ? save_epochs : -1,
-        .checkpoints.save_every_steps = fgi_config_int(c, "trainer.ckpt_every_steps"),
-        .checkpoints.keep_checkpoints = keep > 0 ? (int)keep : -1,
-        .checkpoints.monitor = monitor(r),
-        .checkpoints.monitor_max = is_max_best(r),
-        .checkpoints.weights = r->is_start ? fg_ckpt_path(r->origin.ckpt) : NULL,
-        .checkpoints.resume = resume,
-        .checkpoints.overwrite = r->options->overwrite,
+        .checkpoints = checkpoints(r, resume),
         .handle_signals = r->options->handle_signals,
+        .stops_on_usr1 = fgi_run_requeues(r),
         .output.progress = r->options->progress,
         .output.progress_style = r->options->progress_style,
         .hang.watchdog_s = fgi_config_float(c, "trainer.watchdog_s"),
@@ -125,6 +181,13 @@ static fg_trainer_options trainer_options(fg_recipe *r, const char *resume)
 }
 
 /* ---- preparation ----------------------------------------------------------------------------- */
+
+/* Runs training steps, or computes their schedule. */
+static bool is_training(const fg_recipe *r)
+{
+    return r->options->kind == FG_RECIPE_FIT || r->options->kind == FG_RECIPE_FIND_LR ||
+           r->options->kind == FG_RECIPE_SCHEDULE;
+}
 
 /* Compiles programs without running them. */
 static bool is_dry(const fg_recipe *r)
@@ -151,7 +214,7 @@ static fg_status choose_data(fg_recipe *r, fg_error *err)
          fgi_config_amount(r->c, "trainer.limit_val_batches", 1) == 0))
         r->fit_data.val = NULL;
     r->fit_data.test = r->fit_data.predict = r->fit_data.val;
-    if (r->options->kind == FG_RECIPE_FIT || is_dry(r) || r->fit_data.val != NULL)
+    if (is_training(r) || is_dry(r) || r->fit_data.val != NULL)
         return FG_OK;
     const fg_format_entry *format = NULL;
     FGI_TRY(fgi_run_format_find(r->c, &format, err));
@@ -161,6 +224,16 @@ static fg_status choose_data(fg_recipe *r, fg_error *err)
 static fg_status check_limits(const fg_recipe *r, fg_error *err)
 {
     const fgi_config *c = r->c;
+    fgi_profile_steps steps;
+    FGI_TRY(fgi_run_lr_check(c, err));
+    FGI_TRY(fgi_run_requeue_check(r, err));
+    FGI_TRY(check_duration(c, "trainer.max_time", err));
+    FGI_TRY(check_duration(c, "trainer.ckpt_every_time", err));
+    if (!fgi_profile_steps_parse(profile(r), &steps))
+        return fgi_fail(err, FG_EINVAL, "%s: expected steps such as 10:20, or auto, got '%s'",
+                        r->options->profile != NULL ? "--profile"
+                                                    : fgi_config_where(c, "trainer.profile"),
+                        profile(r));
     if (fgi_config_amount(c, "trainer.limit_train_batches", 1) == 0)
         (void)fgi_refuse(err, "%s: expected at least one batch, got 0",
                          fgi_config_where(c, "trainer.limit_train_batches"));
@@ -230,7 +303,7 @@ static fg_status make_trainer(fg_recipe *r, const char *resume, fg_error *err)
 {
     fg_attachment attachments[2];
     fg_sharding_rule *rules = NULL;
-    fg_trainer_options options = trainer_options(r, resume);
+    fg_trainer_options options = fgi_run_trainer_options(r, resume);
     fg_status status = fgi_config_rules(r->c, "trainer.sharding", &rules,
                                         &options.devices.sharding_rule_count, err);
     options.devices.sharding_rules = rules;
@@ -265,9 +338,11 @@ fg_status fgi_run_set_up(fg_recipe *r, fg_error *err)
     fgi_run_task_set_encodings(&r->task, &r->data);
     if (status == FG_OK)
         status = choose_data(r, err);
+    if (status == FG_OK && r->options->kind == FG_RECIPE_SCHEDULE)
+        return check_limits(r, err);
     if (status == FG_OK)
         status = look_at_targets(r, err);
-    if (status == FG_OK && r->options->kind == FG_RECIPE_FIT)
+    if (status == FG_OK && is_training(r))
         status = check_limits(r, err);
     if (status == FG_OK && !fgi_run_is_evaluation(r) && !is_dry(r))
         status = fgi_run_find_origin(r, &resume, err);

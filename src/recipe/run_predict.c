@@ -1,13 +1,7 @@
-/* run_predict.c - writes predictions as CSV or .npy, and computes the confusion matrix from
- * predictions.
- *
- *   classification  CSV: index,prediction,p_CLASS,...   .npy: probabilities f32[N,C]
- *   regression      CSV: index,prediction (or y0,y1,..) .npy: f32[N] or f32[N,K]
- *
- * If samples have names, as image files have, they are a column after the index: index,name,...
+/* run_predict.c - runs inference: keeps the predictions, or has them written while they arrive
+ * (run_predict_file.c); computes the confusion matrix from predictions.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,78 +34,7 @@ static fg_status collect(void *self, const fg_type *type, const void *data, int6
     return FG_OK;
 }
 
-static size_t largest(const float *row, size_t width)
-{
-    size_t best = 0;
-    for (size_t i = 1; i < width; i++)
-        if (row[i] > row[best])
-            best = i;
-    return best;
-}
-
-/* ---- CSV ------------------------------------------------------------------------------------- */
-
-/* A cell, quoted if necessary (RFC 4180). */
-static void put_cell(fgi_buf *out, const char *prefix, const char *cell)
-{
-    if (strpbrk(cell, ",\"\r\n") == NULL) {
-        fgi_buf_printf(out, "%s%s", prefix, cell);
-        return;
-    }
-    fgi_buf_printf(out, "\"%s", prefix);
-    for (; *cell != '\0'; cell++) {
-        if (*cell == '"')
-            fgi_buf_putc(out, '"');
-        fgi_buf_putc(out, *cell);
-    }
-    fgi_buf_putc(out, '"');
-}
-
-static void put_name(fgi_buf *out, const char *name)
-{
-    fgi_buf_putc(out, ',');
-    put_cell(out, "", name != NULL ? name : "");
-}
-
-static void put_header(fgi_buf *out, const fgi_run_task *task, const fgi_run_rows *all,
-                       bool has_names)
-{
-    fgi_buf_puts(out, has_names ? "index,name" : "index");
-    if (task->is_classification || all->rank == 1)
-        fgi_buf_puts(out, ",prediction");
-    for (size_t i = 0; i < all->width && all->rank == 2; i++) {
-        fgi_buf_putc(out, ',');
-        if (task->is_classification)
-            put_cell(out, "p_", fgi_run_class_name(task, (int64_t)i));
-        else
-            fgi_buf_printf(out, "y%zu", i);
-    }
-    fgi_buf_putc(out, '\n');
-}
-
-void fgi_run_put_csv(const fg_recipe *r, size_t first, size_t end, fgi_buf *out)
-{
-    const fgi_run_rows *all = &r->predictions;
-    const fg_dataset *samples = r->fit_data.predict;
-    const bool has_names = samples != NULL && fg_dataset_sample_name(samples, 0) != NULL;
-    if (first == 0)
-        put_header(out, &r->task, all, has_names);
-    for (size_t i = first; i < end && i < all->count; i++) {
-        const float *row = all->data + i * all->width;
-        fgi_buf_printf(out, "%zu", i);
-        if (has_names)
-            put_name(out, fg_dataset_sample_name(samples, (int64_t)i));
-        if (r->task.is_classification) {
-            fgi_buf_putc(out, ',');
-            put_cell(out, "", fgi_run_class_name(&r->task, (int64_t)largest(row, all->width)));
-        }
-        for (size_t k = 0; k < all->width; k++)
-            fgi_buf_printf(out, ",%.9g", (double)row[k]);
-        fgi_buf_putc(out, '\n');
-    }
-}
-
-fg_status fgi_run_predict(fg_recipe *r, fg_error *err)
+static fg_status keep_all(fg_recipe *r, fg_error *err)
 {
     fgi_run_rows *all = &r->predictions;
     FGI_TRY(fg_trainer_predict(r->trainer, &r->task.task, &r->fit_data, collect, all, err));
@@ -122,6 +45,11 @@ fg_status fgi_run_predict(fg_recipe *r, fg_error *err)
     r->outcome.predictions_type =
         (fg_type){.dtype = FG_F32, .rank = all->rank, .dim = {(int64_t)all->count, width}};
     return FG_OK;
+}
+
+fg_status fgi_run_predict(fg_recipe *r, fg_error *err)
+{
+    return fgi_run_has_predict_file(r) ? fgi_run_predict_file(r, err) : keep_all(r, err);
 }
 
 /* ---- confusion matrix ------------------------------------------------------------------------ */
@@ -159,7 +87,8 @@ fg_status fgi_run_confusion(fg_recipe *r, int64_t **out, fg_error *err)
         status = fg_trainer_predict(r->trainer, &r->task.task, &r->fit_data, collect, &all, err);
     for (size_t i = 0; status == FG_OK && i < all.count; i++)
         if (labels[i] >= 0 && (size_t)labels[i] < classes)
-            counts[(size_t)labels[i] * classes + largest(all.data + i * all.width, all.width)]++;
+            counts[(size_t)labels[i] * classes +
+                   fgi_run_largest(all.data + i * all.width, all.width)]++;
     fgi_free(labels);
     fgi_free(all.data);
     if (status != FG_OK)

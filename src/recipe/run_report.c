@@ -50,6 +50,7 @@ static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
     fgi_run_say_weights(r->owner);
     if (r->owner->folder == NULL)
         return FG_OK;
+    FGI_TRY(fgi_run_lr_keep(r->owner, err));
     return fgi_run_dir_begin(r->owner->c, r->owner->folder, err) ? FG_OK : err->status;
 }
 
@@ -71,6 +72,17 @@ static fg_status on_val_end(void *self, const fg_progress *at, fg_error *err)
     return add_point(&r->curves[FGI_RUN_VAL], at->step, at, "val_loss", err);
 }
 
+/* Points after the checkpoint are trained again. */
+static fg_status on_rolled_back(void *self, const fg_progress *at, fg_error *err)
+{
+    fgi_run_record *r = self;
+    (void)err;
+    for (int i = 0; i < FGI_RUN_CURVES; i++)
+        while (r->curves[i].count > 0 && r->curves[i].x[r->curves[i].count - 1] > (double)at->step)
+            r->curves[i].count--;
+    return FG_OK;
+}
+
 static void destroy(void *self)
 {
     fgi_run_record *r = self;
@@ -87,7 +99,8 @@ fg_status fgi_run_record_add(fg_recipe *r, fg_error *err)
                                         .log = on_log,
                                         .val_end = on_val_end,
                                         .epoch_end = on_epoch_end,
-                                        .destroy = destroy};
+                                        .destroy = destroy,
+                                        .rolled_back = on_rolled_back};
     fgi_run_record *record = fgi_calloc(1, sizeof(*record));
     if (record == NULL)
         return fgi_no_memory(err);
@@ -117,14 +130,14 @@ void fgi_run_record_draw(const fg_recipe *r, int columns, bool is_ascii, fgi_buf
 
 void fgi_run_put_metrics(const fg_recipe *r, fgi_buf *out)
 {
-    const fg_batch_fit *fit = &r->outcome.batch;
     if (r->options->kind == FG_RECIPE_FIND_BATCH) {
-        fgi_buf_printf(out,
-                       "batch_size\t%" PRId64 "\nglobal_batch_size\t%" PRId64
-                       "\nneed_bytes\t%" PRId64 "\nlimit_bytes\t%" PRId64 "\n",
-                       fit->batch_size, fit->global_batch_size, fit->need_bytes, fit->limit_bytes);
+        fgi_run_batch_put_metrics(r, out);
         return;
     }
+    if (r->options->kind == FG_RECIPE_FIND_LR)
+        fgi_run_lr_put_metrics(r, out);
+    if (r->schedule.name != NULL)
+        fgi_schedule_put_table(&r->schedule, out);
     for (size_t i = 0; i < r->outcome.train.metric_count; i++)
         fgi_buf_printf(out, "%s\t%.6g\n", r->outcome.train.metrics[i].name,
                        r->outcome.train.metrics[i].value);

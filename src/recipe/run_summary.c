@@ -117,6 +117,8 @@ static void put_result(json_t *root, const fg_recipe *r)
     (void)json_object_set_new(root, "peak_rss_bytes", count(peak_rss_bytes()));
     (void)json_object_set_new(root, "nonfinite_steps",
                               r->has_result ? count(f->nonfinite_steps) : json_null());
+    (void)json_object_set_new(root, "rollbacks", r->has_result ? count(f->rollbacks) : json_null());
+    (void)json_object_set_new(root, "rollback_lr_factor", number(f->rollback_lr_factor * unknown));
     (void)json_object_set_new(root, "lost_updates", number(f->lost_updates * unknown));
     (void)json_object_set_new(root, "loss_scale", number(f->loss_scale * unknown));
     (void)json_object_set_new(root, "device_peak_bytes",
@@ -137,6 +139,9 @@ bool fgi_run_put_summary(const fg_recipe *r, fgi_buf *out)
     put_settings(root, r);
     (void)json_object_set_new(root, "precision", text(fgi_config_text(r->c, "trainer.precision")));
     put_result(root, r);
+    (void)json_object_set_new(root, "suggestions", fgi_run_lr_suggestions(r));
+    if (r->options->kind == FG_RECIPE_FIND_BATCH)
+        (void)json_object_set_new(root, "batch", fgi_run_batch_json(r));
     (void)json_object_set_new(root, "run_dir", text(r->folder));
     const bool is_good = fgi_json_write(root, JSON_INDENT(2) | JSON_REAL_PRECISION(9), out);
     json_decref(root);

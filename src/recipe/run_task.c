@@ -157,9 +157,12 @@ static void say_frozen(const fgi_run_task *task, const fg_module *root)
 
 static fg_optimizer *optimizer(void *self, fg_module *root)
 {
-    const fgi_run_task *t = self;
+    fgi_run_task *t = self;
     say_frozen(t, root);
-    return t->optimizer_entry->create(root, t->optimizer_values);
+    t->optimizer = t->optimizer_entry->create(root, t->optimizer_values);
+    if (t->optimizer != NULL && isfinite(t->found_lr))
+        fg_optimizer_set_lr(t->optimizer, t->found_lr);
+    return t->optimizer;
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -286,7 +289,7 @@ fg_status fgi_run_task_init(const fgi_config *c, const fgi_run_schema *schema, f
                                     .val_step = loss,
                                     .predict_step = predict,
                                     .optimizer = optimizer};
-    *out = (fgi_run_task){.c = c, .schema = schema};
+    *out = (fgi_run_task){.c = c, .schema = schema, .found_lr = (double)NAN};
     out->file = fgi_config_file(c, "model.name", &out->line);
     if (check_config(c, err) != FG_OK)
         return FG_EINVAL;

@@ -44,7 +44,7 @@ static int clamp(int value, int least, int most)
 /* ---- curves ---------------------------------------------------------------------------------- */
 
 /* The mark of each series; the first is drawn with dots. */
-static const char marks[FGI_DRAW_MAX_SERIES] = {'\0', 'o', 'x', '+'};
+static const char marks[FGI_DRAW_MAX_SERIES] = {'\0', 'o', 'x', '+', '#'};
 
 typedef struct chart {
     int columns, rows;  /* of the area within the axes, in characters */

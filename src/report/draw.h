@@ -18,7 +18,7 @@ typedef struct fgi_draw_series {
     size_t count;
 } fgi_draw_series;
 
-enum { FGI_DRAW_MAX_SERIES = 4 };
+enum { FGI_DRAW_MAX_SERIES = 5 };
 
 typedef struct fgi_draw_options {
     const char *title;   /* NULL: none */

@@ -3,33 +3,74 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "report/html.h"
 #include "base/print.h"
+#include "report/run_view.h"
 
+#include <math.h>
 #include <string.h>
 
+/* Colors with a contrast of at least 4.5 to the background, 3 for bars and curves. s0 to s7 are
+ * those of series. */
+static const char colors[] =
+    ":root{color-scheme:light dark;--bg:#fff;--fg:#1c1c1c;--soft:#555;--line:#d4d4d4;--box:#f4f5f7;"
+    "--good:#1b5e20;--bad:#b71c1c;--warn:#8a4b00;--bar:#3667a6}\n"
+    ".s0{--c:#2e7d5b}.s1{--c:#c4661f}.s2{--c:#8e5bb0}.s3{--c:#3667a6}.s4{--c:#c62828}"
+    ".s5{--c:#8a7400}.s6{--c:#707070}.s7{--c:#00838f}\n"
+    "@media (prefers-color-scheme:dark){:root{--bg:#14171a;--fg:#e8e8e8;--soft:#a8b0b8;"
+    "--line:#3a4047;--box:#1e2328;--good:#7fd18b;--bad:#ff8a80;--warn:#f0b060;--bar:#7fb0ea}\n"
+    ".s0{--c:#4db888}.s1{--c:#f0a060}.s2{--c:#c39be0}.s3{--c:#7fb0ea}.s4{--c:#f08080}"
+    ".s5{--c:#d8c24a}.s6{--c:#a0a0a0}.s7{--c:#4fc3d0}img{background:#fff}}\n";
+
 static const char style[] =
-    "body{font:16px/1.5 sans-serif;color:#1c1c1c;background:#fff;max-width:62rem;margin:2rem auto;"
-    "padding:0 1rem}\n"
-    "h1{font-size:1.6rem}h2{font-size:1.3rem;margin-top:2.5rem;border-top:1px solid #bbb;"
-    "padding-top:1rem}h3{font-size:1.05rem;margin-bottom:.3rem}\n"
+    "*{box-sizing:border-box}h1,h2,h3,p{overflow-wrap:anywhere}\n"
+    "body{font:16px/1.5 sans-serif;color:var(--fg);background:var(--bg);max-width:64rem;"
+    "margin:1.5rem auto;padding:0 1rem;overflow-wrap:break-word}\n"
+    "h1{font-size:1.6rem;line-height:1.25}h2{font-size:1.3rem;margin-top:2.2rem;border-top:1px "
+    "solid var(--line);padding-top:1rem}h3{font-size:1.05rem;margin-bottom:.3rem}\n"
+    ".wide{overflow-x:auto;max-width:100%}\n"
     "table{border-collapse:collapse;margin:.5rem 0;font-size:.9rem}\n"
-    "th,td{padding:.2rem .7rem;text-align:left;border-bottom:1px solid #ddd;vertical-align:top}\n"
-    "td.n,th.n{text-align:right;white-space:nowrap}\n"
+    "th,td{padding:.2rem .7rem;text-align:left;border-bottom:1px solid var(--line);"
+    "vertical-align:top}\n"
+    "td.n,th.n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}\n"
     "td.bar{vertical-align:middle}td.bar div{width:9rem}td.bar div "
-    "div{background:#3667a6;height:.8rem}\n"
-    ".stack{height:1.6rem;background:#eee;width:100%;overflow:hidden;border:1px solid #999}\n"
-    ".stack div{float:left;height:100%}.key{display:inline-block;width:.8rem;height:.8rem;"
-    "margin-right:.4rem}\n"
-    ".good,.bad,.note{white-space:nowrap}p.note{white-space:normal}.good{color:#1b5e20;font-weight:"
-    "bold}.bad{color:#b71c1c;font-weight:bold}\n"
-    ".note{color:#555}img{width:30rem;max-width:100%}\n";
+    "div{background:var(--bar);height:.8rem}\n"
+    ".stack{height:1.6rem;background:var(--box);width:100%;overflow:hidden;border:1px solid "
+    "var(--soft)}\n"
+    ".stack div{float:left;height:100%;background:var(--c)}.key{display:inline-block;width:.8rem;"
+    "height:.8rem;margin-right:.4rem;background:var(--c)}\n"
+    ".good,.bad,.note{white-space:nowrap}p.note{white-space:normal}.good{color:var(--good);"
+    "font-weight:bold}.bad{color:var(--bad);font-weight:bold}.warn{color:var(--warn);"
+    "font-weight:bold}\n"
+    ".note{color:var(--soft)}img{width:30rem;max-width:100%}\n";
+
+/* Of reports of runs. */
+static const char run_style[] =
+    ".cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(8.5rem,1fr));gap:.6rem;"
+    "margin:1rem 0}.cards div{background:var(--box);padding:.6rem .8rem;border-radius:.4rem}"
+    ".cards b{display:block;font-size:1.25rem;line-height:1.3}.cards span{color:var(--soft);"
+    "font-size:.85rem}\n"
+    ".verdict{border-left:.35rem solid var(--soft);background:var(--box);padding:.5rem "
+    ".9rem;margin:.7rem 0;border-radius:0 .4rem .4rem 0}.verdict.high{border-color:var(--bad)}"
+    ".verdict.medium{border-color:var(--warn)}.verdict h3,.verdict p{margin:.15rem 0}\n"
+    ".plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,26rem),1fr));"
+    "gap:1rem}figure{margin:0;min-width:0;max-width:34rem}figcaption{font-weight:bold}svg{width:"
+    "100%;height:auto;"
+    "display:block}svg text{fill:var(--soft);font:13px sans-serif}svg .grid{stroke:var(--line)}"
+    "svg .curve{fill:none;stroke:var(--c);stroke-width:2;stroke-linejoin:round}svg "
+    ".area{fill:var(--c)}svg .dot{fill:var(--c)}\n"
+    ".legend{margin:.2rem 0;font-size:.85rem}.legend span{display:inline-block;margin-right:1rem}\n"
+    "pre{background:var(--box);padding:.8rem;overflow-x:auto;font-size:.85rem}"
+    "summary{cursor:pointer}.name{white-space:nowrap}\n"
+    "@media (max-width:480px){.more{display:none}th,td{padding:.2rem .4rem}svg "
+    "text{font-size:16px}}\n";
 
 void fgi_html_begin(fgi_buf *out, const char *title)
 {
-    fgi_buf_puts(out, "<!DOCTYPE html>\n<html xmlns=\"http://www.w3.org/1999/xhtml\" lang=\"en\">\n"
-                      "<head>\n<meta charset=\"utf-8\"/>\n"
-                      "<meta name=\"viewport\" content=\"width=device-width\"/>\n");
+    fgi_buf_puts(out,
+                 "<!DOCTYPE html>\n<html xmlns=\"http://www.w3.org/1999/xhtml\" lang=\"en\">\n"
+                 "<head>\n<meta charset=\"utf-8\"/>\n"
+                 "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n");
     fgi_html_element(out, "title", title);
-    fgi_buf_printf(out, "<style>\n%s</style>\n</head>\n<body>\n", style);
+    fgi_buf_printf(out, "<style>\n%s%s%s</style>\n</head>\n<body>\n", colors, style, run_style);
     fgi_html_element(out, "h1", title);
 }
 
@@ -69,6 +110,65 @@ void fgi_html_element(fgi_buf *out, const char *tag, const char *text)
     fgi_buf_printf(out, "<%s>", tag);
     fgi_html_text(out, text);
     fgi_buf_printf(out, "</%s>\n", tag);
+}
+
+void fgi_html_table_begin(fgi_buf *out, const char *const *heads)
+{
+    fgi_buf_puts(out, "<div class=\"wide\"><table>\n");
+    if (heads == NULL)
+        return;
+    fgi_buf_puts(out, "<tr>");
+    for (; *heads != NULL; heads++) {
+        const bool is_number = **heads == '#';
+        fgi_buf_puts(out, is_number ? "<th class=\"n\">" : "<th>");
+        fgi_html_text(out, *heads + (is_number ? 1 : 0));
+        fgi_buf_puts(out, "</th>");
+    }
+    fgi_buf_puts(out, "</tr>\n");
+}
+
+void fgi_html_table_end(fgi_buf *out) { fgi_buf_puts(out, "</table></div>\n"); }
+
+void fgi_html_cell(fgi_buf *out, const char *words)
+{
+    fgi_buf_puts(out, "<td>");
+    fgi_html_text(out, words);
+    fgi_buf_puts(out, "</td>");
+}
+
+void fgi_html_count_cell(fgi_buf *out, double value)
+{
+    fgi_buf_puts(out, "<td class=\"n\">");
+    if (isfinite(value))
+        fgi_buf_printf(out, "%.0f", value);
+    fgi_buf_puts(out, "</td>");
+}
+
+void fgi_html_number_cell(fgi_buf *out, double value)
+{
+    fgi_buf_puts(out, "<td class=\"n\">");
+    if (isfinite(value))
+        fgi_buf_printf(out, fabs(value) < 1000 || fabs(value) >= 1e12 ? "%.4g" : "%.0f", value);
+    fgi_buf_puts(out, "</td>");
+}
+
+void fgi_html_percent_cell(fgi_buf *out, double part, double whole)
+{
+    fgi_buf_puts(out, "<td class=\"n\">");
+    if (whole > 0 && isfinite(part))
+        fgi_buf_printf(out, "%.1f %%", 100 * part / whole);
+    fgi_buf_puts(out, "</td>");
+}
+
+void fgi_html_bytes_cell(fgi_buf *out, double bytes)
+{
+    fgi_buf_printf(out, "<td class=\"n\">%s</td>", isfinite(bytes) ? fgi_bytes_words(bytes) : "");
+}
+
+void fgi_html_time_cell(fgi_buf *out, double seconds)
+{
+    char words[32];
+    fgi_buf_printf(out, "<td class=\"n\">%s</td>", fgi_duration_words(seconds, words));
 }
 
 void fgi_html_bar_cell(fgi_buf *out, double fraction)

@@ -12,98 +12,13 @@
 
 #include "report/html.h"
 #include "report/plot.h"
+#include "report/run_view.h"
 #include "base/print.h"
 #include "base/alloc.h"
 
 enum { WORST_LAYERS = 12, SWEEP_MAX = 64, SMALL = 20 /* available / needed memory */ };
 
-/* ---- JSON object ----------------------------------------------------------------------------- */
-
-static double number(const json_t *o, const char *key)
-{
-    const json_t *value = json_object_get(o, key);
-    return json_is_number(value) ? json_number_value(value) : (double)NAN;
-}
-
-static const char *text(const json_t *o, const char *key)
-{
-    const char *value = json_string_value(json_object_get(o, key));
-    return value != NULL ? value : "";
-}
-
 /* ---- cells ----------------------------------------------------------------------------------- */
-
-static void cell(fgi_buf *out, const char *words)
-{
-    fgi_buf_puts(out, "<td>");
-    fgi_html_text(out, words);
-    fgi_buf_puts(out, "</td>");
-}
-
-/* Numbers; an empty cell if unknown. */
-static void count_cell(fgi_buf *out, double value)
-{
-    fgi_buf_puts(out, "<td class=\"n\">");
-    if (isfinite(value))
-        fgi_buf_printf(out, "%.0f", value);
-    fgi_buf_puts(out, "</td>");
-}
-
-static void number_cell(fgi_buf *out, double value)
-{
-    fgi_buf_puts(out, "<td class=\"n\">");
-    if (isfinite(value))
-        fgi_buf_printf(out, fabs(value) < 1000 || fabs(value) >= 1e12 ? "%.4g" : "%.0f", value);
-    fgi_buf_puts(out, "</td>");
-}
-
-static void percent_cell(fgi_buf *out, double part, double whole)
-{
-    fgi_buf_puts(out, "<td class=\"n\">");
-    if (whole > 0 && isfinite(part))
-        fgi_buf_printf(out, "%.1f %%", 100 * part / whole);
-    fgi_buf_puts(out, "</td>");
-}
-
-static void bytes_cell(fgi_buf *out, double bytes)
-{
-    fgi_buf_printf(out, "<td class=\"n\">%s</td>", isfinite(bytes) ? fgi_bytes_words(bytes) : "");
-}
-
-/* "28.1 us" */
-static const char *duration(double seconds, char out[32])
-{
-    if (!isfinite(seconds))
-        out[0] = '\0';
-    else if (seconds < 1e-3)
-        (void)fgi_snprintf(out, 32, "%.3g us", seconds * 1e6);
-    else if (seconds < 1)
-        (void)fgi_snprintf(out, 32, "%.3g ms", seconds * 1e3);
-    else if (seconds < 600)
-        (void)fgi_snprintf(out, 32, "%.3g s", seconds);
-    else
-        (void)fgi_snprintf(out, 32, "%.3g h", seconds / 3600);
-    return out;
-}
-
-static void time_cell(fgi_buf *out, double seconds)
-{
-    char words[32];
-    fgi_buf_printf(out, "<td class=\"n\">%s</td>", duration(seconds, words));
-}
-
-/* Headings of a table; those of number columns begin with '#'. */
-static void begin_table(fgi_buf *out, const char *const *heads)
-{
-    fgi_buf_puts(out, "<table>\n<tr>");
-    for (; *heads != NULL; heads++) {
-        const bool is_number = **heads == '#';
-        fgi_buf_puts(out, is_number ? "<th class=\"n\">" : "<th>");
-        fgi_html_text(out, *heads + (is_number ? 1 : 0));
-        fgi_buf_puts(out, "</th>");
-    }
-    fgi_buf_puts(out, "</tr>\n");
-}
 
 static void verdict(fgi_buf *out, const json_t *o)
 {
@@ -119,20 +34,21 @@ static void verdict(fgi_buf *out, const json_t *o)
 
 static void machine_row(fgi_buf *out, const json_t *o)
 {
-    const double need = number(o, "hbm_needed_bytes"), limit = number(o, "hbm_available_bytes");
+    const double need = fgi_json_number(o, "hbm_needed_bytes"),
+                 limit = fgi_json_number(o, "hbm_available_bytes");
     fgi_buf_puts(out, "<tr>");
-    cell(out, text(o, "name"));
-    count_cell(out, number(o, "devices"));
+    fgi_html_cell(out, fgi_json_words(o, "name"));
+    fgi_html_count_cell(out, fgi_json_number(o, "devices"));
     fgi_buf_puts(out, "<td>");
     verdict(out, o);
     fgi_buf_puts(out, "</td>");
-    bytes_cell(out, need);
-    bytes_cell(out, limit);
+    fgi_html_bytes_cell(out, need);
+    fgi_html_bytes_cell(out, limit);
     fgi_html_bar_cell(out, limit > 0 && need >= 0 ? need / limit : 0);
-    count_cell(out, number(o, "batch_size"));
-    count_cell(out, number(o, "max_batch"));
-    time_cell(out, number(o, "estimated_step_s"));
-    number_cell(out, number(o, "estimated_samples_per_s"));
+    fgi_html_count_cell(out, fgi_json_number(o, "batch_size"));
+    fgi_html_count_cell(out, fgi_json_number(o, "max_batch"));
+    fgi_html_time_cell(out, fgi_json_number(o, "estimated_step_s"));
+    fgi_html_number_cell(out, fgi_json_number(o, "estimated_samples_per_s"));
     fgi_buf_puts(out, "</tr>\n");
 }
 
@@ -142,9 +58,9 @@ static void put_overview(fgi_buf *out, const json_t *machines)
                                         "#batch",  "#largest", "#step",  "#samples/s", NULL};
     size_t i;
     json_t *o;
-    begin_table(out, heads);
+    fgi_html_table_begin(out, heads);
     json_array_foreach(machines, i, o) machine_row(out, o);
-    fgi_buf_puts(out, "</table>\n");
+    fgi_html_table_end(out);
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -165,7 +81,7 @@ static double memory_sum(const json_t *o)
 {
     double sum = 0;
     for (size_t i = 0; i < MEMORY_PARTS; i++) {
-        const double bytes = number(o, memory_parts[i].key);
+        const double bytes = fgi_json_number(o, memory_parts[i].key);
         sum += bytes > 0 ? bytes : 0;
     }
     return sum;
@@ -175,7 +91,7 @@ static void memory_stack(fgi_buf *out, const json_t *o, double whole)
 {
     fgi_buf_puts(out, "<div class=\"stack\">");
     for (size_t i = 0; i < MEMORY_PARTS; i++) {
-        const double bytes = number(o, memory_parts[i].key);
+        const double bytes = fgi_json_number(o, memory_parts[i].key);
         if (bytes > 0)
             fgi_buf_printf(out, "<div style=\"width:%.3f%%;background:%s\" title=\"%s %s\"></div>",
                            99.9 * bytes / whole, memory_parts[i].color, memory_parts[i].name,
@@ -187,7 +103,7 @@ static void memory_stack(fgi_buf *out, const json_t *o, double whole)
 static void put_memory(fgi_buf *out, const json_t *o)
 {
     static const char *const heads[] = {"", "#bytes", "#", "#of a device", NULL};
-    const double sum = memory_sum(o), limit = number(o, "hbm_available_bytes");
+    const double sum = memory_sum(o), limit = fgi_json_number(o, "hbm_available_bytes");
     if (sum <= 0)
         return;
     fgi_html_element(out, "h3", "Memory per device");
@@ -200,19 +116,19 @@ static void put_memory(fgi_buf *out, const json_t *o)
                                 : "More than available",
                        fgi_bytes_words(limit));
     memory_stack(out, o, limit > sum && !is_small ? limit : sum);
-    begin_table(out, heads);
+    fgi_html_table_begin(out, heads);
     for (size_t i = 0; i < MEMORY_PARTS; i++) {
-        const double bytes = number(o, memory_parts[i].key);
+        const double bytes = fgi_json_number(o, memory_parts[i].key);
         if (!isfinite(bytes))
             continue;
         fgi_buf_printf(out, "<tr><td><span class=\"key\" style=\"background:%s\"></span>%s</td>",
                        memory_parts[i].color, memory_parts[i].name);
-        count_cell(out, bytes);
-        bytes_cell(out, bytes);
-        percent_cell(out, bytes, limit);
+        fgi_html_count_cell(out, bytes);
+        fgi_html_bytes_cell(out, bytes);
+        fgi_html_percent_cell(out, bytes, limit);
         fgi_buf_puts(out, "</tr>\n");
     }
-    fgi_buf_puts(out, "</table>\n");
+    fgi_html_table_end(out);
 }
 
 /* ---- batches --------------------------------------------------------------------------------- */
@@ -225,9 +141,10 @@ typedef struct sweep {
 
 static double cycles_per_sample(const json_t *point)
 {
-    const double reported = number(point, "cycles_per_sample");
-    return isfinite(reported) ? reported
-                              : number(point, "estimated_cycles") / number(point, "batch_size");
+    const double reported = fgi_json_number(point, "cycles_per_sample");
+    return isfinite(reported)
+               ? reported
+               : fgi_json_number(point, "estimated_cycles") / fgi_json_number(point, "batch_size");
 }
 
 static void read_sweep(const json_t *o, sweep *out)
@@ -238,11 +155,11 @@ static void read_sweep(const json_t *o, sweep *out)
     json_array_foreach(json_object_get(o, "sweep"), i, point)
     {
         const size_t n = out->count;
-        const double batch = number(point, "batch_size");
+        const double batch = fgi_json_number(point, "batch_size");
         if (!(batch > 0) || n == SWEEP_MAX)
             continue;
         out->batch[n] = batch;
-        out->bytes[n] = number(point, "hbm_needed_bytes");
+        out->bytes[n] = fgi_json_number(point, "hbm_needed_bytes");
         out->cycles[n] = cycles_per_sample(point);
         out->count++;
     }
@@ -289,21 +206,21 @@ static void sweep_table(fgi_buf *out, const json_t *o)
     double most = 0;
     json_array_foreach(json_object_get(o, "sweep"), i, point) most =
         fmax(most, cycles_per_sample(point));
-    begin_table(out, heads);
+    fgi_html_table_begin(out, heads);
     json_array_foreach(json_object_get(o, "sweep"), i, point)
     {
         const double cycles = cycles_per_sample(point);
         fgi_buf_puts(out, "<tr>");
-        count_cell(out, number(point, "batch_size"));
+        fgi_html_count_cell(out, fgi_json_number(point, "batch_size"));
         fgi_buf_puts(out, "<td>");
         verdict(out, point);
         fgi_buf_puts(out, "</td>");
-        bytes_cell(out, number(point, "hbm_needed_bytes"));
-        number_cell(out, cycles);
+        fgi_html_bytes_cell(out, fgi_json_number(point, "hbm_needed_bytes"));
+        fgi_html_number_cell(out, cycles);
         fgi_html_bar_cell(out, most > 0 && isfinite(cycles) ? cycles / most : 0);
         fgi_buf_puts(out, "</tr>\n");
     }
-    fgi_buf_puts(out, "</table>\n");
+    fgi_html_table_end(out);
 }
 
 static void put_sweep(fgi_buf *out, const json_t *o)
@@ -312,7 +229,7 @@ static void put_sweep(fgi_buf *out, const json_t *o)
     read_sweep(o, &s);
     if (s.count == 0)
         return;
-    const double limit = number(o, "hbm_available_bytes");
+    const double limit = fgi_json_number(o, "hbm_available_bytes");
     fgi_html_element(out, "h3", "Batches");
     const fgi_plot_options memory = {.title = "memory per device by batch",
                                      .x_label = "batch of a device",
@@ -331,7 +248,7 @@ static void put_sweep(fgi_buf *out, const json_t *o)
     if (!are_drawn)
         fgi_buf_puts(out, "<p class=\"note\">Install gnuplot to see these values as plots.</p>\n");
     sweep_table(out, o);
-    const double filled = number(o, "saturation_batch");
+    const double filled = fgi_json_number(o, "saturation_batch");
     if (filled > 0)
         fgi_buf_printf(
             out,
@@ -345,7 +262,7 @@ static void put_sweep(fgi_buf *out, const json_t *o)
 /* "129 is padded to 256"; the batch dimension is named. */
 static void dimension_cell(fgi_buf *out, const json_t *dim)
 {
-    const double size = number(dim, "size"), padded = number(dim, "padded");
+    const double size = fgi_json_number(dim, "size"), padded = fgi_json_number(dim, "padded");
     fgi_buf_puts(out, "<td>");
     if (padded > size)
         fgi_buf_printf(out, "%s %.0f is padded to %.0f",
@@ -357,18 +274,18 @@ static void dimension_cell(fgi_buf *out, const json_t *dim)
 static void layer_row(fgi_buf *out, const json_t *layer, double all)
 {
     char place[160] = "";
-    const double cycles = number(layer, "cycles");
-    const char *file = text(layer, "file");
-    const double line = number(layer, "line");
+    const double cycles = fgi_json_number(layer, "cycles");
+    const char *file = fgi_json_words(layer, "file");
+    const double line = fgi_json_number(layer, "line");
     if (file[0] != '\0' && line > 0)
         (void)fgi_snprintf(place, sizeof place, "%s:%.0f", file, line);
     fgi_buf_puts(out, "<tr>");
-    cell(out, text(layer, "name"));
-    cell(out, place[0] != '\0' ? place : file);
-    number_cell(out, cycles);
+    fgi_html_cell(out, fgi_json_words(layer, "name"));
+    fgi_html_cell(out, place[0] != '\0' ? place : file);
+    fgi_html_number_cell(out, cycles);
     fgi_html_bar_cell(out, all > 0 ? cycles / all : 0);
-    percent_cell(out, cycles, all);
-    number_cell(out, number(layer, "lost_cycles"));
+    fgi_html_percent_cell(out, cycles, all);
+    fgi_html_number_cell(out, fgi_json_number(layer, "lost_cycles"));
     dimension_cell(out, json_object_get(layer, "worst_dimension"));
     fgi_buf_puts(out, "</tr>\n");
 }
@@ -379,24 +296,24 @@ static void put_layers(fgi_buf *out, const json_t *analysis)
         "layer", "place", "#cycles", "", "#of the step", "#lost to padding", "", NULL};
     const json_t *layers = json_object_get(analysis, "layers");
     const size_t count = json_array_size(layers);
-    double all = number(analysis, "cycles");
+    double all = fgi_json_number(analysis, "cycles");
     size_t i;
     json_t *layer;
     if (count == 0)
         return;
     if (!(all > 0)) {
         all = 0;
-        json_array_foreach(layers, i, layer) all += fmax(0, number(layer, "cycles"));
+        json_array_foreach(layers, i, layer) all += fmax(0, fgi_json_number(layer, "cycles"));
     }
     fgi_html_element(out, "h3", "Layers");
     fgi_buf_printf(out,
                    "<p class=\"note\">Cycles are the compiler&#39;s estimate. %zu of %zu "
                    "layers, sorted by the cost of padding.</p>\n",
                    count < WORST_LAYERS ? count : WORST_LAYERS, count);
-    begin_table(out, heads);
+    fgi_html_table_begin(out, heads);
     for (i = 0; i < count && i < WORST_LAYERS; i++)
         layer_row(out, json_array_get(layers, i), all);
-    fgi_buf_puts(out, "</table>\n");
+    fgi_html_table_end(out);
 }
 
 /* ---- collectives, slow operations, input -------------------------------------------------------
@@ -414,21 +331,21 @@ static void put_collectives(fgi_buf *out, const json_t *o, const json_t *analysi
     double most = 0;
     if (json_array_size(list) == 0)
         return;
-    json_array_foreach(list, i, one) most = fmax(most, number(one, "bytes"));
+    json_array_foreach(list, i, one) most = fmax(most, fgi_json_number(one, "bytes"));
     fgi_html_element(out, "h3", "Communication between devices");
-    begin_table(out, heads);
+    fgi_html_table_begin(out, heads);
     json_array_foreach(list, i, one)
     {
         fgi_buf_puts(out, "<tr>");
-        cell(out, text(one, "kind"));
-        count_cell(out, number(one, "count"));
-        count_cell(out, number(one, "bytes"));
-        fgi_html_bar_cell(out, most > 0 ? number(one, "bytes") / most : 0);
-        cell(out, text(one, "algorithm"));
-        time_cell(out, number(one, "seconds"));
+        fgi_html_cell(out, fgi_json_words(one, "kind"));
+        fgi_html_count_cell(out, fgi_json_number(one, "count"));
+        fgi_html_count_cell(out, fgi_json_number(one, "bytes"));
+        fgi_html_bar_cell(out, most > 0 ? fgi_json_number(one, "bytes") / most : 0);
+        fgi_html_cell(out, fgi_json_words(one, "algorithm"));
+        fgi_html_time_cell(out, fgi_json_number(one, "seconds"));
         fgi_buf_puts(out, "</tr>\n");
     }
-    fgi_buf_puts(out, "</table>\n");
+    fgi_html_table_end(out);
 }
 
 static void put_slow(fgi_buf *out, const json_t *analysis)
@@ -442,11 +359,11 @@ static void put_slow(fgi_buf *out, const json_t *analysis)
     fgi_buf_puts(out, "<ul>\n");
     json_array_foreach(list, i, one)
     {
-        fgi_buf_printf(out, "<li>%.0f x ", number(one, "count"));
-        fgi_html_text(out, text(one, "what"));
-        if (text(one, "layer")[0] != '\0') {
+        fgi_buf_printf(out, "<li>%.0f x ", fgi_json_number(one, "count"));
+        fgi_html_text(out, fgi_json_words(one, "what"));
+        if (fgi_json_words(one, "layer")[0] != '\0') {
             fgi_buf_puts(out, ", first in ");
-            fgi_html_text(out, text(one, "layer"));
+            fgi_html_text(out, fgi_json_words(one, "layer"));
         }
         fgi_buf_puts(out, "</li>\n");
     }
@@ -456,31 +373,33 @@ static void put_slow(fgi_buf *out, const json_t *analysis)
 static void put_input(fgi_buf *out, const json_t *o)
 {
     static const char *const heads[] = {"", "#samples/s", "#per second", "", NULL};
-    const bool is_shared = number(o, "hosts") > 1;
+    const bool is_shared = fgi_json_number(o, "hosts") > 1;
     const double need =
-        number(o, is_shared ? "input_host_samples_per_s" : "input_needed_samples_per_s");
-    const double fed = number(o, "input_measured_samples_per_s");
+        fgi_json_number(o, is_shared ? "input_host_samples_per_s" : "input_needed_samples_per_s");
+    const double fed = fgi_json_number(o, "input_measured_samples_per_s");
     if (!isfinite(need) || !isfinite(fed))
         return;
     const double most = fmax(need, fed);
     fgi_html_element(out, "h3", "Input");
-    begin_table(out, heads);
+    fgi_html_table_begin(out, heads);
     fgi_buf_puts(out, "<tr><td>required by the step (estimate)</td>");
     if (is_shared) {
-        number_cell(out, number(o, "input_needed_samples_per_s"));
-        bytes_cell(out, number(o, "input_needed_bytes_per_s"));
+        fgi_html_number_cell(out, fgi_json_number(o, "input_needed_samples_per_s"));
+        fgi_html_bytes_cell(out, fgi_json_number(o, "input_needed_bytes_per_s"));
         fgi_buf_printf(out, "<td></td></tr>\n<tr><td>of that, each of %.0f hosts</td>",
-                       number(o, "hosts"));
+                       fgi_json_number(o, "hosts"));
     }
-    number_cell(out, need);
-    bytes_cell(out, number(o, is_shared ? "input_host_bytes_per_s" : "input_needed_bytes_per_s"));
+    fgi_html_number_cell(out, need);
+    fgi_html_bytes_cell(
+        out, fgi_json_number(o, is_shared ? "input_host_bytes_per_s" : "input_needed_bytes_per_s"));
     fgi_html_bar_cell(out, need / most);
     fgi_buf_puts(out, "</tr>\n<tr><td>delivered by the loader on this host (measured)</td>");
-    number_cell(out, fed);
-    bytes_cell(out, number(o, "input_measured_bytes_per_s"));
+    fgi_html_number_cell(out, fed);
+    fgi_html_bytes_cell(out, fgi_json_number(o, "input_measured_bytes_per_s"));
     fgi_html_bar_cell(out, fed / most);
-    fgi_buf_puts(out, "</tr>\n</table>\n");
-    const char *words = text(o, "input_verdict");
+    fgi_buf_puts(out, "</tr>\n");
+    fgi_html_table_end(out);
+    const char *words = fgi_json_words(o, "input_verdict");
     if (words[0] != '\0')
         fgi_html_element(out, "p", words);
 }
@@ -495,22 +414,23 @@ static void put_facts(fgi_buf *out, const json_t *o)
                 {"precision", "precision"},
                 {"compiler", "compiler"},
                 {"fingerprint", "program"}};
-    fgi_buf_puts(out, "<table>\n");
+    fgi_html_table_begin(out, NULL);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (text(o, rows[i].key)[0] == '\0')
+        if (fgi_json_words(o, rows[i].key)[0] == '\0')
             continue;
         fgi_buf_puts(out, "<tr>");
-        cell(out, rows[i].name);
-        cell(out, text(o, rows[i].key));
+        fgi_html_cell(out, rows[i].name);
+        fgi_html_cell(out, fgi_json_words(o, rows[i].key));
         fgi_buf_puts(out, "</tr>\n");
     }
-    fgi_buf_puts(out, "</table>\n");
+    fgi_html_table_end(out);
 }
 
 static bool has_facts(const json_t *o)
 {
-    return text(o, "device_kind")[0] != '\0' || text(o, "precision")[0] != '\0' ||
-           text(o, "compiler")[0] != '\0' || text(o, "fingerprint")[0] != '\0';
+    return fgi_json_words(o, "device_kind")[0] != '\0' ||
+           fgi_json_words(o, "precision")[0] != '\0' || fgi_json_words(o, "compiler")[0] != '\0' ||
+           fgi_json_words(o, "fingerprint")[0] != '\0';
 }
 
 static void put_machine(fgi_buf *out, const json_t *o)
@@ -519,14 +439,14 @@ static void put_machine(fgi_buf *out, const json_t *o)
     if (analysis == NULL)
         analysis = o;
     fgi_buf_puts(out, "<h2>");
-    fgi_html_text(out, text(o, "name"));
+    fgi_html_text(out, fgi_json_words(o, "name"));
     fgi_buf_puts(out, ": ");
     verdict(out, o);
     fgi_buf_puts(out, "</h2>\n");
-    if (text(o, "reason")[0] != '\0')
-        fgi_html_element(out, "p", text(o, "reason"));
-    if (text(o, "error")[0] != '\0')
-        fgi_html_element(out, "p", text(o, "error"));
+    if (fgi_json_words(o, "reason")[0] != '\0')
+        fgi_html_element(out, "p", fgi_json_words(o, "reason"));
+    if (fgi_json_words(o, "error")[0] != '\0')
+        fgi_html_element(out, "p", fgi_json_words(o, "error"));
     put_memory(out, o);
     put_sweep(out, o);
     put_layers(out, analysis);

@@ -156,9 +156,29 @@ fg_tensor fgi_variable_part(fg_trace *trace, fg_variable *variable)
     return fgi_tensor_of(entry->current);
 }
 
+/* The same, or the value that is used instead. */
+static fg_tensor part_or_substitute(fg_trace *trace, fg_variable *variable)
+{
+    fg_tensor (*substitute)(void *, fg_trace *, fg_variable *) = trace->substitute;
+    char a[96], b[96];
+    if (substitute == NULL)
+        return fgi_variable_part(trace, variable);
+    trace->substitute = NULL; /* it reads own values */
+    const fg_tensor value = substitute(trace->substitute_self, trace, variable);
+    trace->substitute = substitute;
+    if (value.handle == 0)
+        return fgi_variable_part(trace, variable);
+    if (fgi_is_poison(value) || fg_type_equal(fg_tensor_type(value), fg_variable_type(variable)))
+        return value;
+    return fgi_trace_fail(trace, FG_ESHAPE, "the value of a callback for '%s' is %s: expected %s",
+                          fg_variable_name(variable),
+                          fg_type_format(fg_tensor_type(value), a, sizeof a),
+                          fg_type_format(fg_variable_type(variable), b, sizeof b));
+}
+
 fg_tensor fg_variable_value(fg_trace *trace, fg_variable *variable)
 {
-    const fg_tensor part = fgi_variable_part(trace, variable);
+    const fg_tensor part = part_or_substitute(trace, variable);
     const fg_client *client = fg_trace_client(trace);
     if (client == NULL || fg_variable_get_kind(variable) != FG_PARAMETER)
         return part;

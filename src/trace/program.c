@@ -11,6 +11,8 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/print.h"
+#include "base/timeline.h"
 
 struct fgi_program {
     int references;
@@ -101,7 +103,7 @@ static fg_status compile_text(fg_client *client, const fgi_buf *text, const fgi_
 }
 
 static fg_status compile(const fg_trace *trace, const fgi_layout *layout, const fg_tensor *outputs,
-                         fgi_executable **out, fg_error *err)
+                         const fg_compile_event *event, fgi_executable **out, fg_error *err)
 {
     fg_status status = FG_OK;
     fgi_buf text = {0}, key = {0};
@@ -122,10 +124,13 @@ static fg_status compile(const fg_trace *trace, const fgi_layout *layout, const 
     fgi_compile_options options = {.device_count = fg_client_get_info(trace->client)->device_count,
                                    .out_types = types,
                                    .out_shardings = shardings,
-                                   .out_count = results};
+                                   .out_count = results,
+                                   .event = event};
     options.flags = fgi_cpu_flags(trace->client, &options.flag_count);
+    const int64_t begin = fgi_timeline_begin();
     FGI_DONE(fgi_emit_module(trace, layout, outputs, true, &text, err));
     FGI_DONE(fgi_emit_module(trace, layout, outputs, false, &key, err));
+    fgi_timeline_end(begin, "compile", "lower", -1);
     FGI_DONE(compile_text(trace->client, &text, &key, &options, out, err));
 done:
     fgi_free(types);
@@ -148,7 +153,7 @@ const fgi_matmul_flops *fgi_program_flops(const fgi_program *program) { return &
 
 /* Takes ownership of the layout, also on failure. */
 static fg_status create(const fg_trace *trace, fgi_layout *layout, const fg_tensor *outputs,
-                        fgi_program **out, fg_error *err)
+                        const fg_compile_event *event, fgi_program **out, fg_error *err)
 {
     fgi_program *program = fgi_calloc(1, sizeof *program);
     if (program == NULL) {
@@ -174,7 +179,7 @@ static fg_status create(const fg_trace *trace, fgi_layout *layout, const fg_tens
     }
     count_flops(trace, l, &program->flops);
     if (status == FG_OK)
-        status = compile(trace, l, outputs, &program->executable, err);
+        status = compile(trace, l, outputs, event, &program->executable, err);
     if (status != FG_OK) {
         fgi_program_release(program);
         return status;
@@ -230,7 +235,12 @@ fg_status fgi_program_get(fg_trace *trace, const fg_tensor *outputs, size_t coun
     fgi_program *program = NULL;
     FGI_TRY(fgi_layout_make(trace, outputs, count, &layout, err));
     fgi_programs_compare(trace, &layout);
-    FGI_TRY(create(trace, &layout, outputs, &program, err));
+    fg_compile_event event = {.step = trace->label != NULL ? trace->step : -1};
+    (void)fgi_snprintf(event.program, sizeof event.program, "%s",
+                       trace->label != NULL ? trace->label : "run");
+    fgi_history_add(trace->history != NULL ? trace->history : &trace->own_history, trace, &layout,
+                    &event);
+    FGI_TRY(create(trace, &layout, outputs, &event, &program, err));
     fgi_programs_add(&trace->programs, hash, program);
     *out = program;
     return FG_OK;

@@ -9,32 +9,22 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/here.h"
 #include "base/print.h"
 #include "base/rng.h"
 #include "trace/program.h"
 
-static _Thread_local struct {
-    const char *file;
-    int line;
-    uint64_t trace; /* base of the trace recorded last */
-} here;
-
-void fg_here(const char *file, int line)
-{
-    here.file = file;
-    here.line = line;
-}
+static _Thread_local uint64_t last_trace; /* base of the trace recorded last */
 
 void fgi_trace_source_line(const fg_trace *trace, const char **out_file, int *out_line)
 {
-    here.trace = trace->base;
-    *out_file = here.file;
-    *out_line = here.line;
+    last_trace = trace->base;
+    fgi_here_get(out_file, out_line);
 }
 
-void fgi_here_set_trace(uint64_t base) { here.trace = base; }
+void fgi_here_set_trace(uint64_t base) { last_trace = base; }
 
-uint64_t fgi_here_trace(void) { return here.trace; }
+uint64_t fgi_here_trace(void) { return last_trace; }
 
 fg_status fg_trace_create(fg_client *client, fg_trace **out, fg_error *err)
 {
@@ -63,6 +53,7 @@ void fg_trace_destroy(fg_trace *trace)
     fgi_handles_close(trace);
     fgi_leaves_release(trace->leaves, trace->leaf_count);
     fgi_programs_fini(&trace->programs);
+    fgi_history_fini(&trace->own_history);
     fgi_map_fini(&trace->by_hash);
     fgi_map_fini(&trace->leaf_by_key);
     fgi_free(trace->nodes);
@@ -232,8 +223,11 @@ fg_tensor fgi_trace_fail(fg_trace *trace, fg_status status, const char *format, 
         (void)fgi_vsnprintf(text, sizeof text, format, args);
         va_end(args);
         const fgi_node *place = trace->place;
-        status = fgi_fail_at(&trace->error, status, place != NULL ? place->file : here.file,
-                             place != NULL ? place->line : here.line, "%s", text);
+        const char *file;
+        int line;
+        fgi_here_get(&file, &line);
+        status = fgi_fail_at(&trace->error, status, place != NULL ? place->file : file,
+                             place != NULL ? place->line : line, "%s", text);
     }
     return fgi_tensor_of(&trace->poison);
 }

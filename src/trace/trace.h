@@ -8,10 +8,13 @@
 #ifndef FGI_TRACE_TRACE_H
 #define FGI_TRACE_TRACE_H
 
+#include <fulgurite/data.h>
+
 #include "base/arena.h"
 #include "base/map.h"
 #include "pjrt/pjrt.h"
 #include "trace/graph.h"
+#include "trace/signature.h"
 
 enum { FGI_SCOPE_DEPTH = 32, FGI_KEY_WORDS = 2 };
 
@@ -98,6 +101,15 @@ struct fg_trace {
     bool has_rows;  /* a batch axis was marked: the mask cannot be changed any more */
     bool has_marks; /* marked by the user: nothing is assumed about values without rows */
     bool is_step;   /* belongs to a Trainer's step: fg_run is an error */
+    /* The value that fg_variable_value returns instead of the variable's own, sharded like it;
+     * {0}: its own. NULL: always. */
+    fg_tensor (*substitute)(void *self, fg_trace *trace, fg_variable *variable);
+    void *substitute_self;
+    const char *label;                    /* of a step: "train_step"; NULL otherwise */
+    int64_t step;                         /* of the Trainer; with label */
+    const char *feed_name[FG_MAX_FIELDS]; /* while it is compiled; NULL: no name */
+    fgi_history *history;                 /* of the Trainer's; NULL: */
+    fgi_history own_history;
 };
 
 /* The calling thread's last fg_here; `trace` is the trace that it is recording. */
@@ -160,6 +172,16 @@ void fgi_variable_replace(fg_variable *variable, fg_array *take_array);
 /* A failed program has consumed the value: using it is an error until it is set again. */
 void fgi_variable_lose(fg_variable *variable);
 bool fgi_variable_is_lost(const fg_variable *variable);
+/* fg_variable_set_trainable by a line of the user's program; file NULL: unknown. The line is
+ * returned as "train.c:31", "" if it is unknown. */
+void fgi_variable_set_trainable_at(fg_variable *variable, bool trainable, const char *file,
+                                   int line);
+const char *fgi_variable_set_at(const fg_variable *variable);
+/* The client that has its value; NULL: the value is on the host. */
+fg_client *fgi_variable_client(const fg_variable *variable);
+/* fg_variable_read for the library: counted under a name, NULL: the user's line. */
+fg_status fgi_variable_read_as(const fg_variable *variable, void *out_data, size_t size_bytes,
+                               const char *name, fg_error *err);
 /* fg_variable_read without waiting: *out_done is NULL if the value was on the host, and out_data
  * has been written. */
 fg_status fgi_variable_download(const fg_variable *variable, void *out_data, size_t size_bytes,

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/here.h"
 #include "base/number.h"
 #include "base/reserved.h"
 #include "base/rng.h"
@@ -23,6 +24,7 @@ struct fg_variable {
     const fg_variable *leader; /* parameter whose sharding it has, or NULL */
     bool has_file_axis;
     bool is_frozen;  /* nothing in the library modifies it */
+    char set_at[80]; /* "train.c:31": where it was frozen or made trainable last */
     bool is_lost;    /* consumed by a program that failed */
     fg_array *array; /* the value, or NULL while it is on the host */
     void *host;      /* given bytes, or NULL: initialized from options.init */
@@ -108,10 +110,25 @@ fg_variable_kind fg_variable_get_kind(const fg_variable *variable)
     return variable->options.kind;
 }
 
-void fg_variable_set_trainable(fg_variable *variable, bool trainable)
+void fgi_variable_set_trainable_at(fg_variable *variable, bool trainable, const char *file,
+                                   int line)
 {
+    if (variable->is_frozen == trainable && file != NULL)
+        fgi_format_place(variable->set_at, sizeof variable->set_at, file, line);
+    else if (variable->is_frozen == trainable)
+        variable->set_at[0] = '\0';
     variable->is_frozen = !trainable;
 }
+
+void fg_variable_set_trainable(fg_variable *variable, bool trainable)
+{
+    const char *file;
+    int line;
+    fgi_here_take(&file, &line);
+    fgi_variable_set_trainable_at(variable, trainable, file, line);
+}
+
+const char *fgi_variable_set_at(const fg_variable *variable) { return variable->set_at; }
 
 bool fg_variable_is_trainable(const fg_variable *variable) { return !variable->is_frozen; }
 
@@ -204,12 +221,17 @@ fg_status fg_variable_set(fg_variable *variable, const void *data, size_t size_b
     return FG_OK;
 }
 
-fg_status fg_variable_read(const fg_variable *variable, void *out_data, size_t size_bytes,
-                           fg_error *err)
+fg_client *fgi_variable_client(const fg_variable *variable)
+{
+    return variable->array != NULL ? fg_array_client(variable->array) : NULL;
+}
+
+fg_status fgi_variable_read_as(const fg_variable *variable, void *out_data, size_t size_bytes,
+                               const char *name, fg_error *err)
 {
     FGI_TRY(check_size(variable, size_bytes, err));
     if (variable->array != NULL)
-        return fg_array_read(variable->array, out_data, size_bytes, err);
+        return fgi_array_read_as(variable->array, out_data, size_bytes, name, err);
     if (variable->is_lost)
         return lost(variable, err);
     if (variable->host != NULL) {
@@ -219,6 +241,12 @@ fg_status fg_variable_read(const fg_variable *variable, void *out_data, size_t s
         initialise(variable, out_data);
     }
     return FG_OK;
+}
+
+fg_status fg_variable_read(const fg_variable *variable, void *out_data, size_t size_bytes,
+                           fg_error *err)
+{
+    return fgi_variable_read_as(variable, out_data, size_bytes, NULL, err);
 }
 
 fg_status fgi_variable_download(const fg_variable *variable, void *out_data, size_t size_bytes,
@@ -243,7 +271,8 @@ fg_status fgi_variable_array(fg_variable *variable, fg_client *client, fg_array 
         void *host = fgi_alloc_aligned(size > 0 ? size : 1);
         if (host == NULL)
             return fgi_no_memory(err);
-        const fg_status status = fg_array_read(variable->array, host, size, err);
+        const fg_status status =
+            fgi_array_read_as(variable->array, host, size, "resharded variables", err);
         if (status != FG_OK) {
             fgi_free_aligned(host);
             return status;

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "optim/optimizer.h"
 #include "train/accumulate.h"
+#include "train/callback_programs.h"
 #include "train/trainer.h"
 
 struct fgi_accumulator {
@@ -161,12 +162,18 @@ static fg_status trace_update(fgi_accumulator *a, fg_error *err)
     return fg_trace_error(a->trace, err);
 }
 
-fg_status fgi_accumulator_compile(fgi_accumulator *a, fg_client *client, fg_error *err)
+fg_status fgi_accumulator_compile(fgi_accumulator *a, const fg_trainer *trainer,
+                                  fgi_history *history, fg_error *err)
 {
-    FGI_TRY(fg_trace_create(client, &a->trace, err));
+    FGI_TRY(fg_trace_create(trainer->client, &a->trace, err));
     a->trace->is_step = true;
+    a->trace->label = "update";
+    a->trace->step = trainer->cursor.step;
+    a->trace->history = history;
     fg_trace_set_training(a->trace, true);
     FGI_TRY(trace_update(a, err));
+    fgi_callbacks_update(trainer, a->trace);
+    FGI_TRY(fg_trace_error(a->trace, err));
     FGI_TRY(fgi_step_program_create(a->trace, NULL, 0, &a->update, err));
     fg_trace_reset(a->trace);
     return FG_OK;

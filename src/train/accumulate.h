@@ -17,8 +17,9 @@ void fgi_accumulator_destroy(fgi_accumulator *accumulator); /* NULL is allowed *
 bool fgi_accumulator_is_lost(const fgi_accumulator *accumulator);
 /* Traces the accumulation of a batch's gradients; weight, f32[], is the denominator of the loss. */
 void fgi_accumulate(fgi_accumulator *accumulator, fg_tensor loss, fg_tensor weight);
-/* Compiles the program of the update. */
-fg_status fgi_accumulator_compile(fgi_accumulator *accumulator, fg_client *client, fg_error *err);
+/* Compiles the program of the update, with what callbacks add. */
+fg_status fgi_accumulator_compile(fgi_accumulator *accumulator, const fg_trainer *trainer,
+                                  fgi_history *history, fg_error *err);
 /* A step starts; NULL is allowed. */
 void fgi_accumulator_begin(fgi_accumulator *accumulator);
 /* Sets the scalars of the next batch. */

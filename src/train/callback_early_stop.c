@@ -1,5 +1,5 @@
 /* callback_early_stop.c - the callback early_stop: ends a fit when a metric of the validations has
- * stopped improving.
+ * stopped improving, is good enough, or diverges.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -12,10 +12,10 @@
 #include "train/callback_rows.h"
 #include "train/metrics.h"
 
-/* In checkpoints: the best value, the step it was reached at, and how many validations there were
- * in total and since then. */
+/* In checkpoints: the best and the last value, the step that the best was reached at, and how many
+ * validations there were in total and since then. */
 typedef struct progress {
-    double best;
+    double best, last;
     int64_t best_step, validations, worse;
 } progress;
 
@@ -23,25 +23,30 @@ typedef struct early_stop {
     bool is_max;
     int64_t patience;
     double min_delta;
+    bool checks_finite, is_strict;
+    bool has_warned;       /* in this fit: that there is no such metric */
+    double good, diverged; /* thresholds; NaN: none */
     progress at;
     char monitor[]; /* the name of the metric */
 } early_stop;
 
 /* ---- the decision ---------------------------------------------------------------------------- */
 
-static fg_status unknown_metric(const early_stop *e, const fg_progress *at, fg_error *err)
+/* An error, or a warning, once per fit. */
+static fg_status unknown_metric(early_stop *e, const fg_progress *at, fg_error *err)
 {
-    fgi_buf names = {0};
+    fgi_buf text = {0};
+    fgi_buf_puts(&text, "early_stop: monitor: expected a metric of the validation, one of ");
     for (size_t i = 0; i < at->metric_count; i++)
-        fgi_buf_printf(&names, "%s%s", i > 0 ? "|" : "", at->metrics[i].name);
-    fg_status status = fgi_buf_status(&names, err);
-    if (status == FG_OK)
-        status =
-            fgi_fail(err, FG_EINVAL,
-                     "early_stop: monitor: expected a metric of the validation, one of %s, got "
-                     "'%s'",
-                     names.data != NULL ? names.data : "(none)", e->monitor);
-    fgi_buf_fini(&names);
+        fgi_buf_printf(&text, "%s%s", i > 0 ? "|" : "", at->metrics[i].name);
+    fgi_buf_printf(&text, "%s, got '%s'", at->metric_count == 0 ? "(none)" : "", e->monitor);
+    fg_status status = fgi_buf_status(&text, err);
+    if (status == FG_OK && e->is_strict)
+        status = fgi_fail(err, FG_EINVAL, "%s", text.data);
+    else if (status == FG_OK && !e->has_warned)
+        fgi_log(FG_LOG_WARNING, "%s: this validation does not count", text.data);
+    e->has_warned = true;
+    fgi_buf_fini(&text);
     return status;
 }
 
@@ -53,9 +58,29 @@ static bool is_better(const early_stop *e, double value)
     return e->is_max ? value > e->at.best + e->min_delta : value < e->at.best - e->min_delta;
 }
 
-/* FG_ESTOPPED with the reason if the patience is exhausted. */
+/* FG_ESTOPPED with the reason if a limit for the last value is reached. NaN passes no threshold. */
+static fg_status check_value(const early_stop *e, fg_error *err)
+{
+    const double last = e->at.last;
+    const char *side = e->is_max ? "below" : "above";
+    if (e->checks_finite && !isfinite(last))
+        return fgi_fail(err, FG_ESTOPPED, "early_stop: %s is %g, which is not finite", e->monitor,
+                        last);
+    if (e->is_max ? last >= e->good : last <= e->good)
+        return fgi_fail(err, FG_ESTOPPED, "early_stop: %s is %.6g, the stopping_threshold is %.6g",
+                        e->monitor, last, e->good);
+    if (e->is_max ? last < e->diverged : last > e->diverged)
+        return fgi_fail(err, FG_ESTOPPED,
+                        "early_stop: %s is %.6g, %s the divergence_threshold of %.6g", e->monitor,
+                        last, side, e->diverged);
+    return FG_OK;
+}
+
+/* The same, also if the patience is exhausted. */
 static fg_status decide(const early_stop *e, fg_error *err)
 {
+    if (e->at.validations > 0)
+        FGI_TRY(check_value(e, err));
     if (e->at.worse < e->patience)
         return FG_OK;
     return fgi_fail(
@@ -73,8 +98,9 @@ static fg_status on_val_end(void *self, const fg_progress *at, fg_error *err)
         i++;
     if (i == at->metric_count)
         return unknown_metric(e, at, err);
-    if (is_better(e, at->metrics[i].value)) {
-        e->at.best = at->metrics[i].value;
+    e->at.last = at->metrics[i].value;
+    if (is_better(e, e->at.last)) {
+        e->at.best = e->at.last;
         e->at.best_step = at->step;
         e->at.worse = 0;
     } else {
@@ -84,18 +110,21 @@ static fg_status on_val_end(void *self, const fg_progress *at, fg_error *err)
     return decide(e, err);
 }
 
-/* A run that ended early ends again, unless the patience is greater now. */
+/* A run that ended early ends again, unless the patience is greater or the thresholds are others
+ * now. */
 static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
 {
+    early_stop *e = self;
     (void)at;
-    return decide(self, err);
+    e->has_warned = false;
+    return decide(e, err);
 }
 
 static fg_status on_fit_end(void *self, const fg_progress *at, fg_error *err)
 {
     const early_stop *e = self;
     (void)err;
-    if (e->at.validations == 0 && at->epoch > 0)
+    if (e->at.validations == 0 && at->epoch > 0 && !e->has_warned)
         fgi_log(FG_LOG_WARNING,
                 "early_stop had no effect: there was no validation; it requires validation data");
     return FG_OK;
@@ -122,6 +151,12 @@ static fg_status load(void *self, const void *bytes, size_t size, fg_error *err)
 
 static void destroy(void *self) { fgi_free(self); }
 
+/* The value of an option whose default, auto, means none. */
+static double threshold(const fg_option_values *values, const char *name)
+{
+    return fg_option_is_auto(values, name) ? (double)NAN : fg_option_float(values, name);
+}
+
 static fg_status create(const fg_option_values *values, void **out_self, fg_error *err)
 {
     const char *monitor = fg_option_string(values, "monitor");
@@ -134,6 +169,10 @@ static fg_status create(const fg_option_values *values, void **out_self, fg_erro
     e->is_max = strcmp(mode, "auto") == 0 ? fgi_metric_is_max(monitor) : strcmp(mode, "max") == 0;
     e->patience = fg_option_int(values, "patience");
     e->min_delta = fg_option_float(values, "min_delta");
+    e->checks_finite = fg_option_bool(values, "check_finite");
+    e->is_strict = fg_option_bool(values, "strict");
+    e->good = threshold(values, "stopping_threshold");
+    e->diverged = threshold(values, "divergence_threshold");
     *out_self = e;
     return FG_OK;
 }
@@ -168,6 +207,33 @@ static const fg_option options[] = {
      .max = 1e30,
      .example = "0.001",
      .help = "A change that is not larger than this is no improvement."},
+    {.name = "stopping_threshold",
+     .kind = FG_OPTION_FLOAT,
+     .initial = "auto",
+     .has_auto = true,
+     .min = -1e30,
+     .max = 1e30,
+     .example = "0.99",
+     .help = "End training when the metric is this or better. auto: never."},
+    {.name = "divergence_threshold",
+     .kind = FG_OPTION_FLOAT,
+     .initial = "auto",
+     .has_auto = true,
+     .min = -1e30,
+     .max = 1e30,
+     .example = "10",
+     .help = "End training when the metric is worse than this. auto: never."},
+    {.name = "check_finite",
+     .kind = FG_OPTION_BOOL,
+     .initial = "true",
+     .example = "false",
+     .help = "End training when the metric is NaN or infinite."},
+    {.name = "strict",
+     .kind = FG_OPTION_BOOL,
+     .initial = "true",
+     .example = "false",
+     .help = "A validation without this metric is an error. false: a warning, and the validation "
+             "does not count."},
 };
 
 static const fg_callback_ops ops = {.name = "early_stop",
@@ -180,7 +246,7 @@ static const fg_callback_ops ops = {.name = "early_stop",
 
 const fg_callback_entry fgi_early_stop_row = {
     .entry = {.name = "early_stop",
-              .help = "end training when a metric has stopped improving",
+              .help = "end training when a metric has stopped improving, or has diverged",
               .spellings = "EarlyStopping",
               .options = options,
               .option_count = sizeof options / sizeof options[0]},

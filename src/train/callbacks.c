@@ -3,13 +3,19 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "train/callbacks.h"
 
+#include <math.h>
 #include <string.h>
+#include <fulgurite/callback.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/print.h"
 #include "base/reserved.h"
+#include "base/timeline.h"
+#include "train/callback_rows.h"
 #include "train/callback_state.h"
+#include "train/logger.h"
+#include "train/progress.h"
 #include "train/trainer.h"
 
 typedef struct callback {
@@ -82,6 +88,11 @@ fg_status fg_trainer_add_callback(fg_trainer *trainer, const fg_callback_ops *op
     fg_status status = fgi_check_reserved(FGI_RESERVED(fg_callback_ops, ops), err);
     if (status == FG_OK)
         status = fgi_callback_state_check(trainer->callbacks, ops, err);
+    if (status == FG_OK && ops->build != NULL && trainer->model.root != NULL)
+        status = fgi_fail(err, FG_EINVAL,
+                          "callback '%s' changes the model: add it before the first fit or "
+                          "evaluation",
+                          ops->name != NULL ? ops->name : "");
     if (status == FG_OK)
         status = add(trainer->callbacks, ops, take_self, err);
     if (status != FG_OK && ops->destroy != NULL)
@@ -107,6 +118,7 @@ static callback_fn *function_of(const fg_callback_ops *ops, fgi_event_kind kind)
     case FGI_ON_FIT_END: return ops->fit_end;
     case FGI_ON_EVAL_START: return ops->eval_start;
     case FGI_ON_EVAL_END: return ops->eval_end;
+    case FGI_ON_ROLLED_BACK: return ops->rolled_back;
     }
     return NULL;
 }
@@ -139,6 +151,51 @@ static void take_stop(fg_trainer *trainer, const fg_error *local)
         (void)fgi_snprintf(reason, sizeof trainer->call.result.stop_reason, "%s", local->message);
 }
 
+/* The name of a callback's ops or of its row; NULL: it has none. */
+static const char *name_of(const fg_callback_ops *ops)
+{
+    if (ops == &fgi_progress_ops || ops == &fgi_logger_ops)
+        return ops == &fgi_logger_ops ? "loggers" : "progress";
+    for (size_t i = 0; ops->name == NULL && i < fgi_callback_row_count; i++)
+        if (fgi_callback_rows[i]->ops == ops)
+            return fgi_callback_rows[i]->entry.name;
+    return ops->name;
+}
+
+static const char *name_of_event(fgi_event_kind kind)
+{
+    switch (kind) {
+    case FGI_ON_FIT_START: return "fit_start";
+    case FGI_ON_EPOCH_START: return "epoch_start";
+    case FGI_ON_BATCH_END: return "batch_end";
+    case FGI_ON_LOG: return "log";
+    case FGI_ON_VAL_START: return "val_start";
+    case FGI_ON_VAL_END: return "val_end";
+    case FGI_ON_SAVED: return "saved";
+    case FGI_ON_EPOCH_END: return "epoch_end";
+    case FGI_ON_FIT_END: return "fit_end";
+    case FGI_ON_EVAL_START: return "eval_start";
+    case FGI_ON_EVAL_END: return "eval_end";
+    case FGI_ON_ROLLED_BACK: return "rolled_back";
+    }
+    return "";
+}
+
+/* "early_stop.log"; callbacks without a name are numbered in the order of their calls. */
+static void end_span(int64_t begin, const callback *of, size_t number, fgi_event_kind kind,
+                     int64_t step)
+{
+    char name[FGI_TIMELINE_NAME];
+    if (begin == 0)
+        return;
+    const char *own = name_of(of->ops);
+    if (own != NULL)
+        (void)fgi_snprintf(name, sizeof name, "%s.%s", own, name_of_event(kind));
+    else
+        (void)fgi_snprintf(name, sizeof name, "callback %zu.%s", number, name_of_event(kind));
+    fgi_timeline_end(begin, "callback", name, step);
+}
+
 fg_status fgi_notify(fg_trainer *trainer, fgi_event_kind kind, const fg_progress *at, fg_error *err)
 {
     const fgi_callbacks *list = trainer->callbacks;
@@ -148,7 +205,9 @@ fg_status fgi_notify(fg_trainer *trainer, fgi_event_kind kind, const fg_progress
         if (function == NULL || (each->has_failed && kind != FGI_ON_FIT_END))
             continue;
         fg_error local = {0};
+        const int64_t begin = fgi_timeline_begin();
         const fg_status status = function(each->self, at, &local);
+        end_span(begin, each, i + 1, kind, at->step);
         if (status == FG_ESTOPPED)
             take_stop(trainer, &local);
         else if (status != FG_OK)
@@ -157,14 +216,82 @@ fg_status fgi_notify(fg_trainer *trainer, fgi_event_kind kind, const fg_progress
     return FG_OK;
 }
 
+/* ---- values added to a line of the log ------------------------------------------------------- */
+
+struct fg_log_values {
+    fg_metric *at;
+    size_t count, capacity;
+    fg_error error; /* the first */
+};
+
+static bool is_taken(const fg_log_values *values, const char *name)
+{
+    size_t i = 0;
+    while (i < values->count && strcmp(values->at[i].name, name) != 0)
+        i++;
+    return i < values->count;
+}
+
+void fg_log_values_add(fg_log_values *values, const char *name, double value)
+{
+    fg_metric *next = values->at + values->count;
+    if (values->error.status != FG_OK)
+        return;
+    if (name == NULL || name[0] == '\0' || strlen(name) >= sizeof next->name)
+        (void)fgi_fail(&values->error, FG_EINVAL,
+                       "value of a log line: expected a name of 1 to %zu bytes, got '%s'",
+                       sizeof next->name - 1, name != NULL ? name : "");
+    else if (is_taken(values, name))
+        (void)fgi_fail(&values->error, FG_EINVAL, "the log line already has a value '%s'", name);
+    else if (values->count == values->capacity)
+        (void)fgi_fail(&values->error, FG_EINVAL,
+                       "value '%s' of a log line: callbacks can add at most %d values", name,
+                       FG_MAX_LOG_VALUES);
+    else if (!isnan(value)) {
+        (void)fgi_snprintf(next->name, sizeof next->name, "%s", name);
+        next->value = value;
+        values->count++;
+    }
+}
+
+fg_status fgi_measure(fg_trainer *trainer, fg_progress *at, fg_metric *metrics, size_t capacity,
+                      fg_error *err)
+{
+    const fgi_callbacks *list = trainer->callbacks;
+    fg_log_values values = {.at = metrics, .count = at->metric_count, .capacity = capacity};
+    fg_status status = FG_OK;
+    for (size_t i = 0; i < list->count && status == FG_OK; i++) {
+        callback *each = &list->at[i];
+        if (each->ops->measure == NULL || each->has_failed)
+            continue;
+        fg_error local = {0};
+        fg_status returned = each->ops->measure(each->self, at, &values, &local);
+        if ((returned == FG_OK || returned == FG_ESTOPPED) && values.error.status != FG_OK) {
+            local = values.error;
+            returned = values.error.status;
+        }
+        values.error = (fg_error){0};
+        if (returned == FG_ESTOPPED)
+            take_stop(trainer, &local);
+        else if (returned != FG_OK)
+            status = take_error(trainer, each, FGI_ON_LOG, returned, &local, err);
+    }
+    at->metric_count = values.count;
+    return status;
+}
+
 fg_progress fgi_progress_at(const fg_trainer *trainer)
 {
+    const fg_optimizer *optimizer = trainer->model.optimizer;
     return (fg_progress){
         .step = trainer->cursor.step,
         .epoch = trainer->cursor.epoch,
         .batch = trainer->cursor.epoch_batches,
         .batches = trainer->fit.batches_per_epoch,
         .total_steps = trainer->fit.settings.total_steps,
-        .lr = trainer->model.optimizer != NULL ? fg_optimizer_get_lr(trainer->model.optimizer) : 0,
+        .lr = optimizer != NULL ? fg_optimizer_get_lr(optimizer) : 0,
+        .momentum = optimizer != NULL ? fg_optimizer_get_momentum(optimizer) : (double)NAN,
+        .weight_decay = optimizer != NULL ? fg_optimizer_get_weight_decay(optimizer) : (double)NAN,
+        .trainer = trainer,
     };
 }

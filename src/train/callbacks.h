@@ -32,13 +32,18 @@ typedef enum fgi_event_kind {
     FGI_ON_EPOCH_END,
     FGI_ON_FIT_END,
     FGI_ON_EVAL_START,
-    FGI_ON_EVAL_END
+    FGI_ON_EVAL_END,
+    FGI_ON_ROLLED_BACK
 } fgi_event_kind;
 /* Calls all callbacks. FG_ESTOPPED from one requests a stop and is not a failure; a message with it
  * becomes the result's stop_reason. Between the start
  * and the end of a fit, any other status requests a stop too, and becomes the fit's failure. */
 fg_status fgi_notify(fg_trainer *trainer, fgi_event_kind kind, const fg_progress *at,
                      fg_error *err);
+/* Calls `measure` of all callbacks, which appends their values to `metrics`, the array at->metrics
+ * with at->metric_count of `capacity` in use. Statuses are those of fgi_notify. */
+fg_status fgi_measure(fg_trainer *trainer, fg_progress *at, fg_metric *metrics, size_t capacity,
+                      fg_error *err);
 /* The present position of training, for a callback. */
 fg_progress fgi_progress_at(const fg_trainer *trainer);
 

@@ -51,7 +51,7 @@ bool fgi_cursor_save(const fgi_cursor *cursor, json_t *object)
             ok = ok && json_object_set_new(object, flags[i].key, json_true()) == 0;
     if (cursor->has_best)
         ok = ok && json_object_set_new(object, "best", json_real(cursor->best)) == 0;
-    return ok;
+    return ok && fgi_best_list_save(&cursor->top, object);
 }
 
 /* Whether the object has a valid number; if the key is missing, *out is unchanged. */
@@ -71,8 +71,10 @@ static void load_best(fgi_cursor *cursor, const json_t *object, const char *moni
     const json_t *best = json_object_get(object, "best");
     const char *had = json_string_value(json_object_get(object, "monitor"));
     cursor->has_best = json_is_number(best) && had != NULL && strcmp(had, monitor) == 0;
-    if (cursor->has_best)
-        cursor->best = json_number_value(best);
+    if (!cursor->has_best)
+        return;
+    cursor->best = json_number_value(best);
+    fgi_best_list_load(&cursor->top, object);
 }
 
 fg_status fgi_cursor_load(fgi_cursor *cursor, const json_t *object, const char *monitor,

@@ -12,6 +12,8 @@
 
 #include <fulgurite/base.h>
 
+#include "train/best_list.h"
+
 struct json_t;
 
 typedef struct fgi_cursor {
@@ -27,6 +29,7 @@ typedef struct fgi_cursor {
     bool owes_validation;   /* of this step, postponed by a stop */
     bool has_best;          /* the monitored metric has had a finite value ... */
     double best;            /* ... of which this is the best */
+    fgi_best_list top;      /* the best checkpoints by that metric */
     int64_t log_lines;      /* of the log that belong to the checkpoint, -1: unknown */
 } fgi_cursor;
 
@@ -35,7 +38,7 @@ fgi_cursor fgi_cursor_start(void);
 
 /* Adds the members to the object of state.json; false: out of memory. */
 bool fgi_cursor_save(const fgi_cursor *cursor, struct json_t *object);
-/* Reads them; the best value only if it is of the metric `monitor`. On failure, *cursor is
+/* Reads them; the best values only if they are of the metric `monitor`. On failure, *cursor is
  * unchanged. Errors: FG_EFORMAT, which names the file. */
 fg_status fgi_cursor_load(fgi_cursor *cursor, const struct json_t *object, const char *monitor,
                           const char *path, fg_error *err);

@@ -202,6 +202,8 @@ static fg_status await_rows(prediction *p, rows *r, fg_error *err)
     fg_status status = fgi_event_wait(r->arrived, err);
     (void)fgi_watch_set(trainer->watchdog, before);
     const int64_t end = fgi_now_ns();
+    fgi_client_count_read(trainer->client, "predictions", (int64_t)fg_type_bytes(&r->type),
+                          end - begin);
     fgi_feed_waited(p->trainer->feed, end - begin);
     fgi_ledger_add(p->trainer->ledger, FGI_READ, begin, end);
     if (status == FG_OK)

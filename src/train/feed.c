@@ -11,9 +11,11 @@
 #include "base/error.h"
 #include "base/thread.h"
 #include "train/accumulate.h"
+#include "train/callback_programs.h"
 #include "train/feed.h"
 #include "train/ledger.h"
 #include "train/stage.h"
+#include "train/step_profile.h"
 #include "train/strategy.h"
 #include "train/trainer.h"
 #include "train/watchdog.h"
@@ -149,6 +151,7 @@ fg_status fgi_feed_next(fg_trainer *trainer, fgi_stage *stage, const fg_host_bat
     const int64_t end = fgi_now_ns();
     trainer->feed->wait_ns += end - begin;
     fgi_ledger_add(trainer->ledger, FGI_INPUT, begin, end);
+    fgi_timeline_end(begin, "trainer", "wait for input", -1);
     return status;
 }
 
@@ -184,15 +187,24 @@ static void on_step_done(void *self, fg_status status, const char *message)
     (void)pthread_mutex_unlock(&flight->feed->mutex);
 }
 
-/* Another event that the flight waits for: `done` is called when it happens. */
-static void flight_watch(fgi_flight *flight, fgi_event *event, fgi_event_fn *done)
+/* During a profile: the step has ended on one device. */
+static void on_part_done(void *self, int part)
+{
+    const fgi_flight *flight = self;
+    flight->part_done_ns[part] = fgi_now_ns();
+}
+
+/* Another event that the flight waits for: `done` is called when it happens, and part_done, which
+ * may be NULL, for each device before. */
+static void flight_watch(fgi_flight *flight, fgi_event *event, fgi_event_part_fn *part_done,
+                         fgi_event_fn *done)
 {
     fgi_feed *feed = flight->feed;
     fg_error late = {0};
     (void)pthread_mutex_lock(&feed->mutex);
     flight->open++;
     (void)pthread_mutex_unlock(&feed->mutex);
-    if (fgi_event_on_ready(event, done, flight, NULL) == FG_OK)
+    if (fgi_event_on_parts(event, part_done, done, flight, NULL) == FG_OK)
         return;
     const fg_status status = fgi_event_wait(event, &late); /* there will be no callback: wait */
     done(flight, status, late.message);
@@ -228,6 +240,7 @@ static int64_t await_flight(fg_trainer *trainer, const fgi_flight *flight)
     while (flight->open > 0)
         (void)pthread_cond_wait(&feed->changed, &feed->mutex);
     (void)fgi_watch_set(trainer->watchdog, before);
+    fgi_timeline_end(begin, "trainer", "wait for step", flight->number);
     return fgi_now_ns() - begin;
 }
 
@@ -243,6 +256,7 @@ static fg_status retire(fg_trainer *trainer, int64_t keep, fg_error *err)
             break;
         if (flight->open > 0)
             feed->wait_ns += await_flight(trainer, flight);
+        fgi_step_profile_retired(trainer, flight);
         fgi_event_destroy(flight->done);
         flight->done = NULL;
         fgi_watch_done(trainer->watchdog, (int)flight->kind, flight->number);
@@ -269,6 +283,11 @@ fg_status fgi_feed_drain(fg_trainer *trainer, fg_error *err)
     (void)fgi_watch_set(trainer->watchdog, before);
     feed->wait_ns += fgi_now_ns() - begin;
     return status;
+}
+
+void fgi_feed_close_window(fg_trainer *trainer, int64_t step)
+{
+    fgi_ledger_close_window(trainer->ledger, trainer->feed->launched - 1, step);
 }
 
 /* ---- launching ------------------------------------------------------------------------------- */
@@ -305,10 +324,11 @@ static fg_status send(fg_trainer *trainer, fgi_stage *stage, fgi_flight *flight,
         if (status == FG_OK)
             status = fgi_array_ready(out_fields[f], &ready, err);
         if (status == FG_OK && !fgi_event_is_ready(ready))
-            flight_watch(flight, ready, on_input_ready);
+            flight_watch(flight, ready, NULL, on_input_ready);
         fgi_event_destroy(ready);
     }
     fgi_ledger_add(trainer->ledger, FGI_UPLOAD, begin, fgi_now_ns());
+    fgi_timeline_end(begin, "trainer", "upload", flight->number);
     (void)fgi_watch_set(trainer->watchdog, before);
     return status;
 }
@@ -318,8 +338,10 @@ static void launched(fg_trainer *trainer, fgi_flight *flight, fgi_event *take_do
 {
     fgi_ledger_launched(trainer->ledger, trainer->feed->launched);
     flight->done = take_done;
+    flight->part_done_ns = fgi_step_profile_times(trainer, trainer->feed->launched, take_done);
     trainer->feed->launched++;
-    flight_watch(flight, take_done, on_step_done);
+    flight_watch(flight, take_done, flight->part_done_ns != NULL ? on_part_done : NULL,
+                 on_step_done);
 }
 
 static fg_status launch(fg_trainer *trainer, fgi_stage *stage, fgi_flight *flight,
@@ -331,6 +353,7 @@ static fg_status launch(fg_trainer *trainer, fgi_stage *stage, fgi_flight *fligh
     const fgi_watch before = watch(trainer, stage, FGI_DOING_LAUNCH);
     const fg_status status = fgi_stage_launch(stage, fields, samples, out_prediction, &done, err);
     (void)fgi_watch_set(trainer->watchdog, before);
+    fgi_timeline_end(flight->launch_ns, "trainer", "launch", flight->number);
     if (status == FG_OK)
         launched(trainer, flight, done);
     return status;
@@ -381,10 +404,12 @@ fg_status fgi_feed_update(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
     FGI_TRY(retire(trainer, FGI_IN_FLIGHT - 1, err));
     fgi_flight *flight = next_flight(trainer, stage, NULL);
     fg_optimizer_begin_step(trainer->model.optimizer, trainer->cursor.step);
+    fgi_callbacks_step_start(trainer);
     flight->launch_ns = fgi_now_ns();
     fgi_step_program *update = fgi_accumulator_update(fgi_stage_accumulator(stage),
                                                       trainer->options.seed, trainer->cursor.step);
     const fg_status status = fgi_step_program_launch(update, NULL, 0, NULL, &done, err);
+    fgi_timeline_end(flight->launch_ns, "trainer", "launch update", flight->number);
     if (status != FG_OK)
         return name_step(flight, status, err);
     launched(trainer, flight, done);

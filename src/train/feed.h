@@ -26,7 +26,8 @@ typedef struct fgi_flight {
     int64_t number; /* of the step in its stage, starting at 1 */
     int64_t samples;
     int64_t launch_ns, inputs_ns, done_ns;
-    fgi_event *done; /* its end, until it is retired */
+    fgi_event *done;       /* its end, until it is retired */
+    int64_t *part_done_ns; /* its end on each device, during a profile; else NULL */
     fg_error error;
 } fgi_flight;
 
@@ -39,6 +40,8 @@ void fgi_feed_waited(fgi_feed *feed, int64_t ns);
  * be NULL unless the stage predicts. */
 fg_status fgi_feed_launch(fg_trainer *trainer, fgi_stage *stage, const fg_host_batch *batch,
                           fg_array **out_prediction, fg_error *err);
+/* Ends a window of the ledger with the last launch, which belongs to `step`. */
+void fgi_feed_close_window(fg_trainer *trainer, int64_t step);
 /* Launches the update of a step, after its batches. */
 fg_status fgi_feed_update(fg_trainer *trainer, fgi_stage *stage, fg_error *err);
 /* Waits for all launches and uploads to finish. */

@@ -9,81 +9,40 @@
  * done, and the resumed run starts with that.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "base/thread.h"
+#include "base/timeline.h"
+#include "profile/profile_parts.h"
 #include "train/accumulate.h"
 #include "train/callbacks.h"
 #include "train/device_memory.h"
+#include "train/divergence.h"
 #include "train/evaluate.h"
 #include "train/feed.h"
 #include "train/fit_settings.h"
 #include "train/health.h"
 #include "train/ledger.h"
 #include "train/logger.h"
+#include "train/place.h"
+#include "train/rank.h"
 #include "train/result.h"
 #include "train/run_folder.h"
 #include "train/saver.h"
 #include "train/signals.h"
 #include "train/snapshot.h"
 #include "train/stage.h"
+#include "train/step_profile.h"
 #include "train/trainer.h"
 #include "train/windows.h"
 
 /* ---- how long -------------------------------------------------------------------------------- */
 
-/* Checks that the position within the epoch refers to these data. */
-static fg_status check_place(const fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
-{
-    const int64_t count = fg_dataset_count(data->train), buffer = fgi_shuffle_buffer(data);
-    if (trainer->cursor.position == 0)
-        return FG_OK;
-    if (trainer->cursor.sample_count != count && (trainer->cursor.sample_count < 0 || count < 0))
-        return fgi_fail(err, FG_EINVAL,
-                        "the checkpoint is %lld samples into an epoch of other data\n"
-                        "to train on other data, start from the weights instead",
-                        (long long)trainer->cursor.position);
-    if (trainer->cursor.sample_count != count)
-        return fgi_fail(err, FG_EINVAL,
-                        "the checkpoint is %lld samples into an epoch of %lld, but the data have "
-                        "%lld\nto train on other data, start from the weights instead",
-                        (long long)trainer->cursor.position,
-                        (long long)trainer->cursor.sample_count, (long long)count);
-    if (trainer->cursor.shuffle_buffer != buffer)
-        return fgi_fail(err, FG_EINVAL,
-                        "the checkpoint is within an epoch shuffled with shuffle_buffer "
-                        "%lld, not %lld: the sample order would differ",
-                        (long long)trainer->cursor.shuffle_buffer, (long long)buffer);
-    return FG_OK;
-}
-
-/* Finds the position within the epoch in the given data, whose batch size may have changed. */
-static fg_status find_place(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
-{
-    int64_t size = 0;
-    FGI_TRY(fgi_batch_size(trainer, data, &size, err));
-    FGI_TRY(check_place(trainer, data, err));
-    if (trainer->cursor.position > 0 && trainer->cursor.batch_size != size)
-        trainer->cursor.epoch_batches = (trainer->cursor.position + size - 1) / size;
-    trainer->cursor.sample_count = fg_dataset_count(data->train);
-    trainer->cursor.batch_size = size;
-    trainer->cursor.shuffle_buffer = fgi_shuffle_buffer(data);
-    trainer->fit.drop_last = data->drop_last;
-    return FG_OK;
-}
-
 static bool epoch_is_over(const fg_trainer *trainer)
 {
-    const int64_t limit = trainer->fit.train_limit;
-    const int64_t left = trainer->cursor.sample_count - trainer->cursor.position;
-    if (limit > 0 && trainer->cursor.epoch_batches >= limit)
-        return true;
-    if (trainer->cursor.sample_count < 0)
-        return trainer->cursor.has_read_epoch;
-    return left <= 0 || (trainer->fit.drop_last && left < trainer->cursor.batch_size);
+    return fgi_place_ends_epoch(trainer, &trainer->cursor);
 }
 
 /* Whether all steps are done. */
@@ -96,56 +55,29 @@ static bool is_over(const fg_trainer *trainer)
 
 /* ---- validation and saving ------------------------------------------------------------------- */
 
-/* A training metric is compared after each epoch, others after each validation. */
-static bool is_monitoring_training(const fg_trainer *trainer)
-{
-    return strncmp(trainer->options.checkpoints.monitor, "train_", strlen("train_")) == 0;
-}
-
-/* Whether the monitored metric is the best so far. A value that is not finite never is. */
-static bool is_new_best(fg_trainer *trainer, const fg_metric *metrics, size_t count)
-{
-    const fg_trainer_options *o = &trainer->options;
-    size_t i = 0;
-    while (i < count && strcmp(metrics[i].name, o->checkpoints.monitor) != 0)
-        i++;
-    if (i == count && !trainer->fit.has_warned)
-        fgi_log(FG_LOG_WARNING,
-                "%s does not log the metric '%s' that selects the best checkpoint (monitor)",
-                is_monitoring_training(trainer) ? "training" : "validation",
-                o->checkpoints.monitor);
-    trainer->fit.has_warned |= i == count;
-    if (i == count || !isfinite(metrics[i].value))
-        return false;
-    const double value = metrics[i].value;
-    const bool is_better =
-        !trainer->cursor.has_best ||
-        (o->checkpoints.monitor_max ? value > trainer->cursor.best : value < trainer->cursor.best);
-    if (is_better)
-        trainer->cursor.best = value;
-    trainer->cursor.has_best = true;
-    return is_better;
-}
-
 /* Starts saving this state unless it is saved already. */
-static fg_status save(fg_trainer *trainer, bool is_best, fg_error *err)
+static fg_status save(fg_trainer *trainer, fgi_rank rank, fg_error *err)
 {
     if (trainer->options.checkpoints.run_dir == NULL ||
-        (fgi_saver_is_current(trainer->saver) && !is_best))
+        (fgi_saver_is_current(trainer->saver) && rank == FGI_RANK_NONE))
         return FG_OK;
-    return fgi_saver_begin(trainer, is_best, err);
+    if (fgi_divergence_is_suspected(trainer) && rank != FGI_RANK_BEST) {
+        fgi_best_list_remove(&trainer->cursor.top, trainer->cursor.step);
+        return FG_OK; /* wait until the loss has fallen again */
+    }
+    return fgi_saver_begin(trainer, rank == FGI_RANK_BEST, err);
 }
 
-/* Validates unless that was done at this step; *out_best: the monitored metric has improved. A stop
- * postpones it to the resumed run. */
-static fg_status validate(fg_trainer *trainer, const fg_fit_data *data, bool *out_best,
+/* Validates unless that was done at this step; *out_rank: that of the monitored metric. A
+ * stop postpones it to the resumed run. */
+static fg_status validate(fg_trainer *trainer, const fg_fit_data *data, fgi_rank *out_rank,
                           fg_error *err)
 {
     fg_metric metrics[FG_MAX_METRICS];
     size_t count = 0;
     fg_progress at = fgi_progress_at(trainer);
     int64_t limit;
-    *out_best = false;
+    *out_rank = FGI_RANK_NONE;
     if (data->val == NULL || trainer->model.task.ops->val_step == NULL ||
         trainer->cursor.validated_step == trainer->cursor.step)
         return FG_OK;
@@ -167,11 +99,13 @@ static fg_status validate(fg_trainer *trainer, const fg_fit_data *data, bool *ou
     at.batch = trainer->call.evaluated_batches;
     trainer->cursor.owes_validation = false;
     trainer->cursor.validated_step = trainer->cursor.step;
-    *out_best = !is_monitoring_training(trainer) && is_new_best(trainer, metrics, count);
+    if (!fgi_monitors_training(trainer))
+        *out_rank = fgi_rank_metrics(trainer, metrics, count);
     at.metrics = metrics;
     at.metric_count = count;
     FGI_TRY(fgi_notify(trainer, FGI_ON_VAL_END, &at, err));
     fgi_windows_exclude(trainer->windows, fgi_now_ns() - begin);
+    fgi_timeline_end(begin, "trainer", "validation", trainer->cursor.step);
     return FG_OK;
 }
 
@@ -183,13 +117,13 @@ static bool is_due(int64_t every, int64_t count) { return every > 0 && count % e
 static fg_status do_due(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
 {
     const fg_trainer_options *o = &trainer->options;
-    bool is_best = false;
+    fgi_rank rank = FGI_RANK_NONE;
     if (trainer->cursor.step == 0 || epoch_is_over(trainer))
         return FG_OK;
     if (is_due(o->validation.val_every_steps, trainer->cursor.step))
-        FGI_TRY(validate(trainer, data, &is_best, err));
-    if (is_best || is_due(o->checkpoints.save_every_steps, trainer->cursor.step))
-        FGI_TRY(save(trainer, is_best, err));
+        FGI_TRY(validate(trainer, data, &rank, err));
+    if (rank != FGI_RANK_NONE || is_due(o->checkpoints.save_every_steps, trainer->cursor.step))
+        FGI_TRY(save(trainer, rank, err));
     return FG_OK;
 }
 
@@ -209,14 +143,16 @@ static fg_status train_batch(fg_trainer *trainer, bool *out_is_last, fg_error *e
         return fgi_fail(err, FG_EINTERNAL, "the loader ended the epoch at sample %lld of %lld",
                         (long long)trainer->cursor.position,
                         (long long)trainer->cursor.sample_count);
-    const int64_t next_position = batch->next_position, valid = batch->valid;
+    const fgi_cursor next = fgi_place_after(&trainer->cursor, batch);
+    const int64_t valid = batch->valid;
+    fgi_divergence_note_batch(trainer, batch);
+    trainer->fit.ends_epoch = fgi_place_ends_epoch(trainer, &next);
     trainer->cursor.has_read_epoch = batch->is_last;
     FGI_TRY(fgi_feed_launch(trainer, stage, batch, NULL, err));
-    trainer->cursor.epoch_batches++;
-    trainer->cursor.position = next_position;
+    trainer->cursor = next;
     fgi_windows_add(trainer->windows, valid);
     fgi_saver_set_current(trainer->saver, false);
-    const int64_t batches = trainer->options.numerics.accumulate_grad_batches;
+    const int64_t batches = fgi_accumulation_at(&trainer->accumulation, trainer->cursor.epoch);
     const fgi_accumulator *accumulator = fgi_stage_accumulator(stage);
     *out_is_last = accumulator == NULL || fgi_accumulator_batches(accumulator) == batches ||
                    epoch_is_over(trainer);
@@ -234,6 +170,7 @@ static fg_status train_step(fg_trainer *trainer, fg_error *err)
     fgi_stage *stage = trainer->stage[FGI_TRAIN];
     fgi_windows *windows = trainer->windows;
     bool is_done = false;
+    const int64_t begin = fgi_timeline_begin();
     fgi_accumulator_begin(fgi_stage_accumulator(stage));
     trainer->fit.step_start = trainer->cursor;
     trainer->fit.is_in_step = true;
@@ -242,7 +179,9 @@ static fg_status train_step(fg_trainer *trainer, fg_error *err)
     trainer->fit.is_in_step = false;
     if (is_due(trainer->options.output.log_every, trainer->cursor.step))
         FGI_TRY(fgi_windows_close(trainer, windows, stage, err));
-    return fgi_windows_collect(trainer, windows, stage, FGI_WINDOWS, err);
+    FGI_TRY(fgi_windows_collect(trainer, windows, stage, FGI_WINDOWS, err));
+    fgi_timeline_end(begin, FGI_PROFILE_STEP, "train step", trainer->cursor.step);
+    return FG_OK;
 }
 
 /* Metrics of the whole epoch, validation, saving; advances to the next epoch. */
@@ -251,18 +190,18 @@ static fg_status end_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
     const fg_trainer_options *o = &trainer->options;
     fgi_stage *stage = trainer->stage[FGI_TRAIN];
     fg_metric metrics[FG_MAX_METRICS];
-    bool is_best = false;
+    fgi_rank rank = FGI_RANK_NONE;
     FGI_TRY(fgi_windows_close(trainer, trainer->windows, stage, err));
     FGI_TRY(fgi_windows_collect(trainer, trainer->windows, stage, 0, err));
     const size_t count = fgi_windows_means(trainer->windows, stage, NULL, metrics);
     fgi_result_put(&trainer->call.result, metrics, count);
     if (is_due(o->validation.val_every_epochs, trainer->cursor.epoch + 1) ||
         is_due(o->validation.val_every_steps, trainer->cursor.step))
-        FGI_TRY(validate(trainer, data, &is_best, err));
+        FGI_TRY(validate(trainer, data, &rank, err));
     if (trainer->cursor.owes_validation)
         return FG_OK;
-    if (is_monitoring_training(trainer))
-        is_best = is_new_best(trainer, metrics, count);
+    if (fgi_monitors_training(trainer))
+        rank = fgi_rank_metrics(trainer, metrics, count);
     fg_progress at = fgi_progress_at(trainer);
     fgi_windows_clear(trainer->windows);
     trainer->cursor.epoch++;
@@ -273,9 +212,9 @@ static fg_status end_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
     at.metrics = metrics;
     at.metric_count = count;
     FGI_TRY(fgi_notify(trainer, FGI_ON_EPOCH_END, &at, err));
-    if (is_best || is_due(o->checkpoints.save_every_epochs, trainer->cursor.epoch) ||
+    if (rank != FGI_RANK_NONE || is_due(o->checkpoints.save_every_epochs, trainer->cursor.epoch) ||
         is_due(o->checkpoints.save_every_steps, trainer->cursor.step))
-        FGI_TRY(save(trainer, is_best, err));
+        FGI_TRY(save(trainer, rank, err));
     return FG_OK;
 }
 
@@ -291,11 +230,15 @@ static fg_status run_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
     if (trainer->cursor.owes_validation)
         FGI_TRY(do_due(trainer, data, err));
     while (!epoch_is_over(trainer) && !is_over(trainer) && !fgi_stop_requested(trainer)) {
+        fgi_step_profile_before(trainer);
         const int64_t watch = fgi_work_begin(trainer);
         FGI_TRY(train_step(trainer, err));
         fgi_work_end(trainer, watch);
         FGI_TRY(do_due(trainer, data, err));
+        if (fgi_save_requested(trainer) || fgi_saver_is_due(trainer))
+            FGI_TRY(save(trainer, FGI_RANK_NONE, err));
         FGI_TRY(fgi_saver_collect(trainer, false, err));
+        FGI_TRY(fgi_step_profile_after(trainer, err));
     }
     if (!epoch_is_over(trainer) || fgi_stop_requested(trainer))
         return FG_OK;
@@ -325,7 +268,7 @@ static fg_status end_run(fg_trainer *trainer, const fg_fit_data *data, fg_error 
     fgi_windows *windows = trainer->windows;
     fg_metric metrics[FG_MAX_METRICS];
     float open_sums[FGI_MOST_SUMS] = {0};
-    bool is_best = false;
+    fgi_rank rank = FGI_RANK_NONE;
     if (!trainer->call.is_stopping)
         FGI_TRY(fgi_windows_close(trainer, windows, stage, err));
     FGI_TRY(fgi_windows_collect(trainer, windows, stage, 0, err));
@@ -335,12 +278,12 @@ static fg_status end_run(fg_trainer *trainer, const fg_fit_data *data, fg_error 
                        fgi_windows_means(windows, stage, open_sums, metrics));
     if (trainer->cursor.epoch_batches > 0 && !trainer->call.is_stopping &&
         validates_at_end(trainer, data))
-        FGI_TRY(validate(trainer, data, &is_best, err));
+        FGI_TRY(validate(trainer, data, &rank, err));
     FGI_TRY(fgi_feed_drain(trainer, err));
     FGI_TRY(fgi_health_end(trainer, err));
     if (trainer->fit.failure.status != FG_OK && trainer->cursor.step == 0)
         return FG_OK; /* there is nothing to save */
-    return fgi_saver_finish(trainer, is_best, err);
+    return fgi_saver_finish(trainer, rank == FGI_RANK_BEST, err);
 }
 
 /* Whether there are steps to do, or the end of an epoch that was postponed by a stop. */
@@ -388,7 +331,7 @@ static fg_status find_start(fg_trainer *trainer, const fg_task *task, const fg_f
     FGI_TRY(fgi_run_claim(trainer, err));
     FGI_TRY(fgi_settings_make(trainer, data, err));
     FGI_TRY(fgi_state_restore(trainer, err));
-    FGI_TRY(find_place(trainer, data, err));
+    FGI_TRY(fgi_place_find(trainer, data, err));
     FGI_TRY(fgi_run_check(trainer, err));
     return fgi_settings_settle(trainer, err);
 }
@@ -404,6 +347,7 @@ static fg_status begin_run(fg_trainer *trainer, const fg_task *task, const fg_fi
     trainer->call.result.nothing_to_do = is_complete(trainer, data);
     if (trainer->call.result.nothing_to_do) /* if this Trainer trained it */
         fgi_result_put(&trainer->call.result, trainer->last_fit.metrics, trainer->last_fit.count);
+    fgi_step_profile_begin(trainer);
     if (!trainer->call.result.nothing_to_do) {
         FGI_TRY(fgi_stage_prepare(trainer, FGI_TRAIN, data, err));
         FGI_TRY(try_validation(trainer, data, err));
@@ -417,15 +361,52 @@ static fg_status begin_run(fg_trainer *trainer, const fg_task *task, const fg_fi
     return fgi_notify(trainer, FGI_ON_FIT_START, &at, err);
 }
 
+/* A rollback requires a checkpoint to go back to, from the first step on. */
+static fg_status save_first(fg_trainer *trainer, fg_error *err)
+{
+    if (strcmp(trainer->options.divergence.action, "rollback") != 0 ||
+        fgi_divergence_good(trainer)[0] != '\0' || !has_more(trainer))
+        return FG_OK;
+    fgi_saver_set_current(trainer->saver, false);
+    return save(trainer, false, err);
+}
+
+static fg_status run_steps(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
+{
+    while (has_more(trainer) && !fgi_stop_requested(trainer))
+        FGI_TRY(run_epoch(trainer, data, err));
+    return end_run(trainer, data, err);
+}
+
+/* After divergence: continues from the last good checkpoint, which is saved again with the smaller
+ * learning rate. */
+static fg_status roll_back(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
+{
+    FGI_TRY(fgi_rollback(trainer, err));
+    FGI_TRY(fgi_place_find(trainer, data, err));
+    FGI_TRY(fgi_settings_settle(trainer, err));
+    if (trainer->cursor.step > 0)
+        fg_optimizer_begin_step(trainer->model.optimizer, trainer->cursor.step - 1);
+    fgi_windows_start_clock(trainer->windows);
+    const fg_progress at = fgi_progress_at(trainer);
+    FGI_TRY(fgi_notify(trainer, FGI_ON_ROLLED_BACK, &at, err));
+    return save(trainer, false, err);
+}
+
 static fg_status run(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
                      fg_error *err)
 {
     FGI_TRY(begin_run(trainer, task, data, err));
+    fgi_divergence_start(trainer);
+    FGI_TRY(save_first(trainer, err));
     if (has_more(trainer))
         FGI_TRY(fgi_sanity_check(trainer, data, err));
-    while (has_more(trainer) && !fgi_stop_requested(trainer))
-        FGI_TRY(run_epoch(trainer, data, err));
-    return end_run(trainer, data, err);
+    fg_status status = run_steps(trainer, data, err);
+    while (status == FG_ENUMERIC && fgi_divergence_wants_rollback(trainer)) {
+        FGI_TRY(roll_back(trainer, data, err));
+        status = run_steps(trainer, data, err);
+    }
+    return status;
 }
 
 /* Whether the weights were lost when a step failed; records which. */
@@ -467,8 +448,9 @@ static fg_status end_stopped(const fg_trainer *trainer, fg_error *err)
     if (failure->status == FG_OK && trainer->call.result.stop_reason[0] != '\0')
         return FG_OK; /* a normal end */
     if (failure->status == FG_OK)
-        return fgi_fail(err, FG_ESTOPPED, "stopped at step %lld%s%s",
-                        (long long)trainer->cursor.step, saved, path);
+        return fgi_fail(err, FG_ESTOPPED, "stopped at step %lld%s%s%s",
+                        (long long)trainer->cursor.step,
+                        trainer->fit.is_asked_to_stop ? " on request" : "", saved, path);
     if (path[0] == '\0')
         return fgi_fail(err, failure->status, "%s", failure->message);
     return fgi_fail(err, failure->status, "%s\nstopped at step %lld%s%s", failure->message,
@@ -481,6 +463,7 @@ static fg_status clean_up(fg_trainer *trainer, fg_status status, fg_error *err)
     fg_error later = {0};
     const fg_error *failure = &trainer->fit.failure;
     const fg_status drained = fgi_feed_drain(trainer, &later);
+    fgi_step_profile_end(trainer);
     if (status == FG_OK && drained != FG_OK) {
         status = drained;
         *err = later;
@@ -502,6 +485,13 @@ static void keep_metrics(fg_trainer *trainer)
            result->metric_count * sizeof result->metrics[0]);
 }
 
+/* When a fit that starts now must end, by the monotonic clock; 0: no limit. */
+static int64_t deadline(const fg_trainer *trainer)
+{
+    const double seconds = trainer->options.limits.max_time_s;
+    return seconds > 0 ? fgi_now_ns() + (int64_t)(seconds * 1e9) : 0;
+}
+
 fg_status fg_trainer_fit(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
                          fg_error *err)
 {
@@ -512,7 +502,7 @@ fg_status fg_trainer_fit(fg_trainer *trainer, const fg_task *task, const fg_fit_
         trainer->options.limits.overfit_batches > 0 || trainer->options.limits.overfit_fraction > 0;
     data = &own;
     trainer->call.is_running = true;
-    trainer->fit = (fgi_fit){0};
+    trainer->fit = (fgi_fit){.deadline_ns = deadline(trainer)};
     fgi_saver_reset(trainer->saver);
     fgi_callbacks_reset(trainer->callbacks);
     if (trainer->options.handle_signals)
@@ -523,11 +513,13 @@ fg_status fg_trainer_fit(fg_trainer *trainer, const fg_task *task, const fg_fit_
         fgi_memory_explain(trainer, data, &first);
     if (trainer->options.handle_signals)
         fgi_signals_release();
+    trainer->fit.deadline_ns = 0;
     fgi_result_end(trainer, FGI_TRAIN);
     if (trainer->fit.has_started)
         keep_metrics(trainer);
     trainer->call.is_running = false;
     const fg_progress at = fgi_progress_at(trainer);
+    fgi_logger_set_end(fgi_run_logger(trainer->run), status, first.message);
     const fg_status told =
         trainer->fit.has_started ? fgi_notify(trainer, FGI_ON_FIT_END, &at, &later) : FG_OK;
     if (status == FG_OK && told != FG_OK) {

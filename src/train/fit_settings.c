@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "optim/optimizer.h"
+#include "train/divergence.h"
 #include "train/fit_settings.h"
 #include "train/strategy.h"
 #include "train/trainer.h"
@@ -128,12 +129,16 @@ static void scale_lr(fg_trainer *trainer)
     const double samples =
         (double)settings->global_batch_size * (double)settings->accumulate_grad_batches;
     const double k = samples / (double)settings->base_batch_size;
-    const double factor = rule == LINEAR ? k : rule == SQRT ? sqrt(k) : 1;
-    fgi_optimizer_scale_lr(optimizer, factor);
+    const double factor = (rule == LINEAR ? k
+                           : rule == SQRT ? sqrt(k)
+                                          : 1) *
+                          fgi_divergence_lr_factor(trainer);
     settings->lr_scaling = rules[rule];
     settings->lr_factor = factor;
-    settings->lr_given = fgi_optimizer_base_lr(optimizer);
-    settings->lr = fgi_optimizer_peak_lr(optimizer);
+    settings->lr_given = optimizer != NULL ? fgi_optimizer_base_lr(optimizer) : trainer->preview.lr;
+    settings->lr = settings->lr_given * factor;
+    if (optimizer != NULL)
+        fgi_optimizer_scale_lr(optimizer, factor);
 }
 
 /* ---- the settings ---------------------------------------------------------------------------- */
@@ -144,11 +149,11 @@ static void describe(fg_trainer *trainer, int64_t size)
     const int shards = fgi_batch_shards(trainer);
     trainer->fit.settings = (fg_fit_settings){
         .strategy = fgi_strategy_name(trainer),
-        .device_count = fg_client_get_info(trainer->client)->device_count,
+        .device_count = fgi_device_count(trainer),
         .batch_shards = shards,
         .batch_size = size / shards,
         .global_batch_size = size,
-        .accumulate_grad_batches = o->numerics.accumulate_grad_batches,
+        .accumulate_grad_batches = fgi_accumulation_at(&trainer->accumulation, 0),
         .base_batch_size = o->lr.base_batch_size > 0 ? o->lr.base_batch_size : size / shards,
     };
 }
@@ -162,11 +167,16 @@ static int64_t count_batches(const fg_fit_data *data, int64_t size)
     return data->drop_last ? count / size : count / size + (count % size != 0);
 }
 
+/* Sets the schedule; in a preview, only checks it. */
 static fg_status set_schedule(fg_trainer *trainer, fg_error *err)
 {
     fg_error why = {0};
-    const fg_status status = fg_optimizer_set_schedule(
-        trainer->model.optimizer, trainer->options.lr.schedule, trainer->fit.total_steps, &why);
+    const fg_schedule *schedule = trainer->options.lr.schedule;
+    const int64_t steps = trainer->fit.total_steps;
+    const fg_status status =
+        trainer->model.optimizer != NULL
+            ? fg_optimizer_set_schedule(trainer->model.optimizer, schedule, steps, &why)
+            : fgi_schedule_check_steps(schedule, steps, &why);
     if (status == FG_OK)
         return FG_OK;
     const char *advice = "";
@@ -177,11 +187,10 @@ static fg_status set_schedule(fg_trainer *trainer, fg_error *err)
     return fgi_fail(err, status, "%s%s", why.message, advice);
 }
 
-/* Optimizer steps for this number of batches; the last step of an epoch may have fewer. */
-static int64_t steps_of(const fg_trainer *trainer, int64_t batches)
+/* Optimizer steps of the epochs [first, last), with this number of batches each. */
+static int64_t steps_of(const fg_trainer *trainer, int64_t first, int64_t last, int64_t batches)
 {
-    const int64_t each = trainer->options.numerics.accumulate_grad_batches;
-    return batches / each + (batches % each != 0);
+    return fgi_accumulation_steps(&trainer->accumulation, first, last, batches);
 }
 
 fg_status fgi_settings_make(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
@@ -204,11 +213,10 @@ fg_status fgi_settings_make(fg_trainer *trainer, const fg_fit_data *data, fg_err
     if (trainer->fit.train_limit > 0)
         batches =
             batches < 0 ? trainer->fit.train_limit : smaller(batches, trainer->fit.train_limit);
-    const int64_t steps = steps_of(trainer, batches);
     if (batches < 0 || o->limits.max_epochs <= 0)
         all = o->limits.max_steps > 0 ? INT64_MAX : -1;
-    else if (o->limits.max_epochs <= INT64_MAX / steps)
-        all = steps * o->limits.max_epochs;
+    else if (o->limits.max_epochs <= ENDLESS / batches)
+        all = steps_of(trainer, 0, o->limits.max_epochs, batches);
     trainer->fit.batches_per_epoch = batches;
     trainer->fit.total_steps = o->limits.max_steps > 0 ? smaller(all, o->limits.max_steps) : all;
     describe(trainer, size);
@@ -222,15 +230,15 @@ static int64_t left_of_epoch(const fg_trainer *trainer)
     const int64_t samples = trainer->cursor.sample_count < 0
                                 ? INT64_MAX / 2
                                 : trainer->cursor.sample_count - trainer->cursor.position;
-    const int64_t size = trainer->cursor.batch_size;
+    const int64_t size = trainer->cursor.batch_size, epoch = trainer->cursor.epoch;
     if (trainer->cursor.has_read_epoch)
         return 0;
     const int64_t left =
         trainer->fit.drop_last ? samples / size : samples / size + (samples % size != 0);
     if (trainer->fit.train_limit <= 0)
-        return steps_of(trainer, left);
+        return steps_of(trainer, epoch, epoch + 1, left);
     const int64_t allowed = trainer->fit.train_limit - trainer->cursor.epoch_batches;
-    return steps_of(trainer, smaller(left, allowed > 0 ? allowed : 0));
+    return steps_of(trainer, epoch, epoch + 1, smaller(left, allowed > 0 ? allowed : 0));
 }
 
 fg_status fgi_settings_settle(fg_trainer *trainer, fg_error *err)
@@ -238,27 +246,29 @@ fg_status fgi_settings_settle(fg_trainer *trainer, fg_error *err)
     const fg_trainer_options *o = &trainer->options;
     fg_fit_settings *settings = &trainer->fit.settings;
     int64_t all = INT64_MAX;
-    const int64_t epochs = o->limits.max_epochs - trainer->cursor.epoch - 1; /* after this one */
-    const int64_t steps = steps_of(trainer, trainer->fit.batches_per_epoch);
+    scale_lr(trainer); /* the checkpoint may have lowered it */
+    const int64_t next = trainer->cursor.epoch + 1, epochs = o->limits.max_epochs - next;
+    const int64_t batches = trainer->fit.batches_per_epoch;
     if (trainer->fit.batches_per_epoch < 0 || o->limits.max_epochs <= 0)
         all = o->limits.max_steps > 0 ? INT64_MAX : -1;
     else if (epochs < 0)
         all = trainer->cursor.step;
-    else if (epochs <= ENDLESS / steps)
-        all = trainer->cursor.step + left_of_epoch(trainer) + epochs * steps;
+    else if (epochs <= ENDLESS / batches)
+        all = trainer->cursor.step + left_of_epoch(trainer) +
+              steps_of(trainer, next, o->limits.max_epochs, batches);
     if (o->limits.max_steps > 0)
         all = smaller(all, o->limits.max_steps > trainer->cursor.step ? o->limits.max_steps
                                                                       : trainer->cursor.step);
     trainer->fit.total_steps = all;
-    settings->steps_per_epoch = trainer->fit.batches_per_epoch < 0 ? -1 : steps;
+    settings->steps_per_epoch = batches < 0 ? -1 : steps_of(trainer, next - 1, next, batches);
     settings->total_steps = all < ENDLESS ? all : -1;
     for (int i = 0; i < 5 && all < 0; i++) /* the schedule needs no length, or it was refused */
         settings->lr_at[i] = fg_schedule_lr(o->lr.schedule, settings->lr, 0, all);
     for (int i = 0; i < 5 && all > 0; i++)
         settings->lr_at[i] = fg_schedule_lr(o->lr.schedule, settings->lr,
                                             (all - 1) / 4 * i + (all - 1) % 4 * i / 4, all);
-    if (all == 0)
-        return FG_OK; /* nothing to do */
+    if (all == 0 || trainer->model.optimizer == NULL)
+        return FG_OK; /* nothing to do, or a preview */
     return fg_optimizer_set_schedule(trainer->model.optimizer, o->lr.schedule, all, err);
 }
 

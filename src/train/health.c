@@ -8,12 +8,15 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/thread.h"
 #include "base/log.h"
 #include "optim/optimizer.h"
 #include "trace/precision.h"
+#include "train/divergence.h"
 #include "train/health.h"
 #include "train/trainer.h"
 
@@ -34,6 +37,12 @@ fg_status fgi_health_create(fgi_health **out, fg_error *err)
 
 void fgi_health_destroy(fgi_health *health) { fgi_free(health); }
 
+static fg_clip clip_of(const fg_trainer_options *o)
+{
+    const char *algorithm = o->numerics.gradient_clip_algorithm;
+    return algorithm != NULL && strcmp(algorithm, "value") == 0 ? FG_CLIP_VALUE : FG_CLIP_NORM;
+}
+
 fg_status fgi_health_prepare(fg_trainer *trainer, fg_error *err)
 {
     fg_optimizer *optimizer = trainer->model.optimizer;
@@ -41,6 +50,9 @@ fg_status fgi_health_prepare(fg_trainer *trainer, fg_error *err)
         FGI_TRY(fg_optimizer_set_loss_scale(optimizer, NULL, err));
     if (trainer->options.numerics.stochastic_rounding)
         fg_optimizer_set_stochastic_rounding(optimizer, true);
+    if (trainer->options.numerics.gradient_clip_val > 0)
+        FGI_TRY(fg_optimizer_set_clip(optimizer, clip_of(&trainer->options),
+                                      trainer->options.numerics.gradient_clip_val, err));
     return fgi_optimizer_watch(optimizer, trainer->options.numerics.detect_anomaly, err);
 }
 
@@ -49,16 +61,13 @@ fg_tensor fgi_health_value(fg_trainer *trainer, fg_trace *trace)
     return fg_variable_value(trace, fgi_optimizer_health(trainer->model.optimizer));
 }
 
-static fg_status anomaly(const fg_trainer *trainer, const float *health, fg_error *err)
+static fg_status anomaly(fg_trainer *trainer, const float *health, fg_error *err)
 {
     const size_t culprit = (size_t)health[FGI_HEALTH_CULPRIT];
     const fg_variable *parameter =
         fg_optimizer_parameter_at(trainer->model.optimizer, culprit > 0 ? culprit - 1 : 0);
-    return fgi_fail(err, FG_ENUMERIC,
-                    "training step %lld: the gradient of '%s' has %s\nthe step was skipped, as is "
-                    "any later one with such a gradient",
-                    (long long)health[FGI_HEALTH_STEP], fg_variable_name(parameter),
-                    health[FGI_HEALTH_KIND] < 1.5f ? "NaN" : "an infinite number");
+    return fgi_divergence_anomaly(trainer, parameter, health[FGI_HEALTH_KIND] < 1.5f,
+                                  (int64_t)health[FGI_HEALTH_STEP], err);
 }
 
 /* Warns of each problem once. */
@@ -66,7 +75,9 @@ static void advise(fg_trainer *trainer, const float *health, int64_t step)
 {
     const bool is_scaled = fgi_optimizer_scales_loss(trainer->model.optimizer);
     const double lost = (double)health[FGI_HEALTH_LOST];
-    if (health[FGI_HEALTH_BAD] > 0 && !is_scaled && !trainer->health->has_warned_of_bad)
+    const bool is_ignored = strcmp(trainer->options.divergence.action, "ignore") == 0;
+    if (health[FGI_HEALTH_BAD] > 0 && is_ignored && !is_scaled &&
+        !trainer->health->has_warned_of_bad)
         fgi_log(FG_LOG_WARNING,
                 "up to step %lld the gradients of %.0f steps were not finite; detect_anomaly names "
                 "the parameter",
@@ -87,7 +98,7 @@ fg_status fgi_health_take(fg_trainer *trainer, const float *values, int64_t step
     for (int i = 0; i < FGI_HEALTH; i++)
         trainer->health->value[i] = values[i];
     trainer->health->is_known = true;
-    if (values[FGI_HEALTH_STEP] > 0)
+    if (values[FGI_HEALTH_CULPRIT] > 0)
         return anomaly(trainer, values, err);
     advise(trainer, values, step);
     return FG_OK;
@@ -100,12 +111,23 @@ fg_status fgi_health_end(fg_trainer *trainer, fg_error *err)
     const fg_variable *variable = fgi_optimizer_health(trainer->model.optimizer);
     FGI_TRY(fgi_variable_download(variable, health, sizeof health, &done, err));
     if (done != NULL) {
+        const int64_t begin = fgi_now_ns();
         const fg_status status = fgi_event_wait(done, err);
+        fgi_client_count_read(trainer->client, "health of the last update", sizeof health,
+                              fgi_now_ns() - begin);
         fgi_event_destroy(done);
         if (status != FG_OK)
             return status;
     }
-    return fgi_health_take(trainer, health, trainer->cursor.step, err);
+    FGI_TRY(fgi_health_take(trainer, health, trainer->cursor.step, err));
+    return fgi_divergence_check(trainer, trainer->cursor.step, err);
+}
+
+int64_t fgi_health_bad(const fg_trainer *trainer, int64_t *out_first)
+{
+    const float *health = trainer->health->value;
+    *out_first = (int64_t)health[FGI_HEALTH_STEP];
+    return (int64_t)health[FGI_HEALTH_BAD];
 }
 
 static bool counts_lost(const fg_trainer *trainer)

@@ -18,6 +18,9 @@ fg_status fgi_health_prepare(fg_trainer *trainer, fg_error *err);
 fg_tensor fgi_health_value(fg_trainer *trainer, fg_trace *trace);
 /* Takes values that have arrived. Errors: FG_ENUMERIC for an anomaly. */
 fg_status fgi_health_take(fg_trainer *trainer, const float *values, int64_t step, fg_error *err);
+/* The steps so far with a gradient that is not finite, as last known, and the first of them (0:
+ * unknown). */
+int64_t fgi_health_bad(const fg_trainer *trainer, int64_t *out_first);
 /* At the end of a run, after all steps: waits for the last values. */
 fg_status fgi_health_end(fg_trainer *trainer, fg_error *err);
 /* Writes them as metrics, at most FGI_HEALTH_METRICS; returns how many. */

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/thread.h"
 #include "trace/trace.h"
 #include "train/file_order.h"
 #include "train/state.h"
@@ -114,14 +115,21 @@ void fgi_host_copy_add(fgi_host_copy *copy, const char *name, fg_dtype dtype, si
 
 fg_status fgi_host_copy_await(fgi_host_copy *copy, fg_error *err)
 {
+    const int64_t begin = fgi_now_ns();
+    fg_client *client = NULL;
+    int64_t bytes = 0;
     for (size_t i = 0; i < copy->count; i++) {
         if (copy->arrived[i] == NULL)
             continue;
         FGI_TRY_CTX(fgi_event_wait(copy->arrived[i], err), err, "saving '%s'",
                     fg_variable_name(copy->variables[i]));
+        client = fgi_variable_client(copy->variables[i]);
+        bytes += (int64_t)fg_type_bytes(fg_variable_type(copy->variables[i]));
         fgi_event_destroy(copy->arrived[i]);
         copy->arrived[i] = NULL;
     }
+    if (client != NULL)
+        fgi_client_count_read(client, "checkpoint", bytes, fgi_now_ns() - begin);
     return FG_OK;
 }
 

@@ -15,13 +15,19 @@ void fgi_input_report_load(fg_input_report *out, const fg_loader_stats *before,
                            const fg_loader_stats *after)
 {
     const fg_loader_stages *a = &before->stages, *b = &after->stages;
-    *out = (fg_input_report){.stages = {.read_s = b->read_s - a->read_s,
-                                        .decode_s = b->decode_s - a->decode_s,
-                                        .resize_s = b->resize_s - a->resize_s,
-                                        .copy_s = b->copy_s - a->copy_s,
-                                        .entropy_s = b->entropy_s - a->entropy_s},
-                             .samples = after->rows - before->rows,
-                             .workers = after->workers};
+    const double batches = (double)(after->batches - before->batches);
+    const double ready =
+        after->ready_mean * (double)after->batches - before->ready_mean * (double)before->batches;
+    *out = (fg_input_report){
+        .stages = {.read_s = b->read_s - a->read_s,
+                   .decode_s = b->decode_s - a->decode_s,
+                   .resize_s = b->resize_s - a->resize_s,
+                   .copy_s = b->copy_s - a->copy_s,
+                   .entropy_s = b->entropy_s - a->entropy_s},
+        .queue_mean = batches > 0 ? ready / batches : (double)NAN,
+        .queue_empty = batches > 0 ? (double)(after->waits - before->waits) / batches : (double)NAN,
+        .samples = after->rows - before->rows,
+        .workers = after->workers};
 }
 
 static const char *limit_of(const fg_input_report *report, const fg_idle *idle)

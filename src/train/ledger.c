@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/rng.h"
 #include "base/thread.h"
 #include "train/feed.h"
 #include "train/input_report.h"
@@ -30,20 +31,39 @@ void fgi_ledger_destroy(fgi_ledger *ledger) { fgi_free(ledger); }
 
 void fgi_ledger_start(fgi_ledger *ledger, int64_t now_ns)
 {
-    *ledger = (fgi_ledger){.start_ns = now_ns};
+    *ledger = (fgi_ledger){.start_ns = now_ns, .is_off = ledger->is_off};
+}
+
+/* There is no room for another span: an earlier one of the same activity becomes longer instead. */
+static void extend(fgi_spans *spans, fgi_activity activity, int64_t begin_ns, int64_t end_ns)
+{
+    for (int i = spans->count - 1; i >= 0; i--)
+        if (spans->span[i].activity == activity && spans->span[i].end_ns <= begin_ns) {
+            spans->span[i].end_ns += end_ns - begin_ns;
+            return;
+        }
 }
 
 void fgi_ledger_add(fgi_ledger *ledger, fgi_activity activity, int64_t begin_ns, int64_t end_ns)
 {
     fgi_spans *spans = &ledger->pending;
-    if (spans->count < FGI_SPANS && end_ns > begin_ns)
+    if (end_ns <= begin_ns || ledger->is_off)
+        return;
+    if (spans->count < FGI_SPANS)
         spans->span[spans->count++] = (fgi_span){activity, begin_ns, end_ns};
+    else
+        extend(spans, activity, begin_ns, end_ns);
 }
 
 void fgi_ledger_launched(fgi_ledger *ledger, int64_t number)
 {
-    ledger->of_flight[number % FGI_IN_FLIGHT] = ledger->pending;
+    fgi_spans *spans = &ledger->of_flight[number % FGI_IN_FLIGHT];
+    if (ledger->is_off)
+        return;
+    spans->count = ledger->pending.count;
+    memcpy(spans->span, ledger->pending.span, (size_t)spans->count * sizeof spans->span[0]);
     ledger->pending.count = 0;
+    ledger->closing[number % FGI_IN_FLIGHT] = 0;
 }
 
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -61,13 +81,19 @@ static void split_idle(fgi_ledger *ledger, const fgi_spans *spans, int64_t begin
             if (spans->span[k].begin_ns >= outer->begin_ns && own[k] > 0)
                 own[i] -= own[k];
         if (own[i] > 0)
-            ledger->activity_ns[outer->activity] += own[i];
+            ledger->total.activity_ns[outer->activity] += own[i];
     }
 }
 
+/* Keeps a uniform sample of the steps ("Algorithm R", Vitter 1985), the same in each run. */
 static void note_interval(fgi_ledger *ledger, int64_t interval_ns, int64_t samples)
 {
-    ledger->step_s[ledger->step_count++ % FGI_STEP_TIMES] = (float)((double)interval_ns * 1e-9);
+    uint64_t place = (uint64_t)ledger->step_count++;
+    if (place >= FGI_STEP_TIMES)
+        place = fgi_rng_u64((fgi_key){0}, place) % (uint64_t)ledger->step_count;
+    if (place < FGI_STEP_TIMES)
+        ledger->step_s[place] = (float)((double)interval_ns * 1e-9);
+    ledger->longest_ns = larger(ledger->longest_ns, interval_ns);
     ledger->timed_ns += interval_ns;
     ledger->timed_samples += samples;
 }
@@ -81,7 +107,7 @@ static void end_step(fgi_ledger *ledger, int64_t interval_ns, int64_t samples)
     ledger->part_ns = ledger->part_samples = 0;
 }
 
-void fgi_ledger_retired(fgi_ledger *ledger, int64_t number, const fgi_flight *flight)
+static void account(fgi_ledger *ledger, int64_t number, const fgi_flight *flight)
 {
     const int64_t before = ledger->last_done_ns, done = flight->done_ns;
     const bool is_first = ledger->launches++ == 0;
@@ -95,18 +121,41 @@ void fgi_ledger_retired(fgi_ledger *ledger, int64_t number, const fgi_flight *fl
         return;
     const int64_t launched = smaller(larger(flight->launch_ns, before), larger(done, before));
     const int64_t start = smaller(larger(flight->inputs_ns, launched), larger(done, before));
-    ledger->busy_ns += ledger->last_done_ns - start;
+    ledger->total.busy_ns += ledger->last_done_ns - start;
     if (flight->is_step || flight->is_part) {
+        ledger->total.samples += flight->samples;
         ledger->step_busy_ns += ledger->last_done_ns - start;
         ledger->step_samples += flight->samples;
     }
-    ledger->idle_ns += start - before;
+    ledger->total.idle_ns += start - before;
     split_idle(ledger, &ledger->of_flight[number % FGI_IN_FLIGHT], before, launched);
-    ledger->activity_ns[FGI_UPLOAD] += start - launched;
+    ledger->total.activity_ns[FGI_UPLOAD] += start - launched;
     if (flight->is_part)
         ledger->part_ns += ledger->last_done_ns - before;
     if (flight->is_step)
         end_step(ledger, ledger->last_done_ns - before, flight->samples);
+}
+
+void fgi_ledger_retired(fgi_ledger *ledger, int64_t number, const fgi_flight *flight)
+{
+    int64_t *closing = &ledger->closing[number % FGI_IN_FLIGHT];
+    if (ledger->is_off)
+        return;
+    account(ledger, number, flight);
+    ledger->retired = number + 1;
+    if (*closing > 0)
+        fgi_ledger_add_window(ledger, *closing);
+    *closing = 0;
+}
+
+void fgi_ledger_close_window(fgi_ledger *ledger, int64_t number, int64_t step)
+{
+    if (ledger->is_off)
+        return;
+    if (number < ledger->retired)
+        fgi_ledger_add_window(ledger, step);
+    else
+        ledger->closing[number % FGI_IN_FLIGHT] = step;
 }
 
 static int compare(const void *a, const void *b)
@@ -115,26 +164,34 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void step_times(const fgi_ledger *ledger, fg_result *out)
+static double seconds(int64_t ns) { return (double)ns * 1e-9; }
+
+static fg_step_times step_times(const fgi_ledger *ledger)
 {
     float sorted[FGI_STEP_TIMES];
-    const int64_t count = smaller(ledger->step_count, FGI_STEP_TIMES);
-    out->step_median_s = out->step_p95_s = (double)NAN;
+    const double unknown = (double)NAN;
+    const int64_t count = smaller(ledger->step_count, FGI_STEP_TIMES), last = count - 1;
     if (count == 0)
-        return;
+        return (fg_step_times){0,       unknown, unknown, unknown, unknown,
+                               unknown, unknown, unknown, {0}};
     memcpy(sorted, ledger->step_s, (size_t)count * sizeof sorted[0]);
     qsort(sorted, (size_t)count, sizeof sorted[0], compare);
-    out->step_median_s = (double)sorted[count / 2];
-    out->step_p95_s = (double)sorted[(count - 1) * 95 / 100];
+    return (fg_step_times){.count = ledger->step_count,
+                           .mean_s = seconds(ledger->timed_ns) / (double)ledger->step_count,
+                           .p5_s = (double)sorted[last * 5 / 100],
+                           .p50_s = (double)sorted[count / 2],
+                           .p90_s = (double)sorted[last * 90 / 100],
+                           .p95_s = (double)sorted[last * 95 / 100],
+                           .p99_s = (double)sorted[last * 99 / 100],
+                           .max_s = seconds(ledger->longest_ns)};
 }
-
-static double seconds(int64_t ns) { return (double)ns * 1e-9; }
 
 enum { WORK_EVERY = 16 };
 
 int64_t fgi_work_begin(fg_trainer *trainer)
 {
-    if (trainer->ledger->work_steps++ % WORK_EVERY != 1) /* the first step is not typical */
+    if (trainer->ledger->is_off ||
+        trainer->ledger->work_steps++ % WORK_EVERY != 1) /* the first step is not typical */
         return -1;
     fgi_plugin_watch();
     return fgi_thread_cpu_ns();
@@ -152,9 +209,12 @@ void fgi_work_end(fg_trainer *trainer, int64_t begin)
 
 void fgi_ledger_result(const fgi_ledger *ledger, fg_result *out)
 {
-    (void)fgi_plugin_unwatch(); /* a step that failed did not reset it */
     const double unknown = (double)NAN;
-    step_times(ledger, out);
+    out->step_times = step_times(ledger);
+    out->step_median_s = out->step_times.p50_s;
+    out->step_p95_s = out->step_times.p95_s;
+    out->windows = ledger->window_count > 0 ? ledger->window : NULL;
+    out->window_count = ledger->window_count;
     out->time_to_first_step_s =
         ledger->steps > 0 ? seconds(ledger->first_done_ns - ledger->start_ns) : unknown;
     out->samples_per_s =
@@ -162,20 +222,7 @@ void fgi_ledger_result(const fgi_ledger *ledger, fg_result *out)
     const double measured = (double)ledger->work_measured;
     out->host_overhead_s = measured > 0 ? seconds(ledger->work_ns) / measured : unknown;
     out->plugin_s = measured > 0 ? seconds(ledger->plugin_ns) / measured : unknown;
-    const int64_t *part = ledger->activity_ns;
-    int64_t named = 0;
-    for (int i = 0; i < FGI_ACTIVITIES; i++)
-        named += part[i];
-    out->idle = (fg_idle){
-        .busy_s = seconds(ledger->busy_ns),
-        .idle_s = seconds(ledger->idle_ns),
-        .input_s = seconds(part[FGI_INPUT]),
-        .upload_s = seconds(part[FGI_UPLOAD]),
-        .compile_s = seconds(part[FGI_COMPILE]),
-        .read_s = seconds(part[FGI_READ]),
-        .checkpoint_s = seconds(part[FGI_CHECKPOINT]),
-        .other_s = seconds(ledger->idle_ns - named),
-    };
+    out->idle = fgi_idle_of(&ledger->total);
     fgi_input_report_judge(&out->input, &out->idle,
                            (double)ledger->step_samples / seconds(ledger->step_busy_ns));
 }

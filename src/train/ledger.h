@@ -32,6 +32,9 @@ void fgi_work_end(fg_trainer *trainer, int64_t begin);
 void fgi_ledger_launched(fgi_ledger *ledger, int64_t number);
 /* Flight `number` has finished. */
 void fgi_ledger_retired(fgi_ledger *ledger, int64_t number, const fgi_flight *flight);
+/* Ends a window with flight `number`, the last one that was launched, which may be under way. */
+void fgi_ledger_close_window(fgi_ledger *ledger, int64_t number, int64_t step);
+/* Fills in the times of a result, which then borrows the windows. */
 void fgi_ledger_result(const fgi_ledger *ledger, fg_result *out);
 
 #endif

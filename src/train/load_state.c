@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "optim/optimizer.h"
+#include "trace/trace.h"
 #include "train/load_weights.h"
 #include "train/state.h"
 
@@ -78,7 +79,8 @@ static fg_status load_absent(fg_optimizer *optimizer, size_t i, const char *path
         return FG_OK;
     if (parameter == NULL || !was_frozen(frozen, fg_variable_name(parameter)))
         return fgi_fail(err, FG_EFORMAT, "%s: has no '%s', which the optimizer needs", path, name);
-    FGI_TRY(fg_variable_read(fg_optimizer_variable_at(optimizer, 0), &step, sizeof step, err));
+    FGI_TRY(fgi_variable_read_as(fg_optimizer_variable_at(optimizer, 0), &step, sizeof step,
+                                 "optimizer", err));
     return fgi_optimizer_start_late(optimizer, parameter, step, err);
 }
 

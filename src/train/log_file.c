@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/print.h"
 #include "input/json_file.h"
 
 enum { MOST_KEPT = 1 << 26 };
@@ -97,6 +98,15 @@ fg_status fgi_log_kept(fgi_buf *kept, fg_status status, fg_error *err)
     return fgi_context(err, FG_ENOMEM, "more than 64 MiB of the log could not be written");
 }
 
+const fg_option fgi_log_time_option = {
+    .name = FGI_LOG_TIME,
+    .kind = FG_OPTION_BOOL,
+    .initial = "false",
+    .example = "true",
+    .help = "Add the time of the event, in seconds since 1970-01-01 UTC."};
+
+void fgi_log_put_time(fgi_buf *out, double seconds) { fgi_buf_printf(out, "%.3f", seconds); }
+
 void fgi_log_put_number(fgi_buf *out, double value, const char *missing)
 {
     if (isfinite(value))
@@ -135,4 +145,34 @@ int64_t fgi_log_each_line(const char *text, size_t size, const fg_log_start *sta
     if (out_size != NULL)
         *out_size = at;
     return number;
+}
+
+static double number_of(const json_t *value)
+{
+    return json_is_number(value) ? json_number_value(value) : (double)NAN;
+}
+
+fg_log_line fgi_log_line_of(json_t *line, fg_metric metrics[FGI_LOG_VALUES])
+{
+    static const char *const others[] = {"step", "epoch", "lr", FGI_LOG_TIME};
+    size_t count = 0;
+    const char *key = NULL;
+    json_t *value = NULL;
+    json_object_foreach(line, key, value)
+    {
+        bool is_other = strlen(key) >= sizeof metrics[0].name;
+        for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+            is_other |= strcmp(key, others[i]) == 0;
+        if (is_other || count == FGI_LOG_VALUES)
+            continue;
+        (void)fgi_snprintf(metrics[count].name, sizeof metrics[count].name, "%s", key);
+        metrics[count++].value = number_of(value);
+    }
+    return (fg_log_line){.step = json_integer_value(json_object_get(line, "step")),
+                         .epoch = json_integer_value(json_object_get(line, "epoch")),
+                         .is_validation = json_object_get(line, "lr") == NULL,
+                         .lr = number_of(json_object_get(line, "lr")),
+                         .metrics = metrics,
+                         .metric_count = count,
+                         .wall_time = number_of(json_object_get(line, FGI_LOG_TIME))};
 }

@@ -5,12 +5,13 @@
 #ifndef FGI_TRAIN_LOG_FILE_H
 #define FGI_TRAIN_LOG_FILE_H
 
+#include <fulgurite/callback.h>
 #include <fulgurite/logger.h>
 #include <jansson.h>
 
 #include "base/buf.h"
 
-enum { FGI_LOG_FILE_LIMIT = 1 << 30 };
+enum { FGI_LOG_FILE_LIMIT = 1 << 30, FGI_LOG_VALUES = FG_MAX_RESULTS + FG_MAX_LOG_VALUES };
 
 /* A zero-initialized one has no file. */
 typedef struct fgi_log_file {
@@ -34,6 +35,11 @@ fg_status fgi_log_keep(fgi_buf *kept, size_t before, fg_error *err);
 /* The kept lines were written with this status: clears them, or reports the failure, with FG_ENOMEM
  * if they have become too many. */
 fg_status fgi_log_kept(fgi_buf *kept, fg_status status, fg_error *err);
+/* The option `wall_time` of loggers that write files. */
+extern const fg_option fgi_log_time_option;
+#define FGI_LOG_TIME "wall_time" /* the option, and its column or key */
+/* Writes seconds since the epoch with milliseconds. */
+void fgi_log_put_time(fgi_buf *out, double seconds);
 /* Writes "%.9g", or `missing` for a number that is not finite. */
 void fgi_log_put_number(fgi_buf *out, double value, const char *missing);
 
@@ -47,5 +53,7 @@ bool fgi_log_is_valid(const fg_log_start *start, int64_t step, int64_t number);
  * *out_size (may be NULL). */
 int64_t fgi_log_each_line(const char *text, size_t size, const fg_log_start *start,
                           void (*each)(void *self, json_t *line), void *self, size_t *out_size);
+/* A line of a .jsonl, with its values in `metrics`; those that are missing are NaN. */
+fg_log_line fgi_log_line_of(json_t *line, fg_metric metrics[FGI_LOG_VALUES]);
 
 #endif

@@ -18,20 +18,28 @@
 #include "base/log.h"
 #include "base/reserved.h"
 #include "base/text.h"
+#include "base/thread.h"
+#include "train/log_start.h"
+#include "train/logger_thread.h"
 #include "train/loggers.h"
 
 typedef struct slot {
     const fg_logger_ops *ops;
     void *self;
-    bool is_failing;        /* required: since its last success */
-    bool is_unusable;       /* not required: it could not be opened */
-    atomic_bool has_warned; /* not required: of its first failure */
+    fgi_logger_thread *thread; /* calls the functions; NULL: they are called directly */
+    bool is_failing;           /* required: since its last success */
+    bool is_unusable;          /* not required: it could not be opened */
+    atomic_bool has_warned;    /* not required: of its first failure */
 } slot;
 
 struct fgi_logger {
     slot *at;
     size_t count, capacity;
-    int64_t lines; /* of the run */
+    int64_t lines;     /* of the run */
+    fg_log_start info; /* what a program tells the loggers, in `texts` */
+    fgi_arena texts;
+    fg_log_state state; /* of the fit, at its end */
+    char message[sizeof((fg_error *)NULL)->message];
 };
 
 /* ---- the list -------------------------------------------------------------------------------- */
@@ -39,9 +47,14 @@ struct fgi_logger {
 static void destroy(void *self)
 {
     fgi_logger *logger = self;
-    for (size_t i = 0; i < logger->count; i++)
-        if (logger->at[i].ops->destroy != NULL)
-            logger->at[i].ops->destroy(logger->at[i].self);
+    for (size_t i = 0; i < logger->count; i++) {
+        slot *each = &logger->at[i];
+        if (each->thread != NULL)
+            fgi_logger_thread_destroy(each->thread);
+        else if (each->ops->destroy != NULL)
+            each->ops->destroy(each->self);
+    }
+    fgi_arena_fini(&logger->texts);
     fgi_free(logger->at);
     fgi_free(logger);
 }
@@ -58,11 +71,17 @@ static fg_status append(fgi_logger *logger, const fg_logger_ops *ops, void *self
     if (ops->name == NULL || ops->log == NULL)
         return fgi_fail(err, FG_EINVAL, "logger '%s' has no %s", ops->name != NULL ? ops->name : "",
                         ops->name == NULL ? "name" : "log function");
+    if (ops->is_required && ops->has_thread)
+        return fgi_fail(err, FG_EINVAL, "logger '%s': a required logger cannot have a thread",
+                        ops->name);
     slot *grown = fgi_grow(logger->at, logger->count, &logger->capacity, sizeof *grown);
     if (grown == NULL)
         return fgi_no_memory(err);
     logger->at = grown;
     grown[logger->count] = (slot){.ops = ops, .self = self};
+    if (ops->has_thread)
+        FGI_TRY(fgi_logger_thread_create(ops, self, FGI_LOGGER_PATIENCE_NS,
+                                         &grown[logger->count].thread, err));
     logger->count++;
     return FG_OK;
 }
@@ -172,6 +191,15 @@ static fg_status tolerate(slot *each, fg_status status, fg_error *err)
     return FG_OK;
 }
 
+fg_status fgi_logger_set_info(fgi_logger *logger, const fg_run_info *info, fg_error *err)
+{
+    FGI_TRY_RESERVED(fg_run_info, info, err);
+    const fg_log_start start = {
+        .config = info->config, .settings = info->settings, .setting_count = info->setting_count};
+    fgi_arena_reset(&logger->texts);
+    return fgi_log_start_copy(&start, &logger->texts, &logger->info) ? FG_OK : fgi_no_memory(err);
+}
+
 /* ---- opening --------------------------------------------------------------------------------- */
 
 static fg_status open_one(fgi_logger *logger, slot *each, const fg_log_start *start, fg_error *err)
@@ -180,7 +208,9 @@ static fg_status open_one(fgi_logger *logger, slot *each, const fg_log_start *st
     int64_t lines = -1;
     if (each->ops->open == NULL || each->is_unusable)
         return FG_OK;
-    const fg_status status = each->ops->open(each->self, start, &lines, &local);
+    const fg_status status = each->thread != NULL
+                                 ? fgi_logger_thread_open(each->thread, start, &lines, &local)
+                                 : each->ops->open(each->self, start, &lines, &local);
     if (status == FG_OK) {
         logger->lines = lines > logger->lines ? lines : logger->lines;
         return FG_OK;
@@ -214,7 +244,11 @@ fg_status fgi_logger_open(fgi_logger *logger, const char *run_dir, int64_t from_
     char *history = fgi_path_join(run_dir, "metrics.jsonl");
     if (history == NULL)
         return fgi_no_memory(err);
-    fg_log_start start = {.run_dir = run_dir, .step = from_step, .lines = lines};
+    fg_log_start start = logger->info;
+    start.run_dir = run_dir;
+    start.step = from_step;
+    start.lines = lines;
+    start.wall_time = fgi_wall_time();
     logger->lines = 0;
     const fg_status status = open_all(logger, &start, history, err);
     fgi_free(history);
@@ -249,12 +283,17 @@ static fg_status log_event(fgi_logger *logger, const fg_progress *at, bool is_va
                               .is_validation = is_validation,
                               .lr = at->lr,
                               .metrics = at->metrics,
-                              .metric_count = at->metric_count};
+                              .metric_count = at->metric_count,
+                              .wall_time = fgi_wall_time()};
     for (size_t i = 0; i < logger->count; i++) {
         slot *each = &logger->at[i];
         fg_error local = {0};
         if (each->is_unusable)
             continue;
+        if (each->thread != NULL) {
+            fgi_logger_thread_log(each->thread, &line);
+            continue;
+        }
         const fg_status status = each->ops->log(each->self, &line, &local);
         if (tolerate(each, status, &local) != FG_OK)
             return fgi_fail(err, status, "%s", local.message);
@@ -282,6 +321,10 @@ static fg_status flush(fgi_logger *logger, fg_error *err)
         fg_error local = {0};
         if (each->ops->flush == NULL || each->is_unusable)
             continue;
+        if (each->thread != NULL) {
+            fgi_logger_thread_flush(each->thread);
+            continue;
+        }
         const fg_status status = each->ops->flush(each->self, &local);
         (void)tolerate(each, status, &local);
         if (status != FG_OK && each->ops->is_required && first == FG_OK)
@@ -302,6 +345,10 @@ fg_status fgi_logger_sync(const fgi_logger *logger, fg_error *err)
         fg_error local = {0};
         if (each->ops->sync == NULL || each->is_unusable)
             continue;
+        if (each->thread != NULL) {
+            fgi_logger_thread_sync(each->thread);
+            continue;
+        }
         const fg_status status = each->ops->sync(each->self, &local);
         if (status != FG_OK && each->ops->is_required)
             return fgi_fail(err, status, "%s", local.message);
@@ -311,11 +358,66 @@ fg_status fgi_logger_sync(const fgi_logger *logger, fg_error *err)
     return FG_OK;
 }
 
-static fg_status on_fit_end(void *self, const fg_progress *at, fg_error *err)
+static fg_status on_saved(void *self, const fg_progress *at, fg_error *err)
 {
-    (void)at;
-    return flush(self, err);
+    fgi_logger *logger = self;
+    const fg_log_saved saved = {
+        .path = at->path, .step = at->step, .epoch = at->epoch, .wall_time = fgi_wall_time()};
+    (void)err;
+    for (size_t i = 0; i < logger->count; i++) {
+        slot *each = &logger->at[i];
+        fg_error local = {0};
+        if (each->ops->saved == NULL || each->is_unusable)
+            continue;
+        if (each->thread != NULL)
+            fgi_logger_thread_saved(each->thread, &saved);
+        else
+            (void)tolerate(each, each->ops->saved(each->self, &saved, &local), &local);
+    }
+    return FG_OK;
 }
 
-const fg_callback_ops fgi_logger_ops = {
-    .log = on_log, .val_end = on_val_end, .fit_end = on_fit_end, .destroy = destroy};
+void fgi_logger_set_end(fgi_logger *logger, fg_status status, const char *message)
+{
+    if (logger == NULL)
+        return;
+    logger->state = status == FG_OK         ? FG_LOG_DONE
+                    : status == FG_ESTOPPED ? FG_LOG_STOPPED
+                                            : FG_LOG_FAILED;
+    (void)snprintf(logger->message, sizeof logger->message, "%s", status != FG_OK ? message : "");
+}
+
+static void finish(fgi_logger *logger, int64_t step)
+{
+    const fg_log_end end = {.state = logger->state,
+                            .message = logger->message,
+                            .step = step,
+                            .wall_time = fgi_wall_time()};
+    for (size_t i = 0; i < logger->count; i++) {
+        slot *each = &logger->at[i];
+        fg_error local = {0};
+        if (each->ops->finish == NULL || each->is_unusable)
+            continue;
+        if (each->thread != NULL)
+            fgi_logger_thread_end(each->thread, &end);
+        else
+            (void)tolerate(each, each->ops->finish(each->self, &end, &local), &local);
+    }
+}
+
+static fg_status on_fit_end(void *self, const fg_progress *at, fg_error *err)
+{
+    fgi_logger *logger = self;
+    const fg_status status = flush(self, err);
+    finish(logger, at->step);
+    for (size_t i = 0; i < logger->count; i++)
+        if (logger->at[i].thread != NULL && !logger->at[i].is_unusable)
+            fgi_logger_thread_finish(logger->at[i].thread);
+    return status;
+}
+
+const fg_callback_ops fgi_logger_ops = {.log = on_log,
+                                        .val_end = on_val_end,
+                                        .saved = on_saved,
+                                        .fit_end = on_fit_end,
+                                        .destroy = destroy};

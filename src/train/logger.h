@@ -17,6 +17,8 @@ fg_status fgi_logger_init(const char *names, fgi_logger **out, fg_error *err);
 /* Adds a logger; take_self is consumed, also on failure. Errors: as fg_trainer_add_logger. */
 fg_status fgi_logger_add(fgi_logger *logger, const fg_logger_ops *ops, void *take_self,
                          fg_error *err);
+/* Sets what the loggers receive in `open`. Errors: as fg_trainer_set_run_info. */
+fg_status fgi_logger_set_info(fgi_logger *logger, const fg_run_info *info, fg_error *err);
 /* Opens the logs of a run: lines of steps after from_step, and those of from_step after the first
  * `lines` of the log unless that is -1, were written after the checkpoint that the run resumes
  * from, and are deleted. */
@@ -29,6 +31,8 @@ fg_status fgi_logger_create(const char *run_dir, int process_index, int64_t from
 void fgi_logger_destroy(fgi_logger *logger); /* NULL is allowed */
 /* Lines of the run's log, including those that could not be written yet; -1 for NULL. */
 int64_t fgi_logger_lines(const fgi_logger *logger);
+/* Sets how the fit ends, before its fit_end. NULL is allowed. */
+void fgi_logger_set_end(fgi_logger *logger, fg_status status, const char *message);
 /* Writes the lines that could not be written before; fails if that is still impossible for a
  * required logger. NULL is allowed. */
 fg_status fgi_logger_catch_up(fgi_logger *logger, fg_error *err);

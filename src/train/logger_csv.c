@@ -18,7 +18,7 @@
 #include "train/log_file.h"
 #include "train/loggers.h"
 
-enum { MAX_COLUMNS = FG_MAX_RESULTS };
+enum { MAX_COLUMNS = FGI_LOG_VALUES };
 
 static const char first_columns[] = "step,epoch,lr";
 
@@ -28,13 +28,17 @@ typedef struct csv {
     size_t file_columns; /* in the header of the file */
     size_t column_count; /* after the first columns */
     char column[MAX_COLUMNS][64];
+    bool has_time; /* an option */
 } csv;
 
 static fg_status create(const fg_option_values *values, void **out_self, fg_error *err)
 {
-    (void)values;
-    *out_self = fgi_calloc(1, sizeof(csv));
-    return *out_self != NULL ? FG_OK : fgi_no_memory(err);
+    csv *logger = fgi_calloc(1, sizeof *logger);
+    *out_self = logger;
+    if (logger == NULL)
+        return fgi_no_memory(err);
+    logger->has_time = fg_option_bool(values, FGI_LOG_TIME);
+    return FG_OK;
 }
 
 static void destroy(void *self)
@@ -101,18 +105,28 @@ static const fg_metric *find_metric(const fg_log_line *line, const char *name)
     return NULL;
 }
 
+/* The cell of a column, which is empty if the line lacks it. */
+static void put_cell(const csv *logger, const fg_log_line *line, const char *name, fgi_buf *out)
+{
+    const fg_metric *metric = find_metric(line, name);
+    if (logger->has_time && strcmp(name, FGI_LOG_TIME) == 0 && isfinite(line->wall_time))
+        fgi_log_put_time(out, line->wall_time);
+    else if (metric != NULL)
+        fgi_log_put_number(out, metric->value, "");
+}
+
 static void put_row(csv *logger, const fg_log_line *line, fgi_buf *out)
 {
+    if (logger->has_time)
+        learn(logger, FGI_LOG_TIME, strlen(FGI_LOG_TIME));
     for (size_t i = 0; i < line->metric_count; i++)
         learn(logger, line->metrics[i].name, strlen(line->metrics[i].name));
     fgi_buf_printf(out, "%" PRId64 ",%" PRId64 ",", line->step, line->epoch);
     if (!line->is_validation)
         fgi_log_put_number(out, line->lr, "");
     for (size_t i = 0; i < logger->column_count; i++) {
-        const fg_metric *metric = find_metric(line, logger->column[i]);
         fgi_buf_putc(out, ',');
-        if (metric != NULL)
-            fgi_log_put_number(out, metric->value, "");
+        put_cell(logger, line, logger->column[i], out);
     }
     fgi_buf_putc(out, '\n');
 }
@@ -191,29 +205,9 @@ static int64_t count_rows(csv *logger, const char *text, size_t size, const fg_l
 /* A line of the .jsonl as a row of logger->kept. */
 static void take_line(void *self, json_t *line)
 {
-    static const char *const others[] = {"step", "epoch", "lr"};
     csv *logger = self;
-    fg_metric metrics[MAX_COLUMNS];
-    size_t count = 0;
-    const char *key = NULL;
-    json_t *value = NULL;
-    json_object_foreach(line, key, value)
-    {
-        bool is_other = strlen(key) >= sizeof metrics[0].name;
-        for (size_t i = 0; i < 3; i++)
-            is_other |= strcmp(key, others[i]) == 0;
-        if (is_other || count == MAX_COLUMNS)
-            continue;
-        (void)snprintf(metrics[count].name, sizeof metrics[count].name, "%s", key);
-        metrics[count++].value = json_is_number(value) ? json_number_value(value) : (double)NAN;
-    }
-    const json_t *lr = json_object_get(line, "lr");
-    const fg_log_line row = {.step = json_integer_value(json_object_get(line, "step")),
-                             .epoch = json_integer_value(json_object_get(line, "epoch")),
-                             .is_validation = lr == NULL,
-                             .lr = json_is_number(lr) ? json_number_value(lr) : (double)NAN,
-                             .metrics = metrics,
-                             .metric_count = count};
+    fg_metric metrics[FGI_LOG_VALUES];
+    const fg_log_line row = fgi_log_line_of(line, metrics);
     put_row(logger, &row, &logger->kept);
 }
 
@@ -235,7 +229,8 @@ static fg_status rewrite(csv *logger, const char *rows, size_t size, fg_error *e
     return status;
 }
 
-/* Takes the lines of metrics.jsonl if there are at least so many. */
+/* Takes the lines of metrics.jsonl if there are at least so many; if the rows have times, which
+ * the lines may lack, only if there are more. */
 static fg_status take_history(csv *logger, const fg_log_start *start, int64_t *rows, bool *out_took,
                               fg_error *err)
 {
@@ -246,7 +241,7 @@ static fg_status take_history(csv *logger, const fg_log_start *start, int64_t *r
         return FG_OK;
     FGI_TRY(fgi_file_read(start->history, FGI_LOG_FILE_LIMIT, &text, &size, err));
     const int64_t lines = fgi_log_each_line(text, size, start, NULL, NULL, NULL);
-    *out_took = lines >= *rows;
+    *out_took = logger->has_time ? lines > *rows : lines >= *rows;
     if (*out_took) {
         *rows = lines;
         logger->column_count = 0;
@@ -339,6 +334,8 @@ static const fg_logger_ops ops = {.name = "csv",
 const fg_logger_entry fgi_csv_logger_row = {
     .entry = {.name = "csv",
               .help = "metrics.csv in the run's folder, one row per log event",
-              .spellings = "CSVLogger"},
+              .spellings = "CSVLogger",
+              .options = &fgi_log_time_option,
+              .option_count = 1},
     .ops = &ops,
     .create = create};

@@ -1,8 +1,8 @@
 /* logger_jsonl.c - the logger `jsonl`: metrics.jsonl in the run folder.
  *
  * A line is {"step": 50, "epoch": 0, "lr": ..., "train_loss": ...} every log_every steps, and
- * {"step": ..., "epoch": 0, "val_loss": ...} after a validation. It contains no times, so that a
- * resumed run writes the same as an uninterrupted one.
+ * {"step": ..., "epoch": 0, "val_loss": ...} after a validation. Unless the option wall_time is
+ * set, it contains no times, so that a resumed run writes the same as an uninterrupted one.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -17,13 +17,17 @@
 typedef struct jsonl {
     fgi_log_file file;
     fgi_buf kept; /* lines that are not in the file yet */
+    bool has_time;
 } jsonl;
 
 static fg_status create(const fg_option_values *values, void **out_self, fg_error *err)
 {
-    (void)values;
-    *out_self = fgi_calloc(1, sizeof(jsonl));
-    return *out_self != NULL ? FG_OK : fgi_no_memory(err);
+    jsonl *logger = fgi_calloc(1, sizeof *logger);
+    *out_self = logger;
+    if (logger == NULL)
+        return fgi_no_memory(err);
+    logger->has_time = fg_option_bool(values, FGI_LOG_TIME);
+    return FG_OK;
 }
 
 static void destroy(void *self)
@@ -52,9 +56,13 @@ done:
     return status;
 }
 
-static void put_line(const fg_log_line *line, fgi_buf *out)
+static void put_line(const fg_log_line *line, bool has_time, fgi_buf *out)
 {
     fgi_buf_printf(out, "{\"step\": %" PRId64 ", \"epoch\": %" PRId64, line->step, line->epoch);
+    if (has_time) {
+        fgi_buf_puts(out, ", \"" FGI_LOG_TIME "\": ");
+        fgi_log_put_time(out, line->wall_time);
+    }
     if (!line->is_validation) {
         fgi_buf_puts(out, ", \"lr\": ");
         fgi_log_put_number(out, line->lr, "null");
@@ -78,7 +86,7 @@ static fg_status log_line(void *self, const fg_log_line *line, fg_error *err)
 {
     jsonl *logger = self;
     const size_t before = logger->kept.size;
-    put_line(line, &logger->kept);
+    put_line(line, logger->has_time, &logger->kept);
     FGI_TRY(fgi_log_keep(&logger->kept, before, err));
     return flush(logger, err);
 }
@@ -99,6 +107,8 @@ static const fg_logger_ops ops = {.name = "jsonl",
 
 const fg_logger_entry fgi_jsonl_logger_row = {
     .entry = {.name = "jsonl",
-              .help = "metrics.jsonl in the run's folder, one JSON object per log event"},
+              .help = "metrics.jsonl in the run's folder, one JSON object per log event",
+              .options = &fgi_log_time_option,
+              .option_count = 1},
     .ops = &ops,
     .create = create};

@@ -5,7 +5,9 @@
 
 #define ROWS(ROW)                                                                                  \
     ROW(fgi_csv_logger_row)                                                                        \
-    ROW(fgi_jsonl_logger_row)
+    ROW(fgi_jsonl_logger_row)                                                                      \
+    ROW(fgi_tensorboard_logger_row)                                                                \
+    ROW(fgi_mlflow_logger_row)
 
 #define DECLARE(name) extern const fg_logger_entry name;
 ROWS(DECLARE)

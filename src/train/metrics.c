@@ -30,12 +30,17 @@ size_t fgi_metrics_count(const fgi_metrics *metrics) { return metrics->count; }
 
 const char *fgi_metrics_name(const fgi_metrics *metrics, size_t i) { return metrics->name[i]; }
 
+size_t fgi_metrics_find(const fgi_metrics *metrics, const char *name)
+{
+    size_t i = 0;
+    while (i < metrics->count && strcmp(metrics->name[i], name) != 0)
+        i++;
+    return i;
+}
+
 bool fgi_metrics_has(const fgi_metrics *metrics, const char *name)
 {
-    for (size_t i = 0; i < metrics->count; i++)
-        if (strcmp(metrics->name[i], name) == 0)
-            return true;
-    return false;
+    return fgi_metrics_find(metrics, name) < metrics->count;
 }
 
 void fgi_metrics_add(fgi_metrics *metrics, const char *name)

@@ -33,6 +33,8 @@ void fgi_metrics_destroy(fgi_metrics *metrics); /* NULL is allowed */
 void fgi_metrics_clear(fgi_metrics *metrics);
 size_t fgi_metrics_count(const fgi_metrics *metrics);
 const char *fgi_metrics_name(const fgi_metrics *metrics, size_t i); /* without a stage's prefix */
+/* The index of a metric, fgi_metrics_count: there is none. */
+size_t fgi_metrics_find(const fgi_metrics *metrics, const char *name);
 bool fgi_metrics_has(const fgi_metrics *metrics, const char *name);
 /* Appends a metric; there are fewer than FG_MAX_METRICS. */
 void fgi_metrics_add(fgi_metrics *metrics, const char *name);

@@ -394,12 +394,30 @@ static fg_status on_batch_end(void *self, const fg_progress *at, fg_error *err)
     return FG_OK;
 }
 
+/* The metrics of the steps, without the values that callbacks have added after them. */
+static size_t count_step_metrics(const fg_progress *at)
+{
+    size_t i = 0;
+    while (i < at->metric_count && strncmp(at->metrics[i].name, "train_", 6) == 0)
+        i++;
+    return i;
+}
+
 static fg_status on_log(void *self, const fg_progress *at, fg_error *err)
 {
     fgi_progress *p = self;
     (void)err;
-    fgi_progress_metrics(at->metrics, at->metric_count, "train_", p->train, sizeof p->train);
+    fgi_progress_metrics(at->metrics, count_step_metrics(at), "train_", p->train, sizeof p->train);
     p->samples_per_s = at->samples_per_s;
+    return FG_OK;
+}
+
+/* A validation that has not been shown yet was after the checkpoint. */
+static fg_status on_rolled_back(void *self, const fg_progress *at, fg_error *err)
+{
+    fgi_progress *p = self;
+    (void)at, (void)err;
+    p->val[0] = p->train[0] = p->held[0] = '\0';
     return FG_OK;
 }
 
@@ -509,4 +527,5 @@ const fg_callback_ops fgi_progress_ops = {.fit_start = on_fit_start,
                                           .fit_end = on_fit_end,
                                           .eval_start = on_eval_start,
                                           .eval_end = on_eval_end,
-                                          .destroy = destroy};
+                                          .destroy = destroy,
+                                          .rolled_back = on_rolled_back};

@@ -7,9 +7,12 @@
 #include <fulgurite/chip.h>
 
 #include "base/error.h"
+#include "base/here.h"
 #include "base/reserved.h"
 #include "base/thread.h"
+#include "train/feed.h"
 #include "train/health.h"
+#include "train/divergence.h"
 #include "train/ledger.h"
 #include "train/result.h"
 #include "train/saver.h"
@@ -55,6 +58,12 @@ static fg_client_stats stats_of(const fg_trainer *trainer)
     return client != NULL ? fg_client_get_stats(client) : (fg_client_stats){0};
 }
 
+/* A callback, or whoever else runs on this thread, waited for a value. */
+static void on_read(void *ledger, int64_t begin_ns, int64_t end_ns)
+{
+    fgi_ledger_add(ledger, FGI_READ, begin_ns, end_ns);
+}
+
 fg_status fgi_trainer_enter(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
                             fg_error *err)
 {
@@ -72,36 +81,55 @@ fg_status fgi_trainer_enter(fg_trainer *trainer, const fg_task *task, const fg_f
     FGI_TRY(fgi_watchdog_start(trainer->watchdog, err));
     fgi_watch_checkpoint(trainer->watchdog, fgi_saver_last(trainer->saver));
     trainer->call = (fgi_call){.is_busy = true, .stats_before = stats_of(trainer)};
+    fgi_here_take(&trainer->call.file, &trainer->call.line);
+    trainer->call.reads_before =
+        fgi_watch_reads((fgi_read_watch){.fn = on_read, .self = trainer->ledger});
     fgi_ledger_start(trainer->ledger, fgi_now_ns());
     return FG_OK;
 }
 
-/* Compares the FLOPs of the train program with the peak rate of the devices. */
-static void count_mxu(fg_trainer *trainer, const fgi_stage *stage)
+static fg_step_cost cost_of(const fg_trainer *trainer, const fgi_stage *stage)
 {
-    fg_result *result = &trainer->call.result;
+    const double unknown = (double)NAN;
+    fg_step_cost cost = {
+        .flops = unknown, .seconds = unknown, .flops_16bit = unknown, .bytes = unknown};
+    fgi_program_cost reported;
     fg_device_info device = {0};
-    double busy_s = 0;
-    result->step_flops = result->mxu_use = (double)NAN;
-    if (fgi_stage_program(stage) == NULL)
-        return;
+    if (fgi_stage_program(stage) == NULL ||
+        fg_device_get_info(trainer->client, 0, &device, NULL) != FG_OK)
+        return cost;
     const fgi_matmul_flops *flops = fgi_step_program_flops(fgi_stage_program(stage));
     const int count = fg_client_get_info(trainer->client)->device_count;
-    if (fg_device_get_info(trainer->client, 0, &device, NULL) != FG_OK)
-        return;
-    result->step_flops = 0;
+    cost.samples = fgi_stage_batch_size(stage);
+    cost.flops = cost.seconds = 0;
     for (int i = 0; i <= FG_F64; i++) {
         const double rate = fg_chip_matmul_rate(fg_chip_find(device.kind), (fg_dtype)i);
-        result->step_flops += flops->of[i];
+        cost.flops += flops->of[i];
         if (flops->of[i] > 0)
-            busy_s += rate > 0 ? flops->of[i] / (rate * count) : (double)NAN;
+            cost.seconds += rate > 0 ? flops->of[i] / (rate * count) : (double)NAN;
     }
-    result->mxu_use = busy_s * result->samples_per_s / (double)fgi_stage_batch_size(stage);
+    cost.flops_16bit = flops->of[FG_BF16] + flops->of[FG_F16];
+    if (fgi_step_program_cost(fgi_stage_program(stage), &reported, NULL) == FG_OK &&
+        reported.bytes_accessed > 0)
+        cost.bytes = reported.bytes_accessed * count;
+    return cost;
 }
 
-void fgi_result_end(fg_trainer *trainer, fgi_stage_kind kind)
+fg_step_cost fg_trainer_step_cost(const fg_trainer *trainer)
 {
-    fg_result *result = &trainer->call.result;
+    return cost_of(trainer, trainer->stage[FGI_TRAIN]);
+}
+
+/* Compares the FLOPs of the train program with the peak rate of the devices. */
+static void count_mxu(const fg_trainer *trainer, const fgi_stage *stage, fg_result *result)
+{
+    const fg_step_cost cost = cost_of(trainer, stage);
+    result->step_flops = cost.flops;
+    result->mxu_use = cost.seconds * result->samples_per_s / (double)cost.samples;
+}
+
+static void fill(const fg_trainer *trainer, fgi_stage_kind kind, fg_result *result)
+{
     const fg_client_stats now = stats_of(trainer), before = trainer->call.stats_before;
     const fgi_stage *stage = trainer->stage[kind];
     fgi_program_cost cost;
@@ -110,20 +138,36 @@ void fgi_result_end(fg_trainer *trainer, fgi_stage_kind kind)
     result->epochs = trainer->cursor.epoch;
     result->steps = trainer->cursor.step;
     fgi_health_result(trainer, result);
+    fgi_divergence_result(trainer, result);
     result->device_peak_bytes = -1;
     const fgi_step_program *program = fgi_stage_program(stage);
     if (program != NULL && fgi_step_program_cost(program, &cost, NULL) == FG_OK)
         result->device_peak_bytes = cost.peak_bytes;
-    count_mxu(trainer, stage);
+    count_mxu(trainer, stage, result);
     result->compiles = now.compiles - before.compiles;
     result->compile_cache_hits = now.compile_cache_hits - before.compile_cache_hits;
     result->compile_s = now.compile_s - before.compile_s;
     result->host_reads = now.host_reads - before.host_reads;
 }
 
+void fgi_result_end(fg_trainer *trainer, fgi_stage_kind kind)
+{
+    (void)fgi_plugin_unwatch(); /* a step that failed did not reset it */
+    if (kind == FGI_TRAIN)
+        fgi_feed_close_window(trainer, trainer->cursor.step);
+    fill(trainer, kind, &trainer->call.result);
+}
+
+void fg_trainer_result_so_far(const fg_trainer *trainer, fg_result *out)
+{
+    *out = trainer->call.result;
+    fill(trainer, FGI_TRAIN, out);
+}
+
 fg_status fgi_trainer_leave(fg_trainer *trainer, fg_status status, const fg_error *error,
                             fg_error *err)
 {
+    (void)fgi_watch_reads(trainer->call.reads_before);
     fgi_watchdog_stop(trainer->watchdog);
     trainer->call.result.status = status;
     trainer->call.is_busy = false;

@@ -1,10 +1,8 @@
-/* run_folder.c - only one fit at a time uses a run folder, and an earlier run in it is not deleted
- * unless that is requested.
+/* run_folder.c - only one fit at a time uses a run folder (base/run_lock.h), and an earlier run in
+ * it is not deleted unless that is requested.
  *
- * RUN/lock is held with flock during a fit, so a killed process releases it. The file contains who
- * holds it, for messages; after the fit it is empty. There is a warning on file systems without
- * locks; if locks do not apply across hosts (NFS mounted with nolock, some FUSE file systems), only
- * processes of the same host exclude each other.
+ * There is a warning on file systems without locks; if locks do not apply across hosts (NFS mounted
+ * with nolock, some FUSE file systems), only processes of the same host exclude each other.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
@@ -14,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -21,16 +20,20 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/print.h"
-#include "base/temporary.h"
-#include "base/text.h"
+#include "base/run_lock.h"
+#include "base/thread.h"
 #include "ckpt/series.h"
 #include "train/callbacks.h"
 #include "train/logger.h"
 #include "train/run_folder.h"
 #include "train/trainer.h"
 
+/* A look at the folder costs a system call, or a round trip on a network file system. */
+enum { LOOK_EVERY_NS = 1000000000 };
+
 struct fgi_run {
     int lock;             /* descriptor of the locked file, -1: not held */
+    int64_t next_look_ns; /* when to look for a request to stop again */
     fgi_logger *prepared; /* the loggers, before they are opened; owned */
     fgi_logger *logger;   /* opened, one of the callbacks; NULL: none */
 };
@@ -62,31 +65,6 @@ fgi_logger *fgi_run_logger(const fgi_run *run) { return run->logger; }
 
 /* ---- the lock -------------------------------------------------------------------------------- */
 
-/* The holder of a lock, as recorded in its file: "PID MACHINE HOST\n". */
-typedef struct holder {
-    int64_t pid; /* 0: unknown */
-    char machine[FGI_MACHINE_SIZE], host[256];
-} holder;
-
-static holder read_holder(int fd)
-{
-    char text[512];
-    holder who = {0};
-    const ssize_t got = pread(fd, text, sizeof text - 1, 0);
-    text[got > 0 ? got : 0] = '\0';
-    char *machine = strchr(text, ' ');
-    char *host = machine != NULL ? strchr(machine + 1, ' ') : NULL;
-    if (host == NULL)
-        return who;
-    *machine++ = *host++ = '\0';
-    host[strcspn(host, "\n")] = '\0';
-    if (!fgi_parse_i64(fgi_str_of(text), &who.pid) || who.pid <= 0 || who.pid > INT_MAX)
-        who.pid = 0;
-    (void)snprintf(who.machine, sizeof who.machine, "%s", machine);
-    (void)snprintf(who.host, sizeof who.host, "%.255s", host);
-    return who;
-}
-
 static fg_status write_holder(int fd, const char *path, fg_error *err)
 {
     char text[512], machine[FGI_MACHINE_SIZE], host[256] = "";
@@ -99,7 +77,7 @@ static fg_status write_holder(int fd, const char *path, fg_error *err)
     return fgi_write_all(fd, path, text, (size_t)size, err);
 }
 
-static fg_status in_use(const char *run_dir, const holder *who, fg_error *err)
+static fg_status in_use(const char *run_dir, const fgi_holder *who, fg_error *err)
 {
     char by[320] = "another process";
     if (who->pid > 0)
@@ -114,7 +92,7 @@ static fg_status in_use(const char *run_dir, const holder *who, fg_error *err)
 static fg_status do_without(int fd, const char *run_dir, int why, fg_error *err)
 {
     char machine[FGI_MACHINE_SIZE];
-    const holder who = read_holder(fd);
+    const fgi_holder who = fgi_holder_read(fd);
     fgi_machine_name(machine);
     if (who.pid > 0 && who.pid != getpid() && strcmp(who.machine, machine) == 0 &&
         (kill((pid_t)who.pid, 0) == 0 || errno != ESRCH))
@@ -125,19 +103,61 @@ static fg_status do_without(int fd, const char *run_dir, int why, fg_error *err)
     return FG_OK;
 }
 
+/* Tries again for a moment: a process that looks at the lock holds it very briefly. */
+static int try_lock(int fd)
+{
+    const struct timespec pause = {.tv_nsec = 20000000};
+    for (int i = 0;; i++) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+            return 0;
+        if (errno != EWOULDBLOCK || i == 2)
+            return errno;
+        (void)nanosleep(&pause, NULL);
+    }
+}
+
 static fg_status lock(int fd, const char *run_dir, const char *path, fg_error *err)
 {
-    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-        const int why = errno;
+    const int why = try_lock(fd);
+    if (why != 0) {
         if (why == EWOULDBLOCK) {
-            const holder who = read_holder(fd);
+            const fgi_holder who = fgi_holder_read(fd);
             return in_use(run_dir, &who, err);
         }
         if (why != EOPNOTSUPP && why != ENOSYS && why != ENOLCK && why != EINVAL)
             return fgi_fail_errno(err, "lock", path);
         FGI_TRY(do_without(fd, run_dir, why, err));
     }
+    fgi_stop_forget(run_dir); /* a request to stop an earlier run */
     return write_holder(fd, path, err);
+}
+
+static fg_status take(const char *run_dir, int *out_fd, fg_error *err)
+{
+    fg_status status = FG_OK;
+    FGI_TRY(fgi_folder_make(run_dir, err));
+    char *path = fgi_path_join(run_dir, "lock");
+    if (path == NULL)
+        return fgi_no_memory(err);
+    const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0)
+        status = fgi_fail_errno(err, "open", path);
+    else
+        status = lock(fd, run_dir, path, err);
+    if (status == FG_OK)
+        *out_fd = fd;
+    else if (fd >= 0)
+        (void)close(fd);
+    fgi_free(path);
+    return status;
+}
+
+static void release(const char *run_dir, int fd)
+{
+    fgi_stop_forget(run_dir);
+    if (ftruncate(fd, 0) != 0)
+        fgi_log(FG_LOG_DEBUG, "'%s': the lock's file could not be emptied", run_dir);
+    (void)close(fd);
 }
 
 fg_status fgi_run_claim(fg_trainer *trainer, fg_error *err)
@@ -146,33 +166,25 @@ fg_status fgi_run_claim(fg_trainer *trainer, fg_error *err)
     if (run_dir == NULL || trainer->run->lock >= 0 ||
         fg_client_get_info(trainer->client)->process_index != 0)
         return FG_OK;
-    FGI_TRY(fgi_folder_make(run_dir, err));
-    char *path = fgi_path_join(run_dir, "lock");
-    if (path == NULL)
-        return fgi_no_memory(err);
-    fg_status status = FG_OK;
-    const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (fd < 0)
-        status = fgi_fail_errno(err, "open", path);
-    else
-        status = lock(fd, run_dir, path, err);
-    if (status == FG_OK)
-        trainer->run->lock = fd;
-    else if (fd >= 0)
-        (void)close(fd);
-    fgi_free(path);
-    return status;
+    return take(run_dir, &trainer->run->lock, err);
 }
 
 void fgi_run_release(fg_trainer *trainer)
 {
     if (trainer->run->lock < 0)
         return;
-    if (ftruncate(trainer->run->lock, 0) != 0)
-        fgi_log(FG_LOG_DEBUG, "'%s': the lock's file could not be emptied",
-                trainer->options.checkpoints.run_dir);
-    (void)close(trainer->run->lock);
+    release(trainer->options.checkpoints.run_dir, trainer->run->lock);
     trainer->run->lock = -1;
+}
+
+bool fgi_run_is_asked_to_stop(fg_trainer *trainer)
+{
+    fgi_run *run = trainer->run;
+    const int64_t now = fgi_now_ns();
+    if (run->lock < 0 || now < run->next_look_ns)
+        return false;
+    run->next_look_ns = now + LOOK_EVERY_NS;
+    return fgi_stop_is_asked(trainer->options.checkpoints.run_dir);
 }
 
 /* ---- an earlier run -------------------------------------------------------------------------- */
@@ -254,6 +266,14 @@ fg_status fg_trainer_add_logger(fg_trainer *trainer, const fg_logger_ops *ops, v
                     ops->name != NULL ? ops->name : "");
 }
 
+fg_status fg_trainer_set_run_info(fg_trainer *trainer, const fg_run_info *info, fg_error *err)
+{
+    if (trainer->run->prepared != NULL)
+        return fgi_logger_set_info(trainer->run->prepared, info, err);
+    return fgi_fail(err, FG_EINVAL,
+                    "fg_trainer_set_run_info: the log is open already: call it before the fit");
+}
+
 fg_status fgi_run_open(fg_trainer *trainer, fg_error *err)
 {
     fgi_run *run = trainer->run;
@@ -268,4 +288,14 @@ fg_status fgi_run_open(fg_trainer *trainer, fg_error *err)
     /* first, so that metrics are logged before another callback can fail */
     fgi_callbacks_promote_last(trainer->callbacks);
     return FG_OK;
+}
+
+fg_status fgi_run_reopen(fg_trainer *trainer, fg_error *err)
+{
+    fgi_logger *logger = trainer->run->logger;
+    if (logger == NULL)
+        return FG_OK;
+    FGI_TRY(fgi_logger_catch_up(logger, err));
+    return fgi_logger_open(logger, trainer->options.checkpoints.run_dir, trainer->cursor.step,
+                           trainer->cursor.log_lines, err);
 }

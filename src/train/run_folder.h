@@ -18,11 +18,16 @@ struct fgi_logger *fgi_run_logger(const fgi_run *run);
  * FG_EINVAL, which names the holder, when another process has it. */
 fg_status fgi_run_claim(fg_trainer *trainer, fg_error *err);
 void fgi_run_release(fg_trainer *trainer); /* also when it is not held */
+/* Whether there is a request to stop in the folder; looks at most once a second, and only while the
+ * lock is held. */
+bool fgi_run_is_asked_to_stop(fg_trainer *trainer);
 /* Refuses a folder with the checkpoints of another run, unless options.checkpoints.overwrite is
  * set. The state has been restored. */
 fg_status fgi_run_check(const fg_trainer *trainer, fg_error *err);
 /* Deletes these checkpoints, if options.checkpoints.overwrite is set. */
 fg_status fgi_run_clear(const fg_trainer *trainer, fg_error *err);
+/* Opens the log again, which is open, for the position that the run has returned to. */
+fg_status fgi_run_reopen(fg_trainer *trainer, fg_error *err);
 /* Opens the log of the run, as the first of the callbacks, unless that is done. */
 fg_status fgi_run_open(fg_trainer *trainer, fg_error *err);
 

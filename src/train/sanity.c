@@ -62,6 +62,7 @@ void fgi_trial_settle(fg_trainer_options *o)
     o->output.log_every = 1;
     o->validation.sanity_val_steps = 0;
     o->checkpoints.run_dir = NULL;
+    o->output.profile = NULL;
     if (o->checkpoints.resume != NULL &&
         (strcmp(o->checkpoints.resume, "last") == 0 || strcmp(o->checkpoints.resume, "best") == 0 ||
          strcmp(o->checkpoints.resume, "auto") == 0))

@@ -14,7 +14,11 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/thread.h"
+#include "train/accumulate.h"
+#include "base/timeline.h"
 #include "train/callbacks.h"
+#include "train/divergence.h"
+#include "train/health.h"
 #include "train/ledger.h"
 #include "train/saver.h"
 #include "train/snapshot.h"
@@ -34,10 +38,13 @@ struct fgi_saver {
     bool failed_best;       /* the last failure was that of a best state ... */
     int64_t failed_step;    /* ... of this step, ... */
     double failed_value;    /* ... and its metric */
-    bool has_best;          /* a best checkpoint is on the disk ... */
-    double best;            /* ... and its metric */
-    bool is_current;        /* the present state is in the last checkpoint */
-    char last[512];         /* saved or loaded by this Trainer; "": none */
+    bool failed_top;        /* ... that was among the best: */
+    double failed_top_value;
+    bool has_best;    /* a best checkpoint is on the disk ... */
+    double best;      /* ... and its metric */
+    int64_t begun_ns; /* when the last save, or the fit, began; monotonic */
+    bool is_current;  /* the present state is in the last checkpoint */
+    char last[512];   /* saved or loaded by this Trainer; "": none */
 };
 
 fg_status fgi_saver_create(fgi_saver **out, fg_error *err)
@@ -52,6 +59,13 @@ void fgi_saver_reset(fgi_saver *saver)
 {
     saver->failures = 0;
     saver->has_given_up = false;
+    saver->begun_ns = fgi_now_ns();
+}
+
+bool fgi_saver_is_due(const fg_trainer *trainer)
+{
+    const double every_s = trainer->options.checkpoints.save_every_s;
+    return every_s > 0 && (double)(fgi_now_ns() - trainer->saver->begun_ns) >= every_s * 1e9;
 }
 
 void fgi_saver_set_best(fgi_saver *saver, bool has_best, double best)
@@ -69,9 +83,20 @@ const char *fgi_saver_last(const fgi_saver *saver) { return saver->last; }
 static void *write_snapshot(void *self)
 {
     fgi_saver *saver = self;
+    const int64_t begin = fgi_timeline_begin();
     const fg_status status = fgi_snapshot_write(saver->snapshot, &saver->error);
+    fgi_timeline_end(begin, "checkpoint", "write checkpoint",
+                     fgi_snapshot_get_info(saver->snapshot)->at.step);
     saver->error.status = status;
     atomic_store_explicit(&saver->is_written, true, memory_order_release);
+    return NULL;
+}
+
+static void *run_thread(void *self)
+{
+    fgi_timeline_name_thread("checkpoint writer");
+    (void)write_snapshot(self);
+    fgi_timeline_thread_ends();
     return NULL;
 }
 
@@ -91,6 +116,7 @@ static void join(fg_trainer *trainer)
     const int64_t end = fgi_now_ns();
     fgi_windows_exclude(trainer->windows, end - begin);
     fgi_ledger_add(trainer->ledger, FGI_CHECKPOINT, begin, end);
+    fgi_timeline_end(begin, "checkpoint", "wait for checkpoint", trainer->cursor.step);
 }
 
 void fgi_checkpoint_remember(fg_trainer *trainer, const char *path)
@@ -109,6 +135,18 @@ static void put_kept(const fg_trainer *trainer, char *out, size_t size)
                    path[0] != '\0' ? "the last checkpoint is " : "there is no checkpoint", path);
 }
 
+/* The checkpoint of a step does not exist, so it is none of the best. */
+static void forget_rank(fg_trainer *trainer, const fgi_snapshot_info *info)
+{
+    fgi_saver *saver = trainer->saver;
+    const fgi_best_entry *entry = fgi_best_list_find(&trainer->cursor.top, info->at.step);
+    saver->failed_top = entry != NULL;
+    if (entry == NULL)
+        return;
+    saver->failed_top_value = entry->value;
+    fgi_best_list_remove(&trainer->cursor.top, info->at.step);
+}
+
 /* Neither the state nor a new best is on the disk; several failures in a row are an error. */
 static fg_status take_failure(fg_trainer *trainer, const fgi_snapshot_info *info, fg_error *err)
 {
@@ -117,6 +155,7 @@ static fg_status take_failure(fg_trainer *trainer, const fgi_snapshot_info *info
     char kept[600];
     put_kept(trainer, kept, sizeof kept);
     saver->is_current = false;
+    forget_rank(trainer, info);
     saver->failed_best = info->is_best;
     saver->failed_step = info->at.step;
     saver->failed_value = info->best;
@@ -140,12 +179,13 @@ static fg_status take_success(fg_trainer *trainer, const fgi_snapshot_info *info
     fgi_saver *saver = trainer->saver;
     fg_progress at = info->at;
     saver->failures = 0;
-    saver->failed_best = false;
+    saver->failed_best = saver->failed_top = false;
     if (info->is_best) {
         saver->has_best = true;
         saver->best = info->best;
     }
     fgi_checkpoint_remember(trainer, info->path);
+    fgi_divergence_note_checkpoint(trainer, info->path, info->at.step, info->is_suspected);
     at.path = trainer->call.result.checkpoint;
     return fgi_notify(trainer, FGI_ON_SAVED, &at, err);
 }
@@ -184,7 +224,9 @@ fg_status fgi_saver_begin(fg_trainer *trainer, bool is_best, fg_error *err)
     fgi_saver *saver = trainer->saver;
     fgi_snapshot *snapshot = NULL;
     FGI_TRY(fgi_saver_collect(trainer, true, err));
-    const int64_t begin = fgi_now_ns();
+    if (fgi_stage_accumulator(trainer->stage[FGI_TRAIN]) != NULL) /* the last update is not known */
+        FGI_TRY(fgi_health_end(trainer, err));
+    const int64_t begin = saver->begun_ns = fgi_now_ns();
     const fgi_watch before =
         fgi_watch_set(trainer->watchdog,
                       (fgi_watch){.doing = FGI_DOING_CHECKPOINT, .step = trainer->cursor.step});
@@ -196,12 +238,13 @@ fg_status fgi_saver_begin(fg_trainer *trainer, bool is_best, fg_error *err)
     saver->error = (fg_error){0};
     atomic_store(&saver->is_written, false);
     saver->is_current = true;
-    saver->has_thread = fgi_thread_start(&saver->thread, write_snapshot, saver, NULL) == FG_OK;
+    saver->has_thread = fgi_thread_start(&saver->thread, run_thread, saver, NULL) == FG_OK;
     if (!saver->has_thread)
         (void)write_snapshot(saver); /* no thread: write it now */
     const int64_t end = fgi_now_ns();
     fgi_windows_exclude(trainer->windows, end - begin);
     fgi_ledger_add(trainer->ledger, FGI_CHECKPOINT, begin, end);
+    fgi_timeline_end(begin, "checkpoint", "start checkpoint", trainer->cursor.step);
     return trainer->options.checkpoints.wait_for_saves ? fgi_saver_collect(trainer, true, err)
                                                        : FG_OK;
 }
@@ -215,6 +258,10 @@ static fg_status try_to_save(fg_trainer *trainer, bool is_best, fg_error *err)
         trainer->cursor.has_best = true;
         trainer->cursor.best = saver->failed_value;
     }
+    if (saver->failed_top && saver->failed_step == trainer->cursor.step)
+        (void)fgi_best_list_add(&trainer->cursor.top, saver->failed_top_value, trainer->cursor.step,
+                                trainer->options.checkpoints.save_top_k,
+                                trainer->options.checkpoints.monitor_max);
     FGI_TRY(fgi_saver_begin(trainer, is_best || was_best, err));
     return fgi_saver_collect(trainer, true, err);
 }

@@ -1,5 +1,6 @@
 /* signals.c - SIGINT, SIGTERM and SIGHUP during fits: the first requests a save and a stop, and
- * prints a note; a second one has its effect from before the fit. SIGPIPE is ignored, so that a
+ * prints a note; a second one has its effect from before the fit. SIGUSR1 requests a save only.
+ * SIGPIPE is ignored, so that a
  * closed pipe does not end the fit: progress is then no longer written.
  *
  * Handlers belong to the process, so the first fit that needs them installs them and the last one
@@ -13,20 +14,23 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/print.h"
+#include "base/thread.h"
+#include "train/run_folder.h"
 #include "train/signals.h"
 #include "train/trainer.h"
 
 enum { SIGNALS = 3 };
-_Static_assert(ATOMIC_BOOL_LOCK_FREE == 2, "a signal handler may only touch atomics without locks");
 _Static_assert(ATOMIC_INT_LOCK_FREE == 2, "a signal handler may only touch atomics without locks");
 
 static const struct {
     int number;
     const char *name; /* for messages */
 } signals[SIGNALS] = {{SIGINT, "Ctrl-C"}, {SIGTERM, "SIGTERM"}, {SIGHUP, "SIGHUP"}};
-static atomic_bool caught;               /* set by a handler on any thread, read by all fits */
+static atomic_int caught; /* the first signal, set by a handler on any thread, read by all fits */
 static struct sigaction before[SIGNALS]; /* written before a handler is installed */
-static struct sigaction before_pipe;
+static struct sigaction before_pipe, before_save;
+static atomic_int saves;  /* requests, by SIGUSR1 */
 static bool ignores_pipe; /* SIGPIPE is ignored in place of before_pipe */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int users;
@@ -40,7 +44,8 @@ static atomic_int compiling; /* fits that are compiling a program */
 static void on_signal(int number)
 {
     const int kept = errno, fd = atomic_load(&note_fd);
-    const bool is_first = !atomic_exchange(&caught, true);
+    int none = 0;
+    const bool is_first = atomic_compare_exchange_strong(&caught, &none, number);
     char(*note)[512] = notes[atomic_load(&compiling) > 0];
     for (int i = 0; i < SIGNALS; i++)
         if (signals[i].number == number) {
@@ -49,6 +54,12 @@ static void on_signal(int number)
                 errno = kept; /* the note cannot be written */
         }
     errno = kept;
+}
+
+static void on_save(int number)
+{
+    (void)number;
+    (void)atomic_fetch_add(&saves, 1);
 }
 
 static void prepare_notes(const fg_trainer *trainer)
@@ -81,16 +92,21 @@ static void install(void)
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
     (void)sigemptyset(&action.sa_mask);
-    atomic_store(&caught, false);
+    atomic_store(&caught, 0);
     for (int i = 0; i < SIGNALS; i++)
         if (sigaction(signals[i].number, NULL, &before[i]) == 0 && before[i].sa_handler != SIG_IGN)
             (void)sigaction(signals[i].number, &action, NULL);
+    if (sigaction(SIGUSR1, NULL, &before_save) == 0 && before_save.sa_handler != SIG_IGN) {
+        action.sa_handler = on_save;
+        (void)sigaction(SIGUSR1, &action, NULL);
+    }
     ignores_pipe = sigaction(SIGPIPE, NULL, &before_pipe) == 0 &&
                    before_pipe.sa_handler == SIG_DFL && sigaction(SIGPIPE, &ignore, NULL) == 0;
 }
 
-void fgi_signals_catch(const fg_trainer *trainer)
+void fgi_signals_catch(fg_trainer *trainer)
 {
+    trainer->fit.saves_seen = atomic_load(&saves);
     (void)pthread_mutex_lock(&lock);
     if (users++ == 0) {
         prepare_notes(trainer);
@@ -113,6 +129,7 @@ void fgi_signals_release(void)
     if (--users == 0) {
         for (int i = 0; i < SIGNALS; i++)
             restore(signals[i].number, on_signal, &before[i]);
+        restore(SIGUSR1, on_save, &before_save);
         if (ignores_pipe)
             restore(SIGPIPE, SIG_IGN, &before_pipe);
         ignores_pipe = false;
@@ -123,9 +140,60 @@ void fgi_signals_release(void)
 
 void fgi_signals_compiling(bool is_begin) { (void)atomic_fetch_add(&compiling, is_begin ? 1 : -1); }
 
+bool fgi_save_requested(fg_trainer *trainer)
+{
+    const int now = atomic_load(&saves);
+    if (trainer->options.stops_on_usr1)
+        return false; /* it stops the fit, which saves */
+    const bool is_new = trainer->options.handle_signals && now != trainer->fit.saves_seen;
+    trainer->fit.saves_seen = now;
+    return is_new;
+}
+
+/* Ends the fit if its time is over; also in a long validation. */
+static void check_time(fg_trainer *trainer)
+{
+    char *reason = trainer->call.result.stop_reason;
+    if (trainer->fit.deadline_ns == 0 || fgi_now_ns() < trainer->fit.deadline_ns)
+        return;
+    trainer->call.is_stopping = true;
+    if (reason[0] == '\0')
+        (void)fgi_snprintf(reason, sizeof trainer->call.result.stop_reason,
+                           "max_time: the time limit of %.6g s is reached",
+                           trainer->options.limits.max_time_s);
+}
+
+static void check_signals(fg_trainer *trainer)
+{
+    int number = atomic_load(&caught);
+    if (number == 0 && trainer->options.stops_on_usr1 &&
+        atomic_load(&saves) != trainer->fit.saves_seen)
+        number = SIGUSR1;
+    if (number == 0)
+        return;
+    trainer->call.is_stopping = true;
+    trainer->call.result.stop_signal = number;
+}
+
+/* A request in the run's folder (fulgurite stop). */
+static void check_request(fg_trainer *trainer)
+{
+    FILE *out = trainer->options.output.progress;
+    if (!fgi_run_is_asked_to_stop(trainer))
+        return;
+    trainer->call.is_stopping = trainer->fit.is_asked_to_stop = true;
+    if (out != NULL && fprintf(out, "\nstop requested: saving to %s/checkpoints\n",
+                               trainer->options.checkpoints.run_dir) > 0)
+        (void)fflush(out);
+}
+
 bool fgi_stop_requested(fg_trainer *trainer)
 {
-    if (trainer->call.is_running && trainer->options.handle_signals && atomic_load(&caught))
-        trainer->call.is_stopping = true;
+    if (trainer->call.is_running && !trainer->call.is_stopping)
+        check_request(trainer);
+    if (trainer->call.is_running && !trainer->call.is_stopping)
+        check_time(trainer);
+    if (trainer->call.is_running && trainer->options.handle_signals)
+        check_signals(trainer);
     return trainer->call.is_stopping;
 }

@@ -6,13 +6,16 @@
 
 #include <fulgurite/train.h>
 
-/* Handles SIGINT, SIGTERM and SIGHUP, and ignores SIGPIPE, until fgi_signals_release is called as
- * often. A signal that the program ignores remains ignored. */
-void fgi_signals_catch(const fg_trainer *trainer);
+/* Handles SIGINT, SIGTERM, SIGHUP and SIGUSR1, and ignores SIGPIPE, until fgi_signals_release is
+ * called as often. A signal that the program ignores remains ignored. */
+void fgi_signals_catch(fg_trainer *trainer);
 void fgi_signals_release(void);
 /* A fit starts or ends a compilation: changes the note of the first signal. */
 void fgi_signals_compiling(bool is_begin);
-/* Whether a callback, or a signal during a fit that handles signals, requested a stop. */
+/* Whether a callback, a signal during a fit that handles signals, limits.max_time_s or a request in
+ * the run's folder (base/run_lock.h) requests a stop. */
 bool fgi_stop_requested(fg_trainer *trainer);
+/* Whether there was a SIGUSR1 since the last call, or since the fit started. */
+bool fgi_save_requested(fg_trainer *trainer);
 
 #endif

@@ -13,7 +13,8 @@ typedef struct fgi_snapshot_info {
     const char *path; /* of its folder; lives as long as the snapshot */
     fg_progress at;   /* when it was taken */
     bool is_best;
-    double best; /* the best value of the monitored metric then */
+    bool is_suspected; /* training may be diverging: not a checkpoint to go back to */
+    double best;       /* the best value of the monitored metric then */
 } fgi_snapshot_info;
 
 /* Copies the state, between two steps. */
@@ -27,5 +28,7 @@ fg_status fgi_state_save(fg_trainer *trainer, bool is_best, fg_error *err);
 
 /* Loads options.checkpoints.weights and .resume, once. */
 fg_status fgi_state_restore(fg_trainer *trainer, fg_error *err);
+/* Loads the checkpoint at `path`, of this run, in the middle of a fit. */
+fg_status fgi_state_go_back(fg_trainer *trainer, const char *path, fg_error *err);
 
 #endif

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/thread.h"
 #include "train/accumulate.h"
+#include "train/callback_programs.h"
 #include "train/device_memory.h"
 #include "train/feed.h"
 #include "train/fit_settings.h"
@@ -38,6 +39,8 @@ void fgi_stage_report_input(const fgi_stage *stage, fg_input_report *out)
         stage->loader != NULL ? fg_loader_get_stats(stage->loader) : stage->loaded;
     fgi_input_report_load(out, &stage->loaded, &now);
 }
+
+const fg_dataset *fgi_stage_dataset(const fgi_stage *stage) { return stage->spec.dataset; }
 
 fg_loader *fgi_stage_loader(const fgi_stage *stage) { return stage->loader; }
 
@@ -129,13 +132,15 @@ void fgi_stage_set_scalars(fg_trainer *trainer, fgi_stage *stage, const fg_host_
     fgi_stage_set_sample_key(stage, trainer->options.seed, batch->epoch);
     if (stage->kind != FGI_TRAIN)
         return;
-    const int64_t batches = trainer->options.numerics.accumulate_grad_batches;
+    const int64_t batches = fgi_accumulation_most(&trainer->accumulation);
     const int64_t number =
         trainer->cursor.step * batches + fgi_accumulator_batches(stage->accumulator);
     fg_trace_set_seed(stage->trace, trainer->options.seed, (uint64_t)number);
     fg_optimizer_begin_step(trainer->model.optimizer, trainer->cursor.step);
     if (stage->accumulator != NULL)
         fgi_accumulator_add(stage->accumulator);
+    else
+        fgi_callbacks_step_start(trainer);
 }
 
 fg_status fgi_stage_launch(fgi_stage *stage, fg_array *const *fields, fg_array *samples,
@@ -300,26 +305,12 @@ static void empty(fgi_stage *stage)
     fgi_metrics_clear(stage->metrics);
 }
 
-fg_status fgi_stage_refresh(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
-{
-    const uint64_t trainable = trainable_mark(trainer, stage->kind);
-    if (stage->program != NULL && stage->spec.trainable == trainable)
-        return FG_OK;
-    FGI_TRY(fgi_feed_drain(trainer, err));
-    drop_programs(stage);
-    stage->spec.trainable = trainable;
-    return fgi_stage_build(trainer, stage, err);
-}
-
 static const char *const stage_names[] = {"training", "validation", "test", "prediction"};
 static const char *const part_names[] = {"train", "val", "test", "predict"};
 
-/* Fills an empty stage. */
-static fg_status open_stage(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
+/* Compiles the programs, which the progress display and the watchdog see. */
+static fg_status compile_shown(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
 {
-    /* the loader reads while the program compiles */
-    FGI_TRY(open_loader(trainer, stage->kind, &stage->spec, &stage->loader, err));
-    const int64_t begin = fgi_now_ns();
     const fgi_watch before = fgi_watch_set(
         trainer->watchdog, (fgi_watch){.doing = FGI_DOING_COMPILE, .stage = (int)stage->kind});
     fgi_progress_compile_begin(trainer->progress, stage_names[stage->kind]);
@@ -328,9 +319,30 @@ static fg_status open_stage(fg_trainer *trainer, fgi_stage *stage, fg_error *err
     fgi_signals_compiling(false);
     fgi_progress_compile_end(trainer->progress);
     (void)fgi_watch_set(trainer->watchdog, before);
-    if (status != FG_OK)
-        return status;
-    FGI_TRY(fgi_memory_check(trainer, stage, err));
+    return status == FG_OK ? fgi_memory_check(trainer, stage, err) : status;
+}
+
+fg_status fgi_stage_refresh(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
+{
+    const uint64_t trainable = trainable_mark(trainer, stage->kind);
+    if (stage->program != NULL && stage->spec.trainable == trainable)
+        return FG_OK;
+    FGI_TRY(fgi_feed_drain(trainer, err));
+    drop_programs(stage);
+    stage->spec.trainable = trainable;
+    const int64_t begin = fgi_now_ns();
+    FGI_TRY(compile_shown(trainer, stage, err));
+    fgi_ledger_add(trainer->ledger, FGI_COMPILE, begin, fgi_now_ns());
+    return FG_OK;
+}
+
+/* Fills an empty stage. */
+static fg_status open_stage(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
+{
+    /* the loader reads while the program compiles */
+    FGI_TRY(open_loader(trainer, stage->kind, &stage->spec, &stage->loader, err));
+    const int64_t begin = fgi_now_ns();
+    FGI_TRY(compile_shown(trainer, stage, err));
     FGI_TRY(fgi_stage_clear_sums(trainer, stage, err));
     fgi_ledger_add(trainer->ledger, FGI_COMPILE, begin, fgi_now_ns());
     return FG_OK;
@@ -456,5 +468,7 @@ void fgi_stage_destroy(fgi_stage *stage)
         return;
     empty(stage);
     fgi_metrics_destroy(stage->metrics);
+    fgi_history_fini(&stage->history);
+    fgi_history_fini(&stage->update_history);
     fgi_free(stage);
 }

@@ -32,6 +32,7 @@ const char *fgi_stage_prefix(fgi_stage_kind kind);
 fgi_stage_kind fgi_stage_get_kind(const fgi_stage *stage);
 int64_t fgi_stage_batch_size(const fgi_stage *stage); /* of all devices */
 int fgi_stage_field_count(const fgi_stage *stage);
+const fg_dataset *fgi_stage_dataset(const fgi_stage *stage);           /* NULL: none yet */
 fg_loader *fgi_stage_loader(const fgi_stage *stage);                   /* NULL: none yet */
 fgi_step_program *fgi_stage_program(const fgi_stage *stage);           /* NULL: none yet */
 struct fgi_accumulator *fgi_stage_accumulator(const fgi_stage *stage); /* NULL: none needed */

@@ -34,6 +34,7 @@ struct fgi_stage {
     uint32_t *samples;          /* [B], of a batch being uploaded; NULL: the program has none */
     fgi_metrics *metrics;
     fg_array *sums;
+    fgi_history history, update_history; /* of its programs */
 };
 
 /* sample_key.c: sets the two words of the key of fg_batch_key. */

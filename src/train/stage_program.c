@@ -9,6 +9,7 @@
 #include "op/op.h"
 #include "trace/precision.h"
 #include "train/accumulate.h"
+#include "train/callback_programs.h"
 #include "train/health.h"
 #include "train/stage.h"
 #include "train/stage_parts.h"
@@ -79,11 +80,19 @@ static fg_tensor new_sums(fg_trainer *trainer, fg_step *step)
     return fg_concat((fg_tensor[]){sums, fgi_health_value(trainer, step->trace)}, 2, 0);
 }
 
+/* Updates the parameters, and then what callbacks add. */
+static void add_update(const fg_trainer *trainer, fg_tensor loss)
+{
+    fg_optimizer_minimize(trainer->model.optimizer, loss);
+    fgi_callbacks_update(trainer, fg_tensor_trace(loss));
+}
+
+static const char *const function[] = {"train_step", "val_step", "test_step", "predict_step"};
+
 /* Traces the whole step; returns the result of its program. */
 static fg_tensor trace_step(fg_trainer *trainer, fg_step *step, const fg_batch *batch)
 {
     fgi_stage *stage = step->stage;
-    static const char *const function[] = {"train_step", "val_step", "test_step", "predict_step"};
     const fg_tensor value = call_step(trainer, step, batch);
     const char *dead = fgi_tensor_dead(value);
     if (dead != NULL)
@@ -102,7 +111,7 @@ static fg_tensor trace_step(fg_trainer *trainer, fg_step *step, const fg_batch *
     if (stage->accumulator != NULL)
         fgi_accumulate(stage->accumulator, value, fgi_step_loss_weight(step, value));
     else if (stage->kind == FGI_TRAIN)
-        fg_optimizer_minimize(trainer->model.optimizer, value);
+        add_update(trainer, value);
     if (fg_trace_error(step->trace, NULL) != FG_OK)
         return fgi_poison(step->trace);
     return new_sums(trainer, step);
@@ -138,13 +147,21 @@ static fg_status build_program(fg_trainer *trainer, fgi_stage *stage, fg_error *
                       .dataset = stage->spec.dataset,
                       .field_count = stage->spec.field_count};
     trace->is_step = true;
+    trace->label = function[stage->kind];
+    trace->step = trainer->cursor.step;
+    trace->history = &stage->history;
+    for (int i = 0; i < stage->spec.field_count; i++)
+        trace->feed_name[i] = fg_dataset_field(stage->spec.dataset, i)->name;
     stage->valid.dtype = FG_S32;
     stage->fresh.dtype = FG_U32;
     fgi_metrics_clear(stage->metrics);
     FGI_TRY(fg_trace_set_precision(trace, trainer->precision->name, err));
     fg_trace_set_training(trace, stage->kind == FGI_TRAIN);
+    if (stage->kind != FGI_TRAIN)
+        fgi_callbacks_substitute(trainer, trace);
     if (stage->kind == FGI_PREDICT)
         trace->result_sharding = fgi_batch_sharding(trainer);
+    fg_here(trainer->call.file, trainer->call.line); /* that gave the data */
     set_mask(&step);
     batch.count = step.count;
     for (int i = 0; i < stage->spec.field_count; i++)
@@ -159,12 +176,11 @@ static fg_status build_program(fg_trainer *trainer, fgi_stage *stage, fg_error *
 
 fg_status fgi_stage_build(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
 {
-    const bool sums =
-        stage->kind == FGI_TRAIN && trainer->options.numerics.accumulate_grad_batches > 1;
+    const bool sums = stage->kind == FGI_TRAIN && fgi_accumulation_most(&trainer->accumulation) > 1;
     if (sums)
         FGI_TRY(fgi_accumulator_create(trainer->model.optimizer, &stage->accumulator, err));
     FGI_TRY(build_program(trainer, stage, err)); /* determines which parameters have gradients */
     if (sums)
-        FGI_TRY(fgi_accumulator_compile(stage->accumulator, trainer->client, err));
+        FGI_TRY(fgi_accumulator_compile(stage->accumulator, trainer, &stage->update_history, err));
     return FG_OK;
 }

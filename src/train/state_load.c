@@ -14,6 +14,7 @@
 #include "input/json_file.h"
 #include "ckpt/series.h"
 #include "train/callback_state.h"
+#include "train/divergence.h"
 #include "train/load_weights.h"
 #include "train/result.h"
 #include "train/saver.h"
@@ -121,6 +122,7 @@ static fg_status load_position(fg_trainer *trainer, const fg_ckpt *ckpt, const c
 {
     FGI_TRY(
         fgi_cursor_load(&trainer->cursor, object, trainer->options.checkpoints.monitor, path, err));
+    FGI_TRY(fgi_divergence_load(trainer, object, path, err));
     fgi_saver_set_current(trainer->saver, true);
     fgi_saver_set_best(trainer->saver, trainer->cursor.has_best, trainer->cursor.best);
     load_metrics(trainer, ckpt, object);
@@ -136,11 +138,11 @@ static fg_status load_state(fg_trainer *trainer, const fg_ckpt *ckpt, const char
                             const json_t *object, fg_error *err)
 {
     FGI_TRY(compare_run(trainer, object, path, err));
-    if (trainer->model.optimizer != NULL) /* NULL: only an evaluation */
+    if (trainer->model.optimizer != NULL) /* NULL: only an evaluation; it may freeze parameters */
+        FGI_TRY(fgi_callback_states_load(trainer->callbacks, ckpt, path, err));
+    if (trainer->model.optimizer != NULL)
         FGI_TRY(fgi_optimizer_load(trainer->model.optimizer, ckpt, path, FG_CKPT_STATE,
                                    json_object_get(object, FGI_FROZEN_KEY), err));
-    if (trainer->model.optimizer != NULL)
-        FGI_TRY(fgi_callback_states_load(trainer->callbacks, ckpt, path, err));
     FGI_TRY(fgi_module_state_load(trainer->model.root, ckpt, path, err));
     return load_position(trainer, ckpt, path, object, err);
 }
@@ -220,4 +222,9 @@ fg_status fgi_state_restore(fg_trainer *trainer, fg_error *err)
     /* an evaluation before the first fit loads no optimizer state: fit will load again */
     trainer->model.is_restored = trainer->model.optimizer != NULL || o->checkpoints.resume == NULL;
     return FG_OK;
+}
+
+fg_status fgi_state_go_back(fg_trainer *trainer, const char *path, fg_error *err)
+{
+    return load_checkpoint(trainer, path, err);
 }

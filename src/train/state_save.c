@@ -23,6 +23,8 @@
 #include "ckpt/series.h"
 #include "train/callback_state.h"
 #include "train/callbacks.h"
+#include "train/ckpt_name.h"
+#include "train/divergence.h"
 #include "train/host_copy.h"
 #include "train/logger.h"
 #include "train/run_folder.h"
@@ -88,7 +90,7 @@ static bool put_position(json_t *object, const fg_trainer *trainer)
     cursor.log_lines = fgi_logger_lines(fgi_run_logger(trainer->run));
     return json_object_set_new(object, "version", json_integer(1)) == 0 &&
            json_object_set_new(object, "seed", json_integer((int64_t)trainer->options.seed)) == 0 &&
-           fgi_cursor_save(&cursor, object);
+           fgi_cursor_save(&cursor, object) && fgi_divergence_save(trainer, object);
 }
 
 static bool put_metrics(json_t *object, const fgi_metrics *metrics)
@@ -153,7 +155,8 @@ static char *state_text(const fg_trainer *trainer)
 struct fgi_snapshot {
     content content;
     char *folder, *path, *json; /* of the checkpoints, of this one; state.json */
-    char name[40], step[24], epoch[24];
+    char name[FGI_CKPT_NAME_SIZE], step[24], epoch[24];
+    fgi_best_list top;        /* whose checkpoints are kept */
     const fgi_logger *logger; /* whose rows so far belong to the checkpoint; borrowed */
     fg_error log_failure;     /* why some of them could not be written, or FG_OK */
     const fg_attachment *attachments;
@@ -176,16 +179,50 @@ void fgi_snapshot_destroy(fgi_snapshot *s)
 
 const fgi_snapshot_info *fgi_snapshot_get_info(const fgi_snapshot *s) { return &s->info; }
 
-static fg_status describe(const fg_trainer *trainer, bool is_best, fgi_snapshot *s, fg_error *err)
+/* A damaged checkpoint of the same name is not replaced: "NAME-v1", "NAME-v2" ... */
+static fg_status find_path(fgi_snapshot *s, fg_error *err)
+{
+    const size_t size = strlen(s->name);
+    for (int version = 1;; version++) {
+        s->path = fgi_path_join(s->folder, s->name);
+        char *manifest = s->path != NULL ? fgi_path_join(s->path, "manifest.json") : NULL;
+        if (manifest == NULL)
+            return fgi_no_memory(err);
+        const bool is_usable = !fgi_file_exists(s->path) || fgi_file_exists(manifest);
+        fgi_free(manifest);
+        if (is_usable)
+            return FG_OK;
+        fgi_free(s->path);
+        (void)snprintf(s->name + size, sizeof s->name - size, "-v%d", version);
+    }
+}
+
+/* Names the checkpoint, also in the list of the best. */
+static fg_status name_it(fg_trainer *trainer, fgi_snapshot *s, fg_error *err)
+{
+    fgi_cursor *cursor = &trainer->cursor;
+    const fg_result *result = &trainer->call.result;
+    fgi_best_entry *entry = fgi_best_list_find(&cursor->top, cursor->step);
+    fgi_ckpt_name_make(trainer->options.checkpoints.name, cursor->step, cursor->epoch,
+                       result->metrics, result->metric_count, s->name, sizeof s->name - 16);
+    s->folder = fgi_path_join(trainer->options.checkpoints.run_dir, "checkpoints");
+    if (s->folder == NULL)
+        return fgi_no_memory(err);
+    FGI_TRY(find_path(s, err));
+    if (entry != NULL)
+        (void)snprintf(entry->name, sizeof entry->name, "%s", s->name);
+    s->top = cursor->top;
+    return FG_OK;
+}
+
+static fg_status describe(fg_trainer *trainer, bool is_best, fgi_snapshot *s, fg_error *err)
 {
     const fg_client_info *info = fg_client_get_info(trainer->client);
-    (void)snprintf(s->name, sizeof s->name, "step-%09lld", (long long)trainer->cursor.step);
+    FGI_TRY(name_it(trainer, s, err));
     (void)snprintf(s->step, sizeof s->step, "%lld", (long long)trainer->cursor.step);
     (void)snprintf(s->epoch, sizeof s->epoch, "%lld", (long long)trainer->cursor.epoch);
-    s->folder = fgi_path_join(trainer->options.checkpoints.run_dir, "checkpoints");
-    s->path = s->folder != NULL ? fgi_path_join(s->folder, s->name) : NULL;
     s->json = state_text(trainer);
-    if (s->path == NULL || s->json == NULL)
+    if (s->json == NULL)
         return fgi_no_memory(err);
     if (fgi_logger_catch_up(fgi_run_logger(trainer->run), &s->log_failure) == FG_ENOMEM)
         return fgi_no_memory(err);
@@ -194,10 +231,11 @@ static fg_status describe(const fg_trainer *trainer, bool is_best, fgi_snapshot 
     s->attachment_count = trainer->options.checkpoints.attachment_count;
     s->process_index = info->process_index;
     s->process_count = info->process_count;
-    s->keep = trainer->options.checkpoints.keep_checkpoints;
+    s->keep = fgi_divergence_keep(trainer);
     s->info = (fgi_snapshot_info){.path = s->path,
                                   .at = fgi_progress_at(trainer),
                                   .is_best = is_best,
+                                  .is_suspected = fgi_divergence_is_suspected(trainer),
                                   .best = trainer->cursor.best};
     return FG_OK;
 }
@@ -238,6 +276,17 @@ static fg_status write_folder(fgi_snapshot *s, fg_error *err)
     return fg_ckpt_save(s->path, &files, err);
 }
 
+static void prune(const fgi_snapshot *s)
+{
+    fg_error why = {0};
+    const char *best[FGI_BEST_MOST];
+    for (int i = 0; i < s->top.count; i++)
+        best[i] = s->top.entry[i].name;
+    if (s->keep > 0 &&
+        fgi_ckpt_prune(s->folder, s->keep, best, (size_t)s->top.count, &why) != FG_OK)
+        fgi_log(FG_LOG_WARNING, "old checkpoints could not be removed: %s", why.message);
+}
+
 /* In this order, each file is on the disk before the next one depends on it. `last` is written
  * last: if killed before that, the run resumes from the previous checkpoint and finds its best
  * again. */
@@ -252,9 +301,7 @@ fg_status fgi_snapshot_write(fgi_snapshot *s, fg_error *err)
     if (s->info.is_best)
         FGI_TRY(fgi_ckpt_point(s->folder, "best", s->name, err));
     FGI_TRY(fgi_ckpt_point(s->folder, "last", s->name, err));
-    fg_error why = {0};
-    if (s->keep > 0 && fgi_ckpt_prune(s->folder, s->keep, &why) != FG_OK)
-        fgi_log(FG_LOG_WARNING, "old checkpoints could not be removed: %s", why.message);
+    prune(s);
     return FG_OK;
 }
 

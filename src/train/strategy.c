@@ -83,12 +83,18 @@ fg_status fgi_strategy_open(fg_trainer *trainer, fg_error *err)
     return FG_OK;
 }
 
+int fgi_device_count(const fg_trainer *trainer)
+{
+    return trainer->client != NULL ? fg_client_get_info(trainer->client)->device_count
+                                   : trainer->preview.device_count;
+}
+
 const char *fgi_strategy_name(const fg_trainer *trainer)
 {
     const char *chosen = trainer->options.devices.strategy;
     if (is(chosen, "fsdp"))
         return "fsdp";
-    const bool is_one = fg_client_get_info(trainer->client)->device_count == 1;
+    const bool is_one = fgi_device_count(trainer) == 1;
     return is_one && !is(chosen, "ddp") ? "single" : "ddp";
 }
 
@@ -106,7 +112,8 @@ fgi_sharding fgi_batch_sharding(const fg_trainer *trainer)
 
 int fgi_batch_shards(const fg_trainer *trainer)
 {
-    return fgi_client_mesh(trainer->client)->batch_shards;
+    return trainer->client != NULL ? fgi_client_mesh(trainer->client)->batch_shards
+                                   : trainer->preview.batch_shards;
 }
 
 bool fgi_sharding_keep(fg_trainer *trainer)

@@ -12,6 +12,8 @@
 fgi_sharding fgi_batch_sharding(const fg_trainer *trainer);
 /* Shards of a batch. */
 int fgi_batch_shards(const fg_trainer *trainer);
+/* All devices of the client, or of a preview. */
+int fgi_device_count(const fg_trainer *trainer);
 
 /* Checks the options for devices and strategy. */
 fg_status fgi_strategy_check(const fg_trainer_options *o, fg_error *err);

@@ -6,7 +6,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/reserved.h"
 #include "trace/precision.h"
+#include "train/callback_programs.h"
 #include "train/callbacks.h"
+#include "train/ckpt_name.h"
+#include "train/divergence.h"
 #include "train/evaluate.h"
 #include "train/feed.h"
 #include "train/fit_settings.h"
@@ -15,11 +18,15 @@
 #include "train/progress.h"
 #include "train/run_folder.h"
 #include "train/saver.h"
+#include "train/step_profile.h"
 #include "train/strategy.h"
 #include "train/trainer.h"
 #include "train/watchdog.h"
 #include "train/windows.h"
 
+enum { MOST_S = 1000000000 }; /* of limits.max_time_s: about 32 years */
+
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -40,8 +47,49 @@ static fg_status check_reserved(const fg_trainer_options *o, fg_error *err)
     FGI_TRY_RESERVED(fg_trainer_numerics, &o->numerics, err);
     FGI_TRY_RESERVED(fg_trainer_output, &o->output, err);
     FGI_TRY_RESERVED(fg_trainer_hang, &o->hang, err);
+    FGI_TRY_RESERVED(fg_trainer_divergence, &o->divergence, err);
     FGI_TRY_RESERVED(fg_mesh_options, &o->devices.mesh, err);
     FGI_TRY_RESERVED(fg_load_options, &o->checkpoints.weights_options, err);
+    return FG_OK;
+}
+
+static fg_status check_clip(const fg_trainer_numerics *o, fg_error *err)
+{
+    const char *algorithm = o->gradient_clip_algorithm;
+    if (!(o->gradient_clip_val >= 0 && isfinite(o->gradient_clip_val)))
+        return fgi_fail(err, FG_EINVAL,
+                        "trainer: gradient_clip_val is %g: expected more than 0, or 0 for no "
+                        "clipping",
+                        o->gradient_clip_val);
+    if (algorithm != NULL && strcmp(algorithm, "norm") != 0 && strcmp(algorithm, "value") != 0)
+        return fgi_fail(err, FG_EINVAL,
+                        "trainer: gradient_clip_algorithm is '%s': expected norm or value",
+                        algorithm);
+    return FG_OK;
+}
+
+static fg_status check_saves(const fg_trainer_checkpoints *o, fg_error *err)
+{
+    if (!(o->save_every_s >= 0 && o->save_every_s <= MOST_S))
+        return fgi_fail(err, FG_EINVAL, "trainer: save_every_s is %g: expected 0 to %g",
+                        o->save_every_s, (double)MOST_S);
+    if (o->save_top_k > FGI_BEST_MOST)
+        return fgi_fail(err, FG_EINVAL, "trainer: save_top_k is %d: expected at most %d",
+                        o->save_top_k, (int)FGI_BEST_MOST);
+    if (o->name != NULL)
+        FGI_TRY_CTX(fgi_ckpt_name_check(o->name, err), err, "trainer");
+    return FG_OK;
+}
+
+static fg_status check_profile(const fg_trainer_options *o, fg_error *err)
+{
+    const char *profile = o->output.profile;
+    fgi_profile_steps steps;
+    if (!fgi_profile_steps_parse(profile, &steps))
+        return fgi_fail(err, FG_EINVAL,
+                        "trainer: profile is '%s': expected steps such as 10:20, or auto", profile);
+    if ((steps.is_auto || steps.first > 0) && o->checkpoints.run_dir == NULL)
+        return fgi_fail(err, FG_EINVAL, "trainer: profile is '%s', which needs a run_dir", profile);
     return FG_OK;
 }
 
@@ -64,12 +112,17 @@ static fg_status check_options(const fg_trainer_options *o, fg_error *err)
         {"save_every_epochs", o->checkpoints.save_every_epochs, -1},
         {"save_every_steps", o->checkpoints.save_every_steps, 0},
         {"keep_checkpoints", o->checkpoints.keep_checkpoints, -1},
+        {"save_top_k", o->checkpoints.save_top_k, 0},
         {"base_batch_size", o->lr.base_batch_size, 0},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (rows[i].value < rows[i].least)
             return fgi_fail(err, FG_EINVAL, "trainer: %s is %lld: expected at least %lld",
                             rows[i].name, (long long)rows[i].value, (long long)rows[i].least);
+    if (!(o->limits.max_time_s >= 0 && o->limits.max_time_s <= MOST_S))
+        return fgi_fail(err, FG_EINVAL, "trainer: max_time_s is %g: expected 0 to %g",
+                        o->limits.max_time_s, (double)MOST_S);
+    FGI_TRY(check_saves(&o->checkpoints, err));
     if (!fgi_progress_is_style(o->output.progress_style))
         return fgi_fail(err, FG_EINVAL,
                         "trainer: progress_style is '%s': expected auto, bar or plain",
@@ -89,13 +142,17 @@ static fg_status check_options(const fg_trainer_options *o, fg_error *err)
         return fgi_fail(err, FG_EINVAL,
                         "trainer: stochastic_rounding is for precision 'bf16-true', not '%s'",
                         fgi_precision_find(o->numerics.precision, NULL)->name);
+    FGI_TRY(check_clip(&o->numerics, err));
+    FGI_TRY_CTX(fgi_accumulation_parse(&o->numerics, &(fgi_accumulation){0}, err), err, "trainer");
     FGI_TRY(check_reserved(o, err));
+    FGI_TRY(check_profile(o, err));
     if (o->lr.schedule != NULL)
         FGI_TRY_CTX(fg_schedule_check(o->lr.schedule, err), err, "trainer");
     FGI_TRY(fgi_attach_check("trainer", o->checkpoints.attachments, o->checkpoints.attachment_count,
                              err));
     FGI_TRY_CTX(fgi_strategy_check(o, err), err, "trainer");
     FGI_TRY_CTX(fgi_settings_check(o, err), err, "trainer");
+    FGI_TRY(fgi_divergence_options_check(o, err));
     return FG_OK;
 }
 
@@ -139,12 +196,25 @@ static bool keep_patterns(fg_trainer *trainer)
 static bool keep_options(fg_trainer *trainer)
 {
     fg_trainer_options *o = &trainer->options;
-    const char **text[] = {
-        &o->devices.accelerator,    &o->devices.devices,       &o->devices.strategy,
-        &o->lr.lr_scaling,          &o->devices.cache_dir,     &o->checkpoints.run_dir,
-        &o->checkpoints.monitor,    &o->checkpoints.weights,   &o->checkpoints.resume,
-        &o->numerics.precision,     &o->output.progress_style, &o->devices.mesh.batch_axes,
-        &o->devices.mesh.fsdp_axes, &o->output.loggers};
+    const char **text[] = {&o->devices.accelerator,
+                           &o->devices.devices,
+                           &o->devices.strategy,
+                           &o->lr.lr_scaling,
+                           &o->devices.cache_dir,
+                           &o->checkpoints.run_dir,
+                           &o->checkpoints.monitor,
+                           &o->checkpoints.weights,
+                           &o->checkpoints.resume,
+                           &o->numerics.precision,
+                           &o->output.progress_style,
+                           &o->devices.mesh.batch_axes,
+                           &o->devices.mesh.fsdp_axes,
+                           &o->output.loggers,
+                           &o->numerics.gradient_clip_algorithm,
+                           &o->divergence.action,
+                           &o->checkpoints.name,
+                           &o->output.profile,
+                           &o->numerics.accumulate_schedule};
     bool ok = fgi_sharding_keep(trainer) && keep_attachments(trainer) && keep_patterns(trainer) &&
               keep(trainer, &o->checkpoints.weights_options.prefix);
     for (size_t i = 0; i < sizeof text / sizeof text[0]; i++)
@@ -171,8 +241,13 @@ static void set_defaults(fg_trainer_options *o)
         o->checkpoints.save_every_epochs = 1;
     if (o->checkpoints.keep_checkpoints == 0)
         o->checkpoints.keep_checkpoints = 1;
+    if (o->checkpoints.save_top_k == 0)
+        o->checkpoints.save_top_k = 1;
+    if (o->checkpoints.name == NULL)
+        o->checkpoints.name = FGI_CKPT_NAME_DEFAULT;
     if (o->checkpoints.monitor == NULL)
         o->checkpoints.monitor = "val_loss";
+    fgi_divergence_set_defaults(o);
 }
 
 static fg_status create_parts(fg_trainer *trainer, fg_error *err)
@@ -183,8 +258,10 @@ static fg_status create_parts(fg_trainer *trainer, fg_error *err)
     FGI_TRY(fgi_feed_create(&trainer->feed, err));
     FGI_TRY(fgi_windows_create(&trainer->windows, err));
     FGI_TRY(fgi_health_create(&trainer->health, err));
+    FGI_TRY(fgi_divergence_create(&trainer->divergence, err));
     FGI_TRY(fgi_ledger_create(&trainer->ledger, err));
     FGI_TRY(fgi_saver_create(&trainer->saver, err));
+    FGI_TRY(fgi_step_profile_create(o->output.profile, &trainer->step_profile, err));
     FGI_TRY(fgi_run_create(o->output.loggers, &trainer->run, err));
     FGI_TRY(fgi_watchdog_create(o, &trainer->watchdog, err));
     FGI_TRY(fgi_callbacks_create(&trainer->callbacks, err));
@@ -209,7 +286,8 @@ fg_status fg_trainer_create(const fg_trainer_options *options, fg_trainer **out,
         return fgi_no_memory(err);
     trainer->options = o;
     trainer->cursor = fgi_cursor_start();
-    trainer->precision = fgi_precision_find(o.numerics.precision, NULL); /* checked above */
+    trainer->precision = fgi_precision_find(o.numerics.precision, NULL);     /* checked above */
+    (void)fgi_accumulation_parse(&o.numerics, &trainer->accumulation, NULL); /* checked above */
     set_defaults(&trainer->options);
     const fg_status status =
         keep_options(trainer) ? create_parts(trainer, err) : fgi_no_memory(err);
@@ -232,7 +310,9 @@ void fg_trainer_destroy(fg_trainer *trainer)
         fgi_stage_destroy(trainer->stage[i]);
     fgi_feed_destroy(trainer->feed);
     fgi_health_destroy(trainer->health);
+    fgi_divergence_destroy(trainer->divergence);
     fgi_saver_destroy(trainer->saver);
+    fgi_step_profile_destroy(trainer->step_profile);
     fgi_ledger_destroy(trainer->ledger);
     fg_load_report_fini(&trainer->model.load_report);
     fg_module_destroy(trainer->model.root);
@@ -270,6 +350,8 @@ static fg_status build_module(fg_trainer *trainer, const fg_task *task, fg_error
     fg_status status = fg_module_error(root, err);
     if (status == FG_OK)
         status = fgi_sharding_apply(trainer, root, err);
+    if (status == FG_OK)
+        status = fgi_callbacks_build(trainer, root, err);
     if (status != FG_OK) {
         fg_module_destroy(root);
         return status;

@@ -10,6 +10,8 @@
 #include <fulgurite/train.h>
 
 #include "base/arena.h"
+#include "pjrt/pjrt.h"
+#include "train/accumulation.h"
 #include "train/cursor.h"
 
 struct fgi_precision;
@@ -30,10 +32,14 @@ typedef struct fgi_fit {
     int64_t total_steps, batches_per_epoch;
     int64_t train_limit; /* batches of an epoch, 0: no limit */
     bool drop_last;
-    bool has_started; /* fit_start was called */
-    bool has_warned;  /* that the monitored metric does not exist */
-    fg_error failure; /* of the callback that stopped the fit with an error */
-    bool is_in_step;  /* whose first batch was launched from this position: */
+    bool has_started;      /* fit_start was called */
+    bool has_warned;       /* that the monitored metric does not exist */
+    int64_t deadline_ns;   /* of limits.max_time_s; 0: none */
+    bool is_asked_to_stop; /* by a request in the run's folder */
+    int saves_seen;        /* requests for saving that are done (signals.h) */
+    fg_error failure;      /* of the callback that stopped the fit with an error */
+    bool ends_epoch;       /* the step that is launched is the last of its epoch */
+    bool is_in_step;       /* whose first batch was launched from this position: */
     fgi_cursor step_start;
 } fgi_fit;
 
@@ -45,6 +51,9 @@ typedef struct fgi_call {
     bool is_stopping;          /* a callback or a signal requested a stop */
     int64_t evaluated_batches; /* of the last evaluation */
     fg_client_stats stats_before;
+    const char *file; /* of the call, in the user's program; NULL: unknown */
+    int line;
+    fgi_read_watch reads_before; /* of this thread */
     fg_result result;
 } fgi_call;
 
@@ -54,18 +63,27 @@ typedef struct fgi_last_fit {
     size_t count;
 } fgi_last_fit;
 
+/* What fg_trainer_preview knows instead of a client and an optimizer; all zero otherwise. */
+typedef struct fgi_preview {
+    int device_count, batch_shards;
+    double lr;
+} fgi_preview;
+
 struct fg_trainer {
     fg_trainer_options options; /* strings and the schedule are in `strings` */
     fgi_arena strings;
     const struct fgi_precision *precision;
-    fg_client *client; /* closed with the Trainer unless it is options.devices.client */
+    fgi_accumulation accumulation; /* batches of a step */
+    fg_client *client;             /* closed with the Trainer unless it is options.devices.client */
     fgi_model model;
     struct fgi_stage *stage[4]; /* by fgi_stage_kind */
     struct fgi_feed *feed;
     struct fgi_windows *windows; /* of training */
     struct fgi_health *health;
+    struct fgi_divergence *divergence;
     struct fgi_ledger *ledger;
     struct fgi_saver *saver;
+    struct fgi_step_profile *step_profile;
     struct fgi_run *run;
     struct fgi_watchdog *watchdog;
     struct fgi_callbacks *callbacks;
@@ -74,6 +92,7 @@ struct fg_trainer {
     fgi_fit fit;
     fgi_call call;
     fgi_last_fit last_fit;
+    fgi_preview preview;
 };
 
 /* Creates what is missing of client, module and, for fit, optimizer. */

@@ -6,11 +6,14 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <string.h>
+#include <fulgurite/callback.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/thread.h"
+#include "base/timeline.h"
 #include "train/callbacks.h"
+#include "train/divergence.h"
 #include "train/feed.h"
 #include "train/health.h"
 #include "train/ledger.h"
@@ -23,8 +26,7 @@
 typedef struct window {
     float sums[FGI_MOST_SUMS];
     fgi_event *arrived; /* NULL: free */
-    int64_t step, epoch, batch;
-    double lr, samples_per_s;
+    fg_progress at;     /* when it was closed */
 } window;
 
 struct fgi_windows {
@@ -89,7 +91,7 @@ static fg_status deliver(fg_trainer *trainer, fgi_windows *windows, fgi_stage *s
                          const window *w, fg_error *err)
 {
     double sum[FG_MAX_METRICS] = {0}, weight[FG_MAX_METRICS] = {0};
-    fg_metric metrics[FG_MAX_METRICS + FGI_HEALTH_METRICS];
+    fg_metric metrics[FG_MAX_METRICS + FGI_HEALTH_METRICS + FG_MAX_LOG_VALUES];
     const fgi_metrics *list = fgi_stage_metrics(stage);
     const size_t count = fgi_metrics_count(list);
     const char *prefix = fgi_stage_prefix(fgi_stage_get_kind(stage));
@@ -101,32 +103,39 @@ static fg_status deliver(fg_trainer *trainer, fgi_windows *windows, fgi_stage *s
     }
     if (fgi_stage_get_kind(stage) != FGI_TRAIN)
         return FG_OK;
-    FGI_TRY(fgi_health_take(trainer, w->sums + 2 * count, w->step, err));
-    fg_progress at = fgi_progress_at(trainer);
-    at.step = w->step;
-    at.epoch = w->epoch;
-    at.batch = w->batch;
-    at.lr = w->lr;
-    at.samples_per_s = w->samples_per_s;
+    FGI_TRY(fgi_health_take(trainer, w->sums + 2 * count, w->at.step, err));
+    fg_progress at = w->at;
     at.metrics = metrics;
     at.metric_count = fgi_metrics_values(list, prefix, sum, weight, metrics);
     at.metric_count += fgi_health_metrics(trainer, metrics + at.metric_count);
-    return fgi_notify(trainer, FGI_ON_LOG, &at, err);
+    FGI_TRY(fgi_measure(trainer, &at, metrics, at.metric_count + FG_MAX_LOG_VALUES, err));
+    FGI_TRY(fgi_notify(trainer, FGI_ON_LOG, &at, err));
+    const size_t loss = fgi_metrics_find(list, "loss");
+    if (loss == count || !(fabs(weight[loss]) > 0)) /* no loss, or no sample */
+        return fgi_divergence_check(trainer, at.step, err);
+    return fgi_divergence_line(trainer, sum[loss] / weight[loss], at.step, err);
 }
 
-/* Waits for an event; the ledger records how long. */
-static fg_status await(fg_trainer *trainer, fgi_event *event, fg_error *err)
+/* Waits for the sums of a stage; the ledger records how long. */
+static fg_status await(fg_trainer *trainer, const fgi_stage *stage, fgi_event *event, fg_error *err)
 {
-    if (fgi_event_is_ready(event))
+    static const char *const names[] = {"metrics", "validation metrics", "test metrics", ""};
+    const char *name = names[fgi_stage_get_kind(stage)];
+    const int64_t bytes = (int64_t)(fgi_stage_sum_count(stage) * sizeof(float));
+    if (fgi_event_is_ready(event)) {
+        fgi_client_count_read(trainer->client, name, bytes, 0);
         return fgi_event_wait(event, err);
+    }
     const int64_t begin = fgi_now_ns();
     const fgi_watch before = fgi_watch_set(
         trainer->watchdog, (fgi_watch){.doing = FGI_DOING_READ, .step = trainer->cursor.step});
     const fg_status status = fgi_event_wait(event, err);
     (void)fgi_watch_set(trainer->watchdog, before);
     const int64_t end = fgi_now_ns();
+    fgi_client_count_read(trainer->client, name, bytes, end - begin);
     fgi_feed_waited(trainer->feed, end - begin);
     fgi_ledger_add(trainer->ledger, FGI_READ, begin, end);
+    fgi_timeline_end(begin, "trainer", "read metrics", -1);
     return status;
 }
 
@@ -151,13 +160,13 @@ fg_status fgi_windows_collect(fg_trainer *trainer, fgi_windows *windows, fgi_sta
         window *w = &windows->window[windows->first];
         if (windows->count <= keep && !fgi_event_is_ready(w->arrived))
             return FG_OK;
-        const fg_status status = await(trainer, w->arrived, err);
+        const fg_status status = await(trainer, stage, w->arrived, err);
         fgi_event_destroy(w->arrived);
         w->arrived = NULL;
         windows->first = (windows->first + 1) % FGI_WINDOWS;
         windows->count--;
         if (status != FG_OK)
-            return read_failed(trainer, stage, w->step, status, err);
+            return read_failed(trainer, stage, w->at.step, status, err);
         FGI_TRY(deliver(trainer, windows, stage, w, err));
     }
     return FG_OK;
@@ -184,12 +193,13 @@ fg_status fgi_windows_peek(fg_trainer *trainer, const fgi_windows *windows, fgi_
     if (!windows->is_open)
         return FG_OK;
     FGI_TRY(fgi_stage_read_sums(stage, out_sums, &arrived, err));
-    const fg_status status = await(trainer, arrived, err);
+    const fg_status status = await(trainer, stage, arrived, err);
     fgi_event_destroy(arrived);
     if (status != FG_OK)
         return read_failed(trainer, stage, trainer->cursor.step, status, err);
-    return fgi_health_take(trainer, out_sums + 2 * fgi_metrics_count(fgi_stage_metrics(stage)),
-                           trainer->cursor.step, err);
+    FGI_TRY(fgi_health_take(trainer, out_sums + 2 * fgi_metrics_count(fgi_stage_metrics(stage)),
+                            trainer->cursor.step, err));
+    return fgi_divergence_check(trainer, trainer->cursor.step, err);
 }
 
 fg_status fgi_windows_close(fg_trainer *trainer, fgi_windows *windows, fgi_stage *stage,
@@ -200,14 +210,12 @@ fg_status fgi_windows_close(fg_trainer *trainer, fgi_windows *windows, fgi_stage
     FGI_TRY(fgi_windows_collect(trainer, windows, stage, FGI_WINDOWS - 1, err));
     window *w = &windows->window[(windows->first + windows->count) % FGI_WINDOWS];
     const int64_t now = fgi_now_ns();
-    const fg_progress at = fgi_progress_at(trainer);
-    w->step = at.step;
-    w->epoch = at.epoch;
-    w->batch = at.batch;
-    w->lr = at.lr;
-    w->samples_per_s = 0;
+    w->at = fgi_progress_at(trainer);
+    w->at.samples = windows->samples;
+    if (fgi_stage_get_kind(stage) == FGI_TRAIN)
+        fgi_feed_close_window(trainer, w->at.step);
     if (fgi_stage_get_kind(stage) == FGI_TRAIN && now > windows->start_ns)
-        w->samples_per_s = (double)windows->samples / ((double)(now - windows->start_ns) * 1e-9);
+        w->at.samples_per_s = (double)windows->samples / ((double)(now - windows->start_ns) * 1e-9);
     windows->start_ns = now;
     windows->samples = 0;
     FGI_TRY(fgi_stage_read_sums(stage, w->sums, &w->arrived, err));

@@ -1,9 +1,8 @@
 /* lr_find.c - trains a few steps at rising learning rates, and restores all state.
  *
  * A sweep replaces the schedule of the optimizer and nothing else: learning rate and momentum are
- * inputs of the train program, so the program is the one that a fit runs. Between sweeps and at the
- * end, all variables, the sums of an open window of metrics, the position and the schedule are
- * those from before.
+ * inputs of the train program, so the program is the one that a fit runs. trial.c restores what the
+ * steps have changed, between sweeps and at the end.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/tuner.h>
@@ -12,19 +11,17 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/thread.h"
 #include "base/number.h"
 #include "base/reserved.h"
 #include "optim/optimizer.h"
-#include "train/accumulate.h"
 #include "train/device_memory.h"
 #include "train/feed.h"
-#include "train/fit_settings.h"
 #include "train/result.h"
 #include "train/signals.h"
-#include "train/snapshot.h"
 #include "train/stage.h"
 #include "train/trainer.h"
-#include "train/windows.h"
+#include "tuner/trial.h"
 
 enum { LEAST_STEPS = 10, MOST_STEPS = 10000, MOST_SEGMENTS = 100, START_STEPS = 5 };
 
@@ -73,108 +70,16 @@ static const fg_schedule_ops sweep_ops = {.name = "lr_find", .lr = sweep_lr};
 static const fg_schedule_ops sweep_momentum_ops = {
     .name = "lr_find", .lr = sweep_lr, .momentum = sweep_momentum};
 
-/* ---- state that is restored ------------------------------------------------------------------ */
-
-/* What the steps of a sweep change. */
-typedef struct before {
-    fg_trainer *trainer;
-    fgi_fit fit;
-    fgi_cursor cursor;
-    fg_optimizer optimizer; /* its schedule and position */
-    size_t count;           /* of the variables */
-    fg_variable **variable;
-    void **value; /* on the host */
-    bool has_sums;
-    float sums[FGI_MOST_SUMS]; /* of an open window of metrics */
-} before;
-
-static void before_fini(before *b)
-{
-    for (size_t i = 0; b->value != NULL && i < b->count; i++)
-        fgi_free(b->value[i]);
-    fgi_free(b->value);
-    fgi_free(b->variable);
-}
-
-static fg_status keep_variable(before *b, fg_variable *variable, fg_error *err)
-{
-    const size_t size = fg_type_bytes(fg_variable_type(variable));
-    void *value = fgi_alloc(size > 0 ? size : 1);
-    if (value == NULL)
-        return fgi_no_memory(err);
-    b->variable[b->count] = variable;
-    b->value[b->count++] = value;
-    return fg_variable_read(variable, value, size, err);
-}
-
-/* Copies all variables to the host. */
-static fg_status keep_variables(before *b, fg_error *err)
-{
-    const fg_module *root = b->trainer->model.root;
-    const fg_optimizer *optimizer = b->trainer->model.optimizer;
-    const size_t own = fg_module_variable_count(root);
-    const size_t all = own + fg_optimizer_variable_count(optimizer);
-    b->variable = fgi_calloc(all + 1, sizeof(fg_variable *));
-    b->value = fgi_calloc(all + 1, sizeof(void *));
-    if (b->variable == NULL || b->value == NULL)
-        return fgi_no_memory(err);
-    for (size_t i = 0; i < all; i++)
-        FGI_TRY(keep_variable(b,
-                              i < own ? fg_module_variable_at(root, i)
-                                      : fg_optimizer_variable_at(optimizer, i - own),
-                              err));
-    return FG_OK;
-}
-
-static fg_status keep(before *b, fg_error *err)
-{
-    fg_trainer *trainer = b->trainer;
-    b->has_sums = fgi_windows_is_open(trainer->windows);
-    if (b->has_sums)
-        FGI_TRY(
-            fgi_windows_peek(trainer, trainer->windows, trainer->stage[FGI_TRAIN], b->sums, err));
-    return keep_variables(b, err);
-}
-
-static fg_status restore_variables(const before *b, fg_error *err)
-{
-    for (size_t i = 0; i < b->count; i++)
-        FGI_TRY(fg_variable_set(b->variable[i], b->value[i],
-                                fg_type_bytes(fg_variable_type(b->variable[i])), err));
-    return FG_OK;
-}
-
-static fg_status restore_all(const before *b, fg_error *err)
-{
-    fg_trainer *trainer = b->trainer;
-    fgi_stage *stage = trainer->stage[FGI_TRAIN];
-    fg_optimizer *o = trainer->model.optimizer;
-    o->schedule = b->optimizer.schedule;
-    o->total_steps = b->optimizer.total_steps;
-    fgi_optimizer_scale_lr(o, b->optimizer.lr_factor);
-    fg_optimizer_begin_step(o, b->optimizer.step_now);
-    o->has_begun = b->optimizer.has_begun;
-    o->has_run = b->optimizer.has_run;
-    trainer->cursor = b->cursor;
-    FGI_TRY(fgi_feed_drain(trainer, err));
-    FGI_TRY(restore_variables(b, err));
-    fgi_stage_drop_sums(stage); /* a step that failed has left no valid ones */
-    return b->has_sums ? fgi_stage_set_sums(trainer, stage, b->sums, err)
-                       : fgi_stage_clear_sums(trainer, stage, err);
-}
-
 /* ---- the search ------------------------------------------------------------------------------ */
 
 typedef struct search {
     fg_trainer *trainer;
-    fgi_stage *stage;
+    fgi_trial trial;
     fg_lr_find_options options; /* with defaults */
     sweep sweep;
     size_t loss_index; /* of the stage's metrics */
     fg_lr_curve *curve;
-    int64_t epoch; /* of the data, for the next pass */
     int segment;
-    bool is_epoch_over;
     /* Of this segment: the running mean of the loss, its lowest value, and that of its start. */
     double mean, weight, lowest, start;
 } search;
@@ -230,42 +135,13 @@ static fg_status create_curve(const fg_lr_find_options *o, fg_lr_curve **out, fg
     return FG_OK;
 }
 
-/* Launches the next batch of the data, which start again at their end. */
-static fg_status launch_batch(search *s, fg_error *err)
-{
-    fg_trainer *trainer = s->trainer;
-    const fg_host_batch *batch = NULL;
-    for (int tries = 0; tries < 2 && batch == NULL; tries++) {
-        if (s->is_epoch_over)
-            FGI_TRY(fg_loader_start_epoch(fgi_stage_loader(s->stage), s->epoch++, 0, err));
-        FGI_TRY(fgi_feed_next(trainer, s->stage, &batch, err));
-        s->is_epoch_over = batch == NULL || batch->is_last;
-    }
-    if (batch == NULL)
-        return fgi_fail(err, FG_EINVAL, "the training data have no batch");
-    return fgi_feed_launch(trainer, s->stage, batch, NULL, err);
-}
-
 /* Runs one optimizer step; *out_loss is its mean loss. */
 static fg_status run_step(search *s, double *out_loss, fg_error *err)
 {
-    fgi_accumulator *accumulator = fgi_stage_accumulator(s->stage);
     float sums[FGI_MOST_SUMS];
-    fgi_event *arrived = NULL;
-    fgi_stage_restart_sums(s->stage);
-    fgi_accumulator_begin(accumulator);
-    do {
-        FGI_TRY(launch_batch(s, err));
-    } while (accumulator != NULL && !s->is_epoch_over &&
-             fgi_accumulator_batches(accumulator) <
-                 s->trainer->options.numerics.accumulate_grad_batches);
-    if (accumulator != NULL)
-        FGI_TRY(fgi_feed_update(s->trainer, s->stage, err));
-    FGI_TRY(fgi_stage_read_sums(s->stage, sums, &arrived, err));
-    const fg_status status = fgi_event_wait(arrived, err);
-    fgi_event_destroy(arrived);
+    FGI_TRY(fgi_trial_step(&s->trial, sums, err));
     *out_loss = (double)sums[2 * s->loss_index] / (double)sums[2 * s->loss_index + 1];
-    return status;
+    return FG_OK;
 }
 
 /* Updates the running mean; whether the loss has diverged. */
@@ -294,7 +170,7 @@ static fg_status run_segment(search *s, fg_error *err)
     double *losses = curve->loss + s->segment * steps;
     bool is_over = false;
     s->mean = s->weight = 0;
-    s->is_epoch_over = true;
+    s->trial.is_epoch_over = true;
     for (int64_t i = 0; i < steps && !is_over; i++) {
         if (fgi_stop_requested(s->trainer))
             return fgi_fail(err, FG_ESTOPPED, "the search was stopped");
@@ -333,7 +209,7 @@ static fg_status set_sweep(search *s, fg_error *err)
 
 static fg_status find_loss(search *s, fg_error *err)
 {
-    const fgi_metrics *metrics = fgi_stage_metrics(s->stage);
+    const fgi_metrics *metrics = fgi_stage_metrics(s->trainer->stage[FGI_TRAIN]);
     while (s->loss_index < fgi_metrics_count(metrics) &&
            strcmp(fgi_metrics_name(metrics, s->loss_index), "loss") != 0)
         s->loss_index++;
@@ -342,14 +218,13 @@ static fg_status find_loss(search *s, fg_error *err)
                : fgi_fail(err, FG_EINTERNAL, "the training step has no loss");
 }
 
-static fg_status run_segments(search *s, const before *b, fg_error *err)
+static fg_status run_segments(search *s, fg_error *err)
 {
     FGI_TRY(find_loss(s, err));
     FGI_TRY(set_sweep(s, err));
-    s->epoch = s->trainer->cursor.epoch;
     for (s->segment = 0; s->segment < s->options.segments; s->segment++) {
         if (s->segment > 0)
-            FGI_TRY(restore_variables(b, err));
+            FGI_TRY(fgi_trial_restore_variables(&s->trial, err));
         FGI_TRY(run_segment(s, err));
         FGI_TRY(fgi_feed_drain(s->trainer, err));
     }
@@ -365,47 +240,30 @@ static void pack_losses(fg_lr_curve *curve, size_t steps)
 }
 
 /* Runs the sweeps and restores all state, also after a failure. */
-static fg_status sweep_and_restore(search *s, before *b, fg_error *err)
+static fg_status sweep_and_restore(search *s, fg_error *err)
 {
     fg_error later = {0};
-    fg_status status = keep(b, err);
+    fg_status status = fgi_trial_keep(&s->trial, err);
     if (status != FG_OK)
         return status;
-    status = run_segments(s, b, err);
-    const fg_status restored = restore_all(b, &later);
+    status = run_segments(s, err);
+    const fg_status restored = fgi_trial_restore(&s->trial, &later);
     if (status != FG_OK || restored == FG_OK)
         return status;
     *err = later;
     return restored;
 }
 
-/* Creates what a fit creates before its first step, and restores what it starts from. */
-static fg_status prepare(search *s, const fg_task *task, const fg_fit_data *data, before *b,
-                         fg_error *err)
-{
-    fg_trainer *trainer = s->trainer;
-    FGI_TRY(fgi_trainer_prepare(trainer, task, true, err));
-    b->optimizer = *trainer->model.optimizer;
-    FGI_TRY(fgi_settings_make(trainer, data, err));
-    FGI_TRY(fgi_state_restore(trainer, err));
-    FGI_TRY(fgi_stage_prepare(trainer, FGI_TRAIN, data, err));
-    b->cursor = trainer->cursor;
-    s->stage = trainer->stage[FGI_TRAIN];
-    return FG_OK;
-}
-
 static fg_status search_lr(search *s, const fg_task *task, const fg_fit_data *data, fg_error *err)
 {
     fg_trainer *trainer = s->trainer;
     fg_lr_curve *curve = s->curve;
-    before b = {.trainer = trainer, .fit = trainer->fit};
-    const bool is_restored = trainer->model.is_restored;
-    fg_status status = prepare(s, task, data, &b, err);
+    fg_status status = fgi_trial_begin(&s->trial, trainer, task, data, err);
     if (status == FG_OK)
-        status = sweep_and_restore(s, &b, err);
-    before_fini(&b);
-    trainer->model.is_restored = is_restored; /* a fit that resumes also restores its results */
-    trainer->fit = b.fit;
+        status = fgi_stage_prepare(trainer, FGI_TRAIN, data, err);
+    if (status == FG_OK)
+        status = sweep_and_restore(s, err);
+    fgi_trial_end(&s->trial);
     if (status == FG_EDEVMEM)
         fgi_memory_explain(trainer, data, err);
     if (status != FG_OK)

@@ -127,6 +127,21 @@ static fg_lr_curve *find(fg_trainer *trainer, const fg_task *task, const fg_fit_
     return curve;
 }
 
+/* Instead of searches for a learning rate: steps with other batches. */
+static bool tries_batches;
+
+static void search(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data)
+{
+    fg_error err = {0};
+    fg_batch_fit fit = {.batch_size = 12};
+    if (!tries_batches) {
+        fg_lr_curve_destroy(find(trainer, task, data));
+        return;
+    }
+    fgt_ok(fg_tuner_try_batch(trainer, task, data, NULL, NULL, &fit, &err));
+    assert_true(fit.was_run && fit.batch_size == 12 && fit.need_bytes > 0);
+}
+
 /* Fits in two parts; `before` and `between`: searches before each. Returns the size of the state.
  */
 static size_t fit(const kind *k, bool before, bool between, char *out, fg_result *out_result)
@@ -142,15 +157,15 @@ static size_t fit(const kind *k, bool before, bool between, char *out, fg_result
     *r = (recorder){.at_event = "batch_end", .at_count = stop, .status = FG_ESTOPPED};
     fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, r, &err));
     if (before)
-        fg_lr_curve_destroy(find(trainer, &task, &data));
+        search(trainer, &task, &data);
     assert_int_equal(r->used, 0); /* a search calls no callback */
     assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_ESTOPPED);
-    if (before) /* the search compiled the train program */
+    if (before && !tries_batches) /* the search compiled the train program */
         assert_int_equal(fg_trainer_result(trainer)->compiles +
                              fg_trainer_result(trainer)->compile_cache_hits,
                          1); /* validation */
     if (between)
-        fg_lr_curve_destroy(find(trainer, &task, &data));
+        search(trainer, &task, &data);
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     *out_result = *fg_trainer_result(trainer);
     const size_t size = read_all(trainer, last_optimizer, out);
@@ -184,6 +199,13 @@ typedef struct steps {
     int last_segment;
     double last_lr;
 } steps;
+
+static void steps_with_other_batches_leave_no_trace(void **state)
+{
+    tries_batches = true;
+    leaves_no_trace(state);
+    tries_batches = false;
+}
 
 static void on_step(void *self, int segment, int64_t step, double lr, double loss)
 {
@@ -261,7 +283,7 @@ static void a_curve_that_is_too_short(void **state)
     fg_lr_curve *curve = NULL;
     toy model = {.optimizer = "sgd", .loss_factor = 1e4};
     const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
-    const kind k = {.options = {.limits.max_steps = STEPS}};
+    const kind k = {.options = {.limits.max_steps = STEPS, .divergence.action = "ignore"}};
     const fg_fit_data data = data_of(&k);
     fg_trainer *trainer = open_trainer(&k);
     const fg_lr_find_options options = {.min_lr = 1e3, .max_lr = 1e9, .steps = 20};
@@ -326,9 +348,13 @@ static void what_is_refused(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(leaves_no_trace),         cmocka_unit_test(one_and_eight_devices_agree),
-    cmocka_unit_test(suggests_before_scaling), cmocka_unit_test(a_curve_that_is_too_short),
-    cmocka_unit_test(a_signal_stops_it),       cmocka_unit_test(what_is_refused),
+    cmocka_unit_test(leaves_no_trace),
+    cmocka_unit_test(steps_with_other_batches_leave_no_trace),
+    cmocka_unit_test(one_and_eight_devices_agree),
+    cmocka_unit_test(suggests_before_scaling),
+    cmocka_unit_test(a_curve_that_is_too_short),
+    cmocka_unit_test(a_signal_stops_it),
+    cmocka_unit_test(what_is_refused),
 };
 
 int main(void) { return cmocka_run_group_tests(tests, open_all, close_all); }

@@ -23,6 +23,8 @@ typedef struct row {
     fg_adam_options adam;
     fg_adamw_options adamw;
     bool cycle;
+    fg_clip clip;
+    double limit;
 } row;
 
 static const row rows[] = {
@@ -42,6 +44,11 @@ static const row rows[] = {
     {"sgd_cycle", "sgd", .sgd = {.lr = 0.1, .momentum = 0.9}, .cycle = true},
     {"sgd_bare_cycle", "sgd", .sgd = {.lr = 0.1}, .cycle = true},
     {"adam_cycle", "adam", .adam = {.lr = 0.1}, .cycle = true},
+    {"sgd_clip_norm", "sgd", .sgd = {.lr = 0.1, .momentum = 0.9}, .clip = FG_CLIP_NORM,
+     .limit = 0.3},
+    {"sgd_clip_value", "sgd", .sgd = {.lr = 0.1, .momentum = 0.9}, .clip = FG_CLIP_VALUE,
+     .limit = 0.05},
+    {"adamw_clip_norm", "adamw", .adamw = {.lr = 0.05}, .clip = FG_CLIP_NORM, .limit = 0.3},
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
@@ -76,6 +83,7 @@ static void begin(problem *p, const row *r)
     const fg_schedule onecycle = fg_onecycle(NULL);
     if (r->cycle)
         fgt_ok(fg_optimizer_set_schedule(p->optimizer, &onecycle, STEPS + 1, &err));
+    fgt_ok(fg_optimizer_set_clip(p->optimizer, r->clip, r->limit, &err));
     static const char *const names[] = {"weight", "bias"};
     for (size_t i = 0; i < 2; i++) {
         fg_variable *v = fg_module_variable_at(p->root, i);

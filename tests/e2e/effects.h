@@ -30,7 +30,7 @@ struct effect {
 
 /* Tables, each ended by a row without a key. */
 extern const effect effects_model[], effects_data[], effects_images[], effects_pack[],
-    effects_optimizer[], effects_trainer[];
+    effects_optimizer[], effects_trainer[], effects_tuner[];
 
 /* The samples of x.npy and y.npy, and of val_x.npy and val_y.npy: 12 and 6 rows of 2 inputs. */
 const reference_data *effects_samples(void);

@@ -98,6 +98,9 @@ const effect effects_optimizer[] = {
     {"schedule.name", ONECYCLE, weights, .optimizer = {.cycle = {.is_on = true}}},
     {"schedule.name", ONECYCLE "--optimizer.name=adam", weights,
      .optimizer = {.rule = RULE_ADAM, .cycle = {.is_on = true}}},
+    /* The peak of five steps is the second, which PyTorch has with a pct_start of 0.4. */
+    {"schedule.variant", CYCLE_ALONE "--schedule.variant=fastai", weights,
+     .optimizer = {.cycle = {ALONE, .pct_start = 0.4, .final_div_factor = 4e3}}},
     {"schedule.pct_start", CYCLE_ALONE "--schedule.pct_start=0.6", weights,
      .optimizer = {.cycle = {ALONE, .pct_start = 0.6}}},
     {"schedule.anneal", CYCLE_ALONE "--schedule.anneal=linear --schedule.pct_start=0.5", weights,
@@ -126,6 +129,15 @@ const effect effects_optimizer[] = {
     /* The same batch in parts: the gradient is the mean over all of it. */
     {"trainer.accumulate_grad_batches",
      "--trainer.batch_size=5 --trainer.accumulate_grad_batches=3", weights},
+    {"trainer.gradient_clip_val", "--trainer.gradient_clip_val=0.02", weights,
+     .optimizer = {.clip_norm = 0.02}},
+    {"trainer.gradient_clip_val",
+     "--trainer.gradient_clip_val=0.03 --trainer.batch_size=5 --trainer.accumulate_grad_batches=3 "
+     "--optimizer.momentum=0.9 '--model.freeze=[fc.bias]'",
+     weights, .optimizer = {.clip_norm = 0.03, .momentum = 0.9, .keeps_bias = true}},
+    {"trainer.gradient_clip_algorithm",
+     "--trainer.gradient_clip_val=0.01 --trainer.gradient_clip_algorithm=value", weights,
+     .optimizer = {.clip_value = 0.01}},
     {"trainer.global_batch_size", "--trainer.global_batch_size=12", weights},
     {"trainer.lr_scaling",
      "--trainer.lr_scaling=linear --trainer.batch_size=4 --trainer.accumulate_grad_batches=3",

@@ -6,12 +6,14 @@
 
 #include <dirent.h>
 #include <math.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "trace_file.h"
 
 /* ---- the contents of the run's folder -------------------------------------------------------- */
 
@@ -146,6 +148,47 @@ static void pruned(const effect *e, const char *folder)
     check_text(e->arguments, kept(folder), expected);
 }
 
+/* The e->count best checkpoints and the newest one are kept. */
+static void top(const effect *e, const char *folder)
+{
+    double values[64];
+    char expected[64] = "";
+    (void)effects_fit(0, folder,
+                      EPOCHS "--optimizer.lr=6 --trainer.max_epochs=8 --trainer.seed=3 "
+                             "--trainer.keep_checkpoints=1 %s",
+                      e->arguments);
+    assert_int_equal(strlen(steps_with(folder, "val_loss", values)),
+                     strlen("3 6 9 12 15 18 21 24"));
+    for (int i = 0; i < 8; i++) {
+        int better = 0;
+        for (int k = 0; k < 8; k++)
+            better += values[k] < values[i];
+        if (better < e->count || i == 7)
+            (void)snprintf(expected + strlen(expected), sizeof expected - strlen(expected), "%s%d",
+                           expected[0] != '\0' ? " " : "", 3 * (i + 1));
+    }
+    check_text(e->arguments, kept(folder), expected);
+}
+
+/* What it does in a SLURM job: test_interrupted.c. */
+static void requeue(const effect *e, const char *folder)
+{
+    char line[512];
+    (void)snprintf(line, sizeof line, "fit -q --draw=never --trainer.run_dir=run " EPOCHS "%s",
+                   e->arguments);
+    const outcome *o = program_gives(e->status, folder, line);
+    if (e->says != NULL)
+        contains(o->err, e->says);
+}
+
+/* There is a checkpoint of that name. */
+static void ckpt_name(const effect *e, const char *folder)
+{
+    (void)effects_fit(0, folder, EPOCHS "%s", e->arguments);
+    if (!is_there(fgt_path(folder, "run/checkpoints"), e->says))
+        fail_msg("%s: no checkpoint %s", e->arguments, e->says);
+}
+
 /* The initial weights only depend on the seed. */
 static void seed(const effect *e, const char *folder)
 {
@@ -245,6 +288,20 @@ static void anomaly(const effect *e, const char *folder)
                     e->arguments);
     if (e->says != NULL)
         contains(json_string_value(json_object_get(summary, "error")), e->says);
+    if (e->value > 0)
+        fgt_close("factor", effects_number(summary, "rollback_lr_factor"), e->value, 0, 0);
+}
+
+/* A learning rate that is too large for the loss to stay low. */
+static void high_loss(const effect *e, const char *folder)
+{
+    const char *patience =
+        strstr(e->arguments, "patience") != NULL ? "" : "--trainer.divergence_patience=2 ";
+    const json_t *summary =
+        effects_fit(e->status, folder, EPOCHS "--optimizer.lr=1e3 --trainer.log_every=1 %s%s",
+                    patience, e->arguments);
+    if (e->says != NULL)
+        contains(json_string_value(json_object_get(summary, "error")), e->says);
 }
 
 /* Any number of threads gives the same numbers. */
@@ -290,6 +347,24 @@ static void callbacks(const effect *e, const char *folder)
     assert_string_equal(json_string_value(json_object_get(summary, "status")), "done");
 }
 
+static double validated(const char *folder, const char *arguments)
+{
+    char line[128];
+    (void)snprintf(line, sizeof(line), "validate run --quiet --ckpt=last %s", arguments);
+    const char *at = strstr(program_gives(0, folder, line)->out, "val_loss\t");
+    assert_non_null(at);
+    return strtod(at + strlen("val_loss\t"), NULL);
+}
+
+/* Evaluations of a checkpoint use the averages; without the callback, the weights. */
+static void averages(const effect *e, const char *folder)
+{
+    const double loss =
+        effects_number(effects_fit(0, folder, EPOCHS "%s", e->arguments), "metrics.val_loss");
+    fgt_close(e->arguments, validated(folder, ""), loss, 0, 1e-5);
+    assert_true(fabs(validated(folder, "--trainer.callbacks=[]") / loss - 1) > 1e-3);
+}
+
 /* The text of a file in the run's folder, owned by the caller; NULL if there is none. */
 static char *text_in_run(const char *folder, const char *name)
 {
@@ -300,6 +375,19 @@ static char *text_in_run(const char *folder, const char *name)
     if (fgi_file_exists(path))
         fgt_ok(fgi_file_read(path, 1 << 20, &text, &size, &err));
     return text;
+}
+
+/* Both files contain times. */
+static void times(const effect *e, const char *folder)
+{
+    (void)effects_fit(0, folder, EPOCHS "%s", e->arguments);
+    char *csv = text_in_run(folder, "metrics.csv"), *jsonl = text_in_run(folder, "metrics.jsonl");
+    assert_non_null(csv);
+    assert_non_null(jsonl);
+    assert_non_null(strstr(csv, "step,epoch,lr,wall_time,"));
+    assert_non_null(strstr(jsonl, ", \"wall_time\": "));
+    fgi_free(csv);
+    fgi_free(jsonl);
 }
 
 /* Which files of metrics there are, their lines, and that those of a resumed run are the same. */
@@ -333,10 +421,39 @@ static void loggers(const effect *e, const char *folder)
 
 #define FOUR "--trainer.batch_size=1 --trainer.devices=4 "
 
+/* The time is over before the first step. */
+static void time_limit(const effect *e, const char *folder)
+{
+    const json_t *summary =
+        effects_fit(0, folder, EFFECTS_NPY "--trainer.max_epochs=2 %s", e->arguments);
+    const char *reason = json_string_value(json_object_get(summary, "stop_reason"));
+    assert_true(effects_number(summary, "steps") == 0);
+    assert_non_null(reason);
+    contains(reason, "max_time: the time limit of 1e-06 s is reached");
+    summary = effects_fit(0, folder, EFFECTS_NPY "--trainer.max_epochs=2 --trainer.resume=auto");
+    assert_true(json_is_null(json_object_get(summary, "stop_reason")));
+    assert_true(effects_number(summary, "steps") > 0);
+}
+
+/* The steps that a profile contains. */
+static void profile(const effect *e, const char *folder)
+{
+    (void)effects_fit(0, folder, EPOCHS "%s", e->arguments);
+    json_t *root = trace_read(fgt_path(folder, "run"));
+    trace_expect_steps(root, "trainer", "train step", e->train);
+    json_decref(root);
+}
+
 const effect effects_trainer[] = {
+    {"trainer.profile", "--trainer.profile=2:4", profile, .train = "2 3 4"},
+    {"trainer.profile", "--trainer.profile=auto", profile, .train = "1 2 3 4 5 6"},
+    {"trainer.max_time", "--trainer.max_time=0.000001s", time_limit},
     {"trainer.batch_size", "--trainer.batch_size=5", steps, .count = 6,
      .says = "\"global_batch_size\": 5"},
     {"trainer.batch_size", "--trainer.batch_size=3", steps, .count = 8},
+    {"trainer.accumulate_schedule", "'--trainer.accumulate_schedule=0=2,1=3'", steps, .count = 3,
+     .train = "2 3"},
+    {"trainer.accumulate_schedule", "'--trainer.accumulate_schedule=1=2'", steps, .count = 5},
     {"trainer.accumulate_grad_batches", "--trainer.accumulate_grad_batches=2", steps, .count = 4},
     {"trainer.max_epochs", "--trainer.max_epochs=3", steps, .count = 9, .says = "\"epochs\": 3"},
     {"trainer.max_epochs", "--trainer.max_epochs=auto", steps, .count = 30},
@@ -379,6 +496,9 @@ const effect effects_trainer[] = {
     {"trainer.overfit_batches", "--trainer.overfit_batches=0.4", effects_check_samples, .value = 5,
      .count = 5},
     {"trainer.overfit_batches", "--trainer.overfit_batches=0", effects_check_samples},
+    {"trainer.slurm_requeue", "--trainer.slurm_requeue=true", requeue, .status = 2,
+     .says = "it requires trainer.resume=auto"},
+    {"trainer.slurm_requeue", "--trainer.slurm_requeue=true --trainer.resume=auto", requeue},
     {"trainer.watchdog_s", "", watchdog},
     {"trainer.ckpt_every_epochs", "--trainer.ckpt_every_epochs=1", steps, .kept = "3 6"},
     /* Validation is best after step 3, which is saved for that. */
@@ -387,6 +507,13 @@ const effect effects_trainer[] = {
     {"trainer.ckpt_every_epochs", "--trainer.ckpt_every_epochs=0 --trainer.max_epochs=4", steps,
      .kept = "3 12"},
     {"trainer.ckpt_every_steps", "--trainer.ckpt_every_steps=2", steps, .kept = "2 3 4 6"},
+    {"trainer.ckpt_every_time", "--trainer.ckpt_every_time=0.000001s", steps,
+     .kept = "1 2 3 4 5 6"},
+    {"trainer.ckpt_every_time", "--trainer.ckpt_every_time=1h30m", steps, .kept = "3 6"},
+    {"trainer.ckpt_name", "--trainer.ckpt_name=auto", ckpt_name, .says = "step-000000006"},
+    {"trainer.ckpt_name", "'--trainer.ckpt_name=e{epoch:03d}'", ckpt_name, .says = "e002-6"},
+    {"trainer.save_top_k", "--trainer.save_top_k=1", top, .count = 1},
+    {"trainer.save_top_k", "--trainer.save_top_k=4", top, .count = 4},
     {"trainer.keep_checkpoints", "--trainer.keep_checkpoints=1", pruned, .kept = "24"},
     {"trainer.keep_checkpoints", "--trainer.keep_checkpoints=2", pruned, .kept = "21 24"},
     {"trainer.keep_checkpoints", "--trainer.keep_checkpoints=0", steps, .kept = "3 6"},
@@ -398,10 +525,12 @@ const effect effects_trainer[] = {
      .says = "early_stop: val_loss has not improved in 3 validations (best: "},
     {"trainer.callbacks", "'--trainer.callbacks=early_stop(patience=1,monitor=val_acc)'", callbacks,
      .count = 6, .says = "early_stop: val_acc has not improved in 1 validation (best: "},
+    {"trainer.callbacks", "'--trainer.callbacks=early_stop,ema(decay=0.8)'", averages},
     {"trainer.loggers", "", loggers, .train = CSV, .val = JSONL},
     {"trainer.loggers", "--trainer.loggers=csv", loggers, .train = CSV},
     {"trainer.loggers", "--trainer.loggers=[jsonl]", loggers, .val = JSONL},
     {"trainer.loggers", "--trainer.loggers=[]", loggers},
+    {"trainer.loggers", "'--trainer.loggers=csv(wall_time=true),jsonl(wall_time=true)'", times},
     {"trainer.monitor_mode", "--trainer.monitor=val_acc --trainer.monitor_mode=min", best,
      .best = "val_acc"},
     {"trainer.monitor_mode", "--trainer.limit_val_batches=0 --trainer.monitor_mode=max", best,
@@ -419,7 +548,24 @@ const effect effects_trainer[] = {
     {"trainer.stochastic_rounding", "--trainer.stochastic_rounding=true", rounding, .count = 1},
     {"trainer.detect_anomaly", "--trainer.detect_anomaly=true", anomaly, .status = 1,
      .says = "gradient"},
-    {"trainer.detect_anomaly", "--trainer.detect_anomaly=false", anomaly},
+    {"trainer.detect_anomaly", "--trainer.detect_anomaly=false", anomaly, .status = 1,
+     .says = "the weight 'fc."},
+    {"trainer.on_divergence", "--trainer.on_divergence=stop", anomaly, .status = 1,
+     .says = "training has diverged at step 3"},
+    {"trainer.on_divergence", "--trainer.on_divergence=ignore", anomaly},
+    {"trainer.on_divergence", "--trainer.on_divergence=rollback", anomaly, .status = 1,
+     .says = "training has gone back 3 times already", .value = 0.125},
+    {"trainer.max_rollbacks", "--trainer.on_divergence=rollback --trainer.max_rollbacks=1", anomaly,
+     .status = 1, .says = "training has gone back 1 times already", .value = 0.5},
+    {"trainer.rollback_lr_factor",
+     "--trainer.on_divergence=rollback --trainer.rollback_lr_factor=0.25", anomaly, .status = 1,
+     .says = "training has gone back 3 times already", .value = 0.015625},
+    {"trainer.divergence_factor", "--trainer.divergence_factor=3", high_loss, .status = 1,
+     .says = "too high for 2 lines"},
+    {"trainer.divergence_factor", "--trainer.divergence_factor=1e9", high_loss},
+    {"trainer.divergence_factor", "--trainer.divergence_factor=0", high_loss},
+    {"trainer.divergence_patience",
+     "--trainer.divergence_factor=3 --trainer.divergence_patience=100", high_loss},
     {"trainer.accelerator", "--trainer.accelerator=cpu", steps, .says = "\"device\": \"cpu\""},
     {"trainer.accelerator", "--trainer.accelerator=auto", steps, .says = "\"device\": \"cpu\""},
     {"trainer.devices", FOUR, steps, .count = 6, .says = "\"devices\": 4"},

@@ -2,6 +2,7 @@
  * amount of memory: the batches tried, the result, and the error if nothing fits.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,11 +86,54 @@ static void the_largest_batch_is_printed(void **state)
     const double need = (double)number(o->out, "\nneed_bytes\t");
     assert_true(need > 0.8 * LIMIT && need <= 0.9 * LIMIT);
     contains(o->err, "batch_size 16: ");
+    contains(o->err, ": ran one training step\n");
     assert_null(strstr(o->err, "all training samples"));
     char *lines = strdup(o->err);
     assert_int_equal(check_tries(lines, LIMIT, &megabytes), batch);
     assert_true(fabs(megabytes * 1e6 - need) <= 500);
     free(lines);
+}
+
+static double json_at(const json_t *object, const char *name)
+{
+    const json_t *value = json_object_get(object, name);
+    assert_true(json_is_number(value));
+    return json_number_value(value);
+}
+
+/* The learning rate that fit would use, and those of the scaling rules from the batch before. */
+static void the_effect_on_the_learning_rate(void **state)
+{
+    (void)state;
+    const char *folder = workplace();
+    const outcome *o = find(0, folder, "memory_limit_bytes=1073741824,devices=2",
+                            "--trainer.devices=2 --trainer.batch_size=10 --optimizer.lr=0.01 "
+                            "--trainer.lr_scaling=linear --trainer.accumulate_grad_batches=3 "
+                            "--summary=s.json");
+    contains(o->out, "\nlr_given\t0.01\nlr_factor\t6\nlr\t0.06\nlr_linear\t3\nlr_sqrt\t0.173205\n");
+    contains(o->err, "optimizer.lr: 0.01; with this batch, fit uses 0.06 (lr_scaling=linear)\n");
+    contains(o->err,
+             "if it is meant for trainer.base_batch_size=10: 3 with lr_scaling=linear, 0.1732 "
+             "with sqrt\n");
+    json_t *summary = json_load_file(fgt_path(folder, "s.json"), 0, NULL);
+    const json_t *batch = json_object_get(summary, "batch"), *lr = json_object_get(batch, "lr");
+    assert_true(json_is_true(json_object_get(batch, "was_run")));
+    assert_int_equal((int)json_at(batch, "batch_size"), SAMPLES / 2);
+    fgt_close("used", json_at(lr, "used"), 0.06, 0, 1e-9);
+    /* 1000 samples in each of three batches, for a rate that is meant for 10 */
+    fgt_close("linear", json_at(lr, "linear"), 0.01 * 300, 0, 1e-8);
+    fgt_close("sqrt", json_at(lr, "sqrt"), 0.01 * sqrt(300), 0, 1e-8);
+    json_decref(summary);
+}
+
+static void a_step_that_runs_out_of_memory(void **state)
+{
+    (void)state;
+    const outcome *o = find(1, workplace(), "memory_limit_bytes=1073741824,execute_error=8", "");
+    contains(o->err, "batch_size 1000: the devices ran out of memory in a training step: trying a "
+                     "smaller one\nbatch_size 936: ");
+    contains(o->err, "not even a batch of 1 per device fits into 1.074 GB: ");
+    assert_string_equal(o->out, "");
 }
 
 /* Each of two devices has at most half of the samples; nothing larger is tried. */
@@ -129,6 +173,8 @@ static void large_memories_are_reported_in_gigabytes(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_largest_batch_is_printed),
+    cmocka_unit_test(the_effect_on_the_learning_rate),
+    cmocka_unit_test(a_step_that_runs_out_of_memory),
     cmocka_unit_test(all_samples_in_one_batch),
     cmocka_unit_test(nothing_fits),
     cmocka_unit_test(large_memories_are_reported_in_gigabytes),

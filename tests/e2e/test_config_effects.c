@@ -15,7 +15,8 @@ static const char *chosen; /* "all", a section or a key, whose rows are tried; N
 static bool has_row(const char *key)
 {
     static const effect *const tables[] = {effects_model, effects_data,      effects_images,
-                                           effects_pack,  effects_optimizer, effects_trainer};
+                                           effects_pack,  effects_optimizer, effects_trainer,
+                                           effects_tuner};
     for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++)
         for (const effect *e = tables[t]; e->key != NULL; e++)
             if (strcmp(e->key, key) == 0)
@@ -65,10 +66,11 @@ static void data(void **state)
 }
 static void optimizer_and_schedule(void **state) { all_rows(effects_optimizer); }
 static void trainer(void **state) { all_rows(effects_trainer); }
+static void tuner(void **state) { all_rows(effects_tuner); }
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_key_has_a_row),    cmocka_unit_test(model),   cmocka_unit_test(data),
-    cmocka_unit_test(optimizer_and_schedule), cmocka_unit_test(trainer),
+    cmocka_unit_test(optimizer_and_schedule), cmocka_unit_test(trainer), cmocka_unit_test(tuner),
 };
 
 /* usage: test_config_effects [all|SECTION|KEY] */

@@ -255,7 +255,7 @@ static void packs(void **state)
     lacks(o->out, "val_fraction:");
     o = program_gives(0, folder, "fit photos.yaml --fast-dev-run --draw=never");
     contains(o->err, "fast dev run: no error");
-    put_pack(folder, "dct.pack", FG_PACK_DCT8_LZ4, 100);
+    put_pack(folder, "dct.pack", FG_PACK_DCT, 100);
     o = program_gives(0, folder, "init dct.pack -o -");
     contains(o->out, "\n  augment: [random_resized_crop(height=128, width=128), random_flip] ");
     lacks(o->out, "\n  size:");

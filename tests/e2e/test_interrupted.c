@@ -91,6 +91,103 @@ static void the_first_signal_saves(void **state)
     }
 }
 
+/* `fulgurite stop` saves and ends the run, and names the checkpoint. */
+static void stop_saves(void **state)
+{
+    const char *folder = workplace();
+    static const char *const rarely[] = {"--trainer.ckpt_every_epochs=0", NULL};
+    const pid_t child = start_with_files(folder, rarely);
+    await_file(folder, "run/metrics.jsonl", child);
+    const outcome *stop = program_gives(0, folder, "stop run --timeout=60s");
+    contains(stop->err, "'run': asked process ");
+    contains(stop->err, "'run' has stopped; its last checkpoint is run/checkpoints/step-");
+    assert_string_equal(stop->out, "");
+    assert_int_equal(program_wait(child), 143);
+    assert_true(is_saved(folder));
+    contains(file_text(folder, "err"), "stop requested: saving to run/checkpoints\n");
+    contains(file_text(folder, "run/report.json"), "\"stopped\"");
+    contains(program_gives(1, folder, "stop run")->err,
+             "fulgurite stop: 'run': no run is training there\n");
+    contains(program_gives(1, folder, "stop last")->err, "last: no run in the folder 'runs' is");
+}
+
+/* Puts a program `scontrol` on the PATH, which writes its arguments to a file, and this job's
+ * number into the environment. */
+static void enter_slurm(const char *folder, int exit_status)
+{
+    static char path[4096], script[256];
+    const char *before = getenv("PATH");
+    assert_int_equal(mkdir(fgt_path(folder, "bin"), 0700), 0);
+    (void)snprintf(script, sizeof script, "#!/bin/sh\necho \"$@\" >> %s/requeued\nexit %d\n",
+                   folder, exit_status);
+    fgt_write(fgt_path(folder, "bin/scontrol"), script, strlen(script));
+    assert_int_equal(chmod(fgt_path(folder, "bin/scontrol"), 0700), 0);
+    (void)snprintf(path, sizeof path, "%s/bin:%.3000s", folder, before != NULL ? before : "");
+    assert_int_equal(setenv("PATH", path, 1) + setenv("SLURM_JOB_ID", "4711", 1), 0);
+}
+
+static void leave_slurm(const char *path)
+{
+    assert_int_equal(setenv("PATH", path, 1) + unsetenv("SLURM_JOB_ID") +
+                         unsetenv("SLURM_ARRAY_JOB_ID") + unsetenv("SLURM_ARRAY_TASK_ID"),
+                     0);
+}
+
+/* SIGUSR1 saves, stops, and queues the job again, whose second start continues the run. A failing
+ * scontrol is reported. */
+static void a_slurm_job_is_queued_again(void **state)
+{
+    static const char *const flags[] = {"--trainer.slurm_requeue", "--trainer.resume=auto",
+                                        "--trainer.ckpt_every_epochs=0", NULL};
+    char *path = strdup(getenv("PATH"));
+    for (int i = 0; i < 2; i++) {
+        const char *folder = workplace();
+        enter_slurm(folder, i);
+        if (i == 1)
+            assert_int_equal(
+                setenv("SLURM_ARRAY_JOB_ID", "40", 1) + setenv("SLURM_ARRAY_TASK_ID", "2", 1), 0);
+        pid_t child = start_with_files(folder, flags);
+        await_file(folder, "run/metrics.jsonl", child);
+        assert_int_equal(kill(child, SIGUSR1), 0);
+        assert_int_equal(program_wait(child), 143);
+        assert_true(is_saved(folder));
+        assert_string_equal(file_text(folder, "requeued"),
+                            i == 0 ? "requeue 4711\n" : "requeue 40_2\n");
+        contains(file_text(folder, "err"),
+                 i == 0
+                     ? "SLURM job 4711 is queued again, and will continue from run/checkpoints/"
+                     : "SLURM job 40_2 could not be queued again: 'scontrol requeue 40_2' failed");
+        fgt_write(fgt_path(folder, "run/metrics.csv"), "", 0); /* written by the second start */
+        child = start_with_files(folder, flags);
+        await_file(folder, "run/metrics.csv", child);
+        assert_int_equal(kill(child, SIGTERM), 0); /* as of scancel: queues nothing */
+        assert_int_equal(program_wait(child), 143);
+        assert_string_equal(file_text(folder, "requeued"),
+                            i == 0 ? "requeue 4711\n" : "requeue 40_2\n");
+        leave_slurm(path);
+    }
+    free(path);
+}
+
+/* Without a SLURM job, SIGUSR1 only saves; without resume=auto, the job could not continue. */
+static void requeuing_needs_a_job_and_auto(void **state)
+{
+    static const char *const flags[] = {"--trainer.slurm_requeue", "--trainer.resume=auto",
+                                        "--trainer.ckpt_every_epochs=0", NULL};
+    const char *folder = workplace();
+    contains(program_gives(2, folder, "fit digits.yaml --trainer.slurm_requeue")->err,
+             "trainer.slurm_requeue: a job that is queued again starts with the same command: it "
+             "requires trainer.resume=auto");
+    const pid_t child = start_with_files(folder, flags);
+    await_file(folder, "run/metrics.jsonl", child);
+    assert_int_equal(kill(child, SIGUSR1), 0);
+    await_file(folder, "run/checkpoints/last", child);
+    assert_int_equal(kill(child, SIGTERM), 0);
+    assert_int_equal(program_wait(child), 143);
+    if (strstr(file_text(folder, "err"), "queued again") != NULL)
+        fail_msg("a run outside of SLURM queues a job");
+}
+
 /* The reader of both streams closes them; the run continues until it is stopped, and saves. */
 static void a_reader_may_leave(void **state)
 {
@@ -206,6 +303,9 @@ static void a_claimed_folder_is_given_back(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_first_signal_saves),
+    cmocka_unit_test(stop_saves),
+    cmocka_unit_test(a_slurm_job_is_queued_again),
+    cmocka_unit_test(requeuing_needs_a_job_and_auto),
     cmocka_unit_test(a_reader_may_leave),
     cmocka_unit_test(a_run_ends_well_without_a_reader),
     cmocka_unit_test(fits_at_the_same_time_have_folders_of_their_own),

@@ -24,6 +24,18 @@ static const char config[] =
     "schedule: {name: onecycle}\n"
     "trainer: {batch_size: 64, max_steps: 900, seed: 3, log_every: 1, val_every_steps: 31}\n";
 
+/* Everything that has state: steps of three batches, a schedule with momentum, averaged
+ * weights, early stopping, the best checkpoints, several loggers. The loggers and the early
+ * stopping are in the middle of their work at most steps. */
+static const char all_config[] =
+    "model: {name: mlp, hidden: [16], dropout: 0.2}\n" DIGITS "optimizer: {name: adamw, lr: 0.02}\n"
+    "schedule: {name: onecycle}\n"
+    "trainer: {batch_size: 16, accumulate_grad_batches: 3, max_steps: 240, seed: 5, log_every: 4,\n"
+    "          val_every_steps: 11, save_top_k: 3, keep_checkpoints: 2, monitor: val_acc,\n"
+    "          ckpt_name: \"e{epoch:02d}-{step}-{val_acc:.3f}\",\n"
+    "          loggers: [csv, jsonl],\n"
+    "          callbacks: [\"early_stop(patience=50)\", \"ema(decay=0.9)\"]}\n";
+
 static pid_t start(const char *folder)
 {
     static const char *const words[] = {"fit",
@@ -135,7 +147,88 @@ static void a_killed_run_ends_like_an_undisturbed_one(void **state)
     print_message("killed %d times\n", kills);
 }
 
+/* The manifest's files of the checkpoint that `last` names. */
+static json_t *last_files(const char *folder, const char *run)
+{
+    char path[512];
+    (void)snprintf(path, sizeof path, "%s/checkpoints/last", run);
+    char *name = file_text(folder, path);
+    name[strcspn(name, "\n")] = '\0';
+    (void)snprintf(path, sizeof path, "%s/checkpoints/%s/manifest.json", run, name);
+    json_t *manifest = json_load_file(fgt_path(folder, path), 0, NULL);
+    assert_non_null(manifest);
+    json_t *files = json_incref(json_object_get(manifest, "files"));
+    json_decref(manifest);
+    return files;
+}
+
+/* The first signal that ends the run saves first, kill -9 does not: both continue exactly. */
+static void all_state_survives(void **state)
+{
+    enum { STOPS = 8 };
+    const char *folder = fgt_temp_folder();
+    const fgi_key key = fgi_key_from_seed(2);
+    int stops[2] = {0}, status = 0;
+    fgt_write(fgt_path(folder, "run.yaml"), all_config, strlen(all_config));
+    (void)program_gives(0, folder, "fit run.yaml -q --draw=never --trainer.run_dir=whole");
+    for (int i = 0; i < STOPS; i++) {
+        const ino_t before = last_pointer(folder);
+        const pid_t child = start(folder);
+        assert_true(child > 0);
+        if (!wait_for_a_save(folder, child, before, &status))
+            break;
+        sleep_ms((long)(fgi_rng_u64(key, (uint64_t)i) % 25));
+        (void)kill(child, i % 2 == 0 ? SIGKILL : SIGTERM);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        stops[i % 2] += WIFSIGNALED(status) || WEXITSTATUS(status) == 143;
+    }
+    assert_true(stops[0] > 0 && stops[1] > 0);
+    (void)program_gives(0, folder,
+                        "fit run.yaml -q --draw=never --trainer.run_dir=killed "
+                        "--trainer.resume=auto");
+    same_text(folder, "metrics.jsonl");
+    same_text(folder, "metrics.csv");
+    same_text(folder, "checkpoints/best");
+    same_text(folder, "checkpoints/last");
+    json_t *first = last_files(folder, "whole"), *second = last_files(folder, "killed");
+    assert_true(json_equal(first, second)); /* sizes and checksums of weights, state and position */
+    json_decref(first);
+    json_decref(second);
+    print_message("killed %d times, stopped %d times\n", stops[0], stops[1]);
+}
+
+/* On another number of devices, the samples and their order are the same, and so are the results up
+ * to rounding. */
+static void a_run_continues_on_other_devices(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    fgt_write(fgt_path(folder, "run.yaml"), all_config, strlen(all_config));
+    static const char fit[] = "fit run.yaml -q --draw=never --trainer.global_batch_size=16 "
+                              "--model.dropout=0 --trainer.callbacks=[] --trainer.run_dir=";
+    double value[2];
+    for (int i = 0; i < 2; i++) {
+        char line[512];
+        shell(folder, "sed -i 's/batch_size: 16, //' run.yaml");
+        (void)snprintf(line, sizeof line,
+                       "%s%d --trainer.max_steps=40 --schedule.name=constant "
+                       "--trainer.devices=1",
+                       fit, i);
+        (void)program_gives(0, folder, line);
+        (void)snprintf(line, sizeof line,
+                       "%s%d --trainer.max_steps=50 --schedule.name=constant "
+                       "--resume --trainer.devices=%d",
+                       fit, i, i == 0 ? 1 : 4);
+        const outcome *o = program_gives(0, folder, line);
+        contains(o->out, "val_loss\t");
+        value[i] = strtod(strstr(o->out, "val_loss\t") + strlen("val_loss\t"), NULL);
+    }
+    assert_true(value[0] > 0 && value[0] < 3);
+    assert_float_equal(value[0], value[1], 2e-4);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(all_state_survives),
+    cmocka_unit_test(a_run_continues_on_other_devices),
     cmocka_unit_test(a_killed_run_ends_like_an_undisturbed_one),
 };
 TRAINING_MAIN(tests)

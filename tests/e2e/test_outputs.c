@@ -4,8 +4,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "run_program.h"
 
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -55,6 +57,66 @@ static void predictions_reach_any_kind_of_file(void **state)
     assert_string_equal(file_text(folder, "there/p.csv"), plain);
 }
 
+/* The formats agree, row by row; files are written while the predictions arrive. */
+static void formats_agree(void **state)
+{
+    (void)state;
+    const char *folder = trained();
+    assert_int_equal(shell(folder, "fulgurite predict digits.yaml -q --out=p.csv "
+                                   "--trainer.batch_size=50"),
+                     0);
+    assert_int_equal(shell(folder, "fulgurite predict digits.yaml -q --out=p.jsonl "
+                                   "--trainer.batch_size=7"),
+                     0);
+    assert_int_equal(shell(folder, "fulgurite predict digits.yaml -q --out=p.npy"), 0);
+    char *csv = file_text(folder, "p.csv"), *lines = file_text(folder, "p.jsonl");
+    fg_error err = {0};
+    void *bytes = NULL;
+    size_t size = 0, count = 0;
+    fgt_ok(fg_file_read(fgt_path(folder, "p.npy"), &bytes, &size, &err));
+    (void)strsep(&csv, "\n"); /* the header */
+    for (char *line, *row; (line = strsep(&lines, "\n")) != NULL && *line != '\0'; count++) {
+        json_t *object = json_loads(line, 0, NULL);
+        row = strsep(&csv, "\n");
+        assert_non_null(row);
+        assert_int_equal(json_integer_value(json_object_get(object, "index")), count);
+        assert_int_equal(strtol(strsep(&row, ","), NULL, 10), count);
+        assert_string_equal(json_string_value(json_object_get(object, "prediction")),
+                            strsep(&row, ","));
+        const json_t *p = json_object_get(object, "p");
+        assert_int_equal(json_array_size(p), 10);
+        for (size_t k = 0; k < 10; k++) {
+            const double value = json_number_value(json_array_get(p, k));
+            char text[32];
+            (void)snprintf(text, sizeof text, "%s", strsep(&row, ","));
+            fgt_close("csv", strtod(text, NULL), value, 1e-6, 1e-6);
+            float number;
+            assert_true(size >= (count + 1) * 10 * sizeof number);
+            memcpy(&number, (const char *)bytes + 128 + (count * 10 + k) * sizeof number,
+                   sizeof number);
+            fgt_close("npy", (double)number, value, 1e-6, 1e-6);
+        }
+        json_decref(object);
+    }
+    assert_int_equal(count, 359);
+    assert_int_equal(size, 128 + count * 10 * sizeof(float));
+    free(bytes);
+}
+
+/* What was there remains when the program is killed while it waits for a batch. */
+static void an_early_end_leaves_the_file_as_it_was(void **state)
+{
+    (void)state;
+    const char *folder = trained();
+    assert_int_equal(shell(folder, "mkdir out; echo before >out/p.jsonl; "
+                                   "export FULGURITE_PLUGIN=" FGT_BINARY_DIR "/fakepjrt.so; "
+                                   "FAKEPJRT=hold_from=20 fulgurite predict digits.yaml -q "
+                                   "--out=out/p.jsonl --trainer.batch_size=1 & pid=$!; sleep 0.5; "
+                                   "kill -9 $pid && ! wait $pid"),
+                     0);
+    assert_string_equal(file_text(folder, "out/p.jsonl"), "before\n");
+}
+
 static void a_full_device_is_an_error(void **state)
 {
     const char *folder = trained();
@@ -101,6 +163,8 @@ static void no_place_for_runs_is_an_error(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(predictions_reach_any_kind_of_file),
+    cmocka_unit_test(formats_agree),
+    cmocka_unit_test(an_early_end_leaves_the_file_as_it_was),
     cmocka_unit_test(a_full_device_is_an_error),
     cmocka_unit_test(a_place_that_cannot_be_written_is_found_first),
     cmocka_unit_test(no_place_for_runs_is_an_error),

@@ -197,6 +197,181 @@ static void a_run_names_what_it_was(void **state)
     assert_int_equal((int)effects_number(s, "step_flops"), 2 * 2 * 4 * 2 * 3);
 }
 
+/* ---- report.json ----------------------------------------------------------------------------- */
+
+static double value(const json_t *root, const char *part, const char *name)
+{
+    const json_t *object = part != NULL ? json_object_get(root, part) : root;
+    const json_t *number = json_object_get(object, name);
+    if (!json_is_number(number))
+        fail_msg("%s.%s is not a number", part != NULL ? part : "", name);
+    return json_number_value(number);
+}
+
+static void check_times(const json_t *root)
+{
+    static const char *const order[] = {"p5_s", "p50_s", "p90_s", "p95_s", "p99_s", "max_s"};
+    static const char *const parts[] = {"busy_s", "input_s",      "upload_s", "compile_s",
+                                        "read_s", "checkpoint_s", "other_s"};
+    size_t i;
+    json_t *window;
+    double all = 0;
+    for (i = 1; i < sizeof order / sizeof order[0]; i++)
+        assert_true(value(root, "step_time", order[i - 1]) <= value(root, "step_time", order[i]));
+    assert_int_equal((int)value(root, "step_time", "count"), 8);
+    json_array_foreach(json_object_get(root, "windows"), i, window)
+    {
+        double sum = 0;
+        for (size_t k = 0; k < sizeof parts / sizeof parts[0]; k++)
+            sum += value(window, NULL, parts[k]);
+        fgt_close("window", sum, value(window, NULL, "seconds"), 1e-8, 0);
+        assert_int_equal((int)value(window, NULL, "step"), 3 * ((int)i + 1)); /* by epoch */
+        all += sum;
+    }
+    assert_int_equal(i, 3);
+    fgt_close("windows", all, value(root, "time", "wall_s"), 1e-6, 0);
+}
+
+/* The parts of the time sum up; the numbers are those of the summary, and `report` shows them. */
+static void the_report_of_a_run(void **state)
+{
+    (void)state;
+    const char *folder = fgt_temp_folder(), *name;
+    json_t *part, *idle;
+    double sum = 0;
+    effects_write_files(folder);
+    const json_t *summary = effects_fit(
+        0, folder, EFFECTS_NPY EFFECTS_VAL "--trainer.max_epochs=3 --trainer.batch_size=4");
+    json_t *root = json_loads(file_text(folder, "run/report.json"), 0, NULL);
+    assert_non_null(root);
+    assert_int_equal((int)value(root, NULL, "version"), 1);
+    assert_int_equal((int)value(root, NULL, "steps"), 9);
+    assert_int_equal((int)value(root, "device", "count"), 1);
+    assert_string_equal(json_string_value(json_object_get(root, "state")), "finished");
+    idle = json_object_get(json_object_get(root, "time"), "idle");
+    json_object_foreach(idle, name, part) sum += json_number_value(part);
+    fgt_close("idle", sum, value(root, "time", "idle_s"), 1e-6, 0);
+    fgt_close("wall", value(root, "time", "busy_s") + value(root, "time", "idle_s"),
+              value(root, "time", "wall_s"), 1e-6, 0);
+    fgt_close("busy", value(root, "time", "busy_s"), effects_number(summary, "busy_s"), 1e-6, 0);
+    check_times(root);
+    /* 2 x 4 x 2 x 3 multiplications and additions of a batch of 4, forward and backward */
+    const double rate = value(root, "utilization", "flops_per_second");
+    fgt_close("FLOP/s", rate, 2 * 2 * 4 * 2 * 3 * value(root, NULL, "samples_per_s") / 4, 0, 1e-6);
+    fgt_close("intensity", value(root, "utilization", "intensity"),
+              rate / value(root, "utilization", "bytes_per_second"), 0, 1e-6);
+    assert_true(value(root, "utilization", "sixteen_bit") == 0);
+    assert_true(json_is_null(json_object_get(json_object_get(root, "utilization"), "roofline")));
+    assert_true(value(root, "host", "cpu_fraction") > 0 &&
+                value(root, "host", "cpu_fraction") < 1.5);
+    assert_true(value(root, "loader", "queue_empty") >= 0 &&
+                value(root, "loader", "queue_empty") <= 1);
+    assert_true(value(root, "loader", "queue_mean") >= 0);
+    const json_t *compile = json_array_get(json_object_get(root, "compiles"), 0);
+    assert_string_equal(json_string_value(json_object_get(compile, "program")), "train_step");
+    assert_true(json_is_null(json_object_get(compile, "cause")));
+    assert_int_equal((int)value(compile, NULL, "step"), 0);
+    const json_t *read = json_array_get(json_object_get(root, "host_reads"), 0);
+    assert_true(*json_string_value(json_object_get(read, "at")) != '\0');
+    assert_true(value(read, NULL, "count") >= 1 && value(read, NULL, "bytes") > 0);
+    json_decref(root);
+    const outcome *o = program_gives(0, folder, "report run");
+    contains(o->out, "finished after ");
+    contains(o->out, ", 9 steps, 3 epochs");
+    contains(o->out, "\n  busy ");
+    contains(program_gives(0, folder, "report run --html=-")->out, "Where the time goes");
+}
+
+/* A resumed run keeps what its earlier fits wrote; a new run in the same folder does not. */
+static void the_parts_of_a_run(void **state)
+{
+    (void)state;
+    static const char *const more[] = {
+        "--overwrite --trainer.max_epochs=1", "--resume --trainer.max_epochs=2",
+        "--resume --trainer.max_epochs=3", "--overwrite --trainer.max_epochs=1"};
+    static const size_t parts[] = {1, 2, 3, 1};
+    char arguments[1024];
+    const char *folder = fgt_temp_folder();
+    effects_write_files(folder);
+    for (size_t i = 0; i < 4; i++) {
+        (void)snprintf(arguments, sizeof arguments,
+                       "fit -q --trainer.run_dir=run --trainer.batch_size=4 %s " EFFECTS_NPY,
+                       more[i]);
+        (void)program_gives(0, folder, arguments);
+        json_t *root = json_loads(file_text(folder, "run/report.json"), 0, NULL);
+        const json_t *history = json_object_get(root, "history");
+        assert_int_equal(json_array_size(history), parts[i]);
+        for (size_t k = 0; k < parts[i]; k++) {
+            const json_t *part = json_array_get(history, k);
+            assert_int_equal((int)value(part, NULL, "steps"), 3 * (int)(k + 1));
+            assert_string_equal(json_string_value(json_object_get(part, "state")), "finished");
+        }
+        json_decref(root);
+        if (parts[i] == 3)
+            contains(program_gives(0, folder, "report run")->out, "parts of the run\n");
+    }
+}
+
+/* A fit ends with its times, unless it is quiet. */
+static void the_end_of_a_fit(void **state)
+{
+    (void)state;
+    static const char *const fit = "fit --trainer.run_dir=run --overwrite --trainer.max_epochs=3 "
+                                   "--trainer.batch_size=4 " EFFECTS_NPY;
+    char arguments[1024];
+    const char *folder = fgt_temp_folder();
+    effects_write_files(folder);
+    const outcome *o = program_gives(0, folder, fit);
+    contains(o->err, "\ntime: ");
+    contains(o->err, " per step (p95 ");
+    contains(o->err, "; devices busy ");
+    (void)snprintf(arguments, sizeof arguments, "%s -q", fit);
+    o = program_gives(0, folder, arguments);
+    assert_null(strstr(o->err, "time: "));
+    assert_null(strstr(program_gives(0, folder,
+                                     "fit --trainer.run_dir=run --resume "
+                                     "--trainer.max_epochs=3 "
+                                     "--trainer.batch_size=4 " EFFECTS_NPY)
+                           ->err,
+                       "time: ")); /* nothing was left to do */
+}
+
+/* A run that is killed has a report, and the run that continues it knows that it was killed. */
+static void the_report_of_a_killed_run(void **state)
+{
+    (void)state;
+    const char *folder = fgt_temp_folder();
+    effects_write_files(folder);
+    static const char arguments[] =
+        "fit -q --trainer.run_dir=run --trainer.batch_size=4 --trainer.log_every=1 "
+        "--trainer.ckpt_every_steps=5 " EFFECTS_NPY;
+    char command[2048];
+    (void)snprintf(command, sizeof command,
+                   "fulgurite %s --trainer.max_epochs=100000000 >/dev/null 2>&1 & pid=$!; "
+                   "for i in $(seq 600); do [ -s run/report.json ] && [ -e run/checkpoints/last ] "
+                   "&& break; sleep 0.05; done; kill -9 $pid; wait $pid",
+                   arguments);
+    (void)shell(folder, command);
+    json_t *root = json_loads(file_text(folder, "run/report.json"), 0, NULL);
+    assert_string_equal(json_string_value(json_object_get(root, "state")), "running");
+    assert_true(value(root, NULL, "steps") >= 1 && value(root, NULL, "seconds") > 0);
+    assert_true(json_array_size(json_object_get(root, "compiles")) >= 1);
+    assert_true(json_array_size(json_object_get(root, "history")) == 1);
+    json_decref(root);
+    contains(program_gives(0, folder, "report run")->out, "killed after ");
+    (void)program_gives(0, folder,
+                        "fit -q --trainer.run_dir=run --resume=last "
+                        "--trainer.batch_size=4 --trainer.max_time=2s " EFFECTS_NPY);
+    root = json_loads(file_text(folder, "run/report.json"), 0, NULL);
+    const json_t *history = json_object_get(root, "history");
+    assert_int_equal(json_array_size(history), 2);
+    assert_string_equal(json_string_value(json_object_get(json_array_get(history, 0), "state")),
+                        "killed");
+    assert_string_equal(json_string_value(json_object_get(json_array_get(history, 1), "state")),
+                        "finished");
+    json_decref(root);
+}
+
 /* ---- outputs that cannot be written ---------------------------------------------------------- */
 
 static int status_of(const char *folder, const char *arguments)
@@ -238,6 +413,10 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(times_and_rates_agree),
     cmocka_unit_test(host_time_of_a_step),
     cmocka_unit_test(a_run_names_what_it_was),
+    cmocka_unit_test(the_report_of_a_run),
+    cmocka_unit_test(the_report_of_a_killed_run),
+    cmocka_unit_test(the_parts_of_a_run),
+    cmocka_unit_test(the_end_of_a_fit),
     cmocka_unit_test(a_full_device_is_a_failure),
 };
 TRAINING_MAIN(tests)

@@ -104,7 +104,9 @@ struct PJRT_Device {
 typedef struct task {
     struct task *next;
     long long due_ns;
-    int code; /* what it will end with */
+    long busy_ms; /* that it takes, from when it is due and the previous task has ended */
+    int code;     /* what it will end with */
+    long more_ms; /* that it takes in addition to the setting delay_ms */
     char message[MESSAGE_MAX];
     void *to;
     const void *from;
@@ -260,5 +262,11 @@ PJRT_Error *fake_cost(PJRT_Executable_GetCostAnalysis_Args *args);
 PJRT_Error *fake_serialize(PJRT_Executable_Serialize_Args *args);
 PJRT_Error *fake_deserialize(PJRT_Executable_DeserializeAndLoad_Args *args);
 PJRT_Error *fake_execute(PJRT_LoadedExecutable_Execute_Args *args);
+
+/* ---- extensions: fake_profiler.c --------------------------------------------------------------
+ */
+
+/* The plugin's extensions, as the settings are now. */
+PJRT_Extension_Base *fake_extensions(void);
 
 #endif

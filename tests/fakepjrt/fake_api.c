@@ -310,5 +310,6 @@ const PJRT_Api *GetPjrtApi(void)
     table.pjrt_api_version = (PJRT_Api_Version){.struct_size = PJRT_Api_Version_STRUCT_SIZE,
                                                 .major_version = (int)fake_get("api_major"),
                                                 .minor_version = (int)fake_get("api_minor")};
+    table.extension_start = fake_extensions();
     return fake_get("api_is_null") ? NULL : &table;
 }

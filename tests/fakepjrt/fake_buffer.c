@@ -172,6 +172,7 @@ PJRT_Error *fake_buffer_from_host(PJRT_Client_BufferFromHostBuffer_Args *args)
         return error;
     state *ready = state_create(), *done = state_create();
     task *t = task_create(0, 2);
+    t->more_ms = s.rank >= 2 ? fake_get("upload_ms") : 0;
     code = fake_fault("upload_late");
     if (code) {
         t->code = code;
@@ -216,6 +217,7 @@ PJRT_Error *fake_buffer_to_host(PJRT_Buffer_ToHostBuffer_Args *args)
         return fake_error(PJRT_Error_Code_INVALID_ARGUMENT, "buffer has been deleted or donated");
     state *done = state_create();
     task *t = task_create(1, 1);
+    t->more_ms = fake_get("download_ms");
     task_input(t, args->src->ready);
     task_output(t, done);
     t->to = args->dst;

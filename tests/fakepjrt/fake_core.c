@@ -21,10 +21,13 @@ static struct setting {
     long preset;
     _Atomic long value;
 } settings[] = {
-    {"devices", 0, 0}, /* 0: as the client option cpu_device_count says, else 1 */
-    {"delay_ms", 0, 0},
-    {"hold", 0, 0},               /* 1: nothing happens until it is 0 again */
-    {"hold_from", 0, 0},          /* the same as soon as so many programs have run; 0: never */
+    {"devices", 0, 0},     /* 0: as the client option cpu_device_count says, else 1 */
+    {"delay_ms", 0, 0},    /* that everything takes */
+    {"upload_ms", 0, 0},   /* so much more for uploads of matrices and larger arrays */
+    {"download_ms", 0, 0}, /* so much more for reads */
+    {"device_ms", 0, 0}, /* that each program computes, one after the other; uploads do not wait */
+    {"hold", 0, 0},      /* 1: nothing happens until it is 0 again */
+    {"hold_from", 0, 0}, /* the same as soon as so many programs have run; 0: never */
     {"memory_limit_bytes", 0, 0}, /* of all devices together; 0: none */
     {"api_major", PJRT_API_MAJOR, 0},
     {"api_minor", PJRT_API_MINOR, 0},
@@ -70,6 +73,9 @@ static struct setting {
     {"deserialize_error", 0, 0},
     {"cost_error", 0, 0},
     {"output_types_error", 0, 0},
+    {"profiler", 0, 0},       /* 0: none; what it returns: fake_profiler.c */
+    {"profiler_error", 0, 0}, /* which of its calls fails */
+    {"profilers", 0, 0},      /* counter */
     /* counters: objects that have not been destroyed, bytes of device memory, calls */
     {"clients", 0, 0},
     {"buffers", 0, 0},
@@ -393,7 +399,7 @@ static void *work(void *user)
         const bool is_closing = c->is_closing;
         pthread_mutex_unlock(&c->mutex);
         if (!is_closing)
-            sleep_until(t->due_ns);
+            sleep_until(t->busy_ms > 0 ? now_ns() + t->busy_ms * 1000000LL : t->due_ns);
         while (!client_is_closing(c) && is_held())
             sleep_until(now_ns() + 200000);
         task_run(t);
@@ -406,10 +412,12 @@ static void *work(void *user)
 
 void task_submit(PJRT_Client *c, task *t)
 {
-    const long delay_ms = fake_get("delay_ms");
+    const long delay_ms = fake_get("delay_ms") + t->more_ms;
     t->due_ns = now_ns() + delay_ms * 1000000LL;
     pthread_mutex_lock(&c->mutex);
-    const bool is_late = delay_ms > 0 || is_held() || c->first || c->is_busy;
+    const bool is_upload = t->input_count == 0 && fake_get("device_ms") > 0;
+    const bool is_behind = !is_upload && (c->first || c->is_busy);
+    const bool is_late = delay_ms > 0 || t->busy_ms > 0 || is_held() || is_behind;
     if (is_late) {
         if (c->first)
             c->last->next = t;

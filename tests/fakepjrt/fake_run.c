@@ -375,6 +375,7 @@ static void run_on(const program *p, const PJRT_LoadedExecutable_Execute_Args *a
     for (size_t i = 0; i < p->argument_count; i++)
         task_input(t, arguments[i]->ready);
     task_output(t, done);
+    t->busy_ms = d == 0 ? fake_get("device_ms") : 0;
     keep_host_memory(t, p, arguments);
     if (late_code) {
         t->code = late_code;

@@ -24,7 +24,7 @@ static void add(fg_pack_writer *writer, const fgt_jpeg_spec *spec, int i, bool h
     fgt_ok(fgi_jpeg_coefficients_open(name, bytes.data, bytes.size, &record, &err));
     const fg_pack_entry entry = {
         .name = name,
-        .codec = FG_PACK_DCT8_LZ4,
+        .codec = FG_PACK_DCT,
         .width = (uint32_t)record.width,
         .height = (uint32_t)record.height,
         .label = i % 2,

@@ -118,6 +118,19 @@ static void adam(const reference_optimizer *o, double lr, double beta1, int step
     *p -= lr * mean / (sqrt(moments[1] / (1 - pow(beta2, step + 1))) + eps);
 }
 
+/* Limits the gradient as PyTorch's clip_grad_norm_ and clip_grad_value_ do. */
+static void clip(const reference_optimizer *o, parameters *g)
+{
+    double sum = 0;
+    for (int i = 0; i < COUNT; i++)
+        if (!(i < CLASSES * FEATURES ? o->keeps_weight : o->keeps_bias))
+            sum += g->at[i] * g->at[i];
+    const double factor = o->clip_norm > 0 ? fmin(1, o->clip_norm / (sqrt(sum) + 1e-6)) : 1;
+    for (int i = 0; i < COUNT; i++)
+        g->at[i] = o->clip_value > 0 ? fmax(-o->clip_value, fmin(g->at[i], o->clip_value))
+                                     : g->at[i] * factor;
+}
+
 void reference_train(reference_model *model, const reference_data *data,
                      const reference_optimizer *optimizer, int steps)
 {
@@ -134,7 +147,8 @@ void reference_train(reference_model *model, const reference_data *data,
             lr = cycled(c, start, lr, start / or_default(c->final_div_factor, 1e4), step, steps);
         if (c->is_on && !c->keeps_momentum)
             momentum = cycled(c, most, least, most, step, steps);
-        const parameters g = gradient(&all.model, data);
+        parameters g = gradient(&all.model, data);
+        clip(optimizer, &g);
         for (int i = 0; i < COUNT; i++)
             if (i < CLASSES * FEATURES ? optimizer->keeps_weight : optimizer->keeps_bias)
                 continue;

@@ -25,6 +25,7 @@ typedef struct reference_optimizer {
     double decay;
     bool nesterov;
     bool keeps_bias, keeps_weight; /* these are not trained */
+    double clip_norm, clip_value;  /* of the gradient of all trained parameters; 0: not limited */
     reference_cycle cycle;
 } reference_optimizer;
 

@@ -32,7 +32,8 @@ static void answer(server *s, int connection)
             memcpy(s->asked, data, size);
             s->asked[size] = '\0';
             (void)send(connection, l->answer, l->size, MSG_NOSIGNAL);
-            if (strncmp(l->ask, "GET", 3) == 0)
+            if (strncmp(l->ask, "GET", 3) == 0 ||
+                (l->size > 7 && memcmp(l->answer, "HTTP/1.", 7) == 0))
                 (void)shutdown(connection, SHUT_WR);
         }
     }

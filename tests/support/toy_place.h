@@ -45,7 +45,7 @@ static int close_all(void **state)
 static inline int open_with_signals(void **state)
 {
     (void)state;
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
         if (sigaction(signals[i], &(struct sigaction){.sa_handler = SIG_DFL}, NULL) != 0)
             return -1;

@@ -110,7 +110,7 @@ static void attachments_are_removed_with_their_checkpoint(void **state)
     assert_false(fgi_file_exists(fgt_path(one, "data.json")));
     fgt_ok(save_attached(fgt_path(folder, "step-2"), two_texts, 2, &err));
     fgt_ok(fgi_ckpt_point(folder, "last", "step-2", &err));
-    fgt_ok(fgi_ckpt_prune(folder, 1, &err));
+    fgt_ok(fgi_ckpt_prune(folder, 1, NULL, 0, &err));
     assert_false(fgi_file_exists(one));
     /* killed before its manifest was written */
     fgt_ok(fgi_folder_make(dead, &err));

@@ -126,7 +126,7 @@ static fg_status go_on(const char *folder, fg_error *err)
         status = save(folder, "b", 3, err);
     if (status == FG_OK)
         status = save(folder, "c", 4, err);
-    return status == FG_OK ? fgi_ckpt_prune(folder, 1, err) : status;
+    return status == FG_OK ? fgi_ckpt_prune(folder, 1, NULL, 0, err) : status;
 }
 
 /* The step of the checkpoint that a resumed run would use. */

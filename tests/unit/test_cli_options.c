@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "cli.h"
+#include "report/helpers.h"
 #include "recipe/config.h"
 #include <fulgurite/report.h>
 
@@ -226,10 +227,10 @@ static void near_words(void **state)
 
 static void sizes_in_words(void **state)
 {
-    assert_string_equal(cli_bytes(0), "0 B");
-    assert_string_equal(cli_bytes(999), "999 B");
-    assert_string_equal(cli_bytes(1500), "1.5 kB");
-    assert_string_equal(cli_bytes(16e9), "16.0 GB");
+    assert_string_equal(fgi_bytes_words(0), "0 B");
+    assert_string_equal(fgi_bytes_words(999), "999 B");
+    assert_string_equal(fgi_bytes_words(1500), "1.5 kB");
+    assert_string_equal(fgi_bytes_words(16e9), "16.0 GB");
 }
 
 static const struct CMUnitTest tests[] = {

@@ -211,6 +211,8 @@ static void mistakes_are_named(void **state)
         {"loggers: [csv, bord]",
          "run.yaml:2:3: trainer.loggers: unknown logger 'bord': did you mean 'board'?"},
         {"loggers: [csv, jsonl, csv]", "run.yaml:2:3: trainer.loggers: csv is listed twice"},
+        {"loggers: [csv(wall_time=true), csv]",
+         "run.yaml:2:3: trainer.loggers: csv is listed twice"},
         {"loggers: [CSV, csv]", "run.yaml:2:3: trainer.loggers: csv is listed twice"},
         {"loggers: csv(sep=x)", "run.yaml:2:12: trainer.loggers.csv: unknown option 'sep'"},
         {"loggers: [early_stop]", "run.yaml:2:3: trainer.loggers: unknown logger 'early_stop'"},

@@ -109,7 +109,7 @@ static fg_status read_all(const char *path, uint8_t *out, size_t size)
 static void damage_is_found(void **state)
 {
     static const char *const names[] = {"stored.npz", "deflated.npz", "zip64.npz"};
-    static uint8_t want[4096], got[4096];
+    static uint8_t expected[4096], got[4096];
     const char *path = fgt_path(fgt_temp_folder(), "damaged.npz");
     (void)state;
     for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
@@ -121,8 +121,8 @@ static void damage_is_found(void **state)
         assert_true(size < sizeof(data));
         memcpy(data, file.data, size);
         fgi_block_fini(&file);
-        memset(want, 0, sizeof(want));
-        fgt_ok(read_all(golden(names[k]), want, sizeof(want)));
+        memset(expected, 0, sizeof(expected));
+        fgt_ok(read_all(golden(names[k]), expected, sizeof(expected)));
         for (size_t i = 0; i < size; i++) {
             data[i] ^= 0x41;
             fgt_write(path, data, size);
@@ -131,7 +131,7 @@ static void damage_is_found(void **state)
                 assert_true(err.message[0] != '\0');
                 found++;
             } else
-                assert_memory_equal(got, want, sizeof(want));
+                assert_memory_equal(got, expected, sizeof(expected));
             data[i] ^= 0x41;
         }
         assert_true(found > 200);

@@ -81,12 +81,31 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* A rule that differentiates by the learning rate instead of its logarithm finds the left edge:
- * the median of its suggestions for such curves is at 1e-7. */
+/* The rule of Lightning 2.5.3 and of the Kaggle TPU utility's plot, for one sweep smoothed by an
+ * exponential mean: the steepest fall by the learning rate itself, or (by_index) by its index. */
+static double steepest(const double *loss, size_t count, bool by_index)
+{
+    double mean = 0, lowest = HUGE_VAL, before[2] = {0, 0}, at = (double)NAN;
+    for (size_t i = 0; i < count; i++) {
+        mean = 0.98 * mean + 0.02 * loss[i];
+        const double now = mean / (1 - pow(0.98, (double)i + 1));
+        if (i > 1) {
+            const double width = by_index ? 2 : lr[i] - lr[i - 2];
+            const double slope = (now - before[0]) / width;
+            at = slope < lowest ? lr[i - 1] : at;
+            lowest = fmin(lowest, slope);
+        }
+        before[0] = before[1];
+        before[1] = now;
+    }
+    return at;
+}
+
+/* A rule that differentiates by the learning rate instead of its logarithm finds the left edge. */
 static void with_noise(void **state)
 {
     (void)state;
-    double valley[SWEEPS], steep[SWEEPS], minimum[SWEEPS];
+    double valley[SWEEPS], steep[SWEEPS], minimum[SWEEPS], by_lr[SWEEPS], by_index[SWEEPS];
     make_lr(1e-7, 10);
     for (int i = 0; i < SWEEPS; i++) {
         const fg_lr_suggestions s = of_sweeps(FALL, 0.2, (uint64_t)i);
@@ -94,7 +113,16 @@ static void with_noise(void **state)
         valley[i] = s.valley;
         steep[i] = s.steep;
         minimum[i] = s.minimum;
+        double losses[COUNT];
+        const size_t count = sweep(FALL, 0.2, (uint64_t)i, losses);
+        by_lr[i] = steepest(losses, count, false);
+        by_index[i] = steepest(losses, count, true);
     }
+    qsort(by_lr, SWEEPS, sizeof by_lr[0], compare);
+    qsort(by_index, SWEEPS, sizeof by_index[0], compare);
+    assert_true(by_lr[SWEEPS / 2] < 1e-6);
+    /* by index: right in the middle, but as wrong for a tenth of the sweeps */
+    assert_true(by_index[SWEEPS / 10] < MIDDLE / 100);
     qsort(valley, SWEEPS, sizeof valley[0], compare);
     qsort(steep, SWEEPS, sizeof steep[0], compare);
     qsort(minimum, SWEEPS, sizeof minimum[0], compare);

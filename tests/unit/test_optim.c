@@ -69,6 +69,70 @@ static void last_step_has_the_last_value_exactly(void **state)
         }
 }
 
+/* fastai's SchedCos(start, end)(pos). */
+static double sched_cos(double start, double end, double pos)
+{
+    return start + (1 + cos(acos(-1) * (1 - pos))) * (end - start) / 2;
+}
+
+/* fastai's combined_cos(pct, start, middle, end)(pos). */
+static double combined_cos(double pct, double start, double middle, double end, double pos)
+{
+    return pos < pct ? sched_cos(start, middle, pos / pct)
+                     : sched_cos(middle, end, (pos - pct) / (1 - pct));
+}
+
+static void fastai_is_combined_cos(void **state)
+{
+    const fg_schedule s = fg_onecycle(&(fg_onecycle_options){.variant = "fastai"});
+    for (int64_t total = 2; total < 120; total++)
+        for (int64_t i = 0; i < total; i++) {
+            const double pos = (double)i / (double)(total - 1);
+            fgt_close("lr", fg_schedule_lr(&s, 0.7, i, total),
+                      combined_cos(0.25, 0.7 / 25, 0.7, 0.7 / 1e5, pos), 1e-15, 1e-12);
+            fgt_close("momentum", fg_schedule_momentum(&s, 0.9, i, total),
+                      combined_cos(0.25, 0.95, 0.85, 0.95, pos), 0, 1e-12);
+        }
+}
+
+/* The Steppers of OneCyclePolicy_TPU: annealing_linear over int(n * pct) steps, then annealing_cos;
+ * n updates happen between the first and the last of n + 1 steps. */
+static double stepper(int64_t n, double start, double middle, double end, int64_t step)
+{
+    const int64_t up = (int64_t)((double)n * 0.4), down = n - up;
+    if (step <= up)
+        return start + (double)step / (double)up * (middle - start);
+    return end + (middle - end) / 2 * (cos(acos(-1) * (double)(step - up) / (double)down) + 1);
+}
+
+static void kaggle_is_the_utilitys(void **state)
+{
+    const fg_schedule s = fg_onecycle(&(fg_onecycle_options){.variant = "kaggle"});
+    for (int64_t total = 4; total < 120; total++)
+        for (int64_t i = 0; i < total; i++) {
+            fgt_close("lr", fg_schedule_lr(&s, 0.7, i, total),
+                      stepper(total - 1, 0.7 / 25, 0.7, 0.7 / 25 / 1e4, i), 1e-15, 1e-12);
+            fgt_close("momentum", fg_schedule_momentum(&s, 0.9, i, total),
+                      stepper(total - 1, 0.95, 0.85, 0.95, i), 0, 1e-12);
+        }
+}
+
+static void variants_end_exactly(void **state)
+{
+    static const struct {
+        const char *variant;
+        double final_div_factor;
+    } rows[] = {{"torch", 1e4}, {"fastai", 4e3}, {"kaggle", 1e4}};
+    for (size_t v = 0; v < sizeof rows / sizeof rows[0]; v++) {
+        const fg_schedule s = fg_onecycle(&(fg_onecycle_options){.variant = rows[v].variant});
+        for (int64_t total = 1; total < 300; total++) {
+            assert_true(fg_schedule_lr(&s, 0.3, total - 1, total) ==
+                        0.3 / 25 / rows[v].final_div_factor);
+            assert_true(fg_schedule_momentum(&s, 0.3, total - 1, total) == 0.95);
+        }
+    }
+}
+
 static void constant_is_constant(void **state)
 {
     assert_true(fg_schedule_lr(NULL, 0.3, 7, 0) == 0.3);
@@ -89,7 +153,9 @@ static void schedules_are_checked(void **state)
     fg_error err;
     assert_int_equal(fg_schedule_check(NULL, &err), FG_OK);
     assert_string_equal(schedule_error(&(fg_onecycle_options){.anneal = "cosine"}),
-                        "unknown anneal 'cosine': expected 'cos' or 'linear'");
+                        "unknown anneal 'cosine': expected 'cos', 'linear' or 'linear_cos'");
+    assert_string_equal(schedule_error(&(fg_onecycle_options){.variant = "keras"}),
+                        "unknown variant 'keras': expected 'torch', 'fastai' or 'kaggle'");
     assert_string_equal(schedule_error(&(fg_onecycle_options){.pct_start = 1.5}),
                         "pct_start is 1.5: expected a fraction of the steps, 0 to 1");
     assert_string_equal(
@@ -375,6 +441,9 @@ static void optimizers_survive_failing_allocations(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(onecycle_is_pytorchs_at_every_step),
+    cmocka_unit_test(fastai_is_combined_cos),
+    cmocka_unit_test(kaggle_is_the_utilitys),
+    cmocka_unit_test(variants_end_exactly),
     cmocka_unit_test(last_step_has_the_last_value_exactly),
     cmocka_unit_test(constant_is_constant),
     cmocka_unit_test(schedules_are_checked),

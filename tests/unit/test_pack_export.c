@@ -134,7 +134,7 @@ static void jpegs_are_given_back(void **state)
     const row rows[] = {
         {"a b.JPG", FG_PACK_JPEG, made, size, 75, 53, 0, FG_PACK_NO_SPLIT},
         {"seg.png", FG_PACK_JPEG_SEG, jpeg.data, jpeg.size, 75, 53, 0, FG_PACK_NO_SPLIT},
-        {"dct.jpeg", FG_PACK_DCT8_LZ4, dct.data, dct.size, 75, 53, 0, FG_PACK_NO_SPLIT},
+        {"dct.jpeg", FG_PACK_DCT, dct.data, dct.size, 75, 53, 0, FG_PACK_NO_SPLIT},
         {"as it is", FG_PACK_FILE, made, size, 75, 53, 0, FG_PACK_NO_SPLIT},
     };
     fg_pack *pack = pack_of("jpegs.pack", rows, 4, false);
@@ -202,7 +202,7 @@ static void wrong_sizes_are_refused(void **state)
         {"raw", FG_PACK_RAW_RGB, bytes, 16, 2, 2, 0, FG_PACK_NO_SPLIT},
         {"huge", FG_PACK_RAW_RGB, bytes, 16, UINT32_MAX, UINT32_MAX, 0, FG_PACK_NO_SPLIT},
         {"ycc", FG_PACK_RAW_YCC420, bytes, 16, 3, 3, 0, FG_PACK_NO_SPLIT},
-        {"dct", FG_PACK_DCT8_LZ4, bytes, 16, 8, 8, 0, FG_PACK_NO_SPLIT},
+        {"dct", FG_PACK_DCT, bytes, 16, 8, 8, 0, FG_PACK_NO_SPLIT},
         {"seg", FG_PACK_JPEG_SEG, bytes, 16, 8, 8, 0, FG_PACK_NO_SPLIT},
         {"short", FG_PACK_ARRAYS, bytes, 15, 0, 0, 0, FG_PACK_NO_SPLIT},
     };

@@ -116,7 +116,7 @@ static void save(const char *folder, const char *name, int32_t step)
     fgt_ok(fg_ckpt_save(path, &content, &err));
     fgt_ok(fgi_ckpt_point(folder, "last", name, &err));
     disk_promise(step);
-    fgt_ok(fgi_ckpt_prune(folder, 1, &err));
+    fgt_ok(fgi_ckpt_prune(folder, 1, NULL, 0, &err));
 }
 
 static void check_checkpoints(const char *folder, long promised)

@@ -72,7 +72,7 @@ static void mistakes_are_named(void **state)
     refuses((fg_recipe_options){.config = "no.yaml"}, FG_EINVAL, "no.yaml");
     refuses((fg_recipe_options){.overrides = unknown, .override_count = 1}, FG_EINVAL,
             "--optimizer.lrr: unknown key: did you mean 'optimizer.lr'?");
-    refuses((fg_recipe_options){.kind = (fg_recipe_kind)6}, FG_EINVAL, "fg_recipe_options.kind");
+    refuses((fg_recipe_options){.kind = (fg_recipe_kind)8}, FG_EINVAL, "fg_recipe_options.kind");
     refuses((fg_recipe_options){.kind = FG_RECIPE_PLAN}, FG_EINVAL, "topology");
     refuses((fg_recipe_options){.reserved = {0, 1}}, FG_EINVAL, "fg_recipe_options");
     fg_error err = {0};
@@ -210,12 +210,40 @@ static void out_of_memory_is_an_error(void **state)
     }
 }
 
+/* The scripts of `fulgurite completion` are tested where the program is. */
+static void completion_has_the_name_of_the_program(void **state)
+{
+    static const fg_recipe_option options[] = {{"size", "small|BYTES", false, "how [much]"},
+                                               {"dry", NULL, false, "do nothing"},
+                                               {"log", "FILE", true, "where"}};
+    static const fg_recipe_command command = {"go", "start", options, 3, false};
+    fg_error err = {0};
+    char *text = NULL;
+    (void)state;
+    fgt_ok(fg_recipe_completion("mine", &command, 1, "bash", &text, &err));
+    assert_non_null(strstr(text, "    go) echo \"--size= --dry --log --help\" ;;\n"));
+    assert_non_null(strstr(text, "    --size) echo \"small \" ;;\n"));
+    assert_non_null(strstr(text, "complete -o filenames -F _mine mine\n"));
+    assert_null(strstr(text, "fulgurite"));
+    fg_report_free(text);
+    fgt_ok(fg_recipe_completion("mine", &command, 1, "zsh", &text, &err));
+    assert_non_null(strstr(text, "        '--size=[how  much ]:value:(small )' \\\n"));
+    assert_non_null(strstr(text, "        '--log=-[where]:value:_files' \\\n"));
+    assert_null(strstr(text, "_fulgurite")); /* the help of keys may name the program */
+    fg_report_free(text);
+    assert_int_equal(fg_recipe_completion("a;b", &command, 1, "zsh", &text, &err), FG_EINVAL);
+    assert_int_equal(fg_recipe_completion("mine", &command, 1, "fish", &text, &err), FG_EINVAL);
+    assert_string_equal(err.message, "unknown shell 'fish': expected bash or zsh");
+    assert_null(text);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(overrides_win),
     cmocka_unit_test(mistakes_are_named),
     cmocka_unit_test(a_failed_run_is_reported),
     cmocka_unit_test(keys_and_origins_are_cleared),
     cmocka_unit_test(out_of_memory_is_an_error),
+    cmocka_unit_test(completion_has_the_name_of_the_program),
 };
 
 int main(void) { return cmocka_run_group_tests(tests, go_there, NULL); }

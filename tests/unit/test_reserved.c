@@ -73,6 +73,7 @@ static fg_ckpt *ckpt;
 static fg_dataset *dataset;
 static fg_client *client;
 static fg_host *host;
+static fg_profile *profile;
 static fg_trainer *trainer;
 static fg_variable *variable;
 static const fg_type type3 = {.dtype = FG_F32, .rank = 1, .dim = {3}};
@@ -80,6 +81,7 @@ static const fg_type type3 = {.dtype = FG_F32, .rank = 1, .dim = {3}};
 BY_STATUS(fg_ckpt_options, fg_ckpt_open_with("nowhere", &o, &ckpt, err))
 BY_STATUS(fg_ckpt_content, fg_ckpt_save("nowhere", &o, err))
 BY_STATUS(fg_client_options, fg_client_open(&o, &client, err))
+BY_STATUS(fg_profile_options, fg_profile_start(NULL, &o, &profile, err))
 BY_STATUS(fg_host_options, fg_host_open(&o, &host, err))
 BY_STATUS(fg_setup_options, fg_setup_install("cpu", &o, NULL, err))
 BY_STATUS(fg_variable_options, fg_variable_create("v", &type3, &o, &variable, err))
@@ -206,6 +208,7 @@ BY_GROUP(lr)
 BY_GROUP(checkpoints)
 BY_GROUP(numerics)
 BY_GROUP(output)
+BY_GROUP(divergence)
 BY_GROUP(hang)
 
 /* ---- rows of a registry ---------------------------------------------------------------------- */
@@ -264,6 +267,15 @@ BY_TABLE(fg_source_ops, fg_dataset_from_source(&o, NULL, &no_spec, &dataset, err
 BY_TABLE(fg_callback_ops, fg_trainer_add_callback(t, &o, NULL, err))
 BY_TABLE(fg_logger_ops, fg_trainer_add_logger(t, &o, NULL, err))
 
+static void by_fg_run_info(fg_error *err)
+{
+    NEWER(fg_run_info, 0);
+    fg_trainer *t = NULL;
+    assert_int_equal(fg_trainer_create(NULL, &t, err), FG_OK);
+    assert_int_equal(fg_trainer_set_run_info(t, &o, err), FG_EINVAL);
+    fg_trainer_destroy(t);
+}
+
 static void fit(const fg_task *task, const fg_fit_data *data, fg_error *err)
 {
     fg_trainer *t = NULL;
@@ -303,6 +315,7 @@ static const reserved_row refused[] = {
     ROW(fg_batch_norm_options),
     ROW(fg_callback_ops),
     ROW(fg_logger_ops),
+    ROW(fg_run_info),
     ROW(fg_ckpt_content),
     ROW(fg_ckpt_options),
     ROW(fg_client_options),
@@ -315,6 +328,7 @@ static const reserved_row refused[] = {
     ROW(fg_dot_options),
     ROW(fg_fit_data),
     ROW(fg_host_options),
+    ROW(fg_profile_options),
     ROW(fg_linear_options),
     ROW(fg_load_options),
     ROW(fg_loss_scale_options),
@@ -348,40 +362,46 @@ static const reserved_row refused[] = {
     ROW(fg_trainer_checkpoints),
     ROW(fg_trainer_numerics),
     ROW(fg_trainer_output),
+    ROW(fg_trainer_divergence),
     ROW(fg_trainer_hang),
     ROW(fg_training_options),
     ROW(fg_variable_options),
 };
 /* Filled by the library in memory of the caller's, or elements of its arrays. */
 static const char *const filled[] = {
-    "fg_batch_fit",   "fg_catalog_item",     "fg_client_stats",   "fg_csv_column",
-    "fg_csv_parts",   "fg_device_info",      "fg_idle",           "fg_image_info",
-    "fg_input_rate",  "fg_input_report",     "fg_loader_stages",  "fg_load_entry",
-    "fg_load_report", "fg_loader_stats",     "fg_lr_suggestions", "fg_module_info",
-    "fg_plan",        "fg_plugin_candidate", "fg_setup_result",   "fg_topology_info",
-    "fg_tpu_use",
+    "fg_batch_fit",      "fg_catalog_item", "fg_client_stats", "fg_csv_column",
+    "fg_compile_event",  "fg_csv_parts",    "fg_device_info",  "fg_idle",
+    "fg_image_info",     "fg_host_read",    "fg_input_rate",   "fg_input_report",
+    "fg_loader_stages",  "fg_load_entry",   "fg_load_report",  "fg_loader_stats",
+    "fg_lr_suggestions", "fg_module_info",  "fg_plan",         "fg_plugin_candidate",
+    "fg_setup_result",   "fg_step_cost",    "fg_step_times",   "fg_topology_info",
+    "fg_time_window",    "fg_tpu_use",
 };
 /* Refused, or filled and cleared, in test_recipe.c, test_plan_process.c, test_pack_round_trip.c and
- * test_packer.c, test_lr_find.c. */
+ * test_packer.c, test_lr_find.c, test_profile.c. */
 static const char *const elsewhere[] = {
     "fg_checkup_options",     "fg_plan_process",        "fg_plan_events",
     "fg_recipe_key",          "fg_recipe_options",      "fg_recipe_origin",
     "fg_pack_entry",          "fg_pack_options",        "fg_pack_report",
     "fg_pack_sheet_options",  "fg_pack_arrays_options", "fg_pack_export_result",
-    "fg_pack_writer_options", "fg_pack_built",          "fg_lr_find_options"};
+    "fg_pack_writer_options", "fg_pack_built",          "fg_lr_find_options",
+    "fg_follow_options",      "fg_stop_options",        "fg_profile_info",
+    "fg_serve_options"};
 /* Made by the library, seen through a pointer: members are added at the end. */
 static const char *const borrowed[] = {
-    "fg_chip",        "fg_client_info",   "fg_finding",       "fg_fit_settings",   "fg_hang",
-    "fg_host_batch",  "fg_host_info",     "fg_host_variable", "fg_progress",       "fg_result",
-    "fg_tensor_info", "fg_recipe_result", "fg_format_data",   "fg_format_request", "fg_log_start",
-    "fg_log_line",    "fg_pack_fault",    "fg_pack_info",     "fg_pack_progress",  "fg_pack_reject",
+    "fg_chip",          "fg_client_info",   "fg_finding",       "fg_fit_settings",   "fg_hang",
+    "fg_host_batch",    "fg_host_info",     "fg_host_variable", "fg_progress",       "fg_result",
+    "fg_tensor_info",   "fg_recipe_result", "fg_format_data",   "fg_format_request", "fg_log_start",
+    "fg_log_saved",     "fg_log_end",       "fg_log_line",      "fg_pack_fault",     "fg_pack_info",
+    "fg_pack_progress", "fg_pack_reject",
 };
 /* Values that other structs and arrays contain: they never change. */
 static const char *const values[] = {
-    "fg_attachment", "fg_ckpt_tensor", "fg_entry",        "fg_option",     "fg_option_text",
-    "fg_error",      "fg_field",       "fg_image_box",    "fg_init",       "fg_mesh_axis",
-    "fg_mesh_info",  "fg_model_shape", "fg_metric",       "fg_scalar",     "fg_sharding_rule",
-    "fg_tensor",     "fg_type",        "fg_format_files", "fg_sample_key",
+    "fg_attachment",     "fg_ckpt_tensor",   "fg_entry",        "fg_option",     "fg_option_text",
+    "fg_error",          "fg_field",         "fg_image_box",    "fg_init",       "fg_mesh_axis",
+    "fg_mesh_info",      "fg_model_shape",   "fg_metric",       "fg_scalar",     "fg_sharding_rule",
+    "fg_tensor",         "fg_type",          "fg_format_files", "fg_sample_key", "fg_recipe_option",
+    "fg_recipe_command", "fg_setup_missing", "fg_log_setting",
 };
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))

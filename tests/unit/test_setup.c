@@ -309,6 +309,35 @@ static void every_allocation_may_fail(void **state)
     assert_true(is_tidy());
 }
 
+/* FULGURITE_PLUGIN names a plugin that is used for all accelerators; elsewhere nothing is found. */
+static void missing_compilers_are_listed_once(void **state)
+{
+    fg_error err = {0};
+    fg_setup_missing missing[2];
+    size_t count = 9;
+    (void)state;
+    setenv("FULGURITE_HOME", home, 1);
+    setenv("FULGURITE_PLUGIN", "nowhere.so", 1);
+    fgt_ok(fg_setup_find_missing("v5e-8,h100", missing, 2, &count, &err));
+    assert_int_equal(count, 0);
+    unsetenv("FULGURITE_PLUGIN");
+    fgt_ok(fg_setup_find_missing("h100:8,h100,h200", missing, 2, &count, &err));
+    assert_true(count <= 1); /* a plugin may be installed in Python's folders */
+    if (count == 1) {
+        assert_string_equal(missing[0].name, "cuda13");
+        assert_string_equal(missing[0].command, "fulgurite setup --compile-only cuda13");
+        assert_true(missing[0].compiler_only);
+    }
+    unsetenv("FULGURITE_HOME");
+    static const char *const bad[] = {"", "v5e-8,", ",h100", "h100,,v5e-8", "h100,nothing"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_not_equal(fg_setup_find_missing(bad[i], missing, 2, &count, &err), FG_OK);
+        assert_int_equal(count, 0);
+    }
+    assert_int_equal(fg_setup_find_missing("", missing, 2, &count, &err), FG_EINVAL);
+    assert_string_equal(err.message, "expected 1 to 64 names separated by commas");
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup(plugin_is_installed_once, begin),
     cmocka_unit_test_setup(new_pins_replace_the_old_plugin, begin),
@@ -321,5 +350,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup(unusable_home_is_reported, begin),
     cmocka_unit_test_setup(log_reports_what_pip_says, begin),
     cmocka_unit_test_setup(every_allocation_may_fail, begin),
+    cmocka_unit_test_setup(missing_compilers_are_listed_once, begin),
 };
 FGT_MAIN(tests)

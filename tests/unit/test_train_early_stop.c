@@ -67,8 +67,22 @@ static void it_stops_at_the_right_validation(void **state)
         {"patience=2, monitor=val_acc, mode=min", {1, 2, 3, 2, 2, 4}, 3, "best: 1 at step 1"},
         {"patience=2, min_delta=0.5", {5, 4.5, 4.6, 4, 4, 4}, 3, "best: 5 at step 1"},
         {"patience=2, min_delta=0.5", {5, 4, 3, 2, 1, 0}, 0, NULL},
-        {"patience=2", {NONE, 4, NONE, 3, NONE, NONE}, 6, "best: 3 at step 4"},
-        {"patience=2", {1, NONE, NONE, 0, 0, 0}, 3, "best: 1 at step 1"},
+        {"patience=2,check_finite=false", {NONE, 4, NONE, 3, NONE, NONE}, 6, "best: 3 at step 4"},
+        {"patience=2,check_finite=false", {1, NONE, NONE, 0, 0, 0}, 3, "best: 1 at step 1"},
+        {"", {5, 4, NONE, 3, 2, 1}, 3, "val_loss is nan, which is not finite"},
+        {"mode=max", {5, 6, HUGE_VAL, 7, 8, 9}, 3, "val_loss is inf, which is not finite"},
+        {"check_finite=false", {5, 4, HUGE_VAL, 3, 2, 1}, 0, NULL},
+        {"stopping_threshold=3", {5, 4, 3.01, 3, 2, 1}, 4, "is 3, the stopping_threshold is 3"},
+        {"stopping_threshold=-1", {2, 1, 0, -0.5, -1.5, 1}, 5, "is -1.5, the stopping_threshold"},
+        {"stopping_threshold=0.9,monitor=val_acc",
+         {0.1, 0.5, 0.89, 0.95, 1, 1},
+         4,
+         "val_acc is 0.95, the stopping_threshold is 0.9"},
+        {"divergence_threshold=6", {5, 6, 4, 6.5, 2, 1}, 4, "above the divergence_threshold of 6"},
+        {"divergence_threshold=0.2,mode=max",
+         {0.5, 0.2, 0.3, 0.1, 1, 1},
+         4,
+         "is 0.1, below the divergence_threshold of 0.2"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -110,6 +124,10 @@ static void its_state_is_restored(void **state)
     assert_int_equal(validate(patient, 4, 5, &err), FG_OK);
     assert_int_equal(validate(patient, 5, 5, &err), FG_ESTOPPED);
     assert_int_equal(ops->load(patient, bytes, size - 1, &err), FG_EFORMAT);
+    void *strict = make("patience=9, divergence_threshold=4.5");
+    fgt_ok(ops->load(strict, bytes, size, &err)); /* the last value was 5 */
+    assert_int_equal(ops->fit_start(strict, &(fg_progress){.step = 3}, &err), FG_ESTOPPED);
+    ops->destroy(strict);
     ops->destroy(first);
     ops->destroy(second);
     ops->destroy(patient);
@@ -164,6 +182,50 @@ static void a_fit_without_validation_is_reported(void **state)
     ops->destroy(self);
 }
 
+static char last_warning[256];
+static int warnings;
+
+static void keep_warning(void *self, fg_log_level level, const char *line)
+{
+    (void)self;
+    if (level == FG_LOG_WARNING)
+        (void)snprintf(last_warning, sizeof last_warning, "%s", line);
+    warnings += level == FG_LOG_WARNING;
+}
+
+/* Once per fit; other validations count. */
+static void not_strict_it_warns_of_a_metric_that_does_not_exist(void **state)
+{
+    fg_error err = {0};
+    void *self = make("monitor=val_late,strict=false,patience=1");
+    const fg_metric late[] = {{"val_late", 1}, {"val_late", 2}};
+    (void)state;
+    fg_log_set(keep_warning, NULL);
+    fgt_ok(ops->fit_start(self, &(fg_progress){.step = 0}, &err));
+    for (int64_t step = 1; step <= 3; step++)
+        fgt_ok(validate(self, step, 1, &err));
+    assert_int_equal(warnings, 1);
+    assert_string_equal(last_warning,
+                        "early_stop: monitor: expected a metric of the validation, one of "
+                        "val_other|val_loss|val_acc, got 'val_late': this validation does not "
+                        "count");
+    fgt_ok(ops->val_end(self, &(fg_progress){.step = 4, .metrics = late, .metric_count = 1}, &err));
+    assert_int_equal(
+        ops->val_end(self, &(fg_progress){.step = 5, .metrics = late + 1, .metric_count = 1}, &err),
+        FG_ESTOPPED);
+    assert_non_null(strstr(err.message, "in 1 validation (best: 1 at step 4)"));
+    assert_int_equal(warnings, 1);
+    ops->destroy(self);
+    self = make("monitor=val_late,strict=false");
+    fgt_ok(ops->fit_start(self, &(fg_progress){.step = 0}, &err));
+    fgt_ok(validate(self, 1, 1, &err));
+    assert_int_equal(warnings, 2); /* another fit */
+    fgt_ok(ops->fit_end(self, &(fg_progress){.epoch = 2}, &err));
+    assert_int_equal(warnings, 2); /* there was a validation */
+    fg_log_set(NULL, NULL);
+    ops->destroy(self);
+}
+
 static fg_status scenario(void *self, fg_error *err)
 {
     void *made = NULL;
@@ -189,6 +251,7 @@ int main(void)
         cmocka_unit_test(it_stops_at_the_right_validation),
         cmocka_unit_test(its_state_is_restored),
         cmocka_unit_test(a_metric_that_does_not_exist_is_an_error),
+        cmocka_unit_test(not_strict_it_warns_of_a_metric_that_does_not_exist),
         cmocka_unit_test(a_fit_without_validation_is_reported),
         cmocka_unit_test(no_failed_allocation_is_lost),
     };

@@ -355,10 +355,10 @@ static void parts_of_idle_time_sum_up(void **state)
             idle += start - t.done[n - 1];
             busy += t.done[n] - start;
         }
-        assert_int_equal(t.ledger.idle_ns, idle);
-        assert_int_equal(t.ledger.busy_ns, busy);
+        assert_int_equal(t.ledger.total.idle_ns, idle);
+        assert_int_equal(t.ledger.total.busy_ns, busy);
         for (int i = 0; i < FGI_ACTIVITIES; i++)
-            assert_int_equal(t.ledger.activity_ns[i], part[i]);
+            assert_int_equal(t.ledger.total.activity_ns[i], part[i]);
         fg_result result = {0};
         fgi_ledger_result(&t.ledger, &result);
         assert_true(result.idle.other_s >= 0);

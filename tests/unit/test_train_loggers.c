@@ -4,13 +4,18 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "toy_place.h"
 #include "train/logger.h"
+#include "train/loggers.h"
 #include "train/trainer.h"
 
 static int open_all(void **state)
@@ -66,6 +71,76 @@ static int64_t log_alone(const char *name, const char *folder, int64_t from_step
     return had;
 }
 
+/* A logger of this name that writes times, or not. */
+static fgi_logger *open_timed(const char *folder, size_t row, bool has_time, int64_t from_step)
+{
+    const fg_logger_entry *entry = fgi_logger_rows[row];
+    fg_option option = entry->entry.options[0];
+    fg_option_values *values = NULL;
+    fgi_logger *logger = NULL;
+    fg_error err = {0};
+    void *self = NULL;
+    option.initial = has_time ? "true" : "false";
+    fgt_ok(fg_option_values_create("logger", &option, 1, &values, &err));
+    fgt_ok(entry->create(values, &self, &err));
+    fg_option_values_destroy(values);
+    fgt_ok(fgi_logger_init("", &logger, &err));
+    fgt_ok(fgi_logger_add(logger, entry->ops, self, &err));
+    fgt_ok(fgi_logger_open(logger, folder, from_step, -1, &err));
+    return logger;
+}
+
+/* Replaces times by T, after checking that they are those of now, in milliseconds. */
+static void assert_timed(const char *folder, const char *name, const char *expected)
+{
+    fg_error err = {0};
+    char *text = NULL, *out;
+    size_t size = 0;
+    fgt_ok(fgi_file_read(fgt_path(folder, name), 1 << 20, &text, &size, &err));
+    char *const start = text;
+    for (out = text; *text != '\0';) {
+        char *end = text;
+        const long long value = *text >= '0' && *text <= '9' ? strtoll(text, &end, 10) : 0;
+        if (value < 1000000000) {
+            *out++ = *text++;
+            continue;
+        }
+        assert_true(fabs((double)value - fgi_wall_time()) < 600);
+        assert_true(strspn(end, ".0123456789") == 4 && *end == '.');
+        end += 4;
+        *out++ = 'T';
+        text = end;
+    }
+    *out = '\0';
+    assert_string_equal(start, expected);
+    fgi_free(start);
+}
+
+/* Files without times continue with them, and the other way round. */
+static void times_can_begin_and_end_with_a_resume(void **state)
+{
+    static const struct {
+        const char *file, *expected;
+    } rows[] = {{"metrics.csv",
+                 "step,epoch,lr,train_loss,wall_time\n2,0,0.1,2,\n4,1,0.1,4,T\n6,1,0.1,6,\n"},
+                {"metrics.jsonl",
+                 "{\"step\": 2, \"epoch\": 0, \"lr\": 0.1, \"train_loss\": 2}\n"
+                 "{\"step\": 4, \"epoch\": 1, \"wall_time\": T, \"lr\": 0.1, \"train_loss\": 4}\n"
+                 "{\"step\": 6, \"epoch\": 1, \"lr\": 0.1, \"train_loss\": 6}\n"}};
+    fg_error err = {0};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        const char *folder = fgt_temp_folder();
+        for (int64_t step = 2; step <= 6; step += 2) {
+            fgi_logger *logger = open_timed(folder, i, step == 4, step - 1);
+            assert_int_equal(fgi_logger_lines(logger), step / 2 - 1);
+            fgt_ok(train_row(logger, step, (double)step, &err));
+            fgi_logger_destroy(logger);
+        }
+        assert_timed(folder, rows[i].file, rows[i].expected);
+    }
+}
+
 /* Without the other file, rows after the checkpoint are dropped, and logged again. */
 static void each_logger_resumes_alone(void **state)
 {
@@ -96,8 +171,8 @@ static void each_logger_resumes_alone(void **state)
     fgi_logger *logger = NULL;
     fg_error err = {0};
     assert_int_equal(fgi_logger_init("csv, jsnl", &logger, &err), FG_EINVAL);
-    assert_string_equal(err.message,
-                        "trainer: options.output.loggers: expected names of csv|jsonl, got 'jsnl'");
+    assert_string_equal(err.message, "trainer: options.output.loggers: expected names of "
+                                     "csv|jsonl|tensorboard|mlflow, got 'jsnl'");
     assert_int_equal(fgi_logger_init("csv, csv", &logger, &err), FG_EINVAL);
     assert_string_equal(err.message, "trainer: options.output.loggers: csv is listed twice");
     assert_null(logger);
@@ -143,7 +218,9 @@ typedef struct board {
     fg_status opens, logs; /* what the functions return */
     int opened, logged, flushed, synced, destroyed;
     int validations;
-    int64_t last_step;
+    int64_t last_step, saved;
+    int finished;
+    fg_log_state state;
 } board;
 
 static fg_status board_open(void *self, const fg_log_start *start, int64_t *out_lines,
@@ -154,6 +231,11 @@ static fg_status board_open(void *self, const fg_log_start *start, int64_t *out_
     assert_int_equal(start->step, 0);
     assert_non_null(start->history);
     assert_int_equal(*out_lines, -1);
+    assert_string_equal(start->config, "lr: 0.1\n");
+    assert_int_equal(start->setting_count, 2);
+    assert_string_equal(start->settings[1].name, "model.units");
+    assert_string_equal(start->settings[1].value, "64");
+    assert_true(fabs(start->wall_time - fgi_wall_time()) < 600);
     (void)snprintf(err->message, sizeof err->message, "no board");
     return b->opens;
 }
@@ -182,6 +264,25 @@ static fg_status board_sync(void *self, fg_error *err)
     return ((board *)self)->logs;
 }
 
+static fg_status board_saved(void *self, const fg_log_saved *saved, fg_error *err)
+{
+    ((board *)self)->saved = saved->step;
+    assert_true(fgi_file_exists(fgt_path(saved->path, "manifest.json")));
+    (void)err;
+    return FG_OK;
+}
+
+static fg_status board_finish(void *self, const fg_log_end *end, fg_error *err)
+{
+    board *b = self;
+    b->finished++;
+    b->state = end->state;
+    assert_int_equal(end->step, b->last_step);
+    assert_int_equal(end->message[0] != '\0', end->state != FG_LOG_DONE);
+    (void)err;
+    return FG_OK;
+}
+
 static void board_destroy(void *self) { ((board *)self)->destroyed++; }
 
 static int board_warnings;
@@ -190,6 +291,19 @@ static void count_warnings(void *self, fg_log_level level, const char *line)
 {
     (void)self, (void)level;
     board_warnings += strstr(line, "logger 'board' failed: no board") != NULL;
+}
+
+/* What the loggers receive about the run; the strings are copied. */
+static void set_info(fg_trainer *trainer)
+{
+    char config[] = "lr: 0.1\n", value[] = "64";
+    fg_log_setting settings[] = {{"lr", "0.1"}, {"model.units", value}};
+    const fg_run_info info = {.config = config, .settings = settings, .setting_count = 2};
+    fg_error err = {0};
+    fgt_ok(fg_trainer_set_run_info(trainer, &(fg_run_info){.config = "replaced"}, &err));
+    fgt_ok(fg_trainer_set_run_info(trainer, &info, &err));
+    config[0] = value[0] = '?';
+    settings[1].name = "?";
 }
 
 static fg_status fit_with_board(const char *folder, const char *loggers, bool is_required, board *b,
@@ -201,6 +315,8 @@ static fg_status fit_with_board(const char *folder, const char *loggers, bool is
                                .log = board_log,
                                .flush = board_flush,
                                .sync = board_sync,
+                               .saved = board_saved,
+                               .finish = board_finish,
                                .destroy = board_destroy};
     fg_trainer *trainer = NULL;
     const fg_trainer_options options = {.devices.client = client,
@@ -212,6 +328,7 @@ static fg_status fit_with_board(const char *folder, const char *loggers, bool is
     const fg_fit_data data = {.train = train_data, .val = val_data, .batch_size = 4, .workers = -1};
     assert_int_equal(fg_trainer_create(&options, &trainer, err), FG_OK);
     assert_int_equal(fg_trainer_add_logger(trainer, &ops, b, err), FG_OK);
+    set_info(trainer);
     board_warnings = 0;
     fg_log_set(count_warnings, NULL);
     const fg_status status = fg_trainer_fit(trainer, &task, &data, err);
@@ -221,6 +338,7 @@ static fg_status fit_with_board(const char *folder, const char *loggers, bool is
     if (status == FG_OK) {
         assert_int_equal(fg_trainer_add_logger(trainer, &ops, &late, &refused), FG_EINVAL);
         assert_int_equal(late.destroyed, 1);
+        assert_int_equal(fg_trainer_set_run_info(trainer, &(fg_run_info){0}, &refused), FG_EINVAL);
     }
     fg_trainer_destroy(trainer);
     assert_int_equal(b->destroyed, 1);
@@ -240,6 +358,8 @@ static void a_logger_of_the_program(void **state)
     assert_int_equal(good.logged, 12); /* nine steps, three validations */
     assert_int_equal(good.validations, 3);
     assert_int_equal(good.last_step, 9);
+    assert_int_equal(good.saved, 9);
+    assert_true(good.finished == 1 && good.state == FG_LOG_DONE);
     assert_true(good.flushed >= 3 && good.synced >= 3);
     assert_int_equal(board_warnings, 0);
     fgt_ok(fit_with_board(fgt_temp_folder(), NULL, false, &closed, &err));
@@ -295,6 +415,7 @@ static void no_failed_allocation_is_lost(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(times_can_begin_and_end_with_a_resume),
     cmocka_unit_test(each_logger_resumes_alone),
     cmocka_unit_test(columns_of_dropped_rows_are_dropped),
     cmocka_unit_test(a_logger_of_the_program),

@@ -6,6 +6,7 @@
 #include "fgt.h"
 
 #include <stdio.h>
+#include <fulgurite/tuner.h>
 
 #include "base/alloc.h"
 #include "fakepjrt/fake_control.h"
@@ -104,6 +105,68 @@ static void all_samples_fit(void **state)
     fgt_ok(fg_trainer_find_batch(f.trainer, &task, &f.data, NULL, NULL, &fit, &err));
     assert_true(fit.all_fit);
     assert_int_equal(fit.batch_size, SAMPLES);
+    end(&f);
+}
+
+/* The first step fails, at once or on the device; the next smaller batch runs. */
+static void on_failed(void *self, int64_t batch_size, int64_t need_bytes, bool fits)
+{
+    on_tried(self, batch_size, need_bytes, fits);
+    fake.set("execute_error", 0);
+    fake.set("execute_late_error", 0);
+}
+
+static void a_batch_that_does_not_run_is_lowered(void **state)
+{
+    (void)state;
+    static const char *const errors[] = {"execute_error", "execute_late_error"};
+    for (int i = 0; i < 2; i++) {
+        fg_error err = {0};
+        tries t = {0};
+        fg_batch_fit fit;
+        fixture f = begin(32);
+        fake.set("memory_limit_bytes", LIMIT);
+        fgt_ok(fg_trainer_find_batch(f.trainer, &task, &f.data, NULL, NULL, &fit, &err));
+        assert_false(fit.was_run);
+        const int64_t found = fit.batch_size, need = fit.need_bytes;
+        assert_true(found > 32);
+        fake.set(errors[i], 8); /* RESOURCE_EXHAUSTED */
+        fgt_ok(fg_tuner_try_batch(f.trainer, &task, &f.data, on_failed, &t, &fit, &err));
+        assert_true(fit.was_run);
+        assert_int_equal(t.count, 2);
+        assert_true(t.batch[0] == found && !t.fits[0] && t.batch[1] == fit.batch_size && t.fits[1]);
+        assert_true(fit.batch_size < found && fit.batch_size >= found - found / 16 - 8);
+        assert_int_equal(fit.batch_size % 8, 0);
+        assert_int_equal(fit.global_batch_size, fit.batch_size);
+        assert_true(fit.need_bytes > 0 && fit.need_bytes < need);
+        f.data.batch_size = fit.batch_size;
+        fgt_ok(fg_trainer_fit(f.trainer, &task, &f.data, &err)); /* the weights are not lost */
+        end(&f);
+    }
+}
+
+static void without_a_batch_that_runs_it_is_0(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    tries t = {0};
+    fg_batch_fit fit = {.batch_size = 3};
+    fixture f = begin(2);
+    fgt_ok(fg_trainer_find_batch(f.trainer, &task, &f.data, NULL, NULL, &fit, &err));
+    fit = (fg_batch_fit){.batch_size = 3, .all_fit = true};
+    fake.set("execute_error", 8);
+    fgt_ok(fg_tuner_try_batch(f.trainer, &task, &f.data, on_tried, &t, &fit, &err));
+    assert_true(!fit.was_run && !fit.all_fit && fit.batch_size == 0 && fit.need_bytes == -1);
+    assert_int_equal(t.count, 3);
+    fake.set("execute_error", 13); /* INTERNAL is another error */
+    fit.batch_size = 3;
+    assert_int_equal(fg_tuner_try_batch(f.trainer, &task, &f.data, NULL, NULL, &fit, &err),
+                     FG_EDEVICE);
+    fake.set("execute_error", 0);
+    fgt_ok(fg_trainer_fit(f.trainer, &task, &f.data, &err));
+    fit.batch_size = 0;
+    assert_int_equal(fg_tuner_try_batch(f.trainer, &task, &f.data, NULL, NULL, &fit, &err),
+                     FG_EINVAL);
     end(&f);
 }
 
@@ -245,6 +308,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(the_largest_batch_is_found, nothing_is_alive),
+        cmocka_unit_test_teardown(a_batch_that_does_not_run_is_lowered, nothing_is_alive),
+        cmocka_unit_test_teardown(without_a_batch_that_runs_it_is_0, nothing_is_alive),
         cmocka_unit_test_teardown(all_samples_fit, nothing_is_alive),
         cmocka_unit_test_teardown(the_hosts_memory_counts, nothing_is_alive),
         cmocka_unit_test_teardown(a_fit_is_refused_before_it_runs, nothing_is_alive),

@@ -40,12 +40,21 @@ static void wrong_options_are_refused(void **state)
          "trainer: save_every_epochs is -2: expected at least -1"},
         {{.checkpoints.save_every_steps = -1},
          "trainer: save_every_steps is -1: expected at least 0"},
+        {{.checkpoints.save_top_k = -1}, "trainer: save_top_k is -1: expected at least 0"},
+        {{.checkpoints.save_top_k = 17}, "trainer: save_top_k is 17: expected at most 16"},
+        {{.checkpoints.save_every_s = -1}, "trainer: save_every_s is -1: expected 0 to 1e+09"},
+        {{.checkpoints.save_every_s = (double)NAN},
+         "trainer: save_every_s is nan: expected 0 to 1e+09"},
+        {{.checkpoints.name = "a/{step}"},
+         "trainer: checkpoint name 'a/{step}': at '/{step}': expected letters, digits, '.', '_', "
+         "'=', '-' or a field\nsuch as {epoch:02d}-{step}-{val_loss:.3f}"},
         {{.checkpoints.keep_checkpoints = -2},
          "trainer: keep_checkpoints is -2: expected at least -1"},
         {{.checkpoints.resume = "last"}, "trainer: resume is 'last', which needs a run_dir"},
         {{.checkpoints.resume = "best"}, "trainer: resume is 'best', which needs a run_dir"},
         {{.checkpoints.resume = "auto"}, "trainer: resume is 'auto', which needs a run_dir"},
-        {{.lr.schedule = &bad}, "trainer: unknown anneal 'cosine': expected 'cos' or 'linear'"},
+        {{.lr.schedule = &bad},
+         "trainer: unknown anneal 'cosine': expected 'cos', 'linear' or 'linear_cos'"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         fg_error err = {0};

@@ -9,10 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/run_lock.h"
 #include "base/temporary.h"
 #include "ckpt/series.h"
 #include "toy_place.h"
@@ -162,6 +164,31 @@ static void one_fit_at_a_time(void **state)
     assert_int_equal(last_step(folder), 6);
 }
 
+/* A damaged checkpoint is passed over; the state of the same step is saved next to it. */
+static void a_damaged_checkpoint_is_not_in_the_way(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    char *text = NULL;
+    size_t size = 0;
+    const char *folder = fgt_temp_folder();
+    static recorder r;
+    const fg_fit_data data = in_order();
+    r = (recorder){0};
+    fgt_ok(fit(&(fg_trainer_options){.limits.max_epochs = 2, .checkpoints.keep_checkpoints = -1},
+               &task, &data, folder, &r, &err));
+    assert_int_equal(unlink(fgt_path(folder, "checkpoints/step-000000006/manifest.json")), 0);
+    for (int i = 0; i < 2; i++) {
+        fgt_ok(fit_epochs(2, folder, "auto", false, &err));
+        fgt_ok(fgi_file_read(fgt_path(folder, "checkpoints/last"), 100, &text, &size, &err));
+        assert_string_equal(text, "step-000000006-v1\n");
+        fgi_free(text);
+        assert_true(fgi_file_exists(fgt_path(folder, "checkpoints/step-000000006/state.json")));
+    }
+    fgt_ok(fit_epochs(3, folder, "auto", false, &err));
+    assert_int_equal(last_step(folder), 9);
+}
+
 /* The contents of the lock file of a killed process block no other fit. */
 static void the_lock_of_a_dead_process_is_free(void **state)
 {
@@ -177,6 +204,47 @@ static void the_lock_of_a_dead_process_is_free(void **state)
     fgt_ok(fgi_file_read(fgt_path(folder, "lock"), 1000, &after, &size, &err));
     assert_int_equal(size, 0);
     fgi_free(after);
+}
+
+/* ---- requests to stop ------------------------------------------------------------------------ */
+
+/* Requests a stop after step 2, and makes a second pass, so that the folder is looked at again. */
+static fg_status ask(void *self, const fg_progress *at, fg_error *err)
+{
+    const struct timespec second = {.tv_sec = 1, .tv_nsec = 50000000};
+    if (at->step != 2)
+        return FG_OK;
+    (void)nanosleep(&second, NULL);
+    return fgi_stop_ask(self, err);
+}
+
+/* A request ends a fit like a signal, also without handle_signals, and a resumed one continues. One
+ * that was made before the fit has no effect. */
+static void a_request_in_the_folder_stops_a_fit(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    char note[4096] = "";
+    static const fg_callback_ops ops = {.batch_end = ask};
+    const fg_fit_data data = in_order();
+    const char *folder = fgt_temp_folder();
+    FILE *out = fmemopen(note, sizeof note, "w");
+    assert_non_null(out);
+    fgt_ok(fgi_stop_ask(folder, &err));
+    fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){.checkpoints.run_dir = folder,
+                                                                    .limits.max_epochs = 2,
+                                                                    .output.progress = out});
+    fgt_ok(fg_trainer_add_callback(trainer, &ops, (void *)folder, &err));
+    assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_ESTOPPED);
+    contains(err.message, "stopped at step 2 on request; saved in ");
+    assert_string_equal(fg_trainer_result(trainer)->stop_reason, "");
+    assert_false(fgi_stop_is_asked(folder));
+    fg_trainer_destroy(trainer);
+    (void)fclose(out);
+    contains(note, "\nstop requested: saving to ");
+    assert_int_equal(last_step(folder), 2);
+    fgt_ok(fit_epochs(2, folder, "last", false, &err));
+    assert_int_equal(last_step(folder), 6);
 }
 
 /* ---- mistakes -------------------------------------------------------------------------------- */
@@ -319,7 +387,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(an_earlier_run_is_not_overwritten_unasked),
     cmocka_unit_test(a_fit_that_does_not_begin_deletes_nothing),
     cmocka_unit_test(one_fit_at_a_time),
+    cmocka_unit_test(a_damaged_checkpoint_is_not_in_the_way),
     cmocka_unit_test(the_lock_of_a_dead_process_is_free),
+    cmocka_unit_test(a_request_in_the_folder_stops_a_fit),
     cmocka_unit_test(a_mistake_in_val_step_is_found_before_the_first_step),
     cmocka_unit_test(bad_validation_data_are_found_before_the_first_step),
     cmocka_unit_test(what_fails_later_leaves_its_state),

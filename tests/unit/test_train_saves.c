@@ -20,6 +20,7 @@
 #include "base/file.h"
 #include "ckpt/series.h"
 #include "toy_place.h"
+#include "train/trainer.h"
 
 /* ---- the disk -------------------------------------------------------------------------------- */
 
@@ -343,6 +344,40 @@ static void a_save_that_fails_is_no_end(void **state)
     }
 }
 
+/* The fake plugin has no metrics: ranks step 3 as a validation would. */
+static fg_status rank(void *self, const fg_progress *at, fg_error *err)
+{
+    fg_trainer *trainer = self;
+    (void)err;
+    if (at->step == 3)
+        (void)fgi_best_list_add(&trainer->cursor.top, 1, at->step, 2, false);
+    return FG_OK;
+}
+
+/* A checkpoint that could not be written is none of the best, unless the retry at the end of the
+ * fit succeeds. */
+static void a_save_that_fails_has_no_rank(void **state)
+{
+    (void)state;
+    static const fg_callback_ops ops = {.batch_end = rank};
+    for (int epochs = 1; epochs <= 2; epochs++) {
+        fg_error err = {0};
+        static recorder r;
+        const fg_fit_data data = in_order();
+        const fg_trainer_options options = {.limits.max_epochs = epochs,
+                                            .checkpoints.wait_for_saves = true};
+        r = (recorder){0};
+        fg_trainer *trainer = create(&options, fgt_temp_folder(), &r);
+        fgt_ok(fg_trainer_add_callback(trainer, &ops, trainer, &err));
+        atomic_store(&failing, 1);
+        fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+        assert_int_equal(trainer->cursor.top.count, epochs == 1);
+        if (epochs == 1)
+            assert_string_equal(trainer->cursor.top.entry[0].name, "step-000000003");
+        fg_trainer_destroy(trainer);
+    }
+}
+
 static void several_failures_in_a_row_are_the_end(void **state)
 {
     (void)state;
@@ -469,6 +504,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup(one_save_at_a_time, reset),
     cmocka_unit_test_setup(a_run_may_wait_for_its_saves, reset),
     cmocka_unit_test_setup(a_save_that_fails_is_no_end, reset),
+    cmocka_unit_test_setup(a_save_that_fails_has_no_rank, reset),
     cmocka_unit_test_setup(several_failures_in_a_row_are_the_end, reset),
     cmocka_unit_test_setup(a_later_fit_goes_on, reset),
     cmocka_unit_test_setup(a_warning_has_its_own_line, reset),

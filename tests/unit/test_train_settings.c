@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "fakepjrt/fake_control.h"
@@ -90,6 +91,18 @@ typedef struct length_row {
     int64_t steps, batch;
 } length_row;
 
+/* The settings of a preview, for which no plugin can be found. */
+static fg_fit_settings preview(fg_trainer_options options, const fg_fit_data *data)
+{
+    fg_error err = {0};
+    fg_fit_settings settings;
+    options.devices.accelerator = "cpu";
+    assert_int_equal(setenv("FULGURITE_PLUGIN", "/nowhere/plugin.so", 1), 0);
+    fgt_ok(fg_trainer_preview(&options, data, 0.1, &settings, &err));
+    assert_int_equal(setenv("FULGURITE_PLUGIN", FAKE_PATH, 1), 0);
+    return settings;
+}
+
 static void check_length(size_t i, const length_row *row)
 {
     fg_error err = {0};
@@ -100,7 +113,11 @@ static void check_length(size_t i, const length_row *row)
     fg_fit_data data = row->data;
     data.train = toy_data(row->samples, 1);
     data.workers = -1;
+    const fg_fit_settings before = preview(options, &data);
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    if (memcmp(&before, &w.settings, sizeof before) != 0)
+        fail_msg("row %zu: the preview differs from the fit: %lld steps, %d devices, lr %g", i,
+                 (long long)before.total_steps, before.device_count, before.lr);
     if (w.steps != row->steps || w.settings.total_steps != row->steps ||
         w.settings.global_batch_size != row->batch || w.last != 0.1 / 25 / 1e4)
         fail_msg("row %zu: %lld of %lld steps, batch %lld, last lr %.17g", i, (long long)w.steps,

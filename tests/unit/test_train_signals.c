@@ -8,6 +8,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "toy_place.h"
 
@@ -199,6 +202,80 @@ static void a_signal_while_compiling_says_so(void **state)
         fail_msg("'%s' was not found:\n%s", expected, text);
 }
 
+/* SIGUSR1 saves after the step in which it arrives, and nothing else changes. */
+static void sigusr1_saves_and_goes_on(void **state)
+{
+    (void)state;
+    static const int64_t raised_at[] = {2, 3}; /* within an epoch, and in its last step */
+    for (size_t i = 0; i < 2; i++) {
+        fg_error err = {0};
+        static recorder r;
+        char name[64];
+        const char *folder = fgt_temp_folder();
+        struct sigaction now;
+        fg_trainer_options options = two_epochs;
+        options.handle_signals = true;
+        options.checkpoints.run_dir = folder;
+        options.checkpoints.save_every_epochs = -1;
+        options.checkpoints.save_every_steps = 0;
+        options.checkpoints.keep_checkpoints = -1;
+        r = (recorder){.at_event = "batch_end", .at_count = (int)raised_at[i], .signal = SIGUSR1};
+        fg_trainer *trainer = create_recorded(&options, &r);
+        const fg_fit_data data = the_data();
+        fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+        assert_int_equal(fg_trainer_result(trainer)->steps, 6);
+        for (int64_t step = 1; step <= 6; step++) {
+            (void)snprintf(name, sizeof name, "checkpoints/step-%09lld", (long long)step);
+            const bool is_saved = access(fgt_path(folder, name), F_OK) == 0;
+            if (is_saved != (step == raised_at[i] || step == 6))
+                fail_msg("step %lld: saved %d", (long long)step, is_saved);
+        }
+        assert_int_equal(sigaction(SIGUSR1, NULL, &now), 0);
+        assert_true(now.sa_handler == SIG_DFL);
+        fg_trainer_destroy(trainer);
+    }
+}
+
+static fg_status wait_long(void *self, const fg_progress *at, fg_error *err)
+{
+    (void)self, (void)at, (void)err;
+    (void)nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
+    return FG_OK;
+}
+
+/* A time limit ends a fit normally between two steps; a fit that resumes has it again. */
+static void a_time_limit_ends_a_fit(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    static const fg_callback_ops waiting = {.batch_end = wait_long};
+    fg_trainer_options options = two_epochs;
+    options.limits.max_time_s = 0.25;
+    options.checkpoints.run_dir = fgt_temp_folder();
+    r = (recorder){0};
+    fg_trainer *trainer = create_recorded(&options, &r);
+    fgt_ok(fg_trainer_add_callback(trainer, &waiting, NULL, &err));
+    const fg_fit_data data = the_data();
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    assert_in_range(fg_trainer_result(trainer)->steps, 0, 1);
+    assert_string_equal(fg_trainer_result(trainer)->stop_reason,
+                        "max_time: the time limit of 0.25 s is reached");
+    if (fg_trainer_result(trainer)->steps > 0)
+        assert_true(fg_trainer_result(trainer)->checkpoint[0] != '\0');
+    fg_trainer_destroy(trainer);
+    options.checkpoints.resume = "auto";
+    options.limits.max_time_s = 1e6;
+    trainer = create_recorded(&options, &r);
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    assert_int_equal(fg_trainer_result(trainer)->steps, 6);
+    assert_string_equal(fg_trainer_result(trainer)->stop_reason, "");
+    fg_trainer_destroy(trainer);
+    options.limits.max_time_s = -1;
+    assert_int_equal(fg_trainer_create(&options, &trainer, &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, "max_time_s"));
+}
+
 /* ---- threads --------------------------------------------------------------------------------- */
 
 /* One of two Trainers, in separate threads, with one client and the same data. */
@@ -308,6 +385,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_closed_pipe_ends_nothing),
     cmocka_unit_test(a_signal_says_what_it_does),
     cmocka_unit_test(a_signal_while_compiling_says_so),
+    cmocka_unit_test(sigusr1_saves_and_goes_on),
+    cmocka_unit_test(a_time_limit_ends_a_fit),
     cmocka_unit_test(two_trainers_at_once),
 };
 

@@ -103,7 +103,7 @@ def layers():
 STEPS = 20
 
 
-def descend(out, case, make, schedule=None):
+def descend(out, case, make, schedule=None, clip=None):
     torch.manual_seed(7)
     layer = torch.nn.Linear(5, 4)
     x, y = torch.randn(16, 5), torch.randn(16, 4)
@@ -116,6 +116,8 @@ def descend(out, case, make, schedule=None):
     for _ in range(STEPS):
         optimizer.zero_grad()
         torch.nn.functional.mse_loss(layer(x), y).backward()
+        if clip:
+            clip(layer.parameters())
         optimizer.step()
         if scheduler:
             scheduler.step()
@@ -145,6 +147,11 @@ def optimizers():
     descend(out, "sgd_cycle", lambda p: o.SGD(p, lr=0.1, momentum=0.9), cycle)
     descend(out, "sgd_bare_cycle", lambda p: o.SGD(p, lr=0.1), cycle)
     descend(out, "adam_cycle", lambda p: o.Adam(p, lr=0.1), cycle)
+    norm = lambda p: torch.nn.utils.clip_grad_norm_(p, 0.3)
+    value = lambda p: torch.nn.utils.clip_grad_value_(p, 0.05)
+    descend(out, "sgd_clip_norm", lambda p: o.SGD(p, lr=0.1, momentum=0.9), clip=norm)
+    descend(out, "sgd_clip_value", lambda p: o.SGD(p, lr=0.1, momentum=0.9), clip=value)
+    descend(out, "adamw_clip_norm", lambda p: o.AdamW(p, lr=0.05), clip=norm)
     save_file(out, HERE / "optimizers.safetensors")
 
 

@@ -1,0 +1,64 @@
+/* fulgurite compare RUN RUN...: several runs side by side.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <fulgurite/report.h>
+#include <string.h>
+
+#include "out_file.h"
+
+enum { RUNS_MAX = 8 };
+
+static bool as_json;
+static const char *page;
+static const cli_option options[] = {
+    CLI_FLAG('j', "json", &as_json, "print one JSON object"),
+    CLI_TEXT(0, "html", &page, "FILE", "write an HTML page with overlaid curves instead"),
+    CLI_END,
+};
+
+static bool compare(const cli_call *call, char **out, fg_error *err)
+{
+    char *folders[RUNS_MAX] = {NULL};
+    const fg_report_form form = page != NULL ? FG_REPORT_HTML
+                                : as_json    ? FG_REPORT_JSON
+                                             : FG_REPORT_TEXT;
+    bool is_good = true;
+    for (int i = 0; is_good && i < call->count; i++)
+        is_good = fg_recipe_find_run(call->args[i], &folders[i], err) == FG_OK;
+    is_good = is_good && fg_report_compare((const char *const *)folders, (size_t)call->count, form,
+                                           out, err) == FG_OK;
+    for (int i = 0; i < call->count; i++)
+        fg_report_free(folders[i]);
+    return is_good;
+}
+
+static int run(const cli_call *call)
+{
+    fg_error err = {0};
+    char *text = NULL;
+    if (as_json && page != NULL)
+        return cli_complain(CLI_USAGE, "compare", "--json and --html cannot be combined");
+    if (!out_file_check("--html", page, &err))
+        return cli_complain(CLI_USAGE, "compare", "%s", err.message);
+    bool is_good = compare(call, &text, &err);
+    if (is_good && page != NULL)
+        is_good = out_file_write(page, text, strlen(text), &err);
+    else if (is_good)
+        (void)fputs(text, stdout);
+    fg_report_free(text);
+    return is_good ? CLI_DONE : cli_complain(CLI_FAILED, "compare", "%s", err.message);
+}
+
+const cli_command cli_compare = {
+    .name = "compare",
+    .arguments = "RUN RUN...",
+    .summary = "compare the results, times and settings of runs",
+    .details = "Up to eight folders of runs, or `last`. Lists the last and best value of each "
+               "metric, where the time\n"
+               "went, and the keys of the configuration that differ. Runs may have different "
+               "lengths and metrics.",
+    .options = options,
+    .min_args = 2,
+    .max_args = RUNS_MAX,
+    .run = run,
+};

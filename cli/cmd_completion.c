@@ -1,0 +1,62 @@
+/* fulgurite completion: shell completion, derived from the tables.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include <fulgurite/report.h>
+
+#include "cli.h"
+
+/* The options of a command as the library describes them; the caller frees them. */
+static fg_recipe_option *options_of(const cli_command *command, size_t *out_count)
+{
+    size_t count = 0;
+    while (command->options != NULL && command->options[count].kind != CLI_KIND_END)
+        count++;
+    fg_recipe_option *options = cli_alloc(count, sizeof *options);
+    for (size_t i = 0; i < count; i++) {
+        const cli_option *o = &command->options[i];
+        options[i] = (fg_recipe_option){.name = o->name,
+                                        .argument = o->argument,
+                                        .is_optional = o->kind == CLI_KIND_OPTIONAL,
+                                        .help = o->help};
+    }
+    *out_count = count;
+    return options;
+}
+
+static int run(const cli_call *call)
+{
+    enum { COMMANDS_MAX = 64 };
+    fg_recipe_command commands[COMMANDS_MAX] = {0};
+    fg_recipe_option *options[COMMANDS_MAX];
+    fg_error err = {0};
+    char *text = NULL;
+    size_t count = 0;
+    for (; cli_commands[count] != NULL && count < COMMANDS_MAX; count++) {
+        const cli_command *c = cli_commands[count];
+        commands[count] = (fg_recipe_command){
+            .name = c->name, .summary = c->summary, .takes_config = c->takes_config};
+        options[count] = options_of(c, &commands[count].option_count);
+        commands[count].options = options[count];
+    }
+    const fg_status status =
+        fg_recipe_completion("fulgurite", commands, count, call->args[0], &text, &err);
+    while (count > 0)
+        free(options[--count]);
+    if (status != FG_OK)
+        return cli_complain(CLI_USAGE, "completion", "%s", err.message);
+    (void)fputs(text, stdout);
+    fg_report_free(text);
+    return CLI_DONE;
+}
+
+const cli_command cli_completion = {
+    .name = "completion",
+    .arguments = "bash|zsh",
+    .summary = "print a shell completion script",
+    .details = "To enable completion in the current shell: source <(fulgurite completion bash)",
+    .min_args = 1,
+    .max_args = 1,
+    .run = run,
+};

@@ -1,0 +1,90 @@
+/* fulgurite report RUN: what a run did, where its time went, and what to change.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <fulgurite/report.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "out_file.h"
+
+static bool as_json, follows;
+static const char *page, *port;
+static const cli_option options[] = {
+    CLI_FLAG('j', "json", &as_json, "print one JSON object"),
+    CLI_TEXT(0, "html", &page, "FILE", "write an HTML page with plots instead"),
+    CLI_FLAG('f', "follow", &follows, "show new results until the run ends, with its exit status"),
+    CLI_OPTIONAL(0, "serve", &port, "PORT",
+                 "serve the page on this machine (default: any free port) until Ctrl-C"),
+    CLI_END,
+};
+
+static bool show(void *self, const char *text)
+{
+    const bool *is_screen = self;
+    (void)fputs(*is_screen ? "\033[H\033[2J" : "", stdout);
+    (void)fputs(text, stdout);
+    return fflush(stdout) == 0;
+}
+
+static int follow(const char *folder)
+{
+    fg_error err = {0};
+    const char *state;
+    bool is_screen = isatty(STDOUT_FILENO) == 1;
+    const fg_follow_options how = {.show = show, .self = &is_screen, .whole = is_screen};
+    if (fg_recipe_follow_run(folder, &how, &state, &err) != FG_OK)
+        return cli_complain(CLI_FAILED, "report", "%s", err.message);
+    if (strcmp(state, "stopped") == 0)
+        return cli_complain(CLI_STOPPED, "report", "the run was stopped");
+    return strcmp(state, "failed") == 0 ? cli_complain(CLI_FAILED, "report", "the run has failed")
+                                        : CLI_DONE;
+}
+
+static int print(const char *folder)
+{
+    fg_error err = {0};
+    char *text = NULL;
+    bool is_screen = false;
+    const fg_serve_options how = {.port = port, .show = show, .self = &is_screen};
+    const fg_report_form form = page != NULL ? FG_REPORT_HTML
+                                : as_json    ? FG_REPORT_JSON
+                                             : FG_REPORT_TEXT;
+    bool is_good = FG_OK == (port != NULL ? fg_recipe_serve_run(folder, &how, &err)
+                                          : fg_report_run(folder, form, &text, &err));
+    if (text != NULL && page != NULL)
+        is_good = out_file_write(page, text, strlen(text), &err);
+    else if (text != NULL)
+        (void)fputs(text, stdout);
+    fg_report_free(text);
+    return is_good ? CLI_DONE : cli_complain(CLI_FAILED, "report", "%s", err.message);
+}
+
+static int run(const cli_call *call)
+{
+    fg_error err = {0};
+    char *folder = NULL;
+    if (as_json + follows + (page != NULL) + (port != NULL) > 1)
+        return cli_complain(CLI_USAGE, "report",
+                            "--json, --html, --follow and --serve cannot be combined");
+    if (!out_file_check("--html", page, &err))
+        return cli_complain(CLI_USAGE, "report", "%s", err.message);
+    if (fg_recipe_find_run(call->args[0], &folder, &err) != FG_OK)
+        return cli_complain(CLI_FAILED, "report", "%s", err.message);
+    const int status = follows ? follow(folder) : print(folder);
+    fg_report_free(folder);
+    return status;
+}
+
+const cli_command cli_report = {
+    .name = "report",
+    .arguments = "RUN",
+    .summary = "show what a run did, where its time went, and what to change",
+    .details = "RUN is a run's folder, or `last`, the newest run in runs/. Reads report.json, "
+               "metrics.jsonl and\n"
+               "config.yaml, also of a run in progress. The HTML page is one file that needs "
+               "no network.",
+    .options = options,
+    .min_args = 1,
+    .max_args = 1,
+    .run = run,
+};

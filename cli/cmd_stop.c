@@ -1,0 +1,37 @@
+/* fulgurite stop RUN: asks a run to save and stop.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "cli.h"
+
+static void say(void *self, fg_log_level level, const char *text)
+{
+    (void)fprintf(stderr, "%s\n", text);
+}
+
+static fg_stop_options how = {.message = say};
+static const cli_option options[] = {
+    CLI_FLAG(0, "no-wait", &how.no_wait, "don't wait until the run has ended"),
+    CLI_TEXT(0, "timeout", &how.timeout, "DURATION", "how long to wait, such as 90s [no limit]"),
+    CLI_END,
+};
+
+static int run(const cli_call *call)
+{
+    fg_error err = {0};
+    return fg_recipe_stop_run(call->args[0], &how, &err) == FG_OK
+               ? CLI_DONE
+               : cli_complain(CLI_FAILED, "stop", "%s", err.message);
+}
+
+const cli_command cli_stop = {
+    .name = "stop",
+    .arguments = "RUN",
+    .summary = "save the state of a run and end it",
+    .details =
+        "RUN is a run's folder, or `last`: the newest run in runs/ that is training. The run "
+        "may be in another\ncontainer or on another host that shares the folder.",
+    .options = options,
+    .min_args = 1,
+    .max_args = 1,
+    .run = run,
+};

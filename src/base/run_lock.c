@@ -1,0 +1,113 @@
+/* run_lock.c - who holds the lock of a run folder, and requests to stop.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "base/run_lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/print.h"
+#include "base/text.h"
+
+/* RUN/NAME opened; -1 and errno if that fails. */
+static int open_in(const char *run_dir, const char *name, int flags)
+{
+    char *path = fgi_path_join(run_dir, name);
+    if (path == NULL) {
+        errno = ENOMEM;
+        return -1;
+    }
+    const int fd = open(path, flags | O_CLOEXEC, 0666);
+    const int why = errno;
+    fgi_free(path);
+    errno = why;
+    return fd;
+}
+
+fgi_holder fgi_holder_read(int fd)
+{
+    char text[512];
+    fgi_holder who = {0};
+    const ssize_t got = pread(fd, text, sizeof text - 1, 0);
+    text[got > 0 ? got : 0] = '\0';
+    char *machine = strchr(text, ' ');
+    char *host = machine != NULL ? strchr(machine + 1, ' ') : NULL;
+    if (host == NULL)
+        return who;
+    *machine++ = *host++ = '\0';
+    host[strcspn(host, "\n")] = '\0';
+    if (!fgi_parse_i64(fgi_str_of(text), &who.pid) || who.pid <= 0 || who.pid > INT_MAX)
+        who.pid = 0;
+    (void)snprintf(who.machine, sizeof who.machine, "%s", machine);
+    (void)snprintf(who.host, sizeof who.host, "%.255s", host);
+    return who;
+}
+
+/* The lock could be taken, or there are no locks here: what its record means. */
+static fgi_lock_state judge(const fgi_holder *who, bool has_locks)
+{
+    char machine[FGI_MACHINE_SIZE], host[256] = "";
+    fgi_machine_name(machine);
+    (void)gethostname(host, sizeof host - 1);
+    if (strcmp(who->machine, machine) != 0) /* locks may not reach it; a restart ends processes */
+        return strcmp(who->host, host) == 0 && has_locks ? FGI_LOCK_DEAD : FGI_LOCK_UNKNOWN;
+    if (has_locks || who->pid == 0)
+        return FGI_LOCK_DEAD;
+    return kill((pid_t)who->pid, 0) == 0 || errno != ESRCH ? FGI_LOCK_HELD : FGI_LOCK_DEAD;
+}
+
+fgi_lock_state fgi_lock_look(const char *run_dir, fgi_holder *out)
+{
+    char byte;
+    fgi_lock_state state = FGI_LOCK_FREE;
+    *out = (fgi_holder){0};
+    const int fd = open_in(run_dir, "lock", O_RDONLY);
+    if (fd < 0)
+        return FGI_LOCK_FREE;
+    /* a lock that is not recorded is not tried: a fit may be about to take it */
+    if (pread(fd, &byte, 1, 0) == 1) {
+        *out = fgi_holder_read(fd);
+        const bool is_taken = flock(fd, LOCK_SH | LOCK_NB) != 0;
+        if (is_taken && errno == EWOULDBLOCK)
+            state = FGI_LOCK_HELD;
+        else
+            state = judge(out, !is_taken);
+    }
+    (void)close(fd);
+    return state;
+}
+
+/* ---- requests to stop ------------------------------------------------------------------------ */
+
+fg_status fgi_stop_ask(const char *run_dir, fg_error *err)
+{
+    const int fd = open_in(run_dir, "stop", O_WRONLY | O_CREAT | O_NOFOLLOW);
+    if (fd < 0)
+        return fgi_fail_errno(err, "create the file 'stop' in", run_dir);
+    (void)close(fd);
+    return FG_OK;
+}
+
+bool fgi_stop_is_asked(const char *run_dir)
+{
+    char *path = fgi_path_join(run_dir, "stop");
+    const bool is_asked = path != NULL && access(path, F_OK) == 0;
+    fgi_free(path);
+    return is_asked;
+}
+
+void fgi_stop_forget(const char *run_dir)
+{
+    char *path = fgi_path_join(run_dir, "stop");
+    if (path != NULL)
+        (void)unlink(path);
+    fgi_free(path);
+}

@@ -1,0 +1,83 @@
+/* setup_missing.c - the compilers that plans for other machines need and that are not installed.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <fulgurite/device.h>
+#include <fulgurite/setup.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+enum { PLACES_MAX = 64, NAMES_MAX = 64, NAME_SIZE = 128 };
+
+/* Plugins that compile for machines that are not present. */
+static const struct compiler {
+    const char *accelerator;
+    fg_setup_missing row;
+} compilers[] = {
+    {"tpu", {"The compiler for TPUs (libtpu)", "tpu", "fulgurite setup tpu", false}},
+    {"cuda",
+     {"The compiler for NVIDIA GPUs (XLA's CUDA plugin)", "cuda13",
+      "fulgurite setup --compile-only cuda13", true}},
+};
+enum { COMPILERS = sizeof compilers / sizeof compilers[0] };
+
+/* Whether a plugin for the accelerator is installed. A plugin given by its path is used even if it
+ * does not exist, which opening it reports, as it does errors of the search. */
+static fg_status look_for(const char *accelerator, bool *out_is_installed, fg_error *err)
+{
+    fg_error ignored;
+    size_t count = 0;
+    fg_plugin_candidate *places = fgi_calloc(PLACES_MAX, sizeof *places);
+    if (places == NULL)
+        return fgi_no_memory(err);
+    *out_is_installed =
+        fg_plugin_search(accelerator, NULL, places, PLACES_MAX, &count, &ignored) != FG_OK;
+    for (size_t i = 0; i < count && i < PLACES_MAX; i++)
+        if (places[i].exists || strcmp(places[i].source, "FULGURITE_PLUGIN") == 0)
+            *out_is_installed = true;
+    fgi_free(places);
+    return FG_OK;
+}
+
+/* Sets needs[i] for the compiler of each machine in "a,b". */
+static fg_status find_needed(const char *machines, bool needs[COMPILERS], fg_error *err)
+{
+    fg_topology_info info;
+    int count = 0;
+    for (const char *at = machines;; at++) {
+        char name[NAME_SIZE];
+        const size_t size = strcspn(at, ",");
+        if (size == 0 || size >= sizeof name || ++count > NAMES_MAX)
+            return fgi_fail(err, FG_EINVAL, "expected 1 to %d names separated by commas",
+                            NAMES_MAX);
+        memcpy(name, at, size);
+        name[size] = '\0';
+        FGI_TRY(fg_topology_describe(name, &info, err));
+        for (size_t i = 0; i < COMPILERS; i++)
+            if (strcmp(info.accelerator, compilers[i].accelerator) == 0)
+                needs[i] = true;
+        at += size;
+        if (*at == '\0')
+            return FG_OK;
+    }
+}
+
+fg_status fg_setup_find_missing(const char *machines, fg_setup_missing *out, size_t capacity,
+                                size_t *out_count, fg_error *err)
+{
+    bool needs[COMPILERS] = {false}, is_installed = false;
+    *out_count = 0;
+    FGI_TRY(find_needed(machines, needs, err));
+    for (size_t i = 0; i < COMPILERS; i++) {
+        if (!needs[i])
+            continue;
+        FGI_TRY(look_for(compilers[i].accelerator, &is_installed, err));
+        if (is_installed)
+            continue;
+        if (*out_count < capacity)
+            out[*out_count] = compilers[i].row;
+        ++*out_count;
+    }
+    return FG_OK;
+}

@@ -1,0 +1,33 @@
+/* run_schedule.c - the learning rate and the momentum of every step of a fit, before it runs.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+
+#include "base/error.h"
+#include "recipe/run.h"
+
+/* The momentum of the optimizer, or Adam's beta1; NaN if it has neither option. */
+static double momentum_of(const fg_option_values *values)
+{
+    if (fg_option_find(values, "momentum") != NULL)
+        return fg_option_float(values, "momentum");
+    if (fg_option_find(values, "betas") != NULL && fg_option_count(values, "betas") > 0)
+        return fg_option_float_at(values, "betas", 0);
+    return (double)NAN;
+}
+
+fg_status fgi_run_schedule(fg_recipe *r, fg_error *err)
+{
+    const fg_trainer_options options = fgi_run_trainer_options(r, NULL);
+    fgi_schedule_view view = {.name = fgi_config_text(r->c, "schedule.name"),
+                              .schedule = &r->task.schedule,
+                              .momentum = momentum_of(r->task.optimizer_values)};
+    const double lr = fgi_run_task_lr(&r->task);
+    FGI_TRY(fg_trainer_preview(&options, &r->fit_data, lr, &view.settings, err));
+    r->schedule = view;
+    if (fgi_config_bool(r->c, "tuner.lr_find"))
+        fgi_run_say(r, FG_LOG_INFO,
+                    "note: tuner.lr_find replaces optimizer.lr: the schedule has the same shape, "
+                    "with other learning rates");
+    return FG_OK;
+}

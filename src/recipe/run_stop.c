@@ -1,0 +1,201 @@
+/* run_stop.c - asks a run to save and stop, and waits for its end.
+ *
+ * The request is a file in the run's folder (base/run_lock.h), which the Trainer looks for between
+ * steps: unlike a signal, it reaches processes in other containers and on other hosts, and never a
+ * process that has taken over the number of one that has ended.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <dirent.h>
+#include <fulgurite/recipe.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/print.h"
+#include "base/reserved.h"
+#include "base/run_lock.h"
+#include "base/thread.h"
+#include "recipe/duration.h"
+
+static void say(const fg_stop_options *o, const char *format, ...) FG_PRINTF(2, 3);
+
+static void say(const fg_stop_options *o, const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    if (o->message == NULL)
+        return;
+    va_start(args, format);
+    (void)fgi_vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    o->message(o->message_self, FG_LOG_INFO, text);
+}
+
+/* ---- the run --------------------------------------------------------------------------------- */
+
+typedef struct candidate {
+    char *folder;          /* NULL: none yet */
+    struct timespec since; /* of its lock */
+} candidate;
+
+/* Takes the folder over if a fit holds it that began after that of the best one so far. */
+static fg_status consider(char *take_folder, candidate *best, fg_error *err)
+{
+    struct stat info;
+    fgi_holder who;
+    char *path = fgi_path_join(take_folder, "lock");
+    const fgi_lock_state state = fgi_lock_look(take_folder, &who);
+    const bool is_known = path != NULL && stat(path, &info) == 0;
+    const bool is_live = state == FGI_LOCK_HELD || state == FGI_LOCK_UNKNOWN;
+    const bool is_newer =
+        is_known && is_live &&
+        (best->folder == NULL || info.st_mtim.tv_sec > best->since.tv_sec ||
+         (info.st_mtim.tv_sec == best->since.tv_sec && info.st_mtim.tv_nsec > best->since.tv_nsec));
+    if (is_newer) {
+        fgi_free(best->folder);
+        *best = (candidate){take_folder, info.st_mtim};
+    } else {
+        fgi_free(take_folder);
+    }
+    const bool has_path = path != NULL;
+    fgi_free(path);
+    return has_path ? FG_OK : fgi_no_memory(err);
+}
+
+/* The run in the folder "runs" that began last, of those that are training. */
+static fg_status find_last(char **out, fg_error *err)
+{
+    DIR *stream = opendir("runs");
+    candidate best = {0};
+    fg_status status = FG_OK;
+    const struct dirent *entry;
+    while (stream != NULL && status == FG_OK && (entry = readdir(stream)) != NULL) {
+        if (entry->d_name[0] == '.')
+            continue;
+        char *folder = fgi_path_join("runs", entry->d_name);
+        status = folder != NULL ? consider(folder, &best, err) : fgi_no_memory(err);
+    }
+    if (stream != NULL)
+        (void)closedir(stream);
+    if (status == FG_OK && best.folder == NULL)
+        status = fgi_fail(err, FG_ENOTFOUND, "last: no run in the folder 'runs' is training");
+    if (status != FG_OK) {
+        fgi_free(best.folder);
+        best.folder = NULL;
+    }
+    *out = best.folder;
+    return status;
+}
+
+static fg_status find(const char *run, char **out, fg_error *err)
+{
+    *out = NULL;
+    if (strcmp(run, "last") == 0)
+        return find_last(out, err);
+    if (!fgi_file_exists(run))
+        return fgi_fail(err, FG_ENOTFOUND, "'%s' does not exist: expected the folder of a run",
+                        run);
+    *out = fgi_strdup(run);
+    return *out != NULL ? FG_OK : fgi_no_memory(err);
+}
+
+/* "process 12 on host 'a'" */
+static const char *name(const fgi_holder *who, char *out, size_t size)
+{
+    if (who->pid > 0)
+        (void)fgi_snprintf(out, size, "process %lld on host '%s'", (long long)who->pid, who->host);
+    else
+        (void)fgi_snprintf(out, size, "another process");
+    return out;
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+static bool may_run(fgi_lock_state state)
+{
+    return state == FGI_LOCK_HELD || state == FGI_LOCK_UNKNOWN;
+}
+
+/* Repeats the request if it is gone while the run continues: the lock's owner had just taken it. */
+static fg_status wait_for_end(const char *folder, double timeout_s, fg_error *err)
+{
+    const struct timespec pause = {.tv_nsec = 100000000};
+    const int64_t begin = fgi_now_ns();
+    fgi_holder who;
+    char by[320];
+    while (may_run(fgi_lock_look(folder, &who))) {
+        if (!fgi_stop_is_asked(folder))
+            FGI_TRY(fgi_stop_ask(folder, err));
+        if (timeout_s > 0 && (double)(fgi_now_ns() - begin) > timeout_s * 1e9)
+            return fgi_fail(err, FG_EINVAL,
+                            "'%s': %s has not stopped within %g s; the request remains, and is "
+                            "noticed between two steps",
+                            folder, name(&who, by, sizeof by), timeout_s);
+        (void)nanosleep(&pause, NULL);
+    }
+    fgi_stop_forget(folder); /* made again as the run was ending */
+    return FG_OK;
+}
+
+/* The name of the last checkpoint, a new string; NULL: none. */
+static char *last_checkpoint(const char *folder)
+{
+    char *path = fgi_path_join(folder, "checkpoints/last"), *name = NULL;
+    size_t size;
+    if (path != NULL && fgi_file_read(path, 4096, &name, &size, NULL) == FG_OK)
+        name[strcspn(name, "\n")] = '\0';
+    fgi_free(path);
+    return name;
+}
+
+static void say_end(const char *folder, const fg_stop_options *o)
+{
+    char *last = last_checkpoint(folder);
+    if (last != NULL)
+        say(o, "'%s' has stopped; its last checkpoint is %s/checkpoints/%s", folder, folder, last);
+    else
+        say(o, "'%s' has stopped; it has no checkpoint", folder);
+    fgi_free(last);
+}
+
+static fg_status stop(const char *folder, const fg_stop_options *o, double timeout_s, fg_error *err)
+{
+    fgi_holder who;
+    char by[320];
+    const fgi_lock_state state = fgi_lock_look(folder, &who);
+    if (state == FGI_LOCK_DEAD)
+        return fgi_fail(err, FG_ENOTFOUND,
+                        "'%s': no run is training there: %s was, and ended without releasing the "
+                        "folder (it was killed or crashed); the next run can use it",
+                        folder, name(&who, by, sizeof by));
+    if (state == FGI_LOCK_FREE)
+        return fgi_fail(err, FG_ENOTFOUND, "'%s': no run is training there", folder);
+    FGI_TRY(fgi_stop_ask(folder, err));
+    say(o, "'%s': asked %s to save and stop%s", folder, name(&who, by, sizeof by),
+        state == FGI_LOCK_UNKNOWN ? "; whether it still runs cannot be seen from this host" : "");
+    if (o->no_wait)
+        return FG_OK;
+    FGI_TRY(wait_for_end(folder, timeout_s, err));
+    say_end(folder, o);
+    return FG_OK;
+}
+
+fg_status fg_recipe_stop_run(const char *run, const fg_stop_options *options, fg_error *err)
+{
+    static const fg_stop_options defaults;
+    const fg_stop_options *o = options != NULL ? options : &defaults;
+    double timeout_s = 0;
+    char *folder;
+    FGI_TRY_RESERVED(fg_stop_options, o, err);
+    if (o->timeout != NULL && !fgi_parse_duration(fgi_str_of(o->timeout), &timeout_s))
+        return fgi_fail(err, FG_EINVAL,
+                        "timeout: expected a duration such as 90s or 8h30m, got '%s'", o->timeout);
+    FGI_TRY(find(run, &folder, err));
+    const fg_status status = stop(folder, o, timeout_s, err);
+    fgi_free(folder);
+    return status;
+}

@@ -1,0 +1,214 @@
+/* lr_plot.c - see lr_plot.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "report/lr_plot.h"
+
+#include <fulgurite/report.h>
+#include <math.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/print.h"
+#include "base/text.h"
+#include "input/json_file.h"
+#include "report/plot.h"
+
+const char *const fgi_lr_suggestion_names[FGI_LR_SUGGESTIONS] = {"valley", "steep", "slide",
+                                                                 "minimum"};
+
+double fgi_lr_suggestion(const fg_lr_suggestions *s, size_t index)
+{
+    const double values[FGI_LR_SUGGESTIONS] = {s->valley, s->steep, s->slide, s->minimum};
+    return values[index];
+}
+
+/* ---- CSV and JSON ---------------------------------------------------------------------------- */
+
+static json_t *number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
+
+json_t *fgi_lr_suggestions_json(const fg_lr_suggestions *suggestions)
+{
+    json_t *object = json_object();
+    for (size_t i = 0; i < FGI_LR_SUGGESTIONS; i++)
+        if (json_object_set_new(object, fgi_lr_suggestion_names[i],
+                                number(fgi_lr_suggestion(suggestions, i))) != 0) {
+            json_decref(object);
+            return NULL;
+        }
+    return object;
+}
+
+static json_t *numbers(const double *values, size_t count)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < count; i++)
+        (void)json_array_append_new(array, number(values[i]));
+    return array;
+}
+
+static json_t *losses(const fg_lr_curve *curve)
+{
+    json_t *array = json_array();
+    for (int k = 0; k < fg_lr_curve_segments(curve); k++)
+        (void)json_array_append_new(array,
+                                    numbers(fg_lr_curve_loss(curve, k), fg_lr_curve_count(curve)));
+    return array;
+}
+
+bool fgi_lr_put_json(const fg_lr_curve *curve, fgi_buf *out)
+{
+    const size_t count = fg_lr_curve_count(curve);
+    const fg_lr_suggestions *s = fg_lr_curve_suggestions(curve);
+    json_t *root = json_pack("{s:o, s:[o, o], s:i, s:s, s:f, s:o, s:o, s:o}", "suggestions",
+                             fgi_lr_suggestions_json(s), "valley_range", number(s->valley_low),
+                             number(s->valley_high), "usable_segments", s->usable_segments, "note",
+                             s->note, "lr_factor", fg_lr_curve_factor(curve), "lr",
+                             numbers(fg_lr_curve_lr(curve), count), "smoothed",
+                             numbers(fg_lr_curve_smoothed(curve), count), "loss", losses(curve));
+    const bool is_good =
+        root != NULL && fgi_json_write(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9), out);
+    json_decref(root);
+    fgi_buf_putc(out, '\n');
+    return is_good;
+}
+
+static void put_number(fgi_buf *out, double value)
+{
+    fgi_buf_putc(out, ',');
+    if (isfinite(value))
+        fgi_buf_printf(out, "%.9g", value);
+}
+
+void fgi_lr_put_csv(const fg_lr_curve *curve, fgi_buf *out)
+{
+    const int segments = fg_lr_curve_segments(curve);
+    fgi_buf_puts(out, "lr,smoothed");
+    for (int k = 1; k <= segments; k++)
+        fgi_buf_printf(out, ",loss_%d", k);
+    fgi_buf_putc(out, '\n');
+    for (size_t i = 0; i < fg_lr_curve_count(curve); i++) {
+        fgi_buf_printf(out, "%.9g", fg_lr_curve_lr(curve)[i]);
+        put_number(out, fg_lr_curve_smoothed(curve)[i]);
+        for (int k = 0; k < segments; k++)
+            put_number(out, fg_lr_curve_loss(curve, k)[i]);
+        fgi_buf_putc(out, '\n');
+    }
+}
+
+/* ---- plots ----------------------------------------------------------------------------------- */
+
+/* The smoothed loss at a learning rate, interpolated over its logarithm; NaN outside of the curve.
+ */
+static double loss_at(const fg_lr_curve *curve, double lr)
+{
+    const double *x = fg_lr_curve_lr(curve), *y = fg_lr_curve_smoothed(curve);
+    for (size_t i = 1; i < fg_lr_curve_count(curve); i++)
+        if (lr >= x[i - 1] && lr <= x[i])
+            return y[i - 1] + (y[i] - y[i - 1]) * log(lr / x[i - 1]) / log(x[i] / x[i - 1]);
+    return (double)NAN;
+}
+
+/* The smoothed curve and the suggestions as series. */
+typedef struct picture {
+    fgi_draw_series series[1 + FGI_LR_SUGGESTIONS];
+    size_t count;
+    double x[FGI_LR_SUGGESTIONS], y[FGI_LR_SUGGESTIONS];
+    char name[FGI_LR_SUGGESTIONS][40];
+} picture;
+
+static void fill(picture *p, const fg_lr_curve *curve, const double *x, bool is_log)
+{
+    p->series[0] =
+        (fgi_draw_series){"loss", x, fg_lr_curve_smoothed(curve), fg_lr_curve_count(curve)};
+    p->count = 1;
+    for (size_t i = 0; i < FGI_LR_SUGGESTIONS; i++) {
+        const double lr = fgi_lr_suggestion(fg_lr_curve_suggestions(curve), i);
+        if (!isfinite(lr))
+            continue;
+        p->x[i] = is_log ? log10(lr) : lr;
+        p->y[i] = loss_at(curve, lr);
+        (void)fgi_snprintf(p->name[i], sizeof(p->name[i]), "%s %.3g", fgi_lr_suggestion_names[i],
+                           lr);
+        p->series[p->count++] = (fgi_draw_series){p->name[i], &p->x[i], &p->y[i], 1};
+    }
+}
+
+void fgi_lr_draw(const fg_lr_curve *curve, int columns, bool is_ascii, fgi_buf *out)
+{
+    picture p;
+    const size_t count = fg_lr_curve_count(curve);
+    const fgi_draw_options options = {.title = "smoothed loss by learning rate",
+                                      .x_label = "log10(lr)",
+                                      .columns = columns,
+                                      .rows = 14,
+                                      .is_ascii = is_ascii};
+    double *x = fgi_calloc(count + 1, sizeof(*x));
+    out->failed = out->failed || x == NULL;
+    for (size_t i = 0; x != NULL && i < count; i++)
+        x[i] = log10(fg_lr_curve_lr(curve)[i]);
+    fill(&p, curve, x, true);
+    if (x != NULL)
+        fgi_draw_curves(out, p.series, p.count, &options);
+    fgi_free(x);
+}
+
+static fg_status put_picture(const fg_lr_curve *curve, bool is_png, fgi_buf *out, fg_error *err)
+{
+    picture p;
+    size_t size = 0;
+    const fgi_plot_options options = {.title = "Smoothed loss by learning rate",
+                                      .x_label = "learning rate",
+                                      .x_base = 10,
+                                      .has_marks = true,
+                                      .is_png = is_png};
+    fill(&p, curve, fg_lr_curve_lr(curve), false);
+    char *data = fgi_plot(p.series, p.count, &options, &size, err);
+    if (data == NULL)
+        return err->status;
+    fgi_buf_add(out, data, size);
+    fgi_free(data);
+    return FG_OK;
+}
+
+/* ---- the public functions -------------------------------------------------------------------- */
+
+fg_status fg_report_lr_draw(const fg_lr_curve *curve, int columns, bool is_ascii, char **out,
+                            fg_error *err)
+{
+    fgi_buf text = {0};
+    fgi_lr_draw(curve, columns, is_ascii, &text);
+    *out = fgi_take_text(&text);
+    return *out != NULL ? FG_OK : fgi_no_memory(err);
+}
+
+fg_status fg_report_lr_check(const char *path, fg_error *err)
+{
+    static const char *const ends[] = {".csv", ".json", ".svg", ".png"};
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+        if (fgi_ends_with(path, ends[i]))
+            return FG_OK;
+    return fgi_fail(err, FG_EINVAL,
+                    "'%s': expected a file name that ends in .csv, .json, .svg or "
+                    ".png",
+                    path);
+}
+
+fg_status fg_report_lr_write(const fg_lr_curve *curve, const char *path, fg_error *err)
+{
+    fgi_buf data = {0};
+    fg_error local;
+    err = err != NULL ? err : &local;
+    fg_status status = fg_report_lr_check(path, err);
+    if (status == FG_OK && (fgi_ends_with(path, ".svg") || fgi_ends_with(path, ".png")))
+        status = put_picture(curve, fgi_ends_with(path, ".png"), &data, err);
+    else if (status == FG_OK && fgi_ends_with(path, ".csv"))
+        fgi_lr_put_csv(curve, &data);
+    else if (status == FG_OK && !fgi_lr_put_json(curve, &data))
+        status = fgi_no_memory(err);
+    if (status == FG_OK)
+        status = fgi_buf_status(&data, err);
+    if (status == FG_OK)
+        status = fg_file_write(path, data.data, data.size, err);
+    fgi_buf_fini(&data);
+    return status;
+}

@@ -1,0 +1,313 @@
+/* run_comparison.c - several runs side by side. The comparison is one JSON object, {"runs": [...],
+ * "rows": [{"section", "name", "values": [...]}]}, which the other forms present.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <fulgurite/report.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/print.h"
+#include "report/chart.h"
+#include "report/config_lines.h"
+#include "report/html.h"
+#include "report/run_page.h"
+
+enum { RUNS_MAX = 8, NAME_COLUMNS = 26, COLUMNS = 16 };
+
+typedef struct comparison {
+    fgi_run_view runs[RUNS_MAX];
+    size_t count;
+    json_t *rows;
+} comparison;
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+/* Takes the values; a row in which nothing is known is left out. */
+static void add_row(comparison *c, const char *section, const char *name, json_t *values)
+{
+    size_t i, known = 0;
+    json_t *value;
+    json_array_foreach(values, i, value) known += !json_is_null(value);
+    if (known > 0)
+        (void)json_array_append_new(c->rows, json_pack("{s:s, s:s, s:O}", "section", section,
+                                                       "name", name, "values", values));
+    json_decref(values);
+}
+
+static json_t *number_or_null(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+/* A member of report.json, or of an object in it. */
+static void add_member(comparison *c, const char *section, const char *name, const char *object,
+                       const char *key)
+{
+    json_t *values = json_array();
+    for (size_t i = 0; i < c->count; i++) {
+        const json_t *o = c->runs[i].report;
+        json_t *value = json_object_get(object != NULL ? json_object_get(o, object) : o, key);
+        (void)json_array_append(
+            values, json_is_number(value) || json_is_string(value) ? value : json_null());
+    }
+    add_row(c, section, name, values);
+}
+
+static void add_split(comparison *c)
+{
+    for (int p = 0; p < FGI_RUN_PARTS; p++) {
+        json_t *values = json_array();
+        for (size_t i = 0; i < c->count; i++) {
+            double parts[FGI_RUN_PARTS], sum = 0;
+            const bool is_known = fgi_run_split(c->runs[i].report, parts);
+            for (int k = 0; is_known && k < FGI_RUN_PARTS; k++)
+                sum += parts[k] > 0 ? parts[k] : 0;
+            (void)json_array_append_new(values,
+                                        number_or_null(is_known ? parts[p] / sum : (double)NAN));
+        }
+        add_row(c, "time", fgi_run_parts[p].name, values);
+    }
+}
+
+static void add_metric(comparison *c, const char *name)
+{
+    json_t *last = json_array(), *best = json_array();
+    fgi_buf words = {0};
+    for (size_t i = 0; i < c->count; i++) {
+        const fgi_run_metric *m = fgi_run_view_metric(&c->runs[i], name);
+        const int64_t at = m != NULL ? fgi_run_metric_best(m) : -1;
+        (void)json_array_append_new(
+            last, number_or_null(m != NULL && m->count > 0 ? m->y[m->count - 1] : (double)NAN));
+        (void)json_array_append_new(best, number_or_null(at >= 0 ? m->y[at] : (double)NAN));
+    }
+    add_row(c, "metrics", name, last);
+    fgi_buf_printf(&words, "%s, best", name);
+    add_row(c, "metrics", words.data != NULL ? words.data : "best", best);
+    fgi_buf_fini(&words);
+}
+
+/* Whether an earlier run has the metric. */
+static bool is_listed(const comparison *c, size_t run, const char *name)
+{
+    for (size_t i = 0; i < run; i++)
+        if (fgi_run_view_metric(&c->runs[i], name) != NULL)
+            return true;
+    return false;
+}
+
+static void add_metrics(comparison *c)
+{
+    for (size_t i = 0; i < c->count; i++)
+        for (size_t m = 0; m < c->runs[i].metric_count; m++)
+            if (!is_listed(c, i, c->runs[i].metrics[m].name))
+                add_metric(c, c->runs[i].metrics[m].name);
+}
+
+/* The keys of the configurations that are not the same in all runs that have one. */
+static void add_config(comparison *c)
+{
+    json_t *configs[RUNS_MAX], *keys = json_object(), *unused;
+    const char *key;
+    for (size_t i = 0; i < c->count; i++) {
+        configs[i] = c->runs[i].config != NULL ? fgi_config_lines(c->runs[i].config) : NULL;
+        (void)json_object_update(keys, configs[i]);
+    }
+    json_object_foreach(keys, key, unused)
+    {
+        json_t *values = json_array();
+        bool differs = false;
+        for (size_t i = 0; i < c->count; i++) {
+            json_t *value = json_object_get(configs[i], key);
+            differs = differs || (configs[i] != NULL && !json_equal(value, unused));
+            (void)json_array_append(values, value != NULL ? value : json_null());
+        }
+        if (differs)
+            add_row(c, "configuration", key, values);
+        else
+            json_decref(values);
+    }
+    for (size_t i = 0; i < c->count; i++)
+        json_decref(configs[i]);
+    json_decref(keys);
+}
+
+static void compare(comparison *c)
+{
+    add_member(c, "run", "state", NULL, "state");
+    add_member(c, "run", "wall time, s", NULL, "seconds");
+    add_member(c, "run", "steps", NULL, "steps");
+    add_member(c, "run", "epochs", NULL, "epochs");
+    add_member(c, "run", "samples/s", NULL, "samples_per_s");
+    add_member(c, "run", "median step, s", "step_time", "p50_s");
+    add_member(c, "run", "device", "device", "kind");
+    add_split(c);
+    add_metrics(c);
+    add_config(c);
+}
+
+/* ---- forms ----------------------------------------------------------------------------------- */
+
+/* A value as text: times are percentages. */
+static void value_words(fgi_buf *out, const json_t *row, const json_t *value)
+{
+    const bool is_part = strcmp(fgi_json_words(row, "section"), "time") == 0;
+    fgi_buf_clear(out);
+    if (json_is_string(value))
+        fgi_buf_puts(out, json_string_value(value));
+    else if (is_part && json_is_number(value))
+        fgi_buf_printf(out, "%.1f %%", 100 * json_number_value(value));
+    else if (json_is_number(value))
+        fgi_buf_printf(out, "%.6g", json_number_value(value));
+    else
+        fgi_buf_puts(out, "-");
+}
+
+/* Pads to a column, unless it is the last one; shortens what does not fit. Files may contain
+ * terminal escape sequences. */
+static void put_column(fgi_buf *out, const char *text, size_t columns, bool is_last)
+{
+    size_t used = 0;
+    for (const unsigned char *at = (const unsigned char *)text; *at != '\0' && used < columns;
+         at++, used++) {
+        const bool is_cut = used + 1 == columns && at[1] != '\0';
+        fgi_buf_putc(out, (char)(is_cut ? '~' : *at < ' ' || *at == 0x7f ? '?' : *at));
+    }
+    for (; used < columns && !is_last; used++)
+        fgi_buf_putc(out, ' ');
+}
+
+static const char *tail_of(const char *folder)
+{
+    const size_t size = strlen(folder);
+    return size < COLUMNS ? folder : folder + size - (COLUMNS - 1);
+}
+
+static void put_text(fgi_buf *out, const comparison *c)
+{
+    fgi_buf words = {0};
+    size_t i, k;
+    json_t *row, *value;
+    const char *section = "";
+    put_column(out, "", NAME_COLUMNS, false);
+    for (i = 0; i < c->count; i++)
+        put_column(out, tail_of(c->runs[i].folder), COLUMNS, i + 1 == c->count);
+    json_array_foreach(c->rows, i, row)
+    {
+        fgi_buf_puts(out, strcmp(section, fgi_json_words(row, "section")) == 0 ? "\n" : "\n\n");
+        section = fgi_json_words(row, "section");
+        put_column(out, fgi_json_words(row, "name"), NAME_COLUMNS - 1, false);
+        json_array_foreach(json_object_get(row, "values"), k, value)
+        {
+            value_words(&words, row, value);
+            fgi_buf_putc(out, ' ');
+            put_column(out, words.data != NULL ? words.data : "", COLUMNS - 1, k + 1 == c->count);
+        }
+    }
+    fgi_buf_putc(out, '\n');
+    out->failed = out->failed || words.failed;
+    fgi_buf_fini(&words);
+}
+
+static void put_table(fgi_buf *out, const comparison *c)
+{
+    const char *heads[RUNS_MAX + 2] = {""};
+    fgi_buf words = {0};
+    size_t i, k;
+    json_t *row, *value;
+    for (i = 0; i < c->count; i++)
+        heads[i + 1] = c->runs[i].folder;
+    fgi_html_table_begin(out, heads);
+    json_array_foreach(c->rows, i, row)
+    {
+        fgi_buf_puts(out, "<tr>");
+        fgi_html_cell(out, fgi_json_words(row, "name"));
+        json_array_foreach(json_object_get(row, "values"), k, value)
+        {
+            value_words(&words, row, value);
+            fgi_html_cell(out, words.data != NULL ? words.data : "");
+        }
+        fgi_buf_puts(out, "</tr>\n");
+    }
+    fgi_html_table_end(out);
+    out->failed = out->failed || words.failed;
+    fgi_buf_fini(&words);
+}
+
+/* The curves of a metric of all runs in one plot; a run without it keeps its color. */
+static void put_curves(fgi_buf *out, const comparison *c, const char *name)
+{
+    fgi_draw_series series[RUNS_MAX];
+    for (size_t i = 0; i < c->count; i++) {
+        const fgi_run_metric *m = fgi_run_view_metric(&c->runs[i], name);
+        series[i] = (fgi_draw_series){.name = c->runs[i].folder};
+        if (m != NULL)
+            series[i] = (fgi_draw_series){c->runs[i].folder, m->x, m->y, m->count};
+    }
+    fgi_chart_put(out, series, c->count, &(fgi_chart_options){.title = name, .x_label = "steps"});
+}
+
+static void put_page(fgi_buf *out, const comparison *c)
+{
+    fgi_html_begin(out, "Comparison of runs");
+    fgi_html_element(out, "h2", "Results, time and settings that differ");
+    put_table(out, c);
+    fgi_html_element(out, "h2", "Metrics");
+    fgi_buf_puts(out, "<div class=\"plots\">\n");
+    for (size_t i = 0; i < c->count; i++)
+        for (size_t m = 0; m < c->runs[i].metric_count; m++)
+            if (!is_listed(c, i, c->runs[i].metrics[m].name))
+                put_curves(out, c, c->runs[i].metrics[m].name);
+    fgi_buf_puts(out, "</div>\n");
+    fgi_html_end(out);
+}
+
+static void put_json(fgi_buf *out, const comparison *c)
+{
+    json_t *runs = json_array();
+    for (size_t i = 0; i < c->count; i++)
+        (void)json_array_append_new(runs, json_string(c->runs[i].folder));
+    json_t *root = json_pack("{s:o, s:O}", "runs", runs, "rows", c->rows);
+    fgi_json_print(out, root, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    fgi_buf_putc(out, '\n');
+    json_decref(root);
+}
+
+static fg_status make(comparison *c, const char *const *folders, fgi_buf *text, fg_report_form form,
+                      fg_error *err)
+{
+    static void (*const put[])(fgi_buf *, const comparison *) = {put_text, put_json, put_page};
+    for (size_t i = 0; i < c->count; i++)
+        FGI_TRY(fgi_run_view_open(folders[i], &c->runs[i], err));
+    c->rows = json_array();
+    if (c->rows == NULL)
+        return fgi_no_memory(err);
+    compare(c);
+    put[form](text, c);
+    return fgi_buf_status(text, err);
+}
+
+fg_status fg_report_compare(const char *const *folders, size_t count, fg_report_form form,
+                            char **out, fg_error *err)
+{
+    fgi_buf text = {0};
+    *out = NULL;
+    if (count < 1 || count > RUNS_MAX)
+        return fgi_fail(err, FG_EINVAL, "%zu runs: expected 1 to %d", count, RUNS_MAX);
+    if ((unsigned)form > FG_REPORT_HTML)
+        return fgi_fail(err, FG_EINVAL, "form %d: expected one of fg_report_form", (int)form);
+    comparison *c = fgi_calloc(1, sizeof *c);
+    if (c == NULL)
+        return fgi_no_memory(err);
+    c->count = count;
+    const fg_status status = make(c, folders, &text, form, err);
+    if (status == FG_OK)
+        *out = fgi_buf_take(&text);
+    fgi_buf_fini(&text);
+    for (size_t i = 0; i < count; i++)
+        fgi_run_view_close(&c->runs[i]);
+    json_decref(c->rows);
+    fgi_free(c);
+    return status;
+}

@@ -1,0 +1,33 @@
+/* run_page.h - the report of a run in its forms.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_REPORT_RUN_PAGE_H
+#define FGI_REPORT_RUN_PAGE_H
+
+#include "report/run_view.h"
+
+/* As lines of a terminal (run_text.c), as a self-contained page, as one JSON object. */
+void fgi_run_text_put(fgi_buf *out, const fgi_run_view *view);
+void fgi_run_page_put(fgi_buf *out, const fgi_run_view *view);
+void fgi_run_json_put(fgi_buf *out, const fgi_run_view *view);
+
+/* The lines that a fit ends with, from report.json (run_brief.c): the time of a step, what the
+ * devices waited for, and the most important verdicts. Nothing of what is unknown. */
+void fgi_run_brief_put(fgi_buf *out, const json_t *report);
+
+/* Text of a file without control characters: it may contain terminal escape sequences. */
+void fgi_run_put_plain(fgi_buf *out, const char *text);
+/* " (would save up to 20 % of the time: from 120 to 150 samples/s)"; nothing if it is unknown. */
+void fgi_run_gain_words(fgi_buf *out, const json_t *verdict);
+/* "finished after 2 min 5 s: 1000 steps, 5 epochs, 1234 samples/s" */
+void fgi_run_state_words(fgi_buf *out, const fgi_run_view *view);
+/* "8 x TPU v3 (tpu)"; nothing if it is unknown. */
+void fgi_run_device_words(fgi_buf *out, const fgi_run_view *view);
+/* "high", "medium" or "note" of a verdict. */
+const char *fgi_run_severity(const json_t *verdict);
+/* The size of a loader stage's name in its key, "decode" in "decode_s". */
+size_t fgi_run_stage_size(const char *key);
+/* "input 0 'image', dimension 0: 32, before 64 (train.c:31)"; nothing without a cause. */
+void fgi_run_cause_words(fgi_buf *out, const json_t *cause);
+
+#endif

@@ -1,0 +1,326 @@
+/* run_view.c - see run_view.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "report/run_view.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/run_lock.h"
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/print.h"
+#include "input/json_file.h"
+#include "train/metrics.h"
+
+enum { VERSION = 1, REPORT_LIMIT = 64 << 20, METRICS_LIMIT = 1 << 30, METRICS_MAX = 256 };
+
+const fgi_run_part fgi_run_parts[FGI_RUN_PARTS] = {
+    {"busy_s", "busy", "the devices computed"},
+    {"input_s", "input", "waiting for the data loader"},
+    {"upload_s", "upload", "copying batches to the devices"},
+    {"compile_s", "compile", "compiling programs"},
+    {"read_s", "host reads", "reading results back to the host"},
+    {"checkpoint_s", "checkpoint", "saving checkpoints"},
+    {"other_s", "other", "anything else on the host"},
+};
+
+/* ---- members --------------------------------------------------------------------------------- */
+
+double fgi_json_number(const json_t *o, const char *key)
+{
+    const json_t *value = json_object_get(o, key);
+    return json_is_number(value) ? json_number_value(value) : (double)NAN;
+}
+
+double fgi_json_seconds(const json_t *o, const char *key)
+{
+    char with_unit[64];
+    (void)fgi_snprintf(with_unit, sizeof with_unit, "%s_s", key);
+    return fgi_json_number(o, json_object_get(o, with_unit) != NULL ? with_unit : key);
+}
+
+const char *fgi_json_words(const json_t *o, const char *key)
+{
+    const char *value = json_string_value(json_object_get(o, key));
+    return value != NULL ? value : "";
+}
+
+const char *fgi_duration_words(double seconds, char out[32])
+{
+    const double minutes = floor(seconds / 60), hours = floor(seconds / 3600);
+    if (!isfinite(seconds))
+        out[0] = '\0';
+    else if (seconds < 1e-3 && seconds > 0)
+        (void)fgi_snprintf(out, 32, "%.3g us", seconds * 1e6);
+    else if (seconds < 1 && seconds > 0)
+        (void)fgi_snprintf(out, 32, "%.3g ms", seconds * 1e3);
+    else if (seconds < 100)
+        (void)fgi_snprintf(out, 32, "%.3g s", seconds);
+    else if (seconds < 3600)
+        (void)fgi_snprintf(out, 32, "%.0f min %.0f s", minutes, floor(seconds - 60 * minutes));
+    else
+        (void)fgi_snprintf(out, 32, "%.0f h %.0f min", hours, floor(minutes - 60 * hours));
+    return out;
+}
+
+bool fgi_run_split(const json_t *report, double out[FGI_RUN_PARTS])
+{
+    const json_t *time = json_object_get(report, "time");
+    const json_t *idle = json_object_get(time, "idle");
+    bool is_known = false;
+    for (int i = 0; i < FGI_RUN_PARTS; i++) {
+        out[i] = fgi_json_number(i == 0 ? time : idle, fgi_run_parts[i].key);
+        is_known = is_known || out[i] > 0;
+    }
+    return is_known;
+}
+
+/* ---- metrics --------------------------------------------------------------------------------- */
+
+const fgi_run_metric *fgi_run_view_metric(const fgi_run_view *view, const char *name)
+{
+    for (size_t i = 0; i < view->metric_count; i++)
+        if (strcmp(view->metrics[i].name, name) == 0)
+            return &view->metrics[i];
+    return NULL;
+}
+
+/* 1 if higher values are better, -1 if lower ones are, 0 if neither, as of lr. */
+static int direction_of(const char *name)
+{
+    static const char *const losses[] = {"loss", "mae", "mse", "err"};
+    if (fgi_metric_is_max(name))
+        return 1;
+    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++)
+        if (strstr(name, losses[i]) != NULL)
+            return -1;
+    return 0;
+}
+
+int64_t fgi_run_metric_best(const fgi_run_metric *metric)
+{
+    int64_t best = -1;
+    const int direction = direction_of(metric->name);
+    for (size_t i = 0; i < metric->count && direction != 0; i++)
+        if (isfinite(metric->y[i]) &&
+            (best < 0 || direction * (metric->y[i] - metric->y[best]) > 0))
+            best = (int64_t)i;
+    return best;
+}
+
+/* The metric of that name, a new one if there is none; NULL when out of memory. */
+static fgi_run_metric *metric_of(fgi_run_view *v, const char *name)
+{
+    for (size_t i = 0; i < v->metric_count; i++)
+        if (strcmp(v->metrics[i].name, name) == 0)
+            return &v->metrics[i];
+    fgi_run_metric *more = fgi_realloc(v->metrics, (v->metric_count + 1) * sizeof *more);
+    if (more == NULL)
+        return NULL;
+    v->metrics = more;
+    more += v->metric_count;
+    *more = (fgi_run_metric){.name = fgi_strdup(name)};
+    v->metric_count += more->name != NULL ? 1 : 0;
+    return more->name != NULL ? more : NULL;
+}
+
+static bool add_value(fgi_run_metric *m, double step, double value)
+{
+    if (m->count == m->capacity) {
+        const size_t capacity = m->capacity > 0 ? 2 * m->capacity : 64;
+        double *x = fgi_realloc(m->x, capacity * sizeof *x);
+        m->x = x != NULL ? x : m->x;
+        double *y = x != NULL ? fgi_realloc(m->y, capacity * sizeof *y) : NULL;
+        m->y = y != NULL ? y : m->y;
+        if (y == NULL)
+            return false;
+        m->capacity = capacity;
+    }
+    m->x[m->count] = step;
+    m->y[m->count++] = value;
+    return true;
+}
+
+static fg_status add_row(fgi_run_view *v, const json_t *row, fg_error *err)
+{
+    const char *name;
+    json_t *value;
+    const double step = fgi_json_number(row, "step");
+    json_object_foreach((json_t *)row, name, value)
+    {
+        if (strcmp(name, "step") == 0 || strcmp(name, "epoch") == 0 ||
+            strcmp(name, "wall_time") == 0 || (!json_is_number(value) && !json_is_null(value)))
+            continue;
+        if (v->metric_count == METRICS_MAX && fgi_run_view_metric(v, name) == NULL)
+            continue;
+        fgi_run_metric *m = metric_of(v, name);
+        if (m == NULL || !add_value(m, step, fgi_json_number(row, name)))
+            return fgi_no_memory(err);
+    }
+    v->rows++;
+    return FG_OK;
+}
+
+static fg_status add_rows(fgi_run_view *v, const char *path, const char *text, size_t size,
+                          fg_error *err)
+{
+    for (size_t at = 0, end; at < size; at = end + 1) {
+        const char *stop = memchr(text + at, '\n', size - at);
+        if (stop == NULL) /* is being written */
+            return FG_OK;
+        end = (size_t)(stop - text);
+        json_t *row = NULL;
+        if (end == at)
+            continue;
+        fg_status status = fgi_json_parse(path, at, text + at, end - at, &row, err);
+        if (status == FG_OK && !isfinite(fgi_json_number(row, "step")))
+            status =
+                fgi_fail(err, FG_EFORMAT, "%s: byte %zu: expected an object with 'step'", path, at);
+        if (status == FG_OK)
+            status = add_row(v, row, err);
+        json_decref(row);
+        FGI_TRY(status);
+    }
+    return FG_OK;
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+static fg_status check_report(const char *path, const json_t *report, fg_error *err)
+{
+    const json_t *version = json_object_get(report, "version");
+    if (!json_is_integer(version))
+        return fgi_fail(err, FG_EFORMAT, "%s: expected an object with the integer 'version'", path);
+    if (json_integer_value(version) != VERSION)
+        return fgi_fail(err, FG_EUNSUPPORTED,
+                        "%s: version %" JSON_INTEGER_FORMAT ", but this program reads version %d: "
+                        "use the version of fulgurite that wrote it",
+                        path, json_integer_value(version), VERSION);
+    return FG_OK;
+}
+
+/* Reads FOLDER/name; *out_text is NULL if there is no such file. */
+static fg_status read_file(const char *folder, const char *name, size_t limit, char **out_path,
+                           char **out_text, size_t *out_size, fg_error *err)
+{
+    *out_text = NULL;
+    *out_size = 0;
+    *out_path = fgi_path_join(folder, name);
+    if (*out_path == NULL)
+        return fgi_no_memory(err);
+    if (!fgi_file_exists(*out_path))
+        return FG_OK;
+    return fgi_file_read(*out_path, limit, out_text, out_size, err);
+}
+
+fg_status fgi_run_view_read_report(const char *folder, json_t **out, fg_error *err)
+{
+    char *path, *text;
+    size_t size;
+    *out = NULL;
+    fg_status status = read_file(folder, "report.json", REPORT_LIMIT, &path, &text, &size, err);
+    if (status == FG_OK && text != NULL) {
+        status = fgi_json_parse(path, 0, text, size, out, err);
+        if (status == FG_OK)
+            status = check_report(path, *out, err);
+    }
+    if (status != FG_OK) {
+        json_decref(*out);
+        *out = NULL;
+    }
+    fgi_free(text);
+    fgi_free(path);
+    return status;
+}
+
+/* Replaces bytes that are not UTF-8, which JSON and HTML cannot contain. */
+static void make_utf8(char *text)
+{
+    const size_t size = strlen(text);
+    for (size_t at = 0, length; at < size; at += length) {
+        length = fgi_utf8_length((const unsigned char *)text + at, size - at);
+        if (length == 0) {
+            text[at] = '?';
+            length = 1;
+        }
+    }
+}
+
+static fg_status read_metrics(fgi_run_view *v, const char *folder, bool *out_is_there,
+                              fg_error *err)
+{
+    char *path, *text;
+    size_t size;
+    fg_status status = read_file(folder, "metrics.jsonl", METRICS_LIMIT, &path, &text, &size, err);
+    *out_is_there = status == FG_OK && text != NULL;
+    if (*out_is_there)
+        status = add_rows(v, path, text, size, err);
+    fgi_free(text);
+    fgi_free(path);
+    return status;
+}
+
+/* A run that was killed could not write that it has ended. */
+static void correct_state(json_t *report, const char *folder)
+{
+    fgi_holder holder;
+    if (strcmp(fgi_json_words(report, "state"), "running") != 0)
+        return;
+    const fgi_lock_state lock = fgi_lock_look(folder, &holder);
+    if (lock == FGI_LOCK_FREE || lock == FGI_LOCK_DEAD)
+        (void)json_object_set_new(report, "state", json_string("killed"));
+}
+
+fg_status fgi_run_view_open(const char *folder, fgi_run_view *out, fg_error *err)
+{
+    char *path;
+    size_t size;
+    bool has_metrics;
+    *out = (fgi_run_view){.folder = fgi_strdup(folder)};
+    if (out->folder == NULL)
+        return fgi_no_memory(err);
+    make_utf8(out->folder);
+    if (!fgi_file_exists(folder))
+        return fgi_fail(err, FG_ENOTFOUND, "'%s' does not exist: expected the folder of a run",
+                        folder);
+    FGI_TRY(fgi_run_view_read_report(folder, &out->report, err));
+    correct_state(out->report, folder);
+    FGI_TRY(read_metrics(out, folder, &has_metrics, err));
+    const fg_status status =
+        read_file(folder, "config.yaml", REPORT_LIMIT, &path, &out->config, &size, err);
+    fgi_free(path);
+    FGI_TRY(status);
+    if (out->config != NULL)
+        make_utf8(out->config);
+    if (out->report == NULL && !has_metrics)
+        return fgi_fail(err, FG_ENOTFOUND,
+                        "'%s' is not the folder of a run: it contains neither report.json nor "
+                        "metrics.jsonl",
+                        folder);
+    return FG_OK;
+}
+
+void fgi_run_view_set_live(fgi_run_view *view, bool is_live)
+{
+    view->is_live = is_live;
+    if (!is_live || strcmp(fgi_json_words(view->report, "state"), "running") == 0)
+        return;
+    json_decref(view->report);
+    view->report = NULL;
+}
+
+void fgi_run_view_close(fgi_run_view *view)
+{
+    for (size_t i = 0; i < view->metric_count; i++) {
+        fgi_free(view->metrics[i].name);
+        fgi_free(view->metrics[i].x);
+        fgi_free(view->metrics[i].y);
+    }
+    fgi_free(view->metrics);
+    fgi_free(view->config);
+    fgi_free(view->folder);
+    json_decref(view->report);
+    *view = (fgi_run_view){0};
+}

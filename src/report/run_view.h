@@ -1,0 +1,71 @@
+/* run_view.h - a run's folder as a report shows it: report.json, metrics.jsonl, config.yaml.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_REPORT_RUN_VIEW_H
+#define FGI_REPORT_RUN_VIEW_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "report/draw.h"
+
+/* The values of one metric in order of its steps. */
+typedef struct fgi_run_metric {
+    char *name;
+    double *x, *y; /* step, value */
+    size_t count, capacity;
+} fgi_run_metric;
+
+/* Zero-initialize it. */
+typedef struct fgi_run_view {
+    char *folder;   /* for people: bytes that are not UTF-8 are replaced */
+    json_t *report; /* an object; NULL: the run has none */
+    char *config;   /* YAML; NULL: none */
+    fgi_run_metric *metrics;
+    size_t metric_count;
+    int64_t rows; /* of metrics.jsonl */
+    bool is_live; /* the run is in progress */
+} fgi_run_view;
+
+/* Reads a run. A last line of metrics.jsonl that is still being written is ignored. Close *out also
+ * on failure. Errors: FG_ENOTFOUND (the folder contains no run), FG_EFORMAT (a file is damaged; the
+ * message has its path and byte), FG_EUNSUPPORTED (report.json of a newer version), FG_EIO,
+ * FG_ENOMEM. */
+fg_status fgi_run_view_open(const char *folder, fgi_run_view *out, fg_error *err);
+/* Says whether the run is in progress. A report.json whose state is not "running" is then that of
+ * an earlier fit, and is left out. */
+void fgi_run_view_set_live(fgi_run_view *view, bool is_live);
+void fgi_run_view_close(fgi_run_view *view);
+
+/* Reads report.json alone; *out is NULL if there is none. Errors: as above. */
+fg_status fgi_run_view_read_report(const char *folder, json_t **out, fg_error *err);
+
+/* The metric of that name; NULL: none. */
+const fgi_run_metric *fgi_run_view_metric(const fgi_run_view *view, const char *name);
+/* The index of the best value: the highest of accuracies and the like, the lowest of losses and
+ * errors. -1 if there is no value, and of other metrics such as lr. */
+int64_t fgi_run_metric_best(const fgi_run_metric *metric);
+
+/* ---- members --------------------------------------------------------------------------------- */
+
+/* A number of the object `o` (NULL is allowed); NaN if it is missing or null. */
+double fgi_json_number(const json_t *o, const char *key);
+/* The number of seconds in key_s, or in key. */
+double fgi_json_seconds(const json_t *o, const char *key);
+/* A string; "" if it is missing or null. */
+const char *fgi_json_words(const json_t *o, const char *key);
+
+/* What the wall time is spent on; the first is busy, the others are idle. */
+typedef struct fgi_run_part {
+    const char *key, *name, *what;
+} fgi_run_part;
+enum { FGI_RUN_PARTS = 7 };
+extern const fgi_run_part fgi_run_parts[FGI_RUN_PARTS];
+/* The seconds of each part of a report (NULL is allowed); NaN if unknown. False if none is known.
+ */
+bool fgi_run_split(const json_t *report, double out[FGI_RUN_PARTS]);
+
+/* "28.1 us", "3.2 s", "2 min 5 s", "1 h 10 min"; "" if it is not finite. */
+const char *fgi_duration_words(double seconds, char out[32]);
+
+#endif

@@ -1,0 +1,324 @@
+/* schedule_plot.c - see schedule_plot.h.
+ *
+ * Steps are numbered as in the log: step 1 is the first. Of a run with more steps than POINTS, the
+ * files and plots contain evenly spaced ones, with the first, the last and the highest.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "report/schedule_plot.h"
+
+#include <fulgurite/report.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "input/json_file.h"
+#include "report/plot.h"
+
+enum { POINTS = 10000, TABLE = 5, CLOSE = 100000 };
+
+/* ---- the values ------------------------------------------------------------------------------ */
+
+/* Steps that the schedule is shown for: a run without a limit, whose rates are constant, has one.
+ */
+static int64_t step_count(const fgi_schedule_view *v)
+{
+    return v->settings.total_steps > 0 ? v->settings.total_steps : 1;
+}
+
+static double lr_of(const fgi_schedule_view *v, int64_t index)
+{
+    return fg_schedule_lr(v->schedule, v->settings.lr, index, step_count(v));
+}
+
+static double momentum_of(const fgi_schedule_view *v, int64_t index)
+{
+    return fg_schedule_momentum(v->schedule, v->momentum, index, step_count(v));
+}
+
+/* The index of point `i` of `count`, evenly spaced, from the first to the last step. */
+static int64_t index_of(int64_t steps, int64_t count, int64_t i)
+{
+    return count > 1 ? (int64_t)((double)i / (double)(count - 1) * (double)(steps - 1) + 0.5) : 0;
+}
+
+/* The first step with the highest learning rate; of a very long run, close to it. */
+static int64_t find_highest(const fgi_schedule_view *v)
+{
+    const int64_t steps = step_count(v), count = steps < POINTS ? steps : POINTS;
+    int64_t best = 0, from = 0, to = 0;
+    for (int64_t i = 0; i < count; i++)
+        if (lr_of(v, index_of(steps, count, i)) > lr_of(v, best)) {
+            best = index_of(steps, count, i);
+            from = index_of(steps, count, i - 1);
+            to = i + 1 < count ? index_of(steps, count, i + 1) : best;
+        }
+    for (int64_t k = from; k <= to && to - from <= CLOSE; k++)
+        if (lr_of(v, k) > lr_of(v, best) || (lr_of(v, k) >= lr_of(v, best) && k < best))
+            best = k;
+    return best;
+}
+
+/* The steps to write, in ascending order, and their values. */
+typedef struct points {
+    int64_t *index;
+    double *step, *lr, *momentum; /* step: index + 1 */
+    size_t count;
+} points;
+
+static void free_points(points *p)
+{
+    fgi_free(p->index);
+    fgi_free(p->step);
+    fgi_free(p->lr);
+    fgi_free(p->momentum);
+}
+
+static bool make_points(const fgi_schedule_view *v, points *out)
+{
+    const int64_t steps = step_count(v), count = steps < POINTS ? steps : POINTS;
+    const int64_t highest = find_highest(v);
+    const size_t most = (size_t)count + 1;
+    *out = (points){.index = fgi_calloc(most, sizeof(int64_t)),
+                    .step = fgi_calloc(most, sizeof(double)),
+                    .lr = fgi_calloc(most, sizeof(double)),
+                    .momentum = fgi_calloc(most, sizeof(double))};
+    if (!out->index || !out->step || !out->lr || !out->momentum)
+        return false;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t index = index_of(steps, count, i);
+        const int64_t before = out->count > 0 ? out->index[out->count - 1] : -1;
+        if (highest > before && highest < index)
+            out->index[out->count++] = highest;
+        out->index[out->count++] = index;
+    }
+    for (size_t i = 0; i < out->count; i++) {
+        out->step[i] = (double)out->index[i] + 1;
+        out->lr[i] = lr_of(v, out->index[i]);
+        out->momentum[i] = momentum_of(v, out->index[i]);
+    }
+    return true;
+}
+
+static int64_t epoch_of(const fgi_schedule_view *v, int64_t index)
+{
+    return v->settings.steps_per_epoch > 0 ? index / v->settings.steps_per_epoch : -1;
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+static void put_settings(const fgi_schedule_view *v, fgi_buf *out)
+{
+    const fg_fit_settings *s = &v->settings;
+    const int64_t samples = s->global_batch_size * s->accumulate_grad_batches;
+    fgi_buf_printf(out, "schedule: %s", v->name);
+    if (s->total_steps > 0)
+        fgi_buf_printf(out, " over %" PRId64 " steps", s->total_steps);
+    else
+        fgi_buf_puts(out, ", no limit of steps");
+    if (s->steps_per_epoch > 0)
+        fgi_buf_printf(out, ", %" PRId64 " per epoch", s->steps_per_epoch);
+    fgi_buf_printf(out, "\nsamples per step: %" PRId64 " (%d shard%s of %" PRId64, samples,
+                   s->batch_shards, s->batch_shards == 1 ? "" : "s", s->batch_size);
+    if (s->accumulate_grad_batches > 1)
+        fgi_buf_printf(out, ", %" PRId64 " batches accumulated", s->accumulate_grad_batches);
+    fgi_buf_printf(out, ")\nlr: %.6g", s->lr_given);
+    if (s->lr_factor != 1)
+        fgi_buf_printf(out, " times %.6g (%s scaling) is %.6g", s->lr_factor, s->lr_scaling, s->lr);
+    fgi_buf_puts(out, "\n\n");
+}
+
+static void put_row(const fgi_schedule_view *v, const char *name, int64_t index, fgi_buf *out)
+{
+    const double momentum = momentum_of(v, index);
+    fgi_buf_printf(out, "%-8s %10" PRId64 " ", name, index + 1);
+    if (epoch_of(v, index) >= 0)
+        fgi_buf_printf(out, "%8" PRId64, epoch_of(v, index));
+    else
+        fgi_buf_puts(out, "       -");
+    fgi_buf_printf(out, " %13.6g ", lr_of(v, index));
+    if (isnan(momentum))
+        fgi_buf_puts(out, "         -\n");
+    else
+        fgi_buf_printf(out, "%10.6g\n", momentum);
+}
+
+void fgi_schedule_put_table(const fgi_schedule_view *view, fgi_buf *out)
+{
+    static const char *const names[TABLE] = {"0 %", "25 %", "50 %", "75 %", "100 %"};
+    const int64_t last = step_count(view) - 1;
+    put_settings(view, out);
+    fgi_buf_puts(out, "               step    epoch            lr   momentum\n");
+    for (int i = 0; i < TABLE; i++)
+        put_row(view, names[i], last / 4 * i + last % 4 * i / 4, out);
+    put_row(view, "highest", find_highest(view), out);
+}
+
+/* ---- CSV and JSON ---------------------------------------------------------------------------- */
+
+static void put_csv(const fgi_schedule_view *v, const points *p, fgi_buf *out)
+{
+    fgi_buf_puts(out, "step,epoch,lr,momentum\n");
+    for (size_t i = 0; i < p->count; i++) {
+        fgi_buf_printf(out, "%" PRId64 ",", p->index[i] + 1);
+        if (epoch_of(v, p->index[i]) >= 0)
+            fgi_buf_printf(out, "%" PRId64, epoch_of(v, p->index[i]));
+        fgi_buf_printf(out, ",%.9g,", p->lr[i]);
+        if (!isnan(p->momentum[i]))
+            fgi_buf_printf(out, "%.9g", p->momentum[i]);
+        fgi_buf_putc(out, '\n');
+    }
+}
+
+static json_t *number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
+
+static json_t *count_or_null(int64_t count)
+{
+    return count >= 0 ? json_integer(count) : json_null();
+}
+
+static json_t *row_of(const fgi_schedule_view *v, int percent, int64_t index)
+{
+    json_t *row = json_pack("{s:I, s:o, s:f, s:o}", "step", (json_int_t)index + 1, "epoch",
+                            count_or_null(epoch_of(v, index)), "lr", lr_of(v, index), "momentum",
+                            number(momentum_of(v, index)));
+    if (percent >= 0)
+        (void)json_object_set_new(row, "percent", json_integer(percent));
+    return row;
+}
+
+static json_t *table_of(const fgi_schedule_view *v)
+{
+    json_t *rows = json_array();
+    const int64_t last = step_count(v) - 1;
+    for (int i = 0; i < TABLE; i++)
+        (void)json_array_append_new(rows, row_of(v, 25 * i, last / 4 * i + last % 4 * i / 4));
+    return rows;
+}
+
+static json_t *settings_of(const fgi_schedule_view *v)
+{
+    const fg_fit_settings *s = &v->settings;
+    return json_pack("{s:s, s:o, s:o, s:i, s:i, s:I, s:I, s:I, s:s, s:f, s:f, s:f}", "schedule",
+                     v->name, "total_steps", count_or_null(s->total_steps), "steps_per_epoch",
+                     count_or_null(s->steps_per_epoch), "devices", s->device_count, "batch_shards",
+                     s->batch_shards, "batch_size", (json_int_t)s->batch_size, "global_batch_size",
+                     (json_int_t)s->global_batch_size, "accumulate_grad_batches",
+                     (json_int_t)s->accumulate_grad_batches, "lr_scaling", s->lr_scaling,
+                     "lr_given", s->lr_given, "lr_factor", s->lr_factor, "lr", s->lr);
+}
+
+static json_t *numbers(const double *values, size_t count, bool is_integer)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < count; i++)
+        (void)json_array_append_new(array, is_integer ? json_integer((json_int_t)values[i])
+                                                      : number(values[i]));
+    return array;
+}
+
+static bool put_json(const fgi_schedule_view *v, const points *p, fgi_buf *out)
+{
+    json_t *root = settings_of(v);
+    const bool is_good =
+        json_object_set_new(root, "at", table_of(v)) == 0 &&
+        json_object_set_new(root, "highest", row_of(v, -1, find_highest(v))) == 0 &&
+        json_object_set_new(root, "step", numbers(p->step, p->count, true)) == 0 &&
+        json_object_set_new(root, "lr_at", numbers(p->lr, p->count, false)) == 0 &&
+        json_object_set_new(root, "momentum_at", numbers(p->momentum, p->count, false)) == 0 &&
+        fgi_json_write(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9), out);
+    json_decref(root);
+    fgi_buf_putc(out, '\n');
+    return is_good;
+}
+
+bool fgi_schedule_put_json(const fgi_schedule_view *view, fgi_buf *out)
+{
+    points p;
+    const bool is_good = make_points(view, &p) && put_json(view, &p, out);
+    free_points(&p);
+    return is_good;
+}
+
+/* ---- plots ----------------------------------------------------------------------------------- */
+
+/* Whether there is something to draw. */
+static bool is_changing(const double *values, size_t count)
+{
+    for (size_t i = 1; i < count; i++)
+        if (values[i] != values[0])
+            return true;
+    return false;
+}
+
+static void draw_one(const points *p, const char *title, const double *y, int columns,
+                     bool is_ascii, fgi_buf *out)
+{
+    const fgi_draw_series series = {title, p->step, y, p->count};
+    const fgi_draw_options options = {
+        .title = title, .x_label = "steps", .columns = columns, .rows = 12, .is_ascii = is_ascii};
+    fgi_draw_curves(out, &series, 1, &options);
+}
+
+void fgi_schedule_draw(const fgi_schedule_view *view, int columns, bool is_ascii, fgi_buf *out)
+{
+    points p;
+    if (!make_points(view, &p))
+        out->failed = true;
+    else if (p.count > 1)
+        draw_one(&p, "lr", p.lr, columns, is_ascii, out);
+    if (!out->failed && is_changing(p.momentum, p.count))
+        draw_one(&p, "momentum", p.momentum, columns, is_ascii, out);
+    free_points(&p);
+}
+
+static fg_status put_picture(const points *p, bool is_png, fgi_buf *out, fg_error *err)
+{
+    const bool has_momentum = is_changing(p->momentum, p->count);
+    const fgi_draw_series series[] = {{"learning rate", p->step, p->lr, p->count},
+                                      {"momentum", p->step, p->momentum, p->count}};
+    const fgi_plot_options options = {.title = "Schedule",
+                                      .x_label = "step",
+                                      .y_label = "learning rate",
+                                      .y2_label = has_momentum ? "momentum" : NULL,
+                                      .is_linear_x = true,
+                                      .is_png = is_png};
+    size_t size = 0;
+    char *data = fgi_plot(series, has_momentum ? 2 : 1, &options, &size, err);
+    if (data == NULL)
+        return err->status;
+    fgi_buf_add(out, data, size);
+    fgi_free(data);
+    return FG_OK;
+}
+
+static fg_status put_file(const fgi_schedule_view *v, const points *p, const char *path,
+                          fgi_buf *out, fg_error *err)
+{
+    const bool is_png = fgi_ends_with(path, ".png");
+    if (is_png || fgi_ends_with(path, ".svg"))
+        return put_picture(p, is_png, out, err);
+    if (fgi_ends_with(path, ".csv"))
+        put_csv(v, p, out);
+    else if (!put_json(v, p, out))
+        return fgi_no_memory(err);
+    return fgi_buf_status(out, err);
+}
+
+fg_status fgi_schedule_write(const fgi_schedule_view *view, const char *path, fg_error *err)
+{
+    points p = {0};
+    fgi_buf data = {0};
+    fg_status status = fg_report_lr_check(path, err);
+    if (status == FG_OK && !make_points(view, &p))
+        status = fgi_no_memory(err);
+    if (status == FG_OK)
+        status = put_file(view, &p, path, &data, err);
+    if (status == FG_OK)
+        status = fg_file_write(path, data.data, data.size, err);
+    fgi_buf_fini(&data);
+    free_points(&p);
+    return status;
+}

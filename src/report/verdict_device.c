@@ -1,0 +1,182 @@
+/* verdict_device.c - verdicts about how well the devices are used: the size of the batch, the dtype
+ * of matmuls, and the learning rate of many devices.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "report/verdict.h"
+
+/* ---- the batch ------------------------------------------------------------------------------- */
+
+/* A batch that fits for certain: what a step needs does not grow faster than its batch. NaN:
+ * unknown. */
+static double fitting_batch(const fgi_verdict_facts *f)
+{
+    const json_t *memory = json_object_get(f->report, "memory");
+    const double peak = fgi_json_number(memory, "peak_bytes");
+    const double limit = fgi_json_number(memory, "limit_bytes");
+    const double batch = fgi_json_number(f->settings, "batch_size");
+    return peak > 0 && limit >= peak ? floor(batch * (limit / peak)) : (double)NAN;
+}
+
+static void put_batch_action(const fgi_verdict_facts *f, double factor, fgi_buf *out)
+{
+    const double batch = fgi_json_number(f->settings, "batch_size");
+    const double most = fitting_batch(f);
+    const double devices = fgi_json_number(f->settings, "batch_shards");
+    const double wanted = batch * factor;
+    fgi_buf_printf(out, "use a larger batch: trainer.batch_size=%.0f%s", fmin(wanted, most),
+                   devices > 1 ? " per device" : "");
+    if (isfinite(most))
+        fgi_buf_printf(out, "; the memory of a device holds at least %.0f samples", most);
+    else
+        fgi_buf_puts(out, "; fulgurite batch-find shows the largest one that fits");
+    fgi_buf_puts(out, "; adapt the learning rate to it: trainer.lr_scaling");
+}
+
+static double power_of_two(double at_least) { return exp2(ceil(log2(fmax(2, at_least)))); }
+
+/* Launches keep the host busy for longer than the device needs for a step. A batch that is so many
+ * times larger makes them 5 % of the time. */
+static bool judge_launches(const fgi_verdict_facts *f, fgi_verdict *out)
+{
+    static const double goal = 0.05;
+    const double share = fgi_verdict_launches(f), busy = f->part[FGI_BUSY];
+    char words[3][32];
+    if (!fgi_verdict_of_fraction(share, &out->severity))
+        return false;
+    const double factor = fmin(64, power_of_two(share / (goal * fmax(busy, 1e-3))));
+    out->gain = share * (1 - 1 / factor);
+    fgi_buf_printf(
+        &out->detail,
+        "a step of %s computes for %s; launching it takes %s, so the device waits %.0f %% "
+        "of the time",
+        fgi_duration_words(f->wall_s / f->timed_steps, words[0]),
+        fgi_duration_words(busy * f->wall_s / f->timed_steps, words[1]),
+        fgi_duration_words(fgi_json_number(f->settings, "launch_s"), words[2]), 100 * share);
+    put_batch_action(f, factor, &out->action);
+    return true;
+}
+
+static void put_padding(const fgi_verdict_facts *f, fgi_buf *out)
+{
+    const double padding = fgi_json_number(f->use, "padding");
+    if (padding > 0)
+        fgi_buf_printf(out, "; %.0f %% of what the matrix units multiply is padding",
+                       100 * padding);
+}
+
+/* Neither the matrix units nor the memory are busy, although the device hardly waits. */
+static bool judge_latency(const fgi_verdict_facts *f, fgi_verdict *out)
+{
+    static const double low = 0.5, idle_most = 0.03;
+    const double idle = 1 - f->part[FGI_BUSY], mxu = fgi_json_number(f->use, "mxu");
+    const double bytes =
+        fgi_json_number(f->use, "bytes_per_second") / fgi_json_number(f->use, "peak_bytes");
+    const double used = fmax(mxu, isfinite(bytes) ? bytes : 0); /* of NaN, the other one */
+    char words[32];
+    if (!(mxu < low) || bytes >= low || !(idle < idle_most))
+        return false;
+    out->severity = used < low / 5 ? FGI_HIGH : FGI_MEDIUM;
+    out->gain = 1 - used / low;
+    fgi_buf_printf(&out->detail,
+                   "%.0f samples per device: the matrix units reach %.1f %% of their peak",
+                   fgi_json_number(f->settings, "batch_size"), 100 * mxu);
+    if (isfinite(bytes))
+        fgi_buf_printf(&out->detail, ", the memory %.1f %%", 100 * bytes);
+    fgi_buf_printf(&out->detail, ", although the device hardly waits; a step takes %s",
+                   fgi_duration_words(f->step_s, words));
+    put_padding(f, &out->detail);
+    put_batch_action(f, fmin(64, power_of_two(low / fmax(used, 1e-6))), &out->action);
+    return true;
+}
+
+bool fgi_verdict_batch(const fgi_verdict_facts *f, fgi_verdict *out)
+{
+    return judge_launches(f, out) || judge_latency(f, out);
+}
+
+/* ---- precision ------------------------------------------------------------------------------- */
+
+/* Only on chips whose rates are known, that is, not on CPUs. 16-bit floats are half of the memory
+ * traffic; the matrix units of a TPU multiply f32 in one pass of bf16 anyway. */
+bool fgi_verdict_16bit(const fgi_verdict_facts *f, fgi_verdict *out)
+{
+    static const double little = 0.1;
+    const double share = fgi_json_number(f->use, "sixteen_bit");
+    const double mxu = fgi_json_number(f->use, "mxu");
+    const char *precision = fgi_json_words(f->settings, "precision");
+    const bool is_unused = isfinite(share) ? share < little : strcmp(precision, "32-true") == 0;
+    const double bytes =
+        fgi_json_number(f->use, "bytes_per_second") / fgi_json_number(f->use, "peak_bytes");
+    if (!isfinite(mxu) || !is_unused || *precision == '\0')
+        return false;
+    out->severity = bytes > 0.5 ? FGI_MEDIUM : FGI_NOTE;
+    if (isfinite(bytes))
+        out->gain = f->part[FGI_BUSY] * fmin(1, bytes) / 2;
+    fgi_buf_printf(&out->detail, "precision %s: %.0f %% of the matmuls are in 16 bits", precision,
+                   isfinite(share) ? 100 * share : 0);
+    if (isfinite(bytes))
+        fgi_buf_printf(&out->detail,
+                       "; the memory is used at %.0f %% of its rate, and 16-bit floats halve most "
+                       "of the traffic",
+                       100 * bytes);
+    fgi_buf_puts(&out->action, "--trainer.precision=bf16-mixed: weights remain f32");
+    return true;
+}
+
+/* Steps that loss scaling skipped. */
+bool fgi_verdict_fp16(const fgi_verdict_facts *f, fgi_verdict *out)
+{
+    static const double notable = 0.01;
+    const double skipped = fgi_json_number(f->settings, "nonfinite_steps");
+    const char *precision = fgi_json_words(f->settings, "precision");
+    const double share = skipped / f->steps;
+    if (strncmp(precision, "16-", 3) != 0 || !(share > notable))
+        return false;
+    if (!fgi_verdict_of_fraction(share, &out->severity))
+        out->severity = FGI_NOTE;
+    out->gain = fmin(1, share);
+    fgi_buf_printf(
+        &out->detail,
+        "precision %s: %.0f of %.0f steps had a gradient that is not finite in fp16, and "
+        "were skipped",
+        precision, skipped, f->steps);
+    fgi_buf_puts(&out->action,
+                 "--trainer.precision=bf16-mixed: bf16 has the range of f32 and needs no loss "
+                 "scaling");
+    return true;
+}
+
+/* ---- the learning rate ----------------------------------------------------------------------- */
+
+/* Always a note, if several devices share the batch or the rate is scaled: by this, results on
+ * other numbers of devices differ. */
+bool fgi_verdict_lr(const fgi_verdict_facts *f, fgi_verdict *out)
+{
+    const json_t *s = f->settings;
+    const char *rule = fgi_json_words(s, "lr_scaling");
+    const double shards = fgi_json_number(s, "batch_shards");
+    const double batch = fgi_json_number(s, "global_batch_size");
+    const double base = fgi_json_number(s, "base_batch_size");
+    const bool is_scaled = *rule != '\0' && strcmp(rule, "none") != 0;
+    if (!(shards > 1) && !is_scaled)
+        return false;
+    fgi_buf_printf(&out->detail,
+                   "%.0f devices share a batch of %.0f samples; lr %g, scaling %s: the peak is %g",
+                   shards, batch, fgi_json_number(s, "lr_given"), rule, fgi_json_number(s, "lr"));
+    if (is_scaled)
+        fgi_buf_printf(&out->detail,
+                       ", %g times as high, for a batch that is %g times the base of "
+                       "%.0f",
+                       fgi_json_number(s, "lr_factor"), batch / base, base);
+    fgi_buf_puts(&out->action, is_scaled
+                                   ? "if that diverges: a warm-up (schedule.name=onecycle), or "
+                                     "trainer.lr_scaling=none with the result of fulgurite lr-find"
+                                   : "if optimizer.lr is meant for one device: "
+                                     "trainer.lr_scaling=linear (sqrt for Adam), or fulgurite "
+                                     "lr-find on these devices");
+    return true;
+}

@@ -1,0 +1,388 @@
+/* divergence.c - notices a loss or gradient that is not finite, and a loss that has diverged.
+ *
+ * It only looks at what has been read from the device for the log, so it costs nothing, and is
+ * noticed at the end of the window of metrics in which it happened. Before each checkpoint, the
+ * state is checked once more (saver.c), so none contains weights that are not finite.
+ *
+ * The loss has diverged if `patience` lines of the log in a row are both above `factor` times the
+ * lowest smoothed loss and above the middle between the first and the lowest: a loss that rises
+ * from 0.001 to 0.01 has not lost its progress, and one that returns to its first value has. The
+ * smoothed loss is an exponential moving average of the lines with bias correction (Kingma and Ba
+ * 2015, section 3, with beta 0.9).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "train/divergence.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/number.h"
+#include "base/print.h"
+#include "optim/optimizer.h"
+#include "train/divergence_parts.h"
+#include "train/health.h"
+#include "train/saver.h"
+#include "train/stage.h"
+#include "train/trainer.h"
+
+static const double SMOOTHING = 0.9;
+
+fg_status fgi_divergence_create(fgi_divergence **out, fg_error *err)
+{
+    *out = fgi_calloc(1, sizeof **out);
+    if (*out == NULL)
+        return fgi_no_memory(err);
+    (*out)->at.lr_factor = 1;
+    return FG_OK;
+}
+
+void fgi_divergence_destroy(fgi_divergence *divergence) { fgi_free(divergence); }
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+static bool is_action(const char *action)
+{
+    return action == NULL || strcmp(action, "stop") == 0 || strcmp(action, "rollback") == 0 ||
+           strcmp(action, "ignore") == 0;
+}
+
+static fg_status check_numbers(const fg_trainer_divergence *o, fg_error *err)
+{
+    const double factor = fgi_or_default(o->factor, 4), lr = fgi_or_default(o->lr_factor, 0.5);
+    if (!(factor == 0 || (factor > 1 && isfinite(factor))))
+        return fgi_fail(err, FG_EINVAL,
+                        "trainer: divergence.factor is %g: expected more than 1, or FG_ZERO",
+                        o->factor);
+    if (o->patience < 0 || o->max_rollbacks < 0)
+        return fgi_fail(err, FG_EINVAL, "trainer: divergence.%s is %lld: expected at least 1",
+                        o->patience < 0 ? "patience" : "max_rollbacks",
+                        (long long)(o->patience < 0 ? o->patience : o->max_rollbacks));
+    if (!(lr > 0 && lr <= 1))
+        return fgi_fail(err, FG_EINVAL,
+                        "trainer: divergence.lr_factor is %g: expected more than 0, at most 1",
+                        o->lr_factor);
+    return FG_OK;
+}
+
+fg_status fgi_divergence_options_check(const fg_trainer_options *options, fg_error *err)
+{
+    const char *action = options->divergence.action;
+    if (!is_action(action))
+        return fgi_fail(err, FG_EINVAL,
+                        "trainer: divergence.action is '%s': expected stop, rollback or ignore",
+                        action);
+    if (action != NULL && strcmp(action, "ignore") == 0 && options->numerics.detect_anomaly)
+        return fgi_fail(err, FG_EINVAL,
+                        "trainer: detect_anomaly stops at the first gradient that is not finite, "
+                        "but divergence.action is 'ignore': set only one of them");
+    if (action != NULL && strcmp(action, "rollback") == 0 && options->checkpoints.run_dir == NULL &&
+        !options->limits.fast_dev_run)
+        return fgi_fail(err, FG_EINVAL,
+                        "trainer: divergence.action is 'rollback', which needs a run_dir: there "
+                        "are no checkpoints to go back to");
+    return check_numbers(&options->divergence, err);
+}
+
+void fgi_divergence_set_defaults(fg_trainer_options *options)
+{
+    fg_trainer_divergence *o = &options->divergence;
+    if (o->action == NULL || options->checkpoints.run_dir == NULL)
+        o->action = o->action != NULL && strcmp(o->action, "ignore") == 0 ? "ignore" : "stop";
+    o->factor = fgi_or_default(o->factor, 4);
+    o->lr_factor = fgi_or_default(o->lr_factor, 0.5);
+    o->patience = o->patience > 0 ? o->patience : 5;
+    o->max_rollbacks = o->max_rollbacks > 0 ? o->max_rollbacks : 3;
+}
+
+static bool acts(const fg_trainer *trainer, const char *action)
+{
+    return strcmp(trainer->options.divergence.action, action) == 0;
+}
+
+/* ---- noticing -------------------------------------------------------------------------------- */
+
+void fgi_divergence_start(fg_trainer *trainer)
+{
+    fgi_divergence *d = trainer->divergence;
+    d->is_noticed = d->has_warned = false;
+    d->batch_count = 0;
+    if (trainer->cursor.step == 0)
+        d->at.bad = 0;
+    if (d->at.high >= trainer->options.divergence.patience)
+        d->at.high = 0; /* the previous fit of this Trainer ended with it */
+}
+
+void fgi_divergence_note_batch(fg_trainer *trainer, const fg_host_batch *batch)
+{
+    fgi_divergence *d = trainer->divergence;
+    d->batch[d->batch_count++ % FGI_NOTED_BATCHES] =
+        (fgi_noted_batch){.step = trainer->cursor.step + 1,
+                          .epoch = batch->epoch,
+                          .position = batch->position,
+                          .next_position = batch->next_position};
+}
+
+/* Divergence is reported, or ignored with one warning. */
+static fg_status notice(fg_trainer *trainer, const fgi_diverged *what, fg_error *err)
+{
+    fgi_divergence *d = trainer->divergence;
+    if (!trainer->call.is_running || d->is_noticed)
+        return FG_OK; /* a search, or while the fit ends */
+    if (acts(trainer, "ignore")) {
+        if (!d->has_warned && what->reason != FGI_BAD_GRADIENT) /* health.c warns of these */
+            fgi_log(FG_LOG_WARNING,
+                    "step %lld: the loss %s (%g); training continues, because on_divergence is "
+                    "'ignore'",
+                    (long long)what->step,
+                    what->reason == FGI_BAD_LOSS ? "is not finite" : "has diverged", what->loss);
+        d->has_warned = true;
+        return FG_OK;
+    }
+    d->is_noticed = true;
+    fg_error local = {0};
+    if (fgi_saver_collect(trainer, true, &local) != FG_OK) /* the last good one may be under way */
+        fgi_log(FG_LOG_ERROR, "%s", local.message);
+    return fgi_divergence_describe(trainer, what, err);
+}
+
+bool fgi_divergence_add(fgi_divergence_state *at, const fg_trainer_divergence *o, double loss)
+{
+    const double limit =
+        fmax(at->best + (o->factor - 1) * fabs(at->best), at->best + (at->first - at->best) / 2);
+    const bool is_high = !isfinite(loss) || (o->factor > 0 && at->lines > 0 && loss > limit);
+    at->high = is_high ? at->high + 1 : 0;
+    if (!isfinite(loss))
+        return at->high >= o->patience;
+    if (at->lines == 0)
+        at->first = loss;
+    at->mean = SMOOTHING * at->mean + (1 - SMOOTHING) * loss;
+    at->lines++;
+    const double smoothed = at->mean / (1 - pow(SMOOTHING, (double)at->lines));
+    if (at->lines == 1 || smoothed < at->best)
+        at->best = smoothed;
+    return at->high >= o->patience;
+}
+
+fg_status fgi_divergence_line(fg_trainer *trainer, double loss, int64_t step, fg_error *err)
+{
+    const bool is_scaled = fgi_optimizer_scales_loss(trainer->model.optimizer);
+    fgi_diverged what = {.reason = FGI_HIGH_LOSS, .step = step, .loss = loss};
+    FGI_TRY(fgi_divergence_check(trainer, step, err));
+    if (!isfinite(loss) && !acts(trainer, "ignore") &&
+        fgi_stage_accumulator(trainer->stage[FGI_TRAIN]) != NULL)
+        FGI_TRY(fgi_health_end(trainer, err)); /* the health is that of the step before */
+    const bool is_high =
+        fgi_divergence_add(&trainer->divergence->at, &trainer->options.divergence, loss);
+    if (!isfinite(loss))
+        what.reason = FGI_BAD_LOSS;
+    if (!is_high && (isfinite(loss) || is_scaled))
+        return FG_OK;
+    return notice(trainer, &what, err);
+}
+
+fg_status fgi_divergence_check(fg_trainer *trainer, int64_t step, fg_error *err)
+{
+    fgi_divergence *d = trainer->divergence;
+    int64_t first = 0;
+    const int64_t bad = fgi_health_bad(trainer, &first);
+    if (bad <= d->at.bad || fgi_optimizer_scales_loss(trainer->model.optimizer) ||
+        trainer->options.numerics.detect_anomaly)
+        return FG_OK;
+    /* the device keeps the first of all, which may be one that was ignored */
+    const fgi_diverged what = {.reason = FGI_BAD_GRADIENT,
+                               .step = step,
+                               .first_step = d->at.bad == 0 ? first : 0,
+                               .loss = (double)NAN};
+    if (acts(trainer, "ignore"))
+        d->at.bad = bad;
+    return notice(trainer, &what, err);
+}
+
+fg_status fgi_divergence_anomaly(fg_trainer *trainer, const fg_variable *parameter, bool is_nan,
+                                 int64_t step, fg_error *err)
+{
+    const fgi_diverged what = {.reason = FGI_ANOMALY,
+                               .step = step,
+                               .first_step = step,
+                               .loss = (double)NAN,
+                               .parameter = parameter,
+                               .is_nan = is_nan};
+    trainer->divergence->is_noticed = trainer->call.is_running;
+    return fgi_divergence_describe(trainer, &what, err);
+}
+
+bool fgi_divergence_wants_rollback(const fg_trainer *trainer)
+{
+    return trainer->divergence->is_noticed && acts(trainer, "rollback");
+}
+
+bool fgi_divergence_is_suspected(const fg_trainer *trainer)
+{
+    return trainer->divergence->at.high > 0 && !acts(trainer, "ignore");
+}
+
+int fgi_divergence_keep(const fg_trainer *trainer)
+{
+    const int keep = trainer->options.checkpoints.keep_checkpoints;
+    if (fgi_divergence_is_suspected(trainer) || trainer->divergence->at.returned != 0)
+        return -1; /* a later checkpoint, which was not good, would count as recent */
+    return acts(trainer, "rollback") && keep == 1 ? 2 : keep;
+}
+
+/* ---- going back ------------------------------------------------------------------------------ */
+
+void fgi_divergence_note_checkpoint(fg_trainer *trainer, const char *path, int64_t step,
+                                    bool is_suspected)
+{
+    fgi_divergence *d = trainer->divergence;
+    if (is_suspected || strcmp(path, d->good) == 0)
+        return;
+    if (step != d->good_step) /* else the same state, under another name */
+        memcpy(d->older, d->good, sizeof d->older);
+    d->good_step = step;
+    (void)fgi_snprintf(d->good, sizeof d->good, "%s", path);
+    d->at.returned = 0;
+}
+
+/* A checkpoint that training has returned to in vain was taken too late. */
+const char *fgi_divergence_good(const fg_trainer *trainer)
+{
+    const fgi_divergence *d = trainer->divergence;
+    return d->at.returned != 0 && d->older[0] != '\0' ? d->older : d->good;
+}
+
+int64_t fgi_divergence_rollbacks(const fg_trainer *trainer)
+{
+    return trainer->divergence->at.rollbacks;
+}
+
+double fgi_divergence_lr_factor(const fg_trainer *trainer)
+{
+    return trainer->divergence->at.lr_factor;
+}
+
+void fgi_divergence_went_back(fg_trainer *trainer, int64_t count, double factor)
+{
+    fgi_divergence *d = trainer->divergence;
+    d->at.rollbacks = count + 1;
+    d->at.returned = 1;
+    d->at.lr_factor = factor * trainer->options.divergence.lr_factor;
+    d->is_noticed = false;
+    d->batch_count = 0;
+}
+
+void fgi_divergence_result(const fg_trainer *trainer, fg_result *out)
+{
+    out->rollbacks = trainer->divergence->at.rollbacks;
+    out->rollback_lr_factor = trainer->divergence->at.lr_factor;
+}
+
+/* ---- in a checkpoint ------------------------------------------------------------------------- */
+
+/* Key in state.json, and its members. */
+#define KEY "divergence"
+static const struct {
+    const char *key;
+    size_t offset;
+} reals[] = {{"first", offsetof(fgi_divergence_state, first)},
+             {"mean", offsetof(fgi_divergence_state, mean)},
+             {"best", offsetof(fgi_divergence_state, best)},
+             {"lr_factor", offsetof(fgi_divergence_state, lr_factor)}},
+  integers[] = {{"lines", offsetof(fgi_divergence_state, lines)},
+                {"high", offsetof(fgi_divergence_state, high)},
+                {"nonfinite_steps", offsetof(fgi_divergence_state, bad)},
+                {"rollbacks", offsetof(fgi_divergence_state, rollbacks)},
+                {"returned", offsetof(fgi_divergence_state, returned)}};
+enum { REALS = sizeof reals / sizeof reals[0], INTEGERS = sizeof integers / sizeof integers[0] };
+
+/* The name of the checkpoint to go back to, within its folder. */
+static const char *name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* The good checkpoint before the one that is being saved, or, if that is not good, before the last
+ * good one. */
+static const char *find_older(const fg_trainer *trainer)
+{
+    const fgi_divergence *d = trainer->divergence;
+    const bool is_again = d->good[0] != '\0' && d->good_step == trainer->cursor.step;
+    return fgi_divergence_is_suspected(trainer) || is_again ? d->older : d->good;
+}
+
+bool fgi_divergence_save(const fg_trainer *trainer, json_t *object)
+{
+    const fgi_divergence *d = trainer->divergence;
+    json_t *own = json_object();
+    bool ok = own != NULL;
+    for (size_t i = 0; ok && i < REALS; i++)
+        ok = json_object_set_new(
+                 own, reals[i].key,
+                 json_real(*(const double *)((const char *)&d->at + reals[i].offset))) == 0;
+    for (size_t i = 0; ok && i < INTEGERS; i++)
+        ok = json_object_set_new(
+                 own, integers[i].key,
+                 json_integer(*(const int64_t *)((const char *)&d->at + integers[i].offset))) == 0;
+    if (ok && fgi_divergence_is_suspected(trainer) && d->good[0] != '\0')
+        ok = json_object_set_new(own, "good", json_string(name_of(d->good))) == 0;
+    const char *older = name_of(find_older(trainer));
+    if (ok && acts(trainer, "rollback") && older[0] != '\0')
+        ok = json_object_set_new(own, "older", json_string(older)) == 0;
+    return json_object_set_new(object, KEY, own) == 0 && ok;
+}
+
+static bool load_numbers(const json_t *own, fgi_divergence_state *out)
+{
+    bool ok = true;
+    for (size_t i = 0; i < REALS; i++) {
+        const json_t *value = json_object_get(own, reals[i].key);
+        ok = ok && json_is_number(value);
+        *(double *)((char *)out + reals[i].offset) = json_number_value(value);
+    }
+    for (size_t i = 0; i < INTEGERS; i++) {
+        const json_t *value = json_object_get(own, integers[i].key);
+        ok = ok && json_is_integer(value) && json_integer_value(value) >= 0;
+        *(int64_t *)((char *)out + integers[i].offset) = json_integer_value(value);
+    }
+    return ok && out->lr_factor > 0 && out->lr_factor <= 1;
+}
+
+/* A checkpoint that the one at `path` names: in the same folder. */
+static fg_status load_path(const json_t *own, const char *key, const char *path, char out[512],
+                           fg_error *err)
+{
+    const char *name = json_string_value(json_object_get(own, key));
+    out[0] = '\0';
+    if (name == NULL || strchr(name, '/') != NULL)
+        return FG_OK;
+    char *folder = fgi_path_parent(path);
+    char *whole = folder != NULL ? fgi_path_join(folder, name) : NULL;
+    if (whole != NULL)
+        (void)fgi_snprintf(out, 512, "%s", whole);
+    fgi_free(folder);
+    fgi_free(whole);
+    return whole != NULL ? FG_OK : fgi_no_memory(err);
+}
+
+fg_status fgi_divergence_load(fg_trainer *trainer, const json_t *object, const char *path,
+                              fg_error *err)
+{
+    fgi_divergence *d = trainer->divergence;
+    const json_t *own = json_object_get(object, KEY);
+    fgi_divergence_state loaded = {.lr_factor = 1};
+    if (own != NULL && !load_numbers(own, &loaded))
+        return fgi_fail(err, FG_EFORMAT, "%s: '" KEY "' in its state.json is not valid", path);
+    d->at = loaded;
+    d->good_step = loaded.high > 0 ? -1 : json_integer_value(json_object_get(object, "step"));
+    FGI_TRY(load_path(own, "older", path, d->older, err));
+    if (loaded.high > 0)
+        return load_path(own, "good", path, d->good, err);
+    (void)fgi_snprintf(d->good, sizeof d->good, "%s", path);
+    return FG_OK;
+}

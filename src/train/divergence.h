@@ -1,0 +1,68 @@
+/* divergence.h - a fit whose loss is not finite or has diverged: noticing it, describing it, and
+ * what a checkpoint holds of it. rollback.c goes back to a checkpoint.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_TRAIN_DIVERGENCE_H
+#define FGI_TRAIN_DIVERGENCE_H
+
+#include <fulgurite/train.h>
+
+struct json_t;
+
+typedef struct fgi_divergence fgi_divergence;
+
+fg_status fgi_divergence_create(fgi_divergence **out, fg_error *err);
+void fgi_divergence_destroy(fgi_divergence *divergence); /* NULL is allowed */
+/* Checks the options. Errors: FG_EINVAL. */
+fg_status fgi_divergence_options_check(const fg_trainer_options *options, fg_error *err);
+void fgi_divergence_set_defaults(fg_trainer_options *options);
+
+/* A fit starts; its state has been restored. */
+void fgi_divergence_start(fg_trainer *trainer);
+/* This batch is part of the next step. */
+void fgi_divergence_note_batch(fg_trainer *trainer, const fg_host_batch *batch);
+/* A line of the log, of this step, with the mean loss since the previous line (NaN if that is what
+ * it is). Errors: FG_ENUMERIC if training has diverged, unless that is to be ignored. */
+fg_status fgi_divergence_line(fg_trainer *trainer, double loss, int64_t step, fg_error *err);
+/* The last known health of the updates (health.h). Errors: the same. */
+fg_status fgi_divergence_check(fg_trainer *trainer, int64_t step, fg_error *err);
+/* An anomaly: the gradient of the parameter was not finite in this step, which was skipped.
+ * Returns FG_ENUMERIC. */
+fg_status fgi_divergence_anomaly(fg_trainer *trainer, const fg_variable *parameter, bool is_nan,
+                                 int64_t step, fg_error *err);
+
+/* Whether divergence ended the loop, and the options request a rollback. */
+bool fgi_divergence_wants_rollback(const fg_trainer *trainer);
+/* Whether the loss may be diverging: the state is not one to go back to. */
+bool fgi_divergence_is_suspected(const fg_trainer *trainer);
+/* How many recent checkpoints to keep, so that there are some to go back to; -1: all. */
+int fgi_divergence_keep(const fg_trainer *trainer);
+/* A checkpoint was saved or loaded: the one to go back to, unless divergence was suspected. */
+void fgi_divergence_note_checkpoint(fg_trainer *trainer, const char *path, int64_t step,
+                                    bool is_suspected);
+/* The factor of the learning rate after rollbacks; 1: none. */
+double fgi_divergence_lr_factor(const fg_trainer *trainer);
+void fgi_divergence_result(const fg_trainer *trainer, fg_result *out);
+
+/* ---- in a checkpoint ------------------------------------------------------------------------- */
+
+/* Adds the state to the object of state.json; false: out of memory. */
+bool fgi_divergence_save(const fg_trainer *trainer, struct json_t *object);
+/* Reads it from the checkpoint at `path`. */
+fg_status fgi_divergence_load(fg_trainer *trainer, const struct json_t *object, const char *path,
+                              fg_error *err);
+
+/* ---- rollback.c ------------------------------------------------------------------------------ */
+
+/* Loads the last good checkpoint with a smaller learning rate. *err is the divergence; on failure,
+ * it also says why training cannot go back. */
+fg_status fgi_rollback(fg_trainer *trainer, fg_error *err);
+/* What rollback.c needs: the checkpoint to go back to ("": none), the step of the divergence, and
+ * how often training has gone back. */
+const char *fgi_divergence_good(const fg_trainer *trainer);
+int64_t fgi_divergence_rollbacks(const fg_trainer *trainer);
+/* Training is at the good checkpoint again: counts it, and lowers the learning rate. `count` and
+ * `factor` are those from before the checkpoint was loaded. */
+void fgi_divergence_went_back(fg_trainer *trainer, int64_t count, double factor);
+
+#endif

@@ -1,0 +1,458 @@
+/* logger_mlflow.c - the logger `mlflow`: a run on an MLflow tracking server.
+ *
+ * RUN/mlflow.json has the id of the run there, with which a resumed fit continues it. Values that
+ * the server has are not sent again; those that it lacks are taken from metrics.jsonl. Values wait
+ * for a second, so that a request has many, and longer while the server does not answer.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "base/thread.h"
+#include "input/json_file.h"
+#include "train/log_file.h"
+#include "train/loggers.h"
+#include "train/mlflow.h"
+
+enum {
+    BATCH = 1000,    /* values per request, by MLflow's limits */
+    PARAMS = 100,    /* parameters per request */
+    TEXT_MAX = 500,  /* bytes of a parameter's value */
+    NOTE_MAX = 4000, /* bytes of the description */
+    MOST_WAITING = 100000,
+    TIMEOUT_MS = 5000
+};
+#define SEND_EVERY_NS  INT64_C(1000000000)
+#define RETRY_FIRST_NS INT64_C(2000000000)
+#define RETRY_MOST_NS  INT64_C(60000000000)
+
+typedef struct mlflow {
+    fgi_arena texts; /* options */
+    fgi_mlflow_server server;
+    const char *experiment, *name; /* name NULL: that of the run's folder */
+    fgi_arena ids;
+    const char *experiment_id, *run_id; /* NULL: none yet */
+    json_t *waiting;                    /* array of values */
+    json_t *known;                      /* last step of each value that the server has */
+    int64_t next_send_ns, retry_ns, dropped;
+} mlflow;
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+/* The option, else the environment's variable, else `otherwise`; a copy. */
+static const char *choose(mlflow *m, const fg_option_values *values, const char *option,
+                          const char *variable, const char *otherwise)
+{
+    const char *text = option != NULL ? fg_option_string(values, option) : NULL;
+    if (text == NULL || text[0] == '\0')
+        text = getenv(variable);
+    if (text == NULL || text[0] == '\0')
+        text = otherwise;
+    return text != NULL ? fgi_arena_strdup(&m->texts, text) : NULL;
+}
+
+static void destroy(void *self)
+{
+    mlflow *m = self;
+    json_decref(m->waiting);
+    json_decref(m->known);
+    fgi_arena_fini(&m->texts);
+    fgi_arena_fini(&m->ids);
+    fgi_free(m);
+}
+
+static fg_status set_server(mlflow *m, const fg_option_values *values, fg_error *err)
+{
+    char *uri = (char *)choose(m, values, "uri", "MLFLOW_TRACKING_URI", "http://127.0.0.1:5000");
+    const char *user = choose(m, values, NULL, "MLFLOW_TRACKING_USERNAME", NULL);
+    const char *password = choose(m, values, NULL, "MLFLOW_TRACKING_PASSWORD", "");
+    m->server.token = choose(m, values, NULL, "MLFLOW_TRACKING_TOKEN", NULL);
+    m->experiment = choose(m, values, "experiment", "MLFLOW_EXPERIMENT_NAME", "Default");
+    m->name = choose(m, values, "run_name", "MLFLOW_RUN_NAME", NULL);
+    if (uri == NULL || password == NULL || m->experiment == NULL)
+        return fgi_no_memory(err);
+    if (strncmp(uri, "http://", 7) != 0 && strncmp(uri, "https://", 8) != 0)
+        return fg_option_fail(values, "uri", FG_EINVAL, err,
+                              "expected the address of an MLflow server, http://HOST:PORT, got "
+                              "'%s' (uri or MLFLOW_TRACKING_URI); start a server with: mlflow "
+                              "server --backend-store-uri FOLDER",
+                              uri);
+    for (size_t size = strlen(uri); size > 0 && uri[size - 1] == '/';)
+        uri[--size] = '\0';
+    m->server.uri = uri;
+    m->server.timeout_ms = TIMEOUT_MS;
+    m->server.user = user != NULL ? fgi_arena_printf(&m->texts, "%s:%s", user, password) : NULL;
+    return user == NULL || m->server.user != NULL ? FG_OK : fgi_no_memory(err);
+}
+
+static fg_status create(const fg_option_values *values, void **out_self, fg_error *err)
+{
+    mlflow *m = fgi_calloc(1, sizeof *m);
+    *out_self = NULL;
+    if (m == NULL)
+        return fgi_no_memory(err);
+    m->waiting = json_array();
+    m->known = json_object();
+    fg_status status = m->waiting != NULL && m->known != NULL ? FG_OK : fgi_no_memory(err);
+    if (status == FG_OK)
+        status = set_server(m, values, err);
+    if (status == FG_OK)
+        *out_self = m;
+    else
+        destroy(m);
+    return status;
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+/* JSON has no infinity; MLflow reads these names. */
+static json_t *number(double value)
+{
+    if (isfinite(value))
+        return json_real(value);
+    return json_string(value > 0 ? "Infinity" : "-Infinity");
+}
+
+static void add(mlflow *m, const char *name, double value, int64_t step, double wall_time)
+{
+    const json_t *last = json_object_get(m->known, name);
+    if (isnan(value) || (last != NULL && json_integer_value(last) >= step))
+        return;
+    if (json_array_size(m->waiting) >= MOST_WAITING) {
+        m->dropped++;
+        return;
+    }
+    json_t *one = json_pack("{s:s, s:o, s:I, s:I}", "key", name, "value", number(value), "step",
+                            (json_int_t)step, "timestamp", (json_int_t)(wall_time * 1000));
+    if (one == NULL || json_array_append_new(m->waiting, one) != 0)
+        m->dropped++;
+}
+
+static void add_line(mlflow *m, const fg_log_line *line)
+{
+    if (!line->is_validation) {
+        add(m, "epoch", (double)line->epoch, line->step, line->wall_time);
+        add(m, "lr", line->lr, line->step, line->wall_time);
+    }
+    for (size_t i = 0; i < line->metric_count; i++)
+        add(m, line->metrics[i].name, line->metrics[i].value, line->step, line->wall_time);
+}
+
+/* Removes the first elements. */
+static void drop_first(json_t *array, size_t count)
+{
+    json_t *rest = json_array();
+    for (size_t i = count; rest != NULL && i < json_array_size(array); i++)
+        (void)json_array_append(rest, json_array_get(array, i));
+    (void)json_array_clear(array);
+    (void)json_array_extend(array, rest);
+    json_decref(rest);
+}
+
+static fg_status send_some(mlflow *m, size_t count, int *code, fg_error *err)
+{
+    json_t *some = json_array();
+    for (size_t i = 0; some != NULL && i < count; i++)
+        (void)json_array_append(some, json_array_get(m->waiting, i));
+    if (some == NULL)
+        return fgi_no_memory(err);
+    return fgi_mlflow_post(&m->server, "runs/log-batch",
+                           json_pack("{s:s, s:o}", "run_id", m->run_id, "metrics", some), NULL,
+                           code, err);
+}
+
+/* Sends all values. Those that the server refuses are dropped; while it does not answer, they
+ * wait. */
+static fg_status send_all(mlflow *m, fg_error *err)
+{
+    fg_status status = FG_OK;
+    while (json_array_size(m->waiting) > 0) {
+        const size_t size = json_array_size(m->waiting), count = size < BATCH ? size : BATCH;
+        int code = 0;
+        status = send_some(m, count, &code, err);
+        const bool is_refused = code >= 400 && code < 500 && code != 408 && code != 429;
+        if (status == FG_OK || is_refused)
+            drop_first(m->waiting, count);
+        if (status != FG_OK && !is_refused)
+            break;
+    }
+    m->retry_ns = status == FG_OK               ? 0
+                  : m->retry_ns == 0            ? RETRY_FIRST_NS
+                  : m->retry_ns < RETRY_MOST_NS ? 2 * m->retry_ns
+                                                : RETRY_MOST_NS;
+    m->next_send_ns = fgi_now_ns() + (m->retry_ns > 0 ? m->retry_ns : SEND_EVERY_NS);
+    return status;
+}
+
+static fg_status log_line(void *self, const fg_log_line *line, fg_error *err)
+{
+    mlflow *m = self;
+    add_line(m, line);
+    return fgi_now_ns() >= m->next_send_ns ? send_all(m, err) : FG_OK;
+}
+
+/* A checkpoint is about to be written: not while the server does not answer. */
+static fg_status flush(void *self, fg_error *err)
+{
+    mlflow *m = self;
+    return m->run_id != NULL && m->retry_ns == 0 ? send_all(m, err) : FG_OK;
+}
+
+/* ---- the run --------------------------------------------------------------------------------- */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+}
+
+/* The part of a text of at most `size` bytes that is UTF-8. */
+static json_t *cut(const char *text, size_t size)
+{
+    size_t at = 0;
+    const size_t length = strlen(text);
+    while (at < length) {
+        const size_t next = fgi_utf8_length((const unsigned char *)text + at, length - at);
+        if (next == 0 || at + next > size)
+            break;
+        at += next;
+    }
+    return json_stringn(text, at);
+}
+
+static void add_tag(json_t *tags, const char *key, json_t *value)
+{
+    (void)json_array_append_new(tags, json_pack("{s:s, s:o}", "key", key, "value", value));
+}
+
+static json_t *tags_of(const fg_log_start *start)
+{
+    json_t *tags = json_array();
+    const char *user = getenv("USER");
+    add_tag(tags, "mlflow.source.name", json_string("fulgurite"));
+    add_tag(tags, "mlflow.source.type", json_string("LOCAL"));
+    add_tag(tags, "fulgurite.run_dir", cut(start->run_dir, NOTE_MAX));
+    if (user != NULL && user[0] != '\0')
+        add_tag(tags, "mlflow.user", cut(user, TEXT_MAX));
+    if (start->config != NULL) {
+        fgi_buf note = {0};
+        fgi_buf_printf(&note, "```yaml\n%.*s\n```\n", NOTE_MAX, start->config);
+        if (!note.failed)
+            add_tag(tags, "mlflow.note.content", cut(note.data, NOTE_MAX + 16));
+        fgi_buf_fini(&note);
+    }
+    return tags;
+}
+
+static fg_status send_settings(const mlflow *m, const fg_log_start *start, fg_error *err)
+{
+    for (size_t first = 0; first < start->setting_count; first += PARAMS) {
+        json_t *params = json_array();
+        int code = 0;
+        for (size_t i = first; i < start->setting_count && i < first + PARAMS; i++)
+            (void)json_array_append_new(params, json_pack("{s:s, s:o}", "key",
+                                                          start->settings[i].name, "value",
+                                                          cut(start->settings[i].value, TEXT_MAX)));
+        FGI_TRY(fgi_mlflow_post(&m->server, "runs/log-batch",
+                                json_pack("{s:s, s:o}", "run_id", m->run_id, "params", params),
+                                NULL, &code, err));
+    }
+    return FG_OK;
+}
+
+static fg_status set_run_id(mlflow *m, const char *id, fg_error *err)
+{
+    if (id == NULL)
+        return fgi_fail(err, FG_EFORMAT, "the MLflow server's answer has no run_id");
+    m->run_id = fgi_arena_strdup(&m->ids, id);
+    return m->run_id != NULL ? FG_OK : fgi_no_memory(err);
+}
+
+static fg_status keep_id(const mlflow *m, const fg_log_start *start, fg_error *err)
+{
+    fgi_buf text = {0};
+    char *path = fgi_path_join(start->run_dir, "mlflow.json");
+    json_t *root = json_pack("{s:s, s:s, s:s}", "uri", m->server.uri, "experiment_id",
+                             m->experiment_id, "run_id", m->run_id);
+    fg_status status = FG_OK;
+    if (path == NULL || root == NULL || !fgi_json_write(root, JSON_INDENT(2), &text))
+        status = fgi_no_memory(err);
+    fgi_buf_putc(&text, '\n');
+    if (status == FG_OK)
+        status = fgi_file_write_atomic(path, text.data, text.size, err);
+    json_decref(root);
+    fgi_buf_fini(&text);
+    fgi_free(path);
+    return status;
+}
+
+static fg_status begin_run(mlflow *m, const fg_log_start *start, fg_error *err)
+{
+    json_t *answer = NULL;
+    int code = 0;
+    const char *name = m->name != NULL ? m->name : base_name(start->run_dir);
+    FGI_TRY(fgi_mlflow_experiment(&m->server, m->experiment, &m->ids, &m->experiment_id, err));
+    FGI_TRY(fgi_mlflow_post(
+        &m->server, "runs/create",
+        json_pack("{s:s, s:s, s:I, s:o}", "experiment_id", m->experiment_id, "run_name", name,
+                  "start_time", (json_int_t)(start->wall_time * 1000), "tags", tags_of(start)),
+        &answer, &code, err));
+    const json_t *info = json_object_get(json_object_get(answer, "run"), "info");
+    fg_status status = set_run_id(m, json_string_value(json_object_get(info, "run_id")), err);
+    json_decref(answer);
+    if (status == FG_OK)
+        status = keep_id(m, start, err);
+    return status == FG_OK ? send_settings(m, start, err) : status;
+}
+
+/* Reads the id of the run that the folder's earlier fits logged to; NULL: none on this server. */
+static fg_status find_id(mlflow *m, const fg_log_start *start, fg_error *err)
+{
+    char *path = fgi_path_join(start->run_dir, "mlflow.json"), *text = NULL;
+    size_t size = 0;
+    fg_status status = path != NULL ? FG_OK : fgi_no_memory(err);
+    if (status == FG_OK && fgi_file_exists(path))
+        status = fgi_file_read(path, 1 << 16, &text, &size, err);
+    json_t *root = text != NULL ? fgi_json_load(text, size, 0, NULL) : NULL;
+    const char *uri = json_string_value(json_object_get(root, "uri"));
+    const char *id = json_string_value(json_object_get(root, "run_id"));
+    if (uri != NULL && id != NULL && strcmp(uri, m->server.uri) == 0)
+        status = set_run_id(m, id, err);
+    json_decref(root);
+    fgi_free(text);
+    fgi_free(path);
+    return status;
+}
+
+/* Notes the last step of each value that the server has. */
+static void learn(mlflow *m, const json_t *answer)
+{
+    const json_t *run = json_object_get(answer, "run"), *one = NULL;
+    size_t i = 0;
+    json_array_foreach(json_object_get(json_object_get(run, "data"), "metrics"), i, one)
+    {
+        const char *key = json_string_value(json_object_get(one, "key"));
+        const json_t *step = json_object_get(one, "step"); /* absent: 0 */
+        if (key != NULL)
+            (void)json_object_set_new(m->known, key, json_integer(json_integer_value(step)));
+    }
+}
+
+static fg_status set_status(const mlflow *m, const char *state, double end_time, fg_error *err)
+{
+    int code = 0;
+    json_t *body = json_pack("{s:s, s:s}", "run_id", m->run_id, "status", state);
+    if (end_time > 0)
+        (void)json_object_set_new(body, "end_time", json_integer((json_int_t)(end_time * 1000)));
+    return fgi_mlflow_post(&m->server, "runs/update", body, NULL, &code, err);
+}
+
+/* Continues the run; *out_found is false if the server does not have it. */
+static fg_status continue_run(mlflow *m, bool *out_found, fg_error *err)
+{
+    json_t *answer = NULL;
+    int code = 0;
+    const char *path = fgi_arena_printf(&m->ids, "runs/get?run_id=%s", m->run_id);
+    if (path == NULL)
+        return fgi_no_memory(err);
+    const fg_status status = fgi_mlflow_get(&m->server, path, &answer, &code, err);
+    *out_found = status == FG_OK;
+    learn(m, answer);
+    json_decref(answer);
+    if (status != FG_OK)
+        return status == FG_ENOTFOUND && code == 404 ? FG_OK : status;
+    return set_status(m, "RUNNING", 0, err);
+}
+
+static void add_missing(void *self, json_t *json)
+{
+    fg_metric metrics[FGI_LOG_VALUES];
+    fg_log_line line = fgi_log_line_of(json, metrics);
+    if (isnan(line.wall_time))
+        line.wall_time = fgi_wall_time();
+    add_line(self, &line);
+}
+
+static fg_status add_history(mlflow *m, const fg_log_start *start, fg_error *err)
+{
+    char *text = NULL;
+    size_t size = 0;
+    if (start->history == NULL || !fgi_file_exists(start->history))
+        return FG_OK;
+    FGI_TRY(fgi_file_read(start->history, FGI_LOG_FILE_LIMIT, &text, &size, err));
+    (void)fgi_log_each_line(text, size, start, add_missing, m, NULL);
+    fgi_free(text);
+    return FG_OK;
+}
+
+static fg_status open_run(void *self, const fg_log_start *start, int64_t *out_lines, fg_error *err)
+{
+    mlflow *m = self;
+    bool is_found = false;
+    *out_lines = -1;         /* not known */
+    if (m->run_id != NULL) { /* the fit went back: what follows is new */
+        (void)json_object_clear(m->known);
+        return FG_OK;
+    }
+    if (start->step > 0)
+        FGI_TRY(find_id(m, start, err));
+    fg_status status = m->run_id != NULL ? continue_run(m, &is_found, err) : FG_OK;
+    if (status == FG_OK && !is_found)
+        status = begin_run(m, start, err);
+    if (status == FG_OK && start->step > 0)
+        status = add_history(m, start, err);
+    if (status != FG_OK)
+        m->run_id = NULL;
+    return status;
+}
+
+static fg_status finish(void *self, const fg_log_end *end, fg_error *err)
+{
+    static const char *const states[] = {"FINISHED", "KILLED", "FAILED"};
+    mlflow *m = self;
+    FGI_TRY(send_all(m, err));
+    if (m->dropped > 0)
+        fgi_log(FG_LOG_WARNING, "logger 'mlflow': %lld values were lost", (long long)m->dropped);
+    m->dropped = 0;
+    return set_status(m, states[end->state], end->wall_time, err);
+}
+
+static const fg_logger_ops ops = {.name = "mlflow",
+                                  .has_thread = true,
+                                  .open = open_run,
+                                  .log = log_line,
+                                  .flush = flush,
+                                  .finish = finish,
+                                  .destroy = destroy};
+
+#define TEXT(key, sample, words)                                                                   \
+    {                                                                                              \
+        .name = (key), .kind = FG_OPTION_STRING, .initial = "\"\"", .example = (sample),           \
+        .help = (words)                                                                            \
+    }
+
+static const fg_option options[] = {
+    TEXT("uri", "http://127.0.0.1:5000",
+         "Address of the tracking server. Empty: MLFLOW_TRACKING_URI of the environment, else "
+         "http://127.0.0.1:5000."),
+    TEXT("experiment", "digits",
+         "Name of the experiment, which is created if it does not exist. Empty: "
+         "MLFLOW_EXPERIMENT_NAME, else Default."),
+    TEXT("run_name", "baseline",
+         "Name of the run. Empty: MLFLOW_RUN_NAME, else the name of the run's folder."),
+};
+
+const fg_logger_entry fgi_mlflow_logger_row = {
+    .entry = {.name = "mlflow",
+              .help = "a run on an MLflow tracking server",
+              .options = options,
+              .option_count = sizeof options / sizeof options[0]},
+    .ops = &ops,
+    .create = create};

@@ -1,0 +1,403 @@
+/* logger_thread.c - a logger on a separate thread: calls wait in a bounded queue, so that a slow,
+ * failing or blocked logger never delays the training loop by more than a limit, at the beginning
+ * and at the end of a fit.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "train/logger_thread.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/thread.h"
+#include "train/log_start.h"
+#include "base/timeline.h"
+
+typedef enum call_kind {
+    CALL_OPEN,
+    CALL_LOG,
+    CALL_FLUSH,
+    CALL_SYNC,
+    CALL_SAVED,
+    CALL_FINISH
+} call_kind;
+
+typedef struct call {
+    call_kind kind;
+    fg_log_line line;   /* its metrics are owned */
+    fg_log_start start; /* what it refers to is in `texts` */
+    fg_log_saved saved;
+    fg_log_end end;
+    fgi_arena texts;
+    struct call *next;
+} call;
+
+struct fgi_logger_thread {
+    fg_logger_ops ops;
+    void *self;
+    int64_t patience_ns;
+    fgi_thread thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    /* guarded by the mutex */
+    call *first, *last;   /* waiting */
+    size_t waiting_lines; /* of these, and of the call in progress */
+    bool is_busy, must_end, is_abandoned, has_ended;
+    bool is_open, is_late; /* the last open has returned; a wait has ended before the logger */
+    bool is_closed;        /* could not be opened */
+    bool has_warned, has_warned_of_drops;
+    fg_status open_status;
+    fg_error open_error;
+    int64_t open_lines;
+    int64_t dropped; /* lines */
+};
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+static void free_call(call *c)
+{
+    if (c == NULL)
+        return;
+    fgi_free((void *)c->line.metrics);
+    fgi_arena_fini(&c->texts);
+    fgi_free(c);
+}
+
+static call *copy_line(const fg_log_line *line)
+{
+    call *c = fgi_calloc(1, sizeof *c);
+    fg_metric *metrics = fgi_calloc(line->metric_count + 1, sizeof *metrics);
+    if (c == NULL || metrics == NULL) {
+        fgi_free(metrics);
+        fgi_free(c);
+        return NULL;
+    }
+    if (line->metric_count > 0)
+        memcpy(metrics, line->metrics, line->metric_count * sizeof *metrics);
+    c->kind = CALL_LOG;
+    c->line = *line;
+    c->line.metrics = metrics;
+    return c;
+}
+
+static call *copy_start(const fg_log_start *start)
+{
+    call *c = fgi_calloc(1, sizeof *c);
+    if (c == NULL)
+        return NULL;
+    c->kind = CALL_OPEN;
+    if (fgi_log_start_copy(start, &c->texts, &c->start))
+        return c;
+    free_call(c);
+    return NULL;
+}
+
+static void drop_calls(fgi_logger_thread *t)
+{
+    while (t->first != NULL) {
+        call *c = t->first;
+        t->first = c->next;
+        free_call(c);
+    }
+    t->last = NULL;
+    t->waiting_lines = 0;
+}
+
+/* ---- the thread ------------------------------------------------------------------------------ */
+
+static fg_status run_call(fgi_logger_thread *t, const call *c, int64_t *lines, fg_error *err)
+{
+    const fg_logger_ops *ops = &t->ops;
+    switch (c->kind) {
+    case CALL_OPEN: return ops->open != NULL ? ops->open(t->self, &c->start, lines, err) : FG_OK;
+    case CALL_LOG: return ops->log(t->self, &c->line, err);
+    case CALL_FLUSH: return ops->flush != NULL ? ops->flush(t->self, err) : FG_OK;
+    case CALL_SYNC: return ops->sync != NULL ? ops->sync(t->self, err) : FG_OK;
+    case CALL_SAVED: return ops->saved(t->self, &c->saved, err);
+    case CALL_FINISH: return ops->finish(t->self, &c->end, err);
+    }
+    return FG_OK;
+}
+
+/* Returns whether the failure is the first one, which is reported. */
+static bool note_result(fgi_logger_thread *t, const call *c, fg_status status, int64_t lines,
+                        const fg_error *err)
+{
+    t->is_busy = false;
+    if (c->kind == CALL_LOG)
+        t->waiting_lines--;
+    if (c->kind == CALL_OPEN) {
+        t->is_open = true;
+        t->open_status = status;
+        t->open_error = *err;
+        t->open_lines = lines;
+        t->is_closed = status != FG_OK;
+    }
+    if (t->is_closed) {
+        t->dropped += (int64_t)t->waiting_lines;
+        drop_calls(t);
+    }
+    /* the one who waits for `open` reports its failure */
+    const bool is_news = status != FG_OK && !t->has_warned && (c->kind != CALL_OPEN || t->is_late);
+    t->has_warned |= is_news;
+    return is_news;
+}
+
+static void execute(fgi_logger_thread *t, call *c)
+{
+    fg_error err = {0};
+    int64_t lines = -1;
+    static const char *const name[] = {"open", "log", "flush", "sync"};
+    const int64_t begin = fgi_timeline_begin();
+    const fg_status status = run_call(t, c, &lines, &err);
+    fgi_timeline_end(begin, "logger", name[c->kind], -1);
+    (void)pthread_mutex_lock(&t->mutex);
+    const bool is_news = note_result(t, c, status, lines, &err);
+    (void)pthread_cond_broadcast(&t->changed);
+    (void)pthread_mutex_unlock(&t->mutex);
+    free_call(c);
+    if (is_news)
+        fgi_log(FG_LOG_WARNING,
+                "logger '%s' failed: %s; training continues, and further failures of this logger "
+                "are not reported",
+                t->ops.name, err.message);
+}
+
+/* Waits for a call; NULL: the end. */
+static call *next_call(fgi_logger_thread *t)
+{
+    (void)pthread_mutex_lock(&t->mutex);
+    while (t->first == NULL && !t->must_end)
+        (void)pthread_cond_wait(&t->changed, &t->mutex);
+    call *c = t->is_abandoned ? NULL : t->first;
+    if (c != NULL) {
+        t->first = c->next;
+        t->last = t->first != NULL ? t->last : NULL;
+        t->is_busy = true;
+    }
+    (void)pthread_mutex_unlock(&t->mutex);
+    return c;
+}
+
+static void free_all(fgi_logger_thread *t)
+{
+    drop_calls(t);
+    (void)pthread_cond_destroy(&t->changed);
+    (void)pthread_mutex_destroy(&t->mutex);
+    fgi_free(t);
+}
+
+static void *run(void *self)
+{
+    fgi_logger_thread *t = self;
+    fgi_timeline_name_thread(t->ops.name);
+    for (call *c = next_call(t); c != NULL; c = next_call(t))
+        execute(t, c);
+    if (t->ops.destroy != NULL)
+        t->ops.destroy(t->self);
+    (void)pthread_mutex_lock(&t->mutex);
+    t->has_ended = true;
+    const bool is_abandoned = t->is_abandoned;
+    (void)pthread_cond_broadcast(&t->changed);
+    (void)pthread_mutex_unlock(&t->mutex);
+    if (is_abandoned)
+        free_all(t);
+    return NULL;
+}
+
+static fg_status start(fgi_logger_thread *t, fg_error *err)
+{
+    FGI_TRY(fgi_mutex_init(&t->mutex, err));
+    fg_status status = fgi_cond_init(&t->changed, err);
+    if (status == FG_OK) {
+        status = fgi_thread_start(&t->thread, run, t, err);
+        if (status != FG_OK)
+            (void)pthread_cond_destroy(&t->changed);
+    }
+    if (status != FG_OK)
+        (void)pthread_mutex_destroy(&t->mutex);
+    return status;
+}
+
+fg_status fgi_logger_thread_create(const fg_logger_ops *ops, void *self, int64_t patience_ns,
+                                   fgi_logger_thread **out, fg_error *err)
+{
+    *out = NULL;
+    fgi_logger_thread *t = fgi_calloc(1, sizeof *t);
+    if (t == NULL)
+        return fgi_no_memory(err);
+    t->ops = *ops;
+    t->self = self;
+    t->patience_ns = patience_ns;
+    const fg_status status = start(t, err);
+    if (status == FG_OK)
+        *out = t;
+    else
+        fgi_free(t);
+    return status;
+}
+
+/* ---- callers --------------------------------------------------------------------------------- */
+
+/* With the mutex. Returns whether the call was taken. */
+static bool enqueue(fgi_logger_thread *t, call *c)
+{
+    if (c == NULL || t->is_closed)
+        return false;
+    if (t->last != NULL)
+        t->last->next = c;
+    else
+        t->first = c;
+    t->last = c;
+    t->waiting_lines += c->kind == CALL_LOG;
+    (void)pthread_cond_broadcast(&t->changed);
+    return true;
+}
+
+static bool is_idle(const fgi_logger_thread *t) { return t->first == NULL && !t->is_busy; }
+static bool is_open(const fgi_logger_thread *t) { return t->is_open; }
+static bool has_ended(const fgi_logger_thread *t) { return t->has_ended; }
+
+/* With the mutex: waits for the condition until the patience ends; false: it has ended. After that,
+ * nothing waits for the logger until it has caught up. */
+static bool wait_for(fgi_logger_thread *t, bool (*is_done)(const fgi_logger_thread *))
+{
+    t->is_late = t->is_late && !is_idle(t);
+    const int64_t end = fgi_now_ns() + (t->is_late ? 0 : t->patience_ns);
+    const struct timespec until = {.tv_sec = (time_t)(end / 1000000000),
+                                   .tv_nsec = (long)(end % 1000000000)};
+    while (!is_done(t))
+        if (pthread_cond_timedwait(&t->changed, &t->mutex, &until) != 0)
+            break;
+    t->is_late = !is_done(t);
+    return !t->is_late;
+}
+
+static double seconds(const fgi_logger_thread *t) { return (double)t->patience_ns * 1e-9; }
+
+fg_status fgi_logger_thread_open(fgi_logger_thread *t, const fg_log_start *log_start,
+                                 int64_t *out_lines, fg_error *err)
+{
+    fg_status status = FG_OK;
+    call *c = copy_start(log_start);
+    if (c == NULL)
+        return fgi_no_memory(err);
+    (void)pthread_mutex_lock(&t->mutex);
+    t->is_open = false;
+    const bool is_taken = enqueue(t, c);
+    const bool is_there = is_taken && wait_for(t, is_open);
+    if (is_there) {
+        status = t->open_status;
+        *out_lines = t->open_lines;
+        if (status != FG_OK)
+            *err = t->open_error;
+    }
+    (void)pthread_mutex_unlock(&t->mutex);
+    if (!is_taken)
+        free_call(c); /* it could not be opened before, which was reported then */
+    else if (!is_there)
+        fgi_log(FG_LOG_WARNING, "logger '%s' has not opened its log in %g s; training continues",
+                t->ops.name, seconds(t));
+    return status;
+}
+
+void fgi_logger_thread_log(fgi_logger_thread *t, const fg_log_line *line)
+{
+    call *c = copy_line(line);
+    (void)pthread_mutex_lock(&t->mutex);
+    const bool is_taken = t->waiting_lines < FGI_LOGGER_QUEUE && enqueue(t, c);
+    t->dropped += !is_taken;
+    const bool is_news = !is_taken && !t->is_closed && !t->has_warned_of_drops;
+    t->has_warned_of_drops |= is_news;
+    (void)pthread_mutex_unlock(&t->mutex);
+    if (!is_taken)
+        free_call(c);
+    if (is_news)
+        fgi_log(FG_LOG_WARNING,
+                "logger '%s' is too slow: %d lines are waiting, and further ones are dropped; "
+                "training continues",
+                t->ops.name, FGI_LOGGER_QUEUE);
+}
+
+/* Nothing to do if the same call is already the last one. */
+static void request(fgi_logger_thread *t, call_kind kind)
+{
+    call *c = fgi_calloc(1, sizeof *c);
+    if (c == NULL)
+        return; /* the next request will do */
+    c->kind = kind;
+    (void)pthread_mutex_lock(&t->mutex);
+    const bool is_taken = (t->last == NULL || t->last->kind != kind) && enqueue(t, c);
+    (void)pthread_mutex_unlock(&t->mutex);
+    if (!is_taken)
+        free_call(c);
+}
+
+/* Queues a call with a text, unless memory is exhausted or the log is closed. */
+static void send_text(fgi_logger_thread *t, call *c, const char **text)
+{
+    if (c == NULL)
+        return;
+    *text = fgi_arena_strdup(&c->texts, *text);
+    (void)pthread_mutex_lock(&t->mutex);
+    const bool is_taken = *text != NULL && enqueue(t, c);
+    (void)pthread_mutex_unlock(&t->mutex);
+    if (!is_taken)
+        free_call(c);
+}
+
+void fgi_logger_thread_saved(fgi_logger_thread *t, const fg_log_saved *saved)
+{
+    call *c = t->ops.saved != NULL ? fgi_calloc(1, sizeof *c) : NULL;
+    if (c != NULL)
+        *c = (call){.kind = CALL_SAVED, .saved = *saved};
+    send_text(t, c, c != NULL ? &c->saved.path : NULL);
+}
+
+void fgi_logger_thread_end(fgi_logger_thread *t, const fg_log_end *end)
+{
+    call *c = t->ops.finish != NULL ? fgi_calloc(1, sizeof *c) : NULL;
+    if (c != NULL)
+        *c = (call){.kind = CALL_FINISH, .end = *end};
+    send_text(t, c, c != NULL ? &c->end.message : NULL);
+}
+
+void fgi_logger_thread_flush(fgi_logger_thread *t) { request(t, CALL_FLUSH); }
+void fgi_logger_thread_sync(fgi_logger_thread *t) { request(t, CALL_SYNC); }
+
+void fgi_logger_thread_finish(fgi_logger_thread *t)
+{
+    (void)pthread_mutex_lock(&t->mutex);
+    const bool is_done = wait_for(t, is_idle);
+    const size_t waiting = t->waiting_lines;
+    const int64_t dropped = t->is_closed ? 0 : t->dropped;
+    t->dropped = 0;
+    (void)pthread_mutex_unlock(&t->mutex);
+    if (!is_done)
+        fgi_log(FG_LOG_WARNING,
+                "logger '%s' is not finished %g s after the end of training: %zu lines are not "
+                "logged",
+                t->ops.name, seconds(t), waiting);
+    if (dropped > 0)
+        fgi_log(FG_LOG_WARNING, "logger '%s' was too slow: %" PRId64 " lines were dropped",
+                t->ops.name, dropped);
+}
+
+void fgi_logger_thread_destroy(fgi_logger_thread *t)
+{
+    (void)pthread_mutex_lock(&t->mutex);
+    t->must_end = true;
+    (void)pthread_cond_broadcast(&t->changed);
+    const bool is_over = wait_for(t, has_ended);
+    t->is_abandoned = !is_over;
+    const fgi_thread thread = t->thread;
+    if (!is_over)
+        (void)pthread_detach(thread);
+    (void)pthread_mutex_unlock(&t->mutex);
+    if (!is_over)
+        return; /* the thread frees t */
+    fgi_thread_join(thread);
+    free_all(t);
+}

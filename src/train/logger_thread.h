@@ -1,0 +1,37 @@
+/* logger_thread.h - a logger on a separate thread, behind a bounded queue.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_TRAIN_LOGGER_THREAD_H
+#define FGI_TRAIN_LOGGER_THREAD_H
+
+#include <fulgurite/logger.h>
+
+typedef struct fgi_logger_thread fgi_logger_thread;
+
+/* Lines that wait for the logger; later ones are dropped. */
+enum { FGI_LOGGER_QUEUE = 1024 };
+/* How long `open`, the end of a fit and `destroy` wait. */
+#define FGI_LOGGER_PATIENCE_NS ((int64_t)10000000000)
+
+/* Runs the functions of ops, which are copied, on a thread. `self` is destroyed there, or by the
+ * caller if this fails. Errors: FG_ENOMEM, FG_EINTERNAL. */
+fg_status fgi_logger_thread_create(const fg_logger_ops *ops, void *self, int64_t patience_ns,
+                                   fgi_logger_thread **out, fg_error *err);
+/* Opens the log, waiting until the patience ends; then the run begins without it, and lines wait
+ * in the queue. A failure is that of the logger, which is not called again. */
+fg_status fgi_logger_thread_open(fgi_logger_thread *t, const fg_log_start *start,
+                                 int64_t *out_lines, fg_error *err);
+/* These queue the call and return at once. */
+void fgi_logger_thread_log(fgi_logger_thread *t, const fg_log_line *line);
+void fgi_logger_thread_flush(fgi_logger_thread *t);
+void fgi_logger_thread_sync(fgi_logger_thread *t); /* any thread */
+void fgi_logger_thread_saved(fgi_logger_thread *t, const fg_log_saved *saved);
+void fgi_logger_thread_end(fgi_logger_thread *t, const fg_log_end *end);
+/* Waits until the queue is empty or the patience ends, and reports the lines that were dropped or
+ * are still waiting. */
+void fgi_logger_thread_finish(fgi_logger_thread *t);
+/* Ends the thread. If the logger does not return until the patience ends, the thread is left
+ * alone: it frees its memory when the logger returns. */
+void fgi_logger_thread_destroy(fgi_logger_thread *t);
+
+#endif

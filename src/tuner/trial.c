@@ -1,0 +1,149 @@
+/* trial.c - see trial.h. The state is that which fit.c and snapshot.c change or save: variables of
+ * the module and of the optimizer, the sums of an open window of metrics, the position, the
+ * schedule.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "tuner/trial.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "train/accumulate.h"
+#include "train/feed.h"
+#include "train/fit_settings.h"
+#include "train/snapshot.h"
+#include "train/windows.h"
+
+fg_status fgi_trial_begin(fgi_trial *trial, fg_trainer *trainer, const fg_task *task,
+                          const fg_fit_data *data, fg_error *err)
+{
+    *trial = (fgi_trial){.trainer = trainer,
+                         .fit = trainer->fit,
+                         .is_restored = trainer->model.is_restored,
+                         .is_epoch_over = true};
+    FGI_TRY(fgi_trainer_prepare(trainer, task, true, err));
+    trial->optimizer = *trainer->model.optimizer;
+    FGI_TRY(fgi_settings_make(trainer, data, err));
+    FGI_TRY(fgi_state_restore(trainer, err));
+    trial->cursor = trainer->cursor;
+    trial->epoch = trainer->cursor.epoch;
+    return FG_OK;
+}
+
+void fgi_trial_end(fgi_trial *trial)
+{
+    for (size_t i = 0; trial->value != NULL && i < trial->count; i++)
+        fgi_free(trial->value[i]);
+    fgi_free(trial->value);
+    fgi_free(trial->variable);
+    /* a fit that resumes also restores its results */
+    trial->trainer->model.is_restored = trial->is_restored;
+    trial->trainer->fit = trial->fit;
+}
+
+/* ---- keeping and restoring ------------------------------------------------------------------- */
+
+static fg_status keep_variable(fgi_trial *trial, fg_variable *variable, fg_error *err)
+{
+    const size_t size = fg_type_bytes(fg_variable_type(variable));
+    void *value = fgi_alloc(size > 0 ? size : 1);
+    if (value == NULL)
+        return fgi_no_memory(err);
+    trial->variable[trial->count] = variable;
+    trial->value[trial->count++] = value;
+    return fg_variable_read(variable, value, size, err);
+}
+
+static fg_status keep_variables(fgi_trial *trial, fg_error *err)
+{
+    const fg_module *root = trial->trainer->model.root;
+    const fg_optimizer *optimizer = trial->trainer->model.optimizer;
+    const size_t own = fg_module_variable_count(root);
+    const size_t all = own + fg_optimizer_variable_count(optimizer);
+    trial->variable = fgi_calloc(all + 1, sizeof(fg_variable *));
+    trial->value = fgi_calloc(all + 1, sizeof(void *));
+    if (trial->variable == NULL || trial->value == NULL)
+        return fgi_no_memory(err);
+    for (size_t i = 0; i < all; i++)
+        FGI_TRY(keep_variable(trial,
+                              i < own ? fg_module_variable_at(root, i)
+                                      : fg_optimizer_variable_at(optimizer, i - own),
+                              err));
+    return FG_OK;
+}
+
+fg_status fgi_trial_keep(fgi_trial *trial, fg_error *err)
+{
+    fg_trainer *trainer = trial->trainer;
+    trial->has_sums = fgi_windows_is_open(trainer->windows);
+    if (trial->has_sums)
+        FGI_TRY(fgi_windows_peek(trainer, trainer->windows, trainer->stage[FGI_TRAIN], trial->sums,
+                                 err));
+    return keep_variables(trial, err);
+}
+
+fg_status fgi_trial_restore_variables(const fgi_trial *trial, fg_error *err)
+{
+    for (size_t i = 0; i < trial->count; i++)
+        FGI_TRY(fg_variable_set(trial->variable[i], trial->value[i],
+                                fg_type_bytes(fg_variable_type(trial->variable[i])), err));
+    trial->trainer->model.lost_step = 0; /* fgi_trial_begin refuses lost weights */
+    return FG_OK;
+}
+
+fg_status fgi_trial_restore(const fgi_trial *trial, fg_error *err)
+{
+    fg_trainer *trainer = trial->trainer;
+    fgi_stage *stage = trainer->stage[FGI_TRAIN];
+    fg_optimizer *o = trainer->model.optimizer;
+    o->schedule = trial->optimizer.schedule;
+    o->total_steps = trial->optimizer.total_steps;
+    fgi_optimizer_scale_lr(o, trial->optimizer.lr_factor);
+    fg_optimizer_begin_step(o, trial->optimizer.step_now);
+    o->has_begun = trial->optimizer.has_begun;
+    o->has_run = trial->optimizer.has_run;
+    trainer->cursor = trial->cursor;
+    FGI_TRY(fgi_feed_drain(trainer, err));
+    FGI_TRY(fgi_trial_restore_variables(trial, err));
+    if (fgi_stage_program(stage) == NULL)
+        return FG_OK;
+    fgi_stage_drop_sums(stage); /* a step that failed has left no valid ones */
+    return trial->has_sums ? fgi_stage_set_sums(trainer, stage, trial->sums, err)
+                           : fgi_stage_clear_sums(trainer, stage, err);
+}
+
+/* ---- a step ---------------------------------------------------------------------------------- */
+
+/* Launches the next batch of the data, which start again at their end. */
+static fg_status launch_batch(fgi_trial *trial, fgi_stage *stage, fg_error *err)
+{
+    const fg_host_batch *batch = NULL;
+    for (int tries = 0; tries < 2 && batch == NULL; tries++) {
+        if (trial->is_epoch_over)
+            FGI_TRY(fg_loader_start_epoch(fgi_stage_loader(stage), trial->epoch++, 0, err));
+        FGI_TRY(fgi_feed_next(trial->trainer, stage, &batch, err));
+        trial->is_epoch_over = batch == NULL || batch->is_last;
+    }
+    if (batch == NULL)
+        return fgi_fail(err, FG_EINVAL, "the training data have no batch");
+    return fgi_feed_launch(trial->trainer, stage, batch, NULL, err);
+}
+
+fg_status fgi_trial_step(fgi_trial *trial, float *out_sums, fg_error *err)
+{
+    fg_trainer *trainer = trial->trainer;
+    fgi_stage *stage = trainer->stage[FGI_TRAIN];
+    fgi_accumulator *accumulator = fgi_stage_accumulator(stage);
+    fgi_event *arrived = NULL;
+    fgi_stage_restart_sums(stage);
+    fgi_accumulator_begin(accumulator);
+    do {
+        FGI_TRY(launch_batch(trial, stage, err));
+    } while (accumulator != NULL && !trial->is_epoch_over &&
+             fgi_accumulator_batches(accumulator) < fgi_accumulation_at(&trainer->accumulation, 0));
+    if (accumulator != NULL)
+        FGI_TRY(fgi_feed_update(trainer, stage, err));
+    FGI_TRY(fgi_stage_read_sums(stage, out_sums, &arrived, err));
+    const fg_status status = fgi_event_wait(arrived, err);
+    fgi_event_destroy(arrived);
+    return status;
+}

@@ -1,0 +1,271 @@
+/* test_lr_find_program.c - `fulgurite lr-find` and `tuner.lr_find`: the suggestions, the files of
+ * the curve, the fit with the result and its continuation, and a curve that suggests nothing; the
+ * schedule compared with what a fit logs. Needs the CPU plugin.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fit_run.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define QUICK "--tuner.steps=60 --tuner.segments=2 --model.dropout=0 "
+
+static const char *const names[] = {"valley", "steep", "slide", "minimum"};
+enum { NAMES = 4 };
+
+static double suggested(const json_t *root, const char *name)
+{
+    const json_t *value = json_object_get(json_object_get(root, "suggestions"), name);
+    return json_is_null(value) ? (double)NAN : json_number_value(value);
+}
+
+static void the_command_and_its_summary_agree(void **state)
+{
+    (void)state;
+    char line[64];
+    const char *folder = fit_folder();
+    const outcome *o = program_gives(0, folder,
+                                     "lr-find digits.yaml --draw=always --summary=s.json "
+                                     "--out=c.csv,c.json " QUICK);
+    json_t *summary = fit_json(folder, "s.json"), *curve = fit_json(folder, "c.json");
+    for (int i = 0; i < NAMES; i++) {
+        const double lr = suggested(summary, names[i]);
+        assert_true(lr > 1e-6 && lr < 1);
+        fgt_close(names[i], suggested(curve, names[i]), lr, 1e-8 * lr, 0);
+        (void)snprintf(line, sizeof(line), "%s\t%.4g\n", names[i], lr);
+        contains(o->out, line);
+    }
+    contains(o->out, "smoothed loss by learning rate");
+    contains(o->out, "log10(lr)");
+    const size_t count = json_array_size(json_object_get(curve, "lr"));
+    assert_true(count > 30 && count <= 60);
+    size_t lines = 0;
+    for (const char *at = file_text(folder, "c.csv"); *at != '\0'; at++)
+        lines += *at == '\n';
+    assert_int_equal(lines, count + 1);
+    contains(file_text(folder, "c.csv"), "lr,smoothed,loss_1,loss_2\n1e-07,");
+    assert_false(is_there(folder, "run"));
+    json_decref(curve);
+    json_decref(summary);
+}
+
+static void plots_are_drawn_by_gnuplot(void **state)
+{
+    (void)state;
+    static const unsigned char png[] = {0x89, 'P', 'N', 'G'};
+    const char *folder = fit_folder();
+    if (system("gnuplot --version >/dev/null 2>&1") != 0) {
+        const outcome *o = program_gives(1, folder, "lr-find digits.yaml --out=c.svg " QUICK);
+        contains(o->err, "gnuplot is not installed");
+        return;
+    }
+    (void)program_gives(0, folder, "lr-find digits.yaml --out=c.svg,c.png " QUICK);
+    const char *svg = file_text(folder, "c.svg");
+    contains(svg, "</svg>");
+    for (int i = 0; i < NAMES; i++)
+        contains(svg, names[i]);
+    assert_memory_equal(file_text(folder, "c.png"), png, sizeof(png));
+}
+
+/* With the same samples per step, the number of devices has no influence. */
+static void devices_agree(void **state)
+{
+    (void)state;
+    double valley[2];
+    const char *folder = fit_folder();
+    static const char *const arguments[] = {
+        "lr-find digits.yaml --summary=s.json --trainer.devices=1 --trainer.batch_size=64 " QUICK,
+        "lr-find digits.yaml --summary=s.json --trainer.devices=8 --trainer.batch_size=8 " QUICK};
+    for (int i = 0; i < 2; i++) {
+        (void)program_gives(0, folder, arguments[i]);
+        json_t *summary = fit_json(folder, "s.json");
+        valley[i] = suggested(summary, "valley");
+        json_decref(summary);
+    }
+    fgt_close("valley", valley[1], valley[0], 1e-2 * valley[0], 0);
+    const outcome *o = program_gives(0, folder,
+                                     "lr-find digits.yaml --trainer.devices=8 "
+                                     "--trainer.batch_size=8 --trainer.lr_scaling=linear " QUICK);
+    contains(o->err, "these are values of optimizer.lr: trainer.lr_scaling=linear multiplies them "
+                     "by 8\n");
+}
+
+static void a_curve_without_a_descent(void **state)
+{
+    (void)state;
+    const char *folder = fit_folder();
+    const outcome *o =
+        program_gives(1, folder, "lr-find digits.yaml --tuner.max_lr=1e-6 --summary=s.json " QUICK);
+    contains(o->err, "no learning rate is suggested: the loss does not fall clearly");
+    assert_string_equal(o->out, "valley\tnone\nsteep\tnone\nslide\tnone\nminimum\tnone\n");
+    json_t *summary = fit_json(folder, "s.json");
+    for (int i = 0; i < NAMES; i++)
+        assert_true(isnan(suggested(summary, names[i])));
+    json_decref(summary);
+    o = program_gives(1, folder,
+                      "fit digits.yaml --tuner.lr_find=true --tuner.max_lr=1e-6 --quiet " QUICK);
+    contains(o->err, "set optimizer.lr, and tuner.lr_find to false");
+    assert_false(is_there(folder, "run/config.yaml"));
+}
+
+/* The fit equals one whose configuration has the learning rate that was found. */
+static void a_fit_uses_the_result(void **state)
+{
+    (void)state;
+    char line[256];
+    const char *folder = fit_folder();
+    (void)program_gives(0, folder,
+                        "fit digits.yaml --tuner.lr_find=true --summary=a.json "
+                        "--trainer.max_epochs=2 " QUICK);
+    json_t *found = fit_json(folder, "run/lr_find.json"), *a = fit_json(folder, "a.json");
+    const double lr = json_number_value(json_object_get(found, "optimizer_lr"));
+    fgt_close("lr", lr, suggested(a, "valley"), 1e-3 * lr, 0);
+    (void)snprintf(line, sizeof(line), "lr: %.4g\n", lr);
+    contains(file_text(folder, "run/config.yaml"), line);
+    (void)snprintf(line, sizeof(line),
+                   "fit digits.yaml --optimizer.lr=%.4g --summary=b.json --trainer.max_epochs=2 "
+                   "--trainer.run_dir=other " QUICK,
+                   lr);
+    (void)program_gives(0, folder, line);
+    json_t *b = fit_json(folder, "b.json");
+    assert_true(json_is_null(json_object_get(b, "suggestions")));
+    assert_true(fit_metric(a, "train_loss") == fit_metric(b, "train_loss"));
+    assert_true(fit_metric(a, "val_loss") == fit_metric(b, "val_loss"));
+
+    const outcome *o = program_gives(0, folder,
+                                     "fit digits.yaml --tuner.lr_find=true --resume "
+                                     "--trainer.max_epochs=3 --summary=c.json " QUICK);
+    assert_null(strstr(o->err, "finding a learning rate"));
+    json_t *c = fit_json(folder, "c.json");
+    assert_true(json_number_value(json_object_get(c, "lr")) == lr);
+    json_decref(c);
+    json_decref(b);
+    json_decref(a);
+    json_decref(found);
+}
+
+static void a_run_without_a_search_cannot_be_resumed_with_one(void **state)
+{
+    (void)state;
+    static const char negative[] = "{\"optimizer_lr\": -1}";
+    const char *folder = fit_folder();
+    (void)program_gives(0, folder, "fit digits.yaml --trainer.max_steps=2 --quiet");
+    const outcome *o = program_gives(
+        1, folder, "fit digits.yaml --trainer.max_steps=4 --resume --tuner.lr_find=true --quiet");
+    contains(o->err, "run/lr_find.json");
+    contains(o->err, "did not begin with a search: set tuner.lr_find to false");
+    fgt_write(fgt_path(folder, "run/lr_find.json"), negative, strlen(negative));
+    o = program_gives(1, folder,
+                      "fit digits.yaml --trainer.max_steps=4 --resume --tuner.lr_find=true -q");
+    contains(o->err, "run/lr_find.json: expected \"optimizer_lr\", a number greater than 0");
+}
+
+/* ---- the schedule ---------------------------------------------------------------------------- */
+
+static double number_at(const char *folder, const char *file, const char *key, size_t index)
+{
+    json_t *root = fit_json(folder, file);
+    const json_t *list = json_object_get(root, key);
+    const size_t count = json_array_size(list);
+    const double value = json_number_value(json_array_get(list, index < count ? index : count - 1));
+    json_decref(root);
+    return value;
+}
+
+/* What is shown before is what the fit logs, on 8 devices, up to the last step. */
+static void the_schedule_is_that_of_the_fit(void **state)
+{
+    (void)state;
+    static const char *const variants[] = {"torch", "fastai", "kaggle"};
+    const char *folder = fit_folder();
+    for (int i = 0; i < 3; i++) {
+        char line[512];
+        const char *common = "--trainer.devices=8 --trainer.batch_size=8 --trainer.max_epochs=2 "
+                             "--trainer.accumulate_grad_batches=3 --trainer.log_every=1 "
+                             "--trainer.lr_scaling=linear --schedule.name=onecycle "
+                             "--trainer.accelerator=cpu --trainer.callbacks=lr_monitor";
+        (void)snprintf(line, sizeof(line),
+                       "lr-find digits.yaml --schedule --out=p.json,p.csv %s "
+                       "--schedule.variant=%s",
+                       common, variants[i]);
+        const outcome *o = program_gives(0, folder, line);
+        contains(o->out, "schedule: onecycle over 16 steps, 8 per epoch\n");
+        contains(o->out, "(8 shards of 8, 3 batches accumulated)\n");
+        assert_null(strstr(o->err, "finding a learning rate"));
+        (void)snprintf(line, sizeof(line),
+                       "fit digits.yaml -q --overwrite %s --schedule.variant=%s", common,
+                       variants[i]);
+        (void)program_gives(0, folder, line);
+        size_t step = 0;
+        char *log = file_text(folder, "run/metrics.jsonl"), *rest = log, *each;
+        while ((each = strsep(&rest, "\n")) != NULL && *each != '\0') {
+            json_t *object = json_loads(each, 0, NULL);
+            if (json_object_get(object, "lr") != NULL) {
+                const double lr = json_number_value(json_object_get(object, "lr"));
+                const double momentum = json_number_value(json_object_get(object, "momentum"));
+                fgt_close("lr", lr, number_at(folder, "p.json", "lr_at", step), 0, 1e-8);
+                fgt_close("momentum", momentum, number_at(folder, "p.json", "momentum_at", step), 0,
+                          1e-8);
+                step++;
+            }
+            json_decref(object);
+        }
+        assert_int_equal(step, 16);
+        (void)snprintf(line, sizeof(line), "\n16,1,%.9g,0.95\n",
+                       0.01 * 24 / 25 / (i == 1 ? 4e3 : 1e4));
+        contains(file_text(folder, "p.csv"), line);
+    }
+}
+
+/* Without a plugin: no device is needed if the configuration gives their number. */
+static void a_schedule_needs_no_device(void **state)
+{
+    (void)state;
+    const char *folder = fit_folder();
+    assert_int_equal(shell(folder, "FULGURITE_PLUGIN=/nowhere fulgurite fit digits.yaml "
+                                   "--trainer.devices=4 --print-schedule --draw=always "
+                                   "--schedule.name=onecycle --summary=s.json >out"),
+                     0);
+    contains(file_text(folder, "out"), "100 %");
+    contains(file_text(folder, "out"), "highest");
+    contains(file_text(folder, "out"), "momentum");
+    contains(file_text(folder, "s.json"), "\"devices\": 4");
+    assert_false(is_there(folder, "run"));
+    const outcome *o = program_gives(0, folder,
+                                     "lr-find digits.yaml --schedule --trainer.max_epochs=-1 "
+                                     "--trainer.accelerator=cpu --out=c.csv --draw=always");
+    contains(o->out, "schedule: constant, no limit of steps, 23 per epoch\n");
+    assert_string_equal(file_text(folder, "c.csv"), "step,epoch,lr,momentum\n1,0,0.01,0.9\n");
+    if (system("gnuplot --version >/dev/null 2>&1") == 0) {
+        (void)program_gives(0, folder,
+                            "lr-find digits.yaml --schedule --trainer.accelerator=cpu "
+                            "--schedule.name=onecycle --out=c.svg,c.png");
+        contains(file_text(folder, "c.svg"), "momentum");
+    }
+}
+
+static void mistakes(void **state)
+{
+    (void)state;
+    const char *folder = fit_folder();
+    contains(program_gives(2, folder, "lr-find digits.yaml --out=curve.txt")->err,
+             "'curve.txt': expected a file name that ends in .csv, .json, .svg or .png");
+    contains(program_gives(2, folder, "lr-find digits.yaml --out=a.csv,no/b.csv")->err, "no/b.csv");
+    contains(program_gives(2, folder, "lr-find digits.yaml --tuner.max_lr=1e-8")->err,
+             "tuner.max_lr: expected a number greater than tuner.min_lr");
+    contains(program_gives(2, folder, "lr-find digits.yaml --tuner.steps=9")->err, "tuner.steps");
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_command_and_its_summary_agree),
+    cmocka_unit_test(plots_are_drawn_by_gnuplot),
+    cmocka_unit_test(devices_agree),
+    cmocka_unit_test(a_curve_without_a_descent),
+    cmocka_unit_test(a_fit_uses_the_result),
+    cmocka_unit_test(a_run_without_a_search_cannot_be_resumed_with_one),
+    cmocka_unit_test(the_schedule_is_that_of_the_fit),
+    cmocka_unit_test(a_schedule_needs_no_device),
+    cmocka_unit_test(mistakes),
+};
+TRAINING_MAIN(tests)

@@ -1,0 +1,104 @@
+/* test_profile_program.c - fit --profile: what it prints and writes, mistakes, several devices, and
+ * a run that is killed during a profile. Requires the CPU plugin.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "run_program.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "trace_file.h"
+
+static const char digits[] =
+    "model: {name: mlp, hidden: [16]}\n" DIGITS "optimizer: {name: adam, lr: 0.01}\n"
+    "trainer: {batch_size: 64, max_epochs: 1, log_every: 5, run_dir: run, profile: 12:14}\n";
+
+static const char *workplace(void)
+{
+    const char *folder = fgt_temp_folder();
+    fgt_write(fgt_path(folder, "digits.yaml"), digits, strlen(digits));
+    return folder;
+}
+
+static const char *in_run(const char *folder) { return fgt_path(folder, "run"); }
+
+static void a_key_or_an_option_takes_a_profile(void **state)
+{
+    (void)state;
+    const char *folder = workplace();
+    const outcome *o = program_gives(0, folder, "fit digits.yaml");
+    contains(o->err, "profile of steps 12 to 14: run/profile/host.trace.json (open it in "
+                     "ui.perfetto.dev); xprof --logdir run/profile\n");
+    contains(o->err, "the profile has no operations of the devices: the plugin xla_cpu_pjrt.so "
+                     "has no profiler\n");
+    json_t *root = trace_read(in_run(folder));
+    trace_expect_steps(root, "trainer", "train step", "12 13 14");
+    trace_check_nesting(root);
+    json_decref(root);
+    assert_int_equal(shell(folder, "test -s run/profile/plugins/profile/step-12/*.xplane.pb"), 0);
+    (void)program_gives(0, folder,
+                        "fit digits.yaml --overwrite -q --profile=1:1000 --trainer.devices=4");
+    root = trace_read(in_run(folder));
+    trace_check_nesting(root);
+    const char *steps = trace_steps(root, "cpu:3", "train step");
+    assert_memory_equal(steps, "1 2 3 4 5 ", 10);
+    json_decref(root);
+    (void)program_gives(0, folder,
+                        "fit digits.yaml --overwrite -q --profile --trainer.max_steps=4");
+    root = trace_read(in_run(folder));
+    trace_expect_steps(root, "trainer", "train step", "1 2 3 4");
+    json_decref(root);
+}
+
+static void mistakes_name_the_place(void **state)
+{
+    (void)state;
+    const char *folder = workplace();
+    contains(program_gives(2, folder, "fit digits.yaml --profile=4:2")->err,
+             "--profile: expected steps such as 10:20, or auto, got '4:2'");
+    contains(program_gives(2, folder, "fit digits.yaml --trainer.profile=soon")->err,
+             "--trainer.profile: expected steps such as 10:20, or auto, got 'soon'");
+    assert_false(is_there(folder, "run"));
+    (void)program_gives(0, folder, "fit digits.yaml --fast-dev-run --profile");
+    assert_false(is_there(folder, "run"));
+    contains(program_gives(0, folder, "fit digits.yaml --profile=1000:1010")->err,
+             "no profile was taken: training ended at step ");
+    assert_false(is_there(folder, "run/profile"));
+}
+
+/* The files are written at the end, so there are none; the run resumes. */
+static void a_killed_run_leaves_no_profile(void **state)
+{
+    (void)state;
+    const char *folder = workplace();
+    const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    const char *const words[] = {"fit",
+                                 "digits.yaml",
+                                 "--profile=1:1000000",
+                                 "--trainer.max_epochs=100000",
+                                 "--trainer.ckpt_every_steps=5",
+                                 NULL};
+    const pid_t child = program_start(folder, null, null, words);
+    for (int ms = 0; ms < 60000 && !is_there(folder, "run/checkpoints/last"); ms += 5)
+        sleep_ms(5);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(program_wait(child), -SIGKILL);
+    (void)close(null);
+    assert_true(is_there(folder, "run/checkpoints/last"));
+    assert_false(is_there(folder, "run/profile"));
+    (void)program_gives(0, folder,
+                        "fit digits.yaml -q --resume --profile --trainer.max_epochs=200 "
+                        "--trainer.max_time=1s");
+    json_t *root = trace_read(in_run(folder));
+    trace_check_nesting(root);
+    json_decref(root);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_key_or_an_option_takes_a_profile),
+    cmocka_unit_test(mistakes_name_the_place),
+    cmocka_unit_test(a_killed_run_leaves_no_profile),
+};
+TRAINING_MAIN(tests)

@@ -1,0 +1,232 @@
+/* test_logger_mlflow.c - the logger `mlflow` with a server that answers from a list. tests/loggers
+ * has MLflow's own.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "server.h"
+#include "train/loggers.h"
+
+#define OPS (*fgi_mlflow_logger_row.ops)
+
+#define ANSWER(status, body)                                                                       \
+    "HTTP/1.1 " status "\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n" body
+#define LINE(ask, status, body)                                                                    \
+    {                                                                                              \
+        ask, ANSWER(status, body), sizeof ANSWER(status, body) - 1                                 \
+    }
+
+static const server_line all_good[] = {
+    LINE("GET /api/2.0/mlflow/experiments/get-by-name?experiment_name=a%20b ", "404 NOT FOUND",
+         "{\"error_code\": \"RESOURCE_DOES_NOT_EXIST\", \"message\": \"none\"}"),
+    LINE("\"name\":\"a b\"}", "200 OK", "{\"experiment_id\": \"7\"}"),
+    LINE("\"experiment_id\":\"7\"", "200 OK", "{\"run\": {\"info\": {\"run_id\": \"r1\"}}}"),
+    LINE("GET /api/2.0/mlflow/runs/get?run_id=r1 ", "200 OK",
+         "{\"run\": {\"data\": {\"metrics\": [{\"key\": \"lr\", \"step\": 4}]}}}"),
+    LINE("\"run_id\":\"r1\"", "200 OK", "{}"),
+};
+
+static void start(server *s, const server_line *lines, size_t count)
+{
+    *s = (server){.socket = -1};
+    for (size_t i = 0; i < count; i++)
+        s->lines[i] = lines[i];
+    server_start(s);
+}
+
+static fg_status make(const char *uri, void **out, fg_error *err)
+{
+    fg_option_values *values = NULL;
+    const fg_entry *entry = &fgi_mlflow_logger_row.entry;
+    char text[128];
+    (void)snprintf(text, sizeof text, "uri=%s, experiment=\"a b\"", uri);
+    *out = NULL;
+    fg_status status =
+        fg_option_values_create("mlflow", entry->options, entry->option_count, &values, err);
+    if (status == FG_OK)
+        status = fg_option_set_all(values, text, "run.yaml:1:1", err);
+    if (status == FG_OK)
+        status = fgi_mlflow_logger_row.create(values, out, err);
+    fg_option_values_destroy(values);
+    return status;
+}
+
+static fg_status make_for(const server *s, void **out, fg_error *err)
+{
+    char uri[64];
+    (void)snprintf(uri, sizeof uri, "http://%s/", s->address);
+    return make(uri, out, err);
+}
+
+static fg_log_start start_at(const char *folder, int64_t step)
+{
+    static const fg_log_setting settings[] = {{"optimizer.lr", "0.1"}};
+    return (fg_log_start){.run_dir = folder,
+                          .step = step,
+                          .lines = -1,
+                          .config = "a: 1\n",
+                          .settings = settings,
+                          .setting_count = 1,
+                          .wall_time = 1000};
+}
+
+static fg_status log_loss(void *self, int64_t step, double loss, fg_error *err)
+{
+    const fg_metric metrics[] = {{"train_loss", loss}, {"none", (double)NAN}};
+    const fg_log_line line = {.step = step,
+                              .epoch = 1,
+                              .lr = 0.5,
+                              .metrics = metrics,
+                              .metric_count = 2,
+                              .wall_time = 1234.5};
+    return OPS.log(self, &line, err);
+}
+
+/* What was sent last contains the text. */
+static void assert_asked(const server *s, const char *text)
+{
+    if (strstr(s->asked, text) == NULL)
+        fail_msg("no %s in: %s", text, s->asked);
+}
+
+/* ---- tests ----------------------------------------------------------------------------------- */
+
+static void a_run_is_created_and_ended(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    fg_error err = {0};
+    server s;
+    void *self = NULL;
+    int64_t lines = -1;
+    char *text = NULL;
+    size_t size = 0;
+    (void)state;
+    start(&s, all_good, 5);
+    assert_int_equal(setenv("MLFLOW_TRACKING_TOKEN", "secret", 1), 0);
+    fgt_ok(make_for(&s, &self, &err));
+    assert_int_equal(unsetenv("MLFLOW_TRACKING_TOKEN"), 0);
+    const fg_log_start at = start_at(folder, 0);
+    fgt_ok(OPS.open(self, &at, &lines, &err));
+    assert_asked(&s, "\"params\":[{\"key\":\"optimizer.lr\",\"value\":\"0.1\"}]");
+    assert_asked(&s, "Authorization: Bearer secret\r\n");
+    fgt_ok(fgi_file_read(fgt_path(folder, "mlflow.json"), 1000, &text, &size, &err));
+    assert_non_null(strstr(text, "\"run_id\": \"r1\""));
+    assert_null(strstr(text, "secret"));
+    fgi_free(text);
+    fgt_ok(log_loss(self, 2, INFINITY, &err));
+    assert_asked(&s, "{\"key\":\"epoch\",\"value\":1.0,\"step\":2,\"timestamp\":1234500},"
+                     "{\"key\":\"lr\",\"value\":0.5,\"step\":2,\"timestamp\":1234500},"
+                     "{\"key\":\"train_loss\",\"value\":\"Infinity\",\"step\":2,"
+                     "\"timestamp\":1234500}]");
+    fgt_ok(OPS.finish(self, &(fg_log_end){.state = FG_LOG_FAILED, .wall_time = 2000}, &err));
+    assert_asked(&s, "\"status\":\"FAILED\",\"end_time\":2000000");
+    OPS.destroy(self);
+    server_stop(&s);
+}
+
+/* Values that the server has are not sent again. */
+static void a_run_is_continued(void **state)
+{
+    static const char history[] = "{\"step\": 4, \"epoch\": 1, \"lr\": 0.5, \"train_loss\": 3}\n";
+    const char *folder = fgt_temp_folder();
+    fg_error err = {0};
+    server s;
+    void *self = NULL;
+    int64_t lines = -1;
+    char text[128];
+    (void)state;
+    start(&s, all_good, 5);
+    const int size =
+        snprintf(text, sizeof text, "{\"uri\": \"http://%s\", \"run_id\": \"r1\"}", s.address);
+    fgt_write(fgt_path(folder, "mlflow.json"), text, (size_t)size);
+    fgt_write(fgt_path(folder, "metrics.jsonl"), history, sizeof history - 1);
+    fgt_ok(make_for(&s, &self, &err));
+    fg_log_start at = start_at(folder, 4);
+    at.history = fgt_path(folder, "metrics.jsonl");
+    fgt_ok(OPS.open(self, &at, &lines, &err));
+    assert_asked(&s, "\"status\":\"RUNNING\"");
+    fgt_ok(log_loss(self, 6, 2, &err));
+    assert_asked(&s, "\"metrics\":[{\"key\":\"epoch\",\"value\":1.0,\"step\":4,");
+    assert_asked(&s, "{\"key\":\"train_loss\",\"value\":3.0,\"step\":4,");
+    assert_asked(&s, "{\"key\":\"lr\",\"value\":0.5,\"step\":6,");
+    assert_null(strstr(s.asked, "{\"key\":\"lr\",\"value\":0.5,\"step\":4,"));
+    OPS.destroy(self);
+    server_stop(&s);
+}
+
+/* What the server refuses is dropped, with its message; without an answer, values wait. */
+static void failures_are_reported(void **state)
+{
+    server_line lines_of[5];
+    const char *folder = fgt_temp_folder();
+    fg_error err = {0};
+    server s;
+    void *self = NULL;
+    int64_t lines = -1;
+    (void)state;
+    memcpy(lines_of, all_good, sizeof lines_of);
+    lines_of[3] = (server_line)LINE("\"metrics\":[", "400 BAD REQUEST",
+                                    "{\"error_code\": \"X\", \"message\": \"no such thing\"}");
+    start(&s, lines_of, 5);
+    fgt_ok(make_for(&s, &self, &err));
+    const fg_log_start at = start_at(folder, 0);
+    fgt_ok(OPS.open(self, &at, &lines, &err));
+    assert_int_equal(log_loss(self, 2, 1, &err), FG_EIO);
+    assert_non_null(strstr(err.message, "runs/log-batch: HTTP status 400: no such thing"));
+    fgt_ok(OPS.finish(self, &(fg_log_end){.wall_time = 2000}, &err)); /* nothing waits */
+    fgt_ok(log_loss(self, 4, 1, &err)); /* within a second: it waits */
+    server_stop(&s);
+    assert_int_equal(OPS.flush(self, &err), FG_EIO);
+    fgt_ok(OPS.flush(self, &err)); /* not again soon */
+    fgt_ok(log_loss(self, 6, 1, &err));
+    assert_int_equal(OPS.finish(self, &(fg_log_end){.wall_time = 2000}, &err), FG_EIO);
+    OPS.destroy(self);
+    fgt_ok(make_for(&s, &self, &err));
+    assert_int_equal(OPS.open(self, &at, &lines, &err), FG_EIO);
+    OPS.destroy(self);
+    assert_int_equal(make("sqlite:///x.db", &self, &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, "run.yaml:1:1: mlflow.uri: expected the address of an "
+                                        "MLflow server, http://HOST:PORT, got 'sqlite:///x.db'"));
+    assert_null(self);
+}
+
+static fg_status log_run(void *of, fg_error *err)
+{
+    const char *folder = fgt_temp_folder();
+    void *self = NULL;
+    int64_t lines = -1;
+    const fg_log_start at = start_at(folder, 0);
+    fg_status status = make_for(of, &self, err);
+    if (status == FG_OK)
+        status = OPS.open(self, &at, &lines, err);
+    if (status == FG_OK)
+        status = log_loss(self, 2, 1, err);
+    if (status == FG_OK)
+        status = OPS.finish(self, &(fg_log_end){.wall_time = 2000}, err);
+    if (self != NULL)
+        OPS.destroy(self);
+    return status;
+}
+
+static void no_failed_allocation_is_lost(void **state)
+{
+    server s;
+    (void)state;
+    start(&s, all_good, 5);
+    fgt_fault_loop(log_run, &s);
+    server_stop(&s);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_run_is_created_and_ended),
+    cmocka_unit_test(a_run_is_continued),
+    cmocka_unit_test(failures_are_reported),
+    cmocka_unit_test(no_failed_allocation_is_lost),
+};
+FGT_MAIN(tests)

@@ -1,0 +1,408 @@
+/* test_logger_tensorboard.c - the event files of the logger `tensorboard`: their bytes, what a
+ * resumed run keeps, and failures. tests/loggers reads them with TensorBoard.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/crc32c.h"
+#include "base/file.h"
+#include "train/event_file.h"
+#include "train/loggers.h"
+
+#define OPS (*fgi_tensorboard_logger_row.ops)
+
+/* ---- the logger ------------------------------------------------------------------------------ */
+
+static void *make(void)
+{
+    fg_error err = {0};
+    fg_option_values *values = NULL;
+    void *self = NULL;
+    const fg_entry *entry = &fgi_tensorboard_logger_row.entry;
+    fgt_ok(
+        fg_option_values_create(entry->name, entry->options, entry->option_count, &values, &err));
+    fgt_ok(fgi_tensorboard_logger_row.create(values, &self, &err));
+    fg_option_values_destroy(values);
+    return self;
+}
+
+static fg_log_start start_at(const char *folder, int64_t step, int64_t lines)
+{
+    return (fg_log_start){.run_dir = folder, .step = step, .lines = lines, .wall_time = 1000};
+}
+
+static fg_status log_loss(void *self, int64_t step, double loss, fg_error *err)
+{
+    const fg_metric metrics[] = {{"train_loss", loss}, {"train_acc", (double)NAN}};
+    return OPS.log(self,
+                   &(fg_log_line){.step = step,
+                                  .epoch = step / 4,
+                                  .lr = 0.125,
+                                  .metrics = metrics,
+                                  .metric_count = 2,
+                                  .wall_time = 2000 + (double)step},
+                   err);
+}
+
+static fg_status log_val(void *self, int64_t step, double loss, fg_error *err)
+{
+    const fg_metric metric = {"val_loss", loss};
+    return OPS.log(self,
+                   &(fg_log_line){.step = step,
+                                  .is_validation = true,
+                                  .metrics = &metric,
+                                  .metric_count = 1,
+                                  .wall_time = 2000 + (double)step},
+                   err);
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int is_events(const struct dirent *entry)
+{
+    return strstr(entry->d_name, "tfevents") != NULL;
+}
+
+static void put_event(const Fulgurite__Tb__Event *event, char *out, size_t size)
+{
+    const size_t used = strlen(out);
+    if (event->file_version != NULL)
+        (void)snprintf(out + used, size - used, "%s ", event->file_version);
+    else if (event->session_log != NULL)
+        (void)snprintf(out + used, size - used, "START %d ", (int)event->step);
+    for (size_t i = 0; event->summary != NULL && i < event->summary->n_value; i++) {
+        const Fulgurite__Tb__Value *value = event->summary->value[i];
+        const size_t now = strlen(out);
+        if (value->has_simple_value)
+            (void)snprintf(out + now, size - now, "%d %s %g, ", (int)event->step, value->tag,
+                           (double)value->simple_value);
+        else
+            (void)snprintf(out + now, size - now, "%d %s: %s, ", (int)event->step, value->tag,
+                           value->metadata->plugin_data->plugin_name);
+    }
+}
+
+static uint32_t u32(const char *at)
+{
+    uint32_t value;
+    memcpy(&value, at, 4);
+    return value;
+}
+
+/* Appends the events of a file, whose checksums must be right. */
+static void put_file(const char *path, char *out, size_t size)
+{
+    fg_error err = {0};
+    char *data = NULL;
+    size_t bytes = 0;
+    fgt_ok(fgi_file_read(path, 1 << 24, &data, &bytes, &err));
+    for (size_t at = 0; at < bytes;) {
+        const uint32_t length = u32(data + at);
+        assert_true(length <= bytes - at - 16);
+        assert_int_equal(u32(data + at + 4), 0);
+        assert_int_equal(u32(data + at + 8), fgi_crc32c_masked(data + at, 8));
+        assert_int_equal(u32(data + at + 12 + length), fgi_crc32c_masked(data + at + 12, length));
+        Fulgurite__Tb__Event *event =
+            fulgurite__tb__event__unpack(NULL, length, (const uint8_t *)data + at + 12);
+        assert_non_null(event);
+        put_event(event, out, size);
+        fulgurite__tb__event__free_unpacked(event, NULL);
+        at += 16 + length;
+    }
+    fgi_free(data);
+}
+
+/* The events of all files in a folder, in the order in which TensorBoard reads them; each file
+ * starts with "| ". */
+static const char *events_of(const char *folder)
+{
+    static char text[4096];
+    struct dirent **list = NULL;
+    const int count = scandir(folder, &list, is_events, by_name);
+    text[0] = '\0';
+    for (int i = 0; i < count; i++) {
+        (void)snprintf(text + strlen(text), sizeof text - strlen(text), "| ");
+        put_file(fgt_path(folder, list[i]->d_name), text, sizeof text);
+        free(list[i]);
+    }
+    free(list);
+    return text;
+}
+
+#define BEGIN(step) "| brain.Event:2 START " #step " "
+
+/* ---- tests ----------------------------------------------------------------------------------- */
+
+/* What tensorboard.summary.writer.record_writer 2.21.0 wrote for the same events. */
+static void bytes_are_those_of_tensorboard(void **state)
+{
+    static const char expected[] =
+        "\x18\x00\x00\x00\x00\x00\x00\x00\xa3\x7f\x4b\x22\x09\x00\x00\x00\x00\x00\x00\xf8\x3f\x1a"
+        "\x0d"
+        "brain.Event:"
+        "2\x2a\x28\x64\x6c\x0f\x00\x00\x00\x00\x00\x00\x00\x6d\x53\x2b\x09\x09\x00\x00\x00"
+        "\x00\x00\x00\xf8\x3f\x10\x08\x3a\x02\x08\x01\x95\x71\xc7\xd1\x3a\x00\x00\x00\x00\x00\x00"
+        "\x00"
+        "\x12\x95\xea\xe2\x09\x00\x00\x00\x00\x00\x00\x04\x40\x10\xac\x02\x2a\x2c\x0a\x0c\x0a\x05"
+        "epoch\x15\x00\x00\x40\x40\x0a\x09\x0a\x02lr\x15\x00\x00\x00\x3e\x0a\x11\x0a\x0a"
+        "train/loss\x15\x00\x00\x00\x3f\xd8\x7a\x9c\xf9";
+    fg_error err = {0};
+    char *data = NULL, *name;
+    size_t size = 0;
+    const char *folder = fgt_temp_folder();
+    void *self = make();
+    int64_t lines = -1;
+    (void)state;
+    fg_log_start start = start_at(folder, 7, -1);
+    start.wall_time = 1.5;
+    fgt_ok(OPS.open(self, &start, &lines, &err));
+    const fg_metric metric = {"train_loss", 0.5};
+    const fg_log_line line = {.step = 300,
+                              .epoch = 3,
+                              .lr = 0.125,
+                              .metrics = &metric,
+                              .metric_count = 1,
+                              .wall_time = 2.5};
+    fgt_ok(OPS.log(self, &line, &err));
+    fgt_ok(OPS.sync(self, &err));
+    OPS.destroy(self);
+    name = fgi_event_file_name(1.5, 0);
+    assert_non_null(name);
+    fgt_ok(fgi_file_read(fgt_path(folder, name), 1 << 20, &data, &size, &err));
+    assert_int_equal(size, sizeof expected - 1);
+    assert_memory_equal(data, expected, size);
+    fgi_free(data);
+    fgi_free(name);
+}
+
+/* Logs 2, 4, 4 (validation), 6; returns how many lines the log had. */
+static int64_t log_from(const char *folder, int64_t step, int64_t count, const char *history)
+{
+    fg_error err = {0};
+    void *self = make();
+    int64_t lines = -1;
+    fg_log_start start = start_at(folder, step, count);
+    start.history = history;
+    fgt_ok(OPS.open(self, &start, &lines, &err));
+    for (int64_t at = step + 2; at <= 6; at += 2) {
+        fgt_ok(log_loss(self, at, (double)at, &err));
+        if (at == 4)
+            fgt_ok(log_val(self, at, 0.5, &err));
+    }
+    OPS.destroy(self);
+    return lines;
+}
+
+#define LINE(step, epoch, loss)                                                                    \
+#step " epoch " #epoch ", " #step " lr 0.125, " #step " train/loss " #loss ", "
+#define VAL "4 val/loss 0.5, "
+
+/* Events after the checkpoint are removed, and readers that have read them forget them. */
+static void a_resumed_run_has_every_step_once(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    (void)state;
+    assert_int_equal(log_from(folder, 0, -1, NULL), 0);
+    assert_string_equal(events_of(folder), BEGIN(0) LINE(2, 0, 2) LINE(4, 1, 4) VAL LINE(6, 1, 6));
+    assert_int_equal(log_from(folder, 4, 3, NULL), 3);
+    assert_string_equal(events_of(folder),
+                        BEGIN(0) LINE(2, 0, 2) LINE(4, 1, 4) VAL BEGIN(5) LINE(6, 1, 6));
+    /* the validation of step 4 was after the checkpoint: it is logged again */
+    assert_int_equal(log_from(folder, 4, 2, NULL), 2);
+    assert_string_equal(events_of(folder),
+                        BEGIN(0) LINE(2, 0, 2) LINE(4, 1, 4) BEGIN(5) BEGIN(5) LINE(6, 1, 6));
+    assert_int_equal(log_from(folder, 2, -1, NULL), 1);
+    assert_string_equal(events_of(folder), BEGIN(0) LINE(2, 0, 2) BEGIN(5) BEGIN(5) BEGIN(3)
+                                               LINE(4, 1, 4) VAL LINE(6, 1, 6));
+    /* a new run, whose files are not in the order of the clock */
+    assert_int_equal(log_from(folder, 0, -1, NULL), 0);
+    assert_string_equal(events_of(folder), BEGIN(0) LINE(2, 0, 2) LINE(4, 1, 4) VAL LINE(6, 1, 6));
+}
+
+static char *only_file(const char *folder)
+{
+    struct dirent **list = NULL;
+    assert_int_equal(scandir(folder, &list, is_events, by_name), 1);
+    char *path = fgi_path_join(folder, list[0]->d_name);
+    free(list[0]);
+    free(list);
+    return path;
+}
+
+/* Cuts the last record in half, as a crash may do. */
+static void an_incomplete_record_is_removed(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    fg_error err = {0};
+    char *data = NULL;
+    size_t size = 0;
+    (void)state;
+    assert_int_equal(log_from(folder, 0, -1, NULL), 0);
+    char *path = only_file(folder);
+    fgt_ok(fgi_file_read(path, 1 << 20, &data, &size, &err));
+    assert_int_equal(truncate(path, (off_t)size - 9), 0);
+    assert_int_equal(log_from(folder, 8, -1, NULL), 3);
+    assert_string_equal(events_of(folder), BEGIN(0) LINE(2, 0, 2) LINE(4, 1, 4) VAL BEGIN(9));
+    fgi_free(path);
+    fgi_free(data);
+}
+
+/* Lines that were lost are taken from metrics.jsonl; other files are left alone. */
+static void lost_lines_come_from_the_history(void **state)
+{
+    static const char history[] =
+        "{\"step\": 2, \"epoch\": 0, \"lr\": 0.125, \"train_loss\": 2}\n"
+        "{\"step\": 4, \"epoch\": 1, \"lr\": 0.125, \"train_loss\": 4, \"wall_time\": 77}\n"
+        "{\"step\": 4, \"epoch\": 1, \"val_loss\": 0.5}\n"
+        "{\"step\": 6, \"epoch\": 1, \"lr\": 0.125, \"train_loss\": 6}\n"
+        "{\"step\": 8, \"epoch\": 2, \"lr\": 0.125, \"train_loss\": 8}\n";
+    const char *folder = fgt_temp_folder(), *path = fgt_path(folder, "metrics.jsonl");
+    fg_error err = {0};
+    (void)state;
+    fgt_write(path, history, sizeof history - 1);
+    fgt_write(fgt_path(folder, "events.out.tfevents.0.x"), "", 0);
+    assert_int_equal(log_from(folder, 6, 4, path), 4);
+    assert_string_equal(events_of(folder),
+                        "| " BEGIN(7) LINE(2, 0, 2) LINE(4, 1, 4) VAL LINE(6, 1, 6));
+    assert_int_equal(unlink(fgt_path(folder, "events.out.tfevents.0.x")), 0);
+    char *only = only_file(folder), *data = NULL;
+    size_t size = 0;
+    fgt_ok(fgi_file_read(only, 1 << 20, &data, &size, &err));
+    /* without the last two lines: the second one of step 4 is missing too */
+    const size_t line = 12 + 9 + 2 + 2 + 14 + 11 + 19 + 4, val = 12 + 9 + 2 + 2 + 17 + 4;
+    assert_int_equal(truncate(only, (off_t)(size - line - val)), 0);
+    assert_string_equal(events_of(folder), BEGIN(7) LINE(2, 0, 2) LINE(4, 1, 4));
+    assert_int_equal(log_from(folder, 6, 4, path), 4);
+    assert_string_equal(events_of(folder),
+                        BEGIN(7) LINE(2, 0, 2) LINE(4, 1, 4) BEGIN(7) VAL LINE(6, 1, 6));
+    fgi_free(only);
+    fgi_free(data);
+}
+
+static void the_configuration_is_shown(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    fg_error err = {0};
+    int64_t lines = -1;
+    char *data = NULL;
+    size_t size = 0;
+    void *self = make();
+    (void)state;
+    fg_log_start start = start_at(folder, 0, -1);
+    start.config = "a:\n  b: 1\n";
+    fgt_ok(OPS.open(self, &start, &lines, &err));
+    OPS.destroy(self);
+    assert_string_equal(events_of(folder), BEGIN(0) "0 config: text, ");
+    char *path = only_file(folder);
+    fgt_ok(fgi_file_read(path, 1 << 20, &data, &size, &err));
+    assert_non_null(memmem(data, size, "    a:\n      b: 1\n", 18));
+    fgi_free(path);
+    fgi_free(data);
+}
+
+/* Files cannot grow for a while: the lines are kept. */
+static void lines_that_cannot_be_written_are_kept(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    fg_error err = {0};
+    int64_t lines = -1;
+    void *self = make();
+    struct rlimit before;
+    (void)state;
+    const fg_log_start start = start_at(folder, 0, -1);
+    fgt_ok(OPS.open(self, &start, &lines, &err));
+    fgt_ok(log_loss(self, 2, 2, &err));
+    char *path = only_file(folder);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    (void)signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &(struct rlimit){200, before.rlim_max}), 0);
+    assert_int_equal(log_loss(self, 4, 4, &err), FG_EIO);
+    assert_non_null(strstr(err.message, path));
+    assert_int_equal(log_val(self, 4, 0.5, &err), FG_EIO);
+    assert_int_equal(OPS.flush(self, &err), FG_EIO);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    (void)signal(SIGXFSZ, SIG_DFL);
+    assert_string_equal(events_of(folder), BEGIN(0) LINE(2, 0, 2));
+    fgt_ok(OPS.flush(self, &err));
+    assert_string_equal(events_of(folder), BEGIN(0) LINE(2, 0, 2) LINE(4, 1, 4) VAL);
+    OPS.destroy(self);
+    fgi_free(path);
+}
+
+static void a_folder_that_cannot_be_written(void **state)
+{
+    fg_error err = {0};
+    int64_t lines = -1;
+    void *self = make();
+    (void)state;
+    const fg_log_start start = start_at("/nonexistent/run", 0, -1);
+    assert_int_equal(OPS.open(self, &start, &lines, &err), FG_ENOTFOUND);
+    assert_non_null(strstr(err.message, "/nonexistent/run"));
+    fgt_ok(OPS.flush(self, &err));
+    fgt_ok(OPS.sync(self, &err));
+    OPS.destroy(self);
+}
+
+static fg_status log_again(void *folder, fg_error *err)
+{
+    void *self = NULL;
+    int64_t lines = -1;
+    fg_log_start start = start_at(folder, 4, 3);
+    start.history = fgt_path(folder, "metrics.jsonl");
+    start.config = "a: 1\n";
+    start.settings = &(fg_log_setting){"lr", "0.5"};
+    start.setting_count = 1;
+    fg_status status = fgi_tensorboard_logger_row.create(NULL, &self, err);
+    if (status == FG_OK)
+        status = OPS.open(self, &start, &lines, err);
+    if (status == FG_OK)
+        status = log_loss(self, 6, 6, err);
+    if (status == FG_OK)
+        status = OPS.flush(self, err);
+    if (status == FG_OK)
+        status = OPS.finish(self, &(fg_log_end){.message = "", .step = 6}, err);
+    if (self != NULL)
+        OPS.destroy(self);
+    return status;
+}
+
+static void no_failed_allocation_is_lost(void **state)
+{
+    static const char history[] = "{\"step\": 2, \"epoch\": 0, \"lr\": 0.125, \"train_loss\": 2}\n"
+                                  "{\"step\": 4, \"epoch\": 1, \"lr\": 0.125, \"train_loss\": 4}\n"
+                                  "{\"step\": 4, \"epoch\": 1, \"val_loss\": 0.5}\n";
+    const char *folder = fgt_temp_folder();
+    (void)state;
+    fgt_write(fgt_path(folder, "metrics.jsonl"), history, sizeof history - 1);
+    assert_int_equal(log_from(folder, 0, -1, NULL), 0);
+    fgt_fault_loop(log_again, (void *)(uintptr_t)folder);
+    const char *events = events_of(folder);
+    const char *first = BEGIN(0) LINE(2, 0, 2) LINE(4, 1, 4) VAL BEGIN(5);
+    assert_memory_equal(events, first, strlen(first));
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(bytes_are_those_of_tensorboard),
+    cmocka_unit_test(a_resumed_run_has_every_step_once),
+    cmocka_unit_test(an_incomplete_record_is_removed),
+    cmocka_unit_test(lost_lines_come_from_the_history),
+    cmocka_unit_test(the_configuration_is_shown),
+    cmocka_unit_test(lines_that_cannot_be_written_are_kept),
+    cmocka_unit_test(a_folder_that_cannot_be_written),
+    cmocka_unit_test(no_failed_allocation_is_lost),
+};
+FGT_MAIN(tests)

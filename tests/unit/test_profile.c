@@ -1,0 +1,343 @@
+/* test_profile.c - the files of a profile, with and without a profiler of the plugin. The XSpace is
+ * read without the library's schema: by the numbers of the fields that a plugin's own descriptor of
+ * xplane.proto has. On the fake plugin.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/timeline.h"
+#include "fakepjrt/fake_control.h"
+#include "input/json_file.h"
+#include "wire.h"
+
+#include <fulgurite/profile.h>
+
+static fake_control fake;
+
+/* Field numbers: XSpace, XPlane, XLine, XEvent, XStat. */
+enum { PLANES = 1, HOSTNAMES = 4 };
+enum { PLANE_NAME = 2, LINES = 3, EVENT_TABLE = 4, STAT_TABLE = 5, PLANE_STATS = 6 };
+enum { LINE_NAME = 2, TIMESTAMP_NS = 3, EVENTS = 4, LINE_DURATION_PS = 9 };
+enum { METADATA_ID = 1, OFFSET_PS = 2, DURATION_PS = 3, STATS = 4 };
+enum { STAT_UINT64 = 3, STAT_INT64 = 4, STAT_TEXT = 5 };
+
+static fg_client *open_client(long profiler)
+{
+    fg_error err = {0};
+    fg_client *client = NULL;
+    fake.reset();
+    fake.set("profiler", profiler);
+    fgt_ok(fg_client_open(
+        &(fg_client_options){.accelerator = "cpu", .plugin_path = FAKE_PATH, .cache_dir = ""},
+        &client, &err));
+    return client;
+}
+
+static void spin(int64_t ns)
+{
+    const int64_t begin = fgi_now_ns();
+    while (fgi_now_ns() < begin + ns)
+        ;
+}
+
+/* Three steps of 1 ms, each with a call "part \"1\"" of 0.5 ms. */
+static fg_profile_info take(fg_client *client, const char *folder)
+{
+    fg_error err = {0};
+    fg_profile *profile = NULL;
+    fg_profile_info info;
+    memset(&info, 0xff, sizeof info);
+    fgt_ok(fg_profile_start(client, &(fg_profile_options){.folder = folder, .name = "three"},
+                            &profile, &err));
+    for (int i = 0; i < 3; i++) {
+        const int64_t begin = fg_profile_begin(), inner = fg_profile_begin();
+        spin(500000);
+        fg_profile_end(inner, "part \"1\"");
+        spin(500000);
+        fgi_timeline_end(begin, "step", "train step", i + 1);
+    }
+    fgt_ok(fg_profile_stop(profile, &info, &err));
+    assert_int_equal(fg_profile_begin(), 0);
+    assert_int_equal(info.reserved[1], 0);
+    return info;
+}
+
+static wire read_file(const char *path, char **out)
+{
+    fg_error err = {0};
+    size_t size = 0;
+    fgt_ok(fgi_file_read(path, 1 << 24, out, &size, &err));
+    return (wire){(const unsigned char *)*out, size};
+}
+
+/* ---- the Chrome trace ------------------------------------------------------------------------ */
+
+static double number_of(const json_t *event, const char *key)
+{
+    return json_number_value(json_object_get(event, key));
+}
+
+static void the_trace_has_nested_events_in_order(void **state)
+{
+    (void)state;
+    fg_client *client = open_client(0);
+    const fg_profile_info info = take(client, fgt_temp_folder());
+    json_error_t fault;
+    json_t *root = json_load_file(info.trace, 0, &fault);
+    if (root == NULL)
+        fail_msg("%s: line %d: %s", info.trace, fault.line, fault.text);
+    const json_t *events = json_object_get(root, "traceEvents"), *each;
+    double last = -1, step_end = 0;
+    int steps = 0, parts = 0;
+    size_t i;
+    json_array_foreach(events, i, each)
+    {
+        const char *name = json_string_value(json_object_get(each, "name"));
+        const double begin = number_of(each, "ts"), end = begin + number_of(each, "dur");
+        if (strcmp(name, "train step") == 0) {
+            assert_true(begin >= last);
+            assert_true(number_of(json_object_get(each, "args"), "step") == ++steps);
+            assert_in_range((uintmax_t)(end - begin), 1000, 1000000); /* microseconds */
+            step_end = end;
+            last = begin;
+        } else if (strcmp(name, "part \"1\"") == 0) {
+            assert_true(begin >= last && end <= step_end);
+            parts++;
+        }
+    }
+    assert_int_equal(steps, 3);
+    assert_int_equal(parts, 3);
+    assert_int_equal(info.spans, 6);
+    assert_true(info.seconds >= 0.003);
+    json_decref(root);
+    fg_client_close(client);
+}
+
+/* ---- the XSpace ------------------------------------------------------------------------------ */
+
+/* The value of the event's statistic of that name; -1: none. */
+static int64_t stat_of(wire plane, wire event, const char *name)
+{
+    wire_field stat;
+    while (wire_next(&event, &stat)) {
+        if (stat.number != STATS)
+            continue;
+        const uint64_t id = wire_get(stat.bytes, METADATA_ID, 0).value;
+        for (int i = 0; i < wire_count(plane, STAT_TABLE); i++) {
+            const wire entry = wire_get(plane, STAT_TABLE, i).bytes;
+            if (wire_get(entry, 1, 0).value == id &&
+                wire_is(wire_get(wire_get(entry, 2, 0).bytes, 2, 0).bytes, name))
+                return (int64_t)wire_get(stat.bytes, STAT_INT64, 0).value;
+        }
+    }
+    return -1;
+}
+
+/* Our plane: the steps of `take` on the line of this thread. */
+static void check_host(wire space, const char *name)
+{
+    const wire plane = wire_find(space, PLANES, PLANE_NAME, name);
+    assert_true(plane.size > 0);
+    const wire line = wire_get(plane, LINES, 0).bytes;
+    assert_int_equal(wire_get(line, TIMESTAMP_NS, 0).value, 0);
+    assert_int_equal(wire_count(line, EVENTS), 6);
+    uint64_t last = 0;
+    for (int i = 0; i < 6; i++) {
+        const wire event = wire_get(line, EVENTS, i).bytes;
+        assert_true(wire_get(event, OFFSET_PS, 0).value >= last);
+        last = wire_get(event, OFFSET_PS, 0).value;
+        assert_true(wire_get(event, DURATION_PS, 0).value >= (i % 2 ? 500000000u : 1000000000u));
+        assert_int_equal(stat_of(plane, event, "step_num"), i % 2 ? -1 : i / 2 + 1);
+        assert_int_equal(stat_of(plane, event, "_r"), i % 2 ? -1 : 1);
+    }
+    assert_int_equal(wire_count(plane, EVENT_TABLE), 2);
+}
+
+static void without_a_profiler_the_host_is_written(void **state)
+{
+    (void)state;
+    char *data = NULL;
+    fg_client *client = open_client(0);
+    assert_false(fg_client_has_profiler(client));
+    const fg_profile_info info = take(client, fgt_temp_folder());
+    assert_false(info.has_device);
+    assert_string_equal(info.note, "the plugin fakepjrt.so has no profiler");
+    const wire space = read_file(info.xspace, &data);
+    check_host(space, "/host:CPU");
+    assert_int_equal(wire_count(space, PLANES), 2);
+    assert_int_equal(wire_count(space, HOSTNAMES), 1);
+    fgi_free(data);
+    fg_client_close(client);
+}
+
+/* 1: the plugin's own buffer, with a NUL; 2: the caller's buffer. */
+static void the_plugins_planes_are_kept_and_shifted(void **state)
+{
+    (void)state;
+    for (long kind = 1; kind <= 2; kind++) {
+        char *data = NULL;
+        fg_client *client = open_client(kind);
+        assert_true(fg_client_has_profiler(client));
+        const fg_profile_info info = take(client, fgt_temp_folder());
+        assert_true(info.has_device);
+        assert_string_equal(info.note, "");
+        const wire space = read_file(info.xspace, &data);
+        check_host(space, "/host:CPU");
+        const wire plane = wire_get(space, PLANES, 0).bytes;
+        assert_true(wire_is(wire_get(plane, PLANE_NAME, 0).bytes, "/device:FAKE:0"));
+        const wire line = wire_get(plane, LINES, 0).bytes;
+        /* 5 us after the profiler was started, which was just after the profile */
+        assert_in_range(wire_get(line, TIMESTAMP_NS, 0).value, 5000, 1000000000);
+        assert_int_equal(wire_get(line, LINE_DURATION_PS, 0).value, 777); /* not in our schema */
+        assert_int_equal(wire_get(wire_get(line, EVENTS, 0).bytes, DURATION_PS, 0).value, 2000000);
+        const wire stat = wire_get(plane, PLANE_STATS, 0).bytes;
+        assert_true(wire_is(wire_get(stat, STAT_TEXT, 0).bytes, "unknown"));
+        fgi_free(data);
+        fg_client_close(client);
+        assert_int_equal(fake.get("profilers"), 0);
+    }
+}
+
+/* The viewer shows one plane of that name, and those whose names begin like this one. */
+static void the_plugins_threads_are_kept_too(void **state)
+{
+    (void)state;
+    char *data = NULL;
+    fg_client *client = open_client(5);
+    const fg_profile_info info = take(client, fgt_temp_folder());
+    const wire space = read_file(info.xspace, &data);
+    assert_int_equal(wire_count(space, PLANES), 3);
+    assert_true(
+        wire_is(wire_get(wire_get(space, PLANES, 0).bytes, PLANE_NAME, 0).bytes, "/host:CPU"));
+    check_host(space, "/device:CUSTOM:fulgurite");
+    fgi_free(data);
+    fg_client_close(client);
+}
+
+static void a_failing_profiler_is_noted(void **state)
+{
+    (void)state;
+    static const struct {
+        long profiler, error;
+        const char *note;
+    } rows[] = {
+        {1, 1, "creating the profiler (fakepjrt.so): the profiler failed in call 1"},
+        {1, 2, "starting the profiler (fakepjrt.so): the profiler failed in call 2"},
+        {1, 3, "stopping the profiler (fakepjrt.so): the profiler failed in call 3"},
+        {1, 4, "reading the profiler (fakepjrt.so): the profiler failed in call 4"},
+        {3, 0, "the plugin's profiler returned 40 bytes that are not an XSpace"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char *data = NULL;
+        fg_client *client = open_client(rows[i].profiler);
+        fake.set("profiler_error", rows[i].error);
+        const fg_profile_info info = take(client, fgt_temp_folder());
+        assert_string_equal(info.note, rows[i].note);
+        assert_false(info.has_device);
+        check_host(read_file(info.xspace, &data), "/host:CPU");
+        fgi_free(data);
+        fg_client_close(client);
+        assert_int_equal(fake.get("profilers"), 0);
+        assert_int_equal(fake.get("errors"), 0);
+    }
+}
+
+/* ---- mistakes and failures ------------------------------------------------------------------- */
+
+static void mistakes_are_refused(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_profile *profile = NULL, *second = NULL;
+    static const struct {
+        fg_profile_options options;
+        const char *message;
+    } rows[] = {
+        {{.folder = NULL}, "profile: expected a folder"},
+        {{.folder = ""}, "profile: expected a folder"},
+        {{.folder = "x", .name = ""}, "profile: expected a file name as name, got ''"},
+        {{.folder = "x", .name = "a/b"}, "profile: expected a file name as name, got 'a/b'"},
+        {{.folder = "x", .name = ".."}, "profile: expected a file name as name, got '..'"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_int_equal(fg_profile_start(NULL, &rows[i].options, &profile, &err), FG_EINVAL);
+        assert_string_equal(err.message, rows[i].message);
+        assert_null(profile);
+    }
+    const fg_profile_options options = {.folder = fgt_temp_folder()};
+    fgt_ok(fg_profile_start(NULL, &options, &profile, &err));
+    assert_int_equal(fg_profile_start(NULL, &options, &second, &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, "in progress already"));
+    fg_profile_drop(profile);
+    fg_profile_drop(NULL);
+    assert_int_equal(fgt_count_entries(options.folder), 0);
+}
+
+static void a_folder_that_cannot_be_written_is_an_error(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_profile *profile = NULL;
+    const char *folder = fgt_temp_folder();
+    fgt_write(fgt_path(folder, "file"), "x", 1);
+    const fg_profile_options options = {.folder = fgt_path(folder, "file")};
+    fgt_ok(fg_profile_start(NULL, &options, &profile, &err));
+    assert_int_equal(fg_profile_stop(profile, NULL, &err), FG_EIO);
+    assert_non_null(strstr(err.message, "file"));
+    fgt_ok(fg_profile_start(NULL, &(fg_profile_options){.folder = folder}, &profile, &err));
+    fgt_ok(fg_profile_stop(profile, NULL, &err)); /* the next one is not affected */
+}
+
+typedef struct scenario {
+    fg_client *client;
+    const char *folder;
+} scenario;
+
+static fg_status profile_once(void *self, fg_error *err)
+{
+    const scenario *s = self;
+    fg_profile *profile = NULL;
+    fg_status status = fg_profile_start(
+        s->client, &(fg_profile_options){.folder = s->folder, .name = "faults"}, &profile, err);
+    if (status != FG_OK)
+        return status;
+    fg_profile_end(fg_profile_begin(), "span");
+    return fg_profile_stop(profile, NULL, err);
+}
+
+static void allocations_may_fail(void **state)
+{
+    (void)state;
+    scenario s = {.client = open_client(1), .folder = fgt_temp_folder()};
+    fgt_fault_loop(profile_once, &s);
+    fg_client_close(s.client);
+    assert_int_equal(fake.get("profilers"), 0);
+}
+
+static int open_fake(void **state)
+{
+    (void)state;
+    return fake_open(&fake) ? 0 : 1;
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_trace_has_nested_events_in_order),
+        cmocka_unit_test(without_a_profiler_the_host_is_written),
+        cmocka_unit_test(the_plugins_planes_are_kept_and_shifted),
+        cmocka_unit_test(the_plugins_threads_are_kept_too),
+        cmocka_unit_test(a_failing_profiler_is_noted),
+        cmocka_unit_test(mistakes_are_refused),
+        cmocka_unit_test(a_folder_that_cannot_be_written_is_an_error),
+        cmocka_unit_test(allocations_may_fail),
+    };
+    return cmocka_run_group_tests(tests, open_fake, NULL) == 0 ? 0 : 1;
+}

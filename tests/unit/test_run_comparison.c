@@ -1,0 +1,176 @@
+/* test_run_comparison.c - several runs side by side: runs of different length, metrics and
+ * configuration, and the keys of config.yaml.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <fulgurite/report.h>
+#include <jansson.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "input/json_file.h"
+#include "report/config_lines.h"
+
+static fg_error err;
+
+static void put(const char *path, const char *text) { fgt_write(path, text, strlen(text)); }
+
+/* Three runs: of different metrics, lengths, and files. */
+static int begin(void **state)
+{
+    (void)state;
+    assert_int_equal(chdir(fgt_temp_folder()), 0);
+    fgt_ok(fgi_folder_make("one", &err));
+    fgt_ok(fgi_folder_make("two", &err));
+    fgt_ok(fgi_folder_make("old", &err));
+    put("one/report.json", "{\"version\":1,\"state\":\"finished\",\"seconds\":8,\"steps\":2,"
+                           "\"time\":{\"busy_s\":6,\"idle\":{\"input_s\":2}}}");
+    put("one/metrics.jsonl", "{\"step\":1,\"train_loss\":4}\n{\"step\":2,\"train_loss\":3}\n"
+                             "{\"step\":2,\"val_acc\":0.5}\n");
+    put("one/config.yaml", "task: classification\noptimizer:\n  name: adam\n  lr: 0.1\n");
+    put("two/report.json", "{\"version\":1,\"state\":\"failed\",\"seconds\":4}");
+    put("two/metrics.jsonl", "{\"step\":1,\"train_loss\":1}\n{\"step\":5,\"train_loss\":2}\n");
+    put("two/config.yaml", "task: classification\noptimizer:\n  name: adam\n  lr: 0.01\n"
+                           "  new<key>: [1,\n    2]\n");
+    put("old/metrics.jsonl", "{\"step\":1,\"val_acc\":0.75}\n");
+    return 0;
+}
+
+static char *compare(fg_report_form form)
+{
+    static const char *const runs[] = {"one", "two", "old"};
+    char *text = NULL;
+    fgt_ok(fg_report_compare(runs, 3, form, &text, &err));
+    return text;
+}
+
+/* The values of a row as JSON. */
+static void expect(const json_t *root, const char *name, const char *values)
+{
+    size_t i;
+    json_t *row, *wanted = values != NULL ? fgi_json_load(values, strlen(values), 0, NULL) : NULL;
+    json_array_foreach(json_object_get(root, "rows"), i, row)
+    {
+        if (strcmp(json_string_value(json_object_get(row, "name")), name) != 0)
+            continue;
+        char *found = json_dumps(json_object_get(row, "values"), JSON_COMPACT);
+        if (!json_equal(json_object_get(row, "values"), wanted))
+            fail_msg("%s: expected %s, found %s", name, values, found);
+        free(found);
+        json_decref(wanted);
+        return;
+    }
+    json_decref(wanted);
+    if (values != NULL)
+        fail_msg("there is no row '%s'", name);
+}
+
+static bool has_row(const json_t *root, const char *name)
+{
+    size_t i;
+    json_t *row;
+    json_array_foreach(json_object_get(root, "rows"), i,
+                       row) if (strcmp(json_string_value(json_object_get(row, "name")), name) ==
+                                0) return true;
+    return false;
+}
+
+static void rows_have_a_value_of_each_run(void **state)
+{
+    (void)state;
+    char *text = compare(FG_REPORT_JSON);
+    json_t *root = fgi_json_load(text, strlen(text), 0, NULL);
+    assert_non_null(root);
+    expect(root, "state", "[\"finished\",\"failed\",null]");
+    expect(root, "wall time, s", "[8,4,null]");
+    expect(root, "busy", "[0.75,null,null]");
+    expect(root, "input", "[0.25,null,null]");
+    expect(root, "train_loss", "[3.0,2.0,null]");
+    expect(root, "train_loss, best", "[3.0,1.0,null]");
+    expect(root, "val_acc", "[0.5,null,0.75]");
+    expect(root, "optimizer.lr", "[\"0.1\",\"0.01\",null]");
+    expect(root, "optimizer.new<key>", "[null,\"[1, 2]\",null]");
+    assert_false(has_row(root, "optimizer.name")); /* the same in all */
+    assert_false(has_row(root, "upload"));         /* not known of any */
+    json_decref(root);
+    fg_report_free(text);
+}
+
+static void has(const char *text, const char *words)
+{
+    if (strstr(text, words) == NULL)
+        fail_msg("'%s' is missing in:\n%s", words, text);
+}
+
+static void text_and_page_show_them(void **state)
+{
+    (void)state;
+    char *text = compare(FG_REPORT_TEXT);
+    has(text, "                          one             two             old\n");
+    has(text, "\nbusy                      75.0 %          -               -\n");
+    has(text, "\noptimizer.lr              0.1             0.01            -\n");
+    fg_report_free(text);
+    text = compare(FG_REPORT_HTML);
+    has(text, "optimizer.new&lt;key&gt;");
+    has(text, "<polyline class=\"curve s0\"");
+    has(text, "<polyline class=\"curve s1\"");
+    has(text, "<circle class=\"dot s2\""); /* one value */
+    assert_null(strstr(text, "nan"));
+    assert_null(strstr(text, "<script"));
+    fg_report_free(text);
+}
+
+static void mistakes_are_named(void **state)
+{
+    static const char *const runs[9] = {"one", "nowhere"};
+    char *text = NULL;
+    (void)state;
+    assert_int_equal(fg_report_compare(runs, 2, FG_REPORT_TEXT, &text, &err), FG_ENOTFOUND);
+    has(err.message, "'nowhere' does not exist");
+    assert_int_equal(fg_report_compare(runs, 0, FG_REPORT_TEXT, &text, &err), FG_EINVAL);
+    assert_int_equal(fg_report_compare(runs, 9, FG_REPORT_TEXT, &text, &err), FG_EINVAL);
+    assert_string_equal(err.message, "9 runs: expected 1 to 8");
+    assert_null(text);
+}
+
+static void keys_are_read_line_by_line(void **state)
+{
+    (void)state;
+    json_t *keys = fgi_config_lines("# a comment\ntask: regression\n\nmodel:\n  name: mlp  \n"
+                                    "  list:\n    - a: 1\n    - b\n  path: a:b\nrest");
+    json_t *wanted = json_pack("{s:s, s:s, s:s, s:s}", "task", "regression", "model.name", "mlp",
+                               "model.list", "- a: 1 - b", "model.path", "a:b rest");
+    assert_true(json_equal(keys, wanted));
+    json_decref(keys);
+    json_decref(wanted);
+    keys = fgi_config_lines("\n: \n  :\n x");
+    json_decref(keys);
+}
+
+static fg_status make_page(void *self, fg_error *e)
+{
+    static const char *const runs[] = {"one", "two", "old"};
+    char *text = NULL;
+    (void)self;
+    const fg_status status = fg_report_compare(runs, 3, FG_REPORT_HTML, &text, e);
+    fg_report_free(text);
+    return status;
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    fgt_fault_loop(make_page, NULL);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(rows_have_a_value_of_each_run),
+    cmocka_unit_test(text_and_page_show_them),
+    cmocka_unit_test(mistakes_are_named),
+    cmocka_unit_test(keys_are_read_line_by_line),
+    cmocka_unit_test(every_allocation_may_fail),
+};
+
+int main(void) { return cmocka_run_group_tests(tests, begin, NULL) == 0 ? 0 : 1; }

@@ -1,0 +1,337 @@
+/* test_run_report.c - the report of a run in its forms, from files made here: numbers in their
+ * places, missing parts, damaged files, and hostile names.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <fulgurite/recipe.h>
+#include <fulgurite/report.h>
+#include <jansson.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "input/json_file.h"
+
+static fg_error err;
+static const char *folder;
+
+static const char report[] =
+    "{\"version\":1,\"state\":\"finished\",\"command\":\"fit\",\"seconds\":100,\"steps\":40,"
+    "\"epochs\":2,\"samples_per_s\":12.5,"
+    "\"host\":{\"cpu_s\":75,\"cpus\":4,\"cpu_fraction\":0.1875,\"workers\":["
+    "{\"name\":\"loader <1>\",\"cpu_s\":30},{\"name\":\"save\",\"cpu_s\":7.5},null]},"
+    "\"loader\":{\"workers\":2,\"queue_mean\":1.5,\"queue_empty\":0.25,\"opens\":40,"
+    "\"open_seconds\":0.5},"
+    "\"utilization\":{\"mxu\":0.25,\"flops_per_second\":2e12,\"peak_flops\":8e12,"
+    "\"bytes_per_second\":1e11,\"peak_bytes\":4e11,\"intensity\":20,\"roofline\":0.25,"
+    "\"sixteen_bit\":0.5},"
+    "\"history\":[{\"started_at\":\"2026-01-02T03:04:05Z\",\"state\":\"stopped\",\"seconds\":7,"
+    "\"steps\":11},{\"started_at\":\"2026-01-03T03:04:05Z\",\"state\":\"finished\","
+    "\"seconds\":100,\"steps\":40}],"
+    "\"device\":{\"kind\":\"TPU v3\",\"platform\":\"tpu\",\"count\":8},"
+    "\"time\":{\"wall_s\":100,\"busy_s\":70,\"idle_s\":30,\"idle\":{\"input_s\":20,"
+    "\"upload_s\":0.5,\"compile_s\":9.5,\"read_s\":0,\"checkpoint_s\":null}},"
+    "\"step_time\":{\"count\":40,\"mean_s\":2.5,\"p50_s\":0.002,\"p99_s\":75},"
+    "\"windows\":[{\"step\":20,\"seconds\":50,\"busy_s\":30,\"input_s\":20},"
+    "{\"step\":40,\"seconds\":50,\"busy_s\":40,\"compile_s\":10,\"samples_per_s\":null}],"
+    "\"compiles\":[{\"program\":\"train_step\",\"seconds\":9.5,\"cached\":false,\"step\":21,"
+    "\"cause\":"
+    "{\"what\":\"shape\",\"name\":\"image\",\"old\":\"f32[64]\",\"new\":\"f32[32]\","
+    "\"at\":\"a.c:3\"}}],"
+    "\"host_reads\":[{\"at\":\"a.c:9\",\"count\":3,\"bytes\":12,\"wait_s\":0.25}],"
+    "\"verdicts\":[{\"id\":\"input\",\"severity\":\"high\",\"title\":\"Input <slow>\","
+    "\"detail\":\"d\\u001b[2J\",\"action\":\"buy\",\"gain\":0.2,"
+    "\"samples_per_s\":{\"from\":12000,\"to\":15000}}]}";
+static const char metrics[] =
+    "{\"step\": 20, \"epoch\": 0, \"wall_time\": 9, \"lr\": 0.5, \"train_loss\": 3}\n"
+    "{\"step\": 20, \"epoch\": 0, \"val_acc\": 0.75}\n"
+    "{\"step\": 40, \"epoch\": 1, \"lr\": 0.25, \"train_loss\": null}\n"
+    "{\"step\": 40, \"epoch\": 1, \"val_acc\": 0.5}\n"
+    "{\"step\": 60, \"epo"; /* is being written */
+
+static int begin(void **state)
+{
+    static int number;
+    char name[32];
+    (void)state;
+    (void)snprintf(name, sizeof name, "run-%d", number++);
+    folder = fgi_path_join(fgt_temp_folder(), name);
+    fgt_ok(fgi_folder_make(folder, &err));
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    fgi_free((char *)folder);
+    return 0;
+}
+
+static void put(const char *name, const char *text)
+{
+    fgt_write(fgt_path(folder, name), text, strlen(text));
+}
+
+static void put_all(void)
+{
+    put("report.json", report);
+    put("metrics.jsonl", metrics);
+    put("config.yaml", "task: <b>&\n");
+}
+
+static char *report_as(fg_report_form form)
+{
+    char *text = NULL;
+    fgt_ok(fg_report_run(folder, form, &text, &err));
+    return text;
+}
+
+static void has(const char *text, const char *words)
+{
+    if (strstr(text, words) == NULL)
+        fail_msg("'%s' is missing in:\n%s", words, text);
+}
+
+static void lines_have_the_numbers(void **state)
+{
+    (void)state;
+    put_all();
+    char *text = report_as(FG_REPORT_TEXT);
+    has(text, "finished after 1 min 40 s, 40 steps, 2 epochs, 12.5 samples/s\n");
+    has(text, "device: 8 x TPU v3 (tpu)\n");
+    has(text, "high    Input <slow> (would save up to 20 % of the time: from 12000 to 15000 "
+              "samples/s)\n        d?[2J\n"
+              "        do: buy\n");
+    has(text, "  busy         70.0 %  70 s         #####################\n");
+    has(text, "  input        20.0 %  20 s         ######\n");
+    has(text, "  upload        0.5 %  500 ms\n");
+    has(text, "step time: mean 2.5 s, p50 2 ms, p99 75 s\n");
+    has(text, "train_step at step 21: 9.5 s; shape of image was f32[64], is f32[32] (a.c:3)\n");
+    has(text, "host CPU time: 75 s on 4 CPUs, busy 18.75 % of the time\n"
+              "  threads: loader <1> 30 s, save 7.5 s");
+    has(text, "  queue: 1.5 batches ready, empty 25 % of the time\n  files: 40 opened in 500 ms\n");
+    has(text, "matrix units: 25 % of the peak, 50 % of it in 16 bits (counted from the model)\n");
+    has(text, "rates: 2000 GFLOP/s, 100 GB/s of memory (25 % of the peak), 20 FLOPs per byte, 25 % "
+              "of the roofline\n");
+    has(text, "parts of the run\n  2026-01-02T03:04:05Z: stopped after 7 s, at step 11\n");
+    has(text, "  a.c:9: 3 times, 12 B, waited 250 ms\n");
+    has(text, "lr                           0.25\n"); /* neither value is the better one */
+    has(text, "train_loss                    nan            3         20\n");
+    assert_null(strstr(text, "wall_time"));
+    has(text, "val_acc                       0.5         0.75         20\n");
+    assert_null(strstr(text, "checkpoint ")); /* null: unknown */
+    fg_report_free(text);
+}
+
+static void json_has_what_was_read(void **state)
+{
+    json_t *values[6];
+    (void)state;
+    put_all();
+    char *text = report_as(FG_REPORT_JSON);
+    json_t *root = fgi_json_load(text, strlen(text), 0, NULL);
+    json_t *wrote = fgi_json_load(report, strlen(report), 0, NULL);
+    assert_non_null(root);
+    assert_true(json_equal(json_object_get(root, "report"), wrote));
+    assert_string_equal(json_string_value(json_object_get(root, "config")), "task: <b>&\n");
+    assert_int_equal(json_unpack(json_object_get(root, "metrics"),
+                                 "{s:{s:o, s:o}, s:{s:o, s:o, s:o, s:o}}", "lr", "last", &values[0],
+                                 "best", &values[1], "val_acc", "last", &values[2], "best",
+                                 &values[3], "best_step", &values[4], "count", &values[5]),
+                     0);
+    fgt_close("lr", json_number_value(values[0]), 0.25, 0, 0);
+    assert_true(json_is_null(values[1]));
+    fgt_close("last", json_number_value(values[2]), 0.5, 0, 0);
+    fgt_close("best", json_number_value(values[3]), 0.75, 0, 0);
+    assert_int_equal(json_integer_value(values[4]), 20);
+    assert_int_equal(json_integer_value(values[5]), 2);
+    json_decref(root);
+    json_decref(wrote);
+    fg_report_free(text);
+}
+
+static void page_escapes_and_reaches_nowhere(void **state)
+{
+    (void)state;
+    put_all();
+    char *text = report_as(FG_REPORT_HTML);
+    has(text, "Input &lt;slow&gt;");
+    has(text, "Would save up to 20 % of the time: from 12000 to 15000 samples/s.");
+    has(text, "task: &lt;b&gt;&amp;");
+    has(text, "<td>save</td><td class=\"n\">7.5 s</td><td class=\"bar\"><div><div "
+              "style=\"width:25.0%\">");
+    has(text, "loader &lt;1&gt;");
+    has(text, "<td>stopped</td><td class=\"n\">7 s</td><td class=\"n\">11</td>");
+    has(text, "Roofline: FLOP/s of all devices");
+    has(text, "<td class=\"n\">12 B</td><td class=\"n\">250 ms</td>");
+    has(text, "<polygon class=\"area s0\"");
+    has(text, "<polyline class=\"curve s3\"");
+    assert_null(strstr(text, "<script"));
+    assert_null(strstr(text, "href"));
+    assert_null(strstr(text, "src="));
+    assert_null(strstr(text, "url("));
+    assert_null(strstr(text, "nan"));
+    assert_true(strstr(text, "Verdicts") < strstr(text, "Where the time goes"));
+    fg_report_free(text);
+}
+
+/* Runs of versions without report.json, runs that have only begun, and members of other types. */
+static void missing_parts_are_left_out(void **state)
+{
+    static const char *const reports[] = {
+        NULL,
+        "{\"version\":1}",
+        "{\"version\":1,\"state\":null,\"time\":null,\"windows\":null,\"verdicts\":null,"
+        "\"device\":null,\"loader\":null,\"compiles\":null,\"host_reads\":null}",
+        "{\"version\":1,\"state\":5,\"time\":[1],\"windows\":[1,null,{}],\"verdicts\":[7,{}],"
+        "\"device\":\"x\",\"loader\":{\"stages\":{\"s\":{}}},\"compiles\":[[]],"
+        "\"host_reads\":[{}],\"step_time\":{\"mean_s\":\"1\"}}",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof reports / sizeof *reports; i++) {
+        put("metrics.jsonl", i == 1 ? "" : metrics);
+        if (reports[i] != NULL)
+            put("report.json", reports[i]);
+        for (int form = FG_REPORT_TEXT; form <= FG_REPORT_HTML; form++) {
+            char *text = report_as((fg_report_form)form);
+            assert_true(strlen(text) > 20);
+            fg_report_free(text);
+        }
+    }
+}
+
+static void refuses(fg_status status, const char *words)
+{
+    char *text = NULL;
+    assert_int_equal(fg_report_run(folder, FG_REPORT_TEXT, &text, &err), status);
+    has(err.message, words);
+    assert_null(text);
+}
+
+static void damage_is_named(void **state)
+{
+    static const struct {
+        const char *name, *text;
+        fg_status status;
+        const char *words;
+    } rows[] = {
+        {"report.json", "", FG_EFORMAT, "report.json: byte"},
+        {"report.json", "{\"version\":1,", FG_EFORMAT, "report.json: byte"},
+        {"report.json", "[]", FG_EFORMAT, "expected an object with the integer 'version'"},
+        {"report.json", "{}", FG_EFORMAT, "expected an object with the integer 'version'"},
+        {"report.json", "{\"version\":2}", FG_EUNSUPPORTED, "version 2, but this program reads"},
+        {"metrics.jsonl", "{\"step\": 1}\n{\"step\": \n", FG_EFORMAT, "metrics.jsonl: byte"},
+        {"metrics.jsonl", "{\"step\": 1}\n[]\n", FG_EFORMAT,
+         "metrics.jsonl: byte 12: expected an object with 'step'"},
+    };
+    (void)state;
+    refuses(FG_ENOTFOUND, "is not the folder of a run: it contains neither report.json nor");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        put_all();
+        put(rows[i].name, rows[i].text);
+        refuses(rows[i].status, rows[i].words);
+    }
+    assert_int_equal(fg_report_run("/nowhere", FG_REPORT_TEXT, &(char *){NULL}, &err),
+                     FG_ENOTFOUND);
+    assert_string_equal(err.message, "'/nowhere' does not exist: expected the folder of a run");
+}
+
+static void last_is_the_newest_run(void **state)
+{
+    char *name = NULL;
+    (void)state;
+    assert_int_equal(chdir(folder), 0);
+    assert_int_equal(fg_recipe_find_run("last", &name, &err), FG_ENOTFOUND);
+    fgt_ok(fgi_folder_make("runs/a", &err));
+    fgt_ok(fgi_folder_make("runs/b", &err));
+    fgt_ok(fgi_folder_make("runs/empty", &err));
+    put("runs/b/metrics.jsonl", metrics);
+    usleep(20000);
+    put("runs/a/report.json", report);
+    fgt_ok(fg_recipe_find_run("last", &name, &err));
+    assert_string_equal(name, "runs/a");
+    fg_report_free(name);
+    fgt_ok(fg_recipe_find_run("b", &name, &err));
+    assert_string_equal(name, "b");
+    fg_report_free(name);
+}
+
+static fg_status make_page(void *self, fg_error *e)
+{
+    char *text = NULL;
+    (void)self;
+    const fg_status status = fg_report_run(folder, FG_REPORT_HTML, &text, e);
+    fg_report_free(text);
+    return status;
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    put_all();
+    fgt_fault_loop(make_page, NULL);
+}
+
+/* Names of folders and files need not be UTF-8; JSON and pages are. */
+static void invalid_utf8_is_replaced(void **state)
+{
+    char name[600];
+    (void)state;
+    (void)snprintf(name, sizeof name, "%s/caf\xe9", folder);
+    fgt_ok(fgi_folder_make(name, &err));
+    put("caf\xe9/metrics.jsonl", metrics);
+    put("caf\xe9/config.yaml", "task: \xff\xc3\xa9\n");
+    for (int form = FG_REPORT_TEXT; form <= FG_REPORT_HTML; form++) {
+        char *text = NULL;
+        fgt_ok(fg_report_run(name, (fg_report_form)form, &text, &err));
+        has(text, "/caf?");
+        assert_null(strchr(text, '\xff'));
+        if (form != FG_REPORT_TEXT)
+            has(text, "task: ?\xc3\xa9");
+        fg_report_free(text);
+        fgt_ok(
+            fg_report_compare((const char *[]){name, name}, 2, (fg_report_form)form, &text, &err));
+        has(text, "/caf?");
+        fg_report_free(text);
+    }
+}
+
+/* A report may have been copied from elsewhere. */
+static void escape_sequences_do_not_reach_a_terminal(void **state)
+{
+    (void)state;
+    put("report.json",
+        "{\"version\":1,\"state\":\"\\u001b[1m\",\"device\":{\"kind\":\"\\u001b\"},"
+        "\"verdicts\":[{\"severity\":\"\\u001b[2J\",\"title\":\"t\"}],"
+        "\"loader\":{\"bound_by\":\"\\u0007\",\"stages\":{\"\\u001b[3J_s\":1,"
+        "\"a name of more than sixty-four bytes, which is not cut off at any of them_s\":2}},"
+        "\"compiles\":[{\"program\":\"\\u001b\",\"cause\":{\"what\":\"\\u001b\",\"old\":"
+        "[\"\\u001b\"]}}],\"host_reads\":[{\"at\":\"\\u001b\"}]}");
+    put("metrics.jsonl", "{\"step\":1,\"\\u001b[4J\":1}\n");
+    char *text = report_as(FG_REPORT_TEXT);
+    has(text, "note    t\n");
+    has(text,
+        "?[3J 1 s, a name of more than sixty-four bytes, which is not cut off at any of them 2 s");
+    for (const char *at = text; *at != '\0'; at++)
+        assert_true((unsigned char)*at >= ' ' || *at == '\n');
+    fg_report_free(text);
+    text = report_as(FG_REPORT_HTML);
+    has(text, "<td>a name of more than sixty-four bytes, which is not cut off at any of them</td>");
+    assert_null(strchr(text, 0x1b));
+    fg_report_free(text);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(lines_have_the_numbers, begin, end),
+    cmocka_unit_test_setup_teardown(json_has_what_was_read, begin, end),
+    cmocka_unit_test_setup_teardown(page_escapes_and_reaches_nowhere, begin, end),
+    cmocka_unit_test_setup_teardown(missing_parts_are_left_out, begin, end),
+    cmocka_unit_test_setup_teardown(damage_is_named, begin, end),
+    cmocka_unit_test_setup_teardown(escape_sequences_do_not_reach_a_terminal, begin, end),
+    cmocka_unit_test_setup_teardown(invalid_utf8_is_replaced, begin, end),
+    cmocka_unit_test_setup_teardown(last_is_the_newest_run, begin, end),
+    cmocka_unit_test_setup_teardown(every_allocation_may_fail, begin, end),
+};
+FGT_MAIN(tests)

@@ -1,0 +1,239 @@
+/* test_run_stop.c - stopping a run that a thread of the test plays: it holds the lock, notices the
+ * request, and ends. Locks of processes that have died, and of other hosts.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <fcntl.h>
+#include <fulgurite/recipe.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/run_lock.h"
+
+static fg_error err;
+static const char *folder;
+static char heard[4096];
+
+static int begin(void **state)
+{
+    static int number;
+    char name[32];
+    (void)state;
+    (void)snprintf(name, sizeof name, "run-%d", number++);
+    folder = fgi_path_join(fgt_temp_folder(), name);
+    fgt_ok(fgi_folder_make(folder, &err));
+    heard[0] = '\0';
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    fgi_free((char *)folder);
+    return 0;
+}
+
+static void hear(void *self, fg_log_level level, const char *text)
+{
+    (void)self;
+    (void)level;
+    (void)snprintf(heard + strlen(heard), sizeof heard - strlen(heard), "%s\n", text);
+}
+
+static void contains(const char *whole, const char *part)
+{
+    if (strstr(whole, part) == NULL)
+        fail_msg("'%s' is not in:\n%s", part, whole);
+}
+
+/* Records a holder in the lock file. */
+static void record(int64_t pid, const char *machine, const char *host)
+{
+    char text[512];
+    const int size = snprintf(text, sizeof text, "%lld %s %s\n", (long long)pid, machine, host);
+    fgt_write(fgt_path(folder, "lock"), text, (size_t)size);
+}
+
+static const char *here(void)
+{
+    static char host[256];
+    (void)gethostname(host, sizeof host - 1);
+    return host;
+}
+
+static const char *this_machine(void)
+{
+    static char machine[FGI_MACHINE_SIZE];
+    fgi_machine_name(machine);
+    return machine;
+}
+
+static int hold(void)
+{
+    const int fd = open(fgt_path(folder, "lock"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
+    return fd;
+}
+
+static fg_status stop(const char *timeout)
+{
+    const fg_stop_options options = {.timeout = timeout, .message = hear};
+    return fg_recipe_stop_run(folder, &options, &err);
+}
+
+/* ---- who is asked ---------------------------------------------------------------------------- */
+
+static void nothing_to_stop(void **state)
+{
+    (void)state;
+    assert_int_equal(fg_recipe_stop_run("/nowhere", NULL, &err), FG_ENOTFOUND);
+    contains(err.message, "'/nowhere' does not exist: expected the folder of a run");
+    assert_int_equal(stop(NULL), FG_ENOTFOUND);
+    contains(err.message, "no run is training there");
+    fgt_write(fgt_path(folder, "lock"), "", 0); /* after the end of a fit */
+    assert_int_equal(stop(NULL), FG_ENOTFOUND);
+    assert_false(fgi_stop_is_asked(folder));
+}
+
+static void a_dead_holder_is_named(void **state)
+{
+    char expected[512];
+    (void)state;
+    record(77, this_machine(), here());
+    assert_int_equal(stop(NULL), FG_ENOTFOUND);
+    (void)snprintf(expected, sizeof expected,
+                   "process 77 on host '%s' was, and ended without releasing the folder", here());
+    contains(err.message, expected);
+    record(77, "0123456789abcdef", here()); /* before a restart of the host */
+    assert_int_equal(stop(NULL), FG_ENOTFOUND);
+    contains(err.message, "(it was killed or crashed)");
+    fgt_write(fgt_path(folder, "lock"), "torn", 4);
+    assert_int_equal(stop("1s"), FG_EINVAL); /* nobody knows who that is */
+    assert_true(fgi_stop_is_asked(folder));
+}
+
+/* A holder that cannot be seen is asked all the same. */
+static void another_host_is_asked(void **state)
+{
+    fgi_holder who;
+    (void)state;
+    record(77, "0123456789abcdef", "elsewhere");
+    assert_int_equal(fgi_lock_look(folder, &who), FGI_LOCK_UNKNOWN);
+    assert_int_equal(stop("0.2s"), FG_EINVAL);
+    contains(heard, "asked process 77 on host 'elsewhere' to save and stop; whether it still runs "
+                    "cannot be seen from this host");
+    contains(err.message, "process 77 on host 'elsewhere' has not stopped within 0.2 s; the "
+                          "request remains");
+    assert_true(fgi_stop_is_asked(folder));
+    fgi_stop_forget(folder);
+    const fg_stop_options options = {.no_wait = true};
+    fgt_ok(fg_recipe_stop_run(folder, &options, &err));
+    assert_true(fgi_stop_is_asked(folder));
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+static atomic_int requests;
+
+/* The run: loses the first request, as if it had begun just now, and obeys the second. */
+static void *obey(void *self)
+{
+    const int *fd = self;
+    const struct timespec pause = {.tv_nsec = 5000000};
+    for (int i = 0; i < 2; i++) {
+        while (!fgi_stop_is_asked(folder))
+            (void)nanosleep(&pause, NULL);
+        fgi_stop_forget(folder);
+        (void)atomic_fetch_add(&requests, 1);
+    }
+    assert_int_equal(ftruncate(*fd, 0), 0);
+    (void)close(*fd);
+    return NULL;
+}
+
+static void the_end_is_awaited(void **state)
+{
+    pthread_t thread;
+    char expected[512];
+    (void)state;
+    for (int has_checkpoint = 0; has_checkpoint < 2; has_checkpoint++) {
+        int fd = hold();
+        heard[0] = '\0';
+        atomic_store(&requests, 0);
+        record(getpid(), this_machine(), here());
+        if (has_checkpoint) {
+            fgt_ok(fgi_folder_make(fgt_path(folder, "checkpoints"), &err));
+            fgt_write(fgt_path(folder, "checkpoints/last"), "step-000000007\n", 15);
+        }
+        assert_int_equal(pthread_create(&thread, NULL, obey, &fd), 0);
+        fgt_ok(stop("60s"));
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        assert_int_equal(atomic_load(&requests), 2);
+        assert_false(fgi_stop_is_asked(folder));
+        (void)snprintf(expected, sizeof expected,
+                       "asked process %d on host '%s' to save and stop\n", (int)getpid(), here());
+        contains(heard, expected);
+        contains(heard, has_checkpoint ? "checkpoints/step-000000007" : "it has no checkpoint");
+    }
+}
+
+static void mistakes_are_named(void **state)
+{
+    (void)state;
+    const int fd = hold();
+    record(getpid(), this_machine(), here());
+    assert_int_equal(stop("soon"), FG_EINVAL);
+    contains(err.message, "timeout: expected a duration such as 90s or 8h30m, got 'soon'");
+    assert_int_equal(stop("0.15s"), FG_EINVAL);
+    contains(err.message, "has not stopped within 0.15 s");
+    const fg_stop_options newer = {.reserved = {0, 0, 0, 1}};
+    assert_int_equal(fg_recipe_stop_run(folder, &newer, &err), FG_EINVAL);
+    contains(err.message, "fg_stop_options: 'reserved' must be zero");
+    (void)close(fd);
+}
+
+/* `last` is the run that began last, of those that train. */
+static void last_is_a_run_that_trains(void **state)
+{
+    char before[512];
+    (void)state;
+    assert_non_null(getcwd(before, sizeof before));
+    assert_int_equal(chdir(folder), 0);
+    const fg_stop_options options = {.no_wait = true, .message = hear};
+    assert_int_equal(fg_recipe_stop_run("last", &options, &err), FG_ENOTFOUND);
+    assert_string_equal(err.message, "last: no run in the folder 'runs' is training");
+    static const char *const names[] = {"runs/a", "runs/b", "runs/c"};
+    for (size_t i = 0; i < 3; i++) {
+        const struct timespec times[2] = {{.tv_sec = 1000 + (long)i}, {.tv_sec = 1000 + (long)i}};
+        char path[32];
+        fgt_ok(fgi_folder_make(names[i], &err));
+        (void)snprintf(path, sizeof path, "%s/lock", names[i]);
+        fgt_write(path, i == 2 ? "" : "5 m h\n", i == 2 ? 0 : 6); /* c has ended */
+        assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+    }
+    fgt_ok(fg_recipe_stop_run("last", &options, &err));
+    contains(heard, "'runs/b': asked process 5 on host 'h'");
+    assert_true(fgi_stop_is_asked("runs/b"));
+    assert_false(fgi_stop_is_asked("runs/a"));
+    assert_int_equal(chdir(before), 0);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(nothing_to_stop, begin, end),
+    cmocka_unit_test_setup_teardown(a_dead_holder_is_named, begin, end),
+    cmocka_unit_test_setup_teardown(another_host_is_asked, begin, end),
+    cmocka_unit_test_setup_teardown(the_end_is_awaited, begin, end),
+    cmocka_unit_test_setup_teardown(mistakes_are_named, begin, end),
+    cmocka_unit_test_setup_teardown(last_is_a_run_that_trains, begin, end),
+};
+FGT_MAIN(tests)

@@ -1,0 +1,353 @@
+/* test_run_verdicts.c - the rules of the verdicts on reports made here: from which number on each
+ * one applies, what it says, what to do, and what that gains, computed by hand.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "report/run_page.h"
+#include "report/verdict.h"
+
+/* A run of 100 steps in 10 s with nothing wrong. Texts here have ' instead of ". */
+static const char healthy[] =
+    "{'seconds': 12, 'steps': 100, 'samples_per_s': 320, 'step_time': {'p50_s': 0.1, 'p95_s': 0.13,"
+    " 'count': 100},"
+    " 'time': {'busy_s': 9.9, 'idle': {'input_s': 0.02, 'upload_s': 0.02, 'compile_s': 0,"
+    " 'read_s': 0.01, 'checkpoint_s': 0.03, 'other_s': 0.02}},"
+    " 'loader': {'workers': 2, 'bound_by': 'device', 'delivered_samples_per_s': 1000,"
+    " 'required_samples_per_s': 323, 'stages': {'read_s': 3, 'decode_s': 1, 'copy_s': 0}},"
+    " 'host': {'cpus': 4}, 'utilization': {'mxu': null},"
+    " 'settings': {'batch_size': 32, 'global_batch_size': 32, 'batch_shards': 1,"
+    " 'lr_scaling': 'none', 'base_batch_size': 32, 'lr_given': 0.1, 'lr_factor': 1, 'lr': 0.1,"
+    " 'precision': '32-true', 'data_format': 'images', 'log_every': 50, 'ckpt_every_epochs': 1,"
+    " 'launch_s': 1e-4, 'nonfinite_steps': 0,"
+    " 'compile': {'count': 2, 'cache_hits': 0, 'seconds': 0.5}}}";
+
+static json_t *read(const char *text)
+{
+    char json[4096];
+    json_error_t fault;
+    (void)snprintf(json, sizeof json, "%s", text);
+    for (char *c = json; *c != '\0'; c++)
+        *c = *c == '\'' ? '"' : *c;
+    json_t *value = json_loads(json, 0, &fault);
+    if (value == NULL)
+        fail_msg("%s: %s", text, fault.text);
+    return value;
+}
+
+/* The verdicts of the healthy run with these members replaced. */
+static json_t *judge(const char *changes)
+{
+    json_t *report = read(healthy), *more = read(changes);
+    assert_int_equal(json_object_update_recursive(report, more), 0);
+    json_t *list = fgi_run_verdicts(report);
+    assert_non_null(list);
+    json_decref(more);
+    json_decref(report);
+    return list;
+}
+
+static const char *member(const json_t *verdict, const char *name)
+{
+    const char *text = json_string_value(json_object_get(verdict, name));
+    return text != NULL ? text : "";
+}
+
+static void has(const char *text, const char *words)
+{
+    if (strstr(text, words) == NULL)
+        fail_msg("'%s' is not in: %s", words, text);
+}
+
+typedef struct row {
+    const char *changes;
+    const char *id, *severity; /* NULL: no verdict */
+    const char *detail, *action;
+    double gain; /* NaN: unknown */
+} row;
+
+#define TIME(busy, more) "{'time': {'busy_s': " busy ", 'idle': {" more "}}"
+#define BOUND(stage, wait)                                                                         \
+    TIME("6", "'input_s': " wait)                                                                  \
+    ", 'loader': {'bound_by': '" stage "', 'delivered_samples_per_s': 170.9,"                      \
+    " 'stages': {'read_s': 0.5, 'decode_s': 0.5, '" stage "_s': 3}}}"
+
+static void check(const row *r)
+{
+    json_t *list = judge(r->changes);
+    const json_t *verdict = json_array_get(list, 0);
+    if (json_array_size(list) != (r->id != NULL))
+        fail_msg("%s: %zu verdicts, the first one is '%s'", r->changes, json_array_size(list),
+                 member(verdict, "id"));
+    if (r->id != NULL) {
+        const json_t *gain = json_object_get(verdict, "gain");
+        assert_string_equal(member(verdict, "id"), r->id);
+        assert_string_equal(member(verdict, "severity"), r->severity);
+        has(member(verdict, "detail"), r->detail);
+        has(member(verdict, "action"), r->action);
+        assert_true(json_is_null(gain) == isnan(r->gain));
+        if (!isnan(r->gain))
+            fgt_close(r->id, json_number_value(gain), r->gain, 1e-9, 0);
+    }
+    json_decref(list);
+}
+
+static void check_all(const row *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        check(&rows[i]);
+}
+#define CHECK(rows) check_all(rows, sizeof(rows) / sizeof(rows)[0])
+
+static void a_healthy_run_has_none(void **state)
+{
+    static const row rows[] = {
+        {"{}", NULL, NULL, NULL, NULL, 0},
+        {"{'time': null, 'loader': null, 'settings': null, 'host': null}", NULL, NULL, NULL, NULL,
+         0},
+        {"{'time': {'busy_s': 0, 'idle': null}, 'samples_per_s': null, 'step_time': null}", NULL,
+         NULL, NULL, NULL, 0},
+    };
+    (void)state;
+    CHECK(rows);
+    json_t *nothing = json_object(), *list = fgi_run_verdicts(nothing);
+    assert_int_equal(json_array_size(list), 0);
+    json_decref(list);
+    json_decref(nothing);
+}
+
+/* 6 s busy; 4 s waited of 10.08. */
+static void input(void **state)
+{
+    static const row rows[] = {
+        {BOUND("read", "0.29"), NULL, NULL, NULL, NULL, 0},
+        {BOUND("read", "0.31"), "input", "medium", "bound by read", "fulgurite pack",
+         (0.31 + 0.02) / 6.39},
+        {BOUND("read", "1.46"), "input", "medium", "spends 86 % of its time on read", "pack",
+         1.48 / 7.54},
+        {BOUND("read", "1.6"), "input", "high", "0.53x the required rate", "trainer.workers=4; or",
+         1.62 / 7.68},
+        {BOUND("decode", "4"), "input", "high", "(input 40 %, upload 0 %); 2 loader threads",
+         "--presize, --codec", 4.02 / 10.08},
+        {BOUND("entropy", "4"), "input", "high", "bound by entropy", "--codec", 4.02 / 10.08},
+        {BOUND("resize", "4"), "input", "high", "bound by resize",
+         "of the size that training needs", 4.02 / 10.08},
+        {BOUND("copy", "4"), "input", "high", "bound by copy", "trainer.workers=4", 4.02 / 10.08},
+        {TIME("6", "'upload_s': 4") ", 'loader': {'bound_by': 'host'}}", "input", "high",
+         "bound by host", "u8 images", 4.02 / 10.08},
+        {TIME("6", "'input_s': 4") ", 'loader': {'bound_by': 'copy', 'workers': 4, 'stages': "
+                                   "{'copy_s': 5}}}",
+         "input", "high", "4 loader threads", "a host with more processors than 4", 4.02 / 10.08},
+        {TIME("6", "'input_s': 4") ", 'host': {'cpus': 64, 'cpu_fraction': 0.031},"
+                                   " 'loader': {'bound_by': 'read',"
+                                   " 'delivered_samples_per_s': 100}}",
+         "input", "high", "processors are busy 3 % of the time", "trainer.workers=7; or",
+         4.02 / 10.08},
+        {TIME("6", "'input_s': 4") ", 'settings': {'data_format': 'pack'},"
+                                   " 'loader': {'bound_by': 'read'}}",
+         "input", "high", "bound by read", "data.preload", 4.02 / 10.08},
+        {BOUND("device", "4"), NULL, NULL, NULL, NULL, 0},
+    };
+    (void)state;
+    CHECK(rows);
+}
+
+static void many_files(void **state)
+{
+    static const row rows[] = {
+        {"{'loader': {'opens': 3200, 'open_seconds': 0.59}}", NULL, NULL, NULL, NULL, 0},
+        {"{'loader': {'opens': 99, 'open_seconds': 2}}", NULL, NULL, NULL, NULL, 0},
+        {"{'loader': {'opens': 3200, 'open_seconds': 0.61}}", "many_files", "note",
+         "3200 files were opened, which took 610 ms (191 us each) on 2 threads: 20 % of the time "
+         "of "
+         "reading",
+         "fulgurite pack", 0.002 * 0.61 / 4},
+    };
+    (void)state;
+    CHECK(rows);
+}
+
+static void host(void **state)
+{
+    static const row rows[] = {
+        {TIME("9", "'read_s': 0.09") "}", NULL, NULL, NULL, NULL, 0},
+        {TIME("9", "'read_s': 0.1") "}", "host_reads", "note", "waits 1.1 % of the time",
+         "fg_step_log", 0.1 / 9.19},
+        {TIME("9", "'read_s': 0.05") ", 'settings': {'log_every': 1},"
+                                     " 'host_reads': [{'at': 'metrics', 'count': 100,"
+                                     " 'wait_s': 0.01}, {'at': 'a.c:7', 'count': 50,"
+                                     " 'wait_s': 0.04}]}",
+         "host_reads", "note", ": 1.50 reads per step; most time at a.c:7, 50 times, 40 ms",
+         "trainer.log_every=50 instead of 1", 0.05 / 9.14},
+        {TIME("6", "'read_s': 4") "}", "host_reads", "high", "waits 39.6 % of the time",
+         "fg_step_log", 4 / 10.09},
+        {TIME("9", "'checkpoint_s': 0.48") "}", "checkpoint", "medium", "waits 480 ms for saves, 5",
+         "trainer.ckpt_every_epochs=6", 0.48 / 9.55},
+        {TIME("5", "'checkpoint_s': 5") ", 'settings': {'ckpt_every_steps': 10}}", "checkpoint",
+         "high", "saved every 10 steps", "trainer.ckpt_every_steps=497", 5 / 10.07},
+        {TIME("8", "'other_s': 2.5") "}", "host", "high", "24.9 ms per step of 106 ms",
+         "has_thread", 2.49 / 10.58},
+    };
+    (void)state;
+    CHECK(rows);
+}
+
+static void compilation(void **state)
+{
+    static const char *const many =
+        "{'compiles': [{'program': 'train_step', 'seconds': 1, 'cause': null},"
+        " {'program': 'train_step', 'seconds': 1.2, 'cause': {'what': 'shape', 'name': "
+        "'image',"
+        " 'old': 'f32[64]', 'new': 'f32[32]', 'at': 'a.c:7'}}]}";
+    static const row rows[] = {
+        {"{'settings': {'compile': {'seconds': 1.19}}}", NULL, NULL, NULL, NULL, 0},
+        {"{'seconds': 5, 'settings': {'compile': {'seconds': 0.99}}}", NULL, NULL, NULL, NULL, 0},
+        {"{'settings': {'compile': {'seconds': 6, 'cache_hits': 2}}}", NULL, NULL, NULL, NULL, 0},
+        {"{'settings': {'compile': {'seconds': 6, 'cache_hits': 1}}}", "compile", "note",
+         "compiling 2 programs took 6 s, 50 % of the run; 1 of them came from the cache",
+         "XDG_CACHE_HOME", 0.5},
+        {"{'seconds': 10000, 'settings': {'compile': {'seconds': 301}}}", "compile", "medium",
+         "5 min 1 s", "keep the compile cache", 0.0301},
+        {many, "shapes", "medium",
+         "1 more compilation, 1.2 s; the last one: shape of image was f32[64], is f32[32] (a.c:7)",
+         "pad or crop", 0.1},
+        {"{'compiles': [{'seconds': 1, 'cause': {'what': 'constant', 'old': '1', 'new': '2'}},"
+         " {'seconds': 2, 'cause': {'what': 'constant', 'old': '2', 'new': '3'}}]}",
+         "shapes", "high", "2 more compilations, 3 s; the last one: constant was 2, is 3",
+         "as an input", 0.25},
+        {"{'compiles': [{'seconds': 1, 'cause': {'what': 'trainable', 'name': 'fc1.weight'}}]}",
+         NULL, NULL, NULL, NULL, 0},
+    };
+    (void)state;
+    CHECK(rows);
+}
+
+static void the_device(void **state)
+{
+    static const row rows[] = {
+        {"{'utilization': {'mxu': 0.6}, 'settings': {'precision': 'bf16-mixed'}}", NULL, NULL, NULL,
+         NULL, 0},
+        {"{'utilization': {'mxu': 0.2}, 'settings': {'precision': 'bf16-mixed'}}", "batch",
+         "medium", "32 samples per device: the matrix units reach 20.0 % of their peak",
+         "trainer.batch_size=128; fulgurite batch-find", 0.6},
+        {"{'utilization': {'mxu': 0.04, 'bytes_per_second': 5, 'peak_bytes': 100, 'padding': 0.75},"
+         " 'memory': {'peak_bytes': 100, 'limit_bytes': 250},"
+         " 'settings': {'precision': 'bf16-mixed'}}",
+         "batch", "high", "the memory 5.0 %, although",
+         "trainer.batch_size=80; the memory of a device holds at least 80 samples", 0.9},
+        {"{'utilization': {'mxu': 0.04, 'bytes_per_second': 51, 'peak_bytes': 100},"
+         " 'settings': {'precision': 'bf16-mixed'}}",
+         NULL, NULL, NULL, NULL, 0}, /* memory-bound */
+        {"{'utilization': {'mxu': 0.6}}", "16bit", "note",
+         "precision 32-true: 0 % of the matmuls are in 16 bits", "bf16-mixed", (double)NAN},
+        {"{'utilization': {'mxu': 0.6, 'bytes_per_second': 80, 'peak_bytes': 100}}", "16bit",
+         "medium", "used at 80 % of its rate", "bf16-mixed", 0.99 * 0.4},
+        {"{'settings': {'precision': '16-mixed', 'nonfinite_steps': 1}}", NULL, NULL, NULL, NULL,
+         0},
+        {"{'settings': {'precision': '16-mixed', 'nonfinite_steps': 7}}", "fp16", "medium",
+         "7 of 100 steps", "bf16-mixed", 0.07},
+        {TIME("5", "'other_s': 5") ", 'settings': {'launch_s': 0.05}}", "batch", "high",
+         "a step of 101 ms computes for 50 ms; launching it takes 50 ms, so the device waits 50 % "
+         "of the time",
+         "trainer.batch_size=1024", 5 / 10.08 * (1 - 1.0 / 32)},
+    };
+    (void)state;
+    CHECK(rows);
+}
+
+static void the_learning_rate(void **state)
+{
+    static const row rows[] = {
+        {"{'settings': {'batch_shards': 8, 'global_batch_size': 256}}", "lr", "note",
+         "8 devices share a batch of 256 samples; lr 0.1, scaling none: the peak is 0.1",
+         "lr_scaling=linear", (double)NAN},
+        {"{'settings': {'batch_shards': 8, 'global_batch_size': 256, 'lr_scaling': 'linear',"
+         " 'lr_factor': 8, 'lr': 0.8}}",
+         "lr", "note",
+         "scaling linear: the peak is 0.8, 8 times as high, for a batch that is 8 times the base "
+         "of 32",
+         "schedule.name=onecycle", (double)NAN},
+    };
+    (void)state;
+    CHECK(rows);
+}
+
+/* By severity, then by gain; the rate without the wait. */
+static void the_most_important_comes_first(void **state)
+{
+    (void)state;
+    json_t *list =
+        judge("{'time': {'busy_s': 5, 'idle': {'read_s': 1, 'input_s': 2.5, 'checkpoint_s': 1.5,"
+              " 'upload_s': 0, 'other_s': 0}}, 'loader': {'bound_by': 'copy'},"
+              " 'settings': {'batch_shards': 2}}");
+    static const char *const ids[] = {"input", "checkpoint", "host_reads", "lr"};
+    assert_int_equal(json_array_size(list), 4);
+    for (size_t i = 0; i < 4; i++)
+        assert_string_equal(member(json_array_get(list, i), "id"), ids[i]);
+    const json_t *rate = json_object_get(json_array_get(list, 0), "samples_per_s");
+    fgt_close("from", json_number_value(json_object_get(rate, "from")), 320, 0, 0);
+    fgt_close("to", json_number_value(json_object_get(rate, "to")), 320 / 0.75, 1e-9, 0);
+    assert_true(json_is_null(json_object_get(json_array_get(list, 3), "samples_per_s")));
+    json_decref(list);
+}
+
+/* ---- the end of a fit ------------------------------------------------------------------------ */
+
+static void the_end_of_a_fit(void **state)
+{
+    static const struct {
+        const char *changes, *lines;
+    } rows[] = {
+        {"{}", "time: 100 ms per step (p95 130 ms); devices busy 99 %\n"},
+        {"{'time': {'busy_s': 6, 'idle': {'checkpoint_s': 1, 'input_s': 2.9, 'other_s': 0.1, "
+         "'read_s': 0, 'upload_s': 0}},"
+         " 'verdicts': [{'severity': 'high', 'title': 'Slow\\u001b', 'action': 'a', 'gain': 0.29,"
+         " 'samples_per_s': {'from': 71, 'to': 100}},"
+         " {'severity': 'high', 'title': 'Little', 'action': 'b', 'gain': 0.08},"
+         " {'severity': 'medium', 'title': 'Unknown', 'action': 'c', 'gain': null},"
+         " {'severity': 'medium', 'title': 'Third', 'action': 'd', 'gain': 0.5}]}",
+         "time: 100 ms per step (p95 130 ms); devices busy 60 %; idle: input 29 %, checkpoint 10 "
+         "%, other 1 %\n"
+         "high: Slow? (would save up to 29 % of the time: from 71 to 100 samples/s): a\n"
+         "medium: Unknown: c\n"},
+        {"{'verdicts': [{'severity': 'note', 'title': 'Note', 'action': 'a', 'gain': 0.5}]}",
+         "time: 100 ms per step (p95 130 ms); devices busy 99 %\n"},
+        {"{'time': null}", NULL},
+        {"{'step_time': null}", NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fgi_buf lines = {0};
+        json_t *report = read(healthy), *more = read(rows[i].changes);
+        assert_int_equal(json_object_update_recursive(report, more), 0);
+        fgi_run_brief_put(&lines, report);
+        if (rows[i].lines == NULL)
+            assert_int_equal(lines.size, 0);
+        else
+            assert_string_equal(lines.data, rows[i].lines);
+        fgi_buf_fini(&lines);
+        json_decref(more);
+        json_decref(report);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_healthy_run_has_none),
+        cmocka_unit_test(input),
+        cmocka_unit_test(many_files),
+        cmocka_unit_test(host),
+        cmocka_unit_test(compilation),
+        cmocka_unit_test(the_device),
+        cmocka_unit_test(the_learning_rate),
+        cmocka_unit_test(the_most_important_comes_first),
+        cmocka_unit_test(the_end_of_a_fit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,372 @@
+/* test_train_monitors.c - the callbacks that add values to lines of the log: lr_monitor compared
+ * with the schedule, throughput with rates computed from the lines, device_stats with the plugin's
+ * numbers. On the fake plugin.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "fakepjrt/fake_control.h"
+#include "toy.h"
+#include "train/callback_rows.h"
+
+enum { SAMPLES = 40, BATCH = 8, MOST = 32 };
+
+static fake_control fake;
+static char warning[512];
+
+static void keep_warning(void *self, fg_log_level level, const char *message)
+{
+    (void)self;
+    if (level == FG_LOG_WARNING)
+        (void)snprintf(warning, sizeof warning, "%s", message);
+}
+
+/* ---- a fit whose lines are kept -------------------------------------------------------------- */
+
+typedef struct line {
+    fg_progress at;
+    fg_metric metrics[24];
+} line;
+
+static line lines[MOST];
+static int line_count;
+static fg_step_cost cost;
+static int device_count;
+static int64_t stop_at; /* step; 0: never */
+
+static fg_status keep(void *self, const fg_progress *at, fg_error *err)
+{
+    (void)self, (void)err;
+    assert_true(line_count < MOST && at->metric_count <= 24);
+    lines[line_count].at = *at;
+    memcpy(lines[line_count].metrics, at->metrics, at->metric_count * sizeof(fg_metric));
+    cost = fg_trainer_step_cost(at->trainer);
+    device_count = fg_trainer_settings(at->trainer)->device_count;
+    line_count++;
+    return FG_OK;
+}
+
+static fg_status maybe_stop(void *self, const fg_progress *at, fg_error *err)
+{
+    (void)self, (void)err;
+    return stop_at > 0 && at->step == stop_at ? FG_ESTOPPED : FG_OK;
+}
+
+static const fg_callback_ops keeper = {.log = keep, .batch_end = maybe_stop};
+
+static double value(int index, const char *name)
+{
+    for (size_t i = 0; i < lines[index].at.metric_count; i++)
+        if (strcmp(lines[index].metrics[i].name, name) == 0)
+            return lines[index].metrics[i].value;
+    return (double)NAN;
+}
+
+/* Creates the callback of a row from its options and adds it. */
+static fg_status add(fg_trainer *trainer, const fg_callback_entry *row, const char *text,
+                     fg_error *err)
+{
+    fg_option_values *values = NULL;
+    void *self = NULL;
+    const fg_entry *entry = &row->entry;
+    fg_status status =
+        fg_option_values_create(entry->name, entry->options, entry->option_count, &values, err);
+    if (status == FG_OK)
+        status = fg_option_set_all(values, text, NULL, err);
+    if (status == FG_OK)
+        status = row->create(values, &self, err);
+    if (status == FG_OK)
+        status = fg_trainer_add_callback(trainer, row->ops, self, err);
+    fg_option_values_destroy(values);
+    return status;
+}
+
+typedef struct place {
+    int devices; /* 0: one */
+    bool is_v5e;
+    long memory_bytes; /* of all devices; 0: not reported */
+} place;
+
+/* A fit of two epochs of 5 steps with a line every 2 steps: at 2, 4, 5, 6, 8, 10. */
+static fg_status fit_with(const place *where, fg_trainer_options options,
+                          const fg_callback_entry *row, const char *text, fg_error *out_err)
+{
+    fg_error err = {0};
+    char devices[16];
+    toy model = {.optimizer = "adamw"};
+    fg_client *client;
+    fg_trainer *trainer;
+    const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
+    assert_true(fake_open(&fake));
+    fake.reset();
+    fake.set("kind", where->is_v5e ? 3 : 0);
+    fake.set("memory_limit_bytes", where->memory_bytes);
+    (void)snprintf(devices, sizeof devices, "%d", where->devices > 0 ? where->devices : 1);
+    fgt_ok(fg_client_open(
+        &(fg_client_options){
+            .accelerator = "cpu", .devices = devices, .plugin_path = FAKE_PATH, .cache_dir = ""},
+        &client, &err));
+    fg_dataset *data = toy_data(SAMPLES - 1, 1);
+    const fg_fit_data fit_data = {.train = data,
+                                  .global_batch_size =
+                                      where->devices > BATCH ? where->devices : BATCH,
+                                  .workers = -1};
+    line_count = 0;
+    options.devices.client = client;
+    options.output.log_every = 2;
+    options.limits.max_epochs = 2;
+    fgt_ok(fg_trainer_create(&options, &trainer, &err));
+    fg_status status = add(trainer, row, text, out_err);
+    fgt_ok(fg_trainer_add_callback(trainer, &keeper, NULL, &err));
+    if (status == FG_OK)
+        status = fg_trainer_fit(trainer, &task, &fit_data, out_err);
+    fg_trainer_destroy(trainer);
+    fg_dataset_destroy(data);
+    fg_client_close(client);
+    fake.reset();
+    return status;
+}
+
+static const place one = {0};
+
+/* ---- lr_monitor ------------------------------------------------------------------------------ */
+
+static void momentum_and_weight_decay_are_those_of_the_step(void **state)
+{
+    fg_error err = {0};
+    const fg_schedule schedule = fg_onecycle(NULL);
+    const fg_trainer_options options = {.lr.schedule = &schedule};
+    (void)state;
+    fgt_ok(fit_with(&one, options, &fgi_lr_monitor_row, "", &err));
+    assert_int_equal(line_count, 6);
+    for (int i = 0; i < line_count; i++) {
+        const int64_t step = lines[i].at.step - 1; /* the last of the window */
+        const double momentum = fg_schedule_momentum(&schedule, 0.9, step, 10);
+        fgt_close("momentum", value(i, "momentum"), momentum, 0, 0);
+        fgt_close("of the hook", lines[i].at.momentum, momentum, 0, 0);
+        fgt_close("lr", lines[i].at.lr, fg_schedule_lr(&schedule, 0.01, step, 10), 0, 0);
+        fgt_close("weight decay", value(i, "weight_decay"), 0.01, 0, 0);
+    }
+    assert_true(value(0, "momentum") > value(1, "momentum")); /* it changes */
+}
+
+static void what_is_not_requested_is_not_logged(void **state)
+{
+    fg_error err = {0};
+    (void)state;
+    fgt_ok(fit_with(&one, (fg_trainer_options){0}, &fgi_lr_monitor_row, "momentum=false", &err));
+    assert_true(isnan(value(0, "momentum")) && !isnan(value(0, "weight_decay")));
+    fgt_ok(
+        fit_with(&one, (fg_trainer_options){0}, &fgi_lr_monitor_row, "weight_decay=false", &err));
+    assert_true(!isnan(value(0, "momentum")) && isnan(value(0, "weight_decay")));
+}
+
+/* By epoch, the first line of each has the values: also of a run that was stopped within the first
+ * and resumed. */
+static void once_per_epoch_also_after_a_resume(void **state)
+{
+    fg_error err = {0};
+    (void)state;
+    fgt_ok(fit_with(&one, (fg_trainer_options){0}, &fgi_lr_monitor_row, "interval=epoch", &err));
+    static const bool has[] = {true, false, false, true, false, false};
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(!isnan(value(i, "momentum")), has[i]);
+    fg_trainer_options options = {.checkpoints.run_dir = fgt_temp_folder()};
+    stop_at = 3;
+    assert_int_equal(fit_with(&one, options, &fgi_lr_monitor_row, "interval=epoch", &err),
+                     FG_ESTOPPED);
+    assert_int_equal(line_count, 1);
+    assert_false(isnan(value(0, "momentum")));
+    stop_at = 0;
+    options.checkpoints.resume = "last";
+    fgt_ok(fit_with(&one, options, &fgi_lr_monitor_row, "interval=epoch", &err));
+    assert_int_equal(line_count, 5);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(!isnan(value(i, "momentum")), has[i + 1]);
+}
+
+/* ---- throughput ------------------------------------------------------------------------------ */
+
+/* Samples per second of the last `count` of the first `last` + 1 lines. */
+static double rate(int last, int count, double *out_steps)
+{
+    double samples = 0, seconds = 0;
+    for (int i = last - count + 1; i <= last; i++) {
+        samples += (double)lines[i].at.samples;
+        seconds += (double)lines[i].at.samples / lines[i].at.samples_per_s;
+    }
+    *out_steps =
+        (double)(lines[last].at.step - (last >= count ? lines[last - count].at.step : 0)) / seconds;
+    return samples / seconds;
+}
+
+/* Lines at 2, 4, 5, 6, 8, 10: how many make at least `window` steps, at each. */
+static void check_window(const char *text, const int *counts)
+{
+    fg_error err = {0};
+    static const int samples[] = {16, 16, 7, 8, 16, 15};
+    fgt_ok(fit_with(&one, (fg_trainer_options){0}, &fgi_throughput_row, text, &err));
+    assert_int_equal(line_count, 6);
+    for (int i = 0; i < 6; i++) {
+        double steps = 0;
+        const double expected = rate(i, counts[i], &steps);
+        assert_int_equal(lines[i].at.samples, samples[i]);
+        fgt_close("samples_per_s", value(i, "samples_per_s"), expected, 0, 1e-9);
+        fgt_close("steps_per_s", value(i, "steps_per_s"), steps, 0, 1e-9);
+        assert_true(isnan(value(i, "mfu"))); /* the peak of the fake device is not known */
+        assert_true(isnan(value(i, "tokens_per_s")));
+    }
+}
+
+static void rates_are_means_over_the_window(void **state)
+{
+    (void)state;
+    check_window("window=1", (int[]){1, 1, 1, 1, 1, 1});
+    check_window("window=3", (int[]){1, 2, 2, 3, 2, 2});
+    check_window("window=5", (int[]){1, 2, 3, 4, 4, 3});
+    check_window("", (int[]){1, 2, 3, 4, 5, 6});
+}
+
+static void flops_are_those_of_the_graph_per_device_and_peak(void **state)
+{
+    fg_error err = {0};
+    const place eight = {.devices = 8, .is_v5e = true};
+    /* both layers forward, the gradients of both weights and of the second layer's input */
+    const double of_sample = 2.0 * (2 * TOY_FEATURES * TOY_HIDDEN + 3 * TOY_HIDDEN * TOY_CLASSES);
+    (void)state;
+    fgt_ok(fit_with(&eight, (fg_trainer_options){0}, &fgi_throughput_row,
+                    "window=1, tokens_per_sample=3", &err));
+    assert_int_equal(device_count, 8);
+    assert_int_equal(cost.samples, BATCH);
+    fgt_close("flops of a batch", cost.flops, BATCH * of_sample, 0, 0);
+    for (int i = 0; i < line_count; i++) {
+        const double samples = lines[i].at.samples_per_s;
+        fgt_close("flops_per_s", value(i, "flops_per_s"), samples * of_sample, 0, 1e-9);
+        fgt_close("each", value(i, "flops_per_s_per_device"), samples * of_sample / 8, 0, 1e-9);
+        fgt_close("samples", value(i, "samples_per_s_per_device"), samples / 8, 0, 1e-9);
+        fgt_close("tokens", value(i, "tokens_per_s"), samples * 3, 0, 1e-9);
+        fgt_close("tokens", value(i, "tokens_per_s_per_device"), samples * 3 / 8, 0, 1e-9);
+        /* 197 TFLOP/s, the published peak of a v5e */
+        fgt_close("mfu", value(i, "mfu"), samples * of_sample / (8 * 197e12), 0, 1e-9);
+    }
+}
+
+/* A chip that is in no table works with numbers from the options. */
+static void given_flops_and_peak_replace_the_known_ones(void **state)
+{
+    fg_error err = {0};
+    (void)state;
+    fgt_ok(fit_with(&(place){.devices = 2}, (fg_trainer_options){0}, &fgi_throughput_row,
+                    "window=1, flops_per_sample=1e6, peak_flops=2e9", &err));
+    for (int i = 0; i < line_count; i++) {
+        const double samples = lines[i].at.samples_per_s;
+        fgt_close("flops_per_s", value(i, "flops_per_s"), samples * 1e6, 0, 1e-9);
+        fgt_close("mfu", value(i, "mfu"), samples * 1e6 / 4e9, 0, 1e-9);
+    }
+    fgt_ok(fit_with(&(place){.is_v5e = true}, (fg_trainer_options){0}, &fgi_throughput_row,
+                    "window=1, flops_per_sample=1e6", &err));
+    fgt_close("mfu", value(0, "mfu"), lines[0].at.samples_per_s * 1e6 / 197e12, 0, 1e-9);
+    assert_int_equal(fit_with(&one, (fg_trainer_options){0}, &fgi_throughput_row,
+                              "tokens_per_sample=2, tokens_metric=train_loss", &err),
+                     FG_EINVAL);
+    assert_non_null(strstr(err.message, "tokens_metric counts the tokens already"));
+}
+
+/* The task logs how many tokens a sample has: the number of the step. */
+static fg_status measure_tokens(void *self, const fg_progress *at, fg_log_values *values,
+                                fg_error *err)
+{
+    const fg_metric tokens = {"train_tokens", (double)at->step};
+    fg_progress with_tokens = *at;
+    with_tokens.metrics = &tokens;
+    with_tokens.metric_count = 1;
+    return fgi_throughput_row.ops->measure(self, &with_tokens, values, err);
+}
+
+static void tokens_can_be_a_metric(void **state)
+{
+    fg_error err = {0};
+    fg_callback_ops ops = *fgi_throughput_row.ops;
+    fg_callback_entry row = fgi_throughput_row;
+    (void)state;
+    ops.measure = measure_tokens;
+    row.ops = &ops;
+    fgt_ok(fit_with(&one, (fg_trainer_options){0}, &row, "window=1, tokens_metric=train_tokens",
+                    &err));
+    for (int i = 0; i < line_count; i++)
+        fgt_close("tokens", value(i, "tokens_per_s"),
+                  lines[i].at.samples_per_s * (double)lines[i].at.step, 0, 1e-9);
+    fgt_ok(fit_with(&one, (fg_trainer_options){0}, &row, "tokens_metric=train_other", &err));
+    assert_true(isnan(value(5, "tokens_per_s")));
+}
+
+/* ---- device_stats ---------------------------------------------------------------------------- */
+
+static void memory_is_what_the_plugin_reports(void **state)
+{
+    fg_error err = {0};
+    const place two = {.devices = 2, .memory_bytes = 1 << 20};
+    (void)state;
+    warning[0] = '\0';
+    fgt_ok(fit_with(&two, (fg_trainer_options){0}, &fgi_device_stats_row, "per_device=true", &err));
+    const double used = value(5, "device_memory_used_bytes");
+    assert_true(used > 100 && used < 1 << 20); /* the parameters, at least */
+    fgt_close("percent", value(5, "device_memory_used_percent"), 100 * used / (1 << 20), 0, 1e-9);
+    fgt_close("device 1", value(5, "device1_memory_used_bytes"), used, 0, 0);
+    assert_true(isnan(value(5, "device_memory_peak_bytes"))); /* it does not report one */
+    assert_true(isnan(value(5, "device2_memory_used_bytes")));
+    assert_string_equal(warning, "");
+    fgt_ok(fit_with(&two, (fg_trainer_options){0}, &fgi_device_stats_row, "", &err));
+    assert_true(isnan(value(5, "device1_memory_used_bytes")));
+}
+
+static void without_statistics_there_is_a_warning(void **state)
+{
+    fg_error err = {0};
+    (void)state;
+    fgt_ok(fit_with(&one, (fg_trainer_options){0}, &fgi_device_stats_row, "per_device=true", &err));
+    assert_non_null(strstr(warning, "the plugin for 'fake device' does not report device memory"));
+    assert_true(isnan(value(5, "device_memory_used_bytes")));
+}
+
+static void too_many_devices_are_refused(void **state)
+{
+    fg_error err = {0};
+    (void)state;
+    assert_int_equal(fit_with(&(place){.devices = 15}, (fg_trainer_options){0},
+                              &fgi_device_stats_row, "per_device=true", &err),
+                     FG_EINVAL);
+    assert_non_null(strstr(err.message, "2 values for each of 15 devices"));
+}
+
+static int watch_log(void **state)
+{
+    (void)state;
+    fg_log_set(keep_warning, NULL);
+    return 0;
+}
+
+static int nothing_is_left(void **state)
+{
+    (void)state;
+    return fgi_alloc_live() != 0;
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(momentum_and_weight_decay_are_those_of_the_step),
+    cmocka_unit_test(what_is_not_requested_is_not_logged),
+    cmocka_unit_test(once_per_epoch_also_after_a_resume),
+    cmocka_unit_test(rates_are_means_over_the_window),
+    cmocka_unit_test(flops_are_those_of_the_graph_per_device_and_peak),
+    cmocka_unit_test(given_flops_and_peak_replace_the_known_ones),
+    cmocka_unit_test(tokens_can_be_a_metric),
+    cmocka_unit_test(memory_is_what_the_plugin_reports),
+    cmocka_unit_test(without_statistics_there_is_a_warning),
+    cmocka_unit_test(too_many_devices_are_refused),
+};
+int main(void) { return cmocka_run_group_tests(tests, watch_log, nothing_is_left) == 0 ? 0 : 1; }

@@ -1,0 +1,127 @@
+/* test_train_order.c - two callbacks that have all functions: each function of the first is called
+ * directly before that of the second, for every hook. On the fake plugin.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "toy_place.h"
+
+static int open_all(void **state)
+{
+    (void)state;
+    return open_place(10, 5);
+}
+
+/* The calls so far, as "fit_start1 fit_start2 ...". */
+static char calls[16384];
+
+static void note(const char *hook, const void *self)
+{
+    const size_t used = strlen(calls);
+    (void)snprintf(calls + used, sizeof calls - used, "%s%s ", hook, (const char *)self);
+}
+
+#define FUNCTION(name)                                                                             \
+    static fg_status on_##name(void *self, const fg_progress *at, fg_error *err)                   \
+    {                                                                                              \
+        (void)at, (void)err;                                                                       \
+        note(#name, self);                                                                         \
+        return FG_OK;                                                                              \
+    }
+TOY_EVENTS(FUNCTION)
+
+static fg_status on_measure(void *self, const fg_progress *at, fg_log_values *values, fg_error *err)
+{
+    (void)at, (void)values, (void)err;
+    note("measure", self);
+    return FG_OK;
+}
+
+static size_t on_save(void *self, void *bytes, size_t size)
+{
+    if (size >= 1) { /* the second call */
+        note("save", self);
+        memcpy(bytes, self, 1);
+    }
+    return 1;
+}
+
+static fg_status on_load(void *self, const void *bytes, size_t size, fg_error *err)
+{
+    (void)err;
+    assert_int_equal(size, 1);
+    assert_memory_equal(bytes, self, 1); /* its own state */
+    note("load", self);
+    return FG_OK;
+}
+
+static void on_destroy(void *self) { note("destroy", self); }
+
+#define ROW(event) .event = on_##event,
+#define ALL                                                                                        \
+    TOY_EVENTS(ROW).measure = on_measure, .save = on_save, .load = on_load, .destroy = on_destroy
+static const fg_callback_ops first_ops = {.name = "first", ALL};
+static const fg_callback_ops second_ops = {.name = "second", ALL};
+
+static fg_trainer *create(const char *run_dir, const char *resume)
+{
+    static char one[] = "1", two[] = "2";
+    fg_error err = {0};
+    fg_trainer *trainer = NULL;
+    fg_trainer_options options = two_epochs;
+    options.devices.client = client;
+    options.checkpoints.run_dir = run_dir;
+    options.checkpoints.resume = resume;
+    options.limits.max_epochs = resume != NULL ? 2 : 1;
+    fgt_ok(fg_trainer_create(&options, &trainer, &err));
+    fgt_ok(fg_trainer_add_callback(trainer, &first_ops, one, &err));
+    fgt_ok(fg_trainer_add_callback(trainer, &second_ops, two, &err));
+    return trainer;
+}
+
+/* Each call of the first is followed by the same one of the second. */
+static void check_pairs(void)
+{
+    char *rest = calls;
+    for (char *a, *b; (a = strsep(&rest, " ")) != NULL && *a != '\0';) {
+        b = strsep(&rest, " ");
+        const size_t size = strlen(a) - 1;
+        if (b == NULL || strlen(b) != size + 1 || memcmp(a, b, size) != 0 || a[size] != '1' ||
+            b[size] != '2')
+            fail_msg("%s is followed by %s", a, b != NULL ? b : "nothing");
+    }
+}
+
+#define IS_CALLED(event) assert_non_null(strstr(calls, #event "1 " #event "2 "));
+
+static void callbacks_are_called_in_the_order_they_were_added(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    const fg_fit_data data = the_data();
+    const char *folder = fgt_temp_folder();
+    fg_trainer *trainer = create(folder, NULL);
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    fg_trainer_destroy(trainer);
+    trainer = create(folder, "last");
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    fgt_ok(fg_trainer_validate(trainer, &task, &data, &err));
+    fg_trainer_destroy(trainer);
+    TOY_EVENTS(IS_CALLED)
+    IS_CALLED(measure)
+    IS_CALLED(save)
+    IS_CALLED(load)
+    IS_CALLED(destroy)
+    /* values are added before anyone reads the line; state is loaded before the fit starts */
+    assert_non_null(strstr(calls, "measure1 measure2 log1 log2 "));
+    assert_non_null(strstr(calls, "load1 load2 fit_start1 fit_start2 "));
+    check_pairs();
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(callbacks_are_called_in_the_order_they_were_added),
+};
+int main(void) { return cmocka_run_group_tests(tests, open_all, close_all) == 0 ? 0 : 1; }

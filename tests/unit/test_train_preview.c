@@ -1,0 +1,193 @@
+/* test_train_preview.c - the steps and rates of a fit before anything is opened, and one-cycle
+ * schedules that run to their end on 8 devices. On the fake plugin, which provides any number of
+ * devices.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "fakepjrt/fake_control.h"
+#include "toy.h"
+
+static toy model = {.optimizer = "sgd"}; /* lr 0.1 */
+static const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
+
+static void hide_plugin(void)
+{
+    assert_int_equal(setenv("FULGURITE_PLUGIN", "/nowhere/plugin.so", 1), 0);
+}
+
+static void show_plugin(void) { assert_int_equal(setenv("FULGURITE_PLUGIN", FAKE_PATH, 1), 0); }
+
+static fg_trainer_options with_fake(fg_trainer_options o)
+{
+    o.devices.accelerator = "cpu";
+    o.devices.cache_dir = "";
+    return o;
+}
+
+/* Learning rates and momentum of the steps as passed to callbacks. */
+typedef struct watch {
+    int64_t steps;
+    double first, highest, last;
+    double first_momentum, lowest_momentum, last_momentum;
+} watch;
+
+static fg_status on_batch_end(void *self, const fg_progress *at, fg_error *err)
+{
+    watch *w = self;
+    (void)err;
+    if (at->step == w->steps) /* not the last batch of its step */
+        return FG_OK;
+    if (w->steps++ == 0) {
+        w->first = at->lr;
+        w->first_momentum = w->lowest_momentum = at->momentum;
+    }
+    w->highest = fmax(w->highest, at->lr);
+    w->last = at->lr;
+    w->lowest_momentum = fmin(w->lowest_momentum, at->momentum);
+    w->last_momentum = at->momentum;
+    return FG_OK;
+}
+
+static const fg_callback_ops watch_ops = {.batch_end = on_batch_end};
+
+/* ---- one cycle on 8 devices ------------------------------------------------------------------ */
+
+/* A utility for TPUs counted the steps of one core, so that 12.5 % of the cycle ran on 8 cores: the
+ * learning rate never reached its maximum, and the momentum never its minimum. Here every variant
+ * runs to its end; the peak of torch and kaggle falls onto a step. */
+static void every_variant_completes_its_cycle(void **state)
+{
+    static const struct {
+        const char *variant;
+        double final_div, tolerance;
+    } rows[] = {{"torch", 1e4, 0}, {"fastai", 4e3, 1e-3}, {"kaggle", 1e4, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        for (int accumulate = 1; accumulate <= 2; accumulate++) {
+            fg_error err = {0};
+            watch w;
+            const fg_schedule schedule =
+                fg_onecycle(&(fg_onecycle_options){.variant = rows[i].variant});
+            const fg_trainer_options options = {.devices.devices = "8",
+                                                .limits.max_epochs = 10 * accumulate,
+                                                .numerics.accumulate_grad_batches = accumulate,
+                                                .lr.lr_scaling = "sqrt",
+                                                .lr.base_batch_size = 4 * accumulate,
+                                                .lr.schedule = &schedule};
+            fg_dataset *train = toy_data(127, 1);
+            const fg_fit_data data = {.train = train, .batch_size = 2, .workers = -1};
+            fg_fit_settings before;
+            hide_plugin();
+            fgt_ok(fg_trainer_preview(&options, &data, 0.1, &before, &err));
+            show_plugin();
+            const fg_trainer_options own = with_fake(options);
+            fg_trainer *trainer = NULL;
+            w = (watch){.steps = 0};
+            fgt_ok(fg_trainer_create(&own, &trainer, &err));
+            fgt_ok(fg_trainer_add_callback(trainer, &watch_ops, &w, &err));
+            fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+            assert_int_equal(w.steps, 80);
+            assert_int_equal(before.total_steps, 80);
+            const double most = 0.1 * 2; /* 16 samples for a rate that is meant for 4 */
+            fgt_close("first lr", w.first, most / 25, 0, 1e-12);
+            fgt_close("highest lr", w.highest, most, rows[i].tolerance * most, 1e-12);
+            fgt_close("last lr", w.last, most / 25 / rows[i].final_div, 0, 1e-12);
+            assert_true(w.last == before.lr_at[4]);
+            fgt_close("first momentum", w.first_momentum, 0.95, 0, 1e-12);
+            fgt_close("lowest momentum", w.lowest_momentum, 0.85, rows[i].tolerance, 1e-12);
+            fgt_close("last momentum", w.last_momentum, 0.95, 0, 1e-12);
+            fg_trainer_destroy(trainer);
+            fg_dataset_destroy(train);
+        }
+}
+
+/* ---- previews -------------------------------------------------------------------------------- */
+
+static void a_preview_of_an_unknown_number_of_devices_opens_them(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_fit_settings settings;
+    fg_dataset *train = toy_data(64, 1);
+    const fg_fit_data data = {.train = train, .batch_size = 2};
+    const fg_trainer_options open = {.devices.accelerator = "auto", .devices.cache_dir = ""};
+    hide_plugin();
+    assert_int_not_equal(fg_trainer_preview(&open, &data, 0.1, &settings, &err), FG_OK);
+    assert_int_equal(settings.total_steps, 0);
+    const fg_trainer_options single = {.devices.strategy = "single"};
+    fgt_ok(fg_trainer_preview(&single, &data, 0.1, &settings, &err));
+    assert_int_equal(settings.total_steps, 32);
+    assert_string_equal(settings.strategy, "single");
+    const fg_trainer_options mesh = {.devices.mesh = {.axes = {{"data", 4}, {"model", 2}}}};
+    fgt_ok(fg_trainer_preview(&mesh, &data, 0.1, &settings, &err));
+    assert_int_equal(settings.device_count, 8);
+    assert_int_equal(settings.batch_shards, 4);
+    assert_int_equal(settings.total_steps, 8);
+    show_plugin();
+    fgt_ok(fg_trainer_preview(&open, &data, 0.1, &settings, &err));
+    assert_int_equal(settings.device_count, 1);
+    fg_dataset_destroy(train);
+}
+
+static void a_preview_refuses_what_a_fit_refuses(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_fit_settings settings;
+    fg_dataset *train = toy_data(64, 1);
+    fg_fit_data data = {.train = train, .batch_size = 2};
+    const fg_schedule onecycle = fg_onecycle(NULL);
+    const fg_trainer_options endless = {
+        .devices.devices = "8", .limits.max_epochs = -1, .lr.schedule = &onecycle};
+    assert_int_equal(fg_trainer_preview(&endless, &data, 0.1, &settings, &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, "the run has no limit: set max_epochs or max_steps"));
+    const fg_trainer_options many = {.devices.devices = "128"};
+    assert_int_equal(fg_trainer_preview(&many, &data, 0.1, &settings, &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, "fewer than the 128 devices"));
+    data.train = NULL;
+    assert_int_equal(fg_trainer_preview(&many, &data, 0.1, &settings, &err), FG_EINVAL);
+    fg_dataset_destroy(train);
+}
+
+static fg_status preview_scenario(void *self, fg_error *err)
+{
+    const fg_fit_data data = {.train = self, .batch_size = 2};
+    fg_fit_settings settings;
+    return fg_trainer_preview(&(fg_trainer_options){.devices.devices = "8"}, &data, 0.1, &settings,
+                              err);
+}
+
+static void a_preview_loses_no_memory(void **state)
+{
+    (void)state;
+    fg_dataset *train = toy_data(64, 1);
+    fgt_fault_loop(preview_scenario, train);
+    fg_dataset_destroy(train);
+}
+
+static int find_fake(void **state)
+{
+    (void)state;
+    show_plugin();
+    return 0;
+}
+
+static int nothing_is_left(void **state)
+{
+    (void)state;
+    return fgi_alloc_live() != 0;
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(every_variant_completes_its_cycle),
+    cmocka_unit_test(a_preview_of_an_unknown_number_of_devices_opens_them),
+    cmocka_unit_test(a_preview_refuses_what_a_fit_refuses),
+    cmocka_unit_test(a_preview_loses_no_memory),
+};
+int main(void) { return cmocka_run_group_tests(tests, find_fake, nothing_is_left) == 0 ? 0 : 1; }
