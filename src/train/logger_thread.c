@@ -149,7 +149,7 @@ static void execute(fgi_logger_thread *t, call *c)
 {
     fg_error err = {0};
     int64_t lines = -1;
-    static const char *const name[] = {"open", "log", "flush", "sync"};
+    static const char *const name[] = {"open", "log", "flush", "sync", "saved", "finish"};
     const int64_t begin = fgi_timeline_begin();
     const fg_status status = run_call(t, c, &lines, &err);
     fgi_timeline_end(begin, "logger", name[c->kind], -1);
