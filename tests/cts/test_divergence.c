@@ -523,10 +523,11 @@ static int lines_until(const double *loss, int count)
 static void the_rule(void **state)
 {
     (void)state;
-    assert_int_equal(LINES_UNTIL(2, 9, 9, 9), 4);             /* at once: above 4 * 2 */
-    assert_int_equal(LINES_UNTIL(2, 7, 7, 7, 7, 7), 0);       /* not above */
-    assert_int_equal(LINES_UNTIL(2, 9, 9, 1, 9, 9, 1), 0);    /* not in a row */
-    assert_int_equal(LINES_UNTIL(2, 2, NAN, INFINITY, 9), 5); /* not finite counts as high */
+    assert_int_equal(LINES_UNTIL(2, 9, 9, 9), 4);          /* at once: above 4 * 2 */
+    assert_int_equal(LINES_UNTIL(2, 7, 7, 7, 7, 7), 0);    /* not above */
+    assert_int_equal(LINES_UNTIL(2, 9, 9, 1, 9, 9, 1), 0); /* not in a row */
+    assert_int_equal(LINES_UNTIL(2, 2, (double)NAN, HUGE_VAL, 9),
+                     5); /* not finite counts as high */
     /* a small loss may rise; one that returns to where it began has diverged */
     double fall[60];
     for (int i = 0; i < 40; i++)
@@ -557,7 +558,7 @@ static void mistakes(void **state)
         {{.divergence.action = "retry"}, "expected stop, rollback or ignore"},
         {{.divergence.action = "rollback"}, "needs a run_dir"},
         {{.divergence.factor = 1}, "expected more than 1"},
-        {{.divergence.factor = NAN}, "expected more than 1"},
+        {{.divergence.factor = (double)NAN}, "expected more than 1"},
         {{.divergence.factor = -2}, "expected more than 1"},
         {{.divergence.patience = -1}, "divergence.patience is -1"},
         {{.divergence.max_rollbacks = -1}, "divergence.max_rollbacks is -1"},

@@ -270,7 +270,7 @@ static void bad_limits_are_refused(void **state)
     (void)state;
     check_refused(&(fg_trainer_numerics){.gradient_clip_val = -1},
                   "trainer: gradient_clip_val is -1: expected more than 0, or 0 for no clipping");
-    check_refused(&(fg_trainer_numerics){.gradient_clip_val = INFINITY},
+    check_refused(&(fg_trainer_numerics){.gradient_clip_val = HUGE_VAL},
                   "trainer: gradient_clip_val is inf: expected more than 0, or 0 for no clipping");
     check_refused(&(fg_trainer_numerics){.gradient_clip_val = 1, .gradient_clip_algorithm = "l2"},
                   "trainer: gradient_clip_algorithm is 'l2': expected norm or value");
