@@ -9,13 +9,25 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/file.h"
+#include "input/json_file.h"
+
+json_t *trace_read_file(const char *path)
+{
+    char *text = NULL;
+    size_t size = 0;
+    fg_error err = {0};
+    json_t *root = NULL;
+    fgt_ok(fgi_file_read(path, 1 << 28, &text, &size, &err));
+    fgt_ok(fgi_json_parse(path, 0, text, size, &root, &err));
+    fgi_free(text);
+    return root;
+}
+
 json_t *trace_read(const char *run)
 {
-    json_error_t fault;
-    json_t *root = json_load_file(fgt_path(run, "profile/host.trace.json"), 0, &fault);
-    if (root == NULL)
-        fail_msg("line %d: %s", fault.line, fault.text);
-    return root;
+    return trace_read_file(fgt_path(run, "profile/host.trace.json"));
 }
 
 static const char *text_of(const json_t *event, const char *key)

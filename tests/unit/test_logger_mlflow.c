@@ -119,7 +119,7 @@ static void a_run_is_created_and_ended(void **state)
     assert_non_null(strstr(text, "\"run_id\": \"r1\""));
     assert_null(strstr(text, "secret"));
     fgi_free(text);
-    fgt_ok(log_loss(self, 2, INFINITY, &err));
+    fgt_ok(log_loss(self, 2, HUGE_VAL, &err));
     assert_asked(&s, "{\"key\":\"epoch\",\"value\":1.0,\"step\":2,\"timestamp\":1234500},"
                      "{\"key\":\"lr\",\"value\":0.5,\"step\":2,\"timestamp\":1234500},"
                      "{\"key\":\"train_loss\",\"value\":\"Infinity\",\"step\":2,"

@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/crc32c.h"
 #include "base/file.h"
+#include "base/print.h"
 #include "train/event_file.h"
 #include "train/loggers.h"
 
@@ -81,18 +82,18 @@ static void put_event(const Fulgurite__Tb__Event *event, char *out, size_t size)
 {
     const size_t used = strlen(out);
     if (event->file_version != NULL)
-        (void)snprintf(out + used, size - used, "%s ", event->file_version);
+        (void)fgi_snprintf(out + used, size - used, "%s ", event->file_version);
     else if (event->session_log != NULL)
-        (void)snprintf(out + used, size - used, "START %d ", (int)event->step);
+        (void)fgi_snprintf(out + used, size - used, "START %d ", (int)event->step);
     for (size_t i = 0; event->summary != NULL && i < event->summary->n_value; i++) {
         const Fulgurite__Tb__Value *value = event->summary->value[i];
         const size_t now = strlen(out);
         if (value->has_simple_value)
-            (void)snprintf(out + now, size - now, "%d %s %g, ", (int)event->step, value->tag,
-                           (double)value->simple_value);
+            (void)fgi_snprintf(out + now, size - now, "%d %s %g, ", (int)event->step, value->tag,
+                               (double)value->simple_value);
         else
-            (void)snprintf(out + now, size - now, "%d %s: %s, ", (int)event->step, value->tag,
-                           value->metadata->plugin_data->plugin_name);
+            (void)fgi_snprintf(out + now, size - now, "%d %s: %s, ", (int)event->step, value->tag,
+                               value->metadata->plugin_data->plugin_name);
     }
 }
 
@@ -135,7 +136,7 @@ static const char *events_of(const char *folder)
     const int count = scandir(folder, &list, is_events, by_name);
     text[0] = '\0';
     for (int i = 0; i < count; i++) {
-        (void)snprintf(text + strlen(text), sizeof text - strlen(text), "| ");
+        (void)fgi_snprintf(text + strlen(text), sizeof text - strlen(text), "| ");
         put_file(fgt_path(folder, list[i]->d_name), text, sizeof text);
         free(list[i]);
     }

@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "base/timeline.h"
 #include "fakepjrt/fake_control.h"
-#include "input/json_file.h"
+#include "trace_file.h"
 #include "wire.h"
 
 #include <fulgurite/profile.h>
@@ -89,10 +89,7 @@ static void the_trace_has_nested_events_in_order(void **state)
     (void)state;
     fg_client *client = open_client(0);
     const fg_profile_info info = take(client, fgt_temp_folder());
-    json_error_t fault;
-    json_t *root = json_load_file(info.trace, 0, &fault);
-    if (root == NULL)
-        fail_msg("%s: line %d: %s", info.trace, fault.line, fault.text);
+    json_t *root = trace_read_file(info.trace);
     const json_t *events = json_object_get(root, "traceEvents"), *each;
     double last = -1, step_end = 0;
     int steps = 0, parts = 0;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "input/json_file.h"
 #include "report/run_page.h"
 #include "report/verdict.h"
 
@@ -34,7 +35,7 @@ static json_t *read(const char *text)
     (void)snprintf(json, sizeof json, "%s", text);
     for (char *c = json; *c != '\0'; c++)
         *c = *c == '\'' ? '"' : *c;
-    json_t *value = json_loads(json, 0, &fault);
+    json_t *value = fgi_json_load(json, strlen(json), 0, &fault);
     if (value == NULL)
         fail_msg("%s: %s", text, fault.text);
     return value;
