@@ -26,17 +26,24 @@ enum {
 
 typedef enum cli_kind {
     CLI_KIND_END,
-    CLI_KIND_FLAG,    /* --name            sets a bool */
-    CLI_KIND_TEXT,    /* --name=TEXT       sets a const char * */
-    CLI_KIND_OPTIONAL /* --name[=TEXT]     sets a const char *, "" without text */
+    CLI_KIND_FLAG,     /* --name            sets a bool */
+    CLI_KIND_TEXT,     /* --name=TEXT       sets a const char * */
+    CLI_KIND_OPTIONAL, /* --name[=TEXT]    sets a const char *, "" without text */
+    CLI_KIND_LIST      /* --name=TEXT      appends to a cli_list */
 } cli_kind;
+
+enum { CLI_MAX_LIST = 32 };
+typedef struct cli_list {
+    const char *at[CLI_MAX_LIST];
+    size_t count;
+} cli_list;
 
 /* One row of a command's table. */
 typedef struct cli_option {
     cli_kind kind;
     char letter;          /* 0: none */
     const char *name;     /* without the dashes */
-    void *value;          /* bool * or const char ** */
+    void *value;          /* bool *, const char ** or cli_list * */
     const char *argument; /* "FILE" in the help; "a|b|c": only these; "a|B": any */
     const char *help;
 } cli_option;
@@ -46,6 +53,7 @@ typedef struct cli_option {
 #define CLI_TEXT(letter, name, value, argument, help) {CLI_KIND_TEXT, letter, name, value, argument, help}
 #define CLI_OPTIONAL(letter, name, value, argument, help) \
     {CLI_KIND_OPTIONAL, letter, name, value, argument, help}
+#define CLI_LIST(letter, name, value, argument, help) {CLI_KIND_LIST, letter, name, value, argument, help}
 #define CLI_END                                       {CLI_KIND_END, 0, NULL, NULL, NULL, NULL}
 /* clang-format on */
 
@@ -63,10 +71,10 @@ typedef struct cli_call {
 } cli_call;
 
 typedef struct cli_command {
-    const char *name;      /* of a subcommand: "pack info" */
-    const char *arguments; /* "CKPT"; shown in the usage line */
-    const char *summary;   /* one line, no full stop */
-    const char *details;   /* paragraphs of the man page, separated by empty lines; may be NULL */
+    const char *name;          /* of a subcommand: "pack info" */
+    const char *arguments;     /* "CKPT"; shown in the usage line */
+    const char *summary;       /* one line, no full stop */
+    const char *details;       /* paragraphs, separated by "\n\n"; may be NULL */
     const cli_option *options; /* ends with CLI_END; NULL: none */
     int min_args, max_args;
     bool takes_config; /* --KEY=VALUE for each key of the configuration */

@@ -14,14 +14,10 @@ const cli_command cli_batch_find = {
     .summary = "find the largest batch size that fits into device memory",
     .details =
         "Compiles the training step for several batch sizes, starting at trainer.batch_size, and "
-        "reads\n"
-        "the memory requirements that the compiler reports. The result leaves a tenth of each "
-        "device's memory\n"
-        "free, and one training step is run with it. On the CPU, the limit is the host's memory "
-        "divided by the\n"
-        "number of devices. Writes the batch size, the bytes needed and the learning rate of fit "
-        "to "
-        "standard output.",
+        "reads the memory requirements that the compiler reports. The result leaves a tenth of "
+        "each device's memory free, and one training step is run with it. On the CPU, the limit is "
+        "the host's memory divided by the number of devices. Writes the batch size, the bytes "
+        "needed and the learning rate of fit to standard output.",
     .options = options,
     .max_args = 1,
     .takes_config = true,

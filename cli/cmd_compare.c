@@ -2,7 +2,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/report.h>
-#include <string.h>
 
 #include "out_file.h"
 
@@ -16,20 +15,21 @@ static const cli_option options[] = {
     CLI_END,
 };
 
-static bool compare(const cli_call *call, char **out, fg_error *err)
+static fg_status compare(const cli_call *call, char **out, fg_error *err)
 {
     char *folders[RUNS_MAX] = {NULL};
     const fg_report_form form = page != NULL ? FG_REPORT_HTML
                                 : as_json    ? FG_REPORT_JSON
                                              : FG_REPORT_TEXT;
-    bool is_good = true;
-    for (int i = 0; is_good && i < call->count; i++)
-        is_good = fg_recipe_find_run(call->args[i], &folders[i], err) == FG_OK;
-    is_good = is_good && fg_report_compare((const char *const *)folders, (size_t)call->count, form,
-                                           out, err) == FG_OK;
+    fg_status status = FG_OK;
+    for (int i = 0; status == FG_OK && i < call->count; i++)
+        status = fg_recipe_find_run(call->args[i], &folders[i], err);
+    if (status == FG_OK)
+        status =
+            fg_report_compare((const char *const *)folders, (size_t)call->count, form, out, err);
     for (int i = 0; i < call->count; i++)
         fg_report_free(folders[i]);
-    return is_good;
+    return status;
 }
 
 static int run(const cli_call *call)
@@ -40,13 +40,7 @@ static int run(const cli_call *call)
         return cli_complain(CLI_USAGE, "compare", "--json and --html cannot be combined");
     if (!out_file_check("--html", page, &err))
         return cli_complain(CLI_USAGE, "compare", "%s", err.message);
-    bool is_good = compare(call, &text, &err);
-    if (is_good && page != NULL)
-        is_good = out_file_write(page, text, strlen(text), &err);
-    else if (is_good)
-        (void)fputs(text, stdout);
-    fg_report_free(text);
-    return is_good ? CLI_DONE : cli_complain(CLI_FAILED, "compare", "%s", err.message);
+    return out_text("compare", compare(call, &text, &err), &text, page, &err);
 }
 
 const cli_command cli_compare = {
@@ -54,9 +48,8 @@ const cli_command cli_compare = {
     .arguments = "RUN RUN...",
     .summary = "compare the results, times and settings of runs",
     .details = "Up to eight folders of runs, or `last`. Lists the last and best value of each "
-               "metric, where the time\n"
-               "went, and the keys of the configuration that differ. Runs may have different "
-               "lengths and metrics.",
+               "metric, where the time went, and the keys of the configuration that differ. Runs "
+               "may have different lengths and metrics.",
     .options = options,
     .min_args = 2,
     .max_args = RUNS_MAX,

@@ -3,9 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
-#include <fulgurite/report.h>
-
-#include "cli.h"
+#include "out_file.h"
 
 /* The options of a command as the library describes them; the caller frees them. */
 static fg_recipe_option *options_of(const cli_command *command, size_t *out_count)
@@ -44,11 +42,7 @@ static int run(const cli_call *call)
         fg_recipe_completion("fulgurite", commands, count, call->args[0], &text, &err);
     while (count > 0)
         free(options[--count]);
-    if (status != FG_OK)
-        return cli_complain(CLI_USAGE, "completion", "%s", err.message);
-    (void)fputs(text, stdout);
-    fg_report_free(text);
-    return CLI_DONE;
+    return out_text("completion", status, &text, NULL, &err);
 }
 
 const cli_command cli_completion = {

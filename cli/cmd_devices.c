@@ -7,7 +7,7 @@
 
 #include <fulgurite/report.h>
 
-#include "cli.h"
+#include "out_file.h"
 
 static bool as_json, show_places, show_table;
 static const char *plugin_path, *metrics;
@@ -34,11 +34,7 @@ static int run(const cli_call *call)
         status = fg_report_tpu_use(*metrics != '\0' ? metrics : NULL, as_json, &text, &err);
     else
         status = fg_report_devices(plugin_path, show_places, as_json, &text, &err);
-    if (status != FG_OK)
-        return fg_error_print(&err, "fulgurite devices");
-    (void)fputs(text, stdout);
-    fg_report_free(text);
-    return CLI_DONE;
+    return out_text("devices", status, &text, NULL, &err);
 }
 
 const cli_command cli_devices = {
@@ -46,10 +42,8 @@ const cli_command cli_devices = {
     .arguments = "",
     .summary = "list the available accelerators, and why others are not available",
     .details = "One line per device: the accelerator, whether it is available, its kind, memory "
-               "and plugin, or the\n"
-               "reason why it is not available.",
+               "and plugin, or the reason why it is not available.",
     .options = options,
-    .min_args = 0,
     .max_args = 0,
     .run = run,
 };

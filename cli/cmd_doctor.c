@@ -115,19 +115,14 @@ const cli_command cli_doctor = {
     .name = "doctor",
     .arguments = "[-- COMMAND...]",
     .summary = "check this machine's accelerators and settings, and suggest fixes",
-    .details = "Reports the environment (Kaggle, Colab, a Google Cloud TPU VM or other), TPUs, "
-               "processors, memory,\n"
-               "plugins and compile cache. Runs a matrix multiplication on each device and a sum "
-               "across all of them.\n"
-               "Each finding is a note, a warning or an error (`wrong`), with a command that fixes "
-               "it. The exit\n"
-               "status is 1 if something is wrong.\n"
-               "\n"
-               "With --fix, prints no report, unsets stale environment variables, sets missing "
-               "ones, and runs\n"
-               "COMMAND.",
+    .details =
+        "Reports the environment (Kaggle, Colab, a Google Cloud TPU VM or other), TPUs, "
+        "processors, memory, plugins and compile cache. Runs a matrix multiplication on each "
+        "device and a sum across all of them. Each finding is a note, a warning or an error "
+        "(`wrong`), with a command that fixes it. The exit status is 1 if something is wrong.\n\n"
+        "With --fix, prints no report, unsets stale environment variables, sets missing ones, and "
+        "runs COMMAND.",
     .options = options,
-    .min_args = 0,
     .max_args = 1000,
     .run = run,
 };

@@ -19,6 +19,8 @@ static const cli_option options[] = {
              "delete the checkpoints of an earlier run in the same folder"),
     CLI_OPTIONAL(0, "profile", &settings.recipe.profile, "FIRST:LAST",
                  "take a profile of these steps (default: ten after the first ten)"),
+    CLI_LIST(0, "sweep", &settings.sweep, "KEY=VALUE,VALUE",
+             "train once for each value of a key; several --sweep: for each combination"),
     RUN_SUMMARY,
     RUN_PROGRESS,
     CLI_FLAG('q', "quiet", &settings.is_quiet, "no progress, no warnings except failed saves"),
@@ -33,16 +35,16 @@ const cli_command cli_fit = {
     .summary = "train a model",
     .details =
         "CONFIG is a YAML file. --section.key=value overrides a key of the file. config.yaml (the "
-        "merged\n"
-        "configuration), metrics.csv, metrics.jsonl and checkpoints are written to the run's "
-        "folder. Each run\n"
-        "creates a new folder unless trainer.run_dir is set; the checkpoints of an earlier run in "
-        "that folder\n"
-        "are only deleted with --overwrite. The final metrics are written to standard output.\n"
-        "\n"
+        "merged configuration), metrics.csv, metrics.jsonl and checkpoints are written to the "
+        "run's folder. Each run creates a new folder unless trainer.run_dir is set; the "
+        "checkpoints of an earlier run in that folder are only deleted with --overwrite. The final "
+        "metrics are written to standard output.\n\n"
         "SIGINT (Ctrl-C), SIGTERM and SIGHUP save the state and stop, with exit status 143; a "
-        "second one ends\n"
-        "the program immediately. --resume continues at the next sample.",
+        "second one ends the program immediately. --resume continues at the next sample.\n\n"
+        "--sweep optimizer.lr=1e-3,3e-3 trains one run after the other, each in a folder of its "
+        "own in that of the sweep, and prints a table and a plot of the best values of "
+        "trainer.monitor; sweep.html in that folder has the curves. With --resume, an interrupted "
+        "sweep continues, also with more values.",
     .options = options,
     .max_args = 1,
     .takes_config = true,

@@ -55,11 +55,9 @@ const cli_command cli_help = {
     .name = "help",
     .arguments = "[COMMAND | config [SECTION | KEY]]",
     .summary = "show the help of the program, a command, or a configuration key",
-    .details =
-        "fulgurite help config lists all keys, fulgurite help config trainer one section, and\n"
-        "fulgurite help config trainer.batch_size one key.",
+    .details = "fulgurite help config lists all keys, fulgurite help config trainer one section, "
+               "and fulgurite help config trainer.batch_size one key.",
     .options = options,
-    .min_args = 0,
     .max_args = 2,
     .run = run,
 };

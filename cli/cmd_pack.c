@@ -97,12 +97,11 @@ const cli_command cli_pack = {
     .name = "pack",
     .arguments = "SOURCE OUT.pack",
     .summary = "pack images into few big files, which load faster",
-    .details =
-        "SOURCE is an image folder with a folder per class, a CSV or JSONL list, tar files\n"
-        "(WebDataset), TFRecord files, a folder of MNIST (IDX), CIFAR-10 or .npy files, one .npy\n"
-        "or .npz file, or a file of tokens or text (--sequence). If it has the name of a\n"
-        "subcommand, write ./info. An interrupted pack is continued when the same command is\n"
-        "started again. Images that cannot be read are listed in OUT.pack.bad.jsonl.",
+    .details = "SOURCE is an image folder with a folder per class, a CSV or JSONL list, tar files "
+               "(WebDataset), TFRecord files, a folder of MNIST (IDX), CIFAR-10 or .npy files, one "
+               ".npy or .npz file, or a file of tokens or text (--sequence). If it has the name of "
+               "a subcommand, write ./info. An interrupted pack is continued when the same command "
+               "is started again. Images that cannot be read are listed in OUT.pack.bad.jsonl.",
     .options = options,
     .min_args = 2,
     .max_args = 2,

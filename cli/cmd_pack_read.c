@@ -4,28 +4,18 @@
 #include <fulgurite/report.h>
 
 #include "cmd_pack_read.h"
+#include "out_file.h"
 
 static bool as_json;
 static fg_pack_export_options to_export;
 static fg_pack_sheet_options to_show;
 static const char *sheet_path = "sheet.png", *augment, *texts[6];
 
-/* Prints a text or an error; returns the exit status. */
-static int print(fg_status status, char *const *text, const fg_error *err)
-{
-    if (status != FG_OK)
-        return cli_complain(status == FG_EINVAL ? CLI_USAGE : CLI_FAILED, "pack", "%s",
-                            err->message);
-    (void)fputs(*text, stdout);
-    fg_report_free(*text);
-    return CLI_DONE;
-}
-
 static int info(const cli_call *call)
 {
     fg_error err = {0};
     char *text = NULL;
-    return print(fg_report_pack(call->args[0], as_json, &text, &err), &text, &err);
+    return out_text("pack", fg_report_pack(call->args[0], as_json, &text, &err), &text, NULL, &err);
 }
 
 static int verify(const cli_call *call)
@@ -34,7 +24,8 @@ static int verify(const cli_call *call)
     char *text = NULL;
     bool is_damaged = false;
     const fg_status status = fg_report_pack_verify(call->args[0], &text, &is_damaged, &err);
-    return print(status, &text, &err) == CLI_DONE && !is_damaged ? CLI_DONE : CLI_FAILED;
+    return out_text("pack", status, &text, NULL, &err) == CLI_DONE && !is_damaged ? CLI_DONE
+                                                                                  : CLI_FAILED;
 }
 
 static int rebuild(const cli_call *call)
@@ -42,7 +33,8 @@ static int rebuild(const cli_call *call)
     fg_error err = {0};
     char *text = NULL;
     const char *out = call->count > 1 ? call->args[1] : NULL;
-    return print(fg_report_pack_rebuild(call->args[0], out, &text, &err), &text, &err);
+    const fg_status status = fg_report_pack_rebuild(call->args[0], out, &text, &err);
+    return out_text("pack", status, &text, NULL, &err);
 }
 
 static const cli_option info_options[] = {
@@ -84,7 +76,7 @@ static int export(const cli_call *call)
             status = fg_report_pack_export_set(&to_export, export_options[i].name, texts[i], &err);
     if (status == FG_OK)
         status = fg_report_pack_export(call->args[0], call->args[1], &to_export, &text, &err);
-    return print(status, &text, &err);
+    return out_text("pack", status, &text, NULL, &err);
 }
 
 static int show(const cli_call *call)
@@ -99,27 +91,17 @@ static int show(const cli_call *call)
         status = fg_recipe_augment_sheet(call->args[0], augment, &to_show, sheet_path, &text, &err);
     else if (status == FG_OK)
         status = fg_report_pack_sheet(call->args[0], &to_show, sheet_path, &text, &err);
-    return print(status, &text, &err);
+    return out_text("pack", status, &text, NULL, &err);
 }
 
-const cli_command cli_pack_info = {
-    "pack info", "PACK", "print what a pack contains", NULL, info_options, 1, 1, false, info, NULL};
-const cli_command cli_pack_verify = {
-    "pack verify", "PACK", "check each byte of a pack", NULL, NULL, 1, 1, false, verify, NULL};
-const cli_command cli_pack_rebuild = {
-    "pack rebuild",
-    "FILE [OUT]",
-    "write a damaged file of a pack again, from its intact records",
-    NULL,
-    NULL,
-    1,
-    2,
-    false,
-    rebuild,
-    NULL};
-const cli_command cli_pack_export = {
-    "pack export", "PACK FOLDER", "write the records as files", NULL, export_options, 2, 2, false,
-    export,        NULL};
-const cli_command cli_pack_show = {
-    "pack show", "PACK", "draw images of a pack into one PNG file", NULL, show_options, 1, 1, false,
-    show,        NULL};
+#define ROW(id, name, arguments, summary, options, least, most, run)                               \
+    const cli_command id = {name, arguments, summary, NULL, options, least, most, false, run, NULL}
+
+ROW(cli_pack_info, "pack info", "PACK", "print what a pack contains", info_options, 1, 1, info);
+ROW(cli_pack_verify, "pack verify", "PACK", "check each byte of a pack", NULL, 1, 1, verify);
+ROW(cli_pack_rebuild, "pack rebuild", "FILE [OUT]",
+    "write a damaged file of a pack again, from its intact records", NULL, 1, 2, rebuild);
+ROW(cli_pack_export, "pack export", "PACK FOLDER", "write the records as files", export_options, 2,
+    2, export);
+ROW(cli_pack_show, "pack show", "PACK", "draw images of a pack into one PNG file", show_options, 1,
+    1, show);

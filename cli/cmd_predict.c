@@ -22,12 +22,10 @@ const cli_command cli_predict = {
     .name = "predict",
     .arguments = "[CONFIG|RUN|CKPT] [DATA]",
     .summary = "run inference and write the predictions",
-    .details = "For classification, each row has the most likely class and the probability of each "
-               "class; for\n"
-               "regression, the predicted values. Without data.predict and test data, the "
-               "validation data are used.\n"
-               "Targets are not read.\n"
-               "\n" RUN_ARGUMENTS("--data.predict"),
+    .details =
+        "For classification, each row has the most likely class and the probability of each class; "
+        "for regression, the predicted values. Without data.predict and test data, the validation "
+        "data are used. Targets are not read.\n\n" RUN_ARGUMENTS("--data.predict"),
     .options = options,
     .max_args = 2,
     .takes_config = true,

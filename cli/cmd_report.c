@@ -49,14 +49,11 @@ static int print(const char *folder)
     const fg_report_form form = page != NULL ? FG_REPORT_HTML
                                 : as_json    ? FG_REPORT_JSON
                                              : FG_REPORT_TEXT;
-    bool is_good = FG_OK == (port != NULL ? fg_recipe_serve_run(folder, &how, &err)
-                                          : fg_report_run(folder, form, &text, &err));
-    if (text != NULL && page != NULL)
-        is_good = out_file_write(page, text, strlen(text), &err);
-    else if (text != NULL)
-        (void)fputs(text, stdout);
-    fg_report_free(text);
-    return is_good ? CLI_DONE : cli_complain(CLI_FAILED, "report", "%s", err.message);
+    if (port != NULL)
+        return fg_recipe_serve_run(folder, &how, &err) == FG_OK
+                   ? CLI_DONE
+                   : cli_complain(CLI_FAILED, "report", "%s", err.message);
+    return out_text("report", fg_report_run(folder, form, &text, &err), &text, page, &err);
 }
 
 static int run(const cli_call *call)
@@ -80,9 +77,8 @@ const cli_command cli_report = {
     .arguments = "RUN",
     .summary = "show what a run did, where its time went, and what to change",
     .details = "RUN is a run's folder, or `last`, the newest run in runs/. Reads report.json, "
-               "metrics.jsonl and\n"
-               "config.yaml, also of a run in progress. The HTML page is one file that needs "
-               "no network.",
+               "metrics.jsonl and config.yaml, also of a run in progress. The HTML page is one "
+               "file that needs no network.",
     .options = options,
     .min_args = 1,
     .max_args = 1,

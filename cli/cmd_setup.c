@@ -41,9 +41,8 @@ const cli_command cli_setup = {
     .arguments = "cpu|tpu|cuda13",
     .summary = "install a PJRT plugin",
     .details = "The versions are pinned and their hashes are verified. Python with pip is only "
-               "needed for the\n"
-               "download. libtpu and NVIDIA's libraries have their own licenses, which are named "
-               "before downloading.",
+               "needed for the download. libtpu and NVIDIA's libraries have their own licenses, "
+               "which are named before downloading.",
     .options = options,
     .min_args = 1,
     .max_args = 1,

@@ -8,7 +8,7 @@
 #include <fulgurite/recipe.h>
 #include <fulgurite/report.h>
 
-#include "cli.h"
+#include "out_file.h"
 
 static bool names_only, as_json, as_config;
 static const char *which;
@@ -26,25 +26,12 @@ static int print_lines(const fg_recipe_origin *origin)
 {
     fg_error err = {0};
     char *lines = NULL, *totals = NULL;
-    if (fg_recipe_origin_lines(origin, names_only, &lines, &totals, &err) != FG_OK)
-        return fg_error_print(&err, "fulgurite show");
-    (void)fputs(origin->description, stderr);
-    (void)fputs(lines, stdout);
-    (void)fputs(totals, stderr);
-    fg_report_free(lines);
+    const fg_status found = fg_recipe_origin_lines(origin, names_only, &lines, &totals, &err);
+    (void)fputs(found == FG_OK ? origin->description : "", stderr);
+    const int status = out_text("show", found, &lines, NULL, &err);
+    (void)fputs(found == FG_OK ? totals : "", stderr);
     fg_report_free(totals);
-    return CLI_DONE;
-}
-
-static int print_json(const fg_recipe_origin *origin)
-{
-    fg_error err = {0};
-    char *text = NULL;
-    if (fg_recipe_origin_json(origin, &text, &err) != FG_OK)
-        return fg_error_print(&err, "fulgurite show");
-    (void)puts(text);
-    fg_report_free(text);
-    return CLI_DONE;
+    return status;
 }
 
 static int print_config(const fg_recipe_origin *origin)
@@ -61,11 +48,12 @@ static int run(const cli_call *call)
 {
     fg_error err = {0};
     fg_recipe_origin origin = {0};
+    char *text = NULL;
     int status = CLI_DONE;
     if (fg_recipe_origin_open(call->args[0], which, NULL, &origin, &err) != FG_OK) {
         status = fg_error_print(&err, "fulgurite show");
     } else if (as_json) {
-        status = print_json(&origin);
+        status = out_text("show", fg_recipe_origin_json(&origin, &text, &err), &text, NULL, &err);
     } else if (as_config) {
         status = print_config(&origin);
     } else {
@@ -80,9 +68,8 @@ const cli_command cli_show = {
     .arguments = "RUN|CKPT",
     .summary = "list the tensors of a checkpoint",
     .details = "The argument is a run's folder, `last` or `best` (of the newest run in runs/), a "
-               "checkpoint's folder,\n"
-               "or a .safetensors file. The checksums of the files are verified; an error names a "
-               "damaged file.",
+               "checkpoint's folder, or a .safetensors file. The checksums of the files are "
+               "verified; an error names a damaged file.",
     .options = options,
     .min_args = 1,
     .max_args = 1,

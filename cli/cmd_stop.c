@@ -27,9 +27,8 @@ const cli_command cli_stop = {
     .name = "stop",
     .arguments = "RUN",
     .summary = "save the state of a run and end it",
-    .details =
-        "RUN is a run's folder, or `last`: the newest run in runs/ that is training. The run "
-        "may be in another\ncontainer or on another host that shares the folder.",
+    .details = "RUN is a run's folder, or `last`: the newest run in runs/ that is training. The "
+               "run may be in another container or on another host that shares the folder.",
     .options = options,
     .min_args = 1,
     .max_args = 1,

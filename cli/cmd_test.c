@@ -15,9 +15,7 @@ const cli_command cli_test = {
     .arguments = "[CONFIG|RUN|CKPT] [DATA]",
     .summary = "evaluate a model on the test data",
     .details = "Without test data (data.test, data.test_x), the validation data are used. The "
-               "metrics are written to\n"
-               "standard output.\n"
-               "\n" RUN_ARGUMENTS("--data.test"),
+               "metrics are written to standard output.\n\n" RUN_ARGUMENTS("--data.test"),
     .options = options,
     .max_args = 2,
     .takes_config = true,

@@ -14,8 +14,7 @@ const cli_command cli_validate = {
     .name = "validate",
     .arguments = "[CONFIG|RUN|CKPT] [DATA]",
     .summary = "evaluate a model on the validation data",
-    .details = "The metrics are written to standard output.\n"
-               "\n" RUN_ARGUMENTS("--data.val"),
+    .details = "The metrics are written to standard output.\n\n" RUN_ARGUMENTS("--data.val"),
     .options = options,
     .max_args = 2,
     .takes_config = true,

@@ -6,6 +6,8 @@
 
 #include "cli.h"
 
+enum { COLUMNS = 100 };
+
 static const char summary[] = "train neural networks through PJRT plugins";
 static const char exit_help[] =
     "0 success; 1 failure; 2 invalid command line or configuration; 3 no progress for "
@@ -36,6 +38,20 @@ static void print_aliases(FILE *out, const cli_command *command, const char *lea
     const char *alias;
     for (size_t i = 0; (alias = cli_command_alias(command, i)) != NULL; i++)
         (void)fprintf(out, "%s%s%s", i == 0 ? lead : ", ", i == 0 ? "other names: " : "", alias);
+}
+
+/* Breaks lines between words; an empty line separates paragraphs. */
+static void print_wrapped(FILE *out, const char *text)
+{
+    size_t column = 0;
+    while (*text != '\0') {
+        const size_t size = strcspn(text, " \n");
+        const char *before = column == 0 ? "" : column + 1 + size > COLUMNS ? "\n" : " ";
+        column = *before == ' ' ? column + 1 + size : size;
+        (void)fprintf(out, "%s%.*s%s", before, (int)size, text, text[size] == '\n' ? "\n" : "");
+        column = text[size] == '\n' ? 0 : column;
+        text += size + (text[size] != '\0');
+    }
 }
 
 /* ---- --help ---------------------------------------------------------------------------------- */
@@ -72,8 +88,10 @@ void cli_print_help(FILE *out, const cli_command *command)
     (void)fprintf(out, "\n\n%s", command->summary);
     print_aliases(out, command, "\n\n");
     (void)fputs("\n\n", out);
-    if (command->details != NULL)
-        (void)fprintf(out, "%s\n\n", command->details);
+    if (command->details != NULL) {
+        print_wrapped(out, command->details);
+        (void)fputs("\n\n", out);
+    }
     for (const cli_command *const *c = command->subcommands; c != NULL && *c != NULL; c++)
         (void)fprintf(out, "  %-12s %-26s %s\n%s", (*c)->name, (*c)->arguments, (*c)->summary,
                       c[1] == NULL ? "\n" : "");

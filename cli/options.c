@@ -123,7 +123,14 @@ static bool set_text(parser *p, const cli_option *o, const char *text)
                                  text, o->argument);
         return false;
     }
-    *(const char **)o->value = choice;
+    if (o->kind != CLI_KIND_LIST) {
+        *(const char **)o->value = choice;
+        return true;
+    }
+    cli_list *list = o->value;
+    if (list->count == CLI_MAX_LIST)
+        return usage(p, "too many of option", o->name, NULL);
+    list->at[list->count++] = choice;
     return true;
 }
 
@@ -221,7 +228,7 @@ static bool parse_letters(parser *p, const char *word)
             return refuse(p, "unknown option", "-", word, word);
         if (o == NULL)
             return refuse(p, "unknown option", "-", (const char[]){*at, '\0'}, NULL);
-        if (o->kind == CLI_KIND_TEXT)
+        if (o->kind == CLI_KIND_TEXT || o->kind == CLI_KIND_LIST)
             return apply(p, o, at[1] != '\0' ? at + 1 : NULL);
         if (!apply(p, o, NULL))
             return false;

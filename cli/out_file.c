@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "out_file.h"
 
+#include <fulgurite/report.h>
 #include <string.h>
 
 static bool is_standard_output(const char *path) { return strcmp(path, "-") == 0; }
@@ -14,6 +15,20 @@ bool out_file_write(const char *path, const char *text, size_t size, fg_error *e
         return fwrite(text, 1, size, stdout) == size || cli_fail_errno(err, "write", path);
     (void)fflush(stdout); /* the path may refer to it too */
     return fg_file_write(path, text, size, err) == FG_OK;
+}
+
+int out_text(const char *command, fg_status status, char *const *text, const char *path,
+             fg_error *err)
+{
+    bool is_good = status == FG_OK;
+    if (is_good && path != NULL)
+        is_good = out_file_write(path, *text, strlen(*text), err);
+    else if (is_good)
+        (void)fputs(*text, stdout);
+    fg_report_free(*text);
+    return is_good ? CLI_DONE
+                   : cli_complain(status == FG_EINVAL ? CLI_USAGE : CLI_FAILED, command, "%s",
+                                  err->message);
 }
 
 bool out_file_check(const char *option, const char *path, fg_error *err)

@@ -168,6 +168,39 @@ static int print_config(fg_recipe *recipe, const char *how, fg_error *err)
                : cli_complain(CLI_FAILED, NULL, "%s", err->message);
 }
 
+/* Trains a sweep, and prints its report, also if it was interrupted or runs have failed. */
+static int sweep(const fg_recipe_options *recipe, const cli_run_options *o)
+{
+    fg_error err = {0}, why = {0};
+    char *folder = NULL, *text = NULL;
+    const fg_sweep_options options = {.keys = o->sweep.at, .key_count = o->sweep.count};
+    if (o->print_config != NULL || o->is_schedule)
+        return cli_complain(CLI_USAGE, "fit",
+                            "--sweep cannot be combined with --print-config or --print-schedule");
+    const fg_status status = fg_recipe_sweep(recipe, &options, &folder, &err);
+    int result = status == FG_ESTOPPED ? CLI_STOPPED : status == FG_OK ? CLI_DONE : CLI_FAILED;
+    if (folder == NULL)
+        return cli_complain(status == FG_EINVAL ? CLI_USAGE : result, "fit", "%s", err.message);
+    if (out_text("fit", fg_report_run(folder, FG_REPORT_TEXT, &text, &why), &text, NULL, &why) ||
+        (o->summary != NULL && out_text("fit", fg_report_run(folder, FG_REPORT_JSON, &text, &why),
+                                        &text, o->summary, &why)))
+        result = CLI_FAILED;
+    if (status != FG_OK)
+        (void)cli_complain(result, "fit", "%s", err.message);
+    fg_report_free(folder);
+    return result;
+}
+
+/* A recipe that is open. */
+static int run_recipe(fg_recipe *recipe, const cli_run_options *o)
+{
+    fg_error err = {0};
+    if (o->print_config != NULL)
+        return print_config(recipe, o->print_config, &err);
+    const fg_status status = fg_recipe_run(recipe, &err);
+    return report(recipe, o, status, &err);
+}
+
 int cli_run(const cli_call *call, const cli_run_options *options)
 {
     fg_error err = {0};
@@ -182,16 +215,14 @@ int cli_run(const cli_call *call, const cli_run_options *options)
     if (!out_file_check("--summary", o.summary, &err) ||
         !(has_curve(&o) ? check_curves(o.out, &err) : out_file_check("--out", o.out, &err)))
         return cli_complain(CLI_USAGE, call->command, "%s", err.message);
-    const fg_status opened = fg_recipe_open(&recipe_of, &recipe, &err);
-    if (opened != FG_OK)
-        return cli_complain(opened == FG_EINVAL ? CLI_USAGE : CLI_FAILED, call->command, "%s",
-                            err.message);
-    if (o.print_config != NULL) {
-        result = print_config(recipe, o.print_config, &err);
+    fg_log_set(on_log, &o);
+    if (o.sweep.count > 0) {
+        result = sweep(&recipe_of, &o);
     } else {
-        fg_log_set(on_log, &o);
-        const fg_status status = fg_recipe_run(recipe, &err);
-        result = report(recipe, &o, status, &err);
+        const fg_status opened = fg_recipe_open(&recipe_of, &recipe, &err);
+        result = opened == FG_OK ? run_recipe(recipe, &o)
+                                 : cli_complain(opened == FG_EINVAL ? CLI_USAGE : CLI_FAILED,
+                                                call->command, "%s", err.message);
     }
     fg_recipe_close(recipe);
     fg_log_set(NULL, NULL);

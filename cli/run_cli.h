@@ -18,6 +18,7 @@ typedef struct cli_run_options {
                                  lr-find */
     const char *progress;     /* "auto", "bar", "plain", "none"; NULL: auto */
     bool is_quiet, as_json, is_schedule; /* is_schedule: the kind is FG_RECIPE_SCHEDULE */
+    cli_list sweep;                      /* of fit: settings to compare */
 } cli_run_options;
 
 /* Options of several commands, which have a static variable `settings`. */
@@ -40,20 +41,15 @@ typedef struct cli_run_options {
 /* Details: the first two arguments of an evaluation. */
 #define RUN_ARGUMENTS(key)                                                                         \
     "The first argument is a configuration or a trained model: a run's folder, `last` or `best` "  \
-    "(of the\n"                                                                                    \
-    "newest run in runs/), a checkpoint's folder, or a .safetensors file. A trained model "        \
-    "includes its\n"                                                                               \
-    "configuration and preprocessing, so the training data are not needed. DATA is the file "      \
-    "(CSV, .npy)\n"                                                                                \
-    "or folder to read; short for " key ".\n"                                                      \
-    "\n"                                                                                           \
+    "(of the newest run in runs/), a checkpoint's folder, or a .safetensors file. A trained "      \
+    "model "                                                                                       \
+    "includes its configuration and preprocessing, so the training data are not needed. DATA is "  \
+    "the file (CSV, .npy) or folder to read; short for " key ".\n\n"                               \
     "--ckpt selects the weights of a run: best, last, or the name or path of a checkpoint. "       \
-    "Default:\n"                                                                                   \
-    "model.weights if set, otherwise best if there is one, otherwise last. A model, classes or "   \
-    "a\n"                                                                                          \
-    "normalization that differ from the checkpoint's are an error."
+    "Default: model.weights if set, otherwise best if there is one, otherwise last. A model, "     \
+    "classes or a normalization that differ from the checkpoint's are an error."
 
-/* Runs the command, prints the results and returns the exit status. */
+/* Runs the command, or a sweep, prints the results and returns the exit status. */
 int cli_run(const cli_call *call, const cli_run_options *options);
 
 #endif

@@ -193,6 +193,36 @@ FG_API FG_MUST_USE fg_status fg_recipe_write_curve(fg_recipe *recipe, const char
 FG_API FG_MUST_USE fg_status fg_recipe_write_predictions(fg_recipe *recipe, const char *path,
                                                          fg_error *err);
 
+/* ---- sweeps ---------------------------------------------------------------------------------- */
+
+/* Which settings to compare. */
+typedef struct fg_sweep_options {
+    /* "optimizer.lr=1e-3,3e-3": a key and its values, separated by commas; those within brackets,
+     * parentheses and quotes belong to a value. At most 8 keys and 1000 combinations */
+    const char *const *keys;
+    size_t key_count;
+    uint64_t reserved[4];
+} fg_sweep_options;
+
+/* Trains a configuration (FG_RECIPE_FIT) once for each combination of values, one run after the
+ * other; the values of the last key change first. The folder of the sweep is trainer.run_dir, or a
+ * new one, runs/NAME-sweep-N. Each run has a folder in it, such as "lr=0.003", and sweep.json has
+ * the settings and results of all of them (docs/formats.md): fg_report_run makes a report of it.
+ * sweep.html is written at the end. Runs share compiled programs through the cache on disk.
+ *
+ * options->resume ("" or "last", "auto") continues a sweep: runs that are complete are not
+ * repeated, one that was interrupted continues, and values may have been added. A run that fails,
+ * for example because training diverges, does not end the sweep: the others are trained, and the
+ * first failure is returned. A signal (handle_signals) and an error before a run can be set up end
+ * it.
+ *
+ * *out_folder is the folder, also after a failure once a run was set up, else NULL; free it with
+ * fg_report_free. Errors: FG_EINVAL (a key, a value, or the options; also another process that
+ * trains in the folder), and those of fg_recipe_open and fg_recipe_run. */
+FG_API FG_MUST_USE fg_status fg_recipe_sweep(const fg_recipe_options *options,
+                                             const fg_sweep_options *sweep, char **out_folder,
+                                             fg_error *err);
+
 /* ---- planning in a separate process ---------------------------------------------------------- */
 
 /* How a separate process plans. All members may be 0. */
@@ -302,8 +332,9 @@ FG_API FG_MUST_USE fg_status fg_recipe_help(fg_recipe_help_kind kind, const char
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
-/* The folder of a run: that of the newest report or metrics in the folder "runs" if name is "last",
- * else `name`. Free *out with fg_report_free. Errors: FG_ENOTFOUND (there is none), FG_ENOMEM. */
+/* The folder of a run or sweep: that of the newest report or metrics in the folder "runs" if name
+ * is "last", else `name`. Free *out with fg_report_free. Errors: FG_ENOTFOUND (there is none),
+ * FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_recipe_find_run(const char *name, char **out, fg_error *err);
 
 /* How to follow a run. */
@@ -340,8 +371,9 @@ typedef struct fg_stop_options {
 } fg_stop_options;
 
 /* Asks the fit that holds the lock of a run's folder to save its state and stop, as it does on
- * SIGTERM, and waits until it has: until the lock is released. run is a folder, or "last": of the
- * runs in the folder "runs" that are training, the one that started last. The request is the file
+ * SIGTERM, and waits until it has: until the lock is released. run is a folder, that of a sweep,
+ * whose run is stopped and which then ends, or "last": of the runs in the folder "runs" that are
+ * training, also those of sweeps, the one that started last. The request is the file
  * `stop` in the folder, which any fit with a run_dir looks for about once a second, between steps
  * and batches of validation; so it also reaches other containers and hosts that share the folder.
  * Whether a holder on another host has died can only be seen if locks apply across hosts; else,

@@ -57,7 +57,9 @@ typedef enum fg_report_form {
 
 /* The report of the run in `folder`: verdicts, where the time of its devices went, metrics, step
  * times, data loader, compiled programs, host reads, machine and configuration. Reads report.json,
- * metrics.jsonl and config.yaml; unknown parts are left out. The run may be in progress. Errors:
+ * metrics.jsonl and config.yaml; unknown parts are left out. The run may be in progress. Of a sweep
+ * (fg_recipe_sweep in recipe.h): a table and a plot of its runs, sweep.json, or a page with the
+ * curves of the best ones. Errors:
  * FG_ENOTFOUND (no run), FG_EFORMAT (a file is damaged; the message has its path and byte),
  * FG_EUNSUPPORTED (report.json of a newer version), FG_EIO, FG_EINVAL, FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_report_run(const char *folder, fg_report_form form, char **out,

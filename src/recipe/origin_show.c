@@ -176,7 +176,11 @@ fg_status fg_recipe_origin_json(const fg_recipe_origin *origin, char **out, fg_e
     json_t *root = json_pack("{s:s, s:o, s:o, s:s?, s:o}", "path", fg_ckpt_path(ckpt), "tensors",
                              tensors, "state", load(fg_ckpt_state_json(ckpt)), "config",
                              origin->config, "data", load(origin->data));
-    *out = root != NULL ? fgi_json_text(root, JSON_INDENT(2)) : NULL;
+    fgi_buf text = {0};
+    fgi_json_print(&text, root, JSON_INDENT(2));
+    fgi_buf_putc(&text, '\n');
+    *out = root != NULL ? fgi_take_text(&text) : NULL;
+    fgi_buf_fini(&text);
     json_decref(root);
     return *out != NULL ? FG_OK : fgi_no_memory(err);
 }

@@ -121,6 +121,10 @@ fg_status fgi_run_dir_new(const fgi_config *c, const char *config_path, bool *ou
                           char **out, fg_error *err);
 fg_status fgi_run_dir_existing(const fgi_config *c, const char *config_path, char **out,
                                fg_error *err);
+/* The folder of a sweep, which contains those of its runs: trainer.run_dir, the newest
+ * runs/NAME-sweep-N if it is resumed, else a new one (*out_is_claimed). The caller frees it. */
+fg_status fgi_run_dir_sweep(const fgi_config *c, const char *config_path, bool is_resumed,
+                            bool *out_is_claimed, char **out, fg_error *err);
 /* Removes a claimed folder unless a run has started in it. */
 void fgi_run_dir_give_back(const char *folder);
 /* True if there are checkpoints of an earlier run. */
@@ -198,6 +202,9 @@ struct fg_recipe {
 
 /* Creates data, task and Trainer from r->c (run_command.c); no Trainer for FG_RECIPE_SCHEDULE. */
 fg_status fgi_run_set_up(fg_recipe *r, fg_error *err);
+/* The metric that selects the best checkpoint; borrowed. The data are open. */
+const char *fgi_run_monitor(const fg_recipe *r);
+bool fgi_run_monitor_is_max(const fg_recipe *r);
 /* The options of the Trainer. */
 fg_trainer_options fgi_run_trainer_options(fg_recipe *r, const char *resume);
 /* FG_RECIPE_SCHEDULE: fills r->schedule (run_schedule.c). */

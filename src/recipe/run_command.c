@@ -86,18 +86,18 @@ static const char *profile(const fg_recipe *r)
     return fgi_config_text(r->c, "trainer.profile");
 }
 
-/* The metric that selects the best checkpoint. */
-static const char *monitor(const fg_recipe *r)
+const char *fgi_run_monitor(const fg_recipe *r)
 {
     if (!fgi_config_is_auto(r->c, "trainer.monitor"))
         return fgi_config_text(r->c, "trainer.monitor");
     return r->fit_data.val != NULL ? "val_loss" : "train_loss";
 }
 
-static bool is_max_best(const fg_recipe *r)
+bool fgi_run_monitor_is_max(const fg_recipe *r)
 {
     const char *mode = fgi_config_text(r->c, "trainer.monitor_mode");
-    return strcmp(mode, "auto") == 0 ? fgi_metric_is_max(monitor(r)) : strcmp(mode, "max") == 0;
+    return strcmp(mode, "auto") == 0 ? fgi_metric_is_max(fgi_run_monitor(r))
+                                     : strcmp(mode, "max") == 0;
 }
 
 static fg_trainer_checkpoints checkpoints(const fg_recipe *r, const char *resume)
@@ -115,8 +115,8 @@ static fg_trainer_checkpoints checkpoints(const fg_recipe *r, const char *resume
                     ? NULL
                     : fgi_config_text(c, "trainer.ckpt_name"),
         .keep_checkpoints = keep > 0 ? (int)keep : -1,
-        .monitor = monitor(r),
-        .monitor_max = is_max_best(r),
+        .monitor = fgi_run_monitor(r),
+        .monitor_max = fgi_run_monitor_is_max(r),
         .weights = r->is_start ? fg_ckpt_path(r->origin.ckpt) : NULL,
         .resume = resume,
         .overwrite = r->options->overwrite,

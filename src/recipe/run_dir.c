@@ -100,6 +100,40 @@ fg_status fgi_run_dir_new(const fgi_config *c, const char *config_path, bool *ou
     return status;
 }
 
+/* "digits-sweep" of "examples/digits.yaml". */
+static char *sweep_stem(const char *config_path)
+{
+    fgi_buf text = {0};
+    char *stem = stem_of(config_path);
+    if (stem != NULL)
+        fgi_buf_printf(&text, "%s-sweep", stem);
+    fgi_free(stem);
+    return stem != NULL ? fgi_take_text(&text) : NULL;
+}
+
+fg_status fgi_run_dir_sweep(const fgi_config *c, const char *config_path, bool is_resumed,
+                            bool *out_is_claimed, char **out, fg_error *err)
+{
+    *out = NULL;
+    *out_is_claimed = false;
+    if (!fgi_config_is_auto(c, "trainer.run_dir")) {
+        *out = fgi_strdup(fgi_config_text(c, "trainer.run_dir"));
+        return *out != NULL ? FG_OK : fgi_no_memory(err);
+    }
+    char *stem = sweep_stem(config_path);
+    if (stem == NULL)
+        return fgi_no_memory(err);
+    const long number = is_resumed ? newest(stem) : 0;
+    fg_status status = FG_OK;
+    if (number == 0)
+        status = claim(stem, out, err);
+    else if ((*out = numbered(stem, number)) == NULL)
+        status = fgi_no_memory(err);
+    *out_is_claimed = number == 0 && status == FG_OK;
+    fgi_free(stem);
+    return status;
+}
+
 void fgi_run_dir_give_back(const char *folder)
 {
     char *begun = fgi_path_join(folder, "config.yaml"), *lock = fgi_path_join(folder, "lock");

@@ -15,10 +15,11 @@ static bool is_later(struct timespec a, struct timespec b)
     return a.tv_sec != b.tv_sec ? a.tv_sec > b.tv_sec : a.tv_nsec > b.tv_nsec;
 }
 
-/* When the run last wrote its report or metrics; false if the folder has neither. */
+/* When the run last wrote its report or metrics, or the sweep its record; false if the folder has
+ * none of these. */
 static fg_status look(const char *folder, bool *out_is_run, struct timespec *out, fg_error *err)
 {
-    static const char *const names[] = {"report.json", "metrics.jsonl"};
+    static const char *const names[] = {"report.json", "metrics.jsonl", "sweep.json"};
     *out_is_run = false;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct stat info;

@@ -20,6 +20,7 @@
 #include "base/run_lock.h"
 #include "base/thread.h"
 #include "recipe/duration.h"
+#include "report/sweep_view.h"
 
 static void say(const fg_stop_options *o, const char *format, ...) FG_PRINTF(2, 3);
 
@@ -66,23 +67,48 @@ static fg_status consider(char *take_folder, candidate *best, fg_error *err)
     return has_path ? FG_OK : fgi_no_memory(err);
 }
 
-/* The run in the folder "runs" that began last, of those that are training. */
-static fg_status find_last(char **out, fg_error *err)
+static fg_status consider_all(const char *parent, bool deep, candidate *best, fg_error *err);
+
+/* Considers a folder, or with `deep`, if it is that of a sweep, its runs. */
+static fg_status consider_entry(char *take_folder, bool deep, candidate *best, fg_error *err)
 {
-    DIR *stream = opendir("runs");
-    candidate best = {0};
+    bool is_sweep = false;
+    fg_status status = deep ? fgi_sweep_view_look(take_folder, &is_sweep, err) : FG_OK;
+    if (status == FG_OK && !is_sweep)
+        return consider(take_folder, best, err);
+    if (status == FG_OK)
+        status = consider_all(take_folder, false, best, err);
+    fgi_free(take_folder);
+    return status;
+}
+
+/* Considers the runs in a folder; with `deep`, also those of the sweeps in it. */
+static fg_status consider_all(const char *parent, bool deep, candidate *best, fg_error *err)
+{
+    DIR *stream = opendir(parent);
     fg_status status = FG_OK;
     const struct dirent *entry;
     while (stream != NULL && status == FG_OK && (entry = readdir(stream)) != NULL) {
         if (entry->d_name[0] == '.')
             continue;
-        char *folder = fgi_path_join("runs", entry->d_name);
-        status = folder != NULL ? consider(folder, &best, err) : fgi_no_memory(err);
+        char *folder = fgi_path_join(parent, entry->d_name);
+        status = folder != NULL ? consider_entry(folder, deep, best, err) : fgi_no_memory(err);
     }
     if (stream != NULL)
         (void)closedir(stream);
-    if (status == FG_OK && best.folder == NULL)
-        status = fgi_fail(err, FG_ENOTFOUND, "last: no run in the folder 'runs' is training");
+    return status;
+}
+
+/* The run in a folder that began last, of those that are training. */
+static fg_status find_newest(const char *parent, const char *word, char **out, fg_error *err)
+{
+    candidate best = {0};
+    fg_status status = consider_all(parent, word != NULL, &best, err);
+    if (status == FG_OK && best.folder == NULL && word != NULL)
+        status =
+            fgi_fail(err, FG_ENOTFOUND, "%s: no run in the folder '%s' is training", word, parent);
+    else if (status == FG_OK && best.folder == NULL)
+        status = fgi_fail(err, FG_ENOTFOUND, "'%s': no run of this sweep is training", parent);
     if (status != FG_OK) {
         fgi_free(best.folder);
         best.folder = NULL;
@@ -93,12 +119,16 @@ static fg_status find_last(char **out, fg_error *err)
 
 static fg_status find(const char *run, char **out, fg_error *err)
 {
+    bool is_sweep = false;
     *out = NULL;
     if (strcmp(run, "last") == 0)
-        return find_last(out, err);
+        return find_newest("runs", run, out, err);
     if (!fgi_file_exists(run))
         return fgi_fail(err, FG_ENOTFOUND, "'%s' does not exist: expected the folder of a run",
                         run);
+    FGI_TRY(fgi_sweep_view_look(run, &is_sweep, err));
+    if (is_sweep)
+        return find_newest(run, NULL, out, err);
     *out = fgi_strdup(run);
     return *out != NULL ? FG_OK : fgi_no_memory(err);
 }

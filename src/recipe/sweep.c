@@ -1,0 +1,285 @@
+/* sweep.c - trains a configuration once for each combination of some settings, one run after the
+ * other.
+ *
+ * Each run has a separate folder in that of the sweep, named after its settings, and is resumed
+ * like any other run: so a sweep that is resumed continues the run that was interrupted, skips
+ * those that are complete, and can be given more values. Runs share compiled programs through the
+ * cache on disk.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <fulgurite/recipe.h>
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/reserved.h"
+#include "input/json_file.h"
+#include "recipe/run.h"
+#include "recipe/sweep_record.h"
+
+typedef struct sweep {
+    const fg_recipe_options *options;
+    fgi_sweep_grid grid;
+    bool is_resumed;
+    char *folder;
+    bool is_claimed; /* the folder was created for this sweep */
+    bool has_begun;  /* a run was set up */
+    fg_error first;  /* the first failure of a run */
+    json_t *record;
+    const char **overrides; /* those of the options, the settings of a run, and its folder */
+    fgi_buf texts[FGI_SWEEP_AXES + 1];
+} sweep;
+
+static const char *name_of(const sweep *s, size_t run)
+{
+    const json_t *entry = json_array_get(json_object_get(s->record, "runs"), run);
+    return json_string_value(json_object_get(entry, "name"));
+}
+
+/* Writes "key=value" as the next override. */
+static void put_override(sweep *s, size_t index, const char *key, const char *value)
+{
+    fgi_buf_clear(&s->texts[index]);
+    fgi_buf_printf(&s->texts[index], "%s=%s", key, value);
+    s->overrides[s->options->override_count + index] = s->texts[index].data;
+}
+
+/* Opens the recipe of a run; without a folder, only to check its configuration. */
+static fg_status open_run(sweep *s, size_t run, const char *folder, fg_recipe **out, fg_error *err)
+{
+    fg_recipe_options options = *s->options;
+    const size_t axes = s->grid.axis_count;
+    for (size_t i = 0; i < axes; i++)
+        put_override(s, i, s->grid.axes[i].key, fgi_sweep_grid_value(&s->grid, run, i));
+    if (folder != NULL) {
+        put_override(s, axes, "trainer.run_dir", folder);
+        options.resume = s->is_resumed ? "auto" : NULL;
+    }
+    for (size_t i = 0; i <= axes; i++)
+        FGI_TRY(fgi_buf_status(&s->texts[i], err));
+    options.overrides = s->overrides;
+    options.override_count += axes + (folder != NULL);
+    return fg_recipe_open(&options, out, err);
+}
+
+/* ---- preparation ----------------------------------------------------------------------------- */
+
+static fg_status check_options(const fg_recipe_options *o, fg_error *err)
+{
+    if (o->kind != FG_RECIPE_FIT)
+        return fgi_fail(err, FG_EINVAL, "a sweep trains: expected the kind FG_RECIPE_FIT");
+    if (o->fast_dev_run)
+        return fgi_fail(err, FG_EINVAL,
+                        "--fast-dev-run and --sweep exclude each other: a fast dev run has no "
+                        "results to compare");
+    return FG_OK;
+}
+
+/* Whether earlier runs are continued: by the option, or trainer.resume. */
+static fg_status read_resume(sweep *s, const fgi_config *c, fg_error *err)
+{
+    const char *which =
+        s->options->resume != NULL ? s->options->resume : fgi_config_text(c, "trainer.resume");
+    s->is_resumed = which != NULL;
+    if (which == NULL || *which == '\0' || strcmp(which, "last") == 0 || strcmp(which, "auto") == 0)
+        return FG_OK;
+    return fgi_fail(err, FG_EINVAL,
+                    "--resume=%s: expected last or auto: with --sweep, each run continues from its "
+                    "own last checkpoint",
+                    which);
+}
+
+/* Checks the configurations of all runs, and reads from the first one what they have in common. */
+static fg_status check_runs(sweep *s, fg_error *err)
+{
+    for (size_t run = 0; run < s->grid.run_count; run++) {
+        fg_recipe *r = NULL;
+        FGI_TRY(open_run(s, run, NULL, &r, err));
+        fg_status status = FG_OK;
+        if (run == 0) {
+            status = read_resume(s, r->c, err);
+            if (status == FG_OK)
+                status = fgi_run_dir_sweep(r->c, r->config_path, s->is_resumed, &s->is_claimed,
+                                           &s->folder, err);
+        }
+        fg_recipe_close(r);
+        FGI_TRY(status);
+    }
+    return FG_OK;
+}
+
+/* No other process may train in the folders. */
+static fg_status check_folders(const sweep *s, fg_error *err)
+{
+    for (size_t run = 0; run < s->grid.run_count; run++) {
+        char *folder = fgi_path_join(s->folder, name_of(s, run));
+        const bool is_live = folder != NULL && fgi_run_dir_is_live(folder);
+        fg_status status = folder != NULL ? FG_OK : fgi_no_memory(err);
+        if (is_live)
+            status = fgi_fail(err, FG_EINVAL,
+                              "'%s' is in use by another process that trains: wait for it, or "
+                              "sweep in another folder with trainer.run_dir",
+                              folder);
+        fgi_free(folder);
+        FGI_TRY(status);
+    }
+    return FG_OK;
+}
+
+static fg_status prepare(sweep *s, const fg_sweep_options *options, fg_error *err)
+{
+    FGI_TRY(check_options(s->options, err));
+    FGI_TRY(fgi_sweep_grid_init(options->keys, options->key_count, &s->grid, err));
+    s->overrides =
+        fgi_calloc(s->options->override_count + FGI_SWEEP_AXES + 1, sizeof *s->overrides);
+    if (s->overrides == NULL)
+        return fgi_no_memory(err);
+    for (size_t i = 0; i < s->options->override_count; i++)
+        s->overrides[i] = s->options->overrides[i];
+    FGI_TRY(check_runs(s, err));
+    FGI_TRY(fgi_folder_make(s->folder, err));
+    s->record = fgi_sweep_record(&s->grid, s->options->config);
+    return s->record != NULL ? check_folders(s, err) : fgi_no_memory(err);
+}
+
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+static void say(const sweep *s, const char *format, ...) FG_PRINTF(2, 3);
+
+static void say(const sweep *s, const char *format, ...)
+{
+    fgi_buf line = {0};
+    va_list args;
+    va_start(args, format);
+    fgi_buf_vprintf(&line, format, args);
+    va_end(args);
+    if (s->options->message != NULL && !line.failed)
+        s->options->message(s->options->message_self, FG_LOG_INFO, line.data);
+    fgi_buf_fini(&line);
+}
+
+/* Trains one run. A failure that other settings may not have is part of the record; mistakes in the
+ * configuration or the data, and a signal, end the sweep. */
+static fg_status train(sweep *s, size_t run, const char *folder, fg_error *err)
+{
+    fg_recipe *r = NULL;
+    FGI_TRY(open_run(s, run, folder, &r, err));
+    fgi_sweep_record_begin(s->record, run);
+    fg_status status = fgi_sweep_record_write(s->record, "running", s->folder, err);
+    if (status == FG_OK) {
+        fg_error why = {0};
+        const fg_status result = fg_recipe_run(r, &why);
+        const bool ends = result == FG_ESTOPPED || (result != FG_OK && !r->outcome.was_set_up);
+        s->has_begun |= r->outcome.was_set_up;
+        status = fgi_sweep_record_end(s->record, run, r, folder, err);
+        if (status == FG_OK && ends) {
+            *err = why;
+            status = result;
+        } else if (result != FG_OK) {
+            fgi_run_say(r, FG_LOG_WARNING, "%s failed, and the sweep continues: %s",
+                        name_of(s, run), why.message);
+            s->first = s->first.status == FG_OK ? why : s->first;
+        }
+    }
+    fg_recipe_close(r);
+    return status;
+}
+
+static fg_status train_all(sweep *s, fg_error *err)
+{
+    for (size_t run = 0; run < s->grid.run_count; run++) {
+        char *folder = fgi_path_join(s->folder, name_of(s, run));
+        if (folder == NULL)
+            return fgi_no_memory(err);
+        say(s, "run %zu of %zu: %s", run + 1, s->grid.run_count, name_of(s, run));
+        const fg_status status = train(s, run, folder, err);
+        fgi_free(folder);
+        FGI_TRY(status);
+    }
+    return FG_OK;
+}
+
+/* Writes the page with the plots. */
+static fg_status write_page(const sweep *s, fg_error *err)
+{
+    char *text = NULL, *path = fgi_path_join(s->folder, "sweep.html");
+    fg_status status = path != NULL ? FG_OK : fgi_no_memory(err);
+    if (status == FG_OK)
+        status = fg_report_run(s->folder, FG_REPORT_HTML, &text, err);
+    if (status == FG_OK)
+        status = fg_file_write(path, text, strlen(text), err);
+    fg_report_free(text);
+    fgi_free(path);
+    return status;
+}
+
+/* Writes what the sweep has found. A failed run is the failure of the sweep, after the others. */
+static fg_status finish(sweep *s, fg_status status, fg_error *err)
+{
+    fg_error local = {0};
+    const bool has_failed = s->first.status != FG_OK;
+    const char *state = status == FG_ESTOPPED           ? "stopped"
+                        : status != FG_OK || has_failed ? "failed"
+                                                        : "finished";
+    fg_status written = fgi_sweep_record_write(s->record, state, s->folder, &local);
+    if (written == FG_OK)
+        written = write_page(s, &local);
+    if (written == FG_OK)
+        say(s, "the sweep's folder: %s\nto see its curves: %s/sweep.html", s->folder, s->folder);
+    if (status == FG_ESTOPPED)
+        say(s, "to continue: the same command with --resume%s%s",
+            s->is_claimed ? " --trainer.run_dir=" : "", s->is_claimed ? s->folder : "");
+    if (status != FG_OK)
+        return status;
+    if (written != FG_OK || has_failed)
+        *err = written != FG_OK ? local : s->first;
+    return err->status;
+}
+
+/* Leaves nothing behind if not even the first run could be set up. */
+static void give_back(const sweep *s)
+{
+    char *record = s->folder != NULL ? fgi_path_join(s->folder, "sweep.json") : NULL;
+    if (record != NULL && s->is_claimed) {
+        (void)unlink(record);
+        fgi_run_dir_give_back(s->folder);
+    }
+    fgi_free(record);
+}
+
+static void free_sweep(sweep *s)
+{
+    for (size_t i = 0; i <= FGI_SWEEP_AXES; i++)
+        fgi_buf_fini(&s->texts[i]);
+    fgi_sweep_grid_fini(&s->grid);
+    json_decref(s->record);
+    fgi_free(s->overrides);
+    fgi_free(s->folder);
+}
+
+fg_status fg_recipe_sweep(const fg_recipe_options *options, const fg_sweep_options *sweep_options,
+                          char **out_folder, fg_error *err)
+{
+    fg_error unused;
+    sweep s = {.options = options};
+    *out_folder = NULL;
+    err = err != NULL ? err : &unused;
+    *err = (fg_error){0};
+    FGI_TRY_RESERVED(fg_recipe_options, options, err);
+    FGI_TRY_RESERVED(fg_sweep_options, sweep_options, err);
+    fg_status status = prepare(&s, sweep_options, err);
+    if (status == FG_OK)
+        status = train_all(&s, err);
+    if (s.has_begun) {
+        status = finish(&s, status, err);
+        *out_folder = s.folder;
+        s.folder = NULL;
+    } else {
+        give_back(&s);
+    }
+    free_sweep(&s);
+    return status;
+}

@@ -1,0 +1,38 @@
+/* sweep_grid.h - the settings of a sweep: values of keys, and their combinations.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_RECIPE_SWEEP_GRID_H
+#define FGI_RECIPE_SWEEP_GRID_H
+
+#include <fulgurite/base.h>
+
+#include "base/buf.h"
+
+enum { FGI_SWEEP_AXES = 8, FGI_SWEEP_RUNS = 1000 };
+
+/* A key and its values, as strings. */
+typedef struct fgi_sweep_axis {
+    char *key;
+    char **values;
+    size_t count, capacity;
+} fgi_sweep_axis;
+
+/* All combinations of the values; that of the last key changes first. */
+typedef struct fgi_sweep_grid {
+    fgi_sweep_axis axes[FGI_SWEEP_AXES];
+    size_t axis_count, run_count;
+} fgi_sweep_grid;
+
+/* Reads "optimizer.lr=1e-3,3e-3" for each key. Commas within brackets, parentheses and quotes do
+ * not separate values. Call fgi_sweep_grid_fini also after a failure. Errors: FG_EINVAL, FG_ENOMEM.
+ */
+fg_status fgi_sweep_grid_init(const char *const *keys, size_t count, fgi_sweep_grid *out,
+                              fg_error *err);
+void fgi_sweep_grid_fini(fgi_sweep_grid *grid);
+/* The value of a key in a run. */
+const char *fgi_sweep_grid_value(const fgi_sweep_grid *grid, size_t run, size_t axis);
+/* Appends the name of a run's folder, "lr=0.001,momentum=0.9": the same for the same settings, and
+ * unique in the grid. Other characters than letters, digits and "._+-" are replaced. */
+void fgi_sweep_grid_name(const fgi_sweep_grid *grid, size_t run, fgi_buf *out);
+
+#endif

@@ -1,0 +1,185 @@
+/* sweep_record.c - the record of a sweep, and which of its runs is the best.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "recipe/sweep_record.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "input/json_file.h"
+#include "report/run_view.h"
+
+enum { VERSION = 1 };
+
+static json_t *number_or_null(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+/* null also for what is not UTF-8, which JSON cannot represent. */
+static json_t *string_or_null(const char *text)
+{
+    json_t *string = text != NULL ? json_string(text) : NULL;
+    return string != NULL ? string : json_null();
+}
+
+/* The settings of a run by key, as strings. */
+static json_t *settings_of(const fgi_sweep_grid *grid, size_t run)
+{
+    json_t *settings = json_object();
+    for (size_t i = 0; i < grid->axis_count; i++)
+        (void)json_object_set_new(settings, grid->axes[i].key,
+                                  json_string(fgi_sweep_grid_value(grid, run, i)));
+    return settings;
+}
+
+static json_t *run_of(const fgi_sweep_grid *grid, size_t run)
+{
+    fgi_buf name = {0};
+    fgi_sweep_grid_name(grid, run, &name);
+    json_t *entry = name.failed ? NULL
+                                : json_pack("{s:s, s:s, s:o}", "name", name.data, "state",
+                                            "pending", "settings", settings_of(grid, run));
+    fgi_buf_fini(&name);
+    return entry;
+}
+
+json_t *fgi_sweep_record(const fgi_sweep_grid *grid, const char *config_path)
+{
+    json_t *keys = json_array(), *runs = json_array();
+    bool is_good = keys != NULL && runs != NULL;
+    for (size_t i = 0; i < grid->axis_count && is_good; i++)
+        is_good = json_array_append_new(keys, json_string(grid->axes[i].key)) == 0;
+    for (size_t i = 0; i < grid->run_count && is_good; i++)
+        is_good = json_array_append_new(runs, run_of(grid, i)) == 0;
+    json_t *record = is_good
+                         ? json_pack("{s:i, s:s, s:o, s:n, s:n, s:n, s:O, s:O}", "version", VERSION,
+                                     "state", "running", "config", string_or_null(config_path),
+                                     "monitor", "mode", "best", "keys", keys, "runs", runs)
+                         : NULL;
+    json_decref(keys);
+    json_decref(runs);
+    return record;
+}
+
+static json_t *entry_of(const json_t *record, size_t run)
+{
+    return json_array_get(json_object_get(record, "runs"), run);
+}
+
+void fgi_sweep_record_begin(json_t *record, size_t run)
+{
+    (void)json_object_set_new(entry_of(record, run), "state", json_string("running"));
+}
+
+/* ---- results --------------------------------------------------------------------------------- */
+
+/* The best value of a metric; false: it has none. */
+static bool find_best(const fgi_run_metric *m, bool is_max, double *out_value, double *out_step)
+{
+    bool is_found = false;
+    for (size_t i = 0; m != NULL && i < m->count; i++) {
+        if (!isfinite(m->y[i]) ||
+            (is_found && (is_max ? m->y[i] <= *out_value : m->y[i] >= *out_value)))
+            continue;
+        *out_value = m->y[i];
+        *out_step = m->x[i];
+        is_found = true;
+    }
+    return is_found;
+}
+
+/* The best monitored value so far, from the metrics in the run's folder; those of the end if no
+ * logger has written them there. */
+static void put_best(json_t *entry, const fg_recipe *r, const char *folder)
+{
+    fgi_run_view view = {0};
+    fg_error unused;
+    double value = (double)NAN, step = (double)NAN;
+    const char *monitor = fgi_run_monitor(r);
+    const fg_result *train = &r->outcome.train;
+    const bool is_read = fgi_run_view_open(folder, &view, &unused) == FG_OK;
+    if (!is_read ||
+        !find_best(fgi_run_view_metric(&view, monitor), fgi_run_monitor_is_max(r), &value, &step))
+        for (size_t i = 0; i < train->metric_count; i++)
+            if (strcmp(train->metrics[i].name, monitor) == 0)
+                value = train->metrics[i].value;
+    fgi_run_view_close(&view);
+    (void)json_object_set_new(entry, "best", number_or_null(value));
+    (void)json_object_set_new(entry, "best_step",
+                              isfinite(step) ? json_integer((json_int_t)step) : json_null());
+}
+
+static const char *state_of(fg_status status)
+{
+    return status == FG_OK ? "finished" : status == FG_ESTOPPED ? "stopped" : "failed";
+}
+
+/* The run with the best value so far, "best" of the record. */
+static void choose_best(json_t *record, bool is_max)
+{
+    size_t i;
+    const json_t *entry, *best = NULL;
+    json_array_foreach(json_object_get(record, "runs"), i, entry)
+    {
+        const double value = fgi_json_number(entry, "best"), before = fgi_json_number(best, "best");
+        if (isfinite(value) && (best == NULL || (is_max ? value > before : value < before)))
+            best = entry;
+    }
+    (void)json_object_set(record, "best",
+                          best != NULL ? json_object_get(best, "name") : json_null());
+}
+
+static json_t *metrics_of(const fg_result *train)
+{
+    json_t *metrics = json_object();
+    for (size_t i = 0; i < train->metric_count; i++)
+        (void)json_object_set_new(metrics, train->metrics[i].name,
+                                  number_or_null(train->metrics[i].value));
+    return metrics;
+}
+
+fg_status fgi_sweep_record_end(json_t *record, size_t run, const fg_recipe *r, const char *folder,
+                               fg_error *err)
+{
+    json_t *entry = entry_of(record, run);
+    const fg_result *train = &r->outcome.train;
+    const fg_status status = r->outcome.status;
+    json_t *more =
+        json_pack("{s:s, s:o, s:I, s:I, s:f, s:I, s:I, s:o}", "state", state_of(status), "error",
+                  string_or_null(status != FG_OK ? r->error.message : NULL), "steps",
+                  (json_int_t)train->steps, "epochs", (json_int_t)train->epochs, "seconds",
+                  fgi_run_seconds(r), "compiles", (json_int_t)train->compiles, "compile_cache_hits",
+                  (json_int_t)train->compile_cache_hits, "metrics", metrics_of(train));
+    const bool is_good = more != NULL && json_object_update(entry, more) == 0;
+    json_decref(more);
+    if (!is_good)
+        return fgi_no_memory(err);
+    if (!r->outcome.was_set_up)
+        return FG_OK;
+    put_best(entry, r, folder);
+    (void)json_object_set_new(record, "monitor", json_string(fgi_run_monitor(r)));
+    (void)json_object_set_new(record, "mode",
+                              json_string(fgi_run_monitor_is_max(r) ? "max" : "min"));
+    choose_best(record, fgi_run_monitor_is_max(r));
+    return FG_OK;
+}
+
+fg_status fgi_sweep_record_write(json_t *record, const char *state, const char *folder,
+                                 fg_error *err)
+{
+    fgi_buf text = {0};
+    char *path = fgi_path_join(folder, "sweep.json");
+    const bool is_good = path != NULL &&
+                         json_object_set_new(record, "state", json_string(state)) == 0 &&
+                         fgi_json_write(record, JSON_INDENT(2) | JSON_REAL_PRECISION(9), &text);
+    fgi_buf_putc(&text, '\n');
+    const fg_status status = is_good && !text.failed
+                                 ? fg_file_write(path, text.data, text.size, err)
+                                 : fgi_no_memory(err);
+    fgi_buf_fini(&text);
+    fgi_free(path);
+    return status;
+}

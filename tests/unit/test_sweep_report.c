@@ -1,0 +1,169 @@
+/* test_sweep_report.c - the report of a sweep: which run is the best, the table and its plot, the
+ * page, and files that are damaged.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <fulgurite/report.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "report/sweep_view.h"
+
+static fg_error err;
+
+static void put(const char *path, const char *text) { fgt_write(path, text, strlen(text)); }
+
+static const char record[] =
+    "{\"version\":1,\"state\":\"stopped\",\"config\":\"a.yaml\",\"monitor\":\"val_loss\",\"mode\":"
+    "\"min\",\"best\":\"lr=0.01\",\"keys\":[\"optimizer.lr\"],\"runs\":["
+    "{\"name\":\"lr=0.1\",\"state\":\"failed\",\"settings\":{\"optimizer.lr\":\"0.1\"},\"error\":"
+    "\"loss is <nan>\\u001b[2J\",\"epochs\":0,\"seconds\":1.5,\"metrics\":{},\"best\":null},"
+    "{\"name\":\"lr=0.001\",\"state\":\"finished\",\"settings\":{\"optimizer.lr\":\"0.001\"},"
+    "\"error\":null,\"epochs\":3,\"seconds\":200,\"metrics\":{\"val_loss\":0.5,\"val_acc\":0.75,"
+    "\"train_loss\":0.4},\"best\":0.5},"
+    "{\"name\":\"lr=0.01\",\"state\":\"stopped\",\"settings\":{\"optimizer.lr\":\"0.01\"},"
+    "\"error\":"
+    "null,\"epochs\":2,\"seconds\":12,\"metrics\":{\"val_loss\":0.3,\"val_acc\":0.875},\"best\":"
+    "0.25},"
+    "{\"name\":\"lr=1\",\"state\":\"pending\",\"settings\":{\"optimizer.lr\":\"1\"}}]}\n";
+
+static int begin(void **state)
+{
+    (void)state;
+    assert_int_equal(chdir(fgt_temp_folder()), 0);
+    fgt_ok(fgi_folder_make("sweep/lr=0.001", &err));
+    fgt_ok(fgi_folder_make("sweep/lr=0.01", &err));
+    put("sweep/sweep.json", record);
+    put("sweep/lr=0.001/metrics.jsonl", "{\"step\":1,\"val_loss\":0.6}\n"
+                                        "{\"step\":9,\"val_loss\":0.5}\n");
+    put("sweep/lr=0.01/metrics.jsonl", "{\"step\":1,\"val_loss\":0.25}\n"
+                                       "{\"step\":9,\"val_loss\":0.3}\n");
+    return 0;
+}
+
+static char *report(fg_report_form form)
+{
+    char *text = NULL;
+    fgt_ok(fg_report_run("sweep", form, &text, &err));
+    return text;
+}
+
+static void has(const char *text, const char *words)
+{
+    if (strstr(text, words) == NULL)
+        fail_msg("'%s' is missing in:\n%s", words, text);
+}
+
+static void the_lines(void **state)
+{
+    (void)state;
+    char *text = report(FG_REPORT_TEXT);
+    assert_string_equal(
+        text, "stopped: 1 of 4 runs, 1 failed; best val_loss 0.25 with lr=0.01\n"
+              "\n"
+              "optimizer.lr  state     epochs  best val_loss  val_loss  val_acc        time\n"
+              "         0.1  failed         0              -         -        -       1.5 s\n"
+              "       0.001  finished       3            0.5       0.5     0.75  3 min 20 s\n"
+              "        0.01  stopped        2           0.25       0.3    0.875        12 s\n"
+              "           1  pending        -              -         -        -           -\n"
+              "\n"
+              "best val_loss (lower is better)\n"
+              "lr=0.001  0.5         ########################################\n"
+              "lr=0.01   0.25        ##################### best\n"
+              "\n"
+              "lr=0.1: loss is <nan>?[2J\n");
+    fg_report_free(text);
+}
+
+static void the_page(void **state)
+{
+    (void)state;
+    char *text = report(FG_REPORT_HTML);
+    const char *best = strstr(text, "<td class=\"n good\">0.01</td>");
+    assert_non_null(best);
+    has(best, "0.001"); /* the second one */
+    has(text, "best val_loss by optimizer.lr");
+    has(text, "<polyline class=\"curve s0\"");
+    has(text, "<polyline class=\"curve s1\"");
+    has(text, "loss is &lt;nan&gt;");
+    assert_null(strchr(text, '\033'));
+    fg_report_free(text);
+}
+
+static void the_object_is_the_file(void **state)
+{
+    (void)state;
+    char *text = report(FG_REPORT_JSON);
+    has(text, "\"best\": \"lr=0.01\"");
+    fg_report_free(text);
+}
+
+static void higher_may_be_better(void **state)
+{
+    (void)state;
+    char changed[sizeof record];
+    memcpy(changed, record, sizeof record);
+    memcpy(strstr(changed, "\"min\""), "\"max\"", 5);
+    put("sweep/sweep.json", changed);
+    char *text = report(FG_REPORT_TEXT);
+    has(text, "best val_loss 0.5 with lr=0.001\n");
+    has(text, "(higher is better)");
+    fg_report_free(text);
+    put("sweep/sweep.json", record);
+}
+
+static void refuses(const char *text, fg_status status, const char *message)
+{
+    char *out = NULL;
+    put("sweep/sweep.json", text);
+    assert_int_equal(fg_report_run("sweep", FG_REPORT_TEXT, &out, &err), status);
+    assert_null(out);
+    has(err.message, message);
+    put("sweep/sweep.json", record);
+}
+
+static void damaged_files(void **state)
+{
+    (void)state;
+    refuses("{\"version\":", FG_EFORMAT, "sweep/sweep.json: byte ");
+    refuses("{\"version\":2}", FG_EUNSUPPORTED, "this program reads version 1");
+    refuses("[]", FG_EFORMAT, "expected an object");
+    refuses("{\"version\":1,\"keys\":[],\"runs\":[3]}", FG_EFORMAT, "run 0: expected an object");
+    refuses("{\"version\":1,\"keys\":[],\"runs\":[{\"name\":\"../lr\",\"settings\":{}}]}",
+            FG_EFORMAT, "run 0: expected an object");
+    put("sweep/lr=0.01/metrics.jsonl", "{\"step\":1,\n");
+    char *out = NULL;
+    assert_int_equal(fg_report_run("sweep", FG_REPORT_TEXT, &out, &err), FG_EFORMAT);
+    has(err.message, "lr=0.01/metrics.jsonl");
+    assert_int_equal(begin(NULL), 0);
+}
+
+static fg_status make(void *form, fg_error *error)
+{
+    char *text = NULL;
+    const fg_status status = fg_report_run("sweep", *(fg_report_form *)form, &text, error);
+    fg_report_free(text);
+    return status;
+}
+
+static void failing_allocations(void **state)
+{
+    (void)state;
+    fg_report_form form = FG_REPORT_TEXT;
+    fgt_fault_loop(make, &form);
+    form = FG_REPORT_HTML;
+    fgt_fault_loop(make, &form);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_lines),
+    cmocka_unit_test(the_page),
+    cmocka_unit_test(the_object_is_the_file),
+    cmocka_unit_test(higher_may_be_better),
+    cmocka_unit_test(damaged_files),
+    cmocka_unit_test(failing_allocations),
+};
+
+int main(void) { return cmocka_run_group_tests(tests, begin, NULL) == 0 ? 0 : 1; }
