@@ -41,8 +41,8 @@ const cli_command cli_fit = {
         "metrics are written to standard output.\n\n"
         "SIGINT (Ctrl-C), SIGTERM and SIGHUP save the state and stop, with exit status 143; a "
         "second one ends the program immediately. --resume continues at the next sample.\n\n"
-        "--sweep optimizer.lr=1e-3,3e-3 trains one run after the other, each in a folder of its "
-        "own in that of the sweep, and prints a table and a plot of the best values of "
+        "--sweep optimizer.lr=1e-3,3e-3 trains one run after the other, each in a separate "
+        "folder, and prints a table and a plot of the best values of "
         "trainer.monitor; sweep.html in that folder has the curves. With --resume, an interrupted "
         "sweep continues, also with more values.",
     .options = options,

@@ -79,6 +79,45 @@ typedef struct fg_log_saved {
     double wall_time; /* as in fg_log_line */
 } fg_log_saved;
 
+/* A node of a model's graph: an operation, or a parameter or an input of the batch. */
+typedef struct fg_log_node {
+    const char *name;       /* unique; a path of modules: "layer1/0/conv1/conv_12" */
+    const char *op;         /* of an operation, as in messages: "matmul"; "parameter", "input" */
+    fg_type type;           /* of its result */
+    const uint32_t *inputs; /* indices of the nodes that it reads, which come before it */
+    size_t input_count;
+} fg_log_node;
+
+typedef enum fg_log_kind {
+    FG_LOG_TEXT = 0,
+    FG_LOG_IMAGE = 1,
+    FG_LOG_HISTOGRAM = 2,
+    FG_LOG_GRAPH = 3 /* the operations from the batch to the loss, without gradients */
+} fg_log_kind;
+
+/* Something to log that is not a number. Members of other kinds are 0. Strings and arrays are
+ * borrowed for the call. */
+typedef struct fg_log_item {
+    fg_log_kind kind;
+    const char *name; /* "config", "samples", "fc1.weight" */
+    int64_t step;
+    double wall_time; /* as in fg_log_line */
+
+    const char *text; /* FG_LOG_TEXT: UTF-8, to be shown as it is */
+
+    const uint8_t *pixels; /* FG_LOG_IMAGE: u8[height, width, channels], channels 1 (gray) or 3 */
+    int64_t height, width, channels;
+
+    const double *edges;  /* FG_LOG_HISTOGRAM: f64[bins + 1], increasing */
+    const double *counts; /* f64[bins]; a value that is an edge belongs to the bin above it, the
+                             largest one to the last bin */
+    size_t bins;
+    double minimum, maximum, sum, sum_squares, count; /* of the values that are finite */
+
+    const fg_log_node *nodes; /* FG_LOG_GRAPH */
+    size_t node_count;
+} fg_log_item;
+
 typedef enum fg_log_state {
     FG_LOG_DONE = 0,    /* the fit has reached its limits, or a callback ended it with a reason */
     FG_LOG_STOPPED = 1, /* interrupted: it can be continued */
@@ -130,7 +169,10 @@ typedef struct fg_logger_ops {
     fg_status (*saved)(void *self, const fg_log_saved *saved, fg_error *err);
     /* The end of a fit, after the last line and `flush`. Another fit of the Trainer may follow. */
     fg_status (*finish)(void *self, const fg_log_end *end, fg_error *err);
-    void (*reserved[2])(void); /* must be NULL */
+    /* Logs a text, an image, a histogram or the graph of the model. With `has_thread`, at most 64
+     * wait; later ones are dropped, which is reported. */
+    fg_status (*item)(void *self, const fg_log_item *item, fg_error *err);
+    void (*reserved[1])(void); /* must be NULL */
 } fg_logger_ops;
 
 /* A registered logger (registry.h): a constant row. It gives a logger a name and options, so that a
@@ -178,6 +220,26 @@ FG_API FG_MUST_USE fg_status fg_trainer_set_run_info(fg_trainer *trainer, const 
  * a name or `log`, or after the first fit has begun. Not thread-safe: on the Trainer's thread. */
 FG_API FG_MUST_USE fg_status fg_trainer_add_logger(fg_trainer *trainer, const fg_logger_ops *ops,
                                                    void *take_self, fg_error *err);
+
+/* ---- texts, images, histograms ------------------------------------------------------------------
+ *
+ * For callbacks during a fit, on the Trainer's thread: `trainer` is that of fg_progress. They pass
+ * an item with the present step to the loggers that support it (fg_logger_ops.item; of the built-in
+ * ones, `tensorboard`), and do nothing if there are none. Errors: FG_EINVAL for a name that is
+ * empty or longer than 255 bytes, for invalid sizes, and without a fit; FG_ENOMEM. */
+
+/* text: UTF-8. */
+FG_API FG_MUST_USE fg_status fg_trainer_log_text(const fg_trainer *trainer, const char *name,
+                                                 const char *text, fg_error *err);
+/* pixels: u8[height, width, channels] with 1 channel (gray) or 3 (RGB); each side at most 16384. */
+FG_API FG_MUST_USE fg_status fg_trainer_log_image(const fg_trainer *trainer, const char *name,
+                                                  const uint8_t *pixels, int64_t height,
+                                                  int64_t width, int64_t channels, fg_error *err);
+/* The distribution of `count` values, in 64 bins of equal width between the smallest and the
+ * largest one. Values that are not finite are left out. */
+FG_API FG_MUST_USE fg_status fg_trainer_log_histogram(const fg_trainer *trainer, const char *name,
+                                                      const float *values, size_t count,
+                                                      fg_error *err);
 
 #ifdef __cplusplus
 }

@@ -11,7 +11,8 @@
     ROW(fgi_lr_monitor_row)                                                                        \
     ROW(fgi_throughput_row)                                                                        \
     ROW(fgi_device_stats_row)                                                                      \
-    ROW(fgi_host_stats_row)
+    ROW(fgi_host_stats_row)                                                                        \
+    ROW(fgi_log_images_row)
 
 #define DECLARE(name) extern const fg_callback_entry name;
 ROWS(DECLARE)

@@ -15,6 +15,7 @@ extern const fg_callback_entry fgi_swa_row;
 extern const fg_callback_entry fgi_freeze_row;
 extern const fg_callback_entry fgi_host_stats_row;
 extern const fg_callback_entry fgi_device_stats_row;
+extern const fg_callback_entry fgi_log_images_row;
 extern const fg_callback_entry fgi_lr_monitor_row;
 extern const fg_callback_entry fgi_throughput_row;
 

@@ -19,6 +19,7 @@
 #include "base/reserved.h"
 #include "base/text.h"
 #include "base/thread.h"
+#include "train/log_item.h"
 #include "train/log_start.h"
 #include "train/logger_thread.h"
 #include "train/loggers.h"
@@ -38,6 +39,11 @@ struct fgi_logger {
     int64_t lines;     /* of the run */
     fg_log_start info; /* what a program tells the loggers, in `texts` */
     fgi_arena texts;
+    bool has_items; /* a logger has the function `item` */
+    bool is_open;
+    fg_log_item early[2]; /* logged before it was open, in `texts` */
+    size_t early_count;
+    bool has_graph;     /* the graph was logged */
     fg_log_state state; /* of the fit, at its end */
     char message[sizeof((fg_error *)NULL)->message];
 };
@@ -83,6 +89,7 @@ static fg_status append(fgi_logger *logger, const fg_logger_ops *ops, void *self
         FGI_TRY(fgi_logger_thread_create(ops, self, FGI_LOGGER_PATIENCE_NS,
                                          &grown[logger->count].thread, err));
     logger->count++;
+    logger->has_items |= ops->item != NULL;
     return FG_OK;
 }
 
@@ -200,6 +207,59 @@ fg_status fgi_logger_set_info(fgi_logger *logger, const fg_run_info *info, fg_er
     return fgi_log_start_copy(&start, &logger->texts, &logger->info) ? FG_OK : fgi_no_memory(err);
 }
 
+/* ---- texts, images, histograms, graphs ------------------------------------------------------- */
+
+bool fgi_logger_takes_items(const fgi_logger *logger)
+{
+    return logger != NULL && logger->is_open && logger->has_items;
+}
+
+bool fgi_logger_lacks_graph(const fgi_logger *logger)
+{
+    return logger != NULL && logger->has_items && !logger->has_graph;
+}
+
+/* Keeps an item until the log is opened; when out of memory, it is left out. */
+static void keep(fgi_logger *logger, const fg_log_item *item)
+{
+    const bool has_room = logger->early_count < sizeof logger->early / sizeof *logger->early;
+    if (has_room && fgi_log_item_copy(item, &logger->texts, &logger->early[logger->early_count]))
+        logger->early_count++;
+}
+
+static void pass(fgi_logger *logger, const fg_log_item *item)
+{
+    for (size_t i = 0; i < logger->count; i++) {
+        slot *each = &logger->at[i];
+        fg_error local = {0};
+        if (each->ops->item == NULL || each->is_unusable)
+            continue;
+        if (each->thread != NULL)
+            fgi_logger_thread_item(each->thread, item);
+        else
+            (void)tolerate(each, each->ops->item(each->self, item, &local), &local);
+    }
+}
+
+static void pass_kept(fgi_logger *logger, const fg_log_start *start)
+{
+    for (size_t i = 0; i < logger->early_count; i++) {
+        logger->early[i].step = start->step;
+        logger->early[i].wall_time = start->wall_time;
+        pass(logger, &logger->early[i]);
+    }
+    logger->early_count = 0;
+}
+
+void fgi_logger_item(fgi_logger *logger, const fg_log_item *item)
+{
+    logger->has_graph |= item->kind == FG_LOG_GRAPH;
+    if (logger->is_open)
+        pass(logger, item);
+    else
+        keep(logger, item);
+}
+
 /* ---- opening --------------------------------------------------------------------------------- */
 
 static fg_status open_one(fgi_logger *logger, slot *each, const fg_log_start *start, fg_error *err)
@@ -251,6 +311,9 @@ fg_status fgi_logger_open(fgi_logger *logger, const char *run_dir, int64_t from_
     start.wall_time = fgi_wall_time();
     logger->lines = 0;
     const fg_status status = open_all(logger, &start, history, err);
+    logger->is_open = status == FG_OK;
+    if (logger->is_open)
+        pass_kept(logger, &start);
     fgi_free(history);
     return status;
 }

@@ -31,6 +31,12 @@ fg_status fgi_logger_create(const char *run_dir, int process_index, int64_t from
 void fgi_logger_destroy(fgi_logger *logger); /* NULL is allowed */
 /* Lines of the run's log, including those that could not be written yet; -1 for NULL. */
 int64_t fgi_logger_lines(const fgi_logger *logger);
+/* Whether a logger of the fit logs items: only then they need to be made. NULL is allowed. */
+bool fgi_logger_takes_items(const fgi_logger *logger);
+/* Whether the graph is still to be logged, which may be done before the log is open. */
+bool fgi_logger_lacks_graph(const fgi_logger *logger);
+/* Logs an item; if the log is not open yet, the first two when it is. */
+void fgi_logger_item(fgi_logger *logger, const fg_log_item *item);
 /* Sets how the fit ends, before its fit_end. NULL is allowed. */
 void fgi_logger_set_end(fgi_logger *logger, fg_status status, const char *message);
 /* Writes the lines that could not be written before; fails if that is still impossible for a

@@ -1,5 +1,5 @@
 /* logger_tensorboard.c - the logger `tensorboard`: event files in the run folder, which TensorBoard
- * reads.
+ * reads. event_items.c writes what is not a number.
  *
  * Each fit writes one more file. Before, events after the checkpoint that it continues from are
  * removed from the earlier files; lines that they lack, because the process was killed or the
@@ -14,31 +14,30 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "train/event_file.h"
+#include "train/event_items.h"
 #include "train/log_file.h"
+#include "train/log_item.h"
 #include "train/loggers.h"
 
-enum {
-    MOST_KEPT = 1 << 24,
-    SCALARS_MAX = FGI_LOG_VALUES + 2,
-    TYPE_FLOAT = 1,
-    TYPE_STRING = 7,
-    CLASS_TENSOR = 2
-};
+enum { MOST_KEPT = 1 << 24, SCALARS_MAX = FGI_LOG_VALUES + 2, TYPE_FLOAT = 1 };
 
 typedef struct board {
     fgi_log_file file;
     fgi_buf kept; /* events that are not in the file yet */
     fgi_event_past past;
     bool has_settings;
-    int64_t seen; /* lines of the history with the last step of the files */
+    bool has_histograms; /* of the weights in checkpoints */
+    int64_t seen;        /* lines of the history with the last step of the files */
 } board;
 
 static fg_status create(const fg_option_values *values, void **out_self, fg_error *err)
 {
     board *b = fgi_calloc(1, sizeof *b);
-    (void)values;
     *out_self = b;
-    return b != NULL ? FG_OK : fgi_no_memory(err);
+    if (b == NULL)
+        return fgi_no_memory(err);
+    b->has_histograms = fg_option_bool(values, "histograms");
+    return FG_OK;
 }
 
 static void destroy(void *self)
@@ -100,54 +99,6 @@ static void put_line(const fg_log_line *line, fgi_buf *out)
     event.step = line->step;
     event.summary = &summary;
     fgi_event_put(out, &event);
-}
-
-/* TensorBoard renders Markdown; lines that are indented by four spaces stay as they are. */
-static void put_indented(fgi_buf *out, const char *text)
-{
-    while (*text != '\0') {
-        const size_t size = strcspn(text, "\n");
-        fgi_buf_puts(out, "    ");
-        fgi_buf_add(out, text, size);
-        fgi_buf_putc(out, '\n');
-        text += size + (text[size] == '\n');
-    }
-}
-
-/* A text, as the plug-in `text` shows it. */
-static void put_text(const fg_log_start *start, const char *tag, const char *text, fgi_buf *out)
-{
-    static char plugin[] = "text";
-    Fulgurite__Tb__Event event = FULGURITE__TB__EVENT__INIT;
-    Fulgurite__Tb__Summary summary = FULGURITE__TB__SUMMARY__INIT;
-    Fulgurite__Tb__Value value = FULGURITE__TB__VALUE__INIT, *values[] = {&value};
-    Fulgurite__Tb__PluginData data = FULGURITE__TB__PLUGIN_DATA__INIT;
-    Fulgurite__Tb__SummaryMetadata metadata = FULGURITE__TB__SUMMARY_METADATA__INIT;
-    Fulgurite__Tb__Tensor tensor = FULGURITE__TB__TENSOR__INIT;
-    Fulgurite__Tb__TensorShape shape = FULGURITE__TB__TENSOR_SHAPE__INIT;
-    fgi_buf shown = {0};
-    put_indented(&shown, text);
-    ProtobufCBinaryData string = {.len = shown.size, .data = (uint8_t *)shown.data};
-    data.plugin_name = plugin;
-    metadata.plugin_data = &data;
-    metadata.has_data_class = tensor.has_dtype = 1;
-    metadata.data_class = CLASS_TENSOR;
-    tensor.dtype = TYPE_STRING;
-    tensor.tensor_shape = &shape;
-    tensor.n_string_val = 1;
-    tensor.string_val = &string;
-    value.tag = (char *)tag;
-    value.metadata = &metadata;
-    value.tensor = &tensor;
-    summary.n_value = 1;
-    summary.value = values;
-    event.has_wall_time = event.has_step = 1;
-    event.wall_time = start->wall_time;
-    event.step = start->step;
-    event.summary = &summary;
-    fgi_event_put(out, &event);
-    out->failed |= shown.failed;
-    fgi_buf_fini(&shown);
 }
 
 /* ---- hyperparameters ------------------------------------------------------------------------- */
@@ -262,10 +213,60 @@ static fg_status log_line(void *self, const fg_log_line *line, fg_error *err)
     return flush(b, err);
 }
 
+static fg_status log_item(void *self, const fg_log_item *item, fg_error *err)
+{
+    board *b = self;
+    const size_t before = b->kept.size;
+    FGI_TRY(fgi_event_put_item(&b->kept, item, err));
+    FGI_TRY(fgi_log_keep(&b->kept, before, err));
+    return flush(b, err);
+}
+
 static fg_status sync_file(void *self, fg_error *err)
 {
     const board *b = self;
     return b->file.path != NULL ? fgi_log_file_sync(&b->file, err) : FG_OK;
+}
+
+/* ---- histograms of weights ------------------------------------------------------------------- */
+
+static fg_status put_weights(board *b, const fg_ckpt *ckpt, const fg_log_saved *saved, size_t index,
+                             fg_error *err)
+{
+    fgi_histogram histogram;
+    char name[512];
+    const fg_tensor_info *info = fg_ckpt_info(ckpt, index);
+    if (info->part != FG_CKPT_MODEL ||
+        !fgi_histogram_make(info->type.dtype, fg_ckpt_data(ckpt, index),
+                            (size_t)fg_type_count(&info->type), &histogram))
+        return FG_OK;
+    (void)snprintf(name, sizeof name, "weights/%s", info->name);
+    fg_log_item item = fgi_histogram_item(&histogram, name);
+    item.step = saved->step;
+    item.wall_time = saved->wall_time;
+    return fgi_event_put_item(&b->kept, &item, err);
+}
+
+/* From the checkpoint: this costs no time of the devices. One that a later save has removed
+ * meanwhile is left out. */
+static fg_status log_weights(void *self, const fg_log_saved *saved, fg_error *err)
+{
+    board *b = self;
+    fg_ckpt *ckpt = NULL;
+    const size_t before = b->kept.size;
+    if (!b->has_histograms)
+        return FG_OK;
+    const fg_status opened =
+        fg_ckpt_open_with(saved->path, &(fg_ckpt_options){.no_checksums = true}, &ckpt, err);
+    if (opened != FG_OK)
+        return fgi_file_exists(saved->path) ? opened : FG_OK;
+    fg_status status = FG_OK;
+    for (size_t i = 0; i < fg_ckpt_count(ckpt) && status == FG_OK; i++)
+        status = put_weights(b, ckpt, saved, i, err);
+    fg_ckpt_close(ckpt);
+    FGI_TRY(status);
+    FGI_TRY(fgi_log_keep(&b->kept, before, err));
+    return flush(b, err);
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -324,8 +325,13 @@ static fg_status open_file(void *self, const fg_log_start *start, int64_t *out_l
     FGI_TRY(fgi_event_files_cut(start, &b->past, err));
     FGI_TRY(place(b, start, err));
     fgi_event_put_start(&b->kept, start, start->wall_time);
+    const fg_log_item config = {.kind = FG_LOG_TEXT,
+                                .name = "config",
+                                .text = start->config,
+                                .step = start->step,
+                                .wall_time = start->wall_time};
     if (start->config != NULL)
-        put_text(start, "config", start->config, &b->kept);
+        FGI_TRY(fgi_event_put_item(&b->kept, &config, err));
     FGI_TRY(put_settings(start, &b->kept, err));
     b->has_settings = start->setting_count > 0;
     FGI_TRY(add_history(b, start, err));
@@ -361,9 +367,22 @@ static const fg_logger_ops ops = {.name = "tensorboard",
                                   .flush = flush,
                                   .sync = sync_file,
                                   .finish = finish,
+                                  .item = log_item,
+                                  .saved = log_weights,
                                   .destroy = destroy};
 
+static const fg_option options[] = {{.name = "histograms",
+                                     .kind = FG_OPTION_BOOL,
+                                     .initial = "false",
+                                     .help =
+                                         "Log the distribution of the weights of each parameter "
+                                         "at each checkpoint.",
+                                     .example = "true"}};
+
 const fg_logger_entry fgi_tensorboard_logger_row = {
-    .entry = {.name = "tensorboard", .help = "event files for TensorBoard in the run's folder"},
+    .entry = {.name = "tensorboard",
+              .help = "event files for TensorBoard in the run's folder",
+              .options = options,
+              .option_count = 1},
     .ops = &ops,
     .create = create};

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/thread.h"
+#include "train/log_item.h"
 #include "train/log_start.h"
 #include "base/timeline.h"
 
@@ -21,7 +22,8 @@ typedef enum call_kind {
     CALL_FLUSH,
     CALL_SYNC,
     CALL_SAVED,
-    CALL_FINISH
+    CALL_FINISH,
+    CALL_ITEM
 } call_kind;
 
 typedef struct call {
@@ -30,6 +32,7 @@ typedef struct call {
     fg_log_start start; /* what it refers to is in `texts` */
     fg_log_saved saved;
     fg_log_end end;
+    fg_log_item item; /* also */
     fgi_arena texts;
     struct call *next;
 } call;
@@ -44,6 +47,7 @@ struct fgi_logger_thread {
     /* guarded by the mutex */
     call *first, *last;   /* waiting */
     size_t waiting_lines; /* of these, and of the call in progress */
+    size_t waiting_items;
     bool is_busy, must_end, is_abandoned, has_ended;
     bool is_open, is_late; /* the last open has returned; a wait has ended before the logger */
     bool is_closed;        /* could not be opened */
@@ -51,7 +55,7 @@ struct fgi_logger_thread {
     fg_status open_status;
     fg_error open_error;
     int64_t open_lines;
-    int64_t dropped; /* lines */
+    int64_t dropped; /* lines and items */
 };
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -102,7 +106,7 @@ static void drop_calls(fgi_logger_thread *t)
         free_call(c);
     }
     t->last = NULL;
-    t->waiting_lines = 0;
+    t->waiting_lines = t->waiting_items = 0;
 }
 
 /* ---- the thread ------------------------------------------------------------------------------ */
@@ -117,6 +121,7 @@ static fg_status run_call(fgi_logger_thread *t, const call *c, int64_t *lines, f
     case CALL_SYNC: return ops->sync != NULL ? ops->sync(t->self, err) : FG_OK;
     case CALL_SAVED: return ops->saved(t->self, &c->saved, err);
     case CALL_FINISH: return ops->finish(t->self, &c->end, err);
+    case CALL_ITEM: return ops->item(t->self, &c->item, err);
     }
     return FG_OK;
 }
@@ -126,8 +131,8 @@ static bool note_result(fgi_logger_thread *t, const call *c, fg_status status, i
                         const fg_error *err)
 {
     t->is_busy = false;
-    if (c->kind == CALL_LOG)
-        t->waiting_lines--;
+    t->waiting_lines -= c->kind == CALL_LOG;
+    t->waiting_items -= c->kind == CALL_ITEM;
     if (c->kind == CALL_OPEN) {
         t->is_open = true;
         t->open_status = status;
@@ -136,7 +141,7 @@ static bool note_result(fgi_logger_thread *t, const call *c, fg_status status, i
         t->is_closed = status != FG_OK;
     }
     if (t->is_closed) {
-        t->dropped += (int64_t)t->waiting_lines;
+        t->dropped += (int64_t)(t->waiting_lines + t->waiting_items);
         drop_calls(t);
     }
     /* the one who waits for `open` reports its failure */
@@ -149,7 +154,7 @@ static void execute(fgi_logger_thread *t, call *c)
 {
     fg_error err = {0};
     int64_t lines = -1;
-    static const char *const name[] = {"open", "log", "flush", "sync", "saved", "finish"};
+    static const char *const name[] = {"open", "log", "flush", "sync", "saved", "finish", "item"};
     const int64_t begin = fgi_timeline_begin();
     const fg_status status = run_call(t, c, &lines, &err);
     fgi_timeline_end(begin, "logger", name[c->kind], -1);
@@ -252,6 +257,7 @@ static bool enqueue(fgi_logger_thread *t, call *c)
         t->first = c;
     t->last = c;
     t->waiting_lines += c->kind == CALL_LOG;
+    t->waiting_items += c->kind == CALL_ITEM;
     (void)pthread_cond_broadcast(&t->changed);
     return true;
 }
@@ -303,11 +309,12 @@ fg_status fgi_logger_thread_open(fgi_logger_thread *t, const fg_log_start *log_s
     return status;
 }
 
-void fgi_logger_thread_log(fgi_logger_thread *t, const fg_log_line *line)
+/* Queues a line or an item, or drops it. */
+static void enqueue_or_drop(fgi_logger_thread *t, call *c, const size_t *waiting, size_t most,
+                            const char *what)
 {
-    call *c = copy_line(line);
     (void)pthread_mutex_lock(&t->mutex);
-    const bool is_taken = t->waiting_lines < FGI_LOGGER_QUEUE && enqueue(t, c);
+    const bool is_taken = *waiting < most && enqueue(t, c);
     t->dropped += !is_taken;
     const bool is_news = !is_taken && !t->is_closed && !t->has_warned_of_drops;
     t->has_warned_of_drops |= is_news;
@@ -316,9 +323,26 @@ void fgi_logger_thread_log(fgi_logger_thread *t, const fg_log_line *line)
         free_call(c);
     if (is_news)
         fgi_log(FG_LOG_WARNING,
-                "logger '%s' is too slow: %d lines are waiting, and further ones are dropped; "
+                "logger '%s' is too slow: %zu %s are waiting, and further ones are dropped; "
                 "training continues",
-                t->ops.name, FGI_LOGGER_QUEUE);
+                t->ops.name, most, what);
+}
+
+void fgi_logger_thread_log(fgi_logger_thread *t, const fg_log_line *line)
+{
+    enqueue_or_drop(t, copy_line(line), &t->waiting_lines, FGI_LOGGER_QUEUE, "lines");
+}
+
+void fgi_logger_thread_item(fgi_logger_thread *t, const fg_log_item *item)
+{
+    call *c = fgi_calloc(1, sizeof *c);
+    if (c != NULL)
+        c->kind = CALL_ITEM;
+    if (c != NULL && !fgi_log_item_copy(item, &c->texts, &c->item)) {
+        free_call(c);
+        c = NULL;
+    }
+    enqueue_or_drop(t, c, &t->waiting_items, FGI_LOGGER_ITEMS, "texts, images or histograms");
 }
 
 /* Nothing to do if the same call is already the last one. */
@@ -371,17 +395,17 @@ void fgi_logger_thread_finish(fgi_logger_thread *t)
 {
     (void)pthread_mutex_lock(&t->mutex);
     const bool is_done = wait_for(t, is_idle);
-    const size_t waiting = t->waiting_lines;
+    const size_t waiting = t->waiting_lines + t->waiting_items;
     const int64_t dropped = t->is_closed ? 0 : t->dropped;
     t->dropped = 0;
     (void)pthread_mutex_unlock(&t->mutex);
     if (!is_done)
         fgi_log(FG_LOG_WARNING,
-                "logger '%s' is not finished %g s after the end of training: %zu lines are not "
+                "logger '%s' is not finished %g s after the end of training: %zu entries are not "
                 "logged",
                 t->ops.name, seconds(t), waiting);
     if (dropped > 0)
-        fgi_log(FG_LOG_WARNING, "logger '%s' was too slow: %" PRId64 " lines were dropped",
+        fgi_log(FG_LOG_WARNING, "logger '%s' was too slow: %" PRId64 " entries were dropped",
                 t->ops.name, dropped);
 }
 

@@ -10,6 +10,8 @@ typedef struct fgi_logger_thread fgi_logger_thread;
 
 /* Lines that wait for the logger; later ones are dropped. */
 enum { FGI_LOGGER_QUEUE = 1024 };
+/* The same for texts, images, histograms and graphs. */
+enum { FGI_LOGGER_ITEMS = 64 };
 /* How long `open`, the end of a fit and `destroy` wait. */
 #define FGI_LOGGER_PATIENCE_NS ((int64_t)10000000000)
 
@@ -23,6 +25,7 @@ fg_status fgi_logger_thread_open(fgi_logger_thread *t, const fg_log_start *start
                                  int64_t *out_lines, fg_error *err);
 /* These queue the call and return at once. */
 void fgi_logger_thread_log(fgi_logger_thread *t, const fg_log_line *line);
+void fgi_logger_thread_item(fgi_logger_thread *t, const fg_log_item *item);
 void fgi_logger_thread_flush(fgi_logger_thread *t);
 void fgi_logger_thread_sync(fgi_logger_thread *t); /* any thread */
 void fgi_logger_thread_saved(fgi_logger_thread *t, const fg_log_saved *saved);

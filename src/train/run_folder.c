@@ -63,6 +63,11 @@ void fgi_run_destroy(fgi_run *run)
 
 fgi_logger *fgi_run_logger(const fgi_run *run) { return run->logger; }
 
+fgi_logger *fgi_run_any_logger(const fgi_run *run)
+{
+    return run->logger != NULL ? run->logger : run->prepared;
+}
+
 /* ---- the lock -------------------------------------------------------------------------------- */
 
 static fg_status write_holder(int fd, const char *path, fg_error *err)

@@ -14,6 +14,8 @@ fg_status fgi_run_create(const char *loggers, fgi_run **out, fg_error *err);
 void fgi_run_destroy(fgi_run *run); /* NULL is allowed; the lock is not held */
 /* The run's logger, which is one of the callbacks; NULL: none. */
 struct fgi_logger *fgi_run_logger(const fgi_run *run);
+/* The same, also before it is opened. */
+struct fgi_logger *fgi_run_any_logger(const fgi_run *run);
 /* Makes the run's folder and takes its lock, for the duration of a fit. Errors:
  * FG_EINVAL, which names the holder, when another process has it. */
 fg_status fgi_run_claim(fg_trainer *trainer, fg_error *err);

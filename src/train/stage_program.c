@@ -11,6 +11,7 @@
 #include "train/accumulate.h"
 #include "train/callback_programs.h"
 #include "train/health.h"
+#include "train/log_item.h"
 #include "train/stage.h"
 #include "train/stage_parts.h"
 #include "train/step.h"
@@ -108,6 +109,8 @@ static fg_tensor trace_step(fg_trainer *trainer, fg_step *step, const fg_batch *
                               fgi_stage_prefix(stage->kind),
                               fg_type_format(type, text, sizeof text));
     fgi_step_log_loss(step, value);
+    if (stage->kind == FGI_TRAIN)
+        fgi_log_model(trainer, value);
     if (stage->accumulator != NULL)
         fgi_accumulate(stage->accumulator, value, fgi_step_loss_weight(step, value));
     else if (stage->kind == FGI_TRAIN)

@@ -280,6 +280,9 @@ static void a_program_can_sweep(void **state)
                                      &sweep_folder, &err),
                      FG_EINVAL);
     assert_null(sweep_folder);
+    const fg_sweep_options newer = {.keys = keys, .key_count = 2, .reserved = {0, 0, 0, 1}};
+    assert_int_equal(fg_recipe_sweep(&recipe, &newer, &sweep_folder, &err), FG_EINVAL);
+    contains(err.message, "fg_sweep_options");
 }
 
 static const struct CMUnitTest tests[] = {

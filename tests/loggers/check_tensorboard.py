@@ -18,7 +18,9 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 PROGRAM, WORK = sys.argv[1:3]
 RUN = os.path.join(WORK, "runs", "digits")
 FIT = [PROGRAM, "fit", "examples/digits_mlp.yaml", "--trainer.accelerator=cpu", "--trainer.log_every=5",
-       "--trainer.callbacks=[host_stats]", "--trainer.loggers=[csv, jsonl, tensorboard]", f"--trainer.run_dir={RUN}"]
+       "--data.image=[8, 8, 1]", "--trainer.callbacks=[host_stats, log_images(count=9)]",
+       "--trainer.loggers=[csv, jsonl, tensorboard(histograms=true)]", f"--trainer.run_dir={RUN}"]
+PARAMETERS = ["fc1.bias", "fc1.weight", "fc2.bias", "fc2.weight", "fc3.bias", "fc3.weight"]
 
 
 def f32(value):
@@ -70,7 +72,7 @@ def close(got, wanted):
 
 
 def check_reader(values):
-    files = EventAccumulator(RUN, size_guidance={"scalars": 0, "tensors": 0}).Reload()
+    files = EventAccumulator(RUN, size_guidance={"scalars": 0, "tensors": 0, "images": 0, "histograms": 0}).Reload()
     tags = files.Tags()
     assert sorted(tags["scalars"]) == sorted(values), (tags["scalars"], sorted(values))
     for tag, wanted in values.items():
@@ -82,6 +84,28 @@ def check_reader(values):
     with open(os.path.join(RUN, "config.yaml"), encoding="utf-8") as file:
         assert "      hidden: [128, 64]\n" in text, text
         assert len(file.read().splitlines()) == len(text.splitlines()), text
+
+
+def check_items():
+    """The model, the images of the data, and the weights at each checkpoint."""
+    files = EventAccumulator(RUN, size_guidance={"tensors": 0, "images": 0, "histograms": 0}).Reload()
+    tags = files.Tags()
+    model = files.Tensors("model")[0].tensor_proto.string_val[0].decode()
+    assert re.search(r"\n    total +\d{4,}\n", model), model
+    nodes = {node.name: node for node in files.Graph().node}
+    assert len(nodes) == len(files.Graph().node) and all(name.replace(".", "/") in nodes for name in PARAMETERS), nodes
+    assert all(source in nodes for node in nodes.values() for source in node.input)
+    assert [dim.size for dim in nodes["fc1/bias"].attr["_output_shapes"].list.shape[0].dim] == [128]
+    image = files.Images("train/samples")[0]
+    assert image.encoded_image_string[:4] == b"\x89PNG" and image.width == image.height == 3 * 8 + 2 * 2, image
+    assert sorted(tags["histograms"]) == ["weights/" + name for name in PARAMETERS], tags
+    saves = files.Histograms("weights/fc1.bias")
+    steps = [event.step for event in saves]
+    assert len(steps) >= 2 and steps == sorted(set(steps)), steps
+    for event in saves:
+        value = event.histogram_value
+        assert value.num == 128 and sum(value.bucket) == 128 and value.bucket_limit[-1] == value.max, value
+        assert value.min <= value.sum / value.num <= value.max and value.sum_squares > 0, value
 
 
 class Server:
@@ -127,7 +151,11 @@ def check_server(values):
         for tag, wanted in values.items():
             got = server.get("plugin/scalars/scalars", run="digits", tag=tag)
             assert close([(step, value) for _, step, value in got], wanted), (tag, got)
-        assert server.get("plugin/text/tags") == {"digits": ["config"]}
+        assert sorted(server.get("plugin/text/tags")["digits"]) == ["config", "model"]
+        assert list(server.get("plugin/images/tags")["digits"]) == ["train/samples"]
+        found = sorted(server.get("plugin/histograms/tags")["digits"])
+        assert found == ["weights/" + name for name in PARAMETERS], found
+        assert server.get("plugin/graphs/info")["digits"]["run_graph"]
         check_settings(server)
         shown = server.get("plugin/text/text", run="digits", tag="config")
         assert "hidden: [128, 64]" in shown[0]["text"], shown
@@ -151,6 +179,7 @@ def main():
     values = expected()
     assert len(values["train/loss"]) > 20 and len(values["val/loss"]) >= 4 and "host_cpu_percent" in values, sorted(values)
     check_reader(values)
+    check_items()
     check_server(values)
     print(f"{len(values)} tags, {sum(map(len, values.values()))} values")
 

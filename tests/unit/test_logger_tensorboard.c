@@ -5,6 +5,8 @@
 #include "fgt.h"
 
 #include <dirent.h>
+#include <fulgurite/ckpt.h>
+#include <fulgurite/image.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,6 +18,7 @@
 #include "base/crc32c.h"
 #include "base/file.h"
 #include "base/print.h"
+#include "event_text.h"
 #include "train/event_file.h"
 #include "train/loggers.h"
 
@@ -23,16 +26,25 @@
 
 /* ---- the logger ------------------------------------------------------------------------------ */
 
+static fg_status create(bool has_histograms, void **out_self, fg_error *err)
+{
+    fg_option_values *values = NULL;
+    const fg_entry *entry = &fgi_tensorboard_logger_row.entry;
+    fg_option options[1] = {entry->options[0]};
+    assert_int_equal(entry->option_count, 1);
+    options[0].initial = has_histograms ? "true" : "false";
+    fg_status status = fg_option_values_create(entry->name, options, 1, &values, err);
+    if (status == FG_OK)
+        status = fgi_tensorboard_logger_row.create(values, out_self, err);
+    fg_option_values_destroy(values);
+    return status;
+}
+
 static void *make(void)
 {
     fg_error err = {0};
-    fg_option_values *values = NULL;
     void *self = NULL;
-    const fg_entry *entry = &fgi_tensorboard_logger_row.entry;
-    fgt_ok(
-        fg_option_values_create(entry->name, entry->options, entry->option_count, &values, &err));
-    fgt_ok(fgi_tensorboard_logger_row.create(values, &self, &err));
-    fg_option_values_destroy(values);
+    fgt_ok(create(false, &self, &err));
     return self;
 }
 
@@ -64,84 +76,6 @@ static fg_status log_val(void *self, int64_t step, double loss, fg_error *err)
                                   .metric_count = 1,
                                   .wall_time = 2000 + (double)step},
                    err);
-}
-
-/* ---- reading --------------------------------------------------------------------------------- */
-
-static int by_name(const struct dirent **a, const struct dirent **b)
-{
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
-static int is_events(const struct dirent *entry)
-{
-    return strstr(entry->d_name, "tfevents") != NULL;
-}
-
-static void put_event(const Fulgurite__Tb__Event *event, char *out, size_t size)
-{
-    const size_t used = strlen(out);
-    if (event->file_version != NULL)
-        (void)fgi_snprintf(out + used, size - used, "%s ", event->file_version);
-    else if (event->session_log != NULL)
-        (void)fgi_snprintf(out + used, size - used, "START %d ", (int)event->step);
-    for (size_t i = 0; event->summary != NULL && i < event->summary->n_value; i++) {
-        const Fulgurite__Tb__Value *value = event->summary->value[i];
-        const size_t now = strlen(out);
-        if (value->has_simple_value)
-            (void)fgi_snprintf(out + now, size - now, "%d %s %g, ", (int)event->step, value->tag,
-                               (double)value->simple_value);
-        else
-            (void)fgi_snprintf(out + now, size - now, "%d %s: %s, ", (int)event->step, value->tag,
-                               value->metadata->plugin_data->plugin_name);
-    }
-}
-
-static uint32_t u32(const char *at)
-{
-    uint32_t value;
-    memcpy(&value, at, 4);
-    return value;
-}
-
-/* Appends the events of a file, whose checksums must be right. */
-static void put_file(const char *path, char *out, size_t size)
-{
-    fg_error err = {0};
-    char *data = NULL;
-    size_t bytes = 0;
-    fgt_ok(fgi_file_read(path, 1 << 24, &data, &bytes, &err));
-    for (size_t at = 0; at < bytes;) {
-        const uint32_t length = u32(data + at);
-        assert_true(length <= bytes - at - 16);
-        assert_int_equal(u32(data + at + 4), 0);
-        assert_int_equal(u32(data + at + 8), fgi_crc32c_masked(data + at, 8));
-        assert_int_equal(u32(data + at + 12 + length), fgi_crc32c_masked(data + at + 12, length));
-        Fulgurite__Tb__Event *event =
-            fulgurite__tb__event__unpack(NULL, length, (const uint8_t *)data + at + 12);
-        assert_non_null(event);
-        put_event(event, out, size);
-        fulgurite__tb__event__free_unpacked(event, NULL);
-        at += 16 + length;
-    }
-    fgi_free(data);
-}
-
-/* The events of all files in a folder, in the order in which TensorBoard reads them; each file
- * starts with "| ". */
-static const char *events_of(const char *folder)
-{
-    static char text[4096];
-    struct dirent **list = NULL;
-    const int count = scandir(folder, &list, is_events, by_name);
-    text[0] = '\0';
-    for (int i = 0; i < count; i++) {
-        (void)fgi_snprintf(text + strlen(text), sizeof text - strlen(text), "| ");
-        put_file(fgt_path(folder, list[i]->d_name), text, sizeof text);
-        free(list[i]);
-    }
-    free(list);
-    return text;
 }
 
 #define BEGIN(step) "| brain.Event:2 START " #step " "
@@ -234,16 +168,6 @@ static void a_resumed_run_has_every_step_once(void **state)
     assert_string_equal(events_of(folder), BEGIN(0) LINE(2, 0, 2) LINE(4, 1, 4) VAL LINE(6, 1, 6));
 }
 
-static char *only_file(const char *folder)
-{
-    struct dirent **list = NULL;
-    assert_int_equal(scandir(folder, &list, is_events, by_name), 1);
-    char *path = fgi_path_join(folder, list[0]->d_name);
-    free(list[0]);
-    free(list);
-    return path;
-}
-
 /* Cuts the last record in half, as a crash may do. */
 static void an_incomplete_record_is_removed(void **state)
 {
@@ -253,7 +177,7 @@ static void an_incomplete_record_is_removed(void **state)
     size_t size = 0;
     (void)state;
     assert_int_equal(log_from(folder, 0, -1, NULL), 0);
-    char *path = only_file(folder);
+    char *path = the_event_file(folder);
     fgt_ok(fgi_file_read(path, 1 << 20, &data, &size, &err));
     assert_int_equal(truncate(path, (off_t)size - 9), 0);
     assert_int_equal(log_from(folder, 8, -1, NULL), 3);
@@ -280,7 +204,7 @@ static void lost_lines_come_from_the_history(void **state)
     assert_string_equal(events_of(folder),
                         "| " BEGIN(7) LINE(2, 0, 2) LINE(4, 1, 4) VAL LINE(6, 1, 6));
     assert_int_equal(unlink(fgt_path(folder, "events.out.tfevents.0.x")), 0);
-    char *only = only_file(folder), *data = NULL;
+    char *only = the_event_file(folder), *data = NULL;
     size_t size = 0;
     fgt_ok(fgi_file_read(only, 1 << 20, &data, &size, &err));
     /* without the last two lines: the second one of step 4 is missing too */
@@ -308,7 +232,7 @@ static void the_configuration_is_shown(void **state)
     fgt_ok(OPS.open(self, &start, &lines, &err));
     OPS.destroy(self);
     assert_string_equal(events_of(folder), BEGIN(0) "0 config: text, ");
-    char *path = only_file(folder);
+    char *path = the_event_file(folder);
     fgt_ok(fgi_file_read(path, 1 << 20, &data, &size, &err));
     assert_non_null(memmem(data, size, "    a:\n      b: 1\n", 18));
     fgi_free(path);
@@ -327,7 +251,7 @@ static void lines_that_cannot_be_written_are_kept(void **state)
     const fg_log_start start = start_at(folder, 0, -1);
     fgt_ok(OPS.open(self, &start, &lines, &err));
     fgt_ok(log_loss(self, 2, 2, &err));
-    char *path = only_file(folder);
+    char *path = the_event_file(folder);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
     (void)signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &(struct rlimit){200, before.rlim_max}), 0);
@@ -358,6 +282,129 @@ static void a_folder_that_cannot_be_written(void **state)
     OPS.destroy(self);
 }
 
+/* ---- texts, images, histograms, the graph ---------------------------------------------------- */
+
+static fg_status log_items(void *self, fg_error *err)
+{
+    static const uint8_t pixels[] = {1, 2, 3, 4, 5, 255};
+    static const double edges[] = {-1, 1, 3}, counts[] = {1, 4};
+    static const uint32_t inputs[] = {0, 1};
+    static const fg_log_node nodes[] = {
+        {.name = "x", .op = "input", .type = {.dtype = FG_F32, .rank = 2, .dim = {4, 3}}},
+        {.name = "fc/w", .op = "parameter", .type = {.dtype = FG_F32, .rank = 2, .dim = {3, 2}}},
+        {"fc/matmul_2", "matmul", {.dtype = FG_F32, .rank = 2, .dim = {4, 2}}, inputs, 2}};
+    const fg_log_item items[] = {
+        {.kind = FG_LOG_TEXT, .name = "note", .step = 3, .text = "a\nb"},
+        {.kind = FG_LOG_IMAGE,
+         .name = "samples",
+         .pixels = pixels,
+         .height = 1,
+         .width = 2,
+         .channels = 3},
+        {.kind = FG_LOG_IMAGE,
+         .name = "gray",
+         .pixels = pixels,
+         .height = 3,
+         .width = 2,
+         .channels = 1},
+        {.kind = FG_LOG_HISTOGRAM,
+         .name = "w",
+         .step = 4,
+         .edges = edges,
+         .counts = counts,
+         .bins = 2,
+         .minimum = -1,
+         .maximum = 3,
+         .sum = 2,
+         .sum_squares = 12,
+         .count = 5},
+        {.kind = FG_LOG_GRAPH, .name = "model", .nodes = nodes, .node_count = 3}};
+    fg_status status = FG_OK;
+    for (size_t i = 0; i < sizeof items / sizeof *items && status == FG_OK; i++)
+        status = OPS.item(self, &items[i], err);
+    return status;
+}
+
+static void items_are_events(void **state)
+{
+    fg_error err = {0};
+    int64_t lines = -1;
+    const char *folder = fgt_temp_folder();
+    void *self = make();
+    (void)state;
+    const fg_log_start start = start_at(folder, 0, -1);
+    fgt_ok(OPS.open(self, &start, &lines, &err));
+    fgt_ok(log_items(self, &err));
+    OPS.destroy(self);
+    assert_string_equal(
+        events_of(folder),
+        BEGIN(0) "3 note: text, 0 samples: 2x1x3 pixels 1 2 3 4 5 255, "
+                 "0 gray: 2x3x1 pixels 1 2 3 4 5 255, "
+                 "4 w: 5 values from -1 to 3, sum 2, of squares 12, 2 bins to 3: 1 at 0, 4 at 1, "
+                 "x = input() 4x3; fc/w = parameter() 3x2; fc/matmul_2 = matmul(x, fc/w) 4x2; ");
+}
+
+static fg_status log_items_again(void *folder, fg_error *err)
+{
+    void *self = NULL;
+    int64_t lines = -1;
+    const fg_log_start start = start_at(folder, 0, -1);
+    fg_status status = create(true, &self, err);
+    if (status == FG_OK)
+        status = OPS.open(self, &start, &lines, err);
+    if (status == FG_OK)
+        status = log_items(self, err);
+    if (status == FG_OK)
+        status = OPS.saved(self, &(fg_log_saved){.path = fgt_path(folder, "w.safetensors")}, err);
+    if (self != NULL)
+        OPS.destroy(self);
+    return status;
+}
+
+static void write_weights(const char *folder)
+{
+    static const float w[] = {-1, 3, (float)NAN, 3, 3, 3};
+    static const uint16_t half[] = {0x3c00, 0xc000, 0x7c00, 0x0001}, brain[] = {0x3f80, 0x4000};
+    static const int64_t count[] = {7};
+    static const fg_ckpt_tensor tensors[] = {
+        {"w", {.dtype = FG_F32, .rank = 2, .dim = {2, 3}}, w},
+        {"f16", {.dtype = FG_F16, .rank = 1, .dim = {4}}, half},
+        {"bf16", {.dtype = FG_BF16, .rank = 1, .dim = {2}}, brain},
+        {"steps", {.dtype = FG_S64}, count}};
+    fg_error err = {0};
+    fgt_ok(fg_safetensors_write(fgt_path(folder, "w.safetensors"), tensors, 4, NULL, &err));
+}
+
+/* Of the parameters in a checkpoint, with the option; values that are not finite are left out. */
+static void weights_are_histograms(void **state)
+{
+    fg_error err = {0};
+    int64_t lines = -1;
+    const char *folder = fgt_temp_folder();
+    void *self = NULL;
+    (void)state;
+    write_weights(folder);
+    fgt_ok(create(true, &self, &err));
+    const fg_log_start start = start_at(folder, 0, -1);
+    const fg_log_saved saved = {.path = fgt_path(folder, "w.safetensors"), .step = 4};
+    fgt_ok(OPS.open(self, &start, &lines, &err));
+    fgt_ok(OPS.saved(self, &saved, &err));
+    fgt_ok(OPS.saved(self, &(fg_log_saved){.path = "/nonexistent"}, &err)); /* removed meanwhile */
+    fgt_write(fgt_path(folder, "bad.safetensors"), "x", 1);
+    assert_int_equal(
+        OPS.saved(self, &(fg_log_saved){.path = fgt_path(folder, "bad.safetensors")}, &err),
+        FG_EFORMAT);
+    OPS.destroy(self);
+    assert_string_equal(
+        events_of(folder),
+        BEGIN(0) "4 weights/w: 5 values from -1 to 3, sum 11, of squares 37, 64 bins to 3: 1 at 0, "
+                 "4 at 63, "
+                 "4 weights/bf16: 2 values from 1 to 2, sum 3, of squares 5, 64 bins to 2: 1 at 0, "
+                 "1 at 63, "
+                 "4 weights/f16: 3 values from -2 to 1, sum -1, of squares 5, 64 bins to 1: 1 at "
+                 "0, 1 at 42, 1 at 63, ");
+}
+
 static fg_status log_again(void *folder, fg_error *err)
 {
     void *self = NULL;
@@ -367,7 +414,7 @@ static fg_status log_again(void *folder, fg_error *err)
     start.config = "a: 1\n";
     start.settings = &(fg_log_setting){"lr", "0.5"};
     start.setting_count = 1;
-    fg_status status = fgi_tensorboard_logger_row.create(NULL, &self, err);
+    fg_status status = create(false, &self, err);
     if (status == FG_OK)
         status = OPS.open(self, &start, &lines, err);
     if (status == FG_OK)
@@ -394,6 +441,8 @@ static void no_failed_allocation_is_lost(void **state)
     const char *events = events_of(folder);
     const char *first = BEGIN(0) LINE(2, 0, 2) LINE(4, 1, 4) VAL BEGIN(5);
     assert_memory_equal(events, first, strlen(first));
+    write_weights(folder);
+    fgt_fault_loop(log_items_again, (void *)(uintptr_t)folder);
 }
 
 static const struct CMUnitTest tests[] = {
@@ -404,6 +453,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_configuration_is_shown),
     cmocka_unit_test(lines_that_cannot_be_written_are_kept),
     cmocka_unit_test(a_folder_that_cannot_be_written),
+    cmocka_unit_test(items_are_events),
+    cmocka_unit_test(weights_are_histograms),
     cmocka_unit_test(no_failed_allocation_is_lost),
 };
 FGT_MAIN(tests)

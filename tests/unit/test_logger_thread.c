@@ -23,7 +23,8 @@ typedef struct board {
     int arrived, logged, flushed, synced;
     int64_t last_step;
     double sum;
-    char run_dir[32], ended[128];
+    char run_dir[32], ended[128], item[256];
+    int items;
 } board;
 
 static void make(board *b)
@@ -135,6 +136,30 @@ static fg_status board_finish(void *self, const fg_log_end *end, fg_error *err)
     return FG_OK;
 }
 
+/* "model 9 x:input y:matmul(0) ", "model 1x2x3 6 ", "model 3 7 ": of arrays, the last element. */
+static fg_status board_item(void *self, const fg_log_item *item, fg_error *err)
+{
+    board *b = self;
+    (void)err;
+    (void)pthread_mutex_lock(&b->mutex);
+    wait_at_gate(b);
+    (void)pthread_mutex_unlock(&b->mutex);
+    char *at = b->item + strlen(b->item);
+    const size_t room = sizeof b->item - strlen(b->item);
+    b->items++;
+    if (item->kind == FG_LOG_GRAPH)
+        (void)snprintf(at, room, "%s %d %s:%s %s:%s(%d) ", item->name, (int)item->step,
+                       item->nodes[0].name, item->nodes[0].op, item->nodes[1].name,
+                       item->nodes[1].op, (int)item->nodes[1].inputs[0]);
+    else if (item->kind == FG_LOG_IMAGE)
+        (void)snprintf(at, room, "%s %dx%dx%d %d ", item->name, (int)item->height, (int)item->width,
+                       (int)item->channels, item->pixels[5]);
+    else if (item->kind == FG_LOG_HISTOGRAM)
+        (void)snprintf(at, room, "%s %d %d ", item->name, (int)item->edges[2],
+                       (int)item->counts[1]);
+    return FG_OK;
+}
+
 static void board_destroy(void *self)
 {
     board *b = self;
@@ -152,6 +177,7 @@ static const fg_logger_ops ops = {.name = "board",
                                   .sync = board_sync,
                                   .saved = board_saved,
                                   .finish = board_finish,
+                                  .item = board_item,
                                   .destroy = board_destroy};
 
 /* ---- warnings -------------------------------------------------------------------------------- */
@@ -247,6 +273,49 @@ static void every_line_arrives_in_order(void **state)
     assert_string_equal(heard, "");
 }
 
+/* What an item refers to is copied; at most 64 wait. */
+static void items_arrive_too(void **state)
+{
+    (void)state;
+    board b;
+    make(&b);
+    b.is_closed = true;
+    fgi_logger_thread *t = start(&b, FGI_LOGGER_PATIENCE_NS);
+    char name[] = "model", in[] = "x", op[] = "matmul";
+    uint32_t input = 0;
+    fg_log_node nodes[] = {{.name = in, .op = "input"},
+                           {.name = "y", .op = op, .inputs = &input, .input_count = 1}};
+    uint8_t pixels[] = {1, 2, 3, 4, 5, 6};
+    double edges[] = {0, 1, 3}, counts[] = {5, 7};
+    fgi_logger_thread_item(
+        t, &(fg_log_item){
+               .kind = FG_LOG_GRAPH, .name = name, .step = 9, .nodes = nodes, .node_count = 2});
+    fgi_logger_thread_item(t, &(fg_log_item){.kind = FG_LOG_IMAGE,
+                                             .name = name,
+                                             .pixels = pixels,
+                                             .height = 1,
+                                             .width = 2,
+                                             .channels = 3});
+    fgi_logger_thread_item(
+        t,
+        &(fg_log_item){
+            .kind = FG_LOG_HISTOGRAM, .name = name, .edges = edges, .counts = counts, .bins = 2});
+    name[0] = in[0] = op[0] = '?';
+    input = 1;
+    pixels[5] = 0;
+    edges[2] = counts[1] = 0;
+    for (int i = 0; i < FGI_LOGGER_ITEMS; i++)
+        fgi_logger_thread_item(t, &(fg_log_item){.kind = FG_LOG_TEXT, .name = "t", .text = "."});
+    assert_int_equal(times_heard("is too slow: 64 texts, images or histograms are waiting"), 1);
+    set_gate(&b, false);
+    fgi_logger_thread_finish(t);
+    assert_string_equal(b.item, "model 9 x:input y:matmul(0) model 1x2x3 6 model 3 7 ");
+    assert_int_equal(b.items, FGI_LOGGER_ITEMS);
+    assert_int_equal(times_heard("3 entries were dropped"), 1);
+    fgi_logger_thread_destroy(t);
+    unmake(&b);
+}
+
 static void a_failure_is_reported_once(void **state)
 {
     (void)state;
@@ -276,7 +345,7 @@ static void lines_that_do_not_fit_are_dropped(void **state)
     set_gate(&b, false);
     fgi_logger_thread_finish(t);
     assert_int_equal(b.logged, FGI_LOGGER_QUEUE);
-    assert_int_equal(times_heard("logger 'board' was too slow: 10 lines were dropped"), 1);
+    assert_int_equal(times_heard("logger 'board' was too slow: 10 entries were dropped"), 1);
     fgi_logger_thread_destroy(t);
     unmake(&b);
 }
@@ -292,7 +361,7 @@ static void a_blocked_logger_is_left_alone(void **state)
     log_lines(t, 0, 3);
     wait_for_arrival(&b);
     fgi_logger_thread_finish(t);
-    assert_int_equal(times_heard("3 lines are not logged"), 1);
+    assert_int_equal(times_heard("3 entries are not logged"), 1);
     fgi_logger_thread_destroy(t);
     set_gate(&b, false);
     unmake(&b);
@@ -419,9 +488,10 @@ static void it_is_one_of_the_loggers_of_a_run(void **state)
 #define HEARING(test) cmocka_unit_test_setup_teardown(test, listen, stop_listening)
 
 static const struct CMUnitTest tests[] = {
-    HEARING(every_line_arrives_in_order),       HEARING(a_failure_is_reported_once),
-    HEARING(lines_that_do_not_fit_are_dropped), HEARING(a_blocked_logger_is_left_alone),
-    HEARING(a_log_that_cannot_be_opened),       HEARING(a_log_that_opens_late),
-    HEARING(it_is_one_of_the_loggers_of_a_run), HEARING(no_failed_allocation_is_lost),
+    HEARING(every_line_arrives_in_order),    HEARING(items_arrive_too),
+    HEARING(a_failure_is_reported_once),     HEARING(lines_that_do_not_fit_are_dropped),
+    HEARING(a_blocked_logger_is_left_alone), HEARING(a_log_that_cannot_be_opened),
+    HEARING(a_log_that_opens_late),          HEARING(it_is_one_of_the_loggers_of_a_run),
+    HEARING(no_failed_allocation_is_lost),
 };
 FGT_MAIN(tests)

@@ -378,7 +378,7 @@ static const char *const filled[] = {
     "fg_time_window",    "fg_tpu_use",
 };
 /* Refused, or filled and cleared, in test_recipe.c, test_plan_process.c, test_pack_round_trip.c and
- * test_packer.c, test_lr_find.c, test_profile.c. */
+ * test_packer.c, test_lr_find.c, test_profile.c, test_sweep.c. */
 static const char *const elsewhere[] = {
     "fg_checkup_options",     "fg_plan_process",        "fg_plan_events",
     "fg_recipe_key",          "fg_recipe_options",      "fg_recipe_origin",
@@ -389,19 +389,19 @@ static const char *const elsewhere[] = {
     "fg_profile_info",        "fg_serve_options"};
 /* Made by the library, seen through a pointer: members are added at the end. */
 static const char *const borrowed[] = {
-    "fg_chip",          "fg_client_info",   "fg_finding",       "fg_fit_settings",   "fg_hang",
-    "fg_host_batch",    "fg_host_info",     "fg_host_variable", "fg_progress",       "fg_result",
-    "fg_tensor_info",   "fg_recipe_result", "fg_format_data",   "fg_format_request", "fg_log_start",
-    "fg_log_saved",     "fg_log_end",       "fg_log_line",      "fg_pack_fault",     "fg_pack_info",
-    "fg_pack_progress", "fg_pack_reject",
+    "fg_chip",        "fg_client_info",   "fg_finding",       "fg_fit_settings",   "fg_hang",
+    "fg_host_batch",  "fg_host_info",     "fg_host_variable", "fg_progress",       "fg_result",
+    "fg_tensor_info", "fg_recipe_result", "fg_format_data",   "fg_format_request", "fg_log_start",
+    "fg_log_saved",   "fg_log_end",       "fg_log_line",      "fg_log_item",       "fg_pack_fault",
+    "fg_pack_info",   "fg_pack_progress", "fg_pack_reject",
 };
 /* Values that other structs and arrays contain: they never change. */
 static const char *const values[] = {
-    "fg_attachment",     "fg_ckpt_tensor",   "fg_entry",        "fg_option",     "fg_option_text",
-    "fg_error",          "fg_field",         "fg_image_box",    "fg_init",       "fg_mesh_axis",
-    "fg_mesh_info",      "fg_model_shape",   "fg_metric",       "fg_scalar",     "fg_sharding_rule",
-    "fg_tensor",         "fg_type",          "fg_format_files", "fg_sample_key", "fg_recipe_option",
-    "fg_recipe_command", "fg_setup_missing", "fg_log_setting",
+    "fg_log_node",      "fg_attachment",     "fg_ckpt_tensor",   "fg_entry",        "fg_option",
+    "fg_option_text",   "fg_error",          "fg_field",         "fg_image_box",    "fg_init",
+    "fg_mesh_axis",     "fg_mesh_info",      "fg_model_shape",   "fg_metric",       "fg_scalar",
+    "fg_sharding_rule", "fg_tensor",         "fg_type",          "fg_format_files", "fg_sample_key",
+    "fg_recipe_option", "fg_recipe_command", "fg_setup_missing", "fg_log_setting",
 };
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))

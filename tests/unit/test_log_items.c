@@ -1,0 +1,346 @@
+/* test_log_items.c - texts, images and histograms from callbacks, the model's summary and graph,
+ * and the callback log_images, as a logger receives them. On the fake plugin.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <fulgurite/logger.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/print.h"
+#include "toy_place.h"
+#include "train/callback_rows.h"
+#include "train/log_item.h"
+
+static int open_all(void **state)
+{
+    (void)state;
+    return open_place(10, 5);
+}
+
+/* ---- the logger ------------------------------------------------------------------------------ */
+
+/* A line for each item, and "log" for each line of the log. */
+static char seen[8192];
+
+static void see(const char *format, ...) FG_PRINTF(1, 2);
+
+static void see(const char *format, ...)
+{
+    va_list args;
+    const size_t used = strlen(seen);
+    va_start(args, format);
+    (void)fgi_vsnprintf(seen + used, sizeof seen - used, format, args);
+    va_end(args);
+}
+
+static void see_graph(const fg_log_item *item)
+{
+    char type[96];
+    see("graph %s:", item->name);
+    for (size_t i = 0; i < item->node_count; i++) {
+        const fg_log_node *n = &item->nodes[i];
+        if (strcmp(n->op, "parameter") != 0 && strcmp(n->op, "input") != 0 &&
+            strcmp(n->op, "dot") != 0)
+            continue;
+        see(" %.*s %s %s(", (int)strcspn(n->name, "_"), n->name, n->op,
+            fg_type_format(&n->type, type, sizeof type));
+        for (size_t k = 0; k < n->input_count; k++) {
+            assert_true(n->inputs[k] < i);
+            see("%s%.*s", k > 0 ? "," : "", (int)strcspn(item->nodes[n->inputs[k]].name, "_"),
+                item->nodes[n->inputs[k]].name);
+        }
+        see(")");
+    }
+    see("\n");
+}
+
+static fg_status board_item(void *self, const fg_log_item *item, fg_error *err)
+{
+    (void)self, (void)err;
+    assert_true(item->wall_time > 1e9);
+    switch (item->kind) {
+    case FG_LOG_TEXT:
+        if (strcmp(item->name, "model") == 0)
+            assert_non_null(strstr(item->text, "\ntotal  "));
+        see("text %s %d %d\n", item->name, (int)item->step, (int)strlen(item->text) > 0);
+        break;
+    case FG_LOG_IMAGE:
+        see("image %s %dx%dx%d", item->name, (int)item->width, (int)item->height,
+            (int)item->channels);
+        for (int64_t i = 0; i < item->height * item->width * item->channels; i++)
+            see(" %d", item->pixels[i]);
+        see("\n");
+        break;
+    case FG_LOG_HISTOGRAM:
+        see("histogram %s %d: %g %g %g\n", item->name, (int)item->step, item->count, item->minimum,
+            item->maximum);
+        break;
+    case FG_LOG_GRAPH: see_graph(item); break;
+    }
+    return FG_OK;
+}
+
+static fg_status board_log(void *self, const fg_log_line *line, fg_error *err)
+{
+    (void)self, (void)line, (void)err;
+    see("log\n");
+    return FG_OK;
+}
+
+static const fg_logger_ops board = {.name = "board", .log = board_log, .item = board_item},
+                           plain = {.name = "plain", .log = board_log};
+
+static fg_trainer *trainer_with(const fg_logger_ops *ops, const char *folder)
+{
+    fg_error err = {0};
+    fg_trainer *trainer = NULL;
+    const fg_trainer_options options = {.devices.client = client,
+                                        .limits.max_steps = 2,
+                                        .output.log_every = 1,
+                                        .output.loggers = "",
+                                        .checkpoints.run_dir = folder};
+    seen[0] = '\0';
+    fgt_ok(fg_trainer_create(&options, &trainer, &err));
+    fgt_ok(fg_trainer_add_logger(trainer, ops, NULL, &err));
+    return trainer;
+}
+
+/* ---- callbacks ------------------------------------------------------------------------------- */
+
+static fg_status log_all(void *self, const fg_progress *at, fg_error *err)
+{
+    static const float values[] = {1, -2, (float)NAN, 3}, nothing[] = {(float)INFINITY};
+    static const uint8_t pixels[] = {0, 128, 255};
+    (void)self;
+    FGI_TRY(fg_trainer_log_text(at->trainer, "note", "words", err));
+    FGI_TRY(fg_trainer_log_histogram(at->trainer, "values", values, 4, err));
+    FGI_TRY(fg_trainer_log_histogram(at->trainer, "nothing", nothing, 1, err));
+    return fg_trainer_log_image(at->trainer, "row", pixels, 1, 3, 1, err);
+}
+
+static const fg_callback_ops logging = {.log = log_all};
+
+static void callbacks_log_items(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_trainer *trainer = trainer_with(&board, fgt_temp_folder());
+    const fg_fit_data data = the_data();
+    fgt_ok(fg_trainer_add_callback(trainer, &logging, NULL, &err));
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    /* the model before the first line; each item at the step of its line */
+    assert_string_equal(
+        seen,
+        "text model 0 1\n"
+        "graph model: input input s32[]() x input f32[4,6]() y input s32[4]() fc1/weight parameter "
+        "f32[6,8]() fc1/dot dot f32[4,8](batch,fc1/weight) fc1/bias parameter f32[8]() "
+        "fc2/weight parameter f32[8,3]() fc2/dot dot f32[4,3](relu,fc2/weight) fc2/bias "
+        "parameter f32[3]()\n"
+        "log\ntext note 1 1\nhistogram values 1: 3 -2 3\nimage row 3x1x1 0 128 255\n"
+        "log\ntext note 2 1\nhistogram values 2: 3 -2 3\nimage row 3x1x1 0 128 255\nlog\n");
+    assert_int_equal(fg_trainer_log_text(trainer, "late", "", &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, "during a fit"));
+    fg_trainer_destroy(trainer);
+}
+
+/* Nothing is made for loggers that don't log items, or without a run folder. */
+static void loggers_without_items(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    const fg_fit_data data = the_data();
+    for (int i = 0; i < 2; i++) {
+        fg_trainer *trainer =
+            trainer_with(i == 0 ? &plain : &board, i == 0 ? fgt_temp_folder() : NULL);
+        fgt_ok(fg_trainer_add_callback(trainer, &logging, NULL, &err));
+        fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+        assert_string_equal(seen, i == 0 ? "log\nlog\nlog\n" : "");
+        fg_trainer_destroy(trainer);
+    }
+}
+
+static fg_status log_wrong(void *self, const fg_progress *at, fg_error *err)
+{
+    const int which = *(const int *)self;
+    static const uint8_t pixel[3];
+    char long_name[300];
+    memset(long_name, 'a', sizeof long_name);
+    long_name[299] = '\0';
+    switch (which) {
+    case 0: return fg_trainer_log_text(at->trainer, "", "a", err);
+    case 1: return fg_trainer_log_text(at->trainer, long_name, "a", err);
+    case 2: return fg_trainer_log_text(at->trainer, "\xff", "a", err);
+    case 3: return fg_trainer_log_text(at->trainer, "a", "\xff", err);
+    case 4: return fg_trainer_log_image(at->trainer, "a", pixel, 1, 1, 2, err);
+    case 5: return fg_trainer_log_image(at->trainer, "a", pixel, 0, 1, 3, err);
+    default: return fg_trainer_log_image(at->trainer, "a", pixel, 1, 16385, 1, err);
+    }
+}
+
+static void mistakes_end_the_fit(void **state)
+{
+    (void)state;
+    static const fg_callback_ops wrong = {.log = log_wrong};
+    const fg_fit_data data = the_data();
+    for (int i = 0; i < 7; i++) {
+        fg_error err = {0};
+        fg_trainer *trainer = trainer_with(&board, fgt_temp_folder());
+        fgt_ok(fg_trainer_add_callback(trainer, &wrong, &i, &err));
+        assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_EINVAL);
+        assert_non_null(strstr(err.message, "expected"));
+        fg_trainer_destroy(trainer);
+    }
+}
+
+/* ---- log_images ------------------------------------------------------------------------------ */
+
+static fg_status read_pixels(void *self, int64_t index, void *const *out_fields, fg_error *err)
+{
+    const bool is_float = *(const bool *)self;
+    (void)err;
+    *(int32_t *)out_fields[1] = (int32_t)(index % 3);
+    for (int i = 0; i < 6; i++)
+        if (is_float)
+            ((float *)out_fields[0])[i] = (float)(10 * index + i);
+        else
+            ((uint8_t *)out_fields[0])[i] = (uint8_t)(10 * index + i);
+    return FG_OK;
+}
+
+/* f32[6] or u8[6] cannot be shown; T[1, 2, 3] can. */
+static fg_dataset *images(bool *is_float, bool is_image)
+{
+    const fg_dtype dtype = *is_float ? FG_F32 : FG_U8;
+    const fg_field fields[] = {
+        {"x", {.dtype = dtype, .rank = is_image ? 3 : 1, .dim = {is_image ? 1 : 6, 2, 3}}},
+        {"y", {.dtype = FG_S32}}};
+    static const fg_dataset_ops ops = {.read = read_pixels};
+    const fg_dataset_spec spec = {.count = 8, .fields = fields, .field_count = 2, .class_count = 3};
+    fg_dataset *dataset = NULL;
+    fg_error err = {0};
+    fgt_ok(fg_dataset_create(&ops, is_float, &spec, &dataset, &err));
+    return dataset;
+}
+
+static fg_tensor image_step(void *self, fg_step *step, const fg_batch *batch)
+{
+    const fg_tensor x = fg_cast(fg_batch_get(batch, "x"), FG_F32);
+    (void)step;
+    return fg_cross_entropy(toy_forward(self, fg_reshape(x, FG_DIMS(4, 6))),
+                            fg_batch_get(batch, "y"), NULL);
+}
+
+static int warnings;
+
+static void count_warnings(void *self, fg_log_level level, const char *line)
+{
+    (void)self, (void)level;
+    warnings += strstr(line, "log_images: the training data have no field of pixels") != NULL;
+}
+
+static void fit_images(bool is_float, bool is_image, int count)
+{
+    fg_error err = {0};
+    fg_option_values *values = NULL;
+    void *self = NULL;
+    char number[16];
+    const fg_callback_entry *row = &fgi_log_images_row;
+    fg_option option = row->entry.options[0];
+    fg_task_ops ops = toy_ops;
+    ops.train_step = ops.val_step = image_step;
+    const fg_task own = {.name = "images", .self = &model, .ops = &ops};
+    fg_dataset *dataset = images(&is_float, is_image);
+    fg_trainer *trainer = trainer_with(&board, fgt_temp_folder());
+    (void)snprintf(number, sizeof number, "%d", count);
+    option.initial = number;
+    fgt_ok(fg_option_values_create("log_images", &option, 1, &values, &err));
+    fgt_ok(row->create(values, &self, &err));
+    fg_option_values_destroy(values);
+    fgt_ok(fg_trainer_add_callback(trainer, row->ops, self, &err));
+    warnings = 0;
+    fg_log_set(count_warnings, NULL);
+    const fg_fit_data data = {.train = dataset, .batch_size = 4, .workers = -1};
+    fgt_ok(fg_trainer_fit(trainer, &own, &data, &err));
+    fg_log_set(NULL, NULL);
+    fg_trainer_destroy(trainer);
+    fg_dataset_destroy(dataset);
+}
+
+static void sees_image(const char *expected)
+{
+    const char *found = strstr(seen, "image train/samples ");
+    assert_non_null(found);
+    assert_memory_equal(found, expected, strlen(expected));
+}
+
+static void the_first_images_are_a_grid(void **state)
+{
+    (void)state;
+    fit_images(false, true, 3); /* two columns of 2 pixels, a gap of 2; two rows of 1 pixel */
+    sees_image("image train/samples 6x4x3"
+               " 0 1 2 3 4 5 255 255 255 255 255 255 10 11 12 13 14 15"
+               " 255 255 255 255 255 255 255 255 255 255 255 255 255 255 255 255 255 255"
+               " 255 255 255 255 255 255 255 255 255 255 255 255 255 255 255 255 255 255"
+               " 20 21 22 23 24 25 255 255 255 255 255 255 255 255 255 255 255 255\n");
+    assert_int_equal(warnings, 0);
+    fit_images(true, true, 1);
+    sees_image("image train/samples 2x1x3 0 51 102 153 204 255\n");
+    fit_images(false, false, 4);
+    assert_int_equal(warnings, 1);
+    assert_null(strstr(seen, "image"));
+}
+
+/* ---- histograms ------------------------------------------------------------------------------ */
+
+static void counts_are_those_of_a_search(void **state)
+{
+    (void)state;
+    double values[500];
+    fgi_histogram h;
+    for (int i = 0; i < 500; i++)
+        values[i] = sin(i) * exp(cos(i));
+    assert_true(fgi_histogram_make(FG_F64, values, 500, &h));
+    double total = 0;
+    for (int bin = 0; bin < FGI_LOG_BINS; bin++) {
+        int count = 0;
+        for (int i = 0; i < 500; i++)
+            count += values[i] >= h.edges[bin] &&
+                     (values[i] < h.edges[bin + 1] || bin + 1 == FGI_LOG_BINS);
+        assert_true(h.counts[bin] == count);
+        total += h.counts[bin];
+    }
+    assert_true(total == 500 && h.count == 500);
+    assert_true(h.edges[0] == h.minimum && h.edges[FGI_LOG_BINS] == h.maximum);
+}
+
+static void unusual_values(void **state)
+{
+    (void)state;
+    fgi_histogram h;
+    const double huge[] = {-1.7e308, 1.7e308, 0}, same[] = {3, 3, 3};
+    const uint16_t f16[] = {0x3c00, 0xbc00, 0x7bff, 0x0001, 0x7e00}; /* 1 -1 65504 2^-24 NaN */
+    assert_true(fgi_histogram_make(FG_F64, huge, 3, &h));
+    assert_true(h.counts[0] == 1 && h.counts[32] == 1 && h.counts[63] == 1);
+    for (int i = 0; i < FGI_LOG_BINS; i++)
+        assert_true(h.edges[i] < h.edges[i + 1]);
+    assert_true(fgi_histogram_make(FG_F64, same, 3, &h));
+    assert_true(h.counts[32] == 3 && h.edges[0] == 2.5 && h.edges[64] == 3.5);
+    assert_true(fgi_histogram_make(FG_F16, f16, 5, &h));
+    assert_true(h.count == 4 && h.minimum == -1 && h.maximum == 65504);
+    assert_true(h.sum == 65504 + ldexp(1, -24));
+    assert_false(fgi_histogram_make(FG_S32, same, 3, &h));
+    assert_false(fgi_histogram_make(FG_F32, same, 0, &h));
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(callbacks_log_items),          cmocka_unit_test(loggers_without_items),
+    cmocka_unit_test(mistakes_end_the_fit),         cmocka_unit_test(the_first_images_are_a_grid),
+    cmocka_unit_test(counts_are_those_of_a_search), cmocka_unit_test(unusual_values),
+};
+
+int main(void) { return cmocka_run_group_tests(tests, open_all, close_all) == 0 ? 0 : 1; }
