@@ -527,7 +527,9 @@ typedef struct fg_loader_stages {
     double entropy_s; /* entropy decoding of JPEGs (Huffman, arithmetic). Of other formats, it is
                          part of decode_s. Measured for progressive JPEGs and JPEGs with a
                          segment table, estimated from every 13th MCU for other JPEGs */
-    uint64_t reserved[3]; /* set to 0 */
+    double open_s;    /* opening files of samples (image folders, lists): part of read_s */
+    int64_t opens;    /* their number */
+    uint64_t reserved[1]; /* set to 0 */
 } fg_loader_stages;
 
 /* Name of the stage that takes the most time: "read", "entropy", "decode", "resize" or "copy"; NULL

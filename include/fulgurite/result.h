@@ -65,9 +65,12 @@ typedef struct fg_input_report {
      * loader: "read", "decode", "resize", "copy". NULL: not known, for example after a single step.
      */
     const char *bound_by;
-    double queue_mean;    /* mean number of ready batches when the Trainer took one; NaN: unknown */
-    double queue_empty;   /* fraction of the batches that were not ready then, 0 to 1 */
-    uint64_t reserved[2]; /* set to 0 */
+    double queue_mean;  /* mean number of ready batches when the Trainer took one; NaN: unknown */
+    double queue_empty; /* fraction of the batches that were not ready then, 0 to 1 */
+    /* f64[workers]: processor time of each thread, in seconds. Borrowed until the next call of the
+     * Trainer; NULL: unknown */
+    const double *worker_cpu_s;
+    uint64_t reserved[1]; /* set to 0 */
 } fg_input_report;
 
 /* Writes a sentence with the numbers of a report to `out`, as snprintf does, and returns `out`:

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/file_open.h"
 #include "base/print.h"
 #include "catalog/draft.h"
 
@@ -71,7 +72,7 @@ static fg_status read_open_file(const fg_catalog *c, const fgi_sample *s, int fd
 fg_status fgi_read_sample_file(const fg_catalog *catalog, const fgi_sample *sample,
                                fg_catalog_bytes *bytes, fg_error *err)
 {
-    const int fd = openat(catalog->folder_fd, sample->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const int fd = fgi_open_counted(catalog->folder_fd, sample->path);
     if (fd < 0) {
         const bool is_missing = errno == ENOENT || errno == ENOTDIR;
         return fail_file(catalog, sample, "open", fgi_errno_text(errno),

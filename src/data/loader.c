@@ -226,6 +226,8 @@ static void add_times(fg_loader *loader, const fgi_load_times *times)
 {
     for (int i = 0; i < FGI_LOAD_STAGES; i++)
         loader->times.ns[i] += times->ns[i];
+    loader->times.opened.count += times->opened.count;
+    loader->times.opened.ns += times->opened.ns;
 }
 
 void *fgi_loader_work(void *self)
@@ -235,6 +237,7 @@ void *fgi_loader_work(void *self)
     fgi_load_times times;
     fgi_timeline_name_thread("loader worker");
     (void)pthread_mutex_lock(&loader->lock);
+    const int me = loader->started_workers++;
     while (!loader->is_stopping) {
         if (!has_claim(loader)) {
             loader->idle_workers++;
@@ -246,7 +249,9 @@ void *fgi_loader_work(void *self)
         wake_worker(loader); /* there may be work for another thread */
         (void)pthread_mutex_unlock(&loader->lock);
         const int64_t spent = read_chunk(loader, &c, &failure, &times);
+        const int64_t cpu_ns = fgi_thread_cpu_ns();
         (void)pthread_mutex_lock(&loader->lock);
+        loader->cpu_ns[me] = cpu_ns;
         loader->work_ns += spent;
         add_times(loader, &times);
         finish_chunk(loader, &c, &failure);
@@ -447,4 +452,14 @@ fg_loader_stats fg_loader_get_stats(fg_loader *loader)
     stats.workers = loader->thread_count;
     (void)pthread_mutex_unlock(&loader->lock);
     return stats;
+}
+
+int fgi_loader_cpu(fg_loader *loader, int64_t out_ns[FGI_MOST_WORKERS])
+{
+    (void)pthread_mutex_lock(&loader->lock);
+    const int count = loader->thread_count;
+    for (int i = 0; i < count; i++)
+        out_ns[i] = loader->cpu_ns[i];
+    (void)pthread_mutex_unlock(&loader->lock);
+    return count;
 }

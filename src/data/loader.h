@@ -13,6 +13,8 @@
 #include "data/stages.h"
 #include "data/stream.h"
 
+enum { FGI_MOST_WORKERS = 1024 };
+
 typedef enum fgi_slot_state {
     FGI_SLOT_FREE,
     FGI_SLOT_FILLING,
@@ -63,6 +65,8 @@ struct fg_loader {
 
     fgi_thread *threads;
     int thread_count;
+    int started_workers;
+    int64_t cpu_ns[FGI_MOST_WORKERS]; /* processor time of each, at its last chunk of rows */
 
     fg_loader_stats stats;
     int64_t ready_sum, next_calls, wait_ns, work_ns;
@@ -79,5 +83,7 @@ void fgi_loader_samples(const fg_loader *loader, fgi_sample_position place, size
                         int64_t *out_indices);
 /* A worker thread: reads rows until the loader stops. self is the fg_loader; returns NULL. */
 void *fgi_loader_work(void *self);
+/* Writes the processor time of each worker so far, and returns their number. Any thread. */
+int fgi_loader_cpu(fg_loader *loader, int64_t out_ns[FGI_MOST_WORKERS]);
 
 #endif

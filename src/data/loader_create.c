@@ -11,7 +11,6 @@ enum {
     DEFAULT_BATCH = 32,
     DEFAULT_SLOTS = 4,
     MOST_SLOTS = 1024,
-    MOST_WORKERS = 1024,
     CHUNK_BYTES = 256 * 1024, /* number of rows in memory that justify another thread */
     CHUNKS_A_WORKER = 2       /* number of rows that are read one by one, which may take any time */
 };
@@ -29,9 +28,9 @@ static fg_status check_options(const fg_loader_options *o, fg_error *err)
     if (o->prefetch < 0 || o->prefetch > MOST_SLOTS)
         return fgi_fail(err, FG_EINVAL, "prefetch is %d: expected 1 to %d", o->prefetch,
                         MOST_SLOTS);
-    if (o->workers < 0 || o->workers > MOST_WORKERS)
+    if (o->workers < 0 || o->workers > FGI_MOST_WORKERS)
         return fgi_fail(err, FG_EINVAL, "workers is %d: expected 1 to %d", o->workers,
-                        MOST_WORKERS);
+                        FGI_MOST_WORKERS);
     const int world = o->world == 0 ? 1 : o->world;
     const int64_t batch = o->batch_size == 0 ? DEFAULT_BATCH : o->batch_size;
     if (world < 1 || o->rank < 0 || o->rank >= world)

@@ -13,7 +13,8 @@ static const char *const stage_name[] = {"read", "entropy", "decode", "resize", 
 
 void fgi_load_begin_at(fgi_load_clock *clock, fgi_load_stage stage, int64_t now_ns)
 {
-    *clock = (fgi_load_clock){.outer = running, .stage = stage, .since_ns = now_ns};
+    *clock = (fgi_load_clock){
+        .outer = running, .stage = stage, .since_ns = now_ns, .times.opened = fgi_opened_here()};
     running = clock;
 }
 
@@ -36,6 +37,8 @@ int64_t fgi_load_end_at(fgi_load_clock *clock, int64_t now_ns)
     int64_t sum = 0;
     (void)fgi_load_enter_at(clock->stage, now_ns);
     running = clock->outer;
+    const fgi_opened before = clock->times.opened, now = fgi_opened_here();
+    clock->times.opened = (fgi_opened){.count = now.count - before.count, .ns = now.ns - before.ns};
     for (int i = 0; i < FGI_LOAD_STAGES; i++)
         sum += clock->times.ns[i];
     return sum;
@@ -70,7 +73,9 @@ fg_loader_stages fgi_load_seconds(const fgi_load_times *times)
                               .decode_s = (double)times->ns[FGI_LOAD_DECODE] * 1e-9,
                               .resize_s = (double)times->ns[FGI_LOAD_RESIZE] * 1e-9,
                               .copy_s = (double)times->ns[FGI_LOAD_COPY] * 1e-9,
-                              .entropy_s = (double)times->ns[FGI_LOAD_ENTROPY] * 1e-9};
+                              .entropy_s = (double)times->ns[FGI_LOAD_ENTROPY] * 1e-9,
+                              .open_s = (double)times->opened.ns * 1e-9,
+                              .opens = times->opened.count};
 }
 
 const char *fg_loader_slowest_stage(const fg_loader_stages *stages, double *out_fraction)

@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <fulgurite/data.h>
 
+#include "base/file_open.h"
+
 typedef enum fgi_load_stage {
     FGI_LOAD_READ,    /* reading files; all of a custom dataset that does not say what it does */
     FGI_LOAD_ENTROPY, /* entropy decoding, as far as the codec separates it */
@@ -25,6 +27,7 @@ typedef enum fgi_load_stage {
 /* Nanoseconds of each stage. */
 typedef struct fgi_load_times {
     int64_t ns[FGI_LOAD_STAGES];
+    fgi_opened opened; /* files of samples; part of FGI_LOAD_READ */
 } fgi_load_times;
 
 /* A clock, in the memory of the function that starts and stops it. */
@@ -32,7 +35,7 @@ typedef struct fgi_load_clock {
     struct fgi_load_clock *outer;
     fgi_load_stage stage;
     int64_t since_ns;
-    fgi_load_times times;
+    fgi_load_times times; /* opened: before the clock was started, until it is stopped */
 } fgi_load_clock;
 
 /* Starts a clock of this thread in the given stage. */

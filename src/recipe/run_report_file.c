@@ -27,11 +27,6 @@ static json_t *count(int64_t value) { return value >= 0 ? json_integer(value) : 
 
 static json_t *bytes(int64_t value) { return value > 0 ? json_integer(value) : json_null(); }
 
-static json_t *text(const char *value)
-{
-    return value != NULL && *value != '\0' ? json_string(value) : json_null();
-}
-
 /* ---- parts ----------------------------------------------------------------------------------- */
 
 /* By the exit status of `fit`: a run that a callback or a time limit ended has finished. */
@@ -49,8 +44,8 @@ static json_t *device_of(const fg_recipe *r, fg_device_info *device)
     if (client == NULL || fg_device_get_info(client, 0, device, &err) != FG_OK)
         return json_null();
     const fg_client_info *info = fg_client_get_info(client);
-    return json_pack("{s:o, s:o, s:o}", "kind", text(device->kind), "platform",
-                     text(info->platform), "count", count(info->device_count));
+    return json_pack("{s:o, s:o, s:o}", "kind", fgi_json_string(device->kind), "platform",
+                     fgi_json_string(info->platform), "count", count(info->device_count));
 }
 
 static json_t *time_of(const fg_idle *idle)
@@ -97,8 +92,9 @@ static json_t *cause_of(const fg_compile_event *e)
 {
     if (e->what[0] == '\0')
         return json_null();
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "what", text(e->what), "name", text(e->name),
-                     "old", text(e->old_value), "new", text(e->new_value), "at", text(e->at));
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "what", fgi_json_string(e->what), "name",
+                     fgi_json_string(e->name), "old", fgi_json_string(e->old_value), "new",
+                     fgi_json_string(e->new_value), "at", fgi_json_string(e->at));
 }
 
 static json_t *compiles_of(const fg_recipe *r)
@@ -111,9 +107,10 @@ static json_t *compiles_of(const fg_recipe *r)
     bool is_good = all != NULL;
     for (size_t i = 0; is_good && i < n; i++)
         is_good = json_array_append_new(
-                      list, json_pack("{s:o, s:f, s:b, s:o, s:o}", "program", text(all[i].program),
-                                      "seconds", all[i].seconds, "cached", (int)all[i].is_cached,
-                                      "step", count(all[i].step), "cause", cause_of(&all[i]))) == 0;
+                      list, json_pack("{s:o, s:f, s:b, s:o, s:o}", "program",
+                                      fgi_json_string(all[i].program), "seconds", all[i].seconds,
+                                      "cached", (int)all[i].is_cached, "step", count(all[i].step),
+                                      "cause", cause_of(&all[i]))) == 0;
     fgi_free(all);
     if (is_good)
         return list;
@@ -128,10 +125,10 @@ static json_t *reads_of(const fg_recipe *r)
     const size_t n = client != NULL ? fg_client_host_reads(client, read, FG_MAX_HOST_READS) : 0;
     json_t *list = json_array();
     for (size_t i = 0; i < n; i++)
-        if (json_array_append_new(list,
-                                  json_pack("{s:o, s:o, s:o, s:f}", "at", text(read[i].at), "count",
-                                            count(read[i].count), "bytes", count(read[i].bytes),
-                                            "wait_s", read[i].wait_s)) != 0) {
+        if (json_array_append_new(
+                list, json_pack("{s:o, s:o, s:o, s:f}", "at", fgi_json_string(read[i].at), "count",
+                                count(read[i].count), "bytes", count(read[i].bytes), "wait_s",
+                                read[i].wait_s)) != 0) {
             json_decref(list);
             return NULL;
         }
@@ -164,7 +161,20 @@ static json_t *utilization_of(const fg_recipe *r, const fg_device_info *device)
                      number(cost.flops_16bit / cost.flops), "kind", "model");
 }
 
-static json_t *host_of(double seconds)
+/* Threads by name; NULL if their times are unknown. */
+static json_t *workers_of(const fg_input_report *input)
+{
+    json_t *workers = input->worker_cpu_s != NULL ? json_array() : NULL;
+    for (int i = 0; workers != NULL && i < input->workers; i++) {
+        char name[32];
+        (void)fgi_snprintf(name, sizeof name, "loader %d", i);
+        (void)json_array_append_new(workers, json_pack("{s:s, s:o}", "name", name, "cpu_s",
+                                                       number(input->worker_cpu_s[i])));
+    }
+    return workers;
+}
+
+static json_t *host_of(double seconds, const fg_input_report *input)
 {
     struct rusage usage;
     if (getrusage(RUSAGE_SELF, &usage) != 0)
@@ -172,17 +182,18 @@ static json_t *host_of(double seconds)
     const double user = (double)usage.ru_utime.tv_sec + 1e-6 * (double)usage.ru_utime.tv_usec;
     const double system = (double)usage.ru_stime.tv_sec + 1e-6 * (double)usage.ru_stime.tv_usec;
     const int cpus = fgi_cpu_count();
-    return json_pack("{s:o, s:o, s:i, s:o}", "cpu_s", number(user + system), "cpu_fraction",
+    return json_pack("{s:o, s:o, s:i, s:o, s:o*}", "cpu_s", number(user + system), "cpu_fraction",
                      number((user + system) / (seconds * cpus)), "cpus", cpus, "peak_rss_bytes",
-                     count((int64_t)usage.ru_maxrss * 1024));
+                     count((int64_t)usage.ru_maxrss * 1024), "workers", workers_of(input));
 }
 
 static json_t *loader_of(const fg_input_report *input)
 {
     const fg_loader_stages *t = &input->stages;
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o, s:o, s:o}}", "workers",
+    return json_pack("{s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o, s:o, s:o}}",
+                     "open_seconds", number(t->open_s), "opens", (json_int_t)t->opens, "workers",
                      count(input->workers), "queue_mean", number(input->queue_mean), "queue_empty",
-                     number(input->queue_empty), "bound_by", text(input->bound_by),
+                     number(input->queue_empty), "bound_by", fgi_json_string(input->bound_by),
                      "delivered_samples_per_s", known(input->delivered_samples_per_s),
                      "required_samples_per_s", known(input->required_samples_per_s), "stages",
                      "read_s", number(t->read_s), "entropy_s", number(t->entropy_s), "decode_s",
@@ -204,11 +215,12 @@ static json_t *report_of(fg_recipe *r, const char *state)
                            utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min,
                            utc.tm_sec);
     json_t *of_device = device_of(r, &device);
-    json_t *root = json_pack("{s:i, s:s, s:s, s:o, s:o, s:i, s:o, s:o, s:o, s:o, s:o}", "version",
-                             1, "state", state, "command", r->command, "started_at", text(started),
-                             "seconds", number(fgi_run_seconds(r)), "pid", (int)getpid(), "device",
-                             of_device, "steps", count(f->steps), "epochs", count(f->epochs),
-                             "samples_per_s", known(f->samples_per_s), "time", time_of(&f->idle));
+    json_t *root =
+        json_pack("{s:i, s:s, s:s, s:o, s:o, s:i, s:o, s:o, s:o, s:o, s:o}", "version", 1, "state",
+                  state, "command", r->command, "started_at", fgi_json_string(started), "seconds",
+                  number(fgi_run_seconds(r)), "pid", (int)getpid(), "device", of_device, "steps",
+                  count(f->steps), "epochs", count(f->epochs), "samples_per_s",
+                  known(f->samples_per_s), "time", time_of(&f->idle));
     const struct {
         const char *key;
         json_t *value;
@@ -220,7 +232,7 @@ static json_t *report_of(fg_recipe *r, const char *state)
         {"utilization", utilization_of(r, &device)},
         {"memory", json_pack("{s:o, s:o}", "peak_bytes", bytes(f->device_peak_bytes), "limit_bytes",
                              bytes(device.memory_limit_bytes))},
-        {"host", host_of(fgi_run_seconds(r))},
+        {"host", host_of(fgi_run_seconds(r), &f->input)},
         {"loader", loader_of(&f->input)},
         {"settings", fgi_run_report_settings(r)},
         {"rollbacks", count(f->rollbacks)},

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/thread.h"
+#include "data/loader.h"
 #include "train/accumulate.h"
 #include "train/callback_programs.h"
 #include "train/device_memory.h"
@@ -33,11 +34,30 @@ int64_t fgi_stage_batch_size(const fgi_stage *stage) { return stage->spec.batch_
 
 int fgi_stage_field_count(const fgi_stage *stage) { return stage->spec.field_count; }
 
+/* Processor time of the loader's threads: before the present call, and in it. */
+struct fgi_worker_cpu {
+    int64_t before_ns[FGI_MOST_WORKERS];
+    double seconds[FGI_MOST_WORKERS];
+};
+
+static const double *worker_cpu(const fgi_stage *stage)
+{
+    int64_t now_ns[FGI_MOST_WORKERS];
+    if (stage->loader == NULL)
+        return NULL;
+    const int count = fgi_loader_cpu(stage->loader, now_ns);
+    for (int i = 0; i < count; i++)
+        stage->worker_cpu->seconds[i] =
+            (double)(now_ns[i] - stage->worker_cpu->before_ns[i]) * 1e-9;
+    return count > 0 ? stage->worker_cpu->seconds : NULL;
+}
+
 void fgi_stage_report_input(const fgi_stage *stage, fg_input_report *out)
 {
     const fg_loader_stats now =
         stage->loader != NULL ? fg_loader_get_stats(stage->loader) : stage->loaded;
     fgi_input_report_load(out, &stage->loaded, &now);
+    out->worker_cpu_s = worker_cpu(stage);
 }
 
 const fg_dataset *fgi_stage_dataset(const fgi_stage *stage) { return stage->spec.dataset; }
@@ -414,8 +434,10 @@ fg_status fgi_stage_prepare(fg_trainer *trainer, fgi_stage_kind kind, const fg_f
     fgi_stage_spec requested;
     FGI_TRY(describe_checked(trainer, kind, data, &requested, err));
     stage->loaded = (fg_loader_stats){0};
+    *stage->worker_cpu = (struct fgi_worker_cpu){.before_ns = {0}};
     if (has_loader(stage, &requested)) {
         stage->loaded = fg_loader_get_stats(stage->loader);
+        (void)fgi_loader_cpu(stage->loader, stage->worker_cpu->before_ns);
         return fgi_stage_refresh(trainer, stage, err);
     }
     FGI_TRY(fgi_feed_drain(trainer, err));
@@ -452,7 +474,12 @@ fg_status fgi_stage_create(fgi_stage_kind kind, fgi_stage **out, fg_error *err)
     fgi_stage *stage = fgi_calloc(1, sizeof *stage);
     if (stage == NULL)
         return fgi_no_memory(err);
-    const fg_status status = fgi_metrics_create(&stage->metrics, err);
+    fg_status status = fgi_metrics_create(&stage->metrics, err);
+    stage->worker_cpu = status == FG_OK ? fgi_calloc(1, sizeof *stage->worker_cpu) : NULL;
+    if (status == FG_OK && stage->worker_cpu == NULL) {
+        fgi_metrics_destroy(stage->metrics);
+        status = fgi_no_memory(err);
+    }
     if (status != FG_OK) {
         fgi_free(stage);
         return status;
@@ -470,5 +497,6 @@ void fgi_stage_destroy(fgi_stage *stage)
     fgi_metrics_destroy(stage->metrics);
     fgi_history_fini(&stage->history);
     fgi_history_fini(&stage->update_history);
+    fgi_free(stage->worker_cpu);
     fgi_free(stage);
 }

@@ -26,12 +26,13 @@ struct fgi_stage {
     fgi_step_program *program;
     struct fgi_accumulator *accumulator; /* in training with several batches per step */
     fg_loader *loader;
-    fg_loader_stats loaded;     /* when the present call started */
-    const fg_host_batch *first; /* of the next pass, read in advance */
-    fg_scalar valid;            /* s32: valid rows of the batch */
-    fg_scalar fresh;            /* u32: 1 when this launch starts new sums */
-    fg_scalar sample_key[2];    /* u32: of the random numbers of samples, from seed and epoch */
-    uint32_t *samples;          /* [B], of a batch being uploaded; NULL: the program has none */
+    fg_loader_stats loaded;            /* when the present call started */
+    struct fgi_worker_cpu *worker_cpu; /* of the loader's threads */
+    const fg_host_batch *first;        /* of the next pass, read in advance */
+    fg_scalar valid;                   /* s32: valid rows of the batch */
+    fg_scalar fresh;                   /* u32: 1 when this launch starts new sums */
+    fg_scalar sample_key[2]; /* u32: of the random numbers of samples, from seed and epoch */
+    uint32_t *samples;       /* [B], of a batch being uploaded; NULL: the program has none */
     fgi_metrics *metrics;
     fg_array *sums;
     fgi_history history, update_history; /* of its programs */

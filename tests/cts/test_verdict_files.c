@@ -1,0 +1,136 @@
+/* test_verdict_files.c - the report of a fit on many small files: how many were opened, how long
+ * that took, the verdict, and the processor time of each loader thread. This file overrides openat.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <fcntl.h>
+#include <fulgurite/image.h>
+#include <fulgurite/recipe.h>
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "../fakepjrt/fake_control.h"
+#include "input/json_file.h"
+
+enum { IMAGES = 120, OPEN_US = 300 };
+
+/* Opening an image takes longer than reading it, as on a network file system. */
+int openat(int folder, const char *name, int flags, ...)
+{
+    va_list args;
+    va_start(args, flags);
+    const int mode = (flags & O_CREAT) != 0 ? va_arg(args, int) : 0;
+    va_end(args);
+    if (strstr(name, ".png") != NULL) {
+        const struct timespec time = {.tv_nsec = OPEN_US * 1000L};
+        (void)nanosleep(&time, NULL);
+    }
+    return (int)syscall(SYS_openat, folder, name, flags, mode);
+}
+
+static const char yaml[] =
+    "data: {format: images, train: photos, size: 8, val_fraction: 0}\n"
+    "model: {name: mlp, hidden: [4]}\n"
+    "trainer: {accelerator: cpu, batch_size: 4, max_epochs: 2, workers: 2, run_dir: run,\n"
+    "          ckpt_every_epochs: 0}\n";
+
+static void make_photos(void)
+{
+    fg_error err = {0};
+    uint8_t pixels[8 * 8 * 3];
+    fg_image_bytes png = {0};
+    fgt_ok(fgi_folder_make("photos/a", &err));
+    fgt_ok(fgi_folder_make("photos/b", &err));
+    for (int i = 0; i < IMAGES; i++) {
+        char path[64];
+        memset(pixels, i, sizeof pixels);
+        const fg_image image = {.pixels = pixels, .width = 8, .height = 8, .channels = 3};
+        fgt_ok(fg_image_encode_png(&image, NULL, &png, &err));
+        (void)snprintf(path, sizeof path, "photos/%c/%03d.png", i % 2 == 0 ? 'a' : 'b', i);
+        fgt_write(path, (const char *)png.data, png.size);
+    }
+    fg_image_bytes_fini(&png);
+}
+
+static json_t *report_of_a_fit(void)
+{
+    fg_error err = {0};
+    char *text = NULL;
+    size_t size = 0;
+    json_t *report = NULL;
+    assert_int_equal(setenv("FULGURITE_PLUGIN", FAKE_PATH, 1), 0);
+    fgt_ok(fg_recipe_run_once(&(fg_recipe_options){.config = "run.yaml", .overwrite = true}, &err));
+    fgt_ok(fgi_file_read("run/report.json", 1 << 24, &text, &size, &err));
+    fgt_ok(fgi_json_parse("report.json", 0, text, size, &report, &err));
+    fgi_free(text);
+    return report;
+}
+
+static const json_t *find(const json_t *report, const char *id)
+{
+    size_t i;
+    const json_t *one;
+    json_array_foreach(json_object_get(report, "verdicts"), i,
+                       one) if (strcmp(json_string_value(json_object_get(one, "id")), id) ==
+                                0) return one;
+    return NULL;
+}
+
+static void opened_files_are_counted(void **state)
+{
+    (void)state;
+    assert_int_equal(chdir(fgt_temp_folder()), 0);
+    fgt_write("run.yaml", yaml, sizeof yaml - 1);
+    make_photos();
+    json_t *report = report_of_a_fit();
+    const json_t *loader = json_object_get(report, "loader"), *verdict = find(report, "many_files");
+    const json_t *stages = json_object_get(loader, "stages");
+    const int64_t opens = json_integer_value(json_object_get(loader, "opens"));
+    const double open_s = json_number_value(json_object_get(loader, "open_seconds"));
+    assert_in_range(opens, 2 * IMAGES, 3 * IMAGES); /* of the next epoch, too */
+    assert_true(open_s >= (double)opens * OPEN_US * 1e-6);
+    assert_true(open_s <= json_number_value(json_object_get(stages, "read_s")));
+    assert_non_null(verdict);
+    const char *detail = json_string_value(json_object_get(verdict, "detail"));
+    assert_non_null(strstr(detail, " files were opened, which took "));
+    assert_non_null(strstr(detail, " on 2 threads: "));
+    assert_non_null(
+        strstr(json_string_value(json_object_get(verdict, "action")), "fulgurite pack"));
+    assert_true(json_number_value(json_object_get(verdict, "gain")) > 0.2);
+    json_decref(report);
+}
+
+static void threads_have_processor_times(void **state)
+{
+    (void)state;
+    json_t *report = report_of_a_fit();
+    const json_t *host = json_object_get(report, "host");
+    const json_t *workers = json_object_get(host, "workers");
+    double sum = 0;
+    assert_int_equal(json_array_size(workers), 2);
+    for (size_t i = 0; i < 2; i++) {
+        const json_t *one = json_array_get(workers, i);
+        char name[32];
+        (void)snprintf(name, sizeof name, "loader %zu", i);
+        assert_string_equal(json_string_value(json_object_get(one, "name")), name);
+        assert_true(json_number_value(json_object_get(one, "cpu_s")) > 0);
+        sum += json_number_value(json_object_get(one, "cpu_s"));
+    }
+    assert_true(sum < json_number_value(json_object_get(host, "cpu_s")));
+    json_decref(report);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(opened_files_are_counted),
+    cmocka_unit_test(threads_have_processor_times),
+};
+FGT_MAIN(tests)
