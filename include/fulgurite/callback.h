@@ -163,8 +163,9 @@ typedef struct fg_callback_entry {
 /* Adds a value to the line of the log, for fg_callback_ops.measure: loggers, and `log` of all
  * callbacks, receive it after the metrics of the steps. A value that is not known, NaN, is left
  * out. `values` is valid during the call of `measure`. Errors, which end the run when `measure`
- * returns: FG_EINVAL for a name that the line already has, or that is empty or longer than 63
- * bytes, and for more than FG_MAX_LOG_VALUES values. */
+ * returns: FG_EINVAL for a name that the line already has, that does not consist of 1 to 63
+ * letters, digits, '_', '.', '/' and '-', or that is "step", "epoch", "lr" or "wall_time", and for
+ * more than FG_MAX_LOG_VALUES values. */
 FG_API void fg_log_values_add(fg_log_values *values, const char *name, double value);
 
 #ifdef __cplusplus

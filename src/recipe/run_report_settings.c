@@ -10,11 +10,6 @@ static json_t *number(double value) { return isfinite(value) ? json_real(value) 
 
 static json_t *known(int64_t value) { return value > 0 ? json_integer(value) : json_null(); }
 
-static json_t *text(const char *value)
-{
-    return value != NULL && *value != '\0' ? json_string(value) : json_null();
-}
-
 static json_t *compile_of(const fg_result *f)
 {
     return json_pack("{s:I, s:I, s:o}", "count", (json_int_t)f->compiles, "cache_hits",
@@ -24,12 +19,13 @@ static json_t *compile_of(const fg_result *f)
 /* How the devices share the work; unknown if the fit has failed before. */
 static json_t *sharing_of(const fg_fit_settings *s)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "strategy",
-                     text(s->strategy), "batch_shards", known(s->batch_shards), "batch_size",
-                     known(s->batch_size), "global_batch_size", known(s->global_batch_size),
-                     "accumulate_grad_batches", known(s->accumulate_grad_batches), "lr_scaling",
-                     text(s->lr_scaling), "base_batch_size", known(s->base_batch_size), "lr_given",
-                     number(s->lr_given), "lr_factor", number(s->lr_factor), "lr", number(s->lr));
+    return json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "strategy",
+        fgi_json_string(s->strategy), "batch_shards", known(s->batch_shards), "batch_size",
+        known(s->batch_size), "global_batch_size", known(s->global_batch_size),
+        "accumulate_grad_batches", known(s->accumulate_grad_batches), "lr_scaling",
+        fgi_json_string(s->lr_scaling), "base_batch_size", known(s->base_batch_size), "lr_given",
+        number(s->lr_given), "lr_factor", number(s->lr_factor), "lr", number(s->lr));
 }
 
 json_t *fgi_run_report_settings(const fg_recipe *r)
@@ -39,8 +35,8 @@ json_t *fgi_run_report_settings(const fg_recipe *r)
     json_t *all = sharing_of(fg_trainer_settings(r->trainer));
     json_t *more =
         json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "precision",
-                  text(fgi_config_text(c, "trainer.precision")), "data_format",
-                  text(fgi_config_text(c, "data.format")), "log_every",
+                  fgi_json_string(fgi_config_text(c, "trainer.precision")), "data_format",
+                  fgi_json_string(fgi_config_text(c, "data.format")), "log_every",
                   known(fgi_config_int(c, "trainer.log_every")), "ckpt_every_steps",
                   known(fgi_config_int(c, "trainer.ckpt_every_steps")), "ckpt_every_epochs",
                   known(fgi_config_int(c, "trainer.ckpt_every_epochs")), "launch_s",

@@ -16,11 +16,6 @@ static json_t *number(double value) { return isfinite(value) ? json_real(value) 
 
 static json_t *count(int64_t value) { return value >= 0 ? json_integer(value) : json_null(); }
 
-static json_t *text(const char *value)
-{
-    return value != NULL && *value != '\0' ? json_string(value) : json_null();
-}
-
 static json_t *metrics_of(const fg_result *result)
 {
     json_t *object = json_object();
@@ -41,13 +36,14 @@ static json_t *idle_of(const fg_idle *idle)
 static json_t *input_of(const fg_input_report *input, double unknown)
 {
     const fg_loader_stages *t = &input->stages;
-    return json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "bound_by", text(input->bound_by),
-        "delivered_samples_per_s", number(input->delivered_samples_per_s * unknown),
-        "required_samples_per_s", number(input->required_samples_per_s * unknown), "waited",
-        number(input->waited * unknown), "workers", count(input->workers), "read_s",
-        number(t->read_s), "entropy_s", number(t->entropy_s), "decode_s", number(t->decode_s),
-        "resize_s", number(t->resize_s), "copy_s", number(t->copy_s));
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "bound_by",
+                     fgi_json_string(input->bound_by), "delivered_samples_per_s",
+                     number(input->delivered_samples_per_s * unknown), "required_samples_per_s",
+                     number(input->required_samples_per_s * unknown), "waited",
+                     number(input->waited * unknown), "workers", count(input->workers), "read_s",
+                     number(t->read_s), "entropy_s", number(t->entropy_s), "decode_s",
+                     number(t->decode_s), "resize_s", number(t->resize_s), "copy_s",
+                     number(t->copy_s));
 }
 
 /* Peak memory of this process, as reported by the kernel. */
@@ -71,7 +67,8 @@ static void put_devices(json_t *root, const fg_recipe *r)
     fg_device_info device;
     fg_client *client = r->trainer != NULL ? fg_trainer_client(r->trainer) : NULL;
     const bool is_known = client != NULL && fg_device_get_info(client, 0, &device, &err) == FG_OK;
-    (void)json_object_set_new(root, "device", is_known ? text(device.kind) : json_null());
+    (void)json_object_set_new(root, "device",
+                              is_known ? fgi_json_string(device.kind) : json_null());
     (void)json_object_set_new(
         root, "devices", is_known ? count(fg_client_get_info(client)->device_count) : json_null());
 }
@@ -81,12 +78,13 @@ static void put_settings(json_t *root, const fg_recipe *r)
 {
     const fg_fit_settings *settings = r->trainer != NULL ? fg_trainer_settings(r->trainer) : NULL;
     const bool is_known = settings != NULL && settings->device_count > 0;
-    (void)json_object_set_new(root, "strategy", is_known ? text(settings->strategy) : json_null());
+    (void)json_object_set_new(root, "strategy",
+                              is_known ? fgi_json_string(settings->strategy) : json_null());
     (void)json_object_set_new(root, "global_batch_size",
                               is_known ? count(settings->global_batch_size) : json_null());
     (void)json_object_set_new(root, "lr", is_known ? number(settings->lr) : json_null());
     (void)json_object_set_new(root, "lr_scaling",
-                              is_known ? text(settings->lr_scaling) : json_null());
+                              is_known ? fgi_json_string(settings->lr_scaling) : json_null());
 }
 
 static void put_result(json_t *root, const fg_recipe *r)
@@ -126,23 +124,25 @@ static void put_result(json_t *root, const fg_recipe *r)
     (void)json_object_set_new(root, "step_flops", number(f->step_flops * unknown));
     (void)json_object_set_new(root, "mxu_use", number(f->mxu_use * unknown));
     (void)json_object_set_new(root, "mxu_use_source", json_string("model"));
-    (void)json_object_set_new(root, "checkpoint", text(f->checkpoint));
-    (void)json_object_set_new(root, "stop_reason", text(f->stop_reason));
+    (void)json_object_set_new(root, "checkpoint", fgi_json_string(f->checkpoint));
+    (void)json_object_set_new(root, "stop_reason", fgi_json_string(f->stop_reason));
 }
 
 bool fgi_run_put_summary(const fg_recipe *r, fgi_buf *out)
 {
     const fg_error *error = r->error.status != FG_OK ? &r->error : NULL;
-    json_t *root = json_pack("{s:s, s:s, s:o}", "status", status_word(error), "command", r->command,
-                             "error", error != NULL ? text(error->message) : json_null());
+    json_t *root =
+        json_pack("{s:s, s:s, s:o}", "status", status_word(error), "command", r->command, "error",
+                  error != NULL ? fgi_json_string(error->message) : json_null());
     put_devices(root, r);
     put_settings(root, r);
-    (void)json_object_set_new(root, "precision", text(fgi_config_text(r->c, "trainer.precision")));
+    (void)json_object_set_new(root, "precision",
+                              fgi_json_string(fgi_config_text(r->c, "trainer.precision")));
     put_result(root, r);
     (void)json_object_set_new(root, "suggestions", fgi_run_lr_suggestions(r));
     if (r->options->kind == FG_RECIPE_FIND_BATCH)
         (void)json_object_set_new(root, "batch", fgi_run_batch_json(r));
-    (void)json_object_set_new(root, "run_dir", text(r->folder));
+    (void)json_object_set_new(root, "run_dir", fgi_json_string(r->folder));
     const bool is_good = fgi_json_write(root, JSON_INDENT(2) | JSON_REAL_PRECISION(9), out);
     json_decref(root);
     return is_good;

@@ -18,13 +18,6 @@ static json_t *number_or_null(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-/* null also for what is not UTF-8, which JSON cannot represent. */
-static json_t *string_or_null(const char *text)
-{
-    json_t *string = text != NULL ? json_string(text) : NULL;
-    return string != NULL ? string : json_null();
-}
-
 /* The settings of a run by key, as strings. */
 static json_t *settings_of(const fgi_sweep_grid *grid, size_t run)
 {
@@ -56,7 +49,7 @@ json_t *fgi_sweep_record(const fgi_sweep_grid *grid, const char *config_path)
         is_good = json_array_append_new(runs, run_of(grid, i)) == 0;
     json_t *record = is_good
                          ? json_pack("{s:i, s:s, s:o, s:n, s:n, s:n, s:O, s:O}", "version", VERSION,
-                                     "state", "running", "config", string_or_null(config_path),
+                                     "state", "running", "config", fgi_json_string(config_path),
                                      "monitor", "mode", "best", "keys", keys, "runs", runs)
                          : NULL;
     json_decref(keys);
@@ -149,7 +142,7 @@ fg_status fgi_sweep_record_end(json_t *record, size_t run, const fg_recipe *r, c
     const fg_status status = r->outcome.status;
     json_t *more =
         json_pack("{s:s, s:o, s:I, s:I, s:f, s:I, s:I, s:o}", "state", state_of(status), "error",
-                  string_or_null(status != FG_OK ? r->error.message : NULL), "steps",
+                  fgi_json_string(status != FG_OK ? r->error.message : NULL), "steps",
                   (json_int_t)train->steps, "epochs", (json_int_t)train->epochs, "seconds",
                   fgi_run_seconds(r), "compiles", (json_int_t)train->compiles, "compile_cache_hits",
                   (json_int_t)train->compile_cache_hits, "metrics", metrics_of(train));

@@ -129,7 +129,7 @@ static void put_ticks(const chart *c, bool is_x)
         return;
     }
     double step = step_of(a->high - a->low, 5);
-    if (is_x && step < 1) /* steps are integers */
+    if (is_x && step < 1 && !c->o->has_real_x) /* steps are integers */
         step = 1;
     const double first = ceil(a->low / step - 1e-9);
     for (int i = 0; i < TICKS_MAX && (first + i) * step <= a->high + step * 1e-9; i++)

@@ -10,6 +10,7 @@
 typedef struct fgi_chart_options {
     const char *title, *x_label;
     bool is_log;     /* both axes, whose values are positive */
+    bool has_real_x; /* x has fractions; else it is steps */
     bool is_stacked; /* areas, each on top of those before it; all series have the same x */
     int color;       /* of the first series */
 } fgi_chart_options;

@@ -69,6 +69,12 @@ char *fgi_json_text(const json_t *value, size_t flags)
     return NULL;
 }
 
+json_t *fgi_json_string(const char *text)
+{
+    json_t *string = text != NULL && *text != '\0' ? json_string(text) : NULL;
+    return string != NULL ? string : json_null();
+}
+
 void fgi_json_print(fgi_buf *out, const json_t *value, size_t flags)
 {
     if (!fgi_json_write(value, flags, out))

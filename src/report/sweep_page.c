@@ -108,8 +108,10 @@ static void put_setting(fgi_buf *out, const fgi_sweep_view *view, const char *ke
     const fgi_draw_series series = {fgi_sweep_monitor(view), x, y, count};
     if (!title.failed)
         fgi_chart_put(out, &series, 1,
-                      &(fgi_chart_options){
-                          .title = title.data, .x_label = key, .is_log = is_log(x, y, count)});
+                      &(fgi_chart_options){.title = title.data,
+                                           .x_label = key,
+                                           .has_real_x = true,
+                                           .is_log = is_log(x, y, count)});
     out->failed |= title.failed;
     fgi_buf_fini(&title);
 }

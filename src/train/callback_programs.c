@@ -39,7 +39,7 @@ void fgi_callbacks_update(const fg_trainer *trainer, fg_trace *trace)
 void fgi_callbacks_step_start(const fg_trainer *trainer)
 {
     const fgi_callbacks *list = trainer->callbacks;
-    if (!trainer->call.is_running) /* a search for the learning rate */
+    if (!trainer->call.is_running || trainer->call.is_search)
         return;
     fg_progress at = fgi_progress_at(trainer);
     at.is_epoch_end = trainer->fit.ends_epoch;

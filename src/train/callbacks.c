@@ -15,6 +15,7 @@
 #include "train/callback_rows.h"
 #include "train/callback_state.h"
 #include "train/logger.h"
+#include "train/metrics.h"
 #include "train/progress.h"
 #include "train/trainer.h"
 
@@ -232,14 +233,25 @@ static bool is_taken(const fg_log_values *values, const char *name)
     return i < values->count;
 }
 
+/* The other members of a line. */
+static bool is_reserved(const char *name)
+{
+    static const char *const names[] = {"step", "epoch", "lr", "wall_time"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
 void fg_log_values_add(fg_log_values *values, const char *name, double value)
 {
     fg_metric *next = values->at + values->count;
     if (values->error.status != FG_OK)
         return;
-    if (name == NULL || name[0] == '\0' || strlen(name) >= sizeof next->name)
+    if (name == NULL || !fgi_is_metric_name(name, sizeof next->name - 1) || is_reserved(name))
         (void)fgi_fail(&values->error, FG_EINVAL,
-                       "value of a log line: expected a name of 1 to %zu bytes, got '%s'",
+                       "value of a log line: expected a name of 1 to %zu letters, digits, '_', "
+                       "'.', '/', '-', other than step, epoch, lr and wall_time, got '%s'",
                        sizeof next->name - 1, name != NULL ? name : "");
     else if (is_taken(values, name))
         (void)fgi_fail(&values->error, FG_EINVAL, "the log line already has a value '%s'", name);

@@ -131,8 +131,8 @@ void fgi_divergence_note_batch(fg_trainer *trainer, const fg_host_batch *batch)
 static fg_status notice(fg_trainer *trainer, const fgi_diverged *what, fg_error *err)
 {
     fgi_divergence *d = trainer->divergence;
-    if (!trainer->call.is_running || d->is_noticed)
-        return FG_OK; /* a search, or while the fit ends */
+    if (!trainer->call.is_running || trainer->call.is_search || d->is_noticed)
+        return FG_OK;
     if (acts(trainer, "ignore")) {
         if (!d->has_warned && what->reason != FGI_BAD_GRADIENT) /* health.c warns of these */
             fgi_log(FG_LOG_WARNING,
@@ -242,11 +242,12 @@ void fgi_divergence_note_checkpoint(fg_trainer *trainer, const char *path, int64
     fgi_divergence *d = trainer->divergence;
     if (is_suspected || strcmp(path, d->good) == 0)
         return;
-    if (step != d->good_step) /* else the same state, under another name */
+    if (step != d->good_step) { /* else the same state, under another name */
         memcpy(d->older, d->good, sizeof d->older);
+        d->at.returned = 0;
+    }
     d->good_step = step;
     (void)fgi_snprintf(d->good, sizeof d->good, "%s", path);
-    d->at.returned = 0;
 }
 
 /* A checkpoint that training has returned to in vain was taken too late. */

@@ -164,7 +164,7 @@ static bool is_wanted(const fg_trainer *trainer, const char *name, fg_status *ou
 {
     const size_t size = name != NULL ? strlen(name) : 0;
     *out_status = FG_OK;
-    if (!trainer->call.is_running)
+    if (!trainer->call.is_running || trainer->call.is_search)
         *out_status = fgi_fail(err, FG_EINVAL,
                                "texts, images and histograms can only be logged "
                                "during a fit");

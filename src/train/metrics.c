@@ -16,6 +16,21 @@ struct fgi_metrics {
     fgi_metric_rule rule[FG_MAX_METRICS];
 };
 
+/* In ASCII, regardless of the locale: names are written to files. */
+static bool is_name_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           (c != '\0' && strchr("_./-", c) != NULL);
+}
+
+bool fgi_is_metric_name(const char *name, size_t most)
+{
+    size_t size = 0;
+    while (size <= most && is_name_char(name[size]))
+        size++;
+    return size > 0 && size <= most && name[size] == '\0';
+}
+
 fg_status fgi_metrics_create(fgi_metrics **out, fg_error *err)
 {
     *out = fgi_calloc(1, sizeof **out);

@@ -23,6 +23,9 @@ typedef struct fgi_metric_rule {
     double factor;
 } fgi_metric_rule;
 
+/* Whether a name has 1 to `most` letters, digits, '_', '.', '/' and '-'. */
+bool fgi_is_metric_name(const char *name, size_t most);
+
 /* Whether a larger value is better, if nothing else is known but the name: that of an accuracy. */
 static inline bool fgi_metric_is_max(const char *name) { return fgi_ends_with(name, "acc"); }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "op/op.h"
+#include "train/metrics.h"
 #include "train/stage.h"
 
 int fg_batch_field_count(const fg_batch *batch) { return batch->field_count; }
@@ -43,21 +44,6 @@ fg_tensor fg_batch_count(const fg_batch *batch) { return batch->count; }
 fg_trace *fg_step_trace(const fg_step *step) { return step->trace; }
 
 fgi_stage *fgi_step_stage(const fg_step *step) { return step->stage; }
-
-/* In ASCII, regardless of the locale: names are written to files. */
-static bool is_name_char(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           (c != '\0' && strchr("_./-", c) != NULL);
-}
-
-static bool is_metric_name(const char *name)
-{
-    size_t size = 0;
-    while (size < 48 && is_name_char(name[size]))
-        size++;
-    return size > 0 && size < 48 && name[size] == '\0';
-}
 
 /* ---- logging --------------------------------------------------------------------------------- */
 
@@ -97,7 +83,7 @@ static bool may_log(const fg_step *step, const char *name, fg_tensor value)
     const fgi_stage *stage = step->stage;
     const fg_type *type = fg_tensor_type(value);
     char text[96];
-    if (!is_metric_name(name))
+    if (!fgi_is_metric_name(name, 47))
         (void)fgi_trace_fail(step->trace, FG_EINVAL,
                              "log '%s': a name has 1 to 47 letters, digits, '_', '.', '/', '-'",
                              name);

@@ -47,7 +47,8 @@ typedef struct fgi_fit {
  */
 typedef struct fgi_call {
     bool is_busy;              /* between its start and its end */
-    bool is_running;           /* it is a fit */
+    bool is_running;           /* it is a fit, or a search for the learning rate */
+    bool is_search;            /* it is the latter */
     bool is_stopping;          /* a callback or a signal requested a stop */
     int64_t evaluated_batches; /* of the last evaluation */
     fg_client_stats stats_before;

@@ -282,7 +282,7 @@ fg_status fg_tuner_lr_find(fg_trainer *trainer, const fg_task *task, const fg_fi
     FGI_TRY(check_options(options, &s.options, err));
     FGI_TRY(fgi_trainer_enter(trainer, task, data, err));
     const bool catches = trainer->options.handle_signals;
-    trainer->call.is_running = true;
+    trainer->call.is_running = trainer->call.is_search = true;
     if (catches)
         fgi_signals_catch(trainer);
     fg_status status = create_curve(&s.options, &s.curve, &first);
@@ -290,7 +290,7 @@ fg_status fg_tuner_lr_find(fg_trainer *trainer, const fg_task *task, const fg_fi
         status = search_lr(&s, task, data, &first);
     if (catches)
         fgi_signals_release();
-    trainer->call.is_running = false;
+    trainer->call.is_running = trainer->call.is_search = false;
     if (status == FG_OK)
         *out = s.curve;
     else

@@ -289,6 +289,34 @@ static void a_hook_may_not_start_its_own_trainer(void **state)
     fg_trainer_destroy(trainer);
 }
 
+static void count_step(void *self, const fg_progress *at, fg_optimizer *optimizer)
+{
+    (void)at, (void)optimizer;
+    ++*(int *)self;
+}
+
+/* step_start is part of a fit: a callback that follows the epochs must not see those of a search. */
+static void a_search_starts_no_steps_of_callbacks(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    int steps = 0;
+    static const fg_callback_ops ops = {.step_start = count_step};
+    fg_trainer *trainer = create_recorded(&two_epochs, &r);
+    fgt_ok(fg_trainer_add_callback(trainer, &ops, &steps, &err));
+    const fg_fit_data data = the_data();
+    fg_lr_curve *curve = NULL;
+    fgt_ok(fg_tuner_lr_find(trainer, &task, &data,
+                            &(fg_lr_find_options){.steps = 20, .segments = 1}, &curve, &err));
+    assert_non_null(curve);
+    fg_lr_curve_destroy(curve);
+    assert_int_equal(steps, 0);
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    assert_int_equal(steps, 6);
+    fg_trainer_destroy(trainer);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_fit_is_as_docs_say),
     cmocka_unit_test(an_accumulating_fit_is_as_docs_say),
@@ -300,6 +328,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_stop_without_a_folder_is_reported),
     cmocka_unit_test(a_stop_ends_evaluations),
     cmocka_unit_test(a_hook_may_not_start_its_own_trainer),
+    cmocka_unit_test(a_search_starts_no_steps_of_callbacks),
 };
 
 int main(void)

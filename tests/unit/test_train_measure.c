@@ -110,7 +110,12 @@ static void values_that_cannot_be_added_end_the_run(void **state)
         const char *message;
     } rows[] = {
         {{"one", "train_loss", 1, 0}, "the log line already has a value 'train_loss'"},
-        {{"one", "", 1, 0}, "value of a log line: expected a name of 1 to 63 bytes, got ''"},
+        {{"one", "", 1, 0}, "value of a log line: expected a name of 1 to 63 letters"},
+        {{"one", "a\"b", 1, 0}, "wall_time, got 'a\"b'"}, /* would break the files of the log */
+        {{"one", "a,b", 1, 0}, "wall_time, got 'a,b'"},
+        {{"one", "\xff", 1, 0}, "wall_time, got "},
+        {{"one", "lr", 1, 0}, "wall_time, got 'lr'"},
+        {{"one", "wall_time", 1, 0}, "wall_time, got 'wall_time'"},
         {{"one", "v", 1, 32}, "value 'more31' of a log line: callbacks can add at most 32 values"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
