@@ -387,15 +387,17 @@ FG_API FG_MUST_USE fg_status fg_trainer_preview(const fg_trainer_options *option
 
 /* What a batch of the training step costs, counted from the graph when the step was compiled. */
 typedef struct fg_step_cost {
-    int64_t samples;      /* of a full batch, on all devices */
-    double flops;         /* multiplications and additions of its matmuls and convolutions, forward
-                             and backward, on all devices */
-    double seconds;       /* that these take if the devices run at their peak rates (chip.h);
-                             NaN if the peak is not known, as for a CPU */
-    double flops_16bit;   /* part of flops whose operands are 16-bit floats */
-    double bytes;         /* of memory that the program reads and writes, on all devices, as the
-                             compiler estimates them; NaN: unknown */
-    uint64_t reserved[2]; /* set to 0 */
+    int64_t samples;       /* of a full batch, on all devices */
+    double flops;          /* multiplications and additions of its matmuls and convolutions, forward
+                              and backward, on all devices */
+    double seconds;        /* that these take if the devices run at their peak rates (chip.h);
+                              NaN if the peak is not known, as for a CPU */
+    double flops_16bit;    /* part of flops whose operands are 16-bit floats */
+    double bytes;          /* of memory that the program reads and writes, on all devices, as the
+                              compiler estimates them; NaN: unknown */
+    double flops_emulated; /* part of flops whose dtype the devices' matrix units do not support, so
+                              that it is emulated: f64 and integers of more than 8 bits on TPUs */
+    uint64_t reserved[1];  /* set to 0 */
 } fg_step_cost;
 /* Returns the cost of the training step of the present or last fit, starting with fit_start;
  * before, `samples` is 0 and the others are NaN. Reads nothing from a device. */

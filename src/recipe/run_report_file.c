@@ -152,13 +152,13 @@ static json_t *utilization_of(const fg_recipe *r, const fg_device_info *device)
     const double attainable =
         isnan(intensity * memory) ? (double)NAN : fmin(intensity * memory, peak);
     const double busy = f->idle.busy_s / (f->idle.busy_s + f->idle.idle_s);
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "mxu",
-                     number(f->mxu_use), "mxu_while_busy", number(f->mxu_use / busy),
-                     "flops_per_second", number(flops), "peak_flops", number(peak),
-                     "bytes_per_second", number(cost.bytes * steps_per_s), "peak_bytes",
-                     number(memory), "intensity", number(intensity), "roofline",
-                     number(flops / attainable), "sixteen_bit",
-                     number(cost.flops_16bit / cost.flops), "kind", "model");
+    return json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "mxu", number(f->mxu_use),
+        "mxu_while_busy", number(f->mxu_use / busy), "flops_per_second", number(flops),
+        "peak_flops", number(peak), "bytes_per_second", number(cost.bytes * steps_per_s),
+        "peak_bytes", number(memory), "intensity", number(intensity), "roofline",
+        number(flops / attainable), "sixteen_bit", number(cost.flops_16bit / cost.flops),
+        "emulated", number(cost.flops_emulated / cost.flops), "kind", "model");
 }
 
 /* Threads by name; NULL if their times are unknown. */

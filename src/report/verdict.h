@@ -55,6 +55,7 @@ bool fgi_verdict_checkpoint(const fgi_verdict_facts *facts, fgi_verdict *out);
 bool fgi_verdict_host(const fgi_verdict_facts *facts, fgi_verdict *out);
 /* verdict_device.c */
 bool fgi_verdict_batch(const fgi_verdict_facts *facts, fgi_verdict *out);
+bool fgi_verdict_ops(const fgi_verdict_facts *facts, fgi_verdict *out);
 bool fgi_verdict_16bit(const fgi_verdict_facts *facts, fgi_verdict *out);
 bool fgi_verdict_fp16(const fgi_verdict_facts *facts, fgi_verdict *out);
 bool fgi_verdict_lr(const fgi_verdict_facts *facts, fgi_verdict *out);

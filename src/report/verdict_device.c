@@ -98,6 +98,26 @@ bool fgi_verdict_batch(const fgi_verdict_facts *f, fgi_verdict *out)
     return judge_launches(f, out) || judge_latency(f, out);
 }
 
+/* ---- operations ------------------------------------------------------------------------------ */
+
+/* Operations that a device cannot run at all are errors of its compiler before the first step. */
+bool fgi_verdict_ops(const fgi_verdict_facts *f, fgi_verdict *out)
+{
+    const double emulated = fgi_json_number(f->use, "emulated");
+    const json_t *device = json_object_get(f->report, "device");
+    if (!(emulated > 0))
+        return false;
+    out->severity = emulated >= 0.05 ? FGI_HIGH : FGI_MEDIUM;
+    fgi_buf_printf(&out->detail,
+                   "%.3g %% of the multiplications of matmuls and convolutions are in f64 or in "
+                   "integers of more than 8 bits, which the matrix units of %s do not support",
+                   100 * emulated, fgi_json_words(device, "kind"));
+    fgi_buf_puts(&out->action,
+                 "cast the operands to f32 or bf16 with fg_cast; fulgurite plan lists the "
+                 "operations with their lines");
+    return true;
+}
+
 /* ---- precision ------------------------------------------------------------------------------- */
 
 /* Only on chips whose rates are known, that is, not on CPUs. 16-bit floats are half of the memory

@@ -15,6 +15,7 @@ static const fgi_verdict_rule rules[] = {
     {"checkpoint", "Saving checkpoints delays the steps", fgi_verdict_checkpoint},
     {"host", "Work on the host delays the steps", fgi_verdict_host},
     {"batch", "The batch is too small for the device", fgi_verdict_batch},
+    {"ops", "Operations that the device does not support are emulated", fgi_verdict_ops},
     {"16bit", "16-bit floats are not used", fgi_verdict_16bit},
     {"fp16", "fp16 overflows", fgi_verdict_fp16},
     {"lr", "The learning rate and the number of devices", fgi_verdict_lr},

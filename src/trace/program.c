@@ -5,6 +5,7 @@
  * cache (src/pjrt) has its own key for the text.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "trace/compile_error.h"
 #include "trace/program.h"
 
 #include <string.h>
@@ -131,7 +132,9 @@ static fg_status compile(const fg_trace *trace, const fgi_layout *layout, const 
     FGI_DONE(fgi_emit_module(trace, layout, outputs, true, &text, err));
     FGI_DONE(fgi_emit_module(trace, layout, outputs, false, &key, err));
     fgi_timeline_end(begin, "compile", "lower", -1);
-    FGI_DONE(compile_text(trace->client, &text, &key, &options, out, err));
+    status = compile_text(trace->client, &text, &key, &options, out, err);
+    if ((status == FG_ECOMPILE || status == FG_EUNSUPPORTED) && err != NULL)
+        status = fgi_compile_explain(trace, layout, err);
 done:
     fgi_free(types);
     fgi_free(shardings);

@@ -88,6 +88,17 @@ fg_status fgi_trainer_enter(fg_trainer *trainer, const fg_task *task, const fg_f
     return FG_OK;
 }
 
+/* Google Cloud, "System architecture of Cloud TPU": matrix units multiply bf16 and, of some
+ * generations, int8; f32 takes several passes. */
+static bool is_emulated(const fg_chip *chip, fg_dtype dtype)
+{
+    static const fg_dtype list[] = {FG_F64, FG_S16, FG_S32, FG_S64, FG_U16, FG_U32, FG_U64};
+    bool is_listed = false;
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        is_listed = is_listed || dtype == list[i];
+    return is_listed && chip != NULL && chip->generation != NULL;
+}
+
 static fg_step_cost cost_of(const fg_trainer *trainer, const fgi_stage *stage)
 {
     const double unknown = (double)NAN;
@@ -102,9 +113,12 @@ static fg_step_cost cost_of(const fg_trainer *trainer, const fgi_stage *stage)
     const int count = fg_client_get_info(trainer->client)->device_count;
     cost.samples = fgi_stage_batch_size(stage);
     cost.flops = cost.seconds = 0;
+    const fg_chip *chip = fg_chip_find(device.kind);
     for (int i = 0; i <= FG_F64; i++) {
-        const double rate = fg_chip_matmul_rate(fg_chip_find(device.kind), (fg_dtype)i);
+        const double rate = fg_chip_matmul_rate(chip, (fg_dtype)i);
         cost.flops += flops->of[i];
+        if (is_emulated(chip, (fg_dtype)i))
+            cost.flops_emulated += flops->of[i];
         if (flops->of[i] > 0)
             cost.seconds += rate > 0 ? flops->of[i] / (rate * count) : (double)NAN;
     }

@@ -61,14 +61,19 @@ static void make_photos(void)
     fg_image_bytes_fini(&png);
 }
 
-static json_t *report_of_a_fit(void)
+static json_t *report_of_a_fit(const fg_registry *registry, const char *model)
 {
     fg_error err = {0};
+    const fg_recipe_options options = {.config = "run.yaml",
+                                       .overwrite = true,
+                                       .registry = registry,
+                                       .overrides = &model,
+                                       .override_count = model != NULL};
     char *text = NULL;
     size_t size = 0;
     json_t *report = NULL;
     assert_int_equal(setenv("FULGURITE_PLUGIN", FAKE_PATH, 1), 0);
-    fgt_ok(fg_recipe_run_once(&(fg_recipe_options){.config = "run.yaml", .overwrite = true}, &err));
+    fgt_ok(fg_recipe_run_once(&options, &err));
     fgt_ok(fgi_file_read("run/report.json", 1 << 24, &text, &size, &err));
     fgt_ok(fgi_json_parse("report.json", 0, text, size, &report, &err));
     fgi_free(text);
@@ -91,7 +96,7 @@ static void opened_files_are_counted(void **state)
     assert_int_equal(chdir(fgt_temp_folder()), 0);
     fgt_write("run.yaml", yaml, sizeof yaml - 1);
     make_photos();
-    json_t *report = report_of_a_fit();
+    json_t *report = report_of_a_fit(NULL, NULL);
     const json_t *loader = json_object_get(report, "loader"), *verdict = find(report, "many_files");
     const json_t *stages = json_object_get(loader, "stages");
     const int64_t opens = json_integer_value(json_object_get(loader, "opens"));
@@ -112,7 +117,7 @@ static void opened_files_are_counted(void **state)
 static void threads_have_processor_times(void **state)
 {
     (void)state;
-    json_t *report = report_of_a_fit();
+    json_t *report = report_of_a_fit(NULL, NULL);
     const json_t *host = json_object_get(report, "host");
     const json_t *workers = json_object_get(host, "workers");
     double sum = 0;
@@ -129,8 +134,54 @@ static void threads_have_processor_times(void **state)
     json_decref(report);
 }
 
+static void *build_wide(fg_module *root, const fg_model_shape *shape,
+                        const fg_option_values *values)
+{
+    (void)values;
+    return fg_linear_create(
+        root, "fc",
+        &(fg_linear_options){.in = fg_type_count(&shape->input), .out = shape->outputs});
+}
+
+/* A product in f64, as if written by mistake. */
+static fg_tensor apply_wide(const void *model, fg_tensor x)
+{
+    const fg_tensor flat = fg_flatten(x, 1), wide = fg_cast(flat, FG_F64);
+    const fg_tensor square = fg_matmul(fg_transpose(wide), wide);
+    return fg_linear_apply(model, fg_add(flat, fg_cast(fg_matmul(wide, square), FG_F32)));
+}
+
+/* On a device that says that it is a TPU. */
+static void operations_that_the_device_does_not_support(void **state)
+{
+    (void)state;
+    static const fg_model_entry wide = {
+        .entry = {.name = "wide", .help = "f64"}, .build = build_wide, .apply = apply_wide};
+    fg_error err = {0};
+    fake_control fake = {NULL};
+    fg_registry *registry = NULL;
+    assert_true(fake_open(&fake));
+    fgt_ok(fg_registry_create(&registry, &err));
+    fgt_ok(fg_registry_add_model(registry, &wide, &err));
+    for (int is_tpu = 0; is_tpu <= 1; is_tpu++) {
+        if (is_tpu)
+            fake.set("kind", 2);
+        json_t *report = report_of_a_fit(registry, "model.name=wide");
+        const json_t *verdict = find(report, "ops");
+        assert_int_equal(verdict != NULL, is_tpu);
+        if (is_tpu)
+            assert_non_null(strstr(json_string_value(json_object_get(verdict, "detail")),
+                                   " are in f64 or in integers of more than 8 bits, which the "
+                                   "matrix units of TPU v"));
+        json_decref(report);
+    }
+    fake.reset();
+    fg_registry_destroy(registry);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(opened_files_are_counted),
     cmocka_unit_test(threads_have_processor_times),
+    cmocka_unit_test(operations_that_the_device_does_not_support),
 };
 FGT_MAIN(tests)

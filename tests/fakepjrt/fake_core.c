@@ -49,6 +49,7 @@ static struct setting {
     {"client_error", 0, 0},
     {"compile_ms", 0, 0}, /* that a compilation takes */
     {"compile_error", 0, 0},
+    {"unsupported_op", 0, 0}, /* compiling a reduction fails, and the message has its location */
     {"compile_skip", 0, 0},
     {"compile_signal", 0, 0},  /* compiling ends the process by this signal */
     {"compile_wait_ms", 0, 0}, /* compiling takes so long */

@@ -174,6 +174,27 @@ static bool parse_signature(program *p)
     return at != NULL;
 }
 
+/* An error with the location of the first reduction, in the form of MLIR or of HLO's metadata: the
+ * text has loc("sum"("file.c":31:0)). */
+static PJRT_Error *reject_reduction(const char *text, bool as_metadata)
+{
+    const char *op = strstr(text, "\"stablehlo.reduce\"");
+    const char *at = op ? strstr(op, "}) {") : NULL; /* after the operations within it */
+    const char *loc = at ? strstr(at, "loc(") : NULL;
+    const char *file = loc ? strstr(loc, "(\"") : NULL, *colon;
+    if (!loc || !file || !(file = strstr(file + 1, "(\"")) || !(colon = strchr(file + 2, ':')))
+        return NULL;
+    if (!as_metadata)
+        return fake_error(PJRT_Error_Code_UNIMPLEMENTED,
+                          "%.*s: error: failed to legalize operation 'stablehlo.reduce' (sum)",
+                          (int)strcspn(loc, ")") + 2, loc);
+    return fake_error(PJRT_Error_Code_UNIMPLEMENTED,
+                      "reduce is not implemented: metadata={op_name=\"sum\" source_file=%.*s "
+                      "source_line=%.*s}",
+                      (int)(colon - file - 1), file + 1, (int)strspn(colon + 1, "0123456789"),
+                      colon + 1);
+}
+
 /* ---- compile options --------------------------------------------------------------------------
  */
 
@@ -314,6 +335,8 @@ program *program_create(PJRT_Client *client, const char *text, size_t text_size,
     else if (options && fake_get("unknown_flags") && has_flags(options, options_size))
         *out_error =
             fake_error(PJRT_Error_Code_INVALID_ARGUMENT, "No such compile option: 'xla_x'");
+    else if (fake_get("unsupported_op"))
+        *out_error = reject_reduction(p->text, fake_get("unsupported_op") == 2);
     if (!*out_error)
         return p;
     program_release(p);

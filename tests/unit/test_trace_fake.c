@@ -40,6 +40,7 @@ static void end(fixture *f)
     fg_client_close(f->client);
 }
 
+static const int line_of_sum = __LINE__ + 5;
 /* One iteration: v += rate, and the old value's sum. */
 static fg_status update(fixture *f, fg_array **out, fg_error *err)
 {
@@ -120,6 +121,23 @@ static void failing_before_the_launch_loses_nothing(void **state)
     fgt_ok(fg_variable_read(f->v, got, sizeof got, &err));
     assert_memory_equal(got, numbers, sizeof got);
     assert_int_equal(fg_client_get_stats(f->client).compiles, 1);
+}
+
+/* The user's line and operation, found in what the compiler says. */
+static void an_operation_that_is_not_supported_is_named(void **state)
+{
+    fixture *f = *state;
+    for (int form = 1; form <= 2; form++) {
+        fg_error err = {0};
+        fg_array *out;
+        fake.set("unsupported_op", form);
+        assert_int_equal(update(f, &out, &err), FG_EUNSUPPORTED);
+        assert_non_null(
+            strstr(err.message, "sum(f32[3]) is not supported by the device's compiler: "));
+        assert_string_equal(err.file, __FILE__);
+        assert_int_equal(err.line, line_of_sum);
+    }
+    fake.set("unsupported_op", 0);
 }
 
 static void flags_that_a_plugin_does_not_know_are_left_out(void **state)
@@ -306,6 +324,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(clients_close_before_what_was_made_with_them, before_each,
                                     after_each),
     cmocka_unit_test_setup_teardown(failed_run_loses_what_it_updates, before_each, after_each),
+    cmocka_unit_test_setup_teardown(an_operation_that_is_not_supported_is_named, before_each,
+                                    after_each),
     cmocka_unit_test_setup_teardown(failing_before_the_launch_loses_nothing, before_each,
                                     after_each),
     cmocka_unit_test_setup_teardown(flags_that_a_plugin_does_not_know_are_left_out, before_each,
