@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/print.h"
 #include "input/json_file.h"
+#include "report/verdict.h"
 #include "train/metrics.h"
 
 enum { VERSION = 1, REPORT_LIMIT = 64 << 20, METRICS_LIMIT = 1 << 30, METRICS_MAX = 256 };
@@ -235,6 +236,27 @@ fg_status fgi_run_view_read_report(const char *folder, json_t **out, fg_error *e
     return status;
 }
 
+/* If the folder has the summary of a plan for the run, its first machine becomes the member `plan`,
+ * and the verdicts are computed with it. */
+static fg_status add_plan(const char *folder, json_t *report, fg_error *err)
+{
+    char *path, *text;
+    size_t size;
+    json_t *root = NULL;
+    fg_status status = read_file(folder, "plan.json", REPORT_LIMIT, &path, &text, &size, err);
+    if (status == FG_OK && text != NULL)
+        status = fgi_json_parse(path, 0, text, size, &root, err);
+    json_t *plan = json_array_get(json_object_get(root, "topologies"), 0);
+    if (status == FG_OK && json_is_object(plan) && report != NULL &&
+        (json_object_set(report, "plan", plan) != 0 ||
+         json_object_set_new(report, "verdicts", fgi_run_verdicts(report)) != 0))
+        status = fgi_no_memory(err);
+    json_decref(root);
+    fgi_free(text);
+    fgi_free(path);
+    return status;
+}
+
 /* Replaces bytes that are not UTF-8, which JSON and HTML cannot contain. */
 static void make_utf8(char *text)
 {
@@ -286,6 +308,7 @@ fg_status fgi_run_view_open(const char *folder, fgi_run_view *out, fg_error *err
         return fgi_fail(err, FG_ENOTFOUND, "'%s' does not exist: expected the folder of a run",
                         folder);
     FGI_TRY(fgi_run_view_read_report(folder, &out->report, err));
+    FGI_TRY(add_plan(folder, out->report, err));
     correct_state(out->report, folder);
     FGI_TRY(read_metrics(out, folder, &has_metrics, err));
     const fg_status status =

@@ -60,12 +60,41 @@ static bool judge_launches(const fgi_verdict_facts *f, fgi_verdict *out)
     return true;
 }
 
-static void put_padding(const fgi_verdict_facts *f, fgi_buf *out)
+/* What `fulgurite plan --sweep --summary=RUN/plan.json` has estimated (the member `plan`, which
+ * run_view.c adds). The cycles per sample of a batch size; NaN: unknown. */
+static double planned_cycles(const fgi_verdict_facts *f, double batch)
 {
-    const double padding = fgi_json_number(f->use, "padding");
-    if (padding > 0)
-        fgi_buf_printf(out, "; %.0f %% of what the matrix units multiply is padding",
-                       100 * padding);
+    size_t i;
+    const json_t *point;
+    json_array_foreach(json_object_get(json_object_get(f->report, "plan"), "sweep"), i,
+                       point) if (fgi_json_number(point, "batch_size") ==
+                                  batch) return fgi_json_number(point, "cycles_per_sample");
+    return (double)NAN;
+}
+
+/* The fraction of the multiplications that is not padding, by the plan; NaN: unknown. */
+static double planned_use(const fgi_verdict_facts *f)
+{
+    return fgi_json_number(json_object_get(json_object_get(f->report, "plan"), "analysis"),
+                           "useful_fraction");
+}
+
+/* Replaces the estimate of the gain, which assumes that the units can be used fully. */
+static void apply_plan(const fgi_verdict_facts *f, fgi_verdict *out)
+{
+    const double batch = fgi_json_number(f->settings, "batch_size");
+    const double best = fgi_json_number(json_object_get(f->report, "plan"), "saturation_batch");
+    const double saved = 1 - planned_cycles(f, best) / planned_cycles(f, batch);
+    if (planned_use(f) < 1)
+        fgi_buf_printf(&out->detail, "; %.0f %% of what the matrix units multiply is padding",
+                       100 * (1 - planned_use(f)));
+    if (!isfinite(saved) || best <= batch)
+        return;
+    out->gain = fmax(0, saved) * f->part[FGI_BUSY];
+    fgi_buf_printf(&out->detail,
+                   "; by the plan, a batch of %.0f per device saturates them and takes %.0f %% "
+                   "less time per sample",
+                   best, 100 * saved);
 }
 
 /* Neither the matrix units nor the memory are busy, although the device hardly waits. */
@@ -88,7 +117,7 @@ static bool judge_latency(const fgi_verdict_facts *f, fgi_verdict *out)
         fgi_buf_printf(&out->detail, ", the memory %.1f %%", 100 * bytes);
     fgi_buf_printf(&out->detail, ", although the device hardly waits; a step takes %s",
                    fgi_duration_words(f->step_s, words));
-    put_padding(f, &out->detail);
+    apply_plan(f, out);
     put_batch_action(f, fmin(64, power_of_two(low / fmax(used, 1e-6))), &out->action);
     return true;
 }

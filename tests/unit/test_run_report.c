@@ -323,7 +323,25 @@ static void escape_sequences_do_not_reach_a_terminal(void **state)
     fg_report_free(text);
 }
 
+/* plan.json in the folder is part of the report; a damaged one is an error. */
+static void a_plan_is_part_of_the_report(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    static const char plan[] = "{\"status\":\"done\",\"topologies\":[{\"name\":\"v3-8\"}]}";
+    put_all();
+    fgt_write(fgt_path(folder, "plan.json"), plan, sizeof plan - 1);
+    fgt_ok(fg_report_run(folder, FG_REPORT_JSON, &text, &err));
+    assert_non_null(strstr(text, "\"name\": \"v3-8\""));
+    assert_null(strstr(text, "\"buy\"")); /* verdicts are those of the numbers */
+    fg_report_free(text);
+    fgt_write(fgt_path(folder, "plan.json"), "{", 1);
+    assert_int_equal(fg_report_run(folder, FG_REPORT_JSON, &text, &err), FG_EFORMAT);
+    assert_non_null(strstr(err.message, "plan.json: byte "));
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(a_plan_is_part_of_the_report, begin, end),
     cmocka_unit_test_setup_teardown(lines_have_the_numbers, begin, end),
     cmocka_unit_test_setup_teardown(json_has_what_was_read, begin, end),
     cmocka_unit_test_setup_teardown(page_escapes_and_reaches_nowhere, begin, end),

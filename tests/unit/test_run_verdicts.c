@@ -337,9 +337,40 @@ static void the_end_of_a_fit(void **state)
     }
 }
 
+/* With the summary of a plan, the gain is what the plan estimates for the measured busy time. */
+static void a_plan_refines_the_batch(void **state)
+{
+    (void)state;
+    static const char plan[] =
+        ", 'plan': {'saturation_batch': 256, 'analysis': {'useful_fraction': 0.25},"
+        " 'sweep': [{'batch_size': 32, 'cycles_per_sample': 800},"
+        " {'batch_size': 256, 'cycles_per_sample': 200}]}";
+    char text[1024];
+    for (int has_plan = 0; has_plan <= 1; has_plan++) {
+        (void)snprintf(
+            text, sizeof text,
+            "{'utilization': {'mxu': 0.05, 'bytes_per_second': 1e10, 'peak_bytes': 1e12},"
+            " 'settings': {'batch_size': 32, 'precision': 'bf16-mixed'}%s}",
+            has_plan ? plan : "");
+        json_t *list = judge(text);
+        const json_t *verdict = json_array_get(list, 0);
+        const char *detail = member(verdict, "detail");
+        assert_string_equal(member(verdict, "id"), "batch");
+        assert_int_equal(
+            strstr(detail, "75 % of what the matrix units multiply is padding") != NULL, has_plan);
+        assert_int_equal(strstr(detail, "a batch of 256 per device saturates them and takes 75 % "
+                                        "less time per sample") != NULL,
+                         has_plan);
+        fgt_close("gain", json_number_value(json_object_get(verdict, "gain")),
+                  has_plan ? 0.75 * 0.99 : 0.9, 1e-6, 0);
+        json_decref(list);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_plan_refines_the_batch),
         cmocka_unit_test(a_healthy_run_has_none),
         cmocka_unit_test(input),
         cmocka_unit_test(many_files),
