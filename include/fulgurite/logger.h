@@ -221,6 +221,13 @@ FG_API FG_MUST_USE fg_status fg_trainer_set_run_info(fg_trainer *trainer, const 
 FG_API FG_MUST_USE fg_status fg_trainer_add_logger(fg_trainer *trainer, const fg_logger_ops *ops,
                                                    void *take_self, fg_error *err);
 
+/* Adds a built-in logger by its name in configurations (docs/config.md, trainer.loggers), in
+ * addition to those of options.output.loggers: "tensorboard" with options such as
+ * "histograms=true"; NULL: their defaults. Errors: FG_EINVAL (an unknown name or option, an invalid
+ * value), those of fg_trainer_add_logger. */
+FG_API FG_MUST_USE fg_status fg_trainer_add_named_logger(fg_trainer *trainer, const char *name,
+                                                         const char *options, fg_error *err);
+
 /* ---- texts, images, histograms ------------------------------------------------------------------
  *
  * For callbacks during a fit, on the Trainer's thread: `trainer` is that of fg_progress. They pass

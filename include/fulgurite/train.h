@@ -268,6 +268,13 @@ FG_API FG_MUST_USE fg_status fg_trainer_add_callback(fg_trainer *trainer,
                                                      const fg_callback_ops *ops, void *take_self,
                                                      fg_error *err);
 
+/* Adds a built-in callback by its name in configurations (docs/config.md, trainer.callbacks):
+ * "early_stop" with options such as "patience=3, monitor=val_loss"; NULL: their defaults. Errors:
+ * FG_EINVAL (an unknown name or option, an invalid value; the message says what is expected), those
+ * of fg_trainer_add_callback. */
+FG_API FG_MUST_USE fg_status fg_trainer_add_named_callback(fg_trainer *trainer, const char *name,
+                                                           const char *options, fg_error *err);
+
 /* Data for fit, validate, test and predict: each uses its part, the others may be NULL. Datasets
  * are borrowed. Members that are 0 mean the default in []. */
 typedef struct fg_fit_data {

@@ -142,7 +142,11 @@ static fg_status prepare(sweep *s, const fg_sweep_options *options, fg_error *er
     FGI_TRY(check_runs(s, err));
     FGI_TRY(fgi_folder_make(s->folder, err));
     s->record = fgi_sweep_record(&s->grid, s->options->config);
-    return s->record != NULL ? check_folders(s, err) : fgi_no_memory(err);
+    if (s->record == NULL)
+        return fgi_no_memory(err);
+    if (s->is_resumed)
+        FGI_TRY(fgi_sweep_record_add_earlier(s->record, s->folder, err));
+    return check_folders(s, err);
 }
 
 /* ---- runs ------------------------------------------------------------------------------------ */

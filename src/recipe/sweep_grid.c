@@ -34,6 +34,15 @@ static size_t value_size(const char *text)
     return (size_t)(at - text);
 }
 
+/* The same text, or the same number: 1e-3 is 0.001. */
+static bool is_same(fgi_str a, const char *b)
+{
+    double x, y;
+    if (fgi_str_equal(a, b))
+        return true;
+    return fgi_parse_f64(a, &x) && fgi_parse_f64(fgi_str_of(b), &y) && x == y;
+}
+
 static fg_status add_value(fgi_sweep_axis *axis, fgi_str value, fg_error *err)
 {
     if (value.size == 0)
@@ -42,7 +51,7 @@ static fg_status add_value(fgi_sweep_axis *axis, fgi_str value, fg_error *err)
                         "empty one",
                         axis->key);
     for (size_t i = 0; i < axis->count; i++)
-        if (fgi_str_equal(value, axis->values[i]))
+        if (is_same(value, axis->values[i]))
             return fgi_fail(err, FG_EINVAL, "--sweep=%s: the value %s is listed twice", axis->key,
                             axis->values[i]);
     char **grown = fgi_grow(axis->values, axis->count, &axis->capacity, sizeof *grown);

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "input/json_file.h"
 #include "report/run_view.h"
+#include "report/sweep_view.h"
 
 enum { VERSION = 1 };
 
@@ -60,6 +61,49 @@ json_t *fgi_sweep_record(const fgi_sweep_grid *grid, const char *config_path)
 static json_t *entry_of(const json_t *record, size_t run)
 {
     return json_array_get(json_object_get(record, "runs"), run);
+}
+
+static bool has_name(const json_t *runs, const char *name)
+{
+    size_t i;
+    const json_t *entry;
+    json_array_foreach(runs, i,
+                       entry) if (strcmp(fgi_json_words(entry, "name"), name) == 0) return true;
+    return false;
+}
+
+/* Appends to a list what only the other one has. */
+static bool add_missing_keys(json_t *keys, const json_t *earlier)
+{
+    size_t i, k;
+    json_t *key, *own;
+    bool is_good = true;
+    json_array_foreach(earlier, i, key)
+    {
+        bool is_there = false;
+        json_array_foreach(keys, k, own) is_there = is_there || json_equal(key, own);
+        is_good = is_good && (is_there || json_array_append(keys, key) == 0);
+    }
+    return is_good;
+}
+
+fg_status fgi_sweep_record_add_earlier(json_t *record, const char *folder, fg_error *err)
+{
+    size_t i;
+    json_t *entry, *runs = json_object_get(record, "runs");
+    fgi_sweep_view earlier = {0};
+    bool is_there = false;
+    FGI_TRY(fgi_sweep_view_look(folder, &is_there, err));
+    if (!is_there)
+        return FG_OK;
+    fg_status status = fgi_sweep_view_open(folder, &earlier, err);
+    bool is_good = status != FG_OK || add_missing_keys(json_object_get(record, "keys"),
+                                                       json_object_get(earlier.record, "keys"));
+    json_array_foreach(json_object_get(earlier.record, "runs"), i,
+                       entry) if (status == FG_OK && !has_name(runs, fgi_json_words(entry, "name")))
+        is_good = is_good && json_array_append(runs, entry) == 0;
+    fgi_sweep_view_close(&earlier);
+    return is_good ? status : fgi_no_memory(err);
 }
 
 void fgi_sweep_record_begin(json_t *record, size_t run)

@@ -111,6 +111,13 @@ static void more_values_are_added(void **state)
     assert_true(number(run_at(sweep, 0), "epochs") == 2);
     json_decref(sweep);
     free(before);
+    /* runs that are not repeated remain in the table */
+    o = program_gives(0, folder,
+                      "fit digits.yaml --sweep optimizer.lr=3e-3 --sweep model.hidden=[8] --resume "
+                      "--summary=s.json --quiet " SHORT);
+    contains(o->out, "finished: 3 of 3 runs; best val_loss");
+    contains(o->out, "\noptimizer.lr  model.hidden  state ");
+    contains(o->out, "\n        1e-2             -  finished ");
 }
 
 /* A signal saves the run and ends the sweep, which continues at the next sample. */

@@ -91,6 +91,7 @@ static void mistakes_are_named(void **state)
     refuses("optimizer.lr=", NULL, "got an empty one");
     refuses("optimizer.lr=1,,2", NULL, "got an empty one");
     refuses("optimizer.lr=1,2,1", NULL, "the value 1 is listed twice");
+    refuses("optimizer.lr=1e-3,0.001", NULL, "the value 1e-3 is listed twice");
     refuses("optimizer.lr=1", "optimizer.lr=2", "the key is swept twice");
     refuses("trainer.run_dir=a,b", NULL, "this key cannot be swept");
     refuses("trainer.resume=last", NULL, "this key cannot be swept");

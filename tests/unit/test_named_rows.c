@@ -1,0 +1,123 @@
+/* test_named_rows.c - built-in callbacks and loggers by name, from C: all of them, options,
+ * mistakes.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <fulgurite/logger.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "toy_place.h"
+#include "train/callback_rows.h"
+#include "train/loggers.h"
+
+static int open_all(void **state)
+{
+    (void)state;
+    return open_place(10, 5);
+}
+
+static fg_trainer *create(const char *folder)
+{
+    fg_error err = {0};
+    fg_trainer *trainer = NULL;
+    const fg_trainer_options options = {.devices.client = client,
+                                        .limits.max_epochs = 9,
+                                        .output.log_every = 1,
+                                        .output.loggers = "",
+                                        .checkpoints.run_dir = folder};
+    fgt_ok(fg_trainer_create(&options, &trainer, &err));
+    return trainer;
+}
+
+/* Every callback that needs no options takes part in a fit. */
+static void all_callbacks_have_their_names(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    const fg_fit_data data = the_data();
+    fg_trainer *trainer = create(fgt_temp_folder());
+    for (size_t i = 0; i < fgi_callback_row_count; i++) {
+        const char *name = fgi_callback_rows[i]->entry.name;
+        const char *options = strcmp(name, "freeze") == 0 ? "parameters=[fc1.*]" : NULL;
+        if (strcmp(name, "ema") != 0) /* swa averages the same weights */
+            fgt_ok(fg_trainer_add_named_callback(trainer, name, options, &err));
+    }
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    fg_trainer_destroy(trainer);
+}
+
+/* A metric that does not exist ends the fit, unless `strict` is off. */
+static void options_have_an_effect(void **state)
+{
+    (void)state;
+    const fg_fit_data data = the_data();
+    for (int is_strict = 0; is_strict < 2; is_strict++) {
+        fg_error err = {0};
+        fg_trainer *trainer = create(NULL);
+        fgt_ok(fg_trainer_add_named_callback(
+            trainer, "early_stop",
+            is_strict ? "monitor=val_nothing" : "monitor=val_nothing, strict=false", &err));
+        const fg_status status = fg_trainer_fit(trainer, &task, &data, &err);
+        assert_int_equal(status != FG_OK, is_strict);
+        assert_int_equal(strstr(err.message, "val_nothing") != NULL, is_strict);
+        fg_trainer_destroy(trainer);
+    }
+}
+
+static void loggers_write_their_files(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    const char *folder = fgt_temp_folder();
+    const fg_fit_data data = the_data();
+    fg_trainer *trainer = create(folder);
+    fgt_ok(fg_trainer_add_named_logger(trainer, "csv", NULL, &err));
+    fgt_ok(fg_trainer_add_named_logger(trainer, "jsonl", "wall_time=true", &err));
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    fg_trainer_destroy(trainer);
+    char *text = NULL;
+    size_t size = 0;
+    assert_true(fgi_file_exists(fgt_path(folder, "metrics.csv")));
+    fgt_ok(fgi_file_read(fgt_path(folder, "metrics.jsonl"), 1 << 20, &text, &size, &err));
+    assert_non_null(strstr(text, "wall_time"));
+    fgi_free(text);
+}
+
+static void mistakes_are_explained(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *options, *says;
+        bool is_logger;
+    } rows[] = {
+        {"earlystop", NULL, "there is no callback 'earlystop': did you mean 'early_stop'?", false},
+        {"zzzzzzzz", NULL, "there is no callback 'zzzzzzzz'", false},
+        {"early_stop", "patience=many", "early_stop.patience: expected an integer", false},
+        {"early_stop", "patients=3", "unknown option 'patients': did you mean 'patience'?", false},
+        {"early_stop", "monitor=a, mode=sideways", "early_stop.mode: expected", false},
+        {"tensorbord", NULL, "there is no logger 'tensorbord': did you mean 'tensorboard'?", true},
+        {"csv", "wall_time=maybe", "csv.wall_time: expected true or false", true}};
+    fg_trainer *trainer = create(NULL);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fg_error err = {0};
+        const fg_status status =
+            rows[i].is_logger
+                ? fg_trainer_add_named_logger(trainer, rows[i].name, rows[i].options, &err)
+                : fg_trainer_add_named_callback(trainer, rows[i].name, rows[i].options, &err);
+        assert_int_equal(status, FG_EINVAL);
+        if (strstr(err.message, rows[i].says) == NULL)
+            fail_msg("expected '%s' in '%s'", rows[i].says, err.message);
+    }
+    fg_trainer_destroy(trainer);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(all_callbacks_have_their_names),
+    cmocka_unit_test(options_have_an_effect),
+    cmocka_unit_test(loggers_write_their_files),
+    cmocka_unit_test(mistakes_are_explained),
+};
+
+int main(void) { return cmocka_run_group_tests(tests, open_all, close_all) == 0 ? 0 : 1; }
