@@ -31,7 +31,8 @@ int fgi_compare_nocase(const char *a, const char *b);
 
 /* The value as JSON text (fgi_free); NULL when out of memory, or if it cannot be represented. */
 char *fgi_json_text(const json_t *value, size_t flags);
-/* A string; null for NULL, "" and what is not UTF-8, which JSON cannot represent. A new reference. */
+/* A string; null for NULL, "" and what is not UTF-8, which JSON cannot represent. A new reference.
+ */
 json_t *fgi_json_string(const char *text);
 void fgi_json_print(fgi_buf *out, const json_t *value, size_t flags);
 

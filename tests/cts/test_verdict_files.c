@@ -5,9 +5,11 @@
 #include "fgt.h"
 
 #include <fcntl.h>
+#include <fulgurite/chip.h>
 #include <fulgurite/image.h>
 #include <fulgurite/recipe.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,6 +136,41 @@ static void threads_have_processor_times(void **state)
     json_decref(report);
 }
 
+static double use(const json_t *report, const char *key)
+{
+    return json_number_value(json_object_get(json_object_get(report, "utilization"), key));
+}
+
+/* 192 inputs, 4 hidden units, 2 classes, batches of 4: the gradient has two matmuls for each of the
+ * forward pass, without that for the inputs. */
+static void rates_and_the_roofline(void **state)
+{
+    (void)state;
+    fake_control fake = {NULL};
+    const double first = 2. * 4 * 192 * 4, second = 2. * 4 * 4 * 2, flops = 2 * first + 3 * second;
+    assert_true(fake_open(&fake));
+    fake.set("kind", 2);
+    json_t *report = report_of_a_fit(NULL, NULL);
+    fake.reset();
+    const char *kind =
+        json_string_value(json_object_get(json_object_get(report, "device"), "kind"));
+    const fg_chip *chip = fg_chip_find(kind);
+    const double steps_per_s = json_number_value(json_object_get(report, "samples_per_s")) / 4;
+    const double bytes = use(report, "bytes_per_second") / steps_per_s;
+    assert_non_null(chip);
+    assert_true(bytes > 0);
+    fgt_close("FLOP/s", use(report, "flops_per_second"), flops * steps_per_s, 0, 1e-6);
+    fgt_close("peak", use(report, "peak_flops"), fg_chip_matmul_rate(chip, FG_F32), 0, 1e-6);
+    fgt_close("bandwidth", use(report, "peak_bytes"), chip->memory_bandwidth, 0, 1e-6);
+    fgt_close("intensity", use(report, "intensity"), flops / bytes, 0, 1e-6);
+    fgt_close("roofline", use(report, "roofline"),
+              flops * steps_per_s /
+                  fmin(flops / bytes * chip->memory_bandwidth, fg_chip_matmul_rate(chip, FG_F32)),
+              0, 1e-6);
+    assert_true(use(report, "sixteen_bit") == 0 && use(report, "emulated") == 0);
+    json_decref(report);
+}
+
 static void *build_wide(fg_module *root, const fg_model_shape *shape,
                         const fg_option_values *values)
 {
@@ -182,6 +219,7 @@ static void operations_that_the_device_does_not_support(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(opened_files_are_counted),
     cmocka_unit_test(threads_have_processor_times),
+    cmocka_unit_test(rates_and_the_roofline),
     cmocka_unit_test(operations_that_the_device_does_not_support),
 };
 FGT_MAIN(tests)

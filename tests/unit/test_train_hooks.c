@@ -295,7 +295,8 @@ static void count_step(void *self, const fg_progress *at, fg_optimizer *optimize
     ++*(int *)self;
 }
 
-/* step_start is part of a fit: a callback that follows the epochs must not see those of a search. */
+/* step_start is part of a fit: a callback that follows the epochs must not see those of a search.
+ */
 static void a_search_starts_no_steps_of_callbacks(void **state)
 {
     (void)state;
