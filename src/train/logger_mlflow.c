@@ -4,6 +4,10 @@
  * the server has are not sent again; those that it lacks are taken from metrics.jsonl. Values wait
  * for a second, so that a request has many, and longer while the server does not answer.
  *
+ * MLflow cannot delete values, and reports the last step of each metric only. After a fit has gone
+ * back to a checkpoint, that is a step of what is no longer valid. From then on, mlflow.json also
+ * has the last step of each metric that was sent since.
+ *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <math.h>
@@ -40,7 +44,10 @@ typedef struct mlflow {
     fgi_arena ids;
     const char *experiment_id, *run_id; /* NULL: none yet */
     json_t *waiting;                    /* array of values */
-    json_t *known;                      /* last step of each value that the server has */
+    json_t *known;    /* last step of each metric that the server had when the log was opened */
+    json_t *sent;     /* and that it has now; without steps that are no longer valid */
+    const char *path; /* of mlflow.json */
+    bool has_gone_back, has_warned;
     int64_t next_send_ns, retry_ns, dropped;
 } mlflow;
 
@@ -63,6 +70,7 @@ static void destroy(void *self)
     mlflow *m = self;
     json_decref(m->waiting);
     json_decref(m->known);
+    json_decref(m->sent);
     fgi_arena_fini(&m->texts);
     fgi_arena_fini(&m->ids);
     fgi_free(m);
@@ -100,7 +108,9 @@ static fg_status create(const fg_option_values *values, void **out_self, fg_erro
         return fgi_no_memory(err);
     m->waiting = json_array();
     m->known = json_object();
-    fg_status status = m->waiting != NULL && m->known != NULL ? FG_OK : fgi_no_memory(err);
+    m->sent = json_object();
+    const bool is_complete = m->waiting != NULL && m->known != NULL && m->sent != NULL;
+    fg_status status = is_complete ? FG_OK : fgi_no_memory(err);
     if (status == FG_OK)
         status = set_server(m, values, err);
     if (status == FG_OK)
@@ -108,6 +118,39 @@ static fg_status create(const fg_option_values *values, void **out_self, fg_erro
     else
         destroy(m);
     return status;
+}
+
+/* ---- mlflow.json ----------------------------------------------------------------------------- */
+
+static fg_status keep_id(const mlflow *m, fg_error *err)
+{
+    fgi_buf text = {0};
+    json_t *root = json_pack("{s:s, s:s*, s:s}", "uri", m->server.uri, "experiment_id",
+                             m->experiment_id, "run_id", m->run_id);
+    fg_status status = FG_OK;
+    if (root == NULL || (m->has_gone_back && json_object_set(root, "sent", m->sent) != 0) ||
+        !fgi_json_write(root, JSON_INDENT(2), &text))
+        status = fgi_no_memory(err);
+    fgi_buf_putc(&text, '\n');
+    if (status == FG_OK)
+        status = fgi_file_write_atomic(m->path, text.data, text.size, err);
+    json_decref(root);
+    fgi_buf_fini(&text);
+    return status;
+}
+
+/* Values have been sent. If that is not noted, they are sent twice by a run that resumes. */
+static void note_sent(mlflow *m, const json_t *values)
+{
+    const json_t *one = NULL;
+    size_t i = 0;
+    fg_error err = {0};
+    json_array_foreach(values, i, one)(void) json_object_set(
+        m->sent, json_string_value(json_object_get(one, "key")), json_object_get(one, "step"));
+    if (!m->has_gone_back || keep_id(m, &err) == FG_OK || m->has_warned)
+        return;
+    fgi_log(FG_LOG_WARNING, "logger 'mlflow': %s", err.message);
+    m->has_warned = true;
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */
@@ -156,16 +199,27 @@ static void drop_first(json_t *array, size_t count)
     json_decref(rest);
 }
 
-static fg_status send_some(mlflow *m, size_t count, int *code, fg_error *err)
+/* Sends the first values. *out_is_over: they need not be sent again. */
+static fg_status send_some(mlflow *m, size_t count, bool *out_is_over, fg_error *err)
 {
+    int code = 0;
     json_t *some = json_array();
+    *out_is_over = false;
     for (size_t i = 0; some != NULL && i < count; i++)
         (void)json_array_append(some, json_array_get(m->waiting, i));
     if (some == NULL)
         return fgi_no_memory(err);
-    return fgi_mlflow_post(&m->server, "runs/log-batch",
-                           json_pack("{s:s, s:o}", "run_id", m->run_id, "metrics", some), NULL,
-                           code, err);
+    const fg_status status = fgi_mlflow_post(
+        &m->server, "runs/log-batch", json_pack("{s:s, s:O}", "run_id", m->run_id, "metrics", some),
+        NULL, &code, err);
+    const bool is_refused = code >= 400 && code < 500 && code != 408 && code != 429;
+    *out_is_over = status == FG_OK || is_refused;
+    if (*out_is_over) {
+        drop_first(m->waiting, count);
+        note_sent(m, some);
+    }
+    json_decref(some);
+    return status;
 }
 
 /* Sends all values. Those that the server refuses are dropped; while it does not answer, they
@@ -175,12 +229,9 @@ static fg_status send_all(mlflow *m, fg_error *err)
     fg_status status = FG_OK;
     while (json_array_size(m->waiting) > 0) {
         const size_t size = json_array_size(m->waiting), count = size < BATCH ? size : BATCH;
-        int code = 0;
-        status = send_some(m, count, &code, err);
-        const bool is_refused = code >= 400 && code < 500 && code != 408 && code != 429;
-        if (status == FG_OK || is_refused)
-            drop_first(m->waiting, count);
-        if (status != FG_OK && !is_refused)
+        bool is_over = false;
+        status = send_some(m, count, &is_over, err);
+        if (!is_over)
             break;
     }
     m->retry_ns = status == FG_OK               ? 0
@@ -275,24 +326,6 @@ static fg_status set_run_id(mlflow *m, const char *id, fg_error *err)
     return m->run_id != NULL ? FG_OK : fgi_no_memory(err);
 }
 
-static fg_status keep_id(const mlflow *m, const fg_log_start *start, fg_error *err)
-{
-    fgi_buf text = {0};
-    char *path = fgi_path_join(start->run_dir, "mlflow.json");
-    json_t *root = json_pack("{s:s, s:s, s:s}", "uri", m->server.uri, "experiment_id",
-                             m->experiment_id, "run_id", m->run_id);
-    fg_status status = FG_OK;
-    if (path == NULL || root == NULL || !fgi_json_write(root, JSON_INDENT(2), &text))
-        status = fgi_no_memory(err);
-    fgi_buf_putc(&text, '\n');
-    if (status == FG_OK)
-        status = fgi_file_write_atomic(path, text.data, text.size, err);
-    json_decref(root);
-    fgi_buf_fini(&text);
-    fgi_free(path);
-    return status;
-}
-
 static fg_status begin_run(mlflow *m, const fg_log_start *start, fg_error *err)
 {
     json_t *answer = NULL;
@@ -308,26 +341,34 @@ static fg_status begin_run(mlflow *m, const fg_log_start *start, fg_error *err)
     fg_status status = set_run_id(m, json_string_value(json_object_get(info, "run_id")), err);
     json_decref(answer);
     if (status == FG_OK)
-        status = keep_id(m, start, err);
+        status = keep_id(m, err);
     return status == FG_OK ? send_settings(m, start, err) : status;
 }
 
-/* Reads the id of the run that the folder's earlier fits logged to; NULL: none on this server. */
-static fg_status find_id(mlflow *m, const fg_log_start *start, fg_error *err)
+/* Reads the id of the run that the folder's earlier fits logged to, and what they sent; NULL: none
+ * on this server. */
+static fg_status find_id(mlflow *m, fg_error *err)
 {
-    char *path = fgi_path_join(start->run_dir, "mlflow.json"), *text = NULL;
+    char *text = NULL;
     size_t size = 0;
-    fg_status status = path != NULL ? FG_OK : fgi_no_memory(err);
-    if (status == FG_OK && fgi_file_exists(path))
-        status = fgi_file_read(path, 1 << 16, &text, &size, err);
-    json_t *root = text != NULL ? fgi_json_load(text, size, 0, NULL) : NULL;
+    if (!fgi_file_exists(m->path))
+        return FG_OK;
+    FGI_TRY(fgi_file_read(m->path, 1 << 20, &text, &size, err));
+    json_t *root = fgi_json_load(text, size, 0, NULL), *sent = json_object_get(root, "sent");
     const char *uri = json_string_value(json_object_get(root, "uri"));
     const char *id = json_string_value(json_object_get(root, "run_id"));
-    if (uri != NULL && id != NULL && strcmp(uri, m->server.uri) == 0)
-        status = set_run_id(m, id, err);
+    fg_status status = FG_OK;
+    if (uri != NULL && id != NULL && strcmp(uri, m->server.uri) == 0) {
+        m->has_gone_back = json_is_object(sent);
+        if (m->has_gone_back && json_object_update(m->sent, sent) != 0)
+            status = fgi_no_memory(err);
+        if (status == FG_OK)
+            status = set_run_id(m, id, err);
+        const char *experiment = json_string_value(json_object_get(root, "experiment_id"));
+        m->experiment_id = experiment != NULL ? fgi_arena_strdup(&m->ids, experiment) : NULL;
+    }
     json_decref(root);
     fgi_free(text);
-    fgi_free(path);
     return status;
 }
 
@@ -341,8 +382,24 @@ static void learn(mlflow *m, const json_t *answer)
         const char *key = json_string_value(json_object_get(one, "key"));
         const json_t *step = json_object_get(one, "step"); /* absent: 0 */
         if (key != NULL)
-            (void)json_object_set_new(m->known, key, json_integer(json_integer_value(step)));
+            (void)json_object_set_new(m->sent, key, json_integer(json_integer_value(step)));
     }
+}
+
+/* What was logged after the step is not valid: drops what waits of it. */
+static fg_status go_back(mlflow *m, int64_t step, fg_error *err)
+{
+    const char *key = NULL;
+    json_t *last = NULL;
+    for (size_t i = json_array_size(m->waiting); i-- > 0;)
+        if (json_integer_value(json_object_get(json_array_get(m->waiting, i), "step")) > step)
+            (void)json_array_remove(m->waiting, i);
+    json_object_foreach(m->sent, key,
+                        last) if (json_integer_value(last) > step &&
+                                  json_object_set_new(m->sent, key, json_integer(step)) !=
+                                      0) return fgi_no_memory(err);
+    m->has_gone_back = true;
+    return keep_id(m, err);
 }
 
 static fg_status set_status(const mlflow *m, const char *state, double end_time, fg_error *err)
@@ -354,8 +411,10 @@ static fg_status set_status(const mlflow *m, const char *state, double end_time,
     return fgi_mlflow_post(&m->server, "runs/update", body, NULL, &code, err);
 }
 
-/* Continues the run; *out_found is false if the server does not have it. */
-static fg_status continue_run(mlflow *m, bool *out_found, fg_error *err)
+/* Continues the run; *out_found is false if the server does not have it. What follows after a fit
+ * that has failed can differ from what it logged after the checkpoint, since something was changed.
+ */
+static fg_status continue_run(mlflow *m, int64_t step, bool *out_found, fg_error *err)
 {
     json_t *answer = NULL;
     int code = 0;
@@ -364,10 +423,16 @@ static fg_status continue_run(mlflow *m, bool *out_found, fg_error *err)
         return fgi_no_memory(err);
     const fg_status status = fgi_mlflow_get(&m->server, path, &answer, &code, err);
     *out_found = status == FG_OK;
-    learn(m, answer);
+    if (!m->has_gone_back)
+        learn(m, answer);
+    const json_t *info = json_object_get(json_object_get(answer, "run"), "info");
+    const char *state = json_string_value(json_object_get(info, "status"));
+    const bool has_failed = state != NULL && strcmp(state, "FAILED") == 0;
     json_decref(answer);
     if (status != FG_OK)
         return status == FG_ENOTFOUND && code == 404 ? FG_OK : status;
+    if (has_failed)
+        FGI_TRY(go_back(m, step, err));
     return set_status(m, "RUNNING", 0, err);
 }
 
@@ -392,21 +457,41 @@ static fg_status add_history(mlflow *m, const fg_log_start *start, fg_error *err
     return FG_OK;
 }
 
+/* Nothing is known of a run. */
+static fg_status forget(mlflow *m, const fg_log_start *start, fg_error *err)
+{
+    m->run_id = NULL;
+    m->has_gone_back = false;
+    (void)json_object_clear(m->known);
+    (void)json_object_clear(m->sent);
+    m->path = fgi_arena_printf(&m->ids, "%s/mlflow.json", start->run_dir);
+    return m->path != NULL ? FG_OK : fgi_no_memory(err);
+}
+
+static fg_status find_run(mlflow *m, const fg_log_start *start, fg_error *err)
+{
+    bool is_found = false;
+    FGI_TRY(forget(m, start, err));
+    if (start->step > 0)
+        FGI_TRY(find_id(m, err));
+    if (m->run_id != NULL)
+        FGI_TRY(continue_run(m, start->step, &is_found, err));
+    if (is_found)
+        return FG_OK;
+    FGI_TRY(forget(m, start, err));
+    return begin_run(m, start, err);
+}
+
 static fg_status open_run(void *self, const fg_log_start *start, int64_t *out_lines, fg_error *err)
 {
     mlflow *m = self;
-    bool is_found = false;
-    *out_lines = -1;         /* not known */
-    if (m->run_id != NULL) { /* the fit went back: what follows is new */
-        (void)json_object_clear(m->known);
-        return FG_OK;
-    }
-    if (start->step > 0)
-        FGI_TRY(find_id(m, start, err));
-    fg_status status = m->run_id != NULL ? continue_run(m, &is_found, err) : FG_OK;
-    if (status == FG_OK && !is_found)
-        status = begin_run(m, start, err);
-    if (status == FG_OK && start->step > 0)
+    *out_lines = -1;                         /* not known */
+    const bool is_again = m->run_id != NULL; /* the fit went back: what follows is new */
+    fg_status status = is_again ? go_back(m, start->step, err) : find_run(m, start, err);
+    (void)json_object_clear(m->known);
+    if (json_object_update(m->known, m->sent) != 0 && status == FG_OK)
+        status = fgi_no_memory(err);
+    if (status == FG_OK && !is_again && start->step > 0)
         status = add_history(m, start, err);
     if (status != FG_OK)
         m->run_id = NULL;

@@ -160,6 +160,112 @@ static void a_run_is_continued(void **state)
     server_stop(&s);
 }
 
+/* ---- going back ------------------------------------------------------------------------------ */
+
+/* The contents of mlflow.json, without the address, which is not always the same. */
+static void assert_noted(const char *folder, const char *text)
+{
+    fg_error err = {0};
+    char *json = NULL;
+    size_t size = 0;
+    fgt_ok(fgi_file_read(fgt_path(folder, "mlflow.json"), 1000, &json, &size, &err));
+    if (strstr(json, text) == NULL)
+        fail_msg("no %s in: %s", text, json);
+    fgi_free(json);
+}
+
+/* The run with the answer to runs/get, on a server. */
+static void start_with(server *s, const char *run)
+{
+    static char answer[1024];
+    server_line lines[5];
+    memcpy(lines, all_good, sizeof lines);
+    const int size = snprintf(answer, sizeof answer, ANSWER("200 OK", "{\"run\": {%s}}"), run);
+    assert_true(size > 0 && (size_t)size < sizeof answer);
+    lines[3].answer = answer;
+    lines[3].size = (size_t)size;
+    start(s, lines, 5);
+}
+
+static const char history[] = "{\"step\": 4, \"epoch\": 1, \"lr\": 0.5, \"train_loss\": 3}\n"
+                              "{\"step\": 6, \"epoch\": 1, \"lr\": 0.25, \"train_loss\": 2}\n"
+                              "{\"step\": 8, \"epoch\": 1, \"lr\": 0.25, \"train_loss\": 1.5}\n";
+
+/* The server has steps up to 10, of which those after 4 are not valid: a run that is killed while
+ * it repeats them sends those that it has not sent. */
+static void what_follows_a_rollback_is_sent(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    fg_error err = {0};
+    server s;
+    void *self = NULL;
+    int64_t lines = -1;
+    (void)state;
+    start_with(&s, "\"data\": {\"metrics\": [{\"key\": \"lr\", \"step\": 10}, {\"key\": "
+                   "\"epoch\", \"step\": 10}, {\"key\": \"train_loss\", \"step\": 10}]}");
+    fgt_ok(make_for(&s, &self, &err));
+    fg_log_start at = start_at(folder, 0);
+    fgt_ok(OPS.open(self, &at, &lines, &err));
+    for (int64_t step = 2; step <= 10; step += 4)
+        fgt_ok(log_loss(self, step, 7, &err));
+    fgt_ok(OPS.flush(self, &err));
+    fgt_ok(log_loss(self, 12, 9, &err)); /* within a second: it waits */
+    at.step = 4;
+    fgt_ok(OPS.open(self, &at, &lines, &err));
+    assert_noted(folder, "\"sent\": {\n    \"epoch\": 4,\n    \"lr\": 4,\n    \"train_loss\": 4\n");
+    assert_noted(folder, "\"experiment_id\": \"7\"");
+    fgt_ok(log_loss(self, 6, 2, &err));
+    fgt_ok(OPS.flush(self, &err));
+    assert_asked(&s, "\"metrics\":[{\"key\":\"epoch\",\"value\":1.0,\"step\":6,");
+    assert_null(strstr(s.asked, "\"step\":12,"));
+    assert_noted(folder, "\"train_loss\": 6\n");
+    OPS.destroy(self); /* killed; the line of step 8 was not sent */
+    fgt_write(fgt_path(folder, "metrics.jsonl"), history, sizeof history - 1);
+    fgt_ok(make_for(&s, &self, &err));
+    at.step = 8;
+    at.history = fgt_path(folder, "metrics.jsonl");
+    fgt_ok(OPS.open(self, &at, &lines, &err));
+    fgt_ok(log_loss(self, 10, 1, &err));
+    assert_asked(&s, "\"metrics\":[{\"key\":\"epoch\",\"value\":1.0,\"step\":8,");
+    assert_asked(&s, "{\"key\":\"train_loss\",\"value\":1.0,\"step\":10,");
+    assert_null(strstr(s.asked, "\"step\":6,"));
+    assert_noted(folder, "\"experiment_id\": \"7\"");
+    assert_noted(folder, "\"train_loss\": 10\n");
+    OPS.destroy(self);
+    server_stop(&s);
+}
+
+/* After a failure, such as divergence, a run can be resumed with other settings. */
+static void what_follows_a_failure_is_sent(void **state)
+{
+    static const char *const states[] = {"FAILED", "KILLED"};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const char *folder = fgt_temp_folder();
+        fg_error err = {0};
+        server s;
+        void *self = NULL;
+        int64_t lines = -1;
+        char text[512];
+        (void)snprintf(text, sizeof text,
+                       "\"info\": {\"status\": \"%s\"}, \"data\": {\"metrics\": [{\"key\": "
+                       "\"lr\", \"step\": 10}]}",
+                       states[i]);
+        start_with(&s, text);
+        const int size =
+            snprintf(text, sizeof text, "{\"uri\": \"http://%s\", \"run_id\": \"r1\"}", s.address);
+        fgt_write(fgt_path(folder, "mlflow.json"), text, (size_t)size);
+        fgt_ok(make_for(&s, &self, &err));
+        const fg_log_start at = start_at(folder, 4);
+        fgt_ok(OPS.open(self, &at, &lines, &err));
+        fgt_ok(log_loss(self, 6, 2, &err));
+        assert_asked(&s, "{\"key\":\"train_loss\",\"value\":2.0,\"step\":6,");
+        assert_int_equal(strstr(s.asked, "{\"key\":\"lr\"") != NULL, i == 0);
+        OPS.destroy(self);
+        server_stop(&s);
+    }
+}
+
 /* What the server refuses is dropped, with its message; without an answer, values wait. */
 static void failures_are_reported(void **state)
 {
@@ -208,6 +314,8 @@ static fg_status log_run(void *of, fg_error *err)
     if (status == FG_OK)
         status = log_loss(self, 2, 1, err);
     if (status == FG_OK)
+        status = OPS.open(self, &at, &lines, err);
+    if (status == FG_OK)
         status = OPS.finish(self, &(fg_log_end){.wall_time = 2000}, err);
     if (self != NULL)
         OPS.destroy(self);
@@ -226,6 +334,8 @@ static void no_failed_allocation_is_lost(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_run_is_created_and_ended),
     cmocka_unit_test(a_run_is_continued),
+    cmocka_unit_test(what_follows_a_rollback_is_sent),
+    cmocka_unit_test(what_follows_a_failure_is_sent),
     cmocka_unit_test(failures_are_reported),
     cmocka_unit_test(no_failed_allocation_is_lost),
 };
