@@ -19,7 +19,7 @@
 /* In checkpoints. */
 typedef struct start {
     int64_t epoch;   /* in which it started; -1: it has not */
-    double first_lr; /* of the first step of this epoch */
+    double first_lr; /* of the first step of this epoch, without the factor of the settings */
 } start;
 
 typedef struct swa {
@@ -88,13 +88,13 @@ static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
     return FG_OK;
 }
 
-/* From the learning rate at the start to `last`, by epochs since then. */
-static double annealed(const swa *s, int64_t epoch, double last)
+/* From the learning rate at the start to swa_lrs, by epochs since then. */
+static double annealed(const swa *s, int64_t epoch)
 {
     const double done = s->annealing > 0 ? (double)epoch / (double)s->annealing : 1;
     const double t = fmin(done, 1);
     const double part = s->is_linear ? t : (1 - cos(acos(-1.0) * t)) / 2;
-    return last * part + s->at.first_lr * (1 - part);
+    return s->lr * part + s->at.first_lr * (1 - part);
 }
 
 static void on_step_start(void *self, const fg_progress *at, fg_optimizer *optimizer)
@@ -103,13 +103,12 @@ static void on_step_start(void *self, const fg_progress *at, fg_optimizer *optim
     s->average.due.value.u32 = at->epoch >= s->start_epoch && at->is_epoch_end;
     if (at->epoch < s->start_epoch)
         return;
+    /* the factor of the batch size and of rollbacks, which can be another after a resume */
+    const double factor = fg_trainer_settings(at->trainer)->lr_factor;
     if (s->at.epoch < 0)
-        s->at = (start){.epoch = at->epoch, .first_lr = fg_optimizer_get_lr(optimizer)};
-    if (!isnan(s->lr)) {
-        const double factor = fg_trainer_settings(at->trainer)->lr_factor;
-        const double lr = annealed(s, at->epoch - s->at.epoch, s->lr * factor);
-        fg_optimizer_set_step_lr(optimizer, lr);
-    }
+        s->at = (start){.epoch = at->epoch, .first_lr = fg_optimizer_get_lr(optimizer) / factor};
+    if (!isnan(s->lr))
+        fg_optimizer_set_step_lr(optimizer, annealed(s, at->epoch - s->at.epoch) * factor);
 }
 
 /* ---- state ----------------------------------------------------------------------------------- */
