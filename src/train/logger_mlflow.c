@@ -217,6 +217,7 @@ static fg_status send_some(mlflow *m, size_t count, bool *out_is_over, fg_error 
     if (*out_is_over) {
         drop_first(m->waiting, count);
         note_sent(m, some);
+        m->dropped += status != FG_OK ? (int64_t)count : 0;
     }
     json_decref(some);
     return status;
@@ -265,7 +266,7 @@ static const char *base_name(const char *path)
 }
 
 /* The part of a text of at most `size` bytes that is UTF-8. */
-static json_t *cut(const char *text, size_t size)
+static size_t cut_size(const char *text, size_t size)
 {
     size_t at = 0;
     const size_t length = strlen(text);
@@ -275,7 +276,12 @@ static json_t *cut(const char *text, size_t size)
             break;
         at += next;
     }
-    return json_stringn(text, at);
+    return at;
+}
+
+static json_t *cut(const char *text, size_t size)
+{
+    return json_stringn(text, cut_size(text, size));
 }
 
 static void add_tag(json_t *tags, const char *key, json_t *value)
@@ -294,7 +300,8 @@ static json_t *tags_of(const fg_log_start *start)
         add_tag(tags, "mlflow.user", cut(user, TEXT_MAX));
     if (start->config != NULL) {
         fgi_buf note = {0};
-        fgi_buf_printf(&note, "```yaml\n%.*s\n```\n", NOTE_MAX, start->config);
+        fgi_buf_printf(&note, "```yaml\n%.*s\n```\n", (int)cut_size(start->config, NOTE_MAX),
+                       start->config);
         if (!note.failed)
             add_tag(tags, "mlflow.note.content", cut(note.data, NOTE_MAX + 16));
         fgi_buf_fini(&note);
@@ -502,11 +509,16 @@ static fg_status finish(void *self, const fg_log_end *end, fg_error *err)
 {
     static const char *const states[] = {"FINISHED", "KILLED", "FAILED"};
     mlflow *m = self;
-    FGI_TRY(send_all(m, err));
+    fg_error unused;
+    const fg_status sent = send_all(m, err);
     if (m->dropped > 0)
         fgi_log(FG_LOG_WARNING, "logger 'mlflow': %lld values were lost", (long long)m->dropped);
     m->dropped = 0;
-    return set_status(m, states[end->state], end->wall_time, err);
+    if (json_array_size(m->waiting) > 0) /* the server does not answer; it may refuse values */
+        return sent;
+    const fg_status ended =
+        set_status(m, states[end->state], end->wall_time, sent == FG_OK ? err : &unused);
+    return sent != FG_OK ? sent : ended;
 }
 
 static const fg_logger_ops ops = {.name = "mlflow",

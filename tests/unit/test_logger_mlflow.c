@@ -302,6 +302,43 @@ static void failures_are_reported(void **state)
     assert_null(self);
 }
 
+static int64_t values_lost;
+
+static void note_lost(void *self, fg_log_level level, const char *line)
+{
+    long long count = 0;
+    (void)self, (void)level;
+    if (sscanf(line, "logger 'mlflow': %lld values were lost", &count) == 1)
+        values_lost = count;
+}
+
+/* Also if the last values are refused, the run has its state, and the loss is reported. */
+static void a_run_ends_although_values_are_refused(void **state)
+{
+    server_line lines_of[5];
+    fg_error err = {0};
+    server s;
+    void *self = NULL;
+    int64_t lines = -1;
+    (void)state;
+    memcpy(lines_of, all_good, sizeof lines_of);
+    lines_of[3] = (server_line)LINE("\"metrics\":[", "400 BAD REQUEST",
+                                    "{\"error_code\": \"X\", \"message\": \"no such thing\"}");
+    start(&s, lines_of, 5);
+    fgt_ok(make_for(&s, &self, &err));
+    const fg_log_start at = start_at(fgt_temp_folder(), 0);
+    fgt_ok(OPS.open(self, &at, &lines, &err));
+    assert_int_equal(log_loss(self, 2, 1, &err), FG_EIO); /* 3 values */
+    fgt_ok(log_loss(self, 4, 1, &err));                   /* within a second: they wait */
+    fg_log_set(note_lost, NULL);
+    assert_int_equal(OPS.finish(self, &(fg_log_end){.wall_time = 2000}, &err), FG_EIO);
+    fg_log_set(NULL, NULL);
+    assert_int_equal(values_lost, 6);
+    assert_asked(&s, "\"status\":\"FINISHED\",\"end_time\":2000000");
+    OPS.destroy(self);
+    server_stop(&s);
+}
+
 static fg_status log_run(void *of, fg_error *err)
 {
     const char *folder = fgt_temp_folder();
@@ -337,6 +374,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_follows_a_rollback_is_sent),
     cmocka_unit_test(what_follows_a_failure_is_sent),
     cmocka_unit_test(failures_are_reported),
+    cmocka_unit_test(a_run_ends_although_values_are_refused),
     cmocka_unit_test(no_failed_allocation_is_lost),
 };
 FGT_MAIN(tests)
