@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "input/json_file.h"
+#include "report/helpers.h"
 
 static fg_error err;
 static const char *folder;
@@ -323,6 +324,21 @@ static void escape_sequences_do_not_reach_a_terminal(void **state)
     fg_report_free(text);
 }
 
+/* A path may be cut within a character: the report is not lost for that. */
+static void strings_that_are_not_utf8_are_null(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {NULL, "", "\xa9t\xe9.c:31", "\xe2\x82"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        json_t *value = fgi_json_string(bad[i]);
+        assert_true(json_is_null(value));
+        json_decref(value);
+    }
+    json_t *value = fgi_json_string("\xc3\xa9t\xc3\xa9.c:31");
+    assert_string_equal(json_string_value(value), "\xc3\xa9t\xc3\xa9.c:31");
+    json_decref(value);
+}
+
 /* plan.json in the folder is part of the report; a damaged one is an error. */
 static void a_plan_is_part_of_the_report(void **state)
 {
@@ -341,6 +357,7 @@ static void a_plan_is_part_of_the_report(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(strings_that_are_not_utf8_are_null),
     cmocka_unit_test_setup_teardown(a_plan_is_part_of_the_report, begin, end),
     cmocka_unit_test_setup_teardown(lines_have_the_numbers, begin, end),
     cmocka_unit_test_setup_teardown(json_has_what_was_read, begin, end),

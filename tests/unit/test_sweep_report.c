@@ -92,6 +92,24 @@ static void the_page(void **state)
     fg_report_free(text);
 }
 
+/* Fractions have ticks, also if no value is an integer and the axis is not logarithmic. */
+static void axes_of_fractions_have_ticks(void **state)
+{
+    (void)state;
+    fgt_ok(fgi_folder_make("dropout", &err));
+    put("dropout/sweep.json",
+        "{\"version\":1,\"state\":\"finished\",\"monitor\":\"val_loss\",\"mode\":\"min\","
+        "\"keys\":[\"model.dropout\"],\"runs\":["
+        "{\"name\":\"a\",\"settings\":{\"model.dropout\":\"0.1\"},\"best\":3},"
+        "{\"name\":\"b\",\"settings\":{\"model.dropout\":\"0.3\"},\"best\":2},"
+        "{\"name\":\"c\",\"settings\":{\"model.dropout\":\"0.5\"},\"best\":4}]}");
+    char *text = NULL;
+    fgt_ok(fg_report_run("dropout", FG_REPORT_HTML, &text, &err));
+    has(text, ">0.2</text>");
+    has(text, ">0.4</text>");
+    fg_report_free(text);
+}
+
 static void the_object_is_the_file(void **state)
 {
     (void)state;
@@ -160,6 +178,7 @@ static void failing_allocations(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_lines),
     cmocka_unit_test(the_page),
+    cmocka_unit_test(axes_of_fractions_have_ticks),
     cmocka_unit_test(the_object_is_the_file),
     cmocka_unit_test(higher_may_be_better),
     cmocka_unit_test(damaged_files),
