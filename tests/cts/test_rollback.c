@@ -180,7 +180,8 @@ static void a_loss_that_is_not_finite_is_divergence(void **state)
                  .times = 1,
                  .value = i % 2 == 0 ? NAN : INFINITY};
         assert_int_equal(fit(&j, &result, &err), i / 2 == 0 ? FG_ENUMERIC : FG_OK);
-        if (i / 2 == 0 && strstr(err.message, i == 0 ? "the loss is NaN" : "the loss is inf") == NULL)
+        if (i / 2 == 0 &&
+            strstr(err.message, i == 0 ? "the loss is NaN" : "the loss is inf") == NULL)
             fail_msg("%s", err.message);
         assert_int_equal(result.nonfinite_steps, 0);
         assert_int_equal(result.rollbacks, i / 2);
