@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "optim/optimizer.h"
 #include "toy.h"
+#include "train/callback_rows.h"
 
 static fg_client *client, *cold; /* cold has no compile cache, so compilations can be counted */
 
@@ -430,6 +431,48 @@ static void results_of_a_run(void **state)
     fg_dataset_destroy(val);
 }
 
+/* Callbacks of all rows, with default options, or those that they require. */
+static void add_all_rows(fg_trainer *trainer)
+{
+    fg_error err = {0};
+    for (size_t i = 0; i < fgi_callback_row_count; i++) {
+        const fg_callback_entry *row = fgi_callback_rows[i];
+        const bool freezes = strcmp(row->entry.name, "freeze") == 0;
+        fg_option_values *values = NULL;
+        void *self = NULL;
+        fgt_ok(fg_option_values_create(row->entry.name, row->entry.options, row->entry.option_count,
+                                       &values, &err));
+        fgt_ok(fg_option_set_all(values, freezes ? "parameters=fc1.*" : "", NULL, &err));
+        fgt_ok(row->create(values, &self, &err));
+        fg_option_values_destroy(values);
+        fgt_ok(fg_trainer_add_callback(trainer, row->ops, self, &err));
+    }
+}
+
+/* Callbacks read values of the device with the metrics only. */
+static void callbacks_read_nothing(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    toy model = {.has_norm = true};
+    const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
+    fg_dataset *data = toy_data(203, 1), *val = toy_data(37, 2);
+    const fg_fit_data fit = {.train = data, .val = val, .batch_size = 8};
+    const fg_trainer_options options = {.limits.max_epochs = 5,
+                                        .output.log_every = 2,
+                                        .checkpoints.run_dir = fgt_temp_folder(),
+                                        .validation.val_every_steps = 11,
+                                        .checkpoints.save_every_steps = 5};
+    fg_trainer *trainer = toy_trainer(client, &options);
+    add_all_rows(trainer);
+    fgt_ok(fg_trainer_fit(trainer, &task, &fit, &err));
+    assert_int_equal(fg_trainer_result(trainer)->steps, 5 * 26);
+    assert_int_equal(fg_trainer_result(trainer)->host_reads, 0);
+    fg_trainer_destroy(trainer);
+    fg_dataset_destroy(data);
+    fg_dataset_destroy(val);
+}
+
 /* Other data of the same shape use the same program. */
 static void other_data_take_the_same_program(void **state)
 {
@@ -458,6 +501,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(weights_of_a_checkpoint_and_of_a_file),
     cmocka_unit_test(infinity_is_no_best),
     cmocka_unit_test(results_of_a_run),
+    cmocka_unit_test(callbacks_read_nothing),
     cmocka_unit_test(other_data_take_the_same_program),
 };
 
