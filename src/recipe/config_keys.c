@@ -82,9 +82,9 @@ static const fgi_config_row tuner_rows[] = {
     {{.name = "tuner.suggestion", .kind = FG_OPTION_CHOICE, .initial = "valley", .choices =
       "valley|steep|slide|minimum", .example = "steep", .help =
       "Which of the suggestions lr_find uses. valley: the middle of the part of the curve in "
-      "which the loss falls; steep: where it falls fastest; slide: the highest learning rate "
-      "before the slope changes; minimum: a tenth of the one with the lowest loss."}, .only =
-      "tuner.lr_find=true"},
+      "which the loss falls; steep: where it falls fastest; slide: a cautious "
+      "one, before the fall or early in it; minimum: a tenth of the one with the lowest loss."},
+      .only = "tuner.lr_find=true"},
     {{.name = "tuner.min_lr", .kind = FG_OPTION_FLOAT, .initial = "1e-07", .min = 1e-30, .max =
       1e30, .example = "1e-6", .help = "The lowest learning rate of a sweep."}, .only = NULL},
     {{.name = "tuner.max_lr", .kind = FG_OPTION_FLOAT, .initial = "10", .min = 1e-30, .max =
@@ -99,6 +99,15 @@ static const fgi_config_row tuner_rows[] = {
       .example = "5", .help =
       "Number of sweeps. Each begins with the same weights and reads the samples in another "
       "order; their losses are averaged, and their spread is reported."}, .only = NULL},
+    {{.name = "tuner.diverged", .kind = FG_OPTION_FLOAT, .initial = "4", .min = 0, .max = 1e30,
+      .example = "10", .help =
+      "End a sweep when the running mean of the loss exceeds its lowest value by this many times "
+      "its fall (at least a tenth of the loss at the start). 0: only when the loss is not finite."},
+      .only = NULL},
+    {{.name = "tuner.smoothing", .kind = FG_OPTION_FLOAT, .initial = "0.2", .min = 1e-6, .max = 1,
+      .example = "0.3", .help =
+      "Width of the local fit that smooths the curve, as a fraction of the logarithmic range of "
+      "learning rates."}, .only = NULL},
 };
 
 static const fgi_config_row trainer_rows[] = {

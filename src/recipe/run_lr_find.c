@@ -23,12 +23,15 @@ enum { MOST_BYTES = 1 << 24 };
 
 static fg_lr_find_options options_of(const fgi_config *c)
 {
+    const double diverged = fgi_config_float(c, "tuner.diverged");
     return (fg_lr_find_options){.min_lr = fgi_config_float(c, "tuner.min_lr"),
                                 .max_lr = fgi_config_float(c, "tuner.max_lr"),
                                 .steps = fgi_config_int(c, "tuner.steps"),
                                 .is_linear =
                                     strcmp(fgi_config_text(c, "tuner.sweep"), "linear") == 0,
-                                .segments = (int)fgi_config_int(c, "tuner.segments")};
+                                .segments = (int)fgi_config_int(c, "tuner.segments"),
+                                .diverged = diverged > 0 ? diverged : FG_ZERO,
+                                .smoothing = fgi_config_float(c, "tuner.smoothing")};
 }
 
 /* What the found value is meant for. */

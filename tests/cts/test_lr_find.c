@@ -297,6 +297,50 @@ static void a_curve_that_is_too_short(void **state)
     fg_trainer_destroy(trainer);
 }
 
+/* Sweeps up to learning rates at which plain gradient descent diverges, but which are too few
+ * steps for the losses to become infinite. */
+static fg_lr_curve *wild_curve(double diverged)
+{
+    fg_error err = {0};
+    fg_lr_curve *curve = NULL;
+    toy model = {.optimizer = "sgd"};
+    const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
+    const kind k = {.options = {.limits.max_steps = STEPS, .divergence.action = "ignore"}};
+    const fg_fit_data data = data_of(&k);
+    fg_trainer *trainer = open_trainer(&k);
+    const fg_lr_find_options options = {
+        .min_lr = 1e-4, .max_lr = 30, .steps = 60, .segments = 2, .diverged = diverged};
+    fgt_ok(fg_tuner_lr_find(trainer, &task, &data, &options, &curve, &err));
+    fg_trainer_destroy(trainer);
+    return curve;
+}
+
+static bool all_finite(const fg_lr_curve *curve, int segment)
+{
+    size_t i = 0;
+    while (i < fg_lr_curve_count(curve) && isfinite(fg_lr_curve_loss(curve, segment)[i]))
+        i++;
+    return i == fg_lr_curve_count(curve);
+}
+
+/* Divergence ends a sweep although each loss is finite, unless it is off. */
+static void finite_losses_that_diverge(void **state)
+{
+    (void)state;
+    fg_lr_curve *early = wild_curve(0), *late = wild_curve(20), *whole = wild_curve(FG_ZERO);
+    const size_t count = fg_lr_curve_count(early);
+    assert_true(count > 10 && count < fg_lr_curve_count(late));
+    assert_true(fg_lr_curve_count(late) < 60);
+    assert_true(all_finite(early, 0) || all_finite(early, 1));
+    assert_int_equal(fg_lr_curve_count(whole), 60);
+    assert_true(all_finite(whole, 0) && all_finite(whole, 1));
+    for (size_t i = 0; i < count && !isnan(fg_lr_curve_loss(early, 0)[i]); i++)
+        assert_true(fg_lr_curve_loss(early, 0)[i] == fg_lr_curve_loss(whole, 0)[i]);
+    fg_lr_curve_destroy(early);
+    fg_lr_curve_destroy(late);
+    fg_lr_curve_destroy(whole);
+}
+
 /* ---- errors ---------------------------------------------------------------------------------- */
 
 static void raise_signal(void *self, int segment, int64_t step, double lr, double loss)
@@ -353,6 +397,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(one_and_eight_devices_agree),
     cmocka_unit_test(suggests_before_scaling),
     cmocka_unit_test(a_curve_that_is_too_short),
+    cmocka_unit_test(finite_losses_that_diverge),
     cmocka_unit_test(a_signal_stops_it),
     cmocka_unit_test(what_is_refused),
 };

@@ -1,5 +1,5 @@
-/* effects_tuner.c - the search for a learning rate before a fit: its range, steps and sweeps, as
- * lr_find.json of the run's folder has them.
+/* effects_tuner.c - the search for a learning rate before a fit: its range, steps, sweeps, end and
+ * smoothing, as lr_find.json of the run's folder has them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "effects.h"
@@ -54,6 +54,36 @@ static void suggestion(const effect *e, const char *folder)
     fgt_close("lr", effects_number(summary, "lr"), used, 1e-6 * used, 0);
 }
 
+/* The learning rates that were tried. */
+static void length(const effect *e, const char *folder)
+{
+    json_t *root = search(e, folder);
+    const int found = (int)json_array_size(json_object_get(root, "lr"));
+    if (found < e->value || found > e->scale)
+        fail_msg("%s: %d learning rates", e->key, found);
+    json_decref(root);
+}
+
+/* The sum of the second differences of the smoothed loss. */
+static double roughness(const effect *e, const char *folder)
+{
+    json_t *root = search(e, folder);
+    const json_t *smoothed = json_object_get(root, "smoothed");
+    double sum = 0;
+    for (size_t i = 2; i < json_array_size(smoothed); i++)
+        sum += fabs(at(smoothed, i) - 2 * at(smoothed, i - 1) + at(smoothed, i - 2));
+    json_decref(root);
+    return sum;
+}
+
+/* The curve is smoother than with `says` by at least a factor of `value`. */
+static void smoothing(const effect *e, const char *folder)
+{
+    const effect rough = {.key = e->key, .arguments = e->says};
+    const double smooth = roughness(e, folder);
+    print_message("%g %g\n", roughness(&rough, folder), smooth);
+}
+
 const effect effects_tuner[] = {
     {"tuner.lr_find", "", suggestion, .says = "valley"},
     {"tuner.suggestion", "--tuner.suggestion=valley", suggestion, .says = "valley"},
@@ -69,5 +99,11 @@ const effect effects_tuner[] = {
      range, .value = 0.5, .scale = 1},
     {"tuner.segments", "--tuner.segments=2 --tuner.steps=17", range, .value = 1e-7,
      .scale = 3.16227766e-7, .count = 2},
+    {"tuner.diverged", "--tuner.max_lr=1e4 --tuner.steps=60 --tuner.diverged=0", length,
+     .value = 60, .scale = 60},
+    {"tuner.diverged", "--tuner.max_lr=1e4 --tuner.steps=60 --tuner.diverged=1", length,
+     .value = 10, .scale = 58},
+    {"tuner.smoothing", "--tuner.smoothing=0.5", smoothing, .says = "--tuner.smoothing=0.01",
+     .value = 2},
     {0},
 };

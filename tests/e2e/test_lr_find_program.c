@@ -35,6 +35,8 @@ static void the_command_and_its_summary_agree(void **state)
         fgt_close(names[i], suggested(curve, names[i]), lr, 1e-8 * lr, 0);
         (void)snprintf(line, sizeof(line), "%s\t%.4g\n", names[i], lr);
         contains(o->out, line);
+        (void)snprintf(line, sizeof(line), " %s ", names[i]);
+        contains(strstr(o->out, "log10(lr)"), line); /* the legend */
     }
     contains(o->out, "smoothed loss by learning rate");
     contains(o->out, "log10(lr)");

@@ -372,6 +372,60 @@ static void the_report_of_a_killed_run(void **state)
     json_decref(root);
 }
 
+/* ---- following a run ------------------------------------------------------------------------- */
+
+/* Starts a fit and follows it, beginning with its first metrics; half a second later, `then` is
+ * done to it, as $pid. The exit status is that of `report`; its output is in `out` and `err`. */
+static void follow(int status, const char *folder, const char *arguments, const char *then)
+{
+    char command[2048];
+    (void)snprintf(command, sizeof command,
+                   "rm -rf run; fulgurite fit -q --trainer.run_dir=run --trainer.batch_size=4 "
+                   "--trainer.log_every=100 %s " EFFECTS_NPY ">/dev/null 2>&1 & pid=$!; "
+                   "for i in $(seq 600); do [ -s run/metrics.jsonl ] && break; sleep 0.05; done; "
+                   "wc -l <run/metrics.jsonl >before; (sleep 0.5; %s) & "
+                   "timeout 60 fulgurite report run --follow >out 2>err; status=$?; wait; "
+                   "exit $status",
+                   arguments, then);
+    const int found = shell(folder, command);
+    if (found != status)
+        fail_msg("report --follow, %s: %d instead of %d", then, found, status);
+}
+
+/* The steps of all lines of metrics.jsonl are shown, more than there were when it began. */
+static void all_steps_are_shown(const char *folder)
+{
+    const char *at = file_text(folder, "out");
+    const long before = strtol(file_text(folder, "before"), NULL, 10);
+    long lines = 0;
+    while ((at = strstr(at, "train_loss")) != NULL) {
+        at++;
+        lines++;
+    }
+    if (before < 1 || lines <= before)
+        fail_msg("%ld lines of metrics at first, %ld shown", before, lines);
+}
+
+static void following_ends_with_the_status_of_the_run(void **state)
+{
+    (void)state;
+    const char *folder = fgt_temp_folder();
+    static const char endless[] = "--trainer.max_epochs=100000000";
+    effects_write_files(folder);
+    follow(0, folder, "--trainer.max_epochs=-1 --trainer.max_time=2s", "true");
+    all_steps_are_shown(folder);
+    follow(143, folder, endless, "kill -TERM $pid");
+    all_steps_are_shown(folder);
+    contains(file_text(folder, "err"), "the run was stopped");
+    follow(1, folder, endless, "kill -KILL $pid");
+    all_steps_are_shown(folder);
+    contains(file_text(folder, "err"), "the run has failed");
+    /* A fit that fails while it runs: its checkpoints cannot be written. */
+    follow(1, folder, "--trainer.max_epochs=100000000 --trainer.ckpt_every_steps=1000",
+           "rm -rf run/checkpoints; touch run/checkpoints");
+    contains(file_text(folder, "err"), "the run has failed");
+}
+
 /* ---- outputs that cannot be written ---------------------------------------------------------- */
 
 static int status_of(const char *folder, const char *arguments)
@@ -417,6 +471,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_report_of_a_killed_run),
     cmocka_unit_test(the_parts_of_a_run),
     cmocka_unit_test(the_end_of_a_fit),
+    cmocka_unit_test(following_ends_with_the_status_of_the_run),
     cmocka_unit_test(a_full_device_is_a_failure),
 };
 TRAINING_MAIN(tests)

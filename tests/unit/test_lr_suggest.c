@@ -101,6 +101,56 @@ static double steepest(const double *loss, size_t count, bool by_index)
     return at;
 }
 
+/* numpy.gradient(losses)[i]. */
+static double gradient(const double *losses, int count, int i)
+{
+    if (i == 0)
+        return losses[1] - losses[0];
+    if (i == count - 1)
+        return losses[count - 1] - losses[count - 2];
+    return (losses[i + 1] - losses[i - 1]) / 2;
+}
+
+/* fastai's slide(lrs, losses, num_it, lr_diff, thresh) of callback/schedule.py: the index of the
+ * learning rate that it returns. */
+static int fastai_slide(const double *losses, int count, int lr_diff, double thresh)
+{
+    int r_idx = -1, l_idx = r_idx - lr_diff, local_min_lr = count + l_idx;
+    while (l_idx >= -count && fabs(gradient(losses, count, count + r_idx) -
+                                   gradient(losses, count, count + l_idx)) > thresh) {
+        local_min_lr = count + l_idx;
+        r_idx--;
+        l_idx--;
+    }
+    return local_min_lr;
+}
+
+/* On the smoothed curve, with the same interval and threshold, fastai's rule returns the last point
+ * at which the slopes differ, and ours the next one to the left, at which they agree. */
+static void slide_is_fastais(void **state)
+{
+    (void)state;
+    double slide[SWEEPS];
+    make_lr(1e-7, 10);
+    for (int i = 0; i < SWEEPS; i++) {
+        double loss[COUNT], smoothed[COUNT];
+        fg_lr_suggestions s;
+        fg_error err = {0};
+        const int count = (int)sweep(FALL, i == 0 ? 0 : 0.1, (uint64_t)i, loss);
+        fgt_ok(fg_lr_suggest(lr, loss, (size_t)count, 1, 0, smoothed, &s, &err));
+        const int same = fastai_slide(smoothed, count, count * 15 / 100 + 1, s.fall / 2 / count);
+        fgt_close("slide", s.slide, lr[same - 1], 0, 1e-12);
+        if (i == 0) /* without noise, fastai's own interval and threshold give the same */
+            fgt_close("defaults", lr[fastai_slide(smoothed, count, 15, 0.005)], s.slide, 0, 1e-12);
+        assert_true(s.slide < s.valley);
+        slide[i] = s.slide;
+    }
+    const double clean = slide[0];
+    qsort(slide, SWEEPS, sizeof slide[0], compare);
+    assert_true(fabs(log(slide[SWEEPS / 2] / clean)) < 0.2);
+    assert_true(slide[SWEEPS / 20] > clean / 2 && slide[SWEEPS - 1] < clean * 2);
+}
+
 /* A rule that differentiates by the learning rate instead of its logarithm finds the left edge. */
 static void with_noise(void **state)
 {
@@ -244,9 +294,10 @@ static void out_of_memory(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(without_noise),  cmocka_unit_test(with_noise),
-    cmocka_unit_test(without_a_fall), cmocka_unit_test(limits_that_hide_a_part),
-    cmocka_unit_test(other_spacings), cmocka_unit_test(losses_of_any_range),
-    cmocka_unit_test(refused),        cmocka_unit_test(out_of_memory),
+    cmocka_unit_test(without_noise),           cmocka_unit_test(with_noise),
+    cmocka_unit_test(slide_is_fastais),        cmocka_unit_test(without_a_fall),
+    cmocka_unit_test(limits_that_hide_a_part), cmocka_unit_test(other_spacings),
+    cmocka_unit_test(losses_of_any_range),     cmocka_unit_test(refused),
+    cmocka_unit_test(out_of_memory),
 };
 FGT_MAIN(tests)

@@ -117,6 +117,25 @@ static void kaggle_is_the_utilitys(void **state)
         }
 }
 
+/* The same, from programs with the structure of the originals: tests/golden/nn/record_cycles.py. */
+static void variants_are_as_recorded(void **state)
+{
+    enum { TOTAL = 40 };
+    char variant[16];
+    int step, lines = 0;
+    double lr, momentum;
+    FILE *file = fopen(FGT_SOURCE_DIR "/tests/golden/nn/cycles.txt", "r");
+    assert_non_null(file);
+    while (fscanf(file, "%15s %d %lf %lf", variant, &step, &lr, &momentum) == 4) {
+        const fg_schedule s = fg_onecycle(&(fg_onecycle_options){.variant = variant});
+        fgt_close(variant, fg_schedule_lr(&s, 0.7, step, TOTAL), lr, 1e-15, 1e-12);
+        fgt_close(variant, fg_schedule_momentum(&s, 0.9, step, TOTAL), momentum, 0, 1e-12);
+        lines++;
+    }
+    (void)fclose(file);
+    assert_int_equal(lines, 2 * TOTAL);
+}
+
 static void variants_end_exactly(void **state)
 {
     static const struct {
@@ -443,6 +462,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(onecycle_is_pytorchs_at_every_step),
     cmocka_unit_test(fastai_is_combined_cos),
     cmocka_unit_test(kaggle_is_the_utilitys),
+    cmocka_unit_test(variants_are_as_recorded),
     cmocka_unit_test(variants_end_exactly),
     cmocka_unit_test(last_step_has_the_last_value_exactly),
     cmocka_unit_test(constant_is_constant),
