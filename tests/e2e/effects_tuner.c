@@ -64,24 +64,26 @@ static void length(const effect *e, const char *folder)
     json_decref(root);
 }
 
-/* The sum of the second differences of the smoothed loss. */
-static double roughness(const effect *e, const char *folder)
+/* How far the smoothed curve of one segment is from its losses at most. */
+static double distance(const effect *e, const char *folder)
 {
     json_t *root = search(e, folder);
     const json_t *smoothed = json_object_get(root, "smoothed");
-    double sum = 0;
-    for (size_t i = 2; i < json_array_size(smoothed); i++)
-        sum += fabs(at(smoothed, i) - 2 * at(smoothed, i - 1) + at(smoothed, i - 2));
+    const json_t *loss = json_array_get(json_object_get(root, "loss"), 0);
+    double most = 0;
+    for (size_t i = 0; i < json_array_size(smoothed); i++)
+        most = fmax(most, fabs(at(smoothed, i) - at(loss, i)));
     json_decref(root);
-    return sum;
+    return most;
 }
 
-/* The curve is smoother than with `says` by at least a factor of `value`. */
+/* A fit as narrow as in `says` follows the losses; a wider one leaves them, `value` times as far. */
 static void smoothing(const effect *e, const char *folder)
 {
-    const effect rough = {.key = e->key, .arguments = e->says};
-    const double smooth = roughness(e, folder);
-    print_message("%g %g\n", roughness(&rough, folder), smooth);
+    const effect narrow = {.key = e->key, .arguments = e->says};
+    const double near = distance(&narrow, folder), far = distance(e, folder);
+    if (!(near > 0 && far > e->value * near))
+        fail_msg("%s: %g and %g", e->key, near, far);
 }
 
 const effect effects_tuner[] = {
@@ -103,7 +105,7 @@ const effect effects_tuner[] = {
      .value = 60, .scale = 60},
     {"tuner.diverged", "--tuner.max_lr=1e4 --tuner.steps=60 --tuner.diverged=1", length,
      .value = 10, .scale = 58},
-    {"tuner.smoothing", "--tuner.smoothing=0.5", smoothing, .says = "--tuner.smoothing=0.01",
-     .value = 2},
+    {"tuner.smoothing", "--tuner.segments=1 --tuner.smoothing=0.5", smoothing,
+     .says = "--tuner.segments=1 --tuner.smoothing=1e-6", .value = 10},
     {0},
 };
