@@ -77,7 +77,8 @@ static double distance(const effect *e, const char *folder)
     return most;
 }
 
-/* A fit as narrow as in `says` follows the losses; a wider one leaves them, `value` times as far. */
+/* A fit as narrow as in `says` follows the losses; a wider one leaves them, `value` times as far.
+ */
 static void smoothing(const effect *e, const char *folder)
 {
     const effect narrow = {.key = e->key, .arguments = e->says};
