@@ -14,12 +14,15 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "ckpt/manifest.h"
 #include "ckpt/series.h"
 #include "event_text.h"
 #include "toy.h"
 #include "train/callback_rows.h"
+#include "train/divergence_parts.h"
 #include "train/loggers.h"
+#include "train/trainer.h"
 
 enum { SAMPLES = 64, BATCH = 8, EPOCHS = 4, EPOCH = SAMPLES / BATCH, STEPS = EPOCHS * EPOCH };
 
@@ -287,7 +290,7 @@ static const char *next_event(const char *events, const char *tag, int *out_step
     for (first--; first > events && first[-1] != ' ';)
         first--;
     *out_step = atoi(first);
-    *out = strtod(at + strlen(tag), NULL);
+    *out = fgi_strtod(at + strlen(tag), NULL);
     return at + 1;
 }
 
@@ -342,7 +345,27 @@ static void all_loggers_agree(void **state)
     assert_null(next_event(at, " train/loss ", &step, &value));
 }
 
+/* ---- which checkpoint ------------------------------------------------------------------------ */
+
+/* A checkpoint saved again under another name, such as one with a metric in it, is no later one. */
+static void another_name_is_not_another_checkpoint(void **state)
+{
+    fgi_divergence divergence = {.good_step = -1};
+    fg_trainer trainer = {.divergence = &divergence};
+    (void)state;
+    fgi_divergence_note_checkpoint(&trainer, "a", 8, false);
+    fgi_divergence_note_checkpoint(&trainer, "b", 16, false);
+    fgi_divergence_note_checkpoint(&trainer, "c", 24, true);
+    assert_string_equal(fgi_divergence_good(&trainer), "b");
+    fgi_divergence_went_back(&trainer, 0, 1);
+    fgi_divergence_note_checkpoint(&trainer, "b-0.5", 16, false);
+    assert_string_equal(fgi_divergence_good(&trainer), "a");
+    fgi_divergence_note_checkpoint(&trainer, "d", 24, false);
+    assert_string_equal(fgi_divergence_good(&trainer), "d");
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(another_name_is_not_another_checkpoint),
     cmocka_unit_test(a_loss_that_is_not_finite_is_divergence),
     cmocka_unit_test(callbacks_go_back_too),
     cmocka_unit_test(the_smaller_rate_is_that_of_swa_too),

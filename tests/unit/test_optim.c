@@ -7,7 +7,10 @@
 #include <fulgurite/optim.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/text.h"
 #include "optim/optimizer.h"
 #include "record.h"
 
@@ -121,12 +124,15 @@ static void kaggle_is_the_utilitys(void **state)
 static void variants_are_as_recorded(void **state)
 {
     enum { TOTAL = 40 };
-    char variant[16];
-    int step, lines = 0;
-    double lr, momentum;
+    char line[128];
+    int lines = 0;
     FILE *file = fopen(FGT_SOURCE_DIR "/tests/golden/nn/cycles.txt", "r");
     assert_non_null(file);
-    while (fscanf(file, "%15s %d %lf %lf", variant, &step, &lr, &momentum) == 4) {
+    while (fgets(line, sizeof line, file) != NULL) {
+        char *rest = line;
+        const char *variant = strsep(&rest, " ");
+        const int step = (int)strtol(rest, &rest, 10);
+        const double lr = fgi_strtod(rest, &rest), momentum = fgi_strtod(rest, &rest);
         const fg_schedule s = fg_onecycle(&(fg_onecycle_options){.variant = variant});
         fgt_close(variant, fg_schedule_lr(&s, 0.7, step, TOTAL), lr, 1e-15, 1e-12);
         fgt_close(variant, fg_schedule_momentum(&s, 0.9, step, TOTAL), momentum, 0, 1e-12);
