@@ -97,6 +97,18 @@ def check_run(client, run, state):
     return run_id, sum(map(len, values.values()))
 
 
+def wait_for_values(client):
+    """Until the server has answered its first request with values, which takes it long. If the process is killed
+    before, the server adds them while the run is resumed, which sends them again."""
+    for _ in range(1200):
+        experiment = client.get_experiment_by_name("digits ä")
+        runs = client.search_runs([experiment.experiment_id]) if experiment else []
+        if runs and runs[0].data.metrics:
+            return
+        time.sleep(0.05)
+    raise AssertionError("no values arrived")
+
+
 def main():
     from mlflow import MlflowClient
     shutil.rmtree(WORK, ignore_errors=True)
@@ -110,7 +122,8 @@ def main():
     try:
         client = MlflowClient(uri)
         # killed and resumed
-        process = run_until(fit("killed", uri, "--trainer.max_epochs=1000"), "killed", 300)
+        process = run_until(fit("killed", uri, "--trainer.max_epochs=100000"), "killed", 300)
+        wait_for_values(client)
         process.send_signal(signal.SIGKILL)
         process.communicate()
         epochs = lines("killed")[-1]["epoch"] + 3
