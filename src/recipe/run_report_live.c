@@ -34,7 +34,7 @@ static void *write_text(void *self)
     return NULL;
 }
 
-/* Ends the thread; waits for it only if told so. Whether there is none. */
+/* Ends the thread; waits for it only if asked to. Returns whether there is none. */
 static bool settle(live *l, bool wait)
 {
     if (l->has_thread && !wait && !atomic_load(&l->is_written))
