@@ -68,7 +68,7 @@ static void scale(const float *from, size_t count, uint8_t *out)
         }
     for (size_t i = 0; i < count; i++) {
         const double part = ((double)from[i] - (double)low) / ((double)high - (double)low);
-        out[i] = part > 0 ? (uint8_t)(255 * fmin(part, 1) + 0.5) : 0; /* NaN: 0 */
+        out[i] = part > 0 ? (uint8_t)lround(255 * fmin(part, 1)) : 0; /* NaN: 0 */
     }
 }
 

@@ -146,7 +146,7 @@ static double use(const json_t *report, const char *key)
 static void rates_and_the_roofline(void **state)
 {
     (void)state;
-    fake_control fake = {NULL};
+    fake_control fake = {0};
     const double first = 2. * 4 * 192 * 4, second = 2. * 4 * 4 * 2, flops = 2 * first + 3 * second;
     assert_true(fake_open(&fake));
     fake.set("kind", 2);
@@ -195,7 +195,7 @@ static void operations_that_the_device_does_not_support(void **state)
     static const fg_model_entry wide = {
         .entry = {.name = "wide", .help = "f64"}, .build = build_wide, .apply = apply_wide};
     fg_error err = {0};
-    fake_control fake = {NULL};
+    fake_control fake = {0};
     fg_registry *registry = NULL;
     assert_true(fake_open(&fake));
     fgt_ok(fg_registry_create(&registry, &err));
