@@ -144,9 +144,12 @@ typedef struct fg_logger_ops {
      * the fit at once. `log` must keep a line that it cannot write. */
     bool is_required;
     /* Call all functions on a thread of this logger, so that a slow or blocked one does not delay
-     * training; not for a required logger. At most 1024 lines wait for the thread. Later ones are
-     * dropped, which is reported. The beginning and the end of a fit wait for at most 10 s each. A
-     * thread whose function never returns is left alone when the Trainer is destroyed. */
+     * training. At most 1024 lines wait for the thread. Later ones are dropped, which is reported.
+     * The beginning and the end of a fit wait for at most 10 s each. A thread whose function never
+     * returns is left alone when the Trainer is destroyed.
+     *   A required logger loses no lines: more wait, up to 32768, then memory counts as exhausted.
+     * The thread that writes checkpoints waits for its lines before each checkpoint, and the
+     * beginning and the end of a fit wait until its functions return. */
     bool has_thread;
     bool is_single; /* a configuration can list it only once; so can it a required one */
     /* Opens the log before the first step of a Trainer's first fit; again if that fit failed before
@@ -162,7 +165,8 @@ typedef struct fg_logger_ops {
      * a fit. */
     fg_status (*flush)(void *self, fg_error *err);
     /* Makes the lines of the last `flush` durable, before a checkpoint that they belong to is
-     * written. Called on the thread that writes checkpoints, while `log` may be running. */
+     * written. Without `has_thread`, it is called on the thread that writes checkpoints, while
+     * `log` may be running. */
     fg_status (*sync)(void *self, fg_error *err);
     void (*destroy)(void *self); /* when the Trainer is destroyed */
     /* A checkpoint of the run is on the disk. */

@@ -77,9 +77,6 @@ static fg_status append(fgi_logger *logger, const fg_logger_ops *ops, void *self
     if (ops->name == NULL || ops->log == NULL)
         return fgi_fail(err, FG_EINVAL, "logger '%s' has no %s", ops->name != NULL ? ops->name : "",
                         ops->name == NULL ? "name" : "log function");
-    if (ops->is_required && ops->has_thread)
-        return fgi_fail(err, FG_EINVAL, "logger '%s': a required logger cannot have a thread",
-                        ops->name);
     slot *grown = fgi_grow(logger->at, logger->count, &logger->capacity, sizeof *grown);
     if (grown == NULL)
         return fgi_no_memory(err);
@@ -353,11 +350,9 @@ static fg_status log_event(fgi_logger *logger, const fg_progress *at, bool is_va
         fg_error local = {0};
         if (each->is_unusable)
             continue;
-        if (each->thread != NULL) {
-            fgi_logger_thread_log(each->thread, &line);
-            continue;
-        }
-        const fg_status status = each->ops->log(each->self, &line, &local);
+        const fg_status status = each->thread != NULL
+                                     ? fgi_logger_thread_log(each->thread, &line, &local)
+                                     : each->ops->log(each->self, &line, &local);
         if (tolerate(each, status, &local) != FG_OK)
             return fgi_fail(err, status, "%s", local.message);
     }
@@ -375,30 +370,48 @@ static fg_status on_val_end(void *self, const fg_progress *at, fg_error *err)
     return log_event(self, at, true, err);
 }
 
+/* Flushes a logger with a thread, and waits for it if it is required. */
+static fg_status flush_thread(slot *each, bool can_wait, fg_error *err)
+{
+    if (can_wait)
+        return fgi_logger_thread_catch_up(each->thread, err);
+    if (!each->ops->is_required) /* else `sync` does so */
+        fgi_logger_thread_flush(each->thread);
+    return FG_OK;
+}
+
+static fg_status flush_direct(slot *each, fg_error *err)
+{
+    const fg_status status = each->ops->flush(each->self, err);
+    (void)tolerate(each, status, err);
+    return status;
+}
+
 /* Flushes all loggers, also after a failure; returns the first failure of a required one. */
-static fg_status flush(fgi_logger *logger, fg_error *err)
+static fg_status flush(fgi_logger *logger, bool can_wait, fg_error *err)
 {
     fg_status first = FG_OK;
     for (size_t i = 0; i < logger->count; i++) {
         slot *each = &logger->at[i];
         fg_error local = {0};
-        if (each->ops->flush == NULL || each->is_unusable)
+        if ((each->ops->flush == NULL && each->thread == NULL) || each->is_unusable)
             continue;
-        if (each->thread != NULL) {
-            fgi_logger_thread_flush(each->thread);
-            continue;
-        }
-        const fg_status status = each->ops->flush(each->self, &local);
-        (void)tolerate(each, status, &local);
+        const fg_status status = each->thread != NULL ? flush_thread(each, can_wait, &local)
+                                                      : flush_direct(each, &local);
         if (status != FG_OK && each->ops->is_required && first == FG_OK)
             first = fgi_fail(err, status, "%s", local.message);
     }
     return first;
 }
 
+fg_status fgi_logger_flush(fgi_logger *logger, fg_error *err)
+{
+    return logger != NULL ? flush(logger, false, err) : FG_OK;
+}
+
 fg_status fgi_logger_catch_up(fgi_logger *logger, fg_error *err)
 {
-    return logger != NULL ? flush(logger, err) : FG_OK;
+    return logger != NULL ? flush(logger, true, err) : FG_OK;
 }
 
 fg_status fgi_logger_sync(const fgi_logger *logger, fg_error *err)
@@ -406,13 +419,10 @@ fg_status fgi_logger_sync(const fgi_logger *logger, fg_error *err)
     for (size_t i = 0; logger != NULL && i < logger->count; i++) {
         slot *each = &logger->at[i];
         fg_error local = {0};
-        if (each->ops->sync == NULL || each->is_unusable)
+        if ((each->ops->sync == NULL && each->thread == NULL) || each->is_unusable)
             continue;
-        if (each->thread != NULL) {
-            fgi_logger_thread_sync(each->thread);
-            continue;
-        }
-        const fg_status status = each->ops->sync(each->self, &local);
+        const fg_status status = each->thread != NULL ? fgi_logger_thread_sync(each->thread, &local)
+                                                      : each->ops->sync(each->self, &local);
         if (status != FG_OK && each->ops->is_required)
             return fgi_fail(err, status, "%s", local.message);
         if (status != FG_OK)
@@ -471,7 +481,7 @@ static void finish(fgi_logger *logger, int64_t step)
 static fg_status on_fit_end(void *self, const fg_progress *at, fg_error *err)
 {
     fgi_logger *logger = self;
-    const fg_status status = flush(self, err);
+    const fg_status status = flush(self, true, err);
     finish(logger, at->step);
     for (size_t i = 0; i < logger->count; i++)
         if (logger->at[i].thread != NULL && !logger->at[i].is_unusable)

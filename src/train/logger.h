@@ -40,9 +40,11 @@ void fgi_logger_item(fgi_logger *logger, const fg_log_item *item);
 /* Sets how the fit ends, before its fit_end. NULL is allowed. */
 void fgi_logger_set_end(fgi_logger *logger, fg_status status, const char *message);
 /* Writes the lines that could not be written before; fails if that is still impossible for a
- * required logger. NULL is allowed. */
+ * required logger. NULL is allowed. `flush` does not wait for loggers with a thread: for required
+ * ones, `sync` does so. */
+fg_status fgi_logger_flush(fgi_logger *logger, fg_error *err);
 fg_status fgi_logger_catch_up(fgi_logger *logger, fg_error *err);
-/* Syncs what was written to the disk. Any thread. */
+/* Syncs the lines of the last flush to the disk. Any thread. */
 fg_status fgi_logger_sync(const fgi_logger *logger, fg_error *err);
 extern const fg_callback_ops fgi_logger_ops;
 

@@ -99,6 +99,7 @@ static fg_status sync_file(void *self, fg_error *err)
 
 static const fg_logger_ops ops = {.name = "jsonl",
                                   .is_required = true,
+                                  .has_thread = true,
                                   .open = open_file,
                                   .log = log_line,
                                   .flush = flush,

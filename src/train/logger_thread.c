@@ -1,6 +1,7 @@
 /* logger_thread.c - a logger on a separate thread: calls wait in a bounded queue, so that a slow,
  * failing or blocked logger never delays the training loop by more than a limit, at the beginning
- * and at the end of a fit.
+ * and at the end of a fit. A required logger loses nothing instead: the end of a fit and the thread
+ * that writes checkpoints wait for it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "train/logger_thread.h"
@@ -26,8 +27,16 @@ typedef enum call_kind {
     CALL_ITEM
 } call_kind;
 
+/* What a caller waits for. */
+typedef struct result {
+    bool is_there;
+    fg_status status;
+    fg_error error;
+} result;
+
 typedef struct call {
     call_kind kind;
+    result *out;        /* of the caller that waits, or NULL */
     fg_log_line line;   /* its metrics are owned */
     fg_log_start start; /* what it refers to is in `texts` */
     fg_log_saved saved;
@@ -52,6 +61,8 @@ struct fgi_logger_thread {
     bool is_open, is_late; /* the last open has returned; a wait has ended before the logger */
     bool is_closed;        /* could not be opened */
     bool has_warned, has_warned_of_drops;
+    bool is_failing;   /* required: since its last success */
+    bool is_exhausted; /* required: no memory for a line, so that the log cannot become complete */
     fg_status open_status;
     fg_error open_error;
     int64_t open_lines;
@@ -126,13 +137,14 @@ static fg_status run_call(fgi_logger_thread *t, const call *c, int64_t *lines, f
     return FG_OK;
 }
 
-/* Returns whether the failure is the first one, which is reported. */
+/* Returns whether the failure must be reported: the first one of a logger that is not required. */
 static bool note_result(fgi_logger_thread *t, const call *c, fg_status status, int64_t lines,
                         const fg_error *err)
 {
     t->is_busy = false;
     t->waiting_lines -= c->kind == CALL_LOG;
     t->waiting_items -= c->kind == CALL_ITEM;
+    t->is_exhausted |= status == FG_ENOMEM && t->ops.is_required;
     if (c->kind == CALL_OPEN) {
         t->is_open = true;
         t->open_status = status;
@@ -140,14 +152,35 @@ static bool note_result(fgi_logger_thread *t, const call *c, fg_status status, i
         t->open_lines = lines;
         t->is_closed = status != FG_OK;
     }
+    if (c->out != NULL)
+        *c->out = (result){.is_there = true, .status = status, .error = *err};
     if (t->is_closed) {
         t->dropped += (int64_t)(t->waiting_lines + t->waiting_items);
         drop_calls(t);
     }
     /* the one who waits for `open` reports its failure */
-    const bool is_news = status != FG_OK && !t->has_warned && (c->kind != CALL_OPEN || t->is_late);
+    const bool is_news = status != FG_OK && !t->ops.is_required && !t->has_warned &&
+                         (c->kind != CALL_OPEN || t->is_late);
     t->has_warned |= is_news;
     return is_news;
+}
+
+/* Reports each first failure after a success, and the success that follows. The one who waits for
+ * `open` or `sync` reports its failure; so does the fit that ends because memory is exhausted. */
+static void report_required(fgi_logger_thread *t, call_kind kind, fg_status status,
+                            const fg_error *err)
+{
+    const bool was_failing = t->is_failing;
+    if ((kind != CALL_LOG && kind != CALL_FLUSH) || status == FG_ENOMEM)
+        return;
+    t->is_failing = status != FG_OK;
+    if (!was_failing && status != FG_OK)
+        fgi_log(FG_LOG_ERROR,
+                "logger '%s': %s; training continues, and the log will be written when that is "
+                "possible again",
+                t->ops.name, err->message);
+    else if (was_failing && status == FG_OK)
+        fgi_log(FG_LOG_INFO, "logger '%s': the log is complete again", t->ops.name);
 }
 
 static void execute(fgi_logger_thread *t, call *c)
@@ -158,6 +191,8 @@ static void execute(fgi_logger_thread *t, call *c)
     const int64_t begin = fgi_timeline_begin();
     const fg_status status = run_call(t, c, &lines, &err);
     fgi_timeline_end(begin, "logger", name[c->kind], -1);
+    if (t->ops.is_required) /* before those who wait for the call go on */
+        report_required(t, c->kind, status, &err);
     (void)pthread_mutex_lock(&t->mutex);
     const bool is_news = note_result(t, c, status, lines, &err);
     (void)pthread_cond_broadcast(&t->changed);
@@ -262,26 +297,64 @@ static bool enqueue(fgi_logger_thread *t, call *c)
     return true;
 }
 
-static bool is_idle(const fgi_logger_thread *t) { return t->first == NULL && !t->is_busy; }
-static bool is_open(const fgi_logger_thread *t) { return t->is_open; }
-static bool has_ended(const fgi_logger_thread *t) { return t->has_ended; }
+typedef bool condition(const fgi_logger_thread *t, const result *of);
 
-/* With the mutex: waits for the condition until the patience ends; false: it has ended. After that,
- * nothing waits for the logger until it has caught up. */
-static bool wait_for(fgi_logger_thread *t, bool (*is_done)(const fgi_logger_thread *))
+static bool is_idle(const fgi_logger_thread *t, const result *of)
 {
-    t->is_late = t->is_late && !is_idle(t);
-    const int64_t end = fgi_now_ns() + (t->is_late ? 0 : t->patience_ns);
-    const struct timespec until = {.tv_sec = (time_t)(end / 1000000000),
-                                   .tv_nsec = (long)(end % 1000000000)};
-    while (!is_done(t))
-        if (pthread_cond_timedwait(&t->changed, &t->mutex, &until) != 0)
-            break;
-    t->is_late = !is_done(t);
-    return !t->is_late;
+    (void)of;
+    return t->first == NULL && !t->is_busy;
+}
+
+static bool is_open(const fgi_logger_thread *t, const result *of)
+{
+    (void)of;
+    return t->is_open;
+}
+
+static bool has_ended(const fgi_logger_thread *t, const result *of)
+{
+    (void)of;
+    return t->has_ended;
+}
+
+static bool is_there(const fgi_logger_thread *t, const result *of)
+{
+    (void)t;
+    return of->is_there;
 }
 
 static double seconds(const fgi_logger_thread *t) { return (double)t->patience_ns * 1e-9; }
+
+/* With the mutex: until the patience ends. */
+static bool wait_patiently(fgi_logger_thread *t, condition *is_done, const result *of,
+                           int64_t patience_ns)
+{
+    const int64_t end = fgi_now_ns() + patience_ns;
+    const struct timespec until = {.tv_sec = (time_t)(end / 1000000000),
+                                   .tv_nsec = (long)(end % 1000000000)};
+    while (!is_done(t, of))
+        if (pthread_cond_timedwait(&t->changed, &t->mutex, &until) != 0)
+            break;
+    return is_done(t, of);
+}
+
+/* With the mutex: waits for the condition until the patience ends; false: it has ended. After that,
+ * nothing waits for the logger until it has caught up. For a required logger, it waits without a
+ * limit. */
+static bool wait_for(fgi_logger_thread *t, condition *is_done, const result *of)
+{
+    t->is_late = t->is_late && !is_idle(t, NULL);
+    t->is_late = !wait_patiently(t, is_done, of, t->is_late ? 0 : t->patience_ns);
+    if (!t->ops.is_required || !t->is_late)
+        return !t->is_late;
+    (void)pthread_mutex_unlock(&t->mutex);
+    fgi_log(FG_LOG_WARNING, "logger '%s' has not written its log for %g s; waiting for it",
+            t->ops.name, seconds(t));
+    (void)pthread_mutex_lock(&t->mutex);
+    while (!is_done(t, of))
+        (void)pthread_cond_wait(&t->changed, &t->mutex);
+    return true;
+}
 
 fg_status fgi_logger_thread_open(fgi_logger_thread *t, const fg_log_start *log_start,
                                  int64_t *out_lines, fg_error *err)
@@ -291,10 +364,11 @@ fg_status fgi_logger_thread_open(fgi_logger_thread *t, const fg_log_start *log_s
     if (c == NULL)
         return fgi_no_memory(err);
     (void)pthread_mutex_lock(&t->mutex);
-    t->is_open = false;
+    t->is_open = t->is_exhausted = false;
+    t->is_closed = t->is_closed && !t->ops.is_required;
     const bool is_taken = enqueue(t, c);
-    const bool is_there = is_taken && wait_for(t, is_open);
-    if (is_there) {
+    const bool has_opened = is_taken && wait_for(t, is_open, NULL);
+    if (has_opened) {
         status = t->open_status;
         *out_lines = t->open_lines;
         if (status != FG_OK)
@@ -303,7 +377,7 @@ fg_status fgi_logger_thread_open(fgi_logger_thread *t, const fg_log_start *log_s
     (void)pthread_mutex_unlock(&t->mutex);
     if (!is_taken)
         free_call(c); /* it could not be opened before, which was reported then */
-    else if (!is_there)
+    else if (!has_opened)
         fgi_log(FG_LOG_WARNING, "logger '%s' has not opened its log in %g s; training continues",
                 t->ops.name, seconds(t));
     return status;
@@ -328,9 +402,33 @@ static void enqueue_or_drop(fgi_logger_thread *t, call *c, const size_t *waiting
                 t->ops.name, most, what);
 }
 
-void fgi_logger_thread_log(fgi_logger_thread *t, const fg_log_line *line)
+/* Queues a line of a required logger, which must not be dropped. */
+static fg_status enqueue_required(fgi_logger_thread *t, call *c, fg_error *err)
 {
+    (void)pthread_mutex_lock(&t->mutex);
+    t->is_exhausted |= c == NULL || t->waiting_lines == FGI_LOGGER_REQUIRED_QUEUE;
+    const bool is_exhausted = t->is_exhausted;
+    const bool is_taken = !is_exhausted && enqueue(t, c);
+    const bool is_news = t->waiting_lines == FGI_LOGGER_QUEUE && !t->has_warned_of_drops;
+    t->has_warned_of_drops |= is_news;
+    (void)pthread_mutex_unlock(&t->mutex);
+    if (!is_taken)
+        free_call(c);
+    if (is_news)
+        fgi_log(FG_LOG_WARNING,
+                "logger '%s' is too slow: %d lines are waiting in memory; training continues",
+                t->ops.name, FGI_LOGGER_QUEUE);
+    return is_exhausted
+               ? fgi_fail(err, FG_ENOMEM, "logger '%s': no memory for further lines", t->ops.name)
+               : FG_OK;
+}
+
+fg_status fgi_logger_thread_log(fgi_logger_thread *t, const fg_log_line *line, fg_error *err)
+{
+    if (t->ops.is_required)
+        return enqueue_required(t, copy_line(line), err);
     enqueue_or_drop(t, copy_line(line), &t->waiting_lines, FGI_LOGGER_QUEUE, "lines");
+    return FG_OK;
 }
 
 void fgi_logger_thread_item(fgi_logger_thread *t, const fg_log_item *item)
@@ -388,13 +486,54 @@ void fgi_logger_thread_end(fgi_logger_thread *t, const fg_log_end *end)
     send_text(t, c, c != NULL ? &c->end.message : NULL);
 }
 
+/* Queues a call and waits for what it returns. */
+static fg_status ask(fgi_logger_thread *t, call_kind kind, fg_error *err)
+{
+    result answer = {0};
+    call *c = fgi_calloc(1, sizeof *c);
+    if (c == NULL)
+        return fgi_no_memory(err);
+    c->kind = kind;
+    c->out = &answer;
+    (void)pthread_mutex_lock(&t->mutex);
+    const bool is_taken = enqueue(t, c);
+    if (is_taken)
+        (void)wait_for(t, is_there, &answer);
+    const bool is_exhausted = t->is_exhausted;
+    (void)pthread_mutex_unlock(&t->mutex);
+    if (!is_taken)
+        free_call(c);
+    if (is_exhausted)
+        return fgi_fail(err, FG_ENOMEM, "logger '%s': lines are missing", t->ops.name);
+    if (answer.status != FG_OK)
+        *err = answer.error;
+    return answer.status;
+}
+
 void fgi_logger_thread_flush(fgi_logger_thread *t) { request(t, CALL_FLUSH); }
-void fgi_logger_thread_sync(fgi_logger_thread *t) { request(t, CALL_SYNC); }
+
+fg_status fgi_logger_thread_catch_up(fgi_logger_thread *t, fg_error *err)
+{
+    if (t->ops.is_required)
+        return ask(t, CALL_FLUSH, err);
+    request(t, CALL_FLUSH);
+    return FG_OK;
+}
+
+fg_status fgi_logger_thread_sync(fgi_logger_thread *t, fg_error *err)
+{
+    if (!t->ops.is_required) {
+        request(t, CALL_SYNC);
+        return FG_OK;
+    }
+    FGI_TRY(ask(t, CALL_FLUSH, err));
+    return ask(t, CALL_SYNC, err);
+}
 
 void fgi_logger_thread_finish(fgi_logger_thread *t)
 {
     (void)pthread_mutex_lock(&t->mutex);
-    const bool is_done = wait_for(t, is_idle);
+    const bool is_done = wait_for(t, is_idle, NULL);
     const size_t waiting = t->waiting_lines + t->waiting_items;
     const int64_t dropped = t->is_closed ? 0 : t->dropped;
     t->dropped = 0;
@@ -414,7 +553,7 @@ void fgi_logger_thread_destroy(fgi_logger_thread *t)
     (void)pthread_mutex_lock(&t->mutex);
     t->must_end = true;
     (void)pthread_cond_broadcast(&t->changed);
-    const bool is_over = wait_for(t, has_ended);
+    const bool is_over = wait_for(t, has_ended, NULL);
     t->is_abandoned = !is_over;
     const fgi_thread thread = t->thread;
     if (!is_over)

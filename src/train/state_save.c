@@ -224,7 +224,7 @@ static fg_status describe(fg_trainer *trainer, bool is_best, fgi_snapshot *s, fg
     s->json = state_text(trainer);
     if (s->json == NULL)
         return fgi_no_memory(err);
-    if (fgi_logger_catch_up(fgi_run_logger(trainer->run), &s->log_failure) == FG_ENOMEM)
+    if (fgi_logger_flush(fgi_run_logger(trainer->run), &s->log_failure) == FG_ENOMEM)
         return fgi_no_memory(err);
     s->logger = fgi_run_logger(trainer->run);
     s->attachments = trainer->options.checkpoints.attachments;

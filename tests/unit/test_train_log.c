@@ -185,9 +185,9 @@ static void rows_wait_for_room_on_the_disk(void **state)
                        step / 4);
         if (step == 2)
             memcpy(full, jsonl, sizeof full);
+        assert_int_equal(fgi_logger_catch_up(logger, &err), step > 2 && step <= 6 ? FG_EIO : FG_OK);
         if (step > 2 && step <= 6)
             assert_text(folder, "metrics.jsonl", full);
-        assert_int_equal(fgi_logger_catch_up(logger, &err), step > 2 && step <= 6 ? FG_EIO : FG_OK);
         assert_int_equal(fgi_logger_lines(logger), step);
         if (step == 6) {
             assert_int_equal(log_lines, 1);

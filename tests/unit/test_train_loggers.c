@@ -380,6 +380,70 @@ static void a_logger_of_the_program(void **state)
     assert_false(fgi_file_exists(fgt_path(folder, "checkpoints/step-000000009/manifest.json")));
 }
 
+/* ---- a blocked logger ------------------------------------------------------------------------ */
+
+/* Blocks in `log` until the last step starts. */
+typedef struct blocked {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    int started, logged, logged_at_last;
+} blocked;
+
+static fg_status blocked_log(void *self, const fg_log_line *line, fg_error *err)
+{
+    blocked *b = self;
+    (void)line, (void)err;
+    (void)pthread_mutex_lock(&b->mutex);
+    while (b->started < 9)
+        (void)pthread_cond_wait(&b->changed, &b->mutex);
+    b->logged++;
+    (void)pthread_mutex_unlock(&b->mutex);
+    return FG_OK;
+}
+
+static void count_start(void *self, const fg_progress *at, fg_optimizer *optimizer)
+{
+    blocked *b = self;
+    (void)at, (void)optimizer;
+    (void)pthread_mutex_lock(&b->mutex);
+    if (++b->started == 9)
+        b->logged_at_last = b->logged;
+    (void)pthread_cond_broadcast(&b->changed);
+    (void)pthread_mutex_unlock(&b->mutex);
+}
+
+/* As `csv` and `jsonl` on a disk that does not answer: all steps are done meanwhile, and the fit
+ * ends when all lines are logged. */
+static void a_blocked_logger_delays_no_step(void **state)
+{
+    static const fg_logger_ops ops = {
+        .name = "blocked", .is_required = true, .has_thread = true, .log = blocked_log};
+    static const fg_callback_ops starts = {.name = "starts", .step_start = count_start};
+    const fg_trainer_options options = {.devices.client = client,
+                                        .limits.max_epochs = 3,
+                                        .checkpoints.run_dir = fgt_temp_folder(),
+                                        .checkpoints.save_every_epochs = -1,
+                                        .output.log_every = 1};
+    const fg_fit_data data = {.train = train_data, .val = val_data, .batch_size = 4, .workers = -1};
+    fg_error err = {0};
+    fg_trainer *trainer = NULL;
+    blocked b = {0};
+    (void)state;
+    fgt_ok(fgi_mutex_init(&b.mutex, &err));
+    fgt_ok(fgi_cond_init(&b.changed, &err));
+    fgt_ok(fg_trainer_create(&options, &trainer, &err));
+    fgt_ok(fg_trainer_add_logger(trainer, &ops, &b, &err));
+    fgt_ok(fg_trainer_add_callback(trainer, &starts, &b, &err));
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    assert_int_equal(b.logged_at_last, 0);
+    assert_int_equal(b.logged, 12);
+    fg_trainer_destroy(trainer);
+    (void)pthread_cond_destroy(&b.changed);
+    (void)pthread_mutex_destroy(&b.mutex);
+    for (size_t i = 0; i < fgi_logger_row_count; i++)
+        assert_true(fgi_logger_rows[i]->ops->has_thread);
+}
+
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 /* Logs in a folder that has a log already, then names a logger that does not exist. */
@@ -419,6 +483,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(each_logger_resumes_alone),
     cmocka_unit_test(columns_of_dropped_rows_are_dropped),
     cmocka_unit_test(a_logger_of_the_program),
+    cmocka_unit_test(a_blocked_logger_delays_no_step),
     cmocka_unit_test(no_failed_allocation_is_lost),
 };
 
