@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "ckpt/series.h"
 #include "fakepjrt/fake_control.h"
 #include "optim/optimizer.h"
 #include "pjrt/plugin.h"
@@ -483,24 +484,37 @@ static fg_status predict_once(void *self, fg_error *err)
     return status;
 }
 
-/* Saves once, and resumes once. */
-static fg_status save_once(void *self, fg_error *err)
+static fg_status fit_in_folder(const fixture *f, int64_t steps, const char *resume, fg_error *err)
+{
+    const fg_trainer_options options = {.devices.client = f->client,
+                                        .checkpoints.run_dir = f->record.text,
+                                        .limits.max_steps = steps,
+                                        .checkpoints.overwrite = resume == NULL,
+                                        .checkpoints.resume = resume};
+    const fg_fit_data data = {.train = f->train, .batch_size = 4, .workers = -1};
+    fg_trainer *trainer = NULL;
+    fg_status status = fg_trainer_create(&options, &trainer, err);
+    if (status == FG_OK)
+        status = fg_trainer_fit(trainer, &task, &data, err);
+    destroy(f, trainer);
+    return status;
+}
+
+static fg_status save_once(void *self, fg_error *err) { return fit_in_folder(self, 1, NULL, err); }
+
+/* After save_once: without what it saved the time before. */
+static fg_status resume_once(void *self, fg_error *err)
 {
     const fixture *f = self;
-    fg_status status = FG_OK;
-    for (int64_t steps = 1; steps <= 2 && status == FG_OK; steps++) {
-        const fg_trainer_options options = {.devices.client = f->client,
-                                            .checkpoints.run_dir = f->record.text,
-                                            .limits.max_steps = steps,
-                                            .checkpoints.overwrite = steps == 1,
-                                            .checkpoints.resume = steps == 1 ? NULL : "auto"};
-        const fg_fit_data data = {.train = f->train, .batch_size = 4, .workers = -1};
-        fg_trainer *trainer = NULL;
-        status = fg_trainer_create(&options, &trainer, err);
-        if (status == FG_OK)
-            status = fg_trainer_fit(trainer, &task, &data, err);
-        destroy(f, trainer);
-    }
+    const char *second = fgt_path(f->record.text, "checkpoints/step-000000002");
+    fg_status status = fgi_folder_remove(second, err);
+    if (status == FG_OK)
+        status =
+            fgi_ckpt_point(fgt_path(f->record.text, "checkpoints"), "last", "step-000000001", err);
+    if (status == FG_OK)
+        status = fit_in_folder(f, 2, "auto", err);
+    if (status == FG_OK)
+        assert_true(fgi_file_exists(second));
     return status;
 }
 
@@ -519,6 +533,7 @@ static void allocations_may_fail_while_saving(void **state)
     fixture f = begin(&(fg_trainer_options){0}, -1);
     (void)snprintf(f.record.text, sizeof f.record.text, "%s", fgt_temp_folder());
     fgt_fault_loop(save_once, &f);
+    fgt_fault_loop(resume_once, &f);
     end(&f);
 }
 
