@@ -1,6 +1,7 @@
 # Shortcuts for CMake and Ninja. Everything else is in CMakeLists.txt and tools/.
 # SPDX-License-Identifier: Apache-2.0
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+TESTS ?= $(JOBS)
 PREFIX ?= /usr/local
 DESTDIR ?=
 
@@ -24,7 +25,7 @@ check:  ## run all tests and checks; install what they need
 	@JOBS=$(JOBS) tools/check-all
 
 test: tests  ## run the tests
-	@ctest --test-dir build -j $(JOBS) --output-on-failure
+	@ctest --test-dir build -j $(TESTS) --output-on-failure
 
 install: all  ## install under PREFIX [/usr/local]
 	@DESTDIR=$(DESTDIR) cmake --install build --prefix $(PREFIX)
@@ -38,7 +39,7 @@ deb: all  ## build the Debian packages: build/packages
 asan:  ## run all tests with AddressSanitizer and UndefinedBehaviorSanitizer
 	@tools/install-deps build test && cmake --preset asan >/dev/null && cmake --build build-asan -j $(JOBS)
 	@LSAN_OPTIONS=suppressions=$(CURDIR)/tests/support/lsan.supp:print_suppressions=0 \
-	    ctest --test-dir build-asan -j $(JOBS) --output-on-failure
+	    ctest --test-dir build-asan -j $(TESTS) --output-on-failure
 
 tsan:  ## run the tests of our own threads with ThreadSanitizer
 	@tools/install-deps build test && cmake --preset tsan >/dev/null
