@@ -80,8 +80,9 @@ FG_API FG_MUST_USE fg_status fg_report_compare(const char *const *folders, size_
 FG_API FG_MUST_USE fg_status fg_report_lr_draw(const fg_lr_curve *curve, int columns, bool is_ascii,
                                                char **out, fg_error *err);
 /* Writes a curve to a file, which is replaced atomically. The end of its name is the format: .csv
- * (lr, smoothed, loss_1 and so on of each segment), .json (docs/formats.md), or .svg and .png: a
- * plot with the suggestions. Errors: FG_EINVAL (another name), FG_ENOTFOUND (plots need gnuplot),
+ * (lr, smoothed, loss_1 and so on of each segment, and suggestion: the names of those nearest to
+ * the row, separated by spaces), .json (docs/formats.md), or .svg and .png: a plot with the
+ * suggestions. Errors: FG_EINVAL (another name), FG_ENOTFOUND (plots need gnuplot),
  * FG_ENOMEM and those of fg_file_write. */
 FG_API FG_MUST_USE fg_status fg_report_lr_write(const fg_lr_curve *curve, const char *path,
                                                 fg_error *err);

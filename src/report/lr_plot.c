@@ -79,18 +79,44 @@ static void put_number(fgi_buf *out, double value)
         fgi_buf_printf(out, "%.9g", value);
 }
 
+/* The row of the learning rate that is nearest on a logarithmic axis. */
+static size_t nearest_row(const fg_lr_curve *curve, double lr)
+{
+    const double *x = fg_lr_curve_lr(curve);
+    size_t nearest = 0;
+    for (size_t i = 1; i < fg_lr_curve_count(curve); i++)
+        if (fabs(log(x[i] / lr)) < fabs(log(x[nearest] / lr)))
+            nearest = i;
+    return nearest;
+}
+
+/* The names of the suggestions that a row is nearest to: "valley slide". */
+static void put_marks(const fg_lr_curve *curve, size_t row, fgi_buf *out)
+{
+    const char *separator = "";
+    for (size_t i = 0; i < FGI_LR_SUGGESTIONS; i++) {
+        const double lr = fgi_lr_suggestion(fg_lr_curve_suggestions(curve), i);
+        if (!isfinite(lr) || nearest_row(curve, lr) != row)
+            continue;
+        fgi_buf_printf(out, "%s%s", separator, fgi_lr_suggestion_names[i]);
+        separator = " ";
+    }
+}
+
 void fgi_lr_put_csv(const fg_lr_curve *curve, fgi_buf *out)
 {
     const int segments = fg_lr_curve_segments(curve);
     fgi_buf_puts(out, "lr,smoothed");
     for (int k = 1; k <= segments; k++)
         fgi_buf_printf(out, ",loss_%d", k);
-    fgi_buf_putc(out, '\n');
+    fgi_buf_puts(out, ",suggestion\n");
     for (size_t i = 0; i < fg_lr_curve_count(curve); i++) {
         fgi_buf_printf(out, "%.9g", fg_lr_curve_lr(curve)[i]);
         put_number(out, fg_lr_curve_smoothed(curve)[i]);
         for (int k = 0; k < segments; k++)
             put_number(out, fg_lr_curve_loss(curve, k)[i]);
+        fgi_buf_putc(out, ',');
+        put_marks(curve, i, out);
         fgi_buf_putc(out, '\n');
     }
 }

@@ -8,6 +8,7 @@
 
 #include <fulgurite/recipe.h>
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -91,6 +92,28 @@ static const fg_callback_ops dawdle_ops = {.batch_end = dawdle};
 static const fg_callback_entry dawdle_row = {
     .entry = {.name = "dawdle", .help = "sleeps"}, .ops = &dawdle_ops, .create = create_nothing};
 
+/* ---- a callback that reads a device value after each step ------------------------------------ */
+
+static int peek_line; /* of the read */
+
+static fg_status peek(void *self, const fg_progress *at, fg_error *err)
+{
+    const fg_type type = {.dtype = FG_F32};
+    fg_array *array = NULL;
+    float value = 1;
+    (void)self;
+    fg_status status = fg_array_create(fg_trainer_client(at->trainer), &type, &value, &array, err);
+    peek_line = __LINE__ + 2;
+    if (status == FG_OK)
+        status = fg_array_read(array, &value, sizeof value, err);
+    fg_array_release(array);
+    return status;
+}
+
+static const fg_callback_ops peek_ops = {.batch_end = peek};
+static const fg_callback_entry peek_row = {
+    .entry = {.name = "peek", .help = "reads"}, .ops = &peek_ops, .create = create_nothing};
+
 /* ---- running --------------------------------------------------------------------------------- */
 
 static const char yaml[] =
@@ -111,6 +134,7 @@ static int begin(void **state)
     fgt_ok(fg_registry_create(&registry, &err));
     fgt_ok(fg_registry_add_format(registry, &slow, &err));
     fgt_ok(fg_registry_add_callback(registry, &dawdle_row, &err));
+    fgt_ok(fg_registry_add_callback(registry, &peek_row, &err));
     return 0;
 }
 
@@ -243,6 +267,20 @@ static void reads_after_each_step(void **state)
     gains("host_reads", "read_s");
 }
 
+/* The line of the user's code is named. */
+static void a_callback_that_reads(void **state)
+{
+    char evidence[300];
+    (void)state;
+    fake.set("device_ms", 5);
+    fake.set("download_ms", 10);
+    FAKE_FIT("trainer.callbacks=[peek]");
+    (void)snprintf(evidence, sizeof evidence, "reads per step; most time at %s:%d, 25 times",
+                   __FILE__, peek_line);
+    has_verdict("host_reads", evidence, "");
+    gains("host_reads", "read_s");
+}
+
 static void a_slow_callback(void **state)
 {
     (void)state;
@@ -348,10 +386,10 @@ static void many_devices(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_healthy_run_has_none), cmocka_unit_test(slow_data),
     cmocka_unit_test(slow_uploads),           cmocka_unit_test(saves_after_each_step),
-    cmocka_unit_test(reads_after_each_step),  cmocka_unit_test(a_slow_callback),
-    cmocka_unit_test(slow_compilation),       cmocka_unit_test(shapes_that_change),
-    cmocka_unit_test(a_small_batch),          cmocka_unit_test(launches_take_longest),
-    cmocka_unit_test(f32_on_a_tpu),           cmocka_unit_test(fp16_overflows),
-    cmocka_unit_test(many_devices),
+    cmocka_unit_test(reads_after_each_step),  cmocka_unit_test(a_callback_that_reads),
+    cmocka_unit_test(a_slow_callback),        cmocka_unit_test(slow_compilation),
+    cmocka_unit_test(shapes_that_change),     cmocka_unit_test(a_small_batch),
+    cmocka_unit_test(launches_take_longest),  cmocka_unit_test(f32_on_a_tpu),
+    cmocka_unit_test(fp16_overflows),         cmocka_unit_test(many_devices),
 };
 int main(void) { return cmocka_run_group_tests(tests, begin, end); }

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+
 #define QUICK "--tuner.steps=60 --tuner.segments=2 --model.dropout=0 "
 
 static const char *const names[] = {"valley", "steep", "slide", "minimum"};
@@ -18,6 +20,24 @@ static double suggested(const json_t *root, const char *name)
 {
     const json_t *value = json_object_get(json_object_get(root, "suggestions"), name);
     return json_is_null(value) ? (double)NAN : json_number_value(value);
+}
+
+/* The row of the CSV file that names the suggestion is the one nearest to it. */
+static void assert_marked(const char *csv, const char *name, double lr)
+{
+    size_t marked = 0;
+    double nearest = HUGE_VAL, of_marked = 0;
+    for (const char *row = strchr(csv, '\n') + 1; *row != '\0'; row = strchr(row, '\n') + 1) {
+        char text[256];
+        (void)snprintf(text, sizeof(text), "%.*s", (int)strcspn(row, "\n"), row);
+        const double distance = fabs(log(fgi_strtod(row, NULL) / lr));
+        const bool is_marked = strstr(strrchr(text, ','), name) != NULL;
+        marked += is_marked;
+        of_marked = is_marked ? distance : of_marked;
+        nearest = fmin(nearest, distance);
+    }
+    assert_int_equal(marked, 1);
+    assert_true(of_marked <= nearest + 1e-6); /* the file has nine digits */
 }
 
 static void the_command_and_its_summary_agree(void **state)
@@ -37,6 +57,7 @@ static void the_command_and_its_summary_agree(void **state)
         contains(o->out, line);
         (void)snprintf(line, sizeof(line), " %s ", names[i]);
         contains(strstr(o->out, "log10(lr)"), line); /* the legend */
+        assert_marked(file_text(folder, "c.csv"), names[i], lr);
     }
     contains(o->out, "smoothed loss by learning rate");
     contains(o->out, "log10(lr)");
@@ -46,7 +67,7 @@ static void the_command_and_its_summary_agree(void **state)
     for (const char *at = file_text(folder, "c.csv"); *at != '\0'; at++)
         lines += *at == '\n';
     assert_int_equal(lines, count + 1);
-    contains(file_text(folder, "c.csv"), "lr,smoothed,loss_1,loss_2\n1e-07,");
+    contains(file_text(folder, "c.csv"), "lr,smoothed,loss_1,loss_2,suggestion\n1e-07,");
     assert_false(is_there(folder, "run"));
     json_decref(curve);
     json_decref(summary);
