@@ -109,11 +109,14 @@ static call *copy_start(const fg_log_start *start)
     return NULL;
 }
 
+/* Those who wait for a call get the failure of `open`. */
 static void drop_calls(fgi_logger_thread *t)
 {
     while (t->first != NULL) {
         call *c = t->first;
         t->first = c->next;
+        if (c->out != NULL)
+            *c->out = (result){.is_there = true, .status = t->open_status, .error = t->open_error};
         free_call(c);
     }
     t->last = NULL;
@@ -166,12 +169,13 @@ static bool note_result(fgi_logger_thread *t, const call *c, fg_status status, i
 }
 
 /* Reports each first failure after a success, and the success that follows. The one who waits for
- * `open` or `sync` reports its failure; so does the fit that ends because memory is exhausted. */
+ * `open` or `sync` reports its failure, and so does the fit that ends because memory is exhausted.
+ */
 static void report_required(fgi_logger_thread *t, call_kind kind, fg_status status,
                             const fg_error *err)
 {
     const bool was_failing = t->is_failing;
-    if ((kind != CALL_LOG && kind != CALL_FLUSH) || status == FG_ENOMEM)
+    if (kind == CALL_OPEN || kind == CALL_SYNC || status == FG_ENOMEM)
         return;
     t->is_failing = status != FG_OK;
     if (!was_failing && status != FG_OK)
@@ -499,6 +503,8 @@ static fg_status ask(fgi_logger_thread *t, call_kind kind, fg_error *err)
     const bool is_taken = enqueue(t, c);
     if (is_taken)
         (void)wait_for(t, is_there, &answer);
+    else
+        answer = (result){.status = t->open_status, .error = t->open_error};
     const bool is_exhausted = t->is_exhausted;
     (void)pthread_mutex_unlock(&t->mutex);
     if (!is_taken)

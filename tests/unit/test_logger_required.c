@@ -156,6 +156,45 @@ static void a_required_log_that_cannot_be_opened(void **state)
     assert_string_equal(board_all_heard(), "");
 }
 
+typedef struct syncing {
+    fgi_logger_thread *thread;
+    fg_status status;
+    fg_error error;
+} syncing;
+
+static void *sync_log(void *self)
+{
+    syncing *s = self;
+    s->status = fgi_logger_thread_sync(s->thread, &s->error);
+    return NULL;
+}
+
+/* A checkpoint that waits for the lines of a log that cannot be opened again, after divergence,
+ * does not count as saved. */
+static void who_waits_for_lines_gets_the_failure_of_open(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    int64_t lines = -1;
+    board b;
+    pthread_t opener, saver;
+    fgi_logger_thread *t = start_required(&b, BOARD_SHORT_NS);
+    syncing s = {.thread = t};
+    b.fails_open = true;
+    board_set_gate(&b, true);
+    assert_int_equal(pthread_create(&opener, NULL, open_when_waiting_is_reported, &b), 0);
+    board_log_lines(t, 0, 1);
+    assert_int_equal(pthread_create(&saver, NULL, sync_log, &s), 0);
+    assert_int_equal(board_open_log(t, &lines, &err), FG_EIO);
+    (void)pthread_join(opener, NULL);
+    (void)pthread_join(saver, NULL);
+    assert_true(s.status == FG_OK || s.status == FG_EIO); /* it came first, or second */
+    assert_int_equal(fgi_logger_thread_sync(t, &err), FG_EIO);
+    assert_string_equal(err.message, "no server");
+    fgi_logger_thread_destroy(t);
+    board_unmake(&b);
+}
+
 #define HEARING(test) cmocka_unit_test_setup_teardown(test, board_listen, board_stop_listening)
 
 static const struct CMUnitTest tests[] = {
@@ -164,5 +203,6 @@ static const struct CMUnitTest tests[] = {
     HEARING(a_required_logger_is_waited_for),
     HEARING(a_required_logger_without_memory),
     HEARING(a_required_log_that_cannot_be_opened),
+    HEARING(who_waits_for_lines_gets_the_failure_of_open),
 };
 FGT_MAIN(tests)
