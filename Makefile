@@ -1,6 +1,7 @@
 # Shortcuts for CMake and Ninja. Everything else is in CMakeLists.txt and tools/.
 # SPDX-License-Identifier: Apache-2.0
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+# tests at a time
 TESTS ?= $(JOBS)
 PREFIX ?= /usr/local
 DESTDIR ?=

@@ -7,7 +7,7 @@ set(FG_TEST_CACHE_FOLDER "${CMAKE_BINARY_DIR}/tests/cache" CACHE PATH "folder of
 set(FG_TEST_CACHE "XDG_CACHE_HOME=${FG_TEST_CACHE_FOLDER}")
 set(FG_TEST_ENVIRONMENT "${FG_TEST_CACHE}"
     # Reports show four frames of an allocation instead of 30: the plugin allocates a lot, and recording where
-    # takes a quarter of the time. `ASAN_OPTIONS=malloc_context_size=30 build-asan/...` shows them all.
+    # takes 18 % of the time (perf, test_train_resume). `ASAN_OPTIONS=malloc_context_size=30 build-asan/...` shows them all.
     "ASAN_OPTIONS=allocator_may_return_null=1:malloc_context_size=4"
     "TSAN_OPTIONS=allocator_may_return_null=1:suppressions=${CMAKE_SOURCE_DIR}/tests/support/tsan.supp"
     "LSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/support/lsan.supp:print_suppressions=0")

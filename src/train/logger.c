@@ -173,9 +173,8 @@ fg_status fgi_logger_init(const char *names, fgi_logger **out, fg_error *err)
  * Returns an error if the fit must end. */
 static fg_status tolerate(slot *each, fg_status status, fg_error *err)
 {
-    const bool was_failing = each->is_failing, is_good = status == FG_OK;
     if (!each->ops->is_required) {
-        if (!is_good && !atomic_exchange(&each->has_warned, true))
+        if (status != FG_OK && !atomic_exchange(&each->has_warned, true))
             fgi_log(FG_LOG_WARNING,
                     "logger '%s' failed: %s; training continues, and further failures of this "
                     "logger are not reported",
@@ -184,14 +183,7 @@ static fg_status tolerate(slot *each, fg_status status, fg_error *err)
     }
     if (status == FG_ENOMEM)
         return status;
-    each->is_failing = !is_good;
-    if (!was_failing && !is_good)
-        fgi_log(FG_LOG_ERROR,
-                "logger '%s': %s; training continues, and the log will be written when that is "
-                "possible again",
-                each->ops->name, err->message);
-    else if (was_failing && is_good)
-        fgi_log(FG_LOG_INFO, "logger '%s': the log is complete again", each->ops->name);
+    fgi_logger_report(each->ops->name, &each->is_failing, status, err);
     return FG_OK;
 }
 

@@ -168,23 +168,29 @@ static bool note_result(fgi_logger_thread *t, const call *c, fg_status status, i
     return is_news;
 }
 
-/* Reports each first failure after a success, and the success that follows. The one who waits for
- * `open` or `sync` reports its failure, and so does the fit that ends because memory is exhausted.
- */
-static void report_required(fgi_logger_thread *t, call_kind kind, fg_status status,
-                            const fg_error *err)
+void fgi_logger_report(const char *name, bool *is_failing, fg_status status, const fg_error *err)
 {
-    const bool was_failing = t->is_failing;
-    if (kind == CALL_OPEN || kind == CALL_SYNC || status == FG_ENOMEM)
-        return;
-    t->is_failing = status != FG_OK;
-    if (!was_failing && status != FG_OK)
+    const bool was_failing = *is_failing;
+    *is_failing = status != FG_OK;
+    if (!was_failing && *is_failing)
         fgi_log(FG_LOG_ERROR,
                 "logger '%s': %s; training continues, and the log will be written when that is "
                 "possible again",
-                t->ops.name, err->message);
-    else if (was_failing && status == FG_OK)
-        fgi_log(FG_LOG_INFO, "logger '%s': the log is complete again", t->ops.name);
+                name, err->message);
+    else if (was_failing && !*is_failing)
+        fgi_log(FG_LOG_INFO, "logger '%s': the log is complete again", name);
+}
+
+/* The one who waits for `open` or `sync` reports its failure, and so does the fit that ends because
+ * memory is exhausted. Only the success of `log` and `flush` says that the log is complete. */
+static void report_required(fgi_logger_thread *t, call_kind kind, fg_status status,
+                            const fg_error *err)
+{
+    const bool writes_lines = kind == CALL_LOG || kind == CALL_FLUSH;
+    if (kind == CALL_OPEN || kind == CALL_SYNC || status == FG_ENOMEM)
+        return;
+    if (writes_lines || status != FG_OK)
+        fgi_logger_report(t->ops.name, &t->is_failing, status, err);
 }
 
 static void execute(fgi_logger_thread *t, call *c)

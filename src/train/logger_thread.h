@@ -9,10 +9,14 @@
 typedef struct fgi_logger_thread fgi_logger_thread;
 
 /* Lines that wait for the logger; later ones are dropped. Of a required logger, up to
- * FGI_LOGGER_REQUIRED_QUEUE lines wait, which use about 40 MiB; then memory counts as exhausted. */
+ * FGI_LOGGER_REQUIRED_QUEUE lines wait, about 40 MiB with ten values each; then memory counts as
+ * exhausted. */
 enum { FGI_LOGGER_QUEUE = 1024, FGI_LOGGER_REQUIRED_QUEUE = 32768 };
 /* The same for texts, images, histograms and graphs. */
 enum { FGI_LOGGER_ITEMS = 64 };
+/* Reports the first failure of a required logger after a success, and the success that follows. */
+void fgi_logger_report(const char *name, bool *is_failing, fg_status status, const fg_error *err);
+
 /* How long `open`, the end of a fit and `destroy` wait; for a required logger they wait until it
  * has returned, and report the wait after this time. */
 #define FGI_LOGGER_PATIENCE_NS ((int64_t)10000000000)

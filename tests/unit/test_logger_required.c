@@ -73,6 +73,24 @@ static void a_required_logger_reports_that_it_fails_and_recovers(void **state)
     assert_int_equal(board_heard("\n"), 4);
 }
 
+/* A text that is logged says nothing about the lines before it. */
+static void the_log_is_complete_only_with_its_lines(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    board b;
+    fgi_logger_thread *t = start_required(&b, FGI_LOGGER_PATIENCE_NS);
+    set_failing(&b, true);
+    board_log_lines(t, 0, 1);
+    fgi_logger_thread_item(t, &(fg_log_item){.kind = FG_LOG_TEXT, .name = "t", .text = "."});
+    assert_int_equal(fgi_logger_thread_catch_up(t, &err), FG_EIO);
+    assert_int_equal(b.items, 1);
+    assert_int_equal(board_heard("training continues"), 1);
+    assert_int_equal(board_heard("complete again"), 0);
+    fgi_logger_thread_destroy(t);
+    board_unmake(&b);
+}
+
 static void *open_when_waiting_is_reported(void *self)
 {
     while (board_heard("logger 'board' has not written its log for 0.02 s; waiting for it") == 0)
@@ -200,6 +218,7 @@ static void who_waits_for_lines_gets_the_failure_of_open(void **state)
 static const struct CMUnitTest tests[] = {
     HEARING(a_required_logger_loses_no_line),
     HEARING(a_required_logger_reports_that_it_fails_and_recovers),
+    HEARING(the_log_is_complete_only_with_its_lines),
     HEARING(a_required_logger_is_waited_for),
     HEARING(a_required_logger_without_memory),
     HEARING(a_required_log_that_cannot_be_opened),
