@@ -25,6 +25,9 @@ from werkzeug.serving import run_simple
 run_simple("127.0.0.1", int(sys.argv[3]), app, threaded=True)"""
 
 
+FITS = []  # processes, to be killed at the end
+
+
 def free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
@@ -35,7 +38,7 @@ def start_server(port):
     log = open(os.path.join(WORK, "server.log"), "a", encoding="utf-8")
     process = subprocess.Popen([sys.executable, "-c", SERVE, os.path.join(WORK, "mlflow.db"),
                                 os.path.join(WORK, "artifacts"), str(port)], stdout=log, stderr=log)
-    for _ in range(1200):
+    for _ in range(6000):
         try:
             urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=10).close()
             return process
@@ -46,7 +49,7 @@ def start_server(port):
 
 
 def fit(run, uri, *more):
-    return [PROGRAM, "fit", "examples/digits_mlp.yaml", "--trainer.accelerator=cpu", "--trainer.log_every=5",
+    return [PROGRAM, "fit", "examples/digits_mlp.yaml", "--trainer.accelerator=cpu", "--trainer.log_every=25",
             f"--trainer.loggers=csv,jsonl,mlflow(uri={uri},experiment=digits ä)",
             f"--trainer.run_dir={os.path.join(WORK, run)}", *more]
 
@@ -62,6 +65,7 @@ def lines(run):
 def run_until(command, run, step):
     """Starts a fit and waits until it has logged a step."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    FITS.append(process)
     while process.poll() is None and (not lines(run) or lines(run)[-1]["step"] < step):
         time.sleep(0.01)
     assert process.poll() is None, process.stderr.read()
@@ -100,7 +104,7 @@ def check_run(client, run, state):
 def wait_for_values(client):
     """Until the server has answered its first request with values, which takes it long. If the process is killed
     before, the server adds them while the run is resumed, which sends them again."""
-    for _ in range(1200):
+    for _ in range(6000):
         experiment = client.get_experiment_by_name("digits ä")
         runs = client.search_runs([experiment.experiment_id]) if experiment else []
         if runs and runs[0].data.metrics:
@@ -147,8 +151,9 @@ def main():
         process.communicate()
         check_run(client, "hanging", "KILLED")
     finally:
-        server.kill()
-        server.wait()
+        for process in [server, *FITS]:  # fits that have not ended would go on for hours
+            process.kill()
+            process.wait()
     print(f"{count} values")
 
 
