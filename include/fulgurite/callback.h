@@ -21,6 +21,7 @@
 #ifndef FULGURITE_CALLBACK_H
 #define FULGURITE_CALLBACK_H
 
+#include <fulgurite/data.h>
 #include <fulgurite/nn.h>
 #include <fulgurite/optim.h>
 #include <fulgurite/option.h>
@@ -58,6 +59,16 @@ typedef struct fg_progress {
 
 typedef struct fg_log_values fg_log_values; /* for `measure`: fg_log_values_add */
 
+/* Rows of predictions, for `predicted`; borrowed for the call. */
+typedef struct fg_predictions {
+    fg_type type;        /* T[count, ...]; count is 0 if there is no sample */
+    const void *data;    /* row-major, on the host */
+    int64_t first;       /* the index of row 0 in the dataset */
+    fg_dataset *dataset; /* that is predicted: fg_dataset_count, fg_dataset_sample_name */
+    const char *const *class_names; /* those of the task; NULL: none */
+    int64_t class_count;            /* of the task; 0: not a classification */
+} fg_predictions;
+
 /* The functions of a callback. They are called on the thread that called fit, in this order
  * (docs/hooks.md describes it in full); any may be NULL. A status other than FG_OK ends the run
  * after the state is saved. FG_ESTOPPED requests a stop and is not an error: if err->message gives
@@ -85,6 +96,8 @@ typedef struct fg_log_values fg_log_values; /* for `measure`: fg_log_values_add 
  * Validation, test and prediction outside of fit:
  *
  *   eval_start  batch_end ...  eval_end
+ *
+ * Prediction also calls `predicted`, with the rows of each batch.
  */
 typedef struct fg_callback_ops {
     const char
@@ -138,7 +151,16 @@ typedef struct fg_callback_ops {
      * parameter or buffer of the model, of the same type; (fg_tensor){0}: its own value. The first
      * callback that returns one decides. During the call, fg_variable_value returns own values. */
     fg_tensor (*value)(void *self, fg_trace *trace, fg_variable *variable);
-    void (*reserved[4])(void); /* must be NULL */
+
+    /* In fg_trainer_predict: receives the predictions of a batch, in the order of the samples; once
+     * without rows if there is no sample. An error ends the pass. A configuration's callback with
+     * this function takes part in `predict` only. */
+    fg_status (*predicted)(void *self, const fg_progress *at, const fg_predictions *rows,
+                           fg_error *err);
+    /* When the callback is added to a Trainer: may change settings of its fits
+     * (fg_trainer_set_accumulation). An error refuses the callback. */
+    fg_status (*setup)(void *self, struct fg_trainer *trainer, fg_error *err);
+    void (*reserved[2])(void); /* must be NULL */
 } fg_callback_ops;
 
 /* ---- by name ----------------------------------------------------------------------------------

@@ -114,7 +114,11 @@ typedef struct fg_task {
     const char *name;
     void *self;
     const fg_task_ops *ops;
-    uint64_t reserved[2]; /* must be 0 */
+    /* For callbacks that receive predictions T[B, class_count], one value for each class: how many
+     * classes there are, and their names, borrowed. 0: the predictions are not classes [0, NULL] */
+    int64_t class_count;
+    const char *const *class_names; /* NULL: the classes have no names */
+    uint64_t reserved[2];           /* must be 0 */
 } fg_task;
 
 #ifdef __cplusplus

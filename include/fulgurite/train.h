@@ -263,10 +263,17 @@ FG_API void fg_trainer_destroy(fg_trainer *trainer);
 FG_API FG_MUST_USE fg_status fg_trainer_open(fg_trainer *trainer, fg_error *err);
 
 /* Adds a callback. ops must outlive the Trainer; take_self is consumed, also on failure. Errors:
- * FG_ENOMEM, FG_EINVAL for save or load without the other or without a unique name. */
+ * FG_ENOMEM, FG_EINVAL for save or load without the other or without a unique name; those of
+ * `setup`. */
 FG_API FG_MUST_USE fg_status fg_trainer_add_callback(fg_trainer *trainer,
                                                      const fg_callback_ops *ops, void *take_self,
                                                      fg_error *err);
+
+/* Sets how many batches an optimizer step has in each epoch, as numerics.accumulate_schedule does:
+ * for `setup` of callbacks, and before the first fit. Errors: FG_EINVAL (a schedule that is not
+ * valid; the Trainer has one already, or has been used). */
+FG_API FG_MUST_USE fg_status fg_trainer_set_accumulation(fg_trainer *trainer, const char *schedule,
+                                                         fg_error *err);
 
 /* Adds a built-in callback by its name in configurations (docs/config.md, trainer.callbacks):
  * "early_stop" with options such as "patience=3, monitor=val_loss"; NULL: their defaults. Errors:
@@ -317,13 +324,21 @@ FG_API FG_MUST_USE fg_status fg_trainer_validate(fg_trainer *trainer, const fg_t
 FG_API FG_MUST_USE fg_status fg_trainer_test(fg_trainer *trainer, const fg_task *task,
                                              const fg_fit_data *data, fg_error *err);
 
+/* Requests a checkpoint of the present state, and the fit continues: for callbacks (at->trainer).
+ * It is taken before the next step; if requested by `saved`, after it. There is none without a
+ * run_dir, if the present state is saved already, or while the loss has risen too far
+ * (fg_trainer_divergence). */
+FG_API void fg_trainer_request_save(const fg_trainer *trainer);
+
 /* Receives rows of predictions in the dataset's order: type is T[count, ...]; data is row-major and
  * borrowed for the call; first is the index of row 0 in the dataset. A status other than FG_OK ends
  * the pass with that status. */
 typedef fg_status fg_predict_fn(void *self, const fg_type *type, const void *data, int64_t first,
                                 fg_error *err);
 /* Makes one pass over data->predict and calls `write` with the predictions, in the order of the
- * samples. Errors: as fg_trainer_fit, and those of `write`. */
+ * samples, then `predicted` of the callbacks. write may be NULL if a callback has that function,
+ * such as the row prediction_writer. Errors: as fg_trainer_fit, and those of `write`; FG_EINVAL if
+ * nothing receives the predictions. */
 FG_API FG_MUST_USE fg_status fg_trainer_predict(fg_trainer *trainer, const fg_task *task,
                                                 const fg_fit_data *data, fg_predict_fn *write,
                                                 void *self, fg_error *err);
@@ -391,6 +406,11 @@ FG_API const fg_fit_settings *fg_trainer_settings(const fg_trainer *trainer);
 FG_API FG_MUST_USE fg_status fg_trainer_preview(const fg_trainer_options *options,
                                                 const fg_fit_data *data, double lr,
                                                 fg_fit_settings *out, fg_error *err);
+
+/* The same for a Trainer with its callbacks, some of which change settings (`setup`). It must not
+ * have been used, and can then only be destroyed. */
+FG_API FG_MUST_USE fg_status fg_trainer_preview_fit(fg_trainer *trainer, const fg_fit_data *data,
+                                                    double lr, fg_fit_settings *out, fg_error *err);
 
 /* What a batch of the training step costs, counted from the graph when the step was compiled. */
 typedef struct fg_step_cost {

@@ -13,6 +13,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -21,9 +22,11 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/temporary.h"
+#include "ckpt/kept.h"
 #include "ckpt/manifest.h"
 
 enum { POINTER_MAX_BYTES = 4096 };
+#define BEST_PREFIX "best-" /* of pointers by other metrics: "best-val_acc" */
 
 /* A checkpoint that seems complete: its manifest can be read. */
 typedef struct entry {
@@ -182,11 +185,13 @@ fg_status fgi_ckpt_newest_sequence(const char *folder, int64_t *out, fg_error *e
 
 /* ---- tidying --------------------------------------------------------------------------------- */
 
-/* Whether "NAME.tmp.OWNER", with a NAME of this length, is a file and not a checkpoint: a temporary
- * pointer, or a file created to read the clock. */
+/* Whether "NAME.tmp.OWNER", with a NAME of this length, is a file: a temporary pointer, or one
+ * created to read the clock. */
 static bool is_temporary_file(const char *name, size_t length)
 {
-    static const char *const files[] = {"last", "best", "clock"};
+    static const char *const files[] = {"last", "best", FGI_CKPT_KEPT_FILE, "clock"};
+    if (strncmp(name, BEST_PREFIX, strlen(BEST_PREFIX)) == 0)
+        return true; /* or a checkpoint, which unlink does not remove */
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
         if (strlen(files[i]) == length && strncmp(name, files[i], length) == 0)
             return true;
@@ -324,12 +329,23 @@ static fg_status take_newest(const char *folder, const fg_error *why, char **out
     return fgi_fail(err, FG_EFORMAT, "no checkpoint in '%s' is intact: %s", folder, why->message);
 }
 
+static bool is_file(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode);
+}
+
 static fg_status take_path(const char *folder, const char *which, char **out_path, fg_error *err)
 {
     char *inside = folder ? fgi_path_join(folder, which) : NULL;
     if (folder && !inside)
         return fgi_no_memory(err);
     const bool is_path = fgi_file_exists(which), is_inside = inside && fgi_file_exists(inside);
+    if (!is_path && is_inside && strncmp(which, BEST_PREFIX, strlen(BEST_PREFIX)) == 0 &&
+        is_file(inside)) {
+        fgi_free(inside);
+        return take_pointed(folder, which, out_path, err);
+    }
     if (is_path || is_inside)
         *out_path = fgi_strdup(is_path ? which : inside);
     fgi_free(inside);
@@ -386,10 +402,12 @@ fg_status fgi_ckpt_prune(const char *folder, int keep, const char *const *names,
                          fg_error *err)
 {
     listing list = {0};
+    fgi_ckpt_kept kept = {0};
     char *last = NULL, *best = NULL;
     fg_status status = FG_OK;
     if (keep <= 0)
         return FG_OK;
+    FGI_TRY(fgi_ckpt_kept_read(folder, &kept, err));
     if (read_pointer(folder, "last", &last, NULL) == FG_ENOMEM ||
         read_pointer(folder, "best", &best, NULL) == FG_ENOMEM)
         FGI_DONE(fgi_no_memory(err));
@@ -397,24 +415,35 @@ fg_status fgi_ckpt_prune(const char *folder, int keep, const char *const *names,
     for (size_t i = (size_t)keep; i < list.count; i++) {
         const char *name = list.entries[i].name;
         if ((!last || strcmp(name, last) != 0) && (!best || strcmp(name, best) != 0) &&
-            !is_one_of(name, names, count))
+            !is_one_of(name, names, count) && !fgi_ckpt_is_kept(&kept, name))
             FGI_DONE(remove_checkpoint(folder, name, err));
     }
 done:
+    fgi_ckpt_kept_free(&kept);
     fgi_free(list.entries);
     fgi_free(best);
     fgi_free(last);
     return status;
 }
 
+/* A pointer, or the list of those that are kept; folders remain. */
+static fg_status discard_pointer(void *self, const char *folder, const char *name, fg_error *err)
+{
+    (void)self;
+    (void)err;
+    if (strcmp(name, "last") == 0 || strcmp(name, "best") == 0 ||
+        strcmp(name, FGI_CKPT_KEPT_FILE) == 0 ||
+        strncmp(name, BEST_PREFIX, strlen(BEST_PREFIX)) == 0)
+        discard_file(folder, name);
+    return FG_OK;
+}
+
 fg_status fgi_ckpt_clear(const char *folder, fg_error *err)
 {
     listing list = {0};
     fg_status status = list_checkpoints(folder, &list, err);
-    if (status == FG_OK) { /* first, so that they do not point to a deleted checkpoint */
-        discard_file(folder, "last");
-        discard_file(folder, "best");
-    }
+    if (status == FG_OK) /* first, so that they do not point to a deleted checkpoint */
+        status = walk(folder, discard_pointer, NULL, err);
     for (size_t i = 0; i < list.count && status == FG_OK; i++)
         status = remove_checkpoint(folder, list.entries[i].name, err);
     fgi_free(list.entries);

@@ -1,5 +1,5 @@
-/* series.h - the checkpoints of one run: a folder of checkpoint folders and two text files, `last`
- * and `best`, each of which contains the name of a checkpoint.
+/* series.h - the checkpoints of one run: a folder of checkpoint folders and text files, `last` and
+ * `best`, each of which contains the name of a checkpoint (`best-METRIC`: by another metric).
  *
  * A save writes and renames the folder, replaces the pointer, then prunes old checkpoints. If the
  * process is killed in between, there is still a loadable checkpoint if there was one before.
@@ -10,13 +10,13 @@
 
 #include <fulgurite/ckpt.h>
 
-/* Makes the pointer `pointer` ("last" or "best") point to the checkpoint `name`; atomic and
- * durable. */
+/* Makes the pointer `pointer` ("last", "best" or "best-METRIC") point to the checkpoint `name`;
+ * atomic and durable. */
 fg_status fgi_ckpt_point(const char *folder, const char *pointer, const char *name, fg_error *err);
 
 /* Finds a checkpoint: *out_path is a new string (fgi_free).
  *   "last"  the checkpoint that it points to; the newest intact one if that is damaged
- *   "best"  the checkpoint that it points to
+ *   "best"  the checkpoint that it points to; the same for the file "best-METRIC"
  *   else    a path of a checkpoint folder or .safetensors file, or a name within `folder`
  *
  * folder may be NULL if only paths are possible. The checkpoints returned for "last" and "best"
@@ -25,12 +25,12 @@ fg_status fgi_ckpt_point(const char *folder, const char *pointer, const char *na
 fg_status fgi_ckpt_resolve(const char *folder, const char *which, char **out_path, fg_error *err);
 
 /* Removes old checkpoints, except for the `keep` newest (all if keep <= 0), those that `last` and
- * `best` point to, and those with the given names. Folders that are not checkpoints are left
- * unchanged. */
+ * `best` point to, those with the given names, and those in the file `kept` (kept.h). Folders that
+ * are not checkpoints are left unchanged. */
 fg_status fgi_ckpt_prune(const char *folder, int keep, const char *const *names, size_t count,
                          fg_error *err);
 
-/* Removes all checkpoints of the folder, and `last` and `best`. */
+/* Removes all checkpoints of the folder, the pointers and the file `kept`. */
 fg_status fgi_ckpt_clear(const char *folder, fg_error *err);
 
 /* Removes temporary files and folders that saves of dead processes, and of this one, left in

@@ -316,7 +316,7 @@ static const fgi_config_row trainer_rows[] = {
       "otherwise min."}, .only = NULL},
     {{.name = "trainer.callbacks", .kind = FG_OPTION_ENTRIES, .initial = "[]", .example =
       "[early_stop(patience=5)]", .help =
-      "Callbacks of `fit`, in the order in which they are called, each with the options that "
+      "Callbacks, in the order in which they are called, each with the options that "
       "differ "
       "from their defaults."}, .only = NULL, .has_entries = true, .kind = FG_REGISTRY_CALLBACK},
     {{.name = "trainer.loggers", .kind = FG_OPTION_ENTRIES, .initial = "[csv, jsonl]", .example =

@@ -382,7 +382,7 @@ static fg_status put_confusion(fg_recipe *r, int columns, bool is_ascii, fg_erro
     const char **names = fgi_calloc(classes, sizeof(*names));
     fg_status status = names != NULL ? fgi_run_confusion(r, &counts, err) : fgi_no_memory(err);
     for (size_t i = 0; status == FG_OK && i < classes; i++)
-        names[i] = r->schema.class_names != NULL ? r->schema.class_names[i] : NULL;
+        names[i] = r->task.class_names != NULL ? r->task.class_names[i] : NULL;
     if (status == FG_OK)
         fgi_draw_confusion(&r->text, counts, classes, names, &options);
     fgi_free(names);

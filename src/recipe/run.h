@@ -54,6 +54,7 @@ typedef struct fgi_run_task {
     double target_center;                 /* a value close to the dataset's targets */
     bool standardises; /* standardize on the device: the dataset's targets are raw */
     bool is_classification;
+    const char **class_names; /* of all outputs, NULL: no name; borrowed from the schema */
     const fg_loss_entry *loss;
     fg_option_values *loss_values;
     const fg_model_entry *model_entry;
@@ -85,9 +86,6 @@ json_t *fgi_run_task_describe(const fgi_run_task *task);
 void fgi_run_task_fini(fgi_run_task *task);
 /* The learning rate of the optimizer, and its schedule. */
 double fgi_run_task_lr(const fgi_run_task *task);
-/* The name of a class, or its index if it has none; in a static buffer, valid until the next
- * call. */
-const char *fgi_run_class_name(const fgi_run_task *task, int64_t index);
 
 /* The sharding rules in a key, to be freed (config_rules.c). */
 /* trainer.mesh, or the mesh of trainer.model_devices. Checks trainer.sharding against it. */
@@ -241,10 +239,6 @@ fg_status fgi_run_predict(fg_recipe *r, fg_error *err);
 void fgi_run_put_predictions(const fg_recipe *r, const char *path, fgi_buf *out);
 /* Whether predictions are written while they arrive. */
 bool fgi_run_has_predict_file(const fg_recipe *r);
-/* Runs inference and writes options->predictions meanwhile. */
-fg_status fgi_run_predict_file(fg_recipe *r, fg_error *err);
-/* The index of the largest of `width` values. */
-size_t fgi_run_largest(const float *row, size_t width);
 /* The confusion matrix of fit_data.val, class_count^2 numbers (fgi_free). */
 fg_status fgi_run_confusion(fg_recipe *r, int64_t **out, fg_error *err);
 

@@ -21,14 +21,22 @@ static fg_status create(const fg_recipe *r, const char *key, const fgi_config_li
     return status;
 }
 
-/* Without training, only those that change the model or its programs: evaluations use averaged
- * weights, and plans count their memory. */
+/* Without training, only those that change settings, the model or its programs: schedules depend on
+ * the number of steps, evaluations use averaged weights, and plans count their memory. Those that
+ * receive predictions are for `predict`. */
+static bool is_wanted(const fg_callback_ops *ops, fg_recipe_kind kind)
+{
+    if (ops->predicted != NULL)
+        return kind == FG_RECIPE_PREDICT;
+    return kind == FG_RECIPE_FIT || ops->build != NULL || ops->setup != NULL;
+}
+
 static fg_status add_callback(fg_recipe *r, const char *key, const fgi_config_listed *row,
                               fg_error *err)
 {
     const fg_callback_entry *entry = (const fg_callback_entry *)row->entry;
     void *self = NULL;
-    if (r->options->kind != FG_RECIPE_FIT && entry->ops->build == NULL)
+    if (!is_wanted(entry->ops, r->options->kind))
         return FG_OK;
     FGI_TRY(create(r, key, row, entry->create, &self, err));
     FGI_TRY_CTX(fg_trainer_add_callback(r->trainer, entry->ops, self, err), err, "%s",

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "recipe/duration.h"
+#include "base/duration.h"
 #include "report/draw.h"
 #include "base/print.h"
 #include "base/alloc.h"

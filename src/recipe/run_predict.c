@@ -1,5 +1,5 @@
-/* run_predict.c - runs inference: keeps the predictions, or has them written while they arrive
- * (run_predict_file.c); computes the confusion matrix from predictions.
+/* run_predict.c - runs inference: keeps the predictions, or writes them to a file while they
+ * arrive; computes the confusion matrix from predictions.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/print.h"
 #include "base/alloc.h"
+#include "train/prediction_file.h"
 
 static fg_status collect(void *self, const fg_type *type, const void *data, int64_t first,
                          fg_error *err)
@@ -47,9 +48,65 @@ static fg_status keep_all(fg_recipe *r, fg_error *err)
     return FG_OK;
 }
 
+/* The predictions that were kept. */
+void fgi_run_put_predictions(const fg_recipe *r, const char *path, fgi_buf *out)
+{
+    const fg_predictions rows = {.type = r->outcome.predictions_type,
+                                 .data = r->predictions.data,
+                                 .dataset = r->fit_data.predict,
+                                 .class_names = r->task.task.class_names,
+                                 .class_count = r->task.task.class_count};
+    fgi_prediction_put(path != NULL ? fgi_prediction_format_of(path) : FGI_PREDICTION_CSV, &rows,
+                       true, out);
+}
+
+/* ---- while they arrive ----------------------------------------------------------------------- */
+
+typedef struct arriving {
+    const fg_recipe *r;
+    fgi_prediction_file file;
+} arriving;
+
+static fg_status write_rows(arriving *a, const fg_type *type, const void *data, int64_t first,
+                            fg_error *err)
+{
+    const fg_predictions rows = {.type = *type,
+                                 .data = data,
+                                 .first = first,
+                                 .dataset = a->r->fit_data.predict,
+                                 .class_names = a->r->task.task.class_names,
+                                 .class_count = a->r->task.task.class_count};
+    return fgi_prediction_file_write(&a->file, &rows, err);
+}
+
+static fg_status on_rows(void *self, const fg_type *type, const void *data, int64_t first,
+                         fg_error *err)
+{
+    return write_rows(self, type, data, first, err);
+}
+
+bool fgi_run_has_predict_file(const fg_recipe *r)
+{
+    const char *path = r->options->predictions;
+    return r->options->kind == FG_RECIPE_PREDICT && path != NULL && strcmp(path, "-") != 0;
+}
+
+static fg_status write_file(fg_recipe *r, fg_error *err)
+{
+    const char *path = r->options->predictions;
+    const fg_type none = {.dtype = FG_F32, .rank = 1};
+    arriving a = {.r = r};
+    FGI_TRY(fgi_prediction_file_open(path, fgi_prediction_format_of(path), &a.file, err));
+    fg_status status =
+        fg_trainer_predict(r->trainer, &r->task.task, &r->fit_data, on_rows, &a, err);
+    if (status == FG_OK && !a.file.has_begun)
+        status = write_rows(&a, &none, NULL, 0, err); /* no sample: the header */
+    return fgi_prediction_file_close(&a.file, status, err);
+}
+
 fg_status fgi_run_predict(fg_recipe *r, fg_error *err)
 {
-    return fgi_run_has_predict_file(r) ? fgi_run_predict_file(r, err) : keep_all(r, err);
+    return fgi_run_has_predict_file(r) ? write_file(r, err) : keep_all(r, err);
 }
 
 /* ---- confusion matrix ------------------------------------------------------------------------ */
@@ -88,7 +145,7 @@ fg_status fgi_run_confusion(fg_recipe *r, int64_t **out, fg_error *err)
     for (size_t i = 0; status == FG_OK && i < all.count; i++)
         if (labels[i] >= 0 && (size_t)labels[i] < classes)
             counts[(size_t)labels[i] * classes +
-                   fgi_run_largest(all.data + i * all.width, all.width)]++;
+                   fgi_prediction_largest(all.data + i * all.width, all.width)]++;
     fgi_free(labels);
     fgi_free(all.data);
     if (status != FG_OK)

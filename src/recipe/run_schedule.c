@@ -16,6 +16,19 @@ static double momentum_of(const fg_option_values *values)
     return (double)NAN;
 }
 
+/* The settings of a fit with the callbacks of the configuration. */
+static fg_status preview(fg_recipe *r, const fg_trainer_options *options, double lr,
+                         fg_fit_settings *out, fg_error *err)
+{
+    FGI_TRY(fg_trainer_create(options, &r->trainer, err));
+    fg_status status = fgi_run_callbacks_add(r, err);
+    if (status == FG_OK)
+        status = fg_trainer_preview_fit(r->trainer, &r->fit_data, lr, out, err);
+    fg_trainer_destroy(r->trainer);
+    r->trainer = NULL;
+    return status;
+}
+
 fg_status fgi_run_schedule(fg_recipe *r, fg_error *err)
 {
     const fg_trainer_options options = fgi_run_trainer_options(r, NULL);
@@ -23,7 +36,7 @@ fg_status fgi_run_schedule(fg_recipe *r, fg_error *err)
                               .schedule = &r->task.schedule,
                               .momentum = momentum_of(r->task.optimizer_values)};
     const double lr = fgi_run_task_lr(&r->task);
-    FGI_TRY(fg_trainer_preview(&options, &r->fit_data, lr, &view.settings, err));
+    FGI_TRY(preview(r, &options, lr, &view.settings, err));
     r->schedule = view;
     if (fgi_config_bool(r->c, "tuner.lr_find"))
         fgi_run_say(r, FG_LOG_INFO,

@@ -19,7 +19,7 @@
 #include "base/reserved.h"
 #include "base/run_lock.h"
 #include "base/thread.h"
-#include "recipe/duration.h"
+#include "base/duration.h"
 #include "report/sweep_view.h"
 
 static void say(const fg_stop_options *o, const char *format, ...) FG_PRINTF(2, 3);

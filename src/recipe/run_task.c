@@ -215,6 +215,22 @@ static fg_status find_rows(fgi_run_task *t, fg_error *err)
 
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
+/* The model may have more outputs than the data have classes. */
+static fg_status name_classes(fgi_run_task *t, fg_error *err)
+{
+    const fgi_run_schema *schema = t->schema;
+    t->task.class_count = t->outputs;
+    if (schema->class_names == NULL)
+        return FG_OK;
+    t->class_names = fgi_calloc((size_t)t->outputs, sizeof(char *));
+    if (t->class_names == NULL)
+        return fgi_no_memory(err);
+    for (int64_t i = 0; i < schema->class_count && i < t->outputs; i++)
+        t->class_names[i] = schema->class_names[i];
+    t->task.class_names = t->class_names;
+    return FG_OK;
+}
+
 static fg_status find_classes(const fgi_config *c, fgi_run_task *t, fg_error *err)
 {
     int64_t classes = t->schema->class_count;
@@ -235,7 +251,7 @@ static fg_status find_classes(const fgi_config *c, fgi_run_task *t, fg_error *er
     if (!fgi_config_is_auto(c, "model.classes"))
         classes = fgi_config_int(c, "model.classes");
     t->outputs = larger(classes, 2);
-    return FG_OK;
+    return name_classes(t, err);
 }
 
 /* data.mean or data.std: one number, or one for each channel. */
@@ -353,6 +369,8 @@ void fgi_run_task_fini(fgi_run_task *task)
     fg_here(NULL, 0);
     fgi_free(task->file);
     task->file = NULL;
+    fgi_free(task->class_names);
+    task->class_names = NULL;
     fgi_config_rows_free(&task->augment);
     fg_option_values_destroy(task->model_values);
     fg_option_values_destroy(task->optimizer_values);
@@ -360,13 +378,4 @@ void fgi_run_task_fini(fgi_run_task *task)
     fg_option_values_destroy(task->loss_values);
     task->loss_values = NULL;
     task->model_values = task->optimizer_values = task->schedule_values = NULL;
-}
-
-const char *fgi_run_class_name(const fgi_run_task *task, int64_t index)
-{
-    static _Thread_local char number[24];
-    if (task->schema->class_names != NULL && index < task->schema->class_count)
-        return task->schema->class_names[index];
-    (void)fgi_snprintf(number, sizeof(number), "%" PRId64, index);
-    return number;
 }

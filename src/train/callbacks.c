@@ -96,6 +96,10 @@ fg_status fg_trainer_add_callback(fg_trainer *trainer, const fg_callback_ops *op
                           ops->name != NULL ? ops->name : "");
     if (status == FG_OK)
         status = add(trainer->callbacks, ops, take_self, err);
+    if (status == FG_OK && ops->setup != NULL) {
+        status = ops->setup(take_self, trainer, err);
+        trainer->callbacks->count -= status != FG_OK;
+    }
     if (status != FG_OK && ops->destroy != NULL)
         ops->destroy(take_self);
     return status;
@@ -213,6 +217,32 @@ fg_status fgi_notify(fg_trainer *trainer, fgi_event_kind kind, const fg_progress
             take_stop(trainer, &local);
         else if (status != FG_OK)
             return take_error(trainer, each, kind, status, &local, err);
+    }
+    return FG_OK;
+}
+
+bool fgi_callbacks_receive_predictions(const fgi_callbacks *list)
+{
+    size_t i = 0;
+    while (i < list->count && list->at[i].ops->predicted == NULL)
+        i++;
+    return i < list->count;
+}
+
+fg_status fgi_notify_predicted(fg_trainer *trainer, const fg_progress *at,
+                               const fg_predictions *rows, fg_error *err)
+{
+    const fgi_callbacks *list = trainer->callbacks;
+    for (size_t i = 0; i < list->count; i++) {
+        callback *each = &list->at[i];
+        fg_error local = {0};
+        if (each->ops->predicted == NULL)
+            continue;
+        const fg_status status = each->ops->predicted(each->self, at, rows, &local);
+        if (status == FG_ESTOPPED)
+            take_stop(trainer, &local);
+        else if (status != FG_OK)
+            return take_error(trainer, each, FGI_ON_EVAL_END, status, &local, err);
     }
     return FG_OK;
 }

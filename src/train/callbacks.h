@@ -44,6 +44,11 @@ fg_status fgi_notify(fg_trainer *trainer, fgi_event_kind kind, const fg_progress
  * with at->metric_count of `capacity` in use. Statuses are those of fgi_notify. */
 fg_status fgi_measure(fg_trainer *trainer, fg_progress *at, fg_metric *metrics, size_t capacity,
                       fg_error *err);
+/* Calls `predicted` of all callbacks. Statuses are those of fgi_notify. */
+fg_status fgi_notify_predicted(fg_trainer *trainer, const fg_progress *at,
+                               const fg_predictions *rows, fg_error *err);
+/* Whether a callback has that function. */
+bool fgi_callbacks_receive_predictions(const fgi_callbacks *list);
 /* The present position of training, for a callback. */
 fg_progress fgi_progress_at(const fg_trainer *trainer);
 

@@ -158,7 +158,7 @@ fg_status fg_trainer_test(fg_trainer *trainer, const fg_task *task, const fg_fit
 
 /* ---- predict --------------------------------------------------------------------------------- */
 
-/* Rows being copied to the host: one batch is read while the next one runs. */
+/* Rows that are copied to the host: one batch is read while the next one runs. */
 typedef struct rows {
     fg_array *array;
     fgi_event *arrived; /* NULL: none */
@@ -169,7 +169,9 @@ typedef struct rows {
 
 typedef struct prediction {
     fg_trainer *trainer;
-    fg_predict_fn *write;
+    const fg_task *task;
+    fg_dataset *dataset;
+    fg_predict_fn *write; /* NULL: callbacks only */
     void *self;
     rows batch[2];
     int64_t count; /* batches launched */
@@ -228,22 +230,36 @@ static void drop_rows(rows *r)
     r->array = NULL;
 }
 
-/* Passes the rows of the last but one batch to the caller, or of the last if `is_end`. */
-static fg_status write_rows(prediction *p, bool is_end, fg_error *err)
+/* Passes rows to the callbacks; those of a batch also to the caller's function. */
+static fg_status pass_rows(const prediction *p, const rows *r, const fg_progress *at, fg_error *err)
+{
+    const fg_predictions predictions = {.type = r->type,
+                                        .data = r->host,
+                                        .first = r->first,
+                                        .dataset = p->dataset,
+                                        .class_names = p->task->class_names,
+                                        .class_count = p->task->class_count};
+    if (p->write != NULL && r->type.dim[0] > 0) {
+        fg_error local = {0};
+        const fg_status status = p->write(p->self, &r->type, r->host, r->first, &local);
+        if (status != FG_OK)
+            return fgi_fail(err, status, "%s",
+                            local.message[0] != '\0'
+                                ? local.message
+                                : "the function that receives the predictions failed");
+    }
+    return fgi_notify_predicted(p->trainer, at, &predictions, err);
+}
+
+/* Passes on the rows of the last but one batch, or of the last if `is_end`. */
+static fg_status write_rows(prediction *p, bool is_end, const fg_progress *at, fg_error *err)
 {
     rows *r = &p->batch[(p->count + (is_end ? 1 : 0)) % 2];
     if (r->arrived == NULL)
         return FG_OK;
     fg_status status = await_rows(p, r, err);
-    if (status == FG_OK) {
-        fg_error local = {0};
-        status = p->write(p->self, &r->type, r->host, r->first, &local);
-        if (status != FG_OK)
-            (void)fgi_fail(err, status, "%s",
-                           local.message[0] != '\0'
-                               ? local.message
-                               : "the function that receives the predictions failed");
-    }
+    if (status == FG_OK)
+        status = pass_rows(p, r, at, err);
     drop_rows(r);
     return status;
 }
@@ -261,7 +277,7 @@ static fg_status predict_next(prediction *p, fgi_stage *stage, fg_progress *at, 
     const int64_t first = batch->position, valid = batch->valid;
     FGI_TRY(fgi_feed_launch(p->trainer, stage, batch, &array, err));
     FGI_TRY(start_rows(p, array, first, valid, err));
-    FGI_TRY(write_rows(p, false, err));
+    FGI_TRY(write_rows(p, false, at, err));
     at->batch++;
     return fgi_notify(p->trainer, FGI_ON_BATCH_END, at, err);
 }
@@ -276,13 +292,17 @@ static fg_status predict_batches(prediction *p, fgi_stage *stage, fg_progress *a
         FGI_TRY(predict_next(p, stage, at, &has_more, err));
         fgi_work_end(trainer, watch);
     }
-    return write_rows(p, true, err);
+    if (p->count == 0 && !trainer->call.is_stopping) {
+        const rows none = {.type = {.dtype = FG_F32, .rank = 1}};
+        return pass_rows(p, &none, at, err);
+    }
+    return write_rows(p, true, at, err);
 }
 
-static fg_status predict(prediction *p, const fg_task *task, const fg_fit_data *data, fg_error *err)
+static fg_status predict(prediction *p, const fg_fit_data *data, fg_error *err)
 {
     fg_trainer *trainer = p->trainer;
-    FGI_TRY(fgi_trainer_prepare(trainer, task, false, err));
+    FGI_TRY(fgi_trainer_prepare(trainer, p->task, false, err));
     FGI_TRY(fgi_state_restore(trainer, err));
     FGI_TRY(fgi_stage_prepare(trainer, FGI_PREDICT, data, err));
     fg_progress at = fgi_progress_at(trainer);
@@ -303,10 +323,15 @@ fg_status fg_trainer_predict(fg_trainer *trainer, const fg_task *task, const fg_
                              fg_predict_fn *write, void *self, fg_error *err)
 {
     fg_error first = {0};
-    prediction p = {.trainer = trainer, .write = write, .self = self};
-    if (write == NULL)
+    prediction p = {.trainer = trainer,
+                    .task = task,
+                    .dataset = data != NULL ? data->predict : NULL,
+                    .write = write,
+                    .self = self};
+    if (write == NULL &&
+        (trainer == NULL || !fgi_callbacks_receive_predictions(trainer->callbacks)))
         return fgi_fail(err, FG_EINVAL, "predict: no function to receive the rows was given");
     FGI_TRY(fgi_trainer_enter(trainer, task, data, err));
-    const fg_status status = predict(&p, task, data, &first);
+    const fg_status status = predict(&p, data, &first);
     return finish(trainer, FGI_PREDICT, status, &first, err);
 }

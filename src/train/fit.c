@@ -58,6 +58,7 @@ static bool is_over(const fg_trainer *trainer)
 /* Starts saving this state unless it is saved already. */
 static fg_status save(fg_trainer *trainer, fgi_rank rank, fg_error *err)
 {
+    fgi_saver_request(trainer->saver, false);
     if (trainer->options.checkpoints.run_dir == NULL ||
         (fgi_saver_is_current(trainer->saver) && rank == FGI_RANK_NONE))
         return FG_OK;
@@ -122,7 +123,8 @@ static fg_status do_due(fg_trainer *trainer, const fg_fit_data *data, fg_error *
         return FG_OK;
     if (is_due(o->validation.val_every_steps, trainer->cursor.step))
         FGI_TRY(validate(trainer, data, &rank, err));
-    if (rank != FGI_RANK_NONE || is_due(o->checkpoints.save_every_steps, trainer->cursor.step))
+    if (rank != FGI_RANK_NONE || is_due(o->checkpoints.save_every_steps, trainer->cursor.step) ||
+        fgi_saver_is_requested(trainer->saver))
         FGI_TRY(save(trainer, rank, err));
     return FG_OK;
 }
@@ -213,7 +215,8 @@ static fg_status end_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
     at.metric_count = count;
     FGI_TRY(fgi_notify(trainer, FGI_ON_EPOCH_END, &at, err));
     if (rank != FGI_RANK_NONE || is_due(o->checkpoints.save_every_epochs, trainer->cursor.epoch) ||
-        is_due(o->checkpoints.save_every_steps, trainer->cursor.step))
+        is_due(o->checkpoints.save_every_steps, trainer->cursor.step) ||
+        fgi_saver_is_requested(trainer->saver))
         FGI_TRY(save(trainer, rank, err));
     return FG_OK;
 }

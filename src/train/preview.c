@@ -71,16 +71,22 @@ static fg_status make_settings(fg_trainer *trainer, const fg_fit_data *data, fg_
     return fgi_settings_settle(trainer, err);
 }
 
+fg_status fg_trainer_preview_fit(fg_trainer *trainer, const fg_fit_data *data, double lr,
+                                 fg_fit_settings *out, fg_error *err)
+{
+    trainer->preview.lr = lr;
+    const fg_status status = make_settings(trainer, data, err);
+    *out = status == FG_OK ? trainer->fit.settings : (fg_fit_settings){0};
+    return status;
+}
+
 fg_status fg_trainer_preview(const fg_trainer_options *options, const fg_fit_data *data, double lr,
                              fg_fit_settings *out, fg_error *err)
 {
     fg_trainer *trainer = NULL;
     *out = (fg_fit_settings){0};
     FGI_TRY(fg_trainer_create(options, &trainer, err));
-    trainer->preview.lr = lr;
-    const fg_status status = make_settings(trainer, data, err);
-    if (status == FG_OK)
-        *out = trainer->fit.settings;
+    const fg_status status = fg_trainer_preview_fit(trainer, data, lr, out, err);
     fg_trainer_destroy(trainer);
     return status;
 }

@@ -40,11 +40,12 @@ struct fgi_saver {
     double failed_value;    /* ... and its metric */
     bool failed_top;        /* ... that was among the best: */
     double failed_top_value;
-    bool has_best;    /* a best checkpoint is on the disk ... */
-    double best;      /* ... and its metric */
-    int64_t begun_ns; /* when the last save, or the fit, began; monotonic */
-    bool is_current;  /* the present state is in the last checkpoint */
-    char last[512];   /* saved or loaded by this Trainer; "": none */
+    bool has_best;     /* a best checkpoint is on the disk ... */
+    double best;       /* ... and its metric */
+    int64_t begun_ns;  /* when the last save, or the fit, began; monotonic */
+    bool is_current;   /* the present state is in the last checkpoint */
+    bool is_requested; /* by a callback, since the last save */
+    char last[512];    /* saved or loaded by this Trainer; "": none */
 };
 
 fg_status fgi_saver_create(fgi_saver **out, fg_error *err)
@@ -59,6 +60,7 @@ void fgi_saver_reset(fgi_saver *saver)
 {
     saver->failures = 0;
     saver->has_given_up = false;
+    saver->is_requested = false;
     saver->begun_ns = fgi_now_ns();
 }
 
@@ -77,6 +79,12 @@ void fgi_saver_set_best(fgi_saver *saver, bool has_best, double best)
 bool fgi_saver_is_current(const fgi_saver *saver) { return saver->is_current; }
 
 void fgi_saver_set_current(fgi_saver *saver, bool is_current) { saver->is_current = is_current; }
+
+void fgi_saver_request(fgi_saver *saver, bool is_requested) { saver->is_requested = is_requested; }
+
+bool fgi_saver_is_requested(const fgi_saver *saver) { return saver->is_requested; }
+
+void fg_trainer_request_save(const fg_trainer *trainer) { fgi_saver_request(trainer->saver, true); }
 
 const char *fgi_saver_last(const fgi_saver *saver) { return saver->last; }
 

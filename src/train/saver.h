@@ -25,6 +25,9 @@ const char *fgi_saver_last(const fgi_saver *saver);
 void fgi_checkpoint_remember(fg_trainer *trainer, const char *path);
 /* Whether options.checkpoints.save_every_s have passed since the last save began, or the fit. */
 bool fgi_saver_is_due(const fg_trainer *trainer);
+/* Sets whether a callback requests a save. */
+void fgi_saver_request(fgi_saver *saver, bool is_requested);
+bool fgi_saver_is_requested(const fgi_saver *saver);
 /* Starts saving the present state, after the previous save has finished. */
 fg_status fgi_saver_begin(fg_trainer *trainer, bool is_best, fg_error *err);
 /* Handles a save that has finished: calls `saved`, or logs the failure. An error when

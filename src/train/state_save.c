@@ -276,15 +276,22 @@ static fg_status write_folder(fgi_snapshot *s, fg_error *err)
     return fg_ckpt_save(s->path, &files, err);
 }
 
-static void prune(const fgi_snapshot *s)
+static void prune(const char *folder, int keep, const fgi_best_list *top)
 {
     fg_error why = {0};
     const char *best[FGI_BEST_MOST];
-    for (int i = 0; i < s->top.count; i++)
-        best[i] = s->top.entry[i].name;
-    if (s->keep > 0 &&
-        fgi_ckpt_prune(s->folder, s->keep, best, (size_t)s->top.count, &why) != FG_OK)
+    for (int i = 0; i < top->count; i++)
+        best[i] = top->entry[i].name;
+    if (keep > 0 && fgi_ckpt_prune(folder, keep, best, (size_t)top->count, &why) != FG_OK)
         fgi_log(FG_LOG_WARNING, "old checkpoints could not be removed: %s", why.message);
+}
+
+void fgi_state_prune(const fg_trainer *trainer)
+{
+    char *folder = fgi_path_join(trainer->options.checkpoints.run_dir, "checkpoints");
+    if (folder != NULL && fgi_file_exists(folder))
+        prune(folder, fgi_divergence_keep(trainer), &trainer->cursor.top);
+    fgi_free(folder);
 }
 
 /* In this order, each file is on the disk before the next one depends on it. `last` is written
@@ -301,7 +308,7 @@ fg_status fgi_snapshot_write(fgi_snapshot *s, fg_error *err)
     if (s->info.is_best)
         FGI_TRY(fgi_ckpt_point(s->folder, "best", s->name, err));
     FGI_TRY(fgi_ckpt_point(s->folder, "last", s->name, err));
-    prune(s);
+    prune(s->folder, s->keep, &s->top);
     return FG_OK;
 }
 

@@ -322,6 +322,27 @@ void fg_trainer_destroy(fg_trainer *trainer)
     fgi_free(trainer);
 }
 
+fg_status fg_trainer_set_accumulation(fg_trainer *trainer, const char *schedule, fg_error *err)
+{
+    fg_trainer_numerics numerics = trainer->options.numerics;
+    fgi_accumulation parsed;
+    const char *have = numerics.accumulate_schedule;
+    if (have != NULL && *have != '\0')
+        return fgi_fail(err, FG_EINVAL, "the Trainer has the accumulate_schedule '%s' already",
+                        have);
+    if (trainer->model.root != NULL)
+        return fgi_fail(err, FG_EINVAL,
+                        "the Trainer has been used: the batches of a step are to "
+                        "be set before the first fit");
+    numerics.accumulate_schedule = schedule;
+    FGI_TRY(fgi_accumulation_parse(&numerics, &parsed, err));
+    if (!keep(trainer, &schedule))
+        return fgi_no_memory(err);
+    trainer->options.numerics.accumulate_schedule = schedule;
+    trainer->accumulation = parsed;
+    return FG_OK;
+}
+
 fg_module *fg_trainer_module(const fg_trainer *trainer) { return trainer->model.root; }
 
 const fg_load_report *fg_trainer_load_report(const fg_trainer *trainer)

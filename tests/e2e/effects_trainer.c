@@ -6,7 +6,6 @@
 
 #include <dirent.h>
 #include <math.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -377,6 +376,13 @@ static char *text_in_run(const char *folder, const char *name)
     return text;
 }
 
+/* The callback enters a checkpoint of the first two epochs in the list of those that are kept. */
+static void kept_for_good(const effect *e, const char *folder)
+{
+    (void)effects_fit(0, folder, EPOCHS "%s", e->arguments);
+    assert_string_equal(file_text(folder, "run/checkpoints/kept"), e->says);
+}
+
 /* Both files contain times. */
 static void times(const effect *e, const char *folder)
 {
@@ -525,6 +531,12 @@ const effect effects_trainer[] = {
      .says = "early_stop: val_loss has not improved in 3 validations (best: "},
     {"trainer.callbacks", "'--trainer.callbacks=early_stop(patience=1,monitor=val_acc)'", callbacks,
      .count = 6, .says = "early_stop: val_acc has not improved in 1 validation (best: "},
+    {"trainer.callbacks", "'--trainer.callbacks=timer(duration=0.001s,interval=epoch)'", callbacks,
+     .count = 3, .says = "timer: the run has trained for 0.001s"},
+    {"trainer.callbacks", "'--trainer.callbacks=gradient_accumulation(schedule=\"1=3\")'",
+     callbacks, .count = 3 + 5 * 1},
+    {"trainer.callbacks", "'--trainer.callbacks=checkpoint(save_top_k=0,every_n_steps=4)'",
+     kept_for_good, .says = "step-000000004\n"},
     {"trainer.callbacks", "'--trainer.callbacks=early_stop,ema(decay=0.8)'", averages},
     {"trainer.loggers", "", loggers, .train = CSV, .val = JSONL},
     {"trainer.loggers", "--trainer.loggers=csv", loggers, .train = CSV},
@@ -570,7 +582,7 @@ const effect effects_trainer[] = {
     {"trainer.accelerator", "--trainer.accelerator=auto", steps, .says = "\"device\": \"cpu\""},
     {"trainer.devices", FOUR, steps, .count = 6, .says = "\"devices\": 4"},
     {"trainer.devices", "--trainer.devices=[1]", steps, .count = 6, .says = "\"devices\": 1"},
-    /* Not there, not installed, or held by another process for a moment: each names libtpu. */
+    /* not there, not installed, or held by another process: each names libtpu */
     {"trainer.tpu_cores", "--trainer.accelerator=auto --trainer.tpu_cores=1", steps, .status = 1,
      .says = "libtpu"},
     {"trainer.strategy", FOUR "--trainer.strategy=auto", steps, .says = "\"strategy\": \"ddp\""},

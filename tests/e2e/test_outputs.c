@@ -103,6 +103,31 @@ static void formats_agree(void **state)
     free(bytes);
 }
 
+/* The callback writes the same files, and only in predict: a fit, whose confusion matrix needs
+ * predictions, and an evaluation do not have it. */
+static void a_callback_writes_the_same_predictions(void **state)
+{
+    (void)state;
+    const char *folder = trained();
+    static const char both[] = "--trainer.callbacks='prediction_writer(path=w.jsonl),"
+                               "prediction_writer(path=w.txt,file_format=npy)'";
+    char line[512];
+    (void)snprintf(line, sizeof line, "fit digits.yaml -q --overwrite --draw=always %s", both);
+    contains(program_gives(0, folder, line)->out, "  correct");
+    (void)snprintf(line, sizeof line, "validate digits.yaml -q --draw=always %s", both);
+    (void)program_gives(0, folder, line);
+    assert_int_equal(shell(folder, "test ! -e w.jsonl && test ! -e w.txt"), 0);
+    (void)snprintf(line, sizeof line, "predict digits.yaml -q --out=p.jsonl %s", both);
+    (void)program_gives(0, folder, line);
+    assert_int_equal(shell(folder, "fulgurite predict digits.yaml -q --out=p.npy"), 0);
+    assert_int_equal(shell(folder, "cmp p.jsonl w.jsonl && cmp p.npy w.txt"), 0);
+    contains(program_gives(1, folder,
+                           "predict digits.yaml -q "
+                           "'--trainer.callbacks=prediction_writer(path=\"\")'")
+                 ->err,
+             "expected the path of a file, such as predictions.csv");
+}
+
 /* What was there remains when the program is killed while it waits for a batch. */
 static void an_early_end_leaves_the_file_as_it_was(void **state)
 {
@@ -164,6 +189,7 @@ static void no_place_for_runs_is_an_error(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(predictions_reach_any_kind_of_file),
     cmocka_unit_test(formats_agree),
+    cmocka_unit_test(a_callback_writes_the_same_predictions),
     cmocka_unit_test(an_early_end_leaves_the_file_as_it_was),
     cmocka_unit_test(a_full_device_is_an_error),
     cmocka_unit_test(a_place_that_cannot_be_written_is_found_first),

@@ -171,6 +171,14 @@ fg_trainer *toy_trainer(fg_client *client, const fg_trainer_options *options)
     return trainer;
 }
 
+const char *toy_callback_options(const char *name)
+{
+    return strcmp(name, "freeze") == 0                  ? "parameters=[fc1.*]"
+           : strcmp(name, "timer") == 0                 ? "duration=1h"
+           : strcmp(name, "gradient_accumulation") == 0 ? "schedule=\"100=2\""
+                                                        : "";
+}
+
 double toy_metric(const fg_trainer *trainer, const char *name)
 {
     const fg_result *result = fg_trainer_result(trainer);

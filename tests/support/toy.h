@@ -41,6 +41,9 @@ fg_trainer *toy_trainer(fg_client *client, const fg_trainer_options *options);
 /* The metric of that name in a Trainer's result, or fails the test. */
 double toy_metric(const fg_trainer *trainer, const char *name);
 
+/* The options that a built-in callback requires; "": none. */
+const char *toy_callback_options(const char *name);
+
 /* The events of a callback: EVENT(name) for each, in the order of docs/hooks.md. */
 #define TOY_EVENTS(EVENT)                                                                          \
     EVENT(fit_start)                                                                               \

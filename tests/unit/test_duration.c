@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
-#include "recipe/duration.h"
+#include "base/duration.h"
 
 static void durations_are_read(void **state)
 {

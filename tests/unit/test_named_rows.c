@@ -31,7 +31,7 @@ static fg_trainer *create(const char *folder)
     return trainer;
 }
 
-/* Every callback that needs no options takes part in a fit. */
+/* Every callback takes part in a fit. */
 static void all_callbacks_have_their_names(void **state)
 {
     (void)state;
@@ -40,7 +40,7 @@ static void all_callbacks_have_their_names(void **state)
     fg_trainer *trainer = create(fgt_temp_folder());
     for (size_t i = 0; i < fgi_callback_row_count; i++) {
         const char *name = fgi_callback_rows[i]->entry.name;
-        const char *options = strcmp(name, "freeze") == 0 ? "parameters=[fc1.*]" : NULL;
+        const char *options = toy_callback_options(name);
         if (strcmp(name, "ema") != 0) /* swa averages the same weights */
             fgt_ok(fg_trainer_add_named_callback(trainer, name, options, &err));
     }
@@ -64,6 +64,30 @@ static void options_have_an_effect(void **state)
         assert_int_equal(strstr(err.message, "val_nothing") != NULL, is_strict);
         fg_trainer_destroy(trainer);
     }
+}
+
+/* In 9 epochs of 3 batches: 2 of 3 steps, then 1 step each. */
+static void batches_per_step_are_set_with_a_callback(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    const fg_fit_data data = the_data();
+    const char *name = "gradient_accumulation";
+    fg_trainer *trainer = create(NULL), *used = create(NULL);
+    fgt_ok(fg_trainer_add_named_callback(trainer, name, "schedule=\"2=3\"", &err));
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    assert_int_equal(fg_trainer_settings(trainer)->total_steps, 2 * 3 + 7);
+    assert_int_equal(fg_trainer_result(trainer)->steps, 2 * 3 + 7);
+    assert_int_equal(fg_trainer_add_named_callback(trainer, name, "schedule=\"1=3\"", &err),
+                     FG_EINVAL);
+    assert_string_equal(err.message, "gradient_accumulation: the Trainer has the "
+                                     "accumulate_schedule '2=3' already");
+    fgt_ok(fg_trainer_fit(used, &task, &data, &err));
+    assert_int_equal(fg_trainer_add_named_callback(used, name, "schedule=\"1=3\"", &err),
+                     FG_EINVAL);
+    assert_non_null(strstr(err.message, "the Trainer has been used"));
+    fg_trainer_destroy(trainer);
+    fg_trainer_destroy(used);
 }
 
 static void loggers_write_their_files(void **state)
@@ -97,6 +121,11 @@ static void mistakes_are_explained(void **state)
         {"early_stop", "patience=many", "early_stop.patience: expected an integer", false},
         {"early_stop", "patients=3", "unknown option 'patients': did you mean 'patience'?", false},
         {"early_stop", "monitor=a, mode=sideways", "early_stop.mode: expected", false},
+        {"gradient_accumulation", NULL, "schedule: expected EPOCH=BATCHES for some epochs", false},
+        {"gradient_accumulation", "schedule=often",
+         "gradient_accumulation: accumulate_schedule is "
+         "'often': expected EPOCH=BATCHES",
+         false},
         {"tensorbord", NULL, "there is no logger 'tensorbord': did you mean 'tensorboard'?", true},
         {"csv", "wall_time=maybe", "csv.wall_time: expected true or false", true}};
     fg_trainer *trainer = create(NULL);
@@ -116,6 +145,7 @@ static void mistakes_are_explained(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(all_callbacks_have_their_names),
     cmocka_unit_test(options_have_an_effect),
+    cmocka_unit_test(batches_per_step_are_set_with_a_callback),
     cmocka_unit_test(loggers_write_their_files),
     cmocka_unit_test(mistakes_are_explained),
 };

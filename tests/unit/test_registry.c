@@ -25,7 +25,8 @@ static void built_in_rows_are_there_in_their_order(void **state)
         {FG_REGISTRY_SCHEDULE, "constant onecycle "},
         {FG_REGISTRY_FORMAT, "csv idx cifar10 npy images pack "},
         {FG_REGISTRY_CALLBACK,
-         "early_stop ema swa freeze lr_monitor throughput device_stats host_stats log_images "},
+         "checkpoint early_stop timer ema swa gradient_accumulation freeze lr_monitor throughput "
+         "device_stats host_stats log_images prediction_writer "},
         {FG_REGISTRY_LOGGER, "csv jsonl tensorboard mlflow "},
         {FG_REGISTRY_AUGMENTATION,
          "random_crop random_resized_crop random_flip random_affine rand_augment trivial_augment "

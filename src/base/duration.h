@@ -1,8 +1,8 @@
 /* duration.h - durations as text: "8h30m", "00:08:30:00".
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FGI_RECIPE_DURATION_H
-#define FGI_RECIPE_DURATION_H
+#ifndef FGI_BASE_DURATION_H
+#define FGI_BASE_DURATION_H
 
 #include "base/text.h"
 

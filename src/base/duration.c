@@ -1,7 +1,7 @@
 /* duration.c - see duration.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "recipe/duration.h"
+#include "base/duration.h"
 
 #include <string.h>
 

@@ -1,0 +1,52 @@
+/* prediction_file.h - predictions as CSV, JSONL or .npy, written while they arrive: the memory does
+ * not depend on the number of samples, and the file gets its name when it is complete.
+ *
+ *   classification  CSV: index,prediction,p_CLASS,...   .npy: probabilities f32[N,C]
+ *                   JSONL: {"index": 0, "prediction": "CLASS", "p": [0.1, ...]}
+ *   regression      CSV: index,prediction (or y0,y1,..) .npy: f32[N] or f32[N,K]
+ *                   JSONL: {"index": 0, "prediction": 1.5}, or a list
+ *
+ * If samples have names, as image files have, they come after the index, as `name`.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_TRAIN_PREDICTION_FILE_H
+#define FGI_TRAIN_PREDICTION_FILE_H
+
+#include <fulgurite/callback.h>
+
+#include "base/buf.h"
+#include "base/output.h"
+
+typedef enum fgi_prediction_format {
+    FGI_PREDICTION_CSV,
+    FGI_PREDICTION_JSONL,
+    FGI_PREDICTION_NPY
+} fgi_prediction_format;
+
+/* By the end of the path; CSV unless it is .jsonl or .npy. */
+fgi_prediction_format fgi_prediction_format_of(const char *path);
+/* Appends rows, f32, as CSV or JSONL; before the first ones, the header of CSV. */
+void fgi_prediction_put(fgi_prediction_format format, const fg_predictions *rows, bool is_first,
+                        fgi_buf *out);
+/* The index of the largest of `width` values. */
+size_t fgi_prediction_largest(const float *row, size_t width);
+
+typedef struct fgi_prediction_file {
+    const char *path; /* borrowed */
+    fgi_prediction_format format;
+    fgi_output file;
+    fgi_buf text; /* of the present batch */
+    int64_t written, expected;
+    bool has_begun, is_open;
+} fgi_prediction_file;
+
+fg_status fgi_prediction_file_open(const char *path, fgi_prediction_format format,
+                                   fgi_prediction_file *out, fg_error *err);
+/* Errors: FG_EUNSUPPORTED for .npy if the number of samples is not known; FG_EIO, FG_ENOMEM. */
+fg_status fgi_prediction_file_write(fgi_prediction_file *f, const fg_predictions *rows,
+                                    fg_error *err);
+/* With FG_OK the file gets its name; otherwise there is no file. Returns status, or the error that
+ * occurred here. */
+fg_status fgi_prediction_file_close(fgi_prediction_file *f, fg_status status, fg_error *err);
+
+#endif

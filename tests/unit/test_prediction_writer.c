@@ -1,0 +1,212 @@
+/* test_prediction_writer.c - callbacks that receive predictions, and the one that writes them to
+ * files. On the fake plugin, whose predictions are zeros.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "toy_place.h"
+#include "train/prediction_file.h"
+
+static int open_all(void **state)
+{
+    (void)state;
+    return open_place(10, 5);
+}
+
+static fg_trainer *create(void)
+{
+    fg_error err = {0};
+    fg_trainer *trainer = NULL;
+    const fg_trainer_options options = {.devices.client = client};
+    fgt_ok(fg_trainer_create(&options, &trainer, &err));
+    return trainer;
+}
+
+static void add(fg_trainer *trainer, const char *path, const char *format)
+{
+    fg_error err = {0};
+    char options[600];
+    (void)snprintf(options, sizeof options, "path=%s%s", path, format);
+    fgt_ok(fg_trainer_add_named_callback(trainer, "prediction_writer", options, &err));
+}
+
+static void file_is(const char *path, const char *expected, size_t expected_size)
+{
+    fg_error err = {0};
+    char *text = NULL;
+    size_t size = 0;
+    fgt_ok(fgi_file_read(path, 1 << 20, &text, &size, &err));
+    assert_int_equal(size, expected_size);
+    assert_memory_equal(text, expected, size);
+    fgi_free(text);
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+static const char *const names[] = {"cat", NULL, "d,g"};
+
+static void all_formats_are_written(void **state)
+{
+    (void)state;
+    static const char csv[] = "index,prediction,p_cat,p_1,\"p_d,g\"\n"
+                              "0,cat,0,0,0\n1,cat,0,0,0\n2,cat,0,0,0\n3,cat,0,0,0\n4,cat,0,0,0\n";
+    static const char json[] = "{\"index\": 0, \"prediction\": \"cat\", \"p\": [0, 0, 0]}\n"
+                               "{\"index\": 1, \"prediction\": \"cat\", \"p\": [0, 0, 0]}\n"
+                               "{\"index\": 2, \"prediction\": \"cat\", \"p\": [0, 0, 0]}\n"
+                               "{\"index\": 3, \"prediction\": \"cat\", \"p\": [0, 0, 0]}\n"
+                               "{\"index\": 4, \"prediction\": \"cat\", \"p\": [0, 0, 0]}\n";
+    char npy[128 + 60] = "\x93NUMPY\x01\x00\x76\x00"
+                         "{'descr': '<f4', 'fortran_order': False, 'shape': (5, 3), }";
+    const size_t header = 10 + strlen(npy + 10);
+    fg_error err = {0};
+    const fg_fit_data data = the_data();
+    const char *folder = fgt_temp_folder();
+    fg_task classes = task;
+    fg_trainer *trainer = create();
+    classes.class_count = 3;
+    classes.class_names = names;
+    add(trainer, fgt_path(folder, "a.csv"), "");
+    add(trainer, fgt_path(folder, "b.jsonl"), "");
+    add(trainer, fgt_path(folder, "c"), ", file_format=npy");
+    fgt_ok(fg_trainer_predict(trainer, &classes, &data, NULL, NULL, &err));
+    file_is(fgt_path(folder, "a.csv"), csv, strlen(csv));
+    file_is(fgt_path(folder, "b.jsonl"), json, strlen(json));
+    memset(npy + header, ' ', 127 - header);
+    memset(npy + 127, 0, 61);
+    npy[127] = '\n';
+    file_is(fgt_path(folder, "c"), npy, sizeof npy);
+    fg_trainer_destroy(trainer);
+}
+
+/* Without classes, they are numbers; a second pass replaces the file. */
+static void numbers_are_columns(void **state)
+{
+    (void)state;
+    static const char csv[] = "index,y0,y1,y2\n0,0,0,0\n1,0,0,0\n2,0,0,0\n3,0,0,0\n4,0,0,0\n";
+    fg_error err = {0};
+    const fg_fit_data data = the_data();
+    const char *path = fgt_path(fgt_temp_folder(), "a.csv");
+    fg_trainer *trainer = create();
+    add(trainer, path, "");
+    for (int i = 0; i < 2; i++) {
+        fgt_ok(fg_trainer_predict(trainer, &task, &data, NULL, NULL, &err));
+        file_is(path, csv, strlen(csv));
+    }
+    fg_trainer_destroy(trainer);
+}
+
+/* A class is the first largest value; infinity and NaN are null in JSON. */
+static void values_are_exact(void **state)
+{
+    (void)state;
+    static const float values[] = {0.1F, 0.7F, 0.2F, 1.0F / 3, -1e30F, (float)INFINITY};
+    const fg_predictions rows = {.type = {.dtype = FG_F32, .rank = 2, .dim = {2, 3}},
+                                 .data = values,
+                                 .first = 7,
+                                 .class_names = names,
+                                 .class_count = 3};
+    fgi_buf out = {0};
+    fgi_prediction_put(FGI_PREDICTION_CSV, &rows, false, &out);
+    fgi_prediction_put(FGI_PREDICTION_JSONL, &rows, true, &out);
+    assert_string_equal(out.data, "7,1,0.100000001,0.699999988,0.200000003\n"
+                                  "8,\"d,g\",0.333333343,-1.00000002e+30,inf\n"
+                                  "{\"index\": 7, \"prediction\": \"1\", \"p\": [0.100000001, "
+                                  "0.699999988, 0.200000003]}\n"
+                                  "{\"index\": 8, \"prediction\": \"d,g\", \"p\": [0.333333343, "
+                                  "-1.00000002e+30, null]}\n");
+    fgi_buf_fini(&out);
+}
+
+/* A dataset without samples: a header. */
+static void a_pass_without_samples_writes_a_file(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_fit_data data = the_data();
+    fg_dataset *none = toy_source(0, 1, false);
+    const char *path = fgt_path(fgt_temp_folder(), "a.csv");
+    fg_trainer *trainer = create();
+    data.predict = none;
+    add(trainer, path, "");
+    fgt_ok(fg_trainer_predict(trainer, &task, &data, NULL, NULL, &err));
+    file_is(path, "index,prediction\n", strlen("index,prediction\n"));
+    fg_trainer_destroy(trainer);
+    fg_dataset_destroy(none);
+}
+
+/* ---- mistakes -------------------------------------------------------------------------------- */
+
+static fg_status refuse(void *self, const fg_progress *at, const fg_predictions *rows,
+                        fg_error *err)
+{
+    (void)self;
+    (void)at;
+    return rows->first == 0 ? FG_OK : fg_error_set(err, FG_EIO, "no more");
+}
+
+/* A pass that fails leaves an earlier file as it was, and no other. */
+static void a_pass_that_fails_leaves_no_file(void **state)
+{
+    (void)state;
+    static const fg_callback_ops ops = {.predicted = refuse};
+    fg_error err = {0};
+    const fg_fit_data data = the_data();
+    const char *folder = fgt_temp_folder(), *path = fgt_path(folder, "a.csv");
+    fg_trainer *trainer = create();
+    fgt_ok(fg_file_write(path, "earlier", 7, &err));
+    add(trainer, path, "");
+    fgt_ok(fg_trainer_add_callback(trainer, &ops, NULL, &err));
+    assert_int_equal(fg_trainer_predict(trainer, &task, &data, NULL, NULL, &err), FG_EIO);
+    assert_string_equal(err.message, "no more");
+    fg_trainer_destroy(trainer);
+    file_is(path, "earlier", 7);
+    fgt_ok(fgi_folder_remove(path, &err));
+    assert_int_equal(rmdir(folder), 0); /* it is empty */
+    fgt_ok(fgi_folder_make(folder, &err));
+}
+
+static void a_place_that_does_not_exist_is_reported(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    const fg_fit_data data = the_data();
+    fg_trainer *trainer = create();
+    add(trainer, fgt_path(fgt_temp_folder(), "no/a.csv"), "");
+    assert_int_equal(fg_trainer_predict(trainer, &task, &data, NULL, NULL, &err), FG_ENOTFOUND);
+    assert_non_null(strstr(err.message, "prediction_writer: "));
+    assert_non_null(strstr(err.message, "/no/a.csv"));
+    assert_int_equal(fg_trainer_add_named_callback(trainer, "prediction_writer", "path=\"\"", &err),
+                     FG_EINVAL);
+    fg_trainer_destroy(trainer);
+}
+
+static void somebody_must_receive_the_rows(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    const fg_fit_data data = the_data();
+    fg_trainer *trainer = create();
+    assert_int_equal(fg_trainer_predict(trainer, &task, &data, NULL, NULL, &err), FG_EINVAL);
+    assert_string_equal(err.message, "predict: no function to receive the rows was given");
+    fg_trainer_destroy(trainer);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_formats_are_written),
+        cmocka_unit_test(numbers_are_columns),
+        cmocka_unit_test(values_are_exact),
+        cmocka_unit_test(a_pass_without_samples_writes_a_file),
+        cmocka_unit_test(a_pass_that_fails_leaves_no_file),
+        cmocka_unit_test(a_place_that_does_not_exist_is_reported),
+        cmocka_unit_test(somebody_must_receive_the_rows),
+    };
+    return cmocka_run_group_tests(tests, open_all, close_all);
+}

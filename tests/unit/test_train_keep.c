@@ -1,0 +1,391 @@
+/* test_train_keep.c - the callback checkpoint and the file `kept`: which checkpoints are saved and
+ * not removed, by a metric with chosen values. On the fake plugin.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "ckpt/kept.h"
+#include "ckpt/series.h"
+#include "toy_place.h"
+#include "train/callback_rows.h"
+
+/* 10 samples in batches of 4: 3 steps per epoch. */
+static int open_all(void **state)
+{
+    (void)state;
+    return open_place(10, 5);
+}
+
+static const double *values; /* of val_acc and train_acc after each epoch */
+
+static fg_status on_val_end(void *self, const fg_progress *at, fg_error *err)
+{
+    fg_progress other = *at;
+    const fg_metric metric = {"val_acc", values[at->epoch]};
+    other.metrics = &metric;
+    other.metric_count = 1;
+    return fgi_checkpoint_row.ops->val_end(self, &other, err);
+}
+
+static fg_status on_epoch_end(void *self, const fg_progress *at, fg_error *err)
+{
+    fg_progress other = *at;
+    const fg_metric metric = {"train_acc", values[at->epoch]};
+    other.metrics = &metric;
+    other.metric_count = 1;
+    return fgi_checkpoint_row.ops->epoch_end(self, &other, err);
+}
+
+static void *create_self(const char *options)
+{
+    fg_error err = {0};
+    fg_option_values *chosen = NULL;
+    void *self = NULL;
+    const fg_entry *entry = &fgi_checkpoint_row.entry;
+    fgt_ok(
+        fg_option_values_create("checkpoint", entry->options, entry->option_count, &chosen, &err));
+    fgt_ok(fg_option_set_all(chosen, options, NULL, &err));
+    fgt_ok(fgi_checkpoint_row.create(chosen, &self, &err));
+    fg_option_values_destroy(chosen);
+    return self;
+}
+
+/* The Trainer itself saves at the end only: its metrics are NaN, so it has no best. */
+static fg_trainer *create(const char *folder, const char *resume, const char *options,
+                          fg_trainer_options o)
+{
+    static fg_callback_ops ops;
+    fg_error err = {0};
+    fg_trainer *trainer = NULL;
+    ops = *fgi_checkpoint_row.ops;
+    ops.val_end = on_val_end;
+    ops.epoch_end = on_epoch_end;
+    o.devices.client = client;
+    o.checkpoints.run_dir = folder;
+    o.checkpoints.resume = resume;
+    o.checkpoints.save_every_epochs = -1;
+    if (o.limits.max_epochs == 0)
+        o.limits.max_epochs = 4;
+    fgt_ok(fg_trainer_create(&o, &trainer, &err));
+    fgt_ok(fg_trainer_add_callback(trainer, &ops, create_self(options), &err));
+    return trainer;
+}
+
+static void fit(fg_trainer *trainer)
+{
+    fg_error err = {0};
+    const fg_fit_data data = the_data();
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    fg_trainer_destroy(trainer);
+}
+
+/* The steps of the folder's checkpoints are these. */
+static void checkpoints_are(const char *folder, const char *expected)
+{
+    bool has[100] = {false};
+    char text[256] = "";
+    DIR *stream = opendir(fgt_path(folder, "checkpoints"));
+    assert_non_null(stream);
+    for (const struct dirent *each; (each = readdir(stream)) != NULL;)
+        if (strncmp(each->d_name, "step-", 5) == 0)
+            has[strtol(each->d_name + 5, NULL, 10)] = true;
+    (void)closedir(stream);
+    for (int i = 0; i < 100; i++)
+        if (has[i])
+            (void)snprintf(text + strlen(text), sizeof text - strlen(text), "%d ", i);
+    assert_string_equal(text, expected);
+}
+
+static void file_is(const char *folder, const char *name, const char *expected)
+{
+    fg_error err = {0};
+    char *text = NULL;
+    size_t size = 0;
+    const char *path = fgt_path(fgt_path(folder, "checkpoints"), name);
+    if (expected == NULL) {
+        assert_false(fgi_file_exists(path));
+        return;
+    }
+    fgt_ok(fgi_file_read(path, 4096, &text, &size, &err));
+    assert_string_equal(text, expected);
+    fgi_free(text);
+}
+
+/* ---- the best -------------------------------------------------------------------------------- */
+
+static void the_best_are_saved_and_kept(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *options;
+        double values[4];
+        const char *checkpoints, *kept, *best;
+    } rows[] = {
+        {"monitor=val_acc,save_top_k=2",
+         {0.5, 0.9, 0.7, 0.1},
+         "6 9 12 ",
+         "step-000000006 best\nstep-000000009 best\n",
+         "step-000000006\n"},
+        {"monitor=val_acc",
+         {0.5, 0.9, 0.7, 0.1},
+         "6 12 ",
+         "step-000000006 best\n",
+         "step-000000006\n"},
+        {"monitor=val_acc,mode=min",
+         {0.5, 0.9, 0.4, 0.6},
+         "9 12 ",
+         "step-000000009 best\n",
+         "step-000000009\n"},
+        {"monitor=val_acc",
+         {0.1, 0.1, 0.1, 0.1},
+         "3 12 ",
+         "step-000000003 best\n",
+         "step-000000003\n"},
+        {"monitor=val_acc,save_top_k=0", {0.5, 0.9, 0.7, 0.1}, "12 ", NULL, NULL},
+        {"monitor=val_f1", {0.5, 0.9, 0.7, 0.1}, "12 ", NULL, NULL},
+        {"monitor=val_acc",
+         {0.5, (double)NAN, 0.7, (double)INFINITY},
+         "9 12 ",
+         "step-000000009 best\n",
+         "step-000000009\n"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *folder = fgt_temp_folder();
+        values = rows[i].values;
+        fit(create(folder, NULL, rows[i].options, (fg_trainer_options){0}));
+        checkpoints_are(folder, rows[i].checkpoints);
+        file_is(folder, "kept", rows[i].kept);
+        file_is(folder, "best-val_acc", rows[i].best);
+    }
+}
+
+/* The pointer is a name of a checkpoint. */
+static void the_best_is_found_by_its_metric(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_ckpt *ckpt = NULL;
+    const char *folder = fgt_temp_folder();
+    values = (const double[]){0.5, 0.9, 0.7, 0.1};
+    fit(create(folder, NULL, "monitor=val_acc", (fg_trainer_options){0}));
+    fgt_ok(fg_ckpt_open_run(folder, "best-val_acc", NULL, &ckpt, &err));
+    assert_non_null(strstr(fg_ckpt_path(ckpt), "/checkpoints/step-000000006"));
+    fg_ckpt_close(ckpt);
+    assert_int_equal(fg_ckpt_open_run(folder, "best-val_f1", NULL, &ckpt, &err), FG_ENOTFOUND);
+}
+
+/* A metric of training is compared after each epoch. */
+static void a_metric_of_training_is_compared_too(void **state)
+{
+    (void)state;
+    const char *folder = fgt_temp_folder();
+    values = (const double[]){0.5, 0.4, 0.9, 0.8};
+    fit(create(folder, NULL, "monitor=train_acc", (fg_trainer_options){0}));
+    checkpoints_are(folder, "9 12 ");
+    file_is(folder, "best-train_acc", "step-000000009\n");
+}
+
+/* ---- resuming -------------------------------------------------------------------------------- */
+
+static void a_resumed_run_continues_the_list(void **state)
+{
+    (void)state;
+    static const double all[] = {0.5, 0.9, 0.7, 0.95};
+    const char *folder = fgt_temp_folder(), *options = "monitor=val_acc,save_top_k=2";
+    values = all;
+    fit(create(folder, NULL, options, (fg_trainer_options){.limits.max_epochs = 2}));
+    file_is(folder, "kept", "step-000000006 best\nstep-000000003 best\n");
+    fit(create(folder, "last", options, (fg_trainer_options){0}));
+    file_is(folder, "kept", "step-000000012 best\nstep-000000006 best\n");
+    checkpoints_are(folder, "6 12 ");
+    fit(create(folder, "last", "monitor=val_acc,save_top_k=1",
+               (fg_trainer_options){.limits.max_epochs = 5}));
+    file_is(folder, "kept", "step-000000012 best\n");
+}
+
+/* The process was killed between a checkpoint and its entry in the list. */
+static void a_checkpoint_without_an_entry_gets_it_on_resume(void **state)
+{
+    (void)state;
+    const char *folder = fgt_temp_folder(), *options = "monitor=val_acc,every_n_epochs=2";
+    values = (const double[]){0.5, 0.9, 0.7, 0.1};
+    fit(create(folder, NULL, options, (fg_trainer_options){.limits.max_epochs = 2}));
+    file_is(folder, "kept", "step-000000006 best\nstep-000000006\n");
+    assert_int_equal(unlink(fgt_path(folder, "checkpoints/kept")), 0);
+    assert_int_equal(unlink(fgt_path(folder, "checkpoints/best-val_acc")), 0);
+    fit(create(folder, "last", options, (fg_trainer_options){0}));
+    file_is(folder, "kept", "step-000000006\nstep-000000006 best\nstep-000000012\n");
+    file_is(folder, "best-val_acc", "step-000000006\n");
+    checkpoints_are(folder, "6 12 ");
+}
+
+/* The entries of the steps that are repeated are replaced. */
+static void a_run_that_goes_back_forgets_later_ones(void **state)
+{
+    (void)state;
+    char path[512];
+    const char *folder = fgt_temp_folder(), *options = "monitor=val_acc,save_top_k=3";
+    values = (const double[]){0.5, 0.9, 0.7, 0.1};
+    fit(create(folder, NULL, options, (fg_trainer_options){0}));
+    (void)snprintf(path, sizeof path, "%s/checkpoints/step-000000003", folder);
+    values = (const double[]){0.5, 0.1, 0.2, 0.3};
+    fit(create(folder, path, options, (fg_trainer_options){0}));
+    file_is(folder, "kept", "step-000000003 best\nstep-000000012 best\nstep-000000009 best\n");
+    checkpoints_are(folder, "3 9 12 ");
+}
+
+/* ---- for good -------------------------------------------------------------------------------- */
+
+static void those_of_every_n_are_kept(void **state)
+{
+    (void)state;
+    static const double none[] = {0, 0, 0, 0};
+    const char *folder = fgt_temp_folder();
+    values = none;
+    fit(create(folder, NULL, "save_top_k=0,every_n_steps=4", (fg_trainer_options){0}));
+    checkpoints_are(folder, "4 8 12 ");
+    file_is(folder, "kept", "step-000000004\nstep-000000008\nstep-000000012\n");
+    folder = fgt_temp_folder();
+    fit(create(folder, NULL, "save_top_k=0,every_n_epochs=2", (fg_trainer_options){0}));
+    checkpoints_are(folder, "6 12 ");
+    file_is(folder, "kept", "step-000000006\nstep-000000012\n");
+}
+
+/* Two batches per step, two steps per epoch; a run that resumes at such a step saves none extra. */
+static void a_step_of_several_batches_is_saved_once(void **state)
+{
+    (void)state;
+    static const double none[] = {0, 0, 0, 0};
+    const char *folder = fgt_temp_folder(), *options = "save_top_k=0,every_n_steps=3";
+    const fg_trainer_options two = {.numerics.accumulate_grad_batches = 2,
+                                    .limits.max_epochs = 4,
+                                    .checkpoints.keep_checkpoints = -1};
+    fg_trainer_options first = two;
+    values = none;
+    first.limits.max_steps = 3;
+    fit(create(folder, NULL, options, first));
+    checkpoints_are(folder, "3 ");
+    fit(create(folder, "last", options, two));
+    checkpoints_are(folder, "3 6 8 ");
+    file_is(folder, "kept", "step-000000003\nstep-000000006\n");
+}
+
+static void lines_of_others_remain(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    const char *folder = fgt_temp_folder(), *options = "monitor=val_acc";
+    static const char lines[] = "  step-000000006\t\r\n\nstep-000000099 mine too\n";
+    values = (const double[]){0.5, 0.9, 0.7, 0.95};
+    fit(create(folder, NULL, options, (fg_trainer_options){.limits.max_epochs = 2}));
+    fgt_ok(fg_file_write(fgt_path(folder, "checkpoints/kept"), lines, strlen(lines), &err));
+    fit(create(folder, "last", options, (fg_trainer_options){0}));
+    checkpoints_are(folder, "6 12 ");
+    file_is(folder, "kept", "step-000000006\nstep-000000099 mine\nstep-000000012 best\n");
+    fit(create(folder, NULL, options,
+               (fg_trainer_options){.checkpoints.overwrite = true, .limits.max_epochs = 1}));
+    checkpoints_are(folder, "3 ");
+    file_is(folder, "kept", "step-000000003 best\n");
+}
+
+/* A list that cannot be read: nothing is removed, and a warning says so. */
+static void a_list_that_cannot_be_read_protects_all(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    const char *folder = fgt_temp_folder(), *options = "monitor=val_acc";
+    values = (const double[]){0.5, 0.9, 0.7, 0.95};
+    fit(create(folder, NULL, options, (fg_trainer_options){.limits.max_epochs = 2}));
+    const char *path = fgt_path(folder, "checkpoints/kept");
+    assert_int_equal(unlink(path), 0);
+    fgt_ok(fgi_folder_make(path, &err));
+    fit(create(folder, "last", options, (fg_trainer_options){0}));
+    checkpoints_are(folder, "6 12 ");
+    fgi_ckpt_kept kept = {0};
+    assert_int_not_equal(fgi_ckpt_kept_read(fgt_path(folder, "checkpoints"), &kept, &err), FG_OK);
+}
+
+static fg_status keep_some(void *folder, fg_error *err)
+{
+    static const char *const names[] = {"a", "b"};
+    fg_status status = fgi_ckpt_keep(folder, "best", names, 2, err);
+    if (status == FG_OK)
+        status = fgi_ckpt_keep_for_good(folder, "c", err);
+    return status;
+}
+
+static void lists_survive_failing_allocations(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fgi_ckpt_kept kept = {0};
+    char folder[512];
+    (void)snprintf(folder, sizeof folder, "%s", fgt_temp_folder());
+    fgt_fault_loop(keep_some, folder);
+    fgt_ok(fgi_ckpt_kept_read(folder, &kept, &err));
+    assert_int_equal(kept.count, 3);
+    assert_true(fgi_ckpt_is_kept(&kept, "c") && !fgi_ckpt_is_kept(&kept, "best"));
+    fgi_ckpt_kept_free(&kept);
+}
+
+/* ---- mistakes -------------------------------------------------------------------------------- */
+
+static void a_run_without_a_folder_is_refused(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    const fg_fit_data data = the_data();
+    fg_trainer *trainer = create(NULL, NULL, "", (fg_trainer_options){0});
+    values = (const double[]){0, 0, 0, 0};
+    assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_EINVAL);
+    assert_string_equal(err.message,
+                        "checkpoint: without a run_dir, there are no checkpoints to keep");
+    fg_trainer_destroy(trainer);
+}
+
+static void a_damaged_state_is_refused(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    const fg_callback_ops *ops = fgi_checkpoint_row.ops;
+    void *self = create_self("");
+    const size_t size = ops->save(self, NULL, 0);
+    unsigned char *bytes = calloc(1, size);
+    assert_non_null(bytes);
+    assert_int_equal(ops->save(self, bytes, size), size);
+    fgt_ok(ops->load(self, bytes, size, &err));
+    assert_int_equal(ops->load(self, bytes, size - 1, &err), FG_EFORMAT);
+    memset(bytes, 255, size);
+    assert_int_equal(ops->load(self, bytes, size, &err), FG_EFORMAT);
+    free(bytes);
+    ops->destroy(self);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_best_are_saved_and_kept),
+        cmocka_unit_test(the_best_is_found_by_its_metric),
+        cmocka_unit_test(a_metric_of_training_is_compared_too),
+        cmocka_unit_test(a_resumed_run_continues_the_list),
+        cmocka_unit_test(a_checkpoint_without_an_entry_gets_it_on_resume),
+        cmocka_unit_test(a_run_that_goes_back_forgets_later_ones),
+        cmocka_unit_test(those_of_every_n_are_kept),
+        cmocka_unit_test(a_step_of_several_batches_is_saved_once),
+        cmocka_unit_test(lines_of_others_remain),
+        cmocka_unit_test(a_list_that_cannot_be_read_protects_all),
+        cmocka_unit_test(lists_survive_failing_allocations),
+        cmocka_unit_test(a_run_without_a_folder_is_refused),
+        cmocka_unit_test(a_damaged_state_is_refused),
+    };
+    toy_use_memory();
+    return cmocka_run_group_tests(tests, open_all, close_all);
+}
