@@ -17,17 +17,48 @@ add_custom_target(tsan_tests) # what is built for ThreadSanitizer
 include(CheckLinkerFlag)
 check_linker_flag(C -fuse-ld=gold FG_HAS_GOLD)
 
-function(fg_test name label)
-    add_executable(${name} ${ARGN})
+# Sources of several tests, which are compiled once.
+set(FG_TEST_SHARED aug_host aug_host_levels board catalog_text coefficient_pack csv_text disk effects fit_run
+    fuzz_main image_files machine made_jpeg pack_made photo_pack photos reference run_program server trace_file trace_values)
+
+function(fg_test_options name)
     target_include_directories(${name} PRIVATE
         ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src ${CMAKE_BINARY_DIR}/src
         ${CMAKE_SOURCE_DIR}/tests/support)
     target_compile_definitions(${name} PRIVATE _GNU_SOURCE
         FGT_SOURCE_DIR="${CMAKE_SOURCE_DIR}" FGT_BINARY_DIR="${CMAKE_BINARY_DIR}")
+    # a test runs once or twice
+    target_compile_options(${name} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1>)
+    if(FG_SANITIZE AND NOT FG_FUZZ)
+        target_compile_options(${name} PRIVATE -O0)
+    endif()
+    fg_warnings(${name})
+endfunction()
+
+# Replaces the sources in FG_TEST_SHARED by their objects.
+function(fg_test_objects out)
+    set(result)
+    foreach(source ${ARGN})
+        cmake_path(GET source STEM stem)
+        if(stem IN_LIST FG_TEST_SHARED)
+            if(NOT TARGET shared_${stem})
+                add_library(shared_${stem} OBJECT ${source})
+                fg_test_options(shared_${stem})
+            endif()
+            list(APPEND result $<TARGET_OBJECTS:shared_${stem}>)
+        else()
+            list(APPEND result ${source})
+        endif()
+    endforeach()
+    set(${out} ${result} PARENT_SCOPE)
+endfunction()
+
+function(fg_test name label)
+    fg_test_objects(sources ${ARGN})
+    add_executable(${name} ${sources})
+    fg_test_options(${name})
     target_link_libraries(${name} PRIVATE fgt fulgurite_static cmocka ${FG_LIBRARIES})
     target_link_options(${name} PRIVATE $<$<BOOL:${FG_HAS_GOLD}>:-fuse-ld=gold>)
-    target_compile_options(${name} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1>) # a test runs once or twice
-    fg_warnings(${name})
     add_test(NAME ${name} COMMAND ${name})
     if("unit" IN_LIST label)
         set_property(GLOBAL APPEND PROPERTY FG_UNIT_TESTS ${name})
