@@ -32,6 +32,8 @@ typedef struct state {
         int64_t step;
     } waiting[WAITING]; /* for their checkpoints, the earliest first */
     int64_t waiting_count;
+    char monitor[64]; /* that the values are of, ... */
+    int64_t is_max;   /* ... and whether larger ones are better */
 } state;
 
 typedef struct checkpoint {
@@ -39,7 +41,7 @@ typedef struct checkpoint {
     int64_t every_n_steps, every_n_epochs;
     int64_t asked_step; /* for which every_n_steps has requested a save */
     int top_k;
-    bool is_max, has_warned;
+    bool has_warned;
     char monitor[]; /* the name of the metric */
 } checkpoint;
 
@@ -56,8 +58,8 @@ static bool is_among_best(const checkpoint *c, double value, int64_t step)
     fgi_best_list best = c->at.best;
     for (int64_t i = 0; i < c->at.waiting_count; i++)
         (void)fgi_best_list_add(&best, c->at.waiting[i].value, c->at.waiting[i].step, c->top_k,
-                                c->is_max);
-    return fgi_best_list_add(&best, value, step, c->top_k, c->is_max);
+                                c->at.is_max != 0);
+    return fgi_best_list_add(&best, value, step, c->top_k, c->at.is_max != 0);
 }
 
 /* Removes the first steps that wait, up to this one. */
@@ -152,7 +154,12 @@ static fg_status enter(const checkpoint *c, const char *folder, const char *name
     return point(c, folder, err);
 }
 
-/* A checkpoint is on the disk. */
+static bool is_first_process(const fg_progress *at)
+{
+    return fg_client_get_info(at->trainer->client)->process_index == 0;
+}
+
+/* A checkpoint is on the disk. All processes keep the same list; the first one enters it. */
 static fg_status take(checkpoint *c, const char *path, const fg_progress *at, fg_error *err)
 {
     const char *slash = strrchr(path, '/');
@@ -161,10 +168,13 @@ static fg_status take(checkpoint *c, const char *path, const fg_progress *at, fg
                              (at->batch == 0 && is_multiple(at->epoch, c->every_n_epochs));
     for (int64_t i = 0; i < c->at.waiting_count; i++)
         if (c->at.waiting[i].step == at->step &&
-            fgi_best_list_add(&c->at.best, c->at.waiting[i].value, at->step, c->top_k, c->is_max))
+            fgi_best_list_add(&c->at.best, c->at.waiting[i].value, at->step, c->top_k,
+                              c->at.is_max != 0))
             (void)fgi_snprintf(fgi_best_list_find(&c->at.best, at->step)->name, FGI_CKPT_NAME_SIZE,
                                "%s", name);
     forget_waiting(c, at->step); /* earlier states could not be saved */
+    if (!is_first_process(at))
+        return FG_OK;
     char *folder = fgi_path_parent(path);
     const fg_status status =
         folder != NULL ? enter(c, folder, name, is_for_good, err) : fgi_no_memory(err);
@@ -172,16 +182,11 @@ static fg_status take(checkpoint *c, const char *path, const fg_progress *at, fg
     return status;
 }
 
-static bool is_first_process(const fg_progress *at)
-{
-    return fg_client_get_info(at->trainer->client)->process_index == 0;
-}
-
 /* The next checkpoints are more important than a list: only a warning. */
 static fg_status on_saved(void *self, const fg_progress *at, fg_error *err)
 {
     fg_error why = {0};
-    if (is_first_process(at) && take(self, at->path, at, &why) != FG_OK)
+    if (take(self, at->path, at, &why) != FG_OK)
         fgi_log(FG_LOG_WARNING, "checkpoint: %s", why.message);
     return why.status == FG_ENOMEM ? fgi_no_memory(err) : FG_OK;
 }
@@ -248,6 +253,8 @@ static fg_status load(void *self, const void *bytes, size_t size, fg_error *err)
                         FGI_BEST_MOST, WAITING, at.best.count, (long long)at.waiting_count);
     for (int i = 0; i < at.best.count; i++)
         at.best.entry[i].name[FGI_CKPT_NAME_SIZE - 1] = '\0';
+    if (strncmp(at.monitor, c->at.monitor, sizeof at.monitor) != 0 || at.is_max != c->at.is_max)
+        return FG_OK;                /* the list of another metric */
     while (at.best.count > c->top_k) /* fewer are wanted now */
         at.best.count--;
     c->at = at;
@@ -265,7 +272,9 @@ static fg_status create(const fg_option_values *values, void **out_self, fg_erro
     if (c == NULL)
         return fgi_no_memory(err);
     memcpy(c->monitor, monitor, size);
-    c->is_max = strcmp(mode, "auto") == 0 ? fgi_metric_is_max(monitor) : strcmp(mode, "max") == 0;
+    (void)fgi_snprintf(c->at.monitor, sizeof c->at.monitor, "%s", monitor);
+    c->at.is_max =
+        strcmp(mode, "auto") == 0 ? fgi_metric_is_max(monitor) : strcmp(mode, "max") == 0;
     c->top_k = (int)fg_option_int(values, "save_top_k");
     c->every_n_steps = fg_option_int(values, "every_n_steps");
     c->every_n_epochs = fg_option_int(values, "every_n_epochs");

@@ -198,7 +198,7 @@ static void a_metric_of_training_is_compared_too(void **state)
 static void a_resumed_run_continues_the_list(void **state)
 {
     (void)state;
-    static const double all[] = {0.5, 0.9, 0.7, 0.95};
+    static const double all[] = {0.5, 0.9, 0.7, 0.95, 0.2};
     const char *folder = fgt_temp_folder(), *options = "monitor=val_acc,save_top_k=2";
     values = all;
     fit(create(folder, NULL, options, (fg_trainer_options){.limits.max_epochs = 2}));
@@ -209,6 +209,21 @@ static void a_resumed_run_continues_the_list(void **state)
     fit(create(folder, "last", "monitor=val_acc,save_top_k=1",
                (fg_trainer_options){.limits.max_epochs = 5}));
     file_is(folder, "kept", "step-000000012 best\n");
+}
+
+/* Values of another metric are not compared with these. */
+static void another_metric_has_a_list_of_its_own(void **state)
+{
+    (void)state;
+    const char *folder = fgt_temp_folder();
+    values = (const double[]){0.5, 0.9, 0.7, 0.8, 0.6};
+    fit(create(folder, NULL, "monitor=val_acc", (fg_trainer_options){.limits.max_epochs = 2}));
+    fit(create(folder, "last", "monitor=val_acc,mode=min", (fg_trainer_options){0}));
+    file_is(folder, "kept", "step-000000009 best\n");
+    fit(create(folder, "last", "monitor=train_acc", (fg_trainer_options){.limits.max_epochs = 5}));
+    file_is(folder, "best-val_acc", "step-000000009\n");
+    file_is(folder, "best-train_acc", "step-000000015\n");
+    file_is(folder, "kept", "step-000000015 best\n");
 }
 
 /* The process was killed between a checkpoint and its entry in the list. */
@@ -376,6 +391,7 @@ int main(void)
         cmocka_unit_test(the_best_is_found_by_its_metric),
         cmocka_unit_test(a_metric_of_training_is_compared_too),
         cmocka_unit_test(a_resumed_run_continues_the_list),
+        cmocka_unit_test(another_metric_has_a_list_of_its_own),
         cmocka_unit_test(a_checkpoint_without_an_entry_gets_it_on_resume),
         cmocka_unit_test(a_run_that_goes_back_forgets_later_ones),
         cmocka_unit_test(those_of_every_n_are_kept),
