@@ -108,8 +108,8 @@ static fg_status replace(const char *folder, const fgi_buf *old, const fgi_buf *
 }
 
 /* With owner "", names are only added. */
-static fg_status write_names(const char *folder, const char *owner, const char *const *names,
-                             size_t count, fg_error *err)
+fg_status fgi_ckpt_keep(const char *folder, const char *owner, const char *const *names,
+                        size_t count, fg_error *err)
 {
     fgi_ckpt_kept kept = {0};
     fgi_buf old = {0}, lines = {0};
@@ -129,12 +129,6 @@ static fg_status write_names(const char *folder, const char *owner, const char *
     return status;
 }
 
-fg_status fgi_ckpt_keep(const char *folder, const char *owner, const char *const *names,
-                        size_t count, fg_error *err)
-{
-    return write_names(folder, owner, names, count, err);
-}
-
 fg_status fgi_ckpt_keep_for_good(const char *folder, const char *name, fg_error *err)
 {
     fgi_ckpt_kept kept = {0};
@@ -143,5 +137,5 @@ fg_status fgi_ckpt_keep_for_good(const char *folder, const char *name, fg_error 
     for (size_t i = 0; i < kept.count; i++)
         has |= strcmp(name, kept.lines[i].name) == 0 && *kept.lines[i].owner == '\0';
     fgi_ckpt_kept_free(&kept);
-    return has ? FG_OK : write_names(folder, "", &name, 1, err);
+    return has ? FG_OK : fgi_ckpt_keep(folder, "", &name, 1, err);
 }

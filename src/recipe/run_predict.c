@@ -48,14 +48,22 @@ static fg_status keep_all(fg_recipe *r, fg_error *err)
     return FG_OK;
 }
 
+/* Rows with what a file of them shows of the data and the task. */
+static fg_predictions rows_of(const fg_recipe *r, const fg_type *type, const void *data,
+                              int64_t first)
+{
+    return (fg_predictions){.type = *type,
+                            .data = data,
+                            .first = first,
+                            .dataset = r->fit_data.predict,
+                            .class_names = r->task.task.class_names,
+                            .class_count = r->task.task.class_count};
+}
+
 /* The predictions that were kept. */
 void fgi_run_put_predictions(const fg_recipe *r, const char *path, fgi_buf *out)
 {
-    const fg_predictions rows = {.type = r->outcome.predictions_type,
-                                 .data = r->predictions.data,
-                                 .dataset = r->fit_data.predict,
-                                 .class_names = r->task.task.class_names,
-                                 .class_count = r->task.task.class_count};
+    const fg_predictions rows = rows_of(r, &r->outcome.predictions_type, r->predictions.data, 0);
     fgi_prediction_put(path != NULL ? fgi_prediction_format_of(path) : FGI_PREDICTION_CSV, &rows,
                        true, out);
 }
@@ -67,22 +75,12 @@ typedef struct arriving {
     fgi_prediction_file file;
 } arriving;
 
-static fg_status write_rows(arriving *a, const fg_type *type, const void *data, int64_t first,
-                            fg_error *err)
-{
-    const fg_predictions rows = {.type = *type,
-                                 .data = data,
-                                 .first = first,
-                                 .dataset = a->r->fit_data.predict,
-                                 .class_names = a->r->task.task.class_names,
-                                 .class_count = a->r->task.task.class_count};
-    return fgi_prediction_file_write(&a->file, &rows, err);
-}
-
 static fg_status on_rows(void *self, const fg_type *type, const void *data, int64_t first,
                          fg_error *err)
 {
-    return write_rows(self, type, data, first, err);
+    arriving *a = self;
+    const fg_predictions rows = rows_of(a->r, type, data, first);
+    return fgi_prediction_file_write(&a->file, &rows, err);
 }
 
 bool fgi_run_has_predict_file(const fg_recipe *r)
@@ -100,7 +98,7 @@ static fg_status write_file(fg_recipe *r, fg_error *err)
     fg_status status =
         fg_trainer_predict(r->trainer, &r->task.task, &r->fit_data, on_rows, &a, err);
     if (status == FG_OK && !a.file.has_begun)
-        status = write_rows(&a, &none, NULL, 0, err); /* no sample: the header */
+        status = on_rows(&a, &none, NULL, 0, err); /* no sample: the header */
     return fgi_prediction_file_close(&a.file, status, err);
 }
 

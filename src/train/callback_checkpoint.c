@@ -76,9 +76,7 @@ static void forget_waiting(checkpoint *c, int64_t step)
 /* Requests a save of this state if its metric is among the best. */
 static void compare(checkpoint *c, const fg_progress *at)
 {
-    size_t i = 0;
-    while (i < at->metric_count && strcmp(at->metrics[i].name, c->monitor) != 0)
-        i++;
+    const size_t i = fgi_metric_find(at->metrics, at->metric_count, c->monitor);
     if (i == at->metric_count && !c->has_warned)
         fgi_log(FG_LOG_WARNING, "checkpoint: there is no metric '%s' (monitor)", c->monitor);
     c->has_warned |= i == at->metric_count;

@@ -93,9 +93,7 @@ static fg_status decide(const early_stop *e, fg_error *err)
 static fg_status on_val_end(void *self, const fg_progress *at, fg_error *err)
 {
     early_stop *e = self;
-    size_t i = 0;
-    while (i < at->metric_count && strcmp(at->metrics[i].name, e->monitor) != 0)
-        i++;
+    const size_t i = fgi_metric_find(at->metrics, at->metric_count, e->monitor);
     if (i == at->metric_count)
         return unknown_metric(e, at, err);
     e->at.last = at->metrics[i].value;

@@ -23,6 +23,14 @@ static bool is_name_char(char c)
            (c != '\0' && strchr("_./-", c) != NULL);
 }
 
+size_t fgi_metric_find(const fg_metric *metrics, size_t count, const char *name)
+{
+    size_t i = 0;
+    while (i < count && strcmp(metrics[i].name, name) != 0)
+        i++;
+    return i;
+}
+
 bool fgi_is_metric_name(const char *name, size_t most)
 {
     size_t size = 0;

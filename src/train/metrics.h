@@ -29,6 +29,9 @@ bool fgi_is_metric_name(const char *name, size_t most);
 /* Whether a larger value is better, if nothing else is known but the name: that of an accuracy. */
 static inline bool fgi_metric_is_max(const char *name) { return fgi_ends_with(name, "acc"); }
 
+/* The index of the metric with this name; count: there is none. */
+size_t fgi_metric_find(const fg_metric *metrics, size_t count, const char *name);
+
 typedef struct fgi_metrics fgi_metrics;
 
 fg_status fgi_metrics_create(fgi_metrics **out, fg_error *err);

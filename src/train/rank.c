@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "train/metrics.h"
 #include "train/trainer.h"
 
 bool fgi_monitors_training(const fg_trainer *trainer)
@@ -18,9 +19,7 @@ fgi_rank fgi_rank_metrics(fg_trainer *trainer, const fg_metric *metrics, size_t 
 {
     const fg_trainer_checkpoints *o = &trainer->options.checkpoints;
     fgi_cursor *cursor = &trainer->cursor;
-    size_t i = 0;
-    while (i < count && strcmp(metrics[i].name, o->monitor) != 0)
-        i++;
+    const size_t i = fgi_metric_find(metrics, count, o->monitor);
     if (i == count && !trainer->fit.has_warned)
         fgi_log(FG_LOG_WARNING,
                 "%s does not log the metric '%s' that selects the best checkpoint (monitor)",

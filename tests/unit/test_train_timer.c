@@ -76,7 +76,7 @@ static void it_ends_after_a_step_or_an_epoch(void **state)
     ops->destroy(epoch);
 }
 
-/* Time passes during fits only, and not backwards when a run goes back to a checkpoint. */
+/* Only the time of fits counts, and a run that goes back to a checkpoint loses none of it. */
 static void the_time_of_all_fits_is_counted(void **state)
 {
     (void)state;
