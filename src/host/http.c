@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-enum { ANSWER_BYTES = 1 << 20, FRAME_HEAD = 5 };
+enum { ANSWER_BYTES = 1 << 20, FRAME_HEAD = 5, MOST_CONNECT_MS = 5000 };
 
 /* ---- the library ------------------------------------------------------------------------------
  */
@@ -141,6 +141,8 @@ static void set_options(CURL *easy, exchange *x, struct curl_slist *headers)
     if (r->user)
         curl.easy_setopt(easy, CURLOPT_USERPWD, r->user);
     curl.easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)r->timeout_ms);
+    curl.easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
+                     (long)(r->timeout_ms < MOST_CONNECT_MS ? r->timeout_ms : MOST_CONNECT_MS));
     curl.easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
     curl.easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body);
     curl.easy_setopt(easy, CURLOPT_WRITEDATA, x);

@@ -14,7 +14,7 @@ typedef struct fgi_http_request {
     size_t body_size;
     bool is_grpc; /* HTTP/2 with prior knowledge; body and response use gRPC framing, and the status
                      in the trailer is checked */
-    int timeout_ms;
+    int timeout_ms;   /* of all; a connection must be made within 5 s of these */
     const char *type; /* of the body, "application/json"; NULL: that of libcurl */
     const char *user; /* "name:password" for basic authentication, or NULL */
     bool use_proxy;   /* of the environment */

@@ -2,7 +2,8 @@
  *
  * RUN/mlflow.json has the id of the run there, with which a resumed fit continues it. Values that
  * the server has are not sent again; those that it lacks are taken from metrics.jsonl. Values wait
- * for a second, so that a request has many, and longer while the server does not answer.
+ * for a second, so that a request has many, and longer while the server does not answer, also if it
+ * has not answered since the fit began.
  *
  * MLflow cannot delete values, and reports the last step of each metric only. After a fit has gone
  * back to a checkpoint, that is a step of what is no longer valid. From then on, mlflow.json also
@@ -18,20 +19,18 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/text.h"
 #include "base/thread.h"
 #include "input/json_file.h"
 #include "train/log_file.h"
+#include "train/log_start.h"
 #include "train/loggers.h"
 #include "train/mlflow.h"
 
 enum {
-    BATCH = 1000,    /* values per request, by MLflow's limits */
-    PARAMS = 100,    /* parameters per request */
-    TEXT_MAX = 500,  /* bytes of a parameter's value */
-    NOTE_MAX = 4000, /* bytes of the description */
+    BATCH = 1000, /* values per request, by MLflow's limits */
     MOST_WAITING = 100000,
-    TIMEOUT_MS = 5000
+    TIMEOUT_MS =
+        30000 /* a server can take long for its first request, which creates its database */
 };
 #define SEND_EVERY_NS  INT64_C(1000000000)
 #define RETRY_FIRST_NS INT64_C(2000000000)
@@ -49,6 +48,12 @@ typedef struct mlflow {
     const char *path; /* of mlflow.json */
     bool has_gone_back, has_warned;
     int64_t next_send_ns, retry_ns, dropped;
+    fg_log_start start; /* of the log, in start_texts */
+    fgi_arena start_texts;
+    bool has_begun;    /* `start` is set */
+    bool is_new;       /* the server did not have the run before the fit */
+    bool is_connected; /* the server has the run, and what it lacks is known */
+    int64_t back_step; /* not connected: the fit has gone back to this step, else INT64_MAX */
 } mlflow;
 
 /* ---- options --------------------------------------------------------------------------------- */
@@ -73,6 +78,7 @@ static void destroy(void *self)
     json_decref(m->sent);
     fgi_arena_fini(&m->texts);
     fgi_arena_fini(&m->ids);
+    fgi_arena_fini(&m->start_texts);
     fgi_free(m);
 }
 
@@ -109,6 +115,7 @@ static fg_status create(const fg_option_values *values, void **out_self, fg_erro
     m->waiting = json_array();
     m->known = json_object();
     m->sent = json_object();
+    m->back_step = INT64_MAX;
     const bool is_complete = m->waiting != NULL && m->known != NULL && m->sent != NULL;
     fg_status status = is_complete ? FG_OK : fgi_no_memory(err);
     if (status == FG_OK)
@@ -163,10 +170,15 @@ static json_t *number(double value)
     return json_string(value > 0 ? "Infinity" : "-Infinity");
 }
 
-static void add(mlflow *m, const char *name, double value, int64_t step, double wall_time)
+static bool is_known(const mlflow *m, const char *name, int64_t step)
 {
     const json_t *last = json_object_get(m->known, name);
-    if (isnan(value) || (last != NULL && json_integer_value(last) >= step))
+    return last != NULL && json_integer_value(last) >= step;
+}
+
+static void add(mlflow *m, const char *name, double value, int64_t step, double wall_time)
+{
+    if (isnan(value) || is_known(m, name, step))
         return;
     if (json_array_size(m->waiting) >= MOST_WAITING) {
         m->dropped++;
@@ -188,6 +200,19 @@ static void add_line(mlflow *m, const fg_log_line *line)
         add(m, line->metrics[i].name, line->metrics[i].value, line->step, line->wall_time);
 }
 
+static int64_t step_of(const json_t *value)
+{
+    return json_integer_value(json_object_get(value, "step"));
+}
+
+/* Removes the values of later steps. */
+static void drop_after(const mlflow *m, int64_t step)
+{
+    for (size_t i = json_array_size(m->waiting); i-- > 0;)
+        if (step_of(json_array_get(m->waiting, i)) > step)
+            (void)json_array_remove(m->waiting, i);
+}
+
 /* Removes the first elements. */
 static void drop_first(json_t *array, size_t count)
 {
@@ -199,157 +224,24 @@ static void drop_first(json_t *array, size_t count)
     json_decref(rest);
 }
 
-/* Sends the first values. *out_is_over: they need not be sent again. */
-static fg_status send_some(mlflow *m, size_t count, bool *out_is_over, fg_error *err)
-{
-    int code = 0;
-    json_t *some = json_array();
-    *out_is_over = false;
-    for (size_t i = 0; some != NULL && i < count; i++)
-        (void)json_array_append(some, json_array_get(m->waiting, i));
-    if (some == NULL)
-        return fgi_no_memory(err);
-    const fg_status status = fgi_mlflow_post(
-        &m->server, "runs/log-batch", json_pack("{s:s, s:O}", "run_id", m->run_id, "metrics", some),
-        NULL, &code, err);
-    const bool is_refused = code >= 400 && code < 500 && code != 408 && code != 429;
-    *out_is_over = status == FG_OK || is_refused;
-    if (*out_is_over) {
-        drop_first(m->waiting, count);
-        note_sent(m, some);
-        m->dropped += status != FG_OK ? (int64_t)count : 0;
-    }
-    json_decref(some);
-    return status;
-}
-
-/* Sends all values. Those that the server refuses are dropped; while it does not answer, they
- * wait. */
-static fg_status send_all(mlflow *m, fg_error *err)
-{
-    fg_status status = FG_OK;
-    while (json_array_size(m->waiting) > 0) {
-        const size_t size = json_array_size(m->waiting), count = size < BATCH ? size : BATCH;
-        bool is_over = false;
-        status = send_some(m, count, &is_over, err);
-        if (!is_over)
-            break;
-    }
-    m->retry_ns = status == FG_OK               ? 0
-                  : m->retry_ns == 0            ? RETRY_FIRST_NS
-                  : m->retry_ns < RETRY_MOST_NS ? 2 * m->retry_ns
-                                                : RETRY_MOST_NS;
-    m->next_send_ns = fgi_now_ns() + (m->retry_ns > 0 ? m->retry_ns : SEND_EVERY_NS);
-    return status;
-}
-
-static fg_status log_line(void *self, const fg_log_line *line, fg_error *err)
-{
-    mlflow *m = self;
-    add_line(m, line);
-    return fgi_now_ns() >= m->next_send_ns ? send_all(m, err) : FG_OK;
-}
-
-/* A checkpoint is about to be written: not while the server does not answer. */
-static fg_status flush(void *self, fg_error *err)
-{
-    mlflow *m = self;
-    return m->run_id != NULL && m->retry_ns == 0 ? send_all(m, err) : FG_OK;
-}
-
 /* ---- the run --------------------------------------------------------------------------------- */
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
-}
-
-/* The part of a text of at most `size` bytes that is UTF-8. */
-static size_t cut_size(const char *text, size_t size)
-{
-    size_t at = 0;
-    const size_t length = strlen(text);
-    while (at < length) {
-        const size_t next = fgi_utf8_length((const unsigned char *)text + at, length - at);
-        if (next == 0 || at + next > size)
-            break;
-        at += next;
-    }
-    return at;
-}
-
-static json_t *cut(const char *text, size_t size)
-{
-    return json_stringn(text, cut_size(text, size));
-}
-
-static void add_tag(json_t *tags, const char *key, json_t *value)
-{
-    (void)json_array_append_new(tags, json_pack("{s:s, s:o}", "key", key, "value", value));
-}
-
-static json_t *tags_of(const fg_log_start *start)
-{
-    json_t *tags = json_array();
-    const char *user = getenv("USER");
-    add_tag(tags, "mlflow.source.name", json_string("fulgurite"));
-    add_tag(tags, "mlflow.source.type", json_string("LOCAL"));
-    add_tag(tags, "fulgurite.run_dir", cut(start->run_dir, NOTE_MAX));
-    if (user != NULL && user[0] != '\0')
-        add_tag(tags, "mlflow.user", cut(user, TEXT_MAX));
-    if (start->config != NULL) {
-        fgi_buf note = {0};
-        fgi_buf_printf(&note, "```yaml\n%.*s\n```\n", (int)cut_size(start->config, NOTE_MAX),
-                       start->config);
-        if (!note.failed)
-            add_tag(tags, "mlflow.note.content", cut(note.data, NOTE_MAX + 16));
-        fgi_buf_fini(&note);
-    }
-    return tags;
-}
-
-static fg_status send_settings(const mlflow *m, const fg_log_start *start, fg_error *err)
-{
-    for (size_t first = 0; first < start->setting_count; first += PARAMS) {
-        json_t *params = json_array();
-        int code = 0;
-        for (size_t i = first; i < start->setting_count && i < first + PARAMS; i++)
-            (void)json_array_append_new(params, json_pack("{s:s, s:o}", "key",
-                                                          start->settings[i].name, "value",
-                                                          cut(start->settings[i].value, TEXT_MAX)));
-        FGI_TRY(fgi_mlflow_post(&m->server, "runs/log-batch",
-                                json_pack("{s:s, s:o}", "run_id", m->run_id, "params", params),
-                                NULL, &code, err));
-    }
-    return FG_OK;
-}
 
 static fg_status set_run_id(mlflow *m, const char *id, fg_error *err)
 {
-    if (id == NULL)
-        return fgi_fail(err, FG_EFORMAT, "the MLflow server's answer has no run_id");
     m->run_id = fgi_arena_strdup(&m->ids, id);
     return m->run_id != NULL ? FG_OK : fgi_no_memory(err);
 }
 
-static fg_status begin_run(mlflow *m, const fg_log_start *start, fg_error *err)
+/* Can be called again after a failure: the run is created once. */
+static fg_status begin_run(mlflow *m, fg_error *err)
 {
-    json_t *answer = NULL;
-    int code = 0;
-    const char *name = m->name != NULL ? m->name : base_name(start->run_dir);
-    FGI_TRY(fgi_mlflow_experiment(&m->server, m->experiment, &m->ids, &m->experiment_id, err));
-    FGI_TRY(fgi_mlflow_post(
-        &m->server, "runs/create",
-        json_pack("{s:s, s:s, s:I, s:o}", "experiment_id", m->experiment_id, "run_name", name,
-                  "start_time", (json_int_t)(start->wall_time * 1000), "tags", tags_of(start)),
-        &answer, &code, err));
-    const json_t *info = json_object_get(json_object_get(answer, "run"), "info");
-    fg_status status = set_run_id(m, json_string_value(json_object_get(info, "run_id")), err);
-    json_decref(answer);
-    if (status == FG_OK)
-        status = keep_id(m, err);
-    return status == FG_OK ? send_settings(m, start, err) : status;
+    if (m->run_id == NULL) {
+        FGI_TRY(fgi_mlflow_experiment(&m->server, m->experiment, &m->ids, &m->experiment_id, err));
+        FGI_TRY(fgi_mlflow_create_run(&m->server, m->experiment_id, m->name, &m->start, &m->ids,
+                                      &m->run_id, err));
+    }
+    FGI_TRY(keep_id(m, err));
+    return fgi_mlflow_send_settings(&m->server, m->run_id, &m->start, err);
 }
 
 /* Reads the id of the run that the folder's earlier fits logged to, and what they sent; NULL: none
@@ -393,14 +285,11 @@ static void learn(mlflow *m, const json_t *answer)
     }
 }
 
-/* What was logged after the step is not valid: drops what waits of it. */
+/* What was sent of steps after this one is not valid. */
 static fg_status go_back(mlflow *m, int64_t step, fg_error *err)
 {
     const char *key = NULL;
     json_t *last = NULL;
-    for (size_t i = json_array_size(m->waiting); i-- > 0;)
-        if (json_integer_value(json_object_get(json_array_get(m->waiting, i), "step")) > step)
-            (void)json_array_remove(m->waiting, i);
     json_object_foreach(m->sent, key,
                         last) if (json_integer_value(last) > step &&
                                   json_object_set_new(m->sent, key, json_integer(step)) !=
@@ -421,7 +310,7 @@ static fg_status set_status(const mlflow *m, const char *state, double end_time,
 /* Continues the run; *out_found is false if the server does not have it. What follows after a fit
  * that has failed can differ from what it logged after the checkpoint, since something was changed.
  */
-static fg_status continue_run(mlflow *m, int64_t step, bool *out_found, fg_error *err)
+static fg_status continue_run(mlflow *m, bool *out_found, fg_error *err)
 {
     json_t *answer = NULL;
     int code = 0;
@@ -439,7 +328,7 @@ static fg_status continue_run(mlflow *m, int64_t step, bool *out_found, fg_error
     if (status != FG_OK)
         return status == FG_ENOTFOUND && code == 404 ? FG_OK : status;
     if (has_failed)
-        FGI_TRY(go_back(m, step, err));
+        FGI_TRY(go_back(m, m->start.step, err));
     return set_status(m, "RUNNING", 0, err);
 }
 
@@ -452,57 +341,204 @@ static void add_missing(void *self, json_t *json)
     add_line(self, &line);
 }
 
-static fg_status add_history(mlflow *m, const fg_log_start *start, fg_error *err)
+static fg_status add_history(mlflow *m, fg_error *err)
 {
     char *text = NULL;
     size_t size = 0;
-    if (start->history == NULL || !fgi_file_exists(start->history))
+    if (m->start.step == 0 || m->start.history == NULL || !fgi_file_exists(m->start.history))
         return FG_OK;
-    FGI_TRY(fgi_file_read(start->history, FGI_LOG_FILE_LIMIT, &text, &size, err));
-    (void)fgi_log_each_line(text, size, start, add_missing, m, NULL);
+    FGI_TRY(fgi_file_read(m->start.history, FGI_LOG_FILE_LIMIT, &text, &size, err));
+    (void)fgi_log_each_line(text, size, &m->start, add_missing, m, NULL);
     fgi_free(text);
     return FG_OK;
 }
 
 /* Nothing is known of a run. */
-static fg_status forget(mlflow *m, const fg_log_start *start, fg_error *err)
+static fg_status forget(mlflow *m, fg_error *err)
 {
     m->run_id = NULL;
     m->has_gone_back = false;
     (void)json_object_clear(m->known);
     (void)json_object_clear(m->sent);
-    m->path = fgi_arena_printf(&m->ids, "%s/mlflow.json", start->run_dir);
+    m->path = fgi_arena_printf(&m->ids, "%s/mlflow.json", m->start.run_dir);
     return m->path != NULL ? FG_OK : fgi_no_memory(err);
 }
 
-static fg_status find_run(mlflow *m, const fg_log_start *start, fg_error *err)
+static fg_status find_run(mlflow *m, fg_error *err)
 {
     bool is_found = false;
-    FGI_TRY(forget(m, start, err));
-    if (start->step > 0)
+    if (m->is_new)
+        return begin_run(m, err);
+    FGI_TRY(forget(m, err));
+    if (m->start.step > 0)
         FGI_TRY(find_id(m, err));
     if (m->run_id != NULL)
-        FGI_TRY(continue_run(m, start->step, &is_found, err));
+        FGI_TRY(continue_run(m, &is_found, err));
     if (is_found)
         return FG_OK;
-    FGI_TRY(forget(m, start, err));
-    return begin_run(m, start, err);
+    FGI_TRY(forget(m, err));
+    m->is_new = true;
+    return begin_run(m, err);
 }
 
-static fg_status open_run(void *self, const fg_log_start *start, int64_t *out_lines, fg_error *err)
+/* Nothing that was sent is sent again. */
+static fg_status skip_sent(const mlflow *m, fg_error *err)
+{
+    (void)json_object_clear(m->known);
+    return json_object_update(m->known, m->sent) == 0 ? FG_OK : fgi_no_memory(err);
+}
+
+/* What the server lacks: from the history, and then of the values logged in the meantime. */
+static fg_status add_all_missing(mlflow *m, fg_error *err)
+{
+    const json_t *one = NULL;
+    size_t i = 0;
+    json_t *logged = m->waiting, *missing = json_array();
+    if (missing == NULL)
+        return fgi_no_memory(err);
+    m->waiting = missing;
+    const fg_status status = add_history(m, err);
+    json_array_foreach(logged, i, one)
+    {
+        const char *name = json_string_value(json_object_get(one, "key"));
+        if (!is_known(m, name, step_of(one)))
+            m->dropped += json_array_append(missing, json_array_get(logged, i)) != 0;
+    }
+    m->waiting = status == FG_OK ? missing : logged;
+    json_decref(status == FG_OK ? logged : missing);
+    return status;
+}
+
+static fg_status connect_run(mlflow *m, fg_error *err)
+{
+    FGI_TRY(find_run(m, err));
+    if (m->back_step != INT64_MAX)
+        FGI_TRY(go_back(m, m->back_step, err));
+    FGI_TRY(skip_sent(m, err));
+    FGI_TRY(add_all_missing(m, err));
+    m->is_connected = true;
+    return FG_OK;
+}
+
+/* ---- sending --------------------------------------------------------------------------------- */
+
+/* Sends the first values. *out_is_over: they need not be sent again. */
+static fg_status send_some(mlflow *m, size_t count, bool *out_is_over, fg_error *err)
+{
+    int code = 0;
+    json_t *some = json_array();
+    *out_is_over = false;
+    for (size_t i = 0; some != NULL && i < count; i++)
+        (void)json_array_append(some, json_array_get(m->waiting, i));
+    if (some == NULL)
+        return fgi_no_memory(err);
+    const fg_status status = fgi_mlflow_post(
+        &m->server, "runs/log-batch", json_pack("{s:s, s:O}", "run_id", m->run_id, "metrics", some),
+        NULL, &code, err);
+    const bool is_refused = code != 0 && (status == FG_EINVAL || status == FG_ENOTFOUND);
+    *out_is_over = status == FG_OK || is_refused;
+    if (*out_is_over) {
+        drop_first(m->waiting, count);
+        note_sent(m, some);
+        m->dropped += status != FG_OK ? (int64_t)count : 0;
+    }
+    json_decref(some);
+    return status;
+}
+
+/* Those that the server refuses are dropped; while it does not answer, they wait. */
+static fg_status send_waiting(mlflow *m, fg_error *err)
+{
+    fg_status status = FG_OK;
+    while (json_array_size(m->waiting) > 0) {
+        const size_t size = json_array_size(m->waiting), count = size < BATCH ? size : BATCH;
+        bool is_over = false;
+        status = send_some(m, count, &is_over, err);
+        if (!is_over)
+            break;
+    }
+    return status;
+}
+
+static void plan_next(mlflow *m, fg_status status)
+{
+    m->retry_ns = status == FG_OK               ? 0
+                  : m->retry_ns == 0            ? RETRY_FIRST_NS
+                  : m->retry_ns < RETRY_MOST_NS ? 2 * m->retry_ns
+                                                : RETRY_MOST_NS;
+    m->next_send_ns = fgi_now_ns() + (m->retry_ns > 0 ? m->retry_ns : SEND_EVERY_NS);
+}
+
+/* Sends all values. That the server does not have the run yet is known: `open` has reported it. */
+static fg_status send_all(mlflow *m, fg_error *err)
+{
+    fg_status status = FG_OK;
+    if (!m->is_connected) {
+        status = connect_run(m, err);
+        plan_next(m, status);
+        if (status == FG_OK)
+            fgi_log(FG_LOG_INFO, "logger 'mlflow': %s answers; the run is logged there",
+                    m->server.uri);
+    }
+    if (!m->is_connected)
+        return status == FG_EIO ? FG_OK : status;
+    status = send_waiting(m, err);
+    plan_next(m, status);
+    return status;
+}
+
+static fg_status log_line(void *self, const fg_log_line *line, fg_error *err)
 {
     mlflow *m = self;
-    *out_lines = -1;                         /* not known */
-    const bool is_again = m->run_id != NULL; /* the fit went back: what follows is new */
-    fg_status status = is_again ? go_back(m, start->step, err) : find_run(m, start, err);
-    (void)json_object_clear(m->known);
-    if (json_object_update(m->known, m->sent) != 0 && status == FG_OK)
-        status = fgi_no_memory(err);
-    if (status == FG_OK && !is_again && start->step > 0)
-        status = add_history(m, start, err);
+    add_line(m, line);
+    return fgi_now_ns() >= m->next_send_ns ? send_all(m, err) : FG_OK;
+}
+
+/* A checkpoint is about to be written: not while the server does not answer. */
+static fg_status flush(void *self, fg_error *err)
+{
+    mlflow *m = self;
+    return m->is_connected && m->retry_ns == 0 ? send_all(m, err) : FG_OK;
+}
+
+/* ---- the log --------------------------------------------------------------------------------- */
+
+static fg_status begin(mlflow *m, const fg_log_start *start, fg_error *err)
+{
+    fgi_arena_reset(&m->start_texts);
+    m->is_new = false;
+    m->back_step = INT64_MAX;
+    if (!fgi_log_start_copy(start, &m->start_texts, &m->start))
+        return fgi_no_memory(err);
+    m->has_begun = true;
+    const fg_status status = connect_run(m, err);
     if (status != FG_OK)
-        m->run_id = NULL;
-    return status;
+        plan_next(m, status);
+    if (status == FG_EIO)
+        fgi_log(FG_LOG_WARNING,
+                "logger 'mlflow': %s; training continues, and values wait until the server answers",
+                err->message);
+    m->has_begun = status == FG_OK || status == FG_EIO;
+    return m->has_begun ? FG_OK : status;
+}
+
+/* The fit has gone back: what follows is new. */
+static fg_status begin_again(mlflow *m, int64_t step, fg_error *err)
+{
+    drop_after(m, step);
+    if (m->is_connected) {
+        FGI_TRY(go_back(m, step, err));
+        return skip_sent(m, err);
+    }
+    m->back_step = step < m->back_step ? step : m->back_step;
+    return FG_OK;
+}
+
+static fg_status open_log(void *self, const fg_log_start *start, int64_t *out_lines, fg_error *err)
+{
+    mlflow *m = self;
+    *out_lines = -1; /* not known */
+    return m->has_begun ? begin_again(m, start->step, err) : begin(m, start, err);
 }
 
 static fg_status finish(void *self, const fg_log_end *end, fg_error *err)
@@ -511,10 +547,14 @@ static fg_status finish(void *self, const fg_log_end *end, fg_error *err)
     mlflow *m = self;
     fg_error unused;
     const fg_status sent = send_all(m, err);
+    const size_t waiting = json_array_size(m->waiting);
     if (m->dropped > 0)
         fgi_log(FG_LOG_WARNING, "logger 'mlflow': %lld values were lost", (long long)m->dropped);
     m->dropped = 0;
-    if (json_array_size(m->waiting) > 0) /* the server does not answer; it may refuse values */
+    if (waiting > 0)
+        fgi_log(FG_LOG_WARNING, "logger 'mlflow': %zu values could not be sent to %s", waiting,
+                m->server.uri);
+    if (waiting > 0 || !m->is_connected)
         return sent;
     const fg_status ended =
         set_status(m, states[end->state], end->wall_time, sent == FG_OK ? err : &unused);
@@ -523,7 +563,7 @@ static fg_status finish(void *self, const fg_log_end *end, fg_error *err)
 
 static const fg_logger_ops ops = {.name = "mlflow",
                                   .has_thread = true,
-                                  .open = open_run,
+                                  .open = open_log,
                                   .log = log_line,
                                   .flush = flush,
                                   .finish = finish,

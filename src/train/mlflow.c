@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "train/mlflow.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -11,7 +12,16 @@
 #include "host/http.h"
 #include "input/json_file.h"
 
-enum { OK = 200, NOT_FOUND = 404 };
+enum {
+    OK = 200,
+    NOT_FOUND = 404,
+    TIMED_OUT = 408,
+    TOO_MANY = 429,
+    SERVER_FAILED = 500, /* and above */
+    PARAMS = 100,        /* parameters per request, by MLflow's limits */
+    TEXT_MAX = 500,      /* bytes of a parameter's value */
+    NOTE_MAX = 4000      /* bytes of the description */
+};
 
 /* The server's message, or the beginning of what it answered. */
 static fg_status refuse(const fgi_mlflow_server *server, const char *path, int code,
@@ -21,8 +31,10 @@ static fg_status refuse(const fgi_mlflow_server *server, const char *path, int c
     const char *message = json_string_value(json_object_get(json, "message"));
     if (message == NULL && answer->size > 0)
         (void)fgi_text_escape((fgi_str){answer->data, answer->size}, shown, sizeof shown);
-    return fgi_fail(err, code == NOT_FOUND ? FG_ENOTFOUND : FG_EIO, "%s/%s: HTTP status %d: %s",
-                    server->uri, path, code, message != NULL ? message : shown);
+    const bool may_pass = code == TIMED_OUT || code == TOO_MANY || code >= SERVER_FAILED;
+    const fg_status status = code == NOT_FOUND ? FG_ENOTFOUND : may_pass ? FG_EIO : FG_EINVAL;
+    return fgi_fail(err, status, "%s/%s: HTTP status %d: %s", server->uri, path, code,
+                    message != NULL ? message : shown);
 }
 
 static fg_status read_answer(const fgi_mlflow_server *server, const char *path, int code,
@@ -107,11 +119,12 @@ static void put_escaped(fgi_buf *out, const char *text)
             fgi_buf_printf(out, "%%%02X", (unsigned)(unsigned char)*text);
 }
 
-static fg_status copy_id(json_t *id, fgi_arena *arena, const char **out, fg_error *err)
+static fg_status copy_id(json_t *id, const char *what, fgi_arena *arena, const char **out,
+                         fg_error *err)
 {
     const char *text = json_string_value(id);
     if (text == NULL)
-        return fgi_fail(err, FG_EFORMAT, "the MLflow server's answer has no experiment_id");
+        return fgi_fail(err, FG_EFORMAT, "the MLflow server's answer has no %s", what);
     *out = fgi_arena_strdup(arena, text);
     return *out != NULL ? FG_OK : fgi_no_memory(err);
 }
@@ -134,8 +147,102 @@ fg_status fgi_mlflow_experiment(const fgi_mlflow_server *server, const char *nam
         from = answer;
     }
     if (status == FG_OK)
-        status = copy_id(json_object_get(from, "experiment_id"), arena, out_id, err);
+        status =
+            copy_id(json_object_get(from, "experiment_id"), "experiment_id", arena, out_id, err);
     json_decref(answer);
     fgi_buf_fini(&path);
     return status;
+}
+
+/* ---- a new run ------------------------------------------------------------------------------- */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+}
+
+/* The part of a text of at most `size` bytes that is UTF-8. */
+static size_t cut_size(const char *text, size_t size)
+{
+    size_t at = 0;
+    const size_t length = strlen(text);
+    while (at < length) {
+        const size_t next = fgi_utf8_length((const unsigned char *)text + at, length - at);
+        if (next == 0 || at + next > size)
+            break;
+        at += next;
+    }
+    return at;
+}
+
+static json_t *cut(const char *text, size_t size)
+{
+    return json_stringn(text, cut_size(text, size));
+}
+
+static void add_tag(json_t *tags, const char *key, json_t *value)
+{
+    (void)json_array_append_new(tags, json_pack("{s:s, s:o}", "key", key, "value", value));
+}
+
+static json_t *tags_of(const fg_log_start *start)
+{
+    json_t *tags = json_array();
+    const char *user = getenv("USER");
+    add_tag(tags, "mlflow.source.name", json_string("fulgurite"));
+    add_tag(tags, "mlflow.source.type", json_string("LOCAL"));
+    add_tag(tags, "fulgurite.run_dir", cut(start->run_dir, NOTE_MAX));
+    if (user != NULL && user[0] != '\0')
+        add_tag(tags, "mlflow.user", cut(user, TEXT_MAX));
+    if (start->config != NULL) {
+        fgi_buf note = {0};
+        fgi_buf_printf(&note, "```yaml\n%.*s\n```\n", (int)cut_size(start->config, NOTE_MAX),
+                       start->config);
+        if (!note.failed)
+            add_tag(tags, "mlflow.note.content", cut(note.data, NOTE_MAX + 16));
+        fgi_buf_fini(&note);
+    }
+    return tags;
+}
+
+static fg_status copy_run_id(json_t *answer, fgi_arena *arena, const char **out, fg_error *err)
+{
+    const json_t *info = json_object_get(json_object_get(answer, "run"), "info");
+    return copy_id(json_object_get(info, "run_id"), "run_id", arena, out, err);
+}
+
+fg_status fgi_mlflow_create_run(const fgi_mlflow_server *server, const char *experiment_id,
+                                const char *name, const fg_log_start *start, fgi_arena *arena,
+                                const char **out_id, fg_error *err)
+{
+    json_t *answer = NULL;
+    int code = 0;
+    fg_status status = fgi_mlflow_post(
+        server, "runs/create",
+        json_pack("{s:s, s:s, s:I, s:o}", "experiment_id", experiment_id, "run_name",
+                  name != NULL ? name : base_name(start->run_dir), "start_time",
+                  (json_int_t)(start->wall_time * 1000), "tags", tags_of(start)),
+        &answer, &code, err);
+    if (status == FG_OK)
+        status = copy_run_id(answer, arena, out_id, err);
+    json_decref(answer);
+    return status;
+}
+
+fg_status fgi_mlflow_send_settings(const fgi_mlflow_server *server, const char *run_id,
+                                   const fg_log_start *start, fg_error *err)
+{
+    for (size_t first = 0; first < start->setting_count; first += PARAMS) {
+        json_t *params = json_array();
+        int code = 0;
+        for (size_t i = first; i < start->setting_count && i < first + PARAMS; i++)
+            (void)json_array_append_new(params, json_pack("{s:s, s:o}", "key",
+                                                          start->settings[i].name, "value",
+                                                          cut(start->settings[i].value, TEXT_MAX)));
+        FGI_TRY(fgi_mlflow_post(server, "runs/log-batch",
+                                json_pack("{s:s, s:o}", "run_id", run_id, "params", params), NULL,
+                                &code, err));
+    }
+    return FG_OK;
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """check_mlflow.py PROGRAM WORK: trains with the logger mlflow and MLflow's tracking server, kills the run and
-resumes it, and reads it with MLflow's client. Then without a server, and with one that hangs."""
+resumes it, and reads it with MLflow's client. Also without a server, with one that starts late, and with one that hangs."""
 import json
 import os
 import re
@@ -62,14 +62,25 @@ def lines(run):
         return []
 
 
-def run_until(command, run, step):
+def messages(run):
+    with open(os.path.join(WORK, run + ".err"), encoding="utf-8") as file:
+        return file.read()[-4000:]
+
+
+def run_until(run, uri, step):
     """Starts a fit and waits until it has logged a step."""
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    with open(os.path.join(WORK, run + ".err"), "w", encoding="utf-8") as log:
+        process = subprocess.Popen(fit(run, uri, "--trainer.max_epochs=100000"), stdout=subprocess.DEVNULL, stderr=log)
     FITS.append(process)
     while process.poll() is None and (not lines(run) or lines(run)[-1]["step"] < step):
         time.sleep(0.01)
-    assert process.poll() is None, process.stderr.read()
+    assert process.poll() is None, messages(run)
     return process
+
+
+def end(process, number):
+    process.send_signal(number)
+    process.wait()
 
 
 def expected(run):
@@ -101,16 +112,42 @@ def check_run(client, run, state):
     return run_id, sum(map(len, values.values()))
 
 
-def wait_for_values(client):
-    """Until the server has answered its first request with values, which takes it long. If the process is killed
-    before, the server adds them while the run is resumed, which sends them again."""
-    for _ in range(6000):
+def wait_for_values(client, process, run):
+    """Until the server has answered its first request with values. If the process is killed before, the server adds
+    them while the run is resumed, which sends them again."""
+    for _ in range(1200):
         experiment = client.get_experiment_by_name("digits ä")
         runs = client.search_runs([experiment.experiment_id]) if experiment else []
-        if runs and runs[0].data.metrics:
+        if any(found.info.run_name == run and found.data.metrics for found in runs):
             return
-        time.sleep(0.05)
-    raise AssertionError("no values arrived")
+        assert process.poll() is None, messages(run)
+        time.sleep(0.25)
+    raise AssertionError("no values arrived; the program said: " + messages(run))
+
+
+def kill_and_resume(client, uri):
+    process = run_until("killed", uri, 300)
+    wait_for_values(client, process, "killed")
+    end(process, signal.SIGKILL)
+    epochs = lines("killed")[-1]["epoch"] + 3
+    subprocess.run(fit("killed", uri, f"--trainer.max_epochs={epochs}", "--resume"), capture_output=True, check=True)
+    run_id, count = check_run(client, "killed", "FINISHED")
+    experiment = client.get_experiment_by_name("digits ä")
+    found = client.search_runs([experiment.experiment_id], "attributes.run_name = 'killed'")
+    assert [run.info.run_id for run in found] == [run_id]
+    return count
+
+
+def hang(client, server, uri):
+    """The server hangs during the fit, and comes back before its end."""
+    process = run_until("hanging", uri, 50)
+    server.send_signal(signal.SIGSTOP)
+    before = lines("hanging")[-1]["step"]
+    while process.poll() is None and lines("hanging")[-1]["step"] < before + 500:
+        time.sleep(0.01)
+    server.send_signal(signal.SIGCONT)
+    end(process, signal.SIGINT)
+    check_run(client, "hanging", "KILLED")
 
 
 def main():
@@ -119,41 +156,31 @@ def main():
     os.makedirs(WORK)
     port = free_port()
     uri = f"http://127.0.0.1:{port}"
-    # no server: the fit continues, and reports it
-    alone = subprocess.run(fit("alone", uri, "--trainer.max_epochs=2"), capture_output=True, text=True, check=True)
-    assert re.search(r"logger 'mlflow' failed: http://127.0.0.1:\d+/\S+: .*; training continues", alone.stderr), alone.stderr
-    server = start_server(port)
+    server = None
     try:
+        # no server: the fit continues, and reports it
+        alone = subprocess.run(fit("alone", uri, "--trainer.max_epochs=2"), capture_output=True, text=True, check=True)
+        assert re.search(r"logger 'mlflow': http://127.0.0.1:\d+/\S+: .*; training continues, and values wait",
+                         alone.stderr), alone.stderr
+        assert re.search(r"\d+ values could not be sent to http", alone.stderr), alone.stderr
+        late = run_until("late", uri, 50)
+        server = start_server(port)
         client = MlflowClient(uri)
-        # killed and resumed
-        process = run_until(fit("killed", uri, "--trainer.max_epochs=100000"), "killed", 300)
-        wait_for_values(client)
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-        epochs = lines("killed")[-1]["epoch"] + 3
-        subprocess.run(fit("killed", uri, f"--trainer.max_epochs={epochs}", "--resume"), capture_output=True, check=True)
-        run_id, count = check_run(client, "killed", "FINISHED")
-        experiment = client.get_experiment_by_name("digits ä")
-        assert [run.info.run_id for run in client.search_runs([experiment.experiment_id])] == [run_id]
-        # interrupted by the user
-        process = run_until(fit("stopped", uri, "--trainer.max_epochs=100000"), "stopped", 50)
-        process.send_signal(signal.SIGINT)
-        process.communicate()
+        client.search_experiments()  # the first request, for which it creates its database
+        end(late, signal.SIGINT)
+        check_run(client, "late", "KILLED")
+        # the values that were not sent
+        subprocess.run(fit("alone", uri, "--trainer.max_epochs=3", "--resume"), capture_output=True, check=True)
+        check_run(client, "alone", "FINISHED")
+        count = kill_and_resume(client, uri)
+        end(run_until("stopped", uri, 50), signal.SIGINT)
         check_run(client, "stopped", "KILLED")
-        # the server hangs during the fit, and comes back before its end
-        process = run_until(fit("hanging", uri, "--trainer.max_epochs=100000"), "hanging", 50)
-        server.send_signal(signal.SIGSTOP)
-        before = lines("hanging")[-1]["step"]
-        while process.poll() is None and lines("hanging")[-1]["step"] < before + 500:
-            time.sleep(0.01)
-        server.send_signal(signal.SIGCONT)
-        process.send_signal(signal.SIGINT)
-        process.communicate()
-        check_run(client, "hanging", "KILLED")
+        hang(client, server, uri)
     finally:
         for process in [server, *FITS]:  # fits that have not ended would go on for hours
-            process.kill()
-            process.wait()
+            if process:
+                process.kill()
+                process.wait()
     print(f"{count} values")
 
 

@@ -50,14 +50,19 @@ static void *serve(void *self)
 
 void server_start(server *s)
 {
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in at = {.sin_family = AF_INET,
+                             .sin_port = htons(s->port),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const int yes = 1;
     socklen_t size = sizeof at;
     s->socket = socket(AF_INET, SOCK_STREAM, 0);
     assert_true(s->socket >= 0);
+    assert_int_equal(setsockopt(s->socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes), 0);
     assert_int_equal(bind(s->socket, (struct sockaddr *)&at, sizeof at), 0);
     assert_int_equal(listen(s->socket, 8), 0);
     assert_int_equal(getsockname(s->socket, (struct sockaddr *)&at, &size), 0);
-    (void)snprintf(s->address, sizeof s->address, "127.0.0.1:%d", (int)ntohs(at.sin_port));
+    s->port = ntohs(at.sin_port);
+    (void)snprintf(s->address, sizeof s->address, "127.0.0.1:%d", (int)s->port);
     assert_int_equal(pthread_create(&s->thread, NULL, serve, s), 0);
 }
 

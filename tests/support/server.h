@@ -21,6 +21,7 @@ enum { SERVER_LINES = 8 };
 typedef struct server {
     server_line lines[SERVER_LINES]; /* ends with ask NULL */
     int socket;
+    uint16_t port; /* 0: one that is free */
     pthread_t thread;
     char address[32]; /* "127.0.0.1:PORT" */
     char asked[4096]; /* what the last connection sent, terminated */

@@ -283,7 +283,7 @@ static void failures_are_reported(void **state)
     fgt_ok(make_for(&s, &self, &err));
     const fg_log_start at = start_at(folder, 0);
     fgt_ok(OPS.open(self, &at, &lines, &err));
-    assert_int_equal(log_loss(self, 2, 1, &err), FG_EIO);
+    assert_int_equal(log_loss(self, 2, 1, &err), FG_EINVAL);
     assert_non_null(strstr(err.message, "runs/log-batch: HTTP status 400: no such thing"));
     fgt_ok(OPS.finish(self, &(fg_log_end){.wall_time = 2000}, &err)); /* nothing waits */
     fgt_ok(log_loss(self, 4, 1, &err)); /* within a second: it waits */
@@ -292,9 +292,6 @@ static void failures_are_reported(void **state)
     fgt_ok(OPS.flush(self, &err)); /* not again soon */
     fgt_ok(log_loss(self, 6, 1, &err));
     assert_int_equal(OPS.finish(self, &(fg_log_end){.wall_time = 2000}, &err), FG_EIO);
-    OPS.destroy(self);
-    fgt_ok(make_for(&s, &self, &err));
-    assert_int_equal(OPS.open(self, &at, &lines, &err), FG_EIO);
     OPS.destroy(self);
     assert_int_equal(make("sqlite:///x.db", &self, &err), FG_EINVAL);
     assert_non_null(strstr(err.message, "run.yaml:1:1: mlflow.uri: expected the address of an "
@@ -328,16 +325,163 @@ static void a_run_ends_although_values_are_refused(void **state)
     fgt_ok(make_for(&s, &self, &err));
     const fg_log_start at = start_at(fgt_temp_folder(), 0);
     fgt_ok(OPS.open(self, &at, &lines, &err));
-    assert_int_equal(log_loss(self, 2, 1, &err), FG_EIO); /* 3 values */
-    fgt_ok(log_loss(self, 4, 1, &err));                   /* within a second: they wait */
+    assert_int_equal(log_loss(self, 2, 1, &err), FG_EINVAL); /* 3 values */
+    fgt_ok(log_loss(self, 4, 1, &err));                      /* within a second: they wait */
     fg_log_set(note_lost, NULL);
-    assert_int_equal(OPS.finish(self, &(fg_log_end){.wall_time = 2000}, &err), FG_EIO);
+    assert_int_equal(OPS.finish(self, &(fg_log_end){.wall_time = 2000}, &err), FG_EINVAL);
     fg_log_set(NULL, NULL);
     assert_int_equal(values_lost, 6);
     assert_asked(&s, "\"status\":\"FINISHED\",\"end_time\":2000000");
     OPS.destroy(self);
     server_stop(&s);
 }
+
+/* ---- a server that does not answer when the fit begins --------------------------------------- */
+
+typedef struct lines_seen {
+    int count;
+    char last[512];
+} lines_seen;
+
+static void note_line(void *self, fg_log_level level, const char *line)
+{
+    lines_seen *seen = self;
+    (void)level;
+    seen->count++;
+    (void)snprintf(seen->last, sizeof seen->last, "%s", line);
+}
+
+/* Begins a log while its server does not run. */
+static void *open_without(server *s, const fg_log_start *at)
+{
+    fg_error err = {0};
+    void *self = NULL;
+    int64_t lines = -1;
+    lines_seen seen = {0};
+    fgt_ok(make_for(s, &self, &err));
+    server_stop(s);
+    fg_log_set(note_line, &seen);
+    fgt_ok(OPS.open(self, at, &lines, &err));
+    fg_log_set(NULL, NULL);
+    assert_int_equal(seen.count, 1);
+    assert_non_null(strstr(seen.last, "training continues, and values wait until the server"));
+    return self;
+}
+
+static void end_with(void *self, server *s)
+{
+    fg_error err = {0};
+    server_start(s);
+    fgt_ok(OPS.finish(self, &(fg_log_end){.state = FG_LOG_DONE, .wall_time = 2000}, &err));
+    OPS.destroy(self);
+    server_stop(s);
+}
+
+/* The run is created, and has what was logged meanwhile; not what was logged before a rollback. */
+static void a_server_can_answer_late(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    fg_error err = {0};
+    server s;
+    int64_t lines = -1;
+    (void)state;
+    start(&s, all_good, 5);
+    fg_log_start at = start_at(folder, 0);
+    void *self = open_without(&s, &at);
+    fgt_ok(log_loss(self, 2, 7, &err));
+    fgt_ok(log_loss(self, 4, 8, &err));
+    at.step = 2;
+    fgt_ok(OPS.open(self, &at, &lines, &err));
+    fgt_ok(log_loss(self, 4, 9, &err));
+    server_start(&s);
+    fgt_ok(OPS.finish(self, &(fg_log_end){.state = FG_LOG_DONE, .wall_time = 2000}, &err));
+    assert_asked(&s, "\"status\":\"FINISHED\",\"end_time\":2000000");
+    assert_noted(folder, "\"train_loss\": 4\n");
+    fgt_ok(log_loss(self, 6, 1, &err)); /* of another fit */
+    fgt_ok(OPS.flush(self, &err));
+    assert_asked(&s, "\"metrics\":[{\"key\":\"epoch\",\"value\":1.0,\"step\":6,");
+    OPS.destroy(self);
+    server_stop(&s);
+}
+
+/* The server has the losses up to step 6. It gets what it lacks of the history, and of the values
+ * that were logged while it did not answer; so does a run that has gone back, from that step. */
+static void a_run_is_continued_late(void **state)
+{
+    (void)state;
+    for (int goes_back = 0; goes_back < 2; goes_back++) {
+        const char *folder = fgt_temp_folder();
+        fg_error err = {0};
+        server s;
+        char text[128];
+        int64_t lines = -1;
+        start_with(&s, "\"data\": {\"metrics\": [{\"key\": \"train_loss\", \"step\": 6}]}");
+        s.lines[5] = s.lines[4];
+        s.lines[4] = (server_line)LINE("\"metrics\":[", "503 BUSY", "{}"); /* the last request */
+        const int size =
+            snprintf(text, sizeof text, "{\"uri\": \"http://%s\", \"run_id\": \"r1\"}", s.address);
+        fgt_write(fgt_path(folder, "mlflow.json"), text, (size_t)size);
+        fgt_write(fgt_path(folder, "metrics.jsonl"), history, sizeof history - 1);
+        fg_log_start at = start_at(folder, 4);
+        at.history = fgt_path(folder, "metrics.jsonl");
+        void *self = open_without(&s, &at);
+        fgt_ok(log_loss(self, 6, 7, &err));
+        if (goes_back)
+            fgt_ok(OPS.open(self, &at, &lines, &err));
+        fgt_ok(log_loss(self, goes_back ? 6 : 8, 9, &err));
+        server_start(&s);
+        assert_int_equal(OPS.finish(self, &(fg_log_end){.wall_time = 2000}, &err), FG_EIO);
+        assert_asked(&s, "\"metrics\":[{\"key\":\"epoch\",\"value\":1.0,\"step\":4,");
+        assert_asked(&s, goes_back ? "{\"key\":\"train_loss\",\"value\":9.0,\"step\":6,"
+                                   : "{\"key\":\"train_loss\",\"value\":9.0,\"step\":8,");
+        assert_asked(&s, "{\"key\":\"lr\",\"value\":0.5,\"step\":6,");
+        assert_null(strstr(s.asked, "\"value\":7.0"));
+        assert_null(strstr(s.asked, "\"train_loss\",\"value\":3.0"));
+        OPS.destroy(self);
+        server_stop(&s);
+    }
+}
+
+/* A server that creates the run and then fails is not asked to create another one. */
+static void a_run_is_created_once(void **state)
+{
+    fg_error err = {0};
+    server s;
+    (void)state;
+    start(&s, all_good, 5);
+    s.lines[4] = (server_line)LINE("\"params\":[", "503 BUSY", "{}");
+    const fg_log_start at = start_at(fgt_temp_folder(), 0);
+    void *self = NULL;
+    int64_t lines = -1;
+    fgt_ok(make_for(&s, &self, &err));
+    fgt_ok(OPS.open(self, &at, &lines, &err));
+    server_stop(&s);
+    s.lines[2] = (server_line)LINE("\"experiment_id\":\"7\"", "400 BAD REQUEST", "{}");
+    s.lines[4] = all_good[4];
+    end_with(self, &s);
+    assert_asked(&s, "\"status\":\"FINISHED\"");
+}
+
+/* What does not pass is an error at once: this logger is not used. */
+static void a_server_that_refuses_is_not_waited_for(void **state)
+{
+    static const server_line refuses[] = {
+        LINE("GET ", "401 UNAUTHORIZED", "{\"message\": \"who?\"}")};
+    fg_error err = {0};
+    server s;
+    void *self = NULL;
+    int64_t lines = -1;
+    (void)state;
+    start(&s, refuses, 1);
+    const fg_log_start at = start_at(fgt_temp_folder(), 0);
+    fgt_ok(make_for(&s, &self, &err));
+    assert_int_equal(OPS.open(self, &at, &lines, &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, "HTTP status 401: who?"));
+    OPS.destroy(self);
+    server_stop(&s);
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static fg_status log_run(void *of, fg_error *err)
 {
@@ -375,6 +519,10 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_follows_a_failure_is_sent),
     cmocka_unit_test(failures_are_reported),
     cmocka_unit_test(a_run_ends_although_values_are_refused),
+    cmocka_unit_test(a_server_can_answer_late),
+    cmocka_unit_test(a_run_is_continued_late),
+    cmocka_unit_test(a_run_is_created_once),
+    cmocka_unit_test(a_server_that_refuses_is_not_waited_for),
     cmocka_unit_test(no_failed_allocation_is_lost),
 };
 FGT_MAIN(tests)
