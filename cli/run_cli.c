@@ -197,8 +197,7 @@ static int run_recipe(fg_recipe *recipe, const cli_run_options *o)
     fg_error err = {0};
     if (o->print_config != NULL)
         return print_config(recipe, o->print_config, &err);
-    const fg_status status = fg_recipe_run(recipe, &err);
-    return report(recipe, o, status, &err);
+    return report(recipe, o, fg_recipe_run(recipe, &err), &err);
 }
 
 int cli_run(const cli_call *call, const cli_run_options *options)

@@ -159,6 +159,21 @@ static void a_full_device_is_an_error(void **state)
     contains(file_text(folder, "s.txt"), "\"status\": \"done\"");
 }
 
+/* Without SIGXFSZ. The blocks of the limit have 512 or 1024 bytes. */
+static void a_limit_of_file_sizes_is_an_error(void **state)
+{
+    (void)state;
+    const char *folder = trained();
+    assert_int_equal(shell(folder, "ulimit -f 8; fulgurite report run --html=r.html 2> message"),
+                     1);
+    contains(file_text(folder, "message"), "r.html': File too large");
+    assert_false(is_there(folder, "r.html"));
+    assert_int_equal(shell(folder, "ulimit -f 8; fulgurite predict digits.yaml -q --out=p.csv "
+                                   "2> message"),
+                     1);
+    contains(file_text(folder, "message"), "p.csv': File too large");
+}
+
 static void a_place_that_cannot_be_written_is_found_first(void **state)
 {
     const char *folder = fgt_temp_folder();
@@ -192,6 +207,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_callback_writes_the_same_predictions),
     cmocka_unit_test(an_early_end_leaves_the_file_as_it_was),
     cmocka_unit_test(a_full_device_is_an_error),
+    cmocka_unit_test(a_limit_of_file_sizes_is_an_error),
     cmocka_unit_test(a_place_that_cannot_be_written_is_found_first),
     cmocka_unit_test(no_place_for_runs_is_an_error),
 };
