@@ -52,8 +52,7 @@ void fgi_event_put(fgi_buf *out, const Fulgurite__Tb__Event *event)
         put_number(out, fgi_crc32c_masked(out->data + start + HEADER, size), 4);
 }
 
-/* After a START, readers ignore what they have read of that step and later ones. */
-void fgi_event_put_start(fgi_buf *out, const fg_log_start *start, double wall_time)
+void fgi_event_put_start(fgi_buf *out, int64_t first, double wall_time)
 {
     static char version[] = "brain.Event:2";
     Fulgurite__Tb__Event event = FULGURITE__TB__EVENT__INIT;
@@ -66,7 +65,7 @@ void fgi_event_put_start(fgi_buf *out, const fg_log_start *start, double wall_ti
     event.file_version = NULL;
     event.session_log = &session;
     event.has_step = 1;
-    event.step = start->step > 0 ? start->step + 1 : 0;
+    event.step = first;
     fgi_event_put(out, &event);
 }
 
@@ -220,15 +219,15 @@ static fg_status list_names(const char *folder, names *list, fg_error *err)
     return status;
 }
 
-static fg_status cut_or_remove(const char *folder, const char *name, const fg_log_start *start,
+static fg_status cut_or_remove(const fg_log_start *start, bool is_new, const char *name,
                                fgi_event_past *past, fg_error *err)
 {
-    char *path = fgi_path_join(folder, name);
+    char *path = fgi_path_join(start->run_dir, name);
     fg_status status = FG_OK;
     if (path == NULL)
         return fgi_no_memory(err);
     past->newest = time_in(name) > past->newest ? time_in(name) : past->newest;
-    if (start->step > 0)
+    if (!is_new)
         status = cut_file(path, start, past, err);
     else if (unlink(path) != 0 && errno != ENOENT)
         status = fgi_fail_errno(err, "remove", path);
@@ -236,13 +235,14 @@ static fg_status cut_or_remove(const char *folder, const char *name, const fg_lo
     return status;
 }
 
-fg_status fgi_event_files_cut(const fg_log_start *start, fgi_event_past *out, fg_error *err)
+fg_status fgi_event_files_cut(const fg_log_start *start, bool is_new, fgi_event_past *out,
+                              fg_error *err)
 {
     names list = {0};
     *out = (fgi_event_past){.last_step = -1};
     fg_status status = list_names(start->run_dir, &list, err);
     for (size_t i = 0; i < list.count && status == FG_OK; i++)
-        status = cut_or_remove(start->run_dir, list.at[i], start, out, err);
+        status = cut_or_remove(start, is_new, list.at[i], out, err);
     free_names(&list);
     return status;
 }

@@ -17,9 +17,9 @@
 /* Appends a record. A line of the log is an event with a summary of plain scalars (simple_value),
  * which no other event has. */
 void fgi_event_put(fgi_buf *out, const Fulgurite__Tb__Event *event);
-/* Appends the records at the start of a file; those of a resumed run make readers that have read
- * steps after start->step before forget them. */
-void fgi_event_put_start(fgi_buf *out, const fg_log_start *start, double wall_time);
+/* Appends the records at the start of a file. Readers forget what they have read of the steps
+ * starting at `first`. */
+void fgi_event_put_start(fgi_buf *out, int64_t first, double wall_time);
 
 /* What the event files of a folder contain. */
 typedef struct fgi_event_past {
@@ -32,7 +32,8 @@ typedef struct fgi_event_past {
 /* Finds the event files of a run and removes the events that do not belong to the checkpoint that
  * it continues from, and incomplete records at their ends; the files themselves for a new run. Only
  * files that fgi_event_file_name names are changed. */
-fg_status fgi_event_files_cut(const fg_log_start *start, fgi_event_past *out, fg_error *err);
+fg_status fgi_event_files_cut(const fg_log_start *start, bool is_new, fgi_event_past *out,
+                              fg_error *err);
 /* The name of a new event file, after `newest` in the order in which readers open files; a new
  * string (fgi_free), or NULL. */
 char *fgi_event_file_name(double wall_time, int64_t newest);

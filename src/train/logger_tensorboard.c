@@ -321,10 +321,12 @@ static fg_status place(board *b, const fg_log_start *start, fg_error *err)
 static fg_status open_file(void *self, const fg_log_start *start, int64_t *out_lines, fg_error *err)
 {
     board *b = self;
+    /* a rollback to the state before the first step is not a new run: there are items of step 0 */
+    const bool is_new = start->step == 0 && b->file.path == NULL;
     fgi_buf_clear(&b->kept);
-    FGI_TRY(fgi_event_files_cut(start, &b->past, err));
+    FGI_TRY(fgi_event_files_cut(start, is_new, &b->past, err));
     FGI_TRY(place(b, start, err));
-    fgi_event_put_start(&b->kept, start, start->wall_time);
+    fgi_event_put_start(&b->kept, is_new ? 0 : start->step + 1, start->wall_time);
     const fg_log_item config = {.kind = FG_LOG_TEXT,
                                 .name = "config",
                                 .text = start->config,

@@ -344,6 +344,33 @@ static void items_are_events(void **state)
                  "x = input() 4x3; fc/w = parameter() 3x2; fc/matmul_2 = matmul(x, fc/w) 4x2; ");
 }
 
+/* A rollback to the state before the first step keeps what was logged then, and the graph. */
+static void a_rollback_to_the_beginning_keeps_items(void **state)
+{
+    fg_error err = {0};
+    int64_t lines = -1;
+    const char *folder = fgt_temp_folder();
+    const fg_log_start start = start_at(folder, 0, 0);
+    const fg_log_node node = {
+        .name = "x", .op = "input", .type = {.dtype = FG_F32, .rank = 1, .dim = {4}}};
+    const fg_log_item items[] = {
+        {.kind = FG_LOG_TEXT, .name = "model", .text = "summary"},
+        {.kind = FG_LOG_GRAPH, .name = "model", .nodes = &node, .node_count = 1},
+        {.kind = FG_LOG_TEXT, .name = "later", .text = "removed", .step = 1}};
+    void *self = make();
+    (void)state;
+    fgt_ok(OPS.open(self, &start, &lines, &err));
+    for (int i = 0; i < 3; i++)
+        fgt_ok(OPS.item(self, &items[i], &err));
+    fgt_ok(log_loss(self, 2, 2, &err));
+    fgt_ok(OPS.open(self, &start, &lines, &err));
+    assert_int_equal(lines, 0);
+    fgt_ok(log_loss(self, 2, 3, &err));
+    OPS.destroy(self);
+    assert_string_equal(events_of(folder),
+                        BEGIN(0) "0 model: text, x = input() 4; " BEGIN(1) LINE(2, 0, 3));
+}
+
 static fg_status log_items_again(void *folder, fg_error *err)
 {
     void *self = NULL;
@@ -454,6 +481,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(lines_that_cannot_be_written_are_kept),
     cmocka_unit_test(a_folder_that_cannot_be_written),
     cmocka_unit_test(items_are_events),
+    cmocka_unit_test(a_rollback_to_the_beginning_keeps_items),
     cmocka_unit_test(weights_are_histograms),
     cmocka_unit_test(no_failed_allocation_is_lost),
 };
