@@ -146,6 +146,11 @@ const char *fgi_config_place(const fgi_config *c, const char *path)
     return place != NULL ? place : "default";
 }
 
+bool fgi_config_is_overridden(const fgi_config *c, const char *path)
+{
+    return strncmp(fgi_config_place(c, path), "--", 2) == 0;
+}
+
 const char *fgi_config_where(const fgi_config *c, const char *path)
 {
     static _Thread_local char where[4][512];

@@ -114,6 +114,8 @@ const char *fgi_config_text_at(const fgi_config *c, const char *path, size_t ind
 int64_t fgi_config_amount(const fgi_config *c, const char *path, int64_t whole);
 /* An amount that is a fraction; -1: it is a count. */
 double fgi_config_fraction(const fgi_config *c, const char *path);
+/* Whether the command line sets the key. */
+bool fgi_config_is_overridden(const fgi_config *c, const char *path);
 /* The source of the value for messages: "run.yaml:3:7", "--a.b", "default". */
 const char *fgi_config_place(const fgi_config *c, const char *path);
 /* The same with the key, as the start of a message: "run.yaml:3:7: a.b", "--a.b", "a.b". Valid for

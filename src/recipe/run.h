@@ -180,6 +180,7 @@ struct fg_recipe {
     bool is_claimed;         /* created for this run */
     fgi_run_origin origin;   /* the checkpoint to evaluate, resume from, or initialize from */
     bool is_start;           /* the last of these: model.weights */
+    bool is_adopted;         /* c is the configuration of `origin` */
     fgi_run_data data;
     fgi_run_schema schema;
     fgi_run_task task;
@@ -247,7 +248,7 @@ fg_status fgi_run_confusion(fg_recipe *r, int64_t **out, fg_error *err);
 /* Records the metrics of a fit. A callback of the
  * Trainer, which destroys it. */
 fg_status fgi_run_record_add(fg_recipe *r, fg_error *err);
-/* Adds those of trainer.callbacks and trainer.loggers to the Trainer of a fit (run_callbacks.c). */
+/* Adds those of trainer.callbacks and trainer.loggers to the Trainer (run_callbacks.c). */
 fg_status fgi_run_callbacks_add(fg_recipe *r, fg_error *err);
 /* Tells the Trainer of a fit what its loggers show of the configuration (run_info.c). */
 fg_status fgi_run_info_set(const fg_recipe *r, fg_error *err);

@@ -1,23 +1,26 @@
 /* run_callbacks.c - the callbacks and loggers that a configuration lists.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "base/alloc.h"
 #include "base/error.h"
+#include "base/file.h"
+#include "base/print.h"
 #include "recipe/config_rows.h"
 #include "recipe/run.h"
 
 /* Creates what the functions of a row are called with. */
 typedef fg_status create_fn(const fg_option_values *values, void **out_self, fg_error *err);
-/* Creates the element of a list and adds it to the Trainer. */
-typedef fg_status add_fn(fg_recipe *r, const char *key, const fgi_config_listed *row,
+/* Creates the element of a list, which is at `where`, and adds it to the Trainer. */
+typedef fg_status add_fn(fg_recipe *r, const char *where, const fgi_config_listed *row,
                          fg_error *err);
 
-static fg_status create(const fg_recipe *r, const char *key, const fgi_config_listed *row,
-                        create_fn *create_self, void **out_self, fg_error *err)
+static fg_status create(const char *where, const fgi_config_listed *row, create_fn *create_self,
+                        void **out_self, fg_error *err)
 {
     const fg_status status = create_self(row->values, out_self, err);
     if (status != FG_OK && err->message[0] == '\0')
-        return fgi_fail(err, status, "%s: creating %s failed: %s", fgi_config_where(r->c, key),
-                        row->entry->name, fg_status_name(status));
+        return fgi_fail(err, status, "%s: creating %s failed: %s", where, row->entry->name,
+                        fg_status_name(status));
     return status;
 }
 
@@ -31,45 +34,79 @@ static bool is_wanted(const fg_callback_ops *ops, fg_recipe_kind kind)
     return kind == FG_RECIPE_FIT || ops->build != NULL || ops->setup != NULL;
 }
 
-static fg_status add_callback(fg_recipe *r, const char *key, const fgi_config_listed *row,
+static fg_status add_callback(fg_recipe *r, const char *where, const fgi_config_listed *row,
                               fg_error *err)
 {
     const fg_callback_entry *entry = (const fg_callback_entry *)row->entry;
     void *self = NULL;
     if (!is_wanted(entry->ops, r->options->kind))
         return FG_OK;
-    FGI_TRY(create(r, key, row, entry->create, &self, err));
-    FGI_TRY_CTX(fg_trainer_add_callback(r->trainer, entry->ops, self, err), err, "%s",
-                fgi_config_where(r->c, key));
+    FGI_TRY(create(where, row, entry->create, &self, err));
+    FGI_TRY_CTX(fg_trainer_add_callback(r->trainer, entry->ops, self, err), err, "%s", where);
     return FG_OK;
 }
 
-static fg_status add_logger(fg_recipe *r, const char *key, const fgi_config_listed *row,
+static fg_status add_logger(fg_recipe *r, const char *where, const fgi_config_listed *row,
                             fg_error *err)
 {
     const fg_logger_entry *entry = (const fg_logger_entry *)row->entry;
     void *self = NULL;
-    FGI_TRY(create(r, key, row, entry->create, &self, err));
-    FGI_TRY_CTX(fg_trainer_add_logger(r->trainer, entry->ops, self, err), err, "%s",
-                fgi_config_where(r->c, key));
+    FGI_TRY(create(where, row, entry->create, &self, err));
+    FGI_TRY_CTX(fg_trainer_add_logger(r->trainer, entry->ops, self, err), err, "%s", where);
     return FG_OK;
 }
 
-static fg_status add_listed(fg_recipe *r, const char *key, add_fn *add, fg_error *err)
+static fg_status add_listed(fg_recipe *r, const fgi_config *c, const char *key, add_fn *add,
+                            fg_error *err)
 {
+    char where[512];
     fgi_config_rows rows = {0};
-    fg_status status = fgi_config_rows_make(r->c, key, &rows, err);
+    fg_status status = fgi_config_rows_make(c, key, &rows, err);
+    (void)fgi_snprintf(where, sizeof where, "%s", fgi_config_where(c, key));
     for (size_t i = 0; i < rows.count && status == FG_OK; i++)
-        status = add(r, key, &rows.at[i], err);
+        status = add(r, where, &rows.at[i], err);
     fgi_config_rows_free(&rows);
     return status;
 }
 
+/* ---- those of a run that predicts ------------------------------------------------------------ */
+
+static fg_status add_writer(fg_recipe *r, const char *where, const fgi_config_listed *row,
+                            fg_error *err)
+{
+    const fg_callback_entry *entry = (const fg_callback_entry *)row->entry;
+    return entry->ops->predicted != NULL ? add_callback(r, where, row, err) : FG_OK;
+}
+
+/* Those that receive predictions are not in the configuration of a checkpoint, because a model from
+ * elsewhere must not choose the files that are written. Those in the run's folder are the user's,
+ * unless the command line lists others. */
+static fg_status add_writers_of_run(fg_recipe *r, fg_error *err)
+{
+    fg_error why = {0};
+    if (!r->is_adopted || r->options->kind != FG_RECIPE_PREDICT || r->origin.run_dir == NULL ||
+        fgi_config_is_overridden(r->c, "trainer.callbacks"))
+        return FG_OK;
+    char *path = fgi_path_join(r->origin.run_dir, "config.yaml");
+    fgi_config *c = path != NULL ? fgi_config_create(r->options->registry, err) : NULL;
+    fg_status status = c != NULL ? FG_OK : fgi_no_memory(err);
+    if (status == FG_OK && fgi_file_exists(path) && fgi_config_read_file(c, path, &why))
+        status = add_listed(r, c, "trainer.callbacks", add_writer, err);
+    if (why.status != FG_OK)
+        fgi_run_say(r, FG_LOG_WARNING, "the callbacks of the run cannot be read: %s", why.message);
+    fgi_config_destroy(c);
+    fgi_free(path);
+    return status;
+}
+
+/* ---- all ------------------------------------------------------------------------------------- */
+
 fg_status fgi_run_callbacks_add(fg_recipe *r, fg_error *err)
 {
-    FGI_TRY(add_listed(r, "trainer.callbacks", add_callback, err));
+    FGI_TRY(add_listed(r, r->c, "trainer.callbacks", add_callback, err));
+    FGI_TRY(add_writers_of_run(r, err));
     if (r->options->kind != FG_RECIPE_FIT)
         return FG_OK;
     FGI_TRY(fgi_run_report_live_add(r, err));
-    return add_listed(r, "trainer.loggers", add_logger, err);
+    return add_listed(r, r->c, "trainer.loggers", add_logger, err);
 }

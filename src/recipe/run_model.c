@@ -104,6 +104,7 @@ fg_status fgi_run_adopt(fg_recipe *r, fg_error *err)
             fg_ckpt_path(r->origin.ckpt), r->command);
         return FG_EINVAL;
     }
+    r->is_adopted = true;
     return read_adopted(r, err) ? FG_OK : err->status;
 }
 

@@ -126,6 +126,16 @@ static void a_callback_writes_the_same_predictions(void **state)
                            "'--trainer.callbacks=prediction_writer(path=\"\")'")
                  ->err,
              "expected the path of a file, such as predictions.csv");
+    /* those of the run are used when it is named; a copy of its weights has none */
+    assert_int_equal(shell(folder, "cp run/checkpoints/step-000000002/model.safetensors . && "
+                                   "rm w.jsonl w.txt && "
+                                   "fulgurite predict model.safetensors " FGT_SOURCE_DIR
+                                   "/share/data/digits/digits.csv.gz -q > all.csv && "
+                                   "fulgurite predict run -q --trainer.callbacks=[] > p.csv && "
+                                   "test ! -e w.jsonl && "
+                                   "fulgurite predict run -q --out=p.jsonl && "
+                                   "cmp p.jsonl w.jsonl && test -e w.txt"),
+                     0);
 }
 
 /* What was there remains when the program is killed while it waits for a batch. */
