@@ -279,7 +279,7 @@ fg_status fg_recipe_run(fg_recipe *r, fg_error *err)
     fgi_config_notes(r->c, note, r);
     fgi_config_warn(r->c, warn, r);
     fg_status status = fgi_run_set_up(r, &r->error);
-    r->outcome.was_set_up = r->trainer != NULL || status == FG_OK;
+    r->outcome.was_set_up |= status == FG_OK;
     r->outcome.folder = r->folder;
     if (status != FG_OK)
         fgi_run_explain_paths(r, &r->error);

@@ -248,7 +248,8 @@ fg_status fgi_run_confusion(fg_recipe *r, int64_t **out, fg_error *err);
 /* Records the metrics of a fit. A callback of the
  * Trainer, which destroys it. */
 fg_status fgi_run_record_add(fg_recipe *r, fg_error *err);
-/* Adds those of trainer.callbacks and trainer.loggers to the Trainer (run_callbacks.c). */
+/* Adds those of trainer.callbacks and trainer.loggers to the Trainer (run_callbacks.c). A failure
+ * is one of setting up the run: a mistake in the configuration. */
 fg_status fgi_run_callbacks_add(fg_recipe *r, fg_error *err);
 /* Tells the Trainer of a fit what its loggers show of the configuration (run_info.c). */
 fg_status fgi_run_info_set(const fg_recipe *r, fg_error *err);

@@ -101,7 +101,7 @@ static fg_status add_writers_of_run(fg_recipe *r, fg_error *err)
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-fg_status fgi_run_callbacks_add(fg_recipe *r, fg_error *err)
+static fg_status add_all(fg_recipe *r, fg_error *err)
 {
     FGI_TRY(add_listed(r, r->c, "trainer.callbacks", add_callback, err));
     FGI_TRY(add_writers_of_run(r, err));
@@ -109,4 +109,11 @@ fg_status fgi_run_callbacks_add(fg_recipe *r, fg_error *err)
         return FG_OK;
     FGI_TRY(fgi_run_report_live_add(r, err));
     return add_listed(r, r->c, "trainer.loggers", add_logger, err);
+}
+
+fg_status fgi_run_callbacks_add(fg_recipe *r, fg_error *err)
+{
+    const fg_status status = add_all(r, err);
+    r->outcome.was_set_up = status == FG_OK;
+    return status;
 }

@@ -316,10 +316,10 @@ static fg_status make_trainer(fg_recipe *r, const char *resume, fg_error *err)
     fgi_config_rules_free(rules, options.devices.sharding_rule_count);
     fgi_free((void *)options.checkpoints.weights_options.skip);
     if (status == FG_OK)
-        status = fg_trainer_open(r->trainer, err);
-    if (status == FG_OK)
         status = fgi_run_record_add(r, err);
-    return status == FG_OK ? fgi_run_callbacks_add(r, err) : status;
+    if (status == FG_OK)
+        status = fgi_run_callbacks_add(r, err);
+    return status == FG_OK ? fg_trainer_open(r->trainer, err) : status;
 }
 
 fg_status fgi_run_set_up(fg_recipe *r, fg_error *err)

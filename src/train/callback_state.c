@@ -14,6 +14,21 @@
 
 #define PREFIX "callback."
 
+/* Whether a callback needs a unique name: for its state, or for its variables. */
+static bool is_unique(const fg_callback_ops *ops)
+{
+    return ops->save != NULL || (ops->build != NULL && ops->name != NULL);
+}
+
+static bool has_unique(const fgi_callbacks *list, const char *name)
+{
+    size_t i = 0;
+    while (i < fgi_callbacks_count(list) && (!is_unique(fgi_callbacks_ops(list, i)) ||
+                                             strcmp(fgi_callbacks_ops(list, i)->name, name) != 0))
+        i++;
+    return i < fgi_callbacks_count(list);
+}
+
 /* Whether a callback of this name saves state. */
 static bool has(const fgi_callbacks *list, const char *name)
 {
@@ -28,16 +43,17 @@ static bool has(const fgi_callbacks *list, const char *name)
 fg_status fgi_callback_state_check(const fgi_callbacks *list, const fg_callback_ops *ops,
                                    fg_error *err)
 {
-    if (ops->save == NULL && ops->load == NULL)
-        return FG_OK;
-    if (ops->name == NULL || ops->name[0] == '\0' || ops->save == NULL || ops->load == NULL)
+    const bool has_state = ops->save != NULL || ops->load != NULL;
+    if (has_state &&
+        (ops->name == NULL || ops->name[0] == '\0' || ops->save == NULL || ops->load == NULL))
         return fgi_fail(err, FG_EINVAL,
                         "callback '%s': expected all of name, save and load, or neither save nor "
                         "load",
                         ops->name != NULL ? ops->name : "");
-    if (has(list, ops->name))
+    if (is_unique(ops) && has_unique(list, ops->name))
         return fgi_fail(err, FG_EINVAL,
-                        "there is a callback '%s' with state already: give each a unique name",
+                        "there is a callback '%s' already: each that has state or variables "
+                        "requires a unique name",
                         ops->name);
     return FG_OK;
 }

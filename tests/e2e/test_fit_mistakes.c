@@ -44,6 +44,14 @@ static void mistakes_name_the_place(void **state)
         {2, "validate digits.yaml --trainer.run_dir=auto",
          "fulgurite validate: no weights: give a run's folder or a checkpoint, --ckpt=PATH, or "
          "model.weights\n"},
+        {2, "fit digits.yaml --trainer.callbacks=timer",
+         "trainer.callbacks.timer.duration: expected a duration such as 90s"},
+        {2, "fit digits.yaml --trainer.callbacks=[ema,ema]",
+         "fulgurite fit: --trainer.callbacks: there is a callback 'ema' already"},
+        {2, "fit digits.yaml --print-schedule --trainer.callbacks=gradient_accumulation",
+         "trainer.callbacks.gradient_accumulation.schedule: expected EPOCH=BATCHES"},
+        {2, "fit digits.yaml '--trainer.loggers=mlflow(uri=ftp://x)'",
+         "fulgurite fit: --trainer.loggers: expected the address of an MLflow server"},
         {2, "validate digits.yaml --draw=perhaps",
          "fulgurite validate: --draw is 'perhaps': expected auto|always|never\n"},
     };

@@ -121,7 +121,7 @@ static void a_callback_writes_the_same_predictions(void **state)
     (void)program_gives(0, folder, line);
     assert_int_equal(shell(folder, "fulgurite predict digits.yaml -q --out=p.npy"), 0);
     assert_int_equal(shell(folder, "cmp p.jsonl w.jsonl && cmp p.npy w.txt"), 0);
-    contains(program_gives(1, folder,
+    contains(program_gives(2, folder,
                            "predict digits.yaml -q "
                            "'--trainer.callbacks=prediction_writer(path=\"\")'")
                  ->err,

@@ -202,7 +202,7 @@ static void half_of_the_functions_are_refused(void **state)
     }
     fgt_ok(fg_trainer_add_callback(trainer, &counter_ops, &c, &err));
     assert_int_equal(fg_trainer_add_callback(trainer, &counter_ops, &c, &err), FG_EINVAL);
-    assert_non_null(strstr(err.message, "a callback 'counter' with state already"));
+    assert_non_null(strstr(err.message, "there is a callback 'counter' already"));
     fg_trainer_destroy(trainer);
 }
 
