@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/print.h"
 #include "base/thread.h"
 #include "train/log_item.h"
 #include "train/log_start.h"
@@ -542,19 +543,27 @@ fg_status fgi_logger_thread_sync(fgi_logger_thread *t, fg_error *err)
     return ask(t, CALL_SYNC, err);
 }
 
+static void report_unfinished(const fgi_logger_thread *t, bool was_late, size_t waiting)
+{
+    char why[96] = "was late already, so the end of training did not wait for it";
+    if (!was_late)
+        (void)fgi_snprintf(why, sizeof why, "is not finished %g s after the end of training",
+                           seconds(t));
+    fgi_log(FG_LOG_WARNING, "logger '%s' %s: %zu entries are not logged", t->ops.name, why,
+            waiting);
+}
+
 void fgi_logger_thread_finish(fgi_logger_thread *t)
 {
     (void)pthread_mutex_lock(&t->mutex);
+    const bool was_late = t->is_late && !is_idle(t, NULL);
     const bool is_done = wait_for(t, is_idle, NULL);
     const size_t waiting = t->waiting_lines + t->waiting_items;
     const int64_t dropped = t->is_closed ? 0 : t->dropped;
     t->dropped = 0;
     (void)pthread_mutex_unlock(&t->mutex);
     if (!is_done)
-        fgi_log(FG_LOG_WARNING,
-                "logger '%s' is not finished %g s after the end of training: %zu entries are not "
-                "logged",
-                t->ops.name, seconds(t), waiting);
+        report_unfinished(t, was_late, waiting);
     if (dropped > 0)
         fgi_log(FG_LOG_WARNING, "logger '%s' was too slow: %" PRId64 " entries were dropped",
                 t->ops.name, dropped);
