@@ -192,7 +192,7 @@ static fg_status init(fg_optimizer *o, const fg_module *root, const fg_optimizer
     o->hyper = (fgi_hyper){.lr = fgi_or_default(options->lr, 1e-3),
                            .momentum = fabs(options->momentum) > 0 ? options->momentum : 0,
                            .decay = options->decay,
-                           .weight_decay = options->weight_decay};
+                           .weight_decay = fgi_or_default(options->weight_decay, 0)};
     o->counts_updates = options->counts_updates;
     FGI_TRY(keep_own(o, options, err));
     FGI_TRY(check(o, &o->hyper, err));

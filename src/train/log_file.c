@@ -107,10 +107,11 @@ const fg_option fgi_log_time_option = {
 
 void fgi_log_put_time(fgi_buf *out, double seconds) { fgi_buf_printf(out, "%.3f", seconds); }
 
+/* Negative zero is 0: in JSON it is read back as an integer, which has no sign. */
 void fgi_log_put_number(fgi_buf *out, double value, const char *missing)
 {
     if (isfinite(value))
-        fgi_buf_printf(out, "%.9g", value);
+        fgi_buf_printf(out, "%.9g", fabs(value) > 0 ? value : 0);
     else
         fgi_buf_puts(out, missing);
 }

@@ -355,6 +355,14 @@ static void optimizers_take_a_zero_that_is_meant(void **state)
                                                   .weight_decay = FG_ZERO});
     assert_true(fg_optimizer_get_lr(o) == 0 && fg_optimizer_get_momentum(o) == 0);
     assert_true(o->hyper.decay == 0 && o->hyper.weight_decay == 0);
+    fg_module_destroy(root);
+    root = model_of();
+    o = fg_sgd_create(root, &(fg_sgd_options){.weight_decay = FG_ZERO});
+    assert_true(fg_optimizer_get_weight_decay(o) == 0);
+    assert_false(signbit(fg_optimizer_get_weight_decay(o)));
+    fg_module_destroy(root);
+    root = model_of();
+    o = fg_adamw_create(root, &(fg_adamw_options){.beta1 = FG_ZERO, .beta2 = FG_ZERO});
     for (int i = 0; i < 2; i++) {
         assert_true(isinf(o->scalars.decay_rate[i].high.value.f32));
         assert_true(o->scalars.decay_rate[i].low.value.f32 == 0);

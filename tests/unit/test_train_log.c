@@ -78,14 +78,16 @@ static void rows_and_columns(void **state)
     fgt_ok(val_row(logger, 4, "val_loss", 1e-20, &err));
     fgt_ok(train_row(logger, 6, (double)NAN, &err));
     fgt_ok(val_row(logger, 8, "val_acc", (double)INFINITY, &err));
-    assert_int_equal(fgi_logger_lines(logger), 5);
+    fgt_ok(val_row(logger, 9, "val_acc", -0.0, &err));
+    assert_int_equal(fgi_logger_lines(logger), 6);
     fgi_logger_ops.destroy(logger);
     assert_text(folder, "metrics.jsonl",
                 "{\"step\": 2, \"epoch\": 0, \"lr\": 0.1, \"train_loss\": 0.5}\n"
                 "{\"step\": 4, \"epoch\": 1, \"lr\": 0.1, \"train_loss\": 0.333333333}\n"
                 "{\"step\": 4, \"epoch\": 1, \"val_loss\": 1e-20}\n"
                 "{\"step\": 6, \"epoch\": 1, \"lr\": 0.1, \"train_loss\": null}\n"
-                "{\"step\": 8, \"epoch\": 2, \"val_acc\": null}\n");
+                "{\"step\": 8, \"epoch\": 2, \"val_acc\": null}\n"
+                "{\"step\": 9, \"epoch\": 2, \"val_acc\": 0}\n");
     /* the header has grown twice, and the earlier rows with it */
     assert_text(folder, "metrics.csv",
                 "step,epoch,lr,train_loss,val_loss,val_acc\n"
@@ -93,7 +95,8 @@ static void rows_and_columns(void **state)
                 "4,1,0.1,0.333333333,,\n"
                 "4,1,,,1e-20,\n"
                 "6,1,0.1,,,\n"
-                "8,2,,,,\n");
+                "8,2,,,,\n"
+                "9,2,,,,0\n");
 }
 
 static const char four_rows[] = "{\"step\": 2, \"epoch\": 0, \"lr\": 0.1, \"train_loss\": 3}\n"
