@@ -322,6 +322,10 @@ static void all_damaged_is_an_error(void **state)
     assert_int_equal(fgi_ckpt_resolve(folder, "last", &path, &err), FG_ENOTFOUND);
     fgt_ok(fgi_folder_make(fgt_path(folder, "photos"), &err));
     assert_int_equal(fgi_ckpt_resolve(folder, "last", &path, &err), FG_ENOTFOUND);
+    fgt_ok(fgi_ckpt_point(folder, "last", "gone", &err));
+    assert_int_equal(fgi_ckpt_resolve(folder, "last", &path, &err), FG_EFORMAT);
+    assert_non_null(strstr(err.message, "/last' names a checkpoint, but there is none: "));
+    assert_int_equal(unlink(fgt_path(folder, "last")), 0);
     value_save_ok(folder, "one", 1);
     fgt_write(fgt_path(folder, "one/manifest.json"), "{", 1);
     assert_int_equal(fgi_ckpt_resolve(folder, "last", &path, &err), FG_EFORMAT);
