@@ -207,6 +207,8 @@ static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
     const char *resumed = fg_trainer_result(at->trainer)->checkpoint;
     c->has_warned = false;
     c->asked_step = at->step;
+    if (at->trainer->options.limits.fast_dev_run)
+        return FG_OK; /* it saves nothing */
     if (run_dir == NULL)
         return fgi_fail(err, FG_EINVAL,
                         "checkpoint: without a run_dir, there are no checkpoints to keep");

@@ -98,7 +98,9 @@ static void where_relative_paths_start(void **state)
 static void trying_a_run_out(void **state)
 {
     const char *folder = fit_folder();
-    const outcome *o = program_gives(0, folder, "fit digits.yaml --fast-dev-run");
+    const outcome *o = program_gives(
+        0, folder,
+        "fit digits.yaml --fast-dev-run --trainer.callbacks='checkpoint(every_n_steps=1)'");
     contains(o->err, "fast dev run: no error; nothing was saved\n");
     contains(o->out, "val_loss\t");
     assert_false(is_there(folder, "run"));
