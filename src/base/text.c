@@ -4,6 +4,7 @@
 #include "base/text.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/print.h"
@@ -244,6 +245,30 @@ const char *fgi_nearest(const char *word, const char *const *candidates, size_t 
         }
     }
     return nearest;
+}
+
+/* Returns whether they fit. */
+static bool list_words(const char *const *words, size_t count, char *out, size_t size)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < count && used < size; i++) {
+        const int length =
+            snprintf(out + used, size - used, "%s%s", i > 0 ? "|" : ": expected one of ", words[i]);
+        used = length >= 0 ? used + (size_t)length : size;
+    }
+    return used < size;
+}
+
+const char *fgi_suggest(const char *word, const char *const *candidates, size_t count, char *out,
+                        size_t size)
+{
+    const char *nearest = fgi_nearest(word, candidates, count);
+    out[0] = '\0';
+    if (nearest != NULL)
+        (void)fgi_snprintf(out, size, ": did you mean '%s'?", nearest);
+    else if (!list_words(candidates, count, out, size))
+        out[0] = '\0';
+    return out;
 }
 
 size_t fgi_utf8_length(const unsigned char *text, size_t size)

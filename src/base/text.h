@@ -49,5 +49,9 @@ size_t fgi_edit_distance(const char *a, const char *b);
 /* The candidate closest to `word`, or NULL if none is within a third of its length (at least 2
  * edits, but never the whole word). `candidates` is `count` strings. */
 const char *fgi_nearest(const char *word, const char *const *candidates, size_t count);
+/* The end of a message about an unknown word: ": did you mean 'seed'?", or ": expected one of a|b",
+ * or "" if these do not fit. size >= 1. Returns `out`. */
+const char *fgi_suggest(const char *word, const char *const *candidates, size_t count, char *out,
+                        size_t size);
 
 #endif

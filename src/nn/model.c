@@ -40,15 +40,14 @@ fgi_activation *fgi_activation_of(const fg_option_values *values)
 static const fg_model_entry *find_entry(fg_module *root, const char *name)
 {
     const char *names[MOST_NAMES];
+    char known[320];
     for (size_t i = 0; i < fgi_model_row_count && i < MOST_NAMES; i++) {
         names[i] = fgi_model_rows[i]->entry.name;
         if (strcmp(names[i], name) == 0)
             return fgi_model_rows[i];
     }
-    const char *near = fgi_nearest(name, names, fgi_model_row_count);
-    return fgi_module_fail(root, FG_EINVAL, "unknown model '%s'%s%s%s", name,
-                           near != NULL ? ": did you mean '" : "", near != NULL ? near : "",
-                           near != NULL ? "'?" : ": fg_registry_at lists the models");
+    return fgi_module_fail(root, FG_EINVAL, "unknown model '%s'%s", name,
+                           fgi_suggest(name, names, fgi_model_row_count, known, sizeof known));
 }
 
 /* Height, width and channels of the input, which may be flattened or have no channel dimension. */

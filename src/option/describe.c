@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/print.h"
+#include "base/text.h"
 #include "option/option.h"
 
 bool fg_option_is_list(const fg_option *option)
@@ -103,15 +104,30 @@ const char *fgi_option_path(const fg_option_values *values, const fg_option *opt
     return out;
 }
 
+/* ": the largest value is 1e+30", for a number that is greater than a limit that descriptions leave
+ * out; else "". */
+static const char *too_large(const fg_option *option, const char *text, char *out, size_t size)
+{
+    const bool is_number = option->kind == FG_OPTION_INT || option->kind == FG_OPTION_INTS ||
+                           option->kind == FG_OPTION_FLOAT || option->kind == FG_OPTION_FLOATS;
+    double value = 0;
+    out[0] = '\0';
+    if (is_number && option->max >= FG_OPTION_UNLIMITED &&
+        fgi_parse_f64(fgi_str_of(text), &value) && value > option->max)
+        (void)fgi_snprintf(out, size, ": the largest value is %.16g", option->max);
+    return out;
+}
+
 fg_status fgi_option_unexpected(const fg_option_values *values, const fg_option *option,
                                 const fg_option_text *text, fg_error *err)
 {
-    char path[128], expected[384];
+    char path[128], expected[384], limit[64];
     const bool has_needless_quotes =
         text->is_quoted && option->kind != FG_OPTION_CHOICE && option->kind != FG_OPTION_STRING;
-    return fgi_fail(err, FG_EINVAL, "%s: expected %s, got %s'%.80s'%s",
+    return fgi_fail(err, FG_EINVAL, "%s: expected %s, got %s'%.80s'%s%s",
                     fgi_option_path(values, option, path, sizeof path),
                     fg_option_describe(option, expected, sizeof expected),
                     has_needless_quotes ? "the string " : "", text->text,
-                    has_needless_quotes ? ": remove the quotes" : "");
+                    has_needless_quotes ? ": remove the quotes" : "",
+                    too_large(option, text->text, limit, sizeof limit));
 }

@@ -30,14 +30,13 @@ const fg_option *fg_option_find(const fg_option_values *values, const char *name
 static fg_status unknown(const fg_option_values *values, const char *name, fg_error *err)
 {
     const char *names[MOST_NAMES];
+    char known[256];
     size_t count = 0;
     for (; count < values->count && count < MOST_NAMES; count++)
         names[count] = values->options[count].name;
-    const char *near = fgi_nearest(name, names, count);
-    return fgi_fail(err, FG_EINVAL, "%s%sunknown option '%.80s'%s%s%s", values->section,
+    return fgi_fail(err, FG_EINVAL, "%s%sunknown option '%.80s'%s", values->section,
                     values->section[0] != '\0' ? ": " : "", name,
-                    near != NULL ? ": did you mean '" : "", near != NULL ? near : "",
-                    near != NULL ? "'?" : "");
+                    fgi_suggest(name, names, count, known, sizeof known));
 }
 
 static fg_status set_items(fg_option_values *values, const fg_option *option,

@@ -54,6 +54,7 @@ typedef struct fgi_run_task {
     double target_center;                 /* a value close to the dataset's targets */
     bool standardises; /* standardize on the device: the dataset's targets are raw */
     bool is_classification;
+    int64_t frozen;           /* parameters, by model.freeze */
     const char **class_names; /* of all outputs, NULL: no name; borrowed from the schema */
     const fg_loss_entry *loss;
     fg_option_values *loss_values;

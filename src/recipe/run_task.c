@@ -55,6 +55,7 @@ static void build(void *self, fg_module *root)
     options.input.dtype = FG_F32; /* the result of `prepare` */
     t->model = fg_model_create(root, &options);
     freeze(t, root);
+    t->frozen = fg_module_frozen_count(root);
 }
 
 /* The input of a batch as stored; encoded images of any of the datasets as pixels. */
@@ -148,11 +149,14 @@ double fgi_run_task_lr(const fgi_run_task *task)
 static void say_frozen(const fgi_run_task *task, const fg_module *root)
 {
     const int64_t frozen = fg_module_frozen_count(root), all = fg_module_parameter_count(root);
+    const char *by = frozen == task->frozen ? "model.freeze"
+                     : task->frozen == 0    ? "trainer.callbacks"
+                                            : "model.freeze, trainer.callbacks";
     if (frozen > 0 && task->owner != NULL)
         fgi_run_say(task->owner, FG_LOG_INFO,
-                    "note: %" PRId64 " of %" PRId64
-                    " parameters are frozen (model.freeze); %" PRId64 " are trained",
-                    frozen, all, all - frozen);
+                    "note: %" PRId64 " of %" PRId64 " parameters are frozen (%s); %" PRId64
+                    " are trained",
+                    frozen, all, by, all - frozen);
 }
 
 static fg_optimizer *optimizer(void *self, fg_module *root)

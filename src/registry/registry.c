@@ -18,7 +18,7 @@
 #include "train/callback_rows.h"
 #include "train/loggers.h"
 
-enum { KINDS = FG_REGISTRY_AUGMENTATION + 1, MOST_NAMES = 128 };
+enum { KINDS = FG_REGISTRY_AUGMENTATION + 1, MOST_NAMES = 128, KNOWN_SIZE = 320 };
 
 static const char *const kind_names[KINDS] = {
     "model", "loss", "optimizer", "schedule", "data format", "callback", "logger", "augmentation"};
@@ -63,6 +63,7 @@ const fg_entry *fg_registry_find(const fg_registry *registry, fg_registry_kind k
                                  const char *name, fg_error *err)
 {
     const char *names[MOST_NAMES];
+    char known[KNOWN_SIZE];
     const list *l = &registry->lists[kind];
     size_t count = 0;
     for (size_t i = 0; i < l->count; i++) {
@@ -71,10 +72,8 @@ const fg_entry *fg_registry_find(const fg_registry *registry, fg_registry_kind k
         if (count < MOST_NAMES)
             names[count++] = l->entries[i]->name;
     }
-    const char *near = fgi_nearest(name, names, count);
-    (void)fgi_fail(err, FG_ENOTFOUND, "unknown %s '%.80s'%s%s%s", kind_names[kind], name,
-                   near != NULL ? ": did you mean '" : "", near != NULL ? near : "",
-                   near != NULL ? "'?" : "");
+    (void)fgi_fail(err, FG_ENOTFOUND, "unknown %s '%.80s'%s", kind_names[kind], name,
+                   fgi_suggest(name, names, count, known, sizeof known));
     return NULL;
 }
 

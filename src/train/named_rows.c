@@ -28,15 +28,13 @@ static fg_status create(const fg_entry *entry,
     return status;
 }
 
-/* "there is no callback 'early': did you mean 'early_stop'?" */
+/* "there is no callback 'earlystop': did you mean 'early_stop'?" */
 static fg_status unknown(const char *what, const char *name, const char *const *names, size_t count,
                          fg_error *err)
 {
-    const char *nearest = fgi_nearest(name, names, count);
-    if (nearest != NULL)
-        return fgi_fail(err, FG_EINVAL, "there is no %s '%s': did you mean '%s'?", what, name,
-                        nearest);
-    return fgi_fail(err, FG_EINVAL, "there is no %s '%s'", what, name);
+    char known[320];
+    return fgi_fail(err, FG_EINVAL, "there is no %s '%s'%s", what, name,
+                    fgi_suggest(name, names, count, known, sizeof known));
 }
 
 enum { ROWS_MAX = 64 };

@@ -435,6 +435,11 @@ static void frozen_parameters_keep_their_weights(void **state)
                                      "--trainer.ckpt_every_steps=1 --trainer.keep_checkpoints=9 "
                                      "--model.freeze=[fc1.*]");
     contains(p->err, "are frozen (model.freeze); ");
+    contains(program_gives(0, folder,
+                           "fit digits.yaml --fast-dev-run "
+                           "'--trainer.callbacks=[freeze(parameters=[fc1.*])]'")
+                 ->err,
+             "are frozen (trainer.callbacks); ");
     fgt_ok(fg_ckpt_open(fgt_path(folder, "run/checkpoints/step-000000001"), &first, &err));
     fgt_ok(fg_ckpt_open(fgt_path(folder, "run/checkpoints/step-000000004"), &last, &err));
     for (size_t i = 0; i < fg_ckpt_count(first); i++) {

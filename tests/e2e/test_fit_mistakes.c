@@ -27,6 +27,8 @@ static void mistakes_name_the_place(void **state)
          "fulgurite fit: --trainer.global_batch_size: "
          "trainer.batch_size is "
          "given too: set only one of them\n"},
+        {2, "fit digits.yaml --trainer.loggers=[wandb]",
+         "unknown logger 'wandb': expected one of csv|jsonl|tensorboard|mlflow\n"},
         {2, "fit digits.yaml --model.hidden=[]",
          "fulgurite fit: --model.hidden has 0 layers: expected 1 to 16"},
         {2, "fit digits.yaml --model.classes=3",

@@ -198,6 +198,12 @@ static void the_nearest_name_is_found(void **state)
     assert_null(fgi_nearest("batch_size", keys, 5));
     assert_null(fgi_nearest("xy", keys, 5)); /* all of it would have to change */
     assert_null(fgi_nearest("seed", keys, 0));
+    char known[96];
+    assert_string_equal(fgi_suggest("sed", keys, 5, known, sizeof known), ": did you mean 'seed'?");
+    assert_string_equal(fgi_suggest("xy", keys, 2, known, sizeof known),
+                        ": expected one of learning_rate|lr");
+    assert_string_equal(fgi_suggest("xy", keys, 5, known, 20), ""); /* they do not fit */
+    assert_string_equal(fgi_suggest("xy", keys, 0, known, sizeof known), "");
 }
 
 static void hashes_match_published_answers(void **state)

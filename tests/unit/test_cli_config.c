@@ -133,7 +133,10 @@ static void wrong_numbers(void **state)
     config_refused(
         "trainer: {seed: 99999999999999999999}\n",
         "run.yaml:1:17: trainer.seed: expected an integer, 0 or greater (for example 42), got "
-        "'99999999999999999999'");
+        "'99999999999999999999': the largest value is 9007199254740992");
+    config_refused("optimizer: {lr: 1e37}\n",
+                   "run.yaml:1:17: optimizer.lr: expected a number, 0 or greater, or auto (for "
+                   "example 1e-3), got '1e37': the largest value is 1e+30");
     config_refused("optimizer: {lr: fast}\n",
                    "run.yaml:1:17: optimizer.lr: expected a number, 0 or "
                    "greater, or auto (for example 1e-3), got 'fast'");

@@ -214,8 +214,10 @@ static void mistakes_are_named(void **state)
         {"loggers: [csv(wall_time=true), csv]",
          "run.yaml:2:3: trainer.loggers: csv is listed twice"},
         {"loggers: [CSV, csv]", "run.yaml:2:3: trainer.loggers: csv is listed twice"},
-        {"loggers: csv(sep=x)", "run.yaml:2:12: trainer.loggers.csv: unknown option 'sep'"},
-        {"loggers: [early_stop]", "run.yaml:2:3: trainer.loggers: unknown logger 'early_stop'"},
+        {"loggers: csv(sep=x)", "run.yaml:2:12: trainer.loggers.csv: unknown option 'sep': "
+                                "expected one of wall_time"},
+        {"loggers: [early_stop]", "run.yaml:2:3: trainer.loggers: unknown logger 'early_stop': "
+                                  "expected one of csv|jsonl|tensorboard|mlflow|board"},
         {"loggers: [board(txt=a)]", "run.yaml:2:3: trainer.loggers.board: unknown option 'txt': "
                                     "did you mean 'text'?"},
         {"loggers: [board(count=0)]",

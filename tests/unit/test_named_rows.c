@@ -117,7 +117,7 @@ static void mistakes_are_explained(void **state)
         bool is_logger;
     } rows[] = {
         {"earlystop", NULL, "there is no callback 'earlystop': did you mean 'early_stop'?", false},
-        {"zzzzzzzz", NULL, "there is no callback 'zzzzzzzz'", false},
+        {"zzzzzzzz", NULL, "there is no callback 'zzzzzzzz': expected one of checkpoint|", false},
         {"early_stop", "patience=many", "early_stop.patience: expected an integer", false},
         {"early_stop", "patients=3", "unknown option 'patients': did you mean 'patience'?", false},
         {"early_stop", "monitor=a, mode=sideways", "early_stop.mode: expected", false},

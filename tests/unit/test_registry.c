@@ -61,7 +61,8 @@ static void rows_are_found_by_any_name(void **state)
     assert_int_equal(err.status, FG_ENOTFOUND);
     assert_string_equal(err.message, "unknown model 'resnet19': did you mean 'resnet18'?");
     assert_null(fg_registry_find(registry, FG_REGISTRY_OPTIMIZER, "zzzzzzzz", &err));
-    assert_string_equal(err.message, "unknown optimizer 'zzzzzzzz'");
+    assert_string_equal(err.message,
+                        "unknown optimizer 'zzzzzzzz': expected one of sgd|adam|adamw");
     fg_registry_destroy(registry);
 }
 
