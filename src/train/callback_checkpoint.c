@@ -20,6 +20,7 @@
 #include "train/best_list.h"
 #include "train/callback_rows.h"
 #include "train/metrics.h"
+#include "train/rank.h"
 #include "train/snapshot.h"
 #include "train/trainer.h"
 
@@ -90,16 +91,11 @@ static void compare(checkpoint *c, const fg_progress *at)
     fg_trainer_request_save(at->trainer);
 }
 
-static bool monitors_training(const checkpoint *c)
-{
-    return strncmp(c->monitor, "train_", strlen("train_")) == 0;
-}
-
 static fg_status on_val_end(void *self, const fg_progress *at, fg_error *err)
 {
     checkpoint *c = self;
     (void)err;
-    if (c->top_k > 0 && !monitors_training(c))
+    if (c->top_k > 0 && !fgi_is_of_training(c->monitor))
         compare(c, at);
     return FG_OK;
 }
@@ -108,7 +104,7 @@ static fg_status on_epoch_end(void *self, const fg_progress *at, fg_error *err)
 {
     checkpoint *c = self;
     (void)err;
-    if (c->top_k > 0 && monitors_training(c))
+    if (c->top_k > 0 && fgi_is_of_training(c->monitor))
         compare(c, at);
     if (is_multiple(at->epoch + 1, c->every_n_epochs))
         fg_trainer_request_save(at->trainer);
@@ -199,6 +195,26 @@ static bool is_of_run(const char *path, const char *run_dir)
     return is_equal;
 }
 
+/* The metric must be one of those that the steps log, as far as they are known. */
+static fg_status check_monitor(const checkpoint *c, const fg_trainer *trainer, fg_error *err)
+{
+    fg_metric known[FG_MAX_METRICS];
+    fgi_buf text = {0};
+    const fgi_stage_kind kind = fgi_is_of_training(c->monitor) ? FGI_TRAIN : FGI_VAL;
+    const size_t count = fgi_known_metrics(trainer, kind, known);
+    if (c->top_k == 0 && c->every_n_steps == 0 && c->every_n_epochs == 0)
+        fgi_log(FG_LOG_WARNING, "checkpoint keeps nothing: save_top_k, every_n_steps and "
+                                "every_n_epochs are 0");
+    if (c->top_k == 0 || count == 0 || fgi_metric_find(known, count, c->monitor) < count)
+        return FG_OK;
+    fgi_unknown_metric_put(&text, c->monitor, kind, known, count);
+    fg_status status = fgi_buf_status(&text, err);
+    if (status == FG_OK)
+        status = fgi_fail(err, FG_EINVAL, "checkpoint: monitor: %s", text.data);
+    fgi_buf_fini(&text);
+    return status;
+}
+
 /* If the run was interrupted before its last checkpoint was entered, it is entered now. */
 static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
 {
@@ -207,6 +223,7 @@ static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
     const char *resumed = fg_trainer_result(at->trainer)->checkpoint;
     c->has_warned = false;
     c->asked_step = at->step;
+    FGI_TRY(check_monitor(c, at->trainer, err));
     if (at->trainer->options.limits.fast_dev_run)
         return FG_OK; /* it saves nothing */
     if (run_dir == NULL)

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "train/callback_rows.h"
 #include "train/metrics.h"
+#include "train/rank.h"
 
 /* In checkpoints: the best and the last value, the step that the best was reached at, and how many
  * validations there were in total and since then. */
@@ -33,18 +34,17 @@ typedef struct early_stop {
 /* ---- the decision ---------------------------------------------------------------------------- */
 
 /* An error, or a warning, once per fit. */
-static fg_status unknown_metric(early_stop *e, const fg_progress *at, fg_error *err)
+static fg_status unknown_metric(early_stop *e, const fg_metric *metrics, size_t count,
+                                fg_error *err)
 {
     fgi_buf text = {0};
-    fgi_buf_puts(&text, "early_stop: monitor: expected a metric of the validation, one of ");
-    for (size_t i = 0; i < at->metric_count; i++)
-        fgi_buf_printf(&text, "%s%s", i > 0 ? "|" : "", at->metrics[i].name);
-    fgi_buf_printf(&text, "%s, got '%s'", at->metric_count == 0 ? "(none)" : "", e->monitor);
+    fgi_buf_puts(&text, "early_stop: monitor: ");
+    fgi_unknown_metric_put(&text, e->monitor, FGI_VAL, metrics, count);
     fg_status status = fgi_buf_status(&text, err);
     if (status == FG_OK && e->is_strict)
         status = fgi_fail(err, FG_EINVAL, "%s", text.data);
     else if (status == FG_OK && !e->has_warned)
-        fgi_log(FG_LOG_WARNING, "%s: this validation does not count", text.data);
+        fgi_log(FG_LOG_WARNING, "%s: validations without it do not count", text.data);
     e->has_warned = true;
     fgi_buf_fini(&text);
     return status;
@@ -95,7 +95,7 @@ static fg_status on_val_end(void *self, const fg_progress *at, fg_error *err)
     early_stop *e = self;
     const size_t i = fgi_metric_find(at->metrics, at->metric_count, e->monitor);
     if (i == at->metric_count)
-        return unknown_metric(e, at, err);
+        return unknown_metric(e, at->metrics, at->metric_count, err);
     e->at.last = at->metrics[i].value;
     if (is_better(e, e->at.last)) {
         e->at.best = e->at.last;
@@ -113,8 +113,11 @@ static fg_status on_val_end(void *self, const fg_progress *at, fg_error *err)
 static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
 {
     early_stop *e = self;
-    (void)at;
+    fg_metric known[FG_MAX_METRICS];
+    const size_t count = fgi_known_metrics(at->trainer, FGI_VAL, known);
     e->has_warned = false;
+    if (count > 0 && fgi_metric_find(known, count, e->monitor) == count)
+        FGI_TRY(unknown_metric(e, known, count, err));
     return decide(e, err);
 }
 
@@ -230,8 +233,8 @@ static const fg_option options[] = {
      .kind = FG_OPTION_BOOL,
      .initial = "true",
      .example = "false",
-     .help = "A validation without this metric is an error. false: a warning, and the validation "
-             "does not count."},
+     .help = "A validation without this metric is an error, before the first step. false: a "
+             "warning, and the validation does not count."},
 };
 
 static const fg_callback_ops ops = {.name = "early_stop",

@@ -354,6 +354,7 @@ static fg_status begin_run(fg_trainer *trainer, const fg_task *task, const fg_fi
     if (!trainer->call.result.nothing_to_do) {
         FGI_TRY(fgi_stage_prepare(trainer, FGI_TRAIN, data, err));
         FGI_TRY(try_validation(trainer, data, err));
+        fgi_rank_check(trainer);
         FGI_TRY(fgi_windows_continue(trainer, trainer->windows, trainer->stage[FGI_TRAIN], err));
     }
     FGI_TRY(fgi_run_clear(trainer, err));

@@ -6,11 +6,26 @@
 
 #include <fulgurite/train.h>
 
+#include "base/buf.h"
+#include "train/stage.h"
+
 typedef enum fgi_rank {
     FGI_RANK_NONE,
     FGI_RANK_TOP, /* among the options.checkpoints.save_top_k best */
     FGI_RANK_BEST
 } fgi_rank;
+
+/* Whether a name is that of a metric of training. */
+bool fgi_is_of_training(const char *monitor);
+/* The metrics that a step logs, without values; returns how many, 0 before it is compiled. Those of
+ * a fit are known when it starts, those of the validation if there will be one. */
+size_t fgi_known_metrics(const fg_trainer *trainer, fgi_stage_kind kind,
+                         fg_metric out[FG_MAX_METRICS]);
+/* Appends "expected a metric of the validation, one of val_loss|val_acc, got 'val_los'". */
+void fgi_unknown_metric_put(fgi_buf *out, const char *monitor, fgi_stage_kind kind,
+                            const fg_metric *metrics, size_t count);
+/* Warns before the first step if the metric that selects the best checkpoint does not exist. */
+void fgi_rank_check(fg_trainer *trainer);
 
 /* Whether the monitored metric is one of training, which is compared after each epoch; others are
  * compared after each validation. */

@@ -62,6 +62,7 @@ static void options_have_an_effect(void **state)
         const fg_status status = fg_trainer_fit(trainer, &task, &data, &err);
         assert_int_equal(status != FG_OK, is_strict);
         assert_int_equal(strstr(err.message, "val_nothing") != NULL, is_strict);
+        assert_int_equal(fg_trainer_result(trainer)->steps == 0, is_strict); /* before the first */
         fg_trainer_destroy(trainer);
     }
 }

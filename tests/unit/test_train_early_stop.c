@@ -207,8 +207,8 @@ static void not_strict_it_warns_of_a_metric_that_does_not_exist(void **state)
     assert_int_equal(warnings, 1);
     assert_string_equal(last_warning,
                         "early_stop: monitor: expected a metric of the validation, one of "
-                        "val_other|val_loss|val_acc, got 'val_late': this validation does not "
-                        "count");
+                        "val_other|val_loss|val_acc, got 'val_late': validations without it do "
+                        "not count");
     fgt_ok(ops->val_end(self, &(fg_progress){.step = 4, .metrics = late, .metric_count = 1}, &err));
     assert_int_equal(
         ops->val_end(self, &(fg_progress){.step = 5, .metrics = late + 1, .metric_count = 1}, &err),

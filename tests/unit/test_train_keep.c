@@ -150,7 +150,6 @@ static void the_best_are_saved_and_kept(void **state)
          "step-000000003 best\n",
          "step-000000003\n"},
         {"monitor=val_acc,save_top_k=0", {0.5, 0.9, 0.7, 0.1}, "12 ", NULL, NULL},
-        {"monitor=val_f1", {0.5, 0.9, 0.7, 0.1}, "12 ", NULL, NULL},
         {"monitor=val_acc",
          {0.5, (double)NAN, 0.7, (double)INFINITY},
          "9 12 ",
@@ -165,6 +164,39 @@ static void the_best_are_saved_and_kept(void **state)
         file_is(folder, "kept", rows[i].kept);
         file_is(folder, "best-val_acc", rows[i].best);
     }
+}
+
+static char warning[256];
+
+static void keep_warning(void *self, fg_log_level level, const char *line)
+{
+    (void)self;
+    if (level == FG_LOG_WARNING)
+        (void)snprintf(warning, sizeof warning, "%s", line);
+}
+
+/* Before the first step. One that keeps nothing is only warned of. */
+static void a_monitor_that_does_not_exist_is_an_error(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"monitor=val_f1", "checkpoint: monitor: expected a metric of the validation, one of "
+                           "val_acc|val_loss, got 'val_f1'"},
+        {"monitor=train_f1", "checkpoint: monitor: expected a metric of training, one of "}};
+    const fg_fit_data data = the_data();
+    for (int i = 0; i < 2; i++) {
+        fg_error err = {0};
+        fg_trainer *trainer = create(fgt_temp_folder(), NULL, rows[i][0], (fg_trainer_options){0});
+        assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_EINVAL);
+        assert_non_null(strstr(err.message, rows[i][1]));
+        assert_int_equal(fg_trainer_result(trainer)->steps, 0);
+        fg_trainer_destroy(trainer);
+    }
+    fg_log_set(keep_warning, NULL);
+    fit(create(fgt_temp_folder(), NULL, "monitor=val_f1,save_top_k=0", (fg_trainer_options){0}));
+    fg_log_set(NULL, NULL);
+    assert_string_equal(warning, "checkpoint keeps nothing: save_top_k, every_n_steps and "
+                                 "every_n_epochs are 0");
 }
 
 /* The pointer is a name of a checkpoint. */
@@ -388,6 +420,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_best_are_saved_and_kept),
+        cmocka_unit_test(a_monitor_that_does_not_exist_is_an_error),
         cmocka_unit_test(the_best_is_found_by_its_metric),
         cmocka_unit_test(a_metric_of_training_is_compared_too),
         cmocka_unit_test(a_resumed_run_continues_the_list),
