@@ -325,8 +325,9 @@ typedef enum fg_recipe_help_kind {
     FG_RECIPE_HELP_MARKDOWN = 2 /* docs/config.md */
 } fg_recipe_help_kind;
 
-/* Makes it; about is a section, a key, or NULL for all, and used by FG_RECIPE_HELP_KEYS only. Free
- * *out with fg_report_free (report.h). Errors: FG_ENOTFOUND (no such key or section), FG_ENOMEM. */
+/* Returns the help. about, which only FG_RECIPE_HELP_KEYS uses, is a section, a key, the name of a
+ * callback, logger or augmentation, or NULL for all keys. Free *out with fg_report_free (report.h).
+ * Errors: FG_ENOTFOUND (no such key, section or name), FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_recipe_help(fg_recipe_help_kind kind, const char *about, char **out,
                                             fg_error *err);
 

@@ -42,7 +42,7 @@ const char *fgi_config_section_help(const char *name);
 const char *fgi_config_describe(const fgi_config_key *key);
 /* The same without the example. */
 const char *fgi_config_type(const fgi_config_key *key);
-enum { FGI_CONFIG_WORDS = 16384 };
+enum { FGI_CONFIG_WORDS = 4096 };
 /* The help and when it applies, "The inputs. Only with data.format npy."; also in a static
  * buffer. */
 const char *fgi_config_explain(const fgi_config_key *key);
@@ -133,7 +133,7 @@ void fgi_config_print(const fgi_config *c, fgi_buf *out, bool with_comments);
 /* The part that determines a model and its data, as YAML: task, model, data, precision and the
  * callbacks that change the model, as far as they have an effect, without the initial weights. */
 void fgi_config_print_model(const fgi_config *c, fgi_buf *out);
-/* The reference of all keys in Markdown: docs/config.md. */
+/* The reference of all keys, and of the rows that lists name, in Markdown: docs/config.md. */
 void fgi_config_print_markdown(fgi_buf *out);
 
 #endif

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/print.h"
 #include "base/text.h"
-#include "recipe/config.h"
+#include "recipe/config_table.h"
 
 enum { HELP_WIDTH = 98, HELP_INDENT = 6 };
 
@@ -76,6 +76,42 @@ static void print_key(fgi_buf *out, const fgi_config_key *key)
     print_wrapped(out, words, HELP_INDENT, HELP_INDENT - 1);
 }
 
+/* A row that a list can name, such as a callback, and its options. */
+static void print_row(fgi_buf *out, const fg_entry *entry)
+{
+    char words[FGI_CONFIG_WORDS], type[512];
+    fgi_buf_printf(out, "  %s:", entry->name);
+    print_wrapped(out, entry->help, HELP_INDENT, 3 + (int)strlen(entry->name));
+    for (size_t i = 0; i < entry->option_count; i++) {
+        const fg_option *option = &entry->options[i];
+        (void)fgi_snprintf(words, sizeof(words), "%s: %s [%s; default: %s]", option->name,
+                           option->help, fg_option_type(option, type, sizeof(type)),
+                           option->initial != NULL ? option->initial : "none");
+        fgi_buf_printf(out, "%*s", HELP_INDENT - 1, "");
+        print_wrapped(out, words, HELP_INDENT + 2, HELP_INDENT - 1);
+    }
+}
+
+/* The rows that a list can name: all those of the key `about`, or the one of that name. */
+static bool put_rows(fgi_buf *out, const char *about)
+{
+    bool has_any = false;
+    for (size_t i = 0; i < fgi_config_key_count(); i++) {
+        const fgi_config_key *key = fgi_config_key_at(i);
+        const fg_registry *registry = fgi_config_table_built_in()->registry;
+        for (size_t k = 0; key->has_entries && k < fg_registry_count(registry, key->kind); k++) {
+            const fg_entry *entry = fg_registry_at(registry, key->kind, k);
+            const bool is_all = strcmp(about, key->path) == 0;
+            if (!is_all && strcmp(about, entry->name) != 0)
+                continue;
+            fgi_buf_printf(out, "%s\n", is_all ? "" : key->path);
+            print_row(out, entry);
+            has_any = true;
+        }
+    }
+    return has_any;
+}
+
 /* Whether `about` (NULL: everything) is this key or its section. */
 static bool is_about(const char *about, const fgi_config_key *key)
 {
@@ -106,6 +142,8 @@ static bool put_keys(fgi_buf *out, const char *about)
         print_key(out, key);
         has_any = is_in_section = true;
     }
+    if (about != NULL)
+        has_any = put_rows(out, about) || has_any;
     return has_any;
 }
 

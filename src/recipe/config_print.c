@@ -61,6 +61,11 @@ static const char *split_path(const char *path, char *out, size_t size)
     return dot != NULL ? dot + 1 : path;
 }
 
+static const char *initial_of(const fg_option *option)
+{
+    return option->initial != NULL ? option->initial : "null";
+}
+
 static void print_comment(fgi_buf *out, const fgi_config_key *key, const char *indent)
 {
     char start[16], words[2 * FGI_CONFIG_WORDS];
@@ -68,6 +73,25 @@ static void print_comment(fgi_buf *out, const fgi_config_key *key, const char *i
     (void)fgi_snprintf(words, sizeof(words), "%s [%s; example: %s]", fgi_config_explain(key),
                        fgi_config_type(key), key->option->example);
     print_wrapped(out, start, words);
+}
+
+/* "NAME(OPTION=DEFAULT, ...): help." of each row that a list can name. */
+static void print_row_comments(fgi_buf *out, const fgi_config *c, const fgi_config_key *key)
+{
+    for (size_t i = 0; i < fg_registry_count(fgi_config_registry(c), key->kind); i++) {
+        const fg_entry *entry = fg_registry_at(fgi_config_registry(c), key->kind, i);
+        fgi_buf words = {0};
+        fgi_buf_puts(&words, entry->name);
+        for (size_t k = 0; k < entry->option_count; k++)
+            fgi_buf_printf(&words, "%s%s=%s", k > 0 ? ", " : "(", entry->options[k].name,
+                           initial_of(&entry->options[k]));
+        fgi_buf_printf(&words, "%s: %s.", entry->option_count > 0 ? ")" : "", entry->help);
+        if (words.failed)
+            out->failed = true;
+        else
+            print_wrapped(out, "  # ", words.data);
+        fgi_buf_fini(&words);
+    }
 }
 
 static bool is_of_model(const fgi_config *c, const fgi_config_key *key)
@@ -120,6 +144,8 @@ static void print_keys(const fgi_config *c, fgi_buf *out, bool with_comments, bo
         }
         if (with_comments)
             print_comment(out, key, indent);
+        if (with_comments && key->has_entries)
+            print_row_comments(out, c, key);
         fgi_buf_printf(out, "%s%s: %s\n", indent, name, fgi_config_format(c, key));
     }
 }
@@ -145,14 +171,8 @@ static void print_cell(fgi_buf *out, const char *words)
     }
 }
 
-void fgi_config_print_markdown(fgi_buf *out)
+static void print_introduction(fgi_buf *out)
 {
-    fgi_config *c = fgi_config_create(NULL, NULL);
-    if (c == NULL) {
-        out->failed = true;
-        return;
-    }
-    char now[32] = "-", section[32];
     fgi_buf_puts(
         out,
         "# Configuration\n\n"
@@ -168,6 +188,74 @@ void fgi_config_print_markdown(fgi_buf *out)
         "working\n"
         "directory, not to the configuration's folder. A file contains one YAML document.\n\n"
         "`fulgurite help --config-reference` generates this page; a test compares the two.\n");
+}
+
+/* "trainer.callbacks" as the anchor of its heading, "trainercallbacks". */
+static void print_anchor(fgi_buf *out, const char *path)
+{
+    for (; *path != '\0'; path++)
+        if (*path != '.')
+            fgi_buf_putc(out, *path);
+}
+
+static void print_row(fgi_buf *out, const fg_entry *entry)
+{
+    char type[512];
+    fgi_buf_printf(out, "\n### %s\n\n`%s`: %s.\n", entry->name, entry->name, entry->help);
+    if (entry->option_count > 0)
+        fgi_buf_puts(out,
+                     "\n| option | value | default | example | meaning |\n|---|---|---|---|---|\n");
+    for (size_t i = 0; i < entry->option_count; i++) {
+        const fg_option *option = &entry->options[i];
+        fgi_buf_printf(out, "| `%s` | ", option->name);
+        print_cell(out, fg_option_type(option, type, sizeof(type)));
+        fgi_buf_printf(out, " | `%s` | `%s` | ", option->initial != NULL ? option->initial : "null",
+                       option->example);
+        print_cell(out, option->help);
+        fgi_buf_puts(out, " |\n");
+    }
+}
+
+/* A section for each key that lists rows, such as callbacks, with the options of each row. */
+static void print_rows(fgi_buf *out)
+{
+    for (size_t i = 0; i < fgi_config_key_count(); i++) {
+        const fgi_config_key *key = fgi_config_key_at(i);
+        const fg_registry *registry = fgi_config_table_built_in()->registry;
+        if (!key->has_entries)
+            continue;
+        fgi_buf_printf(out,
+                       "\n## %s\n\nThe elements of the list `%s`, each with its options, which are "
+                       "written\nin parentheses: `%s`.\n",
+                       key->path, key->path, key->option->example);
+        for (size_t k = 0; k < fg_registry_count(registry, key->kind); k++)
+            print_row(out, fg_registry_at(registry, key->kind, k));
+    }
+}
+
+static void print_key_row(fgi_buf *out, const fgi_config *c, const fgi_config_key *key)
+{
+    fgi_buf_printf(out, "| `%s` | ", key->path);
+    print_cell(out, fgi_config_type(key));
+    fgi_buf_printf(out, " | `%s` | `%s` | ", fgi_config_format(c, key), key->option->example);
+    print_cell(out, fgi_config_explain(key));
+    if (key->has_entries) {
+        fgi_buf_printf(out, " See [%s](#", key->path);
+        print_anchor(out, key->path);
+        fgi_buf_puts(out, ").");
+    }
+    fgi_buf_puts(out, " |\n");
+}
+
+void fgi_config_print_markdown(fgi_buf *out)
+{
+    fgi_config *c = fgi_config_create(NULL, NULL);
+    if (c == NULL) {
+        out->failed = true;
+        return;
+    }
+    char now[32] = "-", section[32];
+    print_introduction(out);
     for (size_t i = 0; i < fgi_config_key_count(); i++) {
         const fgi_config_key *key = fgi_config_key_at(i);
         (void)split_path(key->path, section, sizeof(section));
@@ -180,11 +268,8 @@ void fgi_config_print_markdown(fgi_buf *out)
                            help != NULL ? section : "top level", help != NULL ? ": " : "",
                            help != NULL ? help : "");
         }
-        fgi_buf_printf(out, "| `%s` | ", key->path);
-        print_cell(out, fgi_config_type(key));
-        fgi_buf_printf(out, " | `%s` | `%s` | ", fgi_config_format(c, key), key->option->example);
-        print_cell(out, fgi_config_explain(key));
-        fgi_buf_puts(out, " |\n");
+        print_key_row(out, c, key);
     }
+    print_rows(out);
     fgi_config_destroy(c);
 }

@@ -116,28 +116,17 @@ static void add_name(fgi_config_table *t, const fgi_config_section *s, const ent
 
 /* ---- keys that list rows --------------------------------------------------------------------- */
 
-/* " NAME(OPTION=DEFAULT, ...): help. OPTION: its help" */
-static void put_row(fgi_buf *out, const fg_entry *entry)
-{
-    fgi_buf_printf(out, " %s", entry->name);
-    for (size_t i = 0; i < entry->option_count; i++)
-        fgi_buf_printf(out, "%s%s=%s", i > 0 ? ", " : "(", entry->options[i].name,
-                       entry->options[i].initial != NULL ? entry->options[i].initial : "null");
-    fgi_buf_printf(out, "%s: %s.", entry->option_count > 0 ? ")" : "", entry->help);
-    for (size_t i = 0; i < entry->option_count; i++)
-        fgi_buf_printf(out, " %s: %s", entry->options[i].name, entry->options[i].help);
-}
-
 static void add_list(fgi_config_table *t, const fgi_config_row *row)
 {
     fg_option option = row->option;
     fgi_buf help = {0}, choices = {0};
-    fgi_buf_puts(&help, option.help);
+    fgi_buf_printf(&help, "%s Available: ", option.help);
     for (size_t i = 0; i < fg_registry_count(t->registry, row->kind); i++) {
-        const fg_entry *entry = fg_registry_at(t->registry, row->kind, i);
-        put_row(&help, entry);
-        fgi_buf_printf(&choices, "%s%s", i > 0 ? "|" : "", entry->name);
+        const char *name = fg_registry_at(t->registry, row->kind, i)->name;
+        fgi_buf_printf(&help, "%s%s", i > 0 ? ", " : "", name);
+        fgi_buf_printf(&choices, "%s%s", i > 0 ? "|" : "", name);
     }
+    fgi_buf_printf(&help, ". `fulgurite help config %s` lists their options.", option.name);
     option.help = keep(t, &help);
     option.choices = keep(t, &choices); /* for completion */
     const size_t index = t->count;

@@ -12,8 +12,7 @@
 typedef struct fgi_config_row {
     fg_option option; /* its name is the full path */
     const char *only; /* "data.format=csv|npy": only then it has an effect; NULL: always */
-    bool has_entries; /* of kind FG_OPTION_ENTRIES: its elements name rows, and its help ends in
-                         theirs */
+    bool has_entries; /* of kind FG_OPTION_ENTRIES: its elements name rows, which its help lists */
     fg_registry_kind kind; /* of these rows */
 } fgi_config_row;
 

@@ -430,6 +430,31 @@ static void the_reference_is_up_to_date(void **state)
     fgi_free(made);
 }
 
+/* Tables of the options of callbacks and the like: cells stay short. */
+static void lists_refer_to_their_rows(void **state)
+{
+    const fgi_config_key *key = fgi_config_find("trainer.callbacks");
+    fgi_buf text = {0};
+    char *help = NULL;
+    fgi_config_print_markdown(&text);
+    char *made = fgi_buf_take(&text);
+    assert_non_null(strstr(made, "See [trainer.callbacks](#trainercallbacks)."));
+    assert_non_null(strstr(made, "\n## trainer.callbacks\n"));
+    assert_non_null(strstr(made, "\n### swa\n"));
+    assert_non_null(strstr(made, "\n| `swa_lrs` | "));
+    for (char *line = strtok(made, "\n"); line != NULL; line = strtok(NULL, "\n"))
+        assert_true(strlen(line) <= 1000);
+    fgi_free(made);
+    assert_non_null(strstr(fgi_config_explain(key), " swa, "));
+    assert_null(strstr(fgi_config_explain(key), "swa_lrs"));
+    static const char *const topics[] = {"trainer.callbacks", "swa"};
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(fg_recipe_help(FG_RECIPE_HELP_KEYS, topics[i], &help, NULL), FG_OK);
+        assert_non_null(strstr(help, "\n      swa_lrs: Learning rate while"));
+        fgi_free(help);
+    }
+}
+
 /* Each row of the table has help and a known section, and its name is unique. */
 static void the_table_is_sound(void **state)
 {
@@ -504,6 +529,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_is_printed_reads_back),
     cmocka_unit_test(comments_stay_within_the_line),
     cmocka_unit_test(the_reference_is_up_to_date),
+    cmocka_unit_test(lists_refer_to_their_rows),
     cmocka_unit_test(the_table_is_sound),
 };
 FGT_MAIN(tests)
