@@ -2,7 +2,7 @@
  *
  * Each function takes a batch of images T[B,H,W,C] and returns the changed batch, on the device.
  * Integer images u8 are converted to f32 and divided by 255; floating-point ones keep their dtype
- * and are taken as between 0 and 1, unless stated otherwise. Call them in the training step:
+ * and are assumed to be between 0 and 1, unless stated otherwise. Call them in the training step:
  *
  *     const fg_sample_key key = fg_batch_key(batch);
  *     fg_tensor x = fg_batch_get(batch, "image");
@@ -14,8 +14,8 @@
  * batch nor on the batch size or the number of devices, and a resumed run repeats them. A function
  * that is applied twice draws the same numbers unless key.repeat differs.
  *
- * Evaluation: with key NULL, a function does what belongs to every image, and nothing random. Those
- * that determine the size return the same size as in training, others the images as they are.
+ * Evaluation: with key NULL, nothing is random. Functions that determine the size return the same
+ * size as in training, the others return the images unchanged.
  *
  * options may be NULL; a member that is 0 has the default in [], FG_ZERO is 0. Errors are kept in
  * the trace: FG_ESHAPE, FG_EDTYPE, FG_EINVAL. Gradients flow to the images. Padding rows
@@ -71,7 +71,8 @@ typedef struct fg_aug_resize_options {
 FG_API fg_tensor fg_aug_resize(fg_tensor image, const fg_sample_key *key,
                                const fg_aug_resize_options *options);
 
-/* The height x width pixels in the middle: rows from floor((H - height) / 2), columns alike. */
+/* The height x width pixels in the middle: starting at row floor((H - height) / 2)
+ * and column floor((W - width) / 2). */
 typedef struct fg_aug_center_crop_options {
     int64_t height, width; /* in pixels                                      [those of the image] */
     uint64_t reserved[2];
@@ -110,10 +111,10 @@ FG_API fg_tensor fg_aug_random_crop(fg_tensor image, const fg_sample_key *key,
  * The box covers a fraction of the image's area that is uniform from scale_min to scale_max, and
  * its ratio of width to height is log-uniform from ratio_min to ratio_max: width =
  * round(sqrt(fraction * H * W * ratio)) and height = round(sqrt(fraction * H * W / ratio)), halves
- * rounded up, at a position of which each is equally likely. Of 10 such boxes the first counts that
- * fits into the image. If none does: the largest box in the middle of the image whose ratio is
- * allowed. Evaluation: the largest box in the middle with the ratio of the result. Source: Szegedy
- * et al. 2014, "Going deeper with convolutions"; torchvision, RandomResizedCrop. */
+ * rounded up, at a uniformly random position. The first of 10 such boxes that fits into the image
+ * is used. If none does: the largest box in the middle of the image whose ratio is allowed.
+ * Evaluation: the largest box in the middle with the ratio of the result. Source: Szegedy et al.
+ * 2014, "Going deeper with convolutions"; torchvision, RandomResizedCrop. */
 typedef struct fg_aug_random_resized_crop_options {
     int64_t height, width;       /* of the result, in pixels              [those of the image] */
     double scale_min, scale_max; /* 0 to 1                                         [0.08 and 1] */
@@ -124,11 +125,11 @@ typedef struct fg_aug_random_resized_crop_options {
 FG_API fg_tensor fg_aug_random_resized_crop(fg_tensor image, const fg_sample_key *key,
                                             const fg_aug_random_resized_crop_options *options);
 
-/* Turns, moves, scales and shears the image around its center, by numbers that are uniform: an
- * angle from -degrees to degrees (clockwise), x and y from -translate to translate times the
- * width and the height, a factor from scale_min to scale_max, and a shear along x from -shear to
- * shear degrees; fg_affine_sample. Evaluation: nothing. Source: torchvision, functional.affine and
- * RandomAffine (which moves by integers). */
+/* Rotates, translates, scales and shears the image about its center, by uniformly distributed
+ * numbers: an angle from -degrees to degrees (clockwise), x and y from -translate to translate
+ * times the width and the height, a factor from scale_min to scale_max, and a shear along x from
+ * -shear to shear degrees; see fg_affine_sample. Evaluation: no change. Source: torchvision,
+ * functional.affine and RandomAffine (which translates by integers). */
 typedef struct fg_aug_random_affine_options {
     double degrees;              /* 0 to 180                                               [0] */
     double translate;            /* 0 to 1                                                 [0] */
@@ -142,8 +143,8 @@ FG_API fg_tensor fg_aug_random_affine(fg_tensor image, const fg_sample_key *key,
                                       const fg_aug_random_affine_options *options);
 
 /* Blurs with a normalized Gaussian of `size` x `size` pixels, whose standard deviation is uniform
- * from sigma_min to sigma_max; the image is mirrored at its outermost pixels. Evaluation: nothing.
- * Source: torchvision, GaussianBlur. */
+ * from sigma_min to sigma_max; the image is mirrored at its outermost pixels. Evaluation: no
+ * change. Source: torchvision, GaussianBlur. */
 typedef struct fg_aug_gaussian_blur_options {
     int64_t size;                /* odd, less than 2 H and 2 W                             [3] */
     double sigma_min, sigma_max; /* in pixels, more than 0                       [0.1 and 2.0] */
@@ -156,8 +157,8 @@ FG_API fg_tensor fg_aug_gaussian_blur(fg_tensor image, const fg_sample_key *key,
 
 /* Random brightness, contrast, saturation and hue, in this order, of images with 3 channels. With 1
  * channel, saturation and hue change nothing. Each factor is uniform from max(0, 1 - strength) to
- * 1 + strength; that of hue is a shift from -hue to hue turns of the color circle. Results are cut
- * to 0 to 1. Source: torchvision, functional.adjust_brightness, adjust_contrast,
+ * 1 + strength; that of hue is a shift from -hue to hue turns of the color circle. Results are
+ * clipped to 0 to 1. Source: torchvision, functional.adjust_brightness, adjust_contrast,
  * adjust_saturation, adjust_hue (ColorJitter applies them in random order). */
 typedef struct fg_aug_color_jitter_options {
     double brightness, contrast, saturation; /* strengths, at least 0                      [0] */
@@ -231,8 +232,8 @@ typedef struct fg_aug_autocontrast_options {
 FG_API fg_tensor fg_aug_autocontrast(fg_tensor image, const fg_sample_key *key,
                                      const fg_aug_autocontrast_options *options);
 
-/* Equalizes the histogram of each channel of an image: of its 256 levels, those that are frequent
- * move apart. No gradient through changed images. Costs two comparisons of each value with 256
+/* Equalizes the histogram of each channel of an image: frequent ones among its 256 levels are
+ * spread apart. No gradient through changed images. Costs two comparisons of each value with 256
  * levels. Source: torchvision, RandomEqualize; Pillow, ImageOps.equalize. */
 typedef struct fg_aug_equalize_options {
     double p; /* probability, 0 to 1                                                    [0.5] */
@@ -241,7 +242,7 @@ typedef struct fg_aug_equalize_options {
 FG_API fg_tensor fg_aug_equalize(fg_tensor image, const fg_sample_key *key,
                                  const fg_aug_equalize_options *options);
 
-/* factor x + (1 - factor) s, cut to 0 to 1, where s is the image smoothed: the mean of 3 x 3
+/* factor x + (1 - factor) s, clipped to 0 to 1, where s is the image smoothed: the mean of 3 x 3
  * pixels, of which the middle one has weight 5; the outermost pixels keep their values. Source:
  * torchvision, RandomAdjustSharpness. */
 typedef struct fg_aug_sharpness_options {
@@ -254,8 +255,8 @@ FG_API fg_tensor fg_aug_sharpness(fg_tensor image, const fg_sample_key *key,
 
 /* ---- policies -------------------------------------------------------------------------------- */
 
-/* Each image: `operations` operations one after another, each of which is any of the 14 with equal
- * probability: identity, shear along x or y, translation along x or y, rotation; brightness,
+/* Applies `operations` operations to each image, one after another, each drawn at random from 14:
+ * identity, shear along x or y, translation along x or y, rotation; brightness,
  * saturation, contrast, sharpness; posterize, solarize, autocontrast, equalize. The magnitude of an
  * operation is `magnitude` of bins - 1 equal parts of its range: up to slopes of 0.3, 150/331 of
  * width and height (rounded down to pixels), 30 degrees, factors of 1 plus or minus 0.9, 4 bits
@@ -265,7 +266,7 @@ FG_API fg_tensor fg_aug_sharpness(fg_tensor image, const fg_sample_key *key,
  * Values are expected to be from 0 to 1. All operations are computed for all images; they share one
  * affine map, one mixture and the maps of levels, so that each of the `operations` costs about as
  * much as fg_aug_random_affine, fg_aug_sharpness and fg_aug_equalize together. Gradients as for
- * these. Evaluation: nothing. Source: Cubuk et al. 2019, "RandAugment: practical automated data
+ * these. Evaluation: no change. Source: Cubuk et al. 2019, "RandAugment: practical automated data
  * augmentation with a reduced search space"; torchvision, RandAugment. */
 typedef struct fg_aug_rand_augment_options {
     int64_t operations; /* 1 to 16                                                         [2] */
@@ -294,10 +295,10 @@ FG_API fg_tensor fg_aug_trivial_augment(fg_tensor image, const fg_sample_key *ke
 /* ---- mixtures of samples --------------------------------------------------------------------- */
 
 /* These mix each sample with the next one of its batch, and the last one with the first
- * (fg_batch_roll), by numbers of the first of the two. So the result of a sample also depends on
- * the order and the size of the batch: it is the same for any number of devices with the same
- * global batch, and after resuming; with gradient accumulation, the batch is one of the parts. The
- * order of the samples is random, so a sample has another partner in each epoch.
+ * (fg_batch_roll), with the random numbers of the first of the two. So the result of a sample also
+ * depends on the order and the size of the batch: it is the same for any number of devices with the
+ * same global batch, and after resuming; with gradient accumulation, the batch is one of the parts.
+ * The order of the samples is random, so a sample has another partner in each epoch.
  *
  * *target is replaced by the targets of the mixed samples, T[B, ...], which are floating-point
  * numbers: class probabilities (fg_one_hot), which fg_cross_entropy accepts, or the numbers of a
@@ -315,8 +316,8 @@ FG_API fg_tensor fg_aug_mixup(fg_tensor image, fg_tensor *target, const fg_sampl
                               const fg_aug_mixup_options *options);
 
 /* Replaces a box by the same box of the next sample. Its center is uniform over the pixels, and its
- * sides are 2 floor(sqrt(1 - w) H / 2) and 2 floor(sqrt(1 - w) W / 2), cut at the edges of the
- * image, with w from Beta(alpha, alpha). The targets are mixed by the area of what is left. Source:
+ * sides are 2 floor(sqrt(1 - w) H / 2) and 2 floor(sqrt(1 - w) W / 2), clipped to the
+ * image, with w from Beta(alpha, alpha). The targets are mixed in proportion to the areas. Source:
  * Yun et al. 2019, "CutMix: regularization strategy to train strong classifiers with localizable
  * features"; torchvision, v2.CutMix (one box for the batch). */
 typedef struct fg_aug_cutmix_options {

@@ -34,8 +34,8 @@ extern "C" {
 
 /* An explicit zero for members of type double in option structs. There, 0 means that the member is
  * not set and has its default. To set a learning rate, an eps or a momentum to zero, write
- * {.eps = FG_ZERO}. FG_ZERO is negative zero: it behaves as 0 in arithmetic, and its sign tells it
- * apart from a member that is not set. */
+ * {.eps = FG_ZERO}. FG_ZERO is negative zero: it behaves as 0 in arithmetic, and its sign
+ * distinguishes it from a member that is not set. */
 #define FG_ZERO (-0.0)
 
 /* Result of an eager call. FG_OK is 0; the other values are stable. */
@@ -71,8 +71,8 @@ typedef struct fg_error {
 /* Name of a status, such as "FG_ESHAPE"; "unknown status" for other values. Thread-safe. */
 FG_API const char *fg_status_name(fg_status status);
 
-/* Sets an error with a message as of printf, truncated to fit, and returns `status`: for functions
- * that the library calls, such as those of a dataset. err may be NULL. Thread-safe. */
+/* Sets an error with a message formatted as by printf, truncated to fit, and returns `status`: for
+ * functions that the library calls, such as those of a dataset. err may be NULL. Thread-safe. */
 FG_API fg_status fg_error_set(fg_error *err, fg_status status, const char *format, ...)
     FG_PRINTF(3, 4);
 

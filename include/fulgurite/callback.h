@@ -61,10 +61,10 @@ typedef struct fg_log_values fg_log_values; /* for `measure`: fg_log_values_add 
 
 /* Rows of predictions, for `predicted`; borrowed for the call. */
 typedef struct fg_predictions {
-    fg_type type;        /* T[count, ...]; count is 0 if there is no sample */
-    const void *data;    /* row-major, on the host */
-    int64_t first;       /* the index of row 0 in the dataset */
-    fg_dataset *dataset; /* that is predicted: fg_dataset_count, fg_dataset_sample_name */
+    fg_type type;                   /* T[count, ...]; count is 0 if there is no sample */
+    const void *data;               /* row-major, on the host */
+    int64_t first;                  /* the index of row 0 in the dataset */
+    fg_dataset *dataset;            /* the dataset: fg_dataset_count, fg_dataset_sample_name */
     const char *const *class_names; /* those of the task; NULL: none */
     int64_t class_count;            /* of the task; 0: not a classification */
 } fg_predictions;
@@ -100,8 +100,8 @@ typedef struct fg_predictions {
  * Prediction also calls `predicted`, with the rows of each batch.
  */
 typedef struct fg_callback_ops {
-    const char
-        *name; /* of its state in checkpoints; required by save and load, unique in a Trainer */
+    /* Name of its state in checkpoints; required by save and load, unique in a Trainer. */
+    const char *name;
     fg_status (*fit_start)(void *self, const fg_progress *at, fg_error *err);
     fg_status (*epoch_start)(void *self, const fg_progress *at, fg_error *err);
     fg_status (*batch_end)(void *self, const fg_progress *at, fg_error *err);
@@ -120,8 +120,8 @@ typedef struct fg_callback_ops {
      * no state. The callback chooses the format. */
     size_t (*save)(void *self, void *bytes, size_t size);
     /* Receives these bytes before fit_start of a fit that resumes, and when a fit returns to a
-     * checkpoint after divergence; an error ends the fit. If the
-     * checkpoint has no state of this name, a warning is logged and load is not called. */
+     * checkpoint after divergence; an error ends the fit. If the checkpoint has no state of this
+     * name, a warning is logged and load is not called. */
     fg_status (*load)(void *self, const void *bytes, size_t size, fg_error *err);
     void (*destroy)(void *self); /* when the Trainer is destroyed */
     /* Before `log` of any callback: adds values to its line, with fg_log_values_add. */
@@ -149,7 +149,8 @@ typedef struct fg_callback_ops {
     void (*step_start)(void *self, const fg_progress *at, fg_optimizer *optimizer);
     /* While a program of validation, test or prediction is traced: the value that it uses for a
      * parameter or buffer of the model, of the same type; (fg_tensor){0}: its own value. The first
-     * callback that returns one decides. During the call, fg_variable_value returns own values. */
+     * callback that returns one decides. During the call, fg_variable_value returns the variable's
+     * own value. */
     fg_tensor (*value)(void *self, fg_trace *trace, fg_variable *variable);
 
     /* In fg_trainer_predict: receives the predictions of a batch, in the order of the samples; once
@@ -163,8 +164,7 @@ typedef struct fg_callback_ops {
     void (*reserved[2])(void); /* must be NULL */
 } fg_callback_ops;
 
-/* ---- by name ----------------------------------------------------------------------------------
- */
+/* ---- by name --------------------------------------------------------------------------------- */
 
 /* A registered callback (registry.h): a constant row. */
 typedef struct fg_callback_entry {

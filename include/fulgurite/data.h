@@ -62,10 +62,8 @@ typedef struct fg_dataset_spec {
     const fg_field *fields; /* field_count fields, with distinct non-empty names          */
     int field_count;        /* 1 to FG_MAX_FIELDS                                         */
     int64_t class_count;    /* number of classes of the target; 0: not a classification [0] */
-    const char *const
-        *class_names; /* class_count names, or NULL if the classes have no names [NULL] */
-    const fg_image_encoding
-        *encoding; /* of field 0, or NULL if its values need no decoding [NULL] */
+    const char *const *class_names; /* class_count names; NULL: the classes have no names [NULL] */
+    const fg_image_encoding *encoding; /* of field 0; NULL: its values need no decoding   [NULL] */
     uint64_t reserved[1];
 } fg_dataset_spec;
 
@@ -312,14 +310,11 @@ typedef struct fg_csv_options {
 
     const char *const *categorical; /* numeric columns to treat as categorical             [NULL] */
     size_t categorical_count;
-    const char *const
-        *numeric; /* columns that must be numeric: any other value is an error [NULL] */
+    const char *const *numeric; /* numeric columns: any other value is an error            [NULL] */
     size_t numeric_count;
-    const char *const
-        *na_values; /* additional values that mean "missing"                   [NULL] */
+    const char *const *na_values; /* additional values that mean "missing"                 [NULL] */
     size_t na_value_count;
-    const char *const
-        *ignore; /* columns to leave out                                      [NULL] */
+    const char *const *ignore; /* columns to leave out                                     [NULL] */
     size_t ignore_count;
 
     bool no_normalize;       /* do not normalize numeric columns                          [false] */
@@ -546,7 +541,7 @@ typedef struct fg_loader_stats {
     double ready_mean;       /* mean number of ready batches when fg_loader_next was called */
     int64_t memory_bytes;    /* memory of all slots */
     int workers;             /* worker threads, 0 if synchronous */
-    int64_t rows;            /* rows read, also padding and for batches not delivered */
+    int64_t rows;            /* rows read, including padding and undelivered batches */
     fg_loader_stages stages; /* sum to work_s, or to wait_s if synchronous */
     uint64_t reserved[4];    /* set to 0 */
 } fg_loader_stats;

@@ -24,8 +24,7 @@ typedef struct fg_array fg_array;
 
 typedef struct fg_client_options {
     const char *accelerator; /* "auto", "cpu", "cuda" or "tpu"                           ["auto"] */
-    const char
-        *plugin_path;       /* path of a PJRT plugin (.so); disables the search            [NULL] */
+    const char *plugin_path; /* path of a PJRT plugin (.so); disables the search           [NULL] */
     int cpu_devices;        /* number of virtual devices that the CPU plugin creates          [1] */
     const char *devices;    /* which devices to use. "auto", "all" or "-1": all of them (on CPU:
                                one); "4": the first four; "[1]": only the second; "0,2": these two.
@@ -176,8 +175,7 @@ FG_API fg_client *fg_array_client(const fg_array *array);
 FG_API fg_array *fg_array_retain(fg_array *array);
 FG_API void fg_array_release(fg_array *array);
 
-/* ---- programs written by hand -----------------------------------------------------------------
- */
+/* ---- programs written by hand ---------------------------------------------------------------- */
 
 /* A program compiled from StableHLO text that you write yourself instead of tracing it (trace.h).
  * It runs on the client's first device. Thread-safe. */
@@ -207,8 +205,7 @@ FG_API FG_MUST_USE fg_status fg_program_run(fg_program *program, fg_array *const
 /* Frees the program; runs in progress continue. NULL is allowed. */
 FG_API void fg_program_destroy(fg_program *program);
 
-/* ---- counters ---------------------------------------------------------------------------------
- */
+/* ---- counters -------------------------------------------------------------------------------- */
 
 /* Counters of a client, since it was opened. */
 typedef struct fg_client_stats {
@@ -242,14 +239,14 @@ typedef struct fg_compile_event {
     uint64_t reserved[4]; /* set to 0 */
 } fg_compile_event;
 
-/* The most compilations that a client lists: the first and the latest ones. */
+/* The largest number of compilations that a client lists: the first and the latest ones. */
 #define FG_MAX_COMPILE_EVENTS 64
 
 /* Writes the compilations since the client was opened, in order, to out[0..n), with n at most
  * `capacity`; returns how many are listed. Thread-safe. */
 FG_API size_t fg_client_compiles(const fg_client *client, fg_compile_event *out, size_t capacity);
 
-/* Copies from a device to the host, by the place that waits for them. */
+/* Device-to-host copies, by the place in the program that waits for them. */
 typedef struct fg_host_read {
     char at[120];         /* "train.c:31", the line that called fg_array_read, fg_array_wait,
                              fg_variable_read or fg_run_f32; or what the library reads: "metrics",
@@ -259,7 +256,7 @@ typedef struct fg_host_read {
     uint64_t reserved[4]; /* set to 0 */
 } fg_host_read;
 
-/* The most places that a client counts; more are added up as "other places". */
+/* The largest number of places that a client counts separately; the rest are "other places". */
 #define FG_MAX_HOST_READS 64
 
 /* Writes the reads since the client was opened, in the order of their first one, to out[0..n), with

@@ -27,7 +27,7 @@
 extern "C" {
 #endif
 
-/* What a recipe asks a format for. The values are stable. */
+/* What a recipe requests from a format. The values are stable. */
 typedef enum fg_data_part {
     FG_PART_TRAIN = 0,  /* the training samples */
     FG_PART_VAL = 1,    /* the validation samples */
@@ -44,8 +44,8 @@ typedef struct fg_format_request {
      * the seed; 0: none. */
     double val_fraction;
     uint64_t split_seed;
-    /* What the training samples were fitted to, if the format gave it: of this run, or out of the
-     * checkpoint that is evaluated. NULL when there is none yet. */
+    /* The schema that was fitted to the training samples, if the format has one: of this run, or of
+     * the checkpoint that is evaluated. NULL if there is none yet. */
     const fg_csv_schema *schema;
     /* The classes of the checkpoint that is evaluated, in order: labels are indices of them, and a
      * sample of another class is an error. The recipe checks this, too, but only a format that uses
@@ -64,12 +64,12 @@ typedef struct fg_format_data {
      * no samples of this part. */
     fg_dataset *samples;
     /* FG_PART_TRAIN, to train: the validation samples, if opening the training samples
-     * opens them too. The recipe then neither asks for FG_PART_VAL nor splits. */
+     * opens them too. The recipe then neither requests FG_PART_VAL nor splits. */
     fg_dataset *val;
     /* FG_PART_TRAIN, to train: how columns are encoded, which checkpoints contain. */
     fg_csv_schema *schema;
     /* FG_PART_TRAIN, to train: of a regression whose targets the recipe standardizes on
-     * the device. Deviation 0: they are learned as they are. */
+     * the device. Deviation 0: they are not standardized. */
     double target_mean, target_deviation;
 } fg_format_data;
 
@@ -84,7 +84,7 @@ typedef struct fg_format_files {
 /* A registered data format (registry.h): a constant row. */
 typedef struct fg_format_entry {
     fg_entry entry;
-    /* A part is asked for if its option is given, or if it has none. The recipe checks that the
+    /* A part is requested if its option is given, or if it has none. The recipe checks that the
      * options of the training samples are given, and reports missing ones. */
     fg_format_files files;
     /* The options that a model's inputs and targets follow from, "target|ignore": evaluating a

@@ -21,8 +21,8 @@ typedef struct fg_host_options {
     const char *root;     /* folder to inspect instead of /: it contains sys, proc and dev;
                              environment variables are read from proc/self/environ and metadata
                              from computeMetadata/v1 in it                        [the machine] */
-    const char *metadata; /* URL of the metadata server              ["http://" and
-                             $GCE_METADATA_HOST or metadata.google.internal] */
+    const char *metadata; /* URL of the metadata server
+                             ["http://" and $GCE_METADATA_HOST or metadata.google.internal] */
     bool no_network;      /* do not query the metadata server                           [false] */
     uint64_t reserved[4];
 } fg_host_options;
@@ -30,9 +30,10 @@ typedef struct fg_host_options {
 /* Properties of a machine. Strings are borrowed from the fg_host. "" and 0 mean not known; for
  * bytes, -1 means not known. */
 typedef struct fg_host_info {
-    const char
-        *place;      /* "kaggle" "colab" "tpu-vm" (Google Cloud, with a TPU) "gke" "gce" "other" */
-    const char *tpu; /* generation: "v2" "v3" "v4" "v5e" "v5p" "v6e" "7x"; "unknown"; "" without */
+    /* "kaggle" "colab" "tpu-vm" (Google Cloud, with a TPU) "gke" "gce" "other" */
+    const char *place;
+    /* TPU generation: "v2" "v3" "v4" "v5e" "v5p" "v6e" "7x"; "unknown"; "": no TPU */
+    const char *tpu;
     const char
         *tpu_detected_by;       /* how it was detected: "PCI", "TPU_ACCELERATOR_TYPE", "metadata" */
     const char *tpu_type;       /* "v5litepod-8" */
@@ -84,8 +85,7 @@ FG_API const fg_finding *fg_host_finding_at(const fg_host *host, size_t index);
 FG_API size_t fg_host_variable_count(const fg_host *host);
 FG_API const fg_host_variable *fg_host_variable_at(const fg_host *host, size_t index);
 
-/* ---- TPU usage of a running program ----------------------------------------------------------
- */
+/* ---- TPU usage of a running program ---------------------------------------------------------- */
 
 /* Usage of one device, as libtpu reports it while a program runs on it. */
 typedef struct fg_tpu_use {

@@ -1,9 +1,9 @@
 /* logger.h - loggers: where the metrics of a run are written.
  *
  * A logger receives each line of metrics of a fit. `jsonl` and `csv` write metrics.jsonl and
- * metrics.csv in the run folder, `tensorboard` writes event files,
- * and `mlflow` sends them to a server. A logger of your own is a table
- * of functions and their argument, which a program adds to a Trainer with fg_trainer_add_logger:
+ * metrics.csv in the run folder, `tensorboard` writes event files, and `mlflow` sends the metrics
+ * to a server. A custom logger is a table of functions and the argument that they are called with,
+ * which a program adds to a Trainer with fg_trainer_add_logger:
  *
  *     static fg_status log_line(void *self, const fg_log_line *line, fg_error *err)
  *     {
@@ -73,8 +73,7 @@ typedef struct fg_log_line {
 
 /* A checkpoint that is on the disk. */
 typedef struct fg_log_saved {
-    const char
-        *path; /* its folder (fg_ckpt_open), borrowed for the call; a later save may remove it */
+    const char *path; /* its folder (fg_ckpt_open), borrowed for the call; saves may remove it */
     int64_t step, epoch;
     double wall_time; /* as in fg_log_line */
 } fg_log_saved;
@@ -146,12 +145,12 @@ typedef struct fg_logger_ops {
     /* Call all functions on a thread of this logger, so that a slow or blocked one does not delay
      * training. At most 1024 lines wait for the thread. Later ones are dropped, which is reported.
      * The beginning and the end of a fit wait for at most 10 s each. A thread whose function never
-     * returns is left alone when the Trainer is destroyed.
-     *   A required logger loses no lines: more wait, up to 32768, then memory counts as exhausted.
-     * The thread that writes checkpoints waits for its lines before each checkpoint, and the
+     * returns is abandoned when the Trainer is destroyed.
+     *   A required logger loses no lines: up to 32768 wait, then the fit ends with FG_ENOMEM. The
+     * thread that writes checkpoints waits for its lines before each checkpoint, and the
      * beginning and the end of a fit wait until its functions return. */
     bool has_thread;
-    bool is_single; /* a configuration can list it only once; so can it a required one */
+    bool is_single; /* a configuration can list it only once, as any required logger */
     /* Opens the log before the first step of a Trainer's first fit; again if that fit failed before
      * its first step, and, after `flush`, when a fit returns to a checkpoint after divergence: then
      * lines after the checkpoint must be deleted as for a run that was interrupted. *out_lines: the
@@ -205,7 +204,7 @@ typedef struct fg_logger_entry {
     void (*reserved[4])(void); /* must be NULL */
 } fg_logger_entry;
 
-/* What a program tells the loggers of a run. */
+/* What a program tells the loggers about a run. */
 typedef struct fg_run_info {
     const char *config;             /* the configuration as text, such as YAML; NULL: none */
     const fg_log_setting *settings; /* settings by which runs can be compared */
@@ -232,7 +231,7 @@ FG_API FG_MUST_USE fg_status fg_trainer_add_logger(fg_trainer *trainer, const fg
 FG_API FG_MUST_USE fg_status fg_trainer_add_named_logger(fg_trainer *trainer, const char *name,
                                                          const char *options, fg_error *err);
 
-/* ---- texts, images, histograms ------------------------------------------------------------------
+/* ---- texts, images, histograms -----------------------------------------------------------------
  *
  * For callbacks during a fit, on the Trainer's thread: `trainer` is that of fg_progress. They pass
  * an item with the present step to the loggers that support it (fg_logger_ops.item; of the built-in

@@ -98,8 +98,7 @@ FG_API FG_MUST_USE fg_status fg_module_unfreeze(fg_module *module, const char *p
 /* Number of elements of frozen parameters, which are included in fg_module_parameter_count. */
 FG_API int64_t fg_module_frozen_count(const fg_module *module);
 
-/* ---- model summary ----------------------------------------------------------------------------
- */
+/* ---- model summary --------------------------------------------------------------------------- */
 
 /* One row of the summary: a module of the tree. Strings and the module are borrowed. */
 typedef struct fg_module_info {
@@ -191,7 +190,7 @@ FG_API fg_tensor fg_batch_norm_apply(const fg_batch_norm *layer, fg_tensor x);
  * flattened in row-major order. */
 FG_API fg_tensor fg_flatten_images(fg_tensor x);
 
-/* ---- ready models ---------------------------------------------------------------------------- */
+/* ---- built-in models ------------------------------------------------------------------------- */
 
 /* ResNet:  T[N, H, W, in] -> T[N, classes], logits.
  *
@@ -258,34 +257,31 @@ typedef struct fg_loss_entry {
     void (*reserved[2])(void); /* must be NULL */
 } fg_loss_entry;
 
-/* The models that are built in:
+/* The built-in models:
  *
  *   linear   one layer: fc
  *   mlp      hidden layers with an activation (and dropout) after each: fc1, fc2, ..., the last of
- *            which makes the outputs
+ *            which computes the outputs
  *   lenet    LeNet-5: conv1 (6 channels), pool, conv2 (16), pool, fc1 (120), fc2 (84), fc3, with
- *            activations; for images only. Kernels are 5x5, conv1 padded by 2, conv2 not. Images
- *            with a side below 16 pixels take 3x3 kernels padded by 1 in both; sides below 4 are an
+ *            activations; for images only. Kernels are 5x5, conv1 padded by 2, conv2 not. For
+ *            images with a side below 16 pixels, both are 3x3 and padded by 1; sides below 4 are an
  *            error. Source: LeCun et al. 1998, "Gradient-based learning applied to document
  *            recognition"; rectifiers and max pooling instead of its tanh and subsampling.
  *   resnet18, resnet34, resnet50
- *            residual nets (fg_resnet), for images only
+ *            residual networks (fg_resnet), for images only
  *
  * `fulgurite help config` lists their options as keys of the section model. */
 typedef struct fg_model fg_model;
 typedef struct fg_model_options {
-    const char *name; /* name of a built-in model, see above                               */
+    const char *name;            /* name of a built-in model, see above */
     const fg_model_entry *entry; /* instead of name: a row, which must outlive the model */
-    fg_type input; /* one sample, without the batch: f32[64], u8[28,28], u8[32,32,3]; required   */
+    fg_type input;   /* one sample, without the batch: f32[64], u8[28,28], u8[32,32,3]; required */
     int64_t outputs; /* number of classes, or 1 for a regression; required */
-    const char
-        *options; /* options of the model, "hidden=[64], dropout=0.5"; others have their
-                     defaults                                                        [none] */
-    const fg_option_values
-        *values;  /* instead of options: values for the row's table       [none] */
+    const char *options; /* options of the model, "hidden=[64], dropout=0.5"; others have their
+                            defaults                                                    [none] */
+    const fg_option_values *values; /* instead of options: values for the row's table   [none] */
     double scale; /* factor for integer inputs; floating-point inputs are not scaled   [1/255] */
-    int64_t
-        image[3]; /* height, width, channels of a flat image               [square, 1 channel] */
+    int64_t image[3]; /* height, width, channels of a flat image          [square, 1 channel] */
     uint64_t reserved[4];
 } fg_model_options;
 

@@ -78,7 +78,7 @@ typedef struct fg_adamw_options {
 } fg_adamw_options;
 FG_API fg_optimizer *fg_adamw_create(fg_module *root, const fg_adamw_options *options);
 
-/* "sgd", "adam", "adamw", or the name of a rule of your own. */
+/* "sgd", "adam", "adamw", or the name of a custom rule. */
 FG_API const char *fg_optimizer_name(const fg_optimizer *optimizer);
 
 /* ---- custom optimizers ----------------------------------------------------------------------- */

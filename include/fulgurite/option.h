@@ -46,28 +46,25 @@ typedef enum fg_option_kind {
 typedef struct fg_option {
     const char *name; /* lower case letters, digits and _ */
     fg_option_kind kind;
-    const char
-        *initial; /* the default, as it is written in YAML            [NULL: there is none] */
-    const char *choices;   /* of a CHOICE: "relu|tanh|sigmoid"   */
-    const char *spellings; /* spellings of other programs: "1cycle=onecycle|none=constant"     */
-    const char *later; /* choices planned for a later version: "images|text"                   */
-    double min, max;   /* range of each number; both 0: any                                    */
-    bool is_below_max; /* max itself is excluded                                               */
-    bool has_auto;     /* "auto" is accepted too                                               */
-    const char *automatic; /* the value of auto, if it is always the same: "0.01" */
-    const char *example; /* a value other than the default, as on the command line               */
-    const char *help;    /* one or more sentences                                                */
+    const char *initial;   /* the default, as it is written in YAML [NULL: there is none]    */
+    const char *choices;   /* of a CHOICE: "relu|tanh|sigmoid"                               */
+    const char *spellings; /* spellings of other programs: "1cycle=onecycle|none=constant"   */
+    const char *later;     /* choices planned for a later version: "images|text"             */
+    double min, max;       /* range of each number; both 0: any                              */
+    bool is_below_max;     /* max itself is excluded                                         */
+    bool has_auto;         /* "auto" is accepted too                                         */
+    const char *automatic; /* the value of auto, if it is always the same: "0.01"            */
+    const char *example;   /* a value other than the default, as on the command line         */
+    const char *help;      /* one or more sentences                                          */
 } fg_option;
 
 /* The first member of every row of a registry (registry.h). */
 typedef struct fg_entry {
-    const char *name; /* as in YAML: "onecycle". Lower case letters, digits and _           */
-    const char *help; /* a short description: "fully connected hidden layers"               */
-    const fg_option
-        *options; /* its options, borrowed                                       [none] */
+    const char *name;         /* as in YAML: "onecycle". Lower case letters, digits and _     */
+    const char *help;         /* a short description: "fully connected hidden layers"         */
+    const fg_option *options; /* its options, borrowed                                 [none] */
     size_t option_count;
-    const char
-        *spellings; /* names in other programs: "1cycle|OneCycleLR"                   [none] */
+    const char *spellings; /* names in other programs: "1cycle|OneCycleLR"             [none] */
 } fg_entry;
 
 /* Writes the type of an option: "an integer from 1 to 1024, or auto". Truncates the text to `size`

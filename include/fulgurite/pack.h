@@ -18,7 +18,7 @@ extern "C" {
 
 /* What the bytes of a record are. Values are stable. */
 typedef enum fg_pack_codec {
-    FG_PACK_FILE = 0,       /* a file as it was, in any format                                  */
+    FG_PACK_FILE = 0,       /* a file as it is, in any format                                   */
     FG_PACK_JPEG = 1,       /* a JPEG file                                                      */
     FG_PACK_JPEG_SEG = 2,   /* a JPEG file with restart markers, and the table of its segments  */
     FG_PACK_RAW_RGB = 3,    /* u8[height, width, 3]                                             */

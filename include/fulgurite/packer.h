@@ -64,7 +64,7 @@ typedef struct fg_pack_build_options {
 FG_API FG_MUST_USE fg_status fg_pack_build_set(fg_pack_build_options *options, const char *name,
                                                const char *text, fg_error *err);
 
-/* How far a build is. */
+/* The progress of a build. */
 typedef struct fg_pack_progress {
     int64_t done, total; /* samples; `done` includes bad ones and those of a resumed pack */
     int64_t bad;         /* samples left out */
@@ -105,7 +105,7 @@ typedef struct fg_pack_built {
     uint64_t reserved[4];
 } fg_pack_built;
 
-/* Writes what a user should know, one sentence per line: samples left out and where they are
+/* Writes notes for the user, one sentence per line: samples left out and where they are
  * listed, the codec and why. "" if there is nothing. Truncates the text to `size` bytes and returns
  * out. Thread-safe. */
 FG_API const char *fg_pack_built_text(const fg_pack_built *built, const char *out_path, char *out,

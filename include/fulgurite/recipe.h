@@ -2,8 +2,8 @@
  * -lfulgurite_recipe; not part of fulgurite.h).
  *
  * A recipe is a configuration (docs/config.md), with overrides as on the command line of
- * `fulgurite`, and one thing to do with it: train, evaluate, predict, find the largest batch, or
- * plan.
+ * `fulgurite`, and what to do with it (fg_recipe_kind): train, evaluate, predict, find the largest
+ * batch size or a learning rate, compute the learning-rate schedule, or plan.
  *
  *     fg_recipe *recipe = NULL;
  *     fg_error err = {0};
@@ -12,7 +12,7 @@
  *         fg_error_print(&err, "digits");
  *     fg_recipe_close(recipe);
  *
- * The library prints nothing: messages go to a callback, results are texts and structs. A recipe
+ * The library prints nothing: messages go to a callback, results are strings and structs. A recipe
  * may be used by one thread at a time; several recipes may be used at the same time.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -62,13 +62,12 @@ typedef struct fg_recipe_options {
     size_t override_count;
     /* The rows that the configuration can name, with those of your program (registry.h). A model
      * that your program has registered requires the same rows to resume, evaluate and predict. An
-     * option of a row with the name of another key of its section (model.weights) is refused:
-     * FG_EINVAL.
-     * NULL: the built-in rows                                                   [NULL] */
+     * option of a row with the name of another key of its section (model.weights) is an error,
+     * FG_EINVAL. NULL: the built-in rows                                        [NULL] */
     const fg_registry *registry;
     /* To evaluate and to predict, the weights: "best", "last", the name of a checkpoint of the run,
-     * or a path. NULL: model.weights if given, else the best if there is one, else the last [NULL]
-     */
+     * or a path. NULL: model.weights if given, else the best if there is one, else the last
+     *                                                                           [NULL] */
     const char *ckpt;
     /* To train: where to continue, as trainer.resume; "" is "last"              [NULL] */
     const char *resume;
@@ -85,20 +84,20 @@ typedef struct fg_recipe_options {
      *                                                                           [NULL] */
     const char *predictions;
     const char *topology; /* to plan: "v5e-8", "h100:8" ..., as in fg_client_options [NULL] */
-    bool no_search;       /* to plan: don't search for the largest batch             [false] */
-    const char
-        *sweep; /* to plan: compare batch sizes, "8,64,512"; "": powers of two from 8 to
-                   1024;    NULL: don't                                              [NULL] */
+    bool no_search;       /* to plan: don't search for the largest batch size    [false] */
+    /* To plan: compare batch sizes, "8,64,512"; "": powers of two from 8 to 1024; NULL: don't
+     *                                                                           [NULL] */
+    const char *sweep;
 
-    /* Receives what the run has to say before and while it works: notes (FG_LOG_INFO) and warnings
-     * (FG_LOG_WARNING), one at a time and possibly of several lines, without a newline at the end.
-     * Separate from the library's log (fg_log_set).                                [NULL] */
+    /* Receives the messages of the run, one at a time: notes (FG_LOG_INFO) and warnings
+     * (FG_LOG_WARNING). A message may have several lines, and does not end with a newline. The
+     * library's log is separate (fg_log_set)                                    [NULL] */
     fg_log_fn *message;
     void *message_self;
     /* The Trainer's progress, as in fg_trainer_options             [NULL: none] */
     FILE *progress;
     const char *progress_style;
-    /* Called at a hang, as in fg_trainer_options, after the report of it has been passed to
+    /* Called when a hang is detected, as in fg_trainer_options, after a report has been passed to
      * `message` as FG_LOG_ERROR and the stacks of all threads have been written to hang.txt in the
      * run's folder, or to `stacks` for a run that has no folder                  [NULL] */
     fg_hang_fn *hang;
@@ -114,31 +113,31 @@ typedef struct fg_recipe_options {
 FG_API FG_MUST_USE fg_status fg_recipe_open(const fg_recipe_options *options, fg_recipe **out,
                                             fg_error *err);
 
-/* Does what the recipe's kind says; once per recipe. Errors: as of fg_recipe_open and of the
- * Trainer's calls (train.h); FG_ESTOPPED after a signal, the state saved. After a failure the
- * results hold what is known. */
+/* Executes the recipe as its kind specifies; only once per recipe. Errors: those of fg_recipe_open
+ * and of the Trainer's functions (train.h); FG_ESTOPPED after a signal, with the state saved. After
+ * a failure, the results contain what is known by then. */
 FG_API FG_MUST_USE fg_status fg_recipe_run(fg_recipe *recipe, fg_error *err);
 
-/* Frees the recipe and all that was borrowed from it; a folder made for a run that never began is
- * removed. recipe may be NULL. */
+/* Frees the recipe and everything that is borrowed from it. The folder of a run that never started
+ * is removed. recipe may be NULL. */
 FG_API void fg_recipe_close(fg_recipe *recipe);
 
-/* Opens a recipe, runs it and closes it: for a program that needs nothing else of it. Errors: those
- * of fg_recipe_open and fg_recipe_run. */
+/* Opens a recipe, runs it and closes it: for a program that needs nothing else from it. Errors:
+ * those of fg_recipe_open and fg_recipe_run. */
 FG_API FG_MUST_USE fg_status fg_recipe_run_once(const fg_recipe_options *options, fg_error *err);
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-/* What became of a run. Strings and arrays are borrowed from the recipe. */
+/* The result of a run. Strings and arrays are borrowed from the recipe. */
 typedef struct fg_recipe_result {
     fg_status status;  /* of fg_recipe_run; FG_OK before it */
     const char *error; /* its message; "" if there was none */
-    bool was_set_up; /* data, task and Trainer could be made: a later error is not a mistake in the
-                        configuration */
+    bool was_set_up;   /* data, task and Trainer were created: a later error is not a mistake in the
+                          configuration */
     const char *folder;  /* of the run; NULL: none */
     const char *command; /* "fit", "validate", "test", "predict", "batch-find", "plan",
                             "lr-find", "schedule" */
-    /* Metrics, checkpoint and times of the Trainer; all 0 if it did not come to a run */
+    /* Metrics, checkpoint and times of the Trainer; all 0 if no run was started */
     fg_result train;
     /* FG_RECIPE_FIND_BATCH: what was found */
     fg_batch_fit batch;
@@ -154,7 +153,7 @@ FG_API const fg_recipe_result *fg_recipe_get_result(const fg_recipe *recipe);
 /* The curve of FG_RECIPE_FIND_LR, or of a fit with tuner.lr_find; borrowed, NULL: none. */
 FG_API const fg_lr_curve *fg_recipe_get_lr_curve(const fg_recipe *recipe);
 
-/* A text that a recipe gives. */
+/* The texts that a recipe can produce. */
 typedef enum fg_recipe_text {
     FG_RECIPE_SUMMARY = 0, /* one JSON object: status, metrics, times, folder, checkpoint; what is
                               not known is null (docs/formats.md) */
@@ -162,22 +161,22 @@ typedef enum fg_recipe_text {
     FG_RECIPE_CONFIG = 2,  /* all keys of the merged configuration as YAML */
     FG_RECIPE_CONFIG_COMMENTED = 3, /* the same with explanations */
     FG_RECIPE_PREDICTIONS = 4,      /* CSV: index, predicted class and probabilities, or values */
-    FG_RECIPE_PLAN_JSON = 5, /* what planning found, one JSON object {"topologies": [...]}; also
-                                after a failure, which is then in it */
-    FG_RECIPE_PLAN_LINES = 6 /* the same for people */
+    FG_RECIPE_PLAN_JSON = 5, /* the plan as one JSON object {"topologies": [...]}; also after a
+                                failure, which it then contains */
+    FG_RECIPE_PLAN_LINES = 6 /* the same as human-readable text */
 } fg_recipe_text;
 
-/* Makes the text. *out is borrowed until the next call that makes a text of this recipe, or until
+/* Returns a text. *out is borrowed until the next call that returns a text of this recipe, or until
  * it is closed. Errors: FG_EINVAL (a text that this kind of recipe does not have, or not yet),
  * FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_recipe_get_text(fg_recipe *recipe, fg_recipe_text which,
                                                 const char **out, fg_error *err);
 
-/* Draws the curves of a training, of a search for a learning rate or of a schedule, and the
- * confusion matrix of a classification as text, for a terminal of so many columns (at least 30) [80
- * for 0], in ASCII or UTF-8. The matrix needs predictions, which are computed here. *out as of
- * fg_recipe_get_text, "" if there is nothing to draw. Call it after fg_recipe_run has succeeded.
- * Errors: as of the Trainer's calls, FG_ENOMEM. */
+/* Draws as text, in ASCII or UTF-8, the curves of a training run, of a search for a learning rate
+ * or of a schedule, and the confusion matrix of a classification. columns is the width of the
+ * terminal, at least 30; 0 means 80. The matrix needs predictions, which are computed here. *out is
+ * borrowed as in fg_recipe_get_text; it is "" if there is nothing to draw. Call it after
+ * fg_recipe_run has succeeded. Errors: those of the Trainer's functions, FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_recipe_draw(fg_recipe *recipe, int columns, bool is_ascii,
                                             const char **out, fg_error *err);
 
@@ -188,8 +187,7 @@ FG_API FG_MUST_USE fg_status fg_recipe_write_curve(fg_recipe *recipe, const char
                                                    fg_error *err);
 
 /* Writes the predictions to a file: .npy or .jsonl (a JSON object per sample) if the path ends so,
- * else CSV. Errors: FG_EINVAL (no
- * predictions), FG_EIO, FG_ENOTFOUND, FG_ENOMEM. */
+ * else CSV. Errors: FG_EINVAL (no predictions), FG_EIO, FG_ENOTFOUND, FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_recipe_write_predictions(fg_recipe *recipe, const char *path,
                                                          fg_error *err);
 
@@ -227,7 +225,7 @@ FG_API FG_MUST_USE fg_status fg_recipe_sweep(const fg_recipe_options *options,
 
 /* How a separate process plans. All members may be 0. */
 typedef struct fg_plan_process {
-    /* Path of the fulgurite program. NULL: this program, which must be it  [NULL] */
+    /* Path of the program fulgurite. NULL: the running program is fulgurite  [NULL] */
     const char *program;
     double time_limit_s;       /* kill the process after this time, in seconds  [0: no limit] */
     double memory_limit_bytes; /* kill the process if it has more memory resident than this, in
@@ -247,12 +245,12 @@ FG_API FG_MUST_USE fg_status fg_recipe_plan_process(const fg_recipe_options *opt
                                                     const fg_plan_process *process, char **out,
                                                     fg_error *err);
 
-/* What fg_recipe_plan_machines calls while it works, in the calling thread. All members may be 0;
- * texts are valid during the call. */
+/* Functions that fg_recipe_plan_machines calls, in the calling thread. All members may be 0;
+ * strings are valid during the call. */
 typedef struct fg_plan_events {
     void *self;                                      /* first argument */
     void (*begin)(void *self, const char *name);     /* the process for a machine is started */
-    void (*planned)(void *self, const char *plan);   /* the plan of a machine, one JSON object */
+    void (*planned)(void *self, const char *plan);   /* the plan for a machine, one JSON object */
     void (*failed)(void *self, const char *message); /* planning fails for a reason that does not
                                                         depend on the machine; the last call */
     uint64_t reserved[4];
@@ -293,8 +291,8 @@ FG_API FG_MUST_USE fg_status fg_recipe_pack_for(const fg_recipe_options *recipe,
 
 /* ---- the configuration's keys ---------------------------------------------------------------- */
 
-/* One key. Strings are constant, but `type` and `help` are valid until the next call of this part
- * on the same thread. */
+/* One key. Strings are constant, but `type` and `help` are valid until the next call of a
+ * function of this section on the same thread. */
 typedef struct fg_recipe_key {
     const char *path;     /* "trainer.batch_size" */
     const char *type;     /* "an integer from 1 to 1024, or auto" */
@@ -314,11 +312,11 @@ FG_API bool fg_recipe_key_find(const char *path, fg_recipe_key *out);
 /* The key or section that a misspelt one was probably meant to be, or NULL. */
 FG_API const char *fg_recipe_key_suggest(const char *path);
 
-/* The candidate that a misspelt word was probably meant to be, or NULL if none is near.
+/* The candidate that a misspelt word was probably meant to be, or NULL if none is similar.
  * Thread-safe. */
 FG_API const char *fg_recipe_nearest(const char *word, const char *const *candidates, size_t count);
 
-/* Help for all keys as text. */
+/* Kinds of help. */
 typedef enum fg_recipe_help_kind {
     FG_RECIPE_HELP_KEYS = 0,    /* with meaning and examples: all, those of a section, or one */
     FG_RECIPE_HELP_NAMES = 1,   /* the names only, by section */
@@ -340,45 +338,47 @@ FG_API FG_MUST_USE fg_status fg_recipe_find_run(const char *name, char **out, fg
 
 /* How to follow a run. */
 typedef struct fg_follow_options {
-    /* Called in the calling thread with new text, which is valid during the call; false stops   */
+    /* Called in the calling thread with new text, which is valid during the call. Return false to
+     * stop */
     bool (*show)(void *self, const char *text);
     void *self;
     /* false: one line per new line of metrics.jsonl, and one if the run was resumed from a
      * checkpoint before lines that were shown. true: the whole report (FG_REPORT_TEXT) whenever
-     * there is something new, for a screen                                              [false] */
+     * there is something new                                                            [false] */
     bool whole;
-    double every_s; /* between looks                                                     [0.5] */
+    double every_s; /* seconds between checks for new text                               [0.5] */
     uint64_t reserved[4];
 } fg_follow_options;
 
-/* Shows what a run has written, and what it writes until it ends: until no fit holds the lock of
- * its folder. *out_state is then "finished", "stopped", "failed" (also: killed) or, of a run
- * without report.json, "unknown". Errors: those of fg_report_run, FG_ESTOPPED (show returned
- * false), FG_EINVAL (options). */
+/* Shows what a run has written, and what it writes until it ends, that is, until no fit holds the
+ * lock of its folder. *out_state is then "finished", "stopped", "failed" (also if it was killed)
+ * or, for a run without report.json, "unknown". Errors: those of fg_report_run, FG_ESTOPPED (show
+ * returned false), FG_EINVAL (options). */
 FG_API FG_MUST_USE fg_status fg_recipe_follow_run(const char *folder,
                                                   const fg_follow_options *options,
                                                   const char **out_state, fg_error *err);
 
 /* How to stop a run. All members may be 0. */
 typedef struct fg_stop_options {
-    bool no_wait;        /* only leave the request                                    [false] */
+    bool no_wait;        /* return once the request is written                        [false] */
     const char *timeout; /* how long to wait for the end of the run, as trainer.max_time: "90s",
                             "8h30m"                                                [no limit] */
-    /* Receives notes (FG_LOG_INFO), in the calling thread: who was asked, and the last checkpoint
-     * of the run that has ended                                                       [NULL] */
+    /* Receives notes (FG_LOG_INFO), in the calling thread: which process was asked, and the last
+     * checkpoint once the run has ended                                               [NULL] */
     fg_log_fn *message;
     void *message_self;
     uint64_t reserved[4];
 } fg_stop_options;
 
 /* Asks the fit that holds the lock of a run's folder to save its state and stop, as it does on
- * SIGTERM, and waits until it has: until the lock is released. run is a folder, that of a sweep,
- * whose run is stopped and which then ends, or "last": of the runs in the folder "runs" that are
- * training, also those of sweeps, the one that started last. The request is the file
- * `stop` in the folder, which any fit with a run_dir looks for about once a second, between steps
- * and batches of validation; so it also reaches other containers and hosts that share the folder.
- * Whether a holder on another host has died can only be seen if locks apply across hosts; else,
- * the wait has no end unless there is a timeout. options may be NULL. Thread-safe.
+ * SIGTERM, and waits until it has: until the lock is released. run is the folder of a run; that of
+ * a sweep, whose current run is stopped and which then ends; or "last": of the runs in the folder
+ * "runs" that are training, including those of sweeps, the one that started last. The request is
+ * the file `stop` in the folder, which any fit with a run_dir checks for about once a second,
+ * between steps and batches of validation; so it also reaches other containers and hosts that share
+ * the folder. If the process that holds the lock is on another host and has died, this is only
+ * noticed if locks apply across hosts; otherwise, without a timeout, the call waits forever.
+ * options may be NULL. Thread-safe.
  *
  * Errors: FG_ENOTFOUND (no such folder; no fit uses it, or the one that did was killed), FG_EINVAL
  * (options, or the timeout has passed: the request remains), FG_EIO (the request cannot be
@@ -388,19 +388,18 @@ FG_API FG_MUST_USE fg_status fg_recipe_stop_run(const char *run, const fg_stop_o
 
 /* How to serve the page of a run. */
 typedef struct fg_serve_options {
-    const char
-        *port; /* "8080"; "0", "" and NULL: any that is free                          [NULL] */
-    /* Called in the calling thread: first with a line that has the address, when the server
-     * answers, "the report is at http://127.0.0.1:8080/ (Ctrl-C ends)\n", then with "" a few times
-     * per second; false ends the server                                                       */
+    const char *port; /* "8080"; "0", "" and NULL: any free port                       [NULL] */
+    /* Called in the calling thread: first, when the server is ready, with a line that has the
+     * address, "the report is at http://127.0.0.1:8080/ (Ctrl-C ends)\n", then with "" a few times
+     * per second. Return false to end the server */
     bool (*show)(void *self, const char *text);
     void *self;
     uint64_t reserved[4];
 } fg_serve_options;
 
 /* Serves the page of a run (FG_REPORT_HTML) to browsers on this machine, and its JSON as
- * /report.json. While a fit holds the lock of the folder, the page asks to be loaded again every
- * two seconds. The server has a thread of its own until the function returns. Only requests to the
+ * /report.json. While a fit holds the lock of the folder, the page reloads itself every two
+ * seconds. The server runs on a separate thread until the function returns. Only requests to the
  * address itself or to localhost are answered. Requires libmicrohttpd at run time. Errors:
  * FG_ENOTFOUND (no such folder, no libmicrohttpd), FG_EIO (the port is in use), FG_EINVAL
  * (options). */
@@ -433,27 +432,27 @@ FG_API FG_MUST_USE fg_status fg_recipe_completion(const char *program,
                                                   const fg_recipe_command *commands, size_t count,
                                                   const char *shell, char **out, fg_error *err);
 
-/* ---- other things ---------------------------------------------------------------------------- */
+/* ---- new configurations, trained models, augmentation ---------------------------------------- */
 
-/* Looks at data (a CSV or .npy file, a folder, a pack, or a source of images that fg_catalog_open
+/* Inspects data (a CSV or .npy file, a folder, a pack, or a source of images that fg_catalog_open
  * accepts) and writes a configuration that trains on them, with comments that say what was detected
  * and what was only inferred, and suggest a pack if the images are much larger than training needs
- * or many. Of images, all names and labels and the headers of up to 64 files are read. target: the
+ * or many. For images, reads all names and labels, and the headers of up to 64 files. target: the
  * column of a CSV to predict, or NULL to infer it. Free *out with fg_report_free. Errors: FG_EINVAL
- * (also data of no known format), FG_ENOMEM, and those of fg_catalog_open. */
+ * (also data of an unknown format), FG_ENOMEM, and those of fg_catalog_open. */
 FG_API FG_MUST_USE fg_status fg_recipe_init(const char *data, const char *target, char **out,
                                             fg_error *err);
 
-/* The name of a new file for data: "homes.yaml" of "data/homes.csv.gz" or "data/homes/" and the
- * suffix ".yaml"; "run.yaml" of "." or "/". Free *out with fg_report_free. Errors: FG_ENOMEM. */
+/* The name of a new file for data: "homes.yaml" for "data/homes.csv.gz" or "data/homes/" and the
+ * suffix ".yaml"; "run.yaml" for "." or "/". Free *out with fg_report_free. Errors: FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_recipe_init_name(const char *data, const char *suffix, char **out,
                                                  fg_error *err);
 
-/* A checkpoint and what it says about itself. Texts are borrowed from it. */
+/* A checkpoint and its description. Strings are owned by the struct. */
 typedef struct fg_recipe_origin {
     fg_ckpt *ckpt;
-    char *description;    /* "checkpoint: PATH (run RUN, best, step 69, epoch 3)" and, if it carries
-                             its configuration, a line about the model, or why the configuration
+    char *description;    /* "checkpoint: PATH (run RUN, best, step 69, epoch 3)" and, if it has its
+                             configuration, a line about the model, or why the configuration
                              cannot be read: it names rows that the registry does not have */
     const char *config;   /* its configuration as YAML; NULL: none */
     const char *data;     /* the description of its data as JSON; NULL: none */
@@ -474,22 +473,22 @@ FG_API FG_MUST_USE fg_status fg_recipe_origin_open(const char *name, const char 
 FG_API FG_MUST_USE fg_status fg_recipe_origin_lines(const fg_recipe_origin *origin, bool names_only,
                                                     char **out_lines, char **out_totals,
                                                     fg_error *err);
-/* All of it as one JSON object: path, tensors, state, configuration and data. Free *out with
+/* Everything as one JSON object: path, tensors, state, configuration and data. Free *out with
  * fg_report_free. Errors: FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_recipe_origin_json(const fg_recipe_origin *origin, char **out,
                                                    fg_error *err);
-/* Frees it; may be called on one that is all 0. */
+/* Closes the checkpoint and frees the strings; a zero-initialized struct is allowed. */
 FG_API void fg_recipe_origin_close(fg_recipe_origin *origin);
 
-/* Draws what augmentations do to the images of a pack: a contact sheet (fg_report_pack_sheet) of
- * options->rows images [6], each followed by options->columns - 1 versions [7], in training and
- * with different random numbers, which follow from options->select.seed. `augment` is a list as of
- * data.augment, such as "random_flip, color_jitter(brightness=0.4)". Images that all have the same
- * size, up to 256 x 256, are augmented as they are; of others, the square in the middle, resized to
- * options->cell [128]. Computed on the CPU, with one compiled program. *out has one line per image:
- * row, number of the record and class, separated by tabs; free it with fg_report_free. options may
- * be NULL. Errors: those of fg_report_pack_sheet, FG_EINVAL (augment), those of the augmentations
- * and of fg_client_open. */
+/* Shows the effect of augmentations on the images of a pack: draws a contact sheet
+ * (fg_report_pack_sheet) of options->rows images [6], each followed by options->columns - 1 [7]
+ * augmented versions with different random numbers, which follow from options->select.seed.
+ * `augment` is a list as in data.augment, such as "random_flip, color_jitter(brightness=0.4)".
+ * Images that all have the same size, up to 256 x 256, are augmented as they are; otherwise, the
+ * square in the middle of each image, resized to options->cell [128]. Computed on the CPU, with one
+ * compiled program. *out has one line per image: row, number of the record and class, separated by
+ * tabs; free it with fg_report_free. options may be NULL. Errors: those of fg_report_pack_sheet,
+ * FG_EINVAL (augment), those of the augmentations and of fg_client_open. */
 FG_API FG_MUST_USE fg_status fg_recipe_augment_sheet(const char *path, const char *augment,
                                                      const fg_pack_sheet_options *options,
                                                      const char *out_path, char **out,

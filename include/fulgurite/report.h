@@ -1,4 +1,4 @@
-/* report.h - results as text for people: part of libfulgurite_recipe.
+/* report.h - results as human-readable text, JSON and HTML: part of libfulgurite_recipe.
  *
  * Each function returns a separate string, which the caller frees with fg_report_free. All are
  * thread-safe.
@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-/* Frees a text that a function of this library has made; may be NULL. */
+/* Frees a string that a function of this library has returned. NULL is allowed. */
 FG_API void fg_report_free(char *text);
 
 /* One object of a plan's "topologies" (FG_RECIPE_PLAN_JSON in recipe.h) as lines. Errors:
@@ -57,11 +57,11 @@ typedef enum fg_report_form {
 
 /* The report of the run in `folder`: verdicts, where the time of its devices went, metrics, step
  * times, data loader, compiled programs, host reads, machine and configuration. Reads report.json,
- * metrics.jsonl and config.yaml; unknown parts are left out. The run may be in progress. Of a sweep
- * (fg_recipe_sweep in recipe.h): a table and a plot of its runs, sweep.json, or a page with the
- * curves of the best ones. Errors:
- * FG_ENOTFOUND (no run), FG_EFORMAT (a file is damaged; the message has its path and byte),
- * FG_EUNSUPPORTED (report.json of a newer version), FG_EIO, FG_EINVAL, FG_ENOMEM. */
+ * metrics.jsonl and config.yaml; unknown parts are left out. The run may be in progress. For a
+ * sweep (fg_recipe_sweep in recipe.h): a table and a plot of its runs, sweep.json, or a page with
+ * the curves of the best ones. Errors: FG_ENOTFOUND (no run), FG_EFORMAT (a file is damaged; the
+ * message has its path and byte), FG_EUNSUPPORTED (report.json of a newer version), FG_EIO,
+ * FG_EINVAL, FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_report_run(const char *folder, fg_report_form form, char **out,
                                            fg_error *err);
 
@@ -74,19 +74,19 @@ FG_API FG_MUST_USE fg_status fg_report_compare(const char *const *folders, size_
 
 /* ---- learning rates -------------------------------------------------------------------------- */
 
-/* Draws the smoothed loss over the logarithm of the learning rate, with the suggestions, as text
- * for a terminal of so many columns (at least 30) [80 for 0], in ASCII or UTF-8. Errors:
- * FG_ENOMEM. */
+/* Draws the smoothed loss over the logarithm of the learning rate, with the suggestions, as text in
+ * ASCII or UTF-8. columns is the width of the terminal, at least 30; 0 means 80. Errors: FG_ENOMEM.
+ */
 FG_API FG_MUST_USE fg_status fg_report_lr_draw(const fg_lr_curve *curve, int columns, bool is_ascii,
                                                char **out, fg_error *err);
-/* Writes a curve to a file, which is replaced atomically. The end of its name is the format: .csv
+/* Writes a curve to a file, which is replaced atomically. The extension is the format: .csv
  * (lr, smoothed, loss_1 and so on of each segment, and suggestion: the names of those nearest to
  * the row, separated by spaces), .json (docs/formats.md), or .svg and .png: a plot with the
- * suggestions. Errors: FG_EINVAL (another name), FG_ENOTFOUND (plots need gnuplot),
- * FG_ENOMEM and those of fg_file_write. */
+ * suggestions. Errors: FG_EINVAL (another extension), FG_ENOTFOUND (plots need gnuplot), FG_ENOMEM
+ * and those of fg_file_write. */
 FG_API FG_MUST_USE fg_status fg_report_lr_write(const fg_lr_curve *curve, const char *path,
                                                 fg_error *err);
-/* Whether fg_report_lr_write supports the name: FG_OK or FG_EINVAL. */
+/* Whether fg_report_lr_write supports the extension: FG_OK or FG_EINVAL. */
 FG_API FG_MUST_USE fg_status fg_report_lr_check(const char *path, fg_error *err);
 
 /* ---- packs ----------------------------------------------------------------------------------- */
@@ -104,7 +104,7 @@ FG_API FG_MUST_USE fg_status fg_report_pack(const char *path, bool as_json, char
 FG_API FG_MUST_USE fg_status fg_report_pack_verify(const char *path, char **out,
                                                    bool *out_is_damaged, fg_error *err);
 
-/* Rebuilds a file of a pack (fg_pack_rebuild) and says what was lost. out_path NULL: `path` is
+/* Rebuilds a file of a pack (fg_pack_rebuild) and reports what was lost. out_path NULL: `path` is
  * replaced. Errors: those of fg_pack_rebuild. */
 FG_API FG_MUST_USE fg_status fg_report_pack_rebuild(const char *path, const char *out_path,
                                                     char **out, fg_error *err);
@@ -113,7 +113,7 @@ FG_API FG_MUST_USE fg_status fg_report_pack_rebuild(const char *path, const char
 typedef struct fg_pack_sheet_options {
     int rows, columns; /* of images                                                      [6, 8] */
     int cell;          /* pixels: images are scaled to fit into a square of this size     [128] */
-    bool by_class;     /* a row for each class instead, the first ones                  [false] */
+    bool by_class;     /* one row per class instead, the first classes                  [false] */
     fg_pack_selection select; /* which records; its limit has no effect    [the first ones] */
     uint64_t reserved[4];
 } fg_pack_sheet_options;
@@ -127,13 +127,13 @@ FG_API FG_MUST_USE fg_status fg_report_pack_sheet(const char *path,
                                                   const fg_pack_sheet_options *options,
                                                   const char *out_path, char **out, fg_error *err);
 
-/* Exports records of a pack (fg_pack_export) and says how many files were written. Errors: those of
- * fg_pack_open and fg_pack_export. */
+/* Exports records of a pack (fg_pack_export) and reports how many files were written. Errors: those
+ * of fg_pack_open and fg_pack_export. */
 FG_API FG_MUST_USE fg_status fg_report_pack_export(const char *path, const char *out_path,
                                                    const fg_pack_export_options *options,
                                                    char **out, fg_error *err);
 
-/* Set an option from text, as given on the command line. Names of both: split, class, seed (also
+/* Sets an option from text, as given on the command line. Names of both: split, class, seed (also
  * sets shuffle); of exports also limit, format ("png" or "jpeg") and quality; of contact sheets
  * also rows, columns and cell. `text` is borrowed as long as the options are used. Errors:
  * FG_EINVAL (the message begins with the name and says what is expected). */
@@ -146,27 +146,26 @@ FG_API FG_MUST_USE fg_status fg_report_pack_sheet_set(fg_pack_sheet_options *opt
 
 /* ---- checkup --------------------------------------------------------------------------------- */
 
-/* What to look at. All members may be 0 but `host`. */
+/* What to check. All members except `host` may be 0. */
 typedef struct fg_checkup_options {
-    fg_host *host;           /* the machine, opened; borrowed */
-    bool host_only;          /* look at nothing else: no plugins, no cache, no test      [false] */
+    fg_host *host;           /* the machine (fg_host_open); borrowed */
+    bool host_only;          /* check nothing else: no plugins, no cache, no test        [false] */
     const char *data;        /* measure how fast the files of this folder are read       [NULL] */
     bool skip_test;          /* load no plugin and run nothing on the devices            [false] */
     const char *accelerator; /* to test, as in fg_client_options                         [NULL] */
     const char *devices;     /* the same                                                 [NULL] */
-    double timeout_s;        /* of the devices                                     [0: no limit] */
+    double timeout_s;        /* for the devices to respond                         [0: no limit] */
     bool as_json;            /* one JSON object instead of lines                         [false] */
-    /* Called on another thread when devices have not answered for timeout_s, with the report as far
-     * as it is known: the check of the devices does not return then. It may end the process [NULL]
-     */
+    /* Called on another thread when devices have not responded for timeout_s, with the report so
+     * far, because the check of the devices does not return. It may end the process     [NULL] */
     void (*hang)(void *self, const char *report);
     void *hang_self;
     uint64_t reserved[4];
 } fg_checkup_options;
 
 /* Checks the machine: accelerators, plugins, compile cache, a matrix multiplication on each device
- * and a sum over all of them. *out_is_wrong: something prevents or spoils training. Errors:
- * FG_EINVAL, FG_ENOMEM; what is wrong with the machine is in the report. */
+ * and a sum over all of them. *out_is_wrong: a problem would make training fail, hang or compute
+ * wrong results. Errors: FG_EINVAL, FG_ENOMEM; problems of the machine are in the report. */
 FG_API FG_MUST_USE fg_status fg_report_checkup(const fg_checkup_options *options, char **out,
                                                bool *out_is_wrong, fg_error *err);
 

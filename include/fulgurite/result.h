@@ -1,4 +1,4 @@
-/* result.h - what a call of the Trainer did, and how long it took.
+/* result.h - the result of a call of the Trainer, and how long it took.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FULGURITE_RESULT_H
@@ -27,8 +27,8 @@ typedef struct fg_idle {
     uint64_t reserved[2]; /* set to 0 */
 } fg_idle;
 
-/* A stretch of a call, from the end of the previous one to the end of step `step`: what the device
- * spent its time on. It includes validations and saves before that end. */
+/* What the device spent its time on in one window of a call: from the end of the previous window to
+ * the end of step `step`, including validations and saves before that. */
 typedef struct fg_time_window {
     int64_t step;
     int64_t samples;      /* of training steps */

@@ -14,10 +14,9 @@ extern "C" {
 #endif
 
 typedef struct fg_setup_options {
-    const char *home; /* install to HOME/plugins/NAME  [the data folder of fg_client_open] */
-    const char
-        *python; /* Python interpreter whose pip downloads the wheels   ["python3" on PATH] */
-    bool again;  /* reinstall if it is already installed                            [false] */
+    const char *home;   /* install to HOME/plugins/NAME  [the data folder of fg_client_open] */
+    const char *python; /* Python interpreter whose pip downloads the wheels ["python3" on PATH] */
+    bool again;         /* reinstall if it is already installed                          [false] */
     bool compiler_only; /* skip NVIDIA's libraries, which are needed only to execute      [false] */
     uint64_t reserved[4];
 } fg_setup_options;

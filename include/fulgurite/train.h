@@ -32,7 +32,7 @@ typedef struct fg_hang {
     const char *doing;      /* "training step 12 has not finished on cpu:3 (1 of 8 devices)" */
     const char *stage;      /* "training", "validation", "test", "prediction" */
     int64_t step;           /* of that stage, starting at 1; 0: not a single step */
-    const char *devices;    /* that have not answered, as far as is known */
+    const char *devices;    /* that are known not to have responded */
     const char *last_event; /* "training step 11 ended 600.3 s ago" */
     const char *checkpoint; /* folder of the last checkpoint, "": none */
     double seconds;         /* since the Trainer started waiting */
@@ -75,17 +75,16 @@ typedef struct fg_trainer_limits {
     double limit_val_fraction;   /* the same for validation                            [no limit] */
     /* Train on the first batches only, in the same order in every epoch, and validate on as many
      * batches of val: a model that cannot overfit these has a bug. A number, or a fraction of all
-     * batches. They override the limits above                                            [0: off]
-     */
+     * batches. They override the limits above                                           [0: off] */
     int64_t overfit_batches;
     double overfit_fraction;
     /* Run one training batch and one validation batch without writing files, as a test. Overrides
      * the limits, run_dir and sanity_val_steps                                           [false] */
     bool fast_dev_run;
-    double
-        max_time_s; /* end a fit this many seconds after its call, as on a signal, but as a normal
-                       end: the state is saved, stop_reason says why, and a run that resumes
-                       continues there, with this time again                         [no limit] */
+    /* End a fit this many seconds after it was called. The state is saved as on a signal, but the
+     * fit ends normally, with a stop_reason. A run that resumes continues there, with this time
+     * again                                                                           [no limit] */
+    double max_time_s;
     uint64_t reserved[1];
 } fg_trainer_limits;
 
@@ -122,7 +121,7 @@ typedef struct fg_trainer_checkpoints {
     int save_top_k;            /* save and keep this many of the best checkpoints by `monitor`, 1 to
                                   16; of equal values the first                               [1] */
     double save_every_s;       /* save when this many seconds have passed since the last save began,
-                                  by a clock that is never set                            [never] */
+                                  by the monotonic clock                                  [never] */
     /* Names of checkpoints: a template with {step}, {epoch} (whole epochs done) and names of
      * metrics, with formats as in Python: "{epoch:02d}-{step}-{val_loss:.3f}". Other characters:
      * ASCII letters, digits, '.', '_', '=' and '-'. A metric without a value is "none". Without
@@ -159,8 +158,8 @@ typedef struct fg_trainer_numerics {
     bool stochastic_rounding; /* round parameters stochastically; only with "bf16-true"   [false] */
     /* End the run with FG_ENUMERIC, or go back to a checkpoint (divergence.action), at the first
      * gradient that is not finite; the error names the step, the parameter and the samples, and the
-     * update is skipped. Costs additional passes over gradients and
-     * weights. With loss scaling, only applies once the scale has dropped to 1           [false] */
+     * update is skipped. Costs additional passes over gradients and weights. With loss scaling,
+     * only applies once the scale has dropped to 1                                       [false] */
     bool detect_anomaly;
     int64_t accumulate_grad_batches; /* batches per optimizer step: the gradient is that of the mean
                                         loss over all their samples or tokens, as for one large
@@ -201,20 +200,20 @@ typedef struct fg_trainer_output {
 typedef struct fg_trainer_hang {
     double watchdog_s;  /* seconds without progress after which a hang is reported, by a warning and
                            by `report`. Long compilations have a separate warning, after 300 s
-                                                                                        [0: never] */
+                                                                                       [0: never] */
     fg_hang_fn *report; /* function to call; NULL: only log the warning                    [NULL] */
     void *report_self;
     uint64_t reserved[2];
 } fg_trainer_hang;
 
 /* What to do when training diverges: a loss or a gradient is not finite, or the loss has risen too
- * far. It is noticed without additional work of the device, when the metrics of the steps are read
- * (output.log_every), and before each checkpoint. Steps that loss scaling skips are not divergence.
- * Each case appends a line of JSON to RUN_DIR/divergence.jsonl: step, reason, loss, parameter, and
- * the samples of the first step with a gradient that is not finite. */
+ * far. Divergence is detected without additional work on the device, when the metrics of the steps
+ * are read (output.log_every), and before each checkpoint. Steps that loss scaling skips are not
+ * divergence. Each case appends a line of JSON to RUN_DIR/divergence.jsonl: step, reason, loss,
+ * parameter, and the samples of the first step with a gradient that is not finite. */
 typedef struct fg_trainer_divergence {
     /* "stop": end the fit with FG_ENUMERIC; the state is not saved. "rollback": continue from the
-     * last good checkpoint with a smaller learning rate; needs checkpoints.run_dir, and saves a
+     * last good checkpoint with a smaller learning rate; requires checkpoints.run_dir, and saves a
      * checkpoint before the first step. "ignore": continue                              ["stop"] */
     const char *action;
     /* The loss has risen too far if, in each of `patience` lines of the log in a row, it is above
@@ -223,8 +222,7 @@ typedef struct fg_trainer_divergence {
      * only values that are not finite count                                                  [4] */
     double factor;
     int64_t patience;      /*                                                                 [5] */
-    double lr_factor;      /* of the learning rate, for each rollback; more than 0, at most 1 [0.5]
-                            */
+    double lr_factor;      /* of the learning rate, per rollback; above 0, at most 1        [0.5] */
     int64_t max_rollbacks; /* of a run, including those before a resume; then the fit ends    [3] */
     uint64_t reserved[2];
 } fg_trainer_divergence;
@@ -290,7 +288,7 @@ typedef struct fg_fit_data {
     fg_dataset *test;    /* for fg_trainer_test */
     fg_dataset *predict; /* for fg_trainer_predict; only needs the fields that predict_step reads */
     int64_t batch_size;  /* samples per batch on each device (each row of the mesh); an optimizer
-                            step has accumulate_grad_batches of these                         [32] */
+                            step has accumulate_grad_batches of these                        [32] */
     int64_t global_batch_size; /* samples per batch on all devices together, instead of batch_size;
                                   a multiple of the number of rows       [batch_size * rows] */
     int workers;     /* loader threads; -1: load on the calling thread [as fg_loader_options] */
@@ -412,13 +410,13 @@ FG_API FG_MUST_USE fg_status fg_trainer_preview(const fg_trainer_options *option
 FG_API FG_MUST_USE fg_status fg_trainer_preview_fit(fg_trainer *trainer, const fg_fit_data *data,
                                                     double lr, fg_fit_settings *out, fg_error *err);
 
-/* What a batch of the training step costs, counted from the graph when the step was compiled. */
+/* The cost of the training step for one batch, counted from the graph when it was compiled. */
 typedef struct fg_step_cost {
     int64_t samples;       /* of a full batch, on all devices */
     double flops;          /* multiplications and additions of its matmuls and convolutions, forward
                               and backward, on all devices */
-    double seconds;        /* that these take if the devices run at their peak rates (chip.h);
-                              NaN if the peak is not known, as for a CPU */
+    double seconds;        /* time of these at the devices' peak rates (chip.h); NaN if the peak is
+                              not known, as for a CPU */
     double flops_16bit;    /* part of flops whose operands are 16-bit floats */
     double bytes;          /* of memory that the program reads and writes, on all devices, as the
                               compiler estimates them; NaN: unknown */

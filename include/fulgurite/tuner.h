@@ -1,5 +1,5 @@
-/* tuner.h - finds a learning rate: trains a few steps at rising learning rates, and suggests some
- * from the curve of the loss.
+/* tuner.h - finds a learning rate: trains for a few steps at increasing learning rates, and
+ * suggests learning rates from the loss curve.
  *
  *     fg_lr_curve *curve;
  *     status = fg_tuner_lr_find(trainer, &task, &data, NULL, &curve, &err);
@@ -69,7 +69,7 @@ typedef struct fg_lr_find_options {
                        losses are averaged                                                   [3] */
     double diverged;  /* a sweep stops when the running mean of the loss exceeds its lowest value by
                          this many times its fall, or a tenth of its level if that is more; or when
-                         the loss is not finite. FG_ZERO: only then                            [4] */
+                         the loss is not finite. FG_ZERO: only then                           [4] */
     double smoothing; /* as for fg_lr_suggest                                            [0.2] */
     fg_lr_step_fn *step; /* NULL: none */
     void *self;
@@ -105,7 +105,7 @@ FG_API FG_MUST_USE fg_status fg_tuner_lr_find(fg_trainer *trainer, const fg_task
                                               fg_error *err);
 FG_API void fg_lr_curve_destroy(fg_lr_curve *curve); /* NULL is allowed */
 
-/* Learning rates of the curve; those after the last segment stopped are not included. */
+/* Number of learning rates of the curve, without those after the last segment stopped. */
 FG_API size_t fg_lr_curve_count(const fg_lr_curve *curve);
 FG_API int fg_lr_curve_segments(const fg_lr_curve *curve);
 /* f64[count], borrowed: the learning rates, before scaling; the losses of a segment (NULL if there

@@ -4,7 +4,7 @@
  * Files are .safetensors files and checkpoint folders as in ckpt.h, with PyTorch's tensor names and
  * layouts. Writing is atomic: a file or folder is either complete or unchanged.
  *
- * As everywhere, only one thread at a time may use a module, its optimizer and the client.
+ * Only one thread at a time may use a module, its optimizer and the client.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FULGURITE_WEIGHTS_H
@@ -33,12 +33,10 @@ FG_API FG_MUST_USE fg_status fg_optimizer_save(const fg_optimizer *optimizer, co
 
 typedef struct fg_training_options {
     const char *state_json; /* JSON object with state of your program, such as epoch and position;
-                               read it with fg_ckpt_state_json [{}] */
-    const fg_attachment
-        *attachments; /* texts to store with the checkpoint                 [none] */
+                               read it with fg_ckpt_state_json                               [{}] */
+    const fg_attachment *attachments; /* texts to store with the checkpoint                [none] */
     size_t attachment_count;
-    const fg_client
-        *client; /* required with several processes: all call, rank 0 writes    [NULL] */
+    const fg_client *client; /* required with several processes: all call, rank 0 writes   [NULL] */
     uint64_t reserved[4];
 } fg_training_options;
 
@@ -56,17 +54,15 @@ FG_API FG_MUST_USE fg_status fg_training_save(const char *path, const fg_module 
  * buffer of the module must be in the file with the same name and shape; other tensors are ignored.
  */
 typedef struct fg_load_options {
-    const char
-        *prefix;             /* load only tensors whose names start with this prefix, and strip it:
-                                "backbone."                                                        [""] */
+    const char *prefix;      /* load only tensors whose names start with this prefix, and strip it:
+                                "backbone."                                                  [""] */
     const char *const *skip; /* patterns of variables to leave unchanged, "fc.*"; * matches any
-                                text, including dots. Each must match a variable [none] */
+                                text, including dots. Each must match a variable           [none] */
     size_t skip_count;
     bool allow_missing;  /* leave variables that are missing in the file unchanged        [false] */
     bool allow_mismatch; /* leave variables that have a different shape in the file unchanged
                                                                                           [false] */
-    bool
-        deny_unexpected; /* a tensor that matches no variable is an error                 [false] */
+    bool deny_unexpected; /* a tensor that matches no variable is an error                [false] */
     uint64_t reserved[4];
 } fg_load_options;
 

@@ -36,10 +36,9 @@ static const fgi_config_row model_rows[] = {
       "initial values. What was loaded is printed."}, .only = NULL},
     {{.name = "model.freeze", .kind = FG_OPTION_STRINGS, .initial = "[]", .example =
       "[layer1.*, fc1.bias]", .help =
-      "Do not train the parameters whose names match one of these patterns; * matches any "
-      "text. "
-      "A batch norm whose running_mean matches keeps its running statistics. `fulgurite show` "
-      "lists the names."}, .only = NULL},
+      "Do not train the parameters whose names match one of these patterns; * matches any text. A "
+      "batch norm whose running_mean matches keeps its running statistics. `fulgurite show` lists "
+      "the names."}, .only = NULL},
 };
 
 static const fgi_config_row data_rows[] = {
@@ -113,24 +112,21 @@ static const fgi_config_row tuner_rows[] = {
 static const fgi_config_row trainer_rows[] = {
     {{.name = "trainer.accelerator", .kind = FG_OPTION_CHOICE, .initial = "auto", .spellings =
       "gpu=cuda|nvidia=cuda", .choices = "auto|tpu|cuda|cpu", .example = "cuda", .help =
-      "Where to train; `fulgurite devices` lists what is available. auto: a TPU if there is "
-      "one, "
-      "otherwise an NVIDIA GPU (cuda), otherwise the CPU. A named accelerator never falls "
-      "back to " "another."}, .only = NULL},
+      "Where to train; `fulgurite devices` lists what is available. auto: a TPU if there is one, "
+      "otherwise an NVIDIA GPU (cuda), otherwise the CPU. A named accelerator never falls back to "
+      "another."}, .only = NULL},
     {{.name = "trainer.devices", .kind = FG_OPTION_DEVICES, .initial = "auto", .has_auto = true,
       .example = "8", .help =
-      "Devices of the accelerator to use: 8 uses the first eight, [1] only the second, "
-      "\"0,2\" or "
-      "[0, 2] those two; auto and -1 use all (on the CPU: one). On the CPU a number creates "
-      "that " "many virtual devices, for development."}, .only = NULL},
+      "Devices of the accelerator to use: 8 uses the first eight, [1] only the second, \"0,2\" or "
+      "[0, 2] those two; auto and -1 use all (on the CPU: one). On the CPU a number creates that "
+      "many virtual devices, for development."}, .only = NULL},
     {{.name = "trainer.tpu_cores", .kind = FG_OPTION_DEVICES, .has_auto = true, .example = "8",
       .help = "Old spelling of accelerator: tpu with devices."}, .only = NULL},
     {{.name = "trainer.strategy", .kind = FG_OPTION_CHOICE, .initial = "auto", .spellings =
       "dp=ddp", .choices = "auto|single|ddp|fsdp", .example = "fsdp", .help =
-      "How devices share the work. single: one device; ddp: each device has the whole model "
-      "and a "
-      "part of every batch; fsdp: large parameters, their gradients and their optimizer state "
-      "are " "sharded across the devices too. auto: ddp on several devices."}, .only = NULL},
+      "How devices share the work. single: one device; ddp: each device has the whole model and a "
+      "part of every batch; fsdp: large parameters, their gradients and their optimizer state are "
+      "sharded across the devices too. auto: ddp on several devices."}, .only = NULL},
     {{.name = "trainer.model_devices", .kind = FG_OPTION_INT, .initial = "1", .min = 1, .max =
       1024, .example = "2", .help =
       "Devices along the model axis of the mesh, across which the batch is not sharded; must "
@@ -141,11 +137,9 @@ static const fgi_config_row trainer_rows[] = {
       "strategy fsdp over the axis fsdp (without one, over data)."}, .only = NULL},
     {{.name = "trainer.sharding", .kind = FG_OPTION_RULES, .initial = "[]", .example =
       "[fc1.*=model, fc2.weight=none/model]", .help =
-      "Shards parameters by name across the mesh; the first rule that matches applies. match "
-      "is a "
-      "parameter's name as `fulgurite show` lists it, * matches any text; split has an axis "
-      "of the mesh "
-      "(data+fsdp: two axes), or none, for each dimension in the order of checkpoint files."},
+      "Shards parameters by name across the mesh; the first rule that matches applies. match is "
+      "a parameter's name as `fulgurite show` lists it, * matches any text; split has an axis of "
+      "the mesh (data+fsdp: two axes), or none, for each dimension in the order of checkpoint files."},
       .only = NULL},
     {{.name = "trainer.precision", .kind = FG_OPTION_CHOICE, .initial = "32-true", .spellings =
       "32=32-true|fp32=32-true|f32=32-true|float32=32-true|bf16=bf16-mixed|"
@@ -189,21 +183,21 @@ static const fgi_config_row trainer_rows[] = {
       24, .example = "64", .help = "Samples per device and batch."}, .only = NULL},
     {{.name = "trainer.global_batch_size", .kind = FG_OPTION_INT, .initial = "auto", .min = 1,
       .max = 1 << 24, .has_auto = true, .example = "256", .help =
-      "Samples per batch on all devices together, instead of batch_size; must be divisible by "
-      "the " "number of devices."}, .only = NULL},
+      "Samples per batch on all devices together, instead of batch_size; must be divisible by the "
+      "number of devices."}, .only = NULL},
     {{.name = "trainer.lr_scaling", .kind = FG_OPTION_CHOICE, .initial = "none", .choices =
       "none|linear|sqrt", .example = "linear", .help =
-      "Scale optimizer.lr with the batch: linear: multiply by k; sqrt: by the square root of "
-      "k. k " "is the number of samples per step divided by base_batch_size."}, .only = NULL},
+      "Scale optimizer.lr with the batch: linear: multiply by k; sqrt: by the square root of k. k "
+      "is the number of samples per step divided by base_batch_size."}, .only = NULL},
     {{.name = "trainer.base_batch_size", .kind = FG_OPTION_INT, .initial = "auto", .min = 1, .max
       = 1 << 24, .has_auto = true, .example = "256", .help =
-      "The batch size that optimizer.lr is meant for. auto: one device's batch, so that k is "
-      "the " "number of devices times accumulate_grad_batches."}, .only =
+      "The batch size that optimizer.lr is meant for. auto: one device's batch, so that k is the "
+      "number of devices times accumulate_grad_batches."}, .only =
       "trainer.lr_scaling=linear|sqrt"},
     {{.name = "trainer.accumulate_grad_batches", .kind = FG_OPTION_INT, .initial = "1", .min = 1,
       .max = 1 << 20, .example = "4", .help =
-      "Batches per optimizer step: the optimizer gets the mean gradient over all their "
-      "samples, " "with the memory use of one batch."}, .only = NULL},
+      "Batches per optimizer step: the optimizer gets the mean gradient over all their samples, "
+      "with the memory use of one batch."}, .only = NULL},
     {{.name = "trainer.accumulate_schedule", .kind = FG_OPTION_STRING, .example = "\"0=1,4=2\"",
       .help =
       "Other numbers of batches per optimizer step, by epoch: \"4=2,8=4\" is 2 in epochs 4 to 7, "
@@ -239,8 +233,7 @@ static const fgi_config_row trainer_rows[] = {
       "validate."}, .only = NULL},
     {{.name = "trainer.overfit_batches", .kind = FG_OPTION_AMOUNT, .initial = "0", .min = 0, .max
       = FG_OPTION_UNLIMITED, .example = "10", .help =
-      "Train on the first batches only, a fraction (0.1) or a count (10), the same ones in "
-      "every "
+      "Train on the first batches only, a fraction (0.1) or a count (10), the same ones in every "
       "epoch without shuffling, and validate on as many: a model that cannot learn them has a "
       "mistake; 0: off."}, .only = NULL},
     {{.name = "trainer.sanity_val_steps", .kind = FG_OPTION_INT, .initial = "2", .min = -1, .max =
@@ -262,8 +255,8 @@ static const fgi_config_row trainer_rows[] = {
       "steps after the first ten of this fit, or its last ten. Empty: none."}, .only = NULL},
     {{.name = "trainer.seed", .kind = FG_OPTION_INT, .initial = "0", .min = 0, .max =
       FG_OPTION_UNLIMITED, .example = "42", .help =
-      "Seed of the initial weights, the order of samples and dropout. Two runs with the same "
-      "seed " "give the same results."}, .only = NULL},
+      "Seed of the initial weights, the order of samples and dropout. Two runs with the same seed "
+      "give the same results."}, .only = NULL},
     {{.name = "trainer.run_dir", .kind = FG_OPTION_STRING, .initial = "auto", .has_auto = true,
       .example = "runs/baseline", .help =
       "The run's folder. auto: runs/NAME-1, -2, ..., where NAME is that of the configuration "
@@ -278,10 +271,9 @@ static const fgi_config_row trainer_rows[] = {
       "--signal=USR1@90."}, .only = NULL},
     {{.name = "trainer.watchdog_s", .kind = FG_OPTION_FLOAT, .initial = "1800", .min = 0, .max =
       1e9, .example = "600", .help =
-      "Stop the run after this many seconds without progress on a device or from the data: "
-      "print "
-      "what it waited for, write the stacks of all threads to hang.txt in the run's folder, "
-      "exit " "with status 3. Compilation is not counted; 0: wait forever."}, .only = NULL},
+      "Stop the run after this many seconds without progress on a device or from the data: print "
+      "what it waited for, write the stacks of all threads to hang.txt in the run's folder, exit "
+      "with status 3. Compilation is not counted; 0: wait forever."}, .only = NULL},
     {{.name = "trainer.ckpt_every_epochs", .kind = FG_OPTION_INT, .initial = "1", .min = 0, .max =
       FG_OPTION_UNLIMITED, .example = "10", .help =
       "Save a checkpoint every n epochs; 0: not by epochs. The end of a run is always saved."},
@@ -316,12 +308,12 @@ static const fgi_config_row trainer_rows[] = {
       "otherwise min."}, .only = NULL},
     {{.name = "trainer.callbacks", .kind = FG_OPTION_ENTRIES, .initial = "[]", .example =
       "[early_stop(patience=5)]", .help =
-      "Callbacks, in the order in which they are called, each with the options that "
-      "differ "
-      "from their defaults."}, .only = NULL, .has_entries = true, .kind = FG_REGISTRY_CALLBACK},
+      "Callbacks, in the order in which they are called, each with the options that differ from "
+      "their defaults."}, .only = NULL, .has_entries = true, .kind = FG_REGISTRY_CALLBACK},
     {{.name = "trainer.loggers", .kind = FG_OPTION_ENTRIES, .initial = "[csv, jsonl]", .example =
       "[jsonl]", .help =
-      "Loggers of `fit`: where the metrics are written; []: nowhere."}, .only = NULL, .has_entries = true, .kind = FG_REGISTRY_LOGGER},
+      "Loggers of `fit`: where the metrics are written; []: nowhere."}, .only = NULL, .has_entries =
+      true, .kind = FG_REGISTRY_LOGGER},
     {{.name = "trainer.workers", .kind = FG_OPTION_INT, .initial = "auto", .min = 1, .max = 1024,
       .has_auto = true, .example = "4", .help =
       "Threads that load and prepare batches. auto: one per processor, up to the number of "

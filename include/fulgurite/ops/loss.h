@@ -22,8 +22,10 @@ extern "C" {
  *   returns  f32[], f64[] for f64; NaN if all weights are 0 */
 FG_API fg_tensor fg_weighted_mean(fg_tensor value, fg_tensor weight);
 
-/* Cross-entropy loss: -log softmax(logits)[label], averaged over all valid positions: sum(w * loss)
- * / sum(w). logits   T[B, ..., C]      label   s32[B, ...]      returns f32[], f64[] for f64
+/* Cross-entropy loss: -log softmax(logits)[label], averaged over all valid positions,
+ * sum(w * loss) / sum(w).
+ *   logits   T[B, ..., C]      label   s32[B, ...]
+ *   returns  f32[], f64[] for f64
  *
  * A sample has one position, [B, C], or many, such as [B, T, C] for tokens and [B, H, W, C] for
  * pixels. A label from 0 to C - 1 is a class index. Positions whose label is ignore_index, if
@@ -32,7 +34,7 @@ FG_API fg_tensor fg_weighted_mean(fg_tensor value, fg_tensor weight);
  *
  * In place of labels, target probabilities t: T[B, ..., C], like logits, such as those of mixed
  * samples (aug.h): -sum over classes of class_weight t log softmax(logits), averaged over positions
- * by `weight` only. There is no ignore_index then. Gradient: to t, too. Source: PyTorch,
+ * by `weight` only. There is no ignore_index then. Gradient: also to t. Source: PyTorch,
  * "CrossEntropyLoss", with reduction "mean". */
 typedef struct fg_cross_entropy_options {
     double label_smoothing; /* weight of the uniform distribution in the target, 0 to 1     [0] */

@@ -19,8 +19,8 @@ FG_API fg_tensor fg_random_bits(fg_trace *trace, int rank, const int64_t *dim);
 /* Uniform random numbers in [0, 1), multiples of 2^-24: f32. */
 FG_API fg_tensor fg_random_uniform(fg_trace *trace, int rank, const int64_t *dim);
 
-/* What the random numbers of samples are a function of, together with the purpose that they are
- * for. Two uses with the same purpose and repeat get the same numbers. */
+/* The key of the random numbers of samples, which are a function of it and of their purpose. Two
+ * uses with the same purpose and repeat get the same numbers. */
 typedef struct fg_sample_key {
     fg_tensor key;    /* u32[2], of the run and the epoch */
     fg_tensor sample; /* u32[B], which sample of the dataset each row of the batch is */

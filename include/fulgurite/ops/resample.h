@@ -1,4 +1,4 @@
-/* resample.h - images cut out, resized, turned and moved, each by its own numbers.
+/* resample.h - crops, resizing and affine transformations, with separate numbers for each image.
  *
  * The rules for all operations are in ops.h. Images are T[B,H,W,C]; pixel (i, j) covers the square
  * from (i, j) to (i + 1, j + 1), so that its center is at (i + 0.5, j + 0.5).
@@ -31,11 +31,11 @@ typedef struct fg_crop_resize_options {
 FG_API fg_tensor fg_crop_resize(fg_tensor x, fg_tensor box, int64_t height, int64_t width,
                                 const fg_crop_resize_options *options);
 
-/* Moves the pixels of each image by an affine map.
+/* Transforms each image by an affine map.
  *
  *   x        T[B,H,W,C]
- *   matrix   f32[B,2,3] (any floating dtype)  from places in the result to places in x, both (x, y)
- *                                             in pixels from the image's center
+ *   matrix   f32[B,2,3] (any floating dtype)  from positions in the result to positions in x, both
+ *                                             (x, y) in pixels from the image's center
  *   returns  T[B,height,width,C]
  *
  * Linear interpolation of the four nearest pixels, of which those outside x have the value `fill`.
