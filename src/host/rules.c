@@ -77,7 +77,7 @@ static void rule_holder(fg_host *host)
         fgi_doctor_find(host, host->scan.chips > 0 ? FG_WRONG : FG_NOTE, "tpu-held", command, "%s",
                         text);
     else
-        fgi_doctor_find(host, FG_NOTE, "tpu-left-lock", NULL,
+        fgi_doctor_find(host, FG_NOTE, "tpu-stale-lock", NULL,
                         "%s, if libtpu reports that the TPU is in use", text);
 }
 
@@ -199,7 +199,7 @@ static void rule_metadata(fg_host *host)
         fgi_doctor_fix(host, "TPU_SKIP_MDS_QUERY", "1");
     } else if (missing[0]) {
         fgi_doctor_find(
-            host, FG_WARNING, "slice-untold", command,
+            host, FG_WARNING, "slice-not-configured", command,
             "TPU_SKIP_MDS_QUERY is set, but not all variables that libtpu then requires are");
     }
 }

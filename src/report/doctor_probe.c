@@ -146,7 +146,7 @@ static void find_cache(fgi_checkup *d)
         statvfs(folder, &disk) == 0 ? (int64_t)(disk.f_bavail * disk.f_frsize) : -1;
     if (!d->cache_is_writable)
         fgi_checkup_find(
-            d, FG_WARNING, "cache-closed", "export XDG_CACHE_HOME=FOLDER",
+            d, FG_WARNING, "cache-not-writable", "export XDG_CACHE_HOME=FOLDER",
             "cannot cache compiled programs in %.200s: they are recompiled at every start",
             d->cache);
     else if (d->cache_free_bytes >= 0 && d->cache_free_bytes < 1LL << 30)

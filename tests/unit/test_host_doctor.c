@@ -253,7 +253,7 @@ static void left_lock_is_a_note(void **state)
     fg_host_close(host);
     machine_file(&m, "/tmp/libtpu_lockfile", "");
     fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
-    assert_findings("note tpu-none; note tpu-left-lock");
+    assert_findings("note tpu-none; note tpu-stale-lock");
 }
 
 static void chips_locked_memory_is_looked_at(void **state)
