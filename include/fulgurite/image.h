@@ -132,7 +132,7 @@ typedef struct fg_image_decode_options {
  * default as on a web page or on paper, because the color stored in a fully transparent pixel is
  * arbitrary. CMYK files are assumed to have inverted values, as Adobe writes them. The limit
  * max_pixels guards against files that decompress to far more memory than expected; its default is
- * the one of Pillow.
+ * that of Pillow.
  *
  * out->region is the requested part of the image in pixels of the result. It is the whole result
  * unless the crop has fractions or the file is decoded at a reduced size: then the result is

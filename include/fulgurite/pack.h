@@ -241,7 +241,7 @@ FG_API FG_MUST_USE fg_status fg_pack_writer_add(fg_pack_writer *writer, const fg
 FG_API int64_t fg_pack_writer_count(const fg_pack_writer *writer);
 
 /* Name of the last record, also after resuming: a caller that skips some of its inputs continues
- * after the one of this name. NULL if there is no record. Borrowed until the next call. */
+ * after the input of this name. NULL if there is no record. Borrowed until the next call. */
 FG_API const char *fg_pack_writer_last_name(const fg_pack_writer *writer);
 
 /* Completes the pack: writes the index, syncs everything to disk and renames the files. metadata is

@@ -1,4 +1,4 @@
-/* codecs.c - the list of codecs, and the search for the one of a file.
+/* codecs.c - the list of codecs, and the search for the codec of a file.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "image/codec.h"

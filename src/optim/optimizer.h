@@ -176,7 +176,7 @@ fg_variable *fgi_guard_variable(const fgi_guard *guard, size_t index);
 /* The schedule of fg_onecycle, which also cycles the momentum; settings of 0 are its defaults. */
 extern const fg_schedule_ops fgi_onecycle_ops;
 
-/* Checks the settings of a schedule, and that it can run over so many steps. */
+/* Checks the settings of a schedule, and that it can run over that many steps. */
 fg_status fgi_schedule_check_steps(const fg_schedule *schedule, int64_t total_steps, fg_error *err);
 
 /* The built-in rows (optimizers.c, schedules.c). */

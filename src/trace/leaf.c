@@ -163,7 +163,7 @@ static fg_tensor part_or_substitute(fg_trace *trace, fg_variable *variable)
     char a[96], b[96];
     if (substitute == NULL)
         return fgi_variable_part(trace, variable);
-    trace->substitute = NULL; /* it reads own values */
+    trace->substitute = NULL; /* it reads its own values */
     const fg_tensor value = substitute(trace->substitute_self, trace, variable);
     trace->substitute = substitute;
     if (value.handle == 0)

@@ -1,5 +1,5 @@
 /* callback_checkpoint.c - the callback checkpoint: saves and keeps the best checkpoints by another
- * metric than that of the Trainer, and those of every so many steps or epochs.
+ * metric than that of the Trainer, and those of every n steps or epochs.
  *
  * It requests saves, and enters the checkpoints in the file `kept` (ckpt/kept.h) when they are on
  * the disk, which may be after the next validation. A checkpoint holds the list of the best without
@@ -330,14 +330,14 @@ static const fg_option options[] = {
      .min = 0,
      .max = FG_OPTION_UNLIMITED,
      .example = "10000",
-     .help = "Save after every so many steps, and keep these checkpoints. 0: never."},
+     .help = "Save after every n steps, and keep these checkpoints. 0: never."},
     {.name = "every_n_epochs",
      .kind = FG_OPTION_INT,
      .initial = "0",
      .min = 0,
      .max = FG_OPTION_UNLIMITED,
      .example = "10",
-     .help = "Save after every so many epochs, and keep these checkpoints. 0: never."},
+     .help = "Save after every n epochs, and keep these checkpoints. 0: never."},
 };
 
 static const fg_callback_ops ops = {.name = "checkpoint",

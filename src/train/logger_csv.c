@@ -229,7 +229,7 @@ static fg_status rewrite(csv *logger, const char *rows, size_t size, fg_error *e
     return status;
 }
 
-/* Takes the lines of metrics.jsonl if there are at least so many; if the rows have times, which
+/* Takes the lines of metrics.jsonl if there are at least that many; if the rows have times, which
  * the lines may lack, only if there are more. */
 static fg_status take_history(csv *logger, const fg_log_start *start, int64_t *rows, bool *out_took,
                               fg_error *err)

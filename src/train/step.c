@@ -201,8 +201,8 @@ fg_tensor fgi_step_loss_weight(const fg_step *step, fg_tensor loss)
                               "the loss combines means with different denominators, such as the "
                               "tokens and the samples of a batch, or is no longer linear in one: "
                               "the batches of a step (accumulate_grad_batches) can't be weighted\n"
-                              "return one mean, or call fg_step_set_weight with the number that "
-                              "the batch's loss is to be weighted by");
+                              "return one mean, or call fg_step_set_weight with the "
+                              "weight of the batch's loss");
     }
     return step->count;
 }

@@ -83,7 +83,8 @@ static void stop(fg_trainer *trainer)
     if (!self->is_written)
         fgi_log(FG_LOG_WARNING, "the profile could not be written: %s", why.message);
     if (self->info.lost > 0)
-        fgi_log(FG_LOG_WARNING, "the profile lacks %lld spans: profile fewer steps",
+        fgi_log(FG_LOG_WARNING,
+                "the profile is incomplete, %lld spans were not recorded: profile fewer steps",
                 (long long)self->info.lost);
     fgi_windows_exclude(trainer->windows, fgi_now_ns() - begin);
 }
@@ -157,7 +158,7 @@ void fgi_step_profile_end(fg_trainer *trainer)
 
 /* ---- what the devices did -------------------------------------------------------------------- */
 
-/* Makes room for the times of so many devices; false: out of memory, or another number before. */
+/* Makes room for the times of that many devices; false: out of memory, or another number before. */
 static bool make_room(fgi_step_profile *self, int count)
 {
     if (self->times == NULL) {

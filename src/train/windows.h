@@ -18,7 +18,7 @@ fg_status fgi_windows_create(fgi_windows **out, fg_error *err);
 /* NULL is allowed. Waits for reads under way. */
 void fgi_windows_destroy(fgi_windows *windows);
 
-/* A batch of so many samples was launched: the present window is open. */
+/* A batch of that many samples was launched: the present window is open. */
 void fgi_windows_add(fgi_windows *windows, int64_t samples);
 /* Whether steps have run since the last window was closed. */
 bool fgi_windows_is_open(const fgi_windows *windows);

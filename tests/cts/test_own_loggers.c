@@ -125,7 +125,7 @@ static void write_run(const char *folder, const char *loggers)
     write_file("run.yaml", text);
 }
 
-/* Runs so many epochs; `resume`: of an earlier run in the folder. */
+/* Runs that many epochs; `resume`: of an earlier run in the folder. */
 static void run(const char *folder, const char *loggers, const char *epochs, bool resume)
 {
     char limit[64];

@@ -39,7 +39,7 @@ static int end(void **state)
 }
 
 typedef struct history {
-    int64_t steps_at[EPOCHS + 1]; /* steps after so many epochs */
+    int64_t steps_at[EPOCHS + 1]; /* steps after that many epochs */
     int64_t step, batches;
     double lr[MOST + 1];
     float weights[COUNT];

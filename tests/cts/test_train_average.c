@@ -97,7 +97,7 @@ typedef struct history {
     int steps;
     int64_t epoch[STEPS + 1];
     double lr[STEPS + 1];
-    double at[STEPS + 1][MOST]; /* after so many steps */
+    double at[STEPS + 1][MOST]; /* after that many steps */
     size_t count;
 } history;
 

@@ -77,7 +77,7 @@ static void read_all(const fg_trainer *trainer, float *out)
 
 typedef struct epochs {
     fg_trainer *trainer;
-    float at[EPOCHS + 1][COUNT]; /* after so many epochs */
+    float at[EPOCHS + 1][COUNT]; /* after that many epochs */
     bool thaws;                  /* by itself, in epoch_start */
 } epochs;
 

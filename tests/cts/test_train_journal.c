@@ -1,6 +1,6 @@
 /* test_train_journal.c - everything that a Trainer reports about small runs, compared as a whole
- * with tests/golden/train/journal.txt: every event with all of its numbers, the plan, the result,
- * warnings and errors. FGT_WRITE_GOLDEN=1 writes the file.
+ * with tests/golden/train/journal.txt: every event with all of its numbers, the settings, the
+ * result, warnings and errors. FGT_WRITE_GOLDEN=1 writes the file.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -129,12 +129,12 @@ static fg_status on_rows(void *self, const fg_type *type, const void *data, int6
     return FG_OK;
 }
 
-static void put_plan(const fg_fit_settings *p)
+static void put_settings(const fg_fit_settings *p)
 {
     if (p->device_count == 0)
         return;
     (void)fprintf(out,
-                  "  plan: %s on %d, %d rows of %" PRId64 ", %" PRId64 " in total, %" PRId64
+                  "  settings: %s on %d, %d rows of %" PRId64 ", %" PRId64 " in total, %" PRId64
                   " per step, %" PRId64 " steps per epoch, %" PRId64 " steps; %s of base %" PRId64
                   ": %.4g * %.4g = %.4g; at",
                   p->strategy, p->device_count, p->batch_shards, p->batch_size,
@@ -190,7 +190,7 @@ static fg_status call(const run *r, fg_error *err)
     case TEST: status = fg_trainer_test(trainer, &task, &data, err); break;
     case PREDICT: status = fg_trainer_predict(trainer, &task, &data, on_rows, &notes, err); break;
     }
-    put_plan(fg_trainer_settings(trainer));
+    put_settings(fg_trainer_settings(trainer));
     put_result(fg_trainer_result(trainer));
     fg_dataset_destroy(data.train);
     fg_dataset_destroy(data.val);

@@ -1,7 +1,6 @@
 /* test_verdict_runs.c - each verdict of report.json, triggered on purpose by a fit: slow data,
  * saves after each step, a slow callback and so on. A healthy run has none. Times are those of the
- * fake plugin, which computes each step in so many milliseconds; real ones are those of the CPU
- * plugin.
+ * fake plugin, which takes a given time for each step; real ones are those of the CPU plugin.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"

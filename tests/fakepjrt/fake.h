@@ -130,7 +130,7 @@ struct PJRT_Client {
     task *first, *last;
 };
 
-/* A task with room for so many inputs and outputs (states retained by task_input and
+/* A task with room for that many inputs and outputs (states retained by task_input and
  * task_output). */
 task *task_create(size_t inputs, size_t outputs);
 void task_input(task *t, state *s);

@@ -27,7 +27,7 @@ static struct setting {
     {"download_ms", 0, 0}, /* so much more for reads */
     {"device_ms", 0, 0}, /* that each program computes, one after the other; uploads do not wait */
     {"hold", 0, 0},      /* 1: nothing happens until it is 0 again */
-    {"hold_from", 0, 0}, /* the same as soon as so many programs have run; 0: never */
+    {"hold_from", 0, 0}, /* the same as soon as that many programs have run; 0: never */
     {"memory_limit_bytes", 0, 0}, /* of all devices together; 0: none */
     {"api_major", PJRT_API_MAJOR, 0},
     {"api_minor", PJRT_API_MINOR, 0},

@@ -1,4 +1,5 @@
-/* photo_pack.h - packs of made photos, with each codec of images, and the same photos as files.
+/* photo_pack.h - packs of synthetic photos, with each codec of images, and the same photos as
+ * files.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGT_PHOTO_PACK_H

@@ -17,7 +17,7 @@ static fg_dataset *train_data, *val_data;
 static toy model;
 static const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
 
-/* For a group's set-up: so many samples; 0, or 1 when that fails. */
+/* For a group's set-up: that many samples; 0, or 1 when that fails. */
 static int open_place(int64_t train_count, int64_t val_count)
 {
     fg_error err = {0};

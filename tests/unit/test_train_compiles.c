@@ -17,7 +17,7 @@ static int open_all(void **state)
 static const fg_client_options own_options = {
     .accelerator = "cpu", .plugin_path = FAKE_PATH, .cache_dir = ""};
 
-/* The last compilation, of so many. */
+/* The last compilation, of that many. */
 static fg_compile_event last(const fg_client *of, size_t count)
 {
     static fg_compile_event all[FG_MAX_COMPILE_EVENTS];

@@ -25,7 +25,7 @@ typedef struct note {
     const char *name;  /* of the callback */
     const char *value; /* that it adds; NULL: none */
     double number;
-    int extra; /* so many more values */
+    int extra; /* that many more values */
 } note;
 
 static void put(const note *n, const char *event, const fg_progress *at)

@@ -25,7 +25,7 @@ static void on_log(void *self, fg_log_level level, const char *line)
         (void)snprintf(said + used, sizeof said - used, "%s\n", line);
 }
 
-/* A client of so many devices, each of whose steps takes delay_ms. */
+/* A client of that many devices, each of whose steps takes delay_ms. */
 static fg_client *open_devices(long devices, long delay_ms, long profiler)
 {
     fg_error err = {0};
