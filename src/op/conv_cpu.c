@@ -1,5 +1,5 @@
 /* conv_cpu.c - lowerings of convolutions for XLA's CPU backend. Each slow case and its replacement
- * was measured; docs/decisions.md has the results.
+ * was measured; docs/decisions/cpu-backend.md has the results.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "op/conv.h"
