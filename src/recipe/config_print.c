@@ -187,6 +187,8 @@ static void print_introduction(fgi_buf *out)
         "for `16-mixed`, `fp32` and `32` for `32-true`, with a note. Paths are relative to the "
         "working\n"
         "directory, not to the configuration's folder. A file contains one YAML document.\n\n"
+        "The options of [callbacks](#trainercallbacks), [loggers](#trainerloggers) and\n"
+        "[augmentations](#dataaugment) are in tables at the end of the page.\n\n"
         "`fulgurite help --config-reference` generates this page; a test compares the two.\n");
 }
 
