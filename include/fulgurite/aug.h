@@ -71,8 +71,8 @@ typedef struct fg_aug_resize_options {
 FG_API fg_tensor fg_aug_resize(fg_tensor image, const fg_sample_key *key,
                                const fg_aug_resize_options *options);
 
-/* The height x width pixels in the middle: starting at row floor((H - height) / 2)
- * and column floor((W - width) / 2). */
+/* The height x width pixels in the middle, starting at row floor((H - height) / 2) and column
+ * floor((W - width) / 2). */
 typedef struct fg_aug_center_crop_options {
     int64_t height, width; /* in pixels                                      [those of the image] */
     uint64_t reserved[2];
@@ -256,12 +256,12 @@ FG_API fg_tensor fg_aug_sharpness(fg_tensor image, const fg_sample_key *key,
 /* ---- policies -------------------------------------------------------------------------------- */
 
 /* Applies `operations` operations to each image, one after another, each drawn at random from 14:
- * identity, shear along x or y, translation along x or y, rotation; brightness,
- * saturation, contrast, sharpness; posterize, solarize, autocontrast, equalize. The magnitude of an
- * operation is `magnitude` of bins - 1 equal parts of its range: up to slopes of 0.3, 150/331 of
- * width and height (rounded down to pixels), 30 degrees, factors of 1 plus or minus 0.9, 4 bits
- * less, everything inverted; those with two directions have either with probability 1/2. Images
- * have 1 or 3 channels.
+ * identity, shear along x or y, translation along x or y, rotation; brightness, saturation,
+ * contrast, sharpness; posterize, solarize, autocontrast, equalize. The magnitude of an operation
+ * is `magnitude` of bins - 1 equal parts of its range: up to slopes of 0.3, 150/331 of width and
+ * height (rounded down to pixels), 30 degrees, factors of 1 plus or minus 0.9, 4 bits less,
+ * everything inverted; those with two directions have either with probability 1/2. Images have 1 or
+ * 3 channels.
  *
  * Values are expected to be from 0 to 1. All operations are computed for all images; they share one
  * affine map, one mixture and the maps of levels, so that each of the `operations` costs about as
@@ -316,9 +316,9 @@ FG_API fg_tensor fg_aug_mixup(fg_tensor image, fg_tensor *target, const fg_sampl
                               const fg_aug_mixup_options *options);
 
 /* Replaces a box by the same box of the next sample. Its center is uniform over the pixels, and its
- * sides are 2 floor(sqrt(1 - w) H / 2) and 2 floor(sqrt(1 - w) W / 2), clipped to the
- * image, with w from Beta(alpha, alpha). The targets are mixed in proportion to the areas. Source:
- * Yun et al. 2019, "CutMix: regularization strategy to train strong classifiers with localizable
+ * sides are 2 floor(sqrt(1 - w) H / 2) and 2 floor(sqrt(1 - w) W / 2), clipped to the image, with
+ * w from Beta(alpha, alpha). The targets are mixed in proportion to the areas. Source: Yun et al.
+ * 2019, "CutMix: regularization strategy to train strong classifiers with localizable
  * features"; torchvision, v2.CutMix (one box for the batch). */
 typedef struct fg_aug_cutmix_options {
     double alpha; /* 0.001 to 1000; small: mostly near 0 or 1                              [1] */

@@ -64,7 +64,7 @@ typedef struct fg_predictions {
     fg_type type;                   /* T[count, ...]; count is 0 if there is no sample */
     const void *data;               /* row-major, on the host */
     int64_t first;                  /* the index of row 0 in the dataset */
-    fg_dataset *dataset;            /* the dataset: fg_dataset_count, fg_dataset_sample_name */
+    fg_dataset *dataset;            /* of the samples: fg_dataset_count, fg_dataset_sample_name */
     const char *const *class_names; /* those of the task; NULL: none */
     int64_t class_count;            /* of the task; 0: not a classification */
 } fg_predictions;

@@ -1,5 +1,4 @@
-/* tuner.h - finds a learning rate: trains for a few steps at increasing learning rates, and
- * suggests learning rates from the loss curve.
+/* tuner.h - finds a learning rate by a few steps of training at increasing learning rates.
  *
  *     fg_lr_curve *curve;
  *     status = fg_tuner_lr_find(trainer, &task, &data, NULL, &curve, &err);

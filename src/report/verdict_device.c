@@ -38,8 +38,8 @@ static void put_batch_action(const fgi_verdict_facts *f, double factor, fgi_buf 
 
 static double power_of_two(double at_least) { return exp2(ceil(log2(fmax(2, at_least)))); }
 
-/* Launches keep the host busy for longer than the device needs for a step. A batch that is larger by
- * this factor makes them 5 % of the time. */
+/* Launches keep the host busy for longer than the device needs for a step. The suggested batch
+ * makes them 5 % of the time. */
 static bool judge_launches(const fgi_verdict_facts *f, fgi_verdict *out)
 {
     static const double goal = 0.05;
