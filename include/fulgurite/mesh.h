@@ -56,10 +56,11 @@ typedef struct fg_mesh_info {
 
 /* Sharding of the parameters whose names match a pattern. */
 typedef struct fg_sharding_rule {
-    const char *match; /* glob pattern for full parameter names as in checkpoints ("fc1.weight"):
-                        * matches any text, including dots; ? one character; [ab] a or b */
-    const char *spec;  /* partition spec, "model,none", for the dimensions in checkpoint order,
-                          which is PyTorch's ([out, in] for the weight of a linear layer) */
+    const char *match;    /* glob pattern for full parameter names as in checkpoints ("fc1.weight"):
+                           * matches any text, including dots; ? one character; [ab] a or b */
+    const char *spec;     /* partition spec, "model,none", for the dimensions in checkpoint order,
+                             which is PyTorch's ([out, in] for the weight of a linear layer) */
+    uint64_t reserved[2]; /* set to 0 */
 } fg_sharding_rule;
 
 /* Parses a device selection (fg_client_options.devices) and writes its canonical form to out: "-1"

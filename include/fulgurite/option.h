@@ -56,6 +56,9 @@ typedef struct fg_option {
     const char *automatic; /* the value of auto, if it is always the same: "0.01"            */
     const char *example;   /* a value other than the default, as on the command line         */
     const char *help;      /* one or more sentences                                          */
+    /* Number of elements of a list, for example 2 and 2 for a pair     [both 0: any number] */
+    uint32_t min_count, max_count;
+    uint64_t reserved[2]; /* set to 0 */
 } fg_option;
 
 /* The first member of every row of a registry (registry.h). */
@@ -65,6 +68,7 @@ typedef struct fg_entry {
     const fg_option *options; /* its options, borrowed                                 [none] */
     size_t option_count;
     const char *spellings; /* names in other programs: "1cycle|OneCycleLR"             [none] */
+    uint64_t reserved[2]; /* set to 0 */
 } fg_entry;
 
 /* Writes the type of an option: "an integer from 1 to 1024, or auto". Truncates the text to `size`

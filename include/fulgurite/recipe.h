@@ -414,6 +414,7 @@ typedef struct fg_recipe_option {
     const char *argument; /* "FILE"; of "a|b|FILE", a and b are completed; NULL: --name is a flag */
     bool is_optional;     /* both --name and --name=ARGUMENT are accepted */
     const char *help;
+    uint64_t reserved[2]; /* set to 0 */
 } fg_recipe_option;
 
 /* A command of a program. */
@@ -421,7 +422,8 @@ typedef struct fg_recipe_command {
     const char *name, *summary;
     const fg_recipe_option *options;
     size_t option_count;
-    bool takes_config; /* --KEY=VALUE for each key of the configuration */
+    bool takes_config;    /* --KEY=VALUE for each key of the configuration */
+    uint64_t reserved[2]; /* set to 0 */
 } fg_recipe_command;
 
 /* A completion script of the shell "bash" or "zsh" for a program that is called as

@@ -41,10 +41,11 @@ FG_API FG_MUST_USE fg_status fg_setup_install(const char *name, const fg_setup_o
 
 /* A compiler that is not installed. Strings are constant. */
 typedef struct fg_setup_missing {
-    const char *what;    /* "The compiler for TPUs (libtpu)" */
-    const char *name;    /* for fg_setup_install: "tpu" */
-    const char *command; /* of the program that installs it: "fulgurite setup tpu" */
-    bool compiler_only;  /* for fg_setup_options */
+    const char *what;     /* "The compiler for TPUs (libtpu)" */
+    const char *name;     /* for fg_setup_install: "tpu" */
+    const char *command;  /* of the program that installs it: "fulgurite setup tpu" */
+    bool compiler_only;   /* for fg_setup_options */
+    uint64_t reserved[2]; /* set to 0 */
 } fg_setup_missing;
 
 /* Finds the compilers that plans (plan.h) for `machines` need, 1 to 64 names as of

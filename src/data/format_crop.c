@@ -12,8 +12,7 @@
 
 static fg_status check_pair(const fg_option_values *values, const char *name, fg_error *err)
 {
-    if (fg_option_count(values, name) == 2 &&
-        fg_option_float_at(values, name, 0) <= fg_option_float_at(values, name, 1))
+    if (fg_option_float_at(values, name, 0) <= fg_option_float_at(values, name, 1))
         return FG_OK;
     return fg_option_fail(values, name, FG_EINVAL, err, "expected two ascending numbers");
 }

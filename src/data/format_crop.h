@@ -37,6 +37,8 @@
          .initial = "[0.08, 1]",                                                                   \
          .min = 1e-6,                                                                              \
          .max = 1,                                                                                 \
+         .min_count = 2,                                                                           \
+         .max_count = 2,                                                                           \
          .example = "[0.25, 1]",                                                                   \
          .help = "Range of the area of random boxes, as a fraction of the image."},                \
         {.name = "crop_ratio",                                                                     \
@@ -44,6 +46,8 @@
          .initial = "[0.75, 1.3333333333333333]",                                                  \
          .min = 1e-3,                                                                              \
          .max = 1e3,                                                                               \
+         .min_count = 2,                                                                           \
+         .max_count = 2,                                                                           \
          .example = "[1, 1]",                                                                      \
          .help = "Range of width / height of random boxes."},                                      \
         {.name = "flip",                                                                           \

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/reserved.h"
 #include "mesh/mesh.h"
 
 /* Smaller parameters (biases, norms) are not worth the communication. */
@@ -62,6 +63,7 @@ bool fgi_rule_matches(const fg_sharding_rule *rule, const char *name)
 fg_status fgi_rule_check(const fgi_mesh *mesh, const fg_sharding_rule *rule, fg_error *err)
 {
     fgi_sharding sharding;
+    FGI_TRY_RESERVED(fg_sharding_rule, rule, err);
     if (rule->match == NULL || rule->match[0] == '\0')
         return fgi_fail(err, FG_EINVAL,
                         "a sharding rule has no pattern: expected a pattern for parameter names");

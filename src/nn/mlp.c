@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
-#include "base/error.h"
 #include "nn/model.h"
 
 enum { MOST_HIDDEN = 16 };
@@ -17,15 +16,7 @@ typedef struct mlp {
 
 static void *build(fg_module *root, const fg_model_shape *shape, const fg_option_values *values)
 {
-    fg_error err = {0};
     const int hidden = (int)fg_option_count(values, "hidden");
-    if (hidden < 1 || hidden > MOST_HIDDEN) {
-        (void)fg_option_fail(values, "hidden", FG_EINVAL, &err,
-                             "has %d layers: expected 1 to %d (the model linear has none)", hidden,
-                             (int)MOST_HIDDEN);
-        fg_module_fail(root, &err);
-        return NULL;
-    }
     mlp *m = fgi_layer_create(root, sizeof *m);
     int64_t in = fg_type_count(&shape->input);
     for (int i = 0; i <= hidden && m != NULL; i++) {
@@ -60,8 +51,10 @@ static const fg_option options[] = {
      .initial = "[512, 512]",
      .min = 1,
      .max = 1 << 20,
+     .min_count = 1,
+     .max_count = MOST_HIDDEN,
      .example = "[256, 64]",
-     .help = "Units of each hidden layer; 1 to 16 layers."},
+     .help = "Units of each hidden layer; model linear has none."},
     FGI_OPTION_ACTIVATION,
     {.name = "dropout",
      .kind = FG_OPTION_FLOAT,

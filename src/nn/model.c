@@ -129,7 +129,9 @@ fg_model *fg_model_create(fg_module *root, const fg_model_options *options)
         return NULL;
     const fg_model_options *o = options;
     const fg_model_entry *entry = o->entry != NULL ? o->entry : find_entry(root, o->name);
-    if (entry == NULL || !check_input(root, entry->entry.name, o))
+    if (entry == NULL || !fgi_module_check_reserved(root, FGI_RESERVED(fg_model_entry, entry)) ||
+        !fgi_module_check_reserved(root, FGI_RESERVED(fg_entry, &entry->entry)) ||
+        !check_input(root, entry->entry.name, o))
         return NULL;
     fg_model *m = fgi_layer_create(root, sizeof *m);
     if (m == NULL)

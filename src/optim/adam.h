@@ -34,7 +34,7 @@ fg_tensor fgi_adam_step(const fg_update *u, fg_tensor p, fg_tensor g);
 #define FGI_OPTION_BETAS                                                                           \
     {                                                                                              \
         .name = "betas", .kind = FG_OPTION_FLOATS, .initial = "[0.9, 0.999]", .min = 0, .max = 1,  \
-        .is_below_max = true, .example = "[0.9, 0.95]",                                            \
+        .is_below_max = true, .min_count = 2, .max_count = 2, .example = "[0.9, 0.95]",            \
         .help = "Exponential decay rates of the first-moment and second-moment estimates (beta1, " \
                 "beta2)."                                                                          \
     }

@@ -34,6 +34,16 @@ static void put_range(const fg_option *option, char *out, size_t size)
                            option->min, option->max);
 }
 
+/* " 2" or " 1 to 16": how many elements a list may have; "" for any number. */
+static void put_count(const fg_option *option, char *out, size_t size)
+{
+    out[0] = '\0';
+    if (option->max_count > option->min_count)
+        (void)fgi_snprintf(out, size, " %u to %u", option->min_count, option->max_count);
+    else if (option->max_count > 0)
+        (void)fgi_snprintf(out, size, " %u", option->max_count);
+}
+
 const char *fg_option_type(const fg_option *option, char *out, size_t size)
 {
     static const char *const kinds[] = {
@@ -44,17 +54,20 @@ const char *fg_option_type(const fg_option *option, char *out, size_t size)
         [FG_OPTION_CHOICE] = "one of ",
         [FG_OPTION_AMOUNT] = "a fraction (0.0 to 1.0) or a count",
         [FG_OPTION_DEVICES] = "a number of devices, -1 (all), or a list of them, counted from 0",
-        [FG_OPTION_INTS] = "a list of integers",
-        [FG_OPTION_FLOATS] = "a list of numbers",
-        [FG_OPTION_STRINGS] = "a list of strings",
-        [FG_OPTION_RULES] = "a list of {match: PATTERN, split: [AXIS, ...]}",
-        [FG_OPTION_ENTRIES] = "a list of names, each with options: NAME(OPTION=VALUE, ...)",
+        [FG_OPTION_INTS] = "integers",
+        [FG_OPTION_FLOATS] = "numbers",
+        [FG_OPTION_STRINGS] = "strings",
+        [FG_OPTION_RULES] = "{match: PATTERN, split: [AXIS, ...]}",
+        [FG_OPTION_ENTRIES] = "names, each with options: NAME(OPTION=VALUE, ...)",
     };
-    char range[96] = "";
+    char range[96] = "", count[32];
+    const bool is_list = fg_option_is_list(option);
+    put_count(option, count, sizeof count);
     if (option->kind == FG_OPTION_INT || option->kind == FG_OPTION_INTS ||
         option->kind == FG_OPTION_FLOAT || option->kind == FG_OPTION_FLOATS)
         put_range(option, range, sizeof range);
-    (void)fgi_snprintf(out, size, "%s%s%s%s", kinds[option->kind],
+    (void)fgi_snprintf(out, size, "%s%s%s%s%s%s%s", is_list ? "a list of" : "", count,
+                       is_list ? " " : "", kinds[option->kind],
                        option->kind == FG_OPTION_CHOICE ? option->choices : "", range,
                        option->has_auto ? ", or auto" : "");
     return out;

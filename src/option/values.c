@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/print.h"
+#include "base/reserved.h"
 #include "base/text.h"
 #include "option/option.h"
 
@@ -39,6 +40,19 @@ static fg_status unknown(const fg_option_values *values, const char *name, fg_er
                     fgi_suggest(name, names, count, known, sizeof known));
 }
 
+/* Whether a list may have `count` elements. */
+static fg_status check_count(const fg_option_values *values, const fg_option *option, size_t count,
+                             fg_error *err)
+{
+    char path[128], expected[384];
+    if (option->max_count == 0 || (count >= option->min_count && count <= option->max_count))
+        return FG_OK;
+    return fgi_fail(err, FG_EINVAL, "%s: expected %s, got %zu element%s",
+                    fgi_option_path(values, option, path, sizeof path),
+                    fg_option_describe(option, expected, sizeof expected), count,
+                    count == 1 ? "" : "s");
+}
+
 static fg_status set_items(fg_option_values *values, const fg_option *option,
                            const fg_option_text *items, size_t count, const char *place,
                            fg_error *err)
@@ -53,6 +67,8 @@ static fg_status set_items(fg_option_values *values, const fg_option *option,
         return fgi_no_memory(err);
     for (; made.count < count && !made.is_auto; made.count++)
         FGI_TRY(fgi_option_parse(values, option, &items[made.count], &made.items[made.count], err));
+    if (!made.is_auto)
+        FGI_TRY(check_count(values, option, count, err));
     values->values[option - values->options] = made;
     return FG_OK;
 }
@@ -190,6 +206,8 @@ static fg_status init(fg_option_values *v, const char *section, fg_error *err)
     if (v->section == NULL || v->values == NULL)
         return fgi_no_memory(err);
     for (size_t i = 0; i < v->count; i++)
+        FGI_TRY_RESERVED(fg_option, &v->options[i], err);
+    for (size_t i = 0; i < v->count; i++)
         FGI_TRY_CTX(reset(v, &v->options[i], err), err, "the default of an option");
     return FG_OK;
 }
@@ -257,7 +275,10 @@ static fg_status copy_values(const fg_option_values *from, const char *section,
         if (option->kind != to->options[i].kind)
             return fgi_fail(err, FG_EINVAL, "option '%s' has a different kind in the other table",
                             option->name);
-        FGI_TRY(copy_value(to, &from->values[option - from->options], &to->values[i], err));
+        const fgi_option_value *value = &from->values[option - from->options];
+        if (!value->is_auto)
+            FGI_TRY(check_count(to, &to->options[i], value->count, err));
+        FGI_TRY(copy_value(to, value, &to->values[i], err));
     }
     return FG_OK;
 }

@@ -15,10 +15,13 @@ static const struct compiler {
     const char *accelerator;
     fg_setup_missing row;
 } compilers[] = {
-    {"tpu", {"The compiler for TPUs (libtpu)", "tpu", "fulgurite setup tpu", false}},
+    {"tpu",
+     {.what = "The compiler for TPUs (libtpu)", .name = "tpu", .command = "fulgurite setup tpu"}},
     {"cuda",
-     {"The compiler for NVIDIA GPUs (XLA's CUDA plugin)", "cuda13",
-      "fulgurite setup --compile-only cuda13", true}},
+     {.what = "The compiler for NVIDIA GPUs (XLA's CUDA plugin)",
+      .name = "cuda13",
+      .command = "fulgurite setup --compile-only cuda13",
+      .compiler_only = true}},
 };
 enum { COMPILERS = sizeof compilers / sizeof compilers[0] };
 

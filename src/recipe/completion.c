@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/reserved.h"
 
 /* A script with the name of the program in place of each '~'. */
 typedef struct script {
@@ -187,6 +188,16 @@ static void put_zsh(const script *s)
     put(s, "    esac\n}\ncompdef _~ ~\n");
 }
 
+static fg_status check_commands(const fg_recipe_command *commands, size_t count, fg_error *err)
+{
+    for (const fg_recipe_command *c = commands; c < commands + count; c++) {
+        FGI_TRY_RESERVED(fg_recipe_command, c, err);
+        for (const fg_recipe_option *o = c->options; o < c->options + c->option_count; o++)
+            FGI_TRY_RESERVED(fg_recipe_option, o, err);
+    }
+    return FG_OK;
+}
+
 fg_status fg_recipe_completion(const char *program, const fg_recipe_command *commands, size_t count,
                                const char *shell, char **out, fg_error *err)
 {
@@ -194,6 +205,7 @@ fg_status fg_recipe_completion(const char *program, const fg_recipe_command *com
     fgi_buf text = {0};
     const script s = {&text, program, commands, count};
     *out = NULL;
+    FGI_TRY(check_commands(commands, count, err));
     if (*program == '\0' || program[strspn(program, allowed)] != '\0')
         return fgi_fail(err, FG_EINVAL, "program '%s': expected a name of letters, digits and '_'",
                         program);

@@ -279,20 +279,6 @@ static fg_status read_channels(const fgi_config *c, const char *key, const fg_ty
     return FG_OK;
 }
 
-static fg_status check_config(const fgi_config *c, fg_error *err)
-{
-    const bool is_mlp = strcmp(fgi_config_text(c, "model.name"), "mlp") == 0;
-    const size_t hidden = fgi_config_count(c, "model.hidden");
-    if (is_mlp && (hidden < 1 || hidden > 16))
-        (void)fgi_refuse(err, "%s has %zu layers: expected 1 to 16 (model.name linear has none)",
-                         fgi_config_where(c, "model.hidden"), hidden);
-    else if (fgi_config_count(c, "optimizer.betas") != 2)
-        (void)fgi_refuse(err, "%s: expected two numbers", fgi_config_where(c, "optimizer.betas"));
-    else
-        return FG_OK;
-    return FG_EINVAL;
-}
-
 /* data.scale; auto depends on the dtype of the stored samples. */
 static double scale_of(const fgi_config *c, const fg_type *input)
 {
@@ -311,8 +297,6 @@ fg_status fgi_run_task_init(const fgi_config *c, const fgi_run_schema *schema, f
                                     .optimizer = optimizer};
     *out = (fgi_run_task){.c = c, .schema = schema, .found_lr = (double)NAN};
     out->file = fgi_config_file(c, "model.name", &out->line);
-    if (check_config(c, err) != FG_OK)
-        return FG_EINVAL;
     FGI_TRY(find_rows(out, err));
     out->input = schema->input;
     out->target = schema->target;

@@ -104,7 +104,8 @@ static fg_status check_same(const fg_entry *entry, const fg_option *option, cons
         if (theirs->kind != option->kind || !is_same_text(theirs->initial, option->initial) ||
             !is_same_text(theirs->choices, option->choices) || theirs->min != option->min ||
             theirs->max != option->max || theirs->is_below_max != option->is_below_max ||
-            theirs->has_auto != option->has_auto)
+            theirs->has_auto != option->has_auto || theirs->min_count != option->min_count ||
+            theirs->max_count != option->max_count)
             return fgi_fail(err, FG_EINVAL,
                             "option '%s' of '%s' differs from that of '%s' in kind, default, range "
                             "or choices: expected the same, or a different name",
@@ -166,6 +167,7 @@ static fg_status add(fg_registry *registry, fg_registry_kind kind, const fg_entr
 {
     list *l = &registry->lists[kind];
     FGI_TRY(fgi_check_reserved(reserved, err));
+    FGI_TRY_RESERVED(fg_entry, entry, err);
     FGI_TRY_CTX(check(l, kind, entry, has_functions, err), err, "%s", kind_names[kind]);
     const fg_entry **entries = fgi_grow(l->entries, l->count, &l->capacity, sizeof *entries);
     if (entries == NULL)

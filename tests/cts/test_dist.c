@@ -107,8 +107,8 @@ static const fg_task_ops ops = {.build = build,
 static const fg_task mlp = {.name = "mlp", .ops = &ops};
 
 /* Sharding of an MLP as in Megatron-LM: outputs of the first weight, inputs of the second. */
-static const fg_sharding_rule columns_and_rows[] = {{"fc1.*", "model"},
-                                                    {"fc2.weight", "none,model"}};
+static const fg_sharding_rule columns_and_rows[] = {{.match = "fc1.*", .spec = "model"},
+                                                    {.match = "fc2.weight", .spec = "none,model"}};
 
 static curve_run run_on(int devices)
 {
@@ -437,31 +437,31 @@ static const struct {
 } mistakes[] = {
     {"zero", {{0}}, 0, FG_EINVAL, "unknown strategy 'zero': expected ddp or fsdp"},
     {NULL,
-     {{"fc1.*", "model"}, {"fc4.*", "model"}},
+     {{.match = "fc1.*", .spec = "model"}, {.match = "fc4.*", .spec = "model"}},
      2,
      FG_ENOTFOUND,
      "rule 'fc4.*' matches no parameter's name; the names are 'fc1.weight', 'fc1.bias', "
      "'fc2.weight', 'fc2.bias', 'fc3.weight', 'fc3.bias'"},
     {NULL,
-     {{"", "model"}},
+     {{.match = "", .spec = "model"}},
      1,
      FG_EINVAL,
      "a sharding rule has no pattern: expected a pattern for parameter names"},
     {"fsdp",
-     {{"fc?.weight", "model,columns"}},
+     {{.match = "fc?.weight", .spec = "model,columns"}},
      1,
      FG_EINVAL,
      "rule 'fc?.weight': partition spec \"model,columns\": 'columns' is not an axis of the "
      "mesh "
      "data=2,model=2: expected one of its axes, or none, for each dimension"},
     {NULL,
-     {{"fc*", "none,model"}},
+     {{.match = "fc*", .spec = "none,model"}},
      1,
      FG_ESHAPE,
      "rule 'fc*' shards 2 dimensions; parameter 'fc1.bias' has 1: use a pattern that does not "
      "match it"},
     {NULL,
-     {{"*[12].weight", "model"}, {"fc3.*", "model"}},
+     {{.match = "*[12].weight", .spec = "model"}, {.match = "fc3.*", .spec = "model"}},
      2,
      FG_ESHAPE,
      "rule 'fc3.*' shards dimension 0 of parameter 'fc3.weight' over 2 devices, but its size 3 is "
@@ -499,8 +499,9 @@ static void mistakes_leave_the_module_as_it_was(void **state)
 /* The first matching rule applies; an axis of size 1 shards nothing. */
 static void the_first_rule_holds(void **state)
 {
-    static const fg_sharding_rule rules[] = {
-        {"fc1.weight", "none,model"}, {"*.weight", ""}, {"fc1.*", "model"}};
+    static const fg_sharding_rule rules[] = {{.match = "fc1.weight", .spec = "none,model"},
+                                             {.match = "*.weight", .spec = ""},
+                                             {.match = "fc1.*", .spec = "model"}};
     static const fgi_sharding want[] = {{{FGT_MODEL, FGT_DATA}}, {{FGT_MODEL}}, {{FGT_DATA}}};
     fg_error err = {0};
     (void)state;

@@ -185,7 +185,7 @@ const effect effects_images[] = {
     {"data.crop_scale", GRAY "--data.crop_scale=[0.4,0.3]", refused, .status = 2,
      .says = "data.crop_scale: expected two ascending numbers"},
     {"data.crop_ratio", GRAY "--data.crop_ratio=[2,3]", losses, .count = 5},
-    {"data.crop_ratio", GRAY "--data.crop_ratio=[2]", refused, .status = 2,
+    {"data.crop_ratio", GRAY "--data.crop_ratio=[3,2]", refused, .status = 2,
      .says = "data.crop_ratio: expected two ascending numbers"},
     {"data.flip", GRAY "--data.flip=1", losses, .count = 6},
     {"data.flip", GRAY "--data.flip=0", losses, .count = 7},

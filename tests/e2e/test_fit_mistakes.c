@@ -30,7 +30,7 @@ static void mistakes_name_the_place(void **state)
         {2, "fit digits.yaml --trainer.loggers=[wandb]",
          "unknown logger 'wandb': expected one of csv|jsonl|tensorboard|mlflow\n"},
         {2, "fit digits.yaml --model.hidden=[]",
-         "fulgurite fit: --model.hidden has 0 layers: expected 1 to 16"},
+         "fulgurite fit: --model.hidden: expected a list of 1 to 16 integers"},
         {2, "fit digits.yaml --model.classes=3",
          "fulgurite fit: --model.classes is 3, but the data have 10 classes\n"},
         {2, "fit digits.yaml --trainer.max_epochs=-1 --schedule.name=onecycle",

@@ -238,8 +238,9 @@ static void shards_are_those_of_jax(void **state)
 /* Rules, then the strategy, whose fsdp axis a rule may already use. */
 static void rules_and_strategies(void **state)
 {
-    static const fg_sharding_rule rules[] = {
-        {"fc1.weight", "model"}, {"fc2.*", "none,data+fsdp"}, {"*.bias", "model"}};
+    static const fg_sharding_rule rules[] = {{.match = "fc1.weight", .spec = "model"},
+                                             {.match = "fc2.*", .spec = "none,data+fsdp"},
+                                             {.match = "*.bias", .spec = "model"}};
     static const int swapped[] = {1, 0};
     static const struct {
         const char *strategy, *name;

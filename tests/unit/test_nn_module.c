@@ -306,7 +306,8 @@ static void models_refuse_what_does_not_go(void **state)
                         "mlp: unknown option 'hiden': did you mean 'hidden'?");
     assert_string_equal(refused(&(fg_model_options){
                             .name = "mlp", .input = flat, .outputs = 2, .options = "hidden=[]"}),
-                        "mlp.hidden: has 0 layers: expected 1 to 16 (the model linear has none)");
+                        "mlp.hidden: expected a list of 1 to 16 integers from 1 to 1048576 (for "
+                        "example [256, 64]), got 0 elements");
     assert_string_equal(refused(&(fg_model_options){.name = "mlp", .input = flat}),
                         "model 'mlp': outputs 0; must be given");
     assert_string_equal(

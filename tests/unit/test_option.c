@@ -205,6 +205,51 @@ static void wrong_text_is_refused_and_changes_nothing(void **state)
     fg_option_values_destroy(v);
 }
 
+/* Also when values are copied from a table that allows more elements. */
+static void lists_have_the_number_of_elements_of_their_row(void **state)
+{
+    static const fg_option pair[] = {{.name = "pair",
+                                      .kind = FG_OPTION_FLOATS,
+                                      .initial = "[0, 1]",
+                                      .has_auto = true,
+                                      .min_count = 2,
+                                      .max_count = 2,
+                                      .example = "[1, 2]",
+                                      .help = "A pair."},
+                                     {.name = "some",
+                                      .kind = FG_OPTION_INTS,
+                                      .initial = "[1]",
+                                      .min_count = 1,
+                                      .max_count = 3,
+                                      .example = "[4]",
+                                      .help = "Up to three."}};
+    fg_option any[2] = {pair[0], pair[1]};
+    any[0].min_count = any[0].max_count = any[1].min_count = any[1].max_count = 0;
+    fg_option_values *v = NULL, *from = NULL;
+    fg_error err = {0};
+    fgt_ok(fg_option_values_create(NULL, pair, 2, &v, &err));
+    assert_int_equal(fg_option_set(v, "pair", "[0.5]", NULL, &err), FG_EINVAL);
+    assert_string_equal(err.message, "pair: expected a list of 2 numbers, or auto (for example "
+                                     "[1, 2]), got 1 element");
+    assert_int_equal(fg_option_set_items(v, "some", NULL, 0, NULL, &err), FG_EINVAL);
+    assert_string_equal(err.message, "some: expected a list of 1 to 3 integers (for example [4]), "
+                                     "got 0 elements");
+    assert_int_equal(fg_option_set(v, "some", "1,2,3,4", NULL, &err), FG_EINVAL);
+    assert_int_equal(fg_option_count(v, "pair"), 2);
+    fgt_ok(fg_option_set(v, "pair", "auto", NULL, &err));
+    fgt_ok(fg_option_set(v, "some", "1,2,3", NULL, &err));
+    fg_option_values_destroy(v);
+    fgt_ok(fg_option_values_create(NULL, any, 2, &from, &err));
+    fgt_ok(fg_option_set(from, "some", "1,2,3,4", NULL, &err));
+    assert_int_equal(fg_option_values_select(from, NULL, pair, 2, &v, &err), FG_EINVAL);
+    assert_null(v);
+    fgt_ok(fg_option_set(from, "some", "1,2", NULL, &err));
+    fgt_ok(fg_option_set(from, "pair", "auto", NULL, &err));
+    fgt_ok(fg_option_values_select(from, NULL, pair, 2, &v, &err));
+    fg_option_values_destroy(from);
+    fg_option_values_destroy(v);
+}
+
 /* A list of YAML is split at each comma, those in parentheses too. */
 static void entries_that_yaml_has_split_are_joined(void **state)
 {
@@ -433,6 +478,7 @@ int main(void)
         cmocka_unit_test(defaults_are_values_that_were_not_given),
         cmocka_unit_test(text_becomes_values),
         cmocka_unit_test(wrong_text_is_refused_and_changes_nothing),
+        cmocka_unit_test(lists_have_the_number_of_elements_of_their_row),
         cmocka_unit_test(entries_that_yaml_has_split_are_joined),
         cmocka_unit_test(a_default_that_its_row_refuses_is_an_error),
         cmocka_unit_test(places_are_remembered),

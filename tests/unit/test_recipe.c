@@ -213,10 +213,12 @@ static void out_of_memory_is_an_error(void **state)
 /* The scripts of `fulgurite completion` are tested where the program is. */
 static void completion_has_the_name_of_the_program(void **state)
 {
-    static const fg_recipe_option options[] = {{"size", "small|BYTES", false, "how [much]"},
-                                               {"dry", NULL, false, "do nothing"},
-                                               {"log", "FILE", true, "where"}};
-    static const fg_recipe_command command = {"go", "start", options, 3, false};
+    static const fg_recipe_option options[] = {
+        {.name = "size", .argument = "small|BYTES", .help = "how [much]"},
+        {.name = "dry", .help = "do nothing"},
+        {.name = "log", .argument = "FILE", .is_optional = true, .help = "where"}};
+    static const fg_recipe_command command = {
+        .name = "go", .summary = "start", .options = options, .option_count = 3};
     fg_error err = {0};
     char *text = NULL;
     (void)state;
@@ -237,7 +239,27 @@ static void completion_has_the_name_of_the_program(void **state)
     assert_null(text);
 }
 
+static void completion_refuses_newer_structs(void **state)
+{
+    const fg_recipe_option option = {.name = "dry", .help = "do nothing", .reserved = {0, 1}};
+    const fg_recipe_command newer[] = {
+        {.name = "go", .summary = "start", .reserved = {0, 1}},
+        {.name = "go", .summary = "start", .options = &option, .option_count = 1}};
+    static const char *const names[] = {"fg_recipe_command", "fg_recipe_option"};
+    fg_error err = {0};
+    char *text = NULL;
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(fg_recipe_completion("mine", &newer[i], 1, "bash", &text, &err),
+                         FG_EINVAL);
+        assert_non_null(strstr(err.message, names[i]));
+        assert_non_null(strstr(err.message, "'reserved' must be zero"));
+        assert_null(text);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(completion_refuses_newer_structs),
     cmocka_unit_test(overrides_win),
     cmocka_unit_test(mistakes_are_named),
     cmocka_unit_test(a_failed_run_is_reported),

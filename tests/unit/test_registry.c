@@ -122,6 +122,13 @@ static const fg_option bad_default = {
     .name = "x", .kind = FG_OPTION_INT, .initial = "one", .example = "1", .help = "X."};
 static const fg_option other_kind = {
     .name = "lr", .kind = FG_OPTION_STRING, .example = "1", .help = "X."};
+static const fg_option other_count = {.name = "betas",
+                                      .kind = FG_OPTION_FLOATS,
+                                      .initial = "[0.9, 0.999]",
+                                      .max = 1,
+                                      .is_below_max = true,
+                                      .example = "[0.9, 0.95]",
+                                      .help = "X."};
 static const fg_option twice[] = {
     {.name = "x", .kind = FG_OPTION_INT, .example = "1", .help = "X."},
     {.name = "x", .kind = FG_OPTION_INT, .example = "1", .help = "X."}};
@@ -159,6 +166,10 @@ static void wrong_rows_are_refused(void **state)
           .create = create},
          "optimizer: option 'lr' of 'mine' differs from that of 'sgd' in kind, default, range or "
          "choices: expected the same, or a different name"},
+        {{.entry = {.name = "mine", .help = "x", .options = &other_count, .option_count = 1},
+          .create = create},
+         "optimizer: option 'betas' of 'mine' differs from that of 'adam' in kind, default, range "
+         "or choices: expected the same, or a different name"},
         {{.entry = {.name = "mine", .help = "x", .options = twice, .option_count = 2},
           .create = create},
          "optimizer: 'mine' has two options named 'x'"},

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/reserved.h"
+#include "mesh/mesh.h"
 #include "reserved_rows.h"
 #include "train/step.h"
 
@@ -82,6 +83,7 @@ BY_STATUS(fg_ckpt_options, fg_ckpt_open_with("nowhere", &o, &ckpt, err))
 BY_STATUS(fg_ckpt_content, fg_ckpt_save("nowhere", &o, err))
 BY_STATUS(fg_client_options, fg_client_open(&o, &client, err))
 BY_STATUS(fg_profile_options, fg_profile_start(NULL, &o, &profile, err))
+BY_STATUS(fg_sharding_rule, fgi_rule_check(NULL, &o, err))
 BY_STATUS(fg_host_options, fg_host_open(&o, &host, err))
 BY_STATUS(fg_setup_options, fg_setup_install("cpu", &o, NULL, err))
 BY_STATUS(fg_variable_options, fg_variable_create("v", &type3, &o, &variable, err))
@@ -224,6 +226,26 @@ BY_GROUP(hang)
         fg_registry_destroy(registry);                                                             \
     }
 
+static void by_fg_entry(fg_error *err)
+{
+    NEWER(fg_entry, .name = "newer", .help = "newer");
+    fg_registry *registry = NULL;
+    fg_module *root = root_of();
+    const fg_model_entry model = {.entry = o};
+    assert_int_equal(fg_registry_create(&registry, err), FG_OK);
+    assert_int_equal(fg_registry_add_model(registry, &model, err), FG_EINVAL);
+    fg_registry_destroy(registry);
+    assert_null(fg_model_create(root, &(fg_model_options){.entry = &model}));
+    end_module(root, err);
+}
+
+static void by_fg_option(fg_error *err)
+{
+    NEWER(fg_option, .name = "newer", .help = "newer", .example = "1");
+    fg_option_values *option_values = NULL;
+    assert_int_equal(fg_option_values_create(NULL, &o, 1, &option_values, err), FG_EINVAL);
+}
+
 BY_ROW(fg_model_entry, fg_registry_add_model)
 BY_ROW(fg_loss_entry, fg_registry_add_loss)
 BY_ROW(fg_optimizer_entry, fg_registry_add_optimizer)
@@ -339,6 +361,9 @@ static const reserved_row refused[] = {
     ROW(fg_callback_entry),
     ROW(fg_logger_entry),
     ROW(fg_model_options),
+    ROW(fg_entry),
+    ROW(fg_option),
+    ROW(fg_sharding_rule),
     ROW(fg_onecycle_options),
     ROW(fg_optimizer_entry),
     ROW(fg_optimizer_options),
@@ -369,13 +394,13 @@ static const reserved_row refused[] = {
 };
 /* Filled by the library in memory of the caller's, or elements of its arrays. */
 static const char *const filled[] = {
-    "fg_batch_fit",      "fg_catalog_item", "fg_client_stats", "fg_csv_column",
-    "fg_compile_event",  "fg_csv_parts",    "fg_device_info",  "fg_idle",
-    "fg_image_info",     "fg_host_read",    "fg_input_rate",   "fg_input_report",
-    "fg_loader_stages",  "fg_load_entry",   "fg_load_report",  "fg_loader_stats",
-    "fg_lr_suggestions", "fg_module_info",  "fg_plan",         "fg_plugin_candidate",
-    "fg_setup_result",   "fg_step_cost",    "fg_step_times",   "fg_topology_info",
-    "fg_time_window",    "fg_tpu_use",
+    "fg_batch_fit",      "fg_catalog_item", "fg_client_stats",  "fg_csv_column",
+    "fg_compile_event",  "fg_csv_parts",    "fg_device_info",   "fg_idle",
+    "fg_image_info",     "fg_host_read",    "fg_input_rate",    "fg_input_report",
+    "fg_loader_stages",  "fg_load_entry",   "fg_load_report",   "fg_loader_stats",
+    "fg_lr_suggestions", "fg_module_info",  "fg_plan",          "fg_plugin_candidate",
+    "fg_setup_result",   "fg_step_cost",    "fg_step_times",    "fg_topology_info",
+    "fg_time_window",    "fg_tpu_use",      "fg_setup_missing",
 };
 /* Refused, or filled and cleared, in test_recipe.c, test_plan_process.c, test_pack_round_trip.c and
  * test_packer.c, test_lr_find.c, test_profile.c, test_sweep.c. */
@@ -386,7 +411,9 @@ static const char *const elsewhere[] = {
     "fg_pack_sheet_options",  "fg_pack_arrays_options", "fg_pack_export_result",
     "fg_pack_writer_options", "fg_pack_built",          "fg_lr_find_options",
     "fg_follow_options",      "fg_stop_options",        "fg_sweep_options",
-    "fg_profile_info",        "fg_serve_options"};
+    "fg_profile_info",        "fg_serve_options",       "fg_recipe_option",
+    "fg_recipe_command",
+};
 /* Made by the library, seen through a pointer: members are added at the end. */
 static const char *const borrowed[] = {
     "fg_chip",        "fg_client_info",   "fg_finding",       "fg_fit_settings",   "fg_hang",
@@ -397,11 +424,10 @@ static const char *const borrowed[] = {
 };
 /* Values that other structs and arrays contain: they never change. */
 static const char *const values[] = {
-    "fg_log_node",      "fg_attachment",     "fg_ckpt_tensor",   "fg_entry",        "fg_option",
-    "fg_option_text",   "fg_error",          "fg_field",         "fg_image_box",    "fg_init",
-    "fg_mesh_axis",     "fg_mesh_info",      "fg_model_shape",   "fg_metric",       "fg_scalar",
-    "fg_sharding_rule", "fg_tensor",         "fg_type",          "fg_format_files", "fg_sample_key",
-    "fg_recipe_option", "fg_recipe_command", "fg_setup_missing", "fg_log_setting",
+    "fg_log_node",     "fg_attachment", "fg_ckpt_tensor", "fg_option_text", "fg_error",
+    "fg_field",        "fg_image_box",  "fg_init",        "fg_mesh_axis",   "fg_mesh_info",
+    "fg_model_shape",  "fg_metric",     "fg_scalar",      "fg_tensor",      "fg_type",
+    "fg_format_files", "fg_sample_key", "fg_log_setting",
 };
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
@@ -549,7 +575,22 @@ static void every_struct_has_a_way_to_grow(void **state)
                                 COUNT(elsewhere));
 }
 
+static void the_documentation_lists_the_values(void **state)
+{
+    char *text = NULL, name[64];
+    size_t size = 0;
+    fg_error err = {0};
+    fgt_ok(fgi_file_read(FGT_SOURCE_DIR "/docs/versioning.md", 1 << 20, &text, &size, &err));
+    for (size_t i = 0; i < COUNT(values); i++) {
+        (void)snprintf(name, sizeof name, "`%s`", values[i]);
+        if (strstr(text, name) == NULL)
+            fail_msg("docs/versioning.md does not list %s", name);
+    }
+    fgi_free(text);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_documentation_lists_the_values),
     cmocka_unit_test(non_zero_is_refused),
     cmocka_unit_test(library_clears_what_it_fills),
     cmocka_unit_test(every_struct_has_a_way_to_grow),
