@@ -242,7 +242,7 @@ static fg_status check_limits(const fg_recipe *r, fg_error *err)
               fgi_config_int(c, "trainer.max_epochs") == 0))
         (void)fgi_refuse(err, "trainer.max_epochs and trainer.max_steps: expected 1 or more, or -1 "
                               "(no limit), got 0");
-    else if (max_epochs(c) < 0 && strcmp(fgi_config_text(c, "schedule.name"), "constant") != 0)
+    else if (max_epochs(c) < 0 && r->task.schedule.ops != NULL)
         (void)fgi_refuse(err, "%s: a schedule requires trainer.max_epochs or trainer.max_steps",
                          fgi_config_where(c, "schedule.name"));
     else

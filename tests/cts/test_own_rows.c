@@ -398,6 +398,34 @@ static void reads_a_custom_format(void **state)
     refuses(&o, "data.format: expected one of csv|idx|cifar10|npy|images|pack, got 'ramp'");
 }
 
+static fg_status keep_rate(const fg_option_values *values, fg_schedule *out, fg_error *err)
+{
+    (void)values;
+    (void)err;
+    *out = (fg_schedule){0};
+    return FG_OK;
+}
+
+static void a_schedule_without_an_end_needs_no_limit(void **state)
+{
+    static const fg_schedule_entry flat = {
+        .entry = {.name = "flat", .help = "the learning rate does not change"},
+        .create = keep_rate};
+    static const char *const endless[] = {"schedule.name=flat", "trainer.max_epochs=-1"},
+                             *const cycle[] = {"schedule.name=onecycle", "trainer.max_epochs=-1"};
+    fg_recipe_options o = {.kind = FG_RECIPE_SCHEDULE,
+                           .config = "own.yaml",
+                           .registry = registry,
+                           .overrides = endless,
+                           .override_count = 2};
+    fg_error err = {0};
+    (void)state;
+    fgt_ok(fg_registry_add_schedule(registry, &flat, &err));
+    fg_recipe_close(run(&o));
+    o.overrides = cycle;
+    fails(&o, FG_EINVAL, "a schedule requires trainer.max_epochs or trainer.max_steps");
+}
+
 static void only_the_training_samples_are_required(void **state)
 {
     (void)state;
@@ -511,6 +539,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(without_its_rows_a_checkpoint_is_listed),
     cmocka_unit_test(an_option_cannot_hide_a_key),
     cmocka_unit_test(reads_a_custom_format),
+    cmocka_unit_test(a_schedule_without_an_end_needs_no_limit),
     cmocka_unit_test(only_the_training_samples_are_required),
     cmocka_unit_test(runs_a_custom_callback),
     cmocka_unit_test(mistakes_in_callbacks_are_named),
