@@ -123,7 +123,7 @@ static bool put_csv(fgi_buf *out, const fgi_look_files *files, const char *targe
                    is_class ? "classification" : "regression");
     fgi_buf_printf(out, "model:\n  name: %s\n%s\n", side > 0 ? "lenet" : "mlp",
                    side > 0 ? "" : "  hidden: [64, 64]\n");
-    fgi_buf_puts(out, "data:\n  format: csv\n");
+    fgi_buf_printf(out, "data:\n  format: %s\n", files->kind->format);
     fgi_put_file(out, "path", files->path);
     put_delimiter(out, &t);
     put_header(out, &t);
@@ -152,7 +152,7 @@ static fg_status open_npy_targets(const fgi_look_files *files, fg_type *out, fg_
     return status;
 }
 
-static bool put_npy(fgi_buf *out, const fgi_look_files *files, fg_error *err)
+static bool put_npy(fgi_buf *out, const fgi_look_files *files, const char *target, fg_error *err)
 {
     fg_type type = {.dtype = FG_DTYPE_NONE};
     char text[96];
@@ -162,7 +162,8 @@ static bool put_npy(fgi_buf *out, const fgi_look_files *files, fg_error *err)
     fgi_buf_printf(
         out, "# %s: a target is %s\ntask: %s\n\n", is_class ? "inferred, check it" : "detected",
         fg_type_format(&type, text, sizeof(text)), is_class ? "classification" : "regression");
-    fgi_buf_puts(out, "model:\n  name: mlp\n  hidden: [64, 64]\n\ndata:\n  format: npy\n");
+    fgi_buf_puts(out, "model:\n  name: mlp\n  hidden: [64, 64]\n");
+    fgi_buf_printf(out, "\ndata:\n  format: %s\n", files->kind->format);
     fgi_put_file(out, "x", files->path);
     fgi_put_file(out, "y", files->y);
     fgi_put_file(out, "val_x", files->val_y != NULL ? files->val : NULL);
@@ -174,16 +175,26 @@ static bool put_npy(fgi_buf *out, const fgi_look_files *files, fg_error *err)
     return true;
 }
 
-static void put_images(fgi_buf *out, const fgi_look_files *files)
+static bool put_published(fgi_buf *out, const fgi_look_files *files, const char *target,
+                          fg_error *err)
 {
-    const bool is_cifar = strcmp(files->format, "cifar10") == 0;
-    fgi_buf_printf(out, "# detected: %s\ntask: classification\n\nmodel:\n",
-                   is_cifar ? "CIFAR-10's file names" : "MNIST's file names");
-    fgi_put(out, "name", "lenet",
-            is_cifar ? "resnet18 with `stem: small` is better and slower" : NULL);
-    fgi_buf_printf(out, "\ndata:\n  format: %s\n", files->format);
+    const fgi_look_kind *kind = files->kind;
+    fgi_buf_printf(out, "# detected: %s\ntask: classification\n\nmodel:\n", kind->found);
+    fgi_put(out, "name", "lenet", kind->model_hint);
+    fgi_buf_printf(out, "\ndata:\n  format: %s\n", kind->format);
     fgi_put_file(out, "path", files->path);
+    return true;
 }
+
+const fgi_look_kind fgi_look_csv = {.format = "csv", .put = put_csv, .takes_target = true};
+const fgi_look_kind fgi_look_npy = {.format = "npy", .put = put_npy};
+const fgi_look_kind fgi_look_idx = {
+    .format = "idx", .put = put_published, .found = "MNIST's file names"};
+const fgi_look_kind fgi_look_cifar10 = {.format = "cifar10",
+                                        .put = put_published,
+                                        .found = "CIFAR-10's file names",
+                                        .model_hint =
+                                            "resnet18 with `stem: small` is better and slower"};
 
 /* ---- configuration --------------------------------------------------------------------------- */
 
@@ -204,21 +215,13 @@ static bool put_config(fgi_buf *out, const char *data, const char *target, fg_er
     char shown[4096];
     if (!check_path(data, err) || !fgi_look_at(data, &files, err))
         return false;
-    bool is_good = true;
     (void)fg_catalog_escape(data, shown, sizeof(shown));
     fgi_buf_printf(
         out, "# Written by `fulgurite init %s`. `fulgurite help config` explains every key.\n",
         shown);
-    if (target != NULL && strcmp(files.format, "csv") != 0)
-        is_good = fgi_refuse(err, "--target: '%s' is not a CSV file", data);
-    else if (strcmp(files.format, "csv") == 0)
-        is_good = put_csv(out, &files, target, err);
-    else if (strcmp(files.format, "npy") == 0)
-        is_good = put_npy(out, &files, err);
-    else if (files.photos != NULL || files.pack != NULL)
-        is_good = fgi_put_photos(out, &files, err);
-    else
-        put_images(out, &files);
+    const bool is_good = target == NULL || files.kind->takes_target
+                             ? files.kind->put(out, &files, target, err)
+                             : fgi_refuse(err, "--target: '%s' is not a CSV file", data);
     fgi_buf_puts(out, "\noptimizer:\n  name: adam\n  lr: 0.001\n\nschedule:\n  name: onecycle\n\n"
                       "trainer:\n  accelerator: auto\n  batch_size: 32\n  max_epochs: 20\n");
     fgi_look_files_free(&files);

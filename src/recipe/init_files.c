@@ -64,7 +64,7 @@ static bool look_at_npy(const char *folder, fgi_look_files *out)
     out->val_y = find_name(folder, "val_y.npy|y_val.npy");
     out->test = find_name(folder, "test_x.npy|x_test.npy|X_test.npy");
     out->test_y = find_name(folder, "test_y.npy|y_test.npy");
-    out->format = "npy";
+    out->kind = &fgi_look_npy;
     return out->path != NULL && out->y != NULL;
 }
 
@@ -97,7 +97,7 @@ static bool look_at_tables(const char *folder, bool is_only, fgi_look_files *out
                         : find_name(folder, "train.csv|training.csv|train.csv.gz|train.tsv");
     out->val = find_name(folder, "val.csv|valid.csv|validation.csv|val.csv.gz|val.tsv");
     out->test = find_name(folder, "test.csv|test.csv.gz|test.tsv");
-    out->format = "csv";
+    out->kind = &fgi_look_csv;
     return out->path != NULL;
 }
 
@@ -105,7 +105,7 @@ static bool look_at_tables(const char *folder, bool is_only, fgi_look_files *out
 
 static bool open_photos(const char *path, fgi_look_files *out, fg_error *err)
 {
-    out->format = "images";
+    out->kind = &fgi_look_images;
     out->path = fgi_strdup(path);
     if (out->path == NULL)
         return fgi_refuse_memory(err);
@@ -114,7 +114,7 @@ static bool open_photos(const char *path, fgi_look_files *out, fg_error *err)
 
 static bool open_pack(const char *path, fgi_look_files *out, fg_error *err)
 {
-    out->format = "pack";
+    out->kind = &fgi_look_pack;
     out->path = fgi_strdup(path);
     if (out->path == NULL)
         return fgi_refuse_memory(err);
@@ -145,7 +145,7 @@ static bool look_at_list(fgi_look_files *out, fg_error *err)
     const bool is_path = c != NULL && c->name != NULL && strcmp(c->name, "path") == 0;
     bool is_good = true;
     if (is_path) {
-        out->format = "images";
+        out->kind = &fgi_look_images;
         is_good = fg_catalog_open(out->path, NULL, &out->photos, err) == FG_OK;
     } else if (c != NULL)
         is_good = fgi_refuse(err,
@@ -212,14 +212,19 @@ static bool look_at_rest(const char *folder, fgi_look_files *out, fg_error *err)
 
 static bool look_at_folder(const char *folder, fgi_look_files *out, fg_error *err)
 {
-    char *mark = find_name(folder, "train-images-idx3-ubyte|train-images-idx3-ubyte.gz");
-    out->format = "idx";
-    if (mark == NULL) {
-        mark = find_name(folder, "data_batch_1.bin|data_batch_1.bin.gz");
-        out->format = "cifar10";
-    }
-    if (mark != NULL) {
+    static const struct {
+        const char *names;
+        const fgi_look_kind *kind;
+    } published[] = {
+        {"train-images-idx3-ubyte|train-images-idx3-ubyte.gz", &fgi_look_idx},
+        {"data_batch_1.bin|data_batch_1.bin.gz", &fgi_look_cifar10},
+    };
+    for (size_t i = 0; i < sizeof(published) / sizeof(published[0]); i++) {
+        char *mark = find_name(folder, published[i].names);
+        if (mark == NULL)
+            continue;
         fgi_free(mark);
+        out->kind = published[i].kind;
         out->path = fgi_strdup(folder);
         return out->path != NULL || fgi_refuse_memory(err);
     }
@@ -242,7 +247,7 @@ static bool look_at_pair(const char *path, fgi_look_files *out)
     char *other = fgi_strdup(path);
     const char *slash = strrchr(path, '/');
     const size_t start = slash != NULL ? (size_t)(slash - path) + 1 : 0;
-    out->format = "npy";
+    out->kind = &fgi_look_npy;
     for (size_t i = start; other != NULL && path[i] != '\0' && out->path == NULL; i++) {
         if (strchr("xXyY", path[i]) == NULL)
             continue;
@@ -278,7 +283,7 @@ static bool look_at_file(const char *path, fgi_look_files *out, fg_error *err)
     fgi_look_files_free(out);
     if (is_other)
         return fgi_refuse(err, "%s", why.message);
-    out->format = "csv"; /* whatever its extension */
+    out->kind = &fgi_look_csv; /* whatever its extension */
     out->path = fgi_strdup(path);
     return out->path != NULL ? look_at_list(out, err) : fgi_refuse_memory(err);
 }

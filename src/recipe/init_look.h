@@ -50,10 +50,25 @@ bool fgi_look_is_id(const fgi_look_table *table, size_t column);
 /* The column whose cells are names of image files, NULL if there is none. */
 const fgi_look_column *fgi_look_image_column(const fgi_look_table *table);
 
+struct fgi_look_files;
+
+/* A kind of data that is detected. */
+typedef struct fgi_look_kind {
+    const char *format; /* of the configuration */
+    /* Writes the configuration up to the section data; target may be NULL. */
+    bool (*put)(fgi_buf *out, const struct fgi_look_files *files, const char *target,
+                fg_error *err);
+    bool takes_target;              /* --target has an effect */
+    const char *found, *model_hint; /* of published datasets, for comments; may be NULL */
+} fgi_look_kind;
+
+extern const fgi_look_kind fgi_look_csv, fgi_look_npy, fgi_look_idx, fgi_look_cifar10; /* init.c */
+extern const fgi_look_kind fgi_look_images, fgi_look_pack; /* init_put_photos.c */
+
 /* The files of a dataset; names are owned, NULL where there is none. */
 typedef struct fgi_look_files {
-    const char *format; /* "csv", "idx", "cifar10", "npy", "images", "pack" */
-    char *path;         /* the file, the folder, or the inputs of npy */
+    const fgi_look_kind *kind;
+    char *path; /* the file, the folder, or the inputs of npy */
     char *y, *val, *val_y, *test, *test_y;
     fg_catalog *photos; /* of images */
     fg_pack *pack;      /* of pack */

@@ -22,7 +22,4 @@ int64_t fgi_presize_short(int64_t size, double center_fraction);
 void fgi_put_pack(fgi_buf *out, const fgi_look_files *files, const fgi_look_photos *photos,
                   int64_t size, double center_fraction);
 
-/* A configuration for image files, up to the section data. */
-bool fgi_put_photos(fgi_buf *out, const fgi_look_files *files, fg_error *err);
-
 #endif

@@ -219,7 +219,7 @@ static bool check(const fgi_look_files *files, const fgi_look_photos *p, fg_erro
     return true;
 }
 
-bool fgi_put_photos(fgi_buf *out, const fgi_look_files *files, fg_error *err)
+static bool put_photos(fgi_buf *out, const fgi_look_files *files, const char *target, fg_error *err)
 {
     fgi_look_photos photos;
     const bool is_read = files->pack != NULL ? fgi_look_pack_read(files->pack, &photos, err)
@@ -232,7 +232,7 @@ bool fgi_put_photos(fgi_buf *out, const fgi_look_files *files, fg_error *err)
         fgi_put_pack(out, files, &photos, size_of(&photos),
                      suit_of(&photos)->size > 0 ? CENTER_FRACTION : 1);
         put_model(out, &photos);
-        fgi_buf_printf(out, "\ndata:\n  format: %s\n", files->format);
+        fgi_buf_printf(out, "\ndata:\n  format: %s\n", files->kind->format);
         put_parts(out, files, &photos);
         if (photos.is_dct)
             put_device_crops(out, &photos);
@@ -244,3 +244,6 @@ bool fgi_put_photos(fgi_buf *out, const fgi_look_files *files, fg_error *err)
     fgi_look_photos_free(&photos);
     return is_good;
 }
+
+const fgi_look_kind fgi_look_images = {.format = "images", .put = put_photos};
+const fgi_look_kind fgi_look_pack = {.format = "pack", .put = put_photos};

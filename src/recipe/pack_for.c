@@ -8,6 +8,7 @@
 
 #include "recipe/init_put.h"
 #include "recipe/run.h"
+#include "recipe/run_format.h"
 #include "base/error.h"
 #include "base/print.h"
 #include "base/reserved.h"
@@ -16,15 +17,18 @@
 
 /* ---- the size -------------------------------------------------------------------------------- */
 
+/* The format must crop images to the options that choose_size reads. */
 static fg_status check_format(const fgi_config *c, const char *config, fg_error *err)
 {
-    const char *format = fgi_config_text(c, "data.format");
-    if (strcmp(format, "images") == 0 || strcmp(format, "pack") == 0)
+    const fg_format_entry *format = NULL;
+    FGI_TRY(fgi_run_format_find(c, &format, err));
+    if (fgi_run_format_offers(format, "size") && fgi_run_format_offers(format, "crop") &&
+        fgi_run_format_offers(format, "center_fraction"))
         return FG_OK;
     return fgi_fail(err, FG_EINVAL,
                     "'%s' has data.format %s: expected a configuration that trains on images or on "
                     "a pack of images",
-                    config, format);
+                    config, format->entry.name);
 }
 
 /* Windows are cut from images at their own size; others are resized, so they can be stored with the

@@ -81,6 +81,14 @@ bool fgi_run_format_is_folder(const fg_format_entry *entry)
     return entry->files.val == NULL && entry->files.test == NULL && entry->files.predict == NULL;
 }
 
+bool fgi_run_format_offers(const fg_format_entry *entry, const char *option)
+{
+    for (size_t i = 0; i < entry->entry.option_count; i++)
+        if (strcmp(entry->entry.options[i].name, option) == 0)
+            return true;
+    return false;
+}
+
 const char *fgi_run_format_key(const char *option, char out[FGI_RUN_KEY_SIZE])
 {
     (void)fgi_snprintf(out, FGI_RUN_KEY_SIZE, "data.%s", option);

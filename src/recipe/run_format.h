@@ -33,6 +33,8 @@ const char *fgi_run_format_input(const fg_format_entry *entry, fg_data_part part
 const char *fgi_run_format_target(const fg_format_entry *entry, fg_data_part part);
 /* Whether no option names samples other than the training samples: a folder has all. */
 bool fgi_run_format_is_folder(const fg_format_entry *entry);
+/* Whether the row has this option: what a format can do does not depend on its name. */
+bool fgi_run_format_offers(const fg_format_entry *entry, const char *option);
 /* "data.OPTION". */
 const char *fgi_run_format_key(const char *option, char out[FGI_RUN_KEY_SIZE]);
 /* Whether the option (NULL: no) is given and not empty. */

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "recipe/run.h"
+#include "recipe/run_format.h"
 
 static json_t *number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
 
@@ -32,11 +33,16 @@ json_t *fgi_run_report_settings(const fg_recipe *r)
 {
     const fg_result *f = &r->outcome.train;
     const fgi_config *c = r->c;
+    const fg_format_entry *format = NULL;
+    fg_error ignored;
+    if (fgi_run_format_find(c, &format, &ignored) != FG_OK)
+        return NULL;
     json_t *all = sharing_of(fg_trainer_settings(r->trainer));
     json_t *more =
-        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "precision",
+        json_pack("{s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "precision",
                   fgi_json_string(fgi_config_text(c, "trainer.precision")), "data_format",
-                  fgi_json_string(fgi_config_text(c, "data.format")), "log_every",
+                  fgi_json_string(format->entry.name), "can_preload",
+                  fgi_run_format_offers(format, "preload"), "log_every",
                   known(fgi_config_int(c, "trainer.log_every")), "ckpt_every_steps",
                   known(fgi_config_int(c, "trainer.ckpt_every_steps")), "ckpt_every_epochs",
                   known(fgi_config_int(c, "trainer.ckpt_every_epochs")), "launch_s",

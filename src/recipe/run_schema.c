@@ -8,7 +8,6 @@
 
 #include "report/helpers.h"
 #include "recipe/run_schema.h"
-#include "base/print.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "input/json_file.h"
@@ -50,7 +49,9 @@ fg_status fgi_run_schema_of_data(const char *format, const fg_dataset *train, co
         (void)fgi_refuse(err, "the training data have no target");
         return FG_EINVAL;
     }
-    (void)fgi_snprintf(out->format, sizeof(out->format), "%s", format);
+    out->format = fgi_strdup(format);
+    if (out->format == NULL)
+        return fgi_no_memory(err);
     out->input = fgi_run_input_type(train);
     out->target = fg_dataset_field(train, 1)->type;
     out->class_count = fg_dataset_class_count(train);
@@ -67,6 +68,7 @@ void fgi_run_schema_fini(fgi_run_schema *schema)
     for (int64_t i = 0; schema->class_names != NULL && i < schema->class_count; i++)
         fgi_free(schema->class_names[i]);
     fgi_free(schema->class_names);
+    fgi_free((void *)schema->format);
     json_decref(schema->csv);
     *schema = (fgi_run_schema){0};
 }
@@ -204,8 +206,7 @@ fg_status fgi_run_schema_of_json(const char *path, const json_t *root, fgi_run_s
                          path, json_integer_value(version), (int)FORMAT_VERSION);
         return FG_EUNSUPPORTED;
     }
-    bool ok = data != NULL && strlen(data) < sizeof(out->format) && task != NULL && outputs >= 1 &&
-              outputs <= MOST_CLASSES &&
+    bool ok = data != NULL && task != NULL && outputs >= 1 && outputs <= MOST_CLASSES &&
               type_from_json(json_object_get(root, "input"), &out->input) &&
               type_from_json(json_object_get(root, "target"), &out->target);
     if (ok && strcmp(task, "classification") == 0)
@@ -218,7 +219,9 @@ fg_status fgi_run_schema_of_json(const char *path, const json_t *root, fgi_run_s
                          path);
         return FG_EFORMAT;
     }
-    (void)fgi_snprintf(out->format, sizeof(out->format), "%s", data);
+    out->format = fgi_strdup(data);
+    if (out->format == NULL)
+        return fgi_no_memory(err);
     const json_t *preparation = json_object_get(root, "preprocessing");
     out->target_mean = json_number_value(json_object_get(preparation, "target_mean"));
     out->target_deviation = json_number_value(json_object_get(preparation, "target_deviation"));

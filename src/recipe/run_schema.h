@@ -11,9 +11,9 @@
 #include "recipe/config.h"
 
 typedef struct fgi_run_schema {
-    char format[16]; /* of the data: "csv" */
-    fg_type input;   /* of one sample, as the dataset has it */
-    fg_type target;  /* of one sample */
+    const char *format; /* of the data: "csv"; owned */
+    fg_type input;      /* of one sample, as the dataset has it */
+    fg_type target;     /* of one sample */
     int64_t class_count;
     char **class_names;                   /* class_count names; NULL if classes have none */
     double target_mean, target_deviation; /* of raw targets that the task standardizes; deviation 0:

@@ -32,18 +32,18 @@ static fg_input_report report_of(const fgi_verdict_facts *f)
 }
 
 /* What to store differently, by the slowest stage. */
-static const char *storage_of(const char *cause, bool is_pack)
+static const char *storage_of(const char *cause, bool can_preload)
 {
     static const char *const rows[][3] = {
         {"read", "store the samples in one file: fulgurite pack",
-         "read the pack into memory: data.preload=0.8"},
+         "read the samples into memory: data.preload=0.8"},
         {"entropy", "store smaller or decoded images: fulgurite pack --presize, --codec", NULL},
         {"decode", "store smaller or decoded images: fulgurite pack --presize, --codec", NULL},
         {"resize", "store images of the size that training needs: fulgurite pack --presize", NULL},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (strcmp(cause, rows[i][0]) == 0)
-            return is_pack && rows[i][2] != NULL ? rows[i][2] : rows[i][1];
+            return can_preload && rows[i][2] != NULL ? rows[i][2] : rows[i][1];
     return NULL;
 }
 
@@ -63,8 +63,8 @@ static void put_action(const fgi_verdict_facts *f, const fg_input_report *input,
     const double cpus = fgi_json_number(f->host, "cpus");
     const double have = fmax(1, input->workers);
     const double need = ceil(have * input->required_samples_per_s / input->delivered_samples_per_s);
-    const bool is_pack = strcmp(fgi_json_words(f->settings, "data_format"), "pack") == 0;
-    const char *cause = cause_of(f, input), *storage = storage_of(cause, is_pack);
+    const bool can_preload = json_is_true(json_object_get(f->settings, "can_preload"));
+    const char *cause = cause_of(f, input), *storage = storage_of(cause, can_preload);
     const bool has_room = need > have && cpus > have;
     if (strcmp(cause, "upload") == 0) {
         fgi_buf_puts(out, "upload smaller dtypes, such as u8 images that the step scales");

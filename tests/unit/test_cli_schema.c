@@ -144,7 +144,7 @@ static void others_are_refused(void **state)
         {"version", NULL, FG_EUNSUPPORTED, "ckpt: data.json has version 0: expected 1"},
         {"task", NULL, FG_EFORMAT, all},
         {"data_format", NULL, FG_EFORMAT, all},
-        {"data_format", "\"sixteen letters!\"", FG_EFORMAT, all},
+        {"data_format", "7", FG_EFORMAT, all},
         {"outputs", "0", FG_EFORMAT, all},
         {"outputs", "16777217", FG_EFORMAT, all},
         {"outputs", "2", FG_EFORMAT, all}, /* fewer than names */
@@ -181,7 +181,7 @@ static void what_is_just_allowed(void **state)
 {
     (void)state;
     static const char *const rows[][2] = {
-        {"data_format", "\"fifteen letters\""},
+        {"data_format", "\"a name of more than sixteen letters\""},
         {"outputs", "16777216"},
         {"class_names", "null"},
         {"input", "{\"dtype\": \"f32\", \"shape\": [1,1,1,1,1,1,1]}"},
@@ -195,6 +195,7 @@ static void what_is_just_allowed(void **state)
             json_object_set_new(object, rows[i][0], json_loads(rows[i][1], JSON_DECODE_ANY, NULL)),
             0);
         fgt_ok(fgi_run_schema_of_json("ckpt", object, &read, &err));
+        assert_string_equal(read.format, json_string_value(json_object_get(object, "data_format")));
         fgi_run_schema_fini(&read);
         json_decref(object);
     }

@@ -94,6 +94,36 @@ static void given_options_are_kept(void **state)
     assert_non_null(strstr(text, "windows of images at their own size"));
 }
 
+static fg_status open_nothing(const fg_option_values *values, const fg_format_request *request,
+                              fg_format_data *out, fg_error *err)
+{
+    (void)values, (void)request, (void)out, (void)err;
+    return FG_OK;
+}
+
+/* Any format with the options of crops takes part. */
+static void a_custom_format_of_images_has_a_size_too(void **state)
+{
+    static const char yaml[] = YAML "data: {format: tiles, size: 224, center_fraction: 1}\n";
+    fg_registry *registry = NULL;
+    fg_error err = {0};
+    char text[1024] = "";
+    (void)state;
+    fgt_write("tiles.yaml", yaml, sizeof(yaml) - 1);
+    fgt_ok(fg_registry_create(&registry, &err));
+    fg_format_entry tiles = {.entry =
+                                 *fg_registry_find(registry, FG_REGISTRY_FORMAT, "images", &err),
+                             .open = open_nothing};
+    tiles.entry.name = "tiles";
+    fgt_ok(fg_registry_add_format(registry, &tiles, &err));
+    fg_pack_build_options o = {.codec = FG_PACK_CHOICE_JPEG};
+    const fg_recipe_options recipe = {
+        .config = "tiles.yaml", .registry = registry, .message = hear, .message_self = text};
+    fgt_ok(fg_recipe_pack_for(&recipe, &(fg_plan_process){.program = "./program"}, &o, &err));
+    assert_int_equal(o.presize.size, 224);
+    fg_registry_destroy(registry);
+}
+
 static void what_cannot_be_planned_is_an_error(void **state)
 {
     static const struct {
@@ -133,6 +163,7 @@ static void what_cannot_be_planned_is_an_error(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(size_and_rate_are_those_of_training),
     cmocka_unit_test(given_options_are_kept),
+    cmocka_unit_test(a_custom_format_of_images_has_a_size_too),
     cmocka_unit_test(what_cannot_be_planned_is_an_error),
 };
 int main(void) { return cmocka_run_group_tests(tests, go_there, NULL); }

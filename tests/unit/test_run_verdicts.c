@@ -149,7 +149,7 @@ static void input(void **state)
                                    " 'delivered_samples_per_s': 100}}",
          "input", "high", "processors are busy 3 % of the time", "trainer.workers=7; or",
          4.02 / 10.08},
-        {TIME("6", "'input_s': 4") ", 'settings': {'data_format': 'pack'},"
+        {TIME("6", "'input_s': 4") ", 'settings': {'data_format': 'ours', 'can_preload': true},"
                                    " 'loader': {'bound_by': 'read'}}",
          "input", "high", "bound by read", "data.preload", 4.02 / 10.08},
         {BOUND("device", "4"), NULL, NULL, NULL, NULL, 0},
