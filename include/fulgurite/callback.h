@@ -57,7 +57,8 @@ typedef struct fg_progress {
     bool is_epoch_end; /* for `step_start`: this step is the last of its epoch */
 } fg_progress;
 
-typedef struct fg_log_values fg_log_values; /* for `measure`: fg_log_values_add */
+/* The values that `measure` adds with fg_log_values_add. Borrowed for the call, on its thread. */
+typedef struct fg_log_values fg_log_values;
 
 /* Rows of predictions, for `predicted`; borrowed for the call. */
 typedef struct fg_predictions {

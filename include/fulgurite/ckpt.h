@@ -51,7 +51,7 @@ typedef struct fg_ckpt_options {
  * version, or a dtype or rank that fg_type cannot represent). */
 FG_API FG_MUST_USE fg_status fg_ckpt_open(const char *path, fg_ckpt **out, fg_error *err);
 
-/* fg_ckpt_open with options, which may be NULL. */
+/* fg_ckpt_open with options, which may be NULL. Errors: those of fg_ckpt_open; FG_EINVAL. */
 FG_API FG_MUST_USE fg_status fg_ckpt_open_with(const char *path, const fg_ckpt_options *options,
                                                fg_ckpt **out, fg_error *err);
 

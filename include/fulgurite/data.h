@@ -248,7 +248,8 @@ FG_API FG_MUST_USE fg_status fg_mnist_open(const char *folder, fg_data_split spl
 FG_API FG_MUST_USE fg_status fg_idx_open(const char *folder, fg_data_split split, fg_dataset **out,
                                          fg_error *err);
 
-/* Like fg_idx_open, for two given files. labels may be NULL; the only field is then "image". */
+/* Like fg_idx_open, for two given files. labels may be NULL; the only field is then "image".
+ * Errors: those of fg_idx_open. */
 FG_API FG_MUST_USE fg_status fg_idx_open_files(const char *images, const char *labels,
                                                fg_dataset **out, fg_error *err);
 
@@ -390,7 +391,7 @@ typedef struct fg_csv_apply_options {
 } fg_csv_apply_options;
 
 /* fg_csv_apply with options, which may be NULL. The encoding of a row depends only on the schema,
- * not on the other rows of the file. */
+ * not on the other rows of the file. Errors: those of fg_csv_apply, and FG_EINVAL for an option. */
 FG_API FG_MUST_USE fg_status fg_csv_apply_with(const fg_csv_schema *schema, const char *path,
                                                const fg_csv_apply_options *options,
                                                fg_dataset **out, fg_error *err);

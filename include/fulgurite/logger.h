@@ -238,15 +238,16 @@ FG_API FG_MUST_USE fg_status fg_trainer_add_named_logger(fg_trainer *trainer, co
  * ones, `tensorboard`), and do nothing if there are none. Errors: FG_EINVAL for a name that is
  * empty or longer than 255 bytes, for invalid sizes, and without a fit; FG_ENOMEM. */
 
-/* text: UTF-8. */
+/* text: UTF-8. Errors: as above. */
 FG_API FG_MUST_USE fg_status fg_trainer_log_text(const fg_trainer *trainer, const char *name,
                                                  const char *text, fg_error *err);
-/* pixels: u8[height, width, channels] with 1 channel (gray) or 3 (RGB); each side at most 16384. */
+/* pixels: u8[height, width, channels] with 1 channel (gray) or 3 (RGB); each side at most 16384.
+ * Errors: as above. */
 FG_API FG_MUST_USE fg_status fg_trainer_log_image(const fg_trainer *trainer, const char *name,
                                                   const uint8_t *pixels, int64_t height,
                                                   int64_t width, int64_t channels, fg_error *err);
 /* The distribution of `count` values, in 64 bins of equal width between the smallest and the
- * largest one. Values that are not finite are left out. */
+ * largest one. Values that are not finite are left out. Errors: as above. */
 FG_API FG_MUST_USE fg_status fg_trainer_log_histogram(const fg_trainer *trainer, const char *name,
                                                       const float *values, size_t count,
                                                       fg_error *err);

@@ -123,7 +123,14 @@ FG_API void fg_module_describe(fg_module *module, const char *kind, const char *
 /* Records the type of a module's output for the summary. Built-in layers call it themselves. */
 FG_API void fg_module_note_output(fg_module *module, fg_tensor output);
 
-/* ---- layers ---------------------------------------------------------------------------------- */
+/* ---- layers ------------------------------------------------------------------------------------
+ *
+ * A layer is borrowed: it belongs to the tree that it was created in, and the same thread must use
+ * both. NULL in place of options means their defaults, which lack the required members. After an
+ * error, fg_NAME_create returns NULL and the tree keeps the error: FG_EINVAL (a required member is
+ * missing, a member is out of range, or `name` is invalid or exists already in `parent`) or
+ * FG_ENOMEM. Errors of fg_NAME_apply are kept in the trace: FG_ESHAPE for an input of another shape
+ * or dtype. */
 
 /* Linear (fully connected) layer, y = x W + b over the last dimension:  T[..., in] -> T[..., out].
  * Variables: weight f32[in, out], stored in files as PyTorch's [out, in], and bias f32[out]; both
@@ -139,6 +146,7 @@ FG_API fg_linear *fg_linear_create(fg_module *parent, const char *name,
 FG_API fg_tensor fg_linear_apply(const fg_linear *layer, fg_tensor x);
 
 /* 2-D convolution with a bias, channels last (fg_conv2d):  T[N, H, W, in] -> T[N, H', W', out].
+ * H' = floor((H + 2 pad - dilation (kernel - 1) - 1)/stride) + 1, and W' in the same way.
  * Variables: weight f32[kernel, kernel, in/groups, out], stored in files as PyTorch's
  * [out, in/groups, kernel, kernel], and bias f32[out]; both are initialized uniformly in
  * +-1/sqrt(kernel^2 in/groups), as in PyTorch's Conv2d. */
@@ -219,7 +227,7 @@ typedef struct fg_resnet_options {
     uint64_t reserved[4];
 } fg_resnet_options;
 /* Builds the layers directly in `module`. NULL after an error (FG_EINVAL, FG_ENOMEM), which the
- * tree keeps. */
+ * tree keeps. The net belongs to the tree, as a layer does. */
 FG_API fg_resnet *fg_resnet_create(fg_module *module, const fg_resnet_options *options);
 FG_API fg_tensor fg_resnet_apply(const fg_resnet *net, fg_tensor x);
 
@@ -270,7 +278,8 @@ typedef struct fg_loss_entry {
  *   resnet18, resnet34, resnet50
  *            residual networks (fg_resnet), for images only
  *
- * `fulgurite help config` lists their options as keys of the section model. */
+ * `fulgurite help config` lists their options as keys of the section model. A model belongs to its
+ * tree, as a layer does. */
 typedef struct fg_model fg_model;
 typedef struct fg_model_options {
     const char *name;            /* name of a built-in model, see above */

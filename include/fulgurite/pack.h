@@ -177,8 +177,8 @@ typedef struct fg_pack_report {
 
 /* Reads all of a pack and verifies each byte: headers, sections, records, and that padding is zero.
  * Continues after faults; `fault` (may be NULL) is called for each one, in the calling thread.
- * A rebuilt pack has no faults; its empty records are counted. out_report may be NULL. Returns
- * FG_EFORMAT, with the first fault in err, if there were any. */
+ * A rebuilt pack has no faults; its empty records are counted. out_report may be NULL. Errors:
+ * FG_EFORMAT, with the first fault in err, if there were any; FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_pack_verify(fg_pack *pack, fg_pack_fault_fn *fault, void *self,
                                             fg_pack_report *out_report, fg_error *err);
 

@@ -62,8 +62,8 @@ typedef struct fg_input_report {
     double waited; /* fraction of the time that the device waited for the loader or for uploads */
     /* "device" if it hardly waits (5 % of the time at most); "host" if it mostly waits for
      * launches, callbacks, checkpoints or compilation; "upload"; or the slowest stage of the
-     * loader: "read", "decode", "resize", "copy". NULL: not known, for example after a single step.
-     */
+     * loader: "read", "entropy" (entropy decoding of JPEGs), "decode", "resize", "copy". NULL: not
+     * known, for example after a single step. */
     const char *bound_by;
     double queue_mean;  /* mean number of ready batches when the Trainer took one; NaN: unknown */
     double queue_empty; /* fraction of the batches that were not ready then, 0 to 1 */

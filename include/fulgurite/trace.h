@@ -113,7 +113,8 @@ FG_API fg_tensor fg_input(fg_trace *trace, fg_array *array);
 
 /* ---- variables: values that stay on the devices from run to run ------------------------------ */
 
-/* A named value on the devices: a parameter, or other state that is kept between runs. */
+/* A named value on the devices: a parameter, or other state that is kept between runs. One thread
+ * at a time, together with the traces and programs that use it. */
 typedef struct fg_variable fg_variable;
 
 typedef enum fg_variable_kind {

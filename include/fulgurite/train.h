@@ -406,7 +406,8 @@ FG_API FG_MUST_USE fg_status fg_trainer_preview(const fg_trainer_options *option
                                                 fg_fit_settings *out, fg_error *err);
 
 /* The same for a Trainer with its callbacks, some of which change settings (`setup`). It must not
- * have been used, and can then only be destroyed. */
+ * have been used, and can then only be destroyed. Errors: those of fg_client_open, of the
+ * callbacks, and of fg_trainer_fit for options and data. One thread at a time. */
 FG_API FG_MUST_USE fg_status fg_trainer_preview_fit(fg_trainer *trainer, const fg_fit_data *data,
                                                     double lr, fg_fit_settings *out, fg_error *err);
 
