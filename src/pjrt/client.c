@@ -12,7 +12,7 @@
 #include "base/thread.h"
 #include "pjrt/plugin.h"
 
-enum { CPU_DEVICES_MAX = 1024, OPTIONS_MAX = 4, CANDIDATES_MAX = 64 };
+enum { CPU_DEVICES = 1, CPU_DEVICES_MAX = 1024, OPTIONS_MAX = 4, CANDIDATES_MAX = 64 };
 
 static const char *const accelerators[] = {"tpu", "cuda",
                                            "cpu"}; /* the order in which "auto" tries them */
@@ -39,7 +39,7 @@ typedef struct request {
 /* As many as requested by number, or as required by the list of devices. */
 static int cpu_device_count(const request *r)
 {
-    const int asked = r->opt->cpu_devices > 0 ? r->opt->cpu_devices : 1;
+    const int asked = r->opt->cpu_devices > 0 ? r->opt->cpu_devices : CPU_DEVICES;
     const int needed = fgi_device_list_needed(&r->devices);
     return needed > asked ? needed : asked;
 }
@@ -522,6 +522,11 @@ fgi_support fgi_client_support(const fg_client *client, fg_dtype dtype)
     if (client->platform == FGI_TPU && (dtype == FG_F16 || dtype == FG_F64))
         return FGI_UNSUPPORTED;
     return client->platform == FGI_CPU && dtype == FG_F16 ? FGI_WIDENED : FGI_NATIVE;
+}
+
+int fgi_accelerator_devices(const char *accelerator)
+{
+    return accelerator != NULL && strcmp(accelerator, "cpu") == 0 ? CPU_DEVICES : 0;
 }
 
 bool fgi_client_is_virtual(const fg_client *client)

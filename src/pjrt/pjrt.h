@@ -190,6 +190,8 @@ typedef enum fgi_support {
     FGI_UNSUPPORTED /* emulated, many times slower, or in another dtype of smaller range */
 } fgi_support;
 fgi_support fgi_client_support(const fg_client *client, fg_dtype dtype);
+/* The number of devices of a client whose options give none; 0: it depends on the machine. */
+int fgi_accelerator_devices(const char *accelerator);
 /* Whether its devices are virtual devices of one processor. */
 bool fgi_client_is_virtual(const fg_client *client);
 /* options.cpu_onednn, on the CPU. */

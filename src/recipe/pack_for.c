@@ -56,15 +56,14 @@ static void choose_size(const fg_recipe *r, fg_pack_build_options *options)
 
 /* ---- the machine ----------------------------------------------------------------------------- */
 
-/* The TPU of this host, if the configuration would use it: "v5e:2x4". */
-static bool find_tpu(const fgi_config *c, char out[64])
+/* The machine of this host, if it can be planned for and the configuration would use it: "v5e:2x4".
+ */
+static bool find_machine(const fgi_config *c, char out[64])
 {
     fg_host *host = NULL;
     fg_topology_info topology;
     const char *accelerator = fgi_config_text(c, "trainer.accelerator");
     *out = '\0';
-    if (strcmp(accelerator, "auto") != 0 && strcmp(accelerator, "tpu") != 0)
-        return false;
     if (fg_host_open(NULL, &host, NULL) != FG_OK)
         return false;
     const fg_host_info *info = fg_host_get_info(host);
@@ -73,7 +72,8 @@ static bool find_tpu(const fgi_config *c, char out[64])
     else if (*info->tpu_type != '\0')
         (void)fgi_snprintf(out, 64, "%s", info->tpu_type);
     fg_host_close(host);
-    return *out != '\0' && fg_topology_describe(out, &topology, NULL) == FG_OK;
+    return *out != '\0' && fg_topology_describe(out, &topology, NULL) == FG_OK &&
+           (strcmp(accelerator, "auto") == 0 || strcmp(accelerator, topology.accelerator) == 0);
 }
 
 static fg_status no_machine(const fgi_config *c, const char *config, fg_error *err)
@@ -130,7 +130,7 @@ static fg_status plan_rate(const fg_recipe *r, const fg_plan_process *process,
     fg_recipe_options o = *r->options;
     o.no_search = true;
     o.sweep = NULL;
-    if (o.topology == NULL && find_tpu(r->c, found))
+    if (o.topology == NULL && find_machine(r->c, found))
         o.topology = found;
     if (o.topology == NULL)
         return no_machine(r->c, o.config, err);

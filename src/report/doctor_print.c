@@ -37,7 +37,7 @@ static void print_tpu(fgi_buf *out, const fg_host_info *info)
         return;
     }
     fgi_buf_printf(out, "tpu      %s%s, %d chip%s = %d device%s",
-                   strcmp(info->tpu, "7x") == 0 ? "TPU" : "TPU ", info->tpu, info->tpu_chips,
+                   info->tpu[0] == 'v' ? "TPU " : "TPU", info->tpu, info->tpu_chips,
                    info->tpu_chips > 1 ? "s" : "", info->tpu_devices,
                    info->tpu_devices > 1 ? "s" : "");
     if (info->tpu_device_bytes > 0)

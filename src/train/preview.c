@@ -28,7 +28,7 @@ static int count_devices(const fg_trainer_options *o, const fgi_device_list *lis
         product = axes[i].size > 0 && product <= FGI_DEVICES_MAX ? product * axes[i].size : 0;
     if (axes[0].name[0] != '\0' && product > 0 && product <= FGI_DEVICES_MAX)
         return (int)product;
-    return is(o->devices.accelerator, "cpu") ? 1 : 0;
+    return fgi_accelerator_devices(o->devices.accelerator);
 }
 
 /* The shards of a batch on `count` devices. */

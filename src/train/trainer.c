@@ -409,12 +409,12 @@ static fg_status build_optimizer(fg_trainer *trainer, fg_error *err)
 
 static void warn_of_precision(const fg_trainer *trainer)
 {
-    const fg_dtype product = trainer->precision->matmul;
-    if (product == FG_F16 && fgi_client_support(trainer->client, product) == FGI_WIDENED)
+    const fg_dtype matmul = trainer->precision->matmul;
+    if (matmul == FG_F16 && fgi_client_support(trainer->client, matmul) == FGI_WIDENED)
         fgi_log(
             FG_LOG_WARNING,
-            "precision '%s': the CPU rounds to f16 but computes in f32, slower than '32-true': use "
-            "it only to test what a GPU will do",
+            "precision '%s': the device rounds to f16 but computes in f32, slower than '32-true': "
+            "use it only to test what a device that computes in f16 will do",
             trainer->precision->name);
 }
 

@@ -111,7 +111,7 @@ static void number_formats(void **state)
     o = program_gives(0, folder,
                       "fit digits.yaml --summary=t.json --trainer.precision=16-mixed "
                       "--trainer.max_steps=4 --trainer.run_dir=half");
-    contains(o->err, "warning: precision '16-mixed': the CPU rounds to f16");
+    contains(o->err, "warning: precision '16-mixed': the device rounds to f16");
     s = fit_json(folder, "t.json");
     assert_true(json_number_value(json_object_get(s, "loss_scale")) >= 1024);
     json_decref(s);
