@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "row_names.h"
 
 /* ---- a model --------------------------------------------------------------------------------- */
 
@@ -280,7 +281,9 @@ static void its_checkpoints_need_the_same_rows(void **state)
         fg_recipe_close(recipe);
         o.registry = NULL;
         refuses(&o, "its configuration cannot be read: config.yaml:");
-        refuses(&o, "expected one of mlp|linear|lenet|resnet18|resnet34|resnet50, got 'own_model'");
+        refuses(&o, "model.name: expected one of ");
+        refuses(&o, row_names(FG_REGISTRY_MODEL));
+        refuses(&o, ", got 'own_model'");
         refuses(&o, "fg_recipe_options.registry");
     }
     fg_recipe *recipe = run(&(fg_recipe_options){.config = "own.yaml",
@@ -395,7 +398,9 @@ static void reads_a_custom_format(void **state)
     o.overrides = misspelt;
     refuses(&o, "did you mean 'ramp'?");
     o = (fg_recipe_options){.kind = FG_RECIPE_PREDICT, .config = "ramp"};
-    refuses(&o, "data.format: expected one of csv|idx|cifar10|npy|images|pack, got 'ramp'");
+    refuses(&o, "data.format: expected one of ");
+    refuses(&o, row_names(FG_REGISTRY_FORMAT));
+    refuses(&o, ", got 'ramp'");
 }
 
 static fg_status keep_rate(const fg_option_values *values, fg_schedule *out, fg_error *err)

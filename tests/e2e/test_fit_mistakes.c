@@ -5,16 +5,18 @@
 
 #include <sys/stat.h>
 #include "fit_run.h"
+#include "row_names.h"
 
 /* ---- mistakes -------------------------------------------------------------------------------- */
 
 static void mistakes_name_the_place(void **state)
 {
-    static const struct {
+    const struct {
         int status;
         const char *arguments, *message;
     } cases[] = {
-        {2, "fit", "fulgurite fit: data.format must be given: csv|idx|cifar10|npy|images|pack\n"},
+        {2, "fit", "fulgurite fit: data.format must be given: "},
+        {2, "fit", row_names(FG_REGISTRY_FORMAT)},
         {2, "fit nosuch.yaml",
          "fulgurite fit: cannot open 'nosuch.yaml': No such file or directory\n"},
         {2, "fit digits.yaml --trainer.max_epoch=3",

@@ -10,6 +10,7 @@
 #include "recipe/config.h"
 #include "recipe/run.h"
 #include "config_text.h"
+#include "row_names.h"
 
 static void defaults(void **state)
 {
@@ -155,19 +156,25 @@ static void wrong_numbers(void **state)
         "example [256, 64]), got a list");
 }
 
+static const char *expected(const char *place, fg_registry_kind kind, const char *got)
+{
+    static char message[512];
+    (void)snprintf(message, sizeof(message), "%s: expected one of %s, %s", place, row_names(kind),
+                   got);
+    return message;
+}
+
 static void wrong_words(void **state)
 {
     config_refused("data: {no_header: maybe}\n",
                    "run.yaml:1:19: data.no_header: expected true or false, got 'maybe'");
     config_refused("model: {name: {a: 1}}\n",
-                   "run.yaml:1:9: model.name: expected one of mlp|linear|lenet|resnet18|"
-                   "resnet34|resnet50, got a mapping");
+                   expected("run.yaml:1:9: model.name", FG_REGISTRY_MODEL, "got a mapping"));
     config_refused("model: {name: transformer}\n",
-                   "run.yaml:1:15: model.name: expected one of mlp|linear|lenet|resnet18|"
-                   "resnet34|resnet50, got 'transformer'");
+                   expected("run.yaml:1:15: model.name", FG_REGISTRY_MODEL, "got 'transformer'"));
     config_refused("optimizer: {name: adamq}\n",
-                   "run.yaml:1:19: optimizer.name: expected one of sgd|adam|adamw, "
-                   "got 'adamq': did you mean 'adam'?");
+                   expected("run.yaml:1:19: optimizer.name", FG_REGISTRY_OPTIMIZER,
+                            "got 'adamq': did you mean 'adam'?"));
     config_refused(
         "trainer: {precision: bf16-mix}\n",
         "run.yaml:1:22: trainer.precision: expected one of "
