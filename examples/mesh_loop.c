@@ -15,6 +15,7 @@ enum { BATCH = 64, EPOCHS = 3 }; /* 8 samples per device and step */
 static fg_error err;
 static fg_client *client;
 static fg_trace *trace;
+static fg_module *root;
 static fg_model *model;
 static fg_optimizer *optimizer;
 
@@ -96,6 +97,24 @@ done:
     return err.status;
 }
 
+/* Opens the devices, and creates the model and its optimizer. */
+static fg_status build(fg_type input, const fg_distribute_options *how)
+{
+    TRY(fg_client_open(&(fg_client_options){.accelerator = "cpu", .devices = "8"}, &client, &err));
+    TRY(introduce());
+    TRY(fg_trace_create(client, &trace, &err));
+    TRY(fg_module_create(NULL, 1, &root, &err));
+    model = fg_model_create(root, &(fg_model_options){.name = "mlp",
+                                                      .input = input,
+                                                      .outputs = 10,
+                                                      .options = "hidden=[128, 64], dropout=0.1",
+                                                      .scale = 1.0 / 16});
+    optimizer = fg_adam_create(root, &(fg_adam_options){.lr = 0.003});
+    TRY(fg_module_distribute(root, client, how, &err)); /* replicates or shards the parameters */
+done:
+    return err.status;
+}
+
 int main(int argc, char **argv)
 {
     const fg_csv_options digits = {.no_header = true, .image = {8, 8, 1}, .val_fraction = 0.2};
@@ -104,22 +123,10 @@ int main(int argc, char **argv)
     const fg_distribute_options how = {.strategy = argc > 1 ? argv[1] : "ddp"};
     fg_csv_parts data = {0};
     fg_loader *loader = NULL, *held_out = NULL;
-    fg_module *root = NULL;
     TRY(fg_csv_open("share/data/digits/digits.csv.gz", &digits, &data, &err));
     TRY(fg_loader_create(data.train, &order, &loader, &err));
     TRY(fg_loader_create(data.val, &(fg_loader_options){.batch_size = BATCH}, &held_out, &err));
-    TRY(fg_client_open(&(fg_client_options){.accelerator = "cpu", .devices = "8"}, &client, &err));
-    TRY(introduce());
-    TRY(fg_trace_create(client, &trace, &err));
-    TRY(fg_module_create(NULL, 1, &root, &err));
-    model =
-        fg_model_create(root, &(fg_model_options){.name = "mlp",
-                                                  .input = fg_dataset_field(data.train, 0)->type,
-                                                  .outputs = 10,
-                                                  .options = "hidden=[128, 64], dropout=0.1",
-                                                  .scale = 1.0 / 16});
-    optimizer = fg_adam_create(root, &(fg_adam_options){.lr = 0.003});
-    TRY(fg_module_distribute(root, client, &how, &err)); /* replicates or shards the parameters */
+    TRY(build(fg_dataset_field(data.train, 0)->type, &how));
     for (int epoch = 0; epoch < EPOCHS; epoch++) {
         double hits = 0;
         TRY(train(loader, epoch));

@@ -44,19 +44,9 @@ done:
     return err.status;
 }
 
-int main(int argc, char **argv)
+/* Opens the devices, and creates the model and its optimizer. */
+static fg_status build(void)
 {
-    const fg_csv_options digits = {.no_header = true, .image = {8, 8, 1}};
-    const fg_loader_options options = {.batch_size = BATCH, .shuffle = true, .drop_last = true};
-    const int64_t epochs = argc > 2 ? strtol(argv[2], NULL, 10) : 10;
-    fg_csv_parts data = {0};
-    fg_loader *loader = NULL;
-    int64_t step = 0;
-    char weights[4096];
-    if (argc < 2)
-        return fprintf(stderr, "usage: resume_loop FOLDER [EPOCHS]\n") > 0;
-    TRY(fg_csv_open("share/data/digits/digits.csv.gz", &digits, &data, &err));
-    TRY(fg_loader_create(data.train, &options, &loader, &err));
     TRY(fg_client_open(NULL, &client, &err));
     TRY(fg_trace_create(client, &trace, &err));
     TRY(fg_module_create(NULL, 1, &root, &err));
@@ -67,15 +57,41 @@ int main(int argc, char **argv)
     adam = fg_adam_create(root, &(fg_adam_options){.lr = 0.002});
     TRY(fg_module_error(root, &err));
     fg_trace_set_training(trace, true);
-    if (access(argv[1], F_OK) == 0) /* restores weights, moments and step count */
-        TRY(fg_training_load(argv[1], root, adam, &step, &err));
+done:
+    return err.status;
+}
+
+/* Trains, starting at the checkpoint if there is one. */
+static fg_status fit(fg_loader *loader, const char *folder, int64_t epochs)
+{
     const int64_t batches = fg_loader_batch_count(loader);
+    int64_t step = 0;
+    if (access(folder, F_OK) == 0) /* restores weights, moments and step count */
+        TRY(fg_training_load(folder, root, adam, &step, &err));
     for (int64_t epoch = step / batches; epoch < epochs; epoch++) {
         double loss = 0;
         TRY(train(loader, epoch, &loss));
-        TRY(fg_training_save(argv[1], root, adam, NULL, &err)); /* atomic */
+        TRY(fg_training_save(folder, root, adam, NULL, &err)); /* atomic */
         printf("epoch %2d: loss %.6f\n", (int)epoch, loss / (double)batches);
     }
+done:
+    return err.status;
+}
+
+int main(int argc, char **argv)
+{
+    const fg_csv_options digits = {.no_header = true, .image = {8, 8, 1}};
+    const fg_loader_options options = {.batch_size = BATCH, .shuffle = true, .drop_last = true};
+    const int64_t epochs = argc > 2 ? strtol(argv[2], NULL, 10) : 10;
+    fg_csv_parts data = {0};
+    fg_loader *loader = NULL;
+    char weights[4096];
+    if (argc < 2)
+        return fprintf(stderr, "usage: resume_loop FOLDER [EPOCHS]\n") > 0;
+    TRY(fg_csv_open("share/data/digits/digits.csv.gz", &digits, &data, &err));
+    TRY(fg_loader_create(data.train, &options, &loader, &err));
+    TRY(build());
+    TRY(fit(loader, argv[1], epochs));
     (void)snprintf(weights, sizeof weights, "%s.safetensors", argv[1]);
     TRY(fg_module_save(root, weights, &err)); /* only the weights; PyTorch can load them */
 done:

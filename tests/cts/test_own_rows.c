@@ -503,28 +503,29 @@ static void runs_a_custom_callback(void **state)
     assert_int_equal(counters, 2);
 }
 
+static const struct {
+    const char *callbacks, *message;
+} bad_callbacks[] = {
+    {"[countr]", "counted.yaml:10:3: trainer.callbacks: unknown callback 'countr': did you "
+                 "mean 'counter'?"},
+    {"counter(mst=3)", "counted.yaml:10:14: trainer.callbacks.counter: unknown option 'mst': "
+                       "did you mean 'most'?"},
+    {"[counter(most=0)]", "trainer.callbacks.counter.most: expected an integer from 1 to 1000"},
+    {"[counter(most)]", "trainer.callbacks.counter: 'most': expected OPTION=VALUE"},
+    {"[counter(most=3]", "trainer.callbacks: expected a list of names"},
+    {"{counter: 3}", "trainer.callbacks: expected a list of names, each with options: "
+                     "NAME(OPTION=VALUE, ...) (for example [early_stop(patience=5)]), got a "
+                     "mapping"},
+};
+
 static void mistakes_in_callbacks_are_named(void **state)
 {
-    static const struct {
-        const char *callbacks, *message;
-    } rows[] = {
-        {"[countr]", "counted.yaml:10:3: trainer.callbacks: unknown callback 'countr': did you "
-                     "mean 'counter'?"},
-        {"counter(mst=3)", "counted.yaml:10:14: trainer.callbacks.counter: unknown option 'mst': "
-                           "did you mean 'most'?"},
-        {"[counter(most=0)]", "trainer.callbacks.counter.most: expected an integer from 1 to 1000"},
-        {"[counter(most)]", "trainer.callbacks.counter: 'most': expected OPTION=VALUE"},
-        {"[counter(most=3]", "trainer.callbacks: expected a list of names"},
-        {"{counter: 3}", "trainer.callbacks: expected a list of names, each with options: "
-                         "NAME(OPTION=VALUE, ...) (for example [early_stop(patience=5)]), got a "
-                         "mapping"},
-    };
     const char *const given[] = {"trainer.callbacks=countr"};
     fg_recipe_options o = {.config = "counted.yaml", .registry = registry, .overwrite = true};
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        write_counted(rows[i].callbacks);
-        refuses(&o, rows[i].message);
+    for (size_t i = 0; i < sizeof bad_callbacks / sizeof bad_callbacks[0]; i++) {
+        write_counted(bad_callbacks[i].callbacks);
+        refuses(&o, bad_callbacks[i].message);
     }
     write_counted("[counter(most=13)]");
     fails(&o, FG_EINVAL, "counted.yaml:10:3: trainer.callbacks.counter.most: 13 is unlucky");

@@ -178,43 +178,43 @@ static int expected_ema(double decay, int start, int start_epoch, int every, boo
     return taken;
 }
 
+static const struct {
+    setting s;
+    double decay;
+    int start, start_epoch, every;
+    bool warms_up;
+} expected_averages[] = {
+    {{"decay=0.9", .has_norm = true}, .decay = 0.9, .every = 1},
+    {{"decay=0.75, start_step=3, every_n_steps=2", .accumulate = 2},
+     .decay = 0.75,
+     .start = 3,
+     .every = 2},
+    {{"decay=0.95, start_epoch=1, warmup=true, use_buffers=false", .has_norm = true,
+      .leaves_buffers = true},
+     .decay = 0.95,
+     .start_epoch = 1,
+     .every = 1,
+     .warms_up = true},
+    {{"decay=0.9", .precision = "bf16-true"}, .decay = 0.9, .every = 1},
+    {{"decay=0.9", .devices = "8", .strategy = "fsdp", .hidden = 256}, .decay = 0.9, .every = 1},
+};
+
 static void averages_follow_from_the_weights(void **state)
 {
-    static const struct {
-        setting s;
-        double decay;
-        int start, start_epoch, every;
-        bool warms_up;
-    } rows[] = {
-        {{"decay=0.9", .has_norm = true}, .decay = 0.9, .every = 1},
-        {{"decay=0.75, start_step=3, every_n_steps=2", .accumulate = 2},
-         .decay = 0.75,
-         .start = 3,
-         .every = 2},
-        {{"decay=0.95, start_epoch=1, warmup=true, use_buffers=false", .has_norm = true,
-          .leaves_buffers = true},
-         .decay = 0.95,
-         .start_epoch = 1,
-         .every = 1,
-         .warms_up = true},
-        {{"decay=0.9", .precision = "bf16-true"}, .decay = 0.9, .every = 1},
-        {{"decay=0.9", .devices = "8", .strategy = "fsdp", .hidden = 256},
-         .decay = 0.9,
-         .every = 1},
-    };
     static double mean[MOST], got[MOST];
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof expected_averages / sizeof expected_averages[0]; i++) {
         toy model;
-        fg_trainer *trainer = fit(&rows[i].s, &fgi_ema_row, &model, &h);
-        const int taken = expected_ema(rows[i].decay, rows[i].start, rows[i].start_epoch,
-                                       rows[i].every, rows[i].warms_up, mean);
+        fg_trainer *trainer = fit(&expected_averages[i].s, &fgi_ema_row, &model, &h);
+        const int taken = expected_ema(expected_averages[i].decay, expected_averages[i].start,
+                                       expected_averages[i].start_epoch, expected_averages[i].every,
+                                       expected_averages[i].warms_up, mean);
         const fg_module *root = fg_trainer_module(trainer);
         assert_true(taken > 2);
         assert_int_equal(taken_of(root, "ema.taken"), taken);
         assert_int_equal(read_all(root, "ema.", true, got), h.count);
         for (size_t k = 0; k < h.count; k++)
-            fgt_close(rows[i].s.options, got[k], mean[k], 2e-6, 1e-5);
+            fgt_close(expected_averages[i].s.options, got[k], mean[k], 2e-6, 1e-5);
         fg_trainer_destroy(trainer);
     }
 }
@@ -385,43 +385,47 @@ static void resumed_averages_are_the_same(void **state)
 
 /* ---- means of the last epochs ---------------------------------------------------------------- */
 
+static const struct {
+    setting s;
+    int start;
+    double lr[3];
+} expected_equal_averages[] = {
+    {{"swa_epoch_start=0.34", .has_norm = true}, .start = 1, .lr = {0.1, 0.1, 0.1}},
+    {{"swa_epoch_start=1, swa_lrs=0.02, annealing_epochs=3", .accumulate = 2},
+     .start = 1,
+     .lr = {0.1, 0.1, 0.08}},
+    {{.options =
+          "swa_epoch_start=0.0, swa_lrs=0.02, annealing_epochs=4, annealing_strategy=linear"},
+     .start = 0,
+     .lr = {0.1, 0.08, 0.06}},
+    {{.options = "swa_epoch_start=2, swa_lrs=0.02, annealing_epochs=0"},
+     .start = 2,
+     .lr = {0.1, 0.1, 0.02}},
+};
+
 /* The learning rate is 0.1; three epochs of four steps. The values of swa_lrs=0.02 are those of
  * torch.optim.swa_utils.SWALR (PyTorch 2.15), in the epochs since the start. */
 static void equal_averages_follow_from_the_weights(void **state)
 {
-    static const struct {
-        setting s;
-        int start;
-        double lr[3];
-    } rows[] = {
-        {{"swa_epoch_start=0.34", .has_norm = true}, .start = 1, .lr = {0.1, 0.1, 0.1}},
-        {{"swa_epoch_start=1, swa_lrs=0.02, annealing_epochs=3", .accumulate = 2},
-         .start = 1,
-         .lr = {0.1, 0.1, 0.08}},
-        {{.options =
-              "swa_epoch_start=0.0, swa_lrs=0.02, annealing_epochs=4, annealing_strategy=linear"},
-         .start = 0,
-         .lr = {0.1, 0.08, 0.06}},
-        {{.options = "swa_epoch_start=2, swa_lrs=0.02, annealing_epochs=0"},
-         .start = 2,
-         .lr = {0.1, 0.1, 0.02}},
-    };
     static double got[MOST];
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof expected_equal_averages / sizeof expected_equal_averages[0];
+         i++) {
         toy model;
-        const double ends = STEPS / EPOCH - rows[i].start; /* epochs that are averaged */
-        fg_trainer *trainer = fit(&rows[i].s, &fgi_swa_row, &model, &h);
+        const double ends =
+            STEPS / EPOCH - expected_equal_averages[i].start; /* epochs that are averaged */
+        fg_trainer *trainer = fit(&expected_equal_averages[i].s, &fgi_swa_row, &model, &h);
         const fg_module *root = fg_trainer_module(trainer);
         assert_int_equal(taken_of(root, "swa.taken"), (int)ends);
         assert_int_equal(read_all(root, "swa.", true, got), h.count);
         for (int step = 1; step <= STEPS; step++)
-            fgt_close(rows[i].s.options, h.lr[step], rows[i].lr[(step - 1) / EPOCH], 1e-12, 1e-9);
+            fgt_close(expected_equal_averages[i].s.options, h.lr[step],
+                      expected_equal_averages[i].lr[(step - 1) / EPOCH], 1e-12, 1e-9);
         for (size_t k = 0; k < h.count; k++) {
             double sum = 0;
-            for (int epoch = rows[i].start; epoch < STEPS / EPOCH; epoch++)
+            for (int epoch = expected_equal_averages[i].start; epoch < STEPS / EPOCH; epoch++)
                 sum += h.at[(epoch + 1) * EPOCH][k];
-            fgt_close(rows[i].s.options, got[k], sum / ends, 2e-6, 1e-5);
+            fgt_close(expected_equal_averages[i].s.options, got[k], sum / ends, 2e-6, 1e-5);
         }
         fg_trainer_destroy(trainer);
     }

@@ -125,32 +125,31 @@ static void last_is_of_the_newest_run(void **state)
 
 /* ---- different models and preprocessing ------------------------------------------------------ */
 
+static const struct {
+    const char *command, *says;
+} other_settings[] = {
+    {"validate zoo.yaml --model.activation=tanh",
+     "\n  model.activation: relu in the checkpoint, tanh by --model.activation\n"},
+    {"validate last --model.activation=tanh", "model.activation: relu in the checkpoint, tanh"},
+    {"predict last --model.hidden=[8,8]", "model.hidden: [16] in the checkpoint, [8, 8] by"},
+    {"test last --model.name=linear", "model.name: mlp in the checkpoint, linear by"},
+    {"validate last --task=regression", "task"},
+    {"validate last --model.classes=4", "outputs: 3 in the checkpoint, 4 here"},
+    {"validate last --data.mean=0.5", "data.mean: [] in the checkpoint, [0.5] here"},
+    {"validate last --data.std=2", "data.std: [] in the checkpoint, [2.0] here"},
+    {"validate last --data.scale=0.5", "data.scale: 1.0 in the checkpoint, 0.5 here"},
+    {"validate last --data.normalize=false", "data.normalize: true in the checkpoint, false by"},
+    {"validate zoo.yaml --data.categorical=a", "data.categorical: [] in the checkpoint, [a] by"},
+    {"validate zoo.yaml --data.ignore=a", "data.ignore: [] in the checkpoint, [a] by"},
+    {"validate last --data.target=b", "data.target: null in the checkpoint, b by"},
+    {"validate last --data.format=npy --data.val_x=x.npy", "was trained with csv"},
+};
+
 static void other_settings_are_refused(void **state)
 {
-    static const struct {
-        const char *command, *says;
-    } cases[] = {
-        {"validate zoo.yaml --model.activation=tanh",
-         "\n  model.activation: relu in the checkpoint, tanh by --model.activation\n"},
-        {"validate last --model.activation=tanh", "model.activation: relu in the checkpoint, tanh"},
-        {"predict last --model.hidden=[8,8]", "model.hidden: [16] in the checkpoint, [8, 8] by"},
-        {"test last --model.name=linear", "model.name: mlp in the checkpoint, linear by"},
-        {"validate last --task=regression", "task"},
-        {"validate last --model.classes=4", "outputs: 3 in the checkpoint, 4 here"},
-        {"validate last --data.mean=0.5", "data.mean: [] in the checkpoint, [0.5] here"},
-        {"validate last --data.std=2", "data.std: [] in the checkpoint, [2.0] here"},
-        {"validate last --data.scale=0.5", "data.scale: 1.0 in the checkpoint, 0.5 here"},
-        {"validate last --data.normalize=false",
-         "data.normalize: true in the checkpoint, false by"},
-        {"validate zoo.yaml --data.categorical=a",
-         "data.categorical: [] in the checkpoint, [a] by"},
-        {"validate zoo.yaml --data.ignore=a", "data.ignore: [] in the checkpoint, [a] by"},
-        {"validate last --data.target=b", "data.target: null in the checkpoint, b by"},
-        {"validate last --data.format=npy --data.val_x=x.npy", "was trained with csv"},
-    };
     const char *folder = trained();
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-        contains(program_gives(2, folder, cases[i].command)->err, cases[i].says);
+    for (size_t i = 0; i < sizeof(other_settings) / sizeof(other_settings[0]); i++)
+        contains(program_gives(2, folder, other_settings[i].command)->err, other_settings[i].says);
     /* the last column by its name is the same column; dropout is off in evaluation */
     (void)program_gives(0, folder, "validate last --data.target=y --model.dropout=0.5");
     contains(

@@ -135,37 +135,38 @@ static void extended_headers_override_the_header(void **state)
                    "p.jpg [abc]\nplain.jpg [g]\nbase256.jpg [hi]\n");
 }
 
+static const struct {
+    char type;
+    const char *name, *data, *part;
+} bad_members[] = {
+    {'0', "1.png", "x", "byte 1024: '1.png': the sample has another image"},
+    {'0', "1.cls", "a\0", "1.cls': a NUL byte"},
+    {'0', "1.json", "{", "byte 1024: JSON: byte 1: invalid JSON"},
+    {'0', "1.json", "{\"label\": 0.5}", "byte 1024: member 'label'"},
+    {'x', "pax", "5 a=b\n", "invalid record"},
+    {'x', "pax", "99 a=b\n", "invalid record"},
+    {'x', "pax", "x a=b\n", "invalid record"},
+    {'x', "pax", "6 abc\n", "invalid record"},
+    {'x', "pax", "11 size=-1\n", "invalid size"},
+    {'x', "pax", "8 path=\n", "invalid path"},
+    {'L', "long", "", "invalid path"},
+    {'M', "volume", "", "several volumes"},
+    {'S', "sparse", "", "sparse files are not supported"},
+};
+
 static void mistakes_name_the_member(void **state)
 {
     (void)state;
     static archive a;
-    static const struct {
-        char type;
-        const char *name, *data, *part;
-    } cases[] = {
-        {'0', "1.png", "x", "byte 1024: '1.png': the sample has another image"},
-        {'0', "1.cls", "a\0", "1.cls': a NUL byte"},
-        {'0', "1.json", "{", "byte 1024: JSON: byte 1: invalid JSON"},
-        {'0', "1.json", "{\"label\": 0.5}", "byte 1024: member 'label'"},
-        {'x', "pax", "5 a=b\n", "invalid record"},
-        {'x', "pax", "99 a=b\n", "invalid record"},
-        {'x', "pax", "x a=b\n", "invalid record"},
-        {'x', "pax", "6 abc\n", "invalid record"},
-        {'x', "pax", "11 size=-1\n", "invalid size"},
-        {'x', "pax", "8 path=\n", "invalid path"},
-        {'L', "long", "", "invalid path"},
-        {'M', "volume", "", "several volumes"},
-        {'S', "sparse", "", "sparse files are not supported"},
-    };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < sizeof(bad_members) / sizeof(bad_members[0]); i++) {
         a.size = 0;
         add_text(&a, "1.jpg", "x");
-        const size_t size = strlen(cases[i].data) + (i == 1);
-        add_member(&a, cases[i].type, cases[i].name, cases[i].data, size);
+        const size_t size = strlen(bad_members[i].data) + (i == 1);
+        add_member(&a, bad_members[i].type, bad_members[i].name, bad_members[i].data, size);
         fgt_catalog_fails(write_archive(&a, "m.tar"), NULL,
-                          cases[i].type == 'M' || cases[i].type == 'S' ? FG_EUNSUPPORTED
-                                                                       : FG_EFORMAT,
-                          cases[i].part);
+                          bad_members[i].type == 'M' || bad_members[i].type == 'S' ? FG_EUNSUPPORTED
+                                                                                   : FG_EFORMAT,
+                          bad_members[i].part);
     }
     memset(a.data, 0, 2 * BLOCK);
     a.size = BLOCK;

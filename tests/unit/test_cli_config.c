@@ -148,7 +148,7 @@ static void wrong_numbers(void **state)
                    "run.yaml:1:18: model.dropout: expected a number from 0 to "
                    "less than 1 (for example 0.1), got '1'");
     config_refused("model: {hidden: [12, x]}\n",
-                   "run.yaml:1:9: model.hidden: expected a list of integers "
+                   "run.yaml:1:9: model.hidden: expected a list of 1 to 16 integers "
                    "from 1 to 1048576 (for example [256, 64]), got 'x'");
     config_refused(
         "model: {hidden: [12, [1]]}\n",

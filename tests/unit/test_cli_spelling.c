@@ -82,33 +82,34 @@ static void devices_of_a_command_line(void **state)
                    "run.yaml:1:11: unknown key 'trainer.gpus': did you mean 'trainer.devices'?");
 }
 
+static const struct {
+    const char *yaml, *devices, *message; /* message: NULL: valid */
+} old_spellings[] = {
+    {"trainer: {tpu_cores: 8}\n", "8", NULL},
+    {"trainer: {tpu_cores: [1]}\n", "[1]", NULL},
+    {"trainer: {tpu_cores: auto, accelerator: tpu}\n", "auto", NULL},
+    {"trainer: {tpu_cores: 8, devices: 4}\n", NULL,
+     "run.yaml:1:22: trainer.tpu_cores: trainer.devices is '4' too: expected "
+     "trainer.accelerator: tpu with trainer.devices alone"},
+    {"trainer: {tpu_cores: 8, accelerator: cpu}\n", NULL,
+     "run.yaml:1:22: trainer.tpu_cores: trainer.accelerator is 'cpu' too: expected "
+     "trainer.accelerator: tpu with trainer.devices alone"},
+};
+
 static void tpu_cores_is_the_old_spelling(void **state)
 {
-    static const struct {
-        const char *yaml, *devices, *message; /* message: NULL: valid */
-    } rows[] = {
-        {"trainer: {tpu_cores: 8}\n", "8", NULL},
-        {"trainer: {tpu_cores: [1]}\n", "[1]", NULL},
-        {"trainer: {tpu_cores: auto, accelerator: tpu}\n", "auto", NULL},
-        {"trainer: {tpu_cores: 8, devices: 4}\n", NULL,
-         "run.yaml:1:22: trainer.tpu_cores: trainer.devices is '4' too: expected "
-         "trainer.accelerator: tpu with trainer.devices alone"},
-        {"trainer: {tpu_cores: 8, accelerator: cpu}\n", NULL,
-         "run.yaml:1:22: trainer.tpu_cores: trainer.accelerator is 'cpu' too: expected "
-         "trainer.accelerator: tpu with trainer.devices alone"},
-    };
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < sizeof(old_spellings) / sizeof(old_spellings[0]); i++) {
         bool was_old = false;
         fg_error err = {0};
-        fgi_config *c = config_read(rows[i].yaml);
-        assert_int_equal(fgi_config_modernize(c, &was_old, &err), rows[i].message == NULL);
+        fgi_config *c = config_read(old_spellings[i].yaml);
+        assert_int_equal(fgi_config_modernize(c, &was_old, &err), old_spellings[i].message == NULL);
         assert_true(was_old);
-        if (rows[i].message != NULL) {
-            assert_string_equal(err.message, rows[i].message);
+        if (old_spellings[i].message != NULL) {
+            assert_string_equal(err.message, old_spellings[i].message);
         } else {
             assert_string_equal(fgi_config_text(c, "trainer.accelerator"), "tpu");
             assert_string_equal(fgi_config_format(c, fgi_config_find("trainer.devices")),
-                                rows[i].devices);
+                                old_spellings[i].devices);
             assert_null(fgi_config_text(c, "trainer.tpu_cores"));
             assert_int_equal(strncmp(fgi_config_place(c, "trainer.devices"), "run.yaml:1:", 11), 0);
         }

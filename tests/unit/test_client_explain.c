@@ -86,46 +86,47 @@ static void furnish(unsigned parts)
 /* ---- no plugin --------------------------------------------------------------------------------
  */
 
+static const struct {
+    const char *accelerator;
+    unsigned parts;
+    const char *says[3];
+} missing_plugins[] = {
+    {"tpu",
+     CHIPS,
+     {"this machine has 4 TPU chips of v5e, but no PJRT plugin for 'tpu' is installed",
+      "; type: fulgurite setup tpu\n", "looked in\n  fulgurite setup: /opt/a/libtpu.so"}},
+    {"tpu",
+     NOTHING,
+     {"this machine has no visible TPU, and no PJRT plugin for 'tpu' is installed\n",
+      "use accelerator=cpu or accelerator=auto to train without one",
+      "`fulgurite devices` lists what is available\nlooked in\n"}},
+    {"cuda",
+     GPU,
+     {"this machine has an NVIDIA GPU, but no PJRT plugin for 'cuda' is installed",
+      "type: fulgurite setup cuda13\n", "  python: /usr: /usr/lib/libtpu.so"}},
+    {"cuda",
+     NOTHING,
+     {"this machine has no visible NVIDIA GPU, and no PJRT plugin", "use accelerator=cpu", ""}},
+    {"cpu", NOTHING, {"no PJRT plugin for 'cpu' is installed; type: fulgurite setup cpu", "", ""}},
+};
+
 static void a_missing_plugin(void **state)
 {
-    static const struct {
-        const char *accelerator;
-        unsigned parts;
-        const char *says[3];
-    } rows[] = {
-        {"tpu",
-         CHIPS,
-         {"this machine has 4 TPU chips of v5e, but no PJRT plugin for 'tpu' is installed",
-          "; type: fulgurite setup tpu\n", "looked in\n  fulgurite setup: /opt/a/libtpu.so"}},
-        {"tpu",
-         NOTHING,
-         {"this machine has no visible TPU, and no PJRT plugin for 'tpu' is installed\n",
-          "use accelerator=cpu or accelerator=auto to train without one",
-          "`fulgurite devices` lists what is available\nlooked in\n"}},
-        {"cuda",
-         GPU,
-         {"this machine has an NVIDIA GPU, but no PJRT plugin for 'cuda' is installed",
-          "type: fulgurite setup cuda13\n", "  python: /usr: /usr/lib/libtpu.so"}},
-        {"cuda",
-         NOTHING,
-         {"this machine has no visible NVIDIA GPU, and no PJRT plugin", "use accelerator=cpu", ""}},
-        {"cpu",
-         NOTHING,
-         {"no PJRT plugin for 'cpu' is installed; type: fulgurite setup cpu", "", ""}},
-    };
     static const fg_plugin_candidate places[] = {
         {.source = "fulgurite setup", .path = "/opt/a/libtpu.so"},
         {.source = "python: /usr", .path = "/usr/lib/libtpu.so"},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof missing_plugins / sizeof missing_plugins[0]; i++) {
         fg_error err = {0};
         (void)fresh(state);
-        furnish(rows[i].parts);
-        assert_int_equal(fgi_explain_missing(&m.host, rows[i].accelerator, places, 2, &err),
-                         FG_ENOTFOUND);
+        furnish(missing_plugins[i].parts);
+        assert_int_equal(
+            fgi_explain_missing(&m.host, missing_plugins[i].accelerator, places, 2, &err),
+            FG_ENOTFOUND);
         for (int k = 0; k < 3; k++)
-            holds(err.message, rows[i].says[k]);
-        if (rows[i].parts == NOTHING && strcmp(rows[i].accelerator, "cpu") != 0)
+            holds(err.message, missing_plugins[i].says[k]);
+        if (missing_plugins[i].parts == NOTHING &&
+            strcmp(missing_plugins[i].accelerator, "cpu") != 0)
             assert_null(strstr(err.message, "pip install")); /* which would not help */
     }
 }

@@ -99,44 +99,45 @@ static void axes_have_roles(void **state)
     }
 }
 
+static const struct {
+    fg_mesh_options options;
+    const char *message;
+} bad_meshes[] = {
+    {{.axes = {{"data", 3}, {"model", 2}}},
+     "mesh data=3,model=2 does not match 8 devices: expected sizes whose product is 8, or one "
+     "axis of size -1 for the remaining devices"},
+    {{.axes = {{"data", 2}, {"model", 2}}}, "mesh data=2,model=2 does not match 8 devices"},
+    {{.axes = {{"data", 0}, {"model", 3}}}, "mesh data=-1,model=3 does not match 8 devices"},
+    {{.axes = {{"data", 1 << 20}, {"fsdp", 1 << 20}}}, "does not match 8 devices"},
+    {{.axes = {{"data", -1}, {"fsdp", 0}}},
+     "mesh: axes 'data' and 'fsdp' both have no size: expected at most one axis of size -1"},
+    {{.axes = {{"data", -2}}},
+     "mesh: axis 'data' has size -2: expected 1 or more, or -1 for the remaining devices"},
+    {{.axes = {{"data", 4}, {"data", 2}}}, "mesh: axis 'data' is given twice"},
+    {{.axes = {{"none", 8}}}, "mesh: 'none' is not an axis name"},
+    {{.axes = {{"2d", 8}}}, "mesh: '2d' is not an axis name"},
+    {{.axes = {{"data-axis", 8}}}, "mesh: 'data-axis' is not an axis name"},
+    {{.axes = {{"rows", 8}}},
+     "mesh rows=8 has no axis 'data' or 'fsdp' to shard batches over: name an axis data (of "
+     "size "
+     "1 for no sharding), or set batch_axes"},
+    {{.axes = {{"data", 8}}, .batch_axes = "rows"},
+     "batch_axes \"rows\": 'rows' is not an axis of the mesh data=8"},
+    {{.axes = {{"data", 8}}, .fsdp_axes = "data,"},
+     "fsdp_axes \"data,\": '' is not an axis of the mesh data=8"},
+};
+
 static void meshes_that_are_refused(void **state)
 {
-    static const struct {
-        fg_mesh_options options;
-        const char *message;
-    } rows[] = {
-        {{.axes = {{"data", 3}, {"model", 2}}},
-         "mesh data=3,model=2 does not match 8 devices: expected sizes whose product is 8, or one "
-         "axis of size -1 for the remaining devices"},
-        {{.axes = {{"data", 2}, {"model", 2}}}, "mesh data=2,model=2 does not match 8 devices"},
-        {{.axes = {{"data", 0}, {"model", 3}}}, "mesh data=-1,model=3 does not match 8 devices"},
-        {{.axes = {{"data", 1 << 20}, {"fsdp", 1 << 20}}}, "does not match 8 devices"},
-        {{.axes = {{"data", -1}, {"fsdp", 0}}},
-         "mesh: axes 'data' and 'fsdp' both have no size: expected at most one axis of size -1"},
-        {{.axes = {{"data", -2}}},
-         "mesh: axis 'data' has size -2: expected 1 or more, or -1 for the remaining devices"},
-        {{.axes = {{"data", 4}, {"data", 2}}}, "mesh: axis 'data' is given twice"},
-        {{.axes = {{"none", 8}}}, "mesh: 'none' is not an axis name"},
-        {{.axes = {{"2d", 8}}}, "mesh: '2d' is not an axis name"},
-        {{.axes = {{"data-axis", 8}}}, "mesh: 'data-axis' is not an axis name"},
-        {{.axes = {{"rows", 8}}},
-         "mesh rows=8 has no axis 'data' or 'fsdp' to shard batches over: name an axis data (of "
-         "size "
-         "1 for no sharding), or set batch_axes"},
-        {{.axes = {{"data", 8}}, .batch_axes = "rows"},
-         "batch_axes \"rows\": 'rows' is not an axis of the mesh data=8"},
-        {{.axes = {{"data", 8}}, .fsdp_axes = "data,"},
-         "fsdp_axes \"data,\": '' is not an axis of the mesh data=8"},
-    };
     fgi_mesh_device devices[8];
     (void)state;
     make_devices(devices, 8, 1, 0);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof bad_meshes / sizeof bad_meshes[0]; i++) {
         fg_error err = {0};
         fgi_mesh mesh;
-        assert_int_equal(fgi_mesh_init(&mesh, &rows[i].options, devices, 8, &err), FG_EINVAL);
-        if (strstr(err.message, rows[i].message) == NULL)
-            fail_msg("%s\nexpected: %s", err.message, rows[i].message);
+        assert_int_equal(fgi_mesh_init(&mesh, &bad_meshes[i].options, devices, 8, &err), FG_EINVAL);
+        if (strstr(err.message, bad_meshes[i].message) == NULL)
+            fail_msg("%s\nexpected: %s", err.message, bad_meshes[i].message);
     }
 }
 

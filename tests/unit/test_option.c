@@ -110,45 +110,46 @@ static void defaults_are_values_that_were_not_given(void **state)
     fg_option_values_destroy(NULL);
 }
 
+static const struct {
+    const char *name, *text, *yaml;
+} texts[] = {
+    {"count", "7", "7"},
+    {"rate", "0.125", "0.125"},
+    {"rate", "AUTO", "auto"},
+    {"rate", "1e-3", "0.001"},
+    {"flag", "Yes", "true"},
+    {"flag", "off", "false"},
+    {"path", "a b.csv", "\"a b.csv\""},
+    {"path", "\"null\"", "\"null\""},
+    {"path", "null", "null"},
+    {"path", "x/y-1.csv", "x/y-1.csv"},
+    {"shape", "SQUARE", "square"},
+    {"shape", "Disc", "round"},
+    {"part", "0.5", "0.5"},
+    {"part", "1.0", "1.0"},
+    {"part", "100", "100"},
+    {"where", "0,2", "[0, 2]"},
+    {"sizes", "5", "[5]"},
+    {"sizes", "[ 5 , 6 ]", "[5, 6]"},
+    {"means", "0.5,-2", "[0.5, -2]"},
+    {"names", "[a, \"b c\", \"7\"]", "[a, \"b c\", \"7\"]"},
+    {"names", "[]", "[]"},
+    {"rules", "[fc.*=none/model]", "[\"fc.*=none/model\"]"},
+    {"hooks", "[stop(after=3, kind=[a, b]), say]", "[\"stop(after=3, kind=[a, b])\", say]"},
+    {"hooks", "say, stop(after=3)", "[say, \"stop(after=3)\"]"},
+    {"hooks", "[\"stop(after=3, kind=a)\", \"say\"]", "[\"stop(after=3, kind=a)\", say]"},
+    {"hooks", "[]", "[]"},
+};
+
 /* Each text and its value as YAML. */
 static void text_becomes_values(void **state)
 {
-    static const struct {
-        const char *name, *text, *yaml;
-    } cases[] = {
-        {"count", "7", "7"},
-        {"rate", "0.125", "0.125"},
-        {"rate", "AUTO", "auto"},
-        {"rate", "1e-3", "0.001"},
-        {"flag", "Yes", "true"},
-        {"flag", "off", "false"},
-        {"path", "a b.csv", "\"a b.csv\""},
-        {"path", "\"null\"", "\"null\""},
-        {"path", "null", "null"},
-        {"path", "x/y-1.csv", "x/y-1.csv"},
-        {"shape", "SQUARE", "square"},
-        {"shape", "Disc", "round"},
-        {"part", "0.5", "0.5"},
-        {"part", "1.0", "1.0"},
-        {"part", "100", "100"},
-        {"where", "0,2", "[0, 2]"},
-        {"sizes", "5", "[5]"},
-        {"sizes", "[ 5 , 6 ]", "[5, 6]"},
-        {"means", "0.5,-2", "[0.5, -2]"},
-        {"names", "[a, \"b c\", \"7\"]", "[a, \"b c\", \"7\"]"},
-        {"names", "[]", "[]"},
-        {"rules", "[fc.*=none/model]", "[\"fc.*=none/model\"]"},
-        {"hooks", "[stop(after=3, kind=[a, b]), say]", "[\"stop(after=3, kind=[a, b])\", say]"},
-        {"hooks", "say, stop(after=3)", "[say, \"stop(after=3)\"]"},
-        {"hooks", "[\"stop(after=3, kind=a)\", \"say\"]", "[\"stop(after=3, kind=a)\", say]"},
-        {"hooks", "[]", "[]"},
-    };
     fg_option_values *v = make();
     fg_error err = {0};
     char yaml[128];
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        fgt_ok(fg_option_set(v, cases[i].name, cases[i].text, "--x", &err));
-        assert_string_equal(fg_option_format(v, cases[i].name, yaml, sizeof yaml), cases[i].yaml);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        fgt_ok(fg_option_set(v, texts[i].name, texts[i].text, "--x", &err));
+        assert_string_equal(fg_option_format(v, texts[i].name, yaml, sizeof yaml), texts[i].yaml);
     }
     fg_option_values_destroy(v);
 }

@@ -124,38 +124,39 @@ static void a_custom_format_of_images_has_a_size_too(void **state)
     fg_registry_destroy(registry);
 }
 
+static const struct {
+    const char *config, *topology, *script;
+    fg_status status;
+    const char *message;
+} unplanned[] = {
+    {"images.yaml", NULL, GOOD_PLAN, FG_EINVAL,
+     "'images.yaml' (trainer.accelerator cpu): the speed of the model can be estimated for "
+     "TPUs and GPUs only: name one, such as --topology=kaggle"},
+    {"images.yaml", "v5e-8,v3-8", GOOD_PLAN, FG_EINVAL, "expected one machine"},
+    {"images.yaml", "toaster", GOOD_PLAN, FG_EINVAL, "topology: "},
+    {"images.yaml", "v5e-8", "#!/bin/sh\nexit 2\n", FG_EINVAL, "rejected the configuration"},
+    {"images.yaml", "v5e-8", PLAN("\"error\": \"p does not exist\""), FG_EUNSUPPORTED,
+     "planning 'images.yaml' for v5e-8: p does not exist\n--rate sets "},
+    {"images.yaml", "v5e-8", PLAN("\"fits\": false, \"reason\": \"requires 58 GB\""),
+     FG_EUNSUPPORTED, "for v5e-8: requires 58 GB\n"},
+    {"images.yaml", "h100", PLAN("\"fits\": true, \"input_host_samples_per_s\": null"),
+     FG_EUNSUPPORTED, "for h100: the compiler does not estimate the time of a step\n"},
+    {"table.yaml", "v5e-8", GOOD_PLAN, FG_EINVAL,
+     "'table.yaml' has data.format csv: expected a configuration that trains on images"},
+    {"none.yaml", "v5e-8", GOOD_PLAN, FG_EINVAL, "none.yaml"},
+    {NULL, "v5e-8", GOOD_PLAN, FG_EINVAL, "name the configuration"},
+};
+
 static void what_cannot_be_planned_is_an_error(void **state)
 {
-    static const struct {
-        const char *config, *topology, *script;
-        fg_status status;
-        const char *message;
-    } rows[] = {
-        {"images.yaml", NULL, GOOD_PLAN, FG_EINVAL,
-         "'images.yaml' (trainer.accelerator cpu): the speed of the model can be estimated for "
-         "TPUs and GPUs only: name one, such as --topology=kaggle"},
-        {"images.yaml", "v5e-8,v3-8", GOOD_PLAN, FG_EINVAL, "expected one machine"},
-        {"images.yaml", "toaster", GOOD_PLAN, FG_EINVAL, "topology: "},
-        {"images.yaml", "v5e-8", "#!/bin/sh\nexit 2\n", FG_EINVAL, "rejected the configuration"},
-        {"images.yaml", "v5e-8", PLAN("\"error\": \"p does not exist\""), FG_EUNSUPPORTED,
-         "planning 'images.yaml' for v5e-8: p does not exist\n--rate sets "},
-        {"images.yaml", "v5e-8", PLAN("\"fits\": false, \"reason\": \"requires 58 GB\""),
-         FG_EUNSUPPORTED, "for v5e-8: requires 58 GB\n"},
-        {"images.yaml", "h100", PLAN("\"fits\": true, \"input_host_samples_per_s\": null"),
-         FG_EUNSUPPORTED, "for h100: the compiler does not estimate the time of a step\n"},
-        {"table.yaml", "v5e-8", GOOD_PLAN, FG_EINVAL,
-         "'table.yaml' has data.format csv: expected a configuration that trains on images"},
-        {"none.yaml", "v5e-8", GOOD_PLAN, FG_EINVAL, "none.yaml"},
-        {NULL, "v5e-8", GOOD_PLAN, FG_EINVAL, "name the configuration"},
-    };
     (void)state;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < sizeof(unplanned) / sizeof(unplanned[0]); i++) {
         fg_error err = {0};
         char text[1024];
         fg_pack_build_options o = {0};
-        const fg_status status =
-            pack_for(rows[i].config, rows[i].topology, rows[i].script, &o, text, &err);
-        if (status != rows[i].status || strstr(err.message, rows[i].message) == NULL)
+        const fg_status status = pack_for(unplanned[i].config, unplanned[i].topology,
+                                          unplanned[i].script, &o, text, &err);
+        if (status != unplanned[i].status || strstr(err.message, unplanned[i].message) == NULL)
             fail_msg("row %zu: %d: %s", i, (int)status, err.message);
     }
 }

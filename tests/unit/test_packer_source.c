@@ -320,37 +320,40 @@ static void a_pack_that_will_not_fit_is_an_error_before_it_is_written(void **sta
 
 /* ---- options --------------------------------------------------------------------------------- */
 
+static const struct {
+    const char *name, *text, *message; /* NULL: correct */
+} bad_options[] = {
+    {"codec", "jpeg-seg", NULL},
+    {"codec", "png", "codec: expected auto, file, jpeg, jpeg-seg, raw, ycc or dct, got 'png'"},
+    {"presize", "short=0", "presize: "},
+    {"quality", "101", "quality: expected an integer from 1 to 100, got '101'"},
+    {"variants", "0", "variants: expected an integer from 1 to 1024, got '0'"},
+    {"seed", "-1", "seed: expected an integer of at least 0, got '-1'"},
+    {"workers", "x", "workers: expected an integer from 1 to 1024, got 'x'"},
+    {"limit", "0", "limit: expected an integer of at least 1, got '0'"},
+    {"rate", "nan", "rate: expected a number of images per second above 0, got 'nan'"},
+    {"bad", "ignore", "bad: expected fail or skip, got 'ignore'"},
+    {"shard-size", "1.5GiB", NULL},
+    {"shard-size", "1XB", "shard-size: expected a size such as 1GB or 256MiB, got '1XB'"},
+    {"split", "val=0.1,test=0.1,stratify", NULL},
+    {"split", "stratify", "split: expected fractions such as val=0.1,test=0.1, got"},
+    {"split", "val=1", "split: expected fractions such as val=0.1,test=0.1, got 'val=1'"},
+    {"split", "train=0.5", "split: expected fractions"},
+    {"colour", "1", "'colour' is not an option of fg_pack_build"},
+};
+
 static void options_are_checked(void **state)
 {
-    static const struct {
-        const char *name, *text, *message; /* NULL: correct */
-    } rows[] = {
-        {"codec", "jpeg-seg", NULL},
-        {"codec", "png", "codec: expected auto, file, jpeg, jpeg-seg, raw, ycc or dct, got 'png'"},
-        {"presize", "short=0", "presize: "},
-        {"quality", "101", "quality: expected an integer from 1 to 100, got '101'"},
-        {"variants", "0", "variants: expected an integer from 1 to 1024, got '0'"},
-        {"seed", "-1", "seed: expected an integer of at least 0, got '-1'"},
-        {"workers", "x", "workers: expected an integer from 1 to 1024, got 'x'"},
-        {"limit", "0", "limit: expected an integer of at least 1, got '0'"},
-        {"rate", "nan", "rate: expected a number of images per second above 0, got 'nan'"},
-        {"bad", "ignore", "bad: expected fail or skip, got 'ignore'"},
-        {"shard-size", "1.5GiB", NULL},
-        {"shard-size", "1XB", "shard-size: expected a size such as 1GB or 256MiB, got '1XB'"},
-        {"split", "val=0.1,test=0.1,stratify", NULL},
-        {"split", "stratify", "split: expected fractions such as val=0.1,test=0.1, got"},
-        {"split", "val=1", "split: expected fractions such as val=0.1,test=0.1, got 'val=1'"},
-        {"split", "train=0.5", "split: expected fractions"},
-        {"colour", "1", "'colour' is not an option of fg_pack_build"},
-    };
     fg_pack_build_options o = {0};
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        const fg_status status = fg_pack_build_set(&o, rows[i].name, rows[i].text, &err);
-        assert_int_equal(status, rows[i].message == NULL ? FG_OK : FG_EINVAL);
-        if (rows[i].message == NULL && strcmp(rows[i].name, "split") == 0)
+    for (size_t i = 0; i < sizeof(bad_options) / sizeof(bad_options[0]); i++) {
+        const fg_status status =
+            fg_pack_build_set(&o, bad_options[i].name, bad_options[i].text, &err);
+        assert_int_equal(status, bad_options[i].message == NULL ? FG_OK : FG_EINVAL);
+        if (bad_options[i].message == NULL && strcmp(bad_options[i].name, "split") == 0)
             assert_true(o.val_fraction == 0.1 && o.test_fraction == 0.1 && o.stratify);
-        if (rows[i].message != NULL && strstr(err.message, rows[i].message) != err.message)
-            fail_msg("expected '%s', got '%s'", rows[i].message, err.message);
+        if (bad_options[i].message != NULL &&
+            strstr(err.message, bad_options[i].message) != err.message)
+            fail_msg("expected '%s', got '%s'", bad_options[i].message, err.message);
     }
     assert_int_equal(o.codec, FG_PACK_CHOICE_SEG);
     assert_true(o.shard_bytes == 1610612736);

@@ -299,38 +299,39 @@ static void the_most_important_comes_first(void **state)
 
 /* ---- the end of a fit ------------------------------------------------------------------------ */
 
+static const struct {
+    const char *changes, *lines;
+} ends[] = {
+    {"{}", "time: 100 ms per step (p95 130 ms); devices busy 99 %\n"},
+    {"{'time': {'busy_s': 6, 'idle': {'checkpoint_s': 1, 'input_s': 2.9, 'other_s': 0.1, "
+     "'read_s': 0, 'upload_s': 0}},"
+     " 'verdicts': [{'severity': 'high', 'title': 'Slow\\u001b', 'action': 'a', 'gain': 0.29,"
+     " 'samples_per_s': {'from': 71, 'to': 100}},"
+     " {'severity': 'high', 'title': 'Little', 'action': 'b', 'gain': 0.08},"
+     " {'severity': 'medium', 'title': 'Unknown', 'action': 'c', 'gain': null},"
+     " {'severity': 'medium', 'title': 'Third', 'action': 'd', 'gain': 0.5}]}",
+     "time: 100 ms per step (p95 130 ms); devices busy 60 %; idle: input 29 %, checkpoint 10 "
+     "%, other 1 %\n"
+     "high: Slow? (would save up to 29 % of the time: from 71 to 100 samples/s): a\n"
+     "medium: Unknown: c\n"},
+    {"{'verdicts': [{'severity': 'note', 'title': 'Note', 'action': 'a', 'gain': 0.5}]}",
+     "time: 100 ms per step (p95 130 ms); devices busy 99 %\n"},
+    {"{'time': null}", NULL},
+    {"{'step_time': null}", NULL},
+};
+
 static void the_end_of_a_fit(void **state)
 {
-    static const struct {
-        const char *changes, *lines;
-    } rows[] = {
-        {"{}", "time: 100 ms per step (p95 130 ms); devices busy 99 %\n"},
-        {"{'time': {'busy_s': 6, 'idle': {'checkpoint_s': 1, 'input_s': 2.9, 'other_s': 0.1, "
-         "'read_s': 0, 'upload_s': 0}},"
-         " 'verdicts': [{'severity': 'high', 'title': 'Slow\\u001b', 'action': 'a', 'gain': 0.29,"
-         " 'samples_per_s': {'from': 71, 'to': 100}},"
-         " {'severity': 'high', 'title': 'Little', 'action': 'b', 'gain': 0.08},"
-         " {'severity': 'medium', 'title': 'Unknown', 'action': 'c', 'gain': null},"
-         " {'severity': 'medium', 'title': 'Third', 'action': 'd', 'gain': 0.5}]}",
-         "time: 100 ms per step (p95 130 ms); devices busy 60 %; idle: input 29 %, checkpoint 10 "
-         "%, other 1 %\n"
-         "high: Slow? (would save up to 29 % of the time: from 71 to 100 samples/s): a\n"
-         "medium: Unknown: c\n"},
-        {"{'verdicts': [{'severity': 'note', 'title': 'Note', 'action': 'a', 'gain': 0.5}]}",
-         "time: 100 ms per step (p95 130 ms); devices busy 99 %\n"},
-        {"{'time': null}", NULL},
-        {"{'step_time': null}", NULL},
-    };
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
         fgi_buf lines = {0};
-        json_t *report = read(healthy), *more = read(rows[i].changes);
+        json_t *report = read(healthy), *more = read(ends[i].changes);
         assert_int_equal(json_object_update_recursive(report, more), 0);
         fgi_run_brief_put(&lines, report);
-        if (rows[i].lines == NULL)
+        if (ends[i].lines == NULL)
             assert_int_equal(lines.size, 0);
         else
-            assert_string_equal(lines.data, rows[i].lines);
+            assert_string_equal(lines.data, ends[i].lines);
         fgi_buf_fini(&lines);
         json_decref(more);
         json_decref(report);

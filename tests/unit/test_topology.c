@@ -26,77 +26,80 @@ static int nothing_is_alive(void **state)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
+static const struct {
+    const char *name, *plugin_name;
+    int64_t chips;
+} good_names[] = {
+    {"v2-8", "v2:2x2", 4},          {"v3-8", "v3:2x2", 4},
+    {"v3-32", "v3:4x4", 16},        {"v3-128", "v3:8x8", 64},
+    {"v3-2048", "v3:32x32", 1024},  {"v4-8", "v4:2x2x1", 4},
+    {"v4-16", "v4:2x2x2", 8},       {"v4-32", "v4:2x2x4", 16},
+    {"v4-64", "v4:2x4x4", 32},      {"v4-512", "v4:4x8x8", 256},
+    {"v5litepod-1", "v5e:1x1", 1},  {"v5litepod-4", "v5e:2x2", 4},
+    {"v5litepod-8", "v5e:2x4", 8},  {"v5e-16", "v5e:4x4", 16},
+    {"v5e-32", "v5e:4x8", 32},      {"v5litepod-256", "v5e:16x16", 256},
+    {"v5p-8", "v5p:2x2x1", 4},      {"v5p-128", "v5p:4x4x4", 64},
+    {"v6e-1", "v6e:1x1", 1},        {"v6e-8", "v6e:2x4", 8},
+    {"v6e-256", "v6e:16x16", 256},  {"tpu7x-8", "tpu7x:2x2x1", 4},
+    {"7x:2x2x1", "tpu7x:2x2x1", 4}, {"V5E:2x4", "v5e:2x4", 8},
+    {"V5LITEPOD-8", "v5e:2x4", 8},  {"v5p:4x4x4", "v5p:4x4x4", 64},
+    {"kaggle", "v5e:2x4", 8},       {"colab", "v5e:1x1", 1},
+    {"h100", "1x1x1", 1},           {"h100:8", "1x1x8", 8},
+    {"b200:4", "1x1x4", 4},
+};
+
 /* Shapes and numbers as Google Cloud's pages on each generation list them. */
 static void names_are_read_as_google_writes_them(void **state)
 {
-    static const struct {
-        const char *name, *plugin_name;
-        int64_t chips;
-    } rows[] = {
-        {"v2-8", "v2:2x2", 4},          {"v3-8", "v3:2x2", 4},
-        {"v3-32", "v3:4x4", 16},        {"v3-128", "v3:8x8", 64},
-        {"v3-2048", "v3:32x32", 1024},  {"v4-8", "v4:2x2x1", 4},
-        {"v4-16", "v4:2x2x2", 8},       {"v4-32", "v4:2x2x4", 16},
-        {"v4-64", "v4:2x4x4", 32},      {"v4-512", "v4:4x8x8", 256},
-        {"v5litepod-1", "v5e:1x1", 1},  {"v5litepod-4", "v5e:2x2", 4},
-        {"v5litepod-8", "v5e:2x4", 8},  {"v5e-16", "v5e:4x4", 16},
-        {"v5e-32", "v5e:4x8", 32},      {"v5litepod-256", "v5e:16x16", 256},
-        {"v5p-8", "v5p:2x2x1", 4},      {"v5p-128", "v5p:4x4x4", 64},
-        {"v6e-1", "v6e:1x1", 1},        {"v6e-8", "v6e:2x4", 8},
-        {"v6e-256", "v6e:16x16", 256},  {"tpu7x-8", "tpu7x:2x2x1", 4},
-        {"7x:2x2x1", "tpu7x:2x2x1", 4}, {"V5E:2x4", "v5e:2x4", 8},
-        {"V5LITEPOD-8", "v5e:2x4", 8},  {"v5p:4x4x4", "v5p:4x4x4", 64},
-        {"kaggle", "v5e:2x4", 8},       {"colab", "v5e:1x1", 1},
-        {"h100", "1x1x1", 1},           {"h100:8", "1x1x8", 8},
-        {"b200:4", "1x1x4", 4},
-    };
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof good_names / sizeof good_names[0]; i++) {
         fg_error err = {0};
         fgi_topology_name name;
-        fgt_ok(fgi_topology_parse(rows[i].name, &name, &err));
-        assert_string_equal(name.plugin_name, rows[i].plugin_name);
-        assert_int_equal(name.chip_count, rows[i].chips);
+        fgt_ok(fgi_topology_parse(good_names[i].name, &name, &err));
+        assert_string_equal(name.plugin_name, good_names[i].plugin_name);
+        assert_int_equal(name.chip_count, good_names[i].chips);
         assert_string_equal(name.accelerator, name.gpu ? "cuda" : "tpu");
     }
 }
 
+static const struct {
+    const char *name, *says;
+} bad_names[] = {
+    {"", "unknown name"},
+    {"v1-8", "unknown name"},
+    {"v5e", "the number of chips or the shape is missing"},
+    {"v5e:0x0", "expected two positive numbers of chips, as in 2x4"},
+    {"v5e:2", "two positive numbers"},
+    {"v5e:2x2x2", "two positive numbers"},
+    {"v5e:2x-2", "two positive numbers"},
+    {"v5e:99999x99999", "two positive numbers"},
+    {"v5e:9000x9000", "there is no slice of this size"},
+    {"v4:2x2", "expected three positive numbers of chips, as in 2x2x1"},
+    {"v4:2x2x", "three positive numbers"},
+    {"v3-7", "there is no slice of this size"},
+    {"v3-6", "there is no slice of this size"},
+    {"v3-0", "expected a number of devices after '-'"},
+    {"v3-", "expected a number of devices after '-'"},
+    {"v3-99999999999999999999", "expected a number of devices after '-'"},
+    {"h100:0", "a number of GPUs, 1 to 64"},
+    {"h100:x", "a number of GPUs, 1 to 64"},
+    {"h100:", "unknown name"},
+    {"h100-8", "unknown name"},
+    {"v5e:1111111111111111111111111111111111111111111111111111111111111111111x1",
+     "the name is too long: expected fewer than 64 characters"},
+};
+
 /* libtpu ends the process on v5e:0x0, so nothing of the kind may reach it. */
 static void other_names_are_refused(void **state)
 {
-    static const struct {
-        const char *name, *says;
-    } rows[] = {
-        {"", "unknown name"},
-        {"v1-8", "unknown name"},
-        {"v5e", "the number of chips or the shape is missing"},
-        {"v5e:0x0", "expected two positive numbers of chips, as in 2x4"},
-        {"v5e:2", "two positive numbers"},
-        {"v5e:2x2x2", "two positive numbers"},
-        {"v5e:2x-2", "two positive numbers"},
-        {"v5e:99999x99999", "two positive numbers"},
-        {"v5e:9000x9000", "there is no slice of this size"},
-        {"v4:2x2", "expected three positive numbers of chips, as in 2x2x1"},
-        {"v4:2x2x", "three positive numbers"},
-        {"v3-7", "there is no slice of this size"},
-        {"v3-6", "there is no slice of this size"},
-        {"v3-0", "expected a number of devices after '-'"},
-        {"v3-", "expected a number of devices after '-'"},
-        {"v3-99999999999999999999", "expected a number of devices after '-'"},
-        {"h100:0", "a number of GPUs, 1 to 64"},
-        {"h100:x", "a number of GPUs, 1 to 64"},
-        {"h100:", "unknown name"},
-        {"h100-8", "unknown name"},
-        {"v5e:1111111111111111111111111111111111111111111111111111111111111111111x1",
-         "the name is too long: expected fewer than 64 characters"},
-    };
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof bad_names / sizeof bad_names[0]; i++) {
         fg_error err = {0};
         fgi_topology_name name;
-        assert_int_equal(fgi_topology_parse(rows[i].name, &name, &err), FG_EINVAL);
-        if (!strstr(err.message, rows[i].says) || !strstr(err.message, "v5litepod-8"))
-            fail_msg("'%s': '%s' does not say '%s'", rows[i].name, err.message, rows[i].says);
+        assert_int_equal(fgi_topology_parse(bad_names[i].name, &name, &err), FG_EINVAL);
+        if (!strstr(err.message, bad_names[i].says) || !strstr(err.message, "v5litepod-8"))
+            fail_msg("'%s': '%s' does not say '%s'", bad_names[i].name, err.message,
+                     bad_names[i].says);
     }
 }
 

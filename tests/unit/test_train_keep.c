@@ -121,48 +121,41 @@ static void file_is(const char *folder, const char *name, const char *expected)
 
 /* ---- the best -------------------------------------------------------------------------------- */
 
+static const struct {
+    const char *options;
+    double values[4];
+    const char *checkpoints, *kept, *best;
+} kept_after[] = {
+    {"monitor=val_acc,save_top_k=2",
+     {0.5, 0.9, 0.7, 0.1},
+     "6 9 12 ",
+     "step-000000006 best\nstep-000000009 best\n",
+     "step-000000006\n"},
+    {"monitor=val_acc", {0.5, 0.9, 0.7, 0.1}, "6 12 ", "step-000000006 best\n", "step-000000006\n"},
+    {"monitor=val_acc,mode=min",
+     {0.5, 0.9, 0.4, 0.6},
+     "9 12 ",
+     "step-000000009 best\n",
+     "step-000000009\n"},
+    {"monitor=val_acc", {0.1, 0.1, 0.1, 0.1}, "3 12 ", "step-000000003 best\n", "step-000000003\n"},
+    {"monitor=val_acc,save_top_k=0", {0.5, 0.9, 0.7, 0.1}, "12 ", NULL, NULL},
+    {"monitor=val_acc",
+     {0.5, (double)NAN, 0.7, (double)INFINITY},
+     "9 12 ",
+     "step-000000009 best\n",
+     "step-000000009\n"},
+};
+
 static void the_best_are_saved_and_kept(void **state)
 {
     (void)state;
-    static const struct {
-        const char *options;
-        double values[4];
-        const char *checkpoints, *kept, *best;
-    } rows[] = {
-        {"monitor=val_acc,save_top_k=2",
-         {0.5, 0.9, 0.7, 0.1},
-         "6 9 12 ",
-         "step-000000006 best\nstep-000000009 best\n",
-         "step-000000006\n"},
-        {"monitor=val_acc",
-         {0.5, 0.9, 0.7, 0.1},
-         "6 12 ",
-         "step-000000006 best\n",
-         "step-000000006\n"},
-        {"monitor=val_acc,mode=min",
-         {0.5, 0.9, 0.4, 0.6},
-         "9 12 ",
-         "step-000000009 best\n",
-         "step-000000009\n"},
-        {"monitor=val_acc",
-         {0.1, 0.1, 0.1, 0.1},
-         "3 12 ",
-         "step-000000003 best\n",
-         "step-000000003\n"},
-        {"monitor=val_acc,save_top_k=0", {0.5, 0.9, 0.7, 0.1}, "12 ", NULL, NULL},
-        {"monitor=val_acc",
-         {0.5, (double)NAN, 0.7, (double)INFINITY},
-         "9 12 ",
-         "step-000000009 best\n",
-         "step-000000009\n"},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof kept_after / sizeof kept_after[0]; i++) {
         const char *folder = fgt_temp_folder();
-        values = rows[i].values;
-        fit(create(folder, NULL, rows[i].options, (fg_trainer_options){0}));
-        checkpoints_are(folder, rows[i].checkpoints);
-        file_is(folder, "kept", rows[i].kept);
-        file_is(folder, "best-val_acc", rows[i].best);
+        values = kept_after[i].values;
+        fit(create(folder, NULL, kept_after[i].options, (fg_trainer_options){0}));
+        checkpoints_are(folder, kept_after[i].checkpoints);
+        file_is(folder, "kept", kept_after[i].kept);
+        file_is(folder, "best-val_acc", kept_after[i].best);
     }
 }
 
