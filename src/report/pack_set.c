@@ -1,6 +1,9 @@
 /* pack_set.c - options of exports and contact sheets from text, as on the command line.
  *
+ * A row has the name, the range and the place of an option; messages are derived from it.
+ *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <fulgurite/option.h>
 #include <fulgurite/report.h>
 #include <limits.h>
 #include <string.h>
@@ -8,79 +11,135 @@
 #include "base/error.h"
 #include "base/text.h"
 
-static fg_status refuse(const char *name, const char *text, const char *expected, fg_error *err)
-{
-    return fgi_fail(err, FG_EINVAL, "%s: expected %s, got '%s'", name, expected, text);
-}
+typedef struct row {
+    fg_option option;
+    size_t offset; /* of the member: a string, an int or, if is_wide, 64 bits; of a choice a bool,
+                      which is true for the example */
+    size_t flag;   /* of a bool that is set, too; 0: none */
+    bool is_wide;
+} row;
 
-static fg_status set_number(const char *name, const char *text, int64_t most, int64_t *out,
-                            fg_error *err)
-{
-    if (fgi_parse_i64(fgi_str_of(text), out) && *out >= 1 && *out <= most)
-        return FG_OK;
-    return refuse(name, text, most == 100 ? "a number from 1 to 100" : "a number of at least 1",
-                  err);
-}
+/* ---- rows ------------------------------------------------------------------------------------ */
 
-static fg_status set_int(const char *name, const char *text, int most, int *out, fg_error *err)
-{
-    int64_t value;
-    FGI_TRY(set_number(name, text, most, &value, err));
-    *out = (int)value;
-    return FG_OK;
-}
+#define AT(type, member) .offset = offsetof(type, member)
 
-/* Sets an option that both have; *out_is_found is false if there is none of that name. */
-static fg_status set_selection(fg_pack_selection *s, const char *name, const char *text,
-                               bool *out_is_found, fg_error *err)
-{
-    int64_t seed;
-    *out_is_found = true;
-    if (strcmp(name, "split") == 0) {
-        s->split = text;
-    } else if (strcmp(name, "class") == 0) {
-        s->class_name = text;
-    } else if (strcmp(name, "limit") == 0) {
-        return set_number(name, text, INT64_MAX, &s->limit, err);
-    } else if (strcmp(name, "seed") == 0) {
-        if (!fgi_parse_i64(fgi_str_of(text), &seed) || seed < 0)
-            return refuse(name, text, "a number of at least 0", err);
-        s->seed = (uint64_t)seed;
-        s->shuffle = true;
-    } else {
-        *out_is_found = false;
+/* The options that both have in `select`. */
+#define SELECTION(type)                                                                            \
+    {.option = {.name = "split",                                                                   \
+                .kind = FG_OPTION_STRING,                                                          \
+                .example = "val",                                                                  \
+                .help = "Only records of this split."},                                            \
+     AT(type, select.split)},                                                                      \
+        {.option = {.name = "class",                                                               \
+                    .kind = FG_OPTION_STRING,                                                      \
+                    .example = "cat",                                                              \
+                    .help = "Only records of this class."},                                        \
+         AT(type, select.class_name)},                                                             \
+    {                                                                                              \
+        .option = {.name = "seed",                                                                 \
+                   .kind = FG_OPTION_INT,                                                          \
+                   .max = 0x1p63,                                                                  \
+                   .example = "1",                                                                 \
+                   .help = "Choose records at random."},                                           \
+        AT(type, select.seed), .flag = offsetof(type, select.shuffle), .is_wide = true             \
     }
-    return FG_OK;
+
+#define NUMBER(type, member, word, most, text)                                                     \
+    {                                                                                              \
+        .option = {.name = (word),                                                                 \
+                   .kind = FG_OPTION_INT,                                                          \
+                   .min = 1,                                                                       \
+                   .max = (most),                                                                  \
+                   .example = "4",                                                                 \
+                   .help = (text)},                                                                \
+        AT(type, member)                                                                           \
+    }
+
+static const row export_rows[] = {
+    SELECTION(fg_pack_export_options),
+    {.option = {.name = "limit",
+                .kind = FG_OPTION_INT,
+                .min = 1,
+                .max = 0x1p63,
+                .example = "100",
+                .help = "At most so many records."},
+     AT(fg_pack_export_options, select.limit),
+     .is_wide = true},
+    {.option = {.name = "format",
+                .kind = FG_OPTION_CHOICE,
+                .choices = "png|jpeg",
+                .example = "jpeg",
+                .help = "Format of records that are not files."},
+     AT(fg_pack_export_options, as_jpeg)},
+    NUMBER(fg_pack_export_options, quality, "quality", 100, "Quality of these JPEGs."),
+};
+
+static const row sheet_rows[] = {
+    SELECTION(fg_pack_sheet_options),
+    NUMBER(fg_pack_sheet_options, rows, "rows", INT_MAX, "Number of rows."),
+    NUMBER(fg_pack_sheet_options, columns, "columns", INT_MAX, "Number of columns."),
+    NUMBER(fg_pack_sheet_options, cell, "cell", INT_MAX, "Size of an image in pixels."),
+};
+
+/* ---- setting --------------------------------------------------------------------------------- */
+
+enum { MOST_ROWS = 8 };
+
+static fg_status unknown(const row *rows, size_t count, const char *name, fg_error *err)
+{
+    const char *names[MOST_ROWS];
+    for (size_t i = 0; i < count; i++)
+        names[i] = rows[i].option.name;
+    const char *near = fgi_nearest(name, names, count);
+    return fgi_fail(err, FG_EINVAL, "unknown option '%.80s'%s%s%s", name,
+                    near != NULL ? ": did you mean '" : "", near != NULL ? near : "",
+                    near != NULL ? "'?" : "");
+}
+
+/* Copies a value that was checked to its member; a string is borrowed from `text`. */
+static void put(const row *r, const fg_option_values *values, const char *text, char *options)
+{
+    const char *name = r->option.name;
+    char *member = options + r->offset;
+    const int64_t number = fg_option_int(values, name);
+    if (r->option.kind == FG_OPTION_STRING)
+        *(const char **)(void *)member = text;
+    else if (r->option.kind == FG_OPTION_CHOICE)
+        *(bool *)member = strcmp(fg_option_string(values, name), r->option.example) == 0;
+    else if (r->is_wide)
+        memcpy(member, &number, sizeof number);
+    else
+        *(int *)(void *)member = (int)number;
+    if (r->flag != 0)
+        *(bool *)(options + r->flag) = true;
+}
+
+static fg_status set(const row *rows, size_t count, const char *name, const char *text,
+                     void *options, fg_error *err)
+{
+    const fg_option_text item = {.text = text};
+    fg_option_values *values = NULL;
+    const row *r = rows;
+    while (r < rows + count && strcmp(r->option.name, name) != 0)
+        r++;
+    if (r == rows + count)
+        return unknown(rows, count, name, err);
+    FGI_TRY(fg_option_values_create(NULL, &r->option, 1, &values, err));
+    const fg_status status = fg_option_set_items(values, name, &item, 1, NULL, err);
+    if (status == FG_OK)
+        put(r, values, text, options);
+    fg_option_values_destroy(values);
+    return status;
 }
 
 fg_status fg_report_pack_export_set(fg_pack_export_options *options, const char *name,
                                     const char *text, fg_error *err)
 {
-    bool is_found = false;
-    FGI_TRY(set_selection(&options->select, name, text, &is_found, err));
-    if (is_found)
-        return FG_OK;
-    if (strcmp(name, "quality") == 0)
-        return set_int(name, text, 100, &options->quality, err);
-    if (strcmp(name, "format") != 0)
-        return refuse("export", name, "split, class, limit, seed, format or quality", err);
-    options->as_jpeg = strcmp(text, "jpeg") == 0;
-    return options->as_jpeg || strcmp(text, "png") == 0 ? FG_OK
-                                                        : refuse(name, text, "png or jpeg", err);
+    return set(export_rows, sizeof export_rows / sizeof export_rows[0], name, text, options, err);
 }
 
 fg_status fg_report_pack_sheet_set(fg_pack_sheet_options *options, const char *name,
                                    const char *text, fg_error *err)
 {
-    bool is_found = false;
-    FGI_TRY(set_selection(&options->select, name, text, &is_found, err));
-    if (is_found)
-        return FG_OK;
-    if (strcmp(name, "rows") == 0)
-        return set_int(name, text, INT_MAX, &options->rows, err);
-    if (strcmp(name, "columns") == 0)
-        return set_int(name, text, INT_MAX, &options->columns, err);
-    if (strcmp(name, "cell") == 0)
-        return set_int(name, text, INT_MAX, &options->cell, err);
-    return refuse("show", name, "split, class, seed, rows, columns or cell", err);
+    return set(sheet_rows, sizeof sheet_rows / sizeof sheet_rows[0], name, text, options, err);
 }

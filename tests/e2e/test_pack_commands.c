@@ -95,7 +95,7 @@ static void exported_files_give_the_same_pack(void **state)
     contains(program_gives(2, folder, "pack export p.pack again")->err, "--force");
     (void)program_gives(0, folder, "pack export p.pack again --force --class dog --limit 1");
     contains(program_gives(2, folder, "pack export p.pack x --limit 0")->err,
-             "limit: expected a number of at least 1, got '0'");
+             "limit: expected an integer, 1 or greater (for example 100), got '0'");
     contains(program_gives(1, folder, "pack export p.pack x --class dgo")->err,
              "did you mean 'dog'?");
     assert_false(is_there(folder, "x"));

@@ -210,6 +210,13 @@ static void options_are_read_from_text(void **state)
         assert_int_equal(fg_report_pack_export_set(&export, bad[i][0], bad[i][1], &err), FG_EINVAL);
     assert_int_equal(fg_report_pack_sheet_set(&sheet, "rows", "2147483648", &err), FG_EINVAL);
     assert_int_equal(fg_report_pack_sheet_set(&sheet, "quality", "3", &err), FG_EINVAL);
+    assert_int_equal(fg_report_pack_sheet_set(&sheet, "limit", "3", &err), FG_EINVAL);
+    assert_int_equal(fg_report_pack_sheet_set(&sheet, "row", "3", &err), FG_EINVAL);
+    assert_string_equal(err.message, "unknown option 'row': did you mean 'rows'?");
+    fgt_ok(fg_report_pack_export_set(&export, "class", "null", &err)); /* a name, not a reset */
+    fgt_ok(fg_report_pack_export_set(&export, "seed", "9223372036854775807", &err));
+    assert_string_equal(export.select.class_name, "null");
+    assert_true(export.select.seed == INT64_MAX);
 }
 
 static void an_export_is_reported(void **state)
