@@ -57,15 +57,22 @@ static fg_status open_part(const fg_option_values *values, const fg_format_reque
                                           : FG_OK;
 }
 
-static const fg_option count_option[] = {{.name = "count",
+static const fg_option slow_options[] = {{.name = "count",
                                           .kind = FG_OPTION_INT,
                                           .initial = "100000",
                                           .min = 1,
                                           .max = 1000000,
                                           .example = "20",
-                                          .help = "Number of samples."}};
+                                          .help = "Number of samples."},
+                                         {.name = "preload",
+                                          .kind = FG_OPTION_FLOAT,
+                                          .initial = "0",
+                                          .min = 0,
+                                          .max = 1,
+                                          .example = "0.5",
+                                          .help = "Has no effect."}};
 static const fg_format_entry slow = {
-    .entry = {.name = "slow", .help = "slow data", .options = count_option, .option_count = 1},
+    .entry = {.name = "slow", .help = "slow data", .options = slow_options, .option_count = 2},
     .open = open_part};
 
 /* ---- a callback that is slow ----------------------------------------------------------------- */
@@ -235,7 +242,7 @@ static void slow_data(void **state)
     sample_us = 2000;
     fake.set("device_ms", 5);
     FAKE_FIT("trainer.workers=1");
-    has_verdict("input", "of its time on read", "");
+    has_verdict("input", "of its time on read", "data.preload=0.8");
     assert_string_equal(member(find("input"), "severity"), "high");
 }
 

@@ -321,12 +321,14 @@ static void missing_compilers_are_listed_once(void **state)
     fgt_ok(fg_setup_find_missing("v5e-8,h100", missing, 2, &count, &err));
     assert_int_equal(count, 0);
     unsetenv("FULGURITE_PLUGIN");
+    memset(missing, 0xff, sizeof missing);
     fgt_ok(fg_setup_find_missing("h100:8,h100,h200", missing, 2, &count, &err));
     assert_true(count <= 1); /* a plugin may be installed in Python's folders */
     if (count == 1) {
         assert_string_equal(missing[0].name, "cuda13");
         assert_string_equal(missing[0].command, "fulgurite setup --compile-only cuda13");
         assert_true(missing[0].compiler_only);
+        assert_true(missing[0].reserved[0] == 0 && missing[0].reserved[1] == 0);
     }
     unsetenv("FULGURITE_HOME");
     static const char *const bad[] = {"", "v5e-8,", ",h100", "h100,,v5e-8", "h100,nothing"};
