@@ -26,9 +26,9 @@ typedef struct fg_lr_suggestions {
     double valley;  /* the middle, in x, of the part in which the loss falls from 25 % to 75 % of
                        the way to its minimum */
     double steep;   /* where the loss falls fastest in this part: the lowest d loss / d x */
-    double slide;   /* the left end of an interval of 15 % of the curve that slides from its right
-                       end to the left until the loss changes by nearly the same from point to point
-                       at both ends, as in fastai: before the fall, or early in it */
+    double slide;   /* the left end of an interval of 15 % of the curve that slides from the minimum
+                       to the left until the loss changes by nearly the same from point to point at
+                       both ends, as in fastai: before the fall, or early in it */
     double minimum; /* a tenth of the learning rate with the lowest loss */
     /* The smallest and the largest valley of single segments, and how many segments have one. */
     double valley_low, valley_high;

@@ -174,6 +174,14 @@ static double noise_of(const curve *c)
     return w > 0 ? deviation * sqrt(ww / (w * w) + of_median) : (double)NAN;
 }
 
+/* What to change if the loss rises too early in the curve. */
+static const char *earlier(const curve *c, const double *lr)
+{
+    const bool is_linear =
+        c->count > 2 && lr[c->count - 1] - lr[c->count - 2] < 2 * (lr[1] - lr[0]);
+    return is_linear ? "a lower max_lr or an exponential sweep" : "a lower min_lr";
+}
+
 /* Whether the loss falls; if not, says so. */
 static bool falls(const curve *c, const double *lr, fg_lr_suggestions *out)
 {
@@ -187,11 +195,17 @@ static bool falls(const curve *c, const double *lr, fg_lr_suggestions *out)
     const bool is_clear = out->fall > least_signal * out->noise;
     if (c->lowest > 2 && is_clear && out->fall > least_fall * fabs(c->level))
         return true;
-    (void)fgi_snprintf(out->note, sizeof out->note,
-                       "the loss does not fall clearly between the learning rates %g and %g: its "
-                       "lowest value is %.3g below its level of %.3g at the start, and its noise "
-                       "is %.2g",
-                       lr[0], lr[c->count - 1], out->fall, c->level, out->noise);
+    if (c->lowest < level_points(c)) /* the level may be that of the rise */
+        (void)fgi_snprintf(out->note, sizeof out->note,
+                           "the loss does not fall clearly between the learning rates %g and %g: "
+                           "it is lowest at %g, one of the first; if it rises from there, use %s",
+                           lr[0], lr[c->count - 1], lr[c->lowest], earlier(c, lr));
+    else
+        (void)fgi_snprintf(out->note, sizeof out->note,
+                           "the loss does not fall clearly between the learning rates %g and %g: "
+                           "its lowest value is %.3g below its level of %.3g at the start, and its "
+                           "noise is %.2g",
+                           lr[0], lr[c->count - 1], out->fall, c->level, out->noise);
     return false;
 }
 
@@ -221,15 +235,20 @@ static size_t find_steep(const curve *c, size_t start, size_t end)
     return best;
 }
 
-/* The left end of an interval that slides to the left from the right end of the curve, until the
- * loss changes by nearly the same from point to point at both ends: the difference is less than
- * half of what it would be on average if the whole fall was spread over the curve. */
-static double find_slide(const curve *c)
+/* The left end of an interval that slides to the left until the loss changes by nearly the same
+ * from point to point at both ends: the difference is less than half of what it would be on average
+ * if the whole fall was spread over the curve. At first, it ends at the minimum, or begins at the
+ * valley if that is further to the left: where the loss rises or has diverged, the slopes at both
+ * ends may be the same, too. */
+static double find_slide(const curve *c, double valley)
 {
     const size_t length = c->count * 15 / 100 + 1;
     const double fall = c->level - c->smooth[c->lowest];
     const double same = fall / 2 / (double)c->count;
-    for (size_t right = c->count - 2; right > length; right--) {
+    size_t latest = c->lowest + 1 < c->count ? c->lowest : c->count - 2;
+    while (latest > length && exp(c->x[latest - length]) >= valley)
+        latest--;
+    for (size_t right = latest; right > length; right--) {
         const size_t left = right - length;
         const double at_left = (c->smooth[left + 1] - c->smooth[left - 1]) / 2;
         const double at_right = (c->smooth[right + 1] - c->smooth[right - 1]) / 2;
@@ -271,9 +290,8 @@ static void suggest(curve *c, const double *lr, fg_lr_suggestions *out)
     smooth(c);
     if (c->count < LEAST_POINTS) {
         (void)fgi_snprintf(out->note, sizeof out->note,
-                           "the loss diverges after %zu steps, at the learning rate %g: use a "
-                           "lower min_lr",
-                           c->count, lr[c->count - 1]);
+                           "the loss diverges after %zu steps, at the learning rate %g: use %s",
+                           c->count, lr[c->count - 1], earlier(c, lr));
         return;
     }
     limit(c);
@@ -285,7 +303,7 @@ static void suggest(curve *c, const double *lr, fg_lr_suggestions *out)
     out->valley = exp((c->x[start] + c->x[end]) / 2);
     const size_t steep = find_steep(c, start, end);
     out->steep = lr[steep];
-    out->slide = find_slide(c);
+    out->slide = find_slide(c, out->valley);
     out->minimum = lr[c->lowest] / 10;
     advise(c, lr, steep, out);
 }

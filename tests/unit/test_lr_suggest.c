@@ -151,6 +151,26 @@ static void slide_is_fastais(void **state)
     assert_true(slide[SWEEPS / 20] > clean / 2 && slide[SWEEPS - 1] < clean * 2);
 }
 
+/* Above the minimum, slopes agree where the loss is limited or rises steadily. */
+static void slide_is_before_the_minimum(void **state)
+{
+    fg_error err = {0};
+    double loss[COUNT];
+    fg_lr_suggestions s;
+    (void)state;
+    make_lr(1e-7, 1e4);
+    for (int i = 0; i < COUNT; i++)
+        loss[i] = LEVEL - FALL / (1 + exp(-log(lr[i] / MIDDLE) / 0.8)) + 5 * fmax(log(lr[i]), 0);
+    fgt_ok(fg_lr_suggest(lr, loss, COUNT, 1, 0, NULL, &s, &err));
+    assert_true(s.slide > 1e-6 && s.slide < s.valley);
+    for (int i = 0; i < COUNT; i++) {
+        lr[i] = 1e-4 + i * 1e-3;
+        loss[i] = LEVEL - FALL / (1 + exp(-log(lr[i] / MIDDLE) / 0.4)) + 20 * lr[i];
+    }
+    fgt_ok(fg_lr_suggest(lr, loss, COUNT, 1, 0, NULL, &s, &err));
+    assert_true(s.valley < 1e-2 && (isnan(s.slide) || s.slide < s.valley));
+}
+
 /* A rule that differentiates by the learning rate instead of its logarithm finds the left edge. */
 static void with_noise(void **state)
 {
@@ -194,6 +214,27 @@ static void without_a_fall(void **state)
         assert_int_equal(s.usable_segments, 0);
         assert_non_null(strstr(s.note, "the loss does not fall clearly between"));
     }
+}
+
+/* Evenly spaced learning rates of which only the first is low enough. */
+static void divergence_at_the_start(void **state)
+{
+    fg_error err = {0};
+    double loss[COUNT];
+    fg_lr_suggestions s;
+    (void)state;
+    for (int i = 0; i < COUNT; i++) {
+        lr[i] = 1e-7 + i * 0.1;
+        loss[i] = LEVEL + 0.1 * fmin(i, 20);
+    }
+    fgt_ok(fg_lr_suggest(lr, loss, COUNT, 1, 0, NULL, &s, &err));
+    assert_true(isnan(s.valley));
+    assert_non_null(strstr(s.note, "it is lowest at 1e-07, one of the first"));
+    assert_non_null(strstr(s.note, "use a lower max_lr or an exponential sweep"));
+    assert_null(strstr(s.note, "noise"));
+    fgt_ok(fg_lr_suggest(lr, loss, 5, 1, 0, NULL, &s, &err));
+    assert_non_null(strstr(s.note, "diverges after 5 steps"));
+    assert_non_null(strstr(s.note, "a lower max_lr or an exponential sweep"));
 }
 
 static void limits_that_hide_a_part(void **state)
@@ -298,6 +339,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(slide_is_fastais),        cmocka_unit_test(without_a_fall),
     cmocka_unit_test(limits_that_hide_a_part), cmocka_unit_test(other_spacings),
     cmocka_unit_test(losses_of_any_range),     cmocka_unit_test(refused),
-    cmocka_unit_test(out_of_memory),
+    cmocka_unit_test(out_of_memory),           cmocka_unit_test(slide_is_before_the_minimum),
+    cmocka_unit_test(divergence_at_the_start),
 };
 FGT_MAIN(tests)
