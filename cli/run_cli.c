@@ -26,10 +26,13 @@ static void on_log(void *self, fg_log_level level, const char *line)
         (void)fprintf(stderr, "warning: %s\n", line);
 }
 
+/* A fit handles SIGUSR1: it saves. Before, after and between fits, the signal must not end the
+ * program. */
+static void on_usr1(int number) { (void)number; }
+
 static void on_hang(void *self, const fg_hang *hang)
 {
-    (void)self;
-    (void)hang;
+    (void)self, (void)hang;
     _exit(CLI_HUNG); /* destructors would wait for the hanging device */
 }
 
@@ -211,6 +214,8 @@ int cli_run(const cli_call *call, const cli_run_options *options)
     const fg_recipe_options recipe_of = recipe_options(call, &o);
     if (o.recipe.kind == FG_RECIPE_FIT) /* a closed pipe must not end training */
         (void)signal(SIGPIPE, SIG_IGN);
+    if (signal(SIGUSR1, on_usr1) == SIG_IGN)
+        (void)signal(SIGUSR1, SIG_IGN);
     if (!out_file_check("--summary", o.summary, &err) ||
         !(has_curve(&o) ? check_curves(o.out, &err) : out_file_check("--out", o.out, &err)))
         return cli_complain(CLI_USAGE, call->command, "%s", err.message);

@@ -33,7 +33,8 @@ static void wait_for(int pipe, const char *text)
     }
 }
 
-/* Starts a command and kills it so long after the search began; its status as of program_wait. */
+/* Starts a command and kills it so long after the search began; its status as of program_wait.
+ * SIGUSR1 does not end it. */
 static int kill_in_search(const char *folder, const char *const *words, int signal, long ms)
 {
     int ends[2];
@@ -43,6 +44,7 @@ static int kill_in_search(const char *folder, const char *const *words, int sign
     assert_true(child > 0);
     (void)close(ends[1]);
     wait_for(ends[0], "finding a learning rate");
+    assert_int_equal(kill(child, SIGUSR1), 0);
     sleep_ms(ms);
     assert_int_equal(kill(child, signal), 0);
     const int status = program_wait(child);
