@@ -26,8 +26,7 @@ static void on_log(void *self, fg_log_level level, const char *line)
         (void)fprintf(stderr, "warning: %s\n", line);
 }
 
-/* A fit handles SIGUSR1: it saves. Before, after and between fits, the signal must not end the
- * program. */
+/* During a fit, SIGUSR1 saves. At other times, it must not end the program. */
 static void on_usr1(int number) { (void)number; }
 
 static void on_hang(void *self, const fg_hang *hang)

@@ -1,4 +1,4 @@
-/* run_lock.c - who holds the lock of a run folder, and requests to stop.
+/* run_lock.c - the lock of a run folder, who holds it, and requests to stop.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/run_lock.h"
@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -110,4 +111,99 @@ void fgi_stop_forget(const char *run_dir)
     if (path != NULL)
         (void)unlink(path);
     fgi_free(path);
+}
+
+/* ---- holding it ------------------------------------------------------------------------------ */
+
+static fg_status write_holder(int fd, const char *path, fg_error *err)
+{
+    char text[512], machine[FGI_MACHINE_SIZE], host[256] = "";
+    if (gethostname(host, sizeof host - 1) != 0 || host[0] == '\0')
+        (void)snprintf(host, sizeof host, "unknown");
+    fgi_machine_name(machine);
+    const int size = snprintf(text, sizeof text, "%ld %s %s\n", (long)getpid(), machine, host);
+    if (ftruncate(fd, 0) != 0)
+        return fgi_fail_errno(err, "write", path);
+    return fgi_write_all(fd, path, text, (size_t)size, err);
+}
+
+static fg_status in_use(const char *run_dir, const fgi_holder *who, fg_error *err)
+{
+    char by[320] = "another process";
+    if (who->pid > 0)
+        (void)snprintf(by, sizeof by, "process %lld on host '%s'", (long long)who->pid, who->host);
+    return fgi_fail(err, FG_EINVAL,
+                    "'%s' is in use: %s is training there\n"
+                    "wait until it has finished, or choose another folder",
+                    run_dir, by);
+}
+
+/* Without locks, a process of this machine can still be detected. */
+static fg_status do_without(int fd, const char *run_dir, fg_error *err)
+{
+    char machine[FGI_MACHINE_SIZE];
+    const fgi_holder who = fgi_holder_read(fd);
+    fgi_machine_name(machine);
+    if (who.pid > 0 && who.pid != getpid() && strcmp(who.machine, machine) == 0 &&
+        (kill((pid_t)who.pid, 0) == 0 || errno != ESRCH))
+        return in_use(run_dir, &who, err);
+    return FG_OK;
+}
+
+/* Tries again for a moment: a process that looks at the lock holds it very briefly. */
+static int try_lock(int fd)
+{
+    const struct timespec pause = {.tv_nsec = 20000000};
+    for (int i = 0;; i++) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+            return 0;
+        if (errno != EWOULDBLOCK || i == 2)
+            return errno;
+        (void)nanosleep(&pause, NULL);
+    }
+}
+
+static fg_status lock(int fd, const char *run_dir, const char *path, int *out_why, fg_error *err)
+{
+    const int why = try_lock(fd);
+    if (why != 0) {
+        if (why == EWOULDBLOCK) {
+            const fgi_holder who = fgi_holder_read(fd);
+            return in_use(run_dir, &who, err);
+        }
+        if (why != EOPNOTSUPP && why != ENOSYS && why != ENOLCK && why != EINVAL)
+            return fgi_fail_errno(err, "lock", path);
+        FGI_TRY(do_without(fd, run_dir, err));
+        *out_why = why;
+    }
+    fgi_stop_forget(run_dir); /* a request to stop an earlier run */
+    return write_holder(fd, path, err);
+}
+
+fg_status fgi_lock_take(const char *run_dir, int *out_fd, int *out_why, fg_error *err)
+{
+    fg_status status = FG_OK;
+    *out_why = 0;
+    FGI_TRY(fgi_folder_make(run_dir, err));
+    char *path = fgi_path_join(run_dir, "lock");
+    if (path == NULL)
+        return fgi_no_memory(err);
+    const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0)
+        status = fgi_fail_errno(err, "open", path);
+    else
+        status = lock(fd, run_dir, path, out_why, err);
+    if (status == FG_OK)
+        *out_fd = fd;
+    else if (fd >= 0)
+        (void)close(fd);
+    fgi_free(path);
+    return status;
+}
+
+void fgi_lock_release(const char *run_dir, int fd)
+{
+    fgi_stop_forget(run_dir);
+    (void)!ftruncate(fd, 0); /* else the lock appears to be that of a killed process */
+    (void)close(fd);
 }

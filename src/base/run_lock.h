@@ -35,6 +35,12 @@ fgi_holder fgi_holder_read(int fd);
  * free. */
 fgi_lock_state fgi_lock_look(const char *run_dir, fgi_holder *out);
 
+/* Makes the folder, takes its lock and records this process. *out_why: if the file system has no
+ * locks, so that only a process of this machine can be detected, the reason (errno), else 0.
+ * Errors: FG_EINVAL, which names the holder; FG_EIO, FG_ENOMEM. */
+fg_status fgi_lock_take(const char *run_dir, int *out_fd, int *out_why, fg_error *err);
+void fgi_lock_release(const char *run_dir, int fd);
+
 /* Requests a stop. */
 fg_status fgi_stop_ask(const char *run_dir, fg_error *err);
 bool fgi_stop_is_asked(const char *run_dir);

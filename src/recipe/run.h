@@ -130,6 +130,8 @@ void fgi_run_dir_give_back(const char *folder);
 bool fgi_run_dir_is_used(const char *folder);
 /* True while a fit holds the folder's lock. */
 bool fgi_run_dir_is_live(const char *folder);
+/* FG_ENOTFOUND if the folder is that of a sweep, which has no metrics. */
+fg_status fgi_run_dir_refuse_sweep(const char *folder, fg_error *err);
 
 /* ---- SLURM (run_requeue.c) ------------------------------------------------------------------- */
 

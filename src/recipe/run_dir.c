@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "report/sweep_view.h"
 
 /* "digits" of "examples/digits.yaml"; "run" without a file. NULL: out of memory. */
 static char *stem_of(const char *path)
@@ -194,6 +195,16 @@ bool fgi_run_dir_is_live(const char *folder)
                          flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
     (void)close(fd);
     return is_live;
+}
+
+fg_status fgi_run_dir_refuse_sweep(const char *folder, fg_error *err)
+{
+    bool is_sweep = false;
+    FGI_TRY(fgi_sweep_view_look(folder, &is_sweep, err));
+    if (!is_sweep)
+        return FG_OK;
+    return fgi_fail(err, FG_ENOTFOUND,
+                    "'%s' is the folder of a sweep: expected that of one of its runs", folder);
 }
 
 bool fgi_run_dir_begin(const fgi_config *c, const char *folder, fg_error *err)

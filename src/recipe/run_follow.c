@@ -208,6 +208,7 @@ fg_status fg_recipe_follow_run(const char *folder, const fg_follow_options *opti
     if (!fgi_file_exists(folder))
         return fgi_fail(err, FG_ENOTFOUND, "'%s' does not exist: expected the folder of a run",
                         folder);
+    FGI_TRY(fgi_run_dir_refuse_sweep(folder, err));
     f.path = fgi_path_join(folder, "metrics.jsonl");
     const fg_status status = f.path != NULL ? follow(&f, err) : fgi_no_memory(err);
     *out_state = f.state;

@@ -214,6 +214,7 @@ fg_status fg_recipe_serve_run(const char *folder, const fg_serve_options *option
     if (!fgi_file_exists(folder))
         return fgi_fail(err, FG_ENOTFOUND, "'%s' does not exist: expected the folder of a run",
                         folder);
+    FGI_TRY(fgi_run_dir_refuse_sweep(folder, err));
     FGI_TRY(start(&s, options->port, &daemon, err));
     serve(options, &s);
     s.http->stop(daemon);

@@ -4,7 +4,7 @@
  * Each run has a separate folder in that of the sweep, named after its settings, and is resumed
  * like any other run: so a sweep that is resumed continues the run that was interrupted, skips
  * those that are complete, and can be given more values. Runs share compiled programs through the
- * cache on disk.
+ * cache on disk. The lock of the folder is held during the sweep.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/recipe.h>
@@ -16,9 +16,13 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/reserved.h"
+#include "base/run_lock.h"
 #include "input/json_file.h"
 #include "recipe/run.h"
 #include "recipe/sweep_record.h"
+#include "report/sweep_view.h"
+
+enum { RECORD_LIMIT = 64 << 20 };
 
 typedef struct sweep {
     const fg_recipe_options *options;
@@ -26,6 +30,8 @@ typedef struct sweep {
     bool is_resumed;
     char *folder;
     bool is_claimed; /* the folder was created for this sweep */
+    int lock;        /* of the folder; -1: not held */
+    char *earlier;   /* the text of sweep.json before this sweep; NULL: none */
     bool has_begun;  /* a run was set up */
     fg_error first;  /* the first failure of a run */
     json_t *record;
@@ -129,6 +135,32 @@ static fg_status check_folders(const sweep *s, fg_error *err)
     return FG_OK;
 }
 
+/* Takes the folder, so that reports know whether the sweep still runs. An earlier sweep in it is
+ * not replaced unless that is requested. */
+static fg_status take_folder(sweep *s, fg_error *err)
+{
+    bool is_there = false;
+    int unlockable; /* its runs say so */
+    size_t size;
+    FGI_TRY(fgi_folder_make(s->folder, err));
+    FGI_TRY(fgi_lock_take(s->folder, &s->lock, &unlockable, err));
+    FGI_TRY(fgi_sweep_view_look(s->folder, &is_there, err));
+    if (!is_there)
+        return FG_OK;
+    if (!s->is_resumed && !s->options->overwrite)
+        return fgi_fail(err, FG_EINVAL,
+                        "'%s' contains an earlier sweep\nset resume to continue it or to add "
+                        "values, overwrite to replace it, or choose another folder with "
+                        "trainer.run_dir",
+                        s->folder);
+    char *path = fgi_path_join(s->folder, "sweep.json");
+    const fg_status status = path != NULL
+                                 ? fgi_file_read(path, RECORD_LIMIT, &s->earlier, &size, err)
+                                 : fgi_no_memory(err);
+    fgi_free(path);
+    return status;
+}
+
 static fg_status prepare(sweep *s, const fg_sweep_options *options, fg_error *err)
 {
     FGI_TRY(check_options(s->options, err));
@@ -140,7 +172,7 @@ static fg_status prepare(sweep *s, const fg_sweep_options *options, fg_error *er
     for (size_t i = 0; i < s->options->override_count; i++)
         s->overrides[i] = s->options->overrides[i];
     FGI_TRY(check_runs(s, err));
-    FGI_TRY(fgi_folder_make(s->folder, err));
+    FGI_TRY(take_folder(s, err));
     s->record = fgi_sweep_record(&s->grid, s->options->config);
     if (s->record == NULL)
         return fgi_no_memory(err);
@@ -243,14 +275,16 @@ static fg_status finish(sweep *s, fg_status status, fg_error *err)
     return err->status;
 }
 
-/* Leaves nothing behind if not even the first run could be set up. */
+/* Leaves the folder as it was if not even the first run could be set up. */
 static void give_back(const sweep *s)
 {
     char *record = s->folder != NULL ? fgi_path_join(s->folder, "sweep.json") : NULL;
-    if (record != NULL && s->is_claimed) {
+    if (record != NULL && s->record != NULL && s->earlier != NULL)
+        (void)!fg_file_write(record, s->earlier, strlen(s->earlier), NULL);
+    else if (record != NULL && s->record != NULL)
         (void)unlink(record);
+    if (record != NULL && s->is_claimed)
         fgi_run_dir_give_back(s->folder);
-    }
     fgi_free(record);
 }
 
@@ -260,6 +294,7 @@ static void free_sweep(sweep *s)
         fgi_buf_fini(&s->texts[i]);
     fgi_sweep_grid_fini(&s->grid);
     json_decref(s->record);
+    fgi_free(s->earlier);
     fgi_free(s->overrides);
     fgi_free(s->folder);
 }
@@ -268,7 +303,7 @@ fg_status fg_recipe_sweep(const fg_recipe_options *options, const fg_sweep_optio
                           char **out_folder, fg_error *err)
 {
     fg_error unused;
-    sweep s = {.options = options};
+    sweep s = {.options = options, .lock = -1};
     *out_folder = NULL;
     err = err != NULL ? err : &unused;
     *err = (fg_error){0};
@@ -277,12 +312,15 @@ fg_status fg_recipe_sweep(const fg_recipe_options *options, const fg_sweep_optio
     fg_status status = prepare(&s, sweep_options, err);
     if (status == FG_OK)
         status = train_all(&s, err);
-    if (s.has_begun) {
+    if (s.has_begun)
         status = finish(&s, status, err);
+    else
+        give_back(&s);
+    if (s.lock >= 0)
+        fgi_lock_release(s.folder, s.lock);
+    if (s.has_begun) {
         *out_folder = s.folder;
         s.folder = NULL;
-    } else {
-        give_back(&s);
     }
     free_sweep(&s);
     return status;

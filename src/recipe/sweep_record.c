@@ -63,15 +63,6 @@ static json_t *entry_of(const json_t *record, size_t run)
     return json_array_get(json_object_get(record, "runs"), run);
 }
 
-static bool has_name(const json_t *runs, const char *name)
-{
-    size_t i;
-    const json_t *entry;
-    json_array_foreach(runs, i,
-                       entry) if (strcmp(fgi_json_words(entry, "name"), name) == 0) return true;
-    return false;
-}
-
 /* Appends to a list what only the other one has. */
 static bool add_missing_keys(json_t *keys, const json_t *earlier)
 {
@@ -87,8 +78,26 @@ static bool add_missing_keys(json_t *keys, const json_t *earlier)
     return is_good;
 }
 
+/* Puts a run of an earlier record in the place of the one of that name, or at the end. It is not
+ * running any more. */
+static bool add_run(json_t *runs, json_t *earlier)
+{
+    size_t i;
+    json_t *entry;
+    if (strcmp(fgi_json_words(earlier, "state"), "running") == 0 &&
+        json_object_set_new(earlier, "state", json_string("killed")) != 0)
+        return false;
+    json_array_foreach(runs, i, entry)
+    {
+        if (strcmp(fgi_json_words(entry, "name"), fgi_json_words(earlier, "name")) == 0)
+            return json_array_set(runs, i, earlier) == 0;
+    }
+    return json_array_append(runs, earlier) == 0;
+}
+
 fg_status fgi_sweep_record_add_earlier(json_t *record, const char *folder, fg_error *err)
 {
+    static const char *const of_best[] = {"monitor", "mode", "best"};
     size_t i;
     json_t *entry, *runs = json_object_get(record, "runs");
     fgi_sweep_view earlier = {0};
@@ -99,9 +108,10 @@ fg_status fgi_sweep_record_add_earlier(json_t *record, const char *folder, fg_er
     fg_status status = fgi_sweep_view_open(folder, &earlier, err);
     bool is_good = status != FG_OK || add_missing_keys(json_object_get(record, "keys"),
                                                        json_object_get(earlier.record, "keys"));
-    json_array_foreach(json_object_get(earlier.record, "runs"), i,
-                       entry) if (status == FG_OK && !has_name(runs, fgi_json_words(entry, "name")))
-        is_good = is_good && json_array_append(runs, entry) == 0;
+    for (i = 0; i < 3 && status == FG_OK && is_good; i++)
+        (void)json_object_set(record, of_best[i], json_object_get(earlier.record, of_best[i]));
+    json_array_foreach(json_object_get(earlier.record, "runs"), i, entry) if (status == FG_OK)
+        is_good = is_good && add_run(runs, entry);
     fgi_sweep_view_close(&earlier);
     return is_good ? status : fgi_no_memory(err);
 }
@@ -128,6 +138,11 @@ static bool find_best(const fgi_run_metric *m, bool is_max, double *out_value, d
     return is_found;
 }
 
+static bool is_finite(const json_t *entry, const char *key)
+{
+    return isfinite(fgi_json_number(entry, key));
+}
+
 /* The best monitored value so far, from the metrics in the run's folder; those of the end if no
  * logger has written them there. */
 static void put_best(json_t *entry, const fg_recipe *r, const char *folder)
@@ -144,6 +159,8 @@ static void put_best(json_t *entry, const fg_recipe *r, const char *folder)
             if (strcmp(train->metrics[i].name, monitor) == 0)
                 value = train->metrics[i].value;
     fgi_run_view_close(&view);
+    if (!isfinite(value) && is_finite(entry, "best"))
+        return; /* of the part before a resume, or of all */
     (void)json_object_set_new(entry, "best", number_or_null(value));
     (void)json_object_set_new(entry, "best_step",
                               isfinite(step) ? json_integer((json_int_t)step) : json_null());
@@ -178,21 +195,35 @@ static json_t *metrics_of(const fg_result *train)
     return metrics;
 }
 
+/* Sets the results of a run. Those of one that was complete before remain, and the time of one that
+ * was resumed is that of all parts. */
+static bool put_results(json_t *entry, const fg_recipe *r)
+{
+    const fg_result *train = &r->outcome.train;
+    const bool is_complete =
+        r->outcome.status == FG_OK && train->nothing_to_do && is_finite(entry, "seconds");
+    const double before = is_finite(entry, "seconds") ? fgi_json_number(entry, "seconds") : 0;
+    json_t *more =
+        is_complete
+            ? json_object()
+            : json_pack("{s:I, s:I, s:f, s:I, s:I, s:o}", "steps", (json_int_t)train->steps,
+                        "epochs", (json_int_t)train->epochs, "seconds", before + fgi_run_seconds(r),
+                        "compiles", (json_int_t)train->compiles, "compile_cache_hits",
+                        (json_int_t)train->compile_cache_hits, "metrics", metrics_of(train));
+    const char *error = r->outcome.status != FG_OK ? r->error.message : NULL;
+    const bool is_good =
+        more != NULL && json_object_update(entry, more) == 0 &&
+        json_object_set_new(entry, "state", json_string(state_of(r->outcome.status))) == 0 &&
+        json_object_set_new(entry, "error", fgi_json_string(error)) == 0;
+    json_decref(more);
+    return is_good;
+}
+
 fg_status fgi_sweep_record_end(json_t *record, size_t run, const fg_recipe *r, const char *folder,
                                fg_error *err)
 {
     json_t *entry = entry_of(record, run);
-    const fg_result *train = &r->outcome.train;
-    const fg_status status = r->outcome.status;
-    json_t *more =
-        json_pack("{s:s, s:o, s:I, s:I, s:f, s:I, s:I, s:o}", "state", state_of(status), "error",
-                  fgi_json_string(status != FG_OK ? r->error.message : NULL), "steps",
-                  (json_int_t)train->steps, "epochs", (json_int_t)train->epochs, "seconds",
-                  fgi_run_seconds(r), "compiles", (json_int_t)train->compiles, "compile_cache_hits",
-                  (json_int_t)train->compile_cache_hits, "metrics", metrics_of(train));
-    const bool is_good = more != NULL && json_object_update(entry, more) == 0;
-    json_decref(more);
-    if (!is_good)
+    if (!put_results(entry, r))
         return fgi_no_memory(err);
     if (!r->outcome.was_set_up)
         return FG_OK;

@@ -11,9 +11,9 @@
 
 /* The object for a grid, whose runs are all "pending"; a new reference, or NULL: out of memory. */
 json_t *fgi_sweep_record(const fgi_sweep_grid *grid, const char *config_path);
-/* Adds the runs of an earlier record of the folder that this one does not have, for a sweep that is
- * continued with other values; the grid's runs remain the first ones. Nothing if there is no
- * earlier record. Errors: those of fgi_json_parse, FG_ENOMEM. */
+/* Adds the runs and results of an earlier record of the folder, for a sweep that is continued,
+ * perhaps with other values; the grid's runs remain the first ones. Nothing if there is no earlier
+ * record. Errors: those of fgi_json_parse, FG_ENOMEM. */
 fg_status fgi_sweep_record_add_earlier(json_t *record, const char *folder, fg_error *err);
 /* A run has begun, in the state "running". */
 void fgi_sweep_record_begin(json_t *record, size_t run);

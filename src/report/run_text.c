@@ -10,11 +10,15 @@
 
 enum { BAR = 30 };
 
-/* Texts of files may contain terminal escape sequences. */
+/* Texts of files may contain terminal escape sequences. Lines of an error are separated by "; ". */
 static void put_plain_size(fgi_buf *out, const char *text, size_t size)
 {
     for (size_t i = 0; i < size; i++)
-        fgi_buf_putc(out, (char)((unsigned char)text[i] < ' ' || text[i] == 0x7f ? '?' : text[i]));
+        if (text[i] == '\n')
+            fgi_buf_puts(out, "; ");
+        else
+            fgi_buf_putc(out,
+                         (char)((unsigned char)text[i] < ' ' || text[i] == 0x7f ? '?' : text[i]));
 }
 
 void fgi_run_put_plain(fgi_buf *out, const char *text) { put_plain_size(out, text, strlen(text)); }

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/print.h"
+#include "base/run_lock.h"
 #include "input/json_file.h"
 #include "report/run_page.h"
 
@@ -131,6 +132,23 @@ static fg_status read_run(fgi_sweep_view *view, const char *folder, size_t run, 
     return FG_OK;
 }
 
+/* A sweep that was killed could not write that it has ended. */
+static void correct_state(const fgi_sweep_view *view, const char *folder)
+{
+    fgi_holder holder;
+    size_t i;
+    json_t *run;
+    if (strcmp(fgi_json_words(view->record, "state"), "running") != 0)
+        return;
+    const fgi_lock_state lock = fgi_lock_look(folder, &holder);
+    if (lock != FGI_LOCK_FREE && lock != FGI_LOCK_DEAD)
+        return;
+    (void)json_object_set_new(view->record, "state", json_string("killed"));
+    json_array_foreach(json_object_get(view->record, "runs"), i,
+                       run) if (strcmp(fgi_json_words(run, "state"), "running") == 0)(void)
+        json_object_set_new(run, "state", json_string("killed"));
+}
+
 /* Sorts by insertion: there are at most 1000 runs. */
 static void rank(fgi_sweep_view *view)
 {
@@ -160,6 +178,7 @@ fg_status fgi_sweep_view_open(const char *folder, fgi_sweep_view *out, fg_error 
         return fgi_no_memory(err);
     out->count = count;
     out->is_max = strcmp(fgi_json_words(out->record, "mode"), "max") == 0;
+    correct_state(out, folder);
     for (size_t i = 0; i < count; i++)
         FGI_TRY(read_run(out, folder, i, err));
     rank(out);

@@ -98,7 +98,17 @@ static void more_values_are_added(void **state)
     contains(
         program_gives(2, folder, "fit digits.yaml --sweep optimizer.lr=1e-3,1e-2 --quiet " SHORT)
             ->err,
-        "holds the checkpoints of an earlier run");
+        "'run' contains an earlier sweep\nset resume to continue it or to add values");
+    char *record = strdup(file_text(folder, "run/sweep.json"));
+    contains(
+        program_gives(2, folder, "fit digits.yaml --sweep model.hidden=[8] --quiet " SHORT)->err,
+        "'run' contains an earlier sweep");
+    (void)program_gives(1, folder,
+                        "fit digits.yaml --sweep model.hidden=[8] --resume --quiet "
+                        "--data.path=nowhere.csv " SHORT);
+    assert_string_equal(file_text(folder, "run/sweep.json"), record);
+    free(record);
+    json_t *first = fit_json(folder, "run/sweep.json");
     char *before = strdup(file_text(folder, "run/lr=1e-3/metrics.csv"));
     const outcome *o = program_gives(
         0, folder,
@@ -108,7 +118,9 @@ static void more_values_are_added(void **state)
     assert_string_equal(file_text(folder, "run/lr=1e-3/metrics.csv"), before);
     json_t *sweep = fit_json(folder, "s.json");
     assert_true(number(run_at(sweep, 0), "best") > number(run_at(sweep, 1), "best"));
+    assert_true(json_equal(run_at(sweep, 0), run_at(first, 0)));
     assert_true(number(run_at(sweep, 0), "epochs") == 2);
+    json_decref(first);
     json_decref(sweep);
     free(before);
     /* runs that are not repeated remain in the table */
@@ -120,8 +132,8 @@ static void more_values_are_added(void **state)
     contains(o->out, "\n        1e-2             -  finished ");
 }
 
-/* A signal saves the run and ends the sweep, which continues at the next sample. SIGUSR1 only saves,
- * and does not end the sweep between two runs. */
+/* A signal saves the run and ends the sweep, which continues at the next sample. SIGUSR1 only
+ * saves, and does not end the sweep between two runs. */
 static void an_interrupted_sweep_continues(void **state)
 {
     (void)state;

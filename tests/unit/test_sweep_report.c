@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/run_lock.h"
 #include "report/sweep_view.h"
 
 static fg_error err;
@@ -19,7 +20,8 @@ static const char record[] =
     "{\"version\":1,\"state\":\"stopped\",\"config\":\"a.yaml\",\"monitor\":\"val_loss\",\"mode\":"
     "\"min\",\"best\":\"lr=0.01\",\"keys\":[\"optimizer.lr\"],\"runs\":["
     "{\"name\":\"lr=0.1\",\"state\":\"failed\",\"settings\":{\"optimizer.lr\":\"0.1\"},\"error\":"
-    "\"loss is <nan>\\u001b[2J\",\"epochs\":0,\"seconds\":1.5,\"metrics\":{},\"best\":null},"
+    "\"loss is <nan>\\u001b[2J\\nset "
+    "lr\",\"epochs\":0,\"seconds\":1.5,\"metrics\":{},\"best\":null},"
     "{\"name\":\"lr=0.001\",\"state\":\"finished\",\"settings\":{\"optimizer.lr\":\"0.001\"},"
     "\"error\":null,\"epochs\":3,\"seconds\":200,\"metrics\":{\"val_loss\":0.5,\"val_acc\":0.75,"
     "\"train_loss\":0.4},\"best\":0.5},"
@@ -73,7 +75,7 @@ static void the_lines(void **state)
               "lr=0.001  0.5         ########################################\n"
               "lr=0.01   0.25        ##################### best\n"
               "\n"
-              "lr=0.1: loss is <nan>?[2J\n");
+              "lr=0.1: loss is <nan>?[2J; set lr\n");
     fg_report_free(text);
 }
 
@@ -132,6 +134,29 @@ static void higher_may_be_better(void **state)
     put("sweep/sweep.json", record);
 }
 
+/* sweep.json of a sweep that was killed says "running", also of the run that it trained. */
+static void a_killed_sweep(void **state)
+{
+    char changed[sizeof record];
+    (void)state;
+    memcpy(changed, record, sizeof record);
+    for (char *at = changed; (at = strstr(at, "\"stopped\"")) != NULL;)
+        memcpy(at, "\"running\"", 9);
+    put("sweep/sweep.json", changed);
+    char *text = report(FG_REPORT_TEXT);
+    has(text, "killed: 1 of 4 runs, 1 failed; best val_loss 0.25");
+    has(text, "        0.01  killed         2 ");
+    fg_report_free(text);
+    int fd, why;
+    fgt_ok(fgi_lock_take("sweep", &fd, &why, &err));
+    text = report(FG_REPORT_TEXT);
+    has(text, "running: 1 of 4 runs, 1 failed");
+    has(text, "        0.01  running        2 ");
+    fg_report_free(text);
+    fgi_lock_release("sweep", fd);
+    put("sweep/sweep.json", record);
+}
+
 static void refuses(const char *text, fg_status status, const char *message)
 {
     char *out = NULL;
@@ -181,6 +206,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(axes_of_fractions_have_ticks),
     cmocka_unit_test(the_object_is_the_file),
     cmocka_unit_test(higher_may_be_better),
+    cmocka_unit_test(a_killed_sweep),
     cmocka_unit_test(damaged_files),
     cmocka_unit_test(failing_allocations),
 };
