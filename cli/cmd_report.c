@@ -34,8 +34,10 @@ static int follow(const char *folder)
     const fg_follow_options how = {.show = show, .self = &is_screen, .whole = is_screen};
     if (fg_recipe_follow_run(folder, &how, &state, &err) != FG_OK)
         return cli_complain(CLI_FAILED, "report", "%s", err.message);
-    if (strcmp(state, "stopped") == 0)
-        return cli_complain(CLI_STOPPED, "report", "the run was stopped");
+    const bool is_stopped = strcmp(state, "stopped") == 0;
+    if (is_stopped || strcmp(state, "killed") == 0)
+        return cli_complain(is_stopped ? CLI_STOPPED : CLI_FAILED, "report", "the run was %s",
+                            state);
     return strcmp(state, "failed") == 0 ? cli_complain(CLI_FAILED, "report", "the run has failed")
                                         : CLI_DONE;
 }
@@ -49,11 +51,9 @@ static int print(const char *folder)
     const fg_report_form form = page != NULL ? FG_REPORT_HTML
                                 : as_json    ? FG_REPORT_JSON
                                              : FG_REPORT_TEXT;
-    if (port != NULL)
-        return fg_recipe_serve_run(folder, &how, &err) == FG_OK
-                   ? CLI_DONE
-                   : cli_complain(CLI_FAILED, "report", "%s", err.message);
-    return out_text("report", fg_report_run(folder, form, &text, &err), &text, page, &err);
+    const fg_status status = port != NULL ? fg_recipe_serve_run(folder, &how, &err)
+                                          : fg_report_run(folder, form, &text, &err);
+    return out_text("report", status, &text, page, &err);
 }
 
 static int run(const cli_call *call)

@@ -23,7 +23,7 @@ int out_text(const char *command, fg_status status, char *const *text, const cha
     bool is_good = status == FG_OK;
     if (is_good && path != NULL)
         is_good = out_file_write(path, *text, strlen(*text), err);
-    else if (is_good)
+    else if (is_good && *text != NULL)
         (void)fputs(*text, stdout);
     fg_report_free(*text);
     return is_good ? CLI_DONE

@@ -11,8 +11,8 @@
  * descriptors directly. */
 bool out_file_write(const char *path, const char *text, size_t size, fg_error *err);
 
-/* Prints a text that the library has made, or writes it to a file if path is not NULL, or prints
- * the error of its status; and frees it. Returns the exit status. */
+/* Prints a text that the library has made (NULL: none), or writes it to a file if path is not NULL,
+ * or prints the error of its status; and frees it. Returns the exit status. */
 int out_text(const char *command, fg_status status, char *const *text, const char *path,
              fg_error *err);
 

@@ -352,9 +352,9 @@ typedef struct fg_follow_options {
 } fg_follow_options;
 
 /* Shows what a run has written, and what it writes until it ends, that is, until no fit holds the
- * lock of its folder. *out_state is then "finished", "stopped", "failed" (also if it was killed)
- * or, for a run without report.json, "unknown". Errors: those of fg_report_run, FG_ESTOPPED (show
- * returned false), FG_EINVAL (options). */
+ * lock of its folder. *out_state is then "finished", "stopped", "failed", "killed" or, for a run
+ * without report.json, "unknown". Errors: those of fg_report_run, FG_ESTOPPED (show returned
+ * false), FG_EINVAL (options). */
 FG_API FG_MUST_USE fg_status fg_recipe_follow_run(const char *folder,
                                                   const fg_follow_options *options,
                                                   const char **out_state, fg_error *err);

@@ -159,10 +159,12 @@ static fg_status read_state(follower *f, fg_error *err)
     static const char *const states[] = {"finished", "stopped", "failed"};
     json_t *report = NULL;
     FGI_TRY(fgi_run_view_read_report(f->folder, &report, err));
-    f->state = report != NULL || was_killed(f->folder) ? "failed" : "unknown";
+    f->state = report != NULL ? "failed" : "unknown";
     for (size_t i = 0; i < sizeof states / sizeof *states; i++)
         if (strcmp(fgi_json_words(report, "state"), states[i]) == 0)
             f->state = states[i];
+    if (strcmp(fgi_json_words(report, "state"), "running") == 0 || was_killed(f->folder))
+        f->state = "killed";
     json_decref(report);
     return FG_OK;
 }

@@ -320,8 +320,9 @@ void fgi_run_json_put(fgi_buf *out, const fgi_run_view *view)
     json_t *metrics = json_object();
     for (size_t i = 0; i < view->metric_count; i++)
         (void)json_object_set_new(metrics, view->metrics[i].name, metric_object(&view->metrics[i]));
-    json_t *root = json_pack("{s:s, s:O?, s:o, s:s?}", "run", view->folder, "report", view->report,
-                             "metrics", metrics, "config", view->config);
+    json_t *root = json_pack("{s:s, s:O?, s:o, s:s?, s:o*}", "run", view->folder, "report",
+                             view->report, "metrics", metrics, "config", view->config, "damage",
+                             view->damage != NULL ? fgi_json_string(view->damage) : NULL);
     fgi_json_print(out, root, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
     fgi_buf_putc(out, '\n');
     json_decref(root);

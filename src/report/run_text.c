@@ -31,23 +31,48 @@ static void put_number(fgi_buf *out, const char *before, double value, const cha
         fgi_buf_printf(out, fabs(value) < 1000 ? "%s%.4g%s" : "%s%.0f%s", before, value, after);
 }
 
+/* Of a run without a report. */
+static void put_rows(fgi_buf *out, const fgi_run_view *view)
+{
+    fgi_buf_printf(out, "%s%" PRId64 " rows of metrics", view->is_live ? "in progress: " : "",
+                   view->rows);
+    if (view->damage != NULL) {
+        fgi_buf_puts(out, "; damaged: ");
+        fgi_run_put_plain(out, view->damage);
+    } else if (!view->is_live) {
+        fgi_buf_puts(out, "; no report.json");
+    }
+}
+
+/* A run that was killed has gone on after it last wrote its report. */
+static void put_end(fgi_buf *out, const fgi_run_view *view)
+{
+    if (strcmp(fgi_json_words(view->report, "state"), "killed") != 0 ||
+        !(view->last_step > fgi_json_number(view->report, "steps")))
+        return;
+    put_number(out, "; its metrics continue until step ", view->last_step, "");
+    put_number(out, ", epoch ", view->last_epoch, "");
+}
+
 void fgi_run_state_words(fgi_buf *out, const fgi_run_view *view)
 {
     char words[32];
     const json_t *r = view->report;
+    const bool is_killed = strcmp(fgi_json_words(r, "state"), "killed") == 0;
     const double seconds = fgi_json_number(r, "seconds");
     if (r == NULL) {
-        fgi_buf_printf(out, "%s%" PRId64 " rows of metrics%s", view->is_live ? "in progress: " : "",
-                       view->rows, view->is_live ? "" : "; no report.json");
+        put_rows(out, view);
         return;
     }
     fgi_run_put_plain(out,
                       *fgi_json_words(r, "state") != '\0' ? fgi_json_words(r, "state") : "unknown");
     if (isfinite(seconds))
-        fgi_buf_printf(out, " after %s", fgi_duration_words(seconds, words));
+        fgi_buf_printf(out, is_killed ? "; last report after %s" : " after %s",
+                       fgi_duration_words(seconds, words));
     put_number(out, ", ", fgi_json_number(r, "steps"), " steps");
     put_number(out, ", ", fgi_json_number(r, "epochs"), " epochs");
     put_number(out, ", ", fgi_json_number(r, "samples_per_s"), " samples/s");
+    put_end(out, view);
 }
 
 void fgi_run_device_words(fgi_buf *out, const fgi_run_view *view)

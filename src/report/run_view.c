@@ -161,6 +161,8 @@ static fg_status add_row(fgi_run_view *v, const json_t *row, fg_error *err)
             return fgi_no_memory(err);
     }
     v->rows++;
+    v->last_step = step;
+    v->last_epoch = fgi_json_number(row, "epoch");
     return FG_OK;
 }
 
@@ -284,45 +286,61 @@ static fg_status read_metrics(fgi_run_view *v, const char *folder, bool *out_is_
     return status;
 }
 
-/* A run that was killed could not write that it has ended. */
+/* A run that was killed could not write that it has ended. If it left its lock, a report that says
+ * otherwise is that of an earlier fit. */
 static void correct_state(json_t *report, const char *folder)
 {
     fgi_holder holder;
-    if (strcmp(fgi_json_words(report, "state"), "running") != 0)
-        return;
     const fgi_lock_state lock = fgi_lock_look(folder, &holder);
-    if (lock == FGI_LOCK_FREE || lock == FGI_LOCK_DEAD)
+    const bool is_running = strcmp(fgi_json_words(report, "state"), "running") == 0;
+    if (lock == FGI_LOCK_DEAD || (lock == FGI_LOCK_FREE && is_running))
         (void)json_object_set_new(report, "state", json_string("killed"));
+}
+
+/* Reads report.json, and config.yaml. A report that is damaged is described in *out_why. */
+static fg_status read_others(fgi_run_view *v, const char *folder, fg_error *out_why, fg_error *err)
+{
+    char *path;
+    size_t size;
+    fg_status status = fgi_run_view_read_report(folder, &v->report, out_why);
+    if (status != FG_OK && status != FG_EFORMAT) {
+        *err = *out_why;
+        return status;
+    }
+    FGI_TRY(add_plan(folder, v->report, err));
+    correct_state(v->report, folder);
+    status = read_file(folder, "config.yaml", REPORT_LIMIT, &path, &v->config, &size, err);
+    fgi_free(path);
+    if (v->config != NULL)
+        make_utf8(v->config);
+    return status;
 }
 
 fg_status fgi_run_view_open(const char *folder, fgi_run_view *out, fg_error *err)
 {
-    char *path;
-    size_t size;
     bool has_metrics;
-    *out = (fgi_run_view){.folder = fgi_strdup(folder)};
+    fg_error why = {0};
+    *out = (fgi_run_view){
+        .folder = fgi_strdup(folder), .last_step = (double)NAN, .last_epoch = (double)NAN};
     if (out->folder == NULL)
         return fgi_no_memory(err);
     make_utf8(out->folder);
     if (!fgi_file_exists(folder))
         return fgi_fail(err, FG_ENOTFOUND, "'%s' does not exist: expected the folder of a run",
                         folder);
-    FGI_TRY(fgi_run_view_read_report(folder, &out->report, err));
-    FGI_TRY(add_plan(folder, out->report, err));
-    correct_state(out->report, folder);
+    FGI_TRY(read_others(out, folder, &why, err));
     FGI_TRY(read_metrics(out, folder, &has_metrics, err));
-    const fg_status status =
-        read_file(folder, "config.yaml", REPORT_LIMIT, &path, &out->config, &size, err);
-    fgi_free(path);
-    FGI_TRY(status);
-    if (out->config != NULL)
-        make_utf8(out->config);
-    if (out->report == NULL && !has_metrics)
+    if (out->report == NULL && !has_metrics && why.status == FG_OK)
         return fgi_fail(err, FG_ENOTFOUND,
                         "'%s' is not the folder of a run: it contains neither report.json nor "
                         "metrics.jsonl",
                         folder);
-    return FG_OK;
+    if (why.status == FG_OK)
+        return FG_OK;
+    if (out->rows == 0)
+        return fgi_fail(err, why.status, "%s", why.message);
+    out->damage = fgi_strdup(why.message);
+    return out->damage != NULL ? FG_OK : fgi_no_memory(err);
 }
 
 void fgi_run_view_set_live(fgi_run_view *view, bool is_live)
@@ -343,6 +361,7 @@ void fgi_run_view_close(fgi_run_view *view)
     }
     fgi_free(view->metrics);
     fgi_free(view->config);
+    fgi_free(view->damage);
     fgi_free(view->folder);
     json_decref(view->report);
     *view = (fgi_run_view){0};

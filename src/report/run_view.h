@@ -23,14 +23,16 @@ typedef struct fgi_run_view {
     char *config;   /* YAML; NULL: none */
     fgi_run_metric *metrics;
     size_t metric_count;
-    int64_t rows; /* of metrics.jsonl */
-    bool is_live; /* the run is in progress */
+    int64_t rows;                 /* of metrics.jsonl */
+    double last_step, last_epoch; /* of its last row; NaN: unknown */
+    char *damage;                 /* why report.json cannot be read; NULL: it can, or is missing */
+    bool is_live;                 /* the run is in progress */
 } fgi_run_view;
 
-/* Reads a run. A last line of metrics.jsonl that is still being written is ignored. Close *out also
- * on failure. Errors: FG_ENOTFOUND (the folder contains no run), FG_EFORMAT (a file is damaged; the
- * message has its path and byte), FG_EUNSUPPORTED (report.json of a newer version), FG_EIO,
- * FG_ENOMEM. */
+/* Reads a run. A last line of metrics.jsonl that is still being written is ignored. If there are
+ * metrics, a damaged report.json is not an error. Close *out also on failure. Errors: FG_ENOTFOUND
+ * (the folder contains no run), FG_EFORMAT (a file is damaged; the message has its path and byte),
+ * FG_EUNSUPPORTED (report.json of a newer version), FG_EIO, FG_ENOMEM. */
 fg_status fgi_run_view_open(const char *folder, fgi_run_view *out, fg_error *err);
 /* Says whether the run is in progress. A report.json whose state is not "running" is then that of
  * an earlier fit, and is left out. */

@@ -358,7 +358,8 @@ static void the_report_of_a_killed_run(void **state)
     assert_true(json_array_size(json_object_get(root, "compiles")) >= 1);
     assert_true(json_array_size(json_object_get(root, "history")) == 1);
     json_decref(root);
-    contains(program_gives(0, folder, "report run")->out, "killed after ");
+    contains(program_gives(0, folder, "report run")->out, "killed; last report after ");
+    contains(program_gives(2, folder, "report run --serve=abc")->err, "expected a port from 0");
     (void)program_gives(0, folder,
                         "fit -q --trainer.run_dir=run --resume=last "
                         "--trainer.batch_size=4 --trainer.max_time=2s " EFFECTS_NPY);
@@ -419,7 +420,7 @@ static void following_ends_with_the_status_of_the_run(void **state)
     contains(file_text(folder, "err"), "the run was stopped");
     follow(1, folder, endless, "kill -KILL $pid");
     all_steps_are_shown(folder);
-    contains(file_text(folder, "err"), "the run has failed");
+    contains(file_text(folder, "err"), "the run was killed");
 }
 
 /* ---- outputs that cannot be written ---------------------------------------------------------- */

@@ -86,6 +86,7 @@ static void *play(void *self)
     put("metrics.jsonl", FIRST AGAIN THIRD); /* resumed, and already longer than before */
     await("step 30");
     put("report.json", "{\"version\":1,\"state\":\"stopped\"}");
+    assert_int_equal(ftruncate(fd, 0), 0);
     (void)close(fd);
     return NULL;
 }
@@ -122,7 +123,7 @@ static void ended_runs_are_shown_and_end(void **state)
 {
     static const char *const rows[][2] = {
         {NULL, "unknown"},
-        {"{\"version\":1,\"state\":\"running\"}", "failed"}, /* killed */
+        {"{\"version\":1,\"state\":\"running\"}", "killed"},
         {"{\"version\":1,\"state\":\"failed\"}", "failed"},
         {"{\"version\":1,\"state\":\"finished\"}", "finished"},
     };
@@ -141,8 +142,9 @@ static void ended_runs_are_shown_and_end(void **state)
         }
 }
 
-/* A run of a version without report.json, which left its lock behind. */
-static void killed_runs_have_failed(void **state)
+/* A run of a version without report.json, which left its lock behind; and one whose report is that
+ * of an earlier fit. */
+static void killed_runs_left_their_lock(void **state)
 {
     const fg_follow_options options = {.show = hear, .every_s = 0.01};
     const char *ended;
@@ -150,10 +152,14 @@ static void killed_runs_have_failed(void **state)
     put("metrics.jsonl", FIRST);
     put("lock", "somebody");
     fgt_ok(fg_recipe_follow_run(folder, &options, &ended, &err));
-    assert_string_equal(ended, "failed");
+    assert_string_equal(ended, "killed");
     put("lock", "");
     fgt_ok(fg_recipe_follow_run(folder, &options, &ended, &err));
     assert_string_equal(ended, "unknown");
+    put("lock", "somebody");
+    put("report.json", "{\"version\":1,\"state\":\"finished\"}");
+    fgt_ok(fg_recipe_follow_run(folder, &options, &ended, &err));
+    assert_string_equal(ended, "killed");
 }
 
 static bool refuse(void *self, const char *text)
@@ -188,7 +194,7 @@ static void mistakes_are_named(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(each_row_is_shown_once, begin, end),
     cmocka_unit_test_setup_teardown(ended_runs_are_shown_and_end, begin, end),
-    cmocka_unit_test_setup_teardown(killed_runs_have_failed, begin, end),
+    cmocka_unit_test_setup_teardown(killed_runs_left_their_lock, begin, end),
     cmocka_unit_test_setup_teardown(mistakes_are_named, begin, end),
 };
 FGT_MAIN(tests)

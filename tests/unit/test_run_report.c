@@ -231,12 +231,36 @@ static void damage_is_named(void **state)
     refuses(FG_ENOTFOUND, "is not the folder of a run: it contains neither report.json nor");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         put_all();
+        if (*rows[i].name == 'r')
+            put("metrics.jsonl", "");
         put(rows[i].name, rows[i].text);
         refuses(rows[i].status, rows[i].words);
     }
     assert_int_equal(fg_report_run("/nowhere", FG_REPORT_TEXT, &(char *){NULL}, &err),
                      FG_ENOTFOUND);
     assert_string_equal(err.message, "'/nowhere' does not exist: expected the folder of a run");
+}
+
+/* The report of a killed run is older than its metrics; and a damaged one does not hide them. */
+static void metrics_after_the_report(void **state)
+{
+    static const char killed[] = "{\"version\":1,\"state\":\"running\",\"seconds\":0.5,\"steps\":1,"
+                                 "\"epochs\":0}";
+    (void)state;
+    put("metrics.jsonl", "{\"step\": 9, \"epoch\": 0, \"val_acc\": 0.25}\n"
+                         "{\"step\": 20, \"epoch\": 1, \"val_acc\": 0.5}\n");
+    put("report.json", killed);
+    char *text = report_as(FG_REPORT_TEXT);
+    has(text, "killed; last report after 500 ms, 1 steps, 0 epochs; its metrics continue until "
+              "step 20, epoch 1\n");
+    fg_report_free(text);
+    put("report.json", "{\"version\":1,");
+    for (int form = FG_REPORT_TEXT; form <= FG_REPORT_HTML; form++) {
+        text = report_as((fg_report_form)form);
+        has(text, "/report.json: byte ");
+        has(text, "val_acc");
+        fg_report_free(text);
+    }
 }
 
 static void last_is_the_newest_run(void **state)
@@ -364,6 +388,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(page_escapes_and_reaches_nowhere, begin, end),
     cmocka_unit_test_setup_teardown(missing_parts_are_left_out, begin, end),
     cmocka_unit_test_setup_teardown(damage_is_named, begin, end),
+    cmocka_unit_test_setup_teardown(metrics_after_the_report, begin, end),
     cmocka_unit_test_setup_teardown(escape_sequences_do_not_reach_a_terminal, begin, end),
     cmocka_unit_test_setup_teardown(invalid_utf8_is_replaced, begin, end),
     cmocka_unit_test_setup_teardown(last_is_the_newest_run, begin, end),
