@@ -126,15 +126,15 @@ bool fgi_verdict_compile(const fgi_verdict_facts *f, fgi_verdict *out)
     const double hits = fgi_json_number(compile, "cache_hits");
     char words[32];
     if (!(seconds >= at_least_s) || !(seconds >= notable * f->seconds || seconds > slow_s) ||
-        !(hits < count))
+        !(count > 0))
         return false;
     out->severity = seconds > slow_s ? FGI_MEDIUM : FGI_NOTE;
     out->gain = seconds / f->seconds;
     out->is_of_run = true;
     fgi_buf_printf(
         &out->detail,
-        "compiling %.0f programs took %s, %.0f %% of the run; %.0f of them came from the cache",
-        count, fgi_duration_words(seconds, words), 100 * out->gain, hits);
+        "compiling %.0f program%s took %s, %.0f %% of the run; %.0f more came from the cache",
+        count, count == 1 ? "" : "s", fgi_duration_words(seconds, words), 100 * out->gain, hits);
     fgi_buf_puts(&out->action, "keep the compile cache, $XDG_CACHE_HOME/fulgurite or "
                                "~/.cache/fulgurite: the next run with the same shapes and settings "
                                "takes its programs from there");

@@ -302,7 +302,7 @@ static void slow_compilation(void **state)
     fake.set("compile_ms", 1200);
     fake.set("device_ms", 5);
     FAKE_FIT("model.hidden=[9]");
-    has_verdict("compile", "0 of them came from the cache", "keep the compile cache");
+    has_verdict("compile", "0 more came from the cache", "keep the compile cache");
 }
 
 /* A fit and a validation whose batches differ: what report.json would say of them. */
