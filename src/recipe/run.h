@@ -274,7 +274,7 @@ void fgi_run_record_draw(const fg_recipe *r, int columns, bool is_ascii, fgi_buf
 /* The metrics of the result, one "name<tab>value" per line. */
 void fgi_run_put_metrics(const fg_recipe *r, fgi_buf *out);
 /* Appends the summary of the run as one JSON object. False when out of memory. */
-bool fgi_run_put_summary(const fg_recipe *r, fgi_buf *out);
+bool fgi_run_put_summary(fg_recipe *r, fgi_buf *out);
 
 /* ---- the largest batch that fits (run_batch_find.c) ------------------------------------------ */
 

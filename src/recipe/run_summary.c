@@ -25,12 +25,14 @@ static json_t *metrics_of(const fg_result *result)
     return object;
 }
 
-static json_t *idle_of(const fg_idle *idle)
+/* Times, which a factor of NaN makes unknown. */
+static json_t *idle_of(const fg_idle *idle, double unknown)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "input", number(idle->input_s), "upload",
-                     number(idle->upload_s), "compile", number(idle->compile_s), "read",
-                     number(idle->read_s), "checkpoint", number(idle->checkpoint_s), "other",
-                     number(idle->other_s));
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "input", number(idle->input_s * unknown),
+                     "upload", number(idle->upload_s * unknown), "compile",
+                     number(idle->compile_s * unknown), "read", number(idle->read_s * unknown),
+                     "checkpoint", number(idle->checkpoint_s * unknown), "other",
+                     number(idle->other_s * unknown));
 }
 
 static json_t *input_of(const fg_input_report *input, double unknown)
@@ -40,10 +42,11 @@ static json_t *input_of(const fg_input_report *input, double unknown)
                      fgi_json_string(input->bound_by), "delivered_samples_per_s",
                      number(input->delivered_samples_per_s * unknown), "required_samples_per_s",
                      number(input->required_samples_per_s * unknown), "waited",
-                     number(input->waited * unknown), "workers", count(input->workers), "read_s",
-                     number(t->read_s), "entropy_s", number(t->entropy_s), "decode_s",
-                     number(t->decode_s), "resize_s", number(t->resize_s), "copy_s",
-                     number(t->copy_s));
+                     number(input->waited * unknown), "workers",
+                     count(isnan(unknown) ? -1 : input->workers), "read_s",
+                     number(t->read_s * unknown), "entropy_s", number(t->entropy_s * unknown),
+                     "decode_s", number(t->decode_s * unknown), "resize_s",
+                     number(t->resize_s * unknown), "copy_s", number(t->copy_s * unknown));
 }
 
 /* Peak memory of this process, as reported by the kernel. */
@@ -73,29 +76,72 @@ static void put_devices(json_t *root, const fg_recipe *r)
         root, "devices", is_known ? count(fg_client_get_info(client)->device_count) : json_null());
 }
 
-/* How the devices shared the work; null if the fit did not start. */
-static void put_settings(json_t *root, const fg_recipe *r)
+/* Searches run steps, or only compile them, without what measures a fit. */
+static bool is_search(const fg_recipe *r)
+{
+    return r->options->kind == FG_RECIPE_FIND_LR || r->options->kind == FG_RECIPE_FIND_BATCH;
+}
+
+/* The settings of the fit; of a search for a learning rate, those that a fit would have. */
+static bool find_settings(fg_recipe *r, fg_fit_settings *out)
 {
     const fg_fit_settings *settings = r->trainer != NULL ? fg_trainer_settings(r->trainer) : NULL;
-    const bool is_known = settings != NULL && settings->device_count > 0;
+    fg_client *client = r->trainer != NULL ? fg_trainer_client(r->trainer) : NULL;
+    *out = settings != NULL ? *settings : (fg_fit_settings){.device_count = 0};
+    if (out->device_count > 0 || client == NULL || r->options->kind != FG_RECIPE_FIND_LR)
+        return out->device_count > 0;
+    fg_trainer_options options = fgi_run_trainer_options(r, NULL);
+    options.devices = (fg_trainer_devices){.client = client};
+    const double lr = fgi_run_task_lr(&r->task);
+    return fg_trainer_preview(&options, &r->fit_data, lr, out, NULL) == FG_OK;
+}
+
+/* How the devices shared the work; null if the fit did not start. */
+static void put_settings(json_t *root, fg_recipe *r)
+{
+    fg_fit_settings settings;
+    const bool is_known = find_settings(r, &settings);
     (void)json_object_set_new(root, "strategy",
-                              is_known ? fgi_json_string(settings->strategy) : json_null());
+                              is_known ? fgi_json_string(settings.strategy) : json_null());
     (void)json_object_set_new(root, "global_batch_size",
-                              is_known ? count(settings->global_batch_size) : json_null());
-    (void)json_object_set_new(root, "lr", is_known ? number(settings->lr) : json_null());
+                              is_known ? count(settings.global_batch_size) : json_null());
+    (void)json_object_set_new(root, "lr", is_known ? number(settings.lr) : json_null());
     (void)json_object_set_new(root, "lr_scaling",
-                              is_known ? fgi_json_string(settings->lr_scaling) : json_null());
+                              is_known ? fgi_json_string(settings.lr_scaling) : json_null());
+}
+
+/* What was counted: by the Trainer; of a search, by the client. -1: unknown. */
+static void put_counts(json_t *root, const fg_recipe *r, const fg_result *f)
+{
+    const bool is_known = r->has_result && !is_search(r);
+    const fg_client *client = r->trainer != NULL ? fg_trainer_client(r->trainer) : NULL;
+    const bool is_of_client = is_search(r) && client != NULL;
+    const fg_client_stats of_fit = {.compiles = f->compiles,
+                                    .compile_cache_hits = f->compile_cache_hits,
+                                    .compile_s = r->has_result ? f->compile_s : (double)NAN,
+                                    .host_reads = f->host_reads};
+    const fg_client_stats stats = is_of_client ? fg_client_get_stats(client) : of_fit;
+    (void)json_object_set_new(root, "epochs", count(is_search(r) ? -1 : f->epochs));
+    (void)json_object_set_new(root, "steps", count(is_search(r) ? -1 : f->steps));
+    (void)json_object_set_new(root, "compiles", count(stats.compiles));
+    (void)json_object_set_new(root, "compile_cache_hits", count(stats.compile_cache_hits));
+    (void)json_object_set_new(root, "compile_s", number(stats.compile_s));
+    (void)json_object_set_new(root, "host_reads", count(stats.host_reads));
+    (void)json_object_set_new(root, "nonfinite_steps", count(is_known ? f->nonfinite_steps : -1));
+    (void)json_object_set_new(root, "rollbacks", count(is_known ? f->rollbacks : -1));
+    (void)json_object_set_new(root, "device_peak_bytes",
+                              count(is_known ? f->device_peak_bytes : -1));
 }
 
 static void put_result(json_t *root, const fg_recipe *r)
 {
     static const fg_result nothing;
     const fg_result *f = r->has_result ? &r->outcome.train : &nothing;
-    const double unknown = r->has_result ? 1 : (double)NAN; /* NaN for unknown times: null */
+    const bool is_known = r->has_result && !is_search(r);
+    const double unknown = is_known ? 1 : (double)NAN; /* NaN for unknown times: null */
     json_t *step = json_pack("{s:o, s:o}", "median", number(f->step_median_s * 1e3 * unknown),
                              "p95", number(f->step_p95_s * 1e3 * unknown));
-    (void)json_object_set_new(root, "epochs", count(f->epochs));
-    (void)json_object_set_new(root, "steps", count(f->steps));
+    put_counts(root, r, f);
     (void)json_object_set_new(root, "metrics", metrics_of(f));
     (void)json_object_set_new(root, "time_to_first_step_s",
                               number((r->setup_s + f->time_to_first_step_s) * unknown));
@@ -104,23 +150,14 @@ static void put_result(json_t *root, const fg_recipe *r)
     (void)json_object_set_new(root, "host_overhead_us_per_step",
                               number(f->host_overhead_s * 1e6 * unknown));
     (void)json_object_set_new(root, "plugin_us_per_step", number(f->plugin_s * 1e6 * unknown));
-    (void)json_object_set_new(root, "compiles", count(f->compiles));
-    (void)json_object_set_new(root, "compile_cache_hits", count(f->compile_cache_hits));
-    (void)json_object_set_new(root, "compile_s", number(f->compile_s * unknown));
-    (void)json_object_set_new(root, "host_reads", count(f->host_reads));
     (void)json_object_set_new(root, "busy_s", number(f->idle.busy_s * unknown));
     (void)json_object_set_new(root, "idle_s", number(f->idle.idle_s * unknown));
-    (void)json_object_set_new(root, "idle", idle_of(&f->idle));
+    (void)json_object_set_new(root, "idle", idle_of(&f->idle, unknown));
     (void)json_object_set_new(root, "input", input_of(&f->input, unknown));
     (void)json_object_set_new(root, "peak_rss_bytes", count(peak_rss_bytes()));
-    (void)json_object_set_new(root, "nonfinite_steps",
-                              r->has_result ? count(f->nonfinite_steps) : json_null());
-    (void)json_object_set_new(root, "rollbacks", r->has_result ? count(f->rollbacks) : json_null());
     (void)json_object_set_new(root, "rollback_lr_factor", number(f->rollback_lr_factor * unknown));
     (void)json_object_set_new(root, "lost_updates", number(f->lost_updates * unknown));
     (void)json_object_set_new(root, "loss_scale", number(f->loss_scale * unknown));
-    (void)json_object_set_new(root, "device_peak_bytes",
-                              r->has_result ? count(f->device_peak_bytes) : json_null());
     (void)json_object_set_new(root, "step_flops", number(f->step_flops * unknown));
     (void)json_object_set_new(root, "mxu_use", number(f->mxu_use * unknown));
     (void)json_object_set_new(root, "mxu_use_source", json_string("model"));
@@ -128,7 +165,7 @@ static void put_result(json_t *root, const fg_recipe *r)
     (void)json_object_set_new(root, "stop_reason", fgi_json_string(f->stop_reason));
 }
 
-bool fgi_run_put_summary(const fg_recipe *r, fgi_buf *out)
+bool fgi_run_put_summary(fg_recipe *r, fgi_buf *out)
 {
     const fg_error *error = r->error.status != FG_OK ? &r->error : NULL;
     json_t *root =

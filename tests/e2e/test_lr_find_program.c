@@ -40,6 +40,22 @@ static void assert_marked(const char *csv, const char *name, double lr)
     assert_true(of_marked <= nearest + 1e-6); /* the file has nine digits */
 }
 
+/* What a search does not measure is null; what it knows is not. */
+static void assert_known(const json_t *summary)
+{
+    static const char *const unknown[] = {
+        "epochs", "steps",          "samples_per_s", "mxu_use", "device_peak_bytes",
+        "busy_s", "nonfinite_steps"};
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
+        assert_true(json_is_null(json_object_get(summary, unknown[i])));
+    assert_true(json_is_null(json_object_get(json_object_get(summary, "step_ms"), "median")));
+    assert_true(json_integer_value(json_object_get(summary, "compiles")) +
+                    json_integer_value(json_object_get(summary, "compile_cache_hits")) >
+                0);
+    assert_true(json_integer_value(json_object_get(summary, "global_batch_size")) > 0);
+    assert_true(json_number_value(json_object_get(summary, "lr")) > 0);
+}
+
 static void the_command_and_its_summary_agree(void **state)
 {
     (void)state;
@@ -49,6 +65,7 @@ static void the_command_and_its_summary_agree(void **state)
                                      "lr-find digits.yaml --draw=always --summary=s.json "
                                      "--out=c.csv,c.json " QUICK);
     json_t *summary = fit_json(folder, "s.json"), *curve = fit_json(folder, "c.json");
+    assert_known(summary);
     for (int i = 0; i < NAMES; i++) {
         const double lr = suggested(summary, names[i]);
         assert_true(lr > 1e-6 && lr < 1);
