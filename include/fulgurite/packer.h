@@ -53,7 +53,9 @@ typedef struct fg_pack_build_options {
     uint64_t space_bytes; /* that the pack may need        [free space of the file system] */
     const fg_catalog_options *catalog; /* how the source is read                         [NULL] */
     int64_t sequence; /* tokens per sample, of token files (fg_tokens_open)   [0: images] */
-    uint64_t reserved[5];
+    bool host_crops;  /* training crops or flips images on the host: the automatic codec is not dct,
+                         whose images are decoded whole by the device            [false] */
+    uint64_t reserved[4];
 } fg_pack_build_options;
 
 /* Sets an option from text, as given on the command line. Names: codec ("auto", "file", "jpeg",

@@ -279,6 +279,8 @@ FG_API FG_MUST_USE fg_status fg_recipe_plan_machines(const fg_recipe_options *op
  *   devices and batch. The plan is made in a separate process, as fg_recipe_plan_process does,
  *   which opens the data of the configuration. topology NULL: the TPU of this host, if
  *   trainer.accelerator is auto or tpu.
+ * - host_crops: data.format is images, or data.size, crop, crop_scale, crop_ratio, flip or
+ *   center_fraction is not its default.
  *
  * Of `recipe`, config, overrides, registry, topology and message are used; the messages say what
  * was chosen and why. process may be NULL.

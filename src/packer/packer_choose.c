@@ -29,11 +29,12 @@ static const struct codec {
     double ms, ms_per_mp, ms_per_mp_above; /* of an image: fixed, per megapixel */
     double bytes_per_pixel;                /* when it is encoded at quality 90 */
     bool needs_equal_sizes, needs_memory;
+    bool is_whole; /* the host cannot crop the images */
 } rows[] = {
-    {FG_PACK_CHOICE_JPEG, 0.05, 3.7, 1.47, 0.375, false, false},
-    {FG_PACK_CHOICE_SEG, 0.05, 3.0, 0.75, 0.377, false, false},
-    {FG_PACK_CHOICE_DCT, 0, 0.264, 0.264, 0.552, true, false},
-    {FG_PACK_CHOICE_RAW, 0, 0.156, 0.156, 3, false, true},
+    {FG_PACK_CHOICE_JPEG, 0.05, 3.7, 1.47, 0.375, false, false, false},
+    {FG_PACK_CHOICE_SEG, 0.05, 3.0, 0.75, 0.377, false, false, false},
+    {FG_PACK_CHOICE_DCT, 0, 0.264, 0.264, 0.552, true, false, true},
+    {FG_PACK_CHOICE_RAW, 0, 0.156, 0.156, 3, false, true, false},
 };
 enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
 
@@ -147,8 +148,8 @@ static double bytes_of(const struct codec *row, const survey *s, const fgi_packe
 static bool is_possible(const struct codec *row, const survey *s, const fgi_packer_plan *plan)
 {
     const double bytes = bytes_of(row, s, plan);
-    return (!row->needs_equal_sizes || s->is_equal) && bytes <= s->disk_bytes &&
-           (!row->needs_memory || bytes <= s->memory_bytes);
+    return (!row->needs_equal_sizes || s->is_equal) && (!row->is_whole || !plan->o.host_crops) &&
+           bytes <= s->disk_bytes && (!row->needs_memory || bytes <= s->memory_bytes);
 }
 
 /* The first codec that is fast enough, otherwise the fastest one. */
@@ -166,25 +167,39 @@ static const struct codec *choose(const survey *s, const fgi_packer_plan *plan)
     return best;
 }
 
+/* What to do if the codec is too slow, and why dct is not one of those considered. */
+static const char *advice(const struct codec *best, const survey *s, const fgi_packer_plan *plan)
+{
+    const bool is_slow = rate_of(best, s) < plan->o.rate;
+    const bool is_raw = best->choice == FG_PACK_CHOICE_RAW;
+    if (plan->o.host_crops && s->is_equal && (is_slow || is_raw))
+        return is_slow ? "; this is too slow: codec dct is not considered because the host crops "
+                         "or flips the images (data.augment does this on the device)"
+                       : "; codec dct is not considered because the host crops or flips the images "
+                         "(data.augment does this on the device)";
+    if (is_slow && !plan->o.host_crops && !s->is_equal && !is_raw)
+        return "; this is too slow: images of equal size, such as with presize square=256,upscale, "
+               "could be stored with the faster codec dct";
+    return is_slow ? "; this is too slow, and no codec that fits is faster: store smaller images "
+                     "(presize), or use more CPUs"
+                   : "";
+}
+
 static void write_reason(const struct codec *best, const survey *s, const fgi_packer_plan *plan,
                          char reason[480])
 {
-    char need[32], from_best[32], from_jpeg[96] = "", hint[160] = "", bytes[32], disk[32];
+    char need[32], from_best[32], from_jpeg[96] = "", bytes[32], disk[32];
     const double rate = rate_of(best, s);
     if (best != &rows[0])
         (void)fgi_snprintf(from_jpeg, sizeof(from_jpeg), ", and %s/s from jpeg",
                            fgi_packer_count(rate_of(&rows[0], s), need));
-    if (rate < plan->o.rate && !s->is_equal && best->choice != FG_PACK_CHOICE_RAW)
-        (void)fgi_snprintf(hint, sizeof(hint),
-                           "; this is too slow: images of equal size, such as with "
-                           "presize square=256,upscale, could be stored with the faster codec dct");
     (void)fgi_snprintf(reason, 480,
                        "the model needs %s images/s, and %d CPU%s read about %s/s from %s%s; the "
                        "pack will have about %s of %s free%s",
                        fgi_packer_count(plan->o.rate, need), s->cpus, s->cpus == 1 ? "" : "s",
                        fgi_packer_count(rate, from_best), fgi_packer_codec_name(best->choice),
                        from_jpeg, fgi_packer_bytes(bytes_of(best, s, plan), bytes),
-                       fgi_packer_bytes(s->disk_bytes, disk), hint);
+                       fgi_packer_bytes(s->disk_bytes, disk), advice(best, s, plan));
 }
 
 fg_status fgi_packer_choose(fgi_packer_plan *plan, const char *out_path, char reason[480],

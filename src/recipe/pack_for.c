@@ -54,6 +54,32 @@ static void choose_size(const fg_recipe *r, fg_pack_build_options *options)
                 r->options->config, size, size, options->presize.size);
 }
 
+/* Whether the host crops or flips the images: a pack of DCT coefficients then cannot be trained on,
+ * or would be trained on differently. */
+static bool crops_on_host(const fgi_config *c)
+{
+    static const char *const paths[] = {"data.size",       "data.crop", "data.crop_scale",
+                                        "data.crop_ratio", "data.flip", "data.center_fraction"};
+    bool crops = strcmp(fgi_config_text(c, "data.format"), "images") == 0;
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        const fgi_config_key *key = fgi_config_find(paths[i]);
+        crops = crops || (fgi_config_is_given(c, paths[i]) &&
+                          strcmp(fgi_config_format(c, key), key->option->initial) != 0);
+    }
+    return crops;
+}
+
+static void choose_codecs(const fg_recipe *r, fg_pack_build_options *options)
+{
+    options->host_crops = crops_on_host(r->c);
+    if (options->host_crops && options->codec == FG_PACK_CHOICE_DCT)
+        fgi_run_say(r, FG_LOG_WARNING,
+                    "'%s' crops or flips images on the host, but those of codec dct are decoded "
+                    "whole by the device: to train on this pack, use data.augment instead of "
+                    "data.size, crop, flip and center_fraction",
+                    r->options->config);
+}
+
 /* ---- the machine ----------------------------------------------------------------------------- */
 
 /* The machine of this host, if it can be planned for and the configuration would use it: "v5e:2x4".
@@ -160,8 +186,10 @@ fg_status fg_recipe_pack_for(const fg_recipe_options *recipe, const fg_plan_proc
     opening.kind = FG_RECIPE_FIT;
     FGI_TRY(fg_recipe_open(&opening, &r, err));
     fg_status status = check_format(r->c, recipe->config, err);
-    if (status == FG_OK)
+    if (status == FG_OK) {
         choose_size(r, options);
+        choose_codecs(r, options);
+    }
     if (status == FG_OK && options->codec == FG_PACK_CHOICE_AUTO && options->rate == 0)
         status = plan_rate(r, process, options, err);
     fg_recipe_close(r);

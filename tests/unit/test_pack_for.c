@@ -147,6 +147,39 @@ static const struct {
     {NULL, "v5e-8", GOOD_PLAN, FG_EINVAL, "name the configuration"},
 };
 
+/* The device decodes whole images of codec dct, so it is only chosen for a configuration without the
+ * options of crops. */
+static void codec_dct_is_only_for_images_that_the_host_does_not_crop(void **state)
+{
+    static const struct {
+        const char *data;
+        bool host_crops;
+    } rows[] = {
+        {"format: images, train: p, size: 224", true},
+        {"format: pack, train: p.pack", false},
+        {"format: pack, train: p.pack, size: 224, flip: 0.5", false}, /* the defaults */
+        {"format: pack, train: p.pack, size: 32", true},
+        {"format: pack, train: p.pack, crop: center", true},
+        {"format: pack, train: p.pack, flip: 0", true},
+        {"format: pack, train: p.pack, center_fraction: 1", true},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        fg_error err = {0};
+        char text[1024], yaml[512];
+        fg_pack_build_options o = {.rate = 1};
+        (void)snprintf(yaml, sizeof(yaml), YAML "data: {%s}\n", rows[i].data);
+        fgt_write("row.yaml", yaml, strlen(yaml));
+        fgt_ok(pack_for("row.yaml", NULL, GOOD_PLAN, &o, text, &err));
+        if (o.host_crops != rows[i].host_crops || strstr(text, "codec dct") != NULL)
+            fail_msg("%s: %d %s", rows[i].data, (int)o.host_crops, text);
+        o = (fg_pack_build_options){.codec = FG_PACK_CHOICE_DCT};
+        fgt_ok(pack_for("row.yaml", NULL, GOOD_PLAN, &o, text, &err));
+        assert_true((strstr(text, "those of codec dct are decoded whole") != NULL) ==
+                    rows[i].host_crops);
+    }
+}
+
 static void what_cannot_be_planned_is_an_error(void **state)
 {
     (void)state;
@@ -165,6 +198,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(size_and_rate_are_those_of_training),
     cmocka_unit_test(given_options_are_kept),
     cmocka_unit_test(a_custom_format_of_images_has_a_size_too),
+    cmocka_unit_test(codec_dct_is_only_for_images_that_the_host_does_not_crop),
     cmocka_unit_test(what_cannot_be_planned_is_an_error),
 };
 int main(void) { return cmocka_run_group_tests(tests, go_there, NULL); }

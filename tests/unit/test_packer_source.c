@@ -278,17 +278,24 @@ static void the_codec_depends_on_rate_sizes_and_space(void **state)
         const char *presize;
         double rate;
         uint64_t space_bytes;
+        bool host_crops;
         fg_pack_choice codec;
         const char *reason;
     } rows[] = {
-        {"none", 1, 0, FG_PACK_CHOICE_JPEG, "the model needs 1 images/s, and "},
-        {"none", 1e12, 10000, FG_PACK_CHOICE_SEG, "this is too slow: images of equal size"},
-        {"square=64,upscale", 1e12, 0, FG_PACK_CHOICE_RAW, "/s from raw, and "},
-        {"square=64,upscale", 1e12, 50000, FG_PACK_CHOICE_DCT, "of 50 kB free"},
+        {"none", 1, 0, false, FG_PACK_CHOICE_JPEG, "the model needs 1 images/s, and "},
+        {"none", 1e12, 10000, false, FG_PACK_CHOICE_SEG, "this is too slow: images of equal size"},
+        {"none", 1e12, 10000, true, FG_PACK_CHOICE_SEG, "this is too slow, and no codec that fits"},
+        {"square=64,upscale", 1e12, 0, false, FG_PACK_CHOICE_RAW, "/s from raw, and "},
+        {"square=64,upscale", 1e12, 0, false, FG_PACK_CHOICE_RAW, "this is too slow, and no codec"},
+        {"square=64,upscale", 1e12, 50000, false, FG_PACK_CHOICE_DCT, "of 50 kB free"},
+        {"square=64,upscale", 1e12, 50000, true, FG_PACK_CHOICE_SEG,
+         "this is too slow: codec dct is not considered because the host crops"},
     };
     const char *source = photos_make();
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        fg_pack_build_options o = {.rate = rows[i].rate, .space_bytes = rows[i].space_bytes};
+        fg_pack_build_options o = {.rate = rows[i].rate,
+                                   .space_bytes = rows[i].space_bytes,
+                                   .host_crops = rows[i].host_crops};
         fg_pack_built built;
         const char *path = fgt_path(fgt_temp_folder(), "p.pack");
         fgt_ok(fg_pack_build_set(&o, "presize", rows[i].presize, &err));
