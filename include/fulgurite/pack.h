@@ -91,12 +91,12 @@ typedef struct fg_pack_info {
     const char *metadata; /* JSON text: source, options, statistics; "" if there is none */
 } fg_pack_info;
 
-/* Opens a pack: `path` is a file, any file of a set, a pattern of file names ("data/train-*.pack"),
- * or a folder with one pack. Reads the header, the footer and small sections of each file; the time
- * does not depend on the number of records. options may be NULL. Errors: FG_ENOTFOUND (also a
- * missing shard), FG_EIO, FG_ENOMEM, FG_EINVAL, FG_EFORMAT (not a pack, unfinished, truncated,
- * damaged, or shards of different sets; the message has the file and the byte offset),
- * FG_EUNSUPPORTED (written by a newer version). */
+/* Opens a pack: `path` is a file, NAME.pack or any file of a set, a pattern of file names
+ * ("data/train-*.pack"), or a folder with one pack. Reads the header, the footer and small sections
+ * of each file; the time does not depend on the number of records. options may be NULL. Errors:
+ * FG_ENOTFOUND (also a missing shard), FG_EIO, FG_ENOMEM, FG_EINVAL, FG_EFORMAT (not a pack,
+ * unfinished, truncated, damaged, or shards of different sets; the message has the file and the
+ * byte offset), FG_EUNSUPPORTED (written by a newer version). */
 FG_API FG_MUST_USE fg_status fg_pack_open(const char *path, const fg_pack_options *options,
                                           fg_pack **out, fg_error *err);
 
@@ -209,7 +209,8 @@ typedef struct fg_pack_writer_options {
     const char *fingerprint; /* text that describes the input and the options that determine the
                                 records: a partial pack is only resumed if it is equal     [""] */
     bool resume;  /* continue a partial pack if there is one; otherwise it is discarded   [false] */
-    bool replace; /* replace an existing pack; otherwise it is an error                   [false] */
+    bool replace; /* replace an existing pack, a single file or a set; otherwise it is an
+                     error                                                                [false] */
     /* With `resume`: called for each record of the partial pack, in order; an error is that of
      * fg_pack_writer_create, and leaves the partial pack. For a caller that checks whether its
      * input is still the same                                                      [NULL: none] */

@@ -104,12 +104,13 @@ typedef struct fg_pack_built {
     const fg_pack_reject *bad; /* samples left out, in the order of the catalog */
     size_t bad_count;
     int64_t skip_count; /* files of the source that are not samples (fg_catalog_skip) */
-    uint64_t reserved[4];
+    bool is_set;        /* the files are NAME-00000.pack and so on */
+    uint64_t reserved[3];
 } fg_pack_built;
 
 /* Writes notes for the user, one sentence per line: samples left out and where they are
- * listed, the codec and why. "" if there is nothing. Truncates the text to `size` bytes and returns
- * out. Thread-safe. */
+ * listed, the codec and why, the names of the files of a set. "" if there is nothing. Truncates the
+ * text to `size` bytes and returns out. Thread-safe. */
 FG_API const char *fg_pack_built_text(const fg_pack_built *built, const char *out_path, char *out,
                                       size_t size);
 

@@ -27,10 +27,12 @@ fg_status fgi_fail_errno(fg_error *err, const char *what, const char *path)
     return fgi_fail(err, status, "cannot %s '%s': %s", what, path, fgi_errno_text(number));
 }
 
-/* Opens a file for reading and returns its size (0 if it has none, such as a pipe). */
-static fg_status open_to_read(const char *path, int *out_fd, struct stat *info, fg_error *err)
+/* Opens a file for reading and returns its size (0 if it has none, such as a pipe). `flags`:
+ * O_NONBLOCK does not wait for the other end of a pipe. */
+static fg_status open_to_read(const char *path, int flags, int *out_fd, struct stat *info,
+                              fg_error *err)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | flags);
     if (fd < 0)
         return fgi_fail_errno(err, "open", path);
     fg_status status = FG_OK;
@@ -50,7 +52,7 @@ fg_status fgi_file_map(const char *path, fgi_mapping *out, fg_error *err)
     *out = (fgi_mapping){0};
     int fd = -1;
     struct stat info;
-    FGI_TRY(open_to_read(path, &fd, &info, err));
+    FGI_TRY(open_to_read(path, O_NONBLOCK, &fd, &info, err));
     fg_status status = FG_OK;
     if (!S_ISREG(info.st_mode)) {
         status = fgi_fail(err, FG_EIO, "cannot map '%s': not a regular file", path);
@@ -122,7 +124,7 @@ fg_status fgi_file_read(const char *path, size_t limit_bytes, char **out_data, s
         limit_bytes = SIZE_MAX / 4; /* leaves room for the sums above */
     int fd = -1;
     struct stat info;
-    FGI_TRY(open_to_read(path, &fd, &info, err));
+    FGI_TRY(open_to_read(path, 0, &fd, &info, err));
     const size_t expected = S_ISREG(info.st_mode) ? (size_t)info.st_size : 4096;
     const fg_status status = read_to_end(fd, path, expected < limit_bytes ? expected : limit_bytes,
                                          limit_bytes, out_data, out_size, err);

@@ -19,6 +19,7 @@
 #include "base/file.h"
 #include "base/print.h"
 #include "base/reserved.h"
+#include "pack/pack_file.h"
 
 /* ---- options --------------------------------------------------------------------------------- */
 
@@ -118,17 +119,20 @@ static fg_status lock(fg_pack_writer *w, const char *path, fg_error *err)
     return FG_OK;
 }
 
+/* A single file and a set of the same name are one pack: the other kind must not exist either. */
 static fg_status check_existing(const fg_pack_writer *w, fg_error *err)
 {
-    char *path = fgi_pack_final_path(w, 0);
-    if (path == NULL)
-        return fgi_no_memory(err);
     fg_status status = FG_OK;
-    if (!w->replace && fgi_file_exists(path))
-        status = fgi_fail(err, FG_EINVAL,
-                          "'%s' exists: remove it, replace it (--replace), or choose another name",
-                          path);
-    fgi_free(path);
+    for (int i = 0; i < 2 && !w->replace && status == FG_OK; i++) {
+        char *path = i == 0 ? fgi_strdup(w->path) : fgi_pack_shard_path(w->path, 0);
+        if (path == NULL)
+            status = fgi_no_memory(err);
+        else if (fgi_file_exists(path))
+            status = fgi_fail(
+                err, FG_EINVAL,
+                "'%s' exists: remove it, replace it (--replace), or choose another name", path);
+        fgi_free(path);
+    }
     return status;
 }
 
@@ -180,6 +184,7 @@ fg_status fgi_pack_writer_create_as(const char *path, const fg_pack_writer_optio
     fg_status status = apply_options(w, options, err);
     w->is_set = false;
     w->replace = true;
+    w->is_rebuilt = true;
     if (identity != NULL) {
         w->keeps_identity = true;
         memcpy(w->identity.uuid, identity->uuid, sizeof identity->uuid);

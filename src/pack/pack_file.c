@@ -29,7 +29,7 @@ static fg_status map_open(const char *path, fgi_pack_map *out, fg_error *err)
     out->path = fgi_strdup(path);
     if (out->path == NULL)
         return fgi_no_memory(err);
-    out->fd = open(path, O_RDONLY | O_CLOEXEC);
+    out->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* does not wait for a pipe */
     if (out->fd < 0)
         return fgi_fail_errno(err, "open", path);
     if (fstat(out->fd, &info) != 0)

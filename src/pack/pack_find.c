@@ -1,4 +1,5 @@
-/* pack_find.c - from a path to the files of a pack: a file, any file of a set, a pattern, a folder.
+/* pack_find.c - from a path to the files of a pack: a file, any file of a set, the NAME.pack of a
+ * set, a pattern, a folder.
  *
  * The header of one file says how many there are; the others are found by name, so that no folder
  * has to be listed when the path of a file is given.
@@ -77,7 +78,20 @@ static fg_status search_pattern(const char *path, char **out_first, int *out_cou
     return status;
 }
 
-/* *out_count is 0 if the path names one file. */
+/* NAME-00000.pack, the first file of a set, as a new string: NULL if the path is not NAME.pack, or
+ * there is no such file. */
+static char *first_of_set(const char *path)
+{
+    const size_t size = strlen(path);
+    const bool is_name = size > SUFFIX && strcmp(path + size - SUFFIX, suffix) == 0;
+    char *first = is_name ? fgi_pack_shard_path(path, 0) : NULL;
+    if (first != NULL && fgi_file_exists(first))
+        return first;
+    fgi_free(first);
+    return NULL;
+}
+
+/* *out_count is 0 if the path names one file, or one set. */
 static fg_status find_first(const char *path, char **out_first, int *out_count, fg_error *err)
 {
     struct stat info;
@@ -88,7 +102,9 @@ static fg_status find_first(const char *path, char **out_first, int *out_count, 
         return search(path, "*.pack", out_first, out_count, err);
     if (!exists && errno == ENOENT && strpbrk(path, "*?[") != NULL)
         return search_pattern(path, out_first, out_count, err);
-    *out_first = fgi_strdup(path);
+    *out_first = exists ? NULL : first_of_set(path);
+    if (*out_first == NULL)
+        *out_first = fgi_strdup(path);
     return *out_first != NULL ? FG_OK : fgi_no_memory(err);
 }
 
@@ -96,11 +112,18 @@ static fg_status find_first(const char *path, char **out_first, int *out_count, 
 
 static fg_status read_page(const char *path, fgi_pack_page *page, fg_error *err)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat info;
+    fg_status status = FG_OK;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* does not wait for a pipe */
     if (fd < 0)
         return fgi_fail_errno(err, "open", path);
-    const ssize_t got = pread(fd, page, sizeof *page, 0);
-    const fg_status status = got < 0 ? fgi_fail_errno(err, "read", path) : FG_OK;
+    if (fstat(fd, &info) != 0)
+        status = fgi_fail_errno(err, "look at", path);
+    else if (!S_ISREG(info.st_mode))
+        status =
+            fgi_fail(err, FG_EFORMAT, "'%s': expected a pack, but it is not a regular file", path);
+    else if (pread(fd, page, sizeof *page, 0) < 0)
+        status = fgi_fail_errno(err, "read", path);
     (void)close(fd);
     return status == FG_OK ? fgi_pack_page_check(page, path, 0, err) : status;
 }

@@ -83,6 +83,7 @@ struct fg_pack_writer {
     fg_status (*kept)(void *kept_self, int64_t record, const fg_pack_entry *entry, const void *data,
                       size_t size, fg_error *err); /* or NULL */
     void *kept_self;
+    bool is_rebuilt;     /* one file, whose pack may have others of a similar name */
     bool keeps_identity; /* a rebuilt file of a set: uuid and numbers are given */
 };
 

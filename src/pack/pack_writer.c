@@ -239,11 +239,23 @@ static fg_status take_name(const fg_pack_writer *w, uint32_t shard, fg_error *er
 /* Removes further files that a set of this name had before. */
 static void remove_surplus(const fg_pack_writer *w, uint32_t shard)
 {
-    for (bool is_more = w->is_set; is_more; shard++) {
-        char *path = fgi_pack_final_path(w, shard);
+    for (bool is_more = true; is_more; shard++) {
+        char *path = fgi_pack_shard_path(w->path, shard);
         is_more = path != NULL && unlink(path) == 0;
         fgi_free(path);
     }
+}
+
+/* Removes a pack of the other kind that is replaced, a single file or a set: readers would find it
+ * by the same name. */
+static void remove_other_kind(const fg_pack_writer *w)
+{
+    if (!w->replace || w->is_rebuilt)
+        return;
+    if (w->is_set)
+        (void)unlink(w->path);
+    else
+        remove_surplus(w, 0);
 }
 
 static fg_status sync_folder(const fg_pack_writer *w, fg_error *err)
@@ -260,8 +272,10 @@ static fg_status take_names(const fg_pack_writer *w, fg_error *err)
         FGI_TRY(take_name(w, i, err));
     if (w->sealed_count > 1)
         FGI_TRY(sync_folder(w, err)); /* the others have their names before the first one */
-    remove_surplus(w, (uint32_t)w->sealed_count);
+    if (w->is_set)
+        remove_surplus(w, (uint32_t)w->sealed_count);
     FGI_TRY(take_name(w, 0, err));
+    remove_other_kind(w);
     return sync_folder(w, err);
 }
 

@@ -365,7 +365,8 @@ static void fill_result(build *b, fg_pack_built *out)
                            .codec = b->plan.o.codec,
                            .bad = b->journal.bad,
                            .bad_count = b->journal.count,
-                           .skip_count = fg_catalog_skip_count(b->catalog)};
+                           .skip_count = fg_catalog_skip_count(b->catalog),
+                           .is_set = b->plan.o.shard_bytes > 0};
     memcpy(out->reason, b->journal.reason, sizeof(out->reason));
     b->journal.bad = NULL; /* belongs to the result now */
     b->journal.count = 0;
@@ -413,7 +414,8 @@ static fg_status build_arrays(const build *b, fg_pack_built *out, fg_error *err)
                         b->source);
     FGI_TRY(fg_pack_arrays(b->source, b->out_path, &options, &count, err));
     if (out != NULL)
-        *out = (fg_pack_built){.sample_count = count, .record_count = count};
+        *out = (fg_pack_built){
+            .sample_count = count, .record_count = count, .is_set = o->shard_bytes > 0};
     return FG_OK;
 }
 

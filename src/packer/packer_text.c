@@ -52,8 +52,12 @@ const char *fg_pack_built_text(const fg_pack_built *built, const char *out_path,
                             "%s.bad.jsonl\n",
                             built->bad_count, built->skip_count, out_path);
     if (*built->reason != '\0' && used >= 0 && (size_t)used < size)
-        (void)fgi_snprintf(out + used, size - (size_t)used, "codec %s: %s\n",
-                           fgi_packer_codec_name(built->codec), built->reason);
+        used += fgi_snprintf(out + used, size - (size_t)used, "codec %s: %s\n",
+                             fgi_packer_codec_name(built->codec), built->reason);
+    if (built->is_set && used >= 0 && (size_t)used < size)
+        (void)fgi_snprintf(out + used, size - (size_t)used,
+                           "%s is a set of files: %.*s-00000.pack and so on\n", out_path,
+                           (int)strlen(out_path) - 5, out_path);
     return out;
 }
 

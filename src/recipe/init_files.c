@@ -292,6 +292,8 @@ static bool look_at(const char *path, fgi_look_files *out, fg_error *err)
 {
     struct stat info;
     const bool has_path = stat(path, &info) == 0;
+    if (!has_path && ends_in(path, ".pack")) /* a set of files, or a pattern */
+        return open_pack(path, out, err);
     if (!has_path && strpbrk(path, "{*?[") != NULL) /* of shards */
         return ends_in(path, ".pack") ? open_pack(path, out, err) : open_photos(path, out, err);
     if (!has_path)

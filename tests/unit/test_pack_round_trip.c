@@ -14,6 +14,14 @@
 #include "pack/pack_out.h"
 #include "pack_made.h"
 
+#define REFUSED(expression, status, text)                                                          \
+    do {                                                                                           \
+        err = (fg_error){0};                                                                       \
+        assert_int_equal((expression), (status));                                                  \
+        if (strstr(err.message, (text)) == NULL)                                                   \
+            fail_msg("'%s' does not have '%s'", err.message, (text));                              \
+    } while (0)
+
 static const char *fresh(const char *name) { return fgt_path(fgt_temp_folder(), name); }
 
 static void records_of_all_kinds(void **state)
@@ -217,7 +225,7 @@ static void sets_of_files(void **state)
 {
     fg_error err = {0};
     fg_pack *pack = NULL;
-    char folder[256], *ways[4];
+    char folder[256], *ways[5];
     (void)snprintf(folder, sizeof folder, "%s", fgt_temp_folder());
     const fg_pack_writer_options options = {.shard_bytes = 20000};
     fgt_ok(pack_made_write(fgt_path(folder, "s.pack"), &options, 50, &err));
@@ -225,7 +233,8 @@ static void sets_of_files(void **state)
     ways[1] = fgi_path_join(folder, "s-00002.pack");
     ways[2] = fgi_path_join(folder, "s-*.pack");
     ways[3] = fgi_strdup(folder);
-    for (int i = 0; i < 4; i++) {
+    ways[4] = fgi_path_join(folder, "s.pack"); /* no such file, but the name that was given */
+    for (int i = 0; i < 5; i++) {
         pack_made_check_all(ways[i], 50);
         fgi_free(ways[i]);
     }
@@ -248,6 +257,26 @@ static void sets_of_files(void **state)
     pack_made_check_all(folder, 9);
 }
 
+/* A single file and a set of one name are the same pack: the one replaces the other. */
+static void a_file_and_a_set_replace_each_other(void **state)
+{
+    fg_error err = {0};
+    char path[300], first[300];
+    const char *folder = fgt_temp_folder();
+    (void)snprintf(path, sizeof path, "%s/s.pack", folder);
+    (void)snprintf(first, sizeof first, "%s/s-00000.pack", folder);
+    for (int i = 0; i < 3; i++) {
+        fg_pack_writer_options o = {.shard_bytes = i % 2 == 0 ? 20000 : 0};
+        if (i > 0)
+            REFUSED(pack_made_write(path, &o, 20 + i, &err), FG_EINVAL, ".pack' exists: ");
+        o.replace = true;
+        fgt_ok(pack_made_write(path, &o, 20 + i, &err));
+        pack_made_check_all(path, 20 + i);
+        assert_int_equal(access(path, F_OK) == 0, i % 2 == 1);
+        assert_int_equal(access(first, F_OK) == 0, i % 2 == 0);
+    }
+}
+
 static void reading_ahead(void **state)
 {
     fg_error err = {0};
@@ -266,14 +295,6 @@ static void reading_ahead(void **state)
 }
 
 /* ---- refusals -------------------------------------------------------------------------------- */
-
-#define REFUSED(expression, status, text)                                                          \
-    do {                                                                                           \
-        err = (fg_error){0};                                                                       \
-        assert_int_equal((expression), (status));                                                  \
-        if (strstr(err.message, (text)) == NULL)                                                   \
-            fail_msg("'%s' does not have '%s'", err.message, (text));                              \
-    } while (0)
 
 static void mistakes_of_the_caller(void **state)
 {
@@ -331,6 +352,10 @@ static void what_cannot_be_opened(void **state)
             "has no file 'no-*.pack'");
     REFUSED(fg_pack_open(folder, NULL, &pack, &err), FG_ENOTFOUND, "has no file '*.pack'");
     REFUSED(fg_pack_open("/dev/null", NULL, &pack, &err), FG_EFORMAT, "pack");
+    assert_int_equal(mkfifo(fgt_path(folder, "f.pack"), 0600), 0);
+    REFUSED(fg_pack_open(fgt_path(folder, "f.pack"), NULL, &pack, &err), FG_EFORMAT,
+            "not a regular file"); /* without waiting for a writer */
+    assert_int_equal(unlink(fgt_path(folder, "f.pack")), 0);
     fgt_write(fgt_path(folder, "t.pack"), "text", 4);
     REFUSED(fg_pack_open(fgt_path(folder, "t.pack"), NULL, &pack, &err), FG_EFORMAT,
             "expected a pack");
@@ -400,6 +425,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(records_may_be_where_early_versions_placed_them),
     cmocka_unit_test(offsets_of_more_than_32_bits),
     cmocka_unit_test(sets_of_files),
+    cmocka_unit_test(a_file_and_a_set_replace_each_other),
     cmocka_unit_test(reading_ahead),
     cmocka_unit_test(mistakes_of_the_caller),
     cmocka_unit_test(what_cannot_be_opened),
