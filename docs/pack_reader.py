@@ -83,7 +83,7 @@ def main():
         entry["name"] = entry["name"].hex()
         entry["labels"] = ",".join(map(str, entry["labels"]))
         print(*entry.values(), sep=" ")
-    print(pack.variant_count, b"|".join(pack.class_names).decode(), pack.metadata)
+    print(pack.variant_count, b"|".join(pack.class_names).decode(errors="backslashreplace"), pack.metadata)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/map_guard.h"
+#include "base/text.h"
 
 /* ---- mapping --------------------------------------------------------------------------------- */
 
@@ -302,9 +303,10 @@ bool fgi_pack_file_raw_entry(const fgi_pack_file *f, uint64_t index, fg_pack_ent
 fg_status fgi_pack_file_fail(const fgi_pack_file *file, uint64_t index, const fg_pack_entry *entry,
                              uint64_t offset, const char *what, fg_error *err)
 {
-    return fgi_fail(err, FG_EFORMAT, "%s: byte %" PRIu64 ": record %" PRIu64 " ('%.200s') %s",
-                    file->map.path, offset, file->page.first + index,
-                    entry->name != NULL ? entry->name : "", what);
+    char name[200];
+    (void)fgi_text_escape(fgi_str_of(entry->name != NULL ? entry->name : ""), name, sizeof name);
+    return fgi_fail(err, FG_EFORMAT, "%s: byte %" PRIu64 ": record %" PRIu64 " ('%s') %s",
+                    file->map.path, offset, file->page.first + index, name, what);
 }
 
 fg_status fgi_pack_file_check_crc(const fgi_pack_file *file, uint64_t index,

@@ -22,6 +22,7 @@
 #include "base/file.h"
 #include "base/print.h"
 #include "base/reserved.h"
+#include "base/text.h"
 #include "pack/pack_file.h"
 #include "pack/pack_out.h"
 
@@ -85,13 +86,15 @@ fg_status fgi_pack_writer_enter(fg_pack_writer *w, const fgi_pack_head *head, fg
 
 static fg_status check_entry(const fg_pack_entry *e, size_t size, fg_error *err)
 {
-    const char *name = e->name != NULL ? e->name : "";
+    char name[200]; /* for messages */
+    const size_t length = e->name != NULL ? strlen(e->name) : 0;
+    (void)fgi_text_escape((fgi_str){e->name, length}, name, sizeof name);
     if (size > UINT32_MAX)
         return fgi_fail(err, FG_EINVAL, "record '%s' has %zu bytes: expected less than 4 GiB", name,
                         size);
-    if (strlen(name) >= FGI_PACK_MAX_NAME)
+    if (length >= FGI_PACK_MAX_NAME)
         return fgi_fail(err, FG_EINVAL, "the name of a record has %zu bytes: expected at most %d",
-                        strlen(name), FGI_PACK_MAX_NAME - 1);
+                        length, FGI_PACK_MAX_NAME - 1);
     if (e->label_count > FGI_PACK_MAX_LABELS || (e->label_count > 0 && e->labels == NULL))
         return fgi_fail(err, FG_EINVAL, "record '%s' has %" PRIu32 " labels: expected at most %d",
                         name, e->label_count, FGI_PACK_MAX_LABELS);

@@ -9,6 +9,7 @@
 #include "base/reserved.h"
 #include "base/rng.h"
 #include "base/text.h"
+#include "catalog/draft.h"
 
 enum { SPLITS = 3, ANY = -1 };
 
@@ -47,8 +48,10 @@ static fg_status find_class(const fg_pack *pack, const char *name, int64_t *out,
     }
     if (name == NULL || *out != ANY)
         return FG_OK;
+    char shown[FGI_SHOWN_BYTES], shown_nearest[FGI_SHOWN_BYTES];
     return fgi_fail(err, FG_ENOTFOUND, "%s: no class is named '%s'%s%s%s", fg_pack_path(pack, 0),
-                    name, nearest != NULL ? "; did you mean '" : "", nearest != NULL ? nearest : "",
+                    fgi_shown(name, shown), nearest != NULL ? "; did you mean '" : "",
+                    nearest != NULL ? fgi_shown(nearest, shown_nearest) : "",
                     nearest != NULL ? "'?" : "");
 }
 

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
+#include <fulgurite/catalog.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,7 +82,9 @@ static void on_fault(void *self, const fg_pack_fault *fault)
     f->count++;
     if (fault->record >= 0 && f->record < 0) {
         f->record = fault->record;
-        f->has_name = fault->name != NULL && strstr(fault->message, fault->name) != NULL;
+        char name[300];
+        (void)fg_catalog_escape(fault->name != NULL ? fault->name : "", name, sizeof name);
+        f->has_name = fault->name != NULL && strstr(fault->message, name) != NULL;
     }
 }
 

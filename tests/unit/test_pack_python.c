@@ -62,7 +62,7 @@ static void compare(fg_pack *pack, const char *text)
         fgi_buf_fini(&want);
         pack_made_check(pack, i);
     }
-    assert_string_equal(text, "2 cat| a dog {\"mean\": [0.5]}\n");
+    assert_string_equal(text, "2 cat| a dog\\xff {\"mean\": [0.5]}\n");
 }
 
 static void python_reads_the_same(void **state)
@@ -71,7 +71,7 @@ static void python_reads_the_same(void **state)
     fg_pack *pack = NULL;
     fgi_buf text = {0};
     const char *path = fgt_path(fgt_temp_folder(), "p.pack");
-    const char *const classes[2] = {"cat", " a dog"};
+    const char *const classes[2] = {"cat", " a dog\xff"};
     const fg_pack_writer_options options = {
         .class_names = classes, .class_count = 2, .variant_count = 2};
     fgt_ok(pack_made_write(path, &options, COUNT, &err));

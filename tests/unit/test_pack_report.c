@@ -138,6 +138,30 @@ static int lines_of(const char *text)
     return count;
 }
 
+/* A name may have any bytes: none of them reaches the terminal, and a fault remains one line. */
+static void names_of_damaged_records_are_escaped(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    bool is_damaged = false;
+    char *text = NULL;
+    fg_pack_writer *writer = NULL;
+    const char *path = fgt_path(fgt_temp_folder(), "n.pack");
+    const fg_pack_entry entry = {.name = "a\x1b[31mred\n.jpg"};
+    fgt_ok(fg_pack_writer_create(path, NULL, &writer, NULL, &err));
+    assert_int_equal(fg_pack_writer_add(writer, &entry, "x", (size_t)1 << 32, &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, "record 'a\\x1b[31mred\\n.jpg' has "));
+    fgt_ok(fg_pack_writer_add(writer, &entry, "x", 1, &err));
+    fgt_ok(fg_pack_writer_finish(writer, NULL, &err));
+    fg_pack_writer_destroy(writer);
+    flip(path, offset_of(path, 0));
+    fgt_ok(fg_report_pack_verify(path, &text, &is_damaged, &err));
+    assert_true(is_damaged);
+    assert_non_null(strstr(text, "record 0 ('a\\x1b[31mred\\n.jpg') is damaged"));
+    assert_null(strchr(text, '\x1b'));
+    fg_report_free(text);
+}
+
 static void each_fault_is_a_line_with_its_record(void **state)
 {
     (void)state;
@@ -243,6 +267,7 @@ static void every_allocation_may_fail(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_contents_are_reported),
     cmocka_unit_test(of_many_classes_the_largest_and_smallest_are_listed),
+    cmocka_unit_test(names_of_damaged_records_are_escaped),
     cmocka_unit_test(nothing_is_reported_about_nothing),
     cmocka_unit_test(each_fault_is_a_line_with_its_record),
     cmocka_unit_test(a_damaged_pack_is_rebuilt),
