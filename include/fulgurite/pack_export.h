@@ -69,6 +69,9 @@ typedef struct fg_pack_export_result {
  * with the same folders, they are not repeated. So fg_catalog_open reads the folder as the same
  * samples, splits and classes, if the classes are sorted.
  *
+ * A file of codec file keeps its extension if that is one of images, whatever its format; other
+ * files get the extension of what is written.
+ *
  * Names become safe: a component "..", "." or "" is replaced or removed, a leading dot becomes "_",
  * components are at most 200 bytes (a longer one is cut and gets a hash). If two records have the
  * same path, or one is a folder in the path of the other, the number of the record is added to the

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/reserved.h"
+#include "catalog/draft.h"
 #include "data/npy.h"
 #include "image/jpeg_segment_record.h"
 #include "packer/export_folder.h"
@@ -76,6 +77,7 @@ static fg_status put_file(exporter *e, int64_t record, const fg_pack_entry *entr
                             .name = fgi_export_manifest_name(&e->manifest, entry->name),
                             .field = field,
                             .extension = extension,
+                            .keeps_extension = entry->codec == FG_PACK_FILE,
                             .record = record,
                             .variant = record % e->info->variant_count};
     if (e->has_splits)
@@ -91,9 +93,10 @@ static fg_status put_file(exporter *e, int64_t record, const fg_pack_entry *entr
         FGI_TRY(fgi_buf_status(&e->path, err));
         FGI_TRY(fgi_export_write(&e->folder, e->path.data, data, size, &is_taken, err));
     }
+    char shown[FGI_SHOWN_BYTES];
     if (is_taken)
         return fgi_fail(err, FG_EINVAL, "'%s/%s': a file or a folder of this name exists",
-                        e->folder.target, e->path.data);
+                        e->folder.target, fgi_shown(e->path.data, shown));
     e->result.files++;
     e->result.size_bytes += size;
     return fgi_export_manifest_add(&e->manifest, e->pack, entry, name.variant, e->path.data, err);
@@ -118,10 +121,12 @@ static const char *extension_of(const void *data, size_t size)
 static fg_status export_pixels(exporter *e, int64_t record, const fg_pack_entry *entry,
                                fg_error *err)
 {
+    char shown[FGI_SHOWN_BYTES];
     const fg_image_jpeg_options options = {.quality = e->o.quality};
     FGI_TRY(fg_pack_image(e->pack, record, e->decoder, &e->image, err));
     if (e->o.as_jpeg)
-        FGI_TRY(fg_image_encode_jpeg(&e->image, &options, &e->encoded, err));
+        FGI_TRY_CTX(fg_image_encode_jpeg(&e->image, &options, &e->encoded, err), err, "%s",
+                    fgi_shown(entry->name, shown));
     else
         FGI_TRY(fg_image_encode_png(&e->image, NULL, &e->encoded, err));
     return put_file(e, record, entry, NULL, e->o.as_jpeg ? ".jpg" : ".png", e->encoded.data,
@@ -152,6 +157,7 @@ static fg_status export_arrays(exporter *e, int64_t record, const fg_pack_entry 
 static fg_status export_record(exporter *e, int64_t record, const fg_pack_entry *entry,
                                fg_error *err)
 {
+    char shown[FGI_SHOWN_BYTES];
     const void *data;
     size_t size;
     fgi_jpeg_record jpeg;
@@ -159,7 +165,7 @@ static fg_status export_record(exporter *e, int64_t record, const fg_pack_entry 
     switch (entry->codec) {
     case FG_PACK_JPEG: return put_file(e, record, entry, NULL, ".jpg", data, size, err);
     case FG_PACK_JPEG_SEG:
-        FGI_TRY(fgi_jpeg_record_split(entry->name, data, size, &jpeg, err));
+        FGI_TRY(fgi_jpeg_record_split(fgi_shown(entry->name, shown), data, size, &jpeg, err));
         return put_file(e, record, entry, NULL, ".jpg", jpeg.bytes, jpeg.size, err);
     case FG_PACK_RAW_RGB:
     case FG_PACK_RAW_YCC420:

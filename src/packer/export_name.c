@@ -116,8 +116,8 @@ static void put_file(fgi_buf *out, const fgi_export_name *name, fgi_str file)
 {
     const size_t stem = stem_of(file);
     const fgi_str have = {file.data + stem, file.size - stem};
-    const bool keeps =
-        have.size > 0 && (name->extension[0] == '\0' || is_same(have, name->extension));
+    const bool keeps = have.size > 0 && (name->keeps_extension || name->extension[0] == '\0' ||
+                                         is_same(have, name->extension));
     if (file.size == 0)
         fgi_buf_printf(out, "record-%09" PRId64, name->record);
     else

@@ -14,6 +14,7 @@ typedef struct fgi_export_name {
     const char *name;       /* of the record, usually a path; may be "" */
     const char *field;      /* added to the name, ".field"; NULL: none */
     const char *extension;  /* ".png": replaces the extension of another image format; "": keep */
+    bool keeps_extension;   /* `extension` is only for names without that of an image */
     int64_t record;         /* its number: the name of a record without one */
     int64_t variant;        /* of the sample, starting at 0 */
     bool with_number;       /* add the number: another file has the name */

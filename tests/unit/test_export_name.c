@@ -46,7 +46,24 @@ static void paths_are_safe(void **state)
     }
 }
 
+/* Files that are exported as they were keep the extension of an image, whatever they contain. */
+static void extensions_of_files_are_kept(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"a/b.tiff", "a/b.tiff"}, {"a/1.PNG", "a/1.PNG"}, {"a/1.key", "a/1.key.jpg"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        fgi_buf path = {0};
+        const fgi_export_name name = {
+            .name = cases[i][0], .extension = ".jpg", .keeps_extension = true};
+        fgi_export_path(&name, &path);
+        assert_string_equal(path.data, cases[i][1]);
+        fgi_buf_fini(&path);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(paths_are_safe),
+    cmocka_unit_test(extensions_of_files_are_kept),
 };
 FGT_MAIN(tests)
