@@ -10,7 +10,7 @@
 #include <fulgurite/packer.h>
 
 static bool is_quiet;
-static fg_pack_build_options settings;
+static fg_pack_build_options settings = {.handle_signals = true};
 static fg_recipe_options user; /* the configuration that will train on the pack */
 enum { TEXTS = 12 };
 static const char *texts[TEXTS];
@@ -80,9 +80,9 @@ static int run(const cli_call *call)
     settings.progress_s = isatty(STDERR_FILENO) ? 0 : 10; /* a line in a log */
     status = fg_pack_build(call->args[0], call->args[1], &settings,
                            is_quiet ? NULL : fg_pack_progress_draw, stderr, &built, &err);
+    const int code = status == FG_ESTOPPED ? CLI_STOPPED : CLI_FAILED;
     if (status != FG_OK)
-        return cli_complain(status == FG_EINVAL ? CLI_USAGE : CLI_FAILED, "pack", "%s",
-                            err.message);
+        return cli_complain(status == FG_EINVAL ? CLI_USAGE : code, "pack", "%s", err.message);
     (void)printf("%s\t%lld records\n", call->args[1], (long long)built.record_count);
     if (!is_quiet)
         (void)fputs(fg_pack_built_text(&built, call->args[1], text, sizeof(text)), stderr);

@@ -55,7 +55,11 @@ typedef struct fg_pack_build_options {
     int64_t sequence; /* tokens per sample, of token files (fg_tokens_open)   [0: images] */
     bool host_crops;  /* training crops or flips images on the host: the automatic codec is not dct,
                          whose images are decoded whole by the device            [false] */
-    uint64_t reserved[4];
+    const char *source;  /* members of fg_catalog_options as text, "path_column=file, delimiter=;";
+                            they have priority over `catalog`                        [none] */
+    bool handle_signals; /* SIGINT, SIGTERM and SIGHUP stop the build like `progress`, the second
+                            time at once                                         [false] */
+    uint64_t reserved[2];
 } fg_pack_build_options;
 
 /* Sets an option from text, as given on the command line. Names: codec ("auto", "file", "jpeg",
@@ -143,7 +147,7 @@ FG_API void fg_pack_built_fini(fg_pack_built *built);
  * Errors: FG_EINVAL (options; images of different sizes with codec ycc or dct; the partial pack is
  * of other samples or options), FG_ENOTFOUND, FG_EIO (also: the estimated size exceeds the free
  * space, or the disk is full; free some space and call again), FG_EFORMAT and FG_EUNSUPPORTED (a
- * bad sample, with its name), FG_ESTOPPED (by `progress`), FG_ENOMEM. */
+ * bad sample, with its name), FG_ESTOPPED (by `progress` or a signal), FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_pack_build(const char *source, const char *out_path,
                                            const fg_pack_build_options *options,
                                            fg_pack_progress_fn *progress, void *self,

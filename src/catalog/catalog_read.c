@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -81,6 +82,27 @@ fg_status fgi_read_sample_file(const fg_catalog *catalog, const fgi_sample *samp
     const fg_status status = read_open_file(catalog, sample, fd, bytes, err);
     (void)close(fd);
     return status;
+}
+
+static double later(double a, struct timespec b)
+{
+    return fmax(a, (double)b.tv_sec + 1e-9 * (double)b.tv_nsec);
+}
+
+double fgi_catalog_changed_s(const fg_catalog *catalog, int64_t index)
+{
+    static const int flags[] = {0, AT_SYMLINK_NOFOLLOW}; /* a link may name another file now */
+    const fgi_sample *s = &catalog->samples[index];
+    const int folder = s->path != NULL ? catalog->folder_fd : AT_FDCWD;
+    const char *path = s->path != NULL ? s->path : catalog->shards.list[s->shard].path;
+    double changed_s = 0;
+    for (int i = 0; i < 2; i++) {
+        struct stat info;
+        if (fstatat(folder, path, &info, flags[i]) != 0)
+            return (double)INFINITY;
+        changed_s = later(later(changed_s, info.st_mtim), info.st_ctim);
+    }
+    return changed_s;
 }
 
 fg_status fgi_read_sample_range(const fg_catalog *catalog, const fgi_sample *sample,

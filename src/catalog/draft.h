@@ -128,6 +128,10 @@ fg_status fgi_read_sample_file(const fg_catalog *catalog, const fgi_sample *samp
 fg_status fgi_read_sample_range(const fg_catalog *catalog, const fgi_sample *sample,
                                 fg_catalog_bytes *bytes, fg_error *err);
 
+/* When the file of a sample was last changed or replaced, in seconds since 1970; INFINITY if it
+ * cannot be found. */
+double fgi_catalog_changed_s(const fg_catalog *catalog, int64_t index);
+
 /* The escaped form of a name in `shown`, which is returned. */
 const char *fgi_shown(const char *name, char shown[FGI_SHOWN_BYTES]);
 /* "'cat', 'dog' and 7 more", as many as fit in `shown`, which is returned. */

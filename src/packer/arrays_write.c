@@ -199,7 +199,9 @@ static fg_status add_samples(arrays *a, int split, int64_t begin, fg_error *err)
         const int64_t done = fg_pack_writer_count(a->writer);
         const uint64_t written = (uint64_t)(done - a->meter.start) * a->size;
         if (!fgi_packer_meter_report(&a->meter, done, 0, written))
-            return fgi_fail(err, FG_ESTOPPED, "stopped after %" PRId64 " of %" PRId64 " samples",
+            return fgi_fail(err, FG_ESTOPPED,
+                            "stopped after %" PRId64 " of %" PRId64
+                            " samples: start again to continue",
                             done, a->meter.total);
     }
     return FG_OK;

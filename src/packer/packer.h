@@ -95,8 +95,16 @@ void fgi_packer_crew_destroy(fgi_packer_crew *crew);
 
 /* ---- packer_journal.c ------------------------------------------------------------------------ */
 
+/* A build, from its start to its end or an interruption. */
+typedef struct fgi_packer_run {
+    int64_t sample; /* the first that it makes */
+    double begun_s; /* since 1970 */
+} fgi_packer_run;
+
 /* The samples that were left out, in memory and in a file, so that a resumed build has them. */
 typedef struct fgi_packer_journal {
+    fgi_packer_run *runs; /* from the first one, in the order of their samples */
+    size_t run_count, run_capacity;
     char *path, *list_path; /* of the file; of the list that remains */
     int fd;                 /* -1: not open */
     fg_pack_choice codec;
@@ -111,7 +119,9 @@ fg_status fgi_packer_journal_open(const char *out_path, fgi_packer_journal *jour
 void fgi_packer_journal_close(fgi_packer_journal *journal);
 /* Number of bad samples before sample `start`. */
 int64_t fgi_packer_journal_before(const fgi_packer_journal *journal, int64_t start);
-/* Starts to write: forgets the samples from `start`. */
+/* When the build began that made the sample; 0 if that is not known. */
+double fgi_packer_journal_begun(const fgi_packer_journal *journal, int64_t sample);
+/* Starts to write: forgets the samples from `start`, and adds a run. */
 fg_status fgi_packer_journal_start(fgi_packer_journal *journal, int64_t start, fg_error *err);
 fg_status fgi_packer_journal_add(fgi_packer_journal *journal, int64_t sample, const char *name,
                                  const char *reason, fg_error *err);
@@ -120,6 +130,26 @@ fg_status fgi_packer_journal_list(const fgi_packer_journal *journal, const fg_ca
                                   fg_error *err);
 /* Removes the file. */
 void fgi_packer_journal_remove(fgi_packer_journal *journal);
+
+/* ---- packer_kept.c --------------------------------------------------------------------------- */
+
+/* Zero-initialize it and set plan and journal, which are borrowed. */
+typedef struct fgi_packer_kept {
+    const fgi_packer_plan *plan;
+    const fgi_packer_journal *journal;
+    int64_t sample, next; /* of the record; the first that the next record can be of */
+    bool is_made;         /* the sample is in `output` */
+    bool has_tools;
+    fgi_packer_tools tools;
+    fgi_packer_output output;
+} fgi_packer_kept;
+
+/* fg_pack_writer_options.kept: FG_EINVAL if the sample of the record has changed. */
+fg_status fgi_packer_kept_record(void *self, int64_t record, const fg_pack_entry *entry,
+                                 const void *data, size_t size, fg_error *err);
+/* FG_EINVAL if a sample before `start` that was left out could be packed now. */
+fg_status fgi_packer_kept_left_out(fgi_packer_kept *kept, int64_t start, fg_error *err);
+void fgi_packer_kept_fini(fgi_packer_kept *kept);
 
 /* ---- packer_choose.c ------------------------------------------------------------------------- */
 
@@ -143,9 +173,16 @@ typedef struct fgi_packer_meter {
 } fgi_packer_meter;
 
 void fgi_packer_meter_start(fgi_packer_meter *meter, int64_t start, int64_t total);
-/* False if the function says to stop. */
+/* False if the function says to stop, or a signal has come. */
 bool fgi_packer_meter_report(fgi_packer_meter *meter, int64_t done, int64_t bad,
                              uint64_t size_bytes);
+
+/* ---- packer_signals.c ------------------------------------------------------------------------ */
+
+/* While a build handles SIGINT, SIGTERM and SIGHUP: whether one has come. Calls are counted. */
+void fgi_packer_signals_catch(void);
+void fgi_packer_signals_release(void);
+bool fgi_packer_signals_caught(void);
 
 /* ---- packer_metadata.c ----------------------------------------------------------------------- */
 

@@ -24,6 +24,7 @@ typedef struct build {
     fg_pack_writer *writer;
     fgi_packer_journal journal;
     fgi_packer_crew *crew;
+    fgi_packer_kept kept_samples;
     fgi_packer_sums sums;
     int64_t start, written; /* first sample; of its records, those that the pack has */
     int64_t kept;           /* records of an interrupted build */
@@ -121,7 +122,11 @@ static fg_status create_writer(build *b, bool restart, fg_error *err)
                                             .class_count = classes,
                                             .fingerprint = fingerprint.data,
                                             .resume = !restart,
-                                            .replace = o->replace};
+                                            .replace = o->replace,
+                                            .kept = fgi_packer_kept_record,
+                                            .kept_self = &b->kept_samples};
+    fgi_packer_kept_fini(&b->kept_samples);
+    b->kept_samples = (fgi_packer_kept){.plan = &b->plan, .journal = &b->journal};
     if (status == FG_OK)
         status = fg_pack_writer_create(b->out_path, &options, &b->writer, &b->kept, err);
     fgi_buf_fini(&fingerprint);
@@ -165,6 +170,9 @@ static fg_status open_writer(build *b, fg_error *err)
         FGI_TRY(create_writer(b, true, err));
         FGI_TRY(find_start(b, &is_known, err));
     }
+    const fg_status status = fgi_packer_kept_left_out(&b->kept_samples, b->start, err);
+    fgi_packer_kept_fini(&b->kept_samples);
+    FGI_TRY(status);
     b->journal.codec = b->plan.o.codec;
     return fgi_packer_journal_start(&b->journal, b->start, err);
 }
@@ -272,7 +280,9 @@ static fg_status add_samples(build *b, fg_error *err)
         FGI_TRY(add_sample(b, i, output, err));
         if (!fgi_packer_meter_report(&b->meter, i < b->start ? b->start : i + 1,
                                      (int64_t)b->journal.count, b->size_bytes))
-            return fgi_fail(err, FG_ESTOPPED, "stopped after %" PRId64 " of %" PRId64 " samples",
+            return fgi_fail(err, FG_ESTOPPED,
+                            "stopped after %" PRId64 " of %" PRId64
+                            " samples: start again to continue",
                             i + 1, b->plan.count);
     }
     return FG_OK;
@@ -384,6 +394,7 @@ static void discard_empty(build *b, fg_status status)
 static void end(build *b)
 {
     fgi_packer_crew_destroy(b->crew);
+    fgi_packer_kept_fini(&b->kept_samples);
     fg_pack_writer_destroy(b->writer);
     fgi_packer_journal_close(&b->journal);
     fg_catalog_destroy(b->catalog);
@@ -419,6 +430,18 @@ static fg_status build_arrays(const build *b, fg_pack_built *out, fg_error *err)
     return FG_OK;
 }
 
+static fg_status build_any(build *b, fg_pack_built *out, fg_error *err)
+{
+    if (b->plan.o.sequence != 0 || fg_pack_arrays_accepts(b->source))
+        return build_arrays(b, out, err);
+    const fg_status status = run(b, err);
+    if (status == FG_OK && out != NULL)
+        fill_result(b, out);
+    discard_empty(b, status);
+    end(b);
+    return status;
+}
+
 fg_status fg_pack_build(const char *source, const char *out_path,
                         const fg_pack_build_options *options, fg_pack_progress_fn *progress,
                         void *self, fg_pack_built *out, fg_error *err)
@@ -433,12 +456,10 @@ fg_status fg_pack_build(const char *source, const char *out_path,
         return fgi_fail(err, FG_EINVAL, "fg_pack_build: source or out_path is NULL");
     FGI_TRY(fgi_packer_options(options, &b.plan.o, err));
     b.meter.every_s = b.plan.o.progress_s;
-    if (b.plan.o.sequence != 0 || fg_pack_arrays_accepts(source))
-        return build_arrays(&b, out, err);
-    const fg_status status = run(&b, err);
-    if (status == FG_OK && out != NULL)
-        fill_result(&b, out);
-    discard_empty(&b, status);
-    end(&b);
+    if (b.plan.o.handle_signals)
+        fgi_packer_signals_catch();
+    const fg_status status = build_any(&b, out, err);
+    if (b.plan.o.handle_signals)
+        fgi_packer_signals_release();
     return status;
 }

@@ -1,7 +1,8 @@
 /* packer_journal.c - NAME.pack.partial.jsonl, which exists as long as the pack is unfinished. Its
- * first line is the codec, so that an automatic choice is not made again; then each bad sample is a
- * line, written before any later sample is added to the pack. The pack has no trace of bad samples,
- * and a resumed build must give the same list and the same metadata.
+ * first line is the codec, so that an automatic choice is not made again. A line for each run says
+ * when it began, to find files that have changed since. Then each bad sample is a line, written
+ * before any later sample is added to the pack. The pack has no trace of bad samples, and a resumed
+ * build must give the same list and the same metadata.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>
@@ -12,6 +13,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/print.h"
+#include "base/thread.h"
 #include "catalog/draft.h"
 #include "input/json_file.h"
 #include "packer/packer.h"
@@ -72,6 +74,38 @@ static void put_head(fgi_buf *out, const fgi_packer_journal *j)
     json_decref(root);
 }
 
+static void put_run(fgi_buf *out, const fgi_packer_run *run)
+{
+    json_t *root = json_object();
+    const bool ok = root != NULL &&
+                    json_object_set_new(root, "start", json_integer(run->sample)) == 0 &&
+                    json_object_set_new(root, "begun", json_real(run->begun_s)) == 0 &&
+                    fgi_json_write(root, JSON_COMPACT, out);
+    out->failed |= !ok;
+    fgi_buf_putc(out, '\n');
+    json_decref(root);
+}
+
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+static fg_status add_run(fgi_packer_journal *j, int64_t sample, double begun_s, fg_error *err)
+{
+    fgi_packer_run *runs = fgi_grow(j->runs, j->run_count, &j->run_capacity, sizeof(*runs));
+    if (runs == NULL)
+        return fgi_no_memory(err);
+    j->runs = runs;
+    j->runs[j->run_count++] = (fgi_packer_run){sample, begun_s};
+    return FG_OK;
+}
+
+double fgi_packer_journal_begun(const fgi_packer_journal *j, int64_t sample)
+{
+    double begun_s = 0;
+    for (size_t i = 0; i < j->run_count && j->runs[i].sample <= sample; i++)
+        begun_s = j->runs[i].begun_s;
+    return begun_s;
+}
+
 /* ---- samples --------------------------------------------------------------------------------- */
 
 static fg_status remember(fgi_packer_journal *j, int64_t sample, const char *name,
@@ -120,7 +154,13 @@ static fg_status read_line(fgi_packer_journal *j, const char *line, size_t size,
     const char *name = json_string_value(json_object_get(root, "name"));
     const char *reason = json_string_value(json_object_get(root, "reason"));
     const json_t *sample = json_object_get(root, "sample");
+    const json_t *start = json_object_get(root, "start"), *begun = json_object_get(root, "begun");
     fg_status status = FG_OK;
+    if (json_is_integer(start) && json_is_real(begun)) {
+        status = add_run(j, json_integer_value(start), json_real_value(begun), err);
+        json_decref(root);
+        return status;
+    }
     *is_good = reason != NULL && ((codec != NULL && fgi_packer_codec_of(codec, &j->codec)) ||
                                   (name != NULL && json_is_integer(sample)));
     if (*is_good && codec != NULL)
@@ -166,6 +206,7 @@ void fgi_packer_journal_close(fgi_packer_journal *j)
     forget_from(j, 0);
     fgi_free(j->bad);
     fgi_free(j->samples);
+    fgi_free(j->runs);
     fgi_free(j->path);
     fgi_free(j->list_path);
     *j = (fgi_packer_journal){.fd = -1};
@@ -177,7 +218,12 @@ fg_status fgi_packer_journal_start(fgi_packer_journal *j, int64_t start, fg_erro
 {
     fgi_buf text = {0};
     forget_from(j, (size_t)fgi_packer_journal_before(j, start));
+    while (j->run_count > 0 && j->runs[j->run_count - 1].sample >= start)
+        j->run_count--;
+    FGI_TRY(add_run(j, start, fgi_wall_time(), err));
     put_head(&text, j);
+    for (size_t i = 0; i < j->run_count; i++)
+        put_run(&text, &j->runs[i]);
     for (size_t i = 0; i < j->count; i++)
         put_line(&text, j->samples[i], j->bad[i].name, j->bad[i].reason);
     fg_status status = fgi_buf_status(&text, err);

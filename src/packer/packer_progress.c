@@ -20,6 +20,8 @@ void fgi_packer_meter_start(fgi_packer_meter *meter, int64_t start, int64_t tota
 
 bool fgi_packer_meter_report(fgi_packer_meter *m, int64_t done, int64_t bad, uint64_t size_bytes)
 {
+    if (fgi_packer_signals_caught())
+        return false;
     if (m->progress == NULL)
         return true;
     const int64_t now = fgi_now_ns();

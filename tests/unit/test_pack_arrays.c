@@ -379,7 +379,7 @@ static void progress_is_reported(void **state)
     write_npy(folder, "val_x.npy", FG_F32, 2, (int64_t[]){1, 2}, (float[]){7, 8});
     const fg_pack_build_options o = {.progress_s = FG_ZERO};
     assert_int_equal(fg_pack_build(folder, path, &o, see, &s, NULL, &err), FG_ESTOPPED);
-    assert_string_equal(err.message, "stopped after 2 of 4 samples");
+    assert_string_equal(err.message, "stopped after 2 of 4 samples: start again to continue");
     s = (seen){.stops_at = -1};
     fgt_ok(fg_pack_build(folder, path, &o, see, &s, NULL, &err));
     assert_int_equal(s.calls, 2);

@@ -27,27 +27,28 @@ static const fg_pack_build_options options = {
     .progress_s = FG_ZERO,
 };
 
-static int64_t last; /* sample after which to end */
-static bool is_killed;
+static int64_t last;    /* sample after which to end */
+static int with_signal; /* 0: as the progress function says */
 
 static bool end_after(void *self, const fg_pack_progress *progress)
 {
     (void)self;
-    if (progress->done < last)
-        return true;
-    if (is_killed)
-        (void)kill(getpid(), SIGKILL);
-    return false;
+    if (progress->done == last && with_signal != 0)
+        (void)kill(getpid(), with_signal);
+    return progress->done < last || with_signal != 0;
 }
 
-/* Builds in a child process that ends after `samples`; returns its wait status. */
-static int build_until(const char *path, int64_t samples, bool killed)
+/* Builds in a child process that ends after `samples`, with a signal if it is not 0; returns its
+ * wait status. */
+static int build_until(const char *path, int64_t samples, int signal_number)
 {
     const pid_t child = fork();
     if (child == 0) {
+        fg_pack_build_options o = options;
+        o.handle_signals = signal_number != 0;
         last = samples;
-        is_killed = killed;
-        const fg_status status = fg_pack_build(source, path, &options, end_after, NULL, NULL, &err);
+        with_signal = signal_number;
+        const fg_status status = fg_pack_build(source, path, &o, end_after, NULL, NULL, &err);
         _exit(status == FG_ESTOPPED ? STOPPED : status == FG_OK ? 0 : FAILED);
     }
     int status = 0;
@@ -90,7 +91,7 @@ static void a_killed_build_continues(void **state)
     int64_t most = 0;
     for (int64_t samples = 1; samples <= SAMPLES; samples += 3) {
         const char *path = fgt_path(fgt_temp_folder(), "p.pack");
-        const int status = build_until(path, samples, true);
+        const int status = build_until(path, samples, SIGKILL);
         assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
         assert_int_not_equal(access(path, F_OK), 0);
         const int64_t resumed = complete(path);
@@ -106,7 +107,7 @@ static void a_stopped_build_continues(void **state)
     (void)snprintf(folder, sizeof(folder), "%s", fgt_temp_folder());
     const char *path = fgt_path(folder, "p.pack");
     for (int64_t samples = 1; samples < SAMPLES; samples += 2) {
-        const int status = build_until(path, samples, false);
+        const int status = build_until(path, samples, samples == 5 ? SIGTERM : 0);
         assert_true(WIFEXITED(status) && WEXITSTATUS(status) == STOPPED);
     }
     assert_true(complete(path) >= 12);
@@ -119,11 +120,11 @@ static void without_its_journal_a_build_starts_again(void **state)
     char journal[600];
     const char *path = fgt_path(fgt_temp_folder(), "p.pack");
     (void)snprintf(journal, sizeof(journal), "%s.partial.jsonl", path);
-    (void)build_until(path, 7, false);
+    (void)build_until(path, 7, 0);
     assert_int_equal(unlink(journal), 0);
     assert_int_equal(complete(path), 0);
     (void)unlink(path);
-    (void)build_until(path, 9, false);
+    (void)build_until(path, 9, 0);
     size_t size;
     char *text = photos_read(journal, &size);
     fgt_write(journal, text, size - 9); /* torn in the middle of a line */
@@ -131,11 +132,42 @@ static void without_its_journal_a_build_starts_again(void **state)
     assert_int_equal(complete(path), 0);
 }
 
+/* Makes a sample a link to another image. The image itself is old. */
+static void replace(const char *name, const char *image)
+{
+    assert_int_equal(unlink(fgt_path(source, name)), 0);
+    photos_put(image, source, name);
+}
+
+static void expect_changed(const char *path, const char *message)
+{
+    assert_int_equal(fg_pack_build(source, path, &options, NULL, NULL, NULL, &err), FG_EINVAL);
+    if (strstr(err.message, message) == NULL)
+        fail_msg("%s", err.message);
+}
+
+static void a_build_does_not_continue_after_a_sample_has_changed(void **state)
+{
+    char path[600];
+    (void)snprintf(path, sizeof(path), "%s/p.pack", fgt_temp_folder());
+    (void)build_until(path, 3, 0);
+    replace("cat/baseline.jpg", "baseline.jpg"); /* the same bytes */
+    (void)build_until(path, 5, 0);
+    replace("cat/baseline.jpg", "gray.jpg");
+    expect_changed(path, "'cat/baseline.jpg' has changed since packing was interrupted");
+    replace("cat/baseline.jpg", "baseline.jpg");
+    replace("cat/empty.jpg", "gray.jpg"); /* it was left out */
+    expect_changed(path, "'cat/empty.jpg' has changed since packing was interrupted");
+    assert_int_equal(unlink(fgt_path(source, "cat/empty.jpg")), 0);
+    fgt_write(fgt_path(source, "cat/empty.jpg"), "", 0);
+    assert_true(complete(path) > 0);
+}
+
 static void other_options_do_not_continue(void **state)
 {
     fg_pack_build_options o = options;
     const char *path = fgt_path(fgt_temp_folder(), "p.pack");
-    (void)build_until(path, 3, false);
+    (void)build_until(path, 3, 0);
     o.seed = 1;
     assert_int_equal(fg_pack_build(source, path, &o, NULL, NULL, NULL, &err), FG_EINVAL);
     assert_non_null(strstr(err.message, "written from other inputs or with other options"));
@@ -173,6 +205,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_killed_build_continues),
     cmocka_unit_test(a_stopped_build_continues),
     cmocka_unit_test(without_its_journal_a_build_starts_again),
+    cmocka_unit_test(a_build_does_not_continue_after_a_sample_has_changed),
     cmocka_unit_test(other_options_do_not_continue),
     cmocka_unit_test(a_full_disk_is_an_error_and_the_build_continues),
 };
