@@ -3,6 +3,7 @@
  * what was asked for; it is then only decoded at a reduced size, to detect damage.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@
 #include "image/ycc420.h"
 #include "packer/packer.h"
 
-enum { MEASURED_SIDE = 256 };
+enum { MEASURED_SIDE = 256, LONGEST_SIDE = 65500 };
 
 /* Everything of one sample while it is made. */
 typedef struct sample {
@@ -181,11 +182,26 @@ static fg_status put_coefficients(sample *s, int64_t variant, const fg_image *im
     return FG_OK;
 }
 
+/* A JPEG, and coefficients, which are those of one, have at most 65,500 pixels per side. */
+static fg_status check_side(const sample *s, const fg_image *image, fg_error *err)
+{
+    if (image->width <= LONGEST_SIDE && image->height <= LONGEST_SIDE)
+        return FG_OK;
+    return fgi_fail(err, FG_EUNSUPPORTED,
+                    "%s: the image would be stored with %" PRId64 "x%" PRId64
+                    " pixels, but codec %s is limited to %d per side: set presize, such as "
+                    "square=256 or max=1024, or use codec raw",
+                    s->name, image->width, image->height, fgi_packer_codec_name(s->plan->o.codec),
+                    LONGEST_SIDE);
+}
+
 /* Appends pixels as record `variant`. */
 static fg_status put_pixels(sample *s, int64_t variant, const fg_image *image, fg_error *err)
 {
     fgi_buf *bytes = &s->out->bytes;
     const fg_pack_choice codec = s->plan->o.codec;
+    if (codec != FG_PACK_CHOICE_RAW && codec != FG_PACK_CHOICE_YCC)
+        FGI_TRY(check_side(s, image, err));
     if (codec == FG_PACK_CHOICE_RAW)
         fgi_buf_add(bytes, image->pixels, (size_t)(image->width * image->height) * 3);
     else if (codec == FG_PACK_CHOICE_YCC)

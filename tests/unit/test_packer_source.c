@@ -121,6 +121,22 @@ static void a_source_without_good_images_is_an_error(void **state)
     expect_failure("/nowhere", &jpeg, FG_ENOTFOUND, "/nowhere");
 }
 
+/* Of 1 x 1100 pixels: enlarged, it is longer than a JPEG can be. */
+static void an_image_that_is_too_long_for_a_jpeg_is_named(void **state)
+{
+    unsigned char pixels[3 * 1100] = {0};
+    const fg_image image = {.pixels = pixels, .width = 1, .height = 1100, .channels = 3};
+    fg_image_bytes png = {0};
+    fg_pack_build_options o = jpeg;
+    const char *source = fgt_temp_folder();
+    fgt_ok(fg_image_encode_png(&image, NULL, &png, &err));
+    fgt_write(fgt_path(source, "tall.png"), png.data, png.size);
+    fg_image_bytes_fini(&png);
+    fgt_ok(fg_pack_build_set(&o, "presize", "short=64,upscale", &err));
+    expect_failure(source, &o, FG_EUNSUPPORTED,
+                   "tall.png: the image would be stored with 64x70400 pixels, but codec jpeg");
+}
+
 /* ---- names and links ------------------------------------------------------------------------- */
 
 static void names_may_have_any_bytes(void **state)
@@ -434,6 +450,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_bad_image_is_an_error_by_default),
     cmocka_unit_test(bad_images_are_left_out_and_listed),
     cmocka_unit_test(a_source_without_good_images_is_an_error),
+    cmocka_unit_test(an_image_that_is_too_long_for_a_jpeg_is_named),
     cmocka_unit_test(names_may_have_any_bytes),
     cmocka_unit_test(splits_keep_groups_together),
     cmocka_unit_test(a_limit_packs_evenly_spaced_samples),
