@@ -12,7 +12,7 @@
 static bool is_quiet;
 static fg_pack_build_options settings = {.handle_signals = true};
 static fg_recipe_options user; /* the configuration that will train on the pack */
-enum { TEXTS = 12 };
+enum { TEXTS = 13 };
 static const char *texts[TEXTS];
 static const cli_option options[] = {
     CLI_TEXT(
@@ -27,10 +27,13 @@ static const cli_option options[] = {
     CLI_TEXT(0, "split", &texts[5], "FRACTIONS", "divide at random: val=0.1,test=0.1[,stratify]"),
     CLI_TEXT(0, "seed", &texts[6], "N", "seed of --split and --variants [0]"),
     CLI_TEXT(0, "bad", &texts[7], "fail|skip", "what to do with unreadable images [fail]"),
-    CLI_TEXT(0, "limit", &texts[8], "N", "only pack N images, evenly spaced"),
+    CLI_TEXT(0, "limit", &texts[8], "N",
+             "only pack N images, evenly spaced; of arrays, N per split"),
     CLI_TEXT(0, "shard-size", &texts[9], "SIZE", "start a new file at this size: 1GB, 256MiB"),
     CLI_TEXT(0, "workers", &texts[10], "N", "number of threads [number of CPUs]"),
     CLI_TEXT(0, "sequence", &texts[11], "N", "pack a token or text file: N tokens per sample"),
+    CLI_TEXT(0, "source", &texts[12], "OPTIONS",
+             "names in SOURCE: path_column=file,label_column=class,delimiter=;"),
     CLI_TEXT(0, "for", &user.config, "CONFIG.yaml",
              "take size and rate from the configuration that will train on the pack"),
     CLI_TEXT('t', "topology", &user.topology, "NAME",

@@ -43,9 +43,11 @@ typedef struct fg_pack_build_options {
     uint64_t seed;            /* of the split and the variants                            [0] */
     int thread_count;         /* the pack is the same for any number           [number of CPUs] */
     uint64_t shard_bytes;     /* start a new file when one would exceed this    [0: single file] */
-    bool skip_bad;            /* leave out samples that cannot be read or decoded; otherwise the
-                                 first one is an error                                [false] */
-    int64_t limit;            /* only pack this many samples, evenly spaced            [0: all] */
+    bool skip_bad;            /* leave out samples that cannot be read or decoded, also rows of a
+                                 manifest whose file does not exist; otherwise the first one is an
+                                 error                                                [false] */
+    int64_t limit;            /* only pack this many samples, evenly spaced; of arrays, the first
+                                 ones of each split                                   [0: all] */
     bool restart;             /* discard a partial pack instead of resuming it        [false] */
     bool replace;             /* replace an existing pack                             [false] */
     double progress_s;    /* between two calls of `progress`; FG_ZERO: after each sample [0.1] */
@@ -65,8 +67,8 @@ typedef struct fg_pack_build_options {
 /* Sets an option from text, as given on the command line. Names: codec ("auto", "file", "jpeg",
  * "jpeg-seg", "raw", "ycc", "dct"), presize ("short=256", see fg_image_presize_parse), quality,
  * variants, split ("val=0.1,test=0.1", ",stratify" may follow), seed, workers, shard-size ("1GB",
- * "256MiB"), bad ("fail", "skip"), limit, rate, sequence. Errors: FG_EINVAL (the message begins
- * with the name and states what is expected). Thread-safe. */
+ * "256MiB"), bad ("fail", "skip"), limit, rate, sequence, source (the text is borrowed). Errors:
+ * FG_EINVAL (the message begins with the name and states what is expected). Thread-safe. */
 FG_API FG_MUST_USE fg_status fg_pack_build_set(fg_pack_build_options *options, const char *name,
                                                const char *text, fg_error *err);
 

@@ -89,11 +89,12 @@ static fg_status find_kind(const char *path, const char *name, const fgi_catalog
     const char *slash = strrchr(path, '/');
     *out = kind_of_file(slash == NULL ? path : slash + 1);
     if (*out == NULL)
-        return fgi_fail(err, FG_EINVAL,
-                        "'%s': expected a folder, an image, or a file .csv, .tsv, .jsonl, .tar or "
-                        ".tfrecord\nif it has another name, set the kind: csv, jsonl, tar or "
-                        "tfrecord",
-                        path);
+        return fgi_fail(
+            err, FG_EINVAL,
+            "'%s': expected a folder, an image, or a file .csv, .tsv, .jsonl, .tar or "
+            ".tfrecord\nif it has another name, set the kind, such as with fulgurite pack "
+            "--source kind=csv (jsonl, tar, tfrecord)",
+            path);
     return FG_OK;
 }
 

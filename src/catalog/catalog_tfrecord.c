@@ -303,8 +303,10 @@ static fg_status add_record(scan *s, int32_t shard, uint64_t size)
         return fgi_no_memory(s->err);
     if (s->image.end == 0) {
         FGI_TRY(check_skipped(s, size));
-        return fgi_draft_skip(s->b, sample.name, "a record without the feature of the image",
-                              s->err);
+        const char *reason = fgi_arena_printf(arena, "a record without the feature '%s'",
+                                              s->b->options->image_feature);
+        return reason != NULL ? fgi_draft_skip(s->b, sample.name, reason, s->err)
+                              : fgi_no_memory(s->err);
     }
     const Fulgurite__Tf__BytesList *names = s->name != NULL ? s->name->bytes_list : NULL;
     if (names != NULL && names->n_value == 1 &&
@@ -400,6 +402,12 @@ static fg_status open_tfrecord(fgi_draft *b, const char *path, fg_error *err)
     FGI_TRY(fgi_shards_open(path, is_tfrecord, &c->shards, err));
     for (size_t i = 0; i < c->shards.count; i++)
         FGI_TRY(scan_shard(b, i, err));
+    if (c->count == 0 && c->skip_count > 0)
+        return fgi_fail(err, FG_ENOTFOUND,
+                        "'%s': no record has the feature '%s' with an image\nset image_feature, "
+                        "such as with fulgurite pack --source image_feature=image,label_feature="
+                        "label",
+                        path, b->options->image_feature);
     return choose_names(b, err);
 }
 

@@ -82,6 +82,21 @@ static fg_status get_text(const json_t *object, const char *name, fgi_str *out, 
     return FG_OK;
 }
 
+/* A group is a string or an integer, like a label. */
+static fg_status get_group(const json_t *object, const char *name, fgi_manifest_row *row,
+                           fg_error *err)
+{
+    const json_t *value = json_object_get(object, name);
+    if (value != NULL && !json_is_null(value) && !json_is_string(value) && !json_is_integer(value))
+        return fail_member(name, "an integer or a string", err);
+    if (!json_is_integer(value))
+        return get_text(object, name, &row->group, err);
+    const long long integer = json_integer_value(value);
+    const int size = fgi_snprintf(row->number, sizeof(row->number), "%lld", integer);
+    row->group = (fgi_str){row->number, (size_t)size};
+    return FG_OK;
+}
+
 fg_status fgi_row_from_json(fgi_draft *b, const json_t *object, bool files, fgi_manifest_row *row,
                             fg_error *err)
 {
@@ -94,7 +109,7 @@ fg_status fgi_row_from_json(fgi_draft *b, const json_t *object, bool files, fgi_
         FGI_TRY(get_text(object, o->name_column, &row->name, err));
     }
     FGI_TRY(get_text(object, o->split_column, &row->split, err));
-    FGI_TRY(get_text(object, o->group_column, &row->group, err));
+    FGI_TRY(get_group(object, o->group_column, row, err));
     return get_labels(b, object, row, err);
 }
 

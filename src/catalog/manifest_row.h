@@ -17,6 +17,7 @@ typedef struct fgi_label_ids {
 /* Empty strings are absent. */
 typedef struct fgi_manifest_row {
     fgi_str path, name, split, group;
+    char number[24];      /* the text of a group that is an integer */
     fgi_label_ids labels; /* reused from row to row; free labels.list at the end */
 } fgi_manifest_row;
 

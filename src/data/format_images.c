@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "catalog/catalog_options.h"
 #include "catalog/draft.h"
 #include "data/format_crop.h"
 
@@ -57,20 +58,35 @@ static fg_status choose(source *s, fg_data_part part, fg_error *err)
 
 static bool is_pack(const char *path) { return fgi_ends_with(path, ".pack"); }
 
+/* Opens a catalog with the options of the configuration, which go before those that are given. */
+static fg_status open_catalog(const fg_option_values *values, const char *path,
+                              fg_catalog_options *options, fg_catalog **out, fg_error *err)
+{
+    fg_error why;
+    fg_option_values *of_source = NULL;
+    fg_status status = fgi_catalog_options_read(fg_option_string(values, "source_options"), options,
+                                                &of_source, &why);
+    if (status != FG_OK)
+        return fg_option_fail(values, "source_options", status, err, "%s", why.message);
+    status = fg_catalog_open(path, options, out, err);
+    fg_option_values_destroy(of_source);
+    return status;
+}
+
 /* Opens the source that the option names, with the classes of the request. Folders of new images,
  * whose targets are not needed, are not classes. */
 static fg_status source_open(const fg_option_values *values, const char *option,
                              const fg_format_request *request, source *out, fg_error *err)
 {
     const bool is_new = request->part == FG_PART_PREDICT && !request->needs_target;
-    const fg_catalog_options options = {.kind = fg_option_string(values, "source"),
-                                        .class_names = request->class_names,
-                                        .class_count = request->class_count,
-                                        .no_classes = is_new,
-                                        .no_split_folders = is_new};
+    fg_catalog_options options = {.kind = fg_option_string(values, "source"),
+                                  .class_names = request->class_names,
+                                  .class_count = request->class_count,
+                                  .no_classes = is_new,
+                                  .no_split_folders = is_new};
     *out = (source){.needs_target = request->needs_target, .input = request->input};
     fg_status status =
-        fg_catalog_open(fg_option_string(values, option), &options, &out->catalog, err);
+        open_catalog(values, fg_option_string(values, option), &options, &out->catalog, err);
     status = fgi_crop_hint(status, is_pack(fg_option_string(values, option)),
                            "to read a pack, set data.format to pack", err);
     if (status == FG_OK)
@@ -194,6 +210,12 @@ static const fg_option options[] = {
      .choices = "auto|folder|csv|jsonl|tar|tfrecord",
      .example = "tar",
      .help = "Kind of the files. auto: recognized by their names."},
+    {.name = "source_options",
+     .kind = FG_OPTION_STRING,
+     .example = "path_column=file,label_column=class",
+     .help = "Names in the files. Lists: path_column, name_column, label_column, labels_column, "
+             "split_column, group_column, delimiter. TFRecord: image_feature, label_feature, "
+             "text_feature, name_feature."},
     FGI_OPTIONS_CROP,
 };
 

@@ -115,7 +115,8 @@ static fg_status check_size(const job *j, fg_error *err)
     return fgi_fail(err, FG_EUNSUPPORTED,
                     "%s: the image has %" PRId64 "x%" PRId64
                     " pixels, more than the limit of %" PRId64
-                    "\nif you trust the file, raise max_pixels",
+                    "\nif you trust the file, make the image smaller, or raise max_pixels "
+                    "(fg_image_decode_options)",
                     j->file->name, j->info.width, j->info.height, most);
 }
 

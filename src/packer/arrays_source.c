@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/pack_arrays.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -11,6 +12,7 @@
 #include "base/reserved.h"
 #include "base/text.h"
 #include "data/npz.h"
+#include "packer/packer.h"
 
 enum { SPLITS = 3, PATH = 4096 };
 
@@ -53,6 +55,15 @@ bool fg_pack_arrays_accepts(const char *source)
 {
     return fgi_ends_with(source, ".npy") || fgi_npz_is(source) || has_any(source, idx_names) ||
            has_any(source, cifar_names) || has_any(source, npy_names);
+}
+
+bool fgi_packer_is_tokens(const char *source)
+{
+    static const char *const names[] = {"train.bin", "train.txt", "train.npy", NULL};
+    struct stat info;
+    const bool is_file = stat(source, &info) == 0 && S_ISREG(info.st_mode);
+    return is_file ? fgi_ends_with(source, ".txt") || fgi_ends_with(source, ".bin")
+                   : has_any(source, names);
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */

@@ -28,6 +28,11 @@ fg_status fgi_packer_item(const fgi_packer_plan *plan, int64_t i, fg_catalog_ite
 /* The pixels of samples 0, stride, 2 stride ... are measured. */
 int64_t fgi_packer_stride(const fgi_packer_plan *plan);
 
+/* ---- arrays_source.c ------------------------------------------------------------------------- */
+
+/* Whether the source is probably a file or a folder of tokens, which needs `sequence`. */
+bool fgi_packer_is_tokens(const char *source);
+
 /* ---- packer_options.c ------------------------------------------------------------------------ */
 
 /* Copies the options, fills in defaults, and checks them. */

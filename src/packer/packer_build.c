@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/print.h"
 #include "base/thread.h"
+#include "catalog/catalog_options.h"
 #include "catalog/draft.h"
 #include "packer/packer.h"
 
@@ -70,10 +71,26 @@ static fg_status divide(fgi_packer_plan *plan, fg_error *err)
     return fg_catalog_split(plan->catalog, &options, plan->splits, err);
 }
 
+static fg_status open_catalog(build *b, fg_error *err)
+{
+    const fg_pack_build_options *o = &b->plan.o;
+    fg_option_values *values = NULL;
+    fg_catalog_options options = o->catalog != NULL ? *o->catalog : (fg_catalog_options){0};
+    options.skip_missing |= o->skip_bad;
+    FGI_TRY(fgi_catalog_options_read(o->source, &options, &values, err));
+    const fg_status status = fg_catalog_open(b->source, &options, &b->catalog, err);
+    fg_option_values_destroy(values);
+    if (status == FG_OK || err == NULL || !fgi_packer_is_tokens(b->source))
+        return status;
+    const fg_error cause = *err;
+    return fgi_fail(err, status, "%.380s\nto pack tokens or text, set sequence (--sequence)",
+                    cause.message);
+}
+
 static fg_status make_plan(build *b, fg_error *err)
 {
     fgi_packer_plan *plan = &b->plan;
-    FGI_TRY(fg_catalog_open(b->source, plan->o.catalog, &b->catalog, err));
+    FGI_TRY(open_catalog(b, err));
     plan->catalog = b->catalog;
     plan->count = fg_catalog_count(b->catalog);
     FGI_TRY(divide(plan, err));

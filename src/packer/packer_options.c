@@ -12,6 +12,7 @@
 #include "base/reserved.h"
 #include "base/text.h"
 #include "base/thread.h"
+#include "catalog/catalog_options.h"
 #include "packer/packer.h"
 
 enum { DEFAULT_QUALITY = 90, DEFAULT_RATE = 2000, MOST_VARIANTS = 1024, MOST_THREADS = 1024 };
@@ -162,8 +163,23 @@ static bool set_fraction(fg_pack_build_options *o, fgi_str word)
         !fgi_parse_f64((fgi_str){word.data + skip, word.size - skip}, &value) ||
         !(value > 0 && value < 1))
         return false;
-    *(is_val ? &o->val_fraction : &o->test_fraction) = value;
-    return true;
+    double *fraction = is_val ? &o->val_fraction : &o->test_fraction;
+    const bool is_first = *fraction == 0;
+    *fraction = value;
+    return is_first;
+}
+
+/* The text is only checked here; it is read again when the source is opened. */
+static fg_status set_source(fg_pack_build_options *o, const char *name, const char *text,
+                            fg_error *err)
+{
+    fg_catalog_options unused = {0};
+    fg_option_values *values = NULL;
+    (void)name; /* messages have it */
+    FGI_TRY(fgi_catalog_options_read(text, &unused, &values, err));
+    fg_option_values_destroy(values);
+    o->source = text;
+    return FG_OK;
 }
 
 static fg_status set_split(fg_pack_build_options *o, const char *name, const char *text,
@@ -193,6 +209,7 @@ fg_status fg_pack_build_set(fg_pack_build_options *options, const char *name, co
     } rows[] = {
         {"codec", set_codec},      {"presize", set_presize}, {"split", set_split},
         {"shard-size", set_shard}, {"bad", set_bad},         {"rate", set_rate},
+        {"source", set_source},
     };
     for (size_t i = 0; i < sizeof(integers) / sizeof(integers[0]); i++)
         if (strcmp(integers[i].name, name) == 0)

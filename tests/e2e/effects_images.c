@@ -31,6 +31,9 @@ static void write_photos(const char *folder)
     put(folder, "other/dog/4.jpg", "baseline.jpg");
     static const char list[] = "path,label,split\nphotos/cat/1.jpg,cat,test\n";
     fgt_write(fgt_path(folder, "splits.csv"), list, sizeof(list) - 1);
+    static const char named[] = "file;class\nphotos/cat/1.jpg;cat\nphotos/cat/2.jpg;cat\n"
+                                "photos/dog/3.jpg;dog\n";
+    fgt_write(fgt_path(folder, "named.csv"), named, sizeof(named) - 1);
 }
 
 /* The samples of a folder, from 0 to 1, in the first epoch. */
@@ -173,6 +176,12 @@ const effect effects_images[] = {
     {"data.val", GRAY "--data.crop=center --data.val=other", other_classes},
     {"data.source", GRAY "--data.crop=center --data.source=folder", losses, .count = 0},
     {"data.source", GRAY "--data.source=tar", refused, .status = 1, .says = "photos"},
+    {"data.source_options",
+     GRAY "--data.crop=center --data.train=named.csv "
+          "'--data.source_options=path_column=file,label_column=class,delimiter=;'",
+     losses, .count = 0},
+    {"data.source_options", GRAY "--data.source_options=path=file", refused, .status = 2,
+     .says = "data.source_options: source"},
     {"data.val", GRAY "--data.val=splits.csv", refused, .status = 2,
      .says = "'splits.csv' has samples of other splits, but none of split val"},
     {"data.val", GRAY "--data.val=photos.pack", refused, .status = 1,

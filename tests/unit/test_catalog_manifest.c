@@ -65,10 +65,10 @@ static void several_labels_are_lists(void **state)
                    "a.jpg 1,2 [A]\nb c.jpg [B]\nsub/d.bin 2,0,1 [D]\n"
                    "class blue\nclass red\nclass tall\n");
     fgt_catalog_is(manifest("l.jsonl", "{\"path\": \"a.jpg\", \"labels\": [3, 1]}\n\n"
-                                       "{\"path\": \"b c.jpg\", \"label\": null}\r\n"
+                                       "{\"path\": \"b c.jpg\", \"label\": null, \"group\": 12}\r\n"
                                        "{\"label\": [2], \"path\": \"sub/d.bin\"}"),
                    NULL,
-                   "a.jpg 3,1 [A]\nb c.jpg [B]\nsub/d.bin 2 [D]\n"
+                   "a.jpg 3,1 [A]\nb c.jpg 12=1 [B]\nsub/d.bin 2 [D]\n"
                    "class -\nclass -\nclass -\nclass -\n");
 }
 
@@ -113,7 +113,7 @@ static void mistakes_have_lines(void **state)
         const char *name, *text, *part;
     } cases[] = {
         {"e.csv", "paht,label\na.jpg,1\n",
-         "e.csv:1: there is no column 'path'; did you mean 'paht'?"},
+         "e.csv:1: there is no column 'path'; did you mean 'paht'?\nset path_column"},
         {"e.csv", "path,split\na.jpg,dev\n", "e.csv:2: unknown split 'dev'"},
         {"e.csv", "path\na.jpg\na.jpg\n", "e.csv:3: there are two samples with the name 'a.jpg'"},
         {"e.csv", "path,label\n,1\n", "e.csv:2: the path is missing"},
@@ -126,6 +126,7 @@ static void mistakes_have_lines(void **state)
         {"e.jsonl", "{\"path\": \"a.jpg\"}\n[1]\n", "e.jsonl:2: expected a JSON object"},
         {"e.jsonl", "{\"path\": \"a.jpg\"}\n{\"path\"\n", "e.jsonl:2: byte 25: invalid JSON"},
         {"e.jsonl", "{\"path\": \"a.jpg\", \"label\": 1.5}", "e.jsonl:1: member 'label'"},
+        {"e.jsonl", "{\"path\": \"a.jpg\", \"group\": 1.5}", "member 'group': expected an integer"},
         {"e.jsonl", "{\"path\": \"a.jpg\", \"labels\": 1}", "member 'labels': expected a list"},
         {"e.jsonl", "{\"path\": \"a.jpg\", \"labels\": [1], \"label\": 1}", "both"},
         {"e.jsonl", "{\"path\": \"a.jpg\", \"labels\": [1, []]}", "integer or a string"},

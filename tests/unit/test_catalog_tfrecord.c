@@ -50,7 +50,8 @@ static void features_can_be_named(void **state)
     fg_catalog_bytes_fini(&bytes);
     fg_catalog_destroy(catalog);
     fgt_catalog_fails(GOLDEN "made.tfrecord", &(fg_catalog_options){.image_feature = "x"},
-                      FG_ENOTFOUND, "'made.tfrecord:0': a record without the feature of the image");
+                      FG_ENOTFOUND,
+                      "no record has the feature 'x' with an image\nset image_feature");
     fgt_catalog_fails(GOLDEN "made.tfrecord",
                       &(fg_catalog_options){.image_feature = "image/height"}, FG_EFORMAT,
                       "byte 0: record 0: expected one value of bytes");

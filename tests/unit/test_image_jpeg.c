@@ -334,7 +334,7 @@ static void invalid_requests_are_refused(void **state)
         {{.max_pixels = 37 * 23 - 1},
          FG_EUNSUPPORTED,
          "baseline.jpg: the image has 37x23 pixels, more than the limit of 850\nif you trust the "
-         "file, raise max_pixels"},
+         "file, make the image smaller, or raise max_pixels (fg_image_decode_options)"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(decode_bytes(&file, &cases[i].options), cases[i].status);

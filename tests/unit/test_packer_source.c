@@ -137,6 +137,35 @@ static void an_image_that_is_too_long_for_a_jpeg_is_named(void **state)
                    "tall.png: the image would be stored with 64x70400 pixels, but codec jpeg");
 }
 
+static void a_source_of_text_needs_a_sequence(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    fgt_write(fgt_path(folder, "train.txt"), "text", 4);
+    expect_failure(folder, &jpeg, FG_ENOTFOUND, "set sequence (--sequence)");
+    expect_failure(fgt_path(folder, "train.txt"), &jpeg, FG_EINVAL, "set sequence (--sequence)");
+}
+
+static void rows_without_a_file_are_left_out_like_bad_images(void **state)
+{
+    static const char rows[] = "file;class\na.jpg;cat\nno.jpg;dog\n";
+    fg_pack_build_options o = jpeg;
+    fg_pack_built built;
+    char csv[512];
+    const char *folder = fgt_temp_folder();
+    photos_put("gray.jpg", folder, "a.jpg");
+    (void)snprintf(csv, sizeof(csv), "%s/list.csv", folder);
+    fgt_write(csv, rows, sizeof(rows) - 1);
+    expect_failure(csv, &o, FG_EFORMAT, "");
+    fgt_ok(
+        fg_pack_build_set(&o, "source", "delimiter=;, path_column=file, label_column=class", &err));
+    expect_failure(csv, &o, FG_ENOTFOUND, "'no.jpg' in '");
+    fgt_ok(fg_pack_build_set(&o, "bad", "skip", &err));
+    fgt_ok(fg_pack_build(csv, fgt_path(fgt_temp_folder(), "p.pack"), &o, NULL, NULL, &built, &err));
+    assert_int_equal(built.sample_count, 1);
+    assert_int_equal(built.skip_count, 1);
+    fg_pack_built_fini(&built);
+}
+
 /* ---- names and links ------------------------------------------------------------------------- */
 
 static void names_may_have_any_bytes(void **state)
@@ -362,6 +391,13 @@ static const struct {
     {"split", "stratify", "split: expected fractions such as val=0.1,test=0.1, got"},
     {"split", "val=1", "split: expected fractions such as val=0.1,test=0.1, got 'val=1'"},
     {"split", "train=0.5", "split: expected fractions"},
+    {"seed", "18446744073709551615", "seed: expected an integer from 0 to 9223372036854775807"},
+    {"split", "val=0.1,val=0.2", "split: expected fractions"},
+    {"source", "kind=csv, delimiter=\\t, image_feature=image/jpeg", NULL},
+    {"source", "delimiter=ab", "source.delimiter: expected one character, such as ; or"},
+    {"source", "path_colum=x",
+     "source: unknown option 'path_colum': did you mean 'path_column'?"},
+    {"source", "kind=zip", "source.kind: expected "},
     {"colour", "1", "'colour' is not an option of fg_pack_build"},
 };
 
@@ -451,6 +487,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(bad_images_are_left_out_and_listed),
     cmocka_unit_test(a_source_without_good_images_is_an_error),
     cmocka_unit_test(an_image_that_is_too_long_for_a_jpeg_is_named),
+    cmocka_unit_test(a_source_of_text_needs_a_sequence),
+    cmocka_unit_test(rows_without_a_file_are_left_out_like_bad_images),
     cmocka_unit_test(names_may_have_any_bytes),
     cmocka_unit_test(splits_keep_groups_together),
     cmocka_unit_test(a_limit_packs_evenly_spaced_samples),
