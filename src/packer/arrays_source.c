@@ -166,6 +166,19 @@ static fg_status hold_out(const fg_pack_arrays_options *o, fg_dataset *datasets[
     return FG_OK;
 }
 
+/* The source with the options that determine its samples: for messages, the metadata and the
+ * fingerprint. */
+static void describe(const char *source, const fg_pack_arrays_options *o, char out[PATH + 128])
+{
+    char sequence[48] = "", split[80] = "";
+    if (o->sequence != 0)
+        (void)fgi_snprintf(sequence, sizeof sequence, ", sequence %lld", (long long)o->sequence);
+    if (o->val_fraction != 0)
+        (void)fgi_snprintf(split, sizeof split, ", val_fraction %.17g, seed %llu", o->val_fraction,
+                           (unsigned long long)o->seed);
+    (void)fgi_snprintf(out, PATH + 128, "%s%s%s", source, sequence, split);
+}
+
 fg_status fg_pack_arrays(const char *source, const char *out_path,
                          const fg_pack_arrays_options *options, int64_t *out_count, fg_error *err)
 {
@@ -177,8 +190,7 @@ fg_status fg_pack_arrays(const char *source, const char *out_path,
     FGI_TRY_RESERVED(fg_pack_arrays_options, options, err);
     if (options != NULL)
         o = *options;
-    (void)fgi_snprintf(text, sizeof text, "%s, sequence %lld, val_fraction %.17g, seed %llu",
-                       source, (long long)o.sequence, o.val_fraction, (unsigned long long)o.seed);
+    describe(source, &o, text);
     fg_status status = open_source(source, o.sequence, datasets, err);
     if (status == FG_OK)
         status = hold_out(&o, datasets, err);

@@ -89,7 +89,9 @@ static fg_status set_int(fg_pack_build_options *o, const struct integer *row, co
     char expected[96];
     int64_t value = 0;
     if (!fgi_parse_i64(fgi_str_of(text), &value) || value < row->least || value > row->most) {
-        if (row->most == INT64_MAX)
+        const bool is_large = value == 0 && strlen(text) > 1 && /* not parsed */
+                              strspn(text, "0123456789") == strlen(text);
+        if (row->most == INT64_MAX && !is_large)
             (void)fgi_snprintf(expected, sizeof(expected), "an integer of at least %" PRId64,
                                row->least);
         else

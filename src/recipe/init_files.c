@@ -275,6 +275,12 @@ static bool look_at_file(const char *path, fgi_look_files *out, fg_error *err)
                           "'%s': found no second .npy file with the targets: expected names such "
                           "as x.npy and y.npy",
                           path);
+    if (ends_in(path, ".npz"))
+        return fgi_refuse(err,
+                          "'%s' is an archive of arrays: set data.format to npy and data.x to one "
+                          "of them, such as %s:x, or make a pack of it (fulgurite pack) and use "
+                          "the pack",
+                          path, path);
     if (ends_in(path, ".pack"))
         return open_pack(path, out, err);
     if (!is_table(path) && open_photos(path, out, &why))
@@ -295,7 +301,7 @@ static bool look_at(const char *path, fgi_look_files *out, fg_error *err)
     if (!has_path && ends_in(path, ".pack")) /* a set of files, or a pattern */
         return open_pack(path, out, err);
     if (!has_path && strpbrk(path, "{*?[") != NULL) /* of shards */
-        return ends_in(path, ".pack") ? open_pack(path, out, err) : open_photos(path, out, err);
+        return open_photos(path, out, err);
     if (!has_path)
         return fgi_refuse_errno(err, "open", path);
     return S_ISDIR(info.st_mode) ? look_at_folder(path, out, err) : look_at_file(path, out, err);

@@ -370,7 +370,7 @@ static bool see(void *self, const fg_pack_progress *progress)
 static void progress_is_reported(void **state)
 {
     (void)state;
-    char folder[4096], text[160];
+    char folder[4096], expected[4200], text[160];
     const char *path = path_of("seen.pack");
     fg_error err = {0};
     seen s = {.stops_at = 2};
@@ -385,6 +385,11 @@ static void progress_is_reported(void **state)
     assert_int_equal(s.calls, 2);
     assert_true(s.last.done == 4 && s.last.total == 4 && s.last.size_bytes == 16);
     assert_true(s.last.rate > 0 && s.last.remaining_s >= 0 && s.last.remaining_s < 1e-9);
+    fg_pack *pack = NULL;
+    fgt_ok(fg_pack_open(path, NULL, &pack, &err));
+    (void)snprintf(expected, sizeof expected, "{\"source\":\"%s\",", folder);
+    assert_non_null(strstr(fg_pack_get_info(pack)->metadata, expected));
+    fg_pack_close(pack);
     s.last.rate = 12;
     assert_string_equal(fg_pack_progress_text(&s.last, text, sizeof text),
                         "4/4 samples, 12/s, 16 B");

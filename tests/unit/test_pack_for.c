@@ -147,8 +147,8 @@ static const struct {
     {NULL, "v5e-8", GOOD_PLAN, FG_EINVAL, "name the configuration"},
 };
 
-/* The device decodes whole images of codec dct, so it is only chosen for a configuration without the
- * options of crops. */
+/* The device decodes whole images of codec dct, so it is only chosen for a configuration without
+ * the options of crops. */
 static void codec_dct_is_only_for_images_that_the_host_does_not_crop(void **state)
 {
     static const struct {
