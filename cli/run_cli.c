@@ -125,12 +125,9 @@ static bool write_summary(fg_recipe *recipe, const char *path, fg_error *err)
 
 static int exit_status(const fg_recipe *recipe, fg_status status)
 {
-    if (status == FG_OK)
-        return CLI_DONE;
-    if (status == FG_ESTOPPED)
-        return CLI_STOPPED;
-    return !fg_recipe_get_result(recipe)->was_set_up && status == FG_EINVAL ? CLI_USAGE
-                                                                            : CLI_FAILED;
+    const bool is_usage = status == FG_EINVAL && !fg_recipe_get_result(recipe)->was_set_up;
+    const int failed = is_usage ? CLI_USAGE : CLI_FAILED;
+    return status == FG_OK ? CLI_DONE : status == FG_ESTOPPED ? CLI_STOPPED : failed;
 }
 
 /* Whether there is a result: also a curve that suggests nothing. */

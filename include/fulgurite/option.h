@@ -37,7 +37,7 @@ typedef enum fg_option_kind {
     FG_OPTION_ENTRIES = 11 /* names with options, "early_stop(patience=3)"                */
 } fg_option_kind;
 
-/* The usual maximum of what has no upper limit of its own: integers up to here are exact as a
+/* The usual maximum of what has no other upper limit: integers up to here are exact as a
  * double. Descriptions and messages leave out a maximum of this size or more. */
 #define FG_OPTION_UNLIMITED 9007199254740992.0
 
@@ -68,7 +68,7 @@ typedef struct fg_entry {
     const fg_option *options; /* its options, borrowed                                 [none] */
     size_t option_count;
     const char *spellings; /* names in other programs: "1cycle|OneCycleLR"             [none] */
-    uint64_t reserved[2]; /* set to 0 */
+    uint64_t reserved[2];  /* set to 0 */
 } fg_entry;
 
 /* Writes the type of an option: "an integer from 1 to 1024, or auto". Truncates the text to `size`

@@ -78,8 +78,8 @@ static bool add_missing_keys(json_t *keys, const json_t *earlier)
     return is_good;
 }
 
-/* Puts a run of an earlier record in the place of the one of that name, or at the end. It is not
- * running any more. */
+/* Replaces the run of that name by the run of an earlier record, or appends it. It is not running
+ * any more. */
 static bool add_run(json_t *runs, json_t *earlier)
 {
     size_t i;
