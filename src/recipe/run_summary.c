@@ -110,27 +110,39 @@ static void put_settings(json_t *root, fg_recipe *r)
                               is_known ? fgi_json_string(settings.lr_scaling) : json_null());
 }
 
-/* What was counted: by the Trainer; of a search, by the client. -1: unknown. */
-static void put_counts(json_t *root, const fg_recipe *r, const fg_result *f)
+/* What was counted by the Trainer; during a search, by the client. */
+static fg_client_stats counts_of(const fg_recipe *r, const fg_result *f)
 {
-    const bool is_known = r->has_result && !is_search(r);
     const fg_client *client = r->trainer != NULL ? fg_trainer_client(r->trainer) : NULL;
-    const bool is_of_client = is_search(r) && client != NULL;
-    const fg_client_stats of_fit = {.compiles = f->compiles,
-                                    .compile_cache_hits = f->compile_cache_hits,
-                                    .compile_s = r->has_result ? f->compile_s : (double)NAN,
-                                    .host_reads = f->host_reads};
-    const fg_client_stats stats = is_of_client ? fg_client_get_stats(client) : of_fit;
-    (void)json_object_set_new(root, "epochs", count(is_search(r) ? -1 : f->epochs));
-    (void)json_object_set_new(root, "steps", count(is_search(r) ? -1 : f->steps));
+    if (is_search(r) && client != NULL)
+        return fg_client_get_stats(client);
+    return (fg_client_stats){.compiles = f->compiles,
+                             .compile_cache_hits = f->compile_cache_hits,
+                             .compile_s = r->has_result ? f->compile_s : (double)NAN,
+                             .host_reads = f->host_reads};
+}
+
+static void put_times(json_t *root, const fg_recipe *r, const fg_result *f, double unknown)
+{
+    const fg_client_stats stats = counts_of(r, f);
+    json_t *step = json_pack("{s:o, s:o}", "median", number(f->step_median_s * 1e3 * unknown),
+                             "p95", number(f->step_p95_s * 1e3 * unknown));
+    (void)json_object_set_new(root, "time_to_first_step_s",
+                              number((r->setup_s + f->time_to_first_step_s) * unknown));
+    (void)json_object_set_new(root, "step_ms", step);
+    (void)json_object_set_new(root, "samples_per_s", number(f->samples_per_s * unknown));
+    (void)json_object_set_new(root, "host_overhead_us_per_step",
+                              number(f->host_overhead_s * 1e6 * unknown));
+    (void)json_object_set_new(root, "plugin_us_per_step", number(f->plugin_s * 1e6 * unknown));
     (void)json_object_set_new(root, "compiles", count(stats.compiles));
     (void)json_object_set_new(root, "compile_cache_hits", count(stats.compile_cache_hits));
     (void)json_object_set_new(root, "compile_s", number(stats.compile_s));
     (void)json_object_set_new(root, "host_reads", count(stats.host_reads));
-    (void)json_object_set_new(root, "nonfinite_steps", count(is_known ? f->nonfinite_steps : -1));
-    (void)json_object_set_new(root, "rollbacks", count(is_known ? f->rollbacks : -1));
-    (void)json_object_set_new(root, "device_peak_bytes",
-                              count(is_known ? f->device_peak_bytes : -1));
+    (void)json_object_set_new(root, "busy_s", number(f->idle.busy_s * unknown));
+    (void)json_object_set_new(root, "idle_s", number(f->idle.idle_s * unknown));
+    (void)json_object_set_new(root, "idle", idle_of(&f->idle, unknown));
+    (void)json_object_set_new(root, "input", input_of(&f->input, unknown));
+    (void)json_object_set_new(root, "peak_rss_bytes", count(peak_rss_bytes()));
 }
 
 static void put_result(json_t *root, const fg_recipe *r)
@@ -139,25 +151,17 @@ static void put_result(json_t *root, const fg_recipe *r)
     const fg_result *f = r->has_result ? &r->outcome.train : &nothing;
     const bool is_known = r->has_result && !is_search(r);
     const double unknown = is_known ? 1 : (double)NAN; /* NaN for unknown times: null */
-    json_t *step = json_pack("{s:o, s:o}", "median", number(f->step_median_s * 1e3 * unknown),
-                             "p95", number(f->step_p95_s * 1e3 * unknown));
-    put_counts(root, r, f);
+    (void)json_object_set_new(root, "epochs", count(is_search(r) ? -1 : f->epochs));
+    (void)json_object_set_new(root, "steps", count(is_search(r) ? -1 : f->steps));
     (void)json_object_set_new(root, "metrics", metrics_of(f));
-    (void)json_object_set_new(root, "time_to_first_step_s",
-                              number((r->setup_s + f->time_to_first_step_s) * unknown));
-    (void)json_object_set_new(root, "step_ms", step);
-    (void)json_object_set_new(root, "samples_per_s", number(f->samples_per_s * unknown));
-    (void)json_object_set_new(root, "host_overhead_us_per_step",
-                              number(f->host_overhead_s * 1e6 * unknown));
-    (void)json_object_set_new(root, "plugin_us_per_step", number(f->plugin_s * 1e6 * unknown));
-    (void)json_object_set_new(root, "busy_s", number(f->idle.busy_s * unknown));
-    (void)json_object_set_new(root, "idle_s", number(f->idle.idle_s * unknown));
-    (void)json_object_set_new(root, "idle", idle_of(&f->idle, unknown));
-    (void)json_object_set_new(root, "input", input_of(&f->input, unknown));
-    (void)json_object_set_new(root, "peak_rss_bytes", count(peak_rss_bytes()));
+    put_times(root, r, f, unknown);
+    (void)json_object_set_new(root, "nonfinite_steps", count(is_known ? f->nonfinite_steps : -1));
+    (void)json_object_set_new(root, "rollbacks", count(is_known ? f->rollbacks : -1));
     (void)json_object_set_new(root, "rollback_lr_factor", number(f->rollback_lr_factor * unknown));
     (void)json_object_set_new(root, "lost_updates", number(f->lost_updates * unknown));
     (void)json_object_set_new(root, "loss_scale", number(f->loss_scale * unknown));
+    (void)json_object_set_new(root, "device_peak_bytes",
+                              count(is_known ? f->device_peak_bytes : -1));
     (void)json_object_set_new(root, "step_flops", number(f->step_flops * unknown));
     (void)json_object_set_new(root, "mxu_use", number(f->mxu_use * unknown));
     (void)json_object_set_new(root, "mxu_use_source", json_string("model"));
