@@ -4,7 +4,9 @@
 #include "report/chart.h"
 
 #include <math.h>
+#include <string.h>
 
+#include "base/print.h"
 #include "report/html.h"
 
 enum { WIDTH = 480, HEIGHT = 250, LEFT = 58, RIGHT = 470, TOP = 8, BOTTOM = 208, BUCKETS = 400 };
@@ -66,6 +68,57 @@ static void round_out(axis *a, int most)
     a->high = step * ceil(a->high / step - 1e-9);
 }
 
+/* The values at which an axis has labels; returns how many. */
+static int find_ticks(const chart *c, bool is_x, double out[TICKS_MAX])
+{
+    const axis *a = is_x ? &c->x : &c->y;
+    int count = 0;
+    if (a->is_log) {
+        const int first = (int)ceil(log10(a->low) - 1e-9);
+        const int last = (int)floor(log10(a->high) + 1e-9);
+        for (int power = first; power <= last; power += (last - first) / TICKS_MAX + 1)
+            out[count++] = pow(10, power);
+        return count;
+    }
+    double step = step_of(a->high - a->low, 5);
+    if (is_x && step < 1 && !c->o->has_real_x) /* steps are integers */
+        step = 1;
+    const double first = ceil(a->low / step - 1e-9);
+    while (count < TICKS_MAX && (first + count) * step <= a->high + step * 1e-9) {
+        out[count] = (first + count) * step;
+        count++;
+    }
+    return count;
+}
+
+/* "0.25", "120k", "610M" */
+static const char *label_of(double value, char out[32])
+{
+    static const char units[] = {'k', 'M', 'G', 'T', 'P'};
+    int unit = -1;
+    for (double left = fabs(value); left >= 1e5 || (unit >= 0 && left >= 1e3); left /= 1e3) {
+        if (unit + 1 == (int)sizeof units)
+            break;
+        unit++;
+    }
+    const double scale = pow(1e3, unit + 1);
+    (void)fgi_snprintf(out, 32, "%.6g%.*s", value / scale, unit >= 0 ? 1 : 0,
+                       unit >= 0 ? &units[unit] : "");
+    return out;
+}
+
+/* Makes room for the labels of the y axis; digits are at most 10.3 pixels wide. */
+static void widen_margin(chart *c)
+{
+    double ticks[TICKS_MAX];
+    char label[32];
+    const int count = find_ticks(c, false, ticks);
+    for (int i = 0; i < count; i++) {
+        const size_t points = strchr(label_of(ticks[i], label), '.') != NULL;
+        c->x.from = fmax(c->x.from, 8 + 10.3 * ((double)strlen(label) - 0.5 * (double)points));
+    }
+}
+
 /* False if nothing can be drawn. */
 static bool find_axes(chart *c)
 {
@@ -99,41 +152,33 @@ static bool find_axes(chart *c)
     } else if (!c->o->is_stacked) {
         round_out(&c->y, 5);
     }
+    widen_margin(c);
     return true;
 }
 
 static void put_tick(const chart *c, bool is_x, double value)
 {
     const double at = place(is_x ? &c->x : &c->y, value);
+    char label[32];
     if (is_x)
         fgi_buf_printf(c->out,
                        "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/><text "
-                       "x=\"%.1f\" y=\"%d\" text-anchor=\"%s\">%.6g</text>\n",
+                       "x=\"%.1f\" y=\"%d\" text-anchor=\"%s\">%s</text>\n",
                        at, at, BOTTOM, BOTTOM + 4, at, BOTTOM + 18,
-                       at > RIGHT - 12 ? "end" : "middle", value);
+                       at > RIGHT - 12 ? "end" : "middle", label_of(value, label));
     else
         fgi_buf_printf(c->out,
-                       "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/><text "
-                       "x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.6g</text>\n",
-                       LEFT, RIGHT, at, at, LEFT - 6, at + 4, value);
+                       "<line class=\"grid\" x1=\"%.1f\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/><text "
+                       "x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n",
+                       c->x.from, RIGHT, at, at, c->x.from - 6, at + 4, label_of(value, label));
 }
 
 static void put_ticks(const chart *c, bool is_x)
 {
-    const axis *a = is_x ? &c->x : &c->y;
-    if (a->is_log) {
-        const int first = (int)ceil(log10(a->low) - 1e-9);
-        const int last = (int)floor(log10(a->high) + 1e-9);
-        for (int power = first; power <= last; power += (last - first) / TICKS_MAX + 1)
-            put_tick(c, is_x, pow(10, power));
-        return;
-    }
-    double step = step_of(a->high - a->low, 5);
-    if (is_x && step < 1 && !c->o->has_real_x) /* steps are integers */
-        step = 1;
-    const double first = ceil(a->low / step - 1e-9);
-    for (int i = 0; i < TICKS_MAX && (first + i) * step <= a->high + step * 1e-9; i++)
-        put_tick(c, is_x, (first + i) * step);
+    double ticks[TICKS_MAX];
+    const int count = find_ticks(c, is_x, ticks);
+    for (int i = 0; i < count; i++)
+        put_tick(c, is_x, ticks[i]);
 }
 
 /* ---- curves ---------------------------------------------------------------------------------- */
@@ -260,7 +305,7 @@ void fgi_chart_put(fgi_buf *out, const fgi_draw_series *series, size_t count,
     put_ticks(&c, false);
     for (size_t s = 0; !options->is_stacked && s < count; s++)
         put_curve(&c, s);
-    fgi_buf_printf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">", (LEFT + RIGHT) / 2,
+    fgi_buf_printf(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">", (c.x.from + RIGHT) / 2,
                    HEIGHT - 6);
     fgi_html_text(out, options->x_label);
     fgi_buf_puts(out, "</text>\n</svg>\n");
