@@ -28,7 +28,9 @@ static void put_row(fgi_buf *out, const fgi_sweep_view *view, const fgi_sweep_ta
         fgi_html_text(out, cell->data != NULL ? cell->data : "");
         fgi_buf_puts(out, "</td>");
     }
-    fgi_html_cell(out, fgi_json_words(fgi_sweep_run(view, run), "error"));
+    fgi_buf_clear(cell);
+    fgi_run_put_plain(cell, fgi_json_words(fgi_sweep_run(view, run), "error"));
+    fgi_html_cell(out, cell->data != NULL ? cell->data : "");
     fgi_buf_puts(out, "</tr>\n");
 }
 

@@ -89,7 +89,7 @@ static void the_page(void **state)
     has(text, "best val_loss by optimizer.lr");
     has(text, "<polyline class=\"curve s0\"");
     has(text, "<polyline class=\"curve s1\"");
-    has(text, "loss is &lt;nan&gt;");
+    has(text, "loss is &lt;nan&gt;?[2J; set lr</td>");
     assert_null(strchr(text, '\033'));
     fg_report_free(text);
 }
