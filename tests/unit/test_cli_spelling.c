@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include "base/alloc.h"
 #include "config_text.h"
+#include "row_names.h"
 
 /* All ways to write devices, in a file or on the command line, and how they are printed. */
 static void devices_in_every_spelling(void **state)
@@ -173,9 +174,12 @@ static void choices_in_other_spellings(void **state)
     assert_true(fgi_config_bool(c, "data.no_header"));
     assert_false(fgi_config_bool(c, "data.normalize"));
     fgi_config_destroy(c);
-    config_refused("model: {name: resnet}\n",
-                   "run.yaml:1:15: model.name: expected one of mlp|linear|lenet|resnet18|"
-                   "resnet34|resnet50, got 'resnet': did you mean 'resnet18'?");
+    char message[256];
+    (void)snprintf(message, sizeof(message),
+                   "run.yaml:1:15: model.name: expected one of %s, got 'resnet': did you mean "
+                   "'resnet18'?",
+                   row_names(FG_REGISTRY_MODEL));
+    config_refused("model: {name: resnet}\n", message);
 }
 
 /* null on the command line resets a key to not given. */
