@@ -37,8 +37,8 @@ typedef enum fg_option_kind {
     FG_OPTION_ENTRIES = 11 /* names with options, "early_stop(patience=3)"                */
 } fg_option_kind;
 
-/* The usual maximum of what has no other upper limit: integers up to here are exact as a
- * double. Descriptions and messages leave out a maximum of this size or more. */
+/* The usual maximum of a value without an upper limit: integers up to here are exact as a double.
+ * Descriptions and messages leave out a maximum of this size or more. */
 #define FG_OPTION_UNLIMITED 9007199254740992.0
 
 /* One option. Everything but name, kind, example and help may be left out. Strings are borrowed for
