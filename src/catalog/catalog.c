@@ -92,8 +92,8 @@ static fg_status find_kind(const char *path, const char *name, const fgi_catalog
         return fgi_fail(
             err, FG_EINVAL,
             "'%s': expected a folder, an image, or a file .csv, .tsv, .jsonl, .tar or "
-            ".tfrecord\nif it has another name, set the kind, such as with fulgurite pack "
-            "--source kind=csv (jsonl, tar, tfrecord)",
+            ".tfrecord\nif it has another name, set the kind (csv, jsonl, tar, tfrecord): "
+            "fulgurite pack --source kind=csv, or data.source",
             path);
     return FG_OK;
 }

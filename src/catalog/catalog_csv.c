@@ -37,8 +37,8 @@ static fg_status find_columns(const fgi_draft *b, const fgi_csv *csv, int out[CO
         return FG_OK;
     const char *nearest = fgi_nearest(names[PATH], csv->columns, csv->column_count);
     return fgi_fail(err, FG_EFORMAT,
-                    "%s:1: there is no column '%s'%s%s%s\nset path_column, such as with fulgurite "
-                    "pack --source path_column=file",
+                    "%s:1: there is no column '%s'%s%s%s\nset path_column: fulgurite pack --source "
+                    "path_column=file, or data.source_options",
                     csv->name, names[PATH], nearest == NULL ? "" : "; did you mean '",
                     nearest == NULL ? "" : nearest, nearest == NULL ? "" : "'?");
 }

@@ -404,9 +404,9 @@ static fg_status open_tfrecord(fgi_draft *b, const char *path, fg_error *err)
         FGI_TRY(scan_shard(b, i, err));
     if (c->count == 0 && c->skip_count > 0)
         return fgi_fail(err, FG_ENOTFOUND,
-                        "'%s': no record has the feature '%s' with an image\nset image_feature, "
-                        "such as with fulgurite pack --source image_feature=image,label_feature="
-                        "label",
+                        "'%s': no record has the feature '%s' with an image\nset image_feature: "
+                        "fulgurite pack --source image_feature=image,label_feature=label, or "
+                        "data.source_options",
                         path, b->options->image_feature);
     return choose_names(b, err);
 }

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -63,6 +64,9 @@ static void unreadable_files_are_named(void **state)
     assert_non_null(strstr(err.message, "it is a folder"));
     assert_int_equal(fgi_file_map("/dev/null", &mapping, &err), FG_EIO);
     assert_non_null(strstr(err.message, "not a regular file"));
+    const char *fifo = fgt_path(folder, "fifo");
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    assert_int_equal(fgi_file_map(fifo, &mapping, &err), FG_EIO); /* does not wait for a writer */
     assert_false(fgi_file_exists(path));
     assert_true(fgi_file_exists(folder));
 }
