@@ -218,8 +218,10 @@ typedef struct fg_trainer_divergence {
     const char *action;
     /* The loss has risen too far if, in each of `patience` lines of the log in a row, it is above
      * `factor` times the lowest smoothed loss, and above the middle between the first and the
-     * lowest. Until it falls again, no checkpoints are saved within epochs or after them. FG_ZERO:
-     * only values that are not finite count                                                  [4] */
+     * lowest; or if in one it is above 25 * factor times the loss of the first step, or 1 if that
+     * is larger, and in none of `patience` lines starting there back at it. Until it falls again,
+     * no checkpoints are saved within epochs or after them. FG_ZERO: only values that are not
+     * finite count                                                  [4] */
     double factor;
     int64_t patience;      /*                                                                 [5] */
     double lr_factor;      /* of the learning rate, per rollback; above 0, at most 1        [0.5] */

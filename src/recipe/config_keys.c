@@ -165,8 +165,8 @@ static const fgi_config_row trainer_rows[] = {
     {{.name = "trainer.divergence_factor", .kind = FG_OPTION_FLOAT, .initial = "4", .min = 0, .max =
       1e30, .example = "10", .help =
       "The loss has risen too far if it is above this multiple of its lowest smoothed value, and "
-      "above the middle between the first and the lowest. 0: only values that are not finite "
-      "count."}, .only = NULL},
+      "above the middle between the first and the lowest, or if it explodes to 25 times this "
+      "multiple of the loss of the first step. 0: only values that are not finite count."}, .only = NULL},
     {{.name = "trainer.divergence_patience", .kind = FG_OPTION_INT, .initial = "5", .min = 1, .max =
       FG_OPTION_UNLIMITED, .example = "10", .help =
       "Lines of the log in a row (trainer.log_every) in which the loss is too high before that "

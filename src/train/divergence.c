@@ -10,6 +10,10 @@
  * smoothed loss is an exponential moving average of the lines with bias correction (Kingma and Ba
  * 2015, section 3, with beta 0.9).
  *
+ * A learning rate that is far too large makes the loss explode within the first steps, before the
+ * first line. So the loss of the first step, before any update, is read too: a line far above it
+ * counts as too high, as do the following ones until one is not above it.
+ *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "train/divergence.h"
 
@@ -31,6 +35,8 @@
 #include "train/trainer.h"
 
 static const double SMOOTHING = 0.9;
+static const double EXPLOSION = 25;   /* times `factor` times the loss of the first step */
+static const double LEAST_WEIGHT = 8; /* samples or tokens whose mean loss is a reference */
 
 fg_status fgi_divergence_create(fgi_divergence **out, fg_error *err)
 {
@@ -150,14 +156,24 @@ static fg_status notice(fg_trainer *trainer, const fgi_diverged *what, fg_error 
     return fgi_divergence_describe(trainer, what, err);
 }
 
+/* Whether the loss has risen far above that of the first step, and has not been back since. A first
+ * step whose loss is close to 0 may have had easy samples. */
+static bool has_exploded(const fgi_divergence_state *at, double factor, double loss)
+{
+    if (at->has_start == 0 || !(factor > 0))
+        return false;
+    return loss > (at->exploded != 0 ? at->start : EXPLOSION * factor * fmax(1, fabs(at->start)));
+}
+
 bool fgi_divergence_add(fgi_divergence_state *at, const fg_trainer_divergence *o, double loss)
 {
+    at->exploded = has_exploded(at, o->factor, loss);
+    if (!isfinite(loss) || at->exploded != 0)
+        return ++at->high >= o->patience; /* not averaged */
     const double limit =
         fmax(at->best + (o->factor - 1) * fabs(at->best), at->best + (at->first - at->best) / 2);
-    const bool is_high = !isfinite(loss) || (o->factor > 0 && at->lines > 0 && loss > limit);
+    const bool is_high = o->factor > 0 && at->lines > 0 && loss > limit;
     at->high = is_high ? at->high + 1 : 0;
-    if (!isfinite(loss))
-        return at->high >= o->patience;
     if (at->lines == 0)
         at->first = loss;
     at->mean = SMOOTHING * at->mean + (1 - SMOOTHING) * loss;
@@ -168,10 +184,18 @@ bool fgi_divergence_add(fgi_divergence_state *at, const fg_trainer_divergence *o
     return at->high >= o->patience;
 }
 
+void fgi_divergence_first(fg_trainer *trainer, double sum, double weight)
+{
+    fgi_divergence_state *at = &trainer->divergence->at;
+    at->has_start = weight >= LEAST_WEIGHT && isfinite(sum);
+    at->start = at->has_start != 0 ? sum / weight : 0;
+}
+
 fg_status fgi_divergence_line(fg_trainer *trainer, double loss, int64_t step, fg_error *err)
 {
     const bool is_scaled = fgi_optimizer_scales_loss(trainer->model.optimizer);
-    fgi_diverged what = {.reason = FGI_HIGH_LOSS, .step = step, .loss = loss};
+    fgi_diverged what = {.reason = FGI_HIGH_LOSS, .step = step};
+    what.loss = isnan(loss) ? (double)NAN : loss; /* printed without the sign of a NaN */
     FGI_TRY(fgi_divergence_check(trainer, step, err));
     if (!isfinite(loss) && !acts(trainer, "ignore") &&
         fgi_stage_accumulator(trainer->stage[FGI_TRAIN]) != NULL)
@@ -183,6 +207,16 @@ fg_status fgi_divergence_line(fg_trainer *trainer, double loss, int64_t step, fg
     if (!is_high && (isfinite(loss) || is_scaled))
         return FG_OK;
     return notice(trainer, &what, err);
+}
+
+void fgi_divergence_end(const fg_trainer *trainer)
+{
+    const fgi_divergence *d = trainer->divergence;
+    if (d->at.exploded != 0 && !d->has_warned)
+        fgi_log(FG_LOG_WARNING,
+                "training has probably diverged: in the last %lld lines of the log, the loss has "
+                "not returned to that of the first step (%.4g); use a smaller learning rate",
+                (long long)d->at.high, d->at.start);
 }
 
 fg_status fgi_divergence_check(fg_trainer *trainer, int64_t step, fg_error *err)
@@ -290,11 +324,14 @@ void fgi_divergence_result(const fg_trainer *trainer, fg_result *out)
 static const struct {
     const char *key;
     size_t offset;
-} reals[] = {{"first", offsetof(fgi_divergence_state, first)},
+} reals[] = {{"start", offsetof(fgi_divergence_state, start)},
+             {"first", offsetof(fgi_divergence_state, first)},
              {"mean", offsetof(fgi_divergence_state, mean)},
              {"best", offsetof(fgi_divergence_state, best)},
              {"lr_factor", offsetof(fgi_divergence_state, lr_factor)}},
-  integers[] = {{"lines", offsetof(fgi_divergence_state, lines)},
+  integers[] = {{"has_start", offsetof(fgi_divergence_state, has_start)},
+                {"exploded", offsetof(fgi_divergence_state, exploded)},
+                {"lines", offsetof(fgi_divergence_state, lines)},
                 {"high", offsetof(fgi_divergence_state, high)},
                 {"nonfinite_steps", offsetof(fgi_divergence_state, bad)},
                 {"rollbacks", offsetof(fgi_divergence_state, rollbacks)},
@@ -338,17 +375,19 @@ bool fgi_divergence_save(const fg_trainer *trainer, json_t *object)
     return json_object_set_new(object, KEY, own) == 0 && ok;
 }
 
+/* Members that an earlier version did not save keep their value. */
 static bool load_numbers(const json_t *own, fgi_divergence_state *out)
 {
     bool ok = true;
     for (size_t i = 0; i < REALS; i++) {
         const json_t *value = json_object_get(own, reals[i].key);
-        ok = ok && json_is_number(value);
-        *(double *)((char *)out + reals[i].offset) = json_number_value(value);
+        ok = ok && (value == NULL || json_is_number(value));
+        if (value != NULL)
+            *(double *)((char *)out + reals[i].offset) = json_number_value(value);
     }
     for (size_t i = 0; i < INTEGERS; i++) {
         const json_t *value = json_object_get(own, integers[i].key);
-        ok = ok && json_is_integer(value) && json_integer_value(value) >= 0;
+        ok = ok && (value == NULL || (json_is_integer(value) && json_integer_value(value) >= 0));
         *(int64_t *)((char *)out + integers[i].offset) = json_integer_value(value);
     }
     return ok && out->lr_factor > 0 && out->lr_factor <= 1;

@@ -21,11 +21,15 @@ void fgi_divergence_set_defaults(fg_trainer_options *options);
 void fgi_divergence_start(fg_trainer *trainer);
 /* This batch is part of the next step. */
 void fgi_divergence_note_batch(fg_trainer *trainer, const fg_host_batch *batch);
+/* The sum and the weight of the losses of the first step, before any update. */
+void fgi_divergence_first(fg_trainer *trainer, double sum, double weight);
 /* A line of the log, of this step, with the mean loss since the previous line (NaN if that is what
  * it is). Errors: FG_ENUMERIC if training has diverged, unless that is to be ignored. */
 fg_status fgi_divergence_line(fg_trainer *trainer, double loss, int64_t step, fg_error *err);
 /* The last known health of the updates (health.h). Errors: the same. */
 fg_status fgi_divergence_check(fg_trainer *trainer, int64_t step, fg_error *err);
+/* The last step is done: warns of a loss that is too high, but not for long enough. */
+void fgi_divergence_end(const fg_trainer *trainer);
 /* An anomaly: the gradient of the parameter was not finite in this step, which was skipped.
  * Returns FG_ENUMERIC. */
 fg_status fgi_divergence_anomaly(fg_trainer *trainer, const fg_variable *parameter, bool is_nan,

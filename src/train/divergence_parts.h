@@ -14,7 +14,10 @@ typedef struct fgi_noted_batch {
 
 /* In checkpoints. */
 typedef struct fgi_divergence_state {
-    int64_t lines;            /* of the log with a finite loss */
+    int64_t has_start; /* 1: the loss of the first step is known: */
+    double start;
+    int64_t exploded; /* 1: since the last line, the loss is far above it, or has not been back */
+    int64_t lines;    /* of the log whose loss was finite and had not exploded */
     double first, mean, best; /* loss of the first; sum of the moving average; lowest average */
     int64_t high;             /* lines in a row whose loss is too high */
     int64_t bad;              /* steps with a gradient that is not finite that were ignored */
@@ -45,8 +48,8 @@ typedef struct fgi_diverged {
 } fgi_diverged;
 
 /* Adds a line with this loss; returns whether the lines in a row that are too high are enough. A
- * loss that is not finite counts as too high: with loss scaling, a single step may overflow. The
- * options have their defaults. */
+ * loss that is not finite counts as too high, even if it is not divergence by itself: with loss
+ * scaling, a single step may overflow. The options have their defaults. */
 bool fgi_divergence_add(fgi_divergence_state *at, const fg_trainer_divergence *options,
                         double loss);
 

@@ -219,8 +219,11 @@ static void put_what(const fg_trainer *trainer, const fgi_diverged *what, const 
         fgi_buf_printf(out,
                        "training has diverged at step %" PRId64
                        ": the loss is %.4g, and has been too high for %" PRId64
-                       " lines of the log (the lowest was %.4g)",
-                       what->step, what->loss, at->high, at->best);
+                       " lines of the log (%s was %.4g)",
+                       what->step, what->loss, at->high,
+                       at->exploded != 0 ? "it had risen far above that of the first step, which"
+                                         : "the lowest",
+                       at->exploded != 0 ? at->start : at->best);
     else if (what->reason == FGI_BAD_LOSS)
         fgi_buf_printf(out, "training has diverged at step %" PRId64 ": the loss is %s", what->step,
                        isnan(what->loss) ? "NaN" : "infinite");

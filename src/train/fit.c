@@ -181,6 +181,8 @@ static fg_status train_step(fg_trainer *trainer, fg_error *err)
     trainer->fit.is_in_step = false;
     if (is_due(trainer->options.output.log_every, trainer->cursor.step))
         FGI_TRY(fgi_windows_close(trainer, windows, stage, err));
+    if (trainer->cursor.step == 1)
+        FGI_TRY(fgi_windows_read_first(trainer, windows, stage, err));
     FGI_TRY(fgi_windows_collect(trainer, windows, stage, FGI_WINDOWS, err));
     fgi_timeline_end(begin, FGI_PROFILE_STEP, "train step", trainer->cursor.step);
     return FG_OK;
@@ -276,6 +278,8 @@ static fg_status end_run(fg_trainer *trainer, const fg_fit_data *data, fg_error 
         FGI_TRY(fgi_windows_close(trainer, windows, stage, err));
     FGI_TRY(fgi_windows_collect(trainer, windows, stage, 0, err));
     FGI_TRY(fgi_windows_peek(trainer, windows, stage, open_sums, err));
+    if (!trainer->call.is_stopping && !trainer->call.result.nothing_to_do)
+        fgi_divergence_end(trainer);
     if (trainer->cursor.epoch_batches > 0 && !trainer->call.result.nothing_to_do)
         fgi_result_put(&trainer->call.result, metrics,
                        fgi_windows_means(windows, stage, open_sums, metrics));

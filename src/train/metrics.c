@@ -106,6 +106,8 @@ size_t fgi_metrics_values(const fgi_metrics *metrics, const char *prefix, const 
     for (size_t i = 0; i < metrics->count; i++) {
         if (!value_of(metrics, i, sum, weight, &out[shown].value))
             continue;
+        if (isnan(out[shown].value))
+            out[shown].value = (double)NAN; /* printed without its sign */
         (void)snprintf(out[shown].name, sizeof out[shown].name, "%s%s", prefix, metrics->name[i]);
         shown++;
     }

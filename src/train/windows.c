@@ -27,6 +27,7 @@ typedef struct window {
     float sums[FGI_MOST_SUMS];
     fgi_event *arrived; /* NULL: free */
     fg_progress at;     /* when it was closed */
+    bool remains_open;  /* it was not closed, but only read */
 } window;
 
 struct fgi_windows {
@@ -86,6 +87,15 @@ size_t fgi_windows_means(const fgi_windows *windows, const fgi_stage *stage, con
                               out);
 }
 
+/* Notes the loss of the first step of the run. */
+static void note_first(fg_trainer *trainer, const fgi_stage *stage, const window *w)
+{
+    const fgi_metrics *list = fgi_stage_metrics(stage);
+    const size_t loss = fgi_metrics_find(list, "loss");
+    if (w->at.step == 1 && loss < fgi_metrics_count(list))
+        fgi_divergence_first(trainer, (double)w->sums[2 * loss], (double)w->sums[2 * loss + 1]);
+}
+
 /* One window has arrived. */
 static fg_status deliver(fg_trainer *trainer, fgi_windows *windows, fgi_stage *stage,
                          const window *w, fg_error *err)
@@ -103,6 +113,7 @@ static fg_status deliver(fg_trainer *trainer, fgi_windows *windows, fgi_stage *s
     }
     if (fgi_stage_get_kind(stage) != FGI_TRAIN)
         return FG_OK;
+    note_first(trainer, stage, w);
     FGI_TRY(fgi_health_take(trainer, w->sums + 2 * count, w->at.step, err));
     fg_progress at = w->at;
     at.metrics = metrics;
@@ -167,7 +178,10 @@ fg_status fgi_windows_collect(fg_trainer *trainer, fgi_windows *windows, fgi_sta
         windows->count--;
         if (status != FG_OK)
             return read_failed(trainer, stage, w->at.step, status, err);
-        FGI_TRY(deliver(trainer, windows, stage, w, err));
+        if (w->remains_open)
+            note_first(trainer, stage, w);
+        else
+            FGI_TRY(deliver(trainer, windows, stage, w, err));
     }
     return FG_OK;
 }
@@ -202,15 +216,40 @@ fg_status fgi_windows_peek(fg_trainer *trainer, const fgi_windows *windows, fgi_
     return fgi_divergence_check(trainer, trainer->cursor.step, err);
 }
 
+/* Starts reading the sums of the present window; there is room for it. */
+static fg_status start_read(const fg_trainer *trainer, fgi_windows *windows, const fgi_stage *stage,
+                            window **out, fg_error *err)
+{
+    window *w = &windows->window[(windows->first + windows->count) % FGI_WINDOWS];
+    FGI_TRY(fgi_stage_read_sums(stage, w->sums, &w->arrived, err));
+    w->at = fgi_progress_at(trainer);
+    w->remains_open = false;
+    windows->count++;
+    *out = w;
+    return FG_OK;
+}
+
+fg_status fgi_windows_read_first(fg_trainer *trainer, fgi_windows *windows, fgi_stage *stage,
+                                 fg_error *err)
+{
+    window *w = NULL;
+    if (!windows->is_open) /* it was closed: its line of the log has the loss of this step */
+        return FG_OK;
+    FGI_TRY(fgi_windows_collect(trainer, windows, stage, FGI_WINDOWS - 1, err));
+    FGI_TRY(start_read(trainer, windows, stage, &w, err));
+    w->remains_open = true;
+    return FG_OK;
+}
+
 fg_status fgi_windows_close(fg_trainer *trainer, fgi_windows *windows, fgi_stage *stage,
                             fg_error *err)
 {
+    window *w = NULL;
     if (!windows->is_open)
         return FG_OK;
     FGI_TRY(fgi_windows_collect(trainer, windows, stage, FGI_WINDOWS - 1, err));
-    window *w = &windows->window[(windows->first + windows->count) % FGI_WINDOWS];
     const int64_t now = fgi_now_ns();
-    w->at = fgi_progress_at(trainer);
+    FGI_TRY(start_read(trainer, windows, stage, &w, err));
     w->at.samples = windows->samples;
     if (fgi_stage_get_kind(stage) == FGI_TRAIN)
         fgi_feed_close_window(trainer, w->at.step);
@@ -218,8 +257,6 @@ fg_status fgi_windows_close(fg_trainer *trainer, fgi_windows *windows, fgi_stage
         w->at.samples_per_s = (double)windows->samples / ((double)(now - windows->start_ns) * 1e-9);
     windows->start_ns = now;
     windows->samples = 0;
-    FGI_TRY(fgi_stage_read_sums(stage, w->sums, &w->arrived, err));
-    windows->count++;
     windows->is_open = false;
     fgi_stage_restart_sums(stage);
     return FG_OK;

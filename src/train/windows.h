@@ -31,6 +31,10 @@ void fgi_windows_exclude(fgi_windows *windows, int64_t ns);
  * new ones. */
 fg_status fgi_windows_close(fg_trainer *trainer, fgi_windows *windows, fgi_stage *stage,
                             fg_error *err);
+/* After the first step of a run: starts reading its loss, the reference of divergence.c, unless the
+ * window was closed. It remains open. */
+fg_status fgi_windows_read_first(fg_trainer *trainer, fgi_windows *windows, fgi_stage *stage,
+                                 fg_error *err);
 /* Processes the windows that have arrived, and waits until at most `keep` are being read: adds them
  * to the sums of the epoch and, in training, calls log. */
 fg_status fgi_windows_collect(fg_trainer *trainer, fgi_windows *windows, fgi_stage *stage, int keep,

@@ -247,7 +247,7 @@ static void reads_have_places(void **state)
     assert_true(r == reads + 1 && r->count == 1 && r->bytes == 0);
     /* loss and accuracy, each with its weight, and six numbers of the update */
     r = find(reads, count, "metrics");
-    assert_true(r->count == 2 && r->bytes == 2 * (4 + 6) * 4);
+    assert_true(r->count == 3 && r->bytes == 3 * (4 + 6) * 4); /* of steps 1, 4 and 6 */
     r = find(reads, count, "validation metrics");
     assert_true(r->count == 1 && r->bytes == 4 * 4);
     r = find(reads, count, "checkpoint");
