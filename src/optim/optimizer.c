@@ -98,6 +98,11 @@ double fgi_optimizer_peak_lr(const fg_optimizer *optimizer)
     return optimizer->hyper.lr * optimizer->lr_factor;
 }
 
+double fgi_optimizer_unscaled_lr(const fg_optimizer *o)
+{
+    return fg_schedule_lr(&o->schedule, o->hyper.lr, o->step_now, o->total_steps);
+}
+
 void fg_optimizer_set_step_lr(fg_optimizer *optimizer, double lr) { set_lr_now(optimizer, lr); }
 
 double fg_optimizer_get_lr(const fg_optimizer *optimizer) { return optimizer->lr_now; }

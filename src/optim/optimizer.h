@@ -194,5 +194,7 @@ extern const fg_schedule_entry fgi_constant_row, fgi_onecycle_row;
 void fgi_optimizer_scale_lr(fg_optimizer *optimizer, double factor);
 double fgi_optimizer_base_lr(const fg_optimizer *optimizer);
 double fgi_optimizer_peak_lr(const fg_optimizer *optimizer);
+/* The learning rate that the schedule gives the present step for the base, without the factor. */
+double fgi_optimizer_unscaled_lr(const fg_optimizer *optimizer);
 
 #endif

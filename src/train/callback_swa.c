@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "optim/optimizer.h"
 #include "train/average.h"
 #include "train/callback_rows.h"
 #include "train/trainer.h"
@@ -106,7 +107,7 @@ static void on_step_start(void *self, const fg_progress *at, fg_optimizer *optim
     /* the factor of the batch size and of rollbacks, which can be another after a resume */
     const double factor = fg_trainer_settings(at->trainer)->lr_factor;
     if (s->at.epoch < 0)
-        s->at = (start){.epoch = at->epoch, .first_lr = fg_optimizer_get_lr(optimizer) / factor};
+        s->at = (start){.epoch = at->epoch, .first_lr = fgi_optimizer_unscaled_lr(optimizer)};
     if (!isnan(s->lr))
         fg_optimizer_set_step_lr(optimizer, annealed(s, at->epoch - s->at.epoch) * factor);
 }

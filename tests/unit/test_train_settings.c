@@ -325,6 +325,7 @@ static void scaling_is_done_once(void **state)
         fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
         assert_true(fg_trainer_settings(trainer)->lr_given == 0.1);
         assert_true(fg_trainer_settings(trainer)->lr == 0.1 * 3);
+        assert_true(fgi_optimizer_unscaled_lr(trainer->model.optimizer) == 0.1);
     }
     fg_optimizer_set_lr(trainer->model.optimizer, 0.5); /* the new base, scaled as before */
     assert_true(fg_optimizer_get_lr(trainer->model.optimizer) == 0.5 * 3);
