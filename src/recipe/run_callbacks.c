@@ -34,6 +34,19 @@ static bool is_wanted(const fg_callback_ops *ops, fg_recipe_kind kind)
     return kind == FG_RECIPE_FIT || ops->build != NULL || ops->setup != NULL;
 }
 
+/* The learning rates that are shown, before training or instead of it, are those of the schedule.
+ */
+static void note_learning_rate(const fg_recipe *r, const fgi_config_listed *row)
+{
+    const bool shows = r->options->kind == FG_RECIPE_FIT || r->options->kind == FG_RECIPE_SCHEDULE;
+    if (shows && fg_option_find(row->values, "swa_lrs") != NULL &&
+        !fg_option_is_auto(row->values, "swa_lrs"))
+        fgi_run_say(r, FG_LOG_INFO,
+                    "note: after swa_epoch_start, the callback %s replaces the learning rates of "
+                    "the schedule by swa_lrs",
+                    row->entry->name);
+}
+
 static fg_status add_callback(fg_recipe *r, const char *where, const fgi_config_listed *row,
                               fg_error *err)
 {
@@ -41,6 +54,7 @@ static fg_status add_callback(fg_recipe *r, const char *where, const fgi_config_
     void *self = NULL;
     if (!is_wanted(entry->ops, r->options->kind))
         return FG_OK;
+    note_learning_rate(r, row);
     FGI_TRY(create(where, row, entry->create, &self, err));
     FGI_TRY_CTX(fg_trainer_add_callback(r->trainer, entry->ops, self, err), err, "%s", where);
     return FG_OK;
