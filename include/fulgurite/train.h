@@ -374,6 +374,14 @@ FG_API const fg_load_report *fg_trainer_load_report(const fg_trainer *trainer);
 /* Returns the client, borrowed; NULL before fg_trainer_open, fit or an evaluation opens it. */
 FG_API fg_client *fg_trainer_client(const fg_trainer *trainer);
 
+/* Epochs with the same number of optimizer steps, up to the next part. */
+typedef struct fg_epoch_part {
+    int64_t epoch, step; /* the first epoch, and the number of steps before it */
+    int64_t steps;       /* of each epoch */
+} fg_epoch_part;
+/* Those of accumulate_schedule, and the rest of an epoch after a resume. */
+#define FG_MAX_EPOCH_PARTS 33
+
 /* The effective settings of a fit: batches, steps and learning rates, derived from options, data
  * and devices. They are set before the first step, so callbacks can use them starting with
  * fit_start. Strings are constants. */
@@ -391,9 +399,17 @@ typedef struct fg_fit_settings {
     double lr_given, lr_factor;      /* the optimizer's learning rate, and the scaling factor */
     double lr;                       /* lr_given * lr_factor: the peak of the schedule */
     double lr_at[5];                 /* the learning rate at 0, 25, 50, 75 and 100 % of the steps */
+    int64_t total_epochs; /* of the run, the last of which max_steps may end; -1: no limit, or
+                             unknown */
+    int part_count;       /* 0: the steps of an epoch are not known */
+    fg_epoch_part part[FG_MAX_EPOCH_PARTS]; /* from the present epoch on, as if without a limit */
 } fg_fit_settings;
 /* Returns the settings of the present or last fit, borrowed; all zero before the first. */
 FG_API const fg_fit_settings *fg_trainer_settings(const fg_trainer *trainer);
+
+/* Returns the epoch in which the optimizer step `index` is, starting at 0, or -1 if it is not
+ * known: of a source, or before the present epoch of a run that was resumed. Thread-safe. */
+FG_API int64_t fg_fit_settings_epoch(const fg_fit_settings *settings, int64_t index);
 
 /* Computes the settings that fg_trainer_fit would have for these options and data in a new run,
  * without compiling, and without reading samples. lr is the optimizer's learning rate. With

@@ -104,7 +104,7 @@ static bool make_points(const fgi_schedule_view *v, points *out)
 
 static int64_t epoch_of(const fgi_schedule_view *v, int64_t index)
 {
-    return v->settings.steps_per_epoch > 0 ? index / v->settings.steps_per_epoch : -1;
+    return fg_fit_settings_epoch(&v->settings, index);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -118,8 +118,10 @@ static void put_settings(const fgi_schedule_view *v, fgi_buf *out)
         fgi_buf_printf(out, " over %" PRId64 " steps", s->total_steps);
     else
         fgi_buf_puts(out, ", no limit of steps");
-    if (s->steps_per_epoch > 0)
-        fgi_buf_printf(out, ", %" PRId64 " per epoch", s->steps_per_epoch);
+    for (int i = 0; i < s->part_count && (i == 0 || s->part[i].epoch < s->total_epochs); i++)
+        fgi_buf_printf(
+            out, i == 0 ? ", %" PRId64 " per epoch" : ", %" PRId64 " starting at epoch %" PRId64,
+            s->part[i].steps, s->part[i].epoch);
     fgi_buf_printf(out, "\nsamples per step: %" PRId64 " (%d shard%s of %" PRId64, samples,
                    s->batch_shards, s->batch_shards == 1 ? "" : "s", s->batch_size);
     if (s->accumulate_grad_batches > 1)
@@ -201,8 +203,9 @@ static json_t *table_of(const fgi_schedule_view *v)
 static json_t *settings_of(const fgi_schedule_view *v)
 {
     const fg_fit_settings *s = &v->settings;
-    return json_pack("{s:s, s:o, s:o, s:i, s:i, s:I, s:I, s:I, s:s, s:f, s:f, s:f}", "schedule",
-                     v->name, "total_steps", count_or_null(s->total_steps), "steps_per_epoch",
+    return json_pack("{s:s, s:o, s:o, s:o, s:i, s:i, s:I, s:I, s:I, s:s, s:f, s:f, s:f}",
+                     "schedule", v->name, "total_steps", count_or_null(s->total_steps),
+                     "total_epochs", count_or_null(s->total_epochs), "steps_per_epoch",
                      count_or_null(s->steps_per_epoch), "devices", s->device_count, "batch_shards",
                      s->batch_shards, "batch_size", (json_int_t)s->batch_size, "global_batch_size",
                      (json_int_t)s->global_batch_size, "accumulate_grad_batches",

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "train/callback_rows.h"
+#include "train/trainer.h"
 
 typedef struct freeze {
     char **patterns;
@@ -60,6 +61,19 @@ static void thaw(freeze *f, int64_t epoch)
     set_frozen(f, false);
     fgi_log(FG_LOG_INFO, "freeze: %zu variables are no longer frozen, starting with epoch %lld",
             f->count, (long long)epoch);
+}
+
+static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
+{
+    const freeze *f = self;
+    const int64_t all = fg_trainer_settings(at->trainer)->total_epochs;
+    (void)err;
+    if (f->is_frozen && f->count > 0 && all >= 0 && f->epochs >= all)
+        fgi_log(FG_LOG_WARNING,
+                "freeze: the variables remain frozen: unfreeze_at_epoch is %lld, and the run has "
+                "%lld epoch%s",
+                (long long)f->epochs, (long long)all, all == 1 ? "" : "s");
+    return FG_OK;
 }
 
 static fg_status on_epoch_start(void *self, const fg_progress *at, fg_error *err)
@@ -156,6 +170,7 @@ static const fg_option options[] = {
 };
 
 static const fg_callback_ops ops = {.name = "freeze",
+                                    .fit_start = on_fit_start,
                                     .epoch_start = on_epoch_start,
                                     .epoch_end = on_epoch_end,
                                     .save = save,

@@ -59,22 +59,20 @@ static fg_tensor on_value(void *self, fg_trace *trace, fg_variable *variable)
     return fgi_average_value(&s->average, trace, variable);
 }
 
-/* Epochs of the run, the last of which may be partial; -1: unknown. */
-static int64_t epochs_of(const fg_trainer *trainer)
+/* Epochs of the run without the last one if max_steps cuts it short, which adds nothing to the
+ * average; -1: unknown. */
+static int64_t whole_epochs(const fg_trainer *trainer)
 {
-    const fg_fit_settings *settings = fg_trainer_settings(trainer);
-    if (trainer->options.limits.max_epochs > 0)
-        return trainer->options.limits.max_epochs;
-    if (settings->total_steps <= 0 || settings->steps_per_epoch <= 0 ||
-        trainer->accumulation.count > 1) /* epochs have different numbers of steps */
-        return -1;
-    return (settings->total_steps + settings->steps_per_epoch - 1) / settings->steps_per_epoch;
+    const fg_fit_settings *s = fg_trainer_settings(trainer);
+    const bool is_cut =
+        s->total_steps > 0 && fg_fit_settings_epoch(s, s->total_steps) == s->total_epochs - 1;
+    return s->total_epochs - is_cut;
 }
 
 static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
 {
     swa *s = self;
-    const int64_t all = epochs_of(at->trainer);
+    const int64_t all = whole_epochs(at->trainer);
     if (s->fraction >= 0 && all < 0)
         return fgi_fail(err, FG_EINVAL,
                         "swa: swa_epoch_start is a fraction of all epochs, whose number is not "
@@ -84,7 +82,7 @@ static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
         s->start_epoch = s->at.epoch;
     if (all >= 0 && s->start_epoch >= all)
         fgi_log(FG_LOG_WARNING,
-                "swa has no effect: it starts after %lld epochs, and the run has %lld",
+                "swa has no effect: it starts after %lld epochs, and the run has %lld whole ones",
                 (long long)s->start_epoch, (long long)all);
     return FG_OK;
 }

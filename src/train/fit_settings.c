@@ -241,6 +241,62 @@ static int64_t left_of_epoch(const fg_trainer *trainer)
     return steps_of(trainer, epoch, epoch + 1, smaller(left, allowed > 0 ? allowed : 0));
 }
 
+int64_t fg_fit_settings_epoch(const fg_fit_settings *settings, int64_t index)
+{
+    int i = settings->part_count - 1;
+    while (i >= 0 && settings->part[i].step > index)
+        i--;
+    const fg_epoch_part *part = &settings->part[i >= 0 ? i : 0];
+    return i >= 0 ? part->epoch + (index - part->step) / part->steps : -1;
+}
+
+static void add_part(fg_fit_settings *settings, fg_epoch_part part)
+{
+    const int count = settings->part_count;
+    if (part.steps <= 0 || (count > 0 && settings->part[count - 1].steps == part.steps))
+        return;
+    settings->part[settings->part_count++] = part;
+}
+
+/* The steps of the epochs, starting with the rest of this one. */
+static void describe_epochs(const fg_trainer *trainer, fg_fit_settings *settings)
+{
+    const fgi_accumulation *a = &trainer->accumulation;
+    const int64_t batches = trainer->fit.batches_per_epoch, present = trainer->cursor.epoch;
+    fg_epoch_part part = {present, trainer->cursor.step, 0};
+    settings->part_count = 0;
+    if (batches < 0)
+        return;
+    if (trainer->cursor.epoch_batches > 0) {
+        part.steps = left_of_epoch(trainer);
+        add_part(settings, part);
+        part = (fg_epoch_part){present + 1, part.step + part.steps, 0};
+    }
+    for (int i = 0; i < a->count; i++) {
+        const int64_t end = i + 1 < a->count ? a->epoch[i + 1] : part.epoch + 1;
+        if (end <= part.epoch)
+            continue;
+        part.steps = steps_of(trainer, part.epoch, part.epoch + 1, batches);
+        add_part(settings, part);
+        if (end - part.epoch > ENDLESS / part.steps) /* no run has the next part */
+            return;
+        part.step += (end - part.epoch) * part.steps;
+        part.epoch = end;
+    }
+}
+
+/* All epochs of a run of so many steps; -1: no limit, or unknown. */
+static int64_t count_epochs(const fg_trainer *trainer, int64_t steps)
+{
+    const fgi_cursor *cursor = &trainer->cursor;
+    const int64_t most = trainer->options.limits.max_epochs;
+    if (trainer->fit.settings.part_count == 0 || steps < 0 || steps >= ENDLESS)
+        return most > 0 ? most : -1;
+    if (steps <= cursor->step) /* nothing is left */
+        return cursor->epoch + (cursor->epoch_batches > 0);
+    return fg_fit_settings_epoch(&trainer->fit.settings, steps - 1) + 1;
+}
+
 fg_status fgi_settings_settle(fg_trainer *trainer, fg_error *err)
 {
     const fg_trainer_options *o = &trainer->options;
@@ -262,6 +318,8 @@ fg_status fgi_settings_settle(fg_trainer *trainer, fg_error *err)
     trainer->fit.total_steps = all;
     settings->steps_per_epoch = batches < 0 ? -1 : steps_of(trainer, next - 1, next, batches);
     settings->total_steps = all < ENDLESS ? all : -1;
+    describe_epochs(trainer, settings);
+    settings->total_epochs = count_epochs(trainer, all);
     for (int i = 0; i < 5 && all < 0; i++) /* the schedule needs no length, or it was refused */
         settings->lr_at[i] = fg_schedule_lr(o->lr.schedule, settings->lr, 0, all);
     for (int i = 0; i < 5 && all > 0; i++)

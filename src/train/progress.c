@@ -186,25 +186,11 @@ static double seconds_since(const fgi_progress *p, int64_t begin_ns)
 
 /* ---- position -------------------------------------------------------------------------------- */
 
-/* The total number of epochs, -1 if unknown. */
-static int64_t epochs_of(const fg_trainer *trainer)
-{
-    const fg_fit_settings *settings = fg_trainer_settings(trainer);
-    const int64_t most = trainer->options.limits.max_epochs;
-    int64_t epochs = -1;
-    if (settings->total_steps >= 0 && settings->steps_per_epoch > 0)
-        epochs =
-            (settings->total_steps + settings->steps_per_epoch - 1) / settings->steps_per_epoch;
-    if (epochs < 0 || (most > 0 && most < epochs))
-        epochs = most > 0 ? most : -1;
-    return epochs;
-}
-
 /* "epoch 3/30" */
 static void put_epoch(const fgi_progress *p, const fg_progress *at, char *out, size_t size)
 {
     char epoch[32], all[32];
-    const int64_t epochs = epochs_of(p->trainer);
+    const int64_t epochs = fg_trainer_settings(p->trainer)->total_epochs; /* -1: unknown */
     fgi_progress_count(at->epoch + 1, epoch, sizeof epoch);
     fgi_progress_count(epochs, all, sizeof all);
     (void)snprintf(out, size, epochs > 0 ? "epoch %s/%s" : "epoch %s", epoch, all);

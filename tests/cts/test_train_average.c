@@ -122,7 +122,7 @@ typedef struct setting {
     int64_t accumulate;
     const char *precision, *devices, *strategy;
     bool has_norm, leaves_buffers;
-    int64_t hidden;
+    int64_t hidden, max_epochs;
 } setting;
 
 static fg_trainer_options options_of(const setting *s)
@@ -132,7 +132,7 @@ static fg_trainer_options options_of(const setting *s)
                                 .devices.devices = s->devices,
                                 .devices.strategy = s->strategy,
                                 .devices.cache_dir = cache,
-                                .limits.max_steps = STEPS,
+                                .limits = {.max_steps = STEPS, .max_epochs = s->max_epochs},
                                 .numerics.precision = s->precision,
                                 .numerics.accumulate_grad_batches = s->accumulate};
 }
@@ -391,6 +391,7 @@ static const struct {
     double lr[3];
 } expected_equal_averages[] = {
     {{"swa_epoch_start=0.34", .has_norm = true}, .start = 1, .lr = {0.1, 0.1, 0.1}},
+    {{"swa_epoch_start=0.34", .max_epochs = 100}, .start = 1, .lr = {0.1, 0.1, 0.1}},
     {{"swa_epoch_start=1, swa_lrs=0.02, annealing_epochs=3", .accumulate = 2},
      .start = 1,
      .lr = {0.1, 0.1, 0.08}},

@@ -170,9 +170,13 @@ static void parameters_change_from_their_epoch_on(void **state)
     /* as with fg_module_freeze and fg_module_unfreeze */
     fit(&(setting){.steps = 0}, &other, &result);
     assert_memory_equal(other.at[EPOCHS], whole.at[EPOCHS], sizeof whole.at[0]);
+    warning_count = 0;
     fit(&(setting){.freeze = "parameters=[fc1.*], unfreeze_at_epoch=0"}, &other, &result);
+    assert_int_equal(warning_count, 0);
     assert_true(memcmp(other.at[1], other.at[0], FIRST * 4) != 0);
     assert_int_equal(result.compiles + result.compile_cache_hits, 1);
+    fit(&(setting){.freeze = UNTIL_2, .steps = 2 * EPOCH}, &other, &result); /* it remains frozen */
+    assert_int_equal(warning_count, 1);
 }
 
 static void resumed_runs_are_the_same(void **state)

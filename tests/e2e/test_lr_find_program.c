@@ -265,8 +265,15 @@ static void a_schedule_needs_no_device(void **state)
     const char *folder = fit_folder();
     assert_int_equal(shell(folder, "FULGURITE_PLUGIN=/nowhere fulgurite fit digits.yaml "
                                    "--trainer.devices=4 --print-schedule --draw=always "
-                                   "--schedule.name=onecycle --summary=s.json >out"),
+                                   "--schedule.name=onecycle --summary=s.json "
+                                   "--trainer.max_epochs=4 --trainer.accumulate_schedule=2=3 "
+                                   "--trainer.callbacks='[swa(swa_lrs=0.1)]' >out 2>err"),
                      0);
+    contains(file_text(folder, "out"), "over 16 steps, 6 per epoch, 2 starting at epoch 2\n");
+    contains(file_text(folder, "out"), "\n100 %            16        3 ");
+    contains(file_text(folder, "err"),
+             "the callback swa replaces the learning rates of the schedule by swa_lrs\n");
+    contains(file_text(folder, "s.json"), "\"total_epochs\": 4");
     contains(file_text(folder, "out"), "100 %");
     contains(file_text(folder, "out"), "highest");
     contains(file_text(folder, "out"), "momentum");

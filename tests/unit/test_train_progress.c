@@ -116,7 +116,7 @@ static void open_show(show *s, const char *style)
     s->out = open_memstream(&s->text, &s->size);
     assert_non_null(s->out);
     s->trainer.options.limits.max_epochs = 3;
-    s->trainer.fit.settings = (fg_fit_settings){.steps_per_epoch = 4, .total_steps = 12};
+    s->trainer.fit.settings = (fg_fit_settings){.total_epochs = 3};
     s->trainer.call.is_running = true;
     fgt_ok(fgi_progress_create(s->out, style, &s->trainer, &s->progress, &err));
     fgi_progress_set_clock(s->progress, clock_ns);
@@ -206,7 +206,7 @@ static void short_epochs_do_not_scroll(void **state)
     (void)state;
     open_show(&s, "bar");
     s.trainer.options.limits.max_epochs = 1000;
-    s.trainer.fit.settings.total_steps = 4000;
+    s.trainer.fit.settings.total_epochs = 1000;
     run_epoch(&s, 0, 0.001);
     run_epoch(&s, 1, 0.001);
     assert_int_equal(lines_of(s.text), 2);
@@ -338,7 +338,7 @@ static void run_on_terminal(unsigned short columns, char *out, size_t size)
     int master;
     show s = (show){.out = terminal_open(columns, &master)};
     s.trainer.options.limits.max_epochs = 3;
-    s.trainer.fit.settings = (fg_fit_settings){.steps_per_epoch = 4, .total_steps = 12};
+    s.trainer.fit.settings = (fg_fit_settings){.total_epochs = 3};
     s.trainer.call.is_running = true;
     fgt_ok(fgi_progress_create(s.out, "bar", &s.trainer, &s.progress, &err));
     fgi_progress_set_clock(s.progress, clock_ns);

@@ -220,8 +220,44 @@ static void a_resume_on_other_devices_ends_exactly(void **state)
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     assert_int_equal(w.steps, 4 + 5 + 5); /* batches of 20 */
     assert_int_equal(w.settings.total_steps, 24 + 14);
+    assert_int_equal(w.settings.total_epochs, 4);
+    assert_int_equal(fg_fit_settings_epoch(&w.settings, 23), -1); /* before this fit */
+    assert_int_equal(fg_fit_settings_epoch(&w.settings, 24 + 3), 1);
+    assert_int_equal(fg_fit_settings_epoch(&w.settings, 24 + 4), 2);
+    assert_int_equal(fg_fit_settings_epoch(&w.settings, 24 + 13), 3);
     assert_true(w.last == 0.1 / 25 / 1e4);
     fg_trainer_destroy(trainer);
+    fg_dataset_destroy(data.train);
+}
+
+/* The epochs of the steps, counted one by one, of epochs with 7 batches. */
+static void steps_are_in_their_epochs(void **state)
+{
+    static const struct {
+        const char *schedule;
+        int64_t max_steps, epochs, batches[6];
+    } rows[] = {
+        {NULL, 0, 6, {1, 1, 1, 1, 1, 1}},         {"1=4", 0, 6, {1, 4, 4, 4, 4, 4}},
+        {"0=2,3=1", 0, 6, {2, 2, 2, 1, 1, 1}},    {"2=3,4=7", 19, 4, {1, 1, 3, 3, 7, 7}},
+        {"2=3,900000000=7", 17, 3, {1, 1, 3, 3}}, {"1=5,2=6", 0, 6, {1, 5, 6, 6, 6, 6}},
+    };
+    (void)state;
+    const fg_fit_data data = {.train = toy_data(14, 1), .batch_size = 2};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const fg_fit_settings s = preview(
+            (fg_trainer_options){.limits = {.max_epochs = 6, .max_steps = rows[i].max_steps},
+                                 .numerics.accumulate_schedule = rows[i].schedule},
+            &data);
+        int64_t step = 0;
+        assert_int_equal(s.total_epochs, rows[i].epochs);
+        for (int epoch = 0; epoch < rows[i].epochs; epoch++)
+            for (int64_t k = 0; k < 7 && step < s.total_steps; k += rows[i].batches[epoch])
+                assert_int_equal(fg_fit_settings_epoch(&s, step++), epoch);
+        assert_int_equal(step, s.total_steps);
+    }
+    const fg_fit_settings endless = preview((fg_trainer_options){.limits.max_epochs = -1}, &data);
+    assert_int_equal(endless.total_epochs, -1);
+    assert_int_equal(fg_fit_settings_epoch(&endless, 70), 10);
     fg_dataset_destroy(data.train);
 }
 
@@ -522,6 +558,7 @@ static void batches_that_cannot_be_sharded(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_schedule_ends_where_the_steps_end),
     cmocka_unit_test(a_resume_on_other_devices_ends_exactly),
+    cmocka_unit_test(steps_are_in_their_epochs),
     cmocka_unit_test(the_learning_rate_follows_its_rule),
     cmocka_unit_test(accumulated_batches_are_of_one_update),
     cmocka_unit_test(scaling_is_done_once),
