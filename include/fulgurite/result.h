@@ -40,9 +40,9 @@ typedef struct fg_time_window {
 #define FG_MAX_TIME_WINDOWS 500
 
 /* Times of training steps in seconds, each from the end of the previous step to its end; the first
- * step has none. p5_s is the time that 5 % of the steps do not exceed, and so on. Percentiles are
- * exact for up to 4096 steps, and of 4096 steps chosen at random if there are more; mean_s and
- * max_s are of all steps. NaN if count is 0. */
+ * step has none. p5_s is the shortest of these times that at least 5 % of the steps do not exceed
+ * (nearest rank), and so on. Percentiles are exact for up to 4096 steps, and of 4096 steps chosen
+ * at random if there are more; mean_s and max_s are of all steps. NaN if count is 0. */
 typedef struct fg_step_times {
     int64_t count;
     double mean_s, p5_s, p50_s, p90_s, p95_s, p99_s, max_s;

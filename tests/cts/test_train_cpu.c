@@ -376,11 +376,13 @@ static void assert_metrics(const fg_result *r, int64_t samples)
         sum += parts[i];
     }
     fgt_close("idle", sum, idle->idle_s, 1e-9, 1e-9);
-    assert_true(idle->busy_s > 0);
-    assert_true(r->step_median_s > 0 && r->step_median_s <= r->step_p95_s);
     assert_true(r->time_to_first_step_s > 0);
-    assert_true(r->samples_per_s > 0);
     assert_true(r->host_overhead_s > 0);
+    assert_true(r->step_median_s >= 0 && r->step_median_s <= r->step_p95_s);
+    if (r->step_times.max_s <= 0) /* the ends of all steps were noticed together */
+        return;
+    assert_true(idle->busy_s > 0);
+    assert_true(r->samples_per_s > 0);
     /* all steps but the first, in less than busy plus idle time */
     assert_true((double)samples / r->samples_per_s < idle->busy_s + idle->idle_s + 1e-9);
 }
@@ -414,6 +416,7 @@ static void results_of_a_run(void **state)
     assert_true(r->device_peak_bytes > 0);
     assert_true(r->idle.checkpoint_s > 0);
     assert_true(r->idle.compile_s == 0); /* both were compiled before the first step */
+    assert_true(r->step_times.max_s > 0);
     assert_metrics(r, 4 * 203 - 8);
     /* nothing is compiled later, and evaluations have separate results */
     fgt_ok(fg_trainer_validate(trainer, &task, &fit, &err));
