@@ -221,7 +221,7 @@ typedef struct fg_trainer_divergence {
      * lowest; or if in one it is above 25 * factor times the loss of the first step, or 1 if that
      * is larger, and in none of `patience` lines starting there back at it. Until it falls again,
      * no checkpoints are saved within epochs or after them. FG_ZERO: only values that are not
-     * finite count                                                  [4] */
+     * finite count                                                                           [4] */
     double factor;
     int64_t patience;      /*                                                                 [5] */
     double lr_factor;      /* of the learning rate, per rollback; above 0, at most 1        [0.5] */

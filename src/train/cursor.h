@@ -1,7 +1,8 @@
 /* cursor.h - the position of the training loop, exactly as a checkpoint holds it.
  *
- * The loop advances it; only cursor.c writes it to state.json and reads it back. Everything else
- * that the loop needs follows from options and data, or is only valid during one call.
+ * The loop advances it; only cursor.c writes it to state.json and reads it back. The history of the
+ * loss, by which divergence is noticed, is next to it (divergence.c). Everything else that the loop
+ * needs follows from options and data, or is only valid during one call.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_TRAIN_CURSOR_H

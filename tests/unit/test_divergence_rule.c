@@ -1,11 +1,14 @@
-/* test_divergence_rule.c - which lines of the log count as divergence.
+/* test_divergence_rule.c - which lines of the log count as divergence, and what
+ * checkpoints hold of them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
+#include <jansson.h>
 #include <math.h>
 
 #include "train/divergence_parts.h"
+#include "train/trainer.h"
 
 /* The number of lines until it counts as divergence, 0: never. */
 static int lines_after(double start, const double *loss, int count)
@@ -76,8 +79,30 @@ static void the_first_step_is_a_reference(void **state)
     assert_int_equal(LINES_AFTER(2.2, 1e9, 2, 9, 9, 9), 5);
 }
 
+/* A checkpoint of an earlier version has no loss of the first step, and a damaged one is refused.
+ */
+static void older_checkpoints_are_read(void **state)
+{
+    static fgi_divergence divergence;
+    fg_trainer trainer = {.divergence = &divergence};
+    fg_error err = {0};
+    (void)state;
+    json_t *object =
+        json_pack("{s:i, s:{s:f, s:f, s:f, s:f, s:i, s:i, s:i, s:i, s:i}}", "step", 8, "divergence",
+                  "first", 2.5, "mean", 0.5, "best", 1.5, "lr_factor", 0.5, "lines", 7, "high", 0,
+                  "nonfinite_steps", 0, "rollbacks", 1, "returned", 0);
+    fgt_ok(fgi_divergence_load(&trainer, object, "run/checkpoints/a", &err));
+    assert_int_equal(divergence.at.lines, 7);
+    assert_true(divergence.at.first == 2.5 && divergence.at.has_start == 0);
+    json_t *own = json_object_get(object, "divergence");
+    assert_int_equal(json_object_set_new(own, "high", json_integer(-1)), 0);
+    assert_int_equal(fgi_divergence_load(&trainer, object, "run/checkpoints/a", &err), FG_EFORMAT);
+    json_decref(object);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(lines_are_compared_with_the_lowest),
     cmocka_unit_test(the_first_step_is_a_reference),
+    cmocka_unit_test(older_checkpoints_are_read),
 };
 FGT_MAIN(tests)
