@@ -171,8 +171,15 @@ FG_API FG_MUST_USE fg_status fg_dataset_subset(fg_dataset *parent, const int64_t
 /* Splits a dataset at random into a training set and a validation set. The validation set has
  * round(val_fraction * count) samples, at least one and never all: the first ones of a permutation
  * keyed by `seed`. The same (count, val_fraction, seed) gives the same split on every machine. Both
- * sets keep the parent's order. Errors: FG_EINVAL (val_fraction is not inside (0, 1), or fewer than
- * 2 samples), FG_ENOMEM. */
+ * sets keep the parent's order.
+ *
+ * Samples of one group are never divided: groups are those of image files and packs, also in
+ * subsets of them (fg_catalog_item, fg_pack_entry). Groups, and samples without one, are then what
+ * is permuted. In that order, each is assigned to the validation set if this brings its number of
+ * samples closer to round(val_fraction * count); if no group is small enough, the smallest one is.
+ *
+ * Errors: FG_EINVAL (val_fraction is not inside (0, 1); fewer than 2 samples; all of them are in
+ * one group), FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_dataset_split(fg_dataset *parent, double val_fraction,
                                               uint64_t seed, fg_dataset **out_train,
                                               fg_dataset **out_val, fg_error *err);

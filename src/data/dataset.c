@@ -216,6 +216,7 @@ fg_status fgi_dataset_derive(const fgi_derived *derived, void *take_self, fg_dat
         .labels = derived->labels, .destroy = derived->destroy, .name = derived->name};
     dataset->gather_epoch = derived->gather_epoch;
     dataset->prefetch = derived->prefetch;
+    dataset->groups = derived->groups;
     dataset->is_drawn = derived->is_drawn || like->is_drawn;
     dataset->reads_rows = like->reads_rows;
     dataset->self = take_self;
@@ -239,6 +240,7 @@ fg_status fgi_dataset_create_gathered(const fgi_gathered *gathered, void *take_s
         .labels = gathered->labels, .destroy = gathered->destroy, .name = gathered->name};
     dataset->gather_epoch = gathered->gather_epoch;
     dataset->prefetch = gathered->prefetch;
+    dataset->groups = gathered->groups;
     dataset->reads_rows = true;
     dataset->self = take_self;
     if (gathered->damage == NULL || add_damage(dataset, gathered->damage))

@@ -15,6 +15,10 @@ typedef fg_status fgi_gather_epoch(void *self, int64_t epoch, const int64_t *ind
 /* Says that samples will be read soon: reading them from disk can begin. May be NULL. */
 typedef void fgi_prefetch_epoch(void *self, int64_t epoch, const int64_t *indices, size_t n);
 
+/* Writes the number of each sample's group, of samples that belong together, to
+ * out_groups[0..count); 0: none. */
+typedef fg_status fgi_list_groups(void *self, int64_t *out_groups, fg_error *err);
+
 /* The damaged records that a dataset has replaced by others. */
 typedef struct fgi_damage {
     atomic_llong count;
@@ -29,6 +33,7 @@ struct fg_dataset {
     fg_source_ops source;           /* open is set only for a source */
     fgi_gather_epoch *gather_epoch; /* only for a derived or gathered dataset */
     fgi_prefetch_epoch *prefetch;   /* may be NULL */
+    fgi_list_groups *groups;        /* NULL: samples have no groups */
     const fgi_damage **damage;      /* of the datasets that have the samples; in the arena */
     size_t damage_count;
     bool is_drawn;   /* which samples it has depends on the epoch, so an index has no fixed label */
@@ -65,6 +70,7 @@ typedef struct fgi_gathered {
     const fgi_damage *damage;                                            /* in self; may be NULL */
     fgi_prefetch_epoch *prefetch;                                        /* may be NULL */
     fg_status (*labels)(void *self, int32_t *out_labels, fg_error *err); /* may be NULL */
+    fgi_list_groups *groups;                                             /* may be NULL */
     void (*destroy)(void *self);
 } fgi_gathered;
 
@@ -81,6 +87,7 @@ typedef struct fgi_derived {
     fgi_gather_epoch *gather_epoch;
     fgi_prefetch_epoch *prefetch;                                        /* may be NULL */
     fg_status (*labels)(void *self, int32_t *out_labels, fg_error *err); /* may be NULL */
+    fgi_list_groups *groups;                                             /* may be NULL */
     void (*destroy)(void *self);
 } fgi_derived;
 
@@ -108,5 +115,9 @@ void fgi_picked_prefetch(const fgi_picked *picked, int64_t epoch, const int64_t 
  * validation set first. */
 fg_status fgi_split_rows(int64_t count, double val_fraction, uint64_t seed, int64_t **out_rows,
                          size_t *out_val_count, fg_error *err);
+
+/* The same for the samples of a dataset: those of a group are in one set. */
+fg_status fgi_dataset_split_rows(const fg_dataset *dataset, double val_fraction, uint64_t seed,
+                                 int64_t **out_rows, size_t *out_val_count, fg_error *err);
 
 #endif

@@ -88,8 +88,8 @@ fg_status fgi_crop_hold_out(const fg_format_request *request, fg_dataset *varied
     const int64_t count = fg_dataset_count(varied);
     int64_t *rows;
     size_t val_count;
-    fg_status status =
-        fgi_split_rows(count, request->val_fraction, request->split_seed, &rows, &val_count, err);
+    fg_status status = fgi_dataset_split_rows(middle, request->val_fraction, request->split_seed,
+                                              &rows, &val_count, err);
     if (status != FG_OK)
         return status;
     status = fg_dataset_subset(middle, rows, val_count, &out->val, err);

@@ -64,6 +64,17 @@ static fg_status images_labels(void *self, int32_t *out_labels, fg_error *err)
     return FG_OK;
 }
 
+static fg_status images_groups(void *self, int64_t *out_groups, fg_error *err)
+{
+    const images *s = self;
+    fg_catalog_item item;
+    for (int64_t i = 0; i < s->count; i++) {
+        FGI_TRY(fg_catalog_get(s->catalog, item_at(s, i), &item, err));
+        out_groups[i] = item.group;
+    }
+    return FG_OK;
+}
+
 static const char *images_name(void *self, int64_t index)
 {
     const images *s = self;
@@ -183,6 +194,8 @@ fg_status fg_images_create(fg_catalog *catalog, const fg_images_options *options
                                       s->has_labels ? fg_catalog_class_count(catalog) : 0,
                                   .class_names = names};
     status = fg_dataset_create(&ops, s, &spec, out, err);
+    if (status == FG_OK)
+        (*out)->groups = images_groups;
     fgi_free((void *)names);
     return status;
 }

@@ -104,6 +104,17 @@ fg_status fgi_pack_samples_labels(void *self, int32_t *out_labels, fg_error *err
     return fg_pack_intact(s->pack, err);
 }
 
+fg_status fgi_pack_samples_groups(void *self, int64_t *out_groups, fg_error *err)
+{
+    const fgi_pack_samples *s = self;
+    fg_pack_entry entry;
+    for (int64_t i = 0; i < s->count; i++) {
+        FGI_TRY(fg_pack_get_entry(s->pack, fgi_pack_first_record(s, i), &entry, err));
+        out_groups[i] = entry.group;
+    }
+    return fg_pack_intact(s->pack, err);
+}
+
 /* ---- damaged records ------------------------------------------------------------------------- */
 
 static bool has_bit(_Atomic uint32_t *bits, int64_t i)

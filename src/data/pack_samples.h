@@ -106,6 +106,7 @@ fg_status fgi_pack_samples_gather(void *self, int64_t epoch, const int64_t *indi
                                   void *const *out_fields, fg_error *err);
 void fgi_pack_samples_prefetch(void *self, int64_t epoch, const int64_t *indices, size_t n);
 fg_status fgi_pack_samples_labels(void *self, int32_t *out_labels, fg_error *err);
+fg_status fgi_pack_samples_groups(void *self, int64_t *out_groups, fg_error *err);
 const char *fgi_pack_samples_name(void *self, int64_t index);
 void fgi_pack_samples_destroy(void *self);
 

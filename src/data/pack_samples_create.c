@@ -217,6 +217,7 @@ static fg_status create(fgi_pack_samples *take_s, fg_dataset **out, fg_error *er
                                    .gather_epoch = fgi_pack_samples_gather,
                                    .prefetch = fgi_pack_samples_prefetch,
                                    .labels = fgi_pack_samples_labels,
+                                   .groups = fgi_pack_samples_groups,
                                    .destroy = fgi_pack_samples_destroy};
     const bool has_labels =
         fg_pack_get_info(take_s->pack)->class_count > 0 && !take_s->options.images.no_labels;

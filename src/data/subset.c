@@ -1,15 +1,13 @@
-/* subset.c - subsets of another dataset, by a list of indices; random splits. A subset owns its
+/* subset.c - subsets of another dataset, by a list of indices. A subset owns its
  * list and has a reference to the underlying dataset; subsets of subsets refer directly to the root
  * dataset.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/rng.h"
 #include "data/dataset.h"
 
 typedef struct subset {
@@ -48,6 +46,19 @@ static fg_status subset_labels(void *self, int32_t *out_labels, fg_error *err)
     for (size_t i = 0; status == FG_OK && i < s->count; i++)
         out_labels[i] = labels[s->indices[i]];
     fgi_free(labels);
+    return status;
+}
+
+static fg_status subset_groups(void *self, int64_t *out_groups, fg_error *err)
+{
+    const subset *s = self;
+    int64_t *groups = fgi_calloc((size_t)s->parent->count, sizeof(*groups));
+    if (groups == NULL)
+        return fgi_no_memory(err);
+    const fg_status status = s->parent->groups(s->parent->self, groups, err);
+    for (size_t i = 0; status == FG_OK && i < s->count; i++)
+        out_groups[i] = groups[s->indices[i]];
+    fgi_free(groups);
     return status;
 }
 
@@ -107,59 +118,7 @@ fg_status fg_dataset_subset(fg_dataset *parent, const int64_t *indices, size_t c
                                  .gather_epoch = subset_gather,
                                  .prefetch = parent->prefetch != NULL ? subset_prefetch : NULL,
                                  .labels = subset_labels,
+                                 .groups = parent->groups != NULL ? subset_groups : NULL,
                                  .destroy = subset_destroy};
     return fgi_dataset_derive(&derived, s, out, err);
-}
-
-static int compare_int64(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
-fg_status fgi_split_rows(int64_t count, double val_fraction, uint64_t seed, int64_t **out_rows,
-                         size_t *out_val_count, fg_error *err)
-{
-    *out_rows = NULL;
-    if (!(val_fraction > 0 && val_fraction < 1))
-        return fgi_fail(err, FG_EINVAL, "val_fraction is %g: expected a number between 0 and 1",
-                        val_fraction);
-    if (count < 2)
-        return fgi_fail(err, FG_EINVAL,
-                        "cannot split a dataset of %" PRId64 " samples: expected at least 2",
-                        count);
-    int64_t val = (int64_t)round(val_fraction * (double)count);
-    val = val < 1 ? 1 : val > count - 1 ? count - 1 : val;
-    int64_t *rows = fgi_calloc((size_t)count, sizeof(*rows));
-    if (rows == NULL)
-        return fgi_no_memory(err);
-    const fgi_key key = fgi_key_fold_text(fgi_key_from_seed(seed), "data.split");
-    for (int64_t i = 0; i < count; i++)
-        rows[i] = (int64_t)fgi_permute(key, (uint64_t)count, (uint64_t)i);
-    qsort(rows, (size_t)val, sizeof(*rows), compare_int64);
-    qsort(rows + val, (size_t)(count - val), sizeof(*rows), compare_int64);
-    *out_rows = rows;
-    *out_val_count = (size_t)val;
-    return FG_OK;
-}
-
-fg_status fg_dataset_split(fg_dataset *parent, double val_fraction, uint64_t seed,
-                           fg_dataset **out_train, fg_dataset **out_val, fg_error *err)
-{
-    *out_train = NULL;
-    *out_val = NULL;
-    int64_t *rows;
-    size_t val_count;
-    FGI_TRY(fgi_dataset_check_random(parent, err));
-    FGI_TRY(fgi_split_rows(parent->count, val_fraction, seed, &rows, &val_count, err));
-    fg_status status = fg_dataset_subset(parent, rows, val_count, out_val, err);
-    if (status == FG_OK)
-        status = fg_dataset_subset(parent, rows + val_count, (size_t)parent->count - val_count,
-                                   out_train, err);
-    if (status != FG_OK) {
-        fg_dataset_destroy(*out_val);
-        *out_val = NULL;
-    }
-    fgi_free(rows);
-    return status;
 }

@@ -44,8 +44,9 @@ static const fgi_config_row model_rows[] = {
 static const fgi_config_row data_rows[] = {
     {{.name = "data.val_fraction", .kind = FG_OPTION_FLOAT, .initial = "0", .min = 0, .max = 1,
       .is_below_max = true, .example = "0.2", .help =
-      "Hold out this fraction of the training samples for validation. If it is 0, idx and "
-      "cifar10 use their own validation files."}, .only = NULL},
+      "Hold out this fraction of the training samples for validation. Samples of one group (of a "
+      "list of images, or of a pack) stay together. If it is 0, idx and cifar10 use their own "
+      "validation files."}, .only = NULL},
     {{.name = "data.split_seed", .kind = FG_OPTION_INT, .initial = "0", .min = 0, .max =
       FG_OPTION_UNLIMITED, .example = "1", .help =
       "Seed of the choice of samples that val_fraction holds out."}, .only = NULL},
