@@ -112,3 +112,12 @@ fg_status fgi_read_sample_range(const fg_catalog *catalog, const fgi_sample *sam
     return fgi_shard_read(&catalog->shards.list[sample->shard], sample->offset, bytes->data,
                           bytes->size, err);
 }
+
+uint64_t fgi_catalog_size(const fg_catalog *catalog, int64_t index)
+{
+    struct stat info;
+    const fgi_sample *s = &catalog->samples[index];
+    if (s->path == NULL)
+        return s->size;
+    return fstatat(catalog->folder_fd, s->path, &info, 0) == 0 ? (uint64_t)info.st_size : 0;
+}

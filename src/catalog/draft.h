@@ -127,6 +127,8 @@ fg_status fgi_read_sample_file(const fg_catalog *catalog, const fgi_sample *samp
                                fg_catalog_bytes *bytes, fg_error *err);
 fg_status fgi_read_sample_range(const fg_catalog *catalog, const fgi_sample *sample,
                                 fg_catalog_bytes *bytes, fg_error *err);
+/* Bytes of sample `index`, which must exist; 0 if its file cannot be found. */
+uint64_t fgi_catalog_size(const fg_catalog *catalog, int64_t index);
 
 /* When the file of a sample was last changed or replaced, in seconds since 1970; INFINITY if it
  * cannot be found. */

@@ -1,7 +1,9 @@
 /* image_workers.c - workers, and the limit of their memory.
  *
- * A thread with a large image decodes it if, with it, the files of all threads and the reservations
- * of those that decode large ones stay below the limit, or if no other thread decodes a large one.
+ * A thread with a large image decodes it if, with it, the files and the reservations of all threads
+ * stay below the limit, or if no other thread decodes a large one. Before that, it reads a large
+ * file if, with it, the files stay below half of the limit, or if no other thread has a large one.
+ * So there is always a thread that need not wait: one that decodes, or else any that has a file.
  * Buffers keep their pages from image to image only if those of all threads fit together.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -12,9 +14,12 @@
 #include "image/decoder.h"
 
 enum {
-    WORKER_BYTES = 13 << 20,
-    LEAST_WORKERS = 4,
-    LARGE = 2 << 20 /* what needs less is not counted */
+    LIMIT = 52 << 20, /* with the small buffers of four threads, less than 64 MiB */
+    LEAST_LIMIT = 20 << 20,
+    FREE_WORKERS = 4,
+    WORKER_BYTES = 1 << 20, /* the small buffers of one more thread */
+    LARGE = 2 << 20,        /* what needs less never waits */
+    SMALL = 128 << 10       /* what needs less is not counted */
 };
 
 static void worker_destroy(fgi_image_worker *w)
@@ -80,6 +85,7 @@ fg_status fgi_image_workers_take(fgi_image_workers *workers, fgi_image_worker **
 
 void fgi_image_workers_give_back(fgi_image_workers *workers, fgi_image_worker *worker)
 {
+    fgi_image_worker_release(worker);
     (void)pthread_mutex_lock(&workers->mutex);
     worker->next = workers->idle;
     workers->idle = worker;
@@ -90,44 +96,78 @@ void fgi_image_workers_give_back(fgi_image_workers *workers, fgi_image_worker *w
 
 static size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
 
-/* With the small buffers of four threads, less than 64 MiB. */
 static size_t limit_of(const fgi_image_workers *all)
 {
-    return (size_t)(all->count > LEAST_WORKERS ? all->count : LEAST_WORKERS) * WORKER_BYTES;
+    const size_t more = all->count > FREE_WORKERS ? (size_t)(all->count - FREE_WORKERS) : 0;
+    const size_t most = (LIMIT - LEAST_LIMIT) / WORKER_BYTES;
+    return LIMIT - (more < most ? more : most) * WORKER_BYTES;
+}
+
+static void add(fgi_image_use *use, size_t bytes)
+{
+    use->bytes += bytes;
+    use->large_count += bytes >= LARGE;
+    use->largest = max_size(use->largest, bytes);
+}
+
+static void subtract(fgi_image_use *use, size_t bytes)
+{
+    use->bytes -= bytes;
+    use->large_count -= bytes >= LARGE;
+}
+
+void fgi_image_worker_hold_file(fgi_image_worker *w, uint64_t bytes)
+{
+    fgi_image_workers *all = w->all;
+    if (bytes < SMALL || bytes > SIZE_MAX / 4)
+        return;
+    (void)pthread_mutex_lock(&all->mutex);
+    while (bytes >= LARGE && all->files.large_count > 0 &&
+           all->files.bytes + bytes > limit_of(all) / 2)
+        (void)pthread_cond_wait(&all->freed, &all->mutex);
+    add(&all->files, (size_t)bytes);
+    w->file = (size_t)bytes;
+    (void)pthread_mutex_unlock(&all->mutex);
 }
 
 void fgi_image_worker_reserve(fgi_image_worker *w, size_t bytes)
 {
     fgi_image_workers *all = w->all;
-    if (bytes < LARGE)
+    if (bytes < SMALL)
         return;
     (void)pthread_mutex_lock(&all->mutex);
-    all->largest_file = max_size(all->largest_file, w->bytes.size);
-    all->largest = max_size(all->largest, bytes);
-    while (all->reserved > 0 &&
-           (size_t)all->count * all->largest_file + all->reserved + bytes > limit_of(all))
+    while (bytes >= LARGE && all->decoding.large_count > 0 &&
+           all->files.bytes + all->decoding.bytes + bytes > limit_of(all))
         (void)pthread_cond_wait(&all->freed, &all->mutex);
-    all->reserved += bytes;
+    add(&all->decoding, bytes);
     w->reserved = bytes;
     (void)pthread_mutex_unlock(&all->mutex);
+}
+
+/* Whether the buffers of all threads fit together. */
+static bool can_keep(fgi_image_workers *all)
+{
+    (void)pthread_mutex_lock(&all->mutex);
+    const size_t largest = all->files.largest + all->decoding.largest;
+    const bool result = (size_t)all->count * largest <= limit_of(all);
+    (void)pthread_mutex_unlock(&all->mutex);
+    return result;
 }
 
 void fgi_image_worker_release(fgi_image_worker *w)
 {
     fgi_image_workers *all = w->all;
-    if (w->reserved == 0)
+    if (w->reserved == 0 && w->file == 0)
         return;
-    (void)pthread_mutex_lock(&all->mutex);
-    const bool is_kept = (size_t)all->count * (all->largest_file + all->largest) <= limit_of(all);
-    (void)pthread_mutex_unlock(&all->mutex);
-    if (!is_kept) {
+    if (!can_keep(all)) {
         fgi_pages_drop(w->bytes.data, w->bytes.capacity);
         fgi_pages_drop(w->image.pixels, w->image.capacity);
         fgi_image_decoder_drop(w->decoder);
     }
     (void)pthread_mutex_lock(&all->mutex);
-    all->reserved -= w->reserved;
-    w->reserved = 0;
+    subtract(&all->files, w->file);
+    subtract(&all->decoding, w->reserved);
+    w->file = w->reserved = 0;
     (void)pthread_cond_broadcast(&all->freed);
     (void)pthread_mutex_unlock(&all->mutex);
 }

@@ -32,6 +32,7 @@ static fg_status read_sample(const images *s, fgi_image_worker *w, int64_t epoch
     fg_catalog_item item;
     const int64_t place = item_at(s, index);
     FGI_TRY(fg_catalog_get(s->catalog, place, &item, err));
+    fgi_image_worker_hold_file(w, fgi_catalog_size(s->catalog, place));
     FGI_TRY(fg_catalog_read(s->catalog, place, &w->bytes, err));
     (void)fg_catalog_escape(item.name, name, sizeof(name));
     const fgi_encoded_image encoded = {.name = name, .data = w->bytes.data, .size = w->bytes.size};
