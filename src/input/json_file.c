@@ -3,8 +3,12 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "input/json_file.h"
 
+#include <string.h>
+
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/print.h"
+#include "base/text.h"
 
 json_t *fgi_json_load(const char *text, size_t size, size_t flags, json_error_t *fault)
 {
@@ -41,4 +45,19 @@ fg_status fgi_json_parse(const char *path, size_t offset, const char *text, size
         return fgi_no_memory(err);
     return fgi_fail(err, FG_EFORMAT, "%s: byte %zu: invalid JSON: %s", path,
                     offset + (size_t)fault.position, fault.text);
+}
+
+json_t *fgi_json_name(const char *name)
+{
+    json_t *text = json_string(name);
+    if (text != NULL)
+        return text;
+    const size_t size = 4 * strlen(name) + 4;
+    char *escaped = fgi_alloc(size);
+    if (escaped == NULL)
+        return NULL;
+    (void)fgi_text_escape(fgi_str_of(name), escaped, size);
+    text = json_string(escaped);
+    fgi_free(escaped);
+    return text;
 }

@@ -20,4 +20,8 @@ json_t *fgi_json_load(const char *text, size_t size, size_t flags, json_error_t 
 /* Appends to out; false when out of memory, or if a value cannot be represented in JSON. */
 bool fgi_json_write(const json_t *root, size_t flags, fgi_buf *out);
 
+/* A name as a string: as it is if it is UTF-8, else escaped (fgi_text_escape). NULL without memory.
+ */
+json_t *fgi_json_name(const char *name);
+
 #endif

@@ -31,31 +31,16 @@ static char *path_with(const char *path, const char *suffix)
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-/* A name as a JSON string: UTF-8 as it is, so that programs find the file, other bytes escaped. */
-static json_t *json_of(const char *name)
-{
-    json_t *text = json_string(name);
-    if (text != NULL)
-        return text;
-    const size_t size = 4 * strlen(name) + 4;
-    char *shown = fgi_alloc(size);
-    if (shown == NULL)
-        return NULL;
-    (void)fg_catalog_escape(name, shown, size);
-    text = json_string(shown);
-    fgi_free(shown);
-    return text;
-}
-
-/* Appends {"name": ..., "reason": ...}, with "sample" if it is not negative. */
+/* Appends {"name": ..., "reason": ...} (UTF-8 as it is, so that programs find the file), with
+ * "sample" if it is not negative. */
 static void put_line(fgi_buf *out, int64_t sample, const char *name, const char *reason)
 {
     json_t *root = json_object();
     bool ok = root != NULL;
     if (sample >= 0)
         ok = ok && json_object_set_new(root, "sample", json_integer(sample)) == 0;
-    ok = ok && json_object_set_new(root, "name", json_of(name)) == 0 &&
-         json_object_set_new(root, "reason", json_of(reason)) == 0 &&
+    ok = ok && json_object_set_new(root, "name", fgi_json_name(name)) == 0 &&
+         json_object_set_new(root, "reason", fgi_json_name(reason)) == 0 &&
          fgi_json_write(root, JSON_COMPACT, out);
     out->failed |= !ok;
     fgi_buf_putc(out, '\n');
@@ -67,7 +52,7 @@ static void put_head(fgi_buf *out, const fgi_packer_journal *j)
     json_t *root = json_object();
     const char *codec = fgi_packer_codec_name(j->codec);
     const bool ok = root != NULL && json_object_set_new(root, "codec", json_string(codec)) == 0 &&
-                    json_object_set_new(root, "reason", json_of(j->reason)) == 0 &&
+                    json_object_set_new(root, "reason", fgi_json_name(j->reason)) == 0 &&
                     fgi_json_write(root, JSON_COMPACT, out);
     out->failed |= !ok;
     fgi_buf_putc(out, '\n');

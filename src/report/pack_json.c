@@ -9,19 +9,6 @@
 #include "report/helpers.h"
 #include "report/pack_summary.h"
 
-enum { NAME_LIMIT = 4096 };
-
-/* A name as JSON: as it is if it is UTF-8, otherwise escaped. */
-static json_t *name_of(const char *name)
-{
-    char text[NAME_LIMIT];
-    json_t *value = json_string(name);
-    if (value != NULL)
-        return value;
-    (void)fg_catalog_escape(name, text, sizeof text);
-    return json_string(text);
-}
-
 /* Sets a member; without memory, *object becomes NULL, which json_pack then refuses. */
 static void put(json_t **object, const char *key, json_t *value)
 {
@@ -75,7 +62,7 @@ static json_t *files_of(const fgi_pack_summary *s)
 {
     json_t *array = json_array();
     for (int i = 0; i < s->info->shard_count; i++)
-        append(&array, name_of(fg_pack_path(s->pack, i)));
+        append(&array, fgi_json_name(fg_pack_path(s->pack, i)));
     return array;
 }
 
@@ -84,7 +71,7 @@ static json_t *fields_of(const fg_pack_info *info)
     json_t *array = json_array();
     for (int i = 0; i < info->field_count; i++) {
         char type[96];
-        append(&array, json_pack("{s:o, s:s}", "name", name_of(info->fields[i].name), "type",
+        append(&array, json_pack("{s:o, s:s}", "name", fgi_json_name(info->fields[i].name), "type",
                                  fg_type_format(&info->fields[i].type, type, sizeof type)));
     }
     return array;
@@ -94,8 +81,9 @@ static json_t *classes_of(const fgi_pack_summary *s)
 {
     json_t *array = json_array();
     for (int64_t i = 0; i < s->info->class_count; i++)
-        append(&array, json_pack("{s:o, s:I}", "name", name_of(fg_pack_class_name(s->pack, i)),
-                                 "records", (json_int_t)s->classes[i]));
+        append(&array,
+               json_pack("{s:o, s:I}", "name", fgi_json_name(fg_pack_class_name(s->pack, i)),
+                         "records", (json_int_t)s->classes[i]));
     return array;
 }
 
@@ -104,7 +92,7 @@ static json_t *metadata_of(const fg_pack_info *info)
     if (info->metadata[0] == '\0')
         return json_null();
     json_t *value = fgi_json_load(info->metadata, strlen(info->metadata), JSON_DECODE_ANY, NULL);
-    return value != NULL ? value : name_of(info->metadata);
+    return value != NULL ? value : fgi_json_name(info->metadata);
 }
 
 void fgi_pack_summary_print_json(fgi_buf *out, const fgi_pack_summary *s)

@@ -20,6 +20,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/number.h"
+#include "base/text.h"
 #include "data/loader.h"
 #include "input/json_file.h"
 #include "train/divergence_parts.h"
@@ -118,10 +119,11 @@ static void put_samples(const fg_trainer *trainer, const samples *s, fgi_buf *ou
                        ": samples %" PRId64 " to %" PRId64 " of epoch %" PRId64 " of the source",
                        s->first, s->end - 1, s->epoch);
     for (int64_t i = 0; i < (is_long ? MOST_SHOWN : s->count); i++) {
+        char shown[44];
         const char *name = name_of_sample(trainer, s->index[i]);
         fgi_buf_printf(out, "%s%" PRId64, i == 0 ? ": samples " : ", ", s->index[i]);
-        if (name != NULL)
-            fgi_buf_printf(out, " (%.40s)", name);
+        if (name != NULL && fgi_text_escape(fgi_str_of(name), shown, sizeof shown) > 0)
+            fgi_buf_printf(out, " (%s)", shown);
     }
     if (is_long)
         fgi_buf_printf(out, ", ... (%" PRId64 " in total)", s->count);
@@ -144,7 +146,7 @@ static const char *reason_of(const fgi_diverged *what)
 
 static json_t *text(const char *value)
 {
-    json_t *string = value != NULL ? json_string(value) : NULL; /* NULL: not UTF-8 */
+    json_t *string = value != NULL ? fgi_json_name(value) : NULL;
     return string != NULL ? string : json_null();
 }
 

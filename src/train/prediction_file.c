@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/print.h"
@@ -53,13 +54,8 @@ static size_t width_of(const fg_predictions *rows)
 
 /* ---- CSV ------------------------------------------------------------------------------------- */
 
-/* A cell, quoted if necessary (RFC 4180). */
-static void put_cell(fgi_buf *out, const char *prefix, const char *cell)
+static void put_quoted(fgi_buf *out, const char *prefix, const char *cell)
 {
-    if (strpbrk(cell, ",\"\r\n") == NULL) {
-        fgi_buf_printf(out, "%s%s", prefix, cell);
-        return;
-    }
     fgi_buf_printf(out, "\"%s", prefix);
     for (; *cell != '\0'; cell++) {
         if (*cell == '"')
@@ -67,6 +63,25 @@ static void put_cell(fgi_buf *out, const char *prefix, const char *cell)
         fgi_buf_putc(out, *cell);
     }
     fgi_buf_putc(out, '"');
+}
+
+/* A cell, quoted if necessary (RFC 4180), and escaped if it is not UTF-8. */
+static void put_cell(fgi_buf *out, const char *prefix, const char *cell)
+{
+    char *escaped = NULL;
+    if (!fgi_text_is_utf8(fgi_str_of(cell))) {
+        const size_t size = 4 * strlen(cell) + 4;
+        escaped = fgi_alloc(size);
+        out->failed |= escaped == NULL;
+        if (escaped != NULL)
+            (void)fgi_text_escape(fgi_str_of(cell), escaped, size);
+        cell = escaped != NULL ? escaped : "";
+    }
+    if (strpbrk(cell, ",\"\r\n") == NULL)
+        fgi_buf_printf(out, "%s%s", prefix, cell);
+    else
+        put_quoted(out, prefix, cell);
+    fgi_free(escaped);
 }
 
 static void put_header(const fg_predictions *rows, fgi_buf *out)
@@ -107,13 +122,10 @@ static void put_csv_row(const fg_predictions *rows, int64_t index, const float *
 
 /* ---- JSONL ----------------------------------------------------------------------------------- */
 
-/* A string, or null if it is not UTF-8. */
 static void put_string(fgi_buf *out, const char *text)
 {
-    json_t *string = json_string(text);
-    if (string == NULL)
-        fgi_buf_puts(out, "null");
-    else if (!fgi_json_write(string, JSON_ENCODE_ANY, out))
+    json_t *string = fgi_json_name(text);
+    if (string == NULL || !fgi_json_write(string, JSON_ENCODE_ANY, out))
         out->failed = true;
     json_decref(string);
 }

@@ -123,6 +123,50 @@ static void values_are_exact(void **state)
     fgi_buf_fini(&out);
 }
 
+static fg_status read_nothing(void *self, int64_t index, void *const *out_fields, fg_error *err)
+{
+    (void)self;
+    (void)index;
+    (void)out_fields;
+    return fg_error_set(err, FG_EUNSUPPORTED, "only names");
+}
+
+static const char *name_at(void *self, int64_t index) { return ((const char *const *)self)[index]; }
+
+/* As in the list of unreadable images: UTF-8 as it is, other names escaped. */
+static void names_that_are_not_utf8_are_escaped(void **state)
+{
+    (void)state;
+    static const char *const classes[] = {"\xe9t\xe9"};
+    static const float values[] = {1, 1};
+    static const char *files[] = {"a\xff,\".jpg", "b\\\xc3\xa9.jpg"};
+    static const fg_dataset_ops ops = {.read = read_nothing, .name = name_at};
+    const fg_field field = {"x", {.dtype = FG_F32}};
+    const fg_dataset_spec spec = {.count = 2, .fields = &field, .field_count = 1};
+    fg_error err = {0};
+    fg_dataset *dataset;
+    fgt_ok(fg_dataset_create(&ops, files, &spec, &dataset, &err));
+    const fg_predictions rows = {.type = {.dtype = FG_F32, .rank = 2, .dim = {2, 1}},
+                                 .data = values,
+                                 .dataset = dataset,
+                                 .class_names = classes,
+                                 .class_count = 1};
+    fgi_buf out = {0};
+    fgi_prediction_put(FGI_PREDICTION_CSV, &rows, true, &out);
+    fgi_prediction_put(FGI_PREDICTION_JSONL, &rows, true, &out);
+    assert_string_equal(
+        out.data,
+        "index,name,prediction,p_\\xe9t\\xe9\n"
+        "0,\"a\\xff,\"\".jpg\",\\xe9t\\xe9,1\n"
+        "1,b\\\xc3\xa9.jpg,\\xe9t\\xe9,1\n"
+        "{\"index\": 0, \"name\": \"a\\\\xff,\\\".jpg\", \"prediction\": \"\\\\xe9t\\\\xe9\", "
+        "\"p\": [1]}\n"
+        "{\"index\": 1, \"name\": \"b\\\\\xc3\xa9.jpg\", \"prediction\": \"\\\\xe9t\\\\xe9\", "
+        "\"p\": [1]}\n");
+    fgi_buf_fini(&out);
+    fg_dataset_destroy(dataset);
+}
+
 /* A dataset without samples: a header. */
 static void a_pass_without_samples_writes_a_file(void **state)
 {
@@ -203,6 +247,7 @@ int main(void)
         cmocka_unit_test(all_formats_are_written),
         cmocka_unit_test(numbers_are_columns),
         cmocka_unit_test(values_are_exact),
+        cmocka_unit_test(names_that_are_not_utf8_are_escaped),
         cmocka_unit_test(a_pass_without_samples_writes_a_file),
         cmocka_unit_test(a_pass_that_fails_leaves_no_file),
         cmocka_unit_test(a_place_that_does_not_exist_is_reported),
