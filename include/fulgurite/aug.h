@@ -47,7 +47,10 @@ typedef struct fg_augmentation_entry {
      * *target T[B, ...], which is floating-point; of classes, their probabilities T[B,C]. */
     fg_tensor (*mix)(fg_tensor image, fg_tensor *target, const fg_sample_key *key,
                      const fg_option_values *values);
-    void (*reserved[3])(void); /* must be NULL */
+    /* Options without which it changes nothing, "height|width": a configuration must give at least
+     * one of them. NULL: none is required. */
+    const char *needs;
+    void (*reserved[2])(void); /* must be NULL */
 } fg_augmentation_entry;
 
 /* ---- the same for every image ---------------------------------------------------------------- */

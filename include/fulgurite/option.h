@@ -124,7 +124,8 @@ FG_API FG_MUST_USE fg_status fg_option_set_items(fg_option_values *values, const
  * "\"auto\"" for the string auto; null and ~ reset it. Errors: those of fg_option_set_items. */
 FG_API FG_MUST_USE fg_status fg_option_set(fg_option_values *values, const char *name,
                                            const char *text, const char *place, fg_error *err);
-/* Sets several: "hidden=[64, 32], dropout=0.5". Errors: those of fg_option_set_items. */
+/* Sets several: "hidden=[64, 32], dropout=0.5". Errors: those of fg_option_set_items, and FG_EINVAL
+ * for an option that is given twice. */
 FG_API FG_MUST_USE fg_status fg_option_set_all(fg_option_values *values, const char *text,
                                                const char *place, fg_error *err);
 /* Resets an option to its default, as if it had not been given. Errors: FG_EINVAL (unknown name),

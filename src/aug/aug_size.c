@@ -124,7 +124,8 @@ const fg_augmentation_entry fgi_resize_row = {
               .options = resize_options,
               .option_count = sizeof resize_options / sizeof resize_options[0]},
     .apply = apply_resize,
-    .size = fgi_aug_size_by_options};
+    .size = fgi_aug_size_by_options,
+    .needs = "height|width"};
 
 /* ---- the row of center_crop ------------------------------------------------------------------ */
 
@@ -147,4 +148,5 @@ const fg_augmentation_entry fgi_center_crop_row = {
               .options = center_crop_options,
               .option_count = sizeof center_crop_options / sizeof center_crop_options[0]},
     .apply = apply_center_crop,
-    .size = fgi_aug_size_by_options};
+    .size = fgi_aug_size_by_options,
+    .needs = "height|width"};

@@ -101,7 +101,8 @@ const fg_augmentation_entry fgi_color_jitter_row = {
               .spellings = "ColorJitter",
               .options = color_jitter_options,
               .option_count = sizeof color_jitter_options / sizeof color_jitter_options[0]},
-    .apply = apply_color_jitter};
+    .apply = apply_color_jitter,
+    .needs = "brightness|contrast|saturation|hue"};
 
 /* ---- the row of grayscale -------------------------------------------------------------------- */
 

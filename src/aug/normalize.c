@@ -82,4 +82,5 @@ const fg_augmentation_entry fgi_normalize_row = {
               .spellings = "Normalize",
               .options = normalize_options,
               .option_count = sizeof normalize_options / sizeof normalize_options[0]},
-    .apply = apply_normalize};
+    .apply = apply_normalize,
+    .needs = "mean|std"};

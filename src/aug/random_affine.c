@@ -94,4 +94,5 @@ const fg_augmentation_entry fgi_random_affine_row = {
               .spellings = "RandomAffine|RandomRotation",
               .options = random_affine_options,
               .option_count = sizeof random_affine_options / sizeof random_affine_options[0]},
-    .apply = apply_random_affine};
+    .apply = apply_random_affine,
+    .needs = "degrees|translate|scale_min|scale_max|shear"};

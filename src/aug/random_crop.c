@@ -108,4 +108,5 @@ const fg_augmentation_entry fgi_random_crop_row = {
               .options = random_crop_options,
               .option_count = sizeof random_crop_options / sizeof random_crop_options[0]},
     .apply = apply_random_crop,
-    .size = fgi_aug_size_by_options};
+    .size = fgi_aug_size_by_options,
+    .needs = "height|width|padding"};

@@ -175,6 +175,18 @@ fg_status fg_option_set(fg_option_values *values, const char *name, const char *
     return set_text(values, option, text, place, err);
 }
 
+/* Splits "NAME = VALUE" in place; NULL if there is no value. */
+static const char *split_value(char *text)
+{
+    char *equals = strchr(text, '=');
+    if (equals == NULL)
+        return NULL;
+    *equals = '\0';
+    for (char *end = equals; end > text && end[-1] == ' ';)
+        *--end = '\0';
+    return equals + 1 + strspn(equals + 1, " ");
+}
+
 fg_status fg_option_set_all(fg_option_values *values, const char *text, const char *place,
                             fg_error *err)
 {
@@ -183,15 +195,16 @@ fg_status fg_option_set_all(fg_option_values *values, const char *text, const ch
     if (copy == NULL)
         return fgi_no_memory(err);
     const size_t count = fgi_option_split(copy, parts, MOST_NAMES);
+    const char *colon = values->section[0] != '\0' ? ": " : "";
     for (size_t i = 0; i < count; i++) {
-        char *name = (char *)parts[i].text, *equals = strchr(name, '=');
-        if (equals == NULL)
+        const char *name = parts[i].text, *value = split_value((char *)name);
+        if (value == NULL)
             return fgi_fail(err, FG_EINVAL, "%s%s'%.80s': expected OPTION=VALUE", values->section,
-                            values->section[0] != '\0' ? ": " : "", name);
-        *equals = '\0';
-        for (char *end = equals; end > name && end[-1] == ' ';)
-            *--end = '\0';
-        const char *value = equals + 1 + strspn(equals + 1, " ");
+                            colon, name);
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(parts[k].text, name) == 0)
+                return fgi_fail(err, FG_EINVAL, "%s%s'%.80s' is given twice: expected one value",
+                                values->section, colon, name);
         FGI_TRY(fg_option_set(values, name, value, place, err));
     }
     return FG_OK;

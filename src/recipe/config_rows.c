@@ -4,6 +4,7 @@
 #include "recipe/config_rows.h"
 
 #include <string.h>
+#include <fulgurite/aug.h>
 #include <fulgurite/logger.h>
 
 #include "base/alloc.h"
@@ -44,6 +45,32 @@ static fg_status check_repeated(const fgi_config_rows *rows, const fgi_config_ke
     return FG_OK;
 }
 
+/* An augmentation that changes nothing, because none of the options that it needs is given, is a
+ * mistake. */
+static fg_status check_needs(const fgi_config_listed *row, const char *section, fg_error *err)
+{
+    const char *needs = ((const fg_augmentation_entry *)row->entry)->needs;
+    char name[64], names[256] = "";
+    size_t used = 0;
+    for (const char *at = needs; at != NULL && *at != '\0'; at += *at == '|') {
+        const size_t size = strcspn(at, "|");
+        (void)fgi_snprintf(name, sizeof name, "%.*s", (int)size, at);
+        if (fg_option_is_given(row->values, name))
+            return FG_OK;
+        at += size;
+        (void)fgi_snprintf(names + used, sizeof names - used, "%s%s",
+                           used == 0     ? ""
+                           : *at == '\0' ? " or "
+                                         : ", ",
+                           name);
+        used = strlen(names);
+    }
+    if (used == 0)
+        return FG_OK;
+    return fgi_fail(err, FG_EINVAL, "%s: changes nothing without %s: expected at least one of them",
+                    section, names);
+}
+
 static fg_status read_row(const fgi_config *c, const fgi_config_key *key, char *text,
                           fgi_config_listed *out, fg_error *err)
 {
@@ -58,7 +85,8 @@ static fg_status read_row(const fgi_config *c, const fgi_config_key *key, char *
     FGI_TRY(fg_option_values_create(section, out->entry->options, out->entry->option_count,
                                     &out->values, err));
     const char *place = fgi_config_is_given(c, key->path) ? fgi_config_place(c, key->path) : NULL;
-    return fg_option_set_all(out->values, options, place, err);
+    FGI_TRY(fg_option_set_all(out->values, options, place, err));
+    return key->kind == FG_REGISTRY_AUGMENTATION ? check_needs(out, section, err) : FG_OK;
 }
 
 fg_status fgi_config_rows_make(const fgi_config *c, const char *path, fgi_config_rows *out,

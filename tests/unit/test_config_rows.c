@@ -274,6 +274,38 @@ static fg_status scenario(void *self, fg_error *err)
     return add_all(yaml, FG_RECIPE_FIT, err);
 }
 
+static void augmentations_that_change_nothing_are_refused(void **state)
+{
+    static const struct {
+        const char *listed, *message; /* NULL: accepted */
+    } rows[] = {
+        {"random_affine", "random_affine: changes nothing without degrees, translate, scale_min, "
+                          "scale_max or shear: expected at least one of them"},
+        {"RandomRotation(fill=1)", "random_affine: changes nothing without degrees, translate,"},
+        {"ColorJitter", "color_jitter: changes nothing without brightness, contrast, saturation "
+                        "or hue: expected at least one of them"},
+        {"random_crop(mode=edge)", "random_crop: changes nothing without height, width or padding: "
+                                   "expected at least one of them"},
+        {"resize(antialias=false)", "resize: changes nothing without height or width: "},
+        {"center_crop", "center_crop: changes nothing without height or width: "},
+        {"normalize", "normalize: changes nothing without mean or std: "},
+        {"random_flip(p=0.5, p=0.6)", "random_flip: 'p' is given twice: expected one value"},
+        {"[random_affine(degrees=0), random_flip, normalize(std=2)]", NULL},
+    };
+    fgi_config *c = fgi_config_create(registry, NULL);
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[160];
+        fg_error err = {0};
+        (void)snprintf(text, sizeof text, "data.augment=%s", rows[i].listed);
+        const bool is_accepted = fgi_config_override(c, text, &err);
+        assert_int_equal(is_accepted, rows[i].message == NULL);
+        if (!is_accepted && strstr(err.message, rows[i].message) == NULL)
+            fail_msg("%s: %s", rows[i].listed, err.message);
+    }
+    fgi_config_destroy(c);
+}
+
 static void no_failed_allocation_is_lost(void **state)
 {
     (void)state;
@@ -285,6 +317,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(options_may_be_a_mapping),
     cmocka_unit_test(values_and_defaults),
     cmocka_unit_test(mistakes_are_named),
+    cmocka_unit_test(augmentations_that_change_nothing_are_refused),
     cmocka_unit_test(no_failed_allocation_is_lost),
 };
 

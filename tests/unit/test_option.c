@@ -337,6 +337,8 @@ static void several_options_are_checked(void **state)
     assert_string_equal(err.message, "thing: 'count': expected OPTION=VALUE");
     assert_int_equal(fg_option_set_all(v, "count=5, flaq=true", NULL, &err), FG_EINVAL);
     assert_string_equal(err.message, "thing: unknown option 'flaq': did you mean 'flag'?");
+    assert_int_equal(fg_option_set_all(v, "count=5, flag=true, count =5", NULL, &err), FG_EINVAL);
+    assert_string_equal(err.message, "thing: 'count' is given twice: expected one value");
     fgt_ok(fg_option_set_all(v, "", NULL, &err));
     fg_option_values_destroy(v);
 }

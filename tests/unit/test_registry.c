@@ -297,7 +297,7 @@ static void augmentations_need_a_function(void **state)
     const fg_augmentation_entry both = {.entry = entry, .apply = same, .mix = mixed};
     assert_int_equal(fg_registry_add_augmentation(registry, &both, &err), FG_EINVAL);
     fg_augmentation_entry newer = good;
-    newer.reserved[2] = (void (*)(void))same;
+    newer.reserved[1] = (void (*)(void))same;
     assert_int_equal(fg_registry_add_augmentation(registry, &newer, &err), FG_EINVAL);
     fgt_ok(fg_registry_add_augmentation(registry, &good, &err));
     assert_ptr_equal(fg_registry_find(registry, FG_REGISTRY_AUGMENTATION, "mine", &err),
