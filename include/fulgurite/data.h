@@ -137,9 +137,9 @@ FG_API FG_MUST_USE fg_status fg_dataset_from_source(const fg_source_ops *ops, vo
                                                     fg_error *err);
 
 /* Number of damaged records that have been replaced by others so far, in this dataset or, if it is
- * a subset, drawn by weight or a mix, in those that it is derived from (FG_PACK_BAD_SKIP,
- * pack_dataset.h). *out_first (may be NULL) is the message about the first one, or "": borrowed for
- * the dataset's lifetime. Thread-safe. */
+ * a subset, drawn by weight or a mix, in those that it is derived from (FG_PACK_BAD_SKIP in
+ * pack_dataset.h, skip_damaged in images.h). *out_first (may be NULL) is the message about the
+ * first one, or "": borrowed for the dataset's lifetime. Thread-safe. */
 FG_API int64_t fg_dataset_damaged(const fg_dataset *dataset, const char **out_first);
 
 /* Name of sample `index`, such as the name of its file: any bytes but NUL. NULL if the samples have

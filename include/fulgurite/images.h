@@ -40,6 +40,8 @@ typedef struct fg_images_options {
                               fg_catalog_split gives                          [NULL: all samples] */
     uint8_t split;         /* fg_data_split, with `splits`                                [0] */
     bool no_labels;        /* without the field `label`; samples need none            [false] */
+    bool skip_damaged;     /* in place of an image that cannot be decoded, the next one is read
+                              (fg_dataset_damaged); packs: see fg_pack_bad            [false] */
     uint64_t reserved[3];
 } fg_images_options;
 

@@ -171,6 +171,11 @@ static bool add_damage(fg_dataset *dataset, const fgi_damage *damage)
     return true;
 }
 
+fg_status fgi_dataset_has_damage(fg_dataset *dataset, const fgi_damage *damage, fg_error *err)
+{
+    return add_damage(dataset, damage) ? FG_OK : fgi_no_memory(err);
+}
+
 fg_status fgi_dataset_add_damage(fg_dataset *dataset, const fg_dataset *source, fg_error *err)
 {
     for (size_t i = 0; i < source->damage_count; i++)
@@ -241,6 +246,7 @@ fg_status fgi_dataset_create_gathered(const fgi_gathered *gathered, void *take_s
     dataset->gather_epoch = gathered->gather_epoch;
     dataset->prefetch = gathered->prefetch;
     dataset->groups = gathered->groups;
+    dataset->limit_spares = gathered->limit_spares;
     dataset->reads_rows = true;
     dataset->self = take_self;
     if (gathered->damage == NULL || add_damage(dataset, gathered->damage))

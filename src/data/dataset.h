@@ -19,6 +19,9 @@ typedef void fgi_prefetch_epoch(void *self, int64_t epoch, const int64_t *indice
  * out_groups[0..count); 0: none. */
 typedef fg_status fgi_list_groups(void *self, int64_t *out_groups, fg_error *err);
 
+/* Only the samples rows[0..n) may replace damaged ones from now on. */
+typedef fg_status fgi_limit_spares(void *self, const int64_t *rows, size_t n, fg_error *err);
+
 /* The damaged records that a dataset has replaced by others. */
 typedef struct fgi_damage {
     atomic_llong count;
@@ -34,6 +37,7 @@ struct fg_dataset {
     fgi_gather_epoch *gather_epoch; /* only for a derived or gathered dataset */
     fgi_prefetch_epoch *prefetch;   /* may be NULL */
     fgi_list_groups *groups;        /* NULL: samples have no groups */
+    fgi_limit_spares *limit_spares; /* NULL: damaged samples are never replaced */
     const fgi_damage **damage;      /* of the datasets that have the samples; in the arena */
     size_t damage_count;
     bool is_drawn;   /* which samples it has depends on the epoch, so an index has no fixed label */
@@ -68,6 +72,7 @@ typedef struct fgi_gathered {
     const char *(*name)(void *self, int64_t index); /* may be NULL */
     fgi_gather_epoch *gather_epoch;
     const fgi_damage *damage;                                            /* in self; may be NULL */
+    fgi_limit_spares *limit_spares;                                      /* may be NULL */
     fgi_prefetch_epoch *prefetch;                                        /* may be NULL */
     fg_status (*labels)(void *self, int32_t *out_labels, fg_error *err); /* may be NULL */
     fgi_list_groups *groups;                                             /* may be NULL */
@@ -95,6 +100,8 @@ typedef struct fgi_derived {
 fg_status fgi_dataset_derive(const fgi_derived *derived, void *take_self, fg_dataset **out,
                              fg_error *err);
 
+/* Reports damage that is noted in self. */
+fg_status fgi_dataset_has_damage(fg_dataset *dataset, const fgi_damage *damage, fg_error *err);
 /* Also reports the damage of `source`, from which samples of the dataset come. */
 fg_status fgi_dataset_add_damage(fg_dataset *dataset, const fg_dataset *source, fg_error *err);
 

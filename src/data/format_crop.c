@@ -3,11 +3,14 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "data/format_crop.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/print.h"
+#include "catalog/draft.h"
 #include "data/dataset.h"
 
 static fg_status check_pair(const fg_option_values *values, const char *name, fg_error *err)
@@ -21,6 +24,11 @@ fg_status fgi_crop_check(const fg_option_values *values, fg_error *err)
 {
     const fg_status status = check_pair(values, "crop_scale", err);
     return status == FG_OK ? check_pair(values, "crop_ratio", err) : status;
+}
+
+bool fgi_crop_skips(const fg_option_values *values)
+{
+    return strcmp(fg_option_string(values, "damaged"), "skip") == 0;
 }
 
 static fg_image_crop crop_of(const char *name)
@@ -64,6 +72,16 @@ fg_status fgi_crop_check_count(const char *path, fg_data_part part, int64_t coun
                     path, names[part]);
 }
 
+void fgi_crop_warn_labels(const char *path, int64_t count)
+{
+    char shown[FGI_SHOWN_BYTES];
+    if (count > 0)
+        fgi_log(FG_LOG_WARNING,
+                "'%s': %" PRId64 " samples have several labels: only the first label of each is "
+                "used, because the classes of a model exclude each other",
+                fgi_shown(path, shown), count);
+}
+
 fg_status fgi_crop_hint(fg_status status, bool applies, const char *hint, fg_error *err)
 {
     char text[sizeof err->message];
@@ -92,7 +110,11 @@ fg_status fgi_crop_hold_out(const fg_format_request *request, fg_dataset *varied
                                               &rows, &val_count, err);
     if (status != FG_OK)
         return status;
-    status = fg_dataset_subset(middle, rows, val_count, &out->val, err);
+    if (varied->limit_spares != NULL)
+        status =
+            varied->limit_spares(varied->self, rows + val_count, (size_t)count - val_count, err);
+    if (status == FG_OK)
+        status = fg_dataset_subset(middle, rows, val_count, &out->val, err);
     if (status == FG_OK)
         status = fg_dataset_subset(varied, rows + val_count, (size_t)count - val_count,
                                    &out->samples, err);

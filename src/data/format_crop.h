@@ -71,6 +71,19 @@
         .help = "Size of the box in the middle of an image, as a fraction of the largest square."  \
     }
 
+#define FGI_OPTION_DAMAGED                                                                         \
+    {                                                                                              \
+        .name = "damaged", .kind = FG_OPTION_CHOICE, .initial = "fail", .choices = "fail|skip",    \
+        .example = "skip",                                                                         \
+        .help = "What to do with a training sample that cannot be read: a damaged record, or an "  \
+                "image that cannot be decoded. fail: stop, and name it. skip: train with the "     \
+                "next sample instead, and report it at the end. Samples for validation, test and " \
+                "predict are never replaced."                                                      \
+    }
+
+/* Whether damaged samples are replaced by others. */
+bool fgi_crop_skips(const fg_option_values *values);
+
 /* FG_EINVAL if options contradict each other. */
 fg_status fgi_crop_check(const fg_option_values *values, fg_error *err);
 
@@ -87,11 +100,15 @@ fg_status fgi_crop_check_count(const char *path, fg_data_part part, int64_t coun
  * classes. Valid as long as `train`. */
 fg_format_request fgi_crop_val_request(const fg_format_request *request, const fg_dataset *train);
 
+/* Warns if `count` samples of the source have several labels. */
+void fgi_crop_warn_labels(const char *path, int64_t count);
+
 /* Appends a hint to the error if `applies`; returns its status. */
 fg_status fgi_crop_hint(fg_status status, bool applies, const char *hint, fg_error *err);
 
 /* Holds out rows as fg_dataset_split does: out->samples are of `varied`, out->val of `middle`, a
- * dataset of the same samples. */
+ * dataset of the same samples. Damaged samples of out->samples are not replaced by those of
+ * out->val. */
 fg_status fgi_crop_hold_out(const fg_format_request *request, fg_dataset *varied,
                             fg_dataset *middle, fg_format_data *out, fg_error *err);
 

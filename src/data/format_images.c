@@ -56,6 +56,18 @@ static fg_status choose(source *s, fg_data_part part, fg_error *err)
     return FG_OK;
 }
 
+static fg_status warn_of_labels(const source *s, fg_error *err)
+{
+    fg_catalog_item item;
+    int64_t several = 0;
+    for (int64_t i = 0; s->needs_target && i < fg_catalog_count(s->catalog); i++) {
+        FGI_TRY(fg_catalog_get(s->catalog, i, &item, err));
+        several += s->splits[i] != 0 && item.label_count > 1;
+    }
+    fgi_crop_warn_labels(s->catalog->path, several);
+    return FG_OK;
+}
+
 static bool is_pack(const char *path) { return fgi_ends_with(path, ".pack"); }
 
 /* Opens a catalog with the options of the configuration, which go before those that are given. */
@@ -91,6 +103,8 @@ static fg_status source_open(const fg_option_values *values, const char *option,
                            "to read a pack, set data.format to pack", err);
     if (status == FG_OK)
         status = choose(out, request->part, err);
+    if (status == FG_OK)
+        status = warn_of_labels(out, err);
     if (status != FG_OK)
         source_fini(out);
     return status;
@@ -103,6 +117,7 @@ static fg_status create(const source *s, const fg_option_values *values, bool is
     options.splits = s->splits;
     options.split = 1;
     options.no_labels = !s->needs_target;
+    options.skip_damaged = is_training && fgi_crop_skips(values);
     return fg_images_create(s->catalog, &options, out, err);
 }
 
@@ -217,6 +232,7 @@ static const fg_option options[] = {
              "split_column, group_column, delimiter. TFRecord: image_feature, label_feature, "
              "text_feature, name_feature."},
     FGI_OPTIONS_CROP,
+    FGI_OPTION_DAMAGED,
 };
 
 const fg_format_entry fgi_images_row = {

@@ -2,8 +2,8 @@
  * written.
  *
  * Training samples are cropped at random, and read another variant in each epoch; all others are
- * cropped in the middle of their first variant. Only damaged samples of a training run are
- * replaced: results of `test` and `predict` must be those of their own samples.
+ * cropped in the middle of their first variant. Only damaged training samples are replaced: metrics
+ * and predictions must be those of their own samples.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/host.h>
@@ -30,6 +30,9 @@ typedef struct part {
     const fg_type *input;
 } part;
 
+static const uint8_t split_of[] = {
+    [FG_PART_TRAIN] = FG_TRAIN, [FG_PART_VAL] = FG_VAL, [FG_PART_TEST] = FG_TEST};
+
 /* Whether any record has a split, and whether any is for validation. */
 static fg_status look_at_splits(part *p, fg_error *err)
 {
@@ -40,6 +43,23 @@ static fg_status look_at_splits(part *p, fg_error *err)
         p->has_splits = p->has_splits || split != FG_PACK_NO_SPLIT;
         p->has_val = p->has_val || split == FG_VAL;
     }
+    return FG_OK;
+}
+
+/* Warns about samples of the part that have several labels. */
+static fg_status warn_of_labels(const part *p, fg_error *err)
+{
+    fgi_pack_columns columns = {0};
+    const int64_t variants = fg_pack_get_info(p->pack)->variant_count;
+    const bool is_split = p->has_splits && p->part != FG_PART_PREDICT;
+    int64_t several = 0;
+    for (int64_t i = 0; p->needs_target && i < fg_pack_count(p->pack); i += variants) {
+        FGI_TRY(fgi_pack_columns_at(p->pack, i, &columns, err));
+        const int64_t at = i - columns.first;
+        if (columns.labels_start != NULL && (!is_split || columns.split[at] == split_of[p->part]))
+            several += columns.labels_start[at + 1] > columns.labels_start[at] + 1;
+    }
+    fgi_crop_warn_labels(p->path, several);
     return FG_OK;
 }
 
@@ -65,6 +85,8 @@ static fg_status part_open(const fg_option_values *values, const char *option,
         return fgi_crop_hint(status, has_images(out->path),
                              "to read image files, set data.format to images", err);
     status = look_at_splits(out, err);
+    if (status == FG_OK)
+        status = warn_of_labels(out, err);
     if (status != FG_OK)
         fg_pack_close(out->pack);
     return status;
@@ -107,10 +129,8 @@ static fg_status check_encoding(const fg_dataset *dataset, const fg_option_value
 
 /* The samples of the part; all of a pack without splits, and to predict. */
 static fg_status create(const part *p, const fg_option_values *values, bool is_training,
-                        bool may_skip, fg_dataset **out, fg_error *err)
+                        fg_dataset **out, fg_error *err)
 {
-    static const uint8_t split_of[] = {
-        [FG_PART_TRAIN] = FG_TRAIN, [FG_PART_VAL] = FG_VAL, [FG_PART_TEST] = FG_TEST};
     fg_pack_dataset_options o = {.images = fgi_crop_options(values, p->input, is_training),
                                  .first_variant = !is_training,
                                  .class_names = p->class_names,
@@ -118,7 +138,7 @@ static fg_status create(const part *p, const fg_option_values *values, bool is_t
                                  .keep_planes = true,
                                  .preload_bytes = preload_bytes(values)};
     o.images.no_labels = !p->needs_target;
-    if (may_skip && strcmp(fg_option_string(values, "damaged"), "skip") == 0)
+    if (is_training && fgi_crop_skips(values))
         o.bad = FG_PACK_BAD_SKIP;
     if (p->has_splits && p->part != FG_PART_PREDICT) {
         o.use_splits = true;
@@ -154,9 +174,9 @@ static fg_status split_train(const part *p, const fg_option_values *values,
                              const fg_format_request *request, fg_format_data *out, fg_error *err)
 {
     fg_dataset *varied = NULL, *middle = NULL;
-    fg_status status = create(p, values, true, true, &varied, err);
+    fg_status status = create(p, values, true, &varied, err);
     if (status == FG_OK)
-        status = create(p, values, false, true, &middle, err);
+        status = create(p, values, false, &middle, err);
     if (status == FG_OK)
         status = fgi_crop_hold_out(request, varied, middle, out, err);
     fg_dataset_destroy(varied);
@@ -174,7 +194,7 @@ static fg_status open_val(const fg_option_values *values, const fg_format_reques
     if (path == NULL || *path == '\0')
         return FG_OK;
     FGI_TRY(part_open(values, "val", &of_val, &val, err));
-    const fg_status status = create(&val, values, false, true, &out->val, err);
+    const fg_status status = create(&val, values, false, &out->val, err);
     fg_pack_close(val.pack);
     return status;
 }
@@ -184,10 +204,10 @@ static fg_status open_train(const part *p, const fg_option_values *values,
 {
     FGI_TRY(check_splits(p, values, err));
     if (!request->is_training)
-        return create(p, values, false, false, &out->samples, err);
+        return create(p, values, false, &out->samples, err);
     if (request->val_fraction > 0)
         return split_train(p, values, request, out, err);
-    FGI_TRY(create(p, values, true, true, &out->samples, err));
+    FGI_TRY(create(p, values, true, &out->samples, err));
     return open_val(values, request, out, err);
 }
 
@@ -203,7 +223,7 @@ static fg_status open_part(const fg_option_values *values, const fg_format_reque
     FGI_TRY(part_open(values, option[request->part], request, &p, err));
     const fg_status status = request->part == FG_PART_TRAIN
                                  ? open_train(&p, values, request, out, err)
-                                 : create(&p, values, false, false, &out->samples, err);
+                                 : create(&p, values, false, &out->samples, err);
     fg_pack_close(p.pack);
     return status;
 }
@@ -226,13 +246,7 @@ static const fg_option options[] = {
      .help = "Test samples for `test` and `predict`. Default: the validation samples."},
     FGI_OPTION_PREDICT,
     FGI_OPTIONS_CROP,
-    {.name = "damaged",
-     .kind = FG_OPTION_CHOICE,
-     .initial = "fail",
-     .choices = "fail|skip",
-     .example = "skip",
-     .help = "What to do with a damaged record during training. fail: stop, and name it. skip: use "
-             "the next sample instead, and report it at the end."},
+    FGI_OPTION_DAMAGED,
     {.name = "preload",
      .kind = FG_OPTION_FLOAT,
      .initial = "0",

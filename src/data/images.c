@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/reserved.h"
 #include "catalog/draft.h"
+#include "data/damaged.h"
 #include "data/dataset.h"
 #include "data/image_sample.h"
 
@@ -16,6 +17,7 @@ typedef struct images {
     int64_t *items; /* of the catalog; NULL: all */
     int64_t count;
     bool has_labels;
+    fgi_damaged damaged; /* samples */
 } images;
 
 /* ---- a sample -------------------------------------------------------------------------------- */
@@ -43,13 +45,37 @@ static fg_status read_sample(const images *s, fgi_image_worker *w, int64_t epoch
     return FG_OK;
 }
 
+/* A sample that cannot be decoded is replaced by the next one that can, if that is an option. This
+ * depends neither on threads nor on resuming. */
+static fg_status read_or_replace(images *s, fgi_image_worker *w, int64_t epoch, int64_t index,
+                                 void *const *out_fields, fg_error *err)
+{
+    for (int64_t tries = 0; tries < s->count && tries <= FGI_MOST_SKIPPED; tries++) {
+        const int64_t now = (index + tries) % s->count;
+        if (!fgi_damaged_can_read(&s->damaged, now, now, tries))
+            continue;
+        const fg_status status = read_sample(s, w, epoch, now, out_fields, err);
+        if (!fgi_damaged_is_damage(&s->damaged, status))
+            return status;
+        if (fgi_damaged_begin(&s->damaged, now, err->message))
+            fgi_damaged_end(&s->damaged);
+    }
+    return read_sample(s, w, epoch, index, out_fields, err); /* nothing can replace it */
+}
+
+static fg_status images_limit(void *self, const int64_t *rows, size_t n, fg_error *err)
+{
+    images *s = self;
+    return fgi_damaged_limit(&s->damaged, s->count, rows, n, err);
+}
+
 static fg_status images_read(void *self, int64_t epoch, int64_t index, void *const *out_fields,
                              fg_error *err)
 {
     images *s = self;
     fgi_image_worker *w;
     FGI_TRY(fgi_image_workers_take(&s->workers, &w, err));
-    const fg_status status = read_sample(s, w, epoch, index, out_fields, err);
+    const fg_status status = read_or_replace(s, w, epoch, index, out_fields, err);
     fgi_image_workers_give_back(&s->workers, w);
     return status;
 }
@@ -87,6 +113,7 @@ static void images_destroy(void *self)
 {
     images *s = self;
     fgi_image_workers_fini(&s->workers);
+    fgi_damaged_fini(&s->damaged);
     fg_catalog_destroy(s->catalog);
     fgi_free(s->items);
     fgi_free(s);
@@ -148,6 +175,8 @@ static fg_status create(images *s, const fg_images_options *options, fg_error *e
     FGI_TRY(fgi_image_workers_init(&s->workers, err));
     FGI_TRY(look_at_labels(s, err));
     FGI_TRY(choose_items(s, err));
+    if (s->rule.options.skip_damaged)
+        FGI_TRY(fgi_damaged_init(&s->damaged, s->count, err));
     return check_labels(s, err);
 }
 
@@ -162,6 +191,18 @@ static fg_status name_classes(const fg_catalog *catalog, const char ***out, fg_e
     for (int64_t i = 0; *out != NULL && i < count; i++)
         (*out)[i] = fg_catalog_class_name(catalog, i);
     return *out != NULL ? FG_OK : fgi_no_memory(err);
+}
+
+static fg_status add_functions(images *s, fg_dataset **out, fg_error *err)
+{
+    fg_dataset *dataset = *out;
+    dataset->groups = images_groups;
+    dataset->limit_spares = images_limit;
+    if (fgi_dataset_has_damage(dataset, &s->damaged.noted, err) == FG_OK)
+        return FG_OK;
+    fg_dataset_destroy(dataset);
+    *out = NULL;
+    return FG_ENOMEM;
 }
 
 fg_status fg_images_create(fg_catalog *catalog, const fg_images_options *options, fg_dataset **out,
@@ -195,8 +236,6 @@ fg_status fg_images_create(fg_catalog *catalog, const fg_images_options *options
                                       s->has_labels ? fg_catalog_class_count(catalog) : 0,
                                   .class_names = names};
     status = fg_dataset_create(&ops, s, &spec, out, err);
-    if (status == FG_OK)
-        (*out)->groups = images_groups;
     fgi_free((void *)names);
-    return status;
+    return status == FG_OK ? add_functions(s, out, err) : status;
 }

@@ -15,7 +15,7 @@
 #include "catalog/draft.h"
 #include "data/stages.h"
 
-enum { PREFETCH = 64, MOST_SKIPPED = 4096 };
+enum { PREFETCH = 64 };
 
 /* ---- samples and records --------------------------------------------------------------------- */
 
@@ -70,7 +70,7 @@ fg_status fgi_pack_columns_at(fg_pack *pack, int64_t record, fgi_pack_columns *c
                               fg_error *err)
 {
     uint64_t index;
-    const void *codec, *flags, *split, *label, *width, *height;
+    const void *codec, *flags, *split, *label, *width, *height, *labels_start;
     if (record >= columns->first && record < columns->end)
         return FG_OK;
     fgi_pack_file *f = fgi_pack_locate(pack, record, &index);
@@ -80,6 +80,7 @@ fg_status fgi_pack_columns_at(fg_pack *pack, int64_t record, fgi_pack_columns *c
     FGI_TRY(fgi_pack_file_section(f, FGI_PACK_LABEL, &label, err));
     FGI_TRY(fgi_pack_file_section(f, FGI_PACK_WIDTH, &width, err));
     FGI_TRY(fgi_pack_file_section(f, FGI_PACK_HEIGHT, &height, err));
+    FGI_TRY(fgi_pack_file_section(f, FGI_PACK_LABELS_START, &labels_start, err));
     const int64_t first = (int64_t)f->page.first;
     *columns = (fgi_pack_columns){.first = first,
                                   .end = first + (int64_t)f->page.count,
@@ -88,7 +89,8 @@ fg_status fgi_pack_columns_at(fg_pack *pack, int64_t record, fgi_pack_columns *c
                                   .split = split,
                                   .label = label,
                                   .width = width,
-                                  .height = height};
+                                  .height = height,
+                                  .labels_start = labels_start};
     return FG_OK;
 }
 
@@ -117,35 +119,25 @@ fg_status fgi_pack_samples_groups(void *self, int64_t *out_groups, fg_error *err
 
 /* ---- damaged records ------------------------------------------------------------------------- */
 
-static bool has_bit(_Atomic uint32_t *bits, int64_t i)
-{
-    return (atomic_load_explicit(&bits[i / 32], memory_order_relaxed) >> (i % 32) & 1) != 0;
-}
-
-/* Whether this call has set it. */
-static bool set_bit(_Atomic uint32_t *bits, int64_t i)
-{
-    const uint32_t bit = (uint32_t)1 << (i % 32);
-    return (atomic_fetch_or_explicit(&bits[i / 32], bit, memory_order_relaxed) & bit) == 0;
-}
-
 /* Remembers that a record is damaged, and reports it the first time. */
 static void report(fgi_pack_samples *s, const fgi_pack_sample *sample, const char *message)
 {
-    if (!set_bit(s->failed, sample->record))
+    if (!fgi_damaged_begin(&s->damaged, sample->record, message))
         return;
     const fg_pack_fault fault = {.record = sample->record,
                                  .name = sample->entry.name != NULL ? sample->entry.name : "",
                                  .path = fg_pack_path(s->pack, sample->entry.shard),
                                  .offset_bytes = sample->entry.offset_bytes,
                                  .message = message};
-    (void)pthread_mutex_lock(&s->mutex);
-    if (atomic_load(&s->damage.count) == 0)
-        (void)fgi_snprintf(s->damage.first.message, sizeof s->damage.first.message, "%s", message);
-    (void)atomic_fetch_add(&s->damage.count, 1);
     if (s->options.fault != NULL)
         s->options.fault(s->options.fault_self, &fault);
-    (void)pthread_mutex_unlock(&s->mutex);
+    fgi_damaged_end(&s->damaged);
+}
+
+fg_status fgi_pack_samples_limit(void *self, const int64_t *rows, size_t n, fg_error *err)
+{
+    fgi_pack_samples *s = self;
+    return fgi_damaged_limit(&s->damaged, s->count, rows, n, err);
 }
 
 /* ---- samples --------------------------------------------------------------------------------- */
@@ -167,21 +159,19 @@ static fg_status read_record(const fgi_pack_samples *s, fgi_image_worker *worker
 static fg_status read_one(fgi_pack_samples *s, fgi_image_worker *worker, int64_t epoch,
                           int64_t index, void *const *out_fields, fg_error *err)
 {
-    fgi_pack_sample sample = {.epoch = epoch, .index = index};
-    fg_status status = FG_EFORMAT;
-    for (int64_t tries = 0; tries < s->count && tries <= MOST_SKIPPED; tries++) {
-        sample = (fgi_pack_sample){.epoch = epoch, .index = (index + tries) % s->count};
-        if (s->failed != NULL && tries < s->count - 1 && tries < MOST_SKIPPED &&
-            has_bit(s->failed, fgi_pack_record_of(s, epoch, sample.index)))
+    for (int64_t tries = 0; tries < s->count && tries <= FGI_MOST_SKIPPED; tries++) {
+        fgi_pack_sample sample = {.epoch = epoch, .index = (index + tries) % s->count};
+        const int64_t record = fgi_pack_record_of(s, epoch, sample.index);
+        if (!fgi_damaged_can_read(&s->damaged, sample.index, record, tries))
             continue;
-        status = read_record(s, worker, &sample, out_fields, err);
-        if (status == FG_OK || s->failed == NULL ||
-            (status != FG_EFORMAT && status != FG_EUNSUPPORTED))
+        const fg_status status = read_record(s, worker, &sample, out_fields, err);
+        if (!fgi_damaged_is_damage(&s->damaged, status))
             return status;
         FGI_TRY(fg_pack_intact(s->pack, err)); /* a file that has shrunk is no damaged record */
         report(s, &sample, err->message);
     }
-    return status;
+    fgi_pack_sample own = {.epoch = epoch, .index = index}; /* nothing can replace it */
+    return read_record(s, worker, &own, out_fields, err);
 }
 
 static fg_status read_all(fgi_pack_samples *s, fgi_image_worker *worker, int64_t epoch,
@@ -217,7 +207,7 @@ void fgi_pack_samples_prefetch(void *self, int64_t epoch, const int64_t *indices
     size_t count = 0;
     for (size_t i = 0; i < n; i++) {
         const int64_t record = fgi_pack_record_of(s, epoch, indices[i]);
-        if (!set_bit(s->asked, record) && !s->is_large)
+        if (!fgi_bit_set(s->asked, record) && !s->is_large)
             continue;
         records[count++] = record;
         if (count == PREFETCH) {
@@ -233,12 +223,10 @@ void fgi_pack_samples_destroy(void *self)
 {
     fgi_pack_samples *s = self;
     fgi_image_workers_fini(&s->workers);
-    if (s->has_mutex)
-        (void)pthread_mutex_destroy(&s->mutex);
     fg_pack_close(s->pack);
     fgi_free(s->chosen);
     fgi_free(s->class_of);
     fgi_free(s->asked);
-    fgi_free(s->failed);
+    fgi_damaged_fini(&s->damaged);
     fgi_free(s);
 }

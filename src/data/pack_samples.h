@@ -7,6 +7,7 @@
 #define FGI_DATA_PACK_SAMPLES_H
 
 #include <fulgurite/pack_dataset.h>
+#include "data/damaged.h"
 #include "data/dataset.h"
 #include "data/image_sample.h"
 #include "pack/pack_file.h"
@@ -28,13 +29,10 @@ typedef struct fgi_pack_samples {
     fg_image_encoding encoding; /* of images that the device decodes */
     int field_count;
     size_t row_bytes[FG_MAX_FIELDS];
-    int label_field;          /* -1: none */
-    bool is_large;            /* the pack does not fit into memory */
-    _Atomic uint32_t *asked;  /* bits of records that the operating system was asked to read */
-    _Atomic uint32_t *failed; /* bits of damaged records, to skip; NULL: they are errors */
-    bool has_mutex;
-    pthread_mutex_t mutex; /* held while a fault is reported */
-    fgi_damage damage;
+    int label_field;         /* -1: none */
+    bool is_large;           /* the pack does not fit into memory */
+    _Atomic uint32_t *asked; /* bits of records that the operating system was asked to read */
+    fgi_damaged damaged;     /* records */
 } fgi_pack_samples;
 
 /* One record, while it becomes a sample. */
@@ -96,6 +94,7 @@ typedef struct fgi_pack_columns {
     const uint8_t *codec, *flags, *split;
     const int32_t *label;
     const uint32_t *width, *height;
+    const uint64_t *labels_start; /* of the labels of each, and the end; NULL: one label each */
 } fgi_pack_columns;
 
 /* Makes *columns those of a range that contains the record. */
@@ -106,6 +105,7 @@ fg_status fgi_pack_samples_gather(void *self, int64_t epoch, const int64_t *indi
                                   void *const *out_fields, fg_error *err);
 void fgi_pack_samples_prefetch(void *self, int64_t epoch, const int64_t *indices, size_t n);
 fg_status fgi_pack_samples_labels(void *self, int32_t *out_labels, fg_error *err);
+fg_status fgi_pack_samples_limit(void *self, const int64_t *rows, size_t n, fg_error *err);
 fg_status fgi_pack_samples_groups(void *self, int64_t *out_groups, fg_error *err);
 const char *fgi_pack_samples_name(void *self, int64_t index);
 void fgi_pack_samples_destroy(void *self);

@@ -143,13 +143,11 @@ static fg_status check_options(const fg_pack_dataset_options *o, fg_error *err)
 
 static fg_status make_bits(fgi_pack_samples *s, fg_error *err)
 {
-    const size_t words = (size_t)fg_pack_count(s->pack) / 32 + 1;
-    s->asked = fgi_calloc(words, sizeof *s->asked);
-    if (s->options.bad == FG_PACK_BAD_SKIP)
-        s->failed = fgi_calloc(words, sizeof *s->failed);
-    const bool is_full =
-        s->asked != NULL && (s->failed != NULL || s->options.bad == FG_PACK_BAD_FAIL);
-    return is_full ? FG_OK : fgi_no_memory(err);
+    const int64_t count = fg_pack_count(s->pack);
+    s->asked = fgi_calloc((size_t)count / 32 + 1, sizeof *s->asked);
+    if (s->asked == NULL)
+        return fgi_no_memory(err);
+    return s->options.bad == FG_PACK_BAD_SKIP ? fgi_damaged_init(&s->damaged, count, err) : FG_OK;
 }
 
 /* More than half of the machine's memory: pages of the pack may be gone when its next epoch comes.
@@ -167,8 +165,6 @@ static fg_status prepare(fgi_pack_samples *s, bool has_labels, fg_error *err)
     FGI_TRY(check_options(&s->options, err));
     FGI_TRY(fgi_image_rule_init(&s->rule, &s->options.images, err));
     FGI_TRY(fgi_image_workers_init(&s->workers, err));
-    FGI_TRY(fgi_mutex_init(&s->mutex, err));
-    s->has_mutex = true;
     s->variant_count = info->variant_count;
     s->variant_key =
         fgi_key_fold_text(fgi_key_from_seed(s->options.images.seed), "data.pack.variant");
@@ -213,7 +209,8 @@ static fg_status describe(fgi_pack_samples *s, bool has_labels, fg_field fields[
 static fg_status create(fgi_pack_samples *take_s, fg_dataset **out, fg_error *err)
 {
     const fgi_gathered gathered = {.name = fgi_pack_samples_name,
-                                   .damage = &take_s->damage,
+                                   .damage = &take_s->damaged.noted,
+                                   .limit_spares = fgi_pack_samples_limit,
                                    .gather_epoch = fgi_pack_samples_gather,
                                    .prefetch = fgi_pack_samples_prefetch,
                                    .labels = fgi_pack_samples_labels,

@@ -191,15 +191,16 @@ static fg_status go(fg_recipe *r, fg_error *err)
     return status;
 }
 
-/* Warns about records that were skipped because they are damaged. */
-static void say_damage(const fg_recipe *r, const fg_dataset *dataset, const char *samples)
+/* Warns about samples that were replaced because they are damaged. */
+static void say_damage(const fg_recipe *r)
 {
     const char *first;
-    const int64_t count = dataset != NULL ? fg_dataset_damaged(dataset, &first) : 0;
+    const int64_t count =
+        r->fit_data.train != NULL ? fg_dataset_damaged(r->fit_data.train, &first) : 0;
     if (count > 0)
         fgi_run_say(r, FG_LOG_WARNING,
-                    "%lld damaged %s samples were replaced by others; the first one: %s",
-                    (long long)count, samples, first);
+                    "%lld damaged training samples were replaced by others; the first one: %s",
+                    (long long)count, first);
 }
 
 /* Where the results are, and the command that shows them, unless no logger wrote what it reads. */
@@ -247,8 +248,7 @@ static void say_end(const fg_recipe *r, fg_status status)
     const fg_result *train = &r->outcome.train;
     const int64_t most = fgi_config_int(r->c, "trainer.max_steps");
     const bool is_auto = fgi_config_is_auto(r->c, "trainer.run_dir");
-    say_damage(r, r->fit_data.train, "training");
-    say_damage(r, r->fit_data.val, "validation");
+    say_damage(r);
     if (status == FG_OK && train->nothing_to_do)
         fgi_run_say(r, FG_LOG_INFO,
                     "nothing left to do: the run is complete (step %lld, epoch %lld); to train "

@@ -170,6 +170,24 @@ static void refused(const effect *e, const char *folder)
     contains(json_string_value(json_object_get(summary, "error")), e->says);
 }
 
+/* The file is named: as an error, or as a warning after a complete fit. `predict` never replaces
+ * it. */
+static void damaged(const effect *e, const char *folder)
+{
+    char command[600];
+    write_photos(folder);
+    const reference_data all = samples(fgt_path(folder, "photos"), &expected[0]);
+    const reference_model model = reference_start(all.features);
+    reference_save(&model, all.features, fgt_path(folder, "w.safetensors"));
+    fgt_write(fgt_path(folder, "photos/cat/2.jpg"), "\xff\xd8\xff nonsense", 12);
+    (void)snprintf(command, sizeof(command), "fit " PHOTOS "--trainer.run_dir=run %s",
+                   e->arguments);
+    contains(program_gives(e->status, folder, command)->err, e->says);
+    if (e->status == 0)
+        contains(program_gives(1, folder, "predict run -q --data.predict=photos")->err,
+                 "cat/2.jpg: ");
+}
+
 const effect effects_images[] = {
     {"data.train", GRAY "--data.crop=center --data.train=photos", losses, .count = 0},
     {"data.train", GRAY "--data.val_fraction=0.34", held_out},
@@ -199,6 +217,9 @@ const effect effects_images[] = {
     {"data.flip", GRAY "--data.flip=1", losses, .count = 6},
     {"data.flip", GRAY "--data.flip=0", losses, .count = 7},
     {"data.crop_seed", GRAY "--data.crop_seed=9", losses, .count = 8},
+    {"data.damaged", GRAY "--data.damaged=fail", damaged, .status = 1, .says = "cat/2.jpg: "},
+    {"data.damaged", GRAY "--data.damaged=skip", damaged,
+     .says = "1 damaged training samples were replaced by others; the first one: 'photos': cat/2"},
     {"data.center_fraction", GRAY "--data.crop=center --data.center_fraction=0.5", losses,
      .count = 9},
     {NULL},

@@ -6,10 +6,7 @@
 
 #include <fulgurite/image.h>
 #include <fulgurite/images.h>
-#include <fulgurite/pack_dataset.h>
-#include <fulgurite/packer.h>
 #include <math.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "data/image_boxes.h"
@@ -268,89 +265,6 @@ static void samples_have_the_names_of_their_files(void **state)
     fg_dataset_destroy(last);
 }
 
-/* ---- groups ---------------------------------------------------------------------------------- */
-
-enum { ROWS = 24, NO_GROUP = 4 };
-
-/* A list of ROWS images: row i is of group "g<i mod 5>", or of none if that is NO_GROUP. */
-static void write_groups(const char *path)
-{
-    char text[ROWS * 60] = "path,label,group,name\n";
-    for (int i = 0; i < ROWS; i++) {
-        char group[16] = "";
-        const size_t used = strlen(text);
-        if (i % 5 != NO_GROUP)
-            (void)snprintf(group, sizeof group, "g%d", i % 5);
-        (void)snprintf(text + used, sizeof text - used, "photos/cat/a.jpg,x,%s,%02d\n", group, i);
-    }
-    fgt_write(path, text, strlen(text));
-}
-
-/* Which part has row i, by the names of the samples: 'v' or 't'. */
-static void parts_of(fg_dataset *dataset, uint64_t seed, char out[ROWS + 1])
-{
-    fg_dataset *parts[2];
-    fgt_ok(fg_dataset_split(dataset, 0.3, seed, &parts[0], &parts[1], &err));
-    assert_int_equal(fg_dataset_count(parts[0]) + fg_dataset_count(parts[1]), ROWS);
-    memset(out, '-', ROWS);
-    out[ROWS] = '\0';
-    for (int p = 0; p < 2; p++) {
-        for (int64_t i = 0; i < fg_dataset_count(parts[p]); i++)
-            out[atoi(fg_dataset_sample_name(parts[p], i))] = p == 0 ? 't' : 'v';
-        fg_dataset_destroy(parts[p]);
-    }
-}
-
-static void check_parts(const char *parts)
-{
-    int val = 0;
-    for (int i = 0; i < ROWS; i++) {
-        val += parts[i] == 'v';
-        if (i >= 5 && i % 5 != NO_GROUP)
-            assert_int_equal(parts[i], parts[i - 5]);
-    }
-    assert_in_range(val, 5, 9); /* 7.2 samples, and the groups have 5 */
-}
-
-static void a_split_does_not_divide_groups(void **state)
-{
-    char list[300], packed[300], parts[ROWS + 1], again[ROWS + 1];
-    fg_catalog *catalog;
-    fg_pack *pack;
-    fg_dataset *dataset, *of_pack, *half, *a, *b;
-    (void)photos();
-    (void)snprintf(list, sizeof list, "%s", fgt_path(base(), "groups.csv"));
-    (void)snprintf(packed, sizeof packed, "%s", fgt_path(base(), "groups.pack"));
-    write_groups(list);
-    fgt_ok(fg_catalog_open(list, NULL, &catalog, &err));
-    fgt_ok(fg_images_create(catalog, NULL, &dataset, &err));
-    fgt_ok(fg_pack_build(list, packed, NULL, NULL, NULL, NULL, &err));
-    fgt_ok(fg_pack_open(packed, NULL, &pack, &err));
-    fgt_ok(fg_pack_dataset_create(pack, NULL, &of_pack, &err));
-    for (uint64_t seed = 0; seed < 20; seed++) {
-        parts_of(dataset, seed, parts);
-        check_parts(parts);
-        parts_of(of_pack, seed, again);
-        assert_string_equal(parts, again);
-    }
-    /* a subset has the groups of its samples */
-    fgt_ok(fg_dataset_subset(dataset, (const int64_t[]){0, 5, 10, 1, 6}, 5, &half, &err));
-    fgt_ok(fg_dataset_split(half, 0.1, 0, &a, &b, &err));
-    assert_int_equal(fg_dataset_count(b), 2); /* the smaller group */
-    fg_dataset_destroy(a);
-    fg_dataset_destroy(b);
-    fg_dataset_destroy(half);
-    fgt_ok(fg_dataset_subset(dataset, (const int64_t[]){0, 5, 10}, 3, &half, &err));
-    assert_int_equal(fg_dataset_split(half, 0.5, 0, &a, &b, &err), FG_EINVAL);
-    assert_string_equal(err.message, "cannot split the dataset: all 3 samples are in one group, "
-                                     "which is not divided: expected at least 2 groups");
-    fg_dataset_destroy(half);
-    fg_dataset_destroy(of_pack);
-    fg_dataset_destroy(dataset);
-    fg_pack_close(pack);
-    fg_catalog_destroy(catalog);
-}
-
 /* ---- errors ---------------------------------------------------------------------------------- */
 
 static void a_file_that_cannot_be_read_is_named(void **state)
@@ -434,8 +348,9 @@ static fg_status create_read_and_split(void *self, fg_error *e)
     fg_dataset *dataset, *train = NULL, *val = NULL;
     uint8_t sample[BYTES];
     int32_t label;
-    fg_status status =
-        fg_images_create(catalog, &(fg_images_options){.height = SIDE, .width = SIDE}, &dataset, e);
+    fg_status status = fg_images_create(
+        catalog, &(fg_images_options){.height = SIDE, .width = SIDE, .skip_damaged = true},
+        &dataset, e);
     if (status == FG_OK)
         status = fg_dataset_read(dataset, 0, (void *const[]){sample, &label}, e);
     if (status == FG_OK)
@@ -464,7 +379,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(half_of_the_samples_are_mirrored),
     cmocka_unit_test(only_samples_of_the_split_are_read),
     cmocka_unit_test(samples_have_the_names_of_their_files),
-    cmocka_unit_test(a_split_does_not_divide_groups),
     cmocka_unit_test(a_file_that_cannot_be_read_is_named),
     cmocka_unit_test(a_sample_without_a_label_is_named),
     cmocka_unit_test(images_without_labels_have_no_label_field),

@@ -1,0 +1,281 @@
+/* test_image_parts.c - which samples of image files and packs are in a part, and which replace
+ * others: groups are not divided, damaged images are replaced in training only, several labels are
+ * reported.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <fulgurite/images.h>
+#include <fulgurite/pack_dataset.h>
+#include <fulgurite/packer.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "data/format_crop.h"
+#include "data/formats.h"
+#include "image_files.h"
+
+enum { SIDE = 12, BYTES = SIDE * SIDE * 3 };
+static fg_error err;
+
+/* Copies a recorded image to folder/name. */
+static void put(const char *image, const char *folder, const char *name)
+{
+    fgt_file file = fgt_file_read(image);
+    (void)mkdir(folder, 0755);
+    fgt_write(fgt_path(folder, name), file.data, file.size);
+    fgt_file_free(&file);
+}
+
+/* The folder of all tests. */
+static const char *base(void)
+{
+    static char path[200] = "";
+    if (path[0] == '\0')
+        (void)snprintf(path, sizeof(path), "%s", fgt_temp_folder());
+    return path;
+}
+
+/* A folder with the classes cat (two images) and dog (one). */
+static const char *photos(void)
+{
+    static char root[256];
+    (void)snprintf(root, sizeof(root), "%s/photos", base());
+    char cat[300], dog[300];
+    (void)snprintf(cat, sizeof(cat), "%s/cat", root);
+    (void)snprintf(dog, sizeof(dog), "%s/dog", root);
+    (void)mkdir(root, 0755);
+    put("baseline.jpg", cat, "a.jpg");
+    put("progressive.jpg", cat, "b c.jpg");
+    put("large.jpg", dog, "d.jpg");
+    return root;
+}
+
+static fg_dataset *open_photos(const fg_images_options *options)
+{
+    fg_catalog *catalog;
+    fg_dataset *dataset;
+    fgt_ok(fg_catalog_open(photos(), NULL, &catalog, &err));
+    fgt_ok(fg_images_create(catalog, options, &dataset, &err));
+    fg_catalog_destroy(catalog); /* it is kept alive */
+    return dataset;
+}
+
+/* ---- groups ---------------------------------------------------------------------------------- */
+
+enum { ROWS = 24, NO_GROUP = 4 };
+
+/* A list of ROWS images: row i is of group "g<i mod 5>", or of none if that is NO_GROUP. */
+static void write_groups(const char *path)
+{
+    char text[ROWS * 60] = "path,label,group,name\n";
+    for (int i = 0; i < ROWS; i++) {
+        char group[16] = "";
+        const size_t used = strlen(text);
+        if (i % 5 != NO_GROUP)
+            (void)snprintf(group, sizeof group, "g%d", i % 5);
+        (void)snprintf(text + used, sizeof text - used, "photos/cat/a.jpg,x,%s,%02d\n", group, i);
+    }
+    fgt_write(path, text, strlen(text));
+}
+
+/* Which part has row i, by the names of the samples: 'v' or 't'. */
+static void parts_of(fg_dataset *dataset, uint64_t seed, char out[ROWS + 1])
+{
+    fg_dataset *parts[2];
+    fgt_ok(fg_dataset_split(dataset, 0.3, seed, &parts[0], &parts[1], &err));
+    assert_int_equal(fg_dataset_count(parts[0]) + fg_dataset_count(parts[1]), ROWS);
+    memset(out, '-', ROWS);
+    out[ROWS] = '\0';
+    for (int p = 0; p < 2; p++) {
+        for (int64_t i = 0; i < fg_dataset_count(parts[p]); i++)
+            out[atoi(fg_dataset_sample_name(parts[p], i))] = p == 0 ? 't' : 'v';
+        fg_dataset_destroy(parts[p]);
+    }
+}
+
+static void check_parts(const char *parts)
+{
+    int val = 0;
+    for (int i = 0; i < ROWS; i++) {
+        val += parts[i] == 'v';
+        if (i >= 5 && i % 5 != NO_GROUP)
+            assert_int_equal(parts[i], parts[i - 5]);
+    }
+    assert_in_range(val, 5, 9); /* 7.2 samples, and the groups have 5 */
+}
+
+static void a_split_does_not_divide_groups(void **state)
+{
+    char list[300], packed[300], parts[ROWS + 1], again[ROWS + 1];
+    fg_catalog *catalog;
+    fg_pack *pack;
+    fg_dataset *dataset, *of_pack, *half, *a, *b;
+    (void)photos();
+    (void)snprintf(list, sizeof list, "%s", fgt_path(base(), "groups.csv"));
+    (void)snprintf(packed, sizeof packed, "%s", fgt_path(base(), "groups.pack"));
+    write_groups(list);
+    fgt_ok(fg_catalog_open(list, NULL, &catalog, &err));
+    fgt_ok(fg_images_create(catalog, NULL, &dataset, &err));
+    fgt_ok(fg_pack_build(list, packed, NULL, NULL, NULL, NULL, &err));
+    fgt_ok(fg_pack_open(packed, NULL, &pack, &err));
+    fgt_ok(fg_pack_dataset_create(pack, NULL, &of_pack, &err));
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        parts_of(dataset, seed, parts);
+        check_parts(parts);
+        parts_of(of_pack, seed, again);
+        assert_string_equal(parts, again);
+    }
+    /* a subset has the groups of its samples */
+    fgt_ok(fg_dataset_subset(dataset, (const int64_t[]){0, 5, 10, 1, 6}, 5, &half, &err));
+    fgt_ok(fg_dataset_split(half, 0.1, 0, &a, &b, &err));
+    assert_int_equal(fg_dataset_count(b), 2); /* the smaller group */
+    fg_dataset_destroy(a);
+    fg_dataset_destroy(b);
+    fg_dataset_destroy(half);
+    fgt_ok(fg_dataset_subset(dataset, (const int64_t[]){0, 5, 10}, 3, &half, &err));
+    assert_int_equal(fg_dataset_split(half, 0.5, 0, &a, &b, &err), FG_EINVAL);
+    assert_string_equal(err.message, "cannot split the dataset: all 3 samples are in one group, "
+                                     "which is not divided: expected at least 2 groups");
+    fg_dataset_destroy(half);
+    fg_dataset_destroy(of_pack);
+    fg_dataset_destroy(dataset);
+    fg_pack_close(pack);
+    fg_catalog_destroy(catalog);
+}
+
+/* ---- several labels -------------------------------------------------------------------------- */
+
+static void hear(void *self, fg_log_level level, const char *line)
+{
+    char *heard = self;
+    assert_int_equal(level, FG_LOG_WARNING);
+    assert_true(strlen(heard) + strlen(line) < 1000);
+    (void)snprintf(heard + strlen(heard), 1000 - strlen(heard), "%s\n", line);
+}
+
+/* Opens the training samples of a data format; returns what is logged. */
+static const char *heard_of(const fg_format_entry *format, const char *path, bool needs_target)
+{
+    static char heard[1000];
+    fg_option_values *values;
+    const fg_entry *entry = &format->entry;
+    const fg_format_request request = {.is_training = true, .needs_target = needs_target};
+    fg_format_data data = {0};
+    heard[0] = '\0';
+    fgt_ok(fg_option_values_create("data", entry->options, entry->option_count, &values, &err));
+    fgt_ok(fg_option_set(values, "train", path, NULL, &err));
+    fg_log_set(hear, heard);
+    fgt_ok(format->open(values, &request, &data, &err));
+    fg_log_set(NULL, NULL);
+    fg_option_values_destroy(values);
+    fg_dataset_destroy(data.samples);
+    return heard;
+}
+
+static void several_labels_are_a_warning(void **state)
+{
+    static const char list[] = "path,labels,split,name\n"
+                               "photos/cat/a.jpg,x;y,train,1\nphotos/cat/a.jpg,y,train,2\n"
+                               "photos/cat/a.jpg,y;x,test,3\nphotos/cat/a.jpg,y;z;x,train,4\n";
+    static const char says[] = "': 2 samples have several labels: only the first label of each is "
+                               "used, because the classes of a model exclude each other\n";
+    char csv[300], packed[300];
+    (void)photos();
+    (void)snprintf(csv, sizeof csv, "%s", fgt_path(base(), "several.csv"));
+    (void)snprintf(packed, sizeof packed, "%s", fgt_path(base(), "several.pack"));
+    fgt_write(csv, list, sizeof list - 1);
+    fgt_ok(fg_pack_build(csv, packed, NULL, NULL, NULL, NULL, &err));
+    assert_non_null(strstr(heard_of(&fgi_images_row, csv, true), says));
+    assert_string_equal(heard_of(&fgi_images_row, csv, false), "");
+    assert_non_null(strstr(heard_of(&fgi_pack_row, packed, true), says));
+    assert_string_equal(heard_of(&fgi_pack_row, packed, false), "");
+    assert_string_equal(heard_of(&fgi_images_row, photos(), true), "");
+}
+
+/* ---- damage ---------------------------------------------------------------------------------- */
+
+/* By the next one, if that is an option; files that cannot be read are not damaged ones. */
+static void a_damaged_image_is_replaced(void **state)
+{
+    uint8_t sample[BYTES], next[BYTES];
+    int32_t label;
+    const char *first;
+    fg_images_options options = {.height = SIDE, .width = SIDE, .skip_damaged = true};
+    fg_dataset *dataset = open_photos(&options);
+    fgt_write(fgt_path(base(), "photos/cat/b c.jpg"), "\xff\xd8\xff nonsense", 12);
+    fgt_ok(fg_dataset_read(dataset, 2, (void *const[]){next, &label}, &err));
+    for (int i = 0; i < 2; i++) {
+        fgt_ok(fg_dataset_read(dataset, 1, (void *const[]){sample, &label}, &err));
+        assert_memory_equal(sample, next, BYTES);
+        assert_int_equal(label, 1);
+        assert_int_equal(fg_dataset_damaged(dataset, &first), 1);
+        assert_non_null(strstr(first, "/photos': cat/b c.jpg: "));
+    }
+    assert_int_equal(unlink(fgt_path(base(), "photos/cat/a.jpg")), 0);
+    assert_int_equal(fg_dataset_read(dataset, 0, (void *const[]){sample, &label}, &err),
+                     FG_ENOTFOUND);
+    fgt_write(fgt_path(base(), "photos/cat/a.jpg"), "", 0);
+    fgt_write(fgt_path(base(), "photos/dog/d.jpg"), "", 0);
+    assert_int_equal(fg_dataset_read(dataset, 2, (void *const[]){sample, &label}, &err),
+                     FG_EFORMAT);
+    assert_non_null(strstr(err.message, "dog/d.jpg"));
+    assert_int_equal(fg_dataset_damaged(dataset, NULL), 3);
+    fg_dataset_destroy(dataset);
+}
+
+/* The label of row i is class i, and every second image is damaged. */
+static fg_dataset *half_damaged(bool skip)
+{
+    fg_catalog *catalog;
+    fg_dataset *dataset;
+    char list[ROWS * 40] = "path,label,name\n";
+    const fg_images_options options = {.height = SIDE, .width = SIDE, .skip_damaged = skip};
+    (void)photos();
+    fgt_write(fgt_path(base(), "bad.jpg"), "\xff\xd8\xff nonsense", 12);
+    for (int i = 0; i < ROWS; i++) {
+        const size_t used = strlen(list);
+        (void)snprintf(list + used, sizeof list - used, "%s,%d,%d\n",
+                       i % 2 == 0 ? "bad.jpg" : "photos/dog/d.jpg", i, i);
+    }
+    fgt_write(fgt_path(base(), "half.csv"), list, strlen(list));
+    fgt_ok(fg_catalog_open(fgt_path(base(), "half.csv"), NULL, &catalog, &err));
+    fgt_ok(fg_images_create(catalog, &options, &dataset, &err));
+    fg_catalog_destroy(catalog);
+    return dataset;
+}
+
+static void validation_samples_neither_replace_nor_are_replaced(void **state)
+{
+    uint8_t sample[BYTES];
+    int32_t label;
+    fg_dataset *varied = half_damaged(true), *middle = half_damaged(false);
+    bool is_val[ROWS] = {false};
+    const fg_format_request request = {.val_fraction = 0.5};
+    fg_format_data parts = {0};
+    fgt_ok(fgi_crop_hold_out(&request, varied, middle, &parts, &err));
+    for (int64_t i = 0; i < fg_dataset_count(parts.val); i++) {
+        const int row = atoi(fg_dataset_sample_name(parts.val, i));
+        is_val[row] = true;
+        assert_int_equal(fg_dataset_read(parts.val, i, (void *const[]){sample, &label}, &err),
+                         row % 2 == 0 ? FG_EFORMAT : FG_OK);
+    }
+    for (int64_t i = 0; i < fg_dataset_count(parts.samples); i++) {
+        fgt_ok(fg_dataset_read(parts.samples, i, (void *const[]){sample, &label}, &err));
+        assert_true(label % 2 == 1 && !is_val[label]);
+    }
+    assert_true(fg_dataset_damaged(parts.samples, NULL) > 0);
+    assert_int_equal(fg_dataset_damaged(parts.val, NULL), 0);
+    fg_dataset_destroy(parts.samples);
+    fg_dataset_destroy(parts.val);
+    fg_dataset_destroy(varied);
+    fg_dataset_destroy(middle);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_split_does_not_divide_groups),
+    cmocka_unit_test(several_labels_are_a_warning),
+    cmocka_unit_test(a_damaged_image_is_replaced),
+    cmocka_unit_test(validation_samples_neither_replace_nor_are_replaced),
+};
+FGT_MAIN(tests)
