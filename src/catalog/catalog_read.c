@@ -75,8 +75,14 @@ fg_status fgi_read_sample_file(const fg_catalog *catalog, const fgi_sample *samp
 {
     const int fd = fgi_open_counted(catalog->folder_fd, sample->path);
     if (fd < 0) {
-        const bool is_missing = errno == ENOENT || errno == ENOTDIR;
-        return fail_file(catalog, sample, "open", fgi_errno_text(errno),
+        char path[FGI_SHOWN_BYTES], folder[FGI_SHOWN_BYTES];
+        const int error = errno;
+        const bool is_missing = error == ENOENT || error == ENOTDIR;
+        if (is_missing && sample->path[0] != '/' && access(catalog->folder, F_OK) != 0)
+            return fgi_fail(err, FG_ENOTFOUND,
+                            "cannot open '%s': its folder '%s' was removed or is no longer mounted",
+                            fgi_shown(sample->path, path), fgi_shown(catalog->folder, folder));
+        return fail_file(catalog, sample, "open", fgi_errno_text(error),
                          is_missing ? FG_ENOTFOUND : FG_EIO, err);
     }
     const fg_status status = read_open_file(catalog, sample, fd, bytes, err);

@@ -47,10 +47,11 @@ fg_images_options fgi_crop_options(const fg_option_values *values, const fg_type
                                    bool is_training)
 {
     const bool is_known = input != NULL && is_image(input);
+    const int channels = strcmp(fg_option_string(values, "channels"), "1") == 0 ? 1 : 3;
     return (fg_images_options){
         .height = is_known ? input->dim[0] : fg_option_int(values, "size"),
         .width = is_known ? input->dim[1] : fg_option_int(values, "size"),
-        .channels = (int)(is_known ? input->dim[2] : fg_option_int(values, "channels")),
+        .channels = is_known ? (int)input->dim[2] : channels,
         .crop = is_training ? crop_of(fg_option_string(values, "crop")) : FG_IMAGE_CROP_CENTER,
         .center_fraction = fg_option_float(values, "center_fraction"),
         .scale_min = fg_option_float_at(values, "crop_scale", 0),

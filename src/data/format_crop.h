@@ -18,10 +18,9 @@
      .example = "160",                                                                             \
      .help = "Height and width of the samples, in pixels."},                                       \
         {.name = "channels",                                                                       \
-         .kind = FG_OPTION_INT,                                                                    \
+         .kind = FG_OPTION_CHOICE,                                                                 \
          .initial = "3",                                                                           \
-         .min = 1,                                                                                 \
-         .max = 3,                                                                                 \
+         .choices = "1|3",                                                                         \
          .example = "1",                                                                           \
          .help = "1: gray, 3: RGB."},                                                              \
         {.name = "crop",                                                                           \

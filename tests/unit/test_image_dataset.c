@@ -280,6 +280,12 @@ static void a_file_that_cannot_be_read_is_named(void **state)
     assert_int_equal(fg_dataset_read(dataset, 1, row, &err), FG_ENOTFOUND);
     assert_non_null(strstr(err.message, "cat/b c.jpg"));
     fgt_ok(fg_dataset_read(dataset, 2, row, &err)); /* the others are still readable */
+    assert_int_equal(rename(fgt_path(base(), "photos"), fgt_path(base(), "moved")), 0);
+    fgt_ok(fg_dataset_read(dataset, 2, row, &err)); /* the folder is open */
+    assert_int_equal(fg_dataset_read(dataset, 1, row, &err), FG_ENOTFOUND);
+    assert_non_null(strstr(err.message, "cannot open 'cat/b c.jpg': its folder '"));
+    assert_non_null(strstr(err.message, "/photos' was removed or is no longer mounted"));
+    assert_int_equal(rename(fgt_path(base(), "moved"), fgt_path(base(), "photos")), 0);
     fg_dataset_destroy(dataset);
 }
 
