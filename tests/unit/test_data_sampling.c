@@ -276,6 +276,42 @@ static void a_mix_has_each_part_s_share_and_goes_through_it_evenly(void **state)
         fg_dataset_destroy(parts[i]);
 }
 
+/* Two samples of `ours`, drawn by weight, for one of `theirs`. */
+static fg_status mix(fg_dataset *ours, const double *weights, fg_dataset *theirs, fg_dataset **out,
+                     fg_error *e)
+{
+    fg_dataset *drawn;
+    const fg_sampling_options per_epoch = {.count = 300, .seed = 1};
+    if (fg_dataset_weighted(ours, weights, NULL, &drawn, e) != FG_OK)
+        return e->status;
+    fg_dataset *const parts[] = {drawn, theirs};
+    const fg_status status = fg_dataset_mix(parts, (const double[]){2, 1}, 2, &per_epoch, out, e);
+    fg_dataset_destroy(drawn); /* the mix keeps it */
+    return status;
+}
+
+/* The function above is in docs/howto/custom-dataset.md. */
+static void parts_of_a_mix_may_be_drawn_by_weight(void **state)
+{
+    double weights[SIZE];
+    int32_t drawn[MOST];
+    int counts[2] = {0};
+    for (int i = 0; i < SIZE; i++)
+        weights[i] = i < 10 ? 1 : 0;
+    fg_dataset *ours = numbers(100, SIZE), *theirs = numbers(1000, SIZE), *dataset;
+    fgt_ok(mix(ours, weights, theirs, &dataset, &err));
+    const int64_t n = draw(dataset, &(fg_loader_options){.batch_size = 16}, 0, drawn);
+    assert_int_equal(n, 300);
+    for (int64_t i = 0; i < n; i++) {
+        counts[drawn[i] >= 1000]++;
+        assert_true(drawn[i] < 110 || drawn[i] >= 1000);
+    }
+    assert_true(counts[0] == 200 && counts[1] == 100);
+    fg_dataset_destroy(dataset);
+    fg_dataset_destroy(theirs);
+    fg_dataset_destroy(ours);
+}
+
 static void a_mix_without_weights_has_every_sample_once_per_epoch(void **state)
 {
     int32_t drawn[MOST];
@@ -402,6 +438,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(classes_become_equally_frequent),
     cmocka_unit_test(labels_are_read_one_by_one_where_there_is_no_other_way),
     cmocka_unit_test(a_mix_has_each_part_s_share_and_goes_through_it_evenly),
+    cmocka_unit_test(parts_of_a_mix_may_be_drawn_by_weight),
     cmocka_unit_test(a_mix_without_weights_has_every_sample_once_per_epoch),
     cmocka_unit_test(remainders_are_apportioned),
     cmocka_unit_test(parts_that_do_not_fit_are_refused),
