@@ -5,7 +5,10 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/print.h"
+
+enum { MOST_LOGGED = 20 };
 
 fg_status fgi_damaged_init(fgi_damaged *d, int64_t record_count, fg_error *err)
 {
@@ -55,6 +58,8 @@ bool fgi_damaged_begin(fgi_damaged *d, int64_t record, const char *message)
     fgi_damage *noted = &d->noted;
     if (!fgi_bit_set(d->bits, record))
         return false;
+    if (atomic_load(&noted->count) < MOST_LOGGED)
+        fgi_log(FG_LOG_WARNING, "damaged, so the next sample is used instead: %s", message);
     (void)pthread_mutex_lock(&d->mutex);
     if (atomic_load(&noted->count) == 0)
         (void)fgi_snprintf(noted->first.message, sizeof noted->first.message, "%s", message);

@@ -31,7 +31,8 @@ fg_status fgi_damaged_limit(fgi_damaged *d, int64_t count, const int64_t *rows, 
 bool fgi_damaged_can_read(const fgi_damaged *d, int64_t sample, int64_t record, int64_t tries);
 /* Whether a read failed because the record is damaged, and not because files cannot be read. */
 bool fgi_damaged_is_damage(const fgi_damaged *d, fg_status status);
-/* Remembers that a record is damaged. Returns whether that is new, with the mutex locked. */
+/* Remembers that a record is damaged, and logs the first ones. Returns whether that is new, with
+ * the mutex locked. */
 bool fgi_damaged_begin(fgi_damaged *d, int64_t record, const char *message);
 /* After each call of fgi_damaged_begin that returned true. */
 void fgi_damaged_end(fgi_damaged *d);

@@ -146,18 +146,19 @@ static void a_split_does_not_divide_groups(void **state)
 
 /* ---- several labels -------------------------------------------------------------------------- */
 
+static char heard[1000];
+
 static void hear(void *self, fg_log_level level, const char *line)
 {
-    char *heard = self;
+    (void)self;
     assert_int_equal(level, FG_LOG_WARNING);
-    assert_true(strlen(heard) + strlen(line) < 1000);
-    (void)snprintf(heard + strlen(heard), 1000 - strlen(heard), "%s\n", line);
+    assert_true(strlen(heard) + strlen(line) + 1 < sizeof heard);
+    (void)snprintf(heard + strlen(heard), sizeof heard - strlen(heard), "%s\n", line);
 }
 
 /* Opens the training samples of a data format; returns what is logged. */
 static const char *heard_of(const fg_format_entry *format, const char *path, bool needs_target)
 {
-    static char heard[1000];
     fg_option_values *values;
     const fg_entry *entry = &format->entry;
     const fg_format_request request = {.is_training = true, .needs_target = needs_target};
@@ -165,7 +166,7 @@ static const char *heard_of(const fg_format_entry *format, const char *path, boo
     heard[0] = '\0';
     fgt_ok(fg_option_values_create("data", entry->options, entry->option_count, &values, &err));
     fgt_ok(fg_option_set(values, "train", path, NULL, &err));
-    fg_log_set(hear, heard);
+    fg_log_set(hear, NULL);
     fgt_ok(format->open(values, &request, &data, &err));
     fg_log_set(NULL, NULL);
     fg_option_values_destroy(values);
@@ -205,6 +206,8 @@ static void a_damaged_image_is_replaced(void **state)
     fg_dataset *dataset = open_photos(&options);
     fgt_write(fgt_path(base(), "photos/cat/b c.jpg"), "\xff\xd8\xff nonsense", 12);
     fgt_ok(fg_dataset_read(dataset, 2, (void *const[]){next, &label}, &err));
+    heard[0] = '\0';
+    fg_log_set(hear, NULL);
     for (int i = 0; i < 2; i++) {
         fgt_ok(fg_dataset_read(dataset, 1, (void *const[]){sample, &label}, &err));
         assert_memory_equal(sample, next, BYTES);
@@ -212,6 +215,10 @@ static void a_damaged_image_is_replaced(void **state)
         assert_int_equal(fg_dataset_damaged(dataset, &first), 1);
         assert_non_null(strstr(first, "/photos': cat/b c.jpg: "));
     }
+    fg_log_set(NULL, NULL);
+    assert_non_null(strstr(heard, "damaged, so the next sample is used instead: '"));
+    assert_non_null(strstr(heard, "cat/b c.jpg: "));
+    assert_ptr_equal(strchr(heard, '\n'), heard + strlen(heard) - 1); /* once */
     assert_int_equal(unlink(fgt_path(base(), "photos/cat/a.jpg")), 0);
     assert_int_equal(fg_dataset_read(dataset, 0, (void *const[]){sample, &label}, &err),
                      FG_ENOTFOUND);
