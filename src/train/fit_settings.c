@@ -285,7 +285,7 @@ static void describe_epochs(const fg_trainer *trainer, fg_fit_settings *settings
     }
 }
 
-/* All epochs of a run of so many steps; -1: no limit, or unknown. */
+/* All epochs of a run of this number of steps; -1: no limit, or unknown. */
 static int64_t count_epochs(const fg_trainer *trainer, int64_t steps)
 {
     const fgi_cursor *cursor = &trainer->cursor;
