@@ -15,8 +15,8 @@
 #include "nn/model.h"
 #include "optim/optimizer.h"
 #include "option/option.h"
-#include "train/callback_rows.h"
-#include "train/loggers.h"
+#include "callback/callback_rows.h"
+#include "log/loggers.h"
 
 enum { KINDS = FG_REGISTRY_AUGMENTATION + 1, MOST_NAMES = 128, KNOWN_SIZE = 320 };
 

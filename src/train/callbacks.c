@@ -12,9 +12,8 @@
 #include "base/print.h"
 #include "base/reserved.h"
 #include "base/timeline.h"
-#include "train/callback_rows.h"
 #include "train/callback_state.h"
-#include "train/logger.h"
+#include "log/logger.h"
 #include "train/metrics.h"
 #include "train/progress.h"
 #include "train/trainer.h"
@@ -156,14 +155,11 @@ static void take_stop(fg_trainer *trainer, const fg_error *local)
         (void)fgi_snprintf(reason, sizeof trainer->call.result.stop_reason, "%s", local->message);
 }
 
-/* The name of a callback's ops or of its row; NULL: it has none. */
+/* NULL: it has none. */
 static const char *name_of(const fg_callback_ops *ops)
 {
     if (ops == &fgi_progress_ops || ops == &fgi_logger_ops)
         return ops == &fgi_logger_ops ? "loggers" : "progress";
-    for (size_t i = 0; ops->name == NULL && i < fgi_callback_row_count; i++)
-        if (fgi_callback_rows[i]->ops == ops)
-            return fgi_callback_rows[i]->entry.name;
     return ops->name;
 }
 

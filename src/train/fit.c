@@ -25,7 +25,7 @@
 #include "train/fit_settings.h"
 #include "train/health.h"
 #include "train/ledger.h"
-#include "train/logger.h"
+#include "log/logger.h"
 #include "train/place.h"
 #include "train/rank.h"
 #include "train/result.h"

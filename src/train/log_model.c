@@ -9,8 +9,8 @@
 #include "base/buf.h"
 #include "base/thread.h"
 #include "trace/trace.h"
-#include "train/log_item.h"
-#include "train/logger.h"
+#include "train/log_model.h"
+#include "log/logger.h"
 #include "train/run_folder.h"
 #include "train/trainer.h"
 

@@ -18,7 +18,7 @@
 #include "base/thread.h"
 #include "ckpt/series.h"
 #include "train/callbacks.h"
-#include "train/logger.h"
+#include "log/logger.h"
 #include "train/run_folder.h"
 #include "train/trainer.h"
 

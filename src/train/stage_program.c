@@ -11,7 +11,7 @@
 #include "train/accumulate.h"
 #include "train/callback_programs.h"
 #include "train/health.h"
-#include "train/log_item.h"
+#include "train/log_model.h"
 #include "train/stage.h"
 #include "train/stage_parts.h"
 #include "train/step.h"

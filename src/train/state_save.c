@@ -26,7 +26,7 @@
 #include "train/ckpt_name.h"
 #include "train/divergence.h"
 #include "train/host_copy.h"
-#include "train/logger.h"
+#include "log/logger.h"
 #include "train/run_folder.h"
 #include "train/snapshot.h"
 #include "train/stage.h"

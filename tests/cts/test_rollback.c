@@ -19,9 +19,9 @@
 #include "ckpt/series.h"
 #include "event_text.h"
 #include "toy.h"
-#include "train/callback_rows.h"
+#include "callback/callback_rows.h"
 #include "train/divergence_parts.h"
-#include "train/loggers.h"
+#include "log/loggers.h"
 #include "train/trainer.h"
 
 enum { SAMPLES = 64, BATCH = 8, EPOCHS = 4, EPOCH = SAMPLES / BATCH, STEPS = EPOCHS * EPOCH };

@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/number.h"
 #include "toy.h"
-#include "train/callback_rows.h"
+#include "callback/callback_rows.h"
 
 enum { MOST = 4096, STEPS = 12, SAMPLES = 90, BATCH = 24, EPOCH = 4 };
 

@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "optim/optimizer.h"
 #include "toy.h"
-#include "train/callback_rows.h"
+#include "callback/callback_rows.h"
 
 static fg_client *client, *cold; /* cold has no compile cache, so compilations can be counted */
 

@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "toy.h"
-#include "train/callback_rows.h"
+#include "callback/callback_rows.h"
 
 enum { SAMPLES = 48, BATCH = 12, EPOCH = 4, EPOCHS = 4, COUNT = 6 * 8 + 8 + 8 * 3 + 3 };
 

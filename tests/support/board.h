@@ -7,7 +7,7 @@
 
 #include <pthread.h>
 
-#include "train/logger_thread.h"
+#include "log/logger_thread.h"
 
 /* A patience that is over soon. */
 #define BOARD_SHORT_NS ((int64_t)20000000)

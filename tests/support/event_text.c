@@ -15,7 +15,7 @@
 #include "base/crc32c.h"
 #include "base/file.h"
 #include "base/print.h"
-#include "train/event_file.h"
+#include "log/event_file.h"
 
 static int by_name(const struct dirent **a, const struct dirent **b)
 {

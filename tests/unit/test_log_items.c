@@ -13,8 +13,8 @@
 #include "base/log.h"
 #include "base/print.h"
 #include "toy_place.h"
-#include "train/callback_rows.h"
-#include "train/log_item.h"
+#include "callback/callback_rows.h"
+#include "log/log_item.h"
 
 static int open_all(void **state)
 {

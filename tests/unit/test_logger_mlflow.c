@@ -11,7 +11,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "server.h"
-#include "train/loggers.h"
+#include "log/loggers.h"
 
 #define OPS (*fgi_mlflow_logger_row.ops)
 

@@ -19,8 +19,8 @@
 #include "base/file.h"
 #include "base/print.h"
 #include "event_text.h"
-#include "train/event_file.h"
-#include "train/loggers.h"
+#include "log/event_file.h"
+#include "log/loggers.h"
 
 #define OPS (*fgi_tensorboard_logger_row.ops)
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "board.h"
-#include "train/logger.h"
+#include "log/logger.h"
 
 static fgi_logger_thread *start(board *b, int64_t patience_ns)
 {

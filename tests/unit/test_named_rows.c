@@ -9,8 +9,8 @@
 
 #include "base/file.h"
 #include "toy_place.h"
-#include "train/callback_rows.h"
-#include "train/loggers.h"
+#include "callback/callback_rows.h"
+#include "log/loggers.h"
 
 static int open_all(void **state)
 {

@@ -9,8 +9,8 @@
 #include "data/formats.h"
 #include "nn/model.h"
 #include "optim/optimizer.h"
-#include "train/callback_rows.h"
-#include "train/loggers.h"
+#include "callback/callback_rows.h"
+#include "log/loggers.h"
 
 static fg_registry *make(void)
 {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "train/callback_rows.h"
+#include "callback/callback_rows.h"
 
 #define NONE ((double)NAN)
 

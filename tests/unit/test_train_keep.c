@@ -15,7 +15,7 @@
 #include "ckpt/kept.h"
 #include "ckpt/series.h"
 #include "toy_place.h"
-#include "train/callback_rows.h"
+#include "callback/callback_rows.h"
 
 /* 10 samples in batches of 4: 3 steps per epoch. */
 static int open_all(void **state)

@@ -20,7 +20,7 @@
 #include "train/feed.h"
 #include "train/ledger.h"
 #include "train/ledger_parts.h"
-#include "train/logger.h"
+#include "log/logger.h"
 #include "train/trainer.h"
 
 static int open_all(void **state)

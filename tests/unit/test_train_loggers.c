@@ -15,8 +15,8 @@
 #include "base/thread.h"
 #include "toy_place.h"
 #include "row_names.h"
-#include "train/logger.h"
-#include "train/loggers.h"
+#include "log/logger.h"
+#include "log/loggers.h"
 #include "train/trainer.h"
 
 static int open_all(void **state)

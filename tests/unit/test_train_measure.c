@@ -11,7 +11,7 @@
 
 #include "base/file.h"
 #include "toy_place.h"
-#include "train/callback_rows.h"
+#include "callback/callback_rows.h"
 
 static int open_all(void **state)
 {

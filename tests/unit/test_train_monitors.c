@@ -12,7 +12,7 @@
 #include "base/alloc.h"
 #include "fakepjrt/fake_control.h"
 #include "toy.h"
-#include "train/callback_rows.h"
+#include "callback/callback_rows.h"
 
 enum { SAMPLES = 40, BATCH = 8, MOST = 32 };
 

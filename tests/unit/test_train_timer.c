@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "train/callback_rows.h"
+#include "callback/callback_rows.h"
 
 static const fg_callback_ops *ops;
 static const fg_progress at; /* unused by it */

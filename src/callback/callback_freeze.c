@@ -1,0 +1,188 @@
+/* callback_freeze.c - the callback freeze: trains without some parameters, such as a pretrained
+ * backbone, until an epoch.
+ *
+ * They are frozen before the first program is compiled, and made trainable at the end of the epoch
+ * before, so that the next epoch starts with another program: the only other compilation.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "callback/callback_rows.h"
+#include "train/trainer.h"
+
+typedef struct freeze {
+    char **patterns;
+    size_t pattern_count;
+    int64_t epochs;
+    fg_variable **own; /* that it has frozen; those of the model */
+    size_t count;
+    bool is_frozen; /* in checkpoints */
+} freeze;
+
+static void set_frozen(freeze *f, bool is_frozen)
+{
+    for (size_t i = 0; i < f->count; i++)
+        fg_variable_set_trainable(f->own[i], !is_frozen);
+    f->is_frozen = is_frozen;
+}
+
+/* Parameters that the task has frozen remain frozen for the whole run. */
+static fg_status on_build(void *self, fg_module *root, fg_error *err)
+{
+    freeze *f = self;
+    const size_t count = fg_module_variable_count(root);
+    f->own = fgi_calloc(count + 1, sizeof(fg_variable *));
+    if (f->own == NULL)
+        return fgi_no_memory(err);
+    if (f->epochs == 0)
+        return FG_OK;
+    for (size_t i = 0; i < count; i++)
+        if (fg_variable_is_trainable(fg_module_variable_at(root, i)))
+            f->own[f->count++] = fg_module_variable_at(root, i);
+    for (size_t i = 0; i < f->pattern_count; i++)
+        FGI_TRY(fg_module_freeze(root, f->patterns[i], NULL, err));
+    size_t kept = 0;
+    for (size_t i = 0; i < f->count; i++)
+        if (!fg_variable_is_trainable(f->own[i]))
+            f->own[kept++] = f->own[i];
+    f->count = kept;
+    f->is_frozen = true;
+    return FG_OK;
+}
+
+/* Trains them from this epoch on, if it is time. */
+static void thaw(freeze *f, int64_t epoch)
+{
+    if (!f->is_frozen || epoch < f->epochs)
+        return;
+    set_frozen(f, false);
+    fgi_log(FG_LOG_INFO, "freeze: %zu variables are no longer frozen, starting with epoch %lld",
+            f->count, (long long)epoch);
+}
+
+static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
+{
+    const freeze *f = self;
+    const int64_t all = fg_trainer_settings(at->trainer)->total_epochs;
+    (void)err;
+    if (f->is_frozen && f->count > 0 && all >= 0 && f->epochs >= all)
+        fgi_log(FG_LOG_WARNING,
+                "freeze: the variables remain frozen: unfreeze_at_epoch is %lld, and the run has "
+                "%lld epoch%s",
+                (long long)f->epochs, (long long)all, all == 1 ? "" : "s");
+    return FG_OK;
+}
+
+static fg_status on_epoch_start(void *self, const fg_progress *at, fg_error *err)
+{
+    (void)err;
+    thaw(self, at->epoch);
+    return FG_OK;
+}
+
+/* Before the checkpoint of the end of the epoch, so that a run that resumes there compiles once. */
+static fg_status on_epoch_end(void *self, const fg_progress *at, fg_error *err)
+{
+    (void)err;
+    thaw(self, at->epoch + 1);
+    return FG_OK;
+}
+
+/* ---- state ----------------------------------------------------------------------------------- */
+
+static size_t save(void *self, void *bytes, size_t size)
+{
+    const freeze *f = self;
+    const unsigned char is_frozen = f->is_frozen;
+    if (size >= sizeof is_frozen)
+        memcpy(bytes, &is_frozen, sizeof is_frozen);
+    return sizeof is_frozen;
+}
+
+static fg_status load(void *self, const void *bytes, size_t size, fg_error *err)
+{
+    if (size != 1)
+        return fgi_fail(err, FG_EFORMAT, "expected 1 byte, got %zu", size);
+    set_frozen(self, *(const unsigned char *)bytes != 0);
+    return FG_OK;
+}
+
+static void destroy(void *self)
+{
+    freeze *f = self;
+    for (size_t i = 0; f->patterns != NULL && i < f->pattern_count; i++)
+        fgi_free(f->patterns[i]);
+    fgi_free(f->patterns);
+    fgi_free(f->own);
+    fgi_free(f);
+}
+
+static fg_status keep_patterns(freeze *f, const fg_option_values *values, fg_error *err)
+{
+    const size_t count = fg_option_count(values, "parameters");
+    f->patterns = fgi_calloc(count + 1, sizeof(char *));
+    if (f->patterns == NULL)
+        return fgi_no_memory(err);
+    for (; f->pattern_count < count; f->pattern_count++) {
+        char *copy = fgi_strdup(fg_option_string_at(values, "parameters", f->pattern_count));
+        f->patterns[f->pattern_count] = copy;
+        if (copy == NULL)
+            return fgi_no_memory(err);
+    }
+    return FG_OK;
+}
+
+static fg_status create(const fg_option_values *values, void **out_self, fg_error *err)
+{
+    if (fg_option_count(values, "parameters") == 0)
+        return fg_option_fail(values, "parameters", FG_EINVAL, err,
+                              "expected the names of parameters to freeze, such as [backbone.*]");
+    freeze *f = fgi_calloc(1, sizeof *f);
+    if (f == NULL)
+        return fgi_no_memory(err);
+    f->epochs = fg_option_int(values, "unfreeze_at_epoch");
+    const fg_status status = keep_patterns(f, values, err);
+    if (status == FG_OK)
+        *out_self = f;
+    else
+        destroy(f);
+    return status;
+}
+
+/* ---- the row --------------------------------------------------------------------------------- */
+
+static const fg_option options[] = {
+    {.name = "parameters",
+     .kind = FG_OPTION_STRINGS,
+     .initial = "[]",
+     .example = "[backbone.*]",
+     .help = "Names of the parameters and buffers, as in model.freeze; * stands for any text."},
+    {.name = "unfreeze_at_epoch",
+     .kind = FG_OPTION_INT,
+     .initial = "10",
+     .min = 0,
+     .max = FG_OPTION_UNLIMITED,
+     .example = "3",
+     .help = "The first epoch in which they are trained, starting at 0."},
+};
+
+static const fg_callback_ops ops = {.name = "freeze",
+                                    .fit_start = on_fit_start,
+                                    .epoch_start = on_epoch_start,
+                                    .epoch_end = on_epoch_end,
+                                    .save = save,
+                                    .load = load,
+                                    .destroy = destroy,
+                                    .build = on_build};
+
+const fg_callback_entry fgi_freeze_row = {
+    .entry = {.name = "freeze",
+              .help = "train without some parameters until an epoch",
+              .spellings = "BackboneFinetuning",
+              .options = options,
+              .option_count = sizeof options / sizeof options[0]},
+    .ops = &ops,
+    .create = create};

@@ -1,0 +1,140 @@
+/* callback_timer.c - the callback timer: ends a fit when the run has trained for some time,
+ * including the time before it was resumed.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/duration.h"
+#include "base/error.h"
+#include "base/thread.h"
+#include "callback/callback_rows.h"
+
+typedef struct timer {
+    double limit_s;
+    bool waits_for_epoch;
+    int64_t begun_ns; /* when the fit, or the part since a rollback, began; 0: it does not run */
+    double before_s;  /* until then; with the time since, in checkpoints */
+    char text[];      /* of the limit */
+} timer;
+
+static double elapsed_s(const timer *t)
+{
+    return t->before_s + (t->begun_ns != 0 ? (double)(fgi_now_ns() - t->begun_ns) / 1e9 : 0);
+}
+
+static fg_status check(const timer *t, fg_error *err)
+{
+    if (elapsed_s(t) < t->limit_s)
+        return FG_OK;
+    return fgi_fail(err, FG_ESTOPPED, "timer: the run has trained for %s", t->text);
+}
+
+/* A run that ended by its timer ends again, unless the duration is longer now. */
+static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
+{
+    timer *t = self;
+    (void)at;
+    t->begun_ns = fgi_now_ns();
+    return check(t, err);
+}
+
+static fg_status on_batch_end(void *self, const fg_progress *at, fg_error *err)
+{
+    const timer *t = self;
+    (void)at;
+    return t->begun_ns == 0 || t->waits_for_epoch ? FG_OK : check(t, err);
+}
+
+static fg_status on_epoch_end(void *self, const fg_progress *at, fg_error *err)
+{
+    (void)at;
+    return check(self, err);
+}
+
+static fg_status on_fit_end(void *self, const fg_progress *at, fg_error *err)
+{
+    timer *t = self;
+    (void)at;
+    (void)err;
+    t->before_s = elapsed_s(t);
+    t->begun_ns = 0;
+    return FG_OK;
+}
+
+static size_t save(void *self, void *bytes, size_t size)
+{
+    const double elapsed = elapsed_s(self);
+    if (size >= sizeof elapsed)
+        memcpy(bytes, &elapsed, sizeof elapsed);
+    return sizeof elapsed;
+}
+
+/* After a rollback, the steps that were lost have taken their time as well. */
+static fg_status load(void *self, const void *bytes, size_t size, fg_error *err)
+{
+    timer *t = self;
+    double saved = 0;
+    if (size != sizeof saved)
+        return fgi_fail(err, FG_EFORMAT, "expected %zu bytes, got %zu", sizeof saved, size);
+    memcpy(&saved, bytes, sizeof saved);
+    if (t->begun_ns == 0)
+        t->before_s = saved;
+    return FG_OK;
+}
+
+static void destroy(void *self) { fgi_free(self); }
+
+static fg_status create(const fg_option_values *values, void **out_self, fg_error *err)
+{
+    double limit_s = 0;
+    const bool is_given = !fg_option_is_auto(values, "duration");
+    const char *text = is_given ? fg_option_string(values, "duration") : "";
+    if (!fgi_parse_duration(fgi_str_of(text), &limit_s))
+        return fg_option_fail(values, "duration", FG_EINVAL, err,
+                              "expected a duration such as 90s, 8h30m, 1d12h or 08:30:00");
+    timer *t = fgi_calloc(1, sizeof *t + strlen(text) + 1);
+    if (t == NULL)
+        return fgi_no_memory(err);
+    memcpy(t->text, text, strlen(text) + 1);
+    t->limit_s = limit_s;
+    t->waits_for_epoch = strcmp(fg_option_string(values, "interval"), "epoch") == 0;
+    *out_self = t;
+    return FG_OK;
+}
+
+/* ---- the row --------------------------------------------------------------------------------- */
+
+static const fg_option options[] = {
+    {.name = "duration",
+     .kind = FG_OPTION_STRING,
+     .initial = "auto",
+     .has_auto = true,
+     .example = "12h",
+     .help = "How long the run trains in total, also if it is stopped and resumed: 90s, 8h30m, "
+             "1d12h or 08:30:00. auto: must be set."},
+    {.name = "interval",
+     .kind = FG_OPTION_CHOICE,
+     .initial = "step",
+     .choices = "step|epoch",
+     .example = "epoch",
+     .help = "When to end: after a step, or only at the end of an epoch."},
+};
+
+static const fg_callback_ops ops = {.name = "timer",
+                                    .fit_start = on_fit_start,
+                                    .batch_end = on_batch_end,
+                                    .epoch_end = on_epoch_end,
+                                    .fit_end = on_fit_end,
+                                    .save = save,
+                                    .load = load,
+                                    .destroy = destroy};
+
+const fg_callback_entry fgi_timer_row = {
+    .entry = {.name = "timer",
+              .help = "end training when the run has trained for some time",
+              .spellings = "Timer",
+              .options = options,
+              .option_count = sizeof options / sizeof options[0]},
+    .ops = &ops,
+    .create = create};

@@ -1,0 +1,59 @@
+/* log_file.h - what the loggers that write files share: whole lines are appended or nothing, and
+ * lines that cannot be written are kept in memory.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_LOG_LOG_FILE_H
+#define FGI_LOG_LOG_FILE_H
+
+#include <fulgurite/callback.h>
+#include <fulgurite/logger.h>
+#include <jansson.h>
+
+#include "base/buf.h"
+
+enum { FGI_LOG_FILE_LIMIT = 1 << 30, FGI_LOG_VALUES = FG_MAX_RESULTS + FG_MAX_LOG_VALUES };
+
+/* A zero-initialized one has no file. */
+typedef struct fgi_log_file {
+    char *path;
+    int fd; /* open for appending, or -1; only with a path */
+} fgi_log_file;
+
+/* Sets the path, RUN_DIR/NAME, unless that is done. */
+fg_status fgi_log_file_place(fgi_log_file *file, const char *run_dir, const char *name,
+                             fg_error *err);
+/* Replaces the contents atomically and opens the file for appending. */
+fg_status fgi_log_file_replace(fgi_log_file *file, const void *data, size_t size, fg_error *err);
+/* Appends the text, or nothing if that fails. */
+fg_status fgi_log_file_append(const fgi_log_file *file, const fgi_buf *text, fg_error *err);
+/* Syncs the file. Any thread. */
+fg_status fgi_log_file_sync(const fgi_log_file *file, fg_error *err);
+void fgi_log_file_fini(fgi_log_file *file);
+
+/* The kept lines were added to, starting at `before`: takes them back if memory is exhausted. */
+fg_status fgi_log_keep(fgi_buf *kept, size_t before, fg_error *err);
+/* The kept lines were written with this status: clears them, or reports the failure, with FG_ENOMEM
+ * if they have become too many. */
+fg_status fgi_log_kept(fgi_buf *kept, fg_status status, fg_error *err);
+/* The option `wall_time` of loggers that write files. */
+extern const fg_option fgi_log_time_option;
+#define FGI_LOG_TIME "wall_time" /* the option, and its column or key */
+/* Writes seconds since the epoch with milliseconds. */
+void fgi_log_put_time(fgi_buf *out, double seconds);
+/* Writes "%.9g", or `missing` for a number that is not finite. */
+void fgi_log_put_number(fgi_buf *out, double value, const char *missing);
+
+/* Whether line `number` of the log, starting at 0, belongs to the checkpoint that a run continues
+ * from. start->lines only decides about lines of the same step: a log has fewer lines than the run
+ * if its logger was not used from the start. */
+bool fgi_log_is_valid(const fg_log_start *start, int64_t step, int64_t number);
+
+/* Calls `each` (may be NULL) for the valid lines at the beginning of the text of a .jsonl: complete
+ * JSON objects that belong to the checkpoint. Returns their number, and their size in bytes in
+ * *out_size (may be NULL). */
+int64_t fgi_log_each_line(const char *text, size_t size, const fg_log_start *start,
+                          void (*each)(void *self, json_t *line), void *self, size_t *out_size);
+/* A line of a .jsonl, with its values in `metrics`; those that are missing are NaN. */
+fg_log_line fgi_log_line_of(json_t *line, fg_metric metrics[FGI_LOG_VALUES]);
+
+#endif

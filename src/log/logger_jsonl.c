@@ -1,0 +1,115 @@
+/* logger_jsonl.c - the logger `jsonl`: metrics.jsonl in the run folder.
+ *
+ * A line is {"step": 50, "epoch": 0, "lr": ..., "train_loss": ...} every log_every steps, and
+ * {"step": ..., "epoch": 0, "val_loss": ...} after a validation. Unless the option wall_time is
+ * set, it contains no times, so that a resumed run writes the same as an uninterrupted one.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "log/log_file.h"
+#include "log/loggers.h"
+
+typedef struct jsonl {
+    fgi_log_file file;
+    fgi_buf kept; /* lines that are not in the file yet */
+    bool has_time;
+} jsonl;
+
+static fg_status create(const fg_option_values *values, void **out_self, fg_error *err)
+{
+    jsonl *logger = fgi_calloc(1, sizeof *logger);
+    *out_self = logger;
+    if (logger == NULL)
+        return fgi_no_memory(err);
+    logger->has_time = fg_option_bool(values, FGI_LOG_TIME);
+    return FG_OK;
+}
+
+static void destroy(void *self)
+{
+    jsonl *logger = self;
+    fgi_log_file_fini(&logger->file);
+    fgi_buf_fini(&logger->kept);
+    fgi_free(logger);
+}
+
+/* Continues the file of a run, without the lines that are not valid. */
+static fg_status open_file(void *self, const fg_log_start *start, int64_t *out_lines, fg_error *err)
+{
+    jsonl *logger = self;
+    char *text = NULL;
+    size_t size = 0;
+    fg_status status = FG_OK;
+    fgi_buf_clear(&logger->kept);
+    FGI_TRY(fgi_log_file_place(&logger->file, start->run_dir, "metrics.jsonl", err));
+    if (start->step > 0 && fgi_file_exists(logger->file.path))
+        FGI_DONE(fgi_file_read(logger->file.path, FGI_LOG_FILE_LIMIT, &text, &size, err));
+    *out_lines = fgi_log_each_line(text, size, start, NULL, NULL, &size);
+    FGI_DONE(fgi_log_file_replace(&logger->file, text, size, err));
+done:
+    fgi_free(text);
+    return status;
+}
+
+static void put_line(const fg_log_line *line, bool has_time, fgi_buf *out)
+{
+    fgi_buf_printf(out, "{\"step\": %" PRId64 ", \"epoch\": %" PRId64, line->step, line->epoch);
+    if (has_time) {
+        fgi_buf_puts(out, ", \"" FGI_LOG_TIME "\": ");
+        fgi_log_put_time(out, line->wall_time);
+    }
+    if (!line->is_validation) {
+        fgi_buf_puts(out, ", \"lr\": ");
+        fgi_log_put_number(out, line->lr, "null");
+    }
+    for (size_t i = 0; i < line->metric_count; i++) {
+        fgi_buf_printf(out, ", \"%s\": ", line->metrics[i].name);
+        fgi_log_put_number(out, line->metrics[i].value, "null");
+    }
+    fgi_buf_puts(out, "}\n");
+}
+
+static fg_status flush(void *self, fg_error *err)
+{
+    jsonl *logger = self;
+    if (logger->kept.size == 0)
+        return FG_OK;
+    return fgi_log_kept(&logger->kept, fgi_log_file_append(&logger->file, &logger->kept, err), err);
+}
+
+static fg_status log_line(void *self, const fg_log_line *line, fg_error *err)
+{
+    jsonl *logger = self;
+    const size_t before = logger->kept.size;
+    put_line(line, logger->has_time, &logger->kept);
+    FGI_TRY(fgi_log_keep(&logger->kept, before, err));
+    return flush(logger, err);
+}
+
+static fg_status sync_file(void *self, fg_error *err)
+{
+    const jsonl *logger = self;
+    return fgi_log_file_sync(&logger->file, err);
+}
+
+static const fg_logger_ops ops = {.name = "jsonl",
+                                  .is_required = true,
+                                  .has_thread = true,
+                                  .open = open_file,
+                                  .log = log_line,
+                                  .flush = flush,
+                                  .sync = sync_file,
+                                  .destroy = destroy};
+
+const fg_logger_entry fgi_jsonl_logger_row = {
+    .entry = {.name = "jsonl",
+              .help = "metrics.jsonl in the run's folder, one JSON object per log event",
+              .options = &fgi_log_time_option,
+              .option_count = 1},
+    .ops = &ops,
+    .create = create};

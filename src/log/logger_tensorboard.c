@@ -1,0 +1,390 @@
+/* logger_tensorboard.c - the logger `tensorboard`: event files in the run folder, which TensorBoard
+ * reads. event_items.c writes what is not a number.
+ *
+ * Each fit writes one more file. Before, events after the checkpoint that it continues from are
+ * removed from the earlier files; lines that they lack, because the process was killed or the
+ * logger was not used, are added from metrics.jsonl.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "log/event_file.h"
+#include "log/event_items.h"
+#include "log/log_file.h"
+#include "log/log_item.h"
+#include "log/loggers.h"
+
+enum { MOST_KEPT = 1 << 24, SCALARS_MAX = FGI_LOG_VALUES + 2, TYPE_FLOAT = 1 };
+
+typedef struct board {
+    fgi_log_file file;
+    fgi_buf kept; /* events that are not in the file yet */
+    fgi_event_past past;
+    bool has_settings;
+    bool has_histograms; /* of the weights in checkpoints */
+    int64_t seen;        /* lines of the history with the last step of the files */
+} board;
+
+static fg_status create(const fg_option_values *values, void **out_self, fg_error *err)
+{
+    board *b = fgi_calloc(1, sizeof *b);
+    *out_self = b;
+    if (b == NULL)
+        return fgi_no_memory(err);
+    b->has_histograms = fg_option_bool(values, "histograms");
+    return FG_OK;
+}
+
+static void destroy(void *self)
+{
+    board *b = self;
+    fgi_log_file_fini(&b->file);
+    fgi_buf_fini(&b->kept);
+    fgi_free(b);
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+/* "train_loss" as "train/loss": TensorBoard groups by the part before the slash. */
+static void put_tag(const char *name, char out[64])
+{
+    (void)snprintf(out, 64, "%s", name);
+    if (strncmp(out, "train_", 6) == 0)
+        out[5] = '/';
+    else if (strncmp(out, "val_", 4) == 0)
+        out[3] = '/';
+}
+
+typedef struct scalars {
+    Fulgurite__Tb__Value values[SCALARS_MAX];
+    Fulgurite__Tb__Value *list[SCALARS_MAX];
+    char tags[SCALARS_MAX][64];
+    size_t count;
+} scalars;
+
+/* NaN: there is no value. */
+static void add_scalar(scalars *s, const char *name, double value)
+{
+    if (isnan(value) || s->count == SCALARS_MAX)
+        return;
+    Fulgurite__Tb__Value *next = &s->values[s->count];
+    fulgurite__tb__value__init(next);
+    put_tag(name, s->tags[s->count]);
+    next->tag = s->tags[s->count];
+    next->has_simple_value = 1;
+    next->simple_value = (float)value;
+    s->list[s->count++] = next;
+}
+
+static void put_line(const fg_log_line *line, fgi_buf *out)
+{
+    scalars s = {.count = 0};
+    Fulgurite__Tb__Event event = FULGURITE__TB__EVENT__INIT;
+    Fulgurite__Tb__Summary summary = FULGURITE__TB__SUMMARY__INIT;
+    if (!line->is_validation) { /* only one line of a step has these */
+        add_scalar(&s, "epoch", (double)line->epoch);
+        add_scalar(&s, "lr", line->lr);
+    }
+    for (size_t i = 0; i < line->metric_count; i++)
+        add_scalar(&s, line->metrics[i].name, line->metrics[i].value);
+    summary.value = s.list;
+    summary.n_value = s.count;
+    event.has_wall_time = event.has_step = 1;
+    event.wall_time = line->wall_time;
+    event.step = line->step;
+    event.summary = &summary;
+    fgi_event_put(out, &event);
+}
+
+/* ---- hyperparameters ------------------------------------------------------------------------- */
+
+/* As the plug-in `hparams` reads them: the data are in the metadata of a value. */
+static void put_hparams(const char *tag, const Fulgurite__Tb__HparamsData *content, int64_t step,
+                        double wall_time, fgi_buf *out)
+{
+    static char plugin[] = "hparams";
+    static float zero;
+    Fulgurite__Tb__Event event = FULGURITE__TB__EVENT__INIT;
+    Fulgurite__Tb__Summary summary = FULGURITE__TB__SUMMARY__INIT;
+    Fulgurite__Tb__Value value = FULGURITE__TB__VALUE__INIT, *values[] = {&value};
+    Fulgurite__Tb__PluginData data = FULGURITE__TB__PLUGIN_DATA__INIT;
+    Fulgurite__Tb__SummaryMetadata metadata = FULGURITE__TB__SUMMARY_METADATA__INIT;
+    Fulgurite__Tb__Tensor tensor = FULGURITE__TB__TENSOR__INIT;
+    Fulgurite__Tb__TensorShape shape = FULGURITE__TB__TENSOR_SHAPE__INIT;
+    uint8_t *packed = fgi_alloc(fulgurite__tb__hparams_data__get_packed_size(content) + 1);
+    if (packed == NULL) {
+        out->failed = true;
+        return;
+    }
+    data.has_content = tensor.has_dtype = 1;
+    data.content.data = packed;
+    data.content.len = fulgurite__tb__hparams_data__pack(content, packed);
+    data.plugin_name = plugin;
+    metadata.plugin_data = &data;
+    tensor.dtype = TYPE_FLOAT;
+    tensor.tensor_shape = &shape;
+    tensor.n_float_val = 1;
+    tensor.float_val = &zero;
+    value.tag = (char *)tag;
+    value.metadata = &metadata;
+    value.tensor = &tensor;
+    summary.n_value = 1;
+    summary.value = values;
+    event.has_wall_time = event.has_step = 1;
+    event.wall_time = wall_time;
+    event.step = step;
+    event.summary = &summary;
+    fgi_event_put(out, &event);
+    fgi_free(packed);
+}
+
+typedef struct setting {
+    Fulgurite__Tb__SettingEntry entry;
+    Fulgurite__Tb__Setting value;
+} setting;
+
+static void set_setting(setting *s, const fg_log_setting *from)
+{
+    double number = 0;
+    fulgurite__tb__setting_entry__init(&s->entry);
+    fulgurite__tb__setting__init(&s->value);
+    s->entry.key = (char *)from->name;
+    s->entry.value = &s->value;
+    if (fgi_parse_f64(fgi_str_of(from->value), &number)) {
+        s->value.has_number_value = 1;
+        s->value.number_value = number;
+    } else if (strcmp(from->value, "true") == 0 || strcmp(from->value, "false") == 0) {
+        s->value.has_bool_value = 1;
+        s->value.bool_value = from->value[0] == 't';
+    } else {
+        s->value.string_value = (char *)from->value;
+    }
+}
+
+static fg_status put_settings(const fg_log_start *start, fgi_buf *out, fg_error *err)
+{
+    const size_t count = start->setting_count;
+    setting *settings = fgi_calloc(count + 1, sizeof *settings);
+    Fulgurite__Tb__SettingEntry **list = fgi_calloc(count + 1, sizeof *list);
+    Fulgurite__Tb__SessionStart session = FULGURITE__TB__SESSION_START__INIT;
+    Fulgurite__Tb__HparamsData data = FULGURITE__TB__HPARAMS_DATA__INIT;
+    const bool is_good = settings != NULL && list != NULL;
+    for (size_t i = 0; is_good && i < count; i++) {
+        set_setting(&settings[i], &start->settings[i]);
+        list[i] = &settings[i].entry;
+    }
+    session.n_hparams = count;
+    session.hparams = list;
+    session.has_start_time_secs = 1;
+    session.start_time_secs = start->wall_time;
+    data.session_start_info = &session;
+    if (is_good && count > 0)
+        put_hparams("_hparams_/session_start_info", &data, start->step, start->wall_time, out);
+    fgi_free(settings);
+    fgi_free(list);
+    return is_good ? FG_OK : fgi_no_memory(err);
+}
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+/* Writes what is kept. What cannot be written for long is dropped: memory is limited. */
+static fg_status flush(void *self, fg_error *err)
+{
+    board *b = self;
+    if (b->file.path == NULL || b->kept.size == 0)
+        return FG_OK;
+    const fg_status status = fgi_log_file_append(&b->file, &b->kept, err);
+    if (status == FG_OK || b->kept.size > MOST_KEPT)
+        fgi_buf_clear(&b->kept);
+    return status;
+}
+
+static fg_status log_line(void *self, const fg_log_line *line, fg_error *err)
+{
+    board *b = self;
+    const size_t before = b->kept.size;
+    put_line(line, &b->kept);
+    FGI_TRY(fgi_log_keep(&b->kept, before, err));
+    return flush(b, err);
+}
+
+static fg_status log_item(void *self, const fg_log_item *item, fg_error *err)
+{
+    board *b = self;
+    const size_t before = b->kept.size;
+    FGI_TRY(fgi_event_put_item(&b->kept, item, err));
+    FGI_TRY(fgi_log_keep(&b->kept, before, err));
+    return flush(b, err);
+}
+
+static fg_status sync_file(void *self, fg_error *err)
+{
+    const board *b = self;
+    return b->file.path != NULL ? fgi_log_file_sync(&b->file, err) : FG_OK;
+}
+
+/* ---- histograms of weights ------------------------------------------------------------------- */
+
+static fg_status put_weights(board *b, const fg_ckpt *ckpt, const fg_log_saved *saved, size_t index,
+                             fg_error *err)
+{
+    fgi_histogram histogram;
+    char name[512];
+    const fg_tensor_info *info = fg_ckpt_info(ckpt, index);
+    if (info->part != FG_CKPT_MODEL ||
+        !fgi_histogram_make(info->type.dtype, fg_ckpt_data(ckpt, index),
+                            (size_t)fg_type_count(&info->type), &histogram))
+        return FG_OK;
+    (void)snprintf(name, sizeof name, "weights/%s", info->name);
+    fg_log_item item = fgi_histogram_item(&histogram, name);
+    item.step = saved->step;
+    item.wall_time = saved->wall_time;
+    return fgi_event_put_item(&b->kept, &item, err);
+}
+
+/* From the checkpoint: this costs no time of the devices. One that a later save has removed
+ * meanwhile is left out. */
+static fg_status log_weights(void *self, const fg_log_saved *saved, fg_error *err)
+{
+    board *b = self;
+    fg_ckpt *ckpt = NULL;
+    const size_t before = b->kept.size;
+    if (!b->has_histograms)
+        return FG_OK;
+    const fg_status opened =
+        fg_ckpt_open_with(saved->path, &(fg_ckpt_options){.no_checksums = true}, &ckpt, err);
+    if (opened != FG_OK)
+        return fgi_file_exists(saved->path) ? opened : FG_OK;
+    fg_status status = FG_OK;
+    for (size_t i = 0; i < fg_ckpt_count(ckpt) && status == FG_OK; i++)
+        status = put_weights(b, ckpt, saved, i, err);
+    fg_ckpt_close(ckpt);
+    FGI_TRY(status);
+    FGI_TRY(fgi_log_keep(&b->kept, before, err));
+    return flush(b, err);
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+typedef struct missing {
+    board *b;
+    double wall_time; /* of lines without one */
+} missing;
+
+/* Adds a line of the history that the files lack. */
+static void add_missing(void *self, json_t *json)
+{
+    const missing *m = self;
+    fg_metric metrics[FGI_LOG_VALUES];
+    fg_log_line line = fgi_log_line_of(json, metrics);
+    const fgi_event_past *past = &m->b->past;
+    m->b->seen += line.step == past->last_step;
+    if (line.step < past->last_step ||
+        (line.step == past->last_step && m->b->seen <= past->last_lines))
+        return;
+    if (isnan(line.wall_time))
+        line.wall_time = m->wall_time;
+    put_line(&line, &m->b->kept);
+    m->b->past.lines++;
+}
+
+static fg_status add_history(board *b, const fg_log_start *start, fg_error *err)
+{
+    char *text = NULL;
+    size_t size = 0;
+    missing m = {.b = b, .wall_time = start->wall_time};
+    b->seen = 0;
+    if (start->step == 0 || start->history == NULL || !fgi_file_exists(start->history))
+        return FG_OK;
+    FGI_TRY(fgi_file_read(start->history, FGI_LOG_FILE_LIMIT, &text, &size, err));
+    (void)fgi_log_each_line(text, size, start, add_missing, &m, NULL);
+    fgi_free(text);
+    return FG_OK;
+}
+
+static fg_status place(board *b, const fg_log_start *start, fg_error *err)
+{
+    char *name = fgi_event_file_name(start->wall_time, b->past.newest);
+    fgi_log_file_fini(&b->file);
+    if (name == NULL)
+        return fgi_no_memory(err);
+    const fg_status status = fgi_log_file_place(&b->file, start->run_dir, name, err);
+    fgi_free(name);
+    return status;
+}
+
+static fg_status open_file(void *self, const fg_log_start *start, int64_t *out_lines, fg_error *err)
+{
+    board *b = self;
+    /* a rollback to the state before the first step is not a new run: there are items of step 0 */
+    const bool is_new = start->step == 0 && b->file.path == NULL;
+    fgi_buf_clear(&b->kept);
+    FGI_TRY(fgi_event_files_cut(start, is_new, &b->past, err));
+    FGI_TRY(place(b, start, err));
+    fgi_event_put_start(&b->kept, is_new ? 0 : start->step + 1, start->wall_time);
+    const fg_log_item config = {.kind = FG_LOG_TEXT,
+                                .name = "config",
+                                .text = start->config,
+                                .step = start->step,
+                                .wall_time = start->wall_time};
+    if (start->config != NULL)
+        FGI_TRY(fgi_event_put_item(&b->kept, &config, err));
+    FGI_TRY(put_settings(start, &b->kept, err));
+    b->has_settings = start->setting_count > 0;
+    FGI_TRY(add_history(b, start, err));
+    FGI_TRY(fgi_buf_status(&b->kept, err));
+    FGI_TRY(fgi_log_file_replace(&b->file, b->kept.data, b->kept.size, err));
+    fgi_buf_clear(&b->kept);
+    *out_lines = b->past.lines;
+    return FG_OK;
+}
+
+static fg_status finish(void *self, const fg_log_end *end, fg_error *err)
+{
+    board *b = self;
+    Fulgurite__Tb__SessionEnd session = FULGURITE__TB__SESSION_END__INIT;
+    Fulgurite__Tb__HparamsData data = FULGURITE__TB__HPARAMS_DATA__INIT;
+    if (!b->has_settings)
+        return FG_OK;
+    const size_t before = b->kept.size;
+    session.has_status = session.has_end_time_secs = 1;
+    session.status = end->state == FG_LOG_DONE ? 1 : 2;
+    session.end_time_secs = end->wall_time;
+    data.session_end_info = &session;
+    put_hparams("_hparams_/session_end_info", &data, end->step, end->wall_time, &b->kept);
+    FGI_TRY(fgi_log_keep(&b->kept, before, err));
+    return flush(b, err);
+}
+
+static const fg_logger_ops ops = {.name = "tensorboard",
+                                  .has_thread = true,
+                                  .is_single = true,
+                                  .open = open_file,
+                                  .log = log_line,
+                                  .flush = flush,
+                                  .sync = sync_file,
+                                  .finish = finish,
+                                  .item = log_item,
+                                  .saved = log_weights,
+                                  .destroy = destroy};
+
+static const fg_option options[] = {{.name = "histograms",
+                                     .kind = FG_OPTION_BOOL,
+                                     .initial = "false",
+                                     .help =
+                                         "Log the distribution of the weights of each parameter "
+                                         "at each checkpoint.",
+                                     .example = "true"}};
+
+const fg_logger_entry fgi_tensorboard_logger_row = {
+    .entry = {.name = "tensorboard",
+              .help = "event files for TensorBoard in the run's folder",
+              .options = options,
+              .option_count = 1},
+    .ops = &ops,
+    .create = create};
