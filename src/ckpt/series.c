@@ -298,12 +298,21 @@ static fg_status take_pointed(const char *folder, const char *pointer, char **ou
     return status;
 }
 
-static bool has_last(const char *folder)
+/* There is no checkpoint: an error, unless there has never been one. */
+static fg_status check_never_saved(const char *folder, const fg_error *why, fg_error *err)
 {
     char *path = fgi_path_join(folder, "last");
-    const bool has = !path || fgi_file_exists(path); /* out of memory: not a reason to start over */
+    if (path == NULL)
+        return fgi_no_memory(err);
+    const bool has_last = fgi_file_exists(path);
     fgi_free(path);
-    return has;
+    if (!has_last)
+        return fgi_fail(err, why->status, "%s", why->message);
+    return fgi_fail(err, FG_EFORMAT,
+                    "'%s/last' names a checkpoint, but there is none: %s\n"
+                    "restore the checkpoint, or start a new run with overwrite instead of "
+                    "resume",
+                    folder, why->message);
 }
 
 /* The newest intact checkpoint. `why` says why the one that `last` points to cannot be used, which
@@ -332,14 +341,8 @@ static fg_status take_newest(const char *folder, const fg_error *why, char **out
         return fgi_no_memory(err);
     if (why->status == FG_ENOTFOUND && list.damage.status != FG_OK)
         why = &list.damage; /* there were checkpoints: "auto" must not start from the beginning */
-    if (why->status == FG_ENOTFOUND && has_last(folder))
-        return fgi_fail(err, FG_EFORMAT,
-                        "'%s/last' names a checkpoint, but there is none: %s\n"
-                        "restore the checkpoint, or start a new run with overwrite instead of "
-                        "resume",
-                        folder, why->message);
     if (why->status == FG_ENOTFOUND)
-        return fgi_fail(err, why->status, "%s", why->message);
+        return check_never_saved(folder, why, err);
     return fgi_fail(err, FG_EFORMAT, "no checkpoint in '%s' is intact: %s", folder, why->message);
 }
 

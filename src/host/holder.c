@@ -21,8 +21,7 @@
 
 enum { LOCKS_MAX_BYTES = 1 << 20 };
 
-/* ---- open files of processes ------------------------------------------------------------------
- */
+/* ---- open files of processes ----------------------------------------------------------------- */
 
 typedef struct search {
     const fgi_host *host;
@@ -76,8 +75,7 @@ static bool look_at_process(void *self, const char *name)
     return true;
 }
 
-/* ---- locks ------------------------------------------------------------------------------------
- */
+/* ---- locks ----------------------------------------------------------------------------------- */
 
 /* The process in a line of /proc/locks that has locked the file, or -1: "2: POSIX  ADVISORY  WRITE
  * 812 08:01:131077 0 EOF". Lines with an arrow are waiting processes. */

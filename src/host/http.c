@@ -19,8 +19,7 @@
 
 enum { ANSWER_BYTES = 1 << 20, FRAME_HEAD = 5, MOST_CONNECT_MS = 5000 };
 
-/* ---- the library ------------------------------------------------------------------------------
- */
+/* ---- the library ----------------------------------------------------------------------------- */
 
 static struct {
     void *library;
@@ -70,8 +69,7 @@ static bool is_loaded(void)
     return curl.is_whole;
 }
 
-/* ---- a request --------------------------------------------------------------------------------
- */
+/* ---- a request ------------------------------------------------------------------------------- */
 
 typedef struct exchange {
     const fgi_http_request *request;

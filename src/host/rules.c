@@ -23,8 +23,7 @@ static bool is_place(const fg_host *host, const char *place)
     return strcmp(host->info.place, place) == 0;
 }
 
-/* ---- the chips --------------------------------------------------------------------------------
- */
+/* ---- the chips ------------------------------------------------------------------------------- */
 
 /* A TPU was requested, but the machine has none: this happens on Kaggle and Colab. */
 static void rule_no_chip(fg_host *host)
@@ -81,8 +80,7 @@ static void rule_holder(fg_host *host)
                         "%s, if libtpu reports that the TPU is in use", text);
 }
 
-/* ---- variables --------------------------------------------------------------------------------
- */
+/* ---- variables ------------------------------------------------------------------------------- */
 
 /* One process uses all chips of a host: addresses of other processes only mislead libtpu ("Expected
  * 4 worker addresses, got 1"). */
@@ -250,8 +248,7 @@ static void rule_choices(fg_host *host)
     }
 }
 
-/* ---- the host ---------------------------------------------------------------------------------
- */
+/* ---- the host -------------------------------------------------------------------------------- */
 
 static void rule_hugepages(fg_host *host)
 {

@@ -39,8 +39,7 @@ static const struct generation *generation_named(const char *name)
     return NULL;
 }
 
-/* ---- the PCI bus ------------------------------------------------------------------------------
- */
+/* ---- the PCI bus ----------------------------------------------------------------------------- */
 
 typedef struct walk {
     const fgi_host *host;
@@ -111,8 +110,7 @@ static bool look_at_device(void *self, const char *name)
     return true;
 }
 
-/* ---- device nodes -----------------------------------------------------------------------------
- */
+/* ---- device nodes ---------------------------------------------------------------------------- */
 
 static void add_node(fgi_tpu_scan *scan, const char *folder, const char *name)
 {
@@ -155,8 +153,7 @@ static void find_nodes(walk *w)
     qsort(w->scan->nodes, (size_t)named, sizeof w->scan->nodes[0], by_name);
 }
 
-/* ---- the environment --------------------------------------------------------------------------
- */
+/* ---- the environment ------------------------------------------------------------------------- */
 
 bool fgi_host_tpu_type(const char *type, const char **out_generation, int *out_chips)
 {

@@ -18,8 +18,7 @@ static void fail_out_of_memory(fg_trace *trace)
     (void)fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
 }
 
-/* ---- parameters created after the optimizer --------------------------------------------------
- */
+/* ---- parameters created after the optimizer -------------------------------------------------- */
 
 /* Whether the optimizer has all parameters of its module; finds the first that is missing. */
 static bool has_all(fg_optimizer *o, fg_trace *trace)

@@ -8,8 +8,7 @@
 #include "base/hash.h"
 #include "pack/pack_format.h"
 
-/* ---- pack_out.c: a file that is written from front to back ------------------------------------
- */
+/* ---- pack_out.c: a file that is written from front to back ----------------------------------- */
 
 /* Zero-initialized, it is closed. */
 typedef struct fgi_pack_out {
@@ -37,8 +36,7 @@ static inline uint64_t fgi_pack_out_position(const fgi_pack_out *out)
 fg_status fgi_pack_write_at(int fd, const char *path, const void *data, size_t size,
                             uint64_t offset, fg_error *err);
 
-/* ---- pack_shard.c: one file, with its index in memory -----------------------------------------
- */
+/* ---- pack_shard.c: one file, with its index in memory ---------------------------------------- */
 
 typedef struct fgi_pack_shard {
     fgi_pack_page page; /* the header that the file will have */

@@ -41,8 +41,7 @@ fg_dtype fgi_dtype_from_pjrt(PJRT_Buffer_Type type)
     return FG_DTYPE_NONE;
 }
 
-/* ---- handles ----------------------------------------------------------------------------------
- */
+/* ---- handles --------------------------------------------------------------------------------- */
 
 fg_array *fgi_array_new(fg_client *client, const fg_type *type, const fgi_sharding *sharding)
 {

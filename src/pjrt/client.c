@@ -18,8 +18,7 @@ static const char *const accelerators[] = {"tpu", "cuda",
                                            "cpu"}; /* the order in which "auto" tries them */
 enum { ACCELERATORS = sizeof accelerators / sizeof accelerators[0] };
 
-/* ---- creating the plugin's client -------------------------------------------------------------
- */
+/* ---- creating the plugin's client ------------------------------------------------------------ */
 
 static PJRT_NamedValue named(const char *name, PJRT_NamedValue_Type type)
 {
@@ -353,8 +352,7 @@ static fg_status check_platform(const fg_client *c, const char *named_one, fg_er
                     c->plugin.path, c->info.platform, named_one);
 }
 
-/* ---- opening ----------------------------------------------------------------------------------
- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 /* The plugin's client, its platform and its devices. */
 static fg_status open_devices(fg_client *c, const char *accelerator, const request *r,
@@ -502,8 +500,7 @@ fg_status fg_client_open(const fg_client_options *options, fg_client **out, fg_e
     return accelerator ? open_accelerator(accelerator, &r, out, err) : open_auto(&r, out, err);
 }
 
-/* ---- questions --------------------------------------------------------------------------------
- */
+/* ---- questions ------------------------------------------------------------------------------- */
 
 const fg_client_info *fg_client_get_info(const fg_client *client) { return &client->info; }
 

@@ -213,8 +213,7 @@ void fgi_executable_destroy(fgi_executable *executable)
         destroy(executable);
 }
 
-/* ---- compiling --------------------------------------------------------------------------------
- */
+/* ---- compiling ------------------------------------------------------------------------------- */
 
 static fg_status compile(fg_client *c, const char *text, size_t text_size,
                          const unsigned char *packed, size_t packed_size, compiled *out,

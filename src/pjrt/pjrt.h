@@ -153,8 +153,7 @@ fg_status fgi_array_ready(const fg_array *array, fgi_event **out, fg_error *err)
 /* True if the array's buffer was donated to a program's output. */
 bool fgi_array_is_donated(const fg_array *array);
 
-/* ---- the plugin's profiler --------------------------------------------------------------------
- */
+/* ---- the plugin's profiler ------------------------------------------------------------------- */
 
 typedef struct fgi_profiler fgi_profiler;
 /* Whether the client's plugin has one. */

@@ -108,8 +108,7 @@ fg_status fgi_plugin_load(const char *path, const fgi_plugin_use *use, fgi_plugi
     return initialize_once(out, err);
 }
 
-/* ---- errors -----------------------------------------------------------------------------------
- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 static const char *code_name(PJRT_Error_Code code)
 {

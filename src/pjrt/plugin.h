@@ -29,8 +29,7 @@
 #define FGI_HAS(api, call)                                                                         \
     (offsetof(PJRT_Api, call) + sizeof((api)->call) <= (api)->struct_size && (api)->call != NULL)
 
-/* ---- finding and loading ----------------------------------------------------------------------
- */
+/* ---- finding and loading --------------------------------------------------------------------- */
 
 /* The user's data folder: $FULGURITE_HOME and so on. False if there is none. */
 bool fgi_home_folder(char out[FGI_PATH_MAX]);
@@ -73,8 +72,7 @@ typedef struct fgi_plugin_use {
 fg_status fgi_plugin_load(const char *path, const fgi_plugin_use *use, fgi_plugin *out,
                           fg_error *err);
 
-/* ---- client -----------------------------------------------------------------------------------
- */
+/* ---- client ---------------------------------------------------------------------------------- */
 
 typedef struct fgi_device {
     PJRT_Device *device; /* NULL: only described, by a topology */
@@ -183,8 +181,7 @@ fg_status fgi_plugin_fail(const fgi_plugin *plugin, PJRT_Error *error, const fgi
 /* Destroys an error that is ignored. True if there was none. */
 bool fgi_ignore(const fgi_plugin *plugin, PJRT_Error *error);
 
-/* ---- events -----------------------------------------------------------------------------------
- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 /* The completion of one operation on each of `count` devices. */
 struct fgi_event {
@@ -202,8 +199,7 @@ fgi_event *fgi_event_create(const fg_client *client, const char *operation, int 
 /* Adds `event` as a part and takes ownership of it. */
 void fgi_event_add(fgi_event *self, PJRT_Event *event, const char *label);
 
-/* ---- arrays -----------------------------------------------------------------------------------
- */
+/* ---- arrays ---------------------------------------------------------------------------------- */
 
 /* One buffer for each of the client's devices, NULL on devices that don't have the array. Each
  * contains the device's shard. */
@@ -227,8 +223,7 @@ fg_array *fgi_array_new(fg_client *client, const fg_type *type, const fgi_shardi
 PJRT_Buffer_Type fgi_dtype_to_pjrt(fg_dtype dtype);
 fg_dtype fgi_dtype_from_pjrt(PJRT_Buffer_Type type);
 
-/* ---- executables ------------------------------------------------------------------------------
- */
+/* ---- executables ----------------------------------------------------------------------------- */
 
 typedef struct fgi_scratch fgi_scratch;
 
@@ -256,8 +251,7 @@ int fgi_partition_count(const fg_client *client, const fgi_compile_options *opti
 fg_status fgi_compile_options_pack(const fg_client *client, const fgi_compile_options *options,
                                    unsigned char **out_data, size_t *out_size, fg_error *err);
 
-/* ---- the cache on disk ------------------------------------------------------------------------
- */
+/* ---- the cache on disk ----------------------------------------------------------------------- */
 
 /* Sets the client's cache_dir and cache_seed; cache_dir as in fg_client_options. */
 fg_status fgi_cache_open(fg_client *client, const char *cache_dir, fg_error *err);

@@ -32,8 +32,7 @@ typedef struct header {
 
 static const char magic[8] = {'F', 'G', 'P', 'R', 'O', 'G', '\n', '\0'};
 
-/* ---- the key ----------------------------------------------------------------------------------
- */
+/* ---- the key --------------------------------------------------------------------------------- */
 
 static fgi_hash more_text(fgi_hash hash, const char *text)
 {
@@ -124,8 +123,7 @@ static char *path_of(const fg_client *client, fgi_hash key)
     return fgi_path_join(client->cache_dir, name);
 }
 
-/* ---- reading ----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* Only files owned by the user: their content is executed. */
 static bool is_own_file(const char *path)
@@ -167,8 +165,7 @@ fgi_executable *fgi_cache_load(fg_client *client, fgi_hash key, const fgi_compil
     return e;
 }
 
-/* ---- writing ----------------------------------------------------------------------------------
- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 /* Removes the least recently used files until the folder is within its limit. */
 static void prune(const char *folder)

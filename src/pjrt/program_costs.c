@@ -6,8 +6,7 @@
 
 #include "pjrt/plugin.h"
 
-/* ---- cost -------------------------------------------------------------------------------------
- */
+/* ---- cost ------------------------------------------------------------------------------------ */
 
 static void read_memory(const fgi_executable *e, fgi_program_cost *out)
 {
@@ -57,8 +56,7 @@ fg_status fgi_executable_cost(const fgi_executable *executable, fgi_program_cost
     return FG_OK;
 }
 
-/* ---- the compiled program itself --------------------------------------------------------------
- */
+/* ---- the compiled program itself ------------------------------------------------------------- */
 
 fg_status fgi_executable_counts(const fgi_executable *executable, int64_t *out_replicas,
                                 int64_t *out_partitions, fg_error *err)

@@ -135,8 +135,7 @@ static void tell_license(const job *j)
     }
 }
 
-/* ---- pip --------------------------------------------------------------------------------------
- */
+/* ---- pip ------------------------------------------------------------------------------------- */
 
 /* Logs the output of pip line by line, and keeps the last line for a message. */
 typedef struct words {

@@ -13,8 +13,7 @@
 
 #include "base/alloc.h"
 
-/* ---- reading ----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static void *take(void *self, size_t size)
 {
@@ -62,8 +61,7 @@ void fgi_hlo_free(fgi_hlo *hlo)
     fgi_free(hlo);
 }
 
-/* ---- shapes -----------------------------------------------------------------------------------
- */
+/* ---- shapes ---------------------------------------------------------------------------------- */
 
 /* XLA's PrimitiveType, as far as arrays support the dtype; and its bits. */
 static const struct {
@@ -100,8 +98,7 @@ int64_t fgi_hlo_bytes(const fgi_hlo_shape *shape)
     return bytes;
 }
 
-/* ---- instructions -----------------------------------------------------------------------------
- */
+/* ---- instructions ---------------------------------------------------------------------------- */
 
 const fgi_hlo_op *fgi_hlo_operand(const fgi_hlo_computation *in, const fgi_hlo_op *op, size_t index)
 {
@@ -200,8 +197,7 @@ bool fgi_hlo_collective_once(const fgi_hlo_computation *in, const fgi_hlo_op *op
     return true;
 }
 
-/* ---- counting ---------------------------------------------------------------------------------
- */
+/* ---- counting -------------------------------------------------------------------------------- */
 
 static void count_parameters(const fgi_hlo *hlo, fgi_hlo_counts *out)
 {

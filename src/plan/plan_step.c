@@ -22,8 +22,7 @@ const char *fg_collective_name(fg_collective kind)
     return fgi_collective_name((fgi_collective)kind);
 }
 
-/* ---- a step that does not fit -----------------------------------------------------------------
- */
+/* ---- a step that does not fit ---------------------------------------------------------------- */
 
 /* Parses "20.61G" after `words`; -1 if it is not found. */
 static int64_t read_size(const char *text, const char *words)

@@ -144,8 +144,7 @@ void fgi_run_requeue(const fg_recipe *r);
 /* Writes config.yaml into the folder. */
 bool fgi_run_dir_begin(const fgi_config *c, const char *folder, fg_error *err);
 
-/* ---- run ------------------------------------------------------------------------------------
- */
+/* ---- run ------------------------------------------------------------------------------------- */
 
 typedef struct fgi_run_record fgi_run_record;
 
@@ -212,8 +211,7 @@ fg_trainer_options fgi_run_trainer_options(fg_recipe *r, const char *resume);
 /* FG_RECIPE_SCHEDULE: fills r->schedule (run_schedule.c). */
 fg_status fgi_run_schedule(fg_recipe *r, fg_error *err);
 
-/* ---- checkpoints (run_model.c) -----------------------------------------------------------------
- */
+/* ---- checkpoints (run_model.c) --------------------------------------------------------------- */
 
 /* Whether the run evaluates weights: validate, test, predict. */
 bool fgi_run_is_evaluation(const fg_recipe *r);

@@ -312,8 +312,7 @@ void fgi_run_say_weights(const fg_recipe *r)
         fgi_run_say(r, FG_LOG_INFO, "%s", report->text);
 }
 
-/* ---- attachments of the run's checkpoints -----------------------------------------------------
- */
+/* ---- attachments of the run's checkpoints ---------------------------------------------------- */
 
 static char *config_to_text(const fgi_config *c)
 {

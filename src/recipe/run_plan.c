@@ -29,8 +29,7 @@ static void put(json_t *object, const char *key, json_t *take_value)
     (void)json_object_set_new(object, key, take_value);
 }
 
-/* ---- results ---------------------------------------------------------------------------
- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 static json_t *collectives(const fg_plan *plan)
 {
@@ -83,8 +82,7 @@ static void put_work(json_t *o, const fg_plan *p, int64_t samples)
     put(o, "fingerprint", p->fingerprint[0] != '\0' ? json_string(p->fingerprint) : json_null());
 }
 
-/* ---- plan --------------------------------------------------------------------------------
- */
+/* ---- plan ------------------------------------------------------------------------------------ */
 
 static void on_tried(void *self, int64_t batch_size, int64_t need_bytes, bool fits)
 {
@@ -113,8 +111,7 @@ static fg_status search(json_t *o, fg_recipe *r, fg_error *err)
     return FG_OK;
 }
 
-/* ---- several batches --------------------------------------------------------------------------
- */
+/* ---- several batches ------------------------------------------------------------------------- */
 
 /* Parses "8,64,512", or uses powers of two; returns their number, 0 if it is not a list. */
 static size_t sweep_sizes(const char *text, int64_t out[SWEEP_MAX])

@@ -107,8 +107,7 @@ void fgi_checkup_print(fgi_buf *out, const fgi_checkup *d)
         fgi_buf_printf(out, "nothing is wrong\n");
 }
 
-/* ---- JSON -------------------------------------------------------------------------------------
- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static json_t *bytes_of(int64_t bytes) { return bytes >= 0 ? json_integer(bytes) : json_null(); }
 

@@ -39,8 +39,7 @@ enum { PLACES = 32, DEPTH = 4, MOST_FILES = 4000 };
 #define MOST_BYTES   (256LL << 20)
 #define MOST_SECONDS 2.0
 
-/* ---- plugins ----------------------------------------------------------------------------------
- */
+/* ---- plugins --------------------------------------------------------------------------------- */
 
 /* The version, from the name of the package's folder next to it: libtpu-0.0.51.dist-info. */
 static void find_version(fgi_checkup_plugin *p)
@@ -103,8 +102,7 @@ static void find_plugins(fgi_checkup *d)
                          "no-cpu-plugin", "fulgurite setup cpu", "the CPU plugin is not installed");
 }
 
-/* ---- the compile cache ------------------------------------------------------------------------
- */
+/* ---- the compile cache ----------------------------------------------------------------------- */
 
 static void count_cache(fgi_checkup *d, const char *folder)
 {
@@ -154,8 +152,7 @@ static void find_cache(fgi_checkup *d)
                          (long long)(d->cache_free_bytes >> 20), folder);
 }
 
-/* ---- reading data -----------------------------------------------------------------------------
- */
+/* ---- reading data ---------------------------------------------------------------------------- */
 
 typedef struct reader {
     fgi_checkup_speed *speed;

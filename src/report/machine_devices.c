@@ -117,8 +117,7 @@ static json_t *finding_object(const finding *f)
                      "devices", device_list(f->client), "places", places);
 }
 
-/* ---- libtpu's counters ------------------------------------------------------------------------
- */
+/* ---- libtpu's counters ----------------------------------------------------------------------- */
 
 static json_t *use_object(const fg_tpu_use *use)
 {

@@ -316,8 +316,7 @@ static void put_layers(fgi_buf *out, const json_t *analysis)
     fgi_html_table_end(out);
 }
 
-/* ---- collectives, slow operations, input -------------------------------------------------------
- */
+/* ---- collectives, slow operations, input ----------------------------------------------------- */
 
 static void put_collectives(fgi_buf *out, const json_t *o, const json_t *analysis)
 {

@@ -261,8 +261,7 @@ static void put_metrics(fgi_buf *out, const fgi_run_view *view)
     fgi_html_table_end(out);
 }
 
-/* ---- the page ----------------------------------------------------------------------------------
- */
+/* ---- the page -------------------------------------------------------------------------------- */
 
 static void put_config(fgi_buf *out, const fgi_run_view *view)
 {

@@ -74,8 +74,7 @@ bool fgi_infer_fail(fgi_infer *c, fg_status status, const char *format, ...) FG_
  * so nothing computed from them overflows, also if one of them is 0. */
 bool fgi_type_is_countable(const fg_type *type);
 
-/* ---- row rules (rows.c) -----------------------------------------------------------------------
- */
+/* ---- row rules (rows.c) ---------------------------------------------------------------------- */
 
 /* Computes the rows of the result, given that at least one operand has some; writes c->rows, or
  * returns false after an error. In a gradient the elements of padding rows are 0 and may be added

@@ -67,8 +67,7 @@ fg_status fgi_load_named(const fg_ckpt *ckpt, const char *path, fg_ckpt_part par
     return fgi_set_from_file(variable, info->type.dtype, fg_ckpt_data(ckpt, index), err);
 }
 
-/* ---- the match --------------------------------------------------------------------------------
- */
+/* ---- the match ------------------------------------------------------------------------------- */
 
 static size_t model_tensors(const fg_ckpt *ckpt)
 {

@@ -532,8 +532,7 @@ static void skipped_steps_are_no_divergence(void **state)
     assert_true(result.nonfinite_steps >= 1);
 }
 
-/* ---- mistakes ---------------------------------------------------------------------------------
- */
+/* ---- mistakes -------------------------------------------------------------------------------- */
 
 static void mistakes(void **state)
 {

@@ -46,8 +46,7 @@ static int close_all(void **state)
     return fgi_alloc_live() == 0 ? 0 : 1;
 }
 
-/* ---- two parameters ---------------------------------------------------------------------------
- */
+/* ---- two parameters -------------------------------------------------------------------------- */
 
 typedef struct pair {
     fg_module *root;
@@ -130,8 +129,7 @@ static void adam_step(adam *x, double g)
     x->p -= lr * (x->m / (1 - pow(0.9, x->t))) / (sqrt(x->s / (1 - pow(0.999, x->t))) + 1e-8);
 }
 
-/* ---- no gradient ------------------------------------------------------------------------------
- */
+/* ---- no gradient ----------------------------------------------------------------------------- */
 
 static void parameters_without_a_gradient_are_left_alone(void **state)
 {
@@ -242,8 +240,7 @@ static void parameters_created_late_in_an_early_layer_are_refused(void **state)
     fg_module_destroy(p.root);
 }
 
-/* ---- freezing ---------------------------------------------------------------------------------
- */
+/* ---- freezing -------------------------------------------------------------------------------- */
 
 static void frozen_parameters_have_no_moments_and_no_gradient(void **state)
 {

@@ -21,8 +21,7 @@ static void matmuls_in_16_bits(void **state)
     lowering_check(&row);
 }
 
-/* ---- matmuls with a transposed matrix ---------------------------------------------------------
- */
+/* ---- matmuls with a transposed matrix -------------------------------------------------------- */
 
 static size_t contraction(const lowering_problem *p, const fg_tensor *in, fg_tensor *out)
 {

@@ -449,8 +449,7 @@ static void second_device_alone(void **state)
     fgi_executable_destroy(e);
 }
 
-/* ---- the cache on disk ------------------------------------------------------------------------
- */
+/* ---- the cache on disk ----------------------------------------------------------------------- */
 
 /* The only file in the cache folder; writes its name to `out`. */
 static void cached_file(const char *cache, char *out, size_t size)

@@ -330,8 +330,7 @@ static void f16_mixed_follows_autocast(void **state)
             2 * spread("mlp_f16"));
 }
 
-/* ---- stochastic rounding ----------------------------------------------------------------------
- */
+/* ---- stochastic rounding --------------------------------------------------------------------- */
 
 enum { ELEMENTS = 1 << 16 };
 

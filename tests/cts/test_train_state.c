@@ -169,8 +169,7 @@ static void state_that_is_not_there_begins_anew(void **state)
     fg_client_close(client);
 }
 
-/* ---- frozen parameters ------------------------------------------------------------------------
- */
+/* ---- frozen parameters ----------------------------------------------------------------------- */
 
 enum { HIDDEN = 5 };
 

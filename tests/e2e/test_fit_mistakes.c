@@ -142,8 +142,7 @@ static void print_config_shows_all(void **state)
     free(plain);
 }
 
-/* ---- a device that does not respond ------------------------------------------------------------
- */
+/* ---- a device that does not respond ---------------------------------------------------------- */
 
 /* A run on the fake plugin that ends as a hang. */
 static const outcome *hangs(const char *folder, const char *fake, const char *arguments)

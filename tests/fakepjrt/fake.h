@@ -15,8 +15,7 @@
 enum { RANK_MAX = 8, DEVICES_MAX = 64, PROCESSES_MAX = 8, MESSAGE_MAX = 200 };
 enum { WORLD_MAX = PROCESSES_MAX * DEVICES_MAX };
 
-/* ---- settings and counters: fake_core.c -------------------------------------------------------
- */
+/* ---- settings and counters: fake_core.c ------------------------------------------------------ */
 
 /* A setting's value now. Unknown names are a bug of the caller. */
 long fake_get(const char *name);
@@ -28,8 +27,7 @@ void fake_count(const char *name, long by);
  * calls pass first. */
 int fake_fault(const char *name);
 
-/* ---- errors -----------------------------------------------------------------------------------
- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 struct PJRT_Error {
     PJRT_Error_Code code;
@@ -46,8 +44,7 @@ PJRT_Error *fake_error(int code, const char *format, ...) __attribute__((format(
                               (args)->struct_size);                                                \
     } while (0)
 
-/* ---- events -----------------------------------------------------------------------------------
- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 typedef struct callback {
     struct callback *next;
@@ -87,8 +84,7 @@ PJRT_Error *fake_event_error(PJRT_Event_Error_Args *args);
 PJRT_Error *fake_event_await(PJRT_Event_Await_Args *args);
 PJRT_Error *fake_event_on_ready(PJRT_Event_OnReady_Args *args);
 
-/* ---- clients and their queue ------------------------------------------------------------------
- */
+/* ---- clients and their queue ----------------------------------------------------------------- */
 
 struct PJRT_DeviceDescription {
     int id, process;
@@ -155,8 +151,7 @@ PJRT_Error *fake_topology_version(PJRT_TopologyDescription_PlatformVersion_Args 
 PJRT_Error *fake_topology_devices(PJRT_TopologyDescription_GetDeviceDescriptions_Args *args);
 PJRT_Error *fake_device_attributes(PJRT_DeviceDescription_Attributes_Args *args);
 
-/* ---- buffers: fake_buffer.c -------------------------------------------------------------------
- */
+/* ---- buffers: fake_buffer.c ------------------------------------------------------------------ */
 
 /* A counted block of device memory, or of the caller's memory used in place. */
 typedef struct bytes {
@@ -203,8 +198,7 @@ PJRT_Error *fake_buffer_destroy(PJRT_Buffer_Destroy_Args *args);
 PJRT_Error *fake_buffer_is_deleted(PJRT_Buffer_IsDeleted_Args *args);
 PJRT_Error *fake_buffer_ready_event(PJRT_Buffer_ReadyEvent_Args *args);
 
-/* ---- programs: fake_program.c, fake_run.c ------------------------------------------------------
- */
+/* ---- programs: fake_program.c, fake_run.c ---------------------------------------------------- */
 
 typedef struct argument {
     shape shape;
@@ -263,8 +257,7 @@ PJRT_Error *fake_serialize(PJRT_Executable_Serialize_Args *args);
 PJRT_Error *fake_deserialize(PJRT_Executable_DeserializeAndLoad_Args *args);
 PJRT_Error *fake_execute(PJRT_LoadedExecutable_Execute_Args *args);
 
-/* ---- extensions: fake_profiler.c --------------------------------------------------------------
- */
+/* ---- extensions: fake_profiler.c ------------------------------------------------------------- */
 
 /* The plugin's extensions, as the settings are now. */
 PJRT_Extension_Base *fake_extensions(void);

@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- errors -----------------------------------------------------------------------------------
- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 static void error_destroy(PJRT_Error_Destroy_Args *args)
 {
@@ -30,8 +29,7 @@ static PJRT_Error *error_code(PJRT_Error_GetCode_Args *args)
     return NULL;
 }
 
-/* ---- plugin and client ------------------------------------------------------------------------
- */
+/* ---- plugin and client ----------------------------------------------------------------------- */
 
 enum { CUDA = 1, TPU = 2 }; /* of "platform" */
 
@@ -167,8 +165,7 @@ static PJRT_Error *process_index(PJRT_Client_ProcessIndex_Args *args)
     return NULL;
 }
 
-/* ---- devices: listed backwards, since no order is promised -------------------------------------
- */
+/* ---- devices: listed backwards, since no order is promised ----------------------------------- */
 
 static PJRT_Error *addressable_devices(PJRT_Client_AddressableDevices_Args *args)
 {
@@ -245,8 +242,7 @@ static PJRT_Error *memory_stats(PJRT_Device_MemoryStats_Args *args)
     return NULL;
 }
 
-/* ---- the table --------------------------------------------------------------------------------
- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static PJRT_Api table = {
     .struct_size = PJRT_Api_STRUCT_SIZE,

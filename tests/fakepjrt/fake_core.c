@@ -11,8 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- settings ---------------------------------------------------------------------------------
- */
+/* ---- settings -------------------------------------------------------------------------------- */
 
 /* NAME_error is a PJRT error code that the call then ends with, 0 for none, after NAME_skip good
  * calls. NAME_late_error ends the call's event with that code instead. */
@@ -157,8 +156,7 @@ __attribute__((constructor)) static void read_environment(void)
         (void)signal(requests[i], print_trace);
 }
 
-/* ---- errors -----------------------------------------------------------------------------------
- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 PJRT_Error *fake_error(int code, const char *format, ...)
 {
@@ -174,8 +172,7 @@ PJRT_Error *fake_error(int code, const char *format, ...)
     return error;
 }
 
-/* ---- states and events ------------------------------------------------------------------------
- */
+/* ---- states and events ----------------------------------------------------------------------- */
 
 state *state_create(void)
 {
@@ -319,8 +316,7 @@ PJRT_Error *fake_event_on_ready(PJRT_Event_OnReady_Args *args)
     return NULL;
 }
 
-/* ---- the queue --------------------------------------------------------------------------------
- */
+/* ---- the queue ------------------------------------------------------------------------------- */
 
 static long long now_ns(void)
 {

@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- types ------------------------------------------------------------------------------------
- */
+/* ---- types ----------------------------------------------------------------------------------- */
 
 static const struct {
     const char *name;
@@ -195,8 +194,7 @@ static PJRT_Error *reject_reduction(const char *text, bool as_metadata)
                       colon + 1);
 }
 
-/* ---- compile options --------------------------------------------------------------------------
- */
+/* ---- compile options ------------------------------------------------------------------------- */
 
 typedef struct wire {
     const unsigned char *at, *end;
@@ -299,8 +297,7 @@ static bool read_options(program *p, const char *data, size_t size)
     return partitions > 0 && partitions == (uint64_t)p->partition_count && p->device_count > 0;
 }
 
-/* ---- programs ---------------------------------------------------------------------------------
- */
+/* ---- programs -------------------------------------------------------------------------------- */
 
 static void set_cost(program *p)
 {

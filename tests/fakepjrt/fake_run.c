@@ -10,8 +10,7 @@
 #include <unistd.h>
 #include <time.h>
 
-/* ---- making -----------------------------------------------------------------------------------
- */
+/* ---- making ---------------------------------------------------------------------------------- */
 
 static PJRT_LoadedExecutable *loaded_create(program *take_p)
 {
@@ -140,8 +139,7 @@ PJRT_Error *fake_executable_destroy(PJRT_Executable_Destroy_Args *args)
     return NULL;
 }
 
-/* ---- queries --------------------------------------------------------------------------------
- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 PJRT_Error *fake_program_devices(PJRT_LoadedExecutable_AddressableDevices_Args *args)
 {
@@ -207,8 +205,7 @@ PJRT_Error *fake_cost(PJRT_Executable_GetCostAnalysis_Args *args)
     return NULL;
 }
 
-/* ---- serialized form: "FAKE N id id ...\n" and the text ---------------------------------------
- */
+/* ---- serialized form: "FAKE N id id ...\n" and the text -------------------------------------- */
 
 struct PJRT_SerializedExecutable {
     char *data;
@@ -279,8 +276,7 @@ PJRT_Error *fake_deserialize(PJRT_Executable_DeserializeAndLoad_Args *args)
     return NULL;
 }
 
-/* ---- running ----------------------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static PJRT_Error *check_arguments(const program *p, const PJRT_LoadedExecutable_Execute_Args *args)
 {

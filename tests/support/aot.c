@@ -27,8 +27,7 @@ void aot_need(const char *accelerator)
     exit(77);
 }
 
-/* ---- the task ---------------------------------------------------------------------------------
- */
+/* ---- the task -------------------------------------------------------------------------------- */
 
 typedef struct aot_task {
     const aot_case *wanted;
@@ -138,8 +137,7 @@ static const fg_task_ops ops = {.build = build,
                                 .predict_step = predict,
                                 .optimizer = optimizer};
 
-/* ---- the data ---------------------------------------------------------------------------------
- */
+/* ---- the data -------------------------------------------------------------------------------- */
 
 static fg_type input_of(const char *model)
 {
@@ -180,8 +178,7 @@ static fg_dataset *make_data(const fg_type *input, int64_t count, bool has_plane
     return dataset;
 }
 
-/* ---- compiling --------------------------------------------------------------------------------
- */
+/* ---- compiling ------------------------------------------------------------------------------- */
 
 static void read_numbers(const fgi_executable *executable, aot_result *out)
 {
@@ -266,8 +263,7 @@ void aot_compile(const aot_case *wanted, aot_result *out)
     fg_client_close(client);
 }
 
-/* ---- checks ---------------------------------------------------------------------------
- */
+/* ---- checks ---------------------------------------------------------------------------------- */
 
 static void print(const aot_case *wanted, const aot_result *r)
 {

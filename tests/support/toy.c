@@ -158,8 +158,7 @@ fg_dataset *toy_source(int64_t count, uint64_t seed, bool is_known)
     return dataset;
 }
 
-/* ---- the Trainer ------------------------------------------------------------------------------
- */
+/* ---- the Trainer ----------------------------------------------------------------------------- */
 
 fg_trainer *toy_trainer(fg_client *client, const fg_trainer_options *options)
 {

@@ -37,8 +37,7 @@ static void holds(const char *message, const char *part)
         fail_msg("'%s' does not say '%s'", message, part);
 }
 
-/* ---- parts of a machine -----------------------------------------------------------------------
- */
+/* ---- parts of a machine ---------------------------------------------------------------------- */
 
 enum { NOTHING = 0, CHIPS = 1, CHIP_HELD = 2, LOCK_HELD = 4, GPU = 8, GPU_HELD = 16 };
 
@@ -83,8 +82,7 @@ static void furnish(unsigned parts)
         hold("/dev/nvidia0", "./renderer");
 }
 
-/* ---- no plugin --------------------------------------------------------------------------------
- */
+/* ---- no plugin ------------------------------------------------------------------------------- */
 
 static const struct {
     const char *accelerator;
@@ -131,8 +129,7 @@ static void a_missing_plugin(void **state)
     }
 }
 
-/* ---- a plugin without devices ------------------------------------------------------------
- */
+/* ---- a plugin without devices ---------------------------------------------------------------- */
 
 static const char no_device[] =
     "making a client (libtpu.so): NOT_FOUND: TPU initialization failed: "
@@ -210,8 +207,7 @@ static void a_plugin_that_refuses(void **state)
     }
 }
 
-/* ---- the same through fg_client_open ----------------------------------------------------------
- */
+/* ---- the same through fg_client_open --------------------------------------------------------- */
 
 static fg_status open_tpu(const char *devices, fg_client **out, fg_error *err)
 {

@@ -8,8 +8,7 @@
 #include "base/print.h"
 #include "csv_text.h"
 
-/* ---- types and the report ----------------------------------------------------------------------
- */
+/* ---- types and the report -------------------------------------------------------------------- */
 
 /* Warnings since the last call of `warned`. */
 static char log_text[4096];

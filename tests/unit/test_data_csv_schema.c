@@ -7,8 +7,7 @@
 #include <math.h>
 #include "csv_text.h"
 
-/* ---- types and the report ----------------------------------------------------------------------
- */
+/* ---- types and the report -------------------------------------------------------------------- */
 
 /* A schema includes its rules, such as the missing-value markers. */
 static void a_schema_keeps_what_is_missing(void **state)

@@ -182,8 +182,7 @@ static void memory_may_fail(void **state)
     server_stop(&s);
 }
 
-/* ---- the metadata server ----------------------------------------------------------------------
- */
+/* ---- the metadata server --------------------------------------------------------------------- */
 
 /* A TPU VM whose slice is only known to the metadata server, queried with the headers that Google's
  * server requires. */

@@ -29,8 +29,7 @@ static int fresh(void **state)
     return 0;
 }
 
-/* ---- detection ----------------------------------------------------------------------------------
- */
+/* ---- detection ------------------------------------------------------------------------------- */
 
 /* The ids are those in JAX's cloud_tpu_init.py and tpu-info's device.py. */
 static void generation_is_reported_by_pci_numbers(void **state)
@@ -196,8 +195,7 @@ static void types_are_taken_apart(void **state)
         assert_false(fgi_host_tpu_type(bad[i], &generation, &chips));
 }
 
-/* ---- holders ----------------------------------------------------------------------------------
- */
+/* ---- holders --------------------------------------------------------------------------------- */
 
 enum { OTHER = 5000812 }; /* above the kernel's largest pid */
 
@@ -353,8 +351,7 @@ static void own_lock_survives_the_look(void **state)
     (void)close(fd);
 }
 
-/* ---- explanations -------------------------------------------------------------------------------
- */
+/* ---- explanations ---------------------------------------------------------------------------- */
 
 static void no_tpu_is_explained_by_what_was_looked_at(void **state)
 {
@@ -372,8 +369,7 @@ static void no_tpu_is_explained_by_what_was_looked_at(void **state)
         text, "this machine has 1 TPU chips of v6e, but libtpu says: No jellyfish device found.");
 }
 
-/* ---- before libtpu is loaded ------------------------------------------------------------------
- */
+/* ---- before libtpu is loaded ----------------------------------------------------------------- */
 
 static const char *value_of(const fgi_variable *v, size_t count, const char *name)
 {

@@ -7,8 +7,7 @@
 #include <unistd.h>
 #include "fake_step.h"
 
-/* ---- running ----------------------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static void run_gives_outputs_and_consumes(void **state)
 {
@@ -162,8 +161,7 @@ static void chain_of_late_steps_is_launched_ahead(void **state)
     fake_step_end(&f);
 }
 
-/* ---- transfers --------------------------------------------------------------------------------
- */
+/* ---- transfers ------------------------------------------------------------------------------- */
 
 static void failing_transfers_are_reported(void **state)
 {
@@ -287,8 +285,7 @@ static void download_does_not_wait(void **state)
     fake_step_end(&f);
 }
 
-/* ---- host callbacks -----------------------------------------------------------------------------
- */
+/* ---- host callbacks -------------------------------------------------------------------------- */
 
 typedef struct heard {
     _Atomic int calls;
@@ -353,8 +350,7 @@ static void listener_is_called_once_for_all_devices(void **state)
     fake_step_end(&f);
 }
 
-/* ---- threads ----------------------------------------------------------------------------------
- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 enum { LAUNCHES = 200 };
 
@@ -405,8 +401,7 @@ static void threads_share_a_program(void **state)
     fake_step_end(&f);
 }
 
-/* ---- allocation failures ----------------------------------------------------------------------
- */
+/* ---- allocation failures --------------------------------------------------------------------- */
 
 static fg_status run_all(fg_client *client, fg_error *err)
 {

@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include "fake_step.h"
 
-/* ---- opening ----------------------------------------------------------------------------------
- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static void assert_not_opened(fg_status status, const char *says)
 {
@@ -218,8 +217,7 @@ static void odd_device_counts_work(void **state)
     fg_client_close(client);
 }
 
-/* ---- compiling --------------------------------------------------------------------------------
- */
+/* ---- compiling ------------------------------------------------------------------------------- */
 
 static void assert_not_compiled(fg_client *client, const char *text,
                                 const fgi_compile_options *options, fg_status status,

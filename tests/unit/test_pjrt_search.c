@@ -46,8 +46,7 @@ static int make_machine(void **state)
     return 0;
 }
 
-/* ---- search order -----------------------------------------------------------------------------
- */
+/* ---- search order ---------------------------------------------------------------------------- */
 
 static size_t search(const char *accelerator, const fg_client_options *opt,
                      fg_plugin_candidate out[40])
@@ -238,8 +237,7 @@ static void options_are_checked(void **state)
                      FG_EINVAL);
 }
 
-/* ---- the machine ------------------------------------------------------------------------------
- */
+/* ---- the machine ----------------------------------------------------------------------------- */
 
 static void machine_reports_what_it_holds(void **state)
 {
@@ -260,8 +258,7 @@ static void machine_reports_what_it_holds(void **state)
     assert_true(fgi_machine_has(machine, "cuda"));
 }
 
-/* ---- files that are not plugins ----------------------------------------------------------------
- */
+/* ---- files that are not plugins -------------------------------------------------------------- */
 
 static Elf64_Ehdr good_header(void)
 {

@@ -363,8 +363,7 @@ static void every_allocation_may_fail(void **state)
     fgt_fault_loop(write_down, NULL);
 }
 
-/* ---- long attributes --------------------------------------------------------------------------
- */
+/* ---- long attributes ------------------------------------------------------------------------- */
 
 static char long_name[5000];
 

@@ -493,6 +493,7 @@ static fg_status fit_in_folder(const fixture *f, int64_t steps, const char *resu
                                         .checkpoints.run_dir = f->record.text,
                                         .limits.max_steps = steps,
                                         .checkpoints.overwrite = resume == NULL,
+                                        .checkpoints.keep_checkpoints = 2, /* the first one too */
                                         .checkpoints.resume = resume};
     const fg_fit_data data = {.train = f->train, .batch_size = 4, .workers = -1};
     fg_trainer *trainer = NULL;
