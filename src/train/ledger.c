@@ -166,16 +166,17 @@ static int compare(const void *a, const void *b)
 
 static double seconds(int64_t ns) { return (double)ns * 1e-9; }
 
-/* The smallest of `count` values that `percent` % of them do not exceed (nearest rank). */
-static double percentile(const float *sorted, int64_t count, int percent)
+/* The smallest of `count` values that `percent` % of them do not exceed (nearest rank). As a float,
+ * it may have been rounded to more than the longest interval. */
+static double percentile(const float *sorted, int64_t count, int percent, double most)
 {
-    return (double)sorted[(percent * count + 99) / 100 - 1];
+    return fmin((double)sorted[(percent * count + 99) / 100 - 1], most);
 }
 
 static fg_step_times step_times(const fgi_ledger *ledger)
 {
     float sorted[FGI_STEP_TIMES];
-    const double unknown = (double)NAN;
+    const double unknown = (double)NAN, most = seconds(ledger->longest_ns);
     const int64_t count = smaller(ledger->step_count, FGI_STEP_TIMES);
     if (count == 0)
         return (fg_step_times){0,       unknown, unknown, unknown, unknown,
@@ -184,12 +185,12 @@ static fg_step_times step_times(const fgi_ledger *ledger)
     qsort(sorted, (size_t)count, sizeof sorted[0], compare);
     return (fg_step_times){.count = ledger->step_count,
                            .mean_s = seconds(ledger->timed_ns) / (double)ledger->step_count,
-                           .p5_s = percentile(sorted, count, 5),
-                           .p50_s = percentile(sorted, count, 50),
-                           .p90_s = percentile(sorted, count, 90),
-                           .p95_s = percentile(sorted, count, 95),
-                           .p99_s = percentile(sorted, count, 99),
-                           .max_s = seconds(ledger->longest_ns)};
+                           .p5_s = percentile(sorted, count, 5, most),
+                           .p50_s = percentile(sorted, count, 50, most),
+                           .p90_s = percentile(sorted, count, 90, most),
+                           .p95_s = percentile(sorted, count, 95, most),
+                           .p99_s = percentile(sorted, count, 99, most),
+                           .max_s = most};
 }
 
 enum { WORK_EVERY = 16 };
