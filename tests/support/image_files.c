@@ -4,6 +4,7 @@
 #include "fgt.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 #include "base/alloc.h"
 #include "base/file.h"
 #include "image_files.h"
@@ -149,4 +150,46 @@ void fgt_check_allocations(const char *name)
     fgt_file file = fgt_file_read(name);
     fgt_fault_loop(decode_twice, &file);
     fgt_file_free(&file);
+}
+
+/* ---- folders of images ----------------------------------------------------------------------- */
+
+void fgt_image_put(const char *image, const char *folder, const char *name)
+{
+    fgt_file file = fgt_file_read(image);
+    (void)mkdir(folder, 0755);
+    fgt_write(fgt_path(folder, name), file.data, file.size);
+    fgt_file_free(&file);
+}
+
+const char *fgt_image_folder(void)
+{
+    static char path[200] = "";
+    if (path[0] == '\0')
+        (void)snprintf(path, sizeof(path), "%s", fgt_temp_folder());
+    return path;
+}
+
+const char *fgt_photos(void)
+{
+    static char root[256];
+    (void)snprintf(root, sizeof(root), "%s/photos", fgt_image_folder());
+    char cat[300], dog[300];
+    (void)snprintf(cat, sizeof(cat), "%s/cat", root);
+    (void)snprintf(dog, sizeof(dog), "%s/dog", root);
+    (void)mkdir(root, 0755);
+    fgt_image_put("baseline.jpg", cat, "a.jpg");
+    fgt_image_put("progressive.jpg", cat, "b c.jpg");
+    fgt_image_put("large.jpg", dog, "d.jpg");
+    return root;
+}
+
+fg_dataset *fgt_photos_open(const fg_images_options *options)
+{
+    fg_catalog *catalog;
+    fg_dataset *dataset;
+    fgt_ok(fg_catalog_open(fgt_photos(), NULL, &catalog, &err));
+    fgt_ok(fg_images_create(catalog, options, &dataset, &err));
+    fg_catalog_destroy(catalog); /* it is kept alive */
+    return dataset;
 }

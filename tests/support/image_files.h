@@ -6,6 +6,7 @@
 #define FGT_IMAGE_FILES_H
 
 #include <fulgurite/image.h>
+#include <fulgurite/images.h>
 
 /* A file in a block of its exact size, so that ASan detects reads past its end. */
 typedef struct fgt_file {
@@ -40,5 +41,14 @@ void fgt_check_truncations(const char *name);
 void fgt_check_flips(const char *name);
 /* Decodes the file, with each allocation failing. */
 void fgt_check_allocations(const char *name);
+
+/* Copies a golden image to folder/name. */
+void fgt_image_put(const char *image, const char *folder, const char *name);
+/* The folder of all tests of this program. */
+const char *fgt_image_folder(void);
+/* A folder with the classes cat (two images) and dog (one). */
+const char *fgt_photos(void);
+/* The dataset of that folder. */
+fg_dataset *fgt_photos_open(const fg_images_options *options);
 
 #endif

@@ -82,49 +82,6 @@ static void a_box_that_never_fits_becomes_the_one_in_the_middle(void **state)
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-/* Copies a recorded image to folder/name. */
-static void put(const char *image, const char *folder, const char *name)
-{
-    fgt_file file = fgt_file_read(image);
-    (void)mkdir(folder, 0755);
-    fgt_write(fgt_path(folder, name), file.data, file.size);
-    fgt_file_free(&file);
-}
-
-/* The folder of all tests. */
-static const char *base(void)
-{
-    static char path[200] = "";
-    if (path[0] == '\0')
-        (void)snprintf(path, sizeof(path), "%s", fgt_temp_folder());
-    return path;
-}
-
-/* A folder with the classes cat (two images) and dog (one). */
-static const char *photos(void)
-{
-    static char root[256];
-    (void)snprintf(root, sizeof(root), "%s/photos", base());
-    char cat[300], dog[300];
-    (void)snprintf(cat, sizeof(cat), "%s/cat", root);
-    (void)snprintf(dog, sizeof(dog), "%s/dog", root);
-    (void)mkdir(root, 0755);
-    put("baseline.jpg", cat, "a.jpg");
-    put("progressive.jpg", cat, "b c.jpg");
-    put("large.jpg", dog, "d.jpg");
-    return root;
-}
-
-static fg_dataset *open_photos(const fg_images_options *options)
-{
-    fg_catalog *catalog;
-    fg_dataset *dataset;
-    fgt_ok(fg_catalog_open(photos(), NULL, &catalog, &err));
-    fgt_ok(fg_images_create(catalog, options, &dataset, &err));
-    fg_catalog_destroy(catalog); /* it is kept alive */
-    return dataset;
-}
-
 /* What the sample should be: the whole file is decoded, then the box is resized. */
 static void by_hand(const char *image, double fraction, uint8_t out[BYTES])
 {
@@ -148,7 +105,7 @@ static void samples_are_crops_of_the_middle(void **state)
     static const char *const images[] = {"baseline.jpg", "progressive.jpg"};
     uint8_t sample[BYTES], expected[BYTES];
     int32_t label;
-    fg_dataset *dataset = open_photos(&(fg_images_options){.height = SIDE, .width = SIDE});
+    fg_dataset *dataset = fgt_photos_open(&(fg_images_options){.height = SIDE, .width = SIDE});
     assert_int_equal(fg_dataset_count(dataset), 3);
     assert_int_equal(fg_dataset_class_count(dataset), 2);
     assert_string_equal(fg_dataset_class_name(dataset, 1), "dog");
@@ -187,9 +144,9 @@ static void random_crops_are_a_function_of_seed_epoch_and_sample(void **state)
     uint8_t a[3][BYTES], b[3][BYTES];
     fg_images_options options = {
         .height = SIDE, .width = SIDE, .crop = FG_IMAGE_CROP_RANDOM, .seed = 4};
-    fg_dataset *dataset = open_photos(&options), *other;
+    fg_dataset *dataset = fgt_photos_open(&options), *other;
     options.seed = 5;
-    other = open_photos(&options);
+    other = fgt_photos_open(&options);
     load(dataset, 3, 2, a);
     load(dataset, 0, 2, b);
     assert_memory_equal(a, b, sizeof(a));
@@ -215,7 +172,7 @@ static void half_of_the_samples_are_mirrored(void **state)
                                        .ratio_max = 37.0 / 23};
     fg_images_options never = options;
     never.flip_probability = FG_ZERO;
-    fg_dataset *dataset = open_photos(&options), *straight = open_photos(&never);
+    fg_dataset *dataset = fgt_photos_open(&options), *straight = fgt_photos_open(&never);
     uint8_t samples[3][BYTES], plain[3][BYTES];
     int mirrored = 0;
     load(straight, 0, 0, plain);
@@ -237,7 +194,7 @@ static void only_samples_of_the_split_are_read(void **state)
 {
     static const uint8_t splits[] = {FG_VAL, FG_TRAIN, FG_VAL};
     int32_t labels[2];
-    fg_dataset *dataset = open_photos(&(fg_images_options){
+    fg_dataset *dataset = fgt_photos_open(&(fg_images_options){
         .height = 1, .width = 1, .channels = 1, .splits = splits, .split = FG_VAL});
     assert_int_equal(fg_dataset_count(dataset), 2);
     fgt_ok(fg_dataset_labels(dataset, labels, &err));
@@ -249,7 +206,7 @@ static void only_samples_of_the_split_are_read(void **state)
 static void samples_have_the_names_of_their_files(void **state)
 {
     static const uint8_t splits[] = {FG_VAL, FG_TRAIN, FG_VAL};
-    fg_dataset *dataset = open_photos(&(fg_images_options){.splits = splits, .split = FG_VAL});
+    fg_dataset *dataset = fgt_photos_open(&(fg_images_options){.splits = splits, .split = FG_VAL});
     fg_dataset *last, *again;
     assert_string_equal(fg_dataset_sample_name(dataset, 0), "cat/a.jpg");
     assert_string_equal(fg_dataset_sample_name(dataset, 1), "dog/d.jpg");
@@ -272,20 +229,22 @@ static void a_file_that_cannot_be_read_is_named(void **state)
     uint8_t sample[BYTES];
     int32_t label;
     void *const row[] = {sample, &label};
-    fg_dataset *dataset = open_photos(&(fg_images_options){.height = SIDE, .width = SIDE});
-    fgt_write(fgt_path(base(), "photos/cat/a.jpg"), "\xff\xd8\xff nonsense", 12);
+    fg_dataset *dataset = fgt_photos_open(&(fg_images_options){.height = SIDE, .width = SIDE});
+    fgt_write(fgt_path(fgt_image_folder(), "photos/cat/a.jpg"), "\xff\xd8\xff nonsense", 12);
     assert_int_equal(fg_dataset_read(dataset, 0, row, &err), FG_EFORMAT);
     assert_non_null(strstr(err.message, "/photos': cat/a.jpg: "));
-    assert_int_equal(unlink(fgt_path(base(), "photos/cat/b c.jpg")), 0);
+    assert_int_equal(unlink(fgt_path(fgt_image_folder(), "photos/cat/b c.jpg")), 0);
     assert_int_equal(fg_dataset_read(dataset, 1, row, &err), FG_ENOTFOUND);
     assert_non_null(strstr(err.message, "cat/b c.jpg"));
     fgt_ok(fg_dataset_read(dataset, 2, row, &err)); /* the others are still readable */
-    assert_int_equal(rename(fgt_path(base(), "photos"), fgt_path(base(), "moved")), 0);
+    assert_int_equal(
+        rename(fgt_path(fgt_image_folder(), "photos"), fgt_path(fgt_image_folder(), "moved")), 0);
     fgt_ok(fg_dataset_read(dataset, 2, row, &err)); /* the folder is open */
     assert_int_equal(fg_dataset_read(dataset, 1, row, &err), FG_ENOTFOUND);
     assert_non_null(strstr(err.message, "cannot open 'cat/b c.jpg': its folder '"));
     assert_non_null(strstr(err.message, "/photos' was removed or is no longer mounted"));
-    assert_int_equal(rename(fgt_path(base(), "moved"), fgt_path(base(), "photos")), 0);
+    assert_int_equal(
+        rename(fgt_path(fgt_image_folder(), "moved"), fgt_path(fgt_image_folder(), "photos")), 0);
     fg_dataset_destroy(dataset);
 }
 
@@ -294,9 +253,9 @@ static void a_sample_without_a_label_is_named(void **state)
     fg_catalog *catalog;
     fg_dataset *dataset;
     static const char list[] = "path,label\nphotos/cat/a.jpg,x\nphotos/dog/d.jpg,\n";
-    (void)photos();
-    fgt_write(fgt_path(base(), "list.csv"), list, sizeof(list) - 1);
-    fgt_ok(fg_catalog_open(fgt_path(base(), "list.csv"), NULL, &catalog, &err));
+    (void)fgt_photos();
+    fgt_write(fgt_path(fgt_image_folder(), "list.csv"), list, sizeof(list) - 1);
+    fgt_ok(fg_catalog_open(fgt_path(fgt_image_folder(), "list.csv"), NULL, &catalog, &err));
     assert_int_equal(fg_images_create(catalog, NULL, &dataset, &err), FG_EINVAL);
     assert_string_equal(err.message, "'photos/dog/d.jpg' has no label, but other samples have one: "
                                      "expected a label for each");
@@ -315,8 +274,8 @@ static void images_without_labels_have_no_label_field(void **state)
     const fg_catalog_options options = {.class_names = names, .class_count = 2};
     fg_catalog *catalog;
     fg_dataset *dataset;
-    (void)photos();
-    fgt_ok(fg_catalog_open(fgt_path(base(), "photos/cat"), &options, &catalog, &err));
+    (void)fgt_photos();
+    fgt_ok(fg_catalog_open(fgt_path(fgt_image_folder(), "photos/cat"), &options, &catalog, &err));
     fgt_ok(fg_images_create(catalog, NULL, &dataset, &err));
     assert_int_equal(fg_dataset_field_count(dataset), 1);
     assert_int_equal(fg_dataset_class_count(dataset), 0);
@@ -340,7 +299,7 @@ static void wrong_options_are_refused(void **state)
     };
     fg_catalog *catalog;
     fg_dataset *dataset;
-    fgt_ok(fg_catalog_open(photos(), NULL, &catalog, &err));
+    fgt_ok(fg_catalog_open(fgt_photos(), NULL, &catalog, &err));
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         assert_int_equal(fg_images_create(catalog, &cases[i].options, &dataset, &err), FG_EINVAL);
         assert_string_equal(err.message, cases[i].message);
@@ -370,7 +329,7 @@ static fg_status create_read_and_split(void *self, fg_error *e)
 static void allocation_failures_leak_nothing(void **state)
 {
     fg_catalog *catalog;
-    fgt_ok(fg_catalog_open(photos(), NULL, &catalog, &err));
+    fgt_ok(fg_catalog_open(fgt_photos(), NULL, &catalog, &err));
     fgt_fault_loop(create_read_and_split, catalog);
     fg_catalog_destroy(catalog);
 }

@@ -18,49 +18,6 @@
 enum { SIDE = 12, BYTES = SIDE * SIDE * 3 };
 static fg_error err;
 
-/* Copies a recorded image to folder/name. */
-static void put(const char *image, const char *folder, const char *name)
-{
-    fgt_file file = fgt_file_read(image);
-    (void)mkdir(folder, 0755);
-    fgt_write(fgt_path(folder, name), file.data, file.size);
-    fgt_file_free(&file);
-}
-
-/* The folder of all tests. */
-static const char *base(void)
-{
-    static char path[200] = "";
-    if (path[0] == '\0')
-        (void)snprintf(path, sizeof(path), "%s", fgt_temp_folder());
-    return path;
-}
-
-/* A folder with the classes cat (two images) and dog (one). */
-static const char *photos(void)
-{
-    static char root[256];
-    (void)snprintf(root, sizeof(root), "%s/photos", base());
-    char cat[300], dog[300];
-    (void)snprintf(cat, sizeof(cat), "%s/cat", root);
-    (void)snprintf(dog, sizeof(dog), "%s/dog", root);
-    (void)mkdir(root, 0755);
-    put("baseline.jpg", cat, "a.jpg");
-    put("progressive.jpg", cat, "b c.jpg");
-    put("large.jpg", dog, "d.jpg");
-    return root;
-}
-
-static fg_dataset *open_photos(const fg_images_options *options)
-{
-    fg_catalog *catalog;
-    fg_dataset *dataset;
-    fgt_ok(fg_catalog_open(photos(), NULL, &catalog, &err));
-    fgt_ok(fg_images_create(catalog, options, &dataset, &err));
-    fg_catalog_destroy(catalog); /* it is kept alive */
-    return dataset;
-}
-
 /* ---- groups ---------------------------------------------------------------------------------- */
 
 enum { ROWS = 24, NO_GROUP = 4 };
@@ -111,9 +68,9 @@ static void a_split_does_not_divide_groups(void **state)
     fg_catalog *catalog;
     fg_pack *pack;
     fg_dataset *dataset, *of_pack, *half, *a, *b;
-    (void)photos();
-    (void)snprintf(list, sizeof list, "%s", fgt_path(base(), "groups.csv"));
-    (void)snprintf(packed, sizeof packed, "%s", fgt_path(base(), "groups.pack"));
+    (void)fgt_photos();
+    (void)snprintf(list, sizeof list, "%s", fgt_path(fgt_image_folder(), "groups.csv"));
+    (void)snprintf(packed, sizeof packed, "%s", fgt_path(fgt_image_folder(), "groups.pack"));
     write_groups(list);
     fgt_ok(fg_catalog_open(list, NULL, &catalog, &err));
     fgt_ok(fg_images_create(catalog, NULL, &dataset, &err));
@@ -182,16 +139,16 @@ static void several_labels_are_a_warning(void **state)
     static const char says[] = "': 2 samples have several labels: only the first label of each is "
                                "used, because the classes of a model exclude each other\n";
     char csv[300], packed[300];
-    (void)photos();
-    (void)snprintf(csv, sizeof csv, "%s", fgt_path(base(), "several.csv"));
-    (void)snprintf(packed, sizeof packed, "%s", fgt_path(base(), "several.pack"));
+    (void)fgt_photos();
+    (void)snprintf(csv, sizeof csv, "%s", fgt_path(fgt_image_folder(), "several.csv"));
+    (void)snprintf(packed, sizeof packed, "%s", fgt_path(fgt_image_folder(), "several.pack"));
     fgt_write(csv, list, sizeof list - 1);
     fgt_ok(fg_pack_build(csv, packed, NULL, NULL, NULL, NULL, &err));
     assert_non_null(strstr(heard_of(&fgi_images_row, csv, true), says));
     assert_string_equal(heard_of(&fgi_images_row, csv, false), "");
     assert_non_null(strstr(heard_of(&fgi_pack_row, packed, true), says));
     assert_string_equal(heard_of(&fgi_pack_row, packed, false), "");
-    assert_string_equal(heard_of(&fgi_images_row, photos(), true), "");
+    assert_string_equal(heard_of(&fgi_images_row, fgt_photos(), true), "");
 }
 
 /* ---- damage ---------------------------------------------------------------------------------- */
@@ -203,8 +160,8 @@ static void a_damaged_image_is_replaced(void **state)
     int32_t label;
     const char *first;
     fg_images_options options = {.height = SIDE, .width = SIDE, .skip_damaged = true};
-    fg_dataset *dataset = open_photos(&options);
-    fgt_write(fgt_path(base(), "photos/cat/b c.jpg"), "\xff\xd8\xff nonsense", 12);
+    fg_dataset *dataset = fgt_photos_open(&options);
+    fgt_write(fgt_path(fgt_image_folder(), "photos/cat/b c.jpg"), "\xff\xd8\xff nonsense", 12);
     fgt_ok(fg_dataset_read(dataset, 2, (void *const[]){next, &label}, &err));
     heard[0] = '\0';
     fg_log_set(hear, NULL);
@@ -219,11 +176,11 @@ static void a_damaged_image_is_replaced(void **state)
     assert_non_null(strstr(heard, "damaged, so the next sample is used instead: '"));
     assert_non_null(strstr(heard, "cat/b c.jpg: "));
     assert_ptr_equal(strchr(heard, '\n'), heard + strlen(heard) - 1); /* once */
-    assert_int_equal(unlink(fgt_path(base(), "photos/cat/a.jpg")), 0);
+    assert_int_equal(unlink(fgt_path(fgt_image_folder(), "photos/cat/a.jpg")), 0);
     assert_int_equal(fg_dataset_read(dataset, 0, (void *const[]){sample, &label}, &err),
                      FG_ENOTFOUND);
-    fgt_write(fgt_path(base(), "photos/cat/a.jpg"), "", 0);
-    fgt_write(fgt_path(base(), "photos/dog/d.jpg"), "", 0);
+    fgt_write(fgt_path(fgt_image_folder(), "photos/cat/a.jpg"), "", 0);
+    fgt_write(fgt_path(fgt_image_folder(), "photos/dog/d.jpg"), "", 0);
     assert_int_equal(fg_dataset_read(dataset, 2, (void *const[]){sample, &label}, &err),
                      FG_EFORMAT);
     assert_non_null(strstr(err.message, "dog/d.jpg"));
@@ -238,15 +195,15 @@ static fg_dataset *half_damaged(bool skip)
     fg_dataset *dataset;
     char list[ROWS * 40] = "path,label,name\n";
     const fg_images_options options = {.height = SIDE, .width = SIDE, .skip_damaged = skip};
-    (void)photos();
-    fgt_write(fgt_path(base(), "bad.jpg"), "\xff\xd8\xff nonsense", 12);
+    (void)fgt_photos();
+    fgt_write(fgt_path(fgt_image_folder(), "bad.jpg"), "\xff\xd8\xff nonsense", 12);
     for (int i = 0; i < ROWS; i++) {
         const size_t used = strlen(list);
         (void)snprintf(list + used, sizeof list - used, "%s,%d,%d\n",
                        i % 2 == 0 ? "bad.jpg" : "photos/dog/d.jpg", i, i);
     }
-    fgt_write(fgt_path(base(), "half.csv"), list, strlen(list));
-    fgt_ok(fg_catalog_open(fgt_path(base(), "half.csv"), NULL, &catalog, &err));
+    fgt_write(fgt_path(fgt_image_folder(), "half.csv"), list, strlen(list));
+    fgt_ok(fg_catalog_open(fgt_path(fgt_image_folder(), "half.csv"), NULL, &catalog, &err));
     fgt_ok(fg_images_create(catalog, &options, &dataset, &err));
     fg_catalog_destroy(catalog);
     return dataset;
