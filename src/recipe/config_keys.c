@@ -28,7 +28,7 @@ static const fgi_config_row model_rows[] = {
       "their names."}, .only = NULL},
     {{.name = "model.weights_skip", .kind = FG_OPTION_STRINGS, .initial = "[]", .example =
       "[fc.*]", .help =
-      "Do not load these variables of the model, such as another head; * stands for any text."},
+      "Do not load these variables of the model, such as another head; * matches any text."},
       .only = NULL},
     {{.name = "model.weights_partial", .kind = FG_OPTION_BOOL, .initial = "false", .example =
       "true", .help =
