@@ -44,7 +44,7 @@ const cli_command cli_fit = {
         "--sweep optimizer.lr=1e-3,3e-3 trains one run after the other, each in a separate "
         "folder, and prints a table and a plot of the best values of "
         "trainer.monitor; sweep.html in that folder has the curves. With --resume, an interrupted "
-        "sweep continues, also with more values.",
+        "sweep continues; values can be added.",
     .options = options,
     .max_args = 1,
     .takes_config = true,

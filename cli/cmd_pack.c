@@ -28,7 +28,7 @@ static const cli_option options[] = {
     CLI_TEXT(0, "seed", &texts[6], "N", "seed of --split and --variants [0]"),
     CLI_TEXT(0, "bad", &texts[7], "fail|skip", "what to do with unreadable images [fail]"),
     CLI_TEXT(0, "limit", &texts[8], "N",
-             "only pack N images, evenly spaced; of arrays, N per split"),
+             "only pack N images, evenly spaced; for arrays, N per split"),
     CLI_TEXT(0, "shard-size", &texts[9], "SIZE", "start a new file at this size: 1GB, 256MiB"),
     CLI_TEXT(0, "workers", &texts[10], "N", "number of threads [number of CPUs]"),
     CLI_TEXT(0, "sequence", &texts[11], "N", "pack a token or text file: N tokens per sample"),
@@ -102,8 +102,9 @@ const cli_command cli_pack = {
     .summary = "pack images into few big files, which load faster",
     .details = "SOURCE is an image folder with a folder per class, a CSV or JSONL list, tar files "
                "(WebDataset), TFRecord files, a folder of MNIST (IDX), CIFAR-10 or .npy files, one "
-               ".npy or .npz file, or a file of tokens or text (--sequence). If it has the name of "
-               "a subcommand, write ./info. An interrupted pack is continued when the same command "
+               ".npy or .npz file, or a file of tokens or text (--sequence). If SOURCE has the "
+               "name of a subcommand, write it as a path: ./info. An interrupted pack is continued "
+               "when the same command "
                "is started again. Images that cannot be read are listed in OUT.pack.bad.jsonl.",
     .options = options,
     .min_args = 2,

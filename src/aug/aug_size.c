@@ -114,7 +114,7 @@ static const fg_option resize_options[] = {
      .kind = FG_OPTION_BOOL,
      .initial = "true",
      .example = "false",
-     .help = "Low-pass filter for results that are smaller."},
+     .help = "Apply a low-pass filter when downscaling (antialiasing)."},
 };
 
 const fg_augmentation_entry fgi_resize_row = {
@@ -143,7 +143,7 @@ static const fg_option center_crop_options[] = {
 
 const fg_augmentation_entry fgi_center_crop_row = {
     .entry = {.name = "center_crop",
-              .help = "cut out the middle of the image",
+              .help = "crop the center of the image",
               .spellings = "CenterCrop",
               .options = center_crop_options,
               .option_count = sizeof center_crop_options / sizeof center_crop_options[0]},

@@ -89,10 +89,13 @@ static fg_tensor apply_color_jitter(fg_tensor image, const fg_sample_key *key,
 }
 
 static const fg_option color_jitter_options[] = {
-    FGI_AUG_NUMBER("brightness", "0", 1e3, "The factor is from 1 - brightness to 1 + brightness."),
-    FGI_AUG_NUMBER("contrast", "0", 1e3, "The factor is from 1 - contrast to 1 + contrast."),
-    FGI_AUG_NUMBER("saturation", "0", 1e3, "The factor is from 1 - saturation to 1 + saturation."),
-    FGI_AUG_NUMBER("hue", "0", 0.5, "The shift is from -hue to hue turns of the color circle."),
+    FGI_AUG_NUMBER("brightness", "0", 1e3,
+                   "Multiply the brightness by a factor from 1 - brightness to 1 + brightness."),
+    FGI_AUG_NUMBER("contrast", "0", 1e3,
+                   "Multiply the contrast by a factor from 1 - contrast to 1 + contrast."),
+    FGI_AUG_NUMBER("saturation", "0", 1e3,
+                   "Multiply the saturation by a factor from 1 - saturation to 1 + saturation."),
+    FGI_AUG_NUMBER("hue", "0", 0.5, "Shift the hue by -hue to hue; 1 is the whole color wheel."),
 };
 
 const fg_augmentation_entry fgi_color_jitter_row = {

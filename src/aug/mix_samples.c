@@ -160,17 +160,18 @@ static const fg_option mix_options[] = {
 };
 
 const fg_augmentation_entry fgi_mixup_row = {
-    .entry = {.name = "mixup",
-              .help = "mix each sample and its target with another one of the batch",
-              .spellings = "MixUp",
-              .options = mix_options,
-              .option_count = sizeof mix_options / sizeof mix_options[0]},
+    .entry =
+        {.name = "mixup",
+         .help = "mix each sample and its target with those of another sample of the batch (mixup)",
+         .spellings = "MixUp",
+         .options = mix_options,
+         .option_count = sizeof mix_options / sizeof mix_options[0]},
     .mix = mix_mixup};
 
 const fg_augmentation_entry fgi_cutmix_row = {
     .entry = {.name = "cutmix",
-              .help = "replace a random box by that of another sample of the batch, and mix the "
-                      "targets",
+              .help = "replace a random box with that of another sample of the batch, and mix the "
+                      "targets (CutMix)",
               .spellings = "CutMix",
               .options = mix_options,
               .option_count = sizeof mix_options / sizeof mix_options[0]},

@@ -66,19 +66,19 @@ static const fg_option normalize_options[] = {
      .kind = FG_OPTION_FLOATS,
      .initial = "[]",
      .example = "[0.485, 0.456, 0.406]",
-     .help = "Subtracted: one number, or one for each channel."},
+     .help = "Mean to subtract: one number, or one per channel."},
     {.name = "std",
      .kind = FG_OPTION_FLOATS,
      .initial = "[]",
      .min = 1e-30,
      .max = 1e30,
      .example = "[0.229, 0.224, 0.225]",
-     .help = "Divisor: one number, or one for each channel."},
+     .help = "Standard deviation to divide by: one number, or one per channel."},
 };
 
 const fg_augmentation_entry fgi_normalize_row = {
     .entry = {.name = "normalize",
-              .help = "subtract means, divide by standard deviations",
+              .help = "subtract the mean and divide by the standard deviation",
               .spellings = "Normalize",
               .options = normalize_options,
               .option_count = sizeof normalize_options / sizeof normalize_options[0]},

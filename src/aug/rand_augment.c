@@ -113,14 +113,14 @@ static const fg_option rand_augment_options[] = {
      .min = 0,
      .max = 255,
      .example = "5",
-     .help = "Which of the magnitudes, from 0 to bins - 1."},
+     .help = "Magnitude of the operations, from 0 to bins - 1."},
     BINS_OPTION,
     OUTSIDE_OPTIONS,
 };
 
 const fg_augmentation_entry fgi_rand_augment_row = {
     .entry = {.name = "rand_augment",
-              .help = "random operations of one magnitude (RandAugment)",
+              .help = "apply random operations of the same magnitude (RandAugment)",
               .spellings = "RandAugment|randaugment",
               .options = rand_augment_options,
               .option_count = sizeof rand_augment_options / sizeof rand_augment_options[0]},
@@ -143,7 +143,7 @@ static const fg_option trivial_augment_options[] = {
 
 const fg_augmentation_entry fgi_trivial_augment_row = {
     .entry = {.name = "trivial_augment",
-              .help = "one random operation of a random magnitude (TrivialAugment)",
+              .help = "apply one random operation of a random magnitude (TrivialAugment)",
               .spellings = "TrivialAugmentWide|trivialaugment",
               .options = trivial_augment_options,
               .option_count = sizeof trivial_augment_options / sizeof trivial_augment_options[0]},

@@ -71,11 +71,11 @@ static fg_tensor apply_random_affine(fg_tensor image, const fg_sample_key *key,
 }
 
 static const fg_option random_affine_options[] = {
-    FGI_AUG_NUMBER("degrees", "0", 180, "The angle is from -degrees to degrees."),
-    FGI_AUG_NUMBER("translate", "0", 1, "Largest move, as a fraction of width and height."),
+    FGI_AUG_NUMBER("degrees", "0", 180, "Rotate by -degrees to degrees."),
+    FGI_AUG_NUMBER("translate", "0", 1, "Largest translation, as a fraction of width and height."),
     FGI_AUG_NUMBER("scale_min", "1", 1e3, "Smallest factor."),
     FGI_AUG_NUMBER("scale_max", "1", 1e3, "Largest factor."),
-    FGI_AUG_NUMBER("shear", "0", 89, "The shear along x is from -shear to shear degrees."),
+    FGI_AUG_NUMBER("shear", "0", 89, "Shear along x by -shear to shear degrees."),
     {.name = "fill",
      .kind = FG_OPTION_FLOAT,
      .initial = "0",
@@ -85,12 +85,12 @@ static const fg_option random_affine_options[] = {
      .kind = FG_OPTION_BOOL,
      .initial = "false",
      .example = "true",
-     .help = "The nearest pixel instead of interpolation."},
+     .help = "Use the nearest pixel instead of interpolating."},
 };
 
 const fg_augmentation_entry fgi_random_affine_row = {
     .entry = {.name = "random_affine",
-              .help = "turn, move, scale and shear at random",
+              .help = "rotate, translate, scale and shear at random",
               .spellings = "RandomAffine|RandomRotation",
               .options = random_affine_options,
               .option_count = sizeof random_affine_options / sizeof random_affine_options[0]},

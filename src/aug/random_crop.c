@@ -86,24 +86,24 @@ static const fg_option random_crop_options[] = {
      .min = 0,
      .max = 1 << 20,
      .example = "4",
-     .help = "Pixels that are added on each side first."},
+     .help = "Padding on each side before cropping, in pixels."},
     {.name = "mode",
      .kind = FG_OPTION_CHOICE,
      .initial = "constant",
      .choices = "constant|edge|reflect",
      .example = "reflect",
-     .help = "The added pixels. constant: fill. edge: the nearest pixel. reflect: the mirrored "
-             "image."},
+     .help = "Padding mode. constant: the value fill; edge: the nearest pixel; reflect: the "
+             "mirrored image."},
     {.name = "fill",
      .kind = FG_OPTION_FLOAT,
      .initial = "0",
      .example = "0.5",
-     .help = "The value of added pixels, in the range of the scaled images."},
+     .help = "Value of the padding, in the range of the scaled images."},
 };
 
 const fg_augmentation_entry fgi_random_crop_row = {
     .entry = {.name = "random_crop",
-              .help = "pad, then cut out a block at a random position",
+              .help = "pad, then crop at a random position",
               .spellings = "RandomCrop",
               .options = random_crop_options,
               .option_count = sizeof random_crop_options / sizeof random_crop_options[0]},

@@ -65,7 +65,7 @@ static const fg_option random_erasing_options[] = {
      .kind = FG_OPTION_FLOAT,
      .initial = "0",
      .example = "0.5",
-     .help = "The value of the box, in the range of the images."},
+     .help = "Value of the erased box, in the range of the images."},
 };
 
 const fg_augmentation_entry fgi_random_erasing_row = {

@@ -39,12 +39,12 @@ static const fg_option random_flip_options[] = {
      .kind = FG_OPTION_BOOL,
      .initial = "false",
      .example = "true",
-     .help = "Exchange top and bottom instead of left and right."},
+     .help = "Flip vertically instead of horizontally."},
 };
 
 const fg_augmentation_entry fgi_random_flip_row = {
     .entry = {.name = "random_flip",
-              .help = "mirror images at random",
+              .help = "flip images at random",
               .spellings = "flip|hflip|RandomHorizontalFlip",
               .options = random_flip_options,
               .option_count = sizeof random_flip_options / sizeof random_flip_options[0]},

@@ -160,7 +160,7 @@ static fg_tensor apply_sharpness(fg_tensor image, const fg_sample_key *key,
 static const fg_option only_p[] = {P};
 
 static const fg_option solarize_options[] = {
-    FGI_AUG_NUMBER("threshold", "0.5", 1, "Smallest value that is inverted."),
+    FGI_AUG_NUMBER("threshold", "0.5", 1, "Invert pixels of at least this value."),
     P,
 };
 
@@ -171,7 +171,7 @@ static const fg_option posterize_options[] = {
      .min = 1,
      .max = 8,
      .example = "3",
-     .help = "Number of bits that are kept."},
+     .help = "Number of bits to keep per channel."},
     P,
 };
 
@@ -181,7 +181,7 @@ static const fg_option sharpness_options[] = {
 };
 
 const fg_augmentation_entry fgi_invert_row = {.entry = {.name = "invert",
-                                                        .help = "replace x by 1 - x at random",
+                                                        .help = "invert images at random",
                                                         .spellings = "RandomInvert",
                                                         .options = only_p,
                                                         .option_count = 1},
@@ -205,7 +205,7 @@ const fg_augmentation_entry fgi_posterize_row = {
 
 const fg_augmentation_entry fgi_autocontrast_row = {
     .entry = {.name = "autocontrast",
-              .help = "stretch each channel to values from 0 to 1 at random",
+              .help = "stretch each channel to the range 0 to 1 at random",
               .spellings = "RandomAutocontrast",
               .options = only_p,
               .option_count = 1},

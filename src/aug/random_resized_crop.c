@@ -87,12 +87,12 @@ static const fg_option random_resized_crop_options[] = {
      .kind = FG_OPTION_BOOL,
      .initial = "true",
      .example = "false",
-     .help = "Low-pass filter for results that are smaller."},
+     .help = "Apply a low-pass filter when downscaling (antialiasing)."},
 };
 
 const fg_augmentation_entry fgi_random_resized_crop_row = {
     .entry = {.name = "random_resized_crop",
-              .help = "cut out a random box and resize it",
+              .help = "crop a random box and resize it",
               .spellings = "RandomResizedCrop",
               .options = random_resized_crop_options,
               .option_count =

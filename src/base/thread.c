@@ -18,7 +18,7 @@
 static fg_status fail_number(fg_error *err, const char *what, int number)
 {
     return fgi_fail(err, number == EAGAIN || number == ENOMEM ? FG_ENOMEM : FG_EINTERNAL,
-                    "cannot make a %s: %s", what, fgi_errno_text(number));
+                    "cannot create a %s: %s", what, fgi_errno_text(number));
 }
 
 fg_status fgi_thread_start(fgi_thread *thread, void *(*run)(void *), void *self, fg_error *err)

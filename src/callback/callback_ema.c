@@ -117,7 +117,7 @@ static const fg_option options[] = {
      .initial = "true",
      .example = "false",
      .help = "Also average buffers, such as the running statistics of batch norm. false: "
-             "evaluations use the present ones."},
+             "evaluations use their current values."},
     {.name = "warmup",
      .kind = FG_OPTION_BOOL,
      .initial = "false",

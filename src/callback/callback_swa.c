@@ -189,7 +189,7 @@ static const fg_option options[] = {
      .initial = "true",
      .example = "false",
      .help = "Also average buffers, such as the running statistics of batch norm. false: "
-             "evaluations use the present ones."},
+             "evaluations use their current values."},
 };
 
 static const fg_callback_ops ops = {.name = "swa",

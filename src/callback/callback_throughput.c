@@ -1,7 +1,7 @@
 /* callback_throughput.c - the callback throughput: adds rates to each line of the log: steps,
  * samples, tokens and FLOPs per second, in total and per device, and the FLOP utilization.
  *
- * Rates are means over the last lines, without the time of validations. FLOPs are counted from the
+ * Rates are averages over the last lines, excluding validation. FLOPs are counted from the
  * graph of the step. Nothing is read from a device.
  *
  * SPDX-License-Identifier: Apache-2.0 */

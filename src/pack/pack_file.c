@@ -124,7 +124,7 @@ static fg_status check_sections(fgi_pack_file *f, fg_error *err)
             (s->kind < FGI_PACK_KINDS && f->sections[s->kind] != NULL))
             return fgi_fail(err, FG_EFORMAT,
                             "%s: byte %" PRIu64 ": section %" PRIu32 " (%s) at %" PRIu64
-                            " with %" PRIu64 " bytes is not where it must be",
+                            " with %" PRIu64 " bytes is not at its expected position",
                             f->map.path, (uint64_t)(128 + 24 * (uint64_t)i), i,
                             fgi_pack_section_name(s->kind), s->offset, s->size);
         if (s->kind < FGI_PACK_KINDS)

@@ -28,7 +28,7 @@ static const fgi_config_row model_rows[] = {
       "their names."}, .only = NULL},
     {{.name = "model.weights_skip", .kind = FG_OPTION_STRINGS, .initial = "[]", .example =
       "[fc.*]", .help =
-      "Do not load these variables of the model, such as another head; * matches any text."},
+      "Do not load these variables of the model, such as a different head; * matches any text."},
       .only = NULL},
     {{.name = "model.weights_partial", .kind = FG_OPTION_BOOL, .initial = "false", .example =
       "true", .help =
@@ -97,7 +97,7 @@ static const fgi_config_row tuner_rows[] = {
       "How the learning rate increases from step to step."}, .only = NULL},
     {{.name = "tuner.segments", .kind = FG_OPTION_INT, .initial = "3", .min = 1, .max = 100,
       .example = "5", .help =
-      "Number of sweeps. Each begins with the same weights and reads the samples in another "
+      "Number of sweeps. Each starts from the same weights and reads the samples in a different "
       "order; their losses are averaged, and their spread is reported."}, .only = NULL},
     {{.name = "tuner.diverged", .kind = FG_OPTION_FLOAT, .initial = "4", .min = 0, .max = 1e30,
       .example = "10", .help =
@@ -140,7 +140,8 @@ static const fgi_config_row trainer_rows[] = {
       "[fc1.*=model, fc2.weight=none/model]", .help =
       "Shards parameters by name across the mesh; the first rule that matches applies. match is "
       "a parameter's name as `fulgurite show` lists it, * matches any text; split has an axis of "
-      "the mesh (data+fsdp: two axes), or none, for each dimension in the order of checkpoint files."},
+      "the mesh (data+fsdp: two axes), or none, for each dimension in the order of checkpoint "
+      "files."},
       .only = NULL},
     {{.name = "trainer.precision", .kind = FG_OPTION_CHOICE, .initial = "32-true", .spellings =
       "32=32-true|fp32=32-true|f32=32-true|float32=32-true|bf16=bf16-mixed|"
@@ -201,7 +202,7 @@ static const fgi_config_row trainer_rows[] = {
       "with the memory use of one batch."}, .only = NULL},
     {{.name = "trainer.accumulate_schedule", .kind = FG_OPTION_STRING, .example = "\"0=1,4=2\"",
       .help =
-      "Other numbers of batches per optimizer step, by epoch: \"4=2,8=4\" is 2 in epochs 4 to 7, "
+      "Batches per optimizer step that change by epoch: \"4=2,8=4\" is 2 in epochs 4 to 7, "
       "then 4. Before the first of them, accumulate_grad_batches applies. lr_scaling uses the "
       "number of epoch 0."}, .only = NULL},
     {{.name = "trainer.gradient_clip_val", .kind = FG_OPTION_FLOAT, .initial = "0", .min = 0, .max
@@ -235,12 +236,11 @@ static const fgi_config_row trainer_rows[] = {
     {{.name = "trainer.overfit_batches", .kind = FG_OPTION_AMOUNT, .initial = "0", .min = 0, .max
       = FG_OPTION_UNLIMITED, .example = "10", .help =
       "Train on the first batches only, a fraction (0.1) or a count (10), the same ones in every "
-      "epoch without shuffling, and validate on as many: a model that cannot learn them has a "
-      "mistake; 0: off."}, .only = NULL},
+      "epoch without shuffling, and validate on as many: a correct model overfits them; 0: off."}, .only = NULL},
     {{.name = "trainer.sanity_val_steps", .kind = FG_OPTION_INT, .initial = "2", .min = -1, .max =
       FG_OPTION_UNLIMITED, .example = "0", .help =
-      "Validation batches to run before training starts, to find mistakes early; their metrics "
-      "are dropped; 0: none; -1: all."}, .only = NULL},
+      "Validation batches to run before training starts, to catch errors early. Their metrics "
+      "are discarded. 0: none; -1: all."}, .only = NULL},
     {{.name = "trainer.val_every_epochs", .kind = FG_OPTION_INT, .initial = "1", .min = 0, .max =
       FG_OPTION_UNLIMITED, .example = "5", .help = "Validate every n epochs; 0: not by epochs."},
       .only = NULL},

@@ -26,7 +26,7 @@ static const char *place_name(const char *place)
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (strcmp(names[i][0], place) == 0)
             return names[i][1];
-    return "an unknown kind of machine";
+    return "no known cloud or notebook service";
 }
 
 static void print_tpu(fgi_buf *out, const fg_host_info *info)

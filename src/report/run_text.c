@@ -272,7 +272,8 @@ static void put_reads(fgi_buf *out, const json_t *reads)
     {
         fgi_buf_puts(out, i == 0 ? "host reads\n  " : "  ");
         fgi_run_put_plain(out, fgi_json_words(one, "at"));
-        put_number(out, ": ", fgi_json_number(one, "count"), " times");
+        const double count = fgi_json_number(one, "count");
+        put_number(out, ": ", count, count == 1 ? " read" : " reads");
         if (isfinite(fgi_json_number(one, "bytes")))
             fgi_buf_printf(out, ", %s", fgi_bytes_words(fgi_json_number(one, "bytes")));
         if (isfinite(fgi_json_number(one, "wait_s")))

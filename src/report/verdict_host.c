@@ -51,7 +51,7 @@ bool fgi_verdict_reads(const fgi_verdict_facts *f, fgi_verdict *out)
         fgi_buf_puts(&out->detail, " reads per step");
     }
     if (slowest != NULL && *fgi_json_words(slowest, "at") != '\0')
-        fgi_buf_printf(&out->detail, "; most time at %s, %.0f times, %s",
+        fgi_buf_printf(&out->detail, "; most time at %s, %.0f reads, %s",
                        fgi_json_words(slowest, "at"), fgi_json_number(slowest, "count"),
                        fgi_duration_words(fgi_json_number(slowest, "wait_s"), words));
     const double every = fgi_json_number(f->settings, "log_every");
@@ -183,8 +183,8 @@ bool fgi_verdict_host(const fgi_verdict_facts *f, fgi_verdict *out)
         "and other work of the training thread",
         100 * share, fgi_duration_words(share * f->wall_s / f->timed_steps, words[0]),
         fgi_duration_words(f->wall_s / f->timed_steps, words[1]));
-    fgi_buf_puts(&out->action,
-                 "let slow callbacks run every few steps only, and loggers in a thread "
-                 "of their own (has_thread)");
+    fgi_buf_puts(
+        &out->action,
+        "run slow callbacks only every few steps, and loggers in their own thread (has_thread)");
     return true;
 }

@@ -113,8 +113,8 @@ fg_status fgi_health_end(fg_trainer *trainer, fg_error *err)
     if (done != NULL) {
         const int64_t begin = fgi_now_ns();
         const fg_status status = fgi_event_wait(done, err);
-        fgi_client_count_read(trainer->client, "health of the last update", sizeof health,
-                              fgi_now_ns() - begin);
+        fgi_client_count_read(trainer->client, "optimizer's report on the last update",
+                              sizeof health, fgi_now_ns() - begin);
         fgi_event_destroy(done);
         if (status != FG_OK)
             return status;

@@ -189,7 +189,7 @@ static bool falls(const curve *c, const double *lr, fg_lr_suggestions *out)
     out->noise = noise_of(c);
     if (isnan(c->level) || isnan(out->fall)) {
         (void)fgi_snprintf(out->note, sizeof out->note,
-                           "no loss is finite from the lowest learning rate, %g, on", lr[0]);
+                           "no loss is finite, not even at the lowest learning rate, %g", lr[0]);
         return false;
     }
     const bool is_clear = out->fall > least_signal * out->noise;
@@ -270,7 +270,7 @@ static void advise(const curve *c, const double *lr, size_t steep, fg_lr_suggest
                            lr[c->count - 1]);
     else if (at_start < c->slope[steep] / 4)
         (void)fgi_snprintf(out->note, sizeof out->note,
-                           "the loss falls from the lowest learning rate on, %g: a lower min_lr "
+                           "the loss already falls at the lowest learning rate, %g: a lower min_lr "
                            "shows where the fall starts",
                            lr[0]);
 }
