@@ -281,7 +281,7 @@ static void a_callback_that_reads(void **state)
     fake.set("device_ms", 5);
     fake.set("download_ms", 10);
     FAKE_FIT("trainer.callbacks=[peek]");
-    (void)snprintf(evidence, sizeof evidence, "reads per step; most time at %s:%d, 25 times",
+    (void)snprintf(evidence, sizeof evidence, "reads per step; most time at %s:%d, 25 reads",
                    __FILE__, peek_line);
     has_verdict("host_reads", evidence, "");
     gains("host_reads", "read_s");
@@ -292,7 +292,7 @@ static void a_slow_callback(void **state)
     (void)state;
     fake.set("device_ms", 5);
     FAKE_FIT("trainer.callbacks=[dawdle]");
-    has_verdict("host", "for callbacks, loggers", "every few steps only");
+    has_verdict("host", "for callbacks, loggers", "only every few steps");
     assert_string_equal(member(find("host"), "severity"), "high");
 }
 

@@ -117,7 +117,7 @@ static void lines_have_the_numbers(void **state)
     has(text, "rates: 2000 GFLOP/s, 100 GB/s of memory (25 % of the peak), 20 FLOPs per byte, 25 % "
               "of the roofline\n");
     has(text, "parts of the run\n  2026-01-02T03:04:05Z: stopped after 7 s, at step 11\n");
-    has(text, "  a.c:9: 3 times, 12 B, waited 250 ms\n");
+    has(text, "  a.c:9: 3 reads, 12 B, waited 250 ms\n");
     has(text, "lr                           0.25\n"); /* neither value is the better one */
     has(text, "train_loss                    nan            3         20\n");
     assert_null(strstr(text, "wall_time"));

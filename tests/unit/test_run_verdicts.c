@@ -183,7 +183,7 @@ static void host(void **state)
                                      " 'host_reads': [{'at': 'metrics', 'count': 100,"
                                      " 'wait_s': 0.01}, {'at': 'a.c:7', 'count': 50,"
                                      " 'wait_s': 0.04}]}",
-         "host_reads", "note", ": 1.50 reads per step; most time at a.c:7, 50 times, 40 ms",
+         "host_reads", "note", ": 1.50 reads per step; most time at a.c:7, 50 reads, 40 ms",
          "trainer.log_every=50 instead of 1", 0.05 / 9.14},
         {TIME("6", "'read_s': 4") "}", "host_reads", "high", "waits 39.6 % of the time",
          "fg_step_log", 4 / 10.09},
