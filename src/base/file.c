@@ -63,6 +63,10 @@ fg_status fgi_file_map(const char *path, fgi_mapping *out, fg_error *err)
         else
             *out = (fgi_mapping){.data = data, .size = (size_t)info.st_size};
     }
+    if (status == FG_OK)
+        status = fgi_file_refuse_open(path, fd, (uint64_t)info.st_size, err);
+    if (status != FG_OK)
+        fgi_file_unmap(out);
     (void)close(fd);
     return status;
 }
@@ -126,9 +130,11 @@ fg_status fgi_file_read(const char *path, size_t limit_bytes, char **out_data, s
     struct stat info;
     FGI_TRY(open_to_read(path, 0, &fd, &info, err));
     const size_t expected = S_ISREG(info.st_mode) ? (size_t)info.st_size : 4096;
-    const fg_status status = read_to_end(fd, path, expected < limit_bytes ? expected : limit_bytes,
+    fg_status status = read_to_end(fd, path, expected < limit_bytes ? expected : limit_bytes,
                                          limit_bytes, out_data, out_size, err);
     (void)close(fd);
+    if (status == FG_OK)
+        status = fgi_file_refuse(path, *out_data, *out_size, *out_size, err);
     if (status != FG_OK) {
         fgi_free(*out_data);
         *out_data = NULL;

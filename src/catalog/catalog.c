@@ -70,7 +70,7 @@ static fg_status kind_of_folder(const char *path, const fgi_catalog_kind **out, 
 static fg_status find_kind(const char *path, const char *name, const fgi_catalog_kind **out,
                            fg_error *err)
 {
-    struct stat info;
+    struct stat info = {0};
     *out = NULL;
     for (int i = 0; i < KINDS; i++)
         if (name != NULL && strcmp(kinds[i]->name, name) == 0)
@@ -88,13 +88,18 @@ static fg_status find_kind(const char *path, const char *name, const fgi_catalog
         return fgi_fail_errno(err, "open", path);
     const char *slash = strrchr(path, '/');
     *out = kind_of_file(slash == NULL ? path : slash + 1);
-    if (*out == NULL)
+    if (*out == NULL) {
+        fgi_mapping file = {0}; /* says what it is if it is of a well-known kind */
+        if (S_ISREG(info.st_mode))
+            FGI_TRY(fgi_file_map(path, &file, err));
+        fgi_file_unmap(&file);
         return fgi_fail(
             err, FG_EINVAL,
             "'%s': expected a folder, an image, or a file .csv, .tsv, .jsonl, .tar or "
             ".tfrecord\nif it has another name, set the kind (csv, jsonl, tar, tfrecord): "
             "fulgurite pack --source kind=csv, or data.source",
             path);
+    }
     return FG_OK;
 }
 

@@ -46,6 +46,8 @@ static fg_status open_shard(fgi_shard_file *shard, bool keep, fg_error *err)
     else if (!S_ISREG(info.st_mode))
         status = fgi_fail(err, FG_EIO, "cannot read '%s': not a regular file", shard->path);
     if (status == FG_OK)
+        status = fgi_file_refuse_open(shard->path, fd, (uint64_t)info.st_size, err);
+    if (status == FG_OK)
         shard->size = (uint64_t)info.st_size;
     if (status == FG_OK && keep)
         shard->fd = fd;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/file.h"
 
 static const fgi_image_codec *const codecs[] = {&fgi_jpeg_codec, &fgi_png_codec, &fgi_webp_codec,
                                                 &fgi_gif_codec, &fgi_tiff_codec};
@@ -69,8 +70,6 @@ static const char *name_of_text(const fgi_image_file *file)
         return "an SVG image";
     if (strstr(head, "<html") != NULL || strstr(head, "<!doctype html") != NULL)
         return "an HTML page, such as a server's error message";
-    if (strncmp(head, "version https://git-lfs", 23) == 0)
-        return "a Git LFS pointer: fetch the file with 'git lfs pull'";
     return "text";
 }
 
@@ -85,6 +84,7 @@ fg_status fgi_image_codec_find(const fgi_image_file *file, const fgi_image_codec
         return FG_OK;
     if (file->size == 0)
         return fgi_fail(err, FG_EFORMAT, "%s: byte 0: the file is empty", file->name);
+    FGI_TRY(fgi_file_refuse(file->name, file->data, file->size, file->size, err));
     const char *format = name_of(file);
     if (format == NULL)
         format = name_of_text(file);

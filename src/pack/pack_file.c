@@ -37,6 +37,7 @@ static fg_status map_open(const char *path, fgi_pack_map *out, fg_error *err)
         return fgi_fail_errno(err, "look at", path);
     if (!S_ISREG(info.st_mode))
         return fgi_fail(err, FG_EIO, "cannot map '%s': not a regular file", path);
+    FGI_TRY(fgi_file_refuse_open(path, out->fd, (uint64_t)info.st_size, err));
     if (info.st_size == 0)
         return FG_OK;
     void *data = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_SHARED, out->fd, 0);

@@ -124,6 +124,8 @@ static fg_status read_page(const char *path, fgi_pack_page *page, fg_error *err)
             fgi_fail(err, FG_EFORMAT, "'%s': expected a pack, but it is not a regular file", path);
     else if (pread(fd, page, sizeof *page, 0) < 0)
         status = fgi_fail_errno(err, "read", path);
+    else
+        status = fgi_file_refuse(path, page, sizeof *page, (uint64_t)info.st_size, err);
     (void)close(fd);
     return status == FG_OK ? fgi_pack_page_check(page, path, 0, err) : status;
 }

@@ -14,6 +14,7 @@
 #include "base/print.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/file.h"
 
 enum { MOST_BYTES = 4 << 20, MOST_COLUMNS = 16384 };
 static const char delimiters[] = ",;\t|";
@@ -34,6 +35,10 @@ static char *read_start(const char *path, size_t *out_size, bool *out_is_all, fg
     (void)gzclose(file);
     if (text == NULL) {
         (void)fgi_no_memory(err);
+        return NULL;
+    }
+    if (size > 0 && fgi_file_refuse(path, text, (size_t)size, (size_t)size, err) != FG_OK) {
+        fgi_free(text);
         return NULL;
     }
     if (size <= 0 || memchr(text, '\0', (size_t)size) != NULL) {

@@ -225,8 +225,6 @@ static void other_formats_are_named(void **state)
     EXPECT_UNSUPPORTED("<?xml version=\"1.0\"?>\n<SVG xmlns=", "this is an SVG image");
     EXPECT_UNSUPPORTED("<!DOCTYPE html><title>404",
                        "this is an HTML page, such as a server's error message");
-    EXPECT_UNSUPPORTED("version https://git-lfs.github.com/spec/v1\noid",
-                       "this is a Git LFS pointer: fetch the file with 'git lfs pull'");
     EXPECT_UNSUPPORTED("hello", "this is text");
     EXPECT_UNSUPPORTED("\x01\x02\x03\xff", "the file begins with the bytes 01 02 03 ff");
     expect_refused("", 0, FG_EFORMAT, "f: byte 0: the file is empty");

@@ -1,0 +1,142 @@
+/* test_file_content.c - files that no reader supports are named as what they are by every reader:
+ * Git LFS pointers, and Parquet files.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <fulgurite/catalog.h>
+#include <fulgurite/ckpt.h>
+#include <fulgurite/data.h>
+#include <fulgurite/image.h>
+#include <fulgurite/pack.h>
+#include <fulgurite/pack_arrays.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "input/zip.h"
+
+static const char lfs[] = "version https://git-lfs.github.com/spec/v1\n"
+                          "oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e"
+                          "2393\nsize 12345\n";
+static const char parquet[] = "PAR1\x15\x04\x15\x10\x15\x14L\x15\x02\x15\0\x12\0\0PAR1";
+
+static void *result; /* not set: every call fails */
+static fg_error err;
+
+static fg_status open_ckpt(const char *path)
+{
+    return fg_ckpt_open(path, (fg_ckpt **)&result, &err);
+}
+
+static fg_status open_csv(const char *path)
+{
+    fg_csv_parts parts;
+    return fg_csv_open(path, &(fg_csv_options){.target = "y"}, &parts, &err);
+}
+
+static fg_status open_catalog(const char *path)
+{
+    return fg_catalog_open(path, NULL, (fg_catalog **)&result, &err);
+}
+
+static fg_status open_pack(const char *path)
+{
+    return fg_pack_open(path, NULL, (fg_pack **)&result, &err);
+}
+
+static fg_status open_npy(const char *path)
+{
+    return fg_npy_open(path, NULL, NULL, (fg_dataset **)&result, &err);
+}
+
+static fg_status open_tokens(const char *path)
+{
+    return fg_tokens_open(path, 4, (fg_dataset **)&result, &err);
+}
+
+static fg_status open_zip(const char *path) { return fgi_zip_open(path, (fgi_zip **)&result, &err); }
+
+static fg_status open_idx(const char *path)
+{
+    return fg_idx_open_files(path, NULL, (fg_dataset **)&result, &err);
+}
+
+static fg_status open_cifar(const char *path)
+{
+    char *folder = fgi_path_parent(path);
+    const fg_status status = fg_cifar10_open(folder, FG_TEST, (fg_dataset **)&result, &err);
+    fgi_free(folder);
+    return status;
+}
+
+static fg_status probe_image(const char *path)
+{
+    fg_image_info info;
+    char *data = NULL;
+    size_t size = 0;
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    data = fgi_alloc(4096);
+    size = fread(data, 1, 4096, file);
+    assert_int_equal(fclose(file), 0);
+    const fg_status status = fg_image_probe(path, data, size, &info, &err);
+    fgi_free(data);
+    return status;
+}
+
+static const struct {
+    const char *name;
+    fg_status (*open)(const char *path);
+} readers[] = {
+    {"model.safetensors", open_ckpt}, {"a.csv", open_csv},      {"list.csv", open_catalog},
+    {"list.jsonl", open_catalog},     {"a.tar", open_catalog},  {"a.tar.gz", open_catalog},
+    {"a.tfrecord", open_catalog},     {"unknown", open_catalog}, {"a.pack", open_pack},
+    {"x.npy", open_npy},              {"x.npz", open_npy},      {"x.npz:x", open_npy},
+    {"text.txt", open_tokens},        {"text.bin", open_tokens}, {"text.npy", open_tokens},
+    {"a.zip", open_zip},              {"train-images-idx3-ubyte", open_idx},
+    {"test_batch.bin", open_cifar},   {"cat.jpg", probe_image},
+};
+
+static void check(const char *content, size_t size, const char *expected)
+{
+    const char *folder = fgt_temp_folder();
+    for (size_t i = 0; i < sizeof(readers) / sizeof(readers[0]); i++) {
+        char name[64];
+        (void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(readers[i].name, ":"),
+                       readers[i].name);
+        fgt_ok(fg_file_write(fgt_path(folder, name), content, size, &err));
+        const fg_status status = readers[i].open(fgt_path(folder, readers[i].name));
+        if (status == FG_OK || strstr(err.message, expected) == NULL)
+            fail_msg("%s: %s", readers[i].name, status == FG_OK ? "was read" : err.message);
+    }
+}
+
+static void pointers_of_git_lfs(void **state)
+{
+    check(lfs, sizeof(lfs) - 1, "' is a Git LFS pointer, not the data: run `git lfs pull`");
+}
+
+static void parquet_files(void **state)
+{
+    check(parquet, sizeof(parquet) - 1, "' is a Parquet file");
+}
+
+/* A data set may contain the text of a pointer, for example in a CSV file. */
+static void only_a_small_file_is_a_pointer(void **state)
+{
+    char text[1100];
+    memset(text, 'x', sizeof(text));
+    memcpy(text, lfs, sizeof(lfs) - 1);
+    fgt_ok(fgi_file_refuse("a", text, FGI_FILE_START, sizeof(text), &err));
+    assert_int_equal(fgi_file_refuse("a", text, FGI_FILE_START, 200, &err), FG_EFORMAT);
+    fgt_ok(fgi_file_refuse("a", text, 20, 20, &err));
+    fgt_ok(fgi_file_refuse("a", NULL, 0, 0, &err));
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(pointers_of_git_lfs),
+    cmocka_unit_test(parquet_files),
+    cmocka_unit_test(only_a_small_file_is_a_pointer),
+};
+FGT_MAIN(tests)
