@@ -37,6 +37,10 @@ typedef struct fg_tensor_info {
     fg_ckpt_part part;
     uint64_t offset_bytes; /* offset of the first byte in the file */
     size_t size_bytes;
+    const char *stored; /* "F8_E4M3[64,64]", as the file has it, of a tensor whose dtype or rank
+                           fg_type cannot represent; NULL: others. Its type has the dtype
+                           FG_DTYPE_NONE, and its shape, flattened if it has more than FG_MAX_RANK
+                           dimensions. */
 } fg_tensor_info;
 
 typedef struct fg_ckpt_options {
@@ -48,7 +52,7 @@ typedef struct fg_ckpt_options {
  * checksums of a folder; the header of each tensor file (lengths, names, dtypes, and offsets
  * without gaps or overlaps). Errors: FG_ENOTFOUND, FG_EIO, FG_ENOMEM, FG_EFORMAT (the message has
  * the file, the byte offset, what was expected and what was found), FG_EUNSUPPORTED (a newer format
- * version, or a dtype or rank that fg_type cannot represent). */
+ * version). */
 FG_API FG_MUST_USE fg_status fg_ckpt_open(const char *path, fg_ckpt **out, fg_error *err);
 
 /* fg_ckpt_open with options, which may be NULL. Errors: those of fg_ckpt_open; FG_EINVAL. */

@@ -79,7 +79,7 @@ typedef struct fg_load_entry {
     const char *name; /* of the variable; for FG_LOAD_UNEXPECTED, of the tensor in the file */
     fg_load_outcome outcome;
     fg_type expected; /* type of the variable, dimensions in file order; dtype none: no variable */
-    fg_type found;    /* type of the tensor; dtype none: no tensor */
+    fg_type found;    /* type of the tensor; dtype none: no tensor, or a dtype not supported */
     uint64_t reserved[2]; /* set to 0 */
 } fg_load_entry;
 

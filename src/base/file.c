@@ -131,7 +131,7 @@ fg_status fgi_file_read(const char *path, size_t limit_bytes, char **out_data, s
     FGI_TRY(open_to_read(path, 0, &fd, &info, err));
     const size_t expected = S_ISREG(info.st_mode) ? (size_t)info.st_size : 4096;
     fg_status status = read_to_end(fd, path, expected < limit_bytes ? expected : limit_bytes,
-                                         limit_bytes, out_data, out_size, err);
+                                   limit_bytes, out_data, out_size, err);
     (void)close(fd);
     if (status == FG_OK)
         status = fgi_file_refuse(path, *out_data, *out_size, *out_size, err);

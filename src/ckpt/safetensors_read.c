@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "input/json_file.h"
 
@@ -115,43 +116,69 @@ static bool read_size(const json_t *value, uint64_t *out)
     return true;
 }
 
-static fg_status read_dtype(reader *r, const char *name, const json_t *value, fg_type *out)
+/* dtypes of the format that fg_dtype does not have, and their bits. */
+static const struct {
+    char name[12];
+    unsigned bits;
+} others[] = {
+    {"C64", 64},        {"F8_E5M2", 8}, {"F8_E4M3", 8}, {"F8_E8M0", 8}, {"F8_E4M3FNUZ", 8},
+    {"F8_E5M2FNUZ", 8}, {"F6_E3M2", 6}, {"F6_E2M3", 6}, {"F4", 4},
+};
+
+/* Sets the dtype and its bits: FG_DTYPE_NONE if it is not supported, 0 bits if it is unknown. */
+static fg_status read_dtype(reader *r, const char *name, const json_t *value, fg_type *out,
+                            unsigned *out_bits)
 {
     if (!json_is_string(value))
         return BAD(r, key_offset(r, name), "tensor '%s': dtype is not a string", name);
     out->dtype = fgi_safetensors_dtype(json_string_value(value));
-    if (out->dtype != FG_DTYPE_NONE)
-        return FG_OK;
-    return BAD_AT(r, FG_EUNSUPPORTED, key_offset(r, name),
-                  "tensor '%s': unsupported dtype '%s': expected U64, I64, F64, F32, U32, I32, "
-                  "BF16, F16, U16, I16, I8, U8 or BOOL",
-                  name, json_string_value(value));
+    *out_bits = 8 * (unsigned)fg_dtype_size(out->dtype);
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        if (strcmp(others[i].name, json_string_value(value)) == 0)
+            *out_bits = others[i].bits;
+    return FG_OK;
 }
 
-/* Sets the shape, and the size in bytes that follows from dtype and shape. */
+/* Sets the shape, and the number of elements. */
 static fg_status read_shape(reader *r, const char *name, const json_t *value, fg_type *out,
-                            uint64_t *out_bytes)
+                            uint64_t *out_count)
 {
     const size_t at = key_offset(r, name), rank = json_array_size(value);
     if (!json_is_array(value))
         return BAD(r, at, "tensor '%s': shape is not a list", name);
-    if (rank > FG_MAX_RANK)
-        return BAD_AT(r, FG_EUNSUPPORTED, at, "tensor '%s' has %zu dimensions: expected at most %d",
-                      name, rank, FG_MAX_RANK);
-    uint64_t bytes = fg_dtype_size(out->dtype);
+    uint64_t count = 1;
     bool is_huge = false;
     for (size_t i = 0; i < rank; i++) {
         uint64_t dim;
         if (!read_size(json_array_get(value, i), &dim))
             return BAD(r, at, "tensor '%s': dimension %zu is not a nonnegative integer", name, i);
-        is_huge = is_huge || __builtin_mul_overflow(bytes, dim, &bytes) || bytes > INT64_MAX;
-        out->dim[i] = (int64_t)dim;
+        is_huge = is_huge || __builtin_mul_overflow(count, dim, &count) || count > INT64_MAX / 64;
+        if (i < FG_MAX_RANK)
+            out->dim[i] = (int64_t)dim;
     }
     if (is_huge)
         return BAD(r, at, "tensor '%s': its shape overflows 64 bits", name);
     out->rank = (int)rank;
-    *out_bytes = bytes;
+    if (rank > FG_MAX_RANK)
+        *out = (fg_type){.rank = 1, .dim = {(int64_t)count}};
+    *out_count = count;
     return FG_OK;
+}
+
+/* The dtype and shape as the file has them. */
+static fg_status describe(reader *r, const json_t *dtype, const json_t *shape, fg_tensor_info *out)
+{
+    fgi_buf text = {0};
+    fgi_buf_printf(&text, "%s[", json_string_value(dtype));
+    for (size_t i = 0; i < json_array_size(shape); i++)
+        fgi_buf_printf(&text, "%s%" JSON_INTEGER_FORMAT, i > 0 ? "," : "",
+                       json_integer_value(json_array_get(shape, i)));
+    fgi_buf_puts(&text, "]");
+    fg_status status = fgi_buf_status(&text, r->err);
+    if (status == FG_OK && (out->stored = fgi_arena_strdup(&r->out->arena, text.data)) == NULL)
+        status = fgi_no_memory(r->err);
+    fgi_buf_fini(&text);
+    return status;
 }
 
 static fg_status read_offsets(reader *r, const char *name, const json_t *value, fg_tensor_info *out)
@@ -183,16 +210,22 @@ static fg_status read_tensor(reader *r, const char *name, const json_t *entry, f
     if (!dtype || !shape || !offsets || json_object_size(entry) != 3)
         return BAD(r, key_offset(r, name),
                    "tensor '%s': expected exactly dtype, shape and data_offsets", name);
-    uint64_t bytes = 0;
+    uint64_t count = 0;
+    unsigned bits = 0;
     out->part = r->part;
-    FGI_TRY(read_dtype(r, name, dtype, &out->type));
-    FGI_TRY(read_shape(r, name, shape, &out->type, &bytes));
+    FGI_TRY(read_dtype(r, name, dtype, &out->type, &bits));
+    FGI_TRY(read_shape(r, name, shape, &out->type, &count));
     FGI_TRY(read_offsets(r, name, offsets, out));
-    if (out->size_bytes != bytes) {
+    if (out->type.dtype == FG_DTYPE_NONE)
+        FGI_TRY(describe(r, dtype, shape, out));
+    const bool is_whole = count * bits % 8 == 0;
+    if (bits > 0 && (!is_whole || out->size_bytes != count * bits / 8)) {
         char type[128];
         return BAD(r, key_offset(r, name),
-                   "tensor '%s': %s requires %" PRIu64 " bytes, but its data_offsets span %zu",
-                   name, fg_type_format(&out->type, type, sizeof(type)), bytes, out->size_bytes);
+                   "tensor '%s': %s requires %" PRIu64 " b%s, but its data_offsets span %zu", name,
+                   out->stored ? out->stored : fg_type_format(&out->type, type, sizeof(type)),
+                   is_whole ? count * bits / 8 : count * bits, is_whole ? "ytes" : "its",
+                   out->size_bytes);
     }
     out->name = fgi_arena_strdup(&r->out->arena, name);
     return out->name ? FG_OK : fgi_no_memory(r->err);
@@ -202,6 +235,8 @@ static fg_status read_metadata(reader *r, json_t *metadata)
 {
     const char *key;
     json_t *value;
+    if (json_is_null(metadata)) /* the safetensors library reads it as if it were absent */
+        return FG_OK;
     if (!json_is_object(metadata))
         return BAD(r, key_offset(r, "__metadata__"), "__metadata__ is not an object");
     json_object_foreach(metadata, key, value)

@@ -20,7 +20,8 @@ static bool ends_in(const char *name, const char *end)
 
 static bool is_table(const char *name)
 {
-    static const char *const ends[] = {".csv", ".tsv", ".csv.gz", ".tsv.gz"};
+    static const char *const ends[] = {".csv", ".tsv", ".csv.gz", ".tsv.gz",
+                                       ".parquet"}; /* refused with advice */
     for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
         if (ends_in(name, ends[i]))
             return true;

@@ -118,7 +118,9 @@ static void put_tensor(fgi_buf *out, const fg_tensor_info *t, bool names_only, b
     char type[128];
     put_name(out, t->name);
     if (!names_only)
-        fgi_buf_printf(out, "\t%s", fg_type_format(&t->type, type, sizeof(type)));
+        fgi_buf_printf(out, "\t%s",
+                       t->stored != NULL ? t->stored
+                                         : fg_type_format(&t->type, type, sizeof(type)));
     if (!names_only && has_parts)
         fgi_buf_printf(out, "\t%s", part_name(t->part));
     fgi_buf_putc(out, '\n');
@@ -156,8 +158,9 @@ static json_t *tensor_object(const fg_tensor_info *t)
     json_t *shape = json_array();
     for (int i = 0; i < t->type.rank; i++)
         (void)json_array_append_new(shape, json_integer(t->type.dim[i]));
-    return json_pack("{s:s, s:s, s:o, s:s, s:I, s:I}", "name", t->name, "dtype",
-                     fg_dtype_name(t->type.dtype), "shape", shape, "part", part_name(t->part),
+    const char *dtype = t->stored != NULL ? t->stored : fg_dtype_name(t->type.dtype);
+    return json_pack("{s:s, s:s%, s:o, s:s, s:I, s:I}", "name", t->name, "dtype", dtype,
+                     strcspn(dtype, "["), "shape", shape, "part", part_name(t->part),
                      "offset_bytes", (json_int_t)t->offset_bytes, "size_bytes",
                      (json_int_t)t->size_bytes);
 }

@@ -45,13 +45,19 @@ static fg_status missing(const char *path, const char *name, const fg_type *expe
                     fg_type_format(expected, want, sizeof want));
 }
 
-static fg_status mismatched(const char *path, const char *name, const fg_type *found,
+static const char *type_text(const fg_tensor_info *info, char *text, size_t size)
+{
+    return info->stored != NULL ? info->stored : fg_type_format(&info->type, text, size);
+}
+
+static fg_status mismatched(const char *path, const char *name, const fg_tensor_info *found,
                             const fg_type *expected, fg_error *err)
 {
     char want[96], have[96];
-    return fgi_fail(err, FG_ESHAPE, "%s: '%s' is %s, but %s in the model", path, name,
-                    fg_type_format(found, have, sizeof have),
-                    fg_type_format(expected, want, sizeof want));
+    return fgi_fail(
+        err, FG_ESHAPE, "%s: '%s' is %s, but %s in the model%s", path, name,
+        type_text(found, have, sizeof have), fg_type_format(expected, want, sizeof want),
+        found->stored != NULL ? "\nthis dtype or rank is not supported: convert the tensor" : "");
 }
 
 fg_status fgi_load_named(const fg_ckpt *ckpt, const char *path, fg_ckpt_part part, const char *name,
@@ -63,7 +69,7 @@ fg_status fgi_load_named(const fg_ckpt *ckpt, const char *path, fg_ckpt_part par
         return missing(path, name, &expected, err);
     const fg_tensor_info *info = fg_ckpt_info(ckpt, index);
     if (!fits(&info->type, &expected))
-        return mismatched(path, name, &info->type, &expected, err);
+        return mismatched(path, name, info, &expected, err);
     return fgi_set_from_file(variable, info->type.dtype, fg_ckpt_data(ckpt, index), err);
 }
 
@@ -166,6 +172,11 @@ static const fg_load_entry *first_of(const matching *p, fg_load_outcome outcome)
     return NULL;
 }
 
+static const fg_tensor_info *tensor_of(const matching *p, const fg_load_entry *entry)
+{
+    return fg_ckpt_info(p->ckpt, p->tensors[entry - p->entries]);
+}
+
 /* The first names of variables, or of tensors. */
 static void put_names(fgi_buf *out, const matching *p, bool of_tensors, size_t most)
 {
@@ -248,7 +259,7 @@ static fg_status check(const matching *p, fg_error *err)
         return missing(p->path, entry->name, &entry->expected, err);
     entry = first_of(p, FG_LOAD_MISMATCHED);
     if (entry != NULL && !o->allow_mismatch)
-        return mismatched(p->path, entry->name, &entry->found, &entry->expected, err);
+        return mismatched(p->path, entry->name, tensor_of(p, entry), &entry->expected, err);
     entry = first_of(p, FG_LOAD_UNEXPECTED);
     if (entry != NULL && o->deny_unexpected)
         return fgi_fail(err, FG_EFORMAT, "%s: '%s' matches no variable of the module", p->path,
@@ -260,12 +271,12 @@ static fg_status check(const matching *p, fg_error *err)
 
 /* ---- the report ------------------------------------------------------------------------------ */
 
-static void put_entry(fgi_buf *out, const fg_load_entry *entry, bool is_first)
+static void put_entry(fgi_buf *out, const matching *p, const fg_load_entry *entry, bool is_first)
 {
     char found[96], expected[96];
     fgi_buf_printf(out, "%s%s", is_first ? "" : ", ", entry->name);
     if (entry->outcome == FG_LOAD_MISMATCHED)
-        fgi_buf_printf(out, " (%s, not %s)", fg_type_format(&entry->found, found, sizeof found),
+        fgi_buf_printf(out, " (%s, not %s)", type_text(tensor_of(p, entry), found, sizeof found),
                        fg_type_format(&entry->expected, expected, sizeof expected));
 }
 
@@ -290,7 +301,7 @@ static void put_text(fgi_buf *out, const matching *p, bool is_loaded)
             fgi_buf_printf(out, "\n  %s: ", titles[outcome]);
         for (size_t i = 0; i < p->count; i++)
             if (p->entries[i].outcome == (fg_load_outcome)outcome) {
-                put_entry(out, &p->entries[i], is_first);
+                put_entry(out, p, &p->entries[i], is_first);
                 is_first = false;
             }
     }

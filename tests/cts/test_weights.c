@@ -305,6 +305,32 @@ static void another_head(void **state)
 }
 
 /* A part of a larger model, selected by a prefix of names. */
+/* A dtype that is not supported prevents loading that tensor only. */
+static void a_tensor_of_another_dtype(void **state)
+{
+    static const char *const skip[] = {"head.bias"};
+    char *data = NULL;
+    size_t size = 0;
+    net old;
+    const char *path = saved_net(&old);
+    net n = make_net(NULL, 3, 2);
+    fgt_ok(fg_file_read(path, (void **)&data, &size, &err));
+    char *dtype = memmem(data, size, "\"head.bias\":{\"dtype\":\"F32\"", 26);
+    assert_non_null(dtype);
+    memcpy(dtype + 22, "F8X", 3);
+    fgt_ok(fg_file_write(path, data, size, &err));
+    fg_file_free(data);
+    assert_int_equal(fg_module_load(n.root, path, NULL, NULL, &err), FG_ESHAPE);
+    assert_non_null(strstr(err.message, "'head.bias' is F8X[3], but f32[3] in the model\nthis "
+                                        "dtype or rank is not supported"));
+    fgt_ok(fg_module_load(n.root, path, &(fg_load_options){.skip = skip, .skip_count = 1}, NULL,
+                          &err));
+    compare(&n, &old, "head.weight", true);
+    fg_module_destroy(old.root);
+    fg_module_destroy(n.root);
+    (void)state;
+}
+
 static void a_prefix_is_cut_off(void **state)
 {
     char text[512];
@@ -476,6 +502,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(saved_before_the_first_step),
     cmocka_unit_test(frozen_parameters),
     cmocka_unit_test(another_head),
+    cmocka_unit_test(a_tensor_of_another_dtype),
     cmocka_unit_test(a_prefix_is_cut_off),
     cmocka_unit_test(missing_and_unexpected),
     cmocka_unit_test(loops_and_trainers_share_files),

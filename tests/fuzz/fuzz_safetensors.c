@@ -21,7 +21,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint64_t sum = 0;
     for (size_t i = 0; i < file.count; i++) {
         const fg_tensor_info *t = &file.tensors[i];
-        if (t->offset_bytes != at || t->size_bytes != fg_type_bytes(&t->type))
+        if (t->offset_bytes != at || (t->stored != NULL) != (t->type.dtype == FG_DTYPE_NONE) ||
+            (t->stored == NULL && t->size_bytes != fg_type_bytes(&t->type)))
             abort();
         if (fgi_map_get(&file.by_name, fgi_hash_bytes(t->name, strlen(t->name))) != t)
             abort();

@@ -90,14 +90,40 @@ static void headers_that_lie(void **state)
     }
 }
 
+/* Tensors that fg_type cannot represent are listed with their sizes; the others are readable. */
 static void what_fg_type_cannot_hold(void **state)
 {
-    file f = make("{\"a\":{\"dtype\":\"F8_E4M3\",\"shape\":[2],\"data_offsets\":[0,2]}}", 2);
-    refused(&f, FG_EUNSUPPORTED,
-            "f: byte 9: tensor 'a': unsupported dtype 'F8_E4M3': expected U64, I64, "
-            "F64, F32, U32, I32, BF16, F16, U16, I16, I8, U8 or BOOL");
-    f = make("{\"a\":{\"dtype\":\"U8\",\"shape\":[1,1,1,1,1,1,1,1,1],\"data_offsets\":[0,1]}}", 1);
-    refused(&f, FG_EUNSUPPORTED, "f: byte 9: tensor 'a' has 9 dimensions: expected at most 8");
+    fg_error err = {0};
+    fgi_safetensors out;
+    file f = make("{\"__metadata__\":null,"
+                  "\"c\":{\"dtype\":\"C64\",\"shape\":[2],\"data_offsets\":[0,16]},"
+                  "\"f4\":{\"dtype\":\"F4\",\"shape\":[2,3],\"data_offsets\":[16,19]},"
+                  "\"f8\":{\"dtype\":\"F8_E4M3\",\"shape\":[2],\"data_offsets\":[19,21]},"
+                  "\"new\":{\"dtype\":\"F3\",\"shape\":[],\"data_offsets\":[21,26]},"
+                  "\"u8\":{\"dtype\":\"U8\",\"shape\":[1,1,1,3,1,1,1,1,1],"
+                  "\"data_offsets\":[26,29]},"
+                  "\"x\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[29,31]}}",
+                  31);
+    static const char *const stored[] = {"C64[2]", "F4[2,3]", "F8_E4M3[2]", "F3[]",
+                                         "U8[1,1,1,3,1,1,1,1,1]"};
+    static const int64_t counts[] = {2, 6, 2, 1, 3};
+    fgt_ok(fgi_safetensors_parse("f", f.bytes, f.size, FG_CKPT_MODEL, &out, &err));
+    assert_int_equal(out.count, 6);
+    for (int i = 0; i < 5; i++) {
+        assert_string_equal(out.tensors[i].stored, stored[i]);
+        assert_int_equal(out.tensors[i].type.dtype, FG_DTYPE_NONE);
+        assert_int_equal(fg_type_count(&out.tensors[i].type), counts[i]);
+    }
+    assert_int_equal(out.tensors[3].size_bytes, 5);
+    assert_null(out.tensors[5].stored);
+    assert_int_equal(out.tensors[5].type.dtype, FG_U8);
+    fgi_safetensors_close(&out);
+    f = make("{\"a\":{\"dtype\":\"F8_E5M2\",\"shape\":[2],\"data_offsets\":[0,3]}}", 3);
+    refused(&f, FG_EFORMAT,
+            "f: byte 9: tensor 'a': F8_E5M2[2] requires 2 bytes, but its data_offsets span 3");
+    f = make("{\"a\":{\"dtype\":\"F4\",\"shape\":[3],\"data_offsets\":[0,2]}}", 2);
+    refused(&f, FG_EFORMAT,
+            "f: byte 9: tensor 'a': F4[3] requires 12 bits, but its data_offsets span 2");
 }
 
 static void lengths_that_lie(void **state)

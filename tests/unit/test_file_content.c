@@ -55,7 +55,10 @@ static fg_status open_tokens(const char *path)
     return fg_tokens_open(path, 4, (fg_dataset **)&result, &err);
 }
 
-static fg_status open_zip(const char *path) { return fgi_zip_open(path, (fgi_zip **)&result, &err); }
+static fg_status open_zip(const char *path)
+{
+    return fgi_zip_open(path, (fgi_zip **)&result, &err);
+}
 
 static fg_status open_idx(const char *path)
 {
@@ -89,13 +92,25 @@ static const struct {
     const char *name;
     fg_status (*open)(const char *path);
 } readers[] = {
-    {"model.safetensors", open_ckpt}, {"a.csv", open_csv},      {"list.csv", open_catalog},
-    {"list.jsonl", open_catalog},     {"a.tar", open_catalog},  {"a.tar.gz", open_catalog},
-    {"a.tfrecord", open_catalog},     {"unknown", open_catalog}, {"a.pack", open_pack},
-    {"x.npy", open_npy},              {"x.npz", open_npy},      {"x.npz:x", open_npy},
-    {"text.txt", open_tokens},        {"text.bin", open_tokens}, {"text.npy", open_tokens},
-    {"a.zip", open_zip},              {"train-images-idx3-ubyte", open_idx},
-    {"test_batch.bin", open_cifar},   {"cat.jpg", probe_image},
+    {"model.safetensors", open_ckpt},
+    {"a.csv", open_csv},
+    {"list.csv", open_catalog},
+    {"list.jsonl", open_catalog},
+    {"a.tar", open_catalog},
+    {"a.tar.gz", open_catalog},
+    {"a.tfrecord", open_catalog},
+    {"unknown", open_catalog},
+    {"a.pack", open_pack},
+    {"x.npy", open_npy},
+    {"x.npz", open_npy},
+    {"x.npz:x", open_npy},
+    {"text.txt", open_tokens},
+    {"text.bin", open_tokens},
+    {"text.npy", open_tokens},
+    {"a.zip", open_zip},
+    {"train-images-idx3-ubyte", open_idx},
+    {"test_batch.bin", open_cifar},
+    {"cat.jpg", probe_image},
 };
 
 static void check(const char *content, size_t size, const char *expected)
