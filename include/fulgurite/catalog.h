@@ -47,13 +47,18 @@ typedef struct fg_catalog_options {
     bool skip_missing;         /* list samples whose file does not exist as skipped; by default, the
                                   first one is an error [false] */
 
+    /* tar */
+    const char
+        *label_member; /* extension of the member that has the label, such as "cls", "json" or
+                                 "label.txt"    ["cls" of samples that have it, else "json"] */
+
     /* tfrecord: names of features */
     const char *image_feature; /* bytes                   ["image/encoded"] */
     const char *label_feature; /* integers                ["image/class/label"] */
     const char *text_feature;  /* bytes: class name       ["image/class/text"] */
     const char *name_feature;  /* bytes                   ["image/filename"] */
 
-    uint64_t reserved[4];
+    uint64_t reserved[3];
 } fg_catalog_options;
 
 /* A list of samples. Thread-safe: it does not change after fg_catalog_open. */
@@ -86,10 +91,12 @@ typedef struct fg_catalog fg_catalog;
  *
  * Kind "tar", one or several tar files in the layout of WebDataset: files whose paths are equal up
  * to the first dot of the file name form a sample; they need not be adjacent. The bytes are those
- * of the file with the extension of an image. Labels are in a file .cls (an integer or a class
- * name) or in a file .json, as in JSONL. Other files are ignored. Supported are ustar, GNU and pax
- * archives, without sparse files. They must not be compressed, because samples are read at their
- * offset.
+ * of the file with the extension of an image. The label is in the member .cls (an integer or a
+ * class name), or else in the member .json, as in JSONL; a .json next to a .cls only gives split
+ * and group. `label_member` names another one. Other files are ignored. If no sample has such a
+ * member, the folders of the images are the classes, as in an image folder: "photos/cat/1.jpg" is
+ * of class cat if all images are in photos; folders named as splits are splits. Supported are
+ * ustar, GNU and pax archives, without sparse files, and archives that were concatenated.
  *
  * Kind "tfrecord", one or several TFRecord files of tf.Example. Features: image/encoded,
  * image/class/label (integers, used as stored; -1 is no label), image/class/text (class names) and
@@ -102,7 +109,8 @@ typedef struct fg_catalog fg_catalog;
  * shard of a set such as train-00000-of-00010 is missing from a folder or a pattern, this is an
  * error. Samples have the split that is a word of the shard's name (as in "train-000.tar"), unless
  * their .json has another. With several shards, the names of samples of a tar file start with the
- * shard's.
+ * shard's. Shards compressed with gzip are decompressed to a temporary file without a name in the
+ * folder TMPDIR (or /tmp), which is logged.
  *
  * Labels of CSV, JSONL, .cls and .json: if all are integers, they are class indices. Otherwise all
  * are class names, and the classes are these names, sorted by bytes. Samples that are skipped
@@ -111,7 +119,8 @@ typedef struct fg_catalog fg_catalog;
  *
  * Errors: FG_ENOTFOUND (path, shard or a file of a manifest does not exist; no samples), FG_EIO,
  * FG_EFORMAT (malformed or truncated, with the file and the line or byte offset; inconsistent
- * labels; two samples with the same name), FG_EUNSUPPORTED (compressed archive, sparse file),
+ * labels; two samples with the same name), FG_EUNSUPPORTED (an archive compressed
+ * with another program than gzip, sparse file),
  * FG_EINVAL (options), FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_catalog_open(const char *path, const fg_catalog_options *options,
                                              fg_catalog **out, fg_error *err);

@@ -198,6 +198,15 @@ void fg_catalog_destroy(fg_catalog *catalog)
     fgi_free(catalog);
 }
 
+fg_status fgi_catalog_check_labels(const fg_catalog *catalog, fg_error *err)
+{
+    for (size_t i = 0; i < catalog->count; i++)
+        if (catalog->samples[i].label >= 0)
+            return FG_OK;
+    return fgi_fail(err, FG_EFORMAT, "'%s': no image has a label: expected %s", catalog->path,
+                    catalog->kind->target);
+}
+
 /* ---- contents -------------------------------------------------------------------------------- */
 
 const char *fg_catalog_kind_of(const fg_catalog *catalog) { return catalog->kind->name; }

@@ -122,6 +122,7 @@ static fg_status open_csv(fgi_draft *b, const char *path, fg_error *err)
 const fgi_catalog_kind fgi_catalog_csv_row = {
     .name = "csv",
     .help = "CSV manifest: columns path, label or labels, split, group, name",
+    .target = "a column 'label' (another one: label_column=NAME in data.source_options)",
     .is_file = is_csv,
     .open = open_csv,
     .read = fgi_read_sample_file,

@@ -361,6 +361,7 @@ static fg_status open_folder(fgi_draft *b, const char *path, fg_error *err)
 const fgi_catalog_kind fgi_catalog_folder_row = {
     .name = "folder",
     .help = "image folder: a folder per class, optionally in train, val and test; or one image",
+    .target = "a folder for each class",
     .is_file = is_image_path,
     .open = open_folder,
     .read = fgi_read_sample_file,

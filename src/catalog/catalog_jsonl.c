@@ -59,7 +59,7 @@ static fg_status add_object(fgi_draft *b, const line *l, const json_t *object,
     const json_t *classes = json_object_get(object, "classes");
     if (json_is_array(classes) && json_object_get(object, b->options->path_column) == NULL)
         return set_classes(b, classes, err);
-    FGI_TRY(fgi_row_from_json(b, object, true, row, err));
+    FGI_TRY(fgi_row_from_json(b, object, FGI_ROW_FILES | FGI_ROW_LABELS, row, err));
     return fgi_manifest_add(b, row, "line", l->number, err);
 }
 
@@ -114,6 +114,8 @@ static fg_status open_jsonl(fgi_draft *b, const char *path, fg_error *err)
 const fgi_catalog_kind fgi_catalog_jsonl_row = {
     .name = "jsonl",
     .help = "JSONL manifest: {\"path\": \"a.jpg\", \"label\": \"cat\"} on each line",
+    .target =
+        "a member 'label' in each line (another one: label_column=NAME in data.source_options)",
     .is_file = is_jsonl,
     .open = open_jsonl,
     .read = fgi_read_sample_file,

@@ -1,53 +1,66 @@
 /* catalog_tar.c - tar archives in WebDataset's layout: files whose paths are equal up to the first
- * dot of the name are one sample. They need not be adjacent. Source: WebDataset format
- * specification, "WebDataset: conventions".
+ * dot of the name are one sample. They need not be adjacent. Archives without labels may contain
+ * folders of classes instead (tar_folders.c). Source: WebDataset format specification, "WebDataset:
+ * conventions".
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "catalog/manifest_row.h"
+#include "catalog/tar_folders.h"
 #include "catalog/tar_read.h"
 #include "input/json_file.h"
 
-enum { CLS_MAX = 4096, JSON_MAX = 1 << 20 };
+enum { LABEL_MAX = 4096, JSON_MAX = 1 << 24 };
+
+/* A file of a sample; path NULL: none. */
+typedef struct member {
+    const char *path;
+    uint64_t header, offset, size;
+} member;
 
 /* What was found of a sample. In an arena; a list in the order of the archive. */
 typedef struct group {
     struct group *next;
-    const char *name;      /* of the image; NULL: none yet */
-    const char *any;       /* path of the first file, for messages */
-    uint64_t offset, size; /* of the image */
-    bool has_label;
-    fgi_sample labels; /* labels, split and group of the .cls or .json file */
+    const char *any; /* path of the first file, for messages */
+    member image, label, json;
 } group;
+
+/* Samples with labels of both kinds, in all shards. */
+typedef struct label_counts {
+    int64_t label, both;
+} label_counts;
 
 /* One shard. */
 typedef struct scan {
     fgi_draft *b;
     const fgi_shard_file *shard;
     int32_t number;
-    bool has_prefix; /* several shards: names start with that of the shard */
+    bool has_prefix;          /* several shards: names start with that of the shard */
+    const char *label_member; /* without a dot; NULL: cls, or else json */
     fgi_tar tar;
     fgi_arena arena;
     fgi_map groups;
     group *first, **last;
     fgi_manifest_row row;
+    label_counts *counts;
     fg_error *err;
 } scan;
 
 static bool is_tar(const char *name)
 {
-    static const char *const suffixes[] = {".tar",     ".tar.gz", ".tgz",
-                                           ".tar.zst", ".tar.xz", ".tar.bz2"};
+    static const char *const suffixes[] = {".tar",     ".tar.gz", ".tgz",    ".tar.zst",
+                                           ".tar.lz4", ".tar.xz", ".tar.bz2"};
     for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
         if (fgi_ends_with(name, suffixes[i]))
             return true;
     return false;
 }
 
-static fg_status fail_member(const scan *s, const fgi_tar_member *m, const char *what)
+static fg_status fail_member(const scan *s, const member *m, const char *what)
 {
     char shown[FGI_SHOWN_BYTES];
     return fgi_fail(s->err, FG_EFORMAT, "'%s': byte %llu: '%s': %s", s->shard->path,
@@ -65,7 +78,6 @@ static group *group_of(scan *s, const char *path, size_t key_size)
     if (g == NULL)
         return NULL;
     g->any = fgi_arena_strdup(&s->arena, path);
-    g->labels.split = FG_CATALOG_NO_SPLIT;
     if (g->any == NULL || !fgi_map_put(&s->groups, hash, g))
         return NULL;
     *s->last = g;
@@ -73,62 +85,22 @@ static group *group_of(scan *s, const char *path, size_t key_size)
     return g;
 }
 
-static fg_status set_image(scan *s, group *g, const fgi_tar_member *m)
+/* ---- members --------------------------------------------------------------------------------- */
+
+static fg_status set_member(scan *s, member *out, const fgi_tar_member *m, const char *twice)
 {
-    if (g->name != NULL)
-        return fail_member(s, m,
-                           "the sample has another image\nname the files of a sample "
-                           "KEY.jpg, KEY.cls");
-    fgi_arena *arena = &s->b->catalog->arena;
-    g->name = s->has_prefix ? fgi_arena_printf(arena, "%s/%s", s->shard->name, m->path)
-                            : fgi_arena_strdup(arena, m->path);
-    g->offset = m->offset;
-    g->size = m->size;
-    return g->name != NULL ? FG_OK : fgi_no_memory(s->err);
+    if (out->path != NULL)
+        return fail_member(s, &(member){.path = m->path, .header = m->header}, twice);
+    *out = (member){fgi_arena_strdup(&s->arena, m->path), m->header, m->offset, m->size};
+    return out->path != NULL ? FG_OK : fgi_no_memory(s->err);
 }
 
-static fg_status use_text(scan *s, group *g, bool is_json, const char *text, size_t size)
+static bool equals(const char *extension, const char *other)
 {
-    json_t *object = NULL;
-    fg_status status = FG_OK;
-    s->row.split = s->row.group = (fgi_str){0};
-    s->row.labels.count = 0;
-    if (is_json) {
-        status = fgi_json_parse("JSON", 0, text, size, &object, s->err);
-        if (status == FG_OK)
-            status = fgi_row_from_json(s->b, object, false, &s->row, s->err);
-    } else {
-        const fgi_str label = fgi_str_trim((fgi_str){text, size});
-        if (label.size > 0)
-            status = fgi_row_add_label(s->b, &s->row, label, FGI_LABEL_TEXT, s->err);
-    }
-    if (status == FG_OK)
-        status = fgi_row_apply(s->b, &s->row, &g->labels, s->err);
-    json_decref(object);
-    return status;
-}
-
-static fg_status set_label(scan *s, group *g, const fgi_tar_member *m, bool is_json)
-{
-    if (m->size > (is_json ? JSON_MAX : CLS_MAX))
-        return fail_member(s, m, "too large for labels");
-    if (g->has_label)
-        return fail_member(s, m, "the sample has labels already");
-    g->has_label = true;
-    char *text = fgi_alloc((size_t)m->size + 1);
-    if (text == NULL)
-        return fgi_no_memory(s->err);
-    fg_status status = fgi_shard_read(s->shard, m->offset, text, (size_t)m->size, s->err);
-    if (status == FG_OK && memchr(text, '\0', (size_t)m->size) != NULL)
-        status = fail_member(s, m, "a NUL byte");
-    else if (status == FG_OK) {
-        status = use_text(s, g, is_json, text, (size_t)m->size);
-        if (status != FG_OK && status != FG_ENOMEM)
-            status = fgi_context(s->err, status, "'%s': byte %llu", s->shard->path,
-                                 (unsigned long long)m->header);
-    }
-    fgi_free(text);
-    return status;
+    size_t i = 0;
+    while (extension[i] != '\0' && fgi_lower(extension[i]) == fgi_lower(other[i]))
+        i++;
+    return extension[i] == other[i];
 }
 
 static fg_status use_member(scan *s, const fgi_tar_member *m)
@@ -141,31 +113,117 @@ static fg_status use_member(scan *s, const fgi_tar_member *m)
     group *g = group_of(s, m->path, (size_t)(dot - m->path));
     if (g == NULL)
         return fgi_no_memory(s->err);
-    char extension[8] = "";
-    for (size_t i = 0; i < sizeof(extension) - 1 && dot[1 + i] != '\0'; i++)
-        extension[i] = fgi_lower(dot[1 + i]);
+    const bool is_json = equals(dot + 1, "json");
+    const bool is_label = equals(dot + 1, s->label_member != NULL ? s->label_member : "cls");
     const bool has_one_dot = strchr(dot + 1, '.') == NULL;
-    if (has_one_dot && fgi_is_image_name(fgi_str_of(file)))
-        return set_image(s, g, m);
-    if (strcmp(extension, "cls") == 0 || strcmp(extension, "json") == 0)
-        return set_label(s, g, m, extension[0] == 'j');
+    if (has_one_dot && !is_label && fgi_is_image_name(fgi_str_of(file)))
+        return set_member(s, &g->image, m,
+                          "the sample has another image\nname the files of a sample "
+                          "KEY.jpg, KEY.cls");
+    if (is_json || is_label)
+        return set_member(s, is_json ? &g->json : &g->label, m,
+                          "the sample has a file with this extension already");
     return FG_OK;
+}
+
+/* ---- labels ---------------------------------------------------------------------------------- */
+
+/* The text of a member, without a NUL at its end. */
+static fg_status read_member(const scan *s, const member *m, uint64_t most, char **out)
+{
+    if (m->size > most)
+        return fail_member(s, m, "too large for labels");
+    *out = fgi_alloc((size_t)m->size + 1);
+    if (*out == NULL)
+        return fgi_no_memory(s->err);
+    fg_status status = fgi_shard_read(s->shard, m->offset, *out, (size_t)m->size, s->err);
+    if (status == FG_OK && memchr(*out, '\0', (size_t)m->size) != NULL)
+        status = fail_member(s, m, "a NUL byte");
+    if (status == FG_OK)
+        return FG_OK;
+    fgi_free(*out);
+    return status;
+}
+
+static bool has_value(const json_t *object, const char *name)
+{
+    const json_t *value = json_object_get(object, name);
+    return value != NULL && !json_is_null(value);
+}
+
+/* The labels of a .json file are used if the sample has none from another one. */
+static fg_status use_json(scan *s, const char *text, size_t size, bool is_source,
+                          fgi_sample *sample)
+{
+    const fg_catalog_options *o = s->b->options;
+    json_t *object = NULL;
+    FGI_TRY(fgi_json_parse("JSON", 0, text, size, &object, s->err));
+    fg_status status =
+        fgi_row_from_json(s->b, object, is_source ? FGI_ROW_LABELS : 0, &s->row, s->err);
+    if (status == FG_OK && !is_source)
+        s->counts->both +=
+            has_value(object, o->label_column) || has_value(object, o->labels_column);
+    if (status == FG_OK && is_source)
+        s->counts->label += s->row.labels.count > 0;
+    if (status == FG_OK)
+        status = fgi_row_apply(s->b, &s->row, sample, s->err);
+    json_decref(object);
+    return status;
+}
+
+static fg_status use_label(scan *s, const char *text, size_t size, fgi_sample *sample)
+{
+    const fgi_str label = fgi_str_trim((fgi_str){text, size});
+    fgi_label_ids *ids = &s->row.labels;
+    ids->count = 0;
+    if (label.size == 0)
+        return FG_OK;
+    s->counts->label++;
+    FGI_TRY(fgi_row_add_label(s->b, &s->row, label, FGI_LABEL_TEXT, s->err));
+    return fgi_draft_set_labels(s->b, sample, ids->list, ids->count, s->err);
+}
+
+/* Reads a member with labels, split or group. */
+static fg_status use_text(scan *s, const group *g, const member *m, fgi_sample *sample)
+{
+    const bool is_json = m == &g->json;
+    const bool is_source =
+        s->label_member == NULL ? g->label.path == NULL : equals(s->label_member, "json");
+    char *text = NULL;
+    FGI_TRY(read_member(s, m, is_json ? JSON_MAX : LABEL_MAX, &text));
+    fg_status status = is_json ? use_json(s, text, (size_t)m->size, is_source, sample)
+                               : use_label(s, text, (size_t)m->size, sample);
+    if (status != FG_OK && status != FG_ENOMEM)
+        status = fgi_context(s->err, status, "'%s': byte %llu", s->shard->path,
+                             (unsigned long long)m->header);
+    fgi_free(text);
+    return status;
 }
 
 static fg_status add_group(scan *s, const group *g)
 {
-    if (g->name == NULL)
+    fgi_arena *arena = &s->b->catalog->arena;
+    fgi_sample sample = {.split = FG_CATALOG_NO_SPLIT, .label = -1};
+    if (g->json.path != NULL)
+        FGI_TRY(use_text(s, g, &g->json, &sample));
+    if (g->label.path != NULL)
+        FGI_TRY(use_text(s, g, &g->label, &sample));
+    if (g->image.path == NULL)
         return fgi_draft_skip(s->b, g->any, "a sample without an image", s->err);
-    fgi_sample sample = g->labels;
-    sample.name = g->name;
-    sample.offset = g->offset;
-    sample.size = g->size;
+    sample.name = s->has_prefix ? fgi_arena_printf(arena, "%s/%s", s->shard->name, g->image.path)
+                                : fgi_arena_strdup(arena, g->image.path);
+    if (sample.name == NULL)
+        return fgi_no_memory(s->err);
+    sample.offset = g->image.offset;
+    sample.size = g->image.size;
     sample.shard = s->number;
     if (sample.split == FG_CATALOG_NO_SPLIT)
         sample.split = s->shard->split;
     FGI_TRY(fgi_draft_unique(s->b, sample.name, s->err));
     return fgi_draft_add(s->b, &sample, s->err);
 }
+
+/* ---- shards ---------------------------------------------------------------------------------- */
 
 static fg_status scan_members(scan *s)
 {
@@ -184,7 +242,7 @@ static fg_status scan_members(scan *s)
     return FG_OK;
 }
 
-static fg_status scan_shard(fgi_draft *b, size_t number, fg_error *err)
+static fg_status scan_shard(fgi_draft *b, size_t number, label_counts *counts, fg_error *err)
 {
     fg_catalog *c = b->catalog;
     scan *s = fgi_calloc(1, sizeof(*s)); /* the window is large */
@@ -194,8 +252,12 @@ static fg_status scan_shard(fgi_draft *b, size_t number, fg_error *err)
     s->shard = &c->shards.list[number];
     s->number = (int32_t)number;
     s->has_prefix = c->shards.count > 1;
+    s->label_member = b->options->label_member;
+    if (s->label_member != NULL && s->label_member[0] == '.')
+        s->label_member++;
     s->tar.window.shard = s->shard;
     s->last = &s->first;
+    s->counts = counts;
     s->err = err;
     const fg_status status = scan_members(s);
     fgi_tar_fini(&s->tar);
@@ -206,18 +268,42 @@ static fg_status scan_shard(fgi_draft *b, size_t number, fg_error *err)
     return status;
 }
 
+/* Says which member the labels are from if there was a choice. */
+static fg_status check_labels(fgi_draft *b, const char *path, const label_counts *counts,
+                              fg_error *err)
+{
+    const fg_catalog_options *o = b->options;
+    if (counts->label > 0 && counts->both > 0 && o->label_member == NULL && !o->no_classes)
+        fgi_log(FG_LOG_INFO,
+                "'%s': the labels are those of the .cls files; %lld .json files have '%s' as well "
+                "(to use these: label_member=json in data.source_options, or fulgurite pack "
+                "--source label_member=json)",
+                path, (long long)counts->both, o->label_column);
+    if (counts->label > 0 || o->no_classes)
+        return FG_OK;
+    if (o->label_member != NULL)
+        return fgi_fail(err, FG_EFORMAT,
+                        "'%s': no sample has a label in a member .%s (label_member): expected "
+                        "KEY.%s with the class next to KEY.jpg",
+                        path, o->label_member, o->label_member);
+    return fgi_tar_folders(b, err);
+}
+
 static fg_status open_tar(fgi_draft *b, const char *path, fg_error *err)
 {
     fg_catalog *c = b->catalog;
+    label_counts counts = {0};
     FGI_TRY(fgi_shards_open(path, is_tar, &c->shards, err));
     for (size_t i = 0; i < c->shards.count; i++)
-        FGI_TRY(scan_shard(b, i, err));
-    return FG_OK;
+        FGI_TRY(scan_shard(b, i, &counts, err));
+    return check_labels(b, path, &counts, err);
 }
 
 const fgi_catalog_kind fgi_catalog_tar_row = {
     .name = "tar",
-    .help = "tar files (WebDataset): KEY.jpg with KEY.cls or KEY.json",
+    .help = "tar files: KEY.jpg with KEY.cls or KEY.json (WebDataset), or a folder per class",
+    .target = "the class of each KEY.jpg in KEY.cls, or in KEY.json as 'label' (another file: "
+              "label_member=EXTENSION in data.source_options), or a folder for each class",
     .is_file = is_tar,
     .open = open_tar,
     .read = fgi_read_sample_range,

@@ -414,6 +414,8 @@ static fg_status open_tfrecord(fgi_draft *b, const char *path, fg_error *err)
 const fgi_catalog_kind fgi_catalog_tfrecord_row = {
     .name = "tfrecord",
     .help = "TFRecord files of tf.Example with the feature image/encoded",
+    .target =
+        "the feature 'image/class/label' (another one: label_feature=NAME in data.source_options)",
     .is_file = is_tfrecord,
     .open = open_tfrecord,
     .read = read_record,

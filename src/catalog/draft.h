@@ -81,6 +81,7 @@ typedef struct fgi_draft {
 /* A kind of source: a constant row. */
 struct fgi_catalog_kind {
     const char *name, *help;
+    const char *target; /* what has the labels, for messages */
     /* Whether a file with this name is of this kind. */
     bool (*is_file)(const char *name);
     /* Lists the samples. */
@@ -129,6 +130,9 @@ fg_status fgi_read_sample_range(const fg_catalog *catalog, const fgi_sample *sam
                                 fg_catalog_bytes *bytes, fg_error *err);
 /* Bytes of sample `index`, which must exist; 0 if its file cannot be found. */
 uint64_t fgi_catalog_size(const fg_catalog *catalog, int64_t index);
+
+/* FG_EFORMAT, with what has the labels in a source of this kind, unless a sample has one. */
+fg_status fgi_catalog_check_labels(const fg_catalog *catalog, fg_error *err);
 
 /* When the file of a sample was last changed or replaced, in seconds since 1970; INFINITY if it
  * cannot be found. */

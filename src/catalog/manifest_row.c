@@ -97,20 +97,20 @@ static fg_status get_group(const json_t *object, const char *name, fgi_manifest_
     return FG_OK;
 }
 
-fg_status fgi_row_from_json(fgi_draft *b, const json_t *object, bool files, fgi_manifest_row *row,
+fg_status fgi_row_from_json(fgi_draft *b, const json_t *object, int what, fgi_manifest_row *row,
                             fg_error *err)
 {
     const fg_catalog_options *o = b->options;
     if (!json_is_object(object))
         return fgi_fail(err, FG_EFORMAT, "expected a JSON object");
     *row = (fgi_manifest_row){.labels = {row->labels.list, 0, row->labels.capacity}};
-    if (files) {
+    if ((what & FGI_ROW_FILES) != 0) {
         FGI_TRY(get_text(object, o->path_column, &row->path, err));
         FGI_TRY(get_text(object, o->name_column, &row->name, err));
     }
     FGI_TRY(get_text(object, o->split_column, &row->split, err));
     FGI_TRY(get_group(object, o->group_column, row, err));
-    return get_labels(b, object, row, err);
+    return (what & FGI_ROW_LABELS) != 0 ? get_labels(b, object, row, err) : FG_OK;
 }
 
 /* ---- samples --------------------------------------------------------------------------------- */

@@ -25,9 +25,11 @@ typedef struct fgi_manifest_row {
 fg_status fgi_row_add_label(fgi_draft *b, fgi_manifest_row *row, fgi_str text, fgi_label_type type,
                             fg_error *err);
 
-/* Reads label, labels, split and group, and with `files` path and name, from a JSON object. Strings
- * are borrowed from it. Messages have no place: add it with fgi_context. */
-fg_status fgi_row_from_json(fgi_draft *b, const json_t *object, bool files, fgi_manifest_row *row,
+/* Reads split and group, path and name with FGI_ROW_FILES, and label and labels with
+ * FGI_ROW_LABELS, from a JSON object. Strings are borrowed from it. Messages have no place: add it
+ * with fgi_context. */
+enum { FGI_ROW_FILES = 1, FGI_ROW_LABELS = 2 };
+fg_status fgi_row_from_json(fgi_draft *b, const json_t *object, int what, fgi_manifest_row *row,
                             fg_error *err);
 
 /* Sets labels, split and group of a sample. */

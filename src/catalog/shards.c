@@ -15,11 +15,16 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/print.h"
 #include "catalog/draft.h"
+#include "input/block.h"
 
 /* Descriptors that are kept open; a process may have 1024 by default. */
 enum { OPEN_SHARDS = 256, SHARDS_MAX = 1 << 20 };
+
+/* A gzip file that takes more than a moment. */
+enum { SLOW_BYTES = 1 << 26 };
 
 /* ---- one shard ------------------------------------------------------------------------------- */
 
@@ -34,22 +39,90 @@ static uint8_t split_of_words(const char *name)
     return split;
 }
 
-static fg_status open_shard(fgi_shard_file *shard, bool keep, fg_error *err)
+/* ---- gzip ------------------------------------------------------------------------------------ */
+
+static const char *temporary_folder(void)
+{
+    const char *folder = getenv("TMPDIR");
+    return folder != NULL && *folder != '\0' ? folder : "/tmp";
+}
+
+/* A temporary file that disappears when it is closed. */
+static fg_status open_temporary(int *out, fg_error *err)
+{
+    const char *folder = temporary_folder();
+    *out = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (*out >= 0)
+        return FG_OK;
+    char *path = fgi_path_join(folder, "fulgurite-XXXXXX"); /* a file system without O_TMPFILE */
+    if (path == NULL)
+        return fgi_no_memory(err);
+    *out = mkostemp(path, O_CLOEXEC);
+    const fg_status status =
+        *out >= 0 ? FG_OK : fgi_fail_errno(err, "create a temporary file in", folder);
+    if (*out >= 0)
+        (void)unlink(path);
+    fgi_free(path);
+    return status;
+}
+
+/* By the name as well: the length of a TFRecord can look like the start of a gzip file. */
+static bool is_gzip(const char *name, int fd)
+{
+    unsigned char start[3];
+    return (fgi_ends_with(name, ".gz") || fgi_ends_with(name, ".tgz")) &&
+           pread(fd, start, sizeof(start), 0) == (ssize_t)sizeof(start) && start[0] == 0x1f &&
+           start[1] == 0x8b && start[2] == 8;
+}
+
+/* Samples are read at their offset, so the shard becomes a part of the temporary file. */
+static fg_status inflate_shard(fgi_shard_files *shards, fgi_shard_file *shard, int fd,
+                               fg_error *err)
+{
+    if (!shards->has_inflated)
+        FGI_TRY(open_temporary(&shards->inflated, err));
+    shards->has_inflated = true;
+    fgi_log(shard->size < SLOW_BYTES ? FG_LOG_INFO : FG_LOG_WARNING,
+            "'%s': decompressing to a temporary file in '%s'; to do it only once: gunzip -k '%s'",
+            shard->path, temporary_folder(), shard->path);
+    shard->base = shards->inflated_size;
+    fg_error why;
+    const fg_status status =
+        fgi_inflate_file(fd, shard->path, shards->inflated, &shard->size, &why);
+    shards->inflated_size += shard->size;
+    if (status != FG_OK)
+        return fgi_fail(err, status, "%s%s", why.message,
+                        status == FG_EIO ? "\ndecompress the file yourself (gunzip -k), or set "
+                                           "TMPDIR to a folder with enough space"
+                                         : "");
+    shard->is_inflated = true;
+    shard->fd = shards->inflated;
+    return FG_OK;
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static fg_status look_at_shard(fgi_shard_file *shard, int fd, fg_error *err)
 {
     struct stat info;
+    if (fstat(fd, &info) != 0)
+        return fgi_fail_errno(err, "look at", shard->path);
+    if (!S_ISREG(info.st_mode))
+        return fgi_fail(err, FG_EIO, "cannot read '%s': not a regular file", shard->path);
+    shard->size = (uint64_t)info.st_size;
+    return fgi_file_refuse_open(shard->path, fd, shard->size, err);
+}
+
+static fg_status open_shard(fgi_shard_files *shards, fgi_shard_file *shard, bool keep,
+                            fg_error *err)
+{
     const int fd = open(shard->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return fgi_fail_errno(err, "open", shard->path);
-    fg_status status = FG_OK;
-    if (fstat(fd, &info) != 0)
-        status = fgi_fail_errno(err, "look at", shard->path);
-    else if (!S_ISREG(info.st_mode))
-        status = fgi_fail(err, FG_EIO, "cannot read '%s': not a regular file", shard->path);
-    if (status == FG_OK)
-        status = fgi_file_refuse_open(shard->path, fd, (uint64_t)info.st_size, err);
-    if (status == FG_OK)
-        shard->size = (uint64_t)info.st_size;
-    if (status == FG_OK && keep)
+    fg_status status = look_at_shard(shard, fd, err);
+    if (status == FG_OK && is_gzip(shard->name, fd))
+        status = inflate_shard(shards, shard, fd, err);
+    if (status == FG_OK && keep && !shard->is_inflated)
         shard->fd = fd;
     else
         (void)close(fd);
@@ -70,25 +143,30 @@ static fg_status add_shard(fgi_shard_files *shards, const char *path, fg_error *
     const char *slash = strrchr(shard->path, '/');
     shard->name = slash == NULL ? shard->path : slash + 1;
     shard->split = split_of_words(shard->name);
-    return open_shard(shard, keep, err);
+    return open_shard(shards, shard, keep, err);
 }
 
 void fgi_shards_fini(fgi_shard_files *shards)
 {
     for (size_t i = 0; i < shards->count; i++) {
-        if (shards->list[i].fd >= 0)
+        if (shards->list[i].fd >= 0 && !shards->list[i].is_inflated)
             (void)close(shards->list[i].fd);
         fgi_free(shards->list[i].path);
     }
+    if (shards->has_inflated)
+        (void)close(shards->inflated);
     fgi_free(shards->list);
     *shards = (fgi_shard_files){0};
 }
+
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static fg_status read_all(int fd, const fgi_shard_file *shard, uint64_t offset, void *data,
                           size_t size, fg_error *err)
 {
     for (size_t done = 0; done < size;) {
-        const ssize_t got = pread(fd, (char *)data + done, size - done, (off_t)(offset + done));
+        const ssize_t got =
+            pread(fd, (char *)data + done, size - done, (off_t)(shard->base + offset + done));
         if (got == 0)
             return fgi_fail(err, FG_EFORMAT,
                             "'%s': the file ends at byte %llu, but it had more bytes when it was "
@@ -136,19 +214,20 @@ fg_status fgi_check_compression(fgi_window *w, fg_error *err)
     static const struct {
         size_t size;
         const char *magic, *name;
-    } kinds[] = {{3, "\x1f\x8b\x08", "gzip"},
-                 {4, "\x28\xb5\x2f\xfd", "Zstandard"},
+    } kinds[] = {{3, "\x1f\x8b\x08", "gzip"}, /* without its suffix */
+                 {4, "\x28\xb5\x2f\xfd", "zstd"},
                  {5, "\xfd\x37zXZ", "xz"},
-                 {3, "BZh", "bzip2"}};
+                 {3, "BZh", "bzip2"},
+                 {4, "\x04\x22\x4d\x18", "lz4"}};
     if (size == 0)
         return FG_OK;
     FGI_TRY(fgi_window_get(w, 0, size, &data, err));
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
         if (size >= kinds[i].size && memcmp(data, kinds[i].magic, kinds[i].size) == 0)
             return fgi_fail(err, FG_EUNSUPPORTED,
-                            "'%s' is compressed with %s\nsamples are read at their offset: "
-                            "decompress the file first",
-                            w->shard->path, kinds[i].name);
+                            "'%s' is compressed with %s, but samples are read at their offset\n"
+                            "decompress the file first: %s -dc '%s' > FILE",
+                            w->shard->path, kinds[i].name, kinds[i].name, w->shard->path);
     return FG_OK;
 }
 

@@ -104,18 +104,25 @@ static fg_status get_block(fgi_tar *tar, uint64_t offset, const unsigned char **
     return fgi_window_get(&tar->window, offset, BLOCK, out, err);
 }
 
-/* Two blocks of zeros end an archive; the last one may be missing. */
-static fg_status check_end(fgi_tar *tar, fg_error *err)
+/* Steps over the zeros that end an archive, as `tar --ignore-zeros` does: another one may follow,
+ * if archives were concatenated. */
+static fg_status skip_zeros(fgi_tar *tar, bool *out_end, fg_error *err)
 {
-    const unsigned char *next;
-    if (tar->window.shard->size - tar->at < 2 * BLOCK)
+    const unsigned char *block;
+    *out_end = false;
+    do {
+        tar->at += BLOCK;
+        if (tar->at > tar->window.shard->size || tar->window.shard->size - tar->at < BLOCK) {
+            *out_end = true; /* less than a block cannot be a member */
+            return FG_OK;
+        }
+        FGI_TRY(get_block(tar, tar->at, &block, err));
+    } while (is_zero(block));
+    tar->has_path = tar->has_size = false;
+    if (is_checksum_right(block))
         return FG_OK;
-    FGI_TRY(get_block(tar, tar->at + BLOCK, &next, err));
-    return is_zero(next) ? FG_OK
-                         : fail(tar, tar->at + BLOCK, FG_EFORMAT,
-                                "data after the end of the archive\nif archives were concatenated, "
-                                "list them separately",
-                                err);
+    return fail(tar, tar->at, FG_EFORMAT,
+                "data after the end of the archive that is not another tar archive", err);
 }
 
 /* Checks a header and reads its size. */
@@ -288,8 +295,10 @@ fg_status fgi_tar_next(fgi_tar *tar, fgi_tar_member *out, bool *out_end, fg_erro
         bool is_extended = false;
         FGI_TRY(get_block(tar, tar->at, &h, err));
         if (is_zero(h)) {
-            *out_end = true;
-            return check_end(tar, err);
+            FGI_TRY(skip_zeros(tar, out_end, err));
+            if (*out_end)
+                return FG_OK;
+            continue;
         }
         FGI_TRY(check_header(tar, h, &size, err));
         unsigned char header[BLOCK]; /* the window moves */

@@ -101,6 +101,8 @@ static fg_status source_open(const fg_option_values *values, const char *option,
         open_catalog(values, fg_option_string(values, option), &options, &out->catalog, err);
     status = fgi_crop_hint(status, is_pack(fg_option_string(values, option)),
                            "to read a pack, set data.format to pack", err);
+    if (status == FG_OK && out->needs_target)
+        status = fgi_catalog_check_labels(out->catalog, err);
     if (status == FG_OK)
         status = choose(out, request->part, err);
     if (status == FG_OK)
@@ -229,7 +231,8 @@ static const fg_option options[] = {
      .kind = FG_OPTION_STRING,
      .example = "path_column=file,label_column=class",
      .help = "Names in the files. Lists: path_column, name_column, label_column, labels_column, "
-             "split_column, group_column, delimiter. TFRecord: image_feature, label_feature, "
+             "split_column, group_column, delimiter. tar: label_member. TFRecord: image_feature, "
+             "label_feature, "
              "text_feature, name_feature."},
     FGI_OPTIONS_CROP,
     FGI_OPTION_DAMAGED,

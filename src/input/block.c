@@ -4,8 +4,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "input/block.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <string.h>
+#include <unistd.h>
 #define ZLIB_CONST /* zlib does not modify its input */
 #include <zlib.h>
 #include "base/alloc.h"
@@ -156,5 +159,92 @@ fg_status fgi_block_open(const char *path, size_t limit_bytes, fgi_block *out, f
     const fg_status status =
         fgi_block_inflate(path, mapping.data, mapping.size, limit_bytes, out, err);
     fgi_file_unmap(&mapping);
+    return status;
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+/* A gzip file being decompressed to another one, a buffer at a time. */
+typedef struct file_inflater {
+    z_stream stream;
+    int from, to;
+    const char *path;
+    uint64_t taken, made;
+    unsigned char in[1 << 16], out[1 << 18];
+} file_inflater;
+
+/* More input; *out_end: there is none. */
+static fg_status refill(file_inflater *f, bool *out_end, fg_error *err)
+{
+    ssize_t got;
+    do
+        got = read(f->from, f->in, sizeof(f->in));
+    while (got < 0 && errno == EINTR);
+    if (got < 0)
+        return fgi_fail_errno(err, "read", f->path);
+    *out_end = got == 0;
+    f->taken += (uint64_t)got;
+    f->stream.next_in = f->in;
+    f->stream.avail_in = (unsigned)got;
+    return FG_OK;
+}
+
+/* One call of inflate, whose output is written. If it fills the buffer, there may be more. */
+static fg_status inflate_part(file_inflater *f, int *out_result, fg_error *err)
+{
+    z_stream *z = &f->stream;
+    z->next_out = f->out;
+    z->avail_out = sizeof(f->out);
+    *out_result = inflate(z, Z_NO_FLUSH);
+    if (*out_result == Z_MEM_ERROR)
+        return fgi_no_memory(err);
+    if (*out_result != Z_OK && *out_result != Z_STREAM_END && *out_result != Z_BUF_ERROR)
+        return fgi_fail(err, FG_EFORMAT, "%s: byte %" PRIu64 ": %s", f->path,
+                        f->taken - z->avail_in, z->msg != NULL ? z->msg : "corrupt gzip data");
+    const size_t size = sizeof(f->out) - z->avail_out;
+    f->made += size;
+    return fgi_write_all(f->to, "the temporary file of its content", f->out, size, err);
+}
+
+static fg_status inflate_members(file_inflater *f, fg_error *err)
+{
+    bool is_end = false, is_inside = true;
+    int result = Z_OK;
+    for (;;) {
+        if (f->stream.avail_in == 0)
+            FGI_TRY(refill(f, &is_end, err));
+        if (is_end)
+            break;
+        if (!is_inside && inflateReset(&f->stream) != Z_OK) /* another member follows */
+            return fgi_fail(err, FG_EINTERNAL, "%s: inflateReset failed", f->path);
+        do
+            FGI_TRY(inflate_part(f, &result, err));
+        while (result == Z_OK && f->stream.avail_out == 0);
+        is_inside = result != Z_STREAM_END;
+    }
+    return is_inside ? fgi_fail(err, FG_EFORMAT, "%s: byte %" PRIu64 ": the gzip file is truncated",
+                                f->path, f->taken)
+                     : FG_OK;
+}
+
+fg_status fgi_inflate_file(int from, const char *path, int to, uint64_t *out_size, fg_error *err)
+{
+    *out_size = 0;
+    file_inflater *f = fgi_calloc(1, sizeof(*f));
+    if (f == NULL)
+        return fgi_no_memory(err);
+    f->from = from;
+    f->to = to;
+    f->path = path;
+    f->stream.zalloc = zlib_alloc;
+    f->stream.zfree = zlib_free;
+    fg_status status = FG_ENOMEM;
+    if (inflateInit2(&f->stream, 16 + MAX_WBITS) != Z_OK)
+        status = fgi_no_memory(err);
+    else
+        status = inflate_members(f, err);
+    (void)inflateEnd(&f->stream);
+    *out_size = f->made;
+    fgi_free(f);
     return status;
 }

@@ -201,10 +201,13 @@ static void put_balance(fgi_buf *out, const fgi_look_photos *p)
 static bool check(const fgi_look_files *files, const fgi_look_photos *p, fg_error *err)
 {
     if (p->classes < 2)
-        return fgi_refuse(err,
-                          "'%s' has images of %s: expected a folder for each class, or a list "
-                          "with the columns path and label",
-                          files->path, p->classes == 0 ? "no class" : "one class only");
+        return fgi_refuse(
+            err, "'%s' has images of %s: expected %s", files->path,
+            p->classes == 0 ? "no class" : "one class only",
+            files->photos != NULL && strcmp(fg_catalog_kind_of(files->photos), "tar") == 0
+                ? "the class of each KEY.jpg in KEY.cls or KEY.json, or a folder for "
+                  "each class"
+                : "a folder for each class, or a list with the columns path and label");
     if (p->is_arrays)
         return fgi_refuse(err,
                           "'%s' is a pack of arrays, for which a model cannot be inferred: write a "

@@ -6,5 +6,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     fuzz_catalog(fuzz_file(data, size), &(fg_catalog_options){.kind = "tar"});
+    fuzz_catalog(fuzz_file(data, size),
+                 &(fg_catalog_options){.kind = "tar", .label_member = "txt", .no_classes = true});
     return 0;
 }

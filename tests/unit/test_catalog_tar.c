@@ -4,7 +4,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
+#include <fulgurite/data.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <zlib.h>
 #include "base/alloc.h"
 #include "base/file.h"
 #include "catalog_text.h"
@@ -45,10 +48,14 @@ static void sparse_and_compressed_archives_are_refused(void **state)
     const char *path = fgt_path(fgt_temp_folder(), "x.tar.gz");
     fgt_catalog_fails(GOLDEN "sparse_gnu.tar", NULL, FG_EUNSUPPORTED, "byte 0: sparse files");
     fgt_catalog_fails(GOLDEN "sparse_pax.tar", NULL, FG_EUNSUPPORTED, "byte 0: sparse files");
-    fgt_write(path, "\x1f\x8b\x08\x00", 4);
-    fgt_catalog_fails(path, NULL, FG_EUNSUPPORTED, "x.tar.gz' is compressed with gzip");
     fgt_write(path, "\x28\xb5\x2f\xfd", 4);
-    fgt_catalog_fails(path, NULL, FG_EUNSUPPORTED, "compressed with Zstandard");
+    fgt_catalog_fails(path, NULL, FG_EUNSUPPORTED, "decompress the file first: zstd -dc '");
+    fgt_write(path, "\x04\x22\x4d\x18", 4);
+    fgt_catalog_fails(path, NULL, FG_EUNSUPPORTED, "x.tar.gz' is compressed with lz4");
+    path = fgt_path(fgt_temp_folder(), "x.tar");
+    fgt_write(path, "\x1f\x8b\x08\x00", 4);
+    fgt_catalog_fails(path, NULL, FG_EUNSUPPORTED, "x.tar' is compressed with gzip");
+    path = fgt_path(fgt_temp_folder(), "x.tar.gz");
     fgt_write(path, "hello", 5);
     fgt_catalog_fails(path, NULL, FG_EFORMAT,
                       "byte 0: no end of archive: the archive is truncated");
@@ -117,6 +124,142 @@ static void json_has_labels_splits_and_groups(void **state)
                    "skip 3.cls: a sample without an image\n");
 }
 
+/* The public shards of ImageNet have .cls, .json and .txt next to each .jpg. */
+static void the_member_with_the_label_can_be_chosen(void **state)
+{
+    (void)state;
+    static archive a;
+    a.size = 0;
+    add_text(&a, "1.jpg", "one");
+    add_text(&a, "1.json", "{\"label\": \"dog\", \"split\": \"val\", \"group\": \"g\"}");
+    add_text(&a, "1.cls", "7\n");
+    add_text(&a, "1.TXT", "a dog");
+    add_text(&a, "2.cls", "5");
+    add_text(&a, "2.json", "{\"label\": [0.5]}");
+    add_text(&a, "2.png", "two");
+    add_text(&a, "2.txt", "a cat");
+    const char *path = write_archive(&a, "both.tar");
+    fg_catalog *catalog = NULL;
+    fgt_ok(fg_catalog_open(path, NULL, &catalog, &err));
+    fg_catalog_item item;
+    fgt_ok(fg_catalog_get(catalog, 0, &item, &err));
+    assert_int_equal(item.label, 7);
+    assert_int_equal(item.split, FG_VAL);
+    assert_string_equal(item.group_name, "g");
+    fgt_ok(fg_catalog_get(catalog, 1, &item, &err));
+    assert_int_equal(item.label, 5);
+    fg_catalog_destroy(catalog);
+    fgt_catalog_is(path, &(fg_catalog_options){.label_member = ".txt"},
+                   "1.jpg 1 val g=1 [one]\n2.png 0 [two]\nclass a cat\nclass a dog\n");
+    fgt_catalog_fails(path, &(fg_catalog_options){.label_member = "json"}, FG_EFORMAT,
+                      "member 'labels': expected an integer or a string");
+    fgt_catalog_fails(path, &(fg_catalog_options){.label_member = "tag"}, FG_EFORMAT,
+                      "no sample has a label in a member .tag (label_member): expected KEY.tag");
+}
+
+static void add_folders(archive *a, const char *cat, const char *dog)
+{
+    a->size = 0;
+    add_member(a, '5', "photos/", "", 0);
+    add_text(a, dog, "d");
+    add_text(a, cat, "c");
+    add_text(a, "photos/notes.md", "not an image");
+}
+
+static void folders_are_classes_if_there_are_no_labels(void **state)
+{
+    (void)state;
+    static archive a;
+    const fg_catalog_options no_classes = {.no_classes = true}, no_splits = {.no_split_folders = 1};
+    add_folders(&a, "photos/cat/1.jpg", "photos/dog/x/1.jpg");
+    const char *path = write_archive(&a, "f.tar");
+    const char *skip = "skip photos/notes.md: a sample without an image\n";
+    char expected[400];
+    (void)snprintf(expected, sizeof(expected), "%sclass cat\nclass dog\n%s",
+                   "photos/dog/x/1.jpg 1 [d]\nphotos/cat/1.jpg 0 [c]\n", skip);
+    fgt_catalog_is(path, NULL, expected);
+    (void)snprintf(expected, sizeof(expected), "photos/dog/x/1.jpg [d]\nphotos/cat/1.jpg [c]\n%s",
+                   skip);
+    fgt_catalog_is(path, &no_classes, expected);
+    add_folders(&a, "photos/train/cat/1.jpg", "photos/val/dog/1.jpg");
+    path = write_archive(&a, "s.tar");
+    (void)snprintf(expected, sizeof(expected), "%sclass cat\nclass dog\n%s",
+                   "photos/val/dog/1.jpg 1 val [d]\nphotos/train/cat/1.jpg 0 train [c]\n", skip);
+    fgt_catalog_is(path, NULL, expected);
+    (void)snprintf(expected, sizeof(expected), "%sclass train\nclass val\n%s",
+                   "photos/val/dog/1.jpg 1 [d]\nphotos/train/cat/1.jpg 0 [c]\n", skip);
+    fgt_catalog_is(path, &no_splits, expected);
+    add_folders(&a, "photos/1.jpg", "photos/dog/1.jpg"); /* an image that has no class */
+    (void)snprintf(expected, sizeof(expected), "photos/dog/1.jpg [d]\nphotos/1.jpg [c]\n%s", skip);
+    fgt_catalog_is(write_archive(&a, "t.tar"), NULL, expected);
+    add_folders(&a, "photos/all/1.jpg", "photos/all/2.jpg"); /* one folder */
+    (void)snprintf(expected, sizeof(expected), "photos/all/2.jpg [d]\nphotos/all/1.jpg [c]\n%s",
+                   skip);
+    fgt_catalog_is(write_archive(&a, "o.tar"), NULL, expected);
+}
+
+static void concatenated_archives_are_read_to_the_end(void **state)
+{
+    (void)state;
+    static archive a;
+    for (size_t zeros = 1; zeros <= 20; zeros += 19) {
+        a.size = 0;
+        add_text(&a, "1.jpg", "one");
+        memset(a.data + a.size, 0, zeros * BLOCK);
+        a.size += zeros * BLOCK;
+        add_text(&a, "2.jpg", "two");
+        fgt_catalog_is(write_archive(&a, "cat.tar"), NULL, "1.jpg [one]\n2.jpg [two]\n");
+    }
+    const char *path = fgt_path(fgt_temp_folder(), "cat.tar");
+    fgt_write(path, a.data, a.size + 2 * BLOCK + 100);
+    fgt_catalog_is(path, NULL, "1.jpg [one]\n2.jpg [two]\n");
+    a.size -= 2 * BLOCK;
+    memset(a.data + a.size, 'x', BLOCK);
+    a.size += BLOCK;
+    fgt_catalog_fails(write_archive(&a, "cat.tar"), NULL, FG_EFORMAT,
+                      "byte 11264: data after the end of the archive that is not another tar");
+}
+
+static void write_gzip(const char *path, const void *data, size_t size, const char *mode)
+{
+    gzFile file = gzopen(path, mode);
+    assert_non_null(file);
+    assert_int_equal(gzwrite(file, data, (unsigned)size), size);
+    assert_int_equal(gzclose(file), Z_OK);
+}
+
+static void gzip_files_are_decompressed(void **state)
+{
+    (void)state;
+    static archive a;
+    const char *folder = fgt_temp_folder(), *b = fgt_path(folder, "b.tgz");
+    a.size = 0;
+    add_text(&a, "1.jpg", "one");
+    add_text(&a, "1.cls", "0");
+    memset(a.data + a.size, 0, 2 * BLOCK);
+    write_gzip(fgt_path(folder, "a.tar.gz"), a.data, a.size + 2 * BLOCK, "wb");
+    write_gzip(b, a.data, BLOCK, "wb"); /* two members of gzip */
+    write_gzip(b, a.data + BLOCK, a.size + BLOCK, "ab");
+    fgt_write(fgt_path(folder, "c.tar"), a.data, a.size + 2 * BLOCK);
+    fgt_catalog_is(folder, NULL,
+                   "a.tar.gz/1.jpg 0 [one]\nb.tgz/1.jpg 0 [one]\nc.tar/1.jpg 0 [one]\nclass -\n");
+    fgt_fault_loop(fgt_catalog_scenario, (void *)b);
+    char *data = NULL;
+    size_t size = 0;
+    fgt_ok(fg_file_read(b, (void **)&data, &size, &err));
+    fgt_write(b, data, size - 3);
+    fgt_catalog_fails(b, NULL, FG_EFORMAT, "b.tgz: byte ");
+    fgt_catalog_fails(b, NULL, FG_EFORMAT, ": the gzip file is truncated");
+    data[size - 6] ^= 0x55; /* of the checksum */
+    fgt_write(b, data, size);
+    fgt_catalog_fails(b, NULL, FG_EFORMAT, "b.tgz: byte ");
+    fg_file_free(data);
+    char *before = getenv("TMPDIR");
+    assert_int_equal(setenv("TMPDIR", "/nonexistent", 1), 0);
+    fgt_catalog_fails(fgt_path(folder, "a.tar.gz"), NULL, FG_ENOTFOUND, "'/nonexistent'");
+    assert_int_equal(before != NULL ? setenv("TMPDIR", before, 1) : unsetenv("TMPDIR"), 0);
+}
+
 static void extended_headers_override_the_header(void **state)
 {
     (void)state;
@@ -168,11 +311,6 @@ static void mistakes_name_the_member(void **state)
                                                                                    : FG_EFORMAT,
                           bad_members[i].part);
     }
-    memset(a.data, 0, 2 * BLOCK);
-    a.size = BLOCK;
-    add_text(&a, "1.jpg", "x");
-    fgt_catalog_fails(write_archive(&a, "c.tar"), NULL, FG_EFORMAT,
-                      "byte 512: data after the end of the archive");
 }
 
 /* ---- damage ---------------------------------------------------------------------------------- */
@@ -335,6 +473,10 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(formats_are_read),
     cmocka_unit_test(sparse_and_compressed_archives_are_refused),
     cmocka_unit_test(json_has_labels_splits_and_groups),
+    cmocka_unit_test(the_member_with_the_label_can_be_chosen),
+    cmocka_unit_test(folders_are_classes_if_there_are_no_labels),
+    cmocka_unit_test(concatenated_archives_are_read_to_the_end),
+    cmocka_unit_test(gzip_files_are_decompressed),
     cmocka_unit_test(extended_headers_override_the_header),
     cmocka_unit_test(mistakes_name_the_member),
     cmocka_unit_test(truncated_archives_are_errors),

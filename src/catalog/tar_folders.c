@@ -1,0 +1,109 @@
+/* tar_folders.c - a tar archive of an image folder: PREFIX/cat/1.jpg, or PREFIX/train/cat/1.jpg,
+ * where PREFIX is what the paths of all images begin with.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "catalog/tar_folders.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/log.h"
+
+/* How the paths are divided. */
+typedef struct layout {
+    fgi_draft *b;
+    size_t prefix; /* bytes */
+    bool has_splits;
+} layout;
+
+/* The path of a sample in its archive; its name may start with that of the shard. */
+static const char *path_of(const layout *l, const fgi_sample *s)
+{
+    const fgi_shard_files *shards = &l->b->catalog->shards;
+    return s->name + (shards->count > 1 ? strlen(shards->list[s->shard].name) + 1 : 0);
+}
+
+/* Shortens the prefix to the folders that the path has, too. */
+static void shorten(layout *l, const char *first, const char *path)
+{
+    size_t same = 0, end = 0;
+    for (; same < l->prefix && path[same] == first[same]; same++)
+        if (path[same] == '/')
+            end = same + 1;
+    l->prefix = end;
+}
+
+static void find_prefix(layout *l)
+{
+    const fg_catalog *c = l->b->catalog;
+    const char *first = path_of(l, &c->samples[0]), *slash = strrchr(first, '/');
+    l->prefix = slash == NULL ? 0 : (size_t)(slash + 1 - first);
+    for (size_t i = 1; i < c->count; i++)
+        shorten(l, first, path_of(l, &c->samples[i]));
+}
+
+/* The folder at *path, which is moved behind it; empty if there is none. */
+static fgi_str next_folder(const char **path)
+{
+    const char *begin = *path, *slash = strchr(begin, '/');
+    if (slash == NULL)
+        return (fgi_str){begin, 0};
+    *path = slash + 1;
+    return (fgi_str){begin, (size_t)(slash - begin)};
+}
+
+/* Whether all folders are named as splits. */
+static bool find_splits(const layout *l)
+{
+    const fg_catalog *c = l->b->catalog;
+    for (size_t i = 0; i < c->count; i++) {
+        const char *path = path_of(l, &c->samples[i]) + l->prefix;
+        if (fgi_split_of_name(next_folder(&path)) == FG_CATALOG_NO_SPLIT)
+            return false;
+    }
+    return !l->b->options->no_split_folders;
+}
+
+/* Whether each image is in the folder of a class. */
+static bool has_classes(const layout *l)
+{
+    const fg_catalog *c = l->b->catalog;
+    for (size_t i = 0; i < c->count; i++) {
+        const char *path = path_of(l, &c->samples[i]) + l->prefix;
+        if (l->has_splits)
+            (void)next_folder(&path);
+        if (next_folder(&path).size == 0)
+            return false;
+    }
+    return true;
+}
+
+fg_status fgi_tar_folders(fgi_draft *b, fg_error *err)
+{
+    fg_catalog *c = b->catalog;
+    layout l = {.b = b};
+    if (c->count == 0)
+        return FG_OK;
+    find_prefix(&l);
+    l.has_splits = find_splits(&l);
+    const bool are_classes = has_classes(&l);
+    for (size_t i = 0; i < c->count; i++) {
+        fgi_sample *s = &c->samples[i];
+        const char *path = path_of(&l, s) + l.prefix;
+        int32_t id = -1;
+        if (l.has_splits)
+            s->split = fgi_split_of_name(next_folder(&path));
+        if (!are_classes)
+            continue;
+        FGI_TRY(fgi_draft_label(b, next_folder(&path), FGI_LABEL_NAME, &id, err));
+        if (b->labels[id]->first_name == NULL)
+            b->labels[id]->first_name = s->name;
+        FGI_TRY(fgi_draft_set_labels(b, s, &id, 1, err));
+    }
+    if (are_classes)
+        fgi_log(FG_LOG_INFO,
+                "'%s': the classes are the folders of the images, such as '%s' (no sample has a "
+                ".cls or .json file)",
+                c->path, b->labels[0]->text);
+    return FG_OK;
+}
