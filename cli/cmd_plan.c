@@ -29,6 +29,8 @@ static const cli_option options[] = {
              "do not search for the largest batch that fits"),
     CLI_OPTIONAL('w', "sweep", &settings.recipe.sweep, "8,64|BATCHES",
                  "compare batch sizes: memory, cycles per sample, and when the MXU is saturated"),
+    CLI_TEXT(0, "input-rate", &settings.recipe.input_rate, "N",
+             "samples per second that the data loader delivers [measured on this host]"),
     CLI_TEXT(0, "time-limit", &time_limit, "SECONDS", "time limit of each compiler process [900]"),
     CLI_TEXT(0, "memory-limit", &memory_limit, "GB", "memory limit of each compiler process [12]"),
     CLI_FLAG(0, "in-process", &is_in_process, "compile in this process, which can crash it"),

@@ -27,6 +27,10 @@ typedef enum fg_pack_choice {
     FG_PACK_CHOICE_DCT = 6  /* quantized DCT coefficients; equal sizes only */
 } fg_pack_choice;
 
+/* Measures the samples/s that the loader of a training run reads from a pack that has a few of the
+ * samples. */
+typedef fg_status fg_pack_measure_fn(void *self, const char *path, double *out_rate, fg_error *err);
+
 typedef struct fg_pack_build_options {
     fg_pack_choice codec;     /* [FG_PACK_CHOICE_AUTO] */
     fg_image_presize presize; /* size at which images are stored                       [none] */
@@ -52,6 +56,9 @@ typedef struct fg_pack_build_options {
     bool replace;             /* replace an existing pack                             [false] */
     double progress_s;    /* between two calls of `progress`; FG_ZERO: after each sample [0.1] */
     double rate;          /* for the automatic codec: images/s that the model needs [2000] */
+    fg_pack_measure_fn *measure; /* for the automatic codec: how fast a codec is. NULL: random
+                                    resized crops, read by as many threads as there are CPUs */
+    void *measure_self;          /* first argument of `measure` */
     uint64_t space_bytes; /* that the pack may need        [free space of the file system] */
     const fg_catalog_options *catalog; /* how the source is read                         [NULL] */
     int64_t sequence; /* tokens per sample, of token files (fg_tokens_open)   [0: images] */

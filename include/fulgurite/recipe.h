@@ -88,6 +88,10 @@ typedef struct fg_recipe_options {
     /* To plan: compare batch sizes, "8,64,512"; "": powers of two from 8 to 1024; NULL: don't
      *                                                                           [NULL] */
     const char *sweep;
+    /* To plan: samples/s that the loader of a host delivers, "9494"; it may be followed by the
+     * stage that takes the most of its time and the fraction, "9494,decode,0.87". NULL: measured on
+     * this host                                                                 [NULL] */
+    const char *input_rate;
 
     /* Receives the messages of the run, one at a time: notes (FG_LOG_INFO) and warnings
      * (FG_LOG_WARNING). A message may have several lines, and does not end with a newline. The
@@ -103,7 +107,7 @@ typedef struct fg_recipe_options {
     fg_hang_fn *hang;
     void *hang_self;
     FILE *stacks; /* [NULL: nowhere] */
-    uint64_t reserved[6];
+    uint64_t reserved[5];
 } fg_recipe_options;
 
 /* Reads and checks the configuration, and opens the checkpoint that `config` names, if any. Reads
@@ -236,9 +240,9 @@ typedef struct fg_plan_process {
 } fg_plan_process;
 
 /* Plans for options->topology in a separate process, because a compiler can crash, run forever or
- * use all memory. Of the options, config, overrides, topology, no_search and sweep are used. *out
- * is the plan as FG_RECIPE_PLAN_JSON describes it; free it with fg_report_free (report.h). If the
- * process can't be started, crashes, or reaches a limit, the plan contains this as "error". The
+ * use all memory. Of the options, config, overrides, topology, no_search, sweep and input_rate
+ * are used. *out is the plan as FG_RECIPE_PLAN_JSON describes it; free it with fg_report_free
+ * (report.h). If the process can't be started, crashes, or reaches a limit, the plan contains this as "error". The
  * process writes messages to this process's standard error. It is killed if the calling thread
  * ends. process may be NULL. Thread-safe; blocks until the process ends. Errors: FG_EINVAL (the
  * options or the configuration are wrong), FG_ENOMEM. On failure *out is NULL. */
@@ -259,7 +263,7 @@ typedef struct fg_plan_events {
 
 /* Plans for each machine of options->topology, "NAME[,NAME]" with 1 to 64 names, one after the
  * other, as fg_recipe_plan_process does. A machine that is named twice is planned once; the plan
- * under its second name has "same_as". *out is the JSON object {"status": "done" or "failed",
+ * under its second name has "same_as". The rate of the loader is measured once. *out is the JSON object {"status": "done" or "failed",
  * "topologies": [...]} with a plan for each name in their order; free it with fg_report_free.
  * *out_has_failed (may be NULL) is whether a plan contains an "error". process and events may be
  * NULL. Errors: FG_EINVAL (a name, or as fg_recipe_plan_process), FG_ENOMEM. On failure *out is
@@ -281,6 +285,8 @@ FG_API FG_MUST_USE fg_status fg_recipe_plan_machines(const fg_recipe_options *op
  *   trainer.accelerator is auto or tpu.
  * - host_crops: data.format is images, or data.size, crop, crop_scale, crop_ratio, flip or
  *   center_fraction is not its default.
+ * - measure: the rate of the configuration's loader, as a plan measures it; `recipe` must remain
+ *   valid until the pack is built.
  *
  * Of `recipe`, config, overrides, registry, topology and message are used; the messages say what
  * was chosen and why. process may be NULL.

@@ -33,6 +33,12 @@ int64_t fgi_packer_stride(const fgi_packer_plan *plan);
 /* Whether the source is probably a file or a folder of tokens, which needs `sequence`. */
 bool fgi_packer_is_tokens(const char *source);
 
+/* ---- packer_build.c -------------------------------------------------------------------------- */
+
+/* Makes a small pack of some of the samples with another codec, without splits. */
+fg_status fgi_packer_trial(const fgi_packer_plan *plan, fg_pack_choice codec, const char *path,
+                           fg_error *err);
+
 /* ---- packer_options.c ------------------------------------------------------------------------ */
 
 /* Copies the options, fills in defaults, and checks them. */

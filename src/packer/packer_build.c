@@ -15,7 +15,7 @@
 #include "catalog/draft.h"
 #include "packer/packer.h"
 
-enum { MOST_MISSING = 64 /* samples in a row that cannot be read */ };
+enum { MOST_MISSING = 64 /* samples in a row that cannot be read */, TRIAL_SAMPLES = 64 };
 
 /* A build and everything that it owns. */
 typedef struct build {
@@ -341,6 +341,50 @@ static fg_status finish(build *b, fg_error *err)
     return status;
 }
 
+static void end(build *b)
+{
+    fgi_packer_crew_destroy(b->crew);
+    fgi_packer_kept_fini(&b->kept_samples);
+    fg_pack_writer_destroy(b->writer);
+    fgi_packer_journal_close(&b->journal);
+    fg_catalog_destroy(b->catalog);
+    fgi_free(b->plan.splits);
+}
+
+/* The plan of a small pack. */
+static fgi_packer_plan trial_plan(const fgi_packer_plan *plan, fg_pack_choice codec)
+{
+    fgi_packer_plan small = *plan;
+    small.count = plan->count < TRIAL_SAMPLES ? plan->count : TRIAL_SAMPLES;
+    small.o.codec = codec;
+    small.o.skip_bad = small.o.restart = small.o.replace = true;
+    small.o.shard_bytes = 0;
+    return small;
+}
+
+fg_status fgi_packer_trial(const fgi_packer_plan *plan, fg_pack_choice codec, const char *path,
+                           fg_error *err)
+{
+    build b = {.source = "",
+               .out_path = path,
+               .plan = trial_plan(plan, codec),
+               .catalog = (fg_catalog *)plan->catalog,
+               .journal = {.fd = -1}};
+    b.plan.splits = fgi_calloc((size_t)fg_catalog_count(plan->catalog), 1);
+    if (b.plan.splits == NULL)
+        return fgi_no_memory(err);
+    fg_status status = fgi_packer_journal_open(path, &b.journal, err);
+    if (status == FG_OK)
+        status = open_writer(&b, err);
+    if (status == FG_OK)
+        status = add_samples(&b, err);
+    if (status == FG_OK)
+        status = finish(&b, err);
+    b.catalog = NULL; /* of the whole build */
+    end(&b);
+    return status;
+}
+
 /* Whether there is a partial pack. */
 static bool is_started(const build *b)
 {
@@ -406,16 +450,6 @@ static void discard_empty(build *b, fg_status status)
         return;
     fg_pack_writer_discard(b->writer);
     fgi_packer_journal_remove(&b->journal);
-}
-
-static void end(build *b)
-{
-    fgi_packer_crew_destroy(b->crew);
-    fgi_packer_kept_fini(&b->kept_samples);
-    fg_pack_writer_destroy(b->writer);
-    fgi_packer_journal_close(&b->journal);
-    fg_catalog_destroy(b->catalog);
-    fgi_free(b->plan.splits);
 }
 
 /* A source of arrays, without the options of images. */

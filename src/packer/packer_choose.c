@@ -1,12 +1,10 @@
 /* packer_choose.c - chooses a codec for the machine and the rate that the model needs, and predicts
- * whether the pack will fit on the disk.
- *
- * The times are those of reading a random resized crop, measured with one core of a server CPU of
- * 2024 (AMD Zen 5); they are doubled here, because cloud CPUs are often slower. The time of a JPEG
- * grows more slowly above 0.19 megapixels, because larger ones are decoded at a reduced size.
+ * whether the pack will fit on the disk. The speed of a codec is measured with the loader that will
+ * read the pack, on a small pack of some of the samples.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/host.h>
+#include <fulgurite/pack_dataset.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -19,22 +17,21 @@
 #include "packer/packer.h"
 #include "packer/packer_text.h"
 
-enum { PROBES = 64, TRIALS = 16, LEAST_REMAINING = 64 };
+enum { PROBES = 64, TRIALS = 16, LEAST_REMAINING = 64, USUAL_SIZE = 224, BATCH = 32 };
 
-static const double MEGA = 1e6, SLOWER = 2, KNEE = 0.19; /* KNEE: megapixels */
+static const double MEGA = 1e6, CENTER = 0.875, MEASURED_S = 0.25;
 
 /* The codecs that are considered, from the smallest to the fastest. */
 static const struct codec {
     fg_pack_choice choice;
-    double ms, ms_per_mp, ms_per_mp_above; /* of an image: fixed, per megapixel */
-    double bytes_per_pixel;                /* when it is encoded at quality 90 */
+    double bytes_per_pixel; /* when it is encoded at quality 90 */
     bool needs_equal_sizes, needs_memory;
     bool is_whole; /* the host cannot crop the images */
 } rows[] = {
-    {FG_PACK_CHOICE_JPEG, 0.05, 3.7, 1.47, 0.375, false, false, false},
-    {FG_PACK_CHOICE_SEG, 0.05, 3.0, 0.75, 0.377, false, false, false},
-    {FG_PACK_CHOICE_DCT, 0, 0.264, 0.264, 0.552, true, false, true},
-    {FG_PACK_CHOICE_RAW, 0, 0.156, 0.156, 3, false, true, false},
+    {FG_PACK_CHOICE_JPEG, 0.375, false, false, false},
+    {FG_PACK_CHOICE_SEG, 0.377, false, false, false},
+    {FG_PACK_CHOICE_DCT, 0.552, true, false, true},
+    {FG_PACK_CHOICE_RAW, 3, false, true, false},
 };
 enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
 
@@ -46,6 +43,7 @@ typedef struct survey {
     bool is_equal;            /* sizes */
     int cpus;
     double memory_bytes, disk_bytes;
+    double rates[ROWS]; /* images/s that the loader reads; 0: not measured */
 } survey;
 
 /* ---- the machine ----------------------------------------------------------------------------- */
@@ -126,15 +124,88 @@ static fg_status look_at_images(const fgi_packer_plan *plan, survey *s, fg_error
     return status;
 }
 
-/* ---- the choice ------------------------------------------------------------------------------ */
+/* ---- the speed ------------------------------------------------------------------------------- */
 
-/* Images/s that all CPUs read. */
-static double rate_of(const struct codec *row, const survey *s)
+/* As training reads the pack by default: random resized crops; of stored augmentations, all of the
+ * image. Images that the device decodes are never cropped. */
+static fg_images_options usual_crops(const fgi_packer_plan *plan)
 {
-    const double below = fmin(s->megapixels, KNEE), above = s->megapixels - below;
-    const double ms = row->ms + row->ms_per_mp * below + row->ms_per_mp_above * above;
-    return 1000 * s->cpus / (SLOWER * fmax(ms, 1e-6));
+    const fg_image_presize *presize = &plan->o.presize;
+    const bool is_sized =
+        presize->rule == FG_IMAGE_PRESIZE_SHORT || presize->rule == FG_IMAGE_PRESIZE_SQUARE;
+    int64_t size = is_sized ? presize->size : USUAL_SIZE;
+    if (is_sized && plan->o.variant_count == 1)
+        size = (int64_t)ceil((double)size * CENTER);
+    return (fg_images_options){.height = size,
+                               .width = size,
+                               .crop = plan->o.variant_count == 1 ? FG_IMAGE_CROP_RANDOM
+                                                                  : FG_IMAGE_CROP_CENTER,
+                               .center_fraction = 1,
+                               .no_labels = true};
 }
+
+static fg_status measure_usual(const fgi_packer_plan *plan, const char *path, double *out,
+                               fg_error *err)
+{
+    fg_pack *pack = NULL;
+    fg_dataset *samples = NULL;
+    fg_input_rate rate = {0};
+    const fg_pack_dataset_options how = {.images = usual_crops(plan)};
+    fg_loader_options loading = {.batch_size = BATCH, .shuffle = true};
+    FGI_TRY(fg_pack_open(path, NULL, &pack, err));
+    fg_status status = fg_pack_dataset_create(pack, &how, &samples, err);
+    if (status == FG_OK && fg_dataset_count(samples) < BATCH)
+        loading.batch_size = fg_dataset_count(samples); /* no padding, which is copied too */
+    if (status == FG_OK)
+        status = fg_input_rate_measure(samples, &loading, MEASURED_S, &rate, err);
+    *out = rate.samples_per_s;
+    fg_dataset_destroy(samples);
+    fg_pack_close(pack);
+    return status;
+}
+
+/* Makes a pack of some samples in `folder`, and reads it. */
+static fg_status try_codec(const fgi_packer_plan *plan, fg_pack_choice codec, const char *folder,
+                           double *out, fg_error *err)
+{
+    fg_status status = FG_OK;
+    char *path = fgi_path_join(folder, "trial.pack");
+    if (path == NULL)
+        return fgi_no_memory(err);
+    status = fgi_packer_trial(plan, codec, path, err);
+    if (status == FG_OK && plan->o.measure != NULL)
+        status = plan->o.measure(plan->o.measure_self, path, out, err);
+    else if (status == FG_OK)
+        status = measure_usual(plan, path, out, err);
+    fgi_free(path);
+    return status;
+}
+
+/* Images/s that the loader reads from a pack of the codec; 0 if only some of the images have the
+ * same size, as the codec requires. */
+static fg_status measure(const fgi_packer_plan *plan, const struct codec *row, const char *out_path,
+                         double *out, fg_error *err)
+{
+    fgi_buf folder = {0};
+    *out = 0;
+    fgi_buf_printf(&folder, "%s.trial", out_path);
+    fg_status status = fgi_buf_status(&folder, err);
+    if (status == FG_OK)
+        status = fgi_folder_make(folder.data, err);
+    if (status == FG_OK)
+        status = try_codec(plan, row->choice, folder.data, out, err);
+    if (folder.data != NULL && !folder.failed)
+        (void)fgi_folder_remove(folder.data, NULL);
+    fgi_buf_fini(&folder);
+    if (status == FG_EINVAL && row->needs_equal_sizes)
+        return FG_OK;
+    if (status == FG_OK || status == FG_ENOMEM || status == FG_ESTOPPED)
+        return status;
+    return fgi_context(err, status, "measuring the speed of codec %s",
+                       fgi_packer_codec_name(row->choice));
+}
+
+/* ---- the choice ------------------------------------------------------------------------------ */
 
 /* Bytes of the whole pack. */
 static double bytes_of(const struct codec *row, const survey *s, const fgi_packer_plan *plan)
@@ -153,33 +224,34 @@ static bool is_possible(const struct codec *row, const survey *s, const fgi_pack
 }
 
 /* The first codec that is fast enough, otherwise the fastest one. */
-static const struct codec *choose(const survey *s, const fgi_packer_plan *plan)
+static fg_status choose(survey *s, const fgi_packer_plan *plan, const char *out_path,
+                        const struct codec **out, fg_error *err)
 {
-    const struct codec *best = &rows[0];
-    for (size_t i = 0; i < ROWS; i++) {
-        if (!is_possible(&rows[i], s, plan))
+    size_t best = 0;
+    for (size_t i = 0; i < ROWS && s->rates[best] < plan->o.rate; i++) {
+        if (i > 0 && !is_possible(&rows[i], s, plan))
             continue;
-        if (rate_of(&rows[i], s) > rate_of(best, s))
-            best = &rows[i];
-        if (rate_of(best, s) >= plan->o.rate)
-            break;
+        FGI_TRY(measure(plan, &rows[i], out_path, &s->rates[i], err));
+        if (s->rates[i] > s->rates[best])
+            best = i;
     }
-    return best;
+    *out = &rows[best];
+    return FG_OK;
 }
 
 /* What to do if the codec is too slow, and why dct is not one of those considered. */
 static const char *advice(const struct codec *best, const survey *s, const fgi_packer_plan *plan)
 {
-    const bool is_slow = rate_of(best, s) < plan->o.rate;
+    const bool is_slow = s->rates[best - rows] < plan->o.rate;
     const bool is_raw = best->choice == FG_PACK_CHOICE_RAW;
     if (plan->o.host_crops && s->is_equal && (is_slow || is_raw))
         return is_slow ? "; this is too slow: codec dct is not considered because the host crops "
                          "or flips the images (data.augment does this on the device)"
                        : "; codec dct is not considered because the host crops or flips the images "
                          "(data.augment does this on the device)";
-    if (is_slow && !plan->o.host_crops && !s->is_equal && !is_raw)
+    if (is_slow && !plan->o.host_crops && !s->is_equal)
         return "; this is too slow: images of equal size, such as with presize square=256,upscale, "
-               "could be stored with the faster codec dct";
+               "could be stored with codec dct, which is usually faster";
     return is_slow ? "; this is too slow, and no codec that fits is faster: store smaller images "
                      "(presize), or use more CPUs"
                    : "";
@@ -189,17 +261,17 @@ static void write_reason(const struct codec *best, const survey *s, const fgi_pa
                          char reason[480])
 {
     char need[32], from_best[32], from_jpeg[96] = "", bytes[32], disk[32];
-    const double rate = rate_of(best, s);
     if (best != &rows[0])
         (void)fgi_snprintf(from_jpeg, sizeof(from_jpeg), ", and %s/s from jpeg",
-                           fgi_packer_count(rate_of(&rows[0], s), need));
-    (void)fgi_snprintf(reason, 480,
-                       "the model needs %s images/s, and %d CPU%s read about %s/s from %s%s; the "
-                       "pack will have about %s of %s free%s",
-                       fgi_packer_count(plan->o.rate, need), s->cpus, s->cpus == 1 ? "" : "s",
-                       fgi_packer_count(rate, from_best), fgi_packer_codec_name(best->choice),
-                       from_jpeg, fgi_packer_bytes(bytes_of(best, s, plan), bytes),
-                       fgi_packer_bytes(s->disk_bytes, disk), advice(best, s, plan));
+                           fgi_packer_count(s->rates[0], need));
+    (void)fgi_snprintf(
+        reason, 480,
+        "the model needs %s images/s, and %d CPU%s read about %s/s from %s%s (measured); the "
+        "pack will have about %s of %s free%s",
+        fgi_packer_count(plan->o.rate, need), s->cpus, s->cpus == 1 ? "" : "s",
+        fgi_packer_count(s->rates[best - rows], from_best), fgi_packer_codec_name(best->choice),
+        from_jpeg, fgi_packer_bytes(bytes_of(best, s, plan), bytes),
+        fgi_packer_bytes(s->disk_bytes, disk), advice(best, s, plan));
 }
 
 fg_status fgi_packer_choose(fgi_packer_plan *plan, const char *out_path, char reason[480],
@@ -208,7 +280,8 @@ fg_status fgi_packer_choose(fgi_packer_plan *plan, const char *out_path, char re
     survey s = {.keeps_files = true, .is_equal = true};
     FGI_TRY(look_at_machine(plan, out_path, &s, err));
     FGI_TRY(look_at_images(plan, &s, err));
-    const struct codec *best = choose(&s, plan);
+    const struct codec *best = NULL;
+    FGI_TRY(choose(&s, plan, out_path, &best, err));
     plan->o.codec = best->choice;
     write_reason(best, &s, plan, reason);
     return FG_OK;

@@ -15,6 +15,9 @@
 #include "base/text.h"
 #include "input/json_file.h"
 
+static const double MEASURED_S = 0.25;
+enum { MOST_BATCH = 64 };
+
 /* ---- the size -------------------------------------------------------------------------------- */
 
 /* The format must crop images to the options that choose_size reads. */
@@ -78,6 +81,57 @@ static void choose_codecs(const fg_recipe *r, fg_pack_build_options *options)
                     "whole by the device: to train on this pack, use data.augment instead of "
                     "data.size, crop, flip and center_fraction",
                     r->options->config);
+}
+
+/* ---- the speed of the loader ----------------------------------------------------------------- */
+
+/* The configuration's training samples, from another pack. */
+static fg_status open_samples(const fg_recipe *r, const char *path, fg_dataset **out, fg_error *err)
+{
+    fgi_run_format format = {0};
+    fg_format_data data = {.samples = NULL};
+    const fg_option_text train = {.text = path, .is_quoted = true};
+    const bool is_set =
+        fgi_config_set_text(r->c, fgi_config_find("data.format"), "pack", "", err) &&
+        fgi_config_set(r->c, fgi_config_find("data.train"), &train, 1, "", err) &&
+        fgi_config_reset(r->c, fgi_config_find("data.val"), err);
+    fg_status status = is_set ? fgi_run_format_init(r->c, true, &format, err) : err->status;
+    format.request.needs_target = false;
+    format.request.val_fraction = 0;
+    if (status == FG_OK)
+        status = fgi_run_format_open(&format, FG_PART_TRAIN, &data, err);
+    *out = data.samples;
+    data.samples = NULL;
+    fgi_run_format_release(&data);
+    fgi_run_format_fini(&format);
+    return status;
+}
+
+/* A batch for measuring. The time of a sample hardly depends on it, unless there is padding. */
+static int64_t batch_of(const fgi_config *c, const fg_dataset *samples)
+{
+    const int64_t wanted = fgi_config_int(c, "trainer.batch_size");
+    const int64_t most = wanted < MOST_BATCH ? wanted : MOST_BATCH;
+    return most < fg_dataset_count(samples) ? most : fg_dataset_count(samples);
+}
+
+/* An fg_pack_measure_fn whose self is the options of the recipe. */
+static fg_status measure(void *self, const char *path, double *out_rate, fg_error *err)
+{
+    fg_recipe_options options = *(const fg_recipe_options *)self;
+    fg_recipe *r = NULL;
+    fg_dataset *samples = NULL;
+    fg_input_rate rate = {0};
+    options.kind = FG_RECIPE_FIT;
+    options.message = NULL;
+    FGI_TRY(fg_recipe_open(&options, &r, err));
+    fg_status status = open_samples(r, path, &samples, err);
+    if (status == FG_OK)
+        status = fgi_run_input_rate(r->c, samples, batch_of(r->c, samples), MEASURED_S, &rate, err);
+    *out_rate = rate.samples_per_s;
+    fg_dataset_destroy(samples);
+    fg_recipe_close(r);
+    return status;
 }
 
 /* ---- the machine ----------------------------------------------------------------------------- */
@@ -189,6 +243,8 @@ fg_status fg_recipe_pack_for(const fg_recipe_options *recipe, const fg_plan_proc
     if (status == FG_OK) {
         choose_size(r, options);
         choose_codecs(r, options);
+        options->measure = measure;
+        options->measure_self = (void *)recipe;
     }
     if (status == FG_OK && options->codec == FG_PACK_CHOICE_AUTO && options->rate == 0)
         status = plan_rate(r, process, options, err);

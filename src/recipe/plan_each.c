@@ -23,7 +23,8 @@ typedef struct plans {
     fg_recipe_options recipe; /* topology: that of the machine being planned */
     const fg_plan_process *process;
     const fg_plan_events *events;
-    char *names; /* the machines' names point into it */
+    char *names;      /* the machines' names point into it */
+    char *input_rate; /* of the loader, from the first plan that measured it; NULL: none yet */
     machine machines[MACHINES_MAX];
     int count;
     json_t *found; /* array of the plans, in the order of the machines */
@@ -107,6 +108,8 @@ static fg_status plan_one(plans *p, const machine *m, json_t **out, bool *out_is
     *out_is_common = json_is_true(json_object_get(root, "every_machine"));
     json_decref(root);
     fgi_free(text);
+    if (p->recipe.input_rate == NULL)
+        p->recipe.input_rate = p->input_rate = fgi_plan_input_text(*out);
     return *out != NULL ? FG_OK : fgi_no_memory(err);
 }
 
@@ -195,6 +198,7 @@ fg_status fg_recipe_plan_machines(const fg_recipe_options *options, const fg_pla
     if (out_has_failed != NULL)
         *out_has_failed = has_failed(&p);
     json_decref(p.found);
+    fgi_free(p.input_rate);
     fgi_free(p.names);
     return status;
 }

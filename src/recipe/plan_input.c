@@ -2,10 +2,14 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "recipe/run.h"
+#include "base/error.h"
+#include "base/number.h"
 #include "base/print.h"
+#include "data/dataset.h"
 
 static const double measured_for_s = 1;
 
@@ -22,23 +26,82 @@ static int parts_of(const fg_client_info *info)
     return info->host_count < shards ? info->host_count : shards;
 }
 
-/* A loader like the Trainer's for training. The batch is that of one host's devices. */
-static fg_loader_options loader_of(const fg_recipe *r, const fg_plan *plan, int parts)
+fg_status fgi_run_input_rate(const fgi_config *c, fg_dataset *samples, int64_t batch,
+                             double seconds, fg_input_rate *out, fg_error *err)
 {
-    const int workers = r->fit_data.workers;
-    return (fg_loader_options){.batch_size = (plan->global_batch_size + parts - 1) / parts,
-                               .shuffle = !r->fit_data.no_shuffle,
-                               .shuffle_buffer = r->fit_data.shuffle_buffer,
-                               .synchronous = workers<0, .workers = workers> 0 ? workers : 0};
+    const bool is_auto = fgi_config_is_auto(c, "trainer.workers");
+    const int workers = is_auto ? 0 : (int)fgi_config_int(c, "trainer.workers");
+    const fg_loader_options options = {.batch_size = batch,
+                                       .shuffle = true,
+                                       .synchronous =
+                                           workers<0, .workers = workers> 0 ? workers : 0};
+    return fg_input_rate_measure(samples, &options, seconds, out, err);
+}
+
+/* The loader's rate: measured, or as given, "SAMPLES_PER_S" or "SAMPLES_PER_S,STAGE,FRACTION". */
+typedef struct loader_rate {
+    double samples_per_s, spent; /* of the loader's time, in the slowest stage */
+    char stage[16];              /* "": not known */
+} loader_rate;
+
+static bool parse_rate(const char *text, loader_rate *out)
+{
+    char *end;
+    *out = (loader_rate){.samples_per_s = fgi_strtod(text, &end)};
+    if (end == text || !(out->samples_per_s > 0) || !isfinite(out->samples_per_s))
+        return false;
+    if (*end == '\0')
+        return true;
+    const size_t size = *end == ',' ? strcspn(end + 1, ",") : 0;
+    if (size == 0 || size >= sizeof(out->stage) || end[1 + size] != ',')
+        return false;
+    memcpy(out->stage, end + 1, size);
+    const char *fraction = end + size + 2;
+    out->spent = fgi_strtod(fraction, &end);
+    return end != fraction && *end == '\0' && out->spent >= 0 && out->spent <= 1;
+}
+
+bool fgi_plan_input_check(const char *text, fg_error *err)
+{
+    loader_rate rate;
+    return text == NULL || parse_rate(text, &rate) ||
+           fgi_refuse(err, "--input-rate=%s: expected a number of samples per second above 0",
+                      text);
+}
+
+char *fgi_plan_input_text(const json_t *plan)
+{
+    fgi_buf text = {0};
+    const json_t *rate = json_object_get(plan, "input_measured_samples_per_s");
+    const char *stage = json_string_value(json_object_get(plan, "input_stage"));
+    if (!json_is_number(rate))
+        return NULL;
+    fgi_buf_printf(&text, "%.17g", json_number_value(rate));
+    if (stage != NULL)
+        fgi_buf_printf(&text, ",%s,%.17g", stage,
+                       json_number_value(json_object_get(plan, "input_stage_fraction")));
+    return fgi_buf_take(&text);
+}
+
+static fg_status find_rate(const fg_recipe *r, const fg_plan *plan, int parts, loader_rate *out,
+                           fg_error *err)
+{
+    fg_input_rate rate;
+    if (r->options->input_rate != NULL && parse_rate(r->options->input_rate, out))
+        return FG_OK;
+    const int64_t batch = (plan->global_batch_size + parts - 1) / parts;
+    FGI_TRY(fgi_run_input_rate(r->c, r->data.train, batch, measured_for_s, &rate, err));
+    *out = (loader_rate){.samples_per_s = rate.samples_per_s};
+    const char *stage = fg_loader_slowest_stage(&rate.stages, &out->spent);
+    (void)fgi_snprintf(out->stage, sizeof(out->stage), "%s", stage != NULL ? stage : "");
+    return FG_OK;
 }
 
 /* The conclusion from the ratio of delivered to required rate, as text. */
 static void put_verdict(json_t *o, const fg_recipe *r, double fraction, bool is_alone,
-                        const fg_loader_stages *stages)
+                        const loader_rate *rate)
 {
-    char words[240], advice[64];
-    double spent;
-    const char *stage = fg_loader_slowest_stage(stages, &spent);
+    char words[240], advice[64], where[80] = "";
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
     const char *host = is_alone ? "this host" : "a host like this one";
     (void)fgi_snprintf(advice, sizeof advice, "use %s",
@@ -47,40 +110,54 @@ static void put_verdict(json_t *o, const fg_recipe *r, double fraction, bool is_
     if (r->fit_data.workers != 0 && r->fit_data.workers < processors)
         (void)fgi_snprintf(advice, sizeof advice, "trainer.workers can be up to %ld here",
                            processors);
+    if (*rate->stage != '\0')
+        (void)fgi_snprintf(where, sizeof where, " and spends %.0f %% of the loader's time on %s",
+                           100 * rate->spent, rate->stage);
     if (fraction >= 1)
         (void)fgi_snprintf(words, sizeof words, "%s delivers %.3g times the required rate", host,
                            fraction);
     else
         (void)fgi_snprintf(
             words, sizeof words,
-            "%s delivers %.2g %% of the required rate and spends %.0f %% of the loader's time on "
-            "%s, so the devices would wait: %s",
-            host, 100 * fraction, 100 * spent, stage != NULL ? stage : "nothing", advice);
+            "%s delivers %.2g %% of the required rate%s, so the devices would wait: %s", host,
+            100 * fraction, where, advice);
     (void)json_object_set_new(o, "input_verdict", json_string(words));
+}
+
+static double bytes_per_sample(const fg_dataset *samples)
+{
+    double bytes = 0;
+    for (int i = 0; i < samples->field_count; i++)
+        bytes += (double)samples->row_bytes[i];
+    return bytes;
 }
 
 void fgi_plan_put_input(json_t *o, const fg_recipe *r, const fg_plan *plan)
 {
     fg_error err = {0};
-    fg_input_rate rate;
+    loader_rate rate;
     const fg_client_info *info = fg_client_get_info(fg_trainer_client(r->trainer));
     const int parts = parts_of(info);
     const double needed = (double)plan->global_batch_size / plan->step_s, host = needed / parts;
+    const double bytes = bytes_per_sample(r->data.train);
     if (!isfinite(needed))
         return;
     put(o, "input_needed_samples_per_s", needed);
     put(o, "input_host_samples_per_s", host);
-    const fg_loader_options options = loader_of(r, plan, parts);
-    if (fg_input_rate_measure(r->data.train, &options, measured_for_s, &rate, &err) != FG_OK) {
+    if (find_rate(r, plan, parts, &rate, &err) != FG_OK) {
         put(o, "input_measured_samples_per_s", (double)NAN);
         (void)json_object_set_new(o, "input_verdict", json_string(err.message));
         return;
     }
-    put(o, "input_needed_bytes_per_s", needed * (double)rate.sample_bytes);
-    put(o, "input_host_bytes_per_s", host * (double)rate.sample_bytes);
+    put(o, "input_needed_bytes_per_s", needed * bytes);
+    put(o, "input_host_bytes_per_s", host * bytes);
     put(o, "input_measured_samples_per_s", rate.samples_per_s);
-    put(o, "input_measured_bytes_per_s", rate.bytes_per_s);
-    put(o, "input_sample_bytes", (double)rate.sample_bytes);
+    put(o, "input_measured_bytes_per_s", rate.samples_per_s * bytes);
+    put(o, "input_sample_bytes", bytes);
+    if (*rate.stage != '\0') {
+        (void)json_object_set_new(o, "input_stage", json_string(rate.stage));
+        put(o, "input_stage_fraction", rate.spent);
+    }
     put(o, "input_fraction", rate.samples_per_s / host);
-    put_verdict(o, r, rate.samples_per_s / host, info->host_count == 1, &rate.stages);
+    put_verdict(o, r, rate.samples_per_s / host, info->host_count == 1, &rate);
 }

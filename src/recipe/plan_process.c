@@ -51,6 +51,8 @@ static void add_words(words *w, const fg_recipe_options *o, const fg_plan_proces
         add_word(w, "", "--no-search", "");
     if (o->sweep != NULL)
         add_word(w, "--sweep", *o->sweep != '\0' ? "=" : "", o->sweep);
+    if (o->input_rate != NULL)
+        add_word(w, "--input-rate=", o->input_rate, "");
     if (o->config != NULL)
         add_word(w, "", o->config, "");
     for (size_t i = 0; i < o->override_count; i++)

@@ -302,10 +302,18 @@ json_t *fgi_run_lr_suggestions(const fg_recipe *r);
 
 /* Compiles for r->client; sets r->plan to the result, also after a failure. */
 fg_status fgi_run_plan(fg_recipe *r, fg_error *err);
-/* Measures the loader with the run's data for about a second. Adds its rate, and the rates that the
- * planned step requires for all devices and for those of one host, to the machine's object. Does
- * nothing if the step time is unknown. */
+/* Measures the rate of a loader like the Trainer's for the configuration (plan_input.c). */
+fg_status fgi_run_input_rate(const fgi_config *c, fg_dataset *samples, int64_t batch,
+                             double seconds, fg_input_rate *out, fg_error *err);
+/* Adds the rate of the loader, measured for about a second unless it is given
+ * (fg_recipe_options.input_rate), and the rates that the planned step requires for all devices and
+ * for those of one host, to the machine's object. Does nothing if the step time is unknown. */
 void fgi_plan_put_input(json_t *o, const fg_recipe *r, const fg_plan *plan);
+/* Checks fg_recipe_options.input_rate. */
+bool fgi_plan_input_check(const char *text, fg_error *err);
+/* The loader's rate of a plan as such a text (fgi_free), so that no other plan measures it again;
+ * NULL: it has none, or out of memory. */
+char *fgi_plan_input_text(const json_t *plan);
 /* Checks the options. */
 bool fgi_run_plan_check(const fg_recipe_options *options, fg_error *err);
 /* Sets r->plan to the error that ended the run, unless it is set. */

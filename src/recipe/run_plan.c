@@ -224,6 +224,8 @@ bool fgi_run_plan_check(const fg_recipe_options *options, fg_error *err)
     int64_t sizes[SWEEP_MAX];
     if (options->topology == NULL)
         return fgi_refuse(err, "to plan, name a machine: set topology");
+    if (!fgi_plan_input_check(options->input_rate, err))
+        return false;
     if (options->sweep == NULL || sweep_sizes(options->sweep, sizes) > 0)
         return true;
     return fgi_refuse(err, "--sweep=%s: expected batch sizes separated by commas, at most %d",

@@ -48,7 +48,7 @@ static void packs_for_a_configuration(void **state)
 {
     static const char yaml[] =
         "task: classification\nmodel: {name: lenet}\noptimizer: {name: adam}\n"
-        "data: {format: images, train: info, size: 14}\n";
+        "data: {format: images, train: info, val: info, size: 14}\n";
     (void)state;
     const char *folder = make_folder();
     fgt_write(fgt_path(folder, "c.yaml"), yaml, sizeof(yaml) - 1);
@@ -56,6 +56,7 @@ static void packs_for_a_configuration(void **state)
     contains(o->err, "'c.yaml' trains on 14x14 pixels: images are stored with a shorter side of 16 "
                      "pixels\n");
     contains(o->err, ": the model needs 10 images/s, and ");
+    contains(o->err, "/s from jpeg (measured); ");
     (void)program_gives(0, folder,
                         "pack ./info q.pack --for c.yaml --codec=jpeg --presize=none -q");
     assert_true(size_of(folder, "q.pack") > size_of(folder, "p.pack"));

@@ -317,6 +317,27 @@ static void variants_differ_and_depend_on_the_seed(void **state)
 
 /* ---- the automatic codec and free space ------------------------------------------------------ */
 
+/* An fg_pack_measure_fn that opens the small pack: how fast it is depends on its codec only. */
+static fg_status measure_known(void *self, const char *path, double *out_rate, fg_error *e)
+{
+    static const double rates[] = {[FG_PACK_JPEG] = 100,
+                                   [FG_PACK_JPEG_SEG] = 200,
+                                   [FG_PACK_DCT] = 400,
+                                   [FG_PACK_RAW_RGB] = 300};
+    fg_pack *pack = NULL;
+    fg_pack_entry entry;
+    int *calls = self;
+    fgt_ok(fg_pack_open(path, NULL, &pack, e));
+    assert_int_equal(fg_pack_count(pack), 8);
+    fgt_ok(fg_pack_get_entry(pack, 0, &entry, e));
+    *out_rate = rates[entry.codec];
+    (*calls)++;
+    fg_pack_close(pack);
+    return FG_OK;
+}
+
+/* The first codec that is fast enough is chosen, in the order jpeg, jpeg-seg, dct, raw; the next
+ * ones are not measured. */
 static void the_codec_depends_on_rate_sizes_and_space(void **state)
 {
     static const struct {
@@ -325,30 +346,77 @@ static void the_codec_depends_on_rate_sizes_and_space(void **state)
         uint64_t space_bytes;
         bool host_crops;
         fg_pack_choice codec;
+        int measured; /* codecs */
         const char *reason;
     } rows[] = {
-        {"none", 1, 0, false, FG_PACK_CHOICE_JPEG, "the model needs 1 images/s, and "},
-        {"none", 1e12, 10000, false, FG_PACK_CHOICE_SEG, "this is too slow: images of equal size"},
-        {"none", 1e12, 10000, true, FG_PACK_CHOICE_SEG, "this is too slow, and no codec that fits"},
-        {"square=64,upscale", 1e12, 0, false, FG_PACK_CHOICE_RAW, "/s from raw, and "},
-        {"square=64,upscale", 1e12, 0, false, FG_PACK_CHOICE_RAW, "this is too slow, and no codec"},
-        {"square=64,upscale", 1e12, 50000, false, FG_PACK_CHOICE_DCT, "of 50 kB free"},
-        {"square=64,upscale", 1e12, 50000, true, FG_PACK_CHOICE_SEG,
+        {"none", 100, 0, false, FG_PACK_CHOICE_JPEG, 1, "the model needs 100 images/s, and "},
+        {"none", 101, 0, false, FG_PACK_CHOICE_SEG, 2,
+         "read about 200/s from jpeg-seg, and 100/s from jpeg (measured); "},
+        {"none", 201, 10000, false, FG_PACK_CHOICE_SEG, 2, "this is too slow: images of equal"},
+        {"none", 201, 10000, true, FG_PACK_CHOICE_SEG, 2, "this is too slow, and no codec that"},
+        {"none", 201, 0, false, FG_PACK_CHOICE_RAW, 3, "300/s from raw, and 100/s from jpeg"},
+        {"square=64,upscale", 400, 0, false, FG_PACK_CHOICE_DCT, 3, "about 400/s from dct"},
+        {"square=64,upscale", 401, 0, false, FG_PACK_CHOICE_DCT, 4, "this is too slow, and no"},
+        {"square=64,upscale", 400, 0, true, FG_PACK_CHOICE_RAW, 3, "/s from raw, and "},
+        {"square=64,upscale", 400, 50000, false, FG_PACK_CHOICE_DCT, 3, "of 50 kB free"},
+        {"square=64,upscale", 400, 50000, true, FG_PACK_CHOICE_SEG, 2,
          "this is too slow: codec dct is not considered because the host crops"},
     };
     const char *source = photos_make();
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        int calls = 0;
         fg_pack_build_options o = {.rate = rows[i].rate,
                                    .space_bytes = rows[i].space_bytes,
-                                   .host_crops = rows[i].host_crops};
+                                   .host_crops = rows[i].host_crops,
+                                   .measure = measure_known,
+                                   .measure_self = &calls};
         fg_pack_built built;
-        const char *path = fgt_path(fgt_temp_folder(), "p.pack");
+        const char *folder = fgt_temp_folder(), *path = fgt_path(folder, "p.pack");
         fgt_ok(fg_pack_build_set(&o, "presize", rows[i].presize, &err));
         fgt_ok(fg_pack_build(source, path, &o, NULL, NULL, &built, &err));
         if (built.codec != rows[i].codec || strstr(built.reason, rows[i].reason) == NULL)
             fail_msg("row %zu: codec %d, %s", i, (int)built.codec, built.reason);
+        assert_int_equal(calls, rows[i].measured);
+        assert_int_equal(fgt_count_entries(folder), 1); /* no small pack remains */
         fg_pack_built_fini(&built);
     }
+}
+
+/* Without a function, the loader reads random crops of the small pack: of any codec, and of stored
+ * augmentations. */
+static void the_loader_measures_each_codec(void **state)
+{
+    static const char *const presizes[] = {"none", "square=32,upscale"};
+    const char *source = photos_make();
+    for (int i = 0; i < 3; i++) {
+        fg_pack_build_options o = {.rate = 1e12, .variant_count = i == 2 ? 2 : 1};
+        fg_pack_built built;
+        fgt_ok(fg_pack_build_set(&o, "presize", presizes[i > 0], &err));
+        fgt_ok(fg_pack_build(source, fgt_path(fgt_temp_folder(), "p.pack"), &o, NULL, NULL, &built,
+                             &err));
+        assert_non_null(strstr(built.reason, "/s from jpeg"));
+        assert_null(strstr(built.reason, " 0/s from "));
+        fg_pack_built_fini(&built);
+    }
+}
+
+static fg_status cannot_measure(void *self, const char *path, double *out_rate, fg_error *e)
+{
+    (void)self, (void)path;
+    *out_rate = 0;
+    (void)snprintf(e->message, sizeof(e->message), "no such model");
+    return e->status = FG_EUNSUPPORTED;
+}
+
+static void a_rate_that_cannot_be_measured_is_an_error(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    const fg_pack_build_options o = {.measure = cannot_measure};
+    assert_int_equal(
+        fg_pack_build(photos_make(), fgt_path(folder, "p.pack"), &o, NULL, NULL, NULL, &err),
+        FG_EUNSUPPORTED);
+    assert_string_equal(err.message, "measuring the speed of codec jpeg: no such model");
+    assert_int_equal(fgt_count_entries(folder), 0);
 }
 
 /* 70 links to an image of about 1 kB. */
@@ -494,6 +562,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_metadata_has_mean_and_deviation),
     cmocka_unit_test(variants_differ_and_depend_on_the_seed),
     cmocka_unit_test(the_codec_depends_on_rate_sizes_and_space),
+    cmocka_unit_test(the_loader_measures_each_codec),
+    cmocka_unit_test(a_rate_that_cannot_be_measured_is_an_error),
     cmocka_unit_test(a_pack_that_will_not_fit_is_an_error_before_it_is_written),
     cmocka_unit_test(options_are_checked),
     cmocka_unit_test(progress_is_one_line),

@@ -107,6 +107,36 @@ static void mistakes_are_errors(void **state)
     assert_non_null(strstr(err.message, "topology"));
 }
 
+/* The loader is the same for all machines: the first process measures it, unless its rate is given.
+ */
+static void the_loader_is_measured_once(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    char *plan = NULL;
+    const fg_plan_process process = {
+        .program = script("echo '{\"topologies\": [{\"input_measured_samples_per_s\": 700, "
+                          "\"input_stage\": \"decode\", \"input_stage_fraction\": 0.5, "
+                          "\"args\": \"'$*'\"}]}'\n")};
+    fg_recipe_options options = machine;
+    options.topology = "v5e-8,v3-8,v5e-4";
+    fgt_ok(fg_recipe_plan_machines(&options, &process, NULL, &plan, NULL, &err));
+    const char *first = strstr(plan, "--topology=v5e-8\"");
+    assert_non_null(first);
+    assert_non_null(strstr(plan, "--topology=v3-8 --input-rate=700,decode,0.5\""));
+    assert_non_null(strstr(plan, "--topology=v5e-4 --input-rate=700,decode,0.5\""));
+    fg_report_free(plan);
+    options.input_rate = "650";
+    fgt_ok(fg_recipe_plan_machines(&options, &process, NULL, &plan, NULL, &err));
+    assert_non_null(strstr(plan, "--topology=v5e-8 --input-rate=650\""));
+    assert_non_null(strstr(plan, "--topology=v3-8 --input-rate=650\""));
+    fg_report_free(plan);
+    options.input_rate = "fast";
+    assert_int_equal(fg_recipe_plan_machines(&options, &process, NULL, &plan, NULL, &err),
+                     FG_EINVAL);
+    assert_non_null(strstr(err.message, "--input-rate=fast: expected a number"));
+}
+
 typedef struct heard {
     char text[256];
 } heard;
@@ -220,6 +250,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_program_gets_the_options),
     cmocka_unit_test(ends_are_reported),
     cmocka_unit_test(mistakes_are_errors),
+    cmocka_unit_test(the_loader_is_measured_once),
     cmocka_unit_test(machines_are_planned_once),
     cmocka_unit_test(common_failures_are_reported_once),
     cmocka_unit_test(signals_change_nothing),
