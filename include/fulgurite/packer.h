@@ -54,12 +54,12 @@ typedef struct fg_pack_build_options {
                                  ones of each split                                   [0: all] */
     bool restart;             /* discard a partial pack instead of resuming it        [false] */
     bool replace;             /* replace an existing pack                             [false] */
-    double progress_s;    /* between two calls of `progress`; FG_ZERO: after each sample [0.1] */
-    double rate;          /* for the automatic codec: images/s that the model needs [2000] */
+    double progress_s; /* between two calls of `progress`; FG_ZERO: after each sample [0.1] */
+    double rate;       /* for the automatic codec: images/s that the model needs [2000] */
     fg_pack_measure_fn *measure; /* for the automatic codec: how fast a codec is. NULL: random
                                     resized crops, read by as many threads as there are CPUs */
     void *measure_self;          /* first argument of `measure` */
-    uint64_t space_bytes; /* that the pack may need        [free space of the file system] */
+    uint64_t space_bytes;        /* that the pack may need        [free space of the file system] */
     const fg_catalog_options *catalog; /* how the source is read                         [NULL] */
     int64_t sequence; /* tokens per sample, of token files (fg_tokens_open)   [0: images] */
     bool host_crops;  /* training crops or flips images on the host: the automatic codec is not dct,
