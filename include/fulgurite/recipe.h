@@ -244,8 +244,8 @@ typedef struct fg_plan_process {
  * used. *out is the plan as FG_RECIPE_PLAN_JSON describes it; free it with fg_report_free
  * (report.h). If the process can't be started, crashes, or reaches a limit, the plan contains this
  * as "error". The process writes messages to this process's standard error. It is killed if the
- * calling thread ends. process may be NULL. Thread-safe; blocks until the process ends. Errors: FG_EINVAL (the
- * options or the configuration are wrong), FG_ENOMEM. On failure *out is NULL. */
+ * calling thread ends. process may be NULL. Thread-safe; blocks until the process ends. Errors:
+ * FG_EINVAL (the options or the configuration are wrong), FG_ENOMEM. On failure *out is NULL. */
 FG_API FG_MUST_USE fg_status fg_recipe_plan_process(const fg_recipe_options *options,
                                                     const fg_plan_process *process, char **out,
                                                     fg_error *err);
@@ -264,9 +264,9 @@ typedef struct fg_plan_events {
 /* Plans for each machine of options->topology, "NAME[,NAME]" with 1 to 64 names, one after the
  * other, as fg_recipe_plan_process does. A machine that is named twice is planned once; the plan
  * under its second name has "same_as". The rate of the loader is measured once. *out is the JSON
- * object {"status": "done" or "failed", "topologies": [...]} with a plan for each name in their order; free it with fg_report_free.
- * *out_has_failed (may be NULL) is whether a plan contains an "error". process and events may be
- * NULL. Errors: FG_EINVAL (a name, or as fg_recipe_plan_process), FG_ENOMEM. On failure *out is
+ * object {"status": "done" or "failed", "topologies": [...]} with a plan for each name in their
+ * order; free it with fg_report_free. *out_has_failed (may be NULL) is whether a plan contains an
+ * "error". process and events may be NULL. Errors: FG_EINVAL (a name, or as fg_recipe_plan_process), FG_ENOMEM. On failure *out is
  * NULL. */
 FG_API FG_MUST_USE fg_status fg_recipe_plan_machines(const fg_recipe_options *options,
                                                      const fg_plan_process *process,
