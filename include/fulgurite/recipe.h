@@ -266,8 +266,8 @@ typedef struct fg_plan_events {
  * under its second name has "same_as". The rate of the loader is measured once. *out is the JSON
  * object {"status": "done" or "failed", "topologies": [...]} with a plan for each name in their
  * order; free it with fg_report_free. *out_has_failed (may be NULL) is whether a plan contains an
- * "error". process and events may be NULL. Errors: FG_EINVAL (a name, or as fg_recipe_plan_process), FG_ENOMEM. On failure *out is
- * NULL. */
+ * "error". process and events may be NULL. Errors: FG_EINVAL (a name, or as
+ * fg_recipe_plan_process), FG_ENOMEM. On failure *out is NULL. */
 FG_API FG_MUST_USE fg_status fg_recipe_plan_machines(const fg_recipe_options *options,
                                                      const fg_plan_process *process,
                                                      const fg_plan_events *events, char **out,
