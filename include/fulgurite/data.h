@@ -184,6 +184,16 @@ FG_API FG_MUST_USE fg_status fg_dataset_split(fg_dataset *parent, double val_fra
                                               uint64_t seed, fg_dataset **out_train,
                                               fg_dataset **out_val, fg_error *err);
 
+/* The same, with nearly the same fraction of each class in both sets. Each class gets the integer
+ * part of val_fraction * (number of its samples), and the classes with the largest remainders one
+ * more, so that there are round(val_fraction * count) in all. One sample of each class stays in the
+ * training set, so a class with a single sample is only there; if no class can spare a sample, the
+ * split is that of fg_dataset_split. A group is in the class of its first sample. Errors: those of
+ * fg_dataset_split and fg_dataset_labels. */
+FG_API FG_MUST_USE fg_status fg_dataset_split_stratified(fg_dataset *parent, double val_fraction,
+                                                         uint64_t seed, fg_dataset **out_train,
+                                                         fg_dataset **out_val, fg_error *err);
+
 /* Releases the caller's reference to the dataset. NULL is allowed. */
 FG_API void fg_dataset_destroy(fg_dataset *dataset);
 
@@ -312,16 +322,20 @@ typedef struct fg_csv_schema fg_csv_schema;
 
 typedef struct fg_csv_options {
     bool no_header;     /* the first row is data; columns are named "0", "1", ...         [false] */
+    bool has_header;    /* the first row is a header, even if it has numbers              [false] */
     char delimiter;     /* one byte, not a quote or a line end                             [','] */
+    char decimal;       /* '.', or ',': 1,5 and 1.234,5 are numbers                        ['.'] */
     const char *target; /* name of the column to predict; "": no target        [the last column] */
     const char *task;   /* "classification", "regression" or "auto"                     ["auto"] */
 
     const char *const *categorical; /* numeric columns to treat as categorical             [NULL] */
     size_t categorical_count;
-    const char *const *numeric; /* numeric columns: any other value is an error            [NULL] */
+    const char *const *numeric; /* columns of numbers, in which $1,234.50, 5 %, and dates such as
+                                   2024-01-31 are numbers too; any other value is an error [NULL] */
     size_t numeric_count;
     const char *const *na_values; /* additional values that mean "missing"                 [NULL] */
     size_t na_value_count;
+    bool no_default_na; /* only empty cells and na_values mean "missing"                  [false] */
     const char *const *ignore; /* columns to leave out                                     [NULL] */
     size_t ignore_count;
 
@@ -340,7 +354,8 @@ typedef struct fg_csv_options {
     const char *val_path; /* file with the validation rows                                 [NULL] */
     double val_fraction;  /* or: fraction of the rows to hold out, as fg_dataset_split does   [0] */
     uint64_t split_seed;  /* seed of that split                                               [0] */
-    uint64_t reserved[4];
+    bool stratify; /* split each class, as fg_dataset_split_stratified does               [false] */
+    uint64_t reserved[3];
 } fg_csv_options;
 
 /* Result of fg_csv_open; the caller destroys each part. */
@@ -352,10 +367,15 @@ typedef struct fg_csv_parts {
 } fg_csv_parts;
 
 /* Opens a CSV file, fits a schema to its training rows and applies it. The format is RFC 4180
- * (quotes, doubled quotes, line ends within quotes, CRLF or LF) in UTF-8; a byte order mark is
- * skipped, and gzip is detected from the first bytes.
+ * (quotes, doubled quotes, line ends within quotes, CRLF or LF, or only CR) in UTF-8, or in UTF-16
+ * with a byte order mark; gzip is detected from the first bytes. A header with numbers is an error
+ * unless they count up, as in 0, 1, 2 or 1990, 1991: it is probably data.
  *
- *   x  f32[F]    all columns except the target and the ignored ones, in file order. A numeric
+ *   x  f32[F]    all columns except the target and the ignored ones, in file order. These are the
+ *                columns in options->ignore, and unless they are listed as categorical or numeric:
+ *                strings of which more than half are different (10 values or more), dates, and
+ *                different integers (10 or more) in a column whose name is or begins or ends with
+ *                the word id, index, idx, uuid or guid. A warning names them. A numeric
  *                column is normalized: (value - mean) / standard deviation, with the mean and the
  *                population standard deviation over the training rows (1 if that is 0). A
  *                categorical column is one-hot encoded, with its values in bytewise order.
@@ -371,9 +391,10 @@ typedef struct fg_csv_parts {
  * and "infinity" are numbers but not finite: they are an error in a numeric column, and an ordinary
  * value in a categorical one. task "auto" means classification if the target is not numeric, or if
  * its values are integers, with at most 20 different ones that occur in two rows or more on
- * average; otherwise regression. Cells that are empty or NA, N/A, NaN, nan, NAN, -nan, null, NULL,
- * None or ? are missing values. A missing target is always an error. Spaces around a value are
- * ignored.
+ * average; otherwise regression. Cells that are empty or NA, N/A, n/a, #N/A, #NA, <NA>, NaN, nan,
+ * NAN, -nan, -NaN, null, NULL, None or ? are missing values, but in quotes, all except empty ones are
+ * ordinary values of a column that has other strings. A missing target is always an error. Spaces
+ * around a value are ignored.
  *
  * out: all members are NULL on failure. options may be NULL.
  * Errors: FG_EFORMAT (`FILE:LINE: row R, column 'C': ...`; data rows are numbered starting at 1),
@@ -421,7 +442,8 @@ typedef struct fg_csv_column {
     const char *const *categories;   /* by index */
     int64_t text_row;                /* row of the first non-numeric cell, from 1; 0: none */
     const char *text;                /* its content, at most 64 bytes; NULL: none */
-    uint64_t reserved[4];            /* set to 0 */
+    const char *ignored_because;     /* of a column that is ignored but not listed; NULL: none */
+    uint64_t reserved[3];            /* set to 0 */
 } fg_csv_column;
 
 /* The columns of the training file, in file order. Strings are borrowed for the schema's lifetime.

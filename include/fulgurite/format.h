@@ -39,11 +39,14 @@ typedef struct fg_format_request {
     fg_data_part part;
     bool is_training;  /* to train; false: to evaluate a checkpoint, so nothing is fitted */
     bool needs_target; /* false: only the inputs are used */
-    const char *task;  /* "classification" or "regression" */
+    /* "classification", "regression", or "auto": the task that the samples are for. It is a
+     * classification if the targets are s32[] class indices. */
+    const char *task;
     /* The fraction of the training samples that the recipe holds out with fg_dataset_split, and
-     * the seed; 0: none. */
+     * the seed; 0: none. See `stratify`. */
     double val_fraction;
     uint64_t split_seed;
+    bool stratify; /* with fg_dataset_split_stratified, if the targets are class indices */
     /* The schema that was fitted to the training samples, if the format has one: of this run, or of
      * the checkpoint that is evaluated. NULL if there is none yet. */
     const fg_csv_schema *schema;

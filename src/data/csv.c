@@ -35,6 +35,22 @@ const char *fg_csv_schema_json(const fg_csv_schema *schema) { return schema->jso
 
 int64_t fg_csv_schema_feature_count(const fg_csv_schema *schema) { return schema->feature_count; }
 
+static fg_status no_features(const fg_csv_schema *schema, fg_error *err)
+{
+    static const char what[] = "no feature columns are left: every column is the target or ignored";
+    for (size_t i = 0; i < schema->column_count; i++) {
+        const fgi_csv_column *c = &schema->columns[i];
+        if (c->ignored_because != NULL)
+            return fgi_fail(err, FG_EFORMAT,
+                            "%s; column '%.64s' is ignored because %s\nto train on it, list it in "
+                            "%s",
+                            what, c->name, c->ignored_because,
+                            c->is_candidate || c->seen.iso_dates > 0 ? "data.numeric"
+                                                                     : "data.categorical");
+    }
+    return fgi_fail(err, FG_EFORMAT, "%s", what);
+}
+
 fg_status fgi_csv_schema_finish(fg_csv_schema *schema, fg_error *err)
 {
     schema->feature_count = 0;
@@ -48,8 +64,7 @@ fg_status fgi_csv_schema_finish(fg_csv_schema *schema, fg_error *err)
         all_numeric = all_numeric && c->kind != FGI_CSV_CATEGORICAL;
     }
     if (schema->feature_count == 0)
-        return fgi_fail(err, FG_EFORMAT,
-                        "no feature columns are left: every column is the target or ignored");
+        return no_features(schema, err);
     if (fgi_csv_is_image(schema)) {
         const int64_t *image = schema->image;
         int64_t pixels;
@@ -94,14 +109,32 @@ static fg_status store(const converter *c, size_t column, double value, float *o
     return FG_OK;
 }
 
-static fg_status convert_number(const converter *c, size_t column, fgi_str cell, double *out)
+static fgi_str cell_of(const converter *c, size_t column)
+{
+    return c->row.cells[c->sources[column]];
+}
+
+static fgi_content content(const converter *c, size_t column, double *out)
+{
+    return fgi_schema_cell(c->schema, column, &c->row, (size_t)c->sources[column], out);
+}
+
+static fg_status missing(const converter *c, size_t column)
+{
+    return fgi_csv_missing(c->schema, c->csv, c->at, (size_t)c->sources[column], cell_of(c, column),
+                           c->schema->columns[column].kind == FGI_CSV_TARGET, c->err);
+}
+
+static fg_status convert_number(const converter *c, size_t column, double *out)
 {
     const fgi_csv_column *rule = &c->schema->columns[column];
-    switch (fgi_schema_cell(c->schema, cell, out)) {
-    case FGI_CELL_NUMBER: return FG_OK;
-    case FGI_CELL_MISSING:
+    const fgi_str cell = cell_of(c, column);
+    switch (content(c, column, out)) {
+    case FGI_NUMBER: return FG_OK;
+    case FGI_MISSING:
+    case FGI_QUOTED_WORD:
         if (!c->missing_is_mean || rule->kind != FGI_CSV_NUMERIC)
-            return CONVERT_FAIL(c, column, FGI_VALUE_MISSING);
+            return missing(c, column);
         *out = rule->mean;
         return FG_OK;
     default: break;
@@ -114,10 +147,10 @@ static fg_status convert_number(const converter *c, size_t column, fgi_str cell,
             : "correct it, or treat it as missing with data.na_values and data.missing: mean");
 }
 
-static fg_status convert_pixel(const converter *c, size_t column, fgi_str cell, int64_t index)
+static fg_status convert_pixel(const converter *c, size_t column, int64_t index)
 {
     double value;
-    FGI_TRY(convert_number(c, column, cell, &value));
+    FGI_TRY(convert_number(c, column, &value));
     const int64_t place = (int64_t)c->at * c->schema->feature_count + index;
     if (!is_u8_image(c->schema))
         return store(c, column, value * c->schema->image_scale,
@@ -128,49 +161,62 @@ static fg_status convert_pixel(const converter *c, size_t column, fgi_str cell, 
     return FG_OK;
 }
 
-/* If the column is categorical only because of one non-numeric value, that value is reported. */
-static fg_status unknown_category(const converter *c, size_t column, fgi_str cell)
+/* If the column is probably no category, that is reported. */
+static fg_status unknown_category(const converter *c, size_t column)
 {
-    const fgi_csv_seen *seen = &c->schema->columns[column].seen;
+    const fgi_csv_column *rule = &c->schema->columns[column];
+    const fgi_csv_seen *seen = &rule->seen;
+    const fgi_str cell = cell_of(c, column);
     const int size = cell.size > 64 ? 64 : (int)cell.size;
-    if (seen->texts > 0 && seen->numbers > seen->texts)
+    if (fgi_csv_is_nearly_numeric(rule))
         return CONVERT_FAIL(
             c, column,
             "'%.*s' does not occur in the training data; the column is categorical only because of "
             "'%s' in row %zu of the training file\ncorrect that value, or treat it as missing with "
             "data.na_values and data.missing: mean",
             size, cell.data, seen->text, seen->text_row + 1);
+    if (fgi_csv_is_spreadsheet(rule))
+        return CONVERT_FAIL(c, column,
+                            "'%.*s' does not occur in the training data; the column is categorical "
+                            "because '%s' in row %zu of the training file is not a plain "
+                            "number\n%s",
+                            size, cell.data, seen->text, seen->text_row + 1,
+                            seen->commas > seen->marks
+                                ? "set data.decimal: \",\" to read a decimal comma"
+                                : "list the column in data.numeric to read such numbers");
     return CONVERT_FAIL(c, column,
-                        "'%.*s' does not occur in the training data\nset data.unknown: zero to "
-                        "encode unknown categories as zeros",
-                        size, cell.data);
+                        "'%.*s' does not occur in the training data, in which the column has %zu "
+                        "categories\nif it is a name or an identifier, list it in data.ignore; "
+                        "data.unknown: zero encodes unknown categories as zeros",
+                        size, cell.data, rule->values.count);
 }
 
-static fg_status convert_category(const converter *c, size_t column, fgi_str cell, float *out)
+static fg_status convert_category(const converter *c, size_t column, float *out)
 {
     const fgi_csv_column *rule = &c->schema->columns[column];
     double number;
-    const bool is_missing = fgi_schema_cell(c->schema, cell, &number) == FGI_CELL_MISSING;
+    const bool is_missing = content(c, column, &number) == FGI_MISSING;
     memset(out, 0, rule->values.count * sizeof(*out));
     if (is_missing && !c->missing_is_mean)
-        return CONVERT_FAIL(c, column, FGI_VALUE_MISSING);
-    const int64_t at = is_missing ? -1 : fgi_values_find(&rule->values, cell);
+        return missing(c, column);
+    const int64_t at = is_missing ? -1 : fgi_values_find(&rule->values, cell_of(c, column));
     if (at >= 0)
         out[at] = 1;
     else if (!is_missing && !c->unknown_is_zero)
-        return unknown_category(c, column, cell);
+        return unknown_category(c, column);
     return FG_OK;
 }
 
-static fg_status convert_target(const converter *c, size_t column, fgi_str cell)
+static fg_status convert_target(const converter *c, size_t column)
 {
     double value;
-    if (fgi_schema_cell(c->schema, cell, &value) == FGI_CELL_MISSING)
-        return CONVERT_FAIL(c, column, FGI_TARGET_MISSING);
+    const fgi_str cell = cell_of(c, column);
+    if (content(c, column, &value) == FGI_MISSING)
+        return missing(c, column);
     if (!c->schema->is_classification) {
         const fgi_csv_column *rule = &c->schema->columns[column];
         float *y = (float *)c->blocks[1].owned + c->at;
-        FGI_TRY(convert_number(c, column, cell, &value));
+        FGI_TRY(convert_number(c, column, &value));
         FGI_TRY(store(c, column, value, y)); /* predictions are f32 in the unit of the target */
         if (c->schema->target_is_standardized)
             *y = (float)((value - rule->mean) / rule->deviation);
@@ -178,7 +224,8 @@ static fg_status convert_target(const converter *c, size_t column, fgi_str cell)
     }
     char scratch[32];
     const int64_t class =
-        fgi_values_find(&c->schema->classes, fgi_class_text(c->schema, cell, scratch));
+        fgi_values_find(&c->schema->classes,
+                        fgi_class_text(c->schema, &c->row, (size_t)c->sources[column], scratch));
     if (class < 0)
         return CONVERT_FAIL(c, column, "'%.*s' is not one of the classes",
                             cell.size > 64 ? 64 : (int)cell.size, cell.data);
@@ -194,18 +241,17 @@ static fg_status convert_row(const converter *c)
         const fgi_csv_column *rule = &s->columns[i];
         if (c->sources[i] < 0)
             continue;
-        const fgi_str cell = c->row.cells[c->sources[i]];
         float *x = (float *)c->blocks[0].owned + (int64_t)c->at * s->feature_count + feature;
         if (rule->kind == FGI_CSV_TARGET) {
-            FGI_TRY(convert_target(c, i, cell));
+            FGI_TRY(convert_target(c, i));
         } else if (rule->kind == FGI_CSV_CATEGORICAL) {
-            FGI_TRY(convert_category(c, i, cell, x));
+            FGI_TRY(convert_category(c, i, x));
             feature += (int64_t)rule->values.count;
         } else if (fgi_csv_is_image(s)) {
-            FGI_TRY(convert_pixel(c, i, cell, feature++));
+            FGI_TRY(convert_pixel(c, i, feature++));
         } else {
             double value;
-            FGI_TRY(convert_number(c, i, cell, &value));
+            FGI_TRY(convert_number(c, i, &value));
             if (s->normalize)
                 value = (value - rule->mean) / rule->deviation;
             FGI_TRY(store(c, i, value, x));
@@ -363,6 +409,7 @@ static fg_status complete_options(const fg_csv_options *given, fg_csv_options *o
     o->missing = o->missing == NULL ? "error" : o->missing;
     o->unknown = o->unknown == NULL ? "error" : o->unknown;
     o->max_categories = o->max_categories == 0 ? DEFAULT_MAX_CATEGORIES : o->max_categories;
+    o->decimal = o->decimal == '\0' ? '.' : o->decimal;
     FGI_TRY(check_delimiter(o->delimiter, err));
     if (!is_one_of(o->task, "auto", "classification", "regression"))
         return fgi_fail(err, FG_EINVAL,
@@ -371,6 +418,12 @@ static fg_status complete_options(const fg_csv_options *given, fg_csv_options *o
         return fgi_fail(err, FG_EINVAL, "missing is '%s': expected 'error' or 'mean'", o->missing);
     if (!is_one_of(o->unknown, "error", "zero", "zero"))
         return fgi_fail(err, FG_EINVAL, "unknown is '%s': expected 'error' or 'zero'", o->unknown);
+    if (o->decimal != '.' && o->decimal != ',')
+        return fgi_fail(err, FG_EINVAL, "decimal is '%c': expected '.' or ','", o->decimal);
+    if (o->decimal == o->delimiter)
+        return fgi_fail(err, FG_EINVAL,
+                        "data.decimal and data.delimiter are both '%c': expected two characters",
+                        o->decimal);
     if (o->max_categories < 1)
         return fgi_fail(err, FG_EINVAL,
                         "max_categories is %" PRId64 ": expected a number greater than 0",
@@ -394,27 +447,22 @@ static fg_status complete_options(const fg_csv_options *given, fg_csv_options *o
 static fg_status open_table(const fgi_csv *csv, const fg_csv_options *o, fg_csv_parts *out,
                             fg_error *err)
 {
-    int64_t *rows = NULL;
-    size_t val_count = 0;
+    fgi_csv_split split;
     fg_dataset *all = NULL;
-    if (o->val_fraction != 0)
-        FGI_TRY(fgi_split_rows((int64_t)csv->row_count, o->val_fraction, o->split_seed, &rows,
-                               &val_count, err));
-    const int64_t *train_rows = rows == NULL ? NULL : rows + val_count;
-    const size_t train_count = csv->row_count - val_count;
-    fg_status status = fgi_csv_fit(csv, o, train_rows, train_count, &out->schema, err);
+    fg_status status = fgi_csv_fit(csv, o, &split, &out->schema, err);
     if (status == FG_OK)
         status = fgi_csv_convert(out->schema, csv, NULL, &all, err);
-    if (status == FG_OK && rows == NULL) {
+    if (status == FG_OK && split.rows == NULL) {
         out->train = all;
         all = NULL;
     } else if (status == FG_OK) {
-        status = fg_dataset_subset(all, train_rows, train_count, &out->train, err);
+        status = fg_dataset_subset(all, split.rows + split.val_count,
+                                   csv->row_count - split.val_count, &out->train, err);
         if (status == FG_OK)
-            status = fg_dataset_subset(all, rows, val_count, &out->val, err);
+            status = fg_dataset_subset(all, split.rows, split.val_count, &out->val, err);
     }
     fg_dataset_destroy(all);
-    fgi_free(rows);
+    fgi_free(split.rows);
     return status;
 }
 
@@ -445,7 +493,8 @@ fg_status fgi_csv_open_block(const char *name, fgi_block *take_block, const fg_c
     fgi_csv csv = {0};
     fg_status status = complete_options(options, &o, err);
     if (status == FG_OK) {
-        const fgi_csv_layout layout = {o.delimiter, o.no_header, "data.delimiter"};
+        const fgi_csv_layout layout = {o.delimiter, o.no_header, "data.delimiter",
+                                       o.has_header ? NULL : "data.no_header"};
         status = fgi_csv_parse(name, take_block, &layout, &csv, err);
     }
     if (status == FG_OK)
@@ -490,7 +539,7 @@ fg_status fg_csv_apply_with(const fg_csv_schema *schema, const char *path,
     *out = NULL;
     fgi_block block;
     fgi_csv csv;
-    fgi_csv_layout layout = {schema->delimiter, !schema->has_header, "data.delimiter"};
+    fgi_csv_layout layout = {schema->delimiter, !schema->has_header, "data.delimiter", NULL};
     FGI_TRY_RESERVED(fg_csv_apply_options, options, err);
     if (options != NULL)
         FGI_TRY(check_apply(options, err));

@@ -1,8 +1,8 @@
-/* csv_fit.c - fits a schema to columns. Two passes over the rows: the first determines which
- * columns are numeric, with mean and standard deviation (Welford's algorithm); the second collects
- * categories and classes. Features use training rows only; the classes of the target are from every
- * row of the file. Source: Welford 1962, "Note on a method for calculating corrected sums of
- * squares and products".
+/* csv_fit.c - fits a schema to columns. The target comes first, over all rows of the file: whether
+ * it is numeric, and the classes. They determine the split into training and validation rows. Then
+ * the features, over the training rows: a pass determines which columns are numeric, with mean and
+ * standard deviation (Welford's algorithm), and another collects the categories. Source: Welford
+ * 1962, "Note on a method for calculating corrected sums of squares and products".
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -11,17 +11,21 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "data/csv_schema.h"
+#include "data/dataset.h"
 
 enum { MOST_AUTO_CLASSES = 20, AUTO_ROWS_A_CLASS = 2 };
+/* Columns of fewer values are never taken for identifiers. */
+enum { FEWEST_NAMES = 10 };
 
 typedef struct fitter {
     const fgi_csv *csv;
     const fg_csv_options *options;
     fg_csv_schema *schema;
-    double *squares;     /* [column_count]: sums of squared deviations */
-    int64_t *counts;     /* [column_count]: numeric cells in training rows */
-    const int64_t *rows; /* training rows, ascending; NULL: all */
-    size_t row_count;
+    double *squares;   /* [column_count]: sums of squared deviations */
+    int64_t *counts;   /* [column_count]: numeric cells in training rows */
+    size_t *full_rows; /* [column_count]: where a category exceeded the limit */
+    fgi_csv_split *split;
+    int32_t *labels; /* [row_count], while the table is split */
     fgi_csv_row row;
     fg_error *err;
 } fitter;
@@ -89,60 +93,62 @@ static fg_status name_kinds(fitter *f)
 
 /* ---- passes ---------------------------------------------------------------------------------- */
 
-/* Calls `visit` for each row; is_train says whether features may use it. */
-static fg_status for_rows(fitter *f, fg_status (*visit)(fitter *, size_t row, bool is_train))
+typedef fg_status visitor(fitter *f, size_t row);
+
+static fg_status visit(fitter *f, size_t row, visitor *function)
 {
-    size_t next = 0;
-    for (size_t row = 0; row < f->csv->row_count; row++) {
-        const bool is_train =
-            f->rows == NULL || (next < f->row_count && f->rows[next] == (int64_t)row);
-        next += is_train;
-        fgi_csv_read(f->csv, row, &f->row);
-        FGI_TRY(visit(f, row, is_train));
-    }
+    fgi_csv_read(f->csv, row, &f->row);
+    return function(f, row);
+}
+
+static fg_status for_all_rows(fitter *f, visitor *function)
+{
+    for (size_t row = 0; row < f->csv->row_count; row++)
+        FGI_TRY(visit(f, row, function));
     return FG_OK;
 }
 
-static bool is_seen(const fitter *f, size_t column, bool is_train)
+static size_t train_count(const fitter *f) { return f->csv->row_count - f->split->val_count; }
+
+static fg_status for_training_rows(fitter *f, visitor *function)
 {
-    const fgi_csv_kind kind = f->schema->columns[column].kind;
-    return kind == FGI_CSV_TARGET || (kind != FGI_CSV_IGNORED && is_train);
+    const int64_t *rows = f->split->rows;
+    for (size_t i = 0; i < train_count(f); i++)
+        FGI_TRY(visit(f, rows == NULL ? i : (size_t)rows[f->split->val_count + i], function));
+    return FG_OK;
 }
 
-/* Welford's algorithm; for the target over the training rows too, but its other statistics over all
- * rows. */
-static void add_number(fitter *f, size_t column, double value, bool is_train)
+static bool is_target(const fitter *f, size_t column)
 {
-    fgi_csv_column *c = &f->schema->columns[column];
-    fgi_csv_seen *seen = &c->seen;
+    return (int64_t)column == f->schema->target;
+}
+
+static void add_number(fgi_csv_seen *seen, double value)
+{
     seen->is_fraction = seen->is_fraction || value != trunc(value);
     seen->least = seen->numbers == 0 ? value : fmin(seen->least, value);
     seen->greatest = seen->numbers == 0 ? value : fmax(seen->greatest, value);
     seen->numbers++;
-    if (!is_train)
-        return;
+}
+
+/* Welford's algorithm. */
+static void add_moment(fitter *f, size_t column, double value)
+{
+    fgi_csv_column *c = &f->schema->columns[column];
     const double step = value - c->mean;
     c->mean += step / (double)++f->counts[column];
     f->squares[column] += step * (value - c->mean);
-}
-
-static bool has_decimal_comma(fgi_str cell)
-{
-    char copy[32];
-    double value;
-    const char *comma = memchr(cell.data, ',', cell.size);
-    if (comma == NULL || cell.size >= sizeof(copy))
-        return false;
-    memcpy(copy, cell.data, cell.size);
-    copy[comma - cell.data] = '.';
-    return fgi_parse_f64((fgi_str){copy, cell.size}, &value);
 }
 
 static fg_status add_text(fitter *f, size_t row, size_t column)
 {
     fgi_csv_seen *seen = &f->schema->columns[column].seen;
     const fgi_str cell = f->row.cells[column];
-    seen->commas += has_decimal_comma(cell);
+    double value;
+    seen->commas += fgi_cell_spreadsheet(cell, ',', &value);
+    seen->marks += fgi_cell_spreadsheet(cell, '.', &value);
+    seen->dates += fgi_cell_is_date(cell);
+    seen->iso_dates += fgi_cell_date(cell, &value);
     if (seen->texts++ > 0)
         return FG_OK;
     seen->text_row = row;
@@ -151,90 +157,114 @@ static fg_status add_text(fitter *f, size_t row, size_t column)
     return seen->text == NULL ? fgi_no_memory(f->err) : FG_OK;
 }
 
-static fg_status measure_cell(fitter *f, size_t row, size_t column, bool is_train)
+static fg_status measure_cell(fitter *f, size_t row, size_t column)
 {
     fgi_csv_seen *seen = &f->schema->columns[column].seen;
     double value;
-    switch (fgi_schema_cell(f->schema, f->row.cells[column], &value)) {
-    case FGI_CELL_NUMBER: add_number(f, column, value, is_train); break;
-    case FGI_CELL_INFINITE:
+    switch (fgi_schema_cell(f->schema, column, &f->row, column, &value)) {
+    case FGI_NUMBER:
+        add_number(seen, value);
+        if (!is_target(f, column))
+            add_moment(f, column, value);
+        break;
+    case FGI_INFINITE:
         seen->infinite_row = seen->infinite > 0 ? seen->infinite_row : row;
         seen->infinite++;
         break;
-    case FGI_CELL_TEXT: return add_text(f, row, column);
-    case FGI_CELL_MISSING:
+    case FGI_TEXT: return add_text(f, row, column);
+    case FGI_QUOTED_WORD:
+        seen->quoted_row = seen->quoted > 0 ? seen->quoted_row : row;
+        seen->quoted++;
+        break;
+    case FGI_MISSING:
         seen->missing++;
-        if ((int64_t)column == f->schema->target)
-            return fgi_csv_fail(f->csv, row, column, f->err, FGI_TARGET_MISSING);
-        if (!f->schema->missing_is_mean)
-            return fgi_csv_fail(f->csv, row, column, f->err, FGI_VALUE_MISSING);
+        if (is_target(f, column) || !f->schema->missing_is_mean)
+            return fgi_csv_missing(f->schema, f->csv, row, column, f->row.cells[column],
+                                   is_target(f, column), f->err);
         break;
     }
     return FG_OK;
 }
 
-static fg_status measure_row(fitter *f, size_t row, bool is_train)
+static fg_status measure_target(fitter *f, size_t row)
 {
+    return measure_cell(f, row, (size_t)f->schema->target);
+}
+
+/* The features, and the moments of the target of a regression. */
+static fg_status measure_row(fitter *f, size_t row)
+{
+    double value;
     for (size_t i = 0; i < f->schema->column_count; i++)
-        if (is_seen(f, i, is_train))
-            FGI_TRY(measure_cell(f, row, i, is_train));
+        if (is_target(f, i) && !f->schema->is_classification &&
+            fgi_schema_cell(f->schema, i, &f->row, i, &value) == FGI_NUMBER)
+            add_moment(f, i, value);
+        else if (!is_target(f, i) && f->schema->columns[i].kind != FGI_CSV_IGNORED)
+            FGI_TRY(measure_cell(f, row, i));
     return FG_OK;
 }
 
-static fg_status collect_category(fitter *f, size_t row, size_t column)
+/* All values are kept: whether there are too many is decided later. */
+static fg_status collect_value(fitter *f, size_t row, size_t column)
 {
     fgi_csv_column *c = &f->schema->columns[column];
-    const size_t limit = (size_t)f->options->max_categories;
+    const size_t had = c->values.count, limit = (size_t)f->options->max_categories;
     double value;
-    if (fgi_schema_cell(f->schema, f->row.cells[column], &value) == FGI_CELL_MISSING)
+    if (fgi_schema_cell(f->schema, column, &f->row, column, &value) == FGI_MISSING)
         return FG_OK;
-    const fgi_csv_seen *seen = &c->seen;
-    switch (fgi_values_add(&c->values, &f->schema->arena, f->row.cells[column], limit)) {
-    case FGI_ADDED: return FG_OK;
-    case FGI_NO_MEMORY: return fgi_no_memory(f->err);
-    default: break;
-    }
-    if (seen->texts == 0 || c->is_category)
-        return fgi_csv_fail(
-            f->csv, row, column, f->err,
-            "more than %zu different categories\nignore the column, or increase max_categories",
-            limit);
-    return fgi_csv_fail(f->csv, seen->text_row, column, f->err,
-                        "'%s' is not a number, so the column is categorical, but it has more than "
-                        "%zu different values; %" PRId64 " of %" PRId64
-                        " are numbers\ncorrect the value, treat it as missing (data.na_values), "
-                        "ignore the column (data.ignore), or increase max_categories",
-                        seen->text, limit, seen->numbers, seen->numbers + seen->texts);
+    if (fgi_values_add(&c->values, &f->schema->arena, f->row.cells[column], SIZE_MAX) ==
+        FGI_NO_MEMORY)
+        return fgi_no_memory(f->err);
+    if (had == limit && c->values.count > limit)
+        f->full_rows[column] = row;
+    return FG_OK;
+}
+
+static fg_status collect_row(fitter *f, size_t row)
+{
+    for (size_t i = 0; i < f->schema->column_count; i++)
+        if (f->schema->columns[i].kind == FGI_CSV_CATEGORICAL || f->schema->columns[i].is_candidate)
+            FGI_TRY(collect_value(f, row, i));
+    return FG_OK;
+}
+
+static fg_status too_many_classes(const fitter *f, size_t row, size_t limit)
+{
+    const size_t column = (size_t)f->schema->target;
+    return fgi_csv_fail(f->csv, row, column, f->err,
+                        "more than %zu classes\n%s, or raise data.max_categories", limit,
+                        f->schema->has_numeric_classes ? "set task: regression to predict numbers"
+                        : fgi_csv_is_spreadsheet(&f->schema->columns[column])
+                            ? "if these are numbers, list the column in data.numeric"
+                            : "choose another column (data.target)");
 }
 
 static fg_status collect_class(fitter *f, size_t row)
 {
     fg_csv_schema *schema = f->schema;
-    const size_t column = (size_t)schema->target;
     const bool is_auto = strcmp(f->options->task, "auto") == 0 && schema->has_numeric_classes;
     const size_t limit = is_auto ? MOST_AUTO_CLASSES : (size_t)f->options->max_categories;
     char scratch[32];
-    const fgi_str text = fgi_class_text(schema, f->row.cells[column], scratch);
+    if (!schema->is_classification)
+        return FG_OK;
+    const fgi_str text = fgi_class_text(schema, &f->row, (size_t)schema->target, scratch);
     switch (fgi_values_add(&schema->classes, &schema->arena, text, limit)) {
     case FGI_ADDED: return FG_OK;
     case FGI_NO_MEMORY: return fgi_no_memory(f->err);
     default: break;
     }
     if (!is_auto)
-        return fgi_csv_fail(f->csv, row, column, f->err, "more than %zu classes", limit);
+        return too_many_classes(f, row, limit);
     schema->is_classification = false; /* so many different integers are numbers */
     return FG_OK;
 }
 
-static fg_status collect_row(fitter *f, size_t row, bool is_train)
+static fg_status label_row(fitter *f, size_t row)
 {
-    for (size_t i = 0; i < f->schema->column_count; i++) {
-        const fgi_csv_kind kind = f->schema->columns[i].kind;
-        if (kind == FGI_CSV_CATEGORICAL && is_train)
-            FGI_TRY(collect_category(f, row, i));
-        if (kind == FGI_CSV_TARGET && f->schema->is_classification)
-            FGI_TRY(collect_class(f, row));
-    }
+    char scratch[32];
+    const fg_csv_schema *schema = f->schema;
+    const fgi_str text = fgi_class_text(schema, &f->row, (size_t)schema->target, scratch);
+    f->labels[row] = (int32_t)fgi_values_find(&schema->classes, text);
     return FG_OK;
 }
 
@@ -273,81 +303,187 @@ static fg_status finish_moments(fitter *f, size_t column)
     return FG_OK;
 }
 
+static fg_status too_many_categories(const fitter *f, size_t column)
+{
+    const fgi_csv_column *c = &f->schema->columns[column];
+    const fgi_csv_seen *seen = &c->seen;
+    if (fgi_csv_is_nearly_numeric(c))
+        return fgi_csv_fail(
+            f->csv, seen->text_row, column, f->err,
+            "'%s' is not a number, so the column is categorical, but it has more than %" PRId64
+            " different values; %" PRId64 " of %" PRId64
+            " are numbers\ncorrect the value, treat it as missing (data.na_values), ignore the "
+            "column (data.ignore), or raise data.max_categories",
+            seen->text, f->options->max_categories, seen->numbers, seen->numbers + seen->texts);
+    return fgi_csv_fail(f->csv, f->full_rows[column], column, f->err,
+                        "more than %" PRId64 " different categories\n%signore the column "
+                        "(data.ignore), or raise data.max_categories",
+                        f->options->max_categories,
+                        fgi_csv_is_spreadsheet(c)
+                            ? "if these are numbers, list it in data.numeric; otherwise "
+                            : "");
+}
+
 /* A feature column: numeric or categorical. */
 static fg_status decide_kind(fitter *f, size_t column)
 {
     fgi_csv_column *c = &f->schema->columns[column];
-    const bool has_text = c->seen.texts > 0;
+    fgi_csv_seen *seen = &c->seen;
+    const bool has_text = seen->texts > 0 || (seen->numbers == 0 && seen->quoted > 0);
     if (c->kind != FGI_CSV_NUMERIC)
         return FG_OK;
     if (has_text && fgi_csv_is_image(f->schema))
-        return fgi_csv_fail(f->csv, c->seen.text_row, column, f->err,
+        return fgi_csv_fail(f->csv, seen->text_row, column, f->err,
                             "'%s' is not a number: all columns of an image must be pixels",
-                            c->seen.text);
+                            seen->text != NULL ? seen->text : "NA");
     if (c->is_category || (has_text && !c->is_number)) {
         c->kind = FGI_CSV_CATEGORICAL;
         return FG_OK;
     }
-    if (has_text || c->seen.infinite > 0)
+    seen->missing += seen->quoted;
+    if (seen->quoted > 0 && !f->schema->missing_is_mean) {
+        fgi_csv_read(f->csv, seen->quoted_row, &f->row);
+        return fgi_csv_missing(f->schema, f->csv, seen->quoted_row, column, f->row.cells[column],
+                               false, f->err);
+    }
+    if (has_text || seen->infinite > 0)
         return not_a_number(f, column);
+    c->is_candidate = !c->is_number && !seen->is_fraction && !fgi_csv_is_image(f->schema) &&
+                      seen->numbers >= FEWEST_NAMES && fgi_csv_names_rows(f->csv, column, seen);
     return finish_moments(f, column);
 }
 
-/* After the first pass: numeric or categorical columns, and candidates for the target. */
-static fg_status decide_kinds(fitter *f)
+/* Why a feature is probably no feature; NULL: it may be one. */
+static const char *find_reason(const fitter *f, const fgi_csv_column *c)
 {
-    fg_csv_schema *schema = f->schema;
-    for (size_t i = 0; i < schema->column_count; i++)
-        FGI_TRY(decide_kind(f, i));
-    if (schema->target < 0)
-        return FG_OK;
-    const size_t column = (size_t)schema->target;
-    const fgi_csv_column *target = &schema->columns[column];
-    const char *task = f->options->task;
-    const bool is_text = target->seen.texts > 0 || target->seen.infinite > 0;
-    schema->has_numeric_classes = !is_text;
-    if (is_text && (strcmp(task, "regression") == 0 || target->is_number))
-        return not_a_number(f, column);
-    schema->is_classification =
-        strcmp(task, "classification") == 0 ||
-        (strcmp(task, "auto") == 0 && (is_text || !target->seen.is_fraction));
+    const fgi_csv_seen *seen = &c->seen;
+    const int64_t values = seen->numbers + seen->texts + seen->quoted + seen->infinite;
+    if (c->is_category || c->is_number)
+        return NULL;
+    if (c->is_candidate)
+        return (int64_t)c->values.count == values ? "it numbers the rows" : NULL;
+    if (c->kind == FGI_CSV_CATEGORICAL && seen->dates > 0 && seen->dates == seen->texts)
+        return seen->iso_dates == seen->texts ? "it has dates, which data.numeric reads as days"
+                                              : "it has dates";
+    if (c->kind != FGI_CSV_CATEGORICAL || values < FEWEST_NAMES ||
+        2 * (int64_t)c->values.count <= values || fgi_csv_is_nearly_numeric(c) ||
+        fgi_csv_is_spreadsheet(c))
+        return NULL;
+    return fgi_arena_printf(&f->schema->arena, "%zu of its %" PRId64 " values are different",
+                            c->values.count, values);
+}
+
+/* After the categories are known: identifiers, names and dates are ignored. */
+static fg_status decide_ignored(fitter *f)
+{
+    for (size_t i = 0; i < f->schema->column_count; i++) {
+        fgi_csv_column *c = &f->schema->columns[i];
+        c->ignored_because = is_target(f, i) ? NULL : find_reason(f, c);
+        if (c->ignored_because != NULL)
+            c->kind = FGI_CSV_IGNORED;
+        else if (c->kind == FGI_CSV_CATEGORICAL &&
+                 c->values.count > (size_t)f->options->max_categories)
+            return too_many_categories(f, i);
+        if (c->kind != FGI_CSV_CATEGORICAL)
+            fgi_values_fini(&c->values);
+        if (!fgi_values_seal(&c->values, FGI_BYTEWISE))
+            return fgi_no_memory(f->err);
+    }
     return FG_OK;
 }
 
-/* After the second pass: a few integers that occur often are classes, otherwise it is a regression.
- */
-static fg_status decide_task(fitter *f)
+static fg_status fit_features(fitter *f)
+{
+    bool has_values = false;
+    FGI_TRY(for_training_rows(f, measure_row));
+    for (size_t i = 0; i < f->schema->column_count; i++) {
+        FGI_TRY(decide_kind(f, i));
+        has_values = has_values || f->schema->columns[i].kind == FGI_CSV_CATEGORICAL ||
+                     f->schema->columns[i].is_candidate;
+    }
+    if (f->schema->target >= 0 && !f->schema->is_classification)
+        FGI_TRY(finish_moments(f, (size_t)f->schema->target));
+    if (has_values)
+        FGI_TRY(for_training_rows(f, collect_row));
+    return decide_ignored(f);
+}
+
+/* ---- the target ------------------------------------------------------------------------------ */
+
+/* Whether the values of the target may be classes. */
+static fg_status judge_target(fitter *f)
 {
     fg_csv_schema *schema = f->schema;
+    const size_t column = (size_t)schema->target;
+    fgi_csv_seen *seen = &schema->columns[column].seen;
+    const char *task = f->options->task;
+    const bool is_number = schema->columns[column].is_number || strcmp(task, "regression") == 0;
+    const bool is_text = seen->texts > 0 || seen->infinite > 0;
+    if (seen->quoted > 0 && !is_text && (seen->numbers > 0 || is_number)) {
+        fgi_csv_read(f->csv, seen->quoted_row, &f->row);
+        return fgi_csv_missing(schema, f->csv, seen->quoted_row, column, f->row.cells[column], true,
+                               f->err);
+    }
+    if (is_text && is_number)
+        return not_a_number(f, column);
+    schema->has_numeric_classes = !is_text && seen->quoted == 0;
+    schema->is_classification =
+        strcmp(task, "classification") == 0 ||
+        (strcmp(task, "auto") == 0 && (!schema->has_numeric_classes || !seen->is_fraction));
+    return FG_OK;
+}
+
+/* A few integers that occur often are classes, otherwise it is a regression. */
+static fg_status fit_target(fitter *f)
+{
+    fg_csv_schema *schema = f->schema;
+    if (schema->target < 0)
+        return FG_OK;
+    FGI_TRY(for_all_rows(f, measure_target));
+    FGI_TRY(judge_target(f));
+    if (schema->is_classification)
+        FGI_TRY(for_all_rows(f, collect_class));
     if (strcmp(f->options->task, "auto") == 0 && schema->has_numeric_classes &&
         schema->classes.count > f->csv->row_count / AUTO_ROWS_A_CLASS)
         schema->is_classification = false;
     if (!schema->is_classification) {
         fgi_values_fini(&schema->classes);
         schema->has_numeric_classes = false;
-        if (schema->target >= 0)
-            FGI_TRY(finish_moments(f, (size_t)schema->target));
-        schema->target_is_standardized = schema->target >= 0 && f->options->standardize_target;
+        schema->target_is_standardized = f->options->standardize_target;
     }
     const fgi_order order = schema->has_numeric_classes ? FGI_NUMERIC : FGI_BYTEWISE;
-    if (!fgi_values_seal(&schema->classes, order))
-        return fgi_no_memory(f->err);
-    for (size_t i = 0; i < schema->column_count; i++)
-        if (!fgi_values_seal(&schema->columns[i].values, FGI_BYTEWISE))
+    return fgi_values_seal(&schema->classes, order) ? FG_OK : fgi_no_memory(f->err);
+}
+
+static fg_status split(fitter *f)
+{
+    const fg_csv_options *o = f->options;
+    const size_t count = f->csv->row_count;
+    fgi_strata classes = {.count = (int64_t)f->schema->classes.count};
+    fg_status status = FG_OK;
+    if (o->val_fraction == 0)
+        return FG_OK;
+    if (o->stratify && f->schema->is_classification) {
+        if ((f->labels = fgi_calloc(count, sizeof *f->labels)) == NULL)
             return fgi_no_memory(f->err);
-    return FG_OK;
+        status = for_all_rows(f, label_row);
+        classes.labels = f->labels;
+    }
+    if (status == FG_OK)
+        status = fgi_split_rows((int64_t)count, &classes, o->val_fraction, o->split_seed,
+                                &f->split->rows, &f->split->val_count, f->err);
+    fgi_free(f->labels);
+    return status;
 }
 
 static fg_status fit(fitter *f)
 {
     FGI_TRY(name_kinds(f));
-    FGI_TRY(for_rows(f, measure_row));
-    FGI_TRY(decide_kinds(f));
-    FGI_TRY(for_rows(f, collect_row));
-    FGI_TRY(decide_task(f));
+    FGI_TRY(fit_target(f));
+    FGI_TRY(split(f));
+    FGI_TRY(fit_features(f));
     FGI_TRY(fgi_csv_schema_finish(f->schema, f->err));
-    return fgi_csv_report(f->schema, f->csv, f->rows == NULL ? f->csv->row_count : f->row_count,
-                          f->err);
+    return fgi_csv_report(f->schema, f->csv, train_count(f), f->err);
 }
 
 static fg_csv_schema *make_schema(const fgi_csv *csv, const fg_csv_options *o)
@@ -366,25 +502,31 @@ static fg_csv_schema *make_schema(const fgi_csv *csv, const fg_csv_options *o)
     schema->normalize = !o->no_normalize;
     schema->missing_is_mean = strcmp(o->missing, "mean") == 0;
     schema->unknown_is_zero = strcmp(o->unknown, "zero") == 0;
+    schema->no_default_na = o->no_default_na;
+    schema->decimal = o->decimal;
     memcpy(schema->image, o->image, sizeof(schema->image));
     schema->image_scale = o->image_scale;
     return schema;
 }
 
-fg_status fgi_csv_fit(const fgi_csv *csv, const fg_csv_options *options, const int64_t *rows,
-                      size_t row_count, fg_csv_schema **out, fg_error *err)
+fg_status fgi_csv_fit(const fgi_csv *csv, const fg_csv_options *options, fgi_csv_split *out_split,
+                      fg_csv_schema **out, fg_error *err)
 {
     *out = NULL;
-    fitter f = {.csv = csv, .options = options, .rows = rows, .row_count = row_count, .err = err};
+    *out_split = (fgi_csv_split){.rows = NULL};
+    fitter f = {.csv = csv, .options = options, .split = out_split, .err = err};
     FGI_TRY(fgi_csv_row_init(csv, &f.row, err));
     f.schema = make_schema(csv, options);
     f.squares = fgi_calloc(csv->column_count, sizeof(*f.squares));
     f.counts = fgi_calloc(csv->column_count, sizeof(*f.counts));
-    const bool is_made = f.schema != NULL && f.squares != NULL && f.counts != NULL;
+    f.full_rows = fgi_calloc(csv->column_count, sizeof(*f.full_rows));
+    const bool is_made =
+        f.schema != NULL && f.squares != NULL && f.counts != NULL && f.full_rows != NULL;
     const fg_status status = is_made ? fit(&f) : fgi_no_memory(err);
     fgi_csv_row_fini(&f.row);
     fgi_free(f.squares);
     fgi_free(f.counts);
+    fgi_free(f.full_rows);
     if (status != FG_OK) {
         fg_csv_schema_destroy(f.schema);
         return status;

@@ -45,6 +45,8 @@ static json_t *column_to_json(const fgi_csv_column *c, bool is_standardized)
     if (ok && (c->kind == FGI_CSV_NUMERIC || is_standardized))
         ok = set(object, "mean", json_real(c->mean)) &&
              set(object, "deviation", json_real(c->deviation));
+    if (ok && c->is_number)
+        ok = set(object, "spreadsheet", json_true());
     if (ok && c->kind == FGI_CSV_CATEGORICAL)
         ok = set(object, "values", texts_to_json(&c->values));
     if (ok)
@@ -71,6 +73,10 @@ static bool fill_root(json_t *root, const fg_csv_schema *s)
               set(root, "normalize", json_boolean(s->normalize)) &&
               set(root, "missing", json_string(s->missing_is_mean ? "mean" : "error")) &&
               set(root, "unknown", json_string(s->unknown_is_zero ? "zero" : "error"));
+    if (ok && s->no_default_na)
+        ok = set(root, "default_na", json_false());
+    if (ok && s->decimal == ',')
+        ok = set(root, "decimal", json_string(","));
     if (ok && s->na.count > 0)
         ok = set(root, "na_values", texts_to_json(&s->na));
     if (ok && fgi_csv_is_image(s))
@@ -153,6 +159,7 @@ static fg_status read_column(const json_t *object, fg_csv_schema *s, size_t inde
     if (k == 4)
         return fail(err, "a column has an unknown kind");
     c->kind = (fgi_csv_kind)k;
+    c->is_number = json_is_true(json_object_get(object, "spreadsheet"));
     if (c->kind == FGI_CSV_CATEGORICAL)
         return get_texts(json_object_get(object, "values"), s, &c->values, err);
     if (c->kind == FGI_CSV_TARGET) {
@@ -230,6 +237,9 @@ static fg_status read_root(const json_t *root, fg_csv_schema *s, fg_error *err)
         return fail(err, "header, normalize, missing or unknown is missing or invalid");
     FGI_TRY(read_columns(root, s, err));
     FGI_TRY(read_image(root, s, err));
+    const char *decimal = json_string_value(json_object_get(root, "decimal"));
+    s->decimal = decimal != NULL && strcmp(decimal, ",") == 0 ? ',' : '.';
+    s->no_default_na = json_is_false(json_object_get(root, "default_na"));
     const json_t *na = json_object_get(root, "na_values");
     if (na != NULL)
         FGI_TRY(get_texts(na, s, &s->na, err));

@@ -18,14 +18,6 @@ static const char *const kind_names[] = {"ignored", "numeric", "categorical", "t
 
 /* ---- warnings -------------------------------------------------------------------------------- */
 
-/* Mostly numbers, but categorical. */
-static bool is_nearly_numeric(const fg_csv_schema *s, const fgi_csv_column *c)
-{
-    const bool is_category =
-        c->kind == FGI_CSV_CATEGORICAL || (c->kind == FGI_CSV_TARGET && s->is_classification);
-    return is_category && !c->is_category && c->seen.texts > 0 && c->seen.numbers > c->seen.texts;
-}
-
 static void warn_of_text(const fgi_csv *csv, const fgi_csv_column *c)
 {
     const bool is_target = c->kind == FGI_CSV_TARGET;
@@ -40,25 +32,63 @@ static void warn_of_text(const fgi_csv *csv, const fgi_csv_column *c)
             is_target ? "" : "; to keep the categories, add it to data.categorical");
 }
 
-static void warn_of_commas(const fgi_csv *csv, const fgi_csv_column *c)
+static void warn_of_marks(const fgi_csv *csv, const fgi_csv_column *c)
 {
-    fgi_log(FG_LOG_WARNING,
-            "%s:%zu: row %zu, column '%.64s': '%s' looks like a number with a decimal comma, which "
-            "is not supported, so the column is categorical. Use a decimal point",
-            csv->name, fgi_csv_line(csv, c->seen.text_row), c->seen.text_row + 1, c->name,
-            c->seen.text);
+    const bool is_comma = c->seen.commas > c->seen.marks;
+    fgi_log(
+        FG_LOG_WARNING,
+        "%s:%zu: row %zu, column '%.64s': '%s' looks like a number %s, but is read as text, so "
+        "the column is %s. To read it as a number, %s%s",
+        csv->name, fgi_csv_line(csv, c->seen.text_row), c->seen.text_row + 1, c->name, c->seen.text,
+        is_comma ? "with a decimal comma" : "with a sign or separators of thousands",
+        c->kind == FGI_CSV_TARGET ? "a class" : "categorical",
+        is_comma ? "set data.decimal: \",\"" : "add the column to data.numeric",
+        c->kind == FGI_CSV_TARGET ? "" : "; to keep the categories, add it to data.categorical");
+}
+
+static bool is_string(const fg_csv_schema *s, const fgi_csv_column *c)
+{
+    return c->kind == FGI_CSV_CATEGORICAL || (c->kind == FGI_CSV_TARGET && s->is_classification);
+}
+
+/* One line for the columns that are left out without being listed. */
+static void warn_of_ignored(const fg_csv_schema *s, const fgi_csv *csv)
+{
+    fgi_buf text = {0};
+    size_t count = 0, categories = 0;
+    for (size_t i = 0; i < s->column_count; i++) {
+        const fgi_csv_column *c = &s->columns[i];
+        if (c->ignored_because == NULL)
+            continue;
+        if (count < MOST_NAMES)
+            fgi_buf_printf(&text, "%s'%.64s' (%s)", count > 0 ? ", " : "", c->name,
+                           c->ignored_because);
+        categories += !c->is_candidate && c->seen.iso_dates == 0;
+        count++;
+    }
+    if (count > MOST_NAMES)
+        fgi_buf_printf(&text, " and %zu more", count - MOST_NAMES);
+    if (count > 0 && !text.failed)
+        fgi_log(
+            FG_LOG_WARNING,
+            "%s: ignored column%s %s. To train on %s, list it in %s; to confirm, in data.ignore",
+            csv->name, count == 1 ? "" : "s", text.data, count == 1 ? "it" : "one of them",
+            categories == count ? "data.categorical"
+            : categories == 0   ? "data.numeric"
+                                : "data.numeric or data.categorical");
+    fgi_buf_fini(&text);
 }
 
 static void warn(const fg_csv_schema *s, const fgi_csv *csv)
 {
     for (size_t i = 0; i < s->column_count; i++) {
         const fgi_csv_column *c = &s->columns[i];
-        const bool is_kept = c->kind == FGI_CSV_IGNORED || c->is_category;
-        if (!is_kept && c->seen.texts > 0 && 2 * c->seen.commas > c->seen.texts)
-            warn_of_commas(csv, c);
-        else if (is_nearly_numeric(s, c))
+        if (is_string(s, c) && fgi_csv_is_spreadsheet(c))
+            warn_of_marks(csv, c);
+        else if (is_string(s, c) && fgi_csv_is_nearly_numeric(c))
             warn_of_text(csv, c);
     }
+    warn_of_ignored(s, csv);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -91,7 +121,8 @@ static void put_column(fgi_buf *out, const fg_csv_schema *s, const fgi_csv_colum
                                  : kind_names[c->kind];
     fgi_buf_printf(out, "%-*.*s  ", width, width, c->name);
     if (c->kind == FGI_CSV_IGNORED) {
-        fgi_buf_puts(out, "ignored\n");
+        fgi_buf_printf(out, c->ignored_because != NULL ? "%-15s  %7s  %s\n" : "%s\n", "ignored", "",
+                       c->ignored_because);
         return;
     }
     fgi_buf_printf(out, "%-15s  %7" PRId64 "  ", type, c->seen.missing);
@@ -231,7 +262,8 @@ fg_status fg_csv_schema_column(const fg_csv_schema *schema, size_t index, fg_csv
                            .category_count = (int64_t)values->count,
                            .categories = values->texts,
                            .text_row = c->seen.texts > 0 ? (int64_t)c->seen.text_row + 1 : 0,
-                           .text = c->seen.text};
+                           .text = c->seen.text,
+                           .ignored_because = c->ignored_because};
     return FG_OK;
 }
 

@@ -8,13 +8,6 @@
 #include "base/map.h"
 #include "input/csv_table.h"
 
-#define FGI_VALUE_MISSING                                                                          \
-    "the value is missing\nset data.missing: mean to use the column's mean over the training "     \
-    "rows, "                                                                                       \
-    "or remove the row"
-#define FGI_TARGET_MISSING                                                                         \
-    "the target is missing\nremove the row: a missing target is always an error"
-
 /* Distinct strings, each with an index. */
 typedef struct fgi_values {
     const char **texts; /* in the schema's arena */
@@ -45,10 +38,13 @@ typedef enum fgi_csv_kind {
  * that was parsed from JSON. */
 typedef struct fgi_csv_seen {
     int64_t numbers, texts, infinite, missing; /* cells */
-    int64_t commas;                            /* strings that are numbers with a decimal comma */
-    double least, greatest;                    /* of the numbers */
-    bool is_fraction;                          /* has a number that is not an integer */
-    size_t text_row, infinite_row;             /* the first of each */
+    int64_t quoted;           /* quoted words such as "NA": texts in a column that has others */
+    int64_t commas, marks;    /* strings that are numbers with a decimal comma; with a sign of
+                                 currency or percent or separators of thousands */
+    int64_t dates, iso_dates; /* strings that are dates */
+    double least, greatest;   /* of the numbers */
+    bool is_fraction;         /* has a number that is not an integer */
+    size_t text_row, infinite_row, quoted_row; /* the first of each */
     const char *text;                          /* of text_row, in the schema's arena */
 } fgi_csv_seen;
 
@@ -58,6 +54,8 @@ typedef struct fgi_csv_column {
     double mean, deviation;      /* for a numeric column and a standardized target */
     fgi_values values;           /* for a categorical column */
     bool is_category, is_number; /* fixed by the options */
+    bool is_candidate;           /* numbers that may number the rows */
+    const char *ignored_because; /* it is ignored, but not by the options; else NULL */
     fgi_csv_seen seen;
 } fgi_csv_column;
 
@@ -68,6 +66,8 @@ struct fg_csv_schema {
     bool has_header;
     char delimiter;
     bool normalize, missing_is_mean, unknown_is_zero;
+    bool no_default_na;          /* only empty cells and those of `na` are missing */
+    char decimal;                /* '.' or ',' */
     int64_t target;              /* column, -1: none */
     bool target_is_standardized; /* y is (value - mean) / deviation of the target column */
     fgi_values na;               /* additional strings that mean "missing" */
@@ -82,17 +82,46 @@ struct fg_csv_schema {
 
 static inline bool fgi_csv_is_image(const fg_csv_schema *schema) { return schema->image[0] != 0; }
 
-/* The content of a cell according to the schema. */
-fgi_cell fgi_schema_cell(const fg_csv_schema *schema, fgi_str cell, double *out);
+/* The content of a cell according to the schema: cell `at` of the row belongs to `column`. A word
+ * such as NA in quotes is missing in a numeric column only: there is no other text in it. */
+typedef enum fgi_content {
+    FGI_NUMBER = FGI_CELL_NUMBER,
+    FGI_INFINITE = FGI_CELL_INFINITE,
+    FGI_TEXT = FGI_CELL_TEXT,
+    FGI_MISSING = FGI_CELL_MISSING,
+    FGI_QUOTED_WORD
+} fgi_content;
+fgi_content fgi_schema_cell(const fg_csv_schema *schema, size_t column, const fgi_csv_row *row,
+                            size_t at, double *out);
 
-/* The canonical name of a class: integers of numeric classes have one spelling only. The text may
- * be in `scratch`. */
-fgi_str fgi_class_text(const fg_csv_schema *schema, fgi_str cell, char scratch[32]);
+/* FG_EFORMAT: the cell of a row and a column of the file is missing. */
+fg_status fgi_csv_missing(const fg_csv_schema *schema, const fgi_csv *csv, size_t row,
+                          size_t column, fgi_str cell, bool is_target, fg_error *err);
 
-/* Fits a schema to the training rows (ascending; NULL: all) of a table. `options` have been checked
- * and completed by fgi_csv_options_complete. */
-fg_status fgi_csv_fit(const fgi_csv *csv, const fg_csv_options *options, const int64_t *rows,
-                      size_t row_count, fg_csv_schema **out, fg_error *err);
+/* The canonical name of a class, the cell `at` of the row: integers of numeric classes have one
+ * spelling only. The text may be in `scratch`. */
+fgi_str fgi_class_text(const fg_csv_schema *schema, const fgi_csv_row *row, size_t at,
+                       char scratch[32]);
+
+/* The rows of a table: the ascending indexes of the validation rows, then those of the training rows
+ * (fgi_free). NULL: all rows are for training. */
+typedef struct fgi_csv_split {
+    int64_t *rows;
+    size_t val_count;
+} fgi_csv_split;
+
+/* Splits a table and fits a schema to its training rows. `options` have been checked and completed.
+ * Free out_split->rows also after a failure. */
+fg_status fgi_csv_fit(const fgi_csv *csv, const fg_csv_options *options, fgi_csv_split *out_split,
+                      fg_csv_schema **out, fg_error *err);
+
+/* Whether the name of a column of integers says that it numbers the rows: "id", "customer_id" or
+ * "PassengerId"; or it has no name, and the range of a counter. */
+bool fgi_csv_names_rows(const fgi_csv *csv, size_t column, const fgi_csv_seen *seen);
+/* Most of its cells are numbers, but others make it a column of strings. */
+bool fgi_csv_is_nearly_numeric(const fgi_csv_column *column);
+/* Most of its strings are numbers that are written with other characters than a decimal point. */
+bool fgi_csv_is_spreadsheet(const fgi_csv_column *column);
 
 /* Creates the report of a schema that was fitted to row_count rows, and logs warnings about columns
  * that are nearly numeric. */

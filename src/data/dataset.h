@@ -117,14 +117,22 @@ fg_status fgi_picked_gather(const fgi_picked *picked, int64_t epoch, const int64
                             size_t n, void *const *out_fields, fg_error *err);
 void fgi_picked_prefetch(const fgi_picked *picked, int64_t epoch, const int64_t *indices, size_t n);
 
+/* The class of each sample; labels NULL: they have none. */
+typedef struct fgi_strata {
+    const int32_t *labels;
+    int64_t count; /* of classes */
+} fgi_strata;
+
 /* The sorted indexes of both sets of a random split of 0..count-1, as described for
  * fg_dataset_split. One block has both: *out_rows (fgi_free), the *out_val_count indexes of the
  * validation set first. */
-fg_status fgi_split_rows(int64_t count, double val_fraction, uint64_t seed, int64_t **out_rows,
-                         size_t *out_val_count, fg_error *err);
+fg_status fgi_split_rows(int64_t count, const fgi_strata *classes, double val_fraction,
+                         uint64_t seed, int64_t **out_rows, size_t *out_val_count, fg_error *err);
 
-/* The same for the samples of a dataset: those of a group are in one set. */
+/* The same for the samples of a dataset: those of a group are in one set. by_class: as described for
+ * fg_dataset_split_stratified. */
 fg_status fgi_dataset_split_rows(const fg_dataset *dataset, double val_fraction, uint64_t seed,
-                                 int64_t **out_rows, size_t *out_val_count, fg_error *err);
+                                 bool by_class, int64_t **out_rows, size_t *out_val_count,
+                                 fg_error *err);
 
 #endif

@@ -107,8 +107,10 @@ fg_status fgi_crop_hold_out(const fg_format_request *request, fg_dataset *varied
     const int64_t count = fg_dataset_count(varied);
     int64_t *rows;
     size_t val_count;
+    const bool by_class =
+        request->stratify && strcmp(request->task, "regression") != 0 && middle->class_count > 0;
     fg_status status = fgi_dataset_split_rows(middle, request->val_fraction, request->split_seed,
-                                              &rows, &val_count, err);
+                                              by_class, &rows, &val_count, err);
     if (status != FG_OK)
         return status;
     if (varied->limit_spares != NULL)

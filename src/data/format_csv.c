@@ -21,6 +21,10 @@ static char delimiter(const fg_option_values *values)
 static fg_status check(const fg_option_values *values, fg_error *err)
 {
     const size_t sides = fg_option_count(values, "image");
+    const char *decimal = fg_option_string(values, "decimal");
+    if (strcmp(decimal, ".") != 0 && strcmp(decimal, ",") != 0)
+        return fg_option_fail(values, "decimal", FG_EINVAL, err, "expected . or ,, got '%.16s'",
+                              decimal);
     if (delimiter(values) == '\0')
         return fg_option_fail(values, "delimiter", FG_EINVAL, err,
                               "expected one character, or \\t or tab for a tab");
@@ -63,16 +67,21 @@ static fg_status fit(const fg_option_values *values, const fg_format_request *re
     fg_csv_parts parts = {0};
     fg_csv_options o = {
         .no_header = fg_option_bool(values, "no_header"),
+        .has_header = fg_option_is_given(values, "no_header"),
         .delimiter = delimiter(values),
+        .decimal = fg_option_string(values, "decimal")[0],
         .target = fg_option_string(values, "target"),
         .task = request->task,
         .no_normalize = !fg_option_bool(values, "normalize"),
         .standardize_target = fg_option_bool(values, "normalize"),
         .missing = fg_option_string(values, "missing"),
         .unknown = fg_option_string(values, "unknown"),
+        .max_categories = fg_option_int(values, "max_categories"),
+        .no_default_na = !fg_option_bool(values, "keep_default_na"),
         .val_path = fg_option_string(values, "val"),
         .val_fraction = request->val_fraction,
         .split_seed = request->split_seed,
+        .stratify = request->stratify,
     };
     o.ignore = list(values, "ignore", l, &o.ignore_count);
     o.categorical = list(values, "categorical", l, &o.categorical_count);
@@ -141,34 +150,59 @@ static const fg_option options[] = {
      .kind = FG_OPTION_BOOL,
      .initial = "false",
      .example = "true",
-     .help = "The file has no header: the first row is a sample. Columns are named 0, 1, 2 ..."},
+     .help = "The file has no header: the first row is a sample. Columns are named 0, 1, 2 ... If "
+             "this is not given, a first row with numbers is an error."},
     {.name = "delimiter",
      .kind = FG_OPTION_STRING,
      .initial = "\",\"",
      .example = "\";\"",
      .help = "Character that separates cells; \\t or tab for a tab."},
+    {.name = "decimal",
+     .kind = FG_OPTION_STRING,
+     .initial = "\".\"",
+     .example = "\",\"",
+     .help = "Decimal separator, . or ,: with a comma, 1,5 and 1.234,5 are numbers."},
     {.name = "ignore",
      .kind = FG_OPTION_STRINGS,
      .initial = "[]",
      .example = "[id, name]",
-     .help = "Columns to ignore."},
+     .help = "Columns to ignore. Columns that are probably names, identifiers or dates are ignored "
+             "even if they are not listed, which is printed, unless categorical or numeric lists "
+             "them."},
     {.name = "categorical",
      .kind = FG_OPTION_STRINGS,
      .initial = "[]",
      .example = "[zip_code]",
-     .help = "Numeric columns to treat as categorical."},
+     .help = "Columns whose values are categories, even if they are numbers or most of them are "
+             "different."},
     {.name = "numeric",
      .kind = FG_OPTION_STRINGS,
      .initial = "[]",
      .example = "[age]",
-     .help = "Columns that must be numbers: any other value is an error that names the cell. By "
-             "default, a column is numeric if all its training values are numbers."},
+     .help = "Columns that must be numbers: any other value is an error that names the cell. "
+             "$1,234.50 and 5 % are numbers in them, and a date such as 2024-01-31 is the number "
+             "of days since 1970-01-01. By default, a column is numeric if all its training values "
+             "are plain numbers."},
     {.name = "na_values",
      .kind = FG_OPTION_STRINGS,
      .initial = "[]",
      .example = "[n.a., -]",
-     .help = "Additional values to treat as missing. An empty cell, NA, N/A, NaN, nan, null, NULL, "
-             "None and ? always are."},
+     .help = "Additional values to treat as missing. By default, an empty cell, NA, N/A, n/a, NaN, "
+             "nan, null, NULL, None and ? are."},
+    {.name = "keep_default_na",
+     .kind = FG_OPTION_BOOL,
+     .initial = "true",
+     .example = "false",
+     .help =
+         "Treat NA, null, None and so on as missing. false: only empty cells and na_values are. "
+         "In quotes, these words are values of a column of strings in any case."},
+    {.name = "max_categories",
+     .kind = FG_OPTION_INT,
+     .initial = "1000",
+     .min = 1,
+     .max = 1 << 24,
+     .example = "5000",
+     .help = "A column with more categories, or a target with more classes, is an error."},
     {.name = "missing",
      .kind = FG_OPTION_CHOICE,
      .initial = "error",
@@ -194,6 +228,6 @@ const fg_format_entry fgi_csv_row = {
               .options = options,
               .option_count = sizeof options / sizeof options[0]},
     .files = {.train = "path", .val = "val", .test = "test", .predict = "predict"},
-    .fitted = "target|ignore|categorical|numeric|na_values|normalize",
+    .fitted = "target|ignore|categorical|numeric|na_values|keep_default_na|decimal|normalize",
     .has_schema = true,
     .open = open_part};

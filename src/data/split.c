@@ -1,5 +1,6 @@
 /* split.c - random splits of a dataset. Samples that belong together, such as those of a patient,
- * are in the same part: units are groups, and single samples that have no group.
+ * are in the same part: units are groups, and single samples that have no group. A stratified split
+ * chooses among the units of each class.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -39,11 +40,10 @@ static fgi_key key_of(uint64_t seed)
     return fgi_key_fold_text(fgi_key_from_seed(seed), "data.split");
 }
 
-fg_status fgi_split_rows(int64_t count, double val_fraction, uint64_t seed, int64_t **out_rows,
-                         size_t *out_val_count, fg_error *err)
+/* The first samples of a permutation. */
+static fg_status split_plainly(int64_t count, double val_fraction, uint64_t seed,
+                               int64_t **out_rows, size_t *out_val_count, fg_error *err)
 {
-    *out_rows = NULL;
-    FGI_TRY(check(count, val_fraction, err));
     const int64_t val = target_of(count, val_fraction);
     int64_t *rows = fgi_calloc((size_t)count, sizeof(*rows));
     if (rows == NULL)
@@ -66,6 +66,7 @@ typedef struct member {
 
 typedef struct unit {
     int64_t samples;
+    int32_t label; /* of its first sample */
     bool is_val;
 } unit;
 
@@ -127,6 +128,81 @@ static int64_t choose(division *d, int64_t target, fgi_key key)
     return smallest->samples;
 }
 
+/* ---- classes --------------------------------------------------------------------------------- */
+
+typedef struct stratum {
+    int64_t samples, target, val;
+    double rest; /* of the target, below 1 */
+} stratum;
+
+static int by_rest(const void *a, const void *b)
+{
+    const stratum *x = *(stratum *const *)a, *y = *(stratum *const *)b;
+    if (x->rest > y->rest || x->rest < y->rest)
+        return x->rest > y->rest ? -1 : 1;
+    return (x > y) - (x < y);
+}
+
+/* Divides the target among the classes by the largest remainder; each keeps a sample for training.
+ * `order` has room for all of them. */
+static void set_targets(stratum *strata, stratum **order, int64_t count, double val_fraction,
+                        int64_t target)
+{
+    for (int64_t i = 0; i < count; i++) {
+        stratum *s = &strata[i];
+        const double exact = val_fraction * (double)s->samples + 1e-9;
+        s->target = (int64_t)exact < s->samples ? (int64_t)exact : s->samples - 1;
+        s->target = s->target > 0 ? s->target : 0;
+        s->rest = exact - (double)s->target;
+        target -= s->target;
+        order[i] = s;
+    }
+    qsort((void *)order, (size_t)count, sizeof(*order), by_rest);
+    for (int64_t i = 0; i < count && target > 0; i++)
+        if (order[i]->target < order[i]->samples - 1) {
+            order[i]->target++;
+            target--;
+        }
+}
+
+/* `choose` for the units of each class. Returns 0 if no class can spare a sample. */
+static int64_t choose_in_strata(division *d, stratum *strata, fgi_key key)
+{
+    const uint64_t count = (uint64_t)d->unit_count;
+    int64_t val = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        unit *u = &d->units[fgi_permute(key, count, i)];
+        stratum *s = &strata[u->label];
+        u->is_val = 2 * s->val + u->samples < 2 * s->target && s->val + u->samples < s->samples;
+        s->val += u->is_val ? u->samples : 0;
+        val += u->is_val ? u->samples : 0;
+    }
+    return val;
+}
+
+static fg_status stratify(division *d, const fgi_strata *classes, double val_fraction, fgi_key key,
+                          int64_t *out_val, fg_error *err)
+{
+    stratum *strata = fgi_calloc((size_t)classes->count, sizeof *strata);
+    stratum **order = fgi_calloc((size_t)classes->count, sizeof *order);
+    const bool is_made = strata != NULL && order != NULL;
+    for (int64_t i = d->count - 1; i >= 0 && is_made; i--) { /* the first one sets the label */
+        const int32_t label = classes->labels[i];
+        d->units[d->unit_of[i]].label = label >= 0 && label < classes->count ? label : 0;
+    }
+    for (int64_t i = 0; i < d->unit_count && is_made; i++)
+        strata[d->units[i].label].samples += d->units[i].samples;
+    if (is_made) {
+        set_targets(strata, order, classes->count, val_fraction, target_of(d->count, val_fraction));
+        *out_val = choose_in_strata(d, strata, key);
+    }
+    fgi_free(strata);
+    fgi_free((void *)order);
+    return is_made ? FG_OK : fgi_no_memory(err);
+}
+
+/* ---- units ----------------------------------------------------------------------------------- */
+
 /* Writes the samples of the validation set, then the others. */
 static void put_rows(const division *d, int64_t val_count, int64_t *rows)
 {
@@ -135,9 +211,10 @@ static void put_rows(const division *d, int64_t val_count, int64_t *rows)
         rows[d->units[d->unit_of[i]].is_val ? val++ : train++] = i;
 }
 
-static fg_status divide(division *d, double val_fraction, uint64_t seed, int64_t **out_rows,
-                        size_t *out_val_count, fg_error *err)
+static fg_status divide(division *d, const fgi_strata *classes, double val_fraction, uint64_t seed,
+                        int64_t **out_rows, size_t *out_val_count, fg_error *err)
 {
+    int64_t val = 0;
     make_units(d);
     if (d->unit_count < 2)
         return fgi_fail(err, FG_EINVAL,
@@ -145,23 +222,23 @@ static fg_status divide(division *d, double val_fraction, uint64_t seed, int64_t
                         " samples are in one group, which is not divided: expected at least 2 "
                         "groups",
                         d->count);
+    if (classes->labels != NULL)
+        FGI_TRY(stratify(d, classes, val_fraction, key_of(seed), &val, err));
+    if (val == 0)
+        val = choose(d, target_of(d->count, val_fraction), key_of(seed));
     *out_rows = fgi_calloc((size_t)d->count, sizeof **out_rows);
     if (*out_rows == NULL)
         return fgi_no_memory(err);
-    const int64_t val = choose(d, target_of(d->count, val_fraction), key_of(seed));
     put_rows(d, val, *out_rows);
     *out_val_count = (size_t)val;
     return FG_OK;
 }
 
-fg_status fgi_dataset_split_rows(const fg_dataset *dataset, double val_fraction, uint64_t seed,
-                                 int64_t **out_rows, size_t *out_val_count, fg_error *err)
+/* A split of count samples, with their groups and classes, if there are any. */
+static fg_status split_units(int64_t count, const fg_dataset *dataset, const fgi_strata *classes,
+                             double val_fraction, uint64_t seed, int64_t **out_rows,
+                             size_t *out_val_count, fg_error *err)
 {
-    const int64_t count = dataset->count;
-    *out_rows = NULL;
-    if (dataset->groups == NULL)
-        return fgi_split_rows(count, val_fraction, seed, out_rows, out_val_count, err);
-    FGI_TRY(check(count, val_fraction, err));
     division d = {.count = count,
                   .unit_of = fgi_calloc((size_t)count, sizeof *d.unit_of),
                   .members = fgi_calloc((size_t)count, sizeof *d.members),
@@ -169,27 +246,59 @@ fg_status fgi_dataset_split_rows(const fg_dataset *dataset, double val_fraction,
     fg_status status = FG_OK;
     if (d.unit_of == NULL || d.members == NULL || d.units == NULL)
         status = fgi_no_memory(err);
-    if (status == FG_OK)
+    if (status == FG_OK && dataset != NULL && dataset->groups != NULL)
         status = dataset->groups(dataset->self, d.unit_of, err);
     if (status == FG_OK)
-        status = divide(&d, val_fraction, seed, out_rows, out_val_count, err);
+        status = divide(&d, classes, val_fraction, seed, out_rows, out_val_count, err);
     fgi_free(d.unit_of);
     fgi_free(d.members);
     fgi_free(d.units);
     return status;
 }
 
+fg_status fgi_split_rows(int64_t count, const fgi_strata *classes, double val_fraction,
+                         uint64_t seed, int64_t **out_rows, size_t *out_val_count, fg_error *err)
+{
+    *out_rows = NULL;
+    FGI_TRY(check(count, val_fraction, err));
+    if (classes == NULL || classes->labels == NULL)
+        return split_plainly(count, val_fraction, seed, out_rows, out_val_count, err);
+    return split_units(count, NULL, classes, val_fraction, seed, out_rows, out_val_count, err);
+}
+
+fg_status fgi_dataset_split_rows(const fg_dataset *dataset, double val_fraction, uint64_t seed,
+                                 bool by_class, int64_t **out_rows, size_t *out_val_count,
+                                 fg_error *err)
+{
+    const int64_t count = dataset->count;
+    fgi_strata classes = {.count = dataset->class_count};
+    int32_t *labels = NULL;
+    *out_rows = NULL;
+    FGI_TRY(check(count, val_fraction, err));
+    if (by_class && (labels = fgi_calloc((size_t)count, sizeof *labels)) == NULL)
+        return fgi_no_memory(err);
+    classes.labels = labels;
+    fg_status status = by_class ? fg_dataset_labels(dataset, labels, err) : FG_OK;
+    if (status == FG_OK && dataset->groups == NULL)
+        status = fgi_split_rows(count, &classes, val_fraction, seed, out_rows, out_val_count, err);
+    else if (status == FG_OK)
+        status =
+            split_units(count, dataset, &classes, val_fraction, seed, out_rows, out_val_count, err);
+    fgi_free(labels);
+    return status;
+}
+
 /* ---- datasets -------------------------------------------------------------------------------- */
 
-fg_status fg_dataset_split(fg_dataset *parent, double val_fraction, uint64_t seed,
-                           fg_dataset **out_train, fg_dataset **out_val, fg_error *err)
+static fg_status split(fg_dataset *parent, double val_fraction, uint64_t seed, bool by_class,
+                       fg_dataset **out_train, fg_dataset **out_val, fg_error *err)
 {
     *out_train = NULL;
     *out_val = NULL;
     int64_t *rows;
     size_t val_count;
     FGI_TRY(fgi_dataset_check_random(parent, err));
-    FGI_TRY(fgi_dataset_split_rows(parent, val_fraction, seed, &rows, &val_count, err));
+    FGI_TRY(fgi_dataset_split_rows(parent, val_fraction, seed, by_class, &rows, &val_count, err));
     fg_status status = fg_dataset_subset(parent, rows, val_count, out_val, err);
     if (status == FG_OK)
         status = fg_dataset_subset(parent, rows + val_count, (size_t)parent->count - val_count,
@@ -200,4 +309,16 @@ fg_status fg_dataset_split(fg_dataset *parent, double val_fraction, uint64_t see
     }
     fgi_free(rows);
     return status;
+}
+
+fg_status fg_dataset_split(fg_dataset *parent, double val_fraction, uint64_t seed,
+                           fg_dataset **out_train, fg_dataset **out_val, fg_error *err)
+{
+    return split(parent, val_fraction, seed, false, out_train, out_val, err);
+}
+
+fg_status fg_dataset_split_stratified(fg_dataset *parent, double val_fraction, uint64_t seed,
+                                      fg_dataset **out_train, fg_dataset **out_val, fg_error *err)
+{
+    return split(parent, val_fraction, seed, true, out_train, out_val, err);
 }

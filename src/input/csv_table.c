@@ -1,5 +1,5 @@
 /* csv_table.c - splits RFC 4180 text into cells: quotes, doubled quotes, line ends within quotes;
- * LF or CRLF. One pass when the file is opened detects every syntax error and where rows begin.
+ * LF or CRLF, or CR only; UTF-8 or UTF-16. One pass when the file is opened detects every syntax error and where rows begin.
  * Source: RFC 4180; RFC 3629 for UTF-8.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -53,8 +53,8 @@ size_t fgi_csv_line(const fgi_csv *csv, size_t row) { return line_of(csv, csv->r
 
 static bool is_missing(fgi_str cell)
 {
-    static const char *const texts[] = {"NA",   "N/A",  "NaN",  "nan",  "NAN",
-                                        "-nan", "null", "NULL", "None", "?"};
+    static const char *const texts[] = {"NA",  "N/A",  "n/a",  "#N/A", "#NA",  "<NA>", "NaN", "nan",
+                                        "NAN", "-nan", "-NaN", "null", "NULL", "None", "?"};
     if (cell.size == 0)
         return true;
     if (cell.size > 4)
@@ -72,6 +72,175 @@ fgi_cell fgi_cell_number(fgi_str cell, double *out)
     return is_missing(cell) ? FGI_CELL_MISSING : FGI_CELL_TEXT;
 }
 
+/* ---- numbers of spreadsheets, dates ---------------------------------------------------------- */
+
+static bool drop_mark(fgi_str *text, const char *mark, bool at_end)
+{
+    const size_t size = strlen(mark);
+    if (text->size < size ||
+        memcmp(at_end ? text->data + text->size - size : text->data, mark, size) != 0)
+        return false;
+    text->data += at_end ? 0 : size;
+    text->size -= size;
+    *text = fgi_str_trim(*text);
+    return true;
+}
+
+/* Removes one sign of a currency or of percent. */
+static fgi_str without_mark(fgi_str text)
+{
+    static const char *const marks[] = {"$",        "%",           "\xe2\x82\xac", "\xc2\xa3",
+                                        "\xc2\xa5", "\xe2\x82\xb9"}; /* euro, pound, yen, rupee */
+    for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
+        if ((marks[i][0] != '%' && drop_mark(&text, marks[i], false)) ||
+            drop_mark(&text, marks[i], true))
+            break;
+    return text;
+}
+
+static size_t digits(const char *text, size_t at, size_t size)
+{
+    size_t count = 0;
+    while (at + count < size && text[at + count] >= '0' && text[at + count] <= '9')
+        count++;
+    return count;
+}
+
+/* Appends the integer part without its separators, all of them the same; returns where it ends. */
+static size_t join_groups(fgi_str text, char decimal, char *out, size_t *out_size)
+{
+    size_t at = digits(text.data, 0, text.size);
+    memcpy(out, text.data, at);
+    *out_size = at;
+    const char separator = at < text.size ? text.data[at] : '\0';
+    const bool has_groups =
+        at > 0 && at <= 3 && (separator == (decimal == '.' ? ',' : '.') || separator == '\'');
+    while (has_groups && at < text.size && text.data[at] == separator &&
+           digits(text.data, at + 1, text.size) == 3) {
+        memcpy(out + *out_size, text.data + at + 1, 3);
+        *out_size += 3;
+        at += 4;
+    }
+    return at;
+}
+
+bool fgi_cell_spreadsheet(fgi_str cell, char decimal, double *out)
+{
+    char plain[64];
+    size_t size = 0;
+    fgi_str text = without_mark(fgi_str_trim(cell));
+    const bool is_negative = text.size > 0 && text.data[0] == '-';
+    if (is_negative || (text.size > 0 && text.data[0] == '+'))
+        text = without_mark(fgi_str_trim((fgi_str){text.data + 1, text.size - 1}));
+    if (text.size == 0 || text.size >= sizeof(plain) - 1 || text.data[0] == '-' ||
+        text.data[0] == '+')
+        return false;
+    const size_t at = join_groups(text, decimal, plain, &size);
+    for (size_t i = at; i < text.size; i++) {
+        const char c = text.data[i];
+        if (c == '.' && decimal == ',')
+            return false;
+        plain[size++] = c == decimal ? '.' : c;
+    }
+    if (!fgi_parse_f64((fgi_str){plain, size}, out) || !isfinite(*out))
+        return false;
+    *out = is_negative ? -*out : *out;
+    return true;
+}
+
+/* Reads up to 4 digits; returns how many. */
+static size_t take_digits(fgi_str text, size_t *at, int *out)
+{
+    const size_t count = digits(text.data, *at, text.size);
+    *out = 0;
+    for (size_t i = 0; i < count && count <= 4; i++)
+        *out = 10 * *out + (text.data[*at + i] - '0');
+    *at += count;
+    return count <= 4 ? count : 0;
+}
+
+/* Three numbers with one separator; *out_rest is what follows. */
+static bool split_date(fgi_str text, int part[3], size_t width[3], fgi_str *out_rest)
+{
+    size_t at = 0;
+    char separator = '\0';
+    for (int i = 0; i < 3; i++) {
+        if (i > 0 && (at >= text.size || strchr("-/.", text.data[at]) == NULL ||
+                      (i == 2 && text.data[at] != separator)))
+            return false;
+        separator = i > 0 ? text.data[at++] : separator;
+        width[i] = take_digits(text, &at, &part[i]);
+        if (width[i] == 0)
+            return false;
+    }
+    *out_rest = (fgi_str){text.data + at, text.size - at};
+    return true;
+}
+
+/* "", or "T12:30", " 12:30:05.25", with or without a time zone, which is ignored. */
+static bool take_time(fgi_str text, double *out_days)
+{
+    int hour = 0, minute = 0, second = 0;
+    size_t at = 1;
+    *out_days = 0;
+    if (text.size == 0)
+        return true;
+    if ((text.data[0] != 'T' && text.data[0] != ' ') || take_digits(text, &at, &hour) == 0 ||
+        at >= text.size || text.data[at++] != ':' || take_digits(text, &at, &minute) != 2)
+        return false;
+    if (at < text.size && text.data[at] == ':') {
+        at++;
+        if (take_digits(text, &at, &second) != 2)
+            return false;
+    }
+    *out_days = (hour + (minute + second / 60.0) / 60) / 24;
+    if (at < text.size && text.data[at] == '.')
+        at += 1 + digits(text.data, at + 1, text.size);
+    return hour < 24 && minute < 60 && second <= 60 &&
+           (at == text.size || strchr("Z+- AP", text.data[at]) != NULL);
+}
+
+/* Days since 1970-01-01 in the Gregorian calendar. Source: Hinnant, "chrono-Compatible Low-Level
+ * Date Algorithms", days_from_civil. */
+static double days_since_1970(int year, int month, int day)
+{
+    const int y = month <= 2 ? year - 1 : year, era = y / 400, of_era = y - era * 400;
+    const int of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
+    return era * 146097.0 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
+}
+
+static bool is_day(int month, int day)
+{
+    return month >= 1 && month <= 12 && day >= 1 && day <= 31;
+}
+
+bool fgi_cell_date(fgi_str cell, double *out)
+{
+    int part[3];
+    size_t width[3];
+    fgi_str rest;
+    double time;
+    if (!split_date(cell, part, width, &rest) || width[0] != 4 || !is_day(part[1], part[2]) ||
+        !take_time(rest, &time))
+        return false;
+    *out = days_since_1970(part[0], part[1], part[2]) + time;
+    return true;
+}
+
+bool fgi_cell_is_date(fgi_str cell)
+{
+    int part[3];
+    size_t width[3];
+    fgi_str rest;
+    double time;
+    if (!split_date(cell, part, width, &rest) || !take_time(rest, &time))
+        return false;
+    if (width[0] == 4)
+        return is_day(part[1], part[2]);
+    return (width[2] == 2 || width[2] == 4) &&
+           (is_day(part[0], part[1]) || is_day(part[1], part[0]));
+}
+
 /* A scan of the text. `row` receives cells, or is NULL if they are only counted. */
 typedef struct scan {
     const fgi_csv *csv;
@@ -83,10 +252,12 @@ typedef struct scan {
     size_t fault_at;
 } scan;
 
-static void put_cell(scan *s, fgi_str cell)
+static void put_cell(scan *s, fgi_str cell, bool is_quoted)
 {
-    if (s->row != NULL && s->cells < s->csv->column_count)
+    if (s->row != NULL && s->cells < s->csv->column_count) {
         s->row->cells[s->cells] = fgi_str_trim(cell);
+        s->row->is_quoted[s->cells] = is_quoted;
+    }
     s->cells++;
 }
 
@@ -141,7 +312,7 @@ static void scan_quoted(scan *s)
         s->fault_at = s->at;
         return;
     }
-    put_cell(s, has_doubled && s->row != NULL ? unquote(s, inside) : inside);
+    put_cell(s, has_doubled && s->row != NULL ? unquote(s, inside) : inside, true);
 }
 
 static void scan_cell(scan *s)
@@ -154,7 +325,7 @@ static void scan_cell(scan *s)
     }
     while (!is_end(s))
         s->at++;
-    put_cell(s, (fgi_str){s->csv->text + begin, s->at - begin});
+    put_cell(s, (fgi_str){s->csv->text + begin, s->at - begin}, false);
 }
 
 /* Scans one row starting at s->at, which is then set to the beginning of the next row. */
@@ -189,6 +360,83 @@ static void skip_empty_lines(scan *s)
 
 /* ---- encoding -------------------------------------------------------------------------------- */
 
+/* Replaces the text by another, of `size` bytes in `made`, which is then the table's. */
+static void replace_text(fgi_csv *csv, fgi_block *take_made, size_t size)
+{
+    fgi_block_fini(&csv->block);
+    csv->block = *take_made;
+    csv->block.size = size;
+    csv->text = csv->block.owned;
+    csv->size = size;
+}
+
+static unsigned unit_at(const unsigned char *text, bool is_big)
+{
+    return is_big ? (unsigned)text[0] << 8 | text[1] : (unsigned)text[1] << 8 | text[0];
+}
+
+/* Writes a character as UTF-8; returns its length. */
+static size_t put_utf8(unsigned c, char *out)
+{
+    const size_t size = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    for (size_t i = size - 1; i > 0; i--, c >>= 6)
+        out[i] = (char)(0x80 | (c & 0x3f));
+    out[0] = (char)(size == 1 ? c : (0xf00u >> size & 0xff) | c);
+    return size;
+}
+
+/* From UTF-16, without its byte order mark. An unpaired surrogate becomes invalid UTF-8, which is
+ * reported like other invalid text. */
+static fg_status decode_utf16(fgi_csv *csv, bool is_big, fg_error *err)
+{
+    const unsigned char *text = (const unsigned char *)csv->text;
+    fgi_block made;
+    size_t size = 0;
+    if (csv->size % 2 != 0)
+        return fgi_fail(err, FG_EFORMAT,
+                        "%s: the file is UTF-16 with an odd number of bytes: it "
+                        "is truncated",
+                        csv->name);
+    FGI_TRY(fgi_block_alloc(csv->size / 2 * 3 + 1, &made, err));
+    for (size_t i = 2; i < csv->size; i += 2) {
+        unsigned c = unit_at(text + i, is_big);
+        const unsigned next = i + 2 < csv->size ? unit_at(text + i + 2, is_big) : 0;
+        if (c >> 10 == 0xd800 >> 10 && next >> 10 == 0xdc00 >> 10) {
+            c = 0x10000 + ((c & 0x3ff) << 10 | (next & 0x3ff));
+            i += 2;
+        }
+        size += put_utf8(c, (char *)made.owned + size);
+    }
+    replace_text(csv, &made, size);
+    return FG_OK;
+}
+
+/* The line ends of old Macintosh programs. */
+static fg_status convert_line_ends(fgi_csv *csv, fg_error *err)
+{
+    fgi_block made;
+    const size_t size = csv->size;
+    if (size == 0 || memchr(csv->text, '\n', size) != NULL || memchr(csv->text, '\r', size) == NULL)
+        return FG_OK;
+    FGI_TRY(fgi_block_alloc(size, &made, err));
+    for (size_t i = 0; i < size; i++)
+        ((char *)made.owned)[i] = (char)(csv->text[i] == '\r' ? '\n' : csv->text[i]);
+    replace_text(csv, &made, size);
+    return FG_OK;
+}
+
+static fg_status decode(fgi_csv *csv, fg_error *err)
+{
+    if (csv->size >= 2 &&
+        (memcmp(csv->text, "\xff\xfe", 2) == 0 || memcmp(csv->text, "\xfe\xff", 2) == 0))
+        FGI_TRY(decode_utf16(csv, csv->text[0] == '\xfe', err));
+    if (csv->size >= 3 && memcmp(csv->text, "\xef\xbb\xbf", 3) == 0) {
+        csv->text += 3;
+        csv->size -= 3;
+    }
+    return convert_line_ends(csv, err);
+}
+
 static fg_status check_encoding(const fgi_csv *csv, fg_error *err)
 {
     const unsigned char *text = (const unsigned char *)csv->text;
@@ -199,7 +447,9 @@ static fg_status check_encoding(const fgi_csv *csv, fg_error *err)
                 csv, at, err,
                 "invalid UTF-8\nconvert the file, for example with iconv -f latin1 -t utf-8");
         if (text[at] == '\0')
-            return fail_at(csv, at, err, "a NUL byte");
+            return fail_at(csv, at, err,
+                           "a NUL byte\nif the file is UTF-16, convert it, for example with iconv "
+                           "-f utf-16le -t utf-8");
         at += length;
     }
     return FG_OK;
@@ -277,6 +527,41 @@ static fg_status wrong_delimiter(const fgi_csv *csv, size_t begin, char likely, 
                     csv->delimiter_option, delimiter_text(likely, other));
 }
 
+bool fgi_csv_row_is_data(const fgi_str *cells, size_t count, fgi_str *out_first)
+{
+    size_t numbers = 0;
+    double first = 0, last = 0;
+    bool counts_up = true;
+    for (size_t i = 0; i < count; i++) {
+        double value;
+        if (fgi_cell_number(cells[i], &value) != FGI_CELL_NUMBER)
+            continue;
+        if (numbers == 0 && out_first != NULL)
+            *out_first = cells[i];
+        counts_up = counts_up && value == floor(value) && (numbers == 0 || value - last == 1);
+        first = numbers == 0 ? value : first;
+        last = value;
+        numbers++;
+    }
+    const bool is_named = counts_up && numbers >= 2 && (numbers < count || first == 0);
+    return numbers > 0 && !is_named;
+}
+
+static fg_status check_header(const fgi_csv *csv, const fgi_csv_row *header, size_t begin,
+                              fg_error *err)
+{
+    fgi_str number = {0};
+    if (csv->header_option == NULL ||
+        !fgi_csv_row_is_data(header->cells, csv->column_count, &number))
+        return FG_OK;
+    return fgi_fail(err, FG_EFORMAT,
+                    "%s:%zu: the first row has the number '%.*s', so it is probably data and not a "
+                    "header\nset %s: true if the file has no header, or false if these are names "
+                    "of columns",
+                    csv->name, line_of(csv, begin), number.size > 32 ? 32 : (int)number.size,
+                    number.data, csv->header_option);
+}
+
 /* The first row defines the number of columns and, with a header, their names. */
 static fg_status read_columns(fgi_csv *csv, scan *s, fg_error *err)
 {
@@ -304,7 +589,9 @@ static fg_status read_columns(fgi_csv *csv, scan *s, fg_error *err)
     FGI_TRY(fgi_csv_row_init(csv, &header, err));
     scan again = {.csv = csv, .at = begin, .row = &header};
     scan_row(&again);
-    const fg_status status = name_columns(csv, &header, err);
+    fg_status status = check_header(csv, &header, begin, err);
+    if (status == FG_OK)
+        status = name_columns(csv, &header, err);
     fgi_csv_row_fini(&header);
     return status;
 }
@@ -351,13 +638,12 @@ fg_status fgi_csv_parse(const char *name, fgi_block *take_block, const fgi_csv_l
                      .size = take_block->size,
                      .delimiter = layout->delimiter,
                      .delimiter_option = layout->delimiter_option,
+                     .header_option = layout->header_option,
                      .has_header = !layout->no_header};
     *take_block = (fgi_block){0};
-    if (out->size >= 3 && memcmp(out->text, "\xef\xbb\xbf", 3) == 0) {
-        out->text += 3;
-        out->size -= 3;
-    }
-    const fg_status status = parse_rows(out, err);
+    fg_status status = decode(out, err);
+    if (status == FG_OK)
+        status = parse_rows(out, err);
     if (status != FG_OK)
         fgi_csv_fini(out);
     return status;
@@ -374,8 +660,9 @@ void fgi_csv_fini(fgi_csv *csv)
 fg_status fgi_csv_row_init(const fgi_csv *csv, fgi_csv_row *out, fg_error *err)
 {
     out->cells = fgi_calloc(csv->column_count, sizeof(*out->cells));
+    out->is_quoted = fgi_calloc(csv->column_count, sizeof(*out->is_quoted));
     out->unquoted = fgi_alloc(csv->longest_row);
-    if (out->cells != NULL && out->unquoted != NULL)
+    if (out->cells != NULL && out->is_quoted != NULL && out->unquoted != NULL)
         return FG_OK;
     fgi_csv_row_fini(out);
     return fgi_no_memory(err);
@@ -384,6 +671,7 @@ fg_status fgi_csv_row_init(const fgi_csv *csv, fgi_csv_row *out, fg_error *err)
 void fgi_csv_row_fini(fgi_csv_row *row)
 {
     fgi_free(row->cells);
+    fgi_free(row->is_quoted);
     fgi_free(row->unquoted);
     *row = (fgi_csv_row){0};
 }

@@ -17,6 +17,7 @@ typedef struct fgi_csv {
     size_t size;
     char delimiter;
     const char *delimiter_option; /* borrowed */
+    const char *header_option;    /* borrowed; NULL: the header is not in doubt */
     bool has_header;
     const char **columns; /* names; "0", "1" ... without a header */
     size_t column_count;
@@ -28,7 +29,8 @@ typedef struct fgi_csv {
 
 /* One row. `cells` are trimmed and unquoted; valid until the next row is read. */
 typedef struct fgi_csv_row {
-    fgi_str *cells; /* [column_count] */
+    fgi_str *cells;  /* [column_count] */
+    bool *is_quoted; /* [column_count] */
     char *unquoted;
 } fgi_csv_row;
 
@@ -37,11 +39,14 @@ typedef struct fgi_csv_layout {
     char delimiter;
     bool no_header;
     const char *delimiter_option; /* the option that sets the delimiter, for messages */
+    const char *header_option;    /* the option that says whether there is a header, "no_header": a
+                                     first row that is probably data is an error. NULL: it is not */
 } fgi_csv_layout;
 
 /* Checks the encoding, the quotes and the number of columns of every row. Takes ownership of the
  * block, also on failure; name must outlive the table. A byte order mark and empty lines are
- * skipped. */
+ * skipped. UTF-16 with a byte order mark is converted to UTF-8; if no line ends with LF, CR ends
+ * one. */
 fg_status fgi_csv_parse(const char *name, fgi_block *take_block, const fgi_csv_layout *layout,
                         fgi_csv *out, fg_error *err);
 void fgi_csv_fini(fgi_csv *csv);
@@ -57,8 +62,12 @@ fg_status fgi_csv_fail(const fgi_csv *csv, size_t row, size_t column, fg_error *
 /* The line of the file in which a row begins, starting at 1. */
 size_t fgi_csv_line(const fgi_csv *csv, size_t row);
 
-/* The type of a cell. A number is finite; infinite is "inf" or "infinity" with or without a sign.
- */
+/* Whether the first row is data rather than names: it has numbers, and these do not count up as
+ * names such as 0, 1, 2 or 1990, 1991 do. *out_first (may be NULL): the first number. */
+bool fgi_csv_row_is_data(const fgi_str *cells, size_t count, fgi_str *out_first);
+
+/* The type of a cell. A number is finite; infinite is "inf" or "infinity" with or without a sign;
+ * missing is an empty cell or one of the words that mean so (NA, NaN, null ...). */
 typedef enum fgi_cell {
     FGI_CELL_NUMBER,
     FGI_CELL_INFINITE,
@@ -66,5 +75,14 @@ typedef enum fgi_cell {
     FGI_CELL_MISSING
 } fgi_cell;
 fgi_cell fgi_cell_number(fgi_str cell, double *out);
+/* A number as spreadsheets write it, with `decimal` '.' or ',': a currency sign or a percent sign is
+ * dropped, and the other of the two characters, or an apostrophe, may separate groups of three
+ * digits. "$1,234.50" is 1234.5, "5 %" is 5, and with a decimal comma "1.234,5" is 1234.5. */
+bool fgi_cell_spreadsheet(fgi_str cell, char decimal, double *out);
+/* A date "2024-01-31", optionally with a time, "2024-01-31T12:30" or "2024-01-31 12:30:05", as days
+ * since 1970-01-01. */
+bool fgi_cell_date(fgi_str cell, double *out);
+/* Whether it looks like a date of any common form: also "31.01.2024" and "1/31/24". */
+bool fgi_cell_is_date(fgi_str cell);
 
 #endif

@@ -60,7 +60,8 @@ static void errors_of_form_name_line_and_byte(void **state)
     fg_csv_parts parts;
     fgi_block block = {.data = (const unsigned char *)"a,b\n1,\0", .size = 7};
     assert_int_equal(fgi_csv_open_block("t.csv", &block, NULL, &parts, &err), FG_EFORMAT);
-    assert_string_equal(err.message, "t.csv:2: byte 6: a NUL byte");
+    assert_string_equal(err.message, "t.csv:2: byte 6: a NUL byte\nif the file is UTF-16, convert "
+                                     "it, for example with iconv -f utf-16le -t utf-8");
 }
 
 static void only_real_utf8_is_taken(void **state)
@@ -212,30 +213,204 @@ static void numeric_classes_are_in_numeric_order_and_written_one_way(void **stat
     csv_destroy(&parts);
 }
 
+/* Of a missing age in row 2. */
+static void missing_message(const char *value, char out[512])
+{
+    const bool is_word = value[0] != '\0';
+    (void)snprintf(
+        out, 512,
+        "t.csv:3: row 2, column 'age': the value is missing%s%s%s\nset data.missing: mean "
+        "to use the column's mean over the training rows, or remove the row%s%s%s",
+        is_word ? ": '" : "", value, is_word ? "'" : "", is_word ? "; if '" : "", value,
+        is_word ? "' is a value here, write it in quotes, or set data.keep_default_na: "
+                  "false"
+                : "");
+}
+
 static void missing_values_are_errors_or_means(void **state)
 {
-    static const char *const texts[] = {"",    " ",    "\"\"", "NA",   "N/A",  "NaN", "nan",
-                                        "NAN", "-nan", "null", "NULL", "None", "?"};
-    char text[128];
+    static const char *const texts[] = {"",     " ",    "\"\"", "NA",   "N/A", "NaN",  "nan", "NAN",
+                                        "-nan", "null", "NULL", "None", "?",   "<NA>", "n/a"};
+    char text[128], message[512];
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         (void)snprintf(text, sizeof(text), "age,sex,y\n1,f,0.5\n%s,m,1.5\n3,f,1\n", texts[i]);
-        csv_expect_error(text, NULL, FG_EFORMAT,
-                         "t.csv:3: row 2, column 'age': " FGI_VALUE_MISSING);
+        missing_message(strspn(texts[i], " \"") < strlen(texts[i]) ? texts[i] : "", message);
+        csv_expect_error(text, NULL, FG_EFORMAT, message);
         fg_csv_parts parts;
         fgt_ok(csv_open_text(text, &(fg_csv_options){.missing = "mean", .no_normalize = true},
                              &parts));
         csv_expect_row(parts.train, 1, 3, (const double[]){2, 0, 1});
         csv_destroy(&parts);
     }
-    csv_expect_error("age,sex,y\n1,f,0.5\n2,,1.5\n", NULL, FG_EFORMAT,
-                     "t.csv:3: row 2, column 'sex': " FGI_VALUE_MISSING);
+    csv_expect_error(
+        "age,sex,y\n1,f,0.5\n2,,1.5\n", NULL, FG_EFORMAT,
+        "t.csv:3: row 2, column 'sex': the value is missing\nset data.missing: mean to "
+        "use the column's mean over the training rows, or remove the row");
     fg_csv_parts parts;
     fgt_ok(csv_open_text("age,sex,y\n1,f,0.5\n2,,1.5\n3,m,1\n",
                          &(fg_csv_options){.missing = "mean"}, &parts));
     csv_expect_row(parts.train, 1, 3, (const double[]){0, 0, 0});
     csv_destroy(&parts);
     csv_expect_error("age,y\n1,0.5\n\"4\n\",NA\n", &(fg_csv_options){.missing = "mean"}, FG_EFORMAT,
-                     "t.csv:3: row 2, column 'y': " FGI_TARGET_MISSING);
+                     "t.csv:3: row 2, column 'y': the target is missing: 'NA'\nremove the row: a "
+                     "missing target is always an error; if 'NA' is a value here, write it in "
+                     "quotes, or set data.keep_default_na: false");
+    csv_expect_error("age,y\n1,0.5\n2,\n", NULL, FG_EFORMAT,
+                     "t.csv:3: row 2, column 'y': the target is missing\nremove the row: a missing "
+                     "target is always an error");
+    const char *const na[] = {"-"};
+    csv_expect_error("age,y\n1,a\n2,-\n", &(fg_csv_options){.na_values = na, .na_value_count = 1},
+                     FG_EFORMAT,
+                     "t.csv:3: row 2, column 'y': the target is missing: '-'\nremove the row: a "
+                     "missing target is always an error; '-' is listed in data.na_values");
+}
+
+/* Words that usually mean "missing" are kept as classes and categories in quotes, or on request. */
+static void none_may_be_a_class(void **state)
+{
+    fg_csv_parts parts, again;
+    const fg_csv_options keep = {.no_default_na = true};
+    fgt_ok(csv_open_text("a,s,y\n1,NA,None\n2,u,Apnea\n3,NA,None\n", &keep, &parts));
+    assert_int_equal(fg_dataset_class_count(parts.train), 2);
+    assert_string_equal(fg_dataset_class_name(parts.train, 1), "None");
+    csv_expect_row(parts.train, 2, 3, (const double[]){1.22474487, 1, 0});
+    const char *json = fg_csv_schema_json(parts.schema);
+    assert_non_null(strstr(json, "\"default_na\":false"));
+    fgt_ok(fg_csv_schema_parse(json, strlen(json), &again.schema, &err));
+    const char *path = fgt_path(fgt_temp_folder(), "new.csv");
+    csv_write_text(path, "a,s,y\n1,NA,None\n");
+    fgt_ok(fg_csv_apply(again.schema, path, &again.train, &err));
+    assert_int_equal(csv_read_row(again.train, 0).y.s32, 1);
+    fg_dataset_destroy(again.train);
+    fg_csv_schema_destroy(again.schema);
+    csv_destroy(&parts);
+    /* quoted: a class, a category, but missing among numbers */
+    fgt_ok(csv_open_text("a,s,y\n1,\"null\",\"None\"\n\"NA\",u,\"Apnea\"\n3,u,\"None\"\n",
+                         &(fg_csv_options){.missing = "mean", .no_normalize = true}, &parts));
+    assert_string_equal(fg_dataset_class_name(parts.train, 1), "None");
+    csv_expect_row(parts.train, 0, 3, (const double[]){1, 1, 0});
+    csv_expect_row(parts.train, 1, 3, (const double[]){2, 0, 1});
+    csv_destroy(&parts);
+    csv_expect_error(
+        "age,y\n1,0.5\n\"NA\",1.5\n", NULL, FG_EFORMAT,
+        "t.csv:3: row 2, column 'age': the value is missing: 'NA'\nset data.missing: "
+        "mean to use the column's mean over the training rows, or remove the row; if "
+        "'NA' is a value here, write it in quotes, or set data.keep_default_na: false");
+    csv_expect_error("a,y\n1,0.5\n2,\"NA\"\n", NULL, FG_EFORMAT,
+                     "t.csv:3: row 2, column 'y': the target is missing: 'NA'\nremove the row: a "
+                     "missing target is always an error; if 'NA' is a value here, write it in "
+                     "quotes, or set data.keep_default_na: false");
+}
+
+static void numbers_of_spreadsheets_are_read_on_request(void **state)
+{
+    static const struct {
+        const char *cell;
+        double value;
+    } plain[] = {{"$1234.5", 1234.5},
+                 {"\"$1,234,567.25\"", 1234567.25},
+                 {"-$3", -3},
+                 {"5%", 5},
+                 {"5.5 %", 5.5},
+                 {"1'234.5", 1234.5},
+                 {"12 \xe2\x82\xac", 12},
+                 {"\xc2\xa3 7", 7},
+                 {"1970-01-02", 1},
+                 {"2024-02-29", 19782},
+                 {"1969-12-31T12:00:00Z", -0.5},
+                 {"1e3", 1000}},
+      commas[] = {{"\"1,5\"", 1.5}, {"\"1.234,5\"", 1234.5}, {"1.234.567", 1234567}, {"7", 7}};
+    static const char *const wrong[] = {"\"1,23\"", "\"1234,567\"", "\"1,2345\"", "$",   "%5",
+                                        "--3",      "1970-13-02",   "31.12.1970", "$1 $"};
+    const char *const a[] = {"a"};
+    const fg_csv_options numeric = {
+        .task = "regression", .numeric = a, .numeric_count = 1, .no_normalize = true};
+    const fg_csv_options comma = {
+        .task = "regression", .decimal = ',', .delimiter = ';', .no_normalize = true};
+    char text[128];
+    fg_csv_parts parts;
+    for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++) {
+        (void)snprintf(text, sizeof(text), "a,y\n%s,1\n0,2\n", plain[i].cell);
+        fgt_ok(csv_open_text(text, &numeric, &parts));
+        csv_expect_row(parts.train, 0, 1, &plain[i].value);
+        assert_non_null(strstr(fg_csv_schema_json(parts.schema), "\"spreadsheet\":true"));
+        csv_destroy(&parts);
+    }
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        (void)snprintf(text, sizeof(text), "a,y\n%s,1\n0,2\n", wrong[i]);
+        assert_int_equal(csv_open_text(text, &numeric, &parts), FG_EFORMAT);
+    }
+    for (size_t i = 0; i < sizeof(commas) / sizeof(commas[0]); i++) {
+        (void)snprintf(text, sizeof(text), "a;y\n%s;1\n0;2,5\n", commas[i].cell);
+        fgt_ok(csv_open_text(text, &comma, &parts));
+        csv_expect_row(parts.train, 0, 1, &commas[i].value);
+        assert_float_equal(csv_read_row(parts.train, 1).y.f32, 2.5, 1e-6);
+        csv_destroy(&parts);
+    }
+    csv_expect_error("a,y\n1,2\n", &(fg_csv_options){.decimal = ','}, FG_EINVAL,
+                     "data.decimal and data.delimiter are both ',': expected two characters");
+}
+
+/* UTF-16 in both byte orders, and lines that end with CR only. */
+static void other_encodings_are_read(void **state)
+{
+    static const char text[] = "a,name,y\r\n1,\xc3\xa9\xf0\x9f\x98\x80,2.5\r\n2,u,3\r\n";
+    static const unsigned units[] = {0xe9, 0xd83d, 0xde00};
+    for (int is_big = 0; is_big < 2; is_big++) {
+        unsigned char bytes[256];
+        size_t size = 0, unit = 0;
+        for (const char *c = "\x01"
+                             "a,name,y\r\n1,###,2.5\r\n2,u,3\r\n";
+             *c != '\0'; c++) {
+            const unsigned u = *c == '\x01' ? 0xfeff : *c == '#' ? units[unit++] : (unsigned)*c;
+            bytes[size++] = (unsigned char)(is_big ? u >> 8 : u & 0xff);
+            bytes[size++] = (unsigned char)(is_big ? u & 0xff : u >> 8);
+        }
+        fgi_block block = {.data = bytes, .size = size};
+        fg_csv_parts parts, plain;
+        fgt_ok(fgi_csv_open_block("t.csv", &block, NULL, &parts, &err));
+        fgt_ok(csv_open_text(text, NULL, &plain));
+        assert_string_equal(fg_csv_schema_json(parts.schema), fg_csv_schema_json(plain.schema));
+        csv_destroy(&parts);
+        csv_destroy(&plain);
+        block = (fgi_block){.data = bytes, .size = size - 1};
+        assert_int_equal(fgi_csv_open_block("t.csv", &block, NULL, &parts, &err), FG_EFORMAT);
+        assert_non_null(strstr(err.message, "odd number of bytes"));
+    }
+    fg_csv_parts parts;
+    fgt_ok(csv_open_text("a,y\r1,\"u\rv\"\r2,w\r", NULL, &parts));
+    assert_int_equal(fg_dataset_count(parts.train), 2);
+    csv_destroy(&parts);
+    csv_expect_error("a,y\r1,2\r1,2,3\r", NULL, FG_EFORMAT,
+                     "t.csv:3: row 2 has 3 columns, but the header has 2");
+    fgi_block block = {.data = (const unsigned char *)"a\0,\0", .size = 4};
+    assert_int_equal(fgi_csv_open_block("t.csv", &block, NULL, &parts, &err), FG_EFORMAT);
+    assert_non_null(strstr(err.message, "if the file is UTF-16, convert it"));
+}
+
+static void a_first_row_of_numbers_is_no_header(void **state)
+{
+    static const char *const data[] = {"5.1,3.5,setosa\n4,3,setosa\n", "1,2\n3,4\n",
+                                       "0,0,1\n1,0,0\n", "34,male\n28,female\n"},
+                             *const header[] = {"0,1,2\n5,6,7\n", "country,1990,1991\nx,1,2\n",
+                                                "label,0,1,2\n5,6,7,8\n", "a1,NA\n1,2\n"};
+    fg_csv_parts parts;
+    for (size_t i = 0; i < sizeof(data) / sizeof(data[0]); i++) {
+        assert_int_equal(csv_open_text(data[i], NULL, &parts), FG_EFORMAT);
+        assert_non_null(strstr(err.message, "so it is probably data and not a header\nset "
+                                            "data.no_header: true if the file has no header, or "
+                                            "false if these are names of columns"));
+        fgt_ok(csv_open_text(data[i], &(fg_csv_options){.no_header = true}, &parts));
+        assert_int_equal(fg_dataset_count(parts.train), 2);
+        csv_destroy(&parts);
+    }
+    fgt_ok(csv_open_text(data[1], &(fg_csv_options){.has_header = true}, &parts));
+    assert_int_equal(fg_dataset_count(parts.train), 1);
+    csv_destroy(&parts);
+    for (size_t i = 0; i < sizeof(header) / sizeof(header[0]); i++) {
+        fgt_ok(csv_open_text(header[i], NULL, &parts));
+        csv_destroy(&parts);
+    }
 }
 
 static void what_is_no_number_is_said(void **state)
@@ -246,7 +421,7 @@ static void what_is_no_number_is_said(void **state)
         "a,y\n1,1\n2,2\nx,3\n4,4\n", &options, FG_EFORMAT,
         "t.csv:4: row 3, column 'a': 'x' is not a number, so the column is categorical, but it has "
         "more than 3 different values; 3 of 4 are numbers\ncorrect the value, treat it as missing "
-        "(data.na_values), ignore the column (data.ignore), or increase max_categories");
+        "(data.na_values), ignore the column (data.ignore), or raise data.max_categories");
     csv_expect_error("a,y\n1,1\n2,1e39\n", &csv_plain, FG_EFORMAT,
                      "t.csv:3: row 2, column 'y': 1e+39 is out of range for f32");
     csv_expect_error(
@@ -285,7 +460,8 @@ static void wrong_options_are_named(void **state)
     csv_expect_error(text, &(fg_csv_options){.image_scale = -1}, FG_EINVAL,
                      "image_scale is -1: expected a finite number");
     csv_expect_error("x,y\n1,a\n2,b\n3,c\n", &(fg_csv_options){.max_categories = 2}, FG_EFORMAT,
-                     "t.csv:4: row 3, column 'y': more than 2 classes");
+                     "t.csv:4: row 3, column 'y': more than 2 classes\nchoose another column "
+                     "(data.target), or raise data.max_categories");
     csv_expect_error(text, &(fg_csv_options){.image = {1, 2, 0}}, FG_EINVAL,
                      "image is 1 x 2 x 0: expected three numbers greater than 0");
     const char *const last[] = {"y"};
@@ -381,6 +557,10 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_task_follows_from_the_target),
     cmocka_unit_test(numeric_classes_are_in_numeric_order_and_written_one_way),
     cmocka_unit_test(missing_values_are_errors_or_means),
+    cmocka_unit_test(none_may_be_a_class),
+    cmocka_unit_test(numbers_of_spreadsheets_are_read_on_request),
+    cmocka_unit_test(other_encodings_are_read),
+    cmocka_unit_test(a_first_row_of_numbers_is_no_header),
     cmocka_unit_test(what_is_no_number_is_said),
     cmocka_unit_test(wrong_options_are_named),
     cmocka_unit_test(columns_may_be_pixels),

@@ -72,6 +72,127 @@ static void nearly_numeric_columns_are_warned_of(void **state)
         "t.csv:2: row 1, column 'x': '1,5' looks like a number with a decimal comma"));
 }
 
+/* A table of 12 rows; `value` writes the cell of row i in column a. */
+static const char *table_of(const char *name, void (*value)(int i, char out[32]), int rows)
+{
+    static char text[2048];
+    char cell[32];
+    int size = snprintf(text, sizeof(text), "%s,b,y\n", name);
+    for (int i = 0; i < rows; i++) {
+        value(i, cell);
+        size += snprintf(text + size, sizeof(text) - (size_t)size, "%s,%d,%d.5\n", cell, i % 5, i);
+    }
+    return text;
+}
+
+static void put_name(int i, char out[32]) { (void)snprintf(out, 32, "Name %d", i % 11); }
+static void put_half(int i, char out[32]) { (void)snprintf(out, 32, "Name %d", i % 6); }
+static void put_number(int i, char out[32]) { (void)snprintf(out, 32, "%d", 100 + 7 * i); }
+static void put_ten(int i, char out[32]) { (void)snprintf(out, 32, "%d", i % 11); }
+static void put_date(int i, char out[32]) { (void)snprintf(out, 32, "2024-01-%02d", 1 + i % 4); }
+static void put_european(int i, char out[32]) { (void)snprintf(out, 32, "%d.12.1999", 1 + i % 4); }
+static void put_dollars(int i, char out[32]) { (void)snprintf(out, 32, "$%d.25", i); }
+static void put_percent(int i, char out[32]) { (void)snprintf(out, 32, "%d %%", i); }
+static void put_comma(int i, char out[32]) { (void)snprintf(out, 32, "\"1.00%d,5\"", i % 8); }
+
+/* Columns that are no features are left out, with a warning, unless the options list them. */
+static void identifiers_names_and_dates_do_not_train(void **state)
+{
+    static const struct {
+        const char *name;
+        void (*value)(int i, char out[32]);
+        int rows;
+        const char *reason;
+        bool is_numeric; /* how it can be listed */
+    } cases[] = {
+        {"name", put_name, 12, "11 of its 12 values are different", false},
+        {"name", put_half, 12, NULL, false},
+        {"name", put_name, 9, NULL, false},
+        {"id", put_number, 12, "it numbers the rows", true},
+        {"PassengerId", put_number, 12, "it numbers the rows", true},
+        {"id_customer", put_number, 12, "it numbers the rows", true},
+        {"order index", put_number, 12, "it numbers the rows", true},
+        {"id", put_ten, 12, NULL, true},
+        {"id", put_number, 9, NULL, true},
+        {"paid", put_number, 12, NULL, true},
+        {"", put_ten, 11, "it numbers the rows", true},
+        {"", put_number, 12, NULL, true},
+        {"sold", put_date, 4, "it has dates, which data.numeric reads as days", true},
+        {"sold", put_european, 4, "it has dates", false},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char expected[512];
+        const char *text = table_of(cases[i].name, cases[i].value, cases[i].rows);
+        const char *name = cases[i].name[0] != '\0' ? cases[i].name : "0";
+        const char *lists = cases[i].is_numeric ? "data.numeric" : "data.categorical";
+        (void)snprintf(expected, sizeof(expected),
+                       "t.csv: ignored column '%s' (%s). To train on it, list it in %s; to "
+                       "confirm, in data.ignore\n",
+                       name, cases[i].reason != NULL ? cases[i].reason : "", lists);
+        assert_string_equal(warned(text, NULL), cases[i].reason != NULL ? expected : "");
+        fg_csv_options o = {.ignore = &name, .ignore_count = 1};
+        assert_string_equal(warned(text, &o), "");
+        o = cases[i].is_numeric ? (fg_csv_options){.numeric = &name, .numeric_count = 1}
+                                : (fg_csv_options){.categorical = &name, .categorical_count = 1};
+        assert_string_equal(warned(text, &o), "");
+        fg_csv_parts parts;
+        fg_csv_column c;
+        fgt_ok(csv_open_text(text, &o, &parts));
+        fgt_ok(fg_csv_schema_column(parts.schema, 0, &c, &err));
+        assert_string_equal(c.kind, cases[i].is_numeric ? "numeric" : "categorical");
+        csv_destroy(&parts);
+        fgt_ok(csv_open_text(text, NULL, &parts));
+        fgt_ok(fg_csv_schema_column(parts.schema, 0, &c, &err));
+        assert_true((c.ignored_because == NULL) == (cases[i].reason == NULL));
+        assert_true((strcmp(c.kind, "ignored") == 0) == (cases[i].reason != NULL));
+        csv_destroy(&parts);
+    }
+    /* the only feature: an error that says how to keep it */
+    csv_expect_error("id,y\n1,2\n2,3\n3,4\n4,5\n5,6\n6,7\n7,8\n8,9\n9,1\n10,2\n",
+                     &(fg_csv_options){.task = "regression"}, FG_EFORMAT,
+                     "no feature columns are left: every column is the target or ignored; column "
+                     "'id' is ignored because it numbers the rows\nto train on it, list it in "
+                     "data.numeric");
+}
+
+static void numbers_with_signs_are_warned_of(void **state)
+{
+    static const struct {
+        void (*value)(int i, char out[32]);
+        const char *first, *kind, *advice;
+    } cases[] = {
+        {put_dollars, "$0.25", "a sign or separators of thousands",
+         "add the column to data.numeric"},
+        {put_percent, "0 %", "a sign or separators of thousands", "add the column to data.numeric"},
+        {put_comma, "1.000,5", "a decimal comma", "set data.decimal: \",\""},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char expected[512];
+        (void)snprintf(expected, sizeof(expected),
+                       "t.csv:2: row 1, column 'a': '%s' looks like a number with %s, but is read "
+                       "as text, so the column is categorical. To read it as a number, %s; to keep "
+                       "the categories, add it to data.categorical\n",
+                       cases[i].first, cases[i].kind, cases[i].advice);
+        assert_string_equal(warned(table_of("a", cases[i].value, 12), NULL), expected);
+    }
+    const char *path = fgt_path(fgt_temp_folder(), "val.csv");
+    csv_write_text(path, "a,b,y\n$100,1,1\n");
+    fg_csv_parts parts;
+    fg_dataset *dataset;
+    fgt_ok(csv_open_text(table_of("a", put_dollars, 12), NULL, &parts));
+    assert_int_equal(fg_csv_apply(parts.schema, path, &dataset, &err), FG_EFORMAT);
+    assert_non_null(strstr(err.message, "'$0.25' in row 1 of the training file is not a plain "
+                                        "number\nlist the column in data.numeric"));
+    csv_destroy(&parts);
+    fgt_ok(csv_open_text(table_of("a", put_half, 12), NULL, &parts));
+    csv_write_text(path, "a,b,y\nName 7,1,1\n");
+    assert_int_equal(fg_csv_apply(parts.schema, path, &dataset, &err), FG_EFORMAT);
+    assert_non_null(strstr(err.message,
+                           "in which the column has 6 categories\nif it is a name or an "
+                           "identifier, list it in data.ignore; data.unknown: zero"));
+    csv_destroy(&parts);
+}
+
 /* The error names the wrong cell, not a later one affected by it. */
 static void the_cell_that_is_wrong_is_blamed(void **state)
 {
@@ -284,6 +405,8 @@ static void a_target_is_standardized(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(nearly_numeric_columns_are_warned_of),
+    cmocka_unit_test(identifiers_names_and_dates_do_not_train),
+    cmocka_unit_test(numbers_with_signs_are_warned_of),
     cmocka_unit_test(the_cell_that_is_wrong_is_blamed),
     cmocka_unit_test(infinite_values_are_errors_in_numeric_columns),
     cmocka_unit_test(another_delimiter_is_suggested),

@@ -282,6 +282,66 @@ static void a_split_is_complete_and_repeatable(void **state)
     fg_dataset_destroy(dataset);
 }
 
+/* Samples per class in a set. */
+static void count_labels(const fg_dataset *dataset, int counts[4])
+{
+    int32_t labels[64];
+    memset(counts, 0, 4 * sizeof(counts[0]));
+    fgt_ok(fg_dataset_labels(dataset, labels, &err));
+    for (int64_t i = 0; i < fg_dataset_count(dataset); i++)
+        counts[labels[i]]++;
+}
+
+/* 40, 15, 4 samples and 1 sample of four classes. */
+static void a_stratified_split_divides_each_class(void **state)
+{
+    static const struct {
+        double fraction;
+        int val[4];
+    } cases[] = {
+        {0.2, {8, 3, 1, 0}}, {0.25, {10, 4, 1, 0}}, {0.01, {1, 0, 0, 0}}, {0.99, {39, 14, 3, 0}}};
+    static const int classes[] = {40, 15, 4, 1};
+    static int32_t x[60], y[60];
+    int at = 0, counts[4];
+    for (int c = 3; c >= 0; c--)
+        for (int i = 0; i < classes[c]; i++, at++)
+            y[(at * 7) % 60] = c;
+    const fg_field fields[2] = {{"x", {.dtype = FG_S32}}, {"y", {.dtype = FG_S32}}};
+    const fg_dataset_spec spec = {
+        .count = 60, .fields = fields, .field_count = 2, .class_count = 4};
+    fg_dataset *all, *train, *val, *again, *other;
+    fgt_ok(fg_dataset_from_arrays(&spec, (const void *const[]){x, y}, FG_BORROW, &all, &err));
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        int32_t labels[2][64];
+        fgt_ok(fg_dataset_split_stratified(all, cases[i].fraction, 3, &train, &val, &err));
+        fgt_ok(fg_dataset_split_stratified(all, cases[i].fraction, 3, &other, &again, &err));
+        fgt_ok(fg_dataset_labels(val, labels[0], &err));
+        fgt_ok(fg_dataset_labels(again, labels[1], &err));
+        assert_memory_equal(labels[0], labels[1], (size_t)fg_dataset_count(val) * sizeof(int32_t));
+        count_labels(val, counts);
+        for (int c = 0; c < 4; c++)
+            assert_int_equal(counts[c], cases[i].val[c]);
+        count_labels(train, counts);
+        for (int c = 0; c < 4; c++)
+            assert_int_equal(counts[c], classes[c] - cases[i].val[c]);
+        fg_dataset_destroy(train);
+        fg_dataset_destroy(val);
+        fg_dataset_destroy(again);
+        fg_dataset_destroy(other);
+    }
+    fg_dataset_destroy(all);
+    /* if no class can spare a sample, some are held out anyway */
+    const fg_dataset_spec few = {.count = 4, .fields = fields, .field_count = 2, .class_count = 4};
+    for (int i = 0; i < 4; i++)
+        y[i] = i;
+    fgt_ok(fg_dataset_from_arrays(&few, (const void *const[]){x, y}, FG_BORROW, &all, &err));
+    fgt_ok(fg_dataset_split_stratified(all, 0.5, 3, &train, &val, &err));
+    assert_int_equal(fg_dataset_count(val), 2);
+    fg_dataset_destroy(train);
+    fg_dataset_destroy(val);
+    fg_dataset_destroy(all);
+}
+
 static void a_split_refuses_what_it_cannot_do(void **state)
 {
     fg_dataset *dataset = pair_dataset(FG_BORROW), *one, *train, *val;
@@ -387,6 +447,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_subset_names_a_wrong_index),
     cmocka_unit_test(gathering_many_rows_of_a_subset),
     cmocka_unit_test(a_split_is_complete_and_repeatable),
+    cmocka_unit_test(a_stratified_split_divides_each_class),
     cmocka_unit_test(a_split_refuses_what_it_cannot_do),
     cmocka_unit_test(every_allocation_may_fail),
     cmocka_unit_test(the_encoding_of_images_is_kept),
