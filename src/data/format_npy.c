@@ -54,9 +54,14 @@ static fg_status open_targets(const fg_option_values *values, const fg_format_re
 static fg_status measure_targets(const fg_option_values *values, const fg_format_request *request,
                                  fg_format_data *out, fg_error *err)
 {
-    const fg_dtype dtype = fg_dataset_field(out->samples, 1)->type.dtype;
+    const fg_type *type = &fg_dataset_field(out->samples, 1)->type;
+    const fg_dtype dtype = type->dtype;
+    const bool has_classes =
+        dtype == FG_S32 && type->rank == 0 && fg_dataset_class_count(out->samples) > 0;
+    const bool is_regression = strcmp(request->task, "regression") == 0 ||
+                               (strcmp(request->task, "auto") == 0 && !has_classes);
     fg_dataset *targets = NULL;
-    if (strcmp(request->task, "regression") != 0 || !fg_option_bool(values, "normalize") ||
+    if (!is_regression || !fg_option_bool(values, "normalize") ||
         (dtype != FG_F32 && dtype != FG_S32))
         return FG_OK;
     fg_status status = open_targets(values, request, &targets, err);

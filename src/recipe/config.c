@@ -240,7 +240,7 @@ bool fgi_config_is_listed(const char *list, const char *text)
     return false;
 }
 
-/* Writes the key that it depends on to `chooser`. */
+/* Writes the key that it depends on to `chooser`; one that is auto may choose anything yet. */
 static bool has_effect(const fgi_config *c, const char *only, char *chooser, size_t size)
 {
     const char *equals = only != NULL ? strchr(only, '=') : NULL;
@@ -248,7 +248,8 @@ static bool has_effect(const fgi_config *c, const char *only, char *chooser, siz
         return true;
     (void)fgi_snprintf(chooser, size, "%.*s", (int)(equals - only), only);
     const char *chosen = fgi_config_text(c, chooser);
-    return chosen == NULL || fgi_config_is_listed(equals + 1, chosen);
+    return chosen == NULL || strcmp(chosen, "auto") == 0 ||
+           fgi_config_is_listed(equals + 1, chosen);
 }
 
 bool fgi_config_has_effect(const fgi_config *c, const fgi_config_key *key)
@@ -257,14 +258,16 @@ bool fgi_config_has_effect(const fgi_config *c, const fgi_config_key *key)
     return has_effect(c, key->only, chooser, sizeof(chooser));
 }
 
-void fgi_config_warn(const fgi_config *c, void (*warn)(void *self, const char *line), void *self)
+void fgi_config_warn(const fgi_config *c, const char *chosen_by,
+                     void (*warn)(void *self, const char *line), void *self)
 {
     fgi_config *plain = fgi_config_create(c->table->registry, NULL);
     for (size_t i = 0; plain != NULL && i < c->table->count; i++) {
         char chooser[64], line[1024], mine[256];
         const fgi_config_key *key = &c->table->keys[i];
         if (!fgi_config_is_given(c, key->path) ||
-            has_effect(c, key->only, chooser, sizeof(chooser)))
+            has_effect(c, key->only, chooser, sizeof(chooser)) ||
+            (chosen_by != NULL && strcmp(chooser, chosen_by) != 0))
             continue;
         (void)fgi_snprintf(mine, sizeof(mine), "%.250s", fgi_config_format(c, key));
         if (strncmp(mine, fgi_config_format(plain, key), 250) == 0)

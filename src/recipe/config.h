@@ -67,8 +67,9 @@ bool fgi_config_override(fgi_config *c, const char *assignment, fg_error *err);
 bool fgi_config_modernize(fgi_config *c, bool *out_was_old, fg_error *err);
 
 /* Calls warn(self, line) for each key that was given, is not its default, and has no effect because
- * of the value of another. */
-void fgi_config_warn(const fgi_config *c, void (*warn)(void *self, const char *line), void *self);
+ * of the value of another: of chosen_by (NULL: any). */
+void fgi_config_warn(const fgi_config *c, const char *chosen_by,
+                     void (*warn)(void *self, const char *line), void *self);
 
 /* Calls note(self, line) for each value given in another program's spelling; the line says how it
  * was read. */

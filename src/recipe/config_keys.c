@@ -8,17 +8,21 @@
 
 /* clang-format off */
 static const fgi_config_row task_rows[] = {
-    {{.name = "task", .kind = FG_OPTION_CHOICE, .initial = "classification", .spellings =
+    {{.name = "task", .kind = FG_OPTION_CHOICE, .initial = "auto", .spellings =
       "classify=classification|classifier=classification|regressor=regression", .choices =
-      "classification|regression", .example = "regression", .help =
+      "auto|classification|regression", .example = "regression", .help =
       "What to predict: a class (cross-entropy loss, accuracy) or numbers (loss: mean squared "
-      "error; metrics: MAE, RMSE and R^2)."}, .only = NULL},
+      "error; metrics: MAE, RMSE and R^2). auto: the task of loss.name, or classification if "
+      "model.classes is given; otherwise inferred from the targets, which is printed."}, .only =
+      NULL},
 };
 
 static const fgi_config_row model_rows[] = {
     {{.name = "model.classes", .kind = FG_OPTION_INT, .initial = "auto", .min = 2, .max = 1 << 24,
       .has_auto = true, .example = "10", .help =
-      "Number of classes. auto: as many as the data have."}, .only = "task=classification"},
+      "Number of classes. auto: as many as the data have, which is an error if most of them have a "
+      "single sample, or if there are more than 100 with fewer than 10 samples each on average, or "
+      "more than 1000; give the number to train such a classifier."}, .only = "task=classification"},
     {{.name = "model.weights", .kind = FG_OPTION_STRING, .example = "pretrained.safetensors",
       .help =
       "Start from these weights: a .safetensors file or a checkpoint folder. `fulgurite show` "
@@ -50,6 +54,10 @@ static const fgi_config_row data_rows[] = {
     {{.name = "data.split_seed", .kind = FG_OPTION_INT, .initial = "0", .min = 0, .max =
       FG_OPTION_UNLIMITED, .example = "1", .help =
       "Seed of the choice of samples that val_fraction holds out."}, .only = NULL},
+    {{.name = "data.stratify", .kind = FG_OPTION_BOOL, .initial = "true", .example = "false", .help =
+      "Let val_fraction hold out the same fraction of every class. A class with a single sample stays "
+      "in the training set. false: any samples, as versions without this key did."}, .only =
+      "task=classification"},
     {{.name = "data.sampling", .kind = FG_OPTION_CHOICE, .initial = "uniform", .choices =
       "uniform|balanced", .example = "balanced", .help =
       "How often training samples are drawn in an epoch. uniform: each once. balanced: rare "

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/print.h"
 #include "recipe/init_put.h"
+#include "recipe/run_infer.h"
 
 static const char *sureness(bool is_sure) { return is_sure ? "detected" : "inferred, check it"; }
 
@@ -142,12 +143,15 @@ static bool put_csv(fgi_buf *out, const fgi_look_files *files, const char *targe
 
 /* ---- other formats --------------------------------------------------------------------------- */
 
-static fg_status open_npy_targets(const fgi_look_files *files, fg_type *out, fg_error *err)
+static fg_status open_npy_targets(const fgi_look_files *files, fg_type *out, bool *out_is_class,
+                                  fg_error *err)
 {
     fg_dataset *data = NULL;
     const fg_status status = fg_npy_open(files->path, files->y, NULL, &data, err);
-    if (status == FG_OK)
+    if (status == FG_OK) {
         *out = fg_dataset_field(data, 1)->type;
+        *out_is_class = fgi_run_has_classes(data);
+    }
     fg_dataset_destroy(data);
     return status;
 }
@@ -156,9 +160,9 @@ static bool put_npy(fgi_buf *out, const fgi_look_files *files, const char *targe
 {
     fg_type type = {.dtype = FG_DTYPE_NONE};
     char text[96];
-    if (open_npy_targets(files, &type, err) != FG_OK)
+    bool is_class = false;
+    if (open_npy_targets(files, &type, &is_class, err) != FG_OK)
         return false;
-    const bool is_class = type.dtype == FG_S32 && type.rank == 0;
     fgi_buf_printf(
         out, "# %s: a target is %s\ntask: %s\n\n", is_class ? "inferred, check it" : "detected",
         fg_type_format(&type, text, sizeof(text)), is_class ? "classification" : "regression");

@@ -277,7 +277,7 @@ fg_status fg_recipe_run(fg_recipe *r, fg_error *err)
                         "fg_recipe_run: this recipe has already been run: open another one");
     r->was_run = true;
     fgi_config_notes(r->c, note, r);
-    fgi_config_warn(r->c, warn, r);
+    fgi_config_warn(r->c, NULL, warn, r);
     fg_status status = fgi_run_set_up(r, &r->error);
     r->outcome.was_set_up |= status == FG_OK;
     r->outcome.folder = r->folder;

@@ -27,10 +27,12 @@ typedef struct fgi_run_data {
     fg_csv_schema *schema;                /* of a CSV, else NULL */
     double target_mean, target_deviation; /* of a .npy regression's training targets, to standardize
                                              them on the device; deviation 0: do not */
+    char inferred[256]; /* the task that was inferred from the targets, and why; "": none */
 } fgi_run_data;
 
-/* Opens the datasets of the configuration. Errors in the configuration name the key's location. */
-fg_status fgi_run_data_open(const fgi_config *c, fgi_run_data *out, fg_error *err);
+/* Opens the datasets of the configuration, and sets a task that is auto. Errors in the configuration
+ * name the key's location. */
+fg_status fgi_run_data_open(fgi_config *c, fgi_run_data *out, fg_error *err);
 void fgi_run_data_close(fgi_run_data *data);
 /* Whether the configuration names data for evaluation; does not open files. */
 fg_status fgi_run_data_check_eval(const fgi_config *c, fg_recipe_kind kind, fg_error *err);

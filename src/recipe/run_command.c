@@ -266,23 +266,51 @@ static void say_lines(const fg_recipe *r, const char *text)
                 text);
 }
 
+static void warn(void *self, const char *line) { fgi_run_say(self, FG_LOG_WARNING, "%s", line); }
+
+/* A task that is auto is the checkpoint's. */
+static fg_status take_task(fg_recipe *r, fg_error *err)
+{
+    const char *task = json_string_value(json_object_get(r->origin.data, "task"));
+    if (task == NULL || strcmp(fgi_config_text(r->c, "task"), "auto") != 0)
+        return FG_OK;
+    return fgi_config_set_text(r->c, fgi_config_find("task"), task, NULL, err) ? FG_OK
+                                                                               : err->status;
+}
+
+static fg_status open_eval(fg_recipe *r, fg_error *err)
+{
+    FGI_TRY(take_task(r, err));
+    FGI_TRY(fgi_run_schema_of_json(fg_ckpt_path(r->origin.ckpt), r->origin.data, &r->schema, err));
+    return fgi_run_data_open_eval(r->c, r->options->kind, &r->schema, &r->data, err);
+}
+
+/* The task was auto until the data were opened. */
+static void say_task(fg_recipe *r)
+{
+    if (r->data.inferred[0] != '\0')
+        fgi_run_say(r, FG_LOG_INFO, "%s", r->data.inferred);
+    fgi_config_warn(r->c, "task", warn, r);
+}
+
 /* Opens the data and their schema. If the checkpoint has the schema, no training data are read. */
 static fg_status open_data(fg_recipe *r, fg_error *err)
 {
-    if (fgi_run_is_evaluation(r) && r->origin.data != NULL) {
-        const char *path = fg_ckpt_path(r->origin.ckpt);
-        const fg_status status = fgi_run_schema_of_json(path, r->origin.data, &r->schema, err);
-        return status == FG_OK
-                   ? fgi_run_data_open_eval(r->c, r->options->kind, &r->schema, &r->data, err)
-                   : status;
-    }
+    if (fgi_run_is_evaluation(r) && r->origin.data != NULL)
+        return open_eval(r, err);
+    const bool was_auto = strcmp(fgi_config_text(r->c, "task"), "auto") == 0;
     const fg_status status = fgi_run_data_open(r->c, &r->data, err);
     if (status == FG_OK && r->data.schema != NULL && r->options->kind == FG_RECIPE_FIT)
         say_lines(r, fg_csv_schema_report(r->data.schema));
+    if (status == FG_OK && was_auto)
+        say_task(r);
     if (status != FG_OK ||
         fgi_run_schema_of_data(fgi_config_text(r->c, "data.format"), r->data.train, r->data.val,
                                r->data.schema, &r->schema, err) != FG_OK)
         return status != FG_OK ? status : err->status;
+    r->schema.is_stratified = strcmp(fgi_config_text(r->c, "task"), "classification") == 0 &&
+                              fgi_config_float(r->c, "data.val_fraction") > 0 &&
+                              fgi_config_bool(r->c, "data.stratify");
     r->schema.target_mean = r->data.target_mean;
     r->schema.target_deviation = r->data.target_deviation;
     if (r->data.target_deviation > 0 && r->options->kind == FG_RECIPE_FIT)

@@ -7,14 +7,25 @@
 
 #include "recipe/run.h"
 #include "recipe/run_format.h"
+#include "recipe/run_infer.h"
 #include "base/error.h"
+
+fg_status fgi_run_data_split(const fg_format_request *request, fg_dataset *all, fg_dataset **train,
+                             fg_dataset **val, fg_error *err)
+{
+    const bool by_class = request->stratify && strcmp(request->task, "regression") != 0 &&
+                          fg_dataset_field_count(all) > 1 && fgi_run_has_classes(all);
+    return by_class ? fg_dataset_split_stratified(all, request->val_fraction, request->split_seed,
+                                                  train, val, err)
+                    : fg_dataset_split(all, request->val_fraction, request->split_seed, train, val,
+                                       err);
+}
 
 /* Cuts the validation part out of the training part. */
 static fg_status split(const fg_format_request *request, fgi_run_data *data, fg_error *err)
 {
     fg_dataset *train = NULL, *val = NULL;
-    FGI_TRY(fg_dataset_split(data->train, request->val_fraction, request->split_seed, &train, &val,
-                             err));
+    FGI_TRY(fgi_run_data_split(request, data->train, &train, &val, err));
     fg_dataset_destroy(data->train); /* the parts keep what they need of it */
     data->train = train;
     data->val = val;
@@ -100,25 +111,27 @@ static fg_status open_other(fgi_run_format *f, fg_data_part part, fg_dataset **o
     return status;
 }
 
-static fg_status open_all(fgi_run_format *f, fgi_run_data *out, fg_error *err)
+static fg_status open_all(fgi_config *c, fgi_run_format *f, fgi_run_data *out, fg_error *err)
 {
     FGI_TRY(check(f, err));
     FGI_TRY(open_train(f, out, err));
+    FGI_TRY(fgi_run_task_infer(c, f->entry, out, err));
     if (out->val == NULL && f->request.val_fraction > 0)
         FGI_TRY(split(&f->request, out, err));
     else if (out->val == NULL)
         FGI_TRY(open_other(f, FG_PART_VAL, &out->val, err));
-    FGI_TRY(draw(f->c, out, err));
+    FGI_TRY(fgi_run_task_check(c, out, err));
+    FGI_TRY(draw(c, out, err));
     return open_other(f, FG_PART_TEST, &out->test, err);
 }
 
-fg_status fgi_run_data_open(const fgi_config *c, fgi_run_data *out, fg_error *err)
+fg_status fgi_run_data_open(fgi_config *c, fgi_run_data *out, fg_error *err)
 {
     fgi_run_format format;
     *out = (fgi_run_data){0};
     fg_status status = fgi_run_format_init(c, true, &format, err);
     if (status == FG_OK)
-        status = open_all(&format, out, err);
+        status = open_all(c, &format, out, err);
     if (status != FG_OK)
         fgi_run_data_close(out);
     fgi_run_format_fini(&format);

@@ -91,15 +91,13 @@ static fg_status part_is_gone(const request *q, fg_status status)
 static fg_status open_fraction(request *q, fg_dataset **out)
 {
     fg_dataset *all = NULL, *train = NULL;
-    const fg_format_request *asked = &q->format.request;
     const fg_status status = open_part(q, FG_PART_TRAIN, &all);
     if (status != FG_OK)
         return part_is_gone(q, status);
     if (all == NULL)
         return fgi_fail(q->err, FG_EINVAL, "data.format %s gave no training samples",
                         q->format.entry->entry.name);
-    const fg_status done =
-        fg_dataset_split(all, asked->val_fraction, asked->split_seed, &train, out, q->err);
+    const fg_status done = fgi_run_data_split(&q->format.request, all, &train, out, q->err);
     fg_dataset_destroy(all);
     fg_dataset_destroy(train);
     return done;
@@ -224,6 +222,7 @@ static fg_status check_format(const request *q)
 static fg_status open_checked(request *q, fg_dataset **out)
 {
     FGI_TRY(fgi_run_format_init(q->c, false, &q->format, q->err));
+    q->format.request.stratify = q->schema->is_stratified;
     q->format.request.needs_target = q->kind != FG_RECIPE_PREDICT;
     q->format.request.input = &q->schema->input;
     if (q->format.request.needs_target) {

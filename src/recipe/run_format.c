@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/print.h"
 #include "recipe/config_table.h"
+#include "recipe/run_infer.h"
 #include "report/helpers.h"
 
 fg_status fgi_run_format_find(const fgi_config *c, const fg_format_entry **out, fg_error *err)
@@ -32,9 +33,10 @@ fg_status fgi_run_format_init(const fgi_config *c, bool is_training, fgi_run_for
         (fgi_run_format){.c = c,
                          .request = {.is_training = is_training,
                                      .needs_target = true,
-                                     .task = fgi_config_text(c, "task"),
+                                     .task = fgi_run_task_given(c),
                                      .val_fraction = fgi_config_float(c, "data.val_fraction"),
-                                     .split_seed = (uint64_t)fgi_config_int(c, "data.split_seed")}};
+                                     .split_seed = (uint64_t)fgi_config_int(c, "data.split_seed"),
+                                     .stratify = fgi_config_bool(c, "data.stratify")}};
     FGI_TRY(fgi_run_format_find(c, &out->entry, err));
     return fgi_config_select(c, "data", &out->entry->entry, &out->values, err);
 }

@@ -45,6 +45,9 @@ fg_status fgi_run_format_need(const fgi_run_format *format, const char *option, 
 fg_status fgi_run_format_open(fgi_run_format *format, fg_data_part part, fg_format_data *out,
                               fg_error *err);
 void fgi_run_format_release(fg_format_data *data);
+/* Splits the training samples as the request says (run_data.c). */
+fg_status fgi_run_data_split(const fg_format_request *request, fg_dataset *all, fg_dataset **train,
+                             fg_dataset **val, fg_error *err);
 /* FG_EINVAL: "no data to test: set data.test or data.val_fraction". */
 fg_status fgi_run_format_missing(const fg_format_entry *entry, fg_recipe_kind kind,
                                  const char *command, fg_error *err);

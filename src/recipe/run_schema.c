@@ -118,6 +118,8 @@ static json_t *preprocessing(const fgi_run_schema *schema, const fgi_run_prepara
     put(object, "scale", json_real(p->scale));
     put(object, "mean", floats(p->mean, p->mean_count));
     put(object, "std", floats(p->std, p->std_count));
+    if (schema->is_stratified)
+        put(object, "stratify", json_true());
     if (schema->target_deviation > 0) {
         put(object, "target_mean", json_real(schema->target_mean));
         put(object, "target_deviation", json_real(schema->target_deviation));
@@ -225,6 +227,7 @@ fg_status fgi_run_schema_of_json(const char *path, const json_t *root, fgi_run_s
     const json_t *preparation = json_object_get(root, "preprocessing");
     out->target_mean = json_number_value(json_object_get(preparation, "target_mean"));
     out->target_deviation = json_number_value(json_object_get(preparation, "target_deviation"));
+    out->is_stratified = json_is_true(json_object_get(preparation, "stratify"));
     out->csv = json_incref(json_object_get(root, "csv"));
     return FG_OK;
 }

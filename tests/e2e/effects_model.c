@@ -256,6 +256,7 @@ static void loss(const effect *e, const char *folder)
 
 const effect effects_model[] = {
     {"task", "--task=classification", effects_check_samples},
+    {"task", "--task=auto", effects_check_samples},
     {"task", "--task=regression", task},
     {"task", "--task=regression --data.normalize=false", task},
     {"model.name", "--model.name=linear", effects_check_samples},

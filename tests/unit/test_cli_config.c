@@ -15,7 +15,7 @@
 static void defaults(void **state)
 {
     fgi_config *c = fgi_config_create(NULL, NULL);
-    assert_string_equal(fgi_config_text(c, "task"), "classification");
+    assert_string_equal(fgi_config_text(c, "task"), "auto");
     assert_string_equal(fgi_config_text(c, "model.name"), "mlp");
     assert_int_equal(fgi_config_count(c, "model.hidden"), 2);
     assert_int_equal(fgi_config_int_at(c, "model.hidden", 1), 512);
@@ -338,7 +338,7 @@ static void keys_without_effect(void **state)
     fgi_config *c = config_read("data: {format: npy, path: x, target: ~, no_header: false}\n"
                                 "optimizer: {name: sgd, momentum: 0.9, betas: [0.9, 0.99]}\n");
     assert_true(fgi_config_override(c, "schedule.pct_start=0.5", &err));
-    fgi_config_warn(c, keep_line, lines);
+    fgi_config_warn(c, NULL, keep_line, lines);
     assert_string_equal(lines,
                         "run.yaml:1:27: data.path has no effect: data.format is npy\n"
                         "run.yaml:2:39: optimizer.betas has no effect: optimizer.name is sgd\n"

@@ -115,6 +115,34 @@ static void columns_of_a_csv(void **state)
     json_decref(csv);
 }
 
+/* Checkpoints that do not say so were split without regard to classes: resuming one with another
+ * split would train on its validation samples. */
+static void a_stratified_split(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fgi_run_schema read;
+    fgi_run_differences differences = {.text = ""};
+    fgi_run_schema made = {
+        .format = "npy", .input = {FG_F32, 1, {4}}, .target = {FG_S32, 0, {0}}, .class_count = 3};
+    json_t *plain = describe(&made, "classification");
+    made.is_stratified = true;
+    json_t *stratified = describe(&made, "classification");
+    fgt_ok(fgi_run_schema_of_json("ckpt", plain, &read, &err));
+    assert_false(read.is_stratified);
+    fgi_run_schema_fini(&read);
+    fgt_ok(fgi_run_schema_of_json("ckpt", stratified, &read, &err));
+    assert_true(read.is_stratified);
+    fgi_run_schema_fini(&read);
+    fgi_run_compare_data(stratified, plain, &differences); /* with other validation files */
+    assert_int_equal(differences.count, 0);
+    fgi_run_compare_data(plain, stratified, &differences);
+    assert_string_equal(differences.text,
+                        "\n  data.stratify: nothing in the checkpoint, true here");
+    json_decref(plain);
+    json_decref(stratified);
+}
+
 /* ---- invalid descriptions -------------------------------------------------------------------- */
 
 static json_t *usual(void)
@@ -283,12 +311,9 @@ static void many_differences_are_counted(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(descriptions_are_read_back),
-    cmocka_unit_test(a_plain_regression),
-    cmocka_unit_test(columns_of_a_csv),
-    cmocka_unit_test(others_are_refused),
-    cmocka_unit_test(what_is_just_allowed),
-    cmocka_unit_test(differences_are_named),
-    cmocka_unit_test(many_differences_are_counted),
+    cmocka_unit_test(descriptions_are_read_back), cmocka_unit_test(a_plain_regression),
+    cmocka_unit_test(columns_of_a_csv),           cmocka_unit_test(a_stratified_split),
+    cmocka_unit_test(others_are_refused),         cmocka_unit_test(what_is_just_allowed),
+    cmocka_unit_test(differences_are_named),      cmocka_unit_test(many_differences_are_counted),
 };
 FGT_MAIN(tests)
