@@ -392,7 +392,7 @@ typedef struct fg_csv_parts {
  * value in a categorical one. task "auto" means classification if the target is not numeric, or if
  * its values are integers, with at most 20 different ones that occur in two rows or more on
  * average; otherwise regression. Cells that are empty or NA, N/A, n/a, #N/A, #NA, <NA>, NaN, nan,
- * NAN, -nan, -NaN, null, NULL, None or ? are missing values, but in quotes, all except empty ones are
+ * NAN, -nan, -NaN, null, NULL, None or ? are missing values; in quotes, all except empty ones are
  * ordinary values of a column that has other strings. A missing target is always an error. Spaces
  * around a value are ignored.
  *

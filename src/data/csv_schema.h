@@ -103,8 +103,8 @@ fg_status fgi_csv_missing(const fg_csv_schema *schema, const fgi_csv *csv, size_
 fgi_str fgi_class_text(const fg_csv_schema *schema, const fgi_csv_row *row, size_t at,
                        char scratch[32]);
 
-/* The rows of a table: the ascending indexes of the validation rows, then those of the training rows
- * (fgi_free). NULL: all rows are for training. */
+/* The rows of a table: the ascending indexes of the validation rows, then those of the training
+ * rows (fgi_free). NULL: all rows are for training. */
 typedef struct fgi_csv_split {
     int64_t *rows;
     size_t val_count;

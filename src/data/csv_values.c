@@ -1,7 +1,6 @@
 /* csv_values.c - the distinct strings of a column or of the classes, with indexes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -157,13 +156,14 @@ bool fgi_csv_is_spreadsheet(const fgi_csv_column *column)
            (2 * seen->commas > seen->texts || 2 * seen->marks > seen->texts);
 }
 
+static bool is_between(char c, char first, char last) { return c >= first && c <= last; }
+
 /* A word of a name: up to another character, or up to a capital after a small letter. */
 static size_t word_size(const char *name)
 {
     size_t size = 0;
-    while (isalnum((unsigned char)name[size]) &&
-           (size == 0 || !isupper((unsigned char)name[size]) ||
-            !islower((unsigned char)name[size - 1])))
+    while (fgi_is_alnum(name[size]) && (size == 0 || !is_between(name[size], 'A', 'Z') ||
+                                        !is_between(name[size - 1], 'a', 'z')))
         size++;
     return size;
 }

@@ -129,8 +129,8 @@ typedef struct fgi_strata {
 fg_status fgi_split_rows(int64_t count, const fgi_strata *classes, double val_fraction,
                          uint64_t seed, int64_t **out_rows, size_t *out_val_count, fg_error *err);
 
-/* The same for the samples of a dataset: those of a group are in one set. by_class: as described for
- * fg_dataset_split_stratified. */
+/* The same for the samples of a dataset: those of a group are in one set. by_class: as described
+ * for fg_dataset_split_stratified. */
 fg_status fgi_dataset_split_rows(const fg_dataset *dataset, double val_fraction, uint64_t seed,
                                  bool by_class, int64_t **out_rows, size_t *out_val_count,
                                  fg_error *err);

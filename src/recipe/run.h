@@ -30,8 +30,8 @@ typedef struct fgi_run_data {
     char inferred[256]; /* the task that was inferred from the targets, and why; "": none */
 } fgi_run_data;
 
-/* Opens the datasets of the configuration, and sets a task that is auto. Errors in the configuration
- * name the key's location. */
+/* Opens the datasets of the configuration, and sets a task that is auto. Errors in the
+ * configuration name the key's location. */
 fg_status fgi_run_data_open(fgi_config *c, fgi_run_data *out, fg_error *err);
 void fgi_run_data_close(fgi_run_data *data);
 /* Whether the configuration names data for evaluation; does not open files. */

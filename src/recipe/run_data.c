@@ -15,10 +15,10 @@ fg_status fgi_run_data_split(const fg_format_request *request, fg_dataset *all, 
 {
     const bool by_class = request->stratify && strcmp(request->task, "regression") != 0 &&
                           fg_dataset_field_count(all) > 1 && fgi_run_has_classes(all);
-    return by_class ? fg_dataset_split_stratified(all, request->val_fraction, request->split_seed,
-                                                  train, val, err)
-                    : fg_dataset_split(all, request->val_fraction, request->split_seed, train, val,
-                                       err);
+    return by_class
+               ? fg_dataset_split_stratified(all, request->val_fraction, request->split_seed, train,
+                                             val, err)
+               : fg_dataset_split(all, request->val_fraction, request->split_seed, train, val, err);
 }
 
 /* Cuts the validation part out of the training part. */

@@ -1,5 +1,5 @@
-/* run_infer.c - the task of a run whose configuration does not give it, and whether the targets of a
- * classification are plausible classes.
+/* run_infer.c - the task of a run whose configuration does not give it, and whether the targets of
+ * a classification are plausible classes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>

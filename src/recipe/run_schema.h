@@ -18,7 +18,7 @@ typedef struct fgi_run_schema {
     char **class_names;                   /* class_count names; NULL if classes have none */
     double target_mean, target_deviation; /* of raw targets that the task standardizes; deviation 0:
                                              not standardized */
-    bool is_stratified; /* data.val_fraction has split each class */
+    bool is_stratified;                   /* data.val_fraction has split each class */
     json_t *csv; /* of fg_csv_schema_json; NULL if the data are not a CSV */
 } fgi_run_schema;
 

@@ -265,7 +265,7 @@ static void missing_values_are_errors_or_means(void **state)
                      "missing target is always an error; '-' is listed in data.na_values");
 }
 
-/* Words that usually mean "missing" are kept as classes and categories in quotes, or on request. */
+/* Words that usually mean "missing" are kept as classes and categories on request, or in quotes. */
 static void none_may_be_a_class(void **state)
 {
     fg_csv_parts parts, again;
@@ -284,7 +284,11 @@ static void none_may_be_a_class(void **state)
     fg_dataset_destroy(again.train);
     fg_csv_schema_destroy(again.schema);
     csv_destroy(&parts);
-    /* quoted: a class, a category, but missing among numbers */
+}
+
+static void quoted_words_are_values(void **state)
+{
+    fg_csv_parts parts; /* a class, a category, but missing among numbers */
     fgt_ok(csv_open_text("a,s,y\n1,\"null\",\"None\"\n\"NA\",u,\"Apnea\"\n3,u,\"None\"\n",
                          &(fg_csv_options){.missing = "mean", .no_normalize = true}, &parts));
     assert_string_equal(fg_dataset_class_name(parts.train, 1), "None");
@@ -302,56 +306,63 @@ static void none_may_be_a_class(void **state)
                      "quotes, or set data.keep_default_na: false");
 }
 
+/* The only feature of the first row, and the JSON of the schema. */
+static void expect_number(const char *text, const fg_csv_options *options, double value,
+                          const char *json)
+{
+    fg_csv_parts parts;
+    fgt_ok(csv_open_text(text, options, &parts));
+    csv_expect_row(parts.train, 0, 1, &value);
+    assert_non_null(strstr(fg_csv_schema_json(parts.schema), json));
+    csv_destroy(&parts);
+}
+
 static void numbers_of_spreadsheets_are_read_on_request(void **state)
 {
     static const struct {
         const char *cell;
         double value;
-    } plain[] = {{"$1234.5", 1234.5},
-                 {"\"$1,234,567.25\"", 1234567.25},
-                 {"-$3", -3},
-                 {"5%", 5},
-                 {"5.5 %", 5.5},
-                 {"1'234.5", 1234.5},
-                 {"12 \xe2\x82\xac", 12},
-                 {"\xc2\xa3 7", 7},
-                 {"1970-01-02", 1},
-                 {"2024-02-29", 19782},
-                 {"1969-12-31T12:00:00Z", -0.5},
-                 {"1e3", 1000}},
-      commas[] = {{"\"1,5\"", 1.5}, {"\"1.234,5\"", 1234.5}, {"1.234.567", 1234567}, {"7", 7}};
+    } plain[] = {{"$1234.5", 1234.5},   {"\"$1,234,567.25\"", 1234567.25},
+                 {"-$3", -3},           {"5%", 5},
+                 {"5.5 %", 5.5},        {"1'234.5", 1234.5},
+                 {"1e3", 1000},         {"12 \xe2\x82\xac", 12},
+                 {"1970-01-02", 1},     {"\xc2\xa3 7", 7},
+                 {"2024-02-29", 19782}, {"1969-12-31T12:00:00Z", -0.5}};
     static const char *const wrong[] = {"\"1,23\"", "\"1234,567\"", "\"1,2345\"", "$",   "%5",
                                         "--3",      "1970-13-02",   "31.12.1970", "$1 $"};
     const char *const a[] = {"a"};
     const fg_csv_options numeric = {
         .task = "regression", .numeric = a, .numeric_count = 1, .no_normalize = true};
-    const fg_csv_options comma = {
-        .task = "regression", .decimal = ',', .delimiter = ';', .no_normalize = true};
     char text[128];
     fg_csv_parts parts;
     for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++) {
         (void)snprintf(text, sizeof(text), "a,y\n%s,1\n0,2\n", plain[i].cell);
-        fgt_ok(csv_open_text(text, &numeric, &parts));
-        csv_expect_row(parts.train, 0, 1, &plain[i].value);
-        assert_non_null(strstr(fg_csv_schema_json(parts.schema), "\"spreadsheet\":true"));
-        csv_destroy(&parts);
+        expect_number(text, &numeric, plain[i].value, "\"spreadsheet\":true");
     }
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         (void)snprintf(text, sizeof(text), "a,y\n%s,1\n0,2\n", wrong[i]);
         assert_int_equal(csv_open_text(text, &numeric, &parts), FG_EFORMAT);
     }
-    for (size_t i = 0; i < sizeof(commas) / sizeof(commas[0]); i++) {
-        (void)snprintf(text, sizeof(text), "a;y\n%s;1\n0;2,5\n", commas[i].cell);
-        fgt_ok(csv_open_text(text, &comma, &parts));
-        csv_expect_row(parts.train, 0, 1, &commas[i].value);
-        assert_float_equal(csv_read_row(parts.train, 1).y.f32, 2.5, 1e-6);
-        csv_destroy(&parts);
-    }
+}
+
+static void decimal_commas_are_read_on_request(void **state)
+{
+    const fg_csv_options comma = {
+        .task = "regression", .decimal = ',', .delimiter = ';', .no_normalize = true};
+    static const char json[] = "\"decimal\":\",\"";
+    expect_number("a;y\n\"1,5\";1\n0;2,5\n", &comma, 1.5, json);
+    expect_number("a;y\n-1.234,5;1\n0;2,5\n", &comma, -1234.5, json);
+    expect_number("a;y\n1.234.567;1\n0;2,5\n", &comma, 1234567, json);
+    fg_csv_parts parts;
+    fgt_ok(csv_open_text("a;y\n7;1,25\n1.5;2\n", &comma, &parts)); /* 1.5 is a string */
+    assert_int_equal(fg_csv_schema_feature_count(parts.schema), 2);
+    assert_true(csv_read_row(parts.train, 0).y.f32 == 1.25F);
+    csv_destroy(&parts);
     csv_expect_error("a,y\n1,2\n", &(fg_csv_options){.decimal = ','}, FG_EINVAL,
                      "data.decimal and data.delimiter are both ',': expected two characters");
 }
 
-/* UTF-16 in both byte orders, and lines that end with CR only. */
+/* UTF-16 in both byte orders. */
 static void other_encodings_are_read(void **state)
 {
     static const char text[] = "a,name,y\r\n1,\xc3\xa9\xf0\x9f\x98\x80,2.5\r\n2,u,3\r\n";
@@ -377,6 +388,10 @@ static void other_encodings_are_read(void **state)
         assert_int_equal(fgi_csv_open_block("t.csv", &block, NULL, &parts, &err), FG_EFORMAT);
         assert_non_null(strstr(err.message, "odd number of bytes"));
     }
+}
+
+static void lines_may_end_with_cr(void **state)
+{
     fg_csv_parts parts;
     fgt_ok(csv_open_text("a,y\r1,\"u\rv\"\r2,w\r", NULL, &parts));
     assert_int_equal(fg_dataset_count(parts.train), 2);
@@ -558,8 +573,11 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(numeric_classes_are_in_numeric_order_and_written_one_way),
     cmocka_unit_test(missing_values_are_errors_or_means),
     cmocka_unit_test(none_may_be_a_class),
+    cmocka_unit_test(quoted_words_are_values),
     cmocka_unit_test(numbers_of_spreadsheets_are_read_on_request),
+    cmocka_unit_test(decimal_commas_are_read_on_request),
     cmocka_unit_test(other_encodings_are_read),
+    cmocka_unit_test(lines_may_end_with_cr),
     cmocka_unit_test(a_first_row_of_numbers_is_no_header),
     cmocka_unit_test(what_is_no_number_is_said),
     cmocka_unit_test(wrong_options_are_named),

@@ -95,58 +95,72 @@ static void put_dollars(int i, char out[32]) { (void)snprintf(out, 32, "$%d.25",
 static void put_percent(int i, char out[32]) { (void)snprintf(out, 32, "%d %%", i); }
 static void put_comma(int i, char out[32]) { (void)snprintf(out, 32, "\"1.00%d,5\"", i % 8); }
 
+/* A column of a table, and the reason for leaving it out; NULL: it is a feature. */
+typedef struct column_case {
+    const char *name;
+    void (*value)(int i, char out[32]);
+    int rows;
+    const char *reason;
+    bool is_numeric; /* how it can be listed */
+} column_case;
+
+static void check_kind(const char *text, const fg_csv_options *options, const char *kind,
+                       const char *reason)
+{
+    fg_csv_parts parts;
+    fg_csv_column c;
+    fgt_ok(csv_open_text(text, options, &parts));
+    fgt_ok(fg_csv_schema_column(parts.schema, 0, &c, &err));
+    assert_string_equal(c.kind, kind);
+    assert_string_equal(c.ignored_because != NULL ? c.ignored_because : "", reason);
+    csv_destroy(&parts);
+}
+
+static void check_column(const column_case *c)
+{
+    char expected[512] = "";
+    const char *text = table_of(c->name, c->value, c->rows);
+    const char *name = c->name[0] != '\0' ? c->name : "0";
+    const char *kind = c->is_numeric ? "numeric" : "categorical";
+    if (c->reason != NULL)
+        (void)snprintf(expected, sizeof(expected),
+                       "t.csv: ignored column '%s' (%s). To train on it, list it in data.%s; to "
+                       "confirm, in data.ignore\n",
+                       name, c->reason, kind);
+    assert_string_equal(warned(text, NULL), expected);
+    check_kind(text, NULL, c->reason != NULL ? "ignored" : kind,
+               c->reason != NULL ? c->reason : "");
+    fg_csv_options o = {.ignore = &name, .ignore_count = 1};
+    assert_string_equal(warned(text, &o), "");
+    check_kind(text, &o, "ignored", "");
+    o = c->is_numeric ? (fg_csv_options){.numeric = &name, .numeric_count = 1}
+                      : (fg_csv_options){.categorical = &name, .categorical_count = 1};
+    assert_string_equal(warned(text, &o), "");
+    check_kind(text, &o, kind, "");
+}
+
 /* Columns that are no features are left out, with a warning, unless the options list them. */
 static void identifiers_names_and_dates_do_not_train(void **state)
 {
-    static const struct {
-        const char *name;
-        void (*value)(int i, char out[32]);
-        int rows;
-        const char *reason;
-        bool is_numeric; /* how it can be listed */
-    } cases[] = {
+    static const char numbered[] = "it numbers the rows";
+    static const column_case cases[] = {
         {"name", put_name, 12, "11 of its 12 values are different", false},
         {"name", put_half, 12, NULL, false},
         {"name", put_name, 9, NULL, false},
-        {"id", put_number, 12, "it numbers the rows", true},
-        {"PassengerId", put_number, 12, "it numbers the rows", true},
-        {"id_customer", put_number, 12, "it numbers the rows", true},
-        {"order index", put_number, 12, "it numbers the rows", true},
+        {"id", put_number, 12, numbered, true},
+        {"PassengerId", put_number, 12, numbered, true},
+        {"id_customer", put_number, 12, numbered, true},
+        {"order index", put_number, 12, numbered, true},
         {"id", put_ten, 12, NULL, true},
         {"id", put_number, 9, NULL, true},
         {"paid", put_number, 12, NULL, true},
-        {"", put_ten, 11, "it numbers the rows", true},
+        {"", put_ten, 11, numbered, true},
         {"", put_number, 12, NULL, true},
         {"sold", put_date, 4, "it has dates, which data.numeric reads as days", true},
         {"sold", put_european, 4, "it has dates", false},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        char expected[512];
-        const char *text = table_of(cases[i].name, cases[i].value, cases[i].rows);
-        const char *name = cases[i].name[0] != '\0' ? cases[i].name : "0";
-        const char *lists = cases[i].is_numeric ? "data.numeric" : "data.categorical";
-        (void)snprintf(expected, sizeof(expected),
-                       "t.csv: ignored column '%s' (%s). To train on it, list it in %s; to "
-                       "confirm, in data.ignore\n",
-                       name, cases[i].reason != NULL ? cases[i].reason : "", lists);
-        assert_string_equal(warned(text, NULL), cases[i].reason != NULL ? expected : "");
-        fg_csv_options o = {.ignore = &name, .ignore_count = 1};
-        assert_string_equal(warned(text, &o), "");
-        o = cases[i].is_numeric ? (fg_csv_options){.numeric = &name, .numeric_count = 1}
-                                : (fg_csv_options){.categorical = &name, .categorical_count = 1};
-        assert_string_equal(warned(text, &o), "");
-        fg_csv_parts parts;
-        fg_csv_column c;
-        fgt_ok(csv_open_text(text, &o, &parts));
-        fgt_ok(fg_csv_schema_column(parts.schema, 0, &c, &err));
-        assert_string_equal(c.kind, cases[i].is_numeric ? "numeric" : "categorical");
-        csv_destroy(&parts);
-        fgt_ok(csv_open_text(text, NULL, &parts));
-        fgt_ok(fg_csv_schema_column(parts.schema, 0, &c, &err));
-        assert_true((c.ignored_because == NULL) == (cases[i].reason == NULL));
-        assert_true((strcmp(c.kind, "ignored") == 0) == (cases[i].reason != NULL));
-        csv_destroy(&parts);
-    }
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        check_column(&cases[i]);
     /* the only feature: an error that says how to keep it */
     csv_expect_error("id,y\n1,2\n2,3\n3,4\n4,5\n5,6\n6,7\n7,8\n8,9\n9,1\n10,2\n",
                      &(fg_csv_options){.task = "regression"}, FG_EFORMAT,
@@ -175,6 +189,10 @@ static void numbers_with_signs_are_warned_of(void **state)
                        cases[i].first, cases[i].kind, cases[i].advice);
         assert_string_equal(warned(table_of("a", cases[i].value, 12), NULL), expected);
     }
+}
+
+static void unknown_categories_are_explained(void **state)
+{
     const char *path = fgt_path(fgt_temp_folder(), "val.csv");
     csv_write_text(path, "a,b,y\n$100,1,1\n");
     fg_csv_parts parts;
@@ -407,6 +425,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(nearly_numeric_columns_are_warned_of),
     cmocka_unit_test(identifiers_names_and_dates_do_not_train),
     cmocka_unit_test(numbers_with_signs_are_warned_of),
+    cmocka_unit_test(unknown_categories_are_explained),
     cmocka_unit_test(the_cell_that_is_wrong_is_blamed),
     cmocka_unit_test(infinite_values_are_errors_in_numeric_columns),
     cmocka_unit_test(another_delimiter_is_suggested),

@@ -292,6 +292,32 @@ static void count_labels(const fg_dataset *dataset, int counts[4])
         counts[labels[i]]++;
 }
 
+static fg_dataset *labeled_dataset(const int32_t *labels, int64_t count)
+{
+    static int32_t x[60];
+    const fg_field fields[2] = {{"x", {.dtype = FG_S32}}, {"y", {.dtype = FG_S32}}};
+    const fg_dataset_spec spec = {
+        .count = count, .fields = fields, .field_count = 2, .class_count = 4};
+    fg_dataset *out;
+    fgt_ok(fg_dataset_from_arrays(&spec, (const void *const[]){x, labels}, FG_BORROW, &out, &err));
+    return out;
+}
+
+/* The validation set, and its samples per class. */
+static fg_dataset *hold_out(fg_dataset *all, double fraction, int counts[4])
+{
+    fg_dataset *train, *val;
+    int kept[4], whole[4];
+    fgt_ok(fg_dataset_split_stratified(all, fraction, 3, &train, &val, &err));
+    count_labels(val, counts);
+    count_labels(train, kept);
+    count_labels(all, whole);
+    for (int c = 0; c < 4; c++)
+        assert_int_equal(counts[c] + kept[c], whole[c]);
+    fg_dataset_destroy(train);
+    return val;
+}
+
 /* 40, 15, 4 samples and 1 sample of four classes. */
 static void a_stratified_split_divides_each_class(void **state)
 {
@@ -300,46 +326,31 @@ static void a_stratified_split_divides_each_class(void **state)
         int val[4];
     } cases[] = {
         {0.2, {8, 3, 1, 0}}, {0.25, {10, 4, 1, 0}}, {0.01, {1, 0, 0, 0}}, {0.99, {39, 14, 3, 0}}};
-    static const int classes[] = {40, 15, 4, 1};
-    static int32_t x[60], y[60];
-    int at = 0, counts[4];
-    for (int c = 3; c >= 0; c--)
-        for (int i = 0; i < classes[c]; i++, at++)
-            y[(at * 7) % 60] = c;
-    const fg_field fields[2] = {{"x", {.dtype = FG_S32}}, {"y", {.dtype = FG_S32}}};
-    const fg_dataset_spec spec = {
-        .count = 60, .fields = fields, .field_count = 2, .class_count = 4};
-    fg_dataset *all, *train, *val, *again, *other;
-    fgt_ok(fg_dataset_from_arrays(&spec, (const void *const[]){x, y}, FG_BORROW, &all, &err));
+    static const int ends[] = {1, 5, 20, 60};
+    int32_t y[60], labels[2][60];
+    int counts[4];
+    for (int i = 0, c = 0; i < 60; i++) {
+        c += i == ends[c];
+        y[(i * 7) % 60] = 3 - c;
+    }
+    fg_dataset *all = labeled_dataset(y, 60);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        int32_t labels[2][64];
-        fgt_ok(fg_dataset_split_stratified(all, cases[i].fraction, 3, &train, &val, &err));
-        fgt_ok(fg_dataset_split_stratified(all, cases[i].fraction, 3, &other, &again, &err));
-        fgt_ok(fg_dataset_labels(val, labels[0], &err));
-        fgt_ok(fg_dataset_labels(again, labels[1], &err));
-        assert_memory_equal(labels[0], labels[1], (size_t)fg_dataset_count(val) * sizeof(int32_t));
-        count_labels(val, counts);
-        for (int c = 0; c < 4; c++)
-            assert_int_equal(counts[c], cases[i].val[c]);
-        count_labels(train, counts);
-        for (int c = 0; c < 4; c++)
-            assert_int_equal(counts[c], classes[c] - cases[i].val[c]);
-        fg_dataset_destroy(train);
-        fg_dataset_destroy(val);
-        fg_dataset_destroy(again);
-        fg_dataset_destroy(other);
+        for (int k = 0; k < 2; k++) { /* the same twice */
+            fg_dataset *val = hold_out(all, cases[i].fraction, counts);
+            fgt_ok(fg_dataset_labels(val, labels[k], &err));
+            fg_dataset_destroy(val);
+        }
+        assert_memory_equal(counts, cases[i].val, sizeof(counts));
+        for (int k = 0; k < counts[0] + counts[1] + counts[2]; k++)
+            assert_int_equal(labels[0][k], labels[1][k]);
     }
     fg_dataset_destroy(all);
     /* if no class can spare a sample, some are held out anyway */
-    const fg_dataset_spec few = {.count = 4, .fields = fields, .field_count = 2, .class_count = 4};
-    for (int i = 0; i < 4; i++)
-        y[i] = i;
-    fgt_ok(fg_dataset_from_arrays(&few, (const void *const[]){x, y}, FG_BORROW, &all, &err));
-    fgt_ok(fg_dataset_split_stratified(all, 0.5, 3, &train, &val, &err));
+    fg_dataset *few = labeled_dataset((const int32_t[]){0, 1, 2, 3}, 4);
+    fg_dataset *val = hold_out(few, 0.5, counts);
     assert_int_equal(fg_dataset_count(val), 2);
-    fg_dataset_destroy(train);
     fg_dataset_destroy(val);
-    fg_dataset_destroy(all);
+    fg_dataset_destroy(few);
 }
 
 static void a_split_refuses_what_it_cannot_do(void **state)
