@@ -216,7 +216,6 @@ fg_status fgi_watchdog_start(fgi_watchdog *dog, fg_error *err)
     dog->is_ending = false;
     dog->client = NULL;
     dog->now = dog->last_done = (fgi_watch){0};
-    dog->reports = 0;
     dog->checkpoint[0] = '\0';
     FGI_TRY(fgi_thread_start(&dog->thread, run, dog, err));
     dog->is_running = true;

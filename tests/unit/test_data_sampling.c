@@ -8,6 +8,7 @@
 #include <fulgurite/sampling.h>
 #include <math.h>
 #include "base/alloc.h"
+#include "data/dataset.h"
 
 enum { SIZE = 50, MOST = 4096 };
 static fg_error err;
@@ -276,6 +277,20 @@ static void a_mix_has_each_part_s_share_and_goes_through_it_evenly(void **state)
         fg_dataset_destroy(parts[i]);
 }
 
+/* Half of the samples per epoch: the halves of the second pass are not those of the first. */
+static void each_pass_has_another_order(void **state)
+{
+    int32_t drawn[MOST];
+    int first[SIZE], later[SIZE];
+    fg_dataset *all = numbers(0, SIZE), *mix;
+    fgt_ok(fg_dataset_mix(&all, NULL, 1, &(fg_sampling_options){.count = SIZE / 2}, &mix, &err));
+    count_draws(drawn, draw(mix, &(fg_loader_options){.batch_size = 5}, 0, drawn), 0, first);
+    count_draws(drawn, draw(mix, &(fg_loader_options){.batch_size = 5}, 2, drawn), 0, later);
+    assert_memory_not_equal(first, later, sizeof first);
+    fg_dataset_destroy(mix);
+    fg_dataset_destroy(all);
+}
+
 /* Two samples of `ours`, drawn by weight, for one of `theirs`. */
 static fg_status mix(fg_dataset *ours, const double *weights, fg_dataset *theirs, fg_dataset **out,
                      fg_error *e)
@@ -386,6 +401,32 @@ static fg_status read_epoch(void *self, int64_t epoch, int64_t index, void *cons
     return FG_OK;
 }
 
+static int asked[2][4]; /* how often a sample of a pass was asked for in advance */
+
+static void note(void *self, int64_t epoch, const int64_t *indices, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        assert_in_range(epoch, 1, 2);
+        asked[epoch - 1][indices[i]]++;
+    }
+}
+
+/* Epoch 1 of the mix has the second half of pass 1 over the dataset and all of pass 2: the same
+ * samples are asked for that are read. */
+static void check_prefetch(fg_dataset *dataset)
+{
+    static const int64_t all[] = {0, 1, 2, 3, 4, 5};
+    int32_t x[6], y[6];
+    fg_dataset *mix;
+    dataset->prefetch = note;
+    fgt_ok(fg_dataset_mix(&dataset, NULL, 1, &(fg_sampling_options){.count = 6}, &mix, &err));
+    fgi_dataset_prefetch(mix, 1, all, 6);
+    fgt_ok(fgi_dataset_gather(mix, 1, all, 6, (void *const[]){x, y}, &err));
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(asked[x[i] / 1000 - 1][x[i] % 1000]--, 1);
+    fg_dataset_destroy(mix);
+}
+
 static void samples_may_vary_by_epoch(void **state)
 {
     const fg_dataset_ops ops = {.read_epoch = read_epoch};
@@ -404,6 +445,7 @@ static void samples_may_vary_by_epoch(void **state)
     (void)draw(mix, &(fg_loader_options){.batch_size = 8}, 3, drawn);
     for (int i = 0; i < 8; i++)
         assert_in_range(drawn[i] / 1000, 6, 7);
+    check_prefetch(dataset);
     fg_dataset_destroy(mix);
     fg_dataset_destroy(subset);
     fg_dataset_destroy(dataset);
@@ -438,6 +480,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(classes_become_equally_frequent),
     cmocka_unit_test(labels_are_read_one_by_one_where_there_is_no_other_way),
     cmocka_unit_test(a_mix_has_each_part_s_share_and_goes_through_it_evenly),
+    cmocka_unit_test(each_pass_has_another_order),
     cmocka_unit_test(parts_of_a_mix_may_be_drawn_by_weight),
     cmocka_unit_test(a_mix_without_weights_has_every_sample_once_per_epoch),
     cmocka_unit_test(remainders_are_apportioned),
