@@ -217,7 +217,8 @@ static fg_status train(sweep *s, size_t run, const char *folder, fg_error *err)
         } else if (result != FG_OK) {
             fgi_run_say(r, FG_LOG_WARNING, "%s failed, and the sweep continues: %s",
                         name_of(s, run), why.message);
-            s->first = s->first.status == FG_OK ? why : s->first;
+            if (s->first.status == FG_OK)
+                (void)fgi_fail(&s->first, result, "%s: %.400s", name_of(s, run), why.message);
         }
     }
     fg_recipe_close(r);

@@ -521,7 +521,6 @@ fg_status fg_trainer_fit(fg_trainer *trainer, const fg_task *task, const fg_fit_
         fgi_memory_explain(trainer, data, &first);
     if (trainer->options.handle_signals)
         fgi_signals_release();
-    trainer->fit.deadline_ns = 0;
     fgi_result_end(trainer, FGI_TRAIN);
     if (trainer->fit.has_started)
         keep_metrics(trainer);

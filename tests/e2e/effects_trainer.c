@@ -504,6 +504,8 @@ const effect effects_trainer[] = {
     {"trainer.overfit_batches", "--trainer.overfit_batches=0", effects_check_samples},
     {"trainer.slurm_requeue", "--trainer.slurm_requeue=true", requeue, .status = 2,
      .says = "it requires trainer.resume=auto"},
+    {"trainer.slurm_requeue", "--trainer.slurm_requeue=true --trainer.resume=last", requeue,
+     .status = 2, .says = "it requires trainer.resume=auto"},
     {"trainer.slurm_requeue", "--trainer.slurm_requeue=true --trainer.resume=auto", requeue},
     {"trainer.watchdog_s", "", watchdog},
     {"trainer.ckpt_every_epochs", "--trainer.ckpt_every_epochs=1", steps, .kept = "3 6"},

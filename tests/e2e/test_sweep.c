@@ -179,19 +179,21 @@ static void an_interrupted_sweep_continues(void **state)
 }
 
 /* A run that diverges is in the table, and the others are trained. */
-static void a_failed_run_does_not_end_the_sweep(void **state)
+static void failed_runs_do_not_end_the_sweep(void **state)
 {
     (void)state;
     const char *folder = fit_folder();
     const outcome *o = program_gives(1, folder,
-                                     "fit digits.yaml --sweep optimizer.lr=1e30,1e-2 "
+                                     "fit digits.yaml --sweep optimizer.lr=1e30,1e29,1e-2 "
                                      "--optimizer.name=sgd --summary=s.json " SHORT);
-    contains(o->out, "failed: 1 of 2 runs, 1 failed; best val_loss");
+    contains(o->out, "failed: 1 of 3 runs, 2 failed; best val_loss");
     contains(o->err, "warning: lr=1e30 failed, and the sweep continues: ");
+    contains(o->err, "warning: lr=1e29 failed, and the sweep continues: ");
+    contains(o->err, "fulgurite fit: lr=1e30: training has diverged"); /* the first failure */
     json_t *sweep = fit_json(folder, "s.json");
     assert_string_equal(words(run_at(sweep, 0), "state"), "failed");
     assert_true(strlen(words(run_at(sweep, 0), "error")) > 20);
-    assert_string_equal(words(run_at(sweep, 1), "state"), "finished");
+    assert_string_equal(words(run_at(sweep, 2), "state"), "finished");
     assert_string_equal(words(sweep, "best"), "lr=1e-2");
     json_decref(sweep);
 }
@@ -313,7 +315,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(folders_are_numbered),
     cmocka_unit_test(more_values_are_added),
     cmocka_unit_test(an_interrupted_sweep_continues),
-    cmocka_unit_test(a_failed_run_does_not_end_the_sweep),
+    cmocka_unit_test(failed_runs_do_not_end_the_sweep),
     cmocka_unit_test(mistakes_are_found_before_the_first_run),
     cmocka_unit_test(another_process_in_the_folder),
     cmocka_unit_test(stop_ends_the_sweep),

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
+#include <stdio.h>
 #include <unistd.h>
 #include "fake_step.h"
 
@@ -35,6 +36,31 @@ static void run_gives_outputs_and_consumes(void **state)
     fgi_event_destroy(done);
     fg_array_release(outs[0]);
     fg_array_release(outs[1]);
+    fake_step_end(&f);
+}
+
+/* The places that no longer fit into the table are counted together in its last row. */
+static void reads_of_more_places_than_fit(void **state)
+{
+    (void)state;
+    fake_step f = fake_step_begin(1);
+    fg_host_read read[FG_MAX_HOST_READS + 1];
+    for (int turn = 0; turn < 2; turn++)
+        for (int i = 0; i < FG_MAX_HOST_READS + 2; i++) {
+            char at[32];
+            (void)snprintf(at, sizeof at, "a.c:%d", i);
+            fgi_client_count_read(f.client, at, i, 0);
+        }
+    assert_int_equal(fg_client_host_reads(f.client, read, FG_MAX_HOST_READS + 1),
+                     FG_MAX_HOST_READS);
+    for (int i = 0; i < FG_MAX_HOST_READS - 1; i++) {
+        assert_int_equal(read[i].count, 2);
+        assert_int_equal(read[i].bytes, 2 * i);
+    }
+    assert_string_equal(read[0].at, "a.c:0");
+    assert_string_equal(read[FG_MAX_HOST_READS - 1].at, "other places");
+    assert_int_equal(read[FG_MAX_HOST_READS - 1].count, 2 * 3);
+    assert_int_equal(read[FG_MAX_HOST_READS - 1].bytes, 2 * (3 * FG_MAX_HOST_READS));
     fake_step_end(&f);
 }
 
@@ -456,6 +482,7 @@ static void every_allocation_may_fail(void **state)
 
 static const struct CMUnitTest tests[] = {
     FAKE_CASE(run_gives_outputs_and_consumes),
+    FAKE_CASE(reads_of_more_places_than_fit),
     FAKE_CASE(bad_arguments_are_refused),
     FAKE_CASE(failed_launch_has_consumed),
     FAKE_CASE(memory_runs_out_while_running),

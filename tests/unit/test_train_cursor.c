@@ -322,6 +322,8 @@ static void a_complete_run_keeps_its_metrics(void **state)
     assert_int_equal(count, 4); /* loss and acc, for training and validation */
     fgt_ok(fg_trainer_validate(trainer, &task, &data, &err));
     for (int i = 0; i < 2; i++) {
+        const fg_fit_data empty = {.batch_size = 4}; /* a fit that does not start changes nothing */
+        assert_int_equal(fg_trainer_fit(trainer, &task, &empty, &err), FG_EINVAL);
         fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
         assert_true(result->nothing_to_do);
         assert_int_equal(result->metric_count, count);

@@ -178,6 +178,10 @@ static void a_hook_without_words_is_given_some(void **state)
     const fg_fit_data data = the_data();
     assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_EFORMAT);
     assert_string_equal(err.message, "a callback ended the run");
+    const int steps = recorder_count(&r, "batch_end"); /* the next fit calls it again */
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    assert_int_equal(recorder_count(&r, "batch_end"), 6);
+    assert_true(steps < 6);
     fg_trainer_destroy(trainer);
 }
 

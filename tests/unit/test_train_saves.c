@@ -18,6 +18,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/thread.h"
 #include "ckpt/series.h"
 #include "toy_place.h"
 #include "train/trainer.h"
@@ -423,6 +424,22 @@ static void a_later_fit_goes_on(void **state)
     assert_int_equal(last_step(folder), 24);
 }
 
+/* The time until the next save counts from the start of the fit: half the time since the machine was
+ * started is not over. */
+static void the_time_of_saves_starts_with_the_fit(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    const char *folder = fgt_temp_folder();
+    const fg_trainer_options options = {.limits.max_epochs = 2,
+                                        .checkpoints.save_every_epochs = -1,
+                                        .checkpoints.save_every_s = (double)fgi_now_ns() * 0.5e-9,
+                                        .checkpoints.wait_for_saves = true};
+    (void)fit(&options, folder, &r, FG_OK, &err);
+    assert_int_equal(recorder_count(&r, "saved"), 1); /* at the end */
+}
+
 /* A warning is on a separate line, not behind the progress bar. */
 static void a_warning_has_its_own_line(void **state)
 {
@@ -507,6 +524,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup(a_save_that_fails_has_no_rank, reset),
     cmocka_unit_test_setup(several_failures_in_a_row_are_the_end, reset),
     cmocka_unit_test_setup(a_later_fit_goes_on, reset),
+    cmocka_unit_test_setup(the_time_of_saves_starts_with_the_fit, reset),
     cmocka_unit_test_setup(a_warning_has_its_own_line, reset),
     cmocka_unit_test_setup(failures_now_and_then_are_no_end, reset),
     cmocka_unit_test_setup(a_failure_at_the_end_is_an_error, reset),
