@@ -285,7 +285,8 @@ static void evaluations_use_the_averages(void **state)
     }
 }
 
-/* Before the average starts, evaluations use the model itself: their loss is that without a callback. */
+/* Before the average starts, evaluations use the model itself: the loss is that without a
+ * callback. */
 static void until_the_start_the_model_is_used(void **state)
 {
     static const struct {

@@ -424,8 +424,8 @@ static void a_later_fit_goes_on(void **state)
     assert_int_equal(last_step(folder), 24);
 }
 
-/* The time until the next save counts from the start of the fit: half the time since the machine was
- * started is not over. */
+/* The time until the next save counts from the start of the fit: half the time since the machine
+ * was started is not over. */
 static void the_time_of_saves_starts_with_the_fit(void **state)
 {
     (void)state;

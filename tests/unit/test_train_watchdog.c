@@ -307,8 +307,8 @@ static void wait_for(saying *s, int count)
     }
 }
 
-/* The next hang is reported after one limit, however long the one before lasted. On a busy machine a
- * report may be late, so one of some hangs is enough. */
+/* The next hang is reported after one limit, however long the one before lasted. On a busy machine
+ * a report may be late, so one of some hangs is enough. */
 static void a_second_hang_is_reported_as_soon(void **state)
 {
     enum { REPORTS = 200, TRIES = 50 };
