@@ -47,8 +47,10 @@ typedef enum fg_image_format {
     FG_IMAGE_PNG = 2,  /* all kinds; of 16 bits, the upper 8 */
     FG_IMAGE_WEBP = 3, /* lossy, lossless, alpha; the first frame of an animation */
     FG_IMAGE_GIF = 4,  /* the first frame */
-    FG_IMAGE_TIFF = 5  /* the first page, if libtiff (4.5 or newer) is installed: it is loaded when
+    FG_IMAGE_TIFF = 5, /* the first page, if libtiff (4.5 or newer) is installed: it is loaded when
                           the first TIFF file is read */
+    FG_IMAGE_BMP = 6,  /* all kinds but those that contain a JPEG or PNG file */
+    FG_IMAGE_PNM = 7   /* PBM, PGM and PPM, in text and binary */
 } fg_image_format;
 
 /* Properties of a file, from its headers. */

@@ -42,7 +42,7 @@ typedef struct fgi_image_codec {
 } fgi_image_codec;
 
 extern const fgi_image_codec fgi_jpeg_codec, fgi_png_codec, fgi_webp_codec, fgi_gif_codec,
-    fgi_tiff_codec;
+    fgi_tiff_codec, fgi_bmp_codec, fgi_pnm_codec;
 
 /* All codecs; NULL if index is not below their number. */
 const fgi_image_codec *fgi_image_codec_at(size_t index);

@@ -8,8 +8,9 @@
 #include "base/error.h"
 #include "base/file.h"
 
-static const fgi_image_codec *const codecs[] = {&fgi_jpeg_codec, &fgi_png_codec, &fgi_webp_codec,
-                                                &fgi_gif_codec, &fgi_tiff_codec};
+static const fgi_image_codec *const codecs[] = {&fgi_jpeg_codec, &fgi_png_codec,  &fgi_webp_codec,
+                                                &fgi_gif_codec,  &fgi_tiff_codec, &fgi_bmp_codec,
+                                                &fgi_pnm_codec};
 
 enum { CODEC_COUNT = sizeof codecs / sizeof *codecs };
 
@@ -24,23 +25,15 @@ static const struct {
     const char *bytes;
     const char *name;
 } known[] = {
-    {4, "ftypavif", "an AVIF image"},
-    {4, "ftypavis", "an AVIF image sequence"},
-    {4, "ftypheic", "a HEIC image"},
-    {4, "ftypheix", "a HEIC image"},
-    {4, "ftypmif1", "a HEIF image"},
-    {4, "ftyp", "an ISO media file (video?)"},
-    {4, "JXL \r\n", "a JPEG XL image"},
-    {0, "\xff\x0a", "a JPEG XL image"},
-    {4, "jP  \r\n", "a JPEG 2000 image"},
-    {0, "\xff\x4f\xff\x51", "a JPEG 2000 codestream"},
-    {0, "BM", "a BMP image"},
-    {0, "8BPS", "a Photoshop file"},
-    {0, "%PDF", "a PDF file"},
-    {0, "qoif", "a QOI image"},
-    {0, "PK\x03\x04", "a ZIP archive"},
-    {0, "\x1f\x8b", "a gzip file"},
-    {0, "\x1a\x45\xdf\xa3", "a Matroska or WebM video"},
+    {4, "ftypavif", "an AVIF image"},     {4, "ftypavis", "an AVIF image sequence"},
+    {4, "ftypheic", "a HEIC image"},      {4, "ftypheix", "a HEIC image"},
+    {4, "ftypmif1", "a HEIF image"},      {4, "ftyp", "an ISO media file (video?)"},
+    {4, "JXL \r\n", "a JPEG XL image"},   {0, "\xff\x0a", "a JPEG XL image"},
+    {4, "jP  \r\n", "a JPEG 2000 image"}, {0, "\xff\x4f\xff\x51", "a JPEG 2000 codestream"},
+    {0, "P7\n", "a PAM image"},           {0, "PF\n", "a PFM image"},
+    {0, "8BPS", "a Photoshop file"},      {0, "%PDF", "a PDF file"},
+    {0, "qoif", "a QOI image"},           {0, "PK\x03\x04", "a ZIP archive"},
+    {0, "\x1f\x8b", "a gzip file"},       {0, "\x1a\x45\xdf\xa3", "a Matroska or WebM video"},
 };
 
 static const char *name_of(const fgi_image_file *file)

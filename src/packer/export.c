@@ -109,7 +109,8 @@ static const char *extension_of(const void *data, size_t size)
 {
     static const char *const extensions[] = {
         [FG_IMAGE_JPEG] = ".jpg", [FG_IMAGE_PNG] = ".png",  [FG_IMAGE_WEBP] = ".webp",
-        [FG_IMAGE_GIF] = ".gif",  [FG_IMAGE_TIFF] = ".tif",
+        [FG_IMAGE_GIF] = ".gif",  [FG_IMAGE_TIFF] = ".tif", [FG_IMAGE_BMP] = ".bmp",
+        [FG_IMAGE_PNM] = ".ppm",
     };
     fg_image_info info;
     fg_error ignored;

@@ -34,9 +34,10 @@ int fgt_image_difference(const fg_image *a, const fg_image *b);
 void fgt_check_decode(const char *name, const fg_image_decode_options *options, int64_t width,
                       int64_t height, const char *expected, int bound);
 
-/* Decodes each prefix of the file (at most a few hundred): all fail with FG_EFORMAT or, where not
- * even the format can be recognized, FG_EUNSUPPORTED. */
-void fgt_check_truncations(const char *name);
+/* Decodes each prefix of the file (at most a few hundred) that lacks more than the last `optional`
+ * bytes: all fail with FG_EFORMAT or, where not even the format can be recognized, FG_EUNSUPPORTED.
+ */
+void fgt_check_truncations(const char *name, size_t optional);
 /* Decodes the file with single bits flipped, completely and a part of it: no crash, no leak. */
 void fgt_check_flips(const char *name);
 /* Decodes the file, with each allocation failing. */

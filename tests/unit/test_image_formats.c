@@ -1,5 +1,6 @@
-/* PNG, WebP, GIF and TIFF: pixels against Pillow's (tests/golden/image/make_images.py), headers,
- * damage; the formats that are refused by name; encoders; several threads.
+/* PNG, WebP, GIF, TIFF, BMP and PNM: pixels against Pillow's
+ * (tests/golden/image/make_images.py), headers, damage; the formats that are refused by name;
+ * encoders; several threads.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -22,6 +23,7 @@ typedef struct sample {
     int channels, bits;
     bool is_turned; /* orientation 6 */
     bool is_progressive;
+    size_t optional; /* bytes at the end that may be missing: padding of the last row */
 } sample;
 
 static const sample samples[] = {
@@ -59,6 +61,21 @@ static const sample samples[] = {
     {.name = "jpeg.tif", .channels = 3, .bits = 8},
     {.name = "turned.tif", .channels = 3, .bits = 8, .is_turned = true},
     {.name = "pages.tif", .channels = 3, .bits = 8},
+    {.name = "plain.bmp", .channels = 3, .bits = 8, .optional = 1},
+    {.name = "core.bmp", .channels = 3, .bits = 8, .optional = 1},
+    {.name = "palette.bmp", .channels = 3, .bits = 8, .optional = 3},
+    {.name = "bit.bmp", .channels = 3, .bits = 1, .optional = 3},
+    {.name = "nibble.bmp", .channels = 3, .bits = 4, .optional = 1},
+    {.name = "rle8.bmp", .channels = 3, .bits = 8, .optional = 4}, /* the marks of the end */
+    {.name = "rle4.bmp", .channels = 3, .bits = 4, .optional = 4},
+    {.name = "masks.bmp", .channels = 3, .bits = 5, .optional = 2},
+    {.name = "alpha.bmp", .channels = 4, .bits = 8},
+    {.name = "plain.ppm", .channels = 3, .bits = 8},
+    {.name = "gray.pgm", .channels = 1, .bits = 8},
+    {.name = "bit.pbm", .channels = 1, .bits = 1},
+    {.name = "deep.ppm", .channels = 3, .bits = 16},
+    {.name = "text.ppm", .channels = 3, .bits = 8, .optional = 2},
+    {.name = "text.pbm", .channels = 1, .bits = 1},
 };
 
 enum { SAMPLE_COUNT = sizeof samples / sizeof *samples };
@@ -192,7 +209,7 @@ static void damage_is_survived(void **state)
 {
     for (size_t i = 0; i < SAMPLE_COUNT; i++) {
         if (!may_end_early(samples[i].name))
-            fgt_check_truncations(samples[i].name);
+            fgt_check_truncations(samples[i].name, samples[i].optional);
         fgt_check_flips(samples[i].name);
         fgt_check_allocations(samples[i].name);
     }
@@ -220,7 +237,7 @@ static void other_formats_are_named(void **state)
     EXPECT_UNSUPPORTED("\0\0\0\x1c"
                        "ftypisom\0\0\0\0",
                        "this is an ISO media file (video?)");
-    EXPECT_UNSUPPORTED("BM\x36\x03", "this is a BMP image");
+    EXPECT_UNSUPPORTED("P7\nWIDTH 3", "this is a PAM image");
     EXPECT_UNSUPPORTED("\0\0\0\x0cJXL \r\n\x87\n", "this is a JPEG XL image");
     EXPECT_UNSUPPORTED("<?xml version=\"1.0\"?>\n<SVG xmlns=", "this is an SVG image");
     EXPECT_UNSUPPORTED("<!DOCTYPE html><title>404",
@@ -250,6 +267,59 @@ static void malformed_headers_are_refused(void **state)
     expect_refused("GIF89a\x02\0\0\0\0\0\0", 13, FG_EFORMAT,
                    "f: byte 6: the GIF has a width or height of 0");
     expect_refused("RIFF\x04\0\0\0WEBP", 12, FG_EFORMAT, "f: byte 0: corrupt WebP data");
+}
+
+/* A BMP of 3x1 pixels of 24 bits with a header of 40 bytes. */
+#define BMP(width, bits, compression)                                                              \
+    "BM\0\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0" width "\x01\0\0\0\x01\0" bits "\0" compression        \
+    "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\x02\x03\x04\x05\x06\x07\x08\x09"
+
+static void malformed_bmp_and_pnm_are_refused(void **state)
+{
+    static const struct {
+        const char *data;
+        size_t size;
+        fg_status status;
+        const char *message;
+    } cases[] = {
+        {BMP("\x03\0\0\0", "\x18", "\0"), 63, FG_OK, NULL},
+        {BMP("\x03\0\0\0", "\x18", "\0"), 62, FG_EFORMAT,
+         "f: byte 62: truncated BMP: the file ends before the image does"},
+        {BMP("\0\0\0\0", "\x18", "\0"), 63, FG_EFORMAT,
+         "f: byte 18: the BMP has a width or height below 1"},
+        {BMP("\x03\0\0\0", "\x17", "\0"), 63, FG_EUNSUPPORTED,
+         "f: unsupported BMP: bits per pixel 23"},
+        {BMP("\x03\0\0\0", "\x18", "\x04"), 63, FG_EUNSUPPORTED,
+         "f: unsupported BMP: compression 4"},
+        {BMP("\x01\0\0\0", "\x10", "\x03"), 63, FG_EFORMAT,
+         "f: byte 63: truncated BMP: the file ends before the image does"},
+        {"P5 1 1 255\nx", 12, FG_OK, NULL},
+        {"P5 1 1 255\n", 11, FG_EFORMAT,
+         "f: byte 11: truncated PNM: the file ends before the image does"},
+        {"P5 0 1 255\nx", 12, FG_EFORMAT, "f: byte 10: the PNM has a width or height of 0"},
+        {"P5 1 1 65536\nx", 14, FG_EFORMAT,
+         "f: byte 12: the largest value of the PNM is not 1 to 65535"},
+        {"P5 1 x 255\nx", 12, FG_EFORMAT,
+         "f: byte 5: the PNM has something other than a number here"},
+        {"P5 1 1 255x1", 12, FG_EFORMAT,
+         "f: byte 10: expected a blank after the header of the PNM"},
+        {"P2 1 1 15\n16", 12, FG_EFORMAT,
+         "f: byte 12: truncated PNM: the file ends before the image does"},
+        {"P2 1 1 15\n16\n", 13, FG_EFORMAT,
+         "f: byte 12: the PNM has a value that is larger than its header says"},
+    };
+    fg_image_decoder *decoder;
+    fg_image image = {0};
+    fgt_ok(fg_image_decoder_create(&decoder, &err));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const fg_status status =
+            fg_image_decode(decoder, "f", cases[i].data, cases[i].size, NULL, &image, &err);
+        if (status != cases[i].status ||
+            (status != FG_OK && strcmp(err.message, cases[i].message) != 0))
+            fail_msg("case %zu: %s", i, err.message);
+    }
+    fg_image_fini(&image);
+    fg_image_decoder_destroy(decoder);
 }
 
 /* A chunk that claims to have more than a gigabyte is an error, not an allocation. */
@@ -469,6 +539,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(damage_is_survived),
     cmocka_unit_test(other_formats_are_named),
     cmocka_unit_test(malformed_headers_are_refused),
+    cmocka_unit_test(malformed_bmp_and_pnm_are_refused),
     cmocka_unit_test(lengths_of_chunks_are_not_trusted),
     cmocka_unit_test(exif_is_read_within_bounds),
     cmocka_unit_test(png_files_are_lossless),

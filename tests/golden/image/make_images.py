@@ -163,6 +163,92 @@ save("jpeg.tif", rgb, compression="jpeg", quality=90)
 save("turned.tif", rgb, tiffinfo={0x0112: 6})
 save("pages.tif", rgb, save_all=True, append_images=[rgb.rotate(180)], compression="tiff_lzw")
 
+# ---- BMP
+
+
+def write_bmp(name, rows, bits, compression=0, palette=None, header=40, masks=(), size=(W, H)):
+    """What Pillow cannot write: other depths, run-length encoding, masks, old and new headers. `rows`
+    are the bytes of the pixels; a negative height is that of a file whose first row is at the top."""
+    colors = b"" if palette is None else b"".join(bytes((b, g, r)) + b"\0" * (header != 12)
+                                                 for r, g, b in palette)
+    if header == 12:
+        info = struct.pack("<IHHHH", 12, *size, 1, bits)
+    else:
+        info = struct.pack("<IiiHHIIiiII", header, *size, 1, bits, compression, len(rows), 2835, 2835,
+                           len(palette or ()), 0)
+        info += b"".join(struct.pack("<I", mask) for mask in masks)
+        info += bytes(max(0, header - len(info)))
+    offset = 14 + len(info) + len(colors)
+    with open(path(name), "wb") as file:
+        file.write(b"BM" + struct.pack("<IHHI", offset + len(rows), 0, 0, offset) + info + colors + rows)
+    record(name)
+
+
+def padded(row):
+    return row + bytes(-len(row) % 4)
+
+
+def nibbles(indices):
+    """Two indices a byte."""
+    indices = list(indices) + [0] * (len(indices) % 2)
+    return bytes(a << 4 | b for a, b in zip(indices[::2], indices[1::2]))
+
+
+def runs(indices, bits):
+    """Runs where pixels repeat, else absolute ones, of at least three pixels."""
+    out = b""
+    for y in range(H - 1, -1, -1):
+        row, x = indices[y], 0
+        while x < W:
+            same = 1
+            while x + same < W and row[x + same] == row[x]:
+                same += 1
+            if same > 1 or W - x < 3:
+                out += bytes((same, row[x] if bits == 8 else row[x] << 4 | row[x]))
+                x += same
+                continue
+            part = row[x:x + min(5, W - x)]
+            data = bytes(part) if bits == 8 else nibbles(part)
+            out += bytes((0, len(part))) + data + bytes(len(data) % 2)
+            x += len(part)
+        out += b"\0\0"
+    return out + b"\0\1"
+
+
+few = rgb.quantize(16)
+indices = np.asarray(few).tolist()
+colors = [tuple(few.getpalette()[3 * i:3 * i + 3]) for i in range(16)]
+a = smooth().astype(np.uint32)
+save("plain.bmp", rgb)
+save("palette.bmp", rgb.quantize(200))
+save("bit.bmp", gray.convert("1"))
+write_bmp("nibble.bmp", b"".join(padded(nibbles(row)) for row in indices[::-1]), 4, 0, colors)
+write_bmp("rle8.bmp", runs(indices, 8), 8, 1, colors)
+write_bmp("rle4.bmp", runs(indices, 4), 4, 2, colors)
+write_bmp("core.bmp", b"".join(padded(row.tobytes()) for row in smooth()[::-1, :, ::-1]), 24, header=12)
+short = (a[..., 0] >> 3 << 11 | a[..., 1] >> 2 << 5 | a[..., 2] >> 3).astype("<u2")
+write_bmp("masks.bmp", b"".join(padded(row.tobytes()) for row in short), 16, 3,
+          masks=(0xf800, 0x7e0, 0x1f), size=(W, -H))
+long = a[..., 0] | a[..., 1] << 8 | a[..., 2] << 16 | np.asarray(alpha).astype(np.uint32) << 24
+write_bmp("alpha.bmp", long.astype("<u4")[::-1].tobytes(), 32, 3, header=124,
+          masks=(0xff, 0xff00, 0xff0000, 0xff000000))
+
+# ---- PNM
+save("plain.ppm", rgb)
+save("gray.pgm", gray)
+save("bit.pbm", gray.convert("1"))
+with open(path("deep.ppm"), "wb") as file:
+    file.write(b"P6\n%d %d\n1000\n" % (W, H) + (a * 1000 // 255).astype(">u2").tobytes())
+record("deep.ppm")
+with open(path("text.ppm"), "w") as file:
+    file.write("P3 # three numbers\n#a pixel\n%d %d\n15\n" % (W, H))
+    file.write("\n".join(" ".join(map(str, row)) for row in (a // 17).reshape(H, -1)) + "\n")
+record("text.ppm")
+bits = np.asarray(gray) < 128
+with open(path("text.pbm"), "w") as file:
+    file.write("P1\n%d %d\n" % (W, H) + "\n".join("".join("01"[int(v)] for v in row) for row in bits))
+record("text.pbm")
+
 # ---- resize
 sources = {"a": (37, 23), "b": (200, 150)}
 sizes = {"a": [(12, 9), (64, 40), (20, 50), (5, 4), (37, 11)], "b": [(40, 30), (224, 33), (7, 60)]}
