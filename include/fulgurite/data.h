@@ -1,7 +1,7 @@
 /* data.h - datasets, file readers, and the loader that prepares batches in the background.
  *
  * A dataset is an indexed collection of samples. A sample is a set of named arrays of fixed type,
- * its fields. Readers open files as datasets: CSV, IDX (MNIST), CIFAR-10, .npy. In every reader,
+ * its fields. Readers open files as datasets: CSV, IDX (MNIST), CIFAR, .npy. In every reader,
  * field 0 is the input and field 1, if it exists, is the target. A loader reads a dataset in a
  * counter-based random order and returns batches in host memory that a device can read in place.
  *
@@ -282,6 +282,13 @@ FG_API FG_MUST_USE fg_status fg_idx_open_files(const char *images, const char *l
  * layers of features from tiny images". */
 FG_API FG_MUST_USE fg_status fg_cifar10_open(const char *folder, fg_data_split split,
                                              fg_dataset **out, fg_error *err);
+
+/* Like fg_cifar10_open, for CIFAR-100: folder (or folder/cifar-100-binary) contains train.bin for
+ * FG_TRAIN and test.bin for FG_VAL and FG_TEST, with records of 3,074 bytes. The label is the fine
+ * one of 100 classes, whose names are in fine_label_names.txt, or with is_coarse the coarse one of
+ * 20 (coarse_label_names.txt). */
+FG_API FG_MUST_USE fg_status fg_cifar100_open(const char *folder, fg_data_split split,
+                                              bool is_coarse, fg_dataset **out, fg_error *err);
 
 typedef struct fg_npy_options {
     bool keep_dtypes; /* keep element types as stored; class_count is then 0              [false] */

@@ -45,17 +45,19 @@ FG_API FG_MUST_USE fg_status fg_tokens_open(const char *path, int64_t sequence, 
                                             fg_error *err);
 
 /* Whether fg_pack_arrays can read a source, without opening it: a folder with the files of MNIST
- * (IDX) or CIFAR-10, or with x.npy or x_train.npy; or a file .npy or .npz. Thread-safe. */
+ * (IDX), CIFAR-10 or CIFAR-100, or with x.npy or x_train.npy; or a file .npy or .npz.
+ * Thread-safe. */
 FG_API bool fg_pack_arrays_accepts(const char *source);
 
 /* Packs a source of arrays: a folder of IDX files (fg_idx_open; the files t10k are the validation
- * samples), a folder of CIFAR-10 (fg_cifar10_open; test_batch is validation), a folder with x.npy
- * and y.npy, also val_x.npy, val_y.npy, test_x.npy and test_y.npy, or x_train.npy, y_train.npy,
- * x_val.npy, y_val.npy, x_test.npy and y_test.npy, of which all but the first are optional; a .npz
- * archive with arrays of these names, or with one array; or one file x.npy. With `sequence`: one
- * file for fg_tokens_open, or a folder with train.npy, train.bin or train.txt, and optionally val
- * and test. *out_count (may be NULL) is the number of records. options may be NULL. Errors: those
- * of the readers and of fg_pack_datasets; FG_ENOTFOUND. */
+ * samples), a folder of CIFAR-10 or of CIFAR-100 with its fine labels (the test file is
+ * validation), a folder with x.npy and y.npy, also val_x.npy, val_y.npy, test_x.npy and
+ * test_y.npy, or x_train.npy, y_train.npy, x_val.npy, y_val.npy, x_test.npy and y_test.npy, of
+ * which all but the first are optional; a .npz archive with arrays of these names, or with one
+ * array; or one file x.npy. With `sequence`: one file for fg_tokens_open, or a folder with
+ * train.npy, train.bin or train.txt, and optionally val and test. *out_count (may be NULL) is the
+ * number of records. options may be NULL. Errors: those of the readers and of fg_pack_datasets;
+ * FG_ENOTFOUND. */
 FG_API FG_MUST_USE fg_status fg_pack_arrays(const char *source, const char *out_path,
                                             const fg_pack_arrays_options *options,
                                             int64_t *out_count, fg_error *err);

@@ -7,6 +7,7 @@
     ROW(fgi_csv_row)                                                                               \
     ROW(fgi_idx_row)                                                                               \
     ROW(fgi_cifar10_row)                                                                           \
+    ROW(fgi_cifar100_row)                                                                          \
     ROW(fgi_npy_row)                                                                               \
     ROW(fgi_images_row)                                                                            \
     ROW(fgi_pack_row)

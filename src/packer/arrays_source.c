@@ -49,12 +49,15 @@ static const char *const idx_names[] = {"train-images-idx3-ubyte", "train-images
                                         NULL};
 static const char *const cifar_names[] = {"data_batch_1.bin",
                                           "cifar-10-batches-bin/data_batch_1.bin", NULL};
+static const char *const cifar100_names[] = {"fine_label_names.txt",
+                                             "cifar-100-binary/fine_label_names.txt", NULL};
 static const char *const npy_names[] = {"x.npy", "x_train.npy", NULL};
 
 bool fg_pack_arrays_accepts(const char *source)
 {
     return fgi_ends_with(source, ".npy") || fgi_npz_is(source) || has_any(source, idx_names) ||
-           has_any(source, cifar_names) || has_any(source, npy_names);
+           has_any(source, cifar_names) || has_any(source, cifar100_names) ||
+           has_any(source, npy_names);
 }
 
 bool fgi_packer_is_tokens(const char *source)
@@ -83,6 +86,11 @@ static fg_status open_published(const char *folder, open_split *open, fg_dataset
     if (err != NULL)
         *err = missing;
     return status;
+}
+
+static fg_status open_fine(const char *folder, fg_data_split split, fg_dataset **out, fg_error *err)
+{
+    return fg_cifar100_open(folder, split, false, out, err);
 }
 
 /* One split of a folder of .npy files, if its inputs exist. */
@@ -140,13 +148,15 @@ static fg_status open_source(const char *source, int64_t sequence, fg_dataset *o
         return open_published(source, fg_idx_open, out, err);
     if (has_any(source, cifar_names))
         return open_published(source, fg_cifar10_open, out, err);
+    if (has_any(source, cifar100_names))
+        return open_published(source, open_fine, out, err);
     if (has_any(source, npy_names))
         return open_npy_folder(source, out, err);
     if (fgi_ends_with(source, ".npy"))
         return fg_npy_open(source, NULL, NULL, &out[FG_TRAIN], err);
     return fgi_fail(
         err, FG_ENOTFOUND,
-        "'%s' has no arrays: expected a folder with the files of MNIST or CIFAR-10, "
+        "'%s' has no arrays: expected a folder with the files of MNIST or CIFAR, "
         "with x.npy or x_train.npy, or a file .npy or .npz; for tokens, set the sequence length",
         source);
 }

@@ -49,7 +49,7 @@ static const fgi_config_row data_rows[] = {
     {{.name = "data.val_fraction", .kind = FG_OPTION_FLOAT, .initial = "0", .min = 0, .max = 1,
       .is_below_max = true, .example = "0.2", .help =
       "Hold out this fraction of the training samples for validation. Samples of one group (of a "
-      "list of images, or of a pack) stay together. If it is 0, idx and cifar10 use their own "
+      "list of images, or of a pack) stay together. If it is 0, idx, cifar10 and cifar100 use their own "
       "validation files."}, .only = NULL},
     {{.name = "data.split_seed", .kind = FG_OPTION_INT, .initial = "0", .min = 0, .max =
       FG_OPTION_UNLIMITED, .example = "1", .help =

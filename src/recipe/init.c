@@ -199,6 +199,11 @@ const fgi_look_kind fgi_look_cifar10 = {.format = "cifar10",
                                         .found = "CIFAR-10's file names",
                                         .model_hint =
                                             "resnet18 with `stem: small` is better and slower"};
+const fgi_look_kind fgi_look_cifar100 = {.format = "cifar100",
+                                         .put = put_published,
+                                         .found = "CIFAR-100's file names",
+                                         .model_hint =
+                                             "resnet18 with `stem: small` is better and slower"};
 
 /* ---- configuration --------------------------------------------------------------------------- */
 

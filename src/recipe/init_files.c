@@ -184,7 +184,8 @@ static bool refuse_folder(const char *folder, fg_error *err)
         err,
         "'%s' contains no data in a known format: expected one .csv file or train.csv, "
         "MNIST's files (train-images-idx3-ubyte ...), CIFAR-10's (data_batch_1.bin "
-        "...), x.npy and y.npy, or a folder of images for each class",
+        "...), CIFAR-100's (fine_label_names.txt ...), x.npy and y.npy, or a folder of images for "
+        "each class",
         folder);
 }
 
@@ -219,6 +220,7 @@ static bool look_at_folder(const char *folder, fgi_look_files *out, fg_error *er
     } published[] = {
         {"train-images-idx3-ubyte|train-images-idx3-ubyte.gz", &fgi_look_idx},
         {"data_batch_1.bin|data_batch_1.bin.gz", &fgi_look_cifar10},
+        {"fine_label_names.txt", &fgi_look_cifar100}, /* train.bin could be tokens */
     };
     for (size_t i = 0; i < sizeof(published) / sizeof(published[0]); i++) {
         char *mark = find_name(folder, published[i].names);

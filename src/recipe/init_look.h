@@ -62,7 +62,8 @@ typedef struct fgi_look_kind {
     const char *found, *model_hint; /* of published datasets, for comments; may be NULL */
 } fgi_look_kind;
 
-extern const fgi_look_kind fgi_look_csv, fgi_look_npy, fgi_look_idx, fgi_look_cifar10; /* init.c */
+extern const fgi_look_kind fgi_look_csv, fgi_look_npy, fgi_look_idx, fgi_look_cifar10,
+    fgi_look_cifar100;                                     /* init.c */
 extern const fgi_look_kind fgi_look_images, fgi_look_pack; /* init_put_photos.c */
 
 /* The files of a dataset; names are owned, NULL where there is none. */

@@ -132,6 +132,19 @@ static void published(const effect *e, const char *folder)
     assert_true(fabs(val[0] - val[1]) > 1e-4 && fabs(train[0] - train[1]) > 1e-4);
 }
 
+/* The number of classes is that of the labels: says. */
+static void cifar100(const effect *e, const char *folder)
+{
+    static uint8_t bytes[4 * 3074];
+    for (int i = 0; i < (int)sizeof(bytes); i++)
+        bytes[i] = (uint8_t)(i % 3074 < 2 ? i / 3074 : i * 7 / 13);
+    fgt_write(fgt_path(folder, "train.bin"), bytes, sizeof(bytes));
+    fgt_write(fgt_path(folder, "test.bin"), bytes, sizeof(bytes));
+    (void)effects_fit(0, folder, "--model.name=linear --data.path=. " EFFECTS_STILL "%s",
+                      e->arguments);
+    contains(program_gives(0, folder, "show run")->out, e->says);
+}
+
 /* The weights of a fit on other samples: their loss, "test_loss" on standard output. */
 static void tested(const effect *e, const char *folder)
 {
@@ -188,6 +201,8 @@ const effect effects_data[] = {
     {"data.format", "--data.format=npy", effects_check_samples},
     {"data.format", "--data.format=idx", published},
     {"data.format", "--data.format=cifar10", published},
+    {"data.format", "--data.format=cifar100", cifar100, .says = "f32[100]"},
+    {"data.labels", "--data.format=cifar100 --data.labels=coarse", cifar100, .says = "f32[20]"},
     {"data.path", RAW MOST_CLASSES "--data.path=v.csv", losses, .val = "a,b,y\n1,2,0\n3,5,1\n",
      .expected = {TWO_ROWS}},
     {"data.target", RAW MOST_CLASSES "--data.target=y", losses, .train = "y,a,b\n0,1,2\n1,3,5\n",

@@ -148,6 +148,9 @@ static void folders_of_other_formats(void **state)
     const char *cifar = fgt_temp_folder();
     write_text(cifar, "data_batch_1.bin", "");
     contains(program_gives(0, cifar, "init . -o -")->out, "  format: cifar10\n");
+    const char *cifar100 = fgt_temp_folder();
+    write_text(cifar100, "fine_label_names.txt", "");
+    contains(program_gives(0, cifar100, "init . -o -")->out, "  format: cifar100\n");
     const char *tables = fgt_temp_folder();
     write_text(tables, "train.csv", "a,b\n1,2\n2,3\n");
     write_text(tables, "val.csv", "a,b\n1,2\n");

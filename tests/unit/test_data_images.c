@@ -1,4 +1,4 @@
-/* IDX and CIFAR-10: plain and gzip, damaged, truncated, inconsistent.
+/* IDX and CIFAR: plain and gzip, damaged, truncated, inconsistent.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -298,7 +298,7 @@ static void gzip_members_follow_each_other_up_to_the_limit(void **state)
     assert_null(block.data);
 }
 
-/* ---- CIFAR-10 -------------------------------------------------------------------------------- */
+/* ---- CIFAR ----------------------------------------------------------------------------------- */
 
 static void make_cifar_batch(const char *path, size_t first, size_t count)
 {
@@ -387,7 +387,7 @@ static void damaged_cifar_is_refused(void **state)
     fg_dataset *dataset;
     const char *batch = fgt_path(folder, "data_batch_3.bin");
     make_cifar_batch(batch, 0, 3);
-    file[FGI_CIFAR_RECORD_BYTES] = 10;
+    file[fgi_cifar_record(&fgi_cifar10)] = 10;
     fgt_write(batch, file, file_size);
     assert_int_equal(fg_cifar10_open(folder, FG_TRAIN, &dataset, &err), FG_EFORMAT);
     assert_null(dataset);
@@ -401,6 +401,48 @@ static void damaged_cifar_is_refused(void **state)
     assert_int_equal(remove(batch), 0);
     assert_int_equal(fg_cifar10_open(folder, FG_TRAIN, &dataset, &err), FG_ENOTFOUND);
     assert_non_null(strstr(err.message, "data_batch_3.bin"));
+}
+
+/* A record has a coarse and a fine label. */
+static void either_label_of_cifar100_can_be_used(void **state)
+{
+    char folder_path[PATH_BYTES], inner[PATH_BYTES];
+    const char *folder = name_folder(folder_path, "hundred");
+    fgt_ok(fgi_folder_make(name_folder(inner, "hundred/cifar-100-binary"), &err));
+    const char *path = fgt_path(inner, "test.bin");
+    static const uint8_t labels[][2] = {{19, 99}, {3, 7}};
+    file_size = 0;
+    for (size_t i = 0; i < 2; i++) {
+        file[file_size++] = labels[i][0];
+        file[file_size++] = labels[i][1];
+        for (size_t p = 0; p < FGI_CIFAR_IMAGE_BYTES; p++)
+            file[file_size++] = pixel(i, p);
+    }
+    fgt_write(path, file, file_size);
+    fgt_write(fgt_path(inner, "coarse_label_names.txt"),
+              "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl\nm\nn\no\np\nq\nr\ns\nt\n", 40);
+    for (int is_coarse = 0; is_coarse < 2; is_coarse++) {
+        fg_dataset *dataset;
+        fgt_ok(fg_cifar100_open(folder, FG_VAL, is_coarse != 0, &dataset, &err));
+        assert_int_equal(fg_dataset_count(dataset), 2);
+        assert_int_equal(fg_dataset_class_count(dataset), is_coarse ? 20 : 100);
+        for (int64_t i = 0; i < 2; i++) {
+            unsigned char image[32][32][3];
+            int32_t label;
+            fgt_ok(fg_dataset_read(dataset, i, (void *const[]){image, &label}, &err));
+            assert_int_equal(label, labels[i][is_coarse ? 0 : 1]);
+            assert_int_equal(image[1][2][2], pixel((size_t)i, 2048 + 34));
+        }
+        const char *name = fg_dataset_class_name(dataset, 19);
+        assert_true(is_coarse ? strcmp(name, "t") == 0 : name == NULL);
+        fg_dataset_destroy(dataset);
+    }
+    fg_dataset *dataset;
+    file[fgi_cifar_record(&fgi_cifar100_fine)] = 20;
+    fgt_write(path, file, file_size);
+    assert_int_equal(fg_cifar100_open(folder, FG_TEST, true, &dataset, &err), FG_EFORMAT);
+    assert_non_null(strstr(err.message, "byte 3074: label 20 of record 1: expected 0 to 19"));
+    assert_int_equal(fg_cifar100_open(folder, FG_TRAIN, true, &dataset, &err), FG_ENOTFOUND);
 }
 
 static fg_status open_images(void *self, fg_error *e)
@@ -436,6 +478,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(cifar_planes_become_channels_last),
     cmocka_unit_test(cifar_class_names_are_a_courtesy),
     cmocka_unit_test(damaged_cifar_is_refused),
+    cmocka_unit_test(either_label_of_cifar100_can_be_used),
     cmocka_unit_test(every_allocation_may_fail),
 };
 FGT_MAIN(tests)

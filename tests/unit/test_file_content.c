@@ -73,6 +73,14 @@ static fg_status open_cifar(const char *path)
     return status;
 }
 
+static fg_status open_cifar100(const char *path)
+{
+    char *folder = fgi_path_parent(path);
+    const fg_status status = fg_cifar100_open(folder, FG_TEST, false, (fg_dataset **)&result, &err);
+    fgi_free(folder);
+    return status;
+}
+
 static fg_status probe_image(const char *path)
 {
     fg_image_info info;
@@ -110,6 +118,7 @@ static const struct {
     {"a.zip", open_zip},
     {"train-images-idx3-ubyte", open_idx},
     {"test_batch.bin", open_cifar},
+    {"test.bin", open_cifar100},
     {"cat.jpg", probe_image},
 };
 
