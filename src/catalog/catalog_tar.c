@@ -158,6 +158,10 @@ static fg_status use_json(scan *s, const char *text, size_t size, bool is_source
     const fg_catalog_options *o = s->b->options;
     json_t *object = NULL;
     FGI_TRY(fgi_json_parse("JSON", 0, text, size, &object, s->err));
+    if (!is_source && !json_is_object(object)) { /* such as a list of boxes */
+        json_decref(object);
+        return FG_OK;
+    }
     fg_status status =
         fgi_row_from_json(s->b, object, is_source ? FGI_ROW_LABELS : 0, &s->row, s->err);
     if (status == FG_OK && !is_source)
@@ -274,10 +278,10 @@ static fg_status check_labels(fgi_draft *b, const char *path, const label_counts
 {
     const fg_catalog_options *o = b->options;
     if (counts->label > 0 && counts->both > 0 && o->label_member == NULL && !o->no_classes)
-        fgi_log(FG_LOG_INFO,
+        fgi_log(FG_LOG_WARNING,
                 "'%s': the labels are those of the .cls files; %lld .json files have '%s' as well "
-                "(to use these: label_member=json in data.source_options, or fulgurite pack "
-                "--source label_member=json)",
+                "(to use it: label_member=json in data.source_options, or fulgurite pack --source "
+                "label_member=json)",
                 path, (long long)counts->both, o->label_column);
     if (counts->label > 0 || o->no_classes)
         return FG_OK;
@@ -302,8 +306,9 @@ static fg_status open_tar(fgi_draft *b, const char *path, fg_error *err)
 const fgi_catalog_kind fgi_catalog_tar_row = {
     .name = "tar",
     .help = "tar files: KEY.jpg with KEY.cls or KEY.json (WebDataset), or a folder per class",
-    .target = "the class of each KEY.jpg in KEY.cls, or in KEY.json as 'label' (another file: "
-              "label_member=EXTENSION in data.source_options), or a folder for each class",
+    .target = "the class of each KEY.jpg in KEY.cls, or in KEY.json as 'label' (other names: "
+              "label_member=EXTENSION or label_column=NAME in data.source_options), or a folder "
+              "for each class",
     .is_file = is_tar,
     .open = open_tar,
     .read = fgi_read_sample_range,

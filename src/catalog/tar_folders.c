@@ -52,16 +52,47 @@ static fgi_str next_folder(const char **path)
     return (fgi_str){begin, (size_t)(slash - begin)};
 }
 
-/* Whether all folders are named as splits. */
-static bool find_splits(const layout *l)
+static bool is_given_class(const fg_catalog_options *o, fgi_str folder)
+{
+    for (int64_t i = 0; i < o->class_count; i++)
+        if (fgi_str_equal(folder, o->class_names[i]))
+            return true;
+    return false;
+}
+
+/* The split that the name of a folder is. */
+static uint8_t split_of(const layout *l, fgi_str folder)
+{
+    const fg_catalog_options *o = l->b->options;
+    return o->no_split_folders || is_given_class(o, folder) ? FG_CATALOG_NO_SPLIT
+                                                            : fgi_split_of_name(folder);
+}
+
+static fg_status fail_splits(const layout *l, const char *one, const char *another, fg_error *err)
+{
+    char a[FGI_SHOWN_BYTES], b[FGI_SHOWN_BYTES];
+    return fgi_fail(err, FG_EFORMAT,
+                    "'%.100s': some folders look like splits, but not all are named train, val or "
+                    "test: '%.60s', '%.60s'\nput the folders of the classes into folders of these "
+                    "names; if all are classes, set no_split_folders=true in data.source_options "
+                    "(fulgurite pack --source no_split_folders=true)",
+                    l->b->catalog->path, fgi_shown(one, a), fgi_shown(another, b));
+}
+
+/* All folders are named as splits, or none, as in an image folder. */
+static fg_status find_splits(layout *l, fg_error *err)
 {
     const fg_catalog *c = l->b->catalog;
+    const char *split = NULL, *other = NULL;
     for (size_t i = 0; i < c->count; i++) {
         const char *path = path_of(l, &c->samples[i]) + l->prefix;
-        if (fgi_split_of_name(next_folder(&path)) == FG_CATALOG_NO_SPLIT)
-            return false;
+        if (split_of(l, next_folder(&path)) != FG_CATALOG_NO_SPLIT)
+            split = c->samples[i].name;
+        else
+            other = c->samples[i].name;
     }
-    return !l->b->options->no_split_folders;
+    l->has_splits = split != NULL && other == NULL;
+    return split != NULL && other != NULL ? fail_splits(l, split, other, err) : FG_OK;
 }
 
 /* Whether each image is in the folder of a class. */
@@ -85,7 +116,7 @@ fg_status fgi_tar_folders(fgi_draft *b, fg_error *err)
     if (c->count == 0)
         return FG_OK;
     find_prefix(&l);
-    l.has_splits = find_splits(&l);
+    FGI_TRY(find_splits(&l, err));
     const bool are_classes = has_classes(&l);
     for (size_t i = 0; i < c->count; i++) {
         fgi_sample *s = &c->samples[i];
@@ -101,9 +132,9 @@ fg_status fgi_tar_folders(fgi_draft *b, fg_error *err)
         FGI_TRY(fgi_draft_set_labels(b, s, &id, 1, err));
     }
     if (are_classes)
-        fgi_log(FG_LOG_INFO,
-                "'%s': the classes are the folders of the images, such as '%s' (no sample has a "
-                ".cls or .json file)",
-                c->path, b->labels[0]->text);
+        fgi_log(FG_LOG_WARNING,
+                "'%s': no sample has a .cls or .json file: the folders of the images are the "
+                "classes",
+                c->path);
     return FG_OK;
 }

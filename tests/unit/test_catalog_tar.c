@@ -136,6 +136,10 @@ static void the_member_with_the_label_can_be_chosen(void **state)
     add_text(&a, "1.TXT", "a dog");
     add_text(&a, "2.cls", "5");
     add_text(&a, "2.json", "{\"label\": [0.5]}");
+    add_text(&a, "3.jpg", "three");
+    add_text(&a, "3.cls", "5");
+    add_text(&a, "3.txt", "a cat");
+    add_text(&a, "3.json", "[[1, 2, 3, 4]]"); /* boxes */
     add_text(&a, "2.png", "two");
     add_text(&a, "2.txt", "a cat");
     const char *path = write_archive(&a, "both.tar");
@@ -149,8 +153,9 @@ static void the_member_with_the_label_can_be_chosen(void **state)
     fgt_ok(fg_catalog_get(catalog, 1, &item, &err));
     assert_int_equal(item.label, 5);
     fg_catalog_destroy(catalog);
-    fgt_catalog_is(path, &(fg_catalog_options){.label_member = ".txt"},
-                   "1.jpg 1 val g=1 [one]\n2.png 0 [two]\nclass a cat\nclass a dog\n");
+    fgt_catalog_is(
+        path, &(fg_catalog_options){.label_member = ".txt"},
+        "1.jpg 1 val g=1 [one]\n2.png 0 [two]\n3.jpg 0 [three]\nclass a cat\nclass a dog\n");
     fgt_catalog_fails(path, &(fg_catalog_options){.label_member = "json"}, FG_EFORMAT,
                       "member 'labels': expected an integer or a string");
     fgt_catalog_fails(path, &(fg_catalog_options){.label_member = "tag"}, FG_EFORMAT,
@@ -189,6 +194,10 @@ static void folders_are_classes_if_there_are_no_labels(void **state)
     (void)snprintf(expected, sizeof(expected), "%sclass train\nclass val\n%s",
                    "photos/val/dog/1.jpg 1 [d]\nphotos/train/cat/1.jpg 0 [c]\n", skip);
     fgt_catalog_is(path, &no_splits, expected);
+    add_folders(&a, "photos/train/cat/1.jpg", "photos/dog/1.jpg");
+    fgt_catalog_fails(write_archive(&a, "m.tar"), NULL, FG_EFORMAT,
+                      "not all are named train, val or test: 'photos/train/cat/1.jpg', "
+                      "'photos/dog/1.jpg'");
     add_folders(&a, "photos/1.jpg", "photos/dog/1.jpg"); /* an image that has no class */
     (void)snprintf(expected, sizeof(expected), "photos/dog/1.jpg [d]\nphotos/1.jpg [c]\n%s", skip);
     fgt_catalog_is(write_archive(&a, "t.tar"), NULL, expected);
