@@ -11,8 +11,6 @@
 #include <strings.h>
 #include <unistd.h>
 
-enum { MAX_KEYS = 256 };
-
 typedef struct parser {
     const cli_command *command;
     const char **argv;
@@ -58,20 +56,17 @@ static const cli_option *find_letter(const cli_command *command, char letter)
     return letter == 'h' ? &help_option : NULL;
 }
 
-/* The nearest name among the options and, if allowed, the keys. */
+/* The nearest name among the options, or of a key, if the command takes keys. */
 static const char *nearest_option(const cli_command *command, const char *name)
 {
-    static const char *names[64 + MAX_KEYS];
-    fg_recipe_key key;
+    static const char *names[64];
     size_t count = 0;
     names[count++] = "help";
     for (const cli_option *o = command->options; o != NULL && o->kind != CLI_KIND_END; o++)
         if (count < 64)
             names[count++] = o->name;
-    if (command->takes_config)
-        for (size_t i = 0; i < MAX_KEYS && fg_recipe_key_at(i, &key, NULL) == FG_OK; i++)
-            names[count++] = key.path;
-    const char *nearest = fg_recipe_nearest(name, names, count);
+    const bool is_key = command->takes_config && strchr(name, '.') != NULL;
+    const char *nearest = is_key ? NULL : fg_recipe_nearest(name, names, count);
     return nearest == NULL && command->takes_config ? fg_recipe_key_suggest(name) : nearest;
 }
 
@@ -249,11 +244,39 @@ static bool check_count(parser *p)
     return false;
 }
 
+/* "~/x", "--out=~/x" and "-o~/x" with the home folder in place of "~", which the shell only does
+ * for the first; other words as they are. The copies live as long as the program. */
+static bool expand_home(parser *p)
+{
+    static char *kept[2 * CLI_MAX_OVERRIDES];
+    static size_t count;
+    for (int i = p->next; i < p->argc; i++) {
+        fg_error err = {0};
+        char *path = NULL;
+        const char *word = p->argv[i], *equals = strchr(word, '=');
+        const bool is_long = strncmp(word, "--", 2) == 0;
+        const bool is_letter = !is_long && word[0] == '-' && word[1] != '\0';
+        const char *value = is_long && equals != NULL ? equals + 1 : is_letter ? word + 2 : word;
+        if (strncmp(value, "~/", 2) != 0 || count == sizeof kept / sizeof kept[0])
+            continue;
+        if (fg_path_expand(value, &path, &err) != FG_OK) {
+            p->status = cli_complain(CLI_USAGE, p->command->name, "%s", err.message);
+            return false;
+        }
+        const size_t before = (size_t)(value - word), size = before + strlen(path) + 1;
+        kept[count] = cli_alloc(size, 1);
+        (void)snprintf(kept[count], size, "%.*s%s", (int)before, word, path);
+        p->argv[i] = kept[count++];
+        fg_file_free(path);
+    }
+    return true;
+}
+
 bool cli_parse(const cli_command *command, int argc, const char **argv, cli_call *out,
                int *out_status)
 {
     parser p = {.command = command, .argv = argv, .argc = argc, .next = 1, .out = out};
-    bool is_good = true, has_ended = false;
+    bool is_good = expand_home(&p), has_ended = false;
     *out = (cli_call){.command = command->name, .args = argv + 1};
     while (is_good && p.next < argc) {
         const char *word = argv[p.next++];

@@ -105,6 +105,12 @@ FG_API FG_MUST_USE fg_status fg_file_write(const char *path, const void *data, s
  * Thread-safe. */
 FG_API FG_MUST_USE fg_status fg_file_check(const char *path, fg_error *err);
 
+/* Replaces a leading "~/" by the user's home folder, the environment variable HOME, as a shell does
+ * for words: in configurations and after "--option=" it does not. Other paths are copied; "./~/x"
+ * names a folder called "~". *out: free it with fg_file_free; NULL on failure. Errors: FG_ENOTFOUND
+ * (HOME is not set), FG_ENOMEM. Thread-safe as long as no thread changes the environment. */
+FG_API FG_MUST_USE fg_status fg_path_expand(const char *path, char **out, fg_error *err);
+
 /* The version of the library that is loaded, "major.minor.patch". */
 FG_API const char *fg_version(void);
 

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -298,4 +299,15 @@ char *fgi_path_join(const char *folder, const char *name)
     if (path != NULL)
         (void)snprintf(path, total, "%s%s%s", folder, slash, name);
     return path;
+}
+
+fg_status fg_path_expand(const char *path, char **out, fg_error *err)
+{
+    const bool is_home = strncmp(path, "~/", 2) == 0;
+    const char *home = is_home ? getenv("HOME") : NULL; /* NOLINT(concurrency-mt-unsafe) */
+    *out = NULL;
+    if (is_home && (home == NULL || *home == '\0'))
+        return fgi_fail(err, FG_ENOTFOUND, "'%.300s': HOME is not set: write the whole path", path);
+    *out = is_home ? fgi_path_join(home, path + 2) : fgi_strdup(path);
+    return *out != NULL ? FG_OK : fgi_no_memory(err);
 }

@@ -19,6 +19,12 @@ bool fgi_str_equal(fgi_str a, const char *b)
     return a.size == size && (size == 0 || memcmp(a.data, b, size) == 0);
 }
 
+bool fgi_is_null_word(fgi_str text)
+{
+    return fgi_str_equal(text, "null") || fgi_str_equal(text, "Null") ||
+           fgi_str_equal(text, "NULL") || fgi_str_equal(text, "~");
+}
+
 char fgi_lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
 
 bool fgi_is_alnum(char c)

@@ -32,6 +32,8 @@ bool fgi_ends_with(const char *text, const char *end);
 
 fgi_str fgi_str_of(const char *text);
 bool fgi_str_equal(fgi_str a, const char *b);
+/* Whether the text is one of YAML's spellings of null: null, Null, NULL, ~. */
+bool fgi_is_null_word(fgi_str text);
 /* Without leading and trailing spaces, tabs and line ends. */
 fgi_str fgi_str_trim(fgi_str text);
 

@@ -2,6 +2,7 @@
  * row.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -117,24 +118,45 @@ const char *fgi_option_path(const fg_option_values *values, const fg_option *opt
     return out;
 }
 
-/* ": the largest value is 1e+30", for a number that is greater than a limit that descriptions leave
- * out; else "". */
-static const char *too_large(const fg_option *option, const char *text, char *out, size_t size)
+/* "0,01" as "0.01"; false if the text is not a number with a decimal comma. */
+static bool with_point(const char *text, char *out, size_t size)
 {
-    const bool is_number = option->kind == FG_OPTION_INT || option->kind == FG_OPTION_INTS ||
-                           option->kind == FG_OPTION_FLOAT || option->kind == FG_OPTION_FLOATS;
+    double value;
+    (void)fgi_snprintf(out, size, "%s", text);
+    char *comma = strchr(out, ',');
+    if (comma == NULL || strlen(text) >= size)
+        return false;
+    *comma = '.';
+    return fgi_parse_f64(fgi_str_of(out), &value);
+}
+
+/* Why a number is not accepted, if the description of the option does not say it; else "". */
+static const char *reason_of(const fg_option *option, const char *text, char *out, size_t size)
+{
+    const bool is_float = option->kind == FG_OPTION_FLOAT || option->kind == FG_OPTION_FLOATS ||
+                          option->kind == FG_OPTION_AMOUNT;
+    const bool is_number =
+        is_float || option->kind == FG_OPTION_INT || option->kind == FG_OPTION_INTS;
+    char number[32];
     double value = 0;
     out[0] = '\0';
-    if (is_number && option->max >= FG_OPTION_UNLIMITED &&
-        fgi_parse_f64(fgi_str_of(text), &value) && value > option->max)
+    if (is_float && with_point(text, number, sizeof number))
+        (void)fgi_snprintf(out, size, ": did you mean '%s'?", number);
+    if (!is_number || !fgi_parse_f64(fgi_str_of(text), &value))
+        return out;
+    const int magnitude = is_float ? fgi_option_magnitude(text, value) : 0;
+    if (option->max >= FG_OPTION_UNLIMITED && value > option->max)
         (void)fgi_snprintf(out, size, ": the largest value is %.16g", option->max);
+    else if (magnitude != 0 && !isnan(value))
+        (void)fgi_snprintf(out, size, ": too %s for f32 (%s)", magnitude > 0 ? "large" : "small",
+                           magnitude > 0 ? "at most 3.4e38" : "0, or at least 1.2e-38");
     return out;
 }
 
 fg_status fgi_option_unexpected(const fg_option_values *values, const fg_option *option,
                                 const fg_option_text *text, fg_error *err)
 {
-    char path[128], expected[384], limit[64];
+    char path[128], expected[384], reason[96];
     const bool has_needless_quotes =
         text->is_quoted && option->kind != FG_OPTION_CHOICE && option->kind != FG_OPTION_STRING;
     return fgi_fail(err, FG_EINVAL, "%s: expected %s, got %s'%.80s'%s%s",
@@ -142,5 +164,5 @@ fg_status fgi_option_unexpected(const fg_option_values *values, const fg_option 
                     fg_option_describe(option, expected, sizeof expected),
                     has_needless_quotes ? "the string " : "", text->text,
                     has_needless_quotes ? ": remove the quotes" : "",
-                    too_large(option, text->text, limit, sizeof limit));
+                    reason_of(option, text->text, reason, sizeof reason));
 }

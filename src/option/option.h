@@ -50,6 +50,10 @@ fg_status fgi_option_parse_choice(fg_option_values *values, const fg_option *opt
  * parts. Returns the number of parts, at most `capacity`. */
 size_t fgi_option_split(char *text, fg_option_text *parts, size_t capacity);
 
+/* Of a decimal number and its value in f64: 1 if it is too large for f32, -1 if it is not 0 but too
+ * small for a normal f32, else 0. */
+int fgi_option_magnitude(const char *text, double value);
+
 /* Whether two words are equal, ignoring case, '-', '_' and spaces: "ResNet-18" equals
  * "resnet18". */
 bool fgi_is_same_word(const char *a, size_t size, const char *b);

@@ -1,11 +1,14 @@
 /* parse.c - parses one item of a value and checks it against the option's row.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <float.h>
 #include <fulgurite/mesh.h>
 #include <math.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "option/option.h"
 
@@ -14,11 +17,21 @@ bool fgi_equal_nocase(const char *a, const char *b)
     return strlen(a) == strlen(b) && fgi_begins_nocase(a, b);
 }
 
-/* Decimal numbers only: no hexadecimal, no infinities, no NaN. */
+/* Decimal numbers only: no hexadecimal, no infinities, no NaN, and none that f32 cannot represent:
+ * on a device, it would be 0 or infinite. */
 static bool parse_float(const char *text, double *out)
 {
     return strspn(text, "+-.0123456789eE") == strlen(text) &&
-           fgi_parse_f64(fgi_str_of(text), out) && isfinite(*out);
+           fgi_parse_f64(fgi_str_of(text), out) && fgi_option_magnitude(text, *out) == 0;
+}
+
+int fgi_option_magnitude(const char *text, double value)
+{
+    const double size = fabs(value);
+    if (!(size <= (double)FLT_MAX))
+        return 1;
+    const bool is_zero = strcspn(text, "123456789") >= strcspn(text, "eE");
+    return !is_zero && size < (double)FLT_MIN ? -1 : 0;
 }
 
 static bool in_range(const fg_option *option, double value)
@@ -71,6 +84,20 @@ static fg_status keep_text(fg_option_values *values, const char *text, fgi_optio
     return out->text != NULL ? FG_OK : fgi_no_memory(err);
 }
 
+/* A string that starts with ~/ is a path in the user's home folder. */
+static fg_status parse_string(fg_option_values *values, const fg_option *option,
+                              const fg_option_text *text, fgi_option_item *out, fg_error *err)
+{
+    char path[128], *expanded = NULL;
+    if (strncmp(text->text, "~/", 2) != 0)
+        return keep_text(values, text->text, out, err);
+    FGI_TRY_CTX(fg_path_expand(text->text, &expanded, err), err, "%s",
+                fgi_option_path(values, option, path, sizeof path));
+    const fg_status status = keep_text(values, expanded, out, err);
+    fgi_free(expanded);
+    return status;
+}
+
 static fg_status parse_rule(fg_option_values *values, const fg_option *option, const char *text,
                             fgi_option_item *out, fg_error *err)
 {
@@ -120,7 +147,7 @@ fg_status fgi_option_parse(fg_option_values *values, const fg_option *option,
     bool is_good = false;
     *out = (fgi_option_item){0};
     switch (option->kind) {
-    case FG_OPTION_STRING:
+    case FG_OPTION_STRING: return parse_string(values, option, text, out, err);
     case FG_OPTION_STRINGS: return keep_text(values, text->text, out, err);
     case FG_OPTION_ENTRIES: return parse_entry(values, option, text, out, err);
     case FG_OPTION_CHOICE: return fgi_option_parse_choice(values, option, text, out, err);

@@ -170,7 +170,7 @@ fg_status fg_option_set(fg_option_values *values, const char *name, const char *
     const fg_option *option = fg_option_find(values, name);
     if (option == NULL)
         return unknown(values, name, err);
-    if (fgi_equal_nocase(text, "null") || strcmp(text, "~") == 0)
+    if (fgi_is_null_word(fgi_str_of(text)))
         return reset(values, option, err);
     return set_text(values, option, text, place, err);
 }

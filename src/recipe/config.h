@@ -60,6 +60,16 @@ void fgi_config_destroy(fgi_config *c);
  * "name:line:column: ...". */
 bool fgi_config_read(fgi_config *c, const char *name, const char *text, size_t size, fg_error *err);
 bool fgi_config_read_file(fgi_config *c, const char *path, fg_error *err);
+
+/* Extensions of data files, for fgi_config_ends_in. */
+#define FGI_CONFIG_TABLES ".csv|.tsv|.csv.gz|.tsv.gz"
+#define FGI_CONFIG_IMAGES                                                                          \
+    ".jpg|.jpeg|.png|.webp|.gif|.tif|.tiff|.bmp|.ppm|.pgm|.tar|.tar.gz|.tgz|.tfrecord|.jsonl|.zip"
+/* Whether the path ends in one of "a|b", in any case, and is longer. */
+bool fgi_config_ends_in(const char *path, const char *ends);
+/* Whether the path is that of data rather than of a configuration: a folder, or a file with the
+ * extension of data. */
+bool fgi_config_is_data(const char *path);
 /* Sets one key from "a.b=value", as on the command line after the dashes. null and ~ reset it to
  * its default, as if it had not been given. */
 bool fgi_config_override(fgi_config *c, const char *assignment, fg_error *err);

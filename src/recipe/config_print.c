@@ -186,7 +186,11 @@ static void print_introduction(fgi_buf *out)
         "`16`\n"
         "for `16-mixed`, `fp32` and `32` for `32-true`, with a note. Paths are relative to the "
         "working\n"
-        "directory, not to the configuration's folder. A file contains one YAML document.\n\n"
+        "directory, not to the configuration's folder, and a leading `~/` is the home folder. "
+        "`null`,\n"
+        "`Null`, `NULL` and `~` are YAML's null, the key's default. A file contains one YAML "
+        "document.\n"
+        "Numbers that f32 cannot represent (1e-400, 1e39) are errors.\n\n"
         "The options of [callbacks](#trainercallbacks), [loggers](#trainerloggers) and\n"
         "[augmentations](#dataaugment) are in tables at the end of the page.\n\n"
         "`fulgurite help --config-reference` generates this page; a test compares the two.\n");

@@ -351,27 +351,36 @@ static const char *last_part(const char *path)
     return dot != NULL ? dot + 1 : path;
 }
 
-const char *fgi_config_table_suggest(const fgi_config_table *table, const char *path)
+/* The key whose last part is nearest, among those that begin with `section`; NULL: none is near. */
+static const char *nearest_in(const fgi_config_table *table, const char *section, size_t size,
+                              const char *name)
 {
-    const char *names[MOST_KEYS] = {NULL}, *parts[MOST_KEYS] = {NULL}, *name = last_part(path);
-    const size_t count = table->count;
-    for (size_t i = 0; i < fgi_config_elsewhere_count; i++)
-        if (strcmp(fgi_config_names_elsewhere[i].theirs, name) == 0)
-            return fgi_config_names_elsewhere[i].ours;
-    for (size_t i = 0; i < count; i++) { /* the right name in the wrong place */
-        names[i] = table->keys[i].path;
-        parts[i] = last_part(names[i]);
-        if (strcmp(parts[i], name) == 0)
-            return names[i];
-    }
-    const char *whole = fgi_nearest(path, names, count);
-    if (whole != NULL && strchr(path, '.') != NULL)
-        return whole;
+    const char *names[MOST_KEYS] = {NULL}, *parts[MOST_KEYS] = {NULL};
+    size_t count = 0;
+    for (size_t i = 0; i < table->count; i++)
+        if (strncmp(table->keys[i].path, section, size) == 0) {
+            names[count] = table->keys[i].path;
+            parts[count] = last_part(names[count]);
+            count++;
+        }
     const char *part = fgi_nearest(name, parts, count);
     for (size_t i = 0; i < count && part != NULL; i++)
         if (parts[i] == part)
             return names[i];
-    return whole;
+    return NULL;
+}
+
+const char *fgi_config_table_suggest(const fgi_config_table *table, const char *path)
+{
+    const char *name = last_part(path);
+    for (size_t i = 0; i < fgi_config_elsewhere_count; i++)
+        if (strcmp(fgi_config_names_elsewhere[i].theirs, name) == 0)
+            return fgi_config_names_elsewhere[i].ours;
+    for (size_t i = 0; i < table->count; i++) /* the right name in the wrong place */
+        if (strcmp(last_part(table->keys[i].path), name) == 0)
+            return table->keys[i].path;
+    const char *near = nearest_in(table, path, (size_t)(name - path), name);
+    return near != NULL ? near : nearest_in(table, "", 0, name);
 }
 
 size_t fgi_config_key_count(void)

@@ -13,6 +13,7 @@
 #include "recipe/config_yaml.h"
 #include "base/print.h"
 #include "base/alloc.h"
+#include "base/text.h"
 
 enum { MOST_ITEMS = 256, MAX_FILE_BYTES = 1 << 20 };
 
@@ -76,8 +77,7 @@ bool fgi_yaml_is_null(struct fy_node *node)
     const char *text = scalar_of(node, &size);
     if (text == NULL || fy_node_get_style(node) != FYNS_PLAIN)
         return false;
-    const fgi_str word = {text, size};
-    return size == 0 || fgi_str_equal(word, "~") || fgi_str_equal(word, "null");
+    return size == 0 || fgi_is_null_word((fgi_str){text, size});
 }
 
 const char *fgi_yaml_kind_of(struct fy_node *node)
@@ -247,10 +247,39 @@ static bool read_pair(fgi_yaml_reader *r, const char *section, struct fy_node *n
     return is_good;
 }
 
+/* {lr: 0,01} is an entry lr: 0 and an entry 01 without a value: an error if such a pair looks like
+ * a number with a decimal comma. */
+static bool check_comma(fgi_yaml_reader *r, struct fy_node_pair *before, struct fy_node_pair *pair)
+{
+    char number[64], message[160];
+    double value;
+    if (before == NULL || !fgi_yaml_is_null(fy_node_pair_value(pair)))
+        return true;
+    char *whole = fgi_yaml_text_of(fy_node_pair_value(before), NULL);
+    char *decimals = fgi_yaml_text_of(fy_node_pair_key(pair), NULL);
+    const bool is_text =
+        whole != NULL && decimals != NULL && decimals[0] >= '0' && decimals[0] <= '9';
+    (void)fgi_snprintf(number, sizeof(number), "%.30s.%.30s", is_text ? whole : "",
+                       is_text ? decimals : "");
+    (void)fgi_snprintf(message, sizeof(message),
+                       "'%.30s,%.30s' is a value and another key: use a decimal point, %s",
+                       is_text ? whole : "", is_text ? decimals : "", number);
+    fgi_free(whole);
+    fgi_free(decimals);
+    return !is_text || !fgi_parse_f64(fgi_str_of(number), &value) ||
+           fgi_yaml_blame(r, fy_node_pair_value(before), message);
+}
+
 static bool read_mapping(fgi_yaml_reader *r, const char *section, struct fy_node *mapping)
 {
     void *place = NULL;
-    struct fy_node_pair *pair;
+    struct fy_node_pair *pair, *before = NULL;
+    while ((pair = fy_node_mapping_iterate(mapping, &place)) != NULL) {
+        if (!check_comma(r, before, pair))
+            return false;
+        before = pair;
+    }
+    place = NULL;
     while ((pair = fy_node_mapping_iterate(mapping, &place)) != NULL)
         if (!read_pair(r, section, fy_node_pair_key(pair), fy_node_pair_value(pair)))
             return false;
@@ -378,26 +407,34 @@ bool fgi_config_read(fgi_config *c, const char *name, const char *text, size_t s
     return is_good;
 }
 
-/* Whether the path is a folder, or has the extension of a data file. */
-static bool is_data(const char *path)
+bool fgi_config_ends_in(const char *path, const char *ends)
 {
-    static const char *const endings[] = {".csv", ".tsv", ".npy", ".gz", ".bin", "-ubyte"};
-    struct stat about;
     const size_t length = strlen(path);
+    for (const char *at = ends; *at != '\0'; at += strspn(at, "|")) {
+        char end[16];
+        const size_t size = strcspn(at, "|");
+        (void)fgi_snprintf(end, sizeof(end), "%.*s", (int)size, at);
+        if (length > size && fgi_compare_nocase(path + length - size, end) == 0)
+            return true;
+        at += size;
+    }
+    return false;
+}
+
+bool fgi_config_is_data(const char *path)
+{
+    struct stat about;
     if (stat(path, &about) != 0)
         return false;
-    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
-        const size_t size = strlen(endings[i]);
-        if (length > size && fgi_compare_nocase(path + length - size, endings[i]) == 0)
-            return true;
-    }
-    return S_ISDIR(about.st_mode);
+    return S_ISDIR(about.st_mode) ||
+           fgi_config_ends_in(path, FGI_CONFIG_TABLES "|.npy|.npz|.gz|.bin|-ubyte|.pack") ||
+           fgi_config_ends_in(path, FGI_CONFIG_IMAGES);
 }
 
 bool fgi_config_read_file(fgi_config *c, const char *path, fg_error *err)
 {
     bool is_good = false;
-    if (is_data(path))
+    if (fgi_config_is_data(path))
         return fgi_refuse(
             err,
             "'%s' is not a configuration: expected a YAML file\nto write one for these "

@@ -86,7 +86,7 @@ static char *rule_of(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_no
 static bool unexpected(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_node *at,
                        const char *expected, const char *got)
 {
-    char message[320];
+    char message[640];
     (void)fgi_snprintf(message, sizeof(message), "%s: expected %s, got %s", key->path, expected,
                        got);
     return fgi_yaml_blame(r, at, message);
@@ -236,6 +236,11 @@ char *fgi_yaml_item(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_nod
         return rule_of(r, key, name, node);
     if (key->option->kind == FG_OPTION_ENTRIES && fy_node_is_mapping(node))
         return entry_of(r, key, name, node);
+    if (fgi_yaml_is_null(node)) {
+        (void)unexpected(r, key, name, fgi_config_describe(key),
+                         "null in a list: put it in quotes if it is a word");
+        return NULL;
+    }
     char *text = fgi_yaml_text_of(node, out_is_quoted);
     if (text == NULL)
         (void)fgi_yaml_wrong_kind(r, key, name, node);

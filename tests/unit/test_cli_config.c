@@ -112,6 +112,11 @@ static void unknown_keys(void **state)
                    "run.yaml:1:1: unknown key 'tasks': did you mean 'task'?");
     config_refused("qqqqqqqq: 1\n",
                    "run.yaml:1:1: unknown key 'qqqqqqqq' (`fulgurite help config` lists all keys)");
+    config_refused("trainer: {epoch: 1}\n",
+                   "run.yaml:1:11: unknown key 'trainer.epoch': did you mean "
+                   "'trainer.max_epochs'?");
+    config_refused("epochs: 1\n",
+                   "run.yaml:1:1: unknown key 'epochs': did you mean 'trainer.max_epochs'?");
     config_refused("trainr: {seed: 1}\n",
                    "run.yaml:1:1: unknown key 'trainr': did you mean 'trainer'?");
 }
@@ -138,6 +143,17 @@ static void wrong_numbers(void **state)
     config_refused("optimizer: {lr: 1e37}\n",
                    "run.yaml:1:17: optimizer.lr: expected a number, 0 or greater, or auto (for "
                    "example 1e-3), got '1e37': the largest value is 1e+30");
+    config_refused("optimizer: {lr: 1e-400}\n",
+                   "run.yaml:1:17: optimizer.lr: expected a number, 0 or greater, or auto (for "
+                   "example 1e-3), got '1e-400': too small for f32 (0, or at least 1.2e-38)");
+    config_refused("optimizer: {lr: 0,01, name: sgd}\n",
+                   "run.yaml:1:17: '0,01' is a value and another key: use a decimal point, 0.01");
+    config_refused("optimizer:\n  lr: 0,01\n",
+                   "run.yaml:2:7: optimizer.lr: expected a number, 0 or greater, or auto (for "
+                   "example 1e-3), got '0,01': did you mean '0.01'?");
+    config_refused("data: {ignore: [a, ~]}\n",
+                   "run.yaml:1:8: data.ignore: expected a list of strings (for example [id, "
+                   "name]), got null in a list: put it in quotes if it is a word");
     config_refused("optimizer: {lr: fast}\n",
                    "run.yaml:1:17: optimizer.lr: expected a number, 0 or "
                    "greater, or auto (for example 1e-3), got 'fast'");

@@ -128,6 +128,9 @@ static void mistakes(void **state)
     refused(
         "fulgurite try: unknown option '--max_epochs': did you mean '--trainer.max_epochs'?" SEE,
         "--max_epochs=3", "a");
+    refused("fulgurite try: unknown option '--trainer.epochs': did you mean "
+            "'--trainer.max_epochs'?" SEE,
+            "--trainer.epochs=3", "a");
     refused("fulgurite try: unknown option '-z'" SEE, "-fz", "a");
     refused("fulgurite try: a value is missing for option '--out'" SEE, "a", "--out");
     refused("fulgurite try: a value is missing for option '--out'" SEE, "a", "-o");

@@ -6,6 +6,8 @@
 
 #include <fulgurite/option.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 static const fg_option rows[] = {
     {.name = "count",
@@ -122,6 +124,11 @@ static const struct {
     {"path", "a b.csv", "\"a b.csv\""},
     {"path", "\"null\"", "\"null\""},
     {"path", "null", "null"},
+    {"path", "NULL", "null"},
+    {"path", "~", "null"},
+    {"path", "nULL", "\"nULL\""},
+    {"rate", "0e-999", "0"},
+    {"rate", "1.2e-38", "1.2e-38"},
     {"path", "x/y-1.csv", "x/y-1.csv"},
     {"shape", "SQUARE", "square"},
     {"shape", "Disc", "round"},
@@ -343,6 +350,63 @@ static void several_options_are_checked(void **state)
     fg_option_values_destroy(v);
 }
 
+/* A number that is 0 or infinite on a device, and one with a decimal comma. */
+static void numbers_that_change_are_refused(void **state)
+{
+    static const struct {
+        const char *name, *text, *message;
+    } cases[] = {
+        {"rate", "1e-400",
+         "thing.rate: expected a number from 0 to less than 1, or auto (for example 0.5), got "
+         "'1e-400': too small for f32 (0, or at least 1.2e-38)"},
+        {"rate", "1e-39",
+         "thing.rate: expected a number from 0 to less than 1, or auto (for example 0.5), got "
+         "'1e-39': too small for f32 (0, or at least 1.2e-38)"},
+        {"rate", "0,25",
+         "thing.rate: expected a number from 0 to less than 1, or auto (for example 0.5), got "
+         "'0,25': did you mean '0.25'?"},
+        {"means", "[4e38]",
+         "thing.means: expected a list of numbers (for example [0.5]), got '4e38': too large for "
+         "f32 (at most 3.4e38)"},
+        {"part", "1e-400",
+         "thing.part: expected a fraction (0.0 to 1.0) or a count (for example 0.1), got "
+         "'1e-400': too small for f32 (0, or at least 1.2e-38)"},
+    };
+    fg_option_values *v = make();
+    fg_error err = {0};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(fg_option_set(v, cases[i].name, cases[i].text, "--x", &err), FG_EINVAL);
+        assert_string_equal(err.message, cases[i].message);
+    }
+    fg_option_values_destroy(v);
+}
+
+/* As a shell does for words; only of strings, which may be in quotes. */
+static void home_is_expanded(void **state)
+{
+    fg_option_values *v = make();
+    fg_error err = {0};
+    const char *home = getenv("HOME");
+    char *before = home != NULL ? strdup(home) : NULL;
+    assert_int_equal(setenv("HOME", "/home/a b", 1), 0);
+    fgt_ok(fg_option_set(v, "path", "~/x.csv", NULL, &err));
+    assert_string_equal(fg_option_string(v, "path"), "/home/a b/x.csv");
+    fgt_ok(fg_option_set(v, "path", "\"~/y\"", NULL, &err));
+    assert_string_equal(fg_option_string(v, "path"), "/home/a b/y");
+    fgt_ok(fg_option_set(v, "path", "./~/x", NULL, &err));
+    assert_string_equal(fg_option_string(v, "path"), "./~/x");
+    fgt_ok(fg_option_set(v, "names", "[~/x]", NULL, &err));
+    assert_string_equal(fg_option_string_at(v, "names", 0), "~/x");
+    assert_int_equal(unsetenv("HOME"), 0);
+    assert_int_equal(fg_option_set(v, "path", "~/x.csv", NULL, &err), FG_ENOTFOUND);
+    assert_string_equal(err.message,
+                        "thing.path: '~/x.csv': HOME is not set: write the whole path");
+    if (before != NULL)
+        assert_int_equal(setenv("HOME", before, 1), 0);
+    free(before);
+    fg_option_values_destroy(v);
+}
+
 static void amounts_are_fractions_or_counts(void **state)
 {
     static const struct {
@@ -488,6 +552,8 @@ int main(void)
         cmocka_unit_test(a_zero_that_was_given_is_not_a_default),
         cmocka_unit_test(several_options_come_in_one_text),
         cmocka_unit_test(several_options_are_checked),
+        cmocka_unit_test(numbers_that_change_are_refused),
+        cmocka_unit_test(home_is_expanded),
         cmocka_unit_test(amounts_are_fractions_or_counts),
         cmocka_unit_test(other_programs_words_are_remembered),
         cmocka_unit_test(values_can_be_selected),
