@@ -146,6 +146,21 @@ FG_API int64_t fg_dataset_damaged(const fg_dataset *dataset, const char **out_fi
  * no names, or index is out of range. Borrowed for the dataset's lifetime. Thread-safe. */
 FG_API const char *fg_dataset_sample_name(const fg_dataset *dataset, int64_t index);
 
+/* Creates a dataset of the same samples in which one that cannot be read, because its file or
+ * record is damaged, missing or of an unsupported kind, is not an error: its fields are 0, and
+ * fg_dataset_sample_error returns the reason. For predictions: metrics would include the zeros. If
+ * reading cannot fail for single samples, because
+ * they are in memory, or the dataset is a source, *out is another handle of `parent`. Thread-safe.
+ * Error: FG_ENOMEM. */
+FG_API FG_MUST_USE fg_status fg_dataset_tolerate(fg_dataset *parent, fg_dataset **out,
+                                                 fg_error *err);
+
+/* Why sample `index` could not be read, in one line; "" if it could, or has not been read yet. NULL
+ * if such samples are errors of this dataset (neither fg_dataset_tolerate nor keep_damaged of
+ * fg_csv_apply_options), or index is out of range. Borrowed for the dataset's lifetime. For a
+ * sample that another thread is reading, call it once the sample has been delivered. */
+FG_API const char *fg_dataset_sample_error(const fg_dataset *dataset, int64_t index);
+
 /* Whether the dataset was made by fg_dataset_from_source. */
 FG_API bool fg_dataset_is_source(const fg_dataset *dataset);
 
@@ -418,8 +433,10 @@ FG_API FG_MUST_USE fg_status fg_csv_apply(const fg_csv_schema *schema, const cha
 
 /* Options for a file that differs from the training file. */
 typedef struct fg_csv_apply_options {
-    bool no_target; /* do not read the target column, even if the file has one         [false] */
-    char delimiter; /*                                                        [the schema's] */
+    bool no_target;    /* do not read the target column, even if the file has one         [false] */
+    char delimiter;    /*                                                        [the schema's] */
+    bool keep_damaged; /* a row with a value that cannot be converted is not an error: its fields
+                          are 0, and fg_dataset_sample_error returns the reason          [false] */
     const char *missing; /* "error" or "mean"                                      [the schema's] */
     const char *unknown; /* "error" or "zero"                                      [the schema's] */
     uint64_t reserved[2];

@@ -57,20 +57,26 @@ static void destroy(void *self)
 
 static fg_status create(const fg_option_values *values, void **out_self, fg_error *err)
 {
-    static const char *const names[] = {"csv", "jsonl", "npy"};
+    static const char *const names[] = {"csv", "tsv", "json", "jsonl", "npy"};
+    const int count = sizeof names / sizeof names[0];
+    fgi_prediction_format kind = FGI_PREDICTION_CSV;
+    fg_error why = {0};
     const char *path = fg_option_string(values, "path");
     const char *format = fg_option_string(values, "file_format");
     if (*path == '\0')
         return fg_option_fail(values, "path", FG_EINVAL, err,
                               "expected the path of a file, such as predictions.csv");
+    for (int i = 0; i < count; i++)
+        if (strcmp(format, names[i]) == 0)
+            kind = (fgi_prediction_format)i;
+    if (strcmp(format, "auto") == 0 && fgi_prediction_format_of(path, &kind, NULL, &why) != FG_OK)
+        return fg_option_fail(values, "path", FG_EINVAL, err, "%s\nor set file_format",
+                              why.message);
     prediction_writer *w = fgi_calloc(1, sizeof *w + strlen(path) + 1);
     if (w == NULL)
         return fgi_no_memory(err);
     memcpy(w->path, path, strlen(path) + 1);
-    w->format = fgi_prediction_format_of(path);
-    for (int i = 0; i < 3; i++)
-        if (strcmp(format, names[i]) == 0)
-            w->format = (fgi_prediction_format)i;
+    w->format = kind;
     *out_self = w;
     return FG_OK;
 }
@@ -86,9 +92,9 @@ static const fg_option options[] = {
     {.name = "file_format",
      .kind = FG_OPTION_CHOICE,
      .initial = "auto",
-     .choices = "auto|csv|jsonl|npy",
+     .choices = "auto|csv|tsv|json|jsonl|npy",
      .example = "npy",
-     .help = "auto: by the end of the path, .jsonl or .npy, else csv."},
+     .help = "auto: by the suffix of the path; csv if it has none."},
 };
 
 static const fg_callback_ops ops = {.name = "prediction_writer",
@@ -99,7 +105,7 @@ static const fg_callback_ops ops = {.name = "prediction_writer",
 
 const fg_callback_entry fgi_prediction_writer_row = {
     .entry = {.name = "prediction_writer",
-              .help = "write the predictions of predict to a file: CSV, JSONL or .npy",
+              .help = "write the predictions of predict to a file: CSV, TSV, JSON, JSONL or .npy",
               .spellings = "BasePredictionWriter|PredictionWriter",
               .options = options,
               .option_count = sizeof options / sizeof options[0]},

@@ -86,7 +86,9 @@ typedef struct converter {
     const fg_csv_schema *schema;
     const fgi_csv *csv;
     bool no_target, missing_is_mean, unknown_is_zero;
-    int64_t *sources; /* for each column of the schema: its column in the file, or -1 */
+    fgi_arena *kept;      /* errors of rows are not errors: it has their messages; NULL: they are */
+    const char **damaged; /* by row, in the arena; NULL: none */
+    int64_t *sources;     /* for each column of the schema: its column in the file, or -1 */
     fgi_csv_row row;
     size_t at; /* the row */
     fgi_block blocks[2];
@@ -316,6 +318,38 @@ static fg_status alloc_blocks(converter *c, bool has_target)
     return fgi_block_alloc(c->csv->row_count * sizeof(int32_t), &c->blocks[1], c->err);
 }
 
+/* Makes the row zeros and keeps the message, in one line, if that is an option. */
+static fg_status keep_error(converter *c, fg_status status)
+{
+    const size_t rows = c->csv->row_count, bytes = is_u8_image(c->schema) ? 1 : sizeof(float);
+    const size_t width = (size_t)c->schema->feature_count * bytes;
+    if (c->kept == NULL || status != FG_EFORMAT)
+        return status;
+    if (c->damaged == NULL) {
+        c->damaged = fgi_arena_alloc(c->kept, (rows + 1) * sizeof(*c->damaged));
+        if (c->damaged == NULL)
+            return fgi_no_memory(c->err);
+    }
+    c->damaged[c->at] = fgi_error_line(c->kept, c->err);
+    memset((char *)c->blocks[0].owned + c->at * width, 0, width);
+    *c->err = (fg_error){0};
+    return c->damaged[c->at] != NULL ? FG_OK : fgi_no_memory(c->err);
+}
+
+/* Copies the messages to the dataset. */
+static fg_status add_errors(const converter *c, fg_dataset *dataset)
+{
+    const size_t count = c->csv->row_count;
+    dataset->errors = fgi_arena_alloc(&dataset->arena, (count + 1) * sizeof(*dataset->errors));
+    bool is_good = dataset->errors != NULL;
+    for (size_t i = 0; is_good && i < count; i++) {
+        const char *message = c->damaged[i];
+        dataset->errors[i] = message != NULL ? fgi_arena_strdup(&dataset->arena, message) : NULL;
+        is_good = message == NULL || dataset->errors[i] != NULL;
+    }
+    return is_good ? FG_OK : fgi_no_memory(c->err);
+}
+
 static fg_status make_dataset(converter *c, bool has_target, fg_dataset **out)
 {
     const fg_csv_schema *s = c->schema;
@@ -336,7 +370,14 @@ static fg_status make_dataset(converter *c, bool has_target, fg_dataset **out)
                                   .field_count = has_target ? 2 : 1,
                                   .class_count = (int64_t)s->classes.count,
                                   .class_names = s->classes.texts};
-    return fgi_memory_create(&spec, c->blocks, out, c->err);
+    fg_status status = fgi_memory_create(&spec, c->blocks, out, c->err);
+    if (status == FG_OK && c->damaged != NULL)
+        status = add_errors(c, *out);
+    if (status == FG_OK)
+        return FG_OK;
+    fg_dataset_destroy(*out);
+    *out = NULL;
+    return status;
 }
 
 static fg_status convert(converter *c, fg_dataset **out)
@@ -348,7 +389,9 @@ static fg_status convert(converter *c, fg_dataset **out)
     FGI_TRY(alloc_blocks(c, has_target));
     for (c->at = 0; c->at < c->csv->row_count; c->at++) {
         fgi_csv_read(c->csv, c->at, &c->row);
-        FGI_TRY(convert_row(c));
+        const fg_status status = convert_row(c);
+        if (status != FG_OK)
+            FGI_TRY(keep_error(c, status));
     }
     return make_dataset(c, has_target, out);
 }
@@ -364,7 +407,10 @@ fg_status fgi_csv_convert(const fg_csv_schema *schema, const fgi_csv *csv,
 {
     static const fg_csv_apply_options none;
     const fg_csv_apply_options *o = options != NULL ? options : &none;
+    fgi_arena kept;
+    fg_error local;
     *out = NULL;
+    err = err != NULL ? err : &local;
     converter c = {.schema = schema,
                    .csv = csv,
                    .no_target = o->no_target,
@@ -372,8 +418,11 @@ fg_status fgi_csv_convert(const fg_csv_schema *schema, const fgi_csv *csv,
                    .unknown_is_zero = either(o->unknown, "zero", schema->unknown_is_zero),
                    .err = err};
     FGI_TRY(fgi_csv_row_init(csv, &c.row, err));
+    fgi_arena_init(&kept);
+    c.kept = o->keep_damaged ? &kept : NULL;
     c.sources = fgi_calloc(schema->column_count, sizeof(*c.sources));
     const fg_status status = c.sources == NULL ? fgi_no_memory(err) : convert(&c, out);
+    fgi_arena_fini(&kept);
     fgi_csv_row_fini(&c.row);
     fgi_free(c.sources);
     fgi_block_fini(&c.blocks[0]);

@@ -40,6 +40,8 @@ struct fg_dataset {
     fgi_limit_spares *limit_spares; /* NULL: damaged samples are never replaced */
     const fgi_damage **damage;      /* of the datasets that have the samples; in the arena */
     size_t damage_count;
+    const char **errors; /* by sample: why it could not be read, NULL if it could or was not read
+                            yet; in the arena. NULL: such samples are errors */
     bool is_drawn;   /* which samples it has depends on the epoch, so an index has no fixed label */
     bool reads_rows; /* one row at a time, at any cost; otherwise rows are copied */
     void *self;
@@ -104,6 +106,9 @@ fg_status fgi_dataset_derive(const fgi_derived *derived, void *take_self, fg_dat
 fg_status fgi_dataset_has_damage(fg_dataset *dataset, const fgi_damage *damage, fg_error *err);
 /* Also reports the damage of `source`, from which samples of the dataset come. */
 fg_status fgi_dataset_add_damage(fg_dataset *dataset, const fg_dataset *source, fg_error *err);
+
+/* The message of an error in one line, "error; hint", in the arena; NULL when out of memory. */
+const char *fgi_error_line(fgi_arena *arena, const fg_error *err);
 
 /* Samples of a parent: pick returns the index of the parent's sample that is sample `index`. */
 typedef struct fgi_picked {

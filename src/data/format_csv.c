@@ -107,6 +107,8 @@ static fg_status apply(const fg_option_values *values, const fg_format_request *
     const char *path = fg_option_string(values, names[request->part]);
     const fg_csv_apply_options options = {.no_target = !request->needs_target,
                                           .delimiter = delimiter(values),
+                                          .keep_damaged = !request->needs_target &&
+                                                          request->part != FG_PART_TRAIN,
                                           .missing = fg_option_string(values, "missing"),
                                           .unknown = fg_option_string(values, "unknown")};
     return fg_csv_apply_with(request->schema, path, &options, &out->samples, err);

@@ -230,6 +230,18 @@ static void drop_rows(rows *r)
     r->array = NULL;
 }
 
+/* Of samples that could not be read, makes every float NaN, and every integer -1. */
+static void clear_damaged(const prediction *p, const rows *r)
+{
+    const int64_t count = r->type.dim[0];
+    const size_t row_bytes = count > 0 ? fg_type_bytes(&r->type) / (size_t)count : 0;
+    for (int64_t i = 0; i < count && p->dataset != NULL; i++) {
+        const char *error = fg_dataset_sample_error(p->dataset, r->first + i);
+        if (error != NULL && *error != '\0')
+            memset((char *)r->host + (size_t)i * row_bytes, 0xff, row_bytes);
+    }
+}
+
 /* Passes rows to the callbacks; those of a batch also to the caller's function. */
 static fg_status pass_rows(const prediction *p, const rows *r, const fg_progress *at, fg_error *err)
 {
@@ -258,6 +270,7 @@ static fg_status write_rows(prediction *p, bool is_end, const fg_progress *at, f
     if (r->arrived == NULL)
         return FG_OK;
     fg_status status = await_rows(p, r, err);
+    clear_damaged(p, r);
     if (status == FG_OK)
         status = pass_rows(p, r, at, err);
     drop_rows(r);

@@ -14,11 +14,32 @@
 #include "base/text.h"
 #include "input/json_file.h"
 
-fgi_prediction_format fgi_prediction_format_of(const char *path)
+static const char *const suffixes[] = {[FGI_PREDICTION_CSV] = ".csv",
+                                       [FGI_PREDICTION_TSV] = ".tsv",
+                                       [FGI_PREDICTION_JSON] = ".json",
+                                       [FGI_PREDICTION_JSONL] = ".jsonl",
+                                       [FGI_PREDICTION_NPY] = ".npy"};
+
+fg_status fgi_prediction_format_of(const char *path, fgi_prediction_format *out,
+                                   bool *out_has_suffix, fg_error *err)
 {
-    return fgi_ends_with(path, ".npy")     ? FGI_PREDICTION_NPY
-           : fgi_ends_with(path, ".jsonl") ? FGI_PREDICTION_JSONL
-                                           : FGI_PREDICTION_CSV;
+    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    const char *suffix = strrchr(name, '.');
+    const bool has_suffix = suffix != NULL && suffix > name;
+    if (out_has_suffix != NULL)
+        *out_has_suffix = has_suffix;
+    *out = FGI_PREDICTION_CSV;
+    for (size_t i = 0; has_suffix && i < sizeof suffixes / sizeof *suffixes; i++)
+        if (fgi_begins_nocase(suffix, suffixes[i]) && strlen(suffix) == strlen(suffixes[i])) {
+            *out = (fgi_prediction_format)i;
+            return FG_OK;
+        }
+    if (!has_suffix)
+        return FG_OK;
+    return fgi_fail(err, FG_EINVAL,
+                    "'%.300s': predictions are written as .csv, .tsv, .json, .jsonl or .npy: "
+                    "%.40s is not supported",
+                    path, suffix);
 }
 
 size_t fgi_prediction_largest(const float *row, size_t width)
@@ -52,7 +73,13 @@ static size_t width_of(const fg_predictions *rows)
     return count > 0 ? (size_t)(fg_type_count(&rows->type) / count) : 0;
 }
 
-/* ---- CSV ------------------------------------------------------------------------------------- */
+/* Why a sample could not be read; "": it could; NULL: samples of this dataset always can. */
+static const char *error_of(const fg_predictions *rows, int64_t index)
+{
+    return rows->dataset != NULL ? fg_dataset_sample_error(rows->dataset, index) : NULL;
+}
+
+/* ---- CSV, TSV -------------------------------------------------------------------------------- */
 
 static void put_quoted(fgi_buf *out, const char *prefix, const char *cell)
 {
@@ -66,7 +93,7 @@ static void put_quoted(fgi_buf *out, const char *prefix, const char *cell)
 }
 
 /* A cell, quoted if necessary (RFC 4180), and escaped if it is not UTF-8. */
-static void put_cell(fgi_buf *out, const char *prefix, const char *cell)
+static void put_cell(fgi_buf *out, char separator, const char *prefix, const char *cell)
 {
     char *escaped = NULL;
     if (!fgi_text_is_utf8(fgi_str_of(cell))) {
@@ -77,50 +104,65 @@ static void put_cell(fgi_buf *out, const char *prefix, const char *cell)
             (void)fgi_text_escape(fgi_str_of(cell), escaped, size);
         cell = escaped != NULL ? escaped : "";
     }
-    if (strpbrk(cell, ",\"\r\n") == NULL)
+    const char special[] = {separator, '"', '\r', '\n', '\0'};
+    if (strpbrk(cell, special) == NULL)
         fgi_buf_printf(out, "%s%s", prefix, cell);
     else
         put_quoted(out, prefix, cell);
     fgi_free(escaped);
 }
 
-static void put_header(const fg_predictions *rows, fgi_buf *out)
+static void put_header(const fg_predictions *rows, char separator, fgi_buf *out)
 {
     char number[24];
     const size_t width = width_of(rows);
-    fgi_buf_puts(out, name_of(rows, 0) != NULL ? "index,name" : "index");
+    fgi_buf_puts(out, "index");
+    if (name_of(rows, 0) != NULL)
+        fgi_buf_printf(out, "%cname", separator);
     if (rows->class_count > 0 || rows->type.rank == 1)
-        fgi_buf_puts(out, ",prediction");
+        fgi_buf_printf(out, "%cprediction", separator);
     for (size_t i = 0; i < width && rows->type.rank == 2; i++) {
-        fgi_buf_putc(out, ',');
+        fgi_buf_putc(out, separator);
         if (rows->class_count > 0)
-            put_cell(out, "p_", class_of(rows, i, number));
+            put_cell(out, separator, "p_", class_of(rows, i, number));
         else
             fgi_buf_printf(out, "y%zu", i);
     }
+    if (error_of(rows, 0) != NULL)
+        fgi_buf_printf(out, "%cerror", separator);
     fgi_buf_putc(out, '\n');
 }
 
 static void put_csv_row(const fg_predictions *rows, int64_t index, const float *row, size_t width,
-                        bool has_names, fgi_buf *out)
+                        char separator, fgi_buf *out)
 {
     char number[24];
-    const char *name = has_names ? name_of(rows, index) : NULL;
+    const char *name = name_of(rows, index), *error = error_of(rows, index);
+    const bool is_good = error == NULL || *error == '\0';
     fgi_buf_printf(out, "%" PRId64, index);
-    if (has_names) {
-        fgi_buf_putc(out, ',');
-        put_cell(out, "", name != NULL ? name : "");
+    if (name_of(rows, 0) != NULL) {
+        fgi_buf_putc(out, separator);
+        put_cell(out, separator, "", name != NULL ? name : "");
     }
     if (rows->class_count > 0) {
-        fgi_buf_putc(out, ',');
-        put_cell(out, "", class_of(rows, fgi_prediction_largest(row, width), number));
+        fgi_buf_putc(out, separator);
+        if (is_good)
+            put_cell(out, separator, "",
+                     class_of(rows, fgi_prediction_largest(row, width), number));
     }
     for (size_t k = 0; k < width; k++)
-        fgi_buf_printf(out, ",%.9g", (double)row[k]);
+        if (is_good)
+            fgi_buf_printf(out, "%c%.9g", separator, (double)row[k]);
+        else
+            fgi_buf_putc(out, separator);
+    if (error != NULL) {
+        fgi_buf_putc(out, separator);
+        put_cell(out, separator, "", error);
+    }
     fgi_buf_putc(out, '\n');
 }
 
-/* ---- JSONL ----------------------------------------------------------------------------------- */
+/* ---- JSON, JSONL ----------------------------------------------------------------------------- */
 
 static void put_string(fgi_buf *out, const char *text)
 {
@@ -138,28 +180,40 @@ static void put_value(fgi_buf *out, float value)
         fgi_buf_puts(out, "null");
 }
 
-static void put_json_row(const fg_predictions *rows, int64_t index, const float *row, size_t width,
-                         fgi_buf *out)
+static void put_values(fgi_buf *out, const fg_predictions *rows, const float *row, size_t width)
 {
-    char number[24];
-    const char *name = name_of(rows, index);
-    fgi_buf_printf(out, "{\"index\": %" PRId64, index);
-    if (name != NULL) {
-        fgi_buf_puts(out, ", \"name\": ");
-        put_string(out, name);
-    }
-    fgi_buf_puts(out, ", \"prediction\": ");
-    if (rows->class_count > 0) {
-        put_string(out, class_of(rows, fgi_prediction_largest(row, width), number));
-        fgi_buf_puts(out, ", \"p\": ");
-    }
     if (rows->type.rank == 2)
         fgi_buf_putc(out, '[');
     for (size_t k = 0; k < width; k++) {
         fgi_buf_puts(out, k > 0 ? ", " : "");
         put_value(out, row[k]);
     }
-    fgi_buf_puts(out, rows->type.rank == 2 ? "]}\n" : "}\n");
+    if (rows->type.rank == 2)
+        fgi_buf_putc(out, ']');
+}
+
+static void put_json_row(const fg_predictions *rows, int64_t index, const float *row, size_t width,
+                         fgi_buf *out)
+{
+    char number[24];
+    const char *name = name_of(rows, index), *error = error_of(rows, index);
+    fgi_buf_printf(out, "{\"index\": %" PRId64, index);
+    if (name != NULL) {
+        fgi_buf_puts(out, ", \"name\": ");
+        put_string(out, name);
+    }
+    fgi_buf_puts(out, ", \"prediction\": ");
+    if (error != NULL && *error != '\0') {
+        fgi_buf_puts(out, "null, \"error\": ");
+        put_string(out, error);
+    } else {
+        if (rows->class_count > 0) {
+            put_string(out, class_of(rows, fgi_prediction_largest(row, width), number));
+            fgi_buf_puts(out, ", \"p\": ");
+        }
+        put_values(out, rows, row, width);
+    }
+    fgi_buf_putc(out, '}');
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -168,16 +222,28 @@ void fgi_prediction_put(fgi_prediction_format format, const fg_predictions *rows
                         fgi_buf *out)
 {
     const size_t width = width_of(rows);
-    const bool has_names = name_of(rows, 0) != NULL;
-    if (is_first && format == FGI_PREDICTION_CSV)
-        put_header(rows, out);
+    const bool is_table = format == FGI_PREDICTION_CSV || format == FGI_PREDICTION_TSV;
+    const char separator = format == FGI_PREDICTION_TSV ? '\t' : ',';
+    if (is_first && is_table)
+        put_header(rows, separator, out);
     for (int64_t i = 0; i < rows->type.dim[0]; i++) {
         const float *row = (const float *)rows->data + (size_t)i * width;
-        if (format == FGI_PREDICTION_CSV)
-            put_csv_row(rows, rows->first + i, row, width, has_names, out);
-        else
-            put_json_row(rows, rows->first + i, row, width, out);
+        if (is_table) {
+            put_csv_row(rows, rows->first + i, row, width, separator, out);
+            continue;
+        }
+        if (format == FGI_PREDICTION_JSON)
+            fgi_buf_puts(out, is_first && i == 0 ? "[\n" : ",\n");
+        put_json_row(rows, rows->first + i, row, width, out);
+        if (format == FGI_PREDICTION_JSONL)
+            fgi_buf_putc(out, '\n');
     }
+}
+
+void fgi_prediction_put_end(fgi_prediction_format format, int64_t count, fgi_buf *out)
+{
+    if (format == FGI_PREDICTION_JSON)
+        fgi_buf_puts(out, count > 0 ? "\n]\n" : "[]\n");
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */
@@ -204,8 +270,9 @@ static void put_npy_header(const fg_predictions *rows, int64_t count, fgi_buf *o
 static fg_status put_npy(fgi_prediction_file *f, const fg_predictions *rows, fg_error *err)
 {
     if (f->expected < 0)
-        return fgi_fail(err, FG_EUNSUPPORTED,
-                        "'%s': the number of samples is not known: write .jsonl or .csv", f->path);
+        return fgi_fail(
+            err, FG_EUNSUPPORTED,
+            "'%s': the number of samples is not known: write .csv, .tsv, .json or .jsonl", f->path);
     if (!f->has_begun)
         put_npy_header(rows, f->expected, &f->text);
     fgi_buf_add(&f->text, (const char *)rows->data, fg_type_bytes(&rows->type));
@@ -219,6 +286,12 @@ fg_status fgi_prediction_file_open(const char *path, fgi_prediction_format forma
     FGI_TRY(fgi_output_open(path, &out->file, err));
     out->is_open = true;
     return FG_OK;
+}
+
+static fg_status write_text(fgi_prediction_file *f, fg_error *err)
+{
+    FGI_TRY(fgi_buf_status(&f->text, err));
+    return fgi_write_all(f->file.fd, f->path, f->text.data, f->text.size, err);
 }
 
 fg_status fgi_prediction_file_write(fgi_prediction_file *f, const fg_predictions *rows,
@@ -235,8 +308,7 @@ fg_status fgi_prediction_file_write(fgi_prediction_file *f, const fg_predictions
         fgi_prediction_put(f->format, rows, !f->has_begun, &f->text);
     f->has_begun = true;
     f->written += rows->type.dim[0];
-    FGI_TRY(fgi_buf_status(&f->text, err));
-    return fgi_write_all(f->file.fd, f->path, f->text.data, f->text.size, err);
+    return write_text(f, err);
 }
 
 fg_status fgi_prediction_file_close(fgi_prediction_file *f, fg_status status, fg_error *err)
@@ -246,6 +318,10 @@ fg_status fgi_prediction_file_close(fgi_prediction_file *f, fg_status status, fg
     if (status == FG_OK && f->format == FGI_PREDICTION_NPY && f->written != f->expected)
         status = fgi_fail(err, FG_EINTERNAL, "%" PRId64 " predictions of %" PRId64 " samples",
                           f->written, f->expected);
+    fgi_buf_clear(&f->text);
+    fgi_prediction_put_end(f->format, f->written, &f->text);
+    if (status == FG_OK)
+        status = write_text(f, err);
     fgi_buf_fini(&f->text);
     f->is_open = false;
     return fgi_output_close(&f->file, status, err);

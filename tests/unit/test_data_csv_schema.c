@@ -197,6 +197,38 @@ static void new_rows_must_fit_the_schema(void **state)
     csv_destroy(&parts);
 }
 
+/* To predict: the row is zeros, and has the reason; the others are as they would be without it. */
+static void damaged_rows_can_be_kept(void **state)
+{
+    static const char text[] = "n,c,y\n1,u,1\nx,v,1\n2,v,1\n3,w,1\n";
+    const fg_csv_apply_options keep = {.no_target = true, .keep_damaged = true};
+    char file[512];
+    float x[3];
+    fg_csv_parts parts;
+    fg_dataset *dataset;
+    (void)snprintf(file, sizeof(file), "%s/new.csv", fgt_temp_folder());
+    fgt_ok(csv_open_text("n,c,y\n1,u,1\n2,v,2\n", &csv_plain, &parts));
+    fgt_write(file, text, strlen(text));
+    fgt_ok(fg_csv_apply_with(parts.schema, file, &keep, &dataset, &err));
+    assert_int_equal(fg_dataset_count(dataset), 4);
+    for (int64_t i = 0; i < 4; i++) {
+        fgt_ok(fg_dataset_read(dataset, i, (void *const[]){x}, &err));
+        assert_true((x[1] == 0 && x[2] == 0) == (i == 1 || i == 3));
+    }
+    assert_string_equal(fg_dataset_sample_error(dataset, 0), "");
+    assert_non_null(strstr(fg_dataset_sample_error(dataset, 1),
+                           "new.csv:3: row 2, column 'n': 'x' is not a finite number, but the "
+                           "column is numeric; correct it, or "));
+    assert_string_equal(fg_dataset_sample_error(dataset, 2), "");
+    assert_non_null(strstr(fg_dataset_sample_error(dataset, 3), ":5: row 4, column 'c': 'w' "));
+    fg_dataset_destroy(dataset);
+    fgt_write(file, "n,c,y\n1,u,1\n", 12);
+    fgt_ok(fg_csv_apply_with(parts.schema, file, &keep, &dataset, &err));
+    assert_null(fg_dataset_sample_error(dataset, 0)); /* no row can be damaged any more */
+    fg_dataset_destroy(dataset);
+    csv_destroy(&parts);
+}
+
 static void expect_bad_schema(const char *from, const char *to, const char *message)
 {
     static const char good[] =
@@ -250,6 +282,7 @@ static void damaged_schemas_are_refused(void **state)
 static fg_status open_and_apply(void *self, fg_error *e)
 {
     const char *file = self;
+    char bad[520];
     fg_csv_parts parts;
     fg_csv_schema *schema = NULL;
     fg_dataset *dataset = NULL;
@@ -260,6 +293,13 @@ static fg_status open_and_apply(void *self, fg_error *e)
     }
     if (status == FG_OK)
         status = fg_csv_apply(schema, file, &dataset, e);
+    fg_dataset_destroy(dataset);
+    dataset = NULL;
+    (void)snprintf(bad, sizeof(bad), "%s.bad", file);
+    fgt_write(bad, "size,kind,y\nx,c,yes\n", 20);
+    if (status == FG_OK)
+        status = fg_csv_apply_with(schema, bad, &(fg_csv_apply_options){.keep_damaged = true},
+                                   &dataset, e);
     fg_dataset_destroy(dataset);
     fg_csv_schema_destroy(schema);
     csv_destroy(&parts);
@@ -284,6 +324,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_schema_survives_its_json),
     cmocka_unit_test(new_files_need_no_target),
     cmocka_unit_test(new_rows_must_fit_the_schema),
+    cmocka_unit_test(damaged_rows_can_be_kept),
     cmocka_unit_test(damaged_schemas_are_refused),
     cmocka_unit_test(every_allocation_may_fail),
 };

@@ -192,6 +192,41 @@ static void a_users_reader_may_fail(void **state)
     fg_dataset_destroy(dataset);
 }
 
+/* Samples that cannot be read are zeros with a reason; also when many are read at once. */
+static void unreadable_samples_are_tolerated(void **state)
+{
+    const long before = fgi_alloc_live();
+    const fg_field field = {"n", {FG_S32, 0, {0}}};
+    const fg_dataset_spec spec = {.count = 10, .fields = &field, .field_count = 1};
+    const fg_dataset_ops ops = {.read = read_failing};
+    fg_dataset *strict, *dataset, *memory = pair_dataset(FG_COPY), *same;
+    int32_t n[4] = {7, 7, 7, 7};
+    fgt_ok(fg_dataset_create(&ops, NULL, &spec, &strict, &err));
+    fgt_ok(fg_dataset_tolerate(strict, &dataset, &err));
+    assert_null(fg_dataset_sample_error(strict, 3));
+    assert_string_equal(fg_dataset_sample_error(dataset, 3), "");
+    assert_null(fg_dataset_sample_error(dataset, 10));
+    fg_dataset_destroy(strict);
+    fgt_ok(
+        fgi_dataset_gather(dataset, 0, (const int64_t[]){2, 3, 4, 5}, 4, (void *const[]){n}, &err));
+    assert_int_equal(n[0], 2);
+    assert_int_equal(n[1], 0);
+    assert_int_equal(n[2], 0);
+    assert_int_equal(n[3], 5);
+    assert_string_equal(fg_dataset_sample_error(dataset, 3), "tape broke");
+    assert_string_equal(fg_dataset_sample_error(dataset, 4),
+                        "sample 4: the dataset's reader returned FG_EFORMAT");
+    assert_string_equal(fg_dataset_sample_error(dataset, 5), "");
+    assert_int_equal(fg_dataset_read(dataset, 10, (void *const[]){n}, &err), FG_EINVAL);
+    fg_dataset_destroy(dataset);
+    fgt_ok(fg_dataset_tolerate(memory, &same, &err)); /* cannot fail for single samples */
+    assert_ptr_equal(same, memory);
+    assert_null(fg_dataset_sample_error(same, 0));
+    fg_dataset_destroy(same);
+    fg_dataset_destroy(memory);
+    assert_int_equal(fgi_alloc_live(), before);
+}
+
 static void a_subset_outlives_its_parent(void **state)
 {
     const long before = fgi_alloc_live();
@@ -454,6 +489,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_wrong_spec_is_named),
     cmocka_unit_test(arrays_must_be_there),
     cmocka_unit_test(a_users_reader_may_fail),
+    cmocka_unit_test(unreadable_samples_are_tolerated),
     cmocka_unit_test(a_subset_outlives_its_parent),
     cmocka_unit_test(a_subset_names_a_wrong_index),
     cmocka_unit_test(gathering_many_rows_of_a_subset),

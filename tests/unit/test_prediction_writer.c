@@ -133,6 +133,78 @@ static fg_status read_nothing(void *self, int64_t index, void *const *out_fields
 
 static const char *name_at(void *self, int64_t index) { return ((const char *const *)self)[index]; }
 
+static void the_suffix_names_the_format(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path;
+        fgi_prediction_format format;
+        bool has_suffix;
+    } rows[] = {
+        {"a.csv", FGI_PREDICTION_CSV, true},       {"x.y/a.TSV", FGI_PREDICTION_TSV, true},
+        {"a.csv.json", FGI_PREDICTION_JSON, true}, {"a.JsonL", FGI_PREDICTION_JSONL, true},
+        {"a.npy", FGI_PREDICTION_NPY, true},       {"/dev/stdout", FGI_PREDICTION_CSV, false},
+        {"x.y/a", FGI_PREDICTION_CSV, false},      {".npy", FGI_PREDICTION_CSV, false}};
+    static const char *const refused[] = {"p.parquet", "p.xlsx", "p.csv.gz", "p.txt", "p."};
+    fg_error err = {0};
+    fgi_prediction_format format;
+    bool has_suffix;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fgt_ok(fgi_prediction_format_of(rows[i].path, &format, &has_suffix, &err));
+        assert_int_equal(format, rows[i].format);
+        assert_int_equal(has_suffix, rows[i].has_suffix);
+    }
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        assert_int_equal(fgi_prediction_format_of(refused[i], &format, NULL, &err), FG_EINVAL);
+    (void)fgi_prediction_format_of("p.parquet", &format, NULL, &err);
+    assert_string_equal(err.message, "'p.parquet': predictions are written as .csv, .tsv, .json, "
+                                     ".jsonl or .npy: .parquet is not supported");
+}
+
+static fg_status read_some(void *self, int64_t index, void *const *out_fields, fg_error *err)
+{
+    (void)self;
+    *(float *)out_fields[0] = (float)index;
+    return index == 1 ? fg_error_set(err, FG_EFORMAT, "a\t\"bad\" file\ntry another") : FG_OK;
+}
+
+/* The sample that cannot be read has the reason, in one line, in place of a prediction. */
+static void a_damaged_sample_has_the_reason(void **state)
+{
+    (void)state;
+    static const float values[] = {0.5F, 0.25F, 2};
+    static const fg_dataset_ops ops = {.read = read_some};
+    const fg_field field = {"x", {.dtype = FG_F32}};
+    const fg_dataset_spec spec = {.count = 3, .fields = &field, .field_count = 1};
+    fg_error err = {0};
+    fg_dataset *strict, *dataset;
+    float x = 7;
+    fgt_ok(fg_dataset_create(&ops, NULL, &spec, &strict, &err));
+    fgt_ok(fg_dataset_tolerate(strict, &dataset, &err));
+    for (int64_t i = 0; i < 3; i++)
+        fgt_ok(fg_dataset_read(dataset, i, (void *const[]){&x}, &err));
+    fg_predictions rows = {
+        .type = {.dtype = FG_F32, .rank = 1, .dim = {3}}, .data = values, .dataset = dataset};
+    fgi_buf out = {0};
+    fgi_prediction_put(FGI_PREDICTION_CSV, &rows, true, &out);
+    fgi_prediction_put(FGI_PREDICTION_TSV, &rows, true, &out);
+    fgi_prediction_put(FGI_PREDICTION_JSON, &rows, true, &out);
+    fgi_prediction_put_end(FGI_PREDICTION_JSON, 3, &out);
+    fgi_prediction_put_end(FGI_PREDICTION_JSON, 0, &out);
+    assert_string_equal(out.data,
+                        "index,prediction,error\n0,0.5,\n1,,\"a\t\"\"bad\"\" file; try another\"\n"
+                        "2,2,\n"
+                        "index\tprediction\terror\n0\t0.5\t\n"
+                        "1\t\t\"a\t\"\"bad\"\" file; try another\"\n2\t2\t\n"
+                        "[\n{\"index\": 0, \"prediction\": 0.5},\n"
+                        "{\"index\": 1, \"prediction\": null, \"error\": \"a\\t\\\"bad\\\" file; "
+                        "try another\"},\n"
+                        "{\"index\": 2, \"prediction\": 2}\n]\n[]\n");
+    fgi_buf_fini(&out);
+    fg_dataset_destroy(dataset);
+    fg_dataset_destroy(strict);
+}
+
 /* As in the list of unreadable images: UTF-8 as it is, other names escaped. */
 static void names_that_are_not_utf8_are_escaped(void **state)
 {
@@ -248,6 +320,8 @@ int main(void)
         cmocka_unit_test(numbers_are_columns),
         cmocka_unit_test(values_are_exact),
         cmocka_unit_test(names_that_are_not_utf8_are_escaped),
+        cmocka_unit_test(the_suffix_names_the_format),
+        cmocka_unit_test(a_damaged_sample_has_the_reason),
         cmocka_unit_test(a_pass_without_samples_writes_a_file),
         cmocka_unit_test(a_pass_that_fails_leaves_no_file),
         cmocka_unit_test(a_place_that_does_not_exist_is_reported),
