@@ -5,7 +5,6 @@
  * Tensors are only listed here; the Trainer reads them and verifies checksums.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <dirent.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,15 +27,12 @@ static bool is_folder(const char *path)
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-/* Whether FOLDER/NAME exists; its modification time. */
-static bool has(const char *folder, const char *name, struct timespec *out_time)
+/* Whether FOLDER/NAME exists. */
+static bool has(const char *folder, const char *name)
 {
-    struct stat info;
     char *path = fgi_path_join(folder, name);
-    const bool is_there = path != NULL && stat(path, &info) == 0;
+    const bool is_there = path != NULL && fgi_file_exists(path);
     fgi_free(path);
-    if (is_there && out_time != NULL)
-        *out_time = info.st_mtim;
     return is_there;
 }
 
@@ -76,39 +72,6 @@ bool fgi_run_origin_is_named(const char *arg)
             fgi_ends_with(arg, "/checkpoints/last") != fgi_ends_with(arg, "/checkpoints/best"));
 }
 
-static bool is_later(struct timespec a, struct timespec b)
-{
-    return a.tv_sec != b.tv_sec ? a.tv_sec > b.tv_sec : a.tv_nsec > b.tv_nsec;
-}
-
-/* The folder in runs/ with the newest checkpoint; *out is NULL if there is none. */
-static fg_status newest_run(char **out, fg_error *err)
-{
-    char *newest = NULL;
-    struct timespec newest_time = {0}, time;
-    fg_status status = FG_OK;
-    DIR *stream = opendir("runs");
-    const struct dirent *entry;
-    while (status == FG_OK && stream != NULL &&
-           (entry = readdir(stream)) != NULL) { /* the stream is not shared */
-        char *path = fgi_path_join("runs", entry->d_name);
-        status = path != NULL ? FG_OK : fgi_no_memory(err);
-        const bool is_run =
-            path != NULL && entry->d_name[0] != '.' && has(path, "checkpoints/last", &time);
-        if (is_run && (newest == NULL || is_later(time, newest_time))) {
-            fgi_free(newest);
-            newest = path;
-            newest_time = time;
-        } else {
-            fgi_free(path);
-        }
-    }
-    if (stream != NULL)
-        (void)closedir(stream);
-    *out = newest;
-    return status;
-}
-
 /* ---- selection ------------------------------------------------------------------------------- */
 
 /* A copy of the string; NULL for NULL. */
@@ -123,7 +86,7 @@ static fg_status copy(const char *text, char **out, fg_error *err)
 static fg_status look_at_path(const char *path, const char *which, fgi_run_origin *out,
                               char **out_path, fg_error *err)
 {
-    const bool is_checkpoint = is_folder(path) && has(path, "manifest.json", NULL);
+    const bool is_checkpoint = is_folder(path) && has(path, "manifest.json");
     const bool is_pointer = !is_folder(path) && is_word(name_of(path));
     if (is_pointer) {
         FGI_TRY(run_of(path, &out->run_dir, err));
@@ -134,7 +97,7 @@ static fg_status look_at_path(const char *path, const char *which, fgi_run_origi
         return out->run_dir != NULL ? copy(which != NULL ? which : "", &out->which, err)
                                     : fgi_no_memory(err);
     }
-    if (is_folder(path) && has(path, "checkpoints", NULL)) {
+    if (is_folder(path) && has(path, "checkpoints")) {
         FGI_TRY(copy(path, &out->run_dir, err));
         return copy(which != NULL ? which : "", &out->which, err);
     }
@@ -155,6 +118,13 @@ static fg_status look_at_path(const char *path, const char *which, fgi_run_origi
     return copy(path, out_path, err);
 }
 
+static fg_status two_names(const char *arg, const char *which, fg_error *err)
+{
+    return fgi_fail(err, FG_EINVAL,
+                    "'%s' and --ckpt=%s name different checkpoints: expected only one of them", arg,
+                    which);
+}
+
 static fg_status look_at(const char *arg, const char *which, fgi_run_origin *out, char **out_path,
                          fg_error *err)
 {
@@ -167,27 +137,36 @@ static fg_status look_at(const char *arg, const char *which, fgi_run_origin *out
     const bool is_pointer = !is_folder(path) && is_word(name_of(path));
     fg_status status = look_at_path(path, which, out, out_path, err);
     if (status == FG_OK && which != NULL && (*out_path != NULL || is_pointer))
-        status = fgi_fail(
-            err, FG_EINVAL,
-            "'%s' and --ckpt=%s name different checkpoints: expected only one of them", arg, which);
+        status = two_names(arg, which, err);
     fgi_free(path);
     return status;
 }
 
-/* `last` or `best` of a run's folder: the given folder, else the newest one. */
-static fg_status look_for_word(const char *word, const char *run_dir, fgi_run_origin *out,
-                               fg_error *err)
+/* `last` is a run, the given folder or else the newest one; `best` also selects its checkpoint. */
+static fg_status look_for_word(const char *word, const char *which, const char *run_dir,
+                               fgi_run_origin *out, fg_error *err)
 {
+    const bool is_best = strcmp(word, "best") == 0;
     if (run_dir != NULL)
         FGI_TRY(copy(run_dir, &out->run_dir, err));
     else
-        FGI_TRY(newest_run(&out->run_dir, err));
-    if (out->run_dir != NULL)
-        return copy(word, &out->which, err);
-    return fgi_fail(err, FG_ENOTFOUND,
-                    "no '%s' checkpoint: there is no run in 'runs' here\n"
-                    "give a run's folder, a checkpoint's folder or a .safetensors file",
-                    word);
+        FGI_TRY(fgi_run_newest(&out->run_dir, err));
+    if (out->run_dir == NULL)
+        return fgi_fail(err, FG_ENOTFOUND,
+                        "%s: there is no run in 'runs' here\n"
+                        "give a run's folder, a checkpoint's folder or a .safetensors file",
+                        word);
+    if (run_dir == NULL && has(out->run_dir, "sweep.json"))
+        return fgi_fail(err, FG_ENOTFOUND,
+                        "%s: '%s', the newest in 'runs', is a sweep: name one of its runs", word,
+                        out->run_dir);
+    if (run_dir == NULL && !has(out->run_dir, "checkpoints"))
+        return fgi_fail(err, FG_ENOTFOUND,
+                        "%s: '%s', the newest run in 'runs', has no checkpoint: name another run",
+                        word, out->run_dir);
+    if (is_best && which != NULL && strcmp(which, "best") != 0)
+        return two_names(word, which, err);
+    return copy(is_best ? word : which != NULL ? which : "", &out->which, err);
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -236,7 +215,7 @@ fg_status fgi_run_origin_open(const char *arg, const char *which, const char *ru
     fg_status status = FG_OK;
     *out = (fgi_run_origin){0};
     if (arg != NULL && is_word(arg))
-        status = look_for_word(arg, run_dir, out, err);
+        status = look_for_word(arg, which, run_dir, out, err);
     else if (arg != NULL)
         status = look_at(arg, which, out, &path, err);
     else
@@ -245,8 +224,7 @@ fg_status fgi_run_origin_open(const char *arg, const char *which, const char *ru
         status = copy(which != NULL ? which : "", &out->which, err);
     if (status == FG_OK && out->which != NULL && *out->which == '\0') {
         fgi_free(out->which);
-        status =
-            copy(has(out->run_dir, "checkpoints/best", NULL) ? "best" : "last", &out->which, err);
+        status = copy(has(out->run_dir, "checkpoints/best") ? "best" : "last", &out->which, err);
     }
     if (status == FG_OK && path != NULL)
         status = fg_ckpt_open_with(path, &quick, &out->ckpt, err);

@@ -28,10 +28,14 @@ typedef struct fgi_run_origin {
  * folder, a .safetensors file, or the pointer file of a run. */
 bool fgi_run_origin_is_named(const char *arg);
 
-/* Opens a checkpoint: by an argument as above (last and best are those of run_dir, or of the newest
- * run in runs/); without one, `which` of run_dir, or a path. `which` is NULL, "last", "best", a
- * name or a path; NULL takes best where there is one, else last. registry: whose rows its
- * configuration can name; NULL: the built-in ones. Close *out also on failure. */
+/* The run or sweep in the folder runs that wrote last: its report, metrics, record or a checkpoint
+ * (run_newest.c). *out is NULL if there is none. */
+fg_status fgi_run_newest(char **out, fg_error *err);
+
+/* Opens a checkpoint: by an argument as above (`last` is run_dir or else the newest run in runs/,
+ * and `best` its best checkpoint); without one, `which` of run_dir, or a path. `which` is NULL,
+ * "last", "best", a name or a path; NULL takes best where there is one, else last. registry: whose
+ * rows its configuration can name; NULL: the built-in ones. Close *out also on failure. */
 fg_status fgi_run_origin_open(const char *arg, const char *which, const char *run_dir,
                               const fg_registry *registry, fgi_run_origin *out, fg_error *err);
 void fgi_run_origin_close(fgi_run_origin *origin);

@@ -114,12 +114,27 @@ static void last_is_of_the_newest_run(void **state)
 {
     const char *folder = trained();
     (void)program_gives(0, folder, "fit zoo.yaml -q --data.path=gone.csv --trainer.max_epochs=1");
-    contains(program_gives(0, folder, "validate last")->err, "run runs/zoo-2, last, step 4,");
+    contains(program_gives(0, folder, "validate last")->err, "run runs/zoo-2, best, step 4,");
+    contains(program_gives(0, folder, "validate last --ckpt=last")->err,
+             "run runs/zoo-2, last, step 4,");
+    contains(program_gives(2, folder, "validate best --ckpt=last")->err,
+             "'best' and --ckpt=last name different checkpoints");
     contains(program_gives(0, folder, "validate last --trainer.run_dir=runs/zoo-1")->err,
-             "run runs/zoo-1, last, step 20,");
+             "run runs/zoo-1, best, step ");
+    contains(program_gives(0, folder, "report last")->out, "run: runs/zoo-2\n");
     contains(program_gives(1, fgt_temp_folder(), "validate last")->err,
-             "fulgurite validate: no 'last' checkpoint: there is no run in 'runs' here\n");
+             "fulgurite validate: last: there is no run in 'runs' here\n");
     contains(program_gives(0, folder, "show best")->err, "run runs/zoo-2, best, step 4,");
+    /* the newest run may have no checkpoint yet: it is not passed over */
+    assert_int_equal(shell(folder, "mkdir runs/zoo-3 && echo '{}' > runs/zoo-3/metrics.jsonl && "
+                                   "touch -d 2100-01-01 runs/zoo-3/metrics.jsonl"),
+                     0);
+    contains(program_gives(1, folder, "predict last")->err,
+             "last: 'runs/zoo-3', the newest run in 'runs', has no checkpoint: name another run");
+    assert_int_equal(shell(folder, "mv runs/zoo-3/metrics.jsonl runs/zoo-3/sweep.json"), 0);
+    contains(program_gives(1, folder, "predict last")->err,
+             "last: 'runs/zoo-3', the newest in 'runs', is a sweep: name one of its runs");
+    assert_int_equal(shell(folder, "rm -r runs/zoo-3"), 0);
     (void)state;
 }
 
@@ -288,7 +303,7 @@ static void show_says_what_it_is(void **state)
 {
     const char *folder = trained();
     const outcome *o = program_gives(0, folder, "show last");
-    contains(o->err, "checkpoint: runs/zoo-1/checkpoints/step-000000020 (run runs/zoo-1, last, "
+    contains(o->err, "checkpoint: runs/zoo-1/checkpoints/step-000000020 (run runs/zoo-1, best, "
                      "step 20, epoch 5)\n"
                      "model: mlp, classification of f32[5], 3 outputs: cat, dog, eel\n");
     contains(o->out, "fc1.weight\tf32[16,5]\tmodel\n");
