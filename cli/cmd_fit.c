@@ -23,7 +23,7 @@ static const cli_option options[] = {
              "train once for each value of a key; several --sweep: for each combination"),
     RUN_SUMMARY,
     RUN_PROGRESS,
-    CLI_FLAG('q', "quiet", &settings.is_quiet, "no progress, no warnings except failed saves"),
+    RUN_QUIET,
     CLI_END,
 };
 

@@ -34,7 +34,7 @@ static const cli_option options[] = {
     CLI_TEXT(0, "time-limit", &time_limit, "SECONDS", "time limit of each compiler process [900]"),
     CLI_TEXT(0, "memory-limit", &memory_limit, "GB", "memory limit of each compiler process [12]"),
     CLI_FLAG(0, "in-process", &is_in_process, "compile in this process, which can crash it"),
-    CLI_FLAG('q', "quiet", &settings.is_quiet, "no progress, no warnings"),
+    RUN_QUIET,
     CLI_END,
 };
 

@@ -6,9 +6,11 @@
 static cli_run_options settings = {.recipe = {.kind = FG_RECIPE_PREDICT}, .draw = "never"};
 static const cli_option options[] = {
     RUN_CKPT,
-    CLI_TEXT(
-        'o', "out", &settings.out, "FILE",
-        "write a .csv, .jsonl or .npy file, row by row (default, and -: CSV on standard output)"),
+    CLI_TEXT('o', "out", &settings.out, "FILE",
+             "write a .csv, .tsv, .json, .jsonl or .npy file, row by row (default, and -: CSV on "
+             "standard output)"),
+    CLI_FLAG(0, "allow-damaged", &settings.allows_damaged,
+             "exit with status 0 although samples could not be read; their rows have the reason"),
     RUN_PRINT_CONFIG,
     RUN_SUMMARY,
     RUN_PROGRESS,
@@ -25,7 +27,10 @@ const cli_command cli_predict = {
     .details =
         "For classification, each row has the most likely class and the probability of each class; "
         "for regression, the predicted values. Without data.predict and test data, the validation "
-        "data are used. Targets are not read.\n\n" RUN_ARGUMENTS("--data.predict"),
+        "data are used. Targets are not read. A sample that cannot be read does not end the run: "
+        "its "
+        "row has no prediction, but the reason, and the exit status is 1.\n\n" RUN_ARGUMENTS(
+            "--data.predict"),
     .options = options,
     .max_args = 2,
     .takes_config = true,

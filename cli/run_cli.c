@@ -10,19 +10,19 @@
 
 #include "out_file.h"
 
-/* Prints a recipe's messages; with --quiet, only errors. */
+/* Prints a recipe's messages; with --quiet, only warnings and errors. */
 static void on_message(void *self, fg_log_level level, const char *text)
 {
     const cli_run_options *o = self;
-    if (!o->is_quiet || level >= FG_LOG_ERROR)
+    if (!o->is_quiet || level >= FG_LOG_WARNING)
         (void)fprintf(stderr, "%s%s\n", level == FG_LOG_WARNING ? "warning: " : "", text);
 }
 
-/* Prints the library's log; with --quiet, only messages about a possible loss of work. */
+/* Prints the library's log. */
 static void on_log(void *self, fg_log_level level, const char *line)
 {
-    const cli_run_options *o = self;
-    if (level >= (o->is_quiet ? FG_LOG_ERROR : FG_LOG_WARNING))
+    (void)self;
+    if (level >= FG_LOG_WARNING)
         (void)fprintf(stderr, "warning: %s\n", line);
 }
 
@@ -137,6 +137,24 @@ static bool has_result(const fg_recipe *recipe, const cli_run_options *o, fg_sta
            (o->recipe.kind == FG_RECIPE_FIND_LR && fg_recipe_get_lr_curve(recipe) != NULL);
 }
 
+/* Reports the samples without a prediction, which are a failure unless they are allowed. */
+static int check_damaged(const fg_recipe *recipe, const cli_run_options *o)
+{
+    const fg_recipe_result *result = fg_recipe_get_result(recipe);
+    if (result->damaged == 0)
+        return CLI_DONE;
+    if (!o->allows_damaged)
+        return cli_complain(CLI_FAILED, result->command,
+                            "%lld sample%s could not be read; the first one: %s\nthe other rows "
+                            "are complete (--allow-damaged: exit with status 0)",
+                            (long long)result->damaged, result->damaged == 1 ? "" : "s",
+                            result->damaged_error);
+    (void)fprintf(stderr, "warning: %lld sample%s could not be read; the first one: %s\n",
+                  (long long)result->damaged, result->damaged == 1 ? "" : "s",
+                  result->damaged_error);
+    return CLI_DONE;
+}
+
 static int report(fg_recipe *recipe, const cli_run_options *o, fg_status status, fg_error *err)
 {
     const char *command = fg_recipe_get_result(recipe)->command;
@@ -152,6 +170,8 @@ static int report(fg_recipe *recipe, const cli_run_options *o, fg_status status,
         (void)print_text(recipe, FG_RECIPE_PLAN_JSON, err);
     else if (result != CLI_DONE)
         (void)cli_complain(result, command, "%s", err->message);
+    else
+        result = check_damaged(recipe, o);
     if (!write_summary(recipe, o->summary, err))
         result = cli_complain(CLI_FAILED, command, "%s", err->message);
     return result;
@@ -215,7 +235,7 @@ int cli_run(const cli_call *call, const cli_run_options *options)
     if (!out_file_check("--summary", o.summary, &err) ||
         !(has_curve(&o) ? check_curves(o.out, &err) : out_file_check("--out", o.out, &err)))
         return cli_complain(CLI_USAGE, call->command, "%s", err.message);
-    fg_log_set(on_log, &o);
+    fg_log_set(on_log, NULL);
     if (o.sweep.count > 0) {
         result = sweep(&recipe_of, &o);
     } else {

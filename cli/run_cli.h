@@ -17,6 +17,7 @@ typedef struct cli_run_options {
     const char *out;          /* file of predictions, NULL: standard output; files of the curve of
                                  lr-find */
     const char *progress;     /* "auto", "bar", "plain", "none"; NULL: auto */
+    bool allows_damaged;      /* of predict */
     bool is_quiet, as_json, is_schedule; /* is_schedule: the kind is FG_RECIPE_SCHEDULE */
     cli_list sweep;                      /* of fit: settings to compare */
 } cli_run_options;
@@ -36,7 +37,8 @@ typedef struct cli_run_options {
 #define RUN_PROGRESS                                                                               \
     CLI_TEXT(0, "progress", &settings.progress, "auto|bar|plain|none",                             \
              "how to report progress (auto: a bar on a terminal, otherwise plain lines)")
-#define RUN_QUIET CLI_FLAG('q', "quiet", &settings.is_quiet, "no progress, no warnings")
+#define RUN_QUIET                                                                                  \
+    CLI_FLAG('q', "quiet", &settings.is_quiet, "no progress, only warnings and errors")
 
 /* Details: the first two arguments of an evaluation. */
 #define RUN_ARGUMENTS(key)                                                                         \

@@ -79,7 +79,7 @@ typedef struct fg_recipe_options {
     bool handle_signals;
 
     /* To predict: write the predictions to this file while they arrive, instead of keeping them in
-     * memory: .npy or .jsonl if the path ends so, else CSV (fg_recipe_write_predictions). A regular
+     * memory, in the format of fg_recipe_write_predictions. A regular
      * file gets its name when it is complete; FG_RECIPE_PREDICTIONS is then empty. "-" is NULL
      *                                                                           [NULL] */
     const char *predictions;
@@ -149,6 +149,11 @@ typedef struct fg_recipe_result {
      * values f32[N] or f32[N,K] of a regression; NULL in all other cases */
     const float *predictions;
     fg_type predictions_type;
+    /* FG_RECIPE_PREDICT: samples that could not be read. Their predictions are NaN, and have the
+     * reason in files (docs/howto/predict.md); fg_recipe_run succeeds. The message about the first
+     * one; "": none */
+    int64_t damaged;
+    const char *damaged_error;
 } fg_recipe_result;
 
 /* The result; valid until the recipe is closed, updated by fg_recipe_run. */
@@ -190,8 +195,9 @@ FG_API FG_MUST_USE fg_status fg_recipe_draw(fg_recipe *recipe, int columns, bool
 FG_API FG_MUST_USE fg_status fg_recipe_write_curve(fg_recipe *recipe, const char *paths,
                                                    fg_error *err);
 
-/* Writes the predictions to a file: .npy or .jsonl (a JSON object per sample) if the path ends so,
- * else CSV. Errors: FG_EINVAL (no predictions), FG_EIO, FG_ENOTFOUND, FG_ENOMEM. */
+/* Writes the predictions to a file, in the format of its suffix: .csv, .tsv, .json (an array of
+ * objects), .jsonl (an object per line) or .npy; CSV if it has none. Errors: FG_EINVAL (no
+ * predictions; another suffix), FG_EIO, FG_ENOTFOUND, FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_recipe_write_predictions(fg_recipe *recipe, const char *path,
                                                          fg_error *err);
 
@@ -340,9 +346,9 @@ FG_API FG_MUST_USE fg_status fg_recipe_help(fg_recipe_help_kind kind, const char
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
-/* The folder of a run or sweep: that of the newest report or metrics in the folder "runs" if name
- * is "last", else `name`. Free *out with fg_report_free. Errors: FG_ENOTFOUND (there is none),
- * FG_ENOMEM. */
+/* The folder of a run or sweep: `name`, or if that is "last", the one in the folder "runs" that
+ * wrote its report, metrics, record or a checkpoint last. Free *out with fg_report_free. Errors:
+ * FG_ENOTFOUND (there is none), FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_recipe_find_run(const char *name, char **out, fg_error *err);
 
 /* How to follow a run. */

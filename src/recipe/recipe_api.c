@@ -58,6 +58,13 @@ static bool read_config(fg_recipe *r, fg_error *err)
     if (r->config_path != NULL && fgi_run_is_evaluation(r) &&
         fgi_run_origin_is_named(r->config_path))
         r->config_path = NULL; /* fgi_run_adopt finds out what it is */
+    if (r->config_path != NULL && fgi_run_is_evaluation(r) && fgi_config_is_data(r->config_path))
+        return fgi_refuse(
+            err,
+            "'%s' is data: name a trained model or a configuration first\n"
+            "fulgurite %s last %s uses the newest run in 'runs'; instead of last, name "
+            "any run's folder",
+            r->config_path, r->command, r->config_path);
     if (r->config_path != NULL && !fgi_config_read_file(r->c, r->config_path, err))
         return false;
     for (size_t i = 0; i < o->override_count; i++)
@@ -70,6 +77,8 @@ static bool read_config(fg_recipe *r, fg_error *err)
         return fgi_refuse(err, "%s: trainer.batch_size is given too: set only one of them",
                           fgi_config_where(r->c, "trainer.global_batch_size"));
     if (r->config_path != NULL && o->data != NULL && !fgi_run_set_data(r, o->data, err))
+        return false;
+    if (r->config_path != NULL && fgi_run_is_evaluation(r) && !fgi_run_adopt_format(r, err))
         return false;
     return read_old_keys(r, err) && fgi_config_mesh(r->c, &r->mesh, err);
 }
@@ -86,6 +95,9 @@ static fg_status open_recipe(fg_recipe *r, fg_error *err)
     r->command = r->outcome.command = commands[kind];
     if (kind == FG_RECIPE_PLAN && !fgi_run_plan_check(r->options, err))
         return FG_EINVAL;
+    fgi_prediction_format format;
+    if (fgi_run_has_predict_file(r))
+        FGI_TRY(fgi_prediction_format_of(r->options->predictions, &format, NULL, err));
     r->c = fgi_config_create(r->options->registry, err);
     if (r->c == NULL)
         return err->status;
@@ -106,6 +118,7 @@ fg_status fg_recipe_open(const fg_recipe_options *options, fg_recipe **out, fg_e
     r->options_copy = *options;
     r->options = &r->options_copy;
     r->outcome.error = r->error.message;
+    r->outcome.damaged_error = "";
     const fg_status status = open_recipe(r, err);
     if (status == FG_OK)
         *out = r;
@@ -131,6 +144,7 @@ void fg_recipe_close(fg_recipe *r)
         fgi_run_dir_give_back(r->folder);
     fgi_free(r->folder);
     fgi_free(r->predictions.data);
+    fg_dataset_destroy(r->readable);
     json_decref(r->plan);
     json_decref(r->report_before);
     fg_lr_curve_destroy(r->lr_curve);
@@ -281,10 +295,12 @@ fg_status fg_recipe_run(fg_recipe *r, fg_error *err)
     fg_status status = fgi_run_set_up(r, &r->error);
     r->outcome.was_set_up |= status == FG_OK;
     r->outcome.folder = r->folder;
-    if (status != FG_OK)
+    if (status != FG_OK) {
         fgi_run_explain_paths(r, &r->error);
-    else if (r->options->kind == FG_RECIPE_FIT)
+    } else if (r->options->kind == FG_RECIPE_FIT) {
+        fgi_run_warn_of_devices(r);
         fgi_run_note_batch(r);
+    }
     if (status == FG_OK)
         status = go(r, &r->error);
     if (status != FG_OK)
@@ -351,7 +367,7 @@ static fg_status put_text(fg_recipe *r, fg_recipe_text which, fg_error *err)
             return FG_OK; /* they are in the file */
         if (r->outcome.predictions_type.rank == 0)
             return not_there("predictions", "run one of kind FG_RECIPE_PREDICT first", err);
-        fgi_run_put_predictions(r, NULL, &r->text);
+        fgi_run_put_predictions(r, FGI_PREDICTION_CSV, &r->text);
         return FG_OK;
     case FG_RECIPE_PLAN_JSON:
     case FG_RECIPE_PLAN_LINES: return put_plan(r, which == FG_RECIPE_PLAN_JSON, err);
@@ -435,18 +451,18 @@ fg_status fg_recipe_write_curve(fg_recipe *recipe, const char *paths, fg_error *
 fg_status fg_recipe_write_predictions(fg_recipe *recipe, const char *path, fg_error *err)
 {
     const fg_recipe_result *outcome = &recipe->outcome;
+    fgi_prediction_format format;
     fg_error why = {0};
     const char *text = NULL;
-    fg_status status = FG_OK;
-    if (outcome->predictions_type.rank > 0 && fgi_ends_with(path, ".npy")) {
+    fg_status status = fgi_prediction_format_of(path, &format, NULL, &why);
+    if (status == FG_OK && outcome->predictions_type.rank == 0)
+        status = not_there("predictions", "run one of kind FG_RECIPE_PREDICT first", &why);
+    if (status == FG_OK && format == FGI_PREDICTION_NPY) {
         status = fg_npy_write(path, &outcome->predictions_type, outcome->predictions, &why);
-    } else {
-        status = fg_recipe_get_text(recipe, FG_RECIPE_PREDICTIONS, &text, &why);
-        if (status == FG_OK && fgi_ends_with(path, ".jsonl")) {
-            fgi_buf_clear(&recipe->text);
-            fgi_run_put_predictions(recipe, path, &recipe->text);
-            status = give_text(recipe, FG_OK, &text, &why);
-        }
+    } else if (status == FG_OK) {
+        fgi_buf_clear(&recipe->text);
+        fgi_run_put_predictions(recipe, format, &recipe->text);
+        status = give_text(recipe, FG_OK, &text, &why);
         if (status == FG_OK)
             status = fg_file_write(path, text, recipe->text.size, &why);
     }

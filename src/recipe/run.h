@@ -11,6 +11,7 @@
 #include <fulgurite/train.h>
 #include <jansson.h>
 
+#include "train/prediction_file.h"
 #include "report/helpers.h"
 #include "report/schedule_plot.h"
 #include "recipe/config.h"
@@ -174,9 +175,11 @@ struct fg_recipe {
     fg_error error;
     fgi_buf text; /* for fg_recipe_get_text and fg_recipe_draw */
     fgi_run_rows predictions;
-    json_t *report_before; /* of the part of the run that this fit continues; NULL: none */
-    bool has_read_report;  /* report_before is set */
-    json_t *plan;          /* result of FG_RECIPE_PLAN; NULL: none yet */
+    const char *data_format; /* other than the checkpoint's, recognized; NULL: none */
+    fg_dataset *readable;    /* to predict: fit_data.predict, with rows for unreadable samples */
+    json_t *report_before;   /* of the part of the run that this fit continues; NULL: none */
+    bool has_read_report;    /* report_before is set */
+    json_t *plan;            /* result of FG_RECIPE_PLAN; NULL: none yet */
     bool was_run;
     fgi_config *c;
     const char *config_path; /* the YAML file; NULL: none */
@@ -234,13 +237,16 @@ fg_status fgi_run_weights_options(const fgi_config *c, fg_load_options *out, fg_
 void fgi_run_say_weights(const fg_recipe *r);
 /* Sets the key given by the command's second argument. */
 bool fgi_run_set_data(const fg_recipe *r, const char *path, fg_error *err);
+/* Image files and packs can be read by a model that was trained on the other: sets data.format to
+ * that of the data named on the command line, unless the command line names it too. */
+bool fgi_run_adopt_format(fg_recipe *r, fg_error *err);
 
 /* ---- predictions (run_predict.c) ------------------------------------------------------------- */
 
 /* Predicts fit_data.val into r->predictions. */
 fg_status fgi_run_predict(fg_recipe *r, fg_error *err);
-/* Appends the predictions as JSONL if the path ends so, else as CSV; path may be NULL. */
-void fgi_run_put_predictions(const fg_recipe *r, const char *path, fgi_buf *out);
+/* Appends the predictions that were kept. */
+void fgi_run_put_predictions(const fg_recipe *r, fgi_prediction_format format, fgi_buf *out);
 /* Whether predictions are written while they arrive. */
 bool fgi_run_has_predict_file(const fg_recipe *r);
 /* The confusion matrix of fit_data.val, class_count^2 numbers (fgi_free). */
@@ -338,6 +344,8 @@ void fgi_run_explain_paths(const fg_recipe *r, fg_error *err);
 void fgi_run_explain_weights(const fg_recipe *r, fg_error *err);
 /* Prints a note if a batch is larger than the training data. The Trainer is open. */
 void fgi_run_note_batch(const fg_recipe *r);
+/* Warns if the batch grows with the number of devices, and no key says that this is intended. */
+void fgi_run_warn_of_devices(const fg_recipe *r);
 /* A message for the user. */
 void fgi_run_say(const fg_recipe *r, fg_log_level level, const char *format, ...) FG_PRINTF(3, 4);
 

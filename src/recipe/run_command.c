@@ -278,10 +278,46 @@ static fg_status take_task(fg_recipe *r, fg_error *err)
                                                                                : err->status;
 }
 
+/* A run that used the images of a pack whole, in the size that they have there, uses the whole
+ * height or width of an image file, too. */
+static bool keep_geometry(const fg_recipe *r, fg_error *err)
+{
+    const fg_type *input = &r->schema.input;
+    const bool is_whole = r->data_format != NULL && strcmp(r->data_format, "images") == 0 &&
+                          input->rank == 3 && input->dim[0] != fgi_config_int(r->c, "data.size") &&
+                          !fgi_config_is_overridden(r->c, "data.center_fraction");
+    return !is_whole || fgi_config_override(r->c, "data.center_fraction=1", err);
+}
+
+/* Says which samples are predicted if the command names none. */
+static void say_default_data(const fg_recipe *r)
+{
+    char key[FGI_RUN_KEY_SIZE];
+    const fg_format_entry *format = NULL;
+    fg_error unused;
+    if (r->options->kind != FG_RECIPE_PREDICT ||
+        fgi_run_format_find(r->c, &format, &unused) != FG_OK)
+        return;
+    const char *what = "validation samples";
+    const char *predict = fgi_run_format_input(format, FG_PART_PREDICT);
+    const char *test = fgi_run_format_input(format, FG_PART_TEST);
+    if (predict != NULL && fgi_config_text(r->c, fgi_run_format_key(predict, key)) != NULL)
+        return;
+    if (test != NULL && fgi_config_text(r->c, fgi_run_format_key(test, key)) != NULL)
+        what = "test samples";
+    fgi_run_say(r, FG_LOG_INFO,
+                "note: no new samples are named, so the run's %s are predicted; to name others: "
+                "fulgurite predict RUN DATA",
+                format->files.predict != NULL ? what : "own samples");
+}
+
 static fg_status open_eval(fg_recipe *r, fg_error *err)
 {
     FGI_TRY(take_task(r, err));
     FGI_TRY(fgi_run_schema_of_json(fg_ckpt_path(r->origin.ckpt), r->origin.data, &r->schema, err));
+    if (!keep_geometry(r, err))
+        return err->status;
+    say_default_data(r);
     return fgi_run_data_open_eval(r->c, r->options->kind, &r->schema, &r->data, err);
 }
 

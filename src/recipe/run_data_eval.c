@@ -219,6 +219,24 @@ static fg_status check_format(const request *q)
     return FG_EINVAL;
 }
 
+/* A table that a model of images cannot use: it is no list of image files. */
+static fg_status explain_list(const request *q, fg_status status)
+{
+    char text[sizeof(q->err->message)];
+    const size_t size = strlen(q->key);
+    const char *path = size > 0 ? fgi_config_text(q->c, q->key) : NULL;
+    if (path == NULL || strcmp(q->format.entry->entry.name, "images") != 0 ||
+        strstr(q->err->message, "there is no column") == NULL)
+        return status;
+    (void)fgi_snprintf(text, sizeof(text), "%s", q->err->message);
+    return fgi_fail(
+        q->err, status,
+        "%.*s\nthe model was trained on images: expected image files, a folder of them, "
+        "or a list with a column of their paths: "
+        "--data.source_options=path_column=COLUMN",
+        (int)strcspn(text, "\n"), text);
+}
+
 static fg_status open_checked(request *q, fg_dataset **out)
 {
     FGI_TRY(fgi_run_format_init(q->c, false, &q->format, q->err));
@@ -230,7 +248,9 @@ static fg_status open_checked(request *q, fg_dataset **out)
         q->format.request.class_count = q->schema->class_names != NULL ? q->schema->class_count : 0;
     }
     FGI_TRY(check_format(q));
-    FGI_TRY(open_samples(q, out));
+    const fg_status status = open_samples(q, out);
+    if (status != FG_OK)
+        return explain_list(q, status);
     if (*out != NULL)
         return check(q, *out);
     return fgi_run_format_missing(q->format.entry, q->kind, "evaluate", q->err);

@@ -4,7 +4,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include <fulgurite/pack.h>
 
 #include "recipe/run.h"
 #include "recipe/run_compare.h"
@@ -54,6 +57,60 @@ bool fgi_run_set_data(const fg_recipe *r, const char *path, fg_error *err)
     return is_good;
 }
 
+/* The format of a file or folder, as far as one of images, packs or tables is recognized; else
+ * NULL. */
+static const char *format_of(const char *path)
+{
+    struct stat info;
+    fg_pack *pack = NULL;
+    if (fgi_config_ends_in(path, FGI_CONFIG_TABLES))
+        return "csv";
+    if (fg_pack_open(path, NULL, &pack, NULL) == FG_OK) {
+        fg_pack_close(pack);
+        return "pack";
+    }
+    const bool is_folder = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+    return is_folder || fgi_config_ends_in(path, FGI_CONFIG_IMAGES) ? "images" : NULL;
+}
+
+static bool is_pixels(const char *format)
+{
+    return strcmp(format, "images") == 0 || strcmp(format, "pack") == 0;
+}
+
+bool fgi_run_adopt_format(fg_recipe *r, fg_error *err)
+{
+    char key[FGI_RUN_KEY_SIZE];
+    const fg_format_entry *format = NULL;
+    if (fgi_config_is_overridden(r->c, "data.format") ||
+        fgi_config_text(r->c, "data.format") == NULL)
+        return true;
+    if (fgi_run_format_find(r->c, &format, err) != FG_OK)
+        return false;
+    const char *trained = format->entry.name;
+    const char *input = fgi_run_format_input(format, fgi_run_format_part(r->options->kind));
+    const char *path = input != NULL ? given(r->c, fgi_run_format_key(input, key)) : NULL;
+    const char *found =
+        path != NULL && fgi_config_is_overridden(r->c, key) ? format_of(path) : NULL;
+    if (found == NULL || strcmp(found, trained) == 0)
+        return true;
+    if (strcmp(trained, "csv") == 0)
+        return fgi_refuse(err,
+                          "'%s' contains images, but the model is one of tables: expected a .csv "
+                          "file with the columns of its training data",
+                          path);
+    if (!is_pixels(trained))
+        return true;
+    if (strcmp(found, "csv") == 0 && strcmp(trained, "images") == 0)
+        return true; /* a list of files */
+    r->data_format = is_pixels(found) ? found : "images";
+    fgi_run_say(r, FG_LOG_INFO,
+                "note: '%s' is read as data.format %s, not as %s, which the model was trained on",
+                path, r->data_format, trained);
+    return fgi_config_set_text(r->c, fgi_config_find("data.format"), r->data_format,
+                               "--data.format", err);
+}
+
 /* The checkpoint's configuration with the command line's overrides. */
 static bool read_adopted(fg_recipe *r, fg_error *err)
 {
@@ -68,6 +125,7 @@ static bool read_adopted(fg_recipe *r, fg_error *err)
         is_good = fgi_config_override(r->c, r->options->overrides[i], err);
     if (is_good && r->options->data != NULL)
         is_good = fgi_run_set_data(r, r->options->data, err);
+    is_good = is_good && fgi_run_adopt_format(r, err);
     fgi_free(name);
     return is_good;
 }
@@ -94,6 +152,10 @@ fg_status fgi_run_adopt(fg_recipe *r, fg_error *err)
     const char *which = arg == r->options->ckpt ? NULL : r->options->ckpt;
     const fg_status status =
         fgi_run_origin_open(arg, which, run_dir, r->options->registry, &r->origin, err);
+    if (status == FG_EINVAL && r->options->data == NULL && fgi_config_is_data(arg))
+        (void)fgi_snprintf(
+            err->message + strlen(err->message), sizeof(err->message) - strlen(err->message),
+            "\nif it is data, name the model first: fulgurite %s last %.200s", r->command, arg);
     if (status != FG_OK)
         return status;
     if (r->origin.c == NULL) {

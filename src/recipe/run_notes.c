@@ -95,6 +95,28 @@ void fgi_run_explain_weights(const fg_recipe *r, fg_error *err)
                        "`fulgurite show` lists what the file has");
 }
 
+void fgi_run_warn_of_devices(const fg_recipe *r)
+{
+    const fg_client *client = fg_trainer_client(r->trainer);
+    const int64_t devices = client != NULL ? fg_client_get_info(client)->mesh.batch_shards : 1;
+    const int64_t batch = r->fit_data.batch_size;
+    char keep[96] = "";
+    if (devices < 2 || r->fit_data.global_batch_size > 0 ||
+        fgi_config_is_given(r->c, "trainer.lr_scaling"))
+        return;
+    if (batch % devices == 0)
+        (void)fgi_snprintf(keep, sizeof(keep),
+                           "; to keep the batch, set trainer.global_batch_size to %" PRId64
+                           " in place of trainer.batch_size",
+                           batch);
+    fgi_run_say(r, FG_LOG_WARNING,
+                "trainer.batch_size is per device: %" PRId64 " devices with %" PRId64
+                " samples each train with batches of %" PRId64 ", so the results are not those of "
+                "one device%s; trainer.lr_scaling adapts the learning rate, and none says that it "
+                "is right as it is",
+                devices, batch, batch * devices, keep);
+}
+
 void fgi_run_note_batch(const fg_recipe *r)
 {
     const fg_client *client = fg_trainer_client(r->trainer);
@@ -106,9 +128,10 @@ void fgi_run_note_batch(const fg_recipe *r)
                                                             : r->fit_data.batch_size * rows;
     if (batch <= samples)
         return;
-    fgi_run_say(r, FG_LOG_INFO,
-                "note: a batch has room for %" PRId64 " samples, but there %s only %" PRId64
+    fgi_run_say(r, rows > 1 ? FG_LOG_WARNING : FG_LOG_INFO,
+                "%sa batch has room for %" PRId64 " samples, but there %s only %" PRId64
                 " for training: every epoch is one step, and the rest of the batch is padding; "
-                "a smaller trainer.batch_size gives more steps and wastes less",
-                batch, samples == 1 ? "is" : "are", samples);
+                "a smaller trainer.%s gives more steps and wastes less",
+                rows > 1 ? "" : "note: ", batch, samples == 1 ? "is" : "are", samples,
+                r->fit_data.global_batch_size > 0 ? "global_batch_size" : "batch_size");
 }

@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/print.h"
 #include "base/alloc.h"
-#include "train/prediction_file.h"
 
 static fg_status collect(void *self, const fg_type *type, const void *data, int64_t first,
                          fg_error *err)
@@ -60,12 +59,11 @@ static fg_predictions rows_of(const fg_recipe *r, const fg_type *type, const voi
                             .class_count = r->task.task.class_count};
 }
 
-/* The predictions that were kept. */
-void fgi_run_put_predictions(const fg_recipe *r, const char *path, fgi_buf *out)
+void fgi_run_put_predictions(const fg_recipe *r, fgi_prediction_format format, fgi_buf *out)
 {
     const fg_predictions rows = rows_of(r, &r->outcome.predictions_type, r->predictions.data, 0);
-    fgi_prediction_put(path != NULL ? fgi_prediction_format_of(path) : FGI_PREDICTION_CSV, &rows,
-                       true, out);
+    fgi_prediction_put(format, &rows, true, out);
+    fgi_prediction_put_end(format, rows.type.dim[0], out);
 }
 
 /* ---- while they arrive ----------------------------------------------------------------------- */
@@ -93,8 +91,13 @@ static fg_status write_file(fg_recipe *r, fg_error *err)
 {
     const char *path = r->options->predictions;
     const fg_type none = {.dtype = FG_F32, .rank = 1};
+    fgi_prediction_format format;
+    bool has_suffix;
     arriving a = {.r = r};
-    FGI_TRY(fgi_prediction_file_open(path, fgi_prediction_format_of(path), &a.file, err));
+    FGI_TRY(fgi_prediction_format_of(path, &format, &has_suffix, err));
+    FGI_TRY(fgi_prediction_file_open(path, format, &a.file, err));
+    if (!has_suffix && a.file.file.temporary != NULL)
+        fgi_run_say(r, FG_LOG_INFO, "note: '%s' has no suffix, so it is written as CSV", path);
     fg_status status =
         fg_trainer_predict(r->trainer, &r->task.task, &r->fit_data, on_rows, &a, err);
     if (status == FG_OK && !a.file.has_begun)
@@ -102,9 +105,27 @@ static fg_status write_file(fg_recipe *r, fg_error *err)
     return fgi_prediction_file_close(&a.file, status, err);
 }
 
+static void count_damaged(fg_recipe *r)
+{
+    const fg_dataset *dataset = r->fit_data.predict;
+    r->outcome.damaged_error = "";
+    for (int64_t i = 0; i < fg_dataset_count(dataset); i++) {
+        const char *error = fg_dataset_sample_error(dataset, i);
+        if (error == NULL)
+            return;
+        if (*error != '\0' && r->outcome.damaged++ == 0)
+            r->outcome.damaged_error = error;
+    }
+}
+
 fg_status fgi_run_predict(fg_recipe *r, fg_error *err)
 {
-    return fgi_run_has_predict_file(r) ? write_file(r, err) : keep_all(r, err);
+    FGI_TRY(fg_dataset_tolerate(r->fit_data.predict, &r->readable, err));
+    r->fit_data.predict = r->readable;
+    const fg_status status = fgi_run_has_predict_file(r) ? write_file(r, err) : keep_all(r, err);
+    if (status == FG_OK)
+        count_damaged(r);
+    return status;
 }
 
 /* ---- confusion matrix ------------------------------------------------------------------------ */

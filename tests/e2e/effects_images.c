@@ -159,6 +159,28 @@ static void other_classes(const effect *e, const char *folder)
     contains(file_text(folder, "p.csv"), "\n0,dog/4.jpg,");
     contains(file_text(folder, "p.csv"), "\n1,loose.jpg,");
     contains(file_text(folder, "p.csv"), "\n2,zebra/5.jpg,");
+    /* One bad file does not cost the other rows, which keep their order. */
+    assert_int_equal(shell(folder, "mkdir other/ape && head -c 150 other/loose.jpg > "
+                                   "other/ape/7.jpg"),
+                     0);
+    assert_int_equal(shell(folder, "cp p.csv before.csv"), 0);
+    contains(program_gives(1, folder, "predict run --quiet --data.predict=other -o p.csv")->err,
+             "fulgurite predict: 1 sample could not be read; the first one: 'other': ape/7.jpg: ");
+    assert_int_equal(shell(folder, "grep -Eq '^[0-9],ape/7.jpg,,,,.*other.: ape/7.jpg: ' p.csv && "
+                                   "grep -v ape/ p.csv | cut -d, -f2- > good.csv && "
+                                   "cut -d, -f2- before.csv | cmp - good.csv"),
+                     0);
+    contains(
+        program_gives(0, folder, "predict run --allow-damaged --data.predict=other --out=p.npy")
+            ->err,
+        "warning: 1 sample could not be read; the first one: 'other': ape/7.jpg: ");
+    contains(program_gives(1, folder, "predict run other/ape -q --out=p.json")->err, "1 sample");
+    contains(file_text(folder, "p.json"),
+             "[\n{\"index\": 0, \"name\": \"7.jpg\", \"prediction\": null, \"error\": \"");
+    fgt_write(fgt_path(folder, "table.csv"), "a,b\n1,2\n", 8);
+    contains(program_gives(1, folder, "predict run table.csv")->err,
+             "the model was trained on images: expected image files, a folder of them, or a list "
+             "with a column of their paths: --data.source_options=path_column=COLUMN");
     effects_fit(1, folder, PHOTOS "%s", e->arguments);
 }
 

@@ -78,25 +78,6 @@ static void coefficients(const effect *e, const char *folder)
     assert_true(raw > 0.05);
 }
 
-/* The validation samples of the same pack; the checkpoint finds them again, and classifies all
- * samples of the pack. */
-static void split(const effect *e, const char *folder)
-{
-    char line[64];
-    write_photos(folder, true);
-    const json_t *summary = effects_fit(0, folder, PACK "%s", e->arguments);
-    (void)snprintf(line, sizeof(line), "val_loss\t%.6g\n",
-                   effects_number(summary, "metrics.val_loss"));
-    contains(program_gives(0, folder, "validate run --quiet")->out, line);
-    (void)program_gives(0, folder, "predict run --quiet --data.predict=photos.pack -o p.csv");
-    int lines = 0;
-    for (const char *at = file_text(folder, "p.csv"); *at != '\0'; at++)
-        lines += *at == '\n';
-    assert_int_equal(lines, photos.count + 1); /* with the header */
-    contains(file_text(folder, "p.csv"), "index,name,prediction,p_a,p_b\n0,a/photo 000.png,");
-    contains(file_text(folder, "p.csv"), "\n3,b/photo 003.png,");
-}
-
 /* Changes a byte of the pixels of record 4. */
 static void damage(const char *folder)
 {
@@ -113,6 +94,44 @@ static void damage(const char *folder)
     assert_int_equal(fseek(file, -1, SEEK_CUR), 0);
     assert_int_equal(fputc(value ^ 1, file), value ^ 1);
     assert_int_equal(fclose(file), 0);
+}
+
+/* The validation samples of the same pack; the checkpoint finds them again, and classifies all
+ * samples of the pack. */
+static void split(const effect *e, const char *folder)
+{
+    char line[64];
+    write_photos(folder, true);
+    const json_t *summary = effects_fit(0, folder, PACK "%s", e->arguments);
+    (void)snprintf(line, sizeof(line), "val_loss\t%.6g\n",
+                   effects_number(summary, "metrics.val_loss"));
+    contains(program_gives(0, folder, "validate run --quiet")->out, line);
+    (void)program_gives(0, folder, "predict run --quiet --data.predict=photos.pack -o p.csv");
+    int lines = 0;
+    for (const char *at = file_text(folder, "p.csv"); *at != '\0'; at++)
+        lines += *at == '\n';
+    assert_int_equal(lines, photos.count + 1); /* with the header */
+    contains(file_text(folder, "p.csv"), "index,name,prediction,p_a,p_b,error\n0,a/photo 000.png,");
+    contains(file_text(folder, "p.csv"), "\n3,b/photo 003.png,");
+    /* The files are recognized, and are what the pack has. */
+    contains(program_gives(0, folder, "predict run files -o f.csv")->err,
+             "note: 'files' is read as data.format images, not as pack, which the model was "
+             "trained on\n");
+    assert_int_equal(shell(folder, "cut -d, -f2- p.csv | sort > p && cut -d, -f2- f.csv | sort | "
+                                   "cmp - p"),
+                     0);
+    contains(program_gives(0, folder, "predict run 'files/b/photo 003.png' -q")->out,
+             "\n0,photo 003.png,");
+    contains(program_gives(2, folder, "predict files")->err,
+             "if it is data, name the model first: fulgurite predict last files");
+    contains(program_gives(2, folder, "predict photos.pack")->err,
+             "fulgurite predict last photos.pack uses the newest run in 'runs'");
+    damage(folder);
+    contains(program_gives(1, folder, "predict run photos.pack -q -o p.csv")->err,
+             "record 4 ('a/photo 004.png') is damaged");
+    assert_int_equal(shell(folder, "grep -c \"^4,a/photo 004.png,,,,.*is damaged\" p.csv && "
+                                   "test $(wc -l < p.csv) = 10"),
+                     0);
 }
 
 /* The record is named: as an error, or as a warning after a complete fit. */

@@ -103,6 +103,35 @@ static void formats_agree(void **state)
     free(bytes);
 }
 
+/* TSV and JSON are the same text, apart from separators. What is not supported is refused before
+ * any work. */
+static void other_formats(void **state)
+{
+    (void)state;
+    const char *folder = trained();
+    assert_int_equal(shell(folder, "fulgurite predict digits.yaml -q --out=p.tsv && "
+                                   "fulgurite predict digits.yaml -q > same.csv && "
+                                   "tr '\\t' , < p.tsv | cmp - same.csv && "
+                                   "fulgurite predict digits.yaml -q --out=p.json && "
+                                   "fulgurite predict digits.yaml -q --out=same.jsonl && "
+                                   "sed '1d;$d;s/,$//' p.json | cmp - same.jsonl"),
+                     0);
+    json_t *all = json_load_file(fgt_path(folder, "p.json"), 0, NULL);
+    assert_int_equal(json_array_size(all), 359);
+    json_decref(all);
+    contains(program_gives(2, folder, "predict digits.yaml --out=p.parquet")->err,
+             "'p.parquet': predictions are written as .csv, .tsv, .json, .jsonl or .npy: .parquet "
+             "is not supported\n");
+    contains(program_gives(2, folder,
+                           "predict digits.yaml "
+                           "'--trainer.callbacks=prediction_writer(path=p.xlsx)'")
+                 ->err,
+             ".xlsx is not supported\nor set file_format");
+    contains(program_gives(0, folder, "predict digits.yaml --out=plain")->err,
+             "note: 'plain' has no suffix, so it is written as CSV\n");
+    assert_int_equal(shell(folder, "cmp plain same.csv && test ! -e p.parquet"), 0);
+}
+
 /* The callback writes the same files, and only in predict: a fit, whose confusion matrix needs
  * predictions, and an evaluation do not have it. */
 static void a_callback_writes_the_same_predictions(void **state)
@@ -214,6 +243,7 @@ static void no_place_for_runs_is_an_error(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(predictions_reach_any_kind_of_file),
     cmocka_unit_test(formats_agree),
+    cmocka_unit_test(other_formats),
     cmocka_unit_test(a_callback_writes_the_same_predictions),
     cmocka_unit_test(an_early_end_leaves_the_file_as_it_was),
     cmocka_unit_test(a_full_device_is_an_error),

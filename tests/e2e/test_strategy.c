@@ -151,9 +151,41 @@ static void meshes_that_do_not_fit(void **state)
     }
 }
 
+/* The batch grows with the devices, which changes the results: this is never silent, unless a key
+ * says that it is intended. */
+static void more_devices_are_a_larger_batch(void **state)
+{
+    static const struct {
+        const char *keys, *says;
+    } rows[] = {
+        {"--trainer.devices=8 --trainer.batch_size=32",
+         "warning: trainer.batch_size is per device: 8 devices with 32 samples each train with "
+         "batches of 256, so the results are not those of one device; to keep the batch, set "
+         "trainer.global_batch_size to 32 in place of trainer.batch_size;"},
+        {"--trainer.devices=8 --trainer.batch_size=1000",
+         "warning: a batch has room for 8000 samples, but there are only 1438 for training"},
+        {"--trainer.devices=8 --trainer.batch_size=32 --trainer.lr_scaling=none", NULL},
+        {"--trainer.devices=8 --trainer.global_batch_size=32 --trainer.batch_size=null", NULL},
+        {"--trainer.devices=1 --trainer.batch_size=32", NULL},
+    };
+    char line[512];
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        (void)snprintf(line, sizeof line,
+                       "fit examples/digits_mlp.yaml -q --draw=never --trainer.max_steps=1 "
+                       "--trainer.run_dir='%s' %s",
+                       fgt_temp_folder(), rows[i].keys);
+        const outcome *o = program_gives(0, FGT_SOURCE_DIR, line);
+        if (rows[i].says != NULL)
+            contains(o->err, rows[i].says);
+        else
+            assert_string_equal(o->err, "");
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_same_curve),         cmocka_unit_test(convolutions_too),
     cmocka_unit_test(rules_out_of_a_file),    cmocka_unit_test(a_rule_that_matches_nothing),
-    cmocka_unit_test(meshes_that_do_not_fit),
+    cmocka_unit_test(meshes_that_do_not_fit), cmocka_unit_test(more_devices_are_a_larger_batch),
 };
 FGT_MAIN(tests)
