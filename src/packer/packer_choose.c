@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/print.h"
+#include "catalog/draft.h"
 #include "packer/packer.h"
 #include "packer/packer_text.h"
 
@@ -104,21 +105,28 @@ static fg_status look_at_images(const fgi_packer_plan *plan, survey *s, fg_error
 {
     fg_catalog_bytes bytes = {0};
     fg_status status = FG_OK;
+    fg_error why = {0}, first_why = {0};
     int64_t first[2] = {0};
     const int64_t probes = plan->count < PROBES ? plan->count : PROBES;
     for (int64_t i = 0; status == FG_OK && i < probes; i++) {
+        char name[FGI_SHOWN_BYTES];
         fg_image_info info;
+        fg_catalog_item item = {.name = ""};
         const int64_t index = fgi_packer_index(plan, i * plan->count / probes);
-        if (fg_catalog_read(plan->catalog, index, &bytes, NULL) == FG_OK &&
-            fg_image_probe("", bytes.data, bytes.size, &info, NULL) == FG_OK)
+        if (fg_catalog_get(plan->catalog, index, &item, &why) == FG_OK &&
+            fg_catalog_read(plan->catalog, index, &bytes, &why) == FG_OK &&
+            fg_image_probe(fgi_shown(item.name, name), bytes.data, bytes.size, &info, &why) ==
+                FG_OK)
             status = add_image(plan, s, &info, bytes.size, first, err);
+        else if (first_why.status == FG_OK)
+            first_why = why;
     }
     fg_catalog_bytes_fini(&bytes);
     if (status == FG_OK && s->count == 0)
         return fgi_fail(err, FG_EFORMAT,
                         "none of %" PRId64 " samples can be read as an image, so no codec can be "
-                        "chosen: name one, such as jpeg, to see the reasons",
-                        probes);
+                        "chosen: %s",
+                        probes, first_why.message);
     s->megapixels /= (double)s->count;
     s->bytes /= (double)s->count;
     return status;

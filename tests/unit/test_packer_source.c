@@ -117,7 +117,7 @@ static void a_source_without_good_images_is_an_error(void **state)
     o.skip_bad = true;
     expect_failure(source, &o, FG_EFORMAT, "no sample is an image that can be packed\na.jpg: ");
     o.codec = FG_PACK_CHOICE_AUTO;
-    expect_failure(source, &o, FG_EFORMAT, "none of 1 samples can be read as an image");
+    expect_failure(source, &o, FG_EFORMAT, "so no codec can be chosen: a.jpg: unsupported");
     expect_failure("/nowhere", &jpeg, FG_ENOTFOUND, "/nowhere");
 }
 
