@@ -211,6 +211,8 @@ fg_status fgi_run_set_up(fg_recipe *r, fg_error *err);
 /* The metric that selects the best checkpoint; borrowed. The data are open. */
 const char *fgi_run_monitor(const fg_recipe *r);
 bool fgi_run_monitor_is_max(const fg_recipe *r);
+/* The limit of epochs as the Trainer gets it: -1: none, 0: max_steps is the only one. */
+int64_t fgi_run_max_epochs(const fgi_config *c);
 /* The options of the Trainer. */
 fg_trainer_options fgi_run_trainer_options(fg_recipe *r, const char *resume);
 /* FG_RECIPE_SCHEDULE: fills r->schedule (run_schedule.c). */

@@ -46,7 +46,7 @@ static double overfit_fraction(const fgi_config *c)
     return fraction > 0 ? fraction : 0;
 }
 
-static int64_t max_epochs(const fgi_config *c)
+int64_t fgi_run_max_epochs(const fgi_config *c)
 {
     const int64_t steps = fgi_config_int(c, "trainer.max_steps");
     int64_t epochs = fgi_config_int(c, "trainer.max_epochs");
@@ -139,7 +139,7 @@ fg_trainer_options fgi_run_trainer_options(fg_recipe *r, const char *resume)
         .lr.base_batch_size = fgi_config_is_auto(c, "trainer.base_batch_size")
                                   ? 0
                                   : fgi_config_int(c, "trainer.base_batch_size"),
-        .limits.max_epochs = max_epochs(c),
+        .limits.max_epochs = fgi_run_max_epochs(c),
         .limits.max_steps = steps > 0 ? steps : 0,
         .limits.max_time_s = duration(c, "trainer.max_time"),
         .limits.limit_train_batches = limit_count(c, "trainer.limit_train_batches"),
@@ -242,7 +242,7 @@ static fg_status check_limits(const fg_recipe *r, fg_error *err)
               fgi_config_int(c, "trainer.max_epochs") == 0))
         (void)fgi_refuse(err, "trainer.max_epochs and trainer.max_steps: expected 1 or more, or -1 "
                               "(no limit), got 0");
-    else if (max_epochs(c) < 0 && r->task.schedule.ops != NULL)
+    else if (fgi_run_max_epochs(c) < 0 && r->task.schedule.ops != NULL)
         (void)fgi_refuse(err, "%s: a schedule requires trainer.max_epochs or trainer.max_steps",
                          fgi_config_where(c, "schedule.name"));
     else

@@ -21,14 +21,27 @@ static double fitting_batch(const fgi_verdict_facts *f)
     return peak > 0 && limit >= peak ? floor(batch * (limit / peak)) : (double)NAN;
 }
 
+/* Samples of an epoch for each device, rounded up; NaN: unknown. */
+static double samples_per_device(const fgi_verdict_facts *f)
+{
+    const double batches = f->steps / fgi_json_number(f->report, "epochs");
+    return ceil(batches * fmax(1, fgi_json_number(f->settings, "accumulate_grad_batches")) *
+                fgi_json_number(f->settings, "batch_size"));
+}
+
+/* With the key that the run has set; setting both is an error. */
 static void put_batch_action(const fgi_verdict_facts *f, double factor, fgi_buf *out)
 {
     const double batch = fgi_json_number(f->settings, "batch_size");
     const double most = fitting_batch(f);
     const double devices = fgi_json_number(f->settings, "batch_shards");
-    const double wanted = batch * factor;
-    fgi_buf_printf(out, "use a larger batch: trainer.batch_size=%.0f%s", fmin(wanted, most),
-                   devices > 1 ? " per device" : "");
+    const double wanted = fmin(fmin(batch * factor, most), samples_per_device(f));
+    if (strcmp(fgi_json_words(f->settings, "batch_key"), "trainer.global_batch_size") == 0)
+        fgi_buf_printf(out, "use a larger batch: trainer.global_batch_size=%.0f",
+                       wanted * fmax(1, devices));
+    else
+        fgi_buf_printf(out, "use a larger batch: trainer.batch_size=%.0f%s", wanted,
+                       devices > 1 ? " per device" : "");
     if (isfinite(most))
         fgi_buf_printf(out, "; the memory of a device holds at least %.0f samples", most);
     else

@@ -143,6 +143,23 @@ bool fgi_verdict_compile(const fgi_verdict_facts *f, fgi_verdict *out)
 
 /* ---- checkpoints ----------------------------------------------------------------------------- */
 
+/* The steps that the run will have done at its end; NaN: unknown. */
+static double last_step(const fgi_verdict_facts *f)
+{
+    const double most = fgi_json_number(f->settings, "max_steps");
+    const double epochs = fgi_json_number(f->settings, "max_epochs");
+    const double per_epoch = f->steps / fgi_json_number(f->report, "epochs");
+    return fmin(most > 0 ? most : (double)NAN, epochs > 0 ? epochs * per_epoch : (double)NAN);
+}
+
+/* "KEY=VALUE": at least `wanted`, unless the run has ended before. */
+static void put_interval(fgi_buf *out, const char *key, double wanted, double end)
+{
+    const bool is_too_long = wanted >= end;
+    fgi_buf_printf(out, "%s=%.0f%s", key, is_too_long ? 0 : wanted,
+                   is_too_long ? " (the end of a run is always saved)" : "");
+}
+
 bool fgi_verdict_checkpoint(const fgi_verdict_facts *f, fgi_verdict *out)
 {
     static const double goal = 0.01;
@@ -159,9 +176,11 @@ bool fgi_verdict_checkpoint(const fgi_verdict_facts *f, fgi_verdict *out)
         fgi_buf_printf(&out->detail, "; a checkpoint is saved every %.0f steps", steps);
     fgi_buf_printf(&out->action, "save less often, for at most %.0f %% of the time: ", 100 * goal);
     if (steps > 0)
-        fgi_buf_printf(&out->action, "trainer.ckpt_every_steps=%.0f", ceil(steps * share / goal));
+        put_interval(&out->action, "trainer.ckpt_every_steps", ceil(steps * share / goal),
+                     last_step(f));
     else if (epochs > 0)
-        fgi_buf_printf(&out->action, "trainer.ckpt_every_epochs=%.0f", ceil(epochs * share / goal));
+        put_interval(&out->action, "trainer.ckpt_every_epochs", ceil(epochs * share / goal),
+                     fgi_json_number(f->settings, "max_epochs"));
     else
         fgi_buf_puts(&out->action, "trainer.ckpt_every_steps");
     return true;

@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "input/json_file.h"
+#include "recipe/config.h"
 #include "report/run_page.h"
 #include "report/verdict.h"
 
@@ -78,6 +79,24 @@ typedef struct row {
     ", 'loader': {'bound_by': '" stage "', 'delivered_samples_per_s': 170.9,"                      \
     " 'stages': {'read_s': 0.5, 'decode_s': 0.5, '" stage "_s': 3}}}"
 
+/* The configuration accepts each "SECTION.KEY=VALUE" of an action. */
+static void can_be_followed(const char *action)
+{
+    char words[512], *rest = NULL;
+    fgi_config *c = fgi_config_create(NULL, NULL);
+    assert_non_null(c);
+    (void)snprintf(words, sizeof(words), "%s", action);
+    for (char *word = strtok_r(words, " ;:()", &rest); word != NULL;
+         word = strtok_r(NULL, " ;:()", &rest)) {
+        fg_error err = {0};
+        word += strspn(word, "-");
+        const char *dot = strchr(word, '.'), *equals = strchr(word, '=');
+        if (dot != NULL && equals != NULL && dot < equals && !fgi_config_override(c, word, &err))
+            fail_msg("'%s': %s", action, err.message);
+    }
+    fgi_config_destroy(c);
+}
+
 static void check(const row *r)
 {
     json_t *list = judge(r->changes);
@@ -91,6 +110,7 @@ static void check(const row *r)
         assert_string_equal(member(verdict, "severity"), r->severity);
         has(member(verdict, "detail"), r->detail);
         has(member(verdict, "action"), r->action);
+        can_be_followed(member(verdict, "action"));
         assert_true(json_is_null(gain) == isnan(r->gain));
         if (!isnan(r->gain))
             fgt_close(r->id, json_number_value(gain), r->gain, 1e-9, 0);
@@ -191,6 +211,22 @@ static void host(void **state)
          "trainer.ckpt_every_epochs=6", 0.48 / 9.55},
         {TIME("5", "'checkpoint_s': 5") ", 'settings': {'ckpt_every_steps': 10}}", "checkpoint",
          "high", "saved every 10 steps", "trainer.ckpt_every_steps=497", 5 / 10.07},
+        /* no interval is longer than the run: 4 epochs of 50 steps, or max_steps */
+        {TIME("5", "'checkpoint_s': 5") ", 'settings': {'max_epochs': 51}}", "checkpoint", "high",
+         "for saves", "trainer.ckpt_every_epochs=50", 5 / 10.07},
+        {TIME("5", "'checkpoint_s': 5") ", 'settings': {'max_epochs': 50}}", "checkpoint", "high",
+         "for saves", "trainer.ckpt_every_epochs=0 (the end of a run is always saved)", 5 / 10.07},
+        {TIME("5", "'checkpoint_s': 5") ", 'epochs': 2, 'settings': {'ckpt_every_steps': 4,"
+                                        " 'max_epochs': 4, 'max_steps': -1}}",
+         "checkpoint", "high", "saved every 4 steps", "trainer.ckpt_every_steps=199", 5 / 10.07},
+        {TIME("5", "'checkpoint_s': 5") ", 'epochs': 2, 'settings': {'ckpt_every_steps': 5,"
+                                        " 'max_epochs': 4, 'max_steps': -1}}",
+         "checkpoint", "high", "saved every 5 steps", "trainer.ckpt_every_steps=0 (the end",
+         5 / 10.07},
+        {TIME("5", "'checkpoint_s': 5") ", 'settings': {'ckpt_every_steps': 10, 'max_epochs': 0,"
+                                        " 'max_steps': 497}}",
+         "checkpoint", "high", "saved every 10 steps", "trainer.ckpt_every_steps=0 (the end",
+         5 / 10.07},
         {TIME("8", "'other_s': 2.5") "}", "host", "high", "24.9 ms per step of 106 ms",
          "has_thread", 2.49 / 10.58},
     };
@@ -260,6 +296,13 @@ static void the_device(void **state)
          "a step of 101 ms computes for 50 ms; launching it takes 50 ms, so the device waits 50 % "
          "of the time",
          "trainer.batch_size=1024", 5 / 10.08 * (1 - 1.0 / 32)},
+        /* not more than the samples: 100 steps in 4 epochs; and by the key that was set */
+        {TIME("5", "'other_s': 5") ", 'epochs': 4, 'settings': {'launch_s': 0.05}}", "batch",
+         "high", "launching it", "trainer.batch_size=800; fulgurite", 5 / 10.08 * (1 - 1.0 / 32)},
+        {TIME("5", "'other_s': 5") ", 'settings': {'launch_s': 0.05,"
+                                   " 'batch_key': 'trainer.global_batch_size'}}",
+         "batch", "high", "launching it", "trainer.global_batch_size=1024; fulgurite",
+         5 / 10.08 * (1 - 1.0 / 32)},
     };
     (void)state;
     CHECK(rows);
