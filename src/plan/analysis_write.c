@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/print.h"
 #include "input/json_file.h"
@@ -179,27 +180,50 @@ static void put_collectives(const fgi_plan_analysis *a, fgi_buf *out)
                            a->slow[k].layer != NULL ? a->slow[k].layer : "?");
 }
 
-/* "a width of 129 is padded to 256: 128 or 256 would need no padding" */
-static void put_advice(const fgi_plan_dim *d, fgi_buf *out)
+static bool is_same(const fgi_plan_dim *a, const fgi_plan_dim *b)
 {
+    return a->size == b->size && a->padded == b->padded && a->unit == b->unit &&
+           strcmp(kind_of(a), kind_of(b)) == 0;
+}
+
+/* "a width of 129 is padded to 256: 128 or 256 would need no padding", below the first one of
+ * `count` layers with this advice. */
+static void put_advice(const fgi_plan_layer *layers, int count, int index, fgi_buf *out)
+{
+    const fgi_plan_dim *d = &layers[index].worst;
     const int64_t below = d->padded - d->unit;
+    int same = 0;
+    for (int i = 0; i < count; i++) {
+        if (i == index && same > 0)
+            return;
+        same += is_same(&layers[i].worst, d);
+    }
     fgi_buf_printf(out, "    a %s of %" PRId64 " is padded to %" PRId64 ": ", kind_of(d), d->size,
                    d->padded);
     if (below > 0)
         fgi_buf_printf(out, "%" PRId64 " or ", below);
-    fgi_buf_printf(out, "%" PRId64 " would need no padding\n", d->padded);
+    fgi_buf_printf(out, "%" PRId64 " would need no padding", d->padded);
+    if (same > 1)
+        fgi_buf_printf(out, " (%d of these layers)", same);
+    fgi_buf_puts(out, "\n");
+}
+
+static int shown_layers(const fgi_plan_analysis *a)
+{
+    int count = 0;
+    while (count < WORST && (size_t)count < a->layer_count && a->layers[count].lost_cycles > 0)
+        count++;
+    return count;
 }
 
 static void put_layers(const fgi_plan_analysis *a, fgi_buf *out)
 {
     char useful[16], of_flops[16], of_cycles[16];
-    int shown = 0;
-    for (size_t i = 0; i < a->layer_count && shown < WORST; i++) {
+    const int count = shown_layers(a);
+    if (count > 0)
+        fgi_buf_puts(out, "layers with the largest loss to padding\n");
+    for (int i = 0; i < count; i++) {
         const fgi_plan_layer *l = &a->layers[i];
-        if (l->lost_cycles <= 0)
-            break;
-        if (shown++ == 0)
-            fgi_buf_puts(out, "layers with the largest loss to padding\n");
         fgi_buf_printf(out, "  %s", l->name);
         if (l->file != NULL && l->line > 0)
             fgi_buf_printf(out, " (%s:%d)", l->file, l->line);
@@ -208,7 +232,7 @@ static void put_layers(const fgi_plan_analysis *a, fgi_buf *out)
                        percent(of_flops, fraction(l->work.flops, a->total.flops)),
                        percent(of_cycles, fraction(l->work.cycles, a->total.cycles)));
         if (l->worst.padded > l->worst.size)
-            put_advice(&l->worst, out);
+            put_advice(a->layers, count, i, out);
     }
 }
 

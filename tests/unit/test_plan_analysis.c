@@ -154,6 +154,36 @@ static void what_loses_most_comes_first(void **state)
     fgi_plan_analysis_fini(&a);
 }
 
+/* How often `part` is in the text of an analysis. */
+static int in_text(const fgi_plan_analysis *a, const char *part)
+{
+    fgi_buf text = {0};
+    int count = 0;
+    fgi_plan_put_text(a, &text);
+    fgi_buf_add(&text, "", 1);
+    assert_false(text.failed);
+    for (const char *at = text.data; (at = strstr(at, part)) != NULL; at++)
+        count++;
+    fgi_buf_fini(&text);
+    return count;
+}
+
+static void layers_with_the_same_padding_have_one_advice(void **state)
+{
+    (void)state;
+    fgi_plan_analysis a = analyze_mlp();
+    assert_int_equal(in_text(&a, "is padded to"), 2);
+    assert_int_equal(in_text(&a, " of these layers)"), 0);
+    const fgi_plan_dim other = a.layers[1].worst;
+    a.layers[1].worst = a.layers[0].worst;
+    assert_int_equal(in_text(&a, "is padded to"), 1);
+    assert_int_equal(in_text(&a, "128 or 256 would need no padding (2 of these layers)\n"), 1);
+    a.layers[1].worst.unit /= 2; /* other sizes need no padding */
+    assert_int_equal(in_text(&a, "is padded to"), 2);
+    a.layers[1].worst = other;
+    fgi_plan_analysis_fini(&a);
+}
+
 /* All gradients and the loss in one sum over the ring of eight: 400 GB/s over four links. */
 static void collectives_are_reported_with_bytes_and_algorithm(void **state)
 {
@@ -371,6 +401,7 @@ int main(void)
         cmocka_unit_test(nothing_is_said_in_seconds_of_an_unknown_chip),
         cmocka_unit_test(work_is_reported_by_layer),
         cmocka_unit_test(what_loses_most_comes_first),
+    cmocka_unit_test(layers_with_the_same_padding_have_one_advice),
         cmocka_unit_test(collectives_are_reported_with_bytes_and_algorithm),
         cmocka_unit_test(split_parameters_are_gathered_and_scattered),
         cmocka_unit_test(a_loop_counts_as_often_as_it_runs),
