@@ -172,7 +172,7 @@ static fg_status settle_roles(fgi_mesh *mesh, const fg_mesh_options *options, fg
     if (mesh->batch == 0)
         return fgi_fail(err, FG_EINVAL,
                         "mesh %s has no axis 'data' or 'fsdp' to shard batches over: name an axis "
-                        "data (of size 1 for no sharding), or set batch_axes",
+                        "data (of size 1 for no sharding), or set fg_mesh_options.batch_axes",
                         fgi_mesh_format(mesh, names, sizeof names));
     mesh->fsdp = named(mesh, "fsdp");
     if (options->fsdp_axes != NULL)

@@ -155,7 +155,7 @@ static fg_status append(fg_pack_writer *w, const void *data, size_t size, fg_err
         if (!w->is_set)
             return fgi_fail(err, FG_EINVAL,
                             "'%s' has %d records, the most that one file can have: "
-                            "set shard_bytes",
+                            "set shard_bytes (--shard-size)",
                             w->path, FGI_PACK_MAX_RECORDS);
         FGI_TRY(fgi_pack_writer_seal(w, err));
         FGI_TRY(fgi_pack_writer_start(w, (uint32_t)w->sealed_count, err));

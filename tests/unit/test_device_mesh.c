@@ -120,7 +120,7 @@ static const struct {
     {{.axes = {{"rows", 8}}},
      "mesh rows=8 has no axis 'data' or 'fsdp' to shard batches over: name an axis data (of "
      "size "
-     "1 for no sharding), or set batch_axes"},
+     "1 for no sharding), or set fg_mesh_options.batch_axes"},
     {{.axes = {{"data", 8}}, .batch_axes = "rows"},
      "batch_axes \"rows\": 'rows' is not an axis of the mesh data=8"},
     {{.axes = {{"data", 8}}, .fsdp_axes = "data,"},
