@@ -7,7 +7,7 @@
 #   development  files for linking: static libraries, symbolic links, CMake targets, *.pc
 #   headers      headers and the files that find_package reads
 #   program      the program
-#   data         its man pages, completion, pins and example
+#   data         its man pages, completion, pins and example, and the documentation
 #   portable     what the wheel contains instead of runtime, development and program; not installed by
 #                `make install`
 include(CMakePackageConfigHelpers)
@@ -32,6 +32,11 @@ install(DIRECTORY share/data/digits DESTINATION ${CMAKE_INSTALL_DATADIR}/fulguri
     COMPONENT data)
 install(FILES examples/digits.yaml examples/digits_mlp.yaml
     DESTINATION ${CMAKE_INSTALL_DATADIR}/fulgurite/examples COMPONENT data)
+# The folders of the source, so that links between pages, and to examples, are valid.
+install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/fulgurite
+    COMPONENT data)
+install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/fulgurite COMPONENT data
+    PATTERN CMakeLists.txt EXCLUDE)
 
 install(EXPORT fulguriteTargets NAMESPACE fulgurite:: DESTINATION ${fg_cmake_dir}
     COMPONENT development)

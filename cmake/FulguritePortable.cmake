@@ -57,11 +57,22 @@ target_link_options(fulgurite_portable PRIVATE
 add_dependencies(fulgurite_portable fulgurite_cli fulgurite_recipe_static fulgurite_static)
 fg_warnings(fulgurite_portable)
 fg_banned(fulgurite_portable)
-add_custom_target(portable DEPENDS fulgurite_portable ${fg_portable_libraries} man)
+# draws photos to try the how-tos and notebooks with
+add_executable(fulgurite_portable_photos EXCLUDE_FROM_ALL examples/make_photos.c)
+set_target_properties(fulgurite_portable_photos PROPERTIES
+    OUTPUT_NAME fulgurite-make-photos LINK_DEPENDS $<TARGET_FILE:fulgurite_static>
+    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/portable)
+target_include_directories(fulgurite_portable_photos PRIVATE include)
+target_link_libraries(fulgurite_portable_photos PRIVATE $<TARGET_FILE:fulgurite_static> ${fg_archives}
+    Threads::Threads m ${CMAKE_DL_LIBS})
+add_dependencies(fulgurite_portable_photos fulgurite_static)
+fg_warnings(fulgurite_portable_photos)
+add_custom_target(portable DEPENDS fulgurite_portable fulgurite_portable_photos ${fg_portable_libraries} man)
 
 install(TARGETS fulgurite_portable ${fg_portable_libraries} EXPORT fulguritePortableTargets
     RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT portable EXCLUDE_FROM_ALL
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT portable EXCLUDE_FROM_ALL NAMELINK_SKIP)
+install(TARGETS fulgurite_portable_photos DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT portable EXCLUDE_FROM_ALL)
 install(EXPORT fulguritePortableTargets FILE fulguriteTargets.cmake NAMESPACE fulgurite::
     DESTINATION ${fg_cmake_dir} COMPONENT portable EXCLUDE_FROM_ALL)
 # The development link is a linker script of one line.
