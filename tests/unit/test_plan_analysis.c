@@ -401,7 +401,7 @@ int main(void)
         cmocka_unit_test(nothing_is_said_in_seconds_of_an_unknown_chip),
         cmocka_unit_test(work_is_reported_by_layer),
         cmocka_unit_test(what_loses_most_comes_first),
-    cmocka_unit_test(layers_with_the_same_padding_have_one_advice),
+        cmocka_unit_test(layers_with_the_same_padding_have_one_advice),
         cmocka_unit_test(collectives_are_reported_with_bytes_and_algorithm),
         cmocka_unit_test(split_parameters_are_gathered_and_scattered),
         cmocka_unit_test(a_loop_counts_as_often_as_it_runs),
