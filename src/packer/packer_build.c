@@ -15,7 +15,7 @@
 #include "catalog/draft.h"
 #include "packer/packer.h"
 
-enum { MOST_MISSING = 64 /* samples in a row that cannot be read */, TRIAL_SAMPLES = 64 };
+enum { MOST_MISSING = 64 /* samples in a row that cannot be read */, TRIAL_RECORDS = 64 };
 
 /* A build and everything that it owns. */
 typedef struct build {
@@ -355,7 +355,8 @@ static void end(build *b)
 static fgi_packer_plan trial_plan(const fgi_packer_plan *plan, fg_pack_choice codec)
 {
     fgi_packer_plan small = *plan;
-    small.count = plan->count < TRIAL_SAMPLES ? plan->count : TRIAL_SAMPLES;
+    const int64_t most = (TRIAL_RECORDS + plan->o.variant_count - 1) / plan->o.variant_count;
+    small.count = plan->count < most ? plan->count : most;
     small.o.codec = codec;
     small.o.skip_bad = small.o.restart = small.o.replace = true;
     small.o.shard_bytes = 0;

@@ -189,8 +189,8 @@ static fg_status try_codec(const fgi_packer_plan *plan, fg_pack_choice codec, co
     return status;
 }
 
-/* Images/s that the loader reads from a pack of the codec; 0 if only some of the images have the
- * same size, as the codec requires. */
+/* Images/s that the loader reads from a pack of the codec; 0 if the images do not have the equal
+ * sizes that the codec requires, or training does not accept it. */
 static fg_status measure(const fgi_packer_plan *plan, const struct codec *row, const char *out_path,
                          double *out, fg_error *err)
 {
@@ -205,8 +205,10 @@ static fg_status measure(const fgi_packer_plan *plan, const struct codec *row, c
     if (folder.data != NULL && !folder.failed)
         (void)fgi_folder_remove(folder.data, NULL);
     fgi_buf_fini(&folder);
-    if (status == FG_EINVAL && row->needs_equal_sizes)
+    if (status == FG_EINVAL && row->needs_equal_sizes) {
+        *out = 0;
         return FG_OK;
+    }
     if (status == FG_OK || status == FG_ENOMEM || status == FG_ESTOPPED)
         return status;
     return fgi_context(err, status, "measuring the speed of codec %s",

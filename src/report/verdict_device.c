@@ -101,9 +101,9 @@ static void apply_plan(const fgi_verdict_facts *f, fgi_verdict *out)
     if (planned_use(f) < 1)
         fgi_buf_printf(&out->detail, "; %.0f %% of what the matrix units multiply is padding",
                        100 * (1 - planned_use(f)));
-    if (!isfinite(saved) || best <= batch)
+    if (!(saved > 0) || best <= batch)
         return;
-    out->gain = fmax(0, saved) * f->part[FGI_BUSY];
+    out->gain = saved * f->part[FGI_BUSY];
     fgi_buf_printf(&out->detail,
                    "; by the plan, a batch of %.0f per device saturates them and takes %.0f %% "
                    "less time per sample",

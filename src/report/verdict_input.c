@@ -116,7 +116,7 @@ bool fgi_verdict_files(const fgi_verdict_facts *f, fgi_verdict *out)
     static const char *const keys[] = {"read_s", "entropy_s", "decode_s", "resize_s", "copy_s"};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         work_s += stage(f->loader, keys[i]);
-    out->gain = waited * fmin(1, open_s / fmax(work_s, open_s));
+    out->gain = waited * open_s / fmax(work_s, open_s);
     if (!fgi_verdict_of_fraction(out->gain, &out->severity))
         out->severity = FGI_NOTE;
     fgi_buf_printf(

@@ -12,6 +12,7 @@
 #include "input/json_file.h"
 #include "golden.h"
 #include "plan/analysis.h"
+#include "plan/walk.h"
 
 #define GOLDEN FGT_SOURCE_DIR "/tests/golden/plan/"
 
@@ -200,6 +201,9 @@ static void collectives_are_reported_with_bytes_and_algorithm(void **state)
     fgt_close("collective", a.collective_s, 2 * 7.0 / 8 * 4 * (double)(weights + 1) / 100e9, 0,
               1e-12);
     fgt_close("step", a.step_s, a.compute_s + a.collective_s, 0, 1e-12);
+    a.total.cycles = 0; /* without cycles, no time is known */
+    fgi_plan_estimate(&a);
+    assert_true(a.compute_s == -1 && a.step_s == -1 && a.epoch_s == -1 && a.mxu_fraction == -1);
     fgi_plan_analysis_fini(&a);
 }
 
@@ -306,6 +310,9 @@ static void the_smallest_batch_within_a_tenth_fills_the_units(void **state)
     assert_int_equal(fgi_plan_saturation_batch(points, 2), 8);
     assert_int_equal(fgi_plan_saturation_batch(points, 0), 0);
     assert_int_equal(fgi_plan_saturation_batch(&(fgi_plan_point){8, 0}, 1), 0);
+    /* a tenth more is enough; a batch whose cycles are unknown is left out */
+    const fgi_plan_point close[] = {{8, 0}, {16, 1776}, {32, 3520}, {64, 6400}};
+    assert_int_equal(fgi_plan_saturation_batch(close, 4), 32);
 }
 
 static void json_and_text_say_that_it_is_an_estimate(void **state)

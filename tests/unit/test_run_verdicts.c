@@ -60,17 +60,18 @@ static const char *member(const json_t *verdict, const char *name)
     return text != NULL ? text : "";
 }
 
+/* "=TEXT": it is the whole text. */
 static void has(const char *text, const char *words)
 {
-    if (strstr(text, words) == NULL)
+    if (*words == '=' ? strcmp(text, words + 1) != 0 : strstr(text, words) == NULL)
         fail_msg("'%s' is not in: %s", words, text);
 }
 
 typedef struct row {
     const char *changes;
-    const char *id, *severity; /* NULL: no verdict */
-    const char *detail, *action;
-    double gain; /* NaN: unknown */
+    const char *id, *severity;   /* NULL: no verdict */
+    const char *detail, *action; /* as `has` reads them */
+    double gain;                 /* NaN: unknown */
 } row;
 
 #define TIME(busy, more) "{'time': {'busy_s': " busy ", 'idle': {" more "}}"
@@ -97,6 +98,18 @@ static void can_be_followed(const char *action)
     fgi_config_destroy(c);
 }
 
+/* Only time of the steps changes the rate of 320 samples/s. */
+static void check_rate(const json_t *verdict, const row *r)
+{
+    const json_t *rate = json_object_get(verdict, "samples_per_s");
+    const bool is_of_run = strcmp(r->id, "compile") == 0 || strcmp(r->id, "shapes") == 0;
+    assert_true(json_is_null(rate) == (is_of_run || !(r->gain < 1)));
+    if (json_is_null(rate))
+        return;
+    fgt_close("from", json_number_value(json_object_get(rate, "from")), 320, 0, 0);
+    fgt_close("to", json_number_value(json_object_get(rate, "to")), 320 / (1 - r->gain), 1e-6, 0);
+}
+
 static void check(const row *r)
 {
     json_t *list = judge(r->changes);
@@ -114,6 +127,7 @@ static void check(const row *r)
         assert_true(json_is_null(gain) == isnan(r->gain));
         if (!isnan(r->gain))
             fgt_close(r->id, json_number_value(gain), r->gain, 1e-9, 0);
+        check_rate(verdict, r);
     }
     json_decref(list);
 }
@@ -172,6 +186,17 @@ static void input(void **state)
         {TIME("6", "'input_s': 4") ", 'settings': {'data_format': 'ours', 'can_preload': true},"
                                    " 'loader': {'bound_by': 'read'}}",
          "input", "high", "bound by read", "data.preload", 4.02 / 10.08},
+        /* not more threads than processors, and none if all are in use or fewer suffice */
+        {TIME("6", "'input_s': 4") ", 'loader': {'bound_by': 'copy', 'stages': {'copy_s': 5},"
+                                   " 'delivered_samples_per_s': 10}}",
+         "input", "high", "bound by copy", "=use more threads: trainer.workers=4", 4.02 / 10.08},
+        {TIME("6", "'input_s': 4") ", 'loader': {'bound_by': 'copy', 'stages': {'copy_s': 5},"
+                                   " 'delivered_samples_per_s': 100, 'workers': 4}}",
+         "input", "high", "bound by copy",
+         "=make samples cheaper to read, or use a host with more processors than 4", 4.02 / 10.08},
+        {TIME("6", "'input_s': 2.5, 'upload_s': 1.5") ", 'loader': {'bound_by': 'read'}}", "input",
+         "high", "(input 25 %, upload 15 %)", "=store the samples in one file: fulgurite pack",
+         4 / 10.06},
         {BOUND("device", "4"), NULL, NULL, NULL, NULL, 0},
     };
     (void)state;
@@ -188,17 +213,34 @@ static void many_files(void **state)
          "of "
          "reading",
          "fulgurite pack", 0.002 * 0.61 / 4},
+        {"{'loader': {'opens': 100, 'open_seconds': 5}}", "many_files", "note",
+         "100 files were opened, which took 5 s (50 ms each) on 2 threads: 100 % of the time of",
+         "fulgurite pack", 0.002},
+        {"{'loader': {'opens': 3200, 'open_seconds': 0.61, 'stages': {'copy_s': 4}}}", "many_files",
+         "note", "20 % of", "fulgurite pack", 0.002 * 0.61 / 8},
+        {TIME("8", "'input_s': 2") ", 'loader': {'opens': 3200, 'open_seconds': 2}}", "many_files",
+         "medium", "67 % of", "fulgurite pack", 2 / 10.08 / 2},
     };
     (void)state;
     CHECK(rows);
 }
 
+#define LOG_IN_STEP "log values in the step (fg_step_log) instead of reading arrays in callbacks"
 static void host(void **state)
 {
     static const row rows[] = {
         {TIME("9", "'read_s': 0.09") "}", NULL, NULL, NULL, NULL, 0},
         {TIME("9", "'read_s': 0.1") "}", "host_reads", "note", "waits 1.1 % of the time",
-         "fg_step_log", 0.1 / 9.19},
+         "=" LOG_IN_STEP, 0.1 / 9.19},
+        {TIME("9", "'read_s': 0.1") ", 'settings': {'log_every': 0}}", "host_reads", "note",
+         "waits 1.1 % of the time", "=" LOG_IN_STEP, 0.1 / 9.19},
+        /* more than every second step, if that is waited for */
+        {"{'host_reads': [{'at': 'a.c:7', 'count': 100, 'wait_s': 0.01}]}", NULL, NULL, NULL, NULL,
+         0},
+        {TIME("9", "'read_s': 0.05") ", 'host_reads': [{'at': 'a.c:7', 'count': 50}]}", NULL, NULL,
+         NULL, NULL, 0},
+        {TIME("9", "'read_s': 0.05") ", 'host_reads': [{'at': 'a.c:7', 'count': 80}]}",
+         "host_reads", "note", ": 0.800 reads per step", "=" LOG_IN_STEP, 0.05 / 9.14},
         {TIME("9", "'read_s': 0.05") ", 'settings': {'log_every': 1},"
                                      " 'host_reads': [{'at': 'metrics', 'count': 100,"
                                      " 'wait_s': 0.01}, {'at': 'a.c:7', 'count': 50,"
@@ -252,6 +294,8 @@ static void compilation(void **state)
         {"{'settings': {'compile': {'seconds': 6, 'count': 1, 'cache_hits': 3}}}", "compile",
          "note", "compiling 1 program took 6 s, 50 % of the run; 3 more came from the cache",
          "keep", 0.5},
+        {"{'seconds': 1000, 'settings': {'compile': {'seconds': 300}}}", "compile", "note",
+         "took 5 min", "keep the compile cache", 0.3},
         {"{'seconds': 10000, 'settings': {'compile': {'seconds': 301}}}", "compile", "medium",
          "5 min 1 s", "keep the compile cache", 0.0301},
         {many, "shapes", "medium",
@@ -268,7 +312,35 @@ static void compilation(void **state)
     CHECK(rows);
 }
 
-static void the_device(void **state)
+static void operations_and_precision(void **state)
+{
+    static const row rows[] = {
+        {"{'utilization': {'emulated': 0.05}}", "ops", "high", "5 % of the multiplications",
+         "fg_cast", (double)NAN},
+        {"{'utilization': {'emulated': 0.049}}", "ops", "medium", "4.9 %", "fg_cast", (double)NAN},
+        {"{'utilization': {'mxu': 0.6, 'sixteen_bit': 0.1}}", NULL, NULL, NULL, NULL, 0},
+        {"{'utilization': {'mxu': 0.6, 'sixteen_bit': 0.09}}", "16bit", "note", "9 % of",
+         "bf16-mixed", (double)NAN},
+        {"{'utilization': {'mxu': 0.6, 'bytes_per_second': 50, 'peak_bytes': 100}}", "16bit",
+         "note", "used at 50 % of its rate", "bf16-mixed", 0.99 * 0.25},
+        {"{'utilization': {'mxu': 0.6, 'bytes_per_second': 120, 'peak_bytes': 100}}", "16bit",
+         "medium", "used at 120 % of its rate", "bf16-mixed", 0.99 * 0.5},
+        {"{'utilization': {'mxu': 0.6}}", "16bit", "note",
+         "precision 32-true: 0 % of the matmuls are in 16 bits", "bf16-mixed", (double)NAN},
+        {"{'utilization': {'mxu': 0.6, 'bytes_per_second': 80, 'peak_bytes': 100}}", "16bit",
+         "medium", "used at 80 % of its rate", "bf16-mixed", 0.99 * 0.4},
+        {"{'settings': {'precision': '16-mixed', 'nonfinite_steps': 1}}", NULL, NULL, NULL, NULL,
+         0},
+        {"{'settings': {'precision': '16-mixed', 'nonfinite_steps': 2}}", "fp16", "note",
+         "2 of 100 steps", "bf16-mixed", 0.02},
+        {"{'settings': {'precision': '16-mixed', 'nonfinite_steps': 7}}", "fp16", "medium",
+         "7 of 100 steps", "bf16-mixed", 0.07},
+    };
+    (void)state;
+    CHECK(rows);
+}
+
+static void the_batch(void **state)
 {
     static const row rows[] = {
         {"{'utilization': {'mxu': 0.6}, 'settings': {'precision': 'bf16-mixed'}}", NULL, NULL, NULL,
@@ -281,17 +353,28 @@ static void the_device(void **state)
          " 'settings': {'precision': 'bf16-mixed'}}",
          "batch", "high", "the memory 5.0 %, although",
          "trainer.batch_size=80; the memory of a device holds at least 80 samples", 0.9},
+        {"{'utilization': {'mxu': 0.04}, 'memory': {'peak_bytes': 100, 'limit_bytes': 255},"
+         " 'settings': {'precision': 'bf16-mixed'}}",
+         "batch", "high", "reach 4.0 % of their peak, although",
+         "trainer.batch_size=81; the memory of a device holds at least 81 samples", 0.92},
+        {"{'utilization': {'mxu': 0.2}, 'memory': {'peak_bytes': 300, 'limit_bytes': 250},"
+         " 'settings': {'precision': 'bf16-mixed'}}", /* the limit is not that of the peak */
+         "batch", "medium", "20.0 %", "trainer.batch_size=128; fulgurite batch-find", 0.6},
+        {"{'utilization': {'mxu': 0.04, 'bytes_per_second': 40, 'peak_bytes': 100},"
+         " 'settings': {'precision': 'bf16-mixed'}}",
+         "batch", "medium", "the memory 40.0 %", "trainer.batch_size=64; fulgurite", 0.2},
+        {"{'utilization': {'mxu': 0.11}, 'settings': {'precision': 'bf16-mixed'}}", "batch",
+         "medium", "11.0 %", "trainer.batch_size=256; fulgurite", 0.78},
+        {"{'utilization': {'mxu': 0.04}, 'settings': {'precision': 'bf16-mixed'}}", "batch", "high",
+         "4.0 %", "trainer.batch_size=512; fulgurite", 0.92},
+        {"{'utilization': {'mxu': 0.0001}, 'settings': {'precision': 'bf16-mixed'}}", "batch",
+         "high", "0.0 %", "trainer.batch_size=2048; fulgurite", 0.9998},
+        {TIME("9.5", "'input_s': 0.2, 'checkpoint_s': 0.2") /* it waits for other things */
+         ", 'utilization': {'mxu': 0.2}, 'settings': {'precision': 'bf16-mixed'}}",
+         NULL, NULL, NULL, NULL, 0},
         {"{'utilization': {'mxu': 0.04, 'bytes_per_second': 51, 'peak_bytes': 100},"
          " 'settings': {'precision': 'bf16-mixed'}}",
          NULL, NULL, NULL, NULL, 0}, /* memory-bound */
-        {"{'utilization': {'mxu': 0.6}}", "16bit", "note",
-         "precision 32-true: 0 % of the matmuls are in 16 bits", "bf16-mixed", (double)NAN},
-        {"{'utilization': {'mxu': 0.6, 'bytes_per_second': 80, 'peak_bytes': 100}}", "16bit",
-         "medium", "used at 80 % of its rate", "bf16-mixed", 0.99 * 0.4},
-        {"{'settings': {'precision': '16-mixed', 'nonfinite_steps': 1}}", NULL, NULL, NULL, NULL,
-         0},
-        {"{'settings': {'precision': '16-mixed', 'nonfinite_steps': 7}}", "fp16", "medium",
-         "7 of 100 steps", "bf16-mixed", 0.07},
         {TIME("5", "'other_s': 5") ", 'settings': {'launch_s': 0.05}}", "batch", "high",
          "a step of 101 ms computes for 50 ms; launching it takes 50 ms, so the device waits 50 % "
          "of the time",
@@ -299,6 +382,10 @@ static void the_device(void **state)
         /* not more than the samples: 100 steps in 4 epochs; and by the key that was set */
         {TIME("5", "'other_s': 5") ", 'epochs': 4, 'settings': {'launch_s': 0.05}}", "batch",
          "high", "launching it", "trainer.batch_size=800; fulgurite", 5 / 10.08 * (1 - 1.0 / 32)},
+        {TIME("5", "'other_s': 5") ", 'epochs': 4, 'settings': {'launch_s': 0.05,"
+                                   " 'accumulate_grad_batches': 2}}",
+         "batch", "high", "launching it", "trainer.batch_size=1024; fulgurite",
+         5 / 10.08 * (1 - 1.0 / 32)},
         {TIME("5", "'other_s': 5") ", 'settings': {'launch_s': 0.05,"
                                    " 'batch_key': 'trainer.global_batch_size'}}",
          "batch", "high", "launching it", "trainer.global_batch_size=1024; fulgurite",
@@ -306,6 +393,27 @@ static void the_device(void **state)
     };
     (void)state;
     CHECK(rows);
+}
+
+/* The largest batch is that of all devices, or of each one. */
+static void several_devices(void **state)
+{
+    static const char *const rows[][2] = {
+        {"", "use a larger batch: trainer.batch_size=1024 per device; fulgurite"},
+        {", 'batch_key': 'trainer.global_batch_size'",
+         "trainer.global_batch_size=2048; fulgurite"}};
+    char text[256];
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        (void)snprintf(text, sizeof text,
+                       TIME("5", "'other_s': 5") ", 'settings': {'launch_s': 0.05,"
+                                                 " 'batch_shards': 2%s}}",
+                       rows[i][0]);
+        json_t *list = judge(text);
+        assert_int_equal(json_array_size(list), 2); /* and the learning rate */
+        has(member(json_array_get(list, 0), "action"), rows[i][1]);
+        json_decref(list);
+    }
 }
 
 static void the_learning_rate(void **state)
@@ -388,29 +496,39 @@ static void the_end_of_a_fit(void **state)
 /* With the summary of a plan, the gain is what the plan estimates for the measured busy time. */
 static void a_plan_refines_the_batch(void **state)
 {
-    (void)state;
-    static const char plan[] =
-        ", 'plan': {'saturation_batch': 256, 'analysis': {'useful_fraction': 0.25},"
-        " 'sweep': [{'batch_size': 32, 'cycles_per_sample': 800},"
-        " {'batch_size': 256, 'cycles_per_sample': 200}]}";
+#define SWEEP(best, other)                                                                         \
+    ", 'plan': {'saturation_batch': " best ", 'analysis': {'useful_fraction': 0.25},"              \
+    " 'sweep': [{'batch_size': 32, 'cycles_per_sample': 800},"                                     \
+    " {'batch_size': " best ", 'cycles_per_sample': " other "}]}"
+    static const struct {
+        const char *plan, *by_plan; /* NULL: nothing is said */
+        double gain;
+    } rows[] = {
+        {"", NULL, 0.9},
+        {SWEEP("256", "200"), "a batch of 256 per device saturates them and takes 75 % less",
+         0.7425},
+        {SWEEP("16", "200"), NULL, 0.9},  /* this batch saturates them */
+        {SWEEP("64", "1000"), NULL, 0.9}, /* a larger one is slower */
+    };
     char text[1024];
-    for (int has_plan = 0; has_plan <= 1; has_plan++) {
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows)[0]; i++) {
         (void)snprintf(
             text, sizeof text,
             "{'utilization': {'mxu': 0.05, 'bytes_per_second': 1e10, 'peak_bytes': 1e12},"
             " 'settings': {'batch_size': 32, 'precision': 'bf16-mixed'}%s}",
-            has_plan ? plan : "");
+            rows[i].plan);
         json_t *list = judge(text);
         const json_t *verdict = json_array_get(list, 0);
         const char *detail = member(verdict, "detail");
         assert_string_equal(member(verdict, "id"), "batch");
         assert_int_equal(
-            strstr(detail, "75 % of what the matrix units multiply is padding") != NULL, has_plan);
-        assert_int_equal(strstr(detail, "a batch of 256 per device saturates them and takes 75 % "
-                                        "less time per sample") != NULL,
-                         has_plan);
-        fgt_close("gain", json_number_value(json_object_get(verdict, "gain")),
-                  has_plan ? 0.75 * 0.99 : 0.9, 1e-6, 0);
+            strstr(detail, "75 % of what the matrix units multiply is padding") != NULL, i > 0);
+        assert_int_equal(strstr(detail, "by the plan") != NULL, rows[i].by_plan != NULL);
+        if (rows[i].by_plan != NULL)
+            has(detail, rows[i].by_plan);
+        fgt_close("gain", json_number_value(json_object_get(verdict, "gain")), rows[i].gain, 1e-6,
+                  0);
         json_decref(list);
     }
 }
@@ -424,7 +542,9 @@ int main(void)
         cmocka_unit_test(many_files),
         cmocka_unit_test(host),
         cmocka_unit_test(compilation),
-        cmocka_unit_test(the_device),
+        cmocka_unit_test(the_batch),
+        cmocka_unit_test(operations_and_precision),
+        cmocka_unit_test(several_devices),
         cmocka_unit_test(the_learning_rate),
         cmocka_unit_test(the_most_important_comes_first),
         cmocka_unit_test(the_end_of_a_fit),
