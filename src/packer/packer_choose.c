@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -189,6 +190,20 @@ static fg_status try_codec(const fgi_packer_plan *plan, fg_pack_choice codec, co
     return status;
 }
 
+/* Removes what a trial, or one that was killed, has written; a folder that has other files stays. */
+static void remove_trial(const char *folder)
+{
+    static const char *const names[] = {"trial.pack", "trial.pack.partial",
+                                        "trial.pack.partial.jsonl", "trial.pack.bad.jsonl"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        char *path = fgi_path_join(folder, names[i]);
+        if (path != NULL)
+            (void)unlink(path);
+        fgi_free(path);
+    }
+    (void)rmdir(folder);
+}
+
 /* Images/s that the loader reads from a pack of the codec; 0 if the images do not have the equal
  * sizes that the codec requires, or training does not accept it. */
 static fg_status measure(const fgi_packer_plan *plan, const struct codec *row, const char *out_path,
@@ -203,7 +218,7 @@ static fg_status measure(const fgi_packer_plan *plan, const struct codec *row, c
     if (status == FG_OK)
         status = try_codec(plan, row->choice, folder.data, out, err);
     if (folder.data != NULL && !folder.failed)
-        (void)fgi_folder_remove(folder.data, NULL);
+        remove_trial(folder.data);
     fgi_buf_fini(&folder);
     if (status == FG_EINVAL && row->needs_equal_sizes) {
         *out = 0;

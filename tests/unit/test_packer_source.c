@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "image_files.h"
 #include "input/json_file.h"
@@ -440,7 +441,8 @@ static void a_rate_that_cannot_be_measured_is_an_error(void **state)
 /* The small packs leave damaged images out; then the build itself fails, or lists them. */
 static void a_damaged_image_is_reported_as_with_a_given_codec(void **state)
 {
-    const char *source = photos_make(), *path = fgt_path(fgt_temp_folder(), "p.pack");
+    const char *source = photos_make(), *folder = fgt_temp_folder();
+    const char *path = fgt_path(folder, "p.pack");
     int calls = 0;
     fg_pack_built built;
     fg_pack_build_options o = {.rate = 1, .measure = measure_known, .measure_self = &calls};
@@ -450,7 +452,26 @@ static void a_damaged_image_is_reported_as_with_a_given_codec(void **state)
     o.skip_bad = true;
     fgt_ok(fg_pack_build(source, path, &o, NULL, NULL, &built, &err));
     assert_int_equal(built.bad_count, 1);
+    assert_int_equal(fgt_count_entries(folder), 2); /* and the list of the damaged one */
     fg_pack_built_fini(&built);
+}
+
+/* Of a folder with the name of that of the small packs, only these are removed. */
+static void a_folder_of_the_user_stays(void **state)
+{
+    const char *source = photos_make(), *folder = fgt_temp_folder();
+    int calls = 0;
+    const fg_pack_build_options o = {
+        .rate = 1, .measure = measure_known, .measure_self = &calls, .replace = true};
+    const char *path = fgt_path(folder, "p.pack"), *trial = fgt_path(folder, "p.pack.trial");
+    assert_int_equal(mkdir(trial, 0700), 0);
+    fgt_write(fgt_path(trial, "trial.pack.partial"), "of a killed one", 15);
+    fgt_ok(fg_pack_build(source, path, &o, NULL, NULL, NULL, &err));
+    assert_int_equal(fgt_count_entries(folder), 1);
+    assert_int_equal(mkdir(trial, 0700), 0);
+    fgt_write(fgt_path(trial, "mine"), "", 0);
+    fgt_ok(fg_pack_build(source, path, &o, NULL, NULL, NULL, &err));
+    assert_int_equal(fgt_count_entries(trial), 1);
 }
 
 /* Raw pixels are only chosen if they fit in memory: they are read again in every epoch. */
@@ -688,6 +709,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_loader_measures_each_codec),
     cmocka_unit_test(a_rate_that_cannot_be_measured_is_an_error),
     cmocka_unit_test(a_damaged_image_is_reported_as_with_a_given_codec),
+    cmocka_unit_test(a_folder_of_the_user_stays),
     cmocka_unit_test(a_pack_larger_than_memory_has_another_codec),
     cmocka_unit_test(a_pack_that_will_not_fit_is_an_error_before_it_is_written),
     cmocka_unit_test(the_estimate_of_the_size_has_a_margin),
