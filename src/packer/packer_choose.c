@@ -190,7 +190,7 @@ static fg_status try_codec(const fgi_packer_plan *plan, fg_pack_choice codec, co
     return status;
 }
 
-/* Removes what a trial, or one that was killed, has written; a folder that has other files stays. */
+/* Removes what a trial, also one that was killed, has written; no folder that has other files. */
 static void remove_trial(const char *folder)
 {
     static const char *const names[] = {"trial.pack", "trial.pack.partial",
