@@ -341,51 +341,52 @@ static fg_status measure_known(void *self, const char *path, double *out_rate, f
 
 /* The first codec that is fast enough is chosen, in the order jpeg, jpeg-seg, dct, raw; the next
  * ones are not measured. */
+static const struct {
+    const char *presize;
+    int64_t variants;
+    double rate;
+    uint64_t space_bytes;
+    bool host_crops;
+    fg_pack_choice codec;
+    int measured; /* codecs */
+    const char *reason;
+} choices[] = {
+    {"none", 1, 100, 0, false, FG_PACK_CHOICE_JPEG, 1, "the model needs 100 images/s, and "},
+    {"none", 1, 101, 0, false, FG_PACK_CHOICE_SEG, 2,
+     "read about 200/s from jpeg-seg, and 100/s from jpeg (measured); "},
+    {"none", 1, 201, 10000, false, FG_PACK_CHOICE_SEG, 2, "this is too slow: images of equal"},
+    {"none", 1, 201, 10000, true, FG_PACK_CHOICE_SEG, 2, "this is too slow, and no codec that"},
+    {"none", 1, 201, 0, false, FG_PACK_CHOICE_RAW, 3, "300/s from raw, and 100/s from jpeg"},
+    {"square=64,upscale", 1, 400, 0, false, FG_PACK_CHOICE_DCT, 3, "about 400/s from dct"},
+    {"square=64,upscale", 1, 401, 0, false, FG_PACK_CHOICE_DCT, 4, "this is too slow, and no"},
+    {"square=64,upscale", 1, 400, 0, true, FG_PACK_CHOICE_RAW, 3, "/s from raw, and "},
+    {"square=64,upscale", 1, 400, 50000, false, FG_PACK_CHOICE_DCT, 3, "of 50 kB free"},
+    {"square=64,upscale", 1, 400, 50000, true, FG_PACK_CHOICE_SEG, 2,
+     "this is too slow: codec dct is not considered because the host crops"},
+    /* sizes: of JPEGs that keep theirs, of those that are encoded, and of all variants */
+    {"square=64,upscale", 1, 1, 0, false, FG_PACK_CHOICE_JPEG, 1, " have about 12 kB of "},
+    {"square=64,upscale", 4, 1, 0, false, FG_PACK_CHOICE_JPEG, 1, " have about 49 kB of "},
+    {"square=64,upscale", 4, 400, 50000, false, FG_PACK_CHOICE_SEG, 2, "this is too slow"},
+};
+
 static void the_codec_depends_on_rate_sizes_and_space(void **state)
 {
-    static const struct {
-        const char *presize;
-        int64_t variants;
-        double rate;
-        uint64_t space_bytes;
-        bool host_crops;
-        fg_pack_choice codec;
-        int measured; /* codecs */
-        const char *reason;
-    } rows[] = {
-        {"none", 1, 100, 0, false, FG_PACK_CHOICE_JPEG, 1, "the model needs 100 images/s, and "},
-        {"none", 1, 101, 0, false, FG_PACK_CHOICE_SEG, 2,
-         "read about 200/s from jpeg-seg, and 100/s from jpeg (measured); "},
-        {"none", 1, 201, 10000, false, FG_PACK_CHOICE_SEG, 2, "this is too slow: images of equal"},
-        {"none", 1, 201, 10000, true, FG_PACK_CHOICE_SEG, 2, "this is too slow, and no codec that"},
-        {"none", 1, 201, 0, false, FG_PACK_CHOICE_RAW, 3, "300/s from raw, and 100/s from jpeg"},
-        {"square=64,upscale", 1, 400, 0, false, FG_PACK_CHOICE_DCT, 3, "about 400/s from dct"},
-        {"square=64,upscale", 1, 401, 0, false, FG_PACK_CHOICE_DCT, 4, "this is too slow, and no"},
-        {"square=64,upscale", 1, 400, 0, true, FG_PACK_CHOICE_RAW, 3, "/s from raw, and "},
-        {"square=64,upscale", 1, 400, 50000, false, FG_PACK_CHOICE_DCT, 3, "of 50 kB free"},
-        {"square=64,upscale", 1, 400, 50000, true, FG_PACK_CHOICE_SEG, 2,
-         "this is too slow: codec dct is not considered because the host crops"},
-        /* sizes: of JPEGs that keep theirs, of those that are encoded, and of all variants */
-        {"square=64,upscale", 1, 1, 0, false, FG_PACK_CHOICE_JPEG, 1, " have about 12 kB of "},
-        {"square=64,upscale", 4, 1, 0, false, FG_PACK_CHOICE_JPEG, 1, " have about 49 kB of "},
-        {"square=64,upscale", 4, 400, 50000, false, FG_PACK_CHOICE_SEG, 2, "this is too slow"},
-    };
     const char *source = photos_make();
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++) {
         int calls = 0;
-        fg_pack_build_options o = {.rate = rows[i].rate,
-                                   .space_bytes = rows[i].space_bytes,
-                                   .host_crops = rows[i].host_crops,
-                                   .variant_count = rows[i].variants,
+        fg_pack_build_options o = {.rate = choices[i].rate,
+                                   .space_bytes = choices[i].space_bytes,
+                                   .host_crops = choices[i].host_crops,
+                                   .variant_count = choices[i].variants,
                                    .measure = measure_known,
                                    .measure_self = &calls};
         fg_pack_built built;
         const char *folder = fgt_temp_folder(), *path = fgt_path(folder, "p.pack");
-        fgt_ok(fg_pack_build_set(&o, "presize", rows[i].presize, &err));
+        fgt_ok(fg_pack_build_set(&o, "presize", choices[i].presize, &err));
         fgt_ok(fg_pack_build(source, path, &o, NULL, NULL, &built, &err));
-        if (built.codec != rows[i].codec || strstr(built.reason, rows[i].reason) == NULL)
+        if (built.codec != choices[i].codec || strstr(built.reason, choices[i].reason) == NULL)
             fail_msg("row %zu: codec %d, %s", i, (int)built.codec, built.reason);
-        assert_int_equal(calls, rows[i].measured);
+        assert_int_equal(calls, choices[i].measured);
         assert_int_equal(fgt_count_entries(folder), 1); /* no small pack remains */
         fg_pack_built_fini(&built);
     }

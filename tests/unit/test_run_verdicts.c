@@ -157,242 +157,243 @@ static void a_healthy_run_has_none(void **state)
 }
 
 /* 6 s busy; 4 s waited of 10.08. */
+static const row input_rows[] = {
+    {BOUND("read", "0.29"), NULL, NULL, NULL, NULL, 0},
+    {BOUND("read", "0.31"), "input", "medium", "bound by read", "fulgurite pack",
+     (0.31 + 0.02) / 6.39},
+    {BOUND("read", "1.46"), "input", "medium", "spends 86 % of its time on read", "pack",
+     1.48 / 7.54},
+    {BOUND("read", "1.6"), "input", "high", "0.53x the required rate", "trainer.workers=4; or",
+     1.62 / 7.68},
+    {BOUND("decode", "4"), "input", "high", "(input 40 %, upload 0 %); 2 loader threads",
+     "--presize, --codec", 4.02 / 10.08},
+    {BOUND("entropy", "4"), "input", "high", "bound by entropy", "--codec", 4.02 / 10.08},
+    {BOUND("resize", "4"), "input", "high", "bound by resize", "of the size that training needs",
+     4.02 / 10.08},
+    {BOUND("copy", "4"), "input", "high", "bound by copy", "trainer.workers=4", 4.02 / 10.08},
+    {TIME("6", "'upload_s': 4") ", 'loader': {'bound_by': 'host'}}", "input", "high",
+     "bound by host", "u8 images", 4.02 / 10.08},
+    {TIME("6", "'input_s': 4") ", 'loader': {'bound_by': 'copy', 'workers': 4, 'stages': "
+                               "{'copy_s': 5}}}",
+     "input", "high", "4 loader threads", "a host with more processors than 4", 4.02 / 10.08},
+    {TIME("6", "'input_s': 4") ", 'host': {'cpus': 64, 'cpu_fraction': 0.031},"
+                               " 'loader': {'bound_by': 'read',"
+                               " 'delivered_samples_per_s': 100}}",
+     "input", "high", "processors are busy 3 % of the time", "trainer.workers=7; or", 4.02 / 10.08},
+    {TIME("6", "'input_s': 4") ", 'settings': {'data_format': 'ours', 'can_preload': true},"
+                               " 'loader': {'bound_by': 'read'}}",
+     "input", "high", "bound by read", "data.preload", 4.02 / 10.08},
+    /* not more threads than processors, and none if all are in use or fewer suffice */
+    {TIME("6", "'input_s': 4") ", 'loader': {'bound_by': 'copy', 'stages': {'copy_s': 5},"
+                               " 'delivered_samples_per_s': 10}}",
+     "input", "high", "bound by copy", "=use more threads: trainer.workers=4", 4.02 / 10.08},
+    {TIME("6", "'input_s': 4") ", 'loader': {'bound_by': 'copy', 'stages': {'copy_s': 5},"
+                               " 'delivered_samples_per_s': 100, 'workers': 4}}",
+     "input", "high", "bound by copy",
+     "=make samples cheaper to read, or use a host with more processors than 4", 4.02 / 10.08},
+    {TIME("6", "'input_s': 2.5, 'upload_s': 1.5") ", 'loader': {'bound_by': 'read'}}", "input",
+     "high", "(input 25 %, upload 15 %)", "=store the samples in one file: fulgurite pack",
+     4 / 10.06},
+    {BOUND("device", "4"), NULL, NULL, NULL, NULL, 0},
+};
+
 static void input(void **state)
 {
-    static const row rows[] = {
-        {BOUND("read", "0.29"), NULL, NULL, NULL, NULL, 0},
-        {BOUND("read", "0.31"), "input", "medium", "bound by read", "fulgurite pack",
-         (0.31 + 0.02) / 6.39},
-        {BOUND("read", "1.46"), "input", "medium", "spends 86 % of its time on read", "pack",
-         1.48 / 7.54},
-        {BOUND("read", "1.6"), "input", "high", "0.53x the required rate", "trainer.workers=4; or",
-         1.62 / 7.68},
-        {BOUND("decode", "4"), "input", "high", "(input 40 %, upload 0 %); 2 loader threads",
-         "--presize, --codec", 4.02 / 10.08},
-        {BOUND("entropy", "4"), "input", "high", "bound by entropy", "--codec", 4.02 / 10.08},
-        {BOUND("resize", "4"), "input", "high", "bound by resize",
-         "of the size that training needs", 4.02 / 10.08},
-        {BOUND("copy", "4"), "input", "high", "bound by copy", "trainer.workers=4", 4.02 / 10.08},
-        {TIME("6", "'upload_s': 4") ", 'loader': {'bound_by': 'host'}}", "input", "high",
-         "bound by host", "u8 images", 4.02 / 10.08},
-        {TIME("6", "'input_s': 4") ", 'loader': {'bound_by': 'copy', 'workers': 4, 'stages': "
-                                   "{'copy_s': 5}}}",
-         "input", "high", "4 loader threads", "a host with more processors than 4", 4.02 / 10.08},
-        {TIME("6", "'input_s': 4") ", 'host': {'cpus': 64, 'cpu_fraction': 0.031},"
-                                   " 'loader': {'bound_by': 'read',"
-                                   " 'delivered_samples_per_s': 100}}",
-         "input", "high", "processors are busy 3 % of the time", "trainer.workers=7; or",
-         4.02 / 10.08},
-        {TIME("6", "'input_s': 4") ", 'settings': {'data_format': 'ours', 'can_preload': true},"
-                                   " 'loader': {'bound_by': 'read'}}",
-         "input", "high", "bound by read", "data.preload", 4.02 / 10.08},
-        /* not more threads than processors, and none if all are in use or fewer suffice */
-        {TIME("6", "'input_s': 4") ", 'loader': {'bound_by': 'copy', 'stages': {'copy_s': 5},"
-                                   " 'delivered_samples_per_s': 10}}",
-         "input", "high", "bound by copy", "=use more threads: trainer.workers=4", 4.02 / 10.08},
-        {TIME("6", "'input_s': 4") ", 'loader': {'bound_by': 'copy', 'stages': {'copy_s': 5},"
-                                   " 'delivered_samples_per_s': 100, 'workers': 4}}",
-         "input", "high", "bound by copy",
-         "=make samples cheaper to read, or use a host with more processors than 4", 4.02 / 10.08},
-        {TIME("6", "'input_s': 2.5, 'upload_s': 1.5") ", 'loader': {'bound_by': 'read'}}", "input",
-         "high", "(input 25 %, upload 15 %)", "=store the samples in one file: fulgurite pack",
-         4 / 10.06},
-        {BOUND("device", "4"), NULL, NULL, NULL, NULL, 0},
-    };
     (void)state;
-    CHECK(rows);
+    CHECK(input_rows);
 }
+
+static const row many_files_rows[] = {
+    {"{'loader': {'opens': 3200, 'open_seconds': 0.59}}", NULL, NULL, NULL, NULL, 0},
+    {"{'loader': {'opens': 99, 'open_seconds': 2}}", NULL, NULL, NULL, NULL, 0},
+    {"{'loader': {'opens': 3200, 'open_seconds': 0.61}}", "many_files", "note",
+     "3200 files were opened, which took 610 ms (191 us each) on 2 threads: 20 % of the time "
+     "of "
+     "reading",
+     "fulgurite pack", 0.002 * 0.61 / 4},
+    {"{'loader': {'opens': 100, 'open_seconds': 5}}", "many_files", "note",
+     "100 files were opened, which took 5 s (50 ms each) on 2 threads: 100 % of the time of",
+     "fulgurite pack", 0.002},
+    {"{'loader': {'opens': 3200, 'open_seconds': 0.61, 'stages': {'copy_s': 4}}}", "many_files",
+     "note", "20 % of", "fulgurite pack", 0.002 * 0.61 / 8},
+    {TIME("8", "'input_s': 2") ", 'loader': {'opens': 3200, 'open_seconds': 2}}", "many_files",
+     "medium", "67 % of", "fulgurite pack", 2 / 10.08 / 2},
+};
 
 static void many_files(void **state)
 {
-    static const row rows[] = {
-        {"{'loader': {'opens': 3200, 'open_seconds': 0.59}}", NULL, NULL, NULL, NULL, 0},
-        {"{'loader': {'opens': 99, 'open_seconds': 2}}", NULL, NULL, NULL, NULL, 0},
-        {"{'loader': {'opens': 3200, 'open_seconds': 0.61}}", "many_files", "note",
-         "3200 files were opened, which took 610 ms (191 us each) on 2 threads: 20 % of the time "
-         "of "
-         "reading",
-         "fulgurite pack", 0.002 * 0.61 / 4},
-        {"{'loader': {'opens': 100, 'open_seconds': 5}}", "many_files", "note",
-         "100 files were opened, which took 5 s (50 ms each) on 2 threads: 100 % of the time of",
-         "fulgurite pack", 0.002},
-        {"{'loader': {'opens': 3200, 'open_seconds': 0.61, 'stages': {'copy_s': 4}}}", "many_files",
-         "note", "20 % of", "fulgurite pack", 0.002 * 0.61 / 8},
-        {TIME("8", "'input_s': 2") ", 'loader': {'opens': 3200, 'open_seconds': 2}}", "many_files",
-         "medium", "67 % of", "fulgurite pack", 2 / 10.08 / 2},
-    };
     (void)state;
-    CHECK(rows);
+    CHECK(many_files_rows);
 }
 
 #define LOG_IN_STEP "log values in the step (fg_step_log) instead of reading arrays in callbacks"
+static const row host_rows[] = {
+    {TIME("9", "'read_s': 0.09") "}", NULL, NULL, NULL, NULL, 0},
+    {TIME("9", "'read_s': 0.1") "}", "host_reads", "note", "waits 1.1 % of the time",
+     "=" LOG_IN_STEP, 0.1 / 9.19},
+    {TIME("9", "'read_s': 0.1") ", 'settings': {'log_every': 0}}", "host_reads", "note",
+     "waits 1.1 % of the time", "=" LOG_IN_STEP, 0.1 / 9.19},
+    /* more than every second step, if that is waited for */
+    {"{'host_reads': [{'at': 'a.c:7', 'count': 100, 'wait_s': 0.01}]}", NULL, NULL, NULL, NULL, 0},
+    {TIME("9", "'read_s': 0.05") ", 'host_reads': [{'at': 'a.c:7', 'count': 50}]}", NULL, NULL,
+     NULL, NULL, 0},
+    {TIME("9", "'read_s': 0.05") ", 'host_reads': [{'at': 'a.c:7', 'count': 80}]}", "host_reads",
+     "note", ": 0.800 reads per step", "=" LOG_IN_STEP, 0.05 / 9.14},
+    {TIME("9", "'read_s': 0.05") ", 'settings': {'log_every': 1},"
+                                 " 'host_reads': [{'at': 'metrics', 'count': 100,"
+                                 " 'wait_s': 0.01}, {'at': 'a.c:7', 'count': 50,"
+                                 " 'wait_s': 0.04}]}",
+     "host_reads", "note", ": 1.50 reads per step; most time at a.c:7, 50 reads, 40 ms",
+     "trainer.log_every=50 instead of 1", 0.05 / 9.14},
+    {TIME("6", "'read_s': 4") "}", "host_reads", "high", "waits 39.6 % of the time", "fg_step_log",
+     4 / 10.09},
+    {TIME("9", "'checkpoint_s': 0.48") "}", "checkpoint", "medium", "waits 480 ms for saves, 5",
+     "trainer.ckpt_every_epochs=6", 0.48 / 9.55},
+    {TIME("5", "'checkpoint_s': 5") ", 'settings': {'ckpt_every_steps': 10}}", "checkpoint", "high",
+     "saved every 10 steps", "trainer.ckpt_every_steps=497", 5 / 10.07},
+    /* no interval is longer than the run: 4 epochs of 50 steps, or max_steps */
+    {TIME("5", "'checkpoint_s': 5") ", 'settings': {'max_epochs': 51}}", "checkpoint", "high",
+     "for saves", "trainer.ckpt_every_epochs=50", 5 / 10.07},
+    {TIME("5", "'checkpoint_s': 5") ", 'settings': {'max_epochs': 50}}", "checkpoint", "high",
+     "for saves", "trainer.ckpt_every_epochs=0 (the end of a run is always saved)", 5 / 10.07},
+    {TIME("5", "'checkpoint_s': 5") ", 'epochs': 2, 'settings': {'ckpt_every_steps': 4,"
+                                    " 'max_epochs': 4, 'max_steps': -1}}",
+     "checkpoint", "high", "saved every 4 steps", "trainer.ckpt_every_steps=199", 5 / 10.07},
+    {TIME("5", "'checkpoint_s': 5") ", 'epochs': 2, 'settings': {'ckpt_every_steps': 5,"
+                                    " 'max_epochs': 4, 'max_steps': -1}}",
+     "checkpoint", "high", "saved every 5 steps", "trainer.ckpt_every_steps=0 (the end", 5 / 10.07},
+    {TIME("5", "'checkpoint_s': 5") ", 'settings': {'ckpt_every_steps': 10, 'max_epochs': 0,"
+                                    " 'max_steps': 497}}",
+     "checkpoint", "high", "saved every 10 steps", "trainer.ckpt_every_steps=0 (the end",
+     5 / 10.07},
+    {TIME("8", "'other_s': 2.5") "}", "host", "high", "24.9 ms per step of 106 ms", "has_thread",
+     2.49 / 10.58},
+};
+
 static void host(void **state)
 {
-    static const row rows[] = {
-        {TIME("9", "'read_s': 0.09") "}", NULL, NULL, NULL, NULL, 0},
-        {TIME("9", "'read_s': 0.1") "}", "host_reads", "note", "waits 1.1 % of the time",
-         "=" LOG_IN_STEP, 0.1 / 9.19},
-        {TIME("9", "'read_s': 0.1") ", 'settings': {'log_every': 0}}", "host_reads", "note",
-         "waits 1.1 % of the time", "=" LOG_IN_STEP, 0.1 / 9.19},
-        /* more than every second step, if that is waited for */
-        {"{'host_reads': [{'at': 'a.c:7', 'count': 100, 'wait_s': 0.01}]}", NULL, NULL, NULL, NULL,
-         0},
-        {TIME("9", "'read_s': 0.05") ", 'host_reads': [{'at': 'a.c:7', 'count': 50}]}", NULL, NULL,
-         NULL, NULL, 0},
-        {TIME("9", "'read_s': 0.05") ", 'host_reads': [{'at': 'a.c:7', 'count': 80}]}",
-         "host_reads", "note", ": 0.800 reads per step", "=" LOG_IN_STEP, 0.05 / 9.14},
-        {TIME("9", "'read_s': 0.05") ", 'settings': {'log_every': 1},"
-                                     " 'host_reads': [{'at': 'metrics', 'count': 100,"
-                                     " 'wait_s': 0.01}, {'at': 'a.c:7', 'count': 50,"
-                                     " 'wait_s': 0.04}]}",
-         "host_reads", "note", ": 1.50 reads per step; most time at a.c:7, 50 reads, 40 ms",
-         "trainer.log_every=50 instead of 1", 0.05 / 9.14},
-        {TIME("6", "'read_s': 4") "}", "host_reads", "high", "waits 39.6 % of the time",
-         "fg_step_log", 4 / 10.09},
-        {TIME("9", "'checkpoint_s': 0.48") "}", "checkpoint", "medium", "waits 480 ms for saves, 5",
-         "trainer.ckpt_every_epochs=6", 0.48 / 9.55},
-        {TIME("5", "'checkpoint_s': 5") ", 'settings': {'ckpt_every_steps': 10}}", "checkpoint",
-         "high", "saved every 10 steps", "trainer.ckpt_every_steps=497", 5 / 10.07},
-        /* no interval is longer than the run: 4 epochs of 50 steps, or max_steps */
-        {TIME("5", "'checkpoint_s': 5") ", 'settings': {'max_epochs': 51}}", "checkpoint", "high",
-         "for saves", "trainer.ckpt_every_epochs=50", 5 / 10.07},
-        {TIME("5", "'checkpoint_s': 5") ", 'settings': {'max_epochs': 50}}", "checkpoint", "high",
-         "for saves", "trainer.ckpt_every_epochs=0 (the end of a run is always saved)", 5 / 10.07},
-        {TIME("5", "'checkpoint_s': 5") ", 'epochs': 2, 'settings': {'ckpt_every_steps': 4,"
-                                        " 'max_epochs': 4, 'max_steps': -1}}",
-         "checkpoint", "high", "saved every 4 steps", "trainer.ckpt_every_steps=199", 5 / 10.07},
-        {TIME("5", "'checkpoint_s': 5") ", 'epochs': 2, 'settings': {'ckpt_every_steps': 5,"
-                                        " 'max_epochs': 4, 'max_steps': -1}}",
-         "checkpoint", "high", "saved every 5 steps", "trainer.ckpt_every_steps=0 (the end",
-         5 / 10.07},
-        {TIME("5", "'checkpoint_s': 5") ", 'settings': {'ckpt_every_steps': 10, 'max_epochs': 0,"
-                                        " 'max_steps': 497}}",
-         "checkpoint", "high", "saved every 10 steps", "trainer.ckpt_every_steps=0 (the end",
-         5 / 10.07},
-        {TIME("8", "'other_s': 2.5") "}", "host", "high", "24.9 ms per step of 106 ms",
-         "has_thread", 2.49 / 10.58},
-    };
     (void)state;
-    CHECK(rows);
+    CHECK(host_rows);
 }
+
+static const char *const many =
+    "{'compiles': [{'program': 'train_step', 'seconds': 1, 'cause': null},"
+    " {'program': 'train_step', 'seconds': 1.2, 'cause': {'what': 'shape', 'name': "
+    "'image',"
+    " 'old': 'f32[64]', 'new': 'f32[32]', 'at': 'a.c:7'}}]}";
+static const row compilation_rows[] = {
+    {"{'settings': {'compile': {'seconds': 1.19}}}", NULL, NULL, NULL, NULL, 0},
+    {"{'seconds': 5, 'settings': {'compile': {'seconds': 0.99}}}", NULL, NULL, NULL, NULL, 0},
+    {"{'settings': {'compile': {'seconds': 6, 'count': 0, 'cache_hits': 2}}}", NULL, NULL, NULL,
+     NULL, 0},
+    {"{'settings': {'compile': {'seconds': 6, 'cache_hits': 2}}}", "compile", "note",
+     "compiling 2 programs took 6 s, 50 % of the run; 2 more came from the cache", "XDG_CACHE_HOME",
+     0.5},
+    {"{'settings': {'compile': {'seconds': 6, 'count': 1, 'cache_hits': 3}}}", "compile", "note",
+     "compiling 1 program took 6 s, 50 % of the run; 3 more came from the cache", "keep", 0.5},
+    {"{'seconds': 1000, 'settings': {'compile': {'seconds': 300}}}", "compile", "note",
+     "took 5 min", "keep the compile cache", 0.3},
+    {"{'seconds': 10000, 'settings': {'compile': {'seconds': 301}}}", "compile", "medium",
+     "5 min 1 s", "keep the compile cache", 0.0301},
+    {many, "shapes", "medium",
+     "1 more compilation, 1.2 s; the last one: shape of image was f32[64], is f32[32] (a.c:7)",
+     "pad or crop", 0.1},
+    {"{'compiles': [{'seconds': 1, 'cause': {'what': 'constant', 'old': '1', 'new': '2'}},"
+     " {'seconds': 2, 'cause': {'what': 'constant', 'old': '2', 'new': '3'}}]}",
+     "shapes", "high", "2 more compilations, 3 s; the last one: constant was 2, is 3",
+     "as an input", 0.25},
+    {"{'compiles': [{'seconds': 1, 'cause': {'what': 'trainable', 'name': 'fc1.weight'}}]}", NULL,
+     NULL, NULL, NULL, 0},
+};
 
 static void compilation(void **state)
 {
-    static const char *const many =
-        "{'compiles': [{'program': 'train_step', 'seconds': 1, 'cause': null},"
-        " {'program': 'train_step', 'seconds': 1.2, 'cause': {'what': 'shape', 'name': "
-        "'image',"
-        " 'old': 'f32[64]', 'new': 'f32[32]', 'at': 'a.c:7'}}]}";
-    static const row rows[] = {
-        {"{'settings': {'compile': {'seconds': 1.19}}}", NULL, NULL, NULL, NULL, 0},
-        {"{'seconds': 5, 'settings': {'compile': {'seconds': 0.99}}}", NULL, NULL, NULL, NULL, 0},
-        {"{'settings': {'compile': {'seconds': 6, 'count': 0, 'cache_hits': 2}}}", NULL, NULL, NULL,
-         NULL, 0},
-        {"{'settings': {'compile': {'seconds': 6, 'cache_hits': 2}}}", "compile", "note",
-         "compiling 2 programs took 6 s, 50 % of the run; 2 more came from the cache",
-         "XDG_CACHE_HOME", 0.5},
-        {"{'settings': {'compile': {'seconds': 6, 'count': 1, 'cache_hits': 3}}}", "compile",
-         "note", "compiling 1 program took 6 s, 50 % of the run; 3 more came from the cache",
-         "keep", 0.5},
-        {"{'seconds': 1000, 'settings': {'compile': {'seconds': 300}}}", "compile", "note",
-         "took 5 min", "keep the compile cache", 0.3},
-        {"{'seconds': 10000, 'settings': {'compile': {'seconds': 301}}}", "compile", "medium",
-         "5 min 1 s", "keep the compile cache", 0.0301},
-        {many, "shapes", "medium",
-         "1 more compilation, 1.2 s; the last one: shape of image was f32[64], is f32[32] (a.c:7)",
-         "pad or crop", 0.1},
-        {"{'compiles': [{'seconds': 1, 'cause': {'what': 'constant', 'old': '1', 'new': '2'}},"
-         " {'seconds': 2, 'cause': {'what': 'constant', 'old': '2', 'new': '3'}}]}",
-         "shapes", "high", "2 more compilations, 3 s; the last one: constant was 2, is 3",
-         "as an input", 0.25},
-        {"{'compiles': [{'seconds': 1, 'cause': {'what': 'trainable', 'name': 'fc1.weight'}}]}",
-         NULL, NULL, NULL, NULL, 0},
-    };
     (void)state;
-    CHECK(rows);
+    CHECK(compilation_rows);
 }
+
+static const row operations_and_precision_rows[] = {
+    {"{'utilization': {'emulated': 0.05}}", "ops", "high", "5 % of the multiplications", "fg_cast",
+     (double)NAN},
+    {"{'utilization': {'emulated': 0.049}}", "ops", "medium", "4.9 %", "fg_cast", (double)NAN},
+    {"{'utilization': {'mxu': 0.6, 'sixteen_bit': 0.1}}", NULL, NULL, NULL, NULL, 0},
+    {"{'utilization': {'mxu': 0.6, 'sixteen_bit': 0.09}}", "16bit", "note", "9 % of", "bf16-mixed",
+     (double)NAN},
+    {"{'utilization': {'mxu': 0.6, 'bytes_per_second': 50, 'peak_bytes': 100}}", "16bit", "note",
+     "used at 50 % of its rate", "bf16-mixed", 0.99 * 0.25},
+    {"{'utilization': {'mxu': 0.6, 'bytes_per_second': 120, 'peak_bytes': 100}}", "16bit", "medium",
+     "used at 120 % of its rate", "bf16-mixed", 0.99 * 0.5},
+    {"{'utilization': {'mxu': 0.6}}", "16bit", "note",
+     "precision 32-true: 0 % of the matmuls are in 16 bits", "bf16-mixed", (double)NAN},
+    {"{'utilization': {'mxu': 0.6, 'bytes_per_second': 80, 'peak_bytes': 100}}", "16bit", "medium",
+     "used at 80 % of its rate", "bf16-mixed", 0.99 * 0.4},
+    {"{'settings': {'precision': '16-mixed', 'nonfinite_steps': 1}}", NULL, NULL, NULL, NULL, 0},
+    {"{'settings': {'precision': '16-mixed', 'nonfinite_steps': 2}}", "fp16", "note",
+     "2 of 100 steps", "bf16-mixed", 0.02},
+    {"{'settings': {'precision': '16-mixed', 'nonfinite_steps': 7}}", "fp16", "medium",
+     "7 of 100 steps", "bf16-mixed", 0.07},
+};
 
 static void operations_and_precision(void **state)
 {
-    static const row rows[] = {
-        {"{'utilization': {'emulated': 0.05}}", "ops", "high", "5 % of the multiplications",
-         "fg_cast", (double)NAN},
-        {"{'utilization': {'emulated': 0.049}}", "ops", "medium", "4.9 %", "fg_cast", (double)NAN},
-        {"{'utilization': {'mxu': 0.6, 'sixteen_bit': 0.1}}", NULL, NULL, NULL, NULL, 0},
-        {"{'utilization': {'mxu': 0.6, 'sixteen_bit': 0.09}}", "16bit", "note", "9 % of",
-         "bf16-mixed", (double)NAN},
-        {"{'utilization': {'mxu': 0.6, 'bytes_per_second': 50, 'peak_bytes': 100}}", "16bit",
-         "note", "used at 50 % of its rate", "bf16-mixed", 0.99 * 0.25},
-        {"{'utilization': {'mxu': 0.6, 'bytes_per_second': 120, 'peak_bytes': 100}}", "16bit",
-         "medium", "used at 120 % of its rate", "bf16-mixed", 0.99 * 0.5},
-        {"{'utilization': {'mxu': 0.6}}", "16bit", "note",
-         "precision 32-true: 0 % of the matmuls are in 16 bits", "bf16-mixed", (double)NAN},
-        {"{'utilization': {'mxu': 0.6, 'bytes_per_second': 80, 'peak_bytes': 100}}", "16bit",
-         "medium", "used at 80 % of its rate", "bf16-mixed", 0.99 * 0.4},
-        {"{'settings': {'precision': '16-mixed', 'nonfinite_steps': 1}}", NULL, NULL, NULL, NULL,
-         0},
-        {"{'settings': {'precision': '16-mixed', 'nonfinite_steps': 2}}", "fp16", "note",
-         "2 of 100 steps", "bf16-mixed", 0.02},
-        {"{'settings': {'precision': '16-mixed', 'nonfinite_steps': 7}}", "fp16", "medium",
-         "7 of 100 steps", "bf16-mixed", 0.07},
-    };
     (void)state;
-    CHECK(rows);
+    CHECK(operations_and_precision_rows);
 }
+
+static const row the_batch_rows[] = {
+    {"{'utilization': {'mxu': 0.6}, 'settings': {'precision': 'bf16-mixed'}}", NULL, NULL, NULL,
+     NULL, 0},
+    {"{'utilization': {'mxu': 0.2}, 'settings': {'precision': 'bf16-mixed'}}", "batch", "medium",
+     "32 samples per device: the matrix units reach 20.0 % of their peak",
+     "trainer.batch_size=128; fulgurite batch-find", 0.6},
+    {"{'utilization': {'mxu': 0.04, 'bytes_per_second': 5, 'peak_bytes': 100, 'padding': 0.75},"
+     " 'memory': {'peak_bytes': 100, 'limit_bytes': 250},"
+     " 'settings': {'precision': 'bf16-mixed'}}",
+     "batch", "high", "the memory 5.0 %, although",
+     "trainer.batch_size=80; the memory of a device holds at least 80 samples", 0.9},
+    {"{'utilization': {'mxu': 0.04}, 'memory': {'peak_bytes': 100, 'limit_bytes': 255},"
+     " 'settings': {'precision': 'bf16-mixed'}}",
+     "batch", "high", "reach 4.0 % of their peak, although",
+     "trainer.batch_size=81; the memory of a device holds at least 81 samples", 0.92},
+    {"{'utilization': {'mxu': 0.2}, 'memory': {'peak_bytes': 300, 'limit_bytes': 250},"
+     " 'settings': {'precision': 'bf16-mixed'}}", /* the limit is not that of the peak */
+     "batch", "medium", "20.0 %", "trainer.batch_size=128; fulgurite batch-find", 0.6},
+    {"{'utilization': {'mxu': 0.04, 'bytes_per_second': 40, 'peak_bytes': 100},"
+     " 'settings': {'precision': 'bf16-mixed'}}",
+     "batch", "medium", "the memory 40.0 %", "trainer.batch_size=64; fulgurite", 0.2},
+    {"{'utilization': {'mxu': 0.11}, 'settings': {'precision': 'bf16-mixed'}}", "batch", "medium",
+     "11.0 %", "trainer.batch_size=256; fulgurite", 0.78},
+    {"{'utilization': {'mxu': 0.04}, 'settings': {'precision': 'bf16-mixed'}}", "batch", "high",
+     "4.0 %", "trainer.batch_size=512; fulgurite", 0.92},
+    {"{'utilization': {'mxu': 0.0001}, 'settings': {'precision': 'bf16-mixed'}}", "batch", "high",
+     "0.0 %", "trainer.batch_size=2048; fulgurite", 0.9998},
+    {TIME("9.5", "'input_s': 0.2, 'checkpoint_s': 0.2") /* it waits for other things */
+     ", 'utilization': {'mxu': 0.2}, 'settings': {'precision': 'bf16-mixed'}}",
+     NULL, NULL, NULL, NULL, 0},
+    {"{'utilization': {'mxu': 0.04, 'bytes_per_second': 51, 'peak_bytes': 100},"
+     " 'settings': {'precision': 'bf16-mixed'}}",
+     NULL, NULL, NULL, NULL, 0}, /* memory-bound */
+    {TIME("5", "'other_s': 5") ", 'settings': {'launch_s': 0.05}}", "batch", "high",
+     "a step of 101 ms computes for 50 ms; launching it takes 50 ms, so the device waits 50 % "
+     "of the time",
+     "trainer.batch_size=1024", 5 / 10.08 * (1 - 1.0 / 32)},
+    /* not more than the samples: 100 steps in 4 epochs; and by the key that was set */
+    {TIME("5", "'other_s': 5") ", 'epochs': 4, 'settings': {'launch_s': 0.05}}", "batch", "high",
+     "launching it", "trainer.batch_size=800; fulgurite", 5 / 10.08 * (1 - 1.0 / 32)},
+    {TIME("5", "'other_s': 5") ", 'epochs': 4, 'settings': {'launch_s': 0.05,"
+                               " 'accumulate_grad_batches': 2}}",
+     "batch", "high", "launching it", "trainer.batch_size=1024; fulgurite",
+     5 / 10.08 * (1 - 1.0 / 32)},
+    {TIME("5", "'other_s': 5") ", 'settings': {'launch_s': 0.05,"
+                               " 'batch_key': 'trainer.global_batch_size'}}",
+     "batch", "high", "launching it", "trainer.global_batch_size=1024; fulgurite",
+     5 / 10.08 * (1 - 1.0 / 32)},
+};
 
 static void the_batch(void **state)
 {
-    static const row rows[] = {
-        {"{'utilization': {'mxu': 0.6}, 'settings': {'precision': 'bf16-mixed'}}", NULL, NULL, NULL,
-         NULL, 0},
-        {"{'utilization': {'mxu': 0.2}, 'settings': {'precision': 'bf16-mixed'}}", "batch",
-         "medium", "32 samples per device: the matrix units reach 20.0 % of their peak",
-         "trainer.batch_size=128; fulgurite batch-find", 0.6},
-        {"{'utilization': {'mxu': 0.04, 'bytes_per_second': 5, 'peak_bytes': 100, 'padding': 0.75},"
-         " 'memory': {'peak_bytes': 100, 'limit_bytes': 250},"
-         " 'settings': {'precision': 'bf16-mixed'}}",
-         "batch", "high", "the memory 5.0 %, although",
-         "trainer.batch_size=80; the memory of a device holds at least 80 samples", 0.9},
-        {"{'utilization': {'mxu': 0.04}, 'memory': {'peak_bytes': 100, 'limit_bytes': 255},"
-         " 'settings': {'precision': 'bf16-mixed'}}",
-         "batch", "high", "reach 4.0 % of their peak, although",
-         "trainer.batch_size=81; the memory of a device holds at least 81 samples", 0.92},
-        {"{'utilization': {'mxu': 0.2}, 'memory': {'peak_bytes': 300, 'limit_bytes': 250},"
-         " 'settings': {'precision': 'bf16-mixed'}}", /* the limit is not that of the peak */
-         "batch", "medium", "20.0 %", "trainer.batch_size=128; fulgurite batch-find", 0.6},
-        {"{'utilization': {'mxu': 0.04, 'bytes_per_second': 40, 'peak_bytes': 100},"
-         " 'settings': {'precision': 'bf16-mixed'}}",
-         "batch", "medium", "the memory 40.0 %", "trainer.batch_size=64; fulgurite", 0.2},
-        {"{'utilization': {'mxu': 0.11}, 'settings': {'precision': 'bf16-mixed'}}", "batch",
-         "medium", "11.0 %", "trainer.batch_size=256; fulgurite", 0.78},
-        {"{'utilization': {'mxu': 0.04}, 'settings': {'precision': 'bf16-mixed'}}", "batch", "high",
-         "4.0 %", "trainer.batch_size=512; fulgurite", 0.92},
-        {"{'utilization': {'mxu': 0.0001}, 'settings': {'precision': 'bf16-mixed'}}", "batch",
-         "high", "0.0 %", "trainer.batch_size=2048; fulgurite", 0.9998},
-        {TIME("9.5", "'input_s': 0.2, 'checkpoint_s': 0.2") /* it waits for other things */
-         ", 'utilization': {'mxu': 0.2}, 'settings': {'precision': 'bf16-mixed'}}",
-         NULL, NULL, NULL, NULL, 0},
-        {"{'utilization': {'mxu': 0.04, 'bytes_per_second': 51, 'peak_bytes': 100},"
-         " 'settings': {'precision': 'bf16-mixed'}}",
-         NULL, NULL, NULL, NULL, 0}, /* memory-bound */
-        {TIME("5", "'other_s': 5") ", 'settings': {'launch_s': 0.05}}", "batch", "high",
-         "a step of 101 ms computes for 50 ms; launching it takes 50 ms, so the device waits 50 % "
-         "of the time",
-         "trainer.batch_size=1024", 5 / 10.08 * (1 - 1.0 / 32)},
-        /* not more than the samples: 100 steps in 4 epochs; and by the key that was set */
-        {TIME("5", "'other_s': 5") ", 'epochs': 4, 'settings': {'launch_s': 0.05}}", "batch",
-         "high", "launching it", "trainer.batch_size=800; fulgurite", 5 / 10.08 * (1 - 1.0 / 32)},
-        {TIME("5", "'other_s': 5") ", 'epochs': 4, 'settings': {'launch_s': 0.05,"
-                                   " 'accumulate_grad_batches': 2}}",
-         "batch", "high", "launching it", "trainer.batch_size=1024; fulgurite",
-         5 / 10.08 * (1 - 1.0 / 32)},
-        {TIME("5", "'other_s': 5") ", 'settings': {'launch_s': 0.05,"
-                                   " 'batch_key': 'trainer.global_batch_size'}}",
-         "batch", "high", "launching it", "trainer.global_batch_size=1024; fulgurite",
-         5 / 10.08 * (1 - 1.0 / 32)},
-    };
     (void)state;
-    CHECK(rows);
+    CHECK(the_batch_rows);
 }
 
 /* The largest batch is that of all devices, or of each one. */
@@ -416,21 +417,22 @@ static void several_devices(void **state)
     }
 }
 
+static const row the_learning_rate_rows[] = {
+    {"{'settings': {'batch_shards': 8, 'global_batch_size': 256}}", "lr", "note",
+     "8 devices share a batch of 256 samples; lr 0.1, scaling none: the peak is 0.1",
+     "lr_scaling=linear", (double)NAN},
+    {"{'settings': {'batch_shards': 8, 'global_batch_size': 256, 'lr_scaling': 'linear',"
+     " 'lr_factor': 8, 'lr': 0.8}}",
+     "lr", "note",
+     "scaling linear: the peak is 0.8, 8 times as high, for a batch that is 8 times the base "
+     "of 32",
+     "schedule.name=onecycle", (double)NAN},
+};
+
 static void the_learning_rate(void **state)
 {
-    static const row rows[] = {
-        {"{'settings': {'batch_shards': 8, 'global_batch_size': 256}}", "lr", "note",
-         "8 devices share a batch of 256 samples; lr 0.1, scaling none: the peak is 0.1",
-         "lr_scaling=linear", (double)NAN},
-        {"{'settings': {'batch_shards': 8, 'global_batch_size': 256, 'lr_scaling': 'linear',"
-         " 'lr_factor': 8, 'lr': 0.8}}",
-         "lr", "note",
-         "scaling linear: the peak is 0.8, 8 times as high, for a batch that is 8 times the base "
-         "of 32",
-         "schedule.name=onecycle", (double)NAN},
-    };
     (void)state;
-    CHECK(rows);
+    CHECK(the_learning_rate_rows);
 }
 
 /* By severity, then by gain; the rate without the wait. */
@@ -494,40 +496,40 @@ static void the_end_of_a_fit(void **state)
 }
 
 /* With the summary of a plan, the gain is what the plan estimates for the measured busy time. */
-static void a_plan_refines_the_batch(void **state)
-{
 #define SWEEP(best, other)                                                                         \
     ", 'plan': {'saturation_batch': " best ", 'analysis': {'useful_fraction': 0.25},"              \
     " 'sweep': [{'batch_size': 32, 'cycles_per_sample': 800},"                                     \
     " {'batch_size': " best ", 'cycles_per_sample': " other "}]}"
-    static const struct {
-        const char *plan, *by_plan; /* NULL: nothing is said */
-        double gain;
-    } rows[] = {
-        {"", NULL, 0.9},
-        {SWEEP("256", "200"), "a batch of 256 per device saturates them and takes 75 % less",
-         0.7425},
-        {SWEEP("16", "200"), NULL, 0.9},  /* this batch saturates them */
-        {SWEEP("64", "1000"), NULL, 0.9}, /* a larger one is slower */
-    };
+static const struct {
+    const char *plan, *by_plan; /* NULL: nothing is said */
+    double gain;
+} plans[] = {
+    {"", NULL, 0.9},
+    {SWEEP("256", "200"), "a batch of 256 per device saturates them and takes 75 % less", 0.7425},
+    {SWEEP("16", "200"), NULL, 0.9},  /* this batch saturates them */
+    {SWEEP("64", "1000"), NULL, 0.9}, /* a larger one is slower */
+};
+
+static void a_plan_refines_the_batch(void **state)
+{
     char text[1024];
     (void)state;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows)[0]; i++) {
+    for (size_t i = 0; i < sizeof(plans) / sizeof(plans)[0]; i++) {
         (void)snprintf(
             text, sizeof text,
             "{'utilization': {'mxu': 0.05, 'bytes_per_second': 1e10, 'peak_bytes': 1e12},"
             " 'settings': {'batch_size': 32, 'precision': 'bf16-mixed'}%s}",
-            rows[i].plan);
+            plans[i].plan);
         json_t *list = judge(text);
         const json_t *verdict = json_array_get(list, 0);
         const char *detail = member(verdict, "detail");
         assert_string_equal(member(verdict, "id"), "batch");
         assert_int_equal(
             strstr(detail, "75 % of what the matrix units multiply is padding") != NULL, i > 0);
-        assert_int_equal(strstr(detail, "by the plan") != NULL, rows[i].by_plan != NULL);
-        if (rows[i].by_plan != NULL)
-            has(detail, rows[i].by_plan);
-        fgt_close("gain", json_number_value(json_object_get(verdict, "gain")), rows[i].gain, 1e-6,
+        assert_int_equal(strstr(detail, "by the plan") != NULL, plans[i].by_plan != NULL);
+        if (plans[i].by_plan != NULL)
+            has(detail, plans[i].by_plan);
+        fgt_close("gain", json_number_value(json_object_get(verdict, "gain")), plans[i].gain, 1e-6,
                   0);
         json_decref(list);
     }
