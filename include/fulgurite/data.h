@@ -425,6 +425,24 @@ typedef struct fg_csv_parts {
 FG_API FG_MUST_USE fg_status fg_csv_open(const char *path, const fg_csv_options *options,
                                          fg_csv_parts *out, fg_error *err);
 
+/* Fits a schema as fg_csv_open does, without converting the rows and without warnings;
+ * options->val_path is not read. The caller destroys it. Errors as for fg_csv_open. */
+FG_API FG_MUST_USE fg_status fg_csv_schema_fit(const char *path, const fg_csv_options *options,
+                                               fg_csv_schema **out, fg_error *err);
+
+/* How a CSV file is probably laid out, from its first 20 rows. */
+typedef struct fg_csv_layout {
+    char delimiter;            /* of ',', ';', a tab and '|', the one with the most columns; not ','
+                                  if the cells between others are numbers with decimal commas */
+    bool delimiter_is_certain; /* no other divides the rows into equally many columns */
+    bool no_header;            /* the first row has numbers that do not count up */
+    int64_t column_count;      /* 0: no delimiter divides the rows into equally many columns */
+    uint64_t reserved[2];      /* set to 0 */
+} fg_csv_layout;
+
+/* Detects the layout of a CSV file. Errors: FG_ENOTFOUND, FG_EFORMAT, FG_EIO, FG_ENOMEM. */
+FG_API FG_MUST_USE fg_status fg_csv_detect(const char *path, fg_csv_layout *out, fg_error *err);
+
 /* Opens another file with a fitted schema. Columns are found by name (without a header, by index);
  * other columns are ignored. If the file has no target column, the dataset has only the input
  * field. Errors as for fg_csv_open. */
@@ -462,12 +480,13 @@ typedef struct fg_csv_column {
     int64_t numbers, texts, missing; /* cells that are numeric, not numeric, or missing */
     double min, max;                 /* of the numeric cells; NaN if there are none */
     double mean, deviation;          /* of a numeric column or a regression's target */
+    bool is_integer;                 /* every number is an integer */
     int64_t category_count;          /* number of categories, or classes of the target */
-    const char *const *categories;   /* by index */
+    const char *const *categories;   /* by index; also of a column with ignored_because */
     int64_t text_row;                /* row of the first non-numeric cell, from 1; 0: none */
     const char *text;                /* its content, at most 64 bytes; NULL: none */
     const char *ignored_because;     /* of a column that is ignored but not listed; NULL: none */
-    uint64_t reserved[3];            /* set to 0 */
+    uint64_t reserved[2];            /* set to 0 */
 } fg_csv_column;
 
 /* The columns of the training file, in file order. Strings are borrowed for the schema's lifetime.

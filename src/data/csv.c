@@ -500,6 +500,8 @@ static fg_status open_table(const fgi_csv *csv, const fg_csv_options *o, fg_csv_
     fg_dataset *all = NULL;
     fg_status status = fgi_csv_fit(csv, o, &split, &out->schema, err);
     if (status == FG_OK)
+        fgi_csv_warn(out->schema, csv);
+    if (status == FG_OK)
         status = fgi_csv_convert(out->schema, csv, NULL, &all, err);
     if (status == FG_OK && split.rows == NULL) {
         out->train = all;
@@ -534,6 +536,46 @@ static void destroy_parts(fg_csv_parts *parts)
     *parts = (fg_csv_parts){0};
 }
 
+static fg_status parse(const char *path, fgi_block *take_block, const fg_csv_options *o,
+                       fgi_csv *out, fg_error *err)
+{
+    const fgi_csv_layout layout = {o->delimiter, o->no_header, "data.delimiter",
+                                   o->has_header ? NULL : "data.no_header"};
+    return fgi_csv_parse(path, take_block, &layout, out, err);
+}
+
+fg_status fg_csv_schema_fit(const char *path, const fg_csv_options *options, fg_csv_schema **out,
+                            fg_error *err)
+{
+    fg_csv_options o;
+    fgi_block block;
+    fgi_csv csv;
+    fgi_csv_split split;
+    *out = NULL;
+    FGI_TRY_RESERVED(fg_csv_options, options, err);
+    FGI_TRY(complete_options(options, &o, err));
+    FGI_TRY(fgi_block_open(path, FGI_LARGEST_INFLATED_BYTES, &block, err));
+    FGI_TRY(parse(path, &block, &o, &csv, err));
+    const fg_status status = fgi_csv_fit(&csv, &o, &split, out, err);
+    fgi_free(split.rows);
+    fgi_csv_fini(&csv);
+    return status;
+}
+
+fg_status fg_csv_detect(const char *path, fg_csv_layout *out, fg_error *err)
+{
+    fgi_block block;
+    fgi_csv_detected found;
+    *out = (fg_csv_layout){.delimiter = ','};
+    FGI_TRY(fgi_block_open(path, FGI_LARGEST_INFLATED_BYTES, &block, err));
+    FGI_TRY(fgi_csv_detect(path, &block, &found, err));
+    *out = (fg_csv_layout){.delimiter = found.delimiter,
+                           .delimiter_is_certain = found.is_certain,
+                           .no_header = !found.has_header,
+                           .column_count = (int64_t)found.column_count};
+    return FG_OK;
+}
+
 fg_status fgi_csv_open_block(const char *name, fgi_block *take_block, const fg_csv_options *options,
                              fg_csv_parts *out, fg_error *err)
 {
@@ -541,11 +583,8 @@ fg_status fgi_csv_open_block(const char *name, fgi_block *take_block, const fg_c
     fg_csv_options o;
     fgi_csv csv = {0};
     fg_status status = complete_options(options, &o, err);
-    if (status == FG_OK) {
-        const fgi_csv_layout layout = {o.delimiter, o.no_header, "data.delimiter",
-                                       o.has_header ? NULL : "data.no_header"};
-        status = fgi_csv_parse(name, take_block, &layout, &csv, err);
-    }
+    if (status == FG_OK)
+        status = parse(name, take_block, &o, &csv, err);
     if (status == FG_OK)
         status = open_table(&csv, &o, out, err);
     fgi_csv_fini(&csv);

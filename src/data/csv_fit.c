@@ -384,7 +384,7 @@ static fg_status decide_ignored(fitter *f)
         else if (c->kind == FGI_CSV_CATEGORICAL &&
                  c->values.count > (size_t)f->options->max_categories)
             return too_many_categories(f, i);
-        if (c->kind != FGI_CSV_CATEGORICAL)
+        if (c->kind != FGI_CSV_CATEGORICAL && c->ignored_because == NULL)
             fgi_values_fini(&c->values);
         if (!fgi_values_seal(&c->values, FGI_BYTEWISE))
             return fgi_no_memory(f->err);

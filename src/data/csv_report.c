@@ -79,7 +79,7 @@ static void warn_of_ignored(const fg_csv_schema *s, const fgi_csv *csv)
     fgi_buf_fini(&text);
 }
 
-static void warn(const fg_csv_schema *s, const fgi_csv *csv)
+void fgi_csv_warn(const fg_csv_schema *s, const fgi_csv *csv)
 {
     for (size_t i = 0; i < s->column_count; i++) {
         const fgi_csv_column *c = &s->columns[i];
@@ -226,7 +226,6 @@ fg_status fgi_csv_report(fg_csv_schema *s, const fgi_csv *csv, size_t row_count,
     fgi_buf_fini(&out);
     if (s->report == NULL)
         return fgi_no_memory(err);
-    warn(s, csv);
     return FG_OK;
 }
 
@@ -250,10 +249,13 @@ fg_status fg_csv_schema_column(const fg_csv_schema *schema, size_t index, fg_csv
     const bool is_classes = c->kind == FGI_CSV_TARGET && schema->is_classification;
     const fgi_values *values = is_classes ? &schema->classes : &c->values;
     const bool has_numbers = c->seen.numbers > 0;
+    /* in a numeric column, they are missing */
+    const int64_t quoted = c->seen.texts > 0 || !has_numbers ? c->seen.quoted : 0;
     *out = (fg_csv_column){.name = c->name,
                            .kind = kind_names[c->kind],
                            .numbers = c->seen.numbers,
-                           .texts = c->seen.texts + c->seen.infinite,
+                           .texts = c->seen.texts + c->seen.infinite + quoted,
+                           .is_integer = has_numbers && !c->seen.is_fraction,
                            .missing = c->seen.missing,
                            .min = has_numbers ? c->seen.least : (double)NAN,
                            .max = has_numbers ? c->seen.greatest : (double)NAN,

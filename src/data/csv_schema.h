@@ -123,8 +123,10 @@ bool fgi_csv_is_nearly_numeric(const fgi_csv_column *column);
 /* Most of its strings are numbers that are written with other characters than a decimal point. */
 bool fgi_csv_is_spreadsheet(const fgi_csv_column *column);
 
-/* Creates the report of a schema that was fitted to row_count rows, and logs warnings about columns
- * that are nearly numeric. */
+/* Logs warnings about columns that are nearly numeric, and about those that are ignored. */
+void fgi_csv_warn(const fg_csv_schema *schema, const fgi_csv *csv);
+
+/* Creates the report of a schema that was fitted to row_count rows. */
 fg_status fgi_csv_report(fg_csv_schema *schema, const fgi_csv *csv, size_t row_count,
                          fg_error *err);
 

@@ -534,7 +534,9 @@ bool fgi_csv_row_is_data(const fgi_str *cells, size_t count, fgi_str *out_first)
     bool counts_up = true;
     for (size_t i = 0; i < count; i++) {
         double value;
-        if (fgi_cell_number(cells[i], &value) != FGI_CELL_NUMBER)
+        if (fgi_cell_number(cells[i], &value) != FGI_CELL_NUMBER &&
+            !fgi_cell_spreadsheet(cells[i], '.', &value) &&
+            !fgi_cell_spreadsheet(cells[i], ',', &value))
             continue;
         if (numbers == 0 && out_first != NULL)
             *out_first = cells[i];
@@ -680,4 +682,98 @@ void fgi_csv_read(const fgi_csv *csv, size_t row, fgi_csv_row *out)
 {
     scan s = {.csv = csv, .at = csv->rows[row], .row = out};
     scan_row(&s);
+}
+
+/* ---- detection ------------------------------------------------------------------------------- */
+
+/* The number of columns of the first rows, 0 if it differs between them. */
+static size_t even_columns(const fgi_csv *csv)
+{
+    enum { ROWS = 20 };
+    scan s = {.csv = csv};
+    size_t columns = 0;
+    skip_empty_lines(&s);
+    for (int row = 0; row < ROWS && s.at < csv->size; row++, skip_empty_lines(&s)) {
+        scan_row(&s);
+        if (s.fault != NULL || (row > 0 && s.cells != columns))
+            return 0;
+        columns = s.cells;
+    }
+    return columns;
+}
+
+/* Whether the first or the second row has a number with a decimal comma. */
+static bool has_decimal_comma(const fgi_csv *csv)
+{
+    scan s = {.csv = csv};
+    skip_empty_lines(&s);
+    for (int row = 0; row < 2 && s.at < csv->size; row++, skip_empty_lines(&s))
+        for (bool is_end = false; !is_end; s.at += s.at < csv->size) {
+            double value;
+            const size_t begin = s.at;
+            scan_cell(&s);
+            const fgi_str cell = {csv->text + begin, s.at - begin};
+            if (memchr(cell.data, ',', cell.size) != NULL &&
+                fgi_cell_spreadsheet(cell, ',', &value))
+                return true;
+            is_end = s.at >= csv->size || csv->text[s.at] == '\n';
+        }
+    return false;
+}
+
+/* The delimiter with the most columns; but commas are decimal ones if another says so. */
+static void detect_delimiter(fgi_csv *csv, fgi_csv_detected *out)
+{
+    int candidates = 0;
+    for (const char *d = ";\t|,"; *d != '\0'; d++) {
+        csv->delimiter = *d;
+        const size_t columns = even_columns(csv);
+        candidates += columns > 1;
+        if (columns <= out->column_count)
+            continue;
+        csv->delimiter = out->delimiter;
+        if (*d == ',' && out->column_count > 1 && has_decimal_comma(csv))
+            continue;
+        out->column_count = columns;
+        out->delimiter = *d;
+    }
+    out->is_certain = candidates == 1;
+    csv->delimiter = out->delimiter;
+}
+
+static fg_status detect_header(fgi_csv *csv, fgi_csv_detected *out, fg_error *err)
+{
+    fgi_csv_row row;
+    scan s = {.csv = csv};
+    skip_empty_lines(&s);
+    scan again = s;
+    scan_row(&s);
+    csv->column_count = out->column_count;
+    csv->longest_row = s.at - again.at;
+    FGI_TRY(fgi_csv_row_init(csv, &row, err));
+    again.row = &row;
+    scan_row(&again);
+    out->has_header = !fgi_csv_row_is_data(row.cells, csv->column_count, NULL);
+    fgi_csv_row_fini(&row);
+    return FG_OK;
+}
+
+fg_status fgi_csv_detect(const char *name, fgi_block *take_block, fgi_csv_detected *out,
+                         fg_error *err)
+{
+    *out = (fgi_csv_detected){.delimiter = ','};
+    fgi_csv csv = {.name = name,
+                   .block = *take_block,
+                   .text = (const char *)take_block->data,
+                   .size = take_block->size};
+    *take_block = (fgi_block){0};
+    fg_status status = decode(&csv, err);
+    if (status == FG_OK && csv.size == 0)
+        status = fgi_fail(err, FG_EFORMAT, "%s:1: the file is empty", name);
+    if (status == FG_OK)
+        detect_delimiter(&csv, out);
+    if (status == FG_OK && out->column_count > 0)
+        status = detect_header(&csv, out, err);
+    fgi_csv_fini(&csv);
+    return status;
 }

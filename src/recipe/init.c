@@ -48,18 +48,21 @@ static void put_target(fgi_buf *out, const fgi_look_table *t)
                    t->is_target_given ? "given by --target" : why);
 }
 
-/* Ignores the columns that only number the rows, with a comment. */
+/* A list of the columns that are no features, each with the reason. */
 static void put_ignored(fgi_buf *out, const fgi_look_table *t)
 {
     bool is_first = true;
     for (size_t i = 0; i < t->column_count; i++) {
-        if (!fgi_look_is_id(t, i))
+        const fgi_look_column *c = &t->columns[i];
+        if (c->ignored_because == NULL || i == t->target)
             continue;
-        fgi_buf_printf(out, "%s\"%s\"", is_first ? "  ignore: [" : ", ", t->columns[i].name);
+        if (is_first)
+            fgi_buf_puts(out, "  ignore: # inferred, check it: these are probably no features\n");
         is_first = false;
+        fgi_buf_puts(out, "    - ");
+        fgi_put_quoted(out, c->id);
+        fgi_buf_printf(out, " # %s\n", c->ignored_because);
     }
-    if (!is_first)
-        fgi_buf_puts(out, "] # inferred, check it: these only number the rows\n");
 }
 
 static void put_missing(fgi_buf *out, const fgi_look_table *t)
@@ -74,7 +77,7 @@ static void put_missing(fgi_buf *out, const fgi_look_table *t)
         return;
     const char *name = t->columns[first].name;
     (void)fgi_snprintf(number, sizeof(number), "%zu", first);
-    (void)fgi_snprintf(why, sizeof(why), "%zu empty cell%s, first in column %s%.60s", cells,
+    (void)fgi_snprintf(why, sizeof(why), "%zu missing value%s, first in column %s%.60s", cells,
                        cells == 1 ? "" : "s", name != NULL ? "" : "number ",
                        name != NULL ? name : number);
     fgi_put(out, "missing", "mean", why);
@@ -104,22 +107,13 @@ static bool put_csv(fgi_buf *out, const fgi_look_files *files, const char *targe
     bool is_sure = false;
     if (!fgi_look_table_read(files->path, &t, err))
         return false;
-    for (size_t i = 0; target != NULL && i < t.column_count; i++) {
-        char number[24];
-        (void)fgi_snprintf(number, sizeof(number), "%zu", i);
-        if (strcmp(t.columns[i].name != NULL ? t.columns[i].name : number, target) == 0) {
-            t.target = i;
-            t.is_target_given = true;
-        }
-    }
-    if (target != NULL && !t.is_target_given) {
+    if (!fgi_look_table_choose(files->path, target, &t, err)) {
         fgi_look_table_free(&t);
-        return fgi_refuse(err, "--target: '%s' has no column '%s'", files->path, target);
+        return false;
     }
     const bool is_class = fgi_look_is_classification(&t, &is_sure, reason, sizeof(reason));
     const size_t side = is_class ? fgi_look_image_side(&t) : 0;
-    fgi_buf_printf(out, "# %s: %s%zu rows, %zu columns\n\n", files->path,
-                   t.is_all ? "" : "the first ", t.rows, t.column_count);
+    fgi_buf_printf(out, "# %s: %zu rows, %zu columns\n\n", files->path, t.rows, t.column_count);
     fgi_buf_printf(out, "# %s: %s\ntask: %s\n\n", sureness(is_sure), reason,
                    is_class ? "classification" : "regression");
     fgi_buf_printf(out, "model:\n  name: %s\n%s\n", side > 0 ? "lenet" : "mlp",
@@ -127,6 +121,8 @@ static bool put_csv(fgi_buf *out, const fgi_look_files *files, const char *targe
     fgi_buf_printf(out, "data:\n  format: %s\n", files->kind->format);
     fgi_put_file(out, "path", files->path);
     put_delimiter(out, &t);
+    if (t.decimal == ',')
+        fgi_put_string(out, "decimal", ",", "detected: more columns are numbers with it");
     put_header(out, &t);
     put_target(out, &t);
     put_ignored(out, &t);

@@ -10,42 +10,45 @@
 
 #include "report/helpers.h"
 
-enum { FGI_LOOK_DISTINCT = 100, FGI_LOOK_ROWS = 1000 };
-
-/* A column of the rows that were read. */
+/* A column of a table; strings are those of its schema. */
 typedef struct fgi_look_column {
-    char *name; /* owned; NULL without a header */
-    size_t numbers, integers, missing, texts;
-    double min, max;                   /* of the numeric cells */
-    char *distinct[FGI_LOOK_DISTINCT]; /* owned */
-    size_t distinct_count;             /* FGI_LOOK_DISTINCT: that many or more */
-    char first_text[32];               /* a cell that is not numeric */
+    const char *name;               /* NULL without a header */
+    const char *id;                 /* the name, or the number */
+    const char *kind;               /* of fg_csv_column */
+    size_t numbers, texts, missing; /* cells */
+    bool is_integer;                /* all numbers are integers */
+    double min, max;                /* of the numbers */
+    const char *const *distinct;    /* categories or classes; also of a column that is ignored */
+    size_t distinct_count;
+    const char *ignored_because; /* it is probably no feature; NULL: it may be one */
 } fgi_look_column;
 
 typedef struct fgi_look_table {
     char delimiter;
     bool delimiter_is_sure;
+    char decimal; /* '.' or ',' */
     bool has_header, header_is_sure;
-    size_t rows; /* rows read, without the header */
-    bool is_all; /* all rows of the file were read */
+    size_t rows; /* without the header */
     size_t column_count;
     fgi_look_column *columns;
-    size_t target; /* the column to predict */
+    fg_csv_schema *schema; /* of the columns */
+    size_t target;         /* the column to predict */
     const char *target_reason;
     bool target_is_sure, is_target_given; /* by its name; by the user */
 } fgi_look_table;
 
-/* Reads the first rows of a CSV file, plain or gzip. */
+/* Reads a CSV file, without a target. */
 bool fgi_look_table_read(const char *path, fgi_look_table *out, fg_error *err);
 void fgi_look_table_free(fgi_look_table *table);
+/* Chooses the target, or takes the given one (NULL: none), and reads the file again with it. */
+bool fgi_look_table_choose(const char *path, const char *target, fgi_look_table *table,
+                           fg_error *err);
 
 /* Whether the target's values are classes; writes the reason to `reason`. */
 bool fgi_look_is_classification(const fgi_look_table *table, bool *out_is_sure, char *reason,
                                 size_t size);
 /* The side of the square image that the features form, 0 if they are not an image. */
 size_t fgi_look_image_side(const fgi_look_table *table);
-/* Whether the column only numbers the rows. */
-bool fgi_look_is_id(const fgi_look_table *table, size_t column);
 
 /* The column whose cells are names of image files, NULL if there is none. */
 const fgi_look_column *fgi_look_image_column(const fgi_look_table *table);

@@ -15,19 +15,24 @@ void fgi_put(fgi_buf *out, const char *key, const char *value, const char *why)
     fgi_buf_putc(out, '\n');
 }
 
+void fgi_put_quoted(fgi_buf *out, const char *text)
+{
+    fgi_buf_putc(out, '"');
+    for (; *text != '\0'; text++) {
+        if (*text == '"' || *text == '\\')
+            fgi_buf_putc(out, '\\');
+        if ((unsigned char)*text < 0x20)
+            fgi_buf_printf(out, "\\x%02x", (unsigned char)*text);
+        else
+            fgi_buf_putc(out, *text);
+    }
+    fgi_buf_putc(out, '"');
+}
+
 void fgi_put_string(fgi_buf *out, const char *key, const char *text, const char *why)
 {
     fgi_buf quoted = {0};
-    fgi_buf_putc(&quoted, '"');
-    for (; *text != '\0'; text++) {
-        if (*text == '"' || *text == '\\')
-            fgi_buf_putc(&quoted, '\\');
-        if ((unsigned char)*text < 0x20)
-            fgi_buf_printf(&quoted, "\\x%02x", (unsigned char)*text);
-        else
-            fgi_buf_putc(&quoted, *text);
-    }
-    fgi_buf_putc(&quoted, '"');
+    fgi_put_quoted(&quoted, text);
     fgi_put(out, key, quoted.data != NULL ? quoted.data : "", why);
     out->failed = out->failed || quoted.failed;
     fgi_buf_fini(&quoted);

@@ -12,7 +12,9 @@
 void fgi_put(fgi_buf *out, const char *key, const char *value, const char *why);
 /* The same, with the text in double quotes. */
 void fgi_put_string(fgi_buf *out, const char *key, const char *text, const char *why);
-/* The same; nothing if path is NULL. */
+/* The text in double quotes. */
+void fgi_put_quoted(fgi_buf *out, const char *text);
+/* As fgi_put_string; nothing if path is NULL. */
 void fgi_put_file(fgi_buf *out, const char *key, const char *path);
 
 /* Shorter side of stored images that are as large as training at `size` needs them, if validation

@@ -44,13 +44,14 @@ static void a_csv_with_a_header(void **state)
     assert_string_equal(o->out, "");
     o = program_gives(0, folder, "init homes.csv --out=-");
     contains(o->out, "\ntask: regression\n");
-    contains(o->out, "# detected: its values are numbers, 60 different ones\n");
+    contains(o->out, "# detected: its values are numbers\n");
     contains(o->out, "# homes.csv: 60 rows, 4 columns\n");
     contains(o->out, "  delimiter: \",\"                      # detected: 4 columns in each row\n");
     contains(o->out, "  no_header: false                    # detected: names above numbers\n");
     contains(o->out,
              "  target: \"price\"                     # inferred, check it: the last column\n");
-    contains(o->out, "  ignore: [\"id\"] # inferred");
+    contains(o->out, "  ignore: # inferred, check it: these are probably no features\n    - \"id\" "
+                     "# it numbers the rows\n");
     contains(o->out, "  val_fraction: 0.2");
     lacks(o->out, "missing:");
     trains(folder, "homes.yaml");
@@ -99,7 +100,7 @@ static void other_tables(void **state)
     contains(o->out, "\ntask: classification\n");
     contains(o->out, "  delimiter: \";\"                      # inferred, check it: 3 columns");
     contains(o->out,
-             "  missing: mean                       # 1 empty cell, first in column number 1");
+             "  missing: mean                       # 1 missing value, first in column number 1");
     write_text(folder, "tabs.tsv", "class\tx\tname\na\t1\tp\nb\t2\tq\na\t3\tr\nb\t4\ts\n");
     o = program_gives(0, folder, "init tabs.tsv -o -");
     contains(o->out, "  delimiter: \"\\t\" ");
@@ -187,10 +188,10 @@ static void what_is_no_data(void **state)
     contains(program_gives(1, folder, "init .")->err,
              "fulgurite init: '.' contains no data in a known format: expected one .csv file");
     write_text(folder, "empty.csv", "");
-    contains(program_gives(1, folder, "init empty.csv")->err, "'empty.csv' is empty");
+    contains(program_gives(1, folder, "init empty.csv")->err, "empty.csv:1: the file is empty");
     write_text(folder, "header.csv", "a,b\n");
     contains(program_gives(1, folder, "init header.csv")->err,
-             "'header.csv' has a header but no rows");
+             "header.csv:1: the file has a header but no data rows");
     contains(program_gives(2, folder, "fit header.csv")->err,
              "'header.csv' is not a configuration: expected a YAML file\n"
              "to write one for these data, use: fulgurite init header.csv\n");
@@ -199,7 +200,7 @@ static void what_is_no_data(void **state)
     contains(program_gives(1, folder, "init prose.txt")->err,
              "'prose.txt' does not look like a CSV file");
     fgt_write(fgt_path(folder, "zeros.csv"), "a,b\0c\n", 6);
-    contains(program_gives(1, folder, "init zeros.csv")->err, "'zeros.csv' is not text");
+    contains(program_gives(1, folder, "init zeros.csv")->err, "zeros.csv:1: byte 3: a NUL byte");
     fgt_write(fgt_path(folder, "x.npy"), "", 0);
     contains(program_gives(1, folder, "init x.npy")->err, "found no second .npy file");
     (void)program_gives(2, folder, "init");

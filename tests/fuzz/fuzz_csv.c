@@ -48,9 +48,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                     .target = bits & 32 ? "" : NULL,
                                     .image = {bits & 64 ? 2 : 0, bits & 64 ? 1 : 0, bits >> 6 & 1},
                                     .image_scale = bits & 128 ? 0.5 : 0};
-    fgi_block block = {.data = data + 1, .size = size - 1};
+    fgi_block block = {.data = data + 1, .size = size - 1}, again = block;
+    fgi_csv_detected detected;
     fg_csv_parts parts;
     fg_error err = {0};
+    if (fgi_csv_detect("input", &again, &detected, &err) != FG_OK && err.message[0] == '\0')
+        abort();
     if (fgi_csv_open_block("input", &block, &options, &parts, &err) != FG_OK) {
         if (err.status == FG_OK || err.message[0] == '\0')
             abort();
