@@ -394,13 +394,16 @@ static const reserved_row refused[] = {
 };
 /* Filled by the library in memory of the caller's, or elements of its arrays. */
 static const char *const filled[] = {
-    "fg_batch_fit",      "fg_catalog_item", "fg_client_stats",  "fg_csv_column",
-    "fg_compile_event",  "fg_csv_parts",    "fg_device_info",   "fg_idle",
-    "fg_image_info",     "fg_host_read",    "fg_input_rate",    "fg_input_report",
-    "fg_loader_stages",  "fg_load_entry",   "fg_load_report",   "fg_loader_stats",
-    "fg_lr_suggestions", "fg_module_info",  "fg_plan",          "fg_plugin_candidate",
-    "fg_setup_result",   "fg_step_cost",    "fg_step_times",    "fg_topology_info",
-    "fg_time_window",    "fg_tpu_use",      "fg_setup_missing",
+    "fg_batch_fit",     "fg_catalog_item",  "fg_client_stats",
+    "fg_csv_column",    "fg_compile_event", "fg_csv_layout",
+    "fg_csv_parts",     "fg_device_info",   "fg_idle",
+    "fg_image_info",    "fg_host_read",     "fg_input_rate",
+    "fg_input_report",  "fg_loader_stages", "fg_load_entry",
+    "fg_load_report",   "fg_loader_stats",  "fg_lr_suggestions",
+    "fg_module_info",   "fg_plan",          "fg_plugin_candidate",
+    "fg_setup_result",  "fg_step_cost",     "fg_step_times",
+    "fg_topology_info", "fg_time_window",   "fg_tpu_use",
+    "fg_setup_missing",
 };
 /* Refused, or filled and cleared, in test_recipe.c, test_plan_process.c, test_pack_round_trip.c and
  * test_packer.c, test_lr_find.c, test_profile.c, test_sweep.c. */
@@ -467,6 +470,7 @@ static void library_clears_what_it_fills(void **state)
     fg_error err = {0};
     FRESH(fg_csv_parts, parts);
     FRESH(fg_csv_column, column);
+    FRESH(fg_csv_layout, layout);
     FRESH(fg_input_rate, rate);
     FRESH(fg_image_info, image);
     FRESH(fg_topology_info, topology);
@@ -484,6 +488,8 @@ static void library_clears_what_it_fills(void **state)
     assert_true(fg_module_info_at(root, 0, &module));
     assert_true(IS_CLEAR(fg_csv_parts, parts));
     assert_true(IS_CLEAR(fg_csv_column, column));
+    assert_int_equal(fg_csv_detect(reserved_csv_file(), &layout, &err), FG_OK);
+    assert_true(IS_CLEAR(fg_csv_layout, layout));
     assert_true(IS_CLEAR(fg_input_rate, rate));
     assert_true(IS_CLEAR(fg_image_info, image));
     assert_true(IS_CLEAR(fg_topology_info, topology));
