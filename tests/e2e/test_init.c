@@ -28,6 +28,17 @@ static void trains(const char *folder, const char *file)
     contains(program_gives(0, folder, arguments)->err, "fast dev run: no error");
 }
 
+static void with_another_target(const char *folder)
+{
+    (void)program_gives(0, folder, "init homes.csv --target=kind --out=kind.yaml");
+    const outcome *o = program_gives(0, folder, "init homes.csv --target=kind -o -");
+    contains(o->out, "\ntask: classification\n");
+    contains(o->out, "target: \"kind\"                      # given by --target\n");
+    trains(folder, "kind.yaml");
+    contains(program_gives(1, folder, "init homes.csv --target=rooms -o -")->err,
+             "fulgurite init: --target: 'homes.csv' has no column 'rooms'\n");
+}
+
 static void a_csv_with_a_header(void **state)
 {
     const char *folder = fgt_temp_folder();
@@ -55,13 +66,7 @@ static void a_csv_with_a_header(void **state)
     contains(o->out, "  val_fraction: 0.2");
     lacks(o->out, "missing:");
     trains(folder, "homes.yaml");
-    o = program_gives(0, folder, "init homes.csv --target=kind --out=kind.yaml");
-    o = program_gives(0, folder, "init homes.csv --target=kind -o -");
-    contains(o->out, "\ntask: classification\n");
-    contains(o->out, "target: \"kind\"                      # given by --target\n");
-    trains(folder, "kind.yaml");
-    contains(program_gives(1, folder, "init homes.csv --target=rooms -o -")->err,
-             "fulgurite init: --target: 'homes.csv' has no column 'rooms'\n");
+    with_another_target(folder);
 }
 
 static void existing_files_stay(void **state)

@@ -35,6 +35,15 @@ static void check_rows(const fg_dataset *dataset)
         fgi_free(rows[f]);
 }
 
+static void detect(const uint8_t *data, size_t size)
+{
+    fgi_block block = {.data = data, .size = size};
+    fgi_csv_detected detected;
+    fg_error err = {0};
+    if (fgi_csv_detect("input", &block, &detected, &err) != FG_OK && err.message[0] == '\0')
+        abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < 1)
@@ -48,12 +57,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                     .target = bits & 32 ? "" : NULL,
                                     .image = {bits & 64 ? 2 : 0, bits & 64 ? 1 : 0, bits >> 6 & 1},
                                     .image_scale = bits & 128 ? 0.5 : 0};
-    fgi_block block = {.data = data + 1, .size = size - 1}, again = block;
-    fgi_csv_detected detected;
+    fgi_block block = {.data = data + 1, .size = size - 1};
     fg_csv_parts parts;
     fg_error err = {0};
-    if (fgi_csv_detect("input", &again, &detected, &err) != FG_OK && err.message[0] == '\0')
-        abort();
+    detect(data + 1, size - 1);
     if (fgi_csv_open_block("input", &block, &options, &parts, &err) != FG_OK) {
         if (err.status == FG_OK || err.message[0] == '\0')
             abort();

@@ -251,6 +251,10 @@ static void missing_values_are_errors_or_means(void **state)
                          &(fg_csv_options){.missing = "mean"}, &parts));
     csv_expect_row(parts.train, 1, 3, (const double[]){0, 0, 0});
     csv_destroy(&parts);
+}
+
+static void a_missing_target_is_an_error(void **state)
+{
     csv_expect_error("age,y\n1,0.5\n\"4\n\",NA\n", &(fg_csv_options){.missing = "mean"}, FG_EFORMAT,
                      "t.csv:3: row 2, column 'y': the target is missing: 'NA'\nremove the row: a "
                      "missing target is always an error; if 'NA' is a value here, write it in "
@@ -572,6 +576,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_task_follows_from_the_target),
     cmocka_unit_test(numeric_classes_are_in_numeric_order_and_written_one_way),
     cmocka_unit_test(missing_values_are_errors_or_means),
+    cmocka_unit_test(a_missing_target_is_an_error),
     cmocka_unit_test(none_may_be_a_class),
     cmocka_unit_test(quoted_words_are_values),
     cmocka_unit_test(numbers_of_spreadsheets_are_read_on_request),

@@ -380,7 +380,12 @@ static void a_stratified_split_divides_each_class(void **state)
             assert_int_equal(labels[0][k], labels[1][k]);
     }
     fg_dataset_destroy(all);
-    /* if no class can spare a sample, some are held out anyway */
+}
+
+/* If no class can spare a sample, some are held out anyway. */
+static void a_split_of_single_samples(void **state)
+{
+    int counts[4];
     fg_dataset *few = labeled_dataset((const int32_t[]){0, 1, 2, 3}, 4);
     fg_dataset *val = hold_out(few, 0.5, counts);
     assert_int_equal(fg_dataset_count(val), 2);
@@ -495,6 +500,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(gathering_many_rows_of_a_subset),
     cmocka_unit_test(a_split_is_complete_and_repeatable),
     cmocka_unit_test(a_stratified_split_divides_each_class),
+    cmocka_unit_test(a_split_of_single_samples),
     cmocka_unit_test(a_split_refuses_what_it_cannot_do),
     cmocka_unit_test(every_allocation_may_fail),
     cmocka_unit_test(the_encoding_of_images_is_kept),
