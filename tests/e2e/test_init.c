@@ -147,9 +147,13 @@ static void folders_of_other_formats(void **state)
     trains(folder, "run.yaml");
     o = program_gives(0, folder, "init y.npy -o -");
     contains(o->out, "  x: \"x.npy\"\n  y: \"y.npy\"\n");
+}
+
+static void folders_of_published_datasets_and_tables(void **state)
+{
     const char *mnist = fgt_temp_folder();
     write_text(mnist, "train-images-idx3-ubyte", "");
-    o = program_gives(0, mnist, "init ./ -o -");
+    const outcome *o = program_gives(0, mnist, "init ./ -o -");
     contains(o->out, "  format: idx\n  path: \"./\"\n");
     const char *cifar = fgt_temp_folder();
     write_text(cifar, "data_batch_1.bin", "");
@@ -217,6 +221,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(existing_files_stay),
     cmocka_unit_test(other_tables),
     cmocka_unit_test(folders_of_other_formats),
+    cmocka_unit_test(folders_of_published_datasets_and_tables),
     cmocka_unit_test(the_only_table_of_a_folder),
     cmocka_unit_test(what_is_no_data),
 };

@@ -474,6 +474,11 @@ static void wrong_options_are_named(void **state)
                      "val_fraction is 1.5: expected a number between 0 and 1");
     csv_expect_error(text, &(fg_csv_options){.val_fraction = 0.5, .val_path = "v"}, FG_EINVAL,
                      "val_path and val_fraction are both given: set only one");
+}
+
+static void wrong_numbers_are_named(void **state)
+{
+    const char *text = "width,height,y\n1,2,3\n4,5,6\n";
     csv_expect_error(text, &(fg_csv_options){.max_categories = -1}, FG_EINVAL,
                      "max_categories is -1: expected a number greater than 0");
     csv_expect_error(text, &(fg_csv_options){.image_scale = -1}, FG_EINVAL,
@@ -586,6 +591,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_first_row_of_numbers_is_no_header),
     cmocka_unit_test(what_is_no_number_is_said),
     cmocka_unit_test(wrong_options_are_named),
+    cmocka_unit_test(wrong_numbers_are_named),
     cmocka_unit_test(columns_may_be_pixels),
     cmocka_unit_test(pixels_must_be_pixels),
     cmocka_unit_test(the_digits_are_read),
