@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -184,6 +185,17 @@ char *fgi_path_parent(const char *path)
         slash++;
     *slash = '\0';
     return folder;
+}
+
+fg_status fgi_path_is_in(const char *path, const char *folder, bool *out, fg_error *err)
+{
+    char there[PATH_MAX], here[PATH_MAX];
+    char *parent = fgi_path_parent(path);
+    *out = parent != NULL && *path != '\0' && realpath(parent, there) != NULL &&
+           realpath(folder, here) != NULL && strcmp(there, here) == 0;
+    const bool has_memory = parent != NULL;
+    fgi_free(parent);
+    return has_memory ? FG_OK : fgi_no_memory(err);
 }
 
 fg_status fgi_folder_sync(const char *path, fg_error *err)

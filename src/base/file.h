@@ -50,6 +50,9 @@ char *fgi_path_join(const char *folder, const char *name);
 /* The folder of `path` ("." if it has none) as a new string (fgi_free), or NULL when out of memory.
  */
 char *fgi_path_parent(const char *path);
+/* Whether the folder of `path` is `folder`, however the two are written; false if one of them does
+ * not exist. */
+fg_status fgi_path_is_in(const char *path, const char *folder, bool *out, fg_error *err);
 
 /* Creates an error from errno: "cannot open 'path': No such file or directory". FG_ENOTFOUND if it
  * does not exist, FG_ENOMEM, else FG_EIO. */

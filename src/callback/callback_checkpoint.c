@@ -7,6 +7,7 @@
  * when `saved` is called, or, if the process ended before that, when the run resumes from it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <jansson.h>
 #include <math.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@
 #include "base/print.h"
 #include "ckpt/kept.h"
 #include "ckpt/series.h"
+#include "input/json_file.h"
 #include "train/best_list.h"
 #include "callback/callback_rows.h"
 #include "train/metrics.h"
@@ -24,24 +26,12 @@
 #include "train/snapshot.h"
 #include "train/trainer.h"
 
-enum { WAITING = 8 };
-
-typedef struct state {
-    fgi_best_list best; /* whose checkpoints are on the disk */
-    struct {
-        double value;
-        int64_t step;
-    } waiting[WAITING]; /* for their checkpoints, the earliest first */
-    int64_t waiting_count;
-    char monitor[64]; /* that the values are of, ... */
-    int64_t is_max;   /* ... and whether larger ones are better */
-} state;
-
 typedef struct checkpoint {
-    state at; /* in checkpoints */
+    fgi_best_list best; /* in checkpoints */
+    fgi_best_rule rule;
     int64_t every_n_steps, every_n_epochs;
     int64_t asked_step; /* for which every_n_steps has requested a save */
-    int top_k;
+    char *text;         /* the list as JSON, for `save` */
     bool has_warned;
     char monitor[]; /* the name of the metric */
 } checkpoint;
@@ -53,27 +43,6 @@ static bool is_multiple(int64_t number, int64_t of)
     return of > 0 && number > 0 && number % of == 0;
 }
 
-/* Whether the value of a step is among the best, also of those that are being saved. */
-static bool is_among_best(const checkpoint *c, double value, int64_t step)
-{
-    fgi_best_list best = c->at.best;
-    for (int64_t i = 0; i < c->at.waiting_count; i++)
-        (void)fgi_best_list_add(&best, c->at.waiting[i].value, c->at.waiting[i].step, c->top_k,
-                                c->at.is_max != 0);
-    return fgi_best_list_add(&best, value, step, c->top_k, c->at.is_max != 0);
-}
-
-/* Removes the first steps that wait, up to this one. */
-static void forget_waiting(checkpoint *c, int64_t step)
-{
-    int64_t done = 0;
-    while (done < c->at.waiting_count && c->at.waiting[done].step <= step)
-        done++;
-    c->at.waiting_count -= done;
-    memmove(c->at.waiting, c->at.waiting + done,
-            (size_t)c->at.waiting_count * sizeof c->at.waiting[0]);
-}
-
 /* Requests a save of this state if its metric is among the best. */
 static void compare(checkpoint *c, const fg_progress *at)
 {
@@ -81,21 +50,16 @@ static void compare(checkpoint *c, const fg_progress *at)
     if (i == at->metric_count && !c->has_warned)
         fgi_log(FG_LOG_WARNING, "checkpoint: there is no metric '%s' (monitor)", c->monitor);
     c->has_warned |= i == at->metric_count;
-    if (i == at->metric_count || !isfinite(at->metrics[i].value) ||
-        !is_among_best(c, at->metrics[i].value, at->step))
-        return;
-    if (c->at.waiting_count == WAITING)
-        forget_waiting(c, c->at.waiting[0].step);
-    c->at.waiting[c->at.waiting_count].value = at->metrics[i].value;
-    c->at.waiting[c->at.waiting_count++].step = at->step;
-    fg_trainer_request_save(at->trainer);
+    if (i < at->metric_count && isfinite(at->metrics[i].value) &&
+        fgi_best_list_offer(&c->best, &c->rule, at->metrics[i].value, at->step) != FGI_RANK_NONE)
+        fg_trainer_request_save(at->trainer);
 }
 
 static fg_status on_val_end(void *self, const fg_progress *at, fg_error *err)
 {
     checkpoint *c = self;
     (void)err;
-    if (c->top_k > 0 && !fgi_is_of_training(c->monitor))
+    if (c->rule.most > 0 && !fgi_is_of_training(c->monitor))
         compare(c, at);
     return FG_OK;
 }
@@ -104,7 +68,7 @@ static fg_status on_epoch_end(void *self, const fg_progress *at, fg_error *err)
 {
     checkpoint *c = self;
     (void)err;
-    if (c->top_k > 0 && fgi_is_of_training(c->monitor))
+    if (c->rule.most > 0 && fgi_is_of_training(c->monitor))
         compare(c, at);
     if (is_multiple(at->epoch + 1, c->every_n_epochs))
         fg_trainer_request_save(at->trainer);
@@ -131,8 +95,8 @@ static fg_status point(const checkpoint *c, const char *folder, fg_error *err)
     (void)fgi_snprintf(pointer, sizeof pointer, "best-%s", c->monitor);
     for (char *slash = pointer; *slash != '\0'; slash++)
         *slash = *slash == '/' ? '_' : *slash;
-    return c->at.best.count > 0 ? fgi_ckpt_point(folder, pointer, c->at.best.entry[0].name, err)
-                                : FG_OK;
+    const bool has_best = c->rule.most > 0 && c->best.count > 0;
+    return fgi_ckpt_repoint(folder, pointer, has_best ? c->best.entry[0].name : NULL, err);
 }
 
 /* Makes the file `kept` what the list says; adds `name` if it is for good. */
@@ -140,9 +104,9 @@ static fg_status enter(const checkpoint *c, const char *folder, const char *name
                        fg_error *err)
 {
     const char *best[FGI_BEST_MOST];
-    for (int i = 0; i < c->at.best.count; i++)
-        best[i] = c->at.best.entry[i].name;
-    FGI_TRY(fgi_ckpt_keep(folder, "best", best, (size_t)c->at.best.count, err));
+    for (int i = 0; i < c->best.count; i++)
+        best[i] = c->best.entry[i].name;
+    FGI_TRY(fgi_ckpt_keep(folder, "best", best, (size_t)c->best.count, err));
     if (is_for_good)
         FGI_TRY(fgi_ckpt_keep_for_good(folder, name, err));
     return point(c, folder, err);
@@ -160,13 +124,7 @@ static fg_status take(checkpoint *c, const char *path, const fg_progress *at, fg
     const char *name = slash != NULL ? slash + 1 : path;
     const bool is_for_good = is_multiple(at->step, c->every_n_steps) ||
                              (at->batch == 0 && is_multiple(at->epoch, c->every_n_epochs));
-    for (int64_t i = 0; i < c->at.waiting_count; i++)
-        if (c->at.waiting[i].step == at->step &&
-            fgi_best_list_add(&c->at.best, c->at.waiting[i].value, at->step, c->top_k,
-                              c->at.is_max != 0))
-            (void)fgi_snprintf(fgi_best_list_find(&c->at.best, at->step)->name, FGI_CKPT_NAME_SIZE,
-                               "%s", name);
-    forget_waiting(c, at->step); /* earlier states could not be saved */
+    fgi_best_list_enter(&c->best, &c->rule, at->step, name);
     if (!is_first_process(at))
         return FG_OK;
     char *folder = fgi_path_parent(path);
@@ -185,16 +143,6 @@ static fg_status on_saved(void *self, const fg_progress *at, fg_error *err)
     return why.status == FG_ENOMEM ? fgi_no_memory(err) : FG_OK;
 }
 
-/* Whether a checkpoint is in the run's folder. */
-static bool is_of_run(const char *path, const char *run_dir)
-{
-    char *folder = fgi_path_join(run_dir, "checkpoints"), *parent = fgi_path_parent(path);
-    const bool is_equal = folder != NULL && parent != NULL && strcmp(folder, parent) == 0;
-    fgi_free(parent);
-    fgi_free(folder);
-    return is_equal;
-}
-
 /* The metric must be one of those that the steps log, as far as they are known. */
 static fg_status check_monitor(const checkpoint *c, const fg_trainer *trainer, fg_error *err)
 {
@@ -202,10 +150,10 @@ static fg_status check_monitor(const checkpoint *c, const fg_trainer *trainer, f
     fgi_buf text = {0};
     const fgi_stage_kind kind = fgi_is_of_training(c->monitor) ? FGI_TRAIN : FGI_VAL;
     const size_t count = fgi_known_metrics(trainer, kind, known);
-    if (c->top_k == 0 && c->every_n_steps == 0 && c->every_n_epochs == 0)
+    if (c->rule.most == 0 && c->every_n_steps == 0 && c->every_n_epochs == 0)
         fgi_log(FG_LOG_WARNING, "checkpoint keeps nothing: save_top_k, every_n_steps and "
                                 "every_n_epochs are 0");
-    if (c->top_k == 0 || count == 0 || fgi_metric_find(known, count, c->monitor) < count)
+    if (c->rule.most == 0 || count == 0 || fgi_metric_find(known, count, c->monitor) < count)
         return FG_OK;
     fgi_unknown_metric_put(&text, c->monitor, kind, known, count);
     fg_status status = fgi_buf_status(&text, err);
@@ -215,26 +163,42 @@ static fg_status check_monitor(const checkpoint *c, const fg_trainer *trainer, f
     return status;
 }
 
-/* If the run was interrupted before its last checkpoint was entered, it is entered now. */
+/* A fit continues from a checkpoint. If the run was interrupted before it was entered, it is entered
+ * now; the file `kept` and the pointer say what was so then. */
+static fg_status settle(checkpoint *c, const fg_progress *at, fg_error *err)
+{
+    const char *resumed = fg_trainer_result(at->trainer)->checkpoint;
+    char *folder = fgi_path_join(at->trainer->options.checkpoints.run_dir, "checkpoints");
+    bool is_there = false;
+    fg_progress saved = *at;
+    saved.path = resumed;
+    fg_status status =
+        folder != NULL ? fgi_path_is_in(resumed, folder, &is_there, err) : fgi_no_memory(err);
+    if (status == FG_OK)
+        status = fgi_best_list_verify(&c->best, &c->rule, folder, err);
+    fgi_free(folder);
+    return status == FG_OK && is_there ? on_saved(c, &saved, err) : status;
+}
+
 static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
 {
     checkpoint *c = self;
-    const char *run_dir = at->trainer->options.checkpoints.run_dir;
-    const char *resumed = fg_trainer_result(at->trainer)->checkpoint;
     c->has_warned = false;
     c->asked_step = at->step;
     FGI_TRY(check_monitor(c, at->trainer, err));
-    if (at->trainer->options.limits.fast_dev_run)
+    if (at->trainer->options.limits.fast_dev_run || fg_trainer_result(at->trainer)->nothing_to_do)
         return FG_OK; /* it saves nothing */
-    if (run_dir == NULL)
+    if (at->trainer->options.checkpoints.run_dir == NULL)
         return fgi_fail(err, FG_EINVAL,
                         "checkpoint: without a run_dir, there are no checkpoints to keep");
-    const fg_progress saved = {.step = at->step,
-                               .epoch = at->epoch,
-                               .batch = at->batch,
-                               .path = resumed,
-                               .trainer = at->trainer};
-    return at->step > 0 && is_of_run(resumed, run_dir) ? on_saved(self, &saved, err) : FG_OK;
+    return at->step > 0 ? settle(c, at, err) : FG_OK;
+}
+
+static fg_status on_rolled_back(void *self, const fg_progress *at, fg_error *err)
+{
+    checkpoint *c = self;
+    c->asked_step = at->step;
+    return settle(c, at, err);
 }
 
 /* Those that the last checkpoint has displaced are still there. */
@@ -242,43 +206,50 @@ static fg_status on_fit_end(void *self, const fg_progress *at, fg_error *err)
 {
     (void)self;
     (void)err;
-    if (at->trainer->options.checkpoints.run_dir != NULL && is_first_process(at))
+    if (at->trainer->options.checkpoints.run_dir != NULL && is_first_process(at) &&
+        !fg_trainer_result(at->trainer)->nothing_to_do)
         fgi_state_prune(at->trainer);
     return FG_OK;
 }
 
 /* ---- state ----------------------------------------------------------------------------------- */
 
+/* As JSON. Without memory, there is no state, and a resumed run starts a new list. */
 static size_t save(void *self, void *bytes, size_t size)
 {
-    const checkpoint *c = self;
-    if (size >= sizeof c->at)
-        memcpy(bytes, &c->at, sizeof c->at);
-    return sizeof c->at;
+    checkpoint *c = self;
+    if (size == 0) {
+        json_t *object = json_object();
+        fgi_buf text = {0};
+        const bool ok = fgi_best_list_save(&c->best, &c->rule, object) &&
+                        fgi_json_write(object, JSON_COMPACT | JSON_REAL_PRECISION(17), &text);
+        fgi_free(c->text);
+        c->text = ok ? fgi_buf_take(&text) : NULL;
+        fgi_buf_fini(&text);
+        json_decref(object);
+    }
+    const size_t length = c->text != NULL ? strlen(c->text) : 0;
+    if (size >= length && length > 0)
+        memcpy(bytes, c->text, length);
+    return length;
 }
 
 static fg_status load(void *self, const void *bytes, size_t size, fg_error *err)
 {
     checkpoint *c = self;
-    state at;
-    if (size != sizeof at)
-        return fgi_fail(err, FG_EFORMAT, "expected %zu bytes, got %zu", sizeof at, size);
-    memcpy(&at, bytes, sizeof at);
-    if (at.best.count < 0 || at.best.count > FGI_BEST_MOST || at.waiting_count < 0 ||
-        at.waiting_count > WAITING)
-        return fgi_fail(err, FG_EFORMAT, "expected at most %d and %d checkpoints, got %d and %lld",
-                        FGI_BEST_MOST, WAITING, at.best.count, (long long)at.waiting_count);
-    for (int i = 0; i < at.best.count; i++)
-        at.best.entry[i].name[FGI_CKPT_NAME_SIZE - 1] = '\0';
-    if (strncmp(at.monitor, c->at.monitor, sizeof at.monitor) != 0 || at.is_max != c->at.is_max)
-        return FG_OK;                /* the list of another metric */
-    while (at.best.count > c->top_k) /* fewer are wanted now */
-        at.best.count--;
-    c->at = at;
+    json_t *object = NULL;
+    FGI_TRY(fgi_json_parse("the list of the best", 0, bytes, size, &object, err));
+    fgi_best_list_load(&c->best, &c->rule, object);
+    json_decref(object);
     return FG_OK;
 }
 
-static void destroy(void *self) { fgi_free(self); }
+static void destroy(void *self)
+{
+    checkpoint *c = self;
+    fgi_free(c->text);
+    fgi_free(c);
+}
 
 static fg_status create(const fg_option_values *values, void **out_self, fg_error *err)
 {
@@ -289,10 +260,10 @@ static fg_status create(const fg_option_values *values, void **out_self, fg_erro
     if (c == NULL)
         return fgi_no_memory(err);
     memcpy(c->monitor, monitor, size);
-    (void)fgi_snprintf(c->at.monitor, sizeof c->at.monitor, "%s", monitor);
-    c->at.is_max =
-        strcmp(mode, "auto") == 0 ? fgi_metric_is_max(monitor) : strcmp(mode, "max") == 0;
-    c->top_k = (int)fg_option_int(values, "save_top_k");
+    c->rule = (fgi_best_rule){.monitor = c->monitor,
+                              .is_max = strcmp(mode, "auto") == 0 ? fgi_metric_is_max(monitor)
+                                                                  : strcmp(mode, "max") == 0,
+                              .most = (int)fg_option_int(values, "save_top_k")};
     c->every_n_steps = fg_option_int(values, "every_n_steps");
     c->every_n_epochs = fg_option_int(values, "every_n_epochs");
     c->asked_step = -1;
@@ -349,6 +320,7 @@ static const fg_callback_ops ops = {.name = "checkpoint",
                                     .fit_end = on_fit_end,
                                     .save = save,
                                     .load = load,
+                                    .rolled_back = on_rolled_back,
                                     .destroy = destroy};
 
 const fg_callback_entry fgi_checkpoint_row = {

@@ -271,6 +271,18 @@ done:
     return status;
 }
 
+fg_status fgi_ckpt_repoint(const char *folder, const char *pointer, const char *name, fg_error *err)
+{
+    char *present = NULL;
+    if (read_pointer(folder, pointer, &present, NULL) == FG_ENOMEM)
+        return fgi_no_memory(err);
+    const bool is_same = name != NULL && present != NULL && strcmp(name, present) == 0;
+    fgi_free(present);
+    if (name == NULL)
+        discard_file(folder, pointer);
+    return is_same || name == NULL ? FG_OK : fgi_ckpt_point(folder, pointer, name, err);
+}
+
 /* "folder/name" if that checkpoint is intact. */
 static fg_status take_whole(const char *folder, const char *name, char **out_path, fg_error *err)
 {

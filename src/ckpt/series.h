@@ -13,6 +13,9 @@
 /* Makes the pointer `pointer` ("last", "best" or "best-METRIC") point to the checkpoint `name`;
  * atomic and durable. */
 fg_status fgi_ckpt_point(const char *folder, const char *pointer, const char *name, fg_error *err);
+/* The same, but writes nothing if it points there already. name NULL: removes the pointer. */
+fg_status fgi_ckpt_repoint(const char *folder, const char *pointer, const char *name,
+                           fg_error *err);
 
 /* Finds a checkpoint: *out_path is a new string (fgi_free).
  *   "last"  the checkpoint that it points to; the newest intact one if that is damaged

@@ -46,9 +46,8 @@ static fg_status add_point(fgi_run_curve *curve, int64_t step, const fg_progress
 static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
 {
     const fgi_run_record *r = self;
-    (void)at;
     fgi_run_say_weights(r->owner);
-    if (r->owner->folder == NULL)
+    if (r->owner->folder == NULL || fg_trainer_result(at->trainer)->nothing_to_do)
         return FG_OK;
     FGI_TRY(fgi_run_lr_keep(r->owner, err));
     return fgi_run_dir_begin(r->owner->c, r->owner->folder, err) ? FG_OK : err->status;

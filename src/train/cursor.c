@@ -5,7 +5,6 @@
 
 #include <jansson.h>
 #include <stddef.h>
-#include <string.h>
 
 #include "base/error.h"
 
@@ -39,7 +38,7 @@ enum { NUMBERS = sizeof numbers / sizeof numbers[0], FLAGS = sizeof flags / size
 
 fgi_cursor fgi_cursor_start(void) { return (fgi_cursor){.validated_step = -1, .log_lines = -1}; }
 
-bool fgi_cursor_save(const fgi_cursor *cursor, json_t *object)
+bool fgi_cursor_save(const fgi_cursor *cursor, const fgi_best_rule *rule, json_t *object)
 {
     bool ok = true;
     for (size_t i = 0; i < NUMBERS; i++) {
@@ -49,9 +48,7 @@ bool fgi_cursor_save(const fgi_cursor *cursor, json_t *object)
     for (size_t i = 0; i < FLAGS; i++)
         if (*(const bool *)((const char *)cursor + flags[i].offset))
             ok = ok && json_object_set_new(object, flags[i].key, json_true()) == 0;
-    if (cursor->has_best)
-        ok = ok && json_object_set_new(object, "best", json_real(cursor->best)) == 0;
-    return ok && fgi_best_list_save(&cursor->top, object);
+    return ok && fgi_best_list_save(&cursor->top, rule, object);
 }
 
 /* Whether the object has a valid number; if the key is missing, *out is unchanged. */
@@ -66,18 +63,7 @@ static bool get_number(const json_t *object, size_t i, int64_t *out)
     return true;
 }
 
-static void load_best(fgi_cursor *cursor, const json_t *object, const char *monitor)
-{
-    const json_t *best = json_object_get(object, "best");
-    const char *had = json_string_value(json_object_get(object, "monitor"));
-    cursor->has_best = json_is_number(best) && had != NULL && strcmp(had, monitor) == 0;
-    if (!cursor->has_best)
-        return;
-    cursor->best = json_number_value(best);
-    fgi_best_list_load(&cursor->top, object);
-}
-
-fg_status fgi_cursor_load(fgi_cursor *cursor, const json_t *object, const char *monitor,
+fg_status fgi_cursor_load(fgi_cursor *cursor, const json_t *object, const fgi_best_rule *rule,
                           const char *path, fg_error *err)
 {
     fgi_cursor loaded = fgi_cursor_start();
@@ -90,7 +76,7 @@ fg_status fgi_cursor_load(fgi_cursor *cursor, const json_t *object, const char *
     for (size_t i = 0; i < FLAGS; i++)
         *(bool *)((char *)&loaded + flags[i].offset) =
             json_is_true(json_object_get(object, flags[i].key));
-    load_best(&loaded, object, monitor);
+    fgi_best_list_load(&loaded.top, rule, object);
     *cursor = loaded;
     return FG_OK;
 }

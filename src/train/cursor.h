@@ -28,9 +28,7 @@ typedef struct fgi_cursor {
     bool has_read_epoch;    /* of a source: the last batch of the epoch has been read */
     int64_t validated_step; /* -1: none */
     bool owes_validation;   /* of this step, postponed by a stop */
-    bool has_best;          /* the monitored metric has had a finite value ... */
-    double best;            /* ... of which this is the best */
-    fgi_best_list top;      /* the best checkpoints by that metric */
+    fgi_best_list top;      /* the best checkpoints by the monitored metric */
     int64_t log_lines;      /* of the log that belong to the checkpoint, -1: unknown */
 } fgi_cursor;
 
@@ -38,10 +36,10 @@ typedef struct fgi_cursor {
 fgi_cursor fgi_cursor_start(void);
 
 /* Adds the members to the object of state.json; false: out of memory. */
-bool fgi_cursor_save(const fgi_cursor *cursor, struct json_t *object);
-/* Reads them; the best values only if they are of the metric `monitor`. On failure, *cursor is
- * unchanged. Errors: FG_EFORMAT, which names the file. */
-fg_status fgi_cursor_load(fgi_cursor *cursor, const struct json_t *object, const char *monitor,
-                          const char *path, fg_error *err);
+bool fgi_cursor_save(const fgi_cursor *cursor, const fgi_best_rule *rule, struct json_t *object);
+/* Reads them; the best checkpoints only if they are of this rule. On failure, *cursor is unchanged.
+ * Errors: FG_EFORMAT, which names the file. */
+fg_status fgi_cursor_load(fgi_cursor *cursor, const struct json_t *object,
+                          const fgi_best_rule *rule, const char *path, fg_error *err);
 
 #endif

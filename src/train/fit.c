@@ -63,10 +63,10 @@ static fg_status save(fg_trainer *trainer, fgi_rank rank, fg_error *err)
         (fgi_saver_is_current(trainer->saver) && rank == FGI_RANK_NONE))
         return FG_OK;
     if (fgi_divergence_is_suspected(trainer) && rank != FGI_RANK_BEST) {
-        fgi_best_list_remove(&trainer->cursor.top, trainer->cursor.step);
+        fgi_best_list_forget(&trainer->cursor.top, trainer->cursor.step);
         return FG_OK; /* wait until the loss has fallen again */
     }
-    return fgi_saver_begin(trainer, rank == FGI_RANK_BEST, err);
+    return fgi_saver_begin(trainer, err);
 }
 
 /* Validates unless that was done at this step; *out_rank: that of the monitored metric. A
@@ -290,7 +290,7 @@ static fg_status end_run(fg_trainer *trainer, const fg_fit_data *data, fg_error 
     FGI_TRY(fgi_health_end(trainer, err));
     if (trainer->fit.failure.status != FG_OK && trainer->cursor.step == 0)
         return FG_OK; /* there is nothing to save */
-    return fgi_saver_finish(trainer, rank == FGI_RANK_BEST, err);
+    return fgi_saver_finish(trainer, err);
 }
 
 /* Whether there are steps to do, or the end of an epoch that was postponed by a stop. */
@@ -362,7 +362,10 @@ static fg_status begin_run(fg_trainer *trainer, const fg_task *task, const fg_fi
         FGI_TRY(fgi_windows_continue(trainer, trainer->windows, trainer->stage[FGI_TRAIN], err));
     }
     FGI_TRY(fgi_run_clear(trainer, err));
-    FGI_TRY(fgi_run_open(trainer, err));
+    if (!trainer->call.result.nothing_to_do) {
+        FGI_TRY(fgi_state_settle(trainer, err));
+        FGI_TRY(fgi_run_open(trainer, err));
+    }
     const fg_progress at = fgi_progress_at(trainer);
     trainer->fit.has_started = true;
     fgi_windows_start_clock(trainer->windows);
@@ -376,7 +379,7 @@ static fg_status save_first(fg_trainer *trainer, fg_error *err)
         fgi_divergence_good(trainer)[0] != '\0' || !has_more(trainer))
         return FG_OK;
     fgi_saver_set_current(trainer->saver, false);
-    return save(trainer, false, err);
+    return save(trainer, FGI_RANK_NONE, err);
 }
 
 static fg_status run_steps(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
@@ -398,7 +401,7 @@ static fg_status roll_back(fg_trainer *trainer, const fg_fit_data *data, fg_erro
     fgi_windows_start_clock(trainer->windows);
     const fg_progress at = fgi_progress_at(trainer);
     FGI_TRY(fgi_notify(trainer, FGI_ON_ROLLED_BACK, &at, err));
-    return save(trainer, false, err);
+    return save(trainer, FGI_RANK_NONE, err);
 }
 
 static fg_status run(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,

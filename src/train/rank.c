@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "train/metrics.h"
+#include "train/saver.h"
 #include "train/trainer.h"
 
 bool fgi_is_of_training(const char *monitor)
@@ -63,22 +64,20 @@ void fgi_rank_check(fg_trainer *trainer)
         warn_of_unknown(trainer, known, count);
 }
 
-fgi_rank fgi_rank_metrics(fg_trainer *trainer, const fg_metric *metrics, size_t count)
+fgi_best_rule fgi_best_rule_of(const fg_trainer *trainer)
 {
     const fg_trainer_checkpoints *o = &trainer->options.checkpoints;
-    fgi_cursor *cursor = &trainer->cursor;
-    const size_t i = fgi_metric_find(metrics, count, o->monitor);
-    if (i == count)
-        warn_of_unknown(trainer, metrics, count);
+    return (fgi_best_rule){.monitor = o->monitor, .is_max = o->monitor_max, .most = o->save_top_k};
+}
+
+fgi_rank fgi_rank_metrics(fg_trainer *trainer, const fg_metric *metrics, size_t count)
+{
+    const fgi_best_rule rule = fgi_best_rule_of(trainer);
+    fgi_best_list *list = &trainer->cursor.top;
+    const size_t i = fgi_metric_find(metrics, count, rule.monitor);
     if (i == count || !isfinite(metrics[i].value))
         return FGI_RANK_NONE;
-    const double value = metrics[i].value;
-    const bool is_best =
-        !cursor->has_best || (o->monitor_max ? value > cursor->best : value < cursor->best);
-    const bool is_top =
-        fgi_best_list_add(&cursor->top, value, cursor->step, o->save_top_k, o->monitor_max);
-    if (is_best)
-        cursor->best = value;
-    cursor->has_best = true;
-    return is_best ? FGI_RANK_BEST : is_top ? FGI_RANK_TOP : FGI_RANK_NONE;
+    if (!fgi_saver_is_busy(trainer->saver)) /* the states of those that wait are gone */
+        list->waiting_count = 0;
+    return fgi_best_list_offer(list, &rule, metrics[i].value, trainer->cursor.step);
 }

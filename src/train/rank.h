@@ -7,13 +7,8 @@
 #include <fulgurite/train.h>
 
 #include "base/buf.h"
+#include "train/best_list.h"
 #include "train/stage.h"
-
-typedef enum fgi_rank {
-    FGI_RANK_NONE,
-    FGI_RANK_TOP, /* among the options.checkpoints.save_top_k best */
-    FGI_RANK_BEST
-} fgi_rank;
 
 /* Whether a name is that of a metric of training. */
 bool fgi_is_of_training(const char *monitor);
@@ -30,7 +25,9 @@ void fgi_rank_check(fg_trainer *trainer);
 /* Whether the monitored metric is one of training, which is compared after each epoch; others are
  * compared after each validation. */
 bool fgi_monitors_training(const fg_trainer *trainer);
-/* Compares the monitored metric with those so far, and records it in the cursor. A value that is
+/* The rule of options.checkpoints. */
+fgi_best_rule fgi_best_rule_of(const fg_trainer *trainer);
+/* Compares the monitored metric with those so far; the cursor's list records it. A value that is
  * not finite has no rank. */
 fgi_rank fgi_rank_metrics(fg_trainer *trainer, const fg_metric *metrics, size_t count);
 

@@ -40,6 +40,7 @@ static fg_status load(fg_trainer *trainer, const char *path, fg_error *err)
 {
     fgi_stage *stage = trainer->stage[FGI_TRAIN];
     FGI_TRY(fgi_state_go_back(trainer, path, err));
+    FGI_TRY(fgi_state_settle(trainer, err));
     fgi_stage_restart_sums(stage);
     FGI_TRY(fgi_windows_continue(trainer, trainer->windows, stage, err));
     return fgi_run_reopen(trainer, err);

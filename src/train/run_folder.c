@@ -5,8 +5,6 @@
  * with nolock, some FUSE file systems), only processes of the same host exclude each other.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -99,22 +97,6 @@ bool fgi_run_is_asked_to_stop(fg_trainer *trainer)
 
 /* ---- an earlier run -------------------------------------------------------------------------- */
 
-/* Whether the checkpoint that was resumed from is in this folder. */
-static fg_status is_resumed(const fg_trainer *trainer, const char *folder, bool *out, fg_error *err)
-{
-    char there[PATH_MAX], here[PATH_MAX];
-    *out = false;
-    if (trainer->call.result.checkpoint[0] == '\0')
-        return FG_OK;
-    char *parent = fgi_path_parent(trainer->call.result.checkpoint);
-    if (parent == NULL)
-        return fgi_no_memory(err);
-    *out = realpath(parent, there) != NULL && realpath(folder, here) != NULL &&
-           strcmp(there, here) == 0;
-    fgi_free(parent);
-    return FG_OK;
-}
-
 /* Finds checkpoints of another run: *out_folder is a fresh string with their folder, NULL if there
  * are none. */
 static fg_status find_earlier(const fg_trainer *trainer, char **out_folder, fg_error *err)
@@ -131,7 +113,7 @@ static fg_status find_earlier(const fg_trainer *trainer, char **out_folder, fg_e
     if (fgi_file_exists(folder))
         status = fgi_ckpt_newest_sequence(folder, &newest, err);
     if (status == FG_OK && newest > 0)
-        status = is_resumed(trainer, folder, &is_own, err);
+        status = fgi_path_is_in(trainer->call.result.checkpoint, folder, &is_own, err);
     if (status == FG_OK && newest > 0 && !is_own)
         *out_folder = folder;
     else

@@ -20,6 +20,7 @@
 #include "train/divergence.h"
 #include "train/health.h"
 #include "train/ledger.h"
+#include "train/rank.h"
 #include "train/saver.h"
 #include "train/snapshot.h"
 #include "train/trainer.h"
@@ -35,17 +36,10 @@ struct fgi_saver {
     int failures;           /* in a row */
     bool has_given_up;      /* its error has ended the fit */
     bool is_ending;         /* the fit is ending, which counts failures itself */
-    bool failed_best;       /* the last failure was that of a best state ... */
-    int64_t failed_step;    /* ... of this step, ... */
-    double failed_value;    /* ... and its metric */
-    bool failed_top;        /* ... that was among the best: */
-    double failed_top_value;
-    bool has_best;     /* a best checkpoint is on the disk ... */
-    double best;       /* ... and its metric */
-    int64_t begun_ns;  /* when the last save, or the fit, began; monotonic */
-    bool is_current;   /* the present state is in the last checkpoint */
-    bool is_requested; /* by a callback, since the last save */
-    char last[512];    /* saved or loaded by this Trainer; "": none */
+    int64_t begun_ns;       /* when the last save, or the fit, began; monotonic */
+    bool is_current;        /* the present state is in the last checkpoint */
+    bool is_requested;      /* by a callback, since the last save */
+    char last[512];         /* saved or loaded by this Trainer; "": none */
 };
 
 fg_status fgi_saver_create(fgi_saver **out, fg_error *err)
@@ -70,11 +64,7 @@ bool fgi_saver_is_due(const fg_trainer *trainer)
     return every_s > 0 && (double)(fgi_now_ns() - trainer->saver->begun_ns) >= every_s * 1e9;
 }
 
-void fgi_saver_set_best(fgi_saver *saver, bool has_best, double best)
-{
-    saver->has_best = has_best;
-    saver->best = best;
-}
+bool fgi_saver_is_busy(const fgi_saver *saver) { return saver->snapshot != NULL; }
 
 bool fgi_saver_is_current(const fgi_saver *saver) { return saver->is_current; }
 
@@ -143,19 +133,7 @@ static void put_kept(const fg_trainer *trainer, char *out, size_t size)
                    path[0] != '\0' ? "the last checkpoint is " : "there is no checkpoint", path);
 }
 
-/* The checkpoint of a step does not exist, so it is none of the best. */
-static void forget_rank(fg_trainer *trainer, const fgi_snapshot_info *info)
-{
-    fgi_saver *saver = trainer->saver;
-    const fgi_best_entry *entry = fgi_best_list_find(&trainer->cursor.top, info->at.step);
-    saver->failed_top = entry != NULL;
-    if (entry == NULL)
-        return;
-    saver->failed_top_value = entry->value;
-    fgi_best_list_remove(&trainer->cursor.top, info->at.step);
-}
-
-/* Neither the state nor a new best is on the disk; several failures in a row are an error. */
+/* The state is not on the disk; several failures in a row are an error. */
 static fg_status take_failure(fg_trainer *trainer, const fgi_snapshot_info *info, fg_error *err)
 {
     fgi_saver *saver = trainer->saver;
@@ -163,14 +141,6 @@ static fg_status take_failure(fg_trainer *trainer, const fgi_snapshot_info *info
     char kept[600];
     put_kept(trainer, kept, sizeof kept);
     saver->is_current = false;
-    forget_rank(trainer, info);
-    saver->failed_best = info->is_best;
-    saver->failed_step = info->at.step;
-    saver->failed_value = info->best;
-    if (info->is_best && trainer->cursor.best == info->best) {
-        trainer->cursor.has_best = saver->has_best;
-        trainer->cursor.best = saver->best;
-    }
     saver->failures++;
     if (saver->failures >= FGI_SAVES_FAILED && !saver->is_ending) {
         saver->has_given_up = true;
@@ -185,13 +155,10 @@ static fg_status take_failure(fg_trainer *trainer, const fgi_snapshot_info *info
 static fg_status take_success(fg_trainer *trainer, const fgi_snapshot_info *info, fg_error *err)
 {
     fgi_saver *saver = trainer->saver;
+    const fgi_best_rule rule = fgi_best_rule_of(trainer);
     fg_progress at = info->at;
     saver->failures = 0;
-    saver->failed_best = saver->failed_top = false;
-    if (info->is_best) {
-        saver->has_best = true;
-        saver->best = info->best;
-    }
+    fgi_best_list_enter(&trainer->cursor.top, &rule, at.step, info->name);
     fgi_checkpoint_remember(trainer, info->path);
     fgi_divergence_note_checkpoint(trainer, info->path, info->at.step, info->is_suspected);
     at.path = trainer->call.result.checkpoint;
@@ -227,7 +194,7 @@ void fgi_saver_abandon(fg_trainer *trainer)
     saver->snapshot = NULL;
 }
 
-fg_status fgi_saver_begin(fg_trainer *trainer, bool is_best, fg_error *err)
+fg_status fgi_saver_begin(fg_trainer *trainer, fg_error *err)
 {
     fgi_saver *saver = trainer->saver;
     fgi_snapshot *snapshot = NULL;
@@ -238,7 +205,7 @@ fg_status fgi_saver_begin(fg_trainer *trainer, bool is_best, fg_error *err)
     const fgi_watch before =
         fgi_watch_set(trainer->watchdog,
                       (fgi_watch){.doing = FGI_DOING_CHECKPOINT, .step = trainer->cursor.step});
-    const fg_status status = fgi_snapshot_take(trainer, is_best, &snapshot, err);
+    const fg_status status = fgi_snapshot_take(trainer, &snapshot, err);
     (void)fgi_watch_set(trainer->watchdog, before);
     if (status != FG_OK)
         return status;
@@ -258,23 +225,13 @@ fg_status fgi_saver_begin(fg_trainer *trainer, bool is_best, fg_error *err)
 }
 
 /* Saves the state; is_current is whether that succeeded. */
-static fg_status try_to_save(fg_trainer *trainer, bool is_best, fg_error *err)
+static fg_status try_to_save(fg_trainer *trainer, fg_error *err)
 {
-    fgi_saver *saver = trainer->saver;
-    const bool was_best = saver->failed_best && saver->failed_step == trainer->cursor.step;
-    if (was_best) { /* retry it as a best checkpoint */
-        trainer->cursor.has_best = true;
-        trainer->cursor.best = saver->failed_value;
-    }
-    if (saver->failed_top && saver->failed_step == trainer->cursor.step)
-        (void)fgi_best_list_add(&trainer->cursor.top, saver->failed_top_value, trainer->cursor.step,
-                                trainer->options.checkpoints.save_top_k,
-                                trainer->options.checkpoints.monitor_max);
-    FGI_TRY(fgi_saver_begin(trainer, is_best || was_best, err));
+    FGI_TRY(fgi_saver_begin(trainer, err));
     return fgi_saver_collect(trainer, true, err);
 }
 
-fg_status fgi_saver_finish(fg_trainer *trainer, bool is_best, fg_error *err)
+fg_status fgi_saver_finish(fg_trainer *trainer, fg_error *err)
 {
     fgi_saver *saver = trainer->saver;
     char kept[600];
@@ -284,7 +241,7 @@ fg_status fgi_saver_finish(fg_trainer *trainer, bool is_best, fg_error *err)
     saver->has_given_up = false;
     fg_status status = fgi_saver_collect(trainer, true, err);
     for (int i = 0; i < 2 && status == FG_OK && !trainer->saver->is_current; i++)
-        status = try_to_save(trainer, is_best, err);
+        status = try_to_save(trainer, err);
     saver->is_ending = false;
     if (status != FG_OK || saver->is_current)
         return status;
@@ -315,7 +272,7 @@ void fgi_saver_rescue(fg_trainer *trainer, fg_error *err)
         trainer->cursor.has_read_epoch = start->has_read_epoch;
         trainer->fit.is_in_step = false;
     }
-    if (fgi_saver_finish(trainer, false, &why) == FG_OK)
+    if (fgi_saver_finish(trainer, &why) == FG_OK)
         (void)fgi_fail(err, err->status, "%s\nstopped at step %lld; saved in %s", err->message,
                        (long long)trainer->cursor.step, trainer->call.result.checkpoint);
     else

@@ -14,8 +14,8 @@ fg_status fgi_saver_create(fgi_saver **out, fg_error *err);
 void fgi_saver_destroy(fgi_saver *saver); /* NULL is allowed */
 /* A fit starts: resets the count of failures. */
 void fgi_saver_reset(fgi_saver *saver);
-/* Sets whether there is a best checkpoint, and its metric, as loaded from a checkpoint. */
-void fgi_saver_set_best(fgi_saver *saver, bool has_best, double best);
+/* Whether a save is under way. */
+bool fgi_saver_is_busy(const fgi_saver *saver);
 /* Whether the present state is in the last checkpoint, or being written to it. */
 bool fgi_saver_is_current(const fgi_saver *saver);
 void fgi_saver_set_current(fgi_saver *saver, bool is_current);
@@ -29,13 +29,13 @@ bool fgi_saver_is_due(const fg_trainer *trainer);
 void fgi_saver_request(fgi_saver *saver, bool is_requested);
 bool fgi_saver_is_requested(const fgi_saver *saver);
 /* Starts saving the present state, after the previous save has finished. */
-fg_status fgi_saver_begin(fg_trainer *trainer, bool is_best, fg_error *err);
+fg_status fgi_saver_begin(fg_trainer *trainer, fg_error *err);
 /* Handles a save that has finished: calls `saved`, or logs the failure. An error when
  * FGI_SAVES_FAILED have failed in a row. wait: waits for a save under way. */
 fg_status fgi_saver_collect(fg_trainer *trainer, bool wait, fg_error *err);
 /* At the end of a fit: saves the state if it is not saved yet, and waits. A failed save is retried
  * once before it is an error. */
-fg_status fgi_saver_finish(fg_trainer *trainer, bool is_best, fg_error *err);
+fg_status fgi_saver_finish(fg_trainer *trainer, fg_error *err);
 /* After a failure that left the weights intact: saves them if that makes sense, and adds the path
  * to the error. */
 void fgi_saver_rescue(fg_trainer *trainer, fg_error *err);

@@ -16,6 +16,8 @@
 #include "train/callback_state.h"
 #include "train/divergence.h"
 #include "train/load_weights.h"
+#include "train/metrics.h"
+#include "train/rank.h"
 #include "train/result.h"
 #include "train/saver.h"
 #include "train/snapshot.h"
@@ -120,11 +122,10 @@ static fg_status compare_run(const fg_trainer *trainer, const json_t *object, co
 static fg_status load_position(fg_trainer *trainer, const fg_ckpt *ckpt, const char *path,
                                const json_t *object, fg_error *err)
 {
-    FGI_TRY(
-        fgi_cursor_load(&trainer->cursor, object, trainer->options.checkpoints.monitor, path, err));
+    const fgi_best_rule rule = fgi_best_rule_of(trainer);
+    FGI_TRY(fgi_cursor_load(&trainer->cursor, object, &rule, path, err));
     FGI_TRY(fgi_divergence_load(trainer, object, path, err));
     fgi_saver_set_current(trainer->saver, true);
-    fgi_saver_set_best(trainer->saver, trainer->cursor.has_best, trainer->cursor.best);
     load_metrics(trainer, ckpt, object);
     if (trainer->model.optimizer !=
         NULL) /* NULL: an evaluation, whose result has only its metrics */
@@ -227,4 +228,66 @@ fg_status fgi_state_restore(fg_trainer *trainer, fg_error *err)
 fg_status fgi_state_go_back(fg_trainer *trainer, const char *path, fg_error *err)
 {
     return load_checkpoint(trainer, path, err);
+}
+
+/* ---- the past of a run ----------------------------------------------------------------------- */
+
+/* Whether the result has the monitored metric of the present state; its value. */
+static bool has_value(const fg_trainer *trainer, double *out)
+{
+    const fgi_cursor *cursor = &trainer->cursor;
+    const fg_result *result = &trainer->call.result;
+    const bool is_known = fgi_monitors_training(trainer)
+                              ? cursor->epoch > 0 && cursor->epoch_batches == 0
+                              : cursor->validated_step == cursor->step;
+    const size_t i = fgi_metric_find(result->metrics, result->metric_count,
+                                     trainer->options.checkpoints.monitor);
+    if (!is_known || i == result->metric_count)
+        return false;
+    *out = result->metrics[i].value;
+    return isfinite(*out);
+}
+
+/* The name of the checkpoint that was loaded, if it is in `folder`; "": elsewhere. */
+static fg_status find_name(const fg_trainer *trainer, const char *folder, const char **out,
+                           fg_error *err)
+{
+    bool is_there;
+    const char *path = trainer->call.result.checkpoint, *slash = strrchr(path, '/');
+    FGI_TRY(fgi_path_is_in(path, folder, &is_there, err));
+    *out = is_there && slash != NULL ? slash + 1 : "";
+    return FG_OK;
+}
+
+static fg_status settle(fg_trainer *trainer, const char *folder, fg_error *err)
+{
+    const fgi_best_rule rule = fgi_best_rule_of(trainer);
+    fgi_best_list *top = &trainer->cursor.top;
+    const char *name;
+    double value;
+    FGI_TRY(find_name(trainer, folder, &name, err));
+    FGI_TRY(fgi_best_list_verify(top, &rule, folder, err));
+    if (top->count == 0 && *name != '\0' && has_value(trainer, &value)) {
+        (void)fgi_best_list_offer(top, &rule, value, trainer->cursor.step);
+        fgi_best_list_enter(top, &rule, trainer->cursor.step, name);
+    }
+    if (fg_client_get_info(trainer->client)->process_index != 0)
+        return FG_OK;
+    FGI_TRY(fgi_ckpt_repoint(folder, "best", top->count > 0 ? top->entry[0].name : NULL, err));
+    return *name != '\0' ? fgi_ckpt_repoint(folder, "last", name, err) : FG_OK;
+}
+
+fg_status fgi_state_settle(fg_trainer *trainer, fg_error *err)
+{
+    const char *run_dir = trainer->options.checkpoints.run_dir;
+    if (run_dir == NULL || trainer->call.result.checkpoint[0] == '\0')
+        return FG_OK; /* not resumed */
+    char *folder = fgi_path_join(run_dir, "checkpoints");
+    fg_status status = folder != NULL ? FG_OK : fgi_no_memory(err);
+    if (status == FG_OK && fgi_file_exists(folder))
+        status = settle(trainer, folder, err);
+    else if (status == FG_OK)
+        trainer->cursor.top = (fgi_best_list){.count = 0};
+    fgi_free(folder);
+    return status;
 }

@@ -26,6 +26,7 @@
 #include "train/ckpt_name.h"
 #include "train/divergence.h"
 #include "train/host_copy.h"
+#include "train/rank.h"
 #include "log/logger.h"
 #include "train/run_folder.h"
 #include "train/snapshot.h"
@@ -84,13 +85,15 @@ static bool put_text(json_t *object, const char *key, const char *text)
 }
 
 /* The position of the loop, with the number of log lines that belong to it. */
-static bool put_position(json_t *object, const fg_trainer *trainer)
+static bool put_position(json_t *object, const fg_trainer *trainer, const fgi_best_list *top)
 {
+    const fgi_best_rule rule = fgi_best_rule_of(trainer);
     fgi_cursor cursor = trainer->cursor;
+    cursor.top = *top;
     cursor.log_lines = fgi_logger_lines(fgi_run_logger(trainer->run));
     return json_object_set_new(object, "version", json_integer(1)) == 0 &&
            json_object_set_new(object, "seed", json_integer((int64_t)trainer->options.seed)) == 0 &&
-           fgi_cursor_save(&cursor, object) && fgi_divergence_save(trainer, object);
+           fgi_cursor_save(&cursor, &rule, object) && fgi_divergence_save(trainer, object);
 }
 
 static bool put_metrics(json_t *object, const fgi_metrics *metrics)
@@ -132,13 +135,12 @@ static bool put_frozen(json_t *object, const fg_module *root)
 }
 
 /* The text of state.json (free), NULL: out of memory. */
-static char *state_text(const fg_trainer *trainer)
+static char *state_text(const fg_trainer *trainer, const fgi_best_list *top)
 {
     json_t *object = json_object();
     bool ok = put_text(object, "task", trainer->model.task.name);
     ok = ok && put_text(object, "optimizer", fg_optimizer_name(trainer->model.optimizer));
-    ok = ok && put_text(object, "monitor", trainer->options.checkpoints.monitor);
-    ok = ok && put_position(object, trainer) &&
+    ok = ok && put_position(object, trainer, top) &&
          put_metrics(object, fgi_stage_metrics(trainer->stage[FGI_TRAIN]));
     ok = ok && put_results(object, &trainer->call.result);
     ok = ok && put_frozen(object, trainer->model.root);
@@ -156,7 +158,8 @@ struct fgi_snapshot {
     content content;
     char *folder, *path, *json; /* of the checkpoints, of this one; state.json */
     char name[FGI_CKPT_NAME_SIZE], step[24], epoch[24];
-    fgi_best_list top;        /* whose checkpoints are kept */
+    fgi_best_list top;        /* whose checkpoints are kept: with this one, ... */
+    fgi_best_list before;     /* ... and without it, if training may go back to before it */
     const fgi_logger *logger; /* whose rows so far belong to the checkpoint; borrowed */
     fg_error log_failure;     /* why some of them could not be written, or FG_OK */
     const fg_attachment *attachments;
@@ -197,31 +200,32 @@ static fg_status find_path(fgi_snapshot *s, fg_error *err)
     }
 }
 
-/* Names the checkpoint, also in the list of the best. */
-static fg_status name_it(fg_trainer *trainer, fgi_snapshot *s, fg_error *err)
+/* Names the checkpoint, also in its list of the best. */
+static fg_status name_it(const fg_trainer *trainer, fgi_snapshot *s, fg_error *err)
 {
-    fgi_cursor *cursor = &trainer->cursor;
+    const fgi_cursor *cursor = &trainer->cursor;
+    const fgi_best_rule rule = fgi_best_rule_of(trainer);
     const fg_result *result = &trainer->call.result;
-    fgi_best_entry *entry = fgi_best_list_find(&cursor->top, cursor->step);
     fgi_ckpt_name_make(trainer->options.checkpoints.name, cursor->step, cursor->epoch,
                        result->metrics, result->metric_count, s->name, sizeof s->name - 16);
     s->folder = fgi_path_join(trainer->options.checkpoints.run_dir, "checkpoints");
     if (s->folder == NULL)
         return fgi_no_memory(err);
     FGI_TRY(find_path(s, err));
-    if (entry != NULL)
-        (void)snprintf(entry->name, sizeof entry->name, "%s", s->name);
     s->top = cursor->top;
+    fgi_best_list_enter(&s->top, &rule, cursor->step, s->name);
+    if (strcmp(trainer->options.divergence.action, "rollback") == 0)
+        s->before = cursor->top;
     return FG_OK;
 }
 
-static fg_status describe(fg_trainer *trainer, bool is_best, fgi_snapshot *s, fg_error *err)
+static fg_status describe(fg_trainer *trainer, fgi_snapshot *s, fg_error *err)
 {
     const fg_client_info *info = fg_client_get_info(trainer->client);
     FGI_TRY(name_it(trainer, s, err));
     (void)snprintf(s->step, sizeof s->step, "%lld", (long long)trainer->cursor.step);
     (void)snprintf(s->epoch, sizeof s->epoch, "%lld", (long long)trainer->cursor.epoch);
-    s->json = state_text(trainer);
+    s->json = state_text(trainer, &s->top);
     if (s->json == NULL)
         return fgi_no_memory(err);
     if (fgi_logger_flush(fgi_run_logger(trainer->run), &s->log_failure) == FG_ENOMEM)
@@ -233,14 +237,13 @@ static fg_status describe(fg_trainer *trainer, bool is_best, fgi_snapshot *s, fg
     s->process_count = info->process_count;
     s->keep = fgi_divergence_keep(trainer);
     s->info = (fgi_snapshot_info){.path = s->path,
+                                  .name = s->name,
                                   .at = fgi_progress_at(trainer),
-                                  .is_best = is_best,
-                                  .is_suspected = fgi_divergence_is_suspected(trainer),
-                                  .best = trainer->cursor.best};
+                                  .is_suspected = fgi_divergence_is_suspected(trainer)};
     return FG_OK;
 }
 
-fg_status fgi_snapshot_take(fg_trainer *trainer, bool is_best, fgi_snapshot **out, fg_error *err)
+fg_status fgi_snapshot_take(fg_trainer *trainer, fgi_snapshot **out, fg_error *err)
 {
     fg_status status = FG_OK;
     *out = NULL;
@@ -250,7 +253,7 @@ fg_status fgi_snapshot_take(fg_trainer *trainer, bool is_best, fgi_snapshot **ou
     /* the log must contain the windows before this state */
     FGI_DONE(fgi_windows_collect(trainer, trainer->windows, trainer->stage[FGI_TRAIN], 0, err));
     FGI_DONE(gather(trainer, &s->content, err));
-    FGI_DONE(describe(trainer, is_best, s, err));
+    FGI_DONE(describe(trainer, s, err));
     *out = s;
     s = NULL;
 done:
@@ -276,13 +279,17 @@ static fg_status write_folder(fgi_snapshot *s, fg_error *err)
     return fg_ckpt_save(s->path, &files, err);
 }
 
-static void prune(const char *folder, int keep, const fgi_best_list *top)
+static void prune(const char *folder, int keep, const fgi_best_list *top,
+                  const fgi_best_list *before)
 {
     fg_error why = {0};
-    const char *best[FGI_BEST_MOST];
+    const char *best[2 * FGI_BEST_MOST];
+    size_t count = 0;
     for (int i = 0; i < top->count; i++)
-        best[i] = top->entry[i].name;
-    if (keep > 0 && fgi_ckpt_prune(folder, keep, best, (size_t)top->count, &why) != FG_OK)
+        best[count++] = top->entry[i].name;
+    for (int i = 0; i < before->count; i++)
+        best[count++] = before->entry[i].name;
+    if (keep > 0 && fgi_ckpt_prune(folder, keep, best, count, &why) != FG_OK)
         fgi_log(FG_LOG_WARNING, "old checkpoints could not be removed: %s", why.message);
 }
 
@@ -290,7 +297,7 @@ void fgi_state_prune(const fg_trainer *trainer)
 {
     char *folder = fgi_path_join(trainer->options.checkpoints.run_dir, "checkpoints");
     if (folder != NULL && fgi_file_exists(folder))
-        prune(folder, fgi_divergence_keep(trainer), &trainer->cursor.top);
+        prune(folder, fgi_divergence_keep(trainer), &trainer->cursor.top, &trainer->cursor.top);
     fgi_free(folder);
 }
 
@@ -305,17 +312,17 @@ fg_status fgi_snapshot_write(fgi_snapshot *s, fg_error *err)
     FGI_TRY(write_folder(s, err));
     if (s->process_index != 0)
         return FG_OK; /* the first process updates last and best */
-    if (s->info.is_best)
-        FGI_TRY(fgi_ckpt_point(s->folder, "best", s->name, err));
+    if (s->top.count > 0)
+        FGI_TRY(fgi_ckpt_repoint(s->folder, "best", s->top.entry[0].name, err));
     FGI_TRY(fgi_ckpt_point(s->folder, "last", s->name, err));
-    prune(s->folder, s->keep, &s->top);
+    prune(s->folder, s->keep, &s->top, &s->before);
     return FG_OK;
 }
 
-fg_status fgi_state_save(fg_trainer *trainer, bool is_best, fg_error *err)
+fg_status fgi_state_save(fg_trainer *trainer, fg_error *err)
 {
     fgi_snapshot *s = NULL;
-    FGI_TRY(fgi_snapshot_take(trainer, is_best, &s, err));
+    FGI_TRY(fgi_snapshot_take(trainer, &s, err));
     const fg_status status = fgi_snapshot_write(s, err);
     fgi_snapshot_destroy(s);
     return status;

@@ -391,7 +391,7 @@ static void copy_checkpoint(const curve_run *run, const char *from, const char *
     const fg_fit_data data = {
         .train = run->train, .global_batch_size = run->batch, .drop_last = run->drop_last};
     fgt_ok(fgi_stage_prepare(trainer, FGI_TRAIN, &data, &err));
-    fgt_ok(fgi_state_save(trainer, false, &err));
+    fgt_ok(fgi_state_save(trainer, &err));
     curve_end(trainer);
 }
 

@@ -53,30 +53,36 @@ static int close_all(void **state)
 static struct {
     atomic_int left;
     float value;
+    atomic_bool is_high;  /* all samples of epochs 2 and 3 do */
+    atomic_bool is_wrong; /* the labels of training are wrong */
 } poison;
 
 static fg_status read_sample(void *self, int64_t epoch, int64_t index, void *const *out,
                              fg_error *err)
 {
-    (void)self, (void)err;
+    const bool *is_train = self;
+    (void)err;
     *(int32_t *)out[1] = toy_sample(index, 1, out[0]);
-    *(float *)out[2] = 0;
+    if (*is_train && atomic_load(&poison.is_wrong))
+        *(int32_t *)out[1] = (*(int32_t *)out[1] + 1) % TOY_CLASSES;
+    *(float *)out[2] = atomic_load(&poison.is_high) && epoch >= 2 ? poison.value : 0;
     if (index == 13 && epoch == 2 && atomic_fetch_sub(&poison.left, 1) > 0)
         *(float *)out[2] = poison.value;
     return FG_OK;
 }
 
-static fg_dataset *bad_data(void)
+static fg_dataset *bad_data(bool is_train)
 {
     static const fg_field fields[] = {{"x", {.dtype = FG_F32, .rank = 1, .dim = {TOY_FEATURES}}},
                                       {"y", {.dtype = FG_S32}},
                                       {"more", {.dtype = FG_F32}}};
     static const fg_dataset_ops ops = {.read_epoch = read_sample};
+    static bool kinds[] = {false, true};
     const fg_dataset_spec spec = {
         .count = SAMPLES, .fields = fields, .field_count = 3, .class_count = TOY_CLASSES};
     fg_error err = {0};
     fg_dataset *dataset = NULL;
-    fgt_ok(fg_dataset_create(&ops, NULL, &spec, &dataset, &err));
+    fgt_ok(fg_dataset_create(&ops, &kinds[is_train], &spec, &dataset, &err));
     return dataset;
 }
 
@@ -94,6 +100,9 @@ typedef struct job {
     int times; /* the sample is bad */
     float value;
     bool has_all; /* callbacks, and the logger for TensorBoard */
+    const char *resume;
+    const fg_callback_ops *watcher;
+    int64_t epochs, patience;
 } job;
 
 static void *made(const fg_entry *entry, const char *options,
@@ -130,24 +139,30 @@ static fg_status fit(const job *j, fg_result *out, fg_error *err)
     fg_task_ops ops = toy_ops;
     ops.train_step = train_step;
     const fg_task task = {.name = "toy", .self = &model, .ops = &ops};
-    fg_dataset *data = bad_data();
-    const fg_fit_data fit_data = {.train = data, .val = data, .global_batch_size = BATCH};
+    fg_dataset *data = bad_data(true), *val = bad_data(false);
+    const fg_fit_data fit_data = {.train = data, .val = val, .global_batch_size = BATCH};
     const fg_trainer_options options = {
         .devices.client = client,
-        .limits.max_epochs = EPOCHS,
+        .limits.max_epochs = j->epochs > 0 ? j->epochs : EPOCHS,
         .output = {.log_every = 4, .loggers = j->has_all ? "csv,jsonl,tensorboard" : NULL},
-        .checkpoints.run_dir = j->folder,
-        .divergence = {.action = j->action, .lr_factor = j->lr_factor},
+        .checkpoints = {.run_dir = j->folder,
+                        .resume = j->resume,
+                        .keep_checkpoints = j->watcher != NULL ? -1 : 0},
+        .divergence = {.action = j->action, .lr_factor = j->lr_factor, .patience = j->patience},
         .seed = 5};
     atomic_store(&poison.left, j->times);
     poison.value = j->value;
     fg_trainer *trainer = toy_trainer(client, &options);
     if (j->has_all)
         add_parts(trainer);
+    if (j->watcher != NULL)
+        assert_int_equal(fg_trainer_add_callback(trainer, j->watcher, (void *)j->folder, err),
+                         FG_OK);
     const fg_status status = fg_trainer_fit(trainer, &task, &fit_data, err);
     *out = *fg_trainer_result(trainer);
     fg_trainer_destroy(trainer);
     fg_dataset_destroy(data);
+    fg_dataset_destroy(val);
     return status;
 }
 
@@ -364,12 +379,148 @@ static void another_name_is_not_another_checkpoint(void **state)
     assert_string_equal(fgi_divergence_good(&trainer), "d");
 }
 
+/* ---- one story ------------------------------------------------------------------------------- */
+
+/* The value of a metric in a checkpoint's state.json, and its step. */
+static double value_in(const char *path, const char *metric, int64_t *out_step)
+{
+    size_t size = 0;
+    char *text = text_of(path, "state.json", &size);
+    json_t *state = json_loads(text, 0, NULL);
+    assert_non_null(state);
+    const double value =
+        json_number_value(json_object_get(json_object_get(state, "results"), metric));
+    *out_step = json_integer_value(json_object_get(state, "step"));
+    json_decref(state);
+    fgi_free(text);
+    return value;
+}
+
+/* `best` names a checkpoint that holds the lowest val_loss of the log, `last` one of its end. */
+static fg_status assert_one_story(void *folder, const fg_progress *at, fg_error *err)
+{
+    char *best = NULL, *last = NULL, *rest = NULL;
+    size_t size = 0;
+    double lowest = HUGE_VAL;
+    int64_t step = 0, lowest_step = 0, last_step = 0;
+    const char *checkpoints = fgt_path(folder, "checkpoints");
+    char *text = text_of(folder, "metrics.jsonl", &size);
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
+        json_t *logged = json_loads(line, 0, NULL);
+        const json_t *loss = json_object_get(logged, "val_loss");
+        if (json_is_number(loss) && json_number_value(loss) < lowest) {
+            lowest = json_number_value(loss);
+            lowest_step = json_integer_value(json_object_get(logged, "step"));
+        }
+        json_decref(logged);
+    }
+    assert_int_equal(fgi_ckpt_resolve(checkpoints, "best", &best, err), FG_OK);
+    assert_int_equal(fgi_ckpt_resolve(checkpoints, "last", &last, err), FG_OK);
+    fgt_close("best", value_in(best, "val_loss", &step), lowest, 0, 1e-7);
+    assert_int_equal(step, lowest_step);
+    (void)value_in(last, "val_loss", &last_step);
+    assert_int_equal(last_step, at->step);
+    fgi_free(text);
+    fgi_free(best);
+    fgi_free(last);
+    return FG_OK;
+}
+
+static fg_status recover(void *folder, const fg_progress *at, fg_error *err)
+{
+    atomic_store(&poison.is_high, false);
+    return assert_one_story(folder, at, err);
+}
+
+/* Epoch 2 has the best validation, but training seems to diverge, and the run goes back to before
+ * it. */
+static void a_rollback_leaves_no_best_behind(void **state)
+{
+    static const fg_callback_ops watcher = {.rolled_back = recover, .fit_end = assert_one_story};
+    const job j = {.folder = fgt_temp_folder(),
+                   .action = "rollback",
+                   .lr_factor = 1e-6,
+                   .value = 1000,
+                   .patience = 3,
+                   .watcher = &watcher};
+    fg_error err = {0};
+    fg_result result;
+    (void)state;
+    atomic_store(&poison.is_high, true);
+    fgt_ok(fit(&j, &result, &err));
+    assert_int_equal(result.rollbacks, 1);
+}
+
+/* A run that goes back with --resume, and gets worse, writes over checkpoints of its former
+ * future; so does one that then returns to that future. */
+static void a_fork_leaves_no_best_behind(void **state)
+{
+    static const fg_callback_ops watcher = {.fit_start = assert_one_story,
+                                            .fit_end = assert_one_story};
+    static const fg_callback_ops first = {.fit_end = assert_one_story};
+    char folder[512];
+    fg_error err = {0};
+    fg_result result;
+    (void)state;
+    (void)snprintf(folder, sizeof folder, "%s", fgt_temp_folder());
+    job j = {.folder = folder, .action = "ignore", .watcher = &first};
+    fgt_ok(fit(&j, &result, &err));
+    j.watcher = &watcher;
+    j.resume = fgt_path(folder, "checkpoints/step-000000008");
+    j.epochs = 3;
+    atomic_store(&poison.is_wrong, true);
+    fgt_ok(fit(&j, &result, &err));
+    j.resume = fgt_path(folder, "checkpoints/step-000000032"); /* whose best was written over */
+    j.epochs = 5;
+    j.watcher = &(fg_callback_ops){.rolled_back = assert_one_story};
+    fgt_ok(fit(&j, &result, &err));
+    atomic_store(&poison.is_wrong, false);
+    int64_t step = 0;
+    char *best = NULL;
+    fgt_ok(fgi_ckpt_resolve(fgt_path(folder, "checkpoints"), "best", &best, &err));
+    (void)value_in(best, "val_loss", &step);
+    assert_true(step == 32 || step == 8);
+    fgi_free(best);
+}
+
+/* A fit that has nothing to do changes no file, also if it resumes from an earlier checkpoint. */
+static void nothing_to_do_changes_nothing(void **state)
+{
+    static const fg_callback_ops watcher = {.fit_start = NULL};
+    char folder[512];
+    fg_error err = {0};
+    fg_result result;
+    size_t before = 0, after = 0;
+    (void)state;
+    (void)snprintf(folder, sizeof folder, "%s", fgt_temp_folder());
+    job j = {.folder = folder, .action = "ignore", .watcher = &watcher};
+    fgt_ok(fit(&j, &result, &err));
+    char *log = text_of(folder, "metrics.jsonl", &before);
+    char *last = text_of(folder, "checkpoints/last", &after);
+    j.resume = fgt_path(folder, "checkpoints/step-000000008");
+    j.epochs = 1;
+    fgt_ok(fit(&j, &result, &err));
+    assert_true(result.nothing_to_do);
+    char *same = text_of(folder, "metrics.jsonl", &after);
+    assert_string_equal(same, log);
+    char *same_last = text_of(folder, "checkpoints/last", &after);
+    assert_string_equal(same_last, last);
+    fgi_free(log);
+    fgi_free(last);
+    fgi_free(same);
+    fgi_free(same_last);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(another_name_is_not_another_checkpoint),
     cmocka_unit_test(a_loss_that_is_not_finite_is_divergence),
     cmocka_unit_test(callbacks_go_back_too),
     cmocka_unit_test(the_smaller_rate_is_that_of_swa_too),
     cmocka_unit_test(all_loggers_agree),
+    cmocka_unit_test(a_rollback_leaves_no_best_behind),
+    cmocka_unit_test(a_fork_leaves_no_best_behind),
+    cmocka_unit_test(nothing_to_do_changes_nothing),
 };
 
 int main(void)

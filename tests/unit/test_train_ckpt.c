@@ -15,7 +15,7 @@
 
 #include "base/file.h"
 #include "toy_place.h"
-#include "train/best_list.h"
+#include "train/rank.h"
 #include "train/ckpt_name.h"
 #include "train/trainer.h"
 
@@ -136,53 +136,96 @@ static void list_is(const fgi_best_list *list, const char *expected)
     assert_string_equal(text, expected);
 }
 
+static const fgi_best_rule lowest = {.monitor = "val_loss", .most = 3};
+
+/* A value whose checkpoint is on the disk; returns its rank. */
+static fgi_rank put(fgi_best_list *list, const fgi_best_rule *rule, double value, int64_t step)
+{
+    char name[32];
+    const fgi_rank rank = fgi_best_list_offer(list, rule, value, step);
+    (void)snprintf(name, sizeof name, "at-%d", (int)step);
+    fgi_best_list_enter(list, rule, step, name);
+    return rank;
+}
+
 static void the_best_are_sorted(void **state)
 {
     fgi_best_list list = {.count = 0}, loaded = {.count = 5};
     (void)state;
-    assert_true(fgi_best_list_add(&list, 5, 1, 3, false));
-    assert_true(fgi_best_list_add(&list, 7, 2, 3, false));
-    assert_true(fgi_best_list_add(&list, 4, 3, 3, false));
+    assert_int_equal(put(&list, &lowest, 5, 1), FGI_RANK_BEST);
+    assert_int_equal(put(&list, &lowest, 7, 2), FGI_RANK_TOP);
+    assert_int_equal(put(&list, &lowest, 4, 3), FGI_RANK_BEST);
     list_is(&list, "3 1 2");
-    assert_false(fgi_best_list_add(&list, 7, 4, 3, false)); /* of equal values, the first */
-    assert_true(fgi_best_list_add(&list, 5, 5, 3, false));
+    assert_int_equal(put(&list, &lowest, 7, 4), FGI_RANK_NONE); /* of equal values, the first */
+    list_is(&list, "3 1 2");
+    assert_int_equal(put(&list, &lowest, 5, 5), FGI_RANK_TOP);
     list_is(&list, "3 1 5");
-    assert_true(fgi_best_list_add(&list, 1, 1, 3, false)); /* the same step again */
+    assert_int_equal(put(&list, &lowest, 1, 1), FGI_RANK_BEST); /* the same step again */
     list_is(&list, "1 3 5");
-    fgi_best_list_remove(&list, 3);
-    fgi_best_list_remove(&list, 77);
-    list_is(&list, "1 5");
-    (void)snprintf(fgi_best_list_find(&list, 5)->name, FGI_CKPT_NAME_SIZE, "five");
+    fgi_best_list_enter(&list, &lowest, 5, "five"); /* the same state under another name */
+    assert_int_equal(fgi_best_list_offer(&list, &lowest, 0, 6), FGI_RANK_BEST);
     json_t *object = json_object();
-    assert_true(fgi_best_list_save(&list, object));
-    fgi_best_list_load(&loaded, object);
-    list_is(&loaded, "1 5");
-    assert_string_equal(loaded.entry[1].name, "five");
-    assert_true(loaded.entry[1].value == 5);
+    assert_true(fgi_best_list_save(&list, &lowest, object));
+    fgi_best_list_load(&loaded, &lowest, object);
+    list_is(&loaded, "1 3 5");
+    assert_string_equal(loaded.entry[2].name, "five");
+    assert_true(loaded.entry[2].value == 5);
+    fgi_best_list_enter(&loaded, &lowest, 6, "six"); /* has waited in the checkpoint */
+    list_is(&loaded, "6 1 3");
+    fgi_best_list_load(&loaded, &(fgi_best_rule){.monitor = "val_loss", .most = 1}, object);
+    list_is(&loaded, "1"); /* a shorter list */
+    fgi_best_list_load(&loaded, &(fgi_best_rule){.monitor = "val_acc", .most = 3}, object);
+    list_is(&loaded, "");
+    fgi_best_list_load(&loaded, &(fgi_best_rule){.monitor = "val_loss", .is_max = true, .most = 3},
+                       object);
+    list_is(&loaded, "");
+    assert_int_equal(loaded.waiting_count, 0);
     json_decref(object);
-    assert_true(fgi_best_list_add(&list, 0, 9, 1, false)); /* a shorter list */
-    list_is(&list, "9");
     fgi_best_list up = {.count = 0};
+    const fgi_best_rule highest = {.monitor = "acc", .is_max = true, .most = FGI_BEST_MOST};
     for (int step = 0; step < 40; step++)
-        assert_true(fgi_best_list_add(&up, step, step, 99, true));
+        assert_int_equal(put(&up, &highest, step, step), FGI_RANK_BEST);
     assert_int_equal(up.count, FGI_BEST_MOST);
     assert_int_equal(up.entry[0].step, 39);
     assert_int_equal(up.entry[FGI_BEST_MOST - 1].step, 24);
+}
+
+/* A value is compared with those that wait, and enters the list with its checkpoint. */
+static void a_value_waits_for_its_checkpoint(void **state)
+{
+    fgi_best_list list = {.count = 0};
+    (void)state;
+    assert_int_equal(fgi_best_list_offer(&list, &lowest, 2, 1), FGI_RANK_BEST);
+    assert_int_equal(fgi_best_list_offer(&list, &lowest, 3, 2), FGI_RANK_TOP);
+    assert_int_equal(fgi_best_list_offer(&list, &lowest, 1, 3), FGI_RANK_BEST);
+    fgi_best_list_forget(&list, 3); /* will not be saved */
+    list_is(&list, "");
+    fgi_best_list_enter(&list, &lowest, 2, "two"); /* the first one could not be saved */
+    list_is(&list, "2");
+    fgi_best_list_enter(&list, &lowest, 1, "one");
+    list_is(&list, "2");
+    for (int step = 10; step < 20; step++) /* more than can wait */
+        assert_int_equal(fgi_best_list_offer(&list, &lowest, -step, step), FGI_RANK_BEST);
+    fgi_best_list_enter(&list, &lowest, 11, "eleven");
+    fgi_best_list_enter(&list, &lowest, 19, "nineteen");
+    list_is(&list, "19 2");
+    assert_int_equal(list.waiting_count, 0);
 }
 
 static void a_damaged_list_is_read_as_far_as_it_is_whole(void **state)
 {
     fgi_best_list list;
     (void)state;
-    json_t *object = json_loads("{\"top\": [7, {\"name\": 3}, {\"name\": \"a\", \"step\": 1.5},"
-                                " {\"name\": \"b\", \"step\": 2, \"value\": 3}, {}]}",
-                                0, NULL);
+    json_t *object = json_loads(
+        "{\"monitor\": \"val_loss\", \"top\": [7, {\"name\": 3}, {\"name\": \"a\", \"step\": 1.5},"
+        " {\"name\": \"b\", \"step\": 2, \"value\": 3}, {}]}",
+        0, NULL);
     assert_non_null(object);
-    fgi_best_list_load(&list, object);
+    fgi_best_list_load(&list, &lowest, object);
     list_is(&list, "2");
     json_decref(object);
     object = json_object();
-    fgi_best_list_load(&list, object);
+    fgi_best_list_load(&list, &lowest, object);
     list_is(&list, "");
     json_decref(object);
 }
@@ -235,10 +278,10 @@ static void fit(const fg_trainer_options *options, const char *folder, recorder 
 static fg_status rank(void *self, const fg_progress *at, fg_error *err)
 {
     fg_trainer *const *trainer = self;
+    const fgi_best_rule rule = fgi_best_rule_of(*trainer);
     (void)err;
-    (*trainer)->cursor.has_best = true;
     if (at->step == 3 || at->step == 6)
-        (void)fgi_best_list_add(&(*trainer)->cursor.top, (double)at->step, at->step, 2, false);
+        (void)fgi_best_list_offer(&(*trainer)->cursor.top, &rule, (double)at->step, at->step);
     return FG_OK;
 }
 
@@ -256,6 +299,7 @@ static void the_best_are_kept(void **state)
         fg_trainer *trainer =
             toy_trainer(client, &(fg_trainer_options){.limits.max_epochs = 4 + i,
                                                       .checkpoints.run_dir = folder,
+                                                      .checkpoints.save_top_k = 2,
                                                       .checkpoints.resume = i > 0 ? "last" : NULL});
         fgt_ok(fg_trainer_add_callback(trainer, &ops, &trainer, &err));
         fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
@@ -328,6 +372,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_longest_name_fits),
     cmocka_unit_test(bad_templates_are_refused),
     cmocka_unit_test(the_best_are_sorted),
+    cmocka_unit_test(a_value_waits_for_its_checkpoint),
     cmocka_unit_test(a_damaged_list_is_read_as_far_as_it_is_whole),
     cmocka_unit_test(the_best_are_kept),
     cmocka_unit_test(a_run_uses_its_template),

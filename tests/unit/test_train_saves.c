@@ -21,6 +21,7 @@
 #include "base/thread.h"
 #include "ckpt/series.h"
 #include "toy_place.h"
+#include "train/rank.h"
 #include "train/trainer.h"
 
 /* ---- the disk -------------------------------------------------------------------------------- */
@@ -349,9 +350,10 @@ static void a_save_that_fails_is_no_end(void **state)
 static fg_status rank(void *self, const fg_progress *at, fg_error *err)
 {
     fg_trainer *trainer = self;
+    const fgi_best_rule rule = fgi_best_rule_of(trainer);
     (void)err;
     if (at->step == 3)
-        (void)fgi_best_list_add(&trainer->cursor.top, 1, at->step, 2, false);
+        (void)fgi_best_list_offer(&trainer->cursor.top, &rule, 1, at->step);
     return FG_OK;
 }
 
