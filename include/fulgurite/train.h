@@ -88,7 +88,7 @@ typedef struct fg_trainer_limits {
     uint64_t reserved[1];
 } fg_trainer_limits;
 
-/* When to validate. */
+/* When to validate. The last weights of a fit are validated in any case, unless both are never. */
 typedef struct fg_trainer_validation {
     int64_t val_every_epochs; /* -1: never                                                    [1] */
     int64_t val_every_steps;  /* also within an epoch                                     [never] */
@@ -129,7 +129,8 @@ typedef struct fg_trainer_checkpoints {
     const char *name;
     const char *monitor; /* metric that selects the best checkpoint: "val_NAME" is compared
                             after each validation, "train_NAME", the mean over an epoch, after
-                            each epoch                                         ["val_loss"] */
+                            each epoch. A metric that does not exist is an error of
+                            the fit (FG_EINVAL), before the first step         ["val_loss"] */
     bool monitor_max;    /* larger values are better                                [false] */
     const char *resume;  /* "last", "best" or a path: continue from that checkpoint; "auto":
                             from last if there is one                                [NULL] */

@@ -32,8 +32,7 @@ typedef struct checkpoint {
     int64_t every_n_steps, every_n_epochs;
     int64_t asked_step; /* for which every_n_steps has requested a save */
     char *text;         /* the list as JSON, for `save` */
-    bool has_warned;
-    char monitor[]; /* the name of the metric */
+    char monitor[];     /* the name of the metric */
 } checkpoint;
 
 /* ---- requests -------------------------------------------------------------------------------- */
@@ -47,9 +46,6 @@ static bool is_multiple(int64_t number, int64_t of)
 static void compare(checkpoint *c, const fg_progress *at)
 {
     const size_t i = fgi_metric_find(at->metrics, at->metric_count, c->monitor);
-    if (i == at->metric_count && !c->has_warned)
-        fgi_log(FG_LOG_WARNING, "checkpoint: there is no metric '%s' (monitor)", c->monitor);
-    c->has_warned |= i == at->metric_count;
     if (i < at->metric_count && isfinite(at->metrics[i].value) &&
         fgi_best_list_offer(&c->best, &c->rule, at->metrics[i].value, at->step) != FGI_RANK_NONE)
         fg_trainer_request_save(at->trainer);
@@ -143,28 +139,27 @@ static fg_status on_saved(void *self, const fg_progress *at, fg_error *err)
     return why.status == FG_ENOMEM ? fgi_no_memory(err) : FG_OK;
 }
 
-/* The metric must be one of those that the steps log, as far as they are known. */
+/* The metric must be one of those that the steps log. */
 static fg_status check_monitor(const checkpoint *c, const fg_trainer *trainer, fg_error *err)
 {
-    fg_metric known[FG_MAX_METRICS];
-    fgi_buf text = {0};
     const fgi_stage_kind kind = fgi_is_of_training(c->monitor) ? FGI_TRAIN : FGI_VAL;
-    const size_t count = fgi_known_metrics(trainer, kind, known);
-    if (c->rule.most == 0 && c->every_n_steps == 0 && c->every_n_epochs == 0)
+    const bool has_steps = c->every_n_steps > 0 || c->every_n_epochs > 0;
+    if (c->rule.most == 0 && !has_steps)
         fgi_log(FG_LOG_WARNING, "checkpoint keeps nothing: save_top_k, every_n_steps and "
                                 "every_n_epochs are 0");
-    if (c->rule.most == 0 || count == 0 || fgi_metric_find(known, count, c->monitor) < count)
+    if (c->rule.most == 0)
         return FG_OK;
-    fgi_unknown_metric_put(&text, c->monitor, kind, known, count);
-    fg_status status = fgi_buf_status(&text, err);
-    if (status == FG_OK)
-        status = fgi_fail(err, FG_EINVAL, "checkpoint: monitor: %s", text.data);
-    fgi_buf_fini(&text);
-    return status;
+    FGI_TRY(fgi_metric_check(trainer, "checkpoint: monitor", c->monitor, kind, err));
+    if (kind == FGI_VAL && trainer->fit.validations == 0 && !has_steps)
+        fgi_log(FG_LOG_WARNING,
+                "checkpoint keeps nothing: the run has no validation, and %s is "
+                "a metric of it (monitor)",
+                c->monitor);
+    return FG_OK;
 }
 
-/* A fit continues from a checkpoint. If the run was interrupted before it was entered, it is entered
- * now; the file `kept` and the pointer say what was so then. */
+/* A fit continues from a checkpoint: the file `kept` and the pointer become those of the steps
+ * before it. If the run was interrupted before it was entered, it is entered now. */
 static fg_status settle(checkpoint *c, const fg_progress *at, fg_error *err)
 {
     const char *resumed = fg_trainer_result(at->trainer)->checkpoint;
@@ -183,10 +178,11 @@ static fg_status settle(checkpoint *c, const fg_progress *at, fg_error *err)
 static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
 {
     checkpoint *c = self;
-    c->has_warned = false;
     c->asked_step = at->step;
+    if (fg_trainer_result(at->trainer)->nothing_to_do)
+        return FG_OK;
     FGI_TRY(check_monitor(c, at->trainer, err));
-    if (at->trainer->options.limits.fast_dev_run || fg_trainer_result(at->trainer)->nothing_to_do)
+    if (at->trainer->options.limits.fast_dev_run)
         return FG_OK; /* it saves nothing */
     if (at->trainer->options.checkpoints.run_dir == NULL)
         return fgi_fail(err, FG_EINVAL,

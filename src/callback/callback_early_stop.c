@@ -6,22 +6,24 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/buf.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/print.h"
 #include "callback/callback_rows.h"
 #include "train/metrics.h"
 #include "train/rank.h"
+#include "train/trainer.h"
 
-/* In checkpoints: the best and the last value, the step that the best was reached at, and how many
- * validations there were in total and since then. */
+/* In checkpoints: the best and the last value, the step that the best was reached at, how many
+ * validations there were in total and since then; and of which metric. */
 typedef struct progress {
-    double best, last;
+    double best, last; /* best: NaN if no value was a number */
     int64_t best_step, validations, worse;
+    int64_t is_max;   /* larger values are better */
+    char monitor[64]; /* the beginning of the name */
 } progress;
 
 typedef struct early_stop {
-    bool is_max;
     int64_t patience;
     double min_delta;
     bool checks_finite, is_strict;
@@ -34,42 +36,36 @@ typedef struct early_stop {
 /* ---- the decision ---------------------------------------------------------------------------- */
 
 /* An error, or a warning, once per fit. */
-static fg_status unknown_metric(early_stop *e, const fg_metric *metrics, size_t count,
-                                fg_error *err)
+static fg_status unknown_metric(early_stop *e, const fg_error *why, fg_error *err)
 {
-    fgi_buf text = {0};
-    fgi_buf_puts(&text, "early_stop: monitor: ");
-    fgi_unknown_metric_put(&text, e->monitor, FGI_VAL, metrics, count);
-    fg_status status = fgi_buf_status(&text, err);
-    if (status == FG_OK && e->is_strict)
-        status = fgi_fail(err, FG_EINVAL, "%s", text.data);
-    else if (status == FG_OK && !e->has_warned)
-        fgi_log(FG_LOG_WARNING, "%s: validations without it do not count", text.data);
+    if (e->is_strict || why->status != FG_EINVAL)
+        return fgi_fail(err, why->status, "%s", why->message);
+    if (!e->has_warned)
+        fgi_log(FG_LOG_WARNING, "%s; validations without it do not count", why->message);
     e->has_warned = true;
-    fgi_buf_fini(&text);
-    return status;
+    return FG_OK;
 }
 
-/* NaN is never better, and anything is better than nothing or NaN. */
+/* NaN is never better, and anything else is better than NaN. */
 static bool is_better(const early_stop *e, double value)
 {
-    if (e->at.validations == 0 || isnan(e->at.best))
-        return true;
-    return e->is_max ? value > e->at.best + e->min_delta : value < e->at.best - e->min_delta;
+    if (isnan(value) || isnan(e->at.best))
+        return !isnan(value);
+    return e->at.is_max ? value > e->at.best + e->min_delta : value < e->at.best - e->min_delta;
 }
 
 /* FG_ESTOPPED with the reason if a limit for the last value is reached. NaN passes no threshold. */
 static fg_status check_value(const early_stop *e, fg_error *err)
 {
     const double last = e->at.last;
-    const char *side = e->is_max ? "below" : "above";
+    const char *side = e->at.is_max ? "below" : "above";
     if (e->checks_finite && !isfinite(last))
         return fgi_fail(err, FG_ESTOPPED, "early_stop: %s is %g, which is not finite", e->monitor,
                         last);
-    if (e->is_max ? last >= e->good : last <= e->good)
+    if (e->at.is_max ? last >= e->good : last <= e->good)
         return fgi_fail(err, FG_ESTOPPED, "early_stop: %s is %.6g, the stopping_threshold is %.6g",
                         e->monitor, last, e->good);
-    if (e->is_max ? last < e->diverged : last > e->diverged)
+    if (e->at.is_max ? last < e->diverged : last > e->diverged)
         return fgi_fail(err, FG_ESTOPPED,
                         "early_stop: %s is %.6g, %s the divergence_threshold of %.6g", e->monitor,
                         last, side, e->diverged);
@@ -83,6 +79,9 @@ static fg_status decide(const early_stop *e, fg_error *err)
         FGI_TRY(check_value(e, err));
     if (e->at.worse < e->patience)
         return FG_OK;
+    if (isnan(e->at.best))
+        return fgi_fail(err, FG_ESTOPPED, "early_stop: %s was NaN in %lld validation%s", e->monitor,
+                        (long long)e->at.worse, e->at.worse == 1 ? "" : "s");
     return fgi_fail(
         err, FG_ESTOPPED,
         "early_stop: %s has not improved in %lld validation%s (best: %.6g at step %lld)",
@@ -95,7 +94,7 @@ static fg_status on_val_end(void *self, const fg_progress *at, fg_error *err)
     early_stop *e = self;
     const size_t i = fgi_metric_find(at->metrics, at->metric_count, e->monitor);
     if (i == at->metric_count)
-        return unknown_metric(e, at->metrics, at->metric_count, err);
+        return FG_OK; /* fit_start has said so */
     e->at.last = at->metrics[i].value;
     if (is_better(e, e->at.last)) {
         e->at.best = e->at.last;
@@ -108,26 +107,33 @@ static fg_status on_val_end(void *self, const fg_progress *at, fg_error *err)
     return decide(e, err);
 }
 
+/* Warns if the fit has too few validations for the patience to run out. */
+static void warn_of_few(const early_stop *e, int64_t left)
+{
+    const int64_t needed = e->patience - e->at.worse + (e->at.validations == 0);
+    if (left == 0)
+        fgi_log(FG_LOG_WARNING, "early_stop cannot end this run: it has no validation");
+    else if (left > 0 && left < needed && isnan(e->good) && isnan(e->diverged))
+        fgi_log(FG_LOG_WARNING,
+                "early_stop cannot end this run: with a patience of %lld, %lld validations are "
+                "needed, but there will be %lld; validate more often, or use a smaller patience",
+                (long long)e->patience, (long long)needed, (long long)left);
+}
+
 /* A run that ended early ends again, unless the patience is greater or the thresholds are others
  * now. */
 static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
 {
     early_stop *e = self;
-    fg_metric known[FG_MAX_METRICS];
-    const size_t count = fgi_known_metrics(at->trainer, FGI_VAL, known);
+    fg_error why = {0};
     e->has_warned = false;
-    if (count > 0 && fgi_metric_find(known, count, e->monitor) == count)
-        FGI_TRY(unknown_metric(e, known, count, err));
-    return decide(e, err);
-}
-
-static fg_status on_fit_end(void *self, const fg_progress *at, fg_error *err)
-{
-    const early_stop *e = self;
-    (void)err;
-    if (e->at.validations == 0 && at->epoch > 0 && !e->has_warned)
-        fgi_log(FG_LOG_WARNING,
-                "early_stop had no effect: there was no validation; it requires validation data");
+    FGI_TRY(decide(e, err));
+    if (fg_trainer_result(at->trainer)->nothing_to_do)
+        return FG_OK;
+    warn_of_few(e, at->trainer->fit.validations);
+    if (at->trainer->fit.validations != 0 &&
+        fgi_metric_check(at->trainer, "early_stop: monitor", e->monitor, FGI_VAL, &why) != FG_OK)
+        return unknown_metric(e, &why, err);
     return FG_OK;
 }
 
@@ -141,12 +147,22 @@ static size_t save(void *self, void *bytes, size_t size)
     return sizeof e->at;
 }
 
+/* Values of another metric cannot be compared: it starts again. */
 static fg_status load(void *self, const void *bytes, size_t size, fg_error *err)
 {
     early_stop *e = self;
-    if (size != sizeof e->at)
-        return fgi_fail(err, FG_EFORMAT, "expected %zu bytes, got %zu", sizeof e->at, size);
-    memcpy(&e->at, bytes, sizeof e->at);
+    progress at;
+    if (size != sizeof at)
+        return fgi_fail(err, FG_EFORMAT, "expected %zu bytes, got %zu", sizeof at, size);
+    memcpy(&at, bytes, sizeof at);
+    at.monitor[sizeof at.monitor - 1] = '\0';
+    if (strcmp(at.monitor, e->at.monitor) == 0 && at.is_max == e->at.is_max)
+        e->at = at;
+    else
+        fgi_log(FG_LOG_WARNING,
+                "early_stop: monitor was %s (%s) and is now %s (%s): it starts with a new best",
+                at.monitor, at.is_max != 0 ? "max" : "min", e->monitor,
+                e->at.is_max != 0 ? "max" : "min");
     return FG_OK;
 }
 
@@ -167,7 +183,10 @@ static fg_status create(const fg_option_values *values, void **out_self, fg_erro
     if (e == NULL)
         return fgi_no_memory(err);
     memcpy(e->monitor, monitor, size);
-    e->is_max = strcmp(mode, "auto") == 0 ? fgi_metric_is_max(monitor) : strcmp(mode, "max") == 0;
+    (void)fgi_snprintf(e->at.monitor, sizeof e->at.monitor, "%s", monitor);
+    e->at.best = (double)NAN;
+    e->at.is_max =
+        strcmp(mode, "auto") == 0 ? fgi_metric_is_max(monitor) : strcmp(mode, "max") == 0;
     e->patience = fg_option_int(values, "patience");
     e->min_delta = fg_option_float(values, "min_delta");
     e->checks_finite = fg_option_bool(values, "check_finite");
@@ -240,7 +259,6 @@ static const fg_option options[] = {
 static const fg_callback_ops ops = {.name = "early_stop",
                                     .fit_start = on_fit_start,
                                     .val_end = on_val_end,
-                                    .fit_end = on_fit_end,
                                     .save = save,
                                     .load = load,
                                     .destroy = destroy};

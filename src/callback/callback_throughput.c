@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "callback/callback_rows.h"
+#include "train/rank.h"
 
 /* What a line of the log is about. */
 typedef struct line {
@@ -123,9 +124,11 @@ static fg_status on_measure(void *self, const fg_progress *at, fg_log_values *va
 static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
 {
     throughput *t = self;
-    (void)err;
     t->last_step = at->step;
     t->first = t->count = 0;
+    if (t->tokens_metric[0] != '\0')
+        return fgi_metric_check(at->trainer, "throughput: tokens_metric", t->tokens_metric,
+                                FGI_TRAIN, err);
     return FG_OK;
 }
 

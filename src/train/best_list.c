@@ -62,6 +62,9 @@ fgi_rank fgi_best_list_offer(fgi_best_list *list, const fgi_best_rule *rule, dou
 {
     int better = 0;
     fgi_best_list_forget(list, step);
+    for (int i = list->waiting_count - 1; i >= 0; i--)
+        if (list->waiting[i].has_no_rank)
+            drop_waiting(list, i, 1);
     for (int i = 0; i < list->count; i++)
         better += list->entry[i].step != step && is_as_good(rule, list->entry[i].value, value);
     for (int i = 0; i < list->waiting_count; i++)
@@ -69,6 +72,7 @@ fgi_rank fgi_best_list_offer(fgi_best_list *list, const fgi_best_rule *rule, dou
     if (list->waiting_count == FGI_BEST_WAITING)
         drop_waiting(list, 0, 1);
     list->waiting[list->waiting_count].value = value;
+    list->waiting[list->waiting_count].has_no_rank = better >= rule->most;
     list->waiting[list->waiting_count++].step = step;
     if (better >= rule->most)
         return FGI_RANK_NONE;

@@ -1,6 +1,6 @@
-/* best_list.h - the best checkpoints of a run by a metric: the list of the Trainer, which is part of
- * the position of the loop (cursor.h), and that of the callback checkpoint. Both are in checkpoints,
- * so a resumed run continues them.
+/* best_list.h - the best checkpoints of a run by a metric: the list of the Trainer, which is part
+ * of the position of the loop (cursor.h), and that of the callback checkpoint. Both are in
+ * checkpoints, so a resumed run continues them.
  *
  * A value waits until the checkpoint of its state is on the disk; only then is it in the list. The
  * list of a checkpoint describes the run up to it: a run that goes back to it continues with this
@@ -43,6 +43,7 @@ typedef struct fgi_best_list {
     struct {
         double value;
         int64_t step;
+        bool has_no_rank;        /* counts only if a better one cannot be saved */
     } waiting[FGI_BEST_WAITING]; /* the earliest first */
     int waiting_count;
 } fgi_best_list;
@@ -53,8 +54,8 @@ typedef enum fgi_rank {
     FGI_RANK_BEST
 } fgi_rank;
 
-/* The rank of a step's value, among those of the list and those that wait; it waits too. Of equal
- * values, the first one is better. */
+/* The rank of a step's value, among those of the list and those that wait; it waits too, without a
+ * rank until the next value. Of equal values, the first one is better. */
 fgi_rank fgi_best_list_offer(fgi_best_list *list, const fgi_best_rule *rule, double value,
                              int64_t step);
 /* The checkpoint of a step is on the disk: it is in the list if its value waits and is among the

@@ -102,6 +102,20 @@ fg_status fgi_ckpt_name_check(const char *pattern, fg_error *err)
     return FG_OK;
 }
 
+bool fgi_ckpt_name_next_metric(const char **at, char *out, size_t size)
+{
+    field f;
+    while (**at != '\0') {
+        if (**at != '{') {
+            ++*at;
+        } else if (read_field(at, &f) && !is_count(&f)) {
+            (void)fgi_snprintf(out, size, "%.*s", (int)f.name.size, f.name.data);
+            return true;
+        }
+    }
+    return false;
+}
+
 /* ---- filling in ------------------------------------------------------------------------------ */
 
 /* Text of a fixed size; what does not fit is left out, as is what is not safe in a name: spaces of

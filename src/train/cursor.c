@@ -23,6 +23,7 @@ static const struct {
     {"batch_size", offsetof(fgi_cursor, batch_size), 0, false},
     {"shuffle_buffer", offsetof(fgi_cursor, shuffle_buffer), 0, false},
     {"validated_step", offsetof(fgi_cursor, validated_step), -1, false},
+    {"total_steps", offsetof(fgi_cursor, total_steps), 0, false},
     {"log_lines", offsetof(fgi_cursor, log_lines), -1, false},
 };
 

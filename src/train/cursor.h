@@ -29,6 +29,7 @@ typedef struct fgi_cursor {
     int64_t validated_step; /* -1: none */
     bool owes_validation;   /* of this step, postponed by a stop */
     fgi_best_list top;      /* the best checkpoints by the monitored metric */
+    int64_t total_steps;    /* that the schedule was planned for; 0: none, or no end */
     int64_t log_lines;      /* of the log that belong to the checkpoint, -1: unknown */
 } fgi_cursor;
 

@@ -69,6 +69,11 @@ static fg_status save(fg_trainer *trainer, fgi_rank rank, fg_error *err)
     return fgi_saver_begin(trainer, err);
 }
 
+static bool has_validation(const fg_trainer *trainer, const fg_fit_data *data)
+{
+    return data->val != NULL && trainer->model.task.ops->val_step != NULL;
+}
+
 /* Validates unless that was done at this step; *out_rank: that of the monitored metric. A
  * stop postpones it to the resumed run. */
 static fg_status validate(fg_trainer *trainer, const fg_fit_data *data, fgi_rank *out_rank,
@@ -79,8 +84,7 @@ static fg_status validate(fg_trainer *trainer, const fg_fit_data *data, fgi_rank
     fg_progress at = fgi_progress_at(trainer);
     int64_t limit;
     *out_rank = FGI_RANK_NONE;
-    if (data->val == NULL || trainer->model.task.ops->val_step == NULL ||
-        trainer->cursor.validated_step == trainer->cursor.step)
+    if (!has_validation(trainer, data) || trainer->cursor.validated_step == trainer->cursor.step)
         return FG_OK;
     const int64_t begin = fgi_now_ns();
     fgi_saver_set_current(trainer->saver, false);
@@ -113,6 +117,21 @@ static fg_status validate(fg_trainer *trainer, const fg_fit_data *data, fgi_rank
 /* ---- steps ----------------------------------------------------------------------------------- */
 
 static bool is_due(int64_t every, int64_t count) { return every > 0 && count % every == 0; }
+
+/* Whether the fit validates: when it is due, and once more if its last weights were not. */
+static bool validates(const fg_trainer *trainer, const fg_fit_data *data)
+{
+    const fg_trainer_options *o = &trainer->options;
+    return has_validation(trainer, data) &&
+           (o->validation.val_every_epochs > 0 || o->validation.val_every_steps > 0);
+}
+
+/* Whether the last weights of the fit are still to be validated. */
+static bool owes_last(const fg_trainer *trainer, const fg_fit_data *data)
+{
+    return trainer->cursor.step > 0 && trainer->cursor.validated_step != trainer->cursor.step &&
+           validates(trainer, data);
+}
 
 /* Validation and saving within an epoch; end_epoch handles the end. */
 static fg_status do_due(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
@@ -188,6 +207,17 @@ static fg_status train_step(fg_trainer *trainer, fg_error *err)
     return FG_OK;
 }
 
+/* Whether validation is due at the end of this epoch. */
+static bool is_due_at_end(const fg_trainer *trainer, const fg_fit_data *data)
+{
+    const fg_trainer_options *o = &trainer->options;
+    const int64_t next = trainer->cursor.epoch + 1, step = trainer->cursor.step;
+    const bool is_last = (o->limits.max_epochs > 0 && next >= o->limits.max_epochs) ||
+                         (o->limits.max_steps > 0 && step >= o->limits.max_steps);
+    return is_due(o->validation.val_every_epochs, next) ||
+           is_due(o->validation.val_every_steps, step) || (is_last && owes_last(trainer, data));
+}
+
 /* Metrics of the whole epoch, validation, saving; advances to the next epoch. */
 static fg_status end_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
 {
@@ -199,8 +229,7 @@ static fg_status end_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
     FGI_TRY(fgi_windows_collect(trainer, trainer->windows, stage, 0, err));
     const size_t count = fgi_windows_means(trainer->windows, stage, NULL, metrics);
     fgi_result_put(&trainer->call.result, metrics, count);
-    if (is_due(o->validation.val_every_epochs, trainer->cursor.epoch + 1) ||
-        is_due(o->validation.val_every_steps, trainer->cursor.step))
+    if (is_due_at_end(trainer, data))
         FGI_TRY(validate(trainer, data, &rank, err));
     if (trainer->cursor.owes_validation)
         return FG_OK;
@@ -250,19 +279,6 @@ static fg_status run_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
     return end_epoch(trainer, data, err);
 }
 
-static bool has_validation(const fg_trainer *trainer, const fg_fit_data *data)
-{
-    return data->val != NULL && trainer->model.task.ops->val_step != NULL;
-}
-
-/* Whether a run that ends within an epoch validates once more. */
-static bool validates_at_end(const fg_trainer *trainer, const fg_fit_data *data)
-{
-    const fg_trainer_options *o = &trainer->options;
-    return has_validation(trainer, data) &&
-           (o->validation.val_every_epochs > 0 || o->validation.val_every_steps > 0);
-}
-
 /* ---- the run --------------------------------------------------------------------------------- */
 
 /* The steps are done: handles the last metrics, and saves the state. A run that was stopped leaves
@@ -283,8 +299,7 @@ static fg_status end_run(fg_trainer *trainer, const fg_fit_data *data, fg_error 
     if (trainer->cursor.epoch_batches > 0 && !trainer->call.result.nothing_to_do)
         fgi_result_put(&trainer->call.result, metrics,
                        fgi_windows_means(windows, stage, open_sums, metrics));
-    if (trainer->cursor.epoch_batches > 0 && !trainer->call.is_stopping &&
-        validates_at_end(trainer, data))
+    if (!trainer->call.is_stopping && owes_last(trainer, data))
         FGI_TRY(validate(trainer, data, &rank, err));
     FGI_TRY(fgi_feed_drain(trainer, err));
     FGI_TRY(fgi_health_end(trainer, err));
@@ -303,28 +318,14 @@ static bool has_more(const fg_trainer *trainer)
  */
 static bool is_complete(const fg_trainer *trainer, const fg_fit_data *data)
 {
-    const bool owes = trainer->cursor.owes_validation ||
-                      (trainer->cursor.epoch_batches > 0 && validates_at_end(trainer, data) &&
-                       trainer->cursor.validated_step != trainer->cursor.step);
+    const bool owes = trainer->cursor.owes_validation || owes_last(trainer, data);
     return !has_more(trainer) && !owes && !fgi_windows_is_pending(trainer->windows);
-}
-
-/* Whether there may be a validation before the fit ends. */
-static bool will_validate(const fg_trainer *trainer, const fg_fit_data *data)
-{
-    const fg_trainer_options *o = &trainer->options;
-    if (!has_validation(trainer, data))
-        return false;
-    if (o->validation.val_every_epochs < 0)
-        return o->validation.val_every_steps > 0;
-    return o->validation.val_every_steps > 0 || o->limits.max_steps > 0 ||
-           o->limits.max_epochs <= 0 || o->validation.val_every_epochs <= o->limits.max_epochs;
 }
 
 /* Compiles the validation step and reads the first batch, to find mistakes before training. */
 static fg_status try_validation(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
 {
-    if (!will_validate(trainer, data))
+    if (!validates(trainer, data))
         return FG_OK;
     FGI_TRY(fgi_stage_prepare(trainer, FGI_VAL, data, err));
     return fgi_evaluate_ahead(trainer, FGI_VAL, err);
@@ -358,7 +359,9 @@ static fg_status begin_run(fg_trainer *trainer, const fg_task *task, const fg_fi
     if (!trainer->call.result.nothing_to_do) {
         FGI_TRY(fgi_stage_prepare(trainer, FGI_TRAIN, data, err));
         FGI_TRY(try_validation(trainer, data, err));
-        fgi_rank_check(trainer);
+        FGI_TRY(fgi_rank_check(trainer, err));
+        fgi_settings_compare(trainer);
+        trainer->fit.validations = validates(trainer, data) ? fgi_settings_validations(trainer) : 0;
         FGI_TRY(fgi_windows_continue(trainer, trainer->windows, trainer->stage[FGI_TRAIN], err));
     }
     FGI_TRY(fgi_run_clear(trainer, err));

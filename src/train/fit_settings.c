@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "optim/optimizer.h"
 #include "train/divergence.h"
 #include "train/fit_settings.h"
@@ -248,6 +249,56 @@ int64_t fg_fit_settings_epoch(const fg_fit_settings *settings, int64_t index)
         i--;
     const fg_epoch_part *part = &settings->part[i >= 0 ? i : 0];
     return i >= 0 ? part->epoch + (index - part->step) / part->steps : -1;
+}
+
+void fgi_settings_compare(const fg_trainer *trainer)
+{
+    const fg_fit_settings *settings = &trainer->fit.settings;
+    const fg_schedule *schedule = trainer->options.lr.schedule;
+    const int64_t step = trainer->cursor.step, had = trainer->cursor.total_steps;
+    const int64_t have = settings->total_steps;
+    if (schedule == NULL || step == 0 || had <= 0 || have <= 0 || had == have)
+        return;
+    const double before = fg_schedule_lr(schedule, settings->lr, step, had);
+    const double now = fg_schedule_lr(schedule, settings->lr, step, have);
+    if (fabs(now - before) > 1e-6 * fabs(before))
+        fgi_log(FG_LOG_WARNING,
+                "the learning-rate schedule was planned for %lld steps and now has %lld: training "
+                "continues with a learning rate of %.4g instead of %.4g; for a new cycle, start a "
+                "run from these weights instead",
+                (long long)had, (long long)have, now, before);
+}
+
+/* The steps after which an epoch is over. */
+static int64_t end_of_epoch(const fg_fit_settings *settings, int64_t epoch)
+{
+    int i = settings->part_count - 1;
+    while (i > 0 && settings->part[i].epoch > epoch)
+        i--;
+    const fg_epoch_part *part = &settings->part[i];
+    return part->step + (epoch - part->epoch + 1) * part->steps;
+}
+
+int64_t fgi_settings_validations(const fg_trainer *trainer)
+{
+    enum { MANY = 1000000 }; /* epochs: the rest is not counted */
+    const fg_fit_settings *settings = &trainer->fit.settings;
+    const fg_trainer_validation *o = &trainer->options.validation;
+    const int64_t all = settings->total_steps, first = trainer->cursor.epoch;
+    const int64_t steps = o->val_every_steps > 0 ? o->val_every_steps : INT64_MAX;
+    if (all < 0 || settings->part_count == 0)
+        return -1;
+    bool has_last = all % steps == 0;
+    int64_t count = all / steps - trainer->cursor.step / steps;
+    for (int64_t epoch = first; epoch < settings->total_epochs && epoch < first + MANY; epoch++) {
+        const int64_t end = end_of_epoch(settings, epoch);
+        if (o->val_every_epochs > 0 && (epoch + 1) % o->val_every_epochs == 0 && end <= all &&
+            end % steps != 0) {
+            count++;
+            has_last |= end == all;
+        }
+    }
+    return count + !has_last;
 }
 
 static void add_part(fg_fit_settings *settings, fg_epoch_part part)

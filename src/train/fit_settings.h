@@ -22,6 +22,12 @@ fg_status fgi_settings_make(fg_trainer *trainer, const fg_fit_data *data, fg_err
 /* Completes them once the position is restored: the remaining steps, and the learning rates. */
 fg_status fgi_settings_settle(fg_trainer *trainer, fg_error *err);
 
+/* Warns if the schedule of a run that resumes was planned for another number of steps, and the
+ * learning rate is therefore another one. */
+void fgi_settings_compare(const fg_trainer *trainer);
+/* Validations from here to the end of the fit, if there are any at all; -1: unknown, or no end. */
+int64_t fgi_settings_validations(const fg_trainer *trainer);
+
 /* Size of the training source's shuffle buffer; 0: not a source, or not shuffled. */
 int64_t fgi_shuffle_buffer(const fg_fit_data *data);
 

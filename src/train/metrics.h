@@ -7,6 +7,8 @@
 #ifndef FGI_TRAIN_METRICS_H
 #define FGI_TRAIN_METRICS_H
 
+#include <string.h>
+
 #include <fulgurite/train.h>
 
 #include "base/text.h"
@@ -28,6 +30,12 @@ bool fgi_is_metric_name(const char *name, size_t most);
 
 /* Whether a larger value is better, if nothing else is known but the name: that of an accuracy. */
 static inline bool fgi_metric_is_max(const char *name) { return fgi_ends_with(name, "acc"); }
+
+/* Whether a name is that of a metric of training. */
+static inline bool fgi_is_of_training(const char *name)
+{
+    return strncmp(name, "train_", strlen("train_")) == 0;
+}
 
 /* The index of the metric with this name; count: there is none. */
 size_t fgi_metric_find(const fg_metric *metrics, size_t count, const char *name);

@@ -4,6 +4,7 @@
 #include "train/place.h"
 
 #include "base/error.h"
+#include "base/log.h"
 #include "train/fit_settings.h"
 #include "train/trainer.h"
 
@@ -38,6 +39,12 @@ fg_status fgi_place_find(fg_trainer *trainer, const fg_fit_data *data, fg_error 
     int64_t size = 0;
     FGI_TRY(fgi_batch_size(trainer, data, &size, err));
     FGI_TRY(check_place(trainer, data, err));
+    if (trainer->call.result.checkpoint[0] != '\0' && trainer->cursor.batch_size > 0 &&
+        trainer->cursor.batch_size != size)
+        fgi_log(FG_LOG_WARNING,
+                "%s: was trained with batches of %lld, but the run has batches of %lld",
+                trainer->call.result.checkpoint, (long long)trainer->cursor.batch_size,
+                (long long)size);
     if (trainer->cursor.position > 0 && trainer->cursor.batch_size != size)
         trainer->cursor.epoch_batches = (trainer->cursor.position + size - 1) / size;
     trainer->cursor.sample_count = fg_dataset_count(data->train);

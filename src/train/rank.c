@@ -6,15 +6,13 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/log.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "train/ckpt_name.h"
 #include "train/metrics.h"
 #include "train/saver.h"
 #include "train/trainer.h"
-
-bool fgi_is_of_training(const char *monitor)
-{
-    return strncmp(monitor, "train_", strlen("train_")) == 0;
-}
 
 bool fgi_monitors_training(const fg_trainer *trainer)
 {
@@ -25,43 +23,63 @@ size_t fgi_known_metrics(const fg_trainer *trainer, fgi_stage_kind kind,
                          fg_metric out[FG_MAX_METRICS])
 {
     static const double nothing[FG_MAX_METRICS];
-    const fgi_stage *stage = trainer != NULL ? trainer->stage[kind] : NULL;
+    const fgi_stage *stage = trainer->stage[kind];
     if (stage == NULL || fgi_stage_program(stage) == NULL)
         return 0;
     return fgi_metrics_values(fgi_stage_metrics(stage), fgi_stage_prefix(kind), nothing, nothing,
                               out);
 }
 
-void fgi_unknown_metric_put(fgi_buf *out, const char *monitor, fgi_stage_kind kind,
-                            const fg_metric *metrics, size_t count)
+/* "one of a|b, got 'c': did you mean 'b'?" */
+static fg_status refuse(const char *what, const char *of, const char *name, const fg_metric *known,
+                        size_t count, fg_error *err)
 {
-    fgi_buf_printf(out, "expected a metric of %s, one of ",
-                   kind == FGI_TRAIN ? "training" : "the validation");
-    for (size_t i = 0; i < count; i++)
-        fgi_buf_printf(out, "%s%s", i > 0 ? "|" : "", metrics[i].name);
-    fgi_buf_printf(out, "%s, got '%s'", count == 0 ? "(none)" : "", monitor);
-}
-
-static void warn_of_unknown(fg_trainer *trainer, const fg_metric *metrics, size_t count)
-{
+    const char *names[2 * FG_MAX_METRICS];
     fgi_buf text = {0};
-    const fgi_stage_kind kind = fgi_monitors_training(trainer) ? FGI_TRAIN : FGI_VAL;
-    if (trainer->fit.has_warned)
-        return;
-    fgi_unknown_metric_put(&text, trainer->options.checkpoints.monitor, kind, metrics, count);
-    if (!text.failed)
-        fgi_log(FG_LOG_WARNING, "monitor: %s: no checkpoint will be the best", text.data);
-    trainer->fit.has_warned = true;
+    for (size_t i = 0; i < count; i++) {
+        names[i] = known[i].name;
+        fgi_buf_printf(&text, "%s%s", i > 0 ? "|" : "", names[i]);
+    }
+    const char *nearest = fgi_nearest(name, names, count);
+    fg_status status = fgi_buf_status(&text, err);
+    if (status == FG_OK)
+        status = fgi_fail(err, FG_EINVAL, "%s: expected a metric%s, one of %s, got '%s'%s%s%s",
+                          what, of, text.data, name, nearest != NULL ? ": did you mean '" : "",
+                          nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "");
     fgi_buf_fini(&text);
+    return status;
 }
 
-void fgi_rank_check(fg_trainer *trainer)
+fg_status fgi_metric_check(const fg_trainer *trainer, const char *what, const char *name,
+                           fgi_stage_kind kind, fg_error *err)
 {
     fg_metric known[FG_MAX_METRICS];
+    size_t count = fgi_known_metrics(trainer, kind, known);
+    if (fgi_metric_find(known, count, name) < count)
+        return FG_OK;
+    if (count > 0)
+        return refuse(what, kind == FGI_TRAIN ? " of training" : " of the validation", name, known,
+                      count, err);
+    count = fgi_known_metrics(trainer, FGI_TRAIN, known);
+    if (count == 0 || strcmp(name, "val_loss") == 0)
+        return FG_OK;
+    return refuse(what, " of training, as there is no validation", name, known, count, err);
+}
+
+fg_status fgi_rank_check(const fg_trainer *trainer, fg_error *err)
+{
+    const fg_trainer_checkpoints *o = &trainer->options.checkpoints;
     const fgi_stage_kind kind = fgi_monitors_training(trainer) ? FGI_TRAIN : FGI_VAL;
-    const size_t count = fgi_known_metrics(trainer, kind, known);
-    if (count > 0 && fgi_metric_find(known, count, trainer->options.checkpoints.monitor) == count)
-        warn_of_unknown(trainer, known, count);
+    fg_metric known[2 * FG_MAX_METRICS];
+    char name[64];
+    FGI_TRY(fgi_metric_check(trainer, "trainer: monitor", o->monitor, kind, err));
+    size_t count = fgi_known_metrics(trainer, FGI_TRAIN, known);
+    count += fgi_known_metrics(trainer, FGI_VAL, known + count);
+    const char *at = o->name;
+    while (fgi_ckpt_name_next_metric(&at, name, sizeof name))
+        if (fgi_metric_find(known, count, name) == count)
+            return refuse("trainer: checkpoint names", "", name, known, count, err);
+    return FG_OK;
 }
 
 fgi_best_rule fgi_best_rule_of(const fg_trainer *trainer)

@@ -6,21 +6,22 @@
 
 #include <fulgurite/train.h>
 
-#include "base/buf.h"
 #include "train/best_list.h"
 #include "train/stage.h"
 
-/* Whether a name is that of a metric of training. */
-bool fgi_is_of_training(const char *monitor);
 /* The metrics that a step logs, without values; returns how many, 0 before it is compiled. Those of
  * a fit are known when it starts, those of the validation if there will be one. */
 size_t fgi_known_metrics(const fg_trainer *trainer, fgi_stage_kind kind,
                          fg_metric out[FG_MAX_METRICS]);
-/* Appends "expected a metric of the validation, one of val_loss|val_acc, got 'val_los'". */
-void fgi_unknown_metric_put(fgi_buf *out, const char *monitor, fgi_stage_kind kind,
-                            const fg_metric *metrics, size_t count);
-/* Warns before the first step if the metric that selects the best checkpoint does not exist. */
-void fgi_rank_check(fg_trainer *trainer);
+/* Refuses a metric that the steps of this kind do not log: "WHAT: expected a metric of the
+ * validation, one of val_acc|val_loss, got 'val_los': did you mean 'val_loss'?". Before they are
+ * compiled, no name is refused; in a fit without validation, its metrics are, except the default,
+ * val_loss. */
+fg_status fgi_metric_check(const fg_trainer *trainer, const char *what, const char *name,
+                           fgi_stage_kind kind, fg_error *err);
+/* Refuses, before the first step, a monitored metric that does not exist, and one in a template of
+ * checkpoint names. */
+fg_status fgi_rank_check(const fg_trainer *trainer, fg_error *err);
 
 /* Whether the monitored metric is one of training, which is compared after each epoch; others are
  * compared after each validation. */

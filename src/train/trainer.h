@@ -33,7 +33,7 @@ typedef struct fgi_fit {
     int64_t train_limit; /* batches of an epoch, 0: no limit */
     bool drop_last;
     bool has_started;      /* fit_start was called */
-    bool has_warned;       /* that the monitored metric does not exist */
+    int64_t validations;   /* from its start to its end; -1: unknown */
     int64_t deadline_ns;   /* of limits.max_time_s; 0: none */
     bool is_asked_to_stop; /* by a request in the run's folder */
     int saves_seen;        /* requests for saving that are done (signals.h) */

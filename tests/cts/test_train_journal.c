@@ -297,7 +297,7 @@ static const row rows[] = {
                 .checkpoints.keep_checkpoints = -1},
                NORMAL,
                .val = -1}}},
-    {"the best by a metric that does not exist", .has_folder = true,
+    {"a metric that does not exist", .has_folder = true,
      .runs = {{FIT, {.limits.max_epochs = 2, .checkpoints.monitor = "val_nothing"}, NORMAL}}},
     {"stopped, continued in other batches, complete", .has_folder = true,
      .runs = {{FIT, {.limits.max_epochs = 2, .output.log_every = 3}, NORMAL, .stop_at = 2},

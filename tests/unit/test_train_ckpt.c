@@ -204,11 +204,19 @@ static void a_value_waits_for_its_checkpoint(void **state)
     list_is(&list, "2");
     fgi_best_list_enter(&list, &lowest, 1, "one");
     list_is(&list, "2");
+    assert_int_equal(fgi_best_list_offer(&list, &lowest, 1, 3), FGI_RANK_BEST);
+    assert_int_equal(fgi_best_list_offer(&list, &lowest, 1.5, 4), FGI_RANK_TOP);
+    for (int step = 5; step < 20; step++) /* while the two are being saved */
+        assert_int_equal(fgi_best_list_offer(&list, &lowest, 9, step), FGI_RANK_NONE);
+    fgi_best_list_enter(&list, &lowest, 4, "four"); /* the third could not be */
+    fgi_best_list_enter(&list, &lowest, 19, "nineteen");
+    list_is(&list, "4 2 19");
+    list.count = 1;
     for (int step = 10; step < 20; step++) /* more than can wait */
         assert_int_equal(fgi_best_list_offer(&list, &lowest, -step, step), FGI_RANK_BEST);
     fgi_best_list_enter(&list, &lowest, 11, "eleven");
     fgi_best_list_enter(&list, &lowest, 19, "nineteen");
-    list_is(&list, "19 2");
+    list_is(&list, "19 4");
     assert_int_equal(list.waiting_count, 0);
 }
 
@@ -354,7 +362,6 @@ static void a_run_saves_by_time(void **state)
                                                   .checkpoints.wait_for_saves = true,
                                                   .checkpoints.save_every_epochs = -1,
                                                   .checkpoints.save_every_s = i == 0 ? 0.015 : 1e6,
-                                                  .checkpoints.monitor = "none",
                                                   .checkpoints.keep_checkpoints = -1},
                             &r);
         fgt_ok(fg_trainer_add_callback(trainer, &slow, NULL, &err));

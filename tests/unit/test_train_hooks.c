@@ -7,10 +7,12 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
 #include "toy_place.h"
+#include "train/trainer.h"
 
 /* The list in docs/hooks.md under "<!-- recorded: NAME -->". */
 static void assert_as_written(const char *name, const char *recorded)
@@ -63,6 +65,93 @@ static void an_accumulating_fit_is_as_docs_say(void **state)
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     assert_as_written("accumulate", r.text);
     fg_trainer_destroy(trainer);
+}
+
+/* ---- validations ----------------------------------------------------------------------------- */
+
+static struct {
+    char steps[128];
+    int count;
+    int64_t expected;
+} validated;
+
+static fg_status note_expected(void *self, const fg_progress *at, fg_error *err)
+{
+    (void)self, (void)err;
+    validated.steps[0] = '\0';
+    validated.count = 0;
+    validated.expected = at->trainer->fit.validations;
+    return FG_OK;
+}
+
+static fg_status note_validation(void *self, const fg_progress *at, fg_error *err)
+{
+    const size_t used = strlen(validated.steps);
+    (void)self, (void)err;
+    (void)snprintf(validated.steps + used, sizeof validated.steps - used, "%lld ",
+                   (long long)at->step);
+    validated.count++;
+    return FG_OK;
+}
+
+/* Three steps an epoch. The last weights are validated, once, unless validation is off, also of a
+ * complete run that has not done so; their number is known before the first step. */
+static void the_last_weights_are_validated(void **state)
+{
+    static const fg_callback_ops ops = {.fit_start = note_expected, .val_end = note_validation};
+    static const struct {
+        int64_t epochs, by_steps, max_epochs, max_steps, more; /* more: epochs of a resumed run */
+        const char *steps, *resumed;
+    } rows[] = {{1, 0, 2, 0, 0, "3 6 ", ""},     {2, 0, 3, 0, 0, "6 9 ", ""},
+                {2, 0, 4, 0, 0, "6 12 ", ""},    {7, 0, 3, 0, 5, "9 ", "15 "},
+                {-1, 4, 3, 0, 0, "4 8 9 ", ""},  {-1, 3, 3, 0, 0, "3 6 9 ", ""},
+                {1, 2, 2, 0, 0, "2 3 4 6 ", ""}, {5, 0, 9, 4, 0, "4 ", ""},
+                {5, 0, 9, 6, 0, "6 ", ""},       {-1, 0, 2, 0, 3, "", ""},
+                {1, 0, -1, 5, 0, "3 5 ", ""},    {3, 4, 6, 0, 7, "4 8 9 12 16 18 ", "20 21 "}};
+    (void)state;
+    const fg_fit_data data = the_data();
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *folder = fgt_temp_folder();
+        for (int again = 0; again <= (rows[i].more > 0); again++) {
+            fg_error err = {0};
+            fg_trainer *trainer = toy_trainer(
+                client, &(fg_trainer_options){.limits.max_epochs =
+                                                  again ? rows[i].more : rows[i].max_epochs,
+                                              .limits.max_steps = rows[i].max_steps,
+                                              .validation.val_every_epochs = rows[i].epochs,
+                                              .validation.val_every_steps = rows[i].by_steps,
+                                              .checkpoints.run_dir = folder,
+                                              .checkpoints.resume = again ? "last" : NULL});
+            fgt_ok(fg_trainer_add_callback(trainer, &ops, NULL, &err));
+            fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+            fg_trainer_destroy(trainer);
+            assert_string_equal(validated.steps, again ? rows[i].resumed : rows[i].steps);
+            assert_int_equal(validated.expected, validated.count);
+        }
+    }
+}
+
+/* A run that was complete without validation is validated when it resumes with it. */
+static void a_complete_run_is_validated_if_it_was_not(void **state)
+{
+    static const fg_callback_ops ops = {.fit_start = note_expected, .val_end = note_validation};
+    static const char *const expected[] = {"", "6 ", ""};
+    (void)state;
+    const fg_fit_data data = the_data();
+    const char *folder = fgt_temp_folder();
+    for (int i = 0; i < 3; i++) {
+        fg_error err = {0};
+        fg_trainer *trainer = toy_trainer(
+            client, &(fg_trainer_options){.limits.max_epochs = 2,
+                                          .validation.val_every_epochs = i == 0 ? -1 : 1,
+                                          .checkpoints.run_dir = folder,
+                                          .checkpoints.resume = "auto"});
+        fgt_ok(fg_trainer_add_callback(trainer, &ops, NULL, &err));
+        fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+        assert_int_equal(fg_trainer_result(trainer)->nothing_to_do, i == 2);
+        fg_trainer_destroy(trainer);
+        assert_string_equal(validated.steps, expected[i]);
+    }
 }
 
 static fg_status no_rows(void *self, const fg_type *type, const void *rows, int64_t first,
@@ -325,6 +414,8 @@ static void a_search_starts_no_steps_of_callbacks(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_fit_is_as_docs_say),
     cmocka_unit_test(an_accumulating_fit_is_as_docs_say),
+    cmocka_unit_test(the_last_weights_are_validated),
+    cmocka_unit_test(a_complete_run_is_validated_if_it_was_not),
     cmocka_unit_test(evaluations_are_as_docs_say),
     cmocka_unit_test(a_stop_and_a_resume_are_as_docs_say),
     cmocka_unit_test(any_hook_may_end_the_run_with_an_error),

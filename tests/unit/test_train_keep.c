@@ -173,8 +173,8 @@ static void a_monitor_that_does_not_exist_is_an_error(void **state)
 {
     (void)state;
     static const char *const rows[][2] = {
-        {"monitor=val_f1", "checkpoint: monitor: expected a metric of the validation, one of "
-                           "val_acc|val_loss, got 'val_f1'"},
+        {"monitor=val_los", "checkpoint: monitor: expected a metric of the validation, one of "
+                            "val_acc|val_loss, got 'val_los': did you mean 'val_loss'?"},
         {"monitor=train_f1", "checkpoint: monitor: expected a metric of training, one of "}};
     const fg_fit_data data = the_data();
     for (int i = 0; i < 2; i++) {
@@ -391,6 +391,70 @@ static void a_run_without_a_folder_is_refused(void **state)
     fg_trainer_destroy(trainer);
 }
 
+/* Every name of a metric, before the first step; has_val: there is validation. */
+static void names_of_metrics_that_do_not_exist_are_errors(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *monitor, *name, *callback, *options;
+        bool has_val;
+        const char *message;
+    } rows[] = {
+        {.monitor = "val_los",
+         .has_val = true,
+         .message = "trainer: monitor: expected a metric of the validation, one of "
+                    "val_acc|val_loss, got 'val_los': did you mean 'val_loss'?"},
+        {.monitor = "train_f1",
+         .has_val = true,
+         .message = "trainer: monitor: expected a metric of training, one of "
+                    "train_acc|train_loss, got 'train_f1'"},
+        {.monitor = "trian_loss",
+         .message = "trainer: monitor: expected a metric of training, as there is no validation, "
+                    "one of train_acc|train_loss, got 'trian_loss': did you mean 'train_loss'?"},
+        {.monitor = "val_acc", .message = "as there is no validation, one of train_acc|train_loss"},
+        {.name = "{epoch}-{step:04d}-{val/loss:.3f}",
+         .has_val = true,
+         .message = "trainer: checkpoint names: expected a metric, one of train_acc|train_loss|"
+                    "val_acc|val_loss, got 'val/loss': did you mean 'val_loss'?"},
+        {.name = "{epoch}-{train_acc}-{val_loss}",
+         .message = "one of train_acc|train_loss, got 'val_loss'"},
+        {.callback = "early_stop",
+         .options = "monitor=val_los",
+         .has_val = true,
+         .message = "early_stop: monitor: expected a metric of the validation, one of "
+                    "val_acc|val_loss, got 'val_los': did you mean 'val_loss'?"},
+        {.callback = "checkpoint",
+         .options = "monitor=val_acc",
+         .message = "checkpoint: monitor: expected a metric of training, as there is no"},
+        {.callback = "throughput",
+         .options = "tokens_metric=train_tokens",
+         .has_val = true,
+         .message = "throughput: tokens_metric: expected a metric of training, one of "
+                    "train_acc|train_loss, got 'train_tokens'"},
+        {.callback = "early_stop", .options = "monitor=val_los,strict=false", .has_val = true},
+        {.name = "{epoch}-{train_acc}-{val_loss}", .has_val = true},
+        {.monitor = "val_loss"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        fg_trainer *trainer = NULL;
+        fg_fit_data data = the_data();
+        data.val = rows[i].has_val ? data.val : NULL;
+        fgt_ok(fg_trainer_create(&(fg_trainer_options){.devices.client = client,
+                                                       .checkpoints.run_dir = fgt_temp_folder(),
+                                                       .checkpoints.monitor = rows[i].monitor,
+                                                       .checkpoints.name = rows[i].name},
+                                 &trainer, &err));
+        if (rows[i].callback != NULL)
+            fgt_ok(fg_trainer_add_named_callback(trainer, rows[i].callback, rows[i].options, &err));
+        const fg_status status = fg_trainer_fit(trainer, &task, &data, &err);
+        assert_int_equal(status, rows[i].message != NULL ? FG_EINVAL : FG_OK);
+        if (rows[i].message != NULL && strstr(err.message, rows[i].message) == NULL)
+            fail_msg("'%s' is not in '%s'", rows[i].message, err.message);
+        assert_int_equal(fg_trainer_result(trainer)->steps, status == FG_OK ? 3 : 0);
+        fg_trainer_destroy(trainer);
+    }
+}
+
 static void a_damaged_state_is_refused(void **state)
 {
     (void)state;
@@ -426,6 +490,7 @@ int main(void)
         cmocka_unit_test(a_list_that_cannot_be_read_protects_all),
         cmocka_unit_test(lists_survive_failing_allocations),
         cmocka_unit_test(a_run_without_a_folder_is_refused),
+        cmocka_unit_test(names_of_metrics_that_do_not_exist_are_errors),
         cmocka_unit_test(a_damaged_state_is_refused),
     };
     toy_use_memory();

@@ -313,25 +313,6 @@ static void state_json_must_be_there(void **state)
                                         "give it as the starting weights instead"));
 }
 
-/* ---- best ------------------------------------------------------------------------------------ */
-
-static void a_monitor_that_is_not_there_is_reported_once(void **state)
-{
-    (void)state;
-    fg_error err = {0};
-    fg_trainer *trainer = NULL;
-    const fg_trainer_options options = {
-        .devices.client = client, .limits.max_epochs = 3, .checkpoints.monitor = "val_ac"};
-    const fg_fit_data data = {
-        .train = train_data, .val = train_data, .batch_size = 4, .workers = -1};
-    fgt_ok(fg_trainer_create(&options, &trainer, &err));
-    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
-    assert_string_equal(talk.data, "2: monitor: expected a metric of the validation, one of "
-                                   "val_acc|val_loss, got 'val_ac': no checkpoint will be the "
-                                   "best\n");
-    fg_trainer_destroy(trainer);
-}
-
 /* ---- the owner of the client ----------------------------------------------------------------- */
 
 static void a_trainer_opens_and_closes_its_own_client(void **state)
@@ -361,7 +342,6 @@ static const struct CMUnitTest tests[] = {
     TEST(little_is_enough),
     TEST(other_metrics_begin_anew),
     TEST(state_json_must_be_there),
-    TEST(a_monitor_that_is_not_there_is_reported_once),
     TEST(a_trainer_opens_and_closes_its_own_client),
 };
 

@@ -241,7 +241,7 @@ static void limits_end_the_run(void **state)
         {{.limits.max_epochs = 3, .limits.limit_train_batches = 2}, false, 6, 3, 3, 3, 2, 3},
         {{.limits.max_epochs = 3, .limits.limit_train_batches = 9}, false, 9, 3, 3, 3, 2, 3},
         {{.limits.max_epochs = 2, .limits.limit_val_batches = 1}, false, 6, 2, 2, 2, 1, 2},
-        {{.limits.max_epochs = 5, .validation.val_every_epochs = 2}, false, 15, 5, 5, 2, 2, 5},
+        {{.limits.max_epochs = 5, .validation.val_every_epochs = 2}, false, 15, 5, 5, 3, 2, 5},
         {{.limits.max_epochs = 2, .validation = {9, 2, 0, {0}}}, false, 6, 2, 2, 3, 2, 2},
         {{.limits.max_epochs = 2, .output.log_every = 1}, false, 6, 2, 6, 2, 2, 2},
         {{.limits.max_epochs = 2, .output.log_every = 2}, false, 6, 2, 4, 2, 2, 2},

@@ -272,10 +272,10 @@ static void a_mistake_in_val_step_is_found_before_the_first_step(void **state)
         contains(err.message, "batch: no field 'z'; there are 'x', 'y'");
         assert_string_equal(r.text, "");
     }
-    /* a schedule that is never used may be invalid */
+    /* a step that is never used may be invalid */
     r = (recorder){0};
     fgt_ok(
-        fit(&(fg_trainer_options){.validation.val_every_epochs = 2}, &bad, &data, NULL, &r, &err));
+        fit(&(fg_trainer_options){.validation.val_every_epochs = -1}, &bad, &data, NULL, &r, &err));
 }
 
 /* Data whose sample `bad` cannot be read. */

@@ -106,7 +106,7 @@ static void validation_before_training(void **state)
     (void)state;
     const fg_trainer_options two = {.limits.max_epochs = 1,
                                     .validation.sanity_val_steps = 2,
-                                    .validation.val_every_epochs = 1 << 20};
+                                    .validation.val_every_epochs = -1};
     fgt_ok(fit(&two, -1, &with, &result, &err));
     assert_int_equal(val_reads.count, 8); /* two batches of 4, before the first training sample */
     assert_int_equal(val_reads.other_count, 0);
@@ -114,20 +114,19 @@ static void validation_before_training(void **state)
     for (size_t i = 0; i < result.metric_count; i++)
         assert_true(strncmp(result.metrics[i].name, "val_", 4) != 0); /* not reported */
     assert_int_equal(result.steps, 5);
-    const fg_trainer_options none = {.limits.max_epochs = 1,
-                                     .validation.val_every_epochs = 1 << 20};
+    const fg_trainer_options none = {.limits.max_epochs = 1, .validation.val_every_epochs = -1};
     fgt_ok(fit(&none, -1, &without, &result, &err));
     assert_int_equal(val_reads.count, 0);
     assert_string_equal(with.text, without.text); /* and no callback is called for it */
     const fg_trainer_options all = {.limits.max_epochs = 1,
                                     .validation.sanity_val_steps = -1,
-                                    .validation.val_every_epochs = 1 << 20};
+                                    .validation.val_every_epochs = -1};
     fgt_ok(fit(&all, -1, &with, &result, &err));
     assert_int_equal(val_reads.count, 12);
     const fg_trainer_options limited = {.limits.max_epochs = 1,
                                         .validation.sanity_val_steps = 2,
                                         .limits.limit_val_batches = 1,
-                                        .validation.val_every_epochs = 1 << 20};
+                                        .validation.val_every_epochs = -1};
     fgt_ok(fit(&limited, -1, &with, &result, &err));
     assert_int_equal(val_reads.count, 4);
 }
