@@ -144,6 +144,11 @@ void fgi_config_print(const fgi_config *c, fgi_buf *out, bool with_comments);
 /* The part that determines a model and its data, as YAML: task, model, data, precision and the
  * callbacks that change the model, as far as they have an effect, without the initial weights. */
 void fgi_config_print_model(const fgi_config *c, fgi_buf *out);
+/* Whether a key changes how weights are updated: of the optimizer, the schedule and the loss, and
+ * some of the Trainer and the model. */
+bool fgi_config_is_of_training(const fgi_config_key *key);
+/* These keys, as far as they have an effect. */
+void fgi_config_print_training(const fgi_config *c, fgi_buf *out);
 /* The reference of all keys, and of the rows that lists name, in Markdown: docs/config.md. */
 void fgi_config_print_markdown(fgi_buf *out);
 

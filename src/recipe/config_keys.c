@@ -250,11 +250,12 @@ static const fgi_config_row trainer_rows[] = {
       "Validation batches to run before training starts, to catch errors early. Their metrics "
       "are discarded. 0: none; -1: all."}, .only = NULL},
     {{.name = "trainer.val_every_epochs", .kind = FG_OPTION_INT, .initial = "1", .min = 0, .max =
-      FG_OPTION_UNLIMITED, .example = "5", .help = "Validate every n epochs; 0: not by epochs."},
+      FG_OPTION_UNLIMITED, .example = "5", .help = 
+      "Validate every n epochs, and after the last one; 0: not by epochs."},
       .only = NULL},
     {{.name = "trainer.val_every_steps", .kind = FG_OPTION_INT, .initial = "0", .min = 0, .max =
       FG_OPTION_UNLIMITED, .example = "500", .help =
-      "Validate every n optimizer steps; 0: not by steps."}, .only = NULL},
+      "Validate every n optimizer steps, and after the last one; 0: not by steps."}, .only = NULL},
     {{.name = "trainer.log_every", .kind = FG_OPTION_INT, .initial = "50", .min = 1, .max =
       FG_OPTION_UNLIMITED, .example = "10", .help =
       "Log training metrics every n optimizer steps."}, .only = NULL},

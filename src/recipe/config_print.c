@@ -102,6 +102,33 @@ static bool is_of_model(const fgi_config *c, const fgi_config_key *key)
     return is_asked && strncmp(path, "model.weights", 13) != 0 && fgi_config_has_effect(c, key);
 }
 
+bool fgi_config_is_of_training(const fgi_config_key *key)
+{
+    static const char *const sections[] = {"optimizer.", "schedule.", "loss."};
+    static const char *const others[] = {"trainer.accumulate_grad_batches",
+                                         "trainer.accumulate_schedule",
+                                         "trainer.gradient_clip_val",
+                                         "trainer.gradient_clip_algorithm",
+                                         "trainer.lr_scaling",
+                                         "trainer.base_batch_size",
+                                         "trainer.precision",
+                                         "trainer.stochastic_rounding",
+                                         "model.dropout",
+                                         "data.augment"};
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
+        if (strncmp(key->path, sections[i], strlen(sections[i])) == 0)
+            return true;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(key->path, others[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool is_of_training(const fgi_config *c, const fgi_config_key *key)
+{
+    return fgi_config_is_of_training(key) && fgi_config_has_effect(c, key);
+}
+
 /* The callbacks that change the model or its programs (fg_callback_ops.build), such as averages of
  * the weights that evaluations use. */
 static void print_callbacks(const fgi_config *c, fgi_buf *out)
@@ -127,12 +154,14 @@ static void print_callbacks(const fgi_config *c, fgi_buf *out)
     fgi_config_rows_free(&rows);
 }
 
-static void print_keys(const fgi_config *c, fgi_buf *out, bool with_comments, bool only_model)
+/* Those keys for which is_part is true; NULL: all. */
+static void print_keys(const fgi_config *c, fgi_buf *out, bool with_comments,
+                       bool (*is_part)(const fgi_config *c, const fgi_config_key *key))
 {
     char now[32] = "", section[32];
     for (size_t i = 0; i < fgi_config_table_of(c)->count; i++) {
         const fgi_config_key *key = &fgi_config_table_of(c)->keys[i];
-        if (only_model && !is_of_model(c, key))
+        if (is_part != NULL && !is_part(c, key))
             continue;
         const char *name = split_path(key->path, section, sizeof(section));
         const char *indent = *section != '\0' ? "  " : "";
@@ -152,13 +181,18 @@ static void print_keys(const fgi_config *c, fgi_buf *out, bool with_comments, bo
 
 void fgi_config_print(const fgi_config *c, fgi_buf *out, bool with_comments)
 {
-    print_keys(c, out, with_comments, false);
+    print_keys(c, out, with_comments, NULL);
 }
 
 void fgi_config_print_model(const fgi_config *c, fgi_buf *out)
 {
-    print_keys(c, out, false, true);
+    print_keys(c, out, false, is_of_model);
     print_callbacks(c, out); /* the last section is the trainer's */
+}
+
+void fgi_config_print_training(const fgi_config *c, fgi_buf *out)
+{
+    print_keys(c, out, false, is_of_training);
 }
 
 /* Escaped, because a vertical bar would end the table cell. */

@@ -139,6 +139,7 @@ void fg_recipe_close(fg_recipe *r)
     fgi_run_origin_close(&r->origin);
     fgi_free(r->attached_config);
     fgi_free(r->attached_data);
+    fgi_free(r->attached_training);
     fgi_config_destroy(r->c);
     if (r->is_claimed)
         fgi_run_dir_give_back(r->folder);
@@ -188,6 +189,9 @@ static fg_status go(fg_recipe *r, fg_error *err)
             status = fgi_run_info_set(r, err);
         if (status == FG_OK)
             status = fg_trainer_fit(r->trainer, task, &r->fit_data, err);
+        r->is_complete = status == FG_OK;
+        if (status == FG_OK)
+            status = fgi_run_record_check(r, err);
         break;
     case FG_RECIPE_VALIDATE:
         status = fg_trainer_validate(r->trainer, task, &r->fit_data, err);
@@ -279,7 +283,7 @@ static void say_end(const fg_recipe *r, fg_status status)
         say_folder(r);
     else if (status == FG_OK)
         fgi_run_say(r, FG_LOG_INFO, "fast dev run: no error; nothing was saved");
-    else if (r->has_result && train->checkpoint[0] != '\0' && r->folder != NULL)
+    else if (r->has_result && !r->is_complete && train->checkpoint[0] != '\0' && r->folder != NULL)
         fgi_run_say(r, FG_LOG_ERROR, "to continue: the same command with --resume%s%s",
                     is_auto ? " --trainer.run_dir=" : "", is_auto ? r->folder : "");
 }
@@ -300,6 +304,7 @@ fg_status fg_recipe_run(fg_recipe *r, fg_error *err)
     } else if (r->options->kind == FG_RECIPE_FIT) {
         fgi_run_warn_of_devices(r);
         fgi_run_note_batch(r);
+        fgi_run_note_validation(r);
     }
     if (status == FG_OK)
         status = go(r, &r->error);

@@ -191,7 +191,8 @@ struct fg_recipe {
     fgi_run_data data;
     fgi_run_schema schema;
     fgi_run_task task;
-    char *attached_config, *attached_data; /* attachments of the run's checkpoints */
+    char *attached_config, *attached_data,
+        *attached_training; /* attachments of the run's checkpoints */
     fg_mesh_options mesh;
     fg_client *client; /* for a topology; NULL: the Trainer opens a client */
     fg_trainer *trainer;
@@ -203,11 +204,14 @@ struct fg_recipe {
     double start_s; /* start time */
     double setup_s; /* from the start to the Trainer's call */
     bool has_result;
+    bool is_complete;   /* a fit has come to its end */
     bool is_data_ready; /* later failures depend on the planned machine */
 };
 
 /* Creates data, task and Trainer from r->c (run_command.c); no Trainer for FG_RECIPE_SCHEDULE. */
 fg_status fgi_run_set_up(fg_recipe *r, fg_error *err);
+/* Whether the configuration says not to validate. */
+bool fgi_run_validation_is_off(const fg_recipe *r);
 /* The metric that selects the best checkpoint; borrowed. The data are open. */
 const char *fgi_run_monitor(const fg_recipe *r);
 bool fgi_run_monitor_is_max(const fg_recipe *r);
@@ -256,6 +260,8 @@ fg_status fgi_run_confusion(fg_recipe *r, int64_t **out, fg_error *err);
 
 /* ---- the report (run_report.c, run_summary.c) ------------------------------------------------ */
 
+/* After a fit: FG_ENUMERIC if val_loss was not finite in any validation of it. */
+fg_status fgi_run_record_check(const fg_recipe *r, fg_error *err);
 /* Records the metrics of a fit. A callback of the
  * Trainer, which destroys it. */
 fg_status fgi_run_record_add(fg_recipe *r, fg_error *err);
@@ -281,6 +287,8 @@ json_t *fgi_run_report_history(fg_recipe *r, const json_t *report);
 void fgi_run_record_draw(const fg_recipe *r, int columns, bool is_ascii, fgi_buf *out);
 /* The metrics of the result, one "name<tab>value" per line. */
 void fgi_run_put_metrics(const fg_recipe *r, fgi_buf *out);
+/* The metrics of a result as an object, null for values that are not finite. */
+json_t *fgi_run_metrics_json(const fg_result *result);
 /* Appends the summary of the run as one JSON object. False when out of memory. */
 bool fgi_run_put_summary(fg_recipe *r, fgi_buf *out);
 
@@ -348,6 +356,9 @@ void fgi_run_explain_weights(const fg_recipe *r, fg_error *err);
 void fgi_run_note_batch(const fg_recipe *r);
 /* Warns if the batch grows with the number of devices, and no key says that this is intended. */
 void fgi_run_warn_of_devices(const fg_recipe *r);
+/* Prints a note if a fit will not validate, although there are data for it or a metric of them is
+ * monitored. */
+void fgi_run_note_validation(const fg_recipe *r);
 /* A message for the user. */
 void fgi_run_say(const fg_recipe *r, fg_log_level level, const char *format, ...) FG_PRINTF(3, 4);
 

@@ -86,11 +86,17 @@ static const char *profile(const fg_recipe *r)
     return fgi_config_text(r->c, "trainer.profile");
 }
 
+bool fgi_run_validation_is_off(const fg_recipe *r)
+{
+    return fgi_config_int(r->c, "trainer.val_every_epochs") == 0 &&
+           fgi_config_int(r->c, "trainer.val_every_steps") == 0;
+}
+
 const char *fgi_run_monitor(const fg_recipe *r)
 {
     if (!fgi_config_is_auto(r->c, "trainer.monitor"))
         return fgi_config_text(r->c, "trainer.monitor");
-    return r->fit_data.val != NULL ? "val_loss" : "train_loss";
+    return r->fit_data.val != NULL && !fgi_run_validation_is_off(r) ? "val_loss" : "train_loss";
 }
 
 bool fgi_run_monitor_is_max(const fg_recipe *r)
@@ -365,7 +371,7 @@ static fg_status look_at_targets(fg_recipe *r, fg_error *err)
  * configuration. */
 static fg_status make_trainer(fg_recipe *r, const char *resume, fg_error *err)
 {
-    fg_attachment attachments[2];
+    fg_attachment attachments[3];
     fg_sharding_rule *rules = NULL;
     fg_trainer_options options = fgi_run_trainer_options(r, resume);
     fg_status status = fgi_config_rules(r->c, "trainer.sharding", &rules,

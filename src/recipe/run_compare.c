@@ -12,7 +12,7 @@
 #include "base/print.h"
 #include "base/alloc.h"
 
-enum { VALUE_SIZE = 48, PATH_SIZE = 96 };
+enum { VALUE_SIZE = 48, PATH_SIZE = 96, ERROR_SIZE = 288 };
 
 /* A value, truncated to fit a line. */
 static void cut(char *out, const char *value)
@@ -29,7 +29,7 @@ static void add(fgi_run_differences *out, const char *path, const char *had, con
     cut(b, have);
     const int size = fgi_snprintf(line, sizeof(line), "\n  %s: %s in the checkpoint, %s %s%s", path,
                                   a, b, place == NULL ? "here" : "by ", place == NULL ? "" : place);
-    if (out->used + (size_t)size < sizeof(out->text))
+    if (out->used + (size_t)size < (out->limit > 0 ? out->limit : ERROR_SIZE))
         out->used +=
             (size_t)fgi_snprintf(out->text + out->used, sizeof(out->text) - out->used, "%s", line);
     out->count++;
@@ -70,6 +70,16 @@ void fgi_run_compare_model(const fgi_config *had, const fgi_config *have, fgi_ru
         const fgi_config_key *key = &fgi_config_table_of(have)->keys[i];
         if (strncmp(key->path, "model.", 6) == 0 && !is_one_of(key->path, others) &&
             fgi_config_has_effect(had, key) && fgi_config_has_effect(have, key))
+            compare_key(had, have, key, out);
+    }
+}
+
+void fgi_run_compare_training(const fgi_config *had, const fgi_config *have,
+                              fgi_run_differences *out)
+{
+    for (size_t i = 0; i < fgi_config_table_of(have)->count; i++) {
+        const fgi_config_key *key = &fgi_config_table_of(have)->keys[i];
+        if (fgi_config_is_of_training(key) && fgi_config_has_effect(have, key))
             compare_key(had, have, key, out);
     }
 }
@@ -234,18 +244,24 @@ void fgi_run_compare_data(const json_t *had, const json_t *have, fgi_run_differe
 
 /* ---- error ----------------------------------------------------------------------------------- */
 
-fg_status fgi_run_compare_fail(const fgi_run_differences *differences, const char *path,
-                               const char *hint, fg_error *err)
+const char *fgi_run_compare_more(const fgi_run_differences *differences, char out[48])
 {
-    char more[48] = "";
     size_t shown = 0;
-    if (differences->count == 0)
-        return FG_OK;
+    out[0] = '\0';
     for (const char *line = differences->text; *line != '\0'; line++)
         shown += *line == '\n';
     if (differences->count > shown)
-        (void)fgi_snprintf(more, sizeof(more), "\n  and %zu more", differences->count - shown);
+        (void)fgi_snprintf(out, 48, "\n  and %zu more", differences->count - shown);
+    return out;
+}
+
+fg_status fgi_run_compare_fail(const fgi_run_differences *differences, const char *path,
+                               const char *hint, fg_error *err)
+{
+    char more[48];
+    if (differences->count == 0)
+        return FG_OK;
     (void)fgi_refuse(err, "'%s' was trained with other settings:%s%s\n%s", path, differences->text,
-                     more, hint);
+                     fgi_run_compare_more(differences, more), hint);
     return FG_EINVAL;
 }

@@ -321,6 +321,24 @@ static void warn_of_start(const fg_recipe *r)
                     fg_ckpt_path(r->origin.ckpt), differences.text);
 }
 
+/* A run that resumes may be trained in another way, but not by mistake. A file that cannot be read,
+ * such as one of a program with custom rows, is not compared. */
+static void note_training(const fg_recipe *r)
+{
+    char more[48];
+    fgi_run_differences differences = {.limit = sizeof(differences.text)};
+    const char *text = fg_ckpt_attachment(r->origin.ckpt, FGI_RUN_ORIGIN_TRAINING);
+    fgi_config *had = text != NULL ? fgi_config_create(r->options->registry, NULL) : NULL;
+    if (had != NULL &&
+        fgi_config_read(had, FGI_RUN_ORIGIN_TRAINING, text, strlen(text), &(fg_error){0}))
+        fgi_run_compare_training(had, r->c, &differences);
+    if (differences.count > 0)
+        fgi_run_say(r, FG_LOG_WARNING, "%s: was trained with other settings:%s%s",
+                    fg_ckpt_path(r->origin.ckpt), differences.text,
+                    fgi_run_compare_more(&differences, more));
+    fgi_config_destroy(had);
+}
+
 fg_status fgi_run_check_origin(const fg_recipe *r, fg_error *err)
 {
     const bool is_evaluation = fgi_run_is_evaluation(r);
@@ -340,6 +358,8 @@ fg_status fgi_run_check_origin(const fg_recipe *r, fg_error *err)
         fgi_run_compare_data(r->origin.data, here, &differences);
         json_decref(here);
     }
+    if (r->options->kind == FG_RECIPE_FIT && differences.count == 0)
+        note_training(r);
     return fgi_run_compare_fail(
         &differences, fg_ckpt_path(r->origin.ckpt),
         is_evaluation ? "leave CONFIG or these options out to use the checkpoint's own settings"
@@ -376,10 +396,10 @@ void fgi_run_say_weights(const fg_recipe *r)
 
 /* ---- attachments of the run's checkpoints ---------------------------------------------------- */
 
-static char *config_to_text(const fgi_config *c)
+static char *config_to_text(const fgi_config *c, void (*print)(const fgi_config *c, fgi_buf *out))
 {
     fgi_buf text = {0};
-    fgi_config_print_model(c, &text);
+    print(c, &text);
     return fgi_take_text(&text);
 }
 
@@ -389,14 +409,16 @@ fg_status fgi_run_attach(fg_recipe *r, fg_attachment *storage, fg_trainer_option
     if (r->options->kind != FG_RECIPE_FIT)
         return FG_OK;
     json_t *data = fgi_run_task_describe(&r->task);
-    r->attached_config = config_to_text(r->c);
+    r->attached_config = config_to_text(r->c, fgi_config_print_model);
+    r->attached_training = config_to_text(r->c, fgi_config_print_training);
     r->attached_data = fgi_json_text(data, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
     json_decref(data);
-    if (r->attached_config == NULL || r->attached_data == NULL)
+    if (r->attached_config == NULL || r->attached_data == NULL || r->attached_training == NULL)
         return fgi_no_memory(err);
     storage[0] = (fg_attachment){FGI_RUN_ORIGIN_CONFIG, r->attached_config};
     storage[1] = (fg_attachment){FGI_RUN_ORIGIN_DATA, r->attached_data};
+    storage[2] = (fg_attachment){FGI_RUN_ORIGIN_TRAINING, r->attached_training};
     options->checkpoints.attachments = storage;
-    options->checkpoints.attachment_count = 2;
+    options->checkpoints.attachment_count = 3;
     return FG_OK;
 }

@@ -1,5 +1,5 @@
 /* run_notes.c - hints about probable mistakes: relative paths, initial weights, a batch that is
- * larger than the data.
+ * larger than the data, no validation.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -12,6 +12,7 @@
 #include "recipe/run_format.h"
 #include "base/print.h"
 #include "base/alloc.h"
+#include "train/metrics.h"
 
 void fgi_run_say(const fg_recipe *r, fg_log_level level, const char *format, ...)
 {
@@ -134,4 +135,31 @@ void fgi_run_note_batch(const fg_recipe *r)
                 "a smaller trainer.%s gives more steps and wastes less",
                 rows > 1 ? "" : "note: ", batch, samples == 1 ? "is" : "are", samples,
                 r->fit_data.global_batch_size > 0 ? "global_batch_size" : "batch_size");
+}
+
+/* Why a fit that has data for it does not validate; NULL: it does, or there are none. */
+static const char *why_none(const fg_recipe *r)
+{
+    if (r->data.val == NULL)
+        return NULL;
+    if (fg_dataset_count(r->data.val) == 0)
+        return "the validation data have no samples";
+    if (fgi_config_amount(r->c, "trainer.limit_val_batches", 1) == 0)
+        return "trainer.limit_val_batches is 0";
+    return fgi_run_validation_is_off(r)
+               ? "trainer.val_every_epochs and trainer.val_every_steps are 0"
+               : NULL;
+}
+
+void fgi_run_note_validation(const fg_recipe *r)
+{
+    const char *why = why_none(r), *monitor = fgi_run_monitor(r);
+    if (why != NULL)
+        fgi_run_say(r, FG_LOG_INFO,
+                    "note: there will be no validation, although there are data for it: %s", why);
+    if ((why != NULL || r->fit_data.val == NULL) && !fgi_is_of_training(monitor))
+        fgi_run_say(r, FG_LOG_WARNING,
+                    "%s: %s is a metric of the validation, but there will be none: no checkpoint "
+                    "will be the best",
+                    fgi_config_where(r->c, "trainer.monitor"), monitor);
 }

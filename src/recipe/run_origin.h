@@ -12,8 +12,9 @@
 #include "base/buf.h"
 
 /* Names of the program's attachments (docs/formats.md). */
-#define FGI_RUN_ORIGIN_CONFIG "config.yaml"
-#define FGI_RUN_ORIGIN_DATA   "data.json"
+#define FGI_RUN_ORIGIN_CONFIG   "config.yaml"
+#define FGI_RUN_ORIGIN_TRAINING "training.yaml"
+#define FGI_RUN_ORIGIN_DATA     "data.json"
 
 /* Zero-initialized: no checkpoint. */
 typedef struct fgi_run_origin {

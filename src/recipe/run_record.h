@@ -16,6 +16,7 @@ enum { FGI_RUN_TRAIN_WINDOWS, FGI_RUN_TRAIN_EPOCHS, FGI_RUN_VAL, FGI_RUN_CURVES 
 struct fgi_run_record {
     const fg_recipe *owner;
     fgi_run_curve curves[FGI_RUN_CURVES];
+    int64_t validations, bad; /* with a val_loss; of these, those where it was not finite */
 };
 
 #endif

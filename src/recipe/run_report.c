@@ -68,6 +68,14 @@ static fg_status on_epoch_end(void *self, const fg_progress *at, fg_error *err)
 static fg_status on_val_end(void *self, const fg_progress *at, fg_error *err)
 {
     fgi_run_record *r = self;
+    size_t i = 0;
+    while (i < at->metric_count && strcmp(at->metrics[i].name, "val_loss") != 0)
+        i++;
+    r->validations += i < at->metric_count;
+    if (i < at->metric_count && !isfinite(at->metrics[i].value) && r->bad++ == 0)
+        fgi_run_say(r->owner, FG_LOG_WARNING,
+                    "val_loss is %g at step %" PRId64 ": this state cannot be the best",
+                    at->metrics[i].value, at->step);
     return add_point(&r->curves[FGI_RUN_VAL], at->step, at, "val_loss", err);
 }
 
@@ -107,6 +115,21 @@ fg_status fgi_run_record_add(fg_recipe *r, fg_error *err)
     const fg_status status = fg_trainer_add_callback(r->trainer, &ops, record, err);
     r->record = status == FG_OK ? record : NULL;
     return status;
+}
+
+fg_status fgi_run_record_check(const fg_recipe *r, fg_error *err)
+{
+    const fgi_run_record *record = r->record;
+    const char *path = fg_trainer_result(r->trainer)->checkpoint;
+    if (record->bad == 0 || record->bad < record->validations ||
+        strcmp(fgi_config_text(r->c, "trainer.on_divergence"), "ignore") == 0)
+        return FG_OK;
+    return fgi_fail(err, FG_ENUMERIC,
+                    "val_loss was not finite in any of the %" PRId64 " validations%s%s\n"
+                    "look for very large values in the validation data, or use a smaller "
+                    "optimizer.lr; to accept this: trainer.on_divergence=ignore",
+                    record->validations, *path != '\0' ? "; the last state is saved in " : "",
+                    path);
 }
 
 /* ---- end of a run ---------------------------------------------------------------------------- */

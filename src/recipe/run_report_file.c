@@ -234,6 +234,7 @@ static json_t *report_of(fg_recipe *r, const char *state)
                              bytes(device.memory_limit_bytes))},
         {"host", host_of(fgi_run_seconds(r), &f->input)},
         {"loader", loader_of(&f->input)},
+        {"metrics", fgi_run_metrics_json(f)},
         {"settings", fgi_run_report_settings(r)},
         {"rollbacks", count(f->rollbacks)},
         {"rollback_lr_factor", known(f->rollback_lr_factor)},

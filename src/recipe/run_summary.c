@@ -16,7 +16,7 @@ static json_t *number(double value) { return isfinite(value) ? json_real(value) 
 
 static json_t *count(int64_t value) { return value >= 0 ? json_integer(value) : json_null(); }
 
-static json_t *metrics_of(const fg_result *result)
+json_t *fgi_run_metrics_json(const fg_result *result)
 {
     json_t *object = json_object();
     for (size_t i = 0; i < result->metric_count; i++)
@@ -153,7 +153,7 @@ static void put_result(json_t *root, const fg_recipe *r)
     const double unknown = is_known ? 1 : (double)NAN; /* NaN for unknown times: null */
     (void)json_object_set_new(root, "epochs", count(is_search(r) ? -1 : f->epochs));
     (void)json_object_set_new(root, "steps", count(is_search(r) ? -1 : f->steps));
-    (void)json_object_set_new(root, "metrics", metrics_of(f));
+    (void)json_object_set_new(root, "metrics", fgi_run_metrics_json(f));
     put_times(root, r, f, unknown);
     (void)json_object_set_new(root, "nonfinite_steps", count(is_known ? f->nonfinite_steps : -1));
     (void)json_object_set_new(root, "rollbacks", count(is_known ? f->rollbacks : -1));

@@ -11,6 +11,7 @@
 #include "input/json_file.h"
 #include "report/run_view.h"
 #include "report/sweep_view.h"
+#include "train/metrics.h"
 
 enum { VERSION = 1 };
 
@@ -153,7 +154,7 @@ static void put_best(json_t *entry, const fg_recipe *r, const char *folder)
     const char *monitor = fgi_run_monitor(r);
     const fg_result *train = &r->outcome.train;
     const bool is_read = fgi_run_view_open(folder, &view, &unused) == FG_OK;
-    if (!is_read ||
+    if (!is_read || fgi_is_of_training(monitor) || /* the log has it by window */
         !find_best(fgi_run_view_metric(&view, monitor), fgi_run_monitor_is_max(r), &value, &step))
         for (size_t i = 0; i < train->metric_count; i++)
             if (strcmp(train->metrics[i].name, monitor) == 0)

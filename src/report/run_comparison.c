@@ -78,8 +78,7 @@ static void add_metric(comparison *c, const char *name)
     for (size_t i = 0; i < c->count; i++) {
         const fgi_run_metric *m = fgi_run_view_metric(&c->runs[i], name);
         const int64_t at = m != NULL ? fgi_run_metric_best(m) : -1;
-        (void)json_array_append_new(
-            last, number_or_null(m != NULL && m->count > 0 ? m->y[m->count - 1] : (double)NAN));
+        (void)json_array_append_new(last, number_or_null(m != NULL ? m->last : (double)NAN));
         (void)json_array_append_new(best, number_or_null(at >= 0 ? m->y[at] : (double)NAN));
     }
     add_row(c, "metrics", name, last);

@@ -253,7 +253,7 @@ static void put_metrics(fgi_buf *out, const fgi_run_view *view)
         const int64_t best = fgi_run_metric_best(m);
         fgi_buf_puts(out, "<tr>");
         fgi_html_cell(out, m->name);
-        fgi_html_number_cell(out, m->count > 0 ? m->y[m->count - 1] : (double)NAN);
+        fgi_html_number_cell(out, m->last);
         fgi_html_number_cell(out, best >= 0 ? m->y[best] : (double)NAN);
         fgi_html_count_cell(out, best >= 0 ? m->x[best] : (double)NAN);
         fgi_buf_puts(out, "</tr>\n");
@@ -309,7 +309,7 @@ static json_t *metric_object(const fgi_run_metric *m)
 {
     const int64_t best = fgi_run_metric_best(m);
     return json_pack("{s:I, s:o, s:o, s:o}", "count", (json_int_t)m->count, "last",
-                     number_or_null(m->count > 0 ? m->y[m->count - 1] : (double)NAN), "best",
+                     number_or_null(m->last), "best",
                      number_or_null(best >= 0 ? m->y[best] : (double)NAN), "best_step",
                      best >= 0 ? json_integer((json_int_t)m->x[best]) : json_null());
 }

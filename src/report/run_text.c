@@ -366,6 +366,7 @@ static void put_history(fgi_buf *out, const json_t *history)
 
 static void put_metrics(fgi_buf *out, const fgi_run_view *view)
 {
+    bool has_window = false;
     for (size_t i = 0; i < view->metric_count; i++) {
         const fgi_run_metric *m = &view->metrics[i];
         const int64_t best = fgi_run_metric_best(m);
@@ -375,11 +376,14 @@ static void put_metrics(fgi_buf *out, const fgi_run_view *view)
         fgi_run_put_plain(out, m->name);
         for (size_t k = out->size - start; k < 20; k++)
             fgi_buf_putc(out, ' ');
-        fgi_buf_printf(out, " %12.6g", m->y[m->count - 1]);
+        fgi_buf_printf(out, " %12.6g", m->last);
+        has_window |= m->is_window;
         if (best >= 0)
             fgi_buf_printf(out, " %12.6g %10.0f", m->y[best], m->x[best]);
         fgi_buf_putc(out, '\n');
     }
+    if (has_window)
+        fgi_buf_puts(out, "train_*: means over the steps since the line of the log before\n");
 }
 
 void fgi_run_text_put(fgi_buf *out, const fgi_run_view *view)

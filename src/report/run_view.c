@@ -103,7 +103,7 @@ static int direction_of(const char *name)
 int64_t fgi_run_metric_best(const fgi_run_metric *metric)
 {
     int64_t best = -1;
-    const int direction = direction_of(metric->name);
+    const int direction = fgi_is_of_training(metric->name) ? 0 : direction_of(metric->name);
     for (size_t i = 0; i < metric->count && direction != 0; i++)
         if (isfinite(metric->y[i]) &&
             (best < 0 || direction * (metric->y[i] - metric->y[best]) > 0))
@@ -316,6 +316,26 @@ static fg_status read_others(fgi_run_view *v, const char *folder, fg_error *out_
     return status;
 }
 
+/* The log has training metrics by window; the report of a fit that has ended has the means that fit
+ * printed. */
+static void find_last(fgi_run_view *v)
+{
+    const json_t *metrics = json_object_get(v->report, "metrics");
+    const char *state = fgi_json_words(v->report, "state");
+    const double behind = v->last_step - fgi_json_number(v->report, "steps");
+    const bool has_ended = strcmp(state, "running") != 0 && strcmp(state, "killed") != 0;
+    const bool is_current = has_ended && fabs(behind) < 0.5;
+    for (size_t i = 0; i < v->metric_count; i++) {
+        fgi_run_metric *m = &v->metrics[i];
+        const double mean = fgi_json_number(metrics, m->name);
+        const bool is_of_training = fgi_is_of_training(m->name);
+        m->is_window = is_of_training && !(is_current && isfinite(mean));
+        m->last = m->count > 0 ? m->y[m->count - 1] : (double)NAN;
+        if (is_of_training && !m->is_window)
+            m->last = mean;
+    }
+}
+
 fg_status fgi_run_view_open(const char *folder, fgi_run_view *out, fg_error *err)
 {
     bool has_metrics;
@@ -330,6 +350,7 @@ fg_status fgi_run_view_open(const char *folder, fgi_run_view *out, fg_error *err
                         folder);
     FGI_TRY(read_others(out, folder, &why, err));
     FGI_TRY(read_metrics(out, folder, &has_metrics, err));
+    find_last(out);
     if (out->report == NULL && !has_metrics && why.status == FG_OK)
         return fgi_fail(err, FG_ENOTFOUND,
                         "'%s' is not the folder of a run: it contains neither report.json nor "

@@ -231,7 +231,7 @@ static void programs(const effect *e, const char *folder)
 }
 
 /* The best checkpoint is that of an uninterrupted run, even if it is from before the resume, and it
- * is kept. With a different metric, only checkpoints after the resume are considered. */
+ * is kept. With a different metric, only those from the resume on are considered. */
 static void best_after_resume(const effect *e, const char *folder)
 {
     char expected[64];
@@ -245,7 +245,7 @@ static void best_after_resume(const effect *e, const char *folder)
     (void)effects_fit(0, folder, "%s --trainer.resume=last %s", eight, e->arguments);
     assert_int_equal(named(folder, "last"), 24);
     if (e->best != NULL)
-        assert_true(named(folder, "best") > 18);
+        assert_true(named(folder, "best") >= 18);
     else
         assert_int_equal(named(folder, "best"), found);
     const int best = named(folder, "best");
@@ -478,10 +478,10 @@ const effect effects_trainer[] = {
     {"trainer.limit_val_batches", "--trainer.limit_val_batches=0", steps, .count = 6, .val = ""},
     {"trainer.val_every_epochs", "--trainer.val_every_epochs=1", steps, .val = "3 6"},
     {"trainer.val_every_epochs", "--trainer.val_every_epochs=2 --trainer.max_epochs=5", steps,
-     .val = "6 12"},
+     .val = "6 12 15"},
     {"trainer.val_every_steps", "--trainer.val_every_steps=2", steps, .val = "2 3 4 6"},
     {"trainer.val_every_steps", "--trainer.val_every_steps=4 --trainer.val_every_epochs=0", steps,
-     .val = "4"},
+     .val = "4 6"},
     {"trainer.log_every", "--trainer.log_every=2", steps, .train = "2 3 4 6"},
     {"trainer.log_every", "--trainer.log_every=1", steps, .train = "1 2 3 4 5 6"},
     {"trainer.log_every", "--trainer.log_every=50", steps, .train = "3 6"},

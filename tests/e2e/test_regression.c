@@ -145,6 +145,32 @@ static void write_arrays(const char *folder, const char *x_name, const char *y_n
     write_npy(folder, y_name, &(fg_type){.dtype = FG_F32, .rank = 1, .dim = {count}}, y);
 }
 
+/* No validation has a finite loss: the state is saved, but the run has failed. */
+static void a_loss_that_is_never_finite_is_an_error(void **state)
+{
+    static float huge[VAL_ROWS][5], y[VAL_ROWS];
+    const char *folder = fgt_temp_folder();
+    for (int i = 0; i < VAL_ROWS; i++)
+        for (int k = 0; k < 5; k++)
+            huge[i][k] = 3e38F;
+    write_arrays(folder, "x.npy", "y.npy", 0, ROWS, 1);
+    write_npy(folder, "vx.npy", &(fg_type){.dtype = FG_F32, .rank = 2, .dim = {VAL_ROWS, 5}}, huge);
+    write_npy(folder, "vy.npy", &(fg_type){.dtype = FG_F32, .rank = 1, .dim = {VAL_ROWS}}, y);
+#define FIT                                                                                        \
+    "fit --task=regression --data.format=npy --data.x=x.npy --data.y=y.npy --data.val_x=vx.npy "   \
+    "--data.val_y=vy.npy --trainer.max_epochs=2 --trainer.run_dir=run --summary=s.json "
+    const outcome *o = program_gives(1, folder, FIT);
+    contains(o->err, " at step 5: this state cannot be the best\n");
+    contains(o->err, "val_loss was not finite in any of the 2 validations; the last state is saved "
+                     "in run/checkpoints/step-");
+    contains(file_text(folder, "s.json"), "\"status\": \"failed\"");
+    assert_true(is_there(folder, "run/checkpoints/last"));
+    assert_false(is_there(folder, "run/checkpoints/best"));
+    o = program_gives(0, folder, FIT "--overwrite --trainer.on_divergence=ignore");
+    contains(o->err, " at step 5: this state cannot be the best\n");
+#undef FIT
+}
+
 #define FIT_ARRAYS                                                                                 \
     "fit --task=regression --data.format=npy --data.x=x.npy --data.y=y.npy --model.hidden=[32] "   \
     "--data.val_x=vx.npy --data.val_y=vy.npy " LONG_RUN
@@ -337,6 +363,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(targets_of_any_scale_train),
     cmocka_unit_test(npy_targets_of_any_scale_train),
     cmocka_unit_test(npy_targets_are_measured),
+    cmocka_unit_test(a_loss_that_is_never_finite_is_an_error),
     cmocka_unit_test(a_linear_model_is_least_squares),
     cmocka_unit_test(the_columns_are_reported_before_training),
     cmocka_unit_test(metrics_keep_their_order),
