@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "data/formats.h"
 
 /* ---- the deviation of targets ---------------------------------------------------------------- */
@@ -51,6 +52,17 @@ static fg_status open_targets(const fg_option_values *values, const fg_format_re
     return status;
 }
 
+/* Rows for fg_dataset_read; free both. */
+static fg_status make_rows(const fg_dataset *dataset, void *rows[2], fg_error *err)
+{
+    for (int f = 0; f < fg_dataset_field_count(dataset); f++) {
+        rows[f] = fgi_calloc(1, fg_type_bytes(&fg_dataset_field(dataset, f)->type));
+        if (rows[f] == NULL)
+            return fgi_no_memory(err);
+    }
+    return FG_OK;
+}
+
 static fg_status measure_targets(const fg_option_values *values, const fg_format_request *request,
                                  fg_format_data *out, fg_error *err)
 {
@@ -64,12 +76,10 @@ static fg_status measure_targets(const fg_option_values *values, const fg_format
     if (!is_regression || !fg_option_bool(values, "normalize") ||
         (dtype != FG_F32 && dtype != FG_S32))
         return FG_OK;
-    fg_status status = open_targets(values, request, &targets, err);
     void *rows[2] = {NULL, NULL};
-    for (int f = 0; status == FG_OK && f < 2; f++) {
-        rows[f] = fgi_calloc(1, fg_type_bytes(&fg_dataset_field(targets, f)->type));
-        status = rows[f] != NULL ? FG_OK : fgi_no_memory(err);
-    }
+    fg_status status = open_targets(values, request, &targets, err);
+    if (status == FG_OK)
+        status = make_rows(targets, rows, err);
     if (status == FG_OK)
         status = measure(targets, rows, &out->target_mean, &out->target_deviation, err);
     if (status == FG_OK && !isfinite(out->target_deviation))
@@ -78,6 +88,79 @@ static fg_status measure_targets(const fg_option_values *values, const fg_format
     fgi_free(rows[0]);
     fgi_free(rows[1]);
     fg_dataset_destroy(targets);
+    return status;
+}
+
+/* ---- checks of the values -------------------------------------------------------------------- */
+
+/* Whether a value of a float array is NaN or infinite. */
+static bool has_bad(const fg_type *type, const void *values)
+{
+    const int64_t count = fg_type_count(type);
+    bool is_bad = false;
+    for (int64_t i = 0; type->dtype == FG_F32 && i < count; i++)
+        is_bad |= !isfinite(((const float *)values)[i]);
+    for (int64_t i = 0; type->dtype == FG_F16 && i < count; i++)
+        is_bad |= (((const uint16_t *)values)[i] & 0x7c00) == 0x7c00;
+    return is_bad;
+}
+
+/* As in a CSV, inputs must be finite. */
+static fg_status check_inputs(const fg_option_values *values, const char *option,
+                              const fg_dataset *samples, fg_error *err)
+{
+    const fg_type *type = &fg_dataset_field(samples, 0)->type;
+    void *rows[2] = {NULL, NULL};
+    if (!fg_dtype_is_float(type->dtype))
+        return FG_OK;
+    fg_status status = make_rows(samples, rows, err);
+    for (int64_t i = 0; status == FG_OK && i < fg_dataset_count(samples); i++) {
+        status = fg_dataset_read(samples, i, rows, err);
+        if (status == FG_OK && has_bad(type, rows[0]))
+            status =
+                fg_option_fail(values, option, FG_EINVAL, err,
+                               "row %lld has a value that is NaN or infinite (the first is row "
+                               "0): expected finite numbers\nremove the row, or replace the "
+                               "value, as numpy.nan_to_num does",
+                               (long long)i);
+    }
+    fgi_free(rows[0]);
+    fgi_free(rows[1]);
+    return status;
+}
+
+/* A model has an output for each index up to the largest label. */
+static fg_status check_labels(const fg_option_values *values, const fg_dataset *samples,
+                              fg_error *err)
+{
+    enum { MOST_CLASSES = 1000000 };
+    const char *y = fg_option_string(values, "y");
+    const int64_t classes = fg_dataset_class_count(samples);
+    fg_dataset *labels = NULL;
+    int32_t pair[2] = {0, 0};
+    void *const rows[2] = {&pair[0], &pair[1]};
+    int64_t used = 0;
+    if (classes > MOST_CLASSES)
+        return fg_option_fail(values, "y", FG_EINVAL, err,
+                              "the largest label is %lld: expected class indices, 0 to the number "
+                              "of classes - 1",
+                              (long long)classes - 1);
+    FGI_TRY(fg_npy_open(y, y, NULL, &labels, err));
+    bool *is_used = fgi_calloc((size_t)classes, sizeof *is_used);
+    fg_status status = is_used != NULL ? FG_OK : fgi_no_memory(err);
+    for (int64_t i = 0; status == FG_OK && i < fg_dataset_count(labels); i++) {
+        status = fg_dataset_read(labels, i, rows, err);
+        used += status == FG_OK && !is_used[pair[1]];
+        if (status == FG_OK)
+            is_used[pair[1]] = true;
+    }
+    if (status == FG_OK && used < classes)
+        fgi_log(FG_LOG_WARNING,
+                "%s: the largest label is %lld, so there are %lld classes, but only %lld of them "
+                "occur; numpy.unique(y, return_inverse=True) numbers labels from 0",
+                y, (long long)classes - 1, (long long)classes, (long long)used);
+    fgi_free(is_used);
+    fg_dataset_destroy(labels);
     return status;
 }
 
@@ -100,6 +183,10 @@ static fg_status open_part(const fg_option_values *values, const fg_format_reque
     const char *x = fg_option_string(values, inputs[request->part]);
     FGI_TRY(fg_npy_open(x, target != NULL ? fg_option_string(values, target) : NULL, NULL,
                         &out->samples, err));
+    FGI_TRY(check_inputs(values, inputs[request->part], out->samples, err));
+    if (request->part == FG_PART_TRAIN && request->is_training &&
+        strcmp(request->task, "regression") != 0 && fg_dataset_class_count(out->samples) > 0)
+        FGI_TRY(check_labels(values, out->samples, err));
     return request->part == FG_PART_TRAIN && request->is_training
                ? measure_targets(values, request, out, err)
                : FG_OK;

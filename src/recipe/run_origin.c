@@ -41,6 +41,12 @@ static bool is_word(const char *arg)
     return strcmp(arg, "last") == 0 || strcmp(arg, "best") == 0;
 }
 
+/* Whether a name in checkpoints/ is that of a pointer: last, best, best-METRIC. */
+static bool is_pointer_name(const char *name)
+{
+    return is_word(name) || strncmp(name, "best-", 5) == 0;
+}
+
 static const char *name_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -65,11 +71,20 @@ static fg_status run_of(const char *path, char **out, fg_error *err)
     return is_good ? FG_OK : fgi_no_memory(err);
 }
 
+/* Whether a path is that of something in a folder `checkpoints`, which has no configurations. */
+static bool is_in_checkpoints(const char *path)
+{
+    static const char folder[] = "checkpoints/";
+    const char *found = strstr(path, folder);
+    while (found != NULL && found != path && found[-1] != '/')
+        found = strstr(found + 1, folder);
+    return found != NULL && !fgi_ends_with(path, ".yaml") && !fgi_ends_with(path, ".yml");
+}
+
 bool fgi_run_origin_is_named(const char *arg)
 {
     return is_word(arg) || is_folder(arg) || fgi_ends_with(arg, ".safetensors") ||
-           (is_word(name_of(arg)) &&
-            fgi_ends_with(arg, "/checkpoints/last") != fgi_ends_with(arg, "/checkpoints/best"));
+           is_in_checkpoints(arg);
 }
 
 /* ---- selection ------------------------------------------------------------------------------- */
@@ -87,7 +102,7 @@ static fg_status look_at_path(const char *path, const char *which, fgi_run_origi
                               char **out_path, fg_error *err)
 {
     const bool is_checkpoint = is_folder(path) && has(path, "manifest.json");
-    const bool is_pointer = !is_folder(path) && is_word(name_of(path));
+    const bool is_pointer = !is_folder(path) && is_pointer_name(name_of(path));
     if (is_pointer) {
         FGI_TRY(run_of(path, &out->run_dir, err));
         return copy(name_of(path), &out->which, err);
@@ -134,7 +149,7 @@ static fg_status look_at(const char *arg, const char *which, fgi_run_origin *out
     char *path = fgi_strndup(arg, size);
     if (path == NULL)
         return fgi_no_memory(err);
-    const bool is_pointer = !is_folder(path) && is_word(name_of(path));
+    const bool is_pointer = !is_folder(path) && is_pointer_name(name_of(path));
     fg_status status = look_at_path(path, which, out, out_path, err);
     if (status == FG_OK && which != NULL && (*out_path != NULL || is_pointer))
         status = two_names(arg, which, err);
@@ -274,7 +289,7 @@ void fgi_run_origin_print(const fgi_run_origin *origin, fgi_buf *out)
         fgi_buf_printf(out, "%srun %s", separator, origin->run_dir);
         separator = ", ";
     }
-    if (origin->which != NULL && is_word(origin->which)) {
+    if (origin->which != NULL && is_pointer_name(origin->which)) {
         fgi_buf_printf(out, "%s%s", separator, origin->which);
         separator = ", ";
     }

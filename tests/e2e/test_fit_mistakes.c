@@ -99,6 +99,13 @@ static void what_may_be_a_mistake_is_noted(void **state)
                       "'--trainer.callbacks=[ema]'");
     assert_null(strstr(o->err, "was trained with"));
     contains(o->err, "state variables of the module that it does not contain start afresh: 'ema.");
+    o = program_gives(0, folder,
+                      ONE "--overwrite "
+                          "'--trainer.callbacks=checkpoint(monitor=val_acc)'");
+    o = program_gives(0, folder, "validate run/checkpoints/best-val_acc");
+    contains(o->err, "checkpoint: run/checkpoints/step-000000002 (run run, best-val_acc, step 2, ");
+    o = program_gives(1, folder, "validate run/checkpoints/step-77");
+    contains(o->err, "'run/checkpoints/step-77'");
     o = program_gives(0, folder, ONE "--overwrite --trainer.val_every_epochs=0");
     contains(o->err, none);
     contains(o->err, "trainer.val_every_epochs and trainer.val_every_steps are 0\n");

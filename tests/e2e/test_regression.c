@@ -171,6 +171,41 @@ static void a_loss_that_is_never_finite_is_an_error(void **state)
 #undef FIT
 }
 
+/* As in a CSV, inputs must be finite; labels with gaps make outputs that are never used. */
+static void arrays_are_checked(void **state)
+{
+    static int32_t labels[ROWS];
+    const char *folder = fgt_temp_folder();
+    write_arrays(folder, "x.npy", "y.npy", 0, ROWS, 1);
+    for (int i = 0; i < ROWS; i++)
+        labels[i] = i % 2 == 0 ? 3 : 100;
+    write_npy(folder, "labels.npy", &(fg_type){.dtype = FG_S32, .rank = 1, .dim = {ROWS}}, labels);
+#define FIT                                                                                        \
+    "fit --task=classification --data.format=npy --data.x=x.npy --data.y=labels.npy "              \
+    "--data.val_fraction=0.2 --model.name=linear --trainer.max_epochs=1 --trainer.run_dir=run "
+    const outcome *o = program_gives(0, folder, FIT);
+    contains(o->err,
+             "labels.npy: the largest label is 100, so there are 101 classes, but only 2 of "
+             "them occur; ");
+    for (int i = 0; i < ROWS; i++)
+        labels[i] = i % 2;
+    write_npy(folder, "labels.npy", &(fg_type){.dtype = FG_S32, .rank = 1, .dim = {ROWS}}, labels);
+    o = program_gives(0, folder, FIT "--overwrite");
+    assert_null(strstr(o->err, "the largest label"));
+    labels[7] = 2000000000;
+    write_npy(folder, "labels.npy", &(fg_type){.dtype = FG_S32, .rank = 1, .dim = {ROWS}}, labels);
+    o = program_gives(2, folder, FIT "--overwrite");
+    contains(o->err, "data.y: the largest label is 2000000000: expected class indices");
+    static float x[ROWS][5];
+    x[7][2] = NAN;
+    write_npy(folder, "x.npy", &(fg_type){.dtype = FG_F32, .rank = 2, .dim = {ROWS, 5}}, x);
+    labels[7] = 1;
+    write_npy(folder, "labels.npy", &(fg_type){.dtype = FG_S32, .rank = 1, .dim = {ROWS}}, labels);
+    o = program_gives(2, folder, FIT "--overwrite");
+    contains(o->err, "data.x: row 7 has a value that is NaN or infinite (the first is row 0)");
+#undef FIT
+}
+
 #define FIT_ARRAYS                                                                                 \
     "fit --task=regression --data.format=npy --data.x=x.npy --data.y=y.npy --model.hidden=[32] "   \
     "--data.val_x=vx.npy --data.val_y=vy.npy " LONG_RUN
@@ -364,6 +399,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(npy_targets_of_any_scale_train),
     cmocka_unit_test(npy_targets_are_measured),
     cmocka_unit_test(a_loss_that_is_never_finite_is_an_error),
+    cmocka_unit_test(arrays_are_checked),
     cmocka_unit_test(a_linear_model_is_least_squares),
     cmocka_unit_test(the_columns_are_reported_before_training),
     cmocka_unit_test(metrics_keep_their_order),
