@@ -70,19 +70,18 @@ static void mistakes_name_the_place(void **state)
         contains(program_gives(cases[i].status, folder, cases[i].arguments)->err, cases[i].message);
 }
 
-/* Settings that were changed by mistake when a run resumes, or that leave no validation. */
-static void what_may_be_a_mistake_is_noted(void **state)
+#define ONE  "fit digits.yaml --trainer.max_epochs=1 --trainer.limit_train_batches=2 "
+#define MORE "fit digits.yaml --resume --trainer.limit_train_batches=2 "
+#define OTHERS                                                                                     \
+    "--schedule.name=onecycle --optimizer.lr=0.02 --loss.label_smoothing=0.1 "                     \
+    "--trainer.precision=bf16-mixed --trainer.batch_size=32 "
+
+/* Settings that may have been changed by mistake; the same again are not. */
+static void what_differs_at_a_resume_is_noted(void **state)
 {
     const char *folder = fit_folder();
-    const char *none = "note: there will be no validation, although there are data for it: ";
-#define ONE  "fit digits.yaml --trainer.max_epochs=1 --trainer.limit_train_batches=2 "
-#define MORE "--resume --trainer.max_epochs=2 --trainer.limit_train_batches=2 "
-    const outcome *o = program_gives(0, folder, ONE "--schedule.name=onecycle");
-    assert_null(strstr(o->err, "note: "));
-    o = program_gives(0, folder,
-                      "fit digits.yaml " MORE "--schedule.name=onecycle --optimizer.lr=0.02 "
-                      "--loss.label_smoothing=0.1 --trainer.precision=bf16-mixed "
-                      "--trainer.batch_size=32");
+    (void)program_gives(0, folder, ONE "--schedule.name=onecycle");
+    const outcome *o = program_gives(0, folder, MORE OTHERS "--trainer.max_epochs=2");
     contains(o->err, "run/checkpoints/step-000000002: was trained with other settings:\n"
                      "  loss.label_smoothing: 0 in the checkpoint, 0.1 by --loss.label_smoothing\n"
                      "  optimizer.lr: 0.01 in the checkpoint, 0.02 by --optimizer.lr\n"
@@ -92,35 +91,37 @@ static void what_may_be_a_mistake_is_noted(void **state)
                      "32\n");
     contains(o->err, "warning: the learning-rate schedule was planned for 2 steps and now has 4: "
                      "training continues with a learning rate of ");
-    o = program_gives(0, folder,
-                      "fit digits.yaml " MORE "--trainer.max_epochs=3 --schedule.name=onecycle "
-                      "--optimizer.lr=0.02 --loss.label_smoothing=0.1 "
-                      "--trainer.precision=bf16-mixed --trainer.batch_size=32 "
-                      "'--trainer.callbacks=[ema]'");
+    o = program_gives(0, folder, MORE OTHERS "--trainer.max_epochs=3 --trainer.callbacks=[ema]");
     assert_null(strstr(o->err, "was trained with"));
     contains(o->err, "state variables of the module that it does not contain start afresh: 'ema.");
-    o = program_gives(0, folder,
-                      ONE "--overwrite "
-                          "'--trainer.callbacks=checkpoint(monitor=val_acc)'");
-    o = program_gives(0, folder, "validate run/checkpoints/best-val_acc");
+}
+
+static void any_path_in_checkpoints_is_a_checkpoint(void **state)
+{
+    const char *folder = fit_folder();
+    (void)program_gives(0, folder, ONE "'--trainer.callbacks=checkpoint(monitor=val_acc)'");
+    const outcome *o = program_gives(0, folder, "validate run/checkpoints/best-val_acc");
     contains(o->err, "checkpoint: run/checkpoints/step-000000002 (run run, best-val_acc, step 2, ");
     o = program_gives(1, folder, "validate run/checkpoints/step-77");
     contains(o->err, "'run/checkpoints/step-77'");
-    o = program_gives(0, folder, ONE "--overwrite --trainer.val_every_epochs=0");
+}
+
+static void a_fit_without_validation_is_noted(void **state)
+{
+    const char *folder = fit_folder();
+    const char *none = "note: there will be no validation, although there are data for it: ";
+    const outcome *o = program_gives(0, folder, ONE "--trainer.val_every_epochs=0");
     contains(o->err, none);
     contains(o->err, "trainer.val_every_epochs and trainer.val_every_steps are 0\n");
     assert_true(is_there(folder, "run/checkpoints/best")); /* by train_loss */
     o = program_gives(0, folder,
-                      ONE "--overwrite --trainer.limit_val_batches=0 "
-                          "--trainer.monitor=val_loss "
+                      ONE "--overwrite --trainer.limit_val_batches=0 --trainer.monitor=val_loss "
                           "--trainer.callbacks=early_stop");
     contains(o->err, none);
     contains(o->err, "trainer.limit_val_batches is 0\n");
     contains(o->err, "--trainer.monitor: val_loss is a metric of the validation, but there will be "
                      "none: no checkpoint will be the best\n");
     contains(o->err, "warning: early_stop cannot end this run: it has no validation\n");
-#undef ONE
-#undef MORE
 }
 
 static void a_failure_has_a_summary_too(void **state)
@@ -297,7 +298,9 @@ static void a_hang_says_how_to_continue(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(mistakes_name_the_place),
-    cmocka_unit_test(what_may_be_a_mistake_is_noted),
+    cmocka_unit_test(what_differs_at_a_resume_is_noted),
+    cmocka_unit_test(any_path_in_checkpoints_is_a_checkpoint),
+    cmocka_unit_test(a_fit_without_validation_is_noted),
     cmocka_unit_test(a_failure_has_a_summary_too),
     cmocka_unit_test(where_relative_paths_start),
     cmocka_unit_test(trying_a_run_out),

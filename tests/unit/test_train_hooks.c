@@ -94,38 +94,39 @@ static fg_status note_validation(void *self, const fg_progress *at, fg_error *er
     return FG_OK;
 }
 
+static const struct {
+    int64_t epochs, by_steps, max_epochs, max_steps, more; /* more: epochs of a resumed run */
+    const char *steps, *resumed;
+} schedules[] = {{1, 0, 2, 0, 0, "3 6 ", ""},     {2, 0, 3, 0, 0, "6 9 ", ""},
+                 {2, 0, 4, 0, 0, "6 12 ", ""},    {7, 0, 3, 0, 5, "9 ", "15 "},
+                 {-1, 4, 3, 0, 0, "4 8 9 ", ""},  {-1, 3, 3, 0, 0, "3 6 9 ", ""},
+                 {1, 2, 2, 0, 0, "2 3 4 6 ", ""}, {5, 0, 9, 4, 0, "4 ", ""},
+                 {5, 0, 9, 6, 0, "6 ", ""},       {-1, 0, 2, 0, 3, "", ""},
+                 {1, 0, -1, 5, 0, "3 5 ", ""},    {3, 4, 6, 0, 7, "4 8 9 12 16 18 ", "20 21 "}};
+
 /* Three steps an epoch. The last weights are validated, once, unless validation is off, also of a
  * complete run that has not done so; their number is known before the first step. */
 static void the_last_weights_are_validated(void **state)
 {
     static const fg_callback_ops ops = {.fit_start = note_expected, .val_end = note_validation};
-    static const struct {
-        int64_t epochs, by_steps, max_epochs, max_steps, more; /* more: epochs of a resumed run */
-        const char *steps, *resumed;
-    } rows[] = {{1, 0, 2, 0, 0, "3 6 ", ""},     {2, 0, 3, 0, 0, "6 9 ", ""},
-                {2, 0, 4, 0, 0, "6 12 ", ""},    {7, 0, 3, 0, 5, "9 ", "15 "},
-                {-1, 4, 3, 0, 0, "4 8 9 ", ""},  {-1, 3, 3, 0, 0, "3 6 9 ", ""},
-                {1, 2, 2, 0, 0, "2 3 4 6 ", ""}, {5, 0, 9, 4, 0, "4 ", ""},
-                {5, 0, 9, 6, 0, "6 ", ""},       {-1, 0, 2, 0, 3, "", ""},
-                {1, 0, -1, 5, 0, "3 5 ", ""},    {3, 4, 6, 0, 7, "4 8 9 12 16 18 ", "20 21 "}};
     (void)state;
     const fg_fit_data data = the_data();
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof schedules / sizeof schedules[0]; i++) {
         const char *folder = fgt_temp_folder();
-        for (int again = 0; again <= (rows[i].more > 0); again++) {
+        for (int again = 0; again <= (schedules[i].more > 0); again++) {
             fg_error err = {0};
             fg_trainer *trainer = toy_trainer(
-                client, &(fg_trainer_options){.limits.max_epochs =
-                                                  again ? rows[i].more : rows[i].max_epochs,
-                                              .limits.max_steps = rows[i].max_steps,
-                                              .validation.val_every_epochs = rows[i].epochs,
-                                              .validation.val_every_steps = rows[i].by_steps,
+                client, &(fg_trainer_options){.limits.max_epochs = again ? schedules[i].more
+                                                                         : schedules[i].max_epochs,
+                                              .limits.max_steps = schedules[i].max_steps,
+                                              .validation.val_every_epochs = schedules[i].epochs,
+                                              .validation.val_every_steps = schedules[i].by_steps,
                                               .checkpoints.run_dir = folder,
                                               .checkpoints.resume = again ? "last" : NULL});
             fgt_ok(fg_trainer_add_callback(trainer, &ops, NULL, &err));
             fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
             fg_trainer_destroy(trainer);
-            assert_string_equal(validated.steps, again ? rows[i].resumed : rows[i].steps);
+            assert_string_equal(validated.steps, again ? schedules[i].resumed : schedules[i].steps);
             assert_int_equal(validated.expected, validated.count);
         }
     }

@@ -391,65 +391,68 @@ static void a_run_without_a_folder_is_refused(void **state)
     fg_trainer_destroy(trainer);
 }
 
-/* Every name of a metric, before the first step; has_val: there is validation. */
+/* has_val: there is validation. */
+static const struct {
+    const char *monitor, *name, *callback, *options;
+    bool has_val;
+    const char *message;
+} names[] = {
+    {.monitor = "val_los",
+     .has_val = true,
+     .message = "trainer: monitor: expected a metric of the validation, one of "
+                "val_acc|val_loss, got 'val_los': did you mean 'val_loss'?"},
+    {.monitor = "train_f1",
+     .has_val = true,
+     .message = "trainer: monitor: expected a metric of training, one of "
+                "train_acc|train_loss, got 'train_f1'"},
+    {.monitor = "trian_loss",
+     .message = "trainer: monitor: expected a metric of training, as there is no validation, "
+                "one of train_acc|train_loss, got 'trian_loss': did you mean 'train_loss'?"},
+    {.monitor = "val_acc", .message = "as there is no validation, one of train_acc|train_loss"},
+    {.name = "{epoch}-{step:04d}-{val/loss:.3f}",
+     .has_val = true,
+     .message = "trainer: checkpoint names: expected a metric, one of train_acc|train_loss|"
+                "val_acc|val_loss, got 'val/loss': did you mean 'val_loss'?"},
+    {.name = "{epoch}-{train_acc}-{val_loss}",
+     .message = "one of train_acc|train_loss, got 'val_loss'"},
+    {.callback = "early_stop",
+     .options = "monitor=val_los",
+     .has_val = true,
+     .message = "early_stop: monitor: expected a metric of the validation, one of "
+                "val_acc|val_loss, got 'val_los': did you mean 'val_loss'?"},
+    {.callback = "checkpoint",
+     .options = "monitor=val_acc",
+     .message = "checkpoint: monitor: expected a metric of training, as there is no"},
+    {.callback = "throughput",
+     .options = "tokens_metric=train_tokens",
+     .has_val = true,
+     .message = "throughput: tokens_metric: expected a metric of training, one of "
+                "train_acc|train_loss, got 'train_tokens'"},
+    {.callback = "early_stop", .options = "monitor=val_los,strict=false", .has_val = true},
+    {.name = "{epoch}-{train_acc}-{val_loss}", .has_val = true},
+    {.monitor = "val_loss"}};
+
+/* Every name of a metric, before the first step. */
 static void names_of_metrics_that_do_not_exist_are_errors(void **state)
 {
     (void)state;
-    static const struct {
-        const char *monitor, *name, *callback, *options;
-        bool has_val;
-        const char *message;
-    } rows[] = {
-        {.monitor = "val_los",
-         .has_val = true,
-         .message = "trainer: monitor: expected a metric of the validation, one of "
-                    "val_acc|val_loss, got 'val_los': did you mean 'val_loss'?"},
-        {.monitor = "train_f1",
-         .has_val = true,
-         .message = "trainer: monitor: expected a metric of training, one of "
-                    "train_acc|train_loss, got 'train_f1'"},
-        {.monitor = "trian_loss",
-         .message = "trainer: monitor: expected a metric of training, as there is no validation, "
-                    "one of train_acc|train_loss, got 'trian_loss': did you mean 'train_loss'?"},
-        {.monitor = "val_acc", .message = "as there is no validation, one of train_acc|train_loss"},
-        {.name = "{epoch}-{step:04d}-{val/loss:.3f}",
-         .has_val = true,
-         .message = "trainer: checkpoint names: expected a metric, one of train_acc|train_loss|"
-                    "val_acc|val_loss, got 'val/loss': did you mean 'val_loss'?"},
-        {.name = "{epoch}-{train_acc}-{val_loss}",
-         .message = "one of train_acc|train_loss, got 'val_loss'"},
-        {.callback = "early_stop",
-         .options = "monitor=val_los",
-         .has_val = true,
-         .message = "early_stop: monitor: expected a metric of the validation, one of "
-                    "val_acc|val_loss, got 'val_los': did you mean 'val_loss'?"},
-        {.callback = "checkpoint",
-         .options = "monitor=val_acc",
-         .message = "checkpoint: monitor: expected a metric of training, as there is no"},
-        {.callback = "throughput",
-         .options = "tokens_metric=train_tokens",
-         .has_val = true,
-         .message = "throughput: tokens_metric: expected a metric of training, one of "
-                    "train_acc|train_loss, got 'train_tokens'"},
-        {.callback = "early_stop", .options = "monitor=val_los,strict=false", .has_val = true},
-        {.name = "{epoch}-{train_acc}-{val_loss}", .has_val = true},
-        {.monitor = "val_loss"}};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         fg_error err = {0};
         fg_trainer *trainer = NULL;
         fg_fit_data data = the_data();
-        data.val = rows[i].has_val ? data.val : NULL;
+        data.val = names[i].has_val ? data.val : NULL;
         fgt_ok(fg_trainer_create(&(fg_trainer_options){.devices.client = client,
                                                        .checkpoints.run_dir = fgt_temp_folder(),
-                                                       .checkpoints.monitor = rows[i].monitor,
-                                                       .checkpoints.name = rows[i].name},
+                                                       .checkpoints.monitor = names[i].monitor,
+                                                       .checkpoints.name = names[i].name},
                                  &trainer, &err));
-        if (rows[i].callback != NULL)
-            fgt_ok(fg_trainer_add_named_callback(trainer, rows[i].callback, rows[i].options, &err));
+        if (names[i].callback != NULL)
+            fgt_ok(
+                fg_trainer_add_named_callback(trainer, names[i].callback, names[i].options, &err));
         const fg_status status = fg_trainer_fit(trainer, &task, &data, &err);
-        assert_int_equal(status, rows[i].message != NULL ? FG_EINVAL : FG_OK);
-        if (rows[i].message != NULL && strstr(err.message, rows[i].message) == NULL)
-            fail_msg("'%s' is not in '%s'", rows[i].message, err.message);
+        assert_int_equal(status, names[i].message != NULL ? FG_EINVAL : FG_OK);
+        if (names[i].message != NULL && strstr(err.message, names[i].message) == NULL)
+            fail_msg("'%s' is not in '%s'", names[i].message, err.message);
         assert_int_equal(fg_trainer_result(trainer)->steps, status == FG_OK ? 3 : 0);
         fg_trainer_destroy(trainer);
     }
