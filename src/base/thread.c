@@ -5,11 +5,9 @@
 #include "base/thread.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/print.h"
@@ -69,13 +67,3 @@ int64_t fgi_now_ns(void) { return read_clock(CLOCK_MONOTONIC); }
 double fgi_wall_time(void) { return (double)read_clock(CLOCK_REALTIME) * 1e-9; }
 
 int64_t fgi_thread_cpu_ns(void) { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
-
-int fgi_cpu_count(void)
-{
-    cpu_set_t allowed;
-    if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0)
-        return CPU_COUNT(&allowed);
-    const long online =
-        sysconf(_SC_NPROCESSORS_ONLN); /* more processors than cpu_set_t has room for */
-    return online < 1 ? 1 : (int)online;
-}

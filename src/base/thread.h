@@ -26,7 +26,5 @@ int64_t fgi_now_ns(void);
 double fgi_wall_time(void);
 /* CPU time of the calling thread in nanoseconds, without waiting. Costs a system call. */
 int64_t fgi_thread_cpu_ns(void);
-/* Number of processors available to this process (respects affinity), at least 1. */
-int fgi_cpu_count(void);
 
 #endif

@@ -8,8 +8,7 @@
 #include <sys/statvfs.h>
 
 #include "base/alloc.h"
-#include "base/text.h"
-#include "base/thread.h"
+#include "base/machine.h"
 #include "host/doctor.h"
 
 enum { CPUINFO_BYTES = 1 << 18, MOUNTS_BYTES = 1 << 17 };
@@ -37,19 +36,6 @@ static int64_t number_in(const fg_host *host, const char *path)
     return end != text && value >= 0 ? value : -1;
 }
 
-/* Number of processors in "cpu.max": "200000 100000" is two; 0 without a limit. */
-static int cpu_quota(const fg_host *host)
-{
-    char text[64], *end;
-    if (fgi_host_read(&host->source, "/sys/fs/cgroup/cpu.max", text, sizeof text)) {
-        const double quota = fgi_strtod(text, &end), period = fgi_strtod(end, NULL);
-        return end != text && period > 0 ? (int)(quota / period + 0.5) : 0;
-    }
-    const int64_t quota = number_in(host, "/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
-    const int64_t period = number_in(host, "/sys/fs/cgroup/cpu/cpu.cfs_period_us");
-    return quota > 0 && period > 0 ? (int)((quota + period / 2) / period) : 0;
-}
-
 static void find_cpus(fg_host *host)
 {
     char *text = fgi_calloc(1, CPUINFO_BYTES);
@@ -69,7 +55,7 @@ static void find_cpus(fg_host *host)
     }
     if (!host->source.root)
         host->info.cpus = fgi_cpu_count();
-    const int quota = cpu_quota(host);
+    const int quota = fgi_cpu_quota(host->source.root ? host->source.root : "");
     if (quota > 0 && (host->info.cpus == 0 || quota < host->info.cpus))
         host->info.cpus = quota;
     fgi_free(text);

@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/machine.h"
 #include "base/number.h"
 #include "base/print.h"
 #include "base/reserved.h"
 #include "base/text.h"
-#include "base/thread.h"
 #include "catalog/catalog_options.h"
 #include "packer/packer.h"
 

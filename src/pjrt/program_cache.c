@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/machine.h"
 #include "base/thread.h"
 #include "pjrt/plugin.h"
 
@@ -61,7 +62,7 @@ static fgi_hash more_processor(fgi_hash hash)
     /* The CPU compiler partitions loops by the number of threads. */
     hash = more_text(hash, getenv("PJRT_NPROC"));
     hash = more_text(hash, getenv("NPROC"));
-    return more_int(hash, fgi_cpu_count());
+    return more_int(hash, fgi_cpu_affinity());
 }
 
 static fgi_hash seed_of(const fg_client *c)

@@ -3,10 +3,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "recipe/run.h"
 #include "base/error.h"
+#include "base/machine.h"
 #include "base/number.h"
 #include "base/print.h"
 #include "data/dataset.h"
@@ -102,13 +102,13 @@ static void put_verdict(json_t *o, const fg_recipe *r, double fraction, bool is_
                         const loader_rate *rate)
 {
     char words[240], advice[64], where[80] = "";
-    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    const int processors = fgi_cpu_count();
     const char *host = is_alone ? "this host" : "a host like this one";
     (void)fgi_snprintf(advice, sizeof advice, "use %s",
                        is_alone ? "smaller samples, a larger host or several hosts"
                                 : "smaller samples or larger hosts");
     if (r->fit_data.workers != 0 && r->fit_data.workers < processors)
-        (void)fgi_snprintf(advice, sizeof advice, "trainer.workers can be up to %ld here",
+        (void)fgi_snprintf(advice, sizeof advice, "trainer.workers can be up to %d here",
                            processors);
     if (*rate->stage != '\0')
         (void)fgi_snprintf(where, sizeof where, " and spends %.0f %% of the loader's time on %s",

@@ -308,7 +308,6 @@ static void clock_and_conditions_agree(void **state)
     assert_true(fgi_now_ns() >= until);
     pthread_cond_destroy(&cond);
     pthread_mutex_destroy(&mutex);
-    assert_true(fgi_cpu_count() >= 1);
 }
 
 static const struct CMUnitTest tests[] = {

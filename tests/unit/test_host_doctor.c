@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/machine.h"
 
 static machine m;
 static fg_host *host;
@@ -245,6 +246,26 @@ static void limits_of_a_container_count(void **state)
     assert_findings("note tpu-none; warning memory");
 }
 
+/* What the loader, the packer and doctor use: a fraction of a processor is one, a cgroup above the
+ * process may have the limit, and version 1 has one folder per controller. */
+static void quotas_are_those_of_the_whole_hierarchy(void **state)
+{
+    (void)state;
+    look("laptop");
+    assert_int_equal(fgi_cpu_quota(m.root), 0);
+    machine_file(&m, "/proc/self/cgroup", "3:memory:/a\n4:cpu,cpuacct:/a/b\n0::/c/d\n");
+    machine_file(&m, "/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "600000\n");
+    machine_file(&m, "/sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000\n");
+    machine_file(&m, "/sys/fs/cgroup/cpu/a/b/cpu.cfs_quota_us", "-1\n");
+    assert_int_equal(fgi_cpu_quota(m.root), 6);
+    machine_file(&m, "/sys/fs/cgroup/c/cpu.max", "30000 100000\n");
+    machine_file(&m, "/sys/fs/cgroup/c/d/cpu.max", "max 100000\n");
+    assert_int_equal(fgi_cpu_quota(m.root), 1);
+    machine_file(&m, "/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "1048576\n");
+    assert_true(fgi_memory_bytes(m.root) == 1 << 20);
+    assert_true(fgi_cpu_count() <= fgi_cpu_affinity());
+}
+
 static void left_lock_is_a_note(void **state)
 {
     (void)state;
@@ -309,6 +330,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_teardown(laptop, leave),
     cmocka_unit_test_teardown(broken_container, leave),
     cmocka_unit_test_teardown(limits_of_a_container_count, leave),
+    cmocka_unit_test_teardown(quotas_are_those_of_the_whole_hierarchy, leave),
     cmocka_unit_test_teardown(left_lock_is_a_note, leave),
     cmocka_unit_test_teardown(chips_locked_memory_is_looked_at, leave),
     cmocka_unit_test_teardown(memory_may_fail, leave),
