@@ -24,7 +24,11 @@ typedef enum fg_pack_choice {
                                the segments of a crop are decoded; transcoding is lossless */
     FG_PACK_CHOICE_RAW = 4, /* RGB pixels */
     FG_PACK_CHOICE_YCC = 5, /* YCbCr planes, chroma at half resolution; equal sizes only */
-    FG_PACK_CHOICE_DCT = 6  /* quantized DCT coefficients; equal sizes only */
+    FG_PACK_CHOICE_DCT =
+        6 /* quantized DCT coefficients; equal sizes only. Those of a JPEG are stored
+                               as they are if it is neither resized nor rotated, and has the chroma
+                               sampling of the pack: 4:2:0, unless all (of the first 256, evenly
+                               spaced) have the same other one. Others are encoded. */
 } fg_pack_choice;
 
 /* Measures the samples/s that the loader of a training run reads from a pack that has a few of the
@@ -116,9 +120,11 @@ typedef struct fg_pack_built {
     char reason[480];          /* one sentence: why this codec was chosen; "" if it was given */
     const fg_pack_reject *bad; /* samples left out, in the order of the catalog */
     size_t bad_count;
-    int64_t skip_count; /* files of the source that are not samples (fg_catalog_skip) */
-    bool is_set;        /* the files are NAME-00000.pack and so on */
-    uint64_t reserved[3];
+    int64_t skip_count;    /* files of the source that are not samples (fg_catalog_skip) */
+    bool is_set;           /* the files are NAME-00000.pack and so on */
+    int64_t encoded_count; /* samples that this call encoded with `quality`; the JPEGs among the
+                              others are stored as they are */
+    uint64_t reserved[2];
 } fg_pack_built;
 
 /* Writes notes for the user, one sentence per line: samples left out and where they are

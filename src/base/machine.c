@@ -19,7 +19,7 @@ enum { PATH_BYTES = 4096 };
 
 /* A limit that a cgroup can have. */
 typedef struct limit {
-    const char *controller; /* of version 1, and its folder there */
+    const char *controller;           /* of version 1, and its folder there */
     double (*of)(const char *folder); /* of one cgroup; 0: none */
 } limit;
 

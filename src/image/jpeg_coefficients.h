@@ -5,8 +5,9 @@
 #ifndef FGI_IMAGE_JPEG_COEFFICIENTS_H
 #define FGI_IMAGE_JPEG_COEFFICIENTS_H
 
-#include <fulgurite/base.h>
+#include <fulgurite/image.h>
 #include "base/buf.h"
+#include "image/jpeg_markers.h"
 
 /* Record, version 2, all integers little-endian:
  *
@@ -106,10 +107,10 @@ void fgi_jpeg_coefficients_lay_out(fgi_jpeg_coefficients *record);
 fg_status fgi_jpeg_coefficients_write(const char *name, const void *jpeg, size_t size, fgi_buf *out,
                                       fg_error *err);
 
-/* Encodes pixels, RGB u8[height, width, 3], as a JPEG of this quality (1..100) with chroma of half
- * the width and height (4:2:0), then appends its record. Errors: FG_EINVAL, FG_ENOMEM. */
-fg_status fgi_jpeg_coefficients_encode(const char *name, const uint8_t *pixels, int width,
-                                       int height, int quality, fgi_buf *out, fg_error *err);
+/* Encodes pixels, RGB u8[height, width, 3], as a JPEG of this quality (1..100) with this sampling,
+ * then appends its record. Errors: FG_EINVAL, FG_ENOMEM. */
+fg_status fgi_jpeg_coefficients_encode(const char *name, const fg_image *image, int quality,
+                                       fgi_jpeg_sampling sampling, fgi_buf *out, fg_error *err);
 
 /* Reads the header of a record. FG_EFORMAT "name: coefficients: byte N: ...". */
 fg_status fgi_jpeg_coefficients_open(const char *name, const void *record, size_t size,

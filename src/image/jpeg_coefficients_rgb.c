@@ -16,8 +16,9 @@
 typedef struct encoder {
     fgi_jpeg_guard guard;
     struct jpeg_compress_struct writer;
-    const uint8_t *pixels;
-    int width, height, quality;
+    const fg_image *image;
+    int quality;
+    fgi_jpeg_sampling sampling;
     fgi_buf jpeg;
 } encoder;
 
@@ -26,35 +27,38 @@ static void encode(void *self)
     encoder *e = self;
     struct jpeg_compress_struct *writer = &e->writer;
     fgi_jpeg_guard_output(&e->guard, writer, &e->jpeg);
-    writer->image_width = (JDIMENSION)e->width;
-    writer->image_height = (JDIMENSION)e->height;
+    writer->image_width = (JDIMENSION)e->image->width;
+    writer->image_height = (JDIMENSION)e->image->height;
     writer->input_components = 3;
     writer->in_color_space = JCS_RGB;
-    jpeg_set_defaults(writer); /* 4:2:0 */
+    jpeg_set_defaults(writer);
+    if (e->sampling.components == 1)
+        jpeg_set_colorspace(writer, JCS_GRAYSCALE);
+    writer->comp_info[0].h_samp_factor = e->sampling.h;
+    writer->comp_info[0].v_samp_factor = e->sampling.v;
     writer->dct_method = JDCT_ISLOW;
     jpeg_set_quality(writer, e->quality, TRUE);
     jpeg_start_compress(writer, TRUE);
     while (writer->next_scanline < writer->image_height) {
-        const size_t offset = (size_t)writer->next_scanline * (size_t)e->width * 3;
-        JSAMPROW row = (JSAMPROW)(e->pixels + offset); /* libjpeg only reads it */
+        JSAMPROW row =
+            e->image->pixels + (size_t)writer->next_scanline * (size_t)e->image->width * 3;
         (void)jpeg_write_scanlines(writer, &row, 1);
     }
     jpeg_finish_compress(writer);
 }
 
-fg_status fgi_jpeg_coefficients_encode(const char *name, const uint8_t *pixels, int width,
-                                       int height, int quality, fgi_buf *out, fg_error *err)
+fg_status fgi_jpeg_coefficients_encode(const char *name, const fg_image *image, int quality,
+                                       fgi_jpeg_sampling sampling, fgi_buf *out, fg_error *err)
 {
-    if (width < 1 || height < 1 || quality < 1 || quality > 100)
+    if (image->width < 1 || image->height < 1 || quality < 1 || quality > 100)
         return fgi_fail(err, FG_EINVAL, "%s: cannot encode %d x %d pixels with quality %d", name,
-                        width, height, quality);
+                        (int)image->width, (int)image->height, quality);
     encoder *e = fgi_calloc(1, sizeof(*e));
     if (e == NULL)
         return fgi_no_memory(err);
-    e->pixels = pixels;
-    e->width = width;
-    e->height = height;
+    e->image = image;
     e->quality = quality;
+    e->sampling = sampling;
     fg_status status = fgi_jpeg_guard_writer(&e->guard, &e->writer, err);
     if (status == FG_OK)
         status = fgi_jpeg_guard_run(&e->guard, name, encode, e, err);

@@ -44,6 +44,18 @@ static int64_t count_samples(const uint8_t *factors, size_t size, const fgi_jpeg
     return pixels * sum / most;
 }
 
+/* A gray image has factors without effect. */
+static fgi_jpeg_sampling read_sampling(const uint8_t *factors, size_t size, int components)
+{
+    if (components == 1)
+        return (fgi_jpeg_sampling){1, 1, 1};
+    const int h = size >= 9 ? factors[1] >> 4 : 0, v = size >= 9 ? factors[1] & 15 : 0;
+    if (components != 3 || h < 1 || h > 2 || v < 1 || v > 2 || factors[4] != 0x11 ||
+        factors[7] != 0x11)
+        return (fgi_jpeg_sampling){0, 0, 0};
+    return (fgi_jpeg_sampling){3, (uint8_t)h, (uint8_t)v};
+}
+
 static fg_status read_frame(const fgi_image_file *file, size_t offset, size_t length,
                             fgi_jpeg_header *out, fg_error *err)
 {
@@ -70,6 +82,7 @@ static fg_status read_frame(const fgi_image_file *file, size_t offset, size_t le
                         "%s: byte %zu: a JPEG with %d components is not supported", file->name,
                         offset, out->components);
     out->samples = count_samples(p + 10, length - FRAME_BYTES, out);
+    out->sampling = read_sampling(p + 10, length - FRAME_BYTES, out->components);
     return FG_OK;
 }
 

@@ -115,6 +115,10 @@ fg_status fg_image_presize_size(const fg_image_presize *presize, int64_t width, 
 
 /* ---- pixels ---------------------------------------------------------------------------------- */
 
+/* The pixels in front of a centered crop: half of what is cut off, rounded half to even as Python's
+ * round and so torchvision's CenterCrop do. */
+static int64_t half_of(int64_t cut) { return (cut + (cut / 2) % 2) / 2; }
+
 fg_status fgi_presize_apply(fg_image_decoder *decoder, const fgi_presize_plan *plan,
                             const fg_image *image, fg_image *out, fg_error *err)
 {
@@ -122,8 +126,8 @@ fg_status fgi_presize_apply(fg_image_decoder *decoder, const fgi_presize_plan *p
     const fg_image_box all = image->region;
     const double dx = all.width / (double)plan->resized_width;
     const double dy = all.height / (double)plan->resized_height;
-    const int64_t left = (plan->resized_width - plan->width) / 2;
-    const int64_t top = (plan->resized_height - plan->height) / 2;
+    const int64_t left = half_of(plan->resized_width - plan->width);
+    const int64_t top = half_of(plan->resized_height - plan->height);
     const fgi_resize resize = {
         .box = {all.x + dx * (double)left, all.y + dy * (double)top, dx * (double)plan->width,
                 dy * (double)plan->height},

@@ -20,6 +20,7 @@
 #include "base/reserved.h"
 #include "image/decoder.h"
 #include "image/resize_avx2.h"
+#include "image/resize_exact.h"
 #include "image/taps.h"
 
 enum { LANES = 8, PAIR = 2, ROW_PADDING = 64, HALF = 128 };
@@ -171,24 +172,21 @@ static fgi_axis axis_of(double begin, double length, double low, double room, in
 }
 
 static fg_status make_plan(fg_image_decoder *decoder, const fg_image *image, const fgi_resize *r,
-                           plan *out, fg_error *err)
+                           const fgi_axis *x, const fgi_axis *y, plan *out, fg_error *err)
 {
-    const fgi_axis x = axis_of(r->box.x, r->box.width, r->within.x, r->within.width, image->width);
-    const fgi_axis y =
-        axis_of(r->box.y, r->box.height, r->within.y, r->within.height, image->height);
-    const size_t x_bytes = (fgi_taps_bytes(&x, r->width, LANES) + 15) & ~(size_t)15;
-    const size_t y_bytes = (fgi_taps_bytes(&y, r->height, PAIR) + 15) & ~(size_t)15;
+    const size_t x_bytes = (fgi_taps_bytes(x, r->width, LANES) + 15) & ~(size_t)15;
+    const size_t y_bytes = (fgi_taps_bytes(y, r->height, PAIR) + 15) & ~(size_t)15;
     const size_t row_bytes =
-        (size_t)(x.high - x.low) * (size_t)image->channels * sizeof(uint16_t) + ROW_PADDING;
+        (size_t)(x->high - x->low) * (size_t)image->channels * sizeof(uint16_t) + ROW_PADDING;
     const size_t expanded_bytes = image->channels == 3 ? 4 * x_bytes : 0;
     const bool has_avx2 = image->channels == 3 && fgi_avx2_is_used();
     const size_t sum_bytes = (row_bytes + 15) & ~(size_t)15;
-    const size_t avx2_bytes = has_avx2 ? fgi_avx2_bytes(x.high - x.low) : 0;
+    const size_t avx2_bytes = has_avx2 ? fgi_avx2_bytes(x->high - x->low) : 0;
     FGI_TRY(fgi_pixel_block_reserve(
         &decoder->weights, x_bytes + y_bytes + expanded_bytes + sum_bytes + avx2_bytes, err));
     uint8_t *memory = decoder->weights.data;
-    out->columns = fgi_taps_make(&x, r->width, LANES, memory);
-    out->rows = fgi_taps_make(&y, r->height, PAIR, memory + x_bytes);
+    out->columns = fgi_taps_make(x, r->width, LANES, memory);
+    out->rows = fgi_taps_make(y, r->height, PAIR, memory + x_bytes);
     out->expanded = (lanes *)(memory + x_bytes + y_bytes);
     out->sum = (uint16_t *)(memory + x_bytes + y_bytes + expanded_bytes);
     out->avx2 = has_avx2 ? (uint8_t *)out->sum + sum_bytes : NULL;
@@ -222,7 +220,13 @@ fg_status fgi_image_resize(fg_image_decoder *decoder, const fg_image *image, con
                            fg_error *err)
 {
     plan p;
-    FGI_TRY(make_plan(decoder, image, r, &p, err));
+    const fgi_axis across =
+        axis_of(r->box.x, r->box.width, r->within.x, r->within.width, image->width);
+    const fgi_axis down =
+        axis_of(r->box.y, r->box.height, r->within.y, r->within.height, image->height);
+    if (fgi_exact_is_needed(&across, r->width, &down, r->height))
+        return fgi_exact_resize(decoder, image, r, &across, &down, err);
+    FGI_TRY(make_plan(decoder, image, r, &across, &down, &p, err));
     const size_t channels = (size_t)image->channels, stride = (size_t)image->width * channels;
     const uint8_t *rows = image->pixels + (size_t)p.first * channels;
     const ptrdiff_t step = r->flip ? -(ptrdiff_t)channels : (ptrdiff_t)channels;

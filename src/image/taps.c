@@ -18,11 +18,16 @@ static double support_of(const fgi_axis *axis, int64_t size)
     return scale < 1 ? 1 : scale;
 }
 
-static size_t stride_of(const fgi_axis *axis, int64_t size, size_t group)
+int64_t fgi_taps_most(const fgi_axis *axis, int64_t size)
 {
     const double most = 2 * ceil(support_of(axis, size)) + 1;
-    const double all = (double)(axis->high - axis->low);
-    return round_up((size_t)(most < all ? most : all), group);
+    const int64_t all = axis->high - axis->low;
+    return most < (double)all ? (int64_t)most : all;
+}
+
+static size_t stride_of(const fgi_axis *axis, int64_t size, size_t group)
+{
+    return round_up((size_t)fgi_taps_most(axis, size), group);
 }
 
 size_t fgi_taps_bytes(const fgi_axis *axis, int64_t size, size_t group)
@@ -57,14 +62,23 @@ static void fill(uint16_t *out, int64_t first, int64_t count, double center, dou
     out[largest] = (uint16_t)(corrected < ONE ? corrected : ONE - 1);
 }
 
+/* The pixels [*first, *end) around the center of result i, which is returned. */
+static double reach(const fgi_axis *axis, int64_t size, int64_t i, double support, int64_t *first,
+                    int64_t *end)
+{
+    const double center = axis->begin + ((double)i + 0.5) * axis->length / (double)size;
+    *first = (int64_t)floor(center - support + 0.5);
+    *end = (int64_t)floor(center + support + 0.5);
+    *first = *first < axis->low ? axis->low : *first;
+    *end = *end > axis->high ? axis->high : *end;
+    return center;
+}
+
 /* Sets the taps of result i. */
 static void place(const fgi_taps *taps, const fgi_axis *axis, int64_t i, double support)
 {
-    const double center = axis->begin + ((double)i + 0.5) * axis->length / (double)taps->size;
-    int64_t first = (int64_t)floor(center - support + 0.5);
-    int64_t end = (int64_t)floor(center + support + 0.5);
-    first = first < axis->low ? axis->low : first;
-    end = end > axis->high ? axis->high : end;
+    int64_t first, end;
+    const double center = reach(axis, taps->size, i, support, &first, &end);
     while (end - first > 1 && triangle(first, center, support) * 2 * ONE < support)
         first++; /* rounds to 0 */
     while (end - first > 1 && triangle(end - 1, center, support) * 2 * ONE < support)
@@ -86,4 +100,24 @@ fgi_taps fgi_taps_make(const fgi_axis *axis, int64_t size, size_t group, void *m
     for (int64_t i = 0; i < size; i++)
         place(&taps, axis, i, support);
     return taps;
+}
+
+/* Rounds the sums up to each weight, so that errors do not add up. */
+int64_t fgi_taps_exact(const fgi_axis *axis, int64_t size, int64_t i, int bits, int64_t *first,
+                       uint32_t *weight)
+{
+    const double support = support_of(axis, size), one = (double)(1U << bits);
+    int64_t end;
+    const double center = reach(axis, size, i, support, first, &end);
+    double sum = 0, part = 0;
+    for (int64_t k = *first; k < end; k++)
+        sum += triangle(k, center, support);
+    uint32_t before = 0;
+    for (int64_t k = *first; k < end; k++) {
+        part += triangle(k, center, support);
+        const uint32_t rounded = (uint32_t)(part / sum * one + 0.5);
+        weight[k - *first] = rounded - before;
+        before = rounded;
+    }
+    return end - *first;
 }

@@ -31,4 +31,11 @@ size_t fgi_taps_bytes(const fgi_axis *axis, int64_t size, size_t group);
  * one source pixel, or one result pixel if that is larger. `memory` has fgi_taps_bytes. */
 fgi_taps fgi_taps_make(const fgi_axis *axis, int64_t size, size_t group, void *memory);
 
+/* The largest number of taps that a result can have. */
+int64_t fgi_taps_most(const fgi_axis *axis, int64_t size);
+/* The weights of result i, which add up to 2^bits, at most 24: returns how many. `weight` has room
+ * for fgi_taps_most. */
+int64_t fgi_taps_exact(const fgi_axis *axis, int64_t size, int64_t i, int bits, int64_t *first,
+                       uint32_t *weight);
+
 #endif

@@ -7,17 +7,19 @@
 #include <fulgurite/packer.h>
 #include "base/buf.h"
 #include "base/rng.h"
+#include "image/jpeg_markers.h"
 
 enum { FGI_PACKER_MEASURED = 512 /* samples whose pixels are measured */ };
 
 /* What is built. Constant while threads work on it. */
 typedef struct fgi_packer_plan {
     const fg_catalog *catalog;
-    fg_pack_build_options o; /* with defaults */
-    int64_t count;           /* samples, at most o.limit */
-    uint8_t *splits;         /* of the samples of the catalog; NULL: their own */
-    bool has_lists;          /* a sample has several labels: all have a list */
-    fgi_key key;             /* of the variants */
+    fg_pack_build_options o;    /* with defaults */
+    int64_t count;              /* samples, at most o.limit */
+    uint8_t *splits;            /* of the samples of the catalog; NULL: their own */
+    bool has_lists;             /* a sample has several labels: all have a list */
+    fgi_jpeg_sampling sampling; /* of DCT coefficients */
+    fgi_key key;                /* of the variants */
 } fgi_packer_plan;
 
 /* Index in the catalog of sample i < plan->count. */
@@ -64,6 +66,7 @@ typedef struct fgi_packer_output {
     fgi_buf bytes;
     fgi_packer_record *records; /* [variant_count] */
     double mean[3], square[3];  /* of the channels, if the sample is measured */
+    bool is_encoded;            /* again, as JPEG or as coefficients, with the quality */
     fg_status status;           /* otherwise the sample is bad, or out of memory */
     fg_error err;
 } fgi_packer_output;
@@ -84,6 +87,9 @@ typedef struct fgi_packer_tools {
 fg_status fgi_packer_tools_init(fgi_packer_tools *tools, fg_error *err);
 void fgi_packer_tools_fini(fgi_packer_tools *tools);
 
+/* Whether an image is stored without encoding it again, if its codec and its size allow it: a JPEG
+ * that is neither resized nor rotated, not CMYK. */
+bool fgi_packer_is_kept(const fgi_packer_plan *plan, const fg_image_info *info);
 /* The codec of the records of a choice. */
 fg_pack_codec fgi_packer_codec(fg_pack_choice choice);
 /* Makes the records of sample i; the result is output->status. */
@@ -170,6 +176,11 @@ fg_status fgi_packer_choose(fgi_packer_plan *plan, const char *out_path, char re
 /* FG_EIO if the samples from `start` will not fit; FG_EINVAL if sizes differ that must not. */
 fg_status fgi_packer_check_space(const fgi_packer_plan *plan, const char *out_path, int64_t start,
                                  fg_error *err);
+
+/* ---- packer_sampling.c ----------------------------------------------------------------------- */
+
+/* Sets plan->sampling. Reads some of the files. */
+void fgi_packer_find_sampling(fgi_packer_plan *plan);
 
 /* ---- packer_progress.c ----------------------------------------------------------------------- */
 

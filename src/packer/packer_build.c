@@ -29,6 +29,7 @@ typedef struct build {
     fgi_packer_sums sums;
     int64_t start, written; /* first sample; of its records, those that the pack has */
     int64_t kept;           /* records of an interrupted build */
+    int64_t encoded;        /* samples that are encoded again */
     int64_t missing;        /* samples in a row that could not be read */
     uint32_t width, height; /* of the first record */
     uint64_t size_bytes;
@@ -284,6 +285,7 @@ static fg_status add_sample(build *b, int64_t i, const fgi_packer_output *output
     if (output->status != FG_OK)
         return leave_out(b, i, &item, output, err);
     b->missing = 0;
+    b->encoded += output->is_encoded;
     return add_records(b, &item, i == b->start ? b->written : 0, output, err);
 }
 
@@ -420,6 +422,7 @@ static fg_status run(build *b, fg_error *err)
     FGI_TRY(fgi_packer_journal_open(b->out_path, &b->journal, err));
     FGI_TRY(make_plan(b, err));
     FGI_TRY(choose_codec(b, err));
+    fgi_packer_find_sampling(&b->plan);
     FGI_TRY(open_writer(b, err));
     FGI_TRY(fgi_packer_check_space(&b->plan, b->out_path, b->start, err));
     fg_status status = add_samples(b, err);
@@ -437,6 +440,7 @@ static void fill_result(build *b, fg_pack_built *out)
                            .codec = b->plan.o.codec,
                            .bad = b->journal.bad,
                            .bad_count = b->journal.count,
+                           .encoded_count = b->encoded,
                            .skip_count = fg_catalog_skip_count(b->catalog),
                            .is_set = b->plan.o.shard_bytes > 0};
     memcpy(out->reason, b->journal.reason, sizeof(out->reason));

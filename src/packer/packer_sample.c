@@ -28,7 +28,6 @@ typedef struct sample {
     const void *file;
     size_t size;
     fg_image_info info;
-    int64_t width, height; /* as stored */
     bool is_measured;
 } sample;
 
@@ -167,19 +166,25 @@ static fg_status put_planes(sample *s, const fg_image *image, fg_error *err)
     return FG_OK;
 }
 
-/* The flags of the record tell readers how many coefficients need two bytes. */
-static fg_status put_coefficients(sample *s, int64_t variant, const fg_image *image, fg_error *err)
+/* Sets the flags of the record that begins there: they tell readers how many coefficients need two
+ * bytes. */
+static fg_status put_flags(sample *s, int64_t variant, size_t begin, fg_error *err)
 {
-    fgi_buf *bytes = &s->out->bytes;
-    const size_t begin = bytes->size;
+    const fgi_buf *bytes = &s->out->bytes;
     fgi_jpeg_coefficients record;
-    FGI_TRY(fgi_jpeg_coefficients_encode(s->name, image->pixels, (int)image->width,
-                                         (int)image->height, s->plan->o.quality, bytes, err));
     FGI_TRY(fgi_buf_status(bytes, err));
     FGI_TRY(fgi_jpeg_coefficients_open(s->name, (const char *)bytes->data + begin,
                                        bytes->size - begin, &record, err));
     s->out->records[variant].flags = (uint8_t)fgi_jpeg_coefficients_high(&record);
     return FG_OK;
+}
+
+static fg_status put_coefficients(sample *s, int64_t variant, const fg_image *image, fg_error *err)
+{
+    const size_t begin = s->out->bytes.size;
+    FGI_TRY(fgi_jpeg_coefficients_encode(s->name, image, s->plan->o.quality, s->plan->sampling,
+                                         &s->out->bytes, err));
+    return put_flags(s, variant, begin, err);
 }
 
 /* A JPEG, and coefficients, which are those of one, have at most 65,500 pixels per side. */
@@ -200,6 +205,7 @@ static fg_status put_pixels(sample *s, int64_t variant, const fg_image *image, f
 {
     fgi_buf *bytes = &s->out->bytes;
     const fg_pack_choice codec = s->plan->o.codec;
+    s->out->is_encoded = codec != FG_PACK_CHOICE_RAW && codec != FG_PACK_CHOICE_YCC;
     if (codec != FG_PACK_CHOICE_RAW && codec != FG_PACK_CHOICE_YCC)
         FGI_TRY(check_side(s, image, err));
     if (codec == FG_PACK_CHOICE_RAW)
@@ -231,25 +237,58 @@ static fg_status put_transcoded(sample *s, fg_error *err)
     return end_record(s, 0, s->info.width, s->info.height, err);
 }
 
-/* Whether the JPEG is stored without another encoding. */
-static bool is_kept(const sample *s)
+/* The coefficients of the JPEG itself. FG_EUNSUPPORTED if it is not YCbCr. */
+static fg_status put_own_coefficients(sample *s, fg_error *err)
 {
-    return s->info.format == FG_IMAGE_JPEG && s->info.orientation == 1 && s->info.channels != 4 &&
-           s->width == s->info.width && s->height == s->info.height;
+    const size_t begin = s->out->bytes.size;
+    FGI_TRY(fgi_jpeg_coefficients_write(s->name, s->file, s->size, &s->out->bytes, err));
+    FGI_TRY(put_flags(s, 0, begin, err));
+    if (s->is_measured)
+        FGI_TRY(check_file(s, err));
+    return end_record(s, 0, s->info.width, s->info.height, err);
+}
+
+bool fgi_packer_is_kept(const fgi_packer_plan *plan, const fg_image_info *info)
+{
+    int64_t width, height;
+    return info->format == FG_IMAGE_JPEG && info->orientation == 1 && info->channels != 4 &&
+           fg_image_presize_size(&plan->o.presize, info->width, info->height, &width, &height,
+                                 NULL) == FG_OK &&
+           width == info->width && height == info->height;
+}
+
+/* Whether the JPEG has the sampling of all coefficients. */
+static bool has_sampling(const sample *s)
+{
+    fgi_jpeg_header header;
+    const fgi_image_file file = {.name = s->name, .data = s->file, .size = s->size};
+    const fgi_jpeg_sampling all = s->plan->sampling;
+    return fgi_jpeg_header_read(&file, &header, NULL) == FG_OK &&
+           header.sampling.components == all.components && header.sampling.h == all.h &&
+           header.sampling.v == all.v;
+}
+
+/* Stores a JPEG without encoding it again. FG_EINVAL or FG_EUNSUPPORTED if it cannot be. */
+static fg_status put_kept(sample *s, fg_error *err)
+{
+    const fg_pack_choice codec = s->plan->o.codec;
+    if (!fgi_packer_is_kept(s->plan, &s->info))
+        return FG_EUNSUPPORTED;
+    if (codec == FG_PACK_CHOICE_JPEG)
+        return put_file(s, err);
+    if (codec == FG_PACK_CHOICE_SEG)
+        return put_transcoded(s, err);
+    return codec == FG_PACK_CHOICE_DCT && has_sampling(s) ? put_own_coefficients(s, err)
+                                                          : FG_EUNSUPPORTED;
 }
 
 static fg_status put_image(sample *s, fg_error *err)
 {
-    const fg_pack_choice codec = s->plan->o.codec;
-    FGI_TRY(fg_image_presize_size(&s->plan->o.presize, s->info.width, s->info.height, &s->width,
-                                  &s->height, err));
-    if (codec == FG_PACK_CHOICE_FILE || (codec == FG_PACK_CHOICE_JPEG && is_kept(s)))
+    if (s->plan->o.codec == FG_PACK_CHOICE_FILE)
         return put_file(s, err);
-    if (codec == FG_PACK_CHOICE_SEG && is_kept(s)) {
-        const fg_status status = put_transcoded(s, err);
-        if (status != FG_EINVAL)
-            return status;
-    }
+    const fg_status status = put_kept(s, err);
+    if (status != FG_EINVAL && status != FG_EUNSUPPORTED)
+        return status;
     FGI_TRY(decode(s, err));
     return put_pixels(s, 0, &s->tools->image, err);
 }
@@ -325,6 +364,7 @@ void fgi_packer_sample(const fgi_packer_plan *plan, fgi_packer_tools *tools, int
     fg_catalog_item item;
     fgi_buf_clear(&output->bytes);
     output->err = (fg_error){0};
+    output->is_encoded = false;
     output->status = fgi_packer_item(plan, i, &item, &output->err);
     if (output->status != FG_OK)
         return;

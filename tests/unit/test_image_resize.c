@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include "base/alloc.h"
 #include "image/presize.h"
@@ -112,6 +113,93 @@ static void constants_are_kept(void **state)
     }
     fg_image_fini(&image);
     fg_image_fini(&out);
+}
+
+/* Pixel i of `size` of an axis of n pixels, by the definition of the filter: a triangle whose
+ * half-width is one pixel of the larger scale. */
+static double filter(const double *in, int64_t n, int64_t size, int64_t i)
+{
+    const double scale = (double)n / (double)size, support = scale < 1 ? 1 : scale;
+    const double center = ((double)i + 0.5) * scale;
+    double sum = 0, all = 0;
+    for (int64_t k = 0; k < n; k++) {
+        const double distance = fabs((double)k + 0.5 - center) / support;
+        const double weight = distance < 1 ? 1 - distance : 0;
+        sum += weight * in[k];
+        all += weight;
+    }
+    return sum / all;
+}
+
+/* The largest difference from the definition, in double, of a gray image. */
+static double worst_error(const fg_image *image, int64_t width, int64_t height, const uint8_t *out)
+{
+    double worst = 0;
+    double *column = malloc((size_t)image->height * sizeof(double));
+    double *row = malloc((size_t)image->width * sizeof(double));
+    assert_true(column != NULL && row != NULL);
+    for (int64_t y = 0; y < height; y++) {
+        for (int64_t x = 0; x < image->width; x++) {
+            for (int64_t k = 0; k < image->height; k++)
+                column[k] = image->pixels[(k * image->width + x) * image->channels];
+            row[x] = filter(column, image->height, height, y);
+        }
+        for (int64_t x = 0; x < width; x++)
+            worst = fmax(worst, fabs(filter(row, image->width, width, x) -
+                                     out[(y * width + x) * image->channels]));
+    }
+    free(column);
+    free(row);
+    return worst;
+}
+
+/* 20,000 pixels become one, or a few: the errors of small weights must not add up. Less than 1 from
+ * the definition is at most 1 from Pillow and torchvision, which round, too. */
+static void reductions_of_any_ratio_are_exact(void **state)
+{
+    static const int64_t sizes[][4] = {{20000, 2, 1, 1}, {2, 20000, 1, 3},   {5000, 3, 16, 3},
+                                       {400, 300, 2, 1}, {300, 400, 4, 3},   {180, 170, 3, 3},
+                                       {1, 1, 40, 3},    {3000, 2, 50, 900}, {59, 59, 1, 1},
+                                       {61, 61, 1, 1},   {2, 3, 3000, 1},    {130, 1, 2, 1}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (int kind = 0; kind < 6; kind++) {
+            const int64_t *s = sizes[i], width = s[2], height = s[3];
+            fg_image image = {0}, out = {0};
+            fgt_ok(fg_image_reserve(&image, s[0], s[1], kind % 2 == 0 ? 1 : 3, &err));
+            fgt_ok(fg_image_reserve(&out, width, height, image.channels, &err));
+            uint32_t noise = 7;
+            for (int64_t k = 0; k < s[0] * s[1] * image.channels; k++) {
+                noise = noise * 1664525 + 1013904223;
+                const bool is_middle = k / image.channels % s[0] == s[0] / 2;
+                image.pixels[k] = kind < 2   ? (uint8_t)(noise >> 24)
+                                  : kind < 4 ? (is_middle ? 255 : 1)
+                                             : (uint8_t)(101 + noise % 2);
+            }
+            fgt_ok(fg_image_resize(decoder, &image, width, height, NULL, out.pixels, &err));
+            const double worst = worst_error(&image, width, height, out.pixels);
+            if (!(worst < 1))
+                fail_msg("%dx%d to %dx%d, kind %d: error %g", (int)s[0], (int)s[1], (int)width,
+                         (int)height, kind, worst);
+            fg_image_fini(&image);
+            fg_image_fini(&out);
+        }
+}
+
+/* A large reduction of a box, mirrored, is the mirrored reduction. */
+static void large_reductions_are_mirrored(void **state)
+{
+    fg_image image = pattern(900, 700, 3), out = {0}, mirrored = {0};
+    fg_image_resize_options o = {.box = {10.5, 20.25, 800, 600}};
+    fgt_ok(fg_image_reserve(&out, 5, 4, 3, &err));
+    fgt_ok(fg_image_reserve(&mirrored, 5, 4, 3, &err));
+    fgt_ok(fg_image_resize(decoder, &image, 5, 4, &o, out.pixels, &err));
+    o.flip = true;
+    fgt_ok(fg_image_resize(decoder, &image, 5, 4, &o, mirrored.pixels, &err));
+    for (int i = 0; i < 5 * 4; i++)
+        assert_memory_equal(&out.pixels[3 * i], &mirrored.pixels[3 * (i / 5 * 5 + 4 - i % 5)], 3);
+    fg_image_fini(&image);
+    fg_image_fini(&out);
+    fg_image_fini(&mirrored);
 }
 
 /* Neither the pixels around the box nor bytes around the image are read, and only the result is
@@ -282,6 +370,27 @@ static void squares_are_the_center_of_the_resized_image(void **state)
     fg_image_fini(&out);
 }
 
+/* The first column is that of torchvision's CenterCrop, int(round((width - 8) / 2.0)), and Python
+ * rounds half to even. */
+static void squares_begin_where_torchvision_begins(void **state)
+{
+    static const uint8_t begin[] = {0, 0, 1, 2, 2, 2, 3, 4, 4, 4};
+    for (int cut = 0; cut < 10; cut++) {
+        fg_image image = {0}, out = {0};
+        fgi_presize_plan plan;
+        fgt_ok(fg_image_reserve(&image, 8 + cut, 8, 1, &err));
+        for (int i = 0; i < (8 + cut) * 8; i++)
+            image.pixels[i] = (uint8_t)(i % (8 + cut));
+        const fg_image_presize presize = {
+            .rule = FG_IMAGE_PRESIZE_SQUARE, .size = 8, .upscale = true};
+        fgt_ok(fgi_presize_plan_make(&presize, 8 + cut, 8, &plan, &err));
+        fgt_ok(fgi_presize_apply(decoder, &plan, &image, &out, &err));
+        assert_int_equal(out.pixels[0], begin[cut]);
+        fg_image_fini(&image);
+        fg_image_fini(&out);
+    }
+}
+
 /* The mirrored rows of both implementations are equal, and inside of their memory (ASan). */
 static void windows_are_copied_and_mirrored(void **state)
 {
@@ -356,6 +465,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_random_resized_crop_is_one_call),
     cmocka_unit_test(the_same_size_changes_nothing),
     cmocka_unit_test(constants_are_kept),
+    cmocka_unit_test(reductions_of_any_ratio_are_exact),
+    cmocka_unit_test(large_reductions_are_mirrored),
     cmocka_unit_test(nothing_else_is_read_or_written),
     cmocka_unit_test(invalid_requests_are_refused),
     cmocka_unit_test(failed_allocations_are_reported),
@@ -363,6 +474,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(other_rules_are_refused),
     cmocka_unit_test(images_are_presized_when_decoded),
     cmocka_unit_test(squares_are_the_center_of_the_resized_image),
+    cmocka_unit_test(squares_begin_where_torchvision_begins),
     cmocka_unit_test(windows_are_copied_and_mirrored),
 };
 

@@ -210,7 +210,9 @@ static void pixels_are_encoded_with_the_quality(void **state)
     for (size_t i = 0; i < sizeof(pixels); i++)
         pixels[i] = (uint8_t)(100 + i % 3 * 20 + i / 200);
     made m = {0};
-    fgt_ok(fgi_jpeg_coefficients_encode("pixels", pixels, 40, 24, 90, &m.bytes, &err));
+    const fg_image image = {.pixels = pixels, .width = 40, .height = 24, .channels = 3};
+    const fgi_jpeg_sampling half = {3, 2, 2};
+    fgt_ok(fgi_jpeg_coefficients_encode("pixels", &image, 90, half, &m.bytes, &err));
     unpack(&m);
     assert_int_equal(m.record.component[0].quant[0], 3);
     assert_int_equal(m.record.component[1].columns, 3); /* 20 samples */
@@ -218,7 +220,7 @@ static void pixels_are_encoded_with_the_quality(void **state)
     fgt_ok(fgi_jpeg_coefficients_to_rgb(&m.record, m.wide, rgb, &err));
     for (size_t i = 0; i < sizeof(pixels); i++)
         fgt_close("pixel", (double)rgb[i], pixels[i], 6, 0);
-    if (fgi_jpeg_coefficients_encode("pixels", pixels, 40, 24, 0, &m.bytes, &err) != FG_EINVAL)
+    if (fgi_jpeg_coefficients_encode("pixels", &image, 0, half, &m.bytes, &err) != FG_EINVAL)
         fail_msg("quality 0 is accepted");
     drop(&m);
 }
@@ -408,7 +410,9 @@ static fg_status encode_and_decode(void *self, fg_error *error)
     static int16_t wide[64 * 6], dense[65 * 3];
     fgi_buf bytes = {0};
     fgi_jpeg_coefficients record;
-    fg_status status = fgi_jpeg_coefficients_encode("pixels", pixels, 16, 16, 90, &bytes, error);
+    const fg_image image = {.pixels = pixels, .width = 16, .height = 16, .channels = 3};
+    fg_status status = fgi_jpeg_coefficients_encode("pixels", &image, 90,
+                                                    (fgi_jpeg_sampling){3, 2, 2}, &bytes, error);
     if (status == FG_OK)
         status = fgi_jpeg_coefficients_open("pixels", bytes.data, bytes.size, &record, error);
     if (status == FG_OK)

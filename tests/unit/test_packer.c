@@ -184,12 +184,87 @@ static void planes_and_coefficients_are_of_the_same_pixels(void **state)
     fgt_ok(fgi_jpeg_coefficients_open("r", p.data, p.size, &record, &err));
     assert_int_equal(record.component[1].columns, 2); /* 4:2:0 */
     assert_int_equal(p.entry.flags, fgi_jpeg_coefficients_high(&record));
-    fgt_ok(fgi_jpeg_coefficients_encode("r", image.pixels, 32, 32, 90, &encoded, &err));
+    fgt_ok(fgi_jpeg_coefficients_encode("r", &image, 90, (fgi_jpeg_sampling){3, 2, 2}, &encoded,
+                                        &err));
     assert_int_equal(encoded.size, p.size);
     assert_memory_equal(encoded.data, p.data, p.size);
     fgi_buf_fini(&encoded);
     fg_image_fini(&image);
     fg_pack_close(p.pack);
+}
+
+/* Packs JPEGs of the specs, all 64x48 pixels, and a PNG if that is asked for. Returns how many
+ * images were encoded again; `own` is set for those whose records have the coefficients of the
+ * file. */
+static int64_t pack_coefficients(const char *name, const fgt_jpeg_spec *specs, int count,
+                                 bool has_png, bool *own)
+{
+    char folder[256], path[300];
+    fg_pack *pack;
+    fg_pack_built built;
+    (void)snprintf(folder, sizeof(folder), "%s", fgt_path(fgt_temp_folder(), name));
+    (void)mkdir(folder, 0777);
+    for (int i = 0; i < count; i++) {
+        size_t size;
+        uint8_t *jpeg = fgt_jpeg_make(&specs[i], &size);
+        (void)snprintf(path, sizeof(path), "%s/%d.jpg", folder, i);
+        fgt_write(path, jpeg, size);
+        free(jpeg);
+    }
+    if (has_png) {
+        fg_image image = {0};
+        fg_image_bytes png = {0};
+        fgt_ok(fg_image_reserve(&image, 64, 48, 3, &err));
+        memset(image.pixels, 99, 64 * 48 * 3);
+        fgt_ok(fg_image_encode_png(&image, NULL, &png, &err));
+        (void)snprintf(path, sizeof(path), "%s/9.png", folder);
+        fgt_write(path, png.data, png.size);
+        fg_image_bytes_fini(&png);
+        fg_image_fini(&image);
+    }
+    (void)snprintf(path, sizeof(path), "%s.pack", folder);
+    fgt_ok(fg_pack_build(folder, path, &(fg_pack_build_options){.codec = FG_PACK_CHOICE_DCT}, NULL,
+                         NULL, &built, &err));
+    fgt_ok(fg_pack_open(path, NULL, &pack, &err));
+    for (int i = 0; i < count; i++) {
+        size_t size, record_size;
+        const void *record;
+        fgi_buf expected = {0};
+        uint8_t *jpeg = fgt_jpeg_make(&specs[i], &size);
+        fgt_ok(fg_pack_record(pack, i, &record, &record_size, &err));
+        fgt_ok(fgi_jpeg_coefficients_write("own", jpeg, size, &expected, &err));
+        own[i] = record_size == expected.size && memcmp(record, expected.data, record_size) == 0;
+        fgi_buf_fini(&expected);
+        free(jpeg);
+    }
+    fg_pack_close(pack);
+    const int64_t encoded = built.encoded_count;
+    fg_pack_built_fini(&built);
+    return encoded;
+}
+
+/* A JPEG that needs no other size has its own coefficients, whatever its quality. If all have
+ * another sampling, so has the pack; if they differ, it is 4:2:0 and the others are encoded. */
+static void coefficients_are_those_of_the_file(void **state)
+{
+    enum { W = 64, H = 48 };
+    const fgt_jpeg_spec half[] = {{W, H, 3, 2, 2, .quality = 95, .progressive = true},
+                                  {W, H, 3, 2, 2, .quality = 95, .restart = 2}};
+    const fgt_jpeg_spec full[] = {{W, H, 3, 1, 1, .quality = 95},
+                                  {W, H, 3, 1, 1, .quality = 95, .optimized = true}};
+    const fgt_jpeg_spec mixed[] = {{W, H, 3, 1, 1, .quality = 95},
+                                   {W, H, 3, 2, 2, .quality = 95},
+                                   {W, H, 1, 2, 2, .quality = 95}};
+    const fgt_jpeg_spec gray[] = {{W, H, 1, 2, 2, .quality = 95}, {W, H, 1, 1, 1, .quality = 95}};
+    bool own[3];
+    assert_int_equal(pack_coefficients("half", half, 2, true, own), 1);
+    assert_true(own[0] && own[1]);
+    assert_int_equal(pack_coefficients("full", full, 2, false, own), 0);
+    assert_true(own[0] && own[1]);
+    assert_int_equal(pack_coefficients("mixed", mixed, 3, false, own), 2);
+    assert_true(!own[0] && own[1] && !own[2]);
+    assert_int_equal(pack_coefficients("gray", gray, 2, false, own), 0);
+    assert_true(own[0] && own[1]);
 }
 
 /* Against the formula of JFIF in floating point. */
@@ -256,6 +331,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(jpegs_with_segments_have_their_coefficients),
     cmocka_unit_test(raw_pixels_are_those_of_the_decoder),
     cmocka_unit_test(planes_and_coefficients_are_of_the_same_pixels),
+    cmocka_unit_test(coefficients_are_those_of_the_file),
     cmocka_unit_test(planes_follow_the_formula),
     cmocka_unit_test(any_number_of_threads_gives_the_same_bytes),
 };
