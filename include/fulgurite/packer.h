@@ -27,7 +27,7 @@ typedef enum fg_pack_choice {
     FG_PACK_CHOICE_DCT =
         6 /* quantized DCT coefficients; equal sizes only. Those of a JPEG are stored
                                as they are if it is neither resized nor rotated, and has the chroma
-                               sampling of the pack: 4:2:0, unless all (of the first 256, evenly
+                               sampling of the pack: 4:2:0, unless all (of 256, evenly
                                spaced) have the same other one. Others are encoded. */
 } fg_pack_choice;
 

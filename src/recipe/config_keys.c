@@ -326,8 +326,8 @@ static const fgi_config_row trainer_rows[] = {
       true, .kind = FG_REGISTRY_LOGGER},
     {{.name = "trainer.workers", .kind = FG_OPTION_INT, .initial = "auto", .min = 1, .max = 1024,
       .has_auto = true, .example = "4", .help =
-      "Threads that load and prepare batches. auto: one per processor, up to the number of "
-      "batches that are prepared ahead."}, .only = NULL},
+      "Threads that load and prepare batches. auto: one per processor, within the CPU "
+      "quota of a container, up to the number of batches that are prepared ahead."}, .only = NULL},
 };
 /* clang-format on */
 
