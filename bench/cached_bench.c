@@ -174,8 +174,8 @@ static void write_coefficients(const char *name, int count)
     for (int i = 0; i < count; i++) {
         fgi_buf record = {0};
         draw(&image, RAW_SIDE, RAW_SIDE);
-        check(fgi_jpeg_coefficients_encode("image", image.pixels, RAW_SIDE, RAW_SIDE, 90, &record,
-                                           &err));
+        check(fgi_jpeg_coefficients_encode("image", &image, 90, (fgi_jpeg_sampling){3, 2, 2},
+                                           &record, &err));
         bytes += record.size;
         add(writer, FG_PACK_DCT, RAW_SIDE, RAW_SIDE, record.data, record.size);
         fgi_buf_fini(&record);

@@ -122,8 +122,9 @@ static void make_samples(void)
                                         &err) != FG_OK)
             stop("transcode");
         rgb = make_pixels(CACHED, CACHED);
-        if (fgi_jpeg_coefficients_encode("bench", rgb, CACHED, CACHED, 90, &s->coefficients,
-                                         &err) != FG_OK)
+        const fg_image image = {.pixels = rgb, .width = CACHED, .height = CACHED, .channels = 3};
+        if (fgi_jpeg_coefficients_encode("bench", &image, 90, (fgi_jpeg_sampling){3, 2, 2},
+                                         &s->coefficients, &err) != FG_OK)
             stop("coefficients");
         free(rgb);
         bytes += (double)s->size / IMAGES;
