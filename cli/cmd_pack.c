@@ -9,7 +9,7 @@
 #include "cmd_pack_read.h"
 #include <fulgurite/packer.h>
 
-static bool is_quiet;
+static bool is_quiet, is_check;
 static fg_pack_build_options settings = {.handle_signals = true};
 static fg_recipe_options user; /* the configuration that will train on the pack */
 enum { TEXTS = 13 };
@@ -38,6 +38,9 @@ static const cli_option options[] = {
              "take size and rate from the configuration that will train on the pack"),
     CLI_TEXT('t', "topology", &user.topology, "NAME",
              "with --for, the machine that will train: kaggle, v3-8, h100 ... [TPU of this host]"),
+    CLI_FLAG(0, "tolerate-corruption", &settings.tolerate_corruption,
+             "decode what is left of truncated and corrupt JPEGs"),
+    CLI_FLAG(0, "check", &is_check, "decode all images and list those that are bad; pack nothing"),
     CLI_FLAG(0, "restart", &settings.restart, "discard an interrupted pack instead of continuing"),
     CLI_FLAG(0, "replace", &settings.replace, "replace an existing pack"),
     CLI_FLAG('q', "quiet", &is_quiet, "no progress"),
@@ -69,6 +72,29 @@ static fg_status fit_to_user(fg_error *err)
     return status == FG_OK && !set_options(err) ? FG_EINVAL : status;
 }
 
+/* Prints what cannot be decoded, a line each. */
+static int check(const char *source)
+{
+    fg_error err = {0};
+    fg_pack_built built;
+    const fg_status status = fg_pack_check_source(
+        source, &settings, is_quiet ? NULL : fg_pack_progress_draw, stderr, &built, &err);
+    const int code = status == FG_ESTOPPED ? CLI_STOPPED : CLI_FAILED;
+    if (status != FG_OK)
+        return cli_complain(status == FG_EINVAL ? CLI_USAGE : code, "pack", "%s", err.message);
+    for (size_t i = 0; i < built.bad_count; i++)
+        (void)printf("%s\n", built.bad[i].reason);
+    if (!is_quiet)
+        (void)fprintf(stderr,
+                      "%lld images can be decoded, %lld of them with a warning; %zu cannot; %lld "
+                      "other files are not images\n",
+                      (long long)built.sample_count, (long long)built.flawed_count, built.bad_count,
+                      (long long)built.skip_count);
+    const bool is_bad = built.bad_count > 0;
+    fg_pack_built_fini(&built);
+    return is_bad ? CLI_FAILED : CLI_DONE;
+}
+
 static int run(const cli_call *call)
 {
     fg_error err = {0};
@@ -76,11 +102,21 @@ static int run(const cli_call *call)
     char text[1024];
     if (!set_options(&err))
         return cli_complain(CLI_USAGE, "pack", "--%s", err.message);
+    settings.progress_s = isatty(STDERR_FILENO) ? 0 : 10; /* a line in a log */
+    if (is_check && call->count > 1)
+        return cli_complain(CLI_USAGE, "pack", "--check packs nothing: leave out '%s'",
+                            call->args[1]);
+    if (is_check)
+        return check(call->args[0]);
+    if (call->count < 2)
+        return cli_complain(
+            CLI_USAGE, "pack",
+            "the name of the pack is missing: pack '%s' OUT.pack, or pack --check '%s'",
+            call->args[0], call->args[0]);
     fg_status status = user.config != NULL || user.topology != NULL ? fit_to_user(&err) : FG_OK;
     if (status != FG_OK)
         return cli_complain(status == FG_EINVAL ? CLI_USAGE : CLI_FAILED, "pack", "--for: %s",
                             err.message);
-    settings.progress_s = isatty(STDERR_FILENO) ? 0 : 10; /* a line in a log */
     status = fg_pack_build(call->args[0], call->args[1], &settings,
                            is_quiet ? NULL : fg_pack_progress_draw, stderr, &built, &err);
     const int code = status == FG_ESTOPPED ? CLI_STOPPED : CLI_FAILED;
@@ -98,7 +134,7 @@ static const cli_command *const subcommands[] = {
 
 const cli_command cli_pack = {
     .name = "pack",
-    .arguments = "SOURCE OUT.pack",
+    .arguments = "SOURCE [OUT.pack]",
     .summary = "pack images into few big files, which load faster",
     .details = "SOURCE is an image folder with a folder per class, a CSV or JSONL list, tar files "
                "(WebDataset), TFRecord files, a folder of MNIST (IDX), CIFAR-10 or .npy files, one "
@@ -107,7 +143,7 @@ const cli_command cli_pack = {
                "when the same command "
                "is started again. Images that cannot be read are listed in OUT.pack.bad.jsonl.",
     .options = options,
-    .min_args = 2,
+    .min_args = 1,
     .max_args = 2,
     .run = run,
     .subcommands = subcommands,

@@ -142,6 +142,12 @@ FG_API FG_MUST_USE fg_status fg_dataset_from_source(const fg_source_ops *ops, vo
  * first one, or "": borrowed for the dataset's lifetime. Thread-safe. */
 FG_API int64_t fg_dataset_damaged(const fg_dataset *dataset, const char **out_first);
 
+/* Number of images whose decoder had a warning and that have been used all the same, in this dataset
+ * and in those that it is derived from: JPEGs with bytes that do not belong there and, if
+ * tolerate_corruption (images.h) is set, corrupt ones. *out_first as in fg_dataset_damaged.
+ * Thread-safe. */
+FG_API int64_t fg_dataset_flawed(const fg_dataset *dataset, const char **out_first);
+
 /* Name of sample `index`, such as the name of its file: any bytes but NUL. NULL if the samples have
  * no names, or index is out of range. Borrowed for the dataset's lifetime. Thread-safe. */
 FG_API const char *fg_dataset_sample_name(const fg_dataset *dataset, int64_t index);

@@ -36,13 +36,21 @@ typedef struct fg_images_options {
     double ratio_min, ratio_max; /* random width / height, above 0                [3/4 and 4/3] */
     double flip_probability;     /* 0 to 1; FG_ZERO: never                                [0.5] */
     uint64_t seed;               /* keys the random boxes, together with the epoch        [0] */
-    const uint8_t *splits; /* u8[count of catalog]: only samples whose value is `split`, such as
+    const uint8_t *splits;    /* u8[count of catalog]: only samples whose value is `split`, such as
                               fg_catalog_split gives                          [NULL: all samples] */
-    uint8_t split;         /* fg_data_split, with `splits`                                [0] */
-    bool no_labels;        /* without the field `label`; samples need none            [false] */
-    bool skip_damaged;     /* in place of an image that cannot be decoded, the next one is read
+    uint8_t split;            /* fg_data_split, with `splits`                                [0] */
+    bool no_labels;           /* without the field `label`; samples need none            [false] */
+    bool skip_damaged;        /* in place of an image that cannot be decoded, the next one is read
                               (fg_dataset_damaged); packs: see fg_pack_bad            [false] */
-    uint64_t reserved[3];
+    bool tolerate_corruption; /* decode as much as possible of truncated and corrupt JPEGs; the
+                                 rest is gray (fg_dataset_flawed)                     [false] */
+    bool check; /* of fg_images_create: look at the beginning and the end of the files now, so that
+                   truncated ones are found before the first sample is read           [false] */
+    double check_seconds;  /* that this may take: of more files, some are checked      [no limit] */
+    uint64_t decode_bytes; /* memory in which all threads together decode large images: a thread
+                              waits while the others use too much. Progressive JPEGs need 3 bytes
+                              per pixel, WebP 8 [1/8 of the machine's memory, at least 64 MiB] */
+    uint64_t reserved[1];
 } fg_images_options;
 
 /* Creates a dataset of the images of a catalog, in its order. It keeps the catalog alive.
@@ -52,8 +60,10 @@ typedef struct fg_images_options {
  *
  * Files are read and decoded when a loader asks for them, by its threads. Reading fails with the
  * name of the file if it is corrupt or missing, and with FG_EUNSUPPORTED if its format is not
- * supported. options may be NULL. Errors: FG_EINVAL (options; a sample without a label although
- * others have one), FG_ENOMEM. Sources of the defaults: torchvision, RandomResizedCrop. */
+ * supported. A truncated file is an error whatever the crop is; other damage only if it is in the
+ * rows of the crop or above. options may be NULL. Errors: FG_EINVAL (options; a sample without a
+ * label although others have one), FG_EFORMAT, FG_EUNSUPPORTED, FG_ENOTFOUND and FG_EIO (with
+ * `check`: a file; with skip_damaged, only those that cannot be read), FG_ENOMEM. Sources of the defaults: torchvision, RandomResizedCrop. */
 FG_API FG_MUST_USE fg_status fg_images_create(fg_catalog *catalog, const fg_images_options *options,
                                               fg_dataset **out, fg_error *err);
 

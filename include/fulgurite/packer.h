@@ -68,8 +68,10 @@ typedef struct fg_pack_build_options {
     int64_t sequence; /* tokens per sample, of token files (fg_tokens_open)   [0: images] */
     bool host_crops;  /* training crops or flips images on the host: the automatic codec is not dct,
                          whose images are decoded whole by the device            [false] */
-    const char *source;  /* members of fg_catalog_options as text, "path_column=file, delimiter=;";
+    const char *source; /* members of fg_catalog_options as text, "path_column=file, delimiter=;";
                             they have priority over `catalog`                        [none] */
+    bool tolerate_corruption; /* decode as much as possible of truncated and corrupt JPEGs, and
+                                 encode them again; codec file stores them as they are   [false] */
     bool handle_signals; /* SIGINT, SIGTERM and SIGHUP stop the build like `progress`, the second
                             time at once                                         [false] */
     uint64_t reserved[2];
@@ -124,7 +126,8 @@ typedef struct fg_pack_built {
     bool is_set;           /* the files are NAME-00000.pack and so on */
     int64_t encoded_count; /* samples that this call encoded with `quality`; the JPEGs among the
                               others are stored as they are */
-    uint64_t reserved[2];
+    int64_t flawed_count;  /* samples that this call decoded although the decoder had a warning */
+    uint64_t reserved[1];
 } fg_pack_built;
 
 /* Writes notes for the user, one sentence per line: samples left out and where they are
@@ -168,6 +171,17 @@ FG_API FG_MUST_USE fg_status fg_pack_build(const char *source, const char *out_p
                                            const fg_pack_build_options *options,
                                            fg_pack_progress_fn *progress, void *self,
                                            fg_pack_built *out, fg_error *err);
+
+/* Decodes every image of a source, as fg_pack_build does with codec file, and writes nothing. Of the
+ * options, only catalog, source, limit, thread_count, tolerate_corruption, progress_s and
+ * handle_signals are used. out->bad lists what cannot be read or decoded; out->sample_count is the
+ * number of the others, out->flawed_count of those whose decoder had a warning, out->skip_count of
+ * files that are not samples. Finding bad images is not an error. Errors: FG_EINVAL (options; a
+ * source of arrays), those of fg_catalog_open, FG_ESTOPPED, FG_ENOMEM. */
+FG_API FG_MUST_USE fg_status fg_pack_check_source(const char *source,
+                                                  const fg_pack_build_options *options,
+                                                  fg_pack_progress_fn *progress, void *self,
+                                                  fg_pack_built *out, fg_error *err);
 
 #ifdef __cplusplus
 }

@@ -19,7 +19,7 @@ enum { PATH_BYTES = 4096 };
 
 /* A limit that a cgroup can have. */
 typedef struct limit {
-    const char *controller;           /* of version 1, and its folder there */
+    const char *folder;               /* of version 1: a slash and the controller's name */
     double (*of)(const char *folder); /* of one cgroup; 0: none */
 } limit;
 
@@ -98,10 +98,9 @@ static double limit_of_line(const limit *kind, const char *root, char *line)
         return 0;
     *path++ = '\0';
     bool is_it = names[1] == '\0';
-    (void)fgi_snprintf(mount, sizeof mount, "%s/sys/fs/cgroup%s%s", root, is_it ? "" : "/",
-                       is_it ? "" : kind->controller);
+    (void)fgi_snprintf(mount, sizeof mount, "%s/sys/fs/cgroup%s", root, is_it ? "" : kind->folder);
     for (char *rest = names + 1, *name; !is_it && (name = strsep(&rest, ",")) != NULL;)
-        is_it = strcmp(name, kind->controller) == 0;
+        is_it = strcmp(name, kind->folder + 1) == 0;
     return is_it ? least_above(kind, mount, path) : 0;
 }
 
@@ -111,7 +110,7 @@ static double cgroup_limit(const limit *kind, const char *root)
     char path[PATH_BYTES], line[PATH_BYTES];
     (void)fgi_snprintf(path, sizeof path, "%s/sys/fs/cgroup", root);
     double least = kind->of(path);
-    (void)fgi_snprintf(path, sizeof path, "%s/sys/fs/cgroup/%s", root, kind->controller);
+    (void)fgi_snprintf(path, sizeof path, "%s/sys/fs/cgroup%s", root, kind->folder);
     take_least(&least, kind->of(path));
     (void)fgi_snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
     FILE *in = fopen(path, "re");
@@ -126,7 +125,7 @@ static double cgroup_limit(const limit *kind, const char *root)
 
 int fgi_cpu_quota(const char *root)
 {
-    const double quota = cgroup_limit(&(limit){"cpu", cpu_limit}, root);
+    const double quota = cgroup_limit(&(limit){"/cpu", cpu_limit}, root);
     return quota == 0 ? 0 : quota < 1.5 ? 1 : quota > 1e6 ? 1000000 : (int)(quota + 0.5);
 }
 
@@ -149,7 +148,7 @@ int fgi_cpu_count(void)
 uint64_t fgi_memory_bytes(const char *root)
 {
     const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    double least = cgroup_limit(&(limit){"memory", memory_limit}, root);
+    double least = cgroup_limit(&(limit){"/memory", memory_limit}, root);
     take_least(&least, (double)pages * (double)page);
     return (uint64_t)least;
 }

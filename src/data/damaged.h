@@ -9,22 +9,27 @@
 
 enum { FGI_MOST_SKIPPED = 4096 }; /* samples that are tried in place of one */
 
-/* Zero-initialize it: damaged records are errors. */
+/* Zero-initialize it. */
 typedef struct fgi_damaged {
-    _Atomic uint32_t *bits; /* of records; NULL: not initialized */
-    uint8_t *is_spare;      /* of samples: it may replace others; NULL: all may */
+    _Atomic uint32_t *bits;  /* of records; NULL: damaged ones are errors */
+    _Atomic uint32_t *flaws; /* of records that are used all the same */
+    uint8_t *is_spare;       /* of samples: it may replace others; NULL: all may */
     bool has_mutex;
     pthread_mutex_t mutex; /* held while a record is noted */
     fgi_damage noted;
 } fgi_damaged;
 
-/* From now on, damaged records are replaced. */
-fg_status fgi_damaged_init(fgi_damaged *d, int64_t record_count, fg_error *err);
+/* is_skipped: damaged records are replaced; otherwise they are errors. */
+fg_status fgi_damaged_init(fgi_damaged *d, int64_t record_count, bool is_skipped, fg_error *err);
 void fgi_damaged_fini(fgi_damaged *d);
 
 /* Only these samples of `count` replace others. */
 fg_status fgi_damaged_limit(fgi_damaged *d, int64_t count, const int64_t *rows, size_t n,
                             fg_error *err);
+
+/* The first damaged sample that may not replace others, of samples that are their records; -1: there
+ * is none. */
+int64_t fgi_damaged_no_spare(const fgi_damaged *d, int64_t count);
 
 /* Whether a sample, which is this record, can be read as the one that is `tries` samples before it:
  * it is not known to be damaged, and may replace others. */
@@ -34,6 +39,8 @@ bool fgi_damaged_is_damage(const fgi_damaged *d, fg_status status);
 /* Remembers that a record is damaged, and logs the first ones. Returns whether that is new, with
  * the mutex locked. */
 bool fgi_damaged_begin(fgi_damaged *d, int64_t record, const char *message);
+/* Counts a record whose image had this warning, and logs the first one. */
+void fgi_damaged_flaw(fgi_damaged *d, int64_t record, const char *name, const char *warning);
 /* After each call of fgi_damaged_begin that returned true. */
 void fgi_damaged_end(fgi_damaged *d);
 

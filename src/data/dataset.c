@@ -184,19 +184,31 @@ fg_status fgi_dataset_add_damage(fg_dataset *dataset, const fg_dataset *source, 
     return FG_OK;
 }
 
-int64_t fg_dataset_damaged(const fg_dataset *dataset, const char **out_first)
+/* The sum of all counts of one kind, and the message about the first. */
+static int64_t sum_damage(const fg_dataset *dataset, bool is_flawed, const char **out_first)
 {
     int64_t sum = 0;
     const char *first = "";
     for (size_t i = 0; i < dataset->damage_count; i++) {
-        const int64_t count = atomic_load(&dataset->damage[i]->count);
+        const fgi_damage *d = dataset->damage[i];
+        const int64_t count = atomic_load(is_flawed ? &d->flawed : &d->count);
         if (count > 0 && sum == 0)
-            first = dataset->damage[i]->first.message;
+            first = is_flawed ? d->first_flawed.message : d->first.message;
         sum += count;
     }
     if (out_first != NULL)
         *out_first = first;
     return sum;
+}
+
+int64_t fg_dataset_damaged(const fg_dataset *dataset, const char **out_first)
+{
+    return sum_damage(dataset, false, out_first);
+}
+
+int64_t fg_dataset_flawed(const fg_dataset *dataset, const char **out_first)
+{
+    return sum_damage(dataset, true, out_first);
 }
 
 /* ---- creation -------------------------------------------------------------------------------- */

@@ -22,10 +22,11 @@ typedef fg_status fgi_list_groups(void *self, int64_t *out_groups, fg_error *err
 /* Only the samples rows[0..n) may replace damaged ones from now on. */
 typedef fg_status fgi_limit_spares(void *self, const int64_t *rows, size_t n, fg_error *err);
 
-/* The damaged records that a dataset has replaced by others. */
+/* The damaged records that a dataset has replaced by others, and the flawed ones that it has used
+ * all the same. */
 typedef struct fgi_damage {
-    atomic_llong count;
-    fg_error first; /* about one of them; written before count is 1 */
+    atomic_llong count, flawed;
+    fg_error first, first_flawed; /* about one of them; written before the count is 1 */
 } fgi_damage;
 
 struct fg_dataset {

@@ -60,6 +60,8 @@ fg_images_options fgi_crop_options(const fg_option_values *values, const fg_type
         .ratio_max = fg_option_float_at(values, "crop_ratio", 1),
         .flip_probability = fg_option_number(values, "flip"),
         .seed = (uint64_t)fg_option_int(values, "crop_seed"),
+        .tolerate_corruption = fg_option_bool(values, "tolerate_corruption"),
+        .decode_bytes = (uint64_t)fg_option_int(values, "decode_memory") << 20, /* auto: 0 */
     };
 }
 

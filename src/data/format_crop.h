@@ -80,6 +80,34 @@
                 "predict are never replaced."                                                      \
     }
 
+/* The rows of options that say how files are decoded. */
+#define FGI_OPTIONS_DECODE                                                                         \
+    {.name = "tolerate_corruption",                                                                \
+     .kind = FG_OPTION_BOOL,                                                                       \
+     .initial = "false",                                                                           \
+     .example = "true",                                                                            \
+     .help =                                                                                       \
+         "Decode as much as possible of truncated and corrupt JPEGs, instead of treating them "    \
+         "as damaged; missing pixels are gray. JPEGs with harmless flaws are always decoded."},    \
+    {                                                                                              \
+        .name = "decode_memory", .kind = FG_OPTION_INT, .initial = "auto", .min = 1,               \
+        .max = 1048576, .has_auto = true, .example = "512",                                        \
+        .help =                                                                                    \
+            "Memory in MiB in which all threads of a loader together decode large images: "        \
+            "progressive JPEGs, WebP and large PNG files. A thread waits while the others use "    \
+            "too much. auto: 1/8 of the machine's memory, at least 64 MiB."                        \
+    }
+
+#define FGI_OPTION_CHECK                                                                           \
+    {                                                                                              \
+        .name = "check", .kind = FG_OPTION_CHOICE, .initial = "auto", .choices = "auto|all|never", \
+        .example = "all",                                                                          \
+        .help = "Look at the beginning and the end of each training and validation file before "   \
+                "training, so that truncated files are found then. auto: for at most 2 seconds, "  \
+                "and print how many files were checked if that is not enough for all. all: until " \
+                "all files are checked."                                                           \
+    }
+
 /* Whether damaged samples are replaced by others. */
 bool fgi_crop_skips(const fg_option_values *values);
 

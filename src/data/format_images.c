@@ -112,15 +112,33 @@ static fg_status source_open(const fg_option_values *values, const char *option,
     return status;
 }
 
+enum { CHECK_SECONDS = 2 };
+
+static void set_check(const fg_option_values *values, fg_images_options *options)
+{
+    const char *check = fg_option_string(values, "check");
+    options->check = strcmp(check, "never") != 0;
+    options->check_seconds = strcmp(check, "all") == 0 ? 0 : CHECK_SECONDS;
+}
+
+/* is_checked: for a fit, before which the files are checked. */
 static fg_status create(const source *s, const fg_option_values *values, bool is_training,
-                        fg_dataset **out, fg_error *err)
+                        bool is_checked, fg_dataset **out, fg_error *err)
 {
     fg_images_options options = fgi_crop_options(values, s->input, is_training);
     options.splits = s->splits;
     options.split = 1;
     options.no_labels = !s->needs_target;
     options.skip_damaged = is_training && fgi_crop_skips(values);
-    return fg_images_create(s->catalog, &options, out, err);
+    if (is_checked)
+        set_check(values, &options);
+    const fg_status status = fg_images_create(s->catalog, &options, out, err);
+    return fgi_crop_hint(
+        status, options.check && (status == FG_EFORMAT || status == FG_EUNSUPPORTED),
+        is_training ? "remove or repair them, or set data.damaged to skip; 'fulgurite "
+                      "pack --check' lists all"
+                    : "remove or repair them: validation samples are not skipped",
+        err);
 }
 
 /* ---- parts ----------------------------------------------------------------------------------- */
@@ -145,9 +163,9 @@ static fg_status split_train(const source *s, const fg_option_values *values,
                              const fg_format_request *request, fg_format_data *out, fg_error *err)
 {
     fg_dataset *varied = NULL, *middle = NULL;
-    fg_status status = create(s, values, true, &varied, err);
+    fg_status status = create(s, values, true, true, &varied, err);
     if (status == FG_OK)
-        status = create(s, values, false, &middle, err);
+        status = create(s, values, false, false, &middle, err);
     if (status == FG_OK)
         status = fgi_crop_hold_out(request, varied, middle, out, err);
     fg_dataset_destroy(varied);
@@ -165,7 +183,7 @@ static fg_status open_val(const fg_option_values *values, const fg_format_reques
     if (path == NULL || *path == '\0')
         return FG_OK;
     FGI_TRY(source_open(values, "val", &of_val, &val, err));
-    const fg_status status = create(&val, values, false, &out->val, err);
+    const fg_status status = create(&val, values, false, true, &out->val, err);
     source_fini(&val);
     return status;
 }
@@ -177,11 +195,11 @@ static fg_status open_train(const fg_option_values *values, const fg_format_requ
     FGI_TRY(source_open(values, "train", request, &s, err));
     fg_status status = check_splits(&s, values, err);
     if (status == FG_OK && !request->is_training)
-        status = create(&s, values, false, &out->samples, err);
+        status = create(&s, values, false, false, &out->samples, err);
     else if (status == FG_OK && request->val_fraction > 0)
         status = split_train(&s, values, request, out, err);
     else if (status == FG_OK) {
-        status = create(&s, values, true, &out->samples, err);
+        status = create(&s, values, true, true, &out->samples, err);
         if (status == FG_OK)
             status = open_val(values, request, out, err);
     }
@@ -199,7 +217,7 @@ static fg_status open_part(const fg_option_values *values, const fg_format_reque
     if (request->part == FG_PART_TRAIN)
         return open_train(values, request, out, err);
     FGI_TRY(source_open(values, option[request->part], request, &s, err));
-    const fg_status status = create(&s, values, false, &out->samples, err);
+    const fg_status status = create(&s, values, false, false, &out->samples, err);
     source_fini(&s);
     return status;
 }
@@ -236,6 +254,8 @@ static const fg_option options[] = {
              "text_feature, name_feature."},
     FGI_OPTIONS_CROP,
     FGI_OPTION_DAMAGED,
+    FGI_OPTION_CHECK,
+    FGI_OPTIONS_DECODE,
 };
 
 const fg_format_entry fgi_images_row = {

@@ -247,6 +247,7 @@ static const fg_option options[] = {
     FGI_OPTION_PREDICT,
     FGI_OPTIONS_CROP,
     FGI_OPTION_DAMAGED,
+    FGI_OPTIONS_DECODE,
     {.name = "preload",
      .kind = FG_OPTION_FLOAT,
      .initial = "0",

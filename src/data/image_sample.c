@@ -75,8 +75,11 @@ static fg_status decode(const fgi_image_rule *rule, fgi_image_worker *worker,
     fg_image_info info;
     FGI_TRY(fg_image_probe(encoded->name, encoded->data, encoded->size, &info, err));
     fgi_image_cut cut = fgi_image_rule_cut(rule, epoch, index, info.width, info.height);
-    const fg_image_decode_options decoding = {
-        .channels = o->channels, .crop = cut.box, .min_width = o->width, .min_height = o->height};
+    const fg_image_decode_options decoding = {.channels = o->channels,
+                                              .crop = cut.box,
+                                              .min_width = o->width,
+                                              .min_height = o->height,
+                                              .tolerate_corruption = o->tolerate_corruption};
     const fgi_image_segments segments = {encoded->segments, encoded->segments_size};
     fgi_image_worker_reserve(
         worker, fgi_image_decode_bytes(encoded->name, encoded->data, encoded->size, &decoding));

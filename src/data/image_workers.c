@@ -11,15 +11,14 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/machine.h"
 #include "image/decoder.h"
 
 enum {
-    LIMIT = 52 << 20, /* with the small buffers of four threads, less than 64 MiB */
-    LEAST_LIMIT = 20 << 20,
-    FREE_WORKERS = 4,
-    WORKER_BYTES = 1 << 20, /* the small buffers of one more thread */
-    LARGE = 2 << 20,        /* what needs less never waits */
-    SMALL = 128 << 10       /* what needs less is not counted */
+    LEAST_LIMIT = 64 << 20,
+    PART_OF_MEMORY = 8,
+    LARGE = 2 << 20,  /* what needs less never waits */
+    SMALL = 128 << 10 /* what needs less is not counted */
 };
 
 static void worker_destroy(fgi_image_worker *w)
@@ -49,8 +48,10 @@ static fg_status worker_create(fgi_image_workers *all, fgi_image_worker **out, f
     return FG_OK;
 }
 
-fg_status fgi_image_workers_init(fgi_image_workers *workers, fg_error *err)
+fg_status fgi_image_workers_init(fgi_image_workers *workers, uint64_t limit, fg_error *err)
 {
+    const uint64_t part = fgi_memory_bytes("") / PART_OF_MEMORY;
+    workers->limit = limit != 0 ? (size_t)limit : part > LEAST_LIMIT ? (size_t)part : LEAST_LIMIT;
     workers->idle = NULL;
     FGI_TRY(fgi_mutex_init(&workers->mutex, err));
     workers->has_mutex = true;
@@ -96,13 +97,6 @@ void fgi_image_workers_give_back(fgi_image_workers *workers, fgi_image_worker *w
 
 static size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
 
-static size_t limit_of(const fgi_image_workers *all)
-{
-    const size_t more = all->count > FREE_WORKERS ? (size_t)(all->count - FREE_WORKERS) : 0;
-    const size_t most = (LIMIT - LEAST_LIMIT) / WORKER_BYTES;
-    return LIMIT - (more < most ? more : most) * WORKER_BYTES;
-}
-
 static void add(fgi_image_use *use, size_t bytes)
 {
     use->bytes += bytes;
@@ -123,7 +117,7 @@ void fgi_image_worker_hold_file(fgi_image_worker *w, uint64_t bytes)
         return;
     (void)pthread_mutex_lock(&all->mutex);
     while (bytes >= LARGE && all->files.large_count > 0 &&
-           all->files.bytes + bytes > limit_of(all) / 2)
+           all->files.bytes + bytes > all->limit / 2)
         (void)pthread_cond_wait(&all->freed, &all->mutex);
     add(&all->files, (size_t)bytes);
     w->file = (size_t)bytes;
@@ -137,7 +131,7 @@ void fgi_image_worker_reserve(fgi_image_worker *w, size_t bytes)
         return;
     (void)pthread_mutex_lock(&all->mutex);
     while (bytes >= LARGE && all->decoding.large_count > 0 &&
-           all->files.bytes + all->decoding.bytes + bytes > limit_of(all))
+           all->files.bytes + all->decoding.bytes + bytes > all->limit)
         (void)pthread_cond_wait(&all->freed, &all->mutex);
     add(&all->decoding, bytes);
     w->reserved = bytes;
@@ -149,7 +143,7 @@ static bool can_keep(fgi_image_workers *all)
 {
     (void)pthread_mutex_lock(&all->mutex);
     const size_t largest = all->files.largest + all->decoding.largest;
-    const bool result = (size_t)all->count * largest <= limit_of(all);
+    const bool result = (size_t)all->count * largest <= all->limit;
     (void)pthread_mutex_unlock(&all->mutex);
     return result;
 }

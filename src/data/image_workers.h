@@ -40,10 +40,13 @@ typedef struct fgi_image_workers {
     pthread_cond_t freed;  /* signaled when a worker releases what it has reserved */
     fgi_image_worker *idle;
     int count; /* of workers */
+    size_t limit;
     fgi_image_use files, decoding;
 } fgi_image_workers;
 
-fg_status fgi_image_workers_init(fgi_image_workers *workers, fg_error *err);
+/* limit: bytes for the large files and images of all workers; 0: 1/8 of the machine's memory, at
+ * least 64 MiB. */
+fg_status fgi_image_workers_init(fgi_image_workers *workers, uint64_t limit, fg_error *err);
 /* All workers must have been given back. */
 void fgi_image_workers_fini(fgi_image_workers *workers);
 fg_status fgi_image_workers_take(fgi_image_workers *workers, fgi_image_worker **out, fg_error *err);

@@ -2,13 +2,17 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/images.h>
+#include <inttypes.h>
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/reserved.h"
 #include "catalog/draft.h"
 #include "data/damaged.h"
 #include "data/dataset.h"
+#include "data/image_check.h"
 #include "data/image_sample.h"
+#include "image/decoder.h"
 
 typedef struct images {
     fg_catalog *catalog; /* held */
@@ -27,7 +31,7 @@ static int64_t item_at(const images *s, int64_t index)
     return s->items != NULL ? s->items[index] : index;
 }
 
-static fg_status read_sample(const images *s, fgi_image_worker *w, int64_t epoch, int64_t index,
+static fg_status read_sample(images *s, fgi_image_worker *w, int64_t epoch, int64_t index,
                              void *const *out_fields, fg_error *err)
 {
     char name[FGI_SHOWN_BYTES];
@@ -42,6 +46,8 @@ static fg_status read_sample(const images *s, fgi_image_worker *w, int64_t epoch
         *(int32_t *)out_fields[1] = item.label;
     FGI_TRY_CTX(fgi_image_rule_decode(&s->rule, w, &encoded, epoch, index, out_fields[0], err), err,
                 "'%.160s'", s->catalog->path);
+    if (w->decoder->warning[0] != '\0')
+        fgi_damaged_flaw(&s->damaged, index, name, w->decoder->warning);
     return FG_OK;
 }
 
@@ -63,10 +69,22 @@ static fg_status read_or_replace(images *s, fgi_image_worker *w, int64_t epoch, 
     return read_sample(s, w, epoch, index, out_fields, err); /* nothing can replace it */
 }
 
+/* The other samples are for validation: a damaged one that is already known would only stop the run
+ * at the end of the first epoch. */
 static fg_status images_limit(void *self, const int64_t *rows, size_t n, fg_error *err)
 {
     images *s = self;
-    return fgi_damaged_limit(&s->damaged, s->count, rows, n, err);
+    char name[FGI_SHOWN_BYTES];
+    fg_catalog_item item;
+    FGI_TRY(fgi_damaged_limit(&s->damaged, s->count, rows, n, err));
+    const int64_t index = fgi_damaged_no_spare(&s->damaged, s->count);
+    if (index < 0)
+        return FG_OK;
+    FGI_TRY(fg_catalog_get(s->catalog, item_at(s, index), &item, err));
+    return fgi_fail(err, FG_EFORMAT,
+                    "'%s' is damaged, and a validation sample, which is not replaced: remove or "
+                    "repair the file",
+                    fgi_shown(item.name, name));
 }
 
 static fg_status images_read(void *self, int64_t epoch, int64_t index, void *const *out_fields,
@@ -169,15 +187,62 @@ static fg_status look_at_labels(images *s, fg_error *err)
     return FG_OK;
 }
 
+/* What the check of the files has found. */
+typedef struct findings {
+    images *s;
+    int64_t bad, row; /* the first file that is an error */
+    fg_error first;
+} findings;
+
+static void add_bad(void *self, int64_t row, const fg_error *why)
+{
+    findings *f = self;
+    if (fgi_damaged_is_damage(&f->s->damaged, why->status)) {
+        if (fgi_damaged_begin(&f->s->damaged, row, why->message))
+            fgi_damaged_end(&f->s->damaged);
+        return;
+    }
+    if (f->bad++ > 0 && row >= f->row)
+        return;
+    f->row = row;
+    f->first = *why;
+}
+
+static fg_status check_files(images *s, fg_error *err)
+{
+    const fg_images_options *o = &s->rule.options;
+    findings f = {.s = s};
+    int64_t checked;
+    const fgi_image_check_options options = {.catalog = s->catalog,
+                                             .items = s->items,
+                                             .count = s->count,
+                                             .seconds = o->check_seconds,
+                                             .is_tolerant = o->tolerate_corruption,
+                                             .bad = add_bad,
+                                             .self = &f};
+    FGI_TRY(fgi_image_check_files(&options, &checked, err));
+    if (f.bad > 0)
+        return fgi_fail(err, f.first.status,
+                        "%.240s\n%" PRId64 " of the %" PRId64
+                        " files that were checked are damaged",
+                        f.first.message, f.bad, checked);
+    if (checked < s->count)
+        fgi_log(FG_LOG_INFO,
+                "'%.160s': checked the ends of %" PRId64 " of %" PRId64
+                " files in %g s; to check all before training, set data.check to all",
+                s->catalog->path, checked, s->count, o->check_seconds);
+    return FG_OK;
+}
+
 static fg_status create(images *s, const fg_images_options *options, fg_error *err)
 {
     FGI_TRY(fgi_image_rule_init(&s->rule, options, err));
-    FGI_TRY(fgi_image_workers_init(&s->workers, err));
+    FGI_TRY(fgi_image_workers_init(&s->workers, s->rule.options.decode_bytes, err));
     FGI_TRY(look_at_labels(s, err));
     FGI_TRY(choose_items(s, err));
-    if (s->rule.options.skip_damaged)
-        FGI_TRY(fgi_damaged_init(&s->damaged, s->count, err));
-    return check_labels(s, err);
+    FGI_TRY(fgi_damaged_init(&s->damaged, s->count, s->rule.options.skip_damaged, err));
+    FGI_TRY(check_labels(s, err));
+    return s->rule.options.check ? check_files(s, err) : FG_OK;
 }
 
 /* The names of all classes in a new array; NULL if they have no names, or on failure. */

@@ -14,6 +14,7 @@
 #include "base/print.h"
 #include "catalog/draft.h"
 #include "data/stages.h"
+#include "image/decoder.h"
 
 enum { PREFETCH = 64 };
 
@@ -142,8 +143,8 @@ fg_status fgi_pack_samples_limit(void *self, const int64_t *rows, size_t n, fg_e
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-static fg_status read_record(const fgi_pack_samples *s, fgi_image_worker *worker,
-                             fgi_pack_sample *sample, void *const *out_fields, fg_error *err)
+static fg_status read_record(fgi_pack_samples *s, fgi_image_worker *worker, fgi_pack_sample *sample,
+                             void *const *out_fields, fg_error *err)
 {
     const void *data;
     sample->record = fgi_pack_record_of(s, sample->epoch, sample->index);
@@ -153,7 +154,14 @@ static fg_status read_record(const fgi_pack_samples *s, fgi_image_worker *worker
     sample->data = data;
     if (s->label_field >= 0)
         *(int32_t *)out_fields[s->label_field] = fgi_pack_class_of(s, sample->entry.label);
-    return s->kind->read(s, worker, sample, out_fields, err);
+    worker->decoder->warning[0] = '\0';
+    FGI_TRY(s->kind->read(s, worker, sample, out_fields, err));
+    if (worker->decoder->warning[0] != '\0') {
+        char name[FGI_PACK_SAMPLE_NAME];
+        fgi_damaged_flaw(&s->damaged, sample->record, fgi_pack_sample_name(s, sample, name),
+                         worker->decoder->warning);
+    }
+    return FG_OK;
 }
 
 static fg_status read_one(fgi_pack_samples *s, fgi_image_worker *worker, int64_t epoch,

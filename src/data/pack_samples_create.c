@@ -147,7 +147,7 @@ static fg_status make_bits(fgi_pack_samples *s, fg_error *err)
     s->asked = fgi_calloc((size_t)count / 32 + 1, sizeof *s->asked);
     if (s->asked == NULL)
         return fgi_no_memory(err);
-    return s->options.bad == FG_PACK_BAD_SKIP ? fgi_damaged_init(&s->damaged, count, err) : FG_OK;
+    return fgi_damaged_init(&s->damaged, count, s->options.bad == FG_PACK_BAD_SKIP, err);
 }
 
 /* More than half of the machine's memory: pages of the pack may be gone when its next epoch comes.
@@ -164,7 +164,7 @@ static fg_status prepare(fgi_pack_samples *s, bool has_labels, fg_error *err)
     bool has_planes;
     FGI_TRY(check_options(&s->options, err));
     FGI_TRY(fgi_image_rule_init(&s->rule, &s->options.images, err));
-    FGI_TRY(fgi_image_workers_init(&s->workers, err));
+    FGI_TRY(fgi_image_workers_init(&s->workers, s->rule.options.decode_bytes, err));
     s->variant_count = info->variant_count;
     s->variant_key =
         fgi_key_fold_text(fgi_key_from_seed(s->options.images.seed), "data.pack.variant");

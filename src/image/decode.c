@@ -80,6 +80,31 @@ fg_status fg_image_probe(const char *name, const void *data, size_t size, fg_ima
     return FG_OK;
 }
 
+bool fgi_image_has_ends(const fgi_image_ends *ends)
+{
+    const fgi_image_file file = {.name = "", .data = ends->first, .size = sizeof ends->first};
+    const fgi_image_codec *codec;
+    return fgi_image_codec_find(&file, &codec, NULL) == FG_OK && codec->has_ends != NULL &&
+           codec->has_ends(ends);
+}
+
+static fg_status check_end(const fgi_image_codec *codec, const fgi_image_file *file,
+                           bool is_tolerant, fg_error *err)
+{
+    const bool is_checked = codec->check_end != NULL && !(is_tolerant && codec->can_tolerate);
+    return is_checked ? codec->check_end(file, err) : FG_OK;
+}
+
+fg_status fgi_image_check(const char *name, const void *data, size_t size, bool is_tolerant,
+                          fg_error *err)
+{
+    const fgi_image_file file = {.name = name, .data = data, .size = size};
+    const fgi_image_codec *codec;
+    fg_image_info info;
+    FGI_TRY(probe_stored(&file, &codec, &info, err));
+    return check_end(codec, &file, is_tolerant, err);
+}
+
 /* ---- what is decoded ------------------------------------------------------------------------- */
 
 /* A decode in progress. Boxes are in pixels of the stored image at full size. */
@@ -237,6 +262,10 @@ fg_status fgi_image_decode(fg_image_decoder *decoder, const char *name, const vo
     job j = {.file = &file, .options = options == NULL ? &defaults : options};
     FGI_TRY_RESERVED(fg_image, out, err);
     FGI_TRY(prepare(&j, err));
+    if (segments->data == NULL)
+        FGI_TRY(check_end(j.codec, &file, j.options->tolerate_corruption, err));
+    decoder->warning[0] = '\0';
+    decoder->is_corrupt = false;
     if (j.options->presize.rule == FG_IMAGE_PRESIZE_NONE)
         return decode_upright(decoder, &j, out, err);
     FGI_TRY(decode_upright(decoder, &j, &decoder->upright, err));

@@ -184,6 +184,42 @@ static fg_status decode(fg_image_decoder *decoder, const fgi_image_file *file,
     return status;
 }
 
+/* The trailer. */
+static bool has_ends(const fgi_image_ends *ends)
+{
+    return ends->last[FGI_IMAGE_END_BYTES - 1] == ';';
+}
+
+static size_t table_bytes(int flags) { return flags & 0x80 ? (size_t)6 << (flags & 7) : 0; }
+
+/* The end of a sequence of blocks, each with its size in front; at most the file's. */
+static size_t skip_blocks(const fgi_image_file *file, size_t at)
+{
+    while (at < file->size && file->data[at] != 0)
+        at += 1 + (size_t)file->data[at];
+    return at < file->size ? at + 1 : file->size;
+}
+
+/* Whether the blocks of the first frame are complete, and something follows, as `decode` requires. */
+static fg_status check_end(const fgi_image_file *file, fg_error *err)
+{
+    enum { EXTENSION = '!', FRAME = ',', FRAME_BYTES = 10 };
+    const uint8_t *data = file->data;
+    size_t at = HEADER + table_bytes(data[FLAGS]);
+    while (at < file->size && data[at] == EXTENSION)
+        at = skip_blocks(file, at + 2);
+    if (at < file->size && data[at] != FRAME)
+        return FG_OK; /* `decode` says what is wrong */
+    if (at + FRAME_BYTES < file->size)
+        at = skip_blocks(file, at + FRAME_BYTES + table_bytes(data[at + FRAME_BYTES - 1]) + 1);
+    else
+        at = file->size;
+    return at < file->size
+               ? FG_OK
+               : fgi_image_corrupt(file, file->size, err,
+                                   "truncated GIF: the file ends before the image does");
+}
+
 const fgi_image_codec fgi_gif_codec = {
     .name = "GIF",
     .format = FG_IMAGE_GIF,
@@ -191,4 +227,6 @@ const fgi_image_codec fgi_gif_codec = {
     .matches = matches,
     .probe = probe,
     .decode = decode,
+    .check_end = check_end,
+    .has_ends = has_ends,
 };

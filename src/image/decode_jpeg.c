@@ -5,6 +5,8 @@
  * are entropy-decoded, rows below it are not read.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
 #include "base/alloc.h"
 #include "base/error.h"
 #include "image/decoder.h"
@@ -46,6 +48,31 @@ static fg_status probe(const fgi_image_file *file, fg_image_info *out, fg_error 
     out->orientation = header.orientation;
     out->is_progressive = header.is_progressive;
     return FG_OK;
+}
+
+static bool has_ends(const fgi_image_ends *ends)
+{
+    const uint8_t *last = ends->last + FGI_IMAGE_END_BYTES - 2;
+    return last[0] == 0xff && last[1] == JPEG_EOI;
+}
+
+/* Whether there is an end of image (EOI) after the headers, at the end or, as in photos of phones
+ * with other data after the image, in front of it. Entropy-coded data cannot contain one, but a
+ * thumbnail in the headers has its own. So a crop of a truncated file is an error, even if the
+ * decoder would not reach its end. */
+static fg_status check_end(const fgi_image_file *file, fg_error *err)
+{
+    fgi_jpeg_header header;
+    const uint8_t *at = file->data + file->size - 2;
+    if (at[0] == 0xff && at[1] == JPEG_EOI)
+        return FG_OK;
+    FGI_TRY(fgi_jpeg_header_read(file, &header, err));
+    const uint8_t *begin = file->data + header.scan_offset;
+    while ((at = memrchr(begin, 0xff, (size_t)(at - begin))) != NULL)
+        if (at[1] == JPEG_EOI)
+            return FG_OK;
+    return fgi_image_corrupt(file, file->size, err,
+                             "truncated JPEG: the file ends before the image does");
 }
 
 /* The coefficients, two bytes each, of all scans. */
@@ -207,6 +234,8 @@ static fg_status decode_once(fg_image_decoder *decoder, const fgi_image_file *fi
     s->errors.name = file->name;
     s->errors.err = err;
     s->errors.is_tolerant = request->is_tolerant;
+    s->errors.warning[0] = '\0';
+    s->errors.is_corrupt = false;
     s->errors.status = FG_OK;
     s->client.entropy = (fgi_jpeg_entropy){0};
     s->client.arrays = NULL;
@@ -218,6 +247,8 @@ static fg_status decode_once(fg_image_decoder *decoder, const fgi_image_file *fi
     if (s->errors.status != FG_OK)
         jpeg_abort_decompress(&s->info);
     decoder->entropy_ns += fgi_jpeg_entropy_ns(&s->client.entropy);
+    decoder->is_corrupt = s->errors.is_corrupt;
+    memcpy(decoder->warning, s->errors.warning, sizeof decoder->warning);
     return s->errors.status;
 }
 
@@ -242,9 +273,12 @@ const fgi_image_codec fgi_jpeg_codec = {
     .name = "JPEG",
     .format = FG_IMAGE_JPEG,
     .max_scale = 8,
+    .can_tolerate = true,
     .matches = matches,
     .probe = probe,
     .decode = decode,
+    .check_end = check_end,
+    .has_ends = has_ends,
     .memory = memory,
     .close = close_jpeg,
 };

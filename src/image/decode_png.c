@@ -62,6 +62,33 @@ static fg_status probe(const fgi_image_file *file, fg_image_info *out, fg_error 
     return FG_OK;
 }
 
+static const uint8_t last_chunk[CHUNK_OVERHEAD] = "\0\0\0\0IEND\xae\x42\x60\x82";
+
+static bool has_ends(const fgi_image_ends *ends)
+{
+    return memcmp(ends->last + FGI_IMAGE_END_BYTES - CHUNK_OVERHEAD, last_chunk, CHUNK_OVERHEAD) ==
+           0;
+}
+
+/* Whether there is the last chunk, IEND, which other data may follow. */
+static fg_status check_end(const fgi_image_file *file, fg_error *err)
+{
+    size_t at = FIRST_CHUNK_END;
+    if (memcmp(file->data + file->size - CHUNK_OVERHEAD, last_chunk, CHUNK_OVERHEAD) == 0)
+        return FG_OK;
+    while (file->size - at >= CHUNK_OVERHEAD) {
+        const uint8_t *chunk = file->data + at;
+        const size_t length = big_endian(chunk);
+        if (memcmp(chunk + 4, "IEND", 4) == 0)
+            return FG_OK;
+        if (length > file->size - at - CHUNK_OVERHEAD)
+            break;
+        at += CHUNK_OVERHEAD + length;
+    }
+    return fgi_image_corrupt(file, file->size, err,
+                             "truncated PNG: the file ends before the image does");
+}
+
 /* ---- pixels ---------------------------------------------------------------------------------- */
 
 static void read_bytes(png_structp png, png_bytep out, size_t size)
@@ -153,5 +180,7 @@ const fgi_image_codec fgi_png_codec = {
     .matches = matches,
     .probe = probe,
     .decode = decode,
+    .check_end = check_end,
+    .has_ends = has_ends,
     .memory = memory,
 };

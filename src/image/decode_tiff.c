@@ -139,6 +139,19 @@ static fg_status probe(const fgi_image_file *file, fg_image_info *out, fg_error 
     return status;
 }
 
+/* A TIFF file has its first directory anywhere, usually at its end. A large one (BigTIFF) has a
+ * longer offset. */
+static bool has_ends(const fgi_image_ends *ends)
+{
+    const uint8_t *p = ends->first;
+    const bool is_big_endian = p[0] == 'M', is_large = p[is_big_endian ? 3 : 2] == 43;
+    const int begin = is_large ? 8 : 4, count = is_large ? 8 : 4;
+    uint64_t offset = 0;
+    for (int i = 0; i < count; i++)
+        offset = offset << 8 | p[begin + (is_big_endian ? i : count - 1 - i)];
+    return offset < ends->size && fgi_tiff_library_load() != NULL;
+}
+
 /* ---- pixels ---------------------------------------------------------------------------------- */
 
 /* libtiff's pixels are 32-bit numbers 0xAABBGGRR, with color multiplied by alpha. */
@@ -206,5 +219,6 @@ const fgi_image_codec fgi_tiff_codec = {
     .matches = matches,
     .probe = probe,
     .decode = decode,
+    .has_ends = has_ends,
     .memory = memory,
 };

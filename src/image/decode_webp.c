@@ -71,6 +71,26 @@ static fg_status probe(const fgi_image_file *file, fg_image_info *out, fg_error 
     return FG_OK;
 }
 
+/* The size in the RIFF header, without the first 8 bytes. */
+static uint64_t riff_size(const uint8_t *header)
+{
+    return header[4] | (uint64_t)header[5] << 8 | (uint64_t)header[6] << 16 |
+           (uint64_t)header[7] << 24;
+}
+
+static bool has_ends(const fgi_image_ends *ends)
+{
+    return riff_size(ends->first) + 8 <= ends->size;
+}
+
+static fg_status check_end(const fgi_image_file *file, fg_error *err)
+{
+    return riff_size(file->data) + 8 <= file->size
+               ? FG_OK
+               : fgi_image_corrupt(file, file->size, err,
+                                   "truncated WebP: the file ends before the image does");
+}
+
 /* ---- pixels ---------------------------------------------------------------------------------- */
 
 /* One frame of an animation, or the only image: its encoded bytes and its place. */
@@ -167,5 +187,7 @@ const fgi_image_codec fgi_webp_codec = {
     .matches = matches,
     .probe = probe,
     .decode = decode,
+    .check_end = check_end,
+    .has_ends = has_ends,
     .memory = memory,
 };

@@ -26,6 +26,9 @@ struct fg_image_decoder {
     fgi_pixel_block weights;          /* of a resize */
     fg_image stored;                  /* an image before its orientation is applied */
     fg_image upright;                 /* an image before it is resized */
+    char warning[200];                /* of the last image: a flaw of the file that viewers do not
+                                         show, or corruption that is tolerated; "": none */
+    bool is_corrupt;                  /* the last image, which was tolerated */
     int64_t entropy_ns; /* added up: time of entropy decoding, of codecs that separate it; the
                            caller may subtract what it has used */
 };

@@ -4,6 +4,7 @@
 #include "image/jpeg_common.h"
 
 #include "base/error.h"
+#include "base/print.h"
 
 /* The codes of libjpeg's messages, without the macros in that header, which use strncpy. */
 #define JERROR_H
@@ -44,16 +45,33 @@ static void on_error(j_common_ptr info)
                                     errors->name, fgi_jpeg_offset((j_decompress_ptr)info), text));
 }
 
-/* Levels below 0 are warnings: corrupt data, from which libjpeg can continue. */
+/* Warnings about files whose image is what their writer has encoded: bytes that do not belong there
+ * are skipped, metadata are ignored. All viewers show such files without a word. */
+static bool is_harmless(int code)
+{
+    return code == JWRN_EXTRANEOUS_DATA || code == JWRN_ADOBE_XFORM || code == JWRN_JFIF_MAJOR ||
+           code == JWRN_BOGUS_ICC || code == JWRN_NOT_SEQUENTIAL;
+}
+
+static void note(fgi_jpeg_errors *errors, const char *text)
+{
+    errors->base.num_warnings++;
+    if (errors->warning[0] == '\0')
+        (void)fgi_snprintf(errors->warning, sizeof errors->warning, "%s", text);
+}
+
+/* Levels below 0 are warnings: libjpeg can continue, in most cases with wrong pixels. */
 static void on_message(j_common_ptr info, int level)
 {
     fgi_jpeg_errors *errors = (fgi_jpeg_errors *)info->err;
+    char text[JMSG_LENGTH_MAX];
     if (level >= 0)
         return;
-    if (errors->is_tolerant)
-        errors->base.num_warnings++;
-    else
+    if (!errors->is_tolerant && !is_harmless(info->err->msg_code))
         on_error(info);
+    errors->is_corrupt |= !is_harmless(info->err->msg_code);
+    info->err->format_message(info, text);
+    note(errors, text);
 }
 
 static void on_output(j_common_ptr info) {}
@@ -99,7 +117,8 @@ static boolean at_end(j_decompress_ptr info)
         fgi_jpeg_leave(errors,
                        fgi_image_corrupt(source->file, source->file->size, errors->err,
                                          "truncated JPEG: the file ends before the image does"));
-    errors->base.num_warnings++;
+    errors->is_corrupt = true;
+    note(errors, "truncated JPEG: the file ends before the image does");
     info->src->next_input_byte = end_of_image;
     info->src->bytes_in_buffer = sizeof end_of_image;
     return TRUE;

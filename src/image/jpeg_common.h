@@ -22,14 +22,16 @@
 typedef struct fgi_jpeg_errors {
     struct jpeg_error_mgr base; /* first: libjpeg passes a pointer to it */
     jmp_buf jump;
-    const char *name; /* of the file, for messages */
-    bool is_tolerant; /* warnings (corrupt data) are counted in base.num_warnings, not errors */
+    const char *name;  /* of the file, for messages */
+    bool is_tolerant;  /* corrupt data are a warning, not an error */
+    char warning[200]; /* the first one; "": none. Some are never errors (jpeg_common.c) */
+    bool is_corrupt;   /* there was a warning that is an error unless is_tolerant */
     fg_error *err;
     fg_status status;
 } fgi_jpeg_errors;
 
-/* Fills `errors` and returns what info.err must point to. Set name, is_tolerant and err before each
- * file. */
+/* Fills `errors` and returns what info.err must point to. Set name, is_tolerant and err, and clear
+ * the warnings, before each file. */
 struct jpeg_error_mgr *fgi_jpeg_errors_init(fgi_jpeg_errors *errors);
 
 /* Leaves libjpeg: longjmp to errors->jump with this status. errors->err must be filled in. */

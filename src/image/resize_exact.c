@@ -1,5 +1,5 @@
-/* resize_exact.c - see resize_exact.h. Weights have 24 bits, so that a sum of 255s just fits into 32
- * bits; sums of columns have 64. Integers only: the result is the same on all machines.
+/* resize_exact.c - see resize_exact.h. Weights have 24 bits, so that a sum of 255s just fits into
+ * 32 bits; sums of columns have 64. Integers only: the result is the same on all machines.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "image/resize_exact.h"

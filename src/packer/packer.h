@@ -67,6 +67,7 @@ typedef struct fgi_packer_output {
     fgi_packer_record *records; /* [variant_count] */
     double mean[3], square[3];  /* of the channels, if the sample is measured */
     bool is_encoded;            /* again, as JPEG or as coefficients, with the quality */
+    bool is_flawed;             /* the decoder had a warning */
     fg_status status;           /* otherwise the sample is bad, or out of memory */
     fg_error err;
 } fgi_packer_output;
@@ -140,6 +141,7 @@ int64_t fgi_packer_journal_before(const fgi_packer_journal *journal, int64_t sta
 double fgi_packer_journal_begun(const fgi_packer_journal *journal, int64_t sample);
 /* Starts to write: forgets the samples from `start`, and adds a run. */
 fg_status fgi_packer_journal_start(fgi_packer_journal *journal, int64_t start, fg_error *err);
+/* Without a file if the journal was not opened. */
 fg_status fgi_packer_journal_add(fgi_packer_journal *journal, int64_t sample, const char *name,
                                  const char *reason, fg_error *err);
 /* Writes the list of bad samples and of skipped files, if there are any; otherwise removes it. */

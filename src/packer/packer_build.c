@@ -30,6 +30,7 @@ typedef struct build {
     int64_t start, written; /* first sample; of its records, those that the pack has */
     int64_t kept;           /* records of an interrupted build */
     int64_t encoded;        /* samples that are encoded again */
+    int64_t flawed;         /* samples with a warning of the decoder */
     int64_t missing;        /* samples in a row that could not be read */
     uint32_t width, height; /* of the first record */
     uint64_t size_bytes;
@@ -286,6 +287,7 @@ static fg_status add_sample(build *b, int64_t i, const fgi_packer_output *output
         return leave_out(b, i, &item, output, err);
     b->missing = 0;
     b->encoded += output->is_encoded;
+    b->flawed += output->is_flawed;
     return add_records(b, &item, i == b->start ? b->written : 0, output, err);
 }
 
@@ -434,13 +436,14 @@ static fg_status run(build *b, fg_error *err)
 static void fill_result(build *b, fg_pack_built *out)
 {
     *out = (fg_pack_built){.sample_count = b->plan.count - (int64_t)b->journal.count,
-                           .record_count = fg_pack_writer_count(b->writer),
+                           .record_count = b->writer != NULL ? fg_pack_writer_count(b->writer) : 0,
                            .resumed_count = b->kept,
                            .size_bytes = b->size_bytes,
                            .codec = b->plan.o.codec,
                            .bad = b->journal.bad,
                            .bad_count = b->journal.count,
                            .encoded_count = b->encoded,
+                           .flawed_count = b->flawed,
                            .skip_count = fg_catalog_skip_count(b->catalog),
                            .is_set = b->plan.o.shard_bytes > 0};
     memcpy(out->reason, b->journal.reason, sizeof(out->reason));
@@ -516,6 +519,67 @@ fg_status fg_pack_build(const char *source, const char *out_path,
         fgi_packer_signals_catch();
     const fg_status status = build_any(&b, out, err);
     if (b.plan.o.handle_signals)
+        fgi_packer_signals_release();
+    return status;
+}
+
+/* ---- checking -------------------------------------------------------------------------------- */
+
+static fg_status check_samples(build *b, fg_error *err)
+{
+    int64_t i;
+    const fgi_packer_output *output;
+    fgi_packer_meter_start(&b->meter, 0, b->plan.count);
+    FGI_TRY(fgi_packer_crew_create(&b->plan, 0, &b->crew, err));
+    while ((output = fgi_packer_crew_next(b->crew, &i)) != NULL) {
+        fg_catalog_item item;
+        FGI_TRY(fgi_packer_item(&b->plan, i, &item, err));
+        b->flawed += output->status == FG_OK && output->is_flawed;
+        b->size_bytes += output->bytes.size;
+        if (output->status != FG_OK)
+            FGI_TRY(leave_out(b, i, &item, output, err));
+        else
+            b->missing = 0;
+        if (!fgi_packer_meter_report(&b->meter, i + 1, (int64_t)b->journal.count, b->size_bytes))
+            return fgi_fail(err, FG_ESTOPPED, "stopped after %" PRId64 " of %" PRId64 " images",
+                            i + 1, b->plan.count);
+    }
+    return FG_OK;
+}
+
+static fg_status check_source(build *b, fg_pack_built *out, fg_error *err)
+{
+    if (b->plan.o.sequence != 0 || fg_pack_arrays_accepts(b->source))
+        return fgi_fail(err, FG_EINVAL, "'%s' has no image files to check", b->source);
+    fg_status status = make_plan(b, err);
+    if (status == FG_OK)
+        status = check_samples(b, err);
+    if (status == FG_OK)
+        fill_result(b, out);
+    end(b);
+    return status;
+}
+
+fg_status fg_pack_check_source(const char *source, const fg_pack_build_options *options,
+                               fg_pack_progress_fn *progress, void *self, fg_pack_built *out,
+                               fg_error *err)
+{
+    build b = {.source = source,
+               .journal = {.fd = -1},
+               .meter = {.progress = progress, .self = self, .unit = "images"}};
+    *out = (fg_pack_built){0};
+    fg_pack_build_options *o = &b.plan.o;
+    FGI_TRY(fgi_packer_options(options, o, err));
+    o->codec = FG_PACK_CHOICE_FILE;
+    o->presize = (fg_image_presize){0};
+    o->variant_count = 1;
+    o->val_fraction = o->test_fraction = 0;
+    o->skip_bad = true;
+    b.meter.every_s = o->progress_s;
+    if (o->handle_signals)
+        fgi_packer_signals_catch();
+    const fg_status status = check_source(&b, out, err);
+    if (o->handle_signals)
         fgi_packer_signals_release();
     return status;
 }

@@ -225,6 +225,8 @@ fg_status fgi_packer_journal_add(fgi_packer_journal *j, int64_t sample, const ch
 {
     fgi_buf text = {0};
     FGI_TRY(remember(j, sample, name, reason, err));
+    if (j->fd < 0)
+        return FG_OK;
     put_line(&text, sample, name, reason);
     fg_status status = fgi_buf_status(&text, err);
     if (status == FG_OK)

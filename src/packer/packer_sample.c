@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "catalog/draft.h"
 #include "data/image_boxes.h"
+#include "image/decoder.h"
 #include "image/jpeg_coefficients.h"
 #include "image/jpeg_segment_record.h"
 #include "image/jpeg_transcode.h"
@@ -95,12 +96,20 @@ static void measure(const sample *s, const fg_image *image)
     }
 }
 
+static fg_status decode_with(sample *s, fg_image_decode_options *options, fg_error *err)
+{
+    fgi_packer_tools *t = s->tools;
+    options->tolerate_corruption = s->plan->o.tolerate_corruption;
+    FGI_TRY(fg_image_decode(t->decoder, s->name, s->file, s->size, options, &t->image, err));
+    s->out->is_flawed = t->decoder->warning[0] != '\0';
+    return FG_OK;
+}
+
 /* Decodes the file at the size at which it is stored. */
 static fg_status decode(sample *s, fg_error *err)
 {
-    const fg_image_decode_options options = {.presize = s->plan->o.presize};
-    FGI_TRY(fg_image_decode(s->tools->decoder, s->name, s->file, s->size, &options,
-                            &s->tools->image, err));
+    fg_image_decode_options options = {.presize = s->plan->o.presize};
+    FGI_TRY(decode_with(s, &options, err));
     if (s->is_measured)
         measure(s, &s->tools->image);
     return FG_OK;
@@ -112,8 +121,7 @@ static fg_status check_file(sample *s, fg_error *err)
     fg_image_decode_options options = {.min_width = 1, .min_height = 1};
     if (s->is_measured)
         options.presize = (fg_image_presize){.rule = FG_IMAGE_PRESIZE_SHORT, .size = MEASURED_SIDE};
-    FGI_TRY(fg_image_decode(s->tools->decoder, s->name, s->file, s->size, &options,
-                            &s->tools->image, err));
+    FGI_TRY(decode_with(s, &options, err));
     if (s->is_measured)
         measure(s, &s->tools->image);
     return FG_OK;
@@ -221,9 +229,12 @@ static fg_status put_pixels(sample *s, int64_t variant, const fg_image *image, f
 
 /* ---- images as they are ---------------------------------------------------------------------- */
 
+/* FG_EUNSUPPORTED if the JPEG is corrupt, which is tolerated: readers of the pack need not be. */
 static fg_status put_file(sample *s, fg_error *err)
 {
     FGI_TRY(check_file(s, err));
+    if (s->tools->decoder->is_corrupt && s->plan->o.codec != FG_PACK_CHOICE_FILE)
+        return FG_EUNSUPPORTED;
     fgi_buf_add(&s->out->bytes, s->file, s->size);
     return end_record(s, 0, s->info.width, s->info.height, err);
 }
@@ -287,7 +298,8 @@ static fg_status put_image(sample *s, fg_error *err)
     if (s->plan->o.codec == FG_PACK_CHOICE_FILE)
         return put_file(s, err);
     const fg_status status = put_kept(s, err);
-    if (status != FG_EINVAL && status != FG_EUNSUPPORTED)
+    const bool is_tolerated = status == FG_EFORMAT && s->plan->o.tolerate_corruption;
+    if (status != FG_EINVAL && status != FG_EUNSUPPORTED && !is_tolerated)
         return status;
     FGI_TRY(decode(s, err));
     return put_pixels(s, 0, &s->tools->image, err);
@@ -326,7 +338,7 @@ static fg_status put_variants(sample *s, int64_t i, fg_error *err)
     const int64_t side = s->plan->o.presize.size;
     fg_image_decode_options options = {0};
     choose_size(s, i, &options);
-    FGI_TRY(fg_image_decode(t->decoder, s->name, s->file, s->size, &options, &t->image, err));
+    FGI_TRY(decode_with(s, &options, err));
     const double dx = (double)t->image.width / (double)s->info.width;
     const double dy = (double)t->image.height / (double)s->info.height;
     FGI_TRY(fg_image_reserve(&t->variant, side, side, 3, err));
@@ -364,7 +376,7 @@ void fgi_packer_sample(const fgi_packer_plan *plan, fgi_packer_tools *tools, int
     fg_catalog_item item;
     fgi_buf_clear(&output->bytes);
     output->err = (fg_error){0};
-    output->is_encoded = false;
+    output->is_encoded = output->is_flawed = false;
     output->status = fgi_packer_item(plan, i, &item, &output->err);
     if (output->status != FG_OK)
         return;

@@ -51,6 +51,10 @@ const char *fg_pack_built_text(const fg_pack_built *built, const char *out_path,
                             "%zu bad images and %" PRId64 " other files are not in the pack: see "
                             "%s.bad.jsonl\n",
                             built->bad_count, built->skip_count, out_path);
+    if (built->flawed_count > 0 && used >= 0 && (size_t)used < size)
+        used += fgi_snprintf(out + used, size - (size_t)used,
+                             "%" PRId64 " images were decoded although the decoder had a warning\n",
+                             built->flawed_count);
     if (*built->reason != '\0' && used >= 0 && (size_t)used < size)
         used += fgi_snprintf(out + used, size - (size_t)used, "codec %s: %s\n",
                              fgi_packer_codec_name(built->codec), built->reason);

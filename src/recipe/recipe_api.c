@@ -209,16 +209,23 @@ static fg_status go(fg_recipe *r, fg_error *err)
     return status;
 }
 
-/* Warns about samples that were replaced because they are damaged. */
+/* Warns about samples that were replaced because they are damaged, or used although they have flaws.
+ */
 static void say_damage(const fg_recipe *r)
 {
     const char *first;
-    const int64_t count =
-        r->fit_data.train != NULL ? fg_dataset_damaged(r->fit_data.train, &first) : 0;
-    if (count > 0)
+    if (r->fit_data.train == NULL)
+        return;
+    const int64_t damaged = fg_dataset_damaged(r->fit_data.train, &first);
+    if (damaged > 0)
         fgi_run_say(r, FG_LOG_WARNING,
                     "%lld damaged training samples were replaced by others; the first one: %s",
-                    (long long)count, first);
+                    (long long)damaged, first);
+    const int64_t flawed = fg_dataset_flawed(r->fit_data.train, &first);
+    if (flawed > 0)
+        fgi_run_say(r, FG_LOG_INFO,
+                    "%lld training images were decoded with warnings; the first one: %s",
+                    (long long)flawed, first);
 }
 
 /* Where the results are, and the command that shows them, unless no logger wrote what it reads. */

@@ -210,6 +210,21 @@ static void damaged(const effect *e, const char *folder)
                  "cat/2.jpg: ");
 }
 
+/* One file ends before its image does, which a crop in the middle does not need to see. */
+static void truncated(const effect *e, const char *folder)
+{
+    char command[600];
+    write_photos(folder);
+    const reference_data all = samples(fgt_path(folder, "photos"), &expected[0]);
+    const reference_model model = reference_start(all.features);
+    reference_save(&model, all.features, fgt_path(folder, "w.safetensors"));
+    fgt_file file = fgt_file_read("large.jpg");
+    fgt_write(fgt_path(folder, "photos/cat/2.jpg"), file.data, file.size - file.size / 20);
+    fgt_file_free(&file);
+    (void)snprintf(command, sizeof(command), "fit " PHOTOS "%s", e->arguments);
+    contains(program_gives(e->status, folder, command)->err, e->says);
+}
+
 const effect effects_images[] = {
     {"data.train", GRAY "--data.crop=center --data.train=photos", losses, .count = 0},
     {"data.train", GRAY "--data.val_fraction=0.34", held_out},
@@ -242,6 +257,18 @@ const effect effects_images[] = {
     {"data.damaged", GRAY "--data.damaged=fail", damaged, .status = 1, .says = "cat/2.jpg: "},
     {"data.damaged", GRAY "--data.damaged=skip", damaged,
      .says = "1 damaged training samples were replaced by others; the first one: 'photos': cat/2"},
+    {"data.check", GRAY "--data.crop=center", truncated, .status = 1,
+     .says = ": truncated JPEG: the file ends before the image does\n1 of the 3 "
+             "files that were checked are damaged\nremove or repair them, or set data.damaged to "
+             "skip"},
+    {"data.check", GRAY "--data.crop=center --data.check=all --data.damaged=skip", truncated,
+     .says = "1 damaged training samples were replaced by others; the first one: 'photos': cat/2"},
+    {"data.check", GRAY "--data.crop=center --data.check=never", truncated, .status = 1,
+     .says = "15 parameters in total"}, /* only then the file is read */
+    {"data.tolerate_corruption", GRAY "--data.crop=center --data.tolerate_corruption=true",
+     truncated,
+     .says = "1 training images were decoded with warnings; the first one: cat/2.jpg: truncated"},
+    {"data.decode_memory", GRAY "--data.crop=center --data.decode_memory=1", losses, .count = 0},
     {"data.center_fraction", GRAY "--data.crop=center --data.center_fraction=0.5", losses,
      .count = 9},
     {NULL},

@@ -7,9 +7,12 @@
 #include <fulgurite/image.h>
 #include <fulgurite/images.h>
 #include <math.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "data/dataset.h"
 #include "data/image_boxes.h"
+#include "data/image_check.h"
 #include "image_files.h"
 
 enum { SIDE = 12, BYTES = SIDE * SIDE * 3 };
@@ -248,6 +251,117 @@ static void a_file_that_cannot_be_read_is_named(void **state)
     fg_dataset_destroy(dataset);
 }
 
+/* The folder with photos, in which cat/a.jpg is a golden image without its last `cut` bytes, and
+ * with `more` bytes in front of the last two. */
+static fg_catalog *photos_with(const char *image, size_t cut, size_t more)
+{
+    fg_catalog *catalog;
+    const char *folder = fgt_photos();
+    fgt_file file = fgt_file_read(image);
+    uint8_t *bytes = calloc(1, file.size + more);
+    assert_non_null(bytes);
+    memcpy(bytes, file.data, file.size - 2);
+    memcpy(bytes + file.size - 2 + more, file.data + file.size - 2, 2);
+    fgt_write(fgt_path(folder, "cat/a.jpg"), bytes, file.size + more - cut);
+    free(bytes);
+    fgt_file_free(&file);
+    fgt_ok(fg_catalog_open(fgt_path(fgt_image_folder(), "photos"), NULL, &catalog, &err));
+    return catalog;
+}
+
+/* The verdict about a truncated file depends neither on the crop nor on its seed. */
+static void truncated_files_have_one_verdict(void **state)
+{
+    uint8_t sample[BYTES];
+    int32_t label;
+    fg_images_options o = {.height = SIDE, .width = SIDE, .scale_max = 0.1};
+    fg_catalog *catalog = photos_with("large.jpg", 200, 0);
+    for (uint64_t seed = 0; seed < 12; seed++) {
+        fg_dataset *dataset;
+        o.seed = seed;
+        o.crop = (fg_image_crop)(seed % 3);
+        fgt_ok(fg_images_create(catalog, &o, &dataset, &err));
+        assert_int_equal(fg_dataset_read(dataset, 0, (void *const[]){sample, &label}, &err),
+                         FG_EFORMAT);
+        assert_non_null(strstr(err.message, "truncated JPEG: the file ends before the image does"));
+        fg_dataset_destroy(dataset);
+    }
+    fg_catalog_destroy(catalog);
+}
+
+/* A check finds them ahead of reading. They are replaced then, but not those that are held out. */
+static void a_check_finds_truncated_files(void **state)
+{
+    uint8_t sample[BYTES];
+    int32_t label;
+    fg_dataset *dataset;
+    const char *first;
+    fg_images_options o = {.height = SIDE, .width = SIDE, .check = true};
+    fg_catalog *catalog = photos_with("large.jpg", 200, 0);
+    assert_int_equal(fg_images_create(catalog, &o, &dataset, &err), FG_EFORMAT);
+    assert_non_null(strstr(err.message, "cat/a.jpg: byte "));
+    assert_non_null(strstr(err.message, "\n1 of the 3 files that were checked are damaged"));
+    o.skip_damaged = true;
+    fgt_ok(fg_images_create(catalog, &o, &dataset, &err));
+    assert_int_equal(fg_dataset_damaged(dataset, &first), 1);
+    assert_non_null(strstr(first, "cat/a.jpg: byte "));
+    fgt_ok(fg_dataset_read(dataset, 0, (void *const[]){sample, &label}, &err));
+    assert_int_equal(dataset->limit_spares(dataset->self, (const int64_t[]){1, 2}, 2, &err),
+                     FG_EFORMAT);
+    assert_string_equal(err.message, "'cat/a.jpg' is damaged, and a validation sample, which is "
+                                     "not replaced: remove or repair the file");
+    fg_dataset_destroy(dataset);
+    o.tolerate_corruption = true;
+    fgt_ok(fg_images_create(catalog, &o, &dataset, &err));
+    assert_int_equal(fg_dataset_damaged(dataset, NULL), 0);
+    fgt_ok(fg_dataset_read(dataset, 0, (void *const[]){sample, &label}, &err));
+    fg_dataset_destroy(dataset);
+    fg_catalog_destroy(catalog);
+}
+
+/* An image whose decoder warns is used, and counted once. */
+static void flawed_images_are_counted(void **state)
+{
+    uint8_t sample[BYTES];
+    int32_t label;
+    fg_dataset *dataset;
+    const char *first;
+    const fg_images_options o = {
+        .height = SIDE, .width = SIDE, .center_fraction = 1, .check = true};
+    fg_catalog *catalog = photos_with("large.jpg", 0, 40);
+    fgt_ok(fg_images_create(catalog, &o, &dataset, &err));
+    assert_int_equal(fg_dataset_flawed(dataset, &first), 0);
+    assert_string_equal(first, "");
+    for (int i = 0; i < 6; i++)
+        fgt_ok(fg_dataset_read(dataset, i % 3, (void *const[]){sample, &label}, &err));
+    assert_int_equal(fg_dataset_flawed(dataset, &first), 1);
+    assert_non_null(strstr(first, "cat/a.jpg: Corrupt JPEG data: "));
+    assert_non_null(strstr(first, "extraneous bytes before marker 0xd9"));
+    fg_dataset_destroy(dataset);
+    fg_catalog_destroy(catalog);
+}
+
+/* Of files that take longer than the limit, some are checked; all are without a limit. */
+static void a_check_ends_in_time(void **state)
+{
+    static const int64_t none[] = {0};
+    int64_t checked;
+    fg_catalog *catalog;
+    (void)fgt_photos();
+    fgt_ok(fg_catalog_open(fgt_path(fgt_image_folder(), "photos"), NULL, &catalog, &err));
+    fgi_image_check_options o = {.catalog = catalog, .count = 3, .seconds = 1e-9};
+    fgt_ok(fgi_image_check_files(&o, &checked, &err));
+    assert_in_range(checked, 0, 2);
+    o.seconds = 0;
+    fgt_ok(fgi_image_check_files(&o, &checked, &err));
+    assert_int_equal(checked, 3);
+    o.items = none;
+    o.count = 0;
+    fgt_ok(fgi_image_check_files(&o, &checked, &err));
+    assert_int_equal(checked, 0);
+    fg_catalog_destroy(catalog);
+}
+
 static void a_sample_without_a_label_is_named(void **state)
 {
     fg_catalog *catalog;
@@ -345,6 +459,10 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(only_samples_of_the_split_are_read),
     cmocka_unit_test(samples_have_the_names_of_their_files),
     cmocka_unit_test(a_file_that_cannot_be_read_is_named),
+    cmocka_unit_test(truncated_files_have_one_verdict),
+    cmocka_unit_test(a_check_finds_truncated_files),
+    cmocka_unit_test(flawed_images_are_counted),
+    cmocka_unit_test(a_check_ends_in_time),
     cmocka_unit_test(a_sample_without_a_label_is_named),
     cmocka_unit_test(images_without_labels_have_no_label_field),
     cmocka_unit_test(wrong_options_are_refused),

@@ -299,6 +299,37 @@ static void a_truncated_file_is_an_error_unless_tolerated(void **state)
     fgt_file_free(&file);
 }
 
+/* Bytes in front of the last marker, where none belong, and data behind it, as phones append: all
+ * viewers show such files, and libjpeg only warns of the first. */
+static void harmless_flaws_are_accepted(void **state)
+{
+    fgt_file file = fgt_file_read("large.jpg"), flawed = file;
+    fgt_ok(fg_image_decoder_create(&decoder, &err));
+    fgt_ok(fgt_decode(decoder, &file, NULL, &whole, &err));
+    assert_string_equal(decoder->warning, "");
+    flawed.size += 1040;
+    flawed.data = calloc(1, flawed.size);
+    assert_non_null(flawed.data);
+    memcpy(flawed.data, file.data, file.size - 2);
+    memset(flawed.data + file.size - 2, 0x12, 40); /* more than libjpeg reads ahead */
+    memcpy(flawed.data + file.size + 38, "\xff\xd9", 2);
+    fgt_ok(fgt_decode(decoder, &flawed, NULL, &part, &err));
+    assert_int_equal(fgt_image_difference(&whole, &part), 0);
+    assert_non_null(strstr(decoder->warning, "extraneous bytes before marker 0xd9"));
+    assert_false(decoder->is_corrupt);
+    fgt_ok(fgi_image_check("flawed", flawed.data, flawed.size, false, &err));
+    free(flawed.data);
+    file.size -= 2;
+    const fg_image_decode_options tolerant = {.crop = {0, 0, 9, 70}, .tolerate_corruption = true};
+    fgt_ok(fgt_decode(decoder, &file, &tolerant, &part, &err));
+    assert_true(decoder->is_corrupt);
+    fgt_ok(fgi_image_check("cut", file.data, file.size, true, &err));
+    fg_image_fini(&whole);
+    fg_image_fini(&part);
+    fg_image_decoder_destroy(decoder);
+    fgt_file_free(&file);
+}
+
 static void corrupt_data_is_an_error_unless_tolerated(void **state)
 {
     fgt_file file = fgt_file_read("large.jpg");
@@ -387,6 +418,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(headers_are_reported),
     cmocka_unit_test(unsupported_features_are_named),
     cmocka_unit_test(a_truncated_file_is_an_error_unless_tolerated),
+    cmocka_unit_test(harmless_flaws_are_accepted),
     cmocka_unit_test(corrupt_data_is_an_error_unless_tolerated),
     cmocka_unit_test(invalid_requests_are_refused),
     cmocka_unit_test(too_many_scans_are_refused),

@@ -1,0 +1,30 @@
+/* image_check.h - looks at the beginnings and ends of image files ahead of training, so that a
+ * truncated file is found before the first step.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_DATA_IMAGE_CHECK_H
+#define FGI_DATA_IMAGE_CHECK_H
+
+#include "catalog/draft.h"
+
+/* A file that is not a complete image, or cannot be read. Called by several threads, one at a time.
+ */
+typedef void fgi_image_bad_fn(void *self, int64_t row, const fg_error *why);
+
+typedef struct fgi_image_check_options {
+    const fg_catalog *catalog;
+    const int64_t *items; /* of the catalog, in the order of rows; NULL: all */
+    int64_t count;        /* of rows */
+    double seconds;       /* that it may take; 0: without a limit */
+    bool is_tolerant;     /* of corrupt JPEGs */
+    fgi_image_bad_fn *bad;
+    void *self;
+} fgi_image_check_options;
+
+/* Reads the first and the last bytes of each file, and the whole file only if its image does not
+ * end there. Of more files than the time allows, those that are checked are evenly spread.
+ * *out_checked: how many. Errors: FG_ENOMEM, threads. */
+fg_status fgi_image_check_files(const fgi_image_check_options *options, int64_t *out_checked,
+                                fg_error *err);
+
+#endif
