@@ -141,8 +141,10 @@ typedef struct fg_image_decode_options {
  * the crop extended to whole pixels, and the region is a part of it. fg_image_resize by default
  * resizes the region.
  *
- * With a crop, only the part of a JPEG that is needed is decoded, and damage elsewhere may not be
- * detected. The pixels are those of the full decode.
+ * With a crop, only the part of a JPEG or PNG that is needed is decoded, and damage elsewhere may
+ * not be detected, except that a truncated file is an error whatever the crop is. The pixels are
+ * those of the full decode. JPEGs whose flaws do not change the image are decoded: bytes that do not
+ * belong in front of a marker, data after the image, invalid metadata.
  *
  * Errors: FG_EINVAL (invalid options, or the crop is not inside of the image), FG_EFORMAT
  * (malformed, truncated or corrupt, with the byte offset), FG_EUNSUPPORTED (unknown format,
