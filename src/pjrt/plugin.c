@@ -8,10 +8,23 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/machine.h"
+#include "base/print.h"
 #include "host/tpu.h"
 #include "pjrt/plugin.h"
 
 enum { PLUGINS_MAX = 16 };
+
+/* XLA starts as many threads on the host as the affinity of the process allows, even if its cgroup
+ * has a quota of fewer processors, unless this variable says how many. */
+static void limit_threads(void)
+{
+    char text[16];
+    const int count = fgi_cpu_count();
+    (void)fgi_snprintf(text, sizeof text, "%d", count);
+    if (count < fgi_cpu_affinity())
+        (void)setenv("PJRT_NPROC", text, 0); /* NOLINT(concurrency-mt-unsafe) */
+}
 
 /* Environment variables that plugins read while they are loaded. */
 static void set_environment(const fgi_plugin_use *use)
@@ -24,6 +37,7 @@ static void set_environment(const fgi_plugin_use *use)
         setenv("TPU_LOG_DIR", "disabled", 0); /* otherwise each process writes a file */
         /* NOLINTEND(concurrency-mt-unsafe) */
     }
+    limit_threads();
     if (use->accelerator && strcmp(use->accelerator, "tpu") == 0)
         fgi_host_tpu_prepare(use->is_compile_only);
 }
