@@ -90,7 +90,7 @@ void fgi_damaged_flaw(fgi_damaged *d, int64_t record, const char *name, const ch
     if (atomic_load(&noted->flawed) == 0) {
         (void)fgi_snprintf(noted->first_flawed.message, sizeof noted->first_flawed.message,
                            "%.300s: %s", name, warning);
-        fgi_log(FG_LOG_INFO, "used, although its decoder warns: %s; more such images are counted",
+        fgi_log(FG_LOG_INFO, "the decoder warns, but the image is used: %s",
                 noted->first_flawed.message);
     }
     (void)atomic_fetch_add(&noted->flawed, 1);

@@ -209,23 +209,33 @@ static fg_status go(fg_recipe *r, fg_error *err)
     return status;
 }
 
-/* Warns about samples that were replaced because they are damaged, or used although they have flaws.
- */
+/* Warns about samples that were replaced because they are damaged. */
 static void say_damage(const fg_recipe *r)
 {
     const char *first;
-    if (r->fit_data.train == NULL)
-        return;
-    const int64_t damaged = fg_dataset_damaged(r->fit_data.train, &first);
-    if (damaged > 0)
+    const int64_t count =
+        r->fit_data.train != NULL ? fg_dataset_damaged(r->fit_data.train, &first) : 0;
+    if (count > 0)
         fgi_run_say(r, FG_LOG_WARNING,
                     "%lld damaged training samples were replaced by others; the first one: %s",
-                    (long long)damaged, first);
-    const int64_t flawed = fg_dataset_flawed(r->fit_data.train, &first);
-    if (flawed > 0)
-        fgi_run_say(r, FG_LOG_INFO,
-                    "%lld training images were decoded with warnings; the first one: %s",
-                    (long long)flawed, first);
+                    (long long)count, first);
+}
+
+/* How many images were used although their decoder had a warning. */
+static void say_flawed(const fg_recipe *r)
+{
+    const fg_dataset *const parts[] = {r->data.train, r->data.val, r->data.test};
+    const char *first = "", *of_part;
+    int64_t sum = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        const int64_t count = parts[i] != NULL ? fg_dataset_flawed(parts[i], &of_part) : 0;
+        if (sum == 0 && count > 0)
+            first = of_part;
+        sum += count;
+    }
+    if (sum > 0)
+        fgi_run_say(r, FG_LOG_INFO, "%lld images were decoded with warnings; the first one: %s",
+                    (long long)sum, first);
 }
 
 /* Where the results are, and the command that shows them, unless no logger wrote what it reads. */
@@ -320,6 +330,7 @@ fg_status fg_recipe_run(fg_recipe *r, fg_error *err)
     if (status != FG_OK && r->options->kind == FG_RECIPE_PLAN)
         fgi_run_plan_fail(r);
     r->outcome.status = r->error.status = status;
+    say_flawed(r);
     if (r->options->kind == FG_RECIPE_FIT) {
         say_end(r, status);
         fgi_run_requeue(r);

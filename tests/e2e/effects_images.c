@@ -266,8 +266,7 @@ const effect effects_images[] = {
     {"data.check", GRAY "--data.crop=center --data.check=never", truncated, .status = 1,
      .says = "15 parameters in total"}, /* only then the file is read */
     {"data.tolerate_corruption", GRAY "--data.crop=center --data.tolerate_corruption=true",
-     truncated,
-     .says = "1 training images were decoded with warnings; the first one: cat/2.jpg: truncated"},
+     truncated, .says = "1 images were decoded with warnings; the first one: cat/2.jpg: truncated"},
     {"data.decode_memory", GRAY "--data.crop=center --data.decode_memory=1", losses, .count = 0},
     {"data.center_fraction", GRAY "--data.crop=center --data.center_fraction=0.5", losses,
      .count = 9},
