@@ -142,8 +142,8 @@ FG_API FG_MUST_USE fg_status fg_dataset_from_source(const fg_source_ops *ops, vo
  * first one, or "": borrowed for the dataset's lifetime. Thread-safe. */
 FG_API int64_t fg_dataset_damaged(const fg_dataset *dataset, const char **out_first);
 
-/* Number of images whose decoder had a warning and that have been used all the same, in this dataset
- * and in those that it is derived from: JPEGs with bytes that do not belong there and, if
+/* Number of images whose decoder had a warning and that have been used all the same, in this
+ * dataset and in those that it is derived from: JPEGs with bytes that do not belong there and, if
  * tolerate_corruption (images.h) is set, corrupt ones. *out_first as in fg_dataset_damaged.
  * Thread-safe. */
 FG_API int64_t fg_dataset_flawed(const fg_dataset *dataset, const char **out_first);

@@ -143,8 +143,8 @@ typedef struct fg_image_decode_options {
  *
  * With a crop, only the part of a JPEG or PNG that is needed is decoded, and damage elsewhere may
  * not be detected, except that a truncated file is an error whatever the crop is. The pixels are
- * those of the full decode. JPEGs whose flaws do not change the image are decoded: bytes that do not
- * belong in front of a marker, data after the image, invalid metadata.
+ * those of the full decode. JPEGs whose flaws do not change the image are decoded: bytes that do
+ * not belong in front of a marker, data after the image, invalid metadata.
  *
  * Errors: FG_EINVAL (invalid options, or the crop is not inside of the image), FG_EFORMAT
  * (malformed, truncated or corrupt, with the byte offset), FG_EUNSUPPORTED (unknown format,

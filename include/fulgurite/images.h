@@ -63,7 +63,8 @@ typedef struct fg_images_options {
  * supported. A truncated file is an error whatever the crop is; other damage only if it is in the
  * rows of the crop or above. options may be NULL. Errors: FG_EINVAL (options; a sample without a
  * label although others have one), FG_EFORMAT, FG_EUNSUPPORTED, FG_ENOTFOUND and FG_EIO (with
- * `check`: a file; with skip_damaged, only those that cannot be read), FG_ENOMEM. Sources of the defaults: torchvision, RandomResizedCrop. */
+ * `check`: a file; with skip_damaged, only those that cannot be read), FG_ENOMEM. Sources of the
+ * defaults: torchvision, RandomResizedCrop. */
 FG_API FG_MUST_USE fg_status fg_images_create(fg_catalog *catalog, const fg_images_options *options,
                                               fg_dataset **out, fg_error *err);
 

@@ -134,8 +134,9 @@ uint64_t fgi_catalog_size(const fg_catalog *catalog, int64_t index);
 /* FG_EFORMAT, with what has the labels in a source of this kind, unless a sample has one. */
 fg_status fgi_catalog_check_labels(const fg_catalog *catalog, fg_error *err);
 
-/* The first and the last `n` bytes of sample `index`, which must exist, and its size; no bytes if it
- * has less than `n`. *out_is_known is false if the kind of source has to read the whole sample. */
+/* The first and the last `n` bytes of sample `index`, which must exist, and its size; no bytes if
+ * it has less than `n`. *out_is_known is false if the kind of source has to read the whole sample.
+ * */
 fg_status fgi_catalog_read_ends(const fg_catalog *catalog, int64_t index, void *first, void *last,
                                 size_t n, uint64_t *out_size, bool *out_is_known, fg_error *err);
 

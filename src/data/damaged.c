@@ -87,12 +87,9 @@ void fgi_damaged_flaw(fgi_damaged *d, int64_t record, const char *name, const ch
     if (!fgi_bit_set(d->flaws, record))
         return;
     (void)pthread_mutex_lock(&d->mutex);
-    if (atomic_load(&noted->flawed) == 0) {
+    if (atomic_load(&noted->flawed) == 0)
         (void)fgi_snprintf(noted->first_flawed.message, sizeof noted->first_flawed.message,
                            "%.300s: %s", name, warning);
-        fgi_log(FG_LOG_INFO, "the decoder warns, but the image is used: %s",
-                noted->first_flawed.message);
-    }
     (void)atomic_fetch_add(&noted->flawed, 1);
     (void)pthread_mutex_unlock(&d->mutex);
 }

@@ -27,8 +27,8 @@ void fgi_damaged_fini(fgi_damaged *d);
 fg_status fgi_damaged_limit(fgi_damaged *d, int64_t count, const int64_t *rows, size_t n,
                             fg_error *err);
 
-/* The first damaged sample that may not replace others, of samples that are their records; -1: there
- * is none. */
+/* The first damaged sample that may not replace others, of samples that are their records; -1:
+ * there is none. */
 int64_t fgi_damaged_no_spare(const fgi_damaged *d, int64_t count);
 
 /* Whether a sample, which is this record, can be read as the one that is `tries` samples before it:
@@ -39,7 +39,7 @@ bool fgi_damaged_is_damage(const fgi_damaged *d, fg_status status);
 /* Remembers that a record is damaged, and logs the first ones. Returns whether that is new, with
  * the mutex locked. */
 bool fgi_damaged_begin(fgi_damaged *d, int64_t record, const char *message);
-/* Counts a record whose image had this warning, and logs the first one. */
+/* Counts a record whose image had this warning. */
 void fgi_damaged_flaw(fgi_damaged *d, int64_t record, const char *name, const char *warning);
 /* After each call of fgi_damaged_begin that returned true. */
 void fgi_damaged_end(fgi_damaged *d);

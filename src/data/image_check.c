@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 
 #include "base/error.h"
-#include "base/machine.h"
+#include "base/resources.h"
 #include "base/thread.h"
 #include "image/codec.h"
 

@@ -11,7 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/machine.h"
+#include "base/resources.h"
 #include "image/decoder.h"
 
 enum {

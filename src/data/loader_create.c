@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/machine.h"
+#include "base/resources.h"
 #include "base/reserved.h"
 #include "data/loader.h"
 

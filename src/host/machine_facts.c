@@ -8,7 +8,7 @@
 #include <sys/statvfs.h>
 
 #include "base/alloc.h"
-#include "base/machine.h"
+#include "base/resources.h"
 #include "host/doctor.h"
 
 enum { CPUINFO_BYTES = 1 << 18, MOUNTS_BYTES = 1 << 17 };

@@ -200,7 +200,8 @@ static size_t skip_blocks(const fgi_image_file *file, size_t at)
     return at < file->size ? at + 1 : file->size;
 }
 
-/* Whether the blocks of the first frame are complete, and something follows, as `decode` requires. */
+/* Whether the blocks of the first frame are complete, and something follows, as `decode` requires.
+ * */
 static fg_status check_end(const fgi_image_file *file, fg_error *err)
 {
     enum { EXTENSION = '!', FRAME = ',', FRAME_BYTES = 10 };

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/machine.h"
+#include "base/resources.h"
 #include "base/number.h"
 #include "base/print.h"
 #include "base/reserved.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/machine.h"
+#include "base/resources.h"
 #include "base/print.h"
 #include "host/tpu.h"
 #include "pjrt/plugin.h"

@@ -13,7 +13,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "base/machine.h"
+#include "base/resources.h"
 #include "base/thread.h"
 #include "pjrt/plugin.h"
 

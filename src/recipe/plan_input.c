@@ -6,7 +6,7 @@
 
 #include "recipe/run.h"
 #include "base/error.h"
-#include "base/machine.h"
+#include "base/resources.h"
 #include "base/number.h"
 #include "base/print.h"
 #include "data/dataset.h"

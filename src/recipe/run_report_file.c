@@ -13,7 +13,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/machine.h"
+#include "base/resources.h"
 #include "base/print.h"
 #include "input/json_file.h"
 #include "recipe/run.h"

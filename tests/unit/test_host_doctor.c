@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "base/machine.h"
+#include "base/resources.h"
 
 static machine m;
 static fg_host *host;

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "base/machine.h"
+#include "base/resources.h"
 #include "made_jpeg.h"
 
 enum { WIDTH = 3000, HEIGHT = 2000, FILES = 16, ORDINARY_MB = 64, SET_MB = 52, THREAD_MB = 2 };

@@ -1,9 +1,9 @@
-/* machine.h - the processors and the memory that this process may use: the one answer for every
+/* resources.h - the processors and the memory that this process may use: the one answer for every
  * number of threads.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FGI_BASE_MACHINE_H
-#define FGI_BASE_MACHINE_H
+#ifndef FGI_BASE_RESOURCES_H
+#define FGI_BASE_RESOURCES_H
 
 #include <fulgurite/base.h>
 

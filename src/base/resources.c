@@ -1,8 +1,8 @@
-/* machine.c - the processors and the memory that this process may use: those of the machine, its
+/* resources.c - the processors and the memory that this process may use: those of the machine, its
  * affinity, and the limits of its cgroup and of those above it, as containers and systemd set them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "base/machine.h"
+#include "base/resources.h"
 
 #include <sched.h>
 #include <stdio.h>
