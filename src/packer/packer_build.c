@@ -547,6 +547,21 @@ static fg_status check_samples(build *b, fg_error *err)
     return FG_OK;
 }
 
+/* The rows of a list whose file does not exist are bad images, too; what else a source skips is not
+ * an image. */
+static fg_status add_missing(build *b, fg_error *err)
+{
+    const char *kind = fg_catalog_kind_of(b->catalog), *name, *reason;
+    char text[2 * FGI_SHOWN_BYTES], shown[FGI_SHOWN_BYTES];
+    if (strcmp(kind, "csv") != 0 && strcmp(kind, "jsonl") != 0)
+        return FG_OK;
+    for (int64_t i = 0; (name = fg_catalog_skip(b->catalog, i, &reason)) != NULL; i++) {
+        (void)fgi_snprintf(text, sizeof(text), "%s: %s", fgi_shown(name, shown), reason);
+        FGI_TRY(fgi_packer_journal_add(&b->journal, b->plan.count++, name, text, err));
+    }
+    return FG_OK;
+}
+
 static fg_status check_source(build *b, fg_pack_built *out, fg_error *err)
 {
     if (b->plan.o.sequence != 0 || fg_pack_arrays_accepts(b->source))
@@ -554,6 +569,8 @@ static fg_status check_source(build *b, fg_pack_built *out, fg_error *err)
     fg_status status = make_plan(b, err);
     if (status == FG_OK)
         status = check_samples(b, err);
+    if (status == FG_OK)
+        status = add_missing(b, err);
     if (status == FG_OK)
         fill_result(b, out);
     end(b);
