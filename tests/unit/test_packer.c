@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "image/codec.h"
 #include "image/jpeg_coefficients.h"
 #include "image/jpeg_segment_record.h"
 #include "image/jpeg_segment_table.h"
@@ -267,6 +268,50 @@ static void coefficients_are_those_of_the_file(void **state)
     assert_true(own[0] && own[1]);
 }
 
+/* Checking a source decodes its images and writes nothing. A truncated JPEG is bad; if corruption is
+ * tolerated, it is packed as what it is decoded to, so that reading the pack needs no tolerance. */
+static void a_source_is_checked_without_packing(void **state)
+{
+    char folder[256];
+    fg_pack_built built;
+    fg_pack *pack;
+    (void)snprintf(folder, sizeof(folder), "%s", fgt_path(fgt_temp_folder(), "checked"));
+    (void)mkdir(folder, 0777);
+    fgt_file file = fgt_file_read("large.jpg");
+    fgt_write(fgt_path(folder, "a.jpg"), file.data, file.size);
+    fgt_write(fgt_path(folder, "b.jpg"), file.data, file.size / 2);
+    fgt_file_free(&file);
+    static const char list[] = "path,label\na.jpg,x\nb.jpg,x\nnone.jpg,x\n";
+    fgt_write(fgt_path(folder, "list.csv"), list, sizeof(list) - 1);
+    fgt_ok(fg_pack_check_source(folder, NULL, NULL, NULL, &built, &err));
+    assert_int_equal(built.sample_count, 1);
+    assert_int_equal(built.bad_count, 1);
+    assert_int_equal(built.skip_count, 1); /* the list */
+    assert_non_null(strstr(built.bad[0].reason, "b.jpg: byte "));
+    fg_pack_built_fini(&built);
+    fgt_ok(fg_pack_check_source(fgt_path(folder, "list.csv"), NULL, NULL, NULL, &built, &err));
+    assert_int_equal(built.sample_count, 1);
+    assert_int_equal(built.bad_count, 2);
+    assert_string_equal(built.bad[1].reason, "none.jpg: row 3: no such file");
+    fg_pack_built_fini(&built);
+    const fg_pack_build_options tolerant = {.codec = FG_PACK_CHOICE_JPEG,
+                                            .tolerate_corruption = true};
+    char *out = strdup(fgt_path(fgt_temp_folder(), "tolerant.pack"));
+    fgt_ok(fg_pack_build(folder, out, &tolerant, NULL, NULL, &built, &err));
+    assert_int_equal(built.flawed_count, 1);
+    assert_int_equal(built.encoded_count, 1);
+    fg_pack_built_fini(&built);
+    fgt_ok(fg_pack_open(out, NULL, &pack, &err));
+    for (int64_t i = 0; i < 2; i++) {
+        const void *record;
+        size_t size;
+        fgt_ok(fg_pack_record(pack, i, &record, &size, &err));
+        fgt_ok(fgi_image_check("record", record, size, false, &err));
+    }
+    fg_pack_close(pack);
+    free(out);
+}
+
 /* Against the formula of JFIF in floating point. */
 static void planes_follow_the_formula(void **state)
 {
@@ -332,6 +377,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(raw_pixels_are_those_of_the_decoder),
     cmocka_unit_test(planes_and_coefficients_are_of_the_same_pixels),
     cmocka_unit_test(coefficients_are_those_of_the_file),
+    cmocka_unit_test(a_source_is_checked_without_packing),
     cmocka_unit_test(planes_follow_the_formula),
     cmocka_unit_test(any_number_of_threads_gives_the_same_bytes),
 };
