@@ -109,10 +109,10 @@ static int run(const cli_call *call)
     if (is_check)
         return check(call->args[0]);
     if (call->count < 2)
-        return cli_complain(
-            CLI_USAGE, "pack",
-            "the name of the pack is missing: pack '%s' OUT.pack, or pack --check '%s'",
-            call->args[0], call->args[0]);
+        return cli_complain(CLI_USAGE, "pack",
+                            "expected SOURCE OUT.pack, got only '%s'; to check the images without "
+                            "packing them: pack --check SOURCE",
+                            call->args[0]);
     fg_status status = user.config != NULL || user.topology != NULL ? fit_to_user(&err) : FG_OK;
     if (status != FG_OK)
         return cli_complain(status == FG_EINVAL ? CLI_USAGE : CLI_FAILED, "pack", "--for: %s",

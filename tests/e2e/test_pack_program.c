@@ -93,6 +93,12 @@ static void bad_images_are_a_failure_or_listed(void **state)
     o = program_gives(0, folder, "pack ./info p.pack --codec file --bad skip");
     contains(o->err, "1 bad images and 0 other files are not in the pack: see p.pack.bad.jsonl\n");
     contains(file_text(folder, "p.pack.bad.jsonl"), "{\"name\":\"cat/a.jpg\",\"reason\":");
+    o = program_gives(1, folder, "pack --check ./info");
+    contains(o->out, "cat/a.jpg: unsupported image format: this is text\n");
+    contains(o->err, "8 images can be decoded, 0 of them with a warning; 1 cannot;");
+    contains(program_gives(2, folder, "pack --check ./info q.pack")->err, "leave out 'q.pack'");
+    assert_int_equal(unlink(fgt_path(folder, "info/cat/a.jpg")), 0);
+    contains(program_gives(0, folder, "pack --check ./info")->err, "8 images can be decoded");
 }
 
 static void progress_is_drawn_on_a_terminal(void **state)
