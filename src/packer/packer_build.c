@@ -181,6 +181,7 @@ static fg_status find_start(build *b, bool *out_is_known, fg_error *err)
 static fg_status open_writer(build *b, fg_error *err)
 {
     bool is_known = false;
+    fgi_packer_find_sampling(&b->plan);
     FGI_TRY(create_writer(b, b->plan.o.restart, err));
     FGI_TRY(find_start(b, &is_known, err));
     if (!is_known) { /* the journal was lost, in a power failure: start again */
@@ -424,7 +425,6 @@ static fg_status run(build *b, fg_error *err)
     FGI_TRY(fgi_packer_journal_open(b->out_path, &b->journal, err));
     FGI_TRY(make_plan(b, err));
     FGI_TRY(choose_codec(b, err));
-    fgi_packer_find_sampling(&b->plan);
     FGI_TRY(open_writer(b, err));
     FGI_TRY(fgi_packer_check_space(&b->plan, b->out_path, b->start, err));
     fg_status status = add_samples(b, err);
