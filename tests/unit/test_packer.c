@@ -268,8 +268,9 @@ static void coefficients_are_those_of_the_file(void **state)
     assert_true(own[0] && own[1]);
 }
 
-/* Checking a source decodes its images and writes nothing. A truncated JPEG is bad; if corruption is
- * tolerated, it is packed as what it is decoded to, so that reading the pack needs no tolerance. */
+/* Checking a source decodes its images and writes nothing. A truncated JPEG is bad; if corruption
+ * is tolerated, it is packed as what it is decoded to, so that reading the pack needs no tolerance.
+ */
 static void a_source_is_checked_without_packing(void **state)
 {
     char folder[256];
