@@ -47,7 +47,7 @@ typedef struct fgi_image_codec {
     /* FG_EFORMAT if the file, whose headers could be read, ends before the image does. Looks at
      * markers only. NULL: `decode` always reads the whole image. */
     fg_status (*check_end)(const fgi_image_file *file, fg_error *err);
-    /* Whether the file is certainly complete by its ends. NULL: not known. */
+    /* Whether the file is certainly complete by its ends. NULL: `decode` will say. */
     bool (*has_ends)(const fgi_image_ends *ends);
     /* Bytes of memory beyond those of the request's image, as far as they grow with the file's
      * pixels. The probed size is the stored one. NULL: none. */

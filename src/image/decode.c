@@ -84,8 +84,8 @@ bool fgi_image_has_ends(const fgi_image_ends *ends)
 {
     const fgi_image_file file = {.name = "", .data = ends->first, .size = sizeof ends->first};
     const fgi_image_codec *codec;
-    return fgi_image_codec_find(&file, &codec, NULL) == FG_OK && codec->has_ends != NULL &&
-           codec->has_ends(ends);
+    return fgi_image_codec_find(&file, &codec, NULL) == FG_OK &&
+           (codec->has_ends == NULL || codec->has_ends(ends));
 }
 
 static fg_status check_end(const fgi_image_codec *codec, const fgi_image_file *file,

@@ -36,7 +36,8 @@ void fgt_check_decode(const char *name, const fg_image_decode_options *options, 
 
 /* Decodes each prefix of the file (at most a few hundred) that lacks more than the last `optional`
  * bytes, and one pixel of it: all fail with FG_EFORMAT or, where not even the format can be
- * recognized, FG_EUNSUPPORTED. So do checks without decoding, except of TIFF. */
+ * recognized, FG_EUNSUPPORTED. So do checks of JPEG, PNG, WebP and GIF without
+ * decoding. */
 void fgt_check_truncations(const char *name, size_t optional);
 /* Decodes the file with single bits flipped, completely and a part of it: no crash, no leak. */
 void fgt_check_flips(const char *name);
