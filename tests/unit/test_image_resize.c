@@ -153,6 +153,19 @@ static double worst_error(const fg_image *image, int64_t width, int64_t height, 
     return worst;
 }
 
+/* Noise, one bright column, or the lowest bit as noise. */
+static void draw(fg_image *image, int kind)
+{
+    uint32_t noise = 7;
+    for (int64_t k = 0; k < image->width * image->height * image->channels; k++) {
+        noise = noise * 1664525 + 1013904223;
+        const bool is_middle = k / image->channels % image->width == image->width / 2;
+        image->pixels[k] = kind < 2   ? (uint8_t)(noise >> 24)
+                           : kind < 4 ? (is_middle ? 255 : 1)
+                                      : (uint8_t)(101 + noise % 2);
+    }
+}
+
 /* 20,000 pixels become one, or a few: the errors of small weights must not add up. Less than 1 from
  * the definition is at most 1 from Pillow and torchvision, which round, too. */
 static void reductions_of_any_ratio_are_exact(void **state)
@@ -167,14 +180,7 @@ static void reductions_of_any_ratio_are_exact(void **state)
             fg_image image = {0}, out = {0};
             fgt_ok(fg_image_reserve(&image, s[0], s[1], kind % 2 == 0 ? 1 : 3, &err));
             fgt_ok(fg_image_reserve(&out, width, height, image.channels, &err));
-            uint32_t noise = 7;
-            for (int64_t k = 0; k < s[0] * s[1] * image.channels; k++) {
-                noise = noise * 1664525 + 1013904223;
-                const bool is_middle = k / image.channels % s[0] == s[0] / 2;
-                image.pixels[k] = kind < 2   ? (uint8_t)(noise >> 24)
-                                  : kind < 4 ? (is_middle ? 255 : 1)
-                                             : (uint8_t)(101 + noise % 2);
-            }
+            draw(&image, kind);
             fgt_ok(fg_image_resize(decoder, &image, width, height, NULL, out.pixels, &err));
             const double worst = worst_error(&image, width, height, out.pixels);
             if (!(worst < 1))

@@ -194,16 +194,10 @@ static void planes_and_coefficients_are_of_the_same_pixels(void **state)
     fg_pack_close(p.pack);
 }
 
-/* Packs JPEGs of the specs, all 64x48 pixels, and a PNG if that is asked for. Returns how many
- * images were encoded again; `own` is set for those whose records have the coefficients of the
- * file. */
-static int64_t pack_coefficients(const char *name, const fgt_jpeg_spec *specs, int count,
-                                 bool has_png, bool *own)
+/* Writes JPEGs of the specs, all 64x48 pixels, and a PNG if that is asked for. */
+static void write_sources(const char *folder, const fgt_jpeg_spec *specs, int count, bool has_png)
 {
-    char folder[256], path[300];
-    fg_pack *pack;
-    fg_pack_built built;
-    (void)snprintf(folder, sizeof(folder), "%s", fgt_path(fgt_temp_folder(), name));
+    char path[300];
     (void)mkdir(folder, 0777);
     for (int i = 0; i < count; i++) {
         size_t size;
@@ -212,32 +206,51 @@ static int64_t pack_coefficients(const char *name, const fgt_jpeg_spec *specs, i
         fgt_write(path, jpeg, size);
         free(jpeg);
     }
-    if (has_png) {
-        fg_image image = {0};
-        fg_image_bytes png = {0};
-        fgt_ok(fg_image_reserve(&image, 64, 48, 3, &err));
-        memset(image.pixels, 99, 64 * 48 * 3);
-        fgt_ok(fg_image_encode_png(&image, NULL, &png, &err));
-        (void)snprintf(path, sizeof(path), "%s/9.png", folder);
-        fgt_write(path, png.data, png.size);
-        fg_image_bytes_fini(&png);
-        fg_image_fini(&image);
-    }
+    if (!has_png)
+        return;
+    fg_image image = {0};
+    fg_image_bytes png = {0};
+    fgt_ok(fg_image_reserve(&image, 64, 48, 3, &err));
+    memset(image.pixels, 99, 64 * 48 * 3);
+    fgt_ok(fg_image_encode_png(&image, NULL, &png, &err));
+    (void)snprintf(path, sizeof(path), "%s/9.png", folder);
+    fgt_write(path, png.data, png.size);
+    fg_image_bytes_fini(&png);
+    fg_image_fini(&image);
+}
+
+/* Whether record i has the coefficients of the JPEG of the spec. */
+static bool has_own(fg_pack *pack, int64_t i, const fgt_jpeg_spec *spec)
+{
+    size_t size, record_size;
+    const void *record;
+    fgi_buf expected = {0};
+    uint8_t *jpeg = fgt_jpeg_make(spec, &size);
+    fgt_ok(fg_pack_record(pack, i, &record, &record_size, &err));
+    fgt_ok(fgi_jpeg_coefficients_write("own", jpeg, size, &expected, &err));
+    const bool is_own =
+        record_size == expected.size && memcmp(record, expected.data, record_size) == 0;
+    fgi_buf_fini(&expected);
+    free(jpeg);
+    return is_own;
+}
+
+/* Packs them. Returns how many images were encoded again; `own` is set for those whose records have
+ * the coefficients of the file. */
+static int64_t pack_coefficients(const char *name, const fgt_jpeg_spec *specs, int count,
+                                 bool has_png, bool *own)
+{
+    char folder[256], path[300];
+    fg_pack *pack;
+    fg_pack_built built;
+    (void)snprintf(folder, sizeof(folder), "%s", fgt_path(fgt_temp_folder(), name));
     (void)snprintf(path, sizeof(path), "%s.pack", folder);
+    write_sources(folder, specs, count, has_png);
     fgt_ok(fg_pack_build(folder, path, &(fg_pack_build_options){.codec = FG_PACK_CHOICE_DCT}, NULL,
                          NULL, &built, &err));
     fgt_ok(fg_pack_open(path, NULL, &pack, &err));
-    for (int i = 0; i < count; i++) {
-        size_t size, record_size;
-        const void *record;
-        fgi_buf expected = {0};
-        uint8_t *jpeg = fgt_jpeg_make(&specs[i], &size);
-        fgt_ok(fg_pack_record(pack, i, &record, &record_size, &err));
-        fgt_ok(fgi_jpeg_coefficients_write("own", jpeg, size, &expected, &err));
-        own[i] = record_size == expected.size && memcmp(record, expected.data, record_size) == 0;
-        fgi_buf_fini(&expected);
-        free(jpeg);
-    }
+    for (int i = 0; i < count; i++)
+        own[i] = has_own(pack, i, &specs[i]);
     fg_pack_close(pack);
     const int64_t encoded = built.encoded_count;
     fg_pack_built_fini(&built);
@@ -268,22 +281,26 @@ static void coefficients_are_those_of_the_file(void **state)
     assert_true(own[0] && own[1]);
 }
 
-/* Checking a source decodes its images and writes nothing. A truncated JPEG is bad; if corruption
- * is tolerated, it is packed as what it is decoded to, so that reading the pack needs no tolerance.
- */
-static void a_source_is_checked_without_packing(void **state)
+/* A folder with an image, half of one, and a list of both and of one that does not exist. */
+static const char *half_folder(void)
 {
-    char folder[256];
-    fg_pack_built built;
-    fg_pack *pack;
+    static char folder[256];
+    static const char list[] = "path,label\na.jpg,x\nb.jpg,x\nnone.jpg,x\n";
     (void)snprintf(folder, sizeof(folder), "%s", fgt_path(fgt_temp_folder(), "checked"));
     (void)mkdir(folder, 0777);
     fgt_file file = fgt_file_read("large.jpg");
     fgt_write(fgt_path(folder, "a.jpg"), file.data, file.size);
     fgt_write(fgt_path(folder, "b.jpg"), file.data, file.size / 2);
     fgt_file_free(&file);
-    static const char list[] = "path,label\na.jpg,x\nb.jpg,x\nnone.jpg,x\n";
     fgt_write(fgt_path(folder, "list.csv"), list, sizeof(list) - 1);
+    return folder;
+}
+
+/* Checking a source decodes its images and writes nothing. A truncated JPEG is bad. */
+static void a_source_is_checked_without_packing(void **state)
+{
+    fg_pack_built built;
+    const char *folder = half_folder();
     fgt_ok(fg_pack_check_source(folder, NULL, NULL, NULL, &built, &err));
     assert_int_equal(built.sample_count, 1);
     assert_int_equal(built.bad_count, 1);
@@ -295,8 +312,17 @@ static void a_source_is_checked_without_packing(void **state)
     assert_int_equal(built.bad_count, 2);
     assert_string_equal(built.bad[1].reason, "none.jpg: row 3: no such file");
     fg_pack_built_fini(&built);
+}
+
+/* If corruption is tolerated, a corrupt JPEG is packed as what it is decoded to, so that reading
+ * the pack needs no tolerance. */
+static void tolerated_jpegs_are_encoded_again(void **state)
+{
+    fg_pack_built built;
+    fg_pack *pack;
     const fg_pack_build_options tolerant = {.codec = FG_PACK_CHOICE_JPEG,
                                             .tolerate_corruption = true};
+    const char *folder = half_folder();
     char *out = strdup(fgt_path(fgt_temp_folder(), "tolerant.pack"));
     fgt_ok(fg_pack_build(folder, out, &tolerant, NULL, NULL, &built, &err));
     assert_int_equal(built.flawed_count, 1);
@@ -379,6 +405,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(planes_and_coefficients_are_of_the_same_pixels),
     cmocka_unit_test(coefficients_are_those_of_the_file),
     cmocka_unit_test(a_source_is_checked_without_packing),
+    cmocka_unit_test(tolerated_jpegs_are_encoded_again),
     cmocka_unit_test(planes_follow_the_formula),
     cmocka_unit_test(any_number_of_threads_gives_the_same_bytes),
 };
