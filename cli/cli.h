@@ -132,6 +132,16 @@ void *cli_alloc(size_t count, size_t size); /* zeroed */
 char *cli_strdup(const char *text);
 char *cli_strndup(const char *text, size_t size);
 
+/* Colors of the terminal, as ANSI codes. */
+typedef enum cli_color { CLI_WARNING = 33, CLI_ERROR = 31 } cli_color;
+/* Prints text on stderr, in bold and this color if stderr has colors. */
+void cli_put_colored(cli_color color, const char *text);
+/* Whether `out` has colors: --color, else if it is a terminal, TERM is not "dumb", and NO_COLOR is
+ * not set. */
+bool cli_has_color(FILE *out);
+/* The options of every command, ended by CLI_END. */
+extern const cli_option cli_common[];
+
 /* True when the environment's locale (LC_ALL, LC_CTYPE, LANG) is UTF-8. */
 bool cli_is_utf8(void);
 /* Columns of the terminal `out`, 80 if it is not a terminal or the width is unknown. */

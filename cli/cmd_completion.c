@@ -8,18 +8,20 @@
 /* The options of a command as the library describes them; the caller frees them. */
 static fg_recipe_option *options_of(const cli_command *command, size_t *out_count)
 {
+    const cli_option *const tables[] = {command->options, cli_common};
     size_t count = 0;
-    while (command->options != NULL && command->options[count].kind != CLI_KIND_END)
-        count++;
+    for (int t = 0; t < 2; t++)
+        for (const cli_option *o = tables[t]; o != NULL && o->kind != CLI_KIND_END; o++)
+            count++;
     fg_recipe_option *options = cli_alloc(count, sizeof *options);
-    for (size_t i = 0; i < count; i++) {
-        const cli_option *o = &command->options[i];
-        options[i] = (fg_recipe_option){.name = o->name,
-                                        .argument = o->argument,
-                                        .is_optional = o->kind == CLI_KIND_OPTIONAL,
-                                        .help = o->help};
-    }
     *out_count = count;
+    count = 0;
+    for (int t = 0; t < 2; t++)
+        for (const cli_option *o = tables[t]; o != NULL && o->kind != CLI_KIND_END; o++)
+            options[count++] = (fg_recipe_option){.name = o->name,
+                                                  .argument = o->argument,
+                                                  .is_optional = o->kind == CLI_KIND_OPTIONAL,
+                                                  .help = o->help};
     return options;
 }
 

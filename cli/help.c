@@ -100,6 +100,8 @@ void cli_print_help(FILE *out, const cli_command *command)
     if (command->takes_config)
         print_option(out, 0, "KEY=VALUE",
                      "set a key of the configuration, such as --trainer.seed=1");
+    for (const cli_option *o = cli_common; o->kind != CLI_KIND_END; o++)
+        print_option(out, o->letter, cli_option_form(o), o->help);
     print_option(out, 'h', "help", "show this help");
     if (!command->takes_config)
         return;
@@ -204,6 +206,10 @@ void cli_print_man(FILE *out, const cli_command *command)
         const char letter[] = {'-', o->letter, ',', ' ', '\0'};
         (void)snprintf(term, sizeof(term), "%s--%s", o->letter != 0 ? letter : "",
                        cli_option_form(o));
+        print_entry(out, term, o->help);
+    }
+    for (const cli_option *o = cli_common; o->kind != CLI_KIND_END; o++) {
+        (void)snprintf(term, sizeof(term), "--%s", cli_option_form(o));
         print_entry(out, term, o->help);
     }
     print_entry(out, "-h, --help", "show this help");

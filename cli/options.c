@@ -45,6 +45,9 @@ static const cli_option *find_long(const cli_command *command, const char *name,
     for (const cli_option *o = command->options; o != NULL && o->kind != CLI_KIND_END; o++)
         if (strncmp(o->name, name, size) == 0 && o->name[size] == '\0')
             return o;
+    for (const cli_option *o = cli_common; o->kind != CLI_KIND_END; o++)
+        if (strncmp(o->name, name, size) == 0 && o->name[size] == '\0')
+            return o;
     return strncmp("help", name, size) == 0 && size == 4 ? &help_option : NULL;
 }
 
@@ -59,12 +62,14 @@ static const cli_option *find_letter(const cli_command *command, char letter)
 /* The nearest name among the options, or of a key, if the command takes keys. */
 static const char *nearest_option(const cli_command *command, const char *name)
 {
-    static const char *names[64];
+    static const char *names[72];
     size_t count = 0;
     names[count++] = "help";
     for (const cli_option *o = command->options; o != NULL && o->kind != CLI_KIND_END; o++)
         if (count < 64)
             names[count++] = o->name;
+    for (const cli_option *o = cli_common; o->kind != CLI_KIND_END; o++)
+        names[count++] = o->name;
     const bool is_key = command->takes_config && strchr(name, '.') != NULL;
     const char *nearest = is_key ? NULL : fg_recipe_nearest(name, names, count);
     return nearest == NULL && command->takes_config ? fg_recipe_key_suggest(name) : nearest;

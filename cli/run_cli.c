@@ -10,12 +10,19 @@
 
 #include "out_file.h"
 
+static void put_message(bool is_warning, const char *text)
+{
+    if (is_warning)
+        cli_put_colored(CLI_WARNING, "warning:");
+    (void)fprintf(stderr, "%s%s\n", is_warning ? " " : "", text);
+}
+
 /* Prints a recipe's messages; with --quiet, only warnings and errors. */
 static void on_message(void *self, fg_log_level level, const char *text)
 {
     const cli_run_options *o = self;
     if (!o->is_quiet || level >= FG_LOG_WARNING)
-        (void)fprintf(stderr, "%s%s\n", level == FG_LOG_WARNING ? "warning: " : "", text);
+        put_message(level == FG_LOG_WARNING, text);
 }
 
 /* Prints the library's log. */
@@ -23,7 +30,7 @@ static void on_log(void *self, fg_log_level level, const char *line)
 {
     (void)self;
     if (level >= FG_LOG_WARNING)
-        (void)fprintf(stderr, "warning: %s\n", line);
+        put_message(true, line);
 }
 
 /* During a fit, SIGUSR1 saves. At other times, it must not end the program. */
@@ -52,6 +59,7 @@ static fg_recipe_options recipe_options(const cli_call *call, cli_run_options *o
     recipe.message_self = o;
     recipe.progress = has_progress(o) ? stderr : NULL;
     recipe.progress_style = has_progress(o) ? o->progress : NULL;
+    recipe.progress_color = cli_has_color(stderr);
     recipe.hang = on_hang;
     recipe.predictions = o->out;
     recipe.stacks = stderr;
@@ -85,7 +93,7 @@ static void draw(fg_recipe *recipe)
     if (fg_recipe_draw(recipe, cli_columns(stdout), !cli_is_utf8(), &text, &err) == FG_OK)
         (void)fputs(text, stdout);
     else
-        (void)fprintf(stderr, "warning: %s\n", err.message);
+        put_message(true, err.message);
 }
 
 /* Checks the names of a list, "a.csv,b.svg"; NULL: none. */

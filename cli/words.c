@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 enum { LEAST_COLUMNS = 30 };
 
@@ -48,8 +49,11 @@ bool cli_fail_errno(fg_error *err, const char *what, const char *path)
 int cli_complain(int status, const char *command, const char *format, ...)
 {
     va_list args;
-    (void)fprintf(stderr, "fulgurite%s%s: ", command != NULL ? " " : "",
-                  command != NULL ? command : "");
+    char name[64];
+    (void)snprintf(name, sizeof(name), "fulgurite%s%s:", command != NULL ? " " : "",
+                   command != NULL ? command : "");
+    cli_put_colored(CLI_ERROR, name);
+    (void)fputc(' ', stderr);
     va_start(args, format);
     (void)vfprintf(stderr, format, args);
     va_end(args);
@@ -62,6 +66,31 @@ void cli_print_log(void *self, fg_log_level level, const char *line)
     (void)self;
     if (level > FG_LOG_DEBUG)
         (void)fprintf(stderr, "%s\n", line);
+}
+
+static const char *color = "auto";
+
+const cli_option cli_common[] = {
+    CLI_TEXT(0, "color", &color, "auto|always|never",
+             "highlight warnings, errors and best values (auto: on a terminal, without NO_COLOR)"),
+    CLI_END,
+};
+
+bool cli_has_color(FILE *out)
+{
+    const char *none = getenv("NO_COLOR"), *term = getenv("TERM");
+    if (strcmp(color, "auto") != 0)
+        return strcmp(color, "always") == 0;
+    return (none == NULL || *none == '\0') && term != NULL && *term != '\0' &&
+           strcmp(term, "dumb") != 0 && isatty(fileno(out)) == 1;
+}
+
+void cli_put_colored(cli_color code, const char *text)
+{
+    if (cli_has_color(stderr))
+        (void)fprintf(stderr, "\x1b[1;%dm%s\x1b[0m", (int)code, text);
+    else
+        (void)fputs(text, stderr);
 }
 
 bool cli_is_utf8(void)

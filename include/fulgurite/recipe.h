@@ -101,6 +101,7 @@ typedef struct fg_recipe_options {
     /* The Trainer's progress, as in fg_trainer_options             [NULL: none] */
     FILE *progress;
     const char *progress_style;
+    bool progress_color;
     /* Called when a hang is detected, as in fg_trainer_options, after a report has been passed to
      * `message` as FG_LOG_ERROR and the stacks of all threads have been written to hang.txt in the
      * run's folder, or to `stacks` for a run that has no folder                  [NULL] */

@@ -83,6 +83,21 @@ typedef struct fg_regression_options {
  * not shown. opt may be NULL. Errors, stored in the trace: FG_ESHAPE, FG_EDTYPE, FG_EINVAL. */
 FG_API void fg_step_log_regression(fg_step *step, fg_tensor prediction, fg_tensor target,
                                    const fg_regression_options *opt);
+/* Logs the metrics of a classification with one label per sample, from logits T[B, C] and labels
+ * s32[B]:
+ *
+ *   acc        fraction of the samples whose largest logit is that of their label
+ *   f1         mean over the classes of 2 hits / (samples + predictions)       validation and test
+ *   precision  mean over the classes of hits / predictions of the class       validation and test
+ *   recall     mean over the classes of hits / samples of the class           validation and test
+ *
+ * The means are over the classes that occur as a label or a prediction, all with the same weight
+ * ("macro"); a class that is never predicted has precision 0. Source: scikit-learn,
+ * "precision_recall_fscore_support". The counts are summed on the device, over all valid rows of an
+ * evaluation: neither batches nor devices nor padding rows change them. Errors, stored in the
+ * trace: FG_ESHAPE, FG_EDTYPE, FG_EINVAL (one of the names is logged twice; more than
+ * FG_MAX_METRICS). */
+FG_API void fg_step_log_classification(fg_step *step, fg_tensor logits, fg_tensor label);
 /* Returns the trace of the step, borrowed. */
 FG_API fg_trace *fg_step_trace(const fg_step *step);
 

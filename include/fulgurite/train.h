@@ -181,10 +181,11 @@ typedef struct fg_trainer_numerics {
 /* Progress output and logging. */
 typedef struct fg_trainer_output {
     FILE *progress; /* where to write progress; NULL: nowhere                              [NULL] */
-    /* "bar": a progress bar, and a line per epoch (at most one per second); "plain": a line per
-     * epoch, and more during long epochs; "auto": bar if `progress` is a terminal and TERM is not
-     * "dumb", else plain                                                                ["auto"] */
+    /* "bar": a progress bar, and a line per epoch; "plain": a line per epoch, and one every few
+     * seconds during an epoch; "auto": bar if `progress` is a terminal and TERM is not "dumb", else
+     * plain                                                                             ["auto"] */
     const char *progress_style;
+    bool progress_color; /* highlight the best value of the monitored metric             [false] */
     int64_t log_every; /* steps between lines of metrics                                     [50] */
     const char *loggers; /* the built-in loggers (logger.h) that write to run_dir: "csv", "jsonl",
                             "tensorboard", "mlflow" or several, with commas; "": none
@@ -447,6 +448,22 @@ typedef struct fg_step_cost {
 /* Returns the cost of the training step of the present or last fit, starting with fit_start;
  * before, `samples` is 0 and the others are NaN. Reads nothing from a device. */
 FG_API fg_step_cost fg_trainer_step_cost(const fg_trainer *trainer);
+
+/* What an evaluation computed for one sample, for steps that call fg_step_log_classification or,
+ * with targets [B], fg_step_log_regression. */
+typedef struct fg_sample_row {
+    float target, prediction; /* class indices, or values as they were logged */
+    float loss;               /* cross-entropy of the sample, or |prediction - target| */
+} fg_sample_row;
+/* Returns the rows of the last test (is_test), or of the last validation, also that of a fit: one
+ * per sample in the order of the dataset, of at most the first 2^20; *out_step is the step of the
+ * weights. They are kept on the device until the next one, and copied to the host by this call,
+ * which waits. Borrowed until the next call of the Trainer; NULL and 0: there are none, or the
+ * evaluation was cut short. Owner thread only; not within a callback. Errors: FG_ENOMEM,
+ * FG_EDEVICE. */
+FG_API FG_MUST_USE fg_status fg_trainer_sample_rows(fg_trainer *trainer, bool is_test,
+                                                    const fg_sample_row **out, int64_t *out_count,
+                                                    int64_t *out_step, fg_error *err);
 
 /* Returns the result of the last call, borrowed; all zero before the first. */
 FG_API const fg_result *fg_trainer_result(const fg_trainer *trainer);

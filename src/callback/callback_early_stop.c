@@ -212,6 +212,7 @@ static const fg_option options[] = {
      .spellings = "minimize=min|maximize=max",
      .example = "max",
      .help = "Whether a smaller or a larger value is better. auto: max for names that end in acc, "
+             "f1, precision, recall or r2, "
              "otherwise min."},
     {.name = "patience",
      .kind = FG_OPTION_INT,

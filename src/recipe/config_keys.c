@@ -314,7 +314,7 @@ static const fgi_config_row trainer_rows[] = {
       "without validation."}, .only = NULL},
     {{.name = "trainer.monitor_mode", .kind = FG_OPTION_CHOICE, .initial = "auto", .spellings =
       "minimize=min|maximize=max", .choices = "auto|min|max", .example = "max", .help =
-      "Whether a smaller or a larger value is better. auto: max for names that end in acc, "
+      "Whether a smaller or a larger value is better. auto: max for names that end in acc, f1, precision, recall or r2, "
       "otherwise min."}, .only = NULL},
     {{.name = "trainer.callbacks", .kind = FG_OPTION_ENTRIES, .initial = "[]", .example =
       "[early_stop(patience=5)]", .help =

@@ -147,6 +147,8 @@ void fg_recipe_close(fg_recipe *r)
     fgi_free(r->predictions.data);
     fg_dataset_destroy(r->readable);
     json_decref(r->plan);
+    json_decref(r->evaluation);
+    fgi_free(r->confusion);
     json_decref(r->report_before);
     fg_lr_curve_destroy(r->lr_curve);
     fgi_buf_fini(&r->text);
@@ -180,6 +182,7 @@ static void keep_report(fg_recipe *r, fg_status status)
 static fg_status go(fg_recipe *r, fg_error *err)
 {
     fg_status status = FG_EINTERNAL;
+    fg_error why = {0};
     const fg_task *task = &r->task.task;
     r->setup_s = fgi_run_seconds(r);
     switch (r->options->kind) {
@@ -205,6 +208,8 @@ static fg_status go(fg_recipe *r, fg_error *err)
     }
     r->outcome.train = *fg_trainer_result(r->trainer);
     r->has_result = true;
+    if (fgi_run_evaluation_make(r, status, &why) != FG_OK)
+        fgi_run_say(r, FG_LOG_WARNING, "the classes and samples are not known: %s", why.message);
     keep_report(r, status);
     return status;
 }
@@ -415,18 +420,16 @@ fg_status fg_recipe_get_text(fg_recipe *recipe, fg_recipe_text which, const char
 
 static fg_status put_confusion(fg_recipe *r, int columns, bool is_ascii, fg_error *err)
 {
-    int64_t *counts = NULL;
     const size_t classes = (size_t)r->task.outputs;
     const fgi_draw_options options = {.columns = columns, .is_ascii = is_ascii};
     const char **names = fgi_calloc(classes, sizeof(*names));
-    fg_status status = names != NULL ? fgi_run_confusion(r, &counts, err) : fgi_no_memory(err);
-    for (size_t i = 0; status == FG_OK && i < classes; i++)
+    if (names == NULL)
+        return fgi_no_memory(err);
+    for (size_t i = 0; i < classes; i++)
         names[i] = r->task.class_names != NULL ? r->task.class_names[i] : NULL;
-    if (status == FG_OK)
-        fgi_draw_confusion(&r->text, counts, classes, names, &options);
+    fgi_draw_confusion(&r->text, r->confusion, classes, names, &options);
     fgi_free(names);
-    fgi_free(counts);
-    return status;
+    return FG_OK;
 }
 
 fg_status fg_recipe_draw(fg_recipe *recipe, int columns, bool is_ascii, const char **out,
@@ -443,9 +446,7 @@ fg_status fg_recipe_draw(fg_recipe *recipe, int columns, bool is_ascii, const ch
         status = not_there("result to draw", "run it first", err);
     else if (recipe->options->kind == FG_RECIPE_FIT)
         fgi_run_record_draw(recipe, columns, is_ascii, &recipe->text);
-    if (status == FG_OK && recipe->task.is_classification && recipe->fit_data.val != NULL &&
-        recipe->has_result && recipe->options->kind != FG_RECIPE_PREDICT &&
-        recipe->options->kind != FG_RECIPE_FIND_LR)
+    if (status == FG_OK && recipe->confusion != NULL)
         status = put_confusion(recipe, columns, is_ascii, err);
     return give_text(recipe, status, out, err);
 }

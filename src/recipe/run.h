@@ -84,6 +84,9 @@ fg_status fgi_run_task_init(const fgi_config *c, const fgi_run_schema *schema, f
                             fg_error *err);
 /* Reads some targets of a regression, so that their variance is not a difference of large sums. */
 fg_status fgi_run_task_find_center(fgi_run_task *task, const fg_dataset *dataset, fg_error *err);
+/* Computes loss.class_weight balanced from the labels of the training samples (NULL: there are
+ * none), and says it. */
+fg_status fgi_run_task_balance(fgi_run_task *task, const fg_dataset *train, fg_error *err);
 /* The task's data.json, a new reference. */
 json_t *fgi_run_task_describe(const fgi_run_task *task);
 /* To be called only after the Trainer is destroyed: its programs refer to the model. */
@@ -177,6 +180,8 @@ struct fg_recipe {
     fgi_run_rows predictions;
     const char *data_format; /* other than the checkpoint's, recognized; NULL: none */
     fg_dataset *readable;    /* to predict: fit_data.predict, with rows for unreadable samples */
+    json_t *evaluation;      /* classes and worst samples of the last evaluation; NULL: none */
+    int64_t *confusion;      /* [task.outputs, task.outputs]: actual, predicted; NULL: none */
     json_t *report_before;   /* of the part of the run that this fit continues; NULL: none */
     bool has_read_report;    /* report_before is set */
     json_t *plan;            /* result of FG_RECIPE_PLAN; NULL: none yet */
@@ -255,8 +260,12 @@ fg_status fgi_run_predict(fg_recipe *r, fg_error *err);
 void fgi_run_put_predictions(const fg_recipe *r, fgi_prediction_format format, fgi_buf *out);
 /* Whether predictions are written while they arrive. */
 bool fgi_run_has_predict_file(const fg_recipe *r);
-/* The confusion matrix of fit_data.val, class_count^2 numbers (fgi_free). */
-fg_status fgi_run_confusion(fg_recipe *r, int64_t **out, fg_error *err);
+
+/* ---- classes and samples (run_evaluation.c) -------------------------------------------------- */
+
+/* After a run that ended with `status`: sets r->evaluation and r->confusion from the rows of its
+ * last validation or test, if there are any, and notes classes that are never predicted. */
+fg_status fgi_run_evaluation_make(fg_recipe *r, fg_status status, fg_error *err);
 
 /* ---- the report (run_report.c, run_summary.c) ------------------------------------------------ */
 

@@ -180,6 +180,7 @@ fg_trainer_options fgi_run_trainer_options(fg_recipe *r, const char *resume)
         .stops_on_usr1 = fgi_run_requeues(r),
         .output.progress = r->options->progress,
         .output.progress_style = r->options->progress_style,
+        .output.progress_color = r->options->progress_color,
         .hang.watchdog_s = fgi_config_float(c, "trainer.watchdog_s"),
         .hang.report = fgi_run_hang,
         .hang.report_self = r,
@@ -412,6 +413,8 @@ fg_status fgi_run_set_up(fg_recipe *r, fg_error *err)
         return check_limits(r, err);
     if (status == FG_OK)
         status = look_at_targets(r, err);
+    if (status == FG_OK)
+        status = fgi_run_task_balance(&r->task, r->fit_data.train, err);
     if (status == FG_OK && is_training(r))
         status = check_limits(r, err);
     if (status == FG_OK && !fgi_run_is_evaluation(r) && !is_dry(r))

@@ -1,5 +1,5 @@
 /* run_predict.c - runs inference: keeps the predictions, or writes them to a file while they
- * arrive; computes the confusion matrix from predictions.
+ * arrive.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -125,50 +125,5 @@ fg_status fgi_run_predict(fg_recipe *r, fg_error *err)
     const fg_status status = fgi_run_has_predict_file(r) ? write_file(r, err) : keep_all(r, err);
     if (status == FG_OK)
         count_damaged(r);
-    return status;
-}
-
-/* ---- confusion matrix ------------------------------------------------------------------------ */
-
-/* Reads the classes of all samples; discards the other fields. */
-static fg_status read_labels(fg_dataset *dataset, int32_t *out, fg_error *err)
-{
-    void *fields[FG_MAX_FIELDS] = {0};
-    const int field_count = fg_dataset_field_count(dataset);
-    fg_status status = FG_OK;
-    for (int f = 0; f < field_count && status == FG_OK; f++) {
-        fields[f] = fgi_alloc(fg_type_bytes(&fg_dataset_field(dataset, f)->type));
-        status = fields[f] != NULL ? FG_OK : fgi_no_memory(err);
-    }
-    for (int64_t i = 0; i < fg_dataset_count(dataset) && status == FG_OK; i++) {
-        status = fg_dataset_read(dataset, i, fields, err);
-        memcpy(&out[i], fields[1], sizeof(out[i]));
-    }
-    for (int f = 0; f < field_count; f++)
-        fgi_free(fields[f]);
-    return status;
-}
-
-fg_status fgi_run_confusion(fg_recipe *r, int64_t **out, fg_error *err)
-{
-    fgi_run_rows all = {0};
-    const size_t classes = (size_t)r->task.outputs;
-    const size_t samples = (size_t)fg_dataset_count(r->fit_data.val);
-    int32_t *labels = fgi_calloc(samples + 1, sizeof(*labels));
-    int64_t *counts = fgi_calloc(classes * classes, sizeof(*counts));
-    fg_status status = labels != NULL && counts != NULL ? FG_OK : fgi_no_memory(err);
-    if (status == FG_OK)
-        status = read_labels(r->fit_data.val, labels, err);
-    if (status == FG_OK)
-        status = fg_trainer_predict(r->trainer, &r->task.task, &r->fit_data, collect, &all, err);
-    for (size_t i = 0; status == FG_OK && i < all.count; i++)
-        if (labels[i] >= 0 && (size_t)labels[i] < classes)
-            counts[(size_t)labels[i] * classes +
-                   fgi_prediction_largest(all.data + i * all.width, all.width)]++;
-    fgi_free(labels);
-    fgi_free(all.data);
-    if (status != FG_OK)
-        fgi_free(counts);
-    *out = status == FG_OK ? counts : NULL;
     return status;
 }

@@ -236,6 +236,7 @@ static json_t *report_of(fg_recipe *r, const char *state)
         {"loader", loader_of(&f->input)},
         {"metrics", fgi_run_metrics_json(f)},
         {"settings", fgi_run_report_settings(r)},
+        {"evaluation", r->evaluation != NULL ? json_incref(r->evaluation) : json_null()},
         {"rollbacks", count(f->rollbacks)},
         {"rollback_lr_factor", known(f->rollback_lr_factor)},
     };

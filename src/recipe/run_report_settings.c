@@ -39,7 +39,8 @@ json_t *fgi_run_report_settings(const fg_recipe *r)
         return NULL;
     json_t *all = sharing_of(fg_trainer_settings(r->trainer));
     json_t *more = json_pack(
-        "{s:s, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "batch_key",
+        "{s:o, s:s, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "monitor",
+        fgi_json_string(fgi_run_monitor(r)), "batch_key",
         fgi_config_is_auto(c, "trainer.global_batch_size") ? "trainer.batch_size"
                                                            : "trainer.global_batch_size",
         "precision", fgi_json_string(fgi_config_text(c, "trainer.precision")), "data_format",

@@ -169,6 +169,16 @@ static void put_result(json_t *root, const fg_recipe *r)
     (void)json_object_set_new(root, "stop_reason", fgi_json_string(f->stop_reason));
 }
 
+/* Without the pictures, which are for the page of the report. */
+static json_t *evaluation_of(const fg_recipe *r)
+{
+    json_t *copy = json_deep_copy(r->evaluation), *sample;
+    size_t i;
+    json_array_foreach(json_object_get(copy, "worst"), i, sample)(void)
+        json_object_del(sample, "image");
+    return copy != NULL ? copy : json_null();
+}
+
 bool fgi_run_put_summary(fg_recipe *r, fgi_buf *out)
 {
     const fg_error *error = r->error.status != FG_OK ? &r->error : NULL;
@@ -180,6 +190,7 @@ bool fgi_run_put_summary(fg_recipe *r, fgi_buf *out)
     (void)json_object_set_new(root, "precision",
                               fgi_json_string(fgi_config_text(r->c, "trainer.precision")));
     put_result(root, r);
+    (void)json_object_set_new(root, "evaluation", evaluation_of(r));
     (void)json_object_set_new(root, "suggestions", fgi_run_lr_suggestions(r));
     if (r->options->kind == FG_RECIPE_FIND_BATCH)
         (void)json_object_set_new(root, "batch", fgi_run_batch_json(r));

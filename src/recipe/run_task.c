@@ -115,7 +115,7 @@ static fg_tensor loss(void *self, fg_step *step, const fg_batch *batch)
     fg_tensor target = fgi_run_augment_target(t, batch);
     const fg_tensor y = forward(t, batch, &target);
     if (t->is_classification) { /* of mixed samples, the label of the first */
-        fg_step_log(step, "acc", fg_accuracy(y, fg_batch_at(batch, 1)));
+        fg_step_log_classification(step, y, fg_batch_at(batch, 1));
         return t->loss->apply(y, target, t->loss_values);
     }
     if (t->target.rank > 1)
@@ -335,6 +335,89 @@ fg_status fgi_run_task_find_center(fgi_run_task *task, const fg_dataset *dataset
     }
     for (int i = 0; i < fg_dataset_field_count(dataset); i++)
         fgi_free(rows[i]);
+    return status;
+}
+
+/* ---- class weights --------------------------------------------------------------------------- */
+
+static const char class_weight_key[] = "loss.class_weight";
+
+/* samples / (classes x samples of the class), as in scikit-learn, for `counts` that are replaced; 1
+ * for a class without samples. */
+static void balance(double *counts, int64_t classes)
+{
+    double samples = 0, present = 0;
+    for (int64_t i = 0; i < classes; i++) {
+        samples += counts[i];
+        present += counts[i] > 0;
+    }
+    for (int64_t i = 0; i < classes; i++)
+        counts[i] = counts[i] > 0 ? samples / (present * counts[i]) : 1;
+}
+
+/* "class weights (loss.class_weight: balanced): cat 0.6, dog 3" */
+static void say_weights(const fgi_run_task *t, const double *weights)
+{
+    enum { MOST = 10 };
+    fgi_buf text = {0};
+    for (int64_t i = 0; i < t->outputs && i < MOST; i++) {
+        const char *name = t->class_names != NULL ? t->class_names[i] : NULL;
+        fgi_buf_printf(&text, "%s", i > 0 ? ", " : "");
+        if (name != NULL)
+            fgi_buf_puts(&text, name);
+        else
+            fgi_buf_printf(&text, "%" PRId64, i);
+        fgi_buf_printf(&text, " %.3g", weights[i]);
+    }
+    if (t->owner != NULL && !text.failed)
+        fgi_run_say(t->owner, FG_LOG_INFO, "class weights of the training loss (%s): %s%s",
+                    class_weight_key, text.data, t->outputs > MOST ? ", ..." : "");
+    fgi_buf_fini(&text);
+}
+
+/* Counts the samples of each class. */
+static fg_status count_labels(const fgi_run_task *t, const fg_dataset *train, double *counts,
+                              fg_error *err)
+{
+    const int64_t samples = fg_dataset_count(train);
+    if (strcmp(fgi_config_text(t->c, "data.sampling"), "balanced") == 0)
+        return fgi_fail(err, FG_EINVAL,
+                        "%s: data.sampling balanced has the same purpose: set only one of them",
+                        fgi_config_where(t->c, class_weight_key));
+    int32_t *labels = fgi_calloc((size_t)(samples > 0 ? samples : 0) + 1, sizeof *labels);
+    if (labels == NULL)
+        return fgi_no_memory(err);
+    fg_status status = fg_dataset_labels(train, labels, err);
+    for (int64_t i = 0; i < samples && status == FG_OK; i++)
+        if (labels[i] >= 0 && labels[i] < t->outputs)
+            counts[labels[i]]++;
+    fgi_free(labels);
+    return status == FG_OK
+               ? FG_OK
+               : fgi_context(err, status, "%s", fgi_config_where(t->c, class_weight_key));
+}
+
+fg_status fgi_run_task_balance(fgi_run_task *t, const fg_dataset *train, fg_error *err)
+{
+    fgi_buf list = {0};
+    const bool is_balanced = t->is_classification &&
+                             fgi_config_count(t->c, class_weight_key) == 1 &&
+                             strcmp(fgi_config_text_at(t->c, class_weight_key, 0), "balanced") == 0;
+    if (!is_balanced || train == NULL)
+        return FG_OK;
+    double *weights = fgi_calloc((size_t)t->outputs, sizeof *weights);
+    fg_status status = weights != NULL ? count_labels(t, train, weights, err) : fgi_no_memory(err);
+    if (status == FG_OK) {
+        balance(weights, t->outputs);
+        say_weights(t, weights);
+        for (int64_t i = 0; i < t->outputs; i++)
+            fgi_buf_printf(&list, "%s%.9g", i > 0 ? "," : "", weights[i]);
+        status = fgi_buf_status(&list, err);
+    }
+    if (status == FG_OK)
+        status = fg_option_set(t->loss_values, "class_weight", list.data, NULL, err);
+    fgi_free(weights);
+    fgi_buf_fini(&list);
     return status;
 }
 

@@ -15,7 +15,10 @@
 #include "base/print.h"
 #include "base/alloc.h"
 
-enum { MIN_COLUMNS = 30, MAX_COLUMNS = 400, MIN_ROWS = 5, MAX_ROWS = 100, LABEL_COLUMNS = 10 };
+enum { MIN_COLUMNS = 30, MAX_COLUMNS = 400, MIN_ROWS = 5, MAX_ROWS = 100, LABEL_LEAST = 8 };
+static const double log_range =
+    30;                        /* positive values with a larger range have a logarithmic axis */
+static const double fence = 4; /* interquartile ranges beyond which a value is an outlier */
 
 /* The number of characters of a UTF-8 string, not counting continuation bytes. */
 static size_t width_of(const char *text)
@@ -47,17 +50,53 @@ static int clamp(int value, int least, int most)
 static const char marks[FGI_DRAW_MAX_SERIES] = {'\0', 'o', 'x', '+', '#'};
 
 typedef struct chart {
-    int columns, rows;  /* of the area within the axes, in characters */
-    int dots_x, dots_y; /* dots per character */
-    double x0, x1, y0, y1;
+    int columns, rows;     /* of the area within the axes, in characters */
+    int dots_x, dots_y;    /* dots per character */
+    int labels;            /* columns of the y axis and its labels */
+    double x0, x1, y0, y1; /* y: the logarithms, if it is_log */
+    bool is_log;
+    size_t above, below; /* outliers, which are drawn at the edge */
     unsigned char *dots; /* braille bits or 1, for each character */
     char *letters;       /* of the other series, 0: none */
 } chart;
 
-static void find_range(const fgi_draw_series *series, size_t count, chart *c)
+static int compare_numbers(const void *a, const void *b)
 {
-    c->x0 = c->y0 = HUGE_VAL;
-    c->x1 = c->y1 = -HUGE_VAL;
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Sets the range of y from its sorted values, without outliers: at most one in 20 values, or
+ * one. */
+static void find_y(chart *c, double *y, size_t count)
+{
+    c->is_log = y[0] > 0 && y[count - 1] > log_range * y[0];
+    for (size_t i = 0; c->is_log && i < count; i++)
+        y[i] = log10(y[i]);
+    const double q1 = y[count / 4], q3 = y[count - 1 - count / 4], room = fence * (q3 - q1);
+    const size_t most = count / 20 > 0 ? count / 20 : 1;
+    size_t first = 0, last = count - 1;
+    while (first < count / 4 && y[first] < q1 - room)
+        first++;
+    while (last > count - 1 - count / 4 && y[last] > q3 + room)
+        last--;
+    const bool is_clipped = count >= 5 && room > 0 && first + (count - 1 - last) <= most;
+    c->below = is_clipped ? first : 0;
+    c->above = is_clipped ? count - 1 - last : 0;
+    c->y0 = y[c->below];
+    c->y1 = y[count - 1 - c->above];
+}
+
+static bool find_range(const fgi_draw_series *series, size_t count, chart *c)
+{
+    size_t most = 0, used = 0;
+    c->x0 = HUGE_VAL;
+    c->x1 = -HUGE_VAL;
+    for (size_t s = 0; s < count; s++)
+        most += series[s].count;
+    double *values = fgi_calloc(most + 1, sizeof *values);
+    if (values == NULL)
+        return false;
     for (size_t s = 0; s < count; s++)
         for (size_t i = 0; i < series[s].count; i++) {
             const double x = series[s].x[i], y = series[s].y[i];
@@ -65,15 +104,19 @@ static void find_range(const fgi_draw_series *series, size_t count, chart *c)
                 continue;
             c->x0 = fmin(c->x0, x);
             c->x1 = fmax(c->x1, x);
-            c->y0 = fmin(c->y0, y);
-            c->y1 = fmax(c->y1, y);
+            values[used++] = y;
         }
+    qsort(values, used, sizeof *values, compare_numbers);
+    if (used > 0)
+        find_y(c, values, used);
+    fgi_free(values);
     if (c->x0 == c->x1)
         c->x1 = c->x0 + 1;
     if (c->y0 == c->y1) {
         c->y0 -= 0.5;
         c->y1 += 0.5;
     }
+    return true;
 }
 
 static void set_dot(chart *c, int x, int y, char letter)
@@ -110,7 +153,8 @@ static void plot(chart *c, const fgi_draw_series *s, char letter)
             continue;
         }
         const double right = (s->x[i] - c->x0) / (c->x1 - c->x0);
-        const double up = (s->y[i] - c->y0) / (c->y1 - c->y0);
+        const double value = c->is_log ? log10(s->y[i]) : s->y[i];
+        const double up = fmin(1, fmax(0, (value - c->y0) / (c->y1 - c->y0)));
         const int x = (int)lround(right * (c->columns * c->dots_x - 1));
         const int y = (int)lround((1 - up) * (c->rows * c->dots_y - 1));
         if (has_last && letter == 0)
@@ -135,37 +179,76 @@ static void print_cell(fgi_buf *out, const chart *c, size_t at)
         fgi_buf_printf(out, "\xe2%c%c", 0xa0 + (c->dots[at] >> 6), 0x80 + (c->dots[at] & 0x3f));
 }
 
+/* The label of a row of the y axis; "" if it has none. */
+static const char *label_of(const chart *c, int row, char out[32])
+{
+    const double at = c->y1 + (double)row / (c->rows - 1) * (c->y0 - c->y1);
+    out[0] = '\0';
+    if ((row % 4 == 0 && row + 2 < c->rows) || row == c->rows - 1)
+        (void)fgi_snprintf(out, 32, "%.4g", c->is_log ? pow(10, at) : at);
+    return out;
+}
+
+static void find_labels(chart *c)
+{
+    char label[32];
+    c->labels = LABEL_LEAST;
+    for (int row = 0; row < c->rows; row++) {
+        const int length = (int)strlen(label_of(c, row, label));
+        c->labels = length > c->labels ? length : c->labels;
+    }
+    c->labels += 2;
+}
+
 static void print_rows(fgi_buf *out, const chart *c, bool is_ascii)
 {
     for (int row = 0; row < c->rows; row++) {
-        char label[32] = "";
-        const double part = (double)row / (c->rows - 1);
-        if ((row % 4 == 0 && row + 2 < c->rows) || row == c->rows - 1)
-            (void)fgi_snprintf(label, sizeof(label), "%.4g", c->y1 + part * (c->y0 - c->y1));
-        fgi_buf_printf(out, "%*s %s", LABEL_COLUMNS - 2, label, is_ascii ? "|" : "\xe2\x94\x82");
+        char label[32];
+        fgi_buf_printf(out, "%*s %s", c->labels - 2, label_of(c, row, label),
+                       is_ascii ? "|" : "\xe2\x94\x82");
         for (int column = 0; column < c->columns; column++)
             print_cell(out, c, (size_t)row * (size_t)c->columns + (size_t)column);
         fgi_buf_putc(out, '\n');
     }
 }
 
+/* "loss (log scale; 1 value above)" */
+static void print_title(fgi_buf *out, const chart *c, const char *title)
+{
+    const char *separator = " (";
+    fgi_buf_printf(out, "%*s%s", c->labels, "", title);
+    if (c->is_log) {
+        fgi_buf_printf(out, "%slog scale", separator);
+        separator = "; ";
+    }
+    for (int k = 0; k < 2; k++) {
+        const size_t count = k == 0 ? c->above : c->below;
+        if (count == 0)
+            continue;
+        fgi_buf_printf(out, "%s%zu value%s %s the plot", separator, count, count == 1 ? "" : "s",
+                       k == 0 ? "above" : "below");
+        separator = ", ";
+    }
+    fgi_buf_puts(out, *separator == ' ' ? "\n" : ")\n");
+}
+
 static void print_axis(fgi_buf *out, const chart *c, const fgi_draw_options *options)
 {
     char left[32], right[64];
-    fgi_buf_printf(out, "%*s%s", LABEL_COLUMNS - 1, "", options->is_ascii ? "+" : "\xe2\x94\x94");
+    fgi_buf_printf(out, "%*s%s", c->labels - 1, "", options->is_ascii ? "+" : "\xe2\x94\x94");
     for (int i = 0; i < c->columns; i++)
         fgi_buf_puts(out, options->is_ascii ? "-" : "\xe2\x94\x80");
     (void)fgi_snprintf(left, sizeof(left), "%.6g", c->x0);
     (void)fgi_snprintf(right, sizeof(right), "%.6g%s%s", c->x1, options->x_label != NULL ? " " : "",
                        options->x_label != NULL ? options->x_label : "");
-    fgi_buf_printf(out, "\n%*s%s%*s\n", LABEL_COLUMNS, "", left,
+    fgi_buf_printf(out, "\n%*s%s%*s\n", c->labels, "", left,
                    clamp(c->columns - (int)strlen(left), 0, MAX_COLUMNS), right);
 }
 
-static void print_legend(fgi_buf *out, const fgi_draw_series *series, size_t count,
+static void print_legend(fgi_buf *out, const chart *c, const fgi_draw_series *series, size_t count,
                          const fgi_draw_options *options)
 {
-    fgi_buf_printf(out, "%*s", LABEL_COLUMNS, "");
+    fgi_buf_printf(out, "%*s", c->labels, "");
     for (size_t s = 0; s < count; s++) {
         const char mark[] = {marks[s], '\0'};
         fgi_buf_printf(out, "%s%s %s", s > 0 ? "   " : "",
@@ -183,15 +266,20 @@ void fgi_draw_curves(fgi_buf *out, const fgi_draw_series *series, size_t count,
     const int columns =
         clamp(options->columns > 0 ? options->columns : 80, MIN_COLUMNS, MAX_COLUMNS);
     const int rows = clamp(options->rows > 0 ? options->rows : 16, MIN_ROWS, MAX_ROWS);
-    chart c = {.columns = columns - LABEL_COLUMNS, .rows = rows};
+    chart c = {.rows = rows};
     count = count < FGI_DRAW_MAX_SERIES ? count : FGI_DRAW_MAX_SERIES;
     c.dots_x = options->is_ascii ? 1 : 2;
     c.dots_y = options->is_ascii ? 1 : 4;
-    find_range(series, count, &c);
+    if (!find_range(series, count, &c)) {
+        out->failed = true;
+        return;
+    }
+    find_labels(&c);
+    c.columns = columns - c.labels;
     if (options->title != NULL)
-        fgi_buf_printf(out, "%*s%s\n", LABEL_COLUMNS, "", options->title);
+        print_title(out, &c, options->title);
     if (!(c.x0 < c.x1)) {
-        fgi_buf_printf(out, "%*s(no numbers to draw)\n", LABEL_COLUMNS, "");
+        fgi_buf_printf(out, "%*s(no numbers to draw)\n", c.labels, "");
         return;
     }
     c.dots = fgi_calloc((size_t)c.columns * (size_t)rows, 1);
@@ -202,7 +290,7 @@ void fgi_draw_curves(fgi_buf *out, const fgi_draw_series *series, size_t count,
     if (!out->failed)
         print_rows(out, &c, options->is_ascii);
     print_axis(out, &c, options);
-    print_legend(out, series, count, options);
+    print_legend(out, &c, series, count, options);
     fgi_free(c.letters);
     fgi_free(c.dots);
 }

@@ -58,10 +58,24 @@ static const char run_style[] =
     "svg .curve{fill:none;stroke:var(--c);stroke-width:2;stroke-linejoin:round}svg "
     ".area{fill:var(--c)}svg .dot{fill:var(--c)}\n"
     ".legend{margin:.2rem 0;font-size:.85rem}.legend span{display:inline-block;margin-right:1rem}\n"
+    ".matrix td{border:1px solid var(--line)}.matrix td,.matrix th{padding:.15rem .3rem}.matrix th "
+    "span{writing-mode:vertical-rl;max-height:9rem;"
+    "overflow-wrap:anywhere}.matrix th{text-align:center;vertical-align:bottom}.matrix "
+    "td.hit{background:linear-gradient(color-mix(in srgb,var(--good) 35%,var(--bg)) 0 0) no-repeat}"
+    ".matrix td.miss{background:linear-gradient(color-mix(in srgb,var(--bad) 35%,var(--bg)) 0 0) "
+    "no-repeat}\n"
+    ".samples{display:grid;grid-template-columns:repeat(auto-fill,minmax(7.5rem,1fr));gap:.8rem}"
+    ".samples img{width:100%;height:8rem;object-fit:contain;image-rendering:pixelated;background:"
+    "var(--box)}.samples p{margin:.2rem 0;font-size:.85rem;line-height:1.3}\n"
     "pre{background:var(--box);padding:.8rem;overflow-x:auto;font-size:.85rem}"
     "summary{cursor:pointer}.name{white-space:nowrap}\n"
-    "@media (max-width:480px){.more{display:none}th,td{padding:.2rem .4rem}svg "
-    "text{font-size:16px}}\n";
+    "@media (max-width:640px){.matrix td,.matrix th{font-size:.75rem}}\n"
+    "@media (max-width:480px){.more{display:none}th,td{padding:.2rem .4rem;overflow-wrap:anywhere}"
+    "td.bar div{width:4rem}.matrix td,.matrix th{padding:.1rem .15rem;font-size:.7rem}svg "
+    "text{font-size:16px}.runs,.runs tbody,.runs tr,.runs td{display:block}.runs tr:first-child{"
+    "display:none}.runs td:first-child{font-weight:bold;border:0}.runs td[data-run]{display:flex;"
+    "justify-content:space-between;gap:1rem}.runs td[data-run]::before{content:attr(data-run);"
+    "color:var(--soft)}}\n";
 
 void fgi_html_begin(fgi_buf *out, const char *title)
 {

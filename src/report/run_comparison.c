@@ -71,8 +71,9 @@ static void add_split(comparison *c)
     }
 }
 
-static void add_metric(comparison *c, const char *name)
+static void add_metric(void *self, const char *name)
 {
+    comparison *c = self;
     json_t *last = json_array(), *best = json_array();
     fgi_buf words = {0};
     for (size_t i = 0; i < c->count; i++) {
@@ -96,12 +97,24 @@ static bool is_listed(const comparison *c, size_t run, const char *name)
     return false;
 }
 
-static void add_metrics(comparison *c)
+enum { PASSES = 3 };
+
+/* Metrics of validations come first, the learning rate last. */
+static int pass_of(const char *name)
 {
-    for (size_t i = 0; i < c->count; i++)
-        for (size_t m = 0; m < c->runs[i].metric_count; m++)
-            if (!is_listed(c, i, c->runs[i].metrics[m].name))
-                add_metric(c, c->runs[i].metrics[m].name);
+    return strncmp(name, "val_", 4) == 0 ? 0 : strcmp(name, "lr") == 0 ? PASSES - 1 : 1;
+}
+
+/* Calls `put` for each metric of any run. */
+static void each_metric(const comparison *c, void (*put)(void *self, const char *name), void *self)
+{
+    for (int pass = 0; pass < PASSES; pass++)
+        for (size_t i = 0; i < c->count; i++)
+            for (size_t m = 0; m < c->runs[i].metric_count; m++) {
+                const char *name = c->runs[i].metrics[m].name;
+                if (pass_of(name) == pass && !is_listed(c, i, name))
+                    put(self, name);
+            }
 }
 
 /* The keys of the configurations that are not the same in all runs that have one. */
@@ -142,7 +155,7 @@ static void compare(comparison *c)
     add_member(c, "run", "median step, s", "step_time", "p50_s");
     add_member(c, "run", "device", "device", "kind");
     add_split(c);
-    add_metrics(c);
+    each_metric(c, add_metric, c);
     add_config(c);
 }
 
@@ -217,6 +230,7 @@ static void put_table(fgi_buf *out, const comparison *c)
     json_t *row, *value;
     for (i = 0; i < c->count; i++)
         heads[i + 1] = c->runs[i].folder;
+    fgi_buf_puts(out, "<div class=\"runs\">\n");
     fgi_html_table_begin(out, heads);
     json_array_foreach(c->rows, i, row)
     {
@@ -225,18 +239,30 @@ static void put_table(fgi_buf *out, const comparison *c)
         json_array_foreach(json_object_get(row, "values"), k, value)
         {
             value_words(&words, row, value);
-            fgi_html_cell(out, words.data != NULL ? words.data : "");
+            fgi_buf_puts(out, "<td data-run=\"");
+            fgi_html_text(out, c->runs[k].folder);
+            fgi_buf_puts(out, "\">");
+            fgi_html_text(out, words.data != NULL ? words.data : "");
+            fgi_buf_puts(out, "</td>");
         }
         fgi_buf_puts(out, "</tr>\n");
     }
     fgi_html_table_end(out);
+    fgi_buf_puts(out, "</div>\n");
     out->failed = out->failed || words.failed;
     fgi_buf_fini(&words);
 }
 
 /* The curves of a metric of all runs in one plot; a run without it keeps its color. */
-static void put_curves(fgi_buf *out, const comparison *c, const char *name)
+typedef struct page {
+    fgi_buf *out;
+    const comparison *c;
+} page;
+
+static void put_curves(void *self, const char *name)
 {
+    const page *p = self;
+    const comparison *c = p->c;
     fgi_draw_series series[RUNS_MAX];
     for (size_t i = 0; i < c->count; i++) {
         const fgi_run_metric *m = fgi_run_view_metric(&c->runs[i], name);
@@ -244,7 +270,8 @@ static void put_curves(fgi_buf *out, const comparison *c, const char *name)
         if (m != NULL)
             series[i] = (fgi_draw_series){c->runs[i].folder, m->x, m->y, m->count};
     }
-    fgi_chart_put(out, series, c->count, &(fgi_chart_options){.title = name, .x_label = "steps"});
+    fgi_chart_put(p->out, series, c->count,
+                  &(fgi_chart_options){.title = name, .x_label = "steps"});
 }
 
 static void put_page(fgi_buf *out, const comparison *c)
@@ -254,10 +281,7 @@ static void put_page(fgi_buf *out, const comparison *c)
     put_table(out, c);
     fgi_html_element(out, "h2", "Metrics");
     fgi_buf_puts(out, "<div class=\"plots\">\n");
-    for (size_t i = 0; i < c->count; i++)
-        for (size_t m = 0; m < c->runs[i].metric_count; m++)
-            if (!is_listed(c, i, c->runs[i].metrics[m].name))
-                put_curves(out, c, c->runs[i].metrics[m].name);
+    each_metric(c, put_curves, &(page){out, c});
     fgi_buf_puts(out, "</div>\n");
     fgi_html_end(out);
 }

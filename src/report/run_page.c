@@ -1,5 +1,5 @@
-/* run_page.c - the report of a run as an HTML page and as JSON. Verdicts come first, then the time
- * of the devices, the curves, and the details.
+/* run_page.c - the report of a run as an HTML page and as JSON. The metrics come first, then the
+ * classes and samples of the validation, the verdicts, the time of the devices, and the details.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "report/run_page.h"
@@ -20,6 +20,44 @@ static const json_t *part(const fgi_run_view *view, const char *key)
 }
 
 /* ---- head ------------------------------------------------------------------------------------ */
+
+/* The metric that selects the best checkpoint, else a loss; NULL: there is none. */
+static const fgi_run_metric *main_metric(const fgi_run_view *view)
+{
+    const char *const names[] = {fgi_json_words(part(view, "settings"), "monitor"), "val_loss",
+                                 "train_loss"};
+    const fgi_run_metric *found = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names && found == NULL; i++)
+        found = fgi_run_view_metric(view, names[i]);
+    return found;
+}
+
+static void put_best(fgi_buf *out, const fgi_run_metric *m)
+{
+    fgi_buf name = {0};
+    const int64_t best = m != NULL ? fgi_run_metric_best(m) : -1;
+    if (best < 0)
+        return;
+    fgi_buf_printf(&name, "best %s, step %.0f", m->name, m->x[best]);
+    fgi_page_number(out, name.data != NULL ? name.data : "", NULL, m->y[best]);
+    out->failed = out->failed || name.failed;
+    fgi_buf_fini(&name);
+}
+
+/* The best values of the metrics that people look for. */
+static void put_results(fgi_buf *out, const fgi_run_view *view)
+{
+    static const char *const names[] = {"val_acc", "val_f1", "val_rmse", "val_r2"};
+    const fgi_run_metric *monitored = main_metric(view);
+    if (monitored == NULL)
+        return;
+    fgi_buf_puts(out, "<div class=\"cards\">\n");
+    put_best(out, monitored);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], monitored->name) != 0)
+            put_best(out, fgi_run_view_metric(view, names[i]));
+    fgi_buf_puts(out, "</div>\n");
+}
 
 static void put_cards(fgi_buf *out, const fgi_run_view *view)
 {
@@ -184,21 +222,20 @@ static void put_time(fgi_buf *out, const fgi_run_view *view)
 
 static void put_step_time(fgi_buf *out, const fgi_run_view *view)
 {
-    static const char *const heads[] = {"#steps", "#mean", "#p5",  "#median", "#p90",
-                                        "#p95",   "#p99",  "#max", NULL};
+    static const char *const names[] = {"mean", "p5", "median", "p90", "p95", "p99", "max"};
     static const char *const keys[] = {"mean_s", "p5_s",  "p50_s", "p90_s",
                                        "p95_s",  "p99_s", "max_s"};
     const json_t *times = part(view, "step_time");
     if (!isfinite(fgi_json_number(times, "p50_s")))
         return;
     fgi_html_element(out, "h2", "Step time");
-    fgi_html_table_begin(out, heads);
-    fgi_buf_puts(out, "<tr>");
-    fgi_html_count_cell(out, fgi_json_number(times, "count"));
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        fgi_html_time_cell(out, fgi_json_number(times, keys[i]));
-    fgi_buf_puts(out, "</tr>\n");
-    fgi_html_table_end(out);
+    fgi_buf_puts(out, "<div class=\"cards\">\n");
+    fgi_page_number(out, "steps", NULL, fgi_json_number(times, "count"));
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        char words[32];
+        fgi_page_card(out, names[i], fgi_duration_words(fgi_json_number(times, keys[i]), words));
+    }
+    fgi_buf_puts(out, "</div>\n");
 }
 
 /* ---- metrics --------------------------------------------------------------------------------- */
@@ -229,10 +266,23 @@ static void put_curves_of(fgi_buf *out, const fgi_run_view *view, size_t i)
                   &(fgi_chart_options){.title = subject, .x_label = "steps", .color = 3});
 }
 
-/* The loss is drawn first, the learning rate last. */
-static int pass_of(const char *name)
+enum { PASSES = 5 };
+
+/* The monitored metric and its counterpart of training are drawn first, then other metrics of
+ * validations, the loss, other metrics, and the learning rate. */
+static int pass_of(const fgi_run_view *view, const char *name)
 {
-    return strcmp(subject_of(name), "loss") == 0 ? 0 : strcmp(name, "lr") == 0 ? 2 : 1;
+    const fgi_run_metric *first = main_metric(view);
+    const char *subject = subject_of(name);
+    if (first != NULL && strcmp(subject, subject_of(first->name)) == 0)
+        return 0;
+    if (strcmp(name, "lr") == 0)
+        return PASSES - 1;
+    for (size_t i = 0; i < view->metric_count; i++)
+        if (strncmp(view->metrics[i].name, "val_", 4) == 0 &&
+            strcmp(subject_of(view->metrics[i].name), subject) == 0)
+            return strcmp(subject, "loss") == 0 ? 1 : 2;
+    return 3;
 }
 
 static void put_metrics(fgi_buf *out, const fgi_run_view *view)
@@ -242,9 +292,9 @@ static void put_metrics(fgi_buf *out, const fgi_run_view *view)
         return;
     fgi_html_element(out, "h2", "Metrics");
     fgi_buf_puts(out, "<div class=\"plots\">\n");
-    for (int pass = 0; pass < 3; pass++)
+    for (int pass = 0; pass < PASSES; pass++)
         for (size_t i = 0; i < view->metric_count; i++)
-            if (pass_of(view->metrics[i].name) == pass)
+            if (pass_of(view, view->metrics[i].name) == pass)
                 put_curves_of(out, view, i);
     fgi_buf_puts(out, "</div>\n");
     fgi_html_table_begin(out, heads);
@@ -283,10 +333,13 @@ void fgi_run_page_put(fgi_buf *out, const fgi_run_view *view)
     out->failed = out->failed || title.failed || state.failed;
     fgi_buf_fini(&title);
     fgi_buf_fini(&state);
+    put_results(out, view);
+    put_metrics(out, view);
+    fgi_page_put_evaluation(out, view->report);
+    fgi_html_element(out, "h2", "Run");
     put_cards(out, view);
     put_verdicts(out, view);
     put_time(out, view);
-    put_metrics(out, view);
     put_step_time(out, view);
     fgi_page_put_use(out, view->report);
     fgi_page_put_loader(out, view->report);

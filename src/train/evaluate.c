@@ -13,6 +13,7 @@
 #include "train/ledger.h"
 #include "train/progress.h"
 #include "train/result.h"
+#include "train/sample_rows.h"
 #include "train/signals.h"
 #include "train/snapshot.h"
 #include "train/stage.h"
@@ -89,6 +90,9 @@ fg_status fgi_evaluate(fg_trainer *trainer, fgi_stage_kind kind, int64_t limit,
         *out_count = fgi_windows_means(windows, stage, NULL, out_metrics);
     else
         fgi_stage_drop_sums(stage);
+    if (status != FG_OK || trainer->call.is_stopping)
+        fgi_sample_rows_clear(fgi_stage_rows(stage));
+    fgi_stage_rows(stage)->step = trainer->cursor.step;
     fgi_windows_destroy(windows);
     if (status == FG_OK && !trainer->call.is_stopping)
         fgi_result_put(&trainer->call.result, out_metrics, *out_count);
@@ -154,6 +158,21 @@ fg_status fg_trainer_test(fg_trainer *trainer, const fg_task *task, const fg_fit
                           fg_error *err)
 {
     return run(trainer, task, FGI_TEST, data, err);
+}
+
+fg_status fg_trainer_sample_rows(fg_trainer *trainer, bool is_test, const fg_sample_row **out,
+                                 int64_t *out_count, int64_t *out_step, fg_error *err)
+{
+    fgi_sample_rows *rows = fgi_stage_rows(trainer->stage[is_test ? FGI_TEST : FGI_VAL]);
+    fgi_free(trainer->sample_rows);
+    trainer->sample_rows = NULL;
+    *out = NULL;
+    *out_count = 0;
+    *out_step = rows->step;
+    FGI_TRY(fgi_sample_rows_read(rows, trainer->client, &trainer->sample_rows, err));
+    *out = trainer->sample_rows;
+    *out_count = *out != NULL ? rows->rows : 0;
+    return FG_OK;
 }
 
 /* ---- predict --------------------------------------------------------------------------------- */

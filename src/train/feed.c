@@ -14,6 +14,7 @@
 #include "train/callback_programs.h"
 #include "train/feed.h"
 #include "train/ledger.h"
+#include "train/signals.h"
 #include "train/stage.h"
 #include "train/step_profile.h"
 #include "train/strategy.h"
@@ -27,6 +28,7 @@ struct fgi_feed {
     int64_t uploads_open;             /* batches whose host memory devices still read */
     fgi_flight flight[FGI_IN_FLIGHT]; /* by number modulo FGI_IN_FLIGHT */
     int64_t wait_ns;                  /* spent by the host waiting for flights, reads and batches */
+    atomic_int under_way[4];          /* batches of each stage */
 };
 
 /* A batch whose fields are being read by devices. */
@@ -63,6 +65,11 @@ void fgi_feed_destroy(fgi_feed *feed)
     (void)pthread_cond_destroy(&feed->changed);
     (void)pthread_mutex_destroy(&feed->mutex);
     fgi_free(feed);
+}
+
+int fgi_feed_under_way(const fgi_feed *feed, fgi_stage_kind kind)
+{
+    return feed != NULL ? atomic_load(&feed->under_way[kind]) : 0;
 }
 
 void fgi_feed_waited(fgi_feed *feed, int64_t ns) { feed->wait_ns += ns; }
@@ -179,6 +186,10 @@ static void on_step_done(void *self, fg_status status, const char *message)
 {
     fgi_flight *flight = self;
     const int64_t now = fgi_now_ns();
+    if (flight->is_batch)
+        (void)atomic_fetch_sub(&flight->feed->under_way[flight->kind], 1);
+    if (flight->is_step && flight->kind == FGI_TRAIN)
+        fgi_signals_step(false);
     (void)pthread_mutex_lock(&flight->feed->mutex);
     flight->done_ns = now;
     if (status != FG_OK)
@@ -305,6 +316,7 @@ static fgi_flight *next_flight(fg_trainer *trainer, const fgi_stage *stage,
         .kind = kind,
         .is_step = !is_part && (kind == FGI_TRAIN || !trainer->call.is_running),
         .is_part = is_part,
+        .is_batch = batch != NULL,
         .number = batch == NULL || kind == FGI_TRAIN ? trainer->cursor.step + 1 : batch->index + 1,
         .samples = batch != NULL ? batch->valid : 0,
     };
@@ -340,6 +352,8 @@ static void launched(fg_trainer *trainer, fgi_flight *flight, fgi_event *take_do
     flight->done = take_done;
     flight->part_done_ns = fgi_step_profile_times(trainer, trainer->feed->launched, take_done);
     trainer->feed->launched++;
+    if (flight->is_batch)
+        (void)atomic_fetch_add(&trainer->feed->under_way[flight->kind], 1);
     flight_watch(flight, take_done, flight->part_done_ns != NULL ? on_part_done : NULL,
                  on_step_done);
 }

@@ -23,6 +23,7 @@ typedef struct fgi_flight {
     fgi_stage_kind kind;
     bool is_step;   /* counted in step times: not a validation within fit */
     bool is_part;   /* a batch of such a step, whose update will follow */
+    bool is_batch;  /* not such an update */
     int64_t number; /* of the step in its stage, starting at 1 */
     int64_t samples;
     int64_t launch_ns, inputs_ns, done_ns;
@@ -44,6 +45,9 @@ fg_status fgi_feed_launch(fg_trainer *trainer, fgi_stage *stage, const fg_host_b
 void fgi_feed_close_window(fg_trainer *trainer, int64_t step);
 /* Launches the update of a step, after its batches. */
 fg_status fgi_feed_update(fg_trainer *trainer, fgi_stage *stage, fg_error *err);
+/* Batches of a stage that were launched and have not finished. Thread-safe; waits for nothing. feed
+ * may be NULL. */
+int fgi_feed_under_way(const fgi_feed *feed, fgi_stage_kind kind);
 /* Waits for all launches and uploads to finish. */
 fg_status fgi_feed_drain(fg_trainer *trainer, fg_error *err);
 /* Gets the next batch of a stage's loader; the ledger records how long it took. */

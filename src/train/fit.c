@@ -192,6 +192,7 @@ static fg_status train_step(fg_trainer *trainer, fg_error *err)
     fgi_windows *windows = trainer->windows;
     bool is_done = false;
     const int64_t begin = fgi_timeline_begin();
+    fgi_signals_step(true);
     fgi_accumulator_begin(fgi_stage_accumulator(stage));
     trainer->fit.step_start = trainer->cursor;
     trainer->fit.is_in_step = true;

@@ -14,7 +14,12 @@ struct fgi_metrics {
     size_t count;
     char name[FG_MAX_METRICS][48];
     fgi_metric_rule rule[FG_MAX_METRICS];
+    int64_t classes;
 };
+
+/* Of classes, in the order of their values. */
+static const char *const class_names[] = {"f1", "precision", "recall"};
+enum { CLASS_METRICS = sizeof class_names / sizeof class_names[0] };
 
 /* In ASCII, regardless of the locale: names are written to files. */
 static bool is_name_char(char c)
@@ -63,8 +68,20 @@ size_t fgi_metrics_find(const fgi_metrics *metrics, const char *name)
 
 bool fgi_metrics_has(const fgi_metrics *metrics, const char *name)
 {
+    for (int i = 0; i < CLASS_METRICS && metrics->classes > 0; i++)
+        if (strcmp(class_names[i], name) == 0)
+            return true;
     return fgi_metrics_find(metrics, name) < metrics->count;
 }
+
+bool fgi_metrics_has_room(const fgi_metrics *metrics, size_t names)
+{
+    return metrics->count + (metrics->classes > 0 ? CLASS_METRICS : 0) + names <= FG_MAX_METRICS;
+}
+
+void fgi_metrics_set_classes(fgi_metrics *metrics, int64_t classes) { metrics->classes = classes; }
+
+int64_t fgi_metrics_classes(const fgi_metrics *metrics) { return metrics->classes; }
 
 void fgi_metrics_add(fgi_metrics *metrics, const char *name)
 {
@@ -99,9 +116,28 @@ static bool value_of(const fgi_metrics *metrics, size_t i, const double *sum, co
     return true;
 }
 
-size_t fgi_metrics_values(const fgi_metrics *metrics, const char *prefix, const double *sum,
-                          const double *weight, fg_metric *out)
+/* The means over the classes that samples have or are predicted to have; a class that is never
+ * predicted has precision 0, as in scikit-learn. */
+static void class_values(int64_t classes, const double *count, double out[CLASS_METRICS])
 {
+    double known = 0;
+    memset(out, 0, CLASS_METRICS * sizeof *out);
+    for (int64_t i = 0; count != NULL && i < classes; i++) {
+        const double actual = count[i], predicted = count[classes + i],
+                     hits = count[2 * classes + i];
+        known += actual + predicted > 0;
+        out[0] += actual + predicted > 0 ? 2 * hits / (actual + predicted) : 0;
+        out[1] += predicted > 0 ? hits / predicted : 0;
+        out[2] += actual > 0 ? hits / actual : 0;
+    }
+    for (int i = 0; i < CLASS_METRICS; i++)
+        out[i] = known > 0 ? out[i] / known : (double)NAN;
+}
+
+size_t fgi_metrics_values(const fgi_metrics *metrics, const char *prefix, const double *sum,
+                          const double *weight, const double *class_sum, fg_metric *out)
+{
+    double of_classes[CLASS_METRICS];
     size_t shown = 0;
     for (size_t i = 0; i < metrics->count; i++) {
         if (!value_of(metrics, i, sum, weight, &out[shown].value))
@@ -110,6 +146,11 @@ size_t fgi_metrics_values(const fgi_metrics *metrics, const char *prefix, const 
             out[shown].value = (double)NAN; /* printed without its sign */
         (void)snprintf(out[shown].name, sizeof out[shown].name, "%s%s", prefix, metrics->name[i]);
         shown++;
+    }
+    class_values(metrics->classes, class_sum, of_classes);
+    for (int i = 0; i < CLASS_METRICS && metrics->classes > 0; i++) {
+        out[shown].value = of_classes[i];
+        (void)snprintf(out[shown++].name, sizeof out->name, "%s%s", prefix, class_names[i]);
     }
     return shown;
 }

@@ -28,8 +28,13 @@ typedef struct fgi_metric_rule {
 /* Whether a name has 1 to `most` letters, digits, '_', '.', '/' and '-'. */
 bool fgi_is_metric_name(const char *name, size_t most);
 
-/* Whether a larger value is better, if nothing else is known but the name: that of an accuracy. */
-static inline bool fgi_metric_is_max(const char *name) { return fgi_ends_with(name, "acc"); }
+/* Whether a larger value is better, if nothing else is known but the name: that of an accuracy, F1,
+ * precision, recall or R^2. */
+static inline bool fgi_metric_is_max(const char *name)
+{
+    return fgi_ends_with(name, "acc") || fgi_ends_with(name, "f1") || fgi_ends_with(name, "r2") ||
+           fgi_ends_with(name, "precision") || fgi_ends_with(name, "recall");
+}
 
 /* Whether a name is that of a metric of training. */
 static inline bool fgi_is_of_training(const char *name)
@@ -54,9 +59,17 @@ bool fgi_metrics_has(const fgi_metrics *metrics, const char *name);
 void fgi_metrics_add(fgi_metrics *metrics, const char *name);
 /* Sets the rule of the metric added last; without one it is a mean. */
 void fgi_metrics_set_rule(fgi_metrics *metrics, fgi_metric_rule rule);
-/* Writes the values that follow from the sums and weights of each metric, names prefixed; returns
- * how many, because hidden metrics have none. */
+/* Adds f1, precision and recall, the means over the classes that occur. They follow from
+ * FGI_CLASS_COUNTS sums for each of `classes` classes, which are stored after those of the metrics:
+ * [FGI_CLASS_COUNTS, classes]. */
+void fgi_metrics_set_classes(fgi_metrics *metrics, int64_t classes);
+int64_t fgi_metrics_classes(const fgi_metrics *metrics); /* 0: without */
+enum { FGI_CLASS_COUNTS = 3 /* samples of the class, predicted as it, both */ };
+/* Whether there is room for that many more names. */
+bool fgi_metrics_has_room(const fgi_metrics *metrics, size_t names);
+/* Writes the values that follow from the sums and weights of each metric and from those of the
+ * classes (NULL: unknown), names prefixed; returns how many, because hidden metrics have none. */
 size_t fgi_metrics_values(const fgi_metrics *metrics, const char *prefix, const double *sum,
-                          const double *weight, fg_metric *out);
+                          const double *weight, const double *class_sum, fg_metric *out);
 
 #endif

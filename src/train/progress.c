@@ -1,9 +1,9 @@
 /* progress.c - the progress display, written to the given stream only.
  *
  * On a terminal, one line is redrawn in place, using only carriage returns and spaces, so that it
- * works in every terminal and in notebooks. The line of an epoch is permanent, unless epochs are so
- * short that they would scroll: then one per second is, and the last. Otherwise, there is one line
- * per epoch, and lines at intervals during long epochs.
+ * works in every terminal and in notebooks; otherwise there are lines every few seconds. Each epoch
+ * leaves one line. Steps are counted when the devices have finished them, which the feed knows
+ * without waiting; a thread draws while the Trainer's thread waits.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "train/progress.h"
@@ -20,36 +20,48 @@
 #include "base/log.h"
 #include "base/print.h"
 #include "base/thread.h"
+#include "train/feed.h"
 #include "train/progress_text.h"
 #include "train/trainer.h"
 
 static const int64_t SECOND = 1000000000;
 static const double reported_s = 10;        /* shorter runs end without the limit of their rate */
 static const int64_t REDRAW_NS = 100000000; /* at least 0.1 s from one drawing to the next */
+static const int64_t TICK_NS = 500000000;   /* from one look of the thread to the next */
+enum { SPARE = 6 };                         /* columns for the digits of later lines */
 
 struct fgi_progress {
     FILE *out;
     const fg_trainer *trainer;
     int64_t (*now_ns)(void);
-    bool is_live;
-    /* also cleared by threads that log */
-    _Atomic size_t drawn;     /* characters of the live line now shown */
-    _Atomic int64_t drawn_ns; /* when it was drawn */
-    int64_t kept_ns;          /* when the last permanent line was written */
-    char held[1024];          /* an epoch's line that is only shown as the live line */
+    bool is_live, has_color;
+    pthread_mutex_t lock; /* of what follows: threads that log also clear the live line */
+    pthread_cond_t changed;
+    fgi_thread ticker;
+    bool is_ticking, is_ending; /* the thread runs; it is to end */
+    size_t drawn;               /* characters of the live line now shown */
+    int64_t drawn_ns;           /* when it was drawn */
+    int64_t quiet_ns;           /* the thread draws nothing until then */
+    int64_t kept_ns;            /* when the last permanent line was written */
     /* the present epoch or evaluation */
+    bool is_active, has_at; /* a call is running; a batch was launched */
+    bool is_fit;            /* the call is a fit, ... */
+    int64_t total_epochs;   /* ... of that many epochs; -1: unknown */
+    fg_progress at;         /* after the last batch that was launched */
+    fgi_stage_kind kind;
     int64_t start_ns, start_batch, start_position;
-    int64_t position;             /* samples of the epoch done, at its last batch */
+    int64_t position;             /* samples of the epoch launched, at its last batch */
     int64_t val_begin_ns, val_ns; /* of it, spent on validation and compilation */
     char train[256], val[256];    /* metrics: of the last window; of a validation not shown yet */
+    char best[80];                /* "loss 0.25": the best value so far, in the next line */
     double samples_per_s;         /* of the last window */
+    /* epochs of this fit that have ended: time and number of their batches, and other time */
+    int64_t train_ns, batches, other_ns, epochs;
+    int level; /* of the lines of epochs */
+    bool has_level;
     struct {
-        pthread_mutex_t lock;
-        pthread_cond_t changed;
-        fgi_thread thread;
-        bool is_ready, is_running, is_done;
-        const char *stage;
-        int64_t begin_ns;
+        const char *stage; /* NULL: nothing is being compiled */
+        int64_t begin_ns, said_s;
     } compile;
 };
 
@@ -77,40 +89,47 @@ static bool is_live(FILE *out, const char *style)
 
 static void clear_before_log(void *self);
 
-fg_status fgi_progress_create(FILE *out, const char *style, const fg_trainer *trainer,
-                              fgi_progress **out_progress, fg_error *err)
+fg_status fgi_progress_create(FILE *out, const char *style, bool has_color,
+                              const fg_trainer *trainer, fgi_progress **out_progress, fg_error *err)
 {
     fgi_progress *p = fgi_calloc(1, sizeof *p);
-    *out_progress = p;
+    *out_progress = NULL;
     if (p == NULL)
         return fgi_no_memory(err);
+    fg_status status = fgi_mutex_init(&p->lock, err);
+    if (status == FG_OK) {
+        status = fgi_cond_init(&p->changed, err);
+        if (status != FG_OK)
+            (void)pthread_mutex_destroy(&p->lock);
+    }
+    if (status != FG_OK) {
+        fgi_free(p);
+        return status;
+    }
     p->out = out;
     p->trainer = trainer;
     p->now_ns = fgi_now_ns;
     p->is_live = is_live(out, style);
-    p->drawn_ns = INT64_MIN / 2;
-    p->kept_ns = INT64_MIN / 2;
-    p->compile.is_ready = fgi_mutex_init(&p->compile.lock, NULL) == FG_OK;
-    if (p->compile.is_ready && fgi_cond_init(&p->compile.changed, NULL) != FG_OK) {
-        (void)pthread_mutex_destroy(&p->compile.lock);
-        p->compile.is_ready = false; /* then without the time of compilation */
-    }
+    p->has_color = has_color;
+    p->drawn_ns = p->kept_ns = p->quiet_ns = INT64_MIN / 2;
     if (p->is_live)
         fgi_log_set_before(clear_before_log, p);
+    *out_progress = p;
     return FG_OK;
 }
 
 void fgi_progress_set_clock(fgi_progress *p, int64_t (*now_ns)(void)) { p->now_ns = now_ns; }
 
+static void lock(fgi_progress *p) { (void)pthread_mutex_lock(&p->lock); }
+static void unlock(fgi_progress *p) { (void)pthread_mutex_unlock(&p->lock); }
+
 static void destroy(void *self)
 {
     fgi_progress *p = self;
     fgi_log_unset_before(p);
-    fgi_progress_compile_end(p);
-    if (p->compile.is_ready) {
-        (void)pthread_mutex_destroy(&p->compile.lock);
-        (void)pthread_cond_destroy(&p->compile.changed);
-    }
+    fgi_progress_stop(p);
+    (void)pthread_mutex_destroy(&p->lock);
+    (void)pthread_cond_destroy(&p->changed);
     fgi_free(p);
 }
 
@@ -128,8 +147,7 @@ static size_t columns_of(FILE *out)
 static void draw(fgi_progress *p, const char *line, size_t columns)
 {
     const size_t whole = strlen(line), length = whole < columns ? whole : columns - 1;
-    const size_t drawn = p->drawn;
-    size_t cover = drawn > length ? drawn - length : 0;
+    size_t cover = p->drawn > length ? p->drawn - length : 0;
     if (length + cover >= columns) /* the terminal was made narrower */
         cover = length + 1 < columns ? columns - 1 - length : 0;
     (void)fprintf(p->out, "\r%.*s%*s", (int)length, line, (int)cover, "");
@@ -148,35 +166,37 @@ static void clear(fgi_progress *p)
     p->drawn_ns = INT64_MIN / 2; /* the next one may follow at once */
 }
 
-static void clear_before_log(void *self) { clear(self); }
+static void clear_before_log(void *self)
+{
+    fgi_progress *p = self;
+    lock(p);
+    clear(p);
+    p->quiet_ns = p->now_ns() + REDRAW_NS; /* until the line of the log is written */
+    unlock(p);
+}
 
 /* Columns for a permanent line: those of the terminal, or no limit. */
 static size_t columns_to_keep(const fgi_progress *p)
 {
     struct winsize size = {0};
     const bool is_known = ioctl(fileno(p->out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-    return p->is_live && is_known ? size.ws_col : sizeof p->held;
+    return p->is_live && is_known ? size.ws_col : 1024;
 }
 
-/* Writes a permanent line. */
+/* Writes a permanent line, in which the best value is highlighted. */
 static void keep_line(fgi_progress *p, const char *line)
 {
+    const int length = (int)strnlen(line, columns_to_keep(p) - 1);
+    const char *best = p->best[0] != '\0' ? strstr(line, p->best) : NULL;
     clear(p);
-    (void)fprintf(p->out, "%.*s\n", (int)columns_to_keep(p) - 1, line);
+    if (p->has_color && best != NULL && best + strlen(p->best) <= line + length)
+        (void)fprintf(p->out, "%.*s\x1b[1;32m%s\x1b[0m%.*s\n", (int)(best - line), line, p->best,
+                      length - (int)(best - line) - (int)strlen(p->best), best + strlen(p->best));
+    else
+        (void)fprintf(p->out, "%.*s\n", length, line);
     (void)fflush(p->out);
-    p->held[0] = '\0';
+    p->best[0] = '\0';
     p->kept_ns = p->now_ns();
-}
-
-/* Writes a permanent line, or a live one if they follow too quickly for a terminal. */
-static void show_line(fgi_progress *p, const char *line)
-{
-    if (!p->is_live || p->now_ns() - p->kept_ns >= SECOND) {
-        keep_line(p, line);
-        return;
-    }
-    (void)snprintf(p->held, sizeof p->held, "%s", line);
-    draw(p, line, columns_of(p->out));
 }
 
 static double seconds_since(const fgi_progress *p, int64_t begin_ns)
@@ -190,48 +210,84 @@ static double seconds_since(const fgi_progress *p, int64_t begin_ns)
 static void put_epoch(const fgi_progress *p, const fg_progress *at, char *out, size_t size)
 {
     char epoch[32], all[32];
-    const int64_t epochs = fg_trainer_settings(p->trainer)->total_epochs; /* -1: unknown */
     fgi_progress_count(at->epoch + 1, epoch, sizeof epoch);
-    fgi_progress_count(epochs, all, sizeof all);
-    (void)snprintf(out, size, epochs > 0 ? "epoch %s/%s" : "epoch %s", epoch, all);
+    fgi_progress_count(p->total_epochs, all, sizeof all);
+    (void)snprintf(out, size, p->total_epochs > 0 ? "epoch %s/%s" : "epoch %s", epoch, all);
 }
 
 static void begin(fgi_progress *p, const fg_progress *at)
 {
+    p->has_at = false;
+    p->is_fit = p->trainer->call.is_running;
+    p->total_epochs = fg_trainer_settings(p->trainer)->total_epochs;
     p->start_ns = p->now_ns();
     p->start_batch = at->batch;
     p->start_position = p->position = at->batch > 0 ? p->trainer->cursor.position : 0;
     p->val_ns = 0;
-    p->train[0] = p->val[0] = '\0';
+    p->train[0] = p->val[0] = p->best[0] = '\0';
 }
 
-/* Seconds of training, without validation and compilation. */
-static double training_s(const fgi_progress *p)
+/* Nanoseconds of training, without validation and compilation. */
+static int64_t training_ns(const fgi_progress *p) { return p->now_ns() - p->start_ns - p->val_ns; }
+
+/* Batches that the devices have finished, of those launched. */
+static int64_t finished(const fgi_progress *p)
 {
-    return seconds_since(p, p->start_ns) - (double)p->val_ns * 1e-9;
+    const fgi_feed *feed = p->trainer->feed;
+    int open = fgi_feed_under_way(feed, p->kind);
+    for (int kind = FGI_VAL; kind <= FGI_PREDICT && !p->is_fit; kind++)
+        open = fgi_feed_under_way(feed, (fgi_stage_kind)kind) > open
+                   ? fgi_feed_under_way(feed, (fgi_stage_kind)kind)
+                   : open;
+    return p->at.batch > open ? p->at.batch - open : 0;
 }
 
 static double rate_of(const fgi_progress *p)
 {
-    const double seconds = training_s(p);
+    const double seconds = (double)training_ns(p) * 1e-9;
     const int64_t samples = p->position - p->start_position;
     return seconds > 0 && samples > 0 ? (double)samples / seconds : 0;
 }
 
-/* Writes the live line, or its text as a plain one. */
-static void put_live(fgi_progress *p, const fg_progress *at, const char *label, size_t columns,
-                     char *out, size_t size)
+/* Seconds until the end of the run, when `done` batches of the epoch are finished; -1: unknown, or
+ * the epoch is the last one. */
+static double run_left(const fgi_progress *p, int64_t epoch, int64_t done, int64_t epoch_batches)
 {
-    const double elapsed = seconds_since(p, p->start_ns);
-    const int64_t done = at->batch - p->start_batch, left = at->batches - at->batch;
+    const int64_t epochs = p->total_epochs - epoch - 1; /* after this one */
+    const int64_t own = done > p->start_batch ? done - p->start_batch : 0;
+    const double batches = (double)(p->batches + own);
+    const double batch_ns = (double)(p->train_ns + (own > 0 ? training_ns(p) : 0)) / batches;
+    const double other_ns = p->epochs > 0 ? (double)p->other_ns / (double)p->epochs : 0;
+    if (!p->is_fit || epochs < 1 || epoch_batches < 1 || !(batches > 0))
+        return -1;
+    const double left = (double)(epochs * epoch_batches + epoch_batches - done);
+    return (left * batch_ns + (double)(epochs + (done < epoch_batches)) * other_ns) * 1e-9;
+}
+
+/* Writes the live line, or its text as a plain one. */
+static void put_live(const fgi_progress *p, const char *label, size_t columns, char *out,
+                     size_t size)
+{
+    const fg_progress *at = &p->at;
+    const bool is_training = p->kind == FGI_TRAIN && p->is_fit;
+    const int64_t start = is_training ? p->start_batch : 0, all = at->batches;
+    const int64_t done = finished(p) > start ? finished(p) : start;
+    const double elapsed = seconds_since(p, p->kind == FGI_TRAIN ? p->start_ns : p->val_begin_ns);
+    const double spent = is_training ? (double)training_ns(p) * 1e-9 : elapsed;
     const fgi_progress_view view = {
         .label = label,
-        .batch = at->batch,
-        .batches = at->batches,
-        .samples_per_s = p->samples_per_s > 0 ? p->samples_per_s : rate_of(p),
+        .batch = done,
+        .batches = all,
+        .samples_per_s = !is_training           ? 0
+                         : p->samples_per_s > 0 ? p->samples_per_s
+                         : done > start         ? rate_of(p)
+                                                : 0,
         .elapsed_s = elapsed,
-        .remaining_s = at->batches >= 0 && done > 0 ? elapsed / (double)done * (double)left : -1,
-        .metrics = p->train,
+        .remaining_s =
+            all >= 0 && done > start ? spent / (double)(done - start) * (double)(all - done) : -1,
+        .run_s = is_training ? run_left(p, at->epoch, done, all) : -1,
+        .metrics = is_training ? p->train : "",
+        .is_plain = !p->is_live,
     };
     fgi_progress_line(&view, columns, out, size);
 }
@@ -240,26 +296,27 @@ static void put_live(fgi_progress *p, const fg_progress *at, const char *label, 
 static int64_t interval_ns(const fgi_progress *p)
 {
     const int64_t tenth = (p->now_ns() - p->start_ns) / 10;
-    return tenth < 10 * SECOND ? 10 * SECOND : tenth > 60 * SECOND ? 60 * SECOND : tenth;
+    return tenth < 5 * SECOND ? 5 * SECOND : tenth > 30 * SECOND ? 30 * SECOND : tenth;
 }
 
-static void show_progress(fgi_progress *p, const fg_progress *at, const char *label)
+static void show_progress(fgi_progress *p)
 {
-    char line[1024];
+    char line[1024], label[96] = "evaluating";
     const int64_t now = p->now_ns();
-    if (p->is_live) {
-        const size_t columns = columns_of(p->out);
-        if (now - p->drawn_ns < REDRAW_NS)
-            return;
-        put_live(p, at, label, columns, line, sizeof line);
-        draw(p, line, columns);
-        return;
-    }
     const int64_t since = p->kept_ns > p->start_ns ? p->kept_ns : p->start_ns;
-    if (now - since < interval_ns(p))
+    if (!p->has_at || (p->is_live ? now - p->drawn_ns < REDRAW_NS : now - since < interval_ns(p)))
         return;
-    put_live(p, at, label, sizeof line, line, sizeof line);
-    keep_line(p, line);
+    if (p->is_fit) {
+        put_epoch(p, &p->at, label, sizeof label);
+        if (p->kind == FGI_VAL)
+            (void)snprintf(label + strlen(label), 16, "  validating");
+    }
+    const size_t columns = p->is_live ? columns_of(p->out) : sizeof line;
+    put_live(p, label, columns, line, sizeof line);
+    if (p->is_live)
+        draw(p, line, columns);
+    else
+        keep_line(p, line);
 }
 
 /* ---- compilation ----------------------------------------------------------------------------- */
@@ -272,37 +329,73 @@ static void show_compile(fgi_progress *p)
     (void)snprintf(line, sizeof line, "compiling the %s step  %s", p->compile.stage, time);
     if (p->is_live)
         draw(p, line, columns_of(p->out));
-    else if (seconds == 10 || (seconds > 0 && seconds % 60 == 0))
+    else if (seconds > p->compile.said_s && (seconds == 10 || seconds % 60 == 0))
         keep_line(p, line);
+    p->compile.said_s = seconds;
 }
 
-/* Redraws the time, each second, while the Trainer's thread compiles. */
+/* Draws while the Trainer's thread compiles or waits. */
 static void *tick(void *self)
 {
     fgi_progress *p = self;
-    (void)pthread_mutex_lock(&p->compile.lock);
-    for (int64_t next = fgi_now_ns() + SECOND; !p->compile.is_done; next += SECOND) {
+    lock(p);
+    for (int64_t next = fgi_now_ns() + TICK_NS; !p->is_ending; next += TICK_NS) {
         const struct timespec until = {.tv_sec = next / SECOND, .tv_nsec = next % SECOND};
-        while (!p->compile.is_done &&
-               pthread_cond_timedwait(&p->compile.changed, &p->compile.lock, &until) == 0)
+        while (!p->is_ending && pthread_cond_timedwait(&p->changed, &p->lock, &until) == 0)
             ;
-        if (!p->compile.is_done)
+        if (p->is_ending || p->now_ns() < p->quiet_ns)
+            continue;
+        if (p->compile.stage != NULL)
             show_compile(p);
+        else if (p->is_active)
+            show_progress(p);
     }
-    (void)pthread_mutex_unlock(&p->compile.lock);
+    unlock(p);
     return NULL;
+}
+
+/* Without the thread, only the Trainer's thread draws. */
+static void start_ticker(fgi_progress *p)
+{
+    if (!p->is_ticking)
+        p->is_ticking = fgi_thread_start(&p->ticker, tick, p, NULL) == FG_OK;
+}
+
+static void stop_ticker(fgi_progress *p)
+{
+    if (!p->is_ticking)
+        return;
+    lock(p);
+    p->is_ending = true;
+    (void)pthread_cond_signal(&p->changed);
+    unlock(p);
+    fgi_thread_join(p->ticker);
+    p->is_ticking = p->is_ending = false;
+}
+
+void fgi_progress_stop(fgi_progress *p)
+{
+    if (p == NULL)
+        return;
+    fgi_progress_compile_end(p);
+    lock(p);
+    p->is_active = p->has_at = false;
+    unlock(p);
+    stop_ticker(p);
 }
 
 void fgi_progress_compile_begin(fgi_progress *p, const char *stage)
 {
-    if (p == NULL || !p->compile.is_ready)
+    if (p == NULL)
         return;
+    lock(p);
     p->compile.stage = stage;
     p->compile.begin_ns = p->now_ns();
-    p->compile.is_done = false;
+    p->compile.said_s = 0;
     if (p->is_live)
         show_compile(p);
-    p->compile.is_running = fgi_thread_start(&p->compile.thread, tick, p, NULL) == FG_OK;
+    unlock(p);
+    start_ticker(p);
 }
 
 void fgi_progress_compile_end(fgi_progress *p)
@@ -310,14 +403,9 @@ void fgi_progress_compile_end(fgi_progress *p)
     char line[160];
     if (p == NULL || p->compile.stage == NULL)
         return;
-    if (p->compile.is_running) {
-        (void)pthread_mutex_lock(&p->compile.lock);
-        p->compile.is_done = true;
-        (void)pthread_cond_signal(&p->compile.changed);
-        (void)pthread_mutex_unlock(&p->compile.lock);
-        fgi_thread_join(p->compile.thread);
-        p->compile.is_running = false;
-    }
+    if (!p->is_active)
+        stop_ticker(p);
+    lock(p);
     const double seconds = seconds_since(p, p->compile.begin_ns);
     (void)fgi_snprintf(line, sizeof line, "compiled the %s step in %.1f s", p->compile.stage,
                        seconds);
@@ -327,6 +415,7 @@ void fgi_progress_compile_end(fgi_progress *p)
         keep_line(p, line);
     else
         clear(p);
+    unlock(p);
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -335,48 +424,96 @@ static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
 {
     fgi_progress *p = self;
     (void)err;
+    lock(p);
     clear(p);
     fgi_progress_table(p->out, p->trainer, at);
     begin(p, at);
+    p->train_ns = p->batches = p->other_ns = p->epochs = 0;
+    p->level = 0;
+    p->has_level = false;
+    p->kind = FGI_TRAIN;
+    p->is_active = true;
+    unlock(p);
+    start_ticker(p);
     return FG_OK;
 }
 
 static fg_status on_epoch_start(void *self, const fg_progress *at, fg_error *err)
 {
+    fgi_progress *p = self;
     (void)err;
-    begin(self, at);
+    lock(p);
+    begin(p, at);
+    unlock(p);
     return FG_OK;
+}
+
+/* Whether no checkpoint of the list is better, nor any that waits to be saved. */
+static bool is_best(const fgi_best_list *list, bool is_max, double value)
+{
+    bool is_first = list->count == 0 ||
+                    (is_max ? value >= list->entry[0].value : value <= list->entry[0].value);
+    for (int i = 0; i < list->waiting_count; i++)
+        is_first = is_first &&
+                   (is_max ? value >= list->waiting[i].value : value <= list->waiting[i].value);
+    return is_first && list->count + list->waiting_count > 0;
+}
+
+/* Remembers the text of the monitored metric if it is the best so far. */
+static void note_best(fgi_progress *p, const fg_progress *at, const char *prefix)
+{
+    const fg_trainer_checkpoints *o = &p->trainer->options.checkpoints;
+    for (size_t i = 0; i < at->metric_count && o->monitor != NULL; i++)
+        if (strcmp(at->metrics[i].name, o->monitor) == 0 &&
+            strncmp(o->monitor, prefix, strlen(prefix)) == 0 &&
+            is_best(&p->trainer->cursor.top, o->monitor_max, at->metrics[i].value))
+            (void)fgi_snprintf(p->best, sizeof p->best, "%s %.4g", o->monitor + strlen(prefix),
+                               at->metrics[i].value);
+}
+
+/* The line of an epoch, or of a validation within it, with these parts. */
+static void keep_epoch(fgi_progress *p, fgi_epoch_view view)
+{
+    char line[1024];
+    fgi_progress_epoch_line(&view, columns_to_keep(p), p->has_level ? 0 : SPARE, &p->level, line,
+                            sizeof line);
+    p->has_level = true;
+    keep_line(p, line);
 }
 
 /* A validation within an epoch has a separate line, written once it is known that the epoch
  * continues. */
 static void show_val(fgi_progress *p, const fg_progress *at)
 {
-    char label[80], line[1024], batch[32], all[32];
+    char label[160], batch[32], all[32], time[32];
     if (p->val[0] == '\0')
         return;
     put_epoch(p, at, label, sizeof label);
     fgi_progress_count(at->batch, batch, sizeof batch);
     fgi_progress_count(at->batches, all, sizeof all);
-    (void)snprintf(line, sizeof line, "%s  batch %s%s%s%s", label, batch,
-                   at->batches >= 0 ? "/" : "", at->batches >= 0 ? all : "", p->val);
+    (void)snprintf(label + strlen(label), 80, "  batch %s%s%s", batch, at->batches >= 0 ? "/" : "",
+                   at->batches >= 0 ? all : "");
+    fgi_progress_time(seconds_since(p, p->start_ns), time, sizeof time);
+    keep_epoch(p, (fgi_epoch_view){label, "", p->val, "", time, ""});
     p->val[0] = '\0';
-    show_line(p, line);
 }
 
 static fg_status on_batch_end(void *self, const fg_progress *at, fg_error *err)
 {
     fgi_progress *p = self;
-    char label[80] = "evaluating";
     (void)err;
-    if (p->trainer->call.is_running) {
+    lock(p);
+    if (p->is_fit) {
         fg_progress before = *at;
         before.batch--;
         show_val(p, &before);
         p->position = p->trainer->cursor.position;
-        put_epoch(p, at, label, sizeof label);
+        p->kind = FGI_TRAIN;
     }
-    show_progress(p, at, label);
+    p->at = *at;
+    p->has_at = true;
+    show_progress(p);
+    unlock(p);
     return FG_OK;
 }
 
@@ -393,8 +530,10 @@ static fg_status on_log(void *self, const fg_progress *at, fg_error *err)
 {
     fgi_progress *p = self;
     (void)err;
+    lock(p);
     fgi_progress_metrics(at->metrics, count_step_metrics(at), "train_", p->train, sizeof p->train);
     p->samples_per_s = at->samples_per_s;
+    unlock(p);
     return FG_OK;
 }
 
@@ -403,7 +542,10 @@ static fg_status on_rolled_back(void *self, const fg_progress *at, fg_error *err
 {
     fgi_progress *p = self;
     (void)at, (void)err;
-    p->val[0] = p->train[0] = p->held[0] = '\0';
+    lock(p);
+    p->val[0] = p->train[0] = p->best[0] = '\0';
+    p->has_at = false;
+    unlock(p);
     return FG_OK;
 }
 
@@ -411,29 +553,39 @@ static fg_status on_val_start(void *self, const fg_progress *at, fg_error *err)
 {
     fgi_progress *p = self;
     (void)at, (void)err;
+    lock(p);
     p->val_begin_ns = p->now_ns();
+    p->kind = FGI_VAL;
+    p->has_at = false;
+    unlock(p);
     return FG_OK;
 }
 
 void fgi_progress_validating(fgi_progress *p, const fg_progress *at)
 {
-    char label[80], line[1024], batch[32], all[32];
-    if (p == NULL || !p->is_live || p->now_ns() - p->drawn_ns < REDRAW_NS)
+    if (p == NULL)
         return;
-    put_epoch(p, at, label, sizeof label);
-    fgi_progress_count(at->batch, batch, sizeof batch);
-    fgi_progress_count(at->batches, all, sizeof all);
-    (void)snprintf(line, sizeof line, "%s  validating %s%s%s", label, batch,
-                   at->batches >= 0 ? "/" : "", at->batches >= 0 ? all : "");
-    draw(p, line, columns_of(p->out));
+    lock(p);
+    p->at = *at;
+    p->has_at = true;
+    if (p->kind != FGI_VAL) /* before the first step */
+        p->val_begin_ns = p->now_ns();
+    p->kind = FGI_VAL;
+    show_progress(p);
+    unlock(p);
 }
 
 static fg_status on_val_end(void *self, const fg_progress *at, fg_error *err)
 {
     fgi_progress *p = self;
     (void)err;
-    fgi_progress_metrics(at->metrics, at->metric_count, "", p->val, sizeof p->val);
+    lock(p);
+    fgi_progress_metrics(at->metrics, at->metric_count, "val_", p->val, sizeof p->val);
+    note_best(p, at, "val_");
     p->val_ns += p->now_ns() - p->val_begin_ns;
+    p->kind = FGI_TRAIN;
+    p->has_at = false;
+    unlock(p);
     return FG_OK;
 }
 
@@ -441,27 +593,27 @@ static fg_status on_val_end(void *self, const fg_progress *at, fg_error *err)
 static fg_status on_epoch_end(void *self, const fg_progress *at, fg_error *err)
 {
     fgi_progress *p = self;
-    char label[80], train[256], time[32], rate[32], line[1024];
+    char label[80], train[256], time[32], rate[32], left[32] = "";
     (void)err;
+    lock(p);
     put_epoch(p, at, label, sizeof label);
-    fgi_progress_metrics(at->metrics, at->metric_count, "", train, sizeof train);
+    fgi_progress_metrics(at->metrics, at->metric_count, "train_", train, sizeof train);
+    note_best(p, at, "train_");
     fgi_progress_time(seconds_since(p, p->start_ns), time, sizeof time);
     fgi_progress_count((int64_t)(rate_of(p) + 0.5), rate, sizeof rate);
-    const fgi_epoch_view view = {label, train, p->val, rate, time};
-    fgi_progress_epoch_line(&view, columns_to_keep(p), line, sizeof line);
+    p->train_ns += training_ns(p);
+    p->batches += at->batch - p->start_batch;
+    p->other_ns += p->val_ns;
+    p->epochs++;
+    p->start_batch = at->batch; /* counted */
+    const double seconds = run_left(p, at->epoch, at->batch, at->batch);
+    if (seconds >= 0)
+        fgi_progress_time(seconds, left, sizeof left);
+    keep_epoch(p, (fgi_epoch_view){label, train, p->val, rate, time, left});
     p->val[0] = '\0';
-    show_line(p, line);
+    p->has_at = false;
+    unlock(p);
     return FG_OK;
-}
-
-/* The last line is permanent. */
-static void keep_held(fgi_progress *p)
-{
-    char line[sizeof p->held];
-    if (p->held[0] == '\0')
-        return;
-    (void)snprintf(line, sizeof line, "%s", p->held);
-    keep_line(p, line);
 }
 
 /* What limited the rate of a run that was long enough to know. */
@@ -478,19 +630,27 @@ static fg_status on_fit_end(void *self, const fg_progress *at, fg_error *err)
 {
     fgi_progress *p = self;
     (void)err;
-    keep_held(p);
+    fgi_progress_stop(p);
+    lock(p);
     show_val(p, at); /* of a run that ended within an epoch */
-    keep_held(p);
     show_input(p);
     clear(p);
     (void)fflush(p->out);
+    unlock(p);
     return FG_OK;
 }
 
 static fg_status on_eval_start(void *self, const fg_progress *at, fg_error *err)
 {
+    fgi_progress *p = self;
     (void)err;
-    begin(self, at);
+    lock(p);
+    begin(p, at);
+    p->val_begin_ns = p->start_ns;
+    p->kind = FGI_VAL;
+    p->is_active = true;
+    unlock(p);
+    start_ticker(p);
     return FG_OK;
 }
 
@@ -498,8 +658,11 @@ static fg_status on_eval_end(void *self, const fg_progress *at, fg_error *err)
 {
     fgi_progress *p = self;
     (void)at, (void)err;
+    fgi_progress_stop(p);
+    lock(p);
     clear(p);
     (void)fflush(p->out);
+    unlock(p);
     return FG_OK;
 }
 

@@ -1,5 +1,6 @@
-/* progress.h - the progress display: a table of the model, then, on a terminal, one line that is
- * redrawn and a line per epoch, otherwise plain lines.
+/* progress.h - the progress display: a table of the model, then a line per epoch and, on a
+ * terminal, one line that is redrawn, otherwise plain lines every few seconds. It counts finished
+ * steps.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_TRAIN_PROGRESS_H
@@ -12,13 +13,17 @@ typedef struct fgi_progress fgi_progress;
 /* Whether `style` is one of fg_trainer_output.progress_style. */
 bool fgi_progress_is_style(const char *style);
 /* Creates the callback, which writes to `out` only. */
-fg_status fgi_progress_create(FILE *out, const char *style, const fg_trainer *trainer,
-                              fgi_progress **out_progress, fg_error *err);
+fg_status fgi_progress_create(FILE *out, const char *style, bool has_color,
+                              const fg_trainer *trainer, fgi_progress **out_progress,
+                              fg_error *err);
 extern const fg_callback_ops fgi_progress_ops;
 
 /* The compilation of this stage ("training") begins and ends. progress may be NULL. */
 void fgi_progress_compile_begin(fgi_progress *progress, const char *stage);
 void fgi_progress_compile_end(fgi_progress *progress);
+/* A call of the Trainer has ended, possibly with an error: nothing is drawn any more. NULL is
+ * allowed. / */
+void fgi_progress_stop(fgi_progress *progress);
 /* A batch of a validation within a fit was launched. NULL is allowed. */
 void fgi_progress_validating(fgi_progress *progress, const fg_progress *at);
 /* Replaces CLOCK_MONOTONIC, for tests. */

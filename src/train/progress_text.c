@@ -122,19 +122,31 @@ static void drop_metric(char *metrics)
     metrics[end > 0 ? end - 1 : 0] = '\0';
 }
 
+/* ", run 12:40 left" */
+static void put_left(double seconds, char *out, size_t size)
+{
+    char left[32];
+    out[0] = '\0';
+    if (!(seconds >= 0) || seconds >= 1e9)
+        return;
+    fgi_progress_time(seconds, left, sizeof left);
+    (void)snprintf(out, size, ", run %s left", left);
+}
+
 void fgi_progress_line(const fgi_progress_view *v, size_t columns, char *out, size_t size)
 {
-    char bar[BAR_MOST + 4], batches[80], rate[64], times[80], metrics[256];
+    char bar[BAR_MOST + 4], batches[80], rate[64], times[80], left[64], metrics[256];
     const size_t room = columns > 1 ? columns - 1 : 1;
-    int width = v->batches > 0 ? BAR_MOST : 0;
+    int width = v->batches > 0 && !v->is_plain ? BAR_MOST : 0;
     put_batches(v, batches, sizeof batches);
     put_rate(v, rate, sizeof rate);
     put_times(v, times, sizeof times);
+    put_left(v->run_s, left, sizeof left);
     (void)snprintf(metrics, sizeof metrics, "%s", v->metrics);
     for (;;) {
         put_bar(v, width, bar);
-        const int length =
-            snprintf(out, size, "%s  %s%s%s%s%s", v->label, bar, batches, rate, times, metrics);
+        const int length = snprintf(out, size, "%s  %s%s%s%s%s%s", v->label, bar, batches, rate,
+                                    times, left, metrics);
         const size_t over = length > 0 && (size_t)length > room ? (size_t)length - room : 0;
         if (over == 0)
             break;
@@ -144,6 +156,8 @@ void fgi_progress_line(const fgi_progress_view *v, size_t columns, char *out, si
             drop_metric(metrics);
         else if (rate[0] != '\0')
             rate[0] = '\0';
+        else if (left[0] != '\0')
+            left[0] = '\0';
         else if (times[0] != '\0')
             times[0] = '\0';
         else if (metrics[0] != '\0')
@@ -159,71 +173,59 @@ void fgi_progress_line(const fgi_progress_view *v, size_t columns, char *out, si
 
 /* ---- the line of an epoch -------------------------------------------------------------------- */
 
-/* "  train_loss 0.5  train_acc 0.75" as "  train loss 0.5 acc 0.75". */
-static void group_metrics(const char *metrics, const char *prefix, char *out, size_t size)
+/* The first `most` of "  loss 0.5  acc 0.75" as "  train loss 0.5 acc 0.75". */
+static void put_group(const char *name, const char *metrics, int most, char *out, size_t size)
 {
-    const size_t skipped = strlen(prefix);
-    bool is_first = true;
     size_t used = 0;
-    while (*metrics != '\0' && used + 1 < size) {
-        if (strncmp(metrics, "  ", 2) == 0 && strncmp(metrics + 2, prefix, skipped) == 0) {
-            const int n = snprintf(out + used, size - used, "%s%.*s ", is_first ? "  " : "",
-                                   is_first ? (int)skipped - 1 : 0, prefix);
-            used += n > 0 ? (size_t)n : 0;
-            metrics += 2 + skipped;
-            is_first = false;
-        } else {
-            out[used++] = *metrics++;
-        }
+    out[0] = '\0';
+    for (int i = 0; i < most && *metrics != '\0'; i++) {
+        const char *next = strstr(metrics + 1, "  ");
+        const size_t length = next != NULL ? (size_t)(next - metrics) : strlen(metrics);
+        const int n = snprintf(out + used, size - used, "%s%s%.*s", i == 0 ? "  " : "",
+                               i == 0 ? name : "", (int)length - 1, metrics + 1);
+        used += n > 0 ? (size_t)n : 0;
+        if (used >= size)
+            return;
+        metrics += length;
     }
-    out[used < size ? used : size - 1] = '\0';
 }
 
-static bool has_several(const char *metrics)
+enum { NO_RATE = 1, THREE_VAL, NO_LEFT, ONE_TRAIN, TWO_VAL, NO_TIME, ONE_VAL, NO_TRAIN, NO_VAL };
+
+/* The line without the parts that `level` omits; returns its length. */
+static size_t put_epoch(const fgi_epoch_view *v, int level, char *out, size_t size)
 {
-    return metrics[0] != '\0' && strstr(metrics + 1, "  ") != NULL;
+    char train[320], val[320], rate[48] = "", time[48] = "", left[48] = "";
+    put_group("train", v->train,
+              level < ONE_TRAIN  ? 99
+              : level < NO_TRAIN ? 1
+                                 : 0,
+              train, sizeof train);
+    put_group("val", v->val,
+              level < THREE_VAL ? 99
+              : level < TWO_VAL ? 3
+              : level < ONE_VAL ? 2
+              : level < NO_VAL  ? 1
+                                : 0,
+              val, sizeof val);
+    if (level < NO_RATE && v->rate[0] != '\0')
+        (void)snprintf(rate, sizeof rate, "  %s samples/s", v->rate);
+    if (level < NO_TIME)
+        (void)snprintf(time, sizeof time, "  %s", v->time);
+    if (level < NO_LEFT && v->left[0] != '\0')
+        (void)snprintf(left, sizeof left, ", run %s left", v->left);
+    const int length = snprintf(out, size, "%s%s%s%s%s%s", v->label, train, val, rate, time, left);
+    return length > 0 ? (size_t)length : 0;
 }
 
-typedef struct epoch_parts {
-    char train[256], val[256], tail[80];
-} epoch_parts;
-
-/* Removes the least important part; false: there is none left. */
-static bool drop_part(epoch_parts *p, const char *time)
+void fgi_progress_epoch_line(const fgi_epoch_view *v, size_t columns, size_t spare, int *level,
+                             char *out, size_t size)
 {
-    if (strstr(p->tail, "samples/s") != NULL)
-        (void)snprintf(p->tail, sizeof p->tail, "  %s", time);
-    else if (p->tail[0] != '\0')
-        p->tail[0] = '\0';
-    else if (has_several(p->train))
-        drop_metric(p->train);
-    else if (has_several(p->val))
-        drop_metric(p->val);
-    else if (p->train[0] != '\0')
-        p->train[0] = '\0';
-    else if (p->val[0] != '\0')
-        p->val[0] = '\0';
-    else
-        return false;
-    return true;
-}
-
-void fgi_progress_epoch_line(const fgi_epoch_view *v, size_t columns, char *out, size_t size)
-{
-    epoch_parts p;
-    char train[256], val[256];
     const size_t room = columns > 1 ? columns - 1 : 1;
-    (void)snprintf(p.train, sizeof p.train, "%s", v->train);
-    (void)snprintf(p.val, sizeof p.val, "%s", v->val);
-    (void)snprintf(p.tail, sizeof p.tail, "  %s samples/s  %s", v->rate, v->time);
-    int length = snprintf(out, size, "%s%s%s%s", v->label, p.train, p.val, p.tail);
-    while (length > 0 && (size_t)length > room) {
-        group_metrics(p.train, "train_", train, sizeof train);
-        group_metrics(p.val, "val_", val, sizeof val);
-        length = snprintf(out, size, "%s%s%s%s", v->label, train, val, p.tail);
-        if ((size_t)length > room && !drop_part(&p, v->time))
-            break;
-    }
+    if (put_epoch(v, *level, out, size) > room)
+        while (put_epoch(v, *level, out, size) + (*level < ONE_VAL ? spare : 0) > room &&
+               *level < NO_VAL)
+            ++*level;
     if (room < size)
         out[room] = '\0';
 }

@@ -27,7 +27,7 @@ size_t fgi_known_metrics(const fg_trainer *trainer, fgi_stage_kind kind,
     if (stage == NULL || fgi_stage_program(stage) == NULL)
         return 0;
     return fgi_metrics_values(fgi_stage_metrics(stage), fgi_stage_prefix(kind), nothing, nothing,
-                              out);
+                              NULL, out);
 }
 
 /* "one of a|b, got 'c': did you mean 'b'?" */

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "train/metrics.h"
 #include "train/stage.h"
+#include "train/step.h"
 
 /* Sets the rule of the metric logged last. */
 static void set_rule(fg_step *step, fgi_metric_rule rule)
@@ -70,6 +71,7 @@ void fg_step_log_regression(fg_step *step, fg_tensor prediction, fg_tensor targe
     set_rule(step, (fgi_metric_rule){FGI_ROOT, unit});
     if (fg_tensor_type(target)->rank != 1)
         return;
+    fgi_step_keep_rows(step, target, prediction, fg_abs(error));
     const fg_tensor centered = fg_add_scalar(target, -center);
     fg_step_log(step, "r2", centered);
     set_rule(step, (fgi_metric_rule){.kind = FGI_DETERMINATION});

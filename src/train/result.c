@@ -14,6 +14,7 @@
 #include "train/health.h"
 #include "train/divergence.h"
 #include "train/ledger.h"
+#include "train/progress.h"
 #include "train/result.h"
 #include "train/saver.h"
 #include "train/stage.h"
@@ -183,6 +184,7 @@ fg_status fgi_trainer_leave(fg_trainer *trainer, fg_status status, const fg_erro
 {
     (void)fgi_watch_reads(trainer->call.reads_before);
     fgi_watchdog_stop(trainer->watchdog);
+    fgi_progress_stop(trainer->progress);
     trainer->call.result.status = status;
     trainer->call.is_busy = false;
     if (status != FG_OK && err != NULL)

@@ -10,6 +10,7 @@
 #include "train/evaluate.h"
 #include "train/feed.h"
 #include "train/ledger.h"
+#include "train/sample_rows.h"
 #include "train/stage.h"
 #include "train/trainer.h"
 #include "train/windows.h"
@@ -35,6 +36,7 @@ fg_status fgi_sanity_check(fg_trainer *trainer, const fg_fit_data *data, fg_erro
         status = fgi_evaluate(trainer, FGI_VAL, is_fewer ? requested : limit, metrics, &count, err);
         const fg_status drained = fgi_feed_drain(trainer, status == FG_OK ? err : NULL);
         status = status == FG_OK ? drained : status;
+        fgi_sample_rows_clear(fgi_stage_rows(trainer->stage[FGI_VAL]));
         trainer->call.result = result;
         trainer->ledger = ledger;
     }

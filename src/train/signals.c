@@ -35,18 +35,24 @@ static bool ignores_pipe; /* SIGPIPE is ignored in place of before_pipe */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int users;
 
-/* What the first signal prints between steps and during compilation, formatted before a handler is
- * installed, and the descriptor to write to; -1: none. */
-static char notes[2][SIGNALS][512];
+/* What the first signal prints, by the number of steps that have begun and not finished, and during
+ * compilation; formatted before a handler is installed. The descriptor to write to; -1: none. */
+enum { MOST_STEPS = 8, COMPILING, NOTES };
+static char notes[NOTES][SIGNALS][512];
 static atomic_int note_fd = -1;
-static atomic_int compiling; /* fits that are compiling a program */
+static atomic_int compiling;  /* fits that are compiling a program */
+static atomic_int unfinished; /* training steps */
 
 static void on_signal(int number)
 {
     const int kept = errno, fd = atomic_load(&note_fd);
     int none = 0;
     const bool is_first = atomic_compare_exchange_strong(&caught, &none, number);
-    char(*note)[512] = notes[atomic_load(&compiling) > 0];
+    const int steps = atomic_load(&unfinished);
+    char(*note)[512] = notes[atomic_load(&compiling) > 0 ? COMPILING
+                             : steps < 0                 ? 0
+                             : steps > MOST_STEPS        ? MOST_STEPS
+                                                         : steps];
     for (int i = 0; i < SIGNALS; i++)
         if (signals[i].number == number) {
             (void)sigaction(number, &before[i], NULL);
@@ -62,29 +68,40 @@ static void on_save(int number)
     (void)atomic_fetch_add(&saves, 1);
 }
 
+/* "finishing 3 steps, then " */
+static void put_work(int note, bool is_saved, char *out, size_t size)
+{
+    const char *after = is_saved ? ", then saving" : "";
+    if (note == COMPILING)
+        (void)snprintf(out, size, "finishing the current compilation%s", after);
+    else if (note == 0)
+        (void)snprintf(out, size, "%s", is_saved ? "saving" : "stopping");
+    else
+        (void)snprintf(out, size, "finishing %d step%s%s", note, note == 1 ? "" : "s", after);
+}
+
 static void prepare_notes(const fg_trainer *trainer)
 {
-    static const char *const first[] = {"finishing the current step",
-                                        "finishing the current compilation"};
-    static const char *const stop[] = {"stopping after the current step",
-                                       "stopping after the current compilation"};
     const fg_trainer_options *o = &trainer->options;
-    for (int k = 0; k < 2; k++)
+    const bool is_saved = o->checkpoints.run_dir != NULL;
+    char work[80];
+    for (int k = 0; k < NOTES; k++)
         for (int i = 0; i < SIGNALS; i++) {
             const char *name = signals[i].name;
             char *note = notes[k][i];
-            if (o->checkpoints.run_dir != NULL)
+            put_work(k, is_saved, work, sizeof work);
+            if (is_saved)
                 (void)snprintf(note, sizeof notes[k][i],
-                               "\n%s: %s, then saving to %.256s/checkpoints (%s again: quit at "
-                               "once)\n",
-                               name, first[k], o->checkpoints.run_dir, name);
+                               "\n%s: %s to %.256s/checkpoints (%s again: quit at once)\n", name,
+                               work, o->checkpoints.run_dir, name);
             else
                 (void)snprintf(note, sizeof notes[k][i],
                                "\n%s: %s; without a run_dir nothing is saved (%s again: quit at "
                                "once)\n",
-                               name, stop[k], name);
+                               name, work, name);
         }
     atomic_store(&note_fd, o->output.progress != NULL ? fileno(o->output.progress) : -1);
+    atomic_store(&unfinished, 0);
 }
 
 static void install(void)
@@ -139,6 +156,8 @@ void fgi_signals_release(void)
 }
 
 void fgi_signals_compiling(bool is_begin) { (void)atomic_fetch_add(&compiling, is_begin ? 1 : -1); }
+
+void fgi_signals_step(bool is_begin) { (void)atomic_fetch_add(&unfinished, is_begin ? 1 : -1); }
 
 bool fgi_save_requested(fg_trainer *trainer)
 {

@@ -12,6 +12,9 @@ void fgi_signals_catch(fg_trainer *trainer);
 void fgi_signals_release(void);
 /* A fit starts or ends a compilation: changes the note of the first signal. */
 void fgi_signals_compiling(bool is_begin);
+/* A training step begins, or has finished on the devices: the note says how many have not. Called
+ * by any thread. */
+void fgi_signals_step(bool is_begin);
 /* Whether a callback, a signal during a fit that handles signals, limits.max_time_s or a request in
  * the run's folder (base/run_lock.h) requests a stop. */
 bool fgi_stop_requested(fg_trainer *trainer);

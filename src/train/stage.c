@@ -97,7 +97,9 @@ static void drop_first(fgi_stage *stage)
 
 size_t fgi_stage_sum_count(const fgi_stage *stage)
 {
-    return 2 * fgi_metrics_count(stage->metrics) + (stage->kind == FGI_TRAIN ? FGI_HEALTH_SIZE : 0);
+    return 2 * fgi_metrics_count(stage->metrics) +
+           FGI_CLASS_COUNTS * (size_t)fgi_metrics_classes(stage->metrics) +
+           (stage->kind == FGI_TRAIN ? FGI_HEALTH_SIZE : 0);
 }
 
 static fg_type sums_type(const fgi_stage *stage)
@@ -109,14 +111,21 @@ void fgi_stage_restart_sums(fgi_stage *stage) { stage->fresh.value.u32 = 1; }
 
 fg_status fgi_stage_clear_sums(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
 {
-    static const float zeros[FGI_MOST_SUMS];
     fgi_stage_restart_sums(stage);
+    fgi_sample_rows_clear(&stage->rows);
     if (stage->kind == FGI_PREDICT || stage->sums != NULL)
         return FG_OK;
     const fg_type type = sums_type(stage);
-    return fgi_array_upload(trainer->client, &type, NULL, zeros, FGI_UPLOAD_COPY, &stage->sums,
-                            NULL, err);
+    float *zeros = fgi_calloc(fgi_stage_sum_count(stage), sizeof *zeros);
+    if (zeros == NULL)
+        return fgi_no_memory(err);
+    const fg_status status = fgi_array_upload(trainer->client, &type, NULL, zeros, FGI_UPLOAD_COPY,
+                                              &stage->sums, NULL, err);
+    fgi_free(zeros);
+    return status;
 }
+
+fgi_sample_rows *fgi_stage_rows(fgi_stage *stage) { return &stage->rows; }
 
 fg_status fgi_stage_set_sums(fg_trainer *trainer, fgi_stage *stage, const float *sums,
                              fg_error *err)
@@ -166,7 +175,7 @@ void fgi_stage_set_scalars(fg_trainer *trainer, fgi_stage *stage, const fg_host_
 fg_status fgi_stage_launch(fgi_stage *stage, fg_array *const *fields, fg_array *samples,
                            fg_array **out_prediction, fgi_event **out_done, fg_error *err)
 {
-    fg_array *feeds[FG_MAX_FIELDS + 2] = {NULL}, *out = NULL;
+    fg_array *feeds[FG_MAX_FIELDS + 2] = {NULL}, *out[2] = {NULL};
     size_t count = (size_t)stage->spec.field_count;
     const bool has_sums = stage->kind != FGI_PREDICT;
     memcpy(feeds, fields, count * sizeof feeds[0]);
@@ -174,13 +183,15 @@ fg_status fgi_stage_launch(fgi_stage *stage, fg_array *const *fields, fg_array *
         feeds[count++] = stage->sums;
     if (samples != NULL)
         feeds[count++] = samples;
-    FGI_TRY(fgi_step_program_launch(stage->program, feeds, count, &out, out_done, err));
+    FGI_TRY(fgi_step_program_launch(stage->program, feeds, count, out, out_done, err));
     if (!has_sums) {
-        *out_prediction = out;
+        *out_prediction = out[0];
         return FG_OK;
     }
+    if (stage->has_rows)
+        fgi_sample_rows_add(&stage->rows, out[1], stage->valid.value.s32);
     fgi_stage_drop_sums(stage);
-    stage->sums = out;
+    stage->sums = out[0];
     stage->fresh.value.u32 = 0;
     return FG_OK;
 }
@@ -320,6 +331,7 @@ static void empty(fgi_stage *stage)
     fg_loader_destroy(stage->loader);
     stage->loader = NULL;
     fgi_stage_drop_sums(stage);
+    fgi_sample_rows_fini(&stage->rows);
     drop_programs(stage);
     stage->spec = (fgi_stage_spec){0};
     fgi_metrics_clear(stage->metrics);

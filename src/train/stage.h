@@ -20,6 +20,7 @@ enum {
 typedef enum fgi_stage_kind { FGI_TRAIN, FGI_VAL, FGI_TEST, FGI_PREDICT } fgi_stage_kind;
 
 struct fgi_accumulator;
+struct fgi_sample_rows;
 typedef struct fgi_stage fgi_stage;
 
 fg_status fgi_stage_create(fgi_stage_kind kind, fgi_stage **out, fg_error *err);
@@ -78,8 +79,8 @@ fg_status fgi_stage_launch(fgi_stage *stage, fg_array *const *fields, fg_array *
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 
-/* Sums are f32[fgi_stage_sum_count] on the device: (sum, weight) of each metric; in training
- * followed by the health of the update. */
+/* Sums are f32[fgi_stage_sum_count] on the device: (sum, weight) of each metric, followed by those
+ * of classes; in training, which has none, by the health of the update. */
 size_t fgi_stage_sum_count(const fgi_stage *stage);
 /* The next launch starts new sums, which are allocated if there are none. */
 fg_status fgi_stage_clear_sums(fg_trainer *trainer, fgi_stage *stage, fg_error *err);
@@ -93,5 +94,7 @@ fg_status fgi_stage_read_sums(const fgi_stage *stage, float *out, fgi_event **ou
                               fg_error *err);
 /* Releases them: those of a step that failed would make the next step fail. */
 void fgi_stage_drop_sums(fgi_stage *stage);
+/* The rows of the samples of the last pass; empty unless its step logs any. */
+struct fgi_sample_rows *fgi_stage_rows(fgi_stage *stage);
 
 #endif

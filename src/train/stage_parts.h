@@ -4,6 +4,7 @@
 #ifndef FGI_TRAIN_STAGE_PARTS_H
 #define FGI_TRAIN_STAGE_PARTS_H
 
+#include "train/sample_rows.h"
 #include "train/stage.h"
 
 /* What loader and program depend on. */
@@ -35,6 +36,8 @@ struct fgi_stage {
     uint32_t *samples;       /* [B], of a batch being uploaded; NULL: the program has none */
     fgi_metrics *metrics;
     fg_array *sums;
+    bool has_rows; /* its step logs rows of samples */
+    fgi_sample_rows rows;
     fgi_history history, update_history; /* of its programs */
 };
 

@@ -62,14 +62,17 @@ static fg_tensor call_step(fg_trainer *trainer, fg_step *step, const fg_batch *b
     return ops->predict_step(self, step, batch);
 }
 
-/* The pairs of all metrics as f32[2 n], added to the previous sums unless new ones start; in
- * training followed by the health of the update. */
+/* The pairs of all metrics as f32[2 n], and the counts of classes, added to the previous sums
+ * unless new ones start; in training followed by the health of the update. */
 static fg_tensor new_sums(fg_trainer *trainer, fg_step *step)
 {
     fgi_stage *stage = step->stage;
-    const int64_t count = 2 * (int64_t)fgi_metrics_count(stage->metrics), first = 0;
+    const int64_t pairs = (int64_t)fgi_metrics_count(stage->metrics), first = 0;
+    const int64_t count = 2 * pairs + FGI_CLASS_COUNTS * fgi_metrics_classes(stage->metrics);
     const fg_type type = {.dtype = FG_F32, .rank = 1, .dim = {(int64_t)fgi_stage_sum_count(stage)}};
-    const fg_tensor now = fg_concat(step->pair, (int)(count / 2), 0);
+    fg_tensor now = fg_concat(step->pair, (int)pairs, 0);
+    if (step->class_counts.handle != 0)
+        now = fg_concat((fg_tensor[]){now, step->class_counts}, 2, 0);
     const fg_tensor given = fgi_trace_feed(step->trace, stage->spec.field_count, &type);
     const fg_tensor before = fg_slice(given, &first, &count, NULL);
     const fg_tensor fresh = fg_ne(fg_scalar_value(step->trace, &stage->fresh),
@@ -169,10 +172,11 @@ static fg_status build_program(fg_trainer *trainer, fgi_stage *stage, fg_error *
     batch.count = step.count;
     for (int i = 0; i < stage->spec.field_count; i++)
         batch.field[i] = field_of(trainer, stage, i);
-    const fg_tensor result = trace_step(trainer, &step, &batch);
+    const fg_tensor result[] = {trace_step(trainer, &step, &batch), step.rows};
     FGI_TRY(fg_trace_error(trace, err));
-    FGI_TRY(check_prediction(stage, result, err));
-    FGI_TRY(fgi_step_program_create(trace, &result, 1, &stage->program, err));
+    FGI_TRY(check_prediction(stage, result[0], err));
+    stage->has_rows = step.rows.handle != 0;
+    FGI_TRY(fgi_step_program_create(trace, result, stage->has_rows ? 2 : 1, &stage->program, err));
     fg_trace_reset(trace);
     return FG_OK;
 }

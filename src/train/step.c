@@ -87,7 +87,7 @@ static bool may_log(const fg_step *step, const char *name, fg_tensor value)
         (void)fgi_trace_fail(step->trace, FG_EINVAL,
                              "log '%s': a name has 1 to 47 letters, digits, '_', '.', '/', '-'",
                              name);
-    else if (fgi_metrics_count(fgi_stage_metrics(stage)) == FG_MAX_METRICS)
+    else if (!fgi_metrics_has_room(fgi_stage_metrics(stage), 1))
         (void)fgi_trace_fail(step->trace, FG_EINVAL, "log '%s': a step logs at most %d names", name,
                              FG_MAX_METRICS);
     else if (type->rank > 0 && type->dim[0] % fgi_stage_batch_size(stage) != 0)

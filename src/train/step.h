@@ -10,10 +10,12 @@ struct fg_step {
     fg_trace *trace;
     fgi_stage *stage;
     fg_tensor pair[FG_MAX_METRICS]; /* f32[2]: weighted sum, and sum of weights */
-    fg_tensor count;                /* f32[]: valid rows of the batch */
-    fg_tensor weight;               /* f32[]: of the loss, set by the user; empty: not set */
-    fgi_sharding sharding;          /* of a batch */
-    fg_sample_key key;              /* of the batch's samples; empty: not used so far */
+    fg_tensor class_counts;         /* f32[3 C], see fgi_metrics_set_classes; empty: none */
+    fg_tensor rows;        /* f32[B, FGI_ROW_VALUES]: of each sample (sample_rows.h); empty: none */
+    fg_tensor count;       /* f32[]: valid rows of the batch */
+    fg_tensor weight;      /* f32[]: of the loss, set by the user; empty: not set */
+    fgi_sharding sharding; /* of a batch */
+    fg_sample_key key;     /* of the batch's samples; empty: not used so far */
 };
 
 struct fg_batch {
@@ -25,6 +27,8 @@ struct fg_batch {
     fg_tensor count; /* f32[]: valid rows */
 };
 
+/* In validation and test, keeps values of each sample, T[B] (sample_rows.h). */
+void fgi_step_keep_rows(fg_step *step, fg_tensor target, fg_tensor prediction, fg_tensor loss);
 /* Logs the loss that the step returned. */
 void fgi_step_log_loss(fg_step *step, fg_tensor loss);
 /* The weight of this batch's loss in a mean over batches: f32[]. If it is unknown, stores an error

@@ -268,8 +268,8 @@ static fg_status create_parts(fg_trainer *trainer, fg_error *err)
     if (o->output.progress == NULL)
         return FG_OK;
     fgi_progress *progress = NULL;
-    FGI_TRY(
-        fgi_progress_create(o->output.progress, o->output.progress_style, trainer, &progress, err));
+    FGI_TRY(fgi_progress_create(o->output.progress, o->output.progress_style,
+                                o->output.progress_color, trainer, &progress, err));
     FGI_TRY(fg_trainer_add_callback(trainer, &fgi_progress_ops, progress, err));
     trainer->progress = progress;
     return FG_OK;
@@ -306,6 +306,7 @@ void fg_trainer_destroy(fg_trainer *trainer)
     fgi_watchdog_destroy(trainer->watchdog);
     fgi_run_destroy(trainer->run);
     fgi_windows_destroy(trainer->windows);
+    fgi_free(trainer->sample_rows);
     for (int i = 0; i < 4; i++)
         fgi_stage_destroy(trainer->stage[i]);
     fgi_feed_destroy(trainer->feed);

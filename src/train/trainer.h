@@ -93,6 +93,7 @@ struct fg_trainer {
     fgi_fit fit;
     fgi_call call;
     fgi_last_fit last_fit;
+    fg_sample_row *sample_rows; /* copied to the host for the user; NULL: not yet */
     fgi_preview preview;
 };
 

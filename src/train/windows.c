@@ -24,7 +24,8 @@
 
 /* The sums of one window on their way to the host. */
 typedef struct window {
-    float sums[FGI_MOST_SUMS];
+    float *sums; /* as many as the stage has */
+    size_t capacity;
     fgi_event *arrived; /* NULL: free */
     fg_progress at;     /* when it was closed */
     bool remains_open;  /* it was not closed, but only read */
@@ -34,6 +35,7 @@ struct fgi_windows {
     window window[FGI_WINDOWS]; /* a ring of `count`, starting at `first` */
     int first, count;
     double sum[FG_MAX_METRICS], weight[FG_MAX_METRICS]; /* of the epoch or evaluation */
+    double *class_sum;                                  /* of the evaluation, NULL: none */
     bool is_open;               /* steps have run since the last window was closed */
     int64_t start_ns, samples;  /* of the present window */
     fgi_saved_windows restored; /* metric_count 0: nothing to continue */
@@ -47,8 +49,12 @@ fg_status fgi_windows_create(fgi_windows **out, fg_error *err)
 
 void fgi_windows_destroy(fgi_windows *windows)
 {
-    if (windows != NULL)
-        fgi_windows_abandon(windows);
+    if (windows == NULL)
+        return;
+    fgi_windows_abandon(windows);
+    for (int i = 0; i < FGI_WINDOWS; i++)
+        fgi_free(windows->window[i].sums);
+    fgi_free(windows->class_sum);
     fgi_free(windows);
 }
 
@@ -84,7 +90,7 @@ size_t fgi_windows_means(const fgi_windows *windows, const fgi_stage *stage, con
         weight[i] = windows->weight[i] + (open_sums != NULL ? (double)open_sums[2 * i + 1] : 0);
     }
     return fgi_metrics_values(metrics, fgi_stage_prefix(fgi_stage_get_kind(stage)), sum, weight,
-                              out);
+                              windows->class_sum, out);
 }
 
 /* Notes the loss of the first step of the run. */
@@ -94,6 +100,21 @@ static void note_first(fg_trainer *trainer, const fgi_stage *stage, const window
     const size_t loss = fgi_metrics_find(list, "loss");
     if (w->at.step == 1 && loss < fgi_metrics_count(list))
         fgi_divergence_first(trainer, (double)w->sums[2 * loss], (double)w->sums[2 * loss + 1]);
+}
+
+/* Adds the counts of classes, which only evaluations have. */
+static fg_status add_classes(fgi_windows *windows, const fgi_metrics *list, const window *w,
+                             fg_error *err)
+{
+    const size_t count = FGI_CLASS_COUNTS * (size_t)fgi_metrics_classes(list);
+    const float *sums = w->sums + 2 * fgi_metrics_count(list);
+    if (windows->class_sum == NULL && count > 0)
+        windows->class_sum = fgi_calloc(count, sizeof *windows->class_sum);
+    if (windows->class_sum == NULL && count > 0)
+        return fgi_no_memory(err);
+    for (size_t i = 0; i < count; i++)
+        windows->class_sum[i] += (double)sums[i];
+    return FG_OK;
 }
 
 /* One window has arrived. */
@@ -112,12 +133,12 @@ static fg_status deliver(fg_trainer *trainer, fgi_windows *windows, fgi_stage *s
         windows->weight[i] += weight[i];
     }
     if (fgi_stage_get_kind(stage) != FGI_TRAIN)
-        return FG_OK;
+        return add_classes(windows, list, w, err);
     note_first(trainer, stage, w);
     FGI_TRY(fgi_health_take(trainer, w->sums + 2 * count, w->at.step, err));
     fg_progress at = w->at;
     at.metrics = metrics;
-    at.metric_count = fgi_metrics_values(list, prefix, sum, weight, metrics);
+    at.metric_count = fgi_metrics_values(list, prefix, sum, weight, NULL, metrics);
     at.metric_count += fgi_health_metrics(trainer, metrics + at.metric_count);
     FGI_TRY(fgi_measure(trainer, &at, metrics, at.metric_count + FG_MAX_LOG_VALUES, err));
     FGI_TRY(fgi_notify(trainer, FGI_ON_LOG, &at, err));
@@ -193,8 +214,8 @@ void fgi_windows_abandon(fgi_windows *windows)
             const fg_status late = fgi_event_wait(windows->window[i].arrived, NULL);
             (void)late; /* the first failure is reported */
             fgi_event_destroy(windows->window[i].arrived);
+            windows->window[i].arrived = NULL;
         }
-    memset(windows->window, 0, sizeof windows->window);
     windows->first = windows->count = 0;
     windows->is_open = false;
     fgi_windows_clear(windows);
@@ -221,6 +242,14 @@ static fg_status start_read(const fg_trainer *trainer, fgi_windows *windows, con
                             window **out, fg_error *err)
 {
     window *w = &windows->window[(windows->first + windows->count) % FGI_WINDOWS];
+    const size_t count = fgi_stage_sum_count(stage);
+    if (w->capacity < count) {
+        fgi_free(w->sums);
+        w->sums = fgi_calloc(count, sizeof *w->sums);
+        w->capacity = w->sums != NULL ? count : 0;
+        if (w->sums == NULL)
+            return fgi_no_memory(err);
+    }
     FGI_TRY(fgi_stage_read_sums(stage, w->sums, &w->arrived, err));
     w->at = fgi_progress_at(trainer);
     w->remains_open = false;

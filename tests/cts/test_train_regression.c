@@ -1,6 +1,7 @@
-/* test_train_regression.c - MAE, RMSE and R^2 as the Trainer logs them, compared with values
- * computed by hand: with padding rows, on several devices, in another unit, far from zero, and with
- * all targets equal.
+/* test_train_regression.c - metrics that follow from sums, as the Trainer logs them: MAE, RMSE and
+ * R^2 compared with values computed by hand, with padding rows, on several devices, in another
+ * unit, far from zero, and with all targets equal; F1, precision and recall compared with scikit-
+ * learn's.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -182,7 +183,132 @@ static void what_does_not_fit_is_refused(void **state)
     }
 }
 
+/* ---- classes --------------------------------------------------------------------------------- */
+
+enum { CLASSES = 3 };
+
+static fg_tensor class_step(void *self, fg_step *st, const fg_batch *batch)
+{
+    const fg_tensor logits = fg_batch_at(batch, 0), label = fg_batch_at(batch, 1);
+    const fixed *f = self;
+    fg_step_log_classification(st, f->is_wrong ? label : logits, label);
+    return fg_cross_entropy(logits, label, NULL);
+}
+
+static const fg_task_ops class_ops = {.build = build, .val_step = class_step};
+
+/* A validation of `count` samples whose largest logits are those of `guess`. */
+static fg_dataset *classes_of(const int *actual, const int *guess, int count)
+{
+    static float logits[MOST][CLASSES];
+    static int32_t label[MOST];
+    static const fg_field fields[] = {{"x", {FG_F32, 1, {CLASSES}}}, {"y", {.dtype = FG_S32}}};
+    const fg_dataset_spec spec = {.count = count, .fields = fields, .field_count = 2};
+    fg_dataset *dataset;
+    fg_error err;
+    for (int i = 0; i < count; i++) {
+        label[i] = actual[i];
+        for (int k = 0; k < CLASSES; k++)
+            logits[i][k] = k == guess[i] ? 2 : 0;
+    }
+    fgt_ok(fg_dataset_from_arrays(&spec, (const void *const[]){logits, label}, FG_BORROW, &dataset,
+                                  &err));
+    return dataset;
+}
+
+static fg_trainer *classified(const char *devices, const int *actual, const int *guess, int count,
+                              int64_t batch, fixed *f, fg_dataset **out_data)
+{
+    const fg_task task = {.name = "fixed", .self = f, .ops = &class_ops};
+    fg_trainer *trainer;
+    fg_error err;
+    *out_data = classes_of(actual, guess, count);
+    const fg_fit_data val = {.val = *out_data, .global_batch_size = batch};
+    const fg_trainer_options options = {.devices.accelerator = "cpu",
+                                        .devices.devices = devices,
+                                        .numerics.precision = "bf16-mixed",
+                                        .devices.cache_dir = fgt_cache(fgt_temp_folder())};
+    fgt_ok(fg_trainer_create(&options, &trainer, &err));
+    assert_int_equal(fg_trainer_validate(trainer, &task, &val, &err),
+                     f->is_wrong ? FG_ESHAPE : FG_OK);
+    return trainer;
+}
+
+static void check_rows(fg_trainer *trainer, const int *actual, const int *guess, int expected)
+{
+    const fg_sample_row *samples;
+    int64_t count, step;
+    fg_error err;
+    fgt_ok(fg_trainer_sample_rows(trainer, false, &samples, &count, &step, &err));
+    assert_int_equal(count, expected);
+    for (int k = 0; k < count; k++) {
+        assert_int_equal(samples[k].target, actual[k]);
+        assert_int_equal(samples[k].prediction, guess[k]);
+        fgt_close("loss", (double)samples[k].loss,
+                  log(exp(2) + 2) - 2 + (actual[k] == guess[k] ? 0 : 2), 1e-5, 0);
+    }
+    fgt_ok(fg_trainer_sample_rows(trainer, true, &samples, &count, &step, &err));
+    assert_int_equal(count, 0); /* there was no test */
+}
+
+/* 91, 10 and 0 of the classes; 81, 15 and 5 predicted. */
+static void make_many(int out[2][MOST])
+{
+    for (int i = 0; i < MOST; i++) {
+        out[0][i] = i >= 91;
+        out[1][i] = i < 76 ? 0 : i < 86 ? 1 : i < 91 ? 2 : i < 96;
+    }
+}
+
+/* The example of scikit-learn's precision_recall_fscore_support, average "macro"; one class that is
+ * predicted but has no sample, and one that is neither; 101 samples in batches with padding rows.
+ */
+static void classes_have_the_values_of_scikit_learn(void **state)
+{
+    static const int example[2][6] = {{0, 1, 2, 0, 1, 2}, {0, 2, 1, 0, 0, 1}};
+    static const int other[2][4] = {{0, 0, 0, 0}, {0, 0, 0, 1}};
+    static int many[2][MOST];
+    make_many(many);
+    static const struct {
+        const char *devices;
+        const int *actual, *guess;
+        int count;
+        int64_t batch;
+        double f1, precision, recall;
+    } rows[] = {
+        {"1", example[0], example[1], 6, 4, 0.26666667, 0.22222222, 0.33333333},
+        {"2", example[0], example[1], 6, 8, 0.26666667, 0.22222222, 0.33333333},
+        {"1", other[0], other[1], 4, 4, 0.42857143, 0.5, 0.375},
+        {"3", many[0], many[1], MOST, 12, (2 * 76 / 172.0 + 2 * 5 / 25.0) / 3,
+         (76 / 81.0 + 5 / 15.0) / 3, (76 / 91.0 + 0.5) / 3},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fixed f = {.is_wrong = false};
+        fg_dataset *data;
+        fg_trainer *trainer = classified(rows[i].devices, rows[i].actual, rows[i].guess,
+                                         rows[i].count, rows[i].batch, &f, &data);
+        fgt_close("val_f1", toy_metric(trainer, "val_f1"), rows[i].f1, 0, 1e-6);
+        fgt_close("val_precision", toy_metric(trainer, "val_precision"), rows[i].precision, 0,
+                  1e-6);
+        fgt_close("val_recall", toy_metric(trainer, "val_recall"), rows[i].recall, 0, 1e-6);
+        check_rows(trainer, rows[i].actual, rows[i].guess, rows[i].count);
+        fg_trainer_destroy(trainer);
+        fg_dataset_destroy(data);
+    }
+}
+
+static void labels_are_no_logits(void **state)
+{
+    static const int none[6];
+    fixed wrong = {.is_wrong = true};
+    fg_dataset *data;
+    fg_trainer_destroy(classified("1", none, none, 6, 4, &wrong, &data));
+    fg_dataset_destroy(data);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(classes_have_the_values_of_scikit_learn),
+    cmocka_unit_test(labels_are_no_logits),
     cmocka_unit_test(they_are_those_of_all_samples),
     cmocka_unit_test(equal_targets_have_no_r2),
     cmocka_unit_test(several_outputs_have_errors_and_no_r2),

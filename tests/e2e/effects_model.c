@@ -252,6 +252,27 @@ static void loss(const effect *e, const char *folder)
               (1 - e->value) * plain + e->value * uniform, 1e-6, 0);
 }
 
+/* The training loss of the first weights, with the class weights in e->mean and, of the last class,
+ * e->value; the loss of the validation is not weighted. */
+static void weighted_loss(const effect *e, const char *folder)
+{
+    const reference_data *data = effects_samples(), *val = effects_val_samples();
+    const reference_model start = reference_start(2);
+    double sum = 0, weights = 0;
+    for (int i = 0; i < data->rows; i++) {
+        const int k = data->label[i];
+        const double weight = k < 2 ? e->mean[k] : e->value;
+        sum += weight * reference_loss(&start, data, i, 1);
+        weights += weight;
+    }
+    const json_t *s =
+        effects_fit(0, folder, EFFECTS_NPY EFFECTS_STILL EFFECTS_VAL "--trainer.batch_size=12 %s",
+                    e->arguments);
+    fgt_close("train_loss", effects_number(s, "metrics.train_loss"), sum / weights, 1e-6, 0);
+    fgt_close("val_loss", effects_number(s, "metrics.val_loss"),
+              reference_loss(&start, val, 0, val->rows), 1e-6, 0);
+}
+
 #define RESNET "--model.classes=1000 --model.name="
 
 const effect effects_model[] = {
@@ -281,6 +302,10 @@ const effect effects_model[] = {
     {"loss.name", "--loss.name=auto", loss},
     {"loss.name", "--loss.name=cross_entropy", loss},
     {"loss.label_smoothing", "--loss.label_smoothing=0.25", loss, .value = 0.25},
+    {"loss.class_weight", "--loss.class_weight=balanced", weighted_loss, .mean = {1, 0.8},
+     .value = 4.0 / 3}, /* of 4, 5 and 3 samples */
+    {"loss.class_weight", "--loss.class_weight=[0.5,2,1]", weighted_loss, .mean = {0.5, 2},
+     .value = 1},
     {"model.classes", "--model.classes=5", classes, .count = 5},
     {"model.classes", "--model.classes=auto", classes, .count = 3},
     {"model.weights", "", effects_check_samples},

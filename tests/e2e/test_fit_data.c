@@ -33,6 +33,53 @@ static void a_regression_from_csv(void **state)
     assert_true(fabs(strtod(strchr(o->out, '\n') + 3, NULL) - 1) < 0.05); /* a = b = 0 */
 }
 
+static void check_rare(const char *folder)
+{
+    json_t *summary = fit_json(folder, "s.json");
+    const json_t *found = json_object_get(summary, "evaluation");
+    const json_t *classes = json_object_get(found, "classes"), *rare = json_array_get(classes, 1);
+    assert_string_equal(json_string_value(json_object_get(rare, "name")), "rare");
+    assert_int_equal(json_integer_value(json_object_get(rare, "samples")), 4);
+    assert_true(json_number_value(json_object_get(rare, "recall")) == 0);
+    assert_true(json_is_null(json_object_get(rare, "precision"))); /* there is no prediction */
+    const json_t *matrix = json_object_get(found, "confusion");
+    assert_int_equal(json_integer_value(json_array_get(json_array_get(matrix, 1), 0)), 4);
+    const json_t *worst = json_array_get(json_object_get(found, "worst"), 0);
+    assert_string_equal(json_string_value(json_object_get(worst, "target")), "rare");
+    assert_int_equal(json_integer_value(json_object_get(worst, "index")) % 10, 0);
+    json_decref(summary);
+}
+
+/* Of 40 rows, 4 are of the class "rare", which the only column does not tell from the other. */
+static void an_imbalanced_table(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    FILE *out = fopen(fgt_path(folder, "rare.csv"), "wb");
+    (void)state;
+    assert_non_null(out);
+    (void)fputs("a,y\n", out);
+    for (int i = 0; i < 40; i++)
+        (void)fprintf(out, "%d,%s\n", i % 3, i % 10 == 0 ? "rare" : "often");
+    (void)fclose(out);
+    const char *fit = "fit --task=classification --model.name=linear --data.format=csv "
+                      "--data.path=rare.csv --data.val=rare.csv --optimizer.lr=0.1 "
+                      "--trainer.max_epochs=5 --summary=s.json --progress=none";
+    char line[512];
+    const outcome *o = program_gives(0, folder, fit);
+    contains(o->err, "note: class rare (4 of the validation samples) is never predicted; "
+                     "--loss.class_weight=balanced ");
+    contains(o->out, "val_recall\t0.5\n"); /* 1 and 0 */
+    check_rare(folder);
+    (void)snprintf(line, sizeof line, "%s --loss.class_weight=balanced --trainer.devices=2", fit);
+    o = program_gives(0, folder, line);
+    contains(o->err,
+             "class weights of the training loss (loss.class_weight): often 0.556, rare 5\n");
+    (void)snprintf(line, sizeof line, "%s --loss.class_weight=balanced --data.sampling=balanced",
+                   fit);
+    o = program_gives(2, folder, line);
+    contains(o->err, "--loss.class_weight: data.sampling balanced has the same purpose");
+}
+
 /* Two outputs a sample, inputs of two dimensions, in .npy; predictions as .npy. */
 static void a_regression_from_npy(void **state)
 {
@@ -163,8 +210,8 @@ static void a_residual_net_on_idx_files(void **state)
                       "fit --model.name=resnet18 --model.stem=small --model.width=4 "
                       "--data.format=idx --data.path=. --optimizer.name=sgd --optimizer.lr=0.05 "
                       "--trainer.max_epochs=4 --trainer.batch_size=12 --trainer.run_dir=run");
-    contains(o->err, "layer2.0.downsample.0");
-    contains(o->err, "basic_block");
+    contains(o->err, "\nlayer1.0-1  basic_block  2 x 4 layers "); /* equal blocks have one row */
+    contains(o->err, "\nlayer2.0    basic_block  6 layers ");
     contains(program_gives(0, folder, "validate run/config.yaml -q")->out, "val_acc\t1\n");
     contains(program_gives(0, folder, "predict run/config.yaml -q")->out, "\n29,");
 }
@@ -196,6 +243,7 @@ static void colours_from_cifar_files(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_regression_from_csv),
+    cmocka_unit_test(an_imbalanced_table),
     cmocka_unit_test(a_regression_from_npy),
     cmocka_unit_test(a_convolutional_net_on_idx_files),
     cmocka_unit_test(samples_are_mixed_in_training),

@@ -70,10 +70,9 @@ static void the_first_signal_saves(void **state)
     static const struct {
         int number;
         const char *says;
-    } rows[] = {{SIGINT, "\nCtrl-C: finishing the current step, then saving to run/checkpoints "
-                         "(Ctrl-C again: quit at once)\n"},
-                {SIGTERM, "\nSIGTERM: finishing the current step, then saving to run/checkpoints "},
-                {SIGHUP, "\nSIGHUP: finishing the current step, then saving to run/checkpoints "}};
+    } rows[] = {{SIGINT, " to run/checkpoints (Ctrl-C again: quit at once)\n"},
+                {SIGTERM, "\nSIGTERM: "},
+                {SIGHUP, "\nSIGHUP: "}};
     static const char *const rarely[] = {"--trainer.ckpt_every_epochs=0",
                                          "--trainer.val_every_epochs=0", NULL};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

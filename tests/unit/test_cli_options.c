@@ -203,6 +203,9 @@ static void help_lists_every_option(void **state)
         "      --maybe[=HOW]             with or without\n"
         "      --KEY=VALUE               set a key of the configuration, "
         "such as --trainer.seed=1\n"
+        "      --color=auto|always|never\n"
+        "                                highlight warnings, errors and best values (auto: on a "
+        "terminal, without NO_COLOR)\n"
         "  -h, --help                    show this help\n";
     assert_true(strncmp(text, expected, sizeof(expected) - 1) == 0);
     const char *keys = strstr(text, "fulgurite help config");

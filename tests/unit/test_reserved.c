@@ -430,7 +430,7 @@ static const char *const values[] = {
     "fg_log_node",     "fg_attachment", "fg_ckpt_tensor", "fg_option_text", "fg_error",
     "fg_field",        "fg_image_box",  "fg_init",        "fg_mesh_axis",   "fg_mesh_info",
     "fg_model_shape",  "fg_metric",     "fg_scalar",      "fg_tensor",      "fg_type",
-    "fg_format_files", "fg_sample_key", "fg_log_setting", "fg_epoch_part",
+    "fg_format_files", "fg_sample_key", "fg_log_setting", "fg_epoch_part",  "fg_sample_row",
 };
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))

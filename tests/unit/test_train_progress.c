@@ -54,13 +54,12 @@ static void a_line_fits_the_terminal(void **state)
         size_t columns;
         const char *line;
     } rows[] = {
-        {200, "epoch 3/30  [======>                 ] 120/469  2,345 samples/s  00:12<00:31  "
-              "loss 0.1234  acc 0.9"},
-        {99, "epoch 3/30  [======>                 ] 120/469  2,345 samples/s  00:12<00:31  "
-             "loss 0.1234  acc 0.9"},
-        {98, "epoch 3/30  [=====>                 ] 120/469  2,345 samples/s  00:12<00:31  "
-             "loss 0.1234  acc 0.9"},
-        {80, "epoch 3/30  [==>       ] 120/469  2,345 samples/s  00:12<00:31  loss 0.1234"},
+        {200,
+         "epoch 3/30  [======>                 ] 120/469  2,345 samples/s  00:12<00:31, run 12:40 "
+         "left  loss 0.1234  acc 0.9"},
+        {100, "epoch 3/30  [==>       ] 120/469  2,345 samples/s  00:12<00:31, run 12:40 left  "
+              "loss 0.1234"},
+        {80, "epoch 3/30  [==>       ] 120/469  00:12<00:31, run 12:40 left  loss 0.1234"},
         {70, "epoch 3/30  [==>       ] 120/469  00:12<00:31  loss 0.1234"},
         {50, "epoch 3/30  [==>       ] 120/469  loss 0.1234"},
         {40, "epoch 3/30  [==>       ] 120/469"},
@@ -74,6 +73,7 @@ static void a_line_fits_the_terminal(void **state)
                                     .samples_per_s = 2345.2,
                                     .elapsed_s = 12,
                                     .remaining_s = 31,
+                                    .run_s = 760,
                                     .metrics = "  loss 0.1234  acc 0.9"};
     char line[256];
     (void)state;
@@ -83,7 +83,7 @@ static void a_line_fits_the_terminal(void **state)
     }
     fgi_progress_view other = view;
     other.batches = -1; /* from a source */
-    other.remaining_s = -1;
+    other.remaining_s = other.run_s = -1;
     other.samples_per_s = 0;
     fgi_progress_line(&other, 80, line, sizeof line);
     assert_string_equal(line, "epoch 3/30  120 batches  00:12  loss 0.1234  acc 0.9");
@@ -92,6 +92,9 @@ static void a_line_fits_the_terminal(void **state)
     other.metrics = "";
     fgi_progress_line(&other, 80, line, sizeof line);
     assert_string_equal(line, "epoch 3/30  [========================] 5/1  00:12");
+    other.is_plain = true;
+    fgi_progress_line(&other, 80, line, sizeof line);
+    assert_string_equal(line, "epoch 3/30  5/1  00:12");
 }
 
 /* ---- a run, step by step --------------------------------------------------------------------- */
@@ -118,7 +121,7 @@ static void open_show(show *s, const char *style)
     s->trainer.options.limits.max_epochs = 3;
     s->trainer.fit.settings = (fg_fit_settings){.total_epochs = 3};
     s->trainer.call.is_running = true;
-    fgt_ok(fgi_progress_create(s->out, style, &s->trainer, &s->progress, &err));
+    fgt_ok(fgi_progress_create(s->out, style, false, &s->trainer, &s->progress, &err));
     fgi_progress_set_clock(s->progress, clock_ns);
 }
 
@@ -167,27 +170,28 @@ static void one_plain_line_per_epoch(void **state)
     open_show(&s, "plain");
     run_epoch(&s, 0, 1);
     run_epoch(&s, 1, 0.001);
-    tell(&s, fgi_progress_ops.fit_end, (fg_progress){.epoch = 2});
-    assert_string_equal(s.text,
-                        "epoch 1/3  train_loss 0.5  train_acc 0.75  val_loss 0.25  val_acc 0.5  "
-                        "8 samples/s  00:07\n"
-                        "epoch 2/3  train_loss 0.5  train_acc 0.75  val_loss 0.25  val_acc 0.5  "
-                        "8,000 samples/s  00:03\n");
+    run_epoch(&s, 2, 1);
+    tell(&s, fgi_progress_ops.fit_end, (fg_progress){.epoch = 3});
+    assert_string_equal(s.text, "epoch 1/3  train loss 0.5 acc 0.75  val loss 0.25 acc 0.5  "
+                                "8 samples/s  00:07, run 00:14 left\n"
+                                "epoch 2/3  train loss 0.5 acc 0.75  val loss 0.25 acc 0.5  "
+                                "8,000 samples/s  00:03, run 00:05 left\n"
+                                "epoch 3/3  train loss 0.5 acc 0.75  val loss 0.25 acc 0.5  "
+                                "8 samples/s  00:07\n");
     close_show(&s);
 }
 
-/* Long epochs: every 10 seconds at first. */
+/* During an epoch, every 5 seconds at first. */
 static void plain_lines_within_an_epoch(void **state)
 {
     show s;
     (void)state;
     open_show(&s, "plain");
-    run_epoch(&s, 0, 8);
-    assert_string_equal(s.text,
-                        "epoch 1/3  [============>           ] 2/4  1 samples/s  00:16<00:16\n"
-                        "epoch 1/3  [========================] 4/4  1 samples/s  00:32<00:00\n"
-                        "epoch 1/3  train_loss 0.5  train_acc 0.75  val_loss 0.25  val_acc 0.5  "
-                        "1 samples/s  00:35\n");
+    run_epoch(&s, 0, 4);
+    assert_string_equal(s.text, "epoch 1/3  2/4  2 samples/s  00:08<00:08, run 00:40 left\n"
+                                "epoch 1/3  4/4  2 samples/s  00:16<00:00, run 00:32 left\n"
+                                "epoch 1/3  train loss 0.5 acc 0.75  val loss 0.25 acc 0.5  "
+                                "2 samples/s  00:19, run 00:38 left\n");
     close_show(&s);
 }
 
@@ -199,31 +203,46 @@ static size_t lines_of(const char *text)
     return count;
 }
 
-/* Epochs of 4 ms with a validation of 3 s have a line each; epochs of 4 ms alone do not scroll. */
-static void short_epochs_do_not_scroll(void **state)
+/* On a terminal too, and the last one has no less than the first. */
+static void every_epoch_has_a_line(void **state)
 {
     show s;
     (void)state;
     open_show(&s, "bar");
-    s.trainer.options.limits.max_epochs = 1000;
-    s.trainer.fit.settings.total_epochs = 1000;
-    run_epoch(&s, 0, 0.001);
-    run_epoch(&s, 1, 0.001);
-    assert_int_equal(lines_of(s.text), 2);
-    const fg_metric train = {"train_loss", 0.5};
-    for (int epoch = 2; epoch < 1000; epoch++) {
-        fg_progress at = {.epoch = epoch, .batches = 4};
-        tell(&s, fgi_progress_ops.epoch_start, at);
-        pass(0.004);
-        at.metrics = &train;
-        at.metric_count = 1;
-        tell(&s, fgi_progress_ops.epoch_end, at);
-    }
-    assert_in_range(lines_of(s.text), 4, 6); /* four seconds */
-    tell(&s, fgi_progress_ops.fit_end, (fg_progress){.epoch = 1000});
-    const char *last = strstr(s.text, "epoch 1,000/1,000  train_loss 0.5");
-    assert_non_null(last); /* the last one remains */
-    assert_int_equal(s.text[s.size - 1], '\n');
+    s.trainer.fit.settings.total_epochs = 100;
+    for (int epoch = 0; epoch < 100; epoch++)
+        run_epoch(&s, epoch, 0.001);
+    tell(&s, fgi_progress_ops.fit_end, (fg_progress){.epoch = 100});
+    assert_int_equal(lines_of(s.text), 100);
+    assert_non_null(strstr(s.text, "epoch 100/100  train loss 0.5 acc 0.75  val loss 0.25 acc 0.5  "
+                                   "8,000 samples/s  00:03\n"));
+    close_show(&s);
+}
+
+/* The best value of the monitored metric is green. */
+static void the_best_value_is_highlighted(void **state)
+{
+    show s;
+    (void)state;
+    open_show(&s, "plain");
+    fgi_progress_ops.destroy(s.progress);
+    fg_error err = {0};
+    const fg_status status =
+        fgi_progress_create(s.out, "plain", true, &s.trainer, &s.progress, &err);
+    fgt_ok(status);
+    fgi_progress_set_clock(s.progress, clock_ns);
+    s.trainer.options.checkpoints.monitor = "val_acc";
+    s.trainer.options.checkpoints.monitor_max = true;
+    s.trainer.cursor.top.waiting_count = 1;
+    s.trainer.cursor.top.waiting[0].value = 0.5;
+    run_epoch(&s, 0, 1);
+    s.trainer.cursor.top.waiting[0].value = 0.75; /* the next epoch is not the best */
+    run_epoch(&s, 1, 1);
+    assert_string_equal(
+        s.text, "epoch 1/3  train loss 0.5 acc 0.75  val loss 0.25 \x1b[1;32macc 0.5\x1b[0m  "
+                "8 samples/s  00:07, run 00:14 left\n"
+                "epoch 2/3  train loss 0.5 acc 0.75  val loss 0.25 acc 0.5  "
+                "8 samples/s  00:07, run 00:07 left\n");
     close_show(&s);
 }
 
@@ -242,10 +261,10 @@ static void validation_within_an_epoch(void **state)
     tell(&s, fgi_progress_ops.val_end, at);
     assert_string_equal(s.text, "");
     tell(&s, fgi_progress_ops.batch_end, (fg_progress){.batch = 3, .batches = 4});
-    assert_string_equal(s.text, "epoch 1/3  batch 2/4  val_loss 0.25\n");
+    assert_string_equal(s.text, "epoch 1/3  batch 2/4  val loss 0.25  00:00\n");
     tell(&s, fgi_progress_ops.val_end, at); /* a run that ends within the epoch */
     tell(&s, fgi_progress_ops.fit_end, (fg_progress){.batch = 3, .batches = 4});
-    assert_non_null(strstr(s.text, "epoch 1/3  batch 3/4  val_loss 0.25\n"));
+    assert_non_null(strstr(s.text, "epoch 1/3  batch 3/4  val loss 0.25  00:00\n"));
     close_show(&s);
 }
 
@@ -340,7 +359,7 @@ static void run_on_terminal(unsigned short columns, char *out, size_t size)
     s.trainer.options.limits.max_epochs = 3;
     s.trainer.fit.settings = (fg_fit_settings){.total_epochs = 3};
     s.trainer.call.is_running = true;
-    fgt_ok(fgi_progress_create(s.out, "bar", &s.trainer, &s.progress, &err));
+    fgt_ok(fgi_progress_create(s.out, "bar", false, &s.trainer, &s.progress, &err));
     fgi_progress_set_clock(s.progress, clock_ns);
     fgi_progress_compile_begin(s.progress, "training");
     pass(75);
@@ -375,12 +394,13 @@ static void every_line_fits_the_terminal(void **state)
         unsigned short columns;
         const char *kept;
     } rows[] = {
-        {100, "\repoch 1/3  train_loss 0.5  train_acc 0.75  val_loss 0.25  val_acc 0.5  "
-              "8 samples/s  00:07\r\n"},
-        {80, "\repoch 1/3  train loss 0.5 acc 0.75  val loss 0.25 acc 0.5  8 samples/s  00:07\r\n"},
-        {70, "\repoch 1/3  train loss 0.5 acc 0.75  val loss 0.25 acc 0.5  00:07\r\n"},
-        {50, "\repoch 1/3  train loss 0.5  val loss 0.25 acc 0.5\r\n"},
-        {41, "\repoch 1/3  train loss 0.5  val loss 0.25\r\n"},
+        {100,
+         "\repoch 1/3  train loss 0.5 acc 0.75  val loss 0.25 acc 0.5  8 samples/s  00:07, run "
+         "00:14 left\r\n"},
+        {90,
+         "\repoch 1/3  train loss 0.5 acc 0.75  val loss 0.25 acc 0.5  00:07, run 00:14 left\r\n"},
+        {70, "\repoch 1/3  train loss 0.5  val loss 0.25 acc 0.5  00:07\r\n"},
+        {50, "\repoch 1/3  train loss 0.5  val loss 0.25\r\n"},
         {30, "\repoch 1/3  val loss 0.25\r\n"},
         {20, "\repoch 1/3\r\n"},
         {5, "\repoc\r\n"},
@@ -412,7 +432,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_line_fits_the_terminal),
     cmocka_unit_test(one_plain_line_per_epoch),
     cmocka_unit_test(plain_lines_within_an_epoch),
-    cmocka_unit_test(short_epochs_do_not_scroll),
+    cmocka_unit_test(every_epoch_has_a_line),
+    cmocka_unit_test(the_best_value_is_highlighted),
     cmocka_unit_test(validation_within_an_epoch),
     cmocka_unit_test(the_live_line_makes_room_for_the_log),
     cmocka_unit_test(the_bar_is_redrawn_ten_times_a_second),

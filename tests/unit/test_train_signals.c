@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "toy_place.h"
+#include "train/progress.h"
+#include "train/trainer.h"
 
 static volatile sig_atomic_t interrupts;
 static void count_interrupt(int number)
@@ -121,6 +123,29 @@ static void a_closed_pipe_ends_nothing(void **state)
     fg_trainer_destroy(trainer);
 }
 
+/* The note of a signal in the second step; the steps may have finished. */
+static void put_note(const char *text, const char *name, const char *folder, char *expected,
+                     size_t size)
+{
+    int steps = 0; /* both may have finished */
+    char work[64];
+    const char *said = strstr(text, ": finishing ");
+    if (said != NULL)
+        assert_int_equal(sscanf(said, ": finishing %d step", &steps), 1);
+    assert_in_range(steps, 0, 2);
+    (void)snprintf(work, sizeof work, "finishing %d step%s%s", steps, steps == 1 ? "" : "s",
+                   folder != NULL ? ", then saving" : "");
+    if (steps == 0)
+        (void)snprintf(work, sizeof work, "%s", folder != NULL ? "saving" : "stopping");
+    if (folder != NULL)
+        (void)snprintf(expected, size, "\n%s: %s to %s/checkpoints (%s again: quit at once)\n",
+                       name, work, folder, name);
+    else
+        (void)snprintf(expected, size,
+                       "\n%s: %s; without a run_dir nothing is saved (%s again: quit at once)\n",
+                       name, work, name);
+}
+
 /* After the first signal, a message explains once what happens now; without a folder, that nothing
  * is saved. */
 static void a_signal_says_what_it_does(void **state)
@@ -147,20 +172,72 @@ static void a_signal_says_what_it_does(void **state)
         rewind(progress);
         text[fread(text, 1, sizeof text - 1, progress)] = '\0';
         (void)fclose(progress);
-        if (folder != NULL)
-            (void)snprintf(expected, sizeof expected,
-                           "\n%s: finishing the current step, then saving to %s/checkpoints (%s "
-                           "again: quit at once)\n",
-                           name, folder, name);
-        else
-            (void)snprintf(expected, sizeof expected,
-                           "\n%s: stopping after the current step; without a run_dir nothing is "
-                           "saved (%s again: quit at once)\n",
-                           name, name);
+        put_note(text, name, folder, expected, sizeof expected);
         const char *said = strstr(text, expected);
-        if (said == NULL || strstr(said + 1, expected) != NULL)
+        if (said == NULL || strstr(said + strlen(expected), "quit at once") != NULL)
             fail_msg("'%s' was not found once:\n%s", expected, text);
     }
+}
+
+typedef struct watcher {
+    char *text;
+    size_t size;
+    FILE *out;
+    bool has_looked;
+} watcher;
+
+static int64_t later_ns(void)
+{
+    static _Atomic int64_t now;
+    return now += 1000000000;
+}
+
+/* The device holds the last two steps of the epoch: they were launched, and are not shown as
+ * done. */
+static fg_status look(void *self, const fg_progress *at, fg_error *err)
+{
+    watcher *w = self;
+    char done[32], launched[32];
+    (void)err;
+    if (at->epoch == 0 && at->batch == at->batches - 2) {
+        fake.set("hold", 1);
+    } else if (at->epoch == 0 && at->batch == at->batches) {
+        (void)fflush(w->out);
+        (void)snprintf(done, sizeof done, "] %d/%d ", (int)at->batches - 2, (int)at->batches);
+        (void)snprintf(launched, sizeof launched, "] %d/%d ", (int)at->batches, (int)at->batches);
+        w->has_looked = strstr(w->text, done) != NULL && strstr(w->text, launched) == NULL;
+        fake.set("hold", 0);
+    }
+    return FG_OK;
+}
+
+static void progress_counts_finished_steps(void **state)
+{
+    static const fg_callback_ops ops = {.batch_end = look};
+    static recorder r;
+    watcher w = {.text = NULL};
+    fg_error err = {0};
+    (void)state;
+    w.out = open_memstream(&w.text, &w.size);
+    assert_non_null(w.out);
+    /* nothing waits for the device within an epoch */
+    const fg_trainer_options options = {.limits.max_epochs = 1,
+                                        .output.log_every = 100,
+                                        .output.progress = w.out,
+                                        .output.progress_style = "bar",
+                                        .validation.val_every_epochs = -1,
+                                        .validation.sanity_val_steps = 0};
+    r = (recorder){0};
+    fg_trainer *trainer = create_recorded(&options, &r);
+    fgi_progress_set_clock(trainer->progress, later_ns);
+    fgt_ok(fg_trainer_add_callback(trainer, &ops, &w, &err));
+    const fg_fit_data data = the_data();
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    fg_trainer_destroy(trainer);
+    (void)fclose(w.out);
+    if (!w.has_looked)
+        fail_msg("%s", w.text);
+    free(w.text);
 }
 
 static fg_tensor interrupted_step(void *self, fg_step *step, const fg_batch *batch)
@@ -384,6 +461,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_handler_of_somebody_else_stays),
     cmocka_unit_test(a_closed_pipe_ends_nothing),
     cmocka_unit_test(a_signal_says_what_it_does),
+    cmocka_unit_test(progress_counts_finished_steps),
     cmocka_unit_test(a_signal_while_compiling_says_so),
     cmocka_unit_test(sigusr1_saves_and_goes_on),
     cmocka_unit_test(a_time_limit_ends_a_fit),

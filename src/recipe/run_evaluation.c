@@ -1,0 +1,226 @@
+/* run_evaluation.c - what the last validation or test of a run says about classes and samples: the
+ * confusion matrix, and the samples with the largest loss, with small pictures where the data are
+ * images. Computed at the end of a run from the rows that the Trainer kept.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/print.h"
+#include "recipe/run.h"
+#include "report/thumbnail.h"
+
+enum {
+    WORST = 12,          /* samples */
+    MOST_CLASSES = 2048, /* of a matrix */
+    SHOWN_CLASSES = 64,  /* of a matrix in a file */
+};
+
+static bool is_evaluated(const fg_recipe *r, fg_status status)
+{
+    const fg_recipe_kind kind = r->options->kind;
+    return (kind == FG_RECIPE_FIT || kind == FG_RECIPE_VALIDATE || kind == FG_RECIPE_TEST) &&
+           r->fit_data.val != NULL && (status == FG_OK || status == FG_ESTOPPED);
+}
+
+/* The class's name, or its number in `number`. */
+static const char *class_name(const fgi_run_task *t, int64_t i, char number[24])
+{
+    if (t->class_names != NULL && i >= 0 && i < t->outputs && t->class_names[i] != NULL)
+        return t->class_names[i];
+    (void)fgi_snprintf(number, 24, "%" PRId64, i);
+    return number;
+}
+
+/* ---- classes --------------------------------------------------------------------------------- */
+
+static fg_status count_classes(fg_recipe *r, const fg_sample_row *rows, int64_t count,
+                               fg_error *err)
+{
+    const int64_t n = r->task.outputs;
+    fgi_free(r->confusion);
+    r->confusion = n <= MOST_CLASSES ? fgi_calloc((size_t)(n * n), sizeof(int64_t)) : NULL;
+    if (r->confusion == NULL)
+        return n <= MOST_CLASSES ? fgi_no_memory(err) : FG_OK;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t actual = (int64_t)rows[i].target, guess = (int64_t)rows[i].prediction;
+        if (actual >= 0 && actual < n && guess >= 0 && guess < n)
+            r->confusion[actual * n + guess]++;
+    }
+    return FG_OK;
+}
+
+/* Samples of class i, how often it was predicted, and both. */
+typedef struct class_count {
+    int64_t actual, predicted, hits;
+} class_count;
+
+static class_count count_of(const fg_recipe *r, int64_t i)
+{
+    const int64_t n = r->task.outputs;
+    class_count c = {.hits = r->confusion[i * n + i]};
+    for (int64_t k = 0; k < n; k++) {
+        c.actual += r->confusion[i * n + k];
+        c.predicted += r->confusion[k * n + i];
+    }
+    return c;
+}
+
+/* A class that has samples and is never predicted: the usual result of imbalanced data. */
+static void note_missing(const fg_recipe *r, const char *part)
+{
+    int64_t missing = 0, first = -1, samples = 0;
+    char number[24], more[48] = "";
+    for (int64_t i = 0; i < r->task.outputs; i++) {
+        const class_count c = count_of(r, i);
+        const bool is_missing = c.actual > 0 && c.predicted == 0;
+        first = is_missing && first < 0 ? i : first;
+        missing += is_missing;
+        samples += c.actual;
+    }
+    const bool is_weighted = fgi_config_count(r->c, "loss.class_weight") > 0 ||
+                             strcmp(fgi_config_text(r->c, "data.sampling"), "balanced") == 0;
+    if (missing == 0 || r->options->fast_dev_run)
+        return;
+    const bool is_rare = 2 * count_of(r, first).actual * r->task.outputs <= samples;
+    if (missing > 1)
+        (void)fgi_snprintf(more, sizeof more, " and %" PRId64 " other class%s", missing - 1,
+                           missing > 2 ? "es" : "");
+    fgi_run_say(r, FG_LOG_INFO,
+                "note: class %s (%" PRId64 " of the %s samples)%s %s never predicted%s",
+                class_name(&r->task, first, number), count_of(r, first).actual, part, more,
+                missing > 1 ? "are" : "is",
+                is_weighted || !is_rare
+                    ? ""
+                    : "; --loss.class_weight=balanced gives rare classes more weight in "
+                      "training");
+}
+
+static json_t *fraction(int64_t part, int64_t whole)
+{
+    return whole > 0 ? json_real((double)part / (double)whole) : json_null();
+}
+
+static json_t *classes_of(const fg_recipe *r)
+{
+    json_t *list = json_array();
+    char number[24];
+    for (int64_t i = 0; i < r->task.outputs; i++) {
+        const class_count c = count_of(r, i);
+        const int64_t both = c.actual + c.predicted;
+        (void)json_array_append_new(
+            list,
+            json_pack("{s:o, s:I, s:I, s:I, s:o, s:o, s:o}", "name",
+                      fgi_json_string(class_name(&r->task, i, number)), "samples",
+                      (json_int_t)c.actual, "predicted", (json_int_t)c.predicted, "correct",
+                      (json_int_t)c.hits, "precision", fraction(c.hits, c.predicted), "recall",
+                      fraction(c.hits, c.actual), "f1", fraction(2 * c.hits, both)));
+    }
+    return list;
+}
+
+static json_t *matrix_of(const fg_recipe *r)
+{
+    json_t *list = json_array();
+    const int64_t n = r->task.outputs;
+    for (int64_t i = 0; i < n; i++) {
+        json_t *row = json_array();
+        for (int64_t k = 0; k < n; k++)
+            (void)json_array_append_new(row, json_integer((json_int_t)r->confusion[i * n + k]));
+        (void)json_array_append_new(list, row);
+    }
+    return list;
+}
+
+/* ---- samples --------------------------------------------------------------------------------- */
+
+/* The indices of the rows with the largest losses, the largest first; NaN is the largest. */
+static size_t find_worst(const fg_sample_row *rows, int64_t count, int64_t out[WORST])
+{
+    size_t used = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const float loss = isnan(rows[i].loss) ? HUGE_VALF : rows[i].loss;
+        size_t at = used;
+        while (at > 0 &&
+               (isnan(rows[out[at - 1]].loss) ? HUGE_VALF : rows[out[at - 1]].loss) < loss)
+            at--;
+        if (at == WORST)
+            continue;
+        used += used < WORST;
+        memmove(out + at + 1, out + at, (used - at - 1) * sizeof *out);
+        out[at] = i;
+    }
+    return used;
+}
+
+/* A class, or the value of a regression in its unit. */
+static json_t *value_of(const fgi_run_task *t, float value)
+{
+    char number[24];
+    if (t->is_classification)
+        return fgi_json_string(class_name(t, (int64_t)value, number));
+    const double real = (double)value * t->target_deviation + t->target_mean;
+    return isfinite(real) ? json_real(real) : json_null();
+}
+
+static json_t *sample_of(const fg_recipe *r, const fg_sample_row *row, int64_t index,
+                         bool with_images)
+{
+    const fgi_run_task *t = &r->task;
+    const fg_dataset *dataset = r->fit_data.val;
+    const double unit = t->is_classification ? 1 : t->target_deviation;
+    int64_t image[3] = {0};
+    for (size_t i = 0; i < fgi_config_count(t->c, "data.image") && i < 3; i++)
+        image[i] = fgi_config_int_at(t->c, "data.image", i);
+    char *picture = with_images ? fgi_thumbnail(dataset, index, image) : NULL;
+    json_t *sample =
+        json_pack("{s:I, s:o, s:o, s:o, s:o, s:o}", "index", (json_int_t)index, "name",
+                  fgi_json_string(fg_dataset_sample_name(dataset, index)), "target",
+                  value_of(t, row->target), "prediction", value_of(t, row->prediction), "loss",
+                  isfinite(row->loss) ? json_real((double)row->loss * unit) : json_null(), "image",
+                  fgi_json_string(picture));
+    fgi_free(picture);
+    return sample;
+}
+
+static json_t *worst_of(const fg_recipe *r, const fg_sample_row *rows, int64_t count)
+{
+    int64_t worst[WORST + 1];
+    const size_t used = find_worst(rows, count, worst);
+    const bool with_images = r->options->kind == FG_RECIPE_FIT && r->folder != NULL;
+    json_t *list = json_array();
+    for (size_t i = 0; i < used; i++)
+        (void)json_array_append_new(list, sample_of(r, &rows[worst[i]], worst[i], with_images));
+    return list;
+}
+
+/* ---- the evaluation -------------------------------------------------------------------------- */
+
+fg_status fgi_run_evaluation_make(fg_recipe *r, fg_status status, fg_error *err)
+{
+    const fg_sample_row *rows = NULL;
+    int64_t count = 0, step = 0;
+    const bool is_test = r->options->kind == FG_RECIPE_TEST;
+    const char *part = is_test ? "test" : "validation";
+    if (!is_evaluated(r, status))
+        return FG_OK;
+    FGI_TRY(fg_trainer_sample_rows(r->trainer, is_test, &rows, &count, &step, err));
+    if (count == 0)
+        return FG_OK;
+    if (r->task.is_classification)
+        FGI_TRY(count_classes(r, rows, count, err));
+    json_decref(r->evaluation);
+    r->evaluation = json_pack("{s:s, s:s, s:I, s:I, s:o}", "task",
+                              r->task.is_classification ? "classification" : "regression", "part",
+                              part, "step", (json_int_t)step, "samples", (json_int_t)count, "worst",
+                              worst_of(r, rows, count));
+    if (r->confusion != NULL) {
+        (void)json_object_set_new(r->evaluation, "classes", classes_of(r));
+        if (r->task.outputs <= SHOWN_CLASSES)
+            (void)json_object_set_new(r->evaluation, "confusion", matrix_of(r));
+        note_missing(r, part);
+    }
+    return r->evaluation != NULL ? FG_OK : fgi_no_memory(err);
+}
