@@ -95,6 +95,14 @@ static int check(const char *source)
     return is_bad ? CLI_FAILED : CLI_DONE;
 }
 
+/* What was probably not meant: images that are skipped, classes without images. */
+static void on_log(void *self, fg_log_level level, const char *line)
+{
+    (void)self;
+    if (level >= FG_LOG_WARNING)
+        (void)fprintf(stderr, "warning: %s\n", line);
+}
+
 static int run(const cli_call *call)
 {
     fg_error err = {0};
@@ -103,6 +111,7 @@ static int run(const cli_call *call)
     if (!set_options(&err))
         return cli_complain(CLI_USAGE, "pack", "--%s", err.message);
     settings.progress_s = isatty(STDERR_FILENO) ? 0 : 10; /* a line in a log */
+    fg_log_set(is_quiet ? NULL : on_log, NULL);
     if (is_check && call->count > 1)
         return cli_complain(CLI_USAGE, "pack", "--check packs nothing: leave out '%s'",
                             call->args[1]);

@@ -32,18 +32,20 @@ typedef struct fg_catalog_options {
     int64_t class_count;
 
     /* folder */
-    bool no_split_folders; /* train, val and test are classes, too             [false] */
+    bool no_split_folders; /* no folder is a split, whatever its name          [false] */
     bool no_classes;       /* folders are not classes: no sample has a label   [false] */
 
     /* csv and jsonl: names of columns or members; those of label to group also apply to the .json
      * files of tar */
-    const char *path_column;   /* ["path"] */
+    const char *path_column;   /* ["path", or "file_name" if there is no "path"] */
     const char *name_column;   /* ["name"] */
     const char *label_column;  /* ["label"] */
     const char *labels_column; /* ["labels"] */
     const char *split_column;  /* ["split"] */
     const char *group_column;  /* ["group"] */
     char delimiter;            /* csv: between cells           [',', or a tab for files .tsv] */
+    const char *root;          /* folder of the files     [the folder of the list] */
+    const char *suffix;        /* appended to paths that lack it, such as ".jpg"  [""] */
     bool skip_missing;         /* list samples whose file does not exist as skipped; by default, the
                                   first one is an error [false] */
 
@@ -70,17 +72,22 @@ typedef struct fg_catalog fg_catalog;
  * Kind "folder", an image folder. Each folder in it is a class, and every image below that folder,
  * at any depth, belongs to the class. Without folders, the images have no label. If all folders are
  * named train (training), val (valid, validation) or test (testing), ignoring case, they are
- * splits, and each contains classes or images. Images are files whose extension is jpg, jpeg, png,
- * ppm, bmp, pgm, tif, tiff, webp or gif, ignoring case. Samples and classes are sorted folder by
- * folder, so classes have the numbers that torchvision's ImageFolder gives them. Hidden files and
- * folders (names that start with a dot) are ignored. Symbolic links are followed, except to a
- * folder that contains the link. Other files, broken links and classes without images are listed as
- * skipped; a class without images keeps its number. A folder that cannot be read is an error. The
- * path may also be that of one image: a source with one sample, which has no label.
+ * splits, and each contains classes or images. Images are files whose extension is jpg, jpeg, jfif,
+ * png, ppm, bmp, pgm, tif, tiff, webp or gif, ignoring case. Samples and classes are sorted folder
+ * by folder, so classes have the numbers that torchvision's ImageFolder gives them. Hidden files
+ * and folders (names that start with a dot) are ignored. Symbolic links are followed, except to a
+ * folder that contains the link. Other files, broken links, folders without images, which are not
+ * classes, and folders of operating systems and file servers (__MACOSX, @eaDir, lost+found) are
+ * listed as skipped. If only one folder has images, and these are in folders in it, it takes the
+ * place of the source. A folder that cannot be read is an error, and so are layouts that are
+ * probably a mistake: folders named as splits next to others, or in the folders of classes, names
+ * such as seg_train and seg_test, and a folder whose images all have a format that is not
+ * supported. A folder named as one of class_names is a class. The path may also be that of one
+ * image: a source with one sample, which has no label.
  *
  * Kind "csv", a CSV file with a header. Columns: path, label or labels (separated by ';' or '|'),
  * split, group and name. All but path are optional, and other columns are ignored. Paths are
- * relative to the folder of the file. The name is the path if there is no column name. A split is
+ * relative to root. The name is the path if there is no column name. A split is
  * train, val, test, or another spelling above. An empty cell is absent; spaces around a cell are
  * removed.
  *
@@ -190,6 +197,16 @@ FG_API int64_t fg_catalog_skip_count(const fg_catalog *catalog);
  * such as "not an image". NULL if index is out of range. Borrowed for the catalog's lifetime. */
 FG_API const char *fg_catalog_skip(const fg_catalog *catalog, int64_t index,
                                    const char **out_reason);
+
+/* Receives a line about a source, without a newline. */
+typedef void fg_catalog_say_fn(void *self, fg_log_level level, const char *line);
+
+/* Says in a few lines what a person should know about a source. FG_LOG_WARNING: what is probably a
+ * mistake, such as images in a format that is not supported, or a single folder around the folders
+ * of the classes. FG_LOG_INFO: the rest, such as files that are not images, by extension, and
+ * columns that are ignored. Each line contains the path of the source. Errors: FG_ENOMEM. */
+FG_API FG_MUST_USE fg_status fg_catalog_describe(const fg_catalog *catalog, fg_catalog_say_fn *say,
+                                                 void *self, fg_error *err);
 
 /* Writes a printable form of a name to out[size], for messages: a line end becomes \n, a backslash
  * \\, other control characters and bytes that are not UTF-8 become \xHH. Ends in "..." if it does

@@ -257,6 +257,9 @@ FG_API FG_MUST_USE fg_status fg_dataset_read(const fg_dataset *dataset, int64_t 
 FG_API FG_MUST_USE fg_status fg_dataset_labels(const fg_dataset *dataset, int32_t *out_labels,
                                                fg_error *err);
 
+/* Whether fg_dataset_labels has the labels without reading the samples. Thread-safe. */
+FG_API bool fg_dataset_has_labels(const fg_dataset *dataset);
+
 /* ---- readers --------------------------------------------------------------------------------- */
 
 /* The usual splits of a published dataset. If it has only two, FG_VAL and FG_TEST are the same. */

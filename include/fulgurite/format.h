@@ -58,6 +58,11 @@ typedef struct fg_format_request {
     /* The type of a sample's input that the evaluated checkpoint was trained with; images are
      * resized to it. NULL: to train. */
     const fg_type *input;
+    /* Call it with each line about the samples that a person should know, without a newline:
+     * FG_LOG_WARNING for what is probably a mistake, FG_LOG_INFO for the rest, such as skipped
+     * files and ignored columns. The same line is only said once. NULL: nobody listens. */
+    void (*say)(void *say_self, fg_log_level level, const char *line);
+    void *say_self;
 } fg_format_request;
 
 /* What a format opens. All members are 0 before the call; the caller destroys them, also after a

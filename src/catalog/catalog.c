@@ -56,7 +56,7 @@ static fg_status kind_of_folder(const char *path, const fgi_catalog_kind **out, 
     for (const struct dirent *e; !has_folder && (e = readdir(folder)) != NULL;) {
         if (e->d_name[0] == '.')
             continue;
-        has_folder = e->d_type == DT_DIR;
+        has_folder = e->d_type == DT_DIR && !fgi_is_system_folder(e->d_name);
         const fgi_catalog_kind *kind = kind_of_file(e->d_name);
         if (kind == &fgi_catalog_tar_row || (kind == &fgi_catalog_tfrecord_row && *out == NULL))
             *out = kind;
@@ -115,13 +115,13 @@ static fg_status complete(const fg_catalog_options *options, fg_catalog_options 
 {
     *out = options == NULL ? (fg_catalog_options){0} : *options;
     FGI_TRY_RESERVED(fg_catalog_options, out, err);
-    set_default(&out->path_column, "path");
     set_default(&out->name_column, "name");
     set_default(&out->label_column, "label");
     set_default(&out->labels_column, "labels");
     set_default(&out->split_column, "split");
     set_default(&out->group_column, "group");
     set_default(&out->image_feature, "image/encoded");
+    set_default(&out->suffix, "");
     set_default(&out->label_feature, "image/class/label");
     set_default(&out->text_feature, "image/class/text");
     set_default(&out->name_feature, "image/filename");
@@ -194,6 +194,7 @@ void fg_catalog_destroy(fg_catalog *catalog)
     fgi_free(catalog->samples);
     fgi_free((void *)catalog->groups);
     fgi_free(catalog->skipped);
+    fgi_free(catalog->notes);
     fgi_arena_fini(&catalog->arena);
     fgi_free(catalog);
 }

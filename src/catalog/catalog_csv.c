@@ -20,25 +20,59 @@ static bool is_csv(const char *name)
     return fgi_ends_with(name, ".csv") || fgi_ends_with(name, ".csv.gz") || is_tsv(name);
 }
 
-/* Positions of the columns; -1: there is none. */
-static fg_status find_columns(const fgi_draft *b, const fgi_csv *csv, int out[COLUMNS],
+static int find_column(const fgi_csv *csv, const char *name)
+{
+    for (size_t k = csv->column_count; k > 0; k--)
+        if (strcmp(csv->columns[k - 1], name) == 0)
+            return (int)k - 1;
+    return -1;
+}
+
+/* Notes the columns that have no meaning in a list. */
+static fg_status note_ignored(fgi_draft *b, const fgi_csv *csv, const int columns[COLUMNS],
                               fg_error *err)
 {
-    const fg_catalog_options *o = b->options;
-    const char *const names[COLUMNS] = {o->path_column,   o->name_column,  o->label_column,
-                                        o->labels_column, o->split_column, o->group_column};
-    for (int i = 0; i < COLUMNS; i++) {
-        out[i] = -1;
-        for (size_t k = 0; k < csv->column_count; k++)
-            if (strcmp(csv->columns[k], names[i]) == 0)
-                out[i] = (int)k;
+    char shown[FGI_SHOWN_BYTES];
+    size_t count = 0;
+    const char **names = fgi_alloc((csv->column_count + 1) * sizeof(*names));
+    if (names == NULL)
+        return fgi_no_memory(err);
+    for (size_t k = 0; k < csv->column_count; k++) {
+        bool is_used = false;
+        for (int i = 0; i < COLUMNS; i++)
+            is_used = is_used || columns[i] == (int)k;
+        if (!is_used)
+            names[count++] = csv->columns[k];
     }
+    const fg_status status =
+        count == 0 ? FG_OK
+                   : fgi_draft_note(b, FG_LOG_INFO, err, "'%s': ignored column%s %s", csv->name,
+                                    count == 1 ? "" : "s",
+                                    fgi_shown_names(names, count, shown, sizeof(shown)));
+    fgi_free((void *)names);
+    return status;
+}
+
+/* Positions of the columns; -1: there is none. */
+static fg_status find_columns(fgi_draft *b, const fgi_csv *csv, int out[COLUMNS], fg_error *err)
+{
+    const fg_catalog_options *o = b->options;
+    const char *paths[2];
+    const size_t path_count = fgi_path_columns(o, paths);
+    const char *const names[COLUMNS] = {paths[0],         o->name_column,  o->label_column,
+                                        o->labels_column, o->split_column, o->group_column};
+    for (int i = 0; i < COLUMNS; i++)
+        out[i] = find_column(csv, names[i]);
+    if (out[PATH] < 0 && path_count > 1)
+        out[PATH] = find_column(csv, paths[1]);
+    if (strcmp(o->label_column, o->labels_column) == 0)
+        out[LABELS] = -1;
     if (out[PATH] >= 0)
-        return FG_OK;
+        return note_ignored(b, csv, out, err);
     const char *nearest = fgi_nearest(names[PATH], csv->columns, csv->column_count);
     return fgi_fail(err, FG_EFORMAT,
-                    "%s:1: there is no column '%s'%s%s%s\nset path_column: fulgurite pack --source "
-                    "path_column=file, or data.source_options",
+                    "%s:1: there is no column '%s'%s%s%s\nset the name of the column of the files: "
+                    "data.path_column, or fulgurite pack --source path_column=file",
                     csv->name, names[PATH], nearest == NULL ? "" : "; did you mean '",
                     nearest == NULL ? "" : nearest, nearest == NULL ? "" : "'?");
 }
@@ -122,7 +156,7 @@ static fg_status open_csv(fgi_draft *b, const char *path, fg_error *err)
 const fgi_catalog_kind fgi_catalog_csv_row = {
     .name = "csv",
     .help = "CSV manifest: columns path, label or labels, split, group, name",
-    .target = "a column 'label' (another one: label_column=NAME in data.source_options)",
+    .target = "a column 'label' (another one: data.label_column)",
     .is_file = is_csv,
     .open = open_csv,
     .read = fgi_read_sample_file,

@@ -53,12 +53,46 @@ static fg_status set_classes(fgi_draft *b, const json_t *classes, fg_error *err)
     return b->options != NULL ? FG_OK : fgi_no_memory(err);
 }
 
+/* Notes the members of the first line that have no meaning in a list. */
+static fg_status note_ignored(fgi_draft *b, const line *l, const json_t *object, fg_error *err)
+{
+    const fg_catalog_options *o = b->options;
+    const char *used[] = {"",
+                          "",
+                          o->name_column,
+                          o->label_column,
+                          o->labels_column,
+                          o->split_column,
+                          o->group_column};
+    char shown[FGI_SHOWN_BYTES];
+    const char *ignored[16], *name;
+    size_t count = 0;
+    json_t *value;
+    (void)fgi_path_columns(o, used);
+    json_object_foreach((json_t *)object, name, value)
+    {
+        bool is_used = count == sizeof(ignored) / sizeof(ignored[0]);
+        for (size_t i = 0; i < sizeof(used) / sizeof(used[0]); i++)
+            is_used = is_used || strcmp(used[i], name) == 0;
+        if (!is_used)
+            ignored[count++] = name;
+    }
+    return count == 0 ? FG_OK
+                      : fgi_draft_note(b, FG_LOG_INFO, err, "'%s': ignored member%s %s", l->path,
+                                       count == 1 ? "" : "s",
+                                       fgi_shown_names(ignored, count, shown, sizeof(shown)));
+}
+
 static fg_status add_object(fgi_draft *b, const line *l, const json_t *object,
                             fgi_manifest_row *row, fg_error *err)
 {
     const json_t *classes = json_object_get(object, "classes");
-    if (json_is_array(classes) && json_object_get(object, b->options->path_column) == NULL)
+    const char *paths[2];
+    (void)fgi_path_columns(b->options, paths);
+    if (json_is_array(classes) && json_object_get(object, paths[0]) == NULL)
         return set_classes(b, classes, err);
+    if (b->catalog->count == 0 && b->catalog->skip_count == 0)
+        FGI_TRY(note_ignored(b, l, object, err));
     FGI_TRY(fgi_row_from_json(b, object, FGI_ROW_FILES | FGI_ROW_LABELS, row, err));
     return fgi_manifest_add(b, row, "line", l->number, err);
 }
@@ -114,8 +148,7 @@ static fg_status open_jsonl(fgi_draft *b, const char *path, fg_error *err)
 const fgi_catalog_kind fgi_catalog_jsonl_row = {
     .name = "jsonl",
     .help = "JSONL manifest: {\"path\": \"a.jpg\", \"label\": \"cat\"} on each line",
-    .target =
-        "a member 'label' in each line (another one: label_column=NAME in data.source_options)",
+    .target = "a member 'label' in each line (another one: data.label_column)",
     .is_file = is_jsonl,
     .open = open_jsonl,
     .read = fgi_read_sample_file,

@@ -30,6 +30,8 @@ static const fg_option options_table[] = {
      .initial = "false",
      .example = "true",
      .help = "Folders are not classes."},
+    STRING("root", "train_images", "Folder of the files of a list."),
+    STRING("suffix", ".jpg", "Extension that the paths of a list lack."),
     STRING("path_column", "file", "Column of the paths."),
     STRING("name_column", "id", "Column of the names."),
     STRING("label_column", "class", "Column of the labels."),
@@ -51,6 +53,8 @@ static const struct member {
     size_t offset;
 } members[] = {
     {"kind", offsetof(fg_catalog_options, kind)},
+    {"root", offsetof(fg_catalog_options, root)},
+    {"suffix", offsetof(fg_catalog_options, suffix)},
     {"path_column", offsetof(fg_catalog_options, path_column)},
     {"name_column", offsetof(fg_catalog_options, name_column)},
     {"label_column", offsetof(fg_catalog_options, label_column)},
@@ -63,6 +67,13 @@ static const struct member {
     {"text_feature", offsetof(fg_catalog_options, text_feature)},
     {"name_feature", offsetof(fg_catalog_options, name_feature)},
 };
+
+void fgi_catalog_option_set(fg_catalog_options *options, const char *name, const char *value)
+{
+    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
+        if (strcmp(members[i].name, name) == 0)
+            memcpy((char *)options + members[i].offset, &value, sizeof(value));
+}
 
 static fg_status set_delimiter(const fg_option_values *values, fg_catalog_options *options,
                                fg_error *err)
@@ -86,7 +97,7 @@ static fg_status read_all(const char *text, fg_catalog_options *options, fg_opti
     for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
         const char *value = fg_option_string(values, members[i].name);
         if (value != NULL)
-            memcpy((char *)options + members[i].offset, &value, sizeof(value));
+            fgi_catalog_option_set(options, members[i].name, value);
     }
     options->no_split_folders |= fg_option_bool(values, "no_split_folders");
     options->no_classes |= fg_option_bool(values, "no_classes");

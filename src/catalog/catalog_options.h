@@ -7,6 +7,9 @@
 #include <fulgurite/catalog.h>
 #include <fulgurite/option.h>
 
+/* Sets the option that is a string and has this name; the value is borrowed. */
+void fgi_catalog_option_set(fg_catalog_options *options, const char *name, const char *value);
+
 /* Sets the options that `text` names, "path_column=file, delimiter=;"; NULL: none. Their strings
  * live as long as *out_values, which the caller destroys. Errors: FG_EINVAL (an unknown option or
  * an invalid value), FG_ENOMEM; *out_values is then NULL. */

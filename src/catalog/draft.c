@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/print.h"
 
@@ -20,21 +21,20 @@ const char *fgi_shown(const char *name, char shown[FGI_SHOWN_BYTES])
     return shown;
 }
 
-const char *fgi_shown_classes(const char *const *names, int64_t count, char shown[FGI_SHOWN_BYTES])
+const char *fgi_shown_names(const char *const *names, size_t count, char *shown, size_t size)
 {
     enum { REST = sizeof(" and 1234567890 more") };
     size_t used = 0;
     shown[0] = '\0';
-    for (int64_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         char name[FGI_SHOWN_BYTES];
         const char *between = i == 0 ? "" : i == count - 1 ? " and " : ", ";
-        const size_t size = strlen(fgi_shown(names[i], name)) + strlen(between) + 2;
-        if (i > 0 && used + size + REST > FGI_SHOWN_BYTES) {
-            (void)fgi_snprintf(shown + used, FGI_SHOWN_BYTES - used, " and %lld more",
-                               (long long)(count - i));
+        const size_t more = strlen(fgi_shown(names[i], name)) + strlen(between) + 2;
+        if (i > 0 && used + more + REST > size) {
+            (void)fgi_snprintf(shown + used, size - used, " and %zu more", count - i);
             break;
         }
-        (void)fgi_snprintf(shown + used, FGI_SHOWN_BYTES - used, "%s'%s'", between, name);
+        (void)fgi_snprintf(shown + used, size - used, "%s'%s'", between, name);
         used = strlen(shown);
     }
     return shown;
@@ -65,18 +65,55 @@ uint8_t fgi_split_of_name(fgi_str name)
     return FG_CATALOG_NO_SPLIT;
 }
 
-bool fgi_is_image_name(fgi_str name)
+uint8_t fgi_split_in_name(const char *name)
 {
-    static const char *const extensions[] = {"jpg", "jpeg", "png",  "ppm",  "bmp",
-                                             "pgm", "tif",  "tiff", "webp", "gif"};
+    uint8_t split = FG_CATALOG_NO_SPLIT;
+    for (const char *at = name; *at != '\0' && split == FG_CATALOG_NO_SPLIT;) {
+        const size_t size = strcspn(at, "_-. ");
+        split = fgi_split_of_name((fgi_str){at, size});
+        at += size + (at[size] != '\0');
+    }
+    return split;
+}
+
+/* The word of the list that the extension of a file is, NULL: none. */
+static const char *find_extension(fgi_str name, const char *const *list, size_t count)
+{
     size_t dot = name.size;
     while (dot > 0 && name.data[dot - 1] != '.')
         dot--;
     if (dot < 2) /* no dot, or a hidden file */
-        return false;
+        return NULL;
     const fgi_str extension = {name.data + dot, name.size - dot};
-    for (size_t i = 0; i < sizeof(extensions) / sizeof(extensions[0]); i++)
-        if (equals_nocase(extension, extensions[i]))
+    for (size_t i = 0; i < count; i++)
+        if (equals_nocase(extension, list[i]))
+            return list[i];
+    return NULL;
+}
+
+bool fgi_is_image_name(fgi_str name)
+{
+    static const char *const list[] = {"jpg", "jpeg", "jfif", "png",  "ppm", "bmp",
+                                       "pgm", "tif",  "tiff", "webp", "gif"};
+    return find_extension(name, list, sizeof(list) / sizeof(list[0])) != NULL;
+}
+
+const char *fgi_foreign_image(const char *name)
+{
+    static const char *const list[] = {"heic", "heif", "avif", "jxl", "jp2", "j2k", "dng", "cr2",
+                                       "cr3",  "nef",  "arw",  "orf", "rw2", "raf", "psd", "tga",
+                                       "ico",  "svg",  "exr",  "hdr", "dcm", "pcx", "xcf"};
+    return find_extension(fgi_str_of(name), list, sizeof(list) / sizeof(list[0]));
+}
+
+bool fgi_is_system_folder(const char *name)
+{
+    static const char *const names[] = {
+        "__MACOSX",     "@eaDir",    "#recycle",   "@Recycle",
+        "$RECYCLE.BIN", "#snapshot", "lost+found", "System Volume Information",
+        "__pycache__"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strcmp(name, names[i]) == 0)
             return true;
     return false;
 }
@@ -131,6 +168,26 @@ fg_status fgi_draft_skip(fgi_draft *b, const char *path, const char *reason, fg_
     if (copy == NULL)
         return fgi_no_memory(err);
     skipped[c->skip_count++] = (fgi_skipped){copy, reason};
+    return FG_OK;
+}
+
+fg_status fgi_draft_note(fgi_draft *b, fg_log_level level, fg_error *err, const char *format, ...)
+{
+    fg_catalog *c = b->catalog;
+    va_list args;
+    fgi_buf text = {0};
+    fgi_note *notes = fgi_grow(c->notes, c->note_count, &c->note_capacity, sizeof(*notes));
+    if (notes == NULL)
+        return fgi_no_memory(err);
+    c->notes = notes;
+    va_start(args, format);
+    fgi_buf_vprintf(&text, format, args);
+    va_end(args);
+    const char *copy = text.failed ? NULL : fgi_arena_strdup(&c->arena, text.data);
+    fgi_buf_fini(&text);
+    if (copy == NULL)
+        return fgi_no_memory(err);
+    notes[c->note_count++] = (fgi_note){level, copy};
     return FG_OK;
 }
 
@@ -226,7 +283,8 @@ static fg_status fail_class(const fgi_draft *b, const fgi_label *label, fg_error
     return fgi_fail(
         err, FG_EFORMAT, "'%.120s': sample '%s' has the class '%s': expected one of %s",
         b->catalog->path, fgi_shown(label->first_name == NULL ? "" : label->first_name, name),
-        fgi_shown(label->text, text), fgi_shown_classes(o->class_names, o->class_count, classes));
+        fgi_shown(label->text, text),
+        fgi_shown_names(o->class_names, (size_t)o->class_count, classes, sizeof(classes)));
 }
 
 static bool is_integer(const fgi_label *label)

@@ -35,6 +35,17 @@ typedef struct fgi_skipped {
     const char *path, *reason;
 } fgi_skipped;
 
+/* Reasons that are no sign of a mistake. */
+#define FGI_NOT_AN_IMAGE  "not an image (by its extension)"
+#define FGI_SYSTEM_FOLDER "a folder of an operating system or file server"
+#define FGI_OUTSIDE_SPLIT "next to the folders of the splits"
+
+/* A line about the source as a whole, see fg_catalog_describe. */
+typedef struct fgi_note {
+    fg_log_level level;
+    const char *text;
+} fgi_note;
+
 typedef struct fgi_catalog_kind fgi_catalog_kind;
 
 struct fg_catalog {
@@ -53,6 +64,8 @@ struct fg_catalog {
     size_t group_count, group_capacity;
     fgi_skipped *skipped;
     size_t skip_count, skip_capacity;
+    fgi_note *notes;
+    size_t note_count, note_capacity;
 };
 
 /* How a source writes a label. Text without a type is an index if all labels are integers. */
@@ -68,7 +81,8 @@ typedef struct fgi_label {
     const char *first_name; /* of a sample that has it, for messages; NULL: none */
 } fgi_label;
 
-/* A catalog while it is built. options are complete: no name is NULL. */
+/* A catalog while it is built. options are complete: no name is NULL but root, which is that of the
+ * list, and path_column, which fgi_path_columns has. */
 typedef struct fgi_draft {
     fg_catalog *catalog;
     const fg_catalog_options *options;
@@ -109,6 +123,9 @@ fg_status fgi_draft_unique(fgi_draft *b, const char *name, fg_error *err);
 fg_status fgi_draft_add(fgi_draft *b, const fgi_sample *sample, fg_error *err);
 /* Adds a line to the skipped files. The path is copied, the reason is static or in the arena. */
 fg_status fgi_draft_skip(fgi_draft *b, const char *path, const char *reason, fg_error *err);
+/* Adds a line to what fg_catalog_describe says. */
+fg_status fgi_draft_note(fgi_draft *b, fg_log_level level, fg_error *err, const char *format, ...)
+    FG_PRINTF(4, 5);
 /* Sets class_names and class_count, and converts the labels of all samples. */
 fg_status fgi_draft_finish(fgi_draft *b, fg_error *err);
 
@@ -117,8 +134,15 @@ fg_catalog *fgi_catalog_retain(fg_catalog *catalog);
 
 /* The split that a folder or a word is a name of: fg_data_split or FG_CATALOG_NO_SPLIT. */
 uint8_t fgi_split_of_name(fgi_str name);
+/* The same for a name that contains such a word, "seg_train" for example. */
+uint8_t fgi_split_in_name(const char *name);
 /* Whether a file name has the extension of an image. */
 bool fgi_is_image_name(fgi_str name);
+/* The extension of an image that cannot be read, "heic" for example, in lower case; NULL: another
+ * file. */
+const char *fgi_foreign_image(const char *name);
+/* Whether operating systems and file servers create folders of this name. */
+bool fgi_is_system_folder(const char *name);
 
 /* Makes room for `size` bytes and sets bytes->size. */
 fg_status fgi_bytes_reserve(fg_catalog_bytes *bytes, uint64_t size, const char *name,
@@ -146,7 +170,7 @@ double fgi_catalog_changed_s(const fg_catalog *catalog, int64_t index);
 
 /* The escaped form of a name in `shown`, which is returned. */
 const char *fgi_shown(const char *name, char shown[FGI_SHOWN_BYTES]);
-/* "'cat', 'dog' and 7 more", as many as fit in `shown`, which is returned. */
-const char *fgi_shown_classes(const char *const *names, int64_t count, char shown[FGI_SHOWN_BYTES]);
+/* "'cat', 'dog' and 7 more", as many as fit in shown[size], which is returned. */
+const char *fgi_shown_names(const char *const *names, size_t count, char *shown, size_t size);
 
 #endif

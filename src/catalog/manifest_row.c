@@ -52,7 +52,9 @@ static fg_status get_labels(fgi_draft *b, const json_t *object, fgi_manifest_row
 {
     const fg_catalog_options *o = b->options;
     const json_t *label = json_object_get(object, o->label_column);
-    const json_t *labels = json_object_get(object, o->labels_column);
+    const json_t *labels = strcmp(o->labels_column, o->label_column) == 0
+                               ? NULL
+                               : json_object_get(object, o->labels_column);
     if (json_is_array(label) && labels == NULL) {
         labels = label;
         label = NULL;
@@ -105,7 +107,10 @@ fg_status fgi_row_from_json(fgi_draft *b, const json_t *object, int what, fgi_ma
         return fgi_fail(err, FG_EFORMAT, "expected a JSON object");
     *row = (fgi_manifest_row){.labels = {row->labels.list, 0, row->labels.capacity}};
     if ((what & FGI_ROW_FILES) != 0) {
-        FGI_TRY(get_text(object, o->path_column, &row->path, err));
+        const char *columns[2];
+        const size_t count = fgi_path_columns(o, columns);
+        for (size_t i = 0; i < count && row->path.size == 0; i++)
+            FGI_TRY(get_text(object, columns[i], &row->path, err));
         FGI_TRY(get_text(object, o->name_column, &row->name, err));
     }
     FGI_TRY(get_text(object, o->split_column, &row->split, err));
@@ -128,10 +133,19 @@ fg_status fgi_row_apply(fgi_draft *b, const fgi_manifest_row *row, fgi_sample *s
     return fgi_draft_set_labels(b, sample, row->labels.list, row->labels.count, err);
 }
 
+size_t fgi_path_columns(const fg_catalog_options *options, const char *out[2])
+{
+    static const char *const usual[2] = {"path", "file_name"};
+    out[0] = options->path_column != NULL ? options->path_column : usual[0];
+    out[1] = usual[1];
+    return options->path_column != NULL ? 1 : 2;
+}
+
 fg_status fgi_manifest_begin(fgi_draft *b, const char *path, fg_error *err)
 {
     fg_catalog *c = b->catalog;
-    char *folder = fgi_path_parent(path);
+    const char *root = b->options->root;
+    char *folder = root != NULL && *root != '\0' ? fgi_strdup(root) : fgi_path_parent(path);
     if (folder == NULL)
         return fgi_no_memory(err);
     fg_status status = FG_OK;
@@ -173,6 +187,22 @@ static fg_status skip_row(fgi_draft *b, const char *path, const char *reason, co
     return reason == NULL ? fgi_no_memory(err) : fgi_draft_skip(b, path, reason, err);
 }
 
+/* With the suffix, if it lacks it. */
+static fg_status copy_path(fgi_draft *b, fgi_str path, const char **out, fg_error *err)
+{
+    const char *suffix = b->options->suffix;
+    const size_t tail = strlen(suffix);
+    if (path.size >= tail && memcmp(path.data + path.size - tail, suffix, tail) == 0)
+        return fgi_draft_text(b, path, out, err);
+    char *copy = fgi_arena_alloc(&b->catalog->arena, path.size + tail + 1);
+    if (copy == NULL)
+        return fgi_no_memory(err);
+    memcpy(copy, path.data, path.size);
+    memcpy(copy + path.size, suffix, tail + 1);
+    *out = copy;
+    return FG_OK;
+}
+
 fg_status fgi_manifest_add(fgi_draft *b, const fgi_manifest_row *row, const char *unit,
                            size_t number, fg_error *err)
 {
@@ -180,17 +210,23 @@ fg_status fgi_manifest_add(fgi_draft *b, const fgi_manifest_row *row, const char
     char shown[FGI_SHOWN_BYTES];
     const char *reason;
     fgi_sample sample = {.split = FG_CATALOG_NO_SPLIT};
-    if (row->path.size == 0)
-        return fgi_fail(err, FG_EFORMAT, "the %s is missing", b->options->path_column);
-    FGI_TRY(fgi_draft_text(b, row->path, &sample.path, err));
+    if (row->path.size == 0) {
+        const char *columns[2];
+        (void)fgi_path_columns(b->options, columns);
+        return fgi_fail(err, FG_EFORMAT, "the %s is missing", columns[0]);
+    }
+    FGI_TRY(copy_path(b, row->path, &sample.path, err));
     FGI_TRY(find_file(c, sample.path, &reason, err));
     if (reason != NULL && b->options->skip_missing)
         return skip_row(b, sample.path, reason, unit, number, err);
     if (reason != NULL)
-        return fgi_fail(err, FG_ENOTFOUND,
-                        "'%s' in '%s': %s\npaths are relative to the manifest's "
-                        "folder",
-                        fgi_shown(sample.path, shown), c->folder, reason);
+        return fgi_fail(
+            err, FG_ENOTFOUND,
+            "'%s' in '%s': %s\npaths are relative to %s; for files in another folder or "
+            "without an extension in the list, set data.root and data.suffix "
+            "(fulgurite pack --source root=FOLDER,suffix=.jpg)",
+            fgi_shown(sample.path, shown), c->folder, reason,
+            b->options->root != NULL ? "root" : "the folder of the list");
     sample.name = sample.path;
     if (row->name.size > 0)
         FGI_TRY(fgi_draft_text(b, row->name, &sample.name, err));

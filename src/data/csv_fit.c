@@ -10,6 +10,7 @@
 #include <string.h>
 #include "base/alloc.h"
 #include "base/error.h"
+#include "catalog/draft.h"
 #include "data/csv_schema.h"
 #include "data/dataset.h"
 
@@ -149,6 +150,7 @@ static fg_status add_text(fitter *f, size_t row, size_t column)
     seen->marks += fgi_cell_spreadsheet(cell, '.', &value);
     seen->dates += fgi_cell_is_date(cell);
     seen->iso_dates += fgi_cell_date(cell, &value);
+    seen->images += fgi_is_image_name(cell);
     if (seen->texts++ > 0)
         return FG_OK;
     seen->text_row = row;
@@ -336,6 +338,14 @@ static fg_status decide_kind(fitter *f, size_t column)
         return fgi_csv_fail(f->csv, seen->text_row, column, f->err,
                             "'%s' is not a number: all columns of an image must be pixels",
                             seen->text != NULL ? seen->text : "NA");
+    if (f->schema->target >= 0 && seen->texts > 0 && seen->images == seen->texts &&
+        seen->numbers == 0 && !c->is_category)
+        return fgi_csv_fail(f->csv, seen->text_row, column, f->err,
+                            "'%s' is the name of an image file, which says nothing to a model\nto "
+                            "train on the images, set data.format to images (fulgurite init "
+                            "writes the configuration); to train on the other columns, add this "
+                            "one to data.ignore",
+                            seen->text);
     if (c->is_category || (has_text && !c->is_number)) {
         c->kind = FGI_CSV_CATEGORICAL;
         return FG_OK;

@@ -42,6 +42,7 @@ typedef struct fgi_csv_seen {
     int64_t commas, marks;    /* strings that are numbers with a decimal comma; with a sign of
                                  currency or percent or separators of thousands */
     int64_t dates, iso_dates; /* strings that are dates */
+    int64_t images;           /* strings that are names of image files */
     double least, greatest;   /* of the numbers */
     bool is_fraction;         /* has a number that is not an integer */
     size_t text_row, infinite_row, quoted_row; /* the first of each */

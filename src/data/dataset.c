@@ -449,6 +449,12 @@ static fg_status read_labels(const fg_dataset *dataset, void *room, int32_t *out
     return FG_OK;
 }
 
+bool fg_dataset_has_labels(const fg_dataset *dataset)
+{
+    fg_error none;
+    return dataset->ops.labels != NULL && check_labels(dataset, &none) == FG_OK;
+}
+
 fg_status fg_dataset_labels(const fg_dataset *dataset, int32_t *out_labels, fg_error *err)
 {
     fg_error local;

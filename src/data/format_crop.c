@@ -8,7 +8,6 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/log.h"
 #include "base/print.h"
 #include "catalog/draft.h"
 #include "data/dataset.h"
@@ -75,14 +74,17 @@ fg_status fgi_crop_check_count(const char *path, fg_data_part part, int64_t coun
                     path, names[part]);
 }
 
-void fgi_crop_warn_labels(const char *path, int64_t count)
+void fgi_crop_warn_labels(const fg_format_request *request, const char *path, int64_t count)
 {
-    char shown[FGI_SHOWN_BYTES];
-    if (count > 0)
-        fgi_log(FG_LOG_WARNING,
-                "'%s': %" PRId64 " samples have several labels: only the first label of each is "
-                "used, because the classes of a model exclude each other",
-                fgi_shown(path, shown), count);
+    char shown[FGI_SHOWN_BYTES], line[FGI_SHOWN_BYTES + 160];
+    if (count == 0)
+        return;
+    (void)fgi_snprintf(line, sizeof line,
+                       "'%s': %" PRId64
+                       " samples have several labels: only the first label of each "
+                       "is used, because the classes of a model exclude each other",
+                       fgi_shown(path, shown), count);
+    fgi_format_say(request, FG_LOG_WARNING, line);
 }
 
 fg_status fgi_crop_hint(fg_status status, bool applies, const char *hint, fg_error *err)

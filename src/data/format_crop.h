@@ -128,7 +128,7 @@ fg_status fgi_crop_check_count(const char *path, fg_data_part part, int64_t coun
 fg_format_request fgi_crop_val_request(const fg_format_request *request, const fg_dataset *train);
 
 /* Warns if `count` samples of the source have several labels. */
-void fgi_crop_warn_labels(const char *path, int64_t count);
+void fgi_crop_warn_labels(const fg_format_request *request, const char *path, int64_t count);
 
 /* Appends a hint to the error if `applies`; returns its status. */
 fg_status fgi_crop_hint(fg_status status, bool applies, const char *hint, fg_error *err);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/error.h"
 #include "data/formats.h"
 
@@ -59,6 +60,17 @@ static const char *const *list(const fg_option_values *values, const char *name,
     return items;
 }
 
+/* Says the table of the columns, without the newline at its end. */
+static void say_report(const fg_format_request *request, const char *report)
+{
+    fgi_buf text = {0};
+    const size_t size = strlen(report);
+    fgi_buf_add(&text, report, size > 0 && report[size - 1] == '\n' ? size - 1 : size);
+    if (text.data != NULL)
+        fgi_format_say(request, FG_LOG_INFO, text.data);
+    fgi_buf_fini(&text);
+}
+
 /* ---- opening --------------------------------------------------------------------------------- */
 
 static fg_status fit(const fg_option_values *values, const fg_format_request *request, lists *l,
@@ -93,6 +105,8 @@ static fg_status fit(const fg_option_values *values, const fg_format_request *re
     out->samples = parts.train;
     out->val = parts.val;
     out->schema = parts.schema;
+    if (status == FG_OK)
+        say_report(request, fg_csv_schema_report(parts.schema));
     return status;
 }
 

@@ -56,7 +56,7 @@ static fg_status choose(source *s, fg_data_part part, fg_error *err)
     return FG_OK;
 }
 
-static fg_status warn_of_labels(const source *s, fg_error *err)
+static fg_status warn_of_labels(const source *s, const fg_format_request *request, fg_error *err)
 {
     fg_catalog_item item;
     int64_t several = 0;
@@ -64,23 +64,39 @@ static fg_status warn_of_labels(const source *s, fg_error *err)
         FGI_TRY(fg_catalog_get(s->catalog, i, &item, err));
         several += s->splits[i] != 0 && item.label_count > 1;
     }
-    fgi_crop_warn_labels(s->catalog->path, several);
+    fgi_crop_warn_labels(request, s->catalog->path, several);
     return FG_OK;
 }
 
 static bool is_pack(const char *path) { return fgi_ends_with(path, ".pack"); }
 
+static bool has_text(const fg_option_values *values, const char *name)
+{
+    const char *text = fg_option_string(values, name);
+    return text != NULL && *text != '\0';
+}
+
 /* Opens a catalog with the options of the configuration, which go before those that are given. */
 static fg_status open_catalog(const fg_option_values *values, const char *path,
                               fg_catalog_options *options, fg_catalog **out, fg_error *err)
 {
+    static const char *const names[] = {"root",         "suffix",       "path_column",
+                                        "label_column", "split_column", "group_column"};
     fg_error why;
     fg_option_values *of_source = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (has_text(values, names[i]))
+            fgi_catalog_option_set(options, names[i], fg_option_string(values, names[i]));
     fg_status status = fgi_catalog_options_read(fg_option_string(values, "source_options"), options,
                                                 &of_source, &why);
     if (status != FG_OK)
         return fg_option_fail(values, "source_options", status, err, "%s", why.message);
-    status = fg_catalog_open(path, options, out, err);
+    for (size_t i = 0; status == FG_OK && i < sizeof names / sizeof names[0]; i++)
+        if (has_text(values, names[i]) && has_text(of_source, names[i]))
+            status = fg_option_fail(values, names[i], FG_EINVAL, err,
+                                    "it is also in data.source_options: set only one of them");
+    if (status == FG_OK)
+        status = fg_catalog_open(path, options, out, err);
     fg_option_values_destroy(of_source);
     return status;
 }
@@ -106,7 +122,9 @@ static fg_status source_open(const fg_option_values *values, const char *option,
     if (status == FG_OK)
         status = choose(out, request->part, err);
     if (status == FG_OK)
-        status = warn_of_labels(out, err);
+        status = warn_of_labels(out, request, err);
+    if (status == FG_OK && request->say != NULL)
+        status = fg_catalog_describe(out->catalog, request->say, request->say_self, err);
     if (status != FG_OK)
         source_fini(out);
     return status;
@@ -245,13 +263,39 @@ static const fg_option options[] = {
      .choices = "auto|folder|csv|jsonl|tar|tfrecord",
      .example = "tar",
      .help = "Kind of the files. auto: recognized by their names."},
+    {.name = "root",
+     .kind = FG_OPTION_STRING,
+     .example = "data/train_images",
+     .help = "Folder of the files of a list. Default: the folder of the list."},
+    {.name = "suffix",
+     .kind = FG_OPTION_STRING,
+     .example = ".jpg",
+     .help = "Extension that the names in a list lack; it is added to those that do not end in "
+             "it."},
+    {.name = "path_column",
+     .kind = FG_OPTION_STRING,
+     .example = "image_id",
+     .help = "Column of a list with the names of the files. Default: path, or else file_name."},
+    {.name = "label_column",
+     .kind = FG_OPTION_STRING,
+     .example = "breed",
+     .help = "Column of a list with the classes. Default: label."},
+    {.name = "split_column",
+     .kind = FG_OPTION_STRING,
+     .example = "part",
+     .help = "Column of a list with the split: train, val or test. Default: split."},
+    {.name = "group_column",
+     .kind = FG_OPTION_STRING,
+     .example = "patient",
+     .help = "Column of a list with the group: images of one group are never divided between "
+             "training and validation. Default: group."},
     {.name = "source_options",
      .kind = FG_OPTION_STRING,
      .example = "path_column=file,label_column=class",
      .help = "Names in the files. Lists: path_column, name_column, label_column, labels_column, "
-             "split_column, group_column, delimiter. tar: label_member. TFRecord: image_feature, "
-             "label_feature, "
-             "text_feature, name_feature."},
+             "split_column, group_column, root, suffix, delimiter. tar: label_member. TFRecord: "
+             "image_feature, label_feature, text_feature, name_feature. Folders: "
+             "no_split_folders."},
     FGI_OPTIONS_CROP,
     FGI_OPTION_DAMAGED,
     FGI_OPTION_CHECK,

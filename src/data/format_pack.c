@@ -47,7 +47,7 @@ static fg_status look_at_splits(part *p, fg_error *err)
 }
 
 /* Warns about samples of the part that have several labels. */
-static fg_status warn_of_labels(const part *p, fg_error *err)
+static fg_status warn_of_labels(const part *p, const fg_format_request *request, fg_error *err)
 {
     fgi_pack_columns columns = {0};
     const int64_t variants = fg_pack_get_info(p->pack)->variant_count;
@@ -59,7 +59,7 @@ static fg_status warn_of_labels(const part *p, fg_error *err)
         if (columns.labels_start != NULL && (!is_split || columns.split[at] == split_of[p->part]))
             several += columns.labels_start[at + 1] > columns.labels_start[at] + 1;
     }
-    fgi_crop_warn_labels(p->path, several);
+    fgi_crop_warn_labels(request, p->path, several);
     return FG_OK;
 }
 
@@ -86,7 +86,7 @@ static fg_status part_open(const fg_option_values *values, const char *option,
                              "to read image files, set data.format to images", err);
     status = look_at_splits(out, err);
     if (status == FG_OK)
-        status = warn_of_labels(out, err);
+        status = warn_of_labels(out, request, err);
     if (status != FG_OK)
         fg_pack_close(out->pack);
     return status;

@@ -28,3 +28,9 @@ fg_status fgi_format_open_folder(const fg_option_values *values, const fg_format
                                            [FG_PART_PREDICT] = FG_TEST};
     return open(fg_option_string(values, "path"), splits[request->part], &out->samples, err);
 }
+
+void fgi_format_say(const fg_format_request *request, fg_log_level level, const char *line)
+{
+    if (request->say != NULL)
+        request->say(request->say_self, level, line);
+}

@@ -12,6 +12,9 @@ extern const size_t fgi_format_row_count;
 extern const fg_format_entry fgi_csv_row, fgi_idx_row, fgi_cifar10_row, fgi_cifar100_row,
     fgi_npy_row, fgi_images_row, fgi_pack_row;
 
+/* Passes a line to the request, if anyone listens. */
+void fgi_format_say(const fg_format_request *request, fg_log_level level, const char *line);
+
 typedef fg_status fgi_open_split(const char *folder, fg_data_split split, fg_dataset **out,
                                  fg_error *err);
 /* Opens a part of a published dataset: the folder is the option `path`. */

@@ -83,10 +83,10 @@ static fg_status unknown_class(const fgi_pack_samples *s, int64_t record, int32_
 {
     const fg_pack_dataset_options *o = &s->options;
     char name[FGI_PACK_SAMPLE_NAME], text[FGI_SHOWN_BYTES], classes[FGI_SHOWN_BYTES];
-    return fgi_fail(err, FG_EFORMAT, "%s has the class '%s': expected one of %s",
-                    fgi_pack_record_name(s, record, name),
-                    fgi_shown(fg_pack_class_name(s->pack, label), text),
-                    fgi_shown_classes(o->class_names, o->class_count, classes));
+    return fgi_fail(
+        err, FG_EFORMAT, "%s has the class '%s': expected one of %s",
+        fgi_pack_record_name(s, record, name), fgi_shown(fg_pack_class_name(s->pack, label), text),
+        fgi_shown_names(o->class_names, (size_t)o->class_count, classes, sizeof(classes)));
 }
 
 fg_status fgi_pack_check_label(const fgi_pack_samples *s, int64_t record, int32_t label,

@@ -117,7 +117,7 @@ fg_status fg_dataset_subset(fg_dataset *parent, const int64_t *indices, size_t c
                                  .name = subset_name,
                                  .gather_epoch = subset_gather,
                                  .prefetch = parent->prefetch != NULL ? subset_prefetch : NULL,
-                                 .labels = subset_labels,
+                                 .labels = parent->ops.labels != NULL ? subset_labels : NULL,
                                  .groups = parent->groups != NULL ? subset_groups : NULL,
                                  .destroy = subset_destroy};
     return fgi_dataset_derive(&derived, s, out, err);

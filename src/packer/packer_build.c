@@ -9,9 +9,11 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/print.h"
 #include "base/thread.h"
 #include "catalog/catalog_options.h"
+#include "catalog/class_counts.h"
 #include "catalog/draft.h"
 #include "packer/packer.h"
 
@@ -89,6 +91,23 @@ static fg_status open_catalog(build *b, fg_error *err)
                     cause.message);
 }
 
+static void log_line(void *self, fg_log_level level, const char *line)
+{
+    (void)self;
+    fgi_log(level, "%s", line);
+}
+
+/* Logs what was skipped, and classes that a split lacks. */
+static fg_status describe(const fgi_packer_plan *plan, fg_error *err)
+{
+    fgi_class_counts counts;
+    FGI_TRY(fg_catalog_describe(plan->catalog, log_line, NULL, err));
+    FGI_TRY(fgi_class_counts_of(plan->catalog, plan->splits, &counts, err));
+    fgi_class_counts_warn(&counts, log_line, NULL);
+    fgi_class_counts_fini(&counts);
+    return FG_OK;
+}
+
 static fg_status make_plan(build *b, fg_error *err)
 {
     fgi_packer_plan *plan = &b->plan;
@@ -96,6 +115,7 @@ static fg_status make_plan(build *b, fg_error *err)
     plan->catalog = b->catalog;
     plan->count = fg_catalog_count(b->catalog);
     FGI_TRY(divide(plan, err));
+    FGI_TRY(describe(plan, err));
     for (int64_t i = 0; i < plan->count && !plan->has_lists; i++) {
         fg_catalog_item item;
         FGI_TRY(fg_catalog_get(b->catalog, i, &item, err));

@@ -224,9 +224,12 @@ static bool put_config(fgi_buf *out, const char *data, const char *target, fg_er
     fgi_buf_printf(
         out, "# Written by `fulgurite init %s`. `fulgurite help config` explains every key.\n",
         shown);
-    const bool is_good = target == NULL || files.kind->takes_target
-                             ? files.kind->put(out, &files, target, err)
-                             : fgi_refuse(err, "--target: '%s' is not a CSV file", data);
+    const bool is_list = files.list.path_column != NULL;
+    bool is_good = target == NULL || files.kind->takes_target || is_list ||
+                   fgi_refuse(err, "--target: '%s' is not a CSV file", data);
+    if (is_good && is_list)
+        is_good = fgi_look_list_open(&files, target, err);
+    is_good = is_good && files.kind->put(out, &files, target, err);
     fgi_buf_puts(out, "\noptimizer:\n  name: adam\n  lr: 0.001\n\nschedule:\n  name: onecycle\n\n"
                       "trainer:\n  accelerator: auto\n  batch_size: 32\n  max_epochs: 20\n");
     fgi_look_files_free(&files);

@@ -77,7 +77,7 @@ static char *only_table(const char *folder)
     DIR *entries = opendir(folder);
     const struct dirent *entry;
     while (entries != NULL && (entry = readdir(entries)) != NULL) { /* the stream is not shared */
-        if (!is_table(entry->d_name))
+        if (!is_table(entry->d_name) || strstr(entry->d_name, "submission") != NULL)
             continue;
         fgi_free(found);
         found = join(folder, entry->d_name);
@@ -95,9 +95,11 @@ static char *only_table(const char *folder)
 static bool look_at_tables(const char *folder, bool is_only, fgi_look_files *out)
 {
     out->path = is_only ? only_table(folder)
-                        : find_name(folder, "train.csv|training.csv|train.csv.gz|train.tsv");
-    out->val = find_name(folder, "val.csv|valid.csv|validation.csv|val.csv.gz|val.tsv");
-    out->test = find_name(folder, "test.csv|test.csv.gz|test.tsv");
+                        : find_name(folder, "train.csv|training.csv|train.csv.gz|train.tsv|"
+                                            "metadata.csv|train/metadata.csv");
+    out->val = find_name(folder, "val.csv|valid.csv|validation.csv|val.csv.gz|val.tsv|"
+                                 "validation/metadata.csv|val/metadata.csv|valid/metadata.csv");
+    out->test = find_name(folder, "test.csv|test.csv.gz|test.tsv|test/metadata.csv");
     out->kind = &fgi_look_csv;
     return out->path != NULL;
 }
@@ -111,6 +113,20 @@ static bool open_photos(const char *path, fgi_look_files *out, fg_error *err)
     if (out->path == NULL)
         return fgi_refuse_memory(err);
     return fg_catalog_open(path, NULL, &out->photos, err) == FG_OK;
+}
+
+/* The lists of a folder in the layout of Hugging Face. */
+static bool look_at_jsonl(const char *folder, fgi_look_files *out, bool *out_is_good, fg_error *err)
+{
+    char *path = find_name(folder, "metadata.jsonl|train/metadata.jsonl");
+    if (path == NULL)
+        return false;
+    *out_is_good = open_photos(path, out, err);
+    fgi_free(path);
+    out->val = find_name(folder, "validation/metadata.jsonl|val/metadata.jsonl|"
+                                 "valid/metadata.jsonl");
+    out->test = find_name(folder, "test/metadata.jsonl");
+    return true;
 }
 
 static bool open_pack(const char *path, fgi_look_files *out, fg_error *err)
@@ -133,28 +149,6 @@ static bool has_pack(const char *folder)
     if (entries != NULL)
         (void)closedir(entries);
     return has;
-}
-
-/* A table that lists image files becomes a list of images; others remain tables. */
-static bool look_at_list(fgi_look_files *out, fg_error *err)
-{
-    fgi_look_table table;
-    fg_error later; /* what is wrong with a table is reported when it is read again */
-    if (!fgi_look_table_read(out->path, &table, &later))
-        return true;
-    const fgi_look_column *c = fgi_look_image_column(&table);
-    const bool is_path = c != NULL && c->name != NULL && strcmp(c->name, "path") == 0;
-    bool is_good = true;
-    if (is_path) {
-        out->kind = &fgi_look_images;
-        is_good = fg_catalog_open(out->path, NULL, &out->photos, err) == FG_OK;
-    } else if (c != NULL)
-        is_good = fgi_refuse(err,
-                             "'%s' lists image files, such as '%s': name the column of the files "
-                             "'path' and the column of the classes 'label', in the first row",
-                             out->path, c->distinct[0]);
-    fgi_look_table_free(&table);
-    return is_good;
 }
 
 /* Folders with the usual names next to the folder that is given: photos/val of photos/train. */
@@ -201,7 +195,7 @@ static bool look_at_rest(const char *folder, fgi_look_files *out, fg_error *err)
     }
     if (look_at_tables(folder, true, out)) {
         fgi_look_files_free(&photos);
-        return look_at_list(out, err);
+        return fgi_look_at_list(out, err);
     }
     fgi_look_files_free(out);
     *out = photos;
@@ -237,8 +231,11 @@ static bool look_at_folder(const char *folder, fgi_look_files *out, fg_error *er
     if (has_pack(folder))
         return open_pack(folder, out, err);
     if (look_at_tables(folder, false, out))
-        return look_at_list(out, err);
+        return fgi_look_at_list(out, err);
     fgi_look_files_free(out);
+    bool is_good = false;
+    if (look_at_jsonl(folder, out, &is_good, err))
+        return is_good;
     return look_at_rest(folder, out, err);
 }
 
@@ -294,7 +291,7 @@ static bool look_at_file(const char *path, fgi_look_files *out, fg_error *err)
         return fgi_refuse(err, "%s", why.message);
     out->kind = &fgi_look_csv; /* whatever its extension */
     out->path = fgi_strdup(path);
-    return out->path != NULL ? look_at_list(out, err) : fgi_refuse_memory(err);
+    return out->path != NULL ? fgi_look_at_list(out, err) : fgi_refuse_memory(err);
 }
 
 static bool look_at(const char *path, fgi_look_files *out, fg_error *err)
@@ -321,7 +318,9 @@ bool fgi_look_at(const char *path, fgi_look_files *out, fg_error *err)
 
 void fgi_look_files_free(fgi_look_files *files)
 {
-    char *all[] = {files->path, files->y, files->val, files->val_y, files->test, files->test_y};
+    fgi_look_list *l = &files->list;
+    char *all[] = {files->path,   files->y,       files->val,      files->val_y, files->test,
+                   files->test_y, l->path_column, l->label_column, l->root,      l->predict};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         fgi_free(all[i]);
     fg_catalog_destroy(files->photos);

@@ -8,6 +8,7 @@
 #include <fulgurite/catalog.h>
 #include <fulgurite/pack.h>
 
+#include "catalog/class_counts.h"
 #include "report/helpers.h"
 
 /* A column of a table; strings are those of its schema. */
@@ -50,6 +51,7 @@ bool fgi_look_is_classification(const fgi_look_table *table, bool *out_is_sure, 
 /* The side of the square image that the features form, 0 if they are not an image. */
 size_t fgi_look_image_side(const fgi_look_table *table);
 
+bool fgi_look_is_image_name(const char *name);
 /* The column whose cells are names of image files, NULL if there is none. */
 const fgi_look_column *fgi_look_image_column(const fgi_look_table *table);
 
@@ -69,11 +71,22 @@ extern const fgi_look_kind fgi_look_csv, fgi_look_npy, fgi_look_idx, fgi_look_ci
     fgi_look_cifar100;                                     /* init.c */
 extern const fgi_look_kind fgi_look_images, fgi_look_pack; /* init_put_photos.c */
 
+/* A list of image files: its columns, and where the files are. Strings are owned. */
+typedef struct fgi_look_list {
+    char *path_column, *label_column; /* path_column NULL: not a list */
+    char *root;                       /* NULL: the folder of the list */
+    char *predict;                    /* a folder of images without classes; NULL: none */
+    const char *suffix;               /* "", or what the names lack; static */
+    char delimiter;
+    bool label_is_sure, label_is_given; /* by its name; by the user */
+} fgi_look_list;
+
 /* The files of a dataset; names are owned, NULL where there is none. */
 typedef struct fgi_look_files {
     const fgi_look_kind *kind;
     char *path; /* the file, the folder, or the inputs of npy */
     char *y, *val, *val_y, *test, *test_y;
+    fgi_look_list list; /* of images */
     fg_catalog *photos; /* of images */
     fg_pack *pack;      /* of pack */
 } fgi_look_files;
@@ -82,14 +95,18 @@ typedef struct fgi_look_files {
 bool fgi_look_at(const char *path, fgi_look_files *out, fg_error *err);
 void fgi_look_files_free(fgi_look_files *files);
 
+/* Whether the table at out->path lists images, which it then becomes. */
+bool fgi_look_at_list(fgi_look_files *out, fg_error *err);
+/* Chooses the column of the classes, which may be given, and opens the list. */
+bool fgi_look_list_open(fgi_look_files *files, const char *target, fg_error *err);
+
 /* What a catalog or a pack has, and a sample of its images. The training images are those of the
  * split train and those without a split. */
 typedef struct fgi_look_photos {
-    int64_t train, val, test; /* images */
-    int64_t unlabeled_test;   /* images of the split test without a label */
-    int64_t many_labels;      /* images with several labels */
-    int64_t classes;
-    int64_t *class_counts;     /* s64[classes], of the training images; owned */
+    int64_t train, val, test;  /* images */
+    int64_t unlabeled_test;    /* images of the split test without a label */
+    int64_t many_labels;       /* images with several labels */
+    fgi_class_counts counts;   /* with the names of the catalog or pack */
     int64_t probed, bad, gray; /* images read; of these: unreadable, gray */
     char bad_reason[256];      /* of the first bad one, in one line, with its name */
     int64_t short_min, short_median, short_max; /* the shorter sides, in pixels */

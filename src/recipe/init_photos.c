@@ -31,8 +31,6 @@ static bool count(const fg_catalog *catalog, fgi_look_photos *out, fg_error *err
         out->test += item.split == FG_TEST;
         out->unlabeled_test += item.split == FG_TEST && item.label < 0;
         out->many_labels += item.label_count > 1;
-        if (is_training(&item) && item.label >= 0)
-            out->class_counts[item.label]++;
     }
     return true;
 }
@@ -108,10 +106,9 @@ static void probe_images(const fg_catalog *catalog, fgi_look_photos *out)
 
 bool fgi_look_photos_read(const fg_catalog *catalog, fgi_look_photos *out, fg_error *err)
 {
-    *out = (fgi_look_photos){.classes = fg_catalog_class_count(catalog)};
-    out->class_counts = fgi_calloc((size_t)out->classes + 1, sizeof(*out->class_counts));
-    if (out->class_counts == NULL)
-        return fgi_refuse_memory(err);
+    *out = (fgi_look_photos){.train = 0};
+    if (fgi_class_counts_of(catalog, NULL, &out->counts, err) != FG_OK)
+        return false;
     if (!count(catalog, out, err)) {
         fgi_look_photos_free(out);
         return false;
@@ -135,8 +132,11 @@ static bool count_records(fg_pack *pack, fgi_look_photos *out, fg_error *err)
         out->test += e.split == FG_TEST;
         out->unlabeled_test += e.split == FG_TEST && e.label < 0;
         out->many_labels += e.label_count > 1;
-        if (is_train && e.label >= 0 && e.label < out->classes)
-            out->class_counts[e.label]++;
+        int64_t *part = is_train            ? out->counts.train
+                        : e.split == FG_VAL ? out->counts.val
+                                            : out->counts.test;
+        if (e.label >= 0 && e.label < out->counts.classes)
+            part[e.label]++;
     }
     return true;
 }
@@ -162,10 +162,12 @@ static void probe_records(fg_pack *pack, fgi_look_photos *out)
 
 bool fgi_look_pack_read(fg_pack *pack, fgi_look_photos *out, fg_error *err)
 {
-    *out = (fgi_look_photos){.classes = fg_pack_get_info(pack)->class_count};
-    out->class_counts = fgi_calloc((size_t)out->classes + 1, sizeof(*out->class_counts));
-    if (out->class_counts == NULL)
-        return fgi_refuse_memory(err);
+    *out = (fgi_look_photos){.train = 0};
+    if (fgi_class_counts_init(&out->counts, "images", fg_pack_get_info(pack)->class_count, err) !=
+        FG_OK)
+        return false;
+    for (int64_t i = 0; i < out->counts.classes; i++)
+        out->counts.names[i] = fg_pack_class_name(pack, i);
     if (!count_records(pack, out, err)) {
         fgi_look_photos_free(out);
         return false;
@@ -176,6 +178,6 @@ bool fgi_look_pack_read(fg_pack *pack, fgi_look_photos *out, fg_error *err)
 
 void fgi_look_photos_free(fgi_look_photos *photos)
 {
-    fgi_free(photos->class_counts);
+    fgi_class_counts_fini(&photos->counts);
     *photos = (fgi_look_photos){0};
 }

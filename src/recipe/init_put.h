@@ -17,6 +17,11 @@ void fgi_put_quoted(fgi_buf *out, const char *text);
 /* As fgi_put_string; nothing if path is NULL. */
 void fgi_put_file(fgi_buf *out, const char *key, const char *path);
 
+/* The keys of a list of images. */
+void fgi_put_list(fgi_buf *out, const fgi_look_files *files);
+/* The same as "root=photos,suffix=.jpg", for `pack --source`; false if it cannot say them. */
+bool fgi_put_list_source(fgi_buf *out, const fgi_look_files *files);
+
 /* Shorter side of stored images that are as large as training at `size` needs them, if validation
  * uses `center_fraction` of the largest square. */
 int64_t fgi_presize_short(int64_t size, double center_fraction);

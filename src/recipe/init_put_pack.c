@@ -86,8 +86,11 @@ static void put_commands(fgi_buf *out, const fgi_look_files *files, int64_t pres
     char *parent = files->val != NULL ? fgi_path_parent(files->val) : NULL;
     const char *source = parent != NULL ? parent : files->path;
     char *pack = NULL;
+    fgi_buf list = {0};
+    (void)fgi_put_list_source(&list, files);
     if (fg_recipe_init_name(source, ".pack", &pack, NULL) != FG_OK) {
         out->failed = true;
+        fgi_buf_fini(&list);
         fgi_free(parent);
         return;
     }
@@ -95,13 +98,27 @@ static void put_commands(fgi_buf *out, const fgi_look_files *files, int64_t pres
     put_word(out, source);
     fgi_buf_putc(out, ' ');
     put_word(out, pack);
+    if (list.size > 0) {
+        fgi_buf_puts(out, " --source ");
+        put_word(out, list.data);
+    }
     if (presize > 0)
         fgi_buf_printf(out, " --presize short=%" PRId64, presize);
     fgi_buf_puts(out, "\n#   fulgurite init ");
     put_word(out, pack);
     fgi_buf_putc(out, '\n');
+    fgi_buf_fini(&list);
     fgi_free(pack);
     fgi_free(parent);
+}
+
+/* Whether `pack` can be given the names in a list. */
+static bool can_say(const fgi_look_files *files)
+{
+    fgi_buf list = {0};
+    const bool can = fgi_put_list_source(&list, files);
+    fgi_buf_fini(&list);
+    return can;
 }
 
 void fgi_put_pack(fgi_buf *out, const fgi_look_files *files, const fgi_look_photos *p, int64_t size,
@@ -112,7 +129,7 @@ void fgi_put_pack(fgi_buf *out, const fgi_look_files *files, const fgi_look_phot
     const int64_t count = p->train + p->val + p->test;
     const char *kind = files->photos != NULL ? fg_catalog_kind_of(files->photos) : "";
     const bool is_files = strcmp(kind, "tar") != 0 && strcmp(kind, "tfrecord") != 0;
-    if (files->photos == NULL || has_controls(files->path))
+    if (files->photos == NULL || has_controls(files->path) || !can_say(files))
         return;
     if (fewer >= LARGE)
         fgi_buf_printf(out,

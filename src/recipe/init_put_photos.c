@@ -7,8 +7,6 @@
 #include "base/print.h"
 #include "recipe/init_put.h"
 
-enum { LISTED_CLASSES = 12, NAME_BYTES = 64 };
-
 static const double CENTER_FRACTION = 0.875; /* the default of data.center_fraction */
 
 /* The usual choices for the median of the shorter sides, below `under` pixels. */
@@ -36,63 +34,27 @@ static bool is_gray(const fgi_look_photos *p) { return p->gray == p->probed - p-
 
 /* ---- comments -------------------------------------------------------------------------------- */
 
-static const char *class_name(const fgi_look_files *files, int64_t index, char shown[NAME_BYTES])
-{
-    const char *name = files->pack != NULL ? fg_pack_class_name(files->pack, index)
-                                           : fg_catalog_class_name(files->photos, index);
-    if (name != NULL)
-        (void)fg_catalog_escape(name, shown, NAME_BYTES);
-    else
-        (void)fgi_snprintf(shown, NAME_BYTES, "%" PRId64, index);
-    return shown;
-}
-
 /* The classes with the fewest and the most training images. */
 static void extremes(const fgi_look_photos *p, int64_t *out_least, int64_t *out_most)
 {
+    const int64_t *counts = p->counts.train;
     *out_least = *out_most = 0;
-    for (int64_t i = 1; i < p->classes; i++) {
-        *out_least = p->class_counts[i] < p->class_counts[*out_least] ? i : *out_least;
-        *out_most = p->class_counts[i] > p->class_counts[*out_most] ? i : *out_most;
+    for (int64_t i = 1; i < p->counts.classes; i++) {
+        *out_least = counts[i] < counts[*out_least] ? i : *out_least;
+        *out_most = counts[i] > counts[*out_most] ? i : *out_most;
     }
 }
 
-static void put_classes(fgi_buf *out, const fgi_look_files *files, const fgi_look_photos *p)
+static void put_line(void *self, fg_log_level level, const char *line)
 {
-    char shown[NAME_BYTES];
-    int64_t least, most;
-    fgi_buf_printf(out,
-                   "# detected: %" PRId64 " training images of %" PRId64 " classes: ", p->train,
-                   p->classes);
-    if (p->classes <= LISTED_CLASSES)
-        for (int64_t i = 0; i < p->classes; i++)
-            fgi_buf_printf(out, "%s%s %" PRId64, i > 0 ? ", " : "", class_name(files, i, shown),
-                           p->class_counts[i]);
-    else {
-        extremes(p, &least, &most);
-        fgi_buf_printf(out, "from %" PRId64 " (%s)", p->class_counts[least],
-                       class_name(files, least, shown));
-        fgi_buf_printf(out, " to %" PRId64 " (%s)", p->class_counts[most],
-                       class_name(files, most, shown));
-    }
-    fgi_buf_putc(out, '\n');
-}
-
-static void put_skipped(fgi_buf *out, const fg_catalog *catalog)
-{
-    char shown[128];
-    const char *reason = NULL;
-    const int64_t count = fg_catalog_skip_count(catalog);
-    if (count == 0)
-        return;
-    (void)fg_catalog_escape(fg_catalog_skip(catalog, 0, &reason), shown, sizeof(shown));
-    fgi_buf_printf(out, "# skipped: %" PRId64 " file%s, first '%s': %s\n", count,
-                   count == 1 ? "" : "s or folders", shown, reason != NULL ? reason : "");
+    fgi_buf_printf(self, "# %s%s\n", level == FG_LOG_WARNING ? "check it: " : "", line);
 }
 
 static void put_findings(fgi_buf *out, const fgi_look_files *files, const fgi_look_photos *p)
 {
-    put_classes(out, files, p);
+    fgi_buf_puts(out, "# detected: ");
+    fgi_class_counts_put(out, &p->counts);
+    fgi_buf_putc(out, '\n');
     if (p->val > 0 || p->test > 0)
         fgi_buf_printf(out,
                        "# detected: %" PRId64 " validation images and %" PRId64 " test images\n",
@@ -102,8 +64,9 @@ static void put_findings(fgi_buf *out, const fgi_look_files *files, const fgi_lo
                    " pixels, the median is %" PRId64 "; a file has %s on average\n",
                    p->probed, p->short_min, p->short_max, p->short_median,
                    fgi_bytes_words(p->mean_bytes));
-    if (files->photos != NULL)
-        put_skipped(out, files->photos);
+    if (files->photos != NULL && fg_catalog_describe(files->photos, put_line, out, NULL) != FG_OK)
+        out->failed = true;
+    fgi_class_counts_warn(&p->counts, put_line, out);
     if (p->bad > 0)
         fgi_buf_printf(out, "# check it: %" PRId64 " of these images cannot be read: %s\n", p->bad,
                        p->bad_reason);
@@ -136,6 +99,7 @@ static void put_parts(fgi_buf *out, const fgi_look_files *files, const fgi_look_
         fgi_put_string(out, "test", files->path, "detected: the images of the split test");
     else
         fgi_put_file(out, "test", files->test);
+    fgi_put_list(out, files);
     if (!has_val)
         fgi_put(out, "val_fraction", "0.2", "hold out a fifth of the images for validation");
 }
@@ -191,7 +155,7 @@ static void put_balance(fgi_buf *out, const fgi_look_photos *p)
 {
     int64_t least, most;
     extremes(p, &least, &most);
-    if (p->class_counts[most] >= 5 * p->class_counts[least])
+    if (p->counts.train[most] >= 5 * p->counts.train[least])
         fgi_buf_puts(out, "  # sampling: balanced               # suggested: some classes have far "
                           "fewer images than others\n");
 }
@@ -200,14 +164,15 @@ static void put_balance(fgi_buf *out, const fgi_look_photos *p)
 
 static bool check(const fgi_look_files *files, const fgi_look_photos *p, fg_error *err)
 {
-    if (p->classes < 2)
+    const bool is_tar =
+        files->photos != NULL && strcmp(fg_catalog_kind_of(files->photos), "tar") == 0;
+    if (p->counts.classes < 2)
         return fgi_refuse(
-            err, "'%s' has images of %s: expected %s", files->path,
-            p->classes == 0 ? "no class" : "one class only",
-            files->photos != NULL && strcmp(fg_catalog_kind_of(files->photos), "tar") == 0
-                ? "the class of each KEY.jpg in KEY.cls or KEY.json, or a folder for "
-                  "each class"
-                : "a folder for each class, or a list with the columns path and label");
+            err, "'%s' contains images %s: expected %s", files->path,
+            p->counts.classes == 0 ? "without classes" : "of only one class",
+            is_tar ? "the class of each KEY.jpg in KEY.cls or KEY.json, or a folder for each class"
+                   : "a folder for each class, or a list with a column of image files and a column "
+                     "of classes");
     if (p->is_arrays)
         return fgi_refuse(err,
                           "'%s' is a pack of arrays, for which a model cannot be inferred: write a "

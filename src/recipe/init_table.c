@@ -193,9 +193,10 @@ size_t fgi_look_image_side(const fgi_look_table *table)
     return table->target == table->column_count - 1 || table->target == 0 ? side : 0;
 }
 
-static bool is_image_name(const char *cell)
+bool fgi_look_is_image_name(const char *cell)
 {
-    static const char *const ends[] = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".tif", ".tiff"};
+    static const char *const ends[] = {".jpg", ".jpeg", ".jfif", ".png", ".webp",
+                                       ".gif", ".tif",  ".tiff", ".bmp"};
     const size_t size = strlen(cell);
     for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
         const size_t tail = strlen(ends[i]);
@@ -210,7 +211,7 @@ const fgi_look_column *fgi_look_image_column(const fgi_look_table *table)
     for (size_t i = 0; i < table->column_count; i++) {
         const fgi_look_column *c = &table->columns[i];
         size_t images = 0;
-        while (images < c->distinct_count && is_image_name(c->distinct[images]))
+        while (images < c->distinct_count && fgi_look_is_image_name(c->distinct[images]))
             images++;
         if (c->distinct_count > 0 && images == c->distinct_count)
             return c;

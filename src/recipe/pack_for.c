@@ -95,7 +95,7 @@ static fg_status open_samples(const fg_recipe *r, const char *path, fg_dataset *
         fgi_config_set_text(r->c, fgi_config_find("data.format"), "pack", "", err) &&
         fgi_config_set(r->c, fgi_config_find("data.train"), &train, 1, "", err) &&
         fgi_config_reset(r->c, fgi_config_find("data.val"), err);
-    fg_status status = is_set ? fgi_run_format_init(r->c, true, &format, err) : err->status;
+    fg_status status = is_set ? fgi_run_format_init(r->c, NULL, true, &format, err) : err->status;
     format.request.needs_target = false;
     format.request.val_fraction = 0;
     if (status == FG_OK)

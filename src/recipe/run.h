@@ -32,15 +32,15 @@ typedef struct fgi_run_data {
 } fgi_run_data;
 
 /* Opens the datasets of the configuration, and sets a task that is auto. Errors in the
- * configuration name the key's location. */
-fg_status fgi_run_data_open(fgi_config *c, fgi_run_data *out, fg_error *err);
+ * configuration name the key's location. A fit says what was read and what was not; r may be NULL.
+ */
+fg_status fgi_run_data_open(fgi_config *c, const fg_recipe *r, fgi_run_data *out, fg_error *err);
 void fgi_run_data_close(fgi_run_data *data);
 /* Whether the configuration names data for evaluation; does not open files. */
 fg_status fgi_run_data_check_eval(const fgi_config *c, fg_recipe_kind kind, fg_error *err);
 /* Opens the samples for evaluating a checkpoint as out->val; reads and checks them according to the
  * checkpoint's description of its data (run_data_eval.c). */
-fg_status fgi_run_data_open_eval(const fgi_config *c, fg_recipe_kind kind,
-                                 const fgi_run_schema *schema, fgi_run_data *out, fg_error *err);
+fg_status fgi_run_data_open_eval(const fg_recipe *r, fgi_run_data *out, fg_error *err);
 
 /* ---- the task (run_task.c) ------------------------------------------------------------------- */
 
@@ -109,6 +109,8 @@ void fgi_run_task_set_encodings(fgi_run_task *task, const fgi_run_data *data);
 
 /* Reads data.augment, and replaces the height and width of out->input by those of the results. */
 fg_status fgi_run_augment_init(const fgi_config *c, fgi_run_task *out, fg_error *err);
+/* Warns of images that are cropped or mirrored twice: on the host and on the device. */
+void fgi_run_augment_note(const fg_recipe *r);
 /* The images of a batch, scaled and floating-point, changed as configured: at random in training
  * only. *target is replaced by that of mixed samples; NULL outside of training. */
 fg_tensor fgi_run_augment(const fgi_run_task *task, fg_tensor image, const fg_batch *batch,

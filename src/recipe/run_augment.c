@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "recipe/run.h"
+#include "recipe/run_format.h"
 
 #define KEY "data.augment"
 
@@ -29,6 +30,48 @@ fg_status fgi_run_augment_init(const fgi_config *c, fgi_run_task *out, fg_error 
         if (row_at(out, i)->size != NULL)
             row_at(out, i)->size(out->augment.at[i].values, &out->input.dim[0], &out->input.dim[1]);
     return FG_OK;
+}
+
+static bool lists(const fgi_run_task *task, const char *name)
+{
+    for (size_t i = 0; i < task->augment.count; i++)
+        if (strcmp(task->augment.at[i].entry->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Whether the samples were decoded whole by the device: the host neither crops nor mirrors them. */
+static bool is_whole(const fgi_run_task *task)
+{
+    for (int i = 0; i < task->encoding_count; i++)
+        if (task->encodings[i].coding == FG_IMAGE_DCT)
+            return true;
+    return false;
+}
+
+void fgi_run_augment_note(const fg_recipe *r)
+{
+    const fg_format_entry *format = NULL;
+    if (fgi_run_format_find(r->c, &format, &(fg_error){0}) != FG_OK ||
+        !fgi_run_format_offers(format, "crop") || is_whole(&r->task))
+        return;
+    const char *crop = fgi_config_text(r->c, "data.crop");
+    const double flip = fgi_config_float(r->c, "data.flip");
+    const char *box = lists(&r->task, "random_resized_crop") ? "random_resized_crop"
+                      : lists(&r->task, "random_crop")       ? "random_crop"
+                                                             : NULL;
+    if (strcmp(crop, "center") == 0)
+        return;
+    if (box != NULL)
+        fgi_run_say(r, FG_LOG_WARNING,
+                    KEY ": %s crops images that data.crop (%s) has already cropped at random; to "
+                        "crop once, set data.crop=center and data.center_fraction=1",
+                    box, crop);
+    else if (flip > 0 && lists(&r->task, "random_flip"))
+        fgi_run_say(r, FG_LOG_WARNING,
+                    KEY ": random_flip mirrors images that data.flip (%g) may already have "
+                        "mirrored; to mirror once, set data.flip=0",
+                    flip);
 }
 
 /* How many of the rows before row i are the same one: it draws other numbers each time. */

@@ -265,14 +265,6 @@ static fg_status open_topology(fg_recipe *r, fg_error *err)
     return r->options->kind == FG_RECIPE_PLAN ? fg_client_open(&options, &r->client, err) : FG_OK;
 }
 
-/* Without the newline at its end. */
-static void say_lines(const fg_recipe *r, const char *text)
-{
-    const size_t size = strlen(text);
-    fgi_run_say(r, FG_LOG_INFO, "%.*s", (int)(size > 0 && text[size - 1] == '\n' ? size - 1 : size),
-                text);
-}
-
 static void warn(void *self, const char *line) { fgi_run_say(self, FG_LOG_WARNING, "%s", line); }
 
 /* A task that is auto is the checkpoint's. */
@@ -325,7 +317,7 @@ static fg_status open_eval(fg_recipe *r, fg_error *err)
     if (!keep_geometry(r, err))
         return err->status;
     say_default_data(r);
-    return fgi_run_data_open_eval(r->c, r->options->kind, &r->schema, &r->data, err);
+    return fgi_run_data_open_eval(r, &r->data, err);
 }
 
 /* The task was auto until the data were opened. */
@@ -342,9 +334,7 @@ static fg_status open_data(fg_recipe *r, fg_error *err)
     if (fgi_run_is_evaluation(r) && r->origin.data != NULL)
         return open_eval(r, err);
     const bool was_auto = strcmp(fgi_config_text(r->c, "task"), "auto") == 0;
-    const fg_status status = fgi_run_data_open(r->c, &r->data, err);
-    if (status == FG_OK && r->data.schema != NULL && r->options->kind == FG_RECIPE_FIT)
-        say_lines(r, fg_csv_schema_report(r->data.schema));
+    const fg_status status = fgi_run_data_open(r->c, r, &r->data, err);
     if (status == FG_OK && was_auto)
         say_task(r);
     if (status != FG_OK ||
@@ -407,6 +397,8 @@ fg_status fgi_run_set_up(fg_recipe *r, fg_error *err)
         status = fgi_run_task_init(r->c, &r->schema, &r->task, err);
     r->task.owner = r;
     fgi_run_task_set_encodings(&r->task, &r->data);
+    if (status == FG_OK && r->options->kind == FG_RECIPE_FIT)
+        fgi_run_augment_note(r);
     if (status == FG_OK)
         status = choose_data(r, err);
     if (status == FG_OK && r->options->kind == FG_RECIPE_SCHEDULE)

@@ -3,12 +3,16 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/sampling.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "recipe/run.h"
 #include "recipe/run_format.h"
 #include "recipe/run_infer.h"
+#include "base/alloc.h"
 #include "base/error.h"
+#include "base/print.h"
+#include "catalog/class_counts.h"
 
 fg_status fgi_run_data_split(const fg_format_request *request, fg_dataset *all, fg_dataset **train,
                              fg_dataset **val, fg_error *err)
@@ -79,6 +83,60 @@ static fg_status check(const fgi_run_format *f, fg_error *err)
     return fgi_run_format_need(f, files->val_target, err);
 }
 
+/* ---- what was read --------------------------------------------------------------------------- */
+
+static fg_status count_labels(const fg_dataset *d, int64_t classes, int64_t *out, fg_error *err)
+{
+    if (d == NULL || !fg_dataset_has_labels(d))
+        return FG_OK;
+    const int64_t count = fg_dataset_count(d);
+    int32_t *labels = fgi_calloc((size_t)count + 1, sizeof(*labels));
+    const fg_status status =
+        labels != NULL ? fg_dataset_labels(d, labels, err) : fgi_no_memory(err);
+    for (int64_t i = 0; status == FG_OK && i < count; i++)
+        if (labels[i] >= 0 && labels[i] < classes)
+            out[labels[i]]++;
+    fgi_free(labels);
+    return status;
+}
+
+/* A classifier needs at least two classes to choose from. */
+static fg_status check_classes(const fgi_run_format *f, const fgi_class_counts *counts,
+                               fg_error *err)
+{
+    char key[FGI_RUN_KEY_SIZE], number[32];
+    const int64_t only = fgi_class_counts_only(counts);
+    if (only < 0 || f->entry->files.train == NULL)
+        return FG_OK;
+    (void)fgi_snprintf(number, sizeof(number), "%" PRId64, only);
+    return fgi_fail(err, FG_EINVAL,
+                    "%s: all samples are of one class, '%.80s': a classification needs "
+                    "at least two",
+                    fgi_config_where(f->c, fgi_run_format_key(f->entry->files.train, key)),
+                    counts->names[only] != NULL ? counts->names[only] : number);
+}
+
+/* Says how many samples each class has in each part. */
+static fg_status say_classes(const fgi_run_format *f, const fgi_run_data *data, fg_error *err)
+{
+    fgi_class_counts counts;
+    if (!fg_dataset_has_labels(data->train) ||
+        strcmp(fgi_config_text(f->c, "task"), "classification") != 0)
+        return FG_OK;
+    FGI_TRY(fgi_class_counts_init(&counts, "samples", fg_dataset_class_count(data->train), err));
+    for (int64_t i = 0; i < counts.classes; i++)
+        counts.names[i] = fg_dataset_class_name(data->train, i);
+    fg_status status = count_labels(data->train, counts.classes, counts.train, err);
+    if (status == FG_OK)
+        status = count_labels(data->val, counts.classes, counts.val, err);
+    if (status == FG_OK)
+        status = check_classes(f, &counts, err);
+    if (status == FG_OK)
+        fgi_class_counts_say(&counts, f->request.say, f->request.say_self);
+    fgi_class_counts_fini(&counts);
+    return status;
+}
+
 /* ---- opening --------------------------------------------------------------------------------- */
 
 static fg_status open_train(fgi_run_format *f, fgi_run_data *out, fg_error *err)
@@ -121,15 +179,16 @@ static fg_status open_all(fgi_config *c, fgi_run_format *f, fgi_run_data *out, f
     else if (out->val == NULL)
         FGI_TRY(open_other(f, FG_PART_VAL, &out->val, err));
     FGI_TRY(fgi_run_task_check(c, out, err));
+    FGI_TRY(say_classes(f, out, err));
     FGI_TRY(draw(c, out, err));
     return open_other(f, FG_PART_TEST, &out->test, err);
 }
 
-fg_status fgi_run_data_open(fgi_config *c, fgi_run_data *out, fg_error *err)
+fg_status fgi_run_data_open(fgi_config *c, const fg_recipe *r, fgi_run_data *out, fg_error *err)
 {
     fgi_run_format format;
     *out = (fgi_run_data){0};
-    fg_status status = fgi_run_format_init(c, true, &format, err);
+    fg_status status = fgi_run_format_init(c, r, true, &format, err);
     if (status == FG_OK)
         status = open_all(c, &format, out, err);
     if (status != FG_OK)

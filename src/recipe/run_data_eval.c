@@ -17,6 +17,7 @@
 /* The data requested by the configuration. */
 typedef struct request {
     fgi_run_format format;
+    const fg_recipe *run;
     const fgi_config *c;
     fg_recipe_kind kind;
     const fgi_run_schema *schema;
@@ -46,7 +47,7 @@ fg_status fgi_run_data_check_eval(const fgi_config *c, fg_recipe_kind kind, fg_e
     request q = {.c = c, .kind = kind, .err = err};
     if (fgi_config_text(c, "data.format") == NULL)
         return FG_OK; /* it may be the checkpoint's */
-    fg_status status = fgi_run_format_init(c, false, &q.format, err);
+    fg_status status = fgi_run_format_init(c, NULL, false, &q.format, err);
     if (status == FG_OK && !fgi_run_format_is_folder(q.format.entry) &&
         named_part(&q) == FG_PART_TRAIN &&
         (!has_fraction(&q) || !fgi_run_format_has(&q.format, q.format.entry->files.train)))
@@ -239,7 +240,7 @@ static fg_status explain_list(const request *q, fg_status status)
 
 static fg_status open_checked(request *q, fg_dataset **out)
 {
-    FGI_TRY(fgi_run_format_init(q->c, false, &q->format, q->err));
+    FGI_TRY(fgi_run_format_init(q->c, q->run, false, &q->format, q->err));
     q->format.request.stratify = q->schema->is_stratified;
     q->format.request.needs_target = q->kind != FG_RECIPE_PREDICT;
     q->format.request.input = &q->schema->input;
@@ -256,10 +257,9 @@ static fg_status open_checked(request *q, fg_dataset **out)
     return fgi_run_format_missing(q->format.entry, q->kind, "evaluate", q->err);
 }
 
-fg_status fgi_run_data_open_eval(const fgi_config *c, fg_recipe_kind kind,
-                                 const fgi_run_schema *schema, fgi_run_data *out, fg_error *err)
+fg_status fgi_run_data_open_eval(const fg_recipe *r, fgi_run_data *out, fg_error *err)
 {
-    request q = {.c = c, .kind = kind, .schema = schema, .err = err};
+    request q = {.run = r, .c = r->c, .kind = r->options->kind, .schema = &r->schema, .err = err};
     *out = (fgi_run_data){0};
     const fg_status status = open_checked(&q, &out->val);
     fgi_run_format_fini(&q.format);

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/print.h"
 #include "recipe/config_table.h"
+#include "recipe/run.h"
 #include "recipe/run_infer.h"
 #include "report/helpers.h"
 
@@ -26,13 +27,30 @@ fg_status fgi_run_format_find(const fgi_config *c, const fg_format_entry **out, 
     return *out != NULL ? FG_OK : err->status;
 }
 
-fg_status fgi_run_format_init(const fgi_config *c, bool is_training, fgi_run_format *out,
-                              fg_error *err)
+/* Passes a line on, once; only a fit gets those that are no warnings. */
+static void say(void *self, fg_log_level level, const char *line)
+{
+    fgi_run_format *f = self;
+    const size_t size = strlen(line) + 1;
+    if (f->run == NULL || (level < FG_LOG_WARNING && f->run->options->kind != FG_RECIPE_FIT))
+        return;
+    for (size_t at = 0; at < f->said.size; at += strlen(f->said.data + at) + 1)
+        if (strcmp(f->said.data + at, line) == 0)
+            return;
+    fgi_buf_add(&f->said, line, size);
+    fgi_run_say(f->run, level, "%s", line);
+}
+
+fg_status fgi_run_format_init(const fgi_config *c, const fg_recipe *run, bool is_training,
+                              fgi_run_format *out, fg_error *err)
 {
     *out =
         (fgi_run_format){.c = c,
+                         .run = run,
                          .request = {.is_training = is_training,
                                      .needs_target = true,
+                                     .say = say,
+                                     .say_self = out,
                                      .task = fgi_run_task_given(c),
                                      .val_fraction = fgi_config_float(c, "data.val_fraction"),
                                      .split_seed = (uint64_t)fgi_config_int(c, "data.split_seed"),
@@ -44,6 +62,7 @@ fg_status fgi_run_format_init(const fgi_config *c, bool is_training, fgi_run_for
 void fgi_run_format_fini(fgi_run_format *format)
 {
     fg_option_values_destroy(format->values);
+    fgi_buf_fini(&format->said);
     format->values = NULL;
 }
 

@@ -7,6 +7,7 @@
 #include <fulgurite/format.h>
 #include <fulgurite/recipe.h>
 
+#include "base/buf.h"
 #include "recipe/config.h"
 
 enum { FGI_RUN_KEY_SIZE = 96 };
@@ -17,13 +18,16 @@ typedef struct fgi_run_format {
     const fg_format_entry *entry;
     fg_option_values *values;
     fg_format_request request;
+    const fg_recipe *run; /* receives what the format says; NULL: nobody does */
+    fgi_buf said;         /* the lines, so that none is repeated */
 } fgi_run_format;
 
 /* The row that data.format names; FG_EINVAL if it names none. */
 fg_status fgi_run_format_find(const fgi_config *c, const fg_format_entry **out, fg_error *err);
-/* The same with values and request. Free *out also after a failure. */
-fg_status fgi_run_format_init(const fgi_config *c, bool is_training, fgi_run_format *out,
-                              fg_error *err);
+/* The same with values and request. *out must not be moved: it is the request's say_self. Free it
+ * also after a failure. */
+fg_status fgi_run_format_init(const fgi_config *c, const fg_recipe *run, bool is_training,
+                              fgi_run_format *out, fg_error *err);
 void fgi_run_format_fini(fgi_run_format *format);
 
 /* The part that a kind of run evaluates. */

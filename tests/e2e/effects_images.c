@@ -34,6 +34,9 @@ static void write_photos(const char *folder)
     static const char named[] = "file;class\nphotos/cat/1.jpg;cat\nphotos/cat/2.jpg;cat\n"
                                 "photos/dog/3.jpg;dog\n";
     fgt_write(fgt_path(folder, "named.csv"), named, sizeof(named) - 1);
+    static const char ids[] = "image_id,kind,part,patient\ncat/1,cat,train,p\n"
+                              "cat/2.jpg,cat,train,p\ndog/3,dog,val,p\n";
+    fgt_write(fgt_path(folder, "ids.csv"), ids, sizeof(ids) - 1);
 }
 
 /* The samples of a folder, from 0 to 1, in the first epoch. */
@@ -95,6 +98,10 @@ static const fg_images_options expected[] = {
     "--data.format=images --data.train=photos --model.name=linear --model.classes=3 "              \
     "--model.weights=w.safetensors --trainer.batch_size=2 " EFFECTS_STILL
 #define GRAY "--data.size=2 --data.channels=1 "
+
+#define IDS                                                                                        \
+    "--data.train=ids.csv --data.root=photos --data.suffix=.jpg --data.path_column=image_id "      \
+    "--data.label_column=kind "
 
 /* Losses of training by expected[count], and of validation on other/, cropped in the middle. */
 static void losses(const effect *e, const char *folder)
@@ -237,6 +244,19 @@ const effect effects_images[] = {
      losses, .count = 0},
     {"data.source_options", GRAY "--data.source_options=path=file", refused, .status = 2,
      .says = "data.source_options: source"},
+    {"data.root", GRAY "--data.crop=center " IDS, losses, .count = 0},
+    {"data.suffix", IDS "--data.suffix=.png", refused, .status = 1,
+     .says = "ids.csv:2: 'cat/1.png' in 'photos': no such file\npaths are relative to root"},
+    {"data.path_column", IDS "--data.path_column=file", refused, .status = 1,
+     .says = "ids.csv:1: there is no column 'file'\nset the name of the column of the files"},
+    {"data.path_column", IDS "--data.source_options=path_column=file", refused, .status = 2,
+     .says = "it is also in data.source_options: set only one of them"},
+    {"data.label_column", IDS "--data.label_column=label", refused, .status = 1,
+     .says = "'ids.csv': no image has a label: expected a column 'label'"},
+    {"data.split_column", IDS "--data.split_column=part", refused, .status = 2,
+     .says = "'ids.csv' also contains validation samples"},
+    {"data.group_column", IDS "--data.group_column=patient --data.val_fraction=0.4", refused,
+     .status = 2, .says = "all 3 samples are in one group"},
     {"data.val", GRAY "--data.val=splits.csv", refused, .status = 2,
      .says = "'splits.csv' has samples of other splits, but none of split val"},
     {"data.val", GRAY "--data.val=photos.pack", refused, .status = 1,

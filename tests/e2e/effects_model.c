@@ -30,7 +30,7 @@ static fg_module *built(const char *folder, const char *arguments, fgi_run_task 
     (void)snprintf(path, sizeof(path), "data.y=%s", fgt_path(folder, "labels.npy"));
     assert_true(fgi_config_override(c, path, &err));
     assert_true(fgi_config_override(c, "data.format=npy", &err));
-    fgt_ok(fgi_run_data_open(c, &data, &err));
+    fgt_ok(fgi_run_data_open(c, NULL, &data, &err));
     fgt_ok(fgi_run_schema_of_data("npy", data.train, NULL, NULL, &schema, &err));
     fgt_ok(fgi_run_task_init(c, &schema, task, &err));
     fgt_ok(fg_module_create(NULL, 0, &root, &err));

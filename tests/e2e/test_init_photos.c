@@ -61,6 +61,7 @@ static void a_folder_for_each_class(void **state)
     put_class(folder, "photos/dog", 5, 20, 25, 3);
     put_photo(folder, "photos/my fish/red \xc3\xa9.png", 18, 18, 3, 40);
     write_text(folder, "photos/notes.txt", "taken in May");
+    write_text(folder, "photos/dog/new.heic", "");
     write_text(folder, "photos/cat/broken.jpg", "not a JPEG");
     contains(program_gives(0, folder, "init photos/")->err, "\n  fulgurite fit photos.yaml\n");
     contains(program_gives(0, folder, "init photos -o 'my photos.yaml'")->err,
@@ -71,7 +72,9 @@ static void a_folder_for_each_class(void **state)
     contains(o->out, "# detected: 13 training images of 3 classes: cat 7, dog 5, my fish 1\n");
     contains(o->out, "# 13 images were read: the shorter side has 18 to 22 pixels, the median is "
                      "22; a file has ");
-    contains(o->out, "# skipped: 1 file, first 'notes.txt': not an image (by its extension)\n");
+    contains(o->out, "# check it: 'photos': skipped 1 .heic file, such as 'dog/new.heic': the "
+                     "format is not supported; convert it to JPEG or PNG\n"
+                     "# 'photos': skipped 1 file that is not an image: 1 .txt\n");
     contains(o->out, "# check it: 1 of these images cannot be read: 'cat/broken.jpg': ");
     contains(o->out, "\n  name: lenet ");
     contains(o->out, "\n  format: images\n  train: \"photos\"\n  val_fraction: 0.2 ");
@@ -81,8 +84,61 @@ static void a_folder_for_each_class(void **state)
     contains(o->out, "  # sampling: balanced ");
     lacks(o->out, "channels:");
     assert_int_equal(remove(fgt_path(folder, "photos/cat/broken.jpg")), 0);
-    o = program_gives(0, folder, "fit photos.yaml --fast-dev-run --draw=never");
+    o = program_gives(0, folder,
+                      "fit photos.yaml --fast-dev-run --draw=never --data.crop=random "
+                      "'--data.augment=[random_resized_crop(height=22,width=22),random_flip]'");
     contains(o->err, "fast dev run: no error");
+    contains(o->err, "warning: 'photos/': skipped 1 .heic file, such as 'dog/new.heic': ");
+    contains(o->err, "\n'photos/': skipped 1 file that is not an image: 1 .txt\n");
+    contains(o->err, " training samples of 3 classes: cat ");
+    contains(o->err, " validation samples: cat ");
+    contains(o->err, "warning: data.augment: random_resized_crop crops images that data.crop "
+                     "(random) has already cropped at random; to crop once, set "
+                     "data.crop=center and data.center_fraction=1\n");
+}
+
+/* The same verdict everywhere. */
+static void layouts(void **state)
+{
+    static const char *const commands[] = {
+        "init photos", "pack photos photos.pack",
+        "fit --task=classification --model.name=linear --data.format=images --data.train=photos"};
+    const char *folder = fgt_temp_folder();
+    (void)state;
+    put_class(folder, "photos/train/a", 2, 20, 20, 3);
+    put_class(folder, "photos/train/b", 2, 20, 20, 3);
+    put_class(folder, "photos/val/a", 1, 20, 20, 3);
+    put_class(folder, "photos/__MACOSX", 1, 20, 20, 3);
+    contains(program_gives(0, folder, "init photos -o -")->out,
+             "# detected: 4 training images of 2 classes: a 2, b 2\n"
+             "# detected: 1 validation images and 0 test images\n");
+    contains(program_gives(0, folder, "init photos -o -")->out,
+             "# check it: no validation images of class b: validation does not measure it\n");
+    contains(program_gives(0, folder, "pack photos a.pack")->err,
+             "warning: no validation images of class b: validation does not measure it\n");
+    put_class(folder, "photos/extra", 1, 20, 20, 3);
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+        contains(program_gives(1, folder, commands[i])->err,
+                 ": 'photos': 'train' and 'val' are named as splits, but 'extra' is not\n");
+    contains(program_gives(1, folder,
+                           "fit --task=classification --model.name=linear --data.format=images "
+                           "--data.train=photos/train/a")
+                 ->err,
+             "'photos/train/a': no image has a label: expected a folder for each class, or a list");
+}
+
+static void one_class(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    (void)state;
+    put_class(folder, "one/a", 2, 20, 20, 3);
+    contains(program_gives(2, folder,
+                           "fit --task=classification --model.name=linear --data.format=images "
+                           "--data.train=one")
+                 ->err,
+             "--data.train: all samples are of one class, 'a': a classification needs");
+    contains(program_gives(0, folder, "pack one one.pack")->err,
+             "warning: all images are of one class, a\n");
 }
 
 static void sizes_and_colors(void **state)
@@ -191,10 +247,15 @@ static void lists_and_archives(void **state)
     o = program_gives(0, folder, "init list.jsonl -o -");
     contains(o->out, "2 training images of 2 classes: 0 1, 1 1\n");
     contains(o->out, "\n  train: \"list.jsonl\"\n");
-    write_text(folder, "other.csv", "image,species\nimages/0.png,a\nimages/1.png,b\n");
-    contains(program_gives(1, folder, "init other.csv")->err,
-             "'other.csv' lists image files, such as 'images/0.png': name the column of the files "
-             "'path'");
+    write_text(folder, "other.csv", "image;species;n\nimages/0.png;a;1\nimages/1.png;b;2\n");
+    o = program_gives(0, folder, "init other.csv -o -");
+    contains(o->out, "\n  path_column: \"image\" ");
+    contains(o->out, "\n  label_column: \"species\" ");
+    contains(o->out, "\n  source_options: \"delimiter=;\" ");
+    write_text(folder, "none.csv", "image,species\na.png,a\nb.png,b\n");
+    contains(program_gives(1, folder, "init none.csv")->err,
+             "'none.csv' lists image files, such as 'a.png' in the column 'image', but they are "
+             "neither in its folder nor in one below it\n");
     write_text(folder, "gone.csv", "path,label\nimages/0.png,a\nimages/9.png,b\n");
     contains(program_gives(1, folder, "init gone.csv")->err, "images/9.png");
     assert_int_equal(shell(folder, "mkdir shards && cd images && echo 0 >0.cls && echo 1 >1.cls && "
@@ -208,6 +269,97 @@ static void lists_and_archives(void **state)
     contains(program_gives(1, folder, "init 'shards/train-{000..001}.tar'")->err, "train-001.tar");
     write_text(folder, "cut.tar", "images/0.png");
     contains(program_gives(1, folder, "init cut.tar")->err, "cut.tar");
+}
+
+/* train.csv with train_images/, test.csv and test_images/, as Kaggle distributes them: with or
+ * without the extension in the cells. */
+static void write_leaves(const char *folder, const char *suffix)
+{
+    char text[300];
+    put_class(folder, "leaf/train_images", 4, 20, 20, 3);
+    put_class(folder, "leaf/test_images", 2, 20, 20, 3); /* with names of training images */
+    write_text(folder, "leaf/sample_submission.csv", "image_id,label\n0,0\n1,0\n");
+    write_text(folder, "leaf/test.csv", "image_id\n0\n1\n");
+    (void)snprintf(text, sizeof(text),
+                   "image_id,variety,age,label\n0%s,x,4,rust\n1%s,x,5,scab\n2%s,y,6,rust\n"
+                   "3%s,y,7,scab\n",
+                   suffix, suffix, suffix, suffix);
+    write_text(folder, "leaf/train.csv", text);
+}
+
+static const outcome *init_leaves(const char *folder)
+{
+    const outcome *o = program_gives(0, folder, "init leaf -o -");
+    contains(o->out, "# detected: 4 training images of 2 classes: rust 2, scab 2\n");
+    contains(o->out, "\n# 'leaf/train.csv': ignored columns 'variety' and 'age'\n");
+    contains(o->out, "\n  train: \"leaf/train.csv\"\n  root: \"leaf/train_images\" ");
+    contains(o->out, "\n  path_column: \"image_id\" ");
+    contains(o->out, "\n  predict: \"leaf/test_images\" ");
+    lacks(o->out, "\n  test:");
+    lacks(o->out, "label_column:");
+    return o;
+}
+
+static void kaggle(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    (void)state;
+    write_leaves(folder, ".png");
+    lacks(init_leaves(folder)->out, "suffix:");
+    write_leaves(folder, "");
+    contains(init_leaves(folder)->out, "\n  suffix: \".png\" ");
+    (void)program_gives(0, folder, "init leaf");
+    contains(program_gives(0, folder, "init leaf/train.csv -o - --target=variety")->out,
+             "\n  label_column: \"variety\" ");
+    contains(program_gives(1, folder, "init leaf/train.csv -o - --target=kind")->err,
+             "--target: 'leaf/train.csv' has no column 'kind', only image_id, variety, age, label");
+    contains(program_gives(0, folder,
+                           "fit leaf.yaml --model.name=linear --trainer.max_epochs=1 "
+                           "--trainer.run_dir=leaf-run")
+                 ->err,
+             "'leaf/train.csv': ignored columns 'variety' and 'age'\n");
+    contains(program_gives(0, folder, "predict leaf-run --quiet")->out, "\n1,1.png,");
+}
+
+static void names_of_files_are_no_features(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    (void)state;
+    write_text(folder, "names.csv", "image,age,label\n0.png,4,rust\n1.png,5,scab\n");
+    contains(program_gives(1, folder,
+                           "fit --data.format=csv --data.path=names.csv --task=classification "
+                           "--model.name=linear")
+                 ->err,
+             "names.csv:2: row 1, column 'image': '0.png' is the name of an image file, which says "
+             "nothing to a model\nto train on the images, set data.format to images");
+}
+
+/* metadata.csv or metadata.jsonl next to the images of a split, as Hugging Face writes them. */
+static void hugging_face(void **state)
+{
+    static const char *const suffixes[] = {"csv", "jsonl"};
+    const char *folder = fgt_temp_folder();
+    char expected[200];
+    (void)state;
+    put_class(folder, "data/train", 2, 20, 20, 3);
+    put_class(folder, "data/validation", 2, 20, 20, 3);
+    for (size_t i = 0; i < 2; i++) {
+        write_text(folder, i == 0 ? "data/train/metadata.csv" : "data/train/metadata.jsonl",
+                   i == 0 ? "file_name,label\n0.png,a\n1.png,b\n"
+                          : "{\"file_name\": \"0.png\", \"label\": \"a\"}\n"
+                            "{\"file_name\": \"1.png\", \"label\": \"b\"}\n");
+        assert_int_equal(shell(folder, "cp data/train/metadata.* data/validation"), 0);
+        const outcome *o = program_gives(0, folder, "init data -o -");
+        (void)snprintf(expected, sizeof(expected),
+                       "\n  train: \"data/train/metadata.%s\"\n  val: "
+                       "\"data/validation/metadata.%s\"\n  size:",
+                       suffixes[i], suffixes[i]);
+        contains(o->out, expected);
+        assert_int_equal(shell(folder, "rm -f data/*/metadata.csv"), 0);
+    }
+    (void)program_gives(0, folder, "init data");
+    contains(program_gives(0, folder, "fit data.yaml --fast-dev-run --model.name=linear")->err,
+             "2 validation samples: a 1, b 1\n");
 }
 
 /* A pack of `count` images of side x side pixels, of two classes; every fourth is for validation.
@@ -273,9 +425,9 @@ static void what_is_refused(void **state)
     (void)state;
     put_class(folder, "flat", 2, 20, 20, 3);
     contains(program_gives(1, folder, "init flat")->err,
-             "'flat' has images of no class: expected a folder for each class, or a list");
+             "'flat' contains images without classes: expected a folder for each class, or a list");
     put_class(folder, "one/a", 2, 20, 20, 3);
-    contains(program_gives(1, folder, "init one")->err, "'one' has images of one class only");
+    contains(program_gives(1, folder, "init one")->err, "'one' contains images of only one class");
     (void)mkdir(fgt_path(folder, "bad"), 0755);
     (void)mkdir(fgt_path(folder, "bad/a"), 0755);
     (void)mkdir(fgt_path(folder, "bad/b"), 0755);
@@ -295,9 +447,17 @@ static void what_is_refused(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(a_folder_for_each_class), cmocka_unit_test(sizes_and_colors),
-    cmocka_unit_test(packs_are_suggested),     cmocka_unit_test(splits),
-    cmocka_unit_test(lists_and_archives),      cmocka_unit_test(packs),
+    cmocka_unit_test(a_folder_for_each_class),
+    cmocka_unit_test(layouts),
+    cmocka_unit_test(sizes_and_colors),
+    cmocka_unit_test(packs_are_suggested),
+    cmocka_unit_test(splits),
+    cmocka_unit_test(lists_and_archives),
+    cmocka_unit_test(kaggle),
+    cmocka_unit_test(one_class),
+    cmocka_unit_test(names_of_files_are_no_features),
+    cmocka_unit_test(hugging_face),
+    cmocka_unit_test(packs),
     cmocka_unit_test(what_is_refused),
 };
 FGT_MAIN(tests)

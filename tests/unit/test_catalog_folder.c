@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/file.h"
 #include "catalog_text.h"
 
@@ -51,11 +52,11 @@ static void folders_are_classes_in_byte_order(void **state)
                    "a-b/x.jpeg 2 [a-b/x.jpeg]\n"
                    "b/10.PNG 3 [b/10.PNG]\n"
                    "b/2.jpg 3 [b/2.jpg]\n"
-                   "\xc3\xa9/i.bmp 5 [\xc3\xa9/i.bmp]\n"
-                   "class Z\nclass a\nclass a-b\nclass b\nclass empty\nclass \xc3\xa9\n"
+                   "\xc3\xa9/i.bmp 4 [\xc3\xa9/i.bmp]\n"
+                   "class Z\nclass a\nclass a-b\nclass b\nclass \xc3\xa9\n"
                    "skip a/noextension: not an image (by its extension)\n"
                    "skip a/notes.txt: not an image (by its extension)\n"
-                   "skip empty: a class without images\n"
+                   "skip empty: a folder without images, which is not a class\n"
                    "skip loose.jpg: an image next to the folders of the classes\n"
                    "skip readme.md: not an image (by its extension)\n");
 }
@@ -104,11 +105,179 @@ static void folders_named_like_splits_are_splits(void **state)
                    "train/dog/1.jpg 2 [train/dog/1.]\n"
                    "class Validation\nclass test\nclass train\n"
                    "skip LICENSE: not an image (by its extension)\n");
-    add(root, "other/x/1.jpg"); /* now they are classes */
+}
+
+static void splits_next_to_other_folders_are_an_error(void **state)
+{
+    (void)state;
+    const char *root = fgt_temp_folder();
+    add(root, "train/dog/1.jpg");
+    add(root, "Validation/dog/2.jpg");
+    add(root, "test/3.jpg");
+    add(root, "other/x/1.jpg");
     fgt_catalog_is(fgt_path(root, "other"), NULL, "x/1.jpg 0 [other/x/1.jp]\nclass x\n");
+    fg_catalog_options options = {.no_split_folders = true};
+    fg_catalog *catalog = NULL;
+    fgt_catalog_fails(root, NULL, FG_EFORMAT,
+                      "'Validation', 'test' and 'train' are named as splits, but 'other' is not\n");
+    fgt_ok(fg_catalog_open(root, &options, &catalog, &err));
+    assert_int_equal(fg_catalog_class_count(catalog), 4);
+    fg_catalog_destroy(catalog);
+}
+
+/* Appends the lines of fg_catalog_describe, with the level: "!" is a warning. */
+static void put_line(void *self, fg_log_level level, const char *line)
+{
+    fgi_buf *text = self;
+    const char *end = strchr(line + 1, '\''); /* of the path, which is another one in each run */
+    assert_non_null(end);
+    fgi_buf_printf(text, "%s%s\n", level == FG_LOG_WARNING ? "!" : "",
+                   strncmp(end, "': ", 3) == 0 ? end + 3 : end + 2);
+}
+
+static void contains_text(const char *whole, const char *part)
+{
+    if (whole == NULL || strstr(whole, part) == NULL)
+        fail_msg("'%s' is not in:\n%s", part, whole != NULL ? whole : "");
+}
+
+static void describes(const char *root, const char *expected)
+{
+    fgi_buf text = {0};
     fg_catalog *catalog = NULL;
     fgt_ok(fg_catalog_open(root, NULL, &catalog, &err));
-    assert_int_equal(fg_catalog_class_count(catalog), 4);
+    fgt_ok(fg_catalog_describe(catalog, put_line, &text, &err));
+    assert_string_equal(text.data != NULL ? text.data : "", expected);
+    fgi_buf_fini(&text);
+    fg_catalog_destroy(catalog);
+}
+
+/* What archives, file servers and notebooks leave behind is neither a class nor a split. */
+static void folders_of_systems_are_no_classes(void **state)
+{
+    (void)state;
+    const char *root = fgt_temp_folder(), *splits = fgt_temp_folder();
+    static const char *const others[] = {"__MACOSX/cat/._1.jpg", "@eaDir/1.jpg/thumb.jpg",
+                                         "lost+found/1.jpg", ".ipynb_checkpoints/1.jpg",
+                                         "cat/@eaDir/1.jpg/thumb.jpg"};
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        add(root, others[i]);
+        add(splits, others[i]);
+    }
+    add(root, "cat/1.jpg");
+    add(root, "dog/1.jpg");
+    fgt_ok(fgi_folder_make(fgt_path(root, "train"), &err)); /* empty: no split */
+    fgt_catalog_is(root, NULL,
+                   "cat/1.jpg 0 [cat/1.jpg]\ndog/1.jpg 1 [dog/1.jpg]\nclass cat\nclass dog\n"
+                   "skip @eaDir: a folder of an operating system or file server\n"
+                   "skip __MACOSX: a folder of an operating system or file server\n"
+                   "skip cat/@eaDir: a folder of an operating system or file server\n"
+                   "skip lost+found: a folder of an operating system or file server\n"
+                   "skip train: a folder without images, which is not a class\n");
+    assert_int_equal(rename(fgt_path(root, "cat/1.jpg"), fgt_path(root, "train/1.jpg")), 0);
+    fgt_catalog_fails(root, NULL, FG_EFORMAT, "'train' is named as a split, but 'dog' is not\n");
+    add(splits, "train/cat/1.jpg");
+    add(splits, "val/cat/2.jpg");
+    describes(splits, "skipped '@eaDir', '__MACOSX' and 'lost+found': a folder of an operating "
+                      "system or file server\n"
+                      "!skipped 'cat': a folder without images, which is not a class\n");
+}
+
+/* An archive that was unpacked one level too deep. */
+static void a_single_folder_around_the_data_is_noted(void **state)
+{
+    (void)state;
+    const char *root = fgt_temp_folder();
+    static const char *const names[] = {"cat"};
+    const fg_catalog_options given = {.class_names = names, .class_count = 1};
+    add(root, "archive/data/train/cat/1.jpg");
+    add(root, "archive/data/val/cat/2.jpg");
+    add(root, "archive/__MACOSX/3.jpg");
+    fgt_catalog_is(root, &given,
+                   "archive/data/train/cat/1.jpg 0 train [archive/data]\n"
+                   "archive/data/val/cat/2.jpg 0 val [archive/data]\nclass cat\n"
+                   "skip archive/__MACOSX: a folder of an operating system or file server\n");
+    fg_catalog *catalog = NULL;
+    fgi_buf text = {0};
+    fgt_ok(fg_catalog_open(root, NULL, &catalog, &err));
+    fgt_ok(fg_catalog_describe(catalog, put_line, &text, &err));
+    contains_text(text.data, "!contains only one folder with images, 'archive': the folders in "
+                             "'archive' are used\n");
+    contains_text(text.data, "!contains only one folder with images, 'data'");
+    fgi_buf_fini(&text);
+    fg_catalog_destroy(catalog);
+}
+
+static void inner_folders_may_repeat_the_split(void **state)
+{
+    (void)state;
+    const char *doubled = fgt_temp_folder(), *one = fgt_temp_folder();
+    static const char *const names[] = {"cat"};
+    const fg_catalog_options given = {.class_names = names, .class_count = 1};
+    add(doubled, "train/train/cat/1.jpg");
+    add(doubled, "val/val/cat/2.jpg");
+    fgt_catalog_is(doubled, NULL,
+                   "train/train/cat/1.jpg 0 train [train/train/]\n"
+                   "val/val/cat/2.jpg 0 val [val/val/cat/]\nclass cat\n");
+    add(one, "cat/2020/may/1.jpg");
+    fgt_catalog_is(one, NULL, "cat/2020/may/1.jpg 0 [cat/2020/may]\nclass cat\n");
+    add(one, "cat/2021/2.jpg"); /* the class of a model remains one */
+    fgt_catalog_is(one, &given,
+                   "cat/2020/may/1.jpg 0 [cat/2020/may]\ncat/2021/2.jpg 0 [cat/2021/2.j]\n"
+                   "class cat\n");
+}
+
+static void layouts_that_are_probably_wrong_are_errors(void **state)
+{
+    (void)state;
+    const char *words = fgt_temp_folder(), *inner = fgt_temp_folder(), *heic = fgt_temp_folder();
+    static const char *const names[] = {"cat", "seg_test", "seg_train"};
+    add(words, "seg_train/cat/1.jpg");
+    add(words, "seg_test/cat/2.jpg");
+    fgt_catalog_fails(words, NULL, FG_EFORMAT,
+                      "'seg_test' and 'seg_train' look like splits, not like classes\n");
+    fg_catalog *catalog = NULL;
+    const fg_catalog_options given = {.class_names = names, .class_count = 3};
+    fgt_ok(fg_catalog_open(words, &given, &catalog, &err));
+    fg_catalog_destroy(catalog);
+    add(inner, "cat/train/1.jpg");
+    add(inner, "dog/train/1.jpg");
+    fgt_catalog_fails(inner, NULL, FG_EFORMAT,
+                      "the folder of the class 'cat' contains 'train', which is named as a split\n"
+                      "move the folders of the classes into those of the splits (train/cat)");
+    fgt_ok(fg_catalog_open(inner, &(fg_catalog_options){.no_split_folders = true}, &catalog, &err));
+    fg_catalog_destroy(catalog);
+    add(heic, "cat/1.HEIC");
+    add(heic, "dog/1.jpg");
+    fgt_catalog_fails(heic, NULL, FG_EFORMAT,
+                      "the folder 'cat' contains no images that can be read, but 1 .heic file\n");
+}
+
+static void skipped_files_are_said_by_kind(void **state)
+{
+    (void)state;
+    const char *root = fgt_temp_folder();
+    static const char *const names[] = {"cat/1.jpg",  "cat/2.heic",    "cat/3.HEIC", "dog/1.jpg",
+                                        "dog/a.avif", "dog/notes.txt", "dog/b.txt",  "loose.jpg",
+                                        "README",     "cat/.DS_Store", "cat/x.1"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        add(root, names[i]);
+    describes(root,
+              "skipped 4 files that are not images: 1 with no extension, 1 .1, 2 .txt\n"
+              "!skipped 2 .heic files, such as 'cat/2.heic': the format is not supported; convert "
+              "them to JPEG or PNG\n"
+              "!skipped 1 .avif file, such as 'dog/a.avif': the format is not supported; convert "
+              "it to JPEG or PNG\n"
+              "!skipped 'loose.jpg': an image next to the folders of the classes\n");
+    add(root, "cat/more/4.jpg");
+    add(root, "birds/owl/5.jpg");
+    fg_catalog *catalog = NULL;
+    fgi_buf text = {0};
+    fgt_ok(fg_catalog_open(root, NULL, &catalog, &err));
+    fgt_ok(fg_catalog_describe(catalog, put_line, &text, &err));
+    contains_text(text.data, "!1 of 3 classes have images only in inner folders, such as "
+                             "'birds/owl/5.jpg' of class 'birds'; if the inner folders");
+    fgi_buf_fini(&text);
     fg_catalog_destroy(catalog);
 }
 
@@ -334,6 +503,12 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(folders_are_classes_in_byte_order),
     cmocka_unit_test(one_image_is_a_source),
     cmocka_unit_test(folders_named_like_splits_are_splits),
+    cmocka_unit_test(folders_of_systems_are_no_classes),
+    cmocka_unit_test(splits_next_to_other_folders_are_an_error),
+    cmocka_unit_test(a_single_folder_around_the_data_is_noted),
+    cmocka_unit_test(inner_folders_may_repeat_the_split),
+    cmocka_unit_test(layouts_that_are_probably_wrong_are_errors),
+    cmocka_unit_test(skipped_files_are_said_by_kind),
     cmocka_unit_test(images_without_folders_have_no_label),
     cmocka_unit_test(given_classes_define_the_indices),
     cmocka_unit_test(a_long_list_of_classes_is_shortened),

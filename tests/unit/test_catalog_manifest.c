@@ -4,6 +4,7 @@
 #include "fgt.h"
 
 #include <stdio.h>
+#include "base/buf.h"
 #include "base/file.h"
 #include "catalog_text.h"
 
@@ -44,6 +45,54 @@ static void csv_columns_are_found_by_name(void **state)
     fgt_catalog_is(manifest("s.csv", "path;label\na.jpg;1.0\nsub/d.bin;1\n"),
                    &(fg_catalog_options){.delimiter = ';'},
                    "a.jpg 1 [A]\nsub/d.bin 0 [D]\nclass 1\nclass 1.0\n");
+}
+
+/* The layouts of Kaggle (names without an extension, in another folder) and Hugging Face. */
+static void files_may_be_in_another_folder(void **state)
+{
+    (void)state;
+    fg_catalog_options options = {.path_column = "id", .root = root, .suffix = ".jpg"};
+    fgt_catalog_is(manifest("sub/k.csv", "id,label\na,x\nb c.jpg,y\n"), &options,
+                   "a.jpg 0 [A]\nb c.jpg 1 [B]\nclass x\nclass y\n");
+    fgt_catalog_is(manifest("sub/k.jsonl", "{\"id\": \"a\", \"label\": \"x\", \"age\": 3}\n"),
+                   &options, "a.jpg 0 [A]\nclass x\n");
+    options.root = NULL;
+    fgt_catalog_fails(fgt_path(root, "sub/k.csv"), &options, FG_ENOTFOUND,
+                      "no such file\npaths are relative to the folder of the list; for files in "
+                      "another folder or without an extension in the list, set data.root and");
+    fgt_catalog_is(manifest("metadata.csv", "file_name,label\na.jpg,x\n"), NULL,
+                   "a.jpg 0 [A]\nclass x\n");
+    fgt_catalog_is(manifest("metadata.jsonl", "{\"file_name\": \"a.jpg\", \"label\": 1}\n"), NULL,
+                   "a.jpg 1 [A]\nclass -\nclass -\n");
+    fgt_catalog_is(manifest("both.csv", "file_name,path,labels\nb,a.jpg,x;y\n"),
+                   &(fg_catalog_options){.label_column = "labels"},
+                   "a.jpg 0 [A]\nclass x;y\n"); /* one class: it is not a list here */
+}
+
+static void hear(void *self, fg_log_level level, const char *line)
+{
+    assert_int_equal(level, FG_LOG_INFO);
+    fgi_buf_puts(self, strstr(line, "': ") + 3);
+    fgi_buf_putc(self, '\n');
+}
+
+static void ignored_columns_are_said(void **state)
+{
+    static const char *const lists[] = {"i.csv", "i.jsonl"};
+    static const char *const says[] = {"ignored columns 'age' and 'sex'\n",
+                                       "ignored member 'age'\n"};
+    (void)state;
+    (void)manifest("i.csv", "age,path,label,sex\n3,a.jpg,x,f\n");
+    (void)manifest("i.jsonl", "{\"path\": \"a.jpg\", \"label\": 1, \"age\": 3}\n");
+    for (size_t i = 0; i < 2; i++) {
+        fgi_buf text = {0};
+        fg_catalog *catalog;
+        fgt_ok(fg_catalog_open(fgt_path(root, lists[i]), NULL, &catalog, &err));
+        fgt_ok(fg_catalog_describe(catalog, hear, &text, &err));
+        assert_string_equal(text.data, says[i]);
+        fgi_buf_fini(&text);
+        fg_catalog_destroy(catalog);
+    }
 }
 
 static void absolute_paths_are_allowed(void **state)
@@ -113,7 +162,7 @@ static void mistakes_have_lines(void **state)
         const char *name, *text, *part;
     } cases[] = {
         {"e.csv", "paht,label\na.jpg,1\n",
-         "e.csv:1: there is no column 'path'; did you mean 'paht'?\nset path_column"},
+         "e.csv:1: there is no column 'path'; did you mean 'paht'?\nset the name of the column"},
         {"e.csv", "path,split\na.jpg,dev\n", "e.csv:2: unknown split 'dev'"},
         {"e.csv", "path\na.jpg\na.jpg\n", "e.csv:3: there are two samples with the name 'a.jpg'"},
         {"e.csv", "path,label\n,1\n", "e.csv:2: the path is missing"},
@@ -163,6 +212,8 @@ static void every_allocation_may_fail(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(csv_columns_are_found_by_name),
+    cmocka_unit_test(files_may_be_in_another_folder),
+    cmocka_unit_test(ignored_columns_are_said),
     cmocka_unit_test(absolute_paths_are_allowed),
     cmocka_unit_test(several_labels_are_lists),
     cmocka_unit_test(json_distinguishes_names_and_indices),

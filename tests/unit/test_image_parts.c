@@ -108,24 +108,24 @@ static char heard[1000];
 static void hear(void *self, fg_log_level level, const char *line)
 {
     (void)self;
-    assert_int_equal(level, FG_LOG_WARNING);
+    if (level != FG_LOG_WARNING)
+        return;
     assert_true(strlen(heard) + strlen(line) + 1 < sizeof heard);
     (void)snprintf(heard + strlen(heard), sizeof heard - strlen(heard), "%s\n", line);
 }
 
-/* Opens the training samples of a data format; returns what is logged. */
+/* Opens the training samples of a data format; returns its warnings. */
 static const char *heard_of(const fg_format_entry *format, const char *path, bool needs_target)
 {
     fg_option_values *values;
     const fg_entry *entry = &format->entry;
-    const fg_format_request request = {.is_training = true, .needs_target = needs_target};
+    const fg_format_request request = {
+        .is_training = true, .needs_target = needs_target, .say = hear};
     fg_format_data data = {0};
     heard[0] = '\0';
     fgt_ok(fg_option_values_create("data", entry->options, entry->option_count, &values, &err));
     fgt_ok(fg_option_set(values, "train", path, NULL, &err));
-    fg_log_set(hear, NULL);
     fgt_ok(format->open(values, &request, &data, &err));
-    fg_log_set(NULL, NULL);
     fg_option_values_destroy(values);
     fg_dataset_destroy(data.samples);
     return heard;
