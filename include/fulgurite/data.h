@@ -406,7 +406,8 @@ typedef struct fg_csv_parts {
  *                columns in options->ignore, and unless they are listed as categorical or numeric:
  *                strings of which more than half are different (10 values or more), dates, and
  *                different integers (10 or more) in a column whose name is or begins or ends with
- *                the word id, index, idx, uuid or guid. A warning names them. A numeric
+ *                the word id, index, idx, uuid or guid, or ends with nr, no, number or key. A
+ *                warning names them. A numeric
  *                column is normalized: (value - mean) / standard deviation, with the mean and the
  *                population standard deviation over the training rows (1 if that is 0). A
  *                categorical column is one-hot encoded, with its values in bytewise order.
@@ -495,7 +496,9 @@ typedef struct fg_csv_column {
     int64_t text_row;                /* row of the first non-numeric cell, from 1; 0: none */
     const char *text;                /* its content, at most 64 bytes; NULL: none */
     const char *ignored_because;     /* of a column that is ignored but not listed; NULL: none */
-    uint64_t reserved[2];            /* set to 0 */
+    int64_t marked; /* of the texts: numbers if the column is listed in fg_csv_options.numeric, such
+                       as "$1,234.50"; dates are not counted */
+    uint64_t reserved[1]; /* set to 0 */
 } fg_csv_column;
 
 /* The columns of the training file, in file order. Strings are borrowed for the schema's lifetime.

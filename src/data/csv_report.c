@@ -251,10 +251,12 @@ fg_status fg_csv_schema_column(const fg_csv_schema *schema, size_t index, fg_csv
     const bool has_numbers = c->seen.numbers > 0;
     /* in a numeric column, they are missing */
     const int64_t quoted = c->seen.texts > 0 || !has_numbers ? c->seen.quoted : 0;
+    const int64_t marked = schema->decimal == ',' ? c->seen.commas : c->seen.marks;
     *out = (fg_csv_column){.name = c->name,
                            .kind = kind_names[c->kind],
                            .numbers = c->seen.numbers,
                            .texts = c->seen.texts + c->seen.infinite + quoted,
+                           .marked = marked,
                            .is_integer = has_numbers && !c->seen.is_fraction,
                            .missing = c->seen.missing,
                            .min = has_numbers ? c->seen.least : (double)NAN,

@@ -168,10 +168,13 @@ static size_t word_size(const char *name)
     return size;
 }
 
-static bool is_id(const char *word, size_t size)
+/* The last ones may begin the name of a quantity, as in "number of rooms". */
+static bool is_id(const char *word, size_t size, bool is_last)
 {
-    static const char *const ids[] = {"id", "ids", "idx", "index", "uuid", "guid", "rownum"};
-    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++)
+    static const char *const ids[] = {"id",     "ids", "idx", "index",  "uuid", "guid",
+                                      "rownum", "nr",  "no",  "number", "key"};
+    enum { ANYWHERE = 7, ALL = sizeof ids / sizeof ids[0] };
+    for (size_t i = 0; i < (is_last ? (size_t)ALL : (size_t)ANYWHERE); i++)
         if (size == strlen(ids[i]) && fgi_begins_nocase(word, ids[i]))
             return true;
     return false;
@@ -189,9 +192,9 @@ bool fgi_csv_names_rows(const fgi_csv *csv, size_t column, const fgi_csv_seen *s
     size_t size = word_size(name);
     bool is_first = true, is_last = false;
     for (const char *at = name; *at != '\0'; at += size > 0 ? size : 1, size = word_size(at)) {
-        is_last = is_id(at, size);
-        if (is_first && size > 0 && is_last)
+        if (is_first && is_id(at, size, false))
             return true;
+        is_last = size > 0 ? is_id(at, size, true) : is_last;
         is_first = is_first && size == 0;
     }
     return is_last;

@@ -89,8 +89,11 @@ static bool drop_mark(fgi_str *text, const char *mark, bool at_end)
 /* Removes one sign of a currency or of percent. */
 static fgi_str without_mark(fgi_str text)
 {
-    static const char *const marks[] = {"$",        "%",           "\xe2\x82\xac", "\xc2\xa3",
-                                        "\xc2\xa5", "\xe2\x82\xb9"}; /* euro, pound, yen, rupee */
+    static const char *const marks[] = {
+        "$",        "%",        "\xe2\x82\xac",
+        "\xc2\xa3", "\xc2\xa5", "\xe2\x82\xb9", /* euro, pound, yen, rupee */
+        "EUR",      "USD",      "GBP",
+        "CHF"};
     for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
         if ((marks[i][0] != '%' && drop_mark(&text, marks[i], false)) ||
             drop_mark(&text, marks[i], true))
@@ -113,8 +116,8 @@ static size_t join_groups(fgi_str text, char decimal, char *out, size_t *out_siz
     memcpy(out, text.data, at);
     *out_size = at;
     const char separator = at < text.size ? text.data[at] : '\0';
-    const bool has_groups =
-        at > 0 && at <= 3 && (separator == (decimal == '.' ? ',' : '.') || separator == '\'');
+    const bool has_groups = at > 0 && at <= 3 && text.data[0] != '0' && separator != decimal &&
+                            memchr(",.' ", separator, 4) != NULL;
     while (has_groups && at < text.size && text.data[at] == separator &&
            digits(text.data, at + 1, text.size) == 3) {
         memcpy(out + *out_size, text.data + at + 1, 3);
@@ -124,11 +127,27 @@ static size_t join_groups(fgi_str text, char decimal, char *out, size_t *out_siz
     return at;
 }
 
+/* Copies a cell; the no-break spaces U+00A0 and U+202F, which French formats have, become spaces. */
+static fgi_str with_plain_spaces(fgi_str cell, char out[64])
+{
+    size_t size = 0;
+    for (size_t at = 0; at < cell.size && size < 64; size++) {
+        const char *c = cell.data + at;
+        const size_t left = cell.size - at;
+        const size_t width = left >= 2 && memcmp(c, "\xc2\xa0", 2) == 0       ? 2
+                             : left >= 3 && memcmp(c, "\xe2\x80\xaf", 3) == 0 ? 3
+                                                                              : 1;
+        out[size] = width > 1 ? ' ' : *c;
+        at += width;
+    }
+    return (fgi_str){out, size};
+}
+
 bool fgi_cell_spreadsheet(fgi_str cell, char decimal, double *out)
 {
-    char plain[64];
+    char plain[64], spaced[64];
     size_t size = 0;
-    fgi_str text = without_mark(fgi_str_trim(cell));
+    fgi_str text = without_mark(fgi_str_trim(with_plain_spaces(cell, spaced)));
     const bool is_negative = text.size > 0 && text.data[0] == '-';
     if (is_negative || (text.size > 0 && text.data[0] == '+'))
         text = without_mark(fgi_str_trim((fgi_str){text.data + 1, text.size - 1}));
@@ -437,15 +456,24 @@ static fg_status decode(fgi_csv *csv, fg_error *err)
     return convert_line_ends(csv, err);
 }
 
+/* Spreadsheets on Windows write CP1252 unless told otherwise. */
+static fg_status fail_encoding(const fgi_csv *csv, size_t at, fg_error *err)
+{
+    const char *slash = strrchr(csv->name, '/');
+    const char *file = slash != NULL ? slash + 1 : csv->name;
+    return fgi_fail(err, FG_EFORMAT,
+                    "%s:%zu: byte %zu: invalid UTF-8\nexport the table as UTF-8, or convert it: "
+                    "iconv -f CP1252 -t UTF-8 '%s' > 'utf8-%s'",
+                    csv->name, line_of(csv, at), file_offset(csv, at), csv->name, file);
+}
+
 static fg_status check_encoding(const fgi_csv *csv, fg_error *err)
 {
     const unsigned char *text = (const unsigned char *)csv->text;
     for (size_t at = 0; at < csv->size;) {
         const size_t length = fgi_utf8_length(text + at, csv->size - at);
         if (length == 0)
-            return fail_at(
-                csv, at, err,
-                "invalid UTF-8\nconvert the file, for example with iconv -f latin1 -t utf-8");
+            return fail_encoding(csv, at, err);
         if (text[at] == '\0')
             return fail_at(csv, at, err,
                            "a NUL byte\nif the file is UTF-16, convert it, for example with iconv "
@@ -618,9 +646,22 @@ static fg_status add_row(fgi_csv *csv, scan *s, fg_error *err)
     return FG_OK;
 }
 
+/* Spreadsheets write rows of empty cells after the last one that had content. */
+static void drop_empty_end(fgi_csv *csv)
+{
+    for (size_t size = csv->size; size > 0; size--) {
+        const char c = csv->text[size - 1];
+        if (c == '\n')
+            csv->size = size;
+        else if (c != '\r' && c != ' ' && c != csv->delimiter)
+            return;
+    }
+}
+
 static fg_status parse_rows(fgi_csv *csv, fg_error *err)
 {
     FGI_TRY(check_encoding(csv, err));
+    drop_empty_end(csv);
     scan s = {.csv = csv};
     skip_empty_lines(&s);
     FGI_TRY(read_columns(csv, &s, err));

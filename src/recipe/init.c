@@ -65,6 +65,23 @@ static void put_ignored(fgi_buf *out, const fgi_look_table *t)
     }
 }
 
+/* The columns of numbers with other characters, such as a currency. */
+static void put_numeric(fgi_buf *out, const fgi_look_table *t)
+{
+    bool is_first = true;
+    for (size_t i = 0; i < t->column_count; i++) {
+        if (!t->columns[i].is_listed)
+            continue;
+        fgi_buf_puts(out, is_first
+                              ? "  numeric: # detected: numbers with a currency, a percent sign "
+                                "or separated thousands\n    - "
+                              : "    - ");
+        fgi_put_quoted(out, t->columns[i].id);
+        fgi_buf_putc(out, '\n');
+        is_first = false;
+    }
+}
+
 static void put_missing(fgi_buf *out, const fgi_look_table *t)
 {
     char why[160], number[24];
@@ -125,7 +142,11 @@ static bool put_csv(fgi_buf *out, const fgi_look_files *files, const char *targe
         fgi_put_string(out, "decimal", ",", "detected: more columns are numbers with it");
     put_header(out, &t);
     put_target(out, &t);
+    put_numeric(out, &t);
     put_ignored(out, &t);
+    if (t.keeps_words)
+        fgi_put(out, "keep_default_na", "false",
+                "inferred, check it: words such as None are classes");
     put_missing(out, &t);
     if (side > 0)
         put_image(out, &t);

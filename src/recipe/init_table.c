@@ -19,14 +19,26 @@ enum { MOST_CATEGORIES = 1000 };
 static fg_status fit(const char *path, const fgi_look_table *t, char decimal, const char *target,
                      fg_csv_schema **out, fg_error *err)
 {
+    const char **numeric = fgi_calloc(t->column_count, sizeof *numeric);
+    size_t numeric_count = 0;
+    if (numeric == NULL)
+        return fgi_no_memory(err);
+    for (size_t i = 0; i < t->column_count; i++)
+        if (t->columns[i].is_listed)
+            numeric[numeric_count++] = t->columns[i].id;
     const fg_csv_options options = {.no_header = !t->has_header,
+                                    .numeric = numeric,
+                                    .numeric_count = numeric_count,
                                     .has_header = t->has_header,
                                     .delimiter = t->delimiter,
                                     .decimal = decimal,
+                                    .no_default_na = t->keeps_words,
                                     .target = target,
                                     .missing = "mean",
                                     .max_categories = 1 << 24};
-    return fg_csv_schema_fit(path, &options, out, err);
+    const fg_status status = fg_csv_schema_fit(path, &options, out, err);
+    fgi_free((void *)numeric);
+    return status;
 }
 
 static fgi_look_column look_at_column(const fg_csv_column *c, bool has_header)
@@ -37,6 +49,7 @@ static fgi_look_column look_at_column(const fg_csv_column *c, bool has_header)
                              .kind = c->kind,
                              .numbers = (size_t)c->numbers,
                              .missing = (size_t)c->missing,
+                             .is_marked = c->texts > 0 && c->texts == c->marked,
                              .texts = (size_t)c->texts,
                              .is_integer = c->is_integer,
                              .min = c->min,
@@ -56,7 +69,9 @@ static bool take_schema(fgi_look_table *t, fg_csv_schema *take_schema, fg_error 
         fg_csv_column c;
         if (fg_csv_schema_column(take_schema, i, &c, err) != FG_OK)
             return false;
+        const bool is_listed = t->columns[i].is_listed;
         t->columns[i] = look_at_column(&c, t->has_header);
+        t->columns[i].is_listed = is_listed;
     }
     const fgi_look_column *first = &t->columns[0];
     t->rows = first->numbers + first->texts + first->missing;
@@ -67,7 +82,7 @@ static size_t numeric_columns(const fgi_look_table *t)
 {
     size_t count = 0;
     for (size_t i = 0; i < t->column_count; i++)
-        count += strcmp(t->columns[i].kind, "numeric") == 0;
+        count += strcmp(t->columns[i].kind, "numeric") == 0 || t->columns[i].is_marked;
     return count;
 }
 
@@ -110,6 +125,8 @@ static bool read_table(const char *path, fgi_look_table *t, fg_error *err)
     if (fit(path, t, '.', "", &schema, err) != FG_OK || !take_schema(t, schema, err) ||
         !try_commas(path, t, err))
         return false;
+    for (size_t i = 0; i < t->column_count; i++)
+        t->columns[i].is_listed = t->columns[i].is_marked;
     t->header_is_sure = !t->has_header || numeric_columns(t) > 0;
     return true;
 }
@@ -137,10 +154,16 @@ static void choose_target(fgi_look_table *t)
     static const char *const names[] = {"target", "label", "class", "y", "outcome", "species"};
     t->target = t->column_count - 1;
     t->target_reason = "the last column";
+    while (t->target > 0 && t->columns[t->target].ignored_because != NULL)
+        t->target--;
+    if (t->columns[t->target].ignored_because != NULL)
+        t->target = t->column_count - 1;
+    else if (t->target < t->column_count - 1)
+        t->target_reason = "the last column that may be one";
     for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++)
         for (size_t i = 0; i < t->column_count; i++)
             if (t->columns[i].name != NULL && strlen(names[n]) == strlen(t->columns[i].name) &&
-                fgi_begins_nocase(t->columns[i].name, names[n])) {
+                fgi_begins_nocase(t->columns[i].name, names[n]) && t->columns[i].missing == 0) {
                 t->target = i;
                 t->target_reason = "a common name of targets";
                 t->target_is_sure = true;
@@ -148,17 +171,31 @@ static void choose_target(fgi_look_table *t)
             }
 }
 
-bool fgi_look_table_choose(const char *path, const char *target, fgi_look_table *t, fg_error *err)
+/* Reads the table with its target. A word such as None may be a class, if no other column then has
+ * fewer numbers. */
+static bool fit_target(const char *path, fgi_look_table *t, fg_error *err)
 {
     fg_csv_schema *schema;
+    fg_error unused = {0};
+    const size_t numeric = numeric_columns(t);
+    const char *target = t->columns[t->target].id;
+    const bool has_words = t->columns[t->target].texts > 0 && t->columns[t->target].missing > 0;
+    if (fit(path, t, t->decimal, target, &schema, err) == FG_OK)
+        return take_schema(t, schema, err);
+    t->keeps_words = has_words;
+    return has_words && fit(path, t, t->decimal, target, &schema, &unused) == FG_OK &&
+           take_schema(t, schema, &unused) && numeric_columns(t) == numeric;
+}
+
+bool fgi_look_table_choose(const char *path, const char *target, fgi_look_table *t, fg_error *err)
+{
     choose_target(t);
     t->is_target_given = target != NULL;
     for (size_t i = 0; target != NULL && i < t->column_count; i++)
         t->target = strcmp(t->columns[i].id, target) == 0 ? i : t->target;
     if (target != NULL && strcmp(t->columns[t->target].id, target) != 0)
         return fgi_refuse(err, "--target: '%s' has no column '%s'", path, target);
-    return fit(path, t, t->decimal, t->columns[t->target].id, &schema, err) == FG_OK &&
-           take_schema(t, schema, err);
+    return fit_target(path, t, err);
 }
 
 bool fgi_look_is_classification(const fgi_look_table *table, bool *out_is_sure, char *reason,

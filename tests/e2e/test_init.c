@@ -87,6 +87,56 @@ static void existing_files_stay(void **state)
     (void)program_gives(0, folder, "fit a.yaml --print-config=plain");
 }
 
+/* What a German spreadsheet exports: a byte order mark, CRLF, semicolons, decimal commas, prices with
+ * a currency, dates, empty cells, and empty rows at the end. */
+static void an_export_of_a_spreadsheet(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    char rows[4096] = "\xef\xbb\xbfNr;Datum;Fl\xc3\xa4"
+                      "che;Preis;Notiz\r\n";
+    for (int i = 0; i < 40; i++) {
+        const size_t used = strlen(rows);
+        (void)snprintf(rows + used, sizeof(rows) - used,
+                       "%d;%d.02.2023;%d%s;%d.%03d,50 EUR;n%d\r\n", 100 + i, 1 + i % 28, 30 + i,
+                       i == 7 ? ",25" : "", 1 + i, i, i);
+    }
+    strcat(rows, ";;;;\r\n;;;;\r\n");
+    write_text(folder, "export.csv", rows);
+    const outcome *o = program_gives(0, folder, "init export.csv -o -");
+    contains(o->out, "# export.csv: 40 rows, 5 columns\n");
+    contains(o->out, "\ntask: regression\n");
+    contains(o->out, "  decimal: \",\" ");
+    contains(o->out,
+             "  target: \"Preis\"                     # inferred, check it: the last column "
+             "that may be one\n  numeric: # detected: numbers with a currency, a percent "
+             "sign or separated thousands\n    - \"Preis\"\n");
+    contains(o->out, "    - \"Nr\" # it numbers the rows\n    - \"Datum\" # it has dates\n");
+    (void)program_gives(0, folder, "init export.csv");
+    trains(folder, "export.yaml");
+}
+
+/* A class that is called None is kept; with missing numbers that are called so, it is an error. */
+static void a_class_named_none(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    char rows[1024] = "a;b;risk\n", other[1024] = "a;b;risk\n";
+    for (int i = 0; i < 20; i++) {
+        (void)snprintf(rows + strlen(rows), 32, "%d;%s;%s\n", i % 7, i == 3 ? "" : "1",
+                       i % 3 == 0 ? "None" : "Low");
+        (void)snprintf(other + strlen(other), 32, "%d;%s;%s\n", i % 7, i == 3 ? "NA" : "1",
+                       i % 3 == 0 ? "None" : "Low");
+    }
+    write_text(folder, "risk.csv", rows);
+    contains(program_gives(0, folder, "init risk.csv -o -")->out,
+             "  keep_default_na: false              # inferred, check it: words such as None are "
+             "classes\n  missing: mean  ");
+    (void)program_gives(0, folder, "init risk.csv");
+    trains(folder, "risk.yaml");
+    write_text(folder, "other.csv", other);
+    contains(program_gives(1, folder, "init other.csv")->err,
+             "the target is missing: 'None'\nremove the row");
+}
+
 /* Other delimiters, no header, missing cells, a target by name, images in rows. */
 static void other_tables(void **state)
 {
@@ -219,6 +269,8 @@ static void what_is_no_data(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_csv_with_a_header),
     cmocka_unit_test(existing_files_stay),
+    cmocka_unit_test(an_export_of_a_spreadsheet),
+    cmocka_unit_test(a_class_named_none),
     cmocka_unit_test(other_tables),
     cmocka_unit_test(folders_of_other_formats),
     cmocka_unit_test(folders_of_published_datasets_and_tables),
