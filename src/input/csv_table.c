@@ -127,7 +127,7 @@ static size_t join_groups(fgi_str text, char decimal, char *out, size_t *out_siz
     return at;
 }
 
-/* Copies a cell; the no-break spaces U+00A0 and U+202F, which French formats have, become spaces. */
+/* Copies a cell; no-break spaces (U+00A0 and U+202F), as in French formats, become spaces. */
 static fgi_str with_plain_spaces(fgi_str cell, char out[64])
 {
     size_t size = 0;

@@ -87,10 +87,10 @@ typedef enum fgi_cell {
     FGI_CELL_MISSING
 } fgi_cell;
 fgi_cell fgi_cell_number(fgi_str cell, double *out);
-/* A number as spreadsheets write it, with `decimal` '.' or ',': a currency (a sign, EUR, USD, GBP or
- * CHF) or a percent sign is dropped, and the other of the two characters, an apostrophe or a space
- * may separate groups of three digits. "$1,234.50" is 1234.5, "5 %" is 5, and with a decimal comma
- * "1.234,5" is 1234.5. */
+/* A number as spreadsheets write it, with `decimal` '.' or ',': a currency (a sign, EUR, USD, GBP
+ * or CHF) or a percent sign is dropped, and the other of the two characters, an apostrophe or a
+ * space may separate groups of three digits. "$1,234.50" is 1234.5, "5 %" is 5, and with a decimal
+ * comma "1.234,5" is 1234.5. */
 bool fgi_cell_spreadsheet(fgi_str cell, char decimal, double *out);
 /* A date "2024-01-31", optionally with a time, "2024-01-31T12:30" or "2024-01-31 12:30:05", as days
  * since 1970-01-01. */

@@ -87,8 +87,8 @@ static void existing_files_stay(void **state)
     (void)program_gives(0, folder, "fit a.yaml --print-config=plain");
 }
 
-/* What a German spreadsheet exports: a byte order mark, CRLF, semicolons, decimal commas, prices with
- * a currency, dates, empty cells, and empty rows at the end. */
+/* What a German spreadsheet exports: a byte order mark, CRLF, semicolons, decimal commas, prices
+ * with a currency, dates, and empty rows at the end. */
 static void an_export_of_a_spreadsheet(void **state)
 {
     const char *folder = fgt_temp_folder();
