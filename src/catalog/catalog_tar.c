@@ -8,7 +8,6 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/log.h"
 #include "catalog/manifest_row.h"
 #include "catalog/tar_folders.h"
 #include "catalog/tar_read.h"
@@ -103,12 +102,29 @@ static bool equals(const char *extension, const char *other)
     return extension[i] == other[i];
 }
 
+static bool is_in_system_folder(const char *path)
+{
+    char name[32]; /* longer than those of system folders */
+    for (const char *slash; (slash = strchr(path, '/')) != NULL; path = slash + 1) {
+        const size_t size = (size_t)(slash - path);
+        if (size >= sizeof(name))
+            continue;
+        memcpy(name, path, size);
+        name[size] = '\0';
+        if (fgi_is_system_folder(name))
+            return true;
+    }
+    return false;
+}
+
 static fg_status use_member(scan *s, const fgi_tar_member *m)
 {
     const char *slash = strrchr(m->path, '/');
     const char *file = slash == NULL ? m->path : slash + 1;
     const char *dot = strchr(file, '.');
     if (!m->is_file || dot == NULL || dot == file) /* a folder, no extension, or hidden */
+        return FG_OK;
+    if (is_in_system_folder(m->path))
         return FG_OK;
     group *g = group_of(s, m->path, (size_t)(dot - m->path));
     if (g == NULL)
@@ -278,11 +294,12 @@ static fg_status check_labels(fgi_draft *b, const char *path, const label_counts
 {
     const fg_catalog_options *o = b->options;
     if (counts->label > 0 && counts->both > 0 && o->label_member == NULL && !o->no_classes)
-        fgi_log(FG_LOG_WARNING,
-                "'%s': the labels are those of the .cls files; %lld .json files have '%s' as well "
-                "(to use it: label_member=json in data.source_options, or fulgurite pack --source "
-                "label_member=json)",
-                path, (long long)counts->both, o->label_column);
+        FGI_TRY(fgi_draft_note(b, FG_LOG_INFO, err,
+                               "'%s': the labels are those of the .cls files; %lld .json files "
+                               "have '%s' as well (to use it: label_member=json in "
+                               "data.source_options, or fulgurite pack --source "
+                               "label_member=json)",
+                               path, (long long)counts->both, o->label_column));
     if (counts->label > 0 || o->no_classes)
         return FG_OK;
     if (o->label_member != NULL)

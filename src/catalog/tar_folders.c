@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/log.h"
 
 /* How the paths are divided. */
 typedef struct layout {
@@ -60,12 +59,21 @@ static bool is_given_class(const fg_catalog_options *o, fgi_str folder)
     return false;
 }
 
-/* The split that the name of a folder is. */
-static uint8_t split_of(const layout *l, fgi_str folder)
+/* The split that the name of a folder is, or that is a word of it as in seg_train. */
+static uint8_t split_of(const layout *l, fgi_str folder, bool *out_is_name)
 {
+    char name[64];
     const fg_catalog_options *o = l->b->options;
-    return o->no_split_folders || is_given_class(o, folder) ? FG_CATALOG_NO_SPLIT
-                                                            : fgi_split_of_name(folder);
+    *out_is_name = false;
+    if (o->no_split_folders || folder.size >= sizeof(name) || is_given_class(o, folder))
+        return FG_CATALOG_NO_SPLIT;
+    const uint8_t split = fgi_split_of_name(folder);
+    *out_is_name = split != FG_CATALOG_NO_SPLIT;
+    if (*out_is_name || o->class_count > 0)
+        return split;
+    memcpy(name, folder.data, folder.size);
+    name[folder.size] = '\0';
+    return fgi_split_in_name(name);
 }
 
 static fg_status fail_splits(const layout *l, const char *one, const char *another, fg_error *err)
@@ -83,13 +91,22 @@ static fg_status fail_splits(const layout *l, const char *one, const char *anoth
 static fg_status find_splits(layout *l, fg_error *err)
 {
     const fg_catalog *c = l->b->catalog;
-    const char *split = NULL, *other = NULL;
+    const char *split = NULL, *other = NULL, *word = NULL;
+    uint8_t first_word = FG_CATALOG_NO_SPLIT;
     for (size_t i = 0; i < c->count; i++) {
-        const char *path = path_of(l, &c->samples[i]) + l->prefix;
-        if (split_of(l, next_folder(&path)) != FG_CATALOG_NO_SPLIT)
-            split = c->samples[i].name;
+        const char *name = c->samples[i].name, *path = path_of(l, &c->samples[i]) + l->prefix;
+        bool is_name = false;
+        const uint8_t found = split_of(l, next_folder(&path), &is_name);
+        if (is_name)
+            split = name;
         else
-            other = c->samples[i].name;
+            other = name;
+        if (is_name || found == FG_CATALOG_NO_SPLIT || found == first_word)
+            continue;
+        if (word != NULL)
+            return fail_splits(l, word, name, err);
+        word = name;
+        first_word = found;
     }
     l->has_splits = split != NULL && other == NULL;
     return split != NULL && other != NULL ? fail_splits(l, split, other, err) : FG_OK;
@@ -131,10 +148,9 @@ fg_status fgi_tar_folders(fgi_draft *b, fg_error *err)
             b->labels[id]->first_name = s->name;
         FGI_TRY(fgi_draft_set_labels(b, s, &id, 1, err));
     }
-    if (are_classes)
-        fgi_log(FG_LOG_WARNING,
-                "'%s': no sample has a .cls or .json file: the folders of the images are the "
-                "classes",
-                c->path);
-    return FG_OK;
+    return are_classes ? fgi_draft_note(b, FG_LOG_INFO, err,
+                                        "'%s': no sample has a .cls or .json file: the folders of "
+                                        "the images are the classes",
+                                        c->path)
+                       : FG_OK;
 }

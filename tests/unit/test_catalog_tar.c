@@ -169,6 +169,7 @@ static void add_folders(archive *a, const char *cat, const char *dog)
     add_text(a, dog, "d");
     add_text(a, cat, "c");
     add_text(a, "photos/notes.md", "not an image");
+    add_text(a, "photos/@eaDir/1.jpg/SYNOFILE_THUMB_M.jpg", "a thumbnail");
 }
 
 static void folders_are_classes_if_there_are_no_labels(void **state)
@@ -198,6 +199,13 @@ static void folders_are_classes_if_there_are_no_labels(void **state)
     fgt_catalog_fails(write_archive(&a, "m.tar"), NULL, FG_EFORMAT,
                       "not all are named train, val or test: 'photos/train/cat/1.jpg', "
                       "'photos/dog/1.jpg'");
+    add_folders(&a, "photos/seg_train/cat/1.jpg", "photos/seg_test/cat/1.jpg");
+    path = write_archive(&a, "w.tar");
+    fgt_catalog_fails(path, NULL, FG_EFORMAT,
+                      "'photos/seg_test/cat/1.jpg', 'photos/seg_train/cat/1.jpg'");
+    (void)snprintf(expected, sizeof(expected), "%sclass seg_test\nclass seg_train\n%s",
+                   "photos/seg_test/cat/1.jpg 0 [d]\nphotos/seg_train/cat/1.jpg 1 [c]\n", skip);
+    fgt_catalog_is(path, &no_splits, expected);
     add_folders(&a, "photos/1.jpg", "photos/dog/1.jpg"); /* an image that has no class */
     (void)snprintf(expected, sizeof(expected), "photos/dog/1.jpg [d]\nphotos/1.jpg [c]\n%s", skip);
     fgt_catalog_is(write_archive(&a, "t.tar"), NULL, expected);
