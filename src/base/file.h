@@ -35,10 +35,10 @@ fg_status fgi_folder_make(const char *path, fg_error *err);
 /* rm -r; a missing folder is not an error. Never follows links. */
 fg_status fgi_folder_remove(const char *path, fg_error *err);
 
-/* Fails if the content is that of a Git LFS pointer (FG_EFORMAT) or a Parquet file
- * (FG_EUNSUPPORTED), which no reader supports; fgi_file_map and fgi_file_read do this. `data` is
- * the start of the file: FGI_FILE_START bytes or all. The second function reads it from a
- * descriptor, and ignores errors of reading. */
+/* Fails if the content is that of a Git LFS pointer (FG_EFORMAT), a Parquet file, a .zip archive or
+ * a spreadsheet (FG_EUNSUPPORTED), which no reader supports; fgi_file_map and fgi_file_read do
+ * this. `data` is the start of the file: FGI_FILE_START bytes or all. The second function reads it
+ * from a descriptor, and ignores errors of reading. */
 enum { FGI_FILE_START = 64 };
 fg_status fgi_file_refuse(const char *path, const void *data, size_t size, uint64_t file_size,
                           fg_error *err);

@@ -1,6 +1,6 @@
 /* file_content.c - recognizes files that no reader of this library can use, by their first bytes,
  * so that the message says what they are. Source: Git LFS specification, "The Pointer"; Apache
- * Parquet, "File Format".
+ * Parquet, "File Format"; PKWARE, "APPNOTE.TXT", 4.3.7; Microsoft, "[MS-CFB]", 2.2.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/text.h"
 
 enum { LFS_POINTER_MAX = 1023 }; /* bytes, of a pointer */
 
@@ -15,6 +16,35 @@ static bool starts_with(const void *data, size_t size, const char *text)
 {
     const size_t length = strlen(text);
     return size >= length && memcmp(data, text, length) == 0;
+}
+
+static bool has_suffix(const char *path, const char *const suffixes[])
+{
+    const size_t size = strlen(path);
+    for (; *suffixes != NULL; suffixes++) {
+        const size_t length = strlen(*suffixes);
+        if (size >= length && fgi_begins_nocase(path + size - length, *suffixes))
+            return true;
+    }
+    return false;
+}
+
+/* Archives and spreadsheets. Files with other suffixes may be zip archives, too: .npz is one. */
+static fg_status refuse_container(const char *path, const void *data, size_t size, fg_error *err)
+{
+    static const char *const zips[] = {".zip", NULL};
+    static const char *const sheets[] = {".xlsx", ".xlsm", ".ods", ".numbers", NULL};
+    const bool is_zip = starts_with(data, size, "PK\x03\x04");
+    if (is_zip && has_suffix(path, zips))
+        return fgi_fail(err, FG_EUNSUPPORTED, "'%s' is a zip archive\nunpack it: unzip '%s'", path,
+                        path);
+    if ((is_zip && has_suffix(path, sheets)) ||
+        starts_with(data, size, "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"))
+        return fgi_fail(err, FG_EUNSUPPORTED,
+                        "'%s' is a spreadsheet, which is not supported\nexport the table as CSV "
+                        "(UTF-8)",
+                        path);
+    return FG_OK;
 }
 
 fg_status fgi_file_refuse(const char *path, const void *data, size_t size, uint64_t file_size,
@@ -34,7 +64,7 @@ fg_status fgi_file_refuse(const char *path, const void *data, size_t size, uint6
                         "pandas.read_parquet('%s').to_csv('data.csv', index=False)\" (requires "
                         "pandas and pyarrow)",
                         path, path);
-    return FG_OK;
+    return refuse_container(path, data, size, err);
 }
 
 fg_status fgi_file_refuse_open(const char *path, int fd, uint64_t file_size, fg_error *err)

@@ -1,5 +1,5 @@
 /* test_file_content.c - files that no reader supports are named as what they are by every reader:
- * Git LFS pointers, and Parquet files.
+ * Git LFS pointers, Parquet files, zip archives, and spreadsheets.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -146,6 +146,18 @@ static void parquet_files(void **state)
     check(parquet, sizeof(parquet) - 1, "' is a Parquet file");
 }
 
+static void archives_and_spreadsheets(void **state)
+{
+    static const char zip[] = "PK\x03\x04\x14\0", xls[] = "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1";
+    check(xls, sizeof(xls) - 1, "' is a spreadsheet, which is not supported\nexport the table");
+    assert_int_equal(fgi_file_refuse("b/a.ZIP", zip, 6, 6, &err), FG_EUNSUPPORTED);
+    assert_string_equal(err.message, "'b/a.ZIP' is a zip archive\nunpack it: unzip 'b/a.ZIP'");
+    assert_int_equal(fgi_file_refuse("a.xlsx", zip, 6, 6, &err), FG_EUNSUPPORTED);
+    assert_non_null(strstr(err.message, "'a.xlsx' is a spreadsheet"));
+    fgt_ok(fgi_file_refuse("a.npz", zip, 6, 6, &err));
+    fgt_ok(fgi_file_refuse("a.zip", "x", 1, 1, &err));
+}
+
 /* A data set may contain the text of a pointer, for example in a CSV file. */
 static void only_a_small_file_is_a_pointer(void **state)
 {
@@ -161,6 +173,7 @@ static void only_a_small_file_is_a_pointer(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(pointers_of_git_lfs),
     cmocka_unit_test(parquet_files),
+    cmocka_unit_test(archives_and_spreadsheets),
     cmocka_unit_test(only_a_small_file_is_a_pointer),
 };
 FGT_MAIN(tests)
