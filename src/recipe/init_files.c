@@ -151,6 +151,17 @@ static bool has_pack(const char *folder)
     return has;
 }
 
+/* Whether it is a folder of images without classes, as the test images on Kaggle are. */
+static bool is_unlabeled(const char *folder)
+{
+    fg_catalog *catalog = NULL;
+    fg_error unused;
+    const bool is = fg_catalog_open(folder, NULL, &catalog, &unused) == FG_OK &&
+                    fg_catalog_class_count(catalog) == 0;
+    fg_catalog_destroy(catalog);
+    return is;
+}
+
 /* Folders with the usual names next to the folder that is given: photos/val of photos/train. */
 static void look_for_splits(const char *folder, fgi_look_files *out)
 {
@@ -165,6 +176,10 @@ static void look_for_splits(const char *folder, fgi_look_files *out)
         return;
     out->val = find_name(parent, "val|valid|validation");
     out->test = find_name(parent, "test");
+    if (out->test != NULL && is_unlabeled(out->test)) {
+        out->list.predict = out->test;
+        out->test = NULL;
+    }
     fgi_free(parent);
 }
 

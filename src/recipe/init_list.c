@@ -364,8 +364,6 @@ void fgi_put_list(fgi_buf *out, const fgi_look_files *files)
         delimiter[sizeof(delimiter) - 2] = l->delimiter;
         fgi_put_string(out, "source_options", delimiter, "detected");
     }
-    if (l->predict != NULL)
-        fgi_put_string(out, "predict", l->predict, "detected: images without classes");
 }
 
 bool fgi_put_list_source(fgi_buf *out, const fgi_look_files *files)

@@ -3,7 +3,10 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
+#include <string.h>
 
+#include "base/alloc.h"
+#include "base/file.h"
 #include "base/print.h"
 #include "recipe/init_put.h"
 
@@ -87,6 +90,31 @@ static void put_model(fgi_buf *out, const fgi_look_photos *p)
         fgi_put(out, "stem", s->stem, "for small images");
 }
 
+static void put_predict(fgi_buf *out, const char *folder)
+{
+    fgi_put_string(out, "predict", folder, "detected: images without classes");
+}
+
+/* The folder of the test images, if they have no classes: they are to be predicted. */
+static void put_unlabeled(fgi_buf *out, const fgi_look_files *files)
+{
+    fg_catalog_item item;
+    fg_error unused;
+    for (int64_t i = 0; i < fg_catalog_count(files->photos); i++) {
+        if (fg_catalog_get(files->photos, i, &item, &unused) != FG_OK || item.split != FG_TEST ||
+            strrchr(item.name, '/') == NULL)
+            continue;
+        char *file = fgi_path_join(files->path, item.name);
+        char *folder = file != NULL ? fgi_path_parent(file) : NULL;
+        out->failed = out->failed || folder == NULL;
+        if (folder != NULL)
+            put_predict(out, folder);
+        fgi_free(folder);
+        fgi_free(file);
+        return;
+    }
+}
+
 static void put_parts(fgi_buf *out, const fgi_look_files *files, const fgi_look_photos *p)
 {
     const bool has_val = p->val > 0 || files->val != NULL;
@@ -100,6 +128,11 @@ static void put_parts(fgi_buf *out, const fgi_look_files *files, const fgi_look_
     else
         fgi_put_file(out, "test", files->test);
     fgi_put_list(out, files);
+    if (files->list.predict != NULL)
+        put_predict(out, files->list.predict);
+    else if (p->test > 0 && p->test == p->unlabeled_test && files->photos != NULL &&
+             strcmp(fg_catalog_kind_of(files->photos), "folder") == 0)
+        put_unlabeled(out, files);
     if (!has_val)
         fgi_put(out, "val_fraction", "0.2", "hold out a fifth of the images for validation");
 }

@@ -216,15 +216,22 @@ static void splits(void **state)
     contains(o->out, "# detected: 6 training images of 2 classes: a 3, b 3\n"
                      "# detected: 2 validation images and 2 test images\n");
     contains(o->out, "\n  train: \"photos\"\n  val: \"photos\" ");
+    contains(o->out, "\n  predict: \"photos/test\" ");
     lacks(o->out, "val_fraction:");
     lacks(o->out, "  test:");
     o = program_gives(0, folder, "init photos/train/ -o -");
     contains(o->out, "\n  train: \"photos/train/\"\n  val: \"photos/valid\"\n"
-                     "  test: \"photos/test\"\n");
+                     "  predict: \"photos/test\" ");
     lacks(o->out, "val_fraction:");
+    lacks(o->out, "  test:");
     put_class(folder, "test/test/a", 1, 20, 20, 3);
     put_class(folder, "test/test/b", 1, 20, 20, 3);
     contains(program_gives(1, folder, "init test")->err, "'test' has no training images");
+    put_class(folder, "test/train/a", 1, 20, 20, 3);
+    put_class(folder, "test/train/b", 1, 20, 20, 3);
+    o = program_gives(0, folder, "init test/train -o -");
+    contains(o->out, "\n  test: \"test/test\"\n");
+    lacks(o->out, "  predict:");
 }
 
 static void lists_and_archives(void **state)
