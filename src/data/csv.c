@@ -45,8 +45,7 @@ static fg_status no_features(const fg_csv_schema *schema, fg_error *err)
                             "%s; column '%.64s' is ignored because %s\nto train on it, list it in "
                             "%s",
                             what, c->name, c->ignored_because,
-                            c->is_candidate || c->seen.iso_dates > 0 ? "data.numeric"
-                                                                     : "data.categorical");
+                            fgi_csv_may_be_numeric(c) ? "data.numeric" : "data.categorical");
     }
     return fgi_fail(err, FG_EFORMAT, "%s", what);
 }

@@ -63,7 +63,7 @@ static void warn_of_ignored(const fg_csv_schema *s, const fgi_csv *csv)
         if (count < MOST_NAMES)
             fgi_buf_printf(&text, "%s'%.64s' (%s)", count > 0 ? ", " : "", c->name,
                            c->ignored_because);
-        categories += !c->is_candidate && c->seen.iso_dates == 0;
+        categories += !fgi_csv_may_be_numeric(c);
         count++;
     }
     if (count > MOST_NAMES)

@@ -124,6 +124,9 @@ bool fgi_csv_is_nearly_numeric(const fgi_csv_column *column);
 /* Most of its strings are numbers that are written with other characters than a decimal point. */
 bool fgi_csv_is_spreadsheet(const fgi_csv_column *column);
 
+/* Whether a column that is ignored, but not by the options, can be listed as numeric. */
+bool fgi_csv_may_be_numeric(const fgi_csv_column *column);
+
 /* Logs warnings about columns that are nearly numeric, and about those that are ignored. */
 void fgi_csv_warn(const fg_csv_schema *schema, const fgi_csv *csv);
 

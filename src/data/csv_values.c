@@ -156,6 +156,12 @@ bool fgi_csv_is_spreadsheet(const fgi_csv_column *column)
            (2 * seen->commas > seen->texts || 2 * seen->marks > seen->texts);
 }
 
+bool fgi_csv_may_be_numeric(const fgi_csv_column *column)
+{
+    const fgi_csv_seen *seen = &column->seen;
+    return column->is_candidate || (seen->iso_dates > 0 && seen->iso_dates == seen->texts);
+}
+
 static bool is_between(char c, char first, char last) { return c >= first && c <= last; }
 
 /* A word of a name: up to another character, or up to a capital after a small letter. */

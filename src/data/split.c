@@ -150,9 +150,8 @@ static void set_targets(stratum *strata, stratum **order, int64_t count, double 
 {
     for (int64_t i = 0; i < count; i++) {
         stratum *s = &strata[i];
-        const double exact = val_fraction * (double)s->samples + 1e-9;
-        s->target = (int64_t)exact < s->samples ? (int64_t)exact : s->samples - 1;
-        s->target = s->target > 0 ? s->target : 0;
+        const double exact = val_fraction * (double)s->samples;
+        s->target = (int64_t)exact;
         s->rest = exact - (double)s->target;
         target -= s->target;
         order[i] = s;

@@ -134,6 +134,12 @@ static void categories_become_one_hot_in_bytewise_order(void **state)
     assert_int_equal(fg_dataset_field(parts.train, 1)->type.dtype, FG_F32);
     assert_int_equal(fg_dataset_class_count(parts.train), 0);
     csv_destroy(&parts);
+    fg_csv_options few = {.task = "regression", .max_categories = 2};
+    csv_expect_error("kind,y\na,1\nb,2\na,3\nc,4\nd,5\n", &few, FG_EFORMAT,
+                     "t.csv:5: row 4, column 'kind': more than 2 different categories\nignore the "
+                     "column (data.ignore), or raise data.max_categories");
+    fgt_ok(csv_open_text("kind,y\na,1\nb,2\na,3\n", &few, &parts));
+    csv_destroy(&parts);
     const char *const forced[] = {"size"}, *const ignored[] = {"kind"};
     fgt_ok(csv_open_text(
         "size,kind,y\n10,pear,0.5\n9,apple,1.5\n10,pear,2.5\n",
@@ -279,6 +285,9 @@ static void none_may_be_a_class(void **state)
     assert_int_equal(fg_dataset_class_count(parts.train), 2);
     assert_string_equal(fg_dataset_class_name(parts.train, 1), "None");
     csv_expect_row(parts.train, 2, 3, (const double[]){1.22474487, 1, 0});
+    csv_expect_error("a,y\n1,u\n,v\n", &keep, FG_EFORMAT, /* nothing is still missing */
+                     "t.csv:3: row 2, column 'a': the value is missing\nset data.missing: mean to "
+                     "use the column's mean over the training rows, or remove the row");
     const char *json = fg_csv_schema_json(parts.schema);
     assert_non_null(strstr(json, "\"default_na\":false"));
     fgt_ok(fg_csv_schema_parse(json, strlen(json), &again.schema, &err));
@@ -299,6 +308,9 @@ static void quoted_words_are_values(void **state)
     assert_string_equal(fg_dataset_class_name(parts.train, 1), "None");
     csv_expect_row(parts.train, 0, 3, (const double[]){1, 1, 0});
     csv_expect_row(parts.train, 1, 3, (const double[]){2, 0, 1});
+    fg_csv_column a;
+    fgt_ok(fg_csv_schema_column(parts.schema, 0, &a, &err));
+    assert_int_equal(a.missing, 1);
     csv_destroy(&parts);
     csv_expect_error(
         "age,y\n1,0.5\n\"NA\",1.5\n", NULL, FG_EFORMAT,

@@ -64,6 +64,8 @@ static void nearly_numeric_columns_are_warned_of(void **state)
     /* a column of strings with some numbers is categorical */
     assert_string_equal(warned("c,y\na,1\nb,2\n7,3\n", &(fg_csv_options){.task = "regression"}),
                         "");
+    assert_string_equal(
+        warned("c,y\na,1\nb,2\n7,3\n8,4\n", &(fg_csv_options){.task = "regression"}), "");
     assert_non_null(strstr(warned("x,y\n1,1\n2,2\n3,x\n", NULL),
                            "t.csv:4: row 3, column 'y': 'x' is not a number, so the column is a "
                            "class; 2 of its 3 values are numbers."));
@@ -91,6 +93,17 @@ static void put_number(int i, char out[32]) { (void)snprintf(out, 32, "%d", 100 
 static void put_ten(int i, char out[32]) { (void)snprintf(out, 32, "%d", i % 11); }
 static void put_date(int i, char out[32]) { (void)snprintf(out, 32, "2024-01-%02d", 1 + i % 4); }
 static void put_european(int i, char out[32]) { (void)snprintf(out, 32, "%d.12.1999", 1 + i % 4); }
+static void put_both(int i, char out[32]) { (i % 2 == 0 ? put_date : put_european)(i, out); }
+static void put_soon(int i, char out[32])
+{
+    (void)snprintf(out, 32, i == 0 ? "soon" : "2024-01-%02d", i);
+}
+static void put_third(int i, char out[32]) { (void)snprintf(out, 32, "%d", 3 * i); }
+static void put_fraction(int i, char out[32]) { (void)snprintf(out, 32, "%d.5", i); }
+static void put_price_or_name(int i, char out[32])
+{
+    (void)snprintf(out, 32, i % 4 == 0 ? "$5" : "Name %d", i % 4);
+}
 static void put_dollars(int i, char out[32]) { (void)snprintf(out, 32, "$%d.25", i); }
 static void put_percent(int i, char out[32]) { (void)snprintf(out, 32, "%d %%", i); }
 static void put_comma(int i, char out[32]) { (void)snprintf(out, 32, "\"1.00%d,5\"", i % 8); }
@@ -159,8 +172,14 @@ static void identifiers_names_and_dates_do_not_train(void **state)
         {"number of rooms", put_number, 12, NULL, true},
         {"", put_ten, 11, numbered, true},
         {"", put_number, 12, NULL, true},
+        {"", put_third, 12, NULL, true},
+        {"id", put_fraction, 12, NULL, true},
+        {"body_index_ratio", put_number, 12, NULL, true},
+        {"price", put_price_or_name, 12, NULL, false},
         {"sold", put_date, 4, "it has dates, which data.numeric reads as days", true},
         {"sold", put_european, 4, "it has dates", false},
+        {"sold", put_both, 4, "it has dates", false},
+        {"sold", put_soon, 4, NULL, false},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         check_column(&cases[i]);
@@ -245,6 +264,15 @@ static void the_cell_that_is_wrong_is_blamed(void **state)
 /* "inf" is a number, but cannot be used in training. */
 static void infinite_values_are_errors_in_numeric_columns(void **state)
 {
+    const char *const a[] = {"a"};
+    const fg_csv_options numeric = {.numeric = a, .numeric_count = 1}; /* the first one is named */
+    csv_expect_error("a,y\n1,1.5\ninf,2\nx,3.5\n", &numeric, FG_EFORMAT,
+                     "t.csv:3: row 2, column 'a': the value is infinite: expected a finite "
+                     "number\ncorrect it, or treat it as missing with data.na_values and "
+                     "data.missing: mean");
+    csv_expect_error("a,y\n1,1.5\nx,2\ninf,3.5\n", &numeric, FG_EFORMAT,
+                     "t.csv:3: row 2, column 'a': 'x' is not a number\ncorrect it, or treat it as "
+                     "missing with data.na_values and data.missing: mean");
     static const char *const texts[] = {"inf", "-inf", "INF", "Infinity"};
     char text[64];
     const char *const na[] = {"inf"};

@@ -393,6 +393,61 @@ static void a_split_of_single_samples(void **state)
     fg_dataset_destroy(few);
 }
 
+/* A class that cannot spare its sample leaves its share to another. */
+static void a_class_of_one_takes_no_place(void **state)
+{
+    int counts[4];
+    fg_dataset *all = labeled_dataset((const int32_t[]){1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 11);
+    fg_dataset *val = hold_out(all, 0.55, counts);
+    assert_int_equal(counts[0], 6);
+    fg_dataset_destroy(val);
+    fg_dataset_destroy(all);
+}
+
+static const int64_t *groups_of;
+static int64_t grouped;
+
+static fg_status give_groups(void *self, int64_t *out, fg_error *e)
+{
+    memcpy(out, groups_of, (size_t)grouped * sizeof(*out));
+    return FG_OK;
+}
+
+/* Whatever the order that the seed gives, both parts have samples, and so has each class for
+ * training. */
+static void groups_leave_something_to_train_on(void **state)
+{
+    static const struct {
+        int64_t groups[8], count;
+        int32_t labels[8];
+        double fraction;
+        int most_val, least_train[2]; /* of each class, if the split is by class */
+        bool by_class;
+    } cases[] = {
+        {{1, 1, 1, 1, 1, 2}, 6, {0}, 0.99, 5, {1}, false},
+        {{1, 1, 2, 2, 3}, 5, {0}, 0.25, 1, {4}, false},       /* the one that is near enough */
+        {{1, 1, 1, 1, 1, 2, 2}, 7, {0}, 0.01, 2, {5}, false}, /* the smallest, if none is */
+        {{1, 1, 1, 1, 1, 2, 3, 3}, 8, {0, 0, 0, 0, 0, 0, 1, 1}, 0.75, 5, {1, 2}, true},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        for (uint64_t seed = 0; seed < 10; seed++) {
+            int counts[4];
+            fg_dataset *all = labeled_dataset(cases[i].labels, cases[i].count), *train, *val;
+            groups_of = cases[i].groups;
+            grouped = cases[i].count;
+            all->groups = give_groups;
+            fgt_ok((cases[i].by_class ? fg_dataset_split_stratified : fg_dataset_split)(
+                all, cases[i].fraction, seed, &train, &val, &err));
+            assert_in_range(fg_dataset_count(val), 1, cases[i].most_val);
+            count_labels(train, counts);
+            assert_true(counts[0] >= cases[i].least_train[0]);
+            assert_true(counts[1] >= cases[i].least_train[1]);
+            fg_dataset_destroy(train);
+            fg_dataset_destroy(val);
+            fg_dataset_destroy(all);
+        }
+}
+
 static void a_split_refuses_what_it_cannot_do(void **state)
 {
     fg_dataset *dataset = pair_dataset(FG_BORROW), *one, *train, *val;
@@ -500,6 +555,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(gathering_many_rows_of_a_subset),
     cmocka_unit_test(a_split_is_complete_and_repeatable),
     cmocka_unit_test(a_stratified_split_divides_each_class),
+    cmocka_unit_test(a_class_of_one_takes_no_place),
+    cmocka_unit_test(groups_leave_something_to_train_on),
     cmocka_unit_test(a_split_of_single_samples),
     cmocka_unit_test(a_split_refuses_what_it_cannot_do),
     cmocka_unit_test(every_allocation_may_fail),

@@ -5,6 +5,7 @@
 #include "fgt.h"
 
 #include <dirent.h>
+#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include "ckpt/kept.h"
 #include "ckpt/series.h"
 #include "toy_place.h"
+#include "train/best_list.h"
 #include "callback/callback_rows.h"
 
 /* 10 samples in batches of 4: 3 steps per epoch. */
@@ -376,6 +378,88 @@ static void lists_survive_failing_allocations(void **state)
     fgi_ckpt_kept_free(&kept);
 }
 
+/* ---- the list -------------------------------------------------------------------------------- */
+
+/* The entries, best first, as "VALUE@STEP:NAME ". */
+static void list_is(const fgi_best_list *list, const char *expected)
+{
+    char text[512] = "";
+    for (int i = 0; i < list->count; i++)
+        (void)snprintf(text + strlen(text), sizeof text - strlen(text), "%g@%d:%s ",
+                       list->entry[i].value, (int)list->entry[i].step, list->entry[i].name);
+    assert_string_equal(text, expected);
+}
+
+static const fgi_best_rule two_least = {"val_loss", false, 2};
+
+/* A value has its rank among those that are on the disk or on their way to it. */
+static void only_states_that_are_saved_have_a_rank(void **state)
+{
+    fgi_best_list list = {.count = 0};
+    (void)state;
+    assert_int_equal(fgi_best_list_offer(&list, &two_least, 5, 1), FGI_RANK_BEST);
+    list_is(&list, "");
+    fgi_best_list_enter(&list, &two_least, 1, "a");
+    list_is(&list, "5@1:a ");
+    assert_int_equal(list.waiting_count, 0);
+    assert_int_equal(fgi_best_list_offer(&list, &two_least, 5, 1), FGI_RANK_BEST); /* once more */
+    fgi_best_list_forget(&list, 1);
+    assert_int_equal(fgi_best_list_offer(&list, &two_least, 6, 2), FGI_RANK_TOP);
+    fgi_best_list_forget(&list, 2); /* it could not be saved */
+    assert_int_equal(fgi_best_list_offer(&list, &two_least, 6, 3), FGI_RANK_TOP);
+    assert_int_equal(fgi_best_list_offer(&list, &two_least, 7, 4), FGI_RANK_NONE);
+    fgi_best_list_forget(&list, 3);
+    assert_int_equal(fgi_best_list_offer(&list, &two_least, 8, 5), FGI_RANK_TOP);
+    fgi_best_list_enter(&list, &two_least, 5, "b");
+    assert_int_equal(fgi_best_list_offer(&list, &two_least, 9, 6), FGI_RANK_NONE);
+    fgi_best_list_enter(&list, &two_least, 6, "c"); /* saved for another reason */
+    list_is(&list, "5@1:a 8@5:b ");
+    fgi_best_list_enter(&list, &two_least, 1, "d"); /* the same state, under another name */
+    list_is(&list, "5@1:d 8@5:b ");
+}
+
+/* A worse one that is saved anyway is in the list if a better one could not be saved. */
+static void a_worse_one_takes_the_place_of_one_that_failed(void **state)
+{
+    fgi_best_list list = {.count = 0};
+    const fgi_best_rule many = {"val_acc", true, FGI_BEST_MOST};
+    (void)state;
+    (void)fgi_best_list_offer(&list, &two_least, 5, 1);
+    fgi_best_list_enter(&list, &two_least, 1, "a");
+    (void)fgi_best_list_offer(&list, &two_least, 6, 2);
+    assert_int_equal(fgi_best_list_offer(&list, &two_least, 7, 3), FGI_RANK_NONE);
+    fgi_best_list_forget(&list, 2);
+    fgi_best_list_enter(&list, &two_least, 3, "b");
+    list_is(&list, "5@1:a 7@3:b ");
+    list = (fgi_best_list){.count = 0};
+    for (int step = 1; step <= FGI_BEST_WAITING; step++) /* all on their way at once */
+        assert_int_equal(fgi_best_list_offer(&list, &many, step, step), FGI_RANK_BEST);
+    fgi_best_list_enter(&list, &many, 1, "a");
+    list_is(&list, "1@1:a ");
+}
+
+/* In a checkpoint; another metric or mode has no list. */
+static void a_list_is_resumed_with_its_metric_only(void **state)
+{
+    static const fgi_best_rule others[] = {{"val_acc", false, 2}, {"val_loss", true, 2}};
+    fgi_best_list list = {.count = 0}, read;
+    json_t *object = json_object();
+    (void)state;
+    (void)fgi_best_list_offer(&list, &two_least, 5, 1);
+    fgi_best_list_enter(&list, &two_least, 1, "a");
+    (void)fgi_best_list_offer(&list, &two_least, 4, 2);
+    assert_true(fgi_best_list_save(&list, &two_least, object));
+    fgi_best_list_load(&read, &two_least, object);
+    list_is(&read, "5@1:a ");
+    fgi_best_list_enter(&read, &two_least, 2, "b"); /* it was on its way */
+    list_is(&read, "4@2:b 5@1:a ");
+    for (int i = 0; i < 2; i++) {
+        fgi_best_list_load(&read, &others[i], object);
+        assert_int_equal(read.count + read.waiting_count, 0);
+    }
+    json_decref(object);
+}
+
 /* ---- mistakes -------------------------------------------------------------------------------- */
 
 static void a_run_without_a_folder_is_refused(void **state)
@@ -492,6 +576,9 @@ int main(void)
         cmocka_unit_test(lines_of_others_remain),
         cmocka_unit_test(a_list_that_cannot_be_read_protects_all),
         cmocka_unit_test(lists_survive_failing_allocations),
+        cmocka_unit_test(only_states_that_are_saved_have_a_rank),
+        cmocka_unit_test(a_worse_one_takes_the_place_of_one_that_failed),
+        cmocka_unit_test(a_list_is_resumed_with_its_metric_only),
         cmocka_unit_test(a_run_without_a_folder_is_refused),
         cmocka_unit_test(names_of_metrics_that_do_not_exist_are_errors),
         cmocka_unit_test(a_damaged_state_is_refused),
