@@ -91,8 +91,7 @@ static fg_status point(const checkpoint *c, const char *folder, fg_error *err)
     (void)fgi_snprintf(pointer, sizeof pointer, "best-%s", c->monitor);
     for (char *slash = pointer; *slash != '\0'; slash++)
         *slash = *slash == '/' ? '_' : *slash;
-    const bool has_best = c->rule.most > 0 && c->best.count > 0;
-    return fgi_ckpt_repoint(folder, pointer, has_best ? c->best.entry[0].name : NULL, err);
+    return fgi_ckpt_repoint(folder, pointer, c->best.count > 0 ? c->best.entry[0].name : NULL, err);
 }
 
 /* Makes the file `kept` what the list says; adds `name` if it is for good. */

@@ -27,7 +27,6 @@ typedef struct early_stop {
     int64_t patience;
     double min_delta;
     bool checks_finite, is_strict;
-    bool has_warned;       /* in this fit: that there is no such metric */
     double good, diverged; /* thresholds; NaN: none */
     progress at;
     char monitor[]; /* the name of the metric */
@@ -35,21 +34,19 @@ typedef struct early_stop {
 
 /* ---- the decision ---------------------------------------------------------------------------- */
 
-/* An error, or a warning, once per fit. */
-static fg_status unknown_metric(early_stop *e, const fg_error *why, fg_error *err)
+/* An error, or a warning. */
+static fg_status unknown_metric(const early_stop *e, const fg_error *why, fg_error *err)
 {
     if (e->is_strict || why->status != FG_EINVAL)
         return fgi_fail(err, why->status, "%s", why->message);
-    if (!e->has_warned)
-        fgi_log(FG_LOG_WARNING, "%s; validations without it do not count", why->message);
-    e->has_warned = true;
+    fgi_log(FG_LOG_WARNING, "%s; validations without it do not count", why->message);
     return FG_OK;
 }
 
 /* NaN is never better, and anything else is better than NaN. */
 static bool is_better(const early_stop *e, double value)
 {
-    if (isnan(value) || isnan(e->at.best))
+    if (isnan(e->at.best))
         return !isnan(value);
     return e->at.is_max ? value > e->at.best + e->min_delta : value < e->at.best - e->min_delta;
 }
@@ -124,9 +121,8 @@ static void warn_of_few(const early_stop *e, int64_t left)
  * now. */
 static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
 {
-    early_stop *e = self;
+    const early_stop *e = self;
     fg_error why = {0};
-    e->has_warned = false;
     FGI_TRY(decide(e, err));
     if (fg_trainer_result(at->trainer)->nothing_to_do)
         return FG_OK;

@@ -4,11 +4,12 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/reserved.h"
+#include "base/resources.h"
 #include "data/dataset.h"
 #include "data/pack_samples.h"
 
@@ -150,12 +151,21 @@ static fg_status make_bits(fgi_pack_samples *s, fg_error *err)
     return fgi_damaged_init(&s->damaged, count, s->options.bad == FG_PACK_BAD_SKIP, err);
 }
 
-/* More than half of the machine's memory: pages of the pack may be gone when its next epoch comes.
- */
-static bool is_large(const fg_pack_info *info)
+bool fgi_pack_is_large(uint64_t pack_bytes, uint64_t memory_bytes)
 {
-    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    return pages > 0 && page > 0 && info->size_bytes / 2 > (uint64_t)pages * (uint64_t)page / 4;
+    return memory_bytes > 0 && pack_bytes > memory_bytes / 2;
+}
+
+/* Reads the pack into memory if that is requested and it fits. */
+static void preload(const fgi_pack_samples *s)
+{
+    const uint64_t size = fg_pack_get_info(s->pack)->size_bytes, most = s->options.preload_bytes;
+    if (most == 0 || fg_pack_populate(s->pack, most) || size <= most)
+        return;
+    fgi_log(FG_LOG_WARNING,
+            "'%s': the pack is not preloaded, because it has %.4g MB and there are %.4g MB for it; "
+            "records are read when they are needed",
+            fg_pack_path(s->pack, 0), (double)size / 1e6, (double)most / 1e6);
 }
 
 static fg_status prepare(fgi_pack_samples *s, bool has_labels, fg_error *err)
@@ -168,7 +178,7 @@ static fg_status prepare(fgi_pack_samples *s, bool has_labels, fg_error *err)
     s->variant_count = info->variant_count;
     s->variant_key =
         fgi_key_fold_text(fgi_key_from_seed(s->options.images.seed), "data.pack.variant");
-    s->is_large = is_large(info);
+    s->is_large = fgi_pack_is_large(info->size_bytes, fgi_memory_bytes(""));
     FGI_TRY(make_bits(s, err));
     FGI_TRY(fgi_pack_classes_map(s, err));
     FGI_TRY(choose_samples(s, err));
@@ -180,8 +190,7 @@ static fg_status prepare(fgi_pack_samples *s, bool has_labels, fg_error *err)
         s->kind = &fgi_plane_samples;
     if (s->kind->prepare != NULL)
         FGI_TRY(s->kind->prepare(s, err));
-    if (s->options.preload_bytes > 0)
-        (void)fg_pack_populate(s->pack, s->options.preload_bytes);
+    preload(s);
     return FG_OK;
 }
 

@@ -265,10 +265,12 @@ const effect effects_data[] = {
      .expected =
          {{.rows = 2, .features = 4, .x = {{2, 0, 0.8, 1.6}, {0, 1.6, 0, 0.8}}, .label = {0, 1}}}},
 
-    /* Random ones apply to training only: there, the two rows are exchanged. */
+    /* Random ones apply to training only: there, the two rows are exchanged, and one of the samples
+     * once more. Each of the last two draws its own numbers; with the same, they would cancel. */
     {"data.augment",
      CSV MOST_CLASSES "--data.val=v.csv --data.image=[2,1,2] "
-                      "'--data.augment=random_flip(p=1,vertical=true)'",
+                      "'--data.augment=[\"random_flip(p=1,vertical=true)\","
+                      "\"random_flip(p=0.5,vertical=true)\",\"random_flip(p=0.5,vertical=true)\"]'",
      losses, .train = "a,b,c,d,y\n255,51,0,102,0\n0,0,204,51,1\n",
      .val = "a,b,c,d,y\n255,51,0,102,0\n",
      .expected =

@@ -8,6 +8,7 @@
 #include <fulgurite/pack_dataset.h>
 #include <math.h>
 #include <stdlib.h>
+#include "data/pack_samples.h"
 #include "photo_pack.h"
 
 enum { SIDE = 32, BYTES = SIDE * SIDE * 3, COUNT = 6 };
@@ -507,6 +508,40 @@ static void wrong_options_are_refused(void **state)
     }
 }
 
+static char warning[400];
+
+static void keep_warning(void *self, fg_log_level level, const char *line)
+{
+    if (level == FG_LOG_WARNING)
+        (void)snprintf(warning, sizeof warning, "%s", line);
+}
+
+/* A pack that does not fit is read record by record, and that is said. */
+static void a_pack_larger_than_memory_is_not_preloaded(void **state)
+{
+    fg_pack *pack;
+    fg_dataset *dataset;
+    photo_pack_write(in_folder("fit.pack"), &(photo_spec){.codec = FG_PACK_JPEG, .count = 3});
+    fgt_ok(fg_pack_open(in_folder("fit.pack"), NULL, &pack, &err));
+    const uint64_t size = fg_pack_get_info(pack)->size_bytes;
+    for (int fits = 0; fits < 2; fits++) {
+        assert_int_equal(fg_pack_populate(pack, size - 1 + (uint64_t)fits), fits);
+        warning[0] = '\0';
+        fg_log_set(keep_warning, NULL);
+        fgt_ok(try_open(in_folder("fit.pack"),
+                        &(fg_pack_dataset_options){.images = {.height = SIDE, .width = SIDE},
+                                                   .preload_bytes = size - 1 + (uint64_t)fits},
+                        &dataset));
+        fg_log_set(NULL, NULL);
+        assert_int_equal(strstr(warning, "fit.pack': the pack is not preloaded") == NULL, fits);
+        fg_dataset_destroy(dataset);
+    }
+    fg_pack_close(pack);
+    /* more than half of the memory: an epoch displaces what the next one begins with */
+    assert_true(fgi_pack_is_large(5, 8) && !fgi_pack_is_large(4, 8));
+    assert_false(fgi_pack_is_large(4, 0)); /* not known */
+}
+
 static fg_status create_and_read(void *self, fg_error *e)
 {
     fg_dataset *dataset = NULL;
@@ -547,6 +582,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(given_classes_do_not_change_arrays),
     cmocka_unit_test(records_that_do_not_fit_are_named),
     cmocka_unit_test(wrong_options_are_refused),
+    cmocka_unit_test(a_pack_larger_than_memory_is_not_preloaded),
     cmocka_unit_test(allocation_failures_leak_nothing),
 };
 FGT_MAIN(tests)

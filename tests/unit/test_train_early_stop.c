@@ -173,7 +173,8 @@ static void a_fit_that_it_cannot_end_is_warned_of(void **state)
                               "are needed, but there will be 3; validate more often, or use a "
                               "smaller patience";
     fg_error err = {0};
-    void *self = make(""), *with_threshold = make("stopping_threshold=0.1");
+    void *self = make(""), *with_threshold = make("stopping_threshold=0.1"),
+         *with_other = make("divergence_threshold=9");
     (void)state;
     assert_string_equal(warning_of(self, 0),
                         "early_stop cannot end this run: it has no validation");
@@ -181,6 +182,7 @@ static void a_fit_that_it_cannot_end_is_warned_of(void **state)
     assert_string_equal(warning_of(self, 4), "");
     assert_string_equal(warning_of(self, -1), ""); /* no end */
     assert_string_equal(warning_of(with_threshold, 1), "");
+    assert_string_equal(warning_of(with_other, 1), "");
     assert_string_equal(warning_of(with_threshold, 0),
                         "early_stop cannot end this run: it has no validation");
     fgt_ok(validate(self, 1, 5, &err));
@@ -189,6 +191,7 @@ static void a_fit_that_it_cannot_end_is_warned_of(void **state)
     assert_string_equal(warning_of(self, 2), "");
     assert_non_null(strstr(warning_of(self, 1), "2 validations are needed, but there will be 1"));
     ops->destroy(with_threshold);
+    ops->destroy(with_other);
     ops->destroy(self);
 }
 

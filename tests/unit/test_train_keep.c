@@ -284,6 +284,48 @@ static void a_run_that_goes_back_forgets_later_ones(void **state)
     checkpoints_are(folder, "3 9 12 ");
 }
 
+/* A checkpoint that somebody has removed has no place among the best. */
+static void a_checkpoint_that_is_gone_has_no_rank(void **state)
+{
+    (void)state;
+    char path[512];
+    const char *folder = fgt_temp_folder(), *options = "monitor=val_acc,save_top_k=2";
+    values = (const double[]){0.5, 0.9, 0.4, 0.3};
+    fit(create(folder, NULL, options, (fg_trainer_options){.limits.max_epochs = 2}));
+    (void)snprintf(path, sizeof path, "%s/checkpoints/step-000000003", folder);
+    assert_int_equal(rename(path, fgt_path(folder, "gone")), 0);
+    fit(create(folder, "last", options, (fg_trainer_options){0}));
+    file_is(folder, "kept", "step-000000006 best\nstep-000000009 best\n");
+}
+
+/* A run that starts from a checkpoint of another one changes nothing there. */
+static void the_list_of_another_run_stays_as_it_is(void **state)
+{
+    (void)state;
+    char first[256], path[512];
+    const char *options = "monitor=val_acc,save_top_k=2";
+    (void)snprintf(first, sizeof first, "%s", fgt_temp_folder());
+    values = (const double[]){0.5, 0.9, 0.95, 0.1};
+    fit(create(first, NULL, options, (fg_trainer_options){.limits.max_epochs = 2}));
+    (void)snprintf(path, sizeof path, "%s/checkpoints/step-000000006", first);
+    fit(create(fgt_temp_folder(), path, options, (fg_trainer_options){0}));
+    file_is(first, "kept", "step-000000006 best\nstep-000000003 best\n");
+}
+
+static void nothing_to_do_removes_nothing(void **state)
+{
+    (void)state;
+    const char *folder = fgt_temp_folder();
+    values = (const double[]){0.5, 0.9, 0.7, 0.1};
+    fit(create(folder, NULL, "monitor=val_acc",
+               (fg_trainer_options){.limits.max_epochs = 1,
+                                    .checkpoints.save_every_steps = 1,
+                                    .checkpoints.keep_checkpoints = -1}));
+    fit(create(folder, "last", "monitor=val_acc",
+               (fg_trainer_options){.limits.max_epochs = 1, .checkpoints.keep_checkpoints = 1}));
+    checkpoints_are(folder, "1 2 3 ");
+}
+
 /* ---- for good -------------------------------------------------------------------------------- */
 
 static void those_of_every_n_are_kept(void **state)
@@ -298,6 +340,10 @@ static void those_of_every_n_are_kept(void **state)
     folder = fgt_temp_folder();
     fit(create(folder, NULL, "save_top_k=0,every_n_epochs=2", (fg_trainer_options){0}));
     checkpoints_are(folder, "6 12 ");
+    file_is(folder, "kept", "step-000000006\nstep-000000012\n");
+    folder = fgt_temp_folder(); /* those that are saved within an epoch are not kept */
+    fit(create(folder, NULL, "save_top_k=0,every_n_epochs=2",
+               (fg_trainer_options){.checkpoints.save_every_steps = 1}));
     file_is(folder, "kept", "step-000000006\nstep-000000012\n");
 }
 
@@ -571,6 +617,9 @@ int main(void)
         cmocka_unit_test(another_metric_has_a_list_of_its_own),
         cmocka_unit_test(a_checkpoint_without_an_entry_gets_it_on_resume),
         cmocka_unit_test(a_run_that_goes_back_forgets_later_ones),
+        cmocka_unit_test(a_checkpoint_that_is_gone_has_no_rank),
+        cmocka_unit_test(the_list_of_another_run_stays_as_it_is),
+        cmocka_unit_test(nothing_to_do_removes_nothing),
         cmocka_unit_test(those_of_every_n_are_kept),
         cmocka_unit_test(a_step_of_several_batches_is_saved_once),
         cmocka_unit_test(lines_of_others_remain),
