@@ -776,7 +776,7 @@ static void detect_delimiter(fgi_csv *csv, fgi_csv_detected *out)
         if (*d == ',' && out->column_count > 1 && has_decimal_comma(csv))
             continue;
         out->column_count = columns;
-        out->delimiter = *d;
+        out->delimiter = columns > 1 ? *d : ',';
     }
     out->is_certain = candidates == 1;
     csv->delimiter = out->delimiter;

@@ -270,11 +270,11 @@ const effect effects_data[] = {
     {"data.augment",
      CSV MOST_CLASSES "--data.val=v.csv --data.image=[2,1,2] "
                       "'--data.augment=[\"random_flip(p=1,vertical=true)\","
-                      "\"random_flip(p=0.5,vertical=true)\",\"random_flip(p=0.5,vertical=true)\"]'",
+                      "\"random_flip(p=0.2,vertical=true)\",\"random_flip(p=0.2,vertical=true)\"]'",
      losses, .train = "a,b,c,d,y\n255,51,0,102,0\n0,0,204,51,1\n",
      .val = "a,b,c,d,y\n255,51,0,102,0\n",
      .expected =
-         {{.rows = 2, .features = 4, .x = {{0, 1, 0.4, 0.2}, {0.8, 0, 0.2, 0}}, .label = {0, 1}},
+         {{.rows = 2, .features = 4, .x = {{1, 0, 0.2, 0.4}, {0.8, 0, 0.2, 0}}, .label = {0, 1}},
           {.rows = 1, .x = {{1, 0, 0.2, 0.4}}, .label = {0}}}},
     /* The mean of the two rows, for which the model is built, then 2 x - 1. */
     {"data.augment",

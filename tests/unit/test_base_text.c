@@ -167,6 +167,17 @@ static void text_is_trimmed_and_compared(void **state)
     assert_false(fgi_str_equal(fgi_str_of("abc"), "abd"));
 }
 
+static void nulls_are_those_of_yaml(void **state)
+{
+    static const char *const words[] = {"null", "Null", "NULL", "~"}, *const others[] = {
+                                                                          "nULL", "", "~~", "none",
+                                                                          "nul"};
+    for (size_t i = 0; i < 4; i++)
+        assert_true(fgi_is_null_word(fgi_str_of(words[i])));
+    for (size_t i = 0; i < 5; i++)
+        assert_false(fgi_is_null_word(fgi_str_of(others[i])));
+}
+
 static void edits_are_counted(void **state)
 {
     assert_int_equal(fgi_edit_distance("", ""), 0);
@@ -282,6 +293,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(reals_round_as_libc_does),
     cmocka_unit_test(the_locale_does_not_matter),
     cmocka_unit_test(text_is_trimmed_and_compared),
+    cmocka_unit_test(nulls_are_those_of_yaml),
     cmocka_unit_test(edits_are_counted),
     cmocka_unit_test(the_nearest_name_is_found),
     cmocka_unit_test(hashes_match_published_answers),

@@ -114,7 +114,7 @@ static void json_has_labels_splits_and_groups(void **state)
     a.size = 0;
     add_text(&a, "./1.json",
              "{\"label\": \"dog\", \"split\": \"val\", \"group\": \"g\", \"k\": 1}");
-    add_text(&a, "./2.jpg", "two");
+    add_text(&a, "././2.jpg", "two");
     add_text(&a, "./1.jpg", "one");
     add_text(&a, "./2.json", "{\"labels\": [\"cat\", \"dog\"]}");
     add_text(&a, "./3.cls", "cat\n");
@@ -122,6 +122,27 @@ static void json_has_labels_splits_and_groups(void **state)
     fgt_catalog_is(write_archive(&a, "j.tar"), NULL,
                    "1.jpg 1 val g=1 [one]\n2.jpg 0,1 [two]\n4.jpg [four]\nclass cat\nclass dog\n"
                    "skip 3.cls: a sample without an image\n");
+}
+
+static char warning[400];
+
+static void keep_warning(void *self, fg_log_level level, const char *line)
+{
+    (void)self;
+    if (level == FG_LOG_WARNING)
+        (void)snprintf(warning, sizeof(warning), "%s", line);
+}
+
+/* The warning from opening an archive; "": none. */
+static const char *warning_of(const char *path, const fg_catalog_options *options)
+{
+    fg_catalog *catalog = NULL;
+    warning[0] = '\0';
+    fg_log_set(keep_warning, NULL);
+    fgt_ok(fg_catalog_open(path, options, &catalog, &err));
+    fg_log_set(NULL, NULL);
+    fg_catalog_destroy(catalog);
+    return warning;
 }
 
 /* The public shards of ImageNet have .cls, .json and .txt next to each .jpg. */
@@ -140,6 +161,9 @@ static void the_member_with_the_label_can_be_chosen(void **state)
     add_text(&a, "3.cls", "5");
     add_text(&a, "3.txt", "a cat");
     add_text(&a, "3.json", "[[1, 2, 3, 4]]"); /* boxes */
+    add_text(&a, "4.jpg", "four");
+    add_text(&a, "4.cls", "5");
+    add_text(&a, "4.json", "{\"label\": null}");
     add_text(&a, "2.png", "two");
     add_text(&a, "2.txt", "a cat");
     const char *path = write_archive(&a, "both.tar");
@@ -153,9 +177,13 @@ static void the_member_with_the_label_can_be_chosen(void **state)
     fgt_ok(fg_catalog_get(catalog, 1, &item, &err));
     assert_int_equal(item.label, 5);
     fg_catalog_destroy(catalog);
-    fgt_catalog_is(
-        path, &(fg_catalog_options){.label_member = ".txt"},
-        "1.jpg 1 val g=1 [one]\n2.png 0 [two]\n3.jpg 0 [three]\nclass a cat\nclass a dog\n");
+    assert_non_null(strstr(warning_of(path, NULL), "the labels are those of the .cls files; 2 "
+                                                   ".json files have 'label' as well"));
+    assert_string_equal(warning_of(path, &(fg_catalog_options){.label_member = "cls"}), "");
+    assert_string_equal(warning_of(path, &(fg_catalog_options){.no_classes = true}), "");
+    fgt_catalog_is(path, &(fg_catalog_options){.label_member = ".txt"},
+                   "1.jpg 1 val g=1 [one]\n2.png 0 [two]\n3.jpg 0 [three]\n4.jpg [four]\nclass a "
+                   "cat\nclass a dog\n");
     fgt_catalog_fails(path, &(fg_catalog_options){.label_member = "json"}, FG_EFORMAT,
                       "member 'labels': expected an integer or a string");
     fgt_catalog_fails(path, &(fg_catalog_options){.label_member = "tag"}, FG_EFORMAT,
@@ -184,6 +212,10 @@ static void folders_are_classes_if_there_are_no_labels(void **state)
     (void)snprintf(expected, sizeof(expected), "%sclass cat\nclass dog\n%s",
                    "photos/dog/x/1.jpg 1 [d]\nphotos/cat/1.jpg 0 [c]\n", skip);
     fgt_catalog_is(path, NULL, expected);
+    add_text(&a, "photos/cat/1.cls", "\n"); /* no label */
+    fgt_catalog_is(write_archive(&a, "e.tar"), NULL, expected);
+    add_text(&a, "photos/dog/x/1.json", "{\"k\": 1}");
+    fgt_catalog_is(write_archive(&a, "e.tar"), NULL, expected);
     (void)snprintf(expected, sizeof(expected), "photos/dog/x/1.jpg [d]\nphotos/cat/1.jpg [c]\n%s",
                    skip);
     fgt_catalog_is(path, &no_classes, expected);
@@ -235,6 +267,13 @@ static void concatenated_archives_are_read_to_the_end(void **state)
     a.size += BLOCK;
     fgt_catalog_fails(write_archive(&a, "cat.tar"), NULL, FG_EFORMAT,
                       "byte 11264: data after the end of the archive that is not another tar");
+    a.size = 0; /* an extended header does not apply to the next archive */
+    add_text(&a, "1.jpg", "one");
+    add_member(&a, 'x', "pax", "14 path=p.jpg\n", 14);
+    memset(a.data + a.size, 0, BLOCK);
+    a.size += BLOCK;
+    add_text(&a, "2.jpg", "two");
+    fgt_catalog_is(write_archive(&a, "cat.tar"), NULL, "1.jpg [one]\n2.jpg [two]\n");
 }
 
 static void write_gzip(const char *path, const void *data, size_t size, const char *mode)
@@ -293,6 +332,26 @@ static void extended_headers_override_the_header(void **state)
     add_checksum(h);
     fgt_catalog_is(write_archive(&a, "x.tar"), NULL,
                    "p.jpg [abc]\nplain.jpg [g]\nbase256.jpg [hi]\n");
+}
+
+/* A label has at most 4,096 bytes, with the blanks around it. */
+static void long_labels_are_refused(void **state)
+{
+    (void)state;
+    static archive a;
+    char text[4097];
+    memset(text, ' ', sizeof(text));
+    text[0] = '0';
+    for (size_t size = 4096; size <= 4097; size++) {
+        a.size = 0;
+        add_text(&a, "1.jpg", "x");
+        add_member(&a, '0', "1.cls", text, size);
+        const char *path = write_archive(&a, "l.tar");
+        if (size == 4096)
+            fgt_catalog_is(path, NULL, "1.jpg 0 [x]\nclass -\n");
+        else
+            fgt_catalog_fails(path, NULL, FG_EFORMAT, "'1.cls': too large for labels");
+    }
 }
 
 static const struct {
@@ -495,6 +554,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(concatenated_archives_are_read_to_the_end),
     cmocka_unit_test(gzip_files_are_decompressed),
     cmocka_unit_test(extended_headers_override_the_header),
+    cmocka_unit_test(long_labels_are_refused),
     cmocka_unit_test(mistakes_name_the_member),
     cmocka_unit_test(truncated_archives_are_errors),
     cmocka_unit_test(flipped_bytes_of_headers_are_errors),

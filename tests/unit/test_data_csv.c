@@ -354,10 +354,17 @@ static void numbers_of_spreadsheets_are_read_on_request(void **state)
                   "234.5\xc2\xa0\xe2\x82\xac",
                   1234.5},
                  {"2024-02-29", 19782},
-                 {"1969-12-31T12:00:00Z", -0.5}};
-    static const char *const wrong[] = {"\"1,23\"", "\"1234,567\"", "\"1,2345\"", "$",
-                                        "%5",       "--3",          "1970-13-02", "31.12.1970",
-                                        "$1 $",     "\"0,123\"",    "030 123 456"};
+                 {"1969-12-31T12:00:00Z", -0.5},
+                 {"1970-01-02T06:00:00.25Z", 1.25}};
+    static const char *const wrong[] = {
+        "\"1,23\"",   "\"1234,567\"",
+        "\"1,2345\"", "$",
+        "%5",         "$0000000000000000000000000000000000000000000000000000000000000000001",
+        "--3",        "1970-01-00",
+        "1970-01/02", "1970-01-01 24:00",
+        "1970-13-02", "31.12.1970",
+        "$1 $",       "\"0,123\"",
+        "030 123 456"};
     const char *const a[] = {"a"};
     const fg_csv_options numeric = {
         .task = "regression", .numeric = a, .numeric_count = 1, .no_normalize = true};
@@ -393,8 +400,8 @@ static void decimal_commas_are_read_on_request(void **state)
 /* UTF-16 in both byte orders. */
 static void other_encodings_are_read(void **state)
 {
-    static const char text[] = "a,name,y\r\n1,\xc3\xa9\xf0\x9f\x98\x80,2.5\r\n2,u,3\r\n";
-    static const unsigned units[] = {0xe9, 0xd83d, 0xde00};
+    static const char text[] = "a,name,y\r\n1,\xe0\xa0\x80\xf0\x9f\x98\x80,2.5\r\n2,u,3\r\n";
+    static const unsigned units[] = {0x800, 0xd83d, 0xde00};
     for (int is_big = 0; is_big < 2; is_big++) {
         unsigned char bytes[256];
         size_t size = 0, unit = 0;
@@ -416,6 +423,37 @@ static void other_encodings_are_read(void **state)
         assert_int_equal(fgi_csv_open_block("t.csv", &block, NULL, &parts, &err), FG_EFORMAT);
         assert_non_null(strstr(err.message, "odd number of bytes"));
     }
+    fgi_block half = {.data = (const unsigned char *)"\xff\xfe"
+                                                     "a\0\n\0\x3d\xd8x\0",
+                      .size = 10};
+    fg_csv_parts none; /* of a pair that stands for one character */
+    assert_int_equal(fgi_csv_open_block("t.csv", &half, NULL, &none, &err), FG_EFORMAT);
+    assert_non_null(strstr(err.message, "t.csv:2: byte 2: invalid UTF-8"));
+}
+
+/* What init starts from. */
+static void a_layout_is_detected(void **state)
+{
+    static const struct {
+        const char *text;
+        fg_csv_layout layout;
+    } cases[] = {
+        {"a;b;y\n1;2;3\n", {';', true, false, 3, {0}}},
+        {"a;b,c,d\n1;2\n3;4,5,6\n", {';', true, false, 2, {0}}}, /* commas within cells */
+        {"a;b|c\n1;2|3\n", {';', false, false, 2, {0}}},
+        {"1\n2\n", {',', false, true, 1, {0}}},
+    };
+    const char *path = fgt_path(fgt_temp_folder(), "t.csv");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        fg_csv_layout found;
+        const fg_csv_layout *expected = &cases[i].layout;
+        csv_write_text(path, cases[i].text);
+        fgt_ok(fg_csv_detect(path, &found, &err));
+        assert_int_equal(found.delimiter, expected->delimiter);
+        assert_int_equal(found.delimiter_is_certain, expected->delimiter_is_certain);
+        assert_int_equal(found.no_header, expected->no_header);
+        assert_int_equal(found.column_count, expected->column_count);
+    }
 }
 
 static void lines_may_end_with_cr(void **state)
@@ -434,7 +472,8 @@ static void lines_may_end_with_cr(void **state)
 static void a_first_row_of_numbers_is_no_header(void **state)
 {
     static const char *const data[] = {"5.1,3.5,setosa\n4,3,setosa\n", "1,2\n3,4\n",
-                                       "0,0,1\n1,0,0\n", "34,male\n28,female\n"},
+                                       "0,0,1\n1,0,0\n", "34,male\n28,female\n",
+                                       "$12.50,male\n$13.00,female\n"},
                              *const header[] = {"0,1,2\n5,6,7\n", "country,1990,1991\nx,1,2\n",
                                                 "label,0,1,2\n5,6,7,8\n", "a1,NA\n1,2\n"};
     fg_csv_parts parts;
@@ -611,6 +650,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(numbers_of_spreadsheets_are_read_on_request),
     cmocka_unit_test(decimal_commas_are_read_on_request),
     cmocka_unit_test(other_encodings_are_read),
+    cmocka_unit_test(a_layout_is_detected),
     cmocka_unit_test(lines_may_end_with_cr),
     cmocka_unit_test(a_first_row_of_numbers_is_no_header),
     cmocka_unit_test(what_is_no_number_is_said),

@@ -312,7 +312,10 @@ static void another_delimiter_is_suggested(void **state)
     csv_expect_error("a,y\n1,3\n", &(fg_csv_options){.delimiter = '\t'}, FG_EFORMAT,
                      "t.csv:1: with the delimiter '\\t' there is only one column, but ',' occurs 1 "
                      "time in each of the first rows\nset data.delimiter: \",\"");
-    fg_csv_parts parts; /* one column, intentionally */
+    fg_csv_parts parts; /* one column, intentionally, also of names with commas */
+    fgt_ok(csv_open_text("\"last, first\"\n\"a, b\"\n\"c, d\"\n", &(fg_csv_options){.target = ""},
+                         &parts));
+    csv_destroy(&parts);
     fgt_ok(csv_open_text("a\n1\n2\n", &(fg_csv_options){.target = ""}, &parts));
     csv_destroy(&parts);
 }

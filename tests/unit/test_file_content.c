@@ -167,6 +167,8 @@ static void only_a_small_file_is_a_pointer(void **state)
     fgt_ok(fgi_file_refuse("a", text, FGI_FILE_START, sizeof(text), &err));
     assert_int_equal(fgi_file_refuse("a", text, FGI_FILE_START, 200, &err), FG_EFORMAT);
     fgt_ok(fgi_file_refuse("a", text, 20, 20, &err));
+    static const char old[] = "version https://hawser.github.com/spec/v1\noid sha256:4d7a\n";
+    assert_int_equal(fgi_file_refuse("a", old, sizeof(old) - 1, 200, &err), FG_EFORMAT);
     fgt_ok(fgi_file_refuse("a", NULL, 0, 0, &err));
 }
 

@@ -123,6 +123,34 @@ static void values_are_exact(void **state)
     fgi_buf_fini(&out);
 }
 
+/* A column has no more names than there are classes; JSON continues in the next batch; a TSV quotes
+ * what has tabs or line ends, and no commas. */
+static void names_and_batches_are_separated(void **state)
+{
+    (void)state;
+    static const char *const three[] = {"d,g", "a\tb", "x\ry", "beyond"};
+    static const float values[] = {0, 0, 0, 1, (float)NAN, 2, 0, 0, 0, 0, 3, 0, 4, 0, 0, 0};
+    fg_predictions rows = {.type = {.dtype = FG_F32, .rank = 2, .dim = {4, 4}},
+                           .data = values,
+                           .class_names = three,
+                           .class_count = 3};
+    fgi_buf out = {0};
+    fgi_prediction_put(FGI_PREDICTION_TSV, &rows, false, &out);
+    assert_string_equal(out.data, "0\t3\t0\t0\t0\t1\n1\td,g\tnan\t2\t0\t0\n"
+                                  "2\t\"x\ry\"\t0\t0\t3\t0\n3\td,g\t4\t0\t0\t0\n");
+    fgi_buf_clear(&out);
+    rows.type.dim[0] = 1;
+    fgi_prediction_put(FGI_PREDICTION_JSON, &rows, true, &out);
+    rows.data = values + 4;
+    rows.first = 1;
+    fgi_prediction_put(FGI_PREDICTION_JSON, &rows, false, &out);
+    fgi_prediction_put_end(FGI_PREDICTION_JSON, 2, &out);
+    assert_string_equal(out.data,
+                        "[\n{\"index\": 0, \"prediction\": \"3\", \"p\": [0, 0, 0, 1]},\n"
+                        "{\"index\": 1, \"prediction\": \"d,g\", \"p\": [null, 2, 0, 0]}\n]\n");
+    fgi_buf_fini(&out);
+}
+
 static fg_status read_nothing(void *self, int64_t index, void *const *out_fields, fg_error *err)
 {
     (void)self;
@@ -239,6 +267,31 @@ static void names_that_are_not_utf8_are_escaped(void **state)
     fg_dataset_destroy(dataset);
 }
 
+/* The header of a .npy file, which is written first, has the number of rows. */
+static void an_npy_file_has_all_rows(void **state)
+{
+    (void)state;
+    static const float values[] = {0.5F, 0.25F, 2};
+    static const fg_dataset_ops ops = {.read = read_some};
+    const fg_field field = {"x", {.dtype = FG_F32}};
+    const fg_dataset_spec spec = {.count = 3, .fields = &field, .field_count = 1};
+    const char *path = fgt_path(fgt_temp_folder(), "p.npy");
+    fg_error err = {0};
+    fg_dataset *dataset;
+    fgi_prediction_file file;
+    fgt_ok(fg_dataset_create(&ops, NULL, &spec, &dataset, &err));
+    for (int64_t rows = 3; rows >= 2; rows--) {
+        const fg_predictions some = {.type = {.dtype = FG_F32, .rank = 1, .dim = {rows}},
+                                     .data = values,
+                                     .dataset = dataset};
+        fgt_ok(fgi_prediction_file_open(path, FGI_PREDICTION_NPY, &file, &err));
+        const fg_status status = fgi_prediction_file_write(&file, &some, &err);
+        assert_int_equal(fgi_prediction_file_close(&file, status, &err),
+                         rows == 3 ? FG_OK : FG_EINTERNAL);
+    }
+    fg_dataset_destroy(dataset);
+}
+
 /* A dataset without samples: a header. */
 static void a_pass_without_samples_writes_a_file(void **state)
 {
@@ -319,6 +372,8 @@ int main(void)
         cmocka_unit_test(all_formats_are_written),
         cmocka_unit_test(numbers_are_columns),
         cmocka_unit_test(values_are_exact),
+        cmocka_unit_test(names_and_batches_are_separated),
+        cmocka_unit_test(an_npy_file_has_all_rows),
         cmocka_unit_test(names_that_are_not_utf8_are_escaped),
         cmocka_unit_test(the_suffix_names_the_format),
         cmocka_unit_test(a_damaged_sample_has_the_reason),

@@ -17,6 +17,8 @@
 #include "ckpt/series.h"
 #include "toy_place.h"
 #include "train/best_list.h"
+#include "train/saver.h"
+#include "train/trainer.h"
 #include "callback/callback_rows.h"
 
 /* 10 samples in batches of 4: 3 steps per epoch. */
@@ -326,6 +328,32 @@ static void nothing_to_do_removes_nothing(void **state)
     checkpoints_are(folder, "1 2 3 ");
 }
 
+/* After going back, the steps of every n are saved again. */
+static void repeated_steps_are_saved_again(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    const fg_callback_ops *ops = fgi_checkpoint_row.ops;
+    const fg_fit_data data = the_data();
+    void *self = create_self("save_top_k=0,every_n_steps=4");
+    fg_trainer *trainer = create(fgt_temp_folder(), NULL, "", (fg_trainer_options){0});
+    fg_progress at = {.trainer = trainer, .step = 4};
+    values = (const double[]){0, 0, 0, 0};
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    for (int i = 0; i < 3; i++) {
+        fgi_saver_request(trainer->saver, false);
+        if (i == 2) {
+            at.step = 3;
+            fgt_ok(ops->rolled_back(self, &at, &err));
+            at.step = 4;
+        }
+        fgt_ok(ops->batch_end(self, &at, &err));
+        assert_int_equal(fgi_saver_is_requested(trainer->saver), i != 1);
+    }
+    ops->destroy(self);
+    fg_trainer_destroy(trainer);
+}
+
 /* ---- for good -------------------------------------------------------------------------------- */
 
 static void those_of_every_n_are_kept(void **state)
@@ -506,6 +534,57 @@ static void a_list_is_resumed_with_its_metric_only(void **state)
     json_decref(object);
 }
 
+/* ---- validations ----------------------------------------------------------------------------- */
+
+/* Those that a fit begins with expecting, less those that it has had. */
+static fg_status expect_validations(void *self, const fg_progress *at, fg_error *err)
+{
+    (void)err;
+    *(int64_t *)self += at->trainer->fit.validations;
+    return FG_OK;
+}
+
+static fg_status count_validation(void *self, const fg_progress *at, fg_error *err)
+{
+    (void)at;
+    (void)err;
+    --*(int64_t *)self;
+    return FG_OK;
+}
+
+/* Also when it resumes. early_stop uses the number before the first step. */
+static void the_number_of_validations_is_known(void **state)
+{
+    (void)state;
+    static const fg_callback_ops ops = {.fit_start = expect_validations,
+                                        .val_end = count_validation};
+    static const struct {
+        int64_t max_steps, every_epochs, every_steps;
+    } rows[] = {{12, 1, 0}, {12, 3, 0}, {12, -1, 5}, {12, 2, 4}, {12, 1, 3},
+                {7, 2, 0},  {8, 1, 4},  {12, 5, 0},  {12, 4, 0}, {5, -1, 5}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *folder = fgt_temp_folder();
+        for (int64_t steps = 4; steps <= rows[i].max_steps; steps += rows[i].max_steps - 4) {
+            fg_error err = {0};
+            fg_trainer *trainer = NULL;
+            const fg_fit_data data = the_data();
+            int64_t count = 0;
+            const fg_trainer_options o = {.devices.client = client,
+                                          .limits.max_epochs = 4,
+                                          .limits.max_steps = steps,
+                                          .validation.val_every_epochs = rows[i].every_epochs,
+                                          .validation.val_every_steps = rows[i].every_steps,
+                                          .checkpoints.run_dir = folder,
+                                          .checkpoints.resume = "auto"};
+            fgt_ok(fg_trainer_create(&o, &trainer, &err));
+            fgt_ok(fg_trainer_add_callback(trainer, &ops, &count, &err));
+            fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+            assert_int_equal(count, 0);
+            fg_trainer_destroy(trainer);
+        }
+    }
+}
+
 /* ---- mistakes -------------------------------------------------------------------------------- */
 
 static void a_run_without_a_folder_is_refused(void **state)
@@ -620,6 +699,7 @@ int main(void)
         cmocka_unit_test(a_checkpoint_that_is_gone_has_no_rank),
         cmocka_unit_test(the_list_of_another_run_stays_as_it_is),
         cmocka_unit_test(nothing_to_do_removes_nothing),
+        cmocka_unit_test(repeated_steps_are_saved_again),
         cmocka_unit_test(those_of_every_n_are_kept),
         cmocka_unit_test(a_step_of_several_batches_is_saved_once),
         cmocka_unit_test(lines_of_others_remain),
@@ -628,6 +708,7 @@ int main(void)
         cmocka_unit_test(only_states_that_are_saved_have_a_rank),
         cmocka_unit_test(a_worse_one_takes_the_place_of_one_that_failed),
         cmocka_unit_test(a_list_is_resumed_with_its_metric_only),
+        cmocka_unit_test(the_number_of_validations_is_known),
         cmocka_unit_test(a_run_without_a_folder_is_refused),
         cmocka_unit_test(names_of_metrics_that_do_not_exist_are_errors),
         cmocka_unit_test(a_damaged_state_is_refused),

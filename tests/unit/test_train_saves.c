@@ -380,6 +380,31 @@ static void a_save_that_fails_has_no_rank(void **state)
     }
 }
 
+/* A run that starts from a checkpoint of another one has none of its checkpoints. */
+static void another_run_has_another_best(void **state)
+{
+    (void)state;
+    static const fg_callback_ops ops = {.batch_end = rank};
+    char first[300];
+    (void)snprintf(first, sizeof first, "%s", fgt_temp_folder());
+    for (int epochs = 1; epochs <= 2; epochs++) {
+        fg_error err = {0};
+        static recorder r;
+        char path[400];
+        const fg_fit_data data = in_order();
+        (void)snprintf(path, sizeof path, "%s/checkpoints/step-000000003", first);
+        const fg_trainer_options options = {.limits.max_epochs = epochs,
+                                            .checkpoints.wait_for_saves = true,
+                                            .checkpoints.resume = epochs == 2 ? path : NULL};
+        r = (recorder){0};
+        fg_trainer *trainer = create(&options, epochs == 1 ? first : fgt_temp_folder(), &r);
+        fgt_ok(fg_trainer_add_callback(trainer, &ops, trainer, &err));
+        fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+        assert_int_equal(trainer->cursor.top.entry[0].step, 3 * epochs);
+        fg_trainer_destroy(trainer);
+    }
+}
+
 static void several_failures_in_a_row_are_the_end(void **state)
 {
     (void)state;
@@ -523,6 +548,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup(a_run_may_wait_for_its_saves, reset),
     cmocka_unit_test_setup(a_save_that_fails_is_no_end, reset),
     cmocka_unit_test_setup(a_save_that_fails_has_no_rank, reset),
+    cmocka_unit_test_setup(another_run_has_another_best, reset),
     cmocka_unit_test_setup(several_failures_in_a_row_are_the_end, reset),
     cmocka_unit_test_setup(a_later_fit_goes_on, reset),
     cmocka_unit_test_setup(the_time_of_saves_starts_with_the_fit, reset),
