@@ -114,8 +114,8 @@ void fgi_pack_samples_destroy(void *self);
 
 /* Sets class_of. Errors: FG_EINVAL (options.class_names), FG_ENOMEM. */
 fg_status fgi_pack_classes_map(fgi_pack_samples *s, fg_error *err);
-/* Whether an epoch displaces records from memory that the next one begins with: the pack has more than
- * half of it. memory_bytes 0: not known. */
+/* Whether an epoch displaces records from memory that the next one begins with: the pack has more
+ * than half of it. memory_bytes 0: not known. */
 bool fgi_pack_is_large(uint64_t pack_bytes, uint64_t memory_bytes);
 /* Labels become those of the pack again. */
 void fgi_pack_classes_forget(fgi_pack_samples *s);
