@@ -154,6 +154,8 @@ bool fgi_cell_spreadsheet(fgi_str cell, char decimal, double *out)
     if (text.size == 0 || text.size >= sizeof(plain) - 1 || text.data[0] == '-' ||
         text.data[0] == '+')
         return false;
+    if (spaced[0] == '+' && memchr(text.data, ' ', text.size) != NULL)
+        return false; /* a telephone number */
     const size_t at = join_groups(text, decimal, plain, &size);
     for (size_t i = at; i < text.size; i++) {
         const char c = text.data[i];
