@@ -64,7 +64,7 @@ static void sparse_and_compressed_archives_are_refused(void **state)
 /* ---- archives made here ---------------------------------------------------------------------- */
 
 typedef struct archive {
-    unsigned char data[32 * BLOCK];
+    unsigned char data[64 * BLOCK];
     size_t size;
 } archive;
 
@@ -332,7 +332,7 @@ static void extended_headers_override_the_header(void **state)
                    "p.jpg [abc]\nplain.jpg [g]\nbase256.jpg [hi]\n");
 }
 
-/* A label has at most 4,096 bytes, with the blanks around it. */
+/* A label has at most 4,096 bytes, with the blanks around it; JSON may be longer. */
 static void long_labels_are_refused(void **state)
 {
     (void)state;
@@ -350,6 +350,14 @@ static void long_labels_are_refused(void **state)
         else
             fgt_catalog_fails(path, NULL, FG_EFORMAT, "'1.cls': too large for labels");
     }
+    static char json[20000];
+    memset(json, ' ', sizeof(json));
+    memcpy(json, "{\"label\": 0", 11);
+    json[sizeof(json) - 1] = '}';
+    a.size = 0;
+    add_text(&a, "1.jpg", "x");
+    add_member(&a, '0', "1.json", json, sizeof(json));
+    fgt_catalog_is(write_archive(&a, "l.tar"), NULL, "1.jpg 0 [x]\nclass -\n");
 }
 
 static const struct {

@@ -313,7 +313,7 @@ static void quoted_words_are_values(void **state)
     assert_int_equal(a.missing, 1);
     csv_destroy(&parts);
     csv_expect_error(
-        "age,y\n1,0.5\n\"NA\",1.5\n", NULL, FG_EFORMAT,
+        "age,y\n1,0.5\n\"NA\",1.5\n\"NA\",2.5\n", NULL, FG_EFORMAT,
         "t.csv:3: row 2, column 'age': the value is missing: 'NA'\nset data.missing: "
         "mean to use the column's mean over the training rows, or remove the row; if "
         "'NA' is a value here, write it in quotes, or set data.keep_default_na: false");
@@ -400,8 +400,8 @@ static void decimal_commas_are_read_on_request(void **state)
 /* UTF-16 in both byte orders. */
 static void other_encodings_are_read(void **state)
 {
-    static const char text[] = "a,name,y\r\n1,\xe0\xa0\x80\xf0\x9f\x98\x80,2.5\r\n2,u,3\r\n";
-    static const unsigned units[] = {0x800, 0xd83d, 0xde00};
+    static const char text[] = "a,name,y\r\n1,\xe0\xa0\x80\xf0\x90\x80\x80,2.5\r\n2,u,3\r\n";
+    static const unsigned units[] = {0x800, 0xd800, 0xdc00};
     for (int is_big = 0; is_big < 2; is_big++) {
         unsigned char bytes[256];
         size_t size = 0, unit = 0;
@@ -440,6 +440,7 @@ static void a_layout_is_detected(void **state)
     } cases[] = {
         {"a;b;y\n1;2;3\n", {';', true, false, 3, {0}}},
         {"a;b,c,d\n1;2\n3;4,5,6\n", {';', true, false, 2, {0}}}, /* commas within cells */
+        {"a,b;c,d\n1,5;2,5\n", {';', false, false, 2, {0}}},     /* decimal commas */
         {"a;b|c\n1;2|3\n", {';', false, false, 2, {0}}},
         {"1\n2\n", {',', false, true, 1, {0}}},
     };

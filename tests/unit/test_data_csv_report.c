@@ -183,6 +183,20 @@ static void identifiers_names_and_dates_do_not_train(void **state)
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         check_column(&cases[i]);
+    for (int more = 0; more < 2; more++) { /* only some are named */
+        char many[1024];
+        size_t size =
+            (size_t)snprintf(many, sizeof(many),
+                             more == 0 ? "x,d0,d1,d2,d3,d4,d5,y\n" : "x,d0,d1,d2,d3,d4,d5,d6,y\n");
+        for (int row = 0; row < 3; row++) {
+            size += (size_t)snprintf(many + size, sizeof(many) - size, "%d.5", row);
+            for (int i = 0; i < 6 + more; i++)
+                size += (size_t)snprintf(many + size, sizeof(many) - size, ",2024-01-0%d", row + 1);
+            size += (size_t)snprintf(many + size, sizeof(many) - size, ",%d.5\n", row);
+        }
+        assert_int_equal(strstr(warned(many, NULL), " and 1 more") != NULL, more);
+        assert_null(strstr(log_text, " and 0 more"));
+    }
     /* the only feature: an error that says how to keep it */
     csv_expect_error("id,y\n1,2\n2,3\n3,4\n4,5\n5,6\n6,7\n7,8\n8,9\n9,1\n10,2\n",
                      &(fg_csv_options){.task = "regression"}, FG_EFORMAT,

@@ -316,7 +316,44 @@ static void every_allocation_may_fail(void **state)
     fgt_fault_loop(open_and_apply, file);
 }
 
+/* Whatever the seed, a class has its share of the validation rows. */
+static void a_split_is_stratified(void **state)
+{
+    char text[512] = "x,y\n";
+    for (int i = 0; i < 40; i++)
+        (void)snprintf(text + strlen(text), sizeof(text) - strlen(text), "%d.5,%s\n", i,
+                       i % 10 == 3 ? "rare" : "common");
+    for (uint64_t seed = 0; seed < 8; seed++) {
+        fg_csv_parts parts;
+        int rare = 0;
+        fgt_ok(csv_open_text(
+            text, &(fg_csv_options){.val_fraction = 0.25, .split_seed = seed, .stratify = true},
+            &parts));
+        assert_int_equal(fg_dataset_count(parts.val), 10);
+        for (int64_t i = 0; i < 10; i++)
+            rare += csv_read_row(parts.val, i).y.s32;
+        assert_int_equal(rare, 1);
+        csv_destroy(&parts);
+    }
+}
+
+static void a_file_may_have_another_delimiter(void **state)
+{
+    const char *path = fgt_path(fgt_temp_folder(), "new.csv");
+    fg_csv_parts parts;
+    fg_dataset *dataset;
+    csv_write_text(path, "x;z\n7;2\n");
+    fgt_ok(csv_open_text("x,z,y\n1,2,0.5\n2,3,1.5\n", &csv_plain, &parts));
+    fgt_ok(fg_csv_apply_with(parts.schema, path, &(fg_csv_apply_options){.delimiter = ';'},
+                             &dataset, &err));
+    csv_expect_row(dataset, 0, 2, (const double[]){7, 2});
+    fg_dataset_destroy(dataset);
+    csv_destroy(&parts);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_split_is_stratified),
+    cmocka_unit_test(a_file_may_have_another_delimiter),
     cmocka_unit_test(a_schema_keeps_what_is_missing),
     cmocka_unit_test(only_training_rows_are_fitted),
     cmocka_unit_test(categories_of_training_rows_count_and_classes_of_all),
