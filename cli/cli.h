@@ -86,9 +86,9 @@ typedef struct cli_command {
 /* The program's commands, in the order of the help; NULL-terminated. */
 extern const cli_command *const cli_commands[];
 
-/* The command of that name or alias ("train" is fit), in any case; NULL: there is none. */
+/* The command with that name or alias ("train" is fit), in any case; NULL: there is none. */
 const cli_command *cli_find_command(const char *name);
-/* The subcommand of that name; NULL: there is none. */
+/* The subcommand with that name; NULL: there is none. */
 const cli_command *cli_find_subcommand(const cli_command *command, const char *name);
 /* An alias of the command: "train" for fit; NULL after the last. */
 const char *cli_command_alias(const cli_command *command, size_t index);

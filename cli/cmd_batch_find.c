@@ -1,4 +1,4 @@
-/* fulgurite batch-find: finds the largest batch size that fits into device memory.
+/* fulgurite batch-find: finds the largest batch size that fits in device memory.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "run_cli.h"
@@ -11,7 +11,7 @@ static int run(const cli_call *call) { return cli_run(call, &settings); }
 const cli_command cli_batch_find = {
     .name = "batch-find",
     .arguments = "[CONFIG]",
-    .summary = "find the largest batch size that fits into device memory",
+    .summary = "find the largest batch size that fits in device memory",
     .details =
         "Compiles the training step for several batch sizes, starting at trainer.batch_size, and "
         "reads the memory requirements that the compiler reports. The result leaves a tenth of "

@@ -47,7 +47,8 @@ const cli_command cli_compare = {
     .name = "compare",
     .arguments = "RUN RUN...",
     .summary = "compare the results, times and settings of runs",
-    .details = "Up to eight folders of runs, or `last`. Lists the last and best value of each "
+    .details = "Compares up to eight run folders; `last` is the newest run. Lists the last and "
+               "best value of each "
                "metric, where the time went, and the keys of the configuration that differ. Runs "
                "may have different lengths and metrics.",
     .options = options,

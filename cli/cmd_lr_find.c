@@ -27,8 +27,9 @@ const cli_command cli_lr_find = {
         "Trains a few steps at rising learning rates, with the program, batch, devices and scaling "
         "that fit uses, and suggests learning rates from the curve of the loss. Several sweeps "
         "from the same weights show how certain they are. Writes valley, steep, slide and minimum, "
-        "values of optimizer.lr, to standard output. The exit status is 1 if the loss does not "
-        "fall clearly: no learning rate is suggested then. Nothing is saved. The keys of section "
+        "values of optimizer.lr, to standard output. If the loss does not fall clearly, no "
+        "learning rate is suggested and the exit status is 1. Nothing is saved. The keys of "
+        "section "
         "tuner are the settings; tuner.lr_find: true searches before a fit.",
     .options = options,
     .max_args = 1,

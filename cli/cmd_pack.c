@@ -144,7 +144,7 @@ static const cli_command *const subcommands[] = {
 const cli_command cli_pack = {
     .name = "pack",
     .arguments = "SOURCE [OUT.pack]",
-    .summary = "pack images into few big files, which load faster",
+    .summary = "pack images into a few large files that load faster",
     .details = "SOURCE is an image folder with a folder per class, a CSV or JSONL list, tar files "
                "(WebDataset), TFRecord files, a folder of MNIST (IDX), CIFAR-10 or .npy files, one "
                ".npy or .npz file, or a file of tokens or text (--sequence). If SOURCE has the "

@@ -101,8 +101,8 @@ static int show(const cli_call *call)
 ROW(cli_pack_info, "pack info", "PACK", "print what a pack contains", info_options, 1, 1, info);
 ROW(cli_pack_verify, "pack verify", "PACK", "check each byte of a pack", NULL, 1, 1, verify);
 ROW(cli_pack_rebuild, "pack rebuild", "FILE [OUT]",
-    "write a damaged file of a pack again, from its intact records", NULL, 1, 2, rebuild);
+    "rebuild a damaged pack file from its intact records", NULL, 1, 2, rebuild);
 ROW(cli_pack_export, "pack export", "PACK FOLDER", "write the records as files", export_options, 2,
     2, export);
-ROW(cli_pack_show, "pack show", "PACK", "draw images of a pack into one PNG file", show_options, 1,
-    1, show);
+ROW(cli_pack_show, "pack show", "PACK", "draw images of a pack on one contact sheet (PNG)",
+    show_options, 1, 1, show);

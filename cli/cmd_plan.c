@@ -169,7 +169,7 @@ static int run_plans(const cli_call *call)
     if (topologies == NULL)
         return cli_complain(
             CLI_USAGE, "plan",
-            "no machine is named: add --topology=NAME[,NAME], such as --topology=v5e-8");
+            "no machine was named: add --topology=NAME[,NAME], for example --topology=v5e-8");
     if (!read_limit("time-limit", time_limit, 1, &process.time_limit_s, &err) ||
         !read_limit("memory-limit", memory_limit, 1e9, &process.memory_limit_bytes, &err) ||
         !out_file_check("--html", page, &err) ||
@@ -191,15 +191,16 @@ const cli_command cli_plan = {
     .name = "plan",
     .arguments = "[CONFIG]",
     .summary = "estimate memory, time and cost of training on hardware you don't have",
-    .details = "Compiles the training step for each named machine, with that machine's own "
-               "compiler (install with fulgurite setup tpu, fulgurite setup --compile-only "
-               "cuda13). Reports whether it fits, what uses how much memory, the largest batch "
-               "size that leaves a tenth free, and the communication between devices. Nothing is "
-               "executed on a device. Times are the compiler's estimates, not measurements.\n\n"
-               "TPUs are named by generation and shape in chips (v5e:2x4, v4:2x2x1) or by Google "
-               "Cloud accelerator type (v2-8, v3-32, v4-8, v5litepod-8, v5p-8, v6e-8, tpu7x-8). "
-               "kaggle and colab are the TPUs of these services. GPUs are a100, h100, h200, b200; "
-               "several GPUs: h100:8.",
+    .details =
+        "Compiles the training step for each named machine, with that machine's own "
+        "compiler (install with fulgurite setup tpu, fulgurite setup --compile-only "
+        "cuda13). Reports whether it fits, how much memory each part uses, the largest batch "
+        "size that leaves a tenth free, and the communication between devices. Nothing is "
+        "executed on a device. Times are the compiler's estimates, not measurements.\n\n"
+        "TPUs are named by generation and shape in chips (v5e:2x4, v4:2x2x1) or by Google "
+        "Cloud accelerator type (v2-8, v3-32, v4-8, v5litepod-8, v5p-8, v6e-8, tpu7x-8). "
+        "kaggle and colab are the TPUs of these services. GPUs are a100, h100, h200, b200; "
+        "several GPUs: h100:8.",
     .options = options,
     .max_args = 1,
     .takes_config = true,

@@ -10,7 +10,7 @@ static const cli_option options[] = {
              "write a .csv, .tsv, .json, .jsonl or .npy file, row by row (default, and -: CSV on "
              "standard output)"),
     CLI_FLAG(0, "allow-damaged", &settings.allows_damaged,
-             "exit with status 0 although samples could not be read; their rows have the reason"),
+             "exit with status 0 even if samples could not be read; their rows contain the reason"),
     RUN_PRINT_CONFIG,
     RUN_SUMMARY,
     RUN_PROGRESS,
@@ -28,9 +28,8 @@ const cli_command cli_predict = {
         "For classification, each row has the most likely class and the probability of each class; "
         "for regression, the predicted values. Without data.predict and test data, the validation "
         "data are used. Targets are not read. A sample that cannot be read does not end the run: "
-        "its "
-        "row has no prediction, but the reason, and the exit status is 1.\n\n" RUN_ARGUMENTS(
-            "--data.predict"),
+        "its row contains the reason instead of a prediction, and the exit status is "
+        "1.\n\n" RUN_ARGUMENTS("--data.predict"),
     .options = options,
     .max_args = 2,
     .takes_config = true,

@@ -76,9 +76,10 @@ const cli_command cli_report = {
     .name = "report",
     .arguments = "RUN",
     .summary = "show what a run did, where its time went, and what to change",
-    .details = "RUN is a run's folder, or `last`, the newest run in runs/. Reads report.json, "
-               "metrics.jsonl and config.yaml, also of a run in progress. The HTML page is one "
-               "file that needs no network.",
+    .details =
+        "RUN is a run's folder, or `last`, the newest run in runs/. Reads report.json, "
+        "metrics.jsonl and config.yaml; the run may still be in progress. The HTML page is one "
+        "file that needs no network.",
     .options = options,
     .min_args = 1,
     .max_args = 1,

@@ -11,7 +11,8 @@ static void say(void *self, fg_log_level level, const char *text)
 static fg_stop_options how = {.message = say};
 static const cli_option options[] = {
     CLI_FLAG(0, "no-wait", &how.no_wait, "don't wait until the run has ended"),
-    CLI_TEXT(0, "timeout", &how.timeout, "DURATION", "how long to wait, such as 90s [no limit]"),
+    CLI_TEXT(0, "timeout", &how.timeout, "DURATION",
+             "longest time to wait, for example 90s [no limit]"),
     CLI_END,
 };
 
@@ -26,7 +27,7 @@ static int run(const cli_call *call)
 const cli_command cli_stop = {
     .name = "stop",
     .arguments = "RUN",
-    .summary = "save the state of a run and end it",
+    .summary = "save the state of a run and stop it",
     .details = "RUN is a run's folder, or `last`: the newest run in runs/ that is training. The "
                "run may be in another container or on another host that shares the folder.",
     .options = options,

@@ -98,8 +98,7 @@ void cli_print_help(FILE *out, const cli_command *command)
     for (const cli_option *o = command->options; o != NULL && o->kind != CLI_KIND_END; o++)
         print_option(out, o->letter, cli_option_form(o), o->help);
     if (command->takes_config)
-        print_option(out, 0, "KEY=VALUE",
-                     "set a key of the configuration, such as --trainer.seed=1");
+        print_option(out, 0, "KEY=VALUE", "set a configuration key, for example --trainer.seed=1");
     for (const cli_option *o = cli_common; o->kind != CLI_KIND_END; o++)
         print_option(out, o->letter, cli_option_form(o), o->help);
     print_option(out, 'h', "help", "show this help");

@@ -114,7 +114,7 @@ FG_API fg_tensor fg_aug_random_crop(fg_tensor image, const fg_sample_key *key,
  * The box covers a fraction of the image's area that is uniform from scale_min to scale_max, and
  * its ratio of width to height is log-uniform from ratio_min to ratio_max: width =
  * round(sqrt(fraction * H * W * ratio)) and height = round(sqrt(fraction * H * W / ratio)), halves
- * rounded up, at a uniformly random position. The first of 10 such boxes that fits into the image
+ * rounded up, at a uniformly random position. The first of 10 such boxes that fits in the image
  * is used. If none does: the largest box in the middle of the image whose ratio is allowed.
  * Evaluation: the largest box in the middle with the ratio of the result. Source: Szegedy et al.
  * 2014, "Going deeper with convolutions"; torchvision, RandomResizedCrop. */

@@ -75,8 +75,8 @@ typedef struct fg_predictions {
  * after the state is saved. FG_ESTOPPED requests a stop and is not an error: if err->message gives
  * a reason, the fit ends normally, with FG_OK and the reason in fg_result.stop_reason; otherwise it
  * is interrupted, and returns FG_ESTOPPED. Any other status is the run's error, for which
- * err->message may be filled in; from fit_start it ends the fit at once. Callbacks must not call
- * fit, validate, test or predict of their Trainer.
+ * err->message may be filled in; from fit_start it ends the fit immediately. Callbacks must not
+ * call fit, validate, test or predict of their Trainer.
  *
  *   fit_start
  *     epoch_start
@@ -94,7 +94,7 @@ typedef struct fg_predictions {
  *                          step of `at`; what was logged after that step is removed from the log
  *   fit_end                once for each fit_start, also after a failure
  *
- * Validation, test and prediction outside of fit:
+ * Validation, test and prediction outside fit:
  *
  *   eval_start  batch_end ...  eval_end
  *
@@ -121,8 +121,8 @@ typedef struct fg_callback_ops {
      * no state. The callback chooses the format. */
     size_t (*save)(void *self, void *bytes, size_t size);
     /* Receives these bytes before fit_start of a fit that resumes, and when a fit returns to a
-     * checkpoint after divergence; an error ends the fit. If the checkpoint has no state of this
-     * name, a warning is logged and load is not called. */
+     * checkpoint after divergence; an error ends the fit. If the checkpoint has no state of
+     * this callback, a warning is logged and load is not called. */
     fg_status (*load)(void *self, const void *bytes, size_t size, fg_error *err);
     void (*destroy)(void *self); /* when the Trainer is destroyed */
     /* Before `log` of any callback: adds values to its line, with fg_log_values_add. */
@@ -156,7 +156,7 @@ typedef struct fg_callback_ops {
 
     /* In fg_trainer_predict: receives the predictions of a batch, in the order of the samples; once
      * without rows if there is no sample. An error ends the pass. A configuration's callback with
-     * this function takes part in `predict` only. */
+     * this function only applies to `predict`. */
     fg_status (*predicted)(void *self, const fg_progress *at, const fg_predictions *rows,
                            fg_error *err);
     /* When the callback is added to a Trainer: may change settings of its fits
@@ -180,10 +180,10 @@ typedef struct fg_callback_entry {
     void (*reserved[4])(void); /* must be NULL */
 } fg_callback_entry;
 
-/* Values that callbacks can add to a line of the log, in total. */
+/* Values that callbacks can add to a log line, in total. */
 #define FG_MAX_LOG_VALUES 32
 
-/* Adds a value to the line of the log, for fg_callback_ops.measure: loggers, and `log` of all
+/* Adds a value to the log line, for fg_callback_ops.measure: loggers, and `log` of all
  * callbacks, receive it after the metrics of the steps. A value that is not known, NaN, is left
  * out. `values` is valid during the call of `measure`. Errors, which end the run when `measure`
  * returns: FG_EINVAL for a name that the line already has, that does not consist of 1 to 63

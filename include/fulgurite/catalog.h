@@ -5,7 +5,7 @@
  * names and labels only, so it is fast for large sources.
  *
  * The order of the samples is the same on every machine: image folders are sorted by bytes, other
- * sources have the order of their file. Names are bytes: any file name is allowed, also if it is
+ * sources have the order of their file. Names are bytes: any file name is allowed, even if it is
  * not valid UTF-8; fg_catalog_escape makes one printable.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -43,7 +43,7 @@ typedef struct fg_catalog_options {
     const char *labels_column; /* ["labels"] */
     const char *split_column;  /* ["split"] */
     const char *group_column;  /* ["group"] */
-    char delimiter;            /* csv: between cells           [',', or a tab for files .tsv] */
+    char delimiter;            /* csv: between cells           [',', or a tab for .tsv files] */
     const char *root;          /* folder of the files     [the folder of the list] */
     const char *suffix;        /* appended to paths that lack it, such as ".jpg"  [""] */
     bool skip_missing;         /* list samples whose file does not exist as skipped; by default, the
@@ -127,12 +127,13 @@ typedef struct fg_catalog fg_catalog;
  * Errors: FG_ENOTFOUND (path, shard or a file of a manifest does not exist; no samples), FG_EIO,
  * FG_EFORMAT (malformed or truncated, with the file and the line or byte offset; inconsistent
  * labels; two samples with the same name), FG_EUNSUPPORTED (an archive compressed
- * with another program than gzip, sparse file),
+ * with a program other than gzip, sparse file),
  * FG_EINVAL (options), FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_catalog_open(const char *path, const fg_catalog_options *options,
                                              fg_catalog **out, fg_error *err);
 
-/* Releases the caller's reference to the catalog; datasets of it keep it alive. NULL is allowed. */
+/* Releases the caller's reference to the catalog; datasets created from it keep it alive. NULL is
+ * allowed. */
 FG_API void fg_catalog_destroy(fg_catalog *catalog);
 
 /* Name of the kind of the source, "folder" for example. */

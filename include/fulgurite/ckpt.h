@@ -144,7 +144,7 @@ typedef struct fg_ckpt_content {
 
 /* Writes the checkpoint folder `path` and creates missing parent folders. The files are written to
  * a temporary folder `path`.tmp.OWNER/ and synced to disk before that folder is renamed; an
- * existing checkpoint of that name is replaced. Temporary folders next to `path` that dead
+ * existing checkpoint with that name is replaced. Temporary folders next to `path` that dead
  * processes left behind are removed: those of this machine immediately, those of other machines and
  * containers after one hour without writes. Save only one checkpoint at a time to the same parent
  * folder. With several processes, each may call it; manifest.json records how many there were and

@@ -78,7 +78,7 @@ typedef struct fg_dataset_ops {
      * that reads many samples faster at once than one by one. */
     fg_status (*gather)(void *self, const int64_t *indices, size_t n, void *const *out_fields,
                         fg_error *err);
-    /* Frees self once nothing uses the dataset any more. Optional. */
+    /* Frees self once the dataset is no longer used. Optional. */
     void (*destroy)(void *self);
     /* Like read, for samples that vary by epoch (starting at 0), such as random crops: a pure
      * function of (epoch, index), so that runs can be resumed exactly. Instead of read and gather.
@@ -122,7 +122,7 @@ typedef struct fg_source_ops {
     fg_status (*skip)(void *reader, int64_t count, fg_error *err);
     /* Frees a reader, at the end of its epoch or earlier. Optional. */
     void (*close)(void *reader);
-    /* Frees self once nothing uses the dataset any more. Optional. */
+    /* Frees self once the dataset is no longer used. Optional. */
     void (*destroy)(void *self);
     void (*reserved[4])(void); /* must be NULL */
 } fg_source_ops;
@@ -422,7 +422,7 @@ typedef struct fg_csv_parts {
  * a categorical column contains mostly numbers, a warning shows its first non-numeric value. "inf"
  * and "infinity" are numbers but not finite: they are an error in a numeric column, and an ordinary
  * value in a categorical one. task "auto" means classification if the target is not numeric, or if
- * its values are integers, with at most 20 different ones that occur in two rows or more on
+ * its values are integers, with at most 20 distinct values that occur in two rows or more on
  * average; otherwise regression. Cells that are empty or NA, N/A, n/a, #N/A, #NA, <NA>, NaN, nan,
  * NAN, -nan, -NaN, null, NULL, None or ? are missing values; in quotes, all except empty ones are
  * ordinary values of a column that has other strings. A missing target is always an error. Spaces

@@ -146,7 +146,7 @@ typedef struct fg_image_decode_options {
  * those of the full decode. JPEGs whose flaws do not change the image are decoded: bytes that do
  * not belong in front of a marker, data after the image, invalid metadata.
  *
- * Errors: FG_EINVAL (invalid options, or the crop is not inside of the image), FG_EFORMAT
+ * Errors: FG_EINVAL (invalid options, or the crop is not inside the image), FG_EFORMAT
  * (malformed, truncated or corrupt, with the byte offset), FG_EUNSUPPORTED (unknown format,
  * unsupported feature, or more than max_pixels), FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_image_decode(fg_image_decoder *decoder, const char *name,
@@ -162,12 +162,12 @@ typedef struct fg_image_resize_options {
 
 /* Resizes an image, or a part of it, with bilinear interpolation and antialiasing: with one
  * interpolation, it does what a random resized crop with a flip needs. `out` is memory for
- * u8[height, width, channels of the image], outside of the image. options may be NULL. The
+ * u8[height, width, channels of the image], outside the image. options may be NULL. The
  * caller may also set the members of `image`, with pixels in other memory and a capacity of 0.
  *
  * The result is within 1 of torchvision's resized_crop with antialias=True and of Pillow's resize
- * with BILINEAR. Pixels outside of the box, extended to whole pixels, have no influence.
- * Errors: FG_EINVAL (sizes, or the box is not inside of the image), FG_ENOMEM. */
+ * with BILINEAR. Pixels outside the box, extended to whole pixels, have no influence.
+ * Errors: FG_EINVAL (sizes, or the box is not inside the image), FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_image_resize(fg_image_decoder *decoder, const fg_image *image,
                                              int64_t width, int64_t height,
                                              const fg_image_resize_options *options, uint8_t *out,

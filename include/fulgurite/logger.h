@@ -58,7 +58,7 @@ typedef struct fg_log_start {
     double wall_time; /* when the log was opened; as in fg_log_line */
 } fg_log_start;
 
-/* A line of the log: metrics at a step. */
+/* A log line: metrics at a step. */
 typedef struct fg_log_line {
     int64_t step;  /* optimizer steps done */
     int64_t epoch; /* starting at 0 */
@@ -196,7 +196,7 @@ typedef struct fg_logger_entry {
     fg_entry entry;
     const fg_logger_ops *ops; /* the functions; `name` should be the name of the row */
     /* Creates what the functions are called with, before the fit; values are for entry.options, and
-     * only valid during the call. What can fail for other reasons than the options belongs in
+     * only valid during the call. What can fail for reasons other than the options belongs in
      * ops->open: a failure of `create` ends the run. ops->destroy frees *out_self with the Trainer.
      * After a failure *out_self is not used. Errors: FG_EINVAL for options that contradict each
      * other (fg_option_fail), FG_ENOMEM. */
@@ -234,7 +234,7 @@ FG_API FG_MUST_USE fg_status fg_trainer_add_named_logger(fg_trainer *trainer, co
 /* ---- texts, images, histograms -----------------------------------------------------------------
  *
  * For callbacks during a fit, on the Trainer's thread: `trainer` is that of fg_progress. They pass
- * an item with the present step to the loggers that support it (fg_logger_ops.item; of the built-in
+ * an item with the current step to the loggers that support it (fg_logger_ops.item; of the built-in
  * ones, `tensorboard`), and do nothing if there are none. Errors: FG_EINVAL for a name that is
  * empty or longer than 255 bytes, for invalid sizes, and without a fit; FG_ENOMEM. */
 

@@ -35,7 +35,7 @@ typedef struct fg_module fg_module;
 FG_API FG_MUST_USE fg_status fg_module_create(const char *name, uint64_t seed, fg_module **out,
                                               fg_error *err);
 /* Frees the whole tree; the argument must be its root. Traces and programs that use its variables
- * must not be run any more. NULL is allowed. */
+ * must no longer be run. NULL is allowed. */
 FG_API void fg_module_destroy(fg_module *root);
 
 /* Returns FG_OK, or the first error that occurred while the tree was built. module is any module of

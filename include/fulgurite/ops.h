@@ -16,7 +16,7 @@
  *   - All floating operands are differentiable unless stated otherwise.
  *   - In batches with padding rows, reductions count valid rows only (ops/padding.h).
  *   - Owner thread of the trace only.
- * Source of the semantics: StableHLO specification, the operation of the same name.
+ * Source of the semantics: StableHLO specification, the operation with the same name.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FULGURITE_OPS_H

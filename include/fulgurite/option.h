@@ -104,7 +104,7 @@ FG_API FG_MUST_USE fg_status fg_option_values_select(const fg_option_values *val
 /* NULL is allowed. */
 FG_API void fg_option_values_destroy(fg_option_values *values);
 
-/* The row of that name, or NULL. */
+/* The row with that name, or NULL. */
 FG_API const fg_option *fg_option_find(const fg_option_values *values, const char *name);
 
 /* One scalar of YAML, or one word of a command line. */

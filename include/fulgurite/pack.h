@@ -1,4 +1,4 @@
-/* pack.h - packs: many records in a few big files, with an index, checksums and exact repair.
+/* pack.h - packs: many records in a few large files, with an index, checksums and exact repair.
  *
  * A record is a sequence of bytes (a JPEG file, raw pixels, arrays) with a name, a label and other
  * columns. A pack is one file NAME.pack, or a set of shards NAME-00000.pack, NAME-00001.pack ...
@@ -168,7 +168,7 @@ typedef void fg_pack_fault_fn(void *self, const fg_pack_fault *fault);
 typedef struct fg_pack_report {
     int64_t records;      /* checked, or in the rebuilt pack */
     int64_t bad_records;  /* damaged, or lost in the rebuilt pack */
-    int64_t bad_others;   /* damaged ranges outside of records; lost sections of the rebuilt pack */
+    int64_t bad_others;   /* damaged ranges outside records; lost sections of the rebuilt pack */
     uint64_t size_bytes;  /* read */
     int64_t lost_records; /* fg_pack_verify: records that an earlier fg_pack_rebuild has left empty;
                              they are not faults */
@@ -194,7 +194,7 @@ FG_API FG_MUST_USE fg_status fg_pack_rebuild(const char *path, const char *out_p
 /* ---- writing --------------------------------------------------------------------------------- */
 
 /* Writes a pack record by record. One thread at a time. Files are written as NAME.pack.partial and
- * get their names when the pack is complete. Memory: the index of one shard, about 50 bytes and the
+ * renamed when the pack is complete. Memory: the index of one shard, about 50 bytes and the
  * name per record. */
 typedef struct fg_pack_writer fg_pack_writer;
 
@@ -225,16 +225,16 @@ typedef struct fg_pack_writer_options {
  * partial pack already has: the caller continues with the next one. Each of them has been read and
  * verified; an incomplete one at the end is removed. The same records and options give the same
  * bytes, whether resumed or not. options may be NULL and is copied. Errors: FG_EINVAL (also: the
- * pack exists, or the partial pack has other options), FG_EIO (also: another process writes it),
- * FG_ENOTFOUND, FG_ENOMEM. */
+ * pack exists, or the partial pack has different options), FG_EIO (also: another process writes
+ * it), FG_ENOTFOUND, FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_pack_writer_create(const char *path,
                                                    const fg_pack_writer_options *options,
                                                    fg_pack_writer **out, int64_t *out_kept,
                                                    fg_error *err);
 
 /* Appends a record. Errors: FG_EINVAL (the entry or the size is out of range; the writer remains
- * usable), FG_EIO (such as a full disk), FG_ENOMEM. After the latter two, destroy the writer; the
- * partial pack can be resumed. */
+ * usable), FG_EIO (for example, a full disk), FG_ENOMEM. After the latter two, destroy the writer;
+ * the partial pack can be resumed. */
 FG_API FG_MUST_USE fg_status fg_pack_writer_add(fg_pack_writer *writer, const fg_pack_entry *entry,
                                                 const void *data, size_t size, fg_error *err);
 
@@ -242,7 +242,7 @@ FG_API FG_MUST_USE fg_status fg_pack_writer_add(fg_pack_writer *writer, const fg
 FG_API int64_t fg_pack_writer_count(const fg_pack_writer *writer);
 
 /* Name of the last record, also after resuming: a caller that skips some of its inputs continues
- * after the input of this name. NULL if there is no record. Borrowed until the next call. */
+ * after the input with this name. NULL if there is no record. Borrowed until the next call. */
 FG_API const char *fg_pack_writer_last_name(const fg_pack_writer *writer);
 
 /* Completes the pack: writes the index, syncs everything to disk and renames the files. metadata is

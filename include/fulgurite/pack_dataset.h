@@ -55,7 +55,7 @@ typedef struct fg_pack_dataset_options {
  *   label  s32[]                       class index; only if the pack has classes
  *
  * or, if the codec is FG_PACK_ARRAYS, the fields of the pack, and `label` if the pack has classes
- * and no field of that name. A pack may have records of several codecs, but only those of one of
+ * and no field with that name. A pack may have records of several codecs, but only those of one of
  * these kinds.
  *
  * or, if the codec is FG_PACK_DCT, images that the device decodes (fg_dataset_encoding, and

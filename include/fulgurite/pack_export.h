@@ -84,7 +84,7 @@ typedef struct fg_pack_export_result {
  * If out_path does not exist, the files are written to a temporary folder next to it, which then
  * gets the name out_path: an interrupted export leaves no out_path. If it exists, it must be empty,
  * or `replace` set: each file is then written under a temporary name and renamed; other files are
- * kept. Nothing is written outside of out_path unless it contains symbolic links to folders.
+ * kept. Nothing is written outside out_path unless it contains symbolic links to folders.
  *
  * options and out_result may be NULL. Errors: FG_EINVAL (options; out_path is not empty),
  * FG_ENOTFOUND (the parent folder does not exist), FG_EIO, FG_ENOMEM, and those of

@@ -162,11 +162,11 @@ FG_API void fg_pack_built_fini(fg_pack_built *built);
  * evenly spaced, each with the same weight; images that are stored without decoding are first
  * reduced to a shorter side of at most 256 pixels.
  *
- * Errors: FG_EINVAL (options; images of different sizes with codec ycc or dct; the partial pack is
- * of other samples or options, or the file of one of its samples has changed), FG_ENOTFOUND, FG_EIO
- * (also: the estimated size exceeds the free space, or the disk is full; free some space and call
- * again), FG_EFORMAT and FG_EUNSUPPORTED (a bad sample, with its name), FG_ESTOPPED (by `progress`
- * or a signal), FG_ENOMEM. */
+ * Errors: FG_EINVAL (options; images of different sizes with codec ycc or dct; the partial pack has
+ * different samples or options, or the file of one of its samples has changed), FG_ENOTFOUND,
+ * FG_EIO (also: the estimated size exceeds the free space, or the disk is full; free some space and
+ * call again), FG_EFORMAT and FG_EUNSUPPORTED (a bad sample, with its name), FG_ESTOPPED (by
+ * `progress` or a signal), FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_pack_build(const char *source, const char *out_path,
                                            const fg_pack_build_options *options,
                                            fg_pack_progress_fn *progress, void *self,

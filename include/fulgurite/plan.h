@@ -28,7 +28,7 @@ FG_API const char *fg_collective_name(fg_collective kind);
  * is not available is -1, or NaN for a double. Times are estimates by the compiler, not
  * measurements. */
 typedef struct fg_plan {
-    bool fits;                   /* the step fits into the device's memory */
+    bool fits;                   /* the step fits in the device's memory */
     int64_t hbm_needed_bytes;    /* total of the following; if the step does not fit, the
                                     requirement that the compiler reports */
     int64_t hbm_available_bytes; /* memory of the device */

@@ -41,7 +41,7 @@ typedef enum fg_recipe_kind {
     FG_RECIPE_VALIDATE = 1,   /* evaluate on the validation data */
     FG_RECIPE_TEST = 2,       /* evaluate on the test data; without any, on the validation data */
     FG_RECIPE_PREDICT = 3,    /* run inference */
-    FG_RECIPE_FIND_BATCH = 4, /* find the largest batch that fits into the devices' memory */
+    FG_RECIPE_FIND_BATCH = 4, /* find the largest batch that fits in the devices' memory */
     FG_RECIPE_PLAN = 5,       /* compile for `topology`, hardware that need not be available */
     FG_RECIPE_FIND_LR = 6,    /* find a learning rate by short trials (tuner.h) */
     FG_RECIPE_SCHEDULE = 7    /* compute the learning rate and momentum of every step of `fit` */
@@ -79,8 +79,8 @@ typedef struct fg_recipe_options {
     bool handle_signals;
 
     /* To predict: write the predictions to this file while they arrive, instead of keeping them in
-     * memory, in the format of fg_recipe_write_predictions. A regular
-     * file gets its name when it is complete; FG_RECIPE_PREDICTIONS is then empty. "-" is NULL
+     * memory, in the format of fg_recipe_write_predictions. A regular file is renamed to this
+     * path when it is complete; FG_RECIPE_PREDICTIONS is then empty. "-" is NULL
      *                                                                           [NULL] */
     const char *predictions;
     const char *topology; /* to plan: "v5e-8", "h100:8" ..., as in fg_client_options [NULL] */

@@ -39,9 +39,9 @@ FG_API FG_MUST_USE fg_status fg_registry_create(fg_registry **out, fg_error *err
 FG_API void fg_registry_destroy(fg_registry *registry);
 
 /* Adds a row, which must outlive the registry. Errors: FG_EINVAL for a name that exists already, is
- * empty or has other characters than lower case letters, digits and _, for a missing help or
- * function, and for an option whose row contradicts itself or has another kind, default or range
- * than the option of the same name in another row of this kind (callbacks, loggers and
+ * empty or has characters other than lower-case letters, digits and _, for a missing help or
+ * function, and for an option whose row contradicts itself or has a different kind, default or
+ * range than the option with the same name in another row of this kind (callbacks, loggers and
  * augmentations do not share options); FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_registry_add_model(fg_registry *registry,
                                                    const fg_model_entry *entry, fg_error *err);

@@ -112,7 +112,7 @@ FG_API FG_MUST_USE fg_status fg_report_pack_rebuild(const char *path, const char
 /* What a contact sheet shows. */
 typedef struct fg_pack_sheet_options {
     int rows, columns; /* of images                                                      [6, 8] */
-    int cell;          /* pixels: images are scaled to fit into a square of this size     [128] */
+    int cell;          /* pixels: images are scaled to fit in a square of this size     [128] */
     bool by_class;     /* one row per class instead, the first classes                  [false] */
     fg_pack_selection select; /* which records; its limit has no effect    [the first ones] */
     uint64_t reserved[4];

@@ -74,8 +74,8 @@ typedef struct fg_input_report {
 } fg_input_report;
 
 /* Writes a sentence with the numbers of a report to `out`, as snprintf does, and returns `out`:
- * "bound by decode: the loader delivers 0.37x the required rate and spends 83 % of its time on
- * decode; the device waits for input 63 % of the time". "" if bound_by is NULL. */
+ * "bound by decoding: the loader delivers 0.37x the required rate and spends 83 % of its time on
+ * decoding; the device waits for input 63 % of the time". "" if bound_by is NULL. */
 FG_API const char *fg_input_report_format(const fg_input_report *report, char *out, size_t size);
 
 /* The largest number of metrics in a result. */
@@ -124,7 +124,7 @@ typedef struct fg_result {
     fg_input_report input;
 
     fg_step_times step_times;
-    /* The parts of a fit between two lines of the log (log_every steps), in order; neighbors are
+    /* The parts of a fit between two log lines (log_every steps), in order; neighbors are
      * merged where there would be more than FG_MAX_TIME_WINDOWS. Their times sum to `idle`. Owned
      * by the Trainer; valid until its next call. NULL, 0: not a fit, or fewer than two steps. */
     const fg_time_window *windows;

@@ -33,7 +33,7 @@ typedef struct fg_setup_result {
  * from the list and the output of pip are written to the log (fg_log_set). options and out may be
  * NULL. Do not call it while another thread modifies the environment.
  *
- * Errors: FG_ENOTFOUND (no list of that name, or Python or pip is missing; the message suggests a
+ * Errors: FG_ENOTFOUND (no list with that name, or Python or pip is missing; the message suggests a
  * command), FG_EIO, FG_EPLUGIN (the download failed or contains no plugin; with the last lines of
  * pip's output), FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_setup_install(const char *name, const fg_setup_options *options,

@@ -218,7 +218,7 @@ typedef struct fg_trainer_divergence {
      * last good checkpoint with a smaller learning rate; requires checkpoints.run_dir, and saves a
      * checkpoint before the first step. "ignore": continue                              ["stop"] */
     const char *action;
-    /* The loss has risen too far if, in each of `patience` lines of the log in a row, it is above
+    /* The loss has risen too far if, in each of `patience` consecutive log lines, it is above
      * `factor` times the lowest smoothed loss, and above the middle between the first and the
      * lowest; or if in one it is above 25 * factor times the loss of the first step, or 1 if that
      * is larger, and in none of `patience` lines starting there back at it. Until it falls again,
@@ -318,7 +318,7 @@ typedef struct fg_fit_data {
 FG_API FG_MUST_USE fg_status fg_trainer_fit(fg_trainer *trainer, const fg_task *task,
                                             const fg_fit_data *data, fg_error *err);
 
-/* Evaluates the present weights (those of the last fit, or of options.checkpoints.resume or
+/* Evaluates the current weights (those of the last fit, or of options.checkpoints.resume or
  * .weights) in one pass over data->val (validate) or data->test (test). The metrics are in the
  * result. Errors: as fg_trainer_fit. */
 FG_API FG_MUST_USE fg_status fg_trainer_validate(fg_trainer *trainer, const fg_task *task,
@@ -326,9 +326,9 @@ FG_API FG_MUST_USE fg_status fg_trainer_validate(fg_trainer *trainer, const fg_t
 FG_API FG_MUST_USE fg_status fg_trainer_test(fg_trainer *trainer, const fg_task *task,
                                              const fg_fit_data *data, fg_error *err);
 
-/* Requests a checkpoint of the present state, and the fit continues: for callbacks (at->trainer).
+/* Requests a checkpoint of the current state, and the fit continues: for callbacks (at->trainer).
  * It is taken before the next step; if requested by `saved`, after it. There is none without a
- * run_dir, if the present state is saved already, or while the loss has risen too far
+ * run_dir, if the current state is saved already, or while the loss has risen too far
  * (fg_trainer_divergence). */
 FG_API void fg_trainer_request_save(const fg_trainer *trainer);
 
@@ -404,13 +404,13 @@ typedef struct fg_fit_settings {
     int64_t total_epochs; /* of the run, the last of which max_steps may end; -1: no limit, or
                              unknown */
     int part_count;       /* 0: the steps of an epoch are not known */
-    fg_epoch_part part[FG_MAX_EPOCH_PARTS]; /* from the present epoch on, as if without a limit */
+    fg_epoch_part part[FG_MAX_EPOCH_PARTS]; /* from the current epoch on, as if without a limit */
 } fg_fit_settings;
-/* Returns the settings of the present or last fit, borrowed; all zero before the first. */
+/* Returns the settings of the current or last fit, borrowed; all zero before the first. */
 FG_API const fg_fit_settings *fg_trainer_settings(const fg_trainer *trainer);
 
 /* Returns the epoch in which the optimizer step `index` is, starting at 0, or -1 if it is not
- * known: of a source, or before the present epoch of a run that was resumed. Thread-safe. */
+ * known: of a source, or before the current epoch of a run that was resumed. Thread-safe. */
 FG_API int64_t fg_fit_settings_epoch(const fg_fit_settings *settings, int64_t index);
 
 /* Computes the settings that fg_trainer_fit would have for these options and data in a new run,
@@ -445,7 +445,7 @@ typedef struct fg_step_cost {
                               that it is emulated: f64 and integers of more than 8 bits on TPUs */
     uint64_t reserved[1];  /* set to 0 */
 } fg_step_cost;
-/* Returns the cost of the training step of the present or last fit, starting with fit_start;
+/* Returns the cost of the training step of the current or last fit, starting with fit_start;
  * before, `samples` is 0 and the others are NaN. Reads nothing from a device. */
 FG_API fg_step_cost fg_trainer_step_cost(const fg_trainer *trainer);
 

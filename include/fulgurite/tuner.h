@@ -64,7 +64,7 @@ typedef struct fg_lr_find_options {
     double max_lr;  /* > min_lr                                                             [10] */
     int64_t steps;  /* optimizer steps of a sweep, at least 10                             [100] */
     bool is_linear; /* the learning rate increases linearly                [false: exponentially] */
-    int segments;   /* sweeps from the same weights, each with samples in another order, whose
+    int segments;   /* sweeps from the same weights, each with samples in a different order, whose
                        losses are averaged                                                   [3] */
     double diverged;  /* a sweep stops when the running mean of the loss exceeds its lowest value by
                          this many times its fall, or a tenth of its level if that is more; or when
@@ -91,7 +91,7 @@ typedef struct fg_lr_curve fg_lr_curve;
 
 /* Measures the curve. Every step is that of fg_trainer_fit with the same Trainer, task and data:
  * the same program, batch, devices, accumulation, momentum and lr_scaling; only the learning rate
- * differs. Starts from the present weights, or those of options.checkpoints.resume or .weights; in
+ * differs. Starts from the current weights, or those of options.checkpoints.resume or .weights; in
  * the end, all state is restored exactly, so that a fit that follows gives the same result as
  * without the search. Calls no callbacks and writes no files. Data of a source are read from the
  * beginning of an epoch.

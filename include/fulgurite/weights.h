@@ -41,7 +41,7 @@ typedef struct fg_training_options {
 } fg_training_options;
 
 /* Writes a checkpoint folder with the module and the optimizer: everything that a loop needs to
- * resume. FG_STATE variables of the module are included. An existing checkpoint of that name is
+ * resume. FG_STATE variables of the module are included. An existing checkpoint with that name is
  * replaced atomically. optimizer and options may be NULL. Errors: those of fg_ckpt_save,
  * FG_EDEVICE. */
 FG_API FG_MUST_USE fg_status fg_training_save(const char *path, const fg_module *module,

@@ -43,7 +43,7 @@ typedef struct fgi_aug_boxes {
 enum { FGI_AUG_TRIES = 10, FGI_AUG_BOX_NUMBERS = 2 * FGI_AUG_TRIES + 2 };
 /* Keeps an error unless the limits are valid. */
 bool fgi_aug_check_boxes(fg_tensor image, const char *name, const fgi_aug_boxes *boxes);
-/* The first box that fits into height x width, from FGI_AUG_BOX_NUMBERS uniform numbers a sample:
+/* The first box that fits in height x width, from FGI_AUG_BOX_NUMBERS uniform numbers a sample:
  * f32[B,4], top, left, height and width, where ratio is that of width to height. *out_found bool
  * [B,1]: whether there is one; if not, the box has no meaning. */
 fg_tensor fgi_aug_draw_box(fg_tensor u, const fgi_aug_boxes *boxes, int64_t height, int64_t width,

@@ -18,7 +18,7 @@ void fgi_free(void *block);
 void *fgi_alloc_aligned(size_t size);
 void fgi_free_aligned(void *block);
 
-/* Returns the memory of the pages inside of a block to the operating system, without freeing the
+/* Returns the memory of the pages inside a block to the operating system, without freeing the
  * block: its content becomes undefined. For large blocks that are rarely used. NULL is allowed. */
 void fgi_pages_drop(void *block, size_t size);
 

@@ -14,7 +14,7 @@
 typedef struct fgi_buf {
     char *data;
     size_t size, capacity;
-    bool failed; /* out of memory, or larger than 1 GiB: appending has no effect any more */
+    bool failed; /* out of memory, or larger than 1 GiB: appending no longer has an effect */
 } fgi_buf;
 
 void fgi_buf_fini(fgi_buf *buf);

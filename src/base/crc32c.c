@@ -27,7 +27,7 @@
 #endif
 
 enum {
-    LONG_LANE = 8192, /* bytes; three of them fit into the L1 cache */
+    LONG_LANE = 8192, /* bytes; three of them fit in the L1 cache */
     SHORT_LANE = 256,
 };
 

@@ -8,7 +8,7 @@
 
 /* The calling thread's last fg_here; file NULL: none. */
 void fgi_here_get(const char **out_file, int *out_line);
-/* The same for the present call only: file NULL if nothing was recorded since the last get or take,
+/* The same for the current call only: file NULL if nothing was recorded since the last get or take,
  * because the caller has no macro that does it. */
 void fgi_here_take(const char **out_file, int *out_line);
 /* Writes "file:line", with the end of the path if it is too long. */

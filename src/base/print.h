@@ -17,7 +17,7 @@
 locale_t fgi_locale_enter(void);
 void fgi_locale_leave(locale_t before);
 
-/* Like the libc functions of the same name, in the locale "C". */
+/* Like the libc functions with the same name, in the locale "C". */
 int fgi_snprintf(char *out, size_t size, const char *format, ...) FG_PRINTF(3, 4);
 int fgi_vsnprintf(char *out, size_t size, const char *format, va_list args) FG_PRINTF(3, 0);
 int fgi_fprintf(FILE *out, const char *format, ...) FG_PRINTF(2, 3);

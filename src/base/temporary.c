@@ -118,8 +118,8 @@ static void take_newer(const struct stat *info, struct timespec *newest)
         *newest = t;
 }
 
-/* When a file, or a folder or one of its files, was last written; false if it does not exist any
- * more. */
+/* When a file, or a folder or one of its files, was last written; false if it no longer
+ * exists. */
 static bool last_write(const char *path, struct timespec *out)
 {
     struct stat info;

@@ -28,7 +28,7 @@ char *fgi_temporary_name(const char *path, const char *suffix);
  * versions wrote; 0 for other names. */
 size_t fgi_temporary_base(const char *name, const char *suffix);
 
-/* Whether no process writes the temporary file or folder folder/name any more: its process is this
+/* Whether no process still writes the temporary file or folder folder/name: its process is this
  * one or has exited; or, if that cannot be determined, nothing in it has changed for
  * FGI_ABANDONED_AFTER_S by the clock of its file system. */
 bool fgi_temporary_is_abandoned(const char *folder, const char *name);

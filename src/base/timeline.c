@@ -58,7 +58,7 @@ static fgi_timeline_track *new_track(const char *name, bool has_thread)
     return made;
 }
 
-/* The track of a thread that starts to record, or of that name. NULL: out of memory. */
+/* The track of a thread that starts to record, or with that name. NULL: out of memory. */
 static fgi_timeline_track *find_track(const char *name, bool has_thread)
 {
     for (fgi_timeline_track *t = recorder.timeline.tracks; t != NULL; t = t->next)

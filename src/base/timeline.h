@@ -47,7 +47,7 @@ static inline void fgi_timeline_end(int64_t begin, const char *category, const c
         fgi_timeline_add(category, name, number, begin, fgi_now_ns());
 }
 
-/* Adds a span to the track of that name, which belongs to no thread, such as a device. Its spans
+/* Adds a span to the track with that name, which belongs to no thread, such as a device. Its spans
  * must be added in order of time and must not overlap. */
 void fgi_timeline_add_to(const char *track, const char *category, const char *name, int64_t number,
                          int64_t begin_ns, int64_t end_ns);
@@ -70,7 +70,7 @@ typedef struct fgi_timeline_span {
 typedef struct fgi_timeline_track {
     struct fgi_timeline_track *next;
     char name[FGI_TIMELINE_NAME]; /* "": an unnamed thread */
-    int number;                   /* among the tracks of this name, starting at 1 */
+    int number;                   /* among the tracks with this name, starting at 1 */
     bool has_thread, has_ended;
     size_t span_count;
     struct fgi_timeline_chunk *first, *last;

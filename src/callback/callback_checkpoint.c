@@ -151,8 +151,8 @@ static fg_status check_monitor(const checkpoint *c, const fg_trainer *trainer, f
     FGI_TRY(fgi_metric_check(trainer, "checkpoint: monitor", c->monitor, kind, err));
     if (kind == FGI_VAL && trainer->fit.validations == 0 && !has_steps)
         fgi_log(FG_LOG_WARNING,
-                "checkpoint keeps nothing: the run has no validation, and %s is "
-                "a metric of it (monitor)",
+                "checkpoint keeps nothing: monitor is %s, a validation metric, but the run has no "
+                "validation",
                 c->monitor);
     return FG_OK;
 }
@@ -273,7 +273,8 @@ static const fg_option options[] = {
      .kind = FG_OPTION_STRING,
      .initial = "val_loss",
      .example = "val_acc",
-     .help = "The metric that selects the best: of the validations, or train_NAME of the epochs."},
+     .help = "The metric that selects the best checkpoints: one of the validation, or train_NAME, "
+             "the mean over an epoch."},
     {.name = "mode",
      .kind = FG_OPTION_CHOICE,
      .initial = "auto",
@@ -297,14 +298,14 @@ static const fg_option options[] = {
      .min = 0,
      .max = FG_OPTION_UNLIMITED,
      .example = "10000",
-     .help = "Save after every n steps, and keep these checkpoints. 0: never."},
+     .help = "Save every n steps and keep all of these checkpoints. 0: never."},
     {.name = "every_n_epochs",
      .kind = FG_OPTION_INT,
      .initial = "0",
      .min = 0,
      .max = FG_OPTION_UNLIMITED,
      .example = "10",
-     .help = "Save after every n epochs, and keep these checkpoints. 0: never."},
+     .help = "Save every n epochs and keep all of these checkpoints. 0: never."},
 };
 
 static const fg_callback_ops ops = {.name = "checkpoint",
@@ -321,7 +322,7 @@ static const fg_callback_ops ops = {.name = "checkpoint",
 
 const fg_callback_entry fgi_checkpoint_row = {
     .entry = {.name = "checkpoint",
-              .help = "keep more checkpoints: the best by another metric, or of every n steps",
+              .help = "keep more checkpoints: the best by another metric, or one every n steps",
               .spellings = "ModelCheckpoint",
               .options = options,
               .option_count = sizeof options / sizeof options[0]},

@@ -1,5 +1,5 @@
-/* callback_device_stats.c - the callback device_stats: adds the memory of the devices to each line
- * of the log, as the plugin's allocator reports it. The device is not involved.
+/* callback_device_stats.c - the callback device_stats: adds the memory of the devices to each log
+ * line, as the plugin's allocator reports it. The device is not involved.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -95,8 +95,9 @@ static const fg_callback_ops ops = {
 
 const fg_callback_entry fgi_device_stats_row = {
     .entry = {.name = "device_stats",
-              .help = "log the device memory in use, its peak and the percentage of the limit, of "
-                      "the device with the highest value; nothing if the plugin does not report it",
+              .help =
+                  "log the memory in use, its peak and the percentage of the limit, for the device "
+                  "with the highest value; logs nothing if the plugin does not report memory",
               .spellings = "DeviceStatsMonitor",
               .options = options,
               .option_count = sizeof options / sizeof options[0]},

@@ -200,7 +200,7 @@ static const fg_option options[] = {
      .kind = FG_OPTION_STRING,
      .initial = "val_loss",
      .example = "val_acc",
-     .help = "A metric of the validation."},
+     .help = "The validation metric to watch."},
     {.name = "mode",
      .kind = FG_OPTION_CHOICE,
      .initial = "auto",
@@ -216,14 +216,14 @@ static const fg_option options[] = {
      .min = 1,
      .max = FG_OPTION_UNLIMITED,
      .example = "5",
-     .help = "Validations in a row without an improvement, after which training ends."},
+     .help = "End training after this number of consecutive validations without improvement."},
     {.name = "min_delta",
      .kind = FG_OPTION_FLOAT,
      .initial = "0",
      .min = 0,
      .max = 1e30,
      .example = "0.001",
-     .help = "A change that is not larger than this is no improvement."},
+     .help = "Only a change larger than this counts as an improvement."},
     {.name = "stopping_threshold",
      .kind = FG_OPTION_FLOAT,
      .initial = "auto",
@@ -249,8 +249,8 @@ static const fg_option options[] = {
      .kind = FG_OPTION_BOOL,
      .initial = "true",
      .example = "false",
-     .help = "A validation without this metric is an error, before the first step. false: a "
-             "warning, and the validation does not count."},
+     .help = "Fail before the first step if validation does not log this metric. false: print a "
+             "warning, and ignore validations without it."},
 };
 
 static const fg_callback_ops ops = {.name = "early_stop",

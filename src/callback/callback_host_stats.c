@@ -1,5 +1,5 @@
 /* callback_host_stats.c - the callback host_stats: adds processor time and memory of this process,
- * and the free memory of the machine, to each line of the log. From /proc and getrusage.
+ * and the free memory of the machine, to each log line. From /proc and getrusage.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>

@@ -126,9 +126,9 @@ static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
     const int field = find_images(dataset);
     const int64_t count = fg_dataset_count(dataset);
     if (field < 0 || fg_dataset_encoding(dataset) != NULL || count < 1) {
-        fgi_log(FG_LOG_WARNING, "log_images: the training data have no field of pixels that can be "
-                                "shown: u8 or f32[height, width, 1 or 3], of a known number of "
-                                "samples");
+        fgi_log(FG_LOG_WARNING,
+                "log_images: the training data have no field that can be shown as images: expected "
+                "u8 or f32[height, width, 1 or 3], and a known number of samples");
         return FG_OK;
     }
     FGI_TRY(make_grid(&fg_dataset_field(dataset, field)->type, count < *wanted ? count : *wanted,

@@ -1,5 +1,5 @@
 /* callback_lr_monitor.c - the callback lr_monitor: adds the momentum (Adam: beta1) and the weight
- * decay of the step to lines of the log, next to the learning rate that each line has.
+ * decay of the step to log lines, next to the learning rate that each line has.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -63,7 +63,7 @@ static const fg_option options[] = {
      .initial = "step",
      .choices = "step|epoch",
      .example = "epoch",
-     .help = "Which lines of the log have the values. step: all; epoch: the first of each epoch."},
+     .help = "Which log lines contain the values. step: all; epoch: the first of each epoch."},
     {.name = "momentum",
      .kind = FG_OPTION_BOOL,
      .initial = "true",

@@ -82,7 +82,7 @@ static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
         s->start_epoch = s->at.epoch;
     if (all >= 0 && s->start_epoch >= all)
         fgi_log(FG_LOG_WARNING,
-                "swa has no effect: it starts after %lld epochs, and the run has %lld whole ones",
+                "swa has no effect: it starts after %lld epochs, but the run has only %lld",
                 (long long)s->start_epoch, (long long)all);
     return FG_OK;
 }
@@ -183,7 +183,7 @@ static const fg_option options[] = {
      .initial = "cos",
      .choices = "cos|linear",
      .example = "linear",
-     .help = "How it changes: by a half cosine, or linearly."},
+     .help = "How it changes: along a half cosine, or linearly."},
     {.name = "use_buffers",
      .kind = FG_OPTION_BOOL,
      .initial = "true",

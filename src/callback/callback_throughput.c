@@ -1,4 +1,4 @@
-/* callback_throughput.c - the callback throughput: adds rates to each line of the log: steps,
+/* callback_throughput.c - the callback throughput: adds rates to each log line: steps,
  * samples, tokens and FLOPs per second, in total and per device, and the FLOP utilization.
  *
  * Rates are averages over the last lines, excluding validation. FLOPs are counted from the
@@ -15,7 +15,7 @@
 #include "callback/callback_rows.h"
 #include "train/rank.h"
 
-/* What a line of the log is about. */
+/* What a log line is about. */
 typedef struct line {
     int64_t steps;
     double samples, tokens, seconds; /* tokens: NaN, not known */
@@ -179,7 +179,7 @@ static const fg_option options[] = {
      .min = 1,
      .max = 100000,
      .example = "1000",
-     .help = "Steps to average over: the last lines of the log that have at least this many."},
+     .help = "Average over at least this many of the last steps, in whole log lines."},
     {.name = "tokens_per_sample",
      .kind = FG_OPTION_FLOAT,
      .initial = "auto",

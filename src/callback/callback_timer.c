@@ -111,7 +111,8 @@ static const fg_option options[] = {
      .initial = "auto",
      .has_auto = true,
      .example = "12h",
-     .help = "How long the run trains in total, also if it is stopped and resumed: 90s, 8h30m, "
+     .help = "Total training time of the run, including the time before it was stopped and "
+             "resumed: 90s, 8h30m, "
              "1d12h or 08:30:00. auto: must be set."},
     {.name = "interval",
      .kind = FG_OPTION_CHOICE,
@@ -132,7 +133,7 @@ static const fg_callback_ops ops = {.name = "timer",
 
 const fg_callback_entry fgi_timer_row = {
     .entry = {.name = "timer",
-              .help = "end training when the run has trained for some time",
+              .help = "end training after a given time",
               .spellings = "Timer",
               .options = options,
               .option_count = sizeof options / sizeof options[0]},

@@ -217,7 +217,7 @@ static fg_status add_image(walk *w, const char *name)
 static fg_status add_file(walk *w, const entry *e)
 {
     if (e->type == IS_BROKEN)
-        return skip(w, e->name, e->is_link ? "a broken symbolic link" : "cannot be looked at");
+        return skip(w, e->name, e->is_link ? "a broken symbolic link" : "cannot be accessed");
     if (e->type == IS_SYSTEM)
         return skip(w, e->name, FGI_SYSTEM_FOLDER);
     if (e->type != IS_FILE)

@@ -226,8 +226,8 @@ static fg_status copy_splits(const division *d, uint8_t *out_splits, fg_error *e
     for (int k = FG_TRAIN; k <= FG_TEST; k++)
         if (is_wanted[k] && counts[k] == 0)
             return fgi_fail(err, FG_EINVAL,
-                            "fg_catalog_split: the split %s would be empty: there are %zu samples "
-                            "in %zu groups or single samples to divide",
+                            "fg_catalog_split: the split %s would be empty: the %zu samples form "
+                            "only %zu groups, counting samples without a group",
                             names[k], d->catalog->count, d->unit_count);
     return FG_OK;
 }

@@ -295,8 +295,8 @@ static fg_status check_labels(fgi_draft *b, const char *path, const label_counts
     const fg_catalog_options *o = b->options;
     if (counts->label > 0 && counts->both > 0 && o->label_member == NULL && !o->no_classes)
         FGI_TRY(fgi_draft_note(b, FG_LOG_INFO, err,
-                               "'%s': the labels are those of the .cls files; %lld .json files "
-                               "have '%s' as well (to use it: label_member=json in "
+                               "'%s': labels are read from the .cls files; %lld .json files "
+                               "contain '%s' too (to use it: label_member=json in "
                                "data.source_options, or fulgurite pack --source "
                                "label_member=json)",
                                path, (long long)counts->both, o->label_column));

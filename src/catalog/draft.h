@@ -141,7 +141,7 @@ bool fgi_is_image_name(fgi_str name);
 /* The extension of an image that cannot be read, "heic" for example, in lower case; NULL: another
  * file. */
 const char *fgi_foreign_image(const char *name);
-/* Whether operating systems and file servers create folders of this name. */
+/* Whether operating systems and file servers create folders with this name. */
 bool fgi_is_system_folder(const char *name);
 
 /* Makes room for `size` bytes and sets bytes->size. */

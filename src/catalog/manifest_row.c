@@ -176,7 +176,7 @@ static fg_status find_file(const fg_catalog *c, const char *path, const char **o
         *out_reason = "no such file";
         return FG_OK;
     }
-    return fgi_fail(err, FG_EIO, "cannot look at '%s': %s", fgi_shown(path, shown),
+    return fgi_fail(err, FG_EIO, "cannot access '%s': %s", fgi_shown(path, shown),
                     fgi_errno_text(number));
 }
 

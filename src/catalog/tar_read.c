@@ -100,7 +100,7 @@ static fg_status get_block(fgi_tar *tar, uint64_t offset, const unsigned char **
 {
     const uint64_t size = tar->window.shard->size;
     if (offset > size || size - offset < BLOCK)
-        return fail_truncated(tar, "no end of archive", err);
+        return fail_truncated(tar, "the end-of-archive marker is missing", err);
     return fgi_window_get(&tar->window, offset, BLOCK, out, err);
 }
 

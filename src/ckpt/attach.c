@@ -45,8 +45,8 @@ fg_status fgi_attach_check(const char *what, const fg_attachment *attachments, s
                 return fgi_fail(err, FG_EINVAL, "%s: two attachments are named '%s'", what, name);
         if (!attachments[i].text || strlen(attachments[i].text) > FGI_ATTACH_MAX_BYTES)
             return fgi_fail(err, FG_EINVAL,
-                            "%s: attachment '%s' has no text, or more than 64 MiB of it", what,
-                            name);
+                            "%s: attachment '%s' has no text, or its text is larger than 64 MiB",
+                            what, name);
     }
     return FG_OK;
 }

@@ -2,7 +2,7 @@
  * moment, finds either the old content or the new one.
  *
  * All files are written to a temporary folder (base/temporary.h) and synced, then that folder is
- * renamed and the parent folder is synced. An existing checkpoint of the same name is exchanged
+ * renamed and the parent folder is synced. An existing checkpoint with the same name is exchanged
  * with it in one system call if the file system supports that, and otherwise first renamed to
  * NAME.old.OWNER.
  *

@@ -49,7 +49,7 @@ fg_status fgi_manifest_read(const char *folder, fgi_manifest *out, fg_error *err
 char *fgi_manifest_format(const fgi_manifest *manifest);
 /* Whether a file name is valid: letters, digits, '.', '_' and '-', not starting with '.'. */
 bool fgi_manifest_is_name(const char *name);
-/* The entry of that name, or NULL. */
+/* The entry with that name, or NULL. */
 const fgi_manifest_file *fgi_manifest_find(const fgi_manifest *manifest, const char *name);
 
 /* Compares a file of the folder with its entry: its size, and its checksum unless disabled. */

@@ -214,7 +214,7 @@ static fg_status sweep_one(void *self, const char *folder, const char *name, fg_
     original[strlen(original) - strlen(name) + length] = '\0';
     if (old_length == 0 && is_temporary_file(name, length))
         (void)unlink(path);
-    /* an old checkpoint that was never replaced by its successor is the only one of that name */
+    /* an old checkpoint that was never replaced by its successor is the only one with that name */
     if (old_length == 0 || fgi_file_exists(original))
         fgi_ckpt_discard(path);
     fgi_free(original);

@@ -371,10 +371,11 @@ static const char *find_reason(const fitter *f, const fgi_csv_column *c)
     if (c->is_category || c->is_number)
         return NULL;
     if (c->is_candidate)
-        return (int64_t)c->values.count == values ? "it numbers the rows" : NULL;
+        return (int64_t)c->values.count == values ? "it contains row numbers" : NULL;
     if (c->kind == FGI_CSV_CATEGORICAL && seen->dates > 0 && seen->dates == seen->texts)
-        return seen->iso_dates == seen->texts ? "it has dates, which data.numeric reads as days"
-                                              : "it has dates";
+        return seen->iso_dates == seen->texts
+                   ? "it contains dates, which data.numeric reads as days"
+                   : "it contains dates";
     if (c->kind != FGI_CSV_CATEGORICAL || values < FEWEST_NAMES ||
         2 * (int64_t)c->values.count <= values || fgi_csv_is_nearly_numeric(c) ||
         fgi_csv_is_spreadsheet(c))

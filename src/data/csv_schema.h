@@ -55,7 +55,7 @@ typedef struct fgi_csv_column {
     double mean, deviation;      /* for a numeric column and a standardized target */
     fgi_values values;           /* for a categorical column */
     bool is_category, is_number; /* fixed by the options */
-    bool is_candidate;           /* numbers that may number the rows */
+    bool is_candidate;           /* numbers that may be row numbers */
     const char *ignored_because; /* it is ignored, but not by the options; else NULL */
     fgi_csv_seen seen;
 } fgi_csv_column;
@@ -116,12 +116,12 @@ typedef struct fgi_csv_split {
 fg_status fgi_csv_fit(const fgi_csv *csv, const fg_csv_options *options, fgi_csv_split *out_split,
                       fg_csv_schema **out, fg_error *err);
 
-/* Whether the name of a column of integers says that it numbers the rows: "id", "customer_id" or
- * "PassengerId"; or it has no name, and the range of a counter. */
+/* Whether the name of a column of integers says that it contains row numbers: "id", "customer_id"
+ * or "PassengerId"; or it has no name, and the range of a counter. */
 bool fgi_csv_names_rows(const fgi_csv *csv, size_t column, const fgi_csv_seen *seen);
 /* Most of its cells are numbers, but others make it a column of strings. */
 bool fgi_csv_is_nearly_numeric(const fgi_csv_column *column);
-/* Most of its strings are numbers that are written with other characters than a decimal point. */
+/* Most of its strings are numbers that are written with characters other than a decimal point. */
 bool fgi_csv_is_spreadsheet(const fgi_csv_column *column);
 
 /* Whether a column that is ignored, but not by the options, can be listed as numeric. */

@@ -203,8 +203,8 @@ static const fg_option options[] = {
      .kind = FG_OPTION_STRINGS,
      .initial = "[]",
      .example = "[n.a., -]",
-     .help = "Additional values to treat as missing. By default, an empty cell, NA, N/A, n/a, NaN, "
-             "nan, null, NULL, None and ? are."},
+     .help = "Additional values to treat as missing. By default, empty cells, NA, N/A, n/a, NaN, "
+             "nan, null, NULL, None and ? are missing."},
     {.name = "keep_default_na",
      .kind = FG_OPTION_BOOL,
      .initial = "true",

@@ -82,7 +82,7 @@ static fg_status images_limit(void *self, const int64_t *rows, size_t n, fg_erro
         return FG_OK;
     FGI_TRY(fg_catalog_get(s->catalog, item_at(s, index), &item, err));
     return fgi_fail(err, FG_EFORMAT,
-                    "'%s' is damaged, and a validation sample, which is not replaced: remove or "
+                    "'%s' is damaged, and validation samples are not replaced: remove or "
                     "repair the file",
                     fgi_shown(item.name, name));
 }

@@ -141,17 +141,18 @@ static fg_status check_dataset(const fg_dataset *dataset, const fg_dataset *firs
     for (int f = 0; is_same && f < first->field_count; f++)
         is_same = is_same_field(&dataset->fields[f], &first->fields[f]);
     if (!is_same)
-        return fgi_fail(err, FG_EINVAL,
-                        "dataset %zu of the mix has other fields than dataset 0: expected the same "
-                        "names and types",
-                        index);
+        return fgi_fail(
+            err, FG_EINVAL,
+            "dataset %zu of the mix has different fields from dataset 0: expected the same "
+            "names and types",
+            index);
     if (!fgi_encoding_equal(&dataset->encoding, &first->encoding))
         return fgi_fail(err, FG_EINVAL,
-                        "dataset %zu of the mix stores its images in another way than dataset 0",
+                        "dataset %zu of the mix stores its images differently from dataset 0",
                         index);
     if (!has_same_classes(dataset, first))
         return fgi_fail(err, FG_EINVAL,
-                        "dataset %zu of the mix has other classes than dataset 0: expected the "
+                        "dataset %zu of the mix has different classes from dataset 0: expected the "
                         "same class names in the same order",
                         index);
     return FG_OK;

@@ -8,7 +8,7 @@
 
 /* Whether a path is that of a .npz archive, "a.npz", or of an array in it, "a.npz:x". */
 bool fgi_npz_is(const char *path);
-/* Whether the archive "a.npz" can be opened and has an array of this name, without ".npy". */
+/* Whether the archive "a.npz" can be opened and has an array with this name, without ".npy". */
 bool fgi_npz_has(const char *archive, const char *array);
 
 /* The content of a .npy file: of the path, which may be compressed with gzip, or of an array in an

@@ -30,7 +30,7 @@ typedef struct fgi_pack_samples {
     int field_count;
     size_t row_bytes[FG_MAX_FIELDS];
     int label_field;         /* -1: none */
-    bool is_large;           /* the pack does not fit into memory */
+    bool is_large;           /* the pack does not fit in memory */
     _Atomic uint32_t *asked; /* bits of records that the operating system was asked to read */
     fgi_damaged damaged;     /* records */
 } fgi_pack_samples;

@@ -45,7 +45,7 @@ fgi_load_stage fgi_load_enter(fgi_load_stage stage);
 /* Stops the thread's last clock, after which its times are complete. Returns their sum. */
 int64_t fgi_load_end(fgi_load_clock *clock);
 
-/* Counts ns of a stage, which must not be the present one, as time of another stage: at most as
+/* Counts ns of a stage, which must not be the current one, as time of another stage: at most as
  * many as the clock has counted. For a reader that only knows afterwards what it did. Returns how
  * many were moved; ns if no clock is running. */
 int64_t fgi_load_move(fgi_load_stage from, fgi_load_stage to, int64_t ns);

@@ -1,5 +1,5 @@
 /* tolerant.c - datasets whose unreadable samples are zeros, with the reason, instead of errors: to
- * predict, where one damaged file must not cost the other rows.
+ * predict, where a damaged file must not affect the other rows.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>

@@ -1,4 +1,4 @@
-/* environment.c - detects the environment: Kaggle, Colab, a TPU VM of Google Cloud or other; and
+/* environment.c - detects the environment: Kaggle, Colab, a Google Cloud TPU VM or other; and
  * the slice that a TPU belongs to, from environment variables or the metadata server.
  *
  * Sources: Kaggle's and Colab's variables as printed in users' notebooks; the metadata attributes

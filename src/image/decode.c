@@ -159,7 +159,7 @@ static fg_status place_crop(job *j, fg_error *err)
                            crop.x + crop.width <= width && crop.y + crop.height <= height;
     if (!is_inside)
         return fgi_fail(err, FG_EINVAL,
-                        "%s: the crop of %gx%g pixels at (%g, %g) is not inside of the image of "
+                        "%s: the crop of %gx%g pixels at (%g, %g) is not inside the image of "
                         "%gx%g pixels",
                         j->file->name, crop.width, crop.height, crop.x, crop.y, width, height);
     j->crop = fgi_unorient_box(j->info.orientation, stored_width, stored_height, crop);

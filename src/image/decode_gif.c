@@ -159,7 +159,7 @@ static fg_status decode_frame(fg_image_decoder *decoder, reader *r,
                            frame->Height <= gif->SHeight - frame->Top;
     if (!is_inside)
         return fgi_image_corrupt(r->file, r->offset, r->err,
-                                 "the first frame of the GIF is not inside of its canvas");
+                                 "the first frame of the GIF is not inside its canvas");
     const size_t row_bytes = 4 * (size_t)gif->SWidth;
     FGI_TRY(fgi_pixel_block_reserve(&decoder->rows, row_bytes + (size_t)frame->Width, r->err));
     uint8_t *row = decoder->rows.data;

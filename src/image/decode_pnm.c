@@ -138,7 +138,7 @@ static void read_binary(const reader *r, const uint8_t *in, uint8_t *row)
     }
 }
 
-/* Rows outside of the requested area are read as well in text, where each may be malformed. */
+/* Rows outside the requested area are read as well in text, where each may be malformed. */
 static fg_status decode(fg_image_decoder *decoder, const fgi_image_file *file,
                         const fgi_image_request *request, fg_error *err)
 {

@@ -81,7 +81,7 @@ typedef struct packer {
 static _Noreturn void refuse(packer *p, const char *what)
 {
     fgi_jpeg_guard_leave(&p->guard, fgi_fail(p->guard.errors.err, FG_EUNSUPPORTED,
-                                             "%s: %s: coefficients can only be stored of gray and "
+                                             "%s: %s: coefficients can only be stored for gray and "
                                              "YCbCr images with sampling factors of 1 and 2",
                                              p->guard.errors.name, what));
 }
@@ -324,7 +324,7 @@ fg_status fgi_jpeg_coefficients_open(const char *name, const void *record, size_
     for (size_t i = 0; i < out->exceptions; i++) {
         const uint32_t index = fgi_jpeg_coefficients_exception(out, i).index;
         if (index >= (DCTSIZE2 - 1) * out->blocks)
-            return malformed(name, fixed + 4 * i, "exception outside of the image", err);
+            return malformed(name, fixed + 4 * i, "exception outside the image", err);
     }
     return FG_OK;
 }
@@ -393,8 +393,8 @@ static fg_status put_exceptions(const char *name, const fgi_jpeg_coefficients *r
         const fgi_jpeg_exception e = fgi_jpeg_coefficients_exception(record, i);
         if (e.index >= (size_t)(high - 1) * n)
             return fgi_fail(err, FG_EFORMAT,
-                            "%s: coefficients: coefficient %zu has values of two bytes, but the "
-                            "pack says that only coefficients below %d have",
+                            "%s: coefficients: coefficient %zu has two-byte values, which the pack "
+                            "only declares for coefficients below %d",
                             name, 1 + e.index / n, high);
         entry[2 * n + e.index] = low_byte(e.value);
         entry[65 * n + e.index] = high_byte(e.value);

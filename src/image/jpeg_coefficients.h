@@ -31,7 +31,7 @@
  *   rows 0, 1     the difference of dc from that of the previous block of the component (the first
  *                 one: from 0), split as below: row 0 has the low, row 1 the high bytes. After
  *                 unpacking: dc itself
- *   row 1 + z     coefficient z of the zigzag order, 1 to 63; values outside of s8 are clamped to
+ *   row 1 + z     coefficient z of the zigzag order, 1 to 63; values outside s8 are clamped to
  *                 -128, 127, and the exceptions are their exact values
  *
  * Integers that do not fit s8 are split into two: low + 256 high, with low from -128 to 127. The
@@ -84,7 +84,7 @@ typedef struct fgi_jpeg_coefficients {
     size_t compressed_bytes;
 } fgi_jpeg_coefficients;
 
-/* An AC coefficient outside of s8: ac[index] = value. */
+/* An AC coefficient outside s8: ac[index] = value. */
 typedef struct fgi_jpeg_exception {
     uint32_t index;
     int16_t value;

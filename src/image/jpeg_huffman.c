@@ -102,7 +102,7 @@ typedef struct lane {
     int16_t *mcu;
     const uint8_t *begin, *end;
     int segment;                                           /* index, -1 if the lane is idle */
-    int16_t dump[FGI_HUFFMAN_BLOCKS * FGI_HUFFMAN_STRIDE]; /* MCUs outside of the window */
+    int16_t dump[FGI_HUFFMAN_BLOCKS * FGI_HUFFMAN_STRIDE]; /* MCUs outside the window */
 } lane;
 
 /* Zigzag order to natural order. What a damaged segment writes after coefficient 63, and what an
@@ -137,7 +137,7 @@ static inline void consume(lane *s, unsigned bits)
     s->count -= bits;
 }
 
-/* A code or value that does not fit into the lookup. bits is 0 if no code matches. */
+/* A code or value that does not fit in the lookup. bits is 0 if no code matches. */
 static fgi_huffman_entry decode_long(const fgi_huffman_table *table, uint64_t bits, unsigned length)
 {
     if (length == 0) {

@@ -71,7 +71,7 @@ typedef struct fgi_huffman_scratch {
 
 /* Decodes the segments and stores the MCUs that are in the window. Returns the index of a segment
  * that has an invalid code, the wrong length or a stray marker, or -1 if all are decoded. Never
- * reads outside of a segment, nor writes outside of the window and the scratch buffers. */
+ * reads outside a segment, nor writes outside the window and the scratch buffers. */
 int fgi_huffman_decode(const fgi_huffman_scan *scan, const fgi_huffman_window *window,
                        const fgi_huffman_segment *segments, int count,
                        const fgi_huffman_scratch *scratch);

@@ -3,7 +3,7 @@
  * libjpeg has no function that accepts coefficients for decoding, but its entropy decoder is a
  * function pointer in a documented structure (jpegint.h): we replace it after
  * jpeg_start_decompress. libjpeg then never reads the entropy-coded bytes; it asks for each MCU, in
- * order, and MCUs outside of the rectangle are only counted.
+ * order, and MCUs outside the rectangle are only counted.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "image/jpeg_segment.h"
@@ -325,7 +325,7 @@ static void check_crop(fgi_jpeg_cropper *c)
         return;
     fgi_jpeg_guard_leave(&c->guard,
                          fgi_fail(c->guard.errors.err, FG_EINVAL,
-                                  "%s: crop of %d x %d pixels at (%d, %d) is not inside of the "
+                                  "%s: crop of %d x %d pixels at (%d, %d) is not inside the "
                                   "image of %" PRId64 " x %" PRId64 " pixels",
                                   c->source->name, crop->width, crop->height, crop->x, crop->y,
                                   width, height));

@@ -39,7 +39,7 @@ typedef struct fgi_jpeg_crop {
  * entropy-coded data up to the rectangle's end.
  *
  * Errors: FG_EFORMAT names the image and the byte offset or the segment; FG_EINVAL if the rectangle
- * is not inside of the image; FG_EUNSUPPORTED for CMYK; FG_ENOMEM. */
+ * is not inside the image; FG_EUNSUPPORTED for CMYK; FG_ENOMEM. */
 fg_status fgi_jpeg_segment_decode(fgi_jpeg_cropper *cropper, const fgi_jpeg_record *source,
                                   const fgi_jpeg_crop *crop, uint8_t *pixels, size_t stride,
                                   fg_error *err);

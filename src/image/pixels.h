@@ -17,7 +17,7 @@ typedef enum fgi_pixel_kind {
 } fgi_pixel_kind;
 
 /* Writes row y of the file, which begins at column 0 of the file, to the request's image. A row
- * outside of the requested area is ignored. */
+ * outside the requested area is ignored. */
 void fgi_put_row(const fgi_image_request *request, int64_t y, fgi_pixel_kind kind,
                  const uint8_t *row);
 

@@ -257,7 +257,7 @@ static fg_status check(const fg_image *image, int64_t width, int64_t height, fg_
                            box.y + box.height <= (double)image->height;
     if (!is_inside)
         return fgi_fail(err, FG_EINVAL,
-                        "fg_image_resize: the box of %gx%g pixels at (%g, %g) is not inside of the "
+                        "fg_image_resize: the box of %gx%g pixels at (%g, %g) is not inside the "
                         "image of %" PRId64 "x%" PRId64 " pixels",
                         box.width, box.height, box.x, box.y, image->width, image->height);
     return FG_OK;

@@ -8,7 +8,7 @@
 
 typedef struct fgi_resize {
     fg_image_box box;      /* part of the source that becomes the result */
-    fg_image_box within;   /* pixels outside of it are not read; contains box */
+    fg_image_box within;   /* pixels outside it are not read; contains box */
     int64_t width, height; /* of the result */
     bool flip;
     uint8_t *out; /* u8[height, width, channels of the source] */

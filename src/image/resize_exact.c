@@ -1,4 +1,4 @@
-/* resize_exact.c - see resize_exact.h. Weights have 24 bits, so that a sum of 255s just fits into
+/* resize_exact.c - see resize_exact.h. Weights have 24 bits, so that a sum of 255s just fits in
  * 32 bits; sums of columns have 64. Integers only: the result is the same on all machines.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -20,7 +20,7 @@ bool fgi_exact_is_needed(const fgi_axis *x, int64_t width, const fgi_axis *y, in
 typedef struct work {
     int64_t *first, *count; /* [width] */
     uint32_t *columns;      /* [width][stride] */
-    uint32_t *rows;         /* weights of the present row */
+    uint32_t *rows;         /* weights of the current row */
     uint32_t *sums;
     size_t stride, values; /* of a row of sums */
 } work;

@@ -18,7 +18,7 @@ typedef struct fgi_taps {
     uint16_t *weight;
 } fgi_taps;
 
-/* Part of an axis, in pixels: [begin, begin + length) is resized, pixels outside of [low, high) are
+/* Part of an axis, in pixels: [begin, begin + length) is resized, pixels outside [low, high) are
  * not read. */
 typedef struct fgi_axis {
     double begin, length;

@@ -40,7 +40,7 @@ static void mirror_rgb(const uint8_t *row, int64_t width, uint8_t *out)
 }
 
 /* Reads and writes 16 bytes for five pixels. The first and the last group are done one by one, so
- * that the byte too many is always inside of the row. */
+ * that the byte too many is always inside the row. */
 WITH_SHUFFLE static void mirror_rgb_fast(const uint8_t *row, int64_t width, uint8_t *out)
 {
 #if defined(__x86_64__)

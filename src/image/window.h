@@ -6,7 +6,7 @@
 
 #include <fulgurite/image.h>
 
-/* Copies the pixels of the window at (x, y), which must be inside of the image, to
+/* Copies the pixels of the window at (x, y), which must be inside the image, to
  * u8[height, width, channels of the image]; if is_flipped, mirrored horizontally. */
 void fgi_image_window(const fg_image *image, int64_t x, int64_t y, int64_t width, int64_t height,
                       bool is_flipped, uint8_t *out);

@@ -1,7 +1,7 @@
 /* ycc.c - raw YCbCr 4:2:0 to RGB, in integers.
  *
  * A chroma sample is in the middle of four pixels. The value at a pixel is 9/16 of the nearest
- * sample, 3/16 of its horizontal and vertical neighbors and 1/16 of the diagonal one; outside of
+ * sample, 3/16 of its horizontal and vertical neighbors and 1/16 of the diagonal one; outside
  * the plane, the samples at its edge are repeated.
  * Source: ITU-T T.871 (JFIF), section 7, for the conversion; libjpeg for the rounding of both.
  *

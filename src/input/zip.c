@@ -152,7 +152,7 @@ static fg_status read_file(const fgi_zip *z, size_t index, zip_file_t *file, fgi
         return fail_file(z, index, z->library->error_text(z->library->file_error(file)), err);
     return n == 0 && made == out->size
                ? FG_OK
-               : fail_file(z, index, "the file has another size than the directory says", err);
+               : fail_file(z, index, "the size of the file differs from the directory", err);
 }
 
 fg_status fgi_zip_read(fgi_zip *z, size_t index, fgi_block *out, fg_error *err)

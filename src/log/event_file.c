@@ -105,7 +105,7 @@ static bool get_record(const unsigned char *data, size_t size, size_t *out_size)
     return get_number(data + HEADER + length, 4) == fgi_crc32c_masked(data + HEADER, *out_size);
 }
 
-/* Only lines of the log have plain scalars. */
+/* Only log lines have plain scalars. */
 static bool is_line(const Fulgurite__Tb__Event *event)
 {
     return event->summary->n_value == 0 || event->summary->value[0]->has_simple_value;

@@ -14,7 +14,7 @@
 #include "base/buf.h"
 #include "log/event.pb-c.h"
 
-/* Appends a record. A line of the log is an event with a summary of plain scalars (simple_value),
+/* Appends a record. A log line is an event with a summary of plain scalars (simple_value),
  * which no other event has. */
 void fgi_event_put(fgi_buf *out, const Fulgurite__Tb__Event *event);
 /* Appends the records at the start of a file. Readers forget what they have read of the steps

@@ -1,4 +1,4 @@
-/* logger_csv.c - the logger `csv`: metrics.csv in the run folder, a row per line of the log.
+/* logger_csv.c - the logger `csv`: metrics.csv in the run folder, a row per log line.
  *
  * The header grows when there is a new metric: the file is then rewritten, with an empty cell at
  * the end of each row before. A resumed run writes the same as an uninterrupted one: the file

@@ -477,7 +477,7 @@ static fg_status send_all(mlflow *m, fg_error *err)
         status = connect_run(m, err);
         plan_next(m, status);
         if (status == FG_OK)
-            fgi_log(FG_LOG_INFO, "logger 'mlflow': %s answers; the run is logged there",
+            fgi_log(FG_LOG_INFO, "logger 'mlflow': %s responds; the run is logged there",
                     m->server.uri);
     }
     if (!m->is_connected)
@@ -516,7 +516,8 @@ static fg_status begin(mlflow *m, const fg_log_start *start, fg_error *err)
         plan_next(m, status);
     if (status == FG_EIO)
         fgi_log(FG_LOG_WARNING,
-                "logger 'mlflow': %s; training continues, and values wait until the server answers",
+                "logger 'mlflow': %s; training continues, and values are kept until the server "
+                "responds",
                 err->message);
     m->has_begun = status == FG_OK || status == FG_EIO;
     return m->has_begun ? FG_OK : status;

@@ -545,9 +545,9 @@ fg_status fgi_logger_thread_sync(fgi_logger_thread *t, fg_error *err)
 
 static void report_unfinished(const fgi_logger_thread *t, bool was_late, size_t waiting)
 {
-    char why[96] = "was late already, so the end of training did not wait for it";
+    char why[96] = "was already late, so the end of training did not wait for it";
     if (!was_late)
-        (void)fgi_snprintf(why, sizeof why, "is not finished %g s after the end of training",
+        (void)fgi_snprintf(why, sizeof why, "was not finished %g s after the end of training",
                            seconds(t));
     fgi_log(FG_LOG_WARNING, "logger '%s' %s: %zu entries are not logged", t->ops.name, why,
             waiting);

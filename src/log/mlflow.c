@@ -45,8 +45,9 @@ static fg_status read_answer(const fgi_mlflow_server *server, const char *path, 
     if (code != OK)
         status = refuse(server, path, code, answer, json, err);
     else if (json == NULL)
-        status = fgi_fail(err, FG_EFORMAT, "%s/%s: the answer is not JSON: not an MLflow server?",
-                          server->uri, path);
+        status =
+            fgi_fail(err, FG_EFORMAT, "%s/%s: the response is not JSON: is this an MLflow server?",
+                     server->uri, path);
     if (status == FG_OK && out != NULL)
         *out = json_incref(json);
     json_decref(json);
@@ -124,7 +125,7 @@ static fg_status copy_id(json_t *id, const char *what, fgi_arena *arena, const c
 {
     const char *text = json_string_value(id);
     if (text == NULL)
-        return fgi_fail(err, FG_EFORMAT, "the MLflow server's answer has no %s", what);
+        return fgi_fail(err, FG_EFORMAT, "the MLflow server's response has no %s", what);
     *out = fgi_arena_strdup(arena, text);
     return *out != NULL ? FG_OK : fgi_no_memory(err);
 }

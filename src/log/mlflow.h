@@ -21,7 +21,7 @@ typedef struct fgi_mlflow_server {
 /* Sends a GET or POST request. *out receives the answer, json_decref it; NULL after a failure.
  * *out_code is the HTTP status, 0 if there is no answer. Errors: FG_EIO if a later request may
  * succeed: no answer, or status 408, 429 or 500 and above; FG_ENOTFOUND for 404 and if libcurl is
- * missing; FG_EINVAL for other statuses than 200, with the server's message; FG_EFORMAT for an
+ * missing; FG_EINVAL for statuses other than 200, with the server's message; FG_EFORMAT for an
  * answer that is not JSON; FG_ENOMEM. */
 fg_status fgi_mlflow_get(const fgi_mlflow_server *server, const char *path, json_t **out,
                          int *out_code, fg_error *err);

@@ -218,7 +218,7 @@ const fgi_lowering fgi_conv2d_dx_reverse_cpu = {
 /* ---- dk in chunks of the batch --------------------------------------------------------------- */
 
 /* Number of samples per device to process at a time; 0: all. The backend creates a matrix with a
- * row for each pixel of each sample, and is fastest if that fits into the caches. */
+ * row for each pixel of each sample, and is fastest if that fits in the caches. */
 static int64_t chunk_of(const fgi_emit *e)
 {
     const fg_type *dy = &e->node->in[1]->type;

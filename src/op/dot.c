@@ -68,7 +68,7 @@ static bool dot_infer(fgi_infer *c)
     return fgi_infer_ok(c, (fg_dtype)attr->result, rank, dim);
 }
 
-/* Where the result's dimensions come from. Contracted dimensions have no rows any more (apply), or
+/* Where the result's dimensions come from. Contracted dimensions no longer have rows (apply), or
  * belong to a gradient. */
 static bool dot_rows(fgi_infer *c)
 {

@@ -50,7 +50,7 @@ fg_tensor fgi_with_rows(fg_tensor a, const fgi_rows *rows);
 fg_tensor fgi_batch_first(fg_tensor a);
 /* The axes along which a has rows, one bit each. */
 unsigned fgi_row_axes(fg_tensor a, int count, const int *axis);
-/* a with padding rows replaced by `fill` along these axes, which then have no rows any more. In
+/* a with padding rows replaced by `fill` along these axes, which then no longer have rows. In
  * gradients a itself, because these elements are already 0. */
 fg_tensor fgi_mask_rows(fg_tensor a, unsigned axes, double fill);
 /* Which elements are valid along axes with rows, of which there is at least one: bool with a's

@@ -91,8 +91,8 @@ fg_tensor fgi_batch_first(fg_tensor a)
 
 /* ---- masking --------------------------------------------------------------------------------- */
 
-/* (valid bool, a, fill): a where valid, else fill. The axes of the attribute, one bit each, have no
- * rows any more. */
+/* (valid bool, a, fill): a where valid, else fill. The axes of the attribute, one bit each, no
+ * longer have rows. */
 enum { MASK_VALID, MASK_A, MASK_FILL };
 
 typedef struct mask_attr {

@@ -192,8 +192,8 @@ static fg_status create(const fg_option_values *values, fg_schedule *out, fg_err
 static const fg_option options[] = {
     {.name = "variant", .kind = FG_OPTION_CHOICE, .initial = "torch",
      .choices = "torch|fastai|kaggle", .example = "fastai",
-     .help = "Whose one-cycle schedule: that of PyTorch's OneCycleLR, of fastai's fit_one_cycle, or "
-             "of the TPU utility for Kaggle. Sets the defaults of pct_start, anneal and "
+     .help = "Variant of the one-cycle schedule: PyTorch's OneCycleLR, fastai's fit_one_cycle, or "
+             "the TPU utility for Kaggle. Sets the defaults of pct_start, anneal and "
              "final_div_factor."},
     {.name = "pct_start", .kind = FG_OPTION_FLOAT, .initial = "auto", .has_auto = true, .min = 0,
      .max = 1, .is_below_max = true, .example = "0.1",

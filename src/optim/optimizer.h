@@ -110,13 +110,13 @@ fg_status fgi_optimizer_make_missed(fg_optimizer *o, size_t index, fg_error *err
 bool fgi_optimizer_counts(const fg_optimizer *o);
 bool fgi_optimizer_has_moments(const fg_optimizer *o, size_t index);
 void fgi_optimizer_free_variables(fg_optimizer *o);
-/* To be called before loading a checkpoint that has a variable of this name: creates the moment or
+/* Call before loading a checkpoint that has a variable with this name: creates the moment or
  * the count of missed updates with this name, also for a frozen parameter, which may be trained
  * again. */
 fg_status fgi_optimizer_expect(fg_optimizer *o, const char *name, fg_error *err);
 /* Whether this is the name of a count of missed updates. */
 bool fgi_optimizer_is_missed(const char *name);
-/* The parameter that has a moment of this name, or NULL. */
+/* The parameter that has a moment with this name, or NULL. */
 fg_variable *fgi_optimizer_parameter_of(const fg_optimizer *o, const char *moment_name);
 /* Records that the parameter missed `step` updates before its moments were created. */
 fg_status fgi_optimizer_start_late(fg_optimizer *o, const fg_variable *parameter, int32_t step,
@@ -194,7 +194,7 @@ extern const fg_schedule_entry fgi_constant_row, fgi_onecycle_row;
 void fgi_optimizer_scale_lr(fg_optimizer *optimizer, double factor);
 double fgi_optimizer_base_lr(const fg_optimizer *optimizer);
 double fgi_optimizer_peak_lr(const fg_optimizer *optimizer);
-/* The learning rate that the schedule gives the present step for the base, without the factor. */
+/* The learning rate that the schedule gives the current step for the base, without the factor. */
 double fgi_optimizer_unscaled_lr(const fg_optimizer *optimizer);
 
 #endif

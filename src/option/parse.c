@@ -111,7 +111,7 @@ static fg_status parse_rule(fg_option_values *values, const fg_option *option, c
     return keep_text(values, text, out, err);
 }
 
-/* NAME or NAME(...). What is in the parentheses is parsed when the row of that name is known. */
+/* NAME or NAME(...). What is in the parentheses is parsed when the row with that name is known. */
 static fg_status parse_entry(fg_option_values *values, const fg_option *option,
                              const fg_option_text *text, fgi_option_item *out, fg_error *err)
 {
@@ -165,7 +165,7 @@ fg_status fgi_option_parse(fg_option_values *values, const fg_option *option,
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-/* Where the part that begins at `text` ends: at a comma outside of brackets and quotes. */
+/* Where the part that begins at `text` ends: at a comma outside brackets and quotes. */
 static size_t part_size(const char *text)
 {
     int depth = 0;

@@ -119,7 +119,7 @@ static fg_status lock(fg_pack_writer *w, const char *path, fg_error *err)
     return FG_OK;
 }
 
-/* A single file and a set of the same name are one pack: the other kind must not exist either. */
+/* A single file and a set with the same name are one pack: the other kind must not exist either. */
 static fg_status check_existing(const fg_pack_writer *w, fg_error *err)
 {
     fg_status status = FG_OK;

@@ -23,7 +23,7 @@ fg_status fgi_pack_map_check(fgi_pack_map *map, fg_error *err);
 
 typedef struct fgi_pack_file {
     fgi_pack_map map;
-    fgi_pack_page page;                               /* a copy: it cannot change any more */
+    fgi_pack_page page;                               /* a copy: it can no longer change */
     const fgi_pack_section *sections[FGI_PACK_KINDS]; /* in page; NULL if absent */
     atomic_bool is_checked[FGI_PACK_KINDS];           /* their CRC matches */
     atomic_bool is_index_checked[2]; /* those of all columns; [1]: with names and labels */

@@ -21,10 +21,11 @@ static fg_status check_member(const fg_pack *pack, int i, uint64_t first, fg_err
     if (memcmp(p->uuid, other->uuid, sizeof p->uuid) != 0 ||
         p->shard_count != (uint32_t)pack->file_count || p->set_count != other->set_count ||
         p->variant_count != other->variant_count || p->class_count != other->class_count)
-        return fgi_fail(err, FG_EFORMAT,
-                        "%s: byte 32: the file belongs to another set than '%s': copy all files of "
-                        "one set",
-                        path, pack->files[0].map.path);
+        return fgi_fail(
+            err, FG_EFORMAT,
+            "%s: byte 32: the file belongs to a different set from '%s': copy all files of "
+            "one set",
+            path, pack->files[0].map.path);
     if (p->shard != (uint32_t)i || p->first != first)
         return fgi_fail(err, FG_EFORMAT,
                         "%s: byte 88: the file is number %" PRIu32 " of its set, expected %d: was "

@@ -239,7 +239,7 @@ static fg_status take_name(const fg_pack_writer *w, uint32_t shard, fg_error *er
     return status;
 }
 
-/* Removes further files that a set of this name had before. */
+/* Removes further files that a set with this name had before. */
 static void remove_surplus(const fg_pack_writer *w, uint32_t shard)
 {
     for (bool is_more = true; is_more; shard++) {

@@ -107,8 +107,7 @@ static fg_status check_kept(void *self, int64_t record, const fg_pack_entry *ent
     }
     return fgi_fail(err, FG_EINVAL,
                     "record %" PRId64 " of the partial pack is not the same as in '%s', which has "
-                    "changed since packing was interrupted: start again from nothing (restart, "
-                    "--restart)",
+                    "changed since packing was interrupted: start over (restart, --restart)",
                     record, a->source);
 }
 

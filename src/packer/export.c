@@ -95,7 +95,7 @@ static fg_status put_file(exporter *e, int64_t record, const fg_pack_entry *entr
     }
     char shown[FGI_SHOWN_BYTES];
     if (is_taken)
-        return fgi_fail(err, FG_EINVAL, "'%s/%s': a file or a folder of this name exists",
+        return fgi_fail(err, FG_EINVAL, "'%s/%s': a file or folder with this name exists",
                         e->folder.target, fgi_shown(e->path.data, shown));
     e->result.files++;
     e->result.size_bytes += size;
@@ -143,7 +143,7 @@ static fg_status export_arrays(exporter *e, int64_t record, const fg_pack_entry 
         const size_t bytes = fg_type_bytes(&field->type);
         if (bytes > size - offset)
             return fgi_fail(err, FG_EFORMAT,
-                            "%s: record %lld has %zu bytes, which its fields exceed",
+                            "%s: record %lld has only %zu bytes, fewer than its fields require",
                             fg_pack_path(e->pack, entry->shard), (long long)record, size);
         fgi_buf_clear(&e->array);
         FGI_TRY(fgi_npy_header(field->name, &field->type, &e->array, err));

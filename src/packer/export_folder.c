@@ -34,7 +34,7 @@ static fg_status check_empty(const char *path, fg_error *err)
         return FG_OK;
     return fgi_fail(err, FG_EINVAL,
                     "'%s' is not empty: give a new folder, or --force (replace) to write into it "
-                    "and to replace files of the same names",
+                    "and to replace files with the same names",
                     path);
 }
 

@@ -11,7 +11,7 @@
 /* Zero-initialize it. */
 typedef struct fgi_export_folder {
     char *target;
-    char *work;         /* the folder that is written; another one than `target` if that is new */
+    char *work;         /* the folder that is written; not `target` if that is new */
     char *temporary;    /* where a file is written before it replaces another one */
     fgi_map used;       /* hashes of the paths that were written */
     fgi_buf path, made; /* the current path; the folder that was made last */

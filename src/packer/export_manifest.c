@@ -115,7 +115,7 @@ fg_status fgi_export_manifest_end(fgi_export_manifest *m, fgi_export_folder *fol
     if (!m->is_needed)
         return FG_OK;
     FGI_TRY(fgi_export_write(folder, FILE_NAME, m->text.data, m->text.size, &is_taken, err));
-    return is_taken ? fgi_fail(err, FG_EINVAL, "'%s/%s': a file of this name exists",
+    return is_taken ? fgi_fail(err, FG_EINVAL, "'%s/%s': a file with this name exists",
                                folder->target, FILE_NAME)
                     : FG_OK;
 }

@@ -275,7 +275,7 @@ static fg_status leave_out(build *b, int64_t i, const fg_catalog_item *item,
     if (!b->plan.o.skip_bad)
         return fgi_fail(err, output->status,
                         "%s\nsample %" PRId64 " of %" PRId64
-                        "; to leave out bad images, use bad=skip (fulgurite pack --bad skip)",
+                        "; to skip bad images, use bad=skip (fulgurite pack --bad skip)",
                         reason, i + 1, b->plan.count);
     if (b->missing == MOST_MISSING)
         return fgi_fail(err, output->status,

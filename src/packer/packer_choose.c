@@ -275,8 +275,8 @@ static const char *advice(const struct codec *best, const survey *s, const fgi_p
                        : "; codec dct is not considered because the host crops or flips the images "
                          "(data.augment does this on the device)";
     if (is_slow && !plan->o.host_crops && !s->is_equal)
-        return "; this is too slow: images of equal size, such as with presize square=256,upscale, "
-               "could be stored with codec dct, which is usually faster";
+        return "; this is too slow: images of equal size (for example, with presize "
+               "square=256,upscale) could be stored with codec dct, which is usually faster";
     return is_slow ? "; this is too slow, and no codec that fits is faster: store smaller images "
                      "(presize), or use more CPUs"
                    : "";
@@ -289,14 +289,14 @@ static void write_reason(const struct codec *best, const survey *s, const fgi_pa
     if (best != &rows[0])
         (void)fgi_snprintf(from_jpeg, sizeof(from_jpeg), ", and %s/s from jpeg",
                            fgi_packer_count(s->rates[0], need));
-    (void)fgi_snprintf(
-        reason, 480,
-        "the model needs %s images/s, and %d CPU%s read about %s/s from %s%s (measured); the "
-        "pack will have about %s of %s free%s",
-        fgi_packer_count(plan->o.rate, need), s->cpus, s->cpus == 1 ? "" : "s",
-        fgi_packer_count(s->rates[best - rows], from_best), fgi_packer_codec_name(best->choice),
-        from_jpeg, fgi_packer_bytes(bytes_of(best, s, plan), bytes),
-        fgi_packer_bytes(s->disk_bytes, disk), advice(best, s, plan));
+    (void)fgi_snprintf(reason, 480,
+                       "the model needs %s images/s, and %d CPU%s read about %s/s from %s%s "
+                       "(measured); the pack needs about %s, and %s are free%s",
+                       fgi_packer_count(plan->o.rate, need), s->cpus, s->cpus == 1 ? "" : "s",
+                       fgi_packer_count(s->rates[best - rows], from_best),
+                       fgi_packer_codec_name(best->choice), from_jpeg,
+                       fgi_packer_bytes(bytes_of(best, s, plan), bytes),
+                       fgi_packer_bytes(s->disk_bytes, disk), advice(best, s, plan));
 }
 
 fg_status fgi_packer_choose(fgi_packer_plan *plan, const char *out_path, char reason[480],

@@ -42,10 +42,10 @@ static fg_status make(fgi_packer_kept *k, int64_t sample, bool *out_is_good, fg_
 static fg_status fail_changed(const char *name, fg_error *err)
 {
     char shown[FGI_SHOWN_BYTES];
-    return fgi_fail(err, FG_EINVAL,
-                    "'%s' has changed since packing was interrupted: start again from nothing "
-                    "(restart, --restart)",
-                    fgi_shown(name, shown));
+    return fgi_fail(
+        err, FG_EINVAL,
+        "'%s' has changed since packing was interrupted: start over (restart, --restart)",
+        fgi_shown(name, shown));
 }
 
 /* Finds the sample of the record after that of k->sample: by name, as bad samples have no record.

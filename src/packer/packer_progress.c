@@ -73,7 +73,7 @@ const char *fg_pack_progress_text(const fg_pack_progress *p, char *out, size_t s
     return out;
 }
 
-/* The present width of the terminal. */
+/* The current width of the terminal. */
 static int columns_of(FILE *out)
 {
     struct winsize size = {0};

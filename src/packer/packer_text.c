@@ -52,23 +52,22 @@ const char *fg_pack_built_text(const fg_pack_built *built, const char *out_path,
                             "%s.bad.jsonl\n",
                             built->bad_count, built->skip_count, out_path);
     if (built->flawed_count > 0 && used >= 0 && (size_t)used < size)
-        used += fgi_snprintf(out + used, size - (size_t)used,
-                             "%" PRId64 " images were decoded although the decoder had a warning\n",
-                             built->flawed_count);
+        used +=
+            fgi_snprintf(out + used, size - (size_t)used,
+                         "%" PRId64 " images were decoded with warnings\n", built->flawed_count);
     if (*built->reason != '\0' && used >= 0 && (size_t)used < size)
         used += fgi_snprintf(out + used, size - (size_t)used, "codec %s: %s\n",
                              fgi_packer_codec_name(built->codec), built->reason);
     if (built->encoded_count > 0 && used >= 0 && (size_t)used < size)
-        used += fgi_snprintf(out + used, size - (size_t)used,
-                             "%" PRId64 " of %" PRId64 " images were encoded with the quality of "
-                             "the pack: codec %s keeps only JPEGs that are not resized, rotated by "
-                             "EXIF or CMYK%s\n",
-                             built->encoded_count, built->sample_count,
-                             fgi_packer_codec_name(built->codec),
-                             built->codec == FG_PACK_CHOICE_DCT
-                                 ? ", and have the chroma sampling of the pack (4:2:0, unless all "
-                                   "have the same other one)"
-                                 : "");
+        used += fgi_snprintf(
+            out + used, size - (size_t)used,
+            "%" PRId64 " of %" PRId64 " images were encoded with the quality of "
+            "the pack: codec %s keeps only JPEGs that are not resized, rotated by "
+            "EXIF or CMYK%s\n",
+            built->encoded_count, built->sample_count, fgi_packer_codec_name(built->codec),
+            built->codec == FG_PACK_CHOICE_DCT ? ", and have the chroma sampling of the pack "
+                                                 "(4:2:0, unless all images share a different one)"
+                                               : "");
     if (built->is_set && used >= 0 && (size_t)used < size)
         (void)fgi_snprintf(out + used, size - (size_t)used,
                            "%s is a set of files: %.*s-00000.pack and so on\n", out_path,

@@ -19,7 +19,7 @@ typedef struct source {
     size_t size;
 } source;
 
-/* `expected` bytes, for at most 2^32 pixels: more do not fit into a record. */
+/* `expected` bytes, for at most 2^32 pixels: more do not fit in a record. */
 static fg_status check_size(const source *s, uint64_t expected, fg_error *err)
 {
     if (s->size == expected && (uint64_t)s->entry->width * s->entry->height <= UINT32_MAX)
@@ -181,9 +181,8 @@ static fg_status decode(const source *s, const fg_pack_info *info, fg_image_deco
     case FG_PACK_ARRAYS: return decode_arrays(s, info, out, err);
     default:
         return fgi_fail(err, FG_EUNSUPPORTED,
-                        "%s: the codec of the record, %d, is not known: a newer version has "
-                        "written it",
-                        s->name, (int)s->entry->codec);
+                        "%s: unknown codec %d: the record was written by a newer version", s->name,
+                        (int)s->entry->codec);
     }
 }
 

@@ -93,7 +93,7 @@ static void keep_donated(fg_client *client, fg_array *array)
     array->next = atomic_load(list);
     while (!atomic_compare_exchange_weak(list, &array->next, array))
         ;
-    if (atomic_load(&client->is_closed)) /* no other thread accesses the lists any more */
+    if (atomic_load(&client->is_closed)) /* no other thread still accesses the lists */
         fgi_donated_free(client, true);
     fgi_client_release(client);
 }
@@ -165,8 +165,7 @@ static fg_status readable(const fg_array *array, int *out, fg_error *err)
     if (array->client->topology)
         return fgi_topology_refuse(array->client, "reading an array", err);
     if (fgi_array_is_donated(array))
-        return fgi_fail(err, FG_EINVAL,
-                        "array %s was donated to a program and has no data any more",
+        return fgi_fail(err, FG_EINVAL, "array %s was donated to a program and no longer has data",
                         fg_type_format(&array->type, type, sizeof type));
     if (*out < 0)
         return fgi_fail(err, FG_EINTERNAL, "array %s is not on a device",

@@ -39,9 +39,9 @@ typedef struct fgi_plan_work {
     double bytes, padded_bytes; /* main memory traffic: of elements, and of padded tiles */
 } fgi_plan_work;
 
-/* A part of the program: a module, or a source line outside of modules. */
+/* A part of the program: a module, or a source line outside modules. */
 typedef struct fgi_plan_layer {
-    const char *name; /* "layer1.0.conv1", "train.c:31" outside of modules, "elsewhere" */
+    const char *name; /* "layer1.0.conv1", "train.c:31" outside modules, "elsewhere" */
     const char *file; /* the line in the user's source where it is applied; NULL: not known */
     int line;
     fgi_plan_work work;

@@ -56,7 +56,7 @@ typedef struct fgi_config fgi_config;
 fgi_config *fgi_config_create(const fg_registry *registry, fg_error *err);
 void fgi_config_destroy(fgi_config *c);
 
-/* Reads YAML into the present values; a duplicate or unknown key or an invalid value is an error
+/* Reads YAML into the current values; a duplicate or unknown key or an invalid value is an error
  * "name:line:column: ...". */
 bool fgi_config_read(fgi_config *c, const char *name, const char *text, size_t size, fg_error *err);
 bool fgi_config_read_file(fgi_config *c, const char *path, fg_error *err);

@@ -92,7 +92,7 @@ static void print_row(fgi_buf *out, const fg_entry *entry)
     }
 }
 
-/* The rows that a list can name: all those of the key `about`, or the row of that name. */
+/* The rows that a list can name: all those of the key `about`, or the row with that name. */
 static bool put_rows(fgi_buf *out, const char *about)
 {
     bool has_any = false;

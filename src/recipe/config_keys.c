@@ -36,8 +36,8 @@ static const fgi_config_row model_rows[] = {
       .only = NULL},
     {{.name = "model.weights_partial", .kind = FG_OPTION_BOOL, .initial = "false", .example =
       "true", .help =
-      "Variables that model.weights does not have, or has in another shape, keep their random "
-      "initial values. What was loaded is printed."}, .only = NULL},
+      "Variables that model.weights does not have, or has with a different shape, keep their "
+      "random initial values. What was loaded is printed."}, .only = NULL},
     {{.name = "model.freeze", .kind = FG_OPTION_STRINGS, .initial = "[]", .example =
       "[layer1.*, fc1.bias]", .help =
       "Do not train the parameters whose names match one of these patterns; * matches any text. A "
@@ -53,7 +53,7 @@ static const fgi_config_row data_rows[] = {
       "validation files."}, .only = NULL},
     {{.name = "data.split_seed", .kind = FG_OPTION_INT, .initial = "0", .min = 0, .max =
       FG_OPTION_UNLIMITED, .example = "1", .help =
-      "Seed of the choice of samples that val_fraction holds out."}, .only = NULL},
+      "Seed that selects the samples held out by val_fraction."}, .only = NULL},
     {{.name = "data.stratify", .kind = FG_OPTION_BOOL, .initial = "true", .example = "false", .help =
       "Let val_fraction hold out the same fraction of every class. A class with a single sample stays "
       "in the training set. false: any samples, as versions without this key did."}, .only =
@@ -77,9 +77,9 @@ static const fgi_config_row data_rows[] = {
       "Divisor after subtracting the mean: one number, or one for each channel."}, .only = NULL},
     {{.name = "data.augment", .kind = FG_OPTION_ENTRIES, .initial = "[]", .example =
       "[random_crop(padding=4), random_flip]", .help =
-      "Changes of images on the device, in this order, between scaling and subtracting the mean. "
-      "Random ones apply to training only; in evaluation those that change the size cut out or "
-      "resize the middle."}, .only = NULL, .has_entries = true, .kind = FG_REGISTRY_AUGMENTATION},
+      "Augmentations applied to images on the device, in this order, between scaling and "
+      "subtracting the mean. Random ones apply to training only; in evaluation, those that change "
+      "the size crop or resize the center."}, .only = NULL, .has_entries = true, .kind = FG_REGISTRY_AUGMENTATION},
 };
 
 static const fgi_config_row tuner_rows[] = {
@@ -179,15 +179,16 @@ static const fgi_config_row trainer_rows[] = {
       "multiple of the loss of the first step. 0: only values that are not finite count."}, .only = NULL},
     {{.name = "trainer.divergence_patience", .kind = FG_OPTION_INT, .initial = "5", .min = 1, .max =
       FG_OPTION_UNLIMITED, .example = "10", .help =
-      "Lines of the log in a row (trainer.log_every) in which the loss is too high before that "
-      "counts as divergence."}, .only = NULL},
+      "Number of consecutive log lines (trainer.log_every) in which the loss must be too high "
+      "before training counts as diverged."}, .only = NULL},
     {{.name = "trainer.rollback_lr_factor", .kind = FG_OPTION_FLOAT, .initial = "0.5", .min =
       1e-6, .max = 1, .example = "0.3", .help =
       "Multiply the learning rate by this at each rollback."}, .only =
       "trainer.on_divergence=rollback"},
     {{.name = "trainer.max_rollbacks", .kind = FG_OPTION_INT, .initial = "3", .min = 1, .max =
       FG_OPTION_UNLIMITED, .example = "5", .help =
-      "End the run instead of going back more often than this, including before a resume."}, .only =
+      "Maximum number of rollbacks, including those before a resume. The next divergence ends the "
+      "run."}, .only =
       "trainer.on_divergence=rollback"},
     {{.name = "trainer.batch_size", .kind = FG_OPTION_INT, .initial = "32", .min = 1, .max = 1 <<
       24, .example = "64", .help = "Samples per device and batch."}, .only = NULL},
@@ -231,9 +232,9 @@ static const fgi_config_row trainer_rows[] = {
       "Number of optimizer steps; -1: no limit."}, .only = NULL},
     {{.name = "trainer.max_time", .kind = FG_OPTION_STRING, .initial = "auto", .has_auto = true,
       .example = "8h30m", .help =
-      "End training after this time, in the middle of an epoch if need be; the state is saved, "
-      "and --resume continues there with this time again. Numbers with the units d, h, m and s, "
-      "or DD:HH:MM:SS. Compilation counts. auto: no limit."}, .only = NULL},
+      "End training after this time, even in the middle of an epoch. The state is saved, and "
+      "--resume continues from there, with the full time again. Numbers with the units d, h, m "
+      "and s, or DD:HH:MM:SS. Compilation counts. auto: no limit."}, .only = NULL},
     {{.name = "trainer.limit_train_batches", .kind = FG_OPTION_AMOUNT, .initial = "1.0", .min = 0,
       .max = FG_OPTION_UNLIMITED, .example = "0.1", .help =
       "Use this many batches of each epoch: a fraction (0.1) or a count (100)."}, .only = NULL},
@@ -286,7 +287,7 @@ static const fgi_config_row trainer_rows[] = {
       "with status 3. Compilation is not counted; 0: wait forever."}, .only = NULL},
     {{.name = "trainer.ckpt_every_epochs", .kind = FG_OPTION_INT, .initial = "1", .min = 0, .max =
       FG_OPTION_UNLIMITED, .example = "10", .help =
-      "Save a checkpoint every n epochs; 0: not by epochs. The end of a run is always saved."},
+      "Save a checkpoint every n epochs; 0: not by epochs. The final state is always saved."},
       .only = NULL},
     {{.name = "trainer.ckpt_every_steps", .kind = FG_OPTION_INT, .initial = "0", .min = 0, .max =
       FG_OPTION_UNLIMITED, .example = "1000", .help =

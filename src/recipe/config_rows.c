@@ -67,7 +67,7 @@ static fg_status check_needs(const fgi_config_listed *row, const char *section, 
     }
     if (used == 0)
         return FG_OK;
-    return fgi_fail(err, FG_EINVAL, "%s: changes nothing without %s: expected at least one of them",
+    return fgi_fail(err, FG_EINVAL, "%s: has no effect without %s: expected at least one of them",
                     section, names);
 }
 

@@ -48,7 +48,7 @@ static void put_target(fgi_buf *out, const fgi_look_table *t)
                    t->is_target_given ? "given by --target" : why);
 }
 
-/* A list of the columns that are no features, each with the reason. */
+/* A list of the columns that are probably not features, each with the reason. */
 static void put_ignored(fgi_buf *out, const fgi_look_table *t)
 {
     bool is_first = true;
@@ -57,7 +57,7 @@ static void put_ignored(fgi_buf *out, const fgi_look_table *t)
         if (c->ignored_because == NULL || i == t->target)
             continue;
         if (is_first)
-            fgi_buf_puts(out, "  ignore: # inferred, check it: these are probably no features\n");
+            fgi_buf_puts(out, "  ignore: # inferred, check it: these are probably not features\n");
         is_first = false;
         fgi_buf_puts(out, "    - ");
         fgi_put_quoted(out, c->id);
@@ -139,7 +139,7 @@ static bool put_csv(fgi_buf *out, const fgi_look_files *files, const char *targe
     fgi_put_file(out, "path", files->path);
     put_delimiter(out, &t);
     if (t.decimal == ',')
-        fgi_put_string(out, "decimal", ",", "detected: more columns are numbers with it");
+        fgi_put_string(out, "decimal", ",", "detected: it makes more columns numeric");
     put_header(out, &t);
     put_target(out, &t);
     put_numeric(out, &t);
@@ -211,16 +211,16 @@ const fgi_look_kind fgi_look_csv = {.format = "csv", .put = put_csv, .takes_targ
 const fgi_look_kind fgi_look_npy = {.format = "npy", .put = put_npy};
 const fgi_look_kind fgi_look_idx = {
     .format = "idx", .put = put_published, .found = "MNIST's file names"};
-const fgi_look_kind fgi_look_cifar10 = {.format = "cifar10",
-                                        .put = put_published,
-                                        .found = "CIFAR-10's file names",
-                                        .model_hint =
-                                            "resnet18 with `stem: small` is better and slower"};
-const fgi_look_kind fgi_look_cifar100 = {.format = "cifar100",
-                                         .put = put_published,
-                                         .found = "CIFAR-100's file names",
-                                         .model_hint =
-                                             "resnet18 with `stem: small` is better and slower"};
+const fgi_look_kind fgi_look_cifar10 = {
+    .format = "cifar10",
+    .put = put_published,
+    .found = "CIFAR-10's file names",
+    .model_hint = "resnet18 with `stem: small` is more accurate, but slower"};
+const fgi_look_kind fgi_look_cifar100 = {
+    .format = "cifar100",
+    .put = put_published,
+    .found = "CIFAR-100's file names",
+    .model_hint = "resnet18 with `stem: small` is more accurate, but slower"};
 
 /* ---- configuration --------------------------------------------------------------------------- */
 

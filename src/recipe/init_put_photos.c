@@ -22,7 +22,7 @@ typedef struct suit {
 static const suit *suit_of(const fgi_look_photos *p)
 {
     static const suit suits[] = {
-        {48, 0, "lenet", NULL, "small and fast; resnet18 with `stem: small` is better"},
+        {48, 0, "lenet", NULL, "small and fast; resnet18 with `stem: small` is more accurate"},
         {96, 64, "resnet18", "small", "resnet34 and resnet50 are larger and slower"},
         {192, 128, "resnet18", NULL, "resnet34 and resnet50 are larger and slower"},
         {INT64_MAX, 224, "resnet18", NULL, "resnet34 and resnet50 are larger and slower"},
@@ -151,7 +151,7 @@ static void put_device_crops(fgi_buf *out, const fgi_look_photos *p)
     (void)fgi_snprintf(value, sizeof(value),
                        "[random_resized_crop(height=%" PRId64 ", width=%" PRId64 "), random_flip]",
                        size_of(p), size_of(p));
-    fgi_put(out, "augment", value, "check it: must the class be visible in a small part?");
+    fgi_put(out, "augment", value, "check it: can a small crop still show the class?");
 }
 
 /* Images that are cropped or mirrored at random must still show their class. */
@@ -168,19 +168,19 @@ static void put_crops(fgi_buf *out, const fgi_look_photos *p)
     if (is_gray(p))
         fgi_put(out, "channels", "1", "detected: all images that were read are gray");
     if (s->size == 0) {
-        fgi_put(out, "crop", "center", "random: random crops, differently in each epoch");
-        fgi_put(out, "center_fraction", "1", "the whole square in the middle");
+        fgi_put(out, "crop", "center", "random: random crops, different in each epoch");
+        fgi_put(out, "center_fraction", "1", "the largest square in the center");
     } else
-        fgi_put(out, "crop", "random", "check it: must the class be visible in a small part?");
+        fgi_put(out, "crop", "random", "check it: can a small crop still show the class?");
     if (s->size != 0)
-        fgi_put(out, "flip", "0.5", "check it: 0 if a mirrored image may be of another class");
+        fgi_put(out, "flip", "0.5", "check it: 0 if a mirrored image may belong to another class");
 }
 
 static void put_statistics(fgi_buf *out, const fgi_look_photos *p)
 {
     const bool gray = is_gray(p);
     fgi_put(out, "mean", gray ? "[0.449]" : "[0.485, 0.456, 0.406]",
-            "those of ImageNet, which suit most photos and published weights");
+            "ImageNet's values, which suit most photos and published weights");
     fgi_put(out, "std", gray ? "[0.226]" : "[0.229, 0.224, 0.225]", NULL);
 }
 

@@ -205,10 +205,10 @@ bool fgi_look_is_classification(const fgi_look_table *table, bool *out_is_sure, 
     const bool is_class = c->distinct_count > 0;
     *out_is_sure = is_class ? c->distinct_count == 2 || c->numbers == 0 : !c->is_integer;
     if (is_class)
-        (void)fgi_snprintf(reason, size, "its values are %s, %zu different ones",
+        (void)fgi_snprintf(reason, size, "a column of %s, %zu distinct values",
                            c->texts > 0 ? "strings" : "integers", c->distinct_count);
     else
-        (void)fgi_snprintf(reason, size, "its values are %s",
+        (void)fgi_snprintf(reason, size, "a column of %s",
                            c->is_integer ? "many different integers" : "numbers");
     return is_class;
 }

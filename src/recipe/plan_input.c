@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "recipe/run.h"
+#include "train/input_report.h"
 #include "base/error.h"
 #include "base/resources.h"
 #include "base/number.h"
@@ -112,8 +113,11 @@ static void put_verdict(json_t *o, const fg_recipe *r, double fraction, bool is_
                            processors);
     if (*rate->stage != '\0')
         (void)fgi_snprintf(where, sizeof where, " and spends %.0f %% of the loader's time on %s",
-                           100 * rate->spent, rate->stage);
-    if (fraction >= 1)
+                           100 * rate->spent, fgi_input_words(rate->stage));
+    if (fraction > 100)
+        (void)fgi_snprintf(words, sizeof words, "%s delivers more than 100 times the required rate",
+                           host);
+    else if (fraction >= 1)
         (void)fgi_snprintf(words, sizeof words, "%s delivers %.3g times the required rate", host,
                            fraction);
     else

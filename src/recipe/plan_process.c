@@ -256,8 +256,8 @@ static fg_status run_process(const fg_recipe_options *o, const fg_plan_process *
         return FG_OK;
     if (status == EXIT_USAGE)
         return fgi_fail(err, FG_EINVAL,
-                        "topology '%s': the process that plans rejected the configuration or an "
-                        "option: standard error has its message",
+                        "topology '%s': the planning process rejected the configuration or an "
+                        "option: see its message on standard error",
                         o->topology);
     return put_failure(o->topology,
                        c.problem[0] != '\0' ? c.problem

@@ -112,7 +112,7 @@ fg_status fgi_run_augment_init(const fgi_config *c, fgi_run_task *out, fg_error 
 /* Warns of images that are cropped or mirrored twice: on the host and on the device. */
 void fgi_run_augment_note(const fg_recipe *r);
 /* The images of a batch, scaled and floating-point, changed as configured: at random in training
- * only. *target is replaced by that of mixed samples; NULL outside of training. */
+ * only. *target is replaced by that of mixed samples; NULL outside training. */
 fg_tensor fgi_run_augment(const fgi_run_task *task, fg_tensor image, const fg_batch *batch,
                           fg_tensor *target);
 /* The targets of a batch as numbers that can be mixed, if an augmentation does so in this step:
@@ -292,7 +292,7 @@ fg_status fgi_run_report_live_add(fg_recipe *r, fg_error *err);
  * memory. */
 json_t *fgi_run_report_settings(const fg_recipe *r);
 /* The array "history" of a report that has its other members, a new reference: the fits of the run,
- * the earlier ones from the present report.json of the folder (run_report_history.c). */
+ * the earlier ones from the current report.json of the folder (run_report_history.c). */
 json_t *fgi_run_report_history(fg_recipe *r, const json_t *report);
 /* Draws the recorded curves. */
 void fgi_run_record_draw(const fg_recipe *r, int columns, bool is_ascii, fgi_buf *out);

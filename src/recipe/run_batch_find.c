@@ -97,7 +97,7 @@ static void say_lr(const fg_recipe *r)
 static fg_status nothing_fits(const fg_recipe *r, fg_error *err)
 {
     return fgi_fail(err, FG_EDEVMEM,
-                    "not even a batch of 1 per device fits into %s: use a smaller model, "
+                    "not even a batch of 1 per device fits in %s: use a smaller model, "
                     "trainer.strategy=fsdp or a 16-bit precision",
                     bytes_text(r->outcome.batch.limit_bytes));
 }
@@ -110,7 +110,7 @@ fg_status fgi_run_batch_find(fg_recipe *r, fg_error *err)
     if (fit->batch_size == 0)
         return nothing_fits(r, err);
     if (fit->all_fit)
-        fgi_run_say(r, FG_LOG_INFO, "all training samples fit into one batch");
+        fgi_run_say(r, FG_LOG_INFO, "all training samples fit in one batch");
     FGI_TRY(fg_tuner_try_batch(r->trainer, task, &r->fit_data, on_run, r, fit, err));
     if (fit->batch_size == 0)
         return nothing_fits(r, err);

@@ -305,7 +305,8 @@ static void say_default_data(const fg_recipe *r)
     if (test != NULL && fgi_config_text(r->c, fgi_run_format_key(test, key)) != NULL)
         what = "test samples";
     fgi_run_say(r, FG_LOG_INFO,
-                "note: no new samples are named, so the run's %s are predicted; to name others: "
+                "note: no new samples were given, so the predictions are for the run's %s; to "
+                "predict others: "
                 "fulgurite predict RUN DATA",
                 format->files.predict != NULL ? what : "own samples");
 }

@@ -261,7 +261,7 @@ fg_status fgi_run_compare_fail(const fgi_run_differences *differences, const cha
     char more[48];
     if (differences->count == 0)
         return FG_OK;
-    (void)fgi_refuse(err, "'%s' was trained with other settings:%s%s\n%s", path, differences->text,
-                     fgi_run_compare_more(differences, more), hint);
+    (void)fgi_refuse(err, "'%s' was trained with different settings:%s%s\n%s", path,
+                     differences->text, fgi_run_compare_more(differences, more), hint);
     return FG_EINVAL;
 }

@@ -150,7 +150,7 @@ static fg_status open_train(fgi_run_format *f, fgi_run_data *out, fg_error *err)
                           .target_deviation = data.target_deviation};
     f->request.schema = data.schema;
     if (status == FG_OK && data.samples == NULL)
-        return fgi_fail(err, FG_EINVAL, "data.format %s gave no training samples",
+        return fgi_fail(err, FG_EINVAL, "data.format %s: the data contain no training samples",
                         f->entry->entry.name);
     return status;
 }

@@ -96,7 +96,7 @@ static fg_status open_fraction(request *q, fg_dataset **out)
     if (status != FG_OK)
         return part_is_gone(q, status);
     if (all == NULL)
-        return fgi_fail(q->err, FG_EINVAL, "data.format %s gave no training samples",
+        return fgi_fail(q->err, FG_EINVAL, "data.format %s: the data contain no training samples",
                         q->format.entry->entry.name);
     const fg_status done = fgi_run_data_split(&q->format.request, all, &train, out, q->err);
     fg_dataset_destroy(all);

@@ -204,7 +204,8 @@ fg_status fgi_run_dir_refuse_sweep(const char *folder, fg_error *err)
     if (!is_sweep)
         return FG_OK;
     return fgi_fail(err, FG_ENOTFOUND,
-                    "'%s' is the folder of a sweep: expected that of one of its runs", folder);
+                    "'%s' is the folder of a sweep: expected the folder of one of its runs",
+                    folder);
 }
 
 bool fgi_run_dir_begin(const fgi_config *c, const char *folder, fg_error *err)

@@ -19,7 +19,7 @@ fg_status fgi_run_format_find(const fgi_config *c, const fg_format_entry **out, 
         const fgi_config_key *key = fgi_config_table_find(fgi_config_table_of(c), "data.format");
         (void)fgi_refuse(err,
                          "data.format must be given: %s\n"
-                         "`fulgurite init DATA` looks at data and writes a configuration",
+                         "`fulgurite init DATA` inspects the data and writes a configuration",
                          key->option->choices);
         return FG_EINVAL;
     }

@@ -60,7 +60,7 @@ static void write_stack(const char *tid, int file)
     until.tv_sec += 1;
     if (syscall(SYS_tgkill, getpid(), (pid_t)strtol(tid, NULL, 10), FGI_STACK_SIGNAL) != 0 ||
         sem_timedwait(&stack_written, &until) != 0)
-        (void)dprintf(file, "  (its stack could not be read: it does not answer signals)\n");
+        (void)dprintf(file, "  (its stack could not be read: it does not respond to signals)\n");
 }
 
 static void write_stacks(int file)

@@ -159,7 +159,7 @@ static fg_status resume(fg_recipe *r, fg_error *err)
     const fg_status status = read_result(path, &lr, err);
     fgi_free(path);
     if (status != FG_OK)
-        return advise(err, "the run that is resumed did not begin with a search: set "
+        return advise(err, "the resumed run did not begin with a search: set "
                            "tuner.lr_find to false, and optimizer.lr to its learning rate");
     return use(r, lr, err);
 }

@@ -95,10 +95,11 @@ bool fgi_run_adopt_format(fg_recipe *r, fg_error *err)
     if (found == NULL || strcmp(found, trained) == 0)
         return true;
     if (strcmp(trained, "csv") == 0)
-        return fgi_refuse(err,
-                          "'%s' contains images, but the model is one of tables: expected a .csv "
-                          "file with the columns of its training data",
-                          path);
+        return fgi_refuse(
+            err,
+            "'%s' contains images, but the model was trained on tables: expected a .csv "
+            "file with the columns of its training data",
+            path);
     if (!is_pixels(trained))
         return true;
     if (strcmp(found, "csv") == 0 && strcmp(trained, "images") == 0)
@@ -333,7 +334,7 @@ static void note_training(const fg_recipe *r)
         fgi_config_read(had, FGI_RUN_ORIGIN_TRAINING, text, strlen(text), &(fg_error){0}))
         fgi_run_compare_training(had, r->c, &differences);
     if (differences.count > 0)
-        fgi_run_say(r, FG_LOG_WARNING, "%s: was trained with other settings:%s%s",
+        fgi_run_say(r, FG_LOG_WARNING, "%s: was trained with different settings:%s%s",
                     fg_ckpt_path(r->origin.ckpt), differences.text,
                     fgi_run_compare_more(&differences, more));
     fgi_config_destroy(had);

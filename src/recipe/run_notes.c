@@ -92,7 +92,7 @@ void fgi_run_explain_weights(const fg_recipe *r, fg_error *err)
         return;
     (void)fgi_snprintf(err->message + used, sizeof(err->message) - used,
                        "\nto load the rest: model.weights_skip leaves variables out by name, "
-                       "model.weights_partial=true all that are missing or of another shape; "
+                       "model.weights_partial=true all that are missing or have a different shape; "
                        "`fulgurite show` lists what the file has");
 }
 
@@ -113,8 +113,8 @@ void fgi_run_warn_of_devices(const fg_recipe *r)
     fgi_run_say(r, FG_LOG_WARNING,
                 "trainer.batch_size is per device: %" PRId64 " devices with %" PRId64
                 " samples each train with batches of %" PRId64 ", so the results are not those of "
-                "one device%s; trainer.lr_scaling adapts the learning rate, and none says that it "
-                "is right as it is",
+                "one device%s; trainer.lr_scaling adapts the learning rate; set it to none if the "
+                "learning rate is right for this batch",
                 devices, batch, batch * devices, keep);
 }
 
@@ -159,7 +159,7 @@ void fgi_run_note_validation(const fg_recipe *r)
                     "note: there will be no validation, although there are data for it: %s", why);
     if ((why != NULL || r->fit_data.val == NULL) && !fgi_is_of_training(monitor))
         fgi_run_say(r, FG_LOG_WARNING,
-                    "%s: %s is a metric of the validation, but there will be none: no checkpoint "
-                    "will be the best",
+                    "%s: %s is a validation metric, but there will be no validation, so no "
+                    "checkpoint will be the best",
                     fgi_config_where(r->c, "trainer.monitor"), monitor);
 }

@@ -1,4 +1,4 @@
-/* run_report_live.c - report.json during a fit: written at lines of the log, at most every few
+/* run_report_live.c - report.json during a fit: written at log lines, at most every few
  * seconds, so that a run that is killed has one too.
  *
  * The text is made on the Trainer's thread; another thread writes it, so that a slow disk does not

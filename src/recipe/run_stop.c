@@ -162,8 +162,8 @@ static fg_status wait_for_end(const char *folder, double timeout_s, fg_error *er
             FGI_TRY(fgi_stop_ask(folder, err));
         if (timeout_s > 0 && (double)(fgi_now_ns() - begin) > timeout_s * 1e9)
             return fgi_fail(err, FG_EINVAL,
-                            "'%s': %s has not stopped within %g s; the request remains, and is "
-                            "noticed between two steps",
+                            "'%s': %s has not stopped within %g s; the request remains, and takes "
+                            "effect between two steps",
                             folder, name(&who, by, sizeof by), timeout_s);
         (void)nanosleep(&pause, NULL);
     }

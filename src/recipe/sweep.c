@@ -149,8 +149,8 @@ static fg_status take_folder(sweep *s, fg_error *err)
         return FG_OK;
     if (!s->is_resumed && !s->options->overwrite)
         return fgi_fail(err, FG_EINVAL,
-                        "'%s' contains an earlier sweep\n--resume continues it, also with more "
-                        "values, --overwrite replaces it, and --trainer.run_dir=FOLDER puts the "
+                        "'%s' contains an earlier sweep\n--resume continues it (you can add "
+                        "values), --overwrite replaces it, and --trainer.run_dir=FOLDER puts the "
                         "new one elsewhere",
                         s->folder);
     char *path = fgi_path_join(s->folder, "sweep.json");

@@ -15,7 +15,7 @@ enum { NAME_MAX_BYTES = 120 };
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* The size of the value that `text` starts with: up to a comma outside of brackets and quotes. */
+/* The size of the value that `text` starts with: up to a comma outside brackets and quotes. */
 static size_t value_size(const char *text)
 {
     int depth = 0;

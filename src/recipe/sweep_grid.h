@@ -32,7 +32,7 @@ void fgi_sweep_grid_fini(fgi_sweep_grid *grid);
 /* The value of a key in a run. */
 const char *fgi_sweep_grid_value(const fgi_sweep_grid *grid, size_t run, size_t axis);
 /* Appends the name of a run's folder, "lr=0.001,momentum=0.9": the same for the same settings, and
- * unique in the grid. Other characters than letters, digits and "._+-" are replaced. */
+ * unique in the grid. Characters other than letters, digits and "._+-" are replaced. */
 void fgi_sweep_grid_name(const fgi_sweep_grid *grid, size_t run, fgi_buf *out);
 
 #endif

@@ -79,8 +79,8 @@ static bool add_missing_keys(json_t *keys, const json_t *earlier)
     return is_good;
 }
 
-/* Replaces the run of that name by the run of an earlier record, or appends it. It is not running
- * any more. */
+/* Replaces the run with that name by the run of an earlier record, or appends it. It is no longer
+ * running. */
 static bool add_run(json_t *runs, json_t *earlier)
 {
     size_t i;

@@ -18,15 +18,15 @@ static const char *gib(int64_t bytes, char text[32])
 
 static const char *place_name(const char *place)
 {
-    static const char *const names[][2] = {{"kaggle", "a Kaggle notebook"},
-                                           {"colab", "a Colab notebook"},
-                                           {"tpu-vm", "a TPU VM of Google Cloud"},
-                                           {"gke", "a pod of Google Kubernetes Engine"},
-                                           {"gce", "a virtual machine of Google Cloud"}};
+    static const char *const names[][2] = {{"kaggle", "Kaggle notebook"},
+                                           {"colab", "Colab notebook"},
+                                           {"tpu-vm", "Google Cloud TPU VM"},
+                                           {"gke", "Google Kubernetes Engine pod"},
+                                           {"gce", "Google Cloud virtual machine"}};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (strcmp(names[i][0], place) == 0)
             return names[i][1];
-    return "no known cloud or notebook service";
+    return "no cloud or notebook service detected";
 }
 
 static void print_tpu(fgi_buf *out, const fg_host_info *info)
@@ -84,7 +84,7 @@ static void print_plugins(fgi_buf *out, const fgi_checkup *d)
 void fgi_checkup_print(fgi_buf *out, const fgi_checkup *d)
 {
     const fg_host_info *info = fg_host_get_info(d->host);
-    fgi_buf_printf(out, "place    %s\n", place_name(info->place));
+    fgi_buf_printf(out, "platform %s\n", place_name(info->place));
     print_tpu(out, info);
     print_host(out, info);
     print_plugins(out, d);

@@ -219,7 +219,7 @@ static void measure(fgi_checkup *d, const char *folder)
     else if (d->speed.files >= 1000 && d->speed.bytes / d->speed.files < 64 << 10)
         fgi_checkup_find(d, FG_WARNING, "many-files", NULL,
                          "%.200s has many small files (%lld bytes each): a few large files are "
-                         "read faster, especially from mounted data of a notebook",
+                         "read faster, especially from data mounted in a notebook",
                          folder, (long long)(d->speed.bytes / d->speed.files));
 }
 

@@ -123,7 +123,7 @@ void fgi_lr_put_csv(const fg_lr_curve *curve, fgi_buf *out)
 
 /* ---- plots ----------------------------------------------------------------------------------- */
 
-/* The smoothed loss at a learning rate, interpolated over its logarithm; NaN outside of the curve.
+/* The smoothed loss at a learning rate, interpolated over its logarithm; NaN outside the curve.
  */
 static double loss_at(const fg_lr_curve *curve, double lr)
 {

@@ -79,7 +79,7 @@ static void conclude(faults *f, const fg_pack_report *report)
     }
     fgi_buf_printf(f->text,
                    "%" PRId64 " of %" PRId64 " records are damaged, and %" PRId64
-                   " ranges outside of records. Copy the file from its source again, or keep the "
+                   " ranges outside records. Copy the file from its source again, or keep the "
                    "intact records:\n%s",
                    report->bad_records, report->records, report->bad_others, f->files.data);
 }

@@ -62,7 +62,7 @@ static const row export_rows[] = {
                 .min = 1,
                 .max = 0x1p63,
                 .example = "100",
-                .help = "At most so many records."},
+                .help = "At most this many records."},
      AT(fg_pack_export_options, select.limit),
      .is_wide = true},
     {.option = {.name = "format",

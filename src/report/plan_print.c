@@ -111,8 +111,8 @@ static void print_time(fgi_buf *out, const json_t *o)
                    number(o, "input_needed_samples_per_s"),
                    fgi_bytes_words(number(o, "input_needed_bytes_per_s")));
     if (number(o, "hosts") > 1)
-        fgi_buf_printf(out, ", those of each of %.0f hosts %.4g samples/s, %s/s",
-                       number(o, "hosts"), number(o, "input_host_samples_per_s"),
+        fgi_buf_printf(out, ", each of the %.0f hosts %.4g samples/s, %s/s", number(o, "hosts"),
+                       number(o, "input_host_samples_per_s"),
                        fgi_bytes_words(number(o, "input_host_bytes_per_s")));
     if (has(o, "input_measured_samples_per_s"))
         fgi_buf_printf(out, "; the loader here, measured: %.4g samples/s, %s/s",

@@ -383,7 +383,7 @@ static void put_metrics(fgi_buf *out, const fgi_run_view *view)
         fgi_buf_putc(out, '\n');
     }
     if (has_window)
-        fgi_buf_puts(out, "train_*: means over the steps since the line of the log before\n");
+        fgi_buf_puts(out, "train_*: means over the steps since the previous log line\n");
 }
 
 void fgi_run_text_put(fgi_buf *out, const fgi_run_view *view)

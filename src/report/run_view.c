@@ -111,7 +111,7 @@ int64_t fgi_run_metric_best(const fgi_run_metric *metric)
     return best;
 }
 
-/* The metric of that name, a new one if there is none; NULL when out of memory. */
+/* The metric with that name, a new one if there is none; NULL when out of memory. */
 static fgi_run_metric *metric_of(fgi_run_view *v, const char *name)
 {
     for (size_t i = 0; i < v->metric_count; i++)

@@ -14,7 +14,7 @@ typedef struct fgi_run_metric {
     char *name;
     double *x, *y; /* step, value */
     size_t count, capacity;
-    double last;    /* of the last epoch, validation or line of the log; NaN: none */
+    double last;    /* of the last epoch, validation or log line; NaN: none */
     bool is_window; /* `last` is a mean over the last lines, not over an epoch */
 } fgi_run_metric;
 
@@ -44,11 +44,11 @@ void fgi_run_view_close(fgi_run_view *view);
 /* Reads report.json alone; *out is NULL if there is none. Errors: as above. */
 fg_status fgi_run_view_read_report(const char *folder, json_t **out, fg_error *err);
 
-/* The metric of that name; NULL: none. */
+/* The metric with that name; NULL: none. */
 const fgi_run_metric *fgi_run_view_metric(const fgi_run_view *view, const char *name);
 /* The index of the best value: the highest of accuracies and the like, the lowest of losses and
- * errors. -1 if there is no value, of other metrics such as lr, and of those of training: a line of
- * the log may be a mean over a few samples. */
+ * errors. -1 if there is no value, of other metrics such as lr, and of those of training: a log
+ * line may be a mean over a few samples. */
 int64_t fgi_run_metric_best(const fgi_run_metric *metric);
 
 /* ---- members --------------------------------------------------------------------------------- */

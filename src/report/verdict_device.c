@@ -104,10 +104,11 @@ static void apply_plan(const fgi_verdict_facts *f, fgi_verdict *out)
     if (!(saved > 0) || best <= batch)
         return;
     out->gain = saved * f->part[FGI_BUSY];
-    fgi_buf_printf(&out->detail,
-                   "; by the plan, a batch of %.0f per device saturates them and takes %.0f %% "
-                   "less time per sample",
-                   best, 100 * saved);
+    fgi_buf_printf(
+        &out->detail,
+        "; according to the plan, a batch of %.0f per device saturates them and takes %.0f %% "
+        "less time per sample",
+        best, 100 * saved);
 }
 
 /* Neither the matrix units nor the memory are busy, although the device hardly waits. */

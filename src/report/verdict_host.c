@@ -157,7 +157,7 @@ static void put_interval(fgi_buf *out, const char *key, double wanted, double en
 {
     const bool is_too_long = wanted >= end;
     fgi_buf_printf(out, "%s=%.0f%s", key, is_too_long ? 0 : wanted,
-                   is_too_long ? " (the end of a run is always saved)" : "");
+                   is_too_long ? " (the final state is always saved)" : "");
 }
 
 bool fgi_verdict_checkpoint(const fgi_verdict_facts *f, fgi_verdict *out)
@@ -170,11 +170,16 @@ bool fgi_verdict_checkpoint(const fgi_verdict_facts *f, fgi_verdict *out)
     if (!fgi_verdict_of_fraction(share, &out->severity))
         return false;
     out->gain = share;
-    fgi_buf_printf(&out->detail, "the device waits %s for saves, %.0f %% of the time",
+    fgi_buf_printf(&out->detail,
+                   "the device waits %s for checkpoints to be saved, %.0f %% of the time",
                    fgi_duration_words(share * f->wall_s, words), 100 * share);
     if (steps > 0)
-        fgi_buf_printf(&out->detail, "; a checkpoint is saved every %.0f steps", steps);
-    fgi_buf_printf(&out->action, "save less often, for at most %.0f %% of the time: ", 100 * goal);
+        fgi_buf_printf(&out->detail,
+                       steps > 1 ? "; a checkpoint is saved every %.0f steps"
+                                 : "; a checkpoint is saved after each step",
+                       steps);
+    fgi_buf_printf(&out->action,
+                   "save less often, to spend at most %.0f %% of the time: ", 100 * goal);
     if (steps > 0)
         put_interval(&out->action, "trainer.ckpt_every_steps", ceil(steps * share / goal),
                      last_step(f));

@@ -119,12 +119,11 @@ bool fgi_verdict_files(const fgi_verdict_facts *f, fgi_verdict *out)
     out->gain = waited * open_s / fmax(work_s, open_s);
     if (!fgi_verdict_of_fraction(out->gain, &out->severity))
         out->severity = FGI_NOTE;
-    fgi_buf_printf(
-        &out->detail,
-        "%.0f files were opened, which took %s (%s each) on %.0f threads: %.0f %% of the "
-        "time of reading",
-        opens, fgi_duration_words(open_s, all), fgi_duration_words(open_s / opens, each), threads,
-        100 * open_s / all_s);
+    fgi_buf_printf(&out->detail,
+                   "%.0f files were opened, which took %s (%s each) on %.0f threads: %.0f %% of "
+                   "the reading time",
+                   opens, fgi_duration_words(open_s, all), fgi_duration_words(open_s / opens, each),
+                   threads, 100 * open_s / all_s);
     fgi_buf_puts(&out->action, "store the samples in one file: fulgurite pack");
     return true;
 }

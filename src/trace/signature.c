@@ -138,7 +138,7 @@ static void put_place(fg_compile_event *out, const char *file, int line)
         fgi_format_place(out->at, sizeof out->at, file, line);
 }
 
-/* The leaf of that name and kind; NULL: there is none. */
+/* The leaf with that name and kind; NULL: there is none. */
 static const leaf_row *find(const fgi_signature *s, const leaf_row *like)
 {
     for (size_t i = 0; i < s->leaf_count; i++)

@@ -98,7 +98,7 @@ struct fg_trace {
     fgi_sharding
         result_sharding; /* of every output; the Trainer's predictions keep that of the batch */
     bool has_mask, has_valid_count, is_training;
-    bool has_rows;  /* a batch axis was marked: the mask cannot be changed any more */
+    bool has_rows;  /* a batch axis was marked: the mask can no longer be changed */
     bool has_marks; /* marked by the user: nothing is assumed about values without rows */
     bool is_step;   /* belongs to a Trainer's step: fg_run is an error */
     /* The value that fg_variable_value returns instead of the variable's own, sharded like it;
@@ -154,7 +154,7 @@ void fgi_leaves_release(fgi_leaf *leaves, size_t count);
 fg_status fgi_variable_array(fg_variable *variable, fg_client *client, fg_array **out,
                              fg_error *err);
 /* The sharding of the variable. An existing value is resharded when the next program uses it;
- * programs compiled before must not be launched any more. */
+ * programs compiled before must no longer be launched. */
 const fgi_sharding *fgi_variable_sharding(const fg_variable *variable);
 void fgi_variable_set_sharding(fg_variable *variable, const fgi_sharding *sharding);
 /* `state`, which has the same shape, gets the sharding of `parameter`; it must not be used after

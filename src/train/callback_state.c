@@ -29,7 +29,7 @@ static bool has_unique(const fgi_callbacks *list, const char *name)
     return i < fgi_callbacks_count(list);
 }
 
-/* Whether a callback of this name saves state. */
+/* Whether a callback with this name saves state. */
 static bool has(const fgi_callbacks *list, const char *name)
 {
     for (size_t i = 0; i < fgi_callbacks_count(list); i++) {
@@ -52,8 +52,8 @@ fg_status fgi_callback_state_check(const fgi_callbacks *list, const fg_callback_
                         ops->name != NULL ? ops->name : "");
     if (is_unique(ops) && has_unique(list, ops->name))
         return fgi_fail(err, FG_EINVAL,
-                        "there is a callback '%s' already: each that has state or variables "
-                        "requires a unique name",
+                        "there already is a callback '%s': callbacks with state or variables "
+                        "require unique names",
                         ops->name);
     return FG_OK;
 }
@@ -125,7 +125,8 @@ static void warn_of_unclaimed(const fgi_callbacks *list, const fg_ckpt *ckpt, co
         const char *name = info->name + strlen(PREFIX);
         if (!has(list, name))
             fgi_log(FG_LOG_WARNING,
-                    "%s: has state of a callback '%s' that this run does not have: it is dropped",
+                    "%s: contains the state of callback '%s', which this run does not have: it is "
+                    "ignored",
                     path, name);
     }
 }
@@ -140,7 +141,8 @@ static fg_status load_one(const fg_callback_ops *ops, void *self, const fg_ckpt 
     if (status != FG_OK)
         goto done;
     if (!fg_ckpt_find(ckpt, FG_CKPT_STATE, name.data, &index)) {
-        fgi_log(FG_LOG_WARNING, "%s: has no state of the callback '%s', which starts fresh", path,
+        fgi_log(FG_LOG_WARNING,
+                "%s: contains no state of callback '%s', which starts from its initial state", path,
                 ops->name);
         goto done;
     }

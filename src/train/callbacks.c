@@ -243,7 +243,7 @@ fg_status fgi_notify_predicted(fg_trainer *trainer, const fg_progress *at,
     return FG_OK;
 }
 
-/* ---- values added to a line of the log ------------------------------------------------------- */
+/* ---- values added to a log line ------------------------------------------------------- */
 
 struct fg_log_values {
     fg_metric *at;

@@ -49,7 +49,7 @@ fg_status fgi_notify_predicted(fg_trainer *trainer, const fg_progress *at,
                                const fg_predictions *rows, fg_error *err);
 /* Whether a callback has that function. */
 bool fgi_callbacks_receive_predictions(const fgi_callbacks *list);
-/* The present position of training, for a callback. */
+/* The current position of training, for a callback. */
 fg_progress fgi_progress_at(const fg_trainer *trainer);
 
 #endif

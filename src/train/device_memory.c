@@ -113,7 +113,8 @@ fg_status fgi_memory_check(const fg_trainer *trainer, const fgi_stage *stage, fg
     return fgi_fail(
         err, FG_EDEVMEM, "the %sstep needs %s of each device's memory, which is %s%s%s: %s",
         fgi_stage_prefix(fgi_stage_get_kind(stage)), fgi_bytes_text(m.need, need, sizeof need),
-        fgi_bytes_text(m.limit, limit, sizeof limit), others > 0 ? ", of which others use " : "",
+        fgi_bytes_text(m.limit, limit, sizeof limit),
+        others > 0 ? ", of which other arrays use " : "",
         others > 0 ? fgi_bytes_text(others, used, sizeof used) : "", parts);
 }
 
@@ -260,7 +261,7 @@ void fgi_memory_explain(fg_trainer *trainer, const fg_fit_data *data, fg_error *
     if (find(&s, s.too_large / 2, NULL) != FG_OK)
         return;
     if (s.fits == 0)
-        (void)fgi_fail(err, err->status, "%s\nnot even a batch of 1 per device fits into %s%s%s",
+        (void)fgi_fail(err, err->status, "%s\nnot even a batch of 1 per device fits in %s%s%s",
                        err->message, fgi_bytes_text(s.limit, limit, sizeof limit),
                        is_known ? ": " : "", parts);
     else

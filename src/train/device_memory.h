@@ -19,7 +19,7 @@ typedef struct fgi_memory {
 /* The memory of a stage that has a program. Errors: those of the plugin if it is unknown. */
 fg_status fgi_memory_of(const fg_trainer *trainer, fgi_stage_kind kind, fgi_memory *out,
                         fg_error *err);
-/* Checks that the stage's program fits into the free memory of each device; FG_OK if that is
+/* Checks that the stage's program fits in the free memory of each device; FG_OK if that is
  * unknown. The error (FG_EDEVMEM) contains a breakdown. */
 fg_status fgi_memory_check(const fg_trainer *trainer, const fgi_stage *stage, fg_error *err);
 /* Adds to the error of a fit that ran out of device memory which batch size fits, determined by

@@ -4,7 +4,7 @@
  * noticed at the end of the window of metrics in which it happened. Before each checkpoint, the
  * state is checked once more (saver.c), so none contains weights that are not finite.
  *
- * The loss has diverged if `patience` lines of the log in a row are both above `factor` times the
+ * The loss has diverged if `patience` consecutive log lines are both above `factor` times the
  * lowest smoothed loss and above the middle between the first and the lowest: a loss that rises
  * from 0.001 to 0.01 has not lost its progress, and one that returns to its first value has. The
  * smoothed loss is an exponential moving average of the lines with bias correction (Kingma and Ba
@@ -214,8 +214,8 @@ void fgi_divergence_end(const fg_trainer *trainer)
     const fgi_divergence *d = trainer->divergence;
     if (d->at.exploded != 0 && !d->has_warned)
         fgi_log(FG_LOG_WARNING,
-                "training has probably diverged: in the last %lld lines of the log, the loss has "
-                "not returned to that of the first step (%.4g); use a smaller learning rate",
+                "training has probably diverged: in the last %lld log lines, the loss has not "
+                "returned to its value at the first step (%.4g); use a smaller learning rate",
                 (long long)d->at.high, d->at.start);
 }
 

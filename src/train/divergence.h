@@ -23,7 +23,7 @@ void fgi_divergence_start(fg_trainer *trainer);
 void fgi_divergence_note_batch(fg_trainer *trainer, const fg_host_batch *batch);
 /* The sum and the weight of the losses of the first step, before any update. */
 void fgi_divergence_first(fg_trainer *trainer, double sum, double weight);
-/* A line of the log, of this step, with the mean loss since the previous line (NaN if that is what
+/* A log line, of this step, with the mean loss since the previous line (NaN if that is what
  * it is). Errors: FG_ENUMERIC if training has diverged, unless that is to be ignored. */
 fg_status fgi_divergence_line(fg_trainer *trainer, double loss, int64_t step, fg_error *err);
 /* The last known health of the updates (health.h). Errors: the same. */

@@ -218,14 +218,14 @@ static void put_what(const fg_trainer *trainer, const fgi_diverged *what, const 
         fgi_buf_printf(out, "training step %" PRId64 ": the gradient of '%s' has %s", what->step,
                        fg_variable_name(bad), kind);
     else if (what->reason == FGI_HIGH_LOSS)
-        fgi_buf_printf(out,
-                       "training has diverged at step %" PRId64
-                       ": the loss is %.4g, and has been too high for %" PRId64
-                       " lines of the log (%s was %.4g)",
-                       what->step, what->loss, at->high,
-                       at->exploded != 0 ? "it had risen far above that of the first step, which"
-                                         : "the lowest",
-                       at->exploded != 0 ? at->start : at->best);
+        fgi_buf_printf(
+            out,
+            "training has diverged at step %" PRId64
+            ": the loss is %.4g, and it has been too high for %" PRId64 " log lines (%s was %.4g)",
+            what->step, what->loss, at->high,
+            at->exploded != 0 ? "it had risen far above the loss of the first step, which"
+                              : "the lowest",
+            at->exploded != 0 ? at->start : at->best);
     else if (what->reason == FGI_BAD_LOSS)
         fgi_buf_printf(out, "training has diverged at step %" PRId64 ": the loss is %s", what->step,
                        isnan(what->loss) ? "NaN" : "infinite");
@@ -243,11 +243,11 @@ static void put_next(const fg_trainer *trainer, const fgi_diverged *what, fgi_bu
     if (strcmp(trainer->options.divergence.action, "rollback") == 0)
         return; /* rollback.c continues */
     if (what->reason == FGI_ANOMALY)
-        fgi_buf_puts(out, "\nthe step was skipped, as is any later one with such a gradient");
+        fgi_buf_puts(out, "\nthe step was skipped, and so is any later step with such a gradient");
     if (good[0] != '\0')
         fgi_buf_printf(out, "\nthe last good checkpoint is %s", good);
     else
-        fgi_buf_puts(out, "\nthere is no checkpoint from before");
+        fgi_buf_puts(out, "\nthere is no earlier checkpoint");
 }
 
 fg_status fgi_divergence_describe(fg_trainer *trainer, const fgi_diverged *what, fg_error *err)

@@ -99,7 +99,7 @@ fg_status fgi_evaluate(fg_trainer *trainer, fgi_stage_kind kind, int64_t limit,
     return status;
 }
 
-/* ---- outside of fit -------------------------------------------------------------------------- */
+/* ---- outside fit -------------------------------------------------------------------------- */
 
 /* Ends a call: waits for launches under way, and completes the result. */
 static fg_status finish(fg_trainer *trainer, fgi_stage_kind kind, fg_status status, fg_error *first,

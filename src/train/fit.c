@@ -155,7 +155,7 @@ static fg_status train_batch(fg_trainer *trainer, bool *out_is_last, fg_error *e
     const fg_host_batch *batch = NULL;
     FGI_TRY(fgi_feed_next(trainer, stage, &batch, err));
     if (batch == NULL && trainer->cursor.sample_count < 0)
-        return fgi_fail(err, FG_EINVAL, "the training source gave no %s in epoch %lld",
+        return fgi_fail(err, FG_EINVAL, "the training source returned no %s in epoch %lld",
                         trainer->cursor.position > 0 ? "further sample"
                         : trainer->fit.drop_last     ? "whole batch"
                                                      : "sample",
@@ -315,7 +315,7 @@ static bool has_more(const fg_trainer *trainer)
     return !is_over(trainer) || epoch_is_over(trainer);
 }
 
-/* Whether the run was complete before this call: no step, validation or line of the log is missing.
+/* Whether the run was complete before this call: no step, validation or log line is missing.
  */
 static bool is_complete(const fg_trainer *trainer, const fg_fit_data *data)
 {

@@ -62,11 +62,27 @@ void fgi_input_report_judge(fg_input_report *out, const fg_idle *idle, double sa
     out->bound_by = limit_of(out, idle);
 }
 
+const char *fgi_input_words(const char *name)
+{
+    static const char *const words[][2] = {
+        {"read", "reading"},      {"entropy", "entropy decoding"},
+        {"decode", "decoding"},   {"resize", "resizing"},
+        {"copy", "copying"},      {"upload", "uploads"},
+        {"device", "the device"}, {"host", "the host"}};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcmp(words[i][0], name) == 0)
+            return words[i][1];
+    return name;
+}
+
 /* Two digits, without an exponent. */
 static void put_ratio(double ratio, char *out, size_t size)
 {
     const int digits = ratio < 1 ? 2 : ratio < 10 ? 1 : 0;
-    (void)fgi_snprintf(out, size, "%.*f", digits, ratio);
+    if (ratio > 100) /* more digits would say nothing */
+        (void)fgi_snprintf(out, size, "more than 100");
+    else
+        (void)fgi_snprintf(out, size, "%.*f", digits, ratio);
 }
 
 const char *fg_input_report_format(const fg_input_report *report, char *out, size_t size)
@@ -83,6 +99,7 @@ const char *fg_input_report_format(const fg_input_report *report, char *out, siz
     (void)fgi_snprintf(out, size,
                        "bound by %s: the loader delivers %sx the required rate and spends %.0f %% "
                        "of its time on %s; the device waits for input %.0f %% of the time",
-                       report->bound_by, ratio, 100 * fraction, stage, 100 * report->waited);
+                       fgi_input_words(report->bound_by), ratio, 100 * fraction,
+                       fgi_input_words(stage), 100 * report->waited);
     return out;
 }

@@ -286,7 +286,7 @@ static void put_text(fgi_buf *out, const matching *p, bool is_loaded)
     static const char *const titles[] = {
         [FG_LOAD_SKIPPED] = "skipped",
         [FG_LOAD_MISSING] = "not in the file",
-        [FG_LOAD_MISMATCHED] = "with another shape in the file",
+        [FG_LOAD_MISMATCHED] = "with a different shape in the file",
         [FG_LOAD_UNEXPECTED] = "in the file only",
     };
     fgi_buf_printf(out, "%s: %zu of %zu variables %s", p->path, p->counts[FG_LOAD_DONE],

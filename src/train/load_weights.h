@@ -7,7 +7,7 @@
 #include <fulgurite/weights.h>
 #include <jansson.h>
 
-/* Sets the variable from the tensor of that name; `path` is for messages. */
+/* Sets the variable from the tensor with that name; `path` is for messages. */
 fg_status fgi_load_named(const fg_ckpt *ckpt, const char *path, fg_ckpt_part part, const char *name,
                          fg_variable *variable, fg_error *err);
 

@@ -1,5 +1,5 @@
 /* prediction_file.h - predictions as CSV, JSONL or .npy, written while they arrive: the memory does
- * not depend on the number of samples, and the file gets its name when it is complete.
+ * not depend on the number of samples, and the file is renamed when it is complete.
  *
  *   classification  CSV, TSV: index,prediction,p_CLASS,...   .npy: probabilities f32[N,C]
  *                   JSONL: {"index": 0, "prediction": "CLASS", "p": [0.1, ...]}
@@ -44,7 +44,7 @@ typedef struct fgi_prediction_file {
     const char *path; /* borrowed */
     fgi_prediction_format format;
     fgi_output file;
-    fgi_buf text; /* of the present batch */
+    fgi_buf text; /* of the current batch */
     int64_t written, expected;
     bool has_begun, is_open;
 } fgi_prediction_file;

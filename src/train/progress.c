@@ -43,7 +43,7 @@ struct fgi_progress {
     int64_t drawn_ns;           /* when it was drawn */
     int64_t quiet_ns;           /* the thread draws nothing until then */
     int64_t kept_ns;            /* when the last permanent line was written */
-    /* the present epoch or evaluation */
+    /* the current epoch or evaluation */
     bool is_active, has_at; /* a call is running; a batch was launched */
     bool is_fit;            /* the call is a fit, ... */
     int64_t total_epochs;   /* ... of that many epochs; -1: unknown */
@@ -135,7 +135,7 @@ static void destroy(void *self)
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-/* The present width of the terminal. */
+/* The current width of the terminal. */
 static size_t columns_of(FILE *out)
 {
     struct winsize size = {0};
@@ -171,7 +171,7 @@ static void clear_before_log(void *self)
     fgi_progress *p = self;
     lock(p);
     clear(p);
-    p->quiet_ns = p->now_ns() + REDRAW_NS; /* until the line of the log is written */
+    p->quiet_ns = p->now_ns() + REDRAW_NS; /* until the log line is written */
     unlock(p);
 }
 

@@ -21,8 +21,8 @@ extern const fg_callback_ops fgi_progress_ops;
 /* The compilation of this stage ("training") begins and ends. progress may be NULL. */
 void fgi_progress_compile_begin(fgi_progress *progress, const char *stage);
 void fgi_progress_compile_end(fgi_progress *progress);
-/* A call of the Trainer has ended, possibly with an error: nothing is drawn any more. NULL is
- * allowed. / */
+/* A call of the Trainer has ended, possibly with an error: nothing more is drawn. NULL is
+ * allowed. */
 void fgi_progress_stop(fgi_progress *progress);
 /* A batch of a validation within a fit was launched. NULL is allowed. */
 void fgi_progress_validating(fgi_progress *progress, const fg_progress *at);

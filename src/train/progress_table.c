@@ -201,7 +201,7 @@ static int table_width(FILE *out)
                                        : size.ws_col - 1;
 }
 
-/* Makes columns as wide as their widest cell. If a row does not fit into the line, kind, detail and
+/* Makes columns as wide as their widest cell. If a row does not fit in the line, kind, detail and
  * output are cut, the widest of them first; names are not, because patterns select modules by
  * them. */
 static void choose_widths(fg_module *root, int most, int *width)

@@ -2,7 +2,7 @@
  * learning rate.
  *
  * Everything is restored as when a run resumes from the checkpoint, on the same devices and with
- * the same programs: later lines of the log are removed, callbacks get their state, and the same
+ * the same programs: later log lines are removed, callbacks get their state, and the same
  * samples follow. Then the state is saved again, so a run that is killed resumes with the smaller
  * learning rate.
  *
@@ -23,7 +23,7 @@
 #include "train/watchdog.h"
 #include "train/windows.h"
 
-/* Nothing is under way any more: no step, read or save. */
+/* Nothing is still in progress: no step, read or save. */
 static fg_status settle(fg_trainer *trainer, fg_error *err)
 {
     const fg_status status = fgi_feed_drain(trainer, err);
@@ -76,17 +76,17 @@ fg_status fgi_rollback(fg_trainer *trainer, fg_error *err)
     fg_error local = {0};
     char text[128];
     const int64_t most = trainer->options.divergence.max_rollbacks;
-    (void)snprintf(text, sizeof text, "training has gone back %lld times already (max_rollbacks)",
-                   (long long)fgi_divergence_rollbacks(trainer));
+    (void)snprintf(text, sizeof text, "the limit of rollbacks is reached (max_rollbacks=%lld)",
+                   (long long)most);
     fg_status status = settle(trainer, &local);
     if (status == FG_OK && fgi_divergence_rollbacks(trainer) >= most)
         return refuse(&why, text, err);
     if (status == FG_OK && fgi_divergence_good(trainer)[0] == '\0')
-        return refuse(&why, "there is no good checkpoint to go back to", err);
+        return refuse(&why, "there is no good checkpoint to roll back to", err);
     if (status == FG_OK)
         status = go_back(trainer, &why, &local);
     if (status == FG_OK)
         return FG_OK;
     return fgi_fail(err, FG_ENUMERIC, /* so the state is not saved */
-                    "%s\ntraining cannot go back: %s", why.message, local.message);
+                    "%s\ncannot roll back: %s", why.message, local.message);
 }

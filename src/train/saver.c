@@ -37,7 +37,7 @@ struct fgi_saver {
     bool has_given_up;      /* its error has ended the fit */
     bool is_ending;         /* the fit is ending, which counts failures itself */
     int64_t begun_ns;       /* when the last save, or the fit, began; monotonic */
-    bool is_current;        /* the present state is in the last checkpoint */
+    bool is_current;        /* the current state is in the last checkpoint */
     bool is_requested;      /* by a callback, since the last save */
     char last[512];         /* saved or loaded by this Trainer; "": none */
 };

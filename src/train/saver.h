@@ -16,7 +16,7 @@ void fgi_saver_destroy(fgi_saver *saver); /* NULL is allowed */
 void fgi_saver_reset(fgi_saver *saver);
 /* Whether a save is under way. */
 bool fgi_saver_is_busy(const fgi_saver *saver);
-/* Whether the present state is in the last checkpoint, or being written to it. */
+/* Whether the current state is in the last checkpoint, or being written to it. */
 bool fgi_saver_is_current(const fgi_saver *saver);
 void fgi_saver_set_current(fgi_saver *saver, bool is_current);
 /* The checkpoint last saved or loaded by this Trainer, in any call; "": none. */
@@ -28,7 +28,7 @@ bool fgi_saver_is_due(const fg_trainer *trainer);
 /* Sets whether a callback requests a save. */
 void fgi_saver_request(fgi_saver *saver, bool is_requested);
 bool fgi_saver_is_requested(const fgi_saver *saver);
-/* Starts saving the present state, after the previous save has finished. */
+/* Starts saving the current state, after the previous save has finished. */
 fg_status fgi_saver_begin(fg_trainer *trainer, fg_error *err);
 /* Handles a save that has finished: calls `saved`, or logs the failure. An error when
  * FGI_SAVES_FAILED have failed in a row. wait: waits for a save under way. */

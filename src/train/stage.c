@@ -34,7 +34,7 @@ int64_t fgi_stage_batch_size(const fgi_stage *stage) { return stage->spec.batch_
 
 int fgi_stage_field_count(const fgi_stage *stage) { return stage->spec.field_count; }
 
-/* Processor time of the loader's threads: before the present call, and in it. */
+/* Processor time of the loader's threads: before the current call, and in it. */
 struct fgi_worker_cpu {
     int64_t before_ns[FGI_MOST_WORKERS];
     double seconds[FGI_MOST_WORKERS];

@@ -27,7 +27,7 @@ struct fgi_stage {
     fgi_step_program *program;
     struct fgi_accumulator *accumulator; /* in training with several batches per step */
     fg_loader *loader;
-    fg_loader_stats loaded;            /* when the present call started */
+    fg_loader_stats loaded;            /* when the current call started */
     struct fgi_worker_cpu *worker_cpu; /* of the loader's threads */
     const fg_host_batch *first;        /* of the next pass, read in advance */
     fg_scalar valid;                   /* s32: valid rows of the batch */

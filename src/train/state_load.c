@@ -232,7 +232,7 @@ fg_status fgi_state_go_back(fg_trainer *trainer, const char *path, fg_error *err
 
 /* ---- the past of a run ----------------------------------------------------------------------- */
 
-/* Whether the result has the monitored metric of the present state; its value. */
+/* Whether the result has the monitored metric of the current state; its value. */
 static bool has_value(const fg_trainer *trainer, double *out)
 {
     const fgi_cursor *cursor = &trainer->cursor;

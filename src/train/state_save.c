@@ -5,7 +5,7 @@
  *
  * A checkpoint of step s holds everything that the steps after s depend on: variables, the
  * optimizer's state, counters, the position in the data, the metrics' sums of a window and an
- * epoch that are not complete, and how many lines of the log belong to it. Randomness is a function
+ * epoch that are not complete, and how many log lines belong to it. Randomness is a function
  * of (seed, step) and needs no state.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -185,7 +185,7 @@ void fgi_snapshot_destroy(fgi_snapshot *s)
 
 const fgi_snapshot_info *fgi_snapshot_get_info(const fgi_snapshot *s) { return &s->info; }
 
-/* A damaged checkpoint of the same name is not replaced: "NAME-v1", "NAME-v2" ... */
+/* A damaged checkpoint with the same name is not replaced: "NAME-v1", "NAME-v2" ... */
 static fg_status find_path(fgi_snapshot *s, fg_error *err)
 {
     const size_t size = strlen(s->name);

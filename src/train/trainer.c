@@ -333,8 +333,7 @@ fg_status fg_trainer_set_accumulation(fg_trainer *trainer, const char *schedule,
                         have);
     if (trainer->model.root != NULL)
         return fgi_fail(err, FG_EINVAL,
-                        "the Trainer has been used: the batches of a step are to "
-                        "be set before the first fit");
+                        "the Trainer has been used: set the batches per step before the first fit");
     numerics.accumulate_schedule = schedule;
     FGI_TRY(fgi_accumulation_parse(&numerics, &parsed, err));
     if (!keep(trainer, &schedule))

@@ -37,7 +37,7 @@ struct fgi_windows {
     double sum[FG_MAX_METRICS], weight[FG_MAX_METRICS]; /* of the epoch or evaluation */
     double *class_sum;                                  /* of the evaluation, NULL: none */
     bool is_open;               /* steps have run since the last window was closed */
-    int64_t start_ns, samples;  /* of the present window */
+    int64_t start_ns, samples;  /* of the current window */
     fgi_saved_windows restored; /* metric_count 0: nothing to continue */
 };
 
@@ -237,7 +237,7 @@ fg_status fgi_windows_peek(fg_trainer *trainer, const fgi_windows *windows, fgi_
     return fgi_divergence_check(trainer, trainer->cursor.step, err);
 }
 
-/* Starts reading the sums of the present window; there is room for it. */
+/* Starts reading the sums of the current window; there is room for it. */
 static fg_status start_read(const fg_trainer *trainer, fgi_windows *windows, const fgi_stage *stage,
                             window **out, fg_error *err)
 {
@@ -262,7 +262,7 @@ fg_status fgi_windows_read_first(fg_trainer *trainer, fgi_windows *windows, fgi_
                                  fg_error *err)
 {
     window *w = NULL;
-    if (!windows->is_open) /* it was closed: its line of the log has the loss of this step */
+    if (!windows->is_open) /* it was closed: its log line has the loss of this step */
         return FG_OK;
     FGI_TRY(fgi_windows_collect(trainer, windows, stage, FGI_WINDOWS - 1, err));
     FGI_TRY(start_read(trainer, windows, stage, &w, err));

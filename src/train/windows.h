@@ -18,16 +18,16 @@ fg_status fgi_windows_create(fgi_windows **out, fg_error *err);
 /* NULL is allowed. Waits for reads under way. */
 void fgi_windows_destroy(fgi_windows *windows);
 
-/* A batch of that many samples was launched: the present window is open. */
+/* A batch of that many samples was launched: the current window is open. */
 void fgi_windows_add(fgi_windows *windows, int64_t samples);
 /* Whether steps have run since the last window was closed. */
 bool fgi_windows_is_open(const fgi_windows *windows);
 /* Rates of training are measured from now on. */
 void fgi_windows_start_clock(fgi_windows *windows);
-/* Excludes so much time, which was not spent on training, from the rate of the present window. */
+/* Excludes so much time, which was not spent on training, from the rate of the current window. */
 void fgi_windows_exclude(fgi_windows *windows, int64_t ns);
 
-/* Closes the present window: starts reading the stage's sums, without waiting; the next step starts
+/* Closes the current window: starts reading the stage's sums, without waiting; the next step starts
  * new ones. */
 fg_status fgi_windows_close(fg_trainer *trainer, fgi_windows *windows, fgi_stage *stage,
                             fg_error *err);
@@ -47,7 +47,7 @@ size_t fgi_windows_means(const fgi_windows *windows, const fgi_stage *stage, con
 void fgi_windows_clear(fgi_windows *windows);
 /* After a failure: waits for reads under way, and clears everything. */
 void fgi_windows_abandon(fgi_windows *windows);
-/* Reads the sums of the present window, which remains open; waits. Does nothing if it is not open.
+/* Reads the sums of the current window, which remains open; waits. Does nothing if it is not open.
  */
 fg_status fgi_windows_peek(fg_trainer *trainer, const fgi_windows *windows, fgi_stage *stage,
                            float *out_sums, fg_error *err);

@@ -42,7 +42,7 @@ typedef struct sweep {
     int64_t is_linear;
 } sweep;
 
-_Static_assert(sizeof(sweep) <= sizeof((fg_schedule){0}.settings), "a sweep fits into a schedule");
+_Static_assert(sizeof(sweep) <= sizeof((fg_schedule){0}.settings), "a sweep fits in a schedule");
 
 static double given_lr(const sweep *s, int64_t step)
 {
@@ -162,7 +162,7 @@ static bool has_diverged(search *s, int64_t step, double loss)
     return s->options.diverged > 0 && mean > s->lowest + s->options.diverged * fall;
 }
 
-/* One sweep, from the present weights. */
+/* One sweep, from the current weights. */
 static fg_status run_segment(search *s, fg_error *err)
 {
     fg_lr_curve *curve = s->curve;

@@ -120,7 +120,7 @@ static void smooth_at(curve *c, size_t i)
     c->smooth[i] = w > 0 ? (wy - c->slope[i] * wx) / w : (double)NAN;
 }
 
-/* Smooths with the present limit, and finds the level and the minimum. */
+/* Smooths with the current limit, and finds the level and the minimum. */
 static void smooth(curve *c)
 {
     for (size_t i = 0; i < c->count; i++)

@@ -257,7 +257,7 @@ static void anomalies_name_the_samples(void **state)
     assert_int_equal(fit(&j, NULL, &err), FG_ENUMERIC);
     assert_says(err.message, "training step 10: the gradient of 'fc1.weight' has NaN: samples 8 (");
     assert_says(err.message, "\nthe step was skipped");
-    assert_says(err.message, "\nthere is no checkpoint from before");
+    assert_says(err.message, "\nthere is no earlier checkpoint");
 }
 
 static void ignored_divergence_is_only_a_warning(void **state)
@@ -396,7 +396,7 @@ static void rollbacks_are_limited(void **state)
         j.options.divergence = (fg_trainer_divergence){.action = "rollback", .max_rollbacks = 2};
         assert_int_equal(fit(&j, &result, &err), FG_ENUMERIC);
         assert_says(err.message, "samples 8 (08.png)");
-        assert_says(err.message, "training has gone back 2 times already (max_rollbacks)");
+        assert_says(err.message, "the limit of rollbacks is reached (max_rollbacks=2)");
         assert_int_equal(result.rollbacks, 2);
         fgt_close("factor", result.rollback_lr_factor, 0.25, 0, 0);
         /* without the bad sample it resumes with the smaller rate */
@@ -442,7 +442,7 @@ static void a_large_rate_is_reduced(void **state)
     j.options.divergence.patience = 3;
     assert_int_equal(fit(&j, &result, &err), FG_ENUMERIC);
     assert_says(err.message, "training has diverged at step ");
-    assert_says(err.message, "too high for 3 lines of the log");
+    assert_says(err.message, "too high for 3 log lines");
     char *line = text_of(j.folder, "divergence.jsonl");
     assert_says(line, "\"reason\":\"loss_diverged\"");
     fgi_free(line);
@@ -457,7 +457,7 @@ static void a_large_rate_is_reduced(void **state)
     fgt_ok(fit(&j, &result, &err)); /* only what is not finite counts */
 }
 
-/* The loss explodes before the first line of the log, which is far above the first step's loss. A
+/* The loss explodes before the first log line, which is far above the first step's loss. A
  * run that ends too early to be sure ends with a warning. */
 static void an_explosion_precedes_the_first_line(void **state)
 {
@@ -476,7 +476,7 @@ static void an_explosion_precedes_the_first_line(void **state)
         assert_int_equal(status, is_long && i == 0 ? FG_ENUMERIC : FG_OK);
         assert_int_equal(result.rollbacks, i == 4);
         if (i == 0)
-            assert_says(err.message, "far above that of the first step, which was ");
+            assert_says(err.message, "far above the loss of the first step, which was ");
         else
             assert_says(warnings, i == 2   ? "the loss has diverged"
                                   : i == 4 ? "rollback 1 of at most 3"

@@ -532,7 +532,7 @@ static void mistakes_in_callbacks_are_named(void **state)
     write_counted("[counter(most=14)]");
     fails(&o, FG_EUNSUPPORTED, "trainer.callbacks: creating counter failed: FG_EUNSUPPORTED");
     write_counted("[counter, counter(most=3)]");
-    fails(&o, FG_EINVAL, "there is a callback 'counter' already");
+    fails(&o, FG_EINVAL, "there already is a callback 'counter'");
     o.overrides = given;
     o.override_count = 1;
     refuses(&o, "--trainer.callbacks: unknown callback 'countr': did you mean 'counter'?");

@@ -356,8 +356,8 @@ static void anomalies_are_named(void **state)
             FG_ENUMERIC);
         (void)snprintf(wanted, sizeof wanted,
                        "training step %d: the gradient of 'second.w' has %s: samples %s of epoch "
-                       "0\nthe step was skipped, as is any later one with such a gradient\n"
-                       "there is no checkpoint from before",
+                       "0\nthe step was skipped, and so is any later step with such a gradient\n"
+                       "there is no earlier checkpoint",
                        cases[i].step, cases[i].what, cases[i].samples);
         assert_string_equal(err.message, wanted);
         fg_module *root = fg_trainer_module(trainer);

@@ -319,7 +319,7 @@ static void a_source_of_nothing_is_an_error(void **state)
     assert_int_equal(fit_source(&(fg_trainer_options){.limits.max_steps = 9},
                                 toy_source(0, 1, false), &total, &result, &err),
                      FG_EINVAL);
-    assert_string_equal(err.message, "the training source gave no sample in epoch 0");
+    assert_string_equal(err.message, "the training source returned no sample in epoch 0");
     fg_client_close(client);
 }
 

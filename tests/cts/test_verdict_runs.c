@@ -242,7 +242,7 @@ static void slow_data(void **state)
     sample_us = 2000;
     fake.set("device_ms", 5);
     FAKE_FIT("trainer.workers=1");
-    has_verdict("input", "of its time on read", "data.preload=0.8");
+    has_verdict("input", "of its time on reading", "data.preload=0.8");
     assert_string_equal(member(find("input"), "severity"), "high");
 }
 

@@ -100,7 +100,7 @@ static void read_variable(const fg_variable *variable, float *out, size_t count)
     fgt_ok(fg_variable_read(variable, out, count * sizeof(float), &err));
 }
 
-/* Fails unless the variables of that name are the same, or are not. */
+/* Fails unless the variables with that name are the same, or are not. */
 static void compare(const net *a, const net *b, const char *name, bool is_same)
 {
     float left[64], right[64];
@@ -292,7 +292,7 @@ static void another_head(void **state)
     fgt_ok(fg_module_load(fresh.root, path, &(fg_load_options){.allow_mismatch = true}, &report,
                           &err));
     (void)snprintf(text, sizeof text,
-                   "%s: 7 of 9 variables loaded\n  with another shape in the file: head.weight "
+                   "%s: 7 of 9 variables loaded\n  with a different shape in the file: head.weight "
                    "(f32[3,6], not f32[5,6]), head.bias (f32[3], not f32[5])",
                    path);
     assert_string_equal(report.text, text);

@@ -166,7 +166,7 @@ static void other_classes(const effect *e, const char *folder)
     contains(file_text(folder, "p.csv"), "\n0,dog/4.jpg,");
     contains(file_text(folder, "p.csv"), "\n1,loose.jpg,");
     contains(file_text(folder, "p.csv"), "\n2,zebra/5.jpg,");
-    /* One bad file does not cost the other rows, which keep their order. */
+    /* One bad file does not affect the other rows, which keep their order. */
     assert_int_equal(shell(folder, "mkdir other/ape && head -c 150 other/loose.jpg > "
                                    "other/ape/7.jpg"),
                      0);

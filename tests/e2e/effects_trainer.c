@@ -180,7 +180,7 @@ static void requeue(const effect *e, const char *folder)
         contains(o->err, e->says);
 }
 
-/* There is a checkpoint of that name. */
+/* There is a checkpoint with that name. */
 static void ckpt_name(const effect *e, const char *folder)
 {
     (void)effects_fit(0, folder, EPOCHS "%s", e->arguments);
@@ -568,14 +568,14 @@ const effect effects_trainer[] = {
      .says = "training has diverged at step 3"},
     {"trainer.on_divergence", "--trainer.on_divergence=ignore", anomaly},
     {"trainer.on_divergence", "--trainer.on_divergence=rollback", anomaly, .status = 1,
-     .says = "training has gone back 3 times already", .value = 0.125},
+     .says = "the limit of rollbacks is reached (max_rollbacks=3)", .value = 0.125},
     {"trainer.max_rollbacks", "--trainer.on_divergence=rollback --trainer.max_rollbacks=1", anomaly,
-     .status = 1, .says = "training has gone back 1 times already", .value = 0.5},
+     .status = 1, .says = "the limit of rollbacks is reached (max_rollbacks=1)", .value = 0.5},
     {"trainer.rollback_lr_factor",
      "--trainer.on_divergence=rollback --trainer.rollback_lr_factor=0.25", anomaly, .status = 1,
-     .says = "training has gone back 3 times already", .value = 0.015625},
+     .says = "the limit of rollbacks is reached (max_rollbacks=3)", .value = 0.015625},
     {"trainer.divergence_factor", "--trainer.divergence_factor=3", high_loss, .status = 1,
-     .says = "too high for 2 lines"},
+     .says = "too high for 2 log lines"},
     {"trainer.divergence_factor", "--trainer.divergence_factor=1e9", high_loss},
     {"trainer.divergence_factor", "--trainer.divergence_factor=0", high_loss},
     {"trainer.divergence_patience",

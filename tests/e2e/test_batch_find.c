@@ -132,7 +132,7 @@ static void a_step_that_runs_out_of_memory(void **state)
     const outcome *o = find(1, workplace(), "memory_limit_bytes=1073741824,execute_error=8", "");
     contains(o->err, "batch_size 1000: the devices ran out of memory in a training step: trying a "
                      "smaller one\nbatch_size 936: ");
-    contains(o->err, "not even a batch of 1 per device fits into 1.074 GB: ");
+    contains(o->err, "not even a batch of 1 per device fits in 1.074 GB: ");
     assert_string_equal(o->out, "");
 }
 
@@ -145,7 +145,7 @@ static void all_samples_in_one_batch(void **state)
         find(0, folder, "memory_limit_bytes=1073741824,devices=2", "--trainer.devices=2");
     assert_int_equal(number(o->out, "batch_size\t"), SAMPLES / 2);
     assert_int_equal(number(o->out, "global_batch_size\t"), SAMPLES);
-    contains(o->err, "all training samples fit into one batch\n");
+    contains(o->err, "all training samples fit in one batch\n");
     o = find(0, folder, "memory_limit_bytes=1073741824", "--quiet");
     assert_int_equal(number(o->out, "batch_size\t"), SAMPLES);
     assert_string_equal(o->err, "");
@@ -156,11 +156,11 @@ static void nothing_fits(void **state)
     (void)state;
     const char *folder = workplace();
     const outcome *o = find(1, folder, "memory_limit_bytes=700", "");
-    contains(o->err, "not even a batch of 1 per device fits into 0.001 MB: ");
+    contains(o->err, "not even a batch of 1 per device fits in 0.001 MB: ");
     assert_string_equal(o->out, "");
     o = find(1, workplace(), "memory_limit_bytes=60000,compile_error=8", "");
     contains(o->err, ": the compiler runs out of memory\n");
-    contains(o->err, "not even a batch of 1 per device fits into 0.060 MB: ");
+    contains(o->err, "not even a batch of 1 per device fits in 0.060 MB: ");
 }
 
 /* Gigabytes for 10^9 bytes or more. */
@@ -168,7 +168,7 @@ static void large_memories_are_reported_in_gigabytes(void **state)
 {
     (void)state;
     const outcome *o = find(1, workplace(), "memory_limit_bytes=1500000000,compile_error=8", "");
-    contains(o->err, " fits into 1.500 GB: ");
+    contains(o->err, " fits in 1.500 GB: ");
 }
 
 static const struct CMUnitTest tests[] = {

@@ -29,7 +29,7 @@ static void report_of_a_good_machine(void **state)
 {
     (void)state;
     const outcome *o = doctor_of("kaggle_v5e-8", 0, "");
-    contains(o->out, "place    a Kaggle notebook\n"
+    contains(o->out, "platform Kaggle notebook\n"
                      "tpu      TPU v5e, 8 chips = 8 devices of 16.0 GiB; v5litepod-8, 2x4\n"
                      "host     40 processors, AMD EPYC 7B13, memory 375.0 GiB (362.4 GiB free), "
                      "/dev/shm 16.0 GiB, /tmp ?");
@@ -171,7 +171,7 @@ static void device_that_does_not_answer_is_given_up(void **state)
     const outcome *o = program_gives(1, NULL, "doctor --no-network --timeout=0.5");
     assert_int_equal(unsetenv("FAKEPJRT"), 0);
     assert_int_equal(unsetenv("FULGURITE_PLUGIN"), 0);
-    contains(o->out, "place    ");
+    contains(o->out, "platform ");
     contains(o->out, "[test-hangs]");
     contains(program_gives(2, NULL, "doctor --timeout=soon")->err, "expected seconds");
 }

@@ -56,7 +56,7 @@ static void mistakes_name_the_place(void **state)
         {2, "fit digits.yaml --trainer.callbacks=timer",
          "trainer.callbacks.timer.duration: expected a duration such as 90s"},
         {2, "fit digits.yaml --trainer.callbacks=[ema,ema]",
-         "fulgurite fit: --trainer.callbacks: there is a callback 'ema' already"},
+         "fulgurite fit: --trainer.callbacks: there already is a callback 'ema'"},
         {2, "fit digits.yaml --print-schedule --trainer.callbacks=gradient_accumulation",
          "trainer.callbacks.gradient_accumulation.schedule: expected EPOCH=BATCHES"},
         {2, "fit digits.yaml '--trainer.loggers=mlflow(uri=ftp://x)'",
@@ -82,7 +82,7 @@ static void what_differs_at_a_resume_is_noted(void **state)
     const char *folder = fit_folder();
     (void)program_gives(0, folder, ONE "--schedule.name=onecycle");
     const outcome *o = program_gives(0, folder, MORE OTHERS "--trainer.max_epochs=2");
-    contains(o->err, "run/checkpoints/step-000000002: was trained with other settings:\n"
+    contains(o->err, "run/checkpoints/step-000000002: was trained with different settings:\n"
                      "  loss.label_smoothing: 0 in the checkpoint, 0.1 by --loss.label_smoothing\n"
                      "  optimizer.lr: 0.01 in the checkpoint, 0.02 by --optimizer.lr\n"
                      "  trainer.precision: 32-true in the checkpoint, bf16-mixed by "
@@ -119,8 +119,8 @@ static void a_fit_without_validation_is_noted(void **state)
                           "--trainer.callbacks=early_stop");
     contains(o->err, none);
     contains(o->err, "trainer.limit_val_batches is 0\n");
-    contains(o->err, "--trainer.monitor: val_loss is a metric of the validation, but there will be "
-                     "none: no checkpoint will be the best\n");
+    contains(o->err, "--trainer.monitor: val_loss is a validation metric, but there will be no "
+                     "validation, so no checkpoint will be the best\n");
     contains(o->err, "warning: early_stop cannot end this run: it has no validation\n");
 }
 
@@ -249,7 +249,7 @@ static int check_stacks(char *text)
             frames++;
         } else {
             assert_string_equal(line,
-                                "  (its stack could not be read: it does not answer signals)");
+                                "  (its stack could not be read: it does not respond to signals)");
             notes++;
         }
     }
@@ -271,7 +271,7 @@ static void a_run_that_stands_still_ends(void **state)
     assert_memory_equal(text, "fulgurite fit: no progress for ", 31);
     assert_non_null(end);
     contains(text, "fg_trainer_fit"); /* in the stack of the thread that waits */
-    assert_null(strstr(text, "does not answer signals")); /* the library's threads do, too */
+    assert_null(strstr(text, "does not respond to signals")); /* the library's threads do, too */
     assert_true(check_stacks(strchr(end, '\n') + 1) >= 2);
 }
 

@@ -55,14 +55,15 @@ static void a_csv_with_a_header(void **state)
     assert_string_equal(o->out, "");
     o = program_gives(0, folder, "init homes.csv --out=-");
     contains(o->out, "\ntask: regression\n");
-    contains(o->out, "# detected: its values are numbers\n");
+    contains(o->out, "# detected: a column of numbers\n");
     contains(o->out, "# homes.csv: 60 rows, 4 columns\n");
     contains(o->out, "  delimiter: \",\"                      # detected: 4 columns in each row\n");
     contains(o->out, "  no_header: false                    # detected: names above numbers\n");
     contains(o->out,
              "  target: \"price\"                     # inferred, check it: the last column\n");
-    contains(o->out, "  ignore: # inferred, check it: these are probably no features\n    - \"id\" "
-                     "# it numbers the rows\n");
+    contains(o->out,
+             "  ignore: # inferred, check it: these are probably not features\n    - \"id\" "
+             "# it contains row numbers\n");
     contains(o->out, "  val_fraction: 0.2");
     lacks(o->out, "missing:");
     trains(folder, "homes.yaml");
@@ -110,7 +111,8 @@ static void an_export_of_a_spreadsheet(void **state)
              "  target: \"Preis\"                     # inferred, check it: the last column "
              "that may be one\n  numeric: # detected: numbers with a currency, a percent "
              "sign or separated thousands\n    - \"Preis\"\n");
-    contains(o->out, "    - \"Nr\" # it numbers the rows\n    - \"Datum\" # it has dates\n");
+    contains(o->out,
+             "    - \"Nr\" # it contains row numbers\n    - \"Datum\" # it contains dates\n");
     (void)program_gives(0, folder, "init export.csv");
     trains(folder, "export.yaml");
 }

@@ -184,7 +184,7 @@ static void requeuing_needs_a_job_and_auto(void **state)
     assert_int_equal(kill(child, SIGTERM), 0);
     assert_int_equal(program_wait(child), 143);
     if (strstr(file_text(folder, "err"), "queued again") != NULL)
-        fail_msg("a run outside of SLURM queues a job");
+        fail_msg("a run outside SLURM queues a job");
 }
 
 /* The reader of both streams closes them; the run continues until it is stopped, and saves. */

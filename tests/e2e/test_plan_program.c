@@ -34,7 +34,7 @@ static void mistakes_are_reported(void **state)
 {
     (void)state;
     contains(program_gives(2, NULL, PLAN)->err,
-             "no machine is named: add --topology=NAME[,NAME], such as --topology=v5e-8");
+             "no machine was named: add --topology=NAME[,NAME], for example --topology=v5e-8");
     contains(program_gives(2, NULL, PLAN "--topology=v5e-8,")->err, "names separated by commas");
     contains(program_gives(2, NULL, PLAN "--topology=v9-8")->err,
              "topology 'v9-8': unknown name\nexpected v2, v3, ");
@@ -428,7 +428,7 @@ static void a_pod_has_several_hosts(void **state)
     json_t *root = json_load_file(path, 0, NULL);
     const json_t *one = json_array_get(json_object_get(root, "topologies"), 0);
     check_input(one, 4);
-    (void)snprintf(words, sizeof words, ", those of each of 4 hosts %.4g samples/s, ",
+    (void)snprintf(words, sizeof words, ", each of the 4 hosts %.4g samples/s, ",
                    number_of(one, "input_host_samples_per_s"));
     contains(o->out, words);
     json_decref(root);

@@ -40,7 +40,7 @@ static void write_homes(const char *folder, const char *name, int first, int cou
     (void)fclose(out);
 }
 
-/* The metric of that name on standard output. */
+/* The metric with that name on standard output. */
 static double metric(const char *out, const char *name)
 {
     char key[64];

@@ -98,7 +98,7 @@ static void more_values_are_added(void **state)
     contains(
         program_gives(2, folder, "fit digits.yaml --sweep optimizer.lr=1e-3,1e-2 --quiet " SHORT)
             ->err,
-        "'run' contains an earlier sweep\n--resume continues it, also with more values");
+        "'run' contains an earlier sweep\n--resume continues it (you can add values), ");
     char *record = strdup(file_text(folder, "run/sweep.json"));
     contains(
         program_gives(2, folder, "fit digits.yaml --sweep model.hidden=[8] --quiet " SHORT)->err,

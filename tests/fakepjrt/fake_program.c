@@ -41,7 +41,7 @@ static bool parse_tensor(const char *text, shape *out)
     return out->type != PJRT_Buffer_Type_INVALID;
 }
 
-/* The end of the item that starts at `at`: the next comma or closing bracket outside of brackets
+/* The end of the item that starts at `at`: the next comma or closing bracket outside brackets
  * and quotes. */
 static const char *item_end(const char *at)
 {

@@ -160,7 +160,7 @@ def main():
     try:
         # no server: the fit continues, and reports it
         alone = subprocess.run(fit("alone", uri, "--trainer.max_epochs=2"), capture_output=True, text=True, check=True)
-        assert re.search(r"logger 'mlflow': http://127.0.0.1:\d+/\S+: .*; training continues, and values wait",
+        assert re.search(r"logger 'mlflow': http://127.0.0.1:\d+/\S+: .*; training continues, and values are kept",
                          alone.stderr), alone.stderr
         assert re.search(r"\d+ values could not be sent to http", alone.stderr), alone.stderr
         late = run_until("late", uri, 50)

@@ -49,7 +49,7 @@ void curve_end(fg_trainer *trainer);
  * first 10 steps, and within `late` later. */
 void curves_agree(const char *what, const curve *a, const curve *b, int first, int steps,
                   double late);
-/* The metric of that name, or fails the test. */
+/* The metric with that name, or fails the test. */
 double curve_metric(const curve *c, const char *name);
 
 #endif

@@ -74,7 +74,7 @@ static void add(kind what, const char *path, const char *other, const void *data
     }
 }
 
-/* Where an open file is now; false when it is not below the root, or has no name any more. */
+/* Where an open file is now; false when it is not below the root, or no longer has a name. */
 static bool path_of(int fd, char out[PATH_MAX])
 {
     char name[64];

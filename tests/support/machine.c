@@ -82,7 +82,7 @@ static void load_device(const machine *m, char *line)
         machine_link(m, path, group);
 }
 
-/* A line outside of file contents; true if it starts a file. */
+/* A line outside file contents; true if it starts a file. */
 static bool load_line(machine *m, char *line)
 {
     char *rest = line + 3, *target;

@@ -32,7 +32,7 @@ void machine_set(machine *m, const char *variable);
 
 /* A machine from a file in tests/golden/hosts: a line "== PATH" starts the contents of a file, "->
  * PATH TARGET" is a link, "$ NAME=VALUE" a variable, "& SLOT VENDOR DEVICE SUBSYSTEM GROUP" a PCI
- * device and its IOMMU group ("-": none); other lines outside of files are comments. Variables are
+ * device and its IOMMU group ("-": none); other lines outside files are comments. Variables are
  * also written into /proc/self/environ. Free with machine_fini. */
 void machine_load(machine *m, const char *folder, const char *name);
 void machine_fini(machine *m);

@@ -20,7 +20,7 @@ void photos_check_same(const char *a, const char *b);
 
 /* Builds with these options, or fails the test. */
 void photos_pack(const char *source, const char *path, const fg_pack_build_options *options);
-/* The number of the record of that name, or fails the test. */
+/* The number of the record with that name, or fails the test. */
 int64_t photos_find(fg_pack *pack, const char *name);
 
 #endif

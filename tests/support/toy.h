@@ -38,7 +38,7 @@ fg_dataset *toy_source(int64_t count, uint64_t seed, bool is_known);
 
 /* A Trainer with these options on this client. */
 fg_trainer *toy_trainer(fg_client *client, const fg_trainer_options *options);
-/* The metric of that name in a Trainer's result, or fails the test. */
+/* The metric with that name in a Trainer's result, or fails the test. */
 double toy_metric(const fg_trainer *trainer, const char *name);
 
 /* The options that a built-in callback requires; "": none. */

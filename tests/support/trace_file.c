@@ -46,7 +46,7 @@ static int step_of(const json_t *event)
     return (int)json_integer_value(json_object_get(json_object_get(event, "args"), "step"));
 }
 
-/* The tracks of that name ("": all), by number of thread; 0: no more. */
+/* The tracks with that name ("": all), by number of thread; 0: no more. */
 static int track_at(const json_t *root, const char *name, int index)
 {
     const json_t *each;

@@ -8,9 +8,9 @@
 
 /* RUN/profile/host.trace.json, or fails the test. */
 json_t *trace_read(const char *run);
-/* The file of that name. */
+/* The file with that name. */
 json_t *trace_read_file(const char *path);
-/* "3 4", the steps of the spans of that name on that track. */
+/* "3 4", the steps of the spans with that name on that track. */
 const char *trace_steps(const json_t *root, const char *track, const char *name);
 /* Fails the test unless they are these. */
 void trace_expect_steps(const json_t *root, const char *track, const char *name,

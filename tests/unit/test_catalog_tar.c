@@ -58,7 +58,7 @@ static void sparse_and_compressed_archives_are_refused(void **state)
     path = fgt_path(fgt_temp_folder(), "x.tar.gz");
     fgt_write(path, "hello", 5);
     fgt_catalog_fails(path, NULL, FG_EFORMAT,
-                      "byte 0: no end of archive: the archive is truncated");
+                      "byte 0: the end-of-archive marker is missing: the archive is truncated");
 }
 
 /* ---- archives made here ---------------------------------------------------------------------- */

@@ -294,7 +294,7 @@ static void many_differences_are_counted(void **state)
     assert_int_equal(found.count, 20);
     fgt_ok(fgi_run_compare_fail(&none, "ckpt", "hint", &err));
     assert_int_equal(fgi_run_compare_fail(&found, "ckpt", "a hint", &err), FG_EINVAL);
-    static const char begin[] = "'ckpt' was trained with other settings:\n"
+    static const char begin[] = "'ckpt' was trained with different settings:\n"
                                 "  key number 00: 0 in the checkpoint, 1 here\n"
                                 "  key number 01: 1 in the checkpoint, 2 here\n";
     assert_memory_equal(err.message, begin, strlen(begin));

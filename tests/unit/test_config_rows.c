@@ -279,16 +279,16 @@ static void augmentations_that_change_nothing_are_refused(void **state)
     static const struct {
         const char *listed, *message; /* NULL: accepted */
     } rows[] = {
-        {"random_affine", "random_affine: changes nothing without degrees, translate, scale_min, "
+        {"random_affine", "random_affine: has no effect without degrees, translate, scale_min, "
                           "scale_max or shear: expected at least one of them"},
-        {"RandomRotation(fill=1)", "random_affine: changes nothing without degrees, translate,"},
-        {"ColorJitter", "color_jitter: changes nothing without brightness, contrast, saturation "
+        {"RandomRotation(fill=1)", "random_affine: has no effect without degrees, translate,"},
+        {"ColorJitter", "color_jitter: has no effect without brightness, contrast, saturation "
                         "or hue: expected at least one of them"},
-        {"random_crop(mode=edge)", "random_crop: changes nothing without height, width or padding: "
+        {"random_crop(mode=edge)", "random_crop: has no effect without height, width or padding: "
                                    "expected at least one of them"},
-        {"resize(antialias=false)", "resize: changes nothing without height or width: "},
-        {"center_crop", "center_crop: changes nothing without height or width: "},
-        {"normalize", "normalize: changes nothing without mean or std: "},
+        {"resize(antialias=false)", "resize: has no effect without height or width: "},
+        {"center_crop", "center_crop: has no effect without height or width: "},
+        {"normalize", "normalize: has no effect without mean or std: "},
         {"random_flip(p=0.5, p=0.6)", "random_flip: 'p' is given twice: expected one value"},
         {"[random_affine(degrees=0), random_flip, normalize(std=2)]", NULL},
     };

@@ -155,7 +155,7 @@ static void check_column(const column_case *c)
 /* Columns that are no features are left out, with a warning, unless the options list them. */
 static void identifiers_names_and_dates_do_not_train(void **state)
 {
-    static const char numbered[] = "it numbers the rows";
+    static const char numbered[] = "it contains row numbers";
     static const column_case cases[] = {
         {"name", put_name, 12, "11 of its 12 values are different", false},
         {"name", put_half, 12, NULL, false},
@@ -176,9 +176,9 @@ static void identifiers_names_and_dates_do_not_train(void **state)
         {"id", put_fraction, 12, NULL, true},
         {"body_index_ratio", put_number, 12, NULL, true},
         {"price", put_price_or_name, 12, NULL, false},
-        {"sold", put_date, 4, "it has dates, which data.numeric reads as days", true},
-        {"sold", put_european, 4, "it has dates", false},
-        {"sold", put_both, 4, "it has dates", false},
+        {"sold", put_date, 4, "it contains dates, which data.numeric reads as days", true},
+        {"sold", put_european, 4, "it contains dates", false},
+        {"sold", put_both, 4, "it contains dates", false},
         {"sold", put_soon, 4, NULL, false},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
@@ -201,7 +201,7 @@ static void identifiers_names_and_dates_do_not_train(void **state)
     csv_expect_error("id,y\n1,2\n2,3\n3,4\n4,5\n5,6\n6,7\n7,8\n8,9\n9,1\n10,2\n",
                      &(fg_csv_options){.task = "regression"}, FG_EFORMAT,
                      "no feature columns are left: every column is the target or ignored; column "
-                     "'id' is ignored because it numbers the rows\nto train on it, list it in "
+                     "'id' is ignored because it contains row numbers\nto train on it, list it in "
                      "data.numeric");
 }
 

@@ -224,7 +224,7 @@ static void damaged_rows_can_be_kept(void **state)
     fg_dataset_destroy(dataset);
     fgt_write(file, "n,c,y\n1,u,1\n", 12);
     fgt_ok(fg_csv_apply_with(parts.schema, file, &keep, &dataset, &err));
-    assert_null(fg_dataset_sample_error(dataset, 0)); /* no row can be damaged any more */
+    assert_null(fg_dataset_sample_error(dataset, 0)); /* no row can be damaged now */
     fg_dataset_destroy(dataset);
     csv_destroy(&parts);
 }

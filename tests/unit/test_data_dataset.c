@@ -519,7 +519,7 @@ static void the_encoding_of_images_is_kept(void **state)
     fg_dataset *other = encoded(&gray, FG_U8, 140);
     assert_int_equal(fg_dataset_mix((fg_dataset *[]){dataset, other}, NULL, 2, NULL, &mix, &err),
                      FG_EINVAL);
-    assert_non_null(strstr(err.message, "dataset 1 of the mix stores its images in another way"));
+    assert_non_null(strstr(err.message, "dataset 1 of the mix stores its images differently"));
     fg_dataset_destroy(other);
     fg_dataset_destroy(dataset);
     fg_dataset_destroy(subset);

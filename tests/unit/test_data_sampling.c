@@ -369,12 +369,12 @@ static void parts_that_do_not_fit_are_refused(void **state)
     const void *const arrays[] = {values, classes};
     fgt_ok(fg_dataset_from_arrays(&other, arrays, FG_COPY, &parts[1], &err));
     assert_int_equal(fg_dataset_mix(parts, NULL, 2, NULL, &mix, &err), FG_EINVAL);
-    assert_string_equal(err.message, "dataset 1 of the mix has other fields than dataset 0: "
+    assert_string_equal(err.message, "dataset 1 of the mix has different fields from dataset 0: "
                                      "expected the same names and types");
     fg_dataset_destroy(parts[1]);
     fgt_ok(fg_dataset_from_arrays(&fewer, arrays, FG_COPY, &parts[1], &err));
     assert_int_equal(fg_dataset_mix(parts, NULL, 2, NULL, &mix, &err), FG_EINVAL);
-    assert_string_equal(err.message, "dataset 1 of the mix has other classes than dataset 0: "
+    assert_string_equal(err.message, "dataset 1 of the mix has different classes from dataset 0: "
                                      "expected the same class names in the same order");
     fg_dataset_destroy(parts[1]);
     parts[1] = numbers(0, 0);

@@ -1,4 +1,4 @@
-/* test_divergence_rule.c - which lines of the log count as divergence, and what
+/* test_divergence_rule.c - which log lines count as divergence, and what
  * checkpoints hold of them.
  *
  * SPDX-License-Identifier: Apache-2.0 */

@@ -115,7 +115,7 @@ static void other_servers_are_refused(void **state)
     assert_int_equal(read_from(&s, use, &count, &err), FG_EIO);
     server mute = {.lines = {{NULL, NULL, 0}}};
     assert_int_equal(read_from(&mute, use, &count, &err), FG_EIO);
-    /* nothing listens on that port any more */
+    /* nothing listens on that port now */
     assert_int_equal(fg_tpu_use_read(mute.address, use, 8, &count, &err), FG_EIO);
     assert_non_null(strstr(err.message, mute.address));
 }

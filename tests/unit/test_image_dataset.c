@@ -61,7 +61,7 @@ static void random_boxes_have_uniform_areas_and_places(void **state)
 static void aspect_ratios_are_uniform_on_a_log_scale(void **state)
 {
     enum { COUNT = 20000 };
-    const fgi_box_limits limits = {0.1, 0.1, 0.5, 4}; /* always fits into 1000 x 1000 */
+    const fgi_box_limits limits = {0.1, 0.1, 0.5, 4}; /* always fits in 1000 x 1000 */
     double mean = 0;
     for (uint64_t i = 0; i < COUNT; i++) {
         const fg_image_box box =
@@ -305,8 +305,8 @@ static void a_check_finds_truncated_files(void **state)
     assert_non_null(strstr(first, "cat/a.jpg: byte "));
     assert_int_equal(dataset->limit_spares(dataset->self, (const int64_t[]){1, 2}, 2, &err),
                      FG_EFORMAT);
-    assert_string_equal(err.message, "'cat/a.jpg' is damaged, and a validation sample, which is "
-                                     "not replaced: remove or repair the file");
+    assert_string_equal(err.message, "'cat/a.jpg' is damaged, and validation samples are not "
+                                     "replaced: remove or repair the file");
     fg_dataset_destroy(dataset);
     o.tolerate_corruption = true;
     fgt_ok(fg_images_create(catalog, &o, &dataset, &err));

@@ -348,11 +348,11 @@ static void invalid_requests_are_refused(void **state)
         {{.channels = 4}, FG_EINVAL, "baseline.jpg: expected 1 or 3 channels, got 4"},
         {{.crop = {30, 0, 8, 4}},
          FG_EINVAL,
-         "baseline.jpg: the crop of 8x4 pixels at (30, 0) is not inside of the image of 37x23 "
+         "baseline.jpg: the crop of 8x4 pixels at (30, 0) is not inside the image of 37x23 "
          "pixels"},
         {{.crop = {0, -1, 8, 4}},
          FG_EINVAL,
-         "baseline.jpg: the crop of 8x4 pixels at (0, -1) is not inside of the image of 37x23 "
+         "baseline.jpg: the crop of 8x4 pixels at (0, -1) is not inside the image of 37x23 "
          "pixels"},
         {{.min_width = -1},
          FG_EINVAL,

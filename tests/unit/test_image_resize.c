@@ -244,7 +244,7 @@ static void invalid_requests_are_refused(void **state)
     const fg_image_resize_options outside = {.box = {3, 0, 7.5, 8}};
     assert_int_equal(fg_image_resize(decoder, &image, 2, 2, &outside, out, &err), FG_EINVAL);
     assert_string_equal(err.message, "fg_image_resize: the box of 7.5x8 pixels at (3, 0) is not "
-                                     "inside of the image of 10x8 pixels");
+                                     "inside the image of 10x8 pixels");
     assert_int_equal(fg_image_reserve(&image, 0, 1, 3, &err), FG_EINVAL);
     assert_string_equal(err.message, "fg_image_reserve: expected a size of at least 1x1 and 1 or 3 "
                                      "channels, got 0x1 and 3");
@@ -397,7 +397,7 @@ static void squares_begin_where_torchvision_begins(void **state)
     }
 }
 
-/* The mirrored rows of both implementations are equal, and inside of their memory (ASan). */
+/* The mirrored rows of both implementations are equal, and inside their memory (ASan). */
 static void windows_are_copied_and_mirrored(void **state)
 {
     enum { WIDTH = 41, HEIGHT = 3 };

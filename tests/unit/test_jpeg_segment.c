@@ -236,7 +236,7 @@ static void bad_crops_and_tables_are_refused(void **state)
     expect(FG_EINVAL,
            fgi_jpeg_segment_decode(cropper, &record, &(fgi_jpeg_crop){100, 0, 1, 1, 1}, pixels, 3,
                                    &err),
-           "made.jpg: crop of 1 x 1 pixels at (100, 0) is not inside of the image of 100 x 80");
+           "made.jpg: crop of 1 x 1 pixels at (100, 0) is not inside the image of 100 x 80");
     expect(
         FG_EINVAL,
         fgi_jpeg_segment_decode(cropper, &record, &(fgi_jpeg_crop){0, 0, 1, 1, 3}, pixels, 3, &err),

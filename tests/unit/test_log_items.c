@@ -24,7 +24,7 @@ static int open_all(void **state)
 
 /* ---- the logger ------------------------------------------------------------------------------ */
 
-/* A line for each item, and "log" for each line of the log. */
+/* A line for each item, and "log" for each log line. */
 static char seen[8192];
 
 static void see(const char *format, ...) FG_PRINTF(1, 2);
@@ -240,7 +240,8 @@ static int warnings;
 static void count_warnings(void *self, fg_log_level level, const char *line)
 {
     (void)self, (void)level;
-    warnings += strstr(line, "log_images: the training data have no field of pixels") != NULL;
+    warnings +=
+        strstr(line, "log_images: the training data have no field that can be shown") != NULL;
 }
 
 static void fit_images(bool is_float, bool is_image, int count)

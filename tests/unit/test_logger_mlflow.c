@@ -364,7 +364,7 @@ static void *open_without(server *s, const fg_log_start *at)
     fgt_ok(OPS.open(self, at, &lines, &err));
     fg_log_set(NULL, NULL);
     assert_int_equal(seen.count, 1);
-    assert_non_null(strstr(seen.last, "training continues, and values wait until the server"));
+    assert_non_null(strstr(seen.last, "training continues, and values are kept until the server"));
     return self;
 }
 

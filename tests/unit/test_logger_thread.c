@@ -134,11 +134,12 @@ static void a_blocked_logger_is_left_alone(void **state)
     board_log_lines(t, 0, 3);
     board_wait(&b);
     fgi_logger_thread_finish(t);
-    assert_int_equal(board_heard("logger 'board' is not finished 0.02 s after the end of training: "
-                                 "3 entries are not logged"),
-                     1);
+    assert_int_equal(
+        board_heard("logger 'board' was not finished 0.02 s after the end of training: "
+                    "3 entries are not logged"),
+        1);
     fgi_logger_thread_finish(t); /* of another fit: it does not wait again */
-    assert_int_equal(board_heard("logger 'board' was late already, so the end of training did not "
+    assert_int_equal(board_heard("logger 'board' was already late, so the end of training did not "
                                  "wait for it: 3 entries are not logged"),
                      1);
     fgi_logger_thread_destroy(t);

@@ -78,7 +78,7 @@ static void first_error_is_kept_and_stops_building(void **state)
     const fg_type type = {FG_F32, 1, {3}};
     a = fg_module_child(root, "a");
     (void)fg_module_variable(fg_module_child(a, "b"), "w", &type, NULL);
-    assert_null(fg_module_variable(a, "b.w", &type, NULL)); /* the same path in another way */
+    assert_null(fg_module_variable(a, "b.w", &type, NULL)); /* the same path written differently */
     assert_string_equal(error_of(root, FG_EINVAL), "there is a variable 'a.b.w' already");
     assert_int_equal(fg_module_variable_count(root), 1);
     fg_module_destroy(root);

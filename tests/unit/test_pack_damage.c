@@ -321,7 +321,7 @@ static void files_of_a_set_missing_or_mixed_up(void **state)
     assert_non_null(strstr(err.message, "a-00001.pack"));
     assert_int_equal(rename(b1, a1), 0);
     assert_int_equal(fg_pack_open(first, NULL, &pack, &err), FG_EFORMAT);
-    assert_non_null(strstr(err.message, "belongs to another set"));
+    assert_non_null(strstr(err.message, "belongs to a different set"));
     assert_int_equal(rename(a2, a1), 0);
     assert_int_equal(rename(fgt_path(folder, "kept"), a2), 0);
     assert_int_equal(fg_pack_open(first, NULL, &pack, &err), FG_EFORMAT);
@@ -416,7 +416,7 @@ static void a_damaged_record_is_lost(void **state)
     }
 }
 
-/* One file of a set: it fits into its set again. */
+/* One file of a set: it fits in its set again. */
 static void rebuilds_a_file_of_a_set(void **state)
 {
     fg_error err = {0};

@@ -181,7 +181,7 @@ static void each_fault_is_a_line_with_its_record(void **state)
     assert_true(is_damaged);
     assert_non_null(strstr(text, "cats/8.jpg"));
     assert_non_null(strstr(text, "with space/13.jpg"));
-    assert_non_null(strstr(text, "2 of 20 records are damaged, and 0 ranges outside of records"));
+    assert_non_null(strstr(text, "2 of 20 records are damaged, and 0 ranges outside records"));
     char command[4200];
     (void)snprintf(command, sizeof command, "\n  fulgurite pack rebuild '%s'\n", path);
     assert_non_null(strstr(text, command));

@@ -16,7 +16,7 @@ typedef struct reader {
     atomic_int failures;
 } reader;
 
-/* Reads all records in another order than the other threads. */
+/* Reads all records in a different order from the other threads. */
 static void *read_all(void *self)
 {
     reader *r = self;

@@ -39,7 +39,7 @@ static void run_gives_outputs_and_consumes(void **state)
     fake_step_end(&f);
 }
 
-/* The places that no longer fit into the table are counted together in its last row. */
+/* The places that no longer fit in the table are counted together in its last row. */
 static void reads_of_more_places_than_fit(void **state)
 {
     (void)state;

@@ -22,7 +22,7 @@ typedef struct page {
     char *text;
     size_t size;
     int images, tables, bars, scripts, headings;
-    bool reaches_out; /* names anything outside of the page */
+    bool reaches_out; /* names anything outside the page */
 } page;
 
 static void on_start(void *self, const char *name, const char **attributes)

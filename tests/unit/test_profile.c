@@ -119,7 +119,7 @@ static void the_trace_has_nested_events_in_order(void **state)
 
 /* ---- the XSpace ------------------------------------------------------------------------------ */
 
-/* The value of the event's statistic of that name; -1: none. */
+/* The value of the event's statistic with that name; -1: none. */
 static int64_t stat_of(wire plane, wire event, const char *name)
 {
     wire_field stat;
@@ -202,7 +202,7 @@ static void the_plugins_planes_are_kept_and_shifted(void **state)
     }
 }
 
-/* The viewer shows one plane of that name, and those whose names begin like this one. */
+/* The viewer shows one plane with that name, and those whose names begin like this one. */
 static void the_plugins_threads_are_kept_too(void **state)
 {
     (void)state;

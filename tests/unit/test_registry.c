@@ -243,7 +243,7 @@ static void loggers_need_a_name_and_functions(void **state)
                                ops = {.name = "mine", .log = log_nothing};
     static const fg_option url = {
         .name = "url", .kind = FG_OPTION_STRING, .example = "x", .help = "X."};
-    static const fg_option other = {/* of the same name, but not the same */
+    static const fg_option other = {/* with the same name, but not the same */
                                     .name = "url", .kind = FG_OPTION_INT, .initial = "1", .min = 1,
                                     .max = 2,      .example = "2",        .help = "X."};
     const fg_entry entry = {.name = "mine", .help = "x", .options = &url, .option_count = 1},

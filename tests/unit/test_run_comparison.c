@@ -92,7 +92,7 @@ static void rows_have_a_value_of_each_run(void **state)
     expect(root, "val_acc", "[0.5,null,0.75]");
     expect(root, "optimizer.lr", "[\"0.1\",\"0.01\",null]");
     expect(root, "optimizer.new<key>", "[null,\"[1, 2]\",null]");
-    assert_false(has_row(root, "train_loss, best")); /* a line of the log may be a few samples */
+    assert_false(has_row(root, "train_loss, best")); /* a log line may be a few samples */
     assert_false(has_row(root, "optimizer.name"));   /* the same in all */
     assert_false(has_row(root, "upload"));           /* not known of any */
     json_decref(root);

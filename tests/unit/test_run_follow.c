@@ -177,7 +177,8 @@ static void mistakes_are_named(void **state)
     assert_int_equal(fg_recipe_follow_run("/nowhere", &options, &ended, &err), FG_ENOTFOUND);
     put("sweep.json", "{}");
     assert_int_equal(fg_recipe_follow_run(folder, &options, &ended, &err), FG_ENOTFOUND);
-    assert_non_null(strstr(err.message, "is the folder of a sweep: expected that of one of its"));
+    assert_non_null(
+        strstr(err.message, "is the folder of a sweep: expected the folder of one of its"));
     assert_int_equal(remove(fgt_path(folder, "sweep.json")), 0);
     put("metrics.jsonl", FIRST);
     assert_int_equal(fg_recipe_follow_run(folder, &options, &ended, &err), FG_ESTOPPED);

@@ -129,7 +129,7 @@ static void a_run_in_progress_is_loaded_again(void **state)
     has(get("/"), "HTTP/1.1 503 ");
     has(answer, "\r\nRefresh: 2\r\n");
     has(answer, "the run has not written anything yet");
-    put("report.json", old_report); /* of a fit that the present one continues */
+    put("report.json", old_report); /* of a fit that the current one continues */
     put("metrics.jsonl", "{\"step\": 10, \"epoch\": 0, \"train_loss\": 4.5}\n");
     has(get("/"), "HTTP/1.1 200 ");
     has(answer, "\r\nRefresh: 2\r\n");

@@ -159,20 +159,20 @@ static void a_healthy_run_has_none(void **state)
 /* 6 s busy; 4 s waited of 10.08. */
 static const row input_rows[] = {
     {BOUND("read", "0.29"), NULL, NULL, NULL, NULL, 0},
-    {BOUND("read", "0.31"), "input", "medium", "bound by read", "fulgurite pack",
+    {BOUND("read", "0.31"), "input", "medium", "bound by reading", "fulgurite pack",
      (0.31 + 0.02) / 6.39},
-    {BOUND("read", "1.46"), "input", "medium", "spends 86 % of its time on read", "pack",
+    {BOUND("read", "1.46"), "input", "medium", "spends 86 % of its time on reading", "pack",
      1.48 / 7.54},
     {BOUND("read", "1.6"), "input", "high", "0.53x the required rate", "trainer.workers=4; or",
      1.62 / 7.68},
     {BOUND("decode", "4"), "input", "high", "(input 40 %, upload 0 %); 2 loader threads",
      "--presize, --codec", 4.02 / 10.08},
-    {BOUND("entropy", "4"), "input", "high", "bound by entropy", "--codec", 4.02 / 10.08},
-    {BOUND("resize", "4"), "input", "high", "bound by resize", "of the size that training needs",
+    {BOUND("entropy", "4"), "input", "high", "bound by entropy decoding", "--codec", 4.02 / 10.08},
+    {BOUND("resize", "4"), "input", "high", "bound by resizing", "of the size that training needs",
      4.02 / 10.08},
-    {BOUND("copy", "4"), "input", "high", "bound by copy", "trainer.workers=4", 4.02 / 10.08},
+    {BOUND("copy", "4"), "input", "high", "bound by copying", "trainer.workers=4", 4.02 / 10.08},
     {TIME("6", "'upload_s': 4") ", 'loader': {'bound_by': 'host'}}", "input", "high",
-     "bound by host", "u8 images", 4.02 / 10.08},
+     "bound by the host", "u8 images", 4.02 / 10.08},
     {TIME("6", "'input_s': 4") ", 'loader': {'bound_by': 'copy', 'workers': 4, 'stages': "
                                "{'copy_s': 5}}}",
      "input", "high", "4 loader threads", "a host with more processors than 4", 4.02 / 10.08},
@@ -182,14 +182,14 @@ static const row input_rows[] = {
      "input", "high", "processors are busy 3 % of the time", "trainer.workers=7; or", 4.02 / 10.08},
     {TIME("6", "'input_s': 4") ", 'settings': {'data_format': 'ours', 'can_preload': true},"
                                " 'loader': {'bound_by': 'read'}}",
-     "input", "high", "bound by read", "data.preload", 4.02 / 10.08},
+     "input", "high", "bound by reading", "data.preload", 4.02 / 10.08},
     /* not more threads than processors, and none if all are in use or fewer suffice */
     {TIME("6", "'input_s': 4") ", 'loader': {'bound_by': 'copy', 'stages': {'copy_s': 5},"
                                " 'delivered_samples_per_s': 10}}",
-     "input", "high", "bound by copy", "=use more threads: trainer.workers=4", 4.02 / 10.08},
+     "input", "high", "bound by copying", "=use more threads: trainer.workers=4", 4.02 / 10.08},
     {TIME("6", "'input_s': 4") ", 'loader': {'bound_by': 'copy', 'stages': {'copy_s': 5},"
                                " 'delivered_samples_per_s': 100, 'workers': 4}}",
-     "input", "high", "bound by copy",
+     "input", "high", "bound by copying",
      "=make samples cheaper to read, or use a host with more processors than 4", 4.02 / 10.08},
     {TIME("6", "'input_s': 2.5, 'upload_s': 1.5") ", 'loader': {'bound_by': 'read'}}", "input",
      "high", "(input 25 %, upload 15 %)", "=store the samples in one file: fulgurite pack",
@@ -207,12 +207,11 @@ static const row many_files_rows[] = {
     {"{'loader': {'opens': 3200, 'open_seconds': 0.59}}", NULL, NULL, NULL, NULL, 0},
     {"{'loader': {'opens': 99, 'open_seconds': 2}}", NULL, NULL, NULL, NULL, 0},
     {"{'loader': {'opens': 3200, 'open_seconds': 0.61}}", "many_files", "note",
-     "3200 files were opened, which took 610 ms (191 us each) on 2 threads: 20 % of the time "
-     "of "
-     "reading",
+     "3200 files were opened, which took 610 ms (191 us each) on 2 threads: 20 % of the reading "
+     "time",
      "fulgurite pack", 0.002 * 0.61 / 4},
     {"{'loader': {'opens': 100, 'open_seconds': 5}}", "many_files", "note",
-     "100 files were opened, which took 5 s (50 ms each) on 2 threads: 100 % of the time of",
+     "100 files were opened, which took 5 s (50 ms each) on 2 threads: 100 % of the reading",
      "fulgurite pack", 0.002},
     {"{'loader': {'opens': 3200, 'open_seconds': 0.61, 'stages': {'copy_s': 4}}}", "many_files",
      "note", "20 % of", "fulgurite pack", 0.002 * 0.61 / 8},
@@ -247,24 +246,26 @@ static const row host_rows[] = {
      "trainer.log_every=50 instead of 1", 0.05 / 9.14},
     {TIME("6", "'read_s': 4") "}", "host_reads", "high", "waits 39.6 % of the time", "fg_step_log",
      4 / 10.09},
-    {TIME("9", "'checkpoint_s': 0.48") "}", "checkpoint", "medium", "waits 480 ms for saves, 5",
-     "trainer.ckpt_every_epochs=6", 0.48 / 9.55},
+    {TIME("9", "'checkpoint_s': 0.48") "}", "checkpoint", "medium",
+     "waits 480 ms for checkpoints to be saved, 5", "trainer.ckpt_every_epochs=6", 0.48 / 9.55},
     {TIME("5", "'checkpoint_s': 5") ", 'settings': {'ckpt_every_steps': 10}}", "checkpoint", "high",
      "saved every 10 steps", "trainer.ckpt_every_steps=497", 5 / 10.07},
     /* no interval is longer than the run: 4 epochs of 50 steps, or max_steps */
     {TIME("5", "'checkpoint_s': 5") ", 'settings': {'max_epochs': 51}}", "checkpoint", "high",
-     "for saves", "trainer.ckpt_every_epochs=50", 5 / 10.07},
+     "for checkpoints to be saved", "trainer.ckpt_every_epochs=50", 5 / 10.07},
     {TIME("5", "'checkpoint_s': 5") ", 'settings': {'max_epochs': 50}}", "checkpoint", "high",
-     "for saves", "trainer.ckpt_every_epochs=0 (the end of a run is always saved)", 5 / 10.07},
+     "for checkpoints to be saved", "trainer.ckpt_every_epochs=0 (the final state is always saved)",
+     5 / 10.07},
     {TIME("5", "'checkpoint_s': 5") ", 'epochs': 2, 'settings': {'ckpt_every_steps': 4,"
                                     " 'max_epochs': 4, 'max_steps': -1}}",
      "checkpoint", "high", "saved every 4 steps", "trainer.ckpt_every_steps=199", 5 / 10.07},
     {TIME("5", "'checkpoint_s': 5") ", 'epochs': 2, 'settings': {'ckpt_every_steps': 5,"
                                     " 'max_epochs': 4, 'max_steps': -1}}",
-     "checkpoint", "high", "saved every 5 steps", "trainer.ckpt_every_steps=0 (the end", 5 / 10.07},
+     "checkpoint", "high", "saved every 5 steps", "trainer.ckpt_every_steps=0 (the final",
+     5 / 10.07},
     {TIME("5", "'checkpoint_s': 5") ", 'settings': {'ckpt_every_steps': 10, 'max_epochs': 0,"
                                     " 'max_steps': 497}}",
-     "checkpoint", "high", "saved every 10 steps", "trainer.ckpt_every_steps=0 (the end",
+     "checkpoint", "high", "saved every 10 steps", "trainer.ckpt_every_steps=0 (the final",
      5 / 10.07},
     {TIME("8", "'other_s': 2.5") "}", "host", "high", "24.9 ms per step of 106 ms", "has_thread",
      2.49 / 10.58},
@@ -526,7 +527,7 @@ static void a_plan_refines_the_batch(void **state)
         assert_string_equal(member(verdict, "id"), "batch");
         assert_int_equal(
             strstr(detail, "75 % of what the matrix units multiply is padding") != NULL, i > 0);
-        assert_int_equal(strstr(detail, "by the plan") != NULL, plans[i].by_plan != NULL);
+        assert_int_equal(strstr(detail, "according to the plan") != NULL, plans[i].by_plan != NULL);
         if (plans[i].by_plan != NULL)
             has(detail, plans[i].by_plan);
         fgt_close("gain", json_number_value(json_object_get(verdict, "gain")), plans[i].gain, 1e-6,

@@ -284,7 +284,7 @@ static void numbers_are_written_as_the_format_holds_them(void **state)
 enum { SLICES = 3 };
 
 /* The gradient of sum(slice i cubed) by what is sliced, f32[4, 12], at columns start[i] to
- * limit[i]; how often its program has an operation of that name. */
+ * limit[i]; how often its program has an operation with that name. */
 static int in_gradient_of_slices(const int64_t *start, const int64_t *limit, const char *name)
 {
     static const fg_type type = {FG_F32, 2, {4, 12}};

@@ -157,12 +157,15 @@ static void missing_and_unclaimed_states_are_warned_of(void **state)
     assert_int_equal(c[0].at_start, 3);
     assert_int_equal(c[1].at_start, 0);
     assert_int_equal(c[1].loads, 0);
-    assert_non_null(strstr(talk.data, "has no state of the callback 'other', which starts fresh"));
+    assert_non_null(strstr(
+        talk.data, "contains no state of callback 'other', which starts from its initial state"));
     assert_null(strstr(talk.data, "'counter'"));
     fgi_buf_clear(&talk);
     fgt_ok(fit(folder, "last", 3, none, c, &err));
-    assert_non_null(strstr(talk.data, "a callback 'counter' that this run does not have"));
-    assert_non_null(strstr(talk.data, "a callback 'other' that this run does not have"));
+    assert_non_null(
+        strstr(talk.data, "the state of callback 'counter', which this run does not have"));
+    assert_non_null(
+        strstr(talk.data, "the state of callback 'other', which this run does not have"));
     fgi_buf_clear(&talk);
     fgt_ok(fit(folder, "last", 4, none, c, &err)); /* it has been dropped */
     assert_int_equal(talk.size, 0);
@@ -202,7 +205,7 @@ static void half_of_the_functions_are_refused(void **state)
     }
     fgt_ok(fg_trainer_add_callback(trainer, &counter_ops, &c, &err));
     assert_int_equal(fg_trainer_add_callback(trainer, &counter_ops, &c, &err), FG_EINVAL);
-    assert_non_null(strstr(err.message, "there is a callback 'counter' already"));
+    assert_non_null(strstr(err.message, "there already is a callback 'counter'"));
     fg_trainer_destroy(trainer);
 }
 

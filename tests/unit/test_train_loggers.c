@@ -55,7 +55,7 @@ static void assert_text(const char *folder, const char *name, const char *expect
     fgi_free(text);
 }
 
-/* Adds rows to a log in the folder by the logger of this name alone; returns how many it had. */
+/* Adds rows to a log in the folder by the logger with this name alone; returns how many it had. */
 static int64_t log_alone(const char *name, const char *folder, int64_t from_step, int64_t lines)
 {
     fg_error err = {0};
@@ -72,7 +72,7 @@ static int64_t log_alone(const char *name, const char *folder, int64_t from_step
     return had;
 }
 
-/* A logger of this name that writes times, or not. */
+/* A logger with this name that writes times, or not. */
 static fgi_logger *open_timed(const char *folder, size_t row, bool has_time, int64_t from_step)
 {
     const fg_logger_entry *entry = fgi_logger_rows[row];

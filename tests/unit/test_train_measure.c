@@ -1,4 +1,4 @@
-/* test_train_measure.c - values that callbacks add to the lines of the log: their order, compared
+/* test_train_measure.c - values that callbacks add to the log lines: their order, compared
  * with docs/hooks.md, what is refused, and those of host_stats. On the fake plugin.
  *
  * SPDX-License-Identifier: Apache-2.0 */

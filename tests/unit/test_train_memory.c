@@ -223,8 +223,8 @@ static void what_others_hold_is_named(void **state)
                            &array, &err));
     fake.set("memory_limit_bytes", LIMIT);
     assert_int_equal(fg_trainer_fit(f.trainer, &task, &f.data, &err), FG_EDEVMEM);
-    if (strstr(err.message, " which is 6.00 KB, of which others use 1.78 KB: parameters 332 B") ==
-        NULL)
+    if (strstr(err.message,
+               " which is 6.00 KB, of which other arrays use 1.78 KB: parameters 332 B") == NULL)
         fail_msg("%s", err.message);
     fg_array_release(array);
     end(&f);
@@ -282,9 +282,8 @@ static void what_runs_out_later_is_explained(void **state)
         fake.set(faults[i], 8);
         assert_int_equal(fg_trainer_fit(f.trainer, &task, &f.data, &err), FG_EDEVMEM);
         assert_non_null(strstr(err.message, "RESOURCE_EXHAUSTED"));
-        assert_non_null(strstr(err.message, i == 0
-                                                ? "batch_size 20 fits: it needs "
-                                                : "not even a batch of 1 per device fits into "));
+        assert_non_null(strstr(err.message, i == 0 ? "batch_size 20 fits: it needs "
+                                                   : "not even a batch of 1 per device fits in "));
         assert_true((strstr(err.message, "parameters 332 B") != NULL) == (i == 0));
         end(&f);
     }

@@ -1,4 +1,4 @@
-/* test_train_monitors.c - the callbacks that add values to lines of the log: lr_monitor compared
+/* test_train_monitors.c - the callbacks that add values to log lines: lr_monitor compared
  * with the schedule, throughput with rates computed from the lines, device_stats with the plugin's
  * numbers. On the fake plugin.
  *

@@ -243,9 +243,10 @@ static void the_limit_is_what_the_device_waits_for(void **state)
     assert_string_equal(
         judged(&(fg_idle){.busy_s = 1, .idle_s = 0.04, .input_s = 0.04}, text, sizeof text),
         "device");
-    assert_string_equal(text, "bound by device: the loader delivers 0.75x the required rate and "
-                              "spends 75 % of its time on decode; the device waits for input 4 % "
-                              "of the time");
+    assert_string_equal(text,
+                        "bound by the device: the loader delivers 0.75x the required rate and "
+                        "spends 75 % of its time on decoding; the device waits for input 4 % "
+                        "of the time");
     assert_string_equal(
         judged(
             &(fg_idle){.busy_s = 1, .idle_s = 1, .input_s = 0.6, .upload_s = 0.1, .other_s = 0.3},
