@@ -127,7 +127,7 @@ static void json_has_labels_splits_and_groups(void **state)
 static void keep_note(void *self, fg_log_level level, const char *line)
 {
     (void)level;
-    if (strstr(line, "the labels are those") != NULL)
+    if (strstr(line, "labels are read from") != NULL)
         (void)snprintf(self, 400, "%s", line);
 }
 
@@ -175,8 +175,8 @@ static void the_member_with_the_label_can_be_chosen(void **state)
     fgt_ok(fg_catalog_get(catalog, 1, &item, &err));
     assert_int_equal(item.label, 5);
     fg_catalog_destroy(catalog);
-    assert_non_null(strstr(note_of(path, NULL), "the labels are those of the .cls files; 2 "
-                                                ".json files have 'label' as well"));
+    assert_non_null(strstr(note_of(path, NULL), "labels are read from the .cls files; 2 "
+                                                ".json files contain 'label' too"));
     assert_string_equal(note_of(path, &(fg_catalog_options){.label_member = "cls"}), "");
     assert_string_equal(note_of(path, &(fg_catalog_options){.no_classes = true}), "");
     fgt_catalog_is(path, &(fg_catalog_options){.label_member = ".txt"},

@@ -360,12 +360,12 @@ static const struct {
     {"square=64,upscale", 1, 400, 0, false, FG_PACK_CHOICE_DCT, 3, "about 400/s from dct"},
     {"square=64,upscale", 1, 401, 0, false, FG_PACK_CHOICE_DCT, 4, "this is too slow, and no"},
     {"square=64,upscale", 1, 400, 0, true, FG_PACK_CHOICE_RAW, 3, "/s from raw, and "},
-    {"square=64,upscale", 1, 400, 50000, false, FG_PACK_CHOICE_DCT, 3, "of 50 kB free"},
+    {"square=64,upscale", 1, 400, 50000, false, FG_PACK_CHOICE_DCT, 3, "50 kB are free"},
     {"square=64,upscale", 1, 400, 50000, true, FG_PACK_CHOICE_SEG, 2,
      "this is too slow: codec dct is not considered because the host crops"},
     /* sizes: of JPEGs that keep theirs, of those that are encoded, and of all variants */
-    {"square=64,upscale", 1, 1, 0, false, FG_PACK_CHOICE_JPEG, 1, " have about 12 kB of "},
-    {"square=64,upscale", 4, 1, 0, false, FG_PACK_CHOICE_JPEG, 1, " have about 49 kB of "},
+    {"square=64,upscale", 1, 1, 0, false, FG_PACK_CHOICE_JPEG, 1, " needs about 12 kB, "},
+    {"square=64,upscale", 4, 1, 0, false, FG_PACK_CHOICE_JPEG, 1, " needs about 49 kB, "},
     {"square=64,upscale", 4, 400, 50000, false, FG_PACK_CHOICE_SEG, 2, "this is too slow"},
 };
 
