@@ -139,7 +139,10 @@ static bool put_csv(fgi_buf *out, const fgi_look_files *files, const char *targe
     fgi_put_file(out, "path", files->path);
     put_delimiter(out, &t);
     if (t.decimal == ',')
-        fgi_put_string(out, "decimal", ",", "detected: it makes more columns numeric");
+        fgi_put_string(out, "decimal", ",",
+                       t.decimal_is_sure
+                           ? "detected: it makes more columns numeric"
+                           : "inferred, check it: points probably separate thousands");
     put_header(out, &t);
     put_target(out, &t);
     put_numeric(out, &t);

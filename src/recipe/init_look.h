@@ -18,6 +18,7 @@ typedef struct fgi_look_column {
     const char *kind;               /* of fg_csv_column */
     size_t numbers, texts, missing; /* cells */
     bool is_marked, is_listed;      /* numbers with a currency or the like; put in data.numeric */
+    bool has_point;                 /* it is marked, and the first such number has a point */
     bool is_integer;                /* all numbers are integers */
     double min, max;                /* of the numbers */
     const char *const *distinct;    /* categories or classes; also of a column that is ignored */
@@ -28,7 +29,8 @@ typedef struct fgi_look_column {
 typedef struct fgi_look_table {
     char delimiter;
     bool delimiter_is_sure;
-    char decimal;     /* '.' or ',' */
+    char decimal; /* '.' or ',' */
+    bool decimal_is_sure;
     bool keeps_words; /* NA, None and the like are values: the target has them */
     bool has_header, header_is_sure;
     size_t rows; /* without the header */

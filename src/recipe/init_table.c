@@ -44,20 +44,21 @@ static fg_status fit(const char *path, const fgi_look_table *t, char decimal, co
 static fgi_look_column look_at_column(const fg_csv_column *c, bool has_header)
 {
     const bool is_wide = strcmp(c->kind, "categorical") == 0 && c->category_count > MOST_CATEGORIES;
-    return (fgi_look_column){.name = has_header ? c->name : NULL,
-                             .id = c->name,
-                             .kind = c->kind,
-                             .numbers = (size_t)c->numbers,
-                             .missing = (size_t)c->missing,
-                             .is_marked = c->texts > 0 && c->texts == c->marked,
-                             .texts = (size_t)c->texts,
-                             .is_integer = c->is_integer,
-                             .min = c->min,
-                             .max = c->max,
-                             .distinct = c->categories,
-                             .distinct_count = (size_t)c->category_count,
-                             .ignored_because =
-                                 is_wide ? "it has many categories" : c->ignored_because};
+    return (fgi_look_column){
+        .name = has_header ? c->name : NULL,
+        .id = c->name,
+        .kind = c->kind,
+        .numbers = (size_t)c->numbers,
+        .missing = (size_t)c->missing,
+        .is_marked = c->texts > 0 && c->texts == c->marked,
+        .has_point = c->texts > 0 && c->texts == c->marked && strchr(c->text, '.') != NULL,
+        .texts = (size_t)c->texts,
+        .is_integer = c->is_integer,
+        .min = c->min,
+        .max = c->max,
+        .distinct = c->categories,
+        .distinct_count = (size_t)c->category_count,
+        .ignored_because = is_wide ? "it has many categories" : c->ignored_because};
 }
 
 /* Replaces the columns by those of another schema, which is then the table's. */
@@ -86,16 +87,26 @@ static size_t numeric_columns(const fgi_look_table *t)
     return count;
 }
 
+/* The points in "1.234 EUR" probably separate thousands where cells are separated by semicolons. */
+static bool has_thousands(const fgi_look_table *t)
+{
+    bool has = false;
+    for (size_t i = 0; i < t->column_count; i++)
+        has = has || t->columns[i].has_point;
+    return has && t->delimiter == ';';
+}
+
 /* Decimal commas, if they make more columns numeric. */
 static bool try_commas(const char *path, fgi_look_table *t, fg_error *err)
 {
     const size_t numeric = numeric_columns(t);
     fg_csv_schema *schema;
-    if (t->delimiter == ',' || numeric == t->column_count)
+    if (t->delimiter == ',' || (numeric == t->column_count && !has_thousands(t)))
         return true;
     if (fit(path, t, ',', "", &schema, err) != FG_OK || !take_schema(t, schema, err))
         return false;
-    if (numeric_columns(t) > numeric) {
+    t->decimal_is_sure = numeric_columns(t) > numeric;
+    if (t->decimal_is_sure || (numeric_columns(t) == numeric && has_thousands(t))) {
         t->decimal = ',';
         return true;
     }

@@ -115,6 +115,12 @@ static void an_export_of_a_spreadsheet(void **state)
              "    - \"Nr\" # it contains row numbers\n    - \"Datum\" # it contains dates\n");
     (void)program_gives(0, folder, "init export.csv");
     trains(folder, "export.yaml");
+    write_text(folder, "points.csv", "a;price\n1;1.200 EUR\n2;3.450 EUR\n3;2.125 EUR\n");
+    contains(program_gives(0, folder, "init points.csv -o -")->out,
+             "  decimal: \",\"                        # inferred, check it: points probably "
+             "separate thousands\n");
+    write_text(folder, "points.csv", "a;price\n1.5;1.20 EUR\n2;3.45 EUR\n3;2.12 EUR\n");
+    lacks(program_gives(0, folder, "init points.csv -o -")->out, "decimal:");
 }
 
 /* A class that is called None is kept; with missing numbers that are called so, it is an error. */
