@@ -119,6 +119,7 @@ static void json_has_labels_splits_and_groups(void **state)
     add_text(&a, "./2.json", "{\"labels\": [\"cat\", \"dog\"]}");
     add_text(&a, "./3.cls", "cat\n");
     add_text(&a, "4.jpg", "four");
+    add_text(&a, "4.clsx", "dog"); /* another extension */
     fgt_catalog_is(write_archive(&a, "j.tar"), NULL,
                    "1.jpg 1 val g=1 [one]\n2.jpg 0,1 [two]\n4.jpg [four]\nclass cat\nclass dog\n"
                    "skip 3.cls: a sample without an image\n");
@@ -326,6 +327,7 @@ static void extended_headers_override_the_header(void **state)
     add_text(&a, "plain.jpg", "g"); /* the header applies once */
     unsigned char *h = a.data + a.size;
     add_text(&a, "base256.jpg", "hi");
+    h[BLOCK - 1] = 1; /* the checksum is that of all bytes */
     memcpy(h + 124, "\x80\0\0\0\0\0\0\0\0\0\0\2", 12);
     add_checksum(h);
     fgt_catalog_is(write_archive(&a, "x.tar"), NULL,

@@ -357,14 +357,23 @@ static void numbers_of_spreadsheets_are_read_on_request(void **state)
                  {"1969-12-31T12:00:00Z", -0.5},
                  {"1970-01-02T06:00:00.25Z", 1.25}};
     static const char *const wrong[] = {
-        "\"1,23\"",    "\"1234,567\"",
-        "\"1,2345\"",  "$",
-        "%5",          "$0000000000000000000000000000000000000000000000000000000000000000001",
-        "--3",         "1970-01-00",
-        "1970-01/02",  "1970-01-01 24:00",
-        "1970-13-02",  "31.12.1970",
-        "$1 $",        "\"0,123\"",
-        "030 123 456", "+49 170 123 456"};
+        "\"1,23\"",
+        "\"1234,567\"",
+        "\"1,2345\"",
+        "$",
+        "%5",
+        "$0000000000000000000000000000000000000000000000000000000000000000001",
+        "--3",
+        "1970-01-00",
+        "1970-01/02",
+        "1970-01-01 24:00",
+        "1970-13-02",
+        "31.12.1970",
+        "$1 $",
+        "\"0,123\"",
+        "030 123 456",
+        "$1e999",
+        "+49 170 123 456"};
     const char *const a[] = {"a"};
     const fg_csv_options numeric = {
         .task = "regression", .numeric = a, .numeric_count = 1, .no_normalize = true};
@@ -400,13 +409,14 @@ static void decimal_commas_are_read_on_request(void **state)
 /* UTF-16 in both byte orders. */
 static void other_encodings_are_read(void **state)
 {
-    static const char text[] = "a,name,y\r\n1,\xe0\xa0\x80\xf0\x90\x80\x80,2.5\r\n2,u,3\r\n";
-    static const unsigned units[] = {0x800, 0xd800, 0xdc00};
+    static const char text[] =
+        "a,name,y\r\n1,\xe0\xa0\x80\xf0\x90\x80\x80\xf0\x9f\x98\x80,2.5\r\n2,u,3\r\n";
+    static const unsigned units[] = {0x800, 0xd800, 0xdc00, 0xd83d, 0xde00};
     for (int is_big = 0; is_big < 2; is_big++) {
         unsigned char bytes[256];
         size_t size = 0, unit = 0;
         for (const char *c = "\x01"
-                             "a,name,y\r\n1,###,2.5\r\n2,u,3\r\n";
+                             "a,name,y\r\n1,#####,2.5\r\n2,u,3\r\n";
              *c != '\0'; c++) {
             const unsigned u = *c == '\x01' ? 0xfeff : *c == '#' ? units[unit++] : (unsigned)*c;
             bytes[size++] = (unsigned char)(is_big ? u >> 8 : u & 0xff);
@@ -423,6 +433,12 @@ static void other_encodings_are_read(void **state)
         assert_int_equal(fgi_csv_open_block("t.csv", &block, NULL, &parts, &err), FG_EFORMAT);
         assert_non_null(strstr(err.message, "odd number of bytes"));
     }
+    fgi_block end = {.data = (const unsigned char *)"\xff\xfe"
+                                                    "a\0\n\0\x3d\xd8\0\xde",
+                     .size = 10};
+    fg_csv_parts last;
+    fgt_ok(fgi_csv_open_block("t.csv", &end, &(fg_csv_options){.target = ""}, &last, &err));
+    csv_destroy(&last);
     fgi_block half = {.data = (const unsigned char *)"\xff\xfe"
                                                      "a\0\n\0\x3d\xd8x\0",
                       .size = 10};

@@ -160,6 +160,7 @@ static void identifiers_names_and_dates_do_not_train(void **state)
         {"name", put_name, 12, "11 of its 12 values are different", false},
         {"name", put_half, 12, NULL, false},
         {"name", put_name, 9, NULL, false},
+        {"name", put_name, 10, "10 of its 10 values are different", false},
         {"id", put_number, 12, numbered, true},
         {"PassengerId", put_number, 12, numbered, true},
         {"id_customer", put_number, 12, numbered, true},
