@@ -479,6 +479,9 @@ static void lines_may_end_with_cr(void **state)
     fgt_ok(csv_open_text("a,y\r1,\"u\rv\"\r2,w\r", NULL, &parts));
     assert_int_equal(fg_dataset_count(parts.train), 2);
     csv_destroy(&parts);
+    fgt_ok(csv_open_text("a,y\r\n1,u\r\n\r\n", NULL, &parts)); /* and the file with an empty one */
+    assert_int_equal(fg_dataset_count(parts.train), 1);
+    csv_destroy(&parts);
     csv_expect_error("a,y\r1,2\r1,2,3\r", NULL, FG_EFORMAT,
                      "t.csv:3: row 2 has 3 columns, but the header has 2");
     fgi_block block = {.data = (const unsigned char *)"a\0,\0", .size = 4};

@@ -66,6 +66,7 @@ static void it_stops_at_the_right_validation(void **state)
         {"patience=1", {5, 4, 4.5, 3, 2, 1}, 3, "in 1 validation (best: 4 at step 2)"},
         {"patience=2,mode=max", {1, 2, 3, 2, 3, 4}, 5, "in 2 validations (best: 3 at step 3)"},
         {"patience=2, monitor=val_acc", {1, 2, 3, 2, 2, 4}, 5, "val_acc has not improved"},
+        {"patience=1, monitor=val_acc, min_delta=0.5", {1, 1.4}, 2, "val_acc has not improved"},
         {"patience=2, monitor=val_acc, mode=min", {1, 2, 3, 2, 2, 4}, 3, "best: 1 at step 1"},
         {"patience=2, min_delta=0.5", {5, 4.5, 4.6, 4, 4, 4}, 3, "best: 5 at step 1"},
         {"patience=2, min_delta=0.5", {5, 4, 3, 2, 1, 0}, 0, NULL},
