@@ -422,7 +422,9 @@ static void loggers(const effect *e, const char *folder)
     }
 }
 
-#define CSV   "step,epoch,lr,train_acc,train_loss,val_acc,val_loss\n3,0,0.1,"
+#define CSV                                                                                        \
+    "step,epoch,lr,train_acc,train_loss,val_acc,val_loss,val_f1,val_precision,val_recall\n"        \
+    "3,0,0.1,"
 #define JSONL "{\"step\": 3, \"epoch\": 0, \"lr\": 0.1"
 
 #define FOUR "--trainer.batch_size=1 --trainer.devices=4 "

@@ -50,7 +50,8 @@ static void mistakes_name_the_place(void **state)
          "model.weights\n"},
         {1, "fit digits.yaml --trainer.monitor=val_los",
          "fulgurite fit: trainer: monitor: expected a metric of the validation, one of "
-         "val_acc|val_loss, got 'val_los': did you mean 'val_loss'?\n"},
+         "val_acc|val_loss|val_f1|val_precision|val_recall, got 'val_los': did you mean "
+         "'val_loss'?\n"},
         {1, "fit digits.yaml '--trainer.ckpt_name={epoch}-{val/loss}'",
          "got 'val/loss': did you mean 'val_loss'?\n"},
         {2, "fit digits.yaml --trainer.callbacks=timer",

@@ -140,7 +140,7 @@ static void a_killed_run_ends_like_an_undisturbed_one(void **state)
     same_text(folder, "metrics.jsonl");
     same_text(folder, "metrics.csv");
     json_t *first = files_of(folder, "whole"), *second = files_of(folder, "killed");
-    assert_int_equal(json_array_size(first), 5);
+    assert_int_equal(json_array_size(first), 6);
     assert_true(json_equal(first, second));
     json_decref(first);
     json_decref(second);
