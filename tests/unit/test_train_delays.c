@@ -15,8 +15,10 @@
 #include "base/thread.h"
 #include "toy_place.h"
 
-/* Of 100 ms each, so that 5 % are longer than a busy machine needs for a step. */
-enum { DELAY_MS = 100, BATCH = 4, EPOCH_STEPS = 8, WINDOW_STEPS = 4, WINDOWS = 7, ATTEMPTS = 8 };
+/* Of 100 ms at first, so that 5 % are longer than a machine needs for a step; longer in each further
+ * attempt, for machines that are busy. */
+static int delay_ms = 100;
+enum { BATCH = 4, EPOCH_STEPS = 8, WINDOW_STEPS = 4, WINDOWS = 7, ATTEMPTS = 20 };
 enum { IN_OTHER, IN_INPUT, IN_READ, IN_CHECKPOINT, IN_COMPILE, IN_UPLOAD, COLUMNS };
 /* The delay of each window; that of the last one is a read by a callback. */
 static const int delayed[WINDOWS] = {IN_OTHER,   IN_INPUT,  IN_READ, IN_CHECKPOINT,
@@ -30,7 +32,7 @@ static atomic_bool is_sync_slow;
 static double delay(void)
 {
     const int64_t begin = fgi_now_ns();
-    const struct timespec time = {.tv_nsec = DELAY_MS * 1000000L};
+    const struct timespec time = {.tv_nsec = delay_ms * 1000000L};
     (void)nanosleep(&time, NULL);
     return (double)(fgi_now_ns() - begin) * 1e-9;
 }
@@ -77,8 +79,8 @@ static fg_status on_batch_end(void *self, const fg_progress *at, fg_error *err)
 {
     (void)self;
     fake.set("compile_ms", 0);
-    fake.set("upload_ms", at->step == 21 ? DELAY_MS : 0);
-    fake.set("download_ms", at->step == EPOCH_STEPS ? DELAY_MS : 0);
+    fake.set("upload_ms", at->step == 21 ? delay_ms : 0);
+    fake.set("download_ms", at->step == EPOCH_STEPS ? delay_ms : 0);
     if (at->step == 2)
         atomic_store(&slept[IN_OTHER], delay());
     if (at->step == 13)
@@ -86,7 +88,7 @@ static fg_status on_batch_end(void *self, const fg_progress *at, fg_error *err)
     if (at->step != 26)
         return FG_OK;
     float number;
-    fake.set("download_ms", DELAY_MS);
+    fake.set("download_ms", delay_ms);
     return fg_array_read(value, &number, sizeof number, err);
 }
 
@@ -97,7 +99,7 @@ static fg_status on_epoch_end(void *self, const fg_progress *at, fg_error *err)
     fake.set("download_ms", 0);
     if (at->step != 2 * EPOCH_STEPS)
         return FG_OK;
-    fake.set("compile_ms", DELAY_MS);
+    fake.set("compile_ms", delay_ms);
     return fg_module_freeze(fg_trainer_module(self), "fc1.bias", NULL, err);
 }
 
@@ -119,7 +121,7 @@ static double sum_of(const fg_idle *time)
 /* Whether the column has this length within 5 %; says so otherwise. */
 static bool has(const char *where, int column, const fg_idle *time, double expected)
 {
-    const bool is_good = fabs(part_of(time, column) - expected) <= 0.05 * DELAY_MS * 1e-3;
+    const bool is_good = fabs(part_of(time, column) - expected) <= 0.05 * delay_ms * 1e-3;
     if (!is_good)
         print_message("%s: %s is %.1f ms, not %.1f\n", where, names[column],
                       1e3 * part_of(time, column), 1e3 * expected);
@@ -159,7 +161,7 @@ static void check_sums(const fg_result *r)
     fgt_close("idle", all, r->idle.idle_s, 1e-9, 0);
     fgt_close("busy", busy, r->idle.busy_s, 1e-9, 0);
     fgt_close("steps", r->step_times.mean_s * (double)r->step_times.count, all + busy, 1e-6, 0);
-    fgt_close("longest", r->step_times.max_s, 1e-3 * DELAY_MS, 1e-3 * DELAY_MS, 0);
+    assert_true(r->step_times.max_s > 0.9e-3 * delay_ms);
     assert_int_equal(samples, WINDOWS * WINDOW_STEPS * BATCH);
 }
 
@@ -178,7 +180,7 @@ static bool run(void)
         .train = train_data, .batch_size = BATCH, .workers = -1, .no_shuffle = true};
     fgt_ok(fg_trainer_add_callback(trainer, &ops, trainer, &err));
     for (int i = 0; i < COLUMNS; i++)
-        slept[i] = 1e-3 * DELAY_MS;
+        slept[i] = 1e-3 * delay_ms;
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     fake.reset();
     const fg_result *r = fg_trainer_result(trainer);
@@ -192,9 +194,11 @@ static bool run(void)
 static void delays_are_in_their_columns(void **state)
 {
     (void)state;
-    for (int i = 0; i < ATTEMPTS; i++)
+    for (int i = 0; i < ATTEMPTS; i++) {
         if (run())
             return;
+        delay_ms += 40;
+    }
     fail_msg("no run attributed all delays within 5 %%");
 }
 
