@@ -15,8 +15,8 @@
 #include "base/thread.h"
 #include "toy_place.h"
 
-/* Of 100 ms at first, so that 5 % are longer than a machine needs for a step; longer in each further
- * attempt, for machines that are busy. */
+/* Of 100 ms at first, so that 5 % are longer than a machine needs for a step; longer in each
+ * further attempt, for machines that are busy. */
 static int delay_ms = 100;
 enum { BATCH = 4, EPOCH_STEPS = 8, WINDOW_STEPS = 4, WINDOWS = 7, ATTEMPTS = 20 };
 enum { IN_OTHER, IN_INPUT, IN_READ, IN_CHECKPOINT, IN_COMPILE, IN_UPLOAD, COLUMNS };
