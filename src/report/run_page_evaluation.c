@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "report/html.h"
 
-enum { NARROW = 10, CONFUSIONS = 10 }; /* classes that fit a phone; rows of the list */
+enum { NARROW = 8, CONFUSIONS = 10 }; /* classes that fit a phone; rows of the list */
 
 /* ---- classes --------------------------------------------------------------------------------- */
 

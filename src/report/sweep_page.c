@@ -22,9 +22,11 @@ static void put_row(fgi_buf *out, const fgi_sweep_view *view, const fgi_sweep_ta
     fgi_buf_puts(out, "<tr>");
     for (size_t i = 0; i < t->columns; i++) {
         fgi_sweep_cell(view, t, run, i, cell);
-        fgi_buf_puts(out, i == 0 && is_best ? "<td class=\"n good\">"
-                          : t->is_number[i] ? "<td class=\"n\">"
-                                            : "<td>");
+        fgi_buf_puts(out, "<td data-run=\"");
+        fgi_html_text(out, t->names[i]);
+        fgi_buf_puts(out, i == 0 && is_best ? "\" class=\"n good\">"
+                          : t->is_number[i] ? "\" class=\"n\">"
+                                            : "\">");
         fgi_html_text(out, cell->data != NULL ? cell->data : "");
         fgi_buf_puts(out, "</td>");
     }
@@ -39,6 +41,7 @@ static void put_table(fgi_buf *out, const fgi_sweep_view *view)
     fgi_sweep_table t;
     fgi_buf cell = {0};
     fgi_sweep_table_init(view, &t);
+    fgi_buf_puts(out, "<div class=\"runs\">\n");
     fgi_html_table_begin(out, NULL);
     fgi_buf_puts(out, "<tr>");
     for (size_t i = 0; i < t.columns; i++) {
@@ -50,6 +53,7 @@ static void put_table(fgi_buf *out, const fgi_sweep_view *view)
     for (size_t i = 0; i < view->count; i++)
         put_row(out, view, &t, view->order[i], &cell);
     fgi_html_table_end(out);
+    fgi_buf_puts(out, "</div>\n");
     out->failed |= cell.failed;
     fgi_buf_fini(&cell);
 }

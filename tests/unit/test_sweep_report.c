@@ -83,7 +83,7 @@ static void the_page(void **state)
 {
     (void)state;
     char *text = report(FG_REPORT_HTML);
-    const char *best = strstr(text, "<td class=\"n good\">0.01</td>");
+    const char *best = strstr(text, "\" class=\"n good\">0.01</td>");
     assert_non_null(best);
     has(best, "0.001"); /* the second one */
     has(text, "best val_loss by optimizer.lr");
