@@ -135,7 +135,7 @@ char *cli_strndup(const char *text, size_t size);
 /* Colors of the terminal, as ANSI codes. */
 typedef enum cli_color { CLI_WARNING = 33, CLI_ERROR = 31 } cli_color;
 /* Prints text on stderr, in bold and this color if stderr has colors. */
-void cli_put_colored(cli_color color, const char *text);
+void cli_put_colored(cli_color code, const char *text);
 /* Whether `out` has colors: --color, else if it is a terminal, TERM is not "dumb", and NO_COLOR is
  * not set. */
 bool cli_has_color(FILE *out);

@@ -619,7 +619,7 @@ static fg_status note_depth(walk *w)
                           "'%s': %lld of %lld classes have images only in inner folders, such as "
                           "'%s' of class '%s'; if the inner folders are the classes, move them up",
                           folder, (long long)w->deep_count,
-                          (long long)(w->deep_count + w->flat_count),
+                          (long long)w->deep_count + (long long)w->flat_count,
                           fgi_shown(w->deep_image, image), fgi_shown(w->deep_class, name));
 }
 

@@ -188,7 +188,7 @@ typedef struct runs {
 
 static uint8_t index_in(const runs *r, const uint8_t *p, size_t i)
 {
-    return r->h->bits == 8 ? p[i] : p[i / 2] >> (i % 2 == 0 ? 4 : 0) & 15;
+    return (uint8_t)(r->h->bits == 8 ? p[i] : p[i / 2] >> (i % 2 == 0 ? 4 : 0) & 15);
 }
 
 static void put_index(runs *r, uint8_t index)
@@ -247,7 +247,7 @@ static void put_channels(const header *h, const uint8_t *pixel, int count, uint8
     for (int c = 0; c < count; c++) {
         const channel *part = &h->channels[c];
         const uint64_t value = (bits & part->mask) >> part->shift;
-        out[c] = part->most > 0 ? (uint8_t)(value * 255 / part->most) : 0;
+        out[c] = (uint8_t)(part->most > 0 ? value * 255 / part->most : 0);
     }
 }
 

@@ -145,7 +145,7 @@ static fg_status decode(fg_image_decoder *decoder, const fgi_image_file *file,
     reader r;
     FGI_TRY(read_header(file, &r, err));
     const size_t bytes = row_bytes(&r);
-    if (!is_text(&r) && bytes > (file->size - r.at) / (size_t)r.height) {
+    if (!is_text(&r) && r.height > 0 && bytes > (file->size - r.at) / (size_t)r.height) {
         r.at = file->size;
         return fail(&r, "");
     }

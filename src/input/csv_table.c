@@ -227,7 +227,8 @@ static double days_since_1970(int year, int month, int day)
 {
     const int y = month <= 2 ? year - 1 : year, era = y / 400, of_era = y - era * 400;
     const int of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-    return era * 146097.0 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
+    const int leap_days = of_era / 4 - of_era / 100;
+    return era * 146097.0 + of_era * 365 + leap_days + of_year - 719468;
 }
 
 static bool is_day(int month, int day)

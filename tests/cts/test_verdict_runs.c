@@ -259,7 +259,7 @@ static void saves_after_each_step(void **state)
     (void)state;
     fake.set("device_ms", 5);
     FAKE_FIT("trainer.ckpt_every_steps=1", "trainer.max_steps=10");
-    has_verdict("checkpoint", "saved every 1 steps", "trainer.ckpt_every_steps=");
+    has_verdict("checkpoint", "saved after each step", "trainer.ckpt_every_steps=");
     gains("checkpoint", "checkpoint_s");
 }
 

@@ -57,6 +57,19 @@ static void mistakes_on_the_command_line(void **state)
     }
 }
 
+/* Standard error is a file here, which has no colors unless that is requested. */
+static void colors_are_requested(void **state)
+{
+    static const char *const plain[] = {"show nowhere", "show nowhere --color=auto",
+                                        "show nowhere --color=never"};
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+        assert_null(strchr(program_gives(1, NULL, plain[i])->err, '\033'));
+    contains(program_gives(1, NULL, "show nowhere --color=always")->err,
+             "\033[1;31mfulgurite show:\033[0m cannot open");
+    contains(program_gives(2, NULL, "show nowhere --color=maybe")->err,
+             "expected auto|always|never");
+}
+
 static void show_lists_tensors(void **state)
 {
     const outcome *o = program_gives(0, NULL, "show " GOLDEN "names.safetensors");
@@ -234,6 +247,7 @@ static void a_full_output_is_a_failure(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(help_and_version),
     cmocka_unit_test(mistakes_on_the_command_line),
+    cmocka_unit_test(colors_are_requested),
     cmocka_unit_test(show_lists_tensors),
     cmocka_unit_test(show_prints_a_checkpoint_as_json),
     cmocka_unit_test(table_of_chips),

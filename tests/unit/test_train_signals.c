@@ -189,7 +189,7 @@ typedef struct watcher {
 static int64_t later_ns(void)
 {
     static _Atomic int64_t now;
-    return now += 1000000000;
+    return atomic_fetch_add(&now, 1000000000) + 1000000000;
 }
 
 /* The device holds the last two steps of the epoch: they were launched, and are not shown as
