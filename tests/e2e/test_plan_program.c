@@ -528,7 +528,7 @@ static void missing_compiler_is_offered_on_a_terminal(void **state)
     contains(out, "`fulgurite setup --compile-only cuda13` downloads it");
     /* there is no Python here, which the answer's work finds out */
     on_terminal("y\n", "v5e-8", out, sizeof out);
-    contains(out, "fulgurite setup tpu: ");
+    contains(out, "fulgurite setup tpu:");
     contains(out, "python3");
 }
 
