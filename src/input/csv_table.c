@@ -459,7 +459,7 @@ static fg_status decode(fgi_csv *csv, fg_error *err)
     return convert_line_ends(csv, err);
 }
 
-/* Spreadsheets on Windows write CP1252 unless told otherwise. */
+/* Spreadsheets on Windows write CP1252 by default. */
 static fg_status fail_encoding(const fgi_csv *csv, size_t at, fg_error *err)
 {
     const char *slash = strrchr(csv->name, '/');

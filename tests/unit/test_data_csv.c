@@ -442,7 +442,7 @@ static void other_encodings_are_read(void **state)
     fgi_block half = {.data = (const unsigned char *)"\xff\xfe"
                                                      "a\0\n\0\x3d\xd8x\0",
                       .size = 10};
-    fg_csv_parts none; /* of a pair that stands for one character */
+    fg_csv_parts none; /* of a surrogate pair, which is one character */
     assert_int_equal(fgi_csv_open_block("t.csv", &half, NULL, &none, &err), FG_EFORMAT);
     assert_non_null(strstr(err.message, "t.csv:2: byte 2: invalid UTF-8"));
 }

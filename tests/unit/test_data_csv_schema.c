@@ -316,7 +316,7 @@ static void every_allocation_may_fail(void **state)
     fgt_fault_loop(open_and_apply, file);
 }
 
-/* Whatever the seed, a class has its share of the validation rows. */
+/* Whatever the seed, each class has the same fraction of validation rows. */
 static void a_split_is_stratified(void **state)
 {
     char text[512] = "x,y\n";
