@@ -63,8 +63,8 @@ bool fgi_config_read_file(fgi_config *c, const char *path, fg_error *err);
 
 /* Extensions of data files, for fgi_config_ends_in. */
 #define FGI_CONFIG_TABLES ".csv|.tsv|.csv.gz|.tsv.gz"
-#define FGI_CONFIG_IMAGES                                                                          \
-    ".jpg|.jpeg|.png|.webp|.gif|.tif|.tiff|.bmp|.ppm|.pgm|.tar|.tar.gz|.tgz|.tfrecord|.jsonl|.zip"
+#define FGI_CONFIG_IMAGE  ".jpg|.jpeg|.jfif|.png|.webp|.gif|.tif|.tiff|.bmp|.ppm|.pgm"
+#define FGI_CONFIG_IMAGES FGI_CONFIG_IMAGE "|.tar|.tar.gz|.tgz|.tfrecord|.jsonl|.zip"
 /* Whether the path ends in one of "a|b", in any case, and is longer. */
 bool fgi_config_ends_in(const char *path, const char *ends);
 /* Whether the path is that of data rather than of a configuration: a folder, or a file with the

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/print.h"
 #include "base/text.h"
+#include "recipe/config.h"
 #include "recipe/init_put.h"
 
 enum { MOST_FOLDERS = 64, MOST_COLUMNS = 64, PROBES = 8, MOST_CLASSES = 100 };
@@ -107,7 +108,8 @@ static void free_folders(places *p)
 static bool is_image(const char *folder, const char *cell, const char *suffix)
 {
     char *path = join(folder, cell, suffix);
-    const bool is = path != NULL && fgi_look_is_image_name(path) && is_type(path, S_IFREG);
+    const bool is =
+        path != NULL && fgi_config_ends_in(path, FGI_CONFIG_IMAGE) && is_type(path, S_IFREG);
     fgi_free(path);
     return is;
 }
@@ -139,8 +141,9 @@ static bool names_images(const fgi_look_column *c, const char *folder, const cha
 /* Sets root and suffix if the column names images in one of the folders. */
 static bool find_images(const fgi_look_column *c, const places *p, fgi_look_list *out)
 {
-    static const char *const suffixes[] = {"",     ".jpg",  ".jpeg", ".png",  ".JPG", ".JPEG",
-                                           ".PNG", ".webp", ".tif",  ".tiff", ".bmp", ".gif"};
+    static const char *const suffixes[] = {"",      ".jpg", ".jpeg", ".png", ".JPG",
+                                           ".JPEG", ".PNG", ".webp", ".tif", ".tiff",
+                                           ".bmp",  ".gif", ".ppm",  ".pgm"};
     for (size_t i = 0; i < p->count; i++) {
         char *folder = join(p->base, p->list[i], "");
         for (size_t k = 0; folder != NULL && k < sizeof(suffixes) / sizeof(suffixes[0]); k++) {
@@ -166,7 +169,7 @@ static char *find_test(const places *p)
         bool has = false;
         for (const struct dirent *e;
              entries != NULL && !has && (e = readdir(entries)) != NULL;) /* not shared */
-            has = fgi_look_is_image_name(e->d_name);
+            has = fgi_config_ends_in(e->d_name, FGI_CONFIG_IMAGE);
         if (entries != NULL)
             (void)closedir(entries);
         if (has)

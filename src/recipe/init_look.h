@@ -55,7 +55,6 @@ bool fgi_look_is_classification(const fgi_look_table *table, bool *out_is_sure, 
 /* The side of the square image that the features form, 0 if they are not an image. */
 size_t fgi_look_image_side(const fgi_look_table *table);
 
-bool fgi_look_is_image_name(const char *name);
 /* The column whose cells are names of image files, NULL if there is none. */
 const fgi_look_column *fgi_look_image_column(const fgi_look_table *table);
 

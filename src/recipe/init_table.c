@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/print.h"
 #include "base/text.h"
+#include "recipe/config.h"
 
 /* A column with more categories is probably no feature, and an error of `fit`. */
 enum { MOST_CATEGORIES = 1000 };
@@ -241,25 +242,13 @@ size_t fgi_look_image_side(const fgi_look_table *table)
     return table->target == table->column_count - 1 || table->target == 0 ? side : 0;
 }
 
-bool fgi_look_is_image_name(const char *cell)
-{
-    static const char *const ends[] = {".jpg", ".jpeg", ".jfif", ".png", ".webp",
-                                       ".gif", ".tif",  ".tiff", ".bmp"};
-    const size_t size = strlen(cell);
-    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-        const size_t tail = strlen(ends[i]);
-        if (size > tail && fgi_begins_nocase(cell + size - tail, ends[i]))
-            return true;
-    }
-    return false;
-}
-
 const fgi_look_column *fgi_look_image_column(const fgi_look_table *table)
 {
     for (size_t i = 0; i < table->column_count; i++) {
         const fgi_look_column *c = &table->columns[i];
         size_t images = 0;
-        while (images < c->distinct_count && fgi_look_is_image_name(c->distinct[images]))
+        while (images < c->distinct_count &&
+               fgi_config_ends_in(c->distinct[images], FGI_CONFIG_IMAGE))
             images++;
         if (c->distinct_count > 0 && images == c->distinct_count)
             return c;

@@ -156,6 +156,8 @@ static void sizes_and_colors(void **state)
     lacks(o->out, "sampling:");
     put_class(folder, "gray/a", 3, 64, 70, 1);
     put_class(folder, "gray/b", 3, 64, 64, 1);
+    assert_int_equal(
+        shell(folder, "cp " FGT_SOURCE_DIR "/tests/golden/image/gray_alpha.png gray/b"), 0);
     o = program_gives(0, folder, "init gray -o -");
     contains(o->out, "\n  stem: small ");
     contains(o->out, "\n  size: 64 ");
@@ -191,6 +193,11 @@ static void packs_are_suggested(void **state)
                      "#   fulgurite init 'my photos.pack'\n");
     o = program_gives(0, folder, "init 'my photos/train' -o -");
     contains(o->out, "#   fulgurite pack 'my photos' 'my photos.pack' --presize short=256\n");
+    put_class(folder, "mid/a", 1, 370, 370, 3); /* just worth it: less than half the pixels */
+    put_class(folder, "mid/b", 1, 360, 370, 3);
+    contains(program_gives(0, folder, "init mid -o -")->out, "they have 48 % of the pixels");
+    put_class(folder, "mid/a", 2, 355, 360, 3);
+    lacks(program_gives(0, folder, "init mid -o -")->out, "suggested");
     put_class(folder, "icons/a", 1, 8, 8, 3);
     put_class(folder, "icons/b", 1, 8, 8, 3);
     lacks(program_gives(0, folder, "init icons -o -")->out, "suggested");
@@ -259,6 +266,13 @@ static void lists_and_archives(void **state)
     contains(o->out, "\n  path_column: \"image\" ");
     contains(o->out, "\n  label_column: \"species\" ");
     contains(o->out, "\n  source_options: \"delimiter=;\" ");
+    (void)mkdir(fgt_path(folder, "scans"), 0755);
+    write_text(folder, "scans/p.pgm", "P2 2 1 9 0 9\n");
+    write_text(folder, "scans/q.pgm", "P2 2 1 9 9 0\n");
+    write_text(folder, "scan.csv", "image,label\np.pgm,a\nq.pgm,b\n");
+    contains(program_gives(0, folder, "init scan.csv -o -")->out, "\n  root: \"scans\" ");
+    write_text(folder, "scan.csv", "image,label\np,a\nq,b\n");
+    contains(program_gives(0, folder, "init scan.csv -o -")->out, "\n  suffix: \".pgm\" ");
     write_text(folder, "none.csv", "image,species\na.png,a\nb.png,b\n");
     contains(program_gives(1, folder, "init none.csv")->err,
              "'none.csv' lists image files, such as 'a.png' in the column 'image', but they are "
