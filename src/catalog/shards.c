@@ -26,19 +26,6 @@ enum { OPEN_SHARDS = 256, SHARDS_MAX = 1 << 20 };
 /* A gzip file that takes more than a moment. */
 enum { SLOW_BYTES = 1 << 26 };
 
-/* ---- one shard ------------------------------------------------------------------------------- */
-
-static uint8_t split_of_words(const char *name)
-{
-    uint8_t split = FG_CATALOG_NO_SPLIT;
-    for (size_t begin = 0; name[begin] != '\0' && split == FG_CATALOG_NO_SPLIT;) {
-        const size_t size = strcspn(name + begin, "-_.");
-        split = fgi_split_of_name((fgi_str){name + begin, size});
-        begin += size + (name[begin + size] != '\0');
-    }
-    return split;
-}
-
 /* ---- gzip ------------------------------------------------------------------------------------ */
 
 static const char *temporary_folder(void)
@@ -142,7 +129,7 @@ static fg_status add_shard(fgi_shard_files *shards, const char *path, fg_error *
     const bool keep = shards->count++ < OPEN_SHARDS;
     const char *slash = strrchr(shard->path, '/');
     shard->name = slash == NULL ? shard->path : slash + 1;
-    shard->split = split_of_words(shard->name);
+    shard->split = fgi_split_in_name(shard->name);
     return open_shard(shards, shard, keep, err);
 }
 
