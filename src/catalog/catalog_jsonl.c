@@ -88,8 +88,11 @@ static fg_status add_object(fgi_draft *b, const line *l, const json_t *object,
 {
     const json_t *classes = json_object_get(object, "classes");
     const char *paths[2];
-    (void)fgi_path_columns(b->options, paths);
-    if (json_is_array(classes) && json_object_get(object, paths[0]) == NULL)
+    const size_t path_count = fgi_path_columns(b->options, paths);
+    bool is_sample = false;
+    for (size_t i = 0; i < path_count; i++)
+        is_sample = is_sample || json_object_get(object, paths[i]) != NULL;
+    if (json_is_array(classes) && !is_sample)
         return set_classes(b, classes, err);
     if (b->catalog->count == 0 && b->catalog->skip_count == 0)
         FGI_TRY(note_ignored(b, l, object, err));

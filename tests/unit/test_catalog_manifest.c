@@ -4,6 +4,7 @@
 #include "fgt.h"
 
 #include <stdio.h>
+#include <zlib.h>
 #include "base/buf.h"
 #include "base/file.h"
 #include "catalog_text.h"
@@ -39,9 +40,15 @@ static void csv_columns_are_found_by_name(void **state)
                    NULL,
                    "first 1 train p1=1 [A]\nb c.jpg 0 val [B]\nthird test p1=1 [D]\n"
                    "class cat\nclass dog\n");
-    fgt_catalog_is(manifest("m.tsv", "file\ty\na.jpg\t2\nsub/d.bin\t0\n"),
-                   &(fg_catalog_options){.path_column = "file", .label_column = "y"},
-                   "a.jpg 2 [A]\nsub/d.bin 0 [D]\nclass -\nclass -\nclass -\n");
+    static const char tabs[] = "file\ty\na.jpg\t2\nsub/d.bin\t0\n";
+    gzFile zipped = gzopen(fgt_path(root, "m.tsv.gz"), "wb");
+    assert_int_equal(gzwrite(zipped, tabs, sizeof(tabs) - 1), sizeof(tabs) - 1);
+    assert_int_equal(gzclose(zipped), Z_OK);
+    (void)manifest("m.tsv", tabs);
+    for (int i = 0; i < 2; i++)
+        fgt_catalog_is(fgt_path(root, i == 0 ? "m.tsv" : "m.tsv.gz"),
+                       &(fg_catalog_options){.path_column = "file", .label_column = "y"},
+                       "a.jpg 2 [A]\nsub/d.bin 0 [D]\nclass -\nclass -\nclass -\n");
     fgt_catalog_is(manifest("s.csv", "path;label\na.jpg;1.0\nsub/d.bin;1\n"),
                    &(fg_catalog_options){.delimiter = ';'},
                    "a.jpg 1 [A]\nsub/d.bin 0 [D]\nclass 1\nclass 1.0\n");
@@ -64,6 +71,9 @@ static void files_may_be_in_another_folder(void **state)
                    "a.jpg 0 [A]\nclass x\n");
     fgt_catalog_is(manifest("metadata.jsonl", "{\"file_name\": \"a.jpg\", \"label\": 1}\n"), NULL,
                    "a.jpg 1 [A]\nclass -\nclass -\n");
+    fgt_catalog_is(manifest("metadata.jsonl", "{\"file_name\": \"a.jpg\", \"label\": \"x\", "
+                                              "\"classes\": [\"x\", \"y\"]}\n"), /* a sample */
+                   NULL, "a.jpg 0 [A]\nclass x\n");
     fgt_catalog_is(manifest("both.csv", "file_name,path,labels\nb,a.jpg,x;y\n"),
                    &(fg_catalog_options){.label_column = "labels"},
                    "a.jpg 0 [A]\nclass x;y\n"); /* one class: it is not a list here */
@@ -71,7 +81,7 @@ static void files_may_be_in_another_folder(void **state)
 
 static void hear(void *self, fg_log_level level, const char *line)
 {
-    assert_int_equal(level, FG_LOG_INFO);
+    fgi_buf_puts(self, level == FG_LOG_WARNING ? "!" : "");
     fgi_buf_puts(self, strstr(line, "': ") + 3);
     fgi_buf_putc(self, '\n');
 }
@@ -90,6 +100,26 @@ static void ignored_columns_are_said(void **state)
         fgt_ok(fg_catalog_open(fgt_path(root, lists[i]), NULL, &catalog, &err));
         fgt_ok(fg_catalog_describe(catalog, hear, &text, &err));
         assert_string_equal(text.data, says[i]);
+        fgi_buf_fini(&text);
+        fg_catalog_destroy(catalog);
+    }
+}
+
+/* Rows of files that do not exist are one line. */
+static void missing_files_are_said_together(void **state)
+{
+    static const char *const lists[] = {"s.csv", "s.jsonl"};
+    (void)state;
+    (void)manifest("s.csv", "path,label\na.jpg,x\nm.jpg,x\nn.jpg,x\n");
+    (void)manifest("s.jsonl", "{\"path\": \"a.jpg\"}\n{\"path\": \"m.jpg\"}\n"
+                              "{\"path\": \"n.jpg\"}\n");
+    for (size_t i = 0; i < 2; i++) {
+        fgi_buf text = {0};
+        fg_catalog *catalog;
+        fgt_ok(fg_catalog_open(fgt_path(root, lists[i]),
+                               &(fg_catalog_options){.skip_missing = true}, &catalog, &err));
+        fgt_ok(fg_catalog_describe(catalog, hear, &text, &err));
+        assert_string_equal(text.data, "!skipped 'm.jpg' and 'n.jpg': no such file\n");
         fgi_buf_fini(&text);
         fg_catalog_destroy(catalog);
     }
@@ -114,7 +144,8 @@ static void several_labels_are_lists(void **state)
                    "a.jpg 1,2 [A]\nb c.jpg [B]\nsub/d.bin 2,0,1 [D]\n"
                    "class blue\nclass red\nclass tall\n");
     fgt_catalog_is(manifest("l.jsonl", "{\"path\": \"a.jpg\", \"labels\": [3, 1]}\n\n"
-                                       "{\"path\": \"b c.jpg\", \"label\": null, \"group\": 12}\r\n"
+                                       "{\"path\": \"b c.jpg\", \"label\": null, \"group\": 12, "
+                                       "\"labels\": null}\r\n"
                                        "{\"label\": [2], \"path\": \"sub/d.bin\"}"),
                    NULL,
                    "a.jpg 3,1 [A]\nb c.jpg 12=1 [B]\nsub/d.bin 2 [D]\n"
@@ -214,6 +245,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(csv_columns_are_found_by_name),
     cmocka_unit_test(files_may_be_in_another_folder),
     cmocka_unit_test(ignored_columns_are_said),
+    cmocka_unit_test(missing_files_are_said_together),
     cmocka_unit_test(absolute_paths_are_allowed),
     cmocka_unit_test(several_labels_are_lists),
     cmocka_unit_test(json_distinguishes_names_and_indices),
