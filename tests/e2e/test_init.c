@@ -121,6 +121,8 @@ static void an_export_of_a_spreadsheet(void **state)
              "separate thousands\n");
     write_text(folder, "points.csv", "a;price\n1.5;1.20 EUR\n2;3.45 EUR\n3;2.12 EUR\n");
     lacks(program_gives(0, folder, "init points.csv -o -")->out, "decimal:");
+    write_text(folder, "points.tsv", "a\tprice\n1\t1.200 EUR\n2\t3.450 EUR\n3\t2.125 EUR\n");
+    lacks(program_gives(0, folder, "init points.tsv -o -")->out, "decimal:");
 }
 
 /* A class that is called None is kept; with missing numbers that are called so, it is an error. */
@@ -174,8 +176,8 @@ static void other_tables(void **state)
     for (int i = 0; i < 60; i++)
         for (int p = 0; p < 65; p++) {
             const size_t used = strlen(rows);
-            (void)snprintf(rows + used, sizeof(rows) - used, "%d%s", p == 64 ? i % 3 : (i * p) % 17,
-                           p == 64 ? "\r\n" : ",");
+            (void)snprintf(rows + used, sizeof(rows) - used, "%d%s",
+                           p == 64 ? i % 3 * 99 : i * p % 17, p == 64 ? "\r\n" : ",");
         }
     write_text(folder, "images.csv", rows);
     o = program_gives(0, folder, "init images.csv -o -");
@@ -187,6 +189,12 @@ static void other_tables(void **state)
     contains(o->out, "  name: lenet\n");
     (void)program_gives(0, folder, "init images.csv");
     trains(folder, "images.yaml");
+    assert_int_equal(shell(folder,
+                           "(echo label; seq 64) | paste -sd, >first.csv; awk -F, -v OFS=, "
+                           "'{ sub(/\\r/, \"\"); print $65, $0 }' images.csv | cut -d, -f1-65 "
+                           ">>first.csv"),
+                     0);
+    contains(program_gives(0, folder, "init first.csv -o -")->out, "  image: [8, 8, 1] ");
 }
 
 static void folders_of_other_formats(void **state)
@@ -205,6 +213,9 @@ static void folders_of_other_formats(void **state)
     trains(folder, "run.yaml");
     o = program_gives(0, folder, "init y.npy -o -");
     contains(o->out, "  x: \"x.npy\"\n  y: \"y.npy\"\n");
+    assert_int_equal(shell(folder, "mv x.npy train_X.npy; mv y.npy train_Y.npy"), 0);
+    o = program_gives(0, folder, "init train_Y.npy -o -");
+    contains(o->out, "  x: \"train_X.npy\"\n  y: \"train_Y.npy\"\n");
 }
 
 static void folders_of_published_datasets_and_tables(void **state)
@@ -240,6 +251,8 @@ static void the_only_table_of_a_folder(void **state)
                        i % 2 ? "no" : "yes");
     write_text(folder, "README.txt", "not,a,table\n");
     write_text(folder, "measured.csv", rows);
+    contains(program_gives(0, folder, "init . -o -")->out, "measured.csv");
+    write_text(folder, "sample_submission.csv", rows); /* which Kaggle expects back */
     contains(program_gives(0, folder, "init . -o -")->out, "measured.csv");
     write_text(folder, "again.csv", rows);
     assert_true(program(folder, "init . -o -")->status != 0);

@@ -15,6 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/resources.h"
+
 #define PLAN "plan " FGT_SOURCE_DIR "/examples/digits_mlp.yaml --quiet "
 #define FAKE "FULGURITE_PLUGIN=" FGT_BINARY_DIR "/fakepjrt.so"
 
@@ -314,6 +316,38 @@ static void page_is_written(void **state)
     unsetenv("FULGURITE_PLUGIN");
 }
 
+/* More workers are suggested as long as they have processors. */
+static void idle_processors_are_pointed_out(void **state)
+{
+    const int processors = fgi_cpu_count(), workers[] = {0, 1, processors};
+    const char *folder = fgt_temp_folder();
+    char words[1000], number[16] = "auto", advice[64];
+    (void)state;
+    assert_int_equal(
+        shell(folder, "gunzip -c " FGT_SOURCE_DIR "/tests/golden/plan/mlp_x8.pb.gz >mlp_x8.pb"), 0);
+    setenv("FULGURITE_PLUGIN", FGT_BINARY_DIR "/fakepjrt.so", 1);
+    setenv("FAKEPJRT", "platform=2,kind=3", 1);
+    setenv("FAKEPJRT_HLO", fgt_path(folder, "mlp_x8.pb"), 1);
+    (void)snprintf(advice, sizeof advice, ": trainer.workers can be up to %d here", processors);
+    for (int i = 0; i < 3; i++) {
+        json_t *root;
+        if (workers[i] > 0)
+            (void)snprintf(number, sizeof number, "%d", workers[i]);
+        (void)snprintf(words, sizeof words,
+                       PLAN "--topology=v5e-4 --in-process --json --no-search --input-rate=9 "
+                            "--trainer.workers=%s",
+                       number);
+        const json_t *one = only(program_gives(0, NULL, words), &root);
+        const bool is_few = workers[i] > 0 && workers[i] < processors;
+        contains(json_string_value(json_object_get(one, "input_verdict")),
+                 is_few ? advice : ": use smaller samples, ");
+        json_decref(root);
+    }
+    unsetenv("FAKEPJRT_HLO");
+    unsetenv("FAKEPJRT");
+    unsetenv("FULGURITE_PLUGIN");
+}
+
 static bool has_libtpu(void)
 {
     static fg_plugin_candidate places[64];
@@ -540,6 +574,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(compilers_that_fail_are_contained),
     cmocka_unit_test(the_compiler_does_not_outlive_the_program),
     cmocka_unit_test(page_is_written),
+    cmocka_unit_test(idle_processors_are_pointed_out),
     cmocka_unit_test(a_process_that_cannot_start_is_reported),
     cmocka_unit_test(an_error_of_the_data_is_reported_once),
     cmocka_unit_test(verdicts_come_one_by_one),

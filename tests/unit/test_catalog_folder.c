@@ -240,6 +240,11 @@ static void layouts_that_are_probably_wrong_are_errors(void **state)
     const fg_catalog_options given = {.class_names = names, .class_count = 3};
     fgt_ok(fg_catalog_open(words, &given, &catalog, &err));
     fg_catalog_destroy(catalog);
+    add(words, "old/new_train/1.jpg");
+    add(words, "old/old_train/1.jpg"); /* one word twice: they are classes */
+    fgt_ok(fg_catalog_open(fgt_path(words, "old"), NULL, &catalog, &err));
+    assert_int_equal(fg_catalog_class_count(catalog), 2);
+    fg_catalog_destroy(catalog);
     add(inner, "cat/train/1.jpg");
     add(inner, "dog/train/1.jpg");
     fgt_catalog_fails(inner, NULL, FG_EFORMAT,
@@ -278,6 +283,10 @@ static void skipped_files_are_said_by_kind(void **state)
     contains_text(text.data, "!1 of 3 classes have images only in inner folders, such as "
                              "'birds/owl/5.jpg' of class 'birds'; if the inner folders");
     fgi_buf_fini(&text);
+    fg_catalog_destroy(catalog);
+    add(root, "empty/notes.txt"); /* not a class whose images are all .heic, as there are in cat */
+    fgt_ok(fg_catalog_open(root, NULL, &catalog, &err));
+    assert_int_equal(fg_catalog_class_count(catalog), 3);
     fg_catalog_destroy(catalog);
 }
 

@@ -226,6 +226,8 @@ static void folders_are_classes_if_there_are_no_labels(void **state)
     (void)snprintf(expected, sizeof(expected), "%sclass train\nclass val\n%s",
                    "photos/val/dog/1.jpg 1 [d]\nphotos/train/cat/1.jpg 0 [c]\n", skip);
     fgt_catalog_is(path, &no_splits, expected);
+    static const char *const names[] = {"train", "val"}; /* the classes of a model */
+    fgt_catalog_is(path, &(fg_catalog_options){.class_names = names, .class_count = 2}, expected);
     add_folders(&a, "photos/train/cat/1.jpg", "photos/dog/1.jpg");
     fgt_catalog_fails(write_archive(&a, "m.tar"), NULL, FG_EFORMAT,
                       "not all are named train, val or test: 'photos/train/cat/1.jpg', "
@@ -237,6 +239,10 @@ static void folders_are_classes_if_there_are_no_labels(void **state)
     (void)snprintf(expected, sizeof(expected), "%sclass seg_test\nclass seg_train\n%s",
                    "photos/seg_test/cat/1.jpg 0 [d]\nphotos/seg_train/cat/1.jpg 1 [c]\n", skip);
     fgt_catalog_is(path, &no_splits, expected);
+    add_folders(&a, "photos/old_train/1.jpg", "photos/new_train/1.jpg"); /* one word: no splits */
+    (void)snprintf(expected, sizeof(expected), "%sclass new_train\nclass old_train\n%s",
+                   "photos/new_train/1.jpg 0 [d]\nphotos/old_train/1.jpg 1 [c]\n", skip);
+    fgt_catalog_is(write_archive(&a, "n.tar"), NULL, expected);
     add_folders(&a, "photos/1.jpg", "photos/dog/1.jpg"); /* an image that has no class */
     (void)snprintf(expected, sizeof(expected), "photos/dog/1.jpg [d]\nphotos/1.jpg [c]\n%s", skip);
     fgt_catalog_is(write_archive(&a, "t.tar"), NULL, expected);

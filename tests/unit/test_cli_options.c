@@ -96,6 +96,27 @@ static void keys_are_passed_on(void **state)
     assert_string_equal(call.overrides[1], "trainer.detect_anomaly=true");
     assert_int_equal(parse(&call, "--data.no_header", "False", "a", NULL), -1);
     assert_string_equal(call.overrides[0], "data.no_header=False");
+    assert_int_equal(parse(&call, "--data.no_header", "null", "a", NULL), -1);
+    assert_string_equal(call.overrides[0], "data.no_header=null");
+}
+
+/* The shell expands "~" only at the beginning of a word. */
+static void the_home_folder_is_known(void **state)
+{
+    char before[512];
+    cli_call call;
+    (void)snprintf(before, sizeof(before), "%s", getenv("HOME") != NULL ? getenv("HOME") : "");
+    assert_int_equal(setenv("HOME", "/homes/me", 1), 0);
+    assert_int_equal(parse(&call, "-o~/x", "--open=~/y", "~/a", "b~/c", "--data.path=~/d", NULL),
+                     -1);
+    assert_string_equal(path, "/homes/me/x");
+    assert_string_equal(open_pick, "/homes/me/y");
+    assert_string_equal(call.args[0], "/homes/me/a");
+    assert_string_equal(call.args[1], "b~/c");
+    assert_string_equal(call.overrides[0], "data.path=/homes/me/d");
+    assert_int_equal(unsetenv("HOME"), 0);
+    assert_int_equal(parse(&call, "-o", "~/x", "a", NULL), CLI_USAGE);
+    assert_int_equal(setenv("HOME", before, 1), 0);
 }
 
 /* Captures the error message in a file. */
@@ -239,9 +260,14 @@ static void sizes_in_words(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(every_form),       cmocka_unit_test(keys_are_passed_on),
-    cmocka_unit_test(help_of_the_keys), cmocka_unit_test(commands_have_other_names),
-    cmocka_unit_test(mistakes),         cmocka_unit_test(help_lists_every_option),
-    cmocka_unit_test(near_words),       cmocka_unit_test(sizes_in_words),
+    cmocka_unit_test(every_form),
+    cmocka_unit_test(keys_are_passed_on),
+    cmocka_unit_test(help_of_the_keys),
+    cmocka_unit_test(commands_have_other_names),
+    cmocka_unit_test(mistakes),
+    cmocka_unit_test(help_lists_every_option),
+    cmocka_unit_test(near_words),
+    cmocka_unit_test(sizes_in_words),
+    cmocka_unit_test(the_home_folder_is_known),
 };
 FGT_MAIN(tests)

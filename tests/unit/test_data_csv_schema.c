@@ -351,7 +351,25 @@ static void a_file_may_have_another_delimiter(void **state)
     csv_destroy(&parts);
 }
 
+/* Columns are found by name, with their quotes: "None" is a value, None is missing. */
+static void columns_may_be_in_another_order(void **state)
+{
+    const char *path = fgt_path(fgt_temp_folder(), "new.csv");
+    fg_csv_parts parts;
+    fg_dataset *dataset;
+    fgt_ok(csv_open_text("c,n,y\n\"None\",1,0.5\nflat,2,1.5\n", &csv_plain, &parts));
+    csv_write_text(path, "n,c\n5,\"None\"\n");
+    fgt_ok(fg_csv_apply(parts.schema, path, &dataset, &err));
+    csv_expect_row(dataset, 0, 3, (const double[]){1, 0, 5});
+    fg_dataset_destroy(dataset);
+    csv_write_text(path, "n,c\n\"5\",None\n");
+    assert_int_equal(fg_csv_apply(parts.schema, path, &dataset, &err), FG_EFORMAT);
+    assert_non_null(strstr(err.message, "column 'c': the value is missing: 'None'"));
+    csv_destroy(&parts);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(columns_may_be_in_another_order),
     cmocka_unit_test(a_split_is_stratified),
     cmocka_unit_test(a_file_may_have_another_delimiter),
     cmocka_unit_test(a_schema_keeps_what_is_missing),

@@ -165,13 +165,18 @@ static void arrays_must_be_there(void **state)
                         "one");
 }
 
-/* A reader that fails on sample 3 with a message and on sample 4 without one. */
+/* A reader that fails on sample 3 with a message, on 4 without one, on 6 and 7 like a file of an
+ * unsupported format and a missing one, and on 8 for lack of memory. */
 static fg_status read_failing(void *self, int64_t index, void *const *out_fields, fg_error *e)
 {
     if (index == 3)
         (void)snprintf(e->message, sizeof(e->message), "tape broke");
     *(int32_t *)out_fields[0] = (int32_t)index;
-    return index == 3 ? FG_EIO : index == 4 ? FG_EFORMAT : FG_OK;
+    if (index == 6)
+        (void)snprintf(e->message, sizeof(e->message), "a HEIC file\nconvert it to JPEG");
+    static const fg_status results[10] = {
+        [3] = FG_EIO, [4] = FG_EFORMAT, [6] = FG_EUNSUPPORTED, [7] = FG_ENOTFOUND, [8] = FG_ENOMEM};
+    return results[index];
 }
 
 static void a_users_reader_may_fail(void **state)
@@ -217,6 +222,17 @@ static void unreadable_samples_are_tolerated(void **state)
     assert_string_equal(fg_dataset_sample_error(dataset, 4),
                         "sample 4: the dataset's reader returned FG_EFORMAT");
     assert_string_equal(fg_dataset_sample_error(dataset, 5), "");
+    fgt_ok(fgi_dataset_gather(dataset, 0, (const int64_t[]){7, 6, 9}, 3, (void *const[]){n}, &err));
+    assert_true(n[0] == 0 && n[1] == 0 && n[2] == 9);
+    assert_string_equal(fg_dataset_sample_error(dataset, 6), "a HEIC file; convert it to JPEG");
+    assert_string_equal(fg_dataset_sample_error(dataset, 7),
+                        "sample 7: the dataset's reader returned FG_ENOTFOUND");
+    err = (fg_error){0}; /* too little memory is no fault of a sample */
+    assert_int_equal(
+        fgi_dataset_gather(dataset, 0, (const int64_t[]){3, 8}, 2, (void *const[]){n}, &err),
+        FG_ENOMEM);
+    assert_non_null(strstr(err.message, "sample 8: "));
+    assert_string_equal(fg_dataset_sample_error(dataset, 8), "");
     assert_int_equal(fg_dataset_read(dataset, 10, (void *const[]){n}, &err), FG_EINVAL);
     fg_dataset_destroy(dataset);
     fgt_ok(fg_dataset_tolerate(memory, &same, &err)); /* cannot fail for single samples */
@@ -448,6 +464,24 @@ static void groups_leave_something_to_train_on(void **state)
         }
 }
 
+/* The samples of a patient may have several labels: the first one is that of the group. */
+static void a_group_is_of_the_class_of_its_first_sample(void **state)
+{
+    static const int64_t groups[] = {1, 1, 2, 2, 3, 3, 4, 4};
+    groups_of = groups;
+    grouped = 8;
+    for (uint64_t seed = 0; seed < 10; seed++) {
+        fg_dataset *train, *val;
+        fg_dataset *all = labeled_dataset((const int32_t[]){1, 0, 1, 1, 0, 0, 0, 0}, 8);
+        all->groups = give_groups;
+        fgt_ok(fg_dataset_split_stratified(all, 0.5, seed, &train, &val, &err));
+        assert_int_equal(fg_dataset_count(val), 4); /* a group of each class */
+        fg_dataset_destroy(train);
+        fg_dataset_destroy(val);
+        fg_dataset_destroy(all);
+    }
+}
+
 static void a_split_refuses_what_it_cannot_do(void **state)
 {
     fg_dataset *dataset = pair_dataset(FG_BORROW), *one, *train, *val;
@@ -557,6 +591,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_stratified_split_divides_each_class),
     cmocka_unit_test(a_class_of_one_takes_no_place),
     cmocka_unit_test(groups_leave_something_to_train_on),
+    cmocka_unit_test(a_group_is_of_the_class_of_its_first_sample),
     cmocka_unit_test(a_split_of_single_samples),
     cmocka_unit_test(a_split_refuses_what_it_cannot_do),
     cmocka_unit_test(every_allocation_may_fail),

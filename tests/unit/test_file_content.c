@@ -152,8 +152,11 @@ static void archives_and_spreadsheets(void **state)
     check(xls, sizeof(xls) - 1, "' is a spreadsheet, which is not supported\nexport the table");
     assert_int_equal(fgi_file_refuse("b/a.ZIP", zip, 6, 6, &err), FG_EUNSUPPORTED);
     assert_string_equal(err.message, "'b/a.ZIP' is a zip archive\nunpack it: unzip 'b/a.ZIP'");
-    assert_int_equal(fgi_file_refuse("a.xlsx", zip, 6, 6, &err), FG_EUNSUPPORTED);
-    assert_non_null(strstr(err.message, "'a.xlsx' is a spreadsheet"));
+    static const char *const sheets[] = {"a.xlsx", "a.xlsm", "a.ods", "a.numbers"};
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(fgi_file_refuse(sheets[i], zip, 6, 6, &err), FG_EUNSUPPORTED);
+        assert_non_null(strstr(err.message, "' is a spreadsheet"));
+    }
     fgt_ok(fgi_file_refuse("a.npz", zip, 6, 6, &err));
     fgt_ok(fgi_file_refuse("a.zip", "x", 1, 1, &err));
 }

@@ -337,6 +337,49 @@ static void flawed_images_are_counted(void **state)
     fg_catalog_destroy(catalog);
 }
 
+static void count_bad(void *self, int64_t row, const fg_error *why)
+{
+    assert_in_range(row, 0, 24);
+    assert_int_equal(why->status, FG_EFORMAT);
+    (*(int *)self)++;
+}
+
+/* Of a list in which every other image is truncated, the rows that are asked for. */
+static void the_rows_of_a_check_are_chosen(void **state)
+{
+    enum { ROWS = 25 };
+    char list[4096] = "path,name\n";
+    int64_t good[ROWS], bad[ROWS], checked;
+    int count = 0;
+    fg_catalog_destroy(photos_with("large.jpg", 200, 0));
+    for (int i = 0; i < ROWS; i++) {
+        const size_t used = strlen(list);
+        good[i] = 2 * i;
+        bad[i] = 2 * i + 1;
+        (void)snprintf(list + used, sizeof(list) - used,
+                       "photos/dog/d.jpg,g%d\nphotos/cat/a.jpg,b%d\n", i, i);
+    }
+    fgt_write(fgt_path(fgt_image_folder(), "many.csv"), list, strlen(list));
+    fg_catalog *catalog;
+    fgt_ok(fg_catalog_open(fgt_path(fgt_image_folder(), "many.csv"), NULL, &catalog, &err));
+    fgi_image_check_options o = {.catalog = catalog,
+                                 .items = bad,
+                                 .count = ROWS,
+                                 .seconds = 10,
+                                 .bad = count_bad,
+                                 .self = &count};
+    fgt_ok(fgi_image_check_files(&o, &checked, &err));
+    assert_true(checked == ROWS && count == ROWS);
+    o.is_tolerant = true;
+    fgt_ok(fgi_image_check_files(&o, &checked, &err));
+    assert_true(checked == ROWS && count == ROWS);
+    o.is_tolerant = false;
+    o.items = good;
+    fgt_ok(fgi_image_check_files(&o, &checked, &err));
+    assert_true(checked == ROWS && count == ROWS);
+    fg_catalog_destroy(catalog);
+}
+
 /* Of files that take longer than the limit, some are checked; all are without a limit. */
 static void a_check_ends_in_time(void **state)
 {
@@ -458,6 +501,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(truncated_files_have_one_verdict),
     cmocka_unit_test(a_check_finds_truncated_files),
     cmocka_unit_test(flawed_images_are_counted),
+    cmocka_unit_test(the_rows_of_a_check_are_chosen),
     cmocka_unit_test(a_check_ends_in_time),
     cmocka_unit_test(a_sample_without_a_label_is_named),
     cmocka_unit_test(images_without_labels_have_no_label_field),

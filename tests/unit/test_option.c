@@ -140,6 +140,7 @@ static const struct {
     {"sizes", "[ 5 , 6 ]", "[5, 6]"},
     {"means", "0.5,-2", "[0.5, -2]"},
     {"names", "[a, \"b c\", \"7\"]", "[a, \"b c\", \"7\"]"},
+    {"names", "[\"b, c\", d]", "[\"b, c\", d]"},
     {"names", "[]", "[]"},
     {"rules", "[fc.*=none/model]", "[\"fc.*=none/model\"]"},
     {"hooks", "[stop(after=3, kind=[a, b]), say]", "[\"stop(after=3, kind=[a, b])\", say]"},

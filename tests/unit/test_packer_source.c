@@ -628,6 +628,8 @@ static void options_are_checked(void **state)
     }
     assert_int_equal(o.codec, FG_PACK_CHOICE_SEG);
     assert_true(o.shard_bytes == 1610612736);
+    fgt_ok(fg_pack_build_set(&o, "shard-size", "2kB", &err));
+    assert_true(o.shard_bytes == 2000);
     expect_failure("x", &(fg_pack_build_options){.quality = 101}, FG_EINVAL, "quality is 101");
     expect_failure("x", &(fg_pack_build_options){.variant_count = 2}, FG_EINVAL,
                    "2 variants are stored as squares");
@@ -651,6 +653,16 @@ static void progress_is_one_line(void **state)
     assert_string_equal(fg_pack_progress_text(&early, text, sizeof(text)),
                         "12,800/50,000 images, 1,830/s, 412 MB, 20 s left, 3 bad");
     assert_string_equal(fg_pack_progress_text(&late, text, sizeof(text)), "5/5 images, 2.5/s, 0 B");
+    static const struct {
+        double remaining_s;
+        const char *text;
+    } times[] = {
+        {89.4, "89 s"}, {89.5, "2 min"}, {150, "3 min"}, {5399, "90 min"}, {7320, "2 h 02 min"}};
+    for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+        fg_pack_progress some = early;
+        some.remaining_s = times[i].remaining_s;
+        assert_non_null(strstr(fg_pack_progress_text(&some, text, sizeof(text)), times[i].text));
+    }
 
     FILE *log = tmpfile(); /* no terminal: lines, and none at the end */
     assert_non_null(log);
