@@ -267,7 +267,7 @@ static fg_status settle(fg_trainer *trainer, const char *folder, fg_error *err)
     double value;
     FGI_TRY(find_name(trainer, folder, &name, err));
     FGI_TRY(fgi_best_list_verify(top, &rule, folder, err));
-    if (top->count == 0 && *name != '\0' && has_value(trainer, &value)) {
+    if (*name != '\0' && has_value(trainer, &value)) {
         (void)fgi_best_list_offer(top, &rule, value, trainer->cursor.step);
         fgi_best_list_enter(top, &rule, trainer->cursor.step, name);
     }

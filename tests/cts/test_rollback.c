@@ -452,6 +452,39 @@ static void a_rollback_leaves_no_best_behind(void **state)
     assert_int_equal(result.rollbacks, 1);
 }
 
+static fg_status spoil_last(void *folder, const fg_progress *at, fg_error *err)
+{
+    (void)folder;
+    (void)err;
+    atomic_store(&poison.is_wrong, at->epoch >= 2); /* the last epoch, and a part of the fourth */
+    return FG_OK;
+}
+
+/* From epoch 2 on, training seems to diverge, but its validation is the best: that state is saved. */
+static void the_best_is_saved_although_training_seems_to_diverge(void **state)
+{
+    static const fg_callback_ops watcher = {.epoch_end = spoil_last, .fit_end = assert_one_story};
+    const job j = {.folder = fgt_temp_folder(),
+                   .action = "stop",
+                   .value = 1000,
+                   .epochs = 5,
+                   .patience = 100,
+                   .watcher = &watcher};
+    fg_error err = {0};
+    fg_result result;
+    int64_t step = 0;
+    char *best = NULL;
+    (void)state;
+    atomic_store(&poison.is_high, true);
+    fgt_ok(fit(&j, &result, &err));
+    atomic_store(&poison.is_high, false);
+    atomic_store(&poison.is_wrong, false);
+    fgt_ok(fgi_ckpt_resolve(fgt_path(j.folder, "checkpoints"), "best", &best, &err));
+    (void)value_in(best, "val_loss", &step);
+    assert_int_equal(step, 4 * EPOCH);
+    fgi_free(best);
+}
+
 /* A run that goes back with --resume, and gets worse, writes over checkpoints of its former
  * future; so does one that then returns to that future. */
 static void a_fork_leaves_no_best_behind(void **state)
@@ -519,6 +552,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_smaller_rate_is_that_of_swa_too),
     cmocka_unit_test(all_loggers_agree),
     cmocka_unit_test(a_rollback_leaves_no_best_behind),
+    cmocka_unit_test(the_best_is_saved_although_training_seems_to_diverge),
     cmocka_unit_test(a_fork_leaves_no_best_behind),
     cmocka_unit_test(nothing_to_do_changes_nothing),
 };

@@ -11,6 +11,7 @@
 #include "base/number.h"
 #include "toy.h"
 #include "callback/callback_rows.h"
+#include "train/average.h"
 
 enum { MOST = 4096, STEPS = 12, SAMPLES = 90, BATCH = 24, EPOCH = 4 };
 
@@ -498,6 +499,34 @@ static void a_skipped_step_adds_nothing(void **state)
     fg_dataset_destroy(bad);
 }
 
+/* Averages are f32, also of 16-bit weights, in which small changes would be lost; f64 of f64. */
+static void averages_have_at_least_24_bits(void **state)
+{
+    static const fg_dtype dtypes[][2] = {
+        {FG_BF16, FG_F32}, {FG_F16, FG_F32}, {FG_F32, FG_F32}, {FG_F64, FG_F64}};
+    static const char *const names[] = {"a", "b", "c", "d"};
+    fg_error err = {0};
+    fg_module *root = NULL;
+    (void)state;
+    fgt_ok(fg_module_create(NULL, 1, &root, &err));
+    for (int i = 0; i < 4; i++)
+        (void)fg_module_variable(root, names[i], &(fg_type){.dtype = dtypes[i][0]}, NULL);
+    (void)fg_module_variable(root, "count", &(fg_type){.dtype = FG_S32},
+                             &(fg_variable_options){.kind = FG_BUFFER});
+    (void)fg_module_variable(root, "mean", &(fg_type){.dtype = FG_F32},
+                             &(fg_variable_options){.kind = FG_BUFFER});
+    for (int has_buffers = 0; has_buffers < 2; has_buffers++) {
+        fgi_average average = {.count = 0};
+        fgt_ok(
+            fgi_average_build(&average, root, has_buffers ? "with" : "without", has_buffers, &err));
+        assert_int_equal(average.count, 4 + has_buffers);
+        for (int i = 0; i < 4; i++)
+            assert_int_equal(fg_variable_type(average.mean[i])->dtype, dtypes[i][1]);
+        fgi_average_fini(&average);
+    }
+    fg_module_destroy(root);
+}
+
 static fg_tensor wrong_value(void *self, fg_trace *trace, fg_variable *variable)
 {
     (void)self, (void)variable;
@@ -545,6 +574,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(equal_averages_follow_from_the_weights),
     cmocka_unit_test(resumed_means_are_the_same),
     cmocka_unit_test(a_skipped_step_adds_nothing),
+    cmocka_unit_test(averages_have_at_least_24_bits),
     cmocka_unit_test(mistakes_are_reported),
 };
 

@@ -251,6 +251,24 @@ static void check_rows(fg_trainer *trainer, const int *actual, const int *guess,
     assert_int_equal(count, 0); /* there was no test */
 }
 
+/* Each evaluation replaces the rows of the one before; a test has its own. */
+static void check_again(fg_trainer *trainer, fixed *f, fg_dataset *data, const int *actual,
+                        const int *guess, int count)
+{
+    const fg_task task = {.name = "fixed", .self = f, .ops = &class_ops};
+    const fg_fit_data again = {.val = data, .test = data, .global_batch_size = 4};
+    const fg_sample_row *samples;
+    int64_t rows, step;
+    fg_error err;
+    fgt_ok(fg_trainer_validate(trainer, &task, &again, &err));
+    check_rows(trainer, actual, guess, count);
+    fgt_ok(fg_trainer_test(trainer, &task, &again, &err));
+    fgt_ok(fg_trainer_sample_rows(trainer, true, &samples, &rows, &step, &err));
+    assert_int_equal(rows, count);
+    for (int k = 0; k < count; k++)
+        assert_int_equal(samples[k].prediction, guess[k]);
+}
+
 /* 91, 10 and 0 of the classes; 81, 15 and 5 predicted. */
 static void make_many(int out[2][MOST])
 {
@@ -292,6 +310,8 @@ static void classes_have_the_values_of_scikit_learn(void **state)
                   1e-6);
         fgt_close("val_recall", toy_metric(trainer, "val_recall"), rows[i].recall, 0, 1e-6);
         check_rows(trainer, rows[i].actual, rows[i].guess, rows[i].count);
+        if (i == 0)
+            check_again(trainer, &f, data, rows[i].actual, rows[i].guess, rows[i].count);
         fg_trainer_destroy(trainer);
         fg_dataset_destroy(data);
     }

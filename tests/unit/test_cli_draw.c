@@ -63,6 +63,62 @@ static void a_falling_line_in_braille(void **state)
                "          ⠤ loss\n");
 }
 
+/* Draws values at 0, 1, 2 and so on in a chart of 6 rows. */
+static fgi_buf *chart_of(const double *y, size_t count)
+{
+    static double x[12];
+    for (size_t i = 0; i < count; i++)
+        x[i] = (double)i;
+    const fgi_draw_series series = {"loss", x, y, count};
+    const fgi_draw_options options = {.title = "loss", .columns = 34, .rows = 6, .is_ascii = true};
+    fgi_buf *out = begin();
+    fgi_draw_curves(out, &series, 1, &options);
+    return out;
+}
+
+/* A value that is far from the others is drawn at the edge; of twelve, at most one. */
+static void an_outlier_does_not_flatten_the_curve(void **state)
+{
+    double y[] = {49, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2};
+    fgi_buf *out = chart_of(y, 12);
+    (void)state;
+    drawn(out, "          loss (1 value above the plot)\n"
+               "      12 |*****                   \n"
+               "         |     **                 \n"
+               "         |       *****            \n"
+               "         |            ****        \n"
+               "         |                ****    \n"
+               "       2 |                    ****\n"
+               "         +------------------------\n"
+               "          0                     11\n"
+               "          * loss\n");
+    y[1] = 48;
+    out = chart_of(y, 12);
+    assert_non_null(strstr(out->data, "          loss\n      49 |"));
+    y[0] = 8;
+    y[1] = 9;
+    y[11] = -50;
+    out = chart_of(y, 12);
+    assert_non_null(strstr(out->data, "          loss (1 value below the plot)\n      11 |"));
+    fgi_buf_fini(out);
+}
+
+static void a_large_range_is_logarithmic(void **state)
+{
+    const double y[] = {100, 10, 1, 0.1, 0.01};
+    (void)state;
+    drawn(chart_of(y, 5), "          loss (log scale)\n"
+                          "     100 |***                     \n"
+                          "         |   *****                \n"
+                          "         |        ***             \n"
+                          "         |           ****         \n"
+                          "         |               *****    \n"
+                          "    0.01 |                    ****\n"
+                          "         +------------------------\n"
+                          "          0                      4\n"
+                          "          * loss\n");
+}
+
 static void what_cannot_be_drawn_is_left_out(void **state)
 {
     const double x[] = {0, 1, 2}, y[] = {(double)NAN, HUGE_VAL, -HUGE_VAL},
@@ -142,9 +198,14 @@ static void columns_are_the_terminals(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(a_falling_line_in_ascii),          cmocka_unit_test(a_falling_line_in_braille),
-    cmocka_unit_test(what_cannot_be_drawn_is_left_out), cmocka_unit_test(a_confusion_matrix),
-    cmocka_unit_test(equal_confusions_are_all_named),   cmocka_unit_test(the_locale_decides),
+    cmocka_unit_test(a_falling_line_in_ascii),
+    cmocka_unit_test(a_falling_line_in_braille),
+    cmocka_unit_test(an_outlier_does_not_flatten_the_curve),
+    cmocka_unit_test(a_large_range_is_logarithmic),
+    cmocka_unit_test(what_cannot_be_drawn_is_left_out),
+    cmocka_unit_test(a_confusion_matrix),
+    cmocka_unit_test(equal_confusions_are_all_named),
+    cmocka_unit_test(the_locale_decides),
     cmocka_unit_test(columns_are_the_terminals),
 };
 FGT_MAIN(tests)

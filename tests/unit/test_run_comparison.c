@@ -113,6 +113,12 @@ static void text_and_page_show_them(void **state)
     has(text, "\nbusy                      75.0 %          -               -\n");
     has(text, "\noptimizer.lr              0.1             0.01            -\n");
     fg_report_free(text);
+    static const char *const longer[] = {"a-folder-with-a-long-name", "two"};
+    fgt_ok(fgi_folder_make(longer[0], &err));
+    put("a-folder-with-a-long-name/metrics.jsonl", "{\"step\":1,\"val_acc\":0.75}\n");
+    fgt_ok(fg_report_compare(longer, 2, FG_REPORT_TEXT, &text, &err)); /* its end */
+    has(text, "                          ith-a-long-name two\n");
+    fg_report_free(text);
     text = compare(FG_REPORT_HTML);
     has(text, "optimizer.new&lt;key&gt;");
     has(text, "<polyline class=\"curve s0\"");

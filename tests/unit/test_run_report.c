@@ -4,16 +4,22 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
+#include <fulgurite/image.h>
 #include <fulgurite/recipe.h>
 #include <fulgurite/report.h>
+#include <fcntl.h>
 #include <jansson.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
 #include "input/json_file.h"
 #include "report/helpers.h"
+#include "report/run_page_parts.h"
+#include "report/thumbnail.h"
 
 static fg_error err;
 static const char *folder;
@@ -282,6 +288,34 @@ static void last_is_the_newest_run(void **state)
     fgt_ok(fg_recipe_find_run("b", &name, &err));
     assert_string_equal(name, "b");
     fg_report_free(name);
+    /* on a disk with coarse times, by the number of the run */
+    for (int number = 8; number <= 11; number++) {
+        char file[64];
+        (void)snprintf(file, sizeof file, "runs/r-%d", number);
+        fgt_ok(fgi_folder_make(file, &err));
+        (void)snprintf(file, sizeof file, "runs/r-%d/metrics.jsonl", number);
+        put(file, metrics);
+        const struct timespec same[] = {{.tv_sec = 4102444800}, {.tv_sec = 4102444800}};
+        assert_int_equal(utimensat(AT_FDCWD, file, same, 0), 0);
+    }
+    fgt_ok(fg_recipe_find_run("last", &name, &err));
+    assert_string_equal(name, "runs/r-11");
+    fg_report_free(name);
+    /* that of a sweep counts too, and a hidden folder does not */
+    fgt_ok(fgi_folder_make("runs/sweep", &err));
+    put("runs/sweep/sweep.json", "{}");
+    fgt_ok(fgi_folder_make("runs/.hidden", &err));
+    put("runs/.hidden/sweep.json", "{}");
+    for (int i = 0; i < 2; i++) {
+        const struct timespec later[] = {{.tv_sec = 4102444801 + i}, {.tv_sec = 4102444801 + i}};
+        assert_int_equal(utimensat(AT_FDCWD,
+                                   i == 0 ? "runs/sweep/sweep.json" : "runs/.hidden/sweep.json",
+                                   later, 0),
+                         0);
+    }
+    fgt_ok(fg_recipe_find_run("last", &name, &err));
+    assert_string_equal(name, "runs/sweep");
+    fg_report_free(name);
 }
 
 static fg_status make_page(void *self, fg_error *e)
@@ -381,7 +415,171 @@ static void a_plan_is_part_of_the_report(void **state)
     assert_non_null(strstr(err.message, "plan.json: byte "));
 }
 
+/* ---- the last evaluation --------------------------------------------------------------------- */
+
+/* The evaluation of so many classes, "c0" and so on: one of class 0 was predicted as class 1, two
+ * as class 2; two of class 1 as class 0; the others are right. */
+static char *evaluated_page(int count, const char *image)
+{
+    json_t *classes = json_array(), *matrix = json_array();
+    for (int i = 0; i < count; i++) {
+        json_t *row = json_array();
+        char name[16];
+        (void)snprintf(name, sizeof name, "c%d", i);
+        for (int k = 0; k < count; k++) {
+            const int wrong = i == 0 && k == 1                           ? 1
+                              : (i == 0 && k == 2) || (i == 1 && k == 0) ? 2
+                                                                         : 0;
+            (void)json_array_append_new(row, json_integer(i == k ? 6 : wrong));
+        }
+        (void)json_array_append_new(matrix, row);
+        (void)json_array_append_new(classes,
+                                    json_pack("{s:s, s:i, s:f, s:n, s:f}", "name", name, "samples",
+                                              8, "precision", 0.75, "recall", "f1", 0.5));
+    }
+    json_t *shown =
+        json_pack("{s:{s:s, s:i, s:i, s:o, s:o, s:[{s:i, s:s, s:s, s:s, s:f, s:s}]}}", "evaluation",
+                  "part", "validation", "samples", 8 * count, "step", 40, "classes", classes,
+                  "confusion", matrix, "worst", "index", 7, "name", "<a>", "target", "c0",
+                  "prediction", "c2", "loss", 1.5, "image", image);
+    fgi_buf page = {0};
+    assert_non_null(shown);
+    fgi_page_put_evaluation(&page, shown);
+    json_decref(shown);
+    assert_false(page.failed);
+    return fgi_take_text(&page);
+}
+
+/* The matrix, and of more classes than a phone shows, the most frequent confusions. */
+static void an_evaluation_has_a_matrix(void **state)
+{
+    static const char picture[] = "data:image/png;base64,AAAA";
+    static const char confusions[] = "<tr><td>c0</td><td>c2</td><td class=\"n\">2</td></tr>\n"
+                                     "<tr><td>c1</td><td>c0</td><td class=\"n\">2</td></tr>\n"
+                                     "<tr><td>c0</td><td>c1</td><td class=\"n\">1</td></tr>\n";
+    (void)state;
+    char *page = evaluated_page(8, picture);
+    has(page, "<p class=\"note\">Of 64 validation samples, with the weights of step 40.</p>");
+    has(page, "<div class=\"wide\"><table class=\"matrix\">");
+    has(page, "<td>c0</td><td class=\"n hit\" style=\"background-size:75% 100%\">6</td>"
+              "<td class=\"n miss\" style=\"background-size:12% 100%\">1</td>"
+              "<td class=\"n miss\" style=\"background-size:25% 100%\">2</td>"
+              "<td class=\"n\"></td>");
+    has(page, "<tr><td>c7</td><td class=\"n\">8</td><td class=\"n\">75.0 %</td>"
+              "<td class=\"n\"></td><td class=\"n\">50.0 %</td></tr>");
+    has(page, "<img alt=\"sample &lt;a&gt;\" src=\"data:image/png;base64,AAAA\"/>");
+    has(page, "<p><b>c0</b>, predicted <b>c2</b>; loss 1.5</p>");
+    assert_null(strstr(page, "predicted as"));
+    fgi_free(page);
+    page = evaluated_page(9, "https://example.org/a.png"); /* is not loaded */
+    has(page, "<div class=\"wide more\"><table class=\"matrix\">");
+    has(page, "<th>predicted as</th>");
+    has(page, confusions);
+    assert_null(strstr(page, "example.org"));
+    has(page, "<td>&lt;a&gt;</td><td>c0</td><td>c2</td><td class=\"n\">1.5</td>");
+    fgi_free(page);
+}
+
+/* ---- small pictures -------------------------------------------------------------------------- */
+
+static size_t from_base64(const char *text, uint8_t *out)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    uint32_t bits = 0;
+    size_t size = 0, count = 0;
+    assert_int_equal(strlen(text) % 4, 0);
+    for (; *text != '\0' && *text != '='; text++) {
+        const char *at = strchr(digits, *text);
+        assert_non_null(at);
+        bits = bits << 6 | (uint32_t)(at - digits);
+        if (++count % 4 != 1)
+            out[size++] = (uint8_t)(bits >> (6 - 2 * ((count - 1) % 4)));
+    }
+    assert_int_equal(strlen(text), (4 - count % 4) % 4);
+    return size;
+}
+
+/* The picture of a sample with these values, decoded in gray. */
+static void picture_of(const fg_type *type, const void *values, const int64_t given[3],
+                       const char *kind, fg_image *out)
+{
+    static uint8_t bytes[1 << 16];
+    fg_dataset *dataset = NULL;
+    fg_image_decoder *decoder = NULL;
+    const fg_field field = {"x", *type};
+    const fg_dataset_spec spec = {.count = 1, .fields = &field, .field_count = 1};
+    fgt_ok(fg_dataset_from_arrays(&spec, &values, FG_BORROW, &dataset, &err));
+    char *text = fgi_thumbnail(dataset, 0, given);
+    assert_non_null(text);
+    assert_int_equal(strncmp(text, kind, strlen(kind)), 0);
+    const size_t size = from_base64(text + strlen(kind), bytes);
+    fgt_ok(fg_image_decoder_create(&decoder, &err));
+    fgt_ok(fg_image_decode(decoder, "it", bytes, size, &(fg_image_decode_options){.channels = 1},
+                           out, &err));
+    fg_image_decoder_destroy(decoder);
+    fg_dataset_destroy(dataset);
+    fgi_free(text);
+}
+
+#define PNG  "data:image/png;base64,"
+#define JPEG "data:image/jpeg;base64,"
+
+static void small_images_are_exact(void **state)
+{
+    static const int64_t none[3], rows_of_3[] = {2, 3, 0};
+    static const uint8_t digits[] = {0, 16, 8, 1, 2, 3}, bytes[] = {0, 32, 8, 1, 2, 255};
+    static const float real[] = {-1, 3, 1, 1, 1, 1};
+    fg_image image = {0};
+    (void)state;
+    picture_of(&(fg_type){.dtype = FG_U8, .rank = 2, .dim = {3, 2}}, digits, none, PNG, &image);
+    assert_true(image.width == 2 && image.height == 3);
+    for (int i = 0; i < 6; i++) /* few shades are spread */
+        assert_int_equal(image.pixels[i], 15 * digits[i]);
+    picture_of(&(fg_type){.dtype = FG_U8, .rank = 1, .dim = {6}}, bytes, rows_of_3, PNG, &image);
+    assert_true(image.width == 3 && image.height == 2);
+    assert_memory_equal(image.pixels, bytes, 6);
+    picture_of(&(fg_type){.dtype = FG_F32, .rank = 2, .dim = {3, 2}}, real, none, PNG, &image);
+    assert_true(image.pixels[0] == 0 && image.pixels[1] == 255 && image.pixels[2] == 128);
+    static uint8_t noise[48 * 48];
+    for (int side = 40; side <= 48; side++) { /* files of different lengths */
+        for (int i = 0; i < side * side; i++)
+            noise[i] = (uint8_t)(i * i * 37 + i / 7);
+        picture_of(&(fg_type){.dtype = FG_U8, .rank = 2, .dim = {side, side}}, noise, none, PNG,
+                   &image);
+        assert_memory_equal(image.pixels, noise, (size_t)(side * side));
+    }
+    fg_image_fini(&image);
+}
+
+static void large_images_are_shrunk(void **state)
+{
+    static const int64_t none[3];
+    static const int64_t sizes[][4] = {
+        {49, 20, 49, 20}, {96, 96, 96, 96}, {200, 100, 96, 48}, {100, 200, 48, 96}};
+    static uint8_t pixels[200 * 200];
+    fg_image image = {0};
+    fg_dataset *dataset = NULL;
+    (void)state;
+    memset(pixels, 200, sizeof pixels);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        picture_of(&(fg_type){.dtype = FG_U8, .rank = 2, .dim = {sizes[i][0], sizes[i][1]}}, pixels,
+                   none, JPEG, &image);
+        assert_true(image.height == sizes[i][2] && image.width == sizes[i][3]);
+    }
+    fg_image_fini(&image);
+    const fg_field field = {"x", {.dtype = FG_U8, .rank = 1, .dim = {6}}}; /* no image */
+    const void *values = pixels;
+    fgt_ok(
+        fg_dataset_from_arrays(&(fg_dataset_spec){.count = 1, .fields = &field, .field_count = 1},
+                               &values, FG_BORROW, &dataset, &err));
+    assert_null(fgi_thumbnail(dataset, 0, none));
+    fg_dataset_destroy(dataset);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(an_evaluation_has_a_matrix),
+    cmocka_unit_test(small_images_are_exact),
+    cmocka_unit_test(large_images_are_shrunk),
     cmocka_unit_test(strings_that_are_not_utf8_are_null),
     cmocka_unit_test_setup_teardown(a_plan_is_part_of_the_report, begin, end),
     cmocka_unit_test_setup_teardown(lines_have_the_numbers, begin, end),

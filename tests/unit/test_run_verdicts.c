@@ -453,6 +453,13 @@ static void the_most_important_comes_first(void **state)
     fgt_close("to", json_number_value(json_object_get(rate, "to")), 320 / 0.75, 1e-9, 0);
     assert_true(json_is_null(json_object_get(json_array_get(list, 3), "samples_per_s")));
     json_decref(list);
+    /* of equal severity, a known gain precedes an unknown one */
+    list = judge("{'utilization': {'emulated': 0.04, 'mxu': 0.6, 'bytes_per_second': 80,"
+                 " 'peak_bytes': 100}}");
+    assert_int_equal(json_array_size(list), 2);
+    assert_string_equal(member(json_array_get(list, 0), "id"), "16bit");
+    assert_string_equal(member(json_array_get(list, 1), "severity"), "medium");
+    json_decref(list);
 }
 
 /* ---- the end of a fit ------------------------------------------------------------------------ */

@@ -226,11 +226,15 @@ static void a_damaged_list_is_read_as_far_as_it_is_whole(void **state)
     (void)state;
     json_t *object = json_loads(
         "{\"monitor\": \"val_loss\", \"top\": [7, {\"name\": 3}, {\"name\": \"a\", \"step\": 1.5},"
-        " {\"name\": \"b\", \"step\": 2, \"value\": 3}, {}]}",
+        " {\"name\": \"b\", \"step\": 2, \"value\": 3}, {},"
+        " {\"name\": \"../c\", \"step\": 3, \"value\": 1},"
+        " {\"name\": \"d\", \"step\": 4, \"value\": \"1\"}],"
+        " \"waiting\": [{\"step\": 5}, {\"step\": 6, \"value\": 7}]}",
         0, NULL);
     assert_non_null(object);
     fgi_best_list_load(&list, &lowest, object);
-    list_is(&list, "2");
+    list_is(&list, "2"); /* names are those of folders in checkpoints/ */
+    assert_int_equal(list.waiting_count, 1);
     json_decref(object);
     object = json_object();
     fgi_best_list_load(&list, &lowest, object);

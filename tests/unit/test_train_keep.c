@@ -211,6 +211,30 @@ static void the_best_is_found_by_its_metric(void **state)
     assert_int_equal(fg_ckpt_open_run(folder, "best-val_f1", NULL, &ckpt, &err), FG_ENOTFOUND);
 }
 
+/* Names of metrics may contain slashes, names of pointers may not. */
+static void a_slash_in_a_metric_is_no_folder(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    char path[512];
+    const fg_metric metric = {"val_f1/cat", 0.5};
+    const fg_callback_ops *ops = fgi_checkpoint_row.ops;
+    const fg_fit_data data = the_data();
+    const char *folder = fgt_temp_folder();
+    void *self = create_self("monitor=val_f1/cat");
+    fg_trainer *trainer = create(folder, NULL, "save_top_k=0", (fg_trainer_options){0});
+    values = (const double[]){0, 0, 0, 0};
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    (void)snprintf(path, sizeof path, "%s/checkpoints/step-000000012", folder);
+    const fg_progress at = {
+        .trainer = trainer, .step = 12, .metrics = &metric, .metric_count = 1, .path = path};
+    fgt_ok(ops->val_end(self, &at, &err));
+    fgt_ok(ops->saved(self, &at, &err));
+    file_is(folder, "best-val_f1_cat", "step-000000012\n");
+    ops->destroy(self);
+    fg_trainer_destroy(trainer);
+}
+
 /* A metric of training is compared after each epoch. */
 static void a_metric_of_training_is_compared_too(void **state)
 {
@@ -373,6 +397,11 @@ static void those_of_every_n_are_kept(void **state)
     fit(create(folder, NULL, "save_top_k=0,every_n_epochs=2",
                (fg_trainer_options){.checkpoints.save_every_steps = 1}));
     file_is(folder, "kept", "step-000000006\nstep-000000012\n");
+    folder =
+        fgt_temp_folder(); /* nor the state before the first step, to which a run may go back */
+    fit(create(folder, NULL, "save_top_k=0,every_n_steps=3,every_n_epochs=2",
+               (fg_trainer_options){.divergence.action = "rollback", .limits.max_epochs = 1}));
+    file_is(folder, "kept", "step-000000003\n");
 }
 
 /* Two batches per step, two steps per epoch; a run that resumes at such a step saves none extra. */
@@ -691,6 +720,7 @@ int main(void)
         cmocka_unit_test(the_best_are_saved_and_kept),
         cmocka_unit_test(a_monitor_that_does_not_exist_is_an_error),
         cmocka_unit_test(the_best_is_found_by_its_metric),
+        cmocka_unit_test(a_slash_in_a_metric_is_no_folder),
         cmocka_unit_test(a_metric_of_training_is_compared_too),
         cmocka_unit_test(a_resumed_run_continues_the_list),
         cmocka_unit_test(another_metric_has_a_list_of_its_own),

@@ -444,6 +444,42 @@ static void the_table_fits_in_80_columns(void **state)
     free(text);
 }
 
+/* Three equal blocks of two layers, and a layer whose name is a number. */
+static void build_blocks(void *self, fg_module *root)
+{
+    static const char *const names[] = {"0", "1", "2"};
+    const fg_type two = {.dtype = FG_F32, .rank = 1, .dim = {2}};
+    fg_module *blocks = fg_module_child(root, "blocks"), *plain = fg_module_child(root, "plain");
+    toy_ops.build(self, root);
+    for (int i = 0; i < 3; i++) {
+        fg_module *block = fg_module_child(blocks, names[i]);
+        fg_module_describe(block, "block", "");
+        fg_module_describe(fg_module_child(block, "scale"), "scale", "by 2");
+        (void)fg_module_variable(fg_module_child(block, "shift"), "by", &two, NULL);
+    }
+    fg_module_describe(fg_module_child(plain, "0"), "scale", "by 3");
+}
+
+static void blocks_that_repeat_have_one_row(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    char *text = NULL;
+    size_t size = 0;
+    fg_task_ops ops = toy_ops;
+    fg_task with_blocks = task;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    ops.build = build_blocks;
+    with_blocks.ops = &ops;
+    fgt_ok(fit_task(&with_blocks, NULL, out, &err));
+    assert_int_equal(fclose(out), 0);
+    assert_non_null(strstr(text, "\nblocks.0-2  block   3 x 2 layers                     6\n"
+                                 "plain.0     scale   by 3                             0\n"
+                                 "fc1 "));
+    free(text);
+}
+
 /* What a fit writes to a terminal of this width. */
 static void fit_on_a_terminal(unsigned short columns, char *out, size_t size)
 {
@@ -508,6 +544,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(parts_of_idle_time_sum_up),
     cmocka_unit_test(plain_lines_into_a_file),
     cmocka_unit_test(the_table_fits_in_80_columns),
+    cmocka_unit_test(blocks_that_repeat_have_one_row),
     cmocka_unit_test(a_bar_on_a_terminal),
     cmocka_unit_test(only_the_first_process_writes_a_log),
 };

@@ -95,6 +95,9 @@ static void a_line_fits_the_terminal(void **state)
     other.is_plain = true;
     fgi_progress_line(&other, 80, line, sizeof line);
     assert_string_equal(line, "epoch 3/30  5/1  00:12");
+    other.samples_per_s = 2.345;
+    fgi_progress_line(&other, 80, line, sizeof line);
+    assert_string_equal(line, "epoch 3/30  5/1  2.3 samples/s  00:12");
 }
 
 /* ---- a run, step by step --------------------------------------------------------------------- */
@@ -181,6 +184,14 @@ static void one_plain_line_per_epoch(void **state)
     close_show(&s);
 }
 
+static size_t lines_of(const char *text)
+{
+    size_t count = 0;
+    for (; *text != '\0'; text++)
+        count += *text == '\n';
+    return count;
+}
+
 /* During an epoch, every 5 seconds at first. */
 static void plain_lines_within_an_epoch(void **state)
 {
@@ -195,12 +206,37 @@ static void plain_lines_within_an_epoch(void **state)
     close_show(&s);
 }
 
-static size_t lines_of(const char *text)
+/* After 5 minutes, every 30 seconds. */
+static void plain_lines_within_a_long_epoch(void **state)
 {
-    size_t count = 0;
-    for (; *text != '\0'; text++)
-        count += *text == '\n';
-    return count;
+    show s;
+    size_t before = 0;
+    (void)state;
+    open_show(&s, "plain");
+    tell(&s, fgi_progress_ops.epoch_start, (fg_progress){.batches = 1000});
+    for (int batch = 1; batch <= 1000; batch++) {
+        pass(1);
+        tell(&s, fgi_progress_ops.batch_end, (fg_progress){.batch = batch, .batches = 1000});
+        if (batch == 700)
+            before = lines_of(s.text);
+    }
+    assert_int_equal(lines_of(s.text) - before, 10);
+    close_show(&s);
+}
+
+/* The rate is that of the samples since then. */
+static void an_epoch_that_was_resumed(void **state)
+{
+    show s;
+    (void)state;
+    open_show(&s, "plain");
+    s.trainer.cursor.position = 16;
+    tell(&s, fgi_progress_ops.epoch_start, (fg_progress){.batch = 2, .batches = 4});
+    pass(8);
+    s.trainer.cursor.position = 24;
+    tell(&s, fgi_progress_ops.batch_end, (fg_progress){.batch = 3, .batches = 4});
+    assert_string_equal(s.text, "epoch 1/3  3/4  1 samples/s  00:08<00:08, run 01:12 left\n");
+    close_show(&s);
 }
 
 /* On a terminal too, and the last one has no less than the first. */
@@ -243,6 +279,20 @@ static void the_best_value_is_highlighted(void **state)
                 "8 samples/s  00:07, run 00:14 left\n"
                 "epoch 2/3  train loss 0.5 acc 0.75  val loss 0.25 acc 0.5  "
                 "8 samples/s  00:07, run 00:07 left\n");
+    const size_t before = s.size;
+    const fg_metric val = {"val_acc", 0.5};
+    fg_progress at = {.epoch = 2, .batch = 2, .batches = 4, .metrics = &val, .metric_count = 1};
+    s.trainer.cursor.top.waiting[0].value = 0.5; /* the best within an epoch, but not at its end */
+    tell(&s, fgi_progress_ops.epoch_start, (fg_progress){.epoch = 2, .batches = 4});
+    tell(&s, fgi_progress_ops.val_end, at);
+    tell(&s, fgi_progress_ops.batch_end, (fg_progress){.epoch = 2, .batch = 3, .batches = 4});
+    s.trainer.cursor.top.waiting[0].value = 0.75;
+    tell(&s, fgi_progress_ops.val_end, at);
+    at.metric_count = 0;
+    tell(&s, fgi_progress_ops.epoch_end, at);
+    assert_string_equal(s.text + before,
+                        "epoch 3/3  batch 2/4  val \x1b[1;32macc 0.5\x1b[0m  00:00\n"
+                        "epoch 3/3  val acc 0.5  0 samples/s  00:00\n");
     close_show(&s);
 }
 
@@ -344,6 +394,11 @@ static void compilation_is_shown_with_its_time(void **state)
     fgi_progress_compile_end(s.progress);
     (void)fflush(s.out);
     assert_null(strchr(s.text + before, '\n'));
+    fgi_progress_compile_begin(s.progress, "test");
+    pass(1);
+    fgi_progress_compile_end(s.progress);
+    (void)fflush(s.out);
+    assert_non_null(strstr(s.text + before, "compiled the test step in 1.0 s\n"));
     fgi_progress_compile_end(s.progress); /* nothing is compiled */
     fgi_progress_compile_begin(NULL, "training");
     fgi_progress_compile_end(NULL);
@@ -432,6 +487,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_line_fits_the_terminal),
     cmocka_unit_test(one_plain_line_per_epoch),
     cmocka_unit_test(plain_lines_within_an_epoch),
+    cmocka_unit_test(plain_lines_within_a_long_epoch),
+    cmocka_unit_test(an_epoch_that_was_resumed),
     cmocka_unit_test(every_epoch_has_a_line),
     cmocka_unit_test(the_best_value_is_highlighted),
     cmocka_unit_test(validation_within_an_epoch),

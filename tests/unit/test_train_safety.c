@@ -330,8 +330,13 @@ static void what_fails_later_leaves_its_state(void **state)
     (void)state;
     static const struct {
         bool in_val;
-        int bad, accumulate, step; /* at which it ends; the last one fails within a step */
-    } rows[] = {{false, 5, 1, 1}, {true, 5, 1, 3}, {false, 9, 2, 1}, {false, 13, 2, 1}};
+        int bad, accumulate, step; /* at which it ends; the last ones fail within a step */
+        int limit;                 /* batches of an epoch, 0: none */
+    } rows[] = {{false, 5, 1, 1, 0},
+                {true, 5, 1, 3, 0},
+                {false, 9, 2, 1, 0},
+                {false, 13, 2, 1, 0},
+                {false, 13, 2, 1, 4}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         fg_error err = {0};
         static recorder r;
@@ -345,6 +350,7 @@ static void what_fails_later_leaves_its_state(void **state)
         else
             data.train = torn;
         const fg_trainer_options options = {.limits.max_epochs = 2,
+                                            .limits.limit_train_batches = rows[i].limit,
                                             .numerics.accumulate_grad_batches = rows[i].accumulate,
                                             .checkpoints.resume = "auto"};
         r = (recorder){0};
@@ -358,7 +364,7 @@ static void what_fails_later_leaves_its_state(void **state)
         atomic_store(&bad, -1);
         r = (recorder){0};
         fgt_ok(fit(&options, &task, &data, folder, &r, &err));
-        const int batches = rows[i].in_val ? 3 : 5;
+        const int batches = rows[i].in_val ? 3 : rows[i].limit > 0 ? rows[i].limit : 5;
         assert_int_equal(recorder_count(&r, "batch_end"),
                          2 * batches - rows[i].step * rows[i].accumulate);
         fg_dataset_destroy(torn);

@@ -380,6 +380,42 @@ static void a_save_that_fails_has_no_rank(void **state)
     }
 }
 
+/* The states after epochs 1 and 3 are the best so far. */
+static fg_status rank_third(void *self, const fg_progress *at, fg_error *err)
+{
+    static const double losses[] = {5, 7, 4};
+    const fg_metric loss = {"val_loss", losses[(at->step - 1) / 3]};
+    (void)err;
+    if (at->step % 3 == 0)
+        (void)fgi_rank_metrics(self, &loss, 1);
+    return FG_OK;
+}
+
+/* Until the next checkpoint, a run may go back to the one before the best, when the best is again
+ * the former one. */
+static void the_former_best_is_kept_if_training_may_go_back(void **state)
+{
+    (void)state;
+    static const fg_callback_ops ops = {.batch_end = rank_third};
+    for (int may = 0; may < 2; may++) {
+        fg_error err = {0};
+        static recorder r;
+        const char *folder = fgt_temp_folder();
+        const fg_fit_data data = in_order();
+        const fg_trainer_options options = {
+            .limits.max_epochs = 3,
+            .checkpoints = {.wait_for_saves = true, .keep_checkpoints = 2},
+            .divergence.action = may ? "rollback" : "stop"};
+        r = (recorder){0};
+        fg_trainer *trainer = create(&options, folder, &r);
+        fgt_ok(fg_trainer_add_callback(trainer, &ops, trainer, &err));
+        fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+        assert_int_equal(trainer->cursor.top.entry[0].step, 9);
+        fg_trainer_destroy(trainer);
+        assert_int_equal(fgi_file_exists(fgt_path(folder, "checkpoints/step-000000003")), may);
+    }
+}
+
 /* A run that starts from a checkpoint of another one has none of its checkpoints. */
 static void another_run_has_another_best(void **state)
 {
@@ -450,17 +486,18 @@ static void a_later_fit_goes_on(void **state)
     assert_int_equal(last_step(folder), 24);
 }
 
-/* The time until the next save counts from the start of the fit: half the time since the machine
- * was started is not over. */
+/* The time until the next save counts from the start of the fit: neither a minute nor half the time
+ * since the machine was started is over. */
 static void the_time_of_saves_starts_with_the_fit(void **state)
 {
     (void)state;
     fg_error err = {0};
     static recorder r;
     const char *folder = fgt_temp_folder();
+    const double half_s = (double)fgi_now_ns() * 0.5e-9;
     const fg_trainer_options options = {.limits.max_epochs = 2,
                                         .checkpoints.save_every_epochs = -1,
-                                        .checkpoints.save_every_s = (double)fgi_now_ns() * 0.5e-9,
+                                        .checkpoints.save_every_s = half_s < 60 ? half_s : 60,
                                         .checkpoints.wait_for_saves = true};
     (void)fit(&options, folder, &r, FG_OK, &err);
     assert_int_equal(recorder_count(&r, "saved"), 1); /* at the end */
@@ -529,6 +566,14 @@ static void a_failure_at_the_end_is_an_error(void **state)
         assert_int_equal(last_step(folder), 6);
         disk_reset();
     }
+    /* also if it is the first save */
+    fg_error err = {0};
+    static recorder r;
+    const char *folder = fgt_temp_folder();
+    atomic_store(&failing, 1);
+    (void)fit(&(fg_trainer_options){.limits.max_epochs = 1, .checkpoints.save_every_epochs = -1},
+              folder, &r, FG_OK, &err);
+    assert_int_equal(last_step(folder), 3);
 }
 
 static void without_any_checkpoint_it_says_so(void **state)
@@ -548,6 +593,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup(a_run_may_wait_for_its_saves, reset),
     cmocka_unit_test_setup(a_save_that_fails_is_no_end, reset),
     cmocka_unit_test_setup(a_save_that_fails_has_no_rank, reset),
+    cmocka_unit_test_setup(the_former_best_is_kept_if_training_may_go_back, reset),
     cmocka_unit_test_setup(another_run_has_another_best, reset),
     cmocka_unit_test_setup(several_failures_in_a_row_are_the_end, reset),
     cmocka_unit_test_setup(a_later_fit_goes_on, reset),
