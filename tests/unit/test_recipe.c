@@ -10,6 +10,8 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "recipe/config.h"
+#include "recipe/run_infer.h"
 
 static const char yaml[] =
     "task: classification\n"
@@ -211,6 +213,76 @@ static void out_of_memory_is_an_error(void **state)
 }
 
 /* The scripts of `fulgurite completion` are tested where the program is. */
+/* ---- plausible classes ----------------------------------------------------------------------- */
+
+enum { MOST_LABELS = 10100 };
+
+/* Samples of classes 0 to classes - 1: `more` of each, and of the first `singles` just one. */
+static fg_dataset *labels_of(int classes, int singles, int more, int32_t labels[MOST_LABELS])
+{
+    static float x[MOST_LABELS];
+    static const fg_field fields[] = {{"x", {.dtype = FG_F32}}, {"y", {.dtype = FG_S32}}};
+    fg_dataset *dataset = NULL;
+    fg_error err;
+    int count = 0;
+    for (int k = 0; k < classes; k++)
+        for (int i = 0; i < (k < singles ? 1 : more); i++)
+            labels[count++] = k;
+    fgt_ok(fg_dataset_from_arrays(
+        &(fg_dataset_spec){
+            .count = count, .fields = fields, .field_count = 2, .class_count = classes},
+        (const void *const[]){x, labels}, FG_BORROW, &dataset, &err));
+    return dataset;
+}
+
+static const struct {
+    int classes, singles, more;
+    bool has_val;          /* with the same samples again */
+    const char *more_keys; /* NULL: none */
+    bool is_refused;
+} classes_of[] = {
+    {.classes = 4, .singles = 4, .is_refused = false},
+    {.classes = 5, .singles = 5, .is_refused = true},
+    {.classes = 5, .singles = 5, .has_val = true, .is_refused = false}, /* two of each */
+    {.classes = 5, .singles = 5, .more_keys = "model.classes=5", .is_refused = false},
+    {.classes = 5, .singles = 5, .more_keys = "task=regression", .is_refused = false},
+    {.classes = 6, .singles = 3, .more = 2, .is_refused = false}, /* a half is not most */
+    {.classes = 7, .singles = 4, .more = 2, .is_refused = true},
+    {.classes = 100, .more = 2, .is_refused = false},
+    {.classes = 101, .more = 9, .is_refused = true},
+    {.classes = 101, .more = 10, .is_refused = false},
+    {.classes = 1000, .more = 10, .is_refused = false},
+    {.classes = 1001, .more = 10, .is_refused = true},
+};
+
+static void classes_that_are_none_are_refused(void **state)
+{
+    static int32_t labels[2][MOST_LABELS];
+    (void)state;
+    for (size_t i = 0; i < sizeof classes_of / sizeof classes_of[0]; i++) {
+        fg_error err = {0};
+        char text[64];
+        fgi_config *c = fgi_config_create(NULL, &err);
+        const int classes = classes_of[i].classes;
+        fgi_run_data data = {
+            .train = labels_of(classes, classes_of[i].singles, classes_of[i].more, labels[0])};
+        if (classes_of[i].has_val)
+            data.val = labels_of(classes, classes_of[i].singles, classes_of[i].more, labels[1]);
+        assert_non_null(c);
+        assert_true(fgi_config_override(c, "task=classification", &err));
+        if (classes_of[i].more_keys != NULL)
+            assert_true(fgi_config_override(c, classes_of[i].more_keys, &err));
+        const fg_status status = fgi_run_task_check(c, &data, &err);
+        if (status != (classes_of[i].is_refused ? FG_EINVAL : FG_OK))
+            fail_msg("row %zu: %s", i, err.message);
+        (void)snprintf(text, sizeof text, "the targets have %d classes in ", classes);
+        if (status != FG_OK && strstr(err.message, text) == NULL)
+            fail_msg("row %zu: %s", i, err.message);
+        fgi_run_data_close(&data);
+        fgi_config_destroy(c);
+    }
+}
+
 static void completion_has_the_name_of_the_program(void **state)
 {
     static const fg_recipe_option options[] = {
@@ -262,6 +334,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(completion_refuses_newer_structs),
     cmocka_unit_test(overrides_win),
     cmocka_unit_test(mistakes_are_named),
+    cmocka_unit_test(classes_that_are_none_are_refused),
     cmocka_unit_test(a_failed_run_is_reported),
     cmocka_unit_test(keys_and_origins_are_cleared),
     cmocka_unit_test(out_of_memory_is_an_error),
