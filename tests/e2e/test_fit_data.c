@@ -220,6 +220,7 @@ static void a_residual_net_on_idx_files(void **state)
 static void colours_from_cifar_files(void **state)
 {
     const char *folder = fgt_temp_folder();
+    fgt_write(fgt_path(folder, "batches.meta.txt"), "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n", 20);
     for (int f = 0; f < 6; f++) {
         char name[32];
         (void)snprintf(name, sizeof(name), f < 5 ? "data_batch_%d.bin" : "test_batch.bin", f + 1);
@@ -239,6 +240,9 @@ static void colours_from_cifar_files(void **state)
     const outcome *o = program_gives(0, folder, "test run/config.yaml -q --draw=always");
     contains(o->out, "confusion matrix: 24 of 24 correct  100.0 %\n");
     contains(o->out, "test_acc\t1\n");
+    fgt_write(fgt_path(folder, "batches.meta.txt"), "a\nc\nb\nd\ne\nf\ng\nh\ni\nj\n", 20);
+    contains(program_gives(1, folder, "test run/config.yaml -q")->err,
+             "the classes differ: class 1 is 'b' in the checkpoint, 'c' here");
 }
 
 static const struct CMUnitTest tests[] = {
