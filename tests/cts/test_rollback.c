@@ -460,7 +460,8 @@ static fg_status spoil_last(void *folder, const fg_progress *at, fg_error *err)
     return FG_OK;
 }
 
-/* From epoch 2 on, training seems to diverge, but its validation is the best: that state is saved. */
+/* From epoch 2 on, training seems to diverge, but its validations are the best: those states are
+ * saved. */
 static void the_best_is_saved_although_training_seems_to_diverge(void **state)
 {
     static const fg_callback_ops watcher = {.epoch_end = spoil_last, .fit_end = assert_one_story};
