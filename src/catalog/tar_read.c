@@ -104,35 +104,36 @@ static fg_status get_block(fgi_tar *tar, uint64_t offset, const unsigned char **
     return fgi_window_get(&tar->window, offset, BLOCK, out, err);
 }
 
-/* Steps over the zeros that end an archive, as `tar --ignore-zeros` does: another one may follow,
- * if archives were concatenated. */
-static fg_status skip_zeros(fgi_tar *tar, bool *out_end, fg_error *err)
+/* Reads the block at tar->at, behind the zeros that end an archive, as `tar --ignore-zeros` does:
+ * another one may follow, if archives were concatenated. *out is NULL at the end of the file. */
+static fg_status get_header(fgi_tar *tar, const unsigned char **out, bool *out_is_after_end,
+                            fg_error *err)
 {
-    const unsigned char *block;
-    *out_end = false;
-    do {
+    *out_is_after_end = false;
+    FGI_TRY(get_block(tar, tar->at, out, err));
+    while (is_zero(*out)) {
+        *out_is_after_end = true;
+        tar->has_path = tar->has_size = false;
         tar->at += BLOCK;
-        if (tar->at > tar->window.shard->size || tar->window.shard->size - tar->at < BLOCK) {
-            *out_end = true; /* less than a block cannot be a member */
+        if (tar->window.shard->size - tar->at < BLOCK) {
+            *out = NULL; /* less than a block cannot be a member */
             return FG_OK;
         }
-        FGI_TRY(get_block(tar, tar->at, &block, err));
-    } while (is_zero(block));
-    tar->has_path = tar->has_size = false;
-    if (is_checksum_right(block))
-        return FG_OK;
-    return fail(tar, tar->at, FG_EFORMAT,
-                "data after the end of the archive that is not another tar archive", err);
+        FGI_TRY(get_block(tar, tar->at, out, err));
+    }
+    return FG_OK;
 }
 
 /* Checks a header and reads its size. */
-static fg_status check_header(const fgi_tar *tar, const unsigned char *h, uint64_t *out_size,
-                              fg_error *err)
+static fg_status check_header(const fgi_tar *tar, const unsigned char *h, bool is_after_end,
+                              uint64_t *out_size, fg_error *err)
 {
     if (!is_checksum_right(h))
         return fail(tar, tar->at, FG_EFORMAT,
-                    tar->at == 0 ? "not a tar archive (the checksum of the header does not match)"
-                                 : "the checksum of the header does not match",
+                    is_after_end
+                        ? "data after the end of the archive that is not another tar archive"
+                    : tar->at == 0 ? "not a tar archive (the checksum of the header does not match)"
+                                   : "the checksum of the header does not match",
                     err);
     if (!parse_number(h + SIZE, SIZE_SIZE, out_size))
         return fail(tar, tar->at, FG_EFORMAT, "invalid size in the header", err);
@@ -292,15 +293,12 @@ fg_status fgi_tar_next(fgi_tar *tar, fgi_tar_member *out, bool *out_end, fg_erro
     for (;;) {
         const unsigned char *h;
         uint64_t size = 0;
-        bool is_extended = false;
-        FGI_TRY(get_block(tar, tar->at, &h, err));
-        if (is_zero(h)) {
-            FGI_TRY(skip_zeros(tar, out_end, err));
-            if (*out_end)
-                return FG_OK;
-            continue;
-        }
-        FGI_TRY(check_header(tar, h, &size, err));
+        bool is_after_end, is_extended = false;
+        FGI_TRY(get_header(tar, &h, &is_after_end, err));
+        *out_end = h == NULL;
+        if (*out_end)
+            return FG_OK;
+        FGI_TRY(check_header(tar, h, is_after_end, &size, err));
         unsigned char header[BLOCK]; /* the window moves */
         memcpy(header, h, BLOCK);
         FGI_TRY(use_extended(tar, (char)header[TYPE], size, &is_extended, err));
