@@ -303,6 +303,51 @@ bool fgi_text_is_utf8(fgi_str text)
     return length > 0;
 }
 
+/* Source: Unicode 15, EastAsianWidth.txt (W and F) and general categories Mn and Cf, by block. */
+static size_t columns_of(uint32_t c)
+{
+    static const struct {
+        uint32_t first, last;
+        size_t columns;
+    } blocks[] = {{0x300, 0x36f, 0},     {0x200b, 0x200f, 0},   {0xfe00, 0xfe0f, 0},
+                  {0x1100, 0x115f, 2},   {0x2e80, 0xa4cf, 2},   {0xac00, 0xd7a3, 2},
+                  {0xf900, 0xfaff, 2},   {0xfe30, 0xfe6f, 2},   {0xff01, 0xff60, 2},
+                  {0xffe0, 0xffe6, 2},   {0x1f300, 0x1f64f, 2}, {0x1f680, 0x1f6ff, 2},
+                  {0x1f900, 0x1f9ff, 2}, {0x20000, 0x3fffd, 2}};
+    for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++)
+        if (c >= blocks[i].first && c <= blocks[i].last)
+            return blocks[i].columns;
+    return 1;
+}
+
+size_t fgi_text_fit(const char *text, size_t columns, size_t *out_used)
+{
+    const unsigned char *bytes = (const unsigned char *)text;
+    const size_t size = strlen(text);
+    size_t at = 0, used = 0;
+    while (at < size) {
+        const size_t length = fgi_utf8_length(bytes + at, size - at);
+        uint32_t c = length < 2 ? 0 : bytes[at] & (0xffu >> (length + 1));
+        for (size_t i = 1; i < length; i++)
+            c = c << 6 | (bytes[at + i] & 0x3f);
+        const size_t more = columns_of(c);
+        if (more > columns - used)
+            break;
+        used += more;
+        at += length > 0 ? length : 1;
+    }
+    if (out_used != NULL)
+        *out_used = used;
+    return at;
+}
+
+size_t fgi_text_columns(const char *text)
+{
+    size_t used;
+    (void)fgi_text_fit(text, SIZE_MAX, &used);
+    return used;
+}
+
 static bool is_plain(unsigned char c) { return c >= 0x20 && c != 0x7f && c != '\\'; }
 
 static size_t escape_byte(unsigned char c, char out[5])

@@ -12,7 +12,7 @@
 #include "data/csv_schema.h"
 
 /* After MOST_LINES columns, only the numbers of columns of each kind are printed. */
-enum { MOST_LINES = 40, MOST_NAMES = 6, MOST_NAME_BYTES = 24 };
+enum { MOST_LINES = 40, MOST_NAMES = 6, MOST_NAME_COLUMNS = 24 };
 
 static const char *const kind_names[] = {"ignored", "numeric", "categorical", "target"};
 
@@ -93,12 +93,24 @@ void fgi_csv_warn(const fg_csv_schema *s, const fgi_csv *csv)
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
+/* Puts a name in one line, and spaces up to `width` columns. */
+static void put_name(fgi_buf *out, const char *name, size_t width)
+{
+    char shown[256];
+    size_t used;
+    (void)fgi_text_escape(fgi_str_of(name), shown, sizeof(shown));
+    const size_t bytes = fgi_text_fit(shown, MOST_NAME_COLUMNS, &used);
+    fgi_buf_printf(out, "%.*s%*s", (int)bytes, shown, used < width ? (int)(width - used) : 0, "");
+}
+
 /* "4: flat, house, loft, ...". */
 static void put_names(fgi_buf *out, const fgi_values *values)
 {
     fgi_buf_printf(out, "%zu: ", values->count);
-    for (size_t i = 0; i < values->count && i < MOST_NAMES; i++)
-        fgi_buf_printf(out, "%s%.*s", i == 0 ? "" : ", ", MOST_NAME_BYTES, values->texts[i]);
+    for (size_t i = 0; i < values->count && i < MOST_NAMES; i++) {
+        fgi_buf_puts(out, i == 0 ? "" : ", ");
+        put_name(out, values->texts[i], 0);
+    }
     if (values->count > MOST_NAMES)
         fgi_buf_puts(out, ", ...");
 }
@@ -119,7 +131,8 @@ static void put_column(fgi_buf *out, const fg_csv_schema *s, const fgi_csv_colum
     const bool is_target = c->kind == FGI_CSV_TARGET;
     const char *type = is_target ? (s->is_classification ? "target, classes" : "target, number")
                                  : kind_names[c->kind];
-    fgi_buf_printf(out, "%-*.*s  ", width, width, c->name);
+    put_name(out, c->name, (size_t)width);
+    fgi_buf_puts(out, "  ");
     if (c->kind == FGI_CSV_IGNORED) {
         fgi_buf_printf(out, c->ignored_because != NULL ? "%-15s  %7s  %s\n" : "%s\n", "ignored", "",
                        c->ignored_because);
@@ -207,10 +220,12 @@ static int name_width(const fg_csv_schema *s)
 {
     size_t width = strlen("column");
     for (size_t i = 0; i < s->column_count; i++) {
-        const size_t size = strlen(s->columns[i].name);
-        width = size > width ? size : width;
+        char shown[256];
+        (void)fgi_text_escape(fgi_str_of(s->columns[i].name), shown, sizeof(shown));
+        const size_t columns = fgi_text_columns(shown);
+        width = columns > width ? columns : width;
     }
-    return width > MOST_NAME_BYTES ? MOST_NAME_BYTES : (int)width;
+    return width > MOST_NAME_COLUMNS ? MOST_NAME_COLUMNS : (int)width;
 }
 
 fg_status fgi_csv_report(fg_csv_schema *s, const fgi_csv *csv, size_t row_count, fg_error *err)

@@ -20,25 +20,6 @@ static const double log_range =
     30;                        /* positive values with a larger range have a logarithmic axis */
 static const double fence = 4; /* interquartile ranges beyond which a value is an outlier */
 
-/* The number of characters of a UTF-8 string, not counting continuation bytes. */
-static size_t width_of(const char *text)
-{
-    size_t width = 0;
-    for (; *text != '\0'; text++)
-        width += ((unsigned char)*text & 0xc0) != 0x80;
-    return width;
-}
-
-/* Bytes of the first `width` characters. */
-static size_t bytes_of(const char *text, size_t width)
-{
-    size_t bytes = 0;
-    for (; text[bytes] != '\0'; bytes++)
-        if (((unsigned char)text[bytes] & 0xc0) != 0x80 && width-- == 0)
-            break;
-    return bytes;
-}
-
 static int clamp(int value, int least, int most)
 {
     return value < least ? least : value > most ? most : value;
@@ -307,11 +288,11 @@ static const char *class_name(const char *const *names, size_t index)
     return number;
 }
 
-/* Prints a name in exactly `width` characters, right-aligned and truncated. */
+/* Prints a name in exactly `width` columns, right-aligned and truncated. */
 static void print_name(fgi_buf *out, const char *name, size_t width)
 {
-    const size_t bytes = bytes_of(name, width);
-    const size_t used = width_of(name) < width ? width_of(name) : width;
+    size_t used;
+    const size_t bytes = fgi_text_fit(name, width, &used);
     fgi_buf_printf(out, "%*s%.*s", (int)(width - used), "", (int)bytes, name);
 }
 
@@ -328,7 +309,7 @@ static void measure(matrix *m)
     m->name_width = strlen("true");
     m->cell_width = 1;
     for (size_t i = 0; i < m->n; i++) {
-        const size_t width = width_of(class_name(m->names, i));
+        const size_t width = fgi_text_columns(class_name(m->names, i));
         m->name_width = width > m->name_width ? width : m->name_width;
     }
     for (size_t i = 0; i < m->n * m->n; i++) {
@@ -337,7 +318,7 @@ static void measure(matrix *m)
     }
     m->name_width = m->name_width < 16 ? m->name_width : 16;
     for (size_t i = 0; i < m->n; i++) { /* column headings: wide enough for the names */
-        const size_t width = width_of(class_name(m->names, i));
+        const size_t width = fgi_text_columns(class_name(m->names, i));
         const size_t requested = width < 6 ? width : 6;
         m->cell_width = requested > m->cell_width ? requested : m->cell_width;
     }

@@ -70,15 +70,6 @@ static int compare(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
-/* Columns of a UTF-8 text, without its continuation bytes. */
-static int columns_of(const char *text)
-{
-    int width = 0;
-    for (; *text != '\0'; text++)
-        width += ((unsigned char)*text & 0xc0) != 0x80;
-    return width;
-}
-
 typedef struct table {
     const fgi_pack_summary *summary;
     int64_t largest, total;
@@ -92,8 +83,9 @@ static void print_class(fgi_buf *out, const table *t, const ranked *row)
     const char *text = escaped(fg_pack_class_name(t->summary->pack, row->index), name);
     const double share = t->total > 0 ? (double)row->count / (double)t->total : 0;
     const int64_t length = t->largest > 0 ? (row->count * BAR + t->largest - 1) / t->largest : 0;
-    fgi_buf_printf(out, "  %s%*s %9" PRId64 " %5.1f %%%s%.*s\n", text, t->width - columns_of(text),
-                   "", row->count, 100 * share, length > 0 ? "  " : "", (int)length, bar);
+    fgi_buf_printf(out, "  %s%*s %9" PRId64 " %5.1f %%%s%.*s\n", text,
+                   t->width - (int)fgi_text_columns(text), "", row->count, 100 * share,
+                   length > 0 ? "  " : "", (int)length, bar);
 }
 
 static table measure(const fgi_pack_summary *s, const ranked *rows)
@@ -103,7 +95,8 @@ static table measure(const fgi_pack_summary *s, const ranked *rows)
     for (int64_t i = 0; i < s->info->class_count; i++) {
         const bool is_listed =
             s->info->class_count <= MANY || i < FEW || i >= s->info->class_count - FEW;
-        const int width = columns_of(escaped(fg_pack_class_name(s->pack, rows[i].index), name));
+        const int width =
+            (int)fgi_text_columns(escaped(fg_pack_class_name(s->pack, rows[i].index), name));
         t.total += rows[i].count;
         if (rows[i].count > t.largest)
             t.largest = rows[i].count;

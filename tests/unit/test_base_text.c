@@ -284,7 +284,33 @@ static void names_are_escaped_for_messages(void **state)
     }
 }
 
+static void columns_are_those_of_a_terminal(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t columns, all, bytes, used; /* of the whole text; of what fits in `columns` */
+    } cases[] = {
+        {"", 3, 0, 0, 0},
+        {"area", 3, 4, 3, 3},
+        {"gr\xc3\xb6\xc3\x9f"
+         "e",
+         4, 5, 6, 4},
+        {"e\xcc\x81t\xc3\xa9", 2, 3, 4, 2},       /* a combining accent */
+        {"\xe4\xbe\xa1\xe6\xa0\xbc", 3, 4, 3, 2}, /* wide */
+        {"\xf0\x9f\x98\x80!", 2, 3, 4, 2},        /* an emoji */
+        {"\xff\xc3", 1, 2, 1, 1},                 /* invalid */
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        size_t used;
+        assert_int_equal(fgi_text_columns(cases[i].text), cases[i].all);
+        assert_int_equal(fgi_text_fit(cases[i].text, cases[i].columns, &used), cases[i].bytes);
+        assert_int_equal(used, cases[i].used);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(columns_are_those_of_a_terminal),
     cmocka_unit_test(names_are_escaped_for_messages),
     cmocka_unit_test(letters_are_those_of_ascii),
     cmocka_unit_test(integers_are_whole_or_refused),

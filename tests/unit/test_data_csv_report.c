@@ -407,6 +407,28 @@ static void the_report_sums_up_pixels(void **state)
     csv_destroy(&parts);
 }
 
+/* Names are padded to columns of the terminal, cut between characters, and in one line. */
+static void the_report_aligns_other_alphabets(void **state)
+{
+    fg_csv_parts parts;
+    fgt_ok(csv_open_text("gr\xc3\xb6\xc3\x9f"
+                         "e in qm,\xe4\xbe\xa1\xe6\xa0\xbc,\"a\nb\","
+                         "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9"
+                         "12345678\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9"
+                         "\xc3\xa9!\n1,1,1,1\n1,1,1,2\n",
+                         &(fg_csv_options){.task = "regression"}, &parts));
+    assert_non_null(strstr(fg_csv_schema_report(parts.schema),
+                           "\ngr\xc3\xb6\xc3\x9f"
+                           "e in qm               numeric "
+                           "               0  constant 1\n\xe4\xbe\xa1\xe6\xa0\xbc"
+                           "                      numeric                0  constant 1\n"
+                           "a\\nb                      numeric                0  constant 1\n"
+                           "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9"
+                           "12345678\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9"
+                           "\xc3\xa9  target, number "));
+    csv_destroy(&parts);
+}
+
 /* The file's values can be recovered from y at any scale; statistics are those of the training
  * rows. */
 static void a_target_is_standardized(void **state)
@@ -480,6 +502,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(another_delimiter_is_suggested),
     cmocka_unit_test(the_report_lists_the_columns),
     cmocka_unit_test(the_report_sums_up_pixels),
+    cmocka_unit_test(the_report_aligns_other_alphabets),
     cmocka_unit_test(a_target_is_standardized),
 };
 
