@@ -1,7 +1,7 @@
 # libfulgurite_recipe (shared and static): runs configured by YAML files, from src/report and src/recipe. It is
 # a separate library because it depends on libfyaml.
 #
-# It uses helpers of libfulgurite (src/base, the JSON reader) that libfulgurite doesn't export. The static library
+# It uses helpers of libfulgurite (src/base, readers of JSON and CSV) that libfulgurite doesn't export. The static library
 # gets them from libfulgurite.a. The shared library contains a hidden copy, fulgurite_helpers. Code with state
 # (src/base/log.c) is excluded from the copy, so that a program has one log.
 pkg_check_modules(LIBFYAML REQUIRED IMPORTED_TARGET libfyaml)
@@ -29,8 +29,9 @@ endforeach()
 set_target_properties(fulgurite_recipe_shared PROPERTIES EXPORT_NAME fulgurite_recipe)
 add_library(fulgurite::fulgurite_recipe ALIAS fulgurite_recipe_shared)
 
-set(FG_HELPERS base/alloc.c base/arena.c base/buf.c base/crc32c.c base/duration.c base/error.c base/file.c base/file_content.c base/hash.c base/library.c
-    base/resources.c base/output.c base/print.c base/reserved.c base/run_lock.c base/temporary.c base/text.c base/thread.c catalog/class_counts.c input/json_file.c
+set(FG_HELPERS base/alloc.c base/arena.c base/buf.c base/crc32c.c base/duration.c base/error.c base/file.c base/file_content.c base/hash.c base/library.c base/map.c
+    base/resources.c base/output.c base/print.c base/reserved.c base/run_lock.c base/temporary.c base/text.c base/thread.c catalog/catalog_options.c catalog/class_counts.c catalog/draft.c data/csv_images.c
+    input/block.c input/csv_cell.c input/csv_table.c input/json_file.c
     train/input_report.c train/prediction_file.c train/profile_steps.c)
 list(TRANSFORM FG_HELPERS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/src/)
 add_library(fulgurite_helpers STATIC ${FG_HELPERS})

@@ -41,6 +41,13 @@ bool fgi_begins_nocase(const char *text, const char *prefix)
     return *prefix == '\0';
 }
 
+bool fgi_contains_nocase(const char *text, const char *part)
+{
+    while (*text != '\0' && !fgi_begins_nocase(text, part))
+        text++;
+    return fgi_begins_nocase(text, part);
+}
+
 bool fgi_ends_with(const char *text, const char *end)
 {
     const size_t size = strlen(text), end_size = strlen(end);

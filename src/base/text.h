@@ -25,8 +25,9 @@ double fgi_strtod(const char *text, char **out_end);
 /* Only ASCII letters and digits, in any locale: the Turkish 'I' is not the capital of 'i'. */
 bool fgi_is_alnum(char c);
 char fgi_lower(char c);
-/* Whether text starts with prefix, ignoring the case of ASCII letters. */
+/* Whether text starts with prefix, or contains part, ignoring the case of ASCII letters. */
 bool fgi_begins_nocase(const char *text, const char *prefix);
+bool fgi_contains_nocase(const char *text, const char *part);
 /* Whether text ends in `end`, or is equal to it. */
 bool fgi_ends_with(const char *text, const char *end);
 

@@ -40,12 +40,14 @@ static fg_status no_features(const fg_csv_schema *schema, fg_error *err)
     static const char what[] = "no feature columns are left: every column is the target or ignored";
     for (size_t i = 0; i < schema->column_count; i++) {
         const fgi_csv_column *c = &schema->columns[i];
-        if (c->ignored_because != NULL)
-            return fgi_fail(err, FG_EFORMAT,
-                            "%s; column '%.64s' is ignored because %s\nto train on it, list it in "
-                            "%s",
-                            what, c->name, c->ignored_because,
-                            fgi_csv_may_be_numeric(c) ? "data.numeric" : "data.categorical");
+        if (c->ignored_because == NULL)
+            continue;
+        return fgi_fail(err, FG_EFORMAT, "%s; column '%.64s' is ignored because %s\n%s", what,
+                        c->name, c->ignored_because,
+                        c->image_advice != NULL     ? c->image_advice
+                        : fgi_csv_may_be_numeric(c) ? "to train on it, list it in data.numeric"
+                                                    : "to train on it, list it in "
+                                                      "data.categorical");
     }
     return fgi_fail(err, FG_EFORMAT, "%s", what);
 }

@@ -11,12 +11,14 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "catalog/draft.h"
+#include "data/csv_images.h"
 #include "data/csv_schema.h"
 #include "data/dataset.h"
 
 enum { MOST_AUTO_CLASSES = 20, AUTO_ROWS_A_CLASS = 2 };
-/* Columns of fewer values are never taken for identifiers. */
-enum { FEWEST_NAMES = 10 };
+/* Columns of fewer values are never taken for identifiers; columns further to the right never for
+ * names of files without an extension. */
+enum { FEWEST_NAMES = 10, MOST_IMAGE_COLUMNS = 64 };
 
 typedef struct fitter {
     const fgi_csv *csv;
@@ -28,6 +30,7 @@ typedef struct fitter {
     fgi_csv_split *split;
     int32_t *labels; /* [row_count], while the table is split */
     fgi_csv_row row;
+    fgi_image_places places; /* listed once a column may name files */
     fg_error *err;
 } fitter;
 
@@ -363,13 +366,41 @@ static fg_status decide_kind(fitter *f, size_t column)
     return finish_moments(f, column);
 }
 
-/* Why a feature is probably no feature; NULL: it may be one. */
-static const char *find_reason(const fitter *f, const fgi_csv_column *c)
+/* Why a column of strings or integers names image files; NULL: it does not. */
+static const char *find_images(fitter *f, size_t column)
 {
+    fgi_csv_column *c = &f->schema->columns[column];
+    fgi_listed_images found;
+    const bool may_be = c->kind == FGI_CSV_CATEGORICAL ||
+                        (c->seen.numbers > 0 && !c->seen.is_fraction && c->seen.least >= 0);
+    if (!may_be || column >= MOST_IMAGE_COLUMNS || fgi_csv_is_image(f->schema))
+        return NULL;
+    fgi_image_places_list(&f->places, f->csv->name);
+    if (!fgi_csv_lists_images(f->csv, column, &f->places, &found))
+        return NULL;
+    const char *reason = fgi_arena_printf(&f->schema->arena,
+                                          "it names image files, such as '%.200s'", found.example);
+    if (reason != NULL)
+        c->image_advice = fgi_arena_printf(
+            &f->schema->arena, "to train on the images%s: fulgurite init '%s'",
+            f->csv->has_header
+                ? ""
+                : ", add a first line with names of the columns, such as image,label",
+            f->csv->name);
+    return reason;
+}
+
+/* Why a feature is probably no feature; NULL: it may be one. */
+static const char *find_reason(fitter *f, size_t column)
+{
+    const fgi_csv_column *c = &f->schema->columns[column];
     const fgi_csv_seen *seen = &c->seen;
     const int64_t values = seen->numbers + seen->texts + seen->quoted + seen->infinite;
-    if (c->is_category || c->is_number)
+    if (c->is_category || c->is_number || c->kind == FGI_CSV_IGNORED)
         return NULL;
+    const char *images = f->schema->target >= 0 ? find_images(f, column) : NULL;
+    if (images != NULL)
+        return images;
     if (c->is_candidate)
         return (int64_t)c->values.count == values ? "it contains row numbers" : NULL;
     if (c->kind == FGI_CSV_CATEGORICAL && seen->dates > 0 && seen->dates == seen->texts)
@@ -389,7 +420,7 @@ static fg_status decide_ignored(fitter *f)
 {
     for (size_t i = 0; i < f->schema->column_count; i++) {
         fgi_csv_column *c = &f->schema->columns[i];
-        c->ignored_because = is_target(f, i) ? NULL : find_reason(f, c);
+        c->ignored_because = is_target(f, i) ? NULL : find_reason(f, i);
         if (c->ignored_because != NULL)
             c->kind = FGI_CSV_IGNORED;
         else if (c->kind == FGI_CSV_CATEGORICAL &&
@@ -535,6 +566,7 @@ fg_status fgi_csv_fit(const fgi_csv *csv, const fg_csv_options *options, fgi_csv
         f.schema != NULL && f.squares != NULL && f.counts != NULL && f.full_rows != NULL;
     const fg_status status = is_made ? fit(&f) : fgi_no_memory(err);
     fgi_csv_row_fini(&f.row);
+    fgi_image_places_fini(&f.places);
     fgi_free(f.squares);
     fgi_free(f.counts);
     fgi_free(f.full_rows);

@@ -51,6 +51,12 @@ static bool is_string(const fg_csv_schema *s, const fgi_csv_column *c)
     return c->kind == FGI_CSV_CATEGORICAL || (c->kind == FGI_CSV_TARGET && s->is_classification);
 }
 
+static void warn_of_images(const fgi_csv *csv, const fgi_csv_column *c)
+{
+    fgi_log(FG_LOG_WARNING, "%s: ignored column '%.64s': %s; %s; to confirm, add it to data.ignore",
+            csv->name, c->name, c->ignored_because, c->image_advice);
+}
+
 /* One line for the columns that are left out without being listed. */
 static void warn_of_ignored(const fg_csv_schema *s, const fgi_csv *csv)
 {
@@ -58,7 +64,7 @@ static void warn_of_ignored(const fg_csv_schema *s, const fgi_csv *csv)
     size_t count = 0, categories = 0;
     for (size_t i = 0; i < s->column_count; i++) {
         const fgi_csv_column *c = &s->columns[i];
-        if (c->ignored_because == NULL)
+        if (c->ignored_because == NULL || c->image_advice != NULL)
             continue;
         if (count < MOST_NAMES)
             fgi_buf_printf(&text, "%s'%.64s' (%s)", count > 0 ? ", " : "", c->name,
@@ -83,7 +89,9 @@ void fgi_csv_warn(const fg_csv_schema *s, const fgi_csv *csv)
 {
     for (size_t i = 0; i < s->column_count; i++) {
         const fgi_csv_column *c = &s->columns[i];
-        if (is_string(s, c) && fgi_csv_is_spreadsheet(c))
+        if (c->image_advice != NULL)
+            warn_of_images(csv, c);
+        else if (is_string(s, c) && fgi_csv_is_spreadsheet(c))
             warn_of_marks(csv, c);
         else if (is_string(s, c) && fgi_csv_is_nearly_numeric(c))
             warn_of_text(csv, c);

@@ -57,6 +57,7 @@ typedef struct fgi_csv_column {
     bool is_category, is_number; /* fixed by the options */
     bool is_candidate;           /* numbers that may be row numbers */
     const char *ignored_because; /* it is ignored, but not by the options; else NULL */
+    const char *image_advice;    /* what to type, if it names image files; else NULL */
     fgi_csv_seen seen;
 } fgi_csv_column;
 

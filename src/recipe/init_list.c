@@ -6,165 +6,27 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/print.h"
 #include "base/text.h"
+#include "data/csv_images.h"
 #include "recipe/config.h"
 #include "recipe/init_put.h"
 
-enum { MOST_FOLDERS = 64, MOST_COLUMNS = 64, PROBES = 8, MOST_CLASSES = 100 };
-
-/* Folders in that of the list, relative to it; "" is the first. */
-typedef struct places {
-    const char *base;
-    char *list[MOST_FOLDERS]; /* owned */
-    size_t count;
-} places;
-
-/* ---- folders --------------------------------------------------------------------------------- */
-
-static char *join(const char *a, const char *b, const char *suffix)
-{
-    fgi_buf path = {0};
-    const char *from = strcmp(a, ".") == 0 && *b != '\0' ? "" : a;
-    const bool is_plain = *from == '\0' || *b == '\0' || from[strlen(from) - 1] == '/';
-    fgi_buf_printf(&path, "%s%s%s%s", from, is_plain ? "" : "/", b, suffix);
-    return fgi_take_text(&path);
-}
-
-static bool is_type(const char *path, mode_t type)
-{
-    struct stat info;
-    return path != NULL && stat(path, &info) == 0 && (info.st_mode & S_IFMT) == type;
-}
-
-/* Adds the folders in `inner`, and those in them if `levels` is above 1. */
-static void add_folders(places *p, const char *inner, int levels)
-{
-    char *folder = join(p->base, inner, "");
-    DIR *entries = folder != NULL ? opendir(folder) : NULL;
-    const size_t first = p->count;
-    for (const struct dirent *e; entries != NULL && p->count < MOST_FOLDERS &&
-                                 (e = readdir(entries)) != NULL;) { /* not shared */
-        char *name = e->d_name[0] != '.' && strcmp(e->d_name, "__MACOSX") != 0
-                         ? join(inner, e->d_name, "")
-                         : NULL;
-        char *path = name != NULL ? join(p->base, name, "") : NULL;
-        if (is_type(path, S_IFDIR))
-            p->list[p->count++] = name;
-        else
-            fgi_free(name);
-        fgi_free(path);
-    }
-    if (entries != NULL)
-        (void)closedir(entries);
-    fgi_free(folder);
-    for (size_t i = first, end = p->count; levels > 1 && i < end; i++)
-        add_folders(p, p->list[i], levels - 1);
-}
-
-static bool has_word(const char *text, const char *word)
-{
-    for (; *text != '\0'; text++)
-        if (fgi_begins_nocase(text, word))
-            return true;
-    return false;
-}
-
-/* Folders of training images come first: files with the same names may be in those of the test. */
-static int rank_of(const char *folder)
-{
-    return *folder == '\0' ? 0 : has_word(folder, "train") ? 1 : has_word(folder, "test") ? 3 : 2;
-}
-
-static int by_rank(const void *a, const void *b)
-{
-    const char *x = *(char *const *)a, *y = *(char *const *)b;
-    const int difference = rank_of(x) - rank_of(y);
-    return difference != 0 ? difference : strcmp(x, y);
-}
-
-static void find_folders(const char *base, places *out)
-{
-    *out = (places){.base = base};
-    if ((out->list[0] = fgi_strdup("")) != NULL)
-        out->count = 1;
-    add_folders(out, "", 2);
-    qsort(out->list, out->count, sizeof(out->list[0]), by_rank);
-}
-
-static void free_folders(places *p)
-{
-    for (size_t i = 0; i < p->count; i++)
-        fgi_free(p->list[i]);
-}
+enum { MOST_COLUMNS = 64, MOST_CLASSES = 100 };
 
 /* ---- the column of the files ----------------------------------------------------------------- */
 
-static bool is_image(const char *folder, const char *cell, const char *suffix)
+/* A folder with images to predict, owned: of the test, and without folders of classes. NULL: there
+ * is none. */
+static char *find_test(fgi_image_places *places)
 {
-    char *path = join(folder, cell, suffix);
-    const bool is =
-        path != NULL && fgi_config_ends_in(path, FGI_CONFIG_IMAGE) && is_type(path, S_IFREG);
-    fgi_free(path);
-    return is;
-}
-
-/* Cell `i` of those that are looked at: a string, or the least and the greatest integer. */
-static const char *cell_at(const fgi_look_column *c, size_t i, size_t probes, char number[32])
-{
-    if (c->distinct_count > 0)
-        return c->distinct[i * c->distinct_count / probes];
-    (void)fgi_snprintf(number, 32, "%.0f", i == 0 ? c->min : c->max);
-    return number;
-}
-
-/* Whether cells of the column name images in the folder: most of a few that are looked at, so that
- * a missing file is reported later. */
-static bool names_images(const fgi_look_column *c, const char *folder, const char *suffix)
-{
-    char number[32];
-    const size_t cells = c->distinct_count > 0             ? c->distinct_count
-                         : c->numbers > 0 && c->is_integer ? 2
-                                                           : 0;
-    const size_t probes = cells < PROBES ? cells : PROBES;
-    size_t found = 0;
-    for (size_t i = 0; i < probes && (i < 2 || found > 0); i++)
-        found += is_image(folder, cell_at(c, i, probes, number), suffix);
-    return found > 0 && 2 * found >= probes;
-}
-
-/* Sets root and suffix if the column names images in one of the folders. */
-static bool find_images(const fgi_look_column *c, const places *p, fgi_look_list *out)
-{
-    static const char *const suffixes[] = {"",      ".jpg", ".jpeg", ".png", ".JPG",
-                                           ".JPEG", ".PNG", ".webp", ".tif", ".tiff",
-                                           ".bmp",  ".gif", ".ppm",  ".pgm"};
-    for (size_t i = 0; i < p->count; i++) {
-        char *folder = join(p->base, p->list[i], "");
-        for (size_t k = 0; folder != NULL && k < sizeof(suffixes) / sizeof(suffixes[0]); k++) {
-            if (!names_images(c, folder, suffixes[k]))
-                continue;
-            out->suffix = suffixes[k];
-            out->root = *p->list[i] != '\0' ? folder : NULL;
-            if (out->root == NULL)
-                fgi_free(folder);
-            return true;
-        }
-        fgi_free(folder);
-    }
-    return false;
-}
-
-/* A folder with images to predict: of the test, and without folders of classes. */
-static char *find_test(const places *p)
-{
-    for (size_t i = 0; i < p->count; i++) {
-        char *folder = has_word(p->list[i], "test") ? join(p->base, p->list[i], "") : NULL;
+    for (size_t i = 0; i < places->count; i++) {
+        const bool is_test = fgi_contains_nocase(places->list[i], "test");
+        const char *folder = is_test ? fgi_image_place(places, places->list[i]) : NULL;
         DIR *entries = folder != NULL ? opendir(folder) : NULL;
         bool has = false;
         for (const struct dirent *e;
@@ -173,8 +35,7 @@ static char *find_test(const places *p)
         if (entries != NULL)
             (void)closedir(entries);
         if (has)
-            return folder;
-        fgi_free(folder);
+            return fgi_strdup(folder);
     }
     return NULL;
 }
@@ -189,36 +50,60 @@ static bool refuse_missing(const char *path, const fgi_look_column *c, fg_error 
 }
 
 /* Whether the table lists images, and where they are. */
-static bool find_list(const fgi_look_table *t, const places *p, fgi_look_list *out)
+static bool find_list(const fgi_csv *csv, fgi_image_places *places, fgi_look_list *out)
 {
-    for (size_t i = 0; i < t->column_count && i < MOST_COLUMNS; i++) {
-        const fgi_look_column *c = &t->columns[i];
-        if (c->name == NULL || !find_images(c, p, out))
+    fgi_listed_images found;
+    for (size_t i = 0; i < csv->column_count && i < MOST_COLUMNS; i++) {
+        if (!fgi_csv_lists_images(csv, i, places, &found))
             continue;
-        out->path_column = fgi_strdup(c->name);
+        out->suffix = found.suffix;
+        out->root = found.root != NULL ? fgi_strdup(found.root) : NULL;
+        out->path_column = fgi_strdup(csv->columns[i]);
+        out->predict = find_test(places);
         return out->path_column != NULL;
     }
     return false;
 }
 
+static bool refuse_headless(const char *path, fg_error *err)
+{
+    return fgi_refuse(err,
+                      "'%s' lists image files, but has no header\nadd a first line with names of "
+                      "the columns, such as image,label",
+                      path);
+}
+
+static bool read_cells(const char *path, const fgi_look_table *t, fgi_csv *out)
+{
+    const fgi_csv_layout layout = {.delimiter = t->delimiter, .no_header = !t->has_header};
+    fgi_block block;
+    return fgi_block_open(path, FGI_LARGEST_INFLATED_BYTES, &block, NULL) == FG_OK &&
+           fgi_csv_parse(path, &block, &layout, out, NULL) == FG_OK;
+}
+
 bool fgi_look_at_list(fgi_look_files *out, fg_error *err)
 {
     fgi_look_table table;
+    fgi_csv csv;
+    fgi_image_places places = {0};
+    fgi_look_list *list = &out->list;
     fg_error later; /* what is wrong with a table is reported when it is read again */
     if (!fgi_look_table_read(out->path, &table, &later))
         return true;
-    places folders;
-    char *base = fgi_path_parent(out->path);
-    find_folders(base != NULL ? base : ".", &folders);
+    if (read_cells(out->path, &table, &csv)) {
+        fgi_image_places_list(&places, out->path);
+        if (find_list(&csv, &places, list))
+            out->kind = &fgi_look_images;
+        fgi_csv_fini(&csv);
+    }
     const fgi_look_column *c = fgi_look_image_column(&table);
     bool is_good = true;
-    if (find_list(&table, &folders, &out->list)) {
-        out->kind = &fgi_look_images;
-        out->list.predict = find_test(&folders);
-    } else if (c != NULL)
+    if (list->path_column == NULL && c != NULL)
         is_good = refuse_missing(out->path, c, err);
-    free_folders(&folders);
-    fgi_free(base);
+    else if (list->path_column != NULL &&
+             (!table.has_header || fgi_config_ends_in(list->path_column, FGI_CONFIG_IMAGE)))
+        is_good = refuse_headless(out->path, err);
+    fgi_image_places_fini(&places);
     fgi_look_table_free(&table);
     return is_good;
 }

@@ -355,6 +355,74 @@ static void names_of_files_are_no_features(void **state)
              "nothing to a model\nto train on the images, set data.format to images");
 }
 
+/* Names of numbers only, with or without zeros in front, or both; Windows line ends, quotes, spaces
+ * and a byte order mark in the list. */
+static void numbered_files(void **state)
+{
+    static const char *const names[][2] = {{"1", "2"}, {"0001", "0002"}, {"1", "01"}};
+    static const char fit[] = "fit --data.format=csv --data.path=n/train.csv --task=classification "
+                              "--model.name=linear";
+    const char *folder = fgt_temp_folder();
+    char name[64], text[200];
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        for (size_t k = 0; k < 2; k++) {
+            (void)snprintf(name, sizeof(name), "n/train_images/%s.png", names[i][k]);
+            put_photo(folder, name, 20, 20, 3, 90);
+        }
+        (void)snprintf(text, sizeof(text),
+                       "\xef\xbb\xbfid, age ,label\r\n\"%s\",3,cat\r\n %s ,4,dog\r\n", names[i][0],
+                       names[i][1]);
+        write_text(folder, "n/train.csv", text);
+        const outcome *o = program_gives(0, folder, "init n -o -");
+        contains(o->out, "# detected: 2 training images of 2 classes: cat 1, dog 1\n");
+        contains(o->out, "\n  root: \"n/train_images\" ");
+        contains(o->out, "\n  suffix: \".png\" ");
+        contains(o->out, "\n  path_column: \"id\" ");
+        o = program_gives(0, folder, fit); /* as a table */
+        (void)snprintf(text, sizeof(text),
+                       "n/train.csv: ignored column 'id': it names image files, such as "
+                       "'n/train_images/%s.png'; to train on the images: fulgurite init "
+                       "'n/train.csv'; to confirm, add it to data.ignore\n",
+                       names[i][0]);
+        contains(o->err, text);
+        contains(o->err, "2 rows, 2 of them for training, 1 feature\n");
+    }
+    write_text(folder, "n/train.csv", "id,label\n1,cat\n2,dog\n");
+    contains(program_gives(1, folder, fit)->err,
+             "column 'id' is ignored because it names image files, such as "
+             "'n/train_images/1.png'\nto train on the images: fulgurite init 'n/train.csv'\n");
+    (void)program_gives(0, folder, "init n");
+    (void)program_gives(0, folder,
+                        "fit n.yaml --data.val_fraction=0 --model.name=linear "
+                        "--trainer.max_epochs=1 --trainer.run_dir=n-run");
+    contains(program_gives(0, folder, "predict n-run n/train_images --quiet")->out, ",0001.png,");
+    write_text(folder, "n/train.csv", "1,cat\n2,dog\n");
+    contains(program_gives(1, folder, "init n")->err,
+             "'n/train.csv' lists image files, but has no header\nadd a first line");
+    write_text(folder, "n/train.csv", "1.png,cat\n2.png,dog\n01.png,dog\n");
+    contains(program_gives(1, folder, "init n")->err, "lists image files, but has no header\n");
+}
+
+/* A class or a number may have a picture, too: it is not the name of a file. */
+static void pictures_of_features(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    (void)state;
+    put_photo(folder, "1.png", 20, 20, 3, 90);
+    put_photo(folder, "2.png", 20, 20, 3, 90);
+    put_photo(folder, "flat.png", 20, 20, 3, 90);
+    put_photo(folder, "loft.png", 20, 20, 3, 90);
+    write_text(folder, "homes.csv",
+               "rooms,kind,price\n1,flat,1.5\n2,loft,2.5\n1,flat,1.7\n"
+               "2,loft,2.5\n2,flat,2.6\n");
+    contains(program_gives(0, folder, "init homes.csv -o -")->out, "\n  format: csv\n");
+    const outcome *o = program_gives(0, folder,
+                                     "fit --data.format=csv --data.path=homes.csv "
+                                     "--task=regression --model.name=linear --fast-dev-run");
+    contains(o->err, "5 rows, 5 of them for training, 3 features\n");
+}
+
 /* metadata.csv or metadata.jsonl next to the images of a split, as Hugging Face writes them. */
 static void hugging_face(void **state)
 {
@@ -475,6 +543,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(splits),
     cmocka_unit_test(lists_and_archives),
     cmocka_unit_test(kaggle),
+    cmocka_unit_test(numbered_files),
+    cmocka_unit_test(pictures_of_features),
     cmocka_unit_test(one_class),
     cmocka_unit_test(names_of_files_are_no_features),
     cmocka_unit_test(hugging_face),

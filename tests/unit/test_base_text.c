@@ -255,6 +255,7 @@ static void letters_are_those_of_ascii(void **state)
     assert_int_equal(fgi_lower('I'), 'i');
     assert_int_equal(fgi_lower('\xc4'), '\xc4');
     assert_true(fgi_begins_nocase("VISA L4", "visa") && !fgi_begins_nocase("vis", "visa"));
+    assert_true(fgi_contains_nocase("A/Test", "test") && !fgi_contains_nocase("tes", "test"));
     assert_true(fgi_ends_with("val_acc", "acc") && fgi_ends_with("acc", "acc"));
     assert_true(!fgi_ends_with("cc", "acc") && !fgi_ends_with("acc_top5", "acc"));
     assert_true(fgi_is_alnum('I') && fgi_is_alnum('9') && !fgi_is_alnum('\xe4'));
