@@ -463,8 +463,9 @@ FG_API FG_MUST_USE fg_status fg_csv_apply(const fg_csv_schema *schema, const cha
 typedef struct fg_csv_apply_options {
     bool no_target;    /* do not read the target column, even if the file has one         [false] */
     char delimiter;    /*                                                        [the schema's] */
-    bool keep_damaged; /* a row with a value that cannot be converted is not an error: its fields
-                          are 0, and fg_dataset_sample_error returns the reason          [false] */
+    bool keep_damaged; /* a row with a value that cannot be converted, the wrong number of cells or
+                          invalid UTF-8 is not an error: its fields are 0, and
+                          fg_dataset_sample_error returns the reason                     [false] */
     const char *missing; /* "error" or "mean"                                      [the schema's] */
     const char *unknown; /* "error" or "zero"                                      [the schema's] */
     uint64_t reserved[2];

@@ -125,3 +125,15 @@ fg_status fgi_context(fg_error *err, fg_status status, const char *format, ...)
 }
 
 fg_status fgi_no_memory(fg_error *err) { return fgi_fail(err, FG_ENOMEM, "out of memory"); }
+
+const char *fgi_error_line(fgi_arena *arena, const fg_error *err)
+{
+    char *text = fgi_arena_alloc(arena, 2 * strlen(err->message) + 1);
+    size_t size = 0;
+    for (const char *at = err->message; text != NULL && *at != '\0'; at++) {
+        if (*at == '\n')
+            text[size++] = ';';
+        text[size++] = *at == '\n' ? ' ' : *at;
+    }
+    return text;
+}

@@ -8,6 +8,7 @@
 
 #include <stdarg.h>
 #include <fulgurite/base.h>
+#include "base/arena.h"
 
 /* Fills err (may be NULL) with a status and a message, and returns the status. */
 fg_status fgi_fail(fg_error *err, fg_status status, const char *format, ...) FG_PRINTF(3, 4);
@@ -25,6 +26,9 @@ void fgi_failed(const fg_error *err);
 
 /* Out of memory: the only error without a specific message. */
 fg_status fgi_no_memory(fg_error *err);
+
+/* The message of an error in one line, "error; hint", in the arena; NULL when out of memory. */
+const char *fgi_error_line(fgi_arena *arena, const fg_error *err);
 
 /* Returns from the function if the call fails. */
 #define FGI_TRY(call)                                                                              \

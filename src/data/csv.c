@@ -319,22 +319,19 @@ static fg_status alloc_blocks(converter *c, bool has_target)
     return fgi_block_alloc(c->csv->row_count * sizeof(int32_t), &c->blocks[1], c->err);
 }
 
-/* Makes the row zeros and keeps the message, in one line, if that is an option. */
-static fg_status keep_error(converter *c, fg_status status)
+/* Makes the row zeros and keeps the message, which is in an arena. */
+static fg_status keep(converter *c, const char *message)
 {
     const size_t rows = c->csv->row_count, bytes = is_u8_image(c->schema) ? 1 : sizeof(float);
     const size_t width = (size_t)c->schema->feature_count * bytes;
-    if (c->kept == NULL || status != FG_EFORMAT)
-        return status;
-    if (c->damaged == NULL) {
+    if (c->damaged == NULL)
         c->damaged = fgi_arena_alloc(c->kept, (rows + 1) * sizeof(*c->damaged));
-        if (c->damaged == NULL)
-            return fgi_no_memory(c->err);
-    }
-    c->damaged[c->at] = fgi_error_line(c->kept, c->err);
+    if (c->damaged == NULL || message == NULL)
+        return fgi_no_memory(c->err);
+    c->damaged[c->at] = message;
     memset((char *)c->blocks[0].owned + c->at * width, 0, width);
     *c->err = (fg_error){0};
-    return c->damaged[c->at] != NULL ? FG_OK : fgi_no_memory(c->err);
+    return FG_OK;
 }
 
 /* Copies the messages to the dataset. */
@@ -388,11 +385,18 @@ static fg_status convert(converter *c, fg_dataset **out)
         c->sources[c->schema->target] = -1;
     const bool has_target = c->schema->target >= 0 && c->sources[c->schema->target] >= 0;
     FGI_TRY(alloc_blocks(c, has_target));
+    size_t fault = 0;
     for (c->at = 0; c->at < c->csv->row_count; c->at++) {
+        if (fault < c->csv->fault_count && c->csv->faults[fault].row == c->at) {
+            FGI_TRY(keep(c, c->csv->faults[fault++].message));
+            continue;
+        }
         fgi_csv_read(c->csv, c->at, &c->row);
         const fg_status status = convert_row(c);
-        if (status != FG_OK)
-            FGI_TRY(keep_error(c, status));
+        if (status == FG_EFORMAT && c->kept != NULL)
+            FGI_TRY(keep(c, fgi_error_line(c->kept, c->err)));
+        else
+            FGI_TRY(status);
     }
     return make_dataset(c, has_target, out);
 }
@@ -540,8 +544,10 @@ static void destroy_parts(fg_csv_parts *parts)
 static fg_status parse(const char *path, fgi_block *take_block, const fg_csv_options *o,
                        fgi_csv *out, fg_error *err)
 {
-    const fgi_csv_layout layout = {o->delimiter, o->no_header, "data.delimiter",
-                                   o->has_header ? NULL : "data.no_header"};
+    const fgi_csv_layout layout = {.delimiter = o->delimiter,
+                                   .no_header = o->no_header,
+                                   .delimiter_option = "data.delimiter",
+                                   .header_option = o->has_header ? NULL : "data.no_header"};
     return fgi_csv_parse(path, take_block, &layout, out, err);
 }
 
@@ -628,12 +634,16 @@ fg_status fg_csv_apply_with(const fg_csv_schema *schema, const char *path,
     *out = NULL;
     fgi_block block;
     fgi_csv csv;
-    fgi_csv_layout layout = {schema->delimiter, !schema->has_header, "data.delimiter", NULL};
+    fgi_csv_layout layout = {.delimiter = schema->delimiter,
+                             .no_header = !schema->has_header,
+                             .delimiter_option = "data.delimiter",
+                             .column_count = schema->column_count};
     FGI_TRY_RESERVED(fg_csv_apply_options, options, err);
     if (options != NULL)
         FGI_TRY(check_apply(options, err));
     if (options != NULL && options->delimiter != '\0')
         layout.delimiter = options->delimiter;
+    layout.keeps_faults = options != NULL && options->keep_damaged;
     FGI_TRY(fgi_block_open(path, FGI_LARGEST_INFLATED_BYTES, &block, err));
     FGI_TRY(fgi_csv_parse(path, &block, &layout, &csv, err));
     const fg_status status = fgi_csv_convert(schema, &csv, options, out, err);

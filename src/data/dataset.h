@@ -108,9 +108,6 @@ fg_status fgi_dataset_has_damage(fg_dataset *dataset, const fgi_damage *damage, 
 /* Also reports the damage of `source`, from which samples of the dataset come. */
 fg_status fgi_dataset_add_damage(fg_dataset *dataset, const fg_dataset *source, fg_error *err);
 
-/* The message of an error in one line, "error; hint", in the arena; NULL when out of memory. */
-const char *fgi_error_line(fgi_arena *arena, const fg_error *err);
-
 /* Samples of a parent: pick returns the index of the parent's sample that is sample `index`. */
 typedef struct fgi_picked {
     const fg_dataset *parent;

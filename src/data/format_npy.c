@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "data/dataset.h"
 #include "data/formats.h"
 
 /* ---- the deviation of targets ---------------------------------------------------------------- */
@@ -105,28 +106,90 @@ static bool has_bad(const fg_type *type, const void *values)
     return is_bad;
 }
 
-/* As in a CSV, inputs must be finite. */
-static fg_status check_inputs(const fg_option_values *values, const char *option,
-                              const fg_dataset *samples, fg_error *err)
+/* The first row whose input is not finite; -1: there is none. */
+static fg_status find_bad(const fg_dataset *samples, int64_t *out, fg_error *err)
 {
     const fg_type *type = &fg_dataset_field(samples, 0)->type;
     void *rows[2] = {NULL, NULL};
+    *out = -1;
     if (!fg_dtype_is_float(type->dtype))
         return FG_OK;
     fg_status status = make_rows(samples, rows, err);
-    for (int64_t i = 0; status == FG_OK && i < fg_dataset_count(samples); i++) {
+    for (int64_t i = 0; status == FG_OK && *out < 0 && i < fg_dataset_count(samples); i++) {
         status = fg_dataset_read(samples, i, rows, err);
         if (status == FG_OK && has_bad(type, rows[0]))
-            status =
-                fg_option_fail(values, option, FG_EINVAL, err,
-                               "row %lld has a value that is NaN or infinite (the first is row "
-                               "0): expected finite numbers\nremove the row, or replace the "
-                               "value, as numpy.nan_to_num does",
-                               (long long)i);
+            *out = i;
     }
     fgi_free(rows[0]);
     fgi_free(rows[1]);
     return status;
+}
+
+/* ---- rows to predict ------------------------------------------------------------------------- */
+
+/* Samples of which those that are not finite cannot be read. */
+typedef struct checked {
+    fg_dataset *parent; /* held */
+    char *path;
+} checked;
+
+static fg_status checked_gather(void *self, int64_t epoch, const int64_t *indices, size_t n,
+                               void *const *out_fields, fg_error *err)
+{
+    const checked *f = self;
+    const char *inputs = out_fields[0];
+    FGI_TRY(fgi_dataset_gather(f->parent, epoch, indices, n, out_fields, err));
+    for (size_t i = 0; i < n; i++)
+        if (has_bad(&f->parent->fields[0].type, inputs + i * f->parent->row_bytes[0]))
+            return fgi_fail(err, FG_EFORMAT,
+                            "'%.300s': row %lld has a value that is NaN or infinite (the first is "
+                            "row 0)",
+                            f->path, (long long)indices[i]);
+    return FG_OK;
+}
+
+static void checked_destroy(void *self)
+{
+    checked *f = self;
+    fg_dataset_destroy(f->parent);
+    fgi_free(f->path);
+    fgi_free(f);
+}
+
+static fg_status require_finite(const char *path, fg_dataset **samples, fg_error *err)
+{
+    fg_dataset *parent = *samples;
+    checked *f = fgi_calloc(1, sizeof *f);
+    if (f == NULL || (f->path = fgi_strdup(path)) == NULL) {
+        fgi_free(f);
+        return fgi_no_memory(err);
+    }
+    f->parent = parent;
+    *samples = NULL;
+    const fgi_derived derived = {.like = parent,
+                                 .count = parent->count,
+                                 .gather_epoch = checked_gather,
+                                 .destroy = checked_destroy};
+    FGI_TRY(fgi_dataset_derive(&derived, f, samples, err));
+    (*samples)->reads_rows = true;
+    return FG_OK;
+}
+
+/* As in a CSV, inputs must be finite; to predict, those of each row. */
+static fg_status check_inputs(const fg_option_values *values, const char *option,
+                              const fg_format_request *request, fg_dataset **samples, fg_error *err)
+{
+    int64_t row;
+    FGI_TRY(find_bad(*samples, &row, err));
+    if (row < 0)
+        return FG_OK;
+    if (!request->needs_target && request->part != FG_PART_TRAIN)
+        return require_finite(fg_option_string(values, option), samples, err);
+    return fg_option_fail(values, option, FG_EINVAL, err,
+                          "row %lld has a value that is NaN or infinite (the first is row "
+                          "0): expected finite numbers\nremove the row, or replace the "
+                          "value, as numpy.nan_to_num does",
+                          (long long)row);
 }
 
 /* A model has an output for each index up to the largest label. */
@@ -183,7 +246,7 @@ static fg_status open_part(const fg_option_values *values, const fg_format_reque
     const char *x = fg_option_string(values, inputs[request->part]);
     FGI_TRY(fg_npy_open(x, target != NULL ? fg_option_string(values, target) : NULL, NULL,
                         &out->samples, err));
-    FGI_TRY(check_inputs(values, inputs[request->part], out->samples, err));
+    FGI_TRY(check_inputs(values, inputs[request->part], request, &out->samples, err));
     if (request->part == FG_PART_TRAIN && request->is_training &&
         strcmp(request->task, "regression") != 0 && fg_dataset_class_count(out->samples) > 0)
         FGI_TRY(check_labels(values, out->samples, err));

@@ -132,18 +132,6 @@ fg_status fg_dataset_tolerate(fg_dataset *parent, fg_dataset **out, fg_error *er
     return status;
 }
 
-const char *fgi_error_line(fgi_arena *arena, const fg_error *err)
-{
-    char *text = fgi_arena_alloc(arena, 2 * strlen(err->message) + 1);
-    size_t size = 0;
-    for (const char *at = err->message; text != NULL && *at != '\0'; at++) {
-        if (*at == '\n')
-            text[size++] = ';';
-        text[size++] = *at == '\n' ? ' ' : *at;
-    }
-    return text;
-}
-
 const char *fg_dataset_sample_error(const fg_dataset *dataset, int64_t index)
 {
     if (dataset->errors == NULL || index < 0 || index >= dataset->count)

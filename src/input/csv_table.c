@@ -1,6 +1,6 @@
 /* csv_table.c - splits RFC 4180 text into cells: quotes, doubled quotes, line ends within quotes;
  * LF or CRLF, or CR only; UTF-8 or UTF-16. One pass when the file is opened detects every
- * syntax error and where rows begin. Source: RFC 4180; RFC 3629 for UTF-8; RFC 2781 for UTF-16.
+ * syntax error and where rows begin; a table to predict keeps faulty rows as such. Source: RFC 4180; RFC 3629 for UTF-8; RFC 2781 for UTF-16.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "input/csv_table.h"
@@ -15,12 +15,31 @@
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
+enum { COUNTED_BYTES = 4096 };
+
 static size_t line_of(const fgi_csv *csv, size_t offset)
 {
-    size_t line = 1;
-    for (size_t i = 0; i < offset; i++)
+    const size_t block = csv->lines != NULL ? offset / COUNTED_BYTES : 0;
+    size_t line = 1 + (csv->lines != NULL ? csv->lines[block] : 0);
+    for (size_t i = block * COUNTED_BYTES; i < offset; i++)
         line += csv->text[i] == '\n';
     return line;
+}
+
+/* Any number of rows may have a fault, whose message has the line. */
+static fg_status count_lines(fgi_csv *csv, fg_error *err)
+{
+    const size_t blocks = csv->size / COUNTED_BYTES + 1;
+    size_t *lines = fgi_calloc(blocks, sizeof(*lines));
+    if (lines == NULL)
+        return fgi_no_memory(err);
+    for (size_t i = 1; i < blocks; i++) {
+        lines[i] = lines[i - 1];
+        for (size_t k = (i - 1) * COUNTED_BYTES; k < i * COUNTED_BYTES; k++)
+            lines[i] += csv->text[k] == '\n';
+    }
+    csv->lines = lines;
+    return FG_OK;
 }
 
 /* The byte offset in the file, including a byte order mark. */
@@ -49,219 +68,7 @@ fg_status fgi_csv_fail(const fgi_csv *csv, size_t row, size_t column, fg_error *
 
 size_t fgi_csv_line(const fgi_csv *csv, size_t row) { return line_of(csv, csv->rows[row]); }
 
-/* ---- cells ----------------------------------------------------------------------------------- */
-
-static bool is_missing(fgi_str cell)
-{
-    static const char *const texts[] = {"NA",  "N/A",  "n/a",  "#N/A", "#NA",  "<NA>", "NaN", "nan",
-                                        "NAN", "-nan", "-NaN", "null", "NULL", "None", "?"};
-    if (cell.size == 0)
-        return true;
-    if (cell.size > 4)
-        return false;
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-        if (fgi_str_equal(cell, texts[i]))
-            return true;
-    return false;
-}
-
-fgi_cell fgi_cell_number(fgi_str cell, double *out)
-{
-    if (fgi_parse_f64(cell, out) && !isnan(*out))
-        return isinf(*out) ? FGI_CELL_INFINITE : FGI_CELL_NUMBER;
-    return is_missing(cell) ? FGI_CELL_MISSING : FGI_CELL_TEXT;
-}
-
-/* ---- numbers of spreadsheets, dates ---------------------------------------------------------- */
-
-static bool drop_mark(fgi_str *text, const char *mark, bool at_end)
-{
-    const size_t size = strlen(mark);
-    if (text->size < size ||
-        memcmp(at_end ? text->data + text->size - size : text->data, mark, size) != 0)
-        return false;
-    text->data += at_end ? 0 : size;
-    text->size -= size;
-    *text = fgi_str_trim(*text);
-    return true;
-}
-
-/* Removes one sign of a currency or of percent. */
-static fgi_str without_mark(fgi_str text)
-{
-    static const char *const marks[] = {
-        "$",        "%",        "\xe2\x82\xac",
-        "\xc2\xa3", "\xc2\xa5", "\xe2\x82\xb9", /* euro, pound, yen, rupee */
-        "EUR",      "USD",      "GBP",
-        "CHF"};
-    for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
-        if ((marks[i][0] != '%' && drop_mark(&text, marks[i], false)) ||
-            drop_mark(&text, marks[i], true))
-            break;
-    return text;
-}
-
-static size_t digits(const char *text, size_t at, size_t size)
-{
-    size_t count = 0;
-    while (at + count < size && text[at + count] >= '0' && text[at + count] <= '9')
-        count++;
-    return count;
-}
-
-/* Appends the integer part without its separators, all of them the same; returns where it ends. */
-static size_t join_groups(fgi_str text, char decimal, char *out, size_t *out_size)
-{
-    size_t at = digits(text.data, 0, text.size);
-    memcpy(out, text.data, at);
-    *out_size = at;
-    const char separator = at < text.size ? text.data[at] : '\0';
-    const bool has_groups = at > 0 && at <= 3 && text.data[0] != '0' && separator != decimal &&
-                            memchr(",.' ", separator, 4) != NULL;
-    while (has_groups && at < text.size && text.data[at] == separator &&
-           digits(text.data, at + 1, text.size) == 3) {
-        memcpy(out + *out_size, text.data + at + 1, 3);
-        *out_size += 3;
-        at += 4;
-    }
-    return at;
-}
-
-/* Copies a cell; no-break spaces (U+00A0 and U+202F), as in French formats, become spaces. */
-static fgi_str with_plain_spaces(fgi_str cell, char out[64])
-{
-    size_t size = 0;
-    for (size_t at = 0; at < cell.size && size < 64; size++) {
-        const char *c = cell.data + at;
-        const size_t left = cell.size - at;
-        const size_t width = left >= 2 && memcmp(c, "\xc2\xa0", 2) == 0       ? 2
-                             : left >= 3 && memcmp(c, "\xe2\x80\xaf", 3) == 0 ? 3
-                                                                              : 1;
-        out[size] = width > 1 ? ' ' : *c;
-        at += width;
-    }
-    return (fgi_str){out, size};
-}
-
-bool fgi_cell_spreadsheet(fgi_str cell, char decimal, double *out)
-{
-    char plain[64], spaced[64];
-    size_t size = 0;
-    fgi_str text = without_mark(fgi_str_trim(with_plain_spaces(cell, spaced)));
-    const bool is_negative = text.size > 0 && text.data[0] == '-';
-    if (is_negative || (text.size > 0 && text.data[0] == '+'))
-        text = without_mark(fgi_str_trim((fgi_str){text.data + 1, text.size - 1}));
-    if (text.size == 0 || text.size >= sizeof(plain) - 1 || text.data[0] == '-' ||
-        text.data[0] == '+')
-        return false;
-    if (spaced[0] == '+' && memchr(text.data, ' ', text.size) != NULL)
-        return false; /* a telephone number */
-    const size_t at = join_groups(text, decimal, plain, &size);
-    for (size_t i = at; i < text.size; i++) {
-        const char c = text.data[i];
-        if (c == '.' && decimal == ',')
-            return false;
-        plain[size++] = c == decimal ? '.' : c;
-    }
-    if (!fgi_parse_f64((fgi_str){plain, size}, out) || !isfinite(*out))
-        return false;
-    *out = is_negative ? -*out : *out;
-    return true;
-}
-
-/* Reads up to 4 digits; returns how many. */
-static size_t take_digits(fgi_str text, size_t *at, int *out)
-{
-    const size_t count = digits(text.data, *at, text.size);
-    *out = 0;
-    for (size_t i = 0; i < count && count <= 4; i++)
-        *out = 10 * *out + (text.data[*at + i] - '0');
-    *at += count;
-    return count <= 4 ? count : 0;
-}
-
-/* Three numbers with one separator; *out_rest is what follows. */
-static bool split_date(fgi_str text, int part[3], size_t width[3], fgi_str *out_rest)
-{
-    size_t at = 0;
-    char separator = '\0';
-    for (int i = 0; i < 3; i++) {
-        if (i > 0 && (at >= text.size || strchr("-/.", text.data[at]) == NULL ||
-                      (i == 2 && text.data[at] != separator)))
-            return false;
-        separator = i > 0 ? text.data[at++] : separator;
-        width[i] = take_digits(text, &at, &part[i]);
-        if (width[i] == 0)
-            return false;
-    }
-    *out_rest = (fgi_str){text.data + at, text.size - at};
-    return true;
-}
-
-/* "", or "T12:30", " 12:30:05.25", with or without a time zone, which is ignored. */
-static bool take_time(fgi_str text, double *out_days)
-{
-    int hour = 0, minute = 0, second = 0;
-    size_t at = 1;
-    *out_days = 0;
-    if (text.size == 0)
-        return true;
-    if ((text.data[0] != 'T' && text.data[0] != ' ') || take_digits(text, &at, &hour) == 0 ||
-        at >= text.size || text.data[at++] != ':' || take_digits(text, &at, &minute) != 2)
-        return false;
-    if (at < text.size && text.data[at] == ':') {
-        at++;
-        if (take_digits(text, &at, &second) != 2)
-            return false;
-    }
-    *out_days = (hour + (minute + second / 60.0) / 60) / 24;
-    if (at < text.size && text.data[at] == '.')
-        at += 1 + digits(text.data, at + 1, text.size);
-    return hour < 24 && minute < 60 && second <= 60 &&
-           (at == text.size || strchr("Z+- AP", text.data[at]) != NULL);
-}
-
-/* Days since 1970-01-01 in the Gregorian calendar. Source: Hinnant, "chrono-Compatible Low-Level
- * Date Algorithms", days_from_civil. */
-static double days_since_1970(int year, int month, int day)
-{
-    const int y = month <= 2 ? year - 1 : year, era = y / 400, of_era = y - era * 400;
-    const int of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-    const int leap_days = of_era / 4 - of_era / 100;
-    return era * 146097.0 + of_era * 365 + leap_days + of_year - 719468;
-}
-
-static bool is_day(int month, int day)
-{
-    return month >= 1 && month <= 12 && day >= 1 && day <= 31;
-}
-
-bool fgi_cell_date(fgi_str cell, double *out)
-{
-    int part[3];
-    size_t width[3];
-    fgi_str rest;
-    double time;
-    if (!split_date(cell, part, width, &rest) || width[0] != 4 || !is_day(part[1], part[2]) ||
-        !take_time(rest, &time))
-        return false;
-    *out = days_since_1970(part[0], part[1], part[2]) + time;
-    return true;
-}
-
-bool fgi_cell_is_date(fgi_str cell)
-{
-    int part[3];
-    size_t width[3];
-    fgi_str rest;
-    double time;
-    if (!split_date(cell, part, width, &rest) || !take_time(rest, &time))
-        return false;
-    if (width[0] == 4)
-        return is_day(part[1], part[2]);
-    return (width[2] == 2 || width[2] == 4) &&
-           (is_day(part[0], part[1]) || is_day(part[1], part[0]));
-}
+/* ---- rows ---------------------------------------------------------------------------------- */
 
 /* A scan of the text. `row` receives cells, or is NULL if they are only counted. */
 typedef struct scan {
@@ -470,11 +277,11 @@ static fg_status fail_encoding(const fgi_csv *csv, size_t at, fg_error *err)
                     csv->name, line_of(csv, at), file_offset(csv, at), csv->name, file);
 }
 
-static fg_status check_encoding(const fgi_csv *csv, fg_error *err)
+static fg_status check_encoding(const fgi_csv *csv, size_t begin, size_t end, fg_error *err)
 {
     const unsigned char *text = (const unsigned char *)csv->text;
-    for (size_t at = 0; at < csv->size;) {
-        const size_t length = fgi_utf8_length(text + at, csv->size - at);
+    for (size_t at = begin; at < end;) {
+        const size_t length = fgi_utf8_length(text + at, end - at);
         if (length == 0)
             return fail_encoding(csv, at, err);
         if (text[at] == '\0')
@@ -595,13 +402,35 @@ static fg_status check_header(const fgi_csv *csv, const fgi_csv_row *header, siz
                     number.data, csv->header_option);
 }
 
-/* The first row defines the number of columns and, with a header, their names. */
-static fg_status read_columns(fgi_csv *csv, scan *s, fg_error *err)
+/* Continues with the line after `offset`. */
+static void skip_line(scan *s, size_t offset)
+{
+    const fgi_csv *csv = s->csv;
+    const char *end = memchr(csv->text + offset, '\n', csv->size - offset);
+    *s = (scan){.csv = csv, .at = end != NULL ? (size_t)(end + 1 - csv->text) : csv->size};
+}
+
+/* Moves to the first row with this many cells, or one less, if there is one. */
+static void find_row(scan *s, size_t cells)
+{
+    for (scan at = *s; at.at < s->csv->size; skip_empty_lines(&at)) {
+        const size_t begin = at.at;
+        scan_row(&at);
+        if (at.fault == NULL && (at.cells == cells || at.cells + 1 == cells)) {
+            s->at = begin;
+            return;
+        }
+        skip_line(&at, begin);
+    }
+}
+
+/* Scans the row that defines the number of columns. */
+static fg_status scan_first(fgi_csv *csv, scan *s, fg_error *err)
 {
     const size_t begin = s->at;
-    if (begin == csv->size)
-        return fgi_fail(err, FG_EFORMAT, "%s:1: the file is empty", csv->name);
     scan_row(s);
+    if (!csv->is_valid)
+        FGI_TRY(check_encoding(csv, begin, s->at, err));
     if (s->fault != NULL)
         return fail_at(csv, s->fault_at, err, s->fault);
     const char likely = s->cells == 1 ? likely_delimiter(csv, begin) : '\0';
@@ -609,8 +438,19 @@ static fg_status read_columns(fgi_csv *csv, scan *s, fg_error *err)
         return wrong_delimiter(csv, begin, likely, err);
     csv->column_count = s->cells;
     csv->longest_row = s->at - begin;
-    if (csv->longest_row > INT32_MAX)
-        return fail_at(csv, begin, err, "a row is larger than 2 GiB");
+    return csv->longest_row <= INT32_MAX ? FG_OK
+                                         : fail_at(csv, begin, err, "a row is larger than 2 GiB");
+}
+
+/* The first row defines the number of columns and, with a header, their names. */
+static fg_status read_columns(fgi_csv *csv, scan *s, size_t expected, fg_error *err)
+{
+    const size_t begin = s->at;
+    if (begin == csv->size)
+        return fgi_fail(err, FG_EFORMAT, "%s:1: the file is empty", csv->name);
+    if (!csv->has_header && expected > 0)
+        find_row(s, expected);
+    FGI_TRY(scan_first(csv, s, err));
     csv->columns = fgi_arena_alloc(&csv->arena, s->cells * sizeof(*csv->columns));
     if (csv->columns == NULL)
         return fgi_no_memory(err);
@@ -629,16 +469,44 @@ static fg_status read_columns(fgi_csv *csv, scan *s, fg_error *err)
     return status;
 }
 
+/* Whether what was scanned from `begin` is a row of the table. */
+static fg_status check_row(const fgi_csv *csv, const scan *s, size_t begin, fg_error *err)
+{
+    if (s->fault != NULL)
+        return fail_at(csv, s->fault_at, err, s->fault);
+    if (s->cells != csv->column_count)
+        return fgi_fail(err, FG_EFORMAT, "%s:%zu: row %zu has %zu column%s, but %s has %zu",
+                        csv->name, line_of(csv, begin), csv->row_count + 1, s->cells,
+                        s->cells == 1 ? "" : "s", csv->has_header ? "the header" : "the first row",
+                        csv->column_count);
+    return csv->is_valid ? FG_OK : check_encoding(csv, begin, s->at, err);
+}
+
+/* Notes the error of the next row. */
+static fg_status add_fault(fgi_csv *csv, fg_error *err)
+{
+    fgi_csv_fault *faults =
+        fgi_grow(csv->faults, csv->fault_count, &csv->fault_capacity, sizeof(*faults));
+    const char *message = fgi_error_line(&csv->arena, err);
+    csv->faults = faults != NULL ? faults : csv->faults;
+    if (faults == NULL || message == NULL)
+        return fgi_no_memory(err);
+    faults[csv->fault_count++] = (fgi_csv_fault){csv->row_count, message};
+    *err = (fg_error){0};
+    return FG_OK;
+}
+
 static fg_status add_row(fgi_csv *csv, scan *s, fg_error *err)
 {
     const size_t begin = s->at;
     scan_row(s);
-    if (s->fault != NULL)
-        return fail_at(csv, s->fault_at, err, s->fault);
-    if (s->cells != csv->column_count)
-        return fgi_fail(err, FG_EFORMAT, "%s:%zu: row %zu has %zu columns, but %s has %zu",
-                        csv->name, line_of(csv, begin), csv->row_count + 1, s->cells,
-                        csv->has_header ? "the header" : "the first row", csv->column_count);
+    fg_status status = check_row(csv, s, begin, err);
+    if (status != FG_OK && csv->keeps_faults) {
+        if (s->fault != NULL || s->cells != csv->column_count)
+            skip_line(s, begin);
+        status = add_fault(csv, err);
+    }
+    FGI_TRY(status);
     size_t *rows = fgi_grow(csv->rows, csv->row_count, &csv->row_capacity, sizeof(*rows));
     if (rows == NULL)
         return fgi_no_memory(err);
@@ -661,13 +529,20 @@ static void drop_empty_end(fgi_csv *csv)
     }
 }
 
-static fg_status parse_rows(fgi_csv *csv, fg_error *err)
+static fg_status parse_rows(fgi_csv *csv, const fgi_csv_layout *layout, fg_error *err)
 {
-    FGI_TRY(check_encoding(csv, err));
+    const fg_status encoding = check_encoding(csv, 0, csv->size, err);
+    csv->keeps_faults = layout->keeps_faults;
+    csv->is_valid = encoding == FG_OK;
+    if (!csv->keeps_faults)
+        FGI_TRY(encoding);
+    *err = (fg_error){0};
+    if (csv->keeps_faults)
+        FGI_TRY(count_lines(csv, err));
     drop_empty_end(csv);
     scan s = {.csv = csv};
     skip_empty_lines(&s);
-    FGI_TRY(read_columns(csv, &s, err));
+    FGI_TRY(read_columns(csv, &s, csv->keeps_faults ? layout->column_count : 0, err));
     for (skip_empty_lines(&s); s.at < csv->size; skip_empty_lines(&s))
         FGI_TRY(add_row(csv, &s, err));
     if (csv->row_count == 0)
@@ -686,10 +561,12 @@ fg_status fgi_csv_parse(const char *name, fgi_block *take_block, const fgi_csv_l
                      .delimiter_option = layout->delimiter_option,
                      .header_option = layout->header_option,
                      .has_header = !layout->no_header};
+    fg_error local;
     *take_block = (fgi_block){0};
+    err = err != NULL ? err : &local;
     fg_status status = decode(out, err);
     if (status == FG_OK)
-        status = parse_rows(out, err);
+        status = parse_rows(out, layout, err);
     if (status != FG_OK)
         fgi_csv_fini(out);
     return status;
@@ -699,6 +576,8 @@ void fgi_csv_fini(fgi_csv *csv)
 {
     fgi_block_fini(&csv->block);
     fgi_free(csv->rows);
+    fgi_free(csv->faults);
+    fgi_free(csv->lines);
     fgi_arena_fini(&csv->arena);
     *csv = (fgi_csv){0};
 }

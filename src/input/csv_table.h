@@ -8,6 +8,13 @@
 #include "base/text.h"
 #include "input/block.h"
 
+/* A row that cannot be used: it has the wrong number of cells, quotes that do not match, or invalid
+ * UTF-8. */
+typedef struct fgi_csv_fault {
+    size_t row;
+    const char *message; /* in one line */
+} fgi_csv_fault;
+
 /* The text, validated once, and where its rows begin. Rows are split into cells when they are read,
  * so a table needs little more memory than its file. */
 typedef struct fgi_csv {
@@ -23,7 +30,12 @@ typedef struct fgi_csv {
     size_t column_count;
     size_t *rows; /* byte offset of each data row */
     size_t row_count, row_capacity;
-    size_t longest_row; /* bytes */
+    size_t longest_row;    /* bytes */
+    bool keeps_faults;     /* such rows are not errors */
+    bool is_valid;         /* all of the text is valid UTF-8 */
+    fgi_csv_fault *faults; /* by row; these must not be read */
+    size_t fault_count, fault_capacity;
+    size_t *lines; /* line ends before each 4 KiB of the text; NULL: not counted */
     fgi_arena arena;
 } fgi_csv;
 
@@ -41,6 +53,10 @@ typedef struct fgi_csv_layout {
     const char *delimiter_option; /* the option that sets the delimiter, for messages */
     const char *header_option;    /* the option that says whether there is a header, "no_header": a
                                      first row that is probably data is an error. NULL: it is not */
+    bool keeps_faults;   /* a row that cannot be used is not an error, but a fault of the table. It
+                            ends with its line: an unclosed quote does not take others */
+    size_t column_count; /* with keeps_faults, of a table without a header: that its rows probably
+                            have, or one less; 0: those of the first row */
 } fgi_csv_layout;
 
 /* Checks the encoding, the quotes and the number of columns of every row. Takes ownership of the

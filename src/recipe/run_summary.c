@@ -169,6 +169,20 @@ static void put_result(json_t *root, const fg_recipe *r)
     (void)json_object_set_new(root, "stop_reason", fgi_json_string(f->stop_reason));
 }
 
+/* Samples without a prediction, or training samples that others have replaced. */
+static void put_damaged(json_t *root, const fg_recipe *r)
+{
+    const bool is_predict = r->options->kind == FG_RECIPE_PREDICT;
+    const fg_dataset *train = r->fit_data.train;
+    const char *first = is_predict ? r->outcome.damaged_error : NULL;
+    int64_t damaged = is_predict ? r->outcome.damaged : 0;
+    if (!is_predict && train != NULL)
+        damaged = fg_dataset_damaged(train, &first);
+    (void)json_object_set_new(root, "damaged", count(r->has_result ? damaged : -1));
+    (void)json_object_set_new(root, "damaged_error",
+                              damaged > 0 ? fgi_json_string(first) : json_null());
+}
+
 /* Without the pictures, which are for the page of the report. */
 static json_t *evaluation_of(const fg_recipe *r)
 {
@@ -190,6 +204,7 @@ bool fgi_run_put_summary(fg_recipe *r, fgi_buf *out)
     (void)json_object_set_new(root, "precision",
                               fgi_json_string(fgi_config_text(r->c, "trainer.precision")));
     put_result(root, r);
+    put_damaged(root, r);
     (void)json_object_set_new(root, "evaluation", evaluation_of(r));
     (void)json_object_set_new(root, "suggestions", fgi_run_lr_suggestions(r));
     if (r->options->kind == FG_RECIPE_FIND_BATCH)

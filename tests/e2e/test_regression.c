@@ -192,6 +192,15 @@ static void gaps_in_labels_are_reported(void **state)
     write_npy(folder, "labels.npy", &(fg_type){.dtype = FG_S32, .rank = 1, .dim = {ROWS}}, labels);
     o = program_gives(0, folder, FIT "--overwrite");
     assert_null(strstr(o->err, "the largest label"));
+    static const float new[3][5] = {{1}, {1, NAN}, {1}}; /* the others are predicted */
+    write_npy(folder, "new.npy", &(fg_type){.dtype = FG_F32, .rank = 2, .dim = {3, 5}}, new);
+    o = program_gives(1, folder, "predict run new.npy -q --summary=s.json");
+    contains(o->err, "1 sample could not be read; the first one: 'new.npy': row 1 has a value that "
+                     "is NaN or infinite (the first is row 0)\n");
+    contains(o->out, "\n1,,,,'new.npy': row 1 has a value");
+    contains(o->out, "\n2,");
+    contains(file_text(folder, "s.json"),
+             "\"damaged\": 1,\n  \"damaged_error\": \"'new.npy': row 1");
     for (int i = 0; i < 3; i++) { /* a million classes is the most */
         static const int32_t largest[] = {999999, 1000000, 2000000000};
         static const char *const said[] = {

@@ -45,9 +45,9 @@ static void errors_of_form_name_line_and_byte(void **state)
     csv_expect_error("a,b\n1,2\n1,2,3\n", NULL, FG_EFORMAT,
                      "t.csv:3: row 2 has 3 columns, but the header has 2");
     csv_expect_error("a,b\n1,2\n1\n", NULL, FG_EFORMAT,
-                     "t.csv:3: row 2 has 1 columns, but the header has 2");
+                     "t.csv:3: row 2 has 1 column, but the header has 2");
     csv_expect_error("1,2\n1\n", &(fg_csv_options){.no_header = true}, FG_EFORMAT,
-                     "t.csv:2: row 2 has 1 columns, but the first row has 2");
+                     "t.csv:2: row 2 has 1 column, but the first row has 2");
     csv_expect_error("a,b\n1,\"2\n3,4\n", NULL, FG_EFORMAT, "t.csv:2: byte 6: unclosed quote");
     csv_expect_error("a,b\n1,\"2\"3\n", NULL, FG_EFORMAT,
                      "t.csv:2: byte 9: text after the closing quote");

@@ -229,6 +229,65 @@ static void damaged_rows_can_be_kept(void **state)
     csv_destroy(&parts);
 }
 
+/* A row of the wrong shape ends with its line, whatever its quotes are. */
+static void faulty_rows_can_be_kept(void **state)
+{
+    static const char text[] = "n,c,y\n1,u,1\n1,u\n1,u,1,1\n\"1,u,1\n2,\"v\"z,1\n\xff,u,1\n"
+                               "\"2\",\"v\",1\n\"1,u,1\n2,v,1\n";
+    static const char *const reasons[] = {
+        NULL,
+        "new.csv:3: row 2 has 2 columns, but the header has 3",
+        "new.csv:4: row 3 has 4 columns, but the header has 3",
+        "new.csv:6: byte 34: text after the closing quote",
+        "new.csv:6: byte 36: text after the closing quote",
+        "new.csv:7: byte 40: invalid UTF-8; export the table as UTF-8, or convert it: iconv ",
+        NULL,
+        "new.csv:9: byte 56: unclosed quote",
+        NULL,
+    };
+    const fg_csv_apply_options keep = {.no_target = true, .keep_damaged = true};
+    char file[512];
+    float x[3];
+    fg_csv_parts parts;
+    fg_dataset *dataset;
+    (void)snprintf(file, sizeof(file), "%s/new.csv", fgt_temp_folder());
+    fgt_ok(csv_open_text("n,c,y\n1,u,1\n2,v,2\n", &csv_plain, &parts));
+    fgt_write(file, text, strlen(text));
+    fgt_ok(fg_csv_apply_with(parts.schema, file, &keep, &dataset, &err));
+    assert_int_equal(fg_dataset_count(dataset), 9);
+    for (int64_t i = 0; i < 9; i++) {
+        const char *reason = fg_dataset_sample_error(dataset, i);
+        fgt_ok(fg_dataset_read(dataset, i, (void *const[]){x}, &err));
+        assert_true((x[0] == 0) == (reasons[i] != NULL));
+        if (reasons[i] == NULL)
+            assert_string_equal(reason, "");
+        else if (strstr(reason, reasons[i]) == NULL)
+            fail_msg("'%s' lacks '%s'", reason, reasons[i]);
+    }
+    fg_dataset_destroy(dataset);
+    assert_int_equal(fg_csv_apply(parts.schema, file, &dataset, &err), FG_EFORMAT);
+    static char large[12100] = "n,c,y\n"; /* lines are counted */
+    for (int i = 0; i < 2000; i++)
+        memcpy(large + 6 + 6 * i, i % 1000 == 999 ? "1,u,,\n" : "1,u,1\n", 6);
+    fgt_write(file, large, 12006);
+    fgt_ok(fg_csv_apply_with(parts.schema, file, &keep, &dataset, &err));
+    assert_non_null(strstr(fg_dataset_sample_error(dataset, 999), "new.csv:1001: row 1000 has 4 "));
+    assert_non_null(strstr(fg_dataset_sample_error(dataset, 1999), "new.csv:2001: row 2000 has 4"));
+    fg_dataset_destroy(dataset);
+    fgt_write(file, "n,\xff,y\n1,u,1\n", 14); /* of a header it is not a row */
+    assert_int_equal(fg_csv_apply_with(parts.schema, file, &keep, &dataset, &err), FG_EFORMAT);
+    csv_destroy(&parts);
+    fgt_ok(csv_open_text("0,1,5\n1,0,6\n0,3,5\n1,4,6\n",
+                         &(fg_csv_options){.no_header = true, .no_normalize = true}, &parts));
+    fgt_write(file, "7\n8,9\n", 6); /* without a header, the first row may be one of them */
+    fgt_ok(fg_csv_apply_with(parts.schema, file, &keep, &dataset, &err));
+    assert_non_null(strstr(fg_dataset_sample_error(dataset, 0),
+                           "new.csv:1: row 1 has 1 column, but the first row has 2"));
+    assert_string_equal(fg_dataset_sample_error(dataset, 1), "");
+    fg_dataset_destroy(dataset);
+    csv_destroy(&parts);
+}
+
 static void expect_bad_schema(const char *from, const char *to, const char *message)
 {
     static const char good[] =
@@ -296,7 +355,7 @@ static fg_status open_and_apply(void *self, fg_error *e)
     fg_dataset_destroy(dataset);
     dataset = NULL;
     (void)snprintf(bad, sizeof(bad), "%s.bad", file);
-    fgt_write(bad, "size,kind,y\nx,c,yes\n", 20);
+    fgt_write(bad, "size,kind,y\nx,c,yes\n1\n", 22);
     if (status == FG_OK)
         status = fg_csv_apply_with(schema, bad, &(fg_csv_apply_options){.keep_damaged = true},
                                    &dataset, e);
@@ -380,6 +439,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(new_files_need_no_target),
     cmocka_unit_test(new_rows_must_fit_the_schema),
     cmocka_unit_test(damaged_rows_can_be_kept),
+    cmocka_unit_test(faulty_rows_can_be_kept),
     cmocka_unit_test(damaged_schemas_are_refused),
     cmocka_unit_test(every_allocation_may_fail),
 };
