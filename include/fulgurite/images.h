@@ -46,6 +46,8 @@ typedef struct fg_images_options {
                                  rest is gray (fg_dataset_flawed)                     [false] */
     bool check; /* of fg_images_create: look at the beginning and the end of the files now, so that
                    truncated ones are found before the first sample is read           [false] */
+    bool check_decodes;    /* with `check`: decode each file once instead, which also finds damage
+                              within a file; check_seconds is not used                [false] */
     double check_seconds;  /* that this may take: of more files, some are checked      [no limit] */
     uint64_t decode_bytes; /* memory in which all threads together decode large images: a thread
                               waits while the others use too much. Progressive JPEGs need 3 bytes
@@ -61,7 +63,7 @@ typedef struct fg_images_options {
  * Files are read and decoded when a loader asks for them, by its threads. Reading fails with the
  * name of the file if it is corrupt or missing, and with FG_EUNSUPPORTED if its format is not
  * supported. A truncated file is an error whatever the crop is; other damage only if it is in the
- * rows of the crop or above. options may be NULL. Errors: FG_EINVAL (options; a sample without a
+ * rows of the crop or above, unless check_decodes finds it before. options may be NULL. Errors: FG_EINVAL (options; a sample without a
  * label although others have one), FG_EFORMAT, FG_EUNSUPPORTED, FG_ENOTFOUND and FG_EIO (with
  * `check`: a file; with skip_damaged, only those that cannot be read), FG_ENOMEM. Sources of the
  * defaults: torchvision, RandomResizedCrop. */

@@ -100,12 +100,13 @@
 
 #define FGI_OPTION_CHECK                                                                           \
     {                                                                                              \
-        .name = "check", .kind = FG_OPTION_CHOICE, .initial = "auto", .choices = "auto|all|never", \
-        .example = "all",                                                                          \
+        .name = "check", .kind = FG_OPTION_CHOICE, .initial = "auto",                              \
+        .choices = "auto|all|decode|never", .example = "decode",                                   \
         .help = "Look at the beginning and the end of each training and validation file before "   \
                 "training, so that truncated files are found then. auto: for at most 2 seconds, "  \
                 "and print how many files were checked if that is not enough for all. all: until " \
-                "all files are checked."                                                           \
+                "all files are checked. decode: decode each file once, which also finds damage "   \
+                "within a file; otherwise, that is only noticed by crops that need this part."     \
     }
 
 /* Whether damaged samples are replaced by others. */

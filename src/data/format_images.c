@@ -13,6 +13,7 @@
 #include "catalog/catalog_options.h"
 #include "catalog/draft.h"
 #include "data/format_crop.h"
+#include "data/image_check.h"
 
 /* ---- sources --------------------------------------------------------------------------------- */
 
@@ -22,6 +23,7 @@ typedef struct source {
     uint8_t *splits; /* 1: the sample belongs to the part */
     bool needs_target;
     const fg_type *input;
+    fgi_image_listener listener;
 } source;
 
 static void source_fini(source *s)
@@ -112,7 +114,9 @@ static fg_status source_open(const fg_option_values *values, const char *option,
                                   .class_count = request->class_count,
                                   .no_classes = is_new,
                                   .no_split_folders = is_new};
-    *out = (source){.needs_target = request->needs_target, .input = request->input};
+    *out = (source){.needs_target = request->needs_target,
+                    .input = request->input,
+                    .listener = {request->say, request->say_self}};
     fg_status status =
         open_catalog(values, fg_option_string(values, option), &options, &out->catalog, err);
     status = fgi_crop_hint(status, is_pack(fg_option_string(values, option)),
@@ -136,6 +140,7 @@ static void set_check(const fg_option_values *values, fg_images_options *options
 {
     const char *check = fg_option_string(values, "check");
     options->check = strcmp(check, "never") != 0;
+    options->check_decodes = strcmp(check, "decode") == 0;
     options->check_seconds = strcmp(check, "all") == 0 ? 0 : CHECK_SECONDS;
 }
 
@@ -150,7 +155,7 @@ static fg_status create(const source *s, const fg_option_values *values, bool is
     options.skip_damaged = is_training && fgi_crop_skips(values);
     if (is_checked)
         set_check(values, &options);
-    const fg_status status = fg_images_create(s->catalog, &options, out, err);
+    const fg_status status = fgi_images_create(s->catalog, &options, &s->listener, out, err);
     return fgi_crop_hint(
         status, options.check && (status == FG_EFORMAT || status == FG_EUNSUPPORTED),
         is_training ? "remove or repair them, or set data.damaged to skip; 'fulgurite "

@@ -4,19 +4,27 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "data/image_check.h"
 
+#include <inttypes.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 
 #include "base/error.h"
+#include "base/log.h"
+#include "base/print.h"
 #include "base/resources.h"
 #include "base/thread.h"
 #include "image/codec.h"
 
-enum { MOST_THREADS = 16, FILES_A_THREAD = 64 };
+enum { MOST_THREADS = 64, FILES_A_THREAD = 64 };
+
+static const int64_t SAY_EVERY_NS = 5000000000; /* 5 s */
 
 typedef struct job {
     const fgi_image_check_options *o;
-    int64_t step, deadline_ns;
-    atomic_llong next, checked;
+    int64_t step, deadline_ns, start_ns;
+    atomic_llong next, checked, bad;
+    pthread_t caller;
+    int64_t said_ns; /* of the caller's last line */
     atomic_bool is_out_of_memory;
     pthread_mutex_t mutex; /* held while `bad` is called */
 } job;
@@ -55,6 +63,35 @@ static fg_status check_file(const job *j, int64_t item, fg_catalog_bytes *bytes,
     return FG_OK;
 }
 
+void fgi_image_say(const fgi_image_listener *listener, fg_log_level level, const char *format, ...)
+{
+    char line[512];
+    va_list args;
+    va_start(args, format);
+    (void)fgi_vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    if (listener->say != NULL)
+        listener->say(listener->self, level, line);
+    else
+        fgi_log(level, "%s", line);
+}
+
+/* Only the caller's thread says something. */
+static void report_progress(job *j)
+{
+    const int64_t now = fgi_now_ns(), done = atomic_load(&j->checked);
+    if (j->o->decode == NULL || pthread_equal(pthread_self(), j->caller) == 0 ||
+        now - j->said_ns < SAY_EVERY_NS || done >= j->o->count)
+        return;
+    j->said_ns = now;
+    const double left =
+        (double)(now - j->start_ns) / 1e9 * (double)(j->o->count - done) / (double)done;
+    fgi_image_say(&j->o->listener, FG_LOG_INFO,
+                  "'%.160s': decoded %" PRId64 " of %" PRId64
+                  " files, %lld damaged, about %.0f s left",
+                  j->o->catalog->path, done, j->o->count, (long long)atomic_load(&j->bad), left);
+}
+
 static void *work(void *self)
 {
     job *j = self;
@@ -66,15 +103,18 @@ static void *work(void *self)
         fg_error err = {0};
         const int64_t row = i * j->step % o->count; /* below 2^63 for any number of files */
         const fg_status status =
-            check_file(j, o->items != NULL ? o->items[row] : row, &bytes, &err);
+            o->decode != NULL ? o->decode(o->self, row, &err)
+                              : check_file(j, o->items != NULL ? o->items[row] : row, &bytes, &err);
         (void)atomic_fetch_add(&j->checked, 1);
         if (status == FG_ENOMEM)
             atomic_store(&j->is_out_of_memory, true);
         else if (status != FG_OK) {
+            (void)atomic_fetch_add(&j->bad, 1);
             (void)pthread_mutex_lock(&j->mutex);
             o->bad(o->self, row, &err);
             (void)pthread_mutex_unlock(&j->mutex);
         }
+        report_progress(j);
     }
     fg_catalog_bytes_fini(&bytes);
     return NULL;
@@ -85,7 +125,7 @@ fg_status fgi_image_check_files(const fgi_image_check_options *options, int64_t 
 {
     job j = {.o = options};
     fgi_thread threads[MOST_THREADS];
-    int64_t most = options->count / FILES_A_THREAD, started = 0;
+    int64_t most = options->count / (options->decode != NULL ? 1 : FILES_A_THREAD), started = 0;
     fg_status status = FG_OK;
     *out_checked = 0;
     if (options->count == 0)
@@ -93,6 +133,8 @@ fg_status fgi_image_check_files(const fgi_image_check_options *options, int64_t 
     most = most < fgi_cpu_count() ? most : fgi_cpu_count();
     most = most < MOST_THREADS ? most : MOST_THREADS;
     j.step = choose_step(options->count);
+    j.start_ns = j.said_ns = fgi_now_ns();
+    j.caller = pthread_self();
     if (options->seconds > 0)
         j.deadline_ns = fgi_now_ns() + (int64_t)(options->seconds * 1e9);
     FGI_TRY(fgi_mutex_init(&j.mutex, err));

@@ -3,9 +3,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/images.h>
 #include <inttypes.h>
+#include <string.h>
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/log.h"
+#include "base/print.h"
 #include "base/reserved.h"
 #include "catalog/draft.h"
 #include "data/damaged.h"
@@ -31,16 +32,24 @@ static int64_t item_at(const images *s, int64_t index)
     return s->items != NULL ? s->items[index] : index;
 }
 
+/* Reads the file to w->bytes. */
+static fg_status read_file(images *s, fgi_image_worker *w, int64_t index, fg_catalog_item *item,
+                           char name[FGI_SHOWN_BYTES], fg_error *err)
+{
+    const int64_t place = item_at(s, index);
+    FGI_TRY(fg_catalog_get(s->catalog, place, item, err));
+    fgi_image_worker_hold_file(w, fgi_catalog_size(s->catalog, place));
+    FGI_TRY(fg_catalog_read(s->catalog, place, &w->bytes, err));
+    (void)fgi_shown(item->name, name);
+    return FG_OK;
+}
+
 static fg_status read_sample(images *s, fgi_image_worker *w, int64_t epoch, int64_t index,
                              void *const *out_fields, fg_error *err)
 {
     char name[FGI_SHOWN_BYTES];
     fg_catalog_item item;
-    const int64_t place = item_at(s, index);
-    FGI_TRY(fg_catalog_get(s->catalog, place, &item, err));
-    fgi_image_worker_hold_file(w, fgi_catalog_size(s->catalog, place));
-    FGI_TRY(fg_catalog_read(s->catalog, place, &w->bytes, err));
-    (void)fg_catalog_escape(item.name, name, sizeof(name));
+    FGI_TRY(read_file(s, w, index, &item, name, err));
     const fgi_encoded_image encoded = {.name = name, .data = w->bytes.data, .size = w->bytes.size};
     if (s->has_labels)
         *(int32_t *)out_fields[1] = item.label;
@@ -87,6 +96,17 @@ static fg_status images_limit(void *self, const int64_t *rows, size_t n, fg_erro
                     fgi_shown(item.name, name));
 }
 
+/* Whether damage within a file is noticed depends on the crops, unless all files were decoded. */
+static fg_status add_hint(const images *s, fg_status status, fg_error *err)
+{
+    const fg_images_options *o = &s->rule.options;
+    const size_t used = err != NULL ? strlen(err->message) : 0;
+    if (err != NULL && status == FG_EFORMAT && o->check && !o->check_decodes)
+        (void)fgi_snprintf(err->message + used, sizeof(err->message) - used,
+                           "\nto find all damaged files before training, set data.check to decode");
+    return status;
+}
+
 static fg_status images_read(void *self, int64_t epoch, int64_t index, void *const *out_fields,
                              fg_error *err)
 {
@@ -95,7 +115,7 @@ static fg_status images_read(void *self, int64_t epoch, int64_t index, void *con
     FGI_TRY(fgi_image_workers_take(&s->workers, &w, err));
     const fg_status status = read_or_replace(s, w, epoch, index, out_fields, err);
     fgi_image_workers_give_back(&s->workers, w);
-    return status;
+    return add_hint(s, status, err);
 }
 
 static fg_status images_labels(void *self, int32_t *out_labels, fg_error *err)
@@ -208,7 +228,50 @@ static void add_bad(void *self, int64_t row, const fg_error *why)
     f->first = *why;
 }
 
-static fg_status check_files(images *s, fg_error *err)
+/* Flaws are counted when the file is used. */
+static fg_status decode_with(images *s, fgi_image_worker *w, int64_t row, fg_error *err)
+{
+    char name[FGI_SHOWN_BYTES];
+    fg_catalog_item item;
+    const fg_image_decode_options options = {.min_width = 1,
+                                             .min_height = 1,
+                                             .tolerate_corruption =
+                                                 s->rule.options.tolerate_corruption};
+    FGI_TRY(read_file(s, w, row, &item, name, err));
+    fgi_image_worker_reserve(w,
+                             fgi_image_decode_bytes(name, w->bytes.data, w->bytes.size, &options));
+    FGI_TRY_CTX(
+        fg_image_decode(w->decoder, name, w->bytes.data, w->bytes.size, &options, &w->image, err),
+        err, "'%.160s'", s->catalog->path);
+    return FG_OK;
+}
+
+/* Decodes a whole file, at a size that is cheap. */
+static fg_status decode_file(void *self, int64_t row, fg_error *err)
+{
+    images *s = ((findings *)self)->s;
+    fgi_image_worker *w;
+    FGI_TRY(fgi_image_workers_take(&s->workers, &w, err));
+    const fg_status status = decode_with(s, w, row, err);
+    fgi_image_workers_give_back(&s->workers, w);
+    return status;
+}
+
+static void say_checked(const images *s, int64_t checked, const fgi_image_listener *listener)
+{
+    const fg_images_options *o = &s->rule.options;
+    const long long damaged = atomic_load(&s->damaged.noted.count);
+    if (o->check_decodes)
+        fgi_image_say(listener, FG_LOG_INFO, "'%.160s': decoded %" PRId64 " files: %lld damaged",
+                      s->catalog->path, checked, damaged);
+    else if (checked < s->count)
+        fgi_image_say(listener, FG_LOG_INFO,
+                      "'%.160s': checked the ends of %" PRId64 " of %" PRId64
+                      " files in %g s; to check all before training, set data.check to all",
+                      s->catalog->path, checked, s->count, o->check_seconds);
+}
+
+static fg_status check_files(images *s, const fgi_image_listener *listener, fg_error *err)
 {
     const fg_images_options *o = &s->rule.options;
     findings f = {.s = s};
@@ -216,25 +279,24 @@ static fg_status check_files(images *s, fg_error *err)
     const fgi_image_check_options options = {.catalog = s->catalog,
                                              .items = s->items,
                                              .count = s->count,
-                                             .seconds = o->check_seconds,
+                                             .seconds = o->check_decodes ? 0 : o->check_seconds,
                                              .is_tolerant = o->tolerate_corruption,
+                                             .decode = o->check_decodes ? decode_file : NULL,
                                              .bad = add_bad,
-                                             .self = &f};
+                                             .self = &f,
+                                             .listener = *listener};
     FGI_TRY(fgi_image_check_files(&options, &checked, err));
     if (f.bad > 0)
         return fgi_fail(err, f.first.status,
                         "%.240s\n%" PRId64 " of the %" PRId64
                         " files that were checked are damaged",
                         f.first.message, f.bad, checked);
-    if (checked < s->count)
-        fgi_log(FG_LOG_INFO,
-                "'%.160s': checked the ends of %" PRId64 " of %" PRId64
-                " files in %g s; to check all before training, set data.check to all",
-                s->catalog->path, checked, s->count, o->check_seconds);
+    say_checked(s, checked, listener);
     return FG_OK;
 }
 
-static fg_status create(images *s, const fg_images_options *options, fg_error *err)
+static fg_status create(images *s, const fg_images_options *options,
+                        const fgi_image_listener *listener, fg_error *err)
 {
     FGI_TRY(fgi_image_rule_init(&s->rule, options, err));
     FGI_TRY(fgi_image_workers_init(&s->workers, s->rule.options.decode_bytes, err));
@@ -242,7 +304,7 @@ static fg_status create(images *s, const fg_images_options *options, fg_error *e
     FGI_TRY(choose_items(s, err));
     FGI_TRY(fgi_damaged_init(&s->damaged, s->count, s->rule.options.skip_damaged, err));
     FGI_TRY(check_labels(s, err));
-    return s->rule.options.check ? check_files(s, err) : FG_OK;
+    return s->rule.options.check ? check_files(s, listener, err) : FG_OK;
 }
 
 /* The names of all classes in a new array; NULL if they have no names, or on failure. */
@@ -270,8 +332,8 @@ static fg_status add_functions(images *s, fg_dataset **out, fg_error *err)
     return FG_ENOMEM;
 }
 
-fg_status fg_images_create(fg_catalog *catalog, const fg_images_options *options, fg_dataset **out,
-                           fg_error *err)
+fg_status fgi_images_create(fg_catalog *catalog, const fg_images_options *options,
+                            const fgi_image_listener *listener, fg_dataset **out, fg_error *err)
 {
     static const fg_dataset_ops ops = {.read_epoch = images_read,
                                        .labels = images_labels,
@@ -284,7 +346,7 @@ fg_status fg_images_create(fg_catalog *catalog, const fg_images_options *options
     if (s == NULL)
         return fgi_no_memory(err);
     s->catalog = fgi_catalog_retain(catalog);
-    fg_status status = create(s, options, err);
+    fg_status status = create(s, options, listener, err);
     if (status == FG_OK)
         status = name_classes(catalog, &names, err);
     if (status != FG_OK) {
@@ -303,4 +365,10 @@ fg_status fg_images_create(fg_catalog *catalog, const fg_images_options *options
     status = fg_dataset_create(&ops, s, &spec, out, err);
     fgi_free((void *)names);
     return status == FG_OK ? add_functions(s, out, err) : status;
+}
+
+fg_status fg_images_create(fg_catalog *catalog, const fg_images_options *options, fg_dataset **out,
+                           fg_error *err)
+{
+    return fgi_images_create(catalog, options, &(fgi_image_listener){.say = NULL}, out, err);
 }

@@ -99,6 +99,8 @@ static const fg_images_options expected[] = {
     "--model.weights=w.safetensors --trainer.batch_size=2 " EFFECTS_STILL
 #define GRAY "--data.size=2 --data.channels=1 "
 
+#define MIDDLE GRAY "--data.crop=center --data.center_fraction=0.3 "
+
 #define IDS                                                                                        \
     "--data.train=ids.csv --data.root=photos --data.suffix=.jpg --data.path_column=image_id "      \
     "--data.label_column=kind "
@@ -217,8 +219,9 @@ static void damaged(const effect *e, const char *folder)
                  "cat/2.jpg: ");
 }
 
-/* One file ends before its image does, which a crop in the middle does not need to see. */
-static void truncated(const effect *e, const char *folder)
+/* Trains with photos of which one is a large one that is cut, or has a marker that ends the image
+ * within it. */
+static void fit_large(const effect *e, const char *folder, bool is_cut)
 {
     char command[600];
     write_photos(folder);
@@ -226,11 +229,19 @@ static void truncated(const effect *e, const char *folder)
     const reference_model model = reference_start(all.features);
     reference_save(&model, all.features, fgt_path(folder, "w.safetensors"));
     fgt_file file = fgt_file_read("large.jpg");
-    fgt_write(fgt_path(folder, "photos/cat/2.jpg"), file.data, file.size - file.size / 20);
+    const size_t end = file.size - file.size / 20;
+    memcpy(file.data + end, "\xff\xd9", 2);
+    fgt_write(fgt_path(folder, "photos/cat/2.jpg"), file.data, is_cut ? end : file.size);
     fgt_file_free(&file);
     (void)snprintf(command, sizeof(command), "fit " PHOTOS "%s", e->arguments);
     contains(program_gives(e->status, folder, command)->err, e->says);
 }
+
+/* One file ends before its image does, which a crop in the middle does not need to see. */
+static void truncated(const effect *e, const char *folder) { fit_large(e, folder, true); }
+
+/* One file is damaged within, which crops of the middle never notice. */
+static void damaged_within(const effect *e, const char *folder) { fit_large(e, folder, false); }
 
 const effect effects_images[] = {
     {"data.train", GRAY "--data.crop=center --data.train=photos", losses, .count = 0},
@@ -276,13 +287,22 @@ const effect effects_images[] = {
     {"data.crop_seed", GRAY "--data.crop_seed=9", losses, .count = 8},
     {"data.damaged", GRAY "--data.damaged=fail", damaged, .status = 1, .says = "cat/2.jpg: "},
     {"data.damaged", GRAY "--data.damaged=skip", damaged,
-     .says = "1 damaged training samples were replaced by others; the first one: 'photos': cat/2"},
+     .says = "1 damaged training sample was replaced by another: 'photos': cat/2"},
     {"data.check", GRAY "--data.crop=center", truncated, .status = 1,
      .says = ": truncated JPEG: the file ends before the image does\n1 of the 3 "
              "files that were checked are damaged\nremove or repair them, or set data.damaged to "
              "skip"},
     {"data.check", GRAY "--data.crop=center --data.check=all --data.damaged=skip", truncated,
-     .says = "1 damaged training samples were replaced by others; the first one: 'photos': cat/2"},
+     .says = "1 damaged training sample was replaced by another: 'photos': cat/2"},
+    {"data.check", MIDDLE "--data.check=all", damaged_within, .says = "15 parameters in total"},
+    {"data.check", MIDDLE "--data.check=decode", damaged_within, .status = 1,
+     .says = "1 of the 3 files that were checked are damaged\nremove or repair them, or set "
+             "data.damaged to skip"},
+    {"data.check", MIDDLE "--data.check=decode --data.damaged=skip", damaged_within,
+     .says = "'photos': decoded 3 files: 1 damaged\n"},
+    {"data.check", GRAY "--data.crop=center --data.center_fraction=1 --data.check=all",
+     damaged_within, .status = 1,
+     .says = "\nto find all damaged files before training, set data.check to decode\n"},
     {"data.check", GRAY "--data.crop=center --data.check=never", truncated, .status = 1,
      .says = "15 parameters in total"}, /* only then the file is read */
     {"data.tolerate_corruption", GRAY "--data.crop=center --data.tolerate_corruption=true",

@@ -186,7 +186,7 @@ const effect effects_pack[] = {
     {"data.damaged", "", damaged, .status = 1, .says = "record 4 ('a/photo 004.png') is damaged"},
     {"data.damaged", "--data.damaged=skip", damaged,
      .says =
-         "1 damaged training samples were replaced by others; the first one: photos.pack: byte "},
+         "1 damaged training sample was replaced by another: photos.pack: byte "},
     {"data.damaged", "--data.damaged=skip --data.val_fraction=0.8", damaged, .status = 1,
      .says = "record 4 ('a/photo 004.png') is damaged"},
     {NULL},
