@@ -9,11 +9,14 @@
 
 static const char *out_path;
 static bool is_forced;
-static const char *target;
+static fg_recipe_init_options settings;
 static const cli_option options[] = {
     CLI_TEXT('o', "out", &out_path, "FILE",
              "configuration to write (default: NAME.yaml, after the data; -: standard output)"),
-    CLI_TEXT('t', "target", &target, "COLUMN", "the column of a CSV to predict"),
+    CLI_TEXT('t', "target", &settings.target, "COLUMN", "the column of a CSV to predict"),
+    CLI_TEXT(0, "source", &settings.source, "OPTIONS",
+             "options of a folder or archive of images, as in data.source_options: "
+             "no_split_folders=true ..."),
     CLI_FLAG('f', "force", &is_forced, "replace the file if it exists"),
     CLI_END,
 };
@@ -31,7 +34,7 @@ static int run(const cli_call *call)
 {
     fg_error err = {0};
     char *text = NULL, *name = NULL;
-    bool is_good = fg_recipe_init(call->args[0], target, &text, &err) == FG_OK &&
+    bool is_good = fg_recipe_init(call->args[0], &settings, &text, &err) == FG_OK &&
                    fg_recipe_init_name(call->args[0], ".yaml", &name, &err) == FG_OK;
     const char *path = out_path != NULL ? out_path : name, *q; /* q: a quote, for a shell */
     is_good = is_good && write_file(path, text, &err);

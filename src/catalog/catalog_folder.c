@@ -28,7 +28,8 @@ enum { DEEPEST = 64 };
 #define NO_IMAGES           "a folder without images, which is not a class"
 
 #define INSIST                                                                                     \
-    "no_split_folders=true in data.source_options (fulgurite pack --source no_split_folders=true)"
+    "no_split_folders=true in data.source_options (--source no_split_folders=true of fulgurite "   \
+    "init and fulgurite pack)"
 
 typedef struct place {
     dev_t device;

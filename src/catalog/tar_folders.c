@@ -83,7 +83,7 @@ static fg_status fail_splits(const layout *l, const char *one, const char *anoth
                     "'%.100s': some folders look like splits, but not all are named train, val or "
                     "test: '%.60s', '%.60s'\nput the folders of the classes into folders of these "
                     "names; if all are classes, set no_split_folders=true in data.source_options "
-                    "(fulgurite pack --source no_split_folders=true)",
+                    "(--source no_split_folders=true of fulgurite init and fulgurite pack)",
                     l->b->catalog->path, fgi_shown(one, a), fgi_shown(another, b));
 }
 

@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/print.h"
+#include "base/reserved.h"
 #include "recipe/init_put.h"
 #include "recipe/run_infer.h"
 
@@ -238,33 +239,50 @@ static bool check_path(const char *path, fg_error *err)
                       shown);
 }
 
-static bool put_config(fgi_buf *out, const char *data, const char *target, fg_error *err)
+static bool check_options(const fgi_look_files *files, const char *data,
+                          const fg_recipe_init_options *o, fg_error *err)
+{
+    const bool is_list = files->list.path_column != NULL;
+    if (o->target != NULL && !files->kind->takes_target && !is_list)
+        return fgi_refuse(err, "--target: '%s' is not a CSV file", data);
+    if (o->source != NULL && (is_list || files->photos == NULL))
+        return fgi_refuse(err,
+                          is_list ? "--source: '%s' is a list, whose columns and files are "
+                                    "detected: change the keys in the configuration instead"
+                                  : "--source: '%s' is not a folder or archive of images",
+                          data);
+    return true;
+}
+
+static bool put_config(fgi_buf *out, const char *data, const fg_recipe_init_options *o,
+                       fg_error *err)
 {
     fgi_look_files files;
     char shown[4096];
-    if (!check_path(data, err) || !fgi_look_at(data, &files, err))
+    if (!check_path(data, err) || !fgi_look_at(data, o->source, &files, err))
         return false;
     (void)fg_catalog_escape(data, shown, sizeof(shown));
     fgi_buf_printf(
         out, "# Written by `fulgurite init %s`. `fulgurite help config` explains every key.\n",
         shown);
-    const bool is_list = files.list.path_column != NULL;
-    bool is_good = target == NULL || files.kind->takes_target || is_list ||
-                   fgi_refuse(err, "--target: '%s' is not a CSV file", data);
-    if (is_good && is_list)
-        is_good = fgi_look_list_open(&files, target, err);
-    is_good = is_good && files.kind->put(out, &files, target, err);
+    bool is_good = check_options(&files, data, o, err);
+    if (is_good && files.list.path_column != NULL)
+        is_good = fgi_look_list_open(&files, o->target, err);
+    is_good = is_good && files.kind->put(out, &files, o->target, err);
     fgi_buf_puts(out, "\noptimizer:\n  name: adam\n  lr: 0.001\n\nschedule:\n  name: onecycle\n\n"
                       "trainer:\n  accelerator: auto\n  batch_size: 32\n  max_epochs: 20\n");
     fgi_look_files_free(&files);
     return is_good;
 }
 
-fg_status fg_recipe_init(const char *data, const char *target, char **out, fg_error *err)
+fg_status fg_recipe_init(const char *data, const fg_recipe_init_options *options, char **out,
+                         fg_error *err)
 {
+    static const fg_recipe_init_options none;
     fgi_buf text = {0};
     *out = NULL;
-    if (!put_config(&text, data, target, err)) {
+    FGI_TRY_RESERVED(fg_recipe_init_options, options, err);
+    if (!put_config(&text, data, options != NULL ? options : &none, err)) {
         fgi_buf_fini(&text);
         return err != NULL ? err->status : FG_EINVAL;
     }

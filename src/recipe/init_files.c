@@ -11,6 +11,7 @@
 #include "base/print.h"
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "catalog/catalog_options.h"
 
 static bool ends_in(const char *name, const char *end)
 {
@@ -108,11 +109,17 @@ static bool look_at_tables(const char *folder, bool is_only, fgi_look_files *out
 
 static bool open_photos(const char *path, fgi_look_files *out, fg_error *err)
 {
+    fg_catalog_options options = {0};
+    fg_option_values *values = NULL;
     out->kind = &fgi_look_images;
     out->path = fgi_strdup(path);
     if (out->path == NULL)
         return fgi_refuse_memory(err);
-    return fg_catalog_open(path, NULL, &out->photos, err) == FG_OK;
+    fg_status status = fgi_catalog_options_read(out->source, &options, &values, err);
+    if (status == FG_OK)
+        status = fg_catalog_open(path, &options, &out->photos, err);
+    fg_option_values_destroy(values);
+    return status == FG_OK;
 }
 
 /* The lists of a folder in the layout of Hugging Face. */
@@ -202,7 +209,7 @@ static bool refuse_folder(const char *folder, fg_error *err)
 static bool look_at_rest(const char *folder, fgi_look_files *out, fg_error *err)
 {
     fg_error why = {0};
-    fgi_look_files photos = {0};
+    fgi_look_files photos = {.source = out->source};
     if (open_photos(folder, &photos, &why) && has_classes(photos.photos)) {
         look_for_splits(folder, &photos);
         *out = photos;
@@ -322,9 +329,9 @@ static bool look_at(const char *path, fgi_look_files *out, fg_error *err)
     return S_ISDIR(info.st_mode) ? look_at_folder(path, out, err) : look_at_file(path, out, err);
 }
 
-bool fgi_look_at(const char *path, fgi_look_files *out, fg_error *err)
+bool fgi_look_at(const char *path, const char *source, fgi_look_files *out, fg_error *err)
 {
-    *out = (fgi_look_files){0};
+    *out = (fgi_look_files){.source = source};
     if (look_at(path, out, err))
         return true;
     fgi_look_files_free(out);
@@ -340,5 +347,5 @@ void fgi_look_files_free(fgi_look_files *files)
         fgi_free(all[i]);
     fg_catalog_destroy(files->photos);
     fg_pack_close(files->pack);
-    *files = (fgi_look_files){0};
+    *files = (fgi_look_files){.source = files->source};
 }

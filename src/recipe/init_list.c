@@ -263,6 +263,8 @@ bool fgi_put_list_source(fgi_buf *out, const fgi_look_files *files)
                    {"suffix", l->suffix},
                    {"path_column", l->path_column},
                    {"label_column", l->label_column}};
+    if (files->source != NULL)
+        fgi_buf_puts(out, files->source);
     for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
         const char *value = options[i].value;
         if (value == NULL || *value == '\0')

@@ -87,15 +87,16 @@ typedef struct fgi_look_list {
 /* The files of a dataset; names are owned, NULL where there is none. */
 typedef struct fgi_look_files {
     const fgi_look_kind *kind;
-    char *path; /* the file, the folder, or the inputs of npy */
+    const char *source; /* options of a source of images, borrowed; NULL: none */
+    char *path;         /* the file, the folder, or the inputs of npy */
     char *y, *val, *val_y, *test, *test_y;
     fgi_look_list list; /* of images */
     fg_catalog *photos; /* of images */
     fg_pack *pack;      /* of pack */
 } fgi_look_files;
 
-/* Detects the format of a file or folder. */
-bool fgi_look_at(const char *path, fgi_look_files *out, fg_error *err);
+/* Detects the format of a file or folder. source: options of images, or NULL. */
+bool fgi_look_at(const char *path, const char *source, fgi_look_files *out, fg_error *err);
 void fgi_look_files_free(fgi_look_files *files);
 
 /* Whether the table at out->path lists images, which it then becomes. */

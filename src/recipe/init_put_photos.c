@@ -127,6 +127,8 @@ static void put_parts(fgi_buf *out, const fgi_look_files *files, const fgi_look_
         fgi_put_string(out, "test", files->path, "detected: the images of the split test");
     else
         fgi_put_file(out, "test", files->test);
+    if (files->source != NULL)
+        fgi_put_string(out, "source_options", files->source, "given by --source");
     fgi_put_list(out, files);
     if (files->list.predict != NULL)
         put_predict(out, files->list.predict);

@@ -120,6 +120,24 @@ static void layouts(void **state)
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
         contains(program_gives(1, folder, commands[i])->err,
                  ": 'photos': 'train' and 'val' are named as splits, but 'extra' is not\n");
+    contains(program_gives(1, folder, "init photos")->err,
+             "(--source no_split_folders=true of fulgurite init and fulgurite pack)\n");
+    put_class(folder, "words/train", 2, 20, 20, 3); /* vehicles */
+    put_class(folder, "words/bus", 2, 20, 20, 3);
+    contains(program_gives(1, folder, "init words")->err, "--source no_split_folders=true");
+    (void)program_gives(0, folder, "init words --source no_split_folders=true");
+    contains(file_text(folder, "words.yaml"),
+             "# detected: 4 training images of 2 classes: bus 2, train 2\n");
+    contains(file_text(folder, "words.yaml"),
+             "\n  source_options: \"no_split_folders=true\" # given by --source\n");
+    contains(program_gives(0, folder, "fit words.yaml --fast-dev-run --model.name=linear")->err,
+             " training samples of 2 classes: bus ");
+    contains(program_gives(0, folder, "pack words w.pack --source no_split_folders=true")->out,
+             "4 records");
+    contains(program_gives(1, folder, "init words --source no_folders=true")->err, "no_folders");
+    write_text(folder, "t.csv", "a,b\n1,2\n3,4\n");
+    contains(program_gives(1, folder, "init t.csv --source no_split_folders=true")->err,
+             "--source: 't.csv' is not a folder or archive of images");
     contains(program_gives(1, folder,
                            "fit --task=classification --model.name=linear --data.format=images "
                            "--data.train=photos/train/a")
@@ -417,6 +435,8 @@ static void pictures_of_features(void **state)
                "rooms,kind,price\n1,flat,1.5\n2,loft,2.5\n1,flat,1.7\n"
                "2,loft,2.5\n2,flat,2.6\n");
     contains(program_gives(0, folder, "init homes.csv -o -")->out, "\n  format: csv\n");
+    write_text(folder, "ages.csv", "age,y\n2,0.5\n50,1.5\n63,2.5\n");
+    contains(program_gives(0, folder, "init ages.csv -o -")->out, "\n  format: csv\n");
     const outcome *o = program_gives(0, folder,
                                      "fit --data.format=csv --data.path=homes.csv "
                                      "--task=regression --model.name=linear --fast-dev-run");

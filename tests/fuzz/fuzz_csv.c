@@ -44,6 +44,37 @@ static void detect(const uint8_t *data, size_t size)
         abort();
 }
 
+/* Rows without a fault can be read. */
+static void keep_faults(const uint8_t *data, size_t size, unsigned bits)
+{
+    const fgi_csv_layout layout = {.delimiter = bits & 2 ? ';' : ',',
+                                   .no_header = bits & 1,
+                                   .delimiter_option = "delimiter",
+                                   .keeps_faults = true,
+                                   .column_count = bits >> 6};
+    fgi_block block = {.data = data, .size = size};
+    fgi_csv csv;
+    fgi_csv_row row;
+    fg_error err = {0};
+    size_t fault = 0;
+    if (fgi_csv_parse("input", &block, &layout, &csv, &err) != FG_OK) {
+        if (err.message[0] == '\0')
+            abort();
+        return;
+    }
+    if (fgi_csv_row_init(&csv, &row, &err) != FG_OK)
+        abort();
+    for (size_t i = 0; i < csv.row_count; i++)
+        if (fault < csv.fault_count && csv.faults[fault].row == i)
+            fault++;
+        else
+            fgi_csv_read(&csv, i, &row);
+    if (fault != csv.fault_count)
+        abort();
+    fgi_csv_row_fini(&row);
+    fgi_csv_fini(&csv);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < 1)
@@ -61,6 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fg_csv_parts parts;
     fg_error err = {0};
     detect(data + 1, size - 1);
+    keep_faults(data + 1, size - 1, bits);
     if (fgi_csv_open_block("input", &block, &options, &parts, &err) != FG_OK) {
         if (err.status == FG_OK || err.message[0] == '\0')
             abort();

@@ -84,6 +84,10 @@ static void mistakes_are_named(void **state)
         fg_report_checkup(&(fg_checkup_options){.reserved = {1}}, &report, &is_wrong, &err),
         FG_EINVAL);
     assert_non_null(strstr(err.message, "fg_checkup_options"));
+    assert_int_equal(
+        fg_recipe_init(".", &(fg_recipe_init_options){.reserved = {0, 1}}, &report, &err),
+        FG_EINVAL);
+    assert_non_null(strstr(err.message, "fg_recipe_init_options"));
     refuses((fg_recipe_options){.resume = "", .overwrite = true}, FG_EINVAL, "--overwrite");
 }
 
