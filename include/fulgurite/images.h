@@ -63,10 +63,10 @@ typedef struct fg_images_options {
  * Files are read and decoded when a loader asks for them, by its threads. Reading fails with the
  * name of the file if it is corrupt or missing, and with FG_EUNSUPPORTED if its format is not
  * supported. A truncated file is an error whatever the crop is; other damage only if it is in the
- * rows of the crop or above, unless check_decodes finds it before. options may be NULL. Errors: FG_EINVAL (options; a sample without a
- * label although others have one), FG_EFORMAT, FG_EUNSUPPORTED, FG_ENOTFOUND and FG_EIO (with
- * `check`: a file; with skip_damaged, only those that cannot be read), FG_ENOMEM. Sources of the
- * defaults: torchvision, RandomResizedCrop. */
+ * rows of the crop or above, unless check_decodes finds it before. options may be NULL. Errors:
+ * FG_EINVAL (options; a sample without a label although others have one), FG_EFORMAT,
+ * FG_EUNSUPPORTED, FG_ENOTFOUND and FG_EIO (with `check`: a file; with skip_damaged, only those
+ * that cannot be read), FG_ENOMEM. Sources of the defaults: torchvision, RandomResizedCrop. */
 FG_API FG_MUST_USE fg_status fg_images_create(fg_catalog *catalog, const fg_images_options *options,
                                               fg_dataset **out, fg_error *err);
 

@@ -134,7 +134,7 @@ typedef struct checked {
 } checked;
 
 static fg_status checked_gather(void *self, int64_t epoch, const int64_t *indices, size_t n,
-                               void *const *out_fields, fg_error *err)
+                                void *const *out_fields, fg_error *err)
 {
     const checked *f = self;
     const char *inputs = out_fields[0];

@@ -31,8 +31,9 @@ typedef struct fgi_image_check_options {
 } fgi_image_check_options;
 
 /* Reads the first and the last bytes of each file, and the whole file only if its image does not
- * end there; or decodes each file, with a line about the progress every few seconds. Of more files than the time allows, those that are checked are evenly spread.
- * *out_checked: how many. Errors: FG_ENOMEM, threads. */
+ * end there; or decodes each file, with a line about the progress every few seconds. Of more files
+ * than the time allows, those that are checked are evenly spread. *out_checked: how many. Errors:
+ * FG_ENOMEM, threads. */
 fg_status fgi_image_check_files(const fgi_image_check_options *options, int64_t *out_checked,
                                 fg_error *err);
 

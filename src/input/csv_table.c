@@ -1,6 +1,7 @@
 /* csv_table.c - splits RFC 4180 text into cells: quotes, doubled quotes, line ends within quotes;
  * LF or CRLF, or CR only; UTF-8 or UTF-16. One pass when the file is opened detects every
- * syntax error and where rows begin; a table to predict keeps faulty rows as such. Source: RFC 4180; RFC 3629 for UTF-8; RFC 2781 for UTF-16.
+ * syntax error and where rows begin; a table to predict keeps faulty rows as such. Source: RFC
+ * 4180; RFC 3629 for UTF-8; RFC 2781 for UTF-16.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "input/csv_table.h"

@@ -185,8 +185,7 @@ const effect effects_pack[] = {
              "images"},
     {"data.damaged", "", damaged, .status = 1, .says = "record 4 ('a/photo 004.png') is damaged"},
     {"data.damaged", "--data.damaged=skip", damaged,
-     .says =
-         "1 damaged training sample was replaced by another: photos.pack: byte "},
+     .says = "1 damaged training sample was replaced by another: photos.pack: byte "},
     {"data.damaged", "--data.damaged=skip --data.val_fraction=0.8", damaged, .status = 1,
      .says = "record 4 ('a/photo 004.png') is damaged"},
     {NULL},
