@@ -120,11 +120,22 @@ static void layouts(void **state)
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
         contains(program_gives(1, folder, commands[i])->err,
                  ": 'photos': 'train' and 'val' are named as splits, but 'extra' is not\n");
-    contains(program_gives(1, folder, "init photos")->err,
-             "(--source no_split_folders=true of fulgurite init and fulgurite pack)\n");
+    contains(program_gives(1, folder,
+                           "fit --task=classification --model.name=linear --data.format=images "
+                           "--data.train=photos/train/a")
+                 ->err,
+             "'photos/train/a': no image has a label: expected a folder for each class, or a list");
+}
+
+/* Folders named as splits may be classes. */
+static void words_that_are_splits(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    (void)state;
     put_class(folder, "words/train", 2, 20, 20, 3); /* vehicles */
     put_class(folder, "words/bus", 2, 20, 20, 3);
-    contains(program_gives(1, folder, "init words")->err, "--source no_split_folders=true");
+    contains(program_gives(1, folder, "init words")->err,
+             "(--source no_split_folders=true of fulgurite init and fulgurite pack)\n");
     (void)program_gives(0, folder, "init words --source no_split_folders=true");
     contains(file_text(folder, "words.yaml"),
              "# detected: 4 training images of 2 classes: bus 2, train 2\n");
@@ -138,11 +149,6 @@ static void layouts(void **state)
     write_text(folder, "t.csv", "a,b\n1,2\n3,4\n");
     contains(program_gives(1, folder, "init t.csv --source no_split_folders=true")->err,
              "--source: 't.csv' is not a folder or archive of images");
-    contains(program_gives(1, folder,
-                           "fit --task=classification --model.name=linear --data.format=images "
-                           "--data.train=photos/train/a")
-                 ->err,
-             "'photos/train/a': no image has a label: expected a folder for each class, or a list");
 }
 
 static void one_class(void **state)
@@ -373,52 +379,67 @@ static void names_of_files_are_no_features(void **state)
              "nothing to a model\nto train on the images, set data.format to images");
 }
 
-/* Names of numbers only, with or without zeros in front, or both; Windows line ends, quotes, spaces
- * and a byte order mark in the list. */
+#define FIT_NUMBERED                                                                               \
+    "fit --data.format=csv --data.path=n/train.csv --task=classification --model.name=linear "     \
+    "--fast-dev-run"
+
+/* A list of two photos with these names, with the line ends of Windows, quotes, spaces and a byte
+ * order mark. */
+static void write_numbered(const char *folder, const char *one, const char *other)
+{
+    char text[200];
+    (void)snprintf(text, sizeof(text), "n/train_images/%s.png", one);
+    put_photo(folder, text, 20, 20, 3, 90);
+    (void)snprintf(text, sizeof(text), "n/train_images/%s.png", other);
+    put_photo(folder, text, 20, 20, 3, 90);
+    (void)snprintf(text, sizeof(text),
+                   "\xef\xbb\xbfid, age ,label\r\n\"%s\",3,cat\r\n %s ,4,dog\r\n", one, other);
+    write_text(folder, "n/train.csv", text);
+}
+
+/* Names of numbers only, with or without zeros in front, or both. */
 static void numbered_files(void **state)
 {
     static const char *const names[][2] = {{"1", "2"}, {"0001", "0002"}, {"1", "01"}};
-    static const char fit[] = "fit --data.format=csv --data.path=n/train.csv --task=classification "
-                              "--model.name=linear";
     const char *folder = fgt_temp_folder();
-    char name[64], text[200];
+    char expected[200];
     (void)state;
     for (size_t i = 0; i < 3; i++) {
-        for (size_t k = 0; k < 2; k++) {
-            (void)snprintf(name, sizeof(name), "n/train_images/%s.png", names[i][k]);
-            put_photo(folder, name, 20, 20, 3, 90);
-        }
-        (void)snprintf(text, sizeof(text),
-                       "\xef\xbb\xbfid, age ,label\r\n\"%s\",3,cat\r\n %s ,4,dog\r\n", names[i][0],
-                       names[i][1]);
-        write_text(folder, "n/train.csv", text);
+        write_numbered(folder, names[i][0], names[i][1]);
         const outcome *o = program_gives(0, folder, "init n -o -");
         contains(o->out, "# detected: 2 training images of 2 classes: cat 1, dog 1\n");
         contains(o->out, "\n  root: \"n/train_images\" ");
         contains(o->out, "\n  suffix: \".png\" ");
         contains(o->out, "\n  path_column: \"id\" ");
-        o = program_gives(0, folder, fit); /* as a table */
-        (void)snprintf(text, sizeof(text),
+        o = program_gives(0, folder, FIT_NUMBERED); /* as a table */
+        (void)snprintf(expected, sizeof(expected),
                        "n/train.csv: ignored column 'id': it names image files, such as "
                        "'n/train_images/%s.png'; to train on the images: fulgurite init "
                        "'n/train.csv'; to confirm, add it to data.ignore\n",
                        names[i][0]);
-        contains(o->err, text);
+        contains(o->err, expected);
         contains(o->err, "2 rows, 2 of them for training, 1 feature\n");
     }
-    write_text(folder, "n/train.csv", "id,label\n1,cat\n2,dog\n");
-    contains(program_gives(1, folder, fit)->err,
+}
+
+static void numbered_files_train(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    (void)state;
+    write_numbered(folder, "0001", "2");
+    write_text(folder, "n/train.csv", "id,label\n0001,cat\n2,dog\n");
+    contains(program_gives(1, folder, FIT_NUMBERED)->err,
              "column 'id' is ignored because it names image files, such as "
-             "'n/train_images/1.png'\nto train on the images: fulgurite init 'n/train.csv'\n");
+             "'n/train_images/0001.png'\nto train on the images: fulgurite init 'n/train.csv'\n");
     (void)program_gives(0, folder, "init n");
     (void)program_gives(0, folder,
                         "fit n.yaml --data.val_fraction=0 --model.name=linear "
                         "--trainer.max_epochs=1 --trainer.run_dir=n-run");
     contains(program_gives(0, folder, "predict n-run n/train_images --quiet")->out, ",0001.png,");
-    write_text(folder, "n/train.csv", "1,cat\n2,dog\n");
+    write_text(folder, "n/train.csv", "0001,cat\n2,dog\n");
     contains(program_gives(1, folder, "init n")->err,
              "'n/train.csv' lists image files, but has no header\nadd a first line");
-    write_text(folder, "n/train.csv", "1.png,cat\n2.png,dog\n01.png,dog\n");
+    write_text(folder, "n/train.csv", "2.png,cat\n0001.png,dog\n");
     contains(program_gives(1, folder, "init n")->err, "lists image files, but has no header\n");
 }
 
@@ -558,12 +579,14 @@ static void what_is_refused(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_folder_for_each_class),
     cmocka_unit_test(layouts),
+    cmocka_unit_test(words_that_are_splits),
     cmocka_unit_test(sizes_and_colors),
     cmocka_unit_test(packs_are_suggested),
     cmocka_unit_test(splits),
     cmocka_unit_test(lists_and_archives),
     cmocka_unit_test(kaggle),
     cmocka_unit_test(numbered_files),
+    cmocka_unit_test(numbered_files_train),
     cmocka_unit_test(pictures_of_features),
     cmocka_unit_test(one_class),
     cmocka_unit_test(names_of_files_are_no_features),
