@@ -104,6 +104,7 @@ static void layouts(void **state)
         "init photos", "pack photos photos.pack",
         "fit --task=classification --model.name=linear --data.format=images --data.train=photos"};
     const char *folder = fgt_temp_folder();
+    const outcome *o;
     (void)state;
     put_class(folder, "photos/train/a", 2, 20, 20, 3);
     put_class(folder, "photos/train/b", 2, 20, 20, 3);
@@ -116,10 +117,15 @@ static void layouts(void **state)
              "# check it: no validation images of class b: validation does not measure it\n");
     contains(program_gives(0, folder, "pack photos a.pack")->err,
              "warning: no validation images of class b: validation does not measure it\n");
+    put_class(folder, "photos/test/c", 1, 20, 20, 3); /* no validation measures it, of course */
+    o = program_gives(0, folder, "init photos -o -");
+    contains(o->out, "# check it: no training images of class c: the model cannot learn it\n");
+    contains(o->out,
+             "# check it: no validation images of class b: validation does not measure it\n");
     put_class(folder, "photos/extra", 1, 20, 20, 3);
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
         contains(program_gives(1, folder, commands[i])->err,
-                 ": 'photos': 'train' and 'val' are named as splits, but 'extra' is not\n");
+                 ": 'photos': 'test', 'train' and 'val' are named as splits, but 'extra' is not\n");
     contains(program_gives(1, folder,
                            "fit --task=classification --model.name=linear --data.format=images "
                            "--data.train=photos/train/a")
@@ -196,6 +202,8 @@ static void sizes_and_colors(void **state)
         char class[32];
         (void)snprintf(class, sizeof(class), "many/%02d", i);
         put_class(folder, class, i == 7 ? 3 : 2, 100, 100, 3);
+        if (i == 11)
+            contains(program_gives(0, folder, "init many -o -")->out, " 06 2, 07 3, 08 2, ");
     }
     o = program_gives(0, folder, "init many -o -");
     contains(o->out, "27 training images of 13 classes: from 2 (00) to 3 (07)\n");

@@ -201,16 +201,17 @@ static void gaps_in_labels_are_reported(void **state)
     contains(o->out, "\n2,");
     contains(file_text(folder, "s.json"),
              "\"damaged\": 1,\n  \"damaged_error\": \"'new.npy': row 1");
-    for (int i = 0; i < 3; i++) { /* a million classes is the most */
-        static const int32_t largest[] = {999999, 1000000, 2000000000};
+    for (int i = 0; i < 4; i++) { /* a million classes is the most */
+        static const int32_t largest[] = {3, 999999, 1000000, 2000000000};
         static const char *const said[] = {
+            "the largest label is 3, so there are 4 classes, but only 3 of",
             "the largest label is 999999, so there are 1000000 classes, but only 3 of",
             "data.y: the largest label is 1000000: expected class indices",
             "data.y: the largest label is 2000000000: expected class indices"};
         labels[7] = largest[i];
         write_npy(folder, "labels.npy", &(fg_type){.dtype = FG_S32, .rank = 1, .dim = {ROWS}},
                   labels);
-        o = program_gives(i == 0 ? 1 : 2, folder, /* nothing is trained */
+        o = program_gives(i < 2 ? 1 : 2, folder, /* nothing is trained */
                           FIT "--overwrite --data.val_fraction=0 --data.val_x=no --data.val_y=no");
         contains(o->err, said[i]);
     }

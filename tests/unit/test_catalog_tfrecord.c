@@ -163,6 +163,28 @@ static void checksums_are_named(void **state)
     fgt_catalog_fails(path, NULL, FG_ENOTFOUND, "no samples");
 }
 
+/* The same index with two names: the classes have none. */
+static void names_that_disagree_are_not_used(void **state)
+{
+    (void)state;
+    unsigned char data[1024], twice[1024];
+    const char *path = fgt_path(fgt_temp_folder(), "d.tfrecord");
+    (void)read_small(data, sizeof(data));
+    const size_t size = 16 + (size_t)data[0];
+    memcpy(twice, data, size);
+    memcpy(twice + size, data, size);
+    for (int i = 0; i < 2; i++) {
+        fg_catalog *catalog = NULL;
+        if (i == 1)
+            memcpy(memmem(twice + size, size, "cat", 3), "cow", 3);
+        fgt_write(path, twice, 2 * size);
+        fgt_ok(fg_catalog_open(path, NULL, &catalog, &err));
+        assert_int_equal(fg_catalog_class_count(catalog), 3);
+        assert_int_equal(fg_catalog_class_name(catalog, 2) != NULL, i == 0);
+        fg_catalog_destroy(catalog);
+    }
+}
+
 static void shards_give_splits_and_names(void **state)
 {
     (void)state;
@@ -191,6 +213,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_flipped_byte_is_found),
     cmocka_unit_test(every_truncation_is_found),
     cmocka_unit_test(checksums_are_named),
+    cmocka_unit_test(names_that_disagree_are_not_used),
     cmocka_unit_test(shards_give_splits_and_names),
     cmocka_unit_test(every_allocation_may_fail),
 };

@@ -117,6 +117,9 @@ static void unknown_keys(void **state)
                    "'trainer.max_epochs'?");
     config_refused("epochs: 1\n",
                    "run.yaml:1:1: unknown key 'epochs': did you mean 'trainer.max_epochs'?");
+    config_refused("model: {batch_sise: 1}\n", /* of another section */
+                   "run.yaml:1:9: unknown key 'model.batch_sise': did you mean "
+                   "'trainer.batch_size'?");
     config_refused("trainr: {seed: 1}\n",
                    "run.yaml:1:1: unknown key 'trainr': did you mean 'trainer'?");
 }

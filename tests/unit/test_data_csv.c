@@ -15,7 +15,9 @@ static void quotes_follow_rfc_4180(void **state)
                        "\r\n"
                        "\"1\n2\",\"\"\"\"\"\",  x y \n"
                        "\n"
-                       " \"q\" ,5\" pipe,\"\"";
+                       " \"q\" ,5\" pipe,\"\"\n"
+                       ",,\r\n"
+                       " , ,\n"; /* empty rows at the end */
     block.data = (const unsigned char *)text;
     block.size = strlen(text);
     fgi_csv csv;
@@ -402,6 +404,9 @@ static void decimal_commas_are_read_on_request(void **state)
     fgt_ok(csv_open_text("a;y\n7;1,25\n1.5;2\n", &comma, &parts)); /* 1.5 is a string */
     assert_int_equal(fg_csv_schema_feature_count(parts.schema), 2);
     assert_true(csv_read_row(parts.train, 0).y.f32 == 1.25F);
+    csv_destroy(&parts);
+    fgt_ok(csv_open_text("a;y\n$1,5;1\n0;2,5\n", &comma, &parts)); /* only if it is listed */
+    assert_int_equal(fg_csv_schema_feature_count(parts.schema), 2);
     csv_destroy(&parts);
     csv_expect_error("a,y\n1,2\n", &(fg_csv_options){.decimal = ','}, FG_EINVAL,
                      "data.decimal and data.delimiter are both ',': expected two characters");

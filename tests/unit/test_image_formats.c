@@ -294,6 +294,7 @@ static void malformed_bmp_and_pnm_are_refused(void **state)
         {BMP("\x01\0\0\0", "\x10", "\x03"), 63, FG_EFORMAT,
          "f: byte 63: truncated BMP: the file ends before the image does"},
         {"P5 1 1 255\nx", 12, FG_OK, NULL},
+        {"P5 # to the end\r1 1 255\nx", 25, FG_OK, NULL},
         {"P5 1 1 255\n", 11, FG_EFORMAT,
          "f: byte 11: truncated PNM: the file ends before the image does"},
         {"P5 0 1 255\nx", 12, FG_EFORMAT, "f: byte 10: the PNM has a width or height of 0"},
@@ -320,6 +321,20 @@ static void malformed_bmp_and_pnm_are_refused(void **state)
     }
     fg_image_fini(&image);
     fg_image_decoder_destroy(decoder);
+}
+
+/* Headers of 56 bytes have a mask of alpha, those of 52 bytes have not. */
+static void the_size_of_a_bmp_header_says_whether_it_has_alpha(void **state)
+{
+    char file[] = "BM\0\0\0\0\0\0\0\0\x46\0\0\0\x38\0\0\0\x01\0\0\0\x01\0\0\0\x01\0\x20\0\x03\0\0\0"
+                  "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+                  "\0\0\xff\0\0\xff\0\0\xff\0\0\0\0\0\0\xff\x01\x02\x03\x80";
+    fg_image_info info;
+    fgt_ok(fg_image_probe("f", file, sizeof(file) - 1, &info, &err));
+    assert_int_equal(info.channels, 4);
+    file[14] = 52;
+    fgt_ok(fg_image_probe("f", file, sizeof(file) - 1, &info, &err));
+    assert_int_equal(info.channels, 3);
 }
 
 /* A chunk that claims to have more than a gigabyte is an error, not an allocation. */
@@ -540,6 +555,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(other_formats_are_named),
     cmocka_unit_test(malformed_headers_are_refused),
     cmocka_unit_test(malformed_bmp_and_pnm_are_refused),
+    cmocka_unit_test(the_size_of_a_bmp_header_says_whether_it_has_alpha),
     cmocka_unit_test(lengths_of_chunks_are_not_trusted),
     cmocka_unit_test(exif_is_read_within_bounds),
     cmocka_unit_test(png_files_are_lossless),

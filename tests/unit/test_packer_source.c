@@ -168,6 +168,54 @@ static void rows_without_a_file_are_left_out_like_bad_images(void **state)
     fg_pack_built_fini(&built);
 }
 
+/* Removes images 60 to 169 but for one while they are packed, as a disk does that fails. */
+typedef struct vanishing {
+    const char *source;
+    int kept; /* -1: none */
+} vanishing;
+
+static void name_image(int i, char out[16]) { (void)snprintf(out, 16, "%03d.jpg", i); }
+
+static bool remove_some(void *self, const fg_pack_progress *progress)
+{
+    const vanishing *v = self;
+    for (int i = 60; i < 170 && progress->done == 1; i++) {
+        char name[16];
+        name_image(i, name);
+        if (i != v->kept)
+            assert_int_equal(unlink(fgt_path(v->source, name)), 0);
+    }
+    return true;
+}
+
+/* Single missing images are skipped, but not a disk that is gone. */
+static void many_missing_images_in_a_row_are_an_error(void **state)
+{
+    const fg_pack_build_options o = {
+        .codec = FG_PACK_CHOICE_FILE, .thread_count = 1, .skip_bad = true, .progress_s = FG_ZERO};
+    for (int kept = 115; kept >= -1; kept -= 116) {
+        fg_pack_built built;
+        vanishing v = {fgt_temp_folder(), kept};
+        for (int i = 0; i < 170; i++) {
+            char name[16];
+            name_image(i, name);
+            photos_put("gray.jpg", v.source, name);
+        }
+        const fg_status status = fg_pack_build(v.source, fgt_path(fgt_temp_folder(), "p.pack"), &o,
+                                               remove_some, &v, &built, &err);
+        if (kept < 0) {
+            assert_int_equal(status, FG_ENOTFOUND);
+            assert_non_null(
+                strstr(err.message, "\n64 samples in a row cannot be read: is the disk"));
+            continue;
+        }
+        fgt_ok(status);
+        assert_int_equal(built.sample_count, 61);
+        assert_int_equal(built.bad_count, 109);
+        fg_pack_built_fini(&built);
+    }
+}
+
 /* ---- names and links ------------------------------------------------------------------------- */
 
 static void names_may_have_any_bytes(void **state)
@@ -567,7 +615,7 @@ static void the_space_of_a_resumed_build_is_that_of_the_rest(void **state)
     int64_t last = 100;
     for (int i = 0; i < 170; i++) {
         char name[16];
-        (void)snprintf(name, sizeof(name), "%03d.jpg", i);
+        name_image(i, name);
         photos_put("baseline.jpg", source, name);
     }
     free(photos_read(fgt_path(source, "000.jpg"), &size));
@@ -713,6 +761,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(an_image_that_is_too_long_for_a_jpeg_is_named),
     cmocka_unit_test(a_source_of_text_needs_a_sequence),
     cmocka_unit_test(rows_without_a_file_are_left_out_like_bad_images),
+    cmocka_unit_test(many_missing_images_in_a_row_are_an_error),
     cmocka_unit_test(names_may_have_any_bytes),
     cmocka_unit_test(splits_keep_groups_together),
     cmocka_unit_test(a_limit_packs_evenly_spaced_samples),
