@@ -367,8 +367,7 @@ void fgi_run_explain_weights(const fg_recipe *r, fg_error *err);
 void fgi_run_note_batch(const fg_recipe *r);
 /* Warns if the batch grows with the number of devices, and no key says that this is intended. */
 void fgi_run_warn_of_devices(const fg_recipe *r);
-/* Prints a note if a fit will not validate, although there are data for it or a metric of them is
- * monitored. */
+/* Prints a note if a fit will not validate, and why; warns if a validation metric is monitored. */
 void fgi_run_note_validation(const fg_recipe *r);
 /* A message for the user. */
 void fgi_run_say(const fg_recipe *r, fg_log_level level, const char *format, ...) FG_PRINTF(3, 4);

@@ -154,16 +154,22 @@ void fgi_run_format_release(fg_format_data *data)
     *data = (fg_format_data){.samples = NULL};
 }
 
+void fgi_run_format_put_keys(const fg_format_entry *entry, fg_data_part part, fgi_buf *out)
+{
+    const char *input = fgi_run_format_input(entry, part);
+    const char *target = fgi_run_format_target(entry, part);
+    if (input != NULL)
+        fgi_buf_printf(out, "data.%s%s%s or ", input, target != NULL ? " and data." : "",
+                       target != NULL ? target : "");
+    fgi_buf_puts(out, "data.val_fraction");
+}
+
 fg_status fgi_run_format_missing(const fg_format_entry *entry, fg_recipe_kind kind,
                                  const char *command, fg_error *err)
 {
-    const fg_data_part part = fgi_run_format_part(kind);
-    const char *input = fgi_run_format_input(entry, part);
-    const char *target = fgi_run_format_target(entry, part);
-    if (input == NULL)
-        (void)fgi_refuse(err, "no data to %s: set data.val_fraction", command);
-    else
-        (void)fgi_refuse(err, "no data to %s: set data.%s%s%s or data.val_fraction", command, input,
-                         target != NULL ? " and data." : "", target != NULL ? target : "");
+    fgi_buf keys = {0};
+    fgi_run_format_put_keys(entry, fgi_run_format_part(kind), &keys);
+    (void)fgi_refuse(err, "no data to %s: set %s", command, keys.data != NULL ? keys.data : "");
+    fgi_buf_fini(&keys);
     return FG_EINVAL;
 }

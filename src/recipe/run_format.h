@@ -52,6 +52,8 @@ void fgi_run_format_release(fg_format_data *data);
 /* Splits the training samples as the request says (run_data.c). */
 fg_status fgi_run_data_split(const fg_format_request *request, fg_dataset *all, fg_dataset **train,
                              fg_dataset **val, fg_error *err);
+/* Appends the keys that supply the samples of a part, as in "data.val or data.val_fraction". */
+void fgi_run_format_put_keys(const fg_format_entry *entry, fg_data_part part, fgi_buf *out);
 /* FG_EINVAL: "no data to test: set data.test or data.val_fraction". */
 fg_status fgi_run_format_missing(const fg_format_entry *entry, fg_recipe_kind kind,
                                  const char *command, fg_error *err);

@@ -151,9 +151,23 @@ static const char *why_none(const fg_recipe *r)
                : NULL;
 }
 
+static void note_no_data(const fg_recipe *r)
+{
+    const fg_format_entry *entry;
+    fgi_buf keys = {0};
+    if (fgi_run_format_find(r->c, &entry, NULL) == FG_OK)
+        fgi_run_format_put_keys(entry, FG_PART_VAL, &keys);
+    fgi_run_say(r, FG_LOG_INFO,
+                "note: there will be no validation, because there are no data for it: set %s",
+                keys.data != NULL ? keys.data : "data.val_fraction");
+    fgi_buf_fini(&keys);
+}
+
 void fgi_run_note_validation(const fg_recipe *r)
 {
     const char *why = why_none(r), *monitor = fgi_run_monitor(r);
+    if (r->data.val == NULL)
+        note_no_data(r);
     if (why != NULL)
         fgi_run_say(r, FG_LOG_INFO,
                     "note: there will be no validation, although there are data for it: %s", why);

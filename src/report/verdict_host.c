@@ -197,6 +197,7 @@ bool fgi_verdict_checkpoint(const fgi_verdict_facts *f, fgi_verdict *out)
 bool fgi_verdict_host(const fgi_verdict_facts *f, fgi_verdict *out)
 {
     const double share = f->part[FGI_WAIT_OTHER] - fgi_verdict_launches(f);
+    const char *key = fgi_json_words(f->settings, "batch_key");
     char words[2][32];
     if (!fgi_verdict_of_fraction(share, &out->severity))
         return false;
@@ -207,8 +208,9 @@ bool fgi_verdict_host(const fgi_verdict_facts *f, fgi_verdict *out)
         "and other work of the training thread",
         100 * share, fgi_duration_words(share * f->wall_s / f->timed_steps, words[0]),
         fgi_duration_words(f->wall_s / f->timed_steps, words[1]));
-    fgi_buf_puts(
-        &out->action,
-        "run slow callbacks only every few steps, and loggers in their own thread (has_thread)");
+    fgi_buf_printf(&out->action,
+                   "run slow callbacks only every few steps; if there are none, a larger %s gives "
+                   "the host fewer steps to prepare",
+                   *key != '\0' ? key : "batch");
     return true;
 }

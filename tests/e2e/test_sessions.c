@@ -89,8 +89,10 @@ static void mask_all(char text[OUTPUT_MAX], const char *folder)
     mask_path(text, FGT_BINARY_DIR, "BUILD");
     mask_path(text, FGT_SOURCE_DIR, "SOURCE");
     mask(text, "compil(ed|ing) the [^\n]* step [^\n]*\n", ""); /* that took a second or more */
-    mask(text, "(time: [^\n]* per step|(high|medium): [A-Z1])[^\n]*\n", ""); /* of the moment */
+    mask(text, "(time: [^\n]* per step|(high|medium): [A-Z1])[^\n]*\n", "");     /* of the moment */
+    mask(text, "^(epoch [0-9/]+(  validating)?|evaluating)  [0-9][^\n]*\n", ""); /* every 5 s */
     mask(text, "[0-9][0-9,]* samples/s  [0-9]+:[0-9:]+", "N samples/s  MM:SS");
+    mask(text, "run [0-9]+:[0-9:]+ left", "run MM:SS left");
     mask_digits(text);
 }
 
