@@ -48,6 +48,8 @@ typedef struct fg_catalog_options {
     const char *suffix;        /* appended to paths that lack it, such as ".jpg"  [""] */
     bool skip_missing;         /* list samples whose file does not exist as skipped; by default, the
                                   first one is an error [false] */
+    bool keep_missing;         /* list samples whose file does not exist like others: reading one is
+                                  an error                                                [false] */
 
     /* tar */
     const char

@@ -150,7 +150,7 @@ static fg_status open_csv(fgi_draft *b, const char *path, fg_error *err)
     FGI_TRY(fgi_csv_parse(path, &block, &layout, &csv, err));
     const fg_status status = add_rows(b, &csv, err);
     fgi_csv_fini(&csv);
-    return status;
+    return status == FG_OK ? fgi_manifest_end(b, err) : status;
 }
 
 const fgi_catalog_kind fgi_catalog_csv_row = {

@@ -145,7 +145,7 @@ static fg_status open_jsonl(fgi_draft *b, const char *path, fg_error *err)
     FGI_TRY(fgi_block_open(path, FGI_LARGEST_INFLATED_BYTES, &block, err));
     const fg_status status = add_lines(b, path, &block, err);
     fgi_block_fini(&block);
-    return status;
+    return status == FG_OK ? fgi_manifest_end(b, err) : status;
 }
 
 const fgi_catalog_kind fgi_catalog_jsonl_row = {

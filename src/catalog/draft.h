@@ -90,6 +90,7 @@ typedef struct fgi_draft {
     size_t label_count, label_capacity;
     bool has_conflict;                     /* an index has several class names: they are not used */
     fgi_map label_of, group_of, sample_of; /* by text */
+    size_t missing_count;                  /* samples whose file does not exist */
 } fgi_draft;
 
 /* A kind of source: a constant row. */

@@ -187,6 +187,26 @@ static fg_status skip_row(fgi_draft *b, const char *path, const char *reason, co
     return reason == NULL ? fgi_no_memory(err) : fgi_draft_skip(b, path, reason, err);
 }
 
+/* If other files exist, the folder is the right one. */
+static fg_status fail_missing(const fgi_draft *b, const char *path, const char *reason,
+                              fg_error *err)
+{
+    const fg_catalog *c = b->catalog;
+    char shown[FGI_SHOWN_BYTES];
+    if (c->count > b->missing_count)
+        return fgi_fail(
+            err, FG_ENOTFOUND,
+            "'%s' in '%s': %s\nadd the file, or remove the row; to leave such rows out, "
+            "set data.damaged to skip (fulgurite pack --bad=skip)",
+            fgi_shown(path, shown), c->folder, reason);
+    return fgi_fail(err, FG_ENOTFOUND,
+                    "'%s' in '%s': %s\npaths are relative to %s; for files in another folder or "
+                    "without an extension in the list, set data.root and data.suffix "
+                    "(fulgurite pack --source root=FOLDER,suffix=.jpg)",
+                    fgi_shown(path, shown), c->folder, reason,
+                    b->options->root != NULL ? "root" : "the folder of the list");
+}
+
 /* With the suffix, if it lacks it. */
 static fg_status copy_path(fgi_draft *b, fgi_str path, const char **out, fg_error *err)
 {
@@ -207,7 +227,6 @@ fg_status fgi_manifest_add(fgi_draft *b, const fgi_manifest_row *row, const char
                            size_t number, fg_error *err)
 {
     const fg_catalog *c = b->catalog;
-    char shown[FGI_SHOWN_BYTES];
     const char *reason;
     fgi_sample sample = {.split = FG_CATALOG_NO_SPLIT};
     if (row->path.size == 0) {
@@ -219,18 +238,21 @@ fg_status fgi_manifest_add(fgi_draft *b, const fgi_manifest_row *row, const char
     FGI_TRY(find_file(c, sample.path, &reason, err));
     if (reason != NULL && b->options->skip_missing)
         return skip_row(b, sample.path, reason, unit, number, err);
-    if (reason != NULL)
-        return fgi_fail(
-            err, FG_ENOTFOUND,
-            "'%s' in '%s': %s\npaths are relative to %s; for files in another folder or "
-            "without an extension in the list, set data.root and data.suffix "
-            "(fulgurite pack --source root=FOLDER,suffix=.jpg)",
-            fgi_shown(sample.path, shown), c->folder, reason,
-            b->options->root != NULL ? "root" : "the folder of the list");
+    if (reason != NULL && !b->options->keep_missing)
+        return fail_missing(b, sample.path, reason, err);
+    b->missing_count += reason != NULL;
     sample.name = sample.path;
     if (row->name.size > 0)
         FGI_TRY(fgi_draft_text(b, row->name, &sample.name, err));
     FGI_TRY(fgi_draft_unique(b, sample.name, err));
     FGI_TRY(fgi_row_apply(b, row, &sample, err));
     return fgi_draft_add(b, &sample, err);
+}
+
+fg_status fgi_manifest_end(const fgi_draft *b, fg_error *err)
+{
+    const fg_catalog *c = b->catalog;
+    if (b->missing_count == 0 || b->missing_count < c->count)
+        return FG_OK;
+    return fail_missing(b, c->samples[0].path, "no such file", err);
 }

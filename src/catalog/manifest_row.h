@@ -44,5 +44,7 @@ fg_status fgi_manifest_begin(fgi_draft *b, const char *path, fg_error *err);
 /* Adds a row as a sample. unit and number ("row", 7) are for the list of skipped files. */
 fg_status fgi_manifest_add(fgi_draft *b, const fgi_manifest_row *row, const char *unit,
                            size_t number, fg_error *err);
+/* After the last row: FG_ENOTFOUND if no file exists, also if missing ones are kept. */
+fg_status fgi_manifest_end(const fgi_draft *b, fg_error *err);
 
 #endif

@@ -77,7 +77,8 @@
         .help = "What to do with a training sample that cannot be read: a damaged record, or an "  \
                 "image that cannot be decoded. fail: stop, and name it. skip: train with the "     \
                 "next sample instead, and report it at the end. Samples for validation, test and " \
-                "predict are never replaced."                                                      \
+                "predict are never replaced. Rows of a list whose file does not exist are left "   \
+                "out, which is printed."                                                           \
     }
 
 /* The rows of options that say how files are decoded. */

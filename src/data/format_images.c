@@ -113,6 +113,8 @@ static fg_status source_open(const fg_option_values *values, const char *option,
                                   .class_names = request->class_names,
                                   .class_count = request->class_count,
                                   .no_classes = is_new,
+                                  .keep_missing = is_new,
+                                  .skip_missing = !is_new && fgi_crop_skips(values),
                                   .no_split_folders = is_new};
     *out = (source){.needs_target = request->needs_target,
                     .input = request->input,

@@ -109,7 +109,7 @@ static bool look_at_tables(const char *folder, bool is_only, fgi_look_files *out
 
 static bool open_photos(const char *path, fgi_look_files *out, fg_error *err)
 {
-    fg_catalog_options options = {0};
+    fg_catalog_options options = {.skip_missing = true};
     fg_option_values *values = NULL;
     out->kind = &fgi_look_images;
     out->path = fgi_strdup(path);

@@ -219,6 +219,7 @@ bool fgi_look_list_open(fgi_look_files *files, const char *target, fg_error *err
                                         .label_column = is_usual ? NULL : list->label_column,
                                         .root = list->root,
                                         .suffix = list->suffix,
+                                        .skip_missing = true,
                                         .delimiter = list->delimiter};
     return fg_catalog_open(files->path, &options, &files->photos, err) == FG_OK;
 }

@@ -115,9 +115,18 @@ static void put_unlabeled(fgi_buf *out, const fgi_look_files *files)
     }
 }
 
+/* The first file of a list that does not exist; NULL: there is none. */
+static const char *find_missing(const fgi_look_files *files, const char **out_reason)
+{
+    const char *kind = files->photos != NULL ? fg_catalog_kind_of(files->photos) : "";
+    const bool is_list = strcmp(kind, "csv") == 0 || strcmp(kind, "jsonl") == 0;
+    return is_list ? fg_catalog_skip(files->photos, 0, out_reason) : NULL;
+}
+
 static void put_parts(fgi_buf *out, const fgi_look_files *files, const fgi_look_photos *p)
 {
     const bool has_val = p->val > 0 || files->val != NULL;
+    const char *reason;
     fgi_put_file(out, "train", files->path);
     if (p->val > 0)
         fgi_put_string(out, "val", files->path, "detected: the images of the split val");
@@ -130,6 +139,8 @@ static void put_parts(fgi_buf *out, const fgi_look_files *files, const fgi_look_
     if (files->source != NULL)
         fgi_put_string(out, "source_options", files->source, "given by --source");
     fgi_put_list(out, files);
+    if (find_missing(files, &reason) != NULL)
+        fgi_put(out, "damaged", "skip", "check it: not all files of the list exist");
     if (files->list.predict != NULL)
         put_predict(out, files->list.predict);
     else if (p->test > 0 && p->test == p->unlabeled_test && files->photos != NULL &&
@@ -197,10 +208,24 @@ static void put_balance(fgi_buf *out, const fgi_look_photos *p)
 
 /* ---- the configuration ----------------------------------------------------------------------- */
 
+/* Classes with training images. */
+static int64_t used_classes(const fgi_look_photos *p)
+{
+    int64_t used = 0;
+    for (int64_t i = 0; i < p->counts.classes; i++)
+        used += p->counts.train[i] > 0;
+    return used;
+}
+
 static bool check(const fgi_look_files *files, const fgi_look_photos *p, fg_error *err)
 {
     const bool is_tar =
         files->photos != NULL && strcmp(fg_catalog_kind_of(files->photos), "tar") == 0;
+    const char *reason, *missing = find_missing(files, &reason);
+    if (missing != NULL && used_classes(p) < 2)
+        return fgi_refuse(err,
+                          "'%s': the files that exist are not of two classes; missing: '%s' (%s)",
+                          files->path, missing, reason);
     if (p->counts.classes < 2)
         return fgi_refuse(
             err, "'%s' contains images %s: expected %s", files->path,

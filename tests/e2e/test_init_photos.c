@@ -310,7 +310,9 @@ static void lists_and_archives(void **state)
              "'none.csv' lists image files, such as 'a.png' in the column 'image', but they are "
              "neither in its folder nor in one below it\n");
     write_text(folder, "gone.csv", "path,label\nimages/0.png,a\nimages/9.png,b\n");
-    contains(program_gives(1, folder, "init gone.csv")->err, "images/9.png");
+    contains(program_gives(1, folder, "init gone.csv")->err,
+             "'gone.csv': the files that exist are not of two classes; missing: 'images/9.png' "
+             "(row 2: no such file)\n");
     assert_int_equal(shell(folder, "mkdir shards && cd images && echo 0 >0.cls && echo 1 >1.cls && "
                                    "tar -cf ../shards/train-000.tar 0.png 0.cls 1.png 1.cls && "
                                    "tar -cf ../shards/val-000.tar 0.png 0.cls 1.png 1.cls"),
@@ -449,6 +451,35 @@ static void numbered_files_train(void **state)
              "'n/train.csv' lists image files, but has no header\nadd a first line");
     write_text(folder, "n/train.csv", "2.png,cat\n0001.png,dog\n");
     contains(program_gives(1, folder, "init n")->err, "lists image files, but has no header\n");
+}
+
+/* A list may name files that do not exist. */
+static void missing_files(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    (void)state;
+    put_class(folder, "pets", 4, 20, 20, 3);
+    write_text(folder, "pets/list.csv",
+               "file_name,label\n0.png,cat\n1.png,dog\n9.png,cat\n2.png,cat\n");
+    (void)program_gives(0, folder, "init pets");
+    contains(file_text(folder, "pets.yaml"), "\n  damaged: skip   ");
+    contains(file_text(folder, "pets.yaml"),
+             "check it: 'pets/list.csv': skipped '9.png': no such file\n");
+#define FIT "fit pets.yaml --data.val_fraction=0 --model.name=linear --trainer.max_epochs=1 "
+    const outcome *o = program_gives(0, folder, FIT "--trainer.run_dir=run");
+    contains(o->err, "warning: 'pets/list.csv': skipped '9.png': no such file\n");
+    contains(o->err, "3 training samples of 2 classes: cat 2, dog 1\n");
+    contains(
+        program_gives(1, folder, FIT "--data.damaged=fail")->err,
+        "list.csv:4: '9.png' in 'pets': no such file\nadd the file, or remove the row; to leave "
+        "such rows out, set data.damaged to skip");
+    o = program_gives(1, folder, "predict run pets/list.csv -q"); /* the others are predicted */
+    contains(o->out, "\n2,9.png,,,,");
+    contains(o->out, "\n3,2.png,");
+    write_text(folder, "none.csv", "file_name\n0.png\n1.png\n"); /* probably of another folder */
+    contains(program_gives(1, folder, "predict run none.csv -q")->err,
+             "'0.png' in '.': no such file\npaths are relative to the folder of the list; ");
+#undef FIT
 }
 
 /* A class or a number may have a picture, too: it is not the name of a file. */
@@ -595,6 +626,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(kaggle),
     cmocka_unit_test(numbered_files),
     cmocka_unit_test(numbered_files_train),
+    cmocka_unit_test(missing_files),
     cmocka_unit_test(pictures_of_features),
     cmocka_unit_test(one_class),
     cmocka_unit_test(names_of_files_are_no_features),
