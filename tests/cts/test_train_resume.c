@@ -121,6 +121,8 @@ static int batches_of(int i)
 /* Whether a run ends with its third epoch. */
 static bool is_whole(int i) { return kinds[i].options.limits.max_epochs == 3; }
 
+static bool validates_first; /* a Trainer that resumes */
+
 /* Fits in `folder`, with the recorder r. */
 static fg_status fit(const kind *k, const char *folder, const char *resume, recorder *r,
                      fg_error *err)
@@ -141,6 +143,8 @@ static fg_status fit(const kind *k, const char *folder, const char *resume, reco
     fg_status status = fg_trainer_create(&options, &trainer, err);
     if (status == FG_OK)
         status = fg_trainer_add_callback(trainer, &recorder_ops, r, err);
+    if (status == FG_OK && validates_first && resume != NULL)
+        status = fg_trainer_validate(trainer, &task, &data, err);
     if (status == FG_OK)
         status = fg_trainer_fit(trainer, &task, &data, err);
     fg_trainer_destroy(trainer);
@@ -217,7 +221,9 @@ static void stopped_after(int i, int step, int signal)
     if (fit(&kinds[i], folder, NULL, r, &err) != FG_ESTOPPED)
         fail_msg("%s: %s", what, err.message);
     *r = (recorder){0};
+    validates_first = step == 7; /* an evaluation needs less of the checkpoint than the fit */
     fgt_ok(fit(&kinds[i], folder, "last", r, &err));
+    validates_first = false;
     assert_same_run(whole[i], folder, what);
     free(r);
 }

@@ -181,12 +181,13 @@ static void missing_files_are_reported(void **state)
 
 /* ---- state.json ------------------------------------------------------------------------------ */
 
-/* A checkpoint with the saved tensors and this state.json; without the tensor `without`,
- * or, if that is NULL, with an additional one. */
+/* A checkpoint with the saved tensors and this state.json, whose sums of the epoch are those of one
+ * sample; without the tensor `without`, or, if that is NULL, with an additional one. */
 static const char *rewrite(const char *json, const char *without)
 {
     static char path[512];
     static const float number = 1;
+    static const double sums[] = {1, 1, 2, 1}; /* of "acc" and "loss", with their weights */
     fg_error err = {0};
     fg_ckpt *ckpt = NULL;
     fg_ckpt_tensor tensors[2][32];
@@ -197,7 +198,10 @@ static const char *rewrite(const char *json, const char *without)
         const int part = info->part == FG_CKPT_MODEL ? 0 : 1;
         if (without == NULL || strcmp(info->name, without) != 0)
             tensors[part][count[part]++] = (fg_ckpt_tensor){
-                .name = info->name, .type = info->type, .data = fg_ckpt_data(ckpt, i)};
+                .name = info->name,
+                .type = info->type,
+                .data =
+                    strcmp(info->name, "trainer.epoch_sums") == 0 ? sums : fg_ckpt_data(ckpt, i)};
     }
     if (without == NULL) /* a tensor that no model has */
         tensors[0][count[0]++] =
@@ -298,6 +302,14 @@ static void other_metrics_begin_anew(void **state)
     const fg_task less = {.name = "toy", .self = &model, .ops = &ops};
     fgt_ok(resume(saved, &less, 0, &r, &err));
     assert_string_equal(r.metrics, "train_loss=nan ");
+    const char *path = rewrite("{\"step\": 2, \"epoch\": 0, \"position\": 8, \"epoch_batches\": 2, "
+                               "\"samples\": 10, \"metrics\": [\"acc\", \"loss\"]}",
+                               NULL);
+    fgt_ok(resume(path, &task, 0, &r, &err));
+    assert_string_equal(r.metrics, "train_acc=1 train_loss=2 ");
+    fgt_ok(resume(path, &less, 0, &r, &err));
+    assert_string_equal(r.metrics, "train_loss=nan ");
+    fgi_buf_fini(&talk);
 }
 
 /* A bare .safetensors file has no position to resume from. */

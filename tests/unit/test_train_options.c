@@ -278,6 +278,45 @@ static void limits_end_the_run(void **state)
 }
 
 /* A run without a limit has no length, so a schedule that depends on the length is rejected. */
+static int64_t order[64];
+static int reads;
+
+static fg_status note_read(void *self, int64_t index, void *const *out, fg_error *err)
+{
+    (void)self, (void)err;
+    order[reads++ % 64] = index;
+    *(int32_t *)out[1] = toy_sample(index, 1, out[0]);
+    return FG_OK;
+}
+
+/* The same batches in each epoch: the first ones, whether they are given as a count or a fraction. */
+static void overfitting_does_not_shuffle(void **state)
+{
+    (void)state;
+    static const fg_field fields[] = {{"x", {.dtype = FG_F32, .rank = 1, .dim = {TOY_FEATURES}}},
+                                      {"y", {.dtype = FG_S32}}};
+    static const fg_dataset_ops ops = {.read = note_read};
+    static const fg_trainer_limits limits[] = {{.max_epochs = 1, .overfit_batches = 2},
+                                               {.max_epochs = 1, .overfit_fraction = 0.5}};
+    for (int i = 0; i < 2; i++) {
+        fg_error err = {0};
+        fg_dataset *data = NULL;
+        const fg_dataset_spec spec = {
+            .count = 16, .fields = fields, .field_count = 2, .class_count = TOY_CLASSES};
+        fgt_ok(fg_dataset_create(&ops, NULL, &spec, &data, &err));
+        fg_trainer *trainer = toy_trainer(
+            client, &(fg_trainer_options){.devices.client = client, .limits = limits[i]});
+        const fg_fit_data fits = {.train = data, .batch_size = 4, .workers = -1};
+        reads = 0;
+        fgt_ok(fg_trainer_fit(trainer, &task, &fits, &err));
+        assert_int_equal(fg_trainer_result(trainer)->steps, 2);
+        for (int k = 0; k < 8; k++)
+            assert_int_equal(order[k], k);
+        fg_trainer_destroy(trainer);
+        fg_dataset_destroy(data);
+    }
+}
+
 static void a_run_without_a_limit_ends_when_it_is_stopped(void **state)
 {
     (void)state;
@@ -580,6 +619,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(wrong_data_are_refused),
     cmocka_unit_test(no_plugin_no_training),
     cmocka_unit_test(limits_end_the_run),
+    cmocka_unit_test(overfitting_does_not_shuffle),
     cmocka_unit_test(a_run_without_a_limit_ends_when_it_is_stopped),
     cmocka_unit_test(a_second_fit_goes_on_up_to_the_limits),
     cmocka_unit_test(other_data_in_the_middle_of_an_epoch),

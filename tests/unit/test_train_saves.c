@@ -294,6 +294,20 @@ static void one_save_at_a_time(void **state)
     }
 }
 
+/* Every 3 steps, of which the last is the end of an epoch. */
+static void a_save_is_due_at_the_end_of_an_epoch_too(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    r = (recorder){0};
+    (void)fit(&(fg_trainer_options){.limits.max_epochs = 2,
+                                    .checkpoints.save_every_epochs = -1,
+                                    .checkpoints.save_every_steps = 3},
+              fgt_temp_folder(), &r, FG_OK, &err);
+    assert_in_order(r.text, "saved        step 3  epoch 1", "saved        step 6  epoch 2");
+}
+
 static void a_run_may_wait_for_its_saves(void **state)
 {
     (void)state;
@@ -590,6 +604,7 @@ static void without_any_checkpoint_it_says_so(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup(steps_do_not_wait_for_the_disk, reset),
     cmocka_unit_test_setup(one_save_at_a_time, reset),
+    cmocka_unit_test_setup(a_save_is_due_at_the_end_of_an_epoch_too, reset),
     cmocka_unit_test_setup(a_run_may_wait_for_its_saves, reset),
     cmocka_unit_test_setup(a_save_that_fails_is_no_end, reset),
     cmocka_unit_test_setup(a_save_that_fails_has_no_rank, reset),
