@@ -179,10 +179,11 @@ static void other_classes(const effect *e, const char *folder)
                                    "grep -v ape/ p.csv | cut -d, -f2- > good.csv && "
                                    "cut -d, -f2- before.csv | cmp - good.csv"),
                      0);
+    assert_int_equal(shell(folder, "mkdir other/zoo && cp other/ape/7.jpg other/zoo/8.jpg"), 0);
     contains(
         program_gives(0, folder, "predict run --allow-damaged --data.predict=other --out=p.npy")
             ->err,
-        "warning: 1 sample could not be read; the first one: 'other': ape/7.jpg: ");
+        "warning: 2 samples could not be read; the first one: 'other': ape/7.jpg: ");
     contains(program_gives(1, folder, "predict run other/ape -q --out=p.json")->err, "1 sample");
     contains(file_text(folder, "p.json"),
              "[\n{\"index\": 0, \"name\": \"7.jpg\", \"prediction\": null, \"error\": \"");

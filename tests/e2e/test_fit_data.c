@@ -70,6 +70,12 @@ static void an_imbalanced_table(void **state)
                      "--loss.class_weight=balanced ");
     contains(o->out, "val_recall\t0.5\n"); /* 1 and 0 */
     check_rare(folder);
+    /* the same weights, where a remedy is used already */
+    (void)snprintf(line, sizeof line,
+                   "%s --data.sampling=balanced --model.weights=runs/run-1 --optimizer.lr=1e-12",
+                   fit);
+    o = program_gives(0, folder, line);
+    contains(o->err, "note: class rare (4 of the validation samples) is never predicted\n");
     (void)snprintf(line, sizeof line, "%s --loss.class_weight=balanced --trainer.devices=2", fit);
     o = program_gives(0, folder, line);
     contains(o->err,

@@ -284,6 +284,30 @@ static void little_is_enough(void **state)
     }
 }
 
+/* Tensors that match nothing are warned of, unless only a part of the weights is requested. */
+static void tensors_that_match_nothing_are_warned_of(void **state)
+{
+    (void)state;
+    static const char *const skip[] = {"fc2.*"};
+    static const fg_load_options rows[] = {
+        {.prefix = NULL}, {.allow_missing = true}, {.skip = skip, .skip_count = 1}};
+    char kept[sizeof saved];
+    (void)snprintf(kept, sizeof kept, "%s", saved);
+    const char *path = rewrite("{}", NULL);
+    for (int i = 0; i < 3; i++) {
+        fg_error err = {0};
+        static recorder r;
+        fgt_ok(fit(&(fg_trainer_options){.limits.max_steps = 1,
+                                         .checkpoints.weights = path,
+                                         .checkpoints.weights_options = rows[i]},
+                   &task, &r, &err));
+        const bool is_warned = talk.data != NULL && strstr(talk.data, "tensors match no variable");
+        assert_int_equal(is_warned, i == 0);
+        fgi_buf_fini(&talk);
+    }
+    (void)snprintf(saved, sizeof saved, "%s", kept);
+}
+
 /* A task that logs different metrics continues with its own sums. */
 static fg_tensor logs_less(void *self, fg_step *st, const fg_batch *batch)
 {
@@ -352,6 +376,7 @@ static const struct CMUnitTest tests[] = {
     TEST(missing_files_are_reported),
     TEST(counters_must_make_sense),
     TEST(little_is_enough),
+    TEST(tensors_that_match_nothing_are_warned_of),
     TEST(other_metrics_begin_anew),
     TEST(state_json_must_be_there),
     TEST(a_trainer_opens_and_closes_its_own_client),
