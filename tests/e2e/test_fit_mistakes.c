@@ -105,6 +105,9 @@ static void any_path_in_checkpoints_is_a_checkpoint(void **state)
     contains(o->err, "checkpoint: run/checkpoints/step-000000002 (run run, best-val_acc, step 2, ");
     o = program_gives(1, folder, "validate run/checkpoints/step-77");
     contains(o->err, "'run/checkpoints/step-77'");
+    o = program_gives(2, folder,
+                      "validate old-checkpoints/step-77"); /* is read as a configuration */
+    contains(o->err, "cannot open 'old-checkpoints/step-77'");
 }
 
 static void a_fit_without_validation_is_noted(void **state)

@@ -124,6 +124,9 @@ static void what_fg_type_cannot_hold(void **state)
     f = make("{\"a\":{\"dtype\":\"F4\",\"shape\":[3],\"data_offsets\":[0,2]}}", 2);
     refused(&f, FG_EFORMAT,
             "f: byte 9: tensor 'a': F4[3] requires 12 bits, but its data_offsets span 2");
+    f = make("{\"a\":{\"dtype\":\"F4\",\"shape\":[3],\"data_offsets\":[0,1]}}", 1);
+    refused(&f, FG_EFORMAT,
+            "f: byte 9: tensor 'a': F4[3] requires 12 bits, but its data_offsets span 1");
 }
 
 static void lengths_that_lie(void **state)
