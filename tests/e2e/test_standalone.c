@@ -270,6 +270,15 @@ static void how_a_file_is_read_may_change(void **state)
 
 /* ---- what is missing ------------------------------------------------------------------------- */
 
+/* However they would be held out now. */
+static void validation_samples_are_those_of_the_run(const char *folder)
+{
+    char *stratified = kept(program_gives(0, folder, "validate last -q")->out);
+    assert_string_equal(program_gives(0, folder, "validate last -q --data.stratify=false")->out,
+                        stratified);
+    free(stratified);
+}
+
 static void what_is_missing_is_said(void **state)
 {
     fg_error err = {0};
@@ -277,11 +286,7 @@ static void what_is_missing_is_said(void **state)
     (void)program_gives(0, folder,
                         "fit -q --data.format=csv --data.path=gone.csv --data.val_fraction=0.25 "
                         "--trainer.max_epochs=1");
-    /* the validation samples are those of the run */
-    char *stratified = kept(program_gives(0, folder, "validate last -q")->out);
-    assert_string_equal(program_gives(0, folder, "validate last -q --data.stratify=false")->out,
-                        stratified);
-    free(stratified);
+    validation_samples_are_those_of_the_run(folder);
     assert_int_equal(rename(fgt_path(folder, "gone.csv"), fgt_path(folder, "away.csv")), 0);
     const outcome *o = program_gives(1, folder, "validate last");
     contains(o->err, "cannot open 'gone.csv'");

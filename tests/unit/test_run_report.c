@@ -288,30 +288,36 @@ static void last_is_the_newest_run(void **state)
     fgt_ok(fg_recipe_find_run("b", &name, &err));
     assert_string_equal(name, "b");
     fg_report_free(name);
-    /* on a disk with coarse times, by the number of the run */
-    for (int number = 8; number <= 11; number++) {
-        char file[64];
-        (void)snprintf(file, sizeof file, "runs/r-%d", number);
-        fgt_ok(fgi_folder_make(file, &err));
-        (void)snprintf(file, sizeof file, "runs/r-%d/metrics.jsonl", number);
-        put(file, metrics);
-        const struct timespec same[] = {{.tv_sec = 4102444800}, {.tv_sec = 4102444800}};
-        assert_int_equal(utimensat(AT_FDCWD, file, same, 0), 0);
-    }
-    fgt_ok(fg_recipe_find_run("last", &name, &err));
-    assert_string_equal(name, "runs/r-11");
-    fg_report_free(name);
-    /* that of a sweep counts too, and a hidden folder does not */
-    fgt_ok(fgi_folder_make("runs/sweep", &err));
-    put("runs/sweep/sweep.json", "{}");
-    fgt_ok(fgi_folder_make("runs/.hidden", &err));
-    put("runs/.hidden/sweep.json", "{}");
-    for (int i = 0; i < 2; i++) {
-        const struct timespec later[] = {{.tv_sec = 4102444801 + i}, {.tv_sec = 4102444801 + i}};
-        assert_int_equal(utimensat(AT_FDCWD,
-                                   i == 0 ? "runs/sweep/sweep.json" : "runs/.hidden/sweep.json",
-                                   later, 0),
-                         0);
+}
+
+/* Writes a file whose time is so many seconds after the beginning of the year 2100. */
+static void put_at(const char *name, const char *text, int seconds)
+{
+    const struct timespec time = {.tv_sec = 4102444800 + seconds};
+    put(name, text);
+    assert_int_equal(
+        utimensat(AT_FDCWD, fgt_path(folder, name), (const struct timespec[]){time, time}, 0), 0);
+}
+
+/* On a disk with coarse times, by the number of the run; that of a sweep counts too, and a hidden
+ * folder does not. */
+static void of_equal_times_the_number_decides(void **state)
+{
+    static const char *const names[] = {"runs/r-8",  "runs/r-9",   "runs/r-10",
+                                        "runs/r-11", "runs/sweep", "runs/.hidden"};
+    char *name = NULL, file[64];
+    (void)state;
+    assert_int_equal(chdir(folder), 0);
+    for (int i = 0; i < 6; i++) {
+        fgt_ok(fgi_folder_make(names[i], &err));
+        if (i == 4) {
+            fgt_ok(fg_recipe_find_run("last", &name, &err));
+            assert_string_equal(name, "runs/r-11");
+            fg_report_free(name);
+        }
+        (void)snprintf(file, sizeof file, "%s/%s", names[i],
+                       i < 4 ? "metrics.jsonl" : "sweep.json");
+        put_at(file, i < 4 ? metrics : "{}", i < 4 ? 0 : i);
     }
     fgt_ok(fg_recipe_find_run("last", &name, &err));
     assert_string_equal(name, "runs/sweep");
@@ -417,22 +423,26 @@ static void a_plan_is_part_of_the_report(void **state)
 
 /* ---- the last evaluation --------------------------------------------------------------------- */
 
-/* The evaluation of so many classes, "c0" and so on: one of class 0 was predicted as class 1, two
- * as class 2; two of class 1 as class 0; the others are right. */
+/* One of class 0 was predicted as class 1, two as class 2; two of class 1 as class 0; of each, 6
+ * are right. */
+static json_t *matrix_row(int i, int count)
+{
+    json_t *row = json_array();
+    for (int k = 0; k < count; k++) {
+        const int wrong = i == 0 && k == 1 ? 1 : (i == 0 && k == 2) || (i == 1 && k == 0) ? 2 : 0;
+        (void)json_array_append_new(row, json_integer(i == k ? 6 : wrong));
+    }
+    return row;
+}
+
+/* The evaluation of so many classes, "c0" and so on. */
 static char *evaluated_page(int count, const char *image)
 {
     json_t *classes = json_array(), *matrix = json_array();
     for (int i = 0; i < count; i++) {
-        json_t *row = json_array();
         char name[16];
         (void)snprintf(name, sizeof name, "c%d", i);
-        for (int k = 0; k < count; k++) {
-            const int wrong = i == 0 && k == 1                           ? 1
-                              : (i == 0 && k == 2) || (i == 1 && k == 0) ? 2
-                                                                         : 0;
-            (void)json_array_append_new(row, json_integer(i == k ? 6 : wrong));
-        }
-        (void)json_array_append_new(matrix, row);
+        (void)json_array_append_new(matrix, matrix_row(i, count));
         (void)json_array_append_new(classes,
                                     json_pack("{s:s, s:i, s:f, s:n, s:f}", "name", name, "samples",
                                               8, "precision", 0.75, "recall", "f1", 0.5));
@@ -591,6 +601,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(escape_sequences_do_not_reach_a_terminal, begin, end),
     cmocka_unit_test_setup_teardown(invalid_utf8_is_replaced, begin, end),
     cmocka_unit_test_setup_teardown(last_is_the_newest_run, begin, end),
+    cmocka_unit_test_setup_teardown(of_equal_times_the_number_decides, begin, end),
     cmocka_unit_test_setup_teardown(every_allocation_may_fail, begin, end),
 };
 FGT_MAIN(tests)

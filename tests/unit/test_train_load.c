@@ -181,13 +181,22 @@ static void missing_files_are_reported(void **state)
 
 /* ---- state.json ------------------------------------------------------------------------------ */
 
-/* A checkpoint with the saved tensors and this state.json, whose sums of the epoch are those of one
- * sample; without the tensor `without`, or, if that is NULL, with an additional one. */
+/* The sums of an epoch are those of one sample. */
+static fg_ckpt_tensor tensor_of(const fg_ckpt *ckpt, size_t i)
+{
+    static const double sums[] = {1, 1, 2, 1}; /* of "acc" and "loss", with their weights */
+    const fg_tensor_info *info = fg_ckpt_info(ckpt, i);
+    const bool is_sums = strcmp(info->name, "trainer.epoch_sums") == 0;
+    return (fg_ckpt_tensor){
+        .name = info->name, .type = info->type, .data = is_sums ? sums : fg_ckpt_data(ckpt, i)};
+}
+
+/* A checkpoint with the saved tensors and this state.json; without the tensor `without`,
+ * or, if that is NULL, with an additional one. */
 static const char *rewrite(const char *json, const char *without)
 {
     static char path[512];
     static const float number = 1;
-    static const double sums[] = {1, 1, 2, 1}; /* of "acc" and "loss", with their weights */
     fg_error err = {0};
     fg_ckpt *ckpt = NULL;
     fg_ckpt_tensor tensors[2][32];
@@ -197,13 +206,9 @@ static const char *rewrite(const char *json, const char *without)
         const fg_tensor_info *info = fg_ckpt_info(ckpt, i);
         const int part = info->part == FG_CKPT_MODEL ? 0 : 1;
         if (without == NULL || strcmp(info->name, without) != 0)
-            tensors[part][count[part]++] = (fg_ckpt_tensor){
-                .name = info->name,
-                .type = info->type,
-                .data =
-                    strcmp(info->name, "trainer.epoch_sums") == 0 ? sums : fg_ckpt_data(ckpt, i)};
+            tensors[part][count[part]++] = tensor_of(ckpt, i);
     }
-    if (without == NULL) /* a tensor that no model has */
+    if (without == NULL)
         tensors[0][count[0]++] =
             (fg_ckpt_tensor){.name = "extra", .type = {.dtype = FG_F32}, .data = &number};
     const fg_ckpt_content content = {.model = tensors[0],

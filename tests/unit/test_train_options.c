@@ -289,7 +289,7 @@ static fg_status note_read(void *self, int64_t index, void *const *out, fg_error
     return FG_OK;
 }
 
-/* The same batches in each epoch: the first ones, whether they are given as a count or a fraction. */
+/* The first batches, whether they are given as a count or a fraction. */
 static void overfitting_does_not_shuffle(void **state)
 {
     (void)state;

@@ -579,7 +579,12 @@ static void a_failure_at_the_end_is_an_error(void **state)
         assert_int_equal(last_step(folder), 6);
         disk_reset();
     }
-    /* also if it is the first save */
+}
+
+/* Also if it is the first save. */
+static void the_only_save_is_tried_twice(void **state)
+{
+    (void)state;
     fg_error err = {0};
     static recorder r;
     const char *folder = fgt_temp_folder();
@@ -615,6 +620,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup(a_warning_has_its_own_line, reset),
     cmocka_unit_test_setup(failures_now_and_then_are_no_end, reset),
     cmocka_unit_test_setup(a_failure_at_the_end_is_an_error, reset),
+    cmocka_unit_test_setup(the_only_save_is_tried_twice, reset),
     cmocka_unit_test_setup(without_any_checkpoint_it_says_so, reset),
 };
 
