@@ -82,13 +82,15 @@ typedef struct fg_trainer_limits {
      * the limits, run_dir and sanity_val_steps                                           [false] */
     bool fast_dev_run;
     /* End a fit this many seconds after it was called. The state is saved as on a signal, but the
-     * fit ends normally, with a stop_reason. A run that resumes continues there, with this time
-     * again                                                                           [no limit] */
+     * last weights are validated, which takes further time, and the fit ends normally, with a
+     * stop_reason. A run that resumes continues there, with this time again           [no limit] */
     double max_time_s;
     uint64_t reserved[1];
 } fg_trainer_limits;
 
-/* When to validate. The last weights of a fit are validated in any case, unless both are never. */
+/* When to validate. The last weights of a fit are validated in any case, once, also after a limit or
+ * a callback has ended it, unless both are never; but not after a signal, an error or a request to
+ * stop. */
 typedef struct fg_trainer_validation {
     int64_t val_every_epochs; /* -1: never                                                    [1] */
     int64_t val_every_steps;  /* also within an epoch                                     [never] */

@@ -90,6 +90,8 @@ static fg_status on_val_end(void *self, const fg_progress *at, fg_error *err)
 {
     early_stop *e = self;
     const size_t i = fgi_metric_find(at->metrics, at->metric_count, e->monitor);
+    if (at->trainer->fit.is_extra)
+        return FG_OK; /* a run that resumes continues as if it had not been interrupted */
     if (i == at->metric_count)
         return FG_OK; /* fit_start has said so */
     e->at.last = at->metrics[i].value;

@@ -232,9 +232,10 @@ static const fgi_config_row trainer_rows[] = {
       "Number of optimizer steps; -1: no limit."}, .only = NULL},
     {{.name = "trainer.max_time", .kind = FG_OPTION_STRING, .initial = "auto", .has_auto = true,
       .example = "8h30m", .help =
-      "End training after this time, even in the middle of an epoch. The state is saved, and "
-      "--resume continues from there, with the full time again. Numbers with the units d, h, m "
-      "and s, or DD:HH:MM:SS. Compilation counts. auto: no limit."}, .only = NULL},
+      "End training after this time, even in the middle of an epoch. The state is saved, the last "
+      "weights are validated, which takes further time, and --resume continues from there, with the "
+      "full time again. Numbers with the units d, h, m and s, or DD:HH:MM:SS. Compilation counts. "
+      "auto: no limit."}, .only = NULL},
     {{.name = "trainer.limit_train_batches", .kind = FG_OPTION_AMOUNT, .initial = "1.0", .min = 0,
       .max = FG_OPTION_UNLIMITED, .example = "0.1", .help =
       "Use this many batches of each epoch: a fraction (0.1) or a count (100)."}, .only = NULL},

@@ -6,7 +6,8 @@
  * flight.
  *
  * A stop may occur between any two of these; the checkpoint records what was due and has not been
- * done, and the resumed run starts with that.
+ * done, and the resumed run starts with that. A limit, unlike a signal, leaves time to validate the
+ * last weights.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -74,8 +75,8 @@ static bool has_validation(const fg_trainer *trainer, const fg_fit_data *data)
     return data->val != NULL && trainer->model.task.ops->val_step != NULL;
 }
 
-/* Validates unless that was done at this step; *out_rank: that of the monitored metric. A
- * stop postpones it to the resumed run. */
+/* Validates unless that was done at this step; *out_rank: that of the monitored metric. A stop
+ * postpones it to the end of the fit or to the resumed run. */
 static fg_status validate(fg_trainer *trainer, const fg_fit_data *data, fgi_rank *out_rank,
                           fg_error *err)
 {
@@ -91,12 +92,15 @@ static fg_status validate(fg_trainer *trainer, const fg_fit_data *data, fgi_rank
     trainer->cursor.owes_validation = true;
     if (fgi_stop_requested(trainer))
         return FG_OK;
+    const int64_t deadline_ns = trainer->fit.deadline_ns;
     FGI_TRY(fgi_stage_prepare(trainer, FGI_VAL, data, err));
     limit = fgi_stage_limit(trainer, FGI_VAL);
     at.batch = 0;
     at.batches = fgi_stage_batches(trainer->stage[FGI_VAL], limit);
     FGI_TRY(fgi_notify(trainer, FGI_ON_VAL_START, &at, err));
+    trainer->fit.deadline_ns = 0; /* a limit of time would only make it start again */
     FGI_TRY(fgi_evaluate(trainer, FGI_VAL, limit, metrics, &count, err));
+    trainer->fit.deadline_ns = deadline_ns;
     if (trainer->call.is_stopping) /* cut short */
         return FG_OK;
     /* metrics of the previous steps have arrived by now, and are logged in the order of steps */
@@ -199,6 +203,7 @@ static fg_status train_step(fg_trainer *trainer, fg_error *err)
     while (!is_done)
         FGI_TRY(train_batch(trainer, &is_done, err));
     trainer->fit.is_in_step = false;
+    trainer->cursor.owes_validation = false;
     if (is_due(trainer->options.output.log_every, trainer->cursor.step))
         FGI_TRY(fgi_windows_close(trainer, windows, stage, err));
     if (trainer->cursor.step == 1)
@@ -230,6 +235,7 @@ static fg_status end_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
     FGI_TRY(fgi_windows_collect(trainer, trainer->windows, stage, 0, err));
     const size_t count = fgi_windows_means(trainer->windows, stage, NULL, metrics);
     fgi_result_put(&trainer->call.result, metrics, count);
+    trainer->cursor.owes_validation = false; /* it may not be due any more in a resumed run */
     if (is_due_at_end(trainer, data))
         FGI_TRY(validate(trainer, data, &rank, err));
     if (trainer->cursor.owes_validation)
@@ -282,6 +288,34 @@ static fg_status run_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
 
 /* ---- the run --------------------------------------------------------------------------------- */
 
+/* Whether a limit ended the run: of its time, or of a callback. Not a signal or a request, after
+ * which the process may be killed soon. */
+static bool is_at_limit(const fg_trainer *trainer)
+{
+    return trainer->fit.failure.status == FG_OK && !trainer->fit.is_asked_to_stop &&
+           trainer->call.result.stop_signal == 0 && trainer->call.result.stop_reason[0] != '\0';
+}
+
+/* Validates the last weights, unless that is done or a signal stopped the run. What a limit within
+ * an epoch has made necessary leaves no trace in the resumed run, except among the best. */
+static fg_status validate_last(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
+{
+    const bool is_stopping = trainer->call.is_stopping;
+    fgi_rank rank = FGI_RANK_NONE;
+    if (!owes_last(trainer, data) || (is_stopping && !is_at_limit(trainer)))
+        return FG_OK;
+    if (is_stopping) /* a limit of time may be that of the machine, too */
+        FGI_TRY(save(trainer, FGI_RANK_NONE, err));
+    trainer->fit.is_extra = is_stopping && !trainer->cursor.owes_validation &&
+                            !(epoch_is_over(trainer) && is_due_at_end(trainer, data));
+    trainer->fit.deadline_ns = 0;
+    trainer->call.is_stopping = false;
+    const fg_status status = validate(trainer, data, &rank, err);
+    trainer->call.is_stopping |= is_stopping;
+    trainer->cursor.owes_validation &= !trainer->fit.is_extra;
+    return status;
+}
+
 /* The steps are done: handles the last metrics, and saves the state. A run that was stopped leaves
  * its window open in the checkpoint, for the resumed run. */
 static fg_status end_run(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
@@ -290,7 +324,6 @@ static fg_status end_run(fg_trainer *trainer, const fg_fit_data *data, fg_error 
     fgi_windows *windows = trainer->windows;
     fg_metric metrics[FG_MAX_METRICS];
     float open_sums[FGI_MOST_SUMS] = {0};
-    fgi_rank rank = FGI_RANK_NONE;
     if (!trainer->call.is_stopping)
         FGI_TRY(fgi_windows_close(trainer, windows, stage, err));
     FGI_TRY(fgi_windows_collect(trainer, windows, stage, 0, err));
@@ -300,8 +333,7 @@ static fg_status end_run(fg_trainer *trainer, const fg_fit_data *data, fg_error 
     if (trainer->cursor.epoch_batches > 0 && !trainer->call.result.nothing_to_do)
         fgi_result_put(&trainer->call.result, metrics,
                        fgi_windows_means(windows, stage, open_sums, metrics));
-    if (!trainer->call.is_stopping && owes_last(trainer, data))
-        FGI_TRY(validate(trainer, data, &rank, err));
+    FGI_TRY(validate_last(trainer, data, err));
     FGI_TRY(fgi_feed_drain(trainer, err));
     FGI_TRY(fgi_health_end(trainer, err));
     if (trainer->fit.failure.status != FG_OK && trainer->cursor.step == 0)

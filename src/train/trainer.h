@@ -36,10 +36,11 @@ typedef struct fgi_fit {
     int64_t validations;   /* from its start to its end; -1: unknown */
     int64_t deadline_ns;   /* of limits.max_time_s; 0: none */
     bool is_asked_to_stop; /* by a request in the run's folder */
-    int saves_seen;        /* requests for saving that are done (signals.h) */
-    fg_error failure;      /* of the callback that stopped the fit with an error */
-    bool ends_epoch;       /* the step that is launched is the last of its epoch */
-    bool is_in_step;       /* whose first batch was launched from this position: */
+    bool is_extra;    /* the validation would not be due without the limit that ended the fit */
+    int saves_seen;   /* requests for saving that are done (signals.h) */
+    fg_error failure; /* of the callback that stopped the fit with an error */
+    bool ends_epoch;  /* the step that is launched is the last of its epoch */
+    bool is_in_step;  /* whose first batch was launched from this position: */
     fgi_cursor step_start;
 } fgi_fit;
 

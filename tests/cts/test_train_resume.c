@@ -238,6 +238,62 @@ static void stopped_anywhere_once(void **state)
                 stopped_after(i, steps[s], s % 2 == 0 ? 0 : SIGTERM);
 }
 
+/* The log without the line of the validation at a step. */
+static void drop_validation(const char *folder, int step)
+{
+    fg_error err = {0};
+    char *text = NULL, mark[32];
+    size_t size = 0;
+    const char *path = fgt_path(folder, "metrics.jsonl");
+    (void)snprintf(mark, sizeof mark, "{\"step\": %d,", step);
+    fgt_ok(fgi_file_read(path, 1 << 24, &text, &size, &err));
+    char *line = strstr(text, mark);
+    assert_non_null(line);
+    char *end = strchr(line, '\n') + 1;
+    assert_true(strstr(line, "val_loss") < end);
+    memmove(line, end, strlen(end) + 1);
+    fgt_write(path, text, strlen(text));
+    fgi_free(text);
+}
+
+/* A limit in the middle of an epoch: the last weights are validated and can be the best. The resumed
+ * run has the same weights and state as one that was not interrupted, and the same log but for that
+ * validation. */
+static void ended_by_a_limit(void **state)
+{
+    (void)state;
+    for (int i = 0; i <= 2; i += 2) {
+        fg_error err = {0};
+        char *best = NULL, *path[2] = {NULL, NULL};
+        size_t size = 0;
+        recorder *r = calloc(1, sizeof *r);
+        const char *folder = fgt_temp_folder();
+        *r = (recorder){.at_event = "batch_end",
+                        .at_count = 8,
+                        .status = FG_ESTOPPED,
+                        .message = "a limit of the test"};
+        fgt_ok(fit(&kinds[i], folder, NULL, r, &err));
+        fgt_ok(fgi_file_read(fgt_path(folder, "checkpoints/best"), 64, &best, &size, &err));
+        assert_string_equal(best, "step-000000008\n");
+        *r = (recorder){0};
+        fgt_ok(fit(&kinds[i], folder, "last", r, &err));
+        for (int k = 0; k < 2; k++)
+            fgt_ok(fgi_ckpt_resolve(fgt_path(k == 0 ? whole[i] : folder, "checkpoints"), "last",
+                                    &path[k], &err));
+        assert_same_file(fgt_path(path[0], FGI_CKPT_MODEL_FILE),
+                         fgt_path(path[1], FGI_CKPT_MODEL_FILE), kinds[i].name);
+        assert_same_file(fgt_path(path[0], FGI_CKPT_STATE_FILE),
+                         fgt_path(path[1], FGI_CKPT_STATE_FILE), kinds[i].name);
+        drop_validation(folder, 8);
+        assert_same_file(fgt_path(whole[i], "metrics.jsonl"), fgt_path(folder, "metrics.jsonl"),
+                         kinds[i].name);
+        fgi_free(best);
+        fgi_free(path[0]);
+        fgi_free(path[1]);
+        free(r);
+    }
+}
+
 /* Alternates between stopping at the n-th event and resuming. */
 static void stopped_many_times(void **state)
 {
@@ -351,10 +407,10 @@ static void a_complete_run_stays(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(runs_that_are_not_stopped),  cmocka_unit_test(stopped_anywhere_once),
-    cmocka_unit_test(stopped_many_times),         cmocka_unit_test(failed_anywhere),
-    cmocka_unit_test(failed_between_checkpoints), cmocka_unit_test(resumed_from_the_best),
-    cmocka_unit_test(a_complete_run_stays),
+    cmocka_unit_test(runs_that_are_not_stopped), cmocka_unit_test(stopped_anywhere_once),
+    cmocka_unit_test(ended_by_a_limit),          cmocka_unit_test(stopped_many_times),
+    cmocka_unit_test(failed_anywhere),           cmocka_unit_test(failed_between_checkpoints),
+    cmocka_unit_test(resumed_from_the_best),     cmocka_unit_test(a_complete_run_stays),
 };
 
 int main(void)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "base/file.h"
 #include "toy_place.h"
 #include "train/trainer.h"
@@ -153,6 +154,87 @@ static void a_complete_run_is_validated_if_it_was_not(void **state)
         fg_trainer_destroy(trainer);
         assert_string_equal(validated.steps, expected[i]);
     }
+}
+
+/* ---- the last validation of a fit that a limit ends -------------------------------------------- */
+
+/* How a fit ends at a step. */
+typedef struct ending {
+    int64_t step;
+    int signal;
+} ending;
+
+static fg_status end_there(void *self, const fg_progress *at, fg_error *err)
+{
+    const ending *e = self;
+    if (at->step != e->step)
+        return FG_OK;
+    if (e->signal == 0)
+        return fgi_fail(err, FG_ESTOPPED, "a limit of the test");
+    (void)raise(e->signal);
+    return FG_OK;
+}
+
+/* A fit of three steps an epoch that ends by itself (step 0) or so; returns its last step. */
+static int64_t fit_until(const fg_trainer_options *options, ending end)
+{
+    static const fg_callback_ops notes = {.fit_start = note_expected, .val_end = note_validation};
+    static const fg_callback_ops ends = {.batch_end = end_there};
+    fg_error err = {0};
+    const fg_fit_data data = the_data();
+    fg_trainer *trainer = toy_trainer(client, options);
+    fgt_ok(fg_trainer_add_callback(trainer, &notes, NULL, &err));
+    fgt_ok(fg_trainer_add_callback(trainer, &ends, &end, &err));
+    fgt_ok(fg_trainer_add_named_callback(trainer, "early_stop", "patience=2, check_finite=false",
+                                         &err));
+    const fg_status status = fg_trainer_fit(trainer, &task, &data, &err);
+    assert_int_equal(status, end.signal != 0 ? FG_ESTOPPED : FG_OK);
+    const int64_t steps = fg_trainer_result(trainer)->steps;
+    fg_trainer_destroy(trainer);
+    return steps;
+}
+
+/* Losses are NaN here, so that early_stop ends the fit after two validations that are due: at step
+ * 6, or at step 3 with validations every 2 steps, too. */
+static const struct {
+    ending end;
+    int64_t by_steps, last;      /* last: step of the whole run */
+    const char *steps, *resumed; /* validated */
+} endings[] = {{{2, 0}, 0, 6, "2 ", "3 6 "},     {{3, 0}, 0, 6, "3 ", "6 "},
+               {{4, 0}, 0, 6, "3 4 ", "6 "},     {{2, 0}, 2, 3, "2 ", "3 "},
+               {{2, SIGTERM}, 0, 6, "", "3 6 "}, {{3, SIGTERM}, 0, 6, "", "3 6 "}};
+
+/* The last weights are validated once after a limit, and not after a signal; the run that resumes
+ * validates and ends as without the interruption. */
+static void a_limit_validates_and_a_signal_does_not(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        fg_trainer_options options = {.limits.max_epochs = 9,
+                                      .validation.val_every_steps = endings[i].by_steps,
+                                      .checkpoints.run_dir = fgt_temp_folder(),
+                                      .handle_signals = true};
+        assert_int_equal(fit_until(&options, endings[i].end), endings[i].end.step);
+        assert_string_equal(validated.steps, endings[i].steps);
+        options.checkpoints.resume = "last";
+        assert_int_equal(fit_until(&options, (ending){0}), endings[i].last);
+        assert_string_equal(validated.steps, endings[i].resumed);
+    }
+}
+
+/* Nothing is validated where validation is off, and a run that owes one resumes without it. */
+static void a_validation_that_is_off_is_not_owed(void **state)
+{
+    (void)state;
+    fg_trainer_options options = {
+        .limits.max_epochs = 2, .checkpoints.run_dir = fgt_temp_folder(), .handle_signals = true};
+    assert_int_equal(fit_until(&options, (ending){3, SIGTERM}), 3);
+    options.checkpoints.resume = "last";
+    options.validation.val_every_epochs = -1;
+    assert_int_equal(fit_until(&options, (ending){5, 0}), 5);
+    assert_string_equal(validated.steps, "");
+    assert_int_equal(fit_until(&options, (ending){0}), 6);
+    assert_string_equal(validated.steps, "");
 }
 
 static fg_status no_rows(void *self, const fg_type *type, const void *rows, int64_t first,
@@ -417,6 +499,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(an_accumulating_fit_is_as_docs_say),
     cmocka_unit_test(the_last_weights_are_validated),
     cmocka_unit_test(a_complete_run_is_validated_if_it_was_not),
+    cmocka_unit_test(a_limit_validates_and_a_signal_does_not),
+    cmocka_unit_test(a_validation_that_is_off_is_not_owed),
     cmocka_unit_test(evaluations_are_as_docs_say),
     cmocka_unit_test(a_stop_and_a_resume_are_as_docs_say),
     cmocka_unit_test(any_hook_may_end_the_run_with_an_error),

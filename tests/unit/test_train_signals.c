@@ -339,8 +339,10 @@ static void a_time_limit_ends_a_fit(void **state)
     assert_in_range(fg_trainer_result(trainer)->steps, 0, 1);
     assert_string_equal(fg_trainer_result(trainer)->stop_reason,
                         "max_time: the time limit of 0.25 s is reached");
-    if (fg_trainer_result(trainer)->steps > 0)
+    if (fg_trainer_result(trainer)->steps > 0) {
         assert_true(fg_trainer_result(trainer)->checkpoint[0] != '\0');
+        assert_non_null(strstr(r.text, "val_end"));
+    }
     fg_trainer_destroy(trainer);
     options.checkpoints.resume = "auto";
     options.limits.max_time_s = 1e6;
