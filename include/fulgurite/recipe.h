@@ -137,8 +137,8 @@ FG_API FG_MUST_USE fg_status fg_recipe_run_once(const fg_recipe_options *options
 typedef struct fg_recipe_result {
     fg_status status;  /* of fg_recipe_run; FG_OK before it */
     const char *error; /* its message; "" if there was none */
-    bool was_set_up;   /* data, task and Trainer were created: a later error is not a mistake in the
-                          configuration */
+    bool was_set_up;   /* data, task and Trainer were created, and a fit did not fail with FG_EINVAL
+                          before its first step: an error is not a mistake in the configuration */
     const char *folder;  /* of the run; NULL: none */
     const char *command; /* "fit", "validate", "test", "predict", "batch-find", "plan",
                             "lr-find", "schedule" */

@@ -192,6 +192,8 @@ static fg_status go(fg_recipe *r, fg_error *err)
             status = fgi_run_info_set(r, err);
         if (status == FG_OK)
             status = fg_trainer_fit(r->trainer, task, &r->fit_data, err);
+        if (status == FG_EINVAL && !(fg_trainer_result(r->trainer)->time_to_first_step_s > 0))
+            r->outcome.was_set_up = false; /* a metric that no step logs, for example */
         r->is_complete = status == FG_OK;
         if (status == FG_OK)
             status = fgi_run_record_check(r, err);

@@ -221,7 +221,10 @@ static fg_status train(sweep *s, size_t run, const char *folder, fg_error *err)
                 (void)fgi_fail(&s->first, result, "%s: %.400s", name_of(s, run), why.message);
         }
     }
+    const bool is_begun = r->outcome.was_set_up;
     fg_recipe_close(r);
+    if (!is_begun)
+        fgi_run_dir_give_back(folder);
     return status;
 }
 

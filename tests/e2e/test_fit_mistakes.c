@@ -48,12 +48,16 @@ static void mistakes_name_the_place(void **state)
         {2, "validate digits.yaml --trainer.run_dir=auto",
          "fulgurite validate: no weights: give a run's folder or a checkpoint, --ckpt=PATH, or "
          "model.weights\n"},
-        {1, "fit digits.yaml --trainer.monitor=val_los",
+        {2, "fit digits.yaml --trainer.monitor=val_los",
          "fulgurite fit: trainer: monitor: expected a metric of the validation, one of "
          "val_acc|val_loss|val_f1|val_precision|val_recall, got 'val_los': did you mean "
          "'val_loss'?\n"},
-        {1, "fit digits.yaml '--trainer.ckpt_name={epoch}-{val/loss}'",
+        {2, "fit digits.yaml '--trainer.ckpt_name={epoch}-{val/loss}'",
          "got 'val/loss': did you mean 'val_loss'?\n"},
+        {2, "fit digits.yaml '--trainer.callbacks=early_stop(monitor=val_los)'",
+         "fulgurite fit: early_stop: monitor: expected a metric of the validation, one of "},
+        {2, "fit digits.yaml '--trainer.callbacks=checkpoint(monitor=train_f1)'",
+         "fulgurite fit: checkpoint: monitor: expected a metric of training, one of "},
         {2, "fit digits.yaml --trainer.callbacks=timer",
          "trainer.callbacks.timer.duration: expected a duration such as 90s"},
         {2, "fit digits.yaml --trainer.callbacks=[ema,ema]",

@@ -213,6 +213,7 @@ static void mistakes_are_found_before_the_first_run(void **state)
         {"--sweep optimizer.lr=1 --print-config", "cannot be combined"},
         {"--sweep optimizer.lr=1 --resume=best", "expected last or auto"},
         {"--sweep optimizer.lr=1 --data.path=nowhere.csv", "nowhere.csv"},
+        {"--sweep optimizer.lr=1,2 --trainer.monitor=val_los", "did you mean 'val_loss'"},
     };
     const char *folder = fit_folder();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
