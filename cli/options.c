@@ -283,6 +283,9 @@ bool cli_parse(const cli_command *command, int argc, const char **argv, cli_call
     parser p = {.command = command, .argv = argv, .argc = argc, .next = 1, .out = out};
     bool is_good = expand_home(&p), has_ended = false;
     *out = (cli_call){.command = command->name, .args = argv + 1};
+    for (int i = 1; is_good && i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strncmp(argv[i], "--color=", strlen("--color=")) == 0) /* of any message */
+            is_good = parse_long(&p, argv[i] + 2);
     while (is_good && p.next < argc) {
         const char *word = argv[p.next++];
         if (!has_ended && strcmp(word, "--") == 0)

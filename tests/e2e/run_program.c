@@ -4,7 +4,9 @@
 #include "run_program.h"
 
 #include <errno.h>
+#include <pty.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -44,6 +46,31 @@ const outcome *program_gives(int status, const char *folder, const char *argumen
         fail_msg("fulgurite %s: exit status %d, expected %d\n%s", arguments, o->status, status,
                  o->err);
     return o;
+}
+
+int program_on_terminal(const char *folder, unsigned short columns, const char *answer,
+                        const char *arguments, char *out, size_t size)
+{
+    const struct winsize window = {.ws_row = 24, .ws_col = columns};
+    char command[4096];
+    int terminal;
+    size_t used = 0;
+    ssize_t n;
+    const int length = snprintf(command, sizeof command, "cd '%s' && exec '%s/fulgurite' %s",
+                                folder != NULL ? folder : ".", FGT_BINARY_DIR, arguments);
+    assert_true(length > 0 && length < (int)sizeof command);
+    const pid_t pid = forkpty(&terminal, NULL, NULL, &window);
+    if (pid == 0) {
+        (void)execl("/bin/sh", "sh", "-c", command, NULL);
+        _exit(127);
+    }
+    assert_true(pid > 0);
+    assert_int_equal(write(terminal, answer, strlen(answer)), strlen(answer));
+    while (used < size - 1 && (n = read(terminal, out + used, size - 1 - used)) > 0)
+        used += (size_t)n; /* a terminal whose program has ended gives EIO */
+    out[used] = '\0';
+    (void)close(terminal);
+    return program_wait(pid);
 }
 
 void contains(const char *whole, const char *text)

@@ -21,6 +21,10 @@ typedef struct outcome {
 const outcome *program(const char *folder, const char *arguments);
 /* The same, and fails the test unless the exit status is `status`. */
 const outcome *program_gives(int status, const char *folder, const char *arguments);
+/* The same on a terminal of that many columns, on which somebody has typed `answer`; returns the
+ * exit status, and what the terminal shows in `out`. */
+int program_on_terminal(const char *folder, unsigned short columns, const char *answer,
+                        const char *arguments, char *out, size_t size);
 /* Fails the test unless `text` is in `whole`. */
 void contains(const char *whole, const char *text);
 

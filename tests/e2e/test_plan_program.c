@@ -9,7 +9,6 @@
 #include <jansson.h>
 #include <math.h>
 #include <poll.h>
-#include <pty.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -522,46 +521,24 @@ static void missing_compiler_says_what_to_type(void **state)
     assert_null(strstr(o->err, "[y/N]")); /* nobody is there to answer */
 }
 
-/* What the program prints on a terminal on which somebody types `answer`. */
-static void on_terminal(const char *answer, const char *topology, char *out, size_t size)
-{
-    int terminal, status;
-    size_t used = 0;
-    ssize_t n;
-    char option[100];
-    (void)snprintf(option, sizeof option, "--topology=%s", topology);
-    const pid_t pid = forkpty(&terminal, NULL, NULL, NULL);
-    if (pid == 0) {
-        (void)execl(FGT_BINARY_DIR "/fulgurite", "fulgurite", "plan",
-                    FGT_SOURCE_DIR "/examples/digits_mlp.yaml", option, "--quiet", NULL);
-        _exit(127);
-    }
-    assert_true(pid > 0);
-    assert_int_equal(write(terminal, answer, strlen(answer)), strlen(answer));
-    while (used < size - 1 && (n = read(terminal, out + used, size - 1 - used)) > 0)
-        used += (size_t)n; /* a terminal whose program has ended gives EIO */
-    out[used] = '\0';
-    (void)close(terminal);
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 1);
-}
-
 static void missing_compiler_is_offered_on_a_terminal(void **state)
 {
     (void)state;
     static char out[16384];
     install_nothing();
-    on_terminal("n\n", "v5e-8,v3-8", out, sizeof out);
+    assert_int_equal(
+        program_on_terminal(NULL, 80, "n\n", PLAN "--topology=v5e-8,v3-8", out, sizeof out), 1);
     contains(out, "The compiler for TPUs (libtpu) is not installed; `fulgurite setup tpu` "
                   "downloads it.\r\nDownload it now? [y/N] ");
     assert_null(strstr(strstr(out, "[y/N]") + 1, "[y/N]")); /* asked once */
     contains(out, "v5e-8: no verdict");
     contains(out, "v3-8: no verdict");
-    on_terminal("\n", "h100", out, sizeof out);
+    assert_int_equal(program_on_terminal(NULL, 80, "\n", PLAN "--topology=h100", out, sizeof out),
+                     1);
     contains(out, "`fulgurite setup --compile-only cuda13` downloads it");
     /* there is no Python here, which the answer's work finds out */
-    on_terminal("y\n", "v5e-8", out, sizeof out);
+    assert_int_equal(program_on_terminal(NULL, 80, "y\n", PLAN "--topology=v5e-8", out, sizeof out),
+                     1);
     contains(out, "fulgurite setup tpu:");
     contains(out, "python3");
 }
