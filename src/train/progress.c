@@ -22,13 +22,14 @@
 #include "base/thread.h"
 #include "train/feed.h"
 #include "train/progress_text.h"
+#include "train/rank.h"
 #include "train/trainer.h"
 
 static const int64_t SECOND = 1000000000;
 static const double reported_s = 10;        /* shorter runs end without the limit of their rate */
 static const int64_t REDRAW_NS = 100000000; /* at least 0.1 s from one drawing to the next */
 static const int64_t TICK_NS = 500000000;   /* from one look of the thread to the next */
-enum { SPARE = 6 };                         /* columns for the digits of later lines */
+enum { OF_EPOCHS, OF_VALIDATIONS, STYLES }; /* permanent lines within a fit */
 
 struct fgi_progress {
     FILE *out;
@@ -50,15 +51,16 @@ struct fgi_progress {
     fg_progress at;         /* after the last batch that was launched */
     fgi_stage_kind kind;
     int64_t start_ns, start_batch, start_position;
-    int64_t position;             /* samples of the epoch launched, at its last batch */
-    int64_t val_begin_ns, val_ns; /* of it, spent on validation and compilation */
-    char train[256], val[256];    /* metrics: of the last window; of a validation not shown yet */
-    char best[80];                /* "loss 0.25": the best value so far, in the next line */
-    double samples_per_s;         /* of the last window */
+    int64_t position;              /* samples of the epoch launched, at its last batch */
+    int64_t val_begin_ns, val_ns;  /* of it, spent on validation and compilation */
+    char train[256];               /* metrics of the last window */
+    fg_metric val[FG_MAX_METRICS]; /* of a validation not shown yet */
+    size_t val_count;
+    fg_metric best; /* "acc", 0.9: the best value so far, if it is in the next line; else "" */
+    double samples_per_s; /* of the last window */
     /* epochs of this fit that have ended: time and number of their batches, and other time */
     int64_t train_ns, batches, other_ns, epochs;
-    int level; /* of the lines of epochs */
-    bool has_level;
+    fgi_epoch_style style[STYLES];
     struct {
         const char *stage; /* NULL: nothing is being compiled */
         int64_t begin_ns, said_s;
@@ -183,19 +185,18 @@ static size_t columns_to_keep(const fgi_progress *p)
     return p->is_live && is_known ? size.ws_col : 1024;
 }
 
-/* Writes a permanent line, in which the best value is highlighted. */
-static void keep_line(fgi_progress *p, const char *line)
+/* Writes a permanent line, in which `best` ("acc 0.9"; NULL: none) is highlighted. */
+static void keep_line(fgi_progress *p, const char *line, const char *best)
 {
     const int length = (int)strnlen(line, columns_to_keep(p) - 1);
-    const char *best = p->best[0] != '\0' ? strstr(line, p->best) : NULL;
+    const char *at = p->has_color && best != NULL ? strstr(line, best) : NULL;
     clear(p);
-    if (p->has_color && best != NULL && best + strlen(p->best) <= line + length)
-        (void)fprintf(p->out, "%.*s\x1b[1;32m%s\x1b[0m%.*s\n", (int)(best - line), line, p->best,
-                      length - (int)(best - line) - (int)strlen(p->best), best + strlen(p->best));
+    if (at != NULL && at + strlen(best) <= line + length)
+        (void)fprintf(p->out, "%.*s\x1b[1;32m%s\x1b[0m%.*s\n", (int)(at - line), line, best,
+                      length - (int)(at - line) - (int)strlen(best), at + strlen(best));
     else
         (void)fprintf(p->out, "%.*s\n", length, line);
     (void)fflush(p->out);
-    p->best[0] = '\0';
     p->kept_ns = p->now_ns();
 }
 
@@ -224,7 +225,8 @@ static void begin(fgi_progress *p, const fg_progress *at)
     p->start_batch = at->batch;
     p->start_position = p->position = at->batch > 0 ? p->trainer->cursor.position : 0;
     p->val_ns = 0;
-    p->train[0] = p->val[0] = p->best[0] = '\0';
+    p->train[0] = p->best.name[0] = '\0';
+    p->val_count = 0;
 }
 
 /* Nanoseconds of training, without validation and compilation. */
@@ -316,7 +318,7 @@ static void show_progress(fgi_progress *p)
     if (p->is_live)
         draw(p, line, columns);
     else
-        keep_line(p, line);
+        keep_line(p, line, NULL);
 }
 
 /* ---- compilation ----------------------------------------------------------------------------- */
@@ -330,7 +332,7 @@ static void show_compile(fgi_progress *p)
     if (p->is_live)
         draw(p, line, columns_of(p->out));
     else if (seconds > p->compile.said_s && (seconds == 10 || seconds % 60 == 0))
-        keep_line(p, line);
+        keep_line(p, line, NULL);
     p->compile.said_s = seconds;
 }
 
@@ -412,7 +414,7 @@ void fgi_progress_compile_end(fgi_progress *p)
     p->compile.stage = NULL;
     p->val_ns += p->now_ns() - p->compile.begin_ns; /* not training time, if within an epoch */
     if (seconds >= 1)
-        keep_line(p, line);
+        keep_line(p, line, NULL);
     else
         clear(p);
     unlock(p);
@@ -429,8 +431,7 @@ static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
     fgi_progress_table(p->out, p->trainer, at);
     begin(p, at);
     p->train_ns = p->batches = p->other_ns = p->epochs = 0;
-    p->level = 0;
-    p->has_level = false;
+    memset(p->style, 0, sizeof p->style);
     p->kind = FGI_TRAIN;
     p->is_active = true;
     unlock(p);
@@ -466,36 +467,63 @@ static void note_best(fgi_progress *p, const fg_progress *at, const char *prefix
     for (size_t i = 0; i < at->metric_count && o->monitor != NULL; i++)
         if (strcmp(at->metrics[i].name, o->monitor) == 0 &&
             strncmp(o->monitor, prefix, strlen(prefix)) == 0 &&
-            is_best(&p->trainer->cursor.top, o->monitor_max, at->metrics[i].value))
-            (void)fgi_snprintf(p->best, sizeof p->best, "%s %.4g", o->monitor + strlen(prefix),
-                               at->metrics[i].value);
+            is_best(&p->trainer->cursor.top, o->monitor_max, at->metrics[i].value)) {
+            p->best.value = at->metrics[i].value;
+            (void)snprintf(p->best.name, sizeof p->best.name, "%s", o->monitor + strlen(prefix));
+        }
 }
 
-/* The line of an epoch, or of a validation within it, with these parts. */
-static void keep_epoch(fgi_progress *p, fgi_epoch_view view)
+/* Writes the line of an epoch, or of a validation within it, with these parts. */
+static void keep_epoch(fgi_progress *p, int kind, fgi_epoch_view view)
 {
-    char line[1024];
-    fgi_progress_epoch_line(&view, columns_to_keep(p), p->has_level ? 0 : SPARE, &p->level, line,
-                            sizeof line);
-    p->has_level = true;
-    keep_line(p, line);
+    char line[1024], best[80] = "";
+    fg_metric known[FG_MAX_METRICS];
+    view.val = p->val;
+    view.val_count = p->val_count;
+    view.known = known;
+    view.known_count = fgi_known_metrics(p->trainer, FGI_VAL, known);
+    fgi_progress_epoch_line(&view, columns_to_keep(p), &p->style[kind], line, sizeof line);
+    fgi_progress_metrics(&p->best, p->best.name[0] != '\0', "", p->style[kind].digits, best,
+                         sizeof best);
+    keep_line(p, line, best[0] != '\0' ? best + strspn(best, " ") : NULL);
+    p->best.name[0] = '\0';
+    p->val_count = 0;
+}
+
+/* "epoch 3/30  batch 120/469" */
+static void put_batch(const fgi_progress *p, const fg_progress *at, char *out, size_t size)
+{
+    char epoch[80], batch[32], all[32];
+    put_epoch(p, at, epoch, sizeof epoch);
+    fgi_progress_count(at->batch, batch, sizeof batch);
+    fgi_progress_count(at->batches, all, sizeof all);
+    (void)snprintf(out, size, "%s  batch %s%s%s", epoch, batch, at->batches >= 0 ? "/" : "",
+                   at->batches >= 0 ? all : "");
+}
+
+/* The position with the longest text: the last one, or after many epochs. */
+static fg_progress longest_of(const fgi_progress *p, const fg_progress *at)
+{
+    fg_progress last = *at;
+    last.epoch = p->total_epochs > 0 ? p->total_epochs - 1 : at->epoch + 999;
+    last.batch = at->batches > at->batch ? at->batches : at->batch;
+    return last;
 }
 
 /* A validation within an epoch has a separate line, written once it is known that the epoch
  * continues. */
 static void show_val(fgi_progress *p, const fg_progress *at)
 {
-    char label[160], batch[32], all[32], time[32];
-    if (p->val[0] == '\0')
+    char label[160], longest[160], time[32];
+    const fg_progress last = longest_of(p, at);
+    if (p->val_count == 0)
         return;
-    put_epoch(p, at, label, sizeof label);
-    fgi_progress_count(at->batch, batch, sizeof batch);
-    fgi_progress_count(at->batches, all, sizeof all);
-    (void)snprintf(label + strlen(label), 80, "  batch %s%s%s", batch, at->batches >= 0 ? "/" : "",
-                   at->batches >= 0 ? all : "");
+    put_batch(p, at, label, sizeof label);
+    put_batch(p, &last, longest, sizeof longest);
     fgi_progress_time(seconds_since(p, p->start_ns), time, sizeof time);
-    keep_epoch(p, (fgi_epoch_view){label, "", p->val, "", time, ""});
-    p->val[0] = '\0';
+    keep_epoch(
+        p, OF_VALIDATIONS,
+        (fgi_epoch_view){.label = label, .longest = longest, .rate = "", .time = time, .left = ""});
 }
 
 static fg_status on_batch_end(void *self, const fg_progress *at, fg_error *err)
@@ -531,7 +559,8 @@ static fg_status on_log(void *self, const fg_progress *at, fg_error *err)
     fgi_progress *p = self;
     (void)err;
     lock(p);
-    fgi_progress_metrics(at->metrics, count_step_metrics(at), "train_", p->train, sizeof p->train);
+    fgi_progress_metrics(at->metrics, count_step_metrics(at), "train_", 4, p->train,
+                         sizeof p->train);
     p->samples_per_s = at->samples_per_s;
     unlock(p);
     return FG_OK;
@@ -543,7 +572,8 @@ static fg_status on_rolled_back(void *self, const fg_progress *at, fg_error *err
     fgi_progress *p = self;
     (void)at, (void)err;
     lock(p);
-    p->val[0] = p->train[0] = p->best[0] = '\0';
+    p->train[0] = p->best.name[0] = '\0';
+    p->val_count = 0;
     p->has_at = false;
     unlock(p);
     return FG_OK;
@@ -580,7 +610,9 @@ static fg_status on_val_end(void *self, const fg_progress *at, fg_error *err)
     fgi_progress *p = self;
     (void)err;
     lock(p);
-    fgi_progress_metrics(at->metrics, at->metric_count, "val_", p->val, sizeof p->val);
+    p->val_count = at->metric_count < FG_MAX_METRICS ? at->metric_count : FG_MAX_METRICS;
+    for (size_t i = 0; i < p->val_count; i++)
+        p->val[i] = at->metrics[i];
     note_best(p, at, "val_");
     p->val_ns += p->now_ns() - p->val_begin_ns;
     p->kind = FGI_TRAIN;
@@ -593,11 +625,12 @@ static fg_status on_val_end(void *self, const fg_progress *at, fg_error *err)
 static fg_status on_epoch_end(void *self, const fg_progress *at, fg_error *err)
 {
     fgi_progress *p = self;
-    char label[80], train[256], time[32], rate[32], left[32] = "";
+    char label[80], longest[80], time[32], rate[32], left[32] = "";
+    const fg_progress last = longest_of(p, at);
     (void)err;
     lock(p);
     put_epoch(p, at, label, sizeof label);
-    fgi_progress_metrics(at->metrics, at->metric_count, "train_", train, sizeof train);
+    put_epoch(p, &last, longest, sizeof longest);
     note_best(p, at, "train_");
     fgi_progress_time(seconds_since(p, p->start_ns), time, sizeof time);
     fgi_progress_count((int64_t)(rate_of(p) + 0.5), rate, sizeof rate);
@@ -609,8 +642,14 @@ static fg_status on_epoch_end(void *self, const fg_progress *at, fg_error *err)
     const double seconds = run_left(p, at->epoch, at->batch, at->batch);
     if (seconds >= 0)
         fgi_progress_time(seconds, left, sizeof left);
-    keep_epoch(p, (fgi_epoch_view){label, train, p->val, rate, time, left});
-    p->val[0] = '\0';
+    keep_epoch(p, OF_EPOCHS,
+               (fgi_epoch_view){.label = label,
+                                .longest = longest,
+                                .train = at->metrics,
+                                .train_count = at->metric_count,
+                                .rate = rate,
+                                .time = time,
+                                .left = left});
     p->has_at = false;
     unlock(p);
     return FG_OK;
@@ -623,7 +662,7 @@ static void show_input(fgi_progress *p)
     const fg_result *result = &p->trainer->call.result;
     (void)fg_input_report_format(&result->input, line, sizeof line);
     if (line[0] != '\0' && result->idle.busy_s + result->idle.idle_s >= reported_s)
-        keep_line(p, line);
+        keep_line(p, line, NULL);
 }
 
 static fg_status on_fit_end(void *self, const fg_progress *at, fg_error *err)

@@ -11,6 +11,10 @@
 #include "base/print.h"
 
 enum { BAR_MOST = 24, BAR_LEAST = 10 };
+/* Room for numbers in later lines: a value has at most these characters with one digit, "1e-05". */
+#define VALUE_ROOM "0.0000"
+#define RATE_ROOM  "000,000"
+#define TIME_ROOM  "0:00:00"
 
 void fgi_progress_time(double seconds, char *out, size_t size)
 {
@@ -41,8 +45,8 @@ static bool is_loss(const char *name)
     return size >= 4 && strcmp(name + size - 4, "loss") == 0;
 }
 
-void fgi_progress_metrics(const fg_metric *metrics, size_t count, const char *prefix, char *out,
-                          size_t size)
+void fgi_progress_metrics(const fg_metric *metrics, size_t count, const char *prefix, int digits,
+                          char *out, size_t size)
 {
     size_t used = 0;
     const size_t skipped = strlen(prefix);
@@ -54,8 +58,9 @@ void fgi_progress_metrics(const fg_metric *metrics, size_t count, const char *pr
                 continue;
             if (strncmp(name, prefix, skipped) == 0)
                 name += skipped;
-            const int n =
-                fgi_snprintf(out + used, size - used, "  %s %.4g", name, metrics[i].value);
+            const int n = digits == 0 ? snprintf(out + used, size - used, "  %s " VALUE_ROOM, name)
+                                      : fgi_snprintf(out + used, size - used, "  %s %.*g", name,
+                                                     digits, metrics[i].value);
             used += n > 0 ? (size_t)n : 0;
         }
 }
@@ -192,40 +197,58 @@ static void put_group(const char *name, const char *metrics, int most, char *out
 
 enum { NO_RATE = 1, THREE_VAL, NO_LEFT, ONE_TRAIN, TWO_VAL, NO_TIME, ONE_VAL, NO_TRAIN, NO_VAL };
 
-/* The line without the parts that `level` omits; returns its length. */
-static size_t put_epoch(const fgi_epoch_view *v, int level, char *out, size_t size)
+static void put_part(char *out, size_t size, const char *before, const char *text, const char *room,
+                     const char *after)
 {
-    char train[320], val[320], rate[48] = "", time[48] = "", left[48] = "";
-    put_group("train", v->train,
-              level < ONE_TRAIN  ? 99
-              : level < NO_TRAIN ? 1
-                                 : 0,
+    const bool is_long = room != NULL && strlen(room) > strlen(text);
+    out[0] = '\0';
+    if (text[0] != '\0')
+        (void)snprintf(out, size, "%s%s%s", before, is_long ? room : text, after);
+}
+
+/* The line without the parts that `omitted` says; digits 0: the longest line. Returns its length. */
+static size_t put_epoch(const fgi_epoch_view *v, int omitted, int digits, char *out, size_t size)
+{
+    char metrics[320], train[320], val[320], rate[64] = "", time[48] = "", left[64] = "";
+    const bool is_room = digits == 0, is_known = is_room && v->val_count == 0;
+    fgi_progress_metrics(v->train, v->train_count, "train_", digits, metrics, sizeof metrics);
+    put_group("train", metrics,
+              omitted < ONE_TRAIN  ? 99
+              : omitted < NO_TRAIN ? 1
+                                   : 0,
               train, sizeof train);
-    put_group("val", v->val,
-              level < THREE_VAL ? 99
-              : level < TWO_VAL ? 3
-              : level < ONE_VAL ? 2
-              : level < NO_VAL  ? 1
-                                : 0,
+    fgi_progress_metrics(is_known ? v->known : v->val, is_known ? v->known_count : v->val_count,
+                         "val_", digits, metrics, sizeof metrics);
+    put_group("val", metrics,
+              omitted < THREE_VAL ? 99
+              : omitted < TWO_VAL ? 3
+              : omitted < ONE_VAL ? 2
+              : omitted < NO_VAL  ? 1
+                                  : 0,
               val, sizeof val);
-    if (level < NO_RATE && v->rate[0] != '\0')
-        (void)snprintf(rate, sizeof rate, "  %s samples/s", v->rate);
-    if (level < NO_TIME)
-        (void)snprintf(time, sizeof time, "  %s", v->time);
-    if (level < NO_LEFT && v->left[0] != '\0')
-        (void)snprintf(left, sizeof left, ", run %s left", v->left);
-    const int length = snprintf(out, size, "%s%s%s%s%s%s", v->label, train, val, rate, time, left);
+    if (omitted < NO_RATE)
+        put_part(rate, sizeof rate, "  ", v->rate, is_room ? RATE_ROOM : NULL, " samples/s");
+    if (omitted < NO_TIME)
+        put_part(time, sizeof time, "  ", v->time, is_room ? TIME_ROOM : NULL, "");
+    if (omitted < NO_LEFT)
+        put_part(left, sizeof left, ", run ", v->left, is_room ? TIME_ROOM : NULL, " left");
+    const int length = snprintf(out, size, "%s%s%s%s%s%s", is_room ? v->longest : v->label, train,
+                                val, rate, time, left);
     return length > 0 ? (size_t)length : 0;
 }
 
-void fgi_progress_epoch_line(const fgi_epoch_view *v, size_t columns, size_t spare, int *level,
+void fgi_progress_epoch_line(const fgi_epoch_view *v, size_t columns, fgi_epoch_style *style,
                              char *out, size_t size)
 {
     const size_t room = columns > 1 ? columns - 1 : 1;
-    if (put_epoch(v, *level, out, size) > room)
-        while (put_epoch(v, *level, out, size) + (*level < ONE_VAL ? spare : 0) > room &&
-               *level < NO_VAL)
-            ++*level;
+    if (style->columns != columns)
+        for (style->omitted = 0;
+             style->omitted < NO_VAL && put_epoch(v, style->omitted, 0, out, size) > room;)
+            style->omitted++;
+    style->columns = columns;
+    style->digits = 4;
+    while (put_epoch(v, style->omitted, style->digits, out, size) > room && style->digits > 1)
+        style->digits--;
     if (room < size)
         out[room] = '\0';
 }

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -44,7 +45,7 @@ static void numbers_and_times(void **state)
         assert_string_equal(text, counts[i].text);
     }
     const fg_metric metrics[] = {{"train_acc", 0.5}, {"train_loss", 0.123456}, {"lr", 1e-5}};
-    fgi_progress_metrics(metrics, 3, "train_", text, sizeof text);
+    fgi_progress_metrics(metrics, 3, "train_", 4, text, sizeof text);
     assert_string_equal(text, "  loss 0.1235  acc 0.5  lr 1e-05");
 }
 
@@ -459,11 +460,12 @@ static void every_line_fits_the_terminal(void **state)
         unsigned short columns;
         const char *kept;
     } rows[] = {
-        {100,
+        {120,
          "\repoch 1/3  train loss 0.5 acc 0.75  val loss 0.25 acc 0.5  8 samples/s  00:07, run "
          "00:14 left\r\n"},
-        {90,
+        {100,
          "\repoch 1/3  train loss 0.5 acc 0.75  val loss 0.25 acc 0.5  00:07, run 00:14 left\r\n"},
+        {90, "\repoch 1/3  train loss 0.5 acc 0.75  val loss 0.25 acc 0.5  00:07\r\n"},
         {70, "\repoch 1/3  train loss 0.5  val loss 0.25 acc 0.5  00:07\r\n"},
         {50, "\repoch 1/3  train loss 0.5  val loss 0.25\r\n"},
         {30, "\repoch 1/3  val loss 0.25\r\n"},
@@ -477,6 +479,67 @@ static void every_line_fits_the_terminal(void **state)
         run_on_terminal(rows[i].columns, text, sizeof text);
         if (longest_row(text) >= rows[i].columns || strstr(text, rows[i].kept) == NULL)
             fail_msg("%d columns: %s", rows[i].columns, text);
+    }
+}
+
+/* The words of a line, without its numbers. */
+static void put_parts(const char *line, char *out)
+{
+    out[0] = '\0';
+    for (; *line != '\0'; line += strspn(line, " ,")) {
+        const size_t length = strcspn(line, " ,");
+        if (*line >= 'a' && *line <= 'z' && strncmp(line, "nan", length) != 0)
+            (void)strncat(strncat(out, line, length), " ", 2);
+        line += length;
+    }
+}
+
+/* The line of an epoch of a run of 100 epochs, in which every metric has this value. */
+static void put_line(double value, bool has_val, bool is_long, size_t columns,
+                     fgi_epoch_style *style, char *out, size_t size)
+{
+    const fg_metric train[] = {{"train_acc", value}, {"train_loss", value}};
+    const fg_metric val[] = {{"val_acc", value}, {"val_loss", value}};
+    const fgi_epoch_view view = {.label = is_long ? "epoch 99/100" : "epoch 1/100",
+                                 .longest = "epoch 100/100",
+                                 .train = train,
+                                 .train_count = 2,
+                                 .val = val,
+                                 .val_count = has_val ? 2 : 0,
+                                 .known = val,
+                                 .known_count = 2,
+                                 .rate = is_long ? "123,456" : "8",
+                                 .time = is_long ? "1:02:03" : "00:07",
+                                 .left = is_long ? "2:04:06" : "00:14"};
+    fgi_progress_epoch_line(&view, columns, style, out, size);
+    assert_true(strlen(out) < columns);
+}
+
+/* All lines of a run have the same parts, whatever its numbers and although the first one has no
+ * validation; after a change of the terminal's width, those that fit there. */
+static void a_run_has_one_style(void **state)
+{
+    static const double values[] = {2,         0.25,   0.12345,  0.00012345,
+                                    1.2345e-7, 123456, 12345678, (double)NAN};
+    static const struct {
+        size_t columns;
+        const char *parts;
+    } rows[] = {{130, "epoch train loss acc val loss acc samples/s run left "},
+                {100, "epoch train loss acc val loss acc run left "},
+                {60, "epoch train loss val loss "},
+                {40, "epoch val loss "},
+                {20, "epoch "},
+                {130, "epoch train loss acc val loss acc samples/s run left "}};
+    fgi_epoch_style style = {0};
+    char line[512], parts[512];
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        put_line(3, false, false, rows[i].columns, &style, line, sizeof line);
+        for (size_t k = 0; k < sizeof values / sizeof values[0]; k++) {
+            put_line(values[k], true, k > 1, rows[i].columns, &style, line, sizeof line);
+            put_parts(line, parts);
+            assert_string_equal(parts, rows[i].parts);
+        }
     }
 }
 
@@ -507,6 +570,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_bar_is_redrawn_ten_times_a_second),
     cmocka_unit_test(compilation_is_shown_with_its_time),
     cmocka_unit_test(every_line_fits_the_terminal),
+    cmocka_unit_test(a_run_has_one_style),
     cmocka_unit_test(unknown_styles_are_refused),
 };
 FGT_MAIN(tests)
