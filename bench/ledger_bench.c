@@ -1,18 +1,22 @@
-/* ledger_bench.c - what the Trainer's record of times costs: steps with and without it, in
- * alternating fits.   usage: ledger_bench [ROUNDS [WIDTH [STEPS]]]
+/* ledger_bench.c - what the Trainer's record of times and its progress display cost: steps with and
+ * without the record, in alternating fits.   usage: ledger_bench [ROUNDS [WIDTH [STEPS]]]
  *
  * A 784-WIDTH-WIDTH-10 MLP, batch size 128, Adam, f32, on the CPU. Prints one JSON object: the
  * medians of the fits' mean step times, in microseconds, their difference, the median of the
  * differences of neighboring fits, the time of the record alone in a loop, and that of the clock
- * reads that both have.
+ * reads that both have; then the time of the progress display in a step, and of drawing its line on
+ * a terminal, at most ten times a second.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <fulgurite/fulgurite.h>
 
 #include "base/thread.h"
 #include "train/ledger_parts.h"
+#include "train/progress.h"
 #include "train/trainer.h"
 
 enum { PIXELS = 784, CLASSES = 10, BATCH = 128, WARM_UP = 20, ROUNDS_MAX = 200, CLOCKS = 8 };
@@ -126,6 +130,44 @@ static double ledger_us(void)
     return (double)(fgi_now_ns() - begin) * 1e-3 / STEPS;
 }
 
+static int64_t later; /* the clock of the display that draws in each step */
+static int64_t later_ns(void) { return later += 1000000000; }
+
+/* The display's own time for a step of an epoch, which draws or not; negative after an error. */
+static double progress_us(bool draws)
+{
+    enum { STEPS = 20000, READ = 4096 };
+    static fg_trainer trainer = {
+        .call.is_running = true, .fit.settings.total_epochs = 30, .fit.batches_per_epoch = STEPS};
+    const fg_metric metrics[] = {{"train_loss", 0.1234}, {"train_acc", 0.9876}};
+    fg_progress at = {.batches = STEPS, .metrics = metrics, .metric_count = 2};
+    fgi_progress *progress = NULL;
+    fg_error err;
+    char text[READ];
+    int64_t sum = 0;
+    const int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK);
+    const bool is_open = terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0;
+    FILE *out = is_open ? fopen(ptsname(terminal), "w") : NULL;
+    if (out == NULL || fgi_progress_create(out, "bar", false, &trainer, &progress, &err) != FG_OK)
+        return -1;
+    if (draws)
+        fgi_progress_set_clock(progress, later_ns);
+    (void)fgi_progress_ops.epoch_start(progress, &at, &err);
+    (void)fgi_progress_ops.log(progress, &at, &err);
+    for (at.batch = 1; at.batch <= STEPS; at.batch++) {
+        trainer.cursor.position = 128 * at.batch;
+        const int64_t begin = fgi_now_ns();
+        (void)fgi_progress_ops.batch_end(progress, &at, &err);
+        sum += fgi_now_ns() - begin;
+        while (draws && read(terminal, text, READ) > 0)
+            ;
+    }
+    fgi_progress_ops.destroy(progress);
+    (void)fclose(out);
+    (void)close(terminal);
+    return (double)sum * 1e-3 / STEPS;
+}
+
 static fg_dataset *make_data(fg_error *err)
 {
     enum { SAMPLES = 20 * BATCH };
@@ -167,9 +209,10 @@ int main(int argc, char **argv)
         return fg_error_print(&err, argv[0]);
     const double on = median(with, rounds), off = median(without, rounds);
     printf("{\"width\": %d, \"with_us\": %.3f, \"without_us\": %.3f, \"difference_us\": %.3f, "
-           "\"paired_us\": %.3f, \"percent\": %.3f, \"ledger_us\": %.3f, \"clocks_us\": %.3f}\n",
+           "\"paired_us\": %.3f, \"percent\": %.3f, \"ledger_us\": %.3f, \"clocks_us\": %.3f, "
+           "\"progress_us\": %.3f, \"drawing_us\": %.3f}\n",
            (int)b.width, on, off, on - off, median(more, rounds), 100 * (on - off) / off,
-           ledger_us(), CLOCKS * clock_us());
+           ledger_us(), CLOCKS * clock_us(), progress_us(false), progress_us(true));
     fg_dataset_destroy(data);
     fg_client_close(client);
     return 0;
