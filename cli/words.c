@@ -107,9 +107,9 @@ bool cli_is_utf8(void)
 int cli_columns(FILE *out)
 {
     struct winsize size = {0};
-    if (ioctl(fileno(out), TIOCGWINSZ, &size) != 0 || size.ws_col < LEAST_COLUMNS)
+    if (ioctl(fileno(out), TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
         return 80;
-    return size.ws_col;
+    return size.ws_col < LEAST_COLUMNS ? LEAST_COLUMNS : size.ws_col;
 }
 
 bool cli_print_keys(FILE *out, fg_recipe_help_kind kind, const char *about, fg_error *err)

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/print.h"
 #include "report/html.h"
 
@@ -24,6 +25,7 @@ typedef struct chart {
     size_t count;
     const fgi_chart_options *o;
     axis x, y;
+    fgi_draw_range range; /* of y: outliers are drawn at the edge */
 } chart;
 
 /* ---- axes ------------------------------------------------------------------------------------ */
@@ -119,39 +121,64 @@ static void widen_margin(chart *c)
     }
 }
 
+/* The y axis of these values. Those that are left out may be within it after all, because it ends at
+ * a round number. */
+static void find_y(chart *c, double *y, size_t count)
+{
+    const bool is_stacked = c->o->is_stacked;
+    fgi_draw_range *r = &c->range;
+    fgi_draw_find_range(y, count, is_stacked ? HUGE_VAL : c->o->is_log ? 0 : log_range, r);
+    if (is_stacked || c->o->is_log) { /* they show all */
+        r->low = y[0];
+        r->high = y[count - 1];
+    }
+    if (!r->is_log && (is_stacked || (r->low >= 0 && r->low < r->high / 2)))
+        r->low = 0;
+    if (!(r->high > r->low)) {
+        const double room = r->is_log ? 0.05 : fabs(r->high) > 0 ? fabs(r->high) / 10 : 1;
+        r->low -= is_stacked ? 0 : room;
+        r->high += room;
+    }
+    c->y = (axis){r->low, r->high, BOTTOM, TOP, r->is_log};
+    if (r->is_log) {
+        r->low = floor(r->low * 2) / 2;
+        r->high = ceil(r->high * 2) / 2;
+        c->y.low = pow(10, r->low);
+        c->y.high = pow(10, r->high);
+    } else if (!is_stacked) {
+        round_out(&c->y, 5);
+        r->low = c->y.low;
+        r->high = c->y.high;
+    }
+    while (r->above > 0 && !(y[count - r->above] > r->high))
+        r->above--;
+    while (r->below > 0 && !(y[r->below - 1] < r->low))
+        r->below--;
+}
+
 /* False if nothing can be drawn. */
 static bool find_axes(chart *c)
 {
-    double low[2] = {NAN, NAN}, high[2] = {NAN, NAN};
+    double low = NAN, high = NAN;
+    size_t most = 1, used = 0;
     for (size_t s = 0; s < c->count; s++)
+        most += c->series[s].count;
+    double *y = fgi_calloc(most, sizeof *y);
+    c->out->failed = c->out->failed || y == NULL;
+    for (size_t s = 0; y != NULL && s < c->count; s++)
         for (size_t i = 0; i < c->series[s].count; i++) {
-            const double y = height(c, s, i);
-            if (!isfinite(y) || !isfinite(c->series[s].x[i]))
+            y[used] = height(c, s, i);
+            if (!isfinite(y[used]) || !isfinite(c->series[s].x[i]))
                 continue;
-            include(&low[0], &high[0], c->series[s].x[i]);
-            include(&low[1], &high[1], y);
+            include(&low, &high, c->series[s].x[i]);
+            used++;
         }
-    if (!isfinite(low[0]))
+    if (used > 0)
+        find_y(c, y, used);
+    fgi_free(y);
+    if (used == 0)
         return false;
-    if (!(high[0] > low[0]))
-        high[0] = low[0] + 1;
-    const bool is_log =
-        c->o->is_log || (!c->o->is_stacked && low[1] > 0 && high[1] / low[1] > log_range);
-    if (!is_log && (c->o->is_stacked || (low[1] >= 0 && low[1] < high[1] / 2)))
-        low[1] = 0;
-    if (!(high[1] > low[1])) {
-        const double room = fabs(high[1]) > 0 ? fabs(high[1]) / 10 : 1;
-        low[1] -= c->o->is_stacked ? 0 : room;
-        high[1] += room;
-    }
-    c->x = (axis){low[0], high[0], LEFT, RIGHT, c->o->is_log};
-    c->y = (axis){low[1], high[1], BOTTOM, TOP, is_log};
-    if (is_log) {
-        c->y.low = pow(10, floor(log10(low[1]) * 2) / 2);
-        c->y.high = pow(10, ceil(log10(high[1]) * 2) / 2);
-    } else if (!c->o->is_stacked) {
-        round_out(&c->y, 5);
-    }
+    c->x = (axis){low, high > low ? high : low + 1, LEFT, RIGHT, c->o->is_log};
     widen_margin(c);
     return true;
 }
@@ -183,9 +210,14 @@ static void put_ticks(const chart *c, bool is_x)
 
 /* ---- curves ---------------------------------------------------------------------------------- */
 
+static double place_y(const chart *c, double y)
+{
+    return place(&c->y, fmin(fmax(y, c->y.low), c->y.high));
+}
+
 static void put_point(const chart *c, double x, double y)
 {
-    fgi_buf_printf(c->out, "%.1f,%.1f ", place(&c->x, x), place(&c->y, y));
+    fgi_buf_printf(c->out, "%.1f,%.1f ", place(&c->x, x), place_y(c, y));
 }
 
 /* The least and the greatest of the points [from, to), in their order. */
@@ -208,7 +240,7 @@ static void put_line(const chart *c, const fgi_draw_series *s, size_t from, size
     const size_t stride = s->count / BUCKETS + 1;
     if (to - from == 1) {
         fgi_buf_printf(c->out, "<circle class=\"dot s%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"/>\n",
-                       color, place(&c->x, s->x[from]), place(&c->y, s->y[from]));
+                       color, place(&c->x, s->x[from]), place_y(c, s->y[from]));
         return;
     }
     fgi_buf_printf(c->out, "<polyline class=\"curve s%d\" points=\"", color);
@@ -293,6 +325,8 @@ void fgi_chart_put(fgi_buf *out, const fgi_draw_series *series, size_t count,
         return;
     fgi_buf_puts(out, "<figure><figcaption>");
     fgi_html_text(out, options->title);
+    if (!options->is_log)
+        fgi_draw_put_notes(out, &c.range);
     fgi_buf_printf(out,
                    "</figcaption>\n<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d "
                    "%d\" role=\"img\" aria-label=\"",

@@ -17,7 +17,8 @@ typedef struct fgi_chart_options {
 
 /* A figure with a plot, its title and a legend; the words for those who cannot see it have the
  * first and last value of each curve. The y axis is logarithmic if all values are positive and
- * their range is over a factor of 100. Appends nothing if no value is finite. */
+ * their range is over a factor of 100; outliers of curves are drawn at its edge (draw.h), and the
+ * caption says both. Appends nothing if no value is finite. */
 void fgi_chart_put(fgi_buf *out, const fgi_draw_series *series, size_t count,
                    const fgi_chart_options *options);
 

@@ -31,12 +31,11 @@ static int clamp(int value, int least, int most)
 static const char marks[FGI_DRAW_MAX_SERIES] = {'\0', 'o', 'x', '+', '#'};
 
 typedef struct chart {
-    int columns, rows;     /* of the area within the axes, in characters */
-    int dots_x, dots_y;    /* dots per character */
-    int labels;            /* columns of the y axis and its labels */
-    double x0, x1, y0, y1; /* y: the logarithms, if it is_log */
-    bool is_log;
-    size_t above, below; /* outliers, which are drawn at the edge */
+    int columns, rows;  /* of the area within the axes, in characters */
+    int dots_x, dots_y; /* dots per character */
+    int labels;         /* columns of the y axis and its labels */
+    double x0, x1;
+    fgi_draw_range y;    /* outliers are drawn at the edge */
     unsigned char *dots; /* braille bits or 1, for each character */
     char *letters;       /* of the other series, 0: none */
 } chart;
@@ -47,25 +46,43 @@ static int compare_numbers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Sets the range of y from its sorted values, without outliers: at most one in 20 values, or
- * one. */
-static void find_y(chart *c, double *y, size_t count)
+void fgi_draw_find_range(double *values, size_t count, double log_ratio, fgi_draw_range *out)
 {
-    c->is_log = y[0] > 0 && y[count - 1] > log_range * y[0];
-    for (size_t i = 0; c->is_log && i < count; i++)
-        y[i] = log10(y[i]);
-    const double q1 = y[count / 4], q3 = y[count - 1 - count / 4], room = fence * (q3 - q1);
+    qsort(values, count, sizeof *values, compare_numbers);
+    out->is_log = values[0] > 0 && values[count - 1] > log_ratio * values[0];
+    for (size_t i = 0; out->is_log && i < count; i++)
+        values[i] = log10(values[i]);
+    const double q1 = values[count / 4], q3 = values[count - 1 - count / 4],
+                 room = fence * (q3 - q1);
     const size_t most = count / 20 > 0 ? count / 20 : 1;
     size_t first = 0, last = count - 1;
-    while (first < count / 4 && y[first] < q1 - room)
+    while (first < count / 4 && values[first] < q1 - room)
         first++;
-    while (last > count - 1 - count / 4 && y[last] > q3 + room)
+    while (last > count - 1 - count / 4 && values[last] > q3 + room)
         last--;
     const bool is_clipped = count >= 5 && room > 0 && first + (count - 1 - last) <= most;
-    c->below = is_clipped ? first : 0;
-    c->above = is_clipped ? count - 1 - last : 0;
-    c->y0 = y[c->below];
-    c->y1 = y[count - 1 - c->above];
+    out->below = is_clipped ? first : 0;
+    out->above = is_clipped ? count - 1 - last : 0;
+    out->low = values[out->below];
+    out->high = values[count - 1 - out->above];
+}
+
+void fgi_draw_put_notes(fgi_buf *out, const fgi_draw_range *range)
+{
+    const char *separator = " (";
+    if (range->is_log) {
+        fgi_buf_printf(out, "%slog scale", separator);
+        separator = "; ";
+    }
+    for (int k = 0; k < 2; k++) {
+        const size_t count = k == 0 ? range->above : range->below;
+        if (count == 0)
+            continue;
+        fgi_buf_printf(out, "%s%zu value%s %s the plot", separator, count, count == 1 ? "" : "s",
+                       k == 0 ? "above" : "below");
+        separator = ", ";
+    }
+    fgi_buf_puts(out, *separator == ' ' ? "" : ")");
 }
 
 static bool find_range(const fgi_draw_series *series, size_t count, chart *c)
@@ -87,15 +104,14 @@ static bool find_range(const fgi_draw_series *series, size_t count, chart *c)
             c->x1 = fmax(c->x1, x);
             values[used++] = y;
         }
-    qsort(values, used, sizeof *values, compare_numbers);
     if (used > 0)
-        find_y(c, values, used);
+        fgi_draw_find_range(values, used, log_range, &c->y);
     fgi_free(values);
     if (c->x0 == c->x1)
         c->x1 = c->x0 + 1;
-    if (c->y0 == c->y1) {
-        c->y0 -= 0.5;
-        c->y1 += 0.5;
+    if (c->y.low == c->y.high) {
+        c->y.low -= 0.5;
+        c->y.high += 0.5;
     }
     return true;
 }
@@ -134,8 +150,8 @@ static void plot(chart *c, const fgi_draw_series *s, char letter)
             continue;
         }
         const double right = (s->x[i] - c->x0) / (c->x1 - c->x0);
-        const double value = c->is_log ? log10(s->y[i]) : s->y[i];
-        const double up = fmin(1, fmax(0, (value - c->y0) / (c->y1 - c->y0)));
+        const double value = c->y.is_log ? log10(s->y[i]) : s->y[i];
+        const double up = fmin(1, fmax(0, (value - c->y.low) / (c->y.high - c->y.low)));
         const int x = (int)lround(right * (c->columns * c->dots_x - 1));
         const int y = (int)lround((1 - up) * (c->rows * c->dots_y - 1));
         if (has_last && letter == 0)
@@ -163,10 +179,10 @@ static void print_cell(fgi_buf *out, const chart *c, size_t at)
 /* The label of a row of the y axis; "" if it has none. */
 static const char *label_of(const chart *c, int row, char out[32])
 {
-    const double at = c->y1 + (double)row / (c->rows - 1) * (c->y0 - c->y1);
+    const double at = c->y.high + (double)row / (c->rows - 1) * (c->y.low - c->y.high);
     out[0] = '\0';
     if ((row % 4 == 0 && row + 2 < c->rows) || row == c->rows - 1)
-        (void)fgi_snprintf(out, 32, "%.4g", c->is_log ? pow(10, at) : at);
+        (void)fgi_snprintf(out, 32, "%.4g", c->y.is_log ? pow(10, at) : at);
     return out;
 }
 
@@ -191,26 +207,6 @@ static void print_rows(fgi_buf *out, const chart *c, bool is_ascii)
             print_cell(out, c, (size_t)row * (size_t)c->columns + (size_t)column);
         fgi_buf_putc(out, '\n');
     }
-}
-
-/* "loss (log scale; 1 value above)" */
-static void print_title(fgi_buf *out, const chart *c, const char *title)
-{
-    const char *separator = " (";
-    fgi_buf_printf(out, "%*s%s", c->labels, "", title);
-    if (c->is_log) {
-        fgi_buf_printf(out, "%slog scale", separator);
-        separator = "; ";
-    }
-    for (int k = 0; k < 2; k++) {
-        const size_t count = k == 0 ? c->above : c->below;
-        if (count == 0)
-            continue;
-        fgi_buf_printf(out, "%s%zu value%s %s the plot", separator, count, count == 1 ? "" : "s",
-                       k == 0 ? "above" : "below");
-        separator = ", ";
-    }
-    fgi_buf_puts(out, *separator == ' ' ? "\n" : ")\n");
 }
 
 static void print_axis(fgi_buf *out, const chart *c, const fgi_draw_options *options)
@@ -257,8 +253,11 @@ void fgi_draw_curves(fgi_buf *out, const fgi_draw_series *series, size_t count,
     }
     find_labels(&c);
     c.columns = columns - c.labels;
-    if (options->title != NULL)
-        print_title(out, &c, options->title);
+    if (options->title != NULL) {
+        fgi_buf_printf(out, "%*s%s", c.labels, "", options->title);
+        fgi_draw_put_notes(out, &c.y);
+        fgi_buf_putc(out, '\n');
+    }
     if (!(c.x0 < c.x1)) {
         fgi_buf_printf(out, "%*s(no numbers to draw)\n", c.labels, "");
         return;
@@ -409,4 +408,56 @@ void fgi_draw_confusion(fgi_buf *out, const int64_t *counts, size_t class_count,
         print_matrix(out, &m, options->is_ascii);
     else
         print_worst(out, &m);
+}
+
+/* ---- classes --------------------------------------------------------------------------------- */
+
+enum { NAME_LEAST = 6, NAME_MOST = 24, NUMBERS_WIDTH = 38 };
+
+/* By F1, unknown ones last, then by their order. */
+static int compare_classes(const void *a, const void *b)
+{
+    const fgi_draw_class *x = *(const fgi_draw_class *const *)a,
+                         *y = *(const fgi_draw_class *const *)b;
+    const double f = isnan(x->f1) ? 2 : x->f1, g = isnan(y->f1) ? 2 : y->f1;
+    return f != g ? (f > g) - (f < g) : (x > y) - (x < y);
+}
+
+static void print_class(fgi_buf *out, const fgi_draw_class *c, size_t width)
+{
+    const double fractions[] = {c->precision, c->recall, c->f1};
+    print_name(out, c->name, width);
+    fgi_buf_printf(out, "%9" PRId64, c->samples);
+    for (int i = 0; i < 3; i++)
+        if (isnan(fractions[i]))
+            fgi_buf_printf(out, "%*s", i == 0 ? 11 : 9, "n/a");
+        else
+            fgi_buf_printf(out, "%*.1f %%", i == 0 ? 9 : 7, 100 * fractions[i]);
+    fgi_buf_putc(out, '\n');
+}
+
+void fgi_draw_classes(fgi_buf *out, const fgi_draw_class *classes, size_t count,
+                      const fgi_draw_options *options)
+{
+    const int columns = options->columns > 0 ? options->columns : 80;
+    const size_t most = (size_t)clamp(columns - 1 - NUMBERS_WIDTH, NAME_LEAST, NAME_MOST);
+    const size_t shown = count < FGI_DRAW_MAX_CLASSES ? count : FGI_DRAW_MAX_CLASSES;
+    size_t width = strlen("class");
+    const fgi_draw_class **order = fgi_calloc(count + 1, sizeof *order);
+    if (order == NULL) {
+        out->failed = true;
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        order[i] = &classes[i];
+    if (count > shown)
+        qsort(order, count, sizeof *order, compare_classes);
+    for (size_t i = 0; i < shown; i++)
+        width = width_of(order[i]->name) > width ? width_of(order[i]->name) : width;
+    width = width < most ? width : most;
+    print_name(out, "class", width);
+    fgi_buf_puts(out, "  samples  precision   recall       F1\n");
+    for (size_t i = 0; i < shown; i++)
+        print_class(out, order[i], width);
+    fgi_free(order);
 }

@@ -6,8 +6,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 #include "cli.h"
+#include "report/chart.h"
 #include "report/draw.h"
 #include "terminal.h"
 
@@ -137,6 +139,96 @@ static void what_cannot_be_drawn_is_left_out(void **state)
     fgi_buf_fini(out);
 }
 
+/* Their column is as wide as they are. */
+static void labels_have_room(void **state)
+{
+    const double x[] = {0, 1, 2}, y[] = {12.34, 0.01234, 0.00001234};
+    const fgi_draw_series series = {"loss", x, y, 3};
+    const fgi_draw_options options = {.title = "loss", .columns = 31, .rows = 5, .is_ascii = true};
+    fgi_buf *out = begin();
+    (void)state;
+    fgi_draw_curves(out, &series, 1, &options);
+    drawn(out, "           loss (log scale)\n"
+               "    12.34 |***                 \n"
+               "          |   *****            \n"
+               "          |        *****       \n"
+               "          |             ****   \n"
+               "1.234e-05 |                 ***\n"
+               "          +--------------------\n"
+               "           0                  2\n"
+               "           * loss\n");
+}
+
+/* The page's plot has the same range as that in the terminal. */
+static void an_outlier_does_not_flatten_a_chart(void **state)
+{
+    double x[20], y[20];
+    const fgi_draw_series series = {"loss", x, y, 20};
+    fgi_chart_options options = {.title = "loss", .x_label = "steps"};
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        x[i] = i;
+        y[i] = 1 - i / 19.0;
+    }
+    y[3] = 1e6;
+    fgi_buf *out = begin();
+    fgi_chart_put(out, &series, 1, &options);
+    assert_non_null(out->data);
+    assert_non_null(strstr(out->data, "<figcaption>loss (1 value above the plot)</figcaption>"));
+    assert_non_null(strstr(out->data, ">0.8</text>"));
+    assert_null(strstr(out->data, "M</text>"));
+    for (const char *at = strstr(out->data, "points=\"") + 8; *at != '"';
+         at = strchr(at, ' ') + 1) {
+        const double height = strtod(strchr(at, ',') + 1, NULL);
+        assert_true(height >= 8 && height <= 208); /* within the plot */
+    }
+    y[3] = 1.02; /* within the range after it was rounded */
+    out = begin();
+    fgi_chart_put(out, &series, 1, &options);
+    assert_non_null(strstr(out->data, "<figcaption>loss</figcaption>"));
+    options.is_stacked = true; /* areas show all */
+    y[3] = 1e6;
+    out = begin();
+    fgi_chart_put(out, &series, 1, &options);
+    assert_non_null(strstr(out->data, "<figcaption>loss</figcaption>"));
+    fgi_buf_fini(out);
+}
+
+static void classes_are_a_table(void **state)
+{
+    const fgi_draw_class rows[] = {{"cat", 12, 10 / 11.0, 10 / 12.0, 20 / 23.0},
+                                   {"d\xc3\xb6g", 0, 0, (double)NAN, 0},
+                                   {"hippopotamus amphibius", 1234567, 1, 1, 1},
+                                   {"none", 0, (double)NAN, (double)NAN, (double)NAN}};
+    const fgi_draw_options options = {.columns = 55}, narrow = {.columns = 20};
+    fgi_draw_class many[1000];
+    char names[1000][8];
+    (void)state;
+    fgi_buf *out = begin();
+    fgi_draw_classes(out, rows, 4, &options);
+    drawn(out, "           class  samples  precision   recall       F1\n"
+               "             cat       12     90.9 %   83.3 %   87.0 %\n"
+               "             d\xc3\xb6g        0      0.0 %      n/a    0.0 %\n"
+               "hippopotamus amp  1234567    100.0 %  100.0 %  100.0 %\n"
+               "            none        0        n/a      n/a      n/a\n");
+    out = begin();
+    fgi_draw_classes(out, rows, 1, &narrow);
+    drawn(out, "class  samples  precision   recall       F1\n"
+               "  cat       12     90.9 %   83.3 %   87.0 %\n");
+    for (int i = 0; i < 1000; i++) { /* the worst ten, of equal ones the first */
+        (void)snprintf(names[i], sizeof names[i], "c%d", i);
+        many[i] = (fgi_draw_class){names[i], 5, 1, 1, i == 777 ? 0 : i == 0 ? (double)NAN : 0.5};
+    }
+    out = begin();
+    fgi_draw_classes(out, many, 1000, &options);
+    assert_non_null(strstr(out->data, "F1\n c777 "));
+    assert_non_null(strstr(out->data, "\n   c1 "));
+    assert_non_null(strstr(out->data, "\n   c9 "));
+    assert_null(strstr(out->data, " c10 "));
+    assert_null(strstr(out->data, " c0 "));
+    fgi_buf_fini(out);
+}
+
 static void a_confusion_matrix(void **state)
 {
     const int64_t counts[] = {10, 0, 2, 0, 0, 0, 1, 3, 4};
@@ -179,11 +271,11 @@ static void the_locale_decides(void **state)
     assert_false(cli_is_utf8());
 }
 
-/* The terminal's width, unless it is too narrow; 80 if it is not a terminal. */
+/* The terminal's width, at least 30; 80 if it is not a terminal. */
 static void columns_are_the_terminals(void **state)
 {
     (void)state;
-    static const int rows[][2] = {{30, 30}, {29, 80}, {31, 31}, {0, 80}, {400, 400}};
+    static const int rows[][2] = {{30, 30}, {20, 30}, {29, 30}, {31, 31}, {0, 80}, {400, 400}};
     FILE *file = tmpfile();
     assert_non_null(file);
     assert_int_equal(cli_columns(file), 80);
@@ -207,5 +299,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(equal_confusions_are_all_named),
     cmocka_unit_test(the_locale_decides),
     cmocka_unit_test(columns_are_the_terminals),
+    cmocka_unit_test(labels_have_room),
+    cmocka_unit_test(an_outlier_does_not_flatten_a_chart),
+    cmocka_unit_test(classes_are_a_table),
 };
 FGT_MAIN(tests)

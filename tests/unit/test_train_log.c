@@ -480,16 +480,44 @@ static void blocks_that_repeat_have_one_row(void **state)
     free(text);
 }
 
+/* The same, and a layer whose detail is longer than a narrow terminal. */
+static void build_narrow(void *self, fg_module *root)
+{
+    build_blocks(self, root);
+    fg_module_describe(fg_module_child(root, "head"), "kind",
+                       "a detail that is longer than there is room for on this terminal");
+}
+
 /* What a fit writes to a terminal of this width. */
-static void fit_on_a_terminal(unsigned short columns, char *out, size_t size)
+static void fit_on_a_terminal(const fg_task *one, unsigned short columns, char *out, size_t size)
 {
     fg_error err = {0};
     int master;
     FILE *file = terminal_open(columns, &master);
-    fgt_ok(fit(NULL, file, &err));
+    fgt_ok(fit_task(one, NULL, file, &err));
     terminal_read(master, out, size);
     assert_int_equal(fclose(file), 0);
     assert_int_equal(close(master), 0);
+}
+
+static void the_table_fits_in_60_columns(void **state)
+{
+    (void)state;
+    static char text[16384];
+    fg_task_ops ops = toy_ops;
+    fg_task narrow = task;
+    ops.build = build_narrow;
+    narrow.ops = &ops;
+    assert_int_equal(setenv("TERM", "xterm", 1), 0);
+    fit_on_a_terminal(&narrow, 60, text, sizeof text);
+    assert_non_null(strstr(text, "\r\nblocks.0-2  block   3 x 2 layers "));
+    const char *head = strstr(text, "\r\nhead        kind    a detail that");
+    assert_non_null(head);
+    assert_non_null(strstr(head, "...  "));
+    assert_true(strstr(head, "...  ") < strchr(head + 2, '\r'));
+    for (const char *at = text; strncmp(at, "83 parameters", 13) != 0; at = strchr(at, '\n') + 1)
+        assert_true(strcspn(at, "\r\n") < 60);
+    assert_int_equal(unsetenv("TERM"), 0);
 }
 
 static void a_bar_on_a_terminal(void **state)
@@ -497,7 +525,7 @@ static void a_bar_on_a_terminal(void **state)
     (void)state;
     static char text[16384];
     assert_int_equal(setenv("TERM", "xterm", 1), 0);
-    fit_on_a_terminal(100, text, sizeof text);
+    fit_on_a_terminal(&task, 100, text, sizeof text);
     const char *bar = strstr(text, "\repoch 1/3  [========>               ] 1/3  ");
     assert_non_null(bar);
     /* the final line replaces the bar */
@@ -507,15 +535,15 @@ static void a_bar_on_a_terminal(void **state)
     assert_null(strstr(text, "\033")); /* works in terminals without escape codes */
     bar = strstr(kept, "\repoch 3/3  train loss nan");
     assert_non_null(bar);
-    fit_on_a_terminal(40, text, sizeof text);
+    fit_on_a_terminal(&task, 40, text, sizeof text);
     bar = strstr(text, "\repoch 1/3  [");
     assert_non_null(bar);
     assert_true(strcspn(bar + 1, "\r\n") < 40);
     assert_int_equal(setenv("TERM", "dumb", 1), 0);
-    fit_on_a_terminal(100, text, sizeof text);
+    fit_on_a_terminal(&task, 100, text, sizeof text);
     assert_null(strstr(text, "epoch 1/3  ["));
     assert_int_equal(unsetenv("TERM"), 0);
-    fit_on_a_terminal(100, text, sizeof text);
+    fit_on_a_terminal(&task, 100, text, sizeof text);
     assert_null(strstr(text, "epoch 1/3  ["));
 }
 
@@ -545,6 +573,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(plain_lines_into_a_file),
     cmocka_unit_test(the_table_fits_in_80_columns),
     cmocka_unit_test(blocks_that_repeat_have_one_row),
+    cmocka_unit_test(the_table_fits_in_60_columns),
     cmocka_unit_test(a_bar_on_a_terminal),
     cmocka_unit_test(only_the_first_process_writes_a_log),
 };
