@@ -27,7 +27,7 @@ typedef struct cli_run_options {
     CLI_TEXT('c', "ckpt", &settings.recipe.ckpt, "best|last|PATH", "the weights to use")
 #define RUN_DRAW_CONFUSION                                                                         \
     CLI_TEXT('d', "draw", &settings.draw, "auto|always|never",                                     \
-             "print the confusion matrix (auto: on a terminal)")
+             "print the confusion matrix and the classes (auto: on a terminal)")
 #define RUN_PRINT_CONFIG                                                                           \
     CLI_OPTIONAL('p', "print-config", &settings.print_config, "comments|plain",                    \
                  "print the merged configuration and exit")

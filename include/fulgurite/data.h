@@ -240,6 +240,13 @@ FG_API const char *fg_dataset_class_name(const fg_dataset *dataset, int64_t inde
  * FG_DTYPE_NONE for FG_IMAGE_PIXELS, NULL and an encoding with an invalid member. */
 FG_API fg_type fg_image_encoding_type(const fg_image_encoding *encoding);
 
+/* Decodes field 0 of one sample on the host, to show it: RGB u8[height, width, 3], as
+ * fg_decode_images on a device, also if the encoding has one channel. Errors: FG_EINVAL
+ * (FG_IMAGE_PIXELS, an invalid member), FG_ENOMEM. Thread-safe. */
+FG_API FG_MUST_USE fg_status fg_image_encoding_decode(const fg_image_encoding *encoding,
+                                                      const void *entry, uint8_t *rgb,
+                                                      fg_error *err);
+
 /* How field 0 stores images, borrowed for the dataset's lifetime; NULL if its values need no
  * decoding. Pass it to fg_decode_images. */
 FG_API const fg_image_encoding *fg_dataset_encoding(const fg_dataset *dataset);

@@ -183,9 +183,9 @@ FG_API FG_MUST_USE fg_status fg_recipe_get_text(fg_recipe *recipe, fg_recipe_tex
                                                 const char **out, fg_error *err);
 
 /* Draws as text, in ASCII or UTF-8, the curves of a training run, of a search for a learning rate
- * or of a schedule, and the confusion matrix of a classification. columns is the width of the
- * terminal, at least 30; 0 means 80. The matrix needs predictions, which are computed here. *out is
- * borrowed as in fg_recipe_get_text; it is "" if there is nothing to draw. Call it after
+ * or of a schedule, and the confusion matrix of a classification; of a validation or test also a table
+ * of its classes, of more than 10 those with the lowest F1. columns is the width of the terminal, at
+ * least 30; 0 means 80. *out is borrowed as in fg_recipe_get_text; it is "" if there is nothing to draw. Call it after
  * fg_recipe_run has succeeded. Errors: those of the Trainer's functions, FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_recipe_draw(fg_recipe *recipe, int columns, bool is_ascii,
                                             const char **out, fg_error *err);

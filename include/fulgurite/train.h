@@ -451,21 +451,30 @@ typedef struct fg_step_cost {
  * before, `samples` is 0 and the others are NaN. Reads nothing from a device. */
 FG_API fg_step_cost fg_trainer_step_cost(const fg_trainer *trainer);
 
-/* What an evaluation computed for one sample, for steps that call fg_step_log_classification or,
- * with targets [B], fg_step_log_regression. */
+/* A sample of an evaluation. */
 typedef struct fg_sample_row {
+    int64_t index;            /* in the dataset */
     float target, prediction; /* class indices, or values as they were logged */
     float loss;               /* cross-entropy of the sample, or |prediction - target| */
 } fg_sample_row;
-/* Returns the rows of the last test (is_test), or of the last validation, also that of a fit: one
- * per sample in the order of the dataset, of at most the first 2^20; *out_step is the step of the
- * weights. They are kept on the device until the next one, and copied to the host by this call,
- * which waits. Borrowed until the next call of the Trainer; NULL and 0: there are none, or the
- * evaluation was cut short. Owner thread only; not within a callback. Errors: FG_ENOMEM,
- * FG_EDEVICE. */
-FG_API FG_MUST_USE fg_status fg_trainer_sample_rows(fg_trainer *trainer, bool is_test,
-                                                    const fg_sample_row **out, int64_t *out_count,
-                                                    int64_t *out_step, fg_error *err);
+/* What an evaluation says about classes and samples, for steps that call fg_step_log_classification
+ * or, with targets [B], fg_step_log_regression. */
+typedef struct fg_evaluation {
+    int64_t step, samples; /* of the weights; how many samples it had */
+    /* The samples with the largest loss, at most 12, the largest first; NaN is the largest */
+    const fg_sample_row *worst;
+    size_t worst_count;
+    /* [class_count, class_count]: how many samples of the first class were predicted as the second;
+     * 0 and NULL for a regression, and for more than 2048 classes */
+    int64_t class_count;
+    const int64_t *confusion;
+} fg_evaluation;
+/* Returns what the last test (is_test), or the last validation, also that of a fit, says about its
+ * samples, each of which counts once, on any number of devices. Reads from the devices and waits.
+ * Borrowed until the next call of the Trainer; NULL: there was none, its step logs neither, or it
+ * was cut short. Owner thread only; not within a callback. Errors: FG_ENOMEM, FG_EDEVICE. */
+FG_API FG_MUST_USE fg_status fg_trainer_evaluation(fg_trainer *trainer, bool is_test,
+                                                   const fg_evaluation **out, fg_error *err);
 
 /* Returns the result of the last call, borrowed; all zero before the first. */
 FG_API const fg_result *fg_trainer_result(const fg_trainer *trainer);

@@ -1,12 +1,15 @@
-/* encoding.c - how datasets store images that the device decodes: components and sizes.
+/* encoding.c - how datasets store images that the device decodes: components, sizes, and their pixels
+ * on the host.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "data/encoding.h"
 
 #include <inttypes.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/reserved.h"
+#include "image/ycc.h"
 
 enum { LARGEST_SIDE = 65535 };
 
@@ -108,4 +111,58 @@ bool fgi_encoding_equal(const fg_image_encoding *a, const fg_image_encoding *b)
         equal = factor_of(a, a->h, i) == factor_of(b, b->h, i) &&
                 factor_of(a, a->v, i) == factor_of(b, b->v, i);
     return equal;
+}
+
+/* ---- on the host ----------------------------------------------------------------------------- */
+
+/* The coefficients of an entry of a batch, whose layout jpeg_coefficients.h describes; sets the
+ * tables. */
+static void widen(const int8_t *entry, int high, fgi_jpeg_coefficients *layout, int16_t *out)
+{
+    const size_t n = layout->blocks;
+    const int8_t *table = entry + (64 + (size_t)high) * n;
+    for (size_t z = 0; z < 64; z++) {
+        const int8_t *low = entry + (z > 0 ? 1 + z : 0) * n;
+        const int8_t *more = z == 0 ? entry + n : z < (size_t)high ? entry + (64 + z) * n : NULL;
+        for (size_t i = 0; i < n; i++)
+            out[z * n + i] = (int16_t)(low[i] + (more != NULL ? 256 * more[i] : 0));
+    }
+    for (int c = 0; c < layout->components; c++)
+        for (int z = 0; z < 64; z++)
+            layout->component[c].quant[z] =
+                (uint16_t)(table[64 * c + z] + 256 * table[64 * (layout->components + c) + z]);
+}
+
+static fg_status decode_coefficients(const fg_image_encoding *encoding, const void *entry,
+                                     uint8_t *out, fg_error *err)
+{
+    fgi_jpeg_coefficients layout;
+    fgi_encoding_layout(encoding, &layout);
+    const size_t values = 3 * (size_t)layout.width * (size_t)layout.height;
+    int16_t *wide = fgi_alloc(64 * layout.blocks * sizeof *wide);
+    float *rgb = fgi_alloc(values * sizeof *rgb);
+    fg_status status = wide != NULL && rgb != NULL ? FG_OK : fgi_no_memory(err);
+    if (status == FG_OK) {
+        widen(entry, encoding->high > 0 ? encoding->high : 1, &layout, wide);
+        status = fgi_jpeg_coefficients_to_rgb(&layout, wide, rgb, err);
+    }
+    for (size_t i = 0; i < values && status == FG_OK; i++)
+        out[i] = (uint8_t)rgb[i];
+    fgi_free(rgb);
+    fgi_free(wide);
+    return status;
+}
+
+fg_status fg_image_encoding_decode(const fg_image_encoding *encoding, const void *entry,
+                                   uint8_t *rgb, fg_error *err)
+{
+    FGI_TRY(fgi_encoding_check(encoding, err));
+    if (encoding->coding == FG_IMAGE_PIXELS)
+        return fgi_fail(err, FG_EINVAL, "pixels need no decoding");
+    if (encoding->coding == FG_IMAGE_DCT)
+        return decode_coefficients(encoding, entry, rgb, err);
+    fg_image image = {
+        .pixels = rgb, .width = encoding->width, .height = encoding->height, .channels = 3};
+    fgi_ycc_to_rgb(entry, encoding->width, encoding->height, 0, 0, &image);
+    return FG_OK;
 }

@@ -148,7 +148,6 @@ void fg_recipe_close(fg_recipe *r)
     fg_dataset_destroy(r->readable);
     json_decref(r->plan);
     json_decref(r->evaluation);
-    fgi_free(r->confusion);
     json_decref(r->report_before);
     fg_lr_curve_destroy(r->lr_curve);
     fgi_buf_fini(&r->text);
@@ -455,6 +454,8 @@ fg_status fg_recipe_draw(fg_recipe *recipe, int columns, bool is_ascii, const ch
         fgi_run_record_draw(recipe, columns, is_ascii, &recipe->text);
     if (status == FG_OK && recipe->confusion != NULL)
         status = put_confusion(recipe, columns, is_ascii, err);
+    if (status == FG_OK && recipe->options->kind != FG_RECIPE_FIT)
+        fgi_run_put_classes(recipe, columns, &recipe->text);
     return give_text(recipe, status, out, err);
 }
 

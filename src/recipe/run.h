@@ -180,13 +180,14 @@ struct fg_recipe {
     fg_error error;
     fgi_buf text; /* for fg_recipe_get_text and fg_recipe_draw */
     fgi_run_rows predictions;
-    const char *data_format; /* other than the checkpoint's, recognized; NULL: none */
-    fg_dataset *readable;    /* to predict: fit_data.predict, with rows for unreadable samples */
-    json_t *evaluation;      /* classes and worst samples of the last evaluation; NULL: none */
-    int64_t *confusion;      /* [task.outputs, task.outputs]: actual, predicted; NULL: none */
-    json_t *report_before;   /* of the part of the run that this fit continues; NULL: none */
-    bool has_read_report;    /* report_before is set */
-    json_t *plan;            /* result of FG_RECIPE_PLAN; NULL: none yet */
+    const char *data_format;  /* other than the checkpoint's, recognized; NULL: none */
+    fg_dataset *readable;     /* to predict: fit_data.predict, with rows for unreadable samples */
+    json_t *evaluation;       /* classes and worst samples of the last evaluation; NULL: none */
+    const int64_t *confusion; /* [task.outputs, task.outputs]: actual, predicted; of the Trainer;
+                                 NULL: none */
+    json_t *report_before;    /* of the part of the run that this fit continues; NULL: none */
+    bool has_read_report;     /* report_before is set */
+    json_t *plan;             /* result of FG_RECIPE_PLAN; NULL: none yet */
     bool was_run;
     fgi_config *c;
     const char *config_path; /* the YAML file; NULL: none */
@@ -265,9 +266,11 @@ bool fgi_run_has_predict_file(const fg_recipe *r);
 
 /* ---- classes and samples (run_evaluation.c) -------------------------------------------------- */
 
-/* After a run that ended with `status`: sets r->evaluation and r->confusion from the rows of its
- * last validation or test, if there are any, and notes classes that are never predicted. */
+/* After a run that ended with `status`: sets r->evaluation and r->confusion from its last
+ * validation or test, if there are any, and notes classes that are never predicted. */
 fg_status fgi_run_evaluation_make(fg_recipe *r, fg_status status, fg_error *err);
+/* Appends a table of the classes, if there are any. */
+void fgi_run_put_classes(const fg_recipe *r, int columns, fgi_buf *out);
 
 /* ---- the report (run_report.c, run_summary.c) ------------------------------------------------ */
 

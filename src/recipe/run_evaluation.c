@@ -1,6 +1,6 @@
 /* run_evaluation.c - what the last validation or test of a run says about classes and samples: the
  * confusion matrix, and the samples with the largest loss, with small pictures where the data are
- * images. Computed at the end of a run from the rows that the Trainer kept.
+ * images. Computed at the end of a run from what the Trainer counted.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -10,12 +10,11 @@
 #include "base/error.h"
 #include "base/print.h"
 #include "recipe/run.h"
+#include "report/draw.h"
 #include "report/thumbnail.h"
 
 enum {
-    WORST = 12,          /* samples */
-    MOST_CLASSES = 2048, /* of a matrix */
-    SHOWN_CLASSES = 64,  /* of a matrix in a file */
+    SHOWN_CLASSES = 64, /* of a matrix in a file */
 };
 
 static bool is_evaluated(const fg_recipe *r, fg_status status)
@@ -35,22 +34,6 @@ static const char *class_name(const fgi_run_task *t, int64_t i, char number[24])
 }
 
 /* ---- classes --------------------------------------------------------------------------------- */
-
-static fg_status count_classes(fg_recipe *r, const fg_sample_row *rows, int64_t count,
-                               fg_error *err)
-{
-    const int64_t n = r->task.outputs;
-    fgi_free(r->confusion);
-    r->confusion = n <= MOST_CLASSES ? fgi_calloc((size_t)(n * n), sizeof(int64_t)) : NULL;
-    if (r->confusion == NULL)
-        return n <= MOST_CLASSES ? fgi_no_memory(err) : FG_OK;
-    for (int64_t i = 0; i < count; i++) {
-        const int64_t actual = (int64_t)rows[i].target, guess = (int64_t)rows[i].prediction;
-        if (actual >= 0 && actual < n && guess >= 0 && guess < n)
-            r->confusion[actual * n + guess]++;
-    }
-    return FG_OK;
-}
 
 /* Samples of class i, how often it was predicted, and both. */
 typedef struct class_count {
@@ -134,26 +117,40 @@ static json_t *matrix_of(const fg_recipe *r)
     return list;
 }
 
-/* ---- samples --------------------------------------------------------------------------------- */
-
-/* The indices of the rows with the largest losses, the largest first; NaN is the largest. */
-static size_t find_worst(const fg_sample_row *rows, int64_t count, int64_t out[WORST])
+/* A fraction; NaN for null. */
+static double fraction_of(const json_t *row, const char *key)
 {
-    size_t used = 0;
-    for (int64_t i = 0; i < count; i++) {
-        const float loss = isnan(rows[i].loss) ? HUGE_VALF : rows[i].loss;
-        size_t at = used;
-        while (at > 0 &&
-               (isnan(rows[out[at - 1]].loss) ? HUGE_VALF : rows[out[at - 1]].loss) < loss)
-            at--;
-        if (at == WORST)
-            continue;
-        used += used < WORST;
-        memmove(out + at + 1, out + at, (used - at - 1) * sizeof *out);
-        out[at] = i;
-    }
-    return used;
+    const json_t *value = json_object_get(row, key);
+    return json_is_number(value) ? json_number_value(value) : (double)NAN;
 }
+
+void fgi_run_put_classes(const fg_recipe *r, int columns, fgi_buf *out)
+{
+    const json_t *list = json_object_get(r->evaluation, "classes"), *row;
+    const size_t count = json_array_size(list);
+    fgi_draw_class *classes = fgi_calloc(count + 1, sizeof *classes);
+    size_t i;
+    out->failed = out->failed || classes == NULL;
+    if (count == 0 || classes == NULL) {
+        fgi_free(classes);
+        return;
+    }
+    json_array_foreach(list, i, row) classes[i] =
+        (fgi_draw_class){.name = json_string_value(json_object_get(row, "name")),
+                         .samples = json_integer_value(json_object_get(row, "samples")),
+                         .precision = fraction_of(row, "precision"),
+                         .recall = fraction_of(row, "recall"),
+                         .f1 = fraction_of(row, "f1")};
+    for (i = 0; i < count; i++)
+        classes[i].name = classes[i].name != NULL ? classes[i].name : "";
+    fgi_draw_classes(out, classes, count, &(fgi_draw_options){.columns = columns});
+    if (count > FGI_DRAW_MAX_CLASSES)
+        fgi_buf_printf(out, "the %d of %zu classes with the lowest F1; --summary=FILE writes all\n",
+                       (int)FGI_DRAW_MAX_CLASSES, count);
+    fgi_free(classes);
+}
+
+/* ---- samples --------------------------------------------------------------------------------- */
 
 /* A class, or the value of a regression in its unit. */
 static json_t *value_of(const fgi_run_task *t, float value)
@@ -165,8 +162,7 @@ static json_t *value_of(const fgi_run_task *t, float value)
     return isfinite(real) ? json_real(real) : json_null();
 }
 
-static json_t *sample_of(const fg_recipe *r, const fg_sample_row *row, int64_t index,
-                         bool with_images)
+static json_t *sample_of(const fg_recipe *r, const fg_sample_row *row, bool with_images)
 {
     const fgi_run_task *t = &r->task;
     const fg_dataset *dataset = r->fit_data.val;
@@ -174,10 +170,10 @@ static json_t *sample_of(const fg_recipe *r, const fg_sample_row *row, int64_t i
     int64_t image[3] = {0};
     for (size_t i = 0; i < fgi_config_count(t->c, "data.image") && i < 3; i++)
         image[i] = fgi_config_int_at(t->c, "data.image", i);
-    char *picture = with_images ? fgi_thumbnail(dataset, index, image) : NULL;
+    char *picture = with_images ? fgi_thumbnail(dataset, row->index, image) : NULL;
     json_t *sample =
-        json_pack("{s:I, s:o, s:o, s:o, s:o, s:o}", "index", (json_int_t)index, "name",
-                  fgi_json_string(fg_dataset_sample_name(dataset, index)), "target",
+        json_pack("{s:I, s:o, s:o, s:o, s:o, s:o}", "index", (json_int_t)row->index, "name",
+                  fgi_json_string(fg_dataset_sample_name(dataset, row->index)), "target",
                   value_of(t, row->target), "prediction", value_of(t, row->prediction), "loss",
                   isfinite(row->loss) ? json_real((double)row->loss * unit) : json_null(), "image",
                   fgi_json_string(picture));
@@ -185,14 +181,12 @@ static json_t *sample_of(const fg_recipe *r, const fg_sample_row *row, int64_t i
     return sample;
 }
 
-static json_t *worst_of(const fg_recipe *r, const fg_sample_row *rows, int64_t count)
+static json_t *worst_of(const fg_recipe *r, const fg_evaluation *e)
 {
-    int64_t worst[WORST + 1];
-    const size_t used = find_worst(rows, count, worst);
     const bool with_images = r->options->kind == FG_RECIPE_FIT && r->folder != NULL;
     json_t *list = json_array();
-    for (size_t i = 0; i < used; i++)
-        (void)json_array_append_new(list, sample_of(r, &rows[worst[i]], worst[i], with_images));
+    for (size_t i = 0; i < e->worst_count; i++)
+        (void)json_array_append_new(list, sample_of(r, &e->worst[i], with_images));
     return list;
 }
 
@@ -200,22 +194,20 @@ static json_t *worst_of(const fg_recipe *r, const fg_sample_row *rows, int64_t c
 
 fg_status fgi_run_evaluation_make(fg_recipe *r, fg_status status, fg_error *err)
 {
-    const fg_sample_row *rows = NULL;
-    int64_t count = 0, step = 0;
+    const fg_evaluation *e = NULL;
     const bool is_test = r->options->kind == FG_RECIPE_TEST;
     const char *part = is_test ? "test" : "validation";
     if (!is_evaluated(r, status))
         return FG_OK;
-    FGI_TRY(fg_trainer_sample_rows(r->trainer, is_test, &rows, &count, &step, err));
-    if (count == 0)
+    FGI_TRY(fg_trainer_evaluation(r->trainer, is_test, &e, err));
+    if (e == NULL)
         return FG_OK;
-    if (r->task.is_classification)
-        FGI_TRY(count_classes(r, rows, count, err));
+    r->confusion = e->class_count == r->task.outputs ? e->confusion : NULL;
     json_decref(r->evaluation);
-    r->evaluation = json_pack("{s:s, s:s, s:I, s:I, s:o}", "task",
-                              r->task.is_classification ? "classification" : "regression", "part",
-                              part, "step", (json_int_t)step, "samples", (json_int_t)count, "worst",
-                              worst_of(r, rows, count));
+    r->evaluation =
+        json_pack("{s:s, s:s, s:I, s:I, s:o}", "task",
+                  r->task.is_classification ? "classification" : "regression", "part", part, "step",
+                  (json_int_t)e->step, "samples", (json_int_t)e->samples, "worst", worst_of(r, e));
     if (r->confusion != NULL) {
         (void)json_object_set_new(r->evaluation, "classes", classes_of(r));
         if (r->task.outputs <= SHOWN_CLASSES)

@@ -58,22 +58,37 @@ static void put_pixels(const fg_type *type, const void *values, uint8_t *out)
     }
 }
 
+/* Writes the pixels of a sample's first field, which has them or is what the device decodes. */
+static bool put_image(const fg_dataset *dataset, const void *values, const int64_t size[3],
+                      fg_image *out)
+{
+    const fg_image_encoding *encoding = fg_dataset_encoding(dataset);
+    if (fg_image_reserve(out, size[1], size[0], (int)size[2], &(fg_error){0}) != FG_OK)
+        return false;
+    if (encoding != NULL)
+        return fg_image_encoding_decode(encoding, values, out->pixels, &(fg_error){0}) == FG_OK;
+    put_pixels(&fg_dataset_field(dataset, 0)->type, values, out->pixels);
+    return true;
+}
+
 static bool read_image(const fg_dataset *dataset, int64_t index, const int64_t given[3],
                        fg_image *out)
 {
-    int64_t size[3];
+    const fg_image_encoding *encoding = fg_dataset_encoding(dataset);
+    int64_t size[3] = {0, 0, 3};
     void *fields[FG_MAX_FIELDS] = {NULL};
     const int count = fg_dataset_field_count(dataset);
-    const fg_type *type = &fg_dataset_field(dataset, 0)->type;
-    bool is_good = fg_dataset_encoding(dataset) == NULL && shape_of(type, given, size);
+    bool is_good = encoding != NULL || shape_of(&fg_dataset_field(dataset, 0)->type, given, size);
+    if (encoding != NULL) {
+        size[0] = encoding->height;
+        size[1] = encoding->width;
+    }
     for (int f = 0; is_good && f < count; f++) {
         fields[f] = fgi_calloc(1, fg_type_bytes(&fg_dataset_field(dataset, f)->type) + 1);
         is_good = fields[f] != NULL;
     }
     is_good = is_good && fg_dataset_read(dataset, index, fields, &(fg_error){0}) == FG_OK &&
-              fg_image_reserve(out, size[1], size[0], (int)size[2], &(fg_error){0}) == FG_OK;
-    if (is_good)
-        put_pixels(type, fields[0], out->pixels);
+              put_image(dataset, fields[0], size, out);
     for (int f = 0; f < count; f++)
         fgi_free(fields[f]);
     return is_good;

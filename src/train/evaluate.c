@@ -160,18 +160,19 @@ fg_status fg_trainer_test(fg_trainer *trainer, const fg_task *task, const fg_fit
     return run(trainer, task, FGI_TEST, data, err);
 }
 
-fg_status fg_trainer_sample_rows(fg_trainer *trainer, bool is_test, const fg_sample_row **out,
-                                 int64_t *out_count, int64_t *out_step, fg_error *err)
+fg_status fg_trainer_evaluation(fg_trainer *trainer, bool is_test, const fg_evaluation **out,
+                                fg_error *err)
 {
     fgi_sample_rows *rows = fgi_stage_rows(trainer->stage[is_test ? FGI_TEST : FGI_VAL]);
-    fgi_free(trainer->sample_rows);
-    trainer->sample_rows = NULL;
     *out = NULL;
-    *out_count = 0;
-    *out_step = rows->step;
-    FGI_TRY(fgi_sample_rows_read(rows, trainer->client, &trainer->sample_rows, err));
-    *out = trainer->sample_rows;
-    *out_count = *out != NULL ? rows->rows : 0;
+    FGI_TRY(fgi_sample_rows_count(rows, err));
+    trainer->evaluation = (fg_evaluation){.step = rows->step,
+                                          .samples = rows->samples,
+                                          .worst = rows->worst,
+                                          .worst_count = rows->worst_count,
+                                          .class_count = rows->class_count,
+                                          .confusion = rows->confusion};
+    *out = rows->samples > 0 ? &trainer->evaluation : NULL;
     return FG_OK;
 }
 

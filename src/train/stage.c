@@ -113,6 +113,7 @@ fg_status fgi_stage_clear_sums(fg_trainer *trainer, fgi_stage *stage, fg_error *
 {
     fgi_stage_restart_sums(stage);
     fgi_sample_rows_clear(&stage->rows);
+    stage->rows.client = trainer->client;
     if (stage->kind == FGI_PREDICT || stage->sums != NULL)
         return FG_OK;
     const fg_type type = sums_type(stage);
@@ -183,6 +184,8 @@ fg_status fgi_stage_launch(fgi_stage *stage, fg_array *const *fields, fg_array *
         feeds[count++] = stage->sums;
     if (samples != NULL)
         feeds[count++] = samples;
+    if (stage->has_rows)
+        FGI_TRY(fgi_sample_rows_reserve(&stage->rows, fgi_metrics_classes(stage->metrics), err));
     FGI_TRY(fgi_step_program_launch(stage->program, feeds, count, out, out_done, err));
     if (!has_sums) {
         *out_prediction = out[0];

@@ -306,7 +306,6 @@ void fg_trainer_destroy(fg_trainer *trainer)
     fgi_watchdog_destroy(trainer->watchdog);
     fgi_run_destroy(trainer->run);
     fgi_windows_destroy(trainer->windows);
-    fgi_free(trainer->sample_rows);
     for (int i = 0; i < 4; i++)
         fgi_stage_destroy(trainer->stage[i]);
     fgi_feed_destroy(trainer->feed);

@@ -94,7 +94,7 @@ struct fg_trainer {
     fgi_fit fit;
     fgi_call call;
     fgi_last_fit last_fit;
-    fg_sample_row *sample_rows; /* copied to the host for the user; NULL: not yet */
+    fg_evaluation evaluation; /* that the user has asked for */
     fgi_preview preview;
 };
 

@@ -1,13 +1,19 @@
-/* test_pack_sheet.c - contact sheets: the pixels at known places, and what is selected.
+/* test_pack_sheet.c - contact sheets: the pixels at known places, and what is selected. Thumbnails
+ * of packs.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
+#include <fulgurite/pack_dataset.h>
 #include <fulgurite/report.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/alloc.h"
+#include "coefficient_pack.h"
+#include "photo_pack.h"
 #include "report/sheet.h"
+#include "report/thumbnail.h"
 #include "report/tiny_text.h"
 
 static const char *const class_names[] = {"red", "green", "blue"};
@@ -236,6 +242,86 @@ static void an_export_is_reported(void **state)
     assert_null(text);
 }
 
+/* The picture of a sample on a report's page is that of the record's pixels, although the device
+ * decodes them. */
+static void check_thumbnails(const char *path)
+{
+    fg_error err = {0};
+    fg_pack *pack = NULL;
+    fg_dataset *dataset = NULL, *decoded = NULL;
+    fg_image_decoder *decoder = NULL;
+    fg_image image = {0};
+    fgt_ok(fg_pack_open(path, NULL, &pack, &err));
+    fgt_ok(fg_pack_dataset_create(pack, NULL, &dataset, &err));
+    fgt_ok(fg_image_decoder_create(&decoder, &err));
+    assert_non_null(fg_dataset_encoding(dataset));
+    for (int64_t i = 0; i < fg_dataset_count(dataset); i++) {
+        fgt_ok(fg_pack_image(pack, i, decoder, &image, &err));
+        const fg_field field = {"image",
+                                {.dtype = FG_U8, .rank = 3, .dim = {image.height, image.width, 3}}};
+        const fg_dataset_spec spec = {.count = 1, .fields = &field, .field_count = 1};
+        fgt_ok(fg_dataset_from_arrays(&spec, (const void *const[]){image.pixels}, FG_BORROW,
+                                      &decoded, &err));
+        char *got = fgi_thumbnail(dataset, i, (int64_t[3]){0});
+        char *want = fgi_thumbnail(decoded, 0, (int64_t[3]){0});
+        assert_non_null(got);
+        assert_string_equal(got, want);
+        fgi_free(got);
+        fgi_free(want);
+        fg_dataset_destroy(decoded);
+    }
+    fg_image_fini(&image);
+    fg_image_decoder_destroy(decoder);
+    fg_dataset_destroy(dataset);
+    fg_pack_close(pack);
+}
+
+static void thumbnails_of_what_the_device_decodes(void **state)
+{
+    static const fgt_jpeg_spec gray[] = {
+        {.width = 17, .height = 30, .components = 1},
+        {.width = 17, .height = 30, .components = 1, .quality = 100}};
+    static const fgt_jpeg_spec color[] = {{.width = 37, .height = 21},
+                                          {.width = 37, .height = 21, .quality = 100}};
+    const char *folder = fgt_temp_folder();
+    (void)state;
+    coefficient_pack_write(fgt_path(folder, "gray.pack"), gray, 2, true);
+    check_thumbnails(fgt_path(folder, "gray.pack"));
+    coefficient_pack_write(fgt_path(folder, "color.pack"), color, 2, true);
+    check_thumbnails(fgt_path(folder, "color.pack"));
+}
+
+static void thumbnails_of_planes(void **state)
+{
+    static const photo_spec spec = {
+        .codec = FG_PACK_RAW_YCC420, .count = 2, .width = 33, .height = 25, .is_equal = true};
+    fg_pack_dataset_options options = {
+        .images = {.height = 25, .width = 33, .crop = FG_IMAGE_CROP_CENTER, .center_fraction = 1}};
+    const char *path = fgt_path(fgt_temp_folder(), "planes.pack");
+    fg_dataset *dataset[2];
+    fg_pack *pack = NULL;
+    fg_error err = {0};
+    (void)state;
+    photo_pack_write(path, &spec);
+    fgt_ok(fg_pack_open(path, NULL, &pack, &err));
+    for (int i = 0; i < 2; i++) {
+        options.keep_planes = i == 1;
+        fgt_ok(fg_pack_dataset_create(pack, &options, &dataset[i], &err));
+        assert_int_equal(fg_dataset_encoding(dataset[i]) != NULL, i == 1);
+    }
+    for (int64_t i = 0; i < 2; i++) {
+        char *want = fgi_thumbnail(dataset[0], i, (int64_t[3]){0});
+        char *got = fgi_thumbnail(dataset[1], i, (int64_t[3]){0});
+        assert_non_null(want);
+        assert_string_equal(got, want);
+        fgi_free(got);
+        fgi_free(want);
+    }
+    fg_dataset_destroy(dataset[0]);
+    fg_dataset_destroy(dataset[1]);
+    fg_pack_close(pack);
+}
+
 static fg_status draw_again(void *self, fg_error *err)
 {
     char *text = NULL;
@@ -258,6 +344,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(text_is_drawn),
     cmocka_unit_test(options_are_read_from_text),
     cmocka_unit_test(an_export_is_reported),
+    cmocka_unit_test(thumbnails_of_what_the_device_decodes),
+    cmocka_unit_test(thumbnails_of_planes),
     cmocka_unit_test(every_allocation_may_fail),
 };
 FGT_MAIN(tests)

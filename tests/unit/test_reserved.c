@@ -419,11 +419,11 @@ static const char *const elsewhere[] = {
 };
 /* Made by the library, seen through a pointer: members are added at the end. */
 static const char *const borrowed[] = {
-    "fg_chip",        "fg_client_info",   "fg_finding",       "fg_fit_settings",   "fg_hang",
-    "fg_host_batch",  "fg_host_info",     "fg_host_variable", "fg_progress",       "fg_result",
-    "fg_tensor_info", "fg_recipe_result", "fg_format_data",   "fg_format_request", "fg_log_start",
-    "fg_log_saved",   "fg_log_end",       "fg_log_line",      "fg_log_item",       "fg_pack_fault",
-    "fg_pack_info",   "fg_pack_progress", "fg_pack_reject",   "fg_predictions",
+    "fg_chip",       "fg_evaluation",  "fg_client_info",   "fg_finding",       "fg_fit_settings",
+    "fg_hang",       "fg_host_batch",  "fg_host_info",     "fg_host_variable", "fg_progress",
+    "fg_result",     "fg_tensor_info", "fg_recipe_result", "fg_format_data",   "fg_format_request",
+    "fg_log_start",  "fg_log_saved",   "fg_log_end",       "fg_log_line",      "fg_log_item",
+    "fg_pack_fault", "fg_pack_info",   "fg_pack_progress", "fg_pack_reject",   "fg_predictions",
 };
 /* Values that other structs and arrays contain: they never change. */
 static const char *const values[] = {
