@@ -135,10 +135,11 @@ FG_API FG_MUST_USE fg_status fg_recipe_run_once(const fg_recipe_options *options
 
 /* The result of a run. Strings and arrays are borrowed from the recipe. */
 typedef struct fg_recipe_result {
-    fg_status status;  /* of fg_recipe_run; FG_OK before it */
-    const char *error; /* its message; "" if there was none */
-    bool was_set_up;   /* data, task and Trainer were created, and a fit did not fail with FG_EINVAL
-                          before its first step: an error is not a mistake in the configuration */
+    fg_status status;    /* of fg_recipe_run; FG_OK before it */
+    const char *error;   /* its message; "" if there was none */
+    bool was_set_up;     /* data, task and Trainer were created, and the settings of a fit were not
+                          refused (FG_EINVAL) before its first step: a later error is not a mistake
+                          in the configuration */
     const char *folder;  /* of the run; NULL: none */
     const char *command; /* "fit", "validate", "test", "predict", "batch-find", "plan",
                             "lr-find", "schedule" */
@@ -183,10 +184,11 @@ FG_API FG_MUST_USE fg_status fg_recipe_get_text(fg_recipe *recipe, fg_recipe_tex
                                                 const char **out, fg_error *err);
 
 /* Draws as text, in ASCII or UTF-8, the curves of a training run, of a search for a learning rate
- * or of a schedule, and the confusion matrix of a classification; of a validation or test also a table
- * of its classes, of more than 10 those with the lowest F1. columns is the width of the terminal, at
- * least 30; 0 means 80. *out is borrowed as in fg_recipe_get_text; it is "" if there is nothing to draw. Call it after
- * fg_recipe_run has succeeded. Errors: those of the Trainer's functions, FG_ENOMEM. */
+ * or of a schedule, and the confusion matrix of a classification; of a validation or test also a
+ * table of its classes, of more than 10 those with the lowest F1. columns is the width of the
+ * terminal, at least 30; 0 means 80. *out is borrowed as in fg_recipe_get_text; it is "" if there
+ * is nothing to draw. Call it after fg_recipe_run has succeeded. Errors: FG_EINVAL (it has not),
+ * FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_recipe_draw(fg_recipe *recipe, int columns, bool is_ascii,
                                             const char **out, fg_error *err);
 

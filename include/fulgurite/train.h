@@ -88,9 +88,9 @@ typedef struct fg_trainer_limits {
     uint64_t reserved[1];
 } fg_trainer_limits;
 
-/* When to validate. The last weights of a fit are validated in any case, once, also after a limit or
- * a callback has ended it, unless both are never; but not after a signal, an error or a request to
- * stop. */
+/* When to validate. The last weights of a fit are validated in any case, once, also after a limit
+ * or a callback has ended it, unless both are never; but not after a signal, an error or a request
+ * to stop. */
 typedef struct fg_trainer_validation {
     int64_t val_every_epochs; /* -1: never                                                    [1] */
     int64_t val_every_steps;  /* also within an epoch                                     [never] */

@@ -1,5 +1,5 @@
-/* encoding.c - how datasets store images that the device decodes: components, sizes, and their pixels
- * on the host.
+/* encoding.c - how datasets store images that the device decodes: components, sizes, and their
+ * pixels on the host.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "data/encoding.h"

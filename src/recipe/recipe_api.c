@@ -191,7 +191,8 @@ static fg_status go(fg_recipe *r, fg_error *err)
             status = fgi_run_info_set(r, err);
         if (status == FG_OK)
             status = fg_trainer_fit(r->trainer, task, &r->fit_data, err);
-        if (status == FG_EINVAL && !(fg_trainer_result(r->trainer)->time_to_first_step_s > 0))
+        if (status == FG_EINVAL && fg_trainer_settings(r->trainer)->device_count > 0 &&
+            !(fg_trainer_result(r->trainer)->time_to_first_step_s > 0))
             r->outcome.was_set_up = false; /* a metric that no step logs, for example */
         r->is_complete = status == FG_OK;
         if (status == FG_OK)

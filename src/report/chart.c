@@ -121,8 +121,8 @@ static void widen_margin(chart *c)
     }
 }
 
-/* The y axis of these values. Those that are left out may be within it after all, because it ends at
- * a round number. */
+/* The y axis of these values. Outliers may be within it after all, because it ends at a round
+ * number. */
 static void find_y(chart *c, double *y, size_t count)
 {
     const bool is_stacked = c->o->is_stacked;

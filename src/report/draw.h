@@ -1,5 +1,5 @@
-/* draw.h - text plots: curves, a confusion matrix, and a table of classes. They use braille and box characters if the
- * terminal's locale is UTF-8, and ASCII otherwise.
+/* draw.h - text plots: curves, a confusion matrix, and a table of classes. They use braille and box
+ * characters if the terminal's locale is UTF-8, and ASCII otherwise.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_REPORT_DRAW_H
@@ -31,11 +31,11 @@ typedef struct fgi_draw_options {
 typedef struct fgi_draw_range {
     double low, high;
     bool is_log;
-    size_t above, below; /* values outside of it */
+    size_t above, below; /* values that are larger or smaller */
 } fgi_draw_range;
 
-/* The range of finite values, at least one. It is logarithmic if all are positive and the largest is
- * over log_ratio times the smallest. Outliers, at most one in 20 values, or one, are outside of it.
+/* The range of finite values, at least one. It is logarithmic if all are positive and the largest
+ * is over log_ratio times the smallest. It leaves out outliers: at most one in 20 values, or one.
  * Sorts the values, and replaces them by their logarithms. */
 void fgi_draw_find_range(double *values, size_t count, double log_ratio, fgi_draw_range *out);
 /* Appends " (log scale; 1 value above the plot)", or nothing. */

@@ -206,7 +206,7 @@ static void put_part(char *out, size_t size, const char *before, const char *tex
         (void)snprintf(out, size, "%s%s%s", before, is_long ? room : text, after);
 }
 
-/* The line without the parts that `omitted` says; digits 0: the longest line. Returns its length. */
+/* The line without the parts that `omitted` says; digits 0: the longest one. Returns its length. */
 static size_t put_epoch(const fgi_epoch_view *v, int omitted, int digits, char *out, size_t size)
 {
     char metrics[320], train[320], val[320], rate[64] = "", time[48] = "", left[64] = "";

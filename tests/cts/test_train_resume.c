@@ -256,9 +256,9 @@ static void drop_validation(const char *folder, int step)
     fgi_free(text);
 }
 
-/* A limit in the middle of an epoch: the last weights are validated and can be the best. The resumed
- * run has the same weights and state as one that was not interrupted, and the same log but for that
- * validation. */
+/* A limit in the middle of an epoch: the last weights are validated and can be the best. The
+ * resumed run has the same weights and state as one that was not interrupted, and the same log but
+ * for that validation. */
 static void ended_by_a_limit(void **state)
 {
     (void)state;

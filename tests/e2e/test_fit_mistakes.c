@@ -48,16 +48,6 @@ static void mistakes_name_the_place(void **state)
         {2, "validate digits.yaml --trainer.run_dir=auto",
          "fulgurite validate: no weights: give a run's folder or a checkpoint, --ckpt=PATH, or "
          "model.weights\n"},
-        {2, "fit digits.yaml --trainer.monitor=val_los",
-         "fulgurite fit: trainer: monitor: expected a metric of the validation, one of "
-         "val_acc|val_loss|val_f1|val_precision|val_recall, got 'val_los': did you mean "
-         "'val_loss'?\n"},
-        {2, "fit digits.yaml '--trainer.ckpt_name={epoch}-{val/loss}'",
-         "got 'val/loss': did you mean 'val_loss'?\n"},
-        {2, "fit digits.yaml '--trainer.callbacks=early_stop(monitor=val_los)'",
-         "fulgurite fit: early_stop: monitor: expected a metric of the validation, one of "},
-        {2, "fit digits.yaml '--trainer.callbacks=checkpoint(monitor=train_f1)'",
-         "fulgurite fit: checkpoint: monitor: expected a metric of training, one of "},
         {2, "fit digits.yaml --trainer.callbacks=timer",
          "trainer.callbacks.timer.duration: expected a duration such as 90s"},
         {2, "fit digits.yaml --trainer.callbacks=[ema,ema]",
@@ -73,6 +63,31 @@ static void mistakes_name_the_place(void **state)
     fgt_write(fgt_path(folder, "bad.yaml"), "trainer:\n  epochs: 3\n", 21);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         contains(program_gives(cases[i].status, folder, cases[i].arguments)->err, cases[i].message);
+}
+
+/* Metrics that no step logs are found before the first step, and nothing is trained. */
+static void metrics_that_do_not_exist(void **state)
+{
+    static const struct {
+        int status;
+        const char *arguments, *message;
+    } cases[] = {
+        {2, "fit digits.yaml --trainer.monitor=val_los",
+         "fulgurite fit: trainer: monitor: expected a metric of the validation, one of "
+         "val_acc|val_loss|val_f1|val_precision|val_recall, got 'val_los': did you mean "
+         "'val_loss'?\n"},
+        {2, "fit digits.yaml '--trainer.ckpt_name={epoch}-{val/loss}'",
+         "got 'val/loss': did you mean 'val_loss'?\n"},
+        {2, "fit digits.yaml '--trainer.callbacks=early_stop(monitor=val_los)'",
+         "fulgurite fit: early_stop: monitor: expected a metric of the validation, one of "},
+        {2, "fit digits.yaml '--trainer.callbacks=checkpoint(monitor=train_f1)'",
+         "fulgurite fit: checkpoint: monitor: expected a metric of training, one of "},
+    };
+    const char *folder = fit_folder();
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        contains(program_gives(cases[i].status, folder, cases[i].arguments)->err, cases[i].message);
+    assert_false(is_there(folder, "run/checkpoints/last"));
 }
 
 #define ONE  "fit digits.yaml --trainer.max_epochs=1 --trainer.limit_train_batches=2 "
@@ -348,6 +363,7 @@ static void a_hang_says_how_to_continue(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(mistakes_name_the_place),
+    cmocka_unit_test(metrics_that_do_not_exist),
     cmocka_unit_test(what_differs_at_a_resume_is_noted),
     cmocka_unit_test(colors_are_those_of_the_terminal),
     cmocka_unit_test(any_path_in_checkpoints_is_a_checkpoint),

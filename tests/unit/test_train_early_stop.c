@@ -45,9 +45,13 @@ static fg_status validate(void *self, int64_t step, double value, fg_error *err)
     const fg_metric metrics[] = {
         {"val_other", -100. * (double)step}, {"val_loss", value}, {"val_acc", value}};
     *err = (fg_error){.status = FG_OK};
-    return ops->val_end(
-        self, &(fg_progress){.step = step, .epoch = step, .metrics = metrics, .metric_count = 3},
-        err);
+    return ops->val_end(self,
+                        &(fg_progress){.step = step,
+                                       .epoch = step,
+                                       .metrics = metrics,
+                                       .metric_count = 3,
+                                       .trainer = &endless},
+                        err);
 }
 
 static void it_stops_at_the_right_validation(void **state)

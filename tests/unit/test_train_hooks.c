@@ -156,7 +156,7 @@ static void a_complete_run_is_validated_if_it_was_not(void **state)
     }
 }
 
-/* ---- the last validation of a fit that a limit ends -------------------------------------------- */
+/* ---- a limit that ends a fit ----------------------------------------------------------------- */
 
 /* How a fit ends at a step. */
 typedef struct ending {
