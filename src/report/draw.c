@@ -453,7 +453,7 @@ void fgi_draw_classes(fgi_buf *out, const fgi_draw_class *classes, size_t count,
     if (count > shown)
         qsort(order, count, sizeof *order, compare_classes);
     for (size_t i = 0; i < shown; i++)
-        width = width_of(order[i]->name) > width ? width_of(order[i]->name) : width;
+        width = fgi_text_columns(order[i]->name) > width ? fgi_text_columns(order[i]->name) : width;
     width = width < most ? width : most;
     print_name(out, "class", width);
     fgi_buf_puts(out, "  samples  precision   recall       F1\n");

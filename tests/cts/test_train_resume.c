@@ -170,25 +170,28 @@ static void assert_same_file(const char *a, const char *b, const char *what)
     fgi_free(right);
 }
 
-/* Compares the logs and the last checkpoints of two runs. */
-static void assert_same_run(const char *a, const char *b, const char *what)
+/* Compares the first `count` files of the last checkpoints of two runs. */
+static void assert_same_weights(const char *a, const char *b, int count, const char *what)
 {
     static const char *const files[] = {FGI_CKPT_MODEL_FILE, FGI_CKPT_STATE_FILE,
                                         FGI_CKPT_JSON_FILE};
     fg_error err = {0};
-    char folder[2][512], *path[2] = {NULL, NULL};
-    const char *runs[] = {a, b};
-    assert_same_file(fgt_path(a, "metrics.jsonl"), fgt_path(b, "metrics.jsonl"), what);
-    assert_same_file(fgt_path(a, "metrics.csv"), fgt_path(b, "metrics.csv"), what);
-    for (int i = 0; i < 2; i++) {
-        (void)snprintf(folder[i], sizeof folder[i], "%s/checkpoints", runs[i]);
-        fgt_ok(fgi_ckpt_resolve(folder[i], "last", &path[i], &err));
-    }
-    assert_same_file(fgt_path(folder[0], "best"), fgt_path(folder[1], "best"), what);
-    for (size_t f = 0; f < sizeof files / sizeof files[0]; f++)
+    char *path[2] = {NULL, NULL};
+    fgt_ok(fgi_ckpt_resolve(fgt_path(a, "checkpoints"), "last", &path[0], &err));
+    fgt_ok(fgi_ckpt_resolve(fgt_path(b, "checkpoints"), "last", &path[1], &err));
+    for (int f = 0; f < count; f++)
         assert_same_file(fgt_path(path[0], files[f]), fgt_path(path[1], files[f]), what);
     fgi_free(path[0]);
     fgi_free(path[1]);
+}
+
+/* Compares the logs and the last checkpoints of two runs. */
+static void assert_same_run(const char *a, const char *b, const char *what)
+{
+    assert_same_file(fgt_path(a, "metrics.jsonl"), fgt_path(b, "metrics.jsonl"), what);
+    assert_same_file(fgt_path(a, "metrics.csv"), fgt_path(b, "metrics.csv"), what);
+    assert_same_file(fgt_path(a, "checkpoints/best"), fgt_path(b, "checkpoints/best"), what);
+    assert_same_weights(a, b, 3, what);
 }
 
 static char whole[KINDS][512]; /* folders of runs that were never stopped */
@@ -264,7 +267,7 @@ static void ended_by_a_limit(void **state)
     (void)state;
     for (int i = 0; i <= 2; i += 2) {
         fg_error err = {0};
-        char *best = NULL, *path[2] = {NULL, NULL};
+        char *best = NULL;
         size_t size = 0;
         recorder *r = calloc(1, sizeof *r);
         const char *folder = fgt_temp_folder();
@@ -277,19 +280,11 @@ static void ended_by_a_limit(void **state)
         assert_string_equal(best, "step-000000008\n");
         *r = (recorder){0};
         fgt_ok(fit(&kinds[i], folder, "last", r, &err));
-        for (int k = 0; k < 2; k++)
-            fgt_ok(fgi_ckpt_resolve(fgt_path(k == 0 ? whole[i] : folder, "checkpoints"), "last",
-                                    &path[k], &err));
-        assert_same_file(fgt_path(path[0], FGI_CKPT_MODEL_FILE),
-                         fgt_path(path[1], FGI_CKPT_MODEL_FILE), kinds[i].name);
-        assert_same_file(fgt_path(path[0], FGI_CKPT_STATE_FILE),
-                         fgt_path(path[1], FGI_CKPT_STATE_FILE), kinds[i].name);
+        assert_same_weights(whole[i], folder, 2, kinds[i].name);
         drop_validation(folder, 8);
         assert_same_file(fgt_path(whole[i], "metrics.jsonl"), fgt_path(folder, "metrics.jsonl"),
                          kinds[i].name);
         fgi_free(best);
-        fgi_free(path[0]);
-        fgi_free(path[1]);
         free(r);
     }
 }

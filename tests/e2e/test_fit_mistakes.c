@@ -116,9 +116,16 @@ static void what_differs_at_a_resume_is_noted(void **state)
     contains(o->err, "state variables of the module that it does not contain start afresh: 'ema.");
 }
 
-/* Where the terminal has colors, unless the user says otherwise: errors are red, the best value is
- * green. */
-static void colors_are_those_of_the_terminal(void **state)
+static char screen[32768]; /* what a terminal shows */
+
+static void set_terminal(const char *term, const char *no_color)
+{
+    assert_int_equal(setenv("TERM", term, 1), 0);
+    assert_int_equal(setenv("NO_COLOR", no_color, 1), 0);
+}
+
+/* Where the terminal has colors, unless the user says otherwise. */
+static void errors_are_red_on_a_terminal(void **state)
 {
     static const struct {
         const char *term, *no_color, *arguments;
@@ -129,33 +136,32 @@ static void colors_are_those_of_the_terminal(void **state)
                 {"xterm", "1", "--color=always", true},
                 {"dumb", "", "", false},
                 {"dumb", "", "--color=always", true}};
-    static char out[32768];
-    const char *folder = fit_folder();
     char arguments[256];
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        assert_int_equal(setenv("TERM", rows[i].term, 1), 0);
-        assert_int_equal(setenv("NO_COLOR", rows[i].no_color, 1), 0);
-        (void)snprintf(arguments, sizeof arguments, "fit digits.yaml --trainer.epochs=3 %s",
-                       rows[i].arguments);
-        assert_int_equal(program_on_terminal(folder, 80, "", arguments, out, sizeof out), 2);
-        assert_int_equal(strstr(out, "\x1b[1;31mfulgurite fit:\x1b[0m ") != NULL,
+        set_terminal(rows[i].term, rows[i].no_color);
+        (void)snprintf(arguments, sizeof arguments, "fit --trainer.epochs=3 %s", rows[i].arguments);
+        assert_int_equal(program_on_terminal(NULL, 80, "", arguments, screen, sizeof screen), 2);
+        assert_int_equal(strstr(screen, "\x1b[1;31mfulgurite fit:\x1b[0m ") != NULL,
                          rows[i].has_color);
-        assert_int_equal(strchr(out, '\x1b') != NULL, rows[i].has_color);
+        assert_int_equal(strchr(screen, '\x1b') != NULL, rows[i].has_color);
     }
-    assert_int_equal(setenv("TERM", "xterm", 1), 0);
-    for (int i = 0; i < 2; i++) { /* also where little has room */
-        assert_int_equal(setenv("NO_COLOR", i == 0 ? "" : "1", 1), 0);
-        assert_int_equal(program_on_terminal(folder, i == 0 ? 100 : 20, "",
-                                             ONE "--overwrite --trainer.monitor=val_acc", out,
-                                             sizeof out),
-                         0);
-        assert_int_equal(strstr(out, "\x1b[1;32macc 0.") != NULL, i == 0);
-        assert_int_equal(strchr(out, '\x1b') != NULL, i == 0);
-        contains(out, "epoch 1/1");
-    }
-    assert_int_equal(unsetenv("NO_COLOR"), 0);
-    assert_int_equal(unsetenv("TERM"), 0);
+    set_terminal("", "");
+}
+
+/* Also where little has room. */
+static void the_best_value_is_green_on_a_terminal(void **state)
+{
+    const char *folder = fit_folder(), *arguments = ONE "--overwrite --trainer.monitor=val_acc";
+    (void)state;
+    set_terminal("xterm", "");
+    assert_int_equal(program_on_terminal(folder, 100, "", arguments, screen, sizeof screen), 0);
+    contains(screen, "\x1b[1;32macc 0.");
+    set_terminal("xterm", "1");
+    assert_int_equal(program_on_terminal(folder, 20, "", arguments, screen, sizeof screen), 0);
+    contains(screen, "epoch 1/1");
+    assert_null(strchr(screen, '\x1b'));
+    set_terminal("", "");
 }
 
 static void any_path_in_checkpoints_is_a_checkpoint(void **state)
@@ -365,7 +371,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(mistakes_name_the_place),
     cmocka_unit_test(metrics_that_do_not_exist),
     cmocka_unit_test(what_differs_at_a_resume_is_noted),
-    cmocka_unit_test(colors_are_those_of_the_terminal),
+    cmocka_unit_test(errors_are_red_on_a_terminal),
+    cmocka_unit_test(the_best_value_is_green_on_a_terminal),
     cmocka_unit_test(any_path_in_checkpoints_is_a_checkpoint),
     cmocka_unit_test(a_fit_without_validation_is_noted),
     cmocka_unit_test(a_failure_has_a_summary_too),

@@ -159,39 +159,39 @@ static void labels_have_room(void **state)
                "           * loss\n");
 }
 
-/* The page's plot has the same range as that in the terminal. */
-static void an_outlier_does_not_flatten_a_chart(void **state)
+/* The page's chart of a line from 1 to 0 with one other value. */
+static const char *page_chart_of(double other, bool is_stacked)
 {
-    double x[20], y[20];
+    static double x[20], y[20];
     const fgi_draw_series series = {"loss", x, y, 20};
-    fgi_chart_options options = {.title = "loss", .x_label = "steps"};
-    (void)state;
     for (int i = 0; i < 20; i++) {
         x[i] = i;
-        y[i] = 1 - i / 19.0;
+        y[i] = i == 3 ? other : 1 - i / 19.0;
     }
-    y[3] = 1e6;
-    fgi_buf *out = begin();
-    fgi_chart_put(out, &series, 1, &options);
-    assert_non_null(out->data);
-    assert_non_null(strstr(out->data, "<figcaption>loss (1 value above the plot)</figcaption>"));
-    assert_non_null(strstr(out->data, ">0.8</text>"));
-    assert_null(strstr(out->data, "M</text>"));
-    for (const char *at = strstr(out->data, "points=\"") + 8; *at != '"';
-         at = strchr(at, ' ') + 1) {
+    fgi_chart_put(
+        begin(), &series, 1,
+        &(fgi_chart_options){.title = "loss", .x_label = "steps", .is_stacked = is_stacked});
+    assert_non_null(page.data);
+    return page.data;
+}
+
+/* The plot has the same range as that in the terminal; areas show all. */
+static void an_outlier_does_not_flatten_a_chart(void **state)
+{
+    (void)state;
+    const char *text = page_chart_of(1e6, false);
+    assert_non_null(strstr(text, "<figcaption>loss (1 value above the plot)</figcaption>"));
+    assert_non_null(strstr(text, ">0.8</text>"));
+    assert_null(strstr(text, "M</text>"));
+    for (const char *at = strstr(text, "points=\"") + 8; *at != '"'; at = strchr(at, ' ') + 1) {
         const double height = strtod(strchr(at, ',') + 1, NULL);
         assert_true(height >= 8 && height <= 208); /* within the plot */
     }
-    y[3] = 1.02; /* within the range after it was rounded */
-    out = begin();
-    fgi_chart_put(out, &series, 1, &options);
-    assert_non_null(strstr(out->data, "<figcaption>loss</figcaption>"));
-    options.is_stacked = true; /* areas show all */
-    y[3] = 1e6;
-    out = begin();
-    fgi_chart_put(out, &series, 1, &options);
-    assert_non_null(strstr(out->data, "<figcaption>loss</figcaption>"));
-    fgi_buf_fini(out);
+    text = page_chart_of(1.02, false); /* within the range after it was rounded */
+    assert_non_null(strstr(text, "<figcaption>loss</figcaption>"));
+    text = page_chart_of(1e6, true);
+    assert_non_null(strstr(text, "<figcaption>loss</figcaption>"));
+    fgi_buf_fini(&page);
 }
 
 static void classes_are_a_table(void **state)
@@ -201,8 +201,6 @@ static void classes_are_a_table(void **state)
                                    {"hippopotamus amphibius", 1234567, 1, 1, 1},
                                    {"none", 0, (double)NAN, (double)NAN, (double)NAN}};
     const fgi_draw_options options = {.columns = 55}, narrow = {.columns = 20};
-    fgi_draw_class many[1000];
-    char names[1000][8];
     (void)state;
     fgi_buf *out = begin();
     fgi_draw_classes(out, rows, 4, &options);
@@ -215,11 +213,20 @@ static void classes_are_a_table(void **state)
     fgi_draw_classes(out, rows, 1, &narrow);
     drawn(out, "class  samples  precision   recall       F1\n"
                "  cat       12     90.9 %   83.3 %   87.0 %\n");
-    for (int i = 0; i < 1000; i++) { /* the worst ten, of equal ones the first */
+}
+
+/* The ten with the lowest F1, of equal ones the first. */
+static void of_many_classes_the_worst(void **state)
+{
+    const fgi_draw_options options = {.columns = 55};
+    fgi_draw_class many[1000];
+    char names[1000][8];
+    fgi_buf *out = begin();
+    (void)state;
+    for (int i = 0; i < 1000; i++) {
         (void)snprintf(names[i], sizeof names[i], "c%d", i);
         many[i] = (fgi_draw_class){names[i], 5, 1, 1, i == 777 ? 0 : i == 0 ? (double)NAN : 0.5};
     }
-    out = begin();
     fgi_draw_classes(out, many, 1000, &options);
     assert_non_null(strstr(out->data, "F1\n c777 "));
     assert_non_null(strstr(out->data, "\n   c1 "));
@@ -302,5 +309,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(labels_have_room),
     cmocka_unit_test(an_outlier_does_not_flatten_a_chart),
     cmocka_unit_test(classes_are_a_table),
+    cmocka_unit_test(of_many_classes_the_worst),
 };
 FGT_MAIN(tests)
