@@ -257,7 +257,7 @@ void fgi_settings_compare(const fg_trainer *trainer)
     const fg_schedule *schedule = trainer->options.lr.schedule;
     const int64_t step = trainer->cursor.step, had = trainer->cursor.total_steps;
     const int64_t have = settings->total_steps;
-    if (schedule == NULL || had <= 0 || have <= 0 || had == have)
+    if (schedule == NULL || had <= 0 || have <= step || had == have)
         return;
     const double before = fg_schedule_lr(schedule, settings->lr, step, had);
     const double now = fg_schedule_lr(schedule, settings->lr, step, have);

@@ -71,7 +71,7 @@ static char *kept(const char *text)
 static void every_way_to_name_a_checkpoint(void **state)
 {
     static const char *const args[] = {"runs/zoo-1",
-                                       "runs/zoo-1/",
+                                       "runs/zoo-1///",
                                        "last",
                                        "runs/zoo-1/checkpoints",
                                        "runs/zoo-1/checkpoints/last",

@@ -102,6 +102,7 @@ static void an_outlier_does_not_flatten_the_curve(void **state)
     y[11] = -50;
     out = chart_of(y, 12);
     assert_non_null(strstr(out->data, "          loss (1 value below the plot)\n      11 |"));
+    assert_non_null(strstr(out->data, "\n       3 |"));
     fgi_buf_fini(out);
 }
 

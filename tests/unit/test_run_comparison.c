@@ -124,6 +124,11 @@ static void text_and_page_show_them(void **state)
     has(text, "<polyline class=\"curve s0\"");
     has(text, "<polyline class=\"curve s1\"");
     has(text, "<circle class=\"dot s2\""); /* one value */
+    int named = 0; /* in both plots, although it has only one of the metrics */
+    for (const char *at = text; (at = strstr(at, "<i class=\"key s2\"></i>old</span>")) != NULL;
+         at++)
+        named++;
+    assert_int_equal(named, 2);
     assert_null(strstr(text, "nan"));
     assert_null(strstr(text, "<script"));
     fg_report_free(text);

@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "input/json_file.h"
+#include "report/chart.h"
 #include "report/helpers.h"
 #include "report/run_page_parts.h"
 #include "report/thumbnail.h"
@@ -490,6 +491,42 @@ static void an_evaluation_has_a_matrix(void **state)
     fgi_free(page);
 }
 
+/* Numbers, without classes. */
+static void an_evaluation_of_a_regression_has_its_samples(void **state)
+{
+    fgi_buf page = {0};
+    (void)state;
+    json_t *shown = json_pack("{s:{s:s, s:i, s:i, s:[{s:i, s:f, s:f, s:f}]}}", "evaluation", "part",
+                              "validation", "samples", 8, "step", 40, "worst", "index", 7, "target",
+                              1.5, "prediction", 2.25, "loss", 0.75);
+    assert_non_null(shown);
+    fgi_page_put_evaluation(&page, shown);
+    json_decref(shown);
+    has(page.data, "<p class=\"note\">Of 8 validation samples, with the weights of step 40.</p>");
+    has(page.data, "<th class=\"n\">prediction</th><th class=\"n\">distance</th>");
+    has(page.data, "<td>7</td><td class=\"n\">1.5</td><td class=\"n\">2.25</td>"
+                   "<td class=\"n\">0.75</td>");
+    fgi_buf_fini(&page);
+}
+
+/* A long curve has fewer points than values, but ends where they end. */
+static void a_long_curve_has_its_last_point(void **state)
+{
+    static double x[1000], y[1000];
+    (void)state;
+    for (int i = 0; i < 1000; i++) {
+        x[i] = i;
+        y[i] = 1;
+    }
+    for (size_t count = 399; count < 1000; count += 100) {
+        fgi_buf page = {0};
+        const fgi_draw_series series = {"loss", x, y, count};
+        fgi_chart_put(&page, &series, 1, &(fgi_chart_options){.title = "loss", .x_label = "steps"});
+        has(page.data, " 470.0,"); /* the right end of the axis */
+        fgi_buf_fini(&page);
+    }
+}
+
 /* ---- small pictures -------------------------------------------------------------------------- */
 
 static size_t from_base64(const char *text, uint8_t *out)
@@ -588,6 +625,8 @@ static void large_images_are_shrunk(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(an_evaluation_has_a_matrix),
+    cmocka_unit_test(an_evaluation_of_a_regression_has_its_samples),
+    cmocka_unit_test(a_long_curve_has_its_last_point),
     cmocka_unit_test(small_images_are_exact),
     cmocka_unit_test(large_images_are_shrunk),
     cmocka_unit_test(strings_that_are_not_utf8_are_null),

@@ -361,7 +361,7 @@ static void a_run_saves_by_time(void **state)
         is_set_back = true;
         fg_trainer *trainer =
             create_recorded(&(fg_trainer_options){.limits.max_epochs = 2,
-                                                  .limits.max_time_s = 1000,
+                                                  .limits.max_time_s = 60,
                                                   .checkpoints.run_dir = folder,
                                                   .checkpoints.wait_for_saves = true,
                                                   .checkpoints.save_every_epochs = -1,

@@ -191,9 +191,16 @@ static void a_monitor_that_does_not_exist_is_an_error(void **state)
     }
     fg_log_set(keep_warning, NULL);
     fit(create(fgt_temp_folder(), NULL, "monitor=val_f1,save_top_k=0", (fg_trainer_options){0}));
-    fg_log_set(NULL, NULL);
     assert_string_equal(warning, "checkpoint keeps nothing: save_top_k, every_n_steps and "
                                  "every_n_epochs are 0");
+    const fg_trainer_options blind = {.validation.val_every_epochs = -1};
+    fit(create(fgt_temp_folder(), NULL, "monitor=val_loss", blind));
+    assert_string_equal(warning, "checkpoint keeps nothing: monitor is val_loss, a validation "
+                                 "metric, but the run has no validation");
+    warning[0] = '\0';
+    fit(create(fgt_temp_folder(), NULL, "monitor=val_loss,every_n_steps=4", blind));
+    fg_log_set(NULL, NULL);
+    assert_string_equal(warning, "");
 }
 
 /* The pointer is a name of a checkpoint. */

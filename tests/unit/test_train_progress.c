@@ -88,6 +88,9 @@ static void a_line_fits_the_terminal(void **state)
     other.samples_per_s = 0;
     fgi_progress_line(&other, 80, line, sizeof line);
     assert_string_equal(line, "epoch 3/30  120 batches  00:12  loss 0.1234  acc 0.9");
+    other.batch = 1;
+    fgi_progress_line(&other, 80, line, sizeof line);
+    assert_string_equal(line, "epoch 3/30  1 batch  00:12  loss 0.1234  acc 0.9");
     other.batches = 1;
     other.batch = 5; /* more than were announced */
     other.metrics = "";
@@ -304,6 +307,27 @@ static void only_the_line_of_the_best_is_highlighted(void **state)
     tell(&s, fgi_progress_ops.epoch_end, at);
     assert_string_equal(s.text, "epoch 3/3  batch 2/4  val \x1b[1;32macc 0.5\x1b[0m  00:00\n"
                                 "epoch 3/3  val acc 0.5  0 samples/s  00:00\n");
+    close_show(&s);
+}
+
+/* A validation that was not shown yet, and its best value, were after the checkpoint. */
+static void a_rollback_forgets_what_was_not_shown(void **state)
+{
+    show s;
+    (void)state;
+    open_highlighted(&s);
+    const fg_metric val = {"val_acc", 0.5};
+    fg_progress at = {.batch = 2, .batches = 4, .metrics = &val, .metric_count = 1};
+    tell(&s, fgi_progress_ops.epoch_start, (fg_progress){.batches = 4});
+    tell(&s, fgi_progress_ops.val_end, at);
+    tell(&s, fgi_progress_ops.rolled_back, (fg_progress){.batches = 4});
+    tell(&s, fgi_progress_ops.batch_end, (fg_progress){.batch = 1, .batches = 4});
+    assert_string_equal(s.text, "");
+    s.trainer.cursor.top.waiting[0].value = 0.75;
+    tell(&s, fgi_progress_ops.val_end, at);
+    at.metric_count = 0;
+    tell(&s, fgi_progress_ops.epoch_end, at);
+    assert_string_equal(s.text, "epoch 1/3  val acc 0.5  0 samples/s  00:00, run 00:00 left\n");
     close_show(&s);
 }
 
@@ -565,6 +589,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_epoch_has_a_line),
     cmocka_unit_test(the_best_value_is_highlighted),
     cmocka_unit_test(only_the_line_of_the_best_is_highlighted),
+    cmocka_unit_test(a_rollback_forgets_what_was_not_shown),
     cmocka_unit_test(validation_within_an_epoch),
     cmocka_unit_test(the_live_line_makes_room_for_the_log),
     cmocka_unit_test(the_bar_is_redrawn_ten_times_a_second),

@@ -500,6 +500,32 @@ static void a_later_fit_goes_on(void **state)
     assert_int_equal(last_step(folder), 24);
 }
 
+static fg_status request(void *self, const fg_progress *at, fg_error *err)
+{
+    (void)self, (void)err;
+    fg_trainer_request_save(at->trainer);
+    return FG_OK;
+}
+
+/* A save that was requested at the end of a fit is not one of the next. */
+static void a_request_ends_with_its_fit(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    static const fg_callback_ops ops = {.fit_end = request};
+    const fg_fit_data data = in_order();
+    r = (recorder){.at_event = "batch_end", .at_count = 1, .status = FG_ESTOPPED};
+    fg_trainer *trainer =
+        create(&(fg_trainer_options){.limits.max_epochs = 1, .checkpoints.wait_for_saves = true},
+               fgt_temp_folder(), &r);
+    fgt_ok(fg_trainer_add_callback(trainer, &ops, NULL, &err));
+    assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_ESTOPPED);
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    assert_int_equal(recorder_count(&r, "saved"), 2); /* at the ends */
+    fg_trainer_destroy(trainer);
+}
+
 /* The time until the next save counts from the start of the fit: half the time since the machine
  * was started is not over. */
 static void the_time_of_saves_starts_with_the_fit(void **state)
@@ -616,6 +642,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup(another_run_has_another_best, reset),
     cmocka_unit_test_setup(several_failures_in_a_row_are_the_end, reset),
     cmocka_unit_test_setup(a_later_fit_goes_on, reset),
+    cmocka_unit_test_setup(a_request_ends_with_its_fit, reset),
     cmocka_unit_test_setup(the_time_of_saves_starts_with_the_fit, reset),
     cmocka_unit_test_setup(a_warning_has_its_own_line, reset),
     cmocka_unit_test_setup(failures_now_and_then_are_no_end, reset),

@@ -230,6 +230,80 @@ static void a_resume_on_other_devices_ends_exactly(void **state)
     fg_dataset_destroy(data.train);
 }
 
+static char warning[512];
+
+static void keep_warning(void *self, fg_log_level level, const char *line)
+{
+    (void)self;
+    if (level == FG_LOG_WARNING && strstr(line, "schedule") != NULL)
+        (void)snprintf(warning, sizeof warning, "%s", line);
+}
+
+/* After the first 4 of 10 steps, of 2 epochs: the warning, and the number of all epochs. */
+static void a_resume_with_other_limits(void **state)
+{
+    static const struct {
+        fg_trainer_limits limits;
+        int64_t epochs;
+        const char *warning;
+    } rows[] = {
+        {{.max_epochs = 2}, 2, ""},
+        {{.max_epochs = 4}, 4, "was planned for 10 steps and now has 20: training continues with"},
+        {{.max_epochs = 2, .max_steps = 5}, 1, "was planned for 10 steps and now has 5: training"},
+        {{.max_epochs = 2, .max_steps = 3}, 1, ""}, /* nothing is left to do */
+    };
+    char path[600];
+    fg_error err = {0};
+    watch w;
+    (void)state;
+    const char *folder = fgt_path(fgt_temp_folder(), "run");
+    fg_fit_data data = {.train = toy_data(50, 1), .batch_size = 10, .workers = -1};
+    fg_trainer_options o = {
+        .limits.max_epochs = 2, .checkpoints.run_dir = folder, .lr.schedule = &onecycle};
+    fg_trainer *trainer = create(&o, &w);
+    w.stop_after = 4;
+    assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_ESTOPPED);
+    fg_trainer_destroy(trainer);
+    (void)snprintf(path, sizeof path, "%s/checkpoints/step-000000004", folder);
+    o.checkpoints = (fg_trainer_checkpoints){.resume = path};
+    fg_log_set(keep_warning, NULL);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        o.limits = rows[i].limits;
+        warning[0] = '\0';
+        trainer = create(&o, &w);
+        fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+        assert_int_equal(w.settings.total_epochs, rows[i].epochs);
+        if (strstr(warning, rows[i].warning) == NULL || (*rows[i].warning == '\0' && *warning))
+            fail_msg("row %zu: '%s'", i, warning);
+        fg_trainer_destroy(trainer);
+    }
+    fg_log_set(NULL, NULL);
+    fg_dataset_destroy(data.train);
+}
+
+/* A batch that was begun counts: 10 of 50 samples are one of the batches of 8, and a part of one. */
+static void a_limit_of_batches_counts_those_before_a_resume(void **state)
+{
+    fg_error err = {0};
+    watch w;
+    (void)state;
+    const char *folder = fgt_path(fgt_temp_folder(), "run");
+    fg_fit_data data = {.train = toy_data(50, 1), .batch_size = 10, .workers = -1};
+    fg_trainer_options o = {.limits = {.max_epochs = 1, .limit_train_batches = 3},
+                            .checkpoints.run_dir = folder};
+    fg_trainer *trainer = create(&o, &w);
+    w.stop_after = 1;
+    assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_ESTOPPED);
+    fg_trainer_destroy(trainer);
+    o.checkpoints.resume = "last";
+    data.batch_size = 8;
+    trainer = create(&o, &w);
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    assert_int_equal(w.steps, 1);
+    fg_trainer_destroy(trainer);
+    fg_dataset_destroy(data.train);
+}
+
 /* The epochs of the steps, counted one by one, of epochs with 7 batches. */
 static void steps_are_in_their_epochs(void **state)
 {
@@ -558,6 +632,8 @@ static void batches_that_cannot_be_sharded(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_schedule_ends_where_the_steps_end),
     cmocka_unit_test(a_resume_on_other_devices_ends_exactly),
+    cmocka_unit_test(a_resume_with_other_limits),
+    cmocka_unit_test(a_limit_of_batches_counts_those_before_a_resume),
     cmocka_unit_test(steps_are_in_their_epochs),
     cmocka_unit_test(the_learning_rate_follows_its_rule),
     cmocka_unit_test(accumulated_batches_are_of_one_update),
