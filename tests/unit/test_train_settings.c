@@ -281,7 +281,7 @@ static void a_resume_with_other_limits(void **state)
     fg_dataset_destroy(data.train);
 }
 
-/* A batch that was begun counts: 10 of 50 samples are one of the batches of 8, and a part of one. */
+/* A batch that was begun counts: the first 10 samples are one batch of 8, and a part of another. */
 static void a_limit_of_batches_counts_those_before_a_resume(void **state)
 {
     fg_error err = {0};
