@@ -169,6 +169,11 @@ static void one_class(void **state)
              "--data.train: all samples are of one class, 'a': a classification needs");
     contains(program_gives(0, folder, "pack one one.pack")->err,
              "warning: all images are of one class, a\n");
+    put_class(folder, "two/train/a", 1, 20, 20, 3);
+    put_class(folder, "two/val/b", 1, 20, 20, 3);
+    const outcome *o = program_gives(0, folder, "pack two two.pack");
+    contains(o->err, "no training images of class b: the model cannot learn it\n");
+    lacks(o->err, "of one class");
 }
 
 static void sizes_and_colors(void **state)

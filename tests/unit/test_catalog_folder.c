@@ -123,6 +123,11 @@ static void splits_next_to_other_folders_are_an_error(void **state)
     fgt_ok(fg_catalog_open(root, &options, &catalog, &err));
     assert_int_equal(fg_catalog_class_count(catalog), 4);
     fg_catalog_destroy(catalog);
+    options = (fg_catalog_options){.no_classes = true}; /* images to predict */
+    fgt_ok(fg_catalog_open(root, &options, &catalog, &err));
+    assert_int_equal(fg_catalog_count(catalog), 4);
+    assert_int_equal(fg_catalog_class_count(catalog), 0);
+    fg_catalog_destroy(catalog);
 }
 
 /* Appends the lines of fg_catalog_describe, with the level: "!" is a warning. */
@@ -284,9 +289,15 @@ static void skipped_files_are_said_by_kind(void **state)
                              "'birds/owl/5.jpg' of class 'birds'; if the inner folders");
     fgi_buf_fini(&text);
     fg_catalog_destroy(catalog);
+    static const char *const kinds[] = {"many/1.jpg", "many/a.a", "many/b.b", "many/c.c",
+                                        "many/d.d",   "many/e.e", "many/f.f", "many/g.g"};
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        add(root, kinds[i]);
+    describes(fgt_path(root, "many"),
+              "skipped 7 files that are not images: 1 .a, 1 .b, 1 .c, 1 .d, 1 .e, 2 others\n");
     add(root, "empty/notes.txt"); /* not a class whose images are all .heic, as there are in cat */
     fgt_ok(fg_catalog_open(root, NULL, &catalog, &err));
-    assert_int_equal(fg_catalog_class_count(catalog), 3);
+    assert_int_equal(fg_catalog_class_count(catalog), 4);
     fg_catalog_destroy(catalog);
 }
 

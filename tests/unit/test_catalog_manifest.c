@@ -172,6 +172,20 @@ static void json_distinguishes_names_and_indices(void **state)
                       "sample 'a.jpg' has the class '2': expected one of 'dog' and 'cat'");
 }
 
+/* The names of the classes, as an export of a pack writes them; those of a model come first. */
+static void a_line_names_the_classes(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"y", "x"};
+    const char *path = manifest("n.jsonl", "{\"classes\": [\"x\", \"y\", \"z\"]}\n"
+                                           "{\"path\": \"a.jpg\", \"label\": \"y\"}\n");
+    fgt_catalog_is(path, NULL, "a.jpg 1 [A]\nclass x\nclass y\nclass z\n");
+    fgt_catalog_is(path, &(fg_catalog_options){.class_names = names, .class_count = 2},
+                   "a.jpg 0 [A]\nclass y\nclass x\n");
+    fgt_catalog_fails(manifest("n.jsonl", "{\"path\": \"a.jpg\"}\n{\"classes\": [\"x\"]}\n"), NULL,
+                      FG_EFORMAT, "n.jsonl:2: member 'classes': expected a list of names, before");
+}
+
 static void missing_files_are_reported_with_the_line(void **state)
 {
     (void)state;
@@ -200,6 +214,7 @@ static void mistakes_have_lines(void **state)
         {"e.csv", "path,label\na.jpg,-1\n", "label '-1': expected a class index"},
         {"e.csv", "path,label\na.jpg,16777216\n", "a class index must be below"},
         {"e.csv", "path,label,labels\na.jpg,1,2\n", "e.csv:2: both 'label' and 'labels'"},
+        {"e.csv", "path,label,labels\na.jpg,1,\nb c.jpg,1,2\n", "e.csv:3: both 'label' and"},
         {"e.csv", "path;label\na.jpg;1\n", "set delimiter: \";\""},
         {"e.csv", "path,label\na.jpg,\"1\n", "e.csv:2: byte 17: unclosed quote"},
         {"e.jsonl", "{\"path\": \"a.jpg\"}\n{\"path\": 1}\n", "e.jsonl:2: member 'path'"},
@@ -249,6 +264,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(absolute_paths_are_allowed),
     cmocka_unit_test(several_labels_are_lists),
     cmocka_unit_test(json_distinguishes_names_and_indices),
+    cmocka_unit_test(a_line_names_the_classes),
     cmocka_unit_test(missing_files_are_reported_with_the_line),
     cmocka_unit_test(mistakes_have_lines),
     cmocka_unit_test(every_allocation_may_fail),

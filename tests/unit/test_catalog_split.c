@@ -124,6 +124,30 @@ static void classes_have_the_same_fractions(void **state)
     fg_catalog_destroy(catalog);
 }
 
+/* The class of a group is that of most of its samples: one of b and c, one of a and d is held out.
+ */
+static void groups_are_of_the_class_of_most_samples(void **state)
+{
+    (void)state;
+    static const int labels[4][3] = {{0, 0, 0}, {0, 1, 1}, {1, 1, 1}, {0, 0, 0}};
+    char text[512] = "path,name,label,group\n";
+    fg_catalog *catalog = NULL;
+    uint8_t splits[12];
+    for (int i = 0; i < 12; i++)
+        (void)snprintf(text + strlen(text), 32, "a.jpg,%d,%d,%c\n", i, labels[i / 3][i % 3],
+                       "abcd"[i / 3]);
+    fgt_write(fgt_path(root, "c.csv"), text, strlen(text));
+    fgt_ok(fg_catalog_open(fgt_path(root, "c.csv"), NULL, &catalog, &err));
+    for (uint64_t seed = 0; seed < 8; seed++) {
+        const fg_catalog_split_options options = {
+            .val_fraction = 0.5, .seed = seed, .stratify = true};
+        fgt_ok(fg_catalog_split(catalog, &options, splits, &err));
+        assert_true((splits[0] == FG_VAL) + (splits[9] == FG_VAL) == 1);
+        assert_true((splits[3] == FG_VAL) + (splits[6] == FG_VAL) == 1);
+    }
+    fg_catalog_destroy(catalog);
+}
+
 /* Opens a manifest, splits it and compares the splits, a digit each. */
 static void check(const char *text, const fg_catalog_split_options *options, const char *expected)
 {
@@ -209,6 +233,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_order_of_the_source_has_no_influence),
     cmocka_unit_test(groups_stay_together),
     cmocka_unit_test(classes_have_the_same_fractions),
+    cmocka_unit_test(groups_are_of_the_class_of_most_samples),
     cmocka_unit_test(existing_splits_are_kept),
     cmocka_unit_test(the_documented_formula_is_used),
     cmocka_unit_test(impossible_splits_are_refused),

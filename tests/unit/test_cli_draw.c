@@ -273,6 +273,8 @@ static void the_locale_decides(void **state)
     assert_int_equal(unsetenv("LC_CTYPE"), 0);
     assert_int_equal(setenv("LANG", "C.UTF-8", 1), 0);
     assert_true(cli_is_utf8());
+    assert_int_equal(setenv("LC_CTYPE", "C", 1), 0);
+    assert_false(cli_is_utf8());
     assert_int_equal(setenv("LC_CTYPE", "de_DE.utf8", 1), 0);
     assert_true(cli_is_utf8());
     assert_int_equal(setenv("LC_ALL", "C", 1), 0);
