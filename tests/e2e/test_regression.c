@@ -227,6 +227,10 @@ static void inputs_that_are_not_finite_are_refused(void **state)
     write_npy(folder, "labels.npy", &(fg_type){.dtype = FG_S32, .rank = 1, .dim = {ROWS}}, labels);
     const outcome *o = program_gives(2, folder, FIT);
     contains(o->err, "data.x: row 7 has a value that is NaN or infinite (the first is row 0)");
+    static uint16_t half[ROWS][5];
+    half[9][1] = 0x7e00; /* NaN */
+    write_npy(folder, "x.npy", &(fg_type){.dtype = FG_F16, .rank = 2, .dim = {ROWS, 5}}, half);
+    contains(program_gives(2, folder, FIT)->err, "data.x: row 9 has a value that is NaN");
 #undef FIT
 }
 

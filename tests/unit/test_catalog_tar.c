@@ -299,11 +299,12 @@ static void gzip_files_are_decompressed(void **state)
     add_text(&a, "1.cls", "0");
     memset(a.data + a.size, 0, 2 * BLOCK);
     write_gzip(fgt_path(folder, "a.tar.gz"), a.data, a.size + 2 * BLOCK, "wb");
+    fgt_write(fgt_path(folder, "c.tar"), a.data, a.size + 2 * BLOCK);
+    memcpy(a.data + BLOCK, "two", 3);
     write_gzip(b, a.data, BLOCK, "wb"); /* two members of gzip */
     write_gzip(b, a.data + BLOCK, a.size + BLOCK, "ab");
-    fgt_write(fgt_path(folder, "c.tar"), a.data, a.size + 2 * BLOCK);
     fgt_catalog_is(folder, NULL,
-                   "a.tar.gz/1.jpg 0 [one]\nb.tgz/1.jpg 0 [one]\nc.tar/1.jpg 0 [one]\nclass -\n");
+                   "a.tar.gz/1.jpg 0 [one]\nb.tgz/1.jpg 0 [two]\nc.tar/1.jpg 0 [one]\nclass -\n");
     fgt_fault_loop(fgt_catalog_scenario, (void *)b);
     char *data = NULL;
     size_t size = 0;

@@ -39,7 +39,7 @@ static void random_boxes_have_uniform_areas_and_places(void **state)
 {
     enum { COUNT = 20000, WIDTH = 1000 };
     const fgi_box_limits limits = {0.1, 0.5, 1, 1};
-    double area = 0, square = 0, place = 0;
+    double area = 0, square = 0, place = 0, covariance = 0;
     for (uint64_t i = 0; i < COUNT; i++) {
         const fg_image_box box =
             fgi_random_box(fgi_key_fold(fgi_key_from_seed(7), i), WIDTH, WIDTH, &limits);
@@ -50,12 +50,15 @@ static void random_boxes_have_uniform_areas_and_places(void **state)
         assert_true(fraction > 0.099 && fraction < 0.501);
         area += fraction / COUNT;
         square += fraction * fraction / COUNT;
-        place += box.x / (WIDTH - box.width) / COUNT;
+        const double x = box.x / (WIDTH - box.width), y = box.y / (WIDTH - box.height);
+        place += x / COUNT;
+        covariance += (x - 0.5) * (y - 0.5) / COUNT;
     }
     /* uniform on [0.1, 0.5): mean 0.3, variance 0.16 / 12; five deviations of the mean */
     fgt_close("mean of the area", area, 0.3, 5 * 0.1155 / sqrt(COUNT), 0);
     fgt_close("variance of the area", square - area * area, 0.16 / 12, 5e-4, 0);
     fgt_close("mean of the place", place, 0.5, 5 * 0.2887 / sqrt(COUNT), 1e-3);
+    fgt_close("covariance of the place", covariance, 0, 5 / 12.0 / sqrt(COUNT), 0);
 }
 
 static void aspect_ratios_are_uniform_on_a_log_scale(void **state)

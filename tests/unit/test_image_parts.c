@@ -101,6 +101,22 @@ static void a_split_does_not_divide_groups(void **state)
     fg_catalog_destroy(catalog);
 }
 
+/* ---- options --------------------------------------------------------------------------------- */
+
+static void options_of_crops_have_units(void **state)
+{
+    fg_option_values *values;
+    const fg_entry *entry = &fgi_images_row.entry;
+    fgt_ok(fg_option_values_create("data", entry->options, entry->option_count, &values, &err));
+    fgt_ok(fg_option_set(values, "decode_memory", "7", NULL, &err)); /* MiB */
+    fgt_ok(fg_option_set(values, "crop_scale", "[0.5, 0.5]", NULL, &err));
+    fgt_ok(fgi_crop_check(values, &err));
+    const fg_images_options o = fgi_crop_options(values, NULL, true);
+    assert_int_equal(o.decode_bytes, 7 << 20);
+    assert_true(o.scale_min == 0.5 && o.scale_max == 0.5);
+    fg_option_values_destroy(values);
+}
+
 /* ---- several labels -------------------------------------------------------------------------- */
 
 static char heard[1000];
@@ -237,6 +253,7 @@ static void validation_samples_neither_replace_nor_are_replaced(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(options_of_crops_have_units),
     cmocka_unit_test(a_split_does_not_divide_groups),
     cmocka_unit_test(several_labels_are_a_warning),
     cmocka_unit_test(a_damaged_image_is_replaced),
