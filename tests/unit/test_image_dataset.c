@@ -13,6 +13,7 @@
 #include "data/dataset.h"
 #include "data/image_boxes.h"
 #include "data/image_check.h"
+#include "data/image_workers.h"
 #include "image_files.h"
 
 enum { SIDE = 12, BYTES = SIDE * SIDE * 3 };
@@ -404,6 +405,26 @@ static void a_check_ends_in_time(void **state)
     fg_catalog_destroy(catalog);
 }
 
+/* What a worker has held is free again, also after a smaller image, which is not counted. */
+static void memory_of_workers_is_given_back_once(void **state)
+{
+    fgi_image_workers all = {0};
+    fgi_image_worker *w;
+    fgt_ok(fgi_image_workers_init(&all, 64 << 20, &err));
+    fgt_ok(fgi_image_workers_take(&all, &w, &err));
+    fgi_image_worker_hold_file(w, 3 << 20);
+    fgi_image_worker_reserve(w, 9 << 20);
+    assert_int_equal(all.files.bytes + all.decoding.bytes, 12 << 20);
+    fgi_image_worker_release(w);
+    fgi_image_worker_hold_file(w, 1000);
+    fgi_image_worker_reserve(w, 1000);
+    fgi_image_workers_give_back(&all, w);
+    assert_int_equal(all.files.bytes, 0);
+    assert_int_equal(all.decoding.bytes, 0);
+    assert_int_equal(all.files.large_count + all.decoding.large_count, 0);
+    fgi_image_workers_fini(&all);
+}
+
 static void a_sample_without_a_label_is_named(void **state)
 {
     fg_catalog *catalog;
@@ -506,6 +527,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(flawed_images_are_counted),
     cmocka_unit_test(the_rows_of_a_check_are_chosen),
     cmocka_unit_test(a_check_ends_in_time),
+    cmocka_unit_test(memory_of_workers_is_given_back_once),
     cmocka_unit_test(a_sample_without_a_label_is_named),
     cmocka_unit_test(images_without_labels_have_no_label_field),
     cmocka_unit_test(wrong_options_are_refused),
