@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -506,6 +507,34 @@ static void every_line_fits_the_terminal(void **state)
     }
 }
 
+/* In the middle of a run: what is drawn afterwards fits the new width. */
+static void a_window_may_be_resized(void **state)
+{
+    static const unsigned short widths[] = {40, 20, 120};
+    char text[8192];
+    fg_error err = {0};
+    int master;
+    show s = (show){.out = terminal_open(100, &master)};
+    (void)state;
+    s.trainer.fit.settings = (fg_fit_settings){.total_epochs = 4};
+    s.trainer.call.is_running = true;
+    fgt_ok(fgi_progress_create(s.out, "bar", false, &s.trainer, &s.progress, &err));
+    fgi_progress_set_clock(s.progress, clock_ns);
+    run_epoch(&s, 0, 1);
+    for (int i = 0; i < 3; i++) {
+        tell(&s, fgi_progress_ops.batch_end, (fg_progress){.epoch = i + 1, .batches = 4});
+        terminal_read(master, text, sizeof text);
+        const struct winsize size = {.ws_row = 24, .ws_col = widths[i]};
+        assert_int_equal(ioctl(master, TIOCSWINSZ, &size), 0);
+        run_epoch(&s, i + 1, 1);
+        terminal_read(master, text, sizeof text);
+        assert_true(longest_row(text) < widths[i]);
+        assert_non_null(strstr(text, i == 1 ? "\repoch 3/4\r\n" : "val loss 0.25"));
+    }
+    close_show(&s);
+    (void)close(master);
+}
+
 /* The words of a line, without its numbers. */
 static void put_parts(const char *line, char *out)
 {
@@ -595,6 +624,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_bar_is_redrawn_ten_times_a_second),
     cmocka_unit_test(compilation_is_shown_with_its_time),
     cmocka_unit_test(every_line_fits_the_terminal),
+    cmocka_unit_test(a_window_may_be_resized),
     cmocka_unit_test(a_run_has_one_style),
     cmocka_unit_test(unknown_styles_are_refused),
 };
