@@ -312,7 +312,6 @@ static fg_status validate_last(fg_trainer *trainer, const fg_fit_data *data, fg_
     trainer->call.is_stopping = false;
     const fg_status status = validate(trainer, data, &rank, err);
     trainer->call.is_stopping |= is_stopping;
-    trainer->cursor.owes_validation &= !trainer->fit.is_extra;
     return status;
 }
 

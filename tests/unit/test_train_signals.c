@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/thread.h"
 #include "toy_place.h"
 #include "train/progress.h"
 #include "train/trainer.h"
@@ -356,6 +357,39 @@ static void a_time_limit_ends_a_fit(void **state)
     assert_non_null(strstr(err.message, "max_time_s"));
 }
 
+static fg_status limit_soon(void *self, const fg_progress *at, fg_error *err)
+{
+    (void)self, (void)err;
+    if (at->step == 2)
+        ((fg_trainer *)at->trainer)->fit.deadline_ns = fgi_now_ns() + 200000000;
+    return FG_OK;
+}
+
+static fg_status wait_for_limit(void *self, const fg_progress *at, fg_error *err)
+{
+    (void)self, (void)err;
+    while (fgi_now_ns() < at->trainer->fit.deadline_ns)
+        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    return FG_OK;
+}
+
+/* A validation that has begun is completed, and not repeated. */
+static void a_time_limit_does_not_end_a_validation(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    static const fg_callback_ops limits = {.batch_end = limit_soon, .val_start = wait_for_limit};
+    fg_trainer *trainer = create_recorded(&two_epochs, &r);
+    fgt_ok(fg_trainer_add_callback(trainer, &limits, NULL, &err));
+    const fg_fit_data data = the_data();
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    assert_int_equal(fg_trainer_result(trainer)->steps, 2);
+    assert_int_equal(recorder_count(&r, "val_start"), 1);
+    assert_int_equal(recorder_count(&r, "val_end"), 1);
+    fg_trainer_destroy(trainer);
+}
+
 /* ---- threads --------------------------------------------------------------------------------- */
 
 /* One of two Trainers, in separate threads, with one client and the same data. */
@@ -468,6 +502,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_signal_while_compiling_says_so),
     cmocka_unit_test(sigusr1_saves_and_goes_on),
     cmocka_unit_test(a_time_limit_ends_a_fit),
+    cmocka_unit_test(a_time_limit_does_not_end_a_validation),
     cmocka_unit_test(two_trainers_at_once),
 };
 
