@@ -42,12 +42,15 @@ static fg_status no_features(const fg_csv_schema *schema, fg_error *err)
         const fgi_csv_column *c = &schema->columns[i];
         if (c->ignored_because == NULL)
             continue;
-        return fgi_fail(err, FG_EFORMAT, "%s; column '%.64s' is ignored because %s\n%s", what,
-                        c->name, c->ignored_because,
-                        c->image_advice != NULL     ? c->image_advice
-                        : fgi_csv_may_be_numeric(c) ? "to train on it, list it in data.numeric"
-                                                    : "to train on it, list it in "
-                                                      "data.categorical");
+        if (c->image_advice != NULL)
+            return fgi_fail(err, FG_EFORMAT, "%s; column '%.64s' is ignored because %s\n%s", what,
+                            c->name, c->ignored_because, c->image_advice);
+        return fgi_fail(err, FG_EFORMAT,
+                        "%s; column '%.64s' is ignored because %s\nto train on it, list it in "
+                        "data.%s; if it names image files, put the table next to them or their "
+                        "folder",
+                        what, c->name, c->ignored_because,
+                        fgi_csv_may_be_numeric(c) ? "numeric" : "categorical");
     }
     return fgi_fail(err, FG_EFORMAT, "%s", what);
 }

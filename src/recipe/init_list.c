@@ -173,6 +173,9 @@ static bool choose_label(fgi_look_files *files, const fgi_look_table *t, const c
     if (label >= t->column_count || label == path)
         return refuse_label(files->path, t, target, err);
     const fgi_look_column *c = &t->columns[label];
+    if (c->texts == 0 && c->numbers == 0)
+        return fgi_refuse(err, "'%s': the column '%s' is empty: expected the class of each image",
+                          files->path, c->name);
     if (c->texts == 0 && !c->is_integer)
         return fgi_refuse(err,
                           "'%s': the column '%s' has numbers, not classes, such as %g: data.format "

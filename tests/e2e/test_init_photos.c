@@ -314,6 +314,9 @@ static void lists_and_archives(void **state)
     contains(program_gives(1, folder, "init none.csv")->err,
              "'none.csv' lists image files, such as 'a.png' in the column 'image', but they are "
              "neither in its folder nor in one below it\n");
+    write_text(folder, "other.csv", "image,species\nimages/0.png,\nimages/1.png,\n");
+    contains(program_gives(1, folder, "init other.csv")->err,
+             "'other.csv': the column 'species' is empty: expected the class of each image");
     write_text(folder, "gone.csv", "path,label\nimages/0.png,a\nimages/9.png,b\n");
     contains(program_gives(1, folder, "init gone.csv")->err,
              "'gone.csv': the files that exist are not of two classes; missing: 'images/9.png' "

@@ -203,7 +203,8 @@ static void identifiers_names_and_dates_do_not_train(void **state)
                      &(fg_csv_options){.task = "regression"}, FG_EFORMAT,
                      "no feature columns are left: every column is the target or ignored; column "
                      "'id' is ignored because it contains row numbers\nto train on it, list it in "
-                     "data.numeric");
+                     "data.numeric; if it names image files, put the table next to them or their "
+                     "folder");
 }
 
 static void numbers_with_signs_are_warned_of(void **state)
