@@ -196,8 +196,8 @@ FG_API fg_tensor fg_aug_random_erasing(fg_tensor image, const fg_sample_key *key
 
 /* ---- levels ---------------------------------------------------------------------------------- */
 
-/* These change images with probability p, whose values are expected to be from 0 to 1. Where
- * torchvision has a definition for u8 images, it applies to the nearest multiples of 1/255. */
+/* These change an image with probability p. Values are expected to be from 0 to 1. Where
+ * torchvision defines an operation for u8 images, it applies to the nearest multiples of 1/255. */
 
 /* 1 - x. Source: torchvision, RandomInvert. */
 typedef struct fg_aug_invert_options {
@@ -300,8 +300,8 @@ FG_API fg_tensor fg_aug_trivial_augment(fg_tensor image, const fg_sample_key *ke
 /* These mix each sample with the next one of its batch, and the last one with the first
  * (fg_batch_roll), with the random numbers of the first of the two. So the result of a sample also
  * depends on the order and the size of the batch: it is the same for any number of devices with the
- * same global batch, and after resuming; with gradient accumulation, the batch is one of the parts.
- * The order of the samples is random, so a sample has another partner in each epoch.
+ * same global batch, and after resuming; with gradient accumulation, that is one of the accumulated
+ * batches. The order of the samples is random, so a sample has another partner in each epoch.
  *
  * *target is replaced by the targets of the mixed samples, T[B, ...], which are floating-point
  * numbers: class probabilities (fg_one_hot), which fg_cross_entropy accepts, or the numbers of a

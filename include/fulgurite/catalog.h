@@ -80,7 +80,7 @@ typedef struct fg_catalog fg_catalog;
  * and folders (names that start with a dot) are ignored. Symbolic links are followed, except to a
  * folder that contains the link. Other files, broken links, folders without images, which are not
  * classes, and folders of operating systems and file servers (__MACOSX, @eaDir, lost+found) are
- * listed as skipped. If only one folder has images, and these are in folders in it, it takes the
+ * listed as skipped. If only one folder has images, and these are in folders in it, it is used in
  * place of the source. A folder that cannot be read is an error, and so are layouts that are
  * probably a mistake: folders named as splits next to others, or in the folders of classes, names
  * such as seg_train and seg_test, and a folder whose images all have a format that is not
@@ -122,9 +122,9 @@ typedef struct fg_catalog fg_catalog;
  * folder TMPDIR (or /tmp), which is logged.
  *
  * Labels of CSV, JSONL, .cls and .json: if all are integers, they are class indices. Otherwise all
- * are class names, and the classes are these names, sorted by bytes. Samples that are skipped
- * count, so that a missing file does not change the classes of the others. In JSON, "3" is a name
- * and 3 an index; mixing indices and names is an error.
+ * are class names, and the classes are these names, sorted by bytes. Skipped samples are included,
+ * so a missing file does not change the classes of the others. In JSON, "3" is a name and 3 an
+ * index; mixing indices and names is an error.
  *
  * Errors: FG_ENOTFOUND (path, shard or a file of a manifest does not exist; no samples), FG_EIO,
  * FG_EFORMAT (malformed or truncated, with the file and the line or byte offset; inconsistent
@@ -204,10 +204,10 @@ FG_API const char *fg_catalog_skip(const fg_catalog *catalog, int64_t index,
 /* Receives a line about a source, without a newline. */
 typedef void fg_catalog_say_fn(void *self, fg_log_level level, const char *line);
 
-/* Says in a few lines what a person should know about a source. FG_LOG_WARNING: what is probably a
- * mistake, such as images in a format that is not supported, or a single folder around the folders
- * of the classes. FG_LOG_INFO: the rest, such as files that are not images, by extension, and
- * columns that are ignored. Each line contains the path of the source. Errors: FG_ENOMEM. */
+/* Describes in a few lines what a user should know about a source. FG_LOG_WARNING: what is probably
+ * a mistake, such as images in a format that is not supported, or a single folder around the
+ * folders of the classes. FG_LOG_INFO: the rest, such as files that are not images, by extension,
+ * and columns that are ignored. Each line contains the path of the source. Errors: FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_catalog_describe(const fg_catalog *catalog, fg_catalog_say_fn *say,
                                                  void *self, fg_error *err);
 

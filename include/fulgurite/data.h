@@ -142,22 +142,20 @@ FG_API FG_MUST_USE fg_status fg_dataset_from_source(const fg_source_ops *ops, vo
  * first one, or "": borrowed for the dataset's lifetime. Thread-safe. */
 FG_API int64_t fg_dataset_damaged(const fg_dataset *dataset, const char **out_first);
 
-/* Number of images whose decoder had a warning and that have been used all the same, in this
- * dataset and in those that it is derived from: JPEGs with bytes that do not belong there and, if
- * tolerate_corruption (images.h) is set, corrupt ones. *out_first as in fg_dataset_damaged.
- * Thread-safe. */
+/* Number of images that have been used although their decoder had a warning, in this dataset and in
+ * those that it is derived from: JPEGs with extraneous bytes and, if tolerate_corruption (images.h)
+ * is set, corrupt ones. *out_first as in fg_dataset_damaged. Thread-safe. */
 FG_API int64_t fg_dataset_flawed(const fg_dataset *dataset, const char **out_first);
 
 /* Name of sample `index`, such as the name of its file: any bytes but NUL. NULL if the samples have
  * no names, or index is out of range. Borrowed for the dataset's lifetime. Thread-safe. */
 FG_API const char *fg_dataset_sample_name(const fg_dataset *dataset, int64_t index);
 
-/* Creates a dataset of the same samples in which one that cannot be read, because its file or
+/* Creates a dataset of the same samples in which a sample that cannot be read, because its file or
  * record is damaged, missing or of an unsupported kind, is not an error: its fields are 0, and
- * fg_dataset_sample_error returns the reason. For predictions: metrics would include the zeros. If
- * reading cannot fail for single samples, because
- * they are in memory, or the dataset is a source, *out is another handle of `parent`. Thread-safe.
- * Error: FG_ENOMEM. */
+ * fg_dataset_sample_error returns the reason. Use it for predictions: metrics would include the
+ * zeros. If single samples cannot fail, because they are in memory or the dataset is a source, *out
+ * is another handle of `parent`. Thread-safe. Error: FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_dataset_tolerate(fg_dataset *parent, fg_dataset **out,
                                                  fg_error *err);
 
@@ -195,9 +193,9 @@ FG_API FG_MUST_USE fg_status fg_dataset_subset(fg_dataset *parent, const int64_t
  * sets keep the parent's order.
  *
  * Samples of one group are never divided: groups are those of image files and packs, also in
- * subsets of them (fg_catalog_item, fg_pack_entry). Groups, and samples without one, are then what
- * is permuted. In that order, each is assigned to the validation set if this brings its number of
- * samples closer to round(val_fraction * count); if no group is small enough, the smallest one is.
+ * subsets of them (fg_catalog_item, fg_pack_entry). Then groups, and samples without a group, are
+ * permuted. In that order, each is added to the validation set if this brings its number of samples
+ * closer to round(val_fraction * count); if no group is small enough, the smallest one is.
  *
  * Errors: FG_EINVAL (val_fraction is not inside (0, 1); fewer than 2 samples; all of them are in
  * one group), FG_ENOMEM. */
@@ -407,17 +405,18 @@ typedef struct fg_csv_parts {
 /* Opens a CSV file, fits a schema to its training rows and applies it. The format is RFC 4180
  * (quotes, doubled quotes, line ends within quotes, CRLF or LF, or only CR) in UTF-8, or in UTF-16
  * with a byte order mark; gzip is detected from the first bytes. A header with numbers is an error
- * unless they count up, as in 0, 1, 2 or 1990, 1991: it is probably data.
+ * unless they count up, as in 0, 1, 2 or 1990, 1991: it is probably data. A title above the header
+ * is an error too.
  *
- *   x  f32[F]    all columns except the target and the ignored ones, in file order. These are the
- *                columns in options->ignore, and unless they are listed as categorical or numeric:
+ *   x  f32[F]    all columns except the target and the ignored ones, in file order. The ignored
+ *                columns are those in options->ignore and, unless listed as categorical or numeric:
  *                strings of which more than half are different (10 values or more), dates, and
- *                different integers (10 or more) in a column whose name is or begins or ends with
- *                the word id, index, idx, uuid or guid, or ends with nr, no, number or key. A
- *                warning names them. A numeric
- *                column is normalized: (value - mean) / standard deviation, with the mean and the
- *                population standard deviation over the training rows (1 if that is 0). A
- *                categorical column is one-hot encoded, with its values in bytewise order.
+ *                different integers (10 or more) in a column whose name is, begins with or ends
+ *                with the word id, index, idx, uuid or guid, or ends with nr, no, number or key. A
+ *                warning names them. A numeric column is normalized: (value - mean) / standard
+ *                deviation, with the mean and the population standard deviation over the training
+ *                rows (1 if that is 0). A categorical column is one-hot encoded, with its values in
+ *                bytewise order.
  *   y  s32[]     classification: the class index. The classes are the target's values in all rows
  *                of the file, in numeric order if they are numbers, else in bytewise order.
  *   y  f32[]     regression: the value as it is, or standardized
@@ -450,14 +449,15 @@ FG_API FG_MUST_USE fg_status fg_csv_schema_fit(const char *path, const fg_csv_op
 /* How a CSV file is probably laid out, from its first 20 rows. */
 typedef struct fg_csv_layout {
     char delimiter;            /* of ',', ';', a tab and '|', the one with the most columns; not ','
-                                  if the cells between others are numbers with decimal commas */
+                                  if another one separates numbers with decimal commas */
     bool delimiter_is_certain; /* no other divides the rows into equally many columns */
     bool no_header;            /* the first row has numbers that do not count up */
     int64_t column_count;      /* 0: no delimiter divides the rows into equally many columns */
     uint64_t reserved[2];      /* set to 0 */
 } fg_csv_layout;
 
-/* Detects the layout of a CSV file. Errors: FG_ENOTFOUND, FG_EFORMAT, FG_EIO, FG_ENOMEM. */
+/* Detects the layout of a CSV file. Errors: FG_ENOTFOUND, FG_EFORMAT (also if the table begins
+ * below a title; the message names the line), FG_EIO, FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_csv_detect(const char *path, fg_csv_layout *out, fg_error *err);
 
 /* Opens another file with a fitted schema. Columns are found by name (without a header, by index);
@@ -606,7 +606,7 @@ FG_API FG_MUST_USE fg_status fg_loader_start_epoch(fg_loader *loader, int64_t ep
 /* Number of batches per epoch; -1 for a source of unknown length. */
 FG_API int64_t fg_loader_batch_count(const fg_loader *loader);
 
-/* What the time of reading samples is spent on, in seconds, summed over threads. */
+/* Time spent reading samples, by stage, in seconds, summed over threads. */
 typedef struct fg_loader_stages {
     double read_s;    /* reading files; all of a custom dataset that is read row by row */
     double decode_s;  /* decompressing, without entropy_s */

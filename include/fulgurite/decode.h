@@ -3,7 +3,7 @@
  * A cached dataset can store images in a form that is smaller than pixels and that needs little
  * work on the host: quantized DCT coefficients of JPEGs, or YCbCr planes with chroma of half the
  * size. The device computes the pixels. Such a dataset has an encoding (fg_dataset_encoding in
- * data.h); the field stays as it is until the step decodes it:
+ * data.h); the field contains the encoded bytes until the step decodes them:
  *
  *     fg_tensor x = fg_decode_images(fg_batch_get(batch, "image"), fg_dataset_encoding(dataset));
  *
@@ -29,8 +29,8 @@ extern "C" {
  * (TPUs, and the precision bf16-mixed), it is less than 0.5.
  *
  * encoding NULL: x is returned. Errors, kept in the trace: FG_ESHAPE, FG_EDTYPE, FG_EINVAL. There
- * is no gradient, because x has integers. Owner thread of the trace only. Source: ITU-T T.81, A.3.3
- * (inverse DCT); ITU-T T.871 (YCbCr). */
+ * is no gradient, because x is an integer tensor. Owner thread of the trace only. Source: ITU-T
+ * T.81, A.3.3 (inverse DCT); ITU-T T.871 (YCbCr). */
 FG_API fg_tensor fg_decode_images(fg_tensor x, const fg_image_encoding *encoding);
 
 #ifdef __cplusplus

@@ -24,8 +24,8 @@ typedef struct fg_distribute_options {
  * first step; the Trainer calls it for you (fg_trainer_options). options may be NULL.
  *
  * Strategy "fsdp" shards each parameter of 1024 elements or more along its largest dimension that
- * is divisible by the fsdp axes and not sharded by a rule. If several are equal, it takes the first
- * one in memory order, where a linear weight is [in, out]. Other parameters are replicated. A
+ * is divisible by the fsdp axes and not sharded by a rule. If several are equal, the first one in
+ * memory order is used, where a linear weight is [in, out]. Other parameters are replicated. A
  * parameter is gathered along the batch and fsdp axes where layers use it (fg_variable_value); each
  * device updates its own shard. On the mesh data=2,fsdp=4 there are two copies of every shard, as
  * in PyTorch's hybrid sharding. Source: Rajbhandari et al. 2020, "ZeRO: Memory optimizations toward

@@ -126,7 +126,7 @@ FG_API void fg_module_note_output(fg_module *module, fg_tensor output);
 /* ---- layers ------------------------------------------------------------------------------------
  *
  * A layer is borrowed: it belongs to the tree that it was created in, and the same thread must use
- * both. NULL in place of options means their defaults, which lack the required members. After an
+ * both. Options of NULL are like an empty struct: required members are then missing. After an
  * error, fg_NAME_create returns NULL and the tree keeps the error: FG_EINVAL (a required member is
  * missing, a member is out of range, or `name` is invalid or exists already in `parent`) or
  * FG_ENOMEM. Errors of fg_NAME_apply are kept in the trace: FG_ESHAPE for an input of another shape

@@ -174,8 +174,8 @@ FG_API fg_variable *fg_optimizer_variable_at(const fg_optimizer *optimizer, size
  * multiplied by the factor of the Trainer's lr_scaling (train.h); for onecycle, that is the peak.
  * fg_optimizer_get_lr returns the learning rate of the current step, with scaling and schedule. */
 FG_API void fg_optimizer_set_lr(fg_optimizer *optimizer, double lr);
-/* Replaces the learning rate of the step that fg_optimizer_begin_step began, whatever the schedule:
- * for that step only. lr: 0 or more. */
+/* Overrides the schedule's learning rate for the step that fg_optimizer_begin_step began, and for
+ * no other step. lr: 0 or more. */
 FG_API void fg_optimizer_set_step_lr(fg_optimizer *optimizer, double lr);
 FG_API double fg_optimizer_get_lr(const fg_optimizer *optimizer);
 /* Sets SGD's momentum or Adam's beta1, starting with the next launch, unless a schedule sets it. If
@@ -196,10 +196,11 @@ typedef enum fg_clip {
 } fg_clip;
 /* Limits gradients before each update, starting with the next trace: after loss scaling is undone
  * and, in the Trainer, of the gradient of the whole step (all devices, all accumulated batches).
- * Frozen parameters, and those without a gradient, do not count. limit (greater than 0) is passed
- * at each launch: changing it later causes no recompilation. Gradients that are not finite are
- * detected before. Source: torch.nn.utils.clip_grad_norm_ and clip_grad_value_; Pascanu et al.
- * 2013, "On the difficulty of training recurrent neural networks". Errors: FG_EINVAL. */
+ * Frozen parameters, and those without a gradient, are not included. limit (greater than 0) is
+ * passed at each launch: changing it later causes no recompilation. Gradients that are not finite
+ * are detected before clipping. Source: torch.nn.utils.clip_grad_norm_ and clip_grad_value_;
+ * Pascanu et al. 2013, "On the difficulty of training recurrent neural networks". Errors:
+ * FG_EINVAL. */
 FG_API FG_MUST_USE fg_status fg_optimizer_set_clip(fg_optimizer *optimizer, fg_clip clip,
                                                    double limit, fg_error *err);
 

@@ -95,8 +95,8 @@ FG_API FG_MUST_USE fg_status fg_option_values_create(const char *section, const 
                                                      fg_error *err);
 /* Values for another table, for example that of one model out of the keys of a whole configuration:
  * the option "hidden" gets the value and place that "SECTION.hidden" has in `values`, or "hidden"
- * if section is NULL; others their defaults. Errors: as above; FG_EINVAL for an option that is of
- * another kind there. */
+ * if section is NULL; the other options have their defaults. Errors: as above; FG_EINVAL for an
+ * option that has another kind there. */
 FG_API FG_MUST_USE fg_status fg_option_values_select(const fg_option_values *values,
                                                      const char *section, const fg_option *options,
                                                      size_t count, fg_option_values **out,
@@ -157,7 +157,7 @@ FG_API double fg_option_number(const fg_option_values *values, const char *name)
 FG_API bool fg_option_bool(const fg_option_values *values, const char *name);
 /* STRING, CHOICE and DEVICES; NULL if it has no value. Valid until the option is set again. */
 FG_API const char *fg_option_string(const fg_option_values *values, const char *name);
-/* Number of elements of a list; of others 1, or 0 if it has no value or is auto. */
+/* Number of elements of a list. For other kinds: 1, or 0 if there is no value or it is auto. */
 FG_API size_t fg_option_count(const fg_option_values *values, const char *name);
 /* An element of INTS, of FLOATS, and of STRINGS, RULES or ENTRIES; 0 or NULL past the end. */
 FG_API int64_t fg_option_int_at(const fg_option_values *values, const char *name, size_t index);

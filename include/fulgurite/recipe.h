@@ -50,7 +50,7 @@ typedef enum fg_recipe_kind {
 /* All members may be 0. Strings and the registry are borrowed until fg_recipe_close. */
 typedef struct fg_recipe_options {
     fg_recipe_kind kind; /* [FG_RECIPE_FIT] */
-    /* A YAML file. To evaluate and to predict also a trained model: a run's folder, "last" or
+    /* A YAML file; to evaluate or predict, also a trained model: a run's folder, "last" or
      * "best" (of the newest run in the folder "runs"), a checkpoint's folder, or a .safetensors
      * file that has its configuration. NULL: the defaults and the overrides only [NULL] */
     const char *config;
@@ -120,7 +120,7 @@ FG_API FG_MUST_USE fg_status fg_recipe_open(const fg_recipe_options *options, fg
 
 /* Executes the recipe as its kind specifies; only once per recipe. Errors: those of fg_recipe_open
  * and of the Trainer's functions (train.h); FG_ESTOPPED after a signal, with the state saved. After
- * a failure, the results contain what is known by then. */
+ * a failure, the results contain what was known by then. */
 FG_API FG_MUST_USE fg_status fg_recipe_run(fg_recipe *recipe, fg_error *err);
 
 /* Frees the recipe and everything that is borrowed from it. The folder of a run that never started
@@ -208,7 +208,7 @@ FG_API FG_MUST_USE fg_status fg_recipe_write_predictions(fg_recipe *recipe, cons
 
 /* Which settings to compare. */
 typedef struct fg_sweep_options {
-    /* "optimizer.lr=1e-3,3e-3": a key and its values, separated by commas; those within brackets,
+    /* "optimizer.lr=1e-3,3e-3": a key and its values, separated by commas; commas within brackets,
      * parentheses and quotes belong to a value. At most 8 keys and 1000 combinations */
     const char *const *keys;
     size_t key_count;

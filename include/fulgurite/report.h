@@ -133,10 +133,10 @@ FG_API FG_MUST_USE fg_status fg_report_pack_export(const char *path, const char 
                                                    const fg_pack_export_options *options,
                                                    char **out, fg_error *err);
 
-/* Sets an option from text, as given on the command line. Names of both: split, class, seed (also
- * sets shuffle); of exports also limit, format ("png" or "jpeg") and quality; of contact sheets
- * also rows, columns and cell. `text` is borrowed as long as the options are used. Errors:
- * FG_EINVAL (the message begins with the name and says what is expected). */
+/* Sets an option from text, as given on the command line. Both accept split, class and seed (which
+ * also sets shuffle); exports also limit, format ("png" or "jpeg") and quality; contact sheets also
+ * rows, columns and cell. `text` is borrowed as long as the options are used. Errors: FG_EINVAL
+ * (the message begins with the name and says what is expected). */
 FG_API FG_MUST_USE fg_status fg_report_pack_export_set(fg_pack_export_options *options,
                                                        const char *name, const char *text,
                                                        fg_error *err);

@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* What the device spent its time on, in seconds between the end of the first and the last step of a
+/* How the device spent its time, in seconds between the end of the first and the last step of a
  * call, including validation. The device is idle from the end of a step until the next one can
  * start, which requires that it was launched and its batch has arrived. The parts, by what the host
  * did meanwhile, are not negative and sum to idle_s. */
@@ -27,7 +27,7 @@ typedef struct fg_idle {
     uint64_t reserved[2]; /* set to 0 */
 } fg_idle;
 
-/* What the device spent its time on in one window of a call: from the end of the previous window to
+/* How the device spent its time in one window of a call: from the end of the previous window to
  * the end of step `step`, including validations and saves before that. */
 typedef struct fg_time_window {
     int64_t step;

@@ -78,9 +78,10 @@ typedef struct fg_regression_options {
  *   r2     1 - sum of (p - y)^2 / sum of (y - mean of y)^2, the coefficient of determination; NaN
  *          if all targets are equal; not for T[B, K]
  *
- * over all valid rows of an epoch, or of the steps of a log line: they follow from sums, so neither
- * batches nor devices nor padding rows change them. Uses the names above and "r2_squares", which is
- * not shown. opt may be NULL. Errors, stored in the trace: FG_ESHAPE, FG_EDTYPE, FG_EINVAL. */
+ * over all valid rows of an epoch, or of the steps of a log line. They are computed from sums, so
+ * they do not depend on batches, devices or padding rows. Uses the names above and "r2_squares",
+ * which is not shown. opt may be NULL. Errors, stored in the trace: FG_ESHAPE, FG_EDTYPE,
+ * FG_EINVAL. */
 FG_API void fg_step_log_regression(fg_step *step, fg_tensor prediction, fg_tensor target,
                                    const fg_regression_options *opt);
 /* Logs the metrics of a classification with one label per sample, from logits T[B, C] and labels
@@ -94,7 +95,7 @@ FG_API void fg_step_log_regression(fg_step *step, fg_tensor prediction, fg_tenso
  * The means are over the classes that occur as a label or a prediction, all with the same weight
  * ("macro"); a class that is never predicted has precision 0. Source: scikit-learn,
  * "precision_recall_fscore_support". The counts are summed on the device, over all valid rows of an
- * evaluation: neither batches nor devices nor padding rows change them. Errors, stored in the
+ * evaluation, so they do not depend on batches, devices or padding rows. Errors, stored in the
  * trace: FG_ESHAPE, FG_EDTYPE, FG_EINVAL (one of the names is logged twice; more than
  * FG_MAX_METRICS). */
 FG_API void fg_step_log_classification(fg_step *step, fg_tensor logits, fg_tensor label);

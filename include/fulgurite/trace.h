@@ -212,9 +212,9 @@ FG_API fg_tensor fg_scalar_value(fg_trace *trace, const fg_scalar *scalar);
  * that changes in each iteration causes a compilation each time, for which a warning shows the
  * line, once per trace. Pass such a number as an fg_scalar. out_arrays receives `count` arrays, one
  * reference each. They are computed asynchronously: only reading them waits. Assigned variables
- * have their new values from now on. The trace is empty afterwards, also on failure. outputs may be
- * NULL if count is 0. Errors: the trace's first error; FG_ECOMPILE, FG_EDEVICE, FG_EDEVMEM,
- * FG_ENOMEM. On failure, all out_arrays are NULL. */
+ * then have their new values. The trace is empty afterwards, also on failure. outputs may be NULL
+ * if count is 0. Errors: the trace's first error; FG_ECOMPILE, FG_EDEVICE, FG_EDEVMEM, FG_ENOMEM.
+ * On failure, all out_arrays are NULL. */
 FG_API FG_MUST_USE fg_status fg_run(fg_trace *trace, const fg_tensor *outputs, size_t count,
                                     fg_array **out_arrays, fg_error *err);
 

@@ -83,7 +83,7 @@ typedef struct fg_trainer_limits {
     bool fast_dev_run;
     /* End a fit this many seconds after it was called. The state is saved as on a signal, but the
      * last weights are validated, which takes further time, and the fit ends normally, with a
-     * stop_reason. A run that resumes continues there, with this time again           [no limit] */
+     * stop_reason. A run that resumes has this time again                             [no limit] */
     double max_time_s;
     uint64_t reserved[1];
 } fg_trainer_limits;
@@ -406,7 +406,8 @@ typedef struct fg_fit_settings {
     int64_t total_epochs; /* of the run, the last of which max_steps may end; -1: no limit, or
                              unknown */
     int part_count;       /* 0: the steps of an epoch are not known */
-    fg_epoch_part part[FG_MAX_EPOCH_PARTS]; /* from the current epoch on, as if without a limit */
+    /* Starting with the current epoch, as if without a limit */
+    fg_epoch_part part[FG_MAX_EPOCH_PARTS];
 } fg_fit_settings;
 /* Returns the settings of the current or last fit, borrowed; all zero before the first. */
 FG_API const fg_fit_settings *fg_trainer_settings(const fg_trainer *trainer);

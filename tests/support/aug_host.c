@@ -68,7 +68,7 @@ aug_image aug_host_flip(aug_image x, const aug_draw *d, float p, bool vertical)
     return y;
 }
 
-/* The index that `at` stands for outside 0 to n - 1; -1: none. */
+/* The index of the element that is read at `at`, which may be outside 0 to n - 1; -1: none. */
 static int continued(int at, int n, char mode)
 {
     if (at >= 0 && at < n)
