@@ -71,7 +71,7 @@ static void on_hang(void *self, const char *report)
     _exit(CLI_FAILED);
 }
 
-static int examine(fg_host *host)
+static int examine(fg_host *host, double timeout_s)
 {
     fg_error err = {0};
     char *report = NULL;
@@ -82,7 +82,7 @@ static int examine(fg_host *host)
                                      .skip_test = skips_test,
                                      .accelerator = accelerator,
                                      .devices = devices,
-                                     .timeout_s = strtod(timeout, NULL),
+                                     .timeout_s = timeout_s,
                                      .as_json = as_json,
                                      .hang = on_hang};
     if (fg_report_checkup(&what, &report, &is_wrong, &err) != FG_OK)
@@ -95,18 +95,19 @@ static int examine(fg_host *host)
 static int run(const cli_call *call)
 {
     fg_error err = {0};
+    double timeout_s;
     const fg_host_options opening = {
         .root = root, .metadata = metadata, .no_network = skips_network};
     if (fixes != (call->count > 0))
         return cli_complain(CLI_USAGE, "doctor",
                             fixes ? "--fix requires a command: --fix -- fulgurite fit run.yaml"
                                   : "a command requires --fix: doctor --fix -- COMMAND");
-    if (strtod(timeout, NULL) <= 0)
-        return cli_complain(CLI_USAGE, "doctor", "--timeout: expected seconds, got '%s'", timeout);
+    if (!cli_read_number("timeout", timeout, 1, &timeout_s, &err))
+        return cli_complain(CLI_USAGE, "doctor", "%s", err.message);
     fg_host *host = NULL;
     if (fg_host_open(&opening, &host, &err) != FG_OK)
         return cli_complain(1, "doctor", "%s", err.message);
-    const int status = fixes ? run_fixed(host, call) : examine(host);
+    const int status = fixes ? run_fixed(host, call) : examine(host, timeout_s);
     fg_host_close(host);
     return status;
 }

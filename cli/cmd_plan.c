@@ -38,16 +38,6 @@ static const cli_option options[] = {
     CLI_END,
 };
 
-static bool read_limit(const char *name, const char *text, double unit, double *out, fg_error *err)
-{
-    char *end;
-    const double value = strtod(text, &end);
-    *out = value * unit;
-    if (end != text && *end == '\0' && value > 0 && isfinite(value))
-        return true;
-    return cli_fail(err, "--%s=%s: expected a positive number", name, text);
-}
-
 static fg_recipe_options recipe_of(const cli_call *call)
 {
     fg_recipe_options recipe = settings.recipe;
@@ -170,8 +160,8 @@ static int run_plans(const cli_call *call)
         return cli_complain(
             CLI_USAGE, "plan",
             "no machine was named: add --topology=NAME[,NAME], for example --topology=v5e-8");
-    if (!read_limit("time-limit", time_limit, 1, &process.time_limit_s, &err) ||
-        !read_limit("memory-limit", memory_limit, 1e9, &process.memory_limit_bytes, &err) ||
+    if (!cli_read_number("time-limit", time_limit, 1, &process.time_limit_s, &err) ||
+        !cli_read_number("memory-limit", memory_limit, 1e9, &process.memory_limit_bytes, &err) ||
         !out_file_check("--html", page, &err) ||
         !out_file_check("--summary", settings.summary, &err))
         return cli_complain(CLI_USAGE, "plan", "%s", err.message);

@@ -7,6 +7,7 @@
 #include <fulgurite/report.h>
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +45,16 @@ bool cli_fail_errno(fg_error *err, const char *what, const char *path)
 {
     char text[128];
     return cli_fail(err, "cannot %s '%s': %s", what, path, strerror_r(errno, text, sizeof(text)));
+}
+
+bool cli_read_number(const char *option, const char *text, double unit, double *out, fg_error *err)
+{
+    char *end;
+    const double value = strtod(text, &end);
+    *out = value * unit;
+    if (end != text && *end == '\0' && value > 0 && isfinite(*out))
+        return true;
+    return cli_fail(err, "--%s=%s: expected a positive number", option, text);
 }
 
 int cli_complain(int status, const char *command, const char *format, ...)

@@ -35,6 +35,8 @@ fgi_str fgi_str_of(const char *text);
 bool fgi_str_equal(fgi_str a, const char *b);
 /* Whether the text is one of YAML's spellings of null: null, Null, NULL, ~. */
 bool fgi_is_null_word(fgi_str text);
+/* The ending of a plural in a message, "%zu image%s": "" for 1. */
+static inline const char *fgi_s(int64_t count) { return count == 1 ? "" : "s"; }
 /* Without leading and trailing spaces, tabs and line ends. */
 fgi_str fgi_str_trim(fgi_str text);
 

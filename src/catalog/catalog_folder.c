@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/print.h"
+#include "base/text.h"
 #include "catalog/draft.h"
 
 enum { DEEPEST = 64 };
@@ -249,7 +250,7 @@ static fg_status visit_listing(walk *w, const listing *l, visit *fn)
 {
     struct stat info;
     if (fstat(l->fd, &info) != 0)
-        return fail_folder(w, "look at", w->err);
+        return fail_folder(w, "access", w->err);
     if (w->depth == DEEPEST)
         return fgi_fail(w->err, FG_EUNSUPPORTED, "'%s': folders are nested more than %d deep",
                         w->b->catalog->path, DEEPEST);
@@ -340,7 +341,7 @@ static fg_status check_foreign(const walk *w, const char *name)
                     "'%.120s': the folder '%s' contains no images that can be read, but %lld .%s "
                     "file%s\nconvert them to JPEG or PNG, or move the folder elsewhere",
                     w->b->catalog->path, fgi_shown(name, shown), (long long)w->foreign_count,
-                    w->foreign, w->foreign_count == 1 ? "" : "s");
+                    w->foreign, fgi_s(w->foreign_count));
 }
 
 /* After the images of a class. */
@@ -612,10 +613,12 @@ static fg_status note_depth(walk *w)
     if (w->below_count == 0)
         return FG_OK;
     if (w->deep_count == 0)
-        return fgi_draft_note(w->b, FG_LOG_INFO, w->err,
-                              "'%s': %lld images in folders below those of the classes belong to "
-                              "these classes, such as '%s'",
-                              folder, (long long)w->below_count, fgi_shown(w->below, image));
+        return fgi_draft_note(
+            w->b, FG_LOG_INFO, w->err,
+            "'%s': %lld image%s in folders below those of the classes belong%s to "
+            "these classes, such as '%s'",
+            folder, (long long)w->below_count, fgi_s(w->below_count),
+            w->below_count == 1 ? "s" : "", fgi_shown(w->below, image));
     return fgi_draft_note(w->b, FG_LOG_WARNING, w->err,
                           "'%s': %lld of %lld classes have images only in inner folders, such as "
                           "'%s' of class '%s'; if the inner folders are the classes, move them up",

@@ -42,7 +42,7 @@ fg_status fgi_class_counts_of(const fg_catalog *catalog, const uint8_t *splits,
                               fgi_class_counts *out, fg_error *err)
 {
     fg_catalog_item item;
-    FGI_TRY(fgi_class_counts_init(out, "images", fg_catalog_class_count(catalog), err));
+    FGI_TRY(fgi_class_counts_init(out, "image", fg_catalog_class_count(catalog), err));
     for (int64_t i = 0; i < out->classes; i++)
         out->names[i] = fg_catalog_class_name(catalog, i);
     for (int64_t i = 0; i < fg_catalog_count(catalog); i++) {
@@ -100,9 +100,9 @@ static void put_counts(fgi_buf *out, const fgi_class_counts *c, const int64_t *c
 
 void fgi_class_counts_put(fgi_buf *out, const fgi_class_counts *c)
 {
-    fgi_buf_printf(out,
-                   "%" PRId64 " training %s of %" PRId64 " class%s: ", sum(c->train, c->classes),
-                   c->unit, c->classes, c->classes == 1 ? "" : "es");
+    fgi_buf_printf(
+        out, "%" PRId64 " training %s%s of %" PRId64 " class%s: ", sum(c->train, c->classes),
+        c->unit, fgi_s(sum(c->train, c->classes)), c->classes, c->classes == 1 ? "" : "es");
     put_counts(out, c, c->train);
 }
 
@@ -110,9 +110,10 @@ static void say_part(const fgi_class_counts *c, const char *part, const int64_t 
                      fg_catalog_say_fn *say, void *self)
 {
     fgi_buf line = {0};
-    if (sum(counts, c->classes) == 0)
+    const int64_t samples = sum(counts, c->classes);
+    if (samples == 0)
         return;
-    fgi_buf_printf(&line, "%" PRId64 " %s %s: ", sum(counts, c->classes), part, c->unit);
+    fgi_buf_printf(&line, "%" PRId64 " %s %s%s: ", samples, part, c->unit, fgi_s(samples));
     put_counts(&line, c, counts);
     if (!line.failed)
         say(self, FG_LOG_INFO, line.data);
@@ -134,7 +135,7 @@ static void warn_of_lacking(const fgi_class_counts *c, const int64_t *counts, co
         return;
     for (int64_t i = 0; i < c->classes; i++)
         lacking += is_lacking(c, counts, i);
-    fgi_buf_printf(&line, "no %s %s of ", part, c->unit);
+    fgi_buf_printf(&line, "no %s %ss of ", part, c->unit);
     for (int64_t i = 0, named = 0; i < c->classes && named < NAMED_CLASSES; i++)
         if (is_lacking(c, counts, i)) {
             fgi_buf_puts(&line, named++ > 0 ? ", " : lacking == 1 ? "class " : "the classes ");
@@ -154,7 +155,7 @@ static void warn_of_one(const fgi_class_counts *c, fg_catalog_say_fn *say, void 
     const int64_t only = fgi_class_counts_only(c);
     if (only < 0)
         return;
-    fgi_buf_printf(&line, "all %s are of one class, ", c->unit);
+    fgi_buf_printf(&line, "all %ss are of one class, ", c->unit);
     put_name(&line, c, only);
     if (!line.failed)
         say(self, FG_LOG_WARNING, line.data);

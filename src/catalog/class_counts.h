@@ -8,7 +8,7 @@
 #include "base/buf.h"
 
 typedef struct fgi_class_counts {
-    const char *unit;   /* "samples" */
+    const char *unit;   /* "sample" */
     const char **names; /* owned; the names are borrowed, NULL: a class without a name */
     int64_t classes;
     int64_t *train, *val, *test; /* owned, s64[classes]; 0 for a part without samples */

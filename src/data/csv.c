@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/reserved.h"
+#include "base/text.h"
 #include "data/csv_schema.h"
 #include "data/dataset.h"
 #include "data/memory.h"
@@ -52,7 +53,11 @@ static fg_status no_features(const fg_csv_schema *schema, fg_error *err)
                         what, c->name, c->ignored_because,
                         fgi_csv_may_be_numeric(c) ? "numeric" : "categorical");
     }
-    return fgi_fail(err, FG_EFORMAT, "%s", what);
+    return fgi_fail(err, FG_EFORMAT, "%s%s", what,
+                    schema->column_count > 1 ? ""
+                                             : "\nthe file has only one column: check "
+                                               "data.delimiter, and delete a title above the "
+                                               "header");
 }
 
 fg_status fgi_csv_schema_finish(fg_csv_schema *schema, fg_error *err)
@@ -76,9 +81,10 @@ fg_status fgi_csv_schema_finish(fg_csv_schema *schema, fg_error *err)
             __builtin_mul_overflow(pixels, image[2], &pixels) || pixels != schema->feature_count ||
             !all_numeric)
             return fgi_fail(err, FG_ESHAPE,
-                            "the columns have %" PRId64 " features, but an image of %" PRId64
+                            "the columns have %" PRId64 " feature%s, but an image of %" PRId64
                             " x %" PRId64 " x %" PRId64 " requires one numeric column per pixel",
-                            schema->feature_count, image[0], image[1], image[2]);
+                            schema->feature_count, fgi_s(schema->feature_count), image[0], image[1],
+                            image[2]);
     }
     return fgi_csv_schema_write(schema, err);
 }
@@ -127,8 +133,12 @@ static fgi_content content(const converter *c, size_t column, double *out)
 
 static fg_status missing(const converter *c, size_t column)
 {
-    return fgi_csv_missing(c->schema, c->csv, c->at, (size_t)c->sources[column], cell_of(c, column),
-                           c->schema->columns[column].kind == FGI_CSV_TARGET, c->err);
+    const fg_csv_schema *s = c->schema;
+    const fgi_csv_kind kind = s->columns[column].kind;
+    const bool is_target = kind == FGI_CSV_TARGET;
+    const bool is_class = is_target && s->is_classification && !s->has_numeric_classes;
+    return fgi_csv_missing(s, c->csv, c->at, (size_t)c->sources[column], cell_of(c, column),
+                           is_target, kind != FGI_CSV_CATEGORICAL && !is_class, c->err);
 }
 
 static fg_status convert_number(const converter *c, size_t column, double *out)
@@ -299,8 +309,9 @@ static fg_status match_numbered(converter *c)
     const bool lacks_target = s->target >= 0 && c->csv->column_count + 1 == s->column_count;
     if (!lacks_target && c->csv->column_count != s->column_count)
         return fgi_fail(c->err, FG_EFORMAT,
-                        "%s:1: the file has %zu columns: expected %zu, as in the training file",
-                        c->csv->name, c->csv->column_count, s->column_count);
+                        "%s:1: the file has %zu column%s: expected %zu, as in the training file",
+                        c->csv->name, c->csv->column_count, fgi_s(c->csv->column_count),
+                        s->column_count);
     int64_t next = 0;
     for (size_t i = 0; i < s->column_count; i++) {
         const bool is_absent = lacks_target && (int64_t)i == s->target;

@@ -185,7 +185,8 @@ static fg_status measure_cell(fitter *f, size_t row, size_t column)
         seen->missing++;
         if (is_target(f, column) || !f->schema->missing_is_mean)
             return fgi_csv_missing(f->schema, f->csv, row, column, f->row.cells[column],
-                                   is_target(f, column), f->err);
+                                   is_target(f, column), seen->numbers > 0 && seen->texts == 0,
+                                   f->err);
         break;
     }
     return FG_OK;
@@ -237,7 +238,8 @@ static fg_status too_many_classes(const fitter *f, size_t row, size_t limit)
 {
     const size_t column = (size_t)f->schema->target;
     return fgi_csv_fail(f->csv, row, column, f->err,
-                        "more than %zu classes\n%s, or raise data.max_categories", limit,
+                        "more than %zu class%s\n%s, or raise data.max_categories", limit,
+                        limit == 1 ? "" : "es",
                         f->schema->has_numeric_classes ? "set task: regression to predict numbers"
                         : fgi_csv_is_spreadsheet(&f->schema->columns[column])
                             ? "if these are numbers, list the column in data.numeric"
@@ -344,7 +346,7 @@ static fg_status decide_kind(fitter *f, size_t column)
     if (f->schema->target >= 0 && seen->texts > 0 && seen->images == seen->texts &&
         seen->numbers == 0 && !c->is_category)
         return fgi_csv_fail(f->csv, seen->text_row, column, f->err,
-                            "'%s' is the name of an image file, which says nothing to a model\nto "
+                            "'%s' is the name of an image file, which is not a useful feature\nto "
                             "train on the images, set data.format to images (fulgurite init "
                             "writes the configuration); to train on the other columns, add this "
                             "one to data.ignore",
@@ -357,7 +359,7 @@ static fg_status decide_kind(fitter *f, size_t column)
     if (seen->quoted > 0 && !f->schema->missing_is_mean) {
         fgi_csv_read(f->csv, seen->quoted_row, &f->row);
         return fgi_csv_missing(f->schema, f->csv, seen->quoted_row, column, f->row.cells[column],
-                               false, f->err);
+                               false, true, f->err);
     }
     if (has_text || seen->infinite > 0)
         return not_a_number(f, column);
@@ -464,7 +466,7 @@ static fg_status judge_target(fitter *f)
     if (seen->quoted > 0 && !is_text && (seen->numbers > 0 || is_number)) {
         fgi_csv_read(f->csv, seen->quoted_row, &f->row);
         return fgi_csv_missing(schema, f->csv, seen->quoted_row, column, f->row.cells[column], true,
-                               f->err);
+                               true, f->err);
     }
     if (is_text && is_number)
         return not_a_number(f, column);

@@ -96,9 +96,11 @@ typedef enum fgi_content {
 fgi_content fgi_schema_cell(const fg_csv_schema *schema, size_t column, const fgi_csv_row *row,
                             size_t at, double *out);
 
-/* FG_EFORMAT: the cell of a row and a column of the file is missing. */
+/* FG_EFORMAT: the cell of a row and a column of the file is missing. is_number: the column has
+ * numbers, so quotes do not make the cell a value. */
 fg_status fgi_csv_missing(const fg_csv_schema *schema, const fgi_csv *csv, size_t row,
-                          size_t column, fgi_str cell, bool is_target, fg_error *err);
+                          size_t column, fgi_str cell, bool is_target, bool is_number,
+                          fg_error *err);
 
 /* The canonical name of a class, the cell `at` of the row: integers of numeric classes have one
  * spelling only. The text may be in `scratch`. */

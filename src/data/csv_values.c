@@ -102,7 +102,8 @@ fgi_content fgi_schema_cell(const fg_csv_schema *schema, size_t column, const fg
 }
 
 fg_status fgi_csv_missing(const fg_csv_schema *schema, const fgi_csv *csv, size_t row,
-                          size_t column, fgi_str cell, bool is_target, fg_error *err)
+                          size_t column, fgi_str cell, bool is_target, bool is_number,
+                          fg_error *err)
 {
     char shown[64] = "", hint[160] = "";
     const int size = cell.size > 40 ? 40 : (int)cell.size;
@@ -110,10 +111,10 @@ fg_status fgi_csv_missing(const fg_csv_schema *schema, const fgi_csv *csv, size_
     if (size > 0) {
         (void)fgi_snprintf(shown, sizeof shown, ": '%.*s'", size, cell.data);
         (void)fgi_snprintf(hint, sizeof hint,
-                           is_listed ? "; '%.*s' is listed in data.na_values"
-                                     : "; if '%.*s' is a value here, write it in quotes, or set "
-                                       "data.keep_default_na: false",
-                           size, cell.data);
+                           is_listed ? "; '%.*s' is listed in data.na_values%.0s"
+                                     : "; if '%.*s' is a value here, %sset data.keep_default_na: "
+                                       "false",
+                           size, cell.data, is_number ? "" : "write it in quotes, or ");
     }
     if (is_target)
         return fgi_csv_fail(csv, row, column, err,

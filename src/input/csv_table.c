@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "base/print.h"
+#include "base/text.h"
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
@@ -362,8 +363,8 @@ static fg_status wrong_delimiter(const fgi_csv *csv, size_t begin, char likely, 
                     "%s:%zu: with the delimiter '%s' there is only one column, but '%s' occurs %zu "
                     "time%s in each of the first rows\nset %s: \"%s\"",
                     csv->name, line_of(csv, begin), delimiter_text(csv->delimiter, given),
-                    delimiter_text(likely, other), count, count == 1 ? "" : "s",
-                    csv->delimiter_option, delimiter_text(likely, other));
+                    delimiter_text(likely, other), count, fgi_s(count), csv->delimiter_option,
+                    delimiter_text(likely, other));
 }
 
 bool fgi_csv_row_is_data(const fgi_str *cells, size_t count, fgi_str *out_first)
@@ -443,6 +444,42 @@ static fg_status scan_first(fgi_csv *csv, scan *s, fg_error *err)
                                          : fail_at(csv, begin, err, "a row is larger than 2 GiB");
 }
 
+static size_t count_filled(const fgi_csv_row *row, size_t count)
+{
+    size_t filled = 0;
+    for (size_t i = 0; i < count; i++)
+        filled += row->cells[i].size > 0;
+    return filled;
+}
+
+/* Detects a title above the header, as spreadsheets export it: a row whose first cell is the only
+ * one with text, above a row of names. */
+static fg_status check_title(fgi_csv *csv, size_t begin, fg_error *err)
+{
+    fgi_csv_row row;
+    scan s = {.csv = csv, .at = begin};
+    scan_row(&s);
+    skip_empty_lines(&s);
+    scan_row(&s);
+    if (csv->column_count < 2 || s.fault != NULL || s.cells != csv->column_count)
+        return FG_OK;
+    csv->longest_row = s.at - begin;
+    FGI_TRY(fgi_csv_row_init(csv, &row, err));
+    s = (scan){.csv = csv, .at = begin, .row = &row};
+    scan_row(&s);
+    bool is_title = row.cells[0].size > 0 && count_filled(&row, csv->column_count) == 1;
+    skip_empty_lines(&s);
+    scan_row(&s);
+    is_title = is_title && count_filled(&row, csv->column_count) == csv->column_count &&
+               !fgi_csv_row_is_data(row.cells, csv->column_count, NULL);
+    fgi_csv_row_fini(&row);
+    return is_title ? fgi_fail(err, FG_EFORMAT,
+                               "%s:%zu: only the first cell of the row has text, so it is probably "
+                               "a title above the header\ndelete this line",
+                               csv->name, line_of(csv, begin))
+                    : FG_OK;
+}
+
 /* The first row defines the number of columns and, with a header, their names. */
 static fg_status read_columns(fgi_csv *csv, scan *s, size_t expected, fg_error *err)
 {
@@ -460,6 +497,7 @@ static fg_status read_columns(fgi_csv *csv, scan *s, size_t expected, fg_error *
         return name_columns(csv, NULL, err);
     }
     fgi_csv_row header;
+    FGI_TRY(check_title(csv, begin, err));
     FGI_TRY(fgi_csv_row_init(csv, &header, err));
     scan again = {.csv = csv, .at = begin, .row = &header};
     scan_row(&again);
@@ -476,10 +514,13 @@ static fg_status check_row(const fgi_csv *csv, const scan *s, size_t begin, fg_e
     if (s->fault != NULL)
         return fail_at(csv, s->fault_at, err, s->fault);
     if (s->cells != csv->column_count)
-        return fgi_fail(err, FG_EFORMAT, "%s:%zu: row %zu has %zu column%s, but %s has %zu",
+        return fgi_fail(err, FG_EFORMAT, "%s:%zu: row %zu has %zu column%s, but %s has %zu%s",
                         csv->name, line_of(csv, begin), csv->row_count + 1, s->cells,
-                        s->cells == 1 ? "" : "s", csv->has_header ? "the header" : "the first row",
-                        csv->column_count);
+                        fgi_s(s->cells), csv->has_header ? "the header" : "the first row",
+                        csv->column_count,
+                        csv->row_count == 0 && csv->column_count == 1
+                            ? "\nif the first line is a title, delete it"
+                            : "");
     return csv->is_valid ? FG_OK : check_encoding(csv, begin, s->at, err);
 }
 
@@ -610,20 +651,28 @@ void fgi_csv_read(const fgi_csv *csv, size_t row, fgi_csv_row *out)
 
 /* ---- detection ------------------------------------------------------------------------------- */
 
-/* The number of columns of the first rows, 0 if it differs between them. */
-static size_t even_columns(const fgi_csv *csv)
+/* The number of columns of the first rows, 0 if it differs between them; or of those below `above`
+ * lines, which have fewer cells. *out_begin: where the first of these rows begins. */
+static size_t even_columns(const fgi_csv *csv, int above, size_t *out_begin)
 {
-    enum { ROWS = 20 };
+    enum { ROWS = 20, FEWEST = 3 };
     scan s = {.csv = csv};
-    size_t columns = 0;
+    size_t columns = 0, most = 0;
     skip_empty_lines(&s);
-    for (int row = 0; row < ROWS && s.at < csv->size; row++, skip_empty_lines(&s)) {
+    for (int line = 0; line < above && s.at < csv->size; line++, skip_empty_lines(&s)) {
         scan_row(&s);
-        if (s.fault != NULL || (row > 0 && s.cells != columns))
+        most = s.cells > most ? s.cells : most;
+    }
+    *out_begin = s.at;
+    int rows = 0;
+    for (; rows < ROWS && s.at < csv->size; rows++, skip_empty_lines(&s)) {
+        scan_row(&s);
+        if (s.fault != NULL || (rows > 0 && s.cells != columns))
             return 0;
         columns = s.cells;
     }
-    return columns;
+    const bool is_title = rows >= FEWEST && (most == 1 || most + 1 < columns);
+    return above == 0 || is_title ? columns : 0;
 }
 
 /* Whether the first or the second row has a number with a decimal comma. */
@@ -649,9 +698,10 @@ static bool has_decimal_comma(const fgi_csv *csv)
 static void detect_delimiter(fgi_csv *csv, fgi_csv_detected *out)
 {
     int candidates = 0;
+    size_t begin;
     for (const char *d = ";\t|,"; *d != '\0'; d++) {
         csv->delimiter = *d;
-        const size_t columns = even_columns(csv);
+        const size_t columns = even_columns(csv, 0, &begin);
         candidates += columns > 1;
         if (columns <= out->column_count)
             continue;
@@ -663,6 +713,24 @@ static void detect_delimiter(fgi_csv *csv, fgi_csv_detected *out)
     }
     out->is_certain = candidates == 1;
     csv->delimiter = out->delimiter;
+}
+
+/* An error if a table begins below a title. */
+static fg_status check_lines_above(fgi_csv *csv, fg_error *err)
+{
+    enum { MOST_LINES = 5 };
+    size_t begin;
+    for (int above = 1; above <= MOST_LINES; above++)
+        for (const char *d = ";\t|,"; *d != '\0'; d++) {
+            csv->delimiter = *d;
+            const size_t columns = even_columns(csv, above, &begin);
+            if (columns > 1)
+                return fgi_fail(err, FG_EFORMAT,
+                                "%s:%zu: the table probably begins in this line, with %zu columns"
+                                "\ndelete the lines above it, such as a title",
+                                csv->name, line_of(csv, begin), columns);
+        }
+    return FG_OK;
 }
 
 static fg_status detect_header(fgi_csv *csv, fgi_csv_detected *out, fg_error *err)
@@ -696,6 +764,8 @@ fg_status fgi_csv_detect(const char *name, fgi_block *take_block, fgi_csv_detect
         status = fgi_fail(err, FG_EFORMAT, "%s:1: the file is empty", name);
     if (status == FG_OK)
         detect_delimiter(&csv, out);
+    if (status == FG_OK && out->column_count < 2)
+        status = check_lines_above(&csv, err);
     if (status == FG_OK && out->column_count > 0)
         status = detect_header(&csv, out, err);
     fgi_csv_fini(&csv);

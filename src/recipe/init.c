@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/print.h"
 #include "base/reserved.h"
+#include "base/text.h"
 #include "recipe/init_put.h"
 #include "recipe/run_infer.h"
 
@@ -22,8 +23,8 @@ static const char *sureness(bool is_sure) { return is_sure ? "detected" : "infer
 static void put_delimiter(fgi_buf *out, const fgi_look_table *t)
 {
     char why[80];
-    (void)fgi_snprintf(why, sizeof(why), "%s: %zu columns in each row",
-                       sureness(t->delimiter_is_sure), t->column_count);
+    (void)fgi_snprintf(why, sizeof(why), "%s: %zu column%s in each row",
+                       sureness(t->delimiter_is_sure), t->column_count, fgi_s(t->column_count));
     if (t->delimiter == '\t')
         fgi_put(out, "delimiter", "\"\\t\"", why);
     else
@@ -96,8 +97,7 @@ static void put_missing(fgi_buf *out, const fgi_look_table *t)
     const char *name = t->columns[first].name;
     (void)fgi_snprintf(number, sizeof(number), "%zu", first);
     (void)fgi_snprintf(why, sizeof(why), "%zu missing value%s, first in column %s%.60s", cells,
-                       cells == 1 ? "" : "s", name != NULL ? "" : "number ",
-                       name != NULL ? name : number);
+                       fgi_s(cells), name != NULL ? "" : "number ", name != NULL ? name : number);
     fgi_put(out, "missing", "mean", why);
 }
 
@@ -131,7 +131,8 @@ static bool put_csv(fgi_buf *out, const fgi_look_files *files, const char *targe
     }
     const bool is_class = fgi_look_is_classification(&t, &is_sure, reason, sizeof(reason));
     const size_t side = is_class ? fgi_look_image_side(&t) : 0;
-    fgi_buf_printf(out, "# %s: %zu rows, %zu columns\n\n", files->path, t.rows, t.column_count);
+    fgi_buf_printf(out, "# %s: %zu row%s, %zu columns\n\n", files->path, t.rows, fgi_s(t.rows),
+                   t.column_count);
     fgi_buf_printf(out, "# %s: %s\ntask: %s\n\n", sureness(is_sure), reason,
                    is_class ? "classification" : "regression");
     fgi_buf_printf(out, "model:\n  name: %s\n%s\n", side > 0 ? "lenet" : "mlp",

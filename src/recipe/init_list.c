@@ -155,8 +155,8 @@ static bool refuse_label(const char *path, const fgi_look_table *t, const char *
                          names.data);
     else
         (void)fgi_refuse(err,
-                         "'%s' lists image files, but which of its columns has the classes is not "
-                         "clear: %s\nchoose it with --target=COLUMN",
+                         "'%s' lists image files, but it is not clear which of its columns has the "
+                         "classes: %s\nchoose it with --target=COLUMN",
                          path, names.data);
     fgi_buf_fini(&names);
     return false;
@@ -179,7 +179,7 @@ static bool choose_label(fgi_look_files *files, const fgi_look_table *t, const c
     if (c->texts == 0 && !c->is_integer)
         return fgi_refuse(err,
                           "'%s': the column '%s' has numbers, not classes, such as %g: data.format "
-                          "images trains classifiers",
+                          "images supports only classification",
                           files->path, c->name, c->max);
     list->label_column = fgi_strdup(c->name);
     list->delimiter = t->delimiter;

@@ -119,6 +119,9 @@ typedef struct fgi_look_photos {
     bool is_arrays; /* the records are arrays, not images */
 } fgi_look_photos;
 
+/* Whether the names of the images in one folder may begin with their classes, as in cat.1.jpg: the
+ * first name, and the length of its class. */
+bool fgi_look_photos_are_named(const fg_catalog *catalog, const char **out_name, size_t *out_size);
 bool fgi_look_photos_read(const fg_catalog *catalog, fgi_look_photos *out, fg_error *err);
 /* The columns of the index are read, no records. */
 bool fgi_look_pack_read(fg_pack *pack, fgi_look_photos *out, fg_error *err);

@@ -104,6 +104,41 @@ static void probe_images(const fg_catalog *catalog, fgi_look_photos *out)
     summarize(&p, out);
 }
 
+/* The length of the class in "CLASS.NUMBER.EXTENSION", also with another separator; 0: none. */
+static size_t class_size(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    const bool is_plain = dot != NULL && strpbrk(name, "/,\"\n\r") == NULL;
+    size_t size = is_plain ? (size_t)(dot - name) : 0;
+    const size_t end = size;
+    while (size > 0 && name[size - 1] >= '0' && name[size - 1] <= '9')
+        size--;
+    return size > 1 && size < end && strchr("._-", name[size - 1]) != NULL ? size - 1 : 0;
+}
+
+bool fgi_look_photos_are_named(const fg_catalog *catalog, const char **out_name, size_t *out_size)
+{
+    fg_catalog_item item;
+    const char *last = NULL; /* names of one class are adjacent: a folder is sorted */
+    const int64_t images = fg_catalog_count(catalog);
+    int64_t classes = 0;
+    size_t last_size = 0;
+    if (strcmp(fg_catalog_kind_of(catalog), "folder") != 0)
+        return false;
+    for (int64_t i = 0; i < images; i++) {
+        const fg_status status = fg_catalog_get(catalog, i, &item, NULL);
+        const size_t size = status == FG_OK ? class_size(item.name) : 0;
+        if (size == 0)
+            return false;
+        classes += size != last_size || strncmp(item.name, last, size) != 0;
+        last = item.name;
+        last_size = size;
+        *out_size = i == 0 ? size : *out_size;
+        *out_name = i == 0 ? item.name : *out_name;
+    }
+    return classes > 1 && 2 * classes <= images;
+}
+
 bool fgi_look_photos_read(const fg_catalog *catalog, fgi_look_photos *out, fg_error *err)
 {
     *out = (fgi_look_photos){.train = 0};
@@ -163,7 +198,7 @@ static void probe_records(fg_pack *pack, fgi_look_photos *out)
 bool fgi_look_pack_read(fg_pack *pack, fgi_look_photos *out, fg_error *err)
 {
     *out = (fgi_look_photos){.train = 0};
-    if (fgi_class_counts_init(&out->counts, "images", fg_pack_get_info(pack)->class_count, err) !=
+    if (fgi_class_counts_init(&out->counts, "image", fg_pack_get_info(pack)->class_count, err) !=
         FG_OK)
         return false;
     for (int64_t i = 0; i < out->counts.classes; i++)

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/print.h"
+#include "base/text.h"
 #include "recipe/init_put.h"
 
 static const double CENTER_FRACTION = 0.875; /* the default of data.center_fraction */
@@ -60,13 +61,13 @@ static void put_findings(fgi_buf *out, const fgi_look_files *files, const fgi_lo
     fgi_buf_putc(out, '\n');
     if (p->val > 0 || p->test > 0)
         fgi_buf_printf(out,
-                       "# detected: %" PRId64 " validation images and %" PRId64 " test images\n",
-                       p->val, p->test);
+                       "# detected: %" PRId64 " validation image%s and %" PRId64 " test image%s\n",
+                       p->val, fgi_s(p->val), p->test, fgi_s(p->test));
     fgi_buf_printf(out,
-                   "# %" PRId64 " images were read: the shorter side has %" PRId64 " to %" PRId64
+                   "# %" PRId64 " image%s read: the shorter side has %" PRId64 " to %" PRId64
                    " pixels, the median is %" PRId64 "; a file has %s on average\n",
-                   p->probed, p->short_min, p->short_max, p->short_median,
-                   fgi_bytes_words(p->mean_bytes));
+                   p->probed, p->probed == 1 ? " was" : "s were", p->short_min, p->short_max,
+                   p->short_median, fgi_bytes_words(p->mean_bytes));
     if (files->photos != NULL && fg_catalog_describe(files->photos, put_line, out, NULL) != FG_OK)
         out->failed = true;
     fgi_class_counts_warn(&p->counts, put_line, out);
@@ -75,8 +76,8 @@ static void put_findings(fgi_buf *out, const fgi_look_files *files, const fgi_lo
                        p->bad_reason);
     if (p->many_labels > 0)
         fgi_buf_printf(
-            out, "# check it: %" PRId64 " images have several labels; only the first one is used\n",
-            p->many_labels);
+            out, "# check it: %" PRId64 " image%s several labels; only the first one is used\n",
+            p->many_labels, p->many_labels == 1 ? " has" : "s have");
 }
 
 /* ---- keys ------------------------------------------------------------------------------------ */
@@ -217,15 +218,37 @@ static int64_t used_classes(const fgi_look_photos *p)
     return used;
 }
 
+/* Images in one folder whose names may begin with their classes, such as cat.1.jpg: how to list
+ * them. */
+static bool refuse_named(const char *folder, const char *name, size_t size, fg_error *err)
+{
+    const bool has_slash = folder[strlen(folder) - 1] == '/';
+    const char *slash = has_slash ? "" : "/";
+    const char *quote = strpbrk(folder, " $&();<>|\"") != NULL ? "'" : "";
+    return fgi_refuse(err,
+                      "'%s' contains images without classes\nif their names begin with the class, "
+                      "such as '%.*s' in '%s', list them in a CSV file, and use it as the data:\n  "
+                      "(cd %s%s%s && echo path,label && ls | sed -nE "
+                      "'s/^(.*)[._-][0-9]+\\.[^.]+$/&,\\1/p') > %s%s%slabels.csv%s\n  "
+                      "fulgurite init %s%s%slabels.csv%s",
+                      folder, (int)size, name, name, quote, folder, quote, quote, folder, slash,
+                      quote, quote, folder, slash, quote);
+}
+
 static bool check(const fgi_look_files *files, const fgi_look_photos *p, fg_error *err)
 {
     const bool is_tar =
         files->photos != NULL && strcmp(fg_catalog_kind_of(files->photos), "tar") == 0;
     const char *reason, *missing = find_missing(files, &reason);
+    const char *name;
+    size_t size;
     if (missing != NULL && used_classes(p) < 2)
         return fgi_refuse(err,
                           "'%s': the files that exist are not of two classes; missing: '%s' (%s)",
                           files->path, missing, reason);
+    if (p->counts.classes == 0 && files->photos != NULL &&
+        fgi_look_photos_are_named(files->photos, &name, &size))
+        return refuse_named(files->path, name, size, err);
     if (p->counts.classes < 2)
         return fgi_refuse(
             err, "'%s' contains images %s: expected %s", files->path,
@@ -242,8 +265,8 @@ static bool check(const fgi_look_files *files, const fgi_look_photos *p, fg_erro
         return fgi_refuse(err, "'%s' has no training images: all are in the splits val and test",
                           files->path);
     if (p->bad == p->probed)
-        return fgi_refuse(err, "'%s': none of %" PRId64 " images can be read: %s", files->path,
-                          p->probed, p->bad_reason);
+        return fgi_refuse(err, "'%s': none of %" PRId64 " image%s can be read: %s", files->path,
+                          p->probed, fgi_s(p->probed), p->bad_reason);
     return true;
 }
 

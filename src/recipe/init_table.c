@@ -171,7 +171,7 @@ static void choose_target(fgi_look_table *t)
     if (t->columns[t->target].ignored_because != NULL)
         t->target = t->column_count - 1;
     else if (t->target < t->column_count - 1)
-        t->target_reason = "the last column that may be one";
+        t->target_reason = "the last column that is not ignored";
     for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++)
         for (size_t i = 0; i < t->column_count; i++)
             if (t->columns[i].name != NULL && strlen(names[n]) == strlen(t->columns[i].name) &&

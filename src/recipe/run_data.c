@@ -123,7 +123,7 @@ static fg_status say_classes(const fgi_run_format *f, const fgi_run_data *data, 
     if (!fg_dataset_has_labels(data->train) ||
         strcmp(fgi_config_text(f->c, "task"), "classification") != 0)
         return FG_OK;
-    FGI_TRY(fgi_class_counts_init(&counts, "samples", fg_dataset_class_count(data->train), err));
+    FGI_TRY(fgi_class_counts_init(&counts, "sample", fg_dataset_class_count(data->train), err));
     for (int64_t i = 0; i < counts.classes; i++)
         counts.names[i] = fg_dataset_class_name(data->train, i);
     fg_status status = count_labels(data->train, counts.classes, counts.train, err);

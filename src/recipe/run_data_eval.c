@@ -21,8 +21,9 @@ typedef struct request {
     const fgi_config *c;
     fg_recipe_kind kind;
     const fgi_run_schema *schema;
-    fg_csv_schema *rules;       /* of a format that has a schema */
-    char key[FGI_RUN_KEY_SIZE]; /* that names the data, for messages */
+    fg_csv_schema *rules;          /* of a format that has a schema */
+    char key[FGI_RUN_KEY_SIZE];    /* that names the data, for messages */
+    char target[FGI_RUN_KEY_SIZE]; /* that names the targets: the same without a file of targets */
     fg_error *err;
 } request;
 
@@ -64,6 +65,8 @@ static fg_status open_part(request *q, fg_data_part part, fg_dataset **out)
     const char *input = fgi_run_format_input(q->format.entry, part);
     input = input != NULL ? input : q->format.entry->files.train;
     (void)fgi_run_format_key(input != NULL ? input : "format", q->key);
+    const char *target = fgi_run_format_target(q->format.entry, part);
+    (void)fgi_run_format_key(target != NULL ? target : q->key + strlen("data."), q->target);
     const fg_status status = fgi_run_format_open(&q->format, part, &data, q->err);
     *out = data.samples;
     data.samples = NULL;
@@ -151,14 +154,14 @@ static fg_status wrong_data(const request *q)
     return FG_EFORMAT;
 }
 
-static fg_status check_type(const request *q, const char *what, const fg_type *have,
-                            const fg_type *expected)
+static fg_status check_type(const request *q, const char *key, const char *what,
+                            const fg_type *have, const fg_type *expected)
 {
     char a[96], b[96];
     if (fg_type_equal(have, expected))
         return FG_OK;
     (void)fgi_refuse(q->err, "%s: %s is %s: the checkpoint was trained with %s",
-                     fgi_config_text(q->c, q->key), what, fg_type_format(have, a, sizeof(a)),
+                     fgi_config_text(q->c, key), what, fg_type_format(have, a, sizeof(a)),
                      fg_type_format(expected, b, sizeof(b)));
     return wrong_data(q);
 }
@@ -170,9 +173,10 @@ static fg_status check_classes(const request *q, const fg_dataset *dataset)
     const int64_t count = fg_dataset_class_count(dataset);
     if (count > s->class_count) {
         (void)fgi_refuse(q->err,
-                         "%s: the data have %" PRId64 " classes: the checkpoint was trained with "
+                         "%s: the data have %" PRId64 " class%s: the checkpoint was trained with "
                          "%" PRId64,
-                         fgi_config_text(q->c, q->key), count, s->class_count);
+                         fgi_config_text(q->c, q->target), count, count == 1 ? "" : "es",
+                         s->class_count);
         return wrong_data(q);
     }
     for (int64_t i = 0; i < count && s->class_names != NULL; i++) {
@@ -182,7 +186,7 @@ static fg_status check_classes(const request *q, const fg_dataset *dataset)
         (void)fgi_refuse(q->err,
                          "%s: the classes differ: class %" PRId64
                          " is '%.80s' in the checkpoint, '%.80s' here",
-                         fgi_config_text(q->c, q->key), i, s->class_names[i], name);
+                         fgi_config_text(q->c, q->target), i, s->class_names[i], name);
         return wrong_data(q);
     }
     return FG_OK;
@@ -193,7 +197,7 @@ static fg_status check(const request *q, const fg_dataset *dataset)
     const bool needs_target = q->kind != FG_RECIPE_PREDICT;
     const bool is_classification = strcmp(fgi_config_text(q->c, "task"), "classification") == 0;
     const fg_type input = fgi_run_input_type(dataset);
-    fg_status status = check_type(q, "a sample", &input, &q->schema->input);
+    fg_status status = check_type(q, q->key, "a sample", &input, &q->schema->input);
     if (status != FG_OK || !needs_target)
         return status;
     if (fg_dataset_field_count(dataset) < 2) {
@@ -203,7 +207,8 @@ static fg_status check(const request *q, const fg_dataset *dataset)
                          *target != '\0' ? "'" : "");
         return wrong_data(q);
     }
-    status = check_type(q, "the target", &fg_dataset_field(dataset, 1)->type, &q->schema->target);
+    status = check_type(q, q->target, "the target", &fg_dataset_field(dataset, 1)->type,
+                        &q->schema->target);
     return status == FG_OK && is_classification ? check_classes(q, dataset) : status;
 }
 

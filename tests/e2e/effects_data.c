@@ -240,7 +240,7 @@ const effect effects_data[] = {
      .train = "a,b,y\nq,2,0\nNA,5,1\n",
      .expected = {{.rows = 2, .features = 3, .x = {{0, 1, 2}, {1, 0, 5}}, .label = {0, 1}}}},
     {"data.max_categories", RAW MOST_CLASSES "--data.max_categories=1", losses,
-     .train = "a,b,y\nq,2,0\np,5,1\n", .status = 1, .says = "more than 1 classes",
+     .train = "a,b,y\nq,2,0\np,5,1\n", .status = 1, .says = "more than 1 class",
      .expected = {{.rows = 2, .features = 3}}},
     {"data.unknown", RAW MOST_CLASSES "--data.val=v.csv --data.unknown=zero", losses,
      .train = "a,b,y\nq,2,0\np,5,1\n", .val = "a,b,y\nz,4,1\n",

@@ -109,7 +109,7 @@ static void an_export_of_a_spreadsheet(void **state)
     contains(o->out, "  decimal: \",\" ");
     contains(o->out,
              "  target: \"Preis\"                     # inferred, check it: the last column "
-             "that may be one\n  numeric: # detected: numbers with a currency, a percent "
+             "that is not ignored\n  numeric: # detected: numbers with a currency, a percent "
              "sign or separated thousands\n    - \"Preis\"\n");
     contains(o->out,
              "    - \"Nr\" # it contains row numbers\n    - \"Datum\" # it contains dates\n");

@@ -112,7 +112,7 @@ static void layouts(void **state)
     put_class(folder, "photos/__MACOSX", 1, 20, 20, 3);
     contains(program_gives(0, folder, "init photos -o -")->out,
              "# detected: 4 training images of 2 classes: a 2, b 2\n"
-             "# detected: 1 validation images and 0 test images\n");
+             "# detected: 1 validation image and 0 test images\n");
     contains(program_gives(0, folder, "init photos -o -")->out,
              "# check it: no validation images of class b: validation does not measure it\n");
     contains(program_gives(0, folder, "pack photos a.pack")->err,
@@ -393,8 +393,8 @@ static void names_of_files_are_no_features(void **state)
                            "fit --data.format=csv --data.path=names.csv --task=classification "
                            "--model.name=linear")
                  ->err,
-             "names.csv:2: row 1, column 'image': '0.png' is the name of an image file, which says "
-             "nothing to a model\nto train on the images, set data.format to images");
+             "names.csv:2: row 1, column 'image': '0.png' is the name of an image file, which is "
+             "not a useful feature\nto train on the images, set data.format to images");
 }
 
 #define FIT_NUMBERED                                                                               \
@@ -596,6 +596,28 @@ static void packs(void **state)
     contains(program_gives(1, folder, "init no.pack")->err, "no.pack");
 }
 
+/* cat.1.png, as on Kaggle: what the message says to type works. */
+static void class_in_the_name(const char *folder)
+{
+    static const char *const names[] = {"cat.1.png", "cat.2.png", "dog.1.png", "dog.10.png"};
+    char path[64], message[1024];
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        (void)snprintf(path, sizeof path, "cats and dogs/%s", names[i]);
+        put_photo(folder, path, 20, 20, 3, 0);
+    }
+    (void)snprintf(message, sizeof message, "%.1000s",
+                   program_gives(1, folder, "init 'cats and dogs'")->err);
+    contains(message, "begin with the class, such as 'cat' in 'cat.1.png', list them in a CSV");
+    char *commands = strstr(message, "  (cd");
+    assert_non_null(commands);
+    commands[strlen(commands) - 1] = '\0'; /* the newline */
+    assert_int_equal(shell(folder, commands), 0);
+    contains(file_text(folder, "labels.yaml"), "4 training images of 2 classes: cat 2, dog 2\n");
+    put_photo(folder, "cats and dogs/other.png", 20, 20, 3, 0); /* not all are named so */
+    (void)unlink(fgt_path(folder, "cats and dogs/labels.csv"));
+    contains(program_gives(1, folder, "init 'cats and dogs'")->err, "expected a folder for each");
+}
+
 static void what_is_refused(void **state)
 {
     const char *folder = fgt_temp_folder();
@@ -603,6 +625,7 @@ static void what_is_refused(void **state)
     put_class(folder, "flat", 2, 20, 20, 3);
     contains(program_gives(1, folder, "init flat")->err,
              "'flat' contains images without classes: expected a folder for each class, or a list");
+    class_in_the_name(folder);
     put_class(folder, "one/a", 2, 20, 20, 3);
     contains(program_gives(1, folder, "init one")->err, "'one' contains images of only one class");
     (void)mkdir(fgt_path(folder, "bad"), 0755);

@@ -50,6 +50,12 @@ static void errors_of_form_name_line_and_byte(void **state)
                      "t.csv:3: row 2 has 1 column, but the header has 2");
     csv_expect_error("1,2\n1\n", &(fg_csv_options){.no_header = true}, FG_EFORMAT,
                      "t.csv:2: row 2 has 1 column, but the first row has 2");
+    csv_expect_error("Report\na,b\n1,2\n", NULL, FG_EFORMAT,
+                     "t.csv:2: row 1 has 2 columns, but the header has 1\nif the first line is a "
+                     "title, delete it");
+    csv_expect_error("\nReport,\na,b\n1,2\n", &(fg_csv_options){.has_header = true}, FG_EFORMAT,
+                     "t.csv:2: only the first cell of the row has text, so it is probably a title "
+                     "above the header\ndelete this line");
     csv_expect_error("a,b\n1,\"2\n3,4\n", NULL, FG_EFORMAT, "t.csv:2: byte 6: unclosed quote");
     csv_expect_error("a,b\n1,\"2\"3\n", NULL, FG_EFORMAT,
                      "t.csv:2: byte 9: text after the closing quote");
@@ -231,9 +237,7 @@ static void missing_message(const char *value, char out[512])
         "t.csv:3: row 2, column 'age': the value is missing%s%s%s\nset data.missing: mean "
         "to use the column's mean over the training rows, or remove the row%s%s%s",
         is_word ? ": '" : "", value, is_word ? "'" : "", is_word ? "; if '" : "", value,
-        is_word ? "' is a value here, write it in quotes, or set data.keep_default_na: "
-                  "false"
-                : "");
+        is_word ? "' is a value here, set data.keep_default_na: false" : "");
 }
 
 static void missing_values_are_errors_or_means(void **state)
@@ -265,6 +269,10 @@ static void missing_values_are_errors_or_means(void **state)
 static void a_missing_target_is_an_error(void **state)
 {
     csv_expect_error("age,y\n1,0.5\n\"4\n\",NA\n", &(fg_csv_options){.missing = "mean"}, FG_EFORMAT,
+                     "t.csv:3: row 2, column 'y': the target is missing: 'NA'\nremove the row: a "
+                     "missing target is always an error; if 'NA' is a value here, set "
+                     "data.keep_default_na: false");
+    csv_expect_error("y,age\na,1\nNA,2\n", &(fg_csv_options){.target = "y"}, FG_EFORMAT,
                      "t.csv:3: row 2, column 'y': the target is missing: 'NA'\nremove the row: a "
                      "missing target is always an error; if 'NA' is a value here, write it in "
                      "quotes, or set data.keep_default_na: false");
@@ -314,15 +322,14 @@ static void quoted_words_are_values(void **state)
     fgt_ok(fg_csv_schema_column(parts.schema, 0, &a, &err));
     assert_int_equal(a.missing, 1);
     csv_destroy(&parts);
-    csv_expect_error(
-        "age,y\n1,0.5\n\"NA\",1.5\n\"NA\",2.5\n", NULL, FG_EFORMAT,
-        "t.csv:3: row 2, column 'age': the value is missing: 'NA'\nset data.missing: "
-        "mean to use the column's mean over the training rows, or remove the row; if "
-        "'NA' is a value here, write it in quotes, or set data.keep_default_na: false");
+    csv_expect_error("age,y\n1,0.5\n\"NA\",1.5\n\"NA\",2.5\n", NULL, FG_EFORMAT,
+                     "t.csv:3: row 2, column 'age': the value is missing: 'NA'\nset data.missing: "
+                     "mean to use the column's mean over the training rows, or remove the row; if "
+                     "'NA' is a value here, set data.keep_default_na: false");
     csv_expect_error("a,y\n1,0.5\n2,\"NA\"\n", NULL, FG_EFORMAT,
                      "t.csv:3: row 2, column 'y': the target is missing: 'NA'\nremove the row: a "
-                     "missing target is always an error; if 'NA' is a value here, write it in "
-                     "quotes, or set data.keep_default_na: false");
+                     "missing target is always an error; if 'NA' is a value here, set "
+                     "data.keep_default_na: false");
 }
 
 /* The only feature of the first row, and the JSON of the schema. */
@@ -479,6 +486,34 @@ static void a_layout_is_detected(void **state)
     }
 }
 
+static void a_title_above_the_table_is_an_error(void **state)
+{
+    static const struct {
+        const char *text;
+        int line; /* 0: no error */
+        size_t columns;
+    } cases[] = {
+        {"Report\na,b\n1,2\n3,4\n", 2, 2},
+        {"Report, 2024\n\nby me\na;b;c;d\n1;2;3;4\n3;4;5;6\n", 4, 4},
+        {"a,b\n1,2,3\n3,4,5\n6,7,8\n", 0, 0}, /* R leaves out the name of the first column */
+        {"a,b\n1,2\n1;2\n", 0, 0},
+    };
+    const char *path = fgt_path(fgt_temp_folder(), "t.csv");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        fg_csv_layout found;
+        char message[160];
+        (void)snprintf(message, sizeof message,
+                       "t.csv:%d: the table probably begins in this line, with %zu columns\ndelete "
+                       "the lines above it, such as a title",
+                       cases[i].line, cases[i].columns);
+        csv_write_text(path, cases[i].text);
+        const fg_status status = fg_csv_detect(path, &found, &err);
+        assert_int_equal(status, cases[i].line > 0 ? FG_EFORMAT : FG_OK);
+        if (cases[i].line > 0)
+            assert_non_null(strstr(err.message, message));
+    }
+}
+
 static void lines_may_end_with_cr(void **state)
 {
     fg_csv_parts parts;
@@ -535,8 +570,10 @@ static void what_is_no_number_is_said(void **state)
     csv_expect_error(
         "a,y\n1e308,1\n-1e308,2\n1e308,2\n", &(fg_csv_options){.task = "regression"}, FG_EFORMAT,
         "t.csv: column 'a': the values are too large to compute a mean and a standard deviation");
-    csv_expect_error("y\n1\n2\n", NULL, FG_EFORMAT,
-                     "no feature columns are left: every column is the target or ignored");
+    csv_expect_error(
+        "y\n1\n2\n", NULL, FG_EFORMAT,
+        "no feature columns are left: every column is the target or ignored\nthe file has "
+        "only one column: check data.delimiter, and delete a title above the header");
 }
 
 static void wrong_options_are_named(void **state)
@@ -677,6 +714,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(decimal_commas_are_read_on_request),
     cmocka_unit_test(other_encodings_are_read),
     cmocka_unit_test(a_layout_is_detected),
+    cmocka_unit_test(a_title_above_the_table_is_an_error),
     cmocka_unit_test(lines_may_end_with_cr),
     cmocka_unit_test(a_first_row_of_numbers_is_no_header),
     cmocka_unit_test(what_is_no_number_is_said),
