@@ -86,10 +86,11 @@ static int check(const char *source)
         (void)printf("%s\n", built.bad[i].reason);
     if (!is_quiet)
         (void)fprintf(stderr,
-                      "%lld images can be decoded, %lld of them with a warning; %zu cannot; %lld "
-                      "other files are not images\n",
-                      (long long)built.sample_count, (long long)built.flawed_count, built.bad_count,
-                      (long long)built.skip_count);
+                      "%lld image%s can be decoded, %lld of them with a warning; %zu cannot; %lld "
+                      "other file%s\n",
+                      (long long)built.sample_count, cli_s(built.sample_count),
+                      (long long)built.flawed_count, built.bad_count, (long long)built.skip_count,
+                      built.skip_count == 1 ? " is not an image" : "s are not images");
     const bool is_bad = built.bad_count > 0;
     fg_pack_built_fini(&built);
     return is_bad ? CLI_FAILED : CLI_DONE;
@@ -131,7 +132,8 @@ static int run(const cli_call *call)
     const int code = status == FG_ESTOPPED ? CLI_STOPPED : CLI_FAILED;
     if (status != FG_OK)
         return cli_complain(status == FG_EINVAL ? CLI_USAGE : code, "pack", "%s", err.message);
-    (void)printf("%s\t%lld records\n", call->args[1], (long long)built.record_count);
+    (void)printf("%s\t%lld record%s\n", call->args[1], (long long)built.record_count,
+                 cli_s(built.record_count));
     if (!is_quiet)
         (void)fputs(fg_pack_built_text(&built, call->args[1], text, sizeof(text)), stderr);
     fg_pack_built_fini(&built);

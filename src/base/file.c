@@ -39,7 +39,7 @@ static fg_status open_to_read(const char *path, int flags, int *out_fd, struct s
         return fgi_fail_errno(err, "open", path);
     fg_status status = FG_OK;
     if (fstat(fd, info) != 0)
-        status = fgi_fail_errno(err, "look at", path);
+        status = fgi_fail_errno(err, "access", path);
     else if (S_ISDIR(info->st_mode))
         status = fgi_fail(err, FG_EIO, "cannot read '%s': it is a folder", path);
     if (status == FG_OK)
@@ -319,7 +319,8 @@ fg_status fg_path_expand(const char *path, char **out, fg_error *err)
     const char *home = is_home ? getenv("HOME") : NULL; /* NOLINT(concurrency-mt-unsafe) */
     *out = NULL;
     if (is_home && (home == NULL || *home == '\0'))
-        return fgi_fail(err, FG_ENOTFOUND, "'%.300s': HOME is not set: write the whole path", path);
+        return fgi_fail(err, FG_ENOTFOUND, "'%.300s': HOME is not set: write the absolute path",
+                        path);
     *out = is_home ? fgi_path_join(home, path + 2) : fgi_strdup(path);
     return *out != NULL ? FG_OK : fgi_no_memory(err);
 }

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/print.h"
+#include "base/text.h"
 #include "callback/callback_rows.h"
 #include "train/metrics.h"
 #include "train/rank.h"
@@ -39,7 +40,7 @@ static fg_status unknown_metric(const early_stop *e, const fg_error *why, fg_err
 {
     if (e->is_strict || why->status != FG_EINVAL)
         return fgi_fail(err, why->status, "%s", why->message);
-    fgi_log(FG_LOG_WARNING, "%s; validations without it do not count", why->message);
+    fgi_log(FG_LOG_WARNING, "%s; validations without it are ignored", why->message);
     return FG_OK;
 }
 
@@ -78,11 +79,11 @@ static fg_status decide(const early_stop *e, fg_error *err)
         return FG_OK;
     if (isnan(e->at.best))
         return fgi_fail(err, FG_ESTOPPED, "early_stop: %s was NaN in %lld validation%s", e->monitor,
-                        (long long)e->at.worse, e->at.worse == 1 ? "" : "s");
+                        (long long)e->at.worse, fgi_s(e->at.worse));
     return fgi_fail(
         err, FG_ESTOPPED,
         "early_stop: %s has not improved in %lld validation%s (best: %.6g at step %lld)",
-        e->monitor, (long long)e->at.worse, e->at.worse == 1 ? "" : "s", e->at.best,
+        e->monitor, (long long)e->at.worse, fgi_s(e->at.worse), e->at.best,
         (long long)e->at.best_step);
 }
 
@@ -114,9 +115,10 @@ static void warn_of_few(const early_stop *e, int64_t left)
         fgi_log(FG_LOG_WARNING, "early_stop cannot end this run: it has no validation");
     else if (left > 0 && left < needed && isnan(e->good) && isnan(e->diverged))
         fgi_log(FG_LOG_WARNING,
-                "early_stop cannot end this run: with a patience of %lld, %lld validations are "
+                "early_stop cannot end this run: with a patience of %lld, %lld validation%s "
                 "needed, but there will be %lld; validate more often, or use a smaller patience",
-                (long long)e->patience, (long long)needed, (long long)left);
+                (long long)e->patience, (long long)needed, needed == 1 ? " is" : "s are",
+                (long long)left);
 }
 
 /* A run that ended early ends again, unless the patience is greater or the thresholds are others

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "callback/callback_rows.h"
 #include "train/trainer.h"
 
@@ -59,8 +60,8 @@ static void thaw(freeze *f, int64_t epoch)
     if (!f->is_frozen || epoch < f->epochs)
         return;
     set_frozen(f, false);
-    fgi_log(FG_LOG_INFO, "freeze: %zu variables are no longer frozen, starting with epoch %lld",
-            f->count, (long long)epoch);
+    fgi_log(FG_LOG_INFO, "freeze: %zu variable%s no longer frozen, starting with epoch %lld",
+            f->count, f->count == 1 ? " is" : "s are", (long long)epoch);
 }
 
 static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
@@ -72,7 +73,7 @@ static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
         fgi_log(FG_LOG_WARNING,
                 "freeze: the variables remain frozen: unfreeze_at_epoch is %lld, and the run has "
                 "%lld epoch%s",
-                (long long)f->epochs, (long long)all, all == 1 ? "" : "s");
+                (long long)f->epochs, (long long)all, fgi_s(all));
     return FG_OK;
 }
 

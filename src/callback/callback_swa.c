@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "optim/optimizer.h"
 #include "train/average.h"
 #include "callback/callback_rows.h"
@@ -82,8 +83,8 @@ static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
         s->start_epoch = s->at.epoch;
     if (all >= 0 && s->start_epoch >= all)
         fgi_log(FG_LOG_WARNING,
-                "swa has no effect: it starts after %lld epochs, but the run has only %lld",
-                (long long)s->start_epoch, (long long)all);
+                "swa has no effect: it starts after %lld epoch%s, but the run has only %lld",
+                (long long)s->start_epoch, fgi_s(s->start_epoch), (long long)all);
     return FG_OK;
 }
 

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/reserved.h"
+#include "base/text.h"
 #include "catalog/draft.h"
 
 #define ROWS(ROW)                                                                                  \
@@ -227,8 +228,8 @@ static fg_status find_sample(const fg_catalog *c, int64_t index, const fgi_sampl
                              fg_error *err)
 {
     if (index < 0 || (uint64_t)index >= c->count)
-        return fgi_fail(err, FG_EINVAL, "sample %lld is out of range: the catalog has %zu samples",
-                        (long long)index, c->count);
+        return fgi_fail(err, FG_EINVAL, "sample %lld is out of range: the catalog has %zu sample%s",
+                        (long long)index, c->count, fgi_s(c->count));
     *out = &c->samples[index];
     return FG_OK;
 }

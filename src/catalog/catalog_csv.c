@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "catalog/manifest_row.h"
 #include "input/csv_table.h"
 
@@ -45,10 +46,10 @@ static fg_status note_ignored(fgi_draft *b, const fgi_csv *csv, const int column
             names[count++] = csv->columns[k];
     }
     const fg_status status =
-        count == 0 ? FG_OK
-                   : fgi_draft_note(b, FG_LOG_INFO, err, "'%s': ignored column%s %s", csv->name,
-                                    count == 1 ? "" : "s",
-                                    fgi_shown_names(names, count, shown, sizeof(shown)));
+        count == 0
+            ? FG_OK
+            : fgi_draft_note(b, FG_LOG_INFO, err, "'%s': ignored column%s %s", csv->name,
+                             fgi_s(count), fgi_shown_names(names, count, shown, sizeof(shown)));
     fgi_free((void *)names);
     return status;
 }

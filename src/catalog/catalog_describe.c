@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/print.h"
+#include "base/text.h"
 #include "catalog/draft.h"
 
 enum { LINE_BYTES = 512, MOST_EXTENSIONS = 5, EXTENSION_BYTES = 12 };
@@ -89,7 +90,7 @@ static void count_extensions(const speaker *s, char *out, size_t size)
         used = strlen(out);
     }
     if (others > 0)
-        (void)fgi_snprintf(out + used, size - used, ", %zu others", others);
+        (void)fgi_snprintf(out + used, size - used, ", %zu other%s", others, fgi_s(others));
 }
 
 static void say_kind(const speaker *s, const fgi_skipped *first)
@@ -100,13 +101,13 @@ static void say_kind(const speaker *s, const fgi_skipped *first)
         (void)fgi_snprintf(line, sizeof(line),
                            "'%.160s': skipped %zu .%s file%s, such as %s: the format is not "
                            "supported; convert %s to JPEG or PNG",
-                           folder, s->count, format, s->count == 1 ? "" : "s",
+                           folder, s->count, format, fgi_s(s->count),
                            fgi_shown_names(s->names, 1, list, sizeof(list)),
                            s->count == 1 ? "it" : "them");
     else if (strcmp(first->reason, FGI_NOT_AN_IMAGE) == 0) {
         count_extensions(s, list, sizeof(list));
         (void)fgi_snprintf(line, sizeof(line), "'%.160s': skipped %zu file%s %s: %s", folder,
-                           s->count, s->count == 1 ? "" : "s",
+                           s->count, fgi_s(s->count),
                            s->count == 1 ? "that is not an image" : "that are not images", list);
     } else
         (void)fgi_snprintf(line, sizeof(line), "'%.160s': skipped %s: %s", folder,

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/print.h"
+#include "base/text.h"
 #include "catalog/manifest_row.h"
 #include "input/block.h"
 #include "input/json_file.h"
@@ -79,7 +80,7 @@ static fg_status note_ignored(fgi_draft *b, const line *l, const json_t *object,
     }
     return count == 0 ? FG_OK
                       : fgi_draft_note(b, FG_LOG_INFO, err, "'%s': ignored member%s %s", l->path,
-                                       count == 1 ? "" : "s",
+                                       fgi_s(count),
                                        fgi_shown_names(ignored, count, shown, sizeof(shown)));
 }
 

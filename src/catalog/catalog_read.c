@@ -54,7 +54,7 @@ static fg_status read_open_file(const fg_catalog *c, const fgi_sample *s, int fd
 {
     struct stat info;
     if (fstat(fd, &info) != 0)
-        return fail_file(c, s, "look at", fgi_errno_text(errno), FG_EIO, err);
+        return fail_file(c, s, "access", fgi_errno_text(errno), FG_EIO, err);
     if (!S_ISREG(info.st_mode))
         return fail_file(c, s, "read", "not a regular file", FG_EIO, err);
     FGI_TRY(fgi_bytes_reserve(bytes, (uint64_t)info.st_size, s->name, err));

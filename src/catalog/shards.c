@@ -93,7 +93,7 @@ static fg_status look_at_shard(fgi_shard_file *shard, int fd, fg_error *err)
 {
     struct stat info;
     if (fstat(fd, &info) != 0)
-        return fgi_fail_errno(err, "look at", shard->path);
+        return fgi_fail_errno(err, "access", shard->path);
     if (!S_ISREG(info.st_mode))
         return fgi_fail(err, FG_EIO, "cannot read '%s': not a regular file", shard->path);
     shard->size = (uint64_t)info.st_size;

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "data/csv_schema.h"
 
 /* After MOST_LINES columns, only the numbers of columns of each kind are printed. */
@@ -78,7 +79,7 @@ static void warn_of_ignored(const fg_csv_schema *s, const fgi_csv *csv)
         fgi_log(
             FG_LOG_WARNING,
             "%s: ignored column%s %s. To train on %s, list it in %s; to confirm, in data.ignore",
-            csv->name, count == 1 ? "" : "s", text.data, count == 1 ? "it" : "one of them",
+            csv->name, fgi_s(count), text.data, count == 1 ? "it" : "one of them",
             categories == count ? "data.categorical"
             : categories == 0   ? "data.numeric"
                                 : "data.numeric or data.categorical");
@@ -199,9 +200,9 @@ static void put_rest(fgi_buf *out, const fg_csv_schema *s, size_t first)
     }
     fgi_buf_printf(out,
                    "... and %zu more: %zu numeric, %zu categorical, %zu ignored; %" PRId64
-                   " values are missing\n",
+                   " value%s missing\n",
                    all, count[FGI_CSV_NUMERIC], count[FGI_CSV_CATEGORICAL], count[FGI_CSV_IGNORED],
-                   missing);
+                   missing, missing == 1 ? " is" : "s are");
 }
 
 static void put_columns(fgi_buf *out, const fg_csv_schema *s, int width)
@@ -241,8 +242,8 @@ fg_status fgi_csv_report(fg_csv_schema *s, const fgi_csv *csv, size_t row_count,
     fgi_buf out = {0};
     const int width = name_width(s);
     fgi_buf_printf(&out, "%s: %zu row%s, %zu of them for training, %" PRId64 " feature%s\n",
-                   csv->name, csv->row_count, csv->row_count == 1 ? "" : "s", row_count,
-                   s->feature_count, s->feature_count == 1 ? "" : "s");
+                   csv->name, csv->row_count, fgi_s(csv->row_count), row_count, s->feature_count,
+                   fgi_s(s->feature_count));
     fgi_buf_printf(&out, "%-*s  %-15s  missing  range or categories\n", width, "column", "type");
     put_columns(&out, s, width);
     s->report = fgi_buf_take(&out);

@@ -80,10 +80,9 @@ void fgi_crop_warn_labels(const fg_format_request *request, const char *path, in
     if (count == 0)
         return;
     (void)fgi_snprintf(line, sizeof line,
-                       "'%s': %" PRId64
-                       " samples have several labels: only the first label of each "
+                       "'%s': %" PRId64 " sample%s several labels: only the first label of each "
                        "is used, because the classes of a model exclude each other",
-                       fgi_shown(path, shown), count);
+                       fgi_shown(path, shown), count, count == 1 ? " has" : "s have");
     fgi_format_say(request, FG_LOG_WARNING, line);
 }
 

@@ -94,8 +94,8 @@
         .name = "decode_memory", .kind = FG_OPTION_INT, .initial = "auto", .min = 1,               \
         .max = 1048576, .has_auto = true, .example = "512",                                        \
         .help =                                                                                    \
-            "Memory in MiB in which all threads of a loader together decode large images: "        \
-            "progressive JPEGs, WebP and large PNG files. A thread waits while the others use "    \
+            "Memory limit in MiB for decoding large images (progressive JPEGs, WebP, large PNG "   \
+            "files), for all threads of a loader together. A thread waits while the others use "   \
             "too much. auto: 1/8 of the machine's memory, at least 64 MiB."                        \
     }
 
@@ -103,8 +103,8 @@
     {                                                                                              \
         .name = "check", .kind = FG_OPTION_CHOICE, .initial = "auto",                              \
         .choices = "auto|all|decode|never", .example = "decode",                                   \
-        .help = "Look at the beginning and the end of each training and validation file before "   \
-                "training, so that truncated files are found then. auto: for at most 2 seconds, "  \
+        .help = "Check the beginning and the end of each training and validation file before "     \
+                "training, to find truncated files. auto: for at most 2 seconds, "                 \
                 "and print how many files were checked if that is not enough for all. all: until " \
                 "all files are checked. decode: decode each file once, which also finds damage "   \
                 "within a file; otherwise, that is only noticed by crops that need this part."     \

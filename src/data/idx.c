@@ -9,6 +9,7 @@
 #include <string.h>
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "data/dataset.h"
 #include "data/elements.h"
 #include "data/memory.h"
@@ -115,9 +116,9 @@ static fg_status read_labels(const char *const names[2], const fgi_block *file, 
                         "%s: byte 2: labels are %s of rank %d: expected integers of rank 1",
                         names[1], fg_dtype_name(idx.type.dtype), idx.type.rank);
     if (idx.type.dim[0] != count)
-        return fgi_fail(err, FG_EFORMAT,
-                        "%s: byte 4: %" PRId64 " labels, but '%s' has %" PRId64 " images", names[1],
-                        idx.type.dim[0], names[0], count);
+        return fgi_fail(
+            err, FG_EFORMAT, "%s: byte 4: %" PRId64 " label%s, but '%s' has %" PRId64 " image%s",
+            names[1], idx.type.dim[0], fgi_s(idx.type.dim[0]), names[0], count, fgi_s(count));
     return fgi_elements_to_s32(&(fgi_elements){.name = names[1],
                                                .file = file->data,
                                                .offset = idx.offset,

@@ -288,9 +288,8 @@ static fg_status check_files(images *s, const fgi_image_listener *listener, fg_e
     FGI_TRY(fgi_image_check_files(&options, &checked, err));
     if (f.bad > 0)
         return fgi_fail(err, f.first.status,
-                        "%.240s\n%" PRId64 " of the %" PRId64
-                        " files that were checked are damaged",
-                        f.first.message, f.bad, checked);
+                        "%.240s\n%" PRId64 " of the %" PRId64 " files that were checked %s damaged",
+                        f.first.message, f.bad, checked, f.bad == 1 ? "is" : "are");
     say_checked(s, checked, listener);
     return FG_OK;
 }

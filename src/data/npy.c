@@ -279,8 +279,8 @@ fg_status fg_npy_open(const char *x_path, const char *y_path, const fg_npy_optio
     if (status == FG_OK && y_path != NULL)
         status = read_field(y_path, true, keep, &fields[1], &blocks[1], &y_count, err);
     if (status == FG_OK && y_path != NULL && y_count != spec.count)
-        status = fgi_fail(err, FG_ESHAPE, "'%s' has %" PRId64 " rows, but '%s' has %" PRId64,
-                          x_path, spec.count, y_path, y_count);
+        status = fgi_fail(err, FG_ESHAPE, "'%s' has %" PRId64 " row%s, but '%s' has %" PRId64,
+                          x_path, spec.count, fgi_s(spec.count), y_path, y_count);
     if (status == FG_OK && y_path != NULL && fields[1].type.dtype == FG_S32 &&
         fields[1].type.rank == 0 && blocks[1].owned != NULL)
         spec.class_count = fgi_count_classes(blocks[1].owned, spec.count);

@@ -101,9 +101,9 @@ fg_status fgi_pack_check_label(const fgi_pack_samples *s, int64_t record, int32_
                         "%s has no label, but the pack has classes: expected a label for each "
                         "sample",
                         fgi_pack_record_name(s, record, name));
-    return fgi_fail(err, FG_EFORMAT,
-                    "%s has label %" PRId32 ", but the pack has %" PRId64 " classes",
-                    fgi_pack_record_name(s, record, name), label, classes);
+    return fgi_fail(
+        err, FG_EFORMAT, "%s has label %" PRId32 ", but the pack has %" PRId64 " class%s",
+        fgi_pack_record_name(s, record, name), label, classes, classes == 1 ? "" : "es");
 }
 
 fg_status fgi_pack_classes_list(const fgi_pack_samples *s, const char ***out, int64_t *out_count,

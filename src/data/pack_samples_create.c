@@ -162,10 +162,11 @@ static void preload(const fgi_pack_samples *s)
     const uint64_t size = fg_pack_get_info(s->pack)->size_bytes, most = s->options.preload_bytes;
     if (most == 0 || fg_pack_populate(s->pack, most) || size <= most)
         return;
-    fgi_log(FG_LOG_WARNING,
-            "'%s': the pack is not preloaded, because it has %.4g MB and there are %.4g MB for it; "
-            "records are read when they are needed",
-            fg_pack_path(s->pack, 0), (double)size / 1e6, (double)most / 1e6);
+    fgi_log(
+        FG_LOG_WARNING,
+        "'%s': the pack is not preloaded, because it has %.4g MB, but only %.4g MB are available; "
+        "records are read when they are needed",
+        fg_pack_path(s->pack, 0), (double)size / 1e6, (double)most / 1e6);
 }
 
 static fg_status prepare(fgi_pack_samples *s, bool has_labels, fg_error *err)

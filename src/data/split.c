@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/rng.h"
+#include "base/text.h"
 #include "data/dataset.h"
 
 static int compare_int64(const void *a, const void *b)
@@ -24,8 +25,8 @@ static fg_status check(int64_t count, double val_fraction, fg_error *err)
                         val_fraction);
     if (count < 2)
         return fgi_fail(err, FG_EINVAL,
-                        "cannot split a dataset of %" PRId64 " samples: expected at least 2",
-                        count);
+                        "cannot split a dataset of %" PRId64 " sample%s: expected at least 2",
+                        count, fgi_s(count));
     return FG_OK;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "data/dataset.h"
 
 typedef struct subset {
@@ -87,8 +88,8 @@ static fg_status resolve(const fg_dataset *parent, const int64_t *indices, size_
         if (indices[i] < 0 || indices[i] >= parent->count)
             return fgi_fail(err, FG_EINVAL,
                             "index %zu of the subset is %" PRId64 ", but the dataset has %" PRId64
-                            " samples",
-                            i, indices[i], parent->count);
+                            " sample%s",
+                            i, indices[i], parent->count, fgi_s(parent->count));
         out[i] = below == NULL ? indices[i] : below->indices[indices[i]];
     }
     return FG_OK;

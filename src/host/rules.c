@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "host/doctor.h"
+#include "base/text.h"
 
 #define GIB (1024 * 1024 * 1024LL)
 
@@ -302,8 +303,9 @@ static void rule_room(fg_host *host)
                         info->shm_bytes >> 20);
     if (info->tpu_chips > 0 && info->cpus > 0 && info->cpus < 4 * info->tpu_chips)
         fgi_doctor_find(host, FG_WARNING, "few-cpus", NULL,
-                        "%d CPUs feed %d chips: decode and resize images in advance", info->cpus,
-                        info->tpu_chips);
+                        "%d CPU%s %d chip%s: decode and resize images in advance", info->cpus,
+                        info->cpus == 1 ? " feeds" : "s feed", info->tpu_chips,
+                        fgi_s(info->tpu_chips));
 }
 
 void fgi_doctor_rules(fg_host *host)

@@ -270,8 +270,7 @@ void fgi_host_tpu_looked(const fgi_host *host, const fgi_tpu_scan *scan, char *o
         (void)snprintf(bus, sizeof bus, "%d TPU chips", scan->pci_chips);
     else
         (void)snprintf(bus, sizeof bus, "%d device%s, no TPU%s", scan->pci_devices,
-                       scan->pci_devices == 1 ? "" : "s",
-                       scan->pci_unknown > 0 ? " known here" : "");
+                       fgi_s(scan->pci_devices), scan->pci_unknown > 0 ? " known here" : "");
     if (scan->node_count > 0)
         (void)snprintf(nodes, sizeof nodes, "%d from %s on", scan->node_count, scan->nodes[0]);
     else

@@ -66,7 +66,7 @@ static fg_status read_number(reader *r, int most_digits, uint32_t *out)
             break;
         *out = *out * 10 + (c - '0');
     }
-    return digits > 0 ? FG_OK : fail(r, "the PNM has something other than a number here");
+    return digits > 0 ? FG_OK : fail(r, "expected a number");
 }
 
 static fg_status read_header(const fgi_image_file *file, reader *r, fg_error *err)
@@ -82,7 +82,7 @@ static fg_status read_header(const fgi_image_file *file, reader *r, fg_error *er
     if (r->most == 0 || r->most > MOST_VALUE)
         return fail(r, "the largest value of the PNM is not 1 to 65535");
     if (r->at == file->size || !is_blank(file->data[r->at]))
-        return fail(r, "expected a blank after the header of the PNM");
+        return fail(r, "expected whitespace after the header of the PNM");
     r->at++;
     r->width = width;
     r->height = height;
@@ -114,7 +114,7 @@ static fg_status read_text(reader *r, uint8_t *row)
         uint32_t value = 0;
         FGI_TRY(read_number(r, is_bits(r) ? 1 : MOST_DIGITS, &value));
         if (value > r->most)
-            return fail(r, "the PNM has a value that is larger than its header says");
+            return fail(r, "the PNM has a value above the maximum in its header");
         row[i] = is_bits(r) ? (value != 0 ? 0 : 255) : scale(r, value);
     }
     return FG_OK;

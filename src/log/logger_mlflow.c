@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "base/thread.h"
 #include "input/json_file.h"
 #include "log/log_file.h"
@@ -550,11 +551,12 @@ static fg_status finish(void *self, const fg_log_end *end, fg_error *err)
     const fg_status sent = send_all(m, err);
     const size_t waiting = json_array_size(m->waiting);
     if (m->dropped > 0)
-        fgi_log(FG_LOG_WARNING, "logger 'mlflow': %lld values were lost", (long long)m->dropped);
+        fgi_log(FG_LOG_WARNING, "logger 'mlflow': %lld value%s lost", (long long)m->dropped,
+                m->dropped == 1 ? " was" : "s were");
     m->dropped = 0;
     if (waiting > 0)
-        fgi_log(FG_LOG_WARNING, "logger 'mlflow': %zu values could not be sent to %s", waiting,
-                m->server.uri);
+        fgi_log(FG_LOG_WARNING, "logger 'mlflow': %zu value%s could not be sent to %s", waiting,
+                fgi_s(waiting), m->server.uri);
     if (waiting > 0 || !m->is_connected)
         return sent;
     const fg_status ended =

@@ -549,8 +549,8 @@ static void report_unfinished(const fgi_logger_thread *t, bool was_late, size_t 
     if (!was_late)
         (void)fgi_snprintf(why, sizeof why, "was not finished %g s after the end of training",
                            seconds(t));
-    fgi_log(FG_LOG_WARNING, "logger '%s' %s: %zu entries are not logged", t->ops.name, why,
-            waiting);
+    fgi_log(FG_LOG_WARNING, "logger '%s' %s: %zu %s not logged", t->ops.name, why, waiting,
+            waiting == 1 ? "entry is" : "entries are");
 }
 
 void fgi_logger_thread_finish(fgi_logger_thread *t)
@@ -565,8 +565,8 @@ void fgi_logger_thread_finish(fgi_logger_thread *t)
     if (!is_done)
         report_unfinished(t, was_late, waiting);
     if (dropped > 0)
-        fgi_log(FG_LOG_WARNING, "logger '%s' was too slow: %" PRId64 " entries were dropped",
-                t->ops.name, dropped);
+        fgi_log(FG_LOG_WARNING, "logger '%s' was too slow: %" PRId64 " %s dropped", t->ops.name,
+                dropped, dropped == 1 ? "entry was" : "entries were");
 }
 
 void fgi_logger_thread_destroy(fgi_logger_thread *t)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/text.h"
 
 /* ---- the devices of all processes ------------------------------------------------------------ */
 
@@ -103,8 +104,8 @@ static fg_status misfit(const fgi_mesh *mesh, int device_count, fg_error *err)
     return fgi_fail(err, FG_EINVAL,
                     "mesh %s does not match %d device%s: expected sizes whose product is %d, or "
                     "one axis of size -1 for the remaining devices",
-                    fgi_mesh_format(mesh, text, sizeof text), device_count,
-                    device_count == 1 ? "" : "s", device_count);
+                    fgi_mesh_format(mesh, text, sizeof text), device_count, fgi_s(device_count),
+                    device_count);
 }
 
 /* Computes the size of the axis that has the remaining devices. */

@@ -7,6 +7,7 @@
 
 #include "op/op.h"
 #include "op/shape.h"
+#include "base/text.h"
 
 bool fgi_same_shape(const fg_type *a, const fg_type *b)
 {
@@ -23,8 +24,9 @@ static bool reshape_infer(fgi_infer *c)
     if (!fgi_infer_ok(c, a->dtype, (int)attr->rank, attr->dim))
         return false;
     if (fg_type_count(&c->out) != fg_type_count(a))
-        return fgi_infer_fail(c, FG_ESHAPE, "%" PRId64 " elements cannot be reshaped to %s",
-                              fg_type_count(a), fg_type_format(&c->out, text, sizeof text));
+        return fgi_infer_fail(c, FG_ESHAPE, "%" PRId64 " element%s cannot be reshaped to %s",
+                              fg_type_count(a), fgi_s(fg_type_count(a)),
+                              fg_type_format(&c->out, text, sizeof text));
     return true;
 }
 

@@ -49,8 +49,7 @@ static fg_status check_count(const fg_option_values *values, const fg_option *op
         return FG_OK;
     return fgi_fail(err, FG_EINVAL, "%s: expected %s, got %zu element%s",
                     fgi_option_path(values, option, path, sizeof path),
-                    fg_option_describe(option, expected, sizeof expected), count,
-                    count == 1 ? "" : "s");
+                    fg_option_describe(option, expected, sizeof expected), count, fgi_s(count));
 }
 
 static fg_status set_items(fg_option_values *values, const fg_option *option,

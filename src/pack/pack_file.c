@@ -34,7 +34,7 @@ static fg_status map_open(const char *path, fgi_pack_map *out, fg_error *err)
     if (out->fd < 0)
         return fgi_fail_errno(err, "open", path);
     if (fstat(out->fd, &info) != 0)
-        return fgi_fail_errno(err, "look at", path);
+        return fgi_fail_errno(err, "access", path);
     if (!S_ISREG(info.st_mode))
         return fgi_fail(err, FG_EIO, "cannot map '%s': not a regular file", path);
     FGI_TRY(fgi_file_refuse_open(path, out->fd, (uint64_t)info.st_size, err));

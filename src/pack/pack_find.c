@@ -118,7 +118,7 @@ static fg_status read_page(const char *path, fgi_pack_page *page, fg_error *err)
     if (fd < 0)
         return fgi_fail_errno(err, "open", path);
     if (fstat(fd, &info) != 0)
-        status = fgi_fail_errno(err, "look at", path);
+        status = fgi_fail_errno(err, "access", path);
     else if (!S_ISREG(info.st_mode))
         status =
             fgi_fail(err, FG_EFORMAT, "'%s': expected a pack, but it is not a regular file", path);

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "pack/pack_file.h"
 
 enum { MERGE_BYTES = 128 << 10 }; /* gap between two records that is read along */
@@ -37,8 +38,8 @@ static fg_status find(fg_pack *pack, int64_t record, bool texts, fgi_pack_file *
     *out_entry = (fg_pack_entry){0};
     if (record < 0 || record >= pack->info.count)
         return fgi_fail(err, FG_EINVAL,
-                        "record %" PRId64 " is out of range: '%s' has %" PRId64 " records", record,
-                        pack->files[0].map.path, pack->info.count);
+                        "record %" PRId64 " is out of range: '%s' has %" PRId64 " record%s", record,
+                        pack->files[0].map.path, pack->info.count, fgi_s(pack->info.count));
     *out_file = fgi_pack_locate(pack, record, out_index);
     return fgi_pack_file_entry(*out_file, *out_index, texts, out_entry, err);
 }

@@ -200,8 +200,8 @@ static fg_status add_samples(arrays *a, int split, int64_t begin, fg_error *err)
         if (!fgi_packer_meter_report(&a->meter, done, 0, written))
             return fgi_fail(err, FG_ESTOPPED,
                             "stopped after %" PRId64 " of %" PRId64
-                            " samples: start again to continue",
-                            done, a->meter.total);
+                            " sample%s: start again to continue",
+                            done, a->meter.total, fgi_s(a->meter.total));
     }
     return FG_OK;
 }

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/print.h"
+#include "base/text.h"
 #include "base/thread.h"
 #include "catalog/catalog_options.h"
 #include "catalog/class_counts.h"
@@ -324,8 +325,8 @@ static fg_status add_samples(build *b, fg_error *err)
                                      (int64_t)b->journal.count, b->size_bytes))
             return fgi_fail(err, FG_ESTOPPED,
                             "stopped after %" PRId64 " of %" PRId64
-                            " samples: start again to continue",
-                            i + 1, b->plan.count);
+                            " sample%s: start again to continue",
+                            i + 1, b->plan.count, fgi_s(b->plan.count));
     }
     return FG_OK;
 }
@@ -339,10 +340,11 @@ static fg_status explain(const build *b, fg_status status, fg_error *err)
     if (status != FG_EIO || b->writer == NULL || err == NULL)
         return status;
     cause = *err;
+    const int64_t written = fg_pack_writer_count(b->writer);
     return fgi_fail(err, status,
-                    "%.380s\n%" PRId64 " records are in the partial pack: free some space if the "
+                    "%.380s\n%" PRId64 " %s in the partial pack: free some space if the "
                     "disk is full, and start again to continue",
-                    cause.message, fg_pack_writer_count(b->writer));
+                    cause.message, written, written == 1 ? "record is" : "records are");
 }
 
 static fg_status finish(build *b, fg_error *err)
@@ -561,8 +563,8 @@ static fg_status check_samples(build *b, fg_error *err)
         else
             b->missing = 0;
         if (!fgi_packer_meter_report(&b->meter, i + 1, (int64_t)b->journal.count, b->size_bytes))
-            return fgi_fail(err, FG_ESTOPPED, "stopped after %" PRId64 " of %" PRId64 " images",
-                            i + 1, b->plan.count);
+            return fgi_fail(err, FG_ESTOPPED, "stopped after %" PRId64 " of %" PRId64 " image%s",
+                            i + 1, b->plan.count, fgi_s(b->plan.count));
     }
     return FG_OK;
 }

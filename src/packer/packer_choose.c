@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/print.h"
+#include "base/text.h"
 #include "catalog/draft.h"
 #include "packer/packer.h"
 #include "packer/packer_text.h"
@@ -125,9 +126,9 @@ static fg_status look_at_images(const fgi_packer_plan *plan, survey *s, fg_error
     fg_catalog_bytes_fini(&bytes);
     if (status == FG_OK && s->count == 0)
         return fgi_fail(err, FG_EFORMAT,
-                        "none of %" PRId64 " samples can be read as an image, so no codec can be "
+                        "none of %" PRId64 " sample%s can be read as an image, so no codec can be "
                         "chosen: %s",
-                        probes, first_why.message);
+                        probes, fgi_s(probes), first_why.message);
     s->megapixels /= (double)s->count;
     s->bytes /= (double)s->count;
     return status;
@@ -292,7 +293,7 @@ static void write_reason(const struct codec *best, const survey *s, const fgi_pa
     (void)fgi_snprintf(reason, 480,
                        "the model needs %s images/s, and %d CPU%s read about %s/s from %s%s "
                        "(measured); the pack needs about %s, and %s are free%s",
-                       fgi_packer_count(plan->o.rate, need), s->cpus, s->cpus == 1 ? "" : "s",
+                       fgi_packer_count(plan->o.rate, need), s->cpus, fgi_s(s->cpus),
                        fgi_packer_count(s->rates[best - rows], from_best),
                        fgi_packer_codec_name(best->choice), from_jpeg,
                        fgi_packer_bytes(bytes_of(best, s, plan), bytes),
@@ -353,9 +354,9 @@ fg_status fgi_packer_check_space(const fgi_packer_plan *plan, const char *out_pa
     if (bytes <= space)
         return FG_OK;
     return fgi_fail(err, FG_EIO,
-                    "%" PRId64 " samples need about %s as codec %s, but only %s are free for '%s': "
+                    "%" PRId64 " %s about %s as codec %s, but only %s are free for '%s': "
                     "free some space, or choose a smaller presize, quality or number of variants",
-                    plan->count - start, fgi_packer_bytes(bytes, needed),
-                    fgi_packer_codec_name(plan->o.codec), fgi_packer_bytes(space, available),
-                    out_path);
+                    plan->count - start, plan->count - start == 1 ? "sample needs" : "samples need",
+                    fgi_packer_bytes(bytes, needed), fgi_packer_codec_name(plan->o.codec),
+                    fgi_packer_bytes(space, available), out_path);
 }

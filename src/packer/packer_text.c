@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/print.h"
+#include "base/text.h"
 #include "packer/packer.h"
 
 const char *fgi_packer_count(double value, char out[32])
@@ -48,23 +49,25 @@ const char *fg_pack_built_text(const fg_pack_built *built, const char *out_path,
     *out = '\0';
     if (built->bad_count > 0 || built->skip_count > 0)
         used = fgi_snprintf(out, size,
-                            "%zu bad images and %" PRId64 " other files are not in the pack: see "
+                            "%zu bad image%s and %" PRId64 " other file%s are not in the pack: see "
                             "%s.bad.jsonl\n",
-                            built->bad_count, built->skip_count, out_path);
+                            built->bad_count, fgi_s(built->bad_count), built->skip_count,
+                            fgi_s(built->skip_count), out_path);
     if (built->flawed_count > 0 && used >= 0 && (size_t)used < size)
-        used +=
-            fgi_snprintf(out + used, size - (size_t)used,
-                         "%" PRId64 " images were decoded with warnings\n", built->flawed_count);
+        used += fgi_snprintf(out + used, size - (size_t)used,
+                             "%" PRId64 " image%s decoded with warnings\n", built->flawed_count,
+                             built->flawed_count == 1 ? " was" : "s were");
     if (*built->reason != '\0' && used >= 0 && (size_t)used < size)
         used += fgi_snprintf(out + used, size - (size_t)used, "codec %s: %s\n",
                              fgi_packer_codec_name(built->codec), built->reason);
     if (built->encoded_count > 0 && used >= 0 && (size_t)used < size)
         used += fgi_snprintf(
             out + used, size - (size_t)used,
-            "%" PRId64 " of %" PRId64 " images were encoded with the quality of "
+            "%" PRId64 " of %" PRId64 " image%s %s encoded with the quality of "
             "the pack: codec %s keeps only JPEGs that are not resized, rotated by "
             "EXIF or CMYK%s\n",
-            built->encoded_count, built->sample_count, fgi_packer_codec_name(built->codec),
+            built->encoded_count, built->sample_count, fgi_s(built->sample_count),
+            built->encoded_count == 1 ? "was" : "were", fgi_packer_codec_name(built->codec),
             built->codec == FG_PACK_CHOICE_DCT ? ", and have the chroma sampling of the pack "
                                                  "(4:2:0, unless all images share a different one)"
                                                : "");

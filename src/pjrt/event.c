@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "pjrt/plugin.h"
+#include "base/text.h"
 
 fgi_event *fgi_event_create(const fg_client *client, const char *operation, int count)
 {
@@ -76,7 +77,7 @@ void fgi_event_pending(fgi_event *event, char *out, size_t size)
     }
     if (open > 0)
         (void)snprintf(out + used, size - used, " (%d of %d device%s)", open, event->count,
-                       event->count == 1 ? "" : "s");
+                       fgi_s(event->count));
 }
 
 /* ---- callbacks ------------------------------------------------------------------------------- */

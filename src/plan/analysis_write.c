@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/print.h"
+#include "base/text.h"
 #include "input/json_file.h"
 #include "plan/analysis.h"
 
@@ -146,7 +147,7 @@ static void put_totals(const fgi_plan_analysis *a, fgi_buf *out)
     fgi_buf_printf(out, ", and communication %s\n", duration(one, a->collective_s));
     if (a->epoch_s >= 0)
         fgi_buf_printf(out, "  epoch        %s in %" PRId64 " step%s\n", duration(one, a->epoch_s),
-                       a->machine.steps_per_epoch, a->machine.steps_per_epoch == 1 ? "" : "s");
+                       a->machine.steps_per_epoch, fgi_s(a->machine.steps_per_epoch));
     fgi_buf_printf(out, "  cycles       %.0f", t->cycles);
     if (a->machine.batch > 0)
         fgi_buf_printf(out, ", %.0f per sample", t->cycles / (double)a->machine.batch);
@@ -159,8 +160,9 @@ static void put_totals(const fgi_plan_analysis *a, fgi_buf *out)
     fgi_buf_printf(out, "  main memory  %.4g bytes, %s useful\n", t->padded_bytes,
                    percent(fraction_text, fraction(t->bytes, t->padded_bytes)));
     if (a->unknown_loops > 0)
-        fgi_buf_printf(out, "  %d loops of unknown length are counted as one iteration\n",
-                       a->unknown_loops);
+        fgi_buf_printf(out, "  %d loop%s of unknown length %s counted as one iteration\n",
+                       a->unknown_loops, fgi_s(a->unknown_loops),
+                       a->unknown_loops == 1 ? "is" : "are");
 }
 
 static void put_collectives(const fgi_plan_analysis *a, fgi_buf *out)
@@ -175,8 +177,9 @@ static void put_collectives(const fgi_plan_analysis *a, fgi_buf *out)
     }
     for (int k = 0; k < FGI_SLOW_KINDS; k++)
         if (a->slow[k].count > 0)
-            fgi_buf_printf(out, "  slow: %s (%d operations, first in %s)\n",
+            fgi_buf_printf(out, "  slow: %s (%d operation%s, first in %s)\n",
                            fgi_plan_slow_text((fgi_plan_slow_kind)k), a->slow[k].count,
+                           fgi_s(a->slow[k].count),
                            a->slow[k].layer != NULL ? a->slow[k].layer : "?");
 }
 

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "input/json_file.h"
 #include "recipe/run_origin.h"
 #include "report/helpers.h"
@@ -141,8 +142,7 @@ fg_status fg_recipe_origin_lines(const fg_recipe_origin *origin, bool names_only
         put_tensor(&lines, t, names_only, is_folder);
     }
     fgi_buf_printf(&totals, "%zu tensor%s, %s; %" PRId64 " element%s in the model\n", count,
-                   count == 1 ? "" : "s", fgi_bytes_words(bytes), elements,
-                   elements == 1 ? "" : "s");
+                   fgi_s(count), fgi_bytes_words(bytes), elements, fgi_s(elements));
     *out_lines = fgi_take_text(&lines);
     *out_totals = fgi_take_text(&totals);
     if (*out_lines != NULL && *out_totals != NULL)

@@ -211,7 +211,8 @@ static fg_status go(fg_recipe *r, fg_error *err)
     r->outcome.train = *fg_trainer_result(r->trainer);
     r->has_result = true;
     if (fgi_run_evaluation_make(r, status, &why) != FG_OK)
-        fgi_run_say(r, FG_LOG_WARNING, "the classes and samples are not known: %s", why.message);
+        fgi_run_say(r, FG_LOG_WARNING, "results by class and by sample are not available: %s",
+                    why.message);
     keep_report(r, status);
     return status;
 }
@@ -246,8 +247,8 @@ static void say_flawed(const fg_recipe *r)
         sum += count;
     }
     if (sum > 0)
-        fgi_run_say(r, FG_LOG_INFO, "%lld images were decoded with warnings; the first one: %s",
-                    (long long)sum, first);
+        fgi_run_say(r, FG_LOG_INFO, "%lld image%s decoded with warnings; the first one: %s",
+                    (long long)sum, sum == 1 ? " was" : "s were", first);
 }
 
 /* Where the results are, and the command that shows them, unless no logger wrote what it reads. */

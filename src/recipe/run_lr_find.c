@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/print.h"
+#include "base/text.h"
 #include "input/json_file.h"
 #include "recipe/run.h"
 #include "report/lr_plot.h"
@@ -74,7 +75,7 @@ fg_status fgi_run_lr_find(fg_recipe *r, fg_error *err)
 {
     const fg_lr_find_options options = options_of(r->c);
     fgi_run_say(r, FG_LOG_INFO, "finding a learning rate: %d sweep%s of up to %lld steps",
-                options.segments, options.segments == 1 ? "" : "s", (long long)options.steps);
+                options.segments, fgi_s(options.segments), (long long)options.steps);
     FGI_TRY(fg_tuner_lr_find(r->trainer, &r->task.task, &r->fit_data, &options, &r->lr_curve, err));
     const fg_lr_suggestions *s = fg_lr_curve_suggestions(r->lr_curve);
     if (!isfinite(s->valley))

@@ -334,7 +334,7 @@ static void note_training(const fg_recipe *r)
         fgi_config_read(had, FGI_RUN_ORIGIN_TRAINING, text, strlen(text), &(fg_error){0}))
         fgi_run_compare_training(had, r->c, &differences);
     if (differences.count > 0)
-        fgi_run_say(r, FG_LOG_WARNING, "%s: was trained with different settings:%s%s",
+        fgi_run_say(r, FG_LOG_WARNING, "%s was trained with different settings:%s%s",
                     fg_ckpt_path(r->origin.ckpt), differences.text,
                     fgi_run_compare_more(&differences, more));
     fgi_config_destroy(had);

@@ -173,7 +173,7 @@ void fgi_run_note_validation(const fg_recipe *r)
                     "note: there will be no validation, although there are data for it: %s", why);
     if ((why != NULL || r->fit_data.val == NULL) && !fgi_is_of_training(monitor))
         fgi_run_say(r, FG_LOG_WARNING,
-                    "%s: %s is a validation metric, but there will be no validation, so no "
-                    "checkpoint will be the best",
+                    "%s: %s is a validation metric, but there will be no validation, so there "
+                    "will be no best checkpoint",
                     fgi_config_where(r->c, "trainer.monitor"), monitor);
 }

@@ -6,6 +6,7 @@
 
 #include "report/checkup.h"
 #include "base/print.h"
+#include "base/text.h"
 
 static const char *const severities[] = {"note", "warning", "wrong"};
 
@@ -55,9 +56,9 @@ static void print_host(fgi_buf *out, const fg_host_info *info)
 {
     char all[32], some[32], shm[32], temp[32];
     fgi_buf_printf(out,
-                   "host     %d processors%s%s, memory %s (%s free), /dev/shm %s, /tmp %s free",
-                   info->cpus, info->cpu_name[0] != '\0' ? ", " : "", info->cpu_name,
-                   gib(info->memory_bytes, all), gib(info->memory_free_bytes, some),
+                   "host     %d processor%s%s%s, memory %s (%s free), /dev/shm %s, /tmp %s free",
+                   info->cpus, fgi_s(info->cpus), info->cpu_name[0] != '\0' ? ", " : "",
+                   info->cpu_name, gib(info->memory_bytes, all), gib(info->memory_free_bytes, some),
                    gib(info->shm_bytes, shm), gib(info->temp_free_bytes, temp));
     if (info->hugepages[0] != '\0')
         fgi_buf_printf(out, ", huge pages %s", info->hugepages);
@@ -72,11 +73,12 @@ static void print_plugins(fgi_buf *out, const fgi_checkup *d)
             fgi_buf_printf(out, "plugin   %s %s: %s\n", p->accelerator, p->version, p->path);
     }
     if (d->cache[0] != '\0')
-        fgi_buf_printf(out, "cache    %s: %" PRId64 " programs, %s\n", d->cache, d->cache_files,
-                       fgi_bytes_words((double)d->cache_bytes));
+        fgi_buf_printf(out, "cache    %s: %" PRId64 " program%s, %s\n", d->cache, d->cache_files,
+                       fgi_s(d->cache_files), fgi_bytes_words((double)d->cache_bytes));
     if (d->speed.was_measured)
-        fgi_buf_printf(out, "data     %" PRId64 " files, %s in %.2f s: %.0f MB/s, %.0f files/s\n",
-                       d->speed.files, fgi_bytes_words((double)d->speed.bytes), d->speed.seconds,
+        fgi_buf_printf(out, "data     %" PRId64 " file%s, %s in %.2f s: %.0f MB/s, %.0f files/s\n",
+                       d->speed.files, fgi_s(d->speed.files),
+                       fgi_bytes_words((double)d->speed.bytes), d->speed.seconds,
                        (double)d->speed.bytes / 1e6 / d->speed.seconds,
                        (double)d->speed.files / d->speed.seconds);
 }

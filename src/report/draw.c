@@ -14,6 +14,7 @@
 #include "report/helpers.h"
 #include "base/print.h"
 #include "base/alloc.h"
+#include "base/text.h"
 
 enum { MIN_COLUMNS = 30, MAX_COLUMNS = 400, MIN_ROWS = 5, MAX_ROWS = 100, LABEL_LEAST = 8 };
 static const double log_range =
@@ -78,7 +79,7 @@ void fgi_draw_put_notes(fgi_buf *out, const fgi_draw_range *range)
         const size_t count = k == 0 ? range->above : range->below;
         if (count == 0)
             continue;
-        fgi_buf_printf(out, "%s%zu value%s %s the plot", separator, count, count == 1 ? "" : "s",
+        fgi_buf_printf(out, "%s%zu value%s %s the plot", separator, count, fgi_s(count),
                        k == 0 ? "above" : "below");
         separator = ", ";
     }

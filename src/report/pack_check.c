@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/print.h"
+#include "base/text.h"
 #include "report/helpers.h"
 #include "report/pack_summary.h"
 
@@ -66,22 +67,25 @@ static void add_fault(void *self, const fg_pack_fault *fault)
 
 static void conclude(faults *f, const fg_pack_report *report)
 {
+    const bool is_one = report->lost_records == 1;
     if (f->files.size == 0) {
-        fgi_buf_printf(f->text, "%" PRId64 " records, %s: no faults\n", report->records,
-                       fgi_bytes_words((double)report->size_bytes));
+        fgi_buf_printf(f->text, "%" PRId64 " record%s, %s: no faults\n", report->records,
+                       fgi_s(report->records), fgi_bytes_words((double)report->size_bytes));
         if (report->lost_records > 0)
             fgi_buf_printf(f->text,
-                           "%" PRId64
-                           " records were lost before the pack was rebuilt and are empty: to "
+                           "%" PRId64 " %s lost before the pack was rebuilt and %s empty: to "
                            "train without them, set data.damaged to skip\n",
-                           report->lost_records);
+                           report->lost_records, is_one ? "record was" : "records were",
+                           is_one ? "is" : "are");
         return;
     }
     fgi_buf_printf(f->text,
-                   "%" PRId64 " of %" PRId64 " records are damaged, and %" PRId64
-                   " ranges outside records. Copy the file from its source again, or keep the "
+                   "%" PRId64 " of %" PRId64 " record%s %s damaged, and %" PRId64
+                   " range%s outside records. Copy the file from its source again, or keep the "
                    "intact records:\n%s",
-                   report->bad_records, report->records, report->bad_others, f->files.data);
+                   report->bad_records, report->records, fgi_s(report->records),
+                   report->bad_records == 1 ? "is" : "are", report->bad_others,
+                   fgi_s(report->bad_others), f->files.data);
 }
 
 static fg_status verify(const char *path, faults *f, bool *out_is_damaged, fg_error *err)
@@ -136,13 +140,15 @@ fg_status fg_report_pack_rebuild(const char *path, const char *out_path, char **
     const char *target = out_path != NULL ? out_path : path;
     *out = NULL;
     FGI_TRY(fg_pack_rebuild(path, target, &report, err));
-    fgi_buf_printf(&text, "%s: %" PRId64 " records", target, report.records);
+    fgi_buf_printf(&text, "%s: %" PRId64 " record%s", target, report.records,
+                   fgi_s(report.records));
     if (report.bad_records > 0)
-        fgi_buf_printf(&text, ", of which %" PRId64 " were lost and are empty now",
-                       report.bad_records);
+        fgi_buf_printf(&text, ", of which %" PRId64 " %s empty now", report.bad_records,
+                       report.bad_records == 1 ? "was lost and is" : "were lost and are");
     if (report.bad_others > 0)
-        fgi_buf_printf(&text, "; %" PRId64 " sections, such as the class names, were lost",
-                       report.bad_others);
+        fgi_buf_printf(&text, "; %" PRId64 " section%s, such as the class names, %s lost",
+                       report.bad_others, fgi_s(report.bad_others),
+                       report.bad_others == 1 ? "was" : "were");
     fgi_buf_putc(&text, '\n');
     return give(&text, out, err);
 }
@@ -160,11 +166,12 @@ fg_status fg_report_pack_export(const char *path, const char *out_path,
     const fg_status status = fg_pack_export(pack, out_path, options, &result, err);
     fg_pack_close(pack);
     FGI_TRY(status);
-    fgi_buf_printf(&text, "%s\t%" PRId64 " files\t%s\n", out_path, result.files,
-                   fgi_bytes_words((double)result.size_bytes));
+    fgi_buf_printf(&text, "%s\t%" PRId64 " file%s\t%s\n", out_path, result.files,
+                   fgi_s(result.files), fgi_bytes_words((double)result.size_bytes));
     if (result.has_manifest)
         fgi_buf_printf(&text, "%s/manifest.jsonl has the labels, splits and groups\n", out_path);
     if (result.damaged > 0)
-        fgi_buf_printf(&text, "%" PRId64 " damaged records were skipped\n", result.damaged);
+        fgi_buf_printf(&text, "%" PRId64 " damaged record%s skipped\n", result.damaged,
+                       result.damaged == 1 ? " was" : "s were");
     return give(&text, out, err);
 }

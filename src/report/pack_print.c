@@ -9,6 +9,7 @@
 #include "input/json_file.h"
 #include "report/helpers.h"
 #include "report/pack_summary.h"
+#include "base/text.h"
 
 /* Of more than MANY classes, the FEW largest and smallest are listed. */
 enum { MANY = 20, FEW = 10, BAR = 30, NAME_LIMIT = 64, METADATA_LIMIT = 160, DIGITS = 6 };
@@ -175,8 +176,9 @@ static void print_records(fgi_buf *out, const fg_pack_info *info)
 {
     fgi_buf_printf(out, "records   %" PRId64, info->count);
     if (info->variant_count > 1)
-        fgi_buf_printf(out, ": %" PRId64 " samples, %" PRId64 " variants of each",
-                       info->count / info->variant_count, info->variant_count);
+        fgi_buf_printf(out, ": %" PRId64 " sample%s, %" PRId64 " variants of each",
+                       info->count / info->variant_count, fgi_s(info->count / info->variant_count),
+                       info->variant_count);
     fgi_buf_putc(out, '\n');
 }
 
@@ -196,12 +198,13 @@ void fgi_pack_summary_print(fgi_buf *out, const fgi_pack_summary *s)
     if (info->field_count > 0)
         print_fields(out, info);
     if (s->grouped > 0)
-        fgi_buf_printf(out, "%-10s%" PRId64 " records\n", "groups", s->grouped);
+        fgi_buf_printf(out, "%-10s%" PRId64 " record%s\n", "groups", s->grouped, fgi_s(s->grouped));
     if (s->unlabeled > 0)
-        fgi_buf_printf(out, "%-10s%" PRId64 " records\n", "no label", s->unlabeled);
+        fgi_buf_printf(out, "%-10s%" PRId64 " record%s\n", "no label", s->unlabeled,
+                       fgi_s(s->unlabeled));
     if (s->lost > 0)
-        fgi_buf_printf(out, "%-10s%" PRId64 " records are empty since the pack was rebuilt\n",
-                       "lost", s->lost);
+        fgi_buf_printf(out, "%-10s%" PRId64 " record%s empty since the pack was rebuilt\n", "lost",
+                       s->lost, s->lost == 1 ? " is" : "s are");
     if (info->class_count > 0) {
         fgi_buf_printf(out, "%-10s%" PRId64 "\n", "classes", info->class_count);
         print_classes(out, s);

@@ -7,6 +7,7 @@
 
 #include "report/helpers.h"
 #include "report/run_page.h"
+#include "base/text.h"
 
 enum { BAR = 30 };
 
@@ -31,11 +32,19 @@ static void put_number(fgi_buf *out, const char *before, double value, const cha
         fgi_buf_printf(out, fabs(value) < 1000 ? "%s%.4g%s" : "%s%.0f%s", before, value, after);
 }
 
+/* A number of things, with their singular, " step". */
+static void put_count(fgi_buf *out, const char *before, double count, const char *noun)
+{
+    put_number(out, before, count, noun);
+    if (isfinite(count) && count != 1)
+        fgi_buf_putc(out, 's');
+}
+
 /* Of a run without a report. */
 static void put_rows(fgi_buf *out, const fgi_run_view *view)
 {
-    fgi_buf_printf(out, "%s%" PRId64 " rows of metrics", view->is_live ? "in progress: " : "",
-                   view->rows);
+    fgi_buf_printf(out, "%s%" PRId64 " row%s of metrics", view->is_live ? "in progress: " : "",
+                   view->rows, fgi_s(view->rows));
     if (view->damage != NULL) {
         fgi_buf_puts(out, "; damaged: ");
         fgi_run_put_plain(out, view->damage);
@@ -69,8 +78,8 @@ void fgi_run_state_words(fgi_buf *out, const fgi_run_view *view)
     if (isfinite(seconds))
         fgi_buf_printf(out, is_killed ? "; last report after %s" : " after %s",
                        fgi_duration_words(seconds, words));
-    put_number(out, ", ", fgi_json_number(r, "steps"), " steps");
-    put_number(out, ", ", fgi_json_number(r, "epochs"), " epochs");
+    put_count(out, ", ", fgi_json_number(r, "steps"), " step");
+    put_count(out, ", ", fgi_json_number(r, "epochs"), " epoch");
     put_number(out, ", ", fgi_json_number(r, "samples_per_s"), " samples/s");
     put_end(out, view);
 }
@@ -215,7 +224,7 @@ static void put_loader(fgi_buf *out, const json_t *loader)
     if (json_object_size(loader) == 0)
         return;
     fgi_buf_puts(out, "loader");
-    put_number(out, ": ", fgi_json_number(loader, "workers"), " workers");
+    put_count(out, ": ", fgi_json_number(loader, "workers"), " worker");
     if (put_value(out, ", limited by ", json_object_get(loader, "bound_by")))
         fgi_buf_puts(out, "");
     put_number(out, ", delivers up to ", have, " samples/s");
@@ -273,7 +282,7 @@ static void put_reads(fgi_buf *out, const json_t *reads)
         fgi_buf_puts(out, i == 0 ? "host reads\n  " : "  ");
         fgi_run_put_plain(out, fgi_json_words(one, "at"));
         const double count = fgi_json_number(one, "count");
-        put_number(out, ": ", count, count == 1 ? " read" : " reads");
+        put_count(out, ": ", count, " read");
         if (isfinite(fgi_json_number(one, "bytes")))
             fgi_buf_printf(out, ", %s", fgi_bytes_words(fgi_json_number(one, "bytes")));
         if (isfinite(fgi_json_number(one, "wait_s")))
@@ -322,7 +331,7 @@ static void put_host(fgi_buf *out, const json_t *report)
         return;
     fgi_buf_printf(out, "host CPU time: %s",
                    fgi_duration_words(fgi_json_number(host, "cpu_s"), words));
-    put_number(out, " on ", fgi_json_number(host, "cpus"), " CPUs");
+    put_count(out, " on ", fgi_json_number(host, "cpus"), " CPU");
     put_number(out, ", busy ", 100 * fgi_json_number(host, "cpu_fraction"), " % of the time");
     fgi_buf_putc(out, '\n');
 }

@@ -115,7 +115,7 @@ static void put_settings(const fgi_schedule_view *v, fgi_buf *out)
     const int64_t samples = s->global_batch_size * s->accumulate_grad_batches;
     fgi_buf_printf(out, "schedule: %s", v->name);
     if (s->total_steps > 0)
-        fgi_buf_printf(out, " over %" PRId64 " steps", s->total_steps);
+        fgi_buf_printf(out, " over %" PRId64 " step%s", s->total_steps, fgi_s(s->total_steps));
     else
         fgi_buf_puts(out, ", no limit of steps");
     for (int i = 0; i < s->part_count && (i == 0 || s->part[i].epoch < s->total_epochs); i++)
@@ -123,7 +123,7 @@ static void put_settings(const fgi_schedule_view *v, fgi_buf *out)
             out, i == 0 ? ", %" PRId64 " per epoch" : ", %" PRId64 " starting at epoch %" PRId64,
             s->part[i].steps, s->part[i].epoch);
     fgi_buf_printf(out, "\nsamples per step: %" PRId64 " (%d shard%s of %" PRId64, samples,
-                   s->batch_shards, s->batch_shards == 1 ? "" : "s", s->batch_size);
+                   s->batch_shards, fgi_s(s->batch_shards), s->batch_size);
     if (s->accumulate_grad_batches > 1)
         fgi_buf_printf(out, ", %" PRId64 " batches accumulated", s->accumulate_grad_batches);
     fgi_buf_printf(out, ")\nlr: %.6g", s->lr_given);

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/print.h"
 #include "base/run_lock.h"
+#include "base/text.h"
 #include "input/json_file.h"
 #include "report/run_page.h"
 
@@ -51,7 +52,8 @@ void fgi_sweep_words(fgi_buf *out, const fgi_sweep_view *view)
 {
     const size_t failed = count_state(view, "failed");
     fgi_run_put_plain(out, fgi_json_words(view->record, "state"));
-    fgi_buf_printf(out, ": %zu of %zu runs", count_state(view, "finished"), view->count);
+    fgi_buf_printf(out, ": %zu of %zu run%s", count_state(view, "finished"), view->count,
+                   fgi_s(view->count));
     if (failed > 0)
         fgi_buf_printf(out, ", %zu failed", failed);
     if (view->ranked == 0)

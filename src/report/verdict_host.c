@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/text.h"
 #include "report/run_page.h"
 #include "report/verdict.h"
 
@@ -110,7 +111,7 @@ bool fgi_verdict_shapes(const fgi_verdict_facts *f, fgi_verdict *out)
     if (!fgi_verdict_of_fraction(out->gain, &out->severity))
         out->severity = FGI_MEDIUM;
     fgi_buf_printf(&out->detail, "%zu more compilation%s, %s; the last one: ", count,
-                   count == 1 ? "" : "s", fgi_duration_words(seconds, words));
+                   fgi_s((int64_t)count), fgi_duration_words(seconds, words));
     fgi_run_cause_words(&out->detail, last);
     fgi_buf_puts(&out->action, shapes_action(last));
     return true;
@@ -134,7 +135,7 @@ bool fgi_verdict_compile(const fgi_verdict_facts *f, fgi_verdict *out)
     fgi_buf_printf(
         &out->detail,
         "compiling %.0f program%s took %s, %.0f %% of the run; %.0f more came from the cache",
-        count, count == 1 ? "" : "s", fgi_duration_words(seconds, words), 100 * out->gain, hits);
+        count, fgi_s((int64_t)count), fgi_duration_words(seconds, words), 100 * out->gain, hits);
     fgi_buf_puts(&out->action, "keep the compile cache, $XDG_CACHE_HOME/fulgurite or "
                                "~/.cache/fulgurite: the next run with the same shapes and settings "
                                "takes its programs from there");

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/text.h"
 #include "report/verdict.h"
 
 static double stage(const json_t *loader, const char *key)
@@ -90,8 +91,9 @@ bool fgi_verdict_input(const fgi_verdict_facts *f, fgi_verdict *out)
         !fgi_verdict_of_fraction(input.waited, &out->severity))
         return false;
     fgi_buf_puts(&out->detail, fg_input_report_format(&input, detail, sizeof detail));
-    fgi_buf_printf(&out->detail, " (input %.0f %%, upload %.0f %%); %d loader threads",
-                   100 * f->part[FGI_WAIT_INPUT], 100 * f->part[FGI_WAIT_UPLOAD], input.workers);
+    fgi_buf_printf(&out->detail, " (input %.0f %%, upload %.0f %%); %d loader thread%s",
+                   100 * f->part[FGI_WAIT_INPUT], 100 * f->part[FGI_WAIT_UPLOAD], input.workers,
+                   fgi_s(input.workers));
     if (isfinite(cpu))
         fgi_buf_printf(&out->detail, ", the host's processors are busy %.0f %% of the time",
                        100 * cpu);

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/print.h"
+#include "base/text.h"
 #include "trace/program.h"
 
 enum { WARN_AFTER = 3 }; /* programs with the same outline: two may well be intended */
@@ -127,7 +128,8 @@ static void tell(const fg_trace *trace, const fgi_layout *layout, const fgi_outl
     else
         (void)fgi_snprintf(what, sizeof what, "an argument of %s changed", node->op->name);
     if (differences > 1)
-        (void)fgi_snprintf(more, sizeof more, " (and %d other operations)", differences - 1);
+        (void)fgi_snprintf(more, sizeof more, " (and %d other operation%s)", differences - 1,
+                           fgi_s(differences - 1));
     fgi_log(FG_LOG_WARNING,
             "%s:%d: %s%s: %d programs were compiled that differ only in this value\npass a number "
             "that changes as an fg_scalar (fg_scalar_value), which is an input of the program",

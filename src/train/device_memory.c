@@ -212,8 +212,10 @@ static fg_status begin(search *s, fg_trainer *trainer, const fg_fit_data *data, 
     s->most =
         fg_dataset_count(train) == FG_UNKNOWN_COUNT ? LARGEST : fg_dataset_count(train) / s->rows;
     if (s->most < 1)
-        return fgi_fail(err, FG_EINVAL, "%lld training samples are fewer than the %lld devices",
-                        (long long)fg_dataset_count(train), (long long)s->rows);
+        return fgi_fail(err, FG_EINVAL, "%lld training %s fewer than the %lld devices",
+                        (long long)fg_dataset_count(train),
+                        fg_dataset_count(train) == 1 ? "sample is" : "samples are",
+                        (long long)s->rows);
     return FG_OK;
 }
 

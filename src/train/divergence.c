@@ -27,6 +27,7 @@
 #include "base/log.h"
 #include "base/number.h"
 #include "base/print.h"
+#include "base/text.h"
 #include "optim/optimizer.h"
 #include "train/divergence_parts.h"
 #include "train/health.h"
@@ -214,9 +215,9 @@ void fgi_divergence_end(const fg_trainer *trainer)
     const fgi_divergence *d = trainer->divergence;
     if (d->at.exploded != 0 && !d->has_warned)
         fgi_log(FG_LOG_WARNING,
-                "training has probably diverged: in the last %lld log lines, the loss has not "
+                "training has probably diverged: in the last %lld log line%s, the loss has not "
                 "returned to its value at the first step (%.4g); use a smaller learning rate",
-                (long long)d->at.high, d->at.start);
+                (long long)d->at.high, fgi_s(d->at.high), d->at.start);
 }
 
 fg_status fgi_divergence_check(fg_trainer *trainer, int64_t step, fg_error *err)

@@ -221,8 +221,8 @@ static void put_what(const fg_trainer *trainer, const fgi_diverged *what, const 
         fgi_buf_printf(
             out,
             "training has diverged at step %" PRId64
-            ": the loss is %.4g, and it has been too high for %" PRId64 " log lines (%s was %.4g)",
-            what->step, what->loss, at->high,
+            ": the loss is %.4g, and it has been too high for %" PRId64 " log line%s (%s was %.4g)",
+            what->step, what->loss, at->high, fgi_s(at->high),
             at->exploded != 0 ? "it had risen far above the loss of the first step, which"
                               : "the lowest",
             at->exploded != 0 ? at->start : at->best);

@@ -111,9 +111,10 @@ static fg_status check_samples(const fg_trainer *trainer, int64_t count, fg_erro
     if (count >= shards || count <= 0) /* 0 samples are another error: an epoch has no step */
         return FG_OK;
     return fgi_fail(err, FG_EINVAL,
-                    "%lld training samples are fewer than the %d devices\n"
+                    "%lld training %s fewer than the %d devices\n"
                     "use devices=%lld or fewer, or more data",
-                    (long long)count, shards, (long long)count);
+                    (long long)count, count == 1 ? "sample is" : "samples are", shards,
+                    (long long)count);
 }
 
 /* ---- the learning rate ----------------------------------------------------------------------- */

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/thread.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "optim/optimizer.h"
 #include "trace/precision.h"
 #include "train/divergence.h"
@@ -78,10 +79,12 @@ static void advise(fg_trainer *trainer, const float *health, int64_t step)
     const bool is_ignored = strcmp(trainer->options.divergence.action, "ignore") == 0;
     if (health[FGI_HEALTH_BAD] > 0 && is_ignored && !is_scaled &&
         !trainer->health->has_warned_of_bad)
-        fgi_log(FG_LOG_WARNING,
-                "up to step %lld the gradients of %.0f steps were not finite; detect_anomaly names "
-                "the parameter",
-                (long long)step, (double)health[FGI_HEALTH_BAD]);
+        fgi_log(
+            FG_LOG_WARNING,
+            "up to step %lld the gradients of %.0f step%s were not finite; detect_anomaly names "
+            "the parameter",
+            (long long)step, (double)health[FGI_HEALTH_BAD],
+            fgi_s((int64_t)health[FGI_HEALTH_BAD]));
     if (lost > WORTH_A_WARNING && !trainer->health->has_warned_of_lost)
         fgi_log(FG_LOG_WARNING,
                 "precision '%s': step %lld left %.0f %% of the elements that it updates unchanged, "

@@ -154,7 +154,9 @@ fg_status fgi_module_state_load(const fg_module *module, const fg_ckpt *ckpt, co
         fgi_buf_fini(&name);
     }
     list_extra(module, ckpt, &extra);
-    warn_of(path, "state variables of the module that it does not contain start afresh", &missing);
+    warn_of(path,
+            "state variables of the module that it does not contain keep their initial values",
+            &missing);
     warn_of(path, "state variables in it that the module does not have are ignored", &extra);
     return status;
 }

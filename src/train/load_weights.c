@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "train/file_order.h"
 #include "train/stage.h"
 #include "train/trainer.h"
@@ -294,7 +295,7 @@ static void put_text(fgi_buf *out, const matching *p, bool is_loaded)
                    is_loaded ? "loaded" : "match, none was loaded");
     if (p->outside > 0)
         fgi_buf_printf(out, "; %zu tensor%s without the prefix '%s' ignored", p->outside,
-                       p->outside == 1 ? "" : "s", prefix_of(p));
+                       fgi_s(p->outside), prefix_of(p));
     for (int outcome = FG_LOAD_SKIPPED; outcome <= FG_LOAD_UNEXPECTED; outcome++) {
         bool is_first = true;
         if (p->counts[outcome] > 0)

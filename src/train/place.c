@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "train/fit_settings.h"
 #include "train/trainer.h"
 
@@ -16,14 +17,14 @@ static fg_status check_place(const fg_trainer *trainer, const fg_fit_data *data,
         return FG_OK;
     if (trainer->cursor.sample_count != count && (trainer->cursor.sample_count < 0 || count < 0))
         return fgi_fail(err, FG_EINVAL,
-                        "the checkpoint is %lld samples into an epoch of other data\n"
+                        "the checkpoint is %lld sample%s into an epoch of other data\n"
                         "to train on other data, start from the weights instead",
-                        (long long)trainer->cursor.position);
+                        (long long)trainer->cursor.position, fgi_s(trainer->cursor.position));
     if (trainer->cursor.sample_count != count)
         return fgi_fail(err, FG_EINVAL,
-                        "the checkpoint is %lld samples into an epoch of %lld, but the data have "
+                        "the checkpoint is %lld sample%s into an epoch of %lld, but the data have "
                         "%lld\nto train on other data, start from the weights instead",
-                        (long long)trainer->cursor.position,
+                        (long long)trainer->cursor.position, fgi_s(trainer->cursor.position),
                         (long long)trainer->cursor.sample_count, (long long)count);
     if (trainer->cursor.shuffle_buffer != buffer)
         return fgi_fail(err, FG_EINVAL,
@@ -42,7 +43,7 @@ fg_status fgi_place_find(fg_trainer *trainer, const fg_fit_data *data, fg_error 
     if (trainer->call.result.checkpoint[0] != '\0' && trainer->cursor.batch_size > 0 &&
         trainer->cursor.batch_size != size)
         fgi_log(FG_LOG_WARNING,
-                "%s: was trained with batches of %lld, but the run has batches of %lld",
+                "%s was trained with batches of %lld, but the run has batches of %lld",
                 trainer->call.result.checkpoint, (long long)trainer->cursor.batch_size,
                 (long long)size);
     if (trainer->cursor.position > 0 && trainer->cursor.batch_size != size)

@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 
 #include "base/print.h"
+#include "base/text.h"
 #include "pjrt/pjrt.h"
 #include "train/progress.h"
 #include "train/trainer.h"
@@ -40,7 +41,7 @@ static void put_settings(FILE *out, const fg_trainer *trainer, const fg_progress
     }
     (void)fprintf(out,
                   ", %" PRId64 " step%s%s\nlr at 0, 25, 50, 75, 100 %%:", settings->total_steps,
-                  settings->total_steps == 1 ? "" : "s", at->step > 0 ? " in total" : "");
+                  fgi_s(settings->total_steps), at->step > 0 ? " in total" : "");
     for (int i = 0; i < 5; i++)
         (void)fgi_fprintf(out, " %.4g", settings->lr_at[i]);
     (void)fputc('\n', out);
@@ -166,7 +167,7 @@ static void fill_block(fg_module *root, size_t *i, size_t size, row *out)
         (void)snprintf(times, sizeof times, "%zu x ", count);
     }
     (void)snprintf(name, sizeof name, "%s%s", first.name, last);
-    (void)snprintf(detail, sizeof detail, "%s%zu layer%s", times, layers, layers == 1 ? "" : "s");
+    (void)snprintf(detail, sizeof detail, "%s%zu layer%s", times, layers, fgi_s(layers));
     fill_row(out, name, &first, detail, parameters);
     *i += count * size;
 }

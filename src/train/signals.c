@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/print.h"
+#include "base/text.h"
 #include "base/thread.h"
 #include "train/run_folder.h"
 #include "train/signals.h"
@@ -77,7 +78,7 @@ static void put_work(int note, bool is_saved, char *out, size_t size)
     else if (note == 0)
         (void)snprintf(out, size, "%s", is_saved ? "saving" : "stopping");
     else
-        (void)snprintf(out, size, "finishing %d step%s%s", note, note == 1 ? "" : "s", after);
+        (void)snprintf(out, size, "finishing %d step%s%s", note, fgi_s(note), after);
 }
 
 static void prepare_notes(const fg_trainer *trainer)

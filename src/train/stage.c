@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "base/thread.h"
 #include "data/loader.h"
 #include "train/accumulate.h"
@@ -420,8 +421,8 @@ static fg_status describe_checked(const fg_trainer *trainer, fgi_stage_kind kind
     out->trainable = trainable_mark(trainer, kind);
     const int64_t count = fg_dataset_count(out->dataset);
     if (count == 0 || (out->drop_last && count >= 0 && count < batch_size))
-        return fgi_fail(err, FG_EINVAL, "the %s data have %lld samples: no batch of %lld",
-                        stage_names[kind], (long long)count, (long long)batch_size);
+        return fgi_fail(err, FG_EINVAL, "the %s data have %lld sample%s: no batch of %lld",
+                        stage_names[kind], (long long)count, fgi_s(count), (long long)batch_size);
     return FG_OK;
 }
 

@@ -108,12 +108,12 @@ static fg_status compare_run(const fg_trainer *trainer, const json_t *object, co
     const json_t *seed = json_object_get(object, "seed");
     if (had != NULL && have != NULL && strcmp(had, have) != 0)
         return fgi_fail(err, FG_EINVAL,
-                        "%s: was trained by '%s', not by '%s'\n"
+                        "%s was trained by '%s', not by '%s'\n"
                         "to change the optimizer, start from its weights instead",
                         path, had, have);
     if (have != NULL && json_is_integer(seed) &&
         (uint64_t)json_integer_value(seed) != trainer->options.seed)
-        fgi_log(FG_LOG_WARNING, "%s: was trained with seed %llu, but the run has seed %llu", path,
+        fgi_log(FG_LOG_WARNING, "%s was trained with seed %llu, but the run has seed %llu", path,
                 (unsigned long long)json_integer_value(seed),
                 (unsigned long long)trainer->options.seed);
     return FG_OK;

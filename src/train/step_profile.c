@@ -84,8 +84,8 @@ static void stop(fg_trainer *trainer)
         fgi_log(FG_LOG_WARNING, "the profile could not be written: %s", why.message);
     if (self->info.lost > 0)
         fgi_log(FG_LOG_WARNING,
-                "the profile is incomplete, %lld spans were not recorded: profile fewer steps",
-                (long long)self->info.lost);
+                "the profile is incomplete, %lld span%s not recorded: profile fewer steps",
+                (long long)self->info.lost, self->info.lost == 1 ? " was" : "s were");
     fgi_windows_exclude(trainer->windows, fgi_now_ns() - begin);
 }
 

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/print.h"
+#include "base/text.h"
 #include "base/thread.h"
 
 enum { COMPILE_LIMIT_S = 300 };
@@ -84,7 +85,7 @@ static void name_devices(const fgi_watchdog *dog, char *out, size_t size)
     if (out[0] == '\0' && dog->client != NULL) {
         const fg_client_info *info = fg_client_get_info(dog->client);
         (void)snprintf(out, size, "%s, %d device%s", info->platform, info->device_count,
-                       info->device_count == 1 ? "" : "s");
+                       fgi_s(info->device_count));
     }
     if (out[0] == '\0')
         (void)snprintf(out, size, "no device yet");

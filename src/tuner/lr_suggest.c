@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/print.h"
+#include "base/text.h"
 
 /* A curve with fewer points has no suggestions. */
 enum { MOST_POINTS = 1 << 16, MOST_SEGMENTS = 1 << 10, LEAST_POINTS = 10 };
@@ -290,8 +291,8 @@ static void suggest(curve *c, const double *lr, fg_lr_suggestions *out)
     smooth(c);
     if (c->count < LEAST_POINTS) {
         (void)fgi_snprintf(out->note, sizeof out->note,
-                           "the loss diverges after %zu steps, at the learning rate %g: use %s",
-                           c->count, lr[c->count - 1], earlier(c, lr));
+                           "the loss diverges after %zu step%s, at the learning rate %g: use %s",
+                           c->count, fgi_s(c->count), lr[c->count - 1], earlier(c, lr));
         return;
     }
     limit(c);

@@ -388,7 +388,7 @@ static void steps_that_are_not_finite_are_counted(void **state)
     fgt_ok(fit_line(NAN, false, "32-true", 1, &trainer, &r, &err));
     assert_int_equal(fg_trainer_result(trainer)->nonfinite_steps, 1);
     assert_non_null(strstr(r.logged, "train_nonfinite_steps"));
-    assert_non_null(strstr(warnings, "up to step 12 the gradients of 1 steps were not finite"));
+    assert_non_null(strstr(warnings, "up to step 12 the gradients of 1 step were not finite"));
     w = second_w(trainer);
     assert_true(isnan(w)); /* nothing was configured to skip it */
     fg_trainer_destroy(trainer);

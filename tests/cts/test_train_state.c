@@ -163,7 +163,7 @@ static void state_that_is_not_there_begins_anew(void **state)
     (void)fit(client, NULL, folder, NULL, NULL, 3);
     const state_values got = fit(client, NULL, folder, "last", "count", 5);
     assert_int_equal(got.steps, 2);
-    assert_non_null(strstr(warnings, "not contain start afresh: 'memory.count'\n"));
+    assert_non_null(strstr(warnings, "not contain keep their initial values: 'memory.count'\n"));
     assert_non_null(strstr(warnings, "the module does not have are ignored: 'memory.steps'\n"));
     fgi_free(folder);
     fg_client_close(client);

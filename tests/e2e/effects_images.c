@@ -291,13 +291,13 @@ const effect effects_images[] = {
      .says = "1 damaged training sample was replaced by another: 'photos': cat/2"},
     {"data.check", GRAY "--data.crop=center", truncated, .status = 1,
      .says = ": truncated JPEG: the file ends before the image does\n1 of the 3 "
-             "files that were checked are damaged\nremove or repair them, or set data.damaged to "
+             "files that were checked is damaged\nremove or repair them, or set data.damaged to "
              "skip"},
     {"data.check", GRAY "--data.crop=center --data.check=all --data.damaged=skip", truncated,
      .says = "1 damaged training sample was replaced by another: 'photos': cat/2"},
     {"data.check", MIDDLE "--data.check=all", damaged_within, .says = "15 parameters in total"},
     {"data.check", MIDDLE "--data.check=decode", damaged_within, .status = 1,
-     .says = "1 of the 3 files that were checked are damaged\nremove or repair them, or set "
+     .says = "1 of the 3 files that were checked is damaged\nremove or repair them, or set "
              "data.damaged to skip"},
     {"data.check", MIDDLE "--data.check=decode --data.damaged=skip", damaged_within,
      .says = "'photos': decoded 3 files: 1 damaged\n"},
@@ -307,7 +307,7 @@ const effect effects_images[] = {
     {"data.check", GRAY "--data.crop=center --data.check=never", truncated, .status = 1,
      .says = "15 parameters in total"}, /* only then the file is read */
     {"data.tolerate_corruption", GRAY "--data.crop=center --data.tolerate_corruption=true",
-     truncated, .says = "1 images were decoded with warnings; the first one: cat/2.jpg: truncated"},
+     truncated, .says = "1 image was decoded with warnings; the first one: cat/2.jpg: truncated"},
     {"data.decode_memory", GRAY "--data.crop=center --data.decode_memory=1", losses, .count = 0},
     {"data.center_fraction", GRAY "--data.crop=center --data.center_fraction=0.5", losses,
      .count = 9},

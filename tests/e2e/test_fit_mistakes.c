@@ -102,18 +102,20 @@ static void what_differs_at_a_resume_is_noted(void **state)
     const char *folder = fit_folder();
     (void)program_gives(0, folder, ONE "--schedule.name=onecycle");
     const outcome *o = program_gives(0, folder, MORE OTHERS "--trainer.max_epochs=2");
-    contains(o->err, "run/checkpoints/step-000000002: was trained with different settings:\n"
+    contains(o->err, "run/checkpoints/step-000000002 was trained with different settings:\n"
                      "  loss.label_smoothing: 0 in the checkpoint, 0.1 by --loss.label_smoothing\n"
                      "  optimizer.lr: 0.01 in the checkpoint, 0.02 by --optimizer.lr\n"
                      "  trainer.precision: 32-true in the checkpoint, bf16-mixed by "
                      "--trainer.precision\n");
-    contains(o->err, "step-000000002: was trained with batches of 64, but the run has batches of "
+    contains(o->err, "step-000000002 was trained with batches of 64, but the run has batches of "
                      "32\n");
     contains(o->err, "warning: the learning-rate schedule was planned for 2 steps and now has 4: "
                      "training continues with a learning rate of ");
     o = program_gives(0, folder, MORE OTHERS "--trainer.max_epochs=3 --trainer.callbacks=[ema]");
     assert_null(strstr(o->err, "was trained with"));
-    contains(o->err, "state variables of the module that it does not contain start afresh: 'ema.");
+    contains(
+        o->err,
+        "state variables of the module that it does not contain keep their initial values: 'ema.");
 }
 
 static char screen[32768]; /* what a terminal shows */
@@ -191,7 +193,7 @@ static void a_fit_without_validation_is_noted(void **state)
     contains(o->err, none);
     contains(o->err, "trainer.limit_val_batches is 0\n");
     contains(o->err, "--trainer.monitor: val_loss is a validation metric, but there will be no "
-                     "validation, so no checkpoint will be the best\n");
+                     "validation, so there will be no best checkpoint\n");
     contains(o->err, "warning: early_stop cannot end this run: it has no validation\n");
 }
 

@@ -91,7 +91,7 @@ static void bad_images_are_a_failure_or_listed(void **state)
     contains(o->err, "cat/a.jpg: ");
     contains(o->err, "(fulgurite pack --bad skip)");
     o = program_gives(0, folder, "pack ./info p.pack --codec file --bad skip");
-    contains(o->err, "1 bad images and 0 other files are not in the pack: see p.pack.bad.jsonl\n");
+    contains(o->err, "1 bad image and 0 other files are not in the pack: see p.pack.bad.jsonl\n");
     contains(file_text(folder, "p.pack.bad.jsonl"), "{\"name\":\"cat/a.jpg\",\"reason\":");
     o = program_gives(1, folder, "pack --check ./info");
     contains(o->out, "cat/a.jpg: unsupported image format: this is text\n");

@@ -302,7 +302,7 @@ static void a_check_finds_truncated_files(void **state)
     fg_catalog *catalog = photos_with("large.jpg", 200, 0);
     assert_int_equal(fg_images_create(catalog, &o, &dataset, &err), FG_EFORMAT);
     assert_non_null(strstr(err.message, "cat/a.jpg: byte "));
-    assert_non_null(strstr(err.message, "\n1 of the 3 files that were checked are damaged"));
+    assert_non_null(strstr(err.message, "\n1 of the 3 files that were checked is damaged"));
     o.skip_damaged = true;
     fgt_ok(fg_images_create(catalog, &o, &dataset, &err));
     assert_int_equal(fg_dataset_damaged(dataset, &first), 1);

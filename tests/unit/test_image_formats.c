@@ -300,14 +300,13 @@ static void malformed_bmp_and_pnm_are_refused(void **state)
         {"P5 0 1 255\nx", 12, FG_EFORMAT, "f: byte 10: the PNM has a width or height of 0"},
         {"P5 1 1 65536\nx", 14, FG_EFORMAT,
          "f: byte 12: the largest value of the PNM is not 1 to 65535"},
-        {"P5 1 x 255\nx", 12, FG_EFORMAT,
-         "f: byte 5: the PNM has something other than a number here"},
+        {"P5 1 x 255\nx", 12, FG_EFORMAT, "f: byte 5: expected a number"},
         {"P5 1 1 255x1", 12, FG_EFORMAT,
-         "f: byte 10: expected a blank after the header of the PNM"},
+         "f: byte 10: expected whitespace after the header of the PNM"},
         {"P2 1 1 15\n16", 12, FG_EFORMAT,
          "f: byte 12: truncated PNM: the file ends before the image does"},
         {"P2 1 1 15\n16\n", 13, FG_EFORMAT,
-         "f: byte 12: the PNM has a value that is larger than its header says"},
+         "f: byte 12: the PNM has a value above the maximum in its header"},
     };
     fg_image_decoder *decoder;
     fg_image image = {0};

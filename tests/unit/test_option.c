@@ -406,7 +406,7 @@ static void home_is_expanded(void **state)
         assert_int_equal(i == 0 ? setenv("HOME", "", 1) : unsetenv("HOME"), 0);
         assert_int_equal(fg_option_set(v, "path", "~/x.csv", NULL, &err), FG_ENOTFOUND);
         assert_string_equal(err.message,
-                            "thing.path: '~/x.csv': HOME is not set: write the whole path");
+                            "thing.path: '~/x.csv': HOME is not set: write the absolute path");
     }
     if (before != NULL)
         assert_int_equal(setenv("HOME", before, 1), 0);

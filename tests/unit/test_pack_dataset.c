@@ -467,8 +467,7 @@ static void records_that_do_not_fit_are_named(void **state)
     assert_int_equal(try_open(write_two(FG_PACK_RAW_RGB, -1, 1), NULL, &dataset), FG_EINVAL);
     assert_non_null(strstr(err.message, "two.pack: record 1 ('two') has no label, but the pack"));
     assert_int_equal(try_open(write_two(FG_PACK_RAW_RGB, 1, 1), NULL, &dataset), FG_EFORMAT);
-    assert_non_null(
-        strstr(err.message, "record 1 ('two') has label 1, but the pack has 1 classes"));
+    assert_non_null(strstr(err.message, "record 1 ('two') has label 1, but the pack has 1 class"));
     assert_int_equal(try_open(write_two(FG_PACK_ARRAYS, 0, 1), NULL, &dataset), FG_EINVAL);
     assert_non_null(
         strstr(err.message, "record 1 ('two'): the pack has arrays, coefficients or pixels"));

@@ -101,7 +101,7 @@ static void bad_images_are_left_out_and_listed(void **state)
             fail_msg("%s: %s", rows[i].name, built.bad[i].reason);
     }
     assert_non_null(strstr(fg_pack_built_text(&built, path, text, sizeof(text)),
-                           "3 bad images and 1 other files are not in the pack"));
+                           "3 bad images and 1 other file are not in the pack"));
     fg_pack_built_fini(&built);
     (void)snprintf(list, sizeof(list), "%s.bad.jsonl", path);
     char *lines = photos_read(list, &size);

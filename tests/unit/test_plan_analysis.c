@@ -264,7 +264,7 @@ static void a_loop_of_unknown_length_counts_once(void **state)
     fgt_close("flops", layer(&a, "cell")->work.flops, 2.0 * 512 * 512 * 512, 0, 0);
     fgt_close("cycles", layer(&a, "cell")->work.cycles, 10312.0, 0, 0);
     fgi_plan_put_text(&a, &buf);
-    assert_non_null(strstr(buf.data, "  1 loops of unknown length are counted as one iteration\n"));
+    assert_non_null(strstr(buf.data, "  1 loop of unknown length is counted as one iteration\n"));
     fgi_buf_fini(&buf);
     fgi_plan_analysis_fini(&a);
 }

@@ -259,7 +259,7 @@ static void metrics_after_the_report(void **state)
                          "{\"step\": 20, \"epoch\": 1, \"val_acc\": 0.5}\n");
     put("report.json", killed);
     char *text = report_as(FG_REPORT_TEXT);
-    has(text, "killed; last report after 500 ms, 1 steps, 0 epochs; its metrics continue until "
+    has(text, "killed; last report after 500 ms, 1 step, 0 epochs; its metrics continue until "
               "step 20, epoch 1\n");
     fg_report_free(text);
     put("report.json", "{\"version\":1,");

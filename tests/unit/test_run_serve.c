@@ -133,7 +133,7 @@ static void a_run_in_progress_is_loaded_again(void **state)
     put("metrics.jsonl", "{\"step\": 10, \"epoch\": 0, \"train_loss\": 4.5}\n");
     has(get("/"), "HTTP/1.1 200 ");
     has(answer, "\r\nRefresh: 2\r\n");
-    has(answer, "in progress: 1 rows of metrics");
+    has(answer, "in progress: 1 row of metrics");
     has(answer, ">4.5<");
     assert_null(strstr(answer, "77"));
     put("metrics.jsonl", "{\"step\": 10, \"epoch\": 0, \"train_loss\": 4.5}\n"

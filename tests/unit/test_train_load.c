@@ -139,7 +139,7 @@ static void other_optimizers_are_refused(void **state)
     toy other = {.optimizer = "sgd"};
     const fg_task sgd = {.name = "toy", .self = &other, .ops = &toy_ops};
     assert_int_equal(resume(saved, &sgd, 0, &r, &err), FG_EINVAL);
-    assert_non_null(strstr(err.message, ": was trained by 'adam', not by 'sgd'\n"
+    assert_non_null(strstr(err.message, " was trained by 'adam', not by 'sgd'\n"
                                         "to change the optimizer, start from its weights instead"));
 }
 
@@ -153,7 +153,7 @@ static void another_seed_is_warned_of(void **state)
     assert_int_equal(recorder_count(&r, "batch_end"), 1);
     fgt_ok(resume(saved, &task, 5, &r, &err));
     assert_non_null(strstr(talk.data, "2: "));
-    assert_non_null(strstr(talk.data, ": was trained with seed 0, but the run has seed 5\n"));
+    assert_non_null(strstr(talk.data, " was trained with seed 0, but the run has seed 5\n"));
 }
 
 static void missing_files_are_reported(void **state)
