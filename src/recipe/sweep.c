@@ -208,7 +208,9 @@ static fg_status train(sweep *s, size_t run, const char *folder, fg_error *err)
     if (status == FG_OK) {
         fg_error why = {0};
         const fg_status result = fg_recipe_run(r, &why);
-        const bool ends = result == FG_ESTOPPED || (result != FG_OK && !r->outcome.was_set_up);
+        const bool is_value = r->has_result && s->has_begun; /* with others, a run has begun */
+        const bool ends =
+            result == FG_ESTOPPED || (result != FG_OK && !r->outcome.was_set_up && !is_value);
         s->has_begun |= r->outcome.was_set_up;
         status = fgi_sweep_record_end(s->record, run, r, folder, err);
         if (status == FG_OK && ends) {

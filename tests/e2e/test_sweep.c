@@ -228,6 +228,20 @@ static void mistakes_are_found_before_the_first_run(void **state)
     }
 }
 
+/* With the other values, a run has begun. */
+static void a_value_that_a_fit_refuses_is_a_failed_run(void **state)
+{
+    const char *folder = fit_folder();
+    (void)state;
+    const outcome *o =
+        program_gives(1, folder,
+                      "fit digits.yaml -q --trainer.max_steps=1 --trainer.run_dir=sw "
+                      "--sweep trainer.monitor=val_loss,val_los,val_acc");
+    contains(o->err, "warning: monitor=val_los failed, and the sweep continues: ");
+    contains(o->out, "failed: 2 of 3 runs, 1 failed; ");
+    assert_false(is_there(folder, "sw/monitor=val_los"));
+}
+
 static void another_process_in_the_folder(void **state)
 {
     (void)state;
@@ -317,6 +331,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(more_values_are_added),
     cmocka_unit_test(an_interrupted_sweep_continues),
     cmocka_unit_test(failed_runs_do_not_end_the_sweep),
+    cmocka_unit_test(a_value_that_a_fit_refuses_is_a_failed_run),
     cmocka_unit_test(mistakes_are_found_before_the_first_run),
     cmocka_unit_test(another_process_in_the_folder),
     cmocka_unit_test(stop_ends_the_sweep),

@@ -156,6 +156,22 @@ static void a_complete_run_is_validated_if_it_was_not(void **state)
     }
 }
 
+static void a_fit_that_a_hook_ends_is_as_docs_say(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    r = (recorder){
+        .at_event = "batch_end", .at_count = 1, .status = FG_ESTOPPED, .message = "done"};
+    fg_trainer_options options = two_epochs;
+    options.checkpoints.run_dir = fgt_temp_folder();
+    fg_trainer *trainer = create_recorded(&options, &r);
+    const fg_fit_data data = the_data();
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    assert_as_written("limit", r.text);
+    fg_trainer_destroy(trainer);
+}
+
 /* ---- a limit that ends a fit ----------------------------------------------------------------- */
 
 /* How a fit ends at a step. */
@@ -499,6 +515,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(an_accumulating_fit_is_as_docs_say),
     cmocka_unit_test(the_last_weights_are_validated),
     cmocka_unit_test(a_complete_run_is_validated_if_it_was_not),
+    cmocka_unit_test(a_fit_that_a_hook_ends_is_as_docs_say),
     cmocka_unit_test(a_limit_validates_and_a_signal_does_not),
     cmocka_unit_test(a_validation_that_is_off_is_not_owed),
     cmocka_unit_test(evaluations_are_as_docs_say),
