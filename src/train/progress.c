@@ -615,7 +615,6 @@ static fg_status on_val_end(void *self, const fg_progress *at, fg_error *err)
         p->val[i] = at->metrics[i];
     note_best(p, at, "val_");
     p->val_ns += p->now_ns() - p->val_begin_ns;
-    p->kind = FGI_TRAIN;
     p->has_at = false;
     unlock(p);
     return FG_OK;

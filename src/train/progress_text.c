@@ -70,9 +70,8 @@ void fgi_progress_metrics(const fg_metric *metrics, size_t count, const char *pr
 /* "[===>      ] " of `width` characters between the brackets; "" for 0. */
 static void put_bar(const fgi_progress_view *v, int width, char *out)
 {
-    int64_t done = v->batches > 0 ? (int64_t)((double)v->batch / (double)v->batches * width) : 0;
-    if (done > width)
-        done = width;
+    const int64_t done =
+        v->batches > 0 ? (int64_t)((double)v->batch / (double)v->batches * width) : 0;
     out[0] = '\0';
     if (width == 0)
         return;
