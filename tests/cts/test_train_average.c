@@ -499,6 +499,24 @@ static void a_skipped_step_adds_nothing(void **state)
     fg_dataset_destroy(bad);
 }
 
+/* By default, the last fifth of the epochs, of which one that max_steps cuts short is none. */
+static void an_epoch_that_is_cut_short_does_not_count(void **state)
+{
+    fg_error err = {0};
+    toy model = {0};
+    const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
+    const fg_fit_data fits = {.train = data, .batch_size = BATCH};
+    fg_trainer *trainer = NULL;
+    (void)state;
+    fgt_ok(fg_trainer_create(
+        &(fg_trainer_options){.devices.client = client, .limits.max_steps = EPOCH + 2}, &trainer,
+        &err));
+    add_row(trainer, &fgi_swa_row, "");
+    fgt_ok(fg_trainer_fit(trainer, &task, &fits, &err));
+    assert_int_equal(taken_of(fg_trainer_module(trainer), "swa.taken"), 1);
+    fg_trainer_destroy(trainer);
+}
+
 /* Averages are f32, also of 16-bit weights, in which small changes would be lost; f64 of f64. */
 static void averages_have_at_least_24_bits(void **state)
 {
@@ -574,6 +592,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(equal_averages_follow_from_the_weights),
     cmocka_unit_test(resumed_means_are_the_same),
     cmocka_unit_test(a_skipped_step_adds_nothing),
+    cmocka_unit_test(an_epoch_that_is_cut_short_does_not_count),
     cmocka_unit_test(averages_have_at_least_24_bits),
     cmocka_unit_test(mistakes_are_reported),
 };

@@ -102,7 +102,7 @@ static void what_fg_type_cannot_hold(void **state)
                   "\"new\":{\"dtype\":\"F3\",\"shape\":[],\"data_offsets\":[21,26]},"
                   "\"u8\":{\"dtype\":\"U8\",\"shape\":[1,1,1,3,1,1,1,1,1],"
                   "\"data_offsets\":[26,29]},"
-                  "\"x\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[29,31]}}",
+                  "\"x\":{\"dtype\":\"U8\",\"shape\":[1,1,1,1,1,1,1,2],\"data_offsets\":[29,31]}}",
                   31);
     static const char *const stored[] = {"C64[2]", "F4[2,3]", "F8_E4M3[2]", "F3[]",
                                          "U8[1,1,1,3,1,1,1,1,1]"};
@@ -117,6 +117,7 @@ static void what_fg_type_cannot_hold(void **state)
     assert_int_equal(out.tensors[3].size_bytes, 5);
     assert_null(out.tensors[5].stored);
     assert_int_equal(out.tensors[5].type.dtype, FG_U8);
+    assert_int_equal(out.tensors[5].type.rank, FG_MAX_RANK);
     fgi_safetensors_close(&out);
     f = make("{\"a\":{\"dtype\":\"F8_E5M2\",\"shape\":[2],\"data_offsets\":[0,3]}}", 3);
     refused(&f, FG_EFORMAT,

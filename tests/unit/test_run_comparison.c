@@ -119,6 +119,13 @@ static void text_and_page_show_them(void **state)
     fgt_ok(fg_report_compare(longer, 2, FG_REPORT_TEXT, &text, &err)); /* its end */
     has(text, "                          ith-a-long-name two\n");
     fg_report_free(text);
+    /* a report from before the last log lines has other means */
+    put("a-folder-with-a-long-name/report.json", "{\"version\":1,\"state\":\"stopped\",\"steps\":1,"
+                                                 "\"metrics\":{\"train_loss\":9}}");
+    put("a-folder-with-a-long-name/metrics.jsonl", "{\"step\":2,\"lr\":0.5,\"train_loss\":0.75}\n");
+    fgt_ok(fg_report_compare(longer, 1, FG_REPORT_TEXT, &text, &err));
+    has(text, "\ntrain_loss                0.75\nlr                        0.5\n");
+    fg_report_free(text);
     text = compare(FG_REPORT_HTML);
     has(text, "optimizer.new&lt;key&gt;");
     has(text, "<polyline class=\"curve s0\"");

@@ -262,6 +262,10 @@ static void metrics_after_the_report(void **state)
     has(text, "killed; last report after 500 ms, 1 step, 0 epochs; its metrics continue until "
               "step 20, epoch 1\n");
     fg_report_free(text);
+    put("report.json", "{\"version\":1,\"state\":\"running\",\"seconds\":0.5,\"steps\":20}");
+    text = report_as(FG_REPORT_TEXT);
+    has(text, "killed; last report after 500 ms, 20 steps\n");
+    fg_report_free(text);
     put("report.json", "{\"version\":1,");
     for (int form = FG_REPORT_TEXT; form <= FG_REPORT_HTML; form++) {
         text = report_as((fg_report_form)form);
@@ -521,8 +525,10 @@ static void a_long_curve_has_its_last_point(void **state)
     for (size_t count = 399; count < 1000; count += 100) {
         fgi_buf page = {0};
         const fgi_draw_series series = {"loss", x, y, count};
+        x[count - 1] = 2e5;
         fgi_chart_put(&page, &series, 1, &(fgi_chart_options){.title = "loss", .x_label = "steps"});
         has(page.data, " 470.0,"); /* the right end of the axis */
+        has(page.data, ">200k</text>");
         fgi_buf_fini(&page);
     }
 }

@@ -244,6 +244,8 @@ static const row host_rows[] = {
                                  " 'wait_s': 0.04}]}",
      "host_reads", "note", ": 1.50 reads per step; most time at a.c:7, 50 reads, 40 ms",
      "trainer.log_every=50 instead of 1", 0.05 / 9.14},
+    {TIME("9", "'read_s': 0.05") ", 'host_reads': [{'at': 'a.c:7', 'count': 1230}]}", "host_reads",
+     "note", ": 12.3 reads per step", "=" LOG_IN_STEP, 0.05 / 9.14},
     {TIME("6", "'read_s': 4") "}", "host_reads", "high", "waits 39.6 % of the time", "fg_step_log",
      4 / 10.09},
     {TIME("9", "'checkpoint_s': 0.48") "}", "checkpoint", "medium",
@@ -381,6 +383,10 @@ static const row the_batch_rows[] = {
      "a step of 101 ms computes for 50 ms; launching it takes 50 ms, so the device waits 50 % "
      "of the time",
      "trainer.batch_size=1024", 5 / 10.08 * (1 - 1.0 / 32)},
+    /* of a launch, what the device waits for */
+    {TIME("8", "'other_s': 2") ", 'settings': {'launch_s': 0.05}}", "batch", "medium",
+     "so the device waits 20 % of the time", "trainer.batch_size=256; fulgurite",
+     2 / 10.08 * (1 - 1.0 / 8)},
     /* not more than the samples: 100 steps in 4 epochs; and by the key that was set */
     {TIME("5", "'other_s': 5") ", 'epochs': 4, 'settings': {'launch_s': 0.05}}", "batch", "high",
      "launching it", "trainer.batch_size=800; fulgurite", 5 / 10.08 * (1 - 1.0 / 32)},

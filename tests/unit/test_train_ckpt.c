@@ -298,11 +298,28 @@ static fg_status rank(void *self, const fg_progress *at, fg_error *err)
 }
 
 /* In addition to the newest, also by a resumed run. */
+/* A run that resumes: `best` names the first of the list. */
+static fg_status best_is_the_first(void *self, const fg_progress *at, fg_error *err)
+{
+    const fg_trainer *trainer = *(fg_trainer *const *)self;
+    char *name = NULL;
+    size_t size;
+    if (at->step == 0)
+        return FG_OK;
+    const char *path = fgt_path(trainer->options.checkpoints.run_dir, "checkpoints/best");
+    assert_int_equal(fgi_file_read(path, 100, &name, &size, err), FG_OK);
+    name[strcspn(name, "\n")] = '\0';
+    assert_int_equal(trainer->cursor.top.count, 2);
+    assert_string_equal(name, trainer->cursor.top.entry[0].name);
+    fgi_free(name);
+    return FG_OK;
+}
+
 static void the_best_are_kept(void **state)
 {
     (void)state;
     const char *folder = fgt_temp_folder();
-    static const fg_callback_ops ops = {.batch_end = rank};
+    static const fg_callback_ops ops = {.fit_start = best_is_the_first, .batch_end = rank};
     static const char *const expected[] = {"step-000000003 step-000000006 step-000000012",
                                            "step-000000003 step-000000006 step-000000015"};
     for (int i = 0; i < 2; i++) {

@@ -507,7 +507,8 @@ static void only_states_that_are_saved_have_a_rank(void **state)
 {
     fgi_best_list list = {.count = 0};
     (void)state;
-    assert_int_equal(fgi_best_list_offer(&list, &two_least, 5, 1), FGI_RANK_BEST);
+    for (int i = 0; i < 2; i++) /* the same state is validated again */
+        assert_int_equal(fgi_best_list_offer(&list, &two_least, 5, 1), FGI_RANK_BEST);
     list_is(&list, "");
     fgi_best_list_enter(&list, &two_least, 1, "a");
     list_is(&list, "5@1:a ");

@@ -208,6 +208,26 @@ static void plain_lines_within_an_epoch(void **state)
                                 "epoch 1/3  4/4  2 samples/s  00:16<00:00, run 00:32 left\n"
                                 "epoch 1/3  train loss 0.5 acc 0.75  val loss 0.25 acc 0.5  "
                                 "2 samples/s  00:19, run 00:38 left\n");
+    run_epoch(&s, 1, 4); /* 6 batches and 2 validations are left */
+    assert_non_null(strstr(s.text, "epoch 2/3  2/4  2 samples/s  00:08<00:08, run 00:30 left\n"));
+    close_show(&s);
+}
+
+/* Once there is a log line, the rate is that of its window. */
+static void the_rate_is_that_of_the_last_log_line(void **state)
+{
+    show s;
+    const fg_metric loss = {"train_loss", 0.5};
+    (void)state;
+    open_show(&s, "plain");
+    tell(&s, fgi_progress_ops.epoch_start, (fg_progress){.batches = 4});
+    tell(&s, fgi_progress_ops.log,
+         (fg_progress){.samples_per_s = 1234, .metrics = &loss, .metric_count = 1});
+    pass(8);
+    s.trainer.cursor.position = 8;
+    tell(&s, fgi_progress_ops.batch_end, (fg_progress){.batch = 1, .batches = 4});
+    assert_string_equal(s.text,
+                        "epoch 1/3  1/4  1,234 samples/s  00:08<00:24, run 01:28 left  loss 0.5\n");
     close_show(&s);
 }
 
@@ -241,6 +261,10 @@ static void an_epoch_that_was_resumed(void **state)
     s.trainer.cursor.position = 24;
     tell(&s, fgi_progress_ops.batch_end, (fg_progress){.batch = 3, .batches = 4});
     assert_string_equal(s.text, "epoch 1/3  3/4  1 samples/s  00:08<00:08, run 01:12 left\n");
+    pass(8);
+    s.trainer.cursor.position = 32;
+    tell(&s, fgi_progress_ops.epoch_end, (fg_progress){.batch = 4, .batches = 4});
+    assert_non_null(strstr(s.text, "\nepoch 1/3  1 samples/s  00:16, run 01:04 left\n"));
     close_show(&s);
 }
 
@@ -614,6 +638,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(one_plain_line_per_epoch),
     cmocka_unit_test(plain_lines_within_an_epoch),
     cmocka_unit_test(plain_lines_within_a_long_epoch),
+    cmocka_unit_test(the_rate_is_that_of_the_last_log_line),
     cmocka_unit_test(an_epoch_that_was_resumed),
     cmocka_unit_test(every_epoch_has_a_line),
     cmocka_unit_test(the_best_value_is_highlighted),

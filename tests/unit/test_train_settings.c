@@ -300,6 +300,8 @@ static void a_limit_of_batches_counts_those_before_a_resume(void **state)
     trainer = create(&o, &w);
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     assert_int_equal(w.steps, 1);
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    assert_true(fg_trainer_result(trainer)->nothing_to_do);
     fg_trainer_destroy(trainer);
     fg_dataset_destroy(data.train);
 }
@@ -461,20 +463,21 @@ static void the_settings_are_printed_before_the_first_step(void **state)
                                                        .lr.lr_scaling = "linear",
                                                        .lr.schedule = &onecycle,
                                                        .limits.max_epochs = 1,
+                                                       .numerics.accumulate_grad_batches = 2,
                                                        .output.progress = out},
                                  &w);
-    fg_fit_data data = {.train = toy_data(160, 1), .batch_size = 4, .workers = -1};
+    fg_fit_data data = {.train = toy_data(320, 1), .batch_size = 4, .workers = -1};
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     fg_trainer_destroy(trainer);
     assert_int_equal(fclose(out), 0);
     const char *settings = strstr(
         text, "83 parameters in total; on 8 virtual devices of the CPU, for development (ddp)\n"
-              "sgd, lr 0.8 (linear scaling, 0.1 x 8), batches of 32 (8 x 4), 5 steps\n"
-              "lr at 0, 25, 50, 75, 100 %: 0.032 ");
+              "sgd, lr 1.6 (linear scaling, 0.1 x 16), batches of 32 (8 x 4), 2 per step, 5 "
+              "steps\nlr at 0, 25, 50, 75, 100 %: 0.064 ");
     if (settings == NULL)
         fail_msg("%s", text);
     assert_true(settings < strstr(text, "epoch 1/1"));
-    assert_non_null(strstr(settings, " 3.2e-06\n"));
+    assert_non_null(strstr(settings, " 6.4e-06\n"));
     free(text);
     fg_dataset_destroy(data.train);
 }
