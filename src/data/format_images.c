@@ -118,7 +118,7 @@ static fg_status source_open(const fg_option_values *values, const char *option,
                                   .no_split_folders = is_new};
     *out = (source){.needs_target = request->needs_target,
                     .input = request->input,
-                    .listener = {request->say, request->say_self}};
+                    .listener = {request->say, request->say_self, request->is_training}};
     fg_status status =
         open_catalog(values, fg_option_string(values, option), &options, &out->catalog, err);
     status = fgi_crop_hint(status, is_pack(fg_option_string(values, option)),
@@ -138,10 +138,10 @@ static fg_status source_open(const fg_option_values *values, const char *option,
 
 enum { CHECK_SECONDS = 2 };
 
-static void set_check(const fg_option_values *values, fg_images_options *options)
+static void set_check(const fg_option_values *values, bool is_checked, fg_images_options *options)
 {
     const char *check = fg_option_string(values, "check");
-    options->check = strcmp(check, "never") != 0;
+    options->check = is_checked && strcmp(check, "never") != 0;
     options->check_decodes = strcmp(check, "decode") == 0;
     options->check_seconds = strcmp(check, "all") == 0 ? 0 : CHECK_SECONDS;
 }
@@ -155,8 +155,7 @@ static fg_status create(const source *s, const fg_option_values *values, bool is
     options.split = 1;
     options.no_labels = !s->needs_target;
     options.skip_damaged = is_training && fgi_crop_skips(values);
-    if (is_checked)
-        set_check(values, &options);
+    set_check(values, is_checked, &options);
     const fg_status status = fgi_images_create(s->catalog, &options, &s->listener, out, err);
     return fgi_crop_hint(
         status, options.check && (status == FG_EFORMAT || status == FG_EUNSUPPORTED),

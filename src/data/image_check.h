@@ -12,6 +12,7 @@
 typedef struct fgi_image_listener {
     fg_log_fn *say;
     void *self;
+    bool is_fit; /* errors of damaged files say how to find them before training */
 } fgi_image_listener;
 
 /* A file that is not a complete image, or cannot be read. Called by several threads, one at a time.

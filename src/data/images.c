@@ -21,7 +21,7 @@ typedef struct images {
     fgi_image_workers workers;
     int64_t *items; /* of the catalog; NULL: all */
     int64_t count;
-    bool has_labels;
+    bool has_labels, is_fit;
     fgi_damaged damaged; /* samples */
 } images;
 
@@ -101,7 +101,7 @@ static fg_status add_hint(const images *s, fg_status status, fg_error *err)
 {
     const fg_images_options *o = &s->rule.options;
     const size_t used = err != NULL ? strlen(err->message) : 0;
-    if (err != NULL && status == FG_EFORMAT && o->check && !o->check_decodes)
+    if (err != NULL && status == FG_EFORMAT && s->is_fit && !o->check_decodes)
         (void)fgi_snprintf(err->message + used, sizeof(err->message) - used,
                            "\nto find all damaged files before training, set data.check to decode");
     return status;
@@ -297,6 +297,7 @@ static fg_status check_files(images *s, const fgi_image_listener *listener, fg_e
 static fg_status create(images *s, const fg_images_options *options,
                         const fgi_image_listener *listener, fg_error *err)
 {
+    s->is_fit = listener->is_fit;
     FGI_TRY(fgi_image_rule_init(&s->rule, options, err));
     FGI_TRY(fgi_image_workers_init(&s->workers, s->rule.options.decode_bytes, err));
     FGI_TRY(look_at_labels(s, err));

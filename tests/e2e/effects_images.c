@@ -304,6 +304,11 @@ const effect effects_images[] = {
     {"data.check", GRAY "--data.crop=center --data.center_fraction=1 --data.check=all",
      damaged_within, .status = 1,
      .says = "\nto find all damaged files before training, set data.check to decode\n"},
+    {"data.check", /* the damaged image is held out */
+     GRAY "--data.crop=center --data.center_fraction=1 --data.damaged=skip "
+          "--data.val_fraction=0.34 --data.split_seed=2",
+     damaged_within, .status = 1,
+     .says = "\nto find all damaged files before training, set data.check to decode\n"},
     {"data.check", GRAY "--data.crop=center --data.check=never", truncated, .status = 1,
      .says = "15 parameters in total"}, /* only then the file is read */
     {"data.tolerate_corruption", GRAY "--data.crop=center --data.tolerate_corruption=true",
