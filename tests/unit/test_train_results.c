@@ -16,6 +16,7 @@
 #include "train/input_report.h"
 #include "train/ledger.h"
 #include "train/ledger_parts.h"
+#include "train/sample_rows.h"
 #include "train/trainer.h"
 
 static fake_control fake;
@@ -569,7 +570,56 @@ static void batches_of_a_validation(void **state)
     }
 }
 
+/* ---- rows of samples ------------------------------------------------------------------------- */
+
+enum { ROWS = 2, BATCHES = 200 };
+
+/* The batch i of rows (target, prediction, loss): losses are i and i + 1/2. Row 6 is NaN; the
+ * second row of batch 7 is padding, and that of batch 9 has no class. */
+static void add_batch(fgi_sample_rows *rows, int i, int64_t classes)
+{
+    const float odd = i == 3 ? NAN : (float)i;
+    const float values[ROWS][FGI_ROW_VALUES] = {{1, (float)(i % 3), odd},
+                                                {i == 9 ? 3 : 0, 2, (float)i + 0.5F}};
+    const fg_type type = {.dtype = FG_F32, .rank = 2, .dim = {ROWS, FGI_ROW_VALUES}};
+    fg_array *array = NULL;
+    fg_error err = {0};
+    fgt_ok(fgi_array_upload(client, &type, NULL, values, FGI_UPLOAD_COPY, &array, NULL, &err));
+    fgt_ok(fgi_sample_rows_reserve(rows, classes, &err));
+    fgi_sample_rows_add(rows, array, i == 7 ? 1 : ROWS);
+    assert_true(rows->held <= FGI_ROWS_HELD);
+}
+
+/* In more batches than wait on the device, each sample counts once. */
+static void rows_are_counted_while_they_arrive(void **state)
+{
+    static const int64_t counts[] = {0, 0, 198, 67, 67, 66, 0, 0, 0};
+    fgi_sample_rows rows = {.client = client};
+    fg_error err = {0};
+    (void)state;
+    for (int again = 0; again < 2; again++) {
+        for (int i = 0; i < BATCHES; i++)
+            add_batch(&rows, i, 3);
+        fgt_ok(fgi_sample_rows_count(&rows, &err));
+        assert_int_equal(rows.samples, ROWS * BATCHES - 1);
+        assert_memory_equal(rows.confusion, counts, sizeof counts);
+        assert_int_equal(rows.worst_count, FGI_ROWS_WORST);
+        assert_true(isnan(rows.worst[0].loss));
+        assert_int_equal(rows.worst[0].index, 6);
+        for (int i = 1; i < FGI_ROWS_WORST; i++) /* the last ones, counted without padding */
+            assert_int_equal(rows.worst[i].index, ROWS * BATCHES - 1 - i);
+        fgi_sample_rows_clear(&rows);
+    }
+    add_batch(&rows, 0, 0); /* a regression */
+    add_batch(&rows, 1, FGI_ROWS_CLASSES + 1);
+    fgt_ok(fgi_sample_rows_count(&rows, &err));
+    assert_null(rows.confusion);
+    assert_int_equal(rows.samples, 4);
+    fgi_sample_rows_fini(&rows);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(rows_are_counted_while_they_arrive),
     cmocka_unit_test(times_are_seconds),
     cmocka_unit_test(idle_time_belongs_to_the_innermost),
     cmocka_unit_test(more_spans_than_there_is_room_for),
