@@ -94,7 +94,8 @@ static void metrics_that_do_not_exist(void **state)
 #define MORE "fit digits.yaml --resume --trainer.limit_train_batches=2 "
 #define OTHERS                                                                                     \
     "--schedule.name=onecycle --optimizer.lr=0.02 --loss.label_smoothing=0.1 "                     \
-    "--trainer.precision=bf16-mixed --trainer.batch_size=32 "
+    "--trainer.precision=bf16-mixed --trainer.batch_size=32 --data.augment=random_flip "           \
+    "--model.dropout=0.2 "
 
 /* Settings that may have been changed by mistake; the same again are not. */
 static void what_differs_at_a_resume_is_noted(void **state)
@@ -103,7 +104,9 @@ static void what_differs_at_a_resume_is_noted(void **state)
     (void)program_gives(0, folder, ONE "--schedule.name=onecycle");
     const outcome *o = program_gives(0, folder, MORE OTHERS "--trainer.max_epochs=2");
     contains(o->err, "run/checkpoints/step-000000002 was trained with different settings:\n"
+                     "  model.dropout: 0.1 in the checkpoint, 0.2 by --model.dropout\n"
                      "  loss.label_smoothing: 0 in the checkpoint, 0.1 by --loss.label_smoothing\n"
+                     "  data.augment: [] in the checkpoint, [random_flip] by --data.augment\n"
                      "  optimizer.lr: 0.01 in the checkpoint, 0.02 by --optimizer.lr\n"
                      "  trainer.precision: 32-true in the checkpoint, bf16-mixed by "
                      "--trainer.precision\n");

@@ -62,6 +62,8 @@ static void a_damaged_pack_is_found_and_rebuilt(void **state)
     contains(program_gives(0, folder, "pack rebuild bad.pack good.pack")->out,
              "good.pack: 3 records, of which 1 was lost and is empty now");
     contains(program_gives(0, folder, "pack info good.pack")->out, "\nlost      1 record");
+    (void)program_gives(0, folder, "pack export good.pack good"); /* what is left */
+    assert_int_equal(shell(folder, "test $(find good -type f | wc -l) = 2"), 0);
 }
 
 static void compare_packs(const char *a_path, const char *b_path)

@@ -90,7 +90,8 @@ static void npy_files_become_records(void **state)
     write_npy(folder, "y_test.npy", FG_S32, 1, (int64_t[]){1}, one);
     const char *path = path_of("npy.pack");
     assert_true(fg_pack_arrays_accepts(folder));
-    fgt_ok(fg_pack_arrays(folder, path, NULL, &count, &err));
+    const fg_pack_arrays_options half = {.val_fraction = 0.5}; /* there are validation samples */
+    fgt_ok(fg_pack_arrays(folder, path, &half, &count, &err));
     assert_int_equal(count, 5);
     fg_pack *pack = open_pack(path);
     const fg_pack_info *info = fg_pack_get_info(pack);

@@ -118,6 +118,28 @@ static fgi_plan_analysis analyze_mlp(void)
     return analyze("mlp_x8", &machine);
 }
 
+/* A ring has one link of four in a two-dimensional torus, and of six in a three-dimensional one. */
+static void collectives_use_one_link_of_a_torus(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *chip;
+        double links;
+    } rows[] = {{"TPU v5 lite", 4}, {"TPU v3", 4}, {"TPU v4", 6}, {"TPU v5", 6}, {"TPU7x", 6}};
+    double first = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fgi_plan_machine machine = v5e_x8;
+        machine.chip = fg_chip_find(rows[i].chip);
+        assert_non_null(machine.chip);
+        fgi_plan_analysis a = analyze("mlp_x8", &machine);
+        const double bytes = a.collective_s * machine.chip->ici_bandwidth / rows[i].links;
+        first = i == 0 ? bytes : first;
+        fgt_close(rows[i].chip, bytes, first, 0, 1e-9);
+        fgi_plan_analysis_fini(&a);
+    }
+    assert_true(first > 0);
+}
+
 /* Forward, by the weights, and but for the first layer by the input. */
 static void work_is_reported_by_layer(void **state)
 {
@@ -406,6 +428,7 @@ int main(void)
         cmocka_unit_test(padding_is_the_layouts_and_not_a_rule),
         cmocka_unit_test(seconds_are_cycles_by_clock_or_bytes_by_bandwidth),
         cmocka_unit_test(nothing_is_said_in_seconds_of_an_unknown_chip),
+        cmocka_unit_test(collectives_use_one_link_of_a_torus),
         cmocka_unit_test(work_is_reported_by_layer),
         cmocka_unit_test(what_loses_most_comes_first),
         cmocka_unit_test(layers_with_the_same_padding_have_one_advice),
