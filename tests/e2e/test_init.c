@@ -197,6 +197,20 @@ static void other_tables(void **state)
     contains(program_gives(0, folder, "init first.csv -o -")->out, "  image: [8, 8, 1] ");
 }
 
+/* A target of many classes is the target. */
+static void many_classes(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    assert_int_equal(shell(folder,
+                           "(echo x,word,label; seq 2200 | awk '{ print $1 % 7 \".5,w\" $1 % 1100 "
+                           "\",c\" $1 % 1100 }') >many.csv"),
+                     0);
+    const outcome *o = program_gives(0, folder, "init many.csv -o -");
+    contains(o->out, "\n  target: \"label\" ");
+    contains(o->out, "    - \"word\" # it has many categories\n");
+    lacks(o->out, "    - \"label\"");
+}
+
 static void folders_of_other_formats(void **state)
 {
     static const float x[12][2] = {{1, 2}, {3, 4}}, y[12] = {0.5F};
@@ -293,6 +307,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(an_export_of_a_spreadsheet),
     cmocka_unit_test(a_class_named_none),
     cmocka_unit_test(other_tables),
+    cmocka_unit_test(many_classes),
     cmocka_unit_test(folders_of_other_formats),
     cmocka_unit_test(folders_of_published_datasets_and_tables),
     cmocka_unit_test(the_only_table_of_a_folder),

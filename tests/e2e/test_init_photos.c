@@ -592,6 +592,12 @@ static void packs(void **state)
     put_pack(folder, "arrays.pack", FG_PACK_ARRAYS, 2);
     contains(program_gives(1, folder, "init arrays.pack")->err,
              "'arrays.pack' is a pack of arrays");
+    put_class(folder, "few/a", 2, 20, 20, 3); /* variants are no more images */
+    put_class(folder, "few/b", 2, 20, 20, 3);
+    (void)program_gives(0, folder,
+                        "pack few few.pack --codec=raw --variants=2 --presize=square=16,upscale");
+    contains(program_gives(0, folder, "init few.pack -o -")->out,
+             "# detected: 4 training images of 2 classes: a 2, b 2\n");
     write_text(folder, "no.pack", "nothing");
     contains(program_gives(1, folder, "init no.pack")->err, "no.pack");
 }
