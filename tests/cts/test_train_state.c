@@ -297,6 +297,23 @@ static void resuming_with_others_frozen_is_reported(void **state)
     fg_client_close(client);
 }
 
+static void a_single_frozen_parameter_is_in_the_checkpoint(void **state)
+{
+    (void)state;
+    fg_client *client = open_client(1);
+    char *folder = fgi_path_join(fgt_temp_folder(), "run");
+    frozen_fit f = {.client = client, .folder = folder, .pattern = "fc1.bias", .steps = 1};
+    (void)fit_frozen(&f);
+    f.pattern = "fc2.bias";
+    f.steps = 2;
+    f.resume = "last";
+    (void)fit_frozen(&f);
+    assert_non_null(strstr(warnings, "frozen are trained now: 'fc1.bias'\n"));
+    assert_non_null(strstr(warnings, "trained are frozen now: 'fc2.bias'\n"));
+    fgi_free(folder);
+    fg_client_close(client);
+}
+
 /* A callback unfreezes at the second epoch: the step is traced again. A run that is stopped and
  * resumed after that equals an uninterrupted one, although it is frozen again until the callback
  * has been called. */
@@ -330,6 +347,7 @@ static void parameters_thaw_within_a_fit(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(resuming_with_others_frozen_is_reported),
+    cmocka_unit_test(a_single_frozen_parameter_is_in_the_checkpoint),
     cmocka_unit_test(parameters_thaw_within_a_fit),
     cmocka_unit_test(state_of_modules_goes_through_a_resume),
     cmocka_unit_test(state_that_is_not_there_begins_anew),

@@ -172,7 +172,8 @@ static void other_settings_are_refused(void **state)
                       "validate last --model.activation=tanh --model.hidden=[4] --task=regression "
                       "--data.scale=3 --data.mean=1 --data.std=2")
             ->err,
-        " more\nleave CONFIG or these options out");
+        "  data.scale: 1.0 in the checkpoint, 3.0 here\n  and 3 more\nleave CONFIG or these "
+        "options");
     (void)state;
 }
 

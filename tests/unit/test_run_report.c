@@ -522,7 +522,7 @@ static void a_long_curve_has_its_last_point(void **state)
         x[i] = i;
         y[i] = 1;
     }
-    for (size_t count = 399; count < 1000; count += 100) {
+    for (size_t count = 400; count <= 1000; count += 100) {
         fgi_buf page = {0};
         const fgi_draw_series series = {"loss", x, y, count};
         x[count - 1] = 2e5;
