@@ -272,6 +272,10 @@ static void the_only_table_of_a_folder(void **state)
     assert_true(program(folder, "init . -o -")->status != 0);
     write_text(folder, "train.csv", rows); /* but for the usual names */
     contains(program_gives(0, folder, "init . -o -")->out, "train.csv");
+    assert_int_equal(shell(folder, "mv train.csv training.csv"), 0);
+    contains(program_gives(0, folder, "init . -o -")->out, "training.csv");
+    assert_int_equal(shell(folder, "tr , '\\t' <again.csv | gzip >only.tsv.gz; rm *.csv"), 0);
+    contains(program_gives(0, folder, "init . -o -")->out, "only.tsv.gz");
 }
 
 static void what_is_no_data(void **state)

@@ -230,6 +230,10 @@ static void packs_are_suggested(void **state)
                      "#   fulgurite init 'my photos.pack'\n");
     o = program_gives(0, folder, "init 'my photos/train' -o -");
     contains(o->out, "#   fulgurite pack 'my photos' 'my photos.pack' --presize short=256\n");
+    put_class(folder, "it's/a", 1, 768, 600, 3);
+    put_class(folder, "it's/b", 1, 768, 600, 3);
+    contains(program_gives(0, folder, "init \"it's\" -o -")->out,
+             "#   fulgurite pack 'it'\\''s' 'it'\\''s.pack' --presize short=256\n");
     put_class(folder, "mid/a", 1, 370, 370, 3); /* just worth it: less than half the pixels */
     put_class(folder, "mid/b", 1, 360, 370, 3);
     contains(program_gives(0, folder, "init mid -o -")->out, "they have 48 % of the pixels");

@@ -213,6 +213,14 @@ static void a_single_folder_around_the_data_is_noted(void **state)
     fg_catalog_destroy(catalog);
 }
 
+static void a_folder_around_one_split_is_none(void **state)
+{
+    (void)state;
+    const char *root = fgt_temp_folder();
+    add(root, "archive/train/cat/1.jpg");
+    fgt_catalog_is(root, NULL, "archive/train/cat/1.jpg 0 train [archive/trai]\nclass cat\n");
+}
+
 static void inner_folders_may_repeat_the_split(void **state)
 {
     (void)state;
@@ -526,6 +534,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(folders_of_systems_are_no_classes),
     cmocka_unit_test(splits_next_to_other_folders_are_an_error),
     cmocka_unit_test(a_single_folder_around_the_data_is_noted),
+    cmocka_unit_test(a_folder_around_one_split_is_none),
     cmocka_unit_test(inner_folders_may_repeat_the_split),
     cmocka_unit_test(layouts_that_are_probably_wrong_are_errors),
     cmocka_unit_test(skipped_files_are_said_by_kind),

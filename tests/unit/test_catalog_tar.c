@@ -504,6 +504,8 @@ static void shards_are_found_by_patterns(void **state)
     fgt_catalog_is(fgt_path(folder, "x-{train-*,val-00}.tar"), NULL, all);
     fgt_catalog_is(fgt_path(folder, "x-train-{09..10}.tar"), NULL, two);
     fgt_catalog_is(fgt_path(folder, "x-train-??.tar"), NULL, two);
+    fgt_catalog_is(fgt_path(folder, "x-train-{10..10}.tar"), NULL,
+                   "1.jpg 1 train [x-train-10.tar]\nclass -\nclass -\n");
     fgt_catalog_is(fgt_path(folder, "x-val-00.tar"), NULL,
                    "1.jpg 1 val [x-val-00.tar]\nclass -\nclass -\n");
     fgt_catalog_fails(fgt_path(folder, "x-train-{09..11}.tar"), NULL, FG_ENOTFOUND,

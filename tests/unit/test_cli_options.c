@@ -162,6 +162,7 @@ static void mistakes(void **state)
     refused(
         "fulgurite try: unexpected argument 'trainer.seed=3': did you mean '--trainer.seed=3'?" SEE,
         "trainer.seed=3", NULL);
+    refused("fulgurite try: no value is expected for option '--flag'" SEE, "--flag=yes", "a");
     refused("fulgurite try: --pick is 'worst': expected best|last\n", "--pick=worst", "a");
     refused("fulgurite try: --pick is 'be': expected best|last\n", "--pick=be", "a");
     refused("fulgurite try: expected FILE" SEE, "--flag", NULL);

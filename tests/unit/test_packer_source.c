@@ -74,6 +74,7 @@ static void a_bad_image_is_an_error_by_default(void **state)
     const char *source = photos_make();
     put_bad(source);
     expect_failure(source, &jpeg, FG_EFORMAT, "cat/cut.jpg: ");
+    assert_non_null(strstr(err.message, "\nsample 3 of 11; "));
     assert_non_null(strstr(err.message, "--bad skip"));
 }
 
@@ -82,11 +83,12 @@ static void bad_images_are_left_out_and_listed(void **state)
     static const struct {
         const char *name, *reason;
     } rows[] = {{"cat/cut.jpg", "byte "}, {"cat/deep.jpg", "12"}, {"dog/text.png", "format"}};
-    const char *source = photos_make(), *path = fgt_path(fgt_temp_folder(), "p.pack");
+    const char *source = photos_make();
     fg_pack_build_options o = jpeg;
     fg_pack_built built;
-    char list[600], text[1024];
+    char path[512], list[600], text[1024];
     size_t size;
+    (void)snprintf(path, sizeof(path), "%s", fgt_path(fgt_temp_folder(), "p.pack"));
     o.skip_bad = true;
     put_bad(source);
     memset(&built, 0xff, sizeof(built));
@@ -109,6 +111,12 @@ static void bad_images_are_left_out_and_listed(void **state)
     assert_non_null(strstr(lines, "{\"name\":\"dog/notes.txt\",\"reason\":\"not an image"));
     assert_non_null(strstr(lines, "{\"name\":\"cat/cut.jpg\",\"reason\":\"cat/cut.jpg: byte "));
     free(lines);
+    o.replace = true; /* a pack without bad images has no list */
+    assert_int_equal(unlink(fgt_path(source, "dog/notes.txt")), 0);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(unlink(fgt_path(source, rows[i].name)), 0);
+    fgt_ok(fg_pack_build(source, path, &o, NULL, NULL, NULL, &err));
+    assert_int_not_equal(access(list, F_OK), 0);
 }
 
 static void a_source_without_good_images_is_an_error(void **state)
