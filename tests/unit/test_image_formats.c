@@ -318,9 +318,9 @@ static void malformed_bmp_and_pnm_are_refused(void **state)
             (status != FG_OK && strcmp(err.message, cases[i].message) != 0))
             fail_msg("case %zu: %s", i, err.message);
     }
-    fgt_ok(fg_image_decode(decoder, "f", "P5 1 1 256\n\1\0", 13, NULL, &image, &err));
-    assert_int_equal(image.pixels[0], 255); /* of two bytes */
-    static const char jump[] =              /* a pixel, one to the right and above it */
+    fgt_ok(fg_image_decode(decoder, "f", "P5 1 2 256\n\0\0\1\0", 15, NULL, &image, &err));
+    assert_true(image.pixels[0] == 0 && image.pixels[3] == 255); /* of two bytes each */
+    static const char jump[] = /* a pixel, one to the right and above it */
         "BM\0\0\0\0\0\0\0\0\x3e\0\0\0\x28\0\0\0\2\0\0\0\2\0\0\0\1\0\x08\0\1\0\0\0"
         "\0\0\0\0\0\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\0\0\0\0\xff\xff\xff\0"
         "\1\1\0\2\0\1\1\1\0\1";
