@@ -320,6 +320,7 @@ static void broken_yaml(void **state)
         "model: {name: mlp}\nmodel: {}\n",
         "task: \"regression\n",
         "task: *nowhere\n",
+        "task: \x7f\n",
     };
     for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
         fg_error err = {0};
