@@ -49,7 +49,8 @@ static int by_rank(const void *a, const void *b)
 
 static void sort(fgi_image_places *p)
 {
-    qsort((void *)p->list, p->count, sizeof(*p->list), by_rank);
+    if (p->count > 1)
+        qsort((void *)p->list, p->count, sizeof(*p->list), by_rank);
     p->count = p->count < MOST_PLACES ? p->count : MOST_PLACES;
 }
 
