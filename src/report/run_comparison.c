@@ -64,8 +64,8 @@ static void add_split(comparison *c)
             const bool is_known = fgi_run_split(c->runs[i].report, parts);
             for (int k = 0; is_known && k < FGI_RUN_PARTS; k++)
                 sum += parts[k] > 0 ? parts[k] : 0;
-            (void)json_array_append_new(values,
-                                        number_or_null(is_known ? parts[p] / sum : (double)NAN));
+            (void)json_array_append_new(
+                values, number_or_null(is_known && parts[p] >= 0 ? parts[p] / sum : (double)NAN));
         }
         add_row(c, "time", fgi_run_parts[p].name, values);
     }

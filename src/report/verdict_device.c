@@ -35,7 +35,13 @@ static void put_batch_action(const fgi_verdict_facts *f, double factor, fgi_buf 
     const double batch = fgi_json_number(f->settings, "batch_size");
     const double most = fitting_batch(f);
     const double devices = fgi_json_number(f->settings, "batch_shards");
-    const double wanted = fmin(fmin(batch * factor, most), samples_per_device(f));
+    const double samples = samples_per_device(f);
+    const double wanted = fmin(fmin(batch * factor, most), samples);
+    if (!(wanted > batch)) {
+        fgi_buf_puts(out, most <= batch ? "the memory of a device holds no larger batch"
+                                        : "an epoch has no more samples for a larger batch");
+        return;
+    }
     if (strcmp(fgi_json_words(f->settings, "batch_key"), "trainer.global_batch_size") == 0)
         fgi_buf_printf(out, "use a larger batch: trainer.global_batch_size=%.0f",
                        wanted * fmax(1, devices));
@@ -228,8 +234,9 @@ bool fgi_verdict_lr(const fgi_verdict_facts *f, fgi_verdict *out)
     if (!(shards > 1) && !is_scaled)
         return false;
     fgi_buf_printf(&out->detail,
-                   "%.0f devices share a batch of %.0f samples; lr %g, scaling %s: the peak is %g",
-                   shards, batch, fgi_json_number(s, "lr_given"), rule, fgi_json_number(s, "lr"));
+                   "%.0f %s a batch of %.0f samples; lr %g, scaling %s: the peak is %g", shards,
+                   shards > 1 ? "devices share" : "device has", batch,
+                   fgi_json_number(s, "lr_given"), rule, fgi_json_number(s, "lr"));
     if (is_scaled)
         fgi_buf_printf(&out->detail,
                        ", %g times as high, for a batch that is %g times the base of "

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "cli.h"
+#include "golden.h"
 #include "report/chart.h"
 #include "report/draw.h"
 #include "terminal.h"
@@ -299,7 +300,191 @@ static void columns_are_the_terminals(void **state)
     }
 }
 
+/* ---- ranges ---------------------------------------------------------------------------------- */
+
+/* `count` values from 10 to 11, of which the first ones are replaced. */
+static const struct {
+    size_t count;
+    double first[3];
+    double log_ratio, low, high;
+    bool is_log;
+    size_t below, above;
+} ranges[] = {
+    {4, {1000, 10, 11}, 1e9, 10, 1000, false, 0, 0}, /* of four, none is an outlier */
+    {5, {1000, 10, 11}, 1e9, 10, 11, false, 0, 1},
+    {5, {-1000, 10, 11}, 1e9, 10, 11, false, 1, 0},
+    {20, {-1000, 1000, 11}, 1e9, -1000, 1000, false, 0, 0}, /* one in 20 at most */
+    {39, {-1000, 1000, 11}, 1e9, -1000, 1000, false, 0, 0},
+    {40, {-1000, 1000, 11}, 1e9, 10, 11, false, 1, 1},
+    {40, {1000, 1001, 11}, 1e9, 10, 11, false, 0, 2},
+    {40, {-1000, -1001, 11}, 1e9, 10, 11, false, 2, 0},
+    {40, {1000, 1001, 1002}, 1e9, 10, 1002, false, 0, 0},
+    {12, {15, 10, 11}, 1e9, 10, 15, false, 0, 0}, /* 4 interquartile ranges of 1 beyond 11 */
+    {12, {15.1, 10, 11}, 1e9, 10, 11, false, 0, 1},
+    {12, {6, 10, 11}, 1e9, 6, 11, false, 0, 0},
+    {12, {5.9, 10, 11}, 1e9, 10, 11, false, 1, 0},
+    {4, {300, 10, 11}, 30, 10, 300, false, 0, 0},
+    {4, {301, 10, 11}, 30, 1, 2.4785664955938436, true, 0, 0},
+    {4, {1000, 0, 11}, 30, 0, 1000, false, 0, 0},
+    {4, {1000, -1, 11}, 30, -1, 1000, false, 0, 0},
+    {12, {1e-9, 10, 11}, 30, 1, 1.0413926851582251, true, 1, 0},
+    {1, {7, 0, 0}, 30, 7, 7, false, 0, 0},
+};
+
+static void the_range_leaves_out_few_values(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
+        double y[40];
+        fgi_draw_range out;
+        for (size_t k = 0; k < ranges[i].count; k++)
+            y[k] = k < 3 ? ranges[i].first[k] : 10 + (double)(k % 2);
+        fgi_draw_find_range(y, ranges[i].count, ranges[i].log_ratio, &out);
+        if (out.is_log != ranges[i].is_log || out.above != ranges[i].above ||
+            out.below != ranges[i].below)
+            fail_msg("row %zu: %zu below, %zu above", i, out.below, out.above);
+        fgt_close("low", out.low, ranges[i].low, 1e-12, 0);
+        fgt_close("high", out.high, ranges[i].high, 1e-12, 0);
+    }
+    /* values that are all the same but one: it is shown */
+    double flat[12] = {2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    fgi_draw_range out;
+    fgi_draw_find_range(flat, 12, 30, &out);
+    assert_true(out.high > 1.5 && out.above == 0);
+}
+
+/* ---- whole drawings -------------------------------------------------------------------------- */
+
+enum { MANY = 45 };
+static double count_up[MANY], falling[MANY], rising[MANY], uneven[MANY];
+
+static void fill(void)
+{
+    for (int i = 0; i < MANY; i++) {
+        count_up[i] = 10 * i;
+        falling[i] = 100.0 / (i + 1);
+        rising[i] = i - 20;
+        uneven[i] = i % 7 == 3 ? (double)NAN : (i * 13) % 11;
+    }
+}
+
+static void whole_curves(void **state)
+{
+    const fgi_draw_series six[] = {{"loss", count_up, rising, MANY}, {"b", count_up, uneven, MANY},
+                                   {"c", count_up, falling, 5},      {"d", count_up, rising + 3, 9},
+                                   {"e", count_up, falling, 1},      {"f", count_up, rising, 2}};
+    const double spread[] = {-500, 1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13,
+                             14,   15, 16, 17, 18, 19, 2,  3,  4,  5,  6,  7,  8,  9,
+                             10,   11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 600};
+    const fgi_draw_series wide = {"wide", count_up, spread, 40};
+    fgi_buf *out = begin();
+    (void)state;
+    fill();
+    fgi_draw_curves(out, six, 6, &(fgi_draw_options){.title = "all", .x_label = "steps"});
+    fgi_draw_curves(out, six, 2, &(fgi_draw_options){.columns = 29, .rows = 4, .is_ascii = true});
+    fgi_draw_curves(out, six + 2, 1, &(fgi_draw_options){.columns = 31, .rows = 7, .title = "log"});
+    fgi_draw_curves(out, six + 4, 1, &(fgi_draw_options){.columns = 40, .rows = 8, .x_label = "x"});
+    fgi_draw_curves(out, &wide, 1, &(fgi_draw_options){.columns = 44, .rows = 9, .title = "wide"});
+    fgi_draw_curves(out, six, 1, &(fgi_draw_options){.columns = 401, .rows = 5, .is_ascii = true});
+    fgi_draw_curves(out, six, 1, &(fgi_draw_options){.columns = 30, .rows = 101, .is_ascii = true});
+    fgt_golden("report/curves.txt", out->data);
+    fgi_buf_fini(out);
+}
+
+/* Names and numbers of different widths, and the columns that just suffice and just do not. */
+static void whole_matrices(void **state)
+{
+    enum { CLASSES = 12 };
+    static const char *const names[CLASSES] = {"a name of 16 col", "a name of 17 colu", NULL,
+                                               "abcdef"};
+    int64_t counts[CLASSES * CLASSES];
+    fgi_buf *out = begin();
+    (void)state;
+    for (int i = 0; i < CLASSES * CLASSES; i++)
+        counts[i] = i % 5 == 2 ? 0 : (i * 7) % 9 + (i == 0 ? 1234567 : 0);
+    fgi_draw_confusion(out, counts, 4, names, &(fgi_draw_options){.columns = 59, .title = "fits"});
+    fgi_draw_confusion(out, counts, 4, names,
+                       &(fgi_draw_options){.columns = 58, .title = "does not"});
+    fgi_draw_confusion(out, counts + 1, 4, NULL, &(fgi_draw_options){.columns = 22});
+    fgi_draw_confusion(out, counts + 1, 4, NULL, &(fgi_draw_options){.columns = 21});
+    fgi_draw_confusion(out, counts, CLASSES, names, &(fgi_draw_options){.columns = 0});
+    fgi_draw_confusion(out, (const int64_t[]){0}, 1, NULL, &(fgi_draw_options){.is_ascii = true});
+    fgt_golden("report/matrices.txt", out->data);
+    fgi_buf_fini(out);
+}
+
+static void whole_class_tables(void **state)
+{
+    const double nan = (double)NAN;
+    const fgi_draw_class rows[] = {{"first", 1, 1, 0.5, 0.7},
+                                   {"second of equal F1", 2, 0.25, 1, 0.7},
+                                   {"unknown", 0, nan, nan, nan},
+                                   {"lowest", 3, 0.001, 0.002, 0.0015},
+                                   {"a name of 24 columns ...", 99, 1, 1, 0.99},
+                                   {"a name of 25 columns ....", 100, 1, 1, 0.98},
+                                   {"g", 1, 0, 0, 0},
+                                   {"h", 1, 0.3, 0.3, 0.3},
+                                   {"i", 1, 0.4, 0.4, 0.4},
+                                   {"j", 1, 0.5, 0.5, 0.5},
+                                   {"k", 1, 1, 1, 1}};
+    fgi_buf *out = begin();
+    (void)state;
+    fgi_draw_classes(out, rows, 10, &(fgi_draw_options){.columns = 0});
+    fgi_draw_classes(out, rows, 11, &(fgi_draw_options){.columns = 63});
+    fgi_draw_classes(out, rows, 11, &(fgi_draw_options){.columns = 62});
+    fgi_draw_classes(out, rows + 6, 1, &(fgi_draw_options){.columns = 44});
+    fgi_draw_classes(out, rows + 4, 1, &(fgi_draw_options){.columns = 46});
+    fgt_golden("report/classes.txt", out->data);
+    fgi_buf_fini(out);
+}
+
+static void put_special_charts(fgi_buf *out)
+{
+    static double x[900], y[900];
+    const double large[] = {0, 99999, 1e5, 2.5e6}, small[] = {-0.25, -0.125, -0.5, -0.25},
+                 flat[] = {0, 0, 0, 0}, level[] = {-3, -3, -3, -3};
+    const fgi_draw_series more[] = {{"large", large, large, 4},  {"small", large, small, 4},
+                                    {"flat", small, flat, 4},    {"level", count_up, level, 4},
+                                    {"one", count_up, level, 1}, {"long", x, y, 900}};
+    for (int i = 0; i < 900; i++) {
+        x[i] = i;
+        y[i] = i == 450 ? (double)NAN : (i * 37) % 101;
+    }
+    for (int i = 0; i < 6; i++)
+        fgi_chart_put(out, more + i, 1,
+                      &(fgi_chart_options){.title = more[i].name, .x_label = "n"});
+}
+
+static void whole_charts(void **state)
+{
+    const fgi_draw_series some[] = {{"<a>", count_up, rising, MANY},
+                                    {"b", count_up, uneven, MANY},
+                                    {"c", count_up, falling, 5},
+                                    {"none", count_up, falling, 0}};
+    fgi_buf *out = begin();
+    (void)state;
+    fill();
+    fgi_chart_put(out, some, 4, &(fgi_chart_options){.title = "t & u", .x_label = "steps"});
+    fgi_chart_put(
+        out, some, 3,
+        &(fgi_chart_options){.title = "s", .x_label = "x", .is_stacked = true, .color = 6});
+    fgi_chart_put(out, some + 2, 1,
+                  &(fgi_chart_options){.title = "l", .x_label = "x", .has_real_x = true});
+    fgi_chart_put(out, some + 2, 1, &(fgi_chart_options){.title = "few", .x_label = "steps"});
+    put_special_charts(out);
+    fgi_chart_put(out, &(fgi_draw_series){"log", falling, count_up + 1, 9}, 1,
+                  &(fgi_chart_options){.title = "both", .x_label = "n", .is_log = true});
+    fgi_chart_put(out, some + 3, 1, &(fgi_chart_options){.title = "none", .x_label = "n"});
+    fgt_golden("report/charts.html", out->data);
+    fgi_buf_fini(out);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_range_leaves_out_few_values),
+    cmocka_unit_test(whole_curves),
+    cmocka_unit_test(whole_matrices),
+    cmocka_unit_test(whole_class_tables),
+    cmocka_unit_test(whole_charts),
     cmocka_unit_test(a_falling_line_in_ascii),
     cmocka_unit_test(a_falling_line_in_braille),
     cmocka_unit_test(an_outlier_does_not_flatten_the_curve),

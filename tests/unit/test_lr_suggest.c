@@ -8,7 +8,9 @@
 
 #include <fulgurite/tuner.h>
 
+#include "base/buf.h"
 #include "base/rng.h"
+#include "golden.h"
 
 enum { COUNT = 100, SEGMENTS = 3, SWEEPS = 200 };
 
@@ -334,12 +336,96 @@ static void out_of_memory(void **state)
     fgt_fault_loop(scenario, NULL);
 }
 
+/* ---- whole suggestions ----------------------------------------------------------------------- */
+
+static void put_suggestions(fgi_buf *out, const char *name, const fg_lr_suggestions *s,
+                            const double *smoothed, size_t count)
+{
+    fgi_buf_printf(out,
+                   "%s (%zu)\n  valley %.4g (%.4g to %.4g), steep %.4g, slide %.4g, minimum %.4g\n"
+                   "  fall %.3g, noise %.1g, segments %d\n  smoothed",
+                   name, count, s->valley, s->valley_low, s->valley_high, s->steep, s->slide,
+                   s->minimum, s->fall, s->noise > 1e-9 ? s->noise : 0, s->usable_segments);
+    for (size_t i = 0; i<count; i += count> 12 ? 12 : 1)
+        fgi_buf_printf(out, " %.4g", smoothed[i]);
+    fgi_buf_printf(out, "\n  %s\n", s->note);
+}
+
+/* Curves of a noise that is not random, as the golden file has them. */
+static const struct {
+    const char *name;
+    size_t count;
+    double min, max, fall, middle, noise, smoothing, offset;
+    bool is_linear, has_holes;
+} curves[] = {
+    {"clear", 100, 1e-7, 10, 1.2, 3e-3, 0, 0, 0, false, false},
+    {"noisy", 100, 1e-7, 10, 1.2, 3e-3, 0.1, 0, 0, false, false},
+    {"smoother", 100, 1e-7, 10, 1.2, 3e-3, 0.1, 0.5, 0, false, false},
+    {"rougher", 100, 1e-7, 10, 1.2, 3e-3, 0.1, 0.05, 0, false, false},
+    {"holes", 100, 1e-7, 10, 1.2, 3e-3, 0.1, 0, 0, false, true},
+    {"below zero", 100, 1e-7, 10, 1.2, 3e-3, 0.1, 0, -7, false, false},
+    {"ten points", 10, 1e-7, 10, 1.2, 3e-3, 0, 0, 0, false, false},
+    {"nine points", 9, 1e-7, 10, 1.2, 3e-3, 0, 0, 0, false, false},
+    {"one point", 1, 1e-7, 10, 1.2, 3e-3, 0, 0, 0, false, false},
+    {"still falls", 60, 1e-7, 3e-3, 1.2, 3e-3, 0, 0, 0, false, false},
+    {"already falls", 60, 1e-3, 10, 1.2, 3e-3, 0, 0, 0, false, false},
+    {"too little", 100, 1e-7, 10, 2e-3, 3e-3, 0, 0, 0, false, false},
+    {"just enough", 100, 1e-7, 10, 4e-3, 3e-3, 0, 0, 0, false, false},
+    {"too noisy", 100, 1e-7, 10, 0.3, 3e-3, 0.4, 0, 0, false, false},
+    {"only rises", 50, 0.3, 10, 0, 3e-3, 0, 0, 0, false, false},
+    {"only rises, linear", 50, 0.3, 10, 0, 3e-3, 0, 0, 0, true, false},
+    {"linear", 100, 1e-4, 0.02, 1.2, 3e-3, 0, 0, 0, true, false},
+};
+
+/* Two sweeps of curve k. */
+static void make_curve(size_t k, double x[COUNT], double loss[2 * COUNT])
+{
+    const size_t count = curves[k].count;
+    for (size_t i = 0; i < count; i++) {
+        const double part = count > 1 ? (double)i / (double)(count - 1) : 0;
+        x[i] = curves[k].is_linear ? curves[k].min + part * (curves[k].max - curves[k].min)
+                                   : curves[k].min * pow(curves[k].max / curves[k].min, part);
+        const double at = log(x[i]);
+        for (size_t n = 0; n < 2; n++)
+            loss[n * count + i] =
+                curves[k].has_holes && (i + n) % 9 == 4
+                    ? (double)NAN
+                    : LEVEL + curves[k].offset -
+                          curves[k].fall / (1 + exp(-(at - log(curves[k].middle)) / 0.8)) +
+                          exp(3 * (at - log(0.5))) +
+                          curves[k].noise * ((double)((i * 37 + n * 53) % 19) / 9 - 1);
+    }
+}
+
+static void whole_suggestions(void **state)
+{
+    fgi_buf out = {0};
+    (void)state;
+    for (size_t k = 0; k < sizeof curves / sizeof curves[0]; k++) {
+        double x[COUNT], loss[2 * COUNT], smoothed[COUNT];
+        fg_lr_suggestions s;
+        fg_error err = {0};
+        make_curve(k, x, loss);
+        fgt_ok(fg_lr_suggest(x, loss, curves[k].count, 2, curves[k].smoothing, smoothed, &s, &err));
+        put_suggestions(&out, curves[k].name, &s, smoothed, curves[k].count);
+    }
+    assert_non_null(out.data);
+    fgt_golden("report/lr_suggestions.txt", out.data);
+    fgi_buf_fini(&out);
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(without_noise),           cmocka_unit_test(with_noise),
-    cmocka_unit_test(slide_is_fastais),        cmocka_unit_test(without_a_fall),
-    cmocka_unit_test(limits_that_hide_a_part), cmocka_unit_test(other_spacings),
-    cmocka_unit_test(losses_of_any_range),     cmocka_unit_test(refused),
-    cmocka_unit_test(out_of_memory),           cmocka_unit_test(slide_is_before_the_minimum),
+    cmocka_unit_test(whole_suggestions),
+    cmocka_unit_test(without_noise),
+    cmocka_unit_test(with_noise),
+    cmocka_unit_test(slide_is_fastais),
+    cmocka_unit_test(without_a_fall),
+    cmocka_unit_test(limits_that_hide_a_part),
+    cmocka_unit_test(other_spacings),
+    cmocka_unit_test(losses_of_any_range),
+    cmocka_unit_test(refused),
+    cmocka_unit_test(out_of_memory),
+    cmocka_unit_test(slide_is_before_the_minimum),
     cmocka_unit_test(divergence_at_the_start),
 };
 FGT_MAIN(tests)

@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "golden.h"
 #include "recipe/config.h"
 #include "recipe/run_infer.h"
 
@@ -216,7 +217,92 @@ static void out_of_memory_is_an_error(void **state)
     }
 }
 
-/* The scripts of `fulgurite completion` are tested where the program is. */
+/* ---- the task that the data imply ------------------------------------------------------------ */
+
+static const struct {
+    const char *csv; /* NULL: the arrays of x.npy and y.npy */
+    const char *keys[3];
+} inferences[] = {
+    {"a,c\n1,x\n2,y\n3,x\n", {NULL}},
+    {"a,c\n1,1\n2,2\n3,x\n4,1\n", {NULL}},
+    {"a,c\n1,5\n2,6\n3,5\n4,7\n5,6\n6,7\n", {NULL}},
+    {"a,c\n1,5\n2,6.5\n3,7\n", {NULL}},
+    {"a,c\n1,5\n2,6\n3,5\n4,6\n", {"loss.name=mse"}},
+    {"a,c\n1,x\n2,y\n3,x\n4,y\n", {"loss.name=cross_entropy"}},
+    {"a,c\n1,5\n2,6\n3,5\n4,6\n", {"loss.name=auto", "model.classes=auto"}},
+    {"a,c\n1,5\n2,6\n3,5\n4,6\n", {"model.classes=2"}},
+    {"a,c\n1,5\n2,6\n3,5\n4,6\n", {"task=regression"}},
+    {"a,c\n1,5\n2,6\n3,5\n4,6\n", {"task=classification"}},
+    {"a,a name of a column that is longer than the sixty-four bytes that are shown of it\n"
+     "1,a text of a cell that is longer than the forty bytes\n2,b\n3,b\n",
+     {NULL}},
+    {"a,c\n1,p\n2,q\n3,r\n4,s\n5,t\n6,t\n", {NULL}},
+    {"a,c\n1,p\n2,q\n3,r\n4,s\n5,t\n6,t\n7,s\n8,r\n", {NULL}},
+    {"a,c\n1,p\n2,q\n3,r\n4,s\n5,t\n6,t\n7,s\n8,r\n", {"data.val_fraction=0.5"}},
+    {"a,c\n1,p\n2,q\n3,r\n4,s\n5,t\n", {"model.classes=5"}},
+    {"a,c\n1,1\n2,2\n3,3\n4,4\n5,5\n6,6\n", {"task=classification"}},
+    {NULL, {"data.y=int.npy"}},
+    {NULL, {"data.y=float.npy"}},
+    {NULL, {"data.y=rows.npy"}},
+    {NULL, {"data.y=many.npy"}},
+    {NULL, {"data.y=int.npy", "task=regression"}},
+};
+
+static void write_arrays(void)
+{
+    static const float x[12] = {0}, reals[6] = {0.5F, 1, 2, 3, 4, 5};
+    static const int32_t few[6] = {0, 1, 2, 0, 1, 2}, many[6] = {0, 1, 2, 3, 4, 5};
+    fg_error err;
+    fgt_ok(fg_npy_write("x.npy", &(fg_type){.dtype = FG_F32, .rank = 2, .dim = {6, 2}}, x, &err));
+    fgt_ok(fg_npy_write("int.npy", &(fg_type){.dtype = FG_S32, .rank = 1, .dim = {6}}, few, &err));
+    fgt_ok(
+        fg_npy_write("many.npy", &(fg_type){.dtype = FG_S32, .rank = 1, .dim = {6}}, many, &err));
+    fgt_ok(
+        fg_npy_write("float.npy", &(fg_type){.dtype = FG_F32, .rank = 1, .dim = {6}}, reals, &err));
+    fgt_ok(
+        fg_npy_write("rows.npy", &(fg_type){.dtype = FG_F32, .rank = 2, .dim = {6, 2}}, x, &err));
+}
+
+/* The task, and why; or why there is none. */
+static void put_inference(fgi_buf *out, size_t i)
+{
+    fg_error err = {0};
+    fgi_run_data data = {0};
+    fgi_config *c = fgi_config_create(NULL, &err);
+    assert_non_null(c);
+    if (inferences[i].csv != NULL)
+        fgt_ok(fg_file_write("task.csv", inferences[i].csv, strlen(inferences[i].csv), &err));
+    assert_true(fgi_config_override(
+        c, inferences[i].csv != NULL ? "data.format=csv" : "data.format=npy", &err));
+    assert_true(fgi_config_override(
+        c, inferences[i].csv != NULL ? "data.path=task.csv" : "data.x=x.npy", &err));
+    fgi_buf_puts(out, inferences[i].csv != NULL ? inferences[i].csv : "arrays\n");
+    for (int k = 0; k < 3 && inferences[i].keys[k] != NULL; k++) {
+        assert_true(fgi_config_override(c, inferences[i].keys[k], &err));
+        fgi_buf_printf(out, "--%s\n", inferences[i].keys[k]);
+    }
+    const fg_status status = fgi_run_data_open(c, NULL, &data, &err);
+    if (status == FG_OK)
+        fgi_buf_printf(out, "= %s%s%s\n\n", fgi_config_text(c, "task"),
+                       *data.inferred != '\0' ? "\n= " : "", data.inferred);
+    else
+        fgi_buf_printf(out, "! %s\n\n", err.message);
+    fgi_run_data_close(&data);
+    fgi_config_destroy(c);
+}
+
+static void the_data_imply_the_task(void **state)
+{
+    fgi_buf out = {0};
+    (void)state;
+    write_arrays();
+    for (size_t i = 0; i < sizeof inferences / sizeof inferences[0]; i++)
+        put_inference(&out, i);
+    assert_non_null(out.data);
+    fgt_golden("recipe/inferred_tasks.txt", out.data);
+    fgi_buf_fini(&out);
+}
+
 /* ---- plausible classes ----------------------------------------------------------------------- */
 
 enum { MOST_LABELS = 10100 };
@@ -339,6 +425,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(overrides_win),
     cmocka_unit_test(mistakes_are_named),
     cmocka_unit_test(classes_that_are_none_are_refused),
+    cmocka_unit_test(the_data_imply_the_task),
     cmocka_unit_test(a_failed_run_is_reported),
     cmocka_unit_test(keys_and_origins_are_cleared),
     cmocka_unit_test(out_of_memory_is_an_error),

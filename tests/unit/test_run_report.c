@@ -9,6 +9,7 @@
 #include <fulgurite/report.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,6 +17,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "golden.h"
 #include "input/json_file.h"
 #include "report/chart.h"
 #include "report/helpers.h"
@@ -281,6 +283,9 @@ static void last_is_the_newest_run(void **state)
     (void)state;
     assert_int_equal(chdir(folder), 0);
     assert_int_equal(fg_recipe_find_run("last", &name, &err), FG_ENOTFOUND);
+    assert_null(name);
+    assert_string_equal(err.message,
+                        "last: there is no run with a report or metrics in the folder 'runs'");
     fgt_ok(fgi_folder_make("runs/a", &err));
     fgt_ok(fgi_folder_make("runs/b", &err));
     fgt_ok(fgi_folder_make("runs/empty", &err));
@@ -326,6 +331,42 @@ static void of_equal_times_the_number_decides(void **state)
     }
     fgt_ok(fg_recipe_find_run("last", &name, &err));
     assert_string_equal(name, "runs/sweep");
+    fg_report_free(name);
+}
+
+/* The time of a run is that of its newest file, whichever it is, to the nanosecond. */
+static void the_newest_file_decides(void **state)
+{
+    static const char *const names[] = {"report.json", "metrics.jsonl", "sweep.json",
+                                        "checkpoints/last"};
+    char file[64], *name = NULL;
+    (void)state;
+    assert_int_equal(chdir(folder), 0);
+    for (int i = 0; i < 3; i++) {
+        (void)snprintf(file, sizeof file, "runs/r-%d/checkpoints", i);
+        fgt_ok(fgi_folder_make(file, &err));
+    }
+    for (int k = 0; k < 4; k++)
+        for (int i = 0; i < 3; i++) { /* the newest of r-0 is another one each time */
+            (void)snprintf(file, sizeof file, "runs/r-%d/%s", i, names[k]);
+            put_at(file, "{}", i);
+        }
+    for (int k = 0; k < 4; k++) {
+        (void)snprintf(file, sizeof file, "runs/r-0/%s", names[k]);
+        put_at(file, "{}", 3);
+        fgt_ok(fg_recipe_find_run("last", &name, &err));
+        assert_string_equal(name, "runs/r-0");
+        fg_report_free(name);
+        put_at(file, "{}", 0);
+        fgt_ok(fg_recipe_find_run("last", &name, &err));
+        assert_string_equal(name, "runs/r-2");
+        fg_report_free(name);
+    }
+    const struct timespec later = {.tv_sec = 4102444800 + 2, .tv_nsec = 1};
+    assert_int_equal(
+        utimensat(AT_FDCWD, "runs/r-1/report.json", (const struct timespec[]){later, later}, 0), 0);
+    fgt_ok(fg_recipe_find_run("last", &name, &err));
+    assert_string_equal(name, "runs/r-1");
     fg_report_free(name);
 }
 
@@ -426,6 +467,47 @@ static void a_plan_is_part_of_the_report(void **state)
     assert_non_null(strstr(err.message, "plan.json: byte "));
 }
 
+/* ---- whole reports --------------------------------------------------------------------------- */
+
+/* The part of a page after its style. */
+static const char *body_of(const char *page)
+{
+    const char *end = strstr(page, "</style>");
+    return end != NULL ? end : page;
+}
+
+static void compare_with(const char *name, fg_report_form form, fgi_buf *all)
+{
+    static const char *const ends[] = {"txt", "json", "html"};
+    char path[64];
+    (void)snprintf(path, sizeof path, "report/%s.%s", name, ends[form]);
+    assert_non_null(all->data);
+    fgt_golden(path, all->data);
+    fgi_buf_fini(all);
+}
+
+/* A run with all sections, one with few of them, one that was killed, and one without a report. */
+static void whole_reports(void **state)
+{
+    static const char *const runs[] = {"full", "small", "killed", "rows"};
+    (void)state;
+    assert_int_equal(chdir(FGT_SOURCE_DIR "/tests/golden/report"), 0);
+    for (int form = FG_REPORT_TEXT; form <= FG_REPORT_HTML; form++) {
+        fgi_buf all = {0}, side_by_side = {0};
+        char *text = NULL;
+        for (int i = 0; i < 4; i++) {
+            fgt_ok(fg_report_run(runs[i], (fg_report_form)form, &text, &err));
+            fgi_buf_puts(&all, body_of(text));
+            fg_report_free(text);
+        }
+        compare_with("runs", (fg_report_form)form, &all);
+        fgt_ok(fg_report_compare(runs, 4, (fg_report_form)form, &text, &err));
+        fgi_buf_puts(&side_by_side, body_of(text));
+        fg_report_free(text);
+        compare_with("comparison", (fg_report_form)form, &side_by_side);
+    }
+}
+
 /* ---- the last evaluation --------------------------------------------------------------------- */
 
 /* One of class 0 was predicted as class 1, two as class 2; two of class 1 as class 0; of each, 6
@@ -511,6 +593,72 @@ static void an_evaluation_of_a_regression_has_its_samples(void **state)
     has(page.data, "<td>7</td><td class=\"n\">1.5</td><td class=\"n\">2.25</td>"
                    "<td class=\"n\">0.75</td>");
     fgi_buf_fini(&page);
+}
+
+/* More than ten confusions, some as frequent; classes without a matrix that fits, or samples;
+ * pictures that are none. */
+static const char *const evaluations[] = {
+    "{'part': 'validation', 'samples': 4, 'step': 7, 'classes': [{'name': 'a', 'samples': 4,"
+    " 'precision': null, 'recall': 1, 'f1': 0.5}, {'name': 'b', 'samples': 0}],"
+    " 'confusion': [[3, 1]]}",
+    "{'part': '<test>', 'samples': 4, 'step': 7, 'classes': [{'name': 'a', 'samples': 4,"
+    " 'precision': 0.75, 'recall': 0, 'f1': null}, {'name': 'b', 'samples': 0}],"
+    " 'confusion': [[3, 1], [2, 0]], 'worst': []}",
+    "{'part': 'test', 'samples': 5, 'step': 8, 'worst': ["
+    "{'index': 3, 'target': 12345678, 'prediction': null, 'loss': 0.123456,"
+    " 'image': 'data:image/png;base64,'},"
+    "{'index': 4, 'name': '', 'target': 1, 'prediction': 2, 'loss': 3, 'image':"
+    " 'data:image/jpeg;base64,AA\\\"'}]}",
+    "{'part': 'test', 'samples': 5, 'step': 8, 'classes': [{'name': 'x', 'samples': 5}], 'worst': ["
+    "{'index': 4, 'name': 'n', 'target': 'x', 'prediction': 1.5, 'loss': 123456, 'image':"
+    " 'data:image/gif;base64,AAAA'},"
+    "{'index': 5, 'target': 'x', 'loss': null, 'image': 'data:image/jpeg;base64,az09+/='}]}",
+    "{'part': 'test', 'worst': [{'index': 1, 'target': 2, 'prediction': 1, 'loss': 1e-9}]}",
+    "{}",
+};
+
+static void put_evaluation(const char *text, fgi_buf *out)
+{
+    char json[1024];
+    (void)snprintf(json, sizeof json, "{'evaluation': %s}", text);
+    for (char *c = json; *c != '\0'; c++)
+        *c = *c == '\'' ? '"' : *c;
+    json_t *shown = fgi_json_load(json, strlen(json), 0, NULL);
+    assert_non_null(shown);
+    fgi_page_put_evaluation(out, shown);
+    fgi_buf_puts(out, "\n");
+    json_decref(shown);
+}
+
+static void put_nine_classes(fgi_buf *out)
+{
+    enum { CLASSES = 9 };
+    json_t *classes = json_array(), *matrix = json_array();
+    for (int i = 0; i < CLASSES; i++) {
+        json_t *row = json_array();
+        for (int k = 0; k < CLASSES; k++)
+            (void)json_array_append_new(row,
+                                        json_integer((i * 5 + k * 2) % 7 == 3 ? (i + k) % 4 : i));
+        (void)json_array_append_new(matrix, row);
+        (void)json_array_append_new(
+            classes, json_pack("{s:s#, s:i}", "name", &"abcdefghi"[i], 1, "samples", 20));
+    }
+    json_t *shown = json_pack("{s:{s:s, s:o, s:o}}", "evaluation", "part", "validation", "classes",
+                              classes, "confusion", matrix);
+    fgi_page_put_evaluation(out, shown);
+    json_decref(shown);
+}
+
+static void whole_evaluations(void **state)
+{
+    fgi_buf all = {0};
+    (void)state;
+    for (size_t i = 0; i < sizeof evaluations / sizeof evaluations[0]; i++)
+        put_evaluation(evaluations[i], &all);
+    put_nine_classes(&all);
+    assert_non_null(all.data);
+    fgt_golden("report/evaluations.html", all.data);
+    fgi_buf_fini(&all);
 }
 
 /* A long curve has fewer points than values, but ends where they end. */
@@ -629,12 +777,97 @@ static void large_images_are_shrunk(void **state)
     fg_dataset_destroy(dataset);
 }
 
+/* Which fields are images: by their own shape, or the one that is given. */
+static const struct {
+    fg_type type;
+    int64_t given[3];
+    int64_t height, width; /* 0: it is none */
+} shapes[] = {
+    {{.dtype = FG_U8, .rank = 2, .dim = {4, 6}}, {0, 0, 0}, 4, 6},
+    {{.dtype = FG_U8, .rank = 3, .dim = {4, 6, 1}}, {0, 0, 0}, 4, 6},
+    {{.dtype = FG_U8, .rank = 3, .dim = {4, 2, 3}}, {0, 0, 0}, 4, 2},
+    {{.dtype = FG_U8, .rank = 3, .dim = {4, 3, 2}}, {0, 0, 0}, 0, 0}, /* two channels */
+    {{.dtype = FG_U8, .rank = 3, .dim = {2, 3, 4}}, {0, 0, 0}, 0, 0},
+    {{.dtype = FG_U8, .rank = 1, .dim = {24}}, {0, 0, 0}, 0, 0},
+    {{.dtype = FG_U8, .rank = 1, .dim = {24}}, {4, 6, 0}, 4, 6},
+    {{.dtype = FG_U8, .rank = 1, .dim = {24}}, {4, 6, 1}, 4, 6},
+    {{.dtype = FG_U8, .rank = 1, .dim = {24}}, {2, 4, 3}, 2, 4},
+    {{.dtype = FG_U8, .rank = 1, .dim = {24}}, {4, 3, 2}, 0, 0},
+    {{.dtype = FG_U8, .rank = 1, .dim = {24}}, {4, 5, 1}, 0, 0},
+    {{.dtype = FG_U8, .rank = 2, .dim = {4, 6}}, {2, 4, 3}, 2, 4}, /* the given one counts */
+    {{.dtype = FG_U8, .rank = 2, .dim = {4, 6}}, {5, 5, 1}, 4, 6}, /* unless it does not fit */
+    {{.dtype = FG_F32, .rank = 2, .dim = {4, 6}}, {0, 0, 0}, 4, 6},
+    {{.dtype = FG_S32, .rank = 2, .dim = {4, 6}}, {0, 0, 0}, 0, 0},
+    {{.dtype = FG_U8, .rank = 4, .dim = {1, 4, 6, 1}}, {0, 0, 0}, 0, 0},
+    {{.dtype = FG_U8, .rank = 2, .dim = {97, 1}},
+     {0, 0, 0},
+     96,
+     1}, /* never thinner than a pixel */
+    {{.dtype = FG_U8, .rank = 2, .dim = {1, 500}}, {0, 0, 0}, 1, 96},
+    {{.dtype = FG_U8, .rank = 2, .dim = {48, 49}}, {0, 0, 0}, 48, 49},
+};
+
+static void shapes_that_are_images(void **state)
+{
+    static uint8_t values[4 * 500];
+    fg_image image = {0};
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        const int64_t height = shapes[i].height, width = shapes[i].width;
+        const fg_field field = {"x", shapes[i].type};
+        const fg_dataset_spec spec = {.count = 1, .fields = &field, .field_count = 1};
+        const void *data = values;
+        fg_dataset *dataset = NULL;
+        if (height > 0) {
+            picture_of(&shapes[i].type, values, shapes[i].given,
+                       height <= 48 && width <= 48 ? PNG : JPEG, &image);
+            if (image.height != height || image.width != width)
+                fail_msg("row %zu: %d x %d", i, (int)image.height, (int)image.width);
+            continue;
+        }
+        fgt_ok(fg_dataset_from_arrays(&spec, &data, FG_BORROW, &dataset, &err));
+        char *text = fgi_thumbnail(dataset, 0, shapes[i].given);
+        if (text != NULL)
+            fail_msg("row %zu: is a picture", i);
+        fg_dataset_destroy(dataset);
+    }
+    fg_image_fini(&image);
+}
+
+/* Small integers up to 31 are spread; floats from their least to their greatest. */
+static void shades(void **state)
+{
+    static const int64_t none[3];
+    static const uint8_t bytes[][4] = {{0, 31, 7, 1}, {0, 32, 7, 1}, {0, 0, 0, 0}, {1, 1, 1, 0}};
+    static const uint8_t bright[][4] = {
+        {0, 248, 56, 8}, {0, 32, 7, 1}, {0, 0, 0, 0}, {255, 255, 255, 0}};
+    static const float real[][4] = {{-2, 2, 0, 1}, {5, 5, 5, 5}, {0, (float)NAN, 1, 0.5F}};
+    static const uint8_t gray[][4] = {{0, 255, 128, 191}, {0, 0, 0, 0}, {0, 0, 255, 128}};
+    fg_image image = {0};
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        picture_of(&(fg_type){.dtype = FG_U8, .rank = 2, .dim = {2, 2}}, bytes[i], none, PNG,
+                   &image);
+        assert_memory_equal(image.pixels, bright[i], 4);
+    }
+    for (int i = 0; i < 3; i++) {
+        picture_of(&(fg_type){.dtype = FG_F32, .rank = 2, .dim = {2, 2}}, real[i], none, PNG,
+                   &image);
+        assert_memory_equal(image.pixels, gray[i], 4);
+    }
+    fg_image_fini(&image);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(whole_reports),
+    cmocka_unit_test(whole_evaluations),
     cmocka_unit_test(an_evaluation_has_a_matrix),
     cmocka_unit_test(an_evaluation_of_a_regression_has_its_samples),
     cmocka_unit_test(a_long_curve_has_its_last_point),
     cmocka_unit_test(small_images_are_exact),
     cmocka_unit_test(large_images_are_shrunk),
+    cmocka_unit_test(shapes_that_are_images),
+    cmocka_unit_test(shades),
     cmocka_unit_test(strings_that_are_not_utf8_are_null),
     cmocka_unit_test_setup_teardown(a_plan_is_part_of_the_report, begin, end),
     cmocka_unit_test_setup_teardown(lines_have_the_numbers, begin, end),
@@ -647,6 +880,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(invalid_utf8_is_replaced, begin, end),
     cmocka_unit_test_setup_teardown(last_is_the_newest_run, begin, end),
     cmocka_unit_test_setup_teardown(of_equal_times_the_number_decides, begin, end),
+    cmocka_unit_test_setup_teardown(the_newest_file_decides, begin, end),
     cmocka_unit_test_setup_teardown(every_allocation_may_fail, begin, end),
 };
 FGT_MAIN(tests)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "golden.h"
 #include "input/json_file.h"
 #include "recipe/config.h"
 #include "report/run_page.h"
@@ -110,9 +111,29 @@ static void check_rate(const json_t *verdict, const row *r)
     fgt_close("to", json_number_value(json_object_get(rate, "to")), 320 / (1 - r->gain), 1e-6, 0);
 }
 
+/* All verdicts of all rows, for the golden file. */
+static fgi_buf all;
+
+static void remember(const char *changes, const json_t *list)
+{
+    size_t i;
+    json_t *one;
+    json_array_foreach(list, i, one)
+    {
+        const json_t *gain = json_object_get(one, "gain");
+        fgi_buf_printf(&all, "%s%s%s %s: %s\n  %s\n  do: %s\n", i == 0 ? changes : "",
+                       i == 0 ? "\n" : "", member(one, "severity"), member(one, "id"),
+                       member(one, "title"), member(one, "detail"), member(one, "action"));
+        if (json_is_number(gain))
+            fgi_buf_printf(&all, "  gain %.6g\n", json_number_value(gain));
+        can_be_followed(member(one, "action"));
+    }
+}
+
 static void check(const row *r)
 {
     json_t *list = judge(r->changes);
+    remember(r->changes, list);
     const json_t *verdict = json_array_get(list, 0);
     if (json_array_size(list) != (r->id != NULL))
         fail_msg("%s: %zu verdicts, the first one is '%s'", r->changes, json_array_size(list),
@@ -123,7 +144,6 @@ static void check(const row *r)
         assert_string_equal(member(verdict, "severity"), r->severity);
         has(member(verdict, "detail"), r->detail);
         has(member(verdict, "action"), r->action);
-        can_be_followed(member(verdict, "action"));
         assert_true(json_is_null(gain) == isnan(r->gain));
         if (!isnan(r->gain))
             fgt_close(r->id, json_number_value(gain), r->gain, 1e-9, 0);
@@ -492,6 +512,15 @@ static const struct {
      "time: 100 ms per step (p95 130 ms); devices busy 99 %\n"},
     {"{'time': null}", NULL},
     {"{'step_time': null}", NULL},
+    /* parts of one percent, none of less; verdicts that save a second, none of less */
+    {"{'seconds': 10, 'time': {'busy_s': 93, 'idle': {'input_s': 1, 'upload_s': 0.99, 'read_s': 4,"
+     " 'checkpoint_s': 0, 'other_s': -1, 'compile_s': 1.01}},"
+     " 'verdicts': [{'severity': 'high', 'title': 'A', 'action': 'a', 'gain': 0.0999},"
+     " {'severity': 'high', 'title': 'B', 'action': 'b', 'gain': 0.1},"
+     " {'severity': 'note', 'title': 'C', 'action': 'c', 'gain': 0.5},"
+     " {'severity': 'high', 'title': 'D', 'action': 'd', 'gain': 0.5}]}",
+     "time: 100 ms per step (p95 130 ms); devices busy 93 %; idle: host reads 4 %, compile 1 %, "
+     "input 1 %\nhigh: B (would save up to 10 % of the time): b\n"},
 };
 
 static void the_end_of_a_fit(void **state)
@@ -552,6 +581,140 @@ static void a_plan_refines_the_batch(void **state)
     }
 }
 
+/* ---- limits ---------------------------------------------------------------------------------- */
+
+/* Numbers on both sides of each limit, and settings that change what is said: their verdicts are in
+ * the golden file, and those that have none are listed as such. */
+static const char *const limits[] = {
+    /* input: 5 %, 20 %; workers and processors */
+    TIME("9.5", "'input_s': 0.499, 'upload_s': 0") ", 'loader': {'bound_by': 'read'}}",
+    TIME("9.5", "'input_s': 0.52, 'upload_s': 0") ", 'loader': {'bound_by': 'read'}}",
+    TIME("8", "'input_s': 1.99, 'upload_s': 0") ", 'loader': {'bound_by': 'read', 'workers': 1}}",
+    TIME("8", "'input_s': 2.1, 'upload_s': 0") ", 'loader': {'bound_by': 'read', 'workers': 0}}",
+    TIME("6", "'input_s': 2, 'upload_s': 2") ", 'loader': {'bound_by': 'read'}}",
+    TIME("6", "'input_s': 2, 'upload_s': 2.1") ", 'loader': {'bound_by': 'read'}}",
+    TIME("6", "'input_s': 4") ", 'loader': {'bound_by': 'copy', 'delivered_samples_per_s': 323}}",
+    TIME("6", "'input_s': 4") ", 'loader': {'bound_by': 'copy', 'delivered_samples_per_s': 322,"
+                              " 'stages': {'read_s': 0, 'decode_s': 0}}}",
+    TIME("6", "'input_s': 4") ", 'loader': {'bound_by': 'read', 'workers': 4,"
+                              " 'delivered_samples_per_s': 100}, 'host': {'cpus': 5}}",
+    TIME("6", "'input_s': 4") ", 'loader': {'bound_by': 'decode', 'stages': {'read_s': 0}},"
+                              " 'settings': {'can_preload': true}}",
+    TIME("6", "'input_s': 4") ", 'loader': {'bound_by': 'copy', 'delivered_samples_per_s': 1,"
+                              " 'stages': {'copy_s': 9}}, 'host': {'cpus': null}}",
+    /* many files */
+    "{'loader': {'opens': 100, 'open_seconds': 0.6}}",
+    "{'loader': {'opens': 100, 'open_seconds': 0.6001, 'workers': 0}}",
+    "{'loader': {'opens': 100, 'open_seconds': 3.01}}",
+    TIME("6", "'input_s': 4, 'upload_s': 0") ", 'loader': {'opens': 100, 'open_seconds': 2,"
+                                             " 'stages': {'entropy_s': 4, 'resize_s': 8}}}",
+    /* host reads: 1 %; 0.2 % with more than one in two steps */
+    TIME("9.9", "'read_s': 0.1, 'input_s': 0, 'upload_s': 0, 'checkpoint_s': 0, 'other_s': 0") "}",
+    TIME("9.9",
+         "'read_s': 0.101, 'input_s': 0, 'upload_s': 0, 'checkpoint_s': 0, 'other_s': 0") "}",
+    "{'time': {'idle': {'read_s': 0.0201}}, 'host_reads': [{'count': 50}]}",
+    "{'time': {'idle': {'read_s': 0.0201}}, 'host_reads': [{'count': 51}]}",
+    "{'time': {'idle': {'read_s': 0.0199}}, 'host_reads': [{'count': 51}]}",
+    TIME("8", "'read_s': 2.2") ", 'host_reads': [{'at': 'a.c:1', 'count': 20, 'wait_s': 0.5},"
+                               " {'at': 'b.c:2', 'count': 30, 'wait_s': 0.5}, {'count': -3},"
+                               " {'at': 'c.c:3', 'count': 7, 'wait_s': 0.25}],"
+                               " 'settings': {'log_every': 49}}",
+    TIME("8", "'read_s': 1") ", 'settings': {'log_every': 50}}",
+    TIME("8", "'read_s': 1") ", 'settings': {'log_every': 0}}",
+    /* compilations */
+    "{'seconds': 10, 'settings': {'compile': {'seconds': 1}}}",
+    "{'seconds': 10, 'settings': {'compile': {'seconds': 1.01, 'cache_hits': 1}}}",
+    "{'seconds': 11, 'settings': {'compile': {'seconds': 1.01}}}",
+    "{'seconds': 4000, 'settings': {'compile': {'seconds': 300}}}",
+    "{'seconds': 4000, 'settings': {'compile': {'seconds': 300.5, 'count': 1}}}",
+    "{'seconds': null, 'compiles': [{'seconds': 2, 'cause': {'what': 'dtype', 'name': 'x'}}]}",
+    "{'compiles': [{'seconds': -1, 'cause': {'what': 'shape'}}, {'seconds': 0.5,"
+    " 'cause': {'what': 'structure'}}, {'seconds': 0.5, 'cause': {'what': 'number', 'name': "
+    "'k'}}]}",
+    /* checkpoints */
+    TIME("9.4", "'checkpoint_s': 0.52") "}",
+    TIME("9.4", "'checkpoint_s': 0.45") "}",
+    TIME("8", "'checkpoint_s': 2") ", 'settings': {'ckpt_every_epochs': 2, 'max_epochs': 41}}",
+    TIME("8", "'checkpoint_s': 2") ", 'settings': {'ckpt_every_epochs': 2, 'max_epochs': 39}}",
+    TIME("8", "'checkpoint_s': 2") ", 'settings': {'ckpt_every_epochs': 2, 'max_epochs': 40}}",
+    TIME("8", "'checkpoint_s': 2") ", 'settings': {'ckpt_every_steps': 1, 'max_steps': 21}}",
+    TIME("8", "'checkpoint_s': 2") ", 'settings': {'ckpt_every_steps': 1, 'max_steps': 20}}",
+    TIME("8", "'checkpoint_s': 2") ", 'epochs': 4, 'settings': {'ckpt_every_steps': 10,"
+                                   " 'max_steps': 900, 'max_epochs': 8}}",
+    TIME("8", "'checkpoint_s': 2") ", 'epochs': 4, 'settings': {'ckpt_every_steps': 10,"
+                                   " 'max_epochs': 7}}",
+    TIME("8", "'checkpoint_s': 2") ", 'settings': {'ckpt_every_epochs': 0}}",
+    /* other work of the host */
+    TIME("9.3", "'other_s': 0.5") "}",
+    TIME("9.3", "'other_s': 0.53") "}",
+    TIME("8", "'other_s': 2.5") ", 'step_time': {'count': null, 'p50_s': 0.2}}",
+    TIME("8", "'other_s': 2.5") ", 'settings': {'launch_s': 0.01}}",
+    /* the batch */
+    TIME("9.4", "'other_s': 0.53") ", 'settings': {'launch_s': 1}}",
+    TIME("8", "'other_s': 2") ", 'settings': {'launch_s': 1, 'batch_shards': 4}}",
+    TIME("8", "'other_s': 2") ", 'settings': {'launch_s': 1, 'batch_shards': 4,"
+                              " 'batch_key': 'trainer.global_batch_size'},"
+                              " 'memory': {'peak_bytes': 100, 'limit_bytes': 199}}",
+    TIME("8", "'other_s': 2") ", 'settings': {'launch_s': 1, 'batch_size': 3}, 'epochs': 8,"
+                              " 'memory': {'peak_bytes': 100, 'limit_bytes': 100}}",
+    TIME("8", "'other_s': 2") ", 'epochs': 100, 'settings': {'launch_s': 1}}",
+    "{'utilization': {'mxu': 0.5}, 'settings': {'precision': 'bf16-mixed'}}",
+    "{'utilization': {'mxu': 0.499}, 'settings': {'precision': 'bf16-mixed'}}",
+    "{'utilization': {'mxu': 0.1}, 'settings': {'precision': 'bf16-mixed'}}",
+    "{'utilization': {'mxu': 0.099}, 'settings': {'precision': 'bf16-mixed'}}",
+    "{'utilization': {'mxu': 0.3, 'bytes_per_second': 49.9, 'peak_bytes': 100},"
+    " 'settings': {'precision': 'bf16-mixed'}}",
+    "{'utilization': {'mxu': 0.3, 'bytes_per_second': 50, 'peak_bytes': 100},"
+    " 'settings': {'precision': 'bf16-mixed'}}",
+    TIME("9.7",
+         "'input_s': 0.2, 'other_s': 0, 'upload_s': 0, 'read_s': 0") ", 'utilization': {'mxu': "
+                                                                     "0.3}, 'settings': "
+                                                                     "{'precision': "
+                                                                     "'bf16-mixed'}}",
+    TIME("9.7", "'input_s': 0.28, 'other_s': 0, 'upload_s': 0, 'read_s': 0, 'checkpoint_s': "
+                "0.03") ", 'utilization': {'mxu': 0.3}, 'settings': {'precision': "
+                        "'bf16-mixed'}}",
+    "{'utilization': {'mxu': 0.3}, 'settings': {'precision': 'bf16-mixed'}, 'plan':"
+    " {'saturation_batch': 32, 'analysis': {'useful_fraction': 1}, 'sweep': [{'batch_size': 32,"
+    " 'cycles_per_sample': 8}]}}",
+    "{'utilization': {'mxu': 0.3}, 'settings': {'precision': 'bf16-mixed'}, 'plan':"
+    " {'saturation_batch': 64, 'analysis': {'useful_fraction': 0.99}, 'sweep': [{'batch_size': "
+    "32,"
+    " 'cycles_per_sample': 8}, {'batch_size': 64, 'cycles_per_sample': 7}]}}",
+    /* operations, precision */
+    "{'utilization': {'emulated': 0}}",
+    "{'utilization': {'emulated': 0.00001}, 'device': {'kind': 'TPU v4'}}",
+    "{'utilization': {'mxu': 0.6, 'sixteen_bit': 0.0999}}",
+    "{'utilization': {'mxu': 0.6, 'bytes_per_second': 51, 'peak_bytes': 100}}",
+    "{'utilization': {'mxu': 0.6}, 'settings': {'precision': '32'}}",
+    "{'utilization': {'mxu': 0.6, 'sixteen_bit': 0.05}, 'settings': {'precision': 'f64'}}",
+    "{'utilization': {'mxu': 0.6, 'sixteen_bit': 0.05}, 'settings': {'precision': ''}}",
+    "{'settings': {'precision': '16-true', 'nonfinite_steps': 5}}",
+    "{'settings': {'precision': '16-mixed', 'nonfinite_steps': 4}}",
+    "{'settings': {'precision': '16-mixed', 'nonfinite_steps': 300}}",
+    "{'settings': {'precision': 'bf16-mixed', 'nonfinite_steps': 50}}",
+    /* the learning rate */
+    "{'settings': {'batch_shards': 1, 'lr_scaling': 'sqrt', 'lr_factor': 2, 'lr': 0.2,"
+    " 'global_batch_size': 128}}",
+    "{'settings': {'batch_shards': 2, 'lr_scaling': ''}}",
+    /* of equal severity and gain, the order of the table */
+    TIME("8", "'input_s': 1, 'checkpoint_s': 1, 'read_s': 1") ", 'loader': {'bound_by': 'read'}}",
+};
+
+static void every_word_of_a_verdict(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+        json_t *list = judge(limits[i]);
+        if (json_array_size(list) == 0)
+            fgi_buf_printf(&all, "%s\nnone\n", limits[i]);
+        remember(limits[i], list);
+        json_decref(list);
+    }
+    fgt_golden("report/verdicts.txt", all.data);
+    fgi_buf_fini(&all);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -567,6 +730,7 @@ int main(void)
         cmocka_unit_test(the_learning_rate),
         cmocka_unit_test(the_most_important_comes_first),
         cmocka_unit_test(the_end_of_a_fit),
+        cmocka_unit_test(every_word_of_a_verdict), /* the last one: it has those of all rows */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
