@@ -461,6 +461,7 @@ static void whole_charts(void **state)
                                     {"b", count_up, uneven, MANY},
                                     {"c", count_up, falling, 5},
                                     {"none", count_up, falling, 0}};
+    const double fractions[] = {0.1, 0.7, 1.3};
     fgi_buf *out = begin();
     (void)state;
     fill();
@@ -470,6 +471,9 @@ static void whole_charts(void **state)
         &(fgi_chart_options){.title = "s", .x_label = "x", .is_stacked = true, .color = 6});
     fgi_chart_put(out, some + 2, 1,
                   &(fgi_chart_options){.title = "l", .x_label = "x", .has_real_x = true});
+    for (int i = 0; i < 2; i++) /* fractions of x have labels */
+        fgi_chart_put(out, &(fgi_draw_series){"r", fractions, rising, 3}, 1,
+                      &(fgi_chart_options){.title = "r", .x_label = "x", .has_real_x = i == 0});
     fgi_chart_put(out, some + 2, 1, &(fgi_chart_options){.title = "few", .x_label = "steps"});
     put_special_charts(out);
     fgi_chart_put(out, &(fgi_draw_series){"log", falling, count_up + 1, 9}, 1,

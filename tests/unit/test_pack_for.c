@@ -73,6 +73,23 @@ static void size_and_rate_are_those_of_training(void **state)
                               "without the pack, this host delivers 700 images/s\n");
 }
 
+/* A plan of one host, without what this host delivers or whether it fits. */
+static void a_plan_of_one_host(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    char text[1024];
+    fg_pack_build_options o = {.presize = {.rule = FG_IMAGE_PRESIZE_MAX, .size = 99}};
+    fgt_ok(pack_for("images.yaml", "h100",
+                    PLAN("\"hosts\": 1, \"global_batch_size\": 1, \"estimated_step_s\": 0.0015, "
+                         "\"input_host_samples_per_s\": 0.5, \"input_measured_samples_per_s\": 0"),
+                    &o, text, &err));
+    assert_true(o.rate == 0.5);
+    assert_string_equal(text, "compiling the training step of 'images.yaml' for h100\n"
+                              "on h100, a step with 1 images takes 1.5 ms by the compiler's "
+                              "estimate: the model needs 0 images/s\n");
+}
+
 /* What is given is kept, and no plan is made for it. */
 static void given_options_are_kept(void **state)
 {
@@ -196,6 +213,7 @@ static void what_cannot_be_planned_is_an_error(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(size_and_rate_are_those_of_training),
+    cmocka_unit_test(a_plan_of_one_host),
     cmocka_unit_test(given_options_are_kept),
     cmocka_unit_test(a_custom_format_of_images_has_a_size_too),
     cmocka_unit_test(codec_dct_is_only_for_images_that_the_host_does_not_crop),

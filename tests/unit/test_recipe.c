@@ -50,10 +50,17 @@ static void overrides_win(void **state)
     assert_false(fg_recipe_get_result(recipe)->was_set_up);
     assert_int_equal(fg_recipe_get_text(recipe, FG_RECIPE_PREDICTIONS, &text, &err), FG_EINVAL);
     assert_null(text);
+    assert_string_equal(err.message, "this recipe has no predictions: run one of kind "
+                                     "FG_RECIPE_PREDICT first");
+    assert_int_equal(fg_recipe_get_text(recipe, (fg_recipe_text)7, &text, &err), FG_EINVAL);
+    assert_string_equal(err.message, "fg_recipe_get_text: 7 is not an fg_recipe_text");
     assert_int_equal(fg_recipe_get_text(recipe, FG_RECIPE_PLAN_JSON, &text, &err), FG_EINVAL);
     assert_int_equal(fg_recipe_write_predictions(recipe, "p.csv", &err), FG_EINVAL);
     assert_int_equal(access("p.csv", F_OK), -1);
     assert_int_equal(fg_recipe_draw(recipe, 0, true, &text, &err), FG_EINVAL);
+    assert_int_equal(fg_recipe_write_curve(recipe, "c.csv", &err), FG_EINVAL);
+    assert_string_equal(err.message, "this recipe has no curve: run one of kind FG_RECIPE_FIND_LR "
+                                     "or FG_RECIPE_SCHEDULE first");
     fg_recipe_close(recipe);
 }
 
@@ -75,7 +82,8 @@ static void mistakes_are_named(void **state)
     refuses((fg_recipe_options){.config = "no.yaml"}, FG_EINVAL, "no.yaml");
     refuses((fg_recipe_options){.overrides = unknown, .override_count = 1}, FG_EINVAL,
             "--optimizer.lrr: unknown key: did you mean 'optimizer.lr'?");
-    refuses((fg_recipe_options){.kind = (fg_recipe_kind)8}, FG_EINVAL, "fg_recipe_options.kind");
+    refuses((fg_recipe_options){.kind = (fg_recipe_kind)8}, FG_EINVAL,
+            "fg_recipe_options.kind is 8: expected at most 7");
     refuses((fg_recipe_options){.kind = FG_RECIPE_PLAN}, FG_EINVAL, "topology");
     refuses((fg_recipe_options){.reserved = {0, 1}}, FG_EINVAL, "fg_recipe_options");
     fg_error err = {0};

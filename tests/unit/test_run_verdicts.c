@@ -643,6 +643,8 @@ static const char *const limits[] = {
                                    " 'max_steps': 900, 'max_epochs': 8}}",
     TIME("8", "'checkpoint_s': 2") ", 'epochs': 4, 'settings': {'ckpt_every_steps': 10,"
                                    " 'max_epochs': 7}}",
+    TIME("8", "'checkpoint_s': 2") ", 'epochs': 4, 'settings': {'ckpt_every_steps': 10,"
+                                   " 'max_steps': 100, 'max_epochs': 40}}",
     TIME("8", "'checkpoint_s': 2") ", 'settings': {'ckpt_every_epochs': 0}}",
     /* other work of the host */
     TIME("9.3", "'other_s': 0.5") "}",

@@ -5,10 +5,13 @@
 #include "fgt.h"
 
 #include <fulgurite/report.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/file.h"
+#include "golden.h"
 #include "base/run_lock.h"
 #include "report/sweep_view.h"
 
@@ -77,6 +80,56 @@ static void the_lines(void **state)
               "\n"
               "lr=0.1: loss is <nan>?[2J; set lr\n");
     fg_report_free(text);
+}
+
+/* Texts have ' instead of ". Values of one run, negative ones, two keys, maxima, equal ones, runs
+ * without the monitored metric, more metrics than columns, long names. */
+static const char *const sweeps[] = {
+    "{'version':1,'state':'finished','monitor':'val_loss','mode':'min','keys':['a.b'],'runs':["
+    "{'name':'b=1','state':'finished','settings':{'a.b':'1'},'epochs':1,'seconds':0,'best':0,"
+    "'metrics':{'val_loss':0}}]}",
+    "{'version':1,'state':'finished','monitor':'val_r2','mode':'max','keys':['a.b','c.d'],'runs':["
+    "{'name':'x','state':'finished','settings':{'a.b':'1','c.d':'relu'},'best':-0.5,'seconds':60},"
+    "{'name':'y','state':'finished','settings':{'a.b':'2','c.d':'tanh'},'best':0.25,'seconds':61},"
+    "{'name':'z','state':'finished','settings':{'a.b':'3'},'best':0.25,'seconds':3600}]}",
+    "{'version':1,'state':'stopped','monitor':'val_acc','mode':'max','keys':['a.b'],'runs':["
+    "{'name':'one','state':'failed','settings':{'a.b':'1'},'error':'first\\nsecond',"
+    "'metrics':{'train_acc':1,'train_loss':2}},"
+    "{'name':'two','state':'failed','settings':{'a.b':'0.001'},'error':'','epochs':2.5,"
+    "'metrics':{'lr':3}}]}",
+    "{'version':1,'state':'finished','monitor':'m','mode':'min','keys':['a.b'],'runs':["
+    "{'name':'a long name of a run, longer than forty columns','settings':{'a.b':"
+    "'a long value of a key, longer than forty columns'},'best':1e-9,'metrics':{'val_1':1,"
+    "'val_2':2,'val_3':3,'val_4':4,'val_5':5,'train_1':6}},"
+    "{'name':'s','settings':{'a.b':'s'},'best':123456789,'metrics':{'val_5':5,'val_0':7}},"
+    "{'name':'t','settings':{'a.b':'t'},'best':1e-9,'metrics':{}}]}",
+    "{'version':1,'state':'finished','monitor':'m','mode':'min','keys':[],'runs':[]}",
+};
+
+static void whole_sweeps(void **state)
+{
+    static const char *const names[] = {"report/sweeps.txt", "report/sweeps.html"};
+    static const fg_report_form forms[] = {FG_REPORT_TEXT, FG_REPORT_HTML};
+    (void)state;
+    fgt_ok(fgi_folder_make("whole", &err));
+    for (int f = 0; f < 2; f++) {
+        fgi_buf all = {0};
+        for (size_t i = 0; i < sizeof sweeps / sizeof sweeps[0]; i++) {
+            char json[1024], *text = NULL;
+            (void)snprintf(json, sizeof json, "%s", sweeps[i]);
+            for (char *c = json; *c != '\0'; c++)
+                *c = *c == '\'' ? '"' : *c;
+            put("whole/sweep.json", json);
+            fgt_ok(fg_report_run("whole", forms[f], &text, &err));
+            const char *body = strstr(text, "</style>");
+            fgi_buf_puts(&all, body != NULL ? body : text);
+            fgi_buf_puts(&all, "----\n");
+            fg_report_free(text);
+        }
+        assert_non_null(all.data);
+        fgt_golden(names[f], all.data);
+        fgi_buf_fini(&all);
+    }
 }
 
 static void the_page(void **state)
@@ -203,6 +256,7 @@ static void failing_allocations(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_lines),
     cmocka_unit_test(the_page),
+    cmocka_unit_test(whole_sweeps),
     cmocka_unit_test(axes_of_fractions_have_ticks),
     cmocka_unit_test(the_object_is_the_file),
     cmocka_unit_test(higher_may_be_better),
