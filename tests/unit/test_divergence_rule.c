@@ -100,7 +100,216 @@ static void older_checkpoints_are_read(void **state)
     json_decref(object);
 }
 
+/* ---- checkpoints to go back to --------------------------------------------------------------- */
+
+/* How many checkpoints are kept: none is removed while one of them may be needed. */
+static void checkpoints_are_kept_while_it_is_uncertain(void **state)
+{
+    static fgi_divergence divergence;
+    static const struct {
+        const char *action;
+        int64_t high, returned;
+        int given, keep;
+    } rows[] = {{"stop", 0, 0, 3, 3},     {"stop", 0, 0, 1, 1},      {"stop", 1, 0, 3, -1},
+                {"ignore", 1, 0, 3, 3},   {"ignore", 0, 0, 1, 1},    {"rollback", 0, 0, 1, 2},
+                {"rollback", 0, 0, 2, 2}, {"rollback", 0, 1, 3, -1}, {"rollback", 0, 0, -1, -1},
+                {"stop", 0, 1, 3, -1}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const fg_trainer trainer = {.divergence = &divergence,
+                                    .options.divergence.action = rows[i].action,
+                                    .options.checkpoints.keep_checkpoints = rows[i].given};
+        divergence = (fgi_divergence){.at = {.high = rows[i].high, .returned = rows[i].returned}};
+        assert_int_equal(fgi_divergence_keep(&trainer), rows[i].keep);
+        assert_int_equal(fgi_divergence_is_suspected(&trainer), rows[i].keep == -1 && rows[i].high);
+    }
+}
+
+/* The last good one, or, if training has returned to that in vain, the one before it. */
+static void the_good_checkpoint_is_the_last_one(void **state)
+{
+    static fgi_divergence divergence;
+    fg_trainer trainer = {.divergence = &divergence, .options.divergence.lr_factor = 0.5};
+    fg_result result = {0};
+    (void)state;
+    divergence = (fgi_divergence){.at.lr_factor = 1, .is_noticed = true, .batch_count = 9};
+    assert_string_equal(fgi_divergence_good(&trainer), "");
+    fgi_divergence_note_checkpoint(&trainer, "a", 1, false);
+    fgi_divergence_note_checkpoint(&trainer, "b", 2, false);
+    fgi_divergence_note_checkpoint(&trainer, "c", 3, true); /* suspected */
+    assert_string_equal(fgi_divergence_good(&trainer), "b");
+    fgi_divergence_note_checkpoint(&trainer, "b-again", 2, false);
+    assert_string_equal(divergence.older, "a");
+    assert_string_equal(fgi_divergence_good(&trainer), "b-again");
+    fgi_divergence_went_back(&trainer, 0, 1);
+    assert_string_equal(fgi_divergence_good(&trainer), "a");
+    assert_false(divergence.is_noticed);
+    assert_int_equal(divergence.batch_count, 0);
+    fgi_divergence_note_checkpoint(&trainer, "b-again", 4, false); /* it is known already */
+    assert_string_equal(fgi_divergence_good(&trainer), "a");
+    fgi_divergence_went_back(&trainer, 1, 0.5);
+    fgi_divergence_result(&trainer, &result);
+    assert_int_equal(result.rollbacks, 2);
+    assert_true(result.rollback_lr_factor == 0.25);
+    fgi_divergence_note_checkpoint(&trainer, "d", 5, false);
+    assert_string_equal(fgi_divergence_good(&trainer), "d");
+    assert_string_equal(divergence.older, "b-again");
+    fgi_divergence_went_back(&trainer, 2, 0.25);
+    divergence.older[0] = '\0';
+    assert_string_equal(fgi_divergence_good(&trainer), "d"); /* there is no other */
+}
+
+/* A checkpoint names the good one if it is not good itself, and for rollbacks the one before. */
+static void checkpoints_name_good_ones(void **state)
+{
+    static fgi_divergence divergence, loaded;
+    static const struct {
+        const char *action;
+        int64_t high, step;       /* of the checkpoint; that of the good one is 5 */
+        const char *good, *older; /* in it */
+        const char *loaded_good, *loaded_older;
+        int64_t good_step;
+    } rows[] = {{"stop", 0, 8, NULL, NULL, "r/c/new", "", 8},
+                {"stop", 2, 8, "five", NULL, "r/c/five", "", -1},
+                {"rollback", 0, 8, NULL, "five", "r/c/new", "r/c/five", 8},
+                {"rollback", 2, 8, "five", "four", "r/c/five", "r/c/four", -1},
+                {"rollback", 0, 5, NULL, "four", "r/c/new", "r/c/four", 5},
+                {"ignore", 2, 8, NULL, NULL, "", "", -1}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        fg_trainer trainer = {.divergence = &divergence,
+                              .options.divergence.action = rows[i].action,
+                              .cursor.step = rows[i].step};
+        divergence = (fgi_divergence){.at = {.high = rows[i].high,
+                                             .lines = 3,
+                                             .best = 0.25,
+                                             .rollbacks = 1,
+                                             .lr_factor = 0.5},
+                                      .good_step = 5,
+                                      .good = "run/checkpoints/five",
+                                      .older = "run/checkpoints/four"};
+        json_t *object = json_pack("{s:I}", "step", (json_int_t)rows[i].step);
+        assert_true(fgi_divergence_save(&trainer, object));
+        const json_t *own = json_object_get(object, "divergence");
+        const char *good = json_string_value(json_object_get(own, "good"));
+        const char *older = json_string_value(json_object_get(own, "older"));
+        assert_string_equal(good != NULL ? good : "-", rows[i].good != NULL ? rows[i].good : "-");
+        assert_string_equal(older != NULL ? older : "-",
+                            rows[i].older != NULL ? rows[i].older : "-");
+        trainer.divergence = &loaded;
+        loaded = (fgi_divergence){.good = "x", .older = "y"};
+        fgt_ok(fgi_divergence_load(&trainer, object, "r/c/new", &err));
+        assert_string_equal(loaded.good, rows[i].loaded_good);
+        assert_string_equal(loaded.older, rows[i].loaded_older);
+        assert_int_equal(loaded.good_step, rows[i].good_step);
+        assert_memory_equal(&loaded.at, &divergence.at, sizeof loaded.at);
+        json_decref(object);
+    }
+}
+
+/* ---- defaults and starts --------------------------------------------------------------------- */
+
+static void defaults_are_filled_in(void **state)
+{
+    static const struct {
+        fg_trainer_divergence given;
+        const char *run_dir, *action;
+        bool is_default; /* the others */
+    } rows[] = {
+        {{.action = NULL}, NULL, "stop", true},
+        {{.action = NULL}, "run", "stop", true},
+        {{.action = "rollback"}, NULL, "stop", true}, /* fast_dev_run has no folder */
+        {{.action = "rollback"}, "run", "rollback", true},
+        {{.action = "ignore"}, NULL, "ignore", true},
+        {{.action = "ignore", .factor = FG_ZERO, .patience = 1, .lr_factor = 1, .max_rollbacks = 1},
+         "run",
+         "ignore",
+         false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_trainer_options o = {.divergence = rows[i].given,
+                                .checkpoints.run_dir = rows[i].run_dir};
+        const fg_trainer_divergence *have = &o.divergence;
+        fgi_divergence_set_defaults(&o);
+        assert_string_equal(have->action, rows[i].action);
+        assert_true(have->factor == (rows[i].is_default ? 4 : 0));
+        assert_true(have->lr_factor == (rows[i].is_default ? 0.5 : 1));
+        assert_int_equal(have->patience, rows[i].is_default ? 5 : 1);
+        assert_int_equal(have->max_rollbacks, rows[i].is_default ? 3 : 1);
+    }
+}
+
+/* What a fit begins with, and the first step that is a reference. */
+static void a_fit_begins_without_what_ended_the_last(void **state)
+{
+    static fgi_divergence divergence;
+    static const struct {
+        double sum, weight;
+        bool is_reference;
+    } rows[] = {{16, 8, true}, {16, 7.9, false}, {(double)INFINITY, 8, false}, {0, 0, false}};
+    fg_trainer trainer = {.divergence = &divergence, .options.divergence.patience = 3};
+    (void)state;
+    for (int high = 2; high <= 4; high++)
+        for (int64_t step = 0; step < 2; step++) {
+            divergence = (fgi_divergence){.is_noticed = true,
+                                          .has_warned = true,
+                                          .batch_count = 5,
+                                          .at = {.high = high, .bad = 7}};
+            trainer.cursor.step = step;
+            fgi_divergence_start(&trainer);
+            assert_false(divergence.is_noticed || divergence.has_warned);
+            assert_int_equal(divergence.batch_count, 0);
+            assert_int_equal(divergence.at.high, high < 3 ? high : 0);
+            assert_int_equal(divergence.at.bad, step == 0 ? 0 : 7);
+        }
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fgi_divergence_first(&trainer, rows[i].sum, rows[i].weight);
+        assert_int_equal(divergence.at.has_start, rows[i].is_reference);
+        assert_true(divergence.at.start == (rows[i].is_reference ? 2 : 0));
+    }
+}
+
+static char line[512];
+
+static void keep_line(void *self, fg_log_level level, const char *text)
+{
+    (void)self, (void)level;
+    (void)snprintf(line, sizeof line, "%s", text);
+}
+
+/* At its end, a fit whose loss has risen far above that of the first step is warned of, once. */
+static void a_fit_that_ends_high_is_warned_of(void **state)
+{
+    static fgi_divergence divergence;
+    const fg_trainer trainer = {.divergence = &divergence};
+    (void)state;
+    fg_log_set(keep_line, NULL);
+    for (int i = 0; i < 4; i++) {
+        divergence = (fgi_divergence){.has_warned = i == 3,
+                                      .at = {.exploded = i > 0, .high = i, .start = 2.30261}};
+        line[0] = '\0';
+        fgi_divergence_end(&trainer);
+        assert_string_equal(line, i == 0 || i == 3 ? ""
+                                  : i == 1
+                                      ? "training has probably diverged: in the last 1 log line, "
+                                        "the loss has not returned to its value at the first step "
+                                        "(2.303); use a smaller learning rate"
+                                      : "training has probably diverged: in the last 2 log lines, "
+                                        "the loss has not returned to its value at the first step "
+                                        "(2.303); use a smaller learning rate");
+    }
+    fg_log_set(NULL, NULL);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(checkpoints_are_kept_while_it_is_uncertain),
+    cmocka_unit_test(the_good_checkpoint_is_the_last_one),
+    cmocka_unit_test(checkpoints_name_good_ones),
+    cmocka_unit_test(defaults_are_filled_in),
+    cmocka_unit_test(a_fit_begins_without_what_ended_the_last),
+    cmocka_unit_test(a_fit_that_ends_high_is_warned_of),
     cmocka_unit_test(lines_are_compared_with_the_lowest),
     cmocka_unit_test(the_first_step_is_a_reference),
     cmocka_unit_test(older_checkpoints_are_read),

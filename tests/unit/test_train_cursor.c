@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
+#include <jansson.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -15,6 +16,8 @@
 
 #include "base/buf.h"
 #include "toy_place.h"
+#include "train/evaluate.h"
+#include "train/place.h"
 #include "train/trainer.h"
 #include "train/watchdog.h"
 
@@ -430,7 +433,213 @@ static void each_call_takes_its_part(void **state)
     fg_dataset_destroy(predict);
 }
 
+/* ---- the position ---------------------------------------------------------------------------- */
+
+static const fgi_best_rule rule = {"val_loss", false, 1};
+
+/* Every member is in state.json, under its name; those of earlier versions have defaults. */
+static void the_position_is_read_as_it_was_written(void **state)
+{
+    static const char text[] = "{\"step\":1,\"epoch\":2,\"position\":3,\"epoch_batches\":4,"
+                               "\"samples\":5,\"batch_size\":6,\"shuffle_buffer\":7,"
+                               "\"validated_step\":8,\"total_steps\":9,\"log_lines\":10,"
+                               "\"owes_validation\":true,\"has_read_epoch\":true,"
+                               "\"monitor\":\"val_loss\",\"mode\":\"min\"}";
+    const fgi_cursor all = {.step = 1,
+                            .epoch = 2,
+                            .position = 3,
+                            .epoch_batches = 4,
+                            .sample_count = 5,
+                            .batch_size = 6,
+                            .shuffle_buffer = 7,
+                            .validated_step = 8,
+                            .total_steps = 9,
+                            .log_lines = 10,
+                            .owes_validation = true,
+                            .has_read_epoch = true};
+    fg_error err = {0};
+    fgi_cursor read = {.step = 99};
+    (void)state;
+    json_t *object = json_object();
+    assert_true(fgi_cursor_save(&all, &rule, object));
+    char *saved = json_dumps(object, JSON_COMPACT);
+    assert_string_equal(saved, text);
+    free(saved);
+    fgt_ok(fgi_cursor_load(&read, object, &rule, "x", &err));
+    assert_memory_equal(&read, &all, sizeof all);
+    json_decref(object);
+    object =
+        json_pack("{s:i, s:i, s:i, s:i}", "step", 0, "epoch", 0, "position", 0, "epoch_batches", 0);
+    fgt_ok(fgi_cursor_load(&read, object, &rule, "x", &err));
+    const fgi_cursor start = {.validated_step = -1, .log_lines = -1};
+    assert_memory_equal(&read, &start, sizeof start);
+    json_decref(object);
+}
+
+/* The least number of each, and one below it. */
+static void numbers_of_a_position_have_a_least(void **state)
+{
+    static const struct {
+        const char *key;
+        int least;
+    } rows[] = {{"step", 0},           {"epoch", 0},           {"position", 0},
+                {"epoch_batches", 0},  {"samples", -1},        {"batch_size", 0},
+                {"shuffle_buffer", 0}, {"validated_step", -1}, {"total_steps", 0},
+                {"log_lines", -1}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        fgi_cursor read = fgi_cursor_start();
+        char expected[128];
+        json_t *object = json_object();
+        assert_true(fgi_cursor_save(&read, &rule, object));
+        assert_int_equal(json_object_set_new(object, rows[i].key, json_integer(rows[i].least)), 0);
+        fgt_ok(fgi_cursor_load(&read, object, &rule, "x", &err));
+        assert_int_equal(json_object_set_new(object, rows[i].key, json_integer(rows[i].least - 1)),
+                         0);
+        read.step = 7;
+        assert_int_equal(fgi_cursor_load(&read, object, &rule, "x", &err), FG_EFORMAT);
+        (void)snprintf(expected, sizeof expected,
+                       "x: '%s' in its state.json is missing or not an integer of at least %d",
+                       rows[i].key, rows[i].least);
+        assert_string_equal(err.message, expected);
+        assert_int_equal(read.step, 7);
+        json_decref(object);
+    }
+}
+
+/* By the samples, the limit of batches, or the last batch of a source. */
+static void an_epoch_ends_at_its_last_batch(void **state)
+{
+    static const struct {
+        int64_t limit, batches, samples, position;
+        bool drop_last, has_read, ends; /* batches of 4 */
+    } rows[] = {{0, 2, 10, 8, false, false, false}, {0, 3, 10, 10, false, false, true},
+                {0, 3, 10, 12, false, false, true}, {0, 2, 10, 8, true, false, true},
+                {0, 1, 8, 4, true, false, false},   {0, 2, 8, 8, true, false, true},
+                {2, 2, 10, 8, false, false, true},  {2, 1, 10, 4, false, false, false},
+                {2, 3, 10, 8, false, false, true},  {0, 9, -1, 36, false, false, false},
+                {0, 9, -1, 36, false, true, true},  {9, 9, -1, 36, false, false, true},
+                {0, 2, 10, 8, false, true, false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const fg_trainer trainer = {
+            .fit = {.train_limit = rows[i].limit, .drop_last = rows[i].drop_last}};
+        const fgi_cursor cursor = {.epoch_batches = rows[i].batches,
+                                   .sample_count = rows[i].samples,
+                                   .position = rows[i].position,
+                                   .batch_size = 4,
+                                   .has_read_epoch = rows[i].has_read};
+        assert_int_equal(fgi_place_ends_epoch(&trainer, &cursor), rows[i].ends);
+    }
+    const fgi_cursor before = {.step = 5, .epoch_batches = 2, .position = 8};
+    const fg_host_batch batch = {.is_last = true, .next_position = 10, .position = 8};
+    const fgi_cursor after = fgi_place_after(&before, &batch);
+    const fgi_cursor want = {.step = 5, .epoch_batches = 3, .position = 10, .has_read_epoch = true};
+    assert_memory_equal(&after, &want, sizeof want);
+}
+
+/* Where a checkpoint continues in these data, or why it cannot; the dataset has 10 samples. */
+static void a_position_is_found_in_the_data(void **state)
+{
+    static const struct {
+        int64_t samples, position, batch_size, batches; /* of the checkpoint */
+        int64_t size;                                   /* of the run's batches */
+        int64_t found;                                  /* batches; -1: an error */
+        const char *says;
+    } rows[] = {
+        {10, 8, 4, 2, 4, 2, ""},
+        {10, 8, 4, 2, 3, 3, "run/a was trained with batches of 4, but the run has batches of 3\n"},
+        {10, 8, 4, 2, 8, 1, "run/a was trained with batches of 4, but the run has batches of 8\n"},
+        {10, 8, 0, 2, 8, 1, ""},
+        {10, 0, 4, 0, 8, 0, "run/a was trained with batches of 4, but the run has batches of 8\n"},
+        {20, 0, 4, 0, 4, 0, ""},
+        {20, 8, 4, 2, 4, -1,
+         "the checkpoint is 8 samples into an epoch of 20, but the data have 10\nto train on other "
+         "data, start from the weights instead"},
+        {-1, 1, 4, 1, 4, -1,
+         "the checkpoint is 1 sample into an epoch of other data\nto train on other data, start "
+         "from the weights instead"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        fg_fit_data data = the_data();
+        fg_trainer trainer = {.client = client,
+                              .call.result.checkpoint = "run/a",
+                              .preview = {.device_count = 1, .batch_shards = 1},
+                              .cursor = {.sample_count = rows[i].samples,
+                                         .position = rows[i].position,
+                                         .batch_size = rows[i].batch_size,
+                                         .epoch_batches = rows[i].batches}};
+        data.batch_size = rows[i].size;
+        data.drop_last = true;
+        const fg_status status = fgi_place_find(&trainer, &data, &err);
+        assert_int_equal(status, rows[i].found < 0 ? FG_EINVAL : FG_OK);
+        assert_string_equal(status == FG_OK ? (talk.size > 0 ? talk.data : "") : err.message,
+                            rows[i].says);
+        fgi_buf_clear(&talk);
+        if (status != FG_OK)
+            continue;
+        assert_int_equal(trainer.cursor.epoch_batches, rows[i].found);
+        assert_int_equal(trainer.cursor.sample_count, 10);
+        assert_int_equal(trainer.cursor.batch_size, rows[i].size);
+        assert_int_equal(trainer.cursor.shuffle_buffer, 0);
+        assert_true(trainer.fit.drop_last);
+    }
+}
+
+/* fast_dev_run and overfitting replace the other limits. */
+static void a_trial_has_its_own_limits(void **state)
+{
+    static const struct {
+        const char *resume;
+        bool stays;
+    } rows[] = {{"last", false}, {"best", false}, {"auto", false}, {"run/a", true}, {NULL, true}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_trainer_options o = {
+            .limits = {.fast_dev_run = true,
+                       .max_epochs = 7,
+                       .max_steps = 9,
+                       .limit_train_fraction = 0.5,
+                       .limit_val_fraction = 0.5},
+            .validation = {.val_every_epochs = 3, .val_every_steps = 4, .sanity_val_steps = 2},
+            .output = {.log_every = 50, .profile = "p"},
+            .checkpoints = {.run_dir = "r", .resume = rows[i].resume}};
+        fgi_trial_settle(&o);
+        assert_int_equal(o.limits.max_epochs, 1);
+        assert_int_equal(o.limits.max_steps, 0);
+        assert_int_equal(o.limits.limit_train_batches, 1);
+        assert_int_equal(o.limits.limit_val_batches, 1);
+        assert_true(o.limits.limit_train_fraction == 0 && o.limits.limit_val_fraction == 0);
+        assert_int_equal(o.validation.val_every_epochs, 1);
+        assert_int_equal(o.validation.val_every_steps + o.validation.sanity_val_steps, 0);
+        assert_int_equal(o.output.log_every, 1);
+        assert_true(o.checkpoints.run_dir == NULL && o.output.profile == NULL);
+        assert_true((o.checkpoints.resume == rows[i].resume) == rows[i].stays);
+    }
+    fg_trainer_options o = {
+        .limits = {.overfit_batches = 3, .limit_val_batches = 9, .limit_train_fraction = 0.5}};
+    fgi_trial_settle(&o);
+    assert_int_equal(o.limits.limit_train_batches, 3);
+    assert_int_equal(o.limits.limit_val_batches, 3);
+    assert_true(o.limits.limit_train_fraction == 0 && o.limits.limit_val_fraction == 0);
+    o = (fg_trainer_options){.limits = {.overfit_fraction = 0.25, .limit_val_batches = 9}};
+    fgi_trial_settle(&o);
+    assert_int_equal(o.limits.limit_val_batches, 0);
+    assert_true(o.limits.limit_train_fraction == 0.25 && o.limits.limit_val_fraction == 0.25);
+    o = (fg_trainer_options){.limits.limit_val_batches = 9, .output.log_every = 50};
+    fgi_trial_settle(&o);
+    assert_int_equal(o.limits.limit_val_batches, 9);
+    assert_int_equal(o.output.log_every, 50);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_position_is_read_as_it_was_written),
+    cmocka_unit_test(numbers_of_a_position_have_a_least),
+    cmocka_unit_test(an_epoch_ends_at_its_last_batch),
+    cmocka_unit_test_setup_teardown(a_position_is_found_in_the_data, begin, end),
+    cmocka_unit_test(a_trial_has_its_own_limits),
     cmocka_unit_test_setup_teardown(state_comes_back, begin, end),
     cmocka_unit_test_setup_teardown(missing_and_unclaimed_states_are_warned_of, begin, end),
     cmocka_unit_test_setup_teardown(states_that_do_not_fit_end_the_fit, begin, end),

@@ -149,6 +149,43 @@ static void its_state_is_restored(void **state)
     ops->destroy(patient);
 }
 
+/* One that only a limit of the fit has made necessary leaves no trace. */
+static void an_extra_validation_does_not_count(void **state)
+{
+    const fg_metric loss = {"val_loss", 1};
+    const fg_trainer ended = {.fit.is_extra = true};
+    unsigned char before[256], after[256];
+    fg_error err = {0};
+    void *self = make("patience=1,stopping_threshold=1");
+    (void)state;
+    assert_int_equal(validate(self, 1, 5, &err), FG_OK);
+    const size_t size = ops->save(self, before, sizeof before);
+    fgt_ok(ops->val_end(
+        self, &(fg_progress){.step = 2, .metrics = &loss, .metric_count = 1, .trainer = &ended},
+        &err));
+    assert_int_equal(ops->save(self, after, sizeof after), size);
+    assert_memory_equal(before, after, size);
+    ops->destroy(self);
+}
+
+static void a_validation_without_the_metric_is_ignored(void **state)
+{
+    const fg_metric other = {"val_f1", 9};
+    fg_error err = {0};
+    void *self = make("patience=1");
+    (void)state;
+    assert_int_equal(validate(self, 1, 5, &err), FG_OK);
+    for (int step = 2; step < 4; step++)
+        fgt_ok(ops->val_end(
+            self,
+            &(fg_progress){.step = step, .metrics = &other, .metric_count = 1, .trainer = &endless},
+            &err));
+    assert_int_equal(validate(self, 4, 5, &err), FG_ESTOPPED);
+    assert_string_equal(err.message, "early_stop: val_loss has not improved in 1 validation (best: "
+                                     "5 at step 1)");
+    ops->destroy(self);
+}
+
 static char last_warning[256];
 static int warnings;
 
@@ -195,6 +232,13 @@ static void a_fit_that_it_cannot_end_is_warned_of(void **state)
     fgt_ok(validate(self, 2, 6, &err));
     assert_string_equal(warning_of(self, 2), "");
     assert_non_null(strstr(warning_of(self, 1), "2 validations are needed, but there will be 1"));
+    fgt_ok(validate(self, 3, 7, &err));
+    last_warning[0] = '\0';
+    const fg_trainer complete = {.fit.validations = 0, .call.result.nothing_to_do = true};
+    fg_log_set(keep_warning, NULL);
+    fgt_ok(ops->fit_start(self, &(fg_progress){.trainer = &complete}, &err));
+    fg_log_set(NULL, NULL);
+    assert_string_equal(last_warning, "");
     ops->destroy(with_threshold);
     ops->destroy(with_other);
     ops->destroy(self);
@@ -252,6 +296,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_stops_at_the_right_validation),
         cmocka_unit_test(its_state_is_restored),
+        cmocka_unit_test(an_extra_validation_does_not_count),
+        cmocka_unit_test(a_validation_without_the_metric_is_ignored),
         cmocka_unit_test(another_metric_starts_again),
         cmocka_unit_test(a_fit_that_it_cannot_end_is_warned_of),
         cmocka_unit_test(no_failed_allocation_is_lost),

@@ -571,6 +571,131 @@ static void a_list_is_resumed_with_its_metric_only(void **state)
     json_decref(object);
 }
 
+static void load_list(fgi_best_list *out, const fgi_best_rule *rule, const char *text)
+{
+    json_t *object = json_loads(text, 0, NULL);
+    assert_non_null(object);
+    fgi_best_list_load(out, rule, object);
+    json_decref(object);
+}
+
+/* As JSON: what is saved, and which rows are read. */
+static void rows_of_a_list(void **state)
+{
+    static const char rows[] =
+        "\"top\": [{\"name\": \"a\", \"step\": 1, \"value\": 5},"
+        "{\"name\": \"b/c\", \"step\": 2, \"value\": 1}, {\"step\": 3, \"value\": 1},"
+        "{\"name\": \"d\", \"step\": \"4\", \"value\": 1}, {\"name\": \"e\", \"step\": 5},"
+        "{\"name\": \"f\", \"step\": 6, \"value\": null}, {\"name\": 7, \"step\": 7, \"value\": 1},"
+        "{\"name\": \"g\", \"step\": 8, \"value\": 6.5}, {\"name\": \"h\", \"step\": 9, \"value\": "
+        "4}],"
+        "\"waiting\": [{\"step\": 10, \"value\": \"x\"}, {\"step\": 11, \"value\": 3}]}";
+    char text[1200], name[FGI_CKPT_NAME_SIZE + 1];
+    fgi_best_list list = {.count = 0};
+    json_t *object = json_object();
+    (void)state;
+    assert_true(fgi_best_list_save(&list, &two_least, object));
+    assert_int_equal(json_object_size(object), 2);
+    (void)fgi_best_list_offer(&list, &two_least, 5, 1);
+    fgi_best_list_enter(&list, &two_least, 1, "a");
+    (void)fgi_best_list_offer(&list, &two_least, 4, 2);
+    assert_true(fgi_best_list_save(&list, &two_least, object));
+    char *saved = json_dumps(object, JSON_COMPACT);
+    assert_string_equal(saved, "{\"monitor\":\"val_loss\",\"mode\":\"min\","
+                               "\"top\":[{\"name\":\"a\",\"step\":1,\"value\":5.0}],"
+                               "\"waiting\":[{\"step\":2,\"value\":4.0}]}");
+    free(saved);
+    json_decref(object);
+    (void)snprintf(text, sizeof text, "{\"monitor\": \"val_loss\", %s", rows); /* no mode */
+    load_list(&list, &two_least, text);
+    list_is(&list, "4@9:h 5@1:a ");
+    assert_int_equal(list.waiting_count, 1);
+    assert_int_equal(list.waiting[0].step, 11);
+    (void)snprintf(text, sizeof text, "{\"mode\": \"min\", %s", rows);
+    load_list(&list, &two_least, text);
+    assert_int_equal(list.count + list.waiting_count, 0);
+    for (int longer = 0; longer < 2; longer++) {
+        memset(name, 'n', sizeof name);
+        name[FGI_CKPT_NAME_SIZE - 1 + longer] = '\0';
+        (void)snprintf(text, sizeof text,
+                       "{\"monitor\": \"val_loss\", \"mode\": \"min\", \"top\": [{\"name\": "
+                       "\"%s\", \"step\": 1, \"value\": 1}]}",
+                       name);
+        load_list(&list, &two_least, text);
+        assert_int_equal(list.count, longer == 0);
+    }
+}
+
+/* A value waits until its state or a later one is saved, or too many wait; one without a rank only
+ * until the next value. */
+static void values_wait_for_their_checkpoints(void **state)
+{
+    fgi_best_list list = {.count = 0};
+    const fgi_best_rule many = {"val_acc", true, FGI_BEST_MOST};
+    (void)state;
+    for (int step = 1; step <= FGI_BEST_WAITING + 1; step++)
+        (void)fgi_best_list_offer(&list, &many, step, step);
+    assert_int_equal(list.waiting_count, FGI_BEST_WAITING);
+    fgi_best_list_enter(&list, &many, 1, "a");
+    list_is(&list, "");
+    fgi_best_list_enter(&list, &many, 3, "b");
+    list_is(&list, "3@3:b ");
+    assert_int_equal(list.waiting_count, FGI_BEST_WAITING - 2);
+    assert_int_equal(list.waiting[0].step, 4);
+    list = (fgi_best_list){.count = 0};
+    for (int step = 1; step <= 2; step++) {
+        (void)fgi_best_list_offer(&list, &two_least, 5, step);
+        fgi_best_list_enter(&list, &two_least, step, step == 1 ? "a" : "b");
+    }
+    assert_int_equal(fgi_best_list_offer(&list, &two_least, 5, 2), FGI_RANK_TOP); /* once more */
+    fgi_best_list_forget(&list, 2);
+    for (int step = 3; step <= 5; step++) {
+        assert_int_equal(fgi_best_list_offer(&list, &two_least, 5, step), FGI_RANK_NONE);
+        assert_int_equal(list.waiting_count, 1);
+        assert_int_equal(list.waiting[0].step, step);
+    }
+    assert_int_equal(fgi_best_list_offer(&list, &two_least, 4.5, 6), FGI_RANK_BEST);
+    assert_int_equal(fgi_best_list_offer(&list, &two_least, 4.7, 6), FGI_RANK_BEST); /* again */
+    assert_int_equal(fgi_best_list_offer(&list, &two_least, 4.8, 7), FGI_RANK_TOP);
+    fgi_best_list_enter(&list, &two_least, 7, "c"); /* 6 was not saved */
+    list_is(&list, "4.8@7:c 5@1:a ");
+    assert_int_equal(list.waiting_count, 0);
+}
+
+/* Each is in the list as step 1 with the value 5. */
+static void a_list_has_only_what_is_on_the_disk(void **state)
+{
+    static const char *const rows[][2] = {
+        {"same", "{\"step\": 1, \"results\": {\"val_loss\": 5}}"},
+        {"whole", "{\"step\": 1, \"results\": {\"val_loss\": 5.0, \"val_acc\": 1}}"},
+        {"no-number", "{\"step\": 1, \"results\": {\"val_loss\": null}}"},
+        {"no-metric", "{\"step\": 1, \"results\": {\"val_acc\": 4}}"},
+        {"other-step", "{\"step\": 2, \"results\": {\"val_loss\": 5}}"},
+        {"no-step", "{\"results\": {\"val_loss\": 5}}"},
+        {"smaller", "{\"step\": 1, \"results\": {\"val_loss\": 4.9}}"},
+        {"larger", "{\"step\": 1, \"results\": {\"val_loss\": 5.1}}"},
+        {"damaged", "{"},
+        {"missing", NULL}};
+    enum { ROWS = sizeof rows / sizeof rows[0] };
+    fg_error err = {0};
+    char folder[512], path[600];
+    const fgi_best_rule many = {"val_loss", false, FGI_BEST_MOST};
+    fgi_best_list list = {.count = ROWS};
+    (void)state;
+    (void)snprintf(folder, sizeof folder, "%s", fgt_temp_folder());
+    for (int i = 0; i < ROWS; i++) {
+        list.entry[i] = (fgi_best_entry){.value = 5, .step = 1};
+        (void)snprintf(list.entry[i].name, sizeof list.entry[i].name, "%s", rows[i][0]);
+        if (rows[i][1] == NULL)
+            continue;
+        fgt_ok(fgi_folder_make(fgt_path(folder, rows[i][0]), &err));
+        (void)snprintf(path, sizeof path, "%s/%s/state.json", folder, rows[i][0]);
+        fgt_write(path, rows[i][1], strlen(rows[i][1]));
+    }
+    fgt_ok(fgi_best_list_verify(&list, &many, folder, &err));
+    list_is(&list, "5@1:same 5@1:whole 5@1:no-number 5@1:no-metric ");
+}
+
 /* ---- validations ----------------------------------------------------------------------------- */
 
 /* Those that a fit begins with expecting, less those that it has had. */
@@ -746,6 +871,9 @@ int main(void)
         cmocka_unit_test(only_states_that_are_saved_have_a_rank),
         cmocka_unit_test(a_worse_one_takes_the_place_of_one_that_failed),
         cmocka_unit_test(a_list_is_resumed_with_its_metric_only),
+        cmocka_unit_test(rows_of_a_list),
+        cmocka_unit_test(values_wait_for_their_checkpoints),
+        cmocka_unit_test(a_list_has_only_what_is_on_the_disk),
         cmocka_unit_test(the_number_of_validations_is_known),
         cmocka_unit_test(a_run_without_a_folder_is_refused),
         cmocka_unit_test(names_of_metrics_that_do_not_exist_are_errors),

@@ -92,6 +92,8 @@ typedef struct place {
     long memory_bytes; /* of all devices; 0: not reported */
 } place;
 
+static bool fits_twice; /* the fit is stopped at stop_at, and continued by the same Trainer */
+
 /* A fit of two epochs of 5 steps with a line every 2 steps: at 2, 4, 5, 6, 8, 10. */
 static fg_status fit_with(const place *where, fg_trainer_options options,
                           const fg_callback_entry *row, const char *text, fg_error *out_err)
@@ -125,6 +127,10 @@ static fg_status fit_with(const place *where, fg_trainer_options options,
     fgt_ok(fg_trainer_add_callback(trainer, &keeper, NULL, &err));
     if (status == FG_OK)
         status = fg_trainer_fit(trainer, &task, &fit_data, out_err);
+    if (status == FG_ESTOPPED && fits_twice) {
+        stop_at = 0;
+        status = fg_trainer_fit(trainer, &task, &fit_data, out_err);
+    }
     fg_trainer_destroy(trainer);
     fg_dataset_destroy(data);
     fg_client_close(client);
@@ -230,6 +236,31 @@ static void rates_are_means_over_the_window(void **state)
     check_window("window=3", (int[]){1, 2, 2, 3, 2, 2});
     check_window("window=5", (int[]){1, 2, 3, 4, 4, 3});
     check_window("", (int[]){1, 2, 3, 4, 5, 6});
+}
+
+/* Stopped after 3 steps: the first line of the second fit has one step, and the window only those
+ * of this fit. */
+static void a_second_fit_has_a_window_of_its_own(void **state)
+{
+    fg_error err = {0};
+    static const int samples[] = {16, 8, 7, 8, 16, 15}, steps[] = {2, 1, 1, 1, 2, 2};
+    double all_steps = 0, all_samples = 0, seconds = 0;
+    (void)state;
+    stop_at = 3;
+    fits_twice = true;
+    fgt_ok(fit_with(&one, (fg_trainer_options){0}, &fgi_throughput_row, "", &err));
+    fits_twice = false;
+    assert_int_equal(line_count, 6);
+    for (int i = 0; i < 6; i++) {
+        if (i == 1)
+            all_steps = all_samples = seconds = 0;
+        assert_int_equal(lines[i].at.samples, samples[i]);
+        all_steps += steps[i];
+        all_samples += samples[i];
+        seconds += samples[i] / lines[i].at.samples_per_s;
+        fgt_close("samples_per_s", value(i, "samples_per_s"), all_samples / seconds, 0, 1e-9);
+        fgt_close("steps_per_s", value(i, "steps_per_s"), all_steps / seconds, 0, 1e-9);
+    }
 }
 
 static void flops_are_those_of_the_graph_per_device_and_peak(void **state)
@@ -364,6 +395,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_is_not_requested_is_not_logged),
     cmocka_unit_test(once_per_epoch_also_after_a_resume),
     cmocka_unit_test(rates_are_means_over_the_window),
+    cmocka_unit_test(a_second_fit_has_a_window_of_its_own),
     cmocka_unit_test(flops_are_those_of_the_graph_per_device_and_peak),
     cmocka_unit_test(given_flops_and_peak_replace_the_known_ones),
     cmocka_unit_test(tokens_can_be_a_metric),

@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "terminal.h"
+#include "toy_place.h"
 #include "train/progress.h"
 #include "train/progress_text.h"
 #include "train/trainer.h"
@@ -105,9 +106,116 @@ static void a_line_fits_the_terminal(void **state)
     assert_string_equal(line, "epoch 3/30  5/1  2.3 samples/s  00:12");
 }
 
+/* The bar gives way first, one character at a time. */
+static void a_bar_gives_way_first(void **state)
+{
+    const fgi_progress_view view = {
+        .label = "e", .batch = 3, .batches = 4, .remaining_s = -1, .run_s = -1, .metrics = ""};
+    static const char whole[] = "e  [==================>     ] 3/4  00:00";
+    char line[256];
+    (void)state;
+    for (size_t less = 0; less <= 14; less++) {
+        fgi_progress_line(&view, sizeof whole - less, line, sizeof line);
+        assert_int_equal(strlen(line), sizeof whole - 1 - less);
+    }
+    assert_string_equal(line, "e  [=======>  ] 3/4  00:00");
+    fgi_progress_line(&view, sizeof whole - 15, line, sizeof line);
+    assert_string_equal(line, "e  [=======>  ] 3/4");
+}
+
+/* What is not known, or cannot be true, is left out. */
+static void parts_of_a_line(void **state)
+{
+    static const struct {
+        int64_t batch;
+        double rate, remaining_s, run_s;
+        const char *line;
+    } rows[] = {
+        {0, 0, -1, -1, "e  0/4  00:12"},
+        {1, 0.5, -1, -1, "e  1/4  0.5 samples/s  00:12"},
+        {1, 9.94, 0, 0, "e  1/4  9.9 samples/s  00:12<00:00, run 00:00 left"},
+        {1, 9.96, 31, -1, "e  1/4  10 samples/s  00:12<00:31"},
+        {1, 10, -1, 31, "e  1/4  10 samples/s  00:12, run 00:31 left"},
+        {1, 10.6, -1, -1, "e  1/4  11 samples/s  00:12"},
+        {4, 1e15, 1e9, 1e9, "e  4/4  1,000,000,000,000,000 samples/s  00:12"},
+        {4, 2e15, 999999999, 999999999, "e  4/4  00:12<277777:46:39, run 277777:46:39 left"},
+        {4, (double)NAN, (double)NAN, (double)NAN, "e  4/4  00:12"},
+    };
+    char line[256];
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const fgi_progress_view view = {.label = "e",
+                                        .batch = rows[i].batch,
+                                        .batches = 4,
+                                        .samples_per_s = rows[i].rate,
+                                        .elapsed_s = 12,
+                                        .remaining_s = rows[i].remaining_s,
+                                        .run_s = rows[i].run_s,
+                                        .metrics = "",
+                                        .is_plain = true};
+        fgi_progress_line(&view, 200, line, sizeof line);
+        assert_string_equal(line, rows[i].line);
+    }
+}
+
+/* Rate, all but three values of the validation, time of the run, ...: the least important first. */
+static void an_epoch_line_fits_the_terminal(void **state)
+{
+    static const fg_metric train[] = {{"train_acc", 0.75}, {"train_loss", 0.5}},
+                           val[] = {{"val_acc", 0.5},
+                                    {"val_loss", 0.25},
+                                    {"val_f1", 0.125},
+                                    {"val_recall", 1}};
+    static const struct {
+        size_t columns;
+        const char *line;
+    } rows[] = {
+        {140, "epoch 3/30  train loss 0.5 acc 0.75  val loss 0.25 acc 0.5 f1 0.125 recall 1  2,345 "
+              "samples/s  00:12, run 12:40 left"},
+        {139, "epoch 3/30  train loss 0.5 acc 0.75  val loss 0.25 acc 0.5 f1 0.125 recall 1  "
+              "00:12, run 12:40 left"},
+        {121, "epoch 3/30  train loss 0.5 acc 0.75  val loss 0.25 acc 0.5 f1 0.125 recall 1  "
+              "00:12, run 12:40 left"},
+        {120, "epoch 3/30  train loss 0.5 acc 0.75  val loss 0.25 acc 0.5 f1 0.125  00:12, run "
+              "12:40 left"},
+        {107, "epoch 3/30  train loss 0.5 acc 0.75  val loss 0.25 acc 0.5 f1 0.125  00:12, run "
+              "12:40 left"},
+        {106, "epoch 3/30  train loss 0.5 acc 0.75  val loss 0.25 acc 0.5 f1 0.125  00:12"},
+        {89, "epoch 3/30  train loss 0.5 acc 0.75  val loss 0.25 acc 0.5 f1 0.125  00:12"},
+        {88, "epoch 3/30  train loss 0.5  val loss 0.25 acc 0.5 f1 0.125  00:12"},
+        {78, "epoch 3/30  train loss 0.5  val loss 0.25 acc 0.5 f1 0.125  00:12"},
+        {77, "epoch 3/30  train loss 0.5  val loss 0.25 acc 0.5  00:12"},
+        {68, "epoch 3/30  train loss 0.5  val loss 0.25 acc 0.5  00:12"},
+        {67, "epoch 3/30  train loss 0.5  val loss 0.25 acc 0.5"},
+        {59, "epoch 3/30  train loss 0.5  val loss 0.25 acc 0.5"},
+        {58, "epoch 3/30  train loss 0.5  val loss 0.25"},
+        {48, "epoch 3/30  train loss 0.5  val loss 0.25"},
+        {47, "epoch 3/30  val loss 0.25"},
+        {29, "epoch 3/30  val loss 0.25"},
+        {28, "epoch 3/30"},
+        {1, "e"},
+    };
+    char line[256];
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fgi_epoch_style style = {0};
+        const fgi_epoch_view view = {.label = "epoch 3/30",
+                                     .longest = "epoch 30/30",
+                                     .train = train,
+                                     .train_count = 2,
+                                     .val = val,
+                                     .val_count = 4,
+                                     .rate = "2,345",
+                                     .time = "00:12",
+                                     .left = "12:40"};
+        fgi_progress_epoch_line(&view, rows[i].columns, &style, line, sizeof line);
+        assert_string_equal(line, rows[i].line);
+    }
+}
+
 /* ---- a run, step by step --------------------------------------------------------------------- */
 
-static int64_t now = 1000000000;
+static _Atomic int64_t now = 1000000000;
 static int64_t clock_ns(void) { return now; }
 static void pass(double seconds) { now += (int64_t)(seconds * 1e9); }
 
@@ -378,6 +486,243 @@ static void validation_within_an_epoch(void **state)
     close_show(&s);
 }
 
+/* Of a source without a length, and of a run without an end. */
+static void an_epoch_without_a_length(void **state)
+{
+    show s;
+    const fg_metric val = {"val_loss", 0.25};
+    (void)state;
+    open_show(&s, "plain");
+    s.trainer.fit.settings.total_epochs = -1;
+    tell(&s, fgi_progress_ops.epoch_start, (fg_progress){.batches = -1});
+    pass(8);
+    s.trainer.cursor.position = 8;
+    tell(&s, fgi_progress_ops.batch_end, (fg_progress){.batch = 1, .batches = -1});
+    fg_progress at = {.batch = 1, .batches = -1};
+    tell(&s, fgi_progress_ops.val_start, at);
+    pass(2);
+    at.metrics = &val;
+    at.metric_count = 1;
+    tell(&s, fgi_progress_ops.val_end, at);
+    s.trainer.cursor.position = 16;
+    tell(&s, fgi_progress_ops.batch_end, (fg_progress){.batch = 2, .batches = -1});
+    tell(&s, fgi_progress_ops.epoch_end, (fg_progress){.batch = 2, .batches = -1});
+    assert_string_equal(s.text, "epoch 1  1 batch  1 samples/s  00:08\n"
+                                "epoch 1  batch 1  val loss 0.25  00:10\n"
+                                "epoch 1  2 samples/s  00:10\n");
+    close_show(&s);
+}
+
+/* Neither an epoch nor a rate; the time is that since its start. */
+static void an_evaluation(void **state)
+{
+    show s;
+    (void)state;
+    open_show(&s, "plain");
+    s.trainer.call.is_running = false;
+    tell(&s, fgi_progress_ops.eval_start, (fg_progress){.batches = 4});
+    fgi_progress_stop(s.progress); /* its thread, which draws the same */
+    pass(8);
+    s.trainer.cursor.position = 8;
+    tell(&s, fgi_progress_ops.batch_end, (fg_progress){.batch = 2, .batches = 4});
+    pass(4.9);
+    tell(&s, fgi_progress_ops.batch_end, (fg_progress){.batch = 3, .batches = 4});
+    pass(0.1);
+    tell(&s, fgi_progress_ops.batch_end, (fg_progress){.batch = 4, .batches = 4});
+    tell(&s, fgi_progress_ops.eval_end, (fg_progress){.batch = 4, .batches = 4});
+    assert_string_equal(s.text, "evaluating  2/4  00:08<00:08\nevaluating  4/4  00:13<00:00\n");
+    close_show(&s);
+}
+
+/* Before the first step, and within an epoch, whose times do not contain it. */
+static void a_validation_is_shown_while_it_runs(void **state)
+{
+    show s;
+    const fg_progress first = {.batch = 1, .batches = 2}, second = {.batch = 2, .batches = 2};
+    (void)state;
+    open_show(&s, "plain");
+    tell(&s, fgi_progress_ops.epoch_start, (fg_progress){.batches = 4});
+    pass(1);
+    fgi_progress_validating(s.progress, &first);
+    pass(8);
+    fgi_progress_validating(s.progress, &second);
+    fgi_progress_validating(NULL, &second);
+    tell(&s, fgi_progress_ops.epoch_start, (fg_progress){.batches = 4});
+    pass(6);
+    s.trainer.cursor.position = 8;
+    tell(&s, fgi_progress_ops.batch_end, (fg_progress){.batch = 1, .batches = 4});
+    tell(&s, fgi_progress_ops.val_start, (fg_progress){.batch = 1, .batches = 4});
+    pass(10);
+    fgi_progress_validating(s.progress, &first);
+    tell(&s, fgi_progress_ops.val_end, (fg_progress){.batch = 1, .batches = 4});
+    pass(6);
+    s.trainer.cursor.position = 16;
+    tell(&s, fgi_progress_ops.batch_end, (fg_progress){.batch = 2, .batches = 4});
+    assert_string_equal(s.text, "epoch 1/3  validating  2/2  00:08<00:00\n"
+                                "epoch 1/3  1/4  1.3 samples/s  00:06<00:18, run 01:06 left\n"
+                                "epoch 1/3  validating  1/2  00:10<00:10\n"
+                                "epoch 1/3  2/4  1.3 samples/s  00:22<00:12, run 01:00 left\n");
+    close_show(&s);
+}
+
+/* A compilation within an epoch is not its training time. */
+static void compilation_is_not_training_time(void **state)
+{
+    show s;
+    (void)state;
+    open_show(&s, "plain");
+    tell(&s, fgi_progress_ops.epoch_start, (fg_progress){.batches = 4});
+    pass(4);
+    fgi_progress_compile_begin(s.progress, "validation");
+    pass(75);
+    fgi_progress_compile_end(s.progress);
+    pass(10);
+    s.trainer.cursor.position = 28;
+    tell(&s, fgi_progress_ops.batch_end, (fg_progress){.batch = 1, .batches = 4});
+    assert_string_equal(s.text, "compiled the validation step in 75.0 s\n"
+                                "epoch 1/3  1/4  2 samples/s  01:29<00:42, run 02:34 left\n");
+    close_show(&s);
+}
+
+/* What limits the rate is the last line of a run of at least ten seconds. */
+static void a_run_ends_with_what_limits_its_rate(void **state)
+{
+    static const char limit[] = "bound by the device: the loader delivers 8.0x the required rate "
+                                "and spends 100 % of its time on decoding; the device waits for "
+                                "input 1 % of the time\n";
+    static const double idle_s[] = {0.9, 1};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        show s;
+        open_show(&s, "plain");
+        s.trainer.call.result = (fg_result){.idle = {.busy_s = 9, .idle_s = idle_s[i]},
+                                            .input = {.bound_by = "device",
+                                                      .stages.decode_s = 1,
+                                                      .delivered_samples_per_s = 8000,
+                                                      .required_samples_per_s = 1000,
+                                                      .waited = 0.01}};
+        tell(&s, fgi_progress_ops.fit_end, (fg_progress){.epoch = 3});
+        assert_string_equal(s.text, i == 0 ? "" : limit);
+        close_show(&s);
+    }
+}
+
+/* Whether a value of val_loss or train_loss is highlighted, next to these best checkpoints. */
+static void the_best_is_that_of_the_list(void **state)
+{
+    static const struct {
+        const char *monitor;
+        bool is_max;
+        double listed, waiting; /* 0: none */
+        double value;
+        bool is_best;
+    } rows[] = {
+        {"val_loss", false, 0, 0, 0.5, false},    {"val_loss", false, 0.5, 0, 0.5, true},
+        {"val_loss", false, 0.5, 0, 0.6, false},  {"val_loss", false, 0.5, 0, 0.4, true},
+        {"val_loss", true, 0.5, 0, 0.5, true},    {"val_loss", true, 0.5, 0, 0.4, false},
+        {"val_loss", true, 0.5, 0, 0.6, true},    {"val_loss", false, 0.5, 0.4, 0.45, false},
+        {"val_loss", false, 0.5, 0.4, 0.4, true}, {"val_loss", true, 0.5, 0.6, 0.55, false},
+        {"val_loss", true, 0.5, 0.6, 0.6, true},  {"val_loss", false, 0.4, 0.5, 0.45, false},
+        {"train_loss", false, 0, 0.5, 0.5, true}, {"train_loss", false, 0, 0.5, 0.6, false},
+        {"val_acc", false, 0, 0.5, 0.5, false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        show s;
+        fgi_best_list *top;
+        fg_metric train = {"train_loss", 7}, val = {"val_loss", 8};
+        open_highlighted(&s);
+        top = &s.trainer.cursor.top;
+        s.trainer.options.checkpoints.monitor = rows[i].monitor;
+        s.trainer.options.checkpoints.monitor_max = rows[i].is_max;
+        top->count = rows[i].listed > 0;
+        top->entry[0].value = rows[i].listed;
+        top->waiting_count = rows[i].waiting > 0;
+        top->waiting[0].value = rows[i].waiting;
+        *(rows[i].monitor[0] == 't' ? &train.value : &val.value) = rows[i].value;
+        fg_progress at = {.batch = 4, .batches = 4, .metrics = &val, .metric_count = 1};
+        tell(&s, fgi_progress_ops.epoch_start, (fg_progress){.batches = 4});
+        tell(&s, fgi_progress_ops.val_start, at);
+        tell(&s, fgi_progress_ops.val_end, at);
+        at.metrics = &train;
+        tell(&s, fgi_progress_ops.epoch_end, at);
+        if ((strstr(s.text, "\x1b[1;32mloss ") != NULL) != rows[i].is_best)
+            fail_msg("row %zu: %s", i, s.text);
+        close_show(&s);
+    }
+}
+
+static fg_status pass_a_second(void *self, const fg_progress *at, fg_error *err)
+{
+    (void)self, (void)at, (void)err;
+    pass(1);
+    return FG_OK;
+}
+
+/* Steps of the first fit take longer. */
+static fg_status pass_and_stop(void *self, const fg_progress *at, fg_error *err)
+{
+    const int64_t stop = *(int64_t *)self;
+    (void)err;
+    pass(stop > 0 ? 1.25 : 1);
+    return at->step == stop ? FG_ESTOPPED : FG_OK;
+}
+
+/* The metrics of the fake plugin are NaN. A validation takes a second; nothing of the first fit is
+ * in the times of the second, which begins within an epoch. */
+static void two_fits_of_one_trainer(void **state)
+{
+    static const char first[] = "module  kind    detail  output    parameters\n"
+                                "fc1     linear  6 -> 8  f32[4,8]          56\n"
+                                "fc2     linear  8 -> 3  f32[4,3]          27\n"
+                                "83 parameters in total; on fake device\n"
+                                "adam, lr 0.01 (no learning-rate scaling), batches of 4, 12 steps\n"
+                                "lr at 0, 25, 50, 75, 100 %: 0.01 0.01 0.01 0.01 0.01\n"
+                                "epoch 1/4  train loss nan acc nan  val loss nan acc nan  "
+                                "3 samples/s  00:05, run 00:14 left\n";
+    static const char second[] =
+        "module  kind    detail  output    parameters\n"
+        "fc1     linear  6 -> 8  f32[4,8]          56\n"
+        "fc2     linear  8 -> 3  f32[4,3]          27\n"
+        "83 parameters in total; on fake device\n"
+        "adam, lr 0.01 (no learning-rate scaling), batches of 4, 12 steps in total\n"
+        "lr at 0, 25, 50, 75, 100 %: 0.01 0.01 0.01 0.01 0.01\n"
+        "epoch 2/4  train loss nan acc nan  val loss nan acc nan  "
+        "3 samples/s  00:03, run 00:08 left\n"
+        "epoch 3/4  train loss nan acc nan  val loss nan acc nan  "
+        "3 samples/s  00:04, run 00:04 left\n"
+        "epoch 4/4  train loss nan acc nan  val loss nan acc nan  "
+        "3 samples/s  00:04\n";
+    static const fg_callback_ops ops = {.batch_end = pass_and_stop, .val_start = pass_a_second};
+    fg_error err = {0};
+    fg_trainer *trainer = NULL;
+    char *text = NULL;
+    size_t size = 0;
+    int64_t stop = 4;
+    const fg_fit_data data = the_data();
+    (void)state;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    fgt_ok(fg_trainer_create(&(fg_trainer_options){.devices.client = client,
+                                                   .limits.max_epochs = 4,
+                                                   .numerics.accumulate_grad_batches = 1,
+                                                   .validation.val_every_epochs = 1,
+                                                   .output.progress = out},
+                             &trainer, &err));
+    fgi_progress_set_clock(trainer->progress, clock_ns);
+    fgt_ok(fg_trainer_add_callback(trainer, &ops, &stop, &err));
+    assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_ESTOPPED);
+    (void)fflush(out);
+    assert_string_equal(text, first);
+    const size_t before = size;
+    stop = 0;
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    (void)fflush(out);
+    assert_string_equal(text + before, second);
+    fg_trainer_destroy(trainer);
+    assert_int_equal(fclose(out), 0);
+    free(text);
+}
+
 static void put_log(void *self, fg_log_level level, const char *line)
 {
     const show *s = self;
@@ -635,7 +980,17 @@ static void unknown_styles_are_refused(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(numbers_and_times),
     cmocka_unit_test(a_line_fits_the_terminal),
+    cmocka_unit_test(a_bar_gives_way_first),
+    cmocka_unit_test(parts_of_a_line),
+    cmocka_unit_test(an_epoch_line_fits_the_terminal),
     cmocka_unit_test(one_plain_line_per_epoch),
+    cmocka_unit_test(an_epoch_without_a_length),
+    cmocka_unit_test(an_evaluation),
+    cmocka_unit_test(a_validation_is_shown_while_it_runs),
+    cmocka_unit_test(compilation_is_not_training_time),
+    cmocka_unit_test(a_run_ends_with_what_limits_its_rate),
+    cmocka_unit_test(the_best_is_that_of_the_list),
+    cmocka_unit_test(two_fits_of_one_trainer),
     cmocka_unit_test(plain_lines_within_an_epoch),
     cmocka_unit_test(plain_lines_within_a_long_epoch),
     cmocka_unit_test(the_rate_is_that_of_the_last_log_line),
@@ -653,4 +1008,11 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_run_has_one_style),
     cmocka_unit_test(unknown_styles_are_refused),
 };
-FGT_MAIN(tests)
+
+static int open_all(void **state)
+{
+    (void)state;
+    return open_place(10, 5); /* 3 steps per epoch */
+}
+
+int main(void) { return cmocka_run_group_tests(tests, open_all, close_all) == 0 ? 0 : 1; }

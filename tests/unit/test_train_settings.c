@@ -14,6 +14,7 @@
 #include "fakepjrt/fake_control.h"
 #include "optim/optimizer.h"
 #include "toy.h"
+#include "train/fit_settings.h"
 #include "train/trainer.h"
 
 static toy model = {.optimizer = "sgd"}; /* lr 0.1 */
@@ -279,6 +280,107 @@ static void a_resume_with_other_limits(void **state)
     }
     fg_log_set(NULL, NULL);
     fg_dataset_destroy(data.train);
+}
+
+/* A count, a fraction of all, or the smaller of both; at least one batch. */
+static void limits_of_batches(void **state)
+{
+    static const struct {
+        int64_t batches;
+        double fraction;
+        int64_t all, limit;
+    } rows[] = {{0, 0, 10, 0},   {3, 0, 10, 3},   {0, 1, 10, 0},     {3, 1, 10, 3},
+                {0, 0.5, 11, 5}, {7, 0.5, 11, 5}, {3, 0.5, 11, 3},   {0, 0.01, 10, 1},
+                {0, 0.1, 10, 1}, {0, 0.2, 10, 2}, {0, 0.999, 10, 9}, {0, 0.999, 1000, 999}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        assert_int_equal(fgi_limit(rows[i].batches, rows[i].fraction, rows[i].all), rows[i].limit);
+}
+
+/* The learning rates at 0, 25, 50, 75 and 100 % are those of these steps. */
+static void learning_rates_are_those_of_steps(void **state)
+{
+    static const struct {
+        int64_t steps, at[5];
+    } rows[] = {{1, {0, 0, 0, 0, 0}},
+                {2, {0, 0, 0, 0, 1}},
+                {5, {0, 1, 2, 3, 4}},
+                {7, {0, 1, 3, 4, 6}},
+                {9, {0, 2, 4, 6, 8}}};
+    (void)state;
+    const fg_fit_data data = {.train = toy_data(64, 1)};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const fg_fit_settings s = preview(
+            (fg_trainer_options){.limits.max_steps = rows[i].steps, .lr.schedule = &onecycle},
+            &data);
+        assert_int_equal(s.batch_size, 32); /* the default */
+        assert_int_equal(s.steps_per_epoch, 2);
+        for (int k = 0; k < 5; k++)
+            assert_true(s.lr_at[k] == fg_schedule_lr(&onecycle, 0.1, rows[i].at[k], rows[i].steps));
+    }
+    fg_dataset_destroy(data.train);
+}
+
+/* A schedule that was planned for `had` steps and now has `have`, at this step. */
+static void another_length_of_the_schedule_is_warned_of(void **state)
+{
+    static const struct {
+        int64_t had, have, step;
+        bool is_warned;
+    } rows[] = {{10, 20, 4, true}, {10, 10, 4, false}, {0, 20, 4, false}, {10, 4, 4, false},
+                {10, 5, 4, true},  {10, -1, 4, false}, {1, 20, 4, true},  {10, 20, 0, false}};
+    (void)state;
+    fg_log_set(keep_warning, NULL);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_trainer trainer = {.options.lr.schedule = &onecycle,
+                              .fit.settings = {.lr = 0.1, .total_steps = rows[i].have},
+                              .cursor = {.step = rows[i].step, .total_steps = rows[i].had}};
+        char expected[512] = "";
+        if (rows[i].is_warned)
+            (void)snprintf(expected, sizeof expected,
+                           "the learning-rate schedule was planned for %d steps and now has %d: "
+                           "training continues with a learning rate of %.4g instead of %.4g; for a "
+                           "new cycle, start a run from these weights instead",
+                           (int)rows[i].had, (int)rows[i].have,
+                           fg_schedule_lr(&onecycle, 0.1, rows[i].step, rows[i].have),
+                           fg_schedule_lr(&onecycle, 0.1, rows[i].step, rows[i].had));
+        warning[0] = '\0';
+        fgi_settings_compare(&trainer);
+        assert_string_equal(warning, expected);
+        trainer.options.lr.schedule = NULL;
+        warning[0] = '\0';
+        fgi_settings_compare(&trainer);
+        assert_string_equal(warning, "");
+    }
+    fg_log_set(NULL, NULL);
+}
+
+/* Of epochs of 5 steps: those that are due, and that of the last step. */
+static void validations_that_are_to_come(void **state)
+{
+    static const struct {
+        int64_t steps, epochs, epoch, step, every_epochs, every_steps, count;
+    } rows[] = {{20, 4, 0, 0, 1, 0, 4},  {20, 4, 0, 0, 2, 0, 2},  {20, 4, 0, 0, 3, 0, 2},
+                {20, 4, 0, 0, 4, 0, 1},  {20, 4, 0, 0, 5, 0, 1},  {20, 4, 0, 0, 0, 6, 4},
+                {20, 4, 0, 0, -1, 5, 4}, {20, 4, 0, 0, 1, 5, 4},  {20, 4, 0, 0, 1, 4, 8},
+                {12, 3, 0, 0, 1, 0, 3},  {12, 3, 0, 0, 3, 0, 1},  {20, 4, 1, 7, 1, 0, 3},
+                {20, 4, 1, 7, -1, 4, 4}, {20, 4, 1, 8, -1, 4, 3}, {-1, -1, 0, 0, 1, 0, -1},
+                {20, 4, 1, 7, 1, 4, 6},  {20, 4, 3, 15, 1, 0, 1}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_trainer trainer = {.options.validation = {.val_every_epochs = rows[i].every_epochs,
+                                                     .val_every_steps = rows[i].every_steps},
+                              .fit.settings = {.total_steps = rows[i].steps,
+                                               .total_epochs = rows[i].epochs,
+                                               .part_count = 1,
+                                               .part = {{0, 0, 5}}},
+                              .cursor = {.epoch = rows[i].epoch, .step = rows[i].step}};
+        const int64_t count = fgi_settings_validations(&trainer);
+        if (count != rows[i].count)
+            fail_msg("row %zu: %d", i, (int)count);
+        trainer.fit.settings.part_count = 0; /* a source */
+        assert_int_equal(fgi_settings_validations(&trainer), -1);
+    }
 }
 
 /* A batch that was begun counts: the first 10 samples are one batch of 8, and a part of another. */
@@ -549,6 +651,13 @@ static void wrong_choices_are_refused(void **state)
          "limit_train_fraction 1.5, limit_val_fraction 0: expected fractions of all"},
         {{.limits.limit_val_fraction = -0.5},
          "limit_val_fraction -0.5: expected fractions of all batches"},
+        {{.limits.limit_train_fraction = 1.001}, "expected fractions of all batches, 0 to 1"},
+        {{.limits.overfit_fraction = 1.5},
+         "trainer: overfit_fraction is 1.5 and overfit_batches is 0: expected a fraction from 0 to "
+         "1, or a count"},
+        {{.limits.overfit_fraction = -0.5}, "overfit_fraction is -0.5 and overfit_batches is 0"},
+        {{.limits.overfit_fraction = 0.5, .limits.overfit_batches = 1},
+         "overfit_fraction is 0.5 and overfit_batches is 1"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         fg_error err = {0};
@@ -606,6 +715,21 @@ static void batches_that_cannot_be_sharded(void **state)
          "global_batch_size 4 cannot be divided evenly among 8 devices: use 8 or 16"},
         {100, {.global_batch_size = -8}, "global_batch_size is -8: expected at least 1"},
         {100,
+         {.global_batch_size = INT64_C(2147483648)},
+         "global_batch_size is 2147483648: expected at least 1, and at most 2147483647"},
+        {100,
+         {.global_batch_size = 9},
+         "global_batch_size 9 cannot be divided evenly among 8 devices: use 8 or 16"},
+        {100, {.batch_size = -1}, "batch_size is -1: expected at least 1"},
+        {100, {.shuffle_buffer = -1}, "shuffle_buffer is -1: expected at least 0"},
+        {100,
+         {.shuffle_buffer = INT64_C(2147483648)},
+         "shuffle_buffer is 2147483648: expected at least 0"},
+        {1,
+         {.batch_size = 4},
+         "1 training sample is fewer than the 8 devices\n"
+         "use devices=1 or fewer, or more data"},
+        {100,
          {.batch_size = INT32_MAX},
          "batch_size times devices is 17179869176: expected at least 1, and at most 2147483647"},
         {7,
@@ -636,6 +760,10 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_schedule_ends_where_the_steps_end),
     cmocka_unit_test(a_resume_on_other_devices_ends_exactly),
     cmocka_unit_test(a_resume_with_other_limits),
+    cmocka_unit_test(limits_of_batches),
+    cmocka_unit_test(learning_rates_are_those_of_steps),
+    cmocka_unit_test(another_length_of_the_schedule_is_warned_of),
+    cmocka_unit_test(validations_that_are_to_come),
     cmocka_unit_test(a_limit_of_batches_counts_those_before_a_resume),
     cmocka_unit_test(steps_are_in_their_epochs),
     cmocka_unit_test(the_learning_rate_follows_its_rule),
