@@ -406,6 +406,107 @@ static void missing_and_unexpected(void **state)
     (void)state;
 }
 
+/* A file of tensors with the shape of the first weight and these names: small letters, capitals
+ * after "x.", and W for that of the weight itself after "x.". */
+static const char *file_of(const char *names)
+{
+    static const float zeros[24];
+    static char text[8][64];
+    fg_ckpt_tensor tensors[8];
+    size_t count = 0;
+    const char *path = fgt_path(fgt_temp_folder(), "f.safetensors");
+    for (; names[count] != '\0'; count++) {
+        if (names[count] == 'W')
+            (void)snprintf(text[count], sizeof text[count], "x.backbone.fc1.weight");
+        else
+            (void)snprintf(text[count], sizeof text[count], "%s%c", names[count] < 'a' ? "x." : "",
+                           names[count]);
+        tensors[count] =
+            (fg_ckpt_tensor){text[count], {.dtype = FG_F32, .rank = 2, .dim = {6, 4}}, zeros};
+    }
+    fgt_ok(fg_safetensors_write(path, tensors, count, NULL, &err));
+    return path;
+}
+
+#define MODULE                                                                                     \
+    "; the module has backbone.fc1.weight, backbone.fc1.bias, backbone.norm.weight, "              \
+    "backbone.norm.bias, ..."
+
+static const char *const all[] = {"*"}, *const typo[] = {"*", "haed.*"};
+static const struct {
+    const char *names;
+    fg_load_options options;
+    const char *says;
+} mistakes[] = {
+    {"ab",
+     {.allow_missing = true},
+     "no tensor matches a variable of the module: the file has a, b" MODULE},
+    {"abcd",
+     {.allow_missing = true},
+     "no tensor matches a variable of the module: the file has a, b, c, d" MODULE},
+    {"abcde",
+     {.allow_missing = true},
+     "no tensor matches a variable of the module: the file has a, b, c, d, ..." MODULE},
+    {"a",
+     {.skip = all, .skip_count = 1},
+     "no tensor matches a variable of the module: the file has a" MODULE},
+    {"a", {.prefix = NULL}, "has no 'backbone.fc1.weight', which is f32[6,4] in the model"},
+    {"a", {.prefix = "x."}, "no tensor's name starts with 'x.': the file has a" MODULE},
+    {"abcd", {.prefix = "x."}, "no tensor's name starts with 'x.': the file has a, b, c, d" MODULE},
+    {"abcde",
+     {.prefix = "x."},
+     "no tensor's name starts with 'x.': the file has a, b, c, d, ..." MODULE},
+    {"aB",
+     {.prefix = "x."},
+     "no tensor whose name starts with 'x.' matches a variable of the module: the file has "
+     "x.B" MODULE},
+    {"aBW",
+     {.prefix = "x.", .allow_missing = true, .deny_unexpected = true},
+     "'x.B' matches no variable of the module"},
+    {"aW", {.prefix = "x."}, "has no 'backbone.fc1.bias', which is f32[6] in the model"},
+    {"a",
+     {.skip = typo, .skip_count = 2},
+     "skip 'haed.*' matches no variable: the module has backbone.fc1.weight, "
+     "backbone.fc1.bias, backbone.norm.weight, backbone.norm.bias, backbone.norm.running_mean, "
+     "backbone.norm.running_var, ..."},
+};
+
+static void what_does_not_match_is_listed(void **state)
+{
+    net n = make_net(NULL, 3, 1);
+    (void)state;
+    for (size_t i = 0; i < sizeof mistakes / sizeof mistakes[0]; i++) {
+        const char *path = file_of(mistakes[i].names);
+        const fg_status status = fg_module_load(n.root, path, &mistakes[i].options, NULL, &err);
+        const size_t size = strncmp(err.message, path, strlen(path)) == 0 ? strlen(path) + 2 : 0;
+        assert_int_equal(status, mistakes[i].options.skip == typo ? FG_ENOTFOUND : FG_EFORMAT);
+        assert_string_equal(err.message + size, mistakes[i].says);
+    }
+    fg_module_destroy(n.root);
+}
+
+static void tensors_without_the_prefix_are_counted(void **state)
+{
+    net n = make_net(NULL, 3, 1);
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        char text[512];
+        fg_load_report report = {0};
+        const char *path = file_of(i == 0 ? "aW" : "abBW");
+        fgt_ok(fg_module_load(n.root, path,
+                              &(fg_load_options){.prefix = "x.", .allow_missing = true}, &report,
+                              &err));
+        (void)snprintf(text, sizeof text,
+                       "%s: 1 of 9 variables loaded; %s without the prefix 'x.' ignored\n  not in "
+                       "the file: backbone.fc1.bias, ",
+                       path, i == 0 ? "1 tensor" : "2 tensors");
+        assert_int_equal(strncmp(report.text, text, strlen(text)), 0);
+        assert_int_equal(strstr(report.text, "\n  in the file only: x.B") != NULL, i);
+        fg_load_report_fini(&report);
+    }
+    fg_module_destroy(n.root);
+}
+
 /* A custom loop reads a checkpoint of the Trainer, and the Trainer reads one of the loop as
  * weights. */
 static void loops_and_trainers_share_files(void **state)
@@ -505,6 +606,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_tensor_of_another_dtype),
     cmocka_unit_test(a_prefix_is_cut_off),
     cmocka_unit_test(missing_and_unexpected),
+    cmocka_unit_test(what_does_not_match_is_listed),
+    cmocka_unit_test(tensors_without_the_prefix_are_counted),
     cmocka_unit_test(loops_and_trainers_share_files),
     cmocka_unit_test(every_allocation_may_fail),
     cmocka_unit_test(breaches_are_refused),

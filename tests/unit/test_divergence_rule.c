@@ -133,7 +133,6 @@ static void the_good_checkpoint_is_the_last_one(void **state)
     fg_result result = {0};
     (void)state;
     divergence = (fgi_divergence){.at.lr_factor = 1, .is_noticed = true, .batch_count = 9};
-    assert_string_equal(fgi_divergence_good(&trainer), "");
     fgi_divergence_note_checkpoint(&trainer, "a", 1, false);
     fgi_divergence_note_checkpoint(&trainer, "b", 2, false);
     fgi_divergence_note_checkpoint(&trainer, "c", 3, true); /* suspected */
@@ -143,14 +142,12 @@ static void the_good_checkpoint_is_the_last_one(void **state)
     assert_string_equal(fgi_divergence_good(&trainer), "b-again");
     fgi_divergence_went_back(&trainer, 0, 1);
     assert_string_equal(fgi_divergence_good(&trainer), "a");
-    assert_false(divergence.is_noticed);
-    assert_int_equal(divergence.batch_count, 0);
+    assert_true(!divergence.is_noticed && divergence.batch_count == 0);
     fgi_divergence_note_checkpoint(&trainer, "b-again", 4, false); /* it is known already */
     assert_string_equal(fgi_divergence_good(&trainer), "a");
     fgi_divergence_went_back(&trainer, 1, 0.5);
     fgi_divergence_result(&trainer, &result);
-    assert_int_equal(result.rollbacks, 2);
-    assert_true(result.rollback_lr_factor == 0.25);
+    assert_true(result.rollbacks == 2 && result.rollback_lr_factor == 0.25);
     fgi_divergence_note_checkpoint(&trainer, "d", 5, false);
     assert_string_equal(fgi_divergence_good(&trainer), "d");
     assert_string_equal(divergence.older, "b-again");
@@ -159,29 +156,30 @@ static void the_good_checkpoint_is_the_last_one(void **state)
     assert_string_equal(fgi_divergence_good(&trainer), "d"); /* there is no other */
 }
 
+static const struct {
+    const char *action;
+    int64_t high, step;       /* of the checkpoint; that of the good one is 5 */
+    const char *good, *older; /* in it */
+    const char *loaded_good, *loaded_older;
+    int64_t good_step;
+} named[] = {{"stop", 0, 8, NULL, NULL, "r/c/new", "", 8},
+             {"stop", 2, 8, "five", NULL, "r/c/five", "", -1},
+             {"rollback", 0, 8, NULL, "five", "r/c/new", "r/c/five", 8},
+             {"rollback", 2, 8, "five", "four", "r/c/five", "r/c/four", -1},
+             {"rollback", 0, 5, NULL, "four", "r/c/new", "r/c/four", 5},
+             {"ignore", 2, 8, NULL, NULL, "", "", -1}};
+
 /* A checkpoint names the good one if it is not good itself, and for rollbacks the one before. */
 static void checkpoints_name_good_ones(void **state)
 {
     static fgi_divergence divergence, loaded;
-    static const struct {
-        const char *action;
-        int64_t high, step;       /* of the checkpoint; that of the good one is 5 */
-        const char *good, *older; /* in it */
-        const char *loaded_good, *loaded_older;
-        int64_t good_step;
-    } rows[] = {{"stop", 0, 8, NULL, NULL, "r/c/new", "", 8},
-                {"stop", 2, 8, "five", NULL, "r/c/five", "", -1},
-                {"rollback", 0, 8, NULL, "five", "r/c/new", "r/c/five", 8},
-                {"rollback", 2, 8, "five", "four", "r/c/five", "r/c/four", -1},
-                {"rollback", 0, 5, NULL, "four", "r/c/new", "r/c/four", 5},
-                {"ignore", 2, 8, NULL, NULL, "", "", -1}};
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof named / sizeof named[0]; i++) {
         fg_error err = {0};
         fg_trainer trainer = {.divergence = &divergence,
-                              .options.divergence.action = rows[i].action,
-                              .cursor.step = rows[i].step};
-        divergence = (fgi_divergence){.at = {.high = rows[i].high,
+                              .options.divergence.action = named[i].action,
+                              .cursor.step = named[i].step};
+        divergence = (fgi_divergence){.at = {.high = named[i].high,
                                              .lines = 3,
                                              .best = 0.25,
                                              .rollbacks = 1,
@@ -189,20 +187,20 @@ static void checkpoints_name_good_ones(void **state)
                                       .good_step = 5,
                                       .good = "run/checkpoints/five",
                                       .older = "run/checkpoints/four"};
-        json_t *object = json_pack("{s:I}", "step", (json_int_t)rows[i].step);
+        json_t *object = json_pack("{s:I}", "step", (json_int_t)named[i].step);
         assert_true(fgi_divergence_save(&trainer, object));
         const json_t *own = json_object_get(object, "divergence");
         const char *good = json_string_value(json_object_get(own, "good"));
         const char *older = json_string_value(json_object_get(own, "older"));
-        assert_string_equal(good != NULL ? good : "-", rows[i].good != NULL ? rows[i].good : "-");
+        assert_string_equal(good != NULL ? good : "-", named[i].good != NULL ? named[i].good : "-");
         assert_string_equal(older != NULL ? older : "-",
-                            rows[i].older != NULL ? rows[i].older : "-");
+                            named[i].older != NULL ? named[i].older : "-");
         trainer.divergence = &loaded;
         loaded = (fgi_divergence){.good = "x", .older = "y"};
         fgt_ok(fgi_divergence_load(&trainer, object, "r/c/new", &err));
-        assert_string_equal(loaded.good, rows[i].loaded_good);
-        assert_string_equal(loaded.older, rows[i].loaded_older);
-        assert_int_equal(loaded.good_step, rows[i].good_step);
+        assert_string_equal(loaded.good, named[i].loaded_good);
+        assert_string_equal(loaded.older, named[i].loaded_older);
+        assert_int_equal(loaded.good_step, named[i].good_step);
         assert_memory_equal(&loaded.at, &divergence.at, sizeof loaded.at);
         json_decref(object);
     }
@@ -210,34 +208,35 @@ static void checkpoints_name_good_ones(void **state)
 
 /* ---- defaults and starts --------------------------------------------------------------------- */
 
+static const struct {
+    fg_trainer_divergence given;
+    const char *run_dir, *action;
+    bool is_default; /* the others */
+} settled[] = {
+    {{.action = NULL}, NULL, "stop", true},
+    {{.action = NULL}, "run", "stop", true},
+    {{.action = "rollback"}, NULL, "stop", true}, /* fast_dev_run has no folder */
+    {{.action = "rollback"}, "run", "rollback", true},
+    {{.action = "ignore"}, NULL, "ignore", true},
+    {{.action = "ignore", .factor = FG_ZERO, .patience = 1, .lr_factor = 1, .max_rollbacks = 1},
+     "run",
+     "ignore",
+     false},
+};
+
 static void defaults_are_filled_in(void **state)
 {
-    static const struct {
-        fg_trainer_divergence given;
-        const char *run_dir, *action;
-        bool is_default; /* the others */
-    } rows[] = {
-        {{.action = NULL}, NULL, "stop", true},
-        {{.action = NULL}, "run", "stop", true},
-        {{.action = "rollback"}, NULL, "stop", true}, /* fast_dev_run has no folder */
-        {{.action = "rollback"}, "run", "rollback", true},
-        {{.action = "ignore"}, NULL, "ignore", true},
-        {{.action = "ignore", .factor = FG_ZERO, .patience = 1, .lr_factor = 1, .max_rollbacks = 1},
-         "run",
-         "ignore",
-         false},
-    };
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        fg_trainer_options o = {.divergence = rows[i].given,
-                                .checkpoints.run_dir = rows[i].run_dir};
+    for (size_t i = 0; i < sizeof settled / sizeof settled[0]; i++) {
+        fg_trainer_options o = {.divergence = settled[i].given,
+                                .checkpoints.run_dir = settled[i].run_dir};
         const fg_trainer_divergence *have = &o.divergence;
         fgi_divergence_set_defaults(&o);
-        assert_string_equal(have->action, rows[i].action);
-        assert_true(have->factor == (rows[i].is_default ? 4 : 0));
-        assert_true(have->lr_factor == (rows[i].is_default ? 0.5 : 1));
-        assert_int_equal(have->patience, rows[i].is_default ? 5 : 1);
-        assert_int_equal(have->max_rollbacks, rows[i].is_default ? 3 : 1);
+        assert_string_equal(have->action, settled[i].action);
+        assert_true(have->factor == (settled[i].is_default ? 4 : 0));
+        assert_true(have->lr_factor == (settled[i].is_default ? 0.5 : 1));
+        assert_int_equal(have->patience, settled[i].is_default ? 5 : 1);
+        assert_int_equal(have->max_rollbacks, settled[i].is_default ? 3 : 1);
     }
 }
 

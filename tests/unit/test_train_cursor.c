@@ -437,36 +437,37 @@ static void each_call_takes_its_part(void **state)
 
 static const fgi_best_rule rule = {"val_loss", false, 1};
 
+static const char position_text[] = "{\"step\":1,\"epoch\":2,\"position\":3,\"epoch_batches\":4,"
+                                    "\"samples\":5,\"batch_size\":6,\"shuffle_buffer\":7,"
+                                    "\"validated_step\":8,\"total_steps\":9,\"log_lines\":10,"
+                                    "\"owes_validation\":true,\"has_read_epoch\":true,"
+                                    "\"monitor\":\"val_loss\",\"mode\":\"min\"}";
+static const fgi_cursor position = {.step = 1,
+                                    .epoch = 2,
+                                    .position = 3,
+                                    .epoch_batches = 4,
+                                    .sample_count = 5,
+                                    .batch_size = 6,
+                                    .shuffle_buffer = 7,
+                                    .validated_step = 8,
+                                    .total_steps = 9,
+                                    .log_lines = 10,
+                                    .owes_validation = true,
+                                    .has_read_epoch = true};
+
 /* Every member is in state.json, under its name; those of earlier versions have defaults. */
 static void the_position_is_read_as_it_was_written(void **state)
 {
-    static const char text[] = "{\"step\":1,\"epoch\":2,\"position\":3,\"epoch_batches\":4,"
-                               "\"samples\":5,\"batch_size\":6,\"shuffle_buffer\":7,"
-                               "\"validated_step\":8,\"total_steps\":9,\"log_lines\":10,"
-                               "\"owes_validation\":true,\"has_read_epoch\":true,"
-                               "\"monitor\":\"val_loss\",\"mode\":\"min\"}";
-    const fgi_cursor all = {.step = 1,
-                            .epoch = 2,
-                            .position = 3,
-                            .epoch_batches = 4,
-                            .sample_count = 5,
-                            .batch_size = 6,
-                            .shuffle_buffer = 7,
-                            .validated_step = 8,
-                            .total_steps = 9,
-                            .log_lines = 10,
-                            .owes_validation = true,
-                            .has_read_epoch = true};
     fg_error err = {0};
     fgi_cursor read = {.step = 99};
     (void)state;
     json_t *object = json_object();
-    assert_true(fgi_cursor_save(&all, &rule, object));
+    assert_true(fgi_cursor_save(&position, &rule, object));
     char *saved = json_dumps(object, JSON_COMPACT);
-    assert_string_equal(saved, text);
+    assert_string_equal(saved, position_text);
     free(saved);
     fgt_ok(fgi_cursor_load(&read, object, &rule, "x", &err));
-    assert_memory_equal(&read, &all, sizeof all);
+    assert_memory_equal(&read, &position, sizeof position);
     json_decref(object);
     object =
         json_pack("{s:i, s:i, s:i, s:i}", "step", 0, "epoch", 0, "position", 0, "epoch_batches", 0);
@@ -476,32 +477,36 @@ static void the_position_is_read_as_it_was_written(void **state)
     json_decref(object);
 }
 
+static const struct {
+    const char *key;
+    int least;
+} least_numbers[] = {{"step", 0},           {"epoch", 0},           {"position", 0},
+                     {"epoch_batches", 0},  {"samples", -1},        {"batch_size", 0},
+                     {"shuffle_buffer", 0}, {"validated_step", -1}, {"total_steps", 0},
+                     {"log_lines", -1}};
+
 /* The least number of each, and one below it. */
 static void numbers_of_a_position_have_a_least(void **state)
 {
-    static const struct {
-        const char *key;
-        int least;
-    } rows[] = {{"step", 0},           {"epoch", 0},           {"position", 0},
-                {"epoch_batches", 0},  {"samples", -1},        {"batch_size", 0},
-                {"shuffle_buffer", 0}, {"validated_step", -1}, {"total_steps", 0},
-                {"log_lines", -1}};
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof least_numbers / sizeof least_numbers[0]; i++) {
         fg_error err = {0};
         fgi_cursor read = fgi_cursor_start();
         char expected[128];
         json_t *object = json_object();
         assert_true(fgi_cursor_save(&read, &rule, object));
-        assert_int_equal(json_object_set_new(object, rows[i].key, json_integer(rows[i].least)), 0);
+        assert_int_equal(
+            json_object_set_new(object, least_numbers[i].key, json_integer(least_numbers[i].least)),
+            0);
         fgt_ok(fgi_cursor_load(&read, object, &rule, "x", &err));
-        assert_int_equal(json_object_set_new(object, rows[i].key, json_integer(rows[i].least - 1)),
+        assert_int_equal(json_object_set_new(object, least_numbers[i].key,
+                                             json_integer(least_numbers[i].least - 1)),
                          0);
         read.step = 7;
         assert_int_equal(fgi_cursor_load(&read, object, &rule, "x", &err), FG_EFORMAT);
         (void)snprintf(expected, sizeof expected,
                        "x: '%s' in its state.json is missing or not an integer of at least %d",
-                       rows[i].key, rows[i].least);
+                       least_numbers[i].key, least_numbers[i].least);
         assert_string_equal(err.message, expected);
         assert_int_equal(read.step, 7);
         json_decref(object);
@@ -539,50 +544,51 @@ static void an_epoch_ends_at_its_last_batch(void **state)
     assert_memory_equal(&after, &want, sizeof want);
 }
 
+static const struct {
+    int64_t samples, position, batch_size, batches; /* of the checkpoint */
+    int64_t size;                                   /* of the run's batches */
+    int64_t found;                                  /* batches; -1: an error */
+    const char *says;
+} places[] = {
+    {10, 8, 4, 2, 4, 2, ""},
+    {10, 8, 4, 2, 3, 3, "run/a was trained with batches of 4, but the run has batches of 3\n"},
+    {10, 8, 4, 2, 8, 1, "run/a was trained with batches of 4, but the run has batches of 8\n"},
+    {10, 8, 0, 2, 8, 1, ""},
+    {10, 0, 4, 0, 8, 0, "run/a was trained with batches of 4, but the run has batches of 8\n"},
+    {20, 0, 4, 0, 4, 0, ""},
+    {20, 8, 4, 2, 4, -1,
+     "the checkpoint is 8 samples into an epoch of 20, but the data have 10\nto train on other "
+     "data, start from the weights instead"},
+    {-1, 1, 4, 1, 4, -1,
+     "the checkpoint is 1 sample into an epoch of other data\nto train on other data, start "
+     "from the weights instead"}};
+
 /* Where a checkpoint continues in these data, or why it cannot; the dataset has 10 samples. */
 static void a_position_is_found_in_the_data(void **state)
 {
-    static const struct {
-        int64_t samples, position, batch_size, batches; /* of the checkpoint */
-        int64_t size;                                   /* of the run's batches */
-        int64_t found;                                  /* batches; -1: an error */
-        const char *says;
-    } rows[] = {
-        {10, 8, 4, 2, 4, 2, ""},
-        {10, 8, 4, 2, 3, 3, "run/a was trained with batches of 4, but the run has batches of 3\n"},
-        {10, 8, 4, 2, 8, 1, "run/a was trained with batches of 4, but the run has batches of 8\n"},
-        {10, 8, 0, 2, 8, 1, ""},
-        {10, 0, 4, 0, 8, 0, "run/a was trained with batches of 4, but the run has batches of 8\n"},
-        {20, 0, 4, 0, 4, 0, ""},
-        {20, 8, 4, 2, 4, -1,
-         "the checkpoint is 8 samples into an epoch of 20, but the data have 10\nto train on other "
-         "data, start from the weights instead"},
-        {-1, 1, 4, 1, 4, -1,
-         "the checkpoint is 1 sample into an epoch of other data\nto train on other data, start "
-         "from the weights instead"}};
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         fg_error err = {0};
         fg_fit_data data = the_data();
         fg_trainer trainer = {.client = client,
                               .call.result.checkpoint = "run/a",
                               .preview = {.device_count = 1, .batch_shards = 1},
-                              .cursor = {.sample_count = rows[i].samples,
-                                         .position = rows[i].position,
-                                         .batch_size = rows[i].batch_size,
-                                         .epoch_batches = rows[i].batches}};
-        data.batch_size = rows[i].size;
+                              .cursor = {.sample_count = places[i].samples,
+                                         .position = places[i].position,
+                                         .batch_size = places[i].batch_size,
+                                         .epoch_batches = places[i].batches}};
+        data.batch_size = places[i].size;
         data.drop_last = true;
         const fg_status status = fgi_place_find(&trainer, &data, &err);
-        assert_int_equal(status, rows[i].found < 0 ? FG_EINVAL : FG_OK);
+        assert_int_equal(status, places[i].found < 0 ? FG_EINVAL : FG_OK);
         assert_string_equal(status == FG_OK ? (talk.size > 0 ? talk.data : "") : err.message,
-                            rows[i].says);
+                            places[i].says);
         fgi_buf_clear(&talk);
         if (status != FG_OK)
             continue;
-        assert_int_equal(trainer.cursor.epoch_batches, rows[i].found);
+        assert_int_equal(trainer.cursor.epoch_batches, places[i].found);
         assert_int_equal(trainer.cursor.sample_count, 10);
-        assert_int_equal(trainer.cursor.batch_size, rows[i].size);
+        assert_int_equal(trainer.cursor.batch_size, places[i].size);
         assert_int_equal(trainer.cursor.shuffle_buffer, 0);
         assert_true(trainer.fit.drop_last);
     }
@@ -618,6 +624,11 @@ static void a_trial_has_its_own_limits(void **state)
         assert_true(o.checkpoints.run_dir == NULL && o.output.profile == NULL);
         assert_true((o.checkpoints.resume == rows[i].resume) == rows[i].stays);
     }
+}
+
+static void overfitting_is_on_the_same_batches(void **state)
+{
+    (void)state;
     fg_trainer_options o = {
         .limits = {.overfit_batches = 3, .limit_val_batches = 9, .limit_train_fraction = 0.5}};
     fgi_trial_settle(&o);
@@ -640,6 +651,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(an_epoch_ends_at_its_last_batch),
     cmocka_unit_test_setup_teardown(a_position_is_found_in_the_data, begin, end),
     cmocka_unit_test(a_trial_has_its_own_limits),
+    cmocka_unit_test(overfitting_is_on_the_same_batches),
     cmocka_unit_test_setup_teardown(state_comes_back, begin, end),
     cmocka_unit_test_setup_teardown(missing_and_unclaimed_states_are_warned_of, begin, end),
     cmocka_unit_test_setup_teardown(states_that_do_not_fit_end_the_fit, begin, end),

@@ -232,15 +232,22 @@ static void a_fit_that_it_cannot_end_is_warned_of(void **state)
     fgt_ok(validate(self, 2, 6, &err));
     assert_string_equal(warning_of(self, 2), "");
     assert_non_null(strstr(warning_of(self, 1), "2 validations are needed, but there will be 1"));
-    fgt_ok(validate(self, 3, 7, &err));
+    ops->destroy(with_threshold);
+    ops->destroy(with_other);
+    ops->destroy(self);
+}
+
+static void a_complete_run_is_not_warned_of(void **state)
+{
+    fg_error err = {0};
+    void *self = make("");
+    (void)state;
     last_warning[0] = '\0';
     const fg_trainer complete = {.fit.validations = 0, .call.result.nothing_to_do = true};
     fg_log_set(keep_warning, NULL);
     fgt_ok(ops->fit_start(self, &(fg_progress){.trainer = &complete}, &err));
     fg_log_set(NULL, NULL);
     assert_string_equal(last_warning, "");
-    ops->destroy(with_threshold);
-    ops->destroy(with_other);
     ops->destroy(self);
 }
 
@@ -299,6 +306,7 @@ int main(void)
         cmocka_unit_test(an_extra_validation_does_not_count),
         cmocka_unit_test(a_validation_without_the_metric_is_ignored),
         cmocka_unit_test(another_metric_starts_again),
+        cmocka_unit_test(a_complete_run_is_not_warned_of),
         cmocka_unit_test(a_fit_that_it_cannot_end_is_warned_of),
         cmocka_unit_test(no_failed_allocation_is_lost),
     };

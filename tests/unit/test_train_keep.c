@@ -579,18 +579,19 @@ static void load_list(fgi_best_list *out, const fgi_best_rule *rule, const char 
     json_decref(object);
 }
 
+static const char json_rows[] =
+    "\"top\": [{\"name\": \"a\", \"step\": 1, \"value\": 5},"
+    "{\"name\": \"b/c\", \"step\": 2, \"value\": 1}, {\"step\": 3, \"value\": 1},"
+    "{\"name\": \"d\", \"step\": \"4\", \"value\": 1}, {\"name\": \"e\", \"step\": 5},"
+    "{\"name\": \"f\", \"step\": 6, \"value\": null}, {\"name\": 7, \"step\": 7, \"value\": 1},"
+    "{\"name\": \"g\", \"step\": 8, \"value\": 6.5}, {\"name\": \"h\", \"step\": 9, \"value\": "
+    "4}],"
+    "\"waiting\": [{\"step\": 10, \"value\": \"x\"}, {\"step\": 11, \"value\": 3}]}";
+
 /* As JSON: what is saved, and which rows are read. */
 static void rows_of_a_list(void **state)
 {
-    static const char rows[] =
-        "\"top\": [{\"name\": \"a\", \"step\": 1, \"value\": 5},"
-        "{\"name\": \"b/c\", \"step\": 2, \"value\": 1}, {\"step\": 3, \"value\": 1},"
-        "{\"name\": \"d\", \"step\": \"4\", \"value\": 1}, {\"name\": \"e\", \"step\": 5},"
-        "{\"name\": \"f\", \"step\": 6, \"value\": null}, {\"name\": 7, \"step\": 7, \"value\": 1},"
-        "{\"name\": \"g\", \"step\": 8, \"value\": 6.5}, {\"name\": \"h\", \"step\": 9, \"value\": "
-        "4}],"
-        "\"waiting\": [{\"step\": 10, \"value\": \"x\"}, {\"step\": 11, \"value\": 3}]}";
-    char text[1200], name[FGI_CKPT_NAME_SIZE + 1];
+    char text[1200];
     fgi_best_list list = {.count = 0};
     json_t *object = json_object();
     (void)state;
@@ -606,14 +607,21 @@ static void rows_of_a_list(void **state)
                                "\"waiting\":[{\"step\":2,\"value\":4.0}]}");
     free(saved);
     json_decref(object);
-    (void)snprintf(text, sizeof text, "{\"monitor\": \"val_loss\", %s", rows); /* no mode */
+    (void)snprintf(text, sizeof text, "{\"monitor\": \"val_loss\", %s", json_rows); /* no mode */
     load_list(&list, &two_least, text);
     list_is(&list, "4@9:h 5@1:a ");
     assert_int_equal(list.waiting_count, 1);
     assert_int_equal(list.waiting[0].step, 11);
-    (void)snprintf(text, sizeof text, "{\"mode\": \"min\", %s", rows);
+    (void)snprintf(text, sizeof text, "{\"mode\": \"min\", %s", json_rows);
     load_list(&list, &two_least, text);
     assert_int_equal(list.count + list.waiting_count, 0);
+}
+
+static void a_name_of_a_list_may_be_too_long(void **state)
+{
+    char text[400], name[FGI_CKPT_NAME_SIZE + 1];
+    fgi_best_list list;
+    (void)state;
     for (int longer = 0; longer < 2; longer++) {
         memset(name, 'n', sizeof name);
         name[FGI_CKPT_NAME_SIZE - 1 + longer] = '\0';
@@ -626,8 +634,7 @@ static void rows_of_a_list(void **state)
     }
 }
 
-/* A value waits until its state or a later one is saved, or too many wait; one without a rank only
- * until the next value. */
+/* A value waits until its state or a later one is saved, or too many wait. */
 static void values_wait_for_their_checkpoints(void **state)
 {
     fgi_best_list list = {.count = 0};
@@ -642,7 +649,12 @@ static void values_wait_for_their_checkpoints(void **state)
     list_is(&list, "3@3:b ");
     assert_int_equal(list.waiting_count, FGI_BEST_WAITING - 2);
     assert_int_equal(list.waiting[0].step, 4);
-    list = (fgi_best_list){.count = 0};
+}
+
+static void a_value_without_a_rank_waits_for_the_next(void **state)
+{
+    fgi_best_list list = {.count = 0};
+    (void)state;
     for (int step = 1; step <= 2; step++) {
         (void)fgi_best_list_offer(&list, &two_least, 5, step);
         fgi_best_list_enter(&list, &two_least, step, step == 1 ? "a" : "b");
@@ -662,21 +674,22 @@ static void values_wait_for_their_checkpoints(void **state)
     assert_int_equal(list.waiting_count, 0);
 }
 
+static const char *const states[][2] = {
+    {"same", "{\"step\": 1, \"results\": {\"val_loss\": 5}}"},
+    {"whole", "{\"step\": 1, \"results\": {\"val_loss\": 5.0, \"val_acc\": 1}}"},
+    {"no-number", "{\"step\": 1, \"results\": {\"val_loss\": null}}"},
+    {"no-metric", "{\"step\": 1, \"results\": {\"val_acc\": 4}}"},
+    {"other-step", "{\"step\": 2, \"results\": {\"val_loss\": 5}}"},
+    {"no-step", "{\"results\": {\"val_loss\": 5}}"},
+    {"smaller", "{\"step\": 1, \"results\": {\"val_loss\": 4.9}}"},
+    {"larger", "{\"step\": 1, \"results\": {\"val_loss\": 5.1}}"},
+    {"damaged", "{"},
+    {"missing", NULL}};
+
 /* Each is in the list as step 1 with the value 5. */
 static void a_list_has_only_what_is_on_the_disk(void **state)
 {
-    static const char *const rows[][2] = {
-        {"same", "{\"step\": 1, \"results\": {\"val_loss\": 5}}"},
-        {"whole", "{\"step\": 1, \"results\": {\"val_loss\": 5.0, \"val_acc\": 1}}"},
-        {"no-number", "{\"step\": 1, \"results\": {\"val_loss\": null}}"},
-        {"no-metric", "{\"step\": 1, \"results\": {\"val_acc\": 4}}"},
-        {"other-step", "{\"step\": 2, \"results\": {\"val_loss\": 5}}"},
-        {"no-step", "{\"results\": {\"val_loss\": 5}}"},
-        {"smaller", "{\"step\": 1, \"results\": {\"val_loss\": 4.9}}"},
-        {"larger", "{\"step\": 1, \"results\": {\"val_loss\": 5.1}}"},
-        {"damaged", "{"},
-        {"missing", NULL}};
-    enum { ROWS = sizeof rows / sizeof rows[0] };
+    enum { ROWS = sizeof states / sizeof states[0] };
     fg_error err = {0};
     char folder[512], path[600];
     const fgi_best_rule many = {"val_loss", false, FGI_BEST_MOST};
@@ -685,12 +698,12 @@ static void a_list_has_only_what_is_on_the_disk(void **state)
     (void)snprintf(folder, sizeof folder, "%s", fgt_temp_folder());
     for (int i = 0; i < ROWS; i++) {
         list.entry[i] = (fgi_best_entry){.value = 5, .step = 1};
-        (void)snprintf(list.entry[i].name, sizeof list.entry[i].name, "%s", rows[i][0]);
-        if (rows[i][1] == NULL)
+        (void)snprintf(list.entry[i].name, sizeof list.entry[i].name, "%s", states[i][0]);
+        if (states[i][1] == NULL)
             continue;
-        fgt_ok(fgi_folder_make(fgt_path(folder, rows[i][0]), &err));
-        (void)snprintf(path, sizeof path, "%s/%s/state.json", folder, rows[i][0]);
-        fgt_write(path, rows[i][1], strlen(rows[i][1]));
+        fgt_ok(fgi_folder_make(fgt_path(folder, states[i][0]), &err));
+        (void)snprintf(path, sizeof path, "%s/%s/state.json", folder, states[i][0]);
+        fgt_write(path, states[i][1], strlen(states[i][1]));
     }
     fgt_ok(fgi_best_list_verify(&list, &many, folder, &err));
     list_is(&list, "5@1:same 5@1:whole 5@1:no-number 5@1:no-metric ");
@@ -872,6 +885,8 @@ int main(void)
         cmocka_unit_test(a_worse_one_takes_the_place_of_one_that_failed),
         cmocka_unit_test(a_list_is_resumed_with_its_metric_only),
         cmocka_unit_test(rows_of_a_list),
+        cmocka_unit_test(a_name_of_a_list_may_be_too_long),
+        cmocka_unit_test(a_value_without_a_rank_waits_for_the_next),
         cmocka_unit_test(values_wait_for_their_checkpoints),
         cmocka_unit_test(a_list_has_only_what_is_on_the_disk),
         cmocka_unit_test(the_number_of_validations_is_known),

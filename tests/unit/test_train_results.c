@@ -670,31 +670,31 @@ static fgi_metrics *metrics_of(void)
     return m;
 }
 
+static const struct {
+    double square; /* the sum of squares of targets, whose sum is 12, of 4 */
+    double r2;
+} squares[] = {
+    {44, 0.75}, {38, 0}, {36.0001, 1 - 0.5 / 0.000025}, {36.00002, (double)NAN}, {36, (double)NAN}};
+
 /* What follows from sums and weights, by each rule; and from the counts of classes. */
 static void values_follow_from_sums(void **state)
 {
-    static const struct {
-        double square; /* the sum of squares of targets, whose sum is 12, of 4 */
-        double r2;
-    } rows[] = {{44, 0.75},
-                {38, 0},
-                {36.0001, 1 - 0.5 / 0.000025},
-                {36.00002, (double)NAN},
-                {36, (double)NAN}};
     static const char *const names[] = {"half", "rmse", "mse", "r2", "none"};
     fg_metric out[FG_MAX_METRICS];
     fgi_metrics *m = metrics_of();
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const double sum[] = {6, 6, 8, 2, 12, rows[i].square, 0}, weight[] = {4, 3, 2, 4, 4, 4, 0};
+    for (size_t i = 0; i < sizeof squares / sizeof squares[0]; i++) {
+        const double sum[] = {6, 6, 8, 2, 12, squares[i].square, 0},
+                     weight[] = {4, 3, 2, 4, 4, 4, 0};
         assert_int_equal(fgi_metrics_values(m, "val_", sum, weight, NULL, out), 6);
         assert_string_equal(out[0].name, "val_loss");
         fgt_close("loss", out[0].value, 1.5, 0, 0);
         fgt_close("half", out[1].value, 1, 0, 0);
         fgt_close("rmse", out[2].value, 4, 0, 0);
         fgt_close("mse", out[3].value, 0.5, 0, 0);
-        assert_true(isnan(rows[i].r2) ? isnan(out[4].value)
-                                      : fabs(out[4].value - rows[i].r2) <= 1e-6 * fabs(rows[i].r2));
+        assert_true(isnan(squares[i].r2)
+                        ? isnan(out[4].value)
+                        : fabs(out[4].value - squares[i].r2) <= 1e-6 * fabs(squares[i].r2));
         assert_true(isnan(out[5].value));
         for (int k = 1; k < 6; k++)
             assert_string_equal(out[k].name + 4, names[k - 1]);
@@ -702,15 +702,16 @@ static void values_follow_from_sums(void **state)
     fgi_metrics_destroy(m);
 }
 
+static const struct {
+    double counts[9]; /* samples of the class, predicted as it, both */
+    double f1, precision, recall;
+} class_counts[] = {{{3, 1, 0, 2, 2, 0, 2, 1, 0}, (0.8 + 2. / 3) / 2, 0.75, (2. / 3 + 1) / 2},
+                    {{3, 1, 1, 3, 2, 0, 3, 1, 0}, (1 + 2. / 3) / 3, 0.5, 2. / 3},
+                    {{2, 2, 0, 1, 2, 1, 1, 2, 0}, (2. / 3 + 1) / 3, 2. / 3, 0.5},
+                    {{0, 0, 0, 0, 0, 0, 0, 0, 0}, (double)NAN, (double)NAN, (double)NAN}};
+
 static void values_of_classes_are_means(void **state)
 {
-    static const struct {
-        double counts[9]; /* samples of the class, predicted as it, both */
-        double f1, precision, recall;
-    } rows[] = {{{3, 1, 0, 2, 2, 0, 2, 1, 0}, (0.8 + 2. / 3) / 2, 0.75, (2. / 3 + 1) / 2},
-                {{3, 1, 1, 3, 2, 0, 3, 1, 0}, (1 + 2. / 3) / 3, 0.5, 2. / 3},
-                {{2, 2, 0, 1, 2, 1, 1, 2, 0}, (2. / 3 + 1) / 3, 2. / 3, 0.5},
-                {{0, 0, 0, 0, 0, 0, 0, 0, 0}, (double)NAN, (double)NAN, (double)NAN}};
     static const char *const names[] = {"test_f1", "test_precision", "test_recall"};
     fg_error err = {0};
     fg_metric out[FG_MAX_METRICS];
@@ -725,13 +726,14 @@ static void values_of_classes_are_means(void **state)
     assert_int_equal(fgi_metrics_classes(m), 3);
     assert_true(fgi_metrics_has_room(m, FG_MAX_METRICS - 3));
     assert_false(fgi_metrics_has_room(m, FG_MAX_METRICS - 2));
-    for (size_t i = 0; i <= sizeof rows / sizeof rows[0]; i++) {
-        const bool is_unknown = i == sizeof rows / sizeof rows[0];
-        const double want[] = {is_unknown ? (double)NAN : rows[i].f1,
-                               is_unknown ? (double)NAN : rows[i].precision,
-                               is_unknown ? (double)NAN : rows[i].recall};
-        assert_int_equal(
-            fgi_metrics_values(m, "test_", NULL, NULL, is_unknown ? NULL : rows[i].counts, out), 3);
+    for (size_t i = 0; i <= sizeof class_counts / sizeof class_counts[0]; i++) {
+        const bool is_unknown = i == sizeof class_counts / sizeof class_counts[0];
+        const double want[] = {is_unknown ? (double)NAN : class_counts[i].f1,
+                               is_unknown ? (double)NAN : class_counts[i].precision,
+                               is_unknown ? (double)NAN : class_counts[i].recall};
+        assert_int_equal(fgi_metrics_values(m, "test_", NULL, NULL,
+                                            is_unknown ? NULL : class_counts[i].counts, out),
+                         3);
         for (int k = 0; k < 3; k++) {
             assert_string_equal(out[k].name, names[k]);
             assert_true(isnan(want[k]) ? isnan(out[k].value)

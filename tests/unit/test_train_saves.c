@@ -22,6 +22,7 @@
 #include "ckpt/series.h"
 #include "toy_place.h"
 #include "train/rank.h"
+#include "train/saver.h"
 #include "train/trainer.h"
 
 /* ---- the disk -------------------------------------------------------------------------------- */
@@ -631,7 +632,68 @@ static void without_any_checkpoint_it_says_so(void **state)
     assert_non_null(strstr(err.message, "\nthere is no checkpoint"));
 }
 
+/* A hook, or the data, end the fit, and the state cannot be saved: both are in the error. */
+static void a_failure_that_cannot_be_saved_says_both(void **state)
+{
+    (void)state;
+    static const struct {
+        fg_status status;
+        const char *message, *first;
+    } rows[] = {{FG_EINVAL, "the dog ate it", "the dog ate it\n"}, {FG_ESTOPPED, "", ""}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        static recorder r;
+        char begin[256];
+        const fg_trainer_options options = {.limits.max_epochs = 2};
+        r = (recorder){.at_event = "batch_end",
+                       .at_count = 2,
+                       .status = rows[i].status,
+                       .message = rows[i].message};
+        atomic_store(&failing, -1);
+        (void)fit(&options, fgt_temp_folder(), &r,
+                  rows[i].status == FG_ESTOPPED ? FG_EIO : rows[i].status, &err);
+        (void)snprintf(begin, sizeof begin,
+                       "%sthe state at step 2 could not be saved: cannot write '", rows[i].first);
+        assert_int_equal(strncmp(err.message, begin, strlen(begin)), 0);
+        const char *end = strstr(err.message, "': No space left on device\nthere is no checkpoint");
+        assert_non_null(end);
+        assert_string_equal(end + strlen("': No space left on device\nthere is no checkpoint"), "");
+        assert_int_equal(recorder_count(&r, "batch_end"), 2);
+        disk_reset();
+    }
+}
+
+/* The second fit of a Trainer resets what the first one has requested or failed to do, and keeps
+ * what it has saved. */
+static void a_second_fit_saves_only_what_is_new(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    const char *folder = fgt_temp_folder();
+    const fg_fit_data data = in_order();
+    r = (recorder){.at_event = "epoch_end", .at_count = 1, .status = FG_ESTOPPED};
+    fg_trainer *trainer =
+        create(&(fg_trainer_options){.limits.max_epochs = 2, .checkpoints.wait_for_saves = true},
+               folder, &r);
+    assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_ESTOPPED);
+    assert_int_equal(recorder_count(&r, "saved"), 1);
+    char last[512];
+    (void)snprintf(last, sizeof last, "%s/checkpoints/step-000000003", folder);
+    assert_string_equal(fgi_saver_last(trainer->saver), last);
+    assert_string_equal(fg_trainer_result(trainer)->checkpoint, last);
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    assert_int_equal(recorder_count(&r, "saved"), 2);
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err)); /* nothing is left to do, or to save */
+    assert_int_equal(recorder_count(&r, "saved"), 2);
+    assert_int_equal(atomic_load(&written), 2);
+    assert_string_equal(strrchr(fgi_saver_last(trainer->saver), '/'), "/step-000000006");
+    fg_trainer_destroy(trainer);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup(a_failure_that_cannot_be_saved_says_both, reset),
+    cmocka_unit_test_setup(a_second_fit_saves_only_what_is_new, reset),
     cmocka_unit_test_setup(steps_do_not_wait_for_the_disk, reset),
     cmocka_unit_test_setup(one_save_at_a_time, reset),
     cmocka_unit_test_setup(a_save_is_due_at_the_end_of_an_epoch_too, reset),

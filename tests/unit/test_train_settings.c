@@ -321,29 +321,30 @@ static void learning_rates_are_those_of_steps(void **state)
     fg_dataset_destroy(data.train);
 }
 
+static const struct {
+    int64_t had, have, step;
+    bool is_warned;
+} lengths[] = {{10, 20, 4, true}, {10, 10, 4, false}, {0, 20, 4, false}, {10, 4, 4, false},
+               {10, 5, 4, true},  {10, -1, 4, false}, {1, 20, 4, true},  {10, 20, 0, false}};
+
 /* A schedule that was planned for `had` steps and now has `have`, at this step. */
 static void another_length_of_the_schedule_is_warned_of(void **state)
 {
-    static const struct {
-        int64_t had, have, step;
-        bool is_warned;
-    } rows[] = {{10, 20, 4, true}, {10, 10, 4, false}, {0, 20, 4, false}, {10, 4, 4, false},
-                {10, 5, 4, true},  {10, -1, 4, false}, {1, 20, 4, true},  {10, 20, 0, false}};
     (void)state;
     fg_log_set(keep_warning, NULL);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
         fg_trainer trainer = {.options.lr.schedule = &onecycle,
-                              .fit.settings = {.lr = 0.1, .total_steps = rows[i].have},
-                              .cursor = {.step = rows[i].step, .total_steps = rows[i].had}};
+                              .fit.settings = {.lr = 0.1, .total_steps = lengths[i].have},
+                              .cursor = {.step = lengths[i].step, .total_steps = lengths[i].had}};
         char expected[512] = "";
-        if (rows[i].is_warned)
+        if (lengths[i].is_warned)
             (void)snprintf(expected, sizeof expected,
                            "the learning-rate schedule was planned for %d steps and now has %d: "
                            "training continues with a learning rate of %.4g instead of %.4g; for a "
                            "new cycle, start a run from these weights instead",
-                           (int)rows[i].had, (int)rows[i].have,
-                           fg_schedule_lr(&onecycle, 0.1, rows[i].step, rows[i].have),
-                           fg_schedule_lr(&onecycle, 0.1, rows[i].step, rows[i].had));
+                           (int)lengths[i].had, (int)lengths[i].have,
+                           fg_schedule_lr(&onecycle, 0.1, lengths[i].step, lengths[i].have),
+                           fg_schedule_lr(&onecycle, 0.1, lengths[i].step, lengths[i].had));
         warning[0] = '\0';
         fgi_settings_compare(&trainer);
         assert_string_equal(warning, expected);
