@@ -527,7 +527,136 @@ static void kinds_are_listed(void **state)
     assert_string_equal(shown, "");
 }
 
+/* ---- whole messages -------------------------------------------------------------------------- */
+
+#define INSIST                                                                                     \
+    "no_split_folders=true in data.source_options (--source no_split_folders=true of fulgurite "   \
+    "init and fulgurite pack)"
+
+/* Files separated by blanks; what is said of the folder, or the error behind its path. */
+typedef struct layout {
+    const char *files, *text;
+} layout;
+
+static const char *make_layout(const char *files)
+{
+    char names[400];
+    const char *folder = fgt_temp_folder();
+    (void)snprintf(names, sizeof(names), "%s", files);
+    for (char *rest = names, *name; (name = strsep(&rest, " ")) != NULL;)
+        add(folder, name);
+    return folder;
+}
+
+static const layout said_layouts[] = {
+    {"a/1.jpg a/in/2.jpg b/3.jpg", "1 image in folders below those of the classes belongs to "
+                                   "these classes, such as 'a/in/2.jpg'\n"},
+    {"a/1.jpg a/in/2.jpg b/1.jpg b/x/y/3.jpg", "2 images in folders below those of the classes "
+                                               "belong to these classes, such as "
+                                               "'a/in/2.jpg'\n"},
+    {"a/in/1.jpg b/2.jpg", "!1 of 2 classes have images only in inner folders, such as "
+                           "'a/in/1.jpg' of class 'a'; if the inner folders are the classes, "
+                           "move them up\n"},
+    {"a/x/1.jpg b/y/2.jpg c/3.jpg c/4.jpg", "!2 of 3 classes have images only in inner "
+                                            "folders, such as 'a/x/1.jpg' of class 'a'; if the "
+                                            "inner folders are the classes, move them up\n"},
+    {"a/1.jpg b/1.jpg x.txt", "skipped 1 file that is not an image: 1 .txt\n"},
+    {"a/1.jpg b/1.jpg x.txt y.md z.md", "skipped 3 files that are not images: 1 .txt, 2 .md\n"},
+    {"a/1.jpg b/1.jpg a/a.a a/b.b a/c.c a/d.d a/e.e",
+     "skipped 5 files that are not images: 1 .a, 1 .b, 1 .c, 1 .d, 1 .e\n"},
+    {"a/1.jpg b/1.jpg a/a.a a/b.b a/c.c a/d.d a/e.e a/f.f a/x.a",
+     "skipped 7 files that are not images: 2 .a, 1 .b, 1 .c, 1 .d, 1 .e, 1 other\n"},
+    {"a/1.jpg b/1.jpg a/a.a a/b.b a/c.c a/d.d a/e.e a/f.f",
+     "skipped 6 files that are not images: 1 .a, 1 .b, 1 .c, 1 .d, 1 .e, 1 other\n"},
+    {"a/1.jpg b/1.jpg a/x.abcdefghij a/y.abcdefghijk",
+     "skipped 2 files that are not images: 1 .abcdefghij, 1 with no extension\n"},
+    {"a.b/1.jpg b/1.jpg a.b/noext", "skipped 1 file that is not an image: 1 with no extension\n"},
+    {"a/1.jpg b/1.jpg a/1.psd",
+     "!skipped 1 .psd file, such as 'a/1.psd': the format is not supported; convert it to JPEG "
+     "or PNG\n"},
+    {"a/1.jpg b/1.jpg 1.jpg 2.png e/t.txt",
+     "!skipped '1.jpg' and '2.png': an image next to the folders of the classes\n"
+     "skipped 1 file that is not an image: 1 .txt\n"
+     "!skipped 'e': a folder without images, which is not a class\n"},
+    {"train/a/1.jpg val/a/2.jpg 3.jpg LICENSE other/t.txt __MACOSX/1.jpg",
+     "!skipped '3.jpg': an image next to the folders of the splits\n"
+     "skipped 'LICENSE': next to the folders of the splits\n"
+     "skipped '__MACOSX': a folder of an operating system or file server\n"
+     "!skipped 'other': a folder without images, which is not a class\n"},
+    {"train/a/1.jpg val/t.txt", "skipped 1 file that is not an image: 1 .txt\n"
+                                "!skipped 'val': a folder without images, which is not a class\n"},
+    {"up/a/1.jpg up/b/2.jpg x.jpg t.txt e/t.txt",
+     "!contains only one folder with images, 'up': the folders in 'up' are used\n"
+     "!skipped 'e': a folder without images, which is not a class\n"
+     "skipped 1 file that is not an image: 1 .txt\n"
+     "!skipped 'x.jpg': an image next to the folders of the classes\n"},
+};
+
+static void folders_are_described(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(said_layouts) / sizeof(said_layouts[0]); i++)
+        describes(make_layout(said_layouts[i].files), said_layouts[i].text);
+}
+
+static const layout failing_layouts[] = {
+    {"train/1.jpg a/2.jpg",
+     "': 'train' is named as a split, but 'a' is not\nmove what is not a split elsewhere, or "
+     "use the folder of the training images; if all are classes, set " INSIST},
+    {"train/1.jpg val/1.jpg a/2.jpg b/3.jpg t.txt empty/t.txt",
+     "': 'train' and 'val' are named as splits, but 'a' and 'b' are not\nmove what is"},
+    {"up/train/1.jpg up/a/2.jpg",
+     "/up/': 'train' is named as a split, but 'a' is not\nmove what is"},
+    {"a_test/1.jpg b_test/2.jpg c_train/3.jpg",
+     "': 'a_test' and 'c_train' look like splits, not like classes\nuse the folder of the "
+     "training images, or rename the folders to train, val and test; if they are classes, "
+     "set " INSIST},
+    {"cat/1.jpg cat/val/1.jpg dog/1.jpg",
+     "': the folder of the class 'cat' contains 'val', which is named as a split\nmove the "
+     "folders of the classes into those of the splits (val/cat); if it is not a split, "
+     "set " INSIST},
+    {"cat/1.avif cat/2.tga cat/t.txt dog/1.jpg",
+     "': the folder 'cat' contains no images that can be read, but 2 .tga files\nconvert them "
+     "to JPEG or PNG, or move the folder elsewhere"},
+};
+
+static void layouts_fail_in_words(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(failing_layouts) / sizeof(failing_layouts[0]); i++)
+        fgt_catalog_fails(make_layout(failing_layouts[i].files), NULL, FG_EFORMAT,
+                          failing_layouts[i].text);
+    /* not in a split, nor if the folder of the split is deeper */
+    fgt_catalog_is(make_layout("train/cat/val/1.jpg train/dog/2.jpg"), NULL,
+                   "train/cat/val/1.jpg 0 train [train/cat/va]\n"
+                   "train/dog/2.jpg 1 train [train/dog/2.]\nclass cat\nclass dog\n");
+    fgt_catalog_is(make_layout("cat/x/val/1.jpg dog/2.jpg"), NULL,
+                   "cat/x/val/1.jpg 0 [cat/x/val/1.]\ndog/2.jpg 1 [dog/2.jpg]\n"
+                   "class cat\nclass dog\n");
+    /* files have no split, and an empty folder is none */
+    fgt_catalog_is(make_layout("test/1.txt train cat/1.jpg"), NULL,
+                   "cat/1.jpg 0 [cat/1.jpg]\nclass cat\n"
+                   "skip test/1.txt: not an image (by its extension)\n"
+                   "skip test: a folder without images, which is not a class\n"
+                   "skip train: not an image (by its extension)\n");
+    char deep[65 * 2 + 16] = "";
+    for (int i = 0; i < 63; i++)
+        (void)strcat(deep, "d/");
+    for (int i = 63; i < 65; i++) { /* 64 folders with the root */
+        const char *folder = fgt_temp_folder();
+        char file[200];
+        (void)snprintf(file, sizeof(file), "%s1.jpg", deep);
+        add(folder, file);
+        if (i == 64)
+            fgt_catalog_fails(folder, &(fg_catalog_options){.no_classes = true}, FG_EUNSUPPORTED,
+                              "': folders are nested more than 64 deep");
+        (void)strcat(deep, "d/");
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(folders_are_described),
+    cmocka_unit_test(layouts_fail_in_words),
     cmocka_unit_test(folders_are_classes_in_byte_order),
     cmocka_unit_test(one_image_is_a_source),
     cmocka_unit_test(folders_named_like_splits_are_splits),

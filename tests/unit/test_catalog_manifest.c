@@ -200,36 +200,137 @@ static void missing_files_are_reported_with_the_line(void **state)
                    "a.jpg [A]\nskip a.jpg/x: line 3: no such file\n");
 }
 
+static const struct {
+    const char *name, *text, *part;
+} line_mistakes[] = {
+    {"e.csv", "paht,label\na.jpg,1\n",
+     "e.csv:1: there is no column 'path'; did you mean 'paht'?\nset the name of the column"},
+    {"e.csv", "path,split\na.jpg,dev\n", "e.csv:2: unknown split 'dev'"},
+    {"e.csv", "path\na.jpg\na.jpg\n", "e.csv:3: there are two samples with the name 'a.jpg'"},
+    {"e.csv", "path,label\n,1\n", "e.csv:2: the path is missing"},
+    {"e.csv", "path,label\na.jpg,-1\n", "label '-1': expected a class index"},
+    {"e.csv", "path,label\na.jpg,16777216\n", "a class index must be below"},
+    {"e.csv", "path,label,labels\na.jpg,1,2\n", "e.csv:2: both 'label' and 'labels'"},
+    {"e.csv", "path,label,labels\na.jpg,1,\nb c.jpg,1,2\n", "e.csv:3: both 'label' and"},
+    {"e.csv", "path;label\na.jpg;1\n", "set delimiter: \";\""},
+    {"e.csv", "path,label\na.jpg,\"1\n", "e.csv:2: byte 17: unclosed quote"},
+    {"e.jsonl", "{\"path\": \"a.jpg\"}\n{\"path\": 1}\n", "e.jsonl:2: member 'path'"},
+    {"e.jsonl", "{\"path\": \"a.jpg\"}\n[1]\n", "e.jsonl:2: expected a JSON object"},
+    {"e.jsonl", "{\"path\": \"a.jpg\"}\n{\"path\"\n", "e.jsonl:2: byte 25: invalid JSON"},
+    {"e.jsonl", "{\"path\": \"a.jpg\", \"label\": 1.5}", "e.jsonl:1: member 'label'"},
+    {"e.jsonl", "{\"path\": \"a.jpg\", \"group\": 1.5}", "member 'group': expected an integer"},
+    {"e.jsonl", "{\"path\": \"a.jpg\", \"labels\": 1}", "member 'labels': expected a list"},
+    {"e.jsonl", "{\"path\": \"a.jpg\", \"labels\": [1], \"label\": 1}", "both"},
+    {"e.jsonl", "{\"path\": \"a.jpg\", \"labels\": [1, []]}", "integer or a string"},
+    {"e.jsonl", "{\"path\": \"a.jpg\", \"label\": -1}", "expected a class index"},
+    {"e.csv", "path,split\na.jpg,dev\n", "unknown split 'dev': expected train, val or test"},
+    {"e.csv", "a,b\n1,2\n",
+     "e.csv:1: there is no column 'path'\nset the name of the column of the files: "
+     "data.path_column, or fulgurite pack --source path_column=file"},
+    {"e.csv", "path,label,labels\na.jpg,1,2\n", "both 'label' and 'labels' are given"},
+    {"e.csv", "path,label\na.jpg,-1\n",
+     "sample 'a.jpg': label '-1': expected a class index that is at least 0; omit the label of "
+     "a sample without one"},
+    {"e.csv", "path,label\na.jpg,16777216\n",
+     "sample 'a.jpg': label '16777216': a class index must be below 16777216"},
+    {"e.jsonl", "{\"path\": \"a.jpg\", \"labels\": 1}",
+     "e.jsonl:1: member 'labels': expected a list"},
+    {"e.jsonl", "{\"path\": \"a.jpg\", \"labels\": [1], \"label\": 1}",
+     "both 'label' and 'labels' are given"},
+    {"e.jsonl", "{\"path\": \"a.jpg\", \"split\": 1}", "member 'split': expected a string"},
+    {"e.jsonl", "{\"path\": \"a.jpg\", \"name\": 1}", "member 'name': expected a string"},
+    {"e.jsonl", "{\"path\": \"a.jpg\", \"label\": true}",
+     "member 'label': expected an integer or a string"},
+    {"e.jsonl", "{\"label\": 1}", "e.jsonl:1: the path is missing"},
+    {"e.jsonl", "{\"classes\": []}",
+     "e.jsonl:1: member 'classes': expected a list of names, before the samples"},
+    {"e.jsonl", "{\"classes\": [\"x\", 1]}", "member 'classes': expected a list of strings"},
+};
+
 static void mistakes_have_lines(void **state)
 {
     (void)state;
-    static const struct {
-        const char *name, *text, *part;
-    } cases[] = {
-        {"e.csv", "paht,label\na.jpg,1\n",
-         "e.csv:1: there is no column 'path'; did you mean 'paht'?\nset the name of the column"},
-        {"e.csv", "path,split\na.jpg,dev\n", "e.csv:2: unknown split 'dev'"},
-        {"e.csv", "path\na.jpg\na.jpg\n", "e.csv:3: there are two samples with the name 'a.jpg'"},
-        {"e.csv", "path,label\n,1\n", "e.csv:2: the path is missing"},
-        {"e.csv", "path,label\na.jpg,-1\n", "label '-1': expected a class index"},
-        {"e.csv", "path,label\na.jpg,16777216\n", "a class index must be below"},
-        {"e.csv", "path,label,labels\na.jpg,1,2\n", "e.csv:2: both 'label' and 'labels'"},
-        {"e.csv", "path,label,labels\na.jpg,1,\nb c.jpg,1,2\n", "e.csv:3: both 'label' and"},
-        {"e.csv", "path;label\na.jpg;1\n", "set delimiter: \";\""},
-        {"e.csv", "path,label\na.jpg,\"1\n", "e.csv:2: byte 17: unclosed quote"},
-        {"e.jsonl", "{\"path\": \"a.jpg\"}\n{\"path\": 1}\n", "e.jsonl:2: member 'path'"},
-        {"e.jsonl", "{\"path\": \"a.jpg\"}\n[1]\n", "e.jsonl:2: expected a JSON object"},
-        {"e.jsonl", "{\"path\": \"a.jpg\"}\n{\"path\"\n", "e.jsonl:2: byte 25: invalid JSON"},
-        {"e.jsonl", "{\"path\": \"a.jpg\", \"label\": 1.5}", "e.jsonl:1: member 'label'"},
-        {"e.jsonl", "{\"path\": \"a.jpg\", \"group\": 1.5}", "member 'group': expected an integer"},
-        {"e.jsonl", "{\"path\": \"a.jpg\", \"labels\": 1}", "member 'labels': expected a list"},
-        {"e.jsonl", "{\"path\": \"a.jpg\", \"labels\": [1], \"label\": 1}", "both"},
-        {"e.jsonl", "{\"path\": \"a.jpg\", \"labels\": [1, []]}", "integer or a string"},
-        {"e.jsonl", "{\"path\": \"a.jpg\", \"label\": -1}", "expected a class index"},
-    };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-        fgt_catalog_fails(manifest(cases[i].name, cases[i].text), NULL, FG_EFORMAT, cases[i].part);
+    for (size_t i = 0; i < sizeof(line_mistakes) / sizeof(line_mistakes[0]); i++)
+        fgt_catalog_fails(manifest(line_mistakes[i].name, line_mistakes[i].text), NULL, FG_EFORMAT,
+                          line_mistakes[i].part);
     fgt_catalog_fails(manifest("e.jsonl", "\n"), NULL, FG_ENOTFOUND, "no samples");
+}
+
+/* Which files are missing decides what is advised. */
+static void missing_files_have_advice(void **state)
+{
+    (void)state;
+    static const char add_it[] =
+        ": no such file\nadd the file, or remove the row; to leave such rows out, set data.damaged "
+        "to skip (fulgurite pack --bad=skip)";
+    static const char elsewhere[] =
+        "; for files in another folder or without an extension in the list, set data.root and "
+        "data.suffix (fulgurite pack --source root=FOLDER,suffix=.jpg)";
+    char text[500];
+    fg_catalog *catalog = NULL;
+    fg_catalog_options options = {.keep_missing = true};
+    fgt_catalog_fails(manifest("w.csv", "path\na.jpg\nm.jpg\n"), NULL, FG_ENOTFOUND, add_it);
+    (void)snprintf(text, sizeof(text),
+                   ": no such file\npaths are relative to the folder of the list%s", elsewhere);
+    fgt_catalog_fails(manifest("w.csv", "path\nm.jpg\na.jpg\n"), NULL, FG_ENOTFOUND, text);
+    fgt_catalog_fails(manifest("w.csv", "path\nm.jpg\nn.jpg\n"), &options, FG_ENOTFOUND, text);
+    fgt_ok(fg_catalog_open(manifest("w.csv", "path\nm.jpg\na.jpg\n"), &options, &catalog, &err));
+    assert_int_equal(fg_catalog_count(catalog), 2);
+    fg_catalog_destroy(catalog);
+    options = (fg_catalog_options){.root = fgt_path(root, "sub")};
+    (void)snprintf(text, sizeof(text), "/sub': no such file\npaths are relative to root%s",
+                   elsewhere);
+    fgt_catalog_fails(manifest("w.csv", "path\nm.jpg\n"), &options, FG_ENOTFOUND, text);
+    options = (fg_catalog_options){.path_column = "file"};
+    fgt_catalog_fails(manifest("w.csv", "file,file_name\n,a.jpg\n"), &options, FG_EFORMAT,
+                      "w.csv:2: the file is missing");
+}
+
+static void rows_are_read_in_several_forms(void **state)
+{
+    (void)state;
+    /* the first column with a cell */
+    fgt_catalog_is(manifest("w.jsonl", "{\"file_name\": \"a.jpg\", \"path\": \"b c.jpg\"}\n"
+                                       "{\"file_name\": \"sub/d.bin\", \"path\": null}\n"),
+                   NULL, "b c.jpg [B]\nsub/d.bin [D]\n");
+    fgt_catalog_is(manifest("w.csv", "path,labels,group,split\na.jpg,  x ;;y|,g,TEST\n"
+                                     "b c.jpg,|,g,\nsub/d.bin,y,h,training\n"),
+                   NULL,
+                   "a.jpg 0,1 test g=1 [A]\nb c.jpg g=1 [B]\nsub/d.bin 1 train h=2 [D]\nclass "
+                   "x\nclass y\n");
+    fgt_catalog_is(manifest("w.ndjson", "{\"path\": \"a\", \"group\": -3}\n"),
+                   &(fg_catalog_options){.suffix = ".jpg"}, "a.jpg -3=1 [A]\n");
+}
+
+/* What is ignored: said for the first sample only. */
+static void what_lists_ignore_is_said(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *text, *says; /* "": nothing */
+    } cases[] = {
+        {"q.csv", "path,name,label,labels,split,group\na.jpg,,,,,\n", ""},
+        {"q.csv", "path,file_name\na.jpg,x\n", "ignored column 'file_name'\n"},
+        {"q.csv", "file_name,x,y,z\na.jpg,1,2,3\n", "ignored columns 'x', 'y' and 'z'\n"},
+        {"q.jsonl",
+         "{\"path\": \"a.jpg\", \"file_name\": \"x\", \"name\": \"n\", \"label\": 1, \"labels\": "
+         "null, \"split\": null, \"group\": 1}",
+         ""},
+        {"q.jsonl", "{\"path\": \"a.jpg\", \"w\": 1, \"h\": 2}\n{\"path\": \"b c.jpg\", \"k\": 1}",
+         "ignored members 'w' and 'h'\n"},
+        {"q.jsonl", "{\"path\": \"a.jpg\"}\n{\"path\": \"b c.jpg\", \"k\": 1}", ""},
+        {"q.jsonl", "{\"classes\": [\"x\"]}\n{\"path\": \"a.jpg\", \"k\": 1}",
+         "ignored member 'k'\n"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        fgi_buf text = {0};
+        fg_catalog *catalog;
+        fgt_ok(fg_catalog_open(manifest(cases[i].name, cases[i].text), NULL, &catalog, &err));
+        fgt_ok(fg_catalog_describe(catalog, hear, &text, &err));
+        assert_string_equal(text.data != NULL ? text.data : "", cases[i].says);
+        fgi_buf_fini(&text);
+        fg_catalog_destroy(catalog);
+    }
 }
 
 static fg_status open_manifest(void *path, fg_error *error)
@@ -267,6 +368,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_line_names_the_classes),
     cmocka_unit_test(missing_files_are_reported_with_the_line),
     cmocka_unit_test(mistakes_have_lines),
+    cmocka_unit_test(missing_files_have_advice),
+    cmocka_unit_test(rows_are_read_in_several_forms),
+    cmocka_unit_test(what_lists_ignore_is_said),
     cmocka_unit_test(every_allocation_may_fail),
 };
 

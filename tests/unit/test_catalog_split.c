@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include "base/alloc.h"
 #include "base/file.h"
+#include "catalog/class_counts.h"
+#include "catalog/draft.h"
 #include "catalog_text.h"
 
 enum { COUNT = 400 };
@@ -228,7 +230,193 @@ static void every_allocation_may_fail(void **state)
     fg_catalog_destroy(catalog);
 }
 
+/* ---- counts in words ------------------------------------------------------------------------- */
+
+static void hear(void *self, fg_log_level level, const char *line)
+{
+    fgi_buf_printf(self, "%s%s\n", level == FG_LOG_WARNING ? "!" : "", line);
+}
+
+/* What is said of counts, a digit for each class: names "a", "b" ..., if there are any. */
+static void counts_say(const char *train, const char *val, const char *test, const char *names,
+                       const char *expected)
+{
+    fgi_class_counts c;
+    fgi_buf text = {0};
+    char name[20][2];
+    const int64_t n = (int64_t)strlen(train);
+    fgt_ok(fgi_class_counts_init(&c, "image", n, &err));
+    for (int64_t i = 0; i < n; i++) {
+        name[i][0] = names[i];
+        name[i][1] = '\0';
+        c.names[i] = names[i] != '-' ? name[i] : NULL;
+        c.train[i] = train[i] - '0';
+        c.val[i] = *val != '\0' ? val[i] - '0' : 0;
+        c.test[i] = *test != '\0' ? test[i] - '0' : 0;
+    }
+    fgi_class_counts_say(&c, hear, &text);
+    assert_string_equal(text.data, expected);
+    fgi_buf_fini(&text);
+    fgi_class_counts_fini(&c);
+}
+
+static void classes_are_counted_in_words(void **state)
+{
+    (void)state;
+    counts_say("75", "", "", "cd", "12 training images of 2 classes: c 7, d 5\n");
+    counts_say("1", "", "", "c",
+               "1 training image of 1 class: c 1\n!all images are of one class, c\n");
+    counts_say("32", "10", "01", "c-",
+               "5 training images of 2 classes: c 3, 1 2\n1 validation image: c 1, 1 0\n"
+               "1 test image: c 0, 1 1\n"
+               "!no validation images of class 1: validation does not measure it\n");
+    counts_say("300", "000", "111", "c,e",
+               "3 training images of 3 classes: c 3, ',' 0, e 0\n3 test images: c 1, ',' 1, e 1\n"
+               "!all images are of one class, c\n"
+               "!no training images of the classes ',', e: the model cannot learn them\n");
+}
+
+static void classes_that_lack_samples_are_named(void **state)
+{
+    (void)state;
+    /* a class that is not learned needs no validation; one that only validation has is another */
+    counts_say("30", "01", "", "cd",
+               "3 training images of 2 classes: c 3, d 0\n1 validation image: c 0, d 1\n"
+               "!no training images of class d: the model cannot learn it\n"
+               "!no validation images of class c: validation does not measure it\n");
+    counts_say("00", "20", "", "cd",
+               "0 training images of 2 classes: c 0, d 0\n2 validation images: c 2, d 0\n"
+               "!all images are of one class, c\n");
+    counts_say("123456789111", "", "", "abcdefghijkl",
+               "48 training images of 12 classes: a 1, b 2, c 3, d 4, e 5, f 6, g 7, h 8, i 9, j "
+               "1, k 1, l 1\n");
+    counts_say("2123456789119", "", "", "abcdefghijklm",
+               "58 training images of 13 classes: from 1 (b) to 9 (j)\n");
+    counts_say("1000000", "", "", "abcdefg",
+               "1 training image of 7 classes: a 1, b 0, c 0, d 0, e 0, f 0, g 0\n"
+               "!all images are of one class, a\n"
+               "!no training images of the classes b, c, d, e, f, g: the model cannot learn "
+               "them\n");
+    counts_say("10000000", "", "", "abcdefgh",
+               "1 training image of 8 classes: a 1, b 0, c 0, d 0, e 0, f 0, g 0, h 0\n"
+               "!all images are of one class, a\n"
+               "!no training images of the classes b, c, d, e, f, g and 1 more: the model cannot "
+               "learn them\n");
+}
+
+/* By the first label; a sample without a split is for training. */
+static void classes_of_a_catalog_are_counted(void **state)
+{
+    (void)state;
+    const char *text = "path,name,labels,split\na.jpg,1,x;y,\na.jpg,2,y,train\na.jpg,3,y,val\n"
+                       "a.jpg,4,x,test\na.jpg,5,,train\n";
+    const uint8_t splits[5] = {FG_TEST, FG_VAL, FG_VAL, FG_TRAIN, FG_TRAIN};
+    fg_catalog *catalog = NULL;
+    fgi_class_counts c;
+    fgt_write(fgt_path(root, "k.csv"), text, strlen(text));
+    fgt_ok(fg_catalog_open(fgt_path(root, "k.csv"), NULL, &catalog, &err));
+    for (int k = 0; k < 2; k++) {
+        static const int64_t expected[2][6] = {{1, 1, 0, 1, 1, 0}, {1, 0, 0, 2, 1, 0}};
+        fgt_ok(fgi_class_counts_of(catalog, k == 0 ? NULL : splits, &c, &err));
+        assert_string_equal(c.unit, "image");
+        assert_string_equal(c.names[1], "y");
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(c.train[i], expected[k][i]);
+            assert_int_equal(c.val[i], expected[k][2 + i]);
+            assert_int_equal(c.test[i], expected[k][4 + i]);
+        }
+        assert_int_equal(fgi_class_counts_only(&c), -1);
+        fgi_class_counts_fini(&c);
+    }
+    fg_catalog_destroy(catalog);
+}
+
+enum { NO = FG_CATALOG_NO_SPLIT };
+
+static const struct {
+    const char *name;
+    int is, has; /* the split that it is, or has as a word */
+} split_names[] = {{"train", FG_TRAIN, FG_TRAIN},
+                   {"TRAINING", FG_TRAIN, FG_TRAIN},
+                   {"val", FG_VAL, FG_VAL},
+                   {"Valid", FG_VAL, FG_VAL},
+                   {"validation", FG_VAL, FG_VAL},
+                   {"test", FG_TEST, FG_TEST},
+                   {"testing", FG_TEST, FG_TEST},
+                   {"tests", NO, NO},
+                   {"trai", NO, NO},
+                   {"", NO, NO},
+                   {"seg_train", NO, FG_TRAIN},
+                   {"my test", NO, FG_TEST},
+                   {"a.val.b", NO, FG_VAL},
+                   {"x-testing-0", NO, FG_TEST},
+                   {"train_val", NO, FG_TRAIN},
+                   {"contest", NO, NO},
+                   {"_train", NO, FG_TRAIN},
+                   {"a__b", NO, NO},
+                   {"train-00.tar", NO, FG_TRAIN},
+                   {"dev", NO, NO}};
+static const char *const image_names[] = {"a.jpg", "a.jpeg", "a.jfif", "a.png",  "a.ppm",
+                                          "a.bmp", "a.pgm",  "a.tif",  "a.tiff", "a.webp",
+                                          "a.gif", "A.JPG",  "a.b.Gif"},
+                         *const foreign[] = {"heic", "heif", "avif", "jxl", "jp2", "j2k",
+                                             "dng",  "cr2",  "cr3",  "nef", "arw", "orf",
+                                             "rw2",  "raf",  "psd",  "tga", "ico", "svg",
+                                             "exr",  "hdr",  "dcm",  "pcx", "xcf"},
+                         *const others[] = {".jpg", "jpg", "a.jpg ", "a.jp", "a.", "", "a.txt"},
+                         *const systems[] = {
+                             "__MACOSX",     "@eaDir",    "#recycle",   "@Recycle",
+                             "$RECYCLE.BIN", "#snapshot", "lost+found", "System Volume Information",
+                             "__pycache__"};
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+static void names_have_meanings(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof split_names / sizeof split_names[0]; i++)
+        if (fgi_split_of_name(fgi_str_of(split_names[i].name)) != split_names[i].is ||
+            fgi_split_in_name(split_names[i].name) != split_names[i].has)
+            fail_msg("%s", split_names[i].name);
+    for (size_t i = 0; i < sizeof image_names / sizeof image_names[0]; i++)
+        assert_true(fgi_is_image_name(fgi_str_of(image_names[i])) &&
+                    !fgi_foreign_image(image_names[i]));
+    for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "x.%s", foreign[i]);
+        name[2] = (char)(name[2] - 'a' + 'A'); /* of any case */
+        assert_string_equal(fgi_foreign_image(name), foreign[i]);
+        assert_false(fgi_is_image_name(fgi_str_of(name)));
+    }
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        assert_false(fgi_is_image_name(fgi_str_of(others[i])) || fgi_foreign_image(others[i]));
+    for (size_t i = 0; i < sizeof systems / sizeof systems[0]; i++)
+        assert_true(fgi_is_system_folder(systems[i]));
+    assert_false(fgi_is_system_folder("__macosx") || fgi_is_system_folder("eaDir"));
+}
+
+/* As many as there is room for, and the first in any case. */
+static void lists_of_names_have_a_limit(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"a", "b", "c\n"};
+    char shown[200];
+    assert_string_equal(fgi_shown_names(names, 0, shown, sizeof shown), "");
+    assert_string_equal(fgi_shown_names(names, 1, shown, sizeof shown), "'a'");
+    assert_string_equal(fgi_shown_names(names, 2, shown, sizeof shown), "'a' and 'b'");
+    assert_string_equal(fgi_shown_names(names, 3, shown, sizeof shown), "'a', 'b' and 'c\\n'");
+    assert_string_equal(fgi_shown_names(names, 3, shown, 39), "'a', 'b' and 'c\\n'");
+    assert_string_equal(fgi_shown_names(names, 3, shown, 38), "'a', 'b' and 1 more");
+    assert_string_equal(fgi_shown_names(names, 3, shown, 29), "'a', 'b' and 1 more");
+    assert_string_equal(fgi_shown_names(names, 3, shown, 28), "'a' and 2 more");
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(classes_are_counted_in_words),
+    cmocka_unit_test(classes_that_lack_samples_are_named),
+    cmocka_unit_test(classes_of_a_catalog_are_counted),
+    cmocka_unit_test(names_have_meanings),
+    cmocka_unit_test(lists_of_names_have_a_limit),
     cmocka_unit_test(targets_are_met_exactly),
     cmocka_unit_test(the_order_of_the_source_has_no_influence),
     cmocka_unit_test(groups_stay_together),

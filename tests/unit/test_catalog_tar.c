@@ -562,7 +562,177 @@ static void every_allocation_may_fail(void **state)
     fgt_fault_loop(fgt_catalog_scenario, (void *)(GOLDEN "{ustar,g*}.tar"));
 }
 
+/* ---- boundaries ------------------------------------------------------------------------------ */
+
+static const struct {
+    const char *field;
+    const char *part; /* of the error */
+} size_fields[] = {
+    {"           2", NULL},
+    {"  2 ", NULL},
+    {"000000000002", NULL},
+    {"00000000002\0", NULL},
+    {"2x", "byte 0: invalid size in the header"},
+    {"8", "byte 0: invalid size in the header"},
+    {"777777777777", "byte 0: the member does not fit: the archive is truncated (2048 bytes)"},
+    {"\x80\0\0\0\0\0\0\0\0\0\0\2", NULL},
+    {"\x80\0\0\0\0\0\0\0\0\0\6\0",
+     "byte 2048: the end-of-archive marker is missing: the archive is truncated (2048 bytes)"},
+    {"\x80\0\0\0\0\0\0\0\0\0\6\1", "the member does not fit"},
+    {"\x80\0\0\0\1\0\0\0\0\0\0\0", "the member does not fit"},
+    {"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", "byte 0: invalid size"},
+};
+
+/* Sizes in the header, of a member of 2 bytes; NULL: invalid. */
+static void sizes_have_several_forms(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(size_fields) / sizeof(size_fields[0]); i++) {
+        static archive a;
+        a.size = 0;
+        add_text(&a, "1.jpg", "hi");
+        memcpy(a.data + 124, size_fields[i].field, 12);
+        add_checksum(a.data);
+        const char *path = write_archive(&a, "s.tar");
+        if (size_fields[i].part == NULL)
+            fgt_catalog_is(path, NULL, "1.jpg [hi]\n");
+        else
+            fgt_catalog_fails(path, NULL, FG_EFORMAT, size_fields[i].part);
+    }
+}
+
+static void members_have_types(void **state)
+{
+    (void)state;
+    static archive a;
+    a.size = 0;
+    add_member(&a, '0', "0.jpg", "0", 1);
+    add_member(&a, '\0', "old.jpg", "1", 1);
+    add_member(&a, '7', "7.jpg", "7", 1);
+    for (char type = '1'; type <= '6'; type++) { /* links, devices and folders have no content */
+        char name[] = "x1.jpg";
+        name[1] = type;
+        add_member(&a, type, name, "", 0);
+        (void)snprintf((char *)a.data + a.size - BLOCK + 124, 12, "%011o", 4000U);
+        add_checksum(a.data + a.size - BLOCK);
+    }
+    add_member(&a, '0', "old/", "", 0);
+    add_member(&a, 'K', "link", "a.jpg", 6);
+    add_member(&a, '0', "in/.hidden.jpg", "h", 1);
+    add_member(&a, '0', "in/none", "n", 1);
+    add_member(&a, '0', "in.dir/none", "n", 1);
+    add_member(&a, '0', "in.dir/9.x.jpg", "n", 1); /* not an image of the sample "9" */
+    add_member(&a, '0', "in.dir/9.jpg", "9", 1);
+    add_member(&a, '0', "8.JSON", "{}", 2);
+    add_member(&a, '0', "8.Jpg", "8", 1);
+    add_member(&a, '0', "__MACOSX/8.jpg", "m", 1);
+    add_member(&a, '0', "a/__MACOSX/8.jpg", "m", 1);
+    fgt_catalog_is(write_archive(&a, "t.tar"), NULL,
+                   "0.jpg [0]\nold.jpg [1]\n7.jpg [7]\nin.dir/9.jpg [9]\n8.Jpg [8]\n");
+}
+
+static void members_fail_in_words(void **state)
+{
+    (void)state;
+    static archive a;
+    a.size = 0;
+    add_text(&a, "1.jpg", "x");
+    a.data[148] = '9'; /* of the checksum */
+    fgt_catalog_fails(write_archive(&a, "c.tar"), NULL, FG_EFORMAT,
+                      "byte 0: not a tar archive (the checksum of the header does not match)");
+    a.size = 0;
+    add_text(&a, "1.jpg", "x");
+    add_text(&a, "2.jpg", "x");
+    a.data[2 * BLOCK + 148] = '9';
+    fgt_catalog_fails(write_archive(&a, "c.tar"), NULL, FG_EFORMAT,
+                      "byte 1024: the checksum of the header does not match");
+    a.size = 0;
+    add_text(&a, "1.jpg", "x");
+    add_text(&a, "1.JSON", "{\"label\": 1}");
+    add_text(&a, "1.json", "{}");
+    fgt_catalog_fails(write_archive(&a, "c.tar"), NULL, FG_EFORMAT,
+                      "byte 2048: '1.json': the sample has a file with this extension already");
+    a.size = 0;
+    add_text(&a, "1.jpg", "x");
+    add_text(&a, "1.png", "y");
+    fgt_catalog_fails(write_archive(&a, "c.tar"), NULL, FG_EFORMAT,
+                      "byte 1024: '1.png': the sample has another image\nname the files of a "
+                      "sample KEY.jpg, KEY.cls");
+}
+
+static const struct {
+    const char *pattern, *text; /* of the samples, or of the error */
+} shard_patterns[] = {
+    {"*.tar", "007.tar/1.jpg 0 [007.tar]\n1.tar/1.jpg 0 [1.tar]\n10.tar/1.jpg 0 [10.tar]\n"
+              "2.tar/1.jpg 0 [2.tar]\nclass -\n"},
+    {"[12].tar", "1.tar/1.jpg 0 [1.tar]\n2.tar/1.jpg 0 [2.tar]\nclass -\n"},
+    {"{1..2}.tar", "1.tar/1.jpg 0 [1.tar]\n2.tar/1.jpg 0 [2.tar]\nclass -\n"},
+    {"{2,1}.tar", "2.tar/1.jpg 0 [2.tar]\n1.tar/1.jpg 0 [1.tar]\nclass -\n"},
+    {"{007..7}.tar", "1.jpg 0 [007.tar]\nclass -\n"},
+    {"1{,0}.tar", "1.tar/1.jpg 0 [1.tar]\n10.tar/1.jpg 0 [10.tar]\nclass -\n"},
+    {"{1,2}{.tar,.tar}", "there are two samples with the name '1.tar/1.jpg'"},
+    {"{2..1}.tar", "{2..1}.tar': expected a range of numbers such as {000..099}"},
+    {"{-1..1}.tar", "{-1..1}.tar': expected a range of numbers such as {000..099}"},
+    {"{1..}.tar", "{1..}.tar': expected a range of numbers such as {000..099}"},
+    {"{0..1048576}.tar", "expected a range of numbers such as {000..099}"},
+    {"{000000000000000000001..2}.tar", "expected a range of numbers such as {000..099}"},
+    {"{9..10}.tar", "9.tar': No such file"},
+    {"x*.tar", "' matches 'x*.tar'"},
+    {"{a,{b}}.tar", "{a,{b}}.tar': braces in braces are not supported"},
+    {"{1}{1}{1}{1}{1}{1}{1}{1}{1}.tar", "': braces in braces are not supported"},
+    {"{1}{1}{1}{1}{1}{1}{1}{1}.tar", "11111111.tar': No such file"},
+};
+
+/* Each of the names, and what is said of patterns. */
+static void patterns_are_expanded(void **state)
+{
+    (void)state;
+    const char *folder = fgt_temp_folder();
+    static const char *const names[] = {"1.tar", "2.tar", "10.tar", "007.tar", ".3.tar"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        write_shard(folder, names[i], "0");
+    for (size_t i = 0; i < sizeof(shard_patterns) / sizeof(shard_patterns[0]); i++) {
+        const char *path = fgt_path(folder, shard_patterns[i].pattern);
+        fg_catalog *catalog = NULL;
+        const fg_catalog_options options = {.kind = "tar"};
+        if (fg_catalog_open(path, &options, &catalog, &err) == FG_OK) {
+            fg_catalog_destroy(catalog);
+            fgt_catalog_is(path, &options, shard_patterns[i].text);
+        } else if (strstr(err.message, shard_patterns[i].text) == NULL) {
+            fail_msg("%s: '%s'", shard_patterns[i].pattern, err.message);
+        }
+    }
+    fgt_catalog_fails(fgt_temp_folder(), &(fg_catalog_options){.kind = "tar"}, FG_ENOTFOUND,
+                      "' matches 'names of this kind'");
+}
+
+static void numbered_sets_are_complete(void **state)
+{
+    (void)state;
+    const char *folder = fgt_temp_folder();
+    write_shard(folder, "a-0-of-2.tar", "0");
+    fgt_catalog_fails(folder, NULL, FG_ENOTFOUND,
+                      "shard 1 of 'a-*-of-*' is missing: expected 0 to 1");
+    fgt_catalog_is(fgt_path(folder, "a-0-of-2.tar"), NULL, "1.jpg 0 [a-0-of-2.tar]\nclass -\n");
+    fgt_catalog_is(fgt_path(folder, "{a-0}-of-2.tar"), NULL, "1.jpg 0 [a-0-of-2.tar]\nclass -\n");
+    write_shard(folder, "a-1-of-2.tar", "0");
+    write_shard(folder, "of-of-x.tar", "0"); /* no numbers */
+    write_shard(folder, "x0-of-9.tar", "0");
+    fg_catalog *catalog = NULL;
+    fgt_ok(fg_catalog_open(folder, NULL, &catalog, &err));
+    assert_int_equal(fg_catalog_count(catalog), 4);
+    fg_catalog_destroy(catalog);
+    write_shard(folder, "b-2-of-3.tar", "0");
+    fgt_catalog_fails(folder, NULL, FG_ENOTFOUND,
+                      "shard 0 of 'b-*-of-*' is missing: expected 0 to 2");
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(sizes_have_several_forms),
+    cmocka_unit_test(members_have_types),
+    cmocka_unit_test(members_fail_in_words),
+    cmocka_unit_test(patterns_are_expanded),
+    cmocka_unit_test(numbered_sets_are_complete),
     cmocka_unit_test(formats_are_read),
     cmocka_unit_test(sparse_and_compressed_archives_are_refused),
     cmocka_unit_test(json_has_labels_splits_and_groups),

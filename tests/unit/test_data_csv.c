@@ -3,6 +3,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
+#include <math.h>
+
 #include "csv_text.h"
 #include "data/csv_schema.h"
 
@@ -57,6 +59,25 @@ static void errors_of_form_name_line_and_byte(void **state)
                      "t.csv:2: only the first cell of the row has text, so it is probably a title "
                      "above the header\ndelete this line");
     csv_expect_error("a,b\n1,\"2\n3,4\n", NULL, FG_EFORMAT, "t.csv:2: byte 6: unclosed quote");
+}
+
+static void errors_of_form_count_empty_lines(void **state)
+{
+    csv_expect_error("a\n1\n2,3\n", &(fg_csv_options){.target = ""}, FG_EFORMAT,
+                     "t.csv:3: row 2 has 2 columns, but the header has 1");
+    csv_expect_error("a,b\n\n\"1\n2\",3\n4\n", NULL, FG_EFORMAT,
+                     "t.csv:5: row 2 has 1 column, but the header has 2");
+    csv_expect_error("\n\n12345678901234567890123456789012345,x\n", NULL, FG_EFORMAT,
+                     "t.csv:3: the first row has the number '12345678901234567890123456789012', so "
+                     "it is probably data and not a header\nset data.no_header: true if the file "
+                     "has no header, or false if these are names of columns");
+    csv_expect_error("\n\na|b|c\n1|2|3\n", NULL, FG_EFORMAT,
+                     "t.csv:3: with the delimiter ',' there is only one column, but '|' occurs 2 "
+                     "times in each of the first rows\nset data.delimiter: \"|\"");
+}
+
+static void errors_of_bytes_name_the_byte(void **state)
+{
     csv_expect_error("a,b\n1,\"2\"3\n", NULL, FG_EFORMAT,
                      "t.csv:2: byte 9: text after the closing quote");
     csv_expect_error("a,a\n1,2\n", NULL, FG_EFORMAT, "t.csv:1: two columns are named 'a'");
@@ -101,6 +122,126 @@ static void other_delimiters_work(void **state)
                          &(fg_csv_options){.no_normalize = true, .delimiter = ' '}, &parts));
     csv_expect_row(parts.train, 1, 1, (const double[]){3});
     csv_destroy(&parts);
+}
+
+/* ---- cells ----------------------------------------------------------------------------------- */
+
+/* What a cell is; NO: no number or date. */
+#define NO ((double)NAN)
+static const struct {
+    const char *text;
+    fgi_cell kind;
+    double point, comma; /* as spreadsheets write it, with a decimal point or comma */
+    double date;         /* in days */
+    bool is_date;        /* of any form */
+} cells[] = {
+    {"12", FGI_CELL_NUMBER, 12, 12, NO, false},
+    {"-1.5", FGI_CELL_NUMBER, -1.5, NO, NO, false},
+    {"1.500", FGI_CELL_NUMBER, 1.5, 1500, NO, false},
+    {"1,500", FGI_CELL_TEXT, 1500, 1.5, NO, false},
+    {"-1,5", FGI_CELL_TEXT, NO, -1.5, NO, false},
+    {"+ 5", FGI_CELL_TEXT, 5, 5, NO, false},
+    {"+5 000", FGI_CELL_TEXT, NO, NO, NO, false},
+    {"5 000", FGI_CELL_TEXT, 5000, 5000, NO, false},
+    {"5 00", FGI_CELL_TEXT, NO, NO, NO, false},
+    {"1,234.567,890", FGI_CELL_TEXT, NO, NO, NO, false},
+    {"1,234'567", FGI_CELL_TEXT, NO, NO, NO, false},
+    {"100,000", FGI_CELL_TEXT, 100000, 100, NO, false},
+    {"1000,000", FGI_CELL_TEXT, NO, 1000, NO, false},
+    {",500", FGI_CELL_TEXT, NO, 0.5, NO, false},
+    {"0'500", FGI_CELL_TEXT, NO, NO, NO, false},
+    {"EUR 12", FGI_CELL_TEXT, 12, 12, NO, false},
+    {"USD12", FGI_CELL_TEXT, 12, 12, NO, false},
+    {"12GBP", FGI_CELL_TEXT, 12, 12, NO, false},
+    {"CHF 1'000.50", FGI_CELL_TEXT, 1000.5, NO, NO, false},
+    {"\xc2\xa5"
+     "7",
+     FGI_CELL_TEXT, 7, 7, NO, false},
+    {"\xe2\x82\xb9"
+     "7",
+     FGI_CELL_TEXT, 7, 7, NO, false},
+    {"-7 %", FGI_CELL_TEXT, -7, -7, NO, false},
+    {"$-7", FGI_CELL_TEXT, -7, -7, NO, false},
+    {"%7", FGI_CELL_TEXT, NO, NO, NO, false},
+    {"7 $ %", FGI_CELL_TEXT, NO, NO, NO, false},
+    {"- -7", FGI_CELL_TEXT, NO, NO, NO, false},
+    {"-+7", FGI_CELL_TEXT, NO, NO, NO, false},
+    {"-", FGI_CELL_TEXT, NO, NO, NO, false},
+    {"1e400", FGI_CELL_TEXT, NO, NO, NO, false},
+    {"inf", FGI_CELL_INFINITE, NO, NO, NO, false},
+    {"-Infinity", FGI_CELL_INFINITE, NO, NO, NO, false},
+    {"$inf", FGI_CELL_TEXT, NO, NO, NO, false},
+    {"", FGI_CELL_MISSING, NO, NO, NO, false},
+    {"#N/A", FGI_CELL_MISSING, NO, NO, NO, false},
+    {"#NA", FGI_CELL_MISSING, NO, NO, NO, false},
+    {"-NaN", FGI_CELL_MISSING, NO, NO, NO, false},
+    {"na", FGI_CELL_TEXT, NO, NO, NO, false},
+    {"nulls", FGI_CELL_TEXT, NO, NO, NO, false},
+    {"1970-01-01", FGI_CELL_TEXT, NO, NO, 0, true},
+    {"1970-1-2", FGI_CELL_TEXT, NO, NO, 1, true},
+    {"1972/03/01", FGI_CELL_TEXT, NO, NO, 790, true},
+    {"1969.12.31", FGI_CELL_TEXT, NO, NO, -1, true},
+    {"1900-03-01", FGI_CELL_TEXT, NO, NO, -25508, true},
+    {"2000-12-31", FGI_CELL_TEXT, NO, NO, 11322, true},
+    {"0001-01-01", FGI_CELL_TEXT, NO, NO, -719162, true},
+    {"1970-00-01", FGI_CELL_TEXT, NO, NO, NO, false},
+    {"1970-12-32", FGI_CELL_TEXT, NO, NO, NO, false},
+    {"1970-13-01", FGI_CELL_TEXT, NO, NO, NO, false},
+    {"1970-01.01", FGI_CELL_TEXT, NO, NO, NO, false},
+    {"1970-01", FGI_CELL_TEXT, NO, NO, NO, false},
+    {"19700-01-01", FGI_CELL_TEXT, NO, NO, NO, false},
+    {"1970-01-01T06:00", FGI_CELL_TEXT, NO, NO, 0.25, true},
+    {"1970-01-01 6:00", FGI_CELL_TEXT, NO, NO, 0.25, true},
+    {"1970-01-01 00:00:54", FGI_CELL_TEXT, NO, NO, 54 / 86400.0, true},
+    {"1970-01-01 12:00:00.5+02:00", FGI_CELL_TEXT, NO, NO, 0.5, true},
+    {"1970-01-01 12:00 AM", FGI_CELL_TEXT, NO, NO, 0.5, true},
+    {"1970-01-01 12:00PM", FGI_CELL_TEXT, NO, NO, 0.5, true},
+    {"1970-01-01 12:00-05:00", FGI_CELL_TEXT, NO, NO, 0.5, true},
+    {"1970-01-01 12:00x", FGI_CELL_TEXT, NO, NO, NO, false},
+    {"1970-01-01 12", FGI_CELL_TEXT, NO, NO, NO, false},
+    {"1970-01-01 12:3", FGI_CELL_TEXT, NO, NO, NO, false},
+    {"1970-01-01 12:30:5", FGI_CELL_TEXT, NO, NO, NO, false},
+    {"1970-01-01_12:30", FGI_CELL_TEXT, NO, NO, NO, false},
+    {"1970-01-01 24:00", FGI_CELL_TEXT, NO, NO, NO, false},
+    {"1970-01-01 23:60", FGI_CELL_TEXT, NO, NO, NO, false},
+    {"1970-01-01 23:59:60", FGI_CELL_TEXT, NO, NO, 1, true}, /* a leap second */
+    {"1970-01-01 23:59:61", FGI_CELL_TEXT, NO, NO, NO, false},
+    {"31.01.2024", FGI_CELL_TEXT, NO, NO, NO, true},
+    {"1/31/24", FGI_CELL_TEXT, NO, NO, NO, true},
+    {"31/1/24 12:30", FGI_CELL_TEXT, NO, NO, NO, true},
+    {"13.13.2024", FGI_CELL_TEXT, NO, NO, NO, false},
+    {"1.1.202", FGI_CELL_TEXT, NO, NO, NO, false},
+    {"1.1.20240", FGI_CELL_TEXT, NO, NO, NO, false},
+    {"1.1.2", FGI_CELL_TEXT, NO, NO, NO, false},
+    {"32-1-24", FGI_CELL_TEXT, NO, NO, NO, false},
+};
+
+static void check_value(const char *text, const char *what, bool is, double value, double expected)
+{
+    if (is == isnan(expected) || (is && fabs(value - expected) > 1e-12))
+        fail_msg("'%s' %s: %d, %.17g", text, what, is, value);
+}
+
+static void cells_have_types(void **state)
+{
+    double value = 0;
+    for (size_t i = 0; i < sizeof cells / sizeof cells[0]; i++) {
+        const fgi_str cell = fgi_str_of(cells[i].text);
+        if (fgi_cell_number(cell, &value) != cells[i].kind)
+            fail_msg("'%s' is another kind", cells[i].text);
+        bool is = fgi_cell_spreadsheet(cell, '.', &value);
+        check_value(cells[i].text, "with a point", is, value, cells[i].point);
+        is = fgi_cell_spreadsheet(cell, ',', &value);
+        check_value(cells[i].text, "with a comma", is, value, cells[i].comma);
+        is = fgi_cell_date(cell, &value);
+        check_value(cells[i].text, "as a date", is, value, cells[i].date);
+        if (fgi_cell_is_date(cell) != cells[i].is_date)
+            fail_msg("'%s' is %sa date", cells[i].text, cells[i].is_date ? "" : "not ");
+    }
+    char longest[64]; /* 62 characters are the most */
+    memset(longest, '0', sizeof longest);
+    assert_true(fgi_cell_spreadsheet((fgi_str){longest, 62}, '.', &value));
+    assert_false(fgi_cell_spreadsheet((fgi_str){longest, 63}, '.', &value));
 }
 
 /* ---- columns --------------------------------------------------------------------------------- */
@@ -460,29 +601,43 @@ static void other_encodings_are_read(void **state)
     assert_non_null(strstr(err.message, "t.csv:2: byte 2: invalid UTF-8"));
 }
 
+static const struct {
+    const char *text;
+    fg_csv_layout layout;
+} layouts[] = {
+    {"a;b;y\n1;2;3\n", {';', true, false, 3, {0}}},
+    {"a;b,c,d\n1;2\n3;4,5,6\n", {';', true, false, 2, {0}}}, /* commas within cells */
+    {"a,b;c,d\n1,5;2,5\n", {';', false, false, 2, {0}}},     /* decimal commas */
+    {"a;b|c\n1;2|3\n", {';', false, false, 2, {0}}},
+    {"1\n2\n", {',', false, true, 1, {0}}},
+    {"a,b\tc\n1,2\t3\n", {'\t', false, false, 2, {0}}},  /* the first of equals */
+    {"a,b,c;d\n1,2,3;4\n", {',', false, false, 3, {0}}}, /* the most columns */
+    {"a,b,c;d\n1,2,x;1,4\n", {';', true, false, 2, {0}}},
+    {"a|b\n\n1|2\n", {'|', true, false, 2, {0}}},
+    {"\r\n\na;b\n1;2\n", {';', true, false, 2, {0}}},
+    {"\"a;b\",c\n1,2\n", {',', true, false, 2, {0}}}, /* in quotes */
+    {"id,name\n1,\"a\nb\"\n", {',', true, false, 2, {0}}},
+    {"a,b\n1,\"2\n", {',', false, false, 1, {0}}}, /* an unclosed quote */
+    {"0,1\n5,6\n", {',', true, false, 2, {0}}},
+    {"\xef\xbb\xbf"
+     "a,b\n1,2\n",
+     {',', true, false, 2, {0}}},
+};
+
 /* What init starts from. */
 static void a_layout_is_detected(void **state)
 {
-    static const struct {
-        const char *text;
-        fg_csv_layout layout;
-    } cases[] = {
-        {"a;b;y\n1;2;3\n", {';', true, false, 3, {0}}},
-        {"a;b,c,d\n1;2\n3;4,5,6\n", {';', true, false, 2, {0}}}, /* commas within cells */
-        {"a,b;c,d\n1,5;2,5\n", {';', false, false, 2, {0}}},     /* decimal commas */
-        {"a;b|c\n1;2|3\n", {';', false, false, 2, {0}}},
-        {"1\n2\n", {',', false, true, 1, {0}}},
-    };
     const char *path = fgt_path(fgt_temp_folder(), "t.csv");
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
         fg_csv_layout found;
-        const fg_csv_layout *expected = &cases[i].layout;
-        csv_write_text(path, cases[i].text);
+        const fg_csv_layout *expected = &layouts[i].layout;
+        csv_write_text(path, layouts[i].text);
         fgt_ok(fg_csv_detect(path, &found, &err));
-        assert_int_equal(found.delimiter, expected->delimiter);
-        assert_int_equal(found.delimiter_is_certain, expected->delimiter_is_certain);
-        assert_int_equal(found.no_header, expected->no_header);
-        assert_int_equal(found.column_count, expected->column_count);
+        if (found.delimiter != expected->delimiter || found.no_header != expected->no_header ||
+            found.delimiter_is_certain != expected->delimiter_is_certain ||
+            found.column_count != expected->column_count)
+            fail_msg("%s: '%c', %d, %d, %d", layouts[i].text, found.delimiter,
+                     found.delimiter_is_certain, found.no_header, (int)found.column_count);
     }
 }
 
@@ -497,6 +652,11 @@ static void a_title_above_the_table_is_an_error(void **state)
         {"Report, 2024\n\nby me\na;b;c;d\n1;2;3;4\n3;4;5;6\n", 4, 4},
         {"a,b\n1,2,3\n3,4,5\n6,7,8\n", 0, 0}, /* R leaves out the name of the first column */
         {"a,b\n1,2\n1;2\n", 0, 0},
+        {"T\na,b\n1,2\n", 0, 0}, /* two rows are too few */
+        {"T\nU\nV\nW\nX\na|b\n1|2\n3|4\n", 6, 2},
+        {"T\nU\nV\nW\nX\nY\na|b\n1|2\n3|4\n", 0, 0},
+        {"T,U\na,b,c\n1,2,3\n1,2,3\n", 0, 0},
+        {"T,U\na,b,c,d\n1,2,3,4\n1,2,3,4\n", 2, 4},
     };
     const char *path = fgt_path(fgt_temp_folder(), "t.csv");
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -699,8 +859,11 @@ static void the_digits_are_read(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(quotes_follow_rfc_4180),
     cmocka_unit_test(errors_of_form_name_line_and_byte),
+    cmocka_unit_test(errors_of_form_count_empty_lines),
+    cmocka_unit_test(errors_of_bytes_name_the_byte),
     cmocka_unit_test(only_real_utf8_is_taken),
     cmocka_unit_test(other_delimiters_work),
+    cmocka_unit_test(cells_have_types),
     cmocka_unit_test(numbers_agree_with_numpy),
     cmocka_unit_test(categories_become_one_hot_in_bytewise_order),
     cmocka_unit_test(the_target_is_named_or_last),

@@ -500,7 +500,174 @@ static void a_target_is_standardized(void **state)
     csv_destroy(&parts);
 }
 
+/* Columns of six and seven categories, and many more columns than lines. */
+static void the_report_has_limits(void **state)
+{
+    fg_csv_parts parts;
+    char text[4096] = "six,seven,num,y\n";
+    for (int i = 0; i < 14; i++)
+        (void)snprintf(text + strlen(text), 64, "%c,%c,%s,%d.5\n", 'a' + i % 6, 'a' + i % 7,
+                       i == 3 ? "" : "5", i);
+    fgt_ok(csv_open_text(text, &(fg_csv_options){.missing = "mean"}, &parts));
+    assert_string_equal(
+        fg_csv_schema_report(parts.schema),
+        "t.csv: 14 rows, 14 of them for training, 14 features\n"
+        "column  type             missing  range or categories\n"
+        "six     categorical            0  6: a, b, c, d, e, f\n"
+        "seven   categorical            0  7: a, b, c, d, e, f, ...\n"
+        "num     numeric                1  constant 5\n"
+        "y       target, number         0  0.5 to 13.5, mean 7, deviation 4.03113\n");
+    csv_destroy(&parts);
+    fgt_ok(csv_open_text("a,y\n1,x\n", &(fg_csv_options){.target = ""}, &parts));
+    assert_string_equal(fg_csv_schema_report(parts.schema),
+                        "t.csv: 1 row, 1 of them for training, 2 features\n"
+                        "column  type             missing  range or categories\n"
+                        "a       numeric                0  constant 1\n"
+                        "y       categorical            0  1: x\n");
+    csv_destroy(&parts);
+    fgt_ok(csv_open_text(
+        "a,num\n1,x\n2,y\n3,x\n4,y\n",
+        &(fg_csv_options){.target = "a", .task = "regression", .val_fraction = 0.25}, &parts));
+    assert_non_null(strstr(fg_csv_schema_report(parts.schema),
+                           "t.csv: 4 rows, 3 of them for training, 2 features\n"));
+    csv_destroy(&parts);
+}
+
+/* The target is in the middle, and a later column is not listed. */
+static void the_report_lists_a_target_once(void **state)
+{
+    fg_csv_parts parts;
+    char text[4096];
+    size_t size = 0;
+    for (int row = 0; row < 3; row++)
+        for (int i = 0; i < 43; i++)
+            size += (size_t)snprintf(text + size, sizeof(text) - size, "%s%s",
+                                     i == 41 && row == 1 ? ""
+                                     : i == 42           ? "k"
+                                                         : "2.5",
+                                     i == 42 ? "\n" : ",");
+    fgt_ok(csv_open_text(
+        text, &(fg_csv_options){.no_header = true, .target = "5", .missing = "mean"}, &parts));
+    const char *end = strstr(fg_csv_schema_report(parts.schema), "\n39 ");
+    assert_non_null(end);
+    assert_string_equal(end, "\n39      numeric                0  constant 2.5\n"
+                             "... and 3 more: 2 numeric, 1 categorical, 0 ignored; 1 value is "
+                             "missing\n");
+    csv_destroy(&parts);
+}
+
+static const struct {
+    const char *kind;
+    int64_t numbers, texts, marked, missing, categories, text_row;
+    bool is_integer;
+    double min, max, mean, deviation;
+    const char *text;
+} asked_columns[] = {
+    {"numeric", 3, 0, 0, 1, 0, 0, true, 1, 3, 2, 0.816496580927726, NULL},
+    {"categorical", 1, 3, 0, 0, 4, 1, true, 2, 2, 2, 0, "u"},
+    {"categorical", 2, 2, 2, 0, 4, 1, true, 3, 4, 3.5, 0, "$1"},
+    {"categorical", 1, 3, 0, 0, 3, 2, true, 7, 7, 7, 0, "x"},
+    {"target", 0, 4, 0, 0, 2, 1, false, NAN, NAN, 0, 0, "b"},
+};
+
+/* What a program sees of the columns. */
+static void columns_can_be_asked_for(void **state)
+{
+    static const char text[] = "n,c,m,i,y\n1,u,$1,inf,b\n3,v,$2,x,a\n,2,3,7,b\n2,\"NA\",4,x,a\n";
+    fg_csv_parts parts;
+    fg_csv_column c;
+    fgt_ok(csv_open_text(text, &(fg_csv_options){.missing = "mean"}, &parts));
+    assert_int_equal(fg_csv_schema_column_count(parts.schema), 5);
+    for (size_t i = 0; i < 5; i++) {
+        fgt_ok(fg_csv_schema_column(parts.schema, i, &c, &err));
+        if (strcmp(c.kind, asked_columns[i].kind) != 0 || c.numbers != asked_columns[i].numbers ||
+            c.texts != asked_columns[i].texts || c.marked != asked_columns[i].marked ||
+            c.missing != asked_columns[i].missing ||
+            c.category_count != asked_columns[i].categories ||
+            c.text_row != asked_columns[i].text_row || c.is_integer != asked_columns[i].is_integer)
+            fail_msg("%s: %s, %d %d %d %d %d %d %d", c.name, c.kind, (int)c.numbers, (int)c.texts,
+                     (int)c.marked, (int)c.missing, (int)c.category_count, (int)c.text_row,
+                     c.is_integer);
+        assert_true(isnan(asked_columns[i].min)
+                        ? isnan(c.min) && isnan(c.max)
+                        : c.min == asked_columns[i].min && c.max == asked_columns[i].max);
+        fgt_close("mean", c.mean, asked_columns[i].mean, 1e-12, 0);
+        fgt_close("deviation", c.deviation, asked_columns[i].deviation, 1e-12, 0);
+        assert_true((c.text == NULL) == (asked_columns[i].text == NULL));
+        if (c.text != NULL)
+            assert_string_equal(c.text, asked_columns[i].text);
+        assert_null(c.ignored_because);
+    }
+    assert_string_equal(c.categories[1], "b");
+    assert_int_equal(fg_csv_schema_column(parts.schema, 5, &c, &err), FG_EINVAL);
+    assert_string_equal(err.message, "csv schema: column 5 does not exist: there are 5");
+    csv_destroy(&parts);
+}
+
+/* Whole warnings: of the target, and of several columns that are left out. */
+static void warnings_say_what_to_type(void **state)
+{
+    const fg_csv_options semicolon = {.delimiter = ';'};
+    assert_string_equal(warned("x,y\n1.5,1\n2,2\n3,x\n", NULL),
+                        "t.csv:4: row 3, column 'y': 'x' is not a number, so the column is a "
+                        "class; 2 of its 3 values are numbers. If the text means a missing value, "
+                        "add it to data.na_values; to require numbers, add the column to "
+                        "data.numeric\n");
+    assert_string_equal(warned("x;y\n1.5;3,5\n2;4,5\n", &semicolon),
+                        "t.csv:2: row 1, column 'y': '3,5' looks like a number with a decimal "
+                        "comma, but is read as text, so the column is a class. To read it as a "
+                        "number, set data.decimal: \",\"\n");
+    assert_string_equal(warned("x,y\n1.5,$3\n2,$4\n", NULL),
+                        "t.csv:2: row 1, column 'y': '$3' looks like a number with a sign or "
+                        "separators of thousands, but is read as text, so the column is a class. "
+                        "To read it as a number, add the column to data.numeric\n");
+    assert_string_equal(warned("x,y\n1.5,$3\nb,4\n", NULL),
+                        "t.csv:2: row 1, column 'y': '$3' looks like a number with a sign or "
+                        "separators of thousands, but is read as text, so the column is a class. "
+                        "To read it as a number, add the column to data.numeric\n");
+    assert_string_equal(warned("x,y\n1.5,$3\n2,u\n", NULL), "");
+    assert_string_equal(warned("x,y\n1.5,inf\n2,u\n3,4\n4,5\n", NULL),
+                        "t.csv:3: row 2, column 'y': 'u' is not a number, so the column is a "
+                        "class; 2 of its 4 values are numbers. If the text means a missing value, "
+                        "add it to data.na_values; to require numbers, add the column to "
+                        "data.numeric\n");
+}
+
+static void columns_that_are_left_out_are_said(void **state)
+{
+    char text[2048] = "id,d,e,x,y\n";
+    for (int i = 0; i < 10; i++)
+        (void)snprintf(text + strlen(text), 64, "%d,2024-01-%02d,%d.1.99,%d.5,%d.5\n", i + 3, i + 1,
+                       i + 1, i, i);
+    assert_string_equal(warned(text, NULL),
+                        "t.csv: ignored columns 'id' (it contains row numbers), 'd' (it contains "
+                        "dates, which data.numeric reads as days), 'e' (it contains dates). To "
+                        "train on one of them, list it in data.numeric or data.categorical; to "
+                        "confirm, in data.ignore\n");
+    csv_expect_error("n,y\n2024-01-01,1.5\n2024-01-02,2.5\n", NULL, FG_EFORMAT,
+                     "no feature columns are left: every column is the target or ignored; column "
+                     "'n' is ignored because it contains dates, which data.numeric reads as "
+                     "days\nto train on it, list it in data.numeric; if it names image files, put "
+                     "the table next to them or their folder");
+    csv_expect_error("n,y\n1.1.99,1.5\n2.1.99,2.5\n", NULL, FG_EFORMAT,
+                     "no feature columns are left: every column is the target or ignored; column "
+                     "'n' is ignored because it contains dates\nto train on it, list it in "
+                     "data.categorical; if it names image files, put the table next to them or "
+                     "their folder");
+    csv_expect_error("a,y\nx.jpg,1\ny.PNG,2\n", NULL, FG_EFORMAT,
+                     "t.csv:2: row 1, column 'a': 'x.jpg' is the name of an image file, which is "
+                     "not a useful feature\nto train on the images, set data.format to images "
+                     "(fulgurite init writes the configuration); to train on the other columns, "
+                     "add this one to data.ignore");
+    assert_string_equal(warned("a,y\nx.jpg,1\ny,2\n", NULL), "");
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_report_has_limits),
+    cmocka_unit_test(the_report_lists_a_target_once),
+    cmocka_unit_test(columns_can_be_asked_for),
+    cmocka_unit_test(warnings_say_what_to_type),
+    cmocka_unit_test(columns_that_are_left_out_are_said),
     cmocka_unit_test(nearly_numeric_columns_are_warned_of),
     cmocka_unit_test(identifiers_names_and_dates_do_not_train),
     cmocka_unit_test(numbers_with_signs_are_warned_of),

@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include "csv_text.h"
+#include "input/csv_table.h"
 
 /* ---- types and the report -------------------------------------------------------------------- */
 
@@ -436,7 +437,180 @@ static void columns_may_be_in_another_order(void **state)
     csv_destroy(&parts);
 }
 
+static const char unknown_message[] =
+    "' does not occur in the training data, in which the column has 2 categories\nif it is a "
+    "name or an identifier, list it in data.ignore; data.unknown: zero encodes unknown "
+    "categories as zeros";
+static const struct {
+    const char *text, *before, *unknown_of, *message;
+} failing_rows[] = {
+    {"n,c,y\n1,u,1\nx,u,1\n", ":3: row 2, column 'n': '", "",
+     "x' is not a finite number, but the column is numeric\ncorrect it, or treat it as missing "
+     "with data.na_values and data.missing: mean"},
+    {"n,c,y\n-inf,u,1\n", ":2: row 1, column 'n': '", "", "-inf' is not a finite number"},
+    {"n,c,y\n1,u,z\n", ":2: row 1, column 'y': '", "",
+     "z' is not a finite number, but the column is numeric\ncorrect it, or remove the row"},
+    {"n,c,y\n1,u,NA\n", ":2: row 1, column 'y': the target is missing: '", "",
+     "NA'\nremove the row: a missing target is always an error; if 'NA' is a value here, set "
+     "data.keep_default_na: false"},
+    {"n,c,y\n1,NA,1\n", ":2: row 1, column 'c': the value is missing: '", "",
+     "NA'\nset data.missing: mean to use the column's mean over the training rows, or remove "
+     "the row; if 'NA' is a value here, write it in quotes, or set data.keep_default_na: "
+     "false"},
+    {"n,c,y\n\"NA\",u,1\n", ":2: row 1, column 'n': the value is missing: '", "",
+     "NA'\nset data.missing: mean to use the column's mean over the training rows, or remove "
+     "the row; if 'NA' is a value here, set data.keep_default_na: false"},
+    {"n,c,y\n1,w,1\n", ":2: row 1, column 'c': '", "w", unknown_message},
+    {"n,c,y\n1,"
+     "0123456789012345678901234567890123456789012345678901234567890123456789,1\n",
+     ":2: row 1, column 'c': '", "0123456789012345678901234567890123456789012345678901234567890123",
+     unknown_message},
+    {"n,y\n1,1\n", ":1: no column 'c'", "", ""},
+};
+
+/* Whole messages, and what the rows of new files are read as. */
+static void new_rows_fail_in_words(void **state)
+{
+    fg_csv_parts parts;
+    fg_dataset *dataset;
+    const char *path = fgt_path(fgt_temp_folder(), "new.csv");
+    fgt_ok(csv_open_text("n,c,y\n1,u,1\n2,v,2\n", &csv_plain, &parts));
+    for (size_t i = 0; i < sizeof(failing_rows) / sizeof(failing_rows[0]); i++) {
+        char expected[800];
+        csv_write_text(path, failing_rows[i].text);
+        assert_int_equal(fg_csv_apply(parts.schema, path, &dataset, &err),
+                         i < 8 ? FG_EFORMAT : FG_ENOTFOUND);
+        (void)snprintf(expected, sizeof expected, "new.csv%s%s%s", failing_rows[i].before,
+                       failing_rows[i].unknown_of, failing_rows[i].message);
+        if (strstr(err.message, expected) == NULL)
+            fail_msg("'%s' lacks '%s'", err.message, expected);
+    }
+    csv_destroy(&parts);
+}
+
+static const struct {
+    fg_csv_apply_options options;
+    const char *message; /* NULL: it can be read */
+} overrides[] = {
+    {{.missing = "mean", .unknown = "zero"}, NULL},
+    {{.missing = "mean", .unknown = "error"}, "'w' does not occur"},
+    {{.missing = "error", .unknown = "zero"}, "the value is missing"},
+    {{.unknown = "zero"}, "the value is missing"},
+    {{.missing = "mean"}, "'w' does not occur"},
+    {{.missing = "median"}, "missing is 'median': expected 'error' or 'mean'"},
+    {{.unknown = "mean"}, "unknown is 'mean': expected 'error' or 'zero'"},
+    {{.delimiter = '\n'},
+     "delimiter 0x0a: expected an ASCII character other than a quote or a "
+     "line break"},
+    {{.delimiter = '\x80'}, "delimiter 0x80: expected an ASCII character"},
+};
+
+/* The options of a file go before those of the schema. */
+static void options_override_the_schema(void **state)
+{
+    fg_csv_parts parts;
+    const char *path = fgt_path(fgt_temp_folder(), "new.csv");
+    fgt_ok(csv_open_text("n,c,y\n1,u,1\n2,v,2\n", &csv_plain, &parts));
+    csv_write_text(path, "c,n\nw,3\nu,\n,7\n");
+    for (size_t i = 0; i < sizeof(overrides) / sizeof(overrides[0]); i++) {
+        fg_dataset *dataset;
+        const fg_status status =
+            fg_csv_apply_with(parts.schema, path, &overrides[i].options, &dataset, &err);
+        assert_true((status == FG_OK) == (overrides[i].message == NULL));
+        if (status != FG_OK && strstr(err.message, overrides[i].message) == NULL)
+            fail_msg("%s", err.message);
+        for (int k = 0; k < 3 && status == FG_OK; k++) {
+            static const double rows[3][3] = {{3, 0, 0}, {1.5, 1, 0}, {7, 0, 0}};
+            csv_expect_row(dataset, k, 3, rows[k]);
+        }
+        fg_dataset_destroy(dataset);
+    }
+    csv_destroy(&parts);
+}
+
+static const struct {
+    const char *text, *message;
+    double x[2];
+    int fields;
+} unnamed_columns[] = {
+    {"8,5,9\n", NULL, {8, 9}, 2},
+    {"8,9\n", NULL, {8, 9}, 1},
+    {"8\n", "new.csv:1: the file has 1 column: expected 3, as in the training file", {0}, 0},
+    {"8,9,1,2\n", "new.csv:1: the file has 4 columns: expected 3, as in the training file", {0}, 0},
+};
+
+/* Without a header: the same number of columns, or one less, which is the target. */
+static void columns_without_names_are_counted(void **state)
+{
+    fg_csv_parts parts;
+    fg_dataset *dataset;
+    const char *path = fgt_path(fgt_temp_folder(), "new.csv");
+    fgt_ok(csv_open_text("0,5,1\n1,6,0\n0,5,3\n1,6,4\n",
+                         &(fg_csv_options){.no_header = true, .target = "1", .no_normalize = true},
+                         &parts));
+    for (size_t i = 0; i < sizeof(unnamed_columns) / sizeof(unnamed_columns[0]); i++) {
+        csv_write_text(path, unnamed_columns[i].text);
+        const fg_status status = fg_csv_apply(parts.schema, path, &dataset, &err);
+        assert_true((status == FG_OK) == (unnamed_columns[i].message == NULL));
+        if (status != FG_OK)
+            assert_non_null(strstr(err.message, unnamed_columns[i].message));
+        else {
+            csv_expect_row(dataset, 0, 2, unnamed_columns[i].x);
+            assert_int_equal(fg_dataset_field_count(dataset), unnamed_columns[i].fields);
+        }
+        fg_dataset_destroy(dataset);
+    }
+    csv_destroy(&parts);
+    /* without a target, no column may lack */
+    fgt_ok(csv_open_text("0,5\n1,6\n", &(fg_csv_options){.no_header = true, .target = ""}, &parts));
+    csv_write_text(path, "8\n");
+    assert_int_equal(fg_csv_apply(parts.schema, path, &dataset, &err), FG_EFORMAT);
+    csv_destroy(&parts);
+}
+
+static const struct {
+    const char *cells[4];
+    const char *first; /* NULL: names */
+} first_rows[] = {
+    {{"a", "b"}, NULL},
+    {{"1"}, "1"},
+    {{"0"}, "0"},
+    {{"0", "1"}, NULL},
+    {{"1", "2"}, "1"},
+    {{"a", "2"}, "2"},
+    {{"a", "7", "8"}, NULL},
+    {{"a", "8", "7"}, "8"},
+    {{"a", "7", "7"}, "7"},
+    {{"a", "7", "9"}, "7"},
+    {{"7", "a", "8", "9"}, NULL},
+    {{"a", "1.5", "2.5"}, "1.5"},
+    {{"a", "$5"}, "$5"},
+    {{"x", "1,5", "b"}, "1,5"},
+    {{"-1", "0", "1"}, "-1"},
+    {{"inf", "a"}, NULL},
+    {{"", "NA"}, NULL},
+};
+
+/* Whether a first row is data, and its first number. */
+static void first_rows_are_data_or_names(void **state)
+{
+    for (size_t i = 0; i < sizeof first_rows / sizeof first_rows[0]; i++) {
+        fgi_str row[4], first = {NULL, 0};
+        size_t count = 0;
+        for (; count < 4 && first_rows[i].cells[count] != NULL; count++)
+            row[count] = fgi_str_of(first_rows[i].cells[count]);
+        if (fgi_csv_row_is_data(row, count, &first) != (first_rows[i].first != NULL))
+            fail_msg("row %zu, '%s'", i, first_rows[i].cells[0]);
+        if (first_rows[i].first != NULL)
+            assert_true(fgi_str_equal(first, first_rows[i].first));
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(first_rows_are_data_or_names),
+    cmocka_unit_test(new_rows_fail_in_words),
+    cmocka_unit_test(options_override_the_schema),
+    cmocka_unit_test(columns_without_names_are_counted),
     cmocka_unit_test(columns_may_be_in_another_order),
     cmocka_unit_test(a_split_is_stratified),
     cmocka_unit_test(a_file_may_have_another_delimiter),

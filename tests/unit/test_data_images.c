@@ -399,9 +399,12 @@ static void damaged_cifar_is_refused(void **state)
         strstr(err.message, "data_batch_3.bin: byte 3073: label 10 of record 1: expected 0 to 9"));
     fgt_write(batch, file, file_size - 1);
     assert_int_equal(fg_cifar10_open(folder, FG_TRAIN, &dataset, &err), FG_EFORMAT);
-    assert_non_null(strstr(err.message, "byte 9218: the file ends within a record"));
+    assert_non_null(strstr(err.message, "byte 9218: the file ends within a record: 9218 bytes are "
+                                        "not a multiple of 3073"));
     fgt_write(batch, file, 0);
     assert_int_equal(fg_cifar10_open(folder, FG_TRAIN, &dataset, &err), FG_EFORMAT);
+    assert_non_null(strstr(err.message, "data_batch_3.bin: byte 0: the file ends within a record: "
+                                        "0 bytes are not a multiple of 3073"));
     assert_int_equal(remove(batch), 0);
     assert_int_equal(fg_cifar10_open(folder, FG_TRAIN, &dataset, &err), FG_ENOTFOUND);
     assert_non_null(strstr(err.message, "data_batch_3.bin"));
@@ -441,12 +444,35 @@ static void either_label_of_cifar100_can_be_used(void **state)
         assert_true(is_coarse ? strcmp(name, "t") == 0 : name == NULL);
         fg_dataset_destroy(dataset);
     }
+}
+
+/* After the test before: two records, of which the folder has the first names. */
+static void damaged_cifar100_is_refused(void **state)
+{
+    char folder_path[PATH_BYTES], inner[PATH_BYTES];
+    const char *folder = name_folder(folder_path, "hundred");
+    const char *path = fgt_path(name_folder(inner, "hundred/cifar-100-binary"), "test.bin");
     fg_dataset *dataset;
     file[fgi_cifar_record(&fgi_cifar100_fine)] = 20;
     fgt_write(path, file, file_size);
     assert_int_equal(fg_cifar100_open(folder, FG_TEST, true, &dataset, &err), FG_EFORMAT);
     assert_non_null(strstr(err.message, "byte 3074: label 20 of record 1: expected 0 to 19"));
     assert_int_equal(fg_cifar100_open(folder, FG_TRAIN, true, &dataset, &err), FG_ENOTFOUND);
+    assert_non_null(strstr(err.message, "train.bin"));
+    file[1] = 100;
+    fgt_write(path, file, file_size - fgi_cifar_record(&fgi_cifar100_fine));
+    assert_int_equal(fg_cifar100_open(folder, FG_TEST, false, &dataset, &err), FG_EFORMAT);
+    assert_non_null(strstr(err.message, "byte 1: label 100 of record 0: expected 0 to 99"));
+    file[1] = 99;
+    fgt_write(fgt_path(inner, "train.bin"), file, fgi_cifar_record(&fgi_cifar100_fine));
+    char names[301] = "";
+    for (int i = 0; i < 100; i++)
+        (void)snprintf(names + 3 * i, 4, "%02d\n", i);
+    fgt_write(fgt_path(inner, "fine_label_names.txt"), names, 300);
+    fgt_ok(fg_cifar100_open(inner, FG_TRAIN, false, &dataset, &err)); /* the folder itself */
+    assert_int_equal(fg_dataset_count(dataset), 1);
+    assert_string_equal(fg_dataset_class_name(dataset, 99), "99");
+    fg_dataset_destroy(dataset);
 }
 
 static fg_status open_images(void *self, fg_error *e)
@@ -483,6 +509,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(cifar_class_names_are_a_courtesy),
     cmocka_unit_test(damaged_cifar_is_refused),
     cmocka_unit_test(either_label_of_cifar100_can_be_used),
+    cmocka_unit_test(damaged_cifar100_is_refused),
     cmocka_unit_test(every_allocation_may_fail),
 };
 FGT_MAIN(tests)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <fulgurite/data.h>
 #include "base/file.h"
+#include "data/formats.h"
 #include "data/npy.h"
 
 static fg_error err;
@@ -278,7 +279,222 @@ static fg_status open_and_write(void *self, fg_error *e)
 
 static void every_allocation_may_fail(void **state) { fgt_fault_loop(open_and_write, NULL); }
 
+/* ---- the data format ------------------------------------------------------------------------- */
+
+static char heard[600];
+
+static void hear(void *self, fg_log_level level, const char *line)
+{
+    if (level == FG_LOG_WARNING)
+        (void)snprintf(heard, sizeof heard, "%s", line);
+}
+
+/* Opens a part of arrays of 4 rows; the options of the files are those of the part. */
+static fg_status open_part(fg_format_request request, const char *x, const char *y,
+                           const char *more, fg_format_data *out)
+{
+    fg_option_values *values;
+    const fg_entry *entry = &fgi_npy_row.entry;
+    const bool is_train = request.part == FG_PART_TRAIN;
+    *out = (fg_format_data){0};
+    heard[0] = '\0';
+    fgt_ok(fg_option_values_create("data", entry->options, entry->option_count, &values, &err));
+    fgt_ok(fg_option_set(values, is_train ? "x" : "test_x", x, NULL, &err));
+    if (y != NULL)
+        fgt_ok(fg_option_set(values, is_train ? "y" : "test_y", y, NULL, &err));
+    if (more != NULL)
+        fgt_ok(fg_option_set(values, "normalize", more, NULL, &err));
+    fg_log_set(hear, NULL);
+    const fg_status status = fgi_npy_row.open(values, &request, out, &err);
+    fg_log_set(NULL, NULL);
+    fg_option_values_destroy(values);
+    return status;
+}
+
+/* Paths of an array of inputs and one of targets with these values. */
+static void write_pair(char x[300], char y[300], const float *inputs, fg_dtype dtype,
+                       const void *targets)
+{
+    const char *folder = fgt_temp_folder();
+    (void)snprintf(x, 300, "%s/x.npy", folder);
+    (void)snprintf(y, 300, "%s/y.npy", folder);
+    fgt_ok(fg_npy_write(x, &(fg_type){FG_F32, 2, {4, 2}}, inputs, &err));
+    fgt_ok(fg_npy_write(y, &(fg_type){dtype, 1, {4}}, targets, &err));
+}
+
+static const float good[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+
+static const struct {
+    const char *task, *normalize;
+    bool is_training, has_classes;
+    double mean, deviation; /* 0: not measured */
+} measured_cases[] = {
+    {"auto", NULL, true, false, 3, 1.8708286933869707},
+    {"regression", "true", true, false, 3, 1.8708286933869707},
+    {"auto", "false", true, false, 0, 0},
+    {"auto", NULL, false, false, 0, 0},
+    {"classification", NULL, true, false, 0, 0},
+    {"auto", NULL, true, true, 0, 0},
+    {"regression", NULL, true, true, 1, 0.70710678118654757},
+};
+
+static void targets_are_measured(void **state)
+{
+    static const float values[4] = {1, 2, 3, 6}, equal[4] = {5, 5, 5, 5}, bad[4] = {1, NAN, 2, 3};
+    static const int32_t classes[4] = {0, 1, 2, 1};
+    char x[300], y[300];
+    fg_format_data data;
+    for (size_t i = 0; i < sizeof measured_cases / sizeof measured_cases[0]; i++) {
+        const fg_format_request request = {.task = measured_cases[i].task,
+                                           .is_training = measured_cases[i].is_training};
+        write_pair(x, y, good, measured_cases[i].has_classes ? FG_S32 : FG_F32,
+                   measured_cases[i].has_classes ? (const void *)classes : values);
+        fgt_ok(open_part(request, x, y, measured_cases[i].normalize, &data));
+        fgt_close("mean", data.target_mean, measured_cases[i].mean, 1e-12, 0);
+        fgt_close("deviation", data.target_deviation, measured_cases[i].deviation, 1e-12, 0);
+        assert_string_equal(heard, "");
+        fg_dataset_destroy(data.samples);
+    }
+    fg_format_request request = {.task = "auto", .is_training = true};
+    write_pair(x, y, good, FG_F32, equal);
+    fgt_ok(open_part(request, x, y, NULL, &data));
+    assert_true(data.target_mean == 5 && data.target_deviation == 1);
+    fg_dataset_destroy(data.samples);
+    write_pair(x, y, good, FG_F32, bad);
+    assert_int_equal(open_part(request, x, y, NULL, &data), FG_EINVAL);
+    assert_non_null(
+        strstr(err.message, "a training target is NaN or infinite: expected finite numbers"));
+    fg_dataset_destroy(data.samples);
+}
+
+static void targets_of_the_training_part_are_measured(void **state)
+{
+    static const float values[4] = {1, 2, 3, 6};
+    char x[300], y[300];
+    fg_format_data data;
+    fg_dataset *train, *val;
+    double mean = 0;
+    const fg_format_request request = {
+        .task = "auto", .is_training = true, .val_fraction = 0.5, .split_seed = 3};
+    write_pair(x, y, good, FG_F32, values);
+    fgt_ok(open_part(request, x, y, NULL, &data));
+    fgt_ok(fg_dataset_split(data.samples, 0.5, 3, &train, &val, &err));
+    for (int64_t i = 0; i < 2; i++) {
+        float row[2], target;
+        fgt_ok(fg_dataset_read(train, i, (void *const[]){row, &target}, &err));
+        mean += (double)target / 2;
+    }
+    fgt_close("mean", data.target_mean, mean, 1e-12, 0);
+    fg_dataset_destroy(train);
+    fg_dataset_destroy(val);
+    fg_dataset_destroy(data.samples);
+}
+
+static void labels_should_be_used(void **state)
+{
+    static const int32_t all[4] = {0, 1, 2, 2}, some[4] = {3, 1, 1, 3};
+    char x[300], y[300], expected[600];
+    fg_format_data data;
+    fg_format_request request = {.task = "auto", .is_training = true};
+    write_pair(x, y, good, FG_S32, all);
+    fgt_ok(open_part(request, x, y, NULL, &data));
+    assert_string_equal(heard, "");
+    fg_dataset_destroy(data.samples);
+    write_pair(x, y, good, FG_S32, some);
+    fgt_ok(open_part(request, x, y, NULL, &data));
+    (void)snprintf(expected, sizeof expected,
+                   "%s: the largest label is 3, so there are 4 classes, but only 2 of them occur; "
+                   "numpy.unique(y, return_inverse=True) numbers labels from 0",
+                   y);
+    assert_string_equal(heard, expected);
+    fg_dataset_destroy(data.samples);
+    request.task = "regression";
+    fgt_ok(open_part(request, x, y, NULL, &data));
+    assert_string_equal(heard, "");
+    fg_dataset_destroy(data.samples);
+    request = (fg_format_request){.task = "auto"};
+    fgt_ok(open_part(request, x, y, NULL, &data));
+    assert_string_equal(heard, "");
+    fg_dataset_destroy(data.samples);
+}
+
+static void labels_have_a_limit(void **state)
+{
+    static const int32_t huge[4] = {0, 0, 0, 1000000}, most[4] = {0, 0, 0, 999999};
+    char x[300], y[300];
+    fg_format_data data;
+    const fg_format_request request = {.task = "auto", .is_training = true};
+    write_pair(x, y, good, FG_S32, most);
+    fgt_ok(open_part(request, x, y, NULL, &data));
+    assert_non_null(strstr(heard, "there are 1000000 classes, but only 2 of them occur"));
+    fg_dataset_destroy(data.samples);
+    write_pair(x, y, good, FG_S32, huge);
+    assert_int_equal(open_part(request, x, y, NULL, &data), FG_EINVAL);
+    assert_non_null(strstr(err.message,
+                           "the largest label is 1000000: expected class indices, 0 to "
+                           "the number of classes - 1"));
+    fg_dataset_destroy(data.samples);
+}
+
+/* Inputs that are not finite: an error, but of its row to predict. */
+static void inputs_must_be_finite(void **state)
+{
+    static const float numbers[2] = {NAN, -INFINITY}, targets[4] = {1, 2, 3, 4};
+    static const char says[] =
+        "row 2 has a value that is NaN or infinite (the first is row 0): expected finite "
+        "numbers\nremove the row, or replace the value, as numpy.nan_to_num does";
+    char x[300], y[300];
+    fg_format_data data;
+    for (int k = 0; k < 2; k++) {
+        float inputs[8], row[4], target;
+        memcpy(inputs, good, sizeof inputs);
+        inputs[5] = inputs[7] = numbers[k];
+        write_pair(x, y, inputs, FG_F32, targets);
+        fg_format_request request = {.task = "auto", .is_training = true};
+        assert_int_equal(open_part(request, x, y, NULL, &data), FG_EINVAL);
+        assert_non_null(strstr(err.message, says));
+        fg_dataset_destroy(data.samples);
+        request = (fg_format_request){.part = FG_PART_TEST, .task = "auto", .needs_target = true};
+        assert_int_equal(open_part(request, x, y, NULL, &data), FG_EINVAL);
+        assert_non_null(strstr(err.message, says));
+        fg_dataset_destroy(data.samples);
+        request.needs_target = false;
+        fgt_ok(open_part(request, x, y, NULL, &data));
+        fgt_ok(fg_dataset_read(data.samples, 1, (void *const[]){row, &target}, &err));
+        assert_true(row[1] == 4 && target == 2);
+        assert_int_equal(fg_dataset_read(data.samples, 3, (void *const[]){row, &target}, &err),
+                         FG_EFORMAT);
+        assert_non_null(strstr(err.message,
+                               "x.npy': row 3 has a value that is NaN or infinite (the "
+                               "first is row 0)"));
+        fg_dataset_destroy(data.samples);
+        request.part = FG_PART_TRAIN;
+        assert_int_equal(open_part(request, x, y, NULL, &data), FG_EINVAL);
+        fg_dataset_destroy(data.samples);
+    }
+}
+
+static void halves_must_be_finite(void **state)
+{
+    fg_format_data data;
+    for (int k = 0; k < 3; k++) { /* the largest number, infinite, NaN */
+        static const uint16_t ends[3] = {0x7bff, 0xfc00, 0x7c01};
+        const uint16_t halves[2] = {0, ends[k]};
+        const char *path = fgt_path(fgt_temp_folder(), "h.npy");
+        fgt_ok(fg_npy_write(path, &(fg_type){FG_F16, 2, {2, 1}}, halves, &err));
+        const fg_format_request request = {.part = FG_PART_TEST, .needs_target = true};
+        assert_int_equal(open_part(request, path, NULL, NULL, &data), k == 0 ? FG_OK : FG_EINVAL);
+        fg_dataset_destroy(data.samples);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(targets_are_measured),
+    cmocka_unit_test(targets_of_the_training_part_are_measured),
+    cmocka_unit_test(labels_should_be_used),
+    cmocka_unit_test(labels_have_a_limit),
+    cmocka_unit_test(halves_must_be_finite),
+    cmocka_unit_test(inputs_must_be_finite),
     cmocka_unit_test(every_dtype_of_numpy_is_read),
     cmocka_unit_test(labels_become_s32_and_are_counted),
     cmocka_unit_test(shapes_up_to_rank_8_are_kept),
