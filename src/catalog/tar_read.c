@@ -270,7 +270,7 @@ static fg_status use_member(fgi_tar *tar, const unsigned char *h, uint64_t size,
     FGI_TRY(use_name(tar, h, err));
     const size_t length = strlen(tar->path.data);
     const bool is_folder = length == 0 || tar->path.data[length - 1] == '/';
-    if (tar->has_size && !is_link_or_device)
+    if (tar->has_size)
         size = tar->size;
     if (is_link_or_device) /* a hard link may have a size, but no content */
         size = 0;
