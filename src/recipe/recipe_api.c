@@ -220,18 +220,19 @@ static fg_status go(fg_recipe *r, fg_error *err)
 /* Warns about samples that were replaced because they are damaged. */
 static void say_damage(const fg_recipe *r)
 {
-    const char *first, *check = fgi_config_text(r->c, "data.check");
+    const char *first;
     const int64_t count =
         r->fit_data.train != NULL ? fg_dataset_damaged(r->fit_data.train, &first) : 0;
-    const bool may_be_more =
-        strcmp(fgi_config_text(r->c, "data.format"), "images") == 0 && strcmp(check, "decode") != 0;
-    if (count > 0)
-        fgi_run_say(r, FG_LOG_WARNING, "%lld damaged training sample%s replaced by %s: %s%s",
-                    (long long)count, count == 1 ? " was" : "s were",
-                    count == 1 ? "another" : "others; the first one", first,
-                    may_be_more ? "; to find all damaged files before training, so that none is "
-                                  "used in some epochs, set data.check to decode"
-                                : "");
+    if (count == 0)
+        return;
+    const bool may_be_more = strcmp(fgi_config_text(r->c, "data.format"), "images") == 0 &&
+                             strcmp(fgi_config_text(r->c, "data.check"), "decode") != 0;
+    fgi_run_say(r, FG_LOG_WARNING, "%lld damaged training sample%s replaced by %s: %s%s",
+                (long long)count, count == 1 ? " was" : "s were",
+                count == 1 ? "another" : "others; the first one", first,
+                may_be_more ? "; to find all damaged files before training, so that none is "
+                              "used in some epochs, set data.check to decode"
+                            : "");
 }
 
 /* How many images were used although their decoder had a warning. */
