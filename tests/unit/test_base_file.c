@@ -224,6 +224,41 @@ static void paths_are_joined_with_one_slash(void **state)
     }
 }
 
+static void folders_of_paths(void **state)
+{
+    static const char *const parents[][2] = {
+        {"a/b", "a"}, {"b", "."}, {"/b", "/"}, {"a/b/c", "a/b"}};
+    for (size_t i = 0; i < 4; i++) {
+        char *parent = fgi_path_parent(parents[i][0]);
+        assert_string_equal(parent, parents[i][1]);
+        fgi_free(parent);
+    }
+}
+
+static void files_are_in_folders(void **state)
+{
+    char folder[256], file[300], link[300];
+    bool is_in = false;
+    fg_error err = {0};
+    (void)snprintf(folder, sizeof folder, "%s", fgt_temp_folder());
+    (void)snprintf(file, sizeof file, "%s/x/../nothing", folder);
+    (void)snprintf(link, sizeof link, "%s/x/link", folder);
+    fgt_ok(fgi_folder_make(fgt_path(folder, "x"), &err));
+    assert_int_equal(symlink(folder, link), 0);
+    fgt_ok(fgi_path_is_in(file, folder, &is_in, &err)); /* which need not exist */
+    assert_true(is_in);
+    fgt_ok(fgi_path_is_in(file, link, &is_in, &err));
+    assert_true(is_in);
+    fgt_ok(fgi_path_is_in(link, folder, &is_in, &err)); /* in a folder below it */
+    assert_false(is_in);
+    fgt_ok(fgi_path_is_in("", ".", &is_in, &err));
+    assert_false(is_in);
+    fgt_ok(fgi_path_is_in("a", ".", &is_in, &err));
+    assert_true(is_in);
+    fgt_ok(fgi_path_is_in("no/a", "no", &is_in, &err));
+    assert_false(is_in);
+}
+
 static fg_status use_files(void *self, fg_error *err)
 {
     const char *folder = self;
@@ -311,6 +346,8 @@ static void clock_and_conditions_agree(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(folders_of_paths),
+    cmocka_unit_test(files_are_in_folders),
     cmocka_unit_test(mapping_shows_the_file),
     cmocka_unit_test(unreadable_files_are_named),
     cmocka_unit_test(reading_stops_at_the_limit),

@@ -10,6 +10,7 @@
 #include "recipe/config.h"
 #include "recipe/run.h"
 #include "config_text.h"
+#include "golden.h"
 #include "row_names.h"
 
 static void defaults(void **state)
@@ -434,6 +435,56 @@ static void what_is_printed_reads_back(void **state)
     }
 }
 
+/* What a checkpoint has of the configuration: the model and its inputs, and how it is trained. */
+static void parts_for_a_checkpoint(void **state)
+{
+    static const char yaml[] =
+        "task: classification\n"
+        "model: {name: mlp, hidden: [3], dropout: 0.1, weights: w, weights_skip: [a]}\n"
+        "data: {format: images, train: a, val: b, size: 20, augment: [random_flip], flip: 0.5}\n"
+        "optimizer: {name: sgd, lr: 0.1, momentum: 0.9}\n"
+        "schedule: {name: onecycle}\n"
+        "loss: {label_smoothing: 0.1}\n"
+        "trainer: {precision: bf16-mixed, accumulate_grad_batches: 2, gradient_clip_val: 1,\n"
+        "  callbacks: ['ema(decay=0.5)', early_stop, 'swa(swa_lrs=0.1)'], lr_scaling: linear}\n";
+    fg_error err = {0};
+    fgi_buf text = {0};
+    fgi_config *c = fgi_config_create(NULL, NULL);
+    if (!fgi_config_read(c, "run.yaml", yaml, sizeof yaml - 1, &err))
+        fail_msg("%s", err.message);
+    fgi_buf_puts(&text, "# the model\n");
+    fgi_config_print_model(c, &text);
+    fgi_buf_puts(&text, "# the training\n");
+    fgi_config_print_training(c, &text);
+    fgt_golden("cli/print_parts.txt", text.data);
+    fgi_buf_fini(&text);
+    fgi_config_destroy(c);
+}
+
+/* Lists of up to 256 elements, and lists of devices. */
+static void lists_of_a_file(void **state)
+{
+    char yaml[4096];
+    for (int count = 256; count <= 257; count++) {
+        (void)snprintf(yaml, sizeof yaml, "data:\n  ignore:\n");
+        for (int i = 0; i < count; i++)
+            (void)snprintf(yaml + strlen(yaml), sizeof yaml - strlen(yaml), "    - c%d\n", i);
+        if (count == 256) {
+            fgi_config *c = config_read(yaml);
+            assert_int_equal(fgi_config_count(c, "data.ignore"), 256);
+            assert_string_equal(fgi_config_text_at(c, "data.ignore", 255), "c255");
+            fgi_config_destroy(c);
+        }
+    }
+    config_refused(yaml, "run.yaml:259:7: a list of more than 256 elements");
+    fgi_config *c = config_read("trainer: {devices: [0, 2]}\n");
+    assert_string_equal(fgi_config_format(c, fgi_config_find("trainer.devices")), "[0, 2]");
+    fgi_config_destroy(c);
+    config_refused("trainer: {devices: [0, [1]]}\n",
+                   "run.yaml:1:11: trainer.devices: expected a number of devices, -1 (all), or a "
+                   "list of them, counted from 0, or auto (for example 8), got a list");
+}
+
 static void comments_stay_within_the_line(void **state)
 {
     fgi_config *c = fgi_config_create(NULL, NULL);
@@ -541,6 +592,8 @@ static void a_second_document_is_refused(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(parts_for_a_checkpoint),
+    cmocka_unit_test(lists_of_a_file),
     cmocka_unit_test(a_second_document_is_refused),
     cmocka_unit_test(defaults),
     cmocka_unit_test(a_whole_file),

@@ -168,7 +168,10 @@ static void only_a_small_file_is_a_pointer(void **state)
     memset(text, 'x', sizeof(text));
     memcpy(text, lfs, sizeof(lfs) - 1);
     fgt_ok(fgi_file_refuse("a", text, FGI_FILE_START, sizeof(text), &err));
-    assert_int_equal(fgi_file_refuse("a", text, FGI_FILE_START, 200, &err), FG_EFORMAT);
+    assert_int_equal(fgi_file_refuse("a", text, FGI_FILE_START, 1023, &err), FG_EFORMAT);
+    assert_string_equal(err.message, "'a' is a Git LFS pointer, not the data: run `git lfs pull` "
+                                     "in its repository");
+    fgt_ok(fgi_file_refuse("a", text, FGI_FILE_START, 1024, &err));
     fgt_ok(fgi_file_refuse("a", text, 20, 20, &err));
     static const char old[] = "version https://hawser.github.com/spec/v1\noid sha256:4d7a\n";
     assert_int_equal(fgi_file_refuse("a", old, sizeof(old) - 1, 200, &err), FG_EFORMAT);

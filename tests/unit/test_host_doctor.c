@@ -263,7 +263,41 @@ static void quotas_are_those_of_the_whole_hierarchy(void **state)
     assert_int_equal(fgi_cpu_quota(m.root), 1);
     machine_file(&m, "/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "1048576\n");
     assert_true(fgi_memory_bytes(m.root) == 1 << 20);
+    machine_file(&m, "/sys/fs/cgroup/memory/a/memory.max", "max\n");
+    assert_true(fgi_memory_bytes(m.root) == 1 << 20);
+    machine_file(&m, "/sys/fs/cgroup/c/memory.max", "65536\n");
+    machine_file(&m, "/sys/fs/cgroup/c/memory.limit_in_bytes", "4096\n"); /* of version 1 */
+    assert_true(fgi_memory_bytes(m.root) == 1 << 16);
+    machine_file(&m, "/sys/fs/cgroup/memory/memory.limit_in_bytes", "8192\n");
+    assert_true(fgi_memory_bytes(m.root) == 1 << 13);
     assert_true(fgi_cpu_count() <= fgi_cpu_affinity());
+}
+
+/* Rounded to whole processors, the least of all. */
+static void quotas_are_rounded(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *max;
+        int cpus;
+    } quotas[] = {{"1 100000", 1},      {"149999 100000", 1}, {"150000 100000", 2},
+                  {"249999 100000", 2}, {"250000 100000", 3}, {"max 100000", 6},
+                  {"100000 0", 6},      {"700000 100000", 6}, {"600000 100000", 6}};
+    look("laptop");
+    machine_file(&m, "/proc/self/cgroup", "0::/c\n");
+    machine_file(&m, "/sys/fs/cgroup/cpu.max", "600000 100000");
+    for (size_t i = 0; i < sizeof quotas / sizeof quotas[0]; i++) {
+        machine_file(&m, "/sys/fs/cgroup/c/cpu.max", quotas[i].max);
+        if (fgi_cpu_quota(m.root) != quotas[i].cpus)
+            fail_msg("%s: %d", quotas[i].max, fgi_cpu_quota(m.root));
+    }
+    machine_file(&m, "/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "400000\n");
+    machine_file(&m, "/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+    assert_int_equal(fgi_cpu_quota(m.root), 4);
+    machine_file(&m, "/proc/self/cgroup", "1:name=systemd:/c\n4:cpuset:/c\n");
+    machine_file(&m, "/sys/fs/cgroup/cpu/c/cpu.cfs_quota_us", "100000\n");
+    machine_file(&m, "/sys/fs/cgroup/cpu/c/cpu.cfs_period_us", "100000\n");
+    assert_int_equal(fgi_cpu_quota(m.root), 4); /* of another controller */
 }
 
 static void left_lock_is_a_note(void **state)
@@ -331,6 +365,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_teardown(broken_container, leave),
     cmocka_unit_test_teardown(limits_of_a_container_count, leave),
     cmocka_unit_test_teardown(quotas_are_those_of_the_whole_hierarchy, leave),
+    cmocka_unit_test_teardown(quotas_are_rounded, leave),
     cmocka_unit_test_teardown(left_lock_is_a_note, leave),
     cmocka_unit_test_teardown(chips_locked_memory_is_looked_at, leave),
     cmocka_unit_test_teardown(memory_may_fail, leave),

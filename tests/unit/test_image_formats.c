@@ -345,6 +345,152 @@ static void the_size_of_a_bmp_header_says_whether_it_has_alpha(void **state)
     assert_int_equal(info.channels, 3);
 }
 
+/* ---- headers of BMP ------------------------------------------------------------------------- */
+
+static void put_number(uint8_t *out, size_t bytes, uint32_t value)
+{
+    for (size_t i = 0; i < bytes; i++)
+        out[i] = (uint8_t)(value >> 8 * i);
+}
+
+typedef struct bmp {
+    uint32_t size; /* of the header */
+    int32_t width, height;
+    uint32_t bits, compression, used, pixels; /* colors of the palette; byte offset, 0: as needed */
+    const char *rest;                         /* after the header: masks, palette, pixels */
+    size_t rest_size;
+    int channels, shown_bits;
+    const char *expected; /* pixels, or a message */
+} bmp;
+#define REST(text) text, sizeof(text) - 1
+#define TWO        "\1\2\3\0\4\5\6\0" /* a palette of (3, 2, 1) and (6, 5, 4) */
+
+static const bmp bmps[] = {
+    {12, 1, 1, 24, 0, 0, 0, REST("\1\2\3"), 3, 8, "\3\2\1"},
+    {40, 1, 2, 24, 0, 0, 0, REST("\1\2\3\0\4\5\6\0"), 3, 8, "\6\5\4\3\2\1"},
+    {40, 1, -2, 24, 0, 0, 0, REST("\1\2\3\0\4\5\6\0"), 3, 8, "\3\2\1\6\5\4"},
+    {12, 2, 1, 1, 0, 0, 0, REST("\1\2\3\4\5\6\x40"), 3, 1, "\3\2\1\6\5\4"},
+    {40, 2, 1, 1, 0, 2, 0, REST(TWO "\x80"), 3, 1, "\6\5\4\3\2\1"},
+    {40, 2, 1, 1, 0, 3, 0, REST(TWO "\x80"), 3, 1, "\6\5\4\3\2\1"}, /* of two colors */
+    {40, 4, 1, 2, 0, 2, 0, REST(TWO "\x1b"), 3, 2, "\3\2\1\6\5\4\0\0\0\0\0\0"},
+    {40, 2, 1, 4, 0, 0, 62, REST(TWO "\x10"), 3, 4, "\6\5\4\3\2\1"}, /* pixels follow at once */
+    {40, 2, 1, 8, 0, 2, 63, REST(TWO "x\0\1"), 3, 8, "\3\2\1\6\5\4"},
+    {40, 2, 1, 16, 0, 0, 0, REST("\x01\x7c\xe0\x83"), 3, 5, "\xff\0\x08\0\xff\0"},
+    {40, 1, 1, 16, 3, 0, 0, REST("\0\xf8\0\0\xe0\7\0\0\x1f\0\0\0\x21\x08"), 3, 5, "\x08\x04\x08"},
+    {40, 1, 1, 32, 0, 0, 0, REST("\1\2\3\x80"), 3, 8, "\3\2\1"},
+    {40, 1, 1, 32, 6, 0, 0, REST("\xff\0\0\0\0\xff\0\0\0\0\xff\0\0\0\0\xff\1\2\3\0"), 4, 8,
+     "\xff\xff\xff"},
+    {40, 1, 1, 32, 3, 0, 0, REST("\xff\0\0\0\0\0\0\0\0\0\xff\0\1\2\3\0"), 3, 8, "\1\0\3"},
+    {40, 1, 1, 32, 3, 0, 0, REST("\5\0\0\0\0\0\0\0\0\0\xff\0\1\2\3\0"), 0, 0,
+     "f: unsupported BMP: mask 5"},
+    {39, 1, 1, 24, 0, 0, 0, REST("\1\2\3"), 0, 0, "f: unsupported BMP: size of the header 39"},
+    {125, 1, 1, 24, 0, 0, 0, REST("\1\2\3"), 0, 0, "f: unsupported BMP: size of the header 125"},
+    {124, 1, 1, 24, 0, 0, 0, REST("\1\2\3"), 3, 8, "\3\2\1"},
+    {40, 1, 1, 4, 1, 0, 0, REST(TWO), 0, 0, "f: unsupported BMP: compression 1"},
+    {40, 1, 1, 8, 2, 0, 0, REST(TWO), 0, 0, "f: unsupported BMP: compression 2"},
+    {40, 1, 1, 24, 3, 0, 0, REST(TWO), 0, 0, "f: unsupported BMP: compression 3"},
+    {40, -1, 1, 24, 0, 0, 0, REST(TWO), 0, 0, "f: byte 18: the BMP has a width or height below 1"},
+    {40, 1, 0, 24, 0, 0, 0, REST(TWO), 0, 0, "f: byte 18: the BMP has a width or height below 1"},
+    {40, 1, 1, 8, 0, 3, 0, REST(TWO), 0, 0,
+     "f: byte 62: truncated BMP: the file ends before the image does"},
+    {40, 1, 2, 24, 0, 0, 0, REST("\1\2\3\0\1\2"), 0, 0,
+     "f: byte 60: truncated BMP: the file ends before the image does"},
+    /* runs: a run, pixels as they are with padding, the end of a row, pixels that are skipped */
+    {40, 4, 2, 8, 1, 2, 0, REST(TWO "\2\1\0\0\0\3\0\1\1\x99\1\0\0\1"), 3, 8,
+     "\3\2\1\6\5\4\6\5\4\3\2\1\6\5\4\6\5\4\3\2\1\3\2\1"},
+    {40, 2, 2, 8, 1, 2, 0, REST(TWO "\5\1\0\0\0\2\1\0\1\1"), 3, 8, /* too long for the row */
+     "\3\2\1\6\5\4\6\5\4\6\5\4"},
+    {40, 2, 1, 8, 1, 2, 0, REST(TWO "\1\1"), 0, 0,
+     "f: byte 64: truncated BMP: the file ends before the image does"},
+    {40, 5, 1, 4, 2, 2, 0, REST(TWO "\2\x10\0\3\x01\x1f\0\1"), 3, 4,
+     "\6\5\4\3\2\1\3\2\1\6\5\4\6\5\4"},
+    {40, 6, 1, 4, 2, 2, 0, REST(TWO "\0\5\x01\x01\x0f\x99\1\x10"), 3, 4,
+     "\3\2\1\6\5\4\3\2\1\6\5\4\3\2\1\6\5\4"},
+};
+
+static size_t write_bmp(const bmp *b, uint8_t out[256])
+{
+    memset(out, 0, 256);
+    memcpy(out, "BM", 2);
+    put_number(out + 10, 4, b->pixels);
+    put_number(out + 14, 4, b->size);
+    const bool is_core = b->size == 12;
+    put_number(out + 18, is_core ? 2 : 4, (uint32_t)b->width);
+    put_number(out + (is_core ? 20 : 22), is_core ? 2 : 4, (uint32_t)b->height);
+    put_number(out + (is_core ? 24 : 28), 2, b->bits);
+    if (!is_core) {
+        put_number(out + 30, 4, b->compression);
+        put_number(out + 46, 4, b->used);
+    }
+    memcpy(out + 14 + b->size, b->rest, b->rest_size);
+    return 14 + b->size + b->rest_size;
+}
+
+static void headers_of_bmp(void **state)
+{
+    static const uint8_t white[] = {255, 255, 255};
+    fg_image_decoder *decoder;
+    fg_image image = {0};
+    fgt_ok(fg_image_decoder_create(&decoder, &err));
+    for (size_t i = 0; i < sizeof bmps / sizeof *bmps; i++) {
+        const bmp *b = &bmps[i];
+        uint8_t data[256];
+        fg_image_info info;
+        const size_t size = write_bmp(b, data);
+        const fg_image_decode_options over = {.background = white};
+        const fg_status status = fg_image_decode(decoder, "f", data, size, &over, &image, &err);
+        if (status != FG_OK && strcmp(err.message, b->expected) != 0)
+            fail_msg("case %zu: %s", i, err.message);
+        if (status != FG_OK)
+            continue;
+        fgt_ok(fg_image_probe("f", data, size, &info, &err));
+        if (info.channels != b->channels || info.bits != b->shown_bits)
+            fail_msg("case %zu: %d channels, %d bits", i, info.channels, info.bits);
+        if (memcmp(image.pixels, b->expected, (size_t)(image.width * image.height * 3)) != 0)
+            fail_msg("case %zu: %d %d %d", i, image.pixels[0], image.pixels[1], image.pixels[2]);
+    }
+    fg_image_fini(&image);
+    fg_image_decoder_destroy(decoder);
+}
+
+static const struct {
+    const char *data;
+    size_t size;
+    int channels, bits;
+    const char *gray; /* the red of each pixel */
+} values[] = {
+    {REST("P1 3 1 101\n"), 1, 1, "\0\xff\0"},
+    {REST("P4 9 1\n\x80\x80"), 1, 1, "\0\xff\xff\xff\xff\xff\xff\xff\0"},
+    {REST("P2 4 1 3 0 1 2 3\n"), 1, 8, "\0\x55\xaa\xff"},
+    {REST("P2#c\n1 1 2 1\n"), 1, 8, "\x80"},
+    {REST("P5 3 1 2\n\1\2\3"), 1, 8, "\x80\xff\xff"},
+    {REST("P5 2 1 255\n\1\xfe"), 1, 8, "\1\xfe"},
+    {REST("P5 1 1 256\n\0\x80"), 1, 16, "\x80"},
+    {REST("P5 1 1 65535\n\x80\0"), 1, 16, "\x80"},
+    {REST("P3 2 1 15 1 2 3 15 5 6\n"), 3, 8, "\x11\xff"},
+    {REST("P6 2 1 300\n\0\x1e\0\0\0\0\1\x2c\0\0\0\0"), 3, 16, "\x1a\xff"},
+    {REST("P5\t1\v1\f1\r\n"), 1, 8, "\xff"},
+};
+
+static void values_of_pnm(void **state)
+{
+    fg_image_decoder *decoder;
+    fg_image image = {0};
+    fgt_ok(fg_image_decoder_create(&decoder, &err));
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        fg_image_info info;
+        fgt_ok(fg_image_decode(decoder, "f", values[i].data, values[i].size, NULL, &image, &err));
+        fgt_ok(fg_image_probe("f", values[i].data, values[i].size, &info, &err));
+        if (info.channels != values[i].channels || info.bits != values[i].bits)
+            fail_msg("case %zu: %d channels, %d bits", i, info.channels, info.bits);
+        for (int64_t k = 0; k < image.width; k++)
+            if (image.pixels[3 * k] != (uint8_t)values[i].gray[k])
+                fail_msg("case %zu: pixel %d is %d", i, (int)k, image.pixels[3 * k]);
+    }
+    fg_image_fini(&image);
+    fg_image_decoder_destroy(decoder);
+}
+
 /* A chunk that claims to have more than a gigabyte is an error, not an allocation. */
 static void lengths_of_chunks_are_not_trusted(void **state)
 {
@@ -564,6 +710,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(malformed_headers_are_refused),
     cmocka_unit_test(malformed_bmp_and_pnm_are_refused),
     cmocka_unit_test(the_size_of_a_bmp_header_says_whether_it_has_alpha),
+    cmocka_unit_test(headers_of_bmp),
+    cmocka_unit_test(values_of_pnm),
     cmocka_unit_test(lengths_of_chunks_are_not_trusted),
     cmocka_unit_test(exif_is_read_within_bounds),
     cmocka_unit_test(png_files_are_lossless),

@@ -14,6 +14,7 @@
 #include "image_files.h"
 #include "input/json_file.h"
 #include "packer/packer.h"
+#include "packer/packer_text.h"
 #include "photos.h"
 
 static fg_error err;
@@ -74,8 +75,8 @@ static void a_bad_image_is_an_error_by_default(void **state)
     const char *source = photos_make();
     put_bad(source);
     expect_failure(source, &jpeg, FG_EFORMAT, "cat/cut.jpg: ");
-    assert_non_null(strstr(err.message, "\nsample 3 of 11; "));
-    assert_non_null(strstr(err.message, "--bad skip"));
+    assert_non_null(strstr(err.message, "\nsample 3 of 11; to skip bad images, use bad=skip "
+                                        "(fulgurite pack --bad skip)"));
 }
 
 static void bad_images_are_left_out_and_listed(void **state)
@@ -127,7 +128,11 @@ static void a_source_without_good_images_is_an_error(void **state)
     o.skip_bad = true;
     expect_failure(source, &o, FG_EFORMAT, "no sample is an image that can be packed\na.jpg: ");
     o.codec = FG_PACK_CHOICE_AUTO;
-    expect_failure(source, &o, FG_EFORMAT, "so no codec can be chosen: a.jpg: unsupported");
+    expect_failure(source, &o, FG_EFORMAT,
+                   "none of 1 sample can be read as an image, so no codec can be chosen: a.jpg: "
+                   "unsupported");
+    fgt_write(fgt_path(source, "b.jpg"), "text", 4);
+    expect_failure(source, &o, FG_EFORMAT, "none of 2 samples can be read as an image, so no ");
     expect_failure("/nowhere", &jpeg, FG_ENOTFOUND, "/nowhere");
 }
 
@@ -144,7 +149,9 @@ static void an_image_that_is_too_long_for_a_jpeg_is_named(void **state)
     fg_image_bytes_fini(&png);
     fgt_ok(fg_pack_build_set(&o, "presize", "short=64,upscale", &err));
     expect_failure(source, &o, FG_EUNSUPPORTED,
-                   "tall.png: the image would be stored with 64x70400 pixels, but codec jpeg");
+                   "tall.png: the image would be stored with 64x70400 pixels, but codec jpeg is "
+                   "limited to 65500 per side: set presize, such as square=256 or max=1024, or use "
+                   "codec raw");
 }
 
 static void a_source_of_text_needs_a_sequence(void **state)
@@ -410,15 +417,24 @@ static const struct {
     {"none", 1, 100, 0, false, FG_PACK_CHOICE_JPEG, 1, "the model needs 100 images/s, and "},
     {"none", 1, 101, 0, false, FG_PACK_CHOICE_SEG, 2,
      "read about 200/s from jpeg-seg, and 100/s from jpeg (measured); "},
-    {"none", 1, 201, 10000, false, FG_PACK_CHOICE_SEG, 2, "this is too slow: images of equal"},
-    {"none", 1, 201, 10000, true, FG_PACK_CHOICE_SEG, 2, "this is too slow, and no codec that"},
+    {"none", 1, 201, 10000, false, FG_PACK_CHOICE_SEG, 2,
+     "10 kB are free; this is too slow: images of equal size (for example, with presize "
+     "square=256,upscale) could be stored with codec dct, which is usually faster"},
+    {"none", 1, 201, 10000, true, FG_PACK_CHOICE_SEG, 2,
+     "10 kB are free; this is too slow, and no codec that fits is faster: store smaller images "
+     "(presize), or use more CPUs"},
     {"none", 1, 201, 0, false, FG_PACK_CHOICE_RAW, 3, "300/s from raw, and 100/s from jpeg"},
     {"square=64,upscale", 1, 400, 0, false, FG_PACK_CHOICE_DCT, 3, "about 400/s from dct"},
     {"square=64,upscale", 1, 401, 0, false, FG_PACK_CHOICE_DCT, 4, "this is too slow, and no"},
-    {"square=64,upscale", 1, 400, 0, true, FG_PACK_CHOICE_RAW, 3, "/s from raw, and "},
+    {"square=64,upscale", 1, 300, 0, true, FG_PACK_CHOICE_RAW, 3,
+     " are free; codec dct is not considered because the host crops or flips the images "
+     "(data.augment does this on the device)"},
+    {"square=64,upscale", 1, 300, 0, false, FG_PACK_CHOICE_DCT, 3, " are free"},
     {"square=64,upscale", 1, 400, 50000, false, FG_PACK_CHOICE_DCT, 3, "50 kB are free"},
     {"square=64,upscale", 1, 400, 50000, true, FG_PACK_CHOICE_SEG, 2,
-     "this is too slow: codec dct is not considered because the host crops"},
+     "50 kB are free; this is too slow: codec dct is not considered because the host crops or "
+     "flips "
+     "the images (data.augment does this on the device)"},
     /* sizes: of JPEGs that keep theirs, of those that are encoded, and of all variants */
     {"square=64,upscale", 1, 1, 0, false, FG_PACK_CHOICE_JPEG, 1, " needs about 12 kB, "},
     {"square=64,upscale", 4, 1, 0, false, FG_PACK_CHOICE_JPEG, 1, " needs about 49 kB, "},
@@ -440,7 +456,9 @@ static void the_codec_depends_on_rate_sizes_and_space(void **state)
         const char *folder = fgt_temp_folder(), *path = fgt_path(folder, "p.pack");
         fgt_ok(fg_pack_build_set(&o, "presize", choices[i].presize, &err));
         fgt_ok(fg_pack_build(source, path, &o, NULL, NULL, &built, &err));
-        if (built.codec != choices[i].codec || strstr(built.reason, choices[i].reason) == NULL)
+        const char *reason = strstr(built.reason, choices[i].reason);
+        if (built.codec != choices[i].codec || reason == NULL ||
+            (strstr(choices[i].reason, " free") != NULL && strcmp(reason, choices[i].reason) != 0))
             fail_msg("row %zu: codec %d, %s", i, (int)built.codec, built.reason);
         assert_int_equal(calls, choices[i].measured);
         assert_int_equal(fgt_count_entries(folder), 1); /* no small pack remains */
@@ -587,6 +605,10 @@ static void a_pack_that_will_not_fit_is_an_error_before_it_is_written(void **sta
     assert_int_equal(fgt_count_entries(folder), 0); /* so other options can be tried */
     expect_failure(source, &o, FG_EIO, "70 samples need about ");
     assert_non_null(strstr(err.message, "but only 1.0 kB are free for '"));
+    assert_non_null(strstr(err.message, "p.pack': free some space, or choose a smaller presize, "
+                                        "quality or number of variants"));
+    o.limit = 64;
+    expect_failure(source, &o, FG_EIO, "64 samples need about ");
     o.limit = 63; /* too few for an estimate */
     fgt_ok(fg_pack_build(source, path, &o, NULL, NULL, NULL, &err));
 }
@@ -629,6 +651,7 @@ static void the_space_of_a_resumed_build_is_that_of_the_rest(void **state)
     free(photos_read(fgt_path(source, "000.jpg"), &size));
     path = fgt_path(fgt_temp_folder(), "p.pack");
     assert_int_equal(fg_pack_build(source, path, &o, stop_at, &last, NULL, &err), FG_ESTOPPED);
+    assert_string_equal(err.message, "stopped after 100 of 170 samples: start again to continue");
     o.space_bytes = 70 * size - 1;
     assert_int_equal(fg_pack_build(source, path, &o, NULL, NULL, NULL, &err), FG_EIO);
     assert_non_null(strstr(err.message, "70 samples need about "));
@@ -733,6 +756,63 @@ static void progress_is_one_line(void **state)
                               "12,800/50,000 images, 1,830/s, 412 MB, 20 s left, 3 bad\n");
 }
 
+static void numbers_are_short(void **state)
+{
+    static const struct {
+        double value;
+        const char *bytes, *count;
+    } cases[] = {{0, "0 B", "0"},
+                 {2.5, "2 B", "2.5"},
+                 {9.5, "10 B", "9.5"},
+                 {10.5, "10 B", "10"},
+                 {999.4, "999 B", "999"},
+                 {999.5, "1.0 kB", "1,000"},
+                 {9949, "9.9 kB", "9,949"},
+                 {9950, "10 kB", "9,950"},
+                 {999.4e3, "999 kB", "999,400"},
+                 {1234567, "1.2 MB", "1,234,567"},
+                 {5e9, "5.0 GB", "5,000,000,000"},
+                 {2e15, "2000 TB", "1,000,000,000,000,000"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[32];
+        assert_string_equal(fgi_packer_bytes(cases[i].value, text), cases[i].bytes);
+        assert_string_equal(fgi_packer_count(cases[i].value, text), cases[i].count);
+    }
+}
+
+static const struct {
+    fg_pack_built built;
+    const char *text;
+} results[] = {
+    {{.sample_count = 2}, ""},
+    {{.bad_count = 1, .skip_count = 2},
+     "1 bad image and 2 other files are not in the pack: see p.pack.bad.jsonl\n"},
+    {{.bad_count = 2},
+     "2 bad images and 0 other files are not in the pack: see p.pack.bad.jsonl\n"},
+    {{.skip_count = 1},
+     "0 bad images and 1 other file are not in the pack: see p.pack.bad.jsonl\n"},
+    {{.flawed_count = 1, .codec = FG_PACK_CHOICE_RAW, .reason = "why"},
+     "1 image was decoded with warnings\ncodec raw: why\n"},
+    {{.flawed_count = 2}, "2 images were decoded with warnings\n"},
+    {{.encoded_count = 1, .sample_count = 1, .codec = FG_PACK_CHOICE_JPEG},
+     "1 of 1 image was encoded with the quality of the pack: codec jpeg keeps only JPEGs that "
+     "are not resized, rotated by EXIF or CMYK\n"},
+    {{.encoded_count = 2, .sample_count = 3, .codec = FG_PACK_CHOICE_DCT, .is_set = true},
+     "2 of 3 images were encoded with the quality of the pack: codec dct keeps only JPEGs that "
+     "are not resized, rotated by EXIF or CMYK, and have the chroma sampling of the pack "
+     "(4:2:0, unless all images share a different one)\np.pack is a set of files: "
+     "p-00000.pack and so on\n"},
+};
+
+static void results_are_reported(void **state)
+{
+    for (size_t i = 0; i < sizeof results / sizeof *results; i++) {
+        char text[1024];
+        assert_string_equal(fg_pack_built_text(&results[i].built, "p.pack", text, sizeof text),
+                            results[i].text);
+    }
+}
+
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 static fg_status build(void *self, fg_error *error)
@@ -763,6 +843,8 @@ static void allocations_may_fail(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(numbers_are_short),
+    cmocka_unit_test(results_are_reported),
     cmocka_unit_test(a_bad_image_is_an_error_by_default),
     cmocka_unit_test(bad_images_are_left_out_and_listed),
     cmocka_unit_test(a_source_without_good_images_is_an_error),

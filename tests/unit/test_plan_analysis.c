@@ -366,6 +366,59 @@ static void json_and_text_say_that_it_is_an_estimate(void **state)
     fgi_plan_analysis_fini(&a);
 }
 
+/* Plurals, the unit of each duration, and advice that several layers share, of five at most. */
+static fgi_plan_layer layers[7];
+static fgi_plan_collective one = {
+    .kind = 0, .count = 2, .group = 4, .bytes = 64, .seconds = 5e-4, .algorithm = "ring"};
+static fgi_plan_analysis made = {.machine = {.batch = 4, .steps_per_epoch = 1},
+                                 .total = {.cycles = 100,
+                                           .flops = 1000,
+                                           .padded_flops = 2000,
+                                           .flops_16bit = 250,
+                                           .bytes = 30,
+                                           .padded_bytes = 40},
+                                 .layers = layers,
+                                 .layer_count = 7,
+                                 .collectives = &one,
+                                 .collective_count = 1,
+                                 .slow = {[FGI_SLOW_F64] = {1, "a"}},
+                                 .unknown_loops = 1,
+                                 .compute_s = 9.994e-4,
+                                 .memory_s = 1e-3,
+                                 .collective_s = 1,
+                                 .step_s = 0.25,
+                                 .epoch_s = 100,
+                                 .mxu_fraction = 0.125};
+
+static void texts_of_an_analysis(void **state)
+{
+    static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g"};
+    const fgi_plan_dim worst[] = {{.size = 129, .padded = 256, .unit = 128},
+                                  {.size = 3, .padded = 8, .unit = 8},
+                                  {.size = 0}};
+    fgi_buf text = {0};
+    (void)state;
+    for (int i = 0; i < 7; i++)
+        layers[i] = (fgi_plan_layer){.name = names[i],
+                                     .worst = worst[i == 3 ? 2 : i % 2],
+                                     .work = {.cycles = 10, .flops = 50, .padded_flops = 200},
+                                     .lost_cycles = 10 - i};
+    layers[0].file = "n.c";
+    layers[0].line = 7;
+    fgi_plan_put_text(&made, &text);
+    made.unknown_loops = 2;
+    made.slow[FGI_SLOW_F64] = (fgi_plan_slow){2, NULL};
+    made.machine.steps_per_epoch = 2;
+    made.machine.batch = 0;
+    made.compute_s = made.mxu_fraction = -1;
+    made.total.flops = made.total.padded_flops = 0;
+    layers[2].lost_cycles = 0;
+    one.algorithm = "";
+    fgi_plan_put_text(&made, &text);
+    fgt_golden("plan/texts.txt", text.data);
+    fgi_buf_fini(&text);
+}
+
 /* All that is found in the recorded programs, as JSON and as text. */
 static void analyses_are_as_they_were(void **state)
 {
@@ -425,6 +478,7 @@ static void what_is_cut_short_is_an_error(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(texts_of_an_analysis),
         cmocka_unit_test(padding_is_the_layouts_and_not_a_rule),
         cmocka_unit_test(seconds_are_cycles_by_clock_or_bytes_by_bandwidth),
         cmocka_unit_test(nothing_is_said_in_seconds_of_an_unknown_chip),

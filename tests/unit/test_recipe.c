@@ -311,6 +311,26 @@ static void the_data_imply_the_task(void **state)
     fgi_buf_fini(&out);
 }
 
+/* ---- init ----------------------------------------------------------------------------------- */
+
+static void init_names_a_file(void **state)
+{
+    static const char *const names[][2] = {
+        {"photos", "photos"}, {"photos/", "photos"}, {"a/b//", "b"},        {"a/b.csv.gz", "b"},
+        {".", "run"},         {"..", "run"},         {"/", "run"},          {"", "run"},
+        {"/x", "x"},          {"x/.npy", "run"},     {"my data", "my data"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char expected[32], *out = NULL;
+        fg_error err = {0};
+        fgt_ok(fg_recipe_init_name(names[i][0], ".yaml", &out, &err));
+        (void)snprintf(expected, sizeof expected, "%s.yaml", names[i][1]);
+        assert_string_equal(out, expected);
+        fg_report_free(out);
+    }
+}
+
+/* The scripts of `fulgurite completion` are tested where the program is. */
 /* ---- plausible classes ----------------------------------------------------------------------- */
 
 enum { MOST_LABELS = 10100 };
@@ -429,6 +449,7 @@ static void completion_refuses_newer_structs(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(init_names_a_file),
     cmocka_unit_test(completion_refuses_newer_structs),
     cmocka_unit_test(overrides_win),
     cmocka_unit_test(mistakes_are_named),
