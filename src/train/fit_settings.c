@@ -367,7 +367,6 @@ fg_status fgi_settings_settle(fg_trainer *trainer, fg_error *err)
     if (o->limits.max_steps > 0)
         all = smaller(all, o->limits.max_steps > trainer->cursor.step ? o->limits.max_steps
                                                                       : trainer->cursor.step);
-    trainer->fit.total_steps = all;
     settings->steps_per_epoch = batches < 0 ? -1 : steps_of(trainer, next - 1, next, batches);
     settings->total_steps = all < ENDLESS ? all : -1;
     describe_epochs(trainer, settings);

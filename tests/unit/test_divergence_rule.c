@@ -6,6 +6,8 @@
 
 #include <jansson.h>
 #include <math.h>
+#include <stdio.h>
+#include <fulgurite/fulgurite.h>
 
 #include "train/divergence_parts.h"
 #include "train/trainer.h"
@@ -98,6 +100,45 @@ static void older_checkpoints_are_read(void **state)
     assert_int_equal(json_object_set_new(own, "high", json_integer(-1)), 0);
     assert_int_equal(fgi_divergence_load(&trainer, object, "run/checkpoints/a", &err), FG_EFORMAT);
     json_decref(object);
+}
+
+/* The first parameter that has a weight that is not finite is named, and the last good checkpoint.
+ */
+static void the_error_names_the_parameter(void **state)
+{
+    static fgi_divergence divergence;
+    static const struct {
+        const char *name;
+        float value;
+        const char *good, *says;
+    } rows[] = {{"a.bias", (float)NAN, "",
+                 "the weight 'a.bias' has NaN\nthere is no earlier "
+                 "checkpoint"},
+                {"b.bias", (float)INFINITY, "run/x",
+                 "the weight 'b.bias' has an infinite number\n"
+                 "the last good checkpoint is run/x"}};
+    fg_error err = {0};
+    char text[256];
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        fg_module *root = NULL;
+        fgt_ok(fg_module_create(NULL, 1, &root, &err));
+        (void)fg_linear_create(root, "a", &(fg_linear_options){.in = 2, .out = 2});
+        (void)fg_linear_create(root, "b", &(fg_linear_options){.in = 2, .out = 2});
+        fg_trainer trainer = {.divergence = &divergence,
+                              .options.divergence.action = "stop",
+                              .model.optimizer = fg_sgd_create(root, NULL)};
+        const float values[] = {1, rows[i].value};
+        fgt_ok(fg_variable_set(fg_module_find(root, rows[i].name), values, sizeof values, &err));
+        divergence = (fgi_divergence){.at.lr_factor = 1};
+        (void)snprintf(divergence.good, sizeof divergence.good, "%s", rows[i].good);
+        const fgi_diverged what = {.reason = FGI_BAD_LOSS, .step = 3, .loss = (double)NAN};
+        assert_int_equal(fgi_divergence_describe(&trainer, &what, &err), FG_ENUMERIC);
+        (void)snprintf(text, sizeof text, "training has diverged at step 3: the loss is NaN; %s",
+                       rows[i].says);
+        assert_string_equal(err.message, text);
+        fg_module_destroy(root);
+    }
 }
 
 /* ---- checkpoints to go back to --------------------------------------------------------------- */
@@ -240,6 +281,49 @@ static void defaults_are_filled_in(void **state)
     }
 }
 
+static const struct {
+    fg_trainer_options options;
+    const char *says; /* NULL: they are fine */
+} checked[] = {
+    {{.divergence.action = NULL}, NULL},
+    {{.divergence.action = "retry"},
+     "trainer: divergence.action is 'retry': expected stop, rollback or ignore"},
+    {{.divergence.factor = 1}, "trainer: divergence.factor is 1: expected more than 1, or FG_ZERO"},
+    {{.divergence.factor = (double)INFINITY},
+     "trainer: divergence.factor is inf: expected more than 1, or FG_ZERO"},
+    {{.divergence.factor = 1.001}, NULL},
+    {{.divergence.factor = FG_ZERO}, NULL},
+    {{.divergence.patience = -1}, "trainer: divergence.patience is -1: expected at least 1"},
+    {{.divergence.max_rollbacks = -2},
+     "trainer: divergence.max_rollbacks is -2: expected at least 1"},
+    {{.divergence.lr_factor = 1}, NULL},
+    {{.divergence.lr_factor = 1.001},
+     "trainer: divergence.lr_factor is 1.001: expected more than 0, at most 1"},
+    {{.divergence.lr_factor = FG_ZERO},
+     "trainer: divergence.lr_factor is -0: expected more than 0, at most 1"},
+    {{.divergence.action = "ignore", .numerics.detect_anomaly = true},
+     "trainer: detect_anomaly stops at the first gradient that is not finite, but "
+     "divergence.action "
+     "is 'ignore': set only one of them"},
+    {{.divergence.action = "stop", .numerics.detect_anomaly = true}, NULL},
+    {{.divergence.action = "rollback"},
+     "trainer: divergence.action is 'rollback', which needs a run_dir: there are no checkpoints to "
+     "go back to"},
+    {{.divergence.action = "rollback", .checkpoints.run_dir = "run"}, NULL},
+    {{.divergence.action = "rollback", .limits.fast_dev_run = true}, NULL},
+};
+
+static void options_are_checked(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof checked / sizeof checked[0]; i++) {
+        fg_error err = {0};
+        const fg_status status = fgi_divergence_options_check(&checked[i].options, &err);
+        assert_int_equal(status, checked[i].says != NULL ? FG_EINVAL : FG_OK);
+        assert_string_equal(err.message, checked[i].says != NULL ? checked[i].says : "");
+    }
+}
+
 /* What a fit begins with, and the first step that is a reference. */
 static void a_fit_begins_without_what_ended_the_last(void **state)
 {
@@ -306,6 +390,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(checkpoints_are_kept_while_it_is_uncertain),
     cmocka_unit_test(the_good_checkpoint_is_the_last_one),
     cmocka_unit_test(checkpoints_name_good_ones),
+    cmocka_unit_test(options_are_checked),
+    cmocka_unit_test(the_error_names_the_parameter),
     cmocka_unit_test(defaults_are_filled_in),
     cmocka_unit_test(a_fit_begins_without_what_ended_the_last),
     cmocka_unit_test(a_fit_that_ends_high_is_warned_of),

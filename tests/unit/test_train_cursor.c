@@ -324,6 +324,8 @@ static void a_complete_run_keeps_its_metrics(void **state)
     const fg_result *result = fg_trainer_result(trainer);
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     const size_t count = result->metric_count;
+    const fgi_read_watch watch = fgi_watch_reads((fgi_read_watch){.fn = NULL});
+    assert_null(watch.fn); /* what this thread reads afterwards is not the fit's */
     const double loss = toy_metric(trainer, "val_loss");
     assert_int_equal(count, 4); /* loss and acc, for training and validation */
     fgt_ok(fg_trainer_validate(trainer, &task, &data, &err));

@@ -436,6 +436,7 @@ static void a_stop_ends_evaluations(void **state)
         assert_int_equal(fg_trainer_validate(trainer, &task, &data, &err), FG_ESTOPPED);
         assert_string_equal(err.message, "stopped by a callback");
         assert_int_equal(recorder_count(&r, "batch_end"), i == 0 ? 0 : i == 1 ? 1 : 2);
+        assert_int_equal(fg_trainer_result(trainer)->metric_count > 0, i == 2); /* of all data */
         assert_int_equal(recorder_count(&r, "eval_end"), i == 2 ? 1 : 0);
         r = (recorder){.at_event = at[i], .at_count = 1, .status = FG_ESTOPPED};
         assert_int_equal(fg_trainer_predict(trainer, &task, &data, no_rows, &calls, &err),

@@ -617,6 +617,8 @@ static void rows_are_counted_while_they_arrive(void **state)
     fgt_ok(fgi_sample_rows_count(&rows, &err));
     assert_null(rows.confusion);
     assert_int_equal(rows.samples, 4);
+    add_batch(&rows, 2, FGI_ROWS_CLASSES); /* the most */
+    assert_non_null(rows.confusion);
     fgi_sample_rows_fini(&rows);
 }
 

@@ -176,6 +176,7 @@ static void the_schedule_ends_where_the_steps_end(void **state)
          2, /* at least one batch */
          32},
         {9, {.batch_size = 4}, {.limits.max_epochs = 2, .devices.devices = "8"}, 2, 32},
+        {8, {.batch_size = 1}, {.limits.max_epochs = 2, .devices.devices = "8"}, 2, 8},
         /* 16 batches of 64 in steps of 3: 5 steps, and one with a single batch */
         {997,
          {.batch_size = 8},
