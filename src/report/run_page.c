@@ -268,8 +268,8 @@ static void put_curves_of(fgi_buf *out, const fgi_run_view *view, size_t i)
 
 enum { PASSES = 5 };
 
-/* The monitored metric and its counterpart of training are drawn first, then other metrics of
- * validations, the loss, other metrics, and the learning rate. */
+/* The monitored metric and its counterpart of training are drawn first, then the loss, other
+ * metrics of validations, other metrics, and the learning rate. */
 static int pass_of(const fgi_run_view *view, const char *name)
 {
     const fgi_run_metric *first = main_metric(view);

@@ -282,6 +282,32 @@ static void the_locale_decides(void **state)
     assert_false(cli_is_utf8());
 }
 
+/* On a terminal that has colors, unless NO_COLOR is set to something. */
+static void colors_are_for_terminals(void **state)
+{
+    static const struct {
+        const char *none, *term;
+        bool has_color;
+    } rows[] = {{NULL, "xterm", true}, {"", "xterm", true},  {"1", "xterm", false},
+                {NULL, "dumb", false}, {NULL, "", false},    {NULL, NULL, false},
+                {"0", "xterm", false}, {NULL, "vt100", true}};
+    int master;
+    FILE *file = tmpfile(), *terminal = terminal_open(80, &master);
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_int_equal(
+            rows[i].none != NULL ? setenv("NO_COLOR", rows[i].none, 1) : unsetenv("NO_COLOR"), 0);
+        assert_int_equal(rows[i].term != NULL ? setenv("TERM", rows[i].term, 1) : unsetenv("TERM"),
+                         0);
+        if (cli_has_color(terminal) != rows[i].has_color)
+            fail_msg("row %zu", i);
+        assert_false(cli_has_color(file));
+    }
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(fclose(terminal), 0);
+    assert_int_equal(close(master), 0);
+}
+
 /* The terminal's width, at least 30; 80 if it is not a terminal. */
 static void columns_are_the_terminals(void **state)
 {
@@ -483,7 +509,30 @@ static void whole_charts(void **state)
     fgi_buf_fini(out);
 }
 
+/* Of up to 399 values each is a point; else each point is the least or greatest of some values. */
+static void a_curve_has_few_points(void **state)
+{
+    static const size_t rows[][2] = {{399, 399}, {400, 201}, {799, 401}, {800, 268}};
+    static double x[800], y[800];
+    (void)state;
+    for (size_t i = 0; i < 800; i++)
+        x[i] = (double)i;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        size_t points = 0;
+        const fgi_draw_series series = {"loss", x, y, rows[i][0]};
+        fgi_chart_put(begin(), &series, 1,
+                      &(fgi_chart_options){.title = "loss", .x_label = "steps"});
+        const char *at = strstr(page.data, "points=\"");
+        assert_non_null(at);
+        for (at += strlen("points=\""); *at != '"'; at++)
+            points += *at == ',';
+        assert_int_equal(points, rows[i][1]);
+        fgi_buf_fini(&page);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_curve_has_few_points),
     cmocka_unit_test(the_range_leaves_out_few_values),
     cmocka_unit_test(whole_curves),
     cmocka_unit_test(whole_matrices),
@@ -498,6 +547,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(equal_confusions_are_all_named),
     cmocka_unit_test(the_locale_decides),
     cmocka_unit_test(columns_are_the_terminals),
+    cmocka_unit_test(colors_are_for_terminals),
     cmocka_unit_test(labels_have_room),
     cmocka_unit_test(an_outlier_does_not_flatten_a_chart),
     cmocka_unit_test(classes_are_a_table),

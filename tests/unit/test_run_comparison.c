@@ -141,6 +141,21 @@ static void text_and_page_show_them(void **state)
     fg_report_free(text);
 }
 
+/* A name of up to 15 columns is whole; of a longer one, its end is shown. */
+static void names_have_a_space_between_them(void **state)
+{
+    static const char *const names[] = {"fifteen-columns", "sixteen--columns"};
+    char *text = NULL;
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        fgt_ok(fgi_folder_make(names[i], &err));
+        put(fgt_path(names[i], "metrics.jsonl"), "{\"step\":1,\"val_acc\":0.75}\n");
+    }
+    fgt_ok(fg_report_compare(names, 2, FG_REPORT_TEXT, &text, &err));
+    has(text, "                          fifteen-columns ixteen--columns\n");
+    fg_report_free(text);
+}
+
 static void mistakes_are_named(void **state)
 {
     static const char *const runs[9] = {"one", "nowhere"};
@@ -185,11 +200,9 @@ static void every_allocation_may_fail(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(rows_have_a_value_of_each_run),
-    cmocka_unit_test(text_and_page_show_them),
-    cmocka_unit_test(mistakes_are_named),
-    cmocka_unit_test(keys_are_read_line_by_line),
-    cmocka_unit_test(every_allocation_may_fail),
+    cmocka_unit_test(rows_have_a_value_of_each_run),   cmocka_unit_test(text_and_page_show_them),
+    cmocka_unit_test(names_have_a_space_between_them), cmocka_unit_test(mistakes_are_named),
+    cmocka_unit_test(keys_are_read_line_by_line),      cmocka_unit_test(every_allocation_may_fail),
 };
 
 int main(void) { return cmocka_run_group_tests(tests, begin, NULL) == 0 ? 0 : 1; }
