@@ -340,6 +340,22 @@ static void a_complete_run_keeps_its_metrics(void **state)
     fg_trainer_destroy(trainer);
 }
 
+/* The result of an evaluation of a checkpoint has no metrics of its run. */
+static void an_evaluation_has_its_own_metrics(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    const fg_fit_data data = the_data();
+    const char *folder = fgt_temp_folder();
+    counter c[2] = {{.count = 0}};
+    fgt_ok(fit(folder, NULL, 1, none, c, &err));
+    fg_trainer *trainer = toy_trainer(
+        client, &(fg_trainer_options){.checkpoints = {.run_dir = folder, .resume = "last"}});
+    fgt_ok(fg_trainer_validate(trainer, &task, &data, &err));
+    assert_int_equal(fg_trainer_result(trainer)->metric_count, 2);
+    fg_trainer_destroy(trainer);
+}
+
 enum { STALLED_STEP = 999 };
 
 typedef struct seen {
@@ -660,6 +676,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(half_of_the_functions_are_refused),
     cmocka_unit_test_setup_teardown(a_killed_run_resumes_with_its_callbacks_state, begin, end),
     cmocka_unit_test(a_complete_run_keeps_its_metrics),
+    cmocka_unit_test(an_evaluation_has_its_own_metrics),
     cmocka_unit_test(a_hang_names_the_checkpoint_before),
     cmocka_unit_test(each_call_takes_its_part),
 };

@@ -315,6 +315,27 @@ static void sigusr1_saves_and_goes_on(void **state)
     }
 }
 
+/* As a stop, if the options say so; a second fit is not stopped by it again. */
+static void sigusr1_may_stop_a_fit(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    fg_trainer_options options = two_epochs;
+    options.handle_signals = options.stops_on_usr1 = true;
+    options.checkpoints.run_dir = fgt_temp_folder();
+    r = (recorder){.at_event = "batch_end", .at_count = 2, .signal = SIGUSR1};
+    fg_trainer *trainer = create_recorded(&options, &r);
+    const fg_fit_data data = the_data();
+    assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_ESTOPPED);
+    assert_int_equal(fg_trainer_result(trainer)->stop_signal, SIGUSR1);
+    assert_int_equal(fg_trainer_result(trainer)->steps, 2);
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    assert_int_equal(fg_trainer_result(trainer)->stop_signal, 0);
+    assert_int_equal(fg_trainer_result(trainer)->steps, 6);
+    fg_trainer_destroy(trainer);
+}
+
 static fg_status wait_long(void *self, const fg_progress *at, fg_error *err)
 {
     (void)self, (void)at, (void)err;
@@ -501,6 +522,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(progress_counts_finished_steps),
     cmocka_unit_test(a_signal_while_compiling_says_so),
     cmocka_unit_test(sigusr1_saves_and_goes_on),
+    cmocka_unit_test(sigusr1_may_stop_a_fit),
     cmocka_unit_test(a_time_limit_ends_a_fit),
     cmocka_unit_test(a_time_limit_does_not_end_a_validation),
     cmocka_unit_test(two_trainers_at_once),
