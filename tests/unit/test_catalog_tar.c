@@ -565,7 +565,7 @@ static void every_allocation_may_fail(void **state)
 /* ---- boundaries ------------------------------------------------------------------------------ */
 
 static const struct {
-    const char *field;
+    char field[13];
     const char *part; /* of the error */
 } size_fields[] = {
     {"           2", NULL},

@@ -811,7 +811,7 @@ static const struct {
 
 static void shapes_that_are_images(void **state)
 {
-    static uint8_t values[4 * 500];
+    static uint8_t values[48 * 49];
     fg_image image = {0};
     (void)state;
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
