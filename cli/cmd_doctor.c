@@ -86,7 +86,7 @@ static int examine(fg_host *host, double timeout_s)
                                      .as_json = as_json,
                                      .hang = on_hang};
     if (fg_report_checkup(&what, &report, &is_wrong, &err) != FG_OK)
-        return cli_complain(1, "doctor", "%s", err.message);
+        return cli_complain(CLI_FAILED, "doctor", "%s", err.message);
     (void)fputs(report, stdout);
     fg_report_free(report);
     return is_wrong ? CLI_FAILED : CLI_DONE;
@@ -106,7 +106,7 @@ static int run(const cli_call *call)
         return cli_complain(CLI_USAGE, "doctor", "%s", err.message);
     fg_host *host = NULL;
     if (fg_host_open(&opening, &host, &err) != FG_OK)
-        return cli_complain(1, "doctor", "%s", err.message);
+        return cli_complain(CLI_FAILED, "doctor", "%s", err.message);
     const int status = fixes ? run_fixed(host, call) : examine(host, timeout_s);
     fg_host_close(host);
     return status;

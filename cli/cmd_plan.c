@@ -96,7 +96,7 @@ static int plan_all(const cli_call *call, const fg_plan_process *process)
     const fg_status status =
         fg_recipe_plan_machines(&recipe, process, &events, &plan, &has_failed, &err);
     if (status != FG_OK && status != FG_EINVAL) /* the process has printed what is invalid */
-        (void)cli_complain(1, "plan", "%s", err.message);
+        (void)cli_complain(CLI_FAILED, "plan", "%s", err.message);
     if (status != FG_OK)
         return CLI_USAGE;
     if (settings.as_json)
@@ -136,7 +136,8 @@ static bool offer_compilers(const char *machines, fg_error *err)
             continue;
         fg_log_set(cli_print_log, NULL);
         if (fg_setup_install(missing[i].name, &how, NULL, err) != FG_OK)
-            (void)cli_complain(1, missing[i].command + strlen("fulgurite "), "%s", err->message);
+            (void)cli_complain(CLI_FAILED, missing[i].command + strlen("fulgurite "), "%s",
+                               err->message);
         fg_log_set(NULL, NULL);
     }
     return true;

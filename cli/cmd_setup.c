@@ -29,7 +29,7 @@ static int run(const cli_call *call)
         .home = home, .python = python, .again = again, .compiler_only = compiler_only};
     fg_log_set(cli_print_log, NULL);
     if (fg_setup_install(call->args[0], &opening, &result, &err) != FG_OK)
-        return cli_complain(1, "setup", "%s", err.message);
+        return cli_complain(CLI_FAILED, "setup", "%s", err.message);
     (void)fprintf(stderr, result.was_there ? "it is already installed (--again reinstalls it)\n"
                                            : "installed; fulgurite devices shows what it finds\n");
     (void)puts(result.plugin_path);

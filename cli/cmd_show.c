@@ -51,7 +51,7 @@ static int run(const cli_call *call)
     char *text = NULL;
     int status = CLI_DONE;
     if (fg_recipe_origin_open(call->args[0], which, NULL, &origin, &err) != FG_OK) {
-        status = cli_complain(1, "show", "%s", err.message);
+        status = cli_complain(CLI_FAILED, "show", "%s", err.message);
     } else if (as_json) {
         status = out_text("show", fg_recipe_origin_json(&origin, &text, &err), &text, NULL, &err);
     } else if (as_config) {

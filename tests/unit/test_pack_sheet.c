@@ -229,13 +229,13 @@ static void an_export_is_reported(void **state)
 {
     (void)state;
     fg_error err = {0};
-    char *text = NULL, want[4200];
+    char *text = NULL, expected[4200];
     char out[4096];
     (void)snprintf(out, sizeof out, "%s", fgt_path(fgt_temp_folder(), "out"));
     fg_pack_export_options o = {.select = {.limit = 4}};
     fgt_ok(fg_report_pack_export(colors_pack(), out, &o, &text, &err));
-    (void)snprintf(want, sizeof want, "%s\t4 files\t", out);
-    assert_memory_equal(text, want, strlen(want));
+    (void)snprintf(expected, sizeof expected, "%s\t4 files\t", out);
+    assert_memory_equal(text, expected, strlen(expected));
     fg_report_free(text);
     assert_int_equal(fg_report_pack_export(colors_pack(), out, &o, &text, &err), FG_EINVAL);
     assert_int_equal(fg_report_pack_export("none.pack", out, &o, &text, &err), FG_ENOTFOUND);
@@ -247,13 +247,13 @@ static void check_thumbnail(const fg_dataset *dataset, int64_t i, const fg_datas
                             int64_t k)
 {
     char *got = fgi_thumbnail(dataset, i, (int64_t[3]){0});
-    char *want = fgi_thumbnail(pixels, k, (int64_t[3]){0});
+    char *expected = fgi_thumbnail(pixels, k, (int64_t[3]){0});
     assert_non_null(fg_dataset_encoding(dataset));
     assert_null(fg_dataset_encoding(pixels));
     assert_non_null(got);
-    assert_string_equal(got, want);
+    assert_string_equal(got, expected);
     fgi_free(got);
-    fgi_free(want);
+    fgi_free(expected);
 }
 
 /* Of records of coefficients, which the device decodes. */

@@ -558,8 +558,9 @@ static void an_epoch_ends_at_its_last_batch(void **state)
     const fgi_cursor before = {.step = 5, .epoch_batches = 2, .position = 8};
     const fg_host_batch batch = {.is_last = true, .next_position = 10, .position = 8};
     const fgi_cursor after = fgi_place_after(&before, &batch);
-    const fgi_cursor want = {.step = 5, .epoch_batches = 3, .position = 10, .has_read_epoch = true};
-    assert_memory_equal(&after, &want, sizeof want);
+    const fgi_cursor expected = {
+        .step = 5, .epoch_batches = 3, .position = 10, .has_read_epoch = true};
+    assert_memory_equal(&after, &expected, sizeof expected);
 }
 
 static const struct {

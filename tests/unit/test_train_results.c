@@ -730,16 +730,16 @@ static void values_of_classes_are_means(void **state)
     assert_false(fgi_metrics_has_room(m, FG_MAX_METRICS - 2));
     for (size_t i = 0; i <= sizeof class_counts / sizeof class_counts[0]; i++) {
         const bool is_unknown = i == sizeof class_counts / sizeof class_counts[0];
-        const double want[] = {is_unknown ? (double)NAN : class_counts[i].f1,
-                               is_unknown ? (double)NAN : class_counts[i].precision,
-                               is_unknown ? (double)NAN : class_counts[i].recall};
+        const double expected[] = {is_unknown ? (double)NAN : class_counts[i].f1,
+                                   is_unknown ? (double)NAN : class_counts[i].precision,
+                                   is_unknown ? (double)NAN : class_counts[i].recall};
         assert_int_equal(fgi_metrics_values(m, "test_", NULL, NULL,
                                             is_unknown ? NULL : class_counts[i].counts, out),
                          3);
         for (int k = 0; k < 3; k++) {
             assert_string_equal(out[k].name, names[k]);
-            assert_true(isnan(want[k]) ? isnan(out[k].value)
-                                       : fabs(out[k].value - want[k]) < 1e-12);
+            assert_true(isnan(expected[k]) ? isnan(out[k].value)
+                                           : fabs(out[k].value - expected[k]) < 1e-12);
         }
     }
     fgi_metrics_add(m, "loss");
