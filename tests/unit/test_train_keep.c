@@ -13,8 +13,10 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/print.h"
 #include "ckpt/kept.h"
 #include "ckpt/series.h"
+#include "input/json_file.h"
 #include "toy_place.h"
 #include "train/best_list.h"
 #include "train/saver.h"
@@ -495,8 +497,8 @@ static void list_is(const fgi_best_list *list, const char *expected)
 {
     char text[512] = "";
     for (int i = 0; i < list->count; i++)
-        (void)snprintf(text + strlen(text), sizeof text - strlen(text), "%g@%d:%s ",
-                       list->entry[i].value, (int)list->entry[i].step, list->entry[i].name);
+        (void)fgi_snprintf(text + strlen(text), sizeof text - strlen(text), "%g@%d:%s ",
+                           list->entry[i].value, (int)list->entry[i].step, list->entry[i].name);
     assert_string_equal(text, expected);
 }
 
@@ -573,7 +575,7 @@ static void a_list_is_resumed_with_its_metric_only(void **state)
 
 static void load_list(fgi_best_list *out, const fgi_best_rule *rule, const char *text)
 {
-    json_t *object = json_loads(text, 0, NULL);
+    json_t *object = fgi_json_load(text, strlen(text), 0, NULL);
     assert_non_null(object);
     fgi_best_list_load(out, rule, object);
     json_decref(object);
@@ -601,11 +603,12 @@ static void rows_of_a_list(void **state)
     fgi_best_list_enter(&list, &two_least, 1, "a");
     (void)fgi_best_list_offer(&list, &two_least, 4, 2);
     assert_true(fgi_best_list_save(&list, &two_least, object));
-    char *saved = json_dumps(object, JSON_COMPACT);
-    assert_string_equal(saved, "{\"monitor\":\"val_loss\",\"mode\":\"min\","
-                               "\"top\":[{\"name\":\"a\",\"step\":1,\"value\":5.0}],"
-                               "\"waiting\":[{\"step\":2,\"value\":4.0}]}");
-    free(saved);
+    fgi_buf saved = {0};
+    assert_true(fgi_json_write(object, JSON_COMPACT, &saved));
+    assert_string_equal(saved.data, "{\"monitor\":\"val_loss\",\"mode\":\"min\","
+                                    "\"top\":[{\"name\":\"a\",\"step\":1,\"value\":5.0}],"
+                                    "\"waiting\":[{\"step\":2,\"value\":4.0}]}");
+    fgi_buf_fini(&saved);
     json_decref(object);
     (void)snprintf(text, sizeof text, "{\"monitor\": \"val_loss\", %s", json_rows); /* no mode */
     load_list(&list, &two_least, text);

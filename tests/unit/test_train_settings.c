@@ -14,6 +14,7 @@
 #include "fakepjrt/fake_control.h"
 #include "optim/optimizer.h"
 #include "toy.h"
+#include "base/print.h"
 #include "train/fit_settings.h"
 #include "train/trainer.h"
 
@@ -339,13 +340,14 @@ static void another_length_of_the_schedule_is_warned_of(void **state)
                               .cursor = {.step = lengths[i].step, .total_steps = lengths[i].had}};
         char expected[512] = "";
         if (lengths[i].is_warned)
-            (void)snprintf(expected, sizeof expected,
-                           "the learning-rate schedule was planned for %d steps and now has %d: "
-                           "training continues with a learning rate of %.4g instead of %.4g; for a "
-                           "new cycle, start a run from these weights instead",
-                           (int)lengths[i].had, (int)lengths[i].have,
-                           fg_schedule_lr(&onecycle, 0.1, lengths[i].step, lengths[i].have),
-                           fg_schedule_lr(&onecycle, 0.1, lengths[i].step, lengths[i].had));
+            (void)fgi_snprintf(
+                expected, sizeof expected,
+                "the learning-rate schedule was planned for %d steps and now has %d: "
+                "training continues with a learning rate of %.4g instead of %.4g; for a "
+                "new cycle, start a run from these weights instead",
+                (int)lengths[i].had, (int)lengths[i].have,
+                fg_schedule_lr(&onecycle, 0.1, lengths[i].step, lengths[i].have),
+                fg_schedule_lr(&onecycle, 0.1, lengths[i].step, lengths[i].had));
         warning[0] = '\0';
         fgi_settings_compare(&trainer);
         assert_string_equal(warning, expected);
