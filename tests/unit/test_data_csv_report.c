@@ -567,7 +567,7 @@ static const struct {
     {"categorical", 1, 3, 0, 0, 4, 1, true, 2, 2, 2, 0, "u"},
     {"categorical", 2, 2, 2, 0, 4, 1, true, 3, 4, 3.5, 0, "$1"},
     {"categorical", 1, 3, 0, 0, 3, 2, true, 7, 7, 7, 0, "x"},
-    {"target", 0, 4, 0, 0, 2, 1, false, NAN, NAN, 0, 0, "b"},
+    {"target", 0, 4, 0, 0, 2, 1, false, (double)NAN, (double)NAN, 0, 0, "b"},
 };
 
 /* What a program sees of the columns. */

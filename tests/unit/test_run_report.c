@@ -613,8 +613,8 @@ static const char *const evaluations[] = {
     "{'index': 4, 'name': 'n', 'target': 'x', 'prediction': 1.5, 'loss': 123456, 'image':"
     " 'data:image/gif;base64,AAAA'},"
     "{'index': 5, 'target': 'x', 'loss': null, 'image': 'data:image/jpeg;base64,az09+/='}]}",
-    "{'part': 'test', 'samples': 5, 'step': 8, 'classes': [{'name': 'x', 'samples': 5}],"
-    " 'confusion': [[0, 1, 2], [1], [], [], [], [], [], [], []]}",
+    ("{'part': 'test', 'samples': 5, 'step': 8, 'classes': [{'name': 'x', 'samples': 5}],"
+     " 'confusion': [[0, 1, 2], [1], [], [], [], [], [], [], []]}"),
     "{'part': 'test', 'worst': [{'index': 1, 'target': 2, 'prediction': 1, 'loss': 1e-9}]}",
     "{}",
 };
