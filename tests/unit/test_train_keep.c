@@ -5,7 +5,6 @@
 #include "fgt.h"
 
 #include <dirent.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -406,8 +405,7 @@ static void those_of_every_n_are_kept(void **state)
     fit(create(folder, NULL, "save_top_k=0,every_n_epochs=2",
                (fg_trainer_options){.checkpoints.save_every_steps = 1}));
     file_is(folder, "kept", "step-000000006\nstep-000000012\n");
-    folder =
-        fgt_temp_folder(); /* nor the state before the first step, to which a run may go back */
+    folder = fgt_temp_folder(); /* nor the state before the first step, for going back */
     fit(create(folder, NULL, "save_top_k=0,every_n_steps=3,every_n_epochs=2",
                (fg_trainer_options){.divergence.action = "rollback", .limits.max_epochs = 1}));
     file_is(folder, "kept", "step-000000003\n");
