@@ -488,7 +488,74 @@ static void halves_must_be_finite(void **state)
     }
 }
 
+/* ---- the data format csv -------------------------------------------------------------------- */
+
+static const struct {
+    const char *text, *options; /* separated by blanks */
+    const char *says;           /* the beginning of the report, or the error */
+} format_cases[] = {
+    {"a,b,y\n1,2,3\n2,3,4\n", "", ": 2 rows, 2 of them for training, 2 features\n"},
+    {"a\tb\ty\n1\t2\t3\n2\t3\t4\n", "delimiter=\\t",
+     ": 2 rows, 2 of them for training, 2 features"},
+    {"a\tb\ty\n1\t2\t3\n2\t3\t4\n", "delimiter=tab",
+     ": 2 rows, 2 of them for training, 2 features"},
+    {"a;b;y\n1;2,5;3\n2;3;4\n", "delimiter=; decimal=,",
+     "b       numeric                0  2.5 to 3"},
+    {"a,b\n1,2\n", "delimiter=;;",
+     "data.delimiter: expected one character, or \\t or tab for a tab"},
+    {"a,b\n1,2\n", "decimal=;", "data.decimal: expected . or ,, got ';'"},
+    {"a,b\n1,2\n", "image=[1,1]", "data.image: expected [height, width, channels]"},
+    {"1,2\n3,4\n", "no_header=false", ": 1 row, 1 of them for training, 1 feature\n"},
+    {"1,2\n3,4\n", "no_header=true", ": 2 rows, 2 of them for training, 1 feature\n"},
+    {"1,2\n3,4\n", "", "set data.no_header: true if the file has no header"},
+    {"a,b,y\n1,x,3\n2,y,4\n", "ignore=[b]", "b       ignored\n"},
+    {"a,b,y\n1,x,3\n2,y,4\n", "categorical=[a]", "a       categorical            0  2: 1, 2\n"},
+    {"a,b,y\n1,$7,3\n2,$8,4\n", "ignore=[a] numeric=[b]",
+     "b       numeric                0  7 to 8"},
+    {"a,b,y\n1,q,3\n2,8,4\n", "na_values=[z,q] missing=mean", "b       numeric                1  "},
+    {"a,b,y\n1,NA,3\n2,u,4\n", "keep_default_na=false",
+     "b       categorical            0  2: NA, u"},
+    {"a,b,y\n1,u,3\n2,v,4\n", "max_categories=1", "more than 1 different categories"},
+    {"a,b,y\n1,u,3\n2,v,4\n", "target=a", "a       target, number"},
+    {"a,b,y\n1,2,3.5\n2,3,4\n", "", "deviation 0.25 (standardized for training)\n"},
+};
+
+static void hear_report(void *self, fg_log_level level, const char *line)
+{
+    (void)snprintf(self, 2000, "%s", line);
+}
+
+static void options_reach_the_file(void **state)
+{
+    const char *path = fgt_path(fgt_temp_folder(), "f.csv");
+    for (size_t i = 0; i < sizeof format_cases / sizeof format_cases[0]; i++) {
+        char text[200], said[2000] = "";
+        fg_option_values *values;
+        fg_format_data data = {0};
+        const fg_entry *entry = &fgi_csv_row.entry;
+        const fg_format_request request = {.task = "auto", .say = hear_report, .say_self = said};
+        fgt_write(path, format_cases[i].text, strlen(format_cases[i].text));
+        fgt_ok(fg_option_values_create("data", entry->options, entry->option_count, &values, &err));
+        fgt_ok(fg_option_set(values, "path", path, NULL, &err));
+        (void)snprintf(text, sizeof text, "%s", format_cases[i].options);
+        for (char *rest = text, *word; *text != '\0' && (word = strsep(&rest, " ")) != NULL;) {
+            char *value = strchr(word, '=');
+            *value = '\0';
+            fgt_ok(fg_option_set(values, word, value + 1, "test", &err));
+        }
+        err = (fg_error){0};
+        const fg_status status = fgi_csv_row.open(values, &request, &data, &err);
+        (void)strcat(said, status == FG_OK ? "\n" : err.message);
+        if (strstr(said, format_cases[i].says) == NULL || strstr(said, "\n\n") != NULL)
+            fail_msg("case %zu: %s", i, said);
+        fg_dataset_destroy(data.samples);
+        fg_csv_schema_destroy(data.schema);
+        fg_option_values_destroy(values);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(options_reach_the_file),
     cmocka_unit_test(targets_are_measured),
     cmocka_unit_test(targets_of_the_training_part_are_measured),
     cmocka_unit_test(labels_should_be_used),

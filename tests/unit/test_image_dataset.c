@@ -511,7 +511,120 @@ static void allocation_failures_leak_nothing(void **state)
     fg_catalog_destroy(catalog);
 }
 
+/* Rows that were decoded or found bad, by how often. */
+typedef struct rows_seen {
+    int decoded[200], bad[200];
+    int64_t no_memory; /* the row that lacks it; -1: none */
+} rows_seen;
+
+static fg_status decode_badly(void *self, int64_t row, fg_error *e)
+{
+    rows_seen *seen = self;
+    (void)__atomic_add_fetch(&seen->decoded[row], 1, __ATOMIC_RELAXED);
+    (void)snprintf(e->message, sizeof e->message, "row %d", (int)row);
+    return row == seen->no_memory ? FG_ENOMEM : row % 2 == 0 ? FG_EFORMAT : FG_OK;
+}
+
+static void see_bad(void *self, int64_t row, const fg_error *why)
+{
+    char expected[32];
+    (void)snprintf(expected, sizeof expected, "row %d", (int)row);
+    assert_string_equal(why->message, expected);
+    ((rows_seen *)self)->bad[row]++;
+}
+
+/* Whatever their number is; lack of memory is no fault of a file. */
+static void every_row_is_checked_once(void **state)
+{
+    int64_t checked;
+    for (int64_t count = 1; count <= 200; count++) {
+        rows_seen seen = {.no_memory = -1};
+        const fgi_image_check_options o = {
+            .count = count, .decode = decode_badly, .bad = see_bad, .self = &seen};
+        fgt_ok(fgi_image_check_files(&o, &checked, &err));
+        assert_int_equal(checked, count);
+        for (int64_t i = 0; i < 200; i++)
+            assert_true(seen.decoded[i] == (i < count) && seen.bad[i] == (i < count && i % 2 == 0));
+    }
+    rows_seen seen = {.no_memory = 4};
+    const fgi_image_check_options o = {
+        .count = 9, .decode = decode_badly, .bad = see_bad, .self = &seen};
+    assert_int_equal(fgi_image_check_files(&o, &checked, &err), FG_ENOMEM);
+    assert_int_equal(checked, 9);
+    assert_true(seen.bad[4] == 0 && seen.bad[2] == 1);
+}
+
+static char said[600];
+
+static void hear(void *self, fg_log_level level, const char *line)
+{
+    assert_int_equal(level, FG_LOG_INFO);
+    (void)snprintf(said, sizeof said, "%s", line);
+}
+
+/* The first of several files, and what is said of a check. */
+static void checks_are_said(void **state)
+{
+    static const struct {
+        bool decodes;
+        double seconds;
+        const char *line; /* its end; "": nothing is said */
+    } cases[] = {{true, 1e-9, "': decoded 3 files: 0 damaged"},
+                 {false, 0, ""},
+                 {false, 30, ""},
+                 {false, 1e-9,
+                  " of 3 files in 1e-09 s; to check all before training, set "
+                  "data.check to all"}};
+    const fgi_image_listener listener = {.say = hear};
+    fg_dataset *dataset;
+    fg_catalog *catalog = photos_with("baseline.jpg", 0, 0);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const fg_images_options o = {.height = SIDE,
+                                     .width = SIDE,
+                                     .check = true,
+                                     .check_decodes = cases[i].decodes,
+                                     .check_seconds = cases[i].seconds};
+        said[0] = '\0';
+        fgt_ok(fgi_images_create(catalog, &o, &listener, &dataset, &err));
+        assert_non_null(strstr(said, cases[i].line));
+        assert_true((*said == '\0') == (*cases[i].line == '\0'));
+        fg_dataset_destroy(dataset);
+    }
+    fg_catalog_destroy(catalog);
+    catalog = photos_with("large.jpg", 200, 0);
+    fgt_write(fgt_path(fgt_image_folder(), "photos/dog/d.jpg"), "\xff\xd8\xff nonsense", 12);
+    const fg_images_options o = {.height = SIDE, .width = SIDE, .check = true};
+    assert_int_equal(fg_images_create(catalog, &o, &dataset, &err), FG_EFORMAT);
+    assert_non_null(strstr(err.message, "/photos': cat/a.jpg: byte "));
+    assert_non_null(strstr(err.message, "\n2 of the 3 files that were checked are damaged"));
+    fg_catalog_destroy(catalog);
+}
+
+/* What is added to the error of a damaged file in a fit: unless all files were decoded. */
+static void errors_of_a_fit_have_a_hint(void **state)
+{
+    uint8_t sample[BYTES];
+    int32_t label;
+    fg_catalog *catalog = photos_with("large.jpg", 200, 0);
+    for (int i = 0; i < 2; i++) {
+        fg_dataset *dataset;
+        const fgi_image_listener listener = {.is_fit = i == 1};
+        const fg_images_options o = {.height = SIDE, .width = SIDE};
+        fgt_ok(fgi_images_create(catalog, &o, &listener, &dataset, &err));
+        assert_int_equal(fg_dataset_read(dataset, 0, (void *const[]){sample, &label}, &err),
+                         FG_EFORMAT);
+        assert_int_equal(strstr(err.message, "\nto find all damaged files before training, set "
+                                             "data.check to decode") != NULL,
+                         i);
+        fg_dataset_destroy(dataset);
+    }
+    fg_catalog_destroy(catalog);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(every_row_is_checked_once),
+    cmocka_unit_test(checks_are_said),
+    cmocka_unit_test(errors_of_a_fit_have_a_hint),
     cmocka_unit_test(the_center_box_has_the_aspect_ratio),
     cmocka_unit_test(random_boxes_have_uniform_areas_and_places),
     cmocka_unit_test(aspect_ratios_are_uniform_on_a_log_scale),

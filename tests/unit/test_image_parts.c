@@ -117,6 +117,90 @@ static void options_of_crops_have_units(void **state)
     fg_option_values_destroy(values);
 }
 
+/* ---- parts ----------------------------------------------------------------------------------- */
+
+/* Opens a part of a list; `more` are further options, separated by blanks. */
+static fg_status open_list(const char *path, fg_data_part part, bool needs_target, const char *more,
+                           fg_format_data *out)
+{
+    static const char *const names[] = {[FG_PART_TRAIN] = "train",
+                                        [FG_PART_VAL] = "val",
+                                        [FG_PART_TEST] = "test",
+                                        [FG_PART_PREDICT] = "predict"};
+    char text[200];
+    fg_option_values *values;
+    const fg_entry *entry = &fgi_images_row.entry;
+    const fg_format_request request = {.part = part, .needs_target = needs_target};
+    *out = (fg_format_data){0};
+    fgt_ok(fg_option_values_create("data", entry->options, entry->option_count, &values, &err));
+    fgt_ok(fg_option_set(values, names[part], path, NULL, &err));
+    (void)snprintf(text, sizeof text, "%s", more);
+    for (char *rest = text, *word; *more != '\0' && (word = strsep(&rest, " ")) != NULL;) {
+        char *value = strchr(word, '=');
+        *value = '\0';
+        fgt_ok(fg_option_set(values, word, value + 1, NULL, &err));
+    }
+    const fg_status status = fgi_images_row.open(values, &request, out, &err);
+    fg_option_values_destroy(values);
+    return status;
+}
+
+static const struct {
+    const char *list;
+    fg_data_part part;
+    bool needs_target;
+    const char *more, *text; /* the names of the samples, or the end of an error */
+} part_cases[] = {
+    {"ab", FG_PART_TRAIN, true, "val=x", "1 4 "},
+    {"ab", FG_PART_VAL, true, "", "2 "},
+    {"ab", FG_PART_TEST, true, "", "3 "},
+    {"ab", FG_PART_PREDICT, false, "", "1 2 3 4 "},
+    {"ab", FG_PART_TRAIN, true, "",
+     "ab.csv' also contains validation samples\nset data.val to the same path to use them"},
+    {"none", FG_PART_TRAIN, true, "", "1 2 "},
+    {"none", FG_PART_TEST, true, "", "1 2 "},
+    {"one", FG_PART_TEST, true, "", "one.csv' has samples of other splits, but none of split test"},
+    {"one", FG_PART_VAL, true, "", "one.csv' has samples of other splits, but none of split val"},
+    {"one", FG_PART_TRAIN, true, "", "1 "},
+    {"one", FG_PART_TRAIN, true, "split_column=name",
+     "unknown split '1': expected train, val or "
+     "test"},
+    {"one", FG_PART_TRAIN, true, "path_column=path source_options=path_column=path",
+     "data.path_column: it is also in data.source_options: set only one of them"},
+    {"missing", FG_PART_TRAIN, true, "damaged=skip", "1 "},
+    {"missing", FG_PART_TEST, true, "damaged=skip", "1 "},
+    {"missing", FG_PART_TEST, true, "", "': no such file\nadd the file, or remove the row"},
+    {"missing", FG_PART_PREDICT, false, "", "1 2 "},
+};
+
+static void parts_have_their_samples(void **state)
+{
+    static const char *const lists[][2] = {
+        {"ab.csv", "path,label,split,name\nphotos/cat/a.jpg,x,train,1\nphotos/cat/a.jpg,y,val,2\n"
+                   "photos/cat/a.jpg,x,test,3\nphotos/cat/a.jpg,y,train,4\n"},
+        {"none.csv", "path,label,name\nphotos/cat/a.jpg,x,1\nphotos/cat/a.jpg,y,2\n"},
+        {"one.csv", "path,label,split,name\nphotos/cat/a.jpg,x,train,1\n"},
+        {"missing.csv", "path,label,name\nphotos/cat/a.jpg,x,1\nphotos/cat/none.jpg,y,2\n"}};
+    (void)fgt_photos();
+    for (int i = 0; i < 4; i++)
+        fgt_write(fgt_path(fgt_image_folder(), lists[i][0]), lists[i][1], strlen(lists[i][1]));
+    for (size_t i = 0; i < sizeof part_cases / sizeof part_cases[0]; i++) {
+        char path[300], names[100] = "";
+        fg_format_data data;
+        (void)snprintf(path, sizeof path, "%s/%s.csv", fgt_image_folder(), part_cases[i].list);
+        if (open_list(path, part_cases[i].part, part_cases[i].needs_target, part_cases[i].more,
+                      &data) == FG_OK)
+            for (int64_t k = 0; k < fg_dataset_count(data.samples); k++)
+                (void)snprintf(names + strlen(names), sizeof names - strlen(names), "%s ",
+                               fg_dataset_sample_name(data.samples, k));
+        const char *text = data.samples != NULL ? names : err.message;
+        if (strstr(text, part_cases[i].text) == NULL ||
+            (data.samples != NULL && strcmp(text, part_cases[i].text) != 0))
+            fail_msg("case %zu: %s", i, text);
+        fg_dataset_destroy(data.samples);
+    }
+}
+
 /* ---- several labels -------------------------------------------------------------------------- */
 
 static char heard[1000];
@@ -254,6 +338,7 @@ static void validation_samples_neither_replace_nor_are_replaced(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(options_of_crops_have_units),
+    cmocka_unit_test(parts_have_their_samples),
     cmocka_unit_test(a_split_does_not_divide_groups),
     cmocka_unit_test(several_labels_are_a_warning),
     cmocka_unit_test(a_damaged_image_is_replaced),
