@@ -50,13 +50,14 @@ static void put_target(fgi_buf *out, const fgi_look_table *t)
                    t->is_target_given ? "given by --target" : why);
 }
 
-/* A list of the columns that are probably not features, each with the reason. */
+/* A list of the columns that are probably not features, each with the reason; the target has none.
+ */
 static void put_ignored(fgi_buf *out, const fgi_look_table *t)
 {
     bool is_first = true;
     for (size_t i = 0; i < t->column_count; i++) {
         const fgi_look_column *c = &t->columns[i];
-        if (c->ignored_because == NULL || i == t->target)
+        if (c->ignored_because == NULL)
             continue;
         if (is_first)
             fgi_buf_puts(out, "  ignore: # inferred, check it: these are probably not features\n");

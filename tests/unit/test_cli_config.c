@@ -480,6 +480,14 @@ static void lists_of_a_file(void **state)
     fgi_config *c = config_read("trainer: {devices: [0, 2]}\n");
     assert_string_equal(fgi_config_format(c, fgi_config_find("trainer.devices")), "[0, 2]");
     fgi_config_destroy(c);
+    c = config_read("trainer: {precision: BF16 mixed, callbacks: [early-stop: {patience: 2}]}\n");
+    assert_string_equal(fgi_config_text(c, "trainer.precision"), "bf16-mixed");
+    assert_true(fgi_config_override(c, "data.ignore=a), b", &(fg_error){0}));
+    assert_int_equal(fgi_config_count(c, "data.ignore"), 2);
+    fgi_config_destroy(c);
+    config_refused(
+        "data: {scale: 1234,5, name: x}\n",
+        "run.yaml:1:15: '1234,5' is a value and another key: use a decimal point, 1234.5");
     config_refused("trainer: {devices: [0, [1]]}\n",
                    "run.yaml:1:11: trainer.devices: expected a number of devices, -1 (all), or a "
                    "list of them, counted from 0, or auto (for example 8), got a list");

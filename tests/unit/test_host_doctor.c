@@ -7,6 +7,7 @@
 #include <fulgurite/host.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/resources.h"
@@ -252,6 +253,8 @@ static void quotas_are_those_of_the_whole_hierarchy(void **state)
 {
     (void)state;
     look("laptop");
+    assert_true(fgi_memory_bytes(m.root) ==
+                (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE));
     assert_int_equal(fgi_cpu_quota(m.root), 0);
     machine_file(&m, "/proc/self/cgroup", "3:memory:/a\n4:cpu,cpuacct:/a/b\n0::/c/d\n");
     machine_file(&m, "/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "600000\n");

@@ -243,6 +243,7 @@ static void other_formats_are_named(void **state)
     EXPECT_UNSUPPORTED("<!DOCTYPE html><title>404",
                        "this is an HTML page, such as a server's error message");
     EXPECT_UNSUPPORTED("hello", "this is text");
+    EXPECT_UNSUPPORTED("a\tb\r\n", "this is text");
     EXPECT_UNSUPPORTED("\x01\x02\x03\xff", "the file begins with the bytes 01 02 03 ff");
     expect_refused("", 0, FG_EFORMAT, "f: byte 0: the file is empty");
     assert_int_equal(fg_image_probe("f", NULL, 3, &(fg_image_info){0}, &err), FG_EINVAL);
@@ -258,6 +259,9 @@ static void malformed_headers_are_refused(void **state)
                    "f: byte 20: truncated PNG: the file ends within its header");
     bad[25] = 1;
     expect_refused(bad, 33, FG_EFORMAT, "f: byte 25: the PNG has an invalid color type");
+    bad[20] = (char)0x80;
+    expect_refused(bad, 33, FG_EFORMAT, "f: byte 16: the PNG has an invalid width or height");
+    bad[20] = 0;
     memset(bad + 16, 0, 4);
     expect_refused(bad, 33, FG_EFORMAT, "f: byte 16: the PNG has an invalid width or height");
     bad[12] = 'X';

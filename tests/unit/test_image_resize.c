@@ -216,6 +216,25 @@ static void many_taps_need_more_precise_weights(void **state)
     }
 }
 
+/* A large reduction of a box is that of an image of the box alone. */
+static void large_reductions_of_boxes(void **state)
+{
+    fg_image image = pattern(900, 700, 3), part = {0}, out = {0}, alone = {0};
+    const fg_image_resize_options o = {.box = {200, 100, 600, 500}};
+    fgt_ok(fg_image_reserve(&part, 600, 500, 3, &err));
+    fgt_ok(fg_image_reserve(&out, 5, 4, 3, &err));
+    fgt_ok(fg_image_reserve(&alone, 5, 4, 3, &err));
+    for (int y = 0; y < 500; y++)
+        memcpy(part.pixels + y * 600 * 3, image.pixels + ((y + 100) * 900 + 200) * 3, 600 * 3);
+    fgt_ok(fg_image_resize(decoder, &image, 5, 4, &o, out.pixels, &err));
+    fgt_ok(fg_image_resize(decoder, &part, 5, 4, NULL, alone.pixels, &err));
+    assert_int_equal(fgt_image_difference(&out, &alone), 0);
+    fg_image_fini(&image);
+    fg_image_fini(&part);
+    fg_image_fini(&out);
+    fg_image_fini(&alone);
+}
+
 /* A large reduction of a box, mirrored, is the mirrored reduction. */
 static void large_reductions_are_mirrored(void **state)
 {
@@ -314,6 +333,7 @@ static void expect_size(const char *rule, int64_t width, int64_t height, int64_t
 static void presize_rules_give_the_sizes_of_torchvision(void **state)
 {
     expect_size("none", 500, 375, 500, 375);
+    expect_size("max=65535", 70000, 10, 65535, 9);
     expect_size("short=256", 500, 375, 341, 256);
     expect_size("short=256", 375, 500, 256, 341);
     expect_size("short=256", 256, 900, 256, 900);
@@ -498,6 +518,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(constants_are_kept),
     cmocka_unit_test(reductions_of_any_ratio_are_exact),
     cmocka_unit_test(many_taps_need_more_precise_weights),
+    cmocka_unit_test(large_reductions_of_boxes),
     cmocka_unit_test(large_reductions_are_mirrored),
     cmocka_unit_test(nothing_else_is_read_or_written),
     cmocka_unit_test(invalid_requests_are_refused),

@@ -170,6 +170,9 @@ static void idx_files_are_found(void **state)
     fgt_ok(fg_pack_arrays(folder, path, NULL, NULL, &err));
     fg_pack *pack = open_pack(path);
     assert_int_equal(fg_pack_count(pack), 2);
+    fg_pack_entry entry;
+    fgt_ok(fg_pack_get_entry(pack, 1, &entry, &err));
+    assert_true(entry.height == 1 && entry.width == 2);
     check_record(pack, 1, FG_TRAIN, 0, (unsigned char[]){3, 4, 0, 0, 0, 0}, 6);
     fg_pack_close(pack);
     fgt_write(fgt_path(folder, "t10k-images-idx3-ubyte"), images, sizeof images - 1);

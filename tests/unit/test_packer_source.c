@@ -160,6 +160,8 @@ static void a_source_of_text_needs_a_sequence(void **state)
     fgt_write(fgt_path(folder, "train.txt"), "text", 4);
     expect_failure(folder, &jpeg, FG_ENOTFOUND, "set sequence (--sequence)");
     expect_failure(fgt_path(folder, "train.txt"), &jpeg, FG_EINVAL, "set sequence (--sequence)");
+    fgt_write(fgt_path(folder, "a.bin"), "text", 4);
+    expect_failure(fgt_path(folder, "a.bin"), &jpeg, FG_EINVAL, "set sequence (--sequence)");
 }
 
 static void rows_without_a_file_are_left_out_like_bad_images(void **state)
@@ -238,7 +240,7 @@ static void names_may_have_any_bytes(void **state)
     static const char *const names[] = {"cat/a b.jpg", "cat/b\nc.jpg", "cat/c\xff.jpg",
                                         "cat/d\xc3\xa9.jpg"};
     char source[512];
-    (void)snprintf(source, sizeof(source), "%s", photos_make());
+    (void)snprintf(source, sizeof(source), "%s//", photos_make());
     for (size_t i = 0; i < 4; i++)
         photos_put("gray.jpg", fgt_path(source, "cat"), names[i] + 4);
     assert_int_equal(symlink("..", fgt_path(source, "cat/loop")), 0);
@@ -247,6 +249,11 @@ static void names_may_have_any_bytes(void **state)
     for (size_t i = 0; i < 4; i++)
         (void)photos_find(pack, names[i]);
     assert_string_equal(fg_pack_class_name(pack, 1), "dog");
+    json_t *root = metadata_of(pack);
+    source[strlen(source) - 2] = '\0';
+    assert_string_equal(json_string_value(json_object_get(json_object_get(root, "source"), "name")),
+                        strrchr(source, '/') + 1);
+    json_decref(root);
     fg_pack_close(pack);
 }
 
