@@ -19,9 +19,10 @@ fg_status fgt_catalog_scenario(void *path, fg_error *err);
 /* Opens, compares and destroys; fails the test if the text differs or there is an error. */
 void fgt_catalog_is(const char *path, const fg_catalog_options *options, const char *expected);
 
-/* Opening must fail with this status and a message that contains `part`. */
+/* Opening must fail with this status and this message, in which the path is written as PATH, and
+ * the folder it is in as FOLDER; one @ is any text (of another library). */
 void fgt_catalog_fails(const char *path, const fg_catalog_options *options, fg_status status,
-                       const char *part);
+                       const char *message);
 
 /* A file in memory with this content, whose path is returned; the same file at each call. Faster
  * than a file on disk, which ext4 flushes when it is replaced. */

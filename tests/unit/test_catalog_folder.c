@@ -14,6 +14,13 @@
 #include "base/file.h"
 #include "catalog_text.h"
 
+#define INSIST                                                                                     \
+    "no_split_folders=true in data.source_options (--source no_split_folders=true of fulgurite "   \
+    "init and fulgurite pack)"
+#define MOVE_SPLITS                                                                                \
+    "move what is not a split elsewhere, or use the folder of the training images; if all are "    \
+    "classes, set " INSIST
+
 static fg_error err;
 
 /* Writes a file with its own name as content, and the folders to it. */
@@ -30,6 +37,8 @@ static void add(const char *root, const char *name)
 static void folders_are_classes_in_byte_order(void **state)
 {
     (void)state;
+    static const char *const others[] = {"a/noextension", "readme.md", "loose.jpg", "a/.hidden.jpg",
+                                         ".cache/x.jpg"};
     const char *root = fgt_temp_folder();
     add(root, "b/2.jpg");
     add(root, "b/10.PNG");
@@ -39,11 +48,8 @@ static void folders_are_classes_in_byte_order(void **state)
     add(root, "Z/i.tif");
     add(root, "\xc3\xa9/i.bmp");
     add(root, "a/notes.txt");
-    add(root, "a/noextension");
-    add(root, "readme.md");
-    add(root, "loose.jpg");
-    add(root, "a/.hidden.jpg");
-    add(root, ".cache/x.jpg");
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        add(root, others[i]);
     fgt_ok(fgi_folder_make(fgt_path(root, "empty"), &err));
     fgt_catalog_is(root, NULL,
                    "Z/i.tif 0 [Z/i.tif]\n"
@@ -119,7 +125,8 @@ static void splits_next_to_other_folders_are_an_error(void **state)
     fg_catalog_options options = {.no_split_folders = true};
     fg_catalog *catalog = NULL;
     fgt_catalog_fails(root, NULL, FG_EFORMAT,
-                      "'Validation', 'test' and 'train' are named as splits, but 'other' is not\n");
+                      "'PATH': 'Validation', 'test' and 'train' are named as splits, but 'other' "
+                      "is not\n" MOVE_SPLITS);
     fgt_ok(fg_catalog_open(root, &options, &catalog, &err));
     assert_int_equal(fg_catalog_class_count(catalog), 4);
     fg_catalog_destroy(catalog);
@@ -180,7 +187,8 @@ static void folders_of_systems_are_no_classes(void **state)
                    "skip lost+found: a folder of an operating system or file server\n"
                    "skip train: a folder without images, which is not a class\n");
     assert_int_equal(rename(fgt_path(root, "cat/1.jpg"), fgt_path(root, "train/1.jpg")), 0);
-    fgt_catalog_fails(root, NULL, FG_EFORMAT, "'train' is named as a split, but 'dog' is not\n");
+    fgt_catalog_fails(root, NULL, FG_EFORMAT,
+                      "'PATH': 'train' is named as a split, but 'dog' is not\n" MOVE_SPLITS);
     add(splits, "train/cat/1.jpg");
     add(splits, "val/cat/2.jpg");
     describes(splits, "skipped '@eaDir', '__MACOSX' and 'lost+found': a folder of an operating "
@@ -243,12 +251,14 @@ static void inner_folders_may_repeat_the_split(void **state)
 static void layouts_that_are_probably_wrong_are_errors(void **state)
 {
     (void)state;
-    const char *words = fgt_temp_folder(), *inner = fgt_temp_folder(), *heic = fgt_temp_folder();
+    const char *words = fgt_temp_folder();
     static const char *const names[] = {"cat", "seg_test", "seg_train"};
     add(words, "seg_train/cat/1.jpg");
     add(words, "seg_test/cat/2.jpg");
     fgt_catalog_fails(words, NULL, FG_EFORMAT,
-                      "'seg_test' and 'seg_train' look like splits, not like classes\n");
+                      "'PATH': 'seg_test' and 'seg_train' look like splits, not like classes\nuse "
+                      "the folder of the training images, or rename the folders to train, val and "
+                      "test; if they are classes, set " INSIST);
     fg_catalog *catalog = NULL;
     const fg_catalog_options given = {.class_names = names, .class_count = 3};
     fgt_ok(fg_catalog_open(words, &given, &catalog, &err));
@@ -258,17 +268,26 @@ static void layouts_that_are_probably_wrong_are_errors(void **state)
     fgt_ok(fg_catalog_open(fgt_path(words, "old"), NULL, &catalog, &err));
     assert_int_equal(fg_catalog_class_count(catalog), 2);
     fg_catalog_destroy(catalog);
+}
+
+static void classes_without_images_of_their_own_are_errors(void **state)
+{
+    (void)state;
+    const char *inner = fgt_temp_folder(), *heic = fgt_temp_folder();
+    fg_catalog *catalog = NULL;
     add(inner, "cat/train/1.jpg");
     add(inner, "dog/train/1.jpg");
     fgt_catalog_fails(inner, NULL, FG_EFORMAT,
-                      "the folder of the class 'cat' contains 'train', which is named as a split\n"
-                      "move the folders of the classes into those of the splits (train/cat)");
+                      "'PATH': the folder of the class 'cat' contains 'train', which is named as a "
+                      "split\nmove the folders of the classes into those of the splits "
+                      "(train/cat); if it is not a split, set " INSIST);
     fgt_ok(fg_catalog_open(inner, &(fg_catalog_options){.no_split_folders = true}, &catalog, &err));
     fg_catalog_destroy(catalog);
     add(heic, "cat/1.HEIC");
     add(heic, "dog/1.jpg");
     fgt_catalog_fails(heic, NULL, FG_EFORMAT,
-                      "the folder 'cat' contains no images that can be read, but 1 .heic file\n");
+                      "'PATH': the folder 'cat' contains no images that can be read, but 1 .heic "
+                      "file\nconvert them to JPEG or PNG, or move the folder elsewhere");
 }
 
 static void skipped_files_are_said_by_kind(void **state)
@@ -333,8 +352,9 @@ static void given_classes_define_the_indices(void **state)
                    "cat/1.jpg 2 [cat/1.jpg]\ndog/1.jpg 0 [dog/1.jpg]\n"
                    "class dog\nclass bird\nclass cat\n");
     options.class_count = 2;
-    fgt_catalog_fails(root, &options, FG_EFORMAT,
-                      "sample 'cat/1.jpg' has the class 'cat': expected one of 'dog' and 'bird'");
+    fgt_catalog_fails(
+        root, &options, FG_EFORMAT,
+        "'PATH': sample 'cat/1.jpg' has the class 'cat': expected one of 'dog' and 'bird'");
 }
 
 static void a_long_list_of_classes_is_shortened(void **state)
@@ -352,9 +372,9 @@ static void a_long_list_of_classes_is_shortened(void **state)
     const fg_catalog_options options = {.class_names = names, .class_count = COUNT};
     fgt_catalog_fails(
         root, &options, FG_EFORMAT,
-        "sample 'cat\\n/1.jpg' has the class 'cat\\n': expected one of '000', '001', "
-        "'002', '003', '004', '005', '006', '007', '008', '009', '010', '011', '012', "
-        "'013', '014', '015', '016', '017', '018', '019' and 10 more");
+        "'PATH': sample 'cat\\n/1.jpg' has the class 'cat\\n': expected one of '000', '001', "
+        "'002', '003', '004', '005', '006', '007', '008', '009', '010', '011', '012', '013', "
+        "'014', '015', '016', '017', '018', '019' and 10 more");
 }
 
 static void names_are_bytes(void **state)
@@ -399,12 +419,14 @@ static void unreadable_folders_are_errors(void **state)
     (void)state;
     const char *root = fgt_temp_folder();
     add(root, "a/1.jpg");
-    fgt_catalog_fails(fgt_path(root, "none"), NULL, FG_ENOTFOUND, "none': No such file");
+    fgt_catalog_fails(fgt_path(root, "none"), NULL, FG_ENOTFOUND,
+                      "cannot open 'PATH': No such file or directory");
     fgt_ok(fgi_folder_make(fgt_path(root, "b"), &err));
-    fgt_catalog_fails(fgt_path(root, "b"), NULL, FG_ENOTFOUND, "/b': no samples");
+    fgt_catalog_fails(fgt_path(root, "b"), NULL, FG_ENOTFOUND, "'PATH': no samples");
     add(root, "b/x.txt");
-    fgt_catalog_fails(fgt_path(root, "b"), NULL, FG_ENOTFOUND,
-                      "no samples\nskipped, for example: 'x.txt': not an image");
+    fgt_catalog_fails(
+        fgt_path(root, "b"), NULL, FG_ENOTFOUND,
+        "'PATH': no samples\nskipped, for example: 'x.txt': not an image (by its extension)");
     if (geteuid() == 0)
         skip(); /* root may read everything */
     assert_int_equal(chmod(fgt_path(root, "b"), 0), 0);
@@ -419,14 +441,20 @@ static void options_are_checked(void **state)
     static const char *const names[] = {"a", NULL};
     add(root, "a/1.jpg");
     add(root, "a/1.unknown");
-    fgt_catalog_fails("", NULL, FG_EINVAL, "the path is empty");
-    fgt_catalog_fails(root, &(fg_catalog_options){.kind = "zip"}, FG_EINVAL,
-                      "unknown kind 'zip': expected auto, folder");
-    fgt_catalog_fails(fgt_path(root, "a/1.unknown"), NULL, FG_EINVAL, "set the kind");
-    fgt_catalog_fails(root, &(fg_catalog_options){.class_count = 2}, FG_EINVAL, "disagree");
+    fgt_catalog_fails("", NULL, FG_EINVAL, "fg_catalog_open: the path is empty");
+    fgt_catalog_fails(
+        root, &(fg_catalog_options){.kind = "zip"}, FG_EINVAL,
+        "fg_catalog_open: unknown kind 'zip': expected auto, folder, csv, jsonl, tar or tfrecord");
+    fgt_catalog_fails(fgt_path(root, "a/1.unknown"), NULL, FG_EINVAL,
+                      "'PATH': expected a folder, an image, or a file .csv, .tsv, .jsonl, .tar or "
+                      ".tfrecord\nif it has another name, set the kind (csv, jsonl, tar, "
+                      "tfrecord): fulgurite pack --source kind=csv, or data.source");
+    fgt_catalog_fails(root, &(fg_catalog_options){.class_count = 2}, FG_EINVAL,
+                      "fg_catalog_open: class_names and class_count disagree");
     fgt_catalog_fails(root, &(fg_catalog_options){.class_names = names, .class_count = 2},
-                      FG_EINVAL, "class_names[1] is NULL");
-    fgt_catalog_fails(root, &(fg_catalog_options){.kind = "csv"}, FG_EIO, "folder");
+                      FG_EINVAL, "fg_catalog_open: class_names[1] is NULL");
+    fgt_catalog_fails(root, &(fg_catalog_options){.kind = "csv"}, FG_EIO,
+                      "cannot read 'PATH': it is a folder");
 }
 
 static void files_are_read_as_they_are_now(void **state)
@@ -529,10 +557,6 @@ static void kinds_are_listed(void **state)
 
 /* ---- whole messages -------------------------------------------------------------------------- */
 
-#define INSIST                                                                                     \
-    "no_split_folders=true in data.source_options (--source no_split_folders=true of fulgurite "   \
-    "init and fulgurite pack)"
-
 /* Files separated by blanks; what is said of the folder, or the error behind its path. */
 typedef struct layout {
     const char *files, *text;
@@ -600,23 +624,21 @@ static void folders_are_described(void **state)
 }
 
 static const layout failing_layouts[] = {
-    {"train/1.jpg a/2.jpg",
-     "': 'train' is named as a split, but 'a' is not\nmove what is not a split elsewhere, or "
-     "use the folder of the training images; if all are classes, set " INSIST},
+    {"train/1.jpg a/2.jpg", "'PATH': 'train' is named as a split, but 'a' is not\n" MOVE_SPLITS},
     {"train/1.jpg val/1.jpg a/2.jpg b/3.jpg t.txt empty/t.txt",
-     "': 'train' and 'val' are named as splits, but 'a' and 'b' are not\nmove what is"},
+     "'PATH': 'train' and 'val' are named as splits, but 'a' and 'b' are not\n" MOVE_SPLITS},
     {"up/train/1.jpg up/a/2.jpg",
-     "/up/': 'train' is named as a split, but 'a' is not\nmove what is"},
+     "'PATH/up/': 'train' is named as a split, but 'a' is not\n" MOVE_SPLITS},
     {"a_test/1.jpg b_test/2.jpg c_train/3.jpg",
-     "': 'a_test' and 'c_train' look like splits, not like classes\nuse the folder of the "
+     "'PATH': 'a_test' and 'c_train' look like splits, not like classes\nuse the folder of the "
      "training images, or rename the folders to train, val and test; if they are classes, "
      "set " INSIST},
     {"cat/1.jpg cat/val/1.jpg dog/1.jpg",
-     "': the folder of the class 'cat' contains 'val', which is named as a split\nmove the "
+     "'PATH': the folder of the class 'cat' contains 'val', which is named as a split\nmove the "
      "folders of the classes into those of the splits (val/cat); if it is not a split, "
      "set " INSIST},
     {"cat/1.avif cat/2.tga cat/t.txt dog/1.jpg",
-     "': the folder 'cat' contains no images that can be read, but 2 .tga files\nconvert them "
+     "'PATH': the folder 'cat' contains no images that can be read, but 2 .tga files\nconvert them "
      "to JPEG or PNG, or move the folder elsewhere"},
 };
 
@@ -639,6 +661,11 @@ static void layouts_fail_in_words(void **state)
                    "skip test/1.txt: not an image (by its extension)\n"
                    "skip test: a folder without images, which is not a class\n"
                    "skip train: not an image (by its extension)\n");
+}
+
+static void folders_have_a_largest_depth(void **state)
+{
+    (void)state;
     char deep[65 * 2 + 16] = "";
     for (int i = 0; i < 63; i++)
         (void)strcat(deep, "d/");
@@ -649,7 +676,7 @@ static void layouts_fail_in_words(void **state)
         add(folder, file);
         if (i == 64)
             fgt_catalog_fails(folder, &(fg_catalog_options){.no_classes = true}, FG_EUNSUPPORTED,
-                              "': folders are nested more than 64 deep");
+                              "'PATH': folders are nested more than 64 deep");
         (void)strcat(deep, "d/");
     }
 }
@@ -657,6 +684,7 @@ static void layouts_fail_in_words(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(folders_are_described),
     cmocka_unit_test(layouts_fail_in_words),
+    cmocka_unit_test(folders_have_a_largest_depth),
     cmocka_unit_test(folders_are_classes_in_byte_order),
     cmocka_unit_test(one_image_is_a_source),
     cmocka_unit_test(folders_named_like_splits_are_splits),
@@ -666,6 +694,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_folder_around_one_split_is_none),
     cmocka_unit_test(inner_folders_may_repeat_the_split),
     cmocka_unit_test(layouts_that_are_probably_wrong_are_errors),
+    cmocka_unit_test(classes_without_images_of_their_own_are_errors),
     cmocka_unit_test(skipped_files_are_said_by_kind),
     cmocka_unit_test(images_without_folders_have_no_label),
     cmocka_unit_test(given_classes_define_the_indices),

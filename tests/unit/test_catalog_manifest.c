@@ -9,6 +9,13 @@
 #include "base/file.h"
 #include "catalog_text.h"
 
+#define ADD_IT                                                                                     \
+    "\nadd the file, or remove the row; to leave such rows out, set data.damaged to skip "         \
+    "(fulgurite pack --bad=skip)"
+#define ELSEWHERE                                                                                  \
+    "; for files in another folder or without an extension in the list, set data.root and "        \
+    "data.suffix (fulgurite pack --source root=FOLDER,suffix=.jpg)"
+
 static fg_error err;
 static const char *root;
 
@@ -65,8 +72,8 @@ static void files_may_be_in_another_folder(void **state)
                    &options, "a.jpg 0 [A]\nclass x\n");
     options.root = NULL;
     fgt_catalog_fails(fgt_path(root, "sub/k.csv"), &options, FG_ENOTFOUND,
-                      "no such file\npaths are relative to the folder of the list; for files in "
-                      "another folder or without an extension in the list, set data.root and");
+                      "PATH:2: 'a.jpg' in 'FOLDER': no such file\npaths are relative to the folder "
+                      "of the list" ELSEWHERE);
     fgt_catalog_is(manifest("metadata.csv", "file_name,label\na.jpg,x\n"), NULL,
                    "a.jpg 0 [A]\nclass x\n");
     fgt_catalog_is(manifest("metadata.jsonl", "{\"file_name\": \"a.jpg\", \"label\": 1}\n"), NULL,
@@ -162,14 +169,15 @@ static void json_distinguishes_names_and_indices(void **state)
                    NULL, "a.jpg 0 [A]\nn 1 val g=1 [B]\nclass 10\nclass 9\n");
     const char *mixed = manifest("u.jsonl", "{\"path\": \"a.jpg\", \"label\": \"cat\"}\n"
                                             "{\"path\": \"b c.jpg\", \"label\": 1}\n");
-    fgt_catalog_fails(mixed, NULL, FG_EFORMAT,
-                      "sample 'a.jpg': label 'cat': a class name, but other samples have integers");
+    fgt_catalog_fails(
+        mixed, NULL, FG_EFORMAT,
+        "sample 'a.jpg': label 'cat': a class name, but other samples have integers as labels");
     static const char *const names[] = {"dog", "cat"};
     fgt_catalog_is(mixed, &(fg_catalog_options){.class_names = names, .class_count = 2},
                    "a.jpg 1 [A]\nb c.jpg 1 [B]\nclass dog\nclass cat\n");
     fgt_catalog_fails(manifest("v.jsonl", "{\"path\": \"a.jpg\", \"label\": 2}\n"),
                       &(fg_catalog_options){.class_names = names, .class_count = 2}, FG_EFORMAT,
-                      "sample 'a.jpg' has the class '2': expected one of 'dog' and 'cat'");
+                      "'PATH': sample 'a.jpg' has the class '2': expected one of 'dog' and 'cat'");
 }
 
 /* The names of the classes, as an export of a pack writes them; those of a model come first. */
@@ -183,19 +191,22 @@ static void a_line_names_the_classes(void **state)
     fgt_catalog_is(path, &(fg_catalog_options){.class_names = names, .class_count = 2},
                    "a.jpg 0 [A]\nclass y\nclass x\n");
     fgt_catalog_fails(manifest("n.jsonl", "{\"path\": \"a.jpg\"}\n{\"classes\": [\"x\"]}\n"), NULL,
-                      FG_EFORMAT, "n.jsonl:2: member 'classes': expected a list of names, before");
+                      FG_EFORMAT,
+                      "PATH:2: member 'classes': expected a list of names, before the samples");
 }
 
 static void missing_files_are_reported_with_the_line(void **state)
 {
     (void)state;
     const char *csv = manifest("x.csv", "path,label\n\na.jpg,0\nnone.jpg,1\nsub,1\n");
-    fgt_catalog_fails(csv, NULL, FG_ENOTFOUND, "x.csv:4: 'none.jpg' in '");
+    fgt_catalog_fails(csv, NULL, FG_ENOTFOUND,
+                      "PATH:4: 'none.jpg' in 'FOLDER': no such file" ADD_IT);
     fgt_catalog_is(csv, &(fg_catalog_options){.skip_missing = true},
                    "a.jpg 0 [A]\nclass -\nclass -\n" /* the label of a missing file counts */
                    "skip none.jpg: row 2: no such file\nskip sub: row 3: not a regular file\n");
     const char *jsonl = manifest("x.jsonl", "{\"path\": \"a.jpg\"}\n\n{\"path\": \"a.jpg/x\"}\n");
-    fgt_catalog_fails(jsonl, NULL, FG_ENOTFOUND, "x.jsonl:3: 'a.jpg/x' in '");
+    fgt_catalog_fails(jsonl, NULL, FG_ENOTFOUND,
+                      "PATH:3: 'a.jpg/x' in 'FOLDER': no such file" ADD_IT);
     fgt_catalog_is(jsonl, &(fg_catalog_options){.skip_missing = true},
                    "a.jpg [A]\nskip a.jpg/x: line 3: no such file\n");
 }
@@ -204,47 +215,52 @@ static const struct {
     const char *name, *text, *part;
 } line_mistakes[] = {
     {"e.csv", "paht,label\na.jpg,1\n",
-     "e.csv:1: there is no column 'path'; did you mean 'paht'?\nset the name of the column"},
-    {"e.csv", "path,split\na.jpg,dev\n", "e.csv:2: unknown split 'dev'"},
-    {"e.csv", "path\na.jpg\na.jpg\n", "e.csv:3: there are two samples with the name 'a.jpg'"},
-    {"e.csv", "path,label\n,1\n", "e.csv:2: the path is missing"},
-    {"e.csv", "path,label\na.jpg,-1\n", "label '-1': expected a class index"},
-    {"e.csv", "path,label\na.jpg,16777216\n", "a class index must be below"},
-    {"e.csv", "path,label,labels\na.jpg,1,2\n", "e.csv:2: both 'label' and 'labels'"},
-    {"e.csv", "path,label,labels\na.jpg,1,\nb c.jpg,1,2\n", "e.csv:3: both 'label' and"},
-    {"e.csv", "path;label\na.jpg;1\n", "set delimiter: \";\""},
-    {"e.csv", "path,label\na.jpg,\"1\n", "e.csv:2: byte 17: unclosed quote"},
-    {"e.jsonl", "{\"path\": \"a.jpg\"}\n{\"path\": 1}\n", "e.jsonl:2: member 'path'"},
-    {"e.jsonl", "{\"path\": \"a.jpg\"}\n[1]\n", "e.jsonl:2: expected a JSON object"},
-    {"e.jsonl", "{\"path\": \"a.jpg\"}\n{\"path\"\n", "e.jsonl:2: byte 25: invalid JSON"},
-    {"e.jsonl", "{\"path\": \"a.jpg\", \"label\": 1.5}", "e.jsonl:1: member 'label'"},
-    {"e.jsonl", "{\"path\": \"a.jpg\", \"group\": 1.5}", "member 'group': expected an integer"},
-    {"e.jsonl", "{\"path\": \"a.jpg\", \"labels\": 1}", "member 'labels': expected a list"},
-    {"e.jsonl", "{\"path\": \"a.jpg\", \"labels\": [1], \"label\": 1}", "both"},
-    {"e.jsonl", "{\"path\": \"a.jpg\", \"labels\": [1, []]}", "integer or a string"},
-    {"e.jsonl", "{\"path\": \"a.jpg\", \"label\": -1}", "expected a class index"},
-    {"e.csv", "path,split\na.jpg,dev\n", "unknown split 'dev': expected train, val or test"},
-    {"e.csv", "a,b\n1,2\n",
-     "e.csv:1: there is no column 'path'\nset the name of the column of the files: "
-     "data.path_column, or fulgurite pack --source path_column=file"},
-    {"e.csv", "path,label,labels\na.jpg,1,2\n", "both 'label' and 'labels' are given"},
+     "PATH:1: there is no column 'path'; did you mean 'paht'?\nset the name of the column of the "
+     "files: data.path_column, or fulgurite pack --source path_column=file"},
+    {"e.csv", "path,split\na.jpg,dev\n",
+     "PATH:2: unknown split 'dev': expected train, val or test"},
+    {"e.csv", "path\na.jpg\na.jpg\n", "PATH:3: there are two samples with the name 'a.jpg'"},
+    {"e.csv", "path,label\n,1\n", "PATH:2: the path is missing"},
     {"e.csv", "path,label\na.jpg,-1\n",
-     "sample 'a.jpg': label '-1': expected a class index that is at least 0; omit the label of "
-     "a sample without one"},
+     "sample 'a.jpg': label '-1': expected a class index that is at least 0; omit the label of a "
+     "sample without one"},
     {"e.csv", "path,label\na.jpg,16777216\n",
      "sample 'a.jpg': label '16777216': a class index must be below 16777216"},
-    {"e.jsonl", "{\"path\": \"a.jpg\", \"labels\": 1}",
-     "e.jsonl:1: member 'labels': expected a list"},
+    {"e.csv", "path,label,labels\na.jpg,1,2\n", "PATH:2: both 'label' and 'labels' are given"},
+    {"e.csv", "path,label,labels\na.jpg,1,\nb c.jpg,1,2\n",
+     "PATH:3: both 'label' and 'labels' are given"},
+    {"e.csv", "path;label\na.jpg;1\n",
+     "PATH:1: with the delimiter ',' there is only one column, but ';' occurs 1 time in each of "
+     "the first rows\nset delimiter: \";\""},
+    {"e.csv", "path,label\na.jpg,\"1\n", "PATH:2: byte 17: unclosed quote"},
+    {"e.jsonl", "{\"path\": \"a.jpg\"}\n{\"path\": 1}\n",
+     "PATH:2: member 'path': expected a string"},
+    {"e.jsonl", "{\"path\": \"a.jpg\"}\n[1]\n", "PATH:2: expected a JSON object"},
+    {"e.jsonl", "{\"path\": \"a.jpg\"}\n{\"path\"\n", "PATH:2: byte 25: invalid JSON: @"},
+    {"e.jsonl", "{\"path\": \"a.jpg\", \"label\": 1.5}",
+     "PATH:1: member 'label': expected an integer or a string"},
+    {"e.jsonl", "{\"path\": \"a.jpg\", \"group\": 1.5}",
+     "PATH:1: member 'group': expected an integer or a string"},
+    {"e.jsonl", "{\"path\": \"a.jpg\", \"labels\": 1}", "PATH:1: member 'labels': expected a list"},
     {"e.jsonl", "{\"path\": \"a.jpg\", \"labels\": [1], \"label\": 1}",
-     "both 'label' and 'labels' are given"},
-    {"e.jsonl", "{\"path\": \"a.jpg\", \"split\": 1}", "member 'split': expected a string"},
-    {"e.jsonl", "{\"path\": \"a.jpg\", \"name\": 1}", "member 'name': expected a string"},
+     "PATH:1: both 'label' and 'labels' are given"},
+    {"e.jsonl", "{\"path\": \"a.jpg\", \"labels\": [1, []]}",
+     "PATH:1: member 'labels': expected an integer or a string"},
+    {"e.jsonl", "{\"path\": \"a.jpg\", \"label\": -1}",
+     "sample 'a.jpg': label '-1': expected a class index that is at least 0; omit the label of a "
+     "sample without one"},
+    {"e.csv", "a,b\n1,2\n",
+     "PATH:1: there is no column 'path'\nset the name of the column of the files: "
+     "data.path_column, or fulgurite pack --source path_column=file"},
+    {"e.jsonl", "{\"path\": \"a.jpg\", \"split\": 1}", "PATH:1: member 'split': expected a string"},
+    {"e.jsonl", "{\"path\": \"a.jpg\", \"name\": 1}", "PATH:1: member 'name': expected a string"},
     {"e.jsonl", "{\"path\": \"a.jpg\", \"label\": true}",
-     "member 'label': expected an integer or a string"},
-    {"e.jsonl", "{\"label\": 1}", "e.jsonl:1: the path is missing"},
+     "PATH:1: member 'label': expected an integer or a string"},
+    {"e.jsonl", "{\"label\": 1}", "PATH:1: the path is missing"},
     {"e.jsonl", "{\"classes\": []}",
-     "e.jsonl:1: member 'classes': expected a list of names, before the samples"},
-    {"e.jsonl", "{\"classes\": [\"x\", 1]}", "member 'classes': expected a list of strings"},
+     "PATH:1: member 'classes': expected a list of names, before the samples"},
+    {"e.jsonl", "{\"classes\": [\"x\", 1]}",
+     "PATH:1: member 'classes': expected a list of strings"},
 };
 
 static void mistakes_have_lines(void **state)
@@ -253,37 +269,33 @@ static void mistakes_have_lines(void **state)
     for (size_t i = 0; i < sizeof(line_mistakes) / sizeof(line_mistakes[0]); i++)
         fgt_catalog_fails(manifest(line_mistakes[i].name, line_mistakes[i].text), NULL, FG_EFORMAT,
                           line_mistakes[i].part);
-    fgt_catalog_fails(manifest("e.jsonl", "\n"), NULL, FG_ENOTFOUND, "no samples");
+    fgt_catalog_fails(manifest("e.jsonl", "\n"), NULL, FG_ENOTFOUND, "'PATH': no samples");
 }
 
 /* Which files are missing decides what is advised. */
 static void missing_files_have_advice(void **state)
 {
     (void)state;
-    static const char add_it[] =
-        ": no such file\nadd the file, or remove the row; to leave such rows out, set data.damaged "
-        "to skip (fulgurite pack --bad=skip)";
-    static const char elsewhere[] =
-        "; for files in another folder or without an extension in the list, set data.root and "
-        "data.suffix (fulgurite pack --source root=FOLDER,suffix=.jpg)";
-    char text[500];
     fg_catalog *catalog = NULL;
     fg_catalog_options options = {.keep_missing = true};
-    fgt_catalog_fails(manifest("w.csv", "path\na.jpg\nm.jpg\n"), NULL, FG_ENOTFOUND, add_it);
-    (void)snprintf(text, sizeof(text),
-                   ": no such file\npaths are relative to the folder of the list%s", elsewhere);
-    fgt_catalog_fails(manifest("w.csv", "path\nm.jpg\na.jpg\n"), NULL, FG_ENOTFOUND, text);
-    fgt_catalog_fails(manifest("w.csv", "path\nm.jpg\nn.jpg\n"), &options, FG_ENOTFOUND, text);
+    fgt_catalog_fails(manifest("w.csv", "path\na.jpg\nm.jpg\n"), NULL, FG_ENOTFOUND,
+                      "PATH:3: 'm.jpg' in 'FOLDER': no such file" ADD_IT);
+    fgt_catalog_fails(manifest("w.csv", "path\nm.jpg\na.jpg\n"), NULL, FG_ENOTFOUND,
+                      "PATH:2: 'm.jpg' in 'FOLDER': no such file\npaths are relative to the folder "
+                      "of the list" ELSEWHERE);
+    fgt_catalog_fails(manifest("w.csv", "path\nm.jpg\nn.jpg\n"), &options, FG_ENOTFOUND,
+                      "'m.jpg' in 'FOLDER': no such file\npaths are relative to the folder of the "
+                      "list" ELSEWHERE);
     fgt_ok(fg_catalog_open(manifest("w.csv", "path\nm.jpg\na.jpg\n"), &options, &catalog, &err));
     assert_int_equal(fg_catalog_count(catalog), 2);
     fg_catalog_destroy(catalog);
     options = (fg_catalog_options){.root = fgt_path(root, "sub")};
-    (void)snprintf(text, sizeof(text), "/sub': no such file\npaths are relative to root%s",
-                   elsewhere);
-    fgt_catalog_fails(manifest("w.csv", "path\nm.jpg\n"), &options, FG_ENOTFOUND, text);
+    fgt_catalog_fails(manifest("w.csv", "path\nm.jpg\n"), &options, FG_ENOTFOUND,
+                      "PATH:2: 'm.jpg' in 'FOLDER/sub': no such file\npaths are relative to "
+                      "root" ELSEWHERE);
     options = (fg_catalog_options){.path_column = "file"};
     fgt_catalog_fails(manifest("w.csv", "file,file_name\n,a.jpg\n"), &options, FG_EFORMAT,
-                      "w.csv:2: the file is missing");
+                      "PATH:2: the file is missing");
 }
 
 static void rows_are_read_in_several_forms(void **state)

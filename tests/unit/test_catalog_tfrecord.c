@@ -49,12 +49,13 @@ static void features_can_be_named(void **state)
     assert_memory_equal(bytes.data, "c.jpg", 5);
     fg_catalog_bytes_fini(&bytes);
     fg_catalog_destroy(catalog);
-    fgt_catalog_fails(GOLDEN "made.tfrecord", &(fg_catalog_options){.image_feature = "x"},
-                      FG_ENOTFOUND,
-                      "no record has the feature 'x' with an image\nset image_feature");
+    fgt_catalog_fails(
+        GOLDEN "made.tfrecord", &(fg_catalog_options){.image_feature = "x"}, FG_ENOTFOUND,
+        "'PATH': no record has the feature 'x' with an image\nset image_feature: fulgurite pack "
+        "--source image_feature=image,label_feature=label, or data.source_options");
     fgt_catalog_fails(GOLDEN "made.tfrecord",
                       &(fg_catalog_options){.image_feature = "image/height"}, FG_EFORMAT,
-                      "byte 0: record 0: expected one value of bytes");
+                      "'PATH': byte 0: record 0: expected one value of bytes as the image");
 }
 
 static void texts_alone_are_class_names(void **state)
@@ -156,11 +157,15 @@ static void checksums_are_named(void **state)
     fg_catalog_bytes_fini(&bytes);
     fg_catalog_destroy(catalog);
     fgt_write(path, "\x1f\x8b\x08\0\0\0\0\0\0\0\0\0\0\0\0\0", 16);
-    fgt_catalog_fails(path, NULL, FG_EUNSUPPORTED, "compressed with gzip");
+    fgt_catalog_fails(path, NULL, FG_EUNSUPPORTED,
+                      "'PATH' is compressed with gzip, but samples are read at their "
+                      "offset\ndecompress the file first: gzip -dc 'PATH' > FILE");
     fgt_write(path, "something else of some length", 29);
-    fgt_catalog_fails(path, NULL, FG_EFORMAT, "byte 0: record 0: not a TFRecord file");
+    fgt_catalog_fails(path, NULL, FG_EFORMAT,
+                      "'PATH': byte 0: record 0: not a TFRecord file (the checksum of the length "
+                      "does not match)");
     fgt_write(path, "", 0);
-    fgt_catalog_fails(path, NULL, FG_ENOTFOUND, "no samples");
+    fgt_catalog_fails(path, NULL, FG_ENOTFOUND, "'PATH': no samples");
 }
 
 /* The same index with two names: the classes have none. */
