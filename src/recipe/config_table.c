@@ -370,12 +370,20 @@ static const char *nearest_in(const fgi_config_table *table, const char *section
     return NULL;
 }
 
-const char *fgi_config_table_suggest(const fgi_config_table *table, const char *path)
+/* The key for a name that other programs use; NULL: none does. */
+static const char *known_elsewhere(const char *name)
 {
-    const char *name = last_part(path);
     for (size_t i = 0; i < fgi_config_elsewhere_count; i++)
         if (strcmp(fgi_config_names_elsewhere[i].theirs, name) == 0)
             return fgi_config_names_elsewhere[i].ours;
+    return NULL;
+}
+
+const char *fgi_config_table_suggest(const fgi_config_table *table, const char *path)
+{
+    const char *name = last_part(path);
+    if (known_elsewhere(name) != NULL)
+        return known_elsewhere(name);
     for (size_t i = 0; i < table->count; i++) /* the right name in the wrong place */
         if (strcmp(last_part(table->keys[i].path), name) == 0)
             return table->keys[i].path;
@@ -421,7 +429,7 @@ const char *fgi_config_suggest_section(const char *name)
     for (size_t i = 0; i < fgi_config_section_count && count < 16; i++)
         if (fgi_config_sections[i].name[0] != '\0')
             names[count++] = fgi_config_sections[i].name;
-    return fgi_nearest(name, names, count);
+    return known_elsewhere(name) == NULL ? fgi_nearest(name, names, count) : NULL;
 }
 
 const char *fgi_config_type(const fgi_config_key *key)

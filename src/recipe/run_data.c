@@ -106,13 +106,15 @@ static fg_status check_classes(const fgi_run_format *f, const fgi_class_counts *
 {
     char key[FGI_RUN_KEY_SIZE], number[32];
     const int64_t only = fgi_class_counts_only(counts);
-    if (only < 0 || f->entry->files.train == NULL)
+    const char *target = fgi_run_format_target(f->entry, FG_PART_TRAIN);
+    const char *labels = target != NULL ? target : f->entry->files.train;
+    if (only < 0 || labels == NULL)
         return FG_OK;
     (void)fgi_snprintf(number, sizeof(number), "%" PRId64, only);
     return fgi_fail(err, FG_EINVAL,
                     "%s: all samples are of one class, '%.80s': a classification needs "
                     "at least two",
-                    fgi_config_where(f->c, fgi_run_format_key(f->entry->files.train, key)),
+                    fgi_config_where(f->c, fgi_run_format_key(labels, key)),
                     counts->names[only] != NULL ? counts->names[only] : number);
 }
 

@@ -173,10 +173,9 @@ static fg_status check_classes(const request *q, const fg_dataset *dataset)
     const int64_t count = fg_dataset_class_count(dataset);
     if (count > s->class_count) {
         (void)fgi_refuse(q->err,
-                         "%s: the data have %" PRId64 " class%s: the checkpoint was trained with "
+                         "%s: the data have %" PRId64 " classes: the checkpoint was trained with "
                          "%" PRId64,
-                         fgi_config_text(q->c, q->target), count, count == 1 ? "" : "es",
-                         s->class_count);
+                         fgi_config_text(q->c, q->target), count, s->class_count);
         return wrong_data(q);
     }
     for (int64_t i = 0; i < count && s->class_names != NULL; i++) {

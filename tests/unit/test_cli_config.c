@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include "base/alloc.h"
 #include "recipe/config.h"
+#include "recipe/config_table.h"
 #include "recipe/run.h"
 #include "config_text.h"
 #include "golden.h"
@@ -461,6 +462,54 @@ static void parts_for_a_checkpoint(void **state)
     fgi_config_destroy(c);
 }
 
+/* All keys that a resumed run compares, and what is suggested for names of other programs. */
+static void names_of_keys(void **state)
+{
+    fgi_buf text = {0};
+    fgi_buf_puts(&text, "# of the training\n");
+    for (size_t i = 0; i < fgi_config_key_count(); i++)
+        if (fgi_config_is_of_training(fgi_config_key_at(i)))
+            fgi_buf_printf(&text, "%s\n", fgi_config_key_at(i)->path);
+    fgi_buf_puts(&text, "# of other programs\n");
+    for (size_t i = 0; i < fgi_config_elsewhere_count; i++)
+        fgi_buf_printf(&text, "%s: %s\n", fgi_config_names_elsewhere[i].theirs,
+                       fg_recipe_key_suggest(fgi_config_names_elsewhere[i].theirs));
+    assert_non_null(text.data);
+    fgt_golden("cli/key_names.txt", text.data);
+    fgi_buf_fini(&text);
+}
+
+static const struct {
+    const char *name;
+    bool is_data;
+} file_names[] = {
+    {"t.csv", true},    {"t.CSV", true},      {"t.tsv", true},        {"t.csv.gz", true},
+    {"t.tsv.gz", true}, {"t.npy", true},      {"t.npz", true},        {"t-idx1-ubyte.gz", true},
+    {"t.bin", true},    {"t.pack", true},     {"t-idx1-ubyte", true}, {"t.jpg", true},
+    {"t.jpeg", true},   {"t.jfif", true},     {"t.png", true},        {"t.webp", true},
+    {"t.gif", true},    {"t.tif", true},      {"t.tiff", true},       {"t.bmp", true},
+    {"t.ppm", true},    {"t.pgm", true},      {"t.tar", true},        {"t.tar.gz", true},
+    {"t.tgz", true},    {"t.tfrecord", true}, {"t.jsonl", true},      {"t.zip", true},
+    {"t.txt", false},   {"t.yaml", false},    {"t.csv.yaml", false},  {"t.json", false},
+    {"csv", false},     {"t", false},         {"t.csv.bak", false},
+};
+
+/* Such a file is not read as a configuration, if it is there. */
+static void data_are_no_configuration(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    for (size_t i = 0; i < sizeof file_names / sizeof file_names[0]; i++) {
+        const char *path = fgt_path(folder, file_names[i].name);
+        assert_false(fgi_config_is_data(path));
+        fgt_write(path, "a", 1);
+        if (fgi_config_is_data(path) != file_names[i].is_data)
+            fail_msg("%s", file_names[i].name);
+    }
+    assert_true(fgi_config_is_data(folder));
+    assert_false(fgi_config_ends_in(".a", ".a|.b"));
+    assert_true(fgi_config_ends_in("x.B", ".a|.b"));
+}
+
 /* Lists of up to 256 elements, and lists of devices. */
 static void lists_of_a_file(void **state)
 {
@@ -602,6 +651,8 @@ static void a_second_document_is_refused(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(parts_for_a_checkpoint),
     cmocka_unit_test(lists_of_a_file),
+    cmocka_unit_test(names_of_keys),
+    cmocka_unit_test(data_are_no_configuration),
     cmocka_unit_test(a_second_document_is_refused),
     cmocka_unit_test(defaults),
     cmocka_unit_test(a_whole_file),

@@ -238,6 +238,29 @@ static void help_lists_every_option(void **state)
     free(text);
 }
 
+static const struct {
+    const char *text;
+    double value; /* times the unit; 0: refused */
+} numbers[] = {
+    {"1", 1000}, {"0.25", 250}, {"1e2", 1e5}, {" 2", 2000}, {"0", 0},   {"-1", 0},    {"", 0},
+    {"x", 0},    {"1x", 0},     {"1 ", 0},    {"inf", 0},   {"nan", 0}, {"1e999", 0}, {"1e307", 0},
+};
+
+static void numbers_of_options(void **state)
+{
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        fg_error err = {0};
+        char message[96];
+        double out = -1;
+        const bool is_good = numbers[i].value > 0;
+        (void)snprintf(message, sizeof message, "--wait=%s: expected a positive number",
+                       numbers[i].text);
+        assert_int_equal(cli_read_number("wait", numbers[i].text, 1000, &out, &err), is_good);
+        assert_string_equal(err.message, is_good ? "" : message);
+        assert_true(!is_good || out == numbers[i].value);
+    }
+}
+
 static void near_words(void **state)
 {
     static const char *const words[] = {"devices", "show", "fit"};
@@ -261,14 +284,10 @@ static void sizes_in_words(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(every_form),
-    cmocka_unit_test(keys_are_passed_on),
-    cmocka_unit_test(help_of_the_keys),
-    cmocka_unit_test(commands_have_other_names),
-    cmocka_unit_test(mistakes),
-    cmocka_unit_test(help_lists_every_option),
-    cmocka_unit_test(near_words),
-    cmocka_unit_test(sizes_in_words),
-    cmocka_unit_test(the_home_folder_is_known),
+    cmocka_unit_test(every_form),       cmocka_unit_test(keys_are_passed_on),
+    cmocka_unit_test(help_of_the_keys), cmocka_unit_test(commands_have_other_names),
+    cmocka_unit_test(mistakes),         cmocka_unit_test(help_lists_every_option),
+    cmocka_unit_test(near_words),       cmocka_unit_test(numbers_of_options),
+    cmocka_unit_test(sizes_in_words),   cmocka_unit_test(the_home_folder_is_known),
 };
 FGT_MAIN(tests)

@@ -306,8 +306,42 @@ static void many_differences_are_counted(void **state)
     char text[64];
     (void)snprintf(text, sizeof text, "\n  and %d more\na hint", 20 - shown);
     assert_string_equal(end, text);
+    fgi_run_differences wide = {.limit = sizeof wide.text}; /* of a warning */
+    fgi_run_compare_data(had, have, &wide);
+    assert_int_equal(wide.count, 20);
+    assert_non_null(strstr(wide.text, "\n  key number 19: 19 in the checkpoint, 20 here"));
+    assert_string_equal(fgi_run_compare_more(&wide, (char[48]){""}), "");
+    wide.count++;
+    assert_string_equal(fgi_run_compare_more(&wide, (char[48]){""}), "\n  and 1 more");
     json_decref(had);
     json_decref(have);
+}
+
+/* Keys that have an effect now, with the place of those that are given. */
+static void training_differences(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fgi_run_differences found = {.text = ""};
+    static const char *const had_keys[] = {"optimizer.name=sgd", "optimizer.momentum=0.9",
+                                           "schedule.name=onecycle", "trainer.max_epochs=3"};
+    static const char *const have_keys[] = {"optimizer.name=adam", "optimizer.betas=[0.5,0.6]",
+                                            "model.dropout=0.5", "trainer.max_epochs=4"};
+    fgi_config *had = fgi_config_create(NULL, &err), *have = fgi_config_create(NULL, &err);
+    assert_true(had != NULL && have != NULL);
+    for (int i = 0; i < 4; i++) {
+        assert_true(fgi_config_override(had, had_keys[i], &err));
+        assert_true(fgi_config_override(have, have_keys[i], &err));
+    }
+    fgi_run_compare_training(had, have, &found);
+    assert_string_equal(
+        found.text,
+        "\n  model.dropout: 0 in the checkpoint, 0.5 by --model.dropout"
+        "\n  optimizer.name: sgd in the checkpoint, adam by --optimizer.name"
+        "\n  optimizer.betas: [0.9, 0.999] in the checkpoint, [0.5, 0.6] by --optimizer.betas"
+        "\n  schedule.name: onecycle in the checkpoint, constant here");
+    fgi_config_destroy(had);
+    fgi_config_destroy(have);
 }
 
 static const struct CMUnitTest tests[] = {
@@ -315,5 +349,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(columns_of_a_csv),           cmocka_unit_test(a_stratified_split),
     cmocka_unit_test(others_are_refused),         cmocka_unit_test(what_is_just_allowed),
     cmocka_unit_test(differences_are_named),      cmocka_unit_test(many_differences_are_counted),
+    cmocka_unit_test(training_differences),
 };
 FGT_MAIN(tests)

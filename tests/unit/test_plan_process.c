@@ -14,6 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "recipe/run.h"
+
 #define PLAN "echo '{\"topologies\": [{\"name\": \"v5e-8\", \"fits\": true}]}'\n"
 
 static const fg_recipe_options machine = {.kind = FG_RECIPE_PLAN, .topology = "v5e-8"};
@@ -137,6 +139,52 @@ static void the_loader_is_measured_once(void **state)
     assert_non_null(strstr(err.message, "--input-rate=fast: expected a number"));
 }
 
+static const struct {
+    const char *text;
+    bool is_good;
+} input_rates[] = {
+    {"1", true},
+    {"0.5", true},
+    {"1e9", true},
+    {"7,decode,0.5", true},
+    {"7,decode,0", true},
+    {"7,decode,1", true},
+    {"7,fifteen letters,0", true},
+    {"0", false},
+    {"-1", false},
+    {"", false},
+    {"x", false},
+    {"inf", false},
+    {"nan", false},
+    {"7 ", false},
+    {"7,", false},
+    {"7,decode", false},
+    {"7,decode,", false},
+    {"7,,0.5", false},
+    {"7;decode,0.5", false},
+    {"7,decode,1.1", false},
+    {"7,decode,-0.1", false},
+    {"7,decode,nan", false},
+    {"7,decode,0.5x", false},
+    {"7,sixteen letters .,0", false},
+};
+
+static void rates_are_checked(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof input_rates / sizeof input_rates[0]; i++) {
+        fg_error err = {0};
+        char message[128];
+        if (fgi_plan_input_check(input_rates[i].text, &err) != input_rates[i].is_good)
+            fail_msg("'%s'", input_rates[i].text);
+        (void)snprintf(message, sizeof message,
+                       "--input-rate=%s: expected a number of samples per second above 0",
+                       input_rates[i].text);
+        assert_string_equal(err.message, input_rates[i].is_good ? "" : message);
+    }
+    assert_true(fgi_plan_input_check(NULL, NULL));
+}
+
 typedef struct heard {
     char text[256];
 } heard;
@@ -251,6 +299,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(ends_are_reported),
     cmocka_unit_test(mistakes_are_errors),
     cmocka_unit_test(the_loader_is_measured_once),
+    cmocka_unit_test(rates_are_checked),
     cmocka_unit_test(machines_are_planned_once),
     cmocka_unit_test(common_failures_are_reported_once),
     cmocka_unit_test(signals_change_nothing),

@@ -5,14 +5,18 @@
 #include "fgt.h"
 
 #include <fulgurite/recipe.h>
+#include <fcntl.h>
 #include <fulgurite/report.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
 #include "golden.h"
 #include "recipe/config.h"
+#include "recipe/run.h"
 #include "recipe/run_infer.h"
+#include "recipe/run_origin.h"
 
 static const char yaml[] =
     "task: classification\n"
@@ -311,6 +315,197 @@ static void the_data_imply_the_task(void **state)
     fgi_buf_fini(&out);
 }
 
+/* ---- notes about probable mistakes ----------------------------------------------------------- */
+
+enum { MOST_KEYS = 6 };
+
+/* Puts the keys, and sets them; the caller destroys the configuration. */
+static fgi_config *config_of(fgi_buf *out, const char *const keys[MOST_KEYS])
+{
+    fg_error err = {0};
+    fgi_config *c = fgi_config_create(NULL, &err);
+    assert_non_null(c);
+    for (int k = 0; k < MOST_KEYS && keys[k] != NULL; k++) {
+        if (!fgi_config_override(c, keys[k], &err))
+            fail_msg("%s", err.message);
+        fgi_buf_printf(out, "--%s\n", keys[k]);
+    }
+    return c;
+}
+
+static void put_note(void *self, fg_log_level level, const char *text)
+{
+    fgi_buf_printf(self, "%d %s\n", (int)level, text);
+}
+
+static const struct {
+    const char *keys[MOST_KEYS];
+    bool is_whole; /* decoded by the device */
+} changed_images[] = {
+    {{"data.format=images", "data.augment=[random_crop(height=4,width=4)]"}, false},
+    {{"data.format=images", "data.augment=[random_resized_crop(height=4,width=4),random_flip]"},
+     false},
+    {{"data.format=images", "data.augment=[random_flip]"}, false},
+    {{"data.format=images", "data.augment=[random_flip]", "data.flip=0.25"}, false},
+    {{"data.format=images", "data.augment=[random_flip]", "data.flip=0"}, false},
+    {{"data.format=images", "data.augment=[random_flip]", "data.crop=center"}, false},
+    {{"data.format=images", "data.augment=[mixup]"}, false},
+    {{"data.format=pack", "data.augment=[random_flip]"}, false},
+    {{"data.format=pack", "data.augment=[random_flip]"}, true},
+    {{"data.format=idx", "data.augment=[random_flip]"}, false},
+    {{"data.augment=[random_flip]"}, false},
+};
+
+static void put_image_notes(fgi_buf *out)
+{
+    for (size_t i = 0; i < sizeof changed_images / sizeof changed_images[0]; i++) {
+        fg_error err = {0};
+        const fg_recipe_options options = {.message = put_note, .message_self = out};
+        fg_recipe r = {.options = &options, .c = config_of(out, changed_images[i].keys)};
+        r.task.input = (fg_type){.dtype = FG_U8, .rank = 3, .dim = {8, 8, 3}};
+        r.task.encodings[1].coding = FG_IMAGE_DCT;
+        r.task.encoding_count = changed_images[i].is_whole ? 2 : 1;
+        fgt_ok(fgi_run_augment_init(r.c, &r.task, &err));
+        fgi_run_augment_note(&r);
+        fgi_config_rows_free(&r.task.augment);
+        fgi_config_destroy(r.c);
+    }
+}
+
+static const struct {
+    const char *keys[MOST_KEYS];
+    int samples; /* of the validation data; -1: there are none */
+    bool is_used;
+} validations[] = {
+    {{"data.format=npy"}, 6, true},
+    {{"data.format=npy"}, -1, false},
+    {{"data.format=csv"}, -1, false},
+    {{"data.format=idx"}, -1, false},
+    {{"data.format=npy"}, 0, false},
+    {{"data.format=npy", "trainer.limit_val_batches=0"}, 6, false},
+    {{"data.format=npy", "trainer.limit_val_batches=0.01"}, 6, true},
+    {{"data.format=npy", "trainer.val_every_epochs=0"}, 6, true},
+    {{"data.format=npy", "trainer.val_every_epochs=0", "trainer.val_every_steps=1"}, 6, true},
+    {{"data.format=npy", "trainer.monitor=val_acc"}, -1, false},
+    {{"data.format=npy", "trainer.monitor=val_acc"}, 6, true},
+    {{"data.format=npy", "trainer.monitor=train_acc"}, -1, false},
+    {{"data.format=npy", "trainer.val_every_epochs=0", "trainer.monitor=val_acc"}, 6, true},
+};
+
+static void put_validation_notes(fgi_buf *out)
+{
+    static const float x[6] = {0};
+    static const fg_field field = {"x", {.dtype = FG_F32}};
+    for (size_t i = 0; i < sizeof validations / sizeof validations[0]; i++) {
+        fg_error err = {0};
+        const fg_recipe_options options = {.message = put_note, .message_self = out};
+        fg_recipe r = {.options = &options, .c = config_of(out, validations[i].keys)};
+        fgi_buf_printf(out, "%d samples%s\n", validations[i].samples,
+                       validations[i].is_used ? "" : ", not used");
+        if (validations[i].samples >= 0)
+            fgt_ok(fg_dataset_from_arrays(&(fg_dataset_spec){.count = validations[i].samples,
+                                                             .fields = &field,
+                                                             .field_count = 1},
+                                          (const void *const[]){x}, FG_BORROW, &r.data.val, &err));
+        r.fit_data.val = validations[i].is_used ? r.data.val : NULL;
+        fgi_run_note_validation(&r);
+        fg_dataset_destroy(r.data.val);
+        fgi_config_destroy(r.c);
+    }
+}
+
+static void mistakes_are_noted(void **state)
+{
+    fgi_buf out = {0};
+    (void)state;
+    put_image_notes(&out);
+    put_validation_notes(&out);
+    assert_non_null(out.data);
+    fgt_golden("recipe/notes.txt", out.data);
+    fgi_buf_fini(&out);
+}
+
+/* ---- names of runs --------------------------------------------------------------------------- */
+
+/* Each row adds a file with a time to those of the rows before; the newest folder of all. */
+static const struct {
+    const char *file;
+    long seconds, nanoseconds;
+    const char *newest; /* NULL: there is none */
+} written[] = {
+    {"runs/a-1/other.json", 99, 0, NULL},
+    {"runs/a-1/metrics.jsonl", 10, 0, "runs/a-1"},
+    {"runs/a-2/report.json", 9, 0, "runs/a-1"},
+    {"runs/a-2/checkpoints/last", 11, 0, "runs/a-2"},
+    {"runs/a-3/report.json", 11, 1, "runs/a-3"},
+    {"runs/a-2/sweep.json", 12, 0, "runs/a-2"},
+    {"runs/a-10/report.json", 12, 0, "runs/a-10"}, /* of the same time: the greater number */
+    {"runs/a-9/report.json", 12, 0, "runs/a-10"},
+    {"runs/.hidden/report.json", 50, 0, "runs/a-10"},
+    {"runs/a-1/sweep.json", 13, 0, "runs/a-1"},
+    {"runs/a-1/report.json", 5, 0, "runs/a-1"}, /* the last file of a folder counts */
+};
+
+static void the_newest_run_is_the_last(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    char *found = NULL, folder[64];
+    (void)mkdir("runs", 0700);
+    for (size_t i = 0; i < sizeof written / sizeof written[0]; i++) {
+        for (const char *slash = strchr(written[i].file + 5, '/'); slash != NULL;
+             slash = strchr(slash + 1, '/')) {
+            (void)snprintf(folder, sizeof folder, "%.*s", (int)(slash - written[i].file),
+                           written[i].file);
+            (void)mkdir(folder, 0700);
+        }
+        const struct timespec time = {written[i].seconds, written[i].nanoseconds};
+        fgt_ok(fg_file_write(written[i].file, "", 0, &err));
+        assert_int_equal(
+            utimensat(AT_FDCWD, written[i].file, (const struct timespec[]){time, time}, 0), 0);
+        if (written[i].newest == NULL) {
+            assert_int_equal(fg_recipe_find_run("last", &found, &err), FG_ENOTFOUND);
+            assert_string_equal(
+                err.message, "last: there is no run with a report or metrics in the folder 'runs'");
+            continue;
+        }
+        fgt_ok(fg_recipe_find_run("last", &found, &err));
+        if (strcmp(found, written[i].newest) != 0)
+            fail_msg("row %zu: %s", i, found);
+        fg_report_free(found);
+    }
+}
+
+/* What an evaluation does not read as a configuration. */
+static void names_of_checkpoints(void **state)
+{
+    static const struct {
+        const char *name;
+        bool is_named;
+    } names[] = {
+        {"last", true},
+        {"best", true},
+        {"Last", false},
+        {"best-val_acc", false},
+        {".", true},
+        {"none.safetensors", true},
+        {"none.yaml", false},
+        {"checkpoints/none", true},
+        {"a/checkpoints/none", true},
+        {"a/checkpoints/", true},
+        {"a/checkpoints/none.yaml", false},
+        {"a/checkpoints/none.yml", false},
+        {"a/old-checkpoints/none", false},
+        {"old-checkpoints/none", false},
+        {"old-checkpoints/checkpoints/none", true},
+        {"checkpoints", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (fgi_run_origin_is_named(names[i].name) != names[i].is_named)
+            fail_msg("%s", names[i].name);
+}
+
 /* ---- init ----------------------------------------------------------------------------------- */
 
 static void init_names_a_file(void **state)
@@ -455,6 +650,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(mistakes_are_named),
     cmocka_unit_test(classes_that_are_none_are_refused),
     cmocka_unit_test(the_data_imply_the_task),
+    cmocka_unit_test(mistakes_are_noted),
+    cmocka_unit_test(the_newest_run_is_the_last),
+    cmocka_unit_test(names_of_checkpoints),
     cmocka_unit_test(a_failed_run_is_reported),
     cmocka_unit_test(keys_and_origins_are_cleared),
     cmocka_unit_test(out_of_memory_is_an_error),
