@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -18,19 +19,38 @@ static const server_line *line_of(const server *s, const char *data, size_t size
     return NULL;
 }
 
+/* Whether there is nothing more to come of an HTTP request with a body. */
+static bool is_whole(const char *data, size_t size)
+{
+    static const char length[] = "Content-Length: ";
+    const char *end = memmem(data, size, "\r\n\r\n", 4);
+    const char *at =
+        end != NULL ? memmem(data, (size_t)(end - data), length, strlen(length)) : NULL;
+    return at == NULL || size - (size_t)(end + 4 - data) >= strtoul(at + strlen(length), NULL, 10);
+}
+
+static void note(server *s, const char *data, size_t size)
+{
+    memcpy(s->asked, data, size);
+    s->asked[size] = '\0';
+    if (s->all_size + size >= sizeof s->all)
+        return;
+    memcpy(s->all + s->all_size, s->asked, size + 1);
+    s->all_size += size + 1;
+}
+
 static void answer(server *s, int connection)
 {
-    char data[4096];
+    char data[SERVER_BYTES];
     size_t size = 0;
     bool is_answered = false;
     for (ssize_t got = 1; got > 0 && size < sizeof data - 1;) {
         got = recv(connection, data + size, sizeof data - 1 - size, 0);
         size += got > 0 ? (size_t)got : 0;
-        const server_line *l = is_answered ? NULL : line_of(s, data, size);
+        const server_line *l = is_answered || !is_whole(data, size) ? NULL : line_of(s, data, size);
         if (l) {
             is_answered = true;
-            memcpy(s->asked, data, size);
-            s->asked[size] = '\0';
+            note(s, data, size);
             (void)send(connection, l->answer, l->size, MSG_NOSIGNAL);
             if (strncmp(l->ask, "GET", 3) == 0 ||
                 (l->size > 7 && memcmp(l->answer, "HTTP/1.", 7) == 0))

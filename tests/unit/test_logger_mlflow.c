@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/file.h"
 #include "server.h"
 #include "log/loggers.h"
@@ -95,7 +96,42 @@ static void assert_asked(const server *s, const char *text)
         fail_msg("no %s in: %s", text, s->asked);
 }
 
+/* The paths and bodies of all requests, with RUN for the folder, are these lines. */
+static void assert_requests(const server *s, const char *folder, const char *expected)
+{
+    fgi_buf text = {0};
+    for (const char *at = s->all; at < s->all + s->all_size; at += strlen(at) + 1) {
+        const char *body = strstr(at, "\r\n\r\n");
+        assert_non_null(body);
+        fgi_buf_printf(&text, "%.*s %s\n", (int)(strstr(at, " HTTP/1.1\r\n") - at), at, body + 4);
+    }
+    char *path = strstr(text.data, folder);
+    if (path != NULL) {
+        memcpy(path, "RUN", 3);
+        memmove(path + 3, path + strlen(folder), strlen(path + strlen(folder)) + 1);
+    }
+    assert_string_equal(text.data, expected);
+    fgi_buf_fini(&text);
+}
+
 /* ---- tests ----------------------------------------------------------------------------------- */
+
+static const char requests[] =
+    "GET /api/2.0/mlflow/experiments/get-by-name?experiment_name=a%20b \n"
+    "POST /api/2.0/mlflow/experiments/create {\"name\":\"a b\"}\n"
+    "POST /api/2.0/mlflow/runs/create {\"experiment_id\":\"7\",\"run_name\":\"base\","
+    "\"start_time\":1000000,\"tags\":[{\"key\":\"mlflow.source.name\",\"value\":\"fulgurite\"},"
+    "{\"key\":\"mlflow.source.type\",\"value\":\"LOCAL\"},"
+    "{\"key\":\"fulgurite.run_dir\",\"value\":\"RUN\"},{\"key\":\"mlflow.user\",\"value\":\"ann\"},"
+    "{\"key\":\"mlflow.note.content\",\"value\":\"```yaml\\na: 1\\n\\n```\\n\"}]}\n"
+    "POST /api/2.0/mlflow/runs/log-batch {\"run_id\":\"r1\",\"params\":[{\"key\":\"optimizer.lr\","
+    "\"value\":\"0.1\"}]}\n"
+    "POST /api/2.0/mlflow/runs/log-batch {\"run_id\":\"r1\",\"metrics\":[{\"key\":\"epoch\","
+    "\"value\":1.0,\"step\":2,\"timestamp\":1234500},{\"key\":\"lr\",\"value\":0.5,\"step\":2,"
+    "\"timestamp\":1234500},{\"key\":\"train_loss\",\"value\":\"Infinity\",\"step\":2,"
+    "\"timestamp\":1234500}]}\n"
+    "POST /api/2.0/mlflow/runs/update {\"run_id\":\"r1\",\"status\":\"FAILED\","
+    "\"end_time\":2000000}\n";
 
 static void a_run_is_created_and_ended(void **state)
 {
@@ -109,31 +145,34 @@ static void a_run_is_created_and_ended(void **state)
     (void)state;
     start(&s, all_good, 5);
     assert_int_equal(setenv("MLFLOW_TRACKING_TOKEN", "secret", 1), 0);
+    assert_int_equal(setenv("MLFLOW_RUN_NAME", "base", 1), 0);
+    assert_int_equal(setenv("USER", "ann", 1), 0);
     fgt_ok(make_for(&s, &self, &err));
+    assert_int_equal(unsetenv("MLFLOW_RUN_NAME"), 0);
     assert_int_equal(unsetenv("MLFLOW_TRACKING_TOKEN"), 0);
     const fg_log_start at = start_at(folder, 0);
     fgt_ok(OPS.open(self, &at, &lines, &err));
-    assert_asked(&s, "\"params\":[{\"key\":\"optimizer.lr\",\"value\":\"0.1\"}]");
     assert_asked(&s, "Authorization: Bearer secret\r\n");
     fgt_ok(fgi_file_read(fgt_path(folder, "mlflow.json"), 1000, &text, &size, &err));
     assert_non_null(strstr(text, "\"run_id\": \"r1\""));
     assert_null(strstr(text, "secret"));
     fgi_free(text);
     fgt_ok(log_loss(self, 2, HUGE_VAL, &err));
-    assert_asked(&s, "{\"key\":\"epoch\",\"value\":1.0,\"step\":2,\"timestamp\":1234500},"
-                     "{\"key\":\"lr\",\"value\":0.5,\"step\":2,\"timestamp\":1234500},"
-                     "{\"key\":\"train_loss\",\"value\":\"Infinity\",\"step\":2,"
-                     "\"timestamp\":1234500}]");
     fgt_ok(OPS.finish(self, &(fg_log_end){.state = FG_LOG_FAILED, .wall_time = 2000}, &err));
-    assert_asked(&s, "\"status\":\"FAILED\",\"end_time\":2000000");
     OPS.destroy(self);
     server_stop(&s);
+    assert_requests(&s, folder, requests);
 }
+
+/* With a name of 63 bytes, and one that is too long. */
+static const char names_of_values[] =
+    "{\"step\": 4, \"epoch\": 1, \"lr\": 0.5, \"train_loss\": 3, "
+    "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\": 1, "
+    "\"bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb\": 1}\n";
 
 /* Values that the server has are not sent again. */
 static void a_run_is_continued(void **state)
 {
-    static const char history[] = "{\"step\": 4, \"epoch\": 1, \"lr\": 0.5, \"train_loss\": 3}\n";
     const char *folder = fgt_temp_folder();
     fg_error err = {0};
     server s;
@@ -145,7 +184,7 @@ static void a_run_is_continued(void **state)
     const int size =
         snprintf(text, sizeof text, "{\"uri\": \"http://%s\", \"run_id\": \"r1\"}", s.address);
     fgt_write(fgt_path(folder, "mlflow.json"), text, (size_t)size);
-    fgt_write(fgt_path(folder, "metrics.jsonl"), history, sizeof history - 1);
+    fgt_write(fgt_path(folder, "metrics.jsonl"), names_of_values, sizeof names_of_values - 1);
     fgt_ok(make_for(&s, &self, &err));
     fg_log_start at = start_at(folder, 4);
     at.history = fgt_path(folder, "metrics.jsonl");
@@ -155,6 +194,8 @@ static void a_run_is_continued(void **state)
     assert_asked(&s, "\"metrics\":[{\"key\":\"epoch\",\"value\":1.0,\"step\":4,");
     assert_asked(&s, "{\"key\":\"train_loss\",\"value\":3.0,\"step\":4,");
     assert_asked(&s, "{\"key\":\"lr\",\"value\":0.5,\"step\":6,");
+    assert_asked(&s, "{\"key\":\"aaaaaaaaaaa");
+    assert_null(strstr(s.asked, "bbb"));
     assert_null(strstr(s.asked, "{\"key\":\"lr\",\"value\":0.5,\"step\":4,"));
     OPS.destroy(self);
     server_stop(&s);
@@ -299,14 +340,9 @@ static void failures_are_reported(void **state)
     assert_null(self);
 }
 
-static int64_t values_lost;
-
-static void note_lost(void *self, fg_log_level level, const char *line)
+static void note_lines(void *self, fg_log_level level, const char *line)
 {
-    long long count = 0;
-    (void)self, (void)level;
-    if (sscanf(line, "logger 'mlflow': %lld values were lost", &count) == 1)
-        values_lost = count;
+    fgi_buf_printf(self, "%d %s\n", (int)level, line);
 }
 
 /* Also if the last values are refused, the run has its state, and the loss is reported. */
@@ -314,6 +350,7 @@ static void a_run_ends_although_values_are_refused(void **state)
 {
     server_line lines_of[5];
     fg_error err = {0};
+    fgi_buf said = {0};
     server s;
     void *self = NULL;
     int64_t lines = -1;
@@ -327,10 +364,11 @@ static void a_run_ends_although_values_are_refused(void **state)
     fgt_ok(OPS.open(self, &at, &lines, &err));
     assert_int_equal(log_loss(self, 2, 1, &err), FG_EINVAL); /* 3 values */
     fgt_ok(log_loss(self, 4, 1, &err));                      /* within a second: they wait */
-    fg_log_set(note_lost, NULL);
+    fg_log_set(note_lines, &said);
     assert_int_equal(OPS.finish(self, &(fg_log_end){.wall_time = 2000}, &err), FG_EINVAL);
     fg_log_set(NULL, NULL);
-    assert_int_equal(values_lost, 6);
+    assert_string_equal(said.data, "2 logger 'mlflow': 6 values were lost\n");
+    fgi_buf_fini(&said);
     assert_asked(&s, "\"status\":\"FINISHED\",\"end_time\":2000000");
     OPS.destroy(self);
     server_stop(&s);
@@ -442,6 +480,40 @@ static void a_run_is_continued_late(void **state)
     }
 }
 
+/* At most 1000 values and 100 settings are sent in one request, and 500 bytes of a setting. */
+static void large_requests_are_divided(void **state)
+{
+    static char name[101][8], text[502];
+    static fg_log_setting settings[101];
+    fg_error err = {0};
+    server s;
+    char params[600];
+    (void)state;
+    memset(text, 'x', sizeof text - 1);
+    for (int i = 0; i < 101; i++) {
+        (void)snprintf(name[i], sizeof name[i], "k%d", i);
+        settings[i] = (fg_log_setting){name[i], text};
+    }
+    (void)snprintf(params, sizeof params, "\"params\":[{\"key\":\"k100\",\"value\":\"%.500s\"}]}",
+                   text);
+    start(&s, all_good, 3); /* other requests get no response */
+    s.lines[3] = (server_line)LINE("\"params\":[{\"key\":\"k0\",", "200 OK", "{}");
+    s.lines[4] = (server_line)LINE("", "200 OK", "{}");
+    s.lines[4].ask = params;
+    s.lines[5] = (server_line)LINE("\"epoch\",\"value\":1.0,\"step\":334,\"timestamp\":1234500}]}",
+                                   "200 OK", "{}");
+    s.lines[6] = (server_line)LINE("\"metrics\":[{\"key\":\"lr\",\"value\":0.5,\"step\":334,",
+                                   "200 OK", "{}");
+    s.lines[7] = (server_line)LINE("\"status\":\"FINISHED\"", "200 OK", "{}");
+    fg_log_start at = start_at(fgt_temp_folder(), 0);
+    at.settings = settings;
+    at.setting_count = 101;
+    void *self = open_without(&s, &at);
+    for (int64_t step = 1; step <= 335; step++)
+        fgt_ok(log_loss(self, step, 7, &err));
+    end_with(self, &s);
+}
+
 /* A server that creates the run and then fails is not asked to create another one. */
 static void a_run_is_created_once(void **state)
 {
@@ -521,6 +593,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_run_ends_although_values_are_refused),
     cmocka_unit_test(a_server_can_answer_late),
     cmocka_unit_test(a_run_is_continued_late),
+    cmocka_unit_test(large_requests_are_divided),
     cmocka_unit_test(a_run_is_created_once),
     cmocka_unit_test(a_server_that_refuses_is_not_waited_for),
     cmocka_unit_test(no_failed_allocation_is_lost),

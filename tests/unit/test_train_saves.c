@@ -21,9 +21,11 @@
 #include "base/thread.h"
 #include "ckpt/series.h"
 #include "toy_place.h"
+#include "train/progress.h"
 #include "train/rank.h"
 #include "train/saver.h"
 #include "train/trainer.h"
+#include "train/watchdog.h"
 
 /* ---- the disk -------------------------------------------------------------------------------- */
 
@@ -309,14 +311,54 @@ static void a_save_is_due_at_the_end_of_an_epoch_too(void **state)
     assert_in_order(r.text, "saved        step 3  epoch 1", "saved        step 6  epoch 2");
 }
 
+/* The disk responds when the watchdog has reported that the run waits for it. */
+static void on_hang(void *self, const fg_hang *hang)
+{
+    if (strcmp(hang->doing, "training step 3: saving a checkpoint") != 0)
+        return;
+    *(int *)self += 1;
+    set_gate(false);
+}
+
+/* What the watchdog would report while the state of a callback is saved. */
+static size_t note_doing(void *self, void *bytes, size_t size)
+{
+    const fg_trainer *trainer = self;
+    const fgi_watch doing = fgi_watch_set(trainer->watchdog, (fgi_watch){0});
+    (void)bytes, (void)size;
+    assert_int_equal(doing.doing, FGI_DOING_CHECKPOINT);
+    assert_int_equal(doing.step, trainer->cursor.step);
+    (void)fgi_watch_set(trainer->watchdog, doing);
+    return 0;
+}
+
+static fg_status load_nothing(void *self, const void *bytes, size_t size, fg_error *err)
+{
+    (void)self, (void)bytes, (void)size, (void)err;
+    return FG_OK;
+}
+
 static void a_run_may_wait_for_its_saves(void **state)
 {
     (void)state;
     fg_error err = {0};
     static recorder r;
+    static const fg_callback_ops ops = {
+        .name = "gate", .epoch_end = close_gate, .save = note_doing, .load = load_nothing};
+    int reports = 0;
+    const fg_fit_data data = in_order();
     r = (recorder){0};
-    (void)fit(&(fg_trainer_options){.limits.max_epochs = 2, .checkpoints.wait_for_saves = true},
-              fgt_temp_folder(), &r, FG_OK, &err);
+    fg_trainer *trainer = create(
+        &(fg_trainer_options){
+            .limits.max_epochs = 2,
+            .checkpoints.wait_for_saves = true,
+            .hang = {.watchdog_s = 0.05, .report = on_hang, .report_self = &reports}},
+        fgt_temp_folder(), &r);
+    fgt_ok(fg_trainer_add_callback(trainer, &ops, trainer, &err));
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    fg_trainer_destroy(trainer);
+    assert_true(reports > 0);
+    assert_false(was_too_long);
     assert_in_order(r.text, "saved        step 3", "epoch_start  step 3");
 }
 
@@ -543,19 +585,26 @@ static void the_time_of_saves_starts_with_the_fit(void **state)
     assert_int_equal(recorder_count(&r, "saved"), 1); /* at the end */
 }
 
-/* A warning is on a separate line, not behind the progress bar. */
+static int64_t no_time_passes(void) { return 1; }
+
+/* A warning is on a separate line, not behind the progress bar, which is drawn at the first step of
+ * each epoch. */
 static void a_warning_has_its_own_line(void **state)
 {
     (void)state;
     fg_error err = {0};
     static recorder r;
     fg_trainer_options options = four_epochs;
+    const fg_fit_data data = in_order();
     r = (recorder){0};
     progress = options.output.progress = tmpfile();
     assert_non_null(progress);
     options.output.progress_style = "bar";
     atomic_store(&failing, 2); /* the line of the second epoch is redrawn */
-    (void)fit(&options, fgt_temp_folder(), &r, FG_OK, &err);
+    fg_trainer *trainer = create(&options, fgt_temp_folder(), &r);
+    fgi_progress_set_clock(trainer->progress, no_time_passes);
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    fg_trainer_destroy(trainer);
     (void)fclose(progress);
     progress = NULL;
     assert_non_null(strstr(warnings, "could not be written"));
