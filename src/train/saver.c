@@ -270,7 +270,6 @@ void fgi_saver_rescue(fg_trainer *trainer, fg_error *err)
         trainer->cursor.position = start->position;
         trainer->cursor.epoch_batches = start->epoch_batches;
         trainer->cursor.has_read_epoch = start->has_read_epoch;
-        trainer->fit.is_in_step = false;
     }
     if (fgi_saver_finish(trainer, &why) == FG_OK)
         (void)fgi_fail(err, err->status, "%s\nstopped at step %lld; saved in %s", err->message,

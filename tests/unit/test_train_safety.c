@@ -361,6 +361,10 @@ static void what_fails_later_leaves_its_state(void **state)
         contains(err.message, saved);
         assert_int_equal(last_step(folder), rows[i].step);
         assert_int_equal(recorder_count(&r, "fit_end"), 1);
+        if (i == 0) { /* a run that gets no further has nothing to save */
+            assert_int_equal(fit(&options, &task, &data, folder, &r, &err), FG_EFORMAT);
+            assert_null(strstr(err.message, "stopped at step"));
+        }
         atomic_store(&bad, -1);
         r = (recorder){0};
         fgt_ok(fit(&options, &task, &data, folder, &r, &err));
@@ -369,6 +373,37 @@ static void what_fails_later_leaves_its_state(void **state)
                          2 * batches - rows[i].step * rows[i].accumulate);
         fg_dataset_destroy(torn);
     }
+}
+
+static fg_status fail_uploads(void *self, const fg_progress *at, fg_error *err)
+{
+    (void)self, (void)err;
+    if (at->step == 2)
+        fake.set("upload_error", 13);
+    return FG_OK;
+}
+
+/* The last batch of an epoch has been read, but not launched: it is in the rest of the epoch. */
+static void a_batch_that_is_not_launched_is_not_over(void **state)
+{
+    (void)state;
+    static const fg_callback_ops ops = {.batch_end = fail_uploads};
+    fg_error err = {0};
+    char *json = NULL;
+    size_t size = 0;
+    const char *folder = fgt_temp_folder();
+    const fg_fit_data data = in_order();
+    fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){.checkpoints.run_dir = folder});
+    fgt_ok(fg_trainer_add_callback(trainer, &ops, NULL, &err));
+    assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_EDEVICE);
+    fake.reset();
+    fg_trainer_destroy(trainer);
+    assert_int_equal(last_step(folder), 2);
+    fgt_ok(fgi_file_read(fgt_path(folder, "checkpoints/step-000000002/state.json"), 1 << 16, &json,
+                         &size, &err));
+    contains(json, "\"epoch_batches\": 2");
+    assert_null(strstr(json, "has_read_epoch"));
+    fgi_free(json);
 }
 
 static void weights_that_are_lost_are_not_saved(void **state)
@@ -399,6 +434,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_mistake_in_val_step_is_found_before_the_first_step),
     cmocka_unit_test(bad_validation_data_are_found_before_the_first_step),
     cmocka_unit_test(what_fails_later_leaves_its_state),
+    cmocka_unit_test(a_batch_that_is_not_launched_is_not_over),
     cmocka_unit_test(weights_that_are_lost_are_not_saved),
 };
 

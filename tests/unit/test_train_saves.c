@@ -536,6 +536,9 @@ static void a_later_fit_goes_on(void **state)
     atomic_store(&failing, 5);
     assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_EIO);
     assert_int_equal(fg_trainer_result(trainer)->steps, 9);
+    const fg_fit_data empty = {.batch_size = 4}; /* a fit that does not start saves nothing */
+    assert_int_equal(fg_trainer_fit(trainer, &task, &empty, &err), FG_EINVAL);
+    assert_int_equal(atomic_load(&failing), 2);
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err)); /* two more fail */
     assert_int_equal(fg_trainer_result(trainer)->steps, 24);
     assert_int_equal(recorder_count(&r, "batch_end"), 24);
