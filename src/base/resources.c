@@ -126,7 +126,7 @@ static double cgroup_limit(const limit *kind, const char *root)
 int fgi_cpu_quota(const char *root)
 {
     const double quota = cgroup_limit(&(limit){"/cpu", cpu_limit}, root);
-    return quota == 0 ? 0 : quota < 1.5 ? 1 : quota > 1e6 ? 1000000 : (int)(quota + 0.5);
+    return quota == 0 ? 0 : quota < 1 ? 1 : quota > 1e6 ? 1000000 : (int)(quota + 0.5);
 }
 
 int fgi_cpu_affinity(void)

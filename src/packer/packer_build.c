@@ -610,7 +610,6 @@ fg_status fg_pack_check_source(const char *source, const fg_pack_build_options *
     fg_pack_build_options *o = &b.plan.o;
     FGI_TRY(fgi_packer_options(options, o, err));
     o->codec = FG_PACK_CHOICE_FILE;
-    o->presize = (fg_image_presize){0};
     o->variant_count = 1;
     o->val_fraction = o->test_fraction = 0;
     o->skip_bad = true;

@@ -354,9 +354,9 @@ fg_status fgi_packer_check_space(const fgi_packer_plan *plan, const char *out_pa
     if (bytes <= space)
         return FG_OK;
     return fgi_fail(err, FG_EIO,
-                    "%" PRId64 " %s about %s as codec %s, but only %s are free for '%s': "
+                    "%" PRId64 " samples need about %s as codec %s, but only %s are free for '%s': "
                     "free some space, or choose a smaller presize, quality or number of variants",
-                    plan->count - start, plan->count - start == 1 ? "sample needs" : "samples need",
-                    fgi_packer_bytes(bytes, needed), fgi_packer_codec_name(plan->o.codec),
-                    fgi_packer_bytes(space, available), out_path);
+                    plan->count - start, fgi_packer_bytes(bytes, needed),
+                    fgi_packer_codec_name(plan->o.codec), fgi_packer_bytes(space, available),
+                    out_path);
 }

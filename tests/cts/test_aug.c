@@ -41,6 +41,7 @@ static fg_sample_key key_of(fg_trace *trace, const uint32_t *sample, int64_t cou
 static const double crop_scale[2] = {0.08, 1}, crop_ratio[2] = {3.0 / 4, 4.0 / 3};
 static const double rare_scale[2] = {0.9, 1}, rare_ratio[2] = {2.5, 3};
 static const double hole_scale[2] = {0.02, 0.33}, hole_ratio[2] = {0.3, 3.3};
+static const double large_scale[2] = {0.5, 1}, large_ratio[2] = {0.5, 3.3};
 static const double turned[5] = {30, 0.25, 0.5, 1.5, 20}, half_turn[5] = {180, 0, 1, 1, 0};
 static const double jitter[4] = {0.4, 0.5, 1.5, 0.25}, plain_jitter[4] = {0.4, 0.5, 0, 0};
 
@@ -108,8 +109,11 @@ static const double jitter[4] = {0.4, 0.5, 1.5, 0.25}, plain_jitter[4] = {0.4, 0
     CASE(erasing, 3, fg_aug_random_erasing(x, key, NULL),                                          \
          aug_host_erase(like, d, 0.5F, hole_scale, hole_ratio, 0))                                 \
     CASE(erasing_always, 3,                                                                        \
-         fg_aug_random_erasing(x, key, &(fg_aug_random_erasing_options){.p = 1, .value = -2}),     \
-         aug_host_erase(like, d, 1, hole_scale, hole_ratio, -2))                                   \
+         fg_aug_random_erasing(                                                                    \
+             x, key,                                                                               \
+             &(fg_aug_random_erasing_options){                                                     \
+                 .p = 1, .scale_min = 0.5, .scale_max = 1, .ratio_min = 0.5, .value = -2}),        \
+         aug_host_erase(like, d, 1, large_scale, large_ratio, -2))                                 \
     CASE(invert, 1, fg_aug_invert(x, key, NULL),                                                   \
          aug_host_level_at(like, d, "invert", 0.5F, AUG_INVERT, 0))                                \
     CASE(solarize, 3,                                                                              \

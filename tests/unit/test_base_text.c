@@ -272,6 +272,7 @@ static void names_are_escaped_for_messages(void **state)
         {64, "a b/\xc3\xa9.jpg", "a b/\xc3\xa9.jpg"},
         {64, "a\nb\\c\t\x7f", "a\\nb\\\\c\\x09\\x7f"},
         {64, "\xff\xc3(", "\\xff\\xc3("},
+        {64, "\xc3\xc3\xa9", "\\xc3\xc3\xa9"},
         {64, "\xed\xa0\x80", "\\xed\\xa0\\x80"}, /* a surrogate */
         {16, "123456789012", "123456789012"},
         {16, "1234567890123", "123456789012..."},
@@ -310,7 +311,40 @@ static void columns_are_those_of_a_terminal(void **state)
     }
 }
 
+static const struct {
+    const char *first, *last, *before, *after; /* those have the usual width */
+    size_t columns;
+} blocks[] = {
+    {"\xcc\x80", "\xcd\xaf", "\xcb\xbf", "\xcd\xb0", 0},
+    {"\xe2\x80\x8b", "\xe2\x80\x8f", "\xe2\x80\x8a", "\xe2\x80\x90", 0},
+    {"\xef\xb8\x80", "\xef\xb8\x8f", "\xef\xb7\xbf", "\xef\xb8\x90", 0},
+    {"\xe1\x84\x80", "\xe1\x85\x9f", "\xe1\x83\xbf", "\xe1\x85\xa0", 2},
+    {"\xe2\xba\x80", "\xea\x93\x8f", "\xe2\xb9\xbf", "\xea\x93\x90", 2},
+    {"\xea\xb0\x80", "\xed\x9e\xa3", "\xea\xaf\xbf", "\xed\x9e\xa4", 2},
+    {"\xef\xa4\x80", "\xef\xab\xbf", "\xef\xa3\xbf", "\xef\xac\x80", 2},
+    {"\xef\xb8\xb0", "\xef\xb9\xaf", "\xef\xb8\xaf", "\xef\xb9\xb0", 2},
+    {"\xef\xbc\x81", "\xef\xbd\xa0", "\xef\xbc\x80", "\xef\xbd\xa1", 2},
+    {"\xef\xbf\xa0", "\xef\xbf\xa6", "\xef\xbf\x9f", "\xef\xbf\xa7", 2},
+    {"\xf0\x9f\x8c\x80", "\xf0\x9f\x99\x8f", "\xf0\x9f\x8b\xbf", "\xf0\x9f\x99\x90", 2},
+    {"\xf0\x9f\x9a\x80", "\xf0\x9f\x9b\xbf", "\xf0\x9f\x99\xbf", "\xf0\x9f\x9c\x80", 2},
+    {"\xf0\x9f\xa4\x80", "\xf0\x9f\xa7\xbf", "\xf0\x9f\xa3\xbf", "\xf0\x9f\xa8\x80", 2},
+    {"\xf0\xa0\x80\x80", "\xf0\xbf\xbf\xbd", "\xf0\x9f\xbf\xbf", "\xf0\xbf\xbf\xbe", 2},
+};
+
+/* The first and the last of each block of characters that do not take one column. */
+static void blocks_of_characters_have_a_width(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(blocks) / sizeof(blocks[0]); i++) {
+        assert_int_equal(fgi_text_columns(blocks[i].first), blocks[i].columns);
+        assert_int_equal(fgi_text_columns(blocks[i].last), blocks[i].columns);
+        assert_int_equal(fgi_text_columns(blocks[i].before), 1);
+        assert_int_equal(fgi_text_columns(blocks[i].after), 1);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(blocks_of_characters_have_a_width),
     cmocka_unit_test(columns_are_those_of_a_terminal),
     cmocka_unit_test(names_are_escaped_for_messages),
     cmocka_unit_test(letters_are_those_of_ascii),

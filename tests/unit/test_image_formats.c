@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include "base/alloc.h"
 #include "base/thread.h"
+#include "image/codec.h"
 #include "image/exif.h"
 #include "image_files.h"
 
@@ -188,6 +189,15 @@ static void frames_smaller_than_the_canvas_are_placed(void **state)
     assert_true(image.width == 4 && image.height == 3);
     for (int i = 0; i < 12; i++)
         assert_memory_equal(image.pixels + 3 * i, i == 5 ? red : i == 6 ? green : white, 3);
+    enum { FLAGS = 28 };
+    uint8_t own[sizeof gif + 6] = {0}; /* the frame has its own colors: green, red */
+    memcpy(own, gif, FLAGS);
+    own[FLAGS] = 0x80;
+    own[FLAGS + 2] = own[FLAGS + 4] = 255;
+    memcpy(own + FLAGS + 7, gif + FLAGS + 1, sizeof gif - FLAGS - 1);
+    fgt_ok(fg_image_decode(decoder, "own.gif", own, sizeof own, NULL, &image, &err));
+    for (int i = 0; i < 12; i++)
+        assert_memory_equal(image.pixels + 3 * i, i == 5 ? green : i == 6 ? red : white, 3);
     fg_image_fini(&image);
     fg_image_decoder_destroy(decoder);
 }
@@ -247,6 +257,53 @@ static void other_formats_are_named(void **state)
     EXPECT_UNSUPPORTED("\x01\x02\x03\xff", "the file begins with the bytes 01 02 03 ff");
     expect_refused("", 0, FG_EFORMAT, "f: byte 0: the file is empty");
     assert_int_equal(fg_image_probe("f", NULL, 3, &(fg_image_info){0}, &err), FG_EINVAL);
+}
+
+static bool has_ends(const uint8_t *data, size_t size)
+{
+    fgi_image_ends ends = {.size = size};
+    memcpy(ends.first, data, sizeof ends.first);
+    memcpy(ends.last, data + size - sizeof ends.last, sizeof ends.last);
+    return fgi_image_has_ends(&ends);
+}
+
+static const struct {
+    const char *data; /* 16 bytes, of which the file has more */
+    size_t size;
+    bool has_ends;
+} ends_of_files[] = {
+    {"II*\0\x20\0\0\0xxxxxxxx", 33, true}, /* the place of the directory */
+    {"II*\0\x20\0\0\0xxxxxxxx", 32, false},
+    {"MM\0*\0\0\0\x20xxxxxxxx", 33, true},
+    {"MM\0*\0\0\0\x20xxxxxxxx", 32, false},
+    {"II+\0\x08\0\0\0\x20\0\0\0\0\0\0\0", 33, true},
+    {"II+\0\x08\0\0\0\x20\0\0\0\0\0\0\1", 33, false},
+    {"MM\0+\0\x08\0\0\0\0\0\0\0\0\0\x20", 33, true},
+    {"MM\0+\0\x08\0\0\0\0\0\0\0\0\0\x20", 32, false},
+    {"RIFF\x20\0\0\0WEBPVP8 ", 40, true},
+    {"RIFF\x20\0\0\0WEBPVP8 ", 39, false},
+    {"RIFF\x20\1\0\0WEBPVP8 ", 0x127, false},
+    {"RIFF\x20\0\1\0WEBPVP8 ", 0x10027, false},
+    {"RIFF\x20\0\0\1WEBPVP8 ", 0x1000027, false},
+};
+
+/* The two ends of a file say whether it is complete; those of other formats say nothing. */
+static void complete_files_have_their_ends(void **state)
+{
+    for (size_t i = 0; i < SAMPLE_COUNT; i++) {
+        fgt_file file = fgt_file_read(samples[i].name);
+        assert_true(has_ends(file.data, file.size));
+        const char *type = strchr(samples[i].name, '.');
+        if (strcmp(type, ".png") == 0 || strcmp(type, ".gif") == 0 || strcmp(type, ".webp") == 0)
+            assert_false(has_ends(file.data, file.size - 1));
+        fgt_file_free(&file);
+    }
+    for (size_t i = 0; i < sizeof ends_of_files / sizeof *ends_of_files; i++) {
+        fgi_image_ends ends = {.size = ends_of_files[i].size};
+        memcpy(ends.first, ends_of_files[i].data, sizeof ends.first);
+        if (fgi_image_has_ends(&ends) != ends_of_files[i].has_ends)
+            fail_msg("case %zu", i);
+    }
 }
 
 static void malformed_headers_are_refused(void **state)
@@ -711,6 +768,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(frames_smaller_than_the_canvas_are_placed),
     cmocka_unit_test(damage_is_survived),
     cmocka_unit_test(other_formats_are_named),
+    cmocka_unit_test(complete_files_have_their_ends),
     cmocka_unit_test(malformed_headers_are_refused),
     cmocka_unit_test(malformed_bmp_and_pnm_are_refused),
     cmocka_unit_test(the_size_of_a_bmp_header_says_whether_it_has_alpha),

@@ -319,6 +319,12 @@ static void harmless_flaws_are_accepted(void **state)
     assert_false(decoder->is_corrupt);
     fgt_ok(fgi_image_check("flawed", flawed.data, flawed.size, false, &err));
     free(flawed.data);
+    assert_memory_equal(file.data + 6, "JFIF\0\1", 6);
+    file.data[11] = 3;
+    fgt_ok(fgt_decode(decoder, &file, NULL, &part, &err));
+    assert_int_equal(fgt_image_difference(&whole, &part), 0);
+    assert_string_equal(decoder->warning, "Warning: unknown JFIF revision number 3.01");
+    assert_false(decoder->is_corrupt);
     fg_image_fini(&whole);
     fg_image_fini(&part);
     fg_image_decoder_destroy(decoder);

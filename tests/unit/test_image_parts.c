@@ -249,6 +249,9 @@ static void several_labels_are_a_warning(void **state)
     assert_non_null(strstr(heard_of(&fgi_pack_row, packed, true), says));
     assert_string_equal(heard_of(&fgi_pack_row, packed, false), "");
     assert_string_equal(heard_of(&fgi_images_row, fgt_photos(), true), "");
+    fgt_write(csv, list, (size_t)(strstr(list, "photos/cat/a.jpg,y;x") - list));
+    assert_non_null(strstr(heard_of(&fgi_images_row, csv, true),
+                           "': 1 sample has several labels: only the first label of each is used"));
 }
 
 /* ---- damage ---------------------------------------------------------------------------------- */

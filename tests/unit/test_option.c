@@ -370,6 +370,15 @@ static void numbers_that_change_are_refused(void **state)
         {"rate", "0,25",
          "thing.rate: expected a number from 0 to less than 1, or auto (for example 0.5), got "
          "'0,25': did you mean '0.25'?"},
+        {"rate", "nan",
+         "thing.rate: expected a number from 0 to less than 1, or auto (for example 0.5), got "
+         "'nan'"},
+        {"rate", "0,00000000000000000000000000025", /* of 31 characters */
+         "thing.rate: expected a number from 0 to less than 1, or auto (for example 0.5), got "
+         "'0,00000000000000000000000000025': did you mean '0.00000000000000000000000000025'?"},
+        {"rate", "0,000000000000000000000000000025",
+         "thing.rate: expected a number from 0 to less than 1, or auto (for example 0.5), got "
+         "'0,000000000000000000000000000025'"},
         {"count", "1,5", /* a decimal point would not help */
          "thing.count: expected an integer from 1 to 10 (for example 4), got '1,5'"},
         {"means", "[4e38]",

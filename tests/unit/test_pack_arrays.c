@@ -156,6 +156,35 @@ static void cifar_is_packed_and_read_as_a_dataset(void **state)
     fg_pack_close(pack);
 }
 
+/* Of the two labels, the fine one; the folder is that of the archive, or the one above it. */
+static void cifar100_has_its_fine_labels(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static unsigned char file[3074] = {3, 7};
+    char names[301];
+    const char *folder = new_folder("hundred"), *inner = new_folder("hundred/cifar-100-binary");
+    assert_false(fg_pack_arrays_accepts(folder));
+    for (int i = 0; i < 100; i++)
+        (void)snprintf(names + 3 * i, 4, "%02d\n", i);
+    fgt_write(fgt_path(inner, "fine_label_names.txt"), names, 300);
+    fgt_write(fgt_path(inner, "train.bin"), file, sizeof file);
+    fgt_write(fgt_path(inner, "test.bin"), file, sizeof file);
+    for (int i = 0; i < 2; i++) {
+        const char *path = path_of(i == 0 ? "outer.pack" : "inner.pack");
+        assert_true(fg_pack_arrays_accepts(i == 0 ? folder : inner));
+        fgt_ok(fg_pack_arrays(i == 0 ? folder : inner, path, NULL, NULL, &err));
+        fg_pack *pack = open_pack(path);
+        fg_pack_entry entry;
+        fgt_ok(fg_pack_get_entry(pack, 1, &entry, &err));
+        assert_int_equal(fg_pack_count(pack), 2);
+        assert_int_equal(entry.split, FG_VAL);
+        assert_int_equal(entry.label, 7);
+        assert_string_equal(fg_pack_class_name(pack, 99), "99");
+        fg_pack_close(pack);
+    }
+}
+
 static void idx_files_are_found(void **state)
 {
     (void)state;
@@ -377,17 +406,17 @@ static void progress_is_reported(void **state)
     char folder[4096], expected[4200], text[160];
     const char *path = path_of("seen.pack");
     fg_error err = {0};
-    seen s = {.stops_at = 2};
+    seen s = {.stops_at = 1};
     (void)snprintf(folder, sizeof folder, "%s", new_folder("progress"));
     write_npy(folder, "x.npy", FG_F32, 2, (int64_t[]){3, 2}, (float[]){1, 2, 3, 4, 5, 6});
     write_npy(folder, "val_x.npy", FG_F32, 2, (int64_t[]){1, 2}, (float[]){7, 8});
     const fg_pack_build_options o = {.progress_s = FG_ZERO};
     assert_int_equal(fg_pack_build(folder, path, &o, see, &s, NULL, &err), FG_ESTOPPED);
-    assert_string_equal(err.message, "stopped after 2 of 4 samples: start again to continue");
+    assert_string_equal(err.message, "stopped after 1 of 4 samples: start again to continue");
     s = (seen){.stops_at = -1};
     fgt_ok(fg_pack_build(folder, path, &o, see, &s, NULL, &err));
-    assert_int_equal(s.calls, 2);
-    assert_true(s.last.done == 4 && s.last.total == 4 && s.last.size_bytes == 16);
+    assert_int_equal(s.calls, 3);
+    assert_true(s.last.done == 4 && s.last.total == 4 && s.last.size_bytes == 24);
     assert_true(s.last.rate > 0 && s.last.remaining_s >= 0 && s.last.remaining_s < 1e-9);
     fg_pack *pack = NULL;
     fgt_ok(fg_pack_open(path, NULL, &pack, &err));
@@ -396,7 +425,7 @@ static void progress_is_reported(void **state)
     fg_pack_close(pack);
     s.last.rate = 12;
     assert_string_equal(fg_pack_progress_text(&s.last, text, sizeof text),
-                        "4/4 samples, 12/s, 16 B");
+                        "4/4 samples, 12/s, 24 B");
 }
 
 static fg_status pack_again(void *self, fg_error *err)
@@ -420,6 +449,7 @@ static void every_allocation_may_fail(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(npy_files_become_records),
     cmocka_unit_test(cifar_is_packed_and_read_as_a_dataset),
+    cmocka_unit_test(cifar100_has_its_fine_labels),
     cmocka_unit_test(idx_files_are_found),
     cmocka_unit_test(validation_samples_are_held_out),
     cmocka_unit_test(tokens_become_overlapping_windows),

@@ -294,6 +294,11 @@ static void shrinks_while_open(void **state)
         assert_int_equal(truncate(path, 8192), 0);
         assert_int_equal(fg_pack_record(pack, 58, &data, &size, &err), FG_EIO);
         assert_non_null(strstr(err.message, "has shrunk"));
+        fg_pack_entry entry, none;
+        memset(&none, 0, sizeof none);
+        memset(&entry, 0xff, sizeof entry);
+        assert_int_equal(fg_pack_get_entry(pack, 56, &entry, &err), FG_EIO);
+        assert_memory_equal(&entry, &none, sizeof none);
         assert_int_equal(fg_pack_read(pack, 57, buffer, sizeof buffer, &size, &err), FG_EIO);
         assert_int_equal(fg_pack_intact(pack, &err), FG_EIO);
         fg_pack_close(pack);

@@ -253,6 +253,28 @@ static void arrays_become_npy_files(void **state)
     fg_pack_close(pack);
 }
 
+/* Of a record without a name, the content says which extension its file gets. */
+static void files_without_a_name_have_the_extension_of_their_format(void **state)
+{
+    (void)state;
+    static const char *const images[] = {"baseline.jpg", "rgb.png",   "lossy.webp", "plain.gif",
+                                         "plain.bmp",    "plain.ppm", "gray.pgm"};
+    fg_error err = {0};
+    for (size_t i = 0; i < sizeof images / sizeof *images; i++) {
+        char expected[64];
+        const size_t size =
+            read_file(FGT_SOURCE_DIR "/tests/golden/image", images[i], file_bytes, LARGE);
+        const row rows[] = {{"", FG_PACK_FILE, file_bytes, size, 1, 1, 0, FG_PACK_NO_SPLIT}};
+        fg_pack *pack = pack_of("nameless.pack", rows, 1, false);
+        const char *out = fgt_path(test_folder(), images[i]);
+        fgt_ok(fg_pack_export(pack, out, NULL, NULL, &err));
+        const char *type = i == 6 ? ".ppm" : strchr(images[i], '.');
+        (void)snprintf(expected, sizeof expected, "record-000000000%s", type);
+        assert_true(exists(out, expected));
+        fg_pack_close(pack);
+    }
+}
+
 /* ---- the same samples ------------------------------------------------------------------------ */
 
 static void a_catalog_reads_the_same_samples(void **state)
@@ -567,6 +589,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(pixels_become_png_or_jpeg),
     cmocka_unit_test(wrong_sizes_are_refused),
     cmocka_unit_test(arrays_become_npy_files),
+    cmocka_unit_test(files_without_a_name_have_the_extension_of_their_format),
     cmocka_unit_test(a_catalog_reads_the_same_samples),
     cmocka_unit_test(names_cannot_leave_the_folder_nor_meet),
     cmocka_unit_test(variants_have_a_suffix),

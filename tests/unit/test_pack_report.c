@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "golden.h"
 #include "input/json_file.h"
 #include "pack_made.h"
@@ -154,6 +155,12 @@ static void names_of_damaged_records_are_escaped(void **state)
     fgt_ok(fg_pack_writer_add(writer, &entry, "x", 1, &err));
     fgt_ok(fg_pack_writer_finish(writer, NULL, &err));
     fg_pack_writer_destroy(writer);
+    fg_pack *pack = NULL;
+    fg_pack_entry other;
+    fgt_ok(fg_pack_open(path, NULL, &pack, &err));
+    assert_int_equal(fg_pack_get_entry(pack, 2, &other, &err), FG_EINVAL);
+    assert_true(fgi_ends_with(err.message, "n.pack' has 1 record"));
+    fg_pack_close(pack);
     flip(path, offset_of(path, 0));
     fgt_ok(fg_report_pack_verify(path, &text, &is_damaged, &err));
     assert_true(is_damaged);

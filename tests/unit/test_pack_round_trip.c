@@ -225,7 +225,7 @@ static void sets_of_files(void **state)
 {
     fg_error err = {0};
     fg_pack *pack = NULL;
-    char folder[256], *ways[5];
+    char folder[256], *ways[7];
     (void)snprintf(folder, sizeof folder, "%s", fgt_temp_folder());
     const fg_pack_writer_options options = {.shard_bytes = 20000};
     fgt_ok(pack_made_write(fgt_path(folder, "s.pack"), &options, 50, &err));
@@ -234,7 +234,9 @@ static void sets_of_files(void **state)
     ways[2] = fgi_path_join(folder, "s-*.pack");
     ways[3] = fgi_strdup(folder);
     ways[4] = fgi_path_join(folder, "s.pack"); /* no such file, but the name that was given */
-    for (int i = 0; i < 5; i++) {
+    ways[5] = fgi_path_join(folder, "s-0000?.pack");
+    ways[6] = fgi_path_join(folder, "[s]-00001.pack");
+    for (int i = 0; i < 7; i++) {
         pack_made_check_all(ways[i], 50);
         fgi_free(ways[i]);
     }
@@ -333,7 +335,7 @@ static void mistakes_of_the_caller(void **state)
     size_t size;
     fgt_ok(fg_pack_get_entry(pack, 0, &entry, &err));
     assert_string_equal(entry.name, name);
-    REFUSED(fg_pack_get_entry(pack, 2, &entry, &err), FG_EINVAL, "out of range");
+    REFUSED(fg_pack_get_entry(pack, 2, &entry, &err), FG_EINVAL, "m.pack' has 2 records");
     REFUSED(fg_pack_get_entry(pack, -1, &entry, &err), FG_EINVAL, "out of range");
     REFUSED(fg_pack_read(pack, 1, buffer, 1, &size, &err), FG_EINVAL, "has 2 bytes");
     assert_int_equal(size, 2);

@@ -225,6 +225,29 @@ static void options_are_read_from_text(void **state)
     assert_true(export.select.seed == INT64_MAX);
 }
 
+/* A copy whose first records are damaged. */
+static const char *damaged_pack(int count)
+{
+    fg_error err = {0};
+    fg_pack *pack = NULL;
+    size_t size = 0;
+    static char data[1 << 16];
+    FILE *file = fopen(colors_pack(), "rb");
+    assert_non_null(file);
+    size = fread(data, 1, sizeof data, file);
+    assert_int_equal(fclose(file), 0);
+    fgt_ok(fg_pack_open(colors_pack(), NULL, &pack, &err));
+    for (int i = 0; i < count; i++) {
+        fg_pack_entry entry;
+        fgt_ok(fg_pack_get_entry(pack, i, &entry, &err));
+        data[entry.offset_bytes]++;
+    }
+    fg_pack_close(pack);
+    const char *path = fgt_path(fgt_temp_folder(), "damaged.pack");
+    fgt_write(path, data, size);
+    return path;
+}
+
 static void an_export_is_reported(void **state)
 {
     (void)state;
@@ -240,6 +263,16 @@ static void an_export_is_reported(void **state)
     assert_int_equal(fg_report_pack_export(colors_pack(), out, &o, &text, &err), FG_EINVAL);
     assert_int_equal(fg_report_pack_export("none.pack", out, &o, &text, &err), FG_ENOTFOUND);
     assert_null(text);
+    for (int damaged = 1; damaged <= 2; damaged++) {
+        const fg_pack_export_options skip = {.skip_damaged = true, .replace = true};
+        fgt_ok(fg_report_pack_export(damaged_pack(damaged), out, &skip, &text, &err));
+        (void)snprintf(expected, sizeof expected, "%s\t%d files\t", out, 9 - damaged);
+        assert_memory_equal(text, expected, strlen(expected));
+        assert_string_equal(strchr(text, '\n'), damaged == 1
+                                                    ? "\n1 damaged record was skipped\n"
+                                                    : "\n2 damaged records were skipped\n");
+        fg_report_free(text);
+    }
 }
 
 /* The picture of a sample on a report's page is that of other data, whose values are pixels. */

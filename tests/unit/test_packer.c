@@ -281,11 +281,85 @@ static void coefficients_are_those_of_the_file(void **state)
     assert_true(own[0] && own[1]);
 }
 
-/* A folder with an image, half of one, and a list of both and of one that does not exist. */
+/* The first record of a pack of coefficients of the folder. */
+static packed pack_folder(const char *folder, const fg_pack_build_options *options,
+                          fgi_jpeg_coefficients *out)
+{
+    packed p = {0};
+    const void *record;
+    char path[300];
+    (void)snprintf(path, sizeof(path), "%s.pack", folder);
+    photos_pack(folder, path, options);
+    fgt_ok(fg_pack_open(path, NULL, &p.pack, &err));
+    fgt_ok(fg_pack_record(p.pack, 0, &record, &p.size, &err));
+    fgt_ok(fgi_jpeg_coefficients_open("r", record, p.size, out, &err));
+    return p;
+}
+
+/* 4:2:0: of chroma with sampling factors above 2, of stored augmentations, and of gray images if
+ * there are more than those that are looked at. */
+static void other_coefficients_have_half_of_the_chroma(void **state)
+{
+    static const fgt_jpeg_spec tall = {64, 48, 3, 1, 4, .quality = 95},
+                               full = {64, 48, 3, 1, 1, .quality = 95},
+                               gray = {64, 48, 1, 1, 1, .quality = 95};
+    fg_pack_build_options o = {.codec = FG_PACK_CHOICE_DCT, .replace = true};
+    fgi_jpeg_coefficients record;
+    char folder[256], name[16];
+    (void)snprintf(folder, sizeof(folder), "%s", fgt_path(fgt_temp_folder(), "chroma"));
+    write_sources(folder, &tall, 1, false);
+    fg_pack_close(pack_folder(folder, &o, &record).pack);
+    assert_true(record.component[1].columns == 4 && record.component[1].rows == 3);
+    write_sources(folder, &full, 1, false);
+    fg_pack_close(pack_folder(folder, &o, &record).pack);
+    assert_true(record.component[1].columns == 8 && record.component[1].rows == 6);
+    o.variant_count = 2;
+    o.presize = square;
+    fg_pack_close(pack_folder(folder, &o, &record).pack);
+    assert_true(record.component[1].columns == 2 && record.component[1].rows == 2);
+    o = (fg_pack_build_options){.codec = FG_PACK_CHOICE_DCT, .replace = true};
+    write_sources(folder, &gray, 1, false);
+    for (int i = 1; i < 256; i++) {
+        (void)snprintf(name, sizeof(name), "1%03d.jpg", i);
+        assert_int_equal(symlink("0.jpg", fgt_path(folder, name)), 0);
+    }
+    fg_pack_close(pack_folder(folder, &o, &record).pack);
+    assert_int_equal(record.components, 1);
+    assert_int_equal(symlink("0.jpg", fgt_path(folder, "2.jpg")), 0);
+    fg_pack_close(pack_folder(folder, &o, &record).pack);
+    assert_int_equal(record.components, 3);
+}
+
+/* As of files that are stored as they are: of all images, those that are not decoded too. */
+static void coefficients_have_the_mean_of_the_images(void **state)
+{
+    static const fgt_jpeg_spec spec = {64, 48, 3, 2, 2, .quality = 95};
+    static const fg_pack_choice choices[] = {FG_PACK_CHOICE_FILE, FG_PACK_CHOICE_DCT,
+                                             FG_PACK_CHOICE_SEG};
+    char folder[256], path[300], expected[128] = "";
+    (void)snprintf(folder, sizeof(folder), "%s", fgt_path(fgt_temp_folder(), "mean"));
+    write_sources(folder, &spec, 1, false);
+    for (int i = 0; i < 3; i++) {
+        fg_pack *pack = NULL;
+        (void)snprintf(path, sizeof(path), "%s%d.pack", folder, i);
+        photos_pack(folder, path, &(fg_pack_build_options){.codec = choices[i]});
+        fgt_ok(fg_pack_open(path, NULL, &pack, &err));
+        const char *mean = strstr(fg_pack_get_info(pack)->metadata, "\"mean\":[0.");
+        assert_non_null(mean);
+        if (i == 0)
+            (void)snprintf(expected, sizeof(expected), "%s", mean);
+        assert_string_equal(mean, expected); /* to the end */
+        fg_pack_close(pack);
+    }
+}
+
+/* A folder with an image, half of one, and lists of both and of one that does not exist. */
 static const char *half_folder(void)
 {
     static char folder[256];
     static const char list[] = "path,label\na.jpg,x\nb.jpg,x\nnone.jpg,x\n";
+    static const char lines[] = "{\"file_name\": \"none.jpg\", \"label\": \"x\"}\n"
+                                "{\"file_name\": \"a.jpg\", \"label\": \"x\"}\n";
     (void)snprintf(folder, sizeof(folder), "%s", fgt_path(fgt_temp_folder(), "checked"));
     (void)mkdir(folder, 0777);
     fgt_file file = fgt_file_read("large.jpg");
@@ -293,7 +367,15 @@ static const char *half_folder(void)
     fgt_write(fgt_path(folder, "b.jpg"), file.data, file.size / 2);
     fgt_file_free(&file);
     fgt_write(fgt_path(folder, "list.csv"), list, sizeof(list) - 1);
+    fgt_write(fgt_path(folder, "list.jsonl"), lines, sizeof(lines) - 1);
     return folder;
+}
+
+static bool stop(void *self, const fg_pack_progress *progress)
+{
+    assert_string_equal(progress->unit, "images");
+    assert_int_equal(progress->total, 2);
+    return progress->done < *(const int64_t *)self;
 }
 
 /* Checking a source decodes its images and writes nothing. A truncated JPEG is bad. */
@@ -304,14 +386,60 @@ static void a_source_is_checked_without_packing(void **state)
     fgt_ok(fg_pack_check_source(folder, NULL, NULL, NULL, &built, &err));
     assert_int_equal(built.sample_count, 1);
     assert_int_equal(built.bad_count, 1);
-    assert_int_equal(built.skip_count, 1); /* the list */
+    assert_int_equal(built.skip_count, 2); /* the lists */
     assert_non_null(strstr(built.bad[0].reason, "b.jpg: byte "));
     fg_pack_built_fini(&built);
-    fgt_ok(fg_pack_check_source(fgt_path(folder, "list.csv"), NULL, NULL, NULL, &built, &err));
+    const fg_pack_build_options parts = {.val_fraction = 0.5, .test_fraction = 0.4}; /* ignored */
+    fgt_ok(fg_pack_check_source(fgt_path(folder, "list.csv"), &parts, NULL, NULL, &built, &err));
     assert_int_equal(built.sample_count, 1);
     assert_int_equal(built.bad_count, 2);
     assert_string_equal(built.bad[1].reason, "none.jpg: row 3: no such file");
     fg_pack_built_fini(&built);
+    fgt_ok(fg_pack_check_source(fgt_path(folder, "list.jsonl"), NULL, NULL, NULL, &built, &err));
+    assert_int_equal(built.sample_count, 1);
+    assert_int_equal(built.bad_count, 1);
+    assert_string_equal(built.bad[0].reason, "none.jpg: line 1: no such file");
+    fg_pack_built_fini(&built);
+}
+
+/* What a check of images refuses, and how it ends early. */
+static void checks_can_be_stopped(void **state)
+{
+    fg_pack_built built;
+    const char *folder = half_folder();
+    const fg_pack_build_options often = {.thread_count = 1, .progress_s = FG_ZERO},
+                                tokens = {.sequence = 4};
+    assert_int_equal(fg_pack_check_source(folder, &often, stop, &(int64_t){1}, &built, &err),
+                     FG_ESTOPPED);
+    assert_string_equal(err.message, "stopped after 1 of 2 images");
+    assert_int_equal(fg_pack_check_source(folder, &tokens, NULL, NULL, &built, &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, "checked' has no image files to check"));
+}
+
+/* An image that is read with a warning; corrupt ones have too, if they are tolerated. */
+static void images_with_warnings_are_counted(void **state)
+{
+    fg_pack_built built;
+    const char *folder = half_folder();
+    fgt_file file = fgt_file_read("large.jpg");
+    uint8_t *flawed = calloc(1, file.size + 40);
+    assert_non_null(flawed);
+    memcpy(flawed, file.data, file.size - 2);
+    memset(flawed + file.size - 2, 0x12, 40);
+    memcpy(flawed + file.size + 38, "\xff\xd9", 2);
+    fgt_write(fgt_path(folder, "c.jpg"), flawed, file.size + 40);
+    for (int is_tolerant = 0; is_tolerant < 2; is_tolerant++) {
+        const fg_pack_build_options o = {.tolerate_corruption = is_tolerant};
+        fgt_ok(fg_pack_check_source(folder, &o, NULL, NULL, &built, &err));
+        assert_int_equal(built.flawed_count, 1 + is_tolerant);
+        assert_int_equal(built.sample_count, 2 + is_tolerant);
+        assert_int_equal(built.bad_count, 1 - is_tolerant);
+        assert_int_equal(built.encoded_count, 0);
+        assert_int_equal(built.record_count, 0);
+        fg_pack_built_fini(&built);
+    }
+    free(flawed);
+    fgt_file_free(&file);
 }
 
 /* If corruption is tolerated, a corrupt JPEG is packed as what it is decoded to, so that reading
@@ -336,6 +464,24 @@ static void tolerated_jpegs_are_encoded_again(void **state)
         fgt_ok(fgi_image_check("record", record, size, false, &err));
     }
     fg_pack_close(pack);
+    free(out);
+}
+
+static void tolerated_jpegs_have_any_codec(void **state)
+{
+    fg_pack_built built;
+    fg_pack_build_options tolerant = {.tolerate_corruption = true, .replace = true};
+    const char *folder = half_folder();
+    char *out = strdup(fgt_path(fgt_temp_folder(), "tolerant.pack"));
+    static const fg_pack_choice others[] = {FG_PACK_CHOICE_FILE, FG_PACK_CHOICE_SEG,
+                                            FG_PACK_CHOICE_DCT};
+    for (int i = 0; i < 3; i++) {
+        tolerant.codec = others[i];
+        fgt_ok(fg_pack_build(folder, out, &tolerant, NULL, NULL, &built, &err));
+        assert_int_equal(built.flawed_count, 1);
+        assert_int_equal(built.encoded_count, i > 0); /* a file remains as it is */
+        fg_pack_built_fini(&built);
+    }
     free(out);
 }
 
@@ -404,8 +550,13 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(raw_pixels_are_those_of_the_decoder),
     cmocka_unit_test(planes_and_coefficients_are_of_the_same_pixels),
     cmocka_unit_test(coefficients_are_those_of_the_file),
+    cmocka_unit_test(other_coefficients_have_half_of_the_chroma),
+    cmocka_unit_test(coefficients_have_the_mean_of_the_images),
     cmocka_unit_test(a_source_is_checked_without_packing),
+    cmocka_unit_test(checks_can_be_stopped),
+    cmocka_unit_test(images_with_warnings_are_counted),
     cmocka_unit_test(tolerated_jpegs_are_encoded_again),
+    cmocka_unit_test(tolerated_jpegs_have_any_codec),
     cmocka_unit_test(planes_follow_the_formula),
     cmocka_unit_test(any_number_of_threads_gives_the_same_bytes),
 };

@@ -309,12 +309,16 @@ static fgi_plan_collective collective(void (*set)(Fgi__Hlo__Instruction *i))
     Fgi__Hlo__Computation *c = computation(&b);
     const int64_t x = op(&b, c, "parameter", array(F32, NUMBERS(250)), 0, NULL)->id;
     Fgi__Hlo__Instruction *i = op(&b, c, "all-gather", array(F32, NUMBERS(1000)), NUMBERS(x));
+    Fgi__Hlo__Instruction *all =
+        op(&b, c, "all-gather", array(F32, NUMBERS(1000)), NUMBERS(x)); /* of all devices */
     set(i);
     finish(&b);
     fgi_plan_walk w = {.index = b.index, .out = &a};
     fgi_plan_add_collective(&w, i, FGI_ALL_GATHER, &config, 3);
     assert_int_equal(a.collective_count, 1);
     fgi_plan_collective result = a.collectives[0];
+    fgi_plan_add_collective(&w, all, FGI_ALL_GATHER, &config, 1);
+    assert_int_equal(a.collective_count, result.group == 16 ? 1 : 2); /* one for each size */
     result.algorithm = NULL;
     fgi_hlo_index_fini(&b.index);
     fgi_plan_analysis_fini(&a);
