@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/reserved.h"
+#include "base/text.h"
 #include "catalog/draft.h"
 
 /* Samples that go to the same split. */
@@ -225,10 +226,12 @@ static fg_status copy_splits(const division *d, uint8_t *out_splits, fg_error *e
     }
     for (int k = FG_TRAIN; k <= FG_TEST; k++)
         if (is_wanted[k] && counts[k] == 0)
-            return fgi_fail(err, FG_EINVAL,
-                            "fg_catalog_split: the split %s would be empty: the %zu samples form "
-                            "only %zu groups, counting samples without a group",
-                            names[k], d->catalog->count, d->unit_count);
+            return fgi_fail(
+                err, FG_EINVAL,
+                "fg_catalog_split: the split %s would be empty: the %zu sample%s form%s "
+                "only %zu group%s, counting samples without a group",
+                names[k], d->catalog->count, fgi_s(d->catalog->count),
+                d->catalog->count == 1 ? "s" : "", d->unit_count, fgi_s(d->unit_count));
     return FG_OK;
 }
 

@@ -91,9 +91,9 @@ static bool is_zero(const unsigned char *block)
 
 static fg_status fail_truncated(const fgi_tar *tar, const char *what, fg_error *err)
 {
-    return fgi_fail(err, FG_EFORMAT, "'%s': byte %llu: %s: the archive is truncated (%llu bytes)",
+    return fgi_fail(err, FG_EFORMAT, "'%s': byte %llu: %s: the archive is truncated (%llu byte%s)",
                     tar->window.shard->path, (unsigned long long)tar->at, what,
-                    (unsigned long long)tar->window.shard->size);
+                    (unsigned long long)tar->window.shard->size, fgi_s(tar->window.shard->size));
 }
 
 static fg_status get_block(fgi_tar *tar, uint64_t offset, const unsigned char **out, fg_error *err)

@@ -117,7 +117,6 @@ fg_status fg_dataset_tolerate(fg_dataset *parent, fg_dataset **out, fg_error *er
     t->parent = fgi_dataset_retain(parent);
     const fgi_derived derived = {.like = parent,
                                  .count = parent->count,
-                                 .is_drawn = parent->is_drawn,
                                  .name = parent->ops.name != NULL ? tolerant_name : NULL,
                                  .gather_epoch = tolerant_gather,
                                  .prefetch = parent->prefetch != NULL ? tolerant_prefetch : NULL,

@@ -55,6 +55,34 @@ const char *fgt_temp_folder(void)
     return folder;
 }
 
+/* The length of the name of a temporary folder, or that of the sources, that the text begins with,
+ * or 0. */
+static size_t folder_size(const char *text)
+{
+    for (int i = 0; i < folder_count; i++)
+        if (strncmp(text, folders[i], strlen(folders[i])) == 0)
+            return strlen(folders[i]);
+    const size_t size = strlen(FGT_SOURCE_DIR);
+    return strncmp(text, FGT_SOURCE_DIR, size) == 0 ? size : 0;
+}
+
+void fgt_message_is(const char *message, const char *expected)
+{
+    char text[1024];
+    size_t size = 0;
+    for (size_t skip; *message != '\0' && size<sizeof(text) - 1; message += skip> 0 ? skip : 1) {
+        skip = folder_size(message);
+        text[size++] = (char)(skip > 0 ? '~' : *message);
+    }
+    text[size] = '\0';
+    const char *any = strchr(expected, '@');
+    const size_t before = any != NULL ? (size_t)(any - expected) : 0;
+    const size_t after = any != NULL ? strlen(any + 1) : 0;
+    if (any == NULL || size < before + after || strncmp(text, expected, before) != 0 ||
+        strcmp(text + size - after, any + 1) != 0)
+        assert_string_equal(text, expected);
+}
+
 const char *fgt_cache(const char *otherwise)
 {
     const char *shared = getenv("FGT_CACHE");

@@ -38,6 +38,9 @@ const char *fgt_path(const char *folder, const char *name);
 int fgt_count_entries(const char *path);
 /* Writes a whole file or fails the test. */
 void fgt_write(const char *path, const void *data, size_t size);
+/* Fails the test unless this is the message, in which the name of a temporary folder, or of that of
+ * the sources, is written as ~, and one @ is any text (of another library, for example). */
+void fgt_message_is(const char *message, const char *expected);
 /* |a - b| <= absolute + relative * |b|, or fails the test naming `what`. */
 void fgt_close(const char *what, double a, double b, double absolute, double relative);
 

@@ -4,6 +4,7 @@
 #include "fgt.h"
 
 #include <stdio.h>
+#include <unistd.h>
 #include <zlib.h>
 #include "base/buf.h"
 #include "base/file.h"
@@ -139,7 +140,20 @@ static void absolute_paths_are_allowed(void **state)
     (void)snprintf(text, sizeof(text), "{\"path\": \"%s/a.jpg\"}\n", root);
     (void)snprintf(expected, sizeof(expected), "%s/a.jpg [A]\n", root);
     fgt_catalog_is(manifest("sub/m.jsonl", text), NULL, expected);
-    fgt_catalog_is(manifest("sub/m.csv", "path\n../a.jpg\n"), NULL, "../a.jpg [A]\n");
+    fgt_catalog_is(manifest("sub/m.csv", "path\n../a.jpg\n"), &(fg_catalog_options){.root = ""},
+                   "../a.jpg [A]\n"); /* no root: the folder of the list */
+    fg_catalog *catalog;
+    fg_catalog_bytes bytes = {0};
+    fgt_write(fgt_path(root, "e.jpg"), "E", 1);
+    fgt_ok(fgi_folder_make(fgt_path(root, "gone"), &err));
+    (void)snprintf(text, sizeof(text), "path\n%s/e.jpg\n", root);
+    fgt_ok(fg_catalog_open(manifest("gone/m.csv", text), NULL, &catalog, &err));
+    fgt_ok(fgi_folder_remove(fgt_path(root, "gone"), &err)); /* does not matter to the file */
+    assert_int_equal(unlink(fgt_path(root, "e.jpg")), 0);
+    assert_int_equal(fg_catalog_read(catalog, 0, &bytes, &err), FG_ENOTFOUND);
+    fgt_message_is(err.message, "cannot open '~/e.jpg': No such file or directory");
+    fg_catalog_bytes_fini(&bytes);
+    fg_catalog_destroy(catalog);
 }
 
 static void several_labels_are_lists(void **state)
@@ -330,6 +344,8 @@ static void what_lists_ignore_is_said(void **state)
          ""},
         {"q.jsonl", "{\"path\": \"a.jpg\", \"w\": 1, \"h\": 2}\n{\"path\": \"b c.jpg\", \"k\": 1}",
          "ignored members 'w' and 'h'\n"},
+        {"q.jsonl", "{\"path\": \"a.jpg\", \"w\": 1, \"h\": 2, \"d\": 3}",
+         "ignored members 'w', 'h' and 'd'\n"},
         {"q.jsonl", "{\"path\": \"a.jpg\"}\n{\"path\": \"b c.jpg\", \"k\": 1}", ""},
         {"q.jsonl", "{\"classes\": [\"x\"]}\n{\"path\": \"a.jpg\", \"k\": 1}",
          "ignored member 'k'\n"},

@@ -179,7 +179,7 @@ static void existing_splits_are_kept(void **state)
     fgt_write(path, text, strlen(text));
     fgt_ok(fg_catalog_open(path, NULL, &catalog, &err));
     assert_int_equal(fg_catalog_split(catalog, NULL, splits, &err), FG_EINVAL);
-    assert_non_null(strstr(err.message, "group 'g' is in val and in test"));
+    fgt_message_is(err.message, "fg_catalog_split: group 'g' is in val and in test");
     fg_catalog_destroy(catalog);
 }
 
@@ -201,16 +201,25 @@ static void impossible_splits_are_refused(void **state)
         fg_catalog_split_options options;
         const char *part;
     } cases[] = {
-        {{.val_fraction = 0.25}, "the split val would be empty"},
-        {{.test_fraction = 0.1}, "the split test would be empty"},
-        {{.val_fraction = 0.9}, "the split train would be empty"},
-        {{.val_fraction = -0.1}, "sum is below 1"},
-        {{.val_fraction = 0.5, .test_fraction = 0.5}, "sum is below 1"},
-        {{.val_fraction = 1}, "sum is below 1"},
+        {{.val_fraction = 0.25},
+         "fg_catalog_split: the split val would be empty: the 4 samples form only 1 group, "
+         "counting samples without a group"},
+        {{.test_fraction = 0.1},
+         "fg_catalog_split: the split test would be empty: the 4 samples form only 1 group, "
+         "counting samples without a group"},
+        {{.val_fraction = 0.9},
+         "fg_catalog_split: the split train would be empty: the 4 samples form only 1 group, "
+         "counting samples without a group"},
+        {{.val_fraction = -0.1},
+         "fg_catalog_split: expected fractions of at least 0 whose sum is below 1"},
+        {{.val_fraction = 0.5, .test_fraction = 0.5},
+         "fg_catalog_split: expected fractions of at least 0 whose sum is below 1"},
+        {{.val_fraction = 1},
+         "fg_catalog_split: expected fractions of at least 0 whose sum is below 1"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         assert_int_equal(fg_catalog_split(catalog, &cases[i].options, splits, &err), FG_EINVAL);
-        assert_non_null(strstr(err.message, cases[i].part));
+        fgt_message_is(err.message, cases[i].part);
     }
     fg_catalog_destroy(catalog);
 }

@@ -318,12 +318,14 @@ static void gzip_files_are_decompressed(void **state)
     add_text(&a, "1.cls", "0");
     memset(a.data + a.size, 0, 2 * BLOCK);
     write_gzip(fgt_path(folder, "a.tar.gz"), a.data, a.size + 2 * BLOCK, "wb");
-    fgt_write(fgt_path(folder, "c.tar"), a.data, a.size + 2 * BLOCK);
+    write_gzip(fgt_path(folder, "c.tar.gz"), a.data, a.size + 2 * BLOCK, "wb");
+    fgt_write(fgt_path(folder, "d.tar"), a.data, a.size + 2 * BLOCK);
     memcpy(a.data + BLOCK, "two", 3);
     write_gzip(b, a.data, BLOCK, "wb"); /* two members of gzip */
     write_gzip(b, a.data + BLOCK, a.size + BLOCK, "ab");
     fgt_catalog_is(folder, NULL,
-                   "a.tar.gz/1.jpg 0 [one]\nb.tgz/1.jpg 0 [two]\nc.tar/1.jpg 0 [one]\nclass -\n");
+                   "a.tar.gz/1.jpg 0 [one]\nb.tgz/1.jpg 0 [two]\n"
+                   "c.tar.gz/1.jpg 0 [one]\nd.tar/1.jpg 0 [one]\nclass -\n");
     fgt_fault_loop(fgt_catalog_scenario, (void *)b);
 }
 
@@ -347,6 +349,8 @@ static void damaged_gzip_files_are_errors(void **state)
     fgt_catalog_fails(
         b, NULL, FG_ENOTFOUND,
         "cannot create a temporary file in '/nonexistent': No such file or directory");
+    assert_int_equal(setenv("TMPDIR", "", 1), 0); /* as if it were not set */
+    fgt_catalog_fails(b, NULL, FG_EFORMAT, "PATH: byte @");
     assert_int_equal(before != NULL ? setenv("TMPDIR", before, 1) : unsetenv("TMPDIR"), 0);
 }
 
@@ -582,7 +586,9 @@ static void shrunk_shards_are_errors(void **state)
     FILE *file = fopen(path, "w"); /* the same file, now empty */
     assert_int_equal(fclose(file), 0);
     assert_int_equal(fg_catalog_read(catalog, 0, &bytes, &err), FG_EFORMAT);
-    assert_non_null(strstr(err.message, "the file ends at byte 512"));
+    fgt_message_is(
+        err.message,
+        "'~/a.tar': the file ends at byte 512, but it had more bytes when it was opened");
     assert_int_equal(bytes.size, 0);
     fg_catalog_bytes_fini(&bytes);
     fg_catalog_destroy(catalog);

@@ -138,22 +138,35 @@ static void expect_refused(const char *name, const char *y_name, fg_status statu
         fg_npy_open(golden(name), y_name == NULL ? NULL : golden(y_name), NULL, &dataset, &err),
         status);
     assert_null(dataset);
-    if (strstr(err.message, message) == NULL)
-        fail_msg("'%s' lacks '%s'", err.message, message);
+    fgt_message_is(err.message, message);
 }
 
 static void what_cannot_be_used_is_said(void **state)
 {
-    expect_refused("none.npy", NULL, FG_ENOTFOUND, "none.npy");
-    expect_refused("scalar.npy", NULL, FG_ESHAPE, "is a scalar");
-    expect_refused("no_columns.npy", NULL, FG_ESHAPE, "rows without elements");
-    expect_refused("fortran.npy", NULL, FG_EUNSUPPORTED, "Fortran order");
-    expect_refused("big_endian.npy", NULL, FG_EUNSUPPORTED, "dtype '>f4'");
-    expect_refused("complex.npy", NULL, FG_EUNSUPPORTED, "dtype '<c8'");
-    expect_refused("structured.npy", NULL, FG_EUNSUPPORTED, "structured");
+    expect_refused("none.npy", NULL, FG_ENOTFOUND,
+                   "cannot open '~/tests/golden/data/none.npy': No such file or directory");
+    expect_refused("scalar.npy", NULL, FG_ESHAPE,
+                   "'~/tests/golden/data/scalar.npy' is a scalar: expected one row per sample");
+    expect_refused("no_columns.npy", NULL, FG_ESHAPE,
+                   "'~/tests/golden/data/no_columns.npy' has rows without elements");
+    expect_refused("fortran.npy", NULL, FG_EUNSUPPORTED,
+                   "~/tests/golden/data/fortran.npy: byte 44: the array is in Fortran order\nsave "
+                   "it again with numpy.ascontiguousarray");
+    expect_refused(
+        "big_endian.npy", NULL, FG_EUNSUPPORTED,
+        "~/tests/golden/data/big_endian.npy: byte 21: elements of dtype '>f4' are not supported");
+    expect_refused(
+        "complex.npy", NULL, FG_EUNSUPPORTED,
+        "~/tests/golden/data/complex.npy: byte 21: elements of dtype '<c8' are not supported");
+    expect_refused(
+        "structured.npy", NULL, FG_EUNSUPPORTED,
+        "~/tests/golden/data/structured.npy: byte 20: structured arrays are not supported");
     expect_refused("wide.npy", NULL, FG_EFORMAT,
-                   "wide.npy: element 2 (index starting at 0, byte 144) does not fit");
-    expect_refused("float32.npy", "three_rows.npy", FG_ESHAPE, "has 4 rows");
+                   "~/tests/golden/data/wide.npy: element 2 (index starting at 0, byte 144) does "
+                   "not fit in s32; use smaller integers, or floats for a regression");
+    expect_refused("float32.npy", "three_rows.npy", FG_ESHAPE,
+                   "'~/tests/golden/data/float32.npy' has 4 rows, but "
+                   "'~/tests/golden/data/three_rows.npy' has 3");
 }
 
 static fg_status parse_text(const char *header, size_t numbers, fgi_npy *out)
@@ -362,8 +375,8 @@ static void targets_are_measured(void **state)
     fg_dataset_destroy(data.samples);
     write_pair(x, y, good, FG_F32, bad);
     assert_int_equal(open_part(request, x, y, NULL, &data), FG_EINVAL);
-    assert_non_null(
-        strstr(err.message, "a training target is NaN or infinite: expected finite numbers"));
+    fgt_message_is(err.message,
+                   "data.y: a training target is NaN or infinite: expected finite numbers");
     fg_dataset_destroy(data.samples);
 }
 
@@ -430,9 +443,8 @@ static void labels_have_a_limit(void **state)
     fg_dataset_destroy(data.samples);
     write_pair(x, y, good, FG_S32, huge);
     assert_int_equal(open_part(request, x, y, NULL, &data), FG_EINVAL);
-    assert_non_null(strstr(err.message,
-                           "the largest label is 1000000: expected class indices, 0 to "
-                           "the number of classes - 1"));
+    fgt_message_is(err.message, "data.y: the largest label is 1000000: expected class indices, 0 "
+                                "to the number of classes - 1");
     fg_dataset_destroy(data.samples);
 }
 
@@ -441,7 +453,7 @@ static void inputs_must_be_finite(void **state)
 {
     static const float numbers[2] = {NAN, -INFINITY}, targets[4] = {1, 2, 3, 4};
     static const char says[] =
-        "row 2 has a value that is NaN or infinite (the first is row 0): expected finite "
+        "data.@x: row 2 has a value that is NaN or infinite (the first is row 0): expected finite "
         "numbers\nremove the row, or replace the value, as numpy.nan_to_num does";
     char x[300], y[300];
     fg_format_data data;
@@ -452,11 +464,11 @@ static void inputs_must_be_finite(void **state)
         write_pair(x, y, inputs, FG_F32, targets);
         fg_format_request request = {.task = "auto", .is_training = true};
         assert_int_equal(open_part(request, x, y, NULL, &data), FG_EINVAL);
-        assert_non_null(strstr(err.message, says));
+        fgt_message_is(err.message, says);
         fg_dataset_destroy(data.samples);
         request = (fg_format_request){.part = FG_PART_TEST, .task = "auto", .needs_target = true};
         assert_int_equal(open_part(request, x, y, NULL, &data), FG_EINVAL);
-        assert_non_null(strstr(err.message, says));
+        fgt_message_is(err.message, says);
         fg_dataset_destroy(data.samples);
         request.needs_target = false;
         fgt_ok(open_part(request, x, y, NULL, &data));
@@ -464,9 +476,8 @@ static void inputs_must_be_finite(void **state)
         assert_true(row[1] == 4 && target == 2);
         assert_int_equal(fg_dataset_read(data.samples, 3, (void *const[]){row, &target}, &err),
                          FG_EFORMAT);
-        assert_non_null(strstr(err.message,
-                               "x.npy': row 3 has a value that is NaN or infinite (the "
-                               "first is row 0)"));
+        fgt_message_is(err.message,
+                       "'~/x.npy': row 3 has a value that is NaN or infinite (the first is row 0)");
         fg_dataset_destroy(data.samples);
         request.part = FG_PART_TRAIN;
         assert_int_equal(open_part(request, x, y, NULL, &data), FG_EINVAL);
@@ -486,6 +497,34 @@ static void halves_must_be_finite(void **state)
         assert_int_equal(open_part(request, path, NULL, NULL, &data), k == 0 ? FG_OK : FG_EINVAL);
         fg_dataset_destroy(data.samples);
     }
+}
+
+/* The options in the order of the parts: inputs, and targets where there are any. */
+static void each_part_has_its_files(void **state)
+{
+    static const char *const names[] = {"x", "y", "val_x", "val_y", "test_x", "test_y", "predict"};
+    fg_option_values *values;
+    fg_format_data data;
+    const fg_entry *entry = &fgi_npy_row.entry;
+    const char *folder = fgt_temp_folder();
+    fgt_ok(fg_option_values_create("data", entry->options, entry->option_count, &values, &err));
+    for (int i = 0; i < 7; i++) {
+        const float value = (float)i + 0.5f;
+        fgt_ok(fg_npy_write(fgt_path(folder, names[i]), &(fg_type){FG_F32, 1, {1}}, &value, &err));
+        fgt_ok(fg_option_set(values, names[i], fgt_path(folder, names[i]), NULL, &err));
+    }
+    for (int part = FG_PART_TRAIN; part <= FG_PART_PREDICT; part++) {
+        float x, y;
+        const fg_format_request request = {.part = (fg_data_part)part, .task = "auto"};
+        fgt_ok(fgi_npy_row.open(values, &request, &data, &err));
+        assert_int_equal(fg_dataset_field_count(data.samples), part == FG_PART_PREDICT ? 1 : 2);
+        fgt_ok(fg_dataset_read(data.samples, 0, (void *const[]){&x, &y}, &err));
+        fgt_close("x", (double)x, 2 * part + 0.5, 0, 0);
+        if (part != FG_PART_PREDICT)
+            fgt_close("y", (double)y, 2 * part + 1.5, 0, 0);
+        fg_dataset_destroy(data.samples);
+    }
+    fg_option_values_destroy(values);
 }
 
 /* ---- the data format csv -------------------------------------------------------------------- */
@@ -555,6 +594,7 @@ static void options_reach_the_file(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(each_part_has_its_files),
     cmocka_unit_test(options_reach_the_file),
     cmocka_unit_test(targets_are_measured),
     cmocka_unit_test(targets_of_the_training_part_are_measured),

@@ -239,17 +239,20 @@ static void a_file_that_cannot_be_read_is_named(void **state)
     fg_dataset *dataset = fgt_photos_open(&(fg_images_options){.height = SIDE, .width = SIDE});
     fgt_write(fgt_path(fgt_image_folder(), "photos/cat/a.jpg"), "\xff\xd8\xff nonsense", 12);
     assert_int_equal(fg_dataset_read(dataset, 0, row, &err), FG_EFORMAT);
-    assert_non_null(strstr(err.message, "/photos': cat/a.jpg: "));
+    fgt_message_is(
+        err.message,
+        "'~/photos': cat/a.jpg: byte 12: truncated JPEG: the file ends within its headers");
     assert_int_equal(unlink(fgt_path(fgt_image_folder(), "photos/cat/b c.jpg")), 0);
     assert_int_equal(fg_dataset_read(dataset, 1, row, &err), FG_ENOTFOUND);
-    assert_non_null(strstr(err.message, "cat/b c.jpg"));
+    fgt_message_is(err.message, "cannot open '~/photos/cat/b c.jpg': No such file or directory");
     fgt_ok(fg_dataset_read(dataset, 2, row, &err)); /* the others are still readable */
     assert_int_equal(
         rename(fgt_path(fgt_image_folder(), "photos"), fgt_path(fgt_image_folder(), "moved")), 0);
     fgt_ok(fg_dataset_read(dataset, 2, row, &err)); /* the folder is open */
     assert_int_equal(fg_dataset_read(dataset, 1, row, &err), FG_ENOTFOUND);
-    assert_non_null(strstr(err.message, "cannot open 'cat/b c.jpg': its folder '"));
-    assert_non_null(strstr(err.message, "/photos' was removed or is no longer mounted"));
+    fgt_message_is(
+        err.message,
+        "cannot open 'cat/b c.jpg': its folder '~/photos' was removed or is no longer mounted");
     assert_int_equal(
         rename(fgt_path(fgt_image_folder(), "moved"), fgt_path(fgt_image_folder(), "photos")), 0);
     fg_dataset_destroy(dataset);
@@ -287,7 +290,8 @@ static void truncated_files_have_one_verdict(void **state)
         fgt_ok(fg_images_create(catalog, &o, &dataset, &err));
         assert_int_equal(fg_dataset_read(dataset, 0, (void *const[]){sample, &label}, &err),
                          FG_EFORMAT);
-        assert_non_null(strstr(err.message, "truncated JPEG: the file ends before the image does"));
+        fgt_message_is(err.message, "'~/photos': cat/a.jpg: byte 1138: truncated JPEG: the file "
+                                    "ends before the image does");
         fg_dataset_destroy(dataset);
     }
     fg_catalog_destroy(catalog);
@@ -301,8 +305,9 @@ static void a_check_finds_truncated_files(void **state)
     fg_images_options o = {.height = SIDE, .width = SIDE, .check = true};
     fg_catalog *catalog = photos_with("large.jpg", 200, 0);
     assert_int_equal(fg_images_create(catalog, &o, &dataset, &err), FG_EFORMAT);
-    assert_non_null(strstr(err.message, "cat/a.jpg: byte "));
-    assert_non_null(strstr(err.message, "\n1 of the 3 files that were checked is damaged"));
+    fgt_message_is(err.message,
+                   "'~/photos': cat/a.jpg: byte 1138: truncated JPEG: the file ends before the "
+                   "image does\n1 of the 3 files that were checked is damaged");
     o.skip_damaged = true;
     fgt_ok(fg_images_create(catalog, &o, &dataset, &err));
     assert_int_equal(fg_dataset_damaged(dataset, &first), 1);
@@ -595,8 +600,9 @@ static void checks_are_said(void **state)
     fgt_write(fgt_path(fgt_image_folder(), "photos/dog/d.jpg"), "\xff\xd8\xff nonsense", 12);
     const fg_images_options o = {.height = SIDE, .width = SIDE, .check = true};
     assert_int_equal(fg_images_create(catalog, &o, &dataset, &err), FG_EFORMAT);
-    assert_non_null(strstr(err.message, "/photos': cat/a.jpg: byte "));
-    assert_non_null(strstr(err.message, "\n2 of the 3 files that were checked are damaged"));
+    fgt_message_is(err.message,
+                   "'~/photos': cat/a.jpg: byte 1138: truncated JPEG: the file ends before the "
+                   "image does\n2 of the 3 files that were checked are damaged");
     fg_catalog_destroy(catalog);
 }
 
