@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "aug/aug_draw.h"
+#include "aug/augmentations.h"
 #include "aug_host.h"
 #include "base/alloc.h"
 #include "base/file.h"
@@ -491,6 +492,159 @@ static void errors_say_what_was_expected(void **state)
     FAILURES(RUN)
 }
 
+/* ---- options of a configuration -------------------------------------------------------------- */
+
+static fg_tensor mixup_of(fg_tensor x, const fg_sample_key *key, const fg_aug_mixup_options *o)
+{
+    fg_tensor target = fg_zeros(fg_tensor_trace(x), FG_F32, FG_DIMS(2));
+    return fg_aug_mixup(x, &target, key, o);
+}
+
+static fg_tensor cutmix_of(fg_tensor x, const fg_sample_key *key, const fg_aug_cutmix_options *o)
+{
+    fg_tensor target = fg_zeros(fg_tensor_trace(x), FG_F32, FG_DIMS(2));
+    return fg_aug_cutmix(x, &target, key, o);
+}
+
+static const double quarter = 0.25, half = 0.5;
+
+/* Each row with all of its options, and the same in C. */
+#define OPTIONS(ROW)                                                                               \
+    ROW(random_crop, "height=5, width=6, padding=2, fill=0.5, mode=constant", .height = 5,         \
+        .width = 6, .padding = 2, .fill = 0.5)                                                     \
+    ROW(random_resized_crop,                                                                       \
+        "height=5, width=6, scale_min=0.25, scale_max=0.75, ratio_min=0.5, ratio_max=2.5, "        \
+        "antialias=false",                                                                         \
+        .height = 5, .width = 6, .scale_min = 0.25, .scale_max = 0.75, .ratio_min = 0.5,           \
+        .ratio_max = 2.5, .no_antialias = true)                                                    \
+    ROW(random_flip, "p=0.3, vertical=true", .p = 0.3, .vertical = true)                           \
+    ROW(random_affine,                                                                             \
+        "degrees=30, translate=0.25, scale_min=0.5, scale_max=1.5, shear=20, fill=0.125, "         \
+        "nearest=true",                                                                            \
+        .degrees = 30, .translate = 0.25, .scale_min = 0.5, .scale_max = 1.5, .shear = 20,         \
+        .fill = 0.125, .nearest = true)                                                            \
+    ROW(rand_augment, "operations=1, magnitude=5, bins=11, fill=0.5, bilinear=true",               \
+        .operations = 1, .magnitude = 5, .bins = 11, .fill = 0.5, .bilinear = true)                \
+    ROW(trivial_augment, "bins=11, fill=0.5, bilinear=true", .bins = 11, .fill = 0.5,              \
+        .bilinear = true)                                                                          \
+    ROW(color_jitter, "brightness=0.1, contrast=0.2, saturation=0.3, hue=0.4", .brightness = 0.1,  \
+        .contrast = 0.2, .saturation = 0.3, .hue = 0.4)                                            \
+    ROW(grayscale, "p=0.3", .p = 0.3)                                                              \
+    ROW(sharpness, "factor=3, p=0.3", .factor = 3, .p = 0.3)                                       \
+    ROW(autocontrast, "p=0.3", .p = 0.3)                                                           \
+    ROW(equalize, "p=0.3", .p = 0.3)                                                               \
+    ROW(posterize, "bits=3, p=0.3", .bits = 3, .p = 0.3)                                           \
+    ROW(solarize, "threshold=0.25, p=0.3", .threshold = 0.25, .p = 0.3)                            \
+    ROW(invert, "p=0.3", .p = 0.3)                                                                 \
+    ROW(gaussian_blur, "size=5, sigma_min=0.5, sigma_max=1.5", .size = 5, .sigma_min = 0.5,        \
+        .sigma_max = 1.5)                                                                          \
+    ROW(random_erasing,                                                                            \
+        "p=0.3, scale_min=0.1, scale_max=0.4, ratio_min=0.5, ratio_max=2.5, value=0.75", .p = 0.3, \
+        .scale_min = 0.1, .scale_max = 0.4, .ratio_min = 0.5, .ratio_max = 2.5, .value = 0.75)     \
+    ROW(mixup, "alpha=0.4, p=0.3", .alpha = 0.4, .p = 0.3)                                         \
+    ROW(cutmix, "alpha=0.4, p=0.3", .alpha = 0.4, .p = 0.3)                                        \
+    ROW(resize, "height=5, width=6, antialias=false", .height = 5, .width = 6,                     \
+        .no_antialias = true)                                                                      \
+    ROW(center_crop, "height=5, width=6", .height = 5, .width = 6)                                 \
+    ROW(normalize, "mean=[0.25], std=[0.5]", .mean = &quarter, .std = &half, .mean_count = 1,      \
+        .std_count = 1)
+
+#define normalize_of           fg_aug_normalize
+#define resize_of              fg_aug_resize
+#define center_crop_of         fg_aug_center_crop
+#define random_crop_of         fg_aug_random_crop
+#define random_resized_crop_of fg_aug_random_resized_crop
+#define random_flip_of         fg_aug_random_flip
+#define random_affine_of       fg_aug_random_affine
+#define rand_augment_of        fg_aug_rand_augment
+#define trivial_augment_of     fg_aug_trivial_augment
+#define color_jitter_of        fg_aug_color_jitter
+#define grayscale_of           fg_aug_grayscale
+#define sharpness_of           fg_aug_sharpness
+#define autocontrast_of        fg_aug_autocontrast
+#define equalize_of            fg_aug_equalize
+#define posterize_of           fg_aug_posterize
+#define solarize_of            fg_aug_solarize
+#define invert_of              fg_aug_invert
+#define gaussian_blur_of       fg_aug_gaussian_blur
+#define random_erasing_of      fg_aug_random_erasing
+
+#define DIRECT(name, text, ...)                                                                    \
+    static fg_tensor direct_##name(fg_tensor x, const fg_sample_key *key, bool has_options)        \
+    {                                                                                              \
+        const fg_aug_##name##_options o = {__VA_ARGS__};                                           \
+        return name##_of(x, key, has_options ? &o : NULL);                                         \
+    }
+OPTIONS(DIRECT)
+
+static const struct {
+    const char *name, *text;
+    fg_tensor (*direct)(fg_tensor x, const fg_sample_key *key, bool has_options);
+} option_rows[] = {
+#define OPTION_ROW(name, text, ...) {#name, text, direct_##name},
+    OPTIONS(OPTION_ROW)};
+
+/* What a row of the table does with options in a text. */
+static fg_tensor by_row(const fg_augmentation_entry *row, const char *text, fg_tensor x,
+                        const fg_sample_key *key)
+{
+    fg_option_values *values = NULL;
+    fg_error err = {0};
+    fg_tensor target = fg_zeros(fg_tensor_trace(x), FG_F32, FG_DIMS(2));
+    fgt_ok(
+        fg_option_values_create(NULL, row->entry.options, row->entry.option_count, &values, &err));
+    fgt_ok(fg_option_set_all(values, text, NULL, &err));
+    const fg_tensor y =
+        row->mix != NULL ? row->mix(x, &target, key, values) : row->apply(x, key, values);
+    fg_option_values_destroy(values);
+    return y;
+}
+
+/* The program of one of option_rows, without the places of its lines. */
+static char *program_of(void *state, size_t i, int has_options, const fg_augmentation_entry *row)
+{
+    char *text = NULL, *to;
+    fg_error err = {0};
+    fg_trace *trace = values_trace(state);
+    const fg_sample_key key = key_of(trace, samples, 2, 0);
+    const fg_tensor x = fg_iota(trace, FG_F32, 2, FG_DIMS(2, H, W, 3));
+    const fg_tensor y = row == NULL ? option_rows[i].direct(x, &key, has_options)
+                                    : by_row(row, has_options ? option_rows[i].text : "", x, &key);
+    fgt_ok(fg_trace_text(trace, &y, 1, &text, &err));
+    to = text;
+    for (const char *at = text; *at != '\0'; at++) {
+        if (strncmp(at, "loc(", 4) == 0 || strncmp(at, "#loc", 4) == 0)
+            at += strcspn(at, "\n");
+        *to++ = *at;
+    }
+    *to = '\0';
+    fg_trace_destroy(trace);
+    return text;
+}
+
+/* Without options, too: the defaults are those of the functions. */
+static void options_of_a_configuration_are_those_of_the_functions(void **state)
+{
+    enum { COUNT = sizeof option_rows / sizeof *option_rows };
+    assert_int_equal(fgi_augmentation_row_count, COUNT);
+    for (size_t i = 0; i < COUNT; i++) {
+        const fg_augmentation_entry *row = fgi_augmentation_rows[i];
+        char *text[2][2];
+        assert_string_equal(row->entry.name, option_rows[i].name);
+        for (size_t k = 0; k < row->entry.option_count; k++)
+            assert_non_null(strstr(option_rows[i].text, row->entry.options[k].name));
+        for (int has_options = 0; has_options < 2; has_options++) {
+            text[has_options][0] = program_of(*state, i, has_options, NULL);
+            text[has_options][1] = program_of(*state, i, has_options, row);
+            if (strcmp(text[has_options][0], text[has_options][1]) != 0)
+                fail_msg("%s, %d", row->entry.name, has_options);
+        }
+        assert_string_not_equal(text[0][0], text[1][0]);
+        for (int k = 0; k < 4; k++)
+            fg_text_free(text[k / 2][k % 2]);
+    }
+}
+
 /* ---- options of a newer version -------------------------------------------------------------- */
 
 #define REFUSED(function, type)                                                                    \
@@ -505,18 +659,6 @@ static void errors_say_what_was_expected(void **state)
         structs--;                                                                                 \
         fg_trace_destroy(trace);                                                                   \
     } while (0)
-
-static fg_tensor mixup_of(fg_tensor x, const fg_sample_key *key, const fg_aug_mixup_options *o)
-{
-    fg_tensor target = fg_zeros(fg_tensor_trace(x), FG_F32, FG_DIMS(2));
-    return fg_aug_mixup(x, &target, key, o);
-}
-
-static fg_tensor cutmix_of(fg_tensor x, const fg_sample_key *key, const fg_aug_cutmix_options *o)
-{
-    fg_tensor target = fg_zeros(fg_tensor_trace(x), FG_F32, FG_DIMS(2));
-    return fg_aug_cutmix(x, &target, key, o);
-}
 
 static void newer_options_are_refused(void **state)
 {
@@ -562,6 +704,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(evaluation_is_not_random),
     cmocka_unit_test(channels_are_normalized),
     cmocka_unit_test(errors_say_what_was_expected),
+    cmocka_unit_test(options_of_a_configuration_are_those_of_the_functions),
     cmocka_unit_test(newer_options_are_refused),
 };
 

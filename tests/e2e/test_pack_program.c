@@ -40,7 +40,8 @@ static void packs_and_says_what_was_chosen(void **state)
     assert_string_equal(o->err, "");
     o = program_gives(2, folder, "pack ./info p.pack --codec jpeg");
     contains(o->err, "fulgurite pack: 'p.pack' exists: ");
-    (void)program_gives(0, folder, "pack ./info p.pack --codec jpeg --replace");
+    o = program_gives(0, folder, "pack ./info p.pack --codec jpeg --replace --split val=0.1");
+    contains(o->err, "warning: no validation images of class ");
 }
 
 /* The size is that of the configuration; a rate and a codec on the command line need no plan. */

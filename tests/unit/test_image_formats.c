@@ -254,6 +254,12 @@ static void other_formats_are_named(void **state)
                        "this is an HTML page, such as a server's error message");
     EXPECT_UNSUPPORTED("hello", "this is text");
     EXPECT_UNSUPPORTED("a\tb\r\n", "this is text");
+    char words[1024] = "version https://git-lfs.github.com/spec/v1\n"; /* longer than a pointer */
+    memset(words + 43, 'x', sizeof words - 43);
+    expect_refused(words, sizeof words, FG_EUNSUPPORTED,
+                   "f: unsupported image format: this is text");
+    expect_refused(words, 1023, FG_EFORMAT,
+                   "'f' is a Git LFS pointer, not the data: run `git lfs pull` in its repository");
     EXPECT_UNSUPPORTED("\x01\x02\x03\xff", "the file begins with the bytes 01 02 03 ff");
     expect_refused("", 0, FG_EFORMAT, "f: byte 0: the file is empty");
     assert_int_equal(fg_image_probe("f", NULL, 3, &(fg_image_info){0}, &err), FG_EINVAL);
@@ -294,8 +300,11 @@ static void complete_files_have_their_ends(void **state)
         fgt_file file = fgt_file_read(samples[i].name);
         assert_true(has_ends(file.data, file.size));
         const char *type = strchr(samples[i].name, '.');
-        if (strcmp(type, ".png") == 0 || strcmp(type, ".gif") == 0 || strcmp(type, ".webp") == 0)
+        if (strcmp(type, ".png") == 0 || strcmp(type, ".gif") == 0 || strcmp(type, ".webp") == 0) {
             assert_false(has_ends(file.data, file.size - 1));
+            assert_int_equal(fgi_image_check("f", file.data, file.size / 2, true, &err),
+                             FG_EFORMAT); /* only JPEGs can be tolerated */
+        }
         fgt_file_free(&file);
     }
     for (size_t i = 0; i < sizeof ends_of_files / sizeof *ends_of_files; i++) {
@@ -461,6 +470,8 @@ static const bmp bmps[] = {
      "\3\2\1\6\5\4\6\5\4\3\2\1\6\5\4\6\5\4\3\2\1\3\2\1"},
     {40, 2, 2, 8, 1, 2, 0, REST(TWO "\5\1\0\0\0\2\1\0\1\1"), 3, 8, /* too long for the row */
      "\3\2\1\6\5\4\6\5\4\6\5\4"},
+    {40, 2, 3, 8, 1, 2, 0, REST(TWO "\1\1\0\2\0\2\1\1\0\1"), 3, 8, /* two rows up */
+     "\3\2\1\6\5\4\3\2\1\3\2\1\6\5\4\3\2\1"},
     {40, 2, 1, 8, 1, 2, 0, REST(TWO "\1\1"), 0, 0,
      "f: byte 64: truncated BMP: the file ends before the image does"},
     {40, 5, 1, 4, 2, 2, 0, REST(TWO "\2\x10\0\3\x01\x1f\0\1"), 3, 4,

@@ -329,6 +329,9 @@ static void harmless_flaws_are_accepted(void **state)
     assert_int_equal(fgt_image_difference(&whole, &part), 0);
     assert_non_null(strstr(decoder->warning, "extraneous bytes before marker 0xd9"));
     assert_false(decoder->is_corrupt);
+    const fg_image_decode_options tolerant = {.tolerate_corruption = true};
+    fgt_ok(fgt_decode(decoder, &flawed, &tolerant, &part, &err));
+    assert_false(decoder->is_corrupt);
     fgt_ok(fgi_image_check("flawed", flawed.data, flawed.size, false, &err));
     free(flawed.data);
     assert_memory_equal(file.data + 6, "JFIF\0\1", 6);

@@ -190,6 +190,11 @@ static void planes_and_coefficients_are_of_the_same_pixels(void **state)
     assert_int_equal(encoded.size, p.size);
     assert_memory_equal(encoded.data, p.data, p.size);
     fgi_buf_fini(&encoded);
+    fgt_ok(fgi_jpeg_coefficients_encode("r", &image, 90, (fgi_jpeg_sampling){3, 2, 1}, &encoded,
+                                        &err));
+    fgt_ok(fgi_jpeg_coefficients_open("r", encoded.data, encoded.size, &record, &err));
+    assert_true(record.component[1].columns == 2 && record.component[1].rows == 4);
+    fgi_buf_fini(&encoded);
     fg_image_fini(&image);
     fg_pack_close(p.pack);
 }

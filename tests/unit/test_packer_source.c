@@ -132,7 +132,8 @@ static void a_source_without_good_images_is_an_error(void **state)
                    "none of 1 sample can be read as an image, so no codec can be chosen: a.jpg: "
                    "unsupported");
     fgt_write(fgt_path(source, "b.jpg"), "text", 4);
-    expect_failure(source, &o, FG_EFORMAT, "none of 2 samples can be read as an image, so no ");
+    expect_failure(source, &o, FG_EFORMAT,
+                   "none of 2 samples can be read as an image, so no codec can be chosen: a.jpg: ");
     expect_failure("/nowhere", &jpeg, FG_ENOTFOUND, "/nowhere");
 }
 
