@@ -98,9 +98,8 @@ static fg_status find_rate(const fg_recipe *r, const fg_plan *plan, int parts, l
     return FG_OK;
 }
 
-/* The conclusion from the ratio of delivered to required rate, as text. */
-static void put_verdict(json_t *o, const fg_recipe *r, double fraction, bool is_alone,
-                        const loader_rate *rate)
+void fgi_plan_put_verdict(json_t *o, const fg_recipe *r, double fraction, bool is_alone,
+                          const char *stage, double spent)
 {
     char words[240], advice[64], where[80] = "";
     const int processors = fgi_cpu_count();
@@ -111,9 +110,9 @@ static void put_verdict(json_t *o, const fg_recipe *r, double fraction, bool is_
     if (r->fit_data.workers != 0 && r->fit_data.workers < processors)
         (void)fgi_snprintf(advice, sizeof advice, "trainer.workers can be up to %d here",
                            processors);
-    if (*rate->stage != '\0')
+    if (*stage != '\0')
         (void)fgi_snprintf(where, sizeof where, " and spends %.0f %% of the loader's time on %s",
-                           100 * rate->spent, fgi_input_words(rate->stage));
+                           100 * spent, fgi_input_words(stage));
     if (fraction > 100)
         (void)fgi_snprintf(words, sizeof words, "%s delivers more than 100 times the required rate",
                            host);
@@ -124,7 +123,7 @@ static void put_verdict(json_t *o, const fg_recipe *r, double fraction, bool is_
         (void)fgi_snprintf(
             words, sizeof words,
             "%s delivers %.2g %% of the required rate%s, so the devices would wait: %s", host,
-            100 * fraction, where, advice);
+            fmin(100 * fraction, 99), where, advice);
     (void)json_object_set_new(o, "input_verdict", json_string(words));
 }
 
@@ -163,5 +162,6 @@ void fgi_plan_put_input(json_t *o, const fg_recipe *r, const fg_plan *plan)
         put(o, "input_stage_fraction", rate.spent);
     }
     put(o, "input_fraction", rate.samples_per_s / host);
-    put_verdict(o, r, rate.samples_per_s / host, info->host_count == 1, &rate);
+    fgi_plan_put_verdict(o, r, rate.samples_per_s / host, info->host_count == 1, rate.stage,
+                         rate.spent);
 }

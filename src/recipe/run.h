@@ -341,6 +341,10 @@ fg_status fgi_run_input_rate(const fgi_config *c, fg_dataset *samples, int64_t b
  * (fg_recipe_options.input_rate), and the rates that the planned step requires for all devices and
  * for those of one host, to the machine's object. Does nothing if the step time is unknown. */
 void fgi_plan_put_input(json_t *o, const fg_recipe *r, const fg_plan *plan);
+/* Adds the conclusion from the ratio of delivered to required rate, as text. is_alone: there is one
+ * host; stage: the loader's slowest ("": not known), in which it spends that part of its time. */
+void fgi_plan_put_verdict(json_t *o, const fg_recipe *r, double fraction, bool is_alone,
+                          const char *stage, double spent);
 /* Checks fg_recipe_options.input_rate. */
 bool fgi_plan_input_check(const char *text, fg_error *err);
 /* The loader's rate of a plan as such a text (fgi_free), so that no other plan measures it again;

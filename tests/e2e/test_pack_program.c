@@ -96,10 +96,14 @@ static void bad_images_are_a_failure_or_listed(void **state)
     contains(file_text(folder, "p.pack.bad.jsonl"), "{\"name\":\"cat/a.jpg\",\"reason\":");
     o = program_gives(1, folder, "pack --check ./info");
     contains(o->out, "cat/a.jpg: unsupported image format: this is text\n");
-    contains(o->err, "8 images can be decoded, 0 of them with a warning; 1 cannot;");
+    contains(o->err, "8 images can be decoded, 0 of them with a warning; 1 cannot; 0 other "
+                     "files are not images\n");
     contains(program_gives(2, folder, "pack --check ./info q.pack")->err, "leave out 'q.pack'");
     assert_int_equal(unlink(fgt_path(folder, "info/cat/a.jpg")), 0);
-    contains(program_gives(0, folder, "pack --check ./info")->err, "8 images can be decoded");
+    fgt_write(fgt_path(folder, "info/read.txt"), "text", 4);
+    contains(program_gives(0, folder, "pack --check ./info")->err,
+             "8 images can be decoded, 0 of them with a warning; 0 cannot; 1 other file is not an "
+             "image\n");
 }
 
 static void progress_is_drawn_on_a_terminal(void **state)

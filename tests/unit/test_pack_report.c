@@ -24,7 +24,7 @@ static const fg_field fields[] = {
 static const char *made_pack(const char *name, int64_t count)
 {
     static const char *const classes[] = {"cat", "\xc3\xa4pfel", "raw\xff\x01"};
-    const fg_pack_writer_options options = {.variant_count = 2,
+    const fg_pack_writer_options options = {.variant_count = count % 2 == 0 ? 2 : 1,
                                             .fields = fields,
                                             .field_count = 2,
                                             .class_names = classes,
@@ -228,6 +228,61 @@ static void a_damaged_pack_is_rebuilt(void **state)
     assert_null(text);
 }
 
+/* ---- whole texts ----------------------------------------------------------------------------- */
+
+/* Puts the text with the names of the files for their paths; frees it. */
+static void put_text(fgi_buf *out, const char *what, char *text, const char *path,
+                     const char *fixed)
+{
+    fgi_buf_printf(out, "# %s\n", what);
+    for (const char *at = text; *at != '\0';)
+        if (strncmp(at, path, strlen(path)) == 0) {
+            fgi_buf_puts(out, "try.pack");
+            at += strlen(path);
+        } else if (strncmp(at, fixed, strlen(fixed)) == 0) {
+            fgi_buf_puts(out, "fixed.pack");
+            at += strlen(fixed);
+        } else {
+            fgi_buf_putc(out, *at++);
+        }
+    fg_report_free(text);
+}
+
+static const struct {
+    int64_t count, flipped[3]; /* -1: none */
+    int64_t section;           /* offset of a byte outside records; 0: none */
+} damages[] = {
+    {1, {-1}, 0},   {2, {-1}, 0},      {2, {1, -1}, 0},  {5, {4, -1}, 0},  {5, {1, 2, -1}, 0},
+    {5, {-1}, 100}, {5, {2, -1}, 100}, {5, {-1}, 14500}, {5, {-1}, 14900}, {5, {-1}, 15500},
+};
+
+static void texts_about_faults(void **state)
+{
+    (void)state;
+    fgi_buf out = {0};
+    for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
+        fg_error err = {0};
+        char *text = NULL, path[600], fixed[600];
+        bool is_damaged;
+        (void)snprintf(path, sizeof path, "%s", made_pack("try.pack", damages[i].count));
+        (void)snprintf(fixed, sizeof fixed, "%s", fgt_path(fgt_temp_folder(), "fixed.pack"));
+        for (int k = 0; damages[i].flipped[k] >= 0; k++)
+            flip(path, offset_of(path, damages[i].flipped[k]));
+        if (damages[i].section > 0)
+            flip(path, (uint64_t)damages[i].section);
+        fgt_ok(fg_report_pack_verify(path, &text, &is_damaged, &err));
+        put_text(&out, is_damaged ? "damaged" : "sound", text, path, fixed);
+        (void)remove(fixed);
+        fgt_ok(fg_report_pack_rebuild(path, fixed, &text, &err));
+        put_text(&out, "rebuilt", text, path, fixed);
+        fgt_ok(fg_report_pack_verify(fixed, &text, &is_damaged, &err));
+        put_text(&out, is_damaged ? "damaged" : "sound", text, path, fixed);
+    }
+    assert_non_null(out.data);
+    fgt_golden("pack/faults.txt", out.data);
+    fgi_buf_fini(&out);
+}
+
 static void a_truncated_pack_is_damaged(void **state)
 {
     (void)state;
@@ -278,6 +333,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(nothing_is_reported_about_nothing),
     cmocka_unit_test(each_fault_is_a_line_with_its_record),
     cmocka_unit_test(a_damaged_pack_is_rebuilt),
+    cmocka_unit_test(texts_about_faults),
     cmocka_unit_test(a_truncated_pack_is_damaged),
     cmocka_unit_test(every_allocation_may_fail),
 };

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/resources.h"
 #include "recipe/run.h"
 
 #define PLAN "echo '{\"topologies\": [{\"name\": \"v5e-8\", \"fits\": true}]}'\n"
@@ -185,6 +186,47 @@ static void rates_are_checked(void **state)
     assert_true(fgi_plan_input_check(NULL, NULL));
 }
 
+static const struct {
+    double fraction;
+    bool is_alone;
+    const char *stage;
+    const char *verdict;
+} verdicts[] = {
+    {1000, true, "", "this host delivers more than 100 times the required rate"},
+    {100.5, false, "", "a host like this one delivers more than 100 times the required rate"},
+    {100, true, "decode", "this host delivers 100 times the required rate"},
+    {1, true, "decode", "this host delivers 1 times the required rate"},
+    {0.999, true, "",
+     "this host delivers 99 % of the required rate, so the devices would wait: use smaller "
+     "samples, a larger host or several hosts"},
+    {0.125, false, "decode",
+     "a host like this one delivers 12 % of the required rate and spends 25 % of the loader's time "
+     "on decoding, so the devices would wait: use smaller samples or larger hosts"},
+};
+
+static void conclusions_from_rates(void **state)
+{
+    (void)state;
+    char text[240];
+    fg_recipe r = {.folder = NULL};
+    json_t *o = json_object();
+    for (size_t i = 0; i < sizeof verdicts / sizeof verdicts[0]; i++) {
+        fgi_plan_put_verdict(o, &r, verdicts[i].fraction, verdicts[i].is_alone, verdicts[i].stage,
+                             0.25);
+        assert_string_equal(json_string_value(json_object_get(o, "input_verdict")),
+                            verdicts[i].verdict);
+    }
+    for (int fewer = 0; fewer < 2; fewer++) { /* threads than processors, which are used all */
+        r.fit_data.workers = fgi_cpu_count() - fewer;
+        (void)snprintf(text, sizeof text, ": trainer.workers can be up to %d here",
+                       fgi_cpu_count());
+        fgi_plan_put_verdict(o, &r, 0.5, true, "", 0);
+        const char *verdict = json_string_value(json_object_get(o, "input_verdict"));
+        assert_int_equal(strstr(verdict, text) != NULL, fewer == 1 && r.fit_data.workers > 0);
+    }
+    json_decref(o);
+}
+
 typedef struct heard {
     char text[256];
 } heard;
@@ -300,6 +342,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(mistakes_are_errors),
     cmocka_unit_test(the_loader_is_measured_once),
     cmocka_unit_test(rates_are_checked),
+    cmocka_unit_test(conclusions_from_rates),
     cmocka_unit_test(machines_are_planned_once),
     cmocka_unit_test(common_failures_are_reported_once),
     cmocka_unit_test(signals_change_nothing),

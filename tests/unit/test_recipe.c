@@ -7,12 +7,15 @@
 #include <fulgurite/recipe.h>
 #include <fcntl.h>
 #include <fulgurite/report.h>
+#include <math.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "base/file.h"
 #include "golden.h"
+#include "input/json_file.h"
 #include "recipe/config.h"
 #include "recipe/run.h"
 #include "recipe/run_infer.h"
@@ -425,6 +428,111 @@ static void mistakes_are_noted(void **state)
     fgi_buf_fini(&out);
 }
 
+/* ---- summaries ------------------------------------------------------------------------------- */
+
+/* Each number occurs once. */
+static const fg_result numbers = {
+    .epochs = 2,
+    .steps = 3,
+    .metric_count = 2,
+    .metrics = {{.name = "train_loss", .value = 0.5}, {.name = "val_loss", .value = NAN}},
+    .time_to_first_step_s = 5,
+    .step_median_s = 0.007,
+    .step_p95_s = 0.011,
+    .samples_per_s = 13,
+    .host_overhead_s = 17e-6,
+    .plugin_s = 19e-6,
+    .compiles = 23,
+    .compile_cache_hits = 29,
+    .compile_s = 31,
+    .host_reads = 37,
+    .idle = {.busy_s = 41,
+             .idle_s = 43,
+             .input_s = 47,
+             .upload_s = 53,
+             .compile_s = 59,
+             .read_s = 61,
+             .checkpoint_s = 67,
+             .other_s = 71},
+    .device_peak_bytes = 73,
+    .step_flops = 79,
+    .mxu_use = 0.83,
+    .checkpoint = "run/checkpoints/step-000000003",
+    .nonfinite_steps = 89,
+    .lost_updates = 0.97,
+    .loss_scale = 101,
+    .stop_reason = "early_stop: enough",
+    .rollbacks = 103,
+    .rollback_lr_factor = 107,
+    .input = {.stages = {.read_s = 109,
+                         .decode_s = 113,
+                         .resize_s = 127,
+                         .copy_s = 131,
+                         .entropy_s = 137},
+              .workers = 139,
+              .delivered_samples_per_s = 149,
+              .required_samples_per_s = 151,
+              .waited = 0.157,
+              .bound_by = "decode"},
+};
+
+static const struct {
+    fg_recipe_kind kind;
+    bool has_result;
+    fg_status status;
+    int64_t damaged;
+    const char *evaluation;
+} summaries[] = {
+    {FG_RECIPE_FIT, true, FG_OK, 7, /* of a prediction */
+     "{\"samples\": 2, \"worst\": [{\"index\": 1, \"image\": \"data:\"}, {\"index\": 0}]}"},
+    {FG_RECIPE_FIT, false, FG_ENOTFOUND, 0, NULL},
+    {FG_RECIPE_PREDICT, true, FG_OK, 2, NULL},
+    {FG_RECIPE_PREDICT, true, FG_ESTOPPED, 0, NULL},
+    {FG_RECIPE_PREDICT, false, FG_EINVAL, 0, NULL},
+    {FG_RECIPE_FIND_LR, true, FG_OK, 0, NULL},
+};
+
+static void put_summary(fgi_buf *out, size_t i)
+{
+    fgi_buf text = {0};
+    const fg_recipe_options options = {.kind = summaries[i].kind};
+    fg_recipe r = {.options = &options,
+                   .command = "command",
+                   .folder = (char[]){"run"},
+                   .outcome = {.train = numbers,
+                               .damaged = summaries[i].damaged,
+                               .damaged_error = "row 3: broken"},
+                   .setup_s = 0.25,
+                   .has_result = summaries[i].has_result};
+    r.c = fgi_config_create(NULL, NULL);
+    if (summaries[i].status != FG_OK)
+        (void)fgi_fail(&r.error, summaries[i].status, "a reason");
+    if (summaries[i].evaluation != NULL)
+        r.evaluation =
+            fgi_json_load(summaries[i].evaluation, strlen(summaries[i].evaluation), 0, NULL);
+    assert_true(fgi_run_put_summary(&r, &text));
+    for (const char *line = text.data; *line != '\0';) {
+        const int size = (int)strcspn(line, "\n");
+        if (strncmp(line, "  \"peak_rss_bytes\"", 18) != 0) /* of this process */
+            fgi_buf_printf(out, "%.*s\n", size, line);
+        line += size + (line[size] == '\n');
+    }
+    json_decref(r.evaluation);
+    fgi_config_destroy(r.c);
+    fgi_buf_fini(&text);
+}
+
+static void summaries_have_every_number(void **state)
+{
+    fgi_buf out = {0};
+    (void)state;
+    for (size_t i = 0; i < sizeof summaries / sizeof summaries[0]; i++)
+        put_summary(&out, i);
+    assert_non_null(out.data);
+    fgt_golden("recipe/summaries.txt", out.data);
+    fgi_buf_fini(&out);
+}
+
 /* ---- names of runs --------------------------------------------------------------------------- */
 
 /* Each row adds a file with a time to those of the rows before; the newest folder of all. */
@@ -651,6 +759,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(classes_that_are_none_are_refused),
     cmocka_unit_test(the_data_imply_the_task),
     cmocka_unit_test(mistakes_are_noted),
+    cmocka_unit_test(summaries_have_every_number),
     cmocka_unit_test(the_newest_run_is_the_last),
     cmocka_unit_test(names_of_checkpoints),
     cmocka_unit_test(a_failed_run_is_reported),
