@@ -267,7 +267,7 @@ void fgi_host_tpu_looked(const fgi_host *host, const fgi_tpu_scan *scan, char *o
     if (!scan->has_pci)
         (void)snprintf(bus, sizeof bus, "cannot be listed");
     else if (scan->pci_chips > 0)
-        (void)snprintf(bus, sizeof bus, "%d TPU chips", scan->pci_chips);
+        (void)snprintf(bus, sizeof bus, "%d TPU chip%s", scan->pci_chips, fgi_s(scan->pci_chips));
     else
         (void)snprintf(bus, sizeof bus, "%d device%s, no TPU%s", scan->pci_devices,
                        fgi_s(scan->pci_devices), scan->pci_unknown > 0 ? " known here" : "");

@@ -223,16 +223,8 @@ static void say_damage(const fg_recipe *r)
     const char *first;
     const int64_t count =
         r->fit_data.train != NULL ? fg_dataset_damaged(r->fit_data.train, &first) : 0;
-    if (count == 0)
-        return;
-    const bool may_be_more = strcmp(fgi_config_text(r->c, "data.format"), "images") == 0 &&
-                             strcmp(fgi_config_text(r->c, "data.check"), "decode") != 0;
-    fgi_run_say(r, FG_LOG_WARNING, "%lld damaged training sample%s replaced by %s: %s%s",
-                (long long)count, count == 1 ? " was" : "s were",
-                count == 1 ? "another" : "others; the first one", first,
-                may_be_more ? "; to find all damaged files before training, so that none is "
-                              "used in some epochs, set data.check to decode"
-                            : "");
+    if (count > 0)
+        fgi_run_note_damaged(r, count, first);
 }
 
 /* How many images were used although their decoder had a warning. */
@@ -248,8 +240,7 @@ static void say_flawed(const fg_recipe *r)
         sum += count;
     }
     if (sum > 0)
-        fgi_run_say(r, FG_LOG_INFO, "%lld image%s decoded with warnings; the first one: %s",
-                    (long long)sum, sum == 1 ? " was" : "s were", first);
+        fgi_run_note_flawed(r, sum, first);
 }
 
 /* Where the results are, and the command that shows them, unless no logger wrote what it reads. */

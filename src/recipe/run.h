@@ -376,6 +376,10 @@ void fgi_run_note_batch(const fg_recipe *r);
 void fgi_run_warn_of_devices(const fg_recipe *r);
 /* Prints a note if a fit will not validate, and why; warns if a validation metric is monitored. */
 void fgi_run_note_validation(const fg_recipe *r);
+/* How many training samples were replaced by others, and how many images were used although their
+ * decoder had a warning: more than 0, and what is wrong with the first. */
+void fgi_run_note_damaged(const fg_recipe *r, int64_t count, const char *first);
+void fgi_run_note_flawed(const fg_recipe *r, int64_t count, const char *first);
 /* A message for the user. */
 void fgi_run_say(const fg_recipe *r, fg_log_level level, const char *format, ...) FG_PRINTF(3, 4);
 

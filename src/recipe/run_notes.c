@@ -177,3 +177,21 @@ void fgi_run_note_validation(const fg_recipe *r)
                     "will be no best checkpoint",
                     fgi_config_where(r->c, "trainer.monitor"), monitor);
 }
+
+void fgi_run_note_damaged(const fg_recipe *r, int64_t count, const char *first)
+{
+    const bool may_be_more = strcmp(fgi_config_text(r->c, "data.format"), "images") == 0 &&
+                             strcmp(fgi_config_text(r->c, "data.check"), "decode") != 0;
+    fgi_run_say(r, FG_LOG_WARNING, "%" PRId64 " damaged training sample%s replaced by %s: %s%s",
+                count, count == 1 ? " was" : "s were",
+                count == 1 ? "another" : "others; the first one", first,
+                may_be_more ? "; to find all damaged files before training, so that none is "
+                              "used in some epochs, set data.check to decode"
+                            : "");
+}
+
+void fgi_run_note_flawed(const fg_recipe *r, int64_t count, const char *first)
+{
+    fgi_run_say(r, FG_LOG_INFO, "%" PRId64 " image%s decoded with warnings; the first one: %s",
+                count, count == 1 ? " was" : "s were", first);
+}

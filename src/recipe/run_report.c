@@ -126,10 +126,9 @@ fg_status fgi_run_record_check(const fg_recipe *r, fg_error *err)
         strcmp(fgi_config_text(r->c, "trainer.on_divergence"), "ignore") == 0)
         return FG_OK;
     return fgi_fail(err, FG_ENUMERIC,
-                    "val_loss was not finite in any of the %" PRId64 " validation%s%s%s\n"
+                    "val_loss was not finite in any validation%s%s\n"
                     "look for very large values in the validation data, or use a smaller "
                     "optimizer.lr; to accept this: trainer.on_divergence=ignore",
-                    record->validations, fgi_s(record->validations),
                     *path != '\0' ? "; the last state is saved in " : "", path);
 }
 

@@ -12,6 +12,7 @@
 #include "golden.h"
 #include "report/chart.h"
 #include "report/draw.h"
+#include "report/schedule_plot.h"
 #include "terminal.h"
 
 static fgi_buf page;
@@ -326,6 +327,72 @@ static void columns_are_the_terminals(void **state)
     }
 }
 
+/* ---- schedules ------------------------------------------------------------------------------- */
+
+static const fg_fit_settings schedules[] = {
+    {.device_count = 1,
+     .batch_shards = 1,
+     .batch_size = 8,
+     .global_batch_size = 8,
+     .accumulate_grad_batches = 1,
+     .steps_per_epoch = 1,
+     .total_steps = 1,
+     .total_epochs = 1,
+     .lr_scaling = "none",
+     .lr_given = 0.5,
+     .lr_factor = 1,
+     .lr = 0.5,
+     .part_count = 1,
+     .part = {{.epoch = 0, .step = 0, .steps = 1}}},
+    {.device_count = 4,
+     .batch_shards = 2,
+     .batch_size = 8,
+     .global_batch_size = 16,
+     .accumulate_grad_batches = 3,
+     .steps_per_epoch = 5,
+     .total_steps = 25,
+     .total_epochs = 4,
+     .lr_scaling = "linear",
+     .lr_given = 0.5,
+     .lr_factor = 2,
+     .lr = 1,
+     .part_count = 3,
+     .part = {{.epoch = 0, .step = 0, .steps = 5},
+              {.epoch = 2, .step = 10, .steps = 10},
+              {.epoch = 4, .step = 30, .steps = 20}}},
+    {.device_count = 1,
+     .batch_shards = 1,
+     .batch_size = 8,
+     .global_batch_size = 8,
+     .accumulate_grad_batches = 1,
+     .steps_per_epoch = -1,
+     .total_steps = -1,
+     .total_epochs = -1,
+     .lr_scaling = "sqrt",
+     .lr_given = 0.5,
+     .lr_factor = 1,
+     .lr = 0.5},
+};
+
+static void tables_of_schedules(void **state)
+{
+    fgi_buf *out = begin();
+    const fg_schedule schedule = fg_onecycle(NULL);
+    (void)state;
+    for (size_t i = 0; i < sizeof schedules / sizeof schedules[0]; i++) {
+        const fgi_schedule_view view = {.name = "onecycle",
+                                        .schedule = &schedule,
+                                        .settings = schedules[i],
+                                        .momentum = i == 0 ? 0.9 : (double)NAN};
+        fgi_schedule_put_table(&view, out);
+        assert_true(fgi_schedule_put_json(&view, out));
+        fgi_buf_puts(out, "\n");
+    }
+    assert_non_null(out->data);
+    fgt_golden("report/schedules.txt", out->data);
+    fgi_buf_fini(out);
+}
+
 /* ---- ranges ---------------------------------------------------------------------------------- */
 
 /* `count` values from 10 to 11, of which the first ones are replaced. */
@@ -532,6 +599,7 @@ static void a_curve_has_few_points(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(tables_of_schedules),
     cmocka_unit_test(a_curve_has_few_points),
     cmocka_unit_test(the_range_leaves_out_few_values),
     cmocka_unit_test(whole_curves),

@@ -134,7 +134,9 @@ static void colab_v5e_1(void **state)
     const fg_host_info *info = look("colab_v5e-1");
     assert_string_equal(info->place, "colab");
     assert_tpu(info, "v5e", 1, 1, 16);
-    assert_findings("warning hugepages");
+    assert_findings("warning hugepages; warning few-cpus");
+    assert_string_equal(finding("few-cpus")->text,
+                        "1 CPU feeds 1 chip: decode and resize images in advance");
     assert_fixed("");
 }
 
@@ -323,11 +325,11 @@ static void chips_locked_memory_is_looked_at(void **state)
     machine_file(&m, "/proc/self/limits",
                  "Max locked memory         8388608              8388608              bytes\n");
     fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
-    assert_findings("warning hugepages; warning locked-memory");
+    assert_findings("warning hugepages; warning locked-memory; warning few-cpus");
     fg_host_close(host);
     machine_file(&m, "/proc/self/status", "Name:\tx\nCapEff:\t0000003fffffffff\n");
     fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
-    assert_findings("warning hugepages");
+    assert_findings("warning hugepages; warning few-cpus");
 }
 
 static fg_status open_and_close(void *self, fg_error *err)

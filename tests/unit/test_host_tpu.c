@@ -88,6 +88,38 @@ static void network_card_of_google_is_no_tpu(void **state)
                               "/dev/vfio/N: none; TPU_ACCELERATOR_TYPE: not set");
 }
 
+/* What was looked at, in every case. */
+static void looks_in_words(void **state)
+{
+    static const struct {
+        bool has_pci;
+        int chips, devices, unknown, nodes;
+        const char *text;
+    } rows[] = {
+        {false, 0, 0, 0, 0, "cannot be listed; /dev/accelN, /dev/vfio/N: none"},
+        {true, 0, 0, 0, 0, "0 devices, no TPU; /dev/accelN, /dev/vfio/N: none"},
+        {true, 0, 1, 1, 1,
+         "1 device, no TPU known here; /dev/accelN, /dev/vfio/N: 1 from /dev/x on"},
+        {true, 1, 3, 1, 2, "1 TPU chip; /dev/accelN, /dev/vfio/N: 2 from /dev/x on"},
+        {true, 4, 3, 0, 0, "4 TPU chips; /dev/accelN, /dev/vfio/N: none"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[300], expected[300];
+        fgi_tpu_scan scan = {.has_pci = rows[i].has_pci,
+                             .pci_chips = rows[i].chips,
+                             .pci_devices = rows[i].devices,
+                             .pci_unknown = rows[i].unknown,
+                             .node_count = rows[i].nodes};
+        (void)snprintf(scan.nodes[0], sizeof scan.nodes[0], "/dev/x");
+        fgi_host_tpu_looked(&m.host, &scan, text, sizeof text);
+        (void)snprintf(expected, sizeof expected,
+                       "PCI bus (/sys/bus/pci/devices): %s; TPU_ACCELERATOR_TYPE: not set",
+                       rows[i].text);
+        assert_string_equal(text, expected);
+    }
+}
+
 /* Other devices are passed through VFIO too; the IOMMU groups distinguish them. */
 static void vfio_nodes_are_those_of_the_chips(void **state)
 {
@@ -432,6 +464,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup(live_lock_is_never_said_to_be_left_over, fresh),
     cmocka_unit_test_setup(own_lock_survives_the_look, fresh),
     cmocka_unit_test_setup(no_tpu_is_explained_by_what_was_looked_at, fresh),
+    cmocka_unit_test_setup(looks_in_words, fresh),
     cmocka_unit_test_setup(metadata_is_skipped_without_a_chip, fresh),
     cmocka_unit_test_setup(preparing_sets_this_process, fresh),
 };

@@ -153,6 +153,7 @@ static void names_of_damaged_records_are_escaped(void **state)
     assert_int_equal(fg_pack_writer_add(writer, &entry, "x", (size_t)1 << 32, &err), FG_EINVAL);
     assert_non_null(strstr(err.message, "record 'a\\x1b[31mred\\n.jpg' has "));
     fgt_ok(fg_pack_writer_add(writer, &entry, "x", 1, &err));
+    fgt_ok(fg_pack_writer_add(writer, &(fg_pack_entry){.name = "b.jpg"}, "y", 1, &err));
     fgt_ok(fg_pack_writer_finish(writer, NULL, &err));
     fg_pack_writer_destroy(writer);
     fg_pack *pack = NULL;
@@ -167,6 +168,19 @@ static void names_of_damaged_records_are_escaped(void **state)
     assert_non_null(strstr(text, "record 0 ('a\\x1b[31mred\\n.jpg') is damaged"));
     assert_null(strchr(text, '\x1b'));
     fg_report_free(text);
+    for (int damaged = 1; damaged <= 2; damaged++) { /* which is left out of an export */
+        char expected[600];
+        const fg_pack_export_options options = {.replace = true, .skip_damaged = true};
+        const char *folder = fgt_path(fgt_temp_folder(), "files");
+        (void)snprintf(expected, sizeof expected, "%s\t%s\n%d damaged record%s skipped\n", folder,
+                       damaged == 1 ? "1 file\t1 B" : "0 files\t0 B", damaged,
+                       damaged == 1 ? " was" : "s were");
+        if (damaged == 2)
+            flip(path, offset_of(path, 1));
+        fgt_ok(fg_report_pack_export(path, folder, &options, &text, &err));
+        assert_string_equal(text, expected);
+        fg_report_free(text);
+    }
 }
 
 static void each_fault_is_a_line_with_its_record(void **state)
@@ -277,6 +291,8 @@ static void texts_about_faults(void **state)
         put_text(&out, "rebuilt", text, path, fixed);
         fgt_ok(fg_report_pack_verify(fixed, &text, &is_damaged, &err));
         put_text(&out, is_damaged ? "damaged" : "sound", text, path, fixed);
+        fgt_ok(fg_report_pack(fixed, false, &text, &err));
+        put_text(&out, "contents", text, path, fixed);
     }
     assert_non_null(out.data);
     fgt_golden("pack/faults.txt", out.data);

@@ -6,6 +6,7 @@
 
 #include <fulgurite/recipe.h>
 #include <fcntl.h>
+#include <fulgurite/pack.h>
 #include <fulgurite/report.h>
 #include <math.h>
 #include <sys/stat.h>
@@ -18,6 +19,7 @@
 #include "input/json_file.h"
 #include "recipe/config.h"
 #include "recipe/run.h"
+#include "recipe/run_format.h"
 #include "recipe/run_infer.h"
 #include "recipe/run_origin.h"
 
@@ -417,15 +419,123 @@ static void put_validation_notes(fgi_buf *out)
     }
 }
 
+static void put_damage_notes(fgi_buf *out)
+{
+    static const char *const keys[][MOST_KEYS] = {{"data.format=images"},
+                                                  {"data.format=images", "data.check=decode"},
+                                                  {"data.format=images", "data.check=all"},
+                                                  {"data.format=pack"}};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        const fg_recipe_options options = {.message = put_note, .message_self = out};
+        fg_recipe r = {.options = &options, .c = config_of(out, keys[i])};
+        for (int count = 1; count <= 2; count++) {
+            fgi_run_note_damaged(&r, count, "'cat/1.jpg': is empty");
+            fgi_run_note_flawed(&r, count, "'cat/2.jpg': is truncated");
+        }
+        fgi_config_destroy(r.c);
+    }
+}
+
 static void mistakes_are_noted(void **state)
 {
     fgi_buf out = {0};
     (void)state;
     put_image_notes(&out);
     put_validation_notes(&out);
+    put_damage_notes(&out);
     assert_non_null(out.data);
     fgt_golden("recipe/notes.txt", out.data);
     fgi_buf_fini(&out);
+}
+
+/* ---- what formats say and read --------------------------------------------------------------- */
+
+/* Each line once, whatever its part of the data; only a fit gets those that are no warnings. */
+static void lines_of_a_format(void **state)
+{
+    static const struct {
+        fg_log_level level;
+        const char *line;
+    } lines[] = {{FG_LOG_INFO, "one"},    {FG_LOG_INFO, "one"}, {FG_LOG_WARNING, "one"},
+                 {FG_LOG_WARNING, "two"}, {FG_LOG_INFO, "on"},  {FG_LOG_ERROR, "three"},
+                 {FG_LOG_WARNING, "two"}, {FG_LOG_INFO, ""},    {FG_LOG_INFO, ""}};
+    static const char *const csv[MOST_KEYS] = {"data.format=csv"};
+    static const char *const expected[] = {"1 one\n2 two\n1 on\n3 three\n1 \n",
+                                           "2 one\n2 two\n3 three\n"};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        fg_error err = {0};
+        fgi_buf said = {0}, unused = {0};
+        fgi_run_format format;
+        const fg_recipe_options options = {.kind = i == 0 ? FG_RECIPE_FIT : FG_RECIPE_VALIDATE,
+                                           .message = put_note,
+                                           .message_self = &said};
+        fg_recipe r = {.options = &options, .c = config_of(&unused, csv)};
+        fgt_ok(fgi_run_format_init(r.c, &r, true, &format, &err));
+        for (size_t k = 0; k < sizeof lines / sizeof lines[0]; k++)
+            format.request.say(format.request.say_self, lines[k].level, lines[k].line);
+        assert_string_equal(said.data, expected[i]);
+        fgi_run_format_fini(&format);
+        fgi_config_destroy(r.c);
+        fgi_buf_fini(&said);
+        fgi_buf_fini(&unused);
+    }
+}
+
+#define NOTE(path, found, trained)                                                                 \
+    "1 note: '" path "' is read as data.format " found ", not as " trained                         \
+    ", which the model was trained on\n"
+
+static const struct {
+    const char *trained, *given, *format, *said; /* format: NULL: refused */
+} adopted[] = {
+    {"csv", "data.predict=t.csv", "csv", ""},
+    {"csv", "data.predict=one.jpg", NULL, ""},
+    {"csv", "data.predict=folder", NULL, ""},
+    {"csv", "data.predict=p.pack", NULL, ""},
+    {"csv", "data.predict=t.txt", "csv", ""},
+    {"images", "data.predict=folder", "images", ""},
+    {"images", "data.predict=t.csv", "images", ""}, /* a list */
+    {"images", "data.predict=p.pack", "pack", NOTE("p.pack", "pack", "images")},
+    {"images", "data.val=p.pack", "images", ""}, /* of another part */
+    {"pack", "data.predict=p.pack", "pack", ""},
+    {"pack", "data.predict=one.jpg", "images", NOTE("one.jpg", "images", "pack")},
+    {"pack", "data.predict=folder", "images", NOTE("folder", "images", "pack")},
+    {"pack", "data.predict=t.csv", "images", NOTE("t.csv", "images", "pack")},
+    {"npy", "data.predict=folder", "npy", ""},
+};
+
+static void formats_of_other_data(void **state)
+{
+    fg_error err = {0};
+    fg_pack_writer *writer = NULL;
+    (void)state;
+    (void)mkdir("folder", 0700);
+    fgt_ok(fg_pack_writer_create("p.pack", NULL, &writer, NULL, &err));
+    fgt_ok(fg_pack_writer_add(writer, &(fg_pack_entry){.name = "a"}, "x", 1, &err));
+    fgt_ok(fg_pack_writer_finish(writer, NULL, &err));
+    fg_pack_writer_destroy(writer);
+    for (size_t i = 0; i < sizeof adopted / sizeof adopted[0]; i++) {
+        char text[64];
+        fgi_buf said = {0};
+        const fg_recipe_options options = {
+            .kind = FG_RECIPE_PREDICT, .message = put_note, .message_self = &said};
+        fg_recipe r = {.options = &options, .c = fgi_config_create(NULL, &err)};
+        (void)snprintf(text, sizeof text, "data: {format: %s}\n", adopted[i].trained);
+        assert_true(fgi_config_read(r.c, "run.yaml", text, strlen(text), &err));
+        assert_true(fgi_config_override(r.c, adopted[i].given, &err));
+        if (fgi_run_adopt_format(&r, &err) != (adopted[i].format != NULL))
+            fail_msg("row %zu: %s", i, err.message);
+        if (adopted[i].format != NULL)
+            assert_string_equal(fgi_config_text(r.c, "data.format"), adopted[i].format);
+        else
+            assert_non_null(strstr(err.message, "' contains images, but the model was trained on "
+                                                "tables: expected a .csv file with the columns of "
+                                                "its training data"));
+        assert_string_equal(said.data != NULL ? said.data : "", adopted[i].said);
+        fgi_config_destroy(r.c);
+        fgi_buf_fini(&said);
+    }
 }
 
 /* ---- summaries ------------------------------------------------------------------------------- */
@@ -759,6 +869,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(classes_that_are_none_are_refused),
     cmocka_unit_test(the_data_imply_the_task),
     cmocka_unit_test(mistakes_are_noted),
+    cmocka_unit_test(lines_of_a_format),
+    cmocka_unit_test(formats_of_other_data),
     cmocka_unit_test(summaries_have_every_number),
     cmocka_unit_test(the_newest_run_is_the_last),
     cmocka_unit_test(names_of_checkpoints),
