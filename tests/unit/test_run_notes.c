@@ -1,0 +1,538 @@
+/* test_run_notes.c - what a run says and writes: notes, the summary, the report, the end, of
+ * recipes and results that are made by hand.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <fulgurite/pack.h>
+#include <math.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "golden.h"
+#include "input/json_file.h"
+#include "pjrt/plugin.h"
+#include "recipe/run_format.h"
+#include "recipe/run_record.h"
+#include "train/stage_parts.h"
+#include "train/trainer.h"
+
+/* ---- notes about probable mistakes ----------------------------------------------------------- */
+
+enum { MOST_KEYS = 6 };
+
+/* Puts the keys, and sets them; the caller destroys the configuration. */
+static fgi_config *config_of(fgi_buf *out, const char *const keys[MOST_KEYS])
+{
+    fg_error err = {0};
+    fgi_config *c = fgi_config_create(NULL, &err);
+    assert_non_null(c);
+    for (int k = 0; k < MOST_KEYS && keys[k] != NULL; k++) {
+        if (!fgi_config_override(c, keys[k], &err))
+            fail_msg("%s", err.message);
+        fgi_buf_printf(out, "--%s\n", keys[k]);
+    }
+    return c;
+}
+
+static void put_note(void *self, fg_log_level level, const char *text)
+{
+    fgi_buf_printf(self, "%d %s\n", (int)level, text);
+}
+
+static const struct {
+    const char *keys[MOST_KEYS];
+    bool is_whole; /* decoded by the device */
+} changed_images[] = {
+    {{"data.format=images", "data.augment=[random_crop(height=4,width=4)]"}, false},
+    {{"data.format=images", "data.augment=[random_resized_crop(height=4,width=4),random_flip]"},
+     false},
+    {{"data.format=images", "data.augment=[random_flip]"}, false},
+    {{"data.format=images", "data.augment=[random_flip]", "data.flip=0.25"}, false},
+    {{"data.format=images", "data.augment=[random_flip]", "data.flip=0"}, false},
+    {{"data.format=images", "data.augment=[random_flip]", "data.crop=center"}, false},
+    {{"data.format=images", "data.augment=[mixup]"}, false},
+    {{"data.format=pack", "data.augment=[random_flip]"}, false},
+    {{"data.format=pack", "data.augment=[random_flip]"}, true},
+    {{"data.format=idx", "data.augment=[random_flip]"}, false},
+    {{"data.augment=[random_flip]"}, false},
+};
+
+static void put_image_notes(fgi_buf *out)
+{
+    for (size_t i = 0; i < sizeof changed_images / sizeof changed_images[0]; i++) {
+        fg_error err = {0};
+        const fg_recipe_options options = {.message = put_note, .message_self = out};
+        fg_recipe r = {.options = &options, .c = config_of(out, changed_images[i].keys)};
+        r.task.input = (fg_type){.dtype = FG_U8, .rank = 3, .dim = {8, 8, 3}};
+        r.task.encodings[1].coding = FG_IMAGE_DCT;
+        r.task.encoding_count = changed_images[i].is_whole ? 2 : 1;
+        fgt_ok(fgi_run_augment_init(r.c, &r.task, &err));
+        fgi_run_augment_note(&r);
+        fgi_config_rows_free(&r.task.augment);
+        fgi_config_destroy(r.c);
+    }
+}
+
+static const struct {
+    const char *keys[MOST_KEYS];
+    int samples; /* of the validation data; -1: there are none */
+    bool is_used;
+} validations[] = {
+    {{"data.format=npy"}, 6, true},
+    {{"data.format=npy"}, -1, false},
+    {{"data.format=csv"}, -1, false},
+    {{"data.format=idx"}, -1, false},
+    {{"data.format=npy"}, 0, false},
+    {{"data.format=npy", "trainer.limit_val_batches=0"}, 6, false},
+    {{"data.format=npy", "trainer.limit_val_batches=0.01"}, 6, true},
+    {{"data.format=npy", "trainer.val_every_epochs=0"}, 6, true},
+    {{"data.format=npy", "trainer.val_every_epochs=0", "trainer.val_every_steps=1"}, 6, true},
+    {{"data.format=npy", "trainer.monitor=val_acc"}, -1, false},
+    {{"data.format=npy", "trainer.monitor=val_acc"}, 6, true},
+    {{"data.format=npy", "trainer.monitor=train_acc"}, -1, false},
+    {{"data.format=npy", "trainer.val_every_epochs=0", "trainer.monitor=val_acc"}, 6, true},
+};
+
+static void put_validation_notes(fgi_buf *out)
+{
+    static const float x[6] = {0};
+    static const fg_field field = {"x", {.dtype = FG_F32}};
+    for (size_t i = 0; i < sizeof validations / sizeof validations[0]; i++) {
+        fg_error err = {0};
+        const fg_recipe_options options = {.message = put_note, .message_self = out};
+        fg_recipe r = {.options = &options, .c = config_of(out, validations[i].keys)};
+        fgi_buf_printf(out, "%d samples%s\n", validations[i].samples,
+                       validations[i].is_used ? "" : ", not used");
+        if (validations[i].samples >= 0)
+            fgt_ok(fg_dataset_from_arrays(&(fg_dataset_spec){.count = validations[i].samples,
+                                                             .fields = &field,
+                                                             .field_count = 1},
+                                          (const void *const[]){x}, FG_BORROW, &r.data.val, &err));
+        r.fit_data.val = validations[i].is_used ? r.data.val : NULL;
+        fgi_run_note_validation(&r);
+        fg_dataset_destroy(r.data.val);
+        fgi_config_destroy(r.c);
+    }
+}
+
+static void put_damage_notes(fgi_buf *out)
+{
+    static const char *const keys[][MOST_KEYS] = {{"data.format=images"},
+                                                  {"data.format=images", "data.check=decode"},
+                                                  {"data.format=images", "data.check=all"},
+                                                  {"data.format=pack"}};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        const fg_recipe_options options = {.message = put_note, .message_self = out};
+        fg_recipe r = {.options = &options, .c = config_of(out, keys[i])};
+        for (int count = 1; count <= 2; count++) {
+            fgi_run_note_damaged(&r, count, "'cat/1.jpg': is empty");
+            fgi_run_note_flawed(&r, count, "'cat/2.jpg': is truncated");
+        }
+        fgi_config_destroy(r.c);
+    }
+}
+
+static void mistakes_are_noted(void **state)
+{
+    fgi_buf out = {0};
+    (void)state;
+    put_image_notes(&out);
+    put_validation_notes(&out);
+    put_damage_notes(&out);
+    assert_non_null(out.data);
+    fgt_golden("recipe/notes.txt", out.data);
+    fgi_buf_fini(&out);
+}
+
+/* ---- what formats say and read --------------------------------------------------------------- */
+
+/* Each line once, whatever its part of the data; only a fit gets those that are no warnings. */
+static void lines_of_a_format(void **state)
+{
+    static const struct {
+        fg_log_level level;
+        const char *line;
+    } lines[] = {{FG_LOG_INFO, "one"},    {FG_LOG_INFO, "one"}, {FG_LOG_WARNING, "one"},
+                 {FG_LOG_WARNING, "two"}, {FG_LOG_INFO, "on"},  {FG_LOG_ERROR, "three"},
+                 {FG_LOG_WARNING, "two"}, {FG_LOG_INFO, ""},    {FG_LOG_INFO, ""}};
+    static const char *const csv[MOST_KEYS] = {"data.format=csv"};
+    static const char *const expected[] = {"1 one\n2 two\n1 on\n3 three\n1 \n",
+                                           "2 one\n2 two\n3 three\n"};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        fg_error err = {0};
+        fgi_buf said = {0}, unused = {0};
+        fgi_run_format format;
+        const fg_recipe_options options = {.kind = i == 0 ? FG_RECIPE_FIT : FG_RECIPE_VALIDATE,
+                                           .message = put_note,
+                                           .message_self = &said};
+        fg_recipe r = {.options = &options, .c = config_of(&unused, csv)};
+        fgt_ok(fgi_run_format_init(r.c, &r, true, &format, &err));
+        for (size_t k = 0; k < sizeof lines / sizeof lines[0]; k++)
+            format.request.say(format.request.say_self, lines[k].level, lines[k].line);
+        assert_string_equal(said.data, expected[i]);
+        fgi_run_format_fini(&format);
+        fgi_config_destroy(r.c);
+        fgi_buf_fini(&said);
+        fgi_buf_fini(&unused);
+    }
+}
+
+#define NOTE(path, found, trained)                                                                 \
+    "1 note: '" path "' is read as data.format " found ", not as " trained                         \
+    ", which the model was trained on\n"
+
+static const struct {
+    const char *trained, *given, *format, *said; /* format: NULL: refused */
+} adopted[] = {
+    {"csv", "data.predict=t.csv", "csv", ""},
+    {"csv", "data.predict=one.jpg", NULL, ""},
+    {"csv", "data.predict=folder", NULL, ""},
+    {"csv", "data.predict=p.pack", NULL, ""},
+    {"csv", "data.predict=t.txt", "csv", ""},
+    {"images", "data.predict=folder", "images", ""},
+    {"images", "data.predict=t.csv", "images", ""}, /* a list */
+    {"images", "data.predict=p.pack", "pack", NOTE("p.pack", "pack", "images")},
+    {"images", "data.val=p.pack", "images", ""}, /* of another part */
+    {"pack", "data.predict=p.pack", "pack", ""},
+    {"pack", "data.predict=one.jpg", "images", NOTE("one.jpg", "images", "pack")},
+    {"pack", "data.predict=folder", "images", NOTE("folder", "images", "pack")},
+    {"pack", "data.predict=t.csv", "images", NOTE("t.csv", "images", "pack")},
+    {"npy", "data.predict=folder", "npy", ""},
+};
+
+static void formats_of_other_data(void **state)
+{
+    fg_error err = {0};
+    fg_pack_writer *writer = NULL;
+    (void)state;
+    (void)mkdir("folder", 0700);
+    fgt_ok(fg_pack_writer_create("p.pack", NULL, &writer, NULL, &err));
+    fgt_ok(fg_pack_writer_add(writer, &(fg_pack_entry){.name = "a"}, "x", 1, &err));
+    fgt_ok(fg_pack_writer_finish(writer, NULL, &err));
+    fg_pack_writer_destroy(writer);
+    for (size_t i = 0; i < sizeof adopted / sizeof adopted[0]; i++) {
+        char text[64];
+        fgi_buf said = {0};
+        const fg_recipe_options options = {
+            .kind = FG_RECIPE_PREDICT, .message = put_note, .message_self = &said};
+        fg_recipe r = {.options = &options, .c = fgi_config_create(NULL, &err)};
+        (void)snprintf(text, sizeof text, "data: {format: %s}\n", adopted[i].trained);
+        assert_true(fgi_config_read(r.c, "run.yaml", text, strlen(text), &err));
+        assert_true(fgi_config_override(r.c, adopted[i].given, &err));
+        if (fgi_run_adopt_format(&r, &err) != (adopted[i].format != NULL))
+            fail_msg("row %zu: %s", i, err.message);
+        if (adopted[i].format != NULL)
+            assert_string_equal(fgi_config_text(r.c, "data.format"), adopted[i].format);
+        else
+            assert_non_null(strstr(err.message, "' contains images, but the model was trained on "
+                                                "tables: expected a .csv file with the columns of "
+                                                "its training data"));
+        assert_string_equal(said.data != NULL ? said.data : "", adopted[i].said);
+        fgi_config_destroy(r.c);
+        fgi_buf_fini(&said);
+    }
+}
+
+/* ---- summaries ------------------------------------------------------------------------------- */
+
+/* Each number occurs once. */
+static const fg_result numbers = {
+    .epochs = 2,
+    .steps = 3,
+    .metric_count = 2,
+    .metrics = {{.name = "train_loss", .value = 0.5}, {.name = "val_loss", .value = NAN}},
+    .time_to_first_step_s = 5,
+    .step_median_s = 0.007,
+    .step_p95_s = 0.011,
+    .samples_per_s = 13,
+    .host_overhead_s = 17e-6,
+    .plugin_s = 19e-6,
+    .compiles = 23,
+    .compile_cache_hits = 29,
+    .compile_s = 31,
+    .host_reads = 37,
+    .idle = {.busy_s = 41,
+             .idle_s = 43,
+             .input_s = 47,
+             .upload_s = 53,
+             .compile_s = 59,
+             .read_s = 61,
+             .checkpoint_s = 67,
+             .other_s = 71},
+    .device_peak_bytes = 73,
+    .step_flops = 79,
+    .mxu_use = 0.83,
+    .checkpoint = "run/checkpoints/step-000000003",
+    .nonfinite_steps = 89,
+    .lost_updates = 0.97,
+    .loss_scale = 101,
+    .stop_reason = "early_stop: enough",
+    .rollbacks = 103,
+    .rollback_lr_factor = 107,
+    .input = {.stages = {.read_s = 109,
+                         .decode_s = 113,
+                         .resize_s = 127,
+                         .copy_s = 131,
+                         .entropy_s = 137},
+              .workers = 139,
+              .delivered_samples_per_s = 149,
+              .required_samples_per_s = 151,
+              .waited = 0.157,
+              .bound_by = "decode"},
+};
+
+static const struct {
+    fg_recipe_kind kind;
+    bool has_result;
+    fg_status status;
+    int64_t damaged;
+    const char *evaluation;
+} summaries[] = {
+    {FG_RECIPE_FIT, true, FG_OK, 7, /* of a prediction */
+     "{\"samples\": 2, \"worst\": [{\"index\": 1, \"image\": \"data:\"}, {\"index\": 0}]}"},
+    {FG_RECIPE_FIT, false, FG_ENOTFOUND, 0, NULL},
+    {FG_RECIPE_PREDICT, true, FG_OK, 2, NULL},
+    {FG_RECIPE_PREDICT, true, FG_ESTOPPED, 0, NULL},
+    {FG_RECIPE_PREDICT, false, FG_EINVAL, 0, NULL},
+    {FG_RECIPE_FIND_LR, true, FG_OK, 0, NULL},
+};
+
+static void put_summary(fgi_buf *out, size_t i)
+{
+    fgi_buf text = {0};
+    const fg_recipe_options options = {.kind = summaries[i].kind};
+    fg_recipe r = {.options = &options,
+                   .command = "command",
+                   .folder = (char[]){"run"},
+                   .outcome = {.train = numbers,
+                               .damaged = summaries[i].damaged,
+                               .damaged_error = "row 3: broken"},
+                   .setup_s = 0.25,
+                   .has_result = summaries[i].has_result};
+    r.c = fgi_config_create(NULL, NULL);
+    if (summaries[i].status != FG_OK)
+        (void)fgi_fail(&r.error, summaries[i].status, "a reason");
+    if (summaries[i].evaluation != NULL)
+        r.evaluation =
+            fgi_json_load(summaries[i].evaluation, strlen(summaries[i].evaluation), 0, NULL);
+    assert_true(fgi_run_put_summary(&r, &text));
+    for (const char *line = text.data; *line != '\0';) {
+        const int size = (int)strcspn(line, "\n");
+        if (strncmp(line, "  \"peak_rss_bytes\"", 18) != 0) /* of this process */
+            fgi_buf_printf(out, "%.*s\n", size, line);
+        line += size + (line[size] == '\n');
+    }
+    json_decref(r.evaluation);
+    fgi_config_destroy(r.c);
+    fgi_buf_fini(&text);
+}
+
+static void summaries_have_every_number(void **state)
+{
+    fgi_buf out = {0};
+    (void)state;
+    for (size_t i = 0; i < sizeof summaries / sizeof summaries[0]; i++)
+        put_summary(&out, i);
+    assert_non_null(out.data);
+    fgt_golden("recipe/summaries.txt", out.data);
+    fgi_buf_fini(&out);
+}
+
+/* Windows of two log lines. */
+static const fg_time_window windows[] = {
+    {.step = 163, .samples = 167, .time = {.busy_s = 1, .idle_s = 0.5, .input_s = 0.173}},
+    {.step = 179,
+     .samples = 181,
+     .time = {.busy_s = 191,
+              .idle_s = 193,
+              .input_s = 197,
+              .upload_s = 199,
+              .compile_s = 211,
+              .read_s = 223,
+              .checkpoint_s = 227,
+              .other_s = 229}},
+};
+static const fg_fit_settings shared = {.strategy = "ddp",
+                                       .batch_shards = 2,
+                                       .batch_size = 3,
+                                       .global_batch_size = 6,
+                                       .accumulate_grad_batches = 5,
+                                       .lr_scaling = "sqrt",
+                                       .base_batch_size = 7,
+                                       .lr_given = 0.25,
+                                       .lr_factor = 1.5,
+                                       .lr = 0.375};
+
+static void put_report(fgi_buf *out, const char *const keys[MOST_KEYS], const char *state)
+{
+    static const char *const varying[] = {"started_at",   "seconds", "pid",           "cpu_s",
+                                          "cpu_fraction", "cpus",    "peak_rss_bytes"};
+    fg_error err = {0};
+    fgi_buf text = {0};
+    static fg_trainer trainer;     /* without a client */
+    static struct fgi_stage stage; /* without a program */
+    const fg_recipe_options options = {.kind = FG_RECIPE_FIT};
+    fg_recipe r = {.options = &options,
+                   .command = "fit",
+                   .trainer = &trainer,
+                   .outcome = {.train = numbers},
+                   .has_result = true};
+    trainer.fit.settings = shared;
+    trainer.stage[FGI_TRAIN] = &stage;
+    r.outcome.train.step_times = (fg_step_times){.count = 233,
+                                                 .mean_s = 239,
+                                                 .p5_s = 241,
+                                                 .p50_s = 251,
+                                                 .p90_s = 257,
+                                                 .p95_s = 263,
+                                                 .p99_s = 269,
+                                                 .max_s = 271};
+    r.outcome.train.windows = windows;
+    r.outcome.train.window_count = sizeof windows / sizeof windows[0];
+    r.outcome.train.input.stages.open_s = 277;
+    r.outcome.train.input.stages.opens = 281;
+    r.outcome.train.input.queue_mean = 283;
+    r.outcome.train.input.queue_empty = 0.293;
+    r.c = config_of(out, keys);
+    fgt_ok(fgi_run_report_text(&r, state, &text, &err));
+    for (const char *line = text.data; strncmp(line, " \"history\"", 10) != 0;) {
+        const int size = (int)strcspn(line, "\n");
+        bool varies = false;
+        for (size_t i = 0; i < sizeof varying / sizeof varying[0]; i++)
+            varies =
+                varies || strncmp(line + strspn(line, " \""), varying[i], strlen(varying[i])) == 0;
+        if (!varies || strncmp(line, "   \"seconds\"", 12) == 0) /* of compilation */
+            fgi_buf_printf(out, "%.*s\n", size, line);
+        line += size + 1;
+    }
+    json_decref(r.report_before);
+    fgi_config_destroy(r.c);
+    fgi_buf_fini(&text);
+}
+
+static void reports_have_every_number(void **state)
+{
+    static const char *const keys[][MOST_KEYS] = {
+        {"data.format=images", "trainer.ckpt_every_steps=307", "trainer.max_steps=311",
+         "trainer.log_every=313", "trainer.monitor=val_acc"},
+        {"data.format=npy", "trainer.global_batch_size=6", "trainer.ckpt_every_epochs=317",
+         "trainer.ckpt_every_steps=0", "trainer.max_epochs=331", "trainer.precision=bf16-mixed"}};
+    fgi_buf out = {0};
+    (void)state;
+    put_report(&out, keys[0], "running");
+    put_report(&out, keys[1], "finished");
+    assert_non_null(out.data);
+    fgt_golden("recipe/reports.txt", out.data);
+    fgi_buf_fini(&out);
+}
+
+static const struct {
+    int shards;
+    int64_t batch, global, samples; /* -1: no training data */
+    const char *keys[MOST_KEYS];
+} batches[] = {
+    {1, 8, 0, 8, {NULL}}, {1, 8, 0, 7, {NULL}},  {1, 8, 0, 1, {NULL}},
+    {2, 4, 0, 8, {NULL}}, {2, 4, 0, 7, {NULL}},  {2, 3, 0, 9, {NULL}},
+    {2, 4, 8, 8, {NULL}}, {2, 4, 9, 8, {NULL}},  {2, 4, 0, 8, {"trainer.lr_scaling=none"}},
+    {1, 8, 0, 0, {NULL}}, {1, 8, 0, -1, {NULL}},
+};
+
+static void batches_are_noted(void **state)
+{
+    static const float x[16] = {0};
+    static const fg_field field = {"x", {.dtype = FG_F32}};
+    static fg_trainer trainer;
+    static fg_client client;
+    fgi_buf out = {0};
+    (void)state;
+    for (size_t i = 0; i < sizeof batches / sizeof batches[0]; i++) {
+        fg_error err = {0};
+        const fg_recipe_options options = {.message = put_note, .message_self = &out};
+        fg_recipe r = {
+            .options = &options,
+            .trainer = &trainer,
+            .fit_data = {.batch_size = batches[i].batch, .global_batch_size = batches[i].global}};
+        fgi_buf_printf(&out, "%d shards, batch %d, of all %d, %d samples\n", batches[i].shards,
+                       (int)batches[i].batch, (int)batches[i].global, (int)batches[i].samples);
+        r.c = config_of(&out, batches[i].keys);
+        client.info.mesh.batch_shards = batches[i].shards;
+        trainer.client = &client;
+        if (batches[i].samples >= 0)
+            fgt_ok(fg_dataset_from_arrays(
+                &(fg_dataset_spec){.count = batches[i].samples, .fields = &field, .field_count = 1},
+                (const void *const[]){x}, FG_BORROW, &r.fit_data.train, &err));
+        fgi_run_warn_of_devices(&r);
+        fgi_run_note_batch(&r);
+        fg_dataset_destroy(r.fit_data.train);
+        fgi_config_destroy(r.c);
+    }
+    assert_non_null(out.data);
+    fgt_golden("recipe/batches.txt", out.data);
+    fgi_buf_fini(&out);
+}
+
+#define LOOK                                                                                       \
+    "\nlook for very large values in the validation data, or use a smaller optimizer.lr; to "      \
+    "accept this: trainer.on_divergence=ignore"
+
+static void val_losses_that_are_not_finite(void **state)
+{
+    static const struct {
+        int64_t validations, bad;
+        const char *checkpoint, *keys[MOST_KEYS], *message; /* NULL: accepted */
+    } rows[] = {
+        {0, 0, "", {NULL}, NULL},
+        {2, 0, "", {NULL}, NULL},
+        {2, 1, "", {NULL}, NULL},
+        {1, 1, "", {NULL}, "val_loss was not finite in any validation" LOOK},
+        {2,
+         2,
+         "a/b",
+         {NULL},
+         "val_loss was not finite in any validation; the last state is saved in a/b" LOOK},
+        {2, 2, "", {"trainer.on_divergence=ignore"}, NULL},
+        {2,
+         2,
+         "",
+         {"trainer.on_divergence=rollback"},
+         "val_loss was not finite in any validation" LOOK},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        static fg_trainer trainer;
+        fg_error err = {0};
+        fgi_buf unused = {0};
+        fgi_run_record record = {.validations = rows[i].validations, .bad = rows[i].bad};
+        fg_recipe r = {.trainer = &trainer, .record = &record};
+        r.c = config_of(&unused, rows[i].keys);
+        (void)snprintf(trainer.call.result.checkpoint, sizeof trainer.call.result.checkpoint, "%s",
+                       rows[i].checkpoint);
+        assert_int_equal(fgi_run_record_check(&r, &err),
+                         rows[i].message != NULL ? FG_ENUMERIC : FG_OK);
+        assert_string_equal(err.message, rows[i].message != NULL ? rows[i].message : "");
+        fgi_config_destroy(r.c);
+        fgi_buf_fini(&unused);
+    }
+}
+
+static int go_there(void **state)
+{
+    (void)state;
+    return chdir(fgt_temp_folder());
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(mistakes_are_noted),
+    cmocka_unit_test(lines_of_a_format),
+    cmocka_unit_test(formats_of_other_data),
+    cmocka_unit_test(summaries_have_every_number),
+    cmocka_unit_test(reports_have_every_number),
+    cmocka_unit_test(batches_are_noted),
+    cmocka_unit_test(val_losses_that_are_not_finite),
+};
+
+int main(void) { return cmocka_run_group_tests(tests, go_there, NULL); }
