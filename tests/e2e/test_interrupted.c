@@ -86,7 +86,7 @@ static void the_first_signal_saves(void **state)
         const char *err = file_text(folder, "err");
         contains(err, rows[i].says);
         contains(err, "fulgurite fit: stopped at step ");
-        contains(err, "to continue: the same command with --resume\n");
+        contains(err, "\nto continue: the same command with --resume\n");
     }
 }
 

@@ -160,7 +160,7 @@ static void an_interrupted_sweep_continues(void **state)
         return; /* it had just ended */
     assert_int_equal(status, 143);
     contains(text, "stopped: 1 of 2 runs; best val_loss");
-    contains(text, "to continue: the same command with --resume\n");
+    contains(text, "\nto continue: the same command with --resume\n");
     json_t *sweep = fit_json(folder, "s.json");
     assert_string_equal(words(run_at(sweep, 1), "state"), "stopped");
     json_decref(sweep);

@@ -244,7 +244,7 @@ static const fg_result numbers = {
     .epochs = 2,
     .steps = 3,
     .metric_count = 2,
-    .metrics = {{.name = "train_loss", .value = 0.5}, {.name = "val_loss", .value = NAN}},
+    .metrics = {{.name = "train_loss", .value = 0.5}, {.name = "val_loss", .value = (double)NAN}},
     .time_to_first_step_s = 5,
     .step_median_s = 0.007,
     .step_p95_s = 0.011,
