@@ -312,6 +312,38 @@ static void meshes(void **state)
     }
 }
 
+static const struct {
+    const char *yaml, *message; /* without its place */
+} commas_and_nulls[] = {
+    {"model: {hidden: [3, null]}",
+     "model.hidden: expected a list of 1 to 16 integers from 1 to 1048576 (for example [256, 64]), "
+     "got null in a list: put it in quotes if it is a word"},
+    {"data: {ignore: [a, ~]}", "data.ignore: expected a list of strings (for example [id, name]), "
+                               "got null in a list: put it in quotes if it is a word"},
+    {"model: {dropout: 0,5, name: mlp}",
+     "'0,5' is a value and another key: use a decimal point, 0.5"},
+    {"optimizer: {eps: 1, lr: 1,5: }",
+     "'1,5' is a value and another key: use a decimal point, 1.5"},
+    {"optimizer: {lr: 0,x}", "unknown key 'optimizer.x': did you mean 'data.x'?"},
+    {"optimizer: {name: sgd, 5}",
+     "unknown key 'optimizer.5' (`fulgurite help config` lists all keys)"},
+    {"optimizer: {lr: 0, 5: 3}",
+     "unknown key 'optimizer.5' (`fulgurite help config` lists all keys)"},
+    {"data: {path: x,5}", "unknown key 'data.5' (`fulgurite help config` lists all keys)"},
+};
+
+static void values_that_are_two(void **state)
+{
+    for (size_t i = 0; i < sizeof commas_and_nulls / sizeof commas_and_nulls[0]; i++) {
+        fg_error err = {0};
+        const char *yaml = commas_and_nulls[i].yaml;
+        fgi_config *c = fgi_config_create(NULL, NULL);
+        assert_false(fgi_config_read(c, "run.yaml", yaml, strlen(yaml), &err));
+        assert_string_equal(strstr(err.message, ": ") + 2, commas_and_nulls[i].message);
+        fgi_config_destroy(c);
+    }
+}
+
 static void broken_yaml(void **state)
 {
     static const char *const broken[] = {
@@ -663,6 +695,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(wrong_structures),
     cmocka_unit_test(rules),
     cmocka_unit_test(meshes),
+    cmocka_unit_test(values_that_are_two),
     cmocka_unit_test(broken_yaml),
     cmocka_unit_test(keys_without_effect),
     cmocka_unit_test(overrides),

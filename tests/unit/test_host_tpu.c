@@ -89,33 +89,33 @@ static void network_card_of_google_is_no_tpu(void **state)
 }
 
 /* What was looked at, in every case. */
+static const struct {
+    bool has_pci;
+    int chips, devices, unknown, nodes;
+    const char *text;
+} looks[] = {
+    {false, 0, 0, 0, 0, "cannot be listed; /dev/accelN, /dev/vfio/N: none"},
+    {true, 0, 0, 0, 0, "0 devices, no TPU; /dev/accelN, /dev/vfio/N: none"},
+    {true, 0, 1, 1, 1, "1 device, no TPU known here; /dev/accelN, /dev/vfio/N: 1 from /dev/x on"},
+    {true, 1, 3, 1, 2, "1 TPU chip; /dev/accelN, /dev/vfio/N: 2 from /dev/x on"},
+    {true, 4, 3, 0, 0, "4 TPU chips; /dev/accelN, /dev/vfio/N: none"},
+};
+
 static void looks_in_words(void **state)
 {
-    static const struct {
-        bool has_pci;
-        int chips, devices, unknown, nodes;
-        const char *text;
-    } rows[] = {
-        {false, 0, 0, 0, 0, "cannot be listed; /dev/accelN, /dev/vfio/N: none"},
-        {true, 0, 0, 0, 0, "0 devices, no TPU; /dev/accelN, /dev/vfio/N: none"},
-        {true, 0, 1, 1, 1,
-         "1 device, no TPU known here; /dev/accelN, /dev/vfio/N: 1 from /dev/x on"},
-        {true, 1, 3, 1, 2, "1 TPU chip; /dev/accelN, /dev/vfio/N: 2 from /dev/x on"},
-        {true, 4, 3, 0, 0, "4 TPU chips; /dev/accelN, /dev/vfio/N: none"},
-    };
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof looks / sizeof looks[0]; i++) {
         char text[300], expected[300];
-        fgi_tpu_scan scan = {.has_pci = rows[i].has_pci,
-                             .pci_chips = rows[i].chips,
-                             .pci_devices = rows[i].devices,
-                             .pci_unknown = rows[i].unknown,
-                             .node_count = rows[i].nodes};
+        fgi_tpu_scan scan = {.has_pci = looks[i].has_pci,
+                             .pci_chips = looks[i].chips,
+                             .pci_devices = looks[i].devices,
+                             .pci_unknown = looks[i].unknown,
+                             .node_count = looks[i].nodes};
         (void)snprintf(scan.nodes[0], sizeof scan.nodes[0], "/dev/x");
         fgi_host_tpu_looked(&m.host, &scan, text, sizeof text);
         (void)snprintf(expected, sizeof expected,
                        "PCI bus (/sys/bus/pci/devices): %s; TPU_ACCELERATOR_TYPE: not set",
-                       rows[i].text);
+                       looks[i].text);
         assert_string_equal(text, expected);
     }
 }

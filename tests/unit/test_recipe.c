@@ -335,23 +335,30 @@ static const struct {
     {"runs/a-1/report.json", 5, 0, "runs/a-1"}, /* the last file of a folder counts */
 };
 
+/* Writes the file of a row, and the folders that it is in. */
+static void write_row(size_t i)
+{
+    char folder[64];
+    fg_error err = {0};
+    const struct timespec time = {written[i].seconds, written[i].nanoseconds};
+    for (const char *slash = strchr(written[i].file, '/'); slash != NULL;
+         slash = strchr(slash + 1, '/')) {
+        (void)snprintf(folder, sizeof folder, "%.*s", (int)(slash - written[i].file),
+                       written[i].file);
+        (void)mkdir(folder, 0700);
+    }
+    fgt_ok(fg_file_write(written[i].file, "", 0, &err));
+    assert_int_equal(utimensat(AT_FDCWD, written[i].file, (const struct timespec[]){time, time}, 0),
+                     0);
+}
+
 static void the_newest_run_is_the_last(void **state)
 {
     (void)state;
     fg_error err = {0};
-    char *found = NULL, folder[64];
-    (void)mkdir("runs", 0700);
+    char *found = NULL;
     for (size_t i = 0; i < sizeof written / sizeof written[0]; i++) {
-        for (const char *slash = strchr(written[i].file + 5, '/'); slash != NULL;
-             slash = strchr(slash + 1, '/')) {
-            (void)snprintf(folder, sizeof folder, "%.*s", (int)(slash - written[i].file),
-                           written[i].file);
-            (void)mkdir(folder, 0700);
-        }
-        const struct timespec time = {written[i].seconds, written[i].nanoseconds};
-        fgt_ok(fg_file_write(written[i].file, "", 0, &err));
-        assert_int_equal(
-            utimensat(AT_FDCWD, written[i].file, (const struct timespec[]){time, time}, 0), 0);
+        write_row(i);
         if (written[i].newest == NULL) {
             assert_int_equal(fg_recipe_find_run("last", &found, &err), FG_ENOTFOUND);
             assert_string_equal(
@@ -366,33 +373,34 @@ static void the_newest_run_is_the_last(void **state)
 }
 
 /* What an evaluation does not read as a configuration. */
+static const struct {
+    const char *name;
+    bool is_named;
+} checkpoints[] = {
+    {"last", true},
+    {"best", true},
+    {"Last", false},
+    {"best-val_acc", false},
+    {".", true},
+    {"none.safetensors", true},
+    {"none.yaml", false},
+    {"checkpoints/none", true},
+    {"a/checkpoints/none", true},
+    {"a/checkpoints/", true},
+    {"a/checkpoints/none.yaml", false},
+    {"a/checkpoints/none.yml", false},
+    {"a/old-checkpoints/none", false},
+    {"old-checkpoints/none", false},
+    {"old-checkpoints/checkpoints/none", true},
+    {"checkpoints", false},
+};
+
 static void names_of_checkpoints(void **state)
 {
-    static const struct {
-        const char *name;
-        bool is_named;
-    } names[] = {
-        {"last", true},
-        {"best", true},
-        {"Last", false},
-        {"best-val_acc", false},
-        {".", true},
-        {"none.safetensors", true},
-        {"none.yaml", false},
-        {"checkpoints/none", true},
-        {"a/checkpoints/none", true},
-        {"a/checkpoints/", true},
-        {"a/checkpoints/none.yaml", false},
-        {"a/checkpoints/none.yml", false},
-        {"a/old-checkpoints/none", false},
-        {"old-checkpoints/none", false},
-        {"old-checkpoints/checkpoints/none", true},
-        {"checkpoints", false},
-    };
     (void)state;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (fgi_run_origin_is_named(names[i].name) != names[i].is_named)
-            fail_msg("%s", names[i].name);
+    for (size_t i = 0; i < sizeof checkpoints / sizeof checkpoints[0]; i++)
+        if (fgi_run_origin_is_named(checkpoints[i].name) != checkpoints[i].is_named)
+            fail_msg("%s", checkpoints[i].name);
 }
 
 /* ---- init ----------------------------------------------------------------------------------- */

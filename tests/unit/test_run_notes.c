@@ -149,15 +149,16 @@ static void mistakes_are_noted(void **state)
 
 /* ---- what formats say and read --------------------------------------------------------------- */
 
+static const struct {
+    fg_log_level level;
+    const char *line;
+} lines[] = {{FG_LOG_INFO, "one"},    {FG_LOG_INFO, "one"}, {FG_LOG_WARNING, "one"},
+             {FG_LOG_WARNING, "two"}, {FG_LOG_INFO, "on"},  {FG_LOG_ERROR, "three"},
+             {FG_LOG_WARNING, "two"}, {FG_LOG_INFO, ""},    {FG_LOG_INFO, ""}};
+
 /* Each line once, whatever its part of the data; only a fit gets those that are no warnings. */
 static void lines_of_a_format(void **state)
 {
-    static const struct {
-        fg_log_level level;
-        const char *line;
-    } lines[] = {{FG_LOG_INFO, "one"},    {FG_LOG_INFO, "one"}, {FG_LOG_WARNING, "one"},
-                 {FG_LOG_WARNING, "two"}, {FG_LOG_INFO, "on"},  {FG_LOG_ERROR, "three"},
-                 {FG_LOG_WARNING, "two"}, {FG_LOG_INFO, ""},    {FG_LOG_INFO, ""}};
     static const char *const csv[MOST_KEYS] = {"data.format=csv"};
     static const char *const expected[] = {"1 one\n2 two\n1 on\n3 three\n1 \n",
                                            "2 one\n2 two\n3 three\n"};
@@ -204,6 +205,30 @@ static const struct {
     {"npy", "data.predict=folder", "npy", ""},
 };
 
+static void adopts(size_t i)
+{
+    char text[64];
+    fg_error err = {0};
+    fgi_buf said = {0};
+    const fg_recipe_options options = {
+        .kind = FG_RECIPE_PREDICT, .message = put_note, .message_self = &said};
+    fg_recipe r = {.options = &options, .c = fgi_config_create(NULL, &err)};
+    (void)snprintf(text, sizeof text, "data: {format: %s}\n", adopted[i].trained);
+    assert_true(fgi_config_read(r.c, "run.yaml", text, strlen(text), &err));
+    assert_true(fgi_config_override(r.c, adopted[i].given, &err));
+    if (fgi_run_adopt_format(&r, &err) != (adopted[i].format != NULL))
+        fail_msg("row %zu: %s", i, err.message);
+    if (adopted[i].format != NULL)
+        assert_string_equal(fgi_config_text(r.c, "data.format"), adopted[i].format);
+    else
+        assert_non_null(strstr(err.message, "' contains images, but the model was trained on "
+                                            "tables: expected a .csv file with the columns of "
+                                            "its training data"));
+    assert_string_equal(said.data != NULL ? said.data : "", adopted[i].said);
+    fgi_config_destroy(r.c);
+    fgi_buf_fini(&said);
+}
+
 static void formats_of_other_data(void **state)
 {
     fg_error err = {0};
@@ -214,27 +239,8 @@ static void formats_of_other_data(void **state)
     fgt_ok(fg_pack_writer_add(writer, &(fg_pack_entry){.name = "a"}, "x", 1, &err));
     fgt_ok(fg_pack_writer_finish(writer, NULL, &err));
     fg_pack_writer_destroy(writer);
-    for (size_t i = 0; i < sizeof adopted / sizeof adopted[0]; i++) {
-        char text[64];
-        fgi_buf said = {0};
-        const fg_recipe_options options = {
-            .kind = FG_RECIPE_PREDICT, .message = put_note, .message_self = &said};
-        fg_recipe r = {.options = &options, .c = fgi_config_create(NULL, &err)};
-        (void)snprintf(text, sizeof text, "data: {format: %s}\n", adopted[i].trained);
-        assert_true(fgi_config_read(r.c, "run.yaml", text, strlen(text), &err));
-        assert_true(fgi_config_override(r.c, adopted[i].given, &err));
-        if (fgi_run_adopt_format(&r, &err) != (adopted[i].format != NULL))
-            fail_msg("row %zu: %s", i, err.message);
-        if (adopted[i].format != NULL)
-            assert_string_equal(fgi_config_text(r.c, "data.format"), adopted[i].format);
-        else
-            assert_non_null(strstr(err.message, "' contains images, but the model was trained on "
-                                                "tables: expected a .csv file with the columns of "
-                                                "its training data"));
-        assert_string_equal(said.data != NULL ? said.data : "", adopted[i].said);
-        fgi_config_destroy(r.c);
-        fgi_buf_fini(&said);
-    }
+    for (size_t i = 0; i < sizeof adopted / sizeof adopted[0]; i++)
+        adopts(i);
 }
 
 /* ---- summaries ------------------------------------------------------------------------------- */
@@ -277,12 +283,16 @@ static const fg_result numbers = {
                          .decode_s = 113,
                          .resize_s = 127,
                          .copy_s = 131,
-                         .entropy_s = 137},
+                         .entropy_s = 137,
+                         .open_s = 277,
+                         .opens = 281},
               .workers = 139,
               .delivered_samples_per_s = 149,
               .required_samples_per_s = 151,
               .waited = 0.157,
-              .bound_by = "decode"},
+              .bound_by = "decode",
+              .queue_mean = 283,
+              .queue_empty = 0.293},
 };
 
 static const struct {
@@ -367,10 +377,34 @@ static const fg_fit_settings shared = {.strategy = "ddp",
                                        .lr_factor = 1.5,
                                        .lr = 0.375};
 
-static void put_report(fgi_buf *out, const char *const keys[MOST_KEYS], const char *state)
+static const fg_step_times step_times = {.count = 233,
+                                         .mean_s = 239,
+                                         .p5_s = 241,
+                                         .p50_s = 251,
+                                         .p90_s = 257,
+                                         .p95_s = 263,
+                                         .p99_s = 269,
+                                         .max_s = 271};
+
+/* The lines up to the history, without those of the moment and of this process. */
+static void put_lines(fgi_buf *out, const char *text)
 {
     static const char *const varying[] = {"started_at",   "seconds", "pid",           "cpu_s",
                                           "cpu_fraction", "cpus",    "peak_rss_bytes"};
+    for (const char *line = text; strncmp(line, " \"history\"", 10) != 0;) {
+        const int size = (int)strcspn(line, "\n");
+        const char *key = line + strspn(line, " \"");
+        bool varies = false;
+        for (size_t i = 0; i < sizeof varying / sizeof varying[0]; i++)
+            varies = varies || strncmp(key, varying[i], strlen(varying[i])) == 0;
+        if (!varies || strncmp(line, "   \"seconds\"", 12) == 0) /* of compilation */
+            fgi_buf_printf(out, "%.*s\n", size, line);
+        line += size + 1;
+    }
+}
+
+static void put_report(fgi_buf *out, const char *const keys[MOST_KEYS], const char *state)
+{
     fg_error err = {0};
     fgi_buf text = {0};
     static fg_trainer trainer;     /* without a client */
@@ -383,32 +417,12 @@ static void put_report(fgi_buf *out, const char *const keys[MOST_KEYS], const ch
                    .has_result = true};
     trainer.fit.settings = shared;
     trainer.stage[FGI_TRAIN] = &stage;
-    r.outcome.train.step_times = (fg_step_times){.count = 233,
-                                                 .mean_s = 239,
-                                                 .p5_s = 241,
-                                                 .p50_s = 251,
-                                                 .p90_s = 257,
-                                                 .p95_s = 263,
-                                                 .p99_s = 269,
-                                                 .max_s = 271};
+    r.outcome.train.step_times = step_times;
     r.outcome.train.windows = windows;
     r.outcome.train.window_count = sizeof windows / sizeof windows[0];
-    r.outcome.train.input.stages.open_s = 277;
-    r.outcome.train.input.stages.opens = 281;
-    r.outcome.train.input.queue_mean = 283;
-    r.outcome.train.input.queue_empty = 0.293;
     r.c = config_of(out, keys);
     fgt_ok(fgi_run_report_text(&r, state, &text, &err));
-    for (const char *line = text.data; strncmp(line, " \"history\"", 10) != 0;) {
-        const int size = (int)strcspn(line, "\n");
-        bool varies = false;
-        for (size_t i = 0; i < sizeof varying / sizeof varying[0]; i++)
-            varies =
-                varies || strncmp(line + strspn(line, " \""), varying[i], strlen(varying[i])) == 0;
-        if (!varies || strncmp(line, "   \"seconds\"", 12) == 0) /* of compilation */
-            fgi_buf_printf(out, "%.*s\n", size, line);
-        line += size + 1;
-    }
+    put_lines(out, text.data);
     json_decref(r.report_before);
     fgi_config_destroy(r.c);
     fgi_buf_fini(&text);
@@ -441,35 +455,39 @@ static const struct {
     {1, 8, 0, 0, {NULL}}, {1, 8, 0, -1, {NULL}},
 };
 
-static void batches_are_noted(void **state)
+static void put_batch_notes(fgi_buf *out, size_t i)
 {
     static const float x[16] = {0};
     static const fg_field field = {"x", {.dtype = FG_F32}};
     static fg_trainer trainer;
     static fg_client client;
+    fg_error err = {0};
+    const fg_recipe_options options = {.message = put_note, .message_self = out};
+    fg_recipe r = {
+        .options = &options,
+        .trainer = &trainer,
+        .fit_data = {.batch_size = batches[i].batch, .global_batch_size = batches[i].global}};
+    fgi_buf_printf(out, "%d shards, batch %d, of all %d, %d samples\n", batches[i].shards,
+                   (int)batches[i].batch, (int)batches[i].global, (int)batches[i].samples);
+    r.c = config_of(out, batches[i].keys);
+    client.info.mesh.batch_shards = batches[i].shards;
+    trainer.client = &client;
+    if (batches[i].samples >= 0)
+        fgt_ok(fg_dataset_from_arrays(
+            &(fg_dataset_spec){.count = batches[i].samples, .fields = &field, .field_count = 1},
+            (const void *const[]){x}, FG_BORROW, &r.fit_data.train, &err));
+    fgi_run_warn_of_devices(&r);
+    fgi_run_note_batch(&r);
+    fg_dataset_destroy(r.fit_data.train);
+    fgi_config_destroy(r.c);
+}
+
+static void batches_are_noted(void **state)
+{
     fgi_buf out = {0};
     (void)state;
-    for (size_t i = 0; i < sizeof batches / sizeof batches[0]; i++) {
-        fg_error err = {0};
-        const fg_recipe_options options = {.message = put_note, .message_self = &out};
-        fg_recipe r = {
-            .options = &options,
-            .trainer = &trainer,
-            .fit_data = {.batch_size = batches[i].batch, .global_batch_size = batches[i].global}};
-        fgi_buf_printf(&out, "%d shards, batch %d, of all %d, %d samples\n", batches[i].shards,
-                       (int)batches[i].batch, (int)batches[i].global, (int)batches[i].samples);
-        r.c = config_of(&out, batches[i].keys);
-        client.info.mesh.batch_shards = batches[i].shards;
-        trainer.client = &client;
-        if (batches[i].samples >= 0)
-            fgt_ok(fg_dataset_from_arrays(
-                &(fg_dataset_spec){.count = batches[i].samples, .fields = &field, .field_count = 1},
-                (const void *const[]){x}, FG_BORROW, &r.fit_data.train, &err));
-        fgi_run_warn_of_devices(&r);
-        fgi_run_note_batch(&r);
-        fg_dataset_destroy(r.fit_data.train);
-        fgi_config_destroy(r.c);
-    }
+    for (size_t i = 0; i < sizeof batches / sizeof batches[0]; i++)
+        put_batch_notes(&out, i);
     assert_non_null(out.data);
     fgt_golden("recipe/batches.txt", out.data);
     fgi_buf_fini(&out);
@@ -479,41 +497,44 @@ static void batches_are_noted(void **state)
     "\nlook for very large values in the validation data, or use a smaller optimizer.lr; to "      \
     "accept this: trainer.on_divergence=ignore"
 
+static const struct {
+    int64_t validations, bad;
+    const char *checkpoint, *keys[MOST_KEYS], *message; /* NULL: accepted */
+} not_finite[] = {
+    {0, 0, "", {NULL}, NULL},
+    {2, 0, "", {NULL}, NULL},
+    {2, 1, "", {NULL}, NULL},
+    {1, 1, "", {NULL}, "val_loss was not finite in any validation" LOOK},
+    {2,
+     2,
+     "a/b",
+     {NULL},
+     "val_loss was not finite in any validation; the last state is saved in a/b" LOOK},
+    {2, 2, "", {"trainer.on_divergence=ignore"}, NULL},
+    {2,
+     2,
+     "",
+     {"trainer.on_divergence=rollback"},
+     "val_loss was not finite in any validation" LOOK},
+};
+
 static void val_losses_that_are_not_finite(void **state)
 {
-    static const struct {
-        int64_t validations, bad;
-        const char *checkpoint, *keys[MOST_KEYS], *message; /* NULL: accepted */
-    } rows[] = {
-        {0, 0, "", {NULL}, NULL},
-        {2, 0, "", {NULL}, NULL},
-        {2, 1, "", {NULL}, NULL},
-        {1, 1, "", {NULL}, "val_loss was not finite in any validation" LOOK},
-        {2,
-         2,
-         "a/b",
-         {NULL},
-         "val_loss was not finite in any validation; the last state is saved in a/b" LOOK},
-        {2, 2, "", {"trainer.on_divergence=ignore"}, NULL},
-        {2,
-         2,
-         "",
-         {"trainer.on_divergence=rollback"},
-         "val_loss was not finite in any validation" LOOK},
-    };
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof not_finite / sizeof not_finite[0]; i++) {
         static fg_trainer trainer;
         fg_error err = {0};
         fgi_buf unused = {0};
-        fgi_run_record record = {.validations = rows[i].validations, .bad = rows[i].bad};
+        fgi_run_record record = {.validations = not_finite[i].validations,
+                                 .bad = not_finite[i].bad};
         fg_recipe r = {.trainer = &trainer, .record = &record};
-        r.c = config_of(&unused, rows[i].keys);
+        r.c = config_of(&unused, not_finite[i].keys);
         (void)snprintf(trainer.call.result.checkpoint, sizeof trainer.call.result.checkpoint, "%s",
-                       rows[i].checkpoint);
+                       not_finite[i].checkpoint);
         assert_int_equal(fgi_run_record_check(&r, &err),
-                         rows[i].message != NULL ? FG_ENUMERIC : FG_OK);
-        assert_string_equal(err.message, rows[i].message != NULL ? rows[i].message : "");
+                         not_finite[i].message != NULL ? FG_ENUMERIC : FG_OK);
+        assert_string_equal(err.message,
+                            not_finite[i].message != NULL ? not_finite[i].message : "");
         fgi_config_destroy(r.c);
         fgi_buf_fini(&unused);
     }
