@@ -180,7 +180,25 @@ static void only_a_small_file_is_a_pointer(void **state)
     fgt_ok(fgi_file_refuse("a", NULL, 0, 0, &err));
 }
 
+/* Also by the functions that other readers use; nothing is returned. */
+static void files_are_refused_when_they_are_read(void **state)
+{
+    static const char expected[] = "' is a Git LFS pointer, not the data: run `git lfs pull`";
+    const char *path = fgt_path(fgt_temp_folder(), "a");
+    char *data = NULL;
+    size_t size = 1;
+    fgi_mapping mapping;
+    fgt_write(path, lfs, sizeof(lfs) - 1);
+    assert_int_equal(fgi_file_read(path, 4096, &data, &size, &err), FG_EFORMAT);
+    assert_non_null(strstr(err.message, expected));
+    assert_true(data == NULL && size == 0);
+    assert_int_equal(fgi_file_map(path, &mapping, &err), FG_EFORMAT);
+    assert_non_null(strstr(err.message, expected));
+    assert_true(mapping.data == NULL && mapping.size == 0);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(files_are_refused_when_they_are_read),
     cmocka_unit_test(pointers_of_git_lfs),
     cmocka_unit_test(parquet_files),
     cmocka_unit_test(archives_and_spreadsheets),
