@@ -240,7 +240,8 @@ static void other_versions_and_features(void **state)
     refuse(&pack, &page, FG_EFORMAT, "unfinished");
     page = good;
     page.sections[2].size += 8;
-    refuse(&pack, &page, FG_EFORMAT, "is not at its expected position");
+    refuse(&pack, &page, FG_EFORMAT, "new.pack: byte 176: section 2 (");
+    refuse(&pack, &page, FG_EFORMAT, " is not at its expected position");
     page = good;
     page.sections[0].kind = 60; /* an unknown section instead of a known one */
     refuse(&pack, &page, FG_EFORMAT, "missing");

@@ -168,9 +168,18 @@ static void other_options_do_not_continue(void **state)
     fg_pack_build_options o = options;
     const char *path = fgt_path(fgt_temp_folder(), "p.pack");
     (void)build_until(path, 3, 0);
-    o.seed = 1;
-    assert_int_equal(fg_pack_build(source, path, &o, NULL, NULL, NULL, &err), FG_EINVAL);
-    assert_non_null(strstr(err.message, "written from other inputs or with other options"));
+    static const char *const others[][2] = {
+        {"codec", "jpeg"},         {"presize", "square=511,upscale"},
+        {"presize", "square=512"}, {"quality", "91"},
+        {"variants", "3"},         {"limit", "9"},
+        {"split", "val=0.5"},      {"seed", "1"}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        o = options;
+        fgt_ok(fg_pack_build_set(&o, others[i][0], others[i][1], &err));
+        assert_int_equal(fg_pack_build(source, path, &o, NULL, NULL, NULL, &err), FG_EINVAL);
+        if (strstr(err.message, "written from other inputs or with other options") == NULL)
+            fail_msg("%s: %s", others[i][0], err.message);
+    }
     o.restart = true;
     photos_pack(source, path, &o);
     o.restart = false;
