@@ -9,6 +9,7 @@
 #include "image/decoder.h"
 #include "image/jpeg_common.h"
 #include "image/jpeg_entropy.h"
+#include "image/jpeg_markers.h"
 #include "image_files.h"
 
 enum { W = 37, H = 23 };
@@ -311,6 +312,30 @@ static void a_truncated_file_is_an_error_unless_tolerated(void **state)
     fgt_file_free(&file);
 }
 
+/* Of Y, if both other components have factors of 1. */
+static void sampling_is_that_of_the_header(void **state)
+{
+    static const struct {
+        uint8_t factors[3]; /* of the file */
+        fgi_jpeg_sampling sampling;
+    } cases[] = {{{0x22, 0x11, 0x11}, {3, 2, 2}}, {{0x21, 0x11, 0x11}, {3, 2, 1}},
+                 {{0x12, 0x11, 0x11}, {3, 1, 2}}, {{0x11, 0x11, 0x11}, {3, 1, 1}},
+                 {{0x31, 0x11, 0x11}, {0, 0, 0}}, {{0x13, 0x11, 0x11}, {0, 0, 0}},
+                 {{0x22, 0x12, 0x11}, {0, 0, 0}}, {{0x22, 0x11, 0x21}, {0, 0, 0}}};
+    fgt_file file = fgt_file_read("large.jpg");
+    uint8_t *frame = memmem(file.data, file.size, "\xff\xc0", 2);
+    assert_non_null(frame);
+    const fgi_image_file all = {.name = "f", .data = file.data, .size = file.size};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fgi_jpeg_header header;
+        for (size_t k = 0; k < 3; k++)
+            frame[11 + 3 * k] = cases[i].factors[k];
+        fgt_ok(fgi_jpeg_header_read(&all, &header, &err));
+        assert_memory_equal(&header.sampling, &cases[i].sampling, sizeof header.sampling);
+    }
+    fgt_file_free(&file);
+}
+
 /* Bytes in front of the last marker, where none belong, and data behind it, as phones append: all
  * viewers show such files, and libjpeg only warns of the first. */
 static void harmless_flaws_are_accepted(void **state)
@@ -437,6 +462,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(headers_are_reported),
     cmocka_unit_test(unsupported_features_are_named),
     cmocka_unit_test(a_truncated_file_is_an_error_unless_tolerated),
+    cmocka_unit_test(sampling_is_that_of_the_header),
     cmocka_unit_test(harmless_flaws_are_accepted),
     cmocka_unit_test(corrupt_data_is_an_error_unless_tolerated),
     cmocka_unit_test(invalid_requests_are_refused),

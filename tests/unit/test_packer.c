@@ -439,6 +439,8 @@ static void images_with_warnings_are_counted(void **state)
         assert_int_equal(built.flawed_count, 1 + is_tolerant);
         assert_int_equal(built.sample_count, 2 + is_tolerant);
         assert_int_equal(built.bad_count, 1 - is_tolerant);
+        assert_true(built.size_bytes ==
+                    file.size + (file.size + 40) + (is_tolerant ? file.size / 2 : 0));
         assert_int_equal(built.encoded_count, 0);
         assert_int_equal(built.record_count, 0);
         fg_pack_built_fini(&built);
