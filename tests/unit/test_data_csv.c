@@ -646,36 +646,37 @@ static void a_layout_is_detected(void **state)
     }
 }
 
+static const struct {
+    const char *text;
+    int line; /* 0: no error */
+    size_t columns;
+} titles[] = {
+    {"Report\na,b\n1,2\n3,4\n", 2, 2},
+    {"Report, 2024\n\nby me\na;b;c;d\n1;2;3;4\n3;4;5;6\n", 4, 4},
+    {"a,b\n1,2,3\n3,4,5\n6,7,8\n", 0, 0}, /* R leaves out the name of the first column */
+    {"a,b\n1,2\n1;2\n", 0, 0},
+    {"T\na,b\n1,2\n", 0, 0}, /* two rows are too few */
+    {"T\nU\nV\nW\nX\na|b\n1|2\n3|4\n", 6, 2},
+    {"T\nU\nV\nW\nX\nY\na|b\n1|2\n3|4\n", 0, 0},
+    {"T,U\na,b,c\n1,2,3\n1,2,3\n", 0, 0},
+    {"T,U\na,b,c,d\n1,2,3,4\n1,2,3,4\n", 2, 4},
+};
+
 static void a_title_above_the_table_is_an_error(void **state)
 {
-    static const struct {
-        const char *text;
-        int line; /* 0: no error */
-        size_t columns;
-    } cases[] = {
-        {"Report\na,b\n1,2\n3,4\n", 2, 2},
-        {"Report, 2024\n\nby me\na;b;c;d\n1;2;3;4\n3;4;5;6\n", 4, 4},
-        {"a,b\n1,2,3\n3,4,5\n6,7,8\n", 0, 0}, /* R leaves out the name of the first column */
-        {"a,b\n1,2\n1;2\n", 0, 0},
-        {"T\na,b\n1,2\n", 0, 0}, /* two rows are too few */
-        {"T\nU\nV\nW\nX\na|b\n1|2\n3|4\n", 6, 2},
-        {"T\nU\nV\nW\nX\nY\na|b\n1|2\n3|4\n", 0, 0},
-        {"T,U\na,b,c\n1,2,3\n1,2,3\n", 0, 0},
-        {"T,U\na,b,c,d\n1,2,3,4\n1,2,3,4\n", 2, 4},
-    };
     const char *path = fgt_path(fgt_temp_folder(), "t.csv");
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++) {
         fg_csv_layout found;
         char message[160];
         (void)snprintf(
             message, sizeof message,
             "~/t.csv:%d: the table probably begins in this line, with %zu columns\ndelete "
             "the lines above it, such as a title",
-            cases[i].line, cases[i].columns);
-        csv_write_text(path, cases[i].text);
+            titles[i].line, titles[i].columns);
+        csv_write_text(path, titles[i].text);
         const fg_status status = fg_csv_detect(path, &found, &err);
-        assert_int_equal(status, cases[i].line > 0 ? FG_EFORMAT : FG_OK);
-        if (cases[i].line > 0)
+        assert_int_equal(status, titles[i].line > 0 ? FG_EFORMAT : FG_OK);
+        if (titles[i].line > 0)
             fgt_message_is(err.message, message);
     }
 }

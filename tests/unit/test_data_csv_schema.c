@@ -173,42 +173,43 @@ static void new_files_need_no_target(void **state)
     csv_destroy(&parts);
 }
 
+static const struct {
+    const char *text, *message;
+} misfits[] = {
+    {"n,c,y\nx,u,1\n",
+     "~/new.csv:2: row 1, column 'n': 'x' is not a finite number, but the column is "
+     "numeric\ncorrect it, or treat it as missing with data.na_values and data.missing: mean"},
+    {"n,c,y\n1,u,1\n,u,1\n",
+     "~/new.csv:3: row 2, column 'n': the value is missing\nset data.missing: mean to use the "
+     "column's mean over the training rows, or remove the row"},
+    {"n,c,y\n1,NA,1\n",
+     "~/new.csv:2: row 1, column 'c': the value is missing: 'NA'\nset data.missing: mean to "
+     "use the column's mean over the training rows, or remove the row; if 'NA' is a value "
+     "here, write it in quotes, or set data.keep_default_na: false"},
+    {"n,c,y\n1,w,1\n",
+     "~/new.csv:2: row 1, column 'c': 'w' does not occur in the training data, in which the "
+     "column has 2 categories\nif it is a name or an identifier, list it in data.ignore; "
+     "data.unknown: zero encodes unknown categories as zeros"},
+    {"n,c,y\n1,v,?\n",
+     "~/new.csv:2: row 1, column 'y': the target is missing: '?'\nremove the row: a missing "
+     "target is always an error; if '?' is a value here, set data.keep_default_na: false"},
+    {"n,c,y\n1,v,z\n", "~/new.csv:2: row 1, column 'y': 'z' is not a finite number, but the "
+                       "column is numeric\ncorrect it, or remove the row"},
+    {"n,c,y\n1e300,v,1\n", "~/new.csv:2: row 1, column 'n': 1e+300 is out of range for f32"},
+};
+
 static void new_rows_must_fit_the_schema(void **state)
 {
-    static const struct {
-        const char *text, *message;
-    } cases[] = {
-        {"n,c,y\nx,u,1\n",
-         "~/new.csv:2: row 1, column 'n': 'x' is not a finite number, but the column is "
-         "numeric\ncorrect it, or treat it as missing with data.na_values and data.missing: mean"},
-        {"n,c,y\n1,u,1\n,u,1\n",
-         "~/new.csv:3: row 2, column 'n': the value is missing\nset data.missing: mean to use the "
-         "column's mean over the training rows, or remove the row"},
-        {"n,c,y\n1,NA,1\n",
-         "~/new.csv:2: row 1, column 'c': the value is missing: 'NA'\nset data.missing: mean to "
-         "use the column's mean over the training rows, or remove the row; if 'NA' is a value "
-         "here, write it in quotes, or set data.keep_default_na: false"},
-        {"n,c,y\n1,w,1\n",
-         "~/new.csv:2: row 1, column 'c': 'w' does not occur in the training data, in which the "
-         "column has 2 categories\nif it is a name or an identifier, list it in data.ignore; "
-         "data.unknown: zero encodes unknown categories as zeros"},
-        {"n,c,y\n1,v,?\n",
-         "~/new.csv:2: row 1, column 'y': the target is missing: '?'\nremove the row: a missing "
-         "target is always an error; if '?' is a value here, set data.keep_default_na: false"},
-        {"n,c,y\n1,v,z\n", "~/new.csv:2: row 1, column 'y': 'z' is not a finite number, but the "
-                           "column is numeric\ncorrect it, or remove the row"},
-        {"n,c,y\n1e300,v,1\n", "~/new.csv:2: row 1, column 'n': 1e+300 is out of range for f32"},
-    };
     char file[512];
     (void)snprintf(file, sizeof(file), "%s/new.csv", fgt_temp_folder());
     fg_csv_parts parts;
     fg_dataset *dataset;
     fgt_ok(csv_open_text("n,c,y\n1,u,1\n2,v,2\n", &csv_plain, &parts));
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        fgt_write(file, cases[i].text, strlen(cases[i].text));
+    for (size_t i = 0; i < sizeof(misfits) / sizeof(misfits[0]); i++) {
+        fgt_write(file, misfits[i].text, strlen(misfits[i].text));
         assert_int_equal(fg_csv_apply(parts.schema, file, &dataset, &err), FG_EFORMAT);
         assert_null(dataset);
-        fgt_message_is(err.message, cases[i].message);
+        fgt_message_is(err.message, misfits[i].message);
     }
     csv_destroy(&parts);
 }
@@ -678,6 +679,38 @@ static void large_classes_keep_their_text(void **state)
     csv_destroy(&parts);
 }
 
+/* What the options said of numbers is in the JSON, too. */
+static void a_schema_keeps_how_numbers_are_written(void **state)
+{
+    const char *const numeric[] = {"p"};
+    const char *path = fgt_path(fgt_temp_folder(), "new.csv");
+    fg_csv_parts parts;
+    fg_csv_schema *again;
+    fg_dataset *dataset;
+    fgt_ok(csv_open_text("p;q;y\n$1;0,5;0,5\n$3;2,5;1,5\n",
+                         &(fg_csv_options){.delimiter = ';',
+                                           .decimal = ',',
+                                           .no_normalize = true,
+                                           .no_default_na = true,
+                                           .numeric = numeric,
+                                           .numeric_count = 1},
+                         &parts));
+    const char *json = fg_csv_schema_json(parts.schema);
+    fgt_ok(fg_csv_schema_parse(json, strlen(json), &again, &err));
+    assert_string_equal(fg_csv_schema_json(again), json);
+    csv_write_text(path, "p;q\n$7;1,25\n");
+    fgt_ok(fg_csv_apply(again, path, &dataset, &err));
+    csv_expect_row(dataset, 0, 2, (const double[]){7, 1.25});
+    fg_dataset_destroy(dataset);
+    csv_write_text(path, "p;q\n$7;NA\n"); /* a text: by default, it would be missing */
+    assert_int_equal(fg_csv_apply(again, path, &dataset, &err), FG_EFORMAT);
+    fgt_message_is(err.message, "~/new.csv:2: row 1, column 'q': 'NA' is not a finite number, but "
+                                "the column is numeric\ncorrect it, or treat it as missing with "
+                                "data.na_values and data.missing: mean");
+    fg_csv_schema_destroy(again);
+    csv_destroy(&parts);
+}
+
 /* Columns without a name are row numbers if they are dense. */
 static void row_numbers_are_dense(void **state)
 {
@@ -699,6 +732,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(decimal_marks_are_checked),
     cmocka_unit_test(large_classes_keep_their_text),
     cmocka_unit_test(row_numbers_are_dense),
+    cmocka_unit_test(a_schema_keeps_how_numbers_are_written),
     cmocka_unit_test(first_rows_are_data_or_names),
     cmocka_unit_test(new_rows_fail_in_words),
     cmocka_unit_test(options_override_the_schema),

@@ -197,6 +197,30 @@ static void a_users_reader_may_fail(void **state)
     fg_dataset_destroy(dataset);
 }
 
+static const char *name_sample(void *self, int64_t index)
+{
+    static char name[8];
+    (void)snprintf(name, sizeof(name), "s%d", (int)index);
+    return name;
+}
+
+/* All fields are zeros, and samples keep their names. */
+static void tolerant_datasets_are_like_their_parents(void **state)
+{
+    const fg_field fields[2] = {{"n", {FG_S32, 0, {0}}}, {"m", {FG_S32, 1, {2}}}};
+    const fg_dataset_spec spec = {.count = 10, .fields = fields, .field_count = 2};
+    const fg_dataset_ops ops = {.read = read_failing, .name = name_sample};
+    fg_dataset *strict, *dataset;
+    int32_t n[2] = {7, 7}, m[4] = {7, 7, 7, 7};
+    fgt_ok(fg_dataset_create(&ops, NULL, &spec, &strict, &err));
+    fgt_ok(fg_dataset_tolerate(strict, &dataset, &err));
+    fg_dataset_destroy(strict);
+    fgt_ok(fgi_dataset_gather(dataset, 0, (const int64_t[]){3, 5}, 2, (void *const[]){n, m}, &err));
+    assert_true(n[0] == 0 && n[1] == 5 && m[0] == 0 && m[1] == 0 && m[2] == 7 && m[3] == 7);
+    assert_string_equal(fg_dataset_sample_name(dataset, 3), "s3");
+    fg_dataset_destroy(dataset);
+}
+
 /* Samples that cannot be read are zeros with a reason; also when many are read at once. */
 static void unreadable_samples_are_tolerated(void **state)
 {
@@ -577,6 +601,14 @@ static void encodings_must_match_the_field(void **state)
     dct.width = 65536;
     assert_null(encoded(&dct, FG_S8, 1188));
     fgt_message_is(err.message, "encoded images of 9 x 65536 pixels: expected 1 to 65535");
+    dct.height = 65536;
+    dct.width = 9;
+    assert_null(encoded(&dct, FG_S8, 1188));
+    fgt_message_is(err.message, "encoded images of 65536 x 9 pixels: expected 1 to 65535");
+    dct.height = 9;
+    dct.high = 65;
+    assert_null(encoded(&dct, FG_S8, 1188));
+    fgt_message_is(err.message, "65 coefficients with high bytes: expected 1 to 64");
 }
 
 static const struct {
@@ -659,6 +691,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(arrays_must_be_there),
     cmocka_unit_test(a_users_reader_may_fail),
     cmocka_unit_test(unreadable_samples_are_tolerated),
+    cmocka_unit_test(tolerant_datasets_are_like_their_parents),
     cmocka_unit_test(a_subset_outlives_its_parent),
     cmocka_unit_test(a_subset_names_a_wrong_index),
     cmocka_unit_test(gathering_many_rows_of_a_subset),

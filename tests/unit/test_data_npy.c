@@ -557,6 +557,7 @@ static const struct {
     {"a,b,y\n1,u,3\n2,v,4\n", "max_categories=1", "more than 1 different categories"},
     {"a,b,y\n1,u,3\n2,v,4\n", "target=a", "a       target, number"},
     {"a,b,y\n1,2,3.5\n2,3,4\n", "", "deviation 0.25 (standardized for training)\n"},
+    {"a,b,y\n1,2,3.5\n2,3,4\n", "normalize=false", "deviation 0.25\n"},
 };
 
 static void hear_report(void *self, fg_log_level level, const char *line)
@@ -593,7 +594,64 @@ static void options_reach_the_file(void **state)
     }
 }
 
+static const struct {
+    fg_data_part part;
+    const char *option, *text;
+    double x[3];
+    int damaged; /* rows; -1: an error */
+} csv_parts[] = {
+    {FG_PART_VAL, "val", "n,c,y\n,u,1\n", {2, 1, 0}, 0},
+    {FG_PART_TEST, "test", "n,c,y\n5,w,1\n", {5, 0, 0}, 0},
+    {FG_PART_PREDICT, "predict", "n,c\n7,v\nx,v\n", {7, 0, 1}, 1},
+    {FG_PART_TRAIN, "path", "n,c\n7,v\nx,v\n", {0}, -1},
+};
+
+static void set_options(fg_option_values *values, const char *const *words)
+{
+    for (; *words != NULL; words += 2)
+        fgt_ok(fg_option_set(values, words[0], words[1], NULL, &err));
+}
+
+/* Each part is another file; the delimiter and the rules may have changed since the fit. */
+static void csv_files_are_read_by_the_schema(void **state)
+{
+    static const char fitted[] = "n;c;y\n1;u;1\n3;v;2\n";
+    fg_option_values *values;
+    fg_format_data data, part;
+    const fg_entry *entry = &fgi_csv_row.entry;
+    const char *folder = fgt_temp_folder();
+    fgt_write(fgt_path(folder, "fitted"), fitted, strlen(fitted));
+    fgt_ok(fg_option_values_create("data", entry->options, entry->option_count, &values, &err));
+    set_options(values, (const char *const[]){"path", fgt_path(folder, "fitted"), "delimiter", ";",
+                                              "normalize", "false", NULL});
+    fgt_ok(fgi_csv_row.open(values, &(fg_format_request){.task = "auto"}, &data, &err));
+    set_options(values, (const char *const[]){"delimiter", ",", "missing", "mean", "unknown",
+                                              "zero", NULL});
+    for (int i = 0; i < 4; i++) {
+        float x[3], y;
+        const char *path = fgt_path(folder, csv_parts[i].option);
+        const fg_format_request request = {.part = csv_parts[i].part,
+                                           .needs_target = i < 2,
+                                           .task = "auto",
+                                           .schema = data.schema};
+        fgt_write(path, csv_parts[i].text, strlen(csv_parts[i].text));
+        fgt_ok(fg_option_set(values, csv_parts[i].option, path, NULL, &err));
+        const fg_status status = fgi_csv_row.open(values, &request, &part, &err);
+        assert_int_equal(status, csv_parts[i].damaged < 0 ? FG_EFORMAT : FG_OK);
+        if (status != FG_OK)
+            break;
+        fgt_ok(fg_dataset_read(part.samples, 0, (void *const[]){x, &y}, &err));
+        for (int k = 0; k < 3; k++)
+            fgt_close("x", (double)x[k], csv_parts[i].x[k], 0, 0);
+        fg_dataset_destroy(part.samples);
+    }
+    fg_dataset_destroy(data.samples);
+    fg_csv_schema_destroy(data.schema);
+    fg_option_values_destroy(values);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(csv_files_are_read_by_the_schema),
     cmocka_unit_test(each_part_has_its_files),
     cmocka_unit_test(options_reach_the_file),
     cmocka_unit_test(targets_are_measured),

@@ -13,6 +13,7 @@
 #include "data/dataset.h"
 #include "data/image_boxes.h"
 #include "data/image_check.h"
+#include "base/resources.h"
 #include "data/image_workers.h"
 #include "image_files.h"
 
@@ -318,9 +319,12 @@ static void a_check_finds_truncated_files(void **state)
                                      "replaced: remove or repair the file");
     fg_dataset_destroy(dataset);
     o.tolerate_corruption = true;
-    fgt_ok(fg_images_create(catalog, &o, &dataset, &err));
-    assert_int_equal(fg_dataset_damaged(dataset, NULL), 0);
-    fg_dataset_destroy(dataset);
+    for (int i = 0; i < 2; i++) {
+        o.check_decodes = i == 1;
+        fgt_ok(fg_images_create(catalog, &o, &dataset, &err));
+        assert_int_equal(fg_dataset_damaged(dataset, NULL), 0);
+        fg_dataset_destroy(dataset);
+    }
     fg_catalog_destroy(catalog);
 }
 
@@ -334,14 +338,18 @@ static void flawed_images_are_counted(void **state)
     const fg_images_options o = {
         .height = SIDE, .width = SIDE, .center_fraction = 1, .check = true};
     fg_catalog *catalog = photos_with("large.jpg", 0, 40);
+    char other[300];
+    (void)snprintf(other, sizeof(other), "%s", fgt_path(fgt_image_folder(), "photos/dog/d.jpg"));
+    assert_int_equal(unlink(other), 0);
+    assert_int_equal(link(fgt_path(fgt_image_folder(), "photos/cat/a.jpg"), other), 0);
     fgt_ok(fg_images_create(catalog, &o, &dataset, &err));
     assert_int_equal(fg_dataset_flawed(dataset, &first), 0);
     assert_string_equal(first, "");
     for (int i = 0; i < 6; i++)
         fgt_ok(fg_dataset_read(dataset, i % 3, (void *const[]){sample, &label}, &err));
-    assert_int_equal(fg_dataset_flawed(dataset, &first), 1);
-    assert_non_null(strstr(first, "cat/a.jpg: Corrupt JPEG data: "));
-    assert_non_null(strstr(first, "extraneous bytes before marker 0xd9"));
+    assert_int_equal(fg_dataset_flawed(dataset, &first), 2);
+    fgt_message_is(first, "cat/a.jpg: Corrupt JPEG data: @ extraneous bytes before marker 0xd9");
+    assert_int_equal(unlink(other), 0);
     fg_dataset_destroy(dataset);
     fg_catalog_destroy(catalog);
 }
@@ -427,6 +435,11 @@ static void memory_of_workers_is_given_back_once(void **state)
     assert_int_equal(all.files.bytes, 0);
     assert_int_equal(all.decoding.bytes, 0);
     assert_int_equal(all.files.large_count + all.decoding.large_count, 0);
+    fgi_image_workers_fini(&all);
+    const size_t part = (size_t)(fgi_memory_bytes("") / 8), least = 64 << 20;
+    all = (fgi_image_workers){0};
+    fgt_ok(fgi_image_workers_init(&all, 0, &err)); /* the default */
+    assert_int_equal(all.limit, part > least ? part : least);
     fgi_image_workers_fini(&all);
 }
 
@@ -567,7 +580,7 @@ static void hear(void *self, fg_log_level level, const char *line)
     (void)snprintf(said, sizeof said, "%s", line);
 }
 
-/* The first of several files, and what is said of a check. */
+/* What is said of a check. */
 static void checks_are_said(void **state)
 {
     static const struct {
@@ -596,14 +609,26 @@ static void checks_are_said(void **state)
         fg_dataset_destroy(dataset);
     }
     fg_catalog_destroy(catalog);
-    catalog = photos_with("large.jpg", 200, 0);
-    fgt_write(fgt_path(fgt_image_folder(), "photos/dog/d.jpg"), "\xff\xd8\xff nonsense", 12);
+}
+
+/* Of five files, the second and the fourth, which is checked before it. */
+static void the_first_damaged_file_is_named(void **state)
+{
+    fg_dataset *dataset;
+    fg_catalog *catalog;
+    (void)fgt_photos();
+    fgt_image_put("baseline.jpg", fgt_image_folder(), "photos/cat/c.jpg");
+    fgt_write(fgt_path(fgt_image_folder(), "photos/cat/b c.jpg"), "\xff\xd8\xff nonsense", 12);
+    fgt_write(fgt_path(fgt_image_folder(), "photos/cat/d.jpg"), "\xff\xd8\xff nonsense", 12);
+    fgt_ok(fg_catalog_open(fgt_path(fgt_image_folder(), "photos"), NULL, &catalog, &err));
     const fg_images_options o = {.height = SIDE, .width = SIDE, .check = true};
     assert_int_equal(fg_images_create(catalog, &o, &dataset, &err), FG_EFORMAT);
     fgt_message_is(err.message,
-                   "'~/photos': cat/a.jpg: byte 1138: truncated JPEG: the file ends before the "
-                   "image does\n2 of the 3 files that were checked are damaged");
+                   "'~/photos': cat/b c.jpg: byte 12: truncated JPEG: the file ends within its "
+                   "headers\n2 of the 5 files that were checked are damaged");
     fg_catalog_destroy(catalog);
+    assert_int_equal(unlink(fgt_path(fgt_image_folder(), "photos/cat/c.jpg")), 0);
+    assert_int_equal(unlink(fgt_path(fgt_image_folder(), "photos/cat/d.jpg")), 0);
 }
 
 /* What is added to the error of a damaged file in a fit: unless all files were decoded. */
@@ -622,6 +647,15 @@ static void errors_of_a_fit_have_a_hint(void **state)
         assert_int_equal(strstr(err.message, "\nto find all damaged files before training, set "
                                              "data.check to decode") != NULL,
                          i);
+        assert_int_equal(rename(fgt_path(fgt_image_folder(), "photos/dog/d.jpg"),
+                                fgt_path(fgt_image_folder(), "d.jpg")),
+                         0);
+        assert_int_equal(fg_dataset_read(dataset, 2, (void *const[]){sample, &label}, &err),
+                         FG_ENOTFOUND); /* not damaged */
+        fgt_message_is(err.message, "cannot open '~/photos/dog/d.jpg': No such file or directory");
+        assert_int_equal(rename(fgt_path(fgt_image_folder(), "d.jpg"),
+                                fgt_path(fgt_image_folder(), "photos/dog/d.jpg")),
+                         0);
         fg_dataset_destroy(dataset);
     }
     fg_catalog_destroy(catalog);
@@ -630,6 +664,7 @@ static void errors_of_a_fit_have_a_hint(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_row_is_checked_once),
     cmocka_unit_test(checks_are_said),
+    cmocka_unit_test(the_first_damaged_file_is_named),
     cmocka_unit_test(errors_of_a_fit_have_a_hint),
     cmocka_unit_test(the_center_box_has_the_aspect_ratio),
     cmocka_unit_test(random_boxes_have_uniform_areas_and_places),

@@ -11,8 +11,10 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "data/damaged.h"
 #include "data/format_crop.h"
 #include "data/formats.h"
+#include "base/file.h"
 #include "image_files.h"
 
 enum { SIDE = 12, BYTES = SIDE * SIDE * 3 };
@@ -120,20 +122,19 @@ static void options_of_crops_have_units(void **state)
 /* ---- parts ----------------------------------------------------------------------------------- */
 
 /* Opens a part of a list; `more` are further options, separated by blanks. */
-static fg_status open_list(const char *path, fg_data_part part, bool needs_target, const char *more,
-                           fg_format_data *out)
+static fg_status open_request(fg_format_request request, const char *path, const char *more,
+                              fg_format_data *out)
 {
     static const char *const names[] = {[FG_PART_TRAIN] = "train",
                                         [FG_PART_VAL] = "val",
                                         [FG_PART_TEST] = "test",
                                         [FG_PART_PREDICT] = "predict"};
-    char text[200];
+    char text[400];
     fg_option_values *values;
     const fg_entry *entry = &fgi_images_row.entry;
-    const fg_format_request request = {.part = part, .needs_target = needs_target};
     *out = (fg_format_data){0};
     fgt_ok(fg_option_values_create("data", entry->options, entry->option_count, &values, &err));
-    fgt_ok(fg_option_set(values, names[part], path, NULL, &err));
+    fgt_ok(fg_option_set(values, names[request.part], path, NULL, &err));
     (void)snprintf(text, sizeof text, "%s", more);
     for (char *rest = text, *word; *more != '\0' && (word = strsep(&rest, " ")) != NULL;) {
         char *value = strchr(word, '=');
@@ -143,6 +144,13 @@ static fg_status open_list(const char *path, fg_data_part part, bool needs_targe
     const fg_status status = fgi_images_row.open(values, &request, out, &err);
     fg_option_values_destroy(values);
     return status;
+}
+
+static fg_status open_list(const char *path, fg_data_part part, bool needs_target, const char *more,
+                           fg_format_data *out)
+{
+    return open_request((fg_format_request){.part = part, .needs_target = needs_target}, path, more,
+                        out);
 }
 
 static const struct {
@@ -157,6 +165,8 @@ static const struct {
     {"ab", FG_PART_PREDICT, false, "", "1 2 3 4 "},
     {"ab", FG_PART_TRAIN, true, "",
      "ab.csv' also contains validation samples\nset data.val to the same path to use them"},
+    {"ab", FG_PART_TRAIN, true,
+     "val=", "ab.csv' also contains validation samples\nset data.val to the same path to use them"},
     {"none", FG_PART_TRAIN, true, "", "1 2 "},
     {"none", FG_PART_TEST, true, "", "1 2 "},
     {"one", FG_PART_TEST, true, "", "one.csv' has samples of other splits, but none of split test"},
@@ -201,9 +211,101 @@ static void parts_have_their_samples(void **state)
     }
 }
 
+static const struct {
+    const char *train, *val, *more, *message; /* NULL: no error */
+} checked_fits[] = {
+    {"bad", "", "",
+     "'~/bad.csv': bad.jpg: byte 12: truncated JPEG: the file ends within its headers\n1 of the 2 "
+     "files that were checked is damaged\nremove or repair them, or set data.damaged to skip; "
+     "'fulgurite pack --check' lists all"},
+    {"heic", "", "",
+     "'~/heic.csv': heic.jpg: unsupported image format: this is a HEIC image\n1 of the 2 files "
+     "that were checked is damaged\nremove or "
+     "repair them, or set data.damaged to skip; 'fulgurite pack --check' lists all"},
+    {"good", "bad", "",
+     "'~/bad.csv': bad.jpg: byte 12: truncated JPEG: the file ends within its headers\n1 of the 2 "
+     "files that were checked is damaged\nremove or repair them: validation samples are not "
+     "skipped"},
+    {"bad", "", "check=never", NULL},
+    {"bad", "", "damaged=skip", NULL},
+    {"good", "good", "", NULL},
+};
+
+static void write_checked(void)
+{
+    static const char *const files[] = {"bad", "heic", "good"};
+    (void)fgt_photos();
+    fgt_write(fgt_path(fgt_image_folder(), "bad.jpg"), "\xff\xd8\xff nonsense", 12);
+    fgt_write(fgt_path(fgt_image_folder(), "heic.jpg"),
+              "\0\0\0\x18"
+              "ftypheic\0\0\0\0",
+              16);
+    for (int i = 0; i < 3; i++) {
+        char text[200], name[20];
+        (void)snprintf(name, sizeof name, "%s.csv", files[i]);
+        (void)snprintf(text, sizeof text, "path,label\nphotos/cat/a.jpg,x\n%s,x\n",
+                       i == 0   ? "bad.jpg"
+                       : i == 1 ? "heic.jpg"
+                                : "photos/dog/d.jpg");
+        fgt_write(fgt_path(fgt_image_folder(), name), text, strlen(text));
+    }
+}
+
+/* What a fit says of damaged files, before it trains. */
+static void a_fit_checks_its_files(void **state)
+{
+    write_checked();
+    for (size_t i = 0; i < sizeof checked_fits / sizeof checked_fits[0]; i++) {
+        char more[400];
+        fg_format_data data;
+        (void)snprintf(more, sizeof more, "%s%s%s/%s.csv", checked_fits[i].more,
+                       *checked_fits[i].more != '\0' ? " val=" : "val=", fgt_image_folder(),
+                       checked_fits[i].val);
+        if (*checked_fits[i].val == '\0')
+            (void)snprintf(more, sizeof more, "%s", checked_fits[i].more);
+        char path[300];
+        (void)snprintf(path, sizeof path, "%s/%s.csv", fgt_image_folder(), checked_fits[i].train);
+        const fg_status status = open_request(
+            (fg_format_request){.is_training = true, .needs_target = true}, path, more, &data);
+        assert_int_equal(status == FG_OK, checked_fits[i].message == NULL);
+        if (status != FG_OK)
+            fgt_message_is(err.message, checked_fits[i].message);
+        fg_dataset_destroy(data.samples);
+        fg_dataset_destroy(data.val);
+    }
+}
+
+/* Without training: crops of the middle, no replacements; and new images are not in splits. */
+static void parts_that_are_not_trained_on_are_read_plainly(void **state)
+{
+    uint8_t sample[2][BYTES];
+    int32_t label;
+    fg_format_data data;
+    char path[300];
+    write_checked();
+    (void)snprintf(path, sizeof path, "%s/bad.csv", fgt_image_folder());
+    for (int i = 0; i < 2; i++) {
+        fgt_ok(open_list(path, i == 0 ? FG_PART_TRAIN : FG_PART_TEST, true,
+                         "size=12 crop=random damaged=skip", &data));
+        fgt_ok(fg_dataset_read(data.samples, 0, (void *const[]){sample[i], &label}, &err));
+        assert_int_equal(fg_dataset_read(data.samples, 1, (void *const[]){sample[1], &label}, &err),
+                         FG_EFORMAT);
+        fgt_ok(fg_dataset_read(data.samples, 0, (void *const[]){sample[i], &label}, &err));
+        fg_dataset_destroy(data.samples);
+    }
+    assert_memory_equal(sample[0], sample[1], BYTES);
+    fgt_ok(fgi_folder_make(fgt_path(fgt_image_folder(), "new/test"), &err));
+    fgt_image_put("baseline.jpg", fgt_image_folder(), "new/test/a.jpg");
+    fgt_image_put("baseline.jpg", fgt_image_folder(), "new/b.jpg");
+    fgt_ok(open_list(fgt_path(fgt_image_folder(), "new"), FG_PART_PREDICT, false, "", &data));
+    assert_int_equal(fg_dataset_count(data.samples), 2);
+    assert_string_equal(fg_dataset_sample_name(data.samples, 0), "b.jpg");
+    fg_dataset_destroy(data.samples);
+}
+
 /* ---- several labels -------------------------------------------------------------------------- */
 
-static char heard[1000];
+static char heard[2000];
 
 static void hear(void *self, fg_log_level level, const char *line)
 {
@@ -287,8 +389,29 @@ static void a_damaged_image_is_replaced(void **state)
     assert_int_equal(fg_dataset_read(dataset, 2, (void *const[]){sample, &label}, &err),
                      FG_EFORMAT);
     fgt_message_is(err.message, "'~/photos': dog/d.jpg: byte 0: the file is empty");
-    assert_int_equal(fg_dataset_damaged(dataset, NULL), 3);
+    assert_int_equal(fg_dataset_damaged(dataset, &first), 3);
+    assert_non_null(strstr(first, "/photos': cat/b c.jpg: ")); /* still the first */
     fg_dataset_destroy(dataset);
+}
+
+/* Any number is counted; the first 20 are logged. */
+static void many_damaged_images_are_not_all_logged(void **state)
+{
+    enum { COUNT = 22 };
+    fgi_damaged d = {.has_mutex = false};
+    int lines = 0;
+    fgt_ok(fgi_damaged_init(&d, COUNT, true, &err));
+    heard[0] = '\0';
+    fg_log_set(hear, NULL);
+    for (int i = 0; i < 2 * COUNT; i++)
+        if (fgi_damaged_begin(&d, i % COUNT, "x"))
+            fgi_damaged_end(&d);
+    fg_log_set(NULL, NULL);
+    for (const char *c = heard; *c != '\0'; c++)
+        lines += *c == '\n';
+    assert_int_equal(lines, 20);
+    assert_int_equal(d.noted.count, COUNT);
+    fgi_damaged_fini(&d);
 }
 
 /* The label of row i is class i, and every second image is damaged. */
@@ -339,12 +462,53 @@ static void validation_samples_neither_replace_nor_are_replaced(void **state)
     fg_dataset_destroy(middle);
 }
 
+/* The rows that are held out, as "3 5 ...". */
+static void held_out(const fg_format_request *request, char out[200])
+{
+    char list[ROWS * 40] = "path,label,name\n";
+    fg_catalog *catalog;
+    fg_dataset *dataset;
+    fg_format_data parts = {0};
+    for (int i = 0; i < ROWS; i++)
+        (void)snprintf(list + strlen(list), 40, "photos/dog/d.jpg,%d,%d\n", i % 6 == 0, i);
+    fgt_write(fgt_path(fgt_image_folder(), "rare.csv"), list, strlen(list));
+    fgt_ok(fg_catalog_open(fgt_path(fgt_image_folder(), "rare.csv"), NULL, &catalog, &err));
+    fgt_ok(fg_images_create(catalog, NULL, &dataset, &err));
+    fg_catalog_destroy(catalog);
+    fgt_ok(fgi_crop_hold_out(request, dataset, dataset, &parts, &err));
+    out[0] = '\0';
+    for (int64_t i = 0; i < fg_dataset_count(parts.val); i++)
+        (void)snprintf(out + strlen(out), 200 - strlen(out), "%s ",
+                       fg_dataset_sample_name(parts.val, i));
+    fg_dataset_destroy(parts.samples);
+    fg_dataset_destroy(parts.val);
+    fg_dataset_destroy(dataset);
+}
+
+static void a_regression_is_not_stratified(void **state)
+{
+    char plain[200], regression[200], stratified[200];
+    (void)fgt_photos();
+    fg_format_request request = {.task = "regression", .val_fraction = 0.5};
+    held_out(&request, plain);
+    request.stratify = true;
+    held_out(&request, regression);
+    assert_string_equal(plain, regression);
+    request.task = "auto";
+    held_out(&request, stratified);
+    assert_string_not_equal(plain, stratified);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(options_of_crops_have_units),
     cmocka_unit_test(parts_have_their_samples),
     cmocka_unit_test(a_split_does_not_divide_groups),
     cmocka_unit_test(several_labels_are_a_warning),
     cmocka_unit_test(a_damaged_image_is_replaced),
+    cmocka_unit_test(many_damaged_images_are_not_all_logged),
+    cmocka_unit_test(a_regression_is_not_stratified),
+    cmocka_unit_test(a_fit_checks_its_files),
+    cmocka_unit_test(parts_that_are_not_trained_on_are_read_plainly),
     cmocka_unit_test(validation_samples_neither_replace_nor_are_replaced),
 };
 FGT_MAIN(tests)
