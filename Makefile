@@ -45,7 +45,7 @@ asan:  ## run all tests with AddressSanitizer and UndefinedBehaviorSanitizer
 tsan:  ## run the tests of our own threads with ThreadSanitizer
 	@tools/install-deps build test && cmake --preset tsan >/dev/null
 	@cmake --build build-tsan -j $(JOBS) --target tsan_tests
-	@ctest --test-dir build-tsan -j $(JOBS) -L tsan --output-on-failure
+	@FGT_FAULT_STRIDE=5 ctest --test-dir build-tsan -j $(JOBS) -L tsan --output-on-failure
 
 memcheck: tests  ## run the same tests under valgrind
 	@tools/install-deps check && JOBS=$(JOBS) tools/memcheck

@@ -139,10 +139,13 @@ void fgt_fault_loop(fg_status (*scenario)(void *self, fg_error *err), void *self
 {
     fg_error err = {0};
     fgt_ok(scenario(self, &err)); /* fills permanent caches */
+    const char *stride_text = getenv("FGT_FAULT_STRIDE");
+    const long stride = stride_text != NULL ? strtol(stride_text, NULL, 10) : 1;
     long live = fgi_alloc_live();
     bool has_failed = true;
-    for (long n = 0; has_failed; n++) {
-        if (n == MOST_ALLOCATIONS)
+    assert_true(stride > 0);
+    for (long n = 0; has_failed; n += stride) {
+        if (n >= MOST_ALLOCATIONS)
             fail_msg("more than %ld allocations: make the scenario smaller", n);
         err = (fg_error){0};
         fgi_alloc_fail_after(n);

@@ -48,7 +48,8 @@ void fgt_close(const char *what, double a, double b, double absolute, double rel
  * fails. Each time, it must return FG_OK or FG_ENOMEM (with err filled) and leave as many blocks
  * allocated as before. So it must create, use and destroy everything itself, and assert nothing
  * that a failed allocation may make false. Waits for blocks that another thread frees shortly
- * afterwards. Only counts allocations through base/alloc.h. */
+ * afterwards. Only counts allocations through base/alloc.h. With FGT_FAULT_STRIDE=N in the
+ * environment, only every Nth of them fails. */
 void fgt_fault_loop(fg_status (*scenario)(void *self, fg_error *err), void *self);
 
 #define FGT_MAIN(tests)                                                                            \
