@@ -26,7 +26,8 @@ static const int delayed[WINDOWS] = {IN_OTHER,   IN_INPUT,  IN_READ, IN_CHECKPOI
 static const char *const names[COLUMNS] = {"other",      "input",   "read",
                                            "checkpoint", "compile", "upload"};
 
-static atomic_bool is_sync_slow;
+static atomic_bool is_sync_slow, is_save_slow;
+static double rate; /* in the window with the checkpoint: samples per second, without its time */
 
 /* Sleeps; the time may be longer than asked for, so the caller learns how long it was. */
 static double delay(void)
@@ -47,8 +48,23 @@ int fsync(int fd)
 {
     (void)fd; /* what is saved is not read again */
     if (atomic_exchange(&is_sync_slow, false))
+        atomic_store(&slept[IN_CHECKPOINT], atomic_load(&slept[IN_CHECKPOINT]) + delay());
+    return 0;
+}
+
+/* The state of the callback, of which there is none. */
+static size_t save(void *self, void *bytes, size_t size)
+{
+    (void)self, (void)bytes, (void)size;
+    if (atomic_exchange(&is_save_slow, false))
         atomic_store(&slept[IN_CHECKPOINT], delay());
     return 0;
+}
+
+static fg_status load(void *self, const void *bytes, size_t size, fg_error *err)
+{
+    (void)self, (void)bytes, (void)size, (void)err;
+    return FG_OK;
 }
 
 static fg_status read_sample(void *self, int64_t epoch, int64_t index, void *const *out_fields,
@@ -83,13 +99,23 @@ static fg_status on_batch_end(void *self, const fg_progress *at, fg_error *err)
     fake.set("download_ms", at->step == EPOCH_STEPS ? delay_ms : 0);
     if (at->step == 2)
         atomic_store(&slept[IN_OTHER], delay());
-    if (at->step == 13)
+    if (at->step == 13) {
+        atomic_store(&is_save_slow, true);
         atomic_store(&is_sync_slow, true);
+    }
     if (at->step != 26)
         return FG_OK;
     float number;
     fake.set("download_ms", delay_ms);
     return fg_array_read(value, &number, sizeof number, err);
+}
+
+static fg_status on_log(void *self, const fg_progress *at, fg_error *err)
+{
+    (void)self, (void)err;
+    if (at->step == 16)
+        rate = at->samples_per_s;
+    return FG_OK;
 }
 
 /* The program of training is compiled once more, without the gradient of a bias. */
@@ -140,6 +166,10 @@ static bool is_right(const fg_result *r)
     }
     for (int i = 0; i < COLUMNS; i++)
         is_good &= has("call", i, &r->idle, (i == IN_READ ? 2 : 1) * slept[i]);
+    const double with_delay = WINDOW_STEPS * BATCH / (delay_ms * 1e-3);
+    if (rate < 2 * with_delay)
+        print_message("%g samples/s without the delays, not more than %g\n", rate, 2 * with_delay);
+    is_good &= rate > 2 * with_delay;
     return is_good;
 }
 
@@ -167,7 +197,12 @@ static void check_sums(const fg_result *r)
 
 static bool run(void)
 {
-    static const fg_callback_ops ops = {.batch_end = on_batch_end, .epoch_end = on_epoch_end};
+    static const fg_callback_ops ops = {.name = "slow",
+                                        .batch_end = on_batch_end,
+                                        .log = on_log,
+                                        .epoch_end = on_epoch_end,
+                                        .save = save,
+                                        .load = load};
     fg_error err = {0};
     const fg_trainer_options options = {.limits.max_steps = WINDOWS * WINDOW_STEPS,
                                         .output.log_every = WINDOW_STEPS,

@@ -178,6 +178,7 @@ static fg_trainer *fit(fg_client *opened, const char *folder, const char *profil
 static void only_these_steps_are_recorded(void **state)
 {
     (void)state;
+    fg_error err = {0};
     const char *folder = fgt_temp_folder();
     fg_client *opened = open_devices(2, 0, 0);
     fg_trainer *trainer = fit(opened, folder, "4:5", NULL, 2);
@@ -188,6 +189,10 @@ static void only_these_steps_are_recorded(void **state)
     trace_check_nesting(root);
     json_decref(root);
     assert_true(fgi_file_exists(fgt_path(folder, "profile/plugins/profile/step-4")));
+    fgt_ok(fg_trainer_fit(
+        trainer, &task,
+        &(fg_fit_data){.train = train_data, .val = val_data, .global_batch_size = 8}, &err));
+    assert_null(fg_trainer_profile(trainer)); /* of the last fit, which had no step to do */
     fg_trainer_destroy(trainer);
     trainer = fit(opened, folder, "auto", "last", 4); /* 6 more: the last ten of them are all */
     assert_int_equal(fg_trainer_profile(trainer)->first_step, 7);
@@ -224,6 +229,11 @@ static void steps_that_never_come_are_reported(void **state)
     said[0] = '\0';
     trainer = fit(opened, folder, "1:3", "last", 3); /* nothing is left to do */
     assert_null(fg_trainer_profile(trainer));
+    assert_string_equal(said, "");
+    fg_trainer_destroy(trainer);
+    trainer = fit(opened, folder, "12:14", "last", 4); /* the run ends after the first of them */
+    assert_int_equal(fg_trainer_profile(trainer)->first_step, 12);
+    assert_int_equal(fg_trainer_profile(trainer)->last_step, 12);
     assert_string_equal(said, "");
     fg_trainer_destroy(trainer);
     fg_client_close(opened);
@@ -293,11 +303,13 @@ static void a_failing_step_leaves_a_whole_profile(void **state)
     json_decref(root);
     fg_trainer_destroy(trainer);
     fake.reset();
-    fake.set("compile_error", 13); /* before the first step: nothing is written */
+    fake.set("compile_error", 13); /* before the first step: nothing is written, or said */
+    said[0] = '\0';
     o.checkpoints.run_dir = fgt_temp_folder();
     fgt_ok(fg_trainer_create(&o, &trainer, &err));
     assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_ECOMPILE);
     assert_false(fgi_file_exists(fgt_path(o.checkpoints.run_dir, "profile")));
+    assert_string_equal(said, "");
     fg_trainer_destroy(trainer);
     fg_client_close(opened);
     assert_int_equal(fake.get("profilers"), 0);
