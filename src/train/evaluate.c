@@ -226,7 +226,6 @@ static fg_status await_rows(prediction *p, rows *r, fg_error *err)
     const int64_t end = fgi_now_ns();
     fgi_client_count_read(trainer->client, "predictions", (int64_t)fg_type_bytes(&r->type),
                           end - begin);
-    fgi_feed_waited(p->trainer->feed, end - begin);
     fgi_ledger_add(p->trainer->ledger, FGI_READ, begin, end);
     if (status == FG_OK)
         return FG_OK;

@@ -27,7 +27,6 @@ struct fgi_feed {
     int64_t launched, retired;        /* steps */
     int64_t uploads_open;             /* batches whose host memory devices still read */
     fgi_flight flight[FGI_IN_FLIGHT]; /* by number modulo FGI_IN_FLIGHT */
-    int64_t wait_ns;                  /* spent by the host waiting for flights, reads and batches */
     atomic_int under_way[4];          /* batches of each stage */
 };
 
@@ -71,8 +70,6 @@ int fgi_feed_under_way(const fgi_feed *feed, fgi_stage_kind kind)
 {
     return feed != NULL ? atomic_load(&feed->under_way[kind]) : 0;
 }
-
-void fgi_feed_waited(fgi_feed *feed, int64_t ns) { feed->wait_ns += ns; }
 
 /* ---- host memory of batches ------------------------------------------------------------------ */
 
@@ -156,7 +153,6 @@ fg_status fgi_feed_next(fg_trainer *trainer, fgi_stage *stage, const fg_host_bat
     const fg_status status = fg_loader_next(fgi_stage_loader(stage), out, err);
     (void)fgi_watch_set(trainer->watchdog, before);
     const int64_t end = fgi_now_ns();
-    trainer->feed->wait_ns += end - begin;
     fgi_ledger_add(trainer->ledger, FGI_INPUT, begin, end);
     fgi_timeline_end(begin, "trainer", "wait for input", -1);
     return status;
@@ -238,8 +234,8 @@ static fg_status flight_failed(fg_trainer *trainer, const fgi_flight *flight, fg
     return name_step(flight, flight->error.status, err);
 }
 
-/* Waits for all events of the flight; returns the nanoseconds. The feed's lock is held. */
-static int64_t await_flight(fg_trainer *trainer, const fgi_flight *flight)
+/* Waits for all events of the flight. The feed's lock is held. */
+static void await_flight(fg_trainer *trainer, const fgi_flight *flight)
 {
     fgi_feed *feed = flight->feed;
     const int64_t begin = fgi_now_ns();
@@ -252,7 +248,6 @@ static int64_t await_flight(fg_trainer *trainer, const fgi_flight *flight)
         (void)pthread_cond_wait(&feed->changed, &feed->mutex);
     (void)fgi_watch_set(trainer->watchdog, before);
     fgi_timeline_end(begin, "trainer", "wait for step", flight->number);
-    return fgi_now_ns() - begin;
 }
 
 /* Removes finished flights; waits until at most `keep` are under way. */
@@ -266,7 +261,7 @@ static fg_status retire(fg_trainer *trainer, int64_t keep, fg_error *err)
         if (flight->open > 0 && feed->launched - feed->retired <= keep)
             break;
         if (flight->open > 0)
-            feed->wait_ns += await_flight(trainer, flight);
+            await_flight(trainer, flight);
         fgi_step_profile_retired(trainer, flight);
         fgi_event_destroy(flight->done);
         flight->done = NULL;
@@ -284,7 +279,6 @@ fg_status fgi_feed_drain(fg_trainer *trainer, fg_error *err)
 {
     fgi_feed *feed = trainer->feed;
     const fg_status status = retire(trainer, 0, err);
-    const int64_t begin = fgi_now_ns();
     const fgi_watch before =
         fgi_watch_set(trainer->watchdog, (fgi_watch){.doing = FGI_DOING_UPLOAD});
     (void)pthread_mutex_lock(&feed->mutex);
@@ -292,7 +286,6 @@ fg_status fgi_feed_drain(fg_trainer *trainer, fg_error *err)
         (void)pthread_cond_wait(&feed->changed, &feed->mutex);
     (void)pthread_mutex_unlock(&feed->mutex);
     (void)fgi_watch_set(trainer->watchdog, before);
-    feed->wait_ns += fgi_now_ns() - begin;
     return status;
 }
 

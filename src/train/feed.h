@@ -34,8 +34,6 @@ typedef struct fgi_flight {
 
 fg_status fgi_feed_create(fgi_feed **out, fg_error *err);
 void fgi_feed_destroy(fgi_feed *feed); /* NULL is allowed */
-/* Records time that the host waited for the devices. */
-void fgi_feed_waited(fgi_feed *feed, int64_t ns);
 /* Uploads a batch and launches the stage's program on it; waits while FGI_IN_FLIGHT steps are
  * under way. The batch is returned to its loader automatically, also on failure. out_prediction may
  * be NULL unless the stage predicts. */

@@ -210,7 +210,6 @@ fg_status fgi_saver_begin(fg_trainer *trainer, fg_error *err)
     if (status != FG_OK)
         return status;
     saver->snapshot = snapshot;
-    saver->error = (fg_error){0};
     atomic_store(&saver->is_written, false);
     saver->is_current = true;
     saver->has_thread = fgi_thread_start(&saver->thread, run_thread, saver, NULL) == FG_OK;
@@ -238,7 +237,6 @@ fg_status fgi_saver_finish(fg_trainer *trainer, fg_error *err)
     if (trainer->options.checkpoints.run_dir == NULL)
         return FG_OK;
     saver->is_ending = true;
-    saver->has_given_up = false;
     fg_status status = fgi_saver_collect(trainer, true, err);
     for (int i = 0; i < 2 && status == FG_OK && !trainer->saver->is_current; i++)
         status = try_to_save(trainer, err);

@@ -165,7 +165,6 @@ static fg_status await(fg_trainer *trainer, const fgi_stage *stage, fgi_event *e
     (void)fgi_watch_set(trainer->watchdog, before);
     const int64_t end = fgi_now_ns();
     fgi_client_count_read(trainer->client, name, bytes, end - begin);
-    fgi_feed_waited(trainer->feed, end - begin);
     fgi_ledger_add(trainer->ledger, FGI_READ, begin, end);
     fgi_timeline_end(begin, "trainer", "read metrics", -1);
     return status;

@@ -304,6 +304,11 @@ static void metrics_arrive_behind_the_running_step(void **state)
     const char *later = strstr(f.record.text, "batch_end    step 3 ");
     assert_true(log != NULL && later != NULL && later < log);
     assert_int_equal(recorder_count(&f.record, "log"), 12);
+    fg_host_read reads[FG_MAX_HOST_READS];
+    const size_t count = fg_client_host_reads(f.client, reads, FG_MAX_HOST_READS);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(reads[i].at, "metrics") == 0)
+            assert_int_equal(reads[i].count, 12); /* the first step's only once */
     const fg_result *r = fg_trainer_result(f.trainer);
     assert_int_equal(r->host_reads, 0);
     assert_true(r->idle.busy_s + r->idle.idle_s > 0.003);

@@ -521,10 +521,20 @@ static void several_failures_in_a_row_are_the_end(void **state)
     assert_int_equal(last_step(folder), 60);
 }
 
-/* The Trainer still has the weights: a later fit continues from them, and counts from zero. */
+static fg_status fail_uploads(void *self, const fg_progress *at, fg_error *err)
+{
+    (void)self, (void)err;
+    if (at->step == 19)
+        fake.set("upload_error", 13);
+    return FG_OK;
+}
+
+/* The Trainer still has the weights: a later fit continues from them, and counts from zero; if it
+ * fails, it saves its state. */
 static void a_later_fit_goes_on(void **state)
 {
     (void)state;
+    static const fg_callback_ops ops = {.batch_end = fail_uploads};
     fg_error err = {0};
     static recorder r;
     const char *folder = fgt_temp_folder();
@@ -539,7 +549,12 @@ static void a_later_fit_goes_on(void **state)
     const fg_fit_data empty = {.batch_size = 4}; /* a fit that does not start saves nothing */
     assert_int_equal(fg_trainer_fit(trainer, &task, &empty, &err), FG_EINVAL);
     assert_int_equal(atomic_load(&failing), 2);
-    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err)); /* two more fail */
+    fgt_ok(fg_trainer_add_callback(trainer, &ops, NULL, &err));
+    assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_EDEVICE); /* two more fail */
+    assert_non_null(strstr(err.message, "\nstopped at step 19; saved in "));
+    assert_int_equal(last_step(folder), 19);
+    fake.reset();
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     assert_int_equal(fg_trainer_result(trainer)->steps, 24);
     assert_int_equal(recorder_count(&r, "batch_end"), 24);
     fg_trainer_destroy(trainer);
