@@ -108,8 +108,7 @@ static fg_status validate(fg_trainer *trainer, const fg_fit_data *data, fgi_rank
     at.batch = trainer->call.evaluated_batches;
     trainer->cursor.owes_validation = false;
     trainer->cursor.validated_step = trainer->cursor.step;
-    if (!fgi_monitors_training(trainer))
-        *out_rank = fgi_rank_metrics(trainer, metrics, count);
+    *out_rank = fgi_rank_metrics(trainer, metrics, count);
     at.metrics = metrics;
     at.metric_count = count;
     FGI_TRY(fgi_notify(trainer, FGI_ON_VAL_END, &at, err));

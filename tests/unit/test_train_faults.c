@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
+#include <dirent.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -398,6 +399,34 @@ static void a_receiver_may_give_up(void **state)
     }
 }
 
+static int count_threads(void)
+{
+    int count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    assert_non_null(tasks);
+    while (readdir(tasks) != NULL)
+        count++;
+    (void)closedir(tasks);
+    return count;
+}
+
+/* Nothing draws progress any more when an evaluation has failed. */
+static void a_failed_evaluation_leaves_no_thread(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    FILE *progress = fopen("/dev/null", "w");
+    fixture f =
+        begin(&(fg_trainer_options){.output = {.progress = progress, .progress_style = "bar"}}, -1);
+    fgt_ok(fg_trainer_validate(f.trainer, &task, &f.data, &err));
+    const int count = count_threads();
+    set_fault(&(fault_row){.fault = "execute", .code = 13});
+    assert_int_equal(fg_trainer_validate(f.trainer, &task, &f.data, &err), FG_EDEVICE);
+    assert_int_equal(count_threads(), count);
+    end(&f);
+    (void)fclose(progress);
+}
+
 /* ---- data that fail -------------------------------------------------------------------------- */
 
 static fg_status read_badly(void *self, int64_t index, void *const *out_fields, fg_error *err)
@@ -557,6 +586,7 @@ static const struct CMUnitTest tests[] = {
     TEST(a_late_batch_is_upload_time),
     TEST(faults_of_a_prediction),
     TEST(a_receiver_may_give_up),
+    TEST(a_failed_evaluation_leaves_no_thread),
     TEST(a_sample_that_cannot_be_read),
     TEST(a_hundred_trainers),
     TEST(allocations_may_fail),
