@@ -537,20 +537,41 @@ static void a_run_is_created_once(void **state)
 /* What does not pass is an error at once: this logger is not used. */
 static void a_server_that_refuses_is_not_waited_for(void **state)
 {
-    static const server_line refuses[] = {
-        LINE("GET ", "401 UNAUTHORIZED", "{\"message\": \"who?\"}")};
-    fg_error err = {0};
-    server s;
-    void *self = NULL;
-    int64_t lines = -1;
+    static const struct {
+        server_line lines[3];
+        fg_status status;
+        const char *says; /* after the address, if that is in the message */
+    } rows[] = {
+        {{LINE("GET ", "401 UNAUTHORIZED", "{\"message\": \"who?\"}")},
+         FG_EINVAL,
+         "/experiments/get-by-name?experiment_name=a%20b: HTTP status 401: who?"},
+        {{LINE("GET ", "200 OK", "<html>")},
+         FG_EFORMAT,
+         "/experiments/get-by-name?experiment_name=a%20b: the response is not JSON: is this an "
+         "MLflow server?"},
+        {{LINE("GET ", "200 OK", "{\"experiment\": {}}")},
+         FG_EFORMAT,
+         "the MLflow server's response has no experiment_id"},
+        {{LINE("GET ", "200 OK", "{\"experiment\": {\"experiment_id\": \"7\"}}"),
+          LINE("\"experiment_id\":\"7\"", "200 OK", "{\"run\": {}}")},
+         FG_EFORMAT,
+         "the MLflow server's response has no run_id"},
+    };
     (void)state;
-    start(&s, refuses, 1);
-    const fg_log_start at = start_at(fgt_temp_folder(), 0);
-    fgt_ok(make_for(&s, &self, &err));
-    assert_int_equal(OPS.open(self, &at, &lines, &err), FG_EINVAL);
-    assert_non_null(strstr(err.message, "HTTP status 401: who?"));
-    OPS.destroy(self);
-    server_stop(&s);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        server s;
+        void *self = NULL;
+        int64_t lines = -1;
+        start(&s, rows[i].lines, 2);
+        const fg_log_start at = start_at(fgt_temp_folder(), 0);
+        fgt_ok(make_for(&s, &self, &err));
+        assert_int_equal(OPS.open(self, &at, &lines, &err), rows[i].status);
+        const char *says = strstr(err.message, s.address);
+        assert_string_equal(says != NULL ? says + strlen(s.address) : err.message, rows[i].says);
+        OPS.destroy(self);
+        server_stop(&s);
+    }
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */

@@ -181,14 +181,21 @@ static void missing_files_are_reported(void **state)
 
 /* ---- state.json ------------------------------------------------------------------------------ */
 
+static const char *turned; /* the name of a matrix of the state, or NULL */
+
 /* The sums of an epoch are those of one sample. */
 static fg_ckpt_tensor tensor_of(const fg_ckpt *ckpt, size_t i)
 {
     static const double sums[] = {1, 1, 2, 1}; /* of "acc" and "loss", with their weights */
     const fg_tensor_info *info = fg_ckpt_info(ckpt, i);
     const bool is_sums = strcmp(info->name, "trainer.epoch_sums") == 0;
+    fg_type type = info->type;
+    if (turned != NULL && strcmp(info->name, turned) == 0) {
+        type.dim[0] = info->type.dim[1];
+        type.dim[1] = info->type.dim[0];
+    }
     return (fg_ckpt_tensor){
-        .name = info->name, .type = info->type, .data = is_sums ? sums : fg_ckpt_data(ckpt, i)};
+        .name = info->name, .type = type, .data = is_sums ? sums : fg_ckpt_data(ckpt, i)};
 }
 
 /* A checkpoint with the saved tensors and this state.json; without the tensor `without`,
@@ -220,6 +227,22 @@ static const char *rewrite(const char *json, const char *without)
     fgt_ok(fg_ckpt_save(path, &content, &err));
     fg_ckpt_close(ckpt);
     return path;
+}
+
+static void other_shapes_of_the_state_are_refused(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    char expected[1024];
+    turned = "optimizer.exp_avg.fc1.weight";
+    const char *path =
+        rewrite("{\"step\": 2, \"epoch\": 0, \"position\": 8, \"epoch_batches\": 2}", "");
+    assert_int_equal(resume(path, &task, 0, &r, &err), FG_ESHAPE);
+    (void)snprintf(expected, sizeof expected, "%s: '%s' is f32[6,8], but f32[8,6] in the model",
+                   path, turned);
+    turned = NULL;
+    assert_string_equal(err.message, expected);
 }
 
 static void counters_must_make_sense(void **state)
@@ -379,6 +402,7 @@ static const struct CMUnitTest tests[] = {
     TEST(other_optimizers_are_refused),
     TEST(another_seed_is_warned_of),
     TEST(missing_files_are_reported),
+    TEST(other_shapes_of_the_state_are_refused),
     TEST(counters_must_make_sense),
     TEST(little_is_enough),
     TEST(tensors_that_match_nothing_are_warned_of),
