@@ -289,17 +289,13 @@ int64_t fgi_settings_validations(const fg_trainer *trainer)
     const int64_t steps = o->val_every_steps > 0 ? o->val_every_steps : INT64_MAX;
     if (all < 0 || settings->part_count == 0)
         return -1;
-    bool has_last = all % steps == 0;
     int64_t count = all / steps - trainer->cursor.step / steps;
     for (int64_t epoch = first; epoch < settings->total_epochs && epoch < first + MANY; epoch++) {
         const int64_t end = end_of_epoch(settings, epoch);
-        if (o->val_every_epochs > 0 && (epoch + 1) % o->val_every_epochs == 0 && end <= all &&
-            end % steps != 0) {
-            count++;
-            has_last |= end == all;
-        }
+        count += o->val_every_epochs > 0 && (epoch + 1) % o->val_every_epochs == 0 && end < all &&
+                 end % steps != 0;
     }
-    return count + !has_last;
+    return count + (all % steps != 0); /* the last weights are validated in any case */
 }
 
 static void add_part(fg_fit_settings *settings, fg_epoch_part part)

@@ -68,7 +68,7 @@ static void put_devices(FILE *out, const fg_trainer *trainer)
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-enum { COLUMNS = 5, CELL = 96, TABLE_WIDTH = 80, LEAST_WIDTH = 40 };
+enum { COLUMNS = 5, CELL = 96, TABLE_WIDTH = 80 };
 
 typedef struct row {
     char cell[COLUMNS][CELL];
@@ -197,9 +197,7 @@ static int table_width(FILE *out)
     struct winsize size = {0};
     if (ioctl(fileno(out), TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
         return TABLE_WIDTH;
-    return size.ws_col > TABLE_WIDTH   ? TABLE_WIDTH
-           : size.ws_col < LEAST_WIDTH ? LEAST_WIDTH
-                                       : size.ws_col - 1;
+    return size.ws_col > TABLE_WIDTH ? TABLE_WIDTH : size.ws_col - 1;
 }
 
 /* Makes columns as wide as their widest cell. If a row does not fit in the line, kind, detail and

@@ -237,9 +237,8 @@ static bool has_value(const fg_trainer *trainer, double *out)
 {
     const fgi_cursor *cursor = &trainer->cursor;
     const fg_result *result = &trainer->call.result;
-    const bool is_known = fgi_monitors_training(trainer)
-                              ? cursor->epoch > 0 && cursor->epoch_batches == 0
-                              : cursor->validated_step == cursor->step;
+    const bool is_known = fgi_monitors_training(trainer) ? cursor->epoch_batches == 0
+                                                         : cursor->validated_step == cursor->step;
     const size_t i = fgi_metric_find(result->metrics, result->metric_count,
                                      trainer->options.checkpoints.monitor);
     if (!is_known || i == result->metric_count)

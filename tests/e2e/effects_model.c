@@ -304,8 +304,8 @@ const effect effects_model[] = {
     {"loss.label_smoothing", "--loss.label_smoothing=0.25", loss, .value = 0.25},
     {"loss.class_weight", "--loss.class_weight=balanced", weighted_loss, .mean = {1, 0.8},
      .value = 4.0 / 3}, /* of 4, 5 and 3 samples */
-    {"loss.class_weight", "--loss.class_weight=[0.5,2,1]", weighted_loss, .mean = {0.5, 2},
-     .value = 1},
+    {"loss.class_weight", "--loss.class_weight=[0.5,2,0]", weighted_loss, .mean = {0.5, 2},
+     .value = 0},
     {"model.classes", "--model.classes=5", classes, .count = 5},
     {"model.classes", "--model.classes=auto", classes, .count = 3},
     {"model.weights", "", effects_check_samples},

@@ -529,7 +529,31 @@ static void every_allocation_may_fail(void **state)
     fgt_fault_loop(a_run, folder);
 }
 
+static ino_t inode_of(const char *path)
+{
+    struct stat info;
+    assert_int_equal(stat(path, &info), 0);
+    return info.st_ino;
+}
+
+/* A pointer that is right already is not written again. */
+static void a_pointer_is_written_if_it_changes(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    const char *folder = fgt_temp_folder(), *best = fgt_path(folder, "best");
+    fgt_ok(fgi_ckpt_repoint(folder, "best", "step-1", &err));
+    const ino_t first = inode_of(best);
+    fgt_ok(fgi_ckpt_repoint(folder, "best", "step-1", &err));
+    assert_true(inode_of(best) == first);
+    fgt_ok(fgi_ckpt_repoint(folder, "best", "step-2", &err));
+    assert_true(inode_of(best) != first);
+    fgt_ok(fgi_ckpt_repoint(folder, "best", NULL, &err));
+    assert_false(fgi_file_exists(best));
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_pointer_is_written_if_it_changes),
     cmocka_unit_test(round_trip),
     cmocka_unit_test(saving_again_replaces),
     cmocka_unit_test(only_checkpoints_are_replaced),

@@ -345,12 +345,24 @@ static void note_lines(void *self, fg_log_level level, const char *line)
     fgi_buf_printf(self, "%d %s\n", (int)level, line);
 }
 
+/* Ends a run some of whose values are refused. */
+static void assert_finish_says(void *self, const char *expected)
+{
+    fg_error err = {0};
+    fgi_buf said = {0};
+    fg_log_set(note_lines, &said);
+    assert_int_equal(OPS.finish(self, &(fg_log_end){.wall_time = 2000}, &err), FG_EINVAL);
+    fg_log_set(NULL, NULL);
+    assert_string_equal(said.data, expected);
+    fgi_buf_fini(&said);
+}
+
 /* Also if the last values are refused, the run has its state, and the loss is reported. */
 static void a_run_ends_although_values_are_refused(void **state)
 {
     server_line lines_of[5];
     fg_error err = {0};
-    fgi_buf said = {0};
+    const fg_metric one = {"val_loss", 1};
     server s;
     void *self = NULL;
     int64_t lines = -1;
@@ -364,11 +376,11 @@ static void a_run_ends_although_values_are_refused(void **state)
     fgt_ok(OPS.open(self, &at, &lines, &err));
     assert_int_equal(log_loss(self, 2, 1, &err), FG_EINVAL); /* 3 values */
     fgt_ok(log_loss(self, 4, 1, &err));                      /* within a second: they wait */
-    fg_log_set(note_lines, &said);
-    assert_int_equal(OPS.finish(self, &(fg_log_end){.wall_time = 2000}, &err), FG_EINVAL);
-    fg_log_set(NULL, NULL);
-    assert_string_equal(said.data, "2 logger 'mlflow': 6 values were lost\n");
-    fgi_buf_fini(&said);
+    assert_finish_says(self, "2 logger 'mlflow': 6 values were lost\n");
+    fgt_ok(OPS.log(
+        self, &(fg_log_line){.step = 6, .is_validation = true, .metrics = &one, .metric_count = 1},
+        &err));
+    assert_finish_says(self, "2 logger 'mlflow': 1 value was lost\n");
     assert_asked(&s, "\"status\":\"FINISHED\",\"end_time\":2000000");
     OPS.destroy(self);
     server_stop(&s);
@@ -534,41 +546,43 @@ static void a_run_is_created_once(void **state)
     assert_asked(&s, "\"status\":\"FINISHED\"");
 }
 
+static const struct {
+    server_line lines[3];
+    fg_status status;
+    const char *says; /* after the address, if that is in the message */
+} refusals[] = {
+    {{LINE("GET ", "401 UNAUTHORIZED", "{\"message\": \"who?\"}")},
+     FG_EINVAL,
+     "/experiments/get-by-name?experiment_name=a%20b: HTTP status 401: who?"},
+    {{LINE("GET ", "200 OK", "<html>")},
+     FG_EFORMAT,
+     "/experiments/get-by-name?experiment_name=a%20b: the response is not JSON: is this an "
+     "MLflow server?"},
+    {{LINE("GET ", "200 OK", "{\"experiment\": {}}")},
+     FG_EFORMAT,
+     "the MLflow server's response has no experiment_id"},
+    {{LINE("GET ", "200 OK", "{\"experiment\": {\"experiment_id\": \"7\"}}"),
+      LINE("\"experiment_id\":\"7\"", "200 OK", "{\"run\": {}}")},
+     FG_EFORMAT,
+     "the MLflow server's response has no run_id"},
+};
+
 /* What does not pass is an error at once: this logger is not used. */
 static void a_server_that_refuses_is_not_waited_for(void **state)
 {
-    static const struct {
-        server_line lines[3];
-        fg_status status;
-        const char *says; /* after the address, if that is in the message */
-    } rows[] = {
-        {{LINE("GET ", "401 UNAUTHORIZED", "{\"message\": \"who?\"}")},
-         FG_EINVAL,
-         "/experiments/get-by-name?experiment_name=a%20b: HTTP status 401: who?"},
-        {{LINE("GET ", "200 OK", "<html>")},
-         FG_EFORMAT,
-         "/experiments/get-by-name?experiment_name=a%20b: the response is not JSON: is this an "
-         "MLflow server?"},
-        {{LINE("GET ", "200 OK", "{\"experiment\": {}}")},
-         FG_EFORMAT,
-         "the MLflow server's response has no experiment_id"},
-        {{LINE("GET ", "200 OK", "{\"experiment\": {\"experiment_id\": \"7\"}}"),
-          LINE("\"experiment_id\":\"7\"", "200 OK", "{\"run\": {}}")},
-         FG_EFORMAT,
-         "the MLflow server's response has no run_id"},
-    };
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
         fg_error err = {0};
         server s;
         void *self = NULL;
         int64_t lines = -1;
-        start(&s, rows[i].lines, 2);
+        start(&s, refusals[i].lines, 2);
         const fg_log_start at = start_at(fgt_temp_folder(), 0);
         fgt_ok(make_for(&s, &self, &err));
-        assert_int_equal(OPS.open(self, &at, &lines, &err), rows[i].status);
+        assert_int_equal(OPS.open(self, &at, &lines, &err), refusals[i].status);
         const char *says = strstr(err.message, s.address);
-        assert_string_equal(says != NULL ? says + strlen(s.address) : err.message, rows[i].says);
+        assert_string_equal(says != NULL ? says + strlen(s.address) : err.message,
+                            refusals[i].says);
         OPS.destroy(self);
         server_stop(&s);
     }

@@ -108,44 +108,54 @@ static void a_failure_is_reported_once(void **state)
 /* The queue is bounded; what does not fit is counted. */
 static void lines_that_do_not_fit_are_dropped(void **state)
 {
-    (void)state;
-    board b;
-    board_make(&b);
-    b.is_closed = true;
-    fgi_logger_thread *t = start(&b, FGI_LOGGER_PATIENCE_NS);
-    board_log_lines(t, 0, FGI_LOGGER_QUEUE + 10);
-    assert_int_equal(board_heard("logger 'board' is too slow: 1024 lines are waiting"), 1);
-    board_set_gate(&b, false);
-    fgi_logger_thread_finish(t);
-    assert_int_equal(b.logged, FGI_LOGGER_QUEUE);
-    assert_int_equal(board_heard("logger 'board' was too slow: 10 entries were dropped"), 1);
-    fgi_logger_thread_destroy(t);
-    board_unmake(&b);
+    for (int extra = 1; extra <= 10; extra += 9) {
+        board b;
+        board_make(&b);
+        (void)board_listen(state);
+        b.is_closed = true;
+        fgi_logger_thread *t = start(&b, FGI_LOGGER_PATIENCE_NS);
+        board_log_lines(t, 0, FGI_LOGGER_QUEUE + extra);
+        assert_string_equal(board_all_heard(),
+                            "logger 'board' is too slow: 1024 lines are waiting, and further ones "
+                            "are dropped; training continues\n");
+        (void)board_listen(state);
+        board_set_gate(&b, false);
+        fgi_logger_thread_finish(t);
+        assert_int_equal(b.logged, FGI_LOGGER_QUEUE);
+        assert_string_equal(board_all_heard(),
+                            extra == 1 ? "logger 'board' was too slow: 1 entry was dropped\n"
+                                       : "logger 'board' was too slow: 10 entries were dropped\n");
+        fgi_logger_thread_destroy(t);
+        board_unmake(&b);
+    }
 }
 
 /* Neither the end of a fit nor the Trainer waits for ever; the thread frees its memory. */
 static void a_blocked_logger_is_left_alone(void **state)
 {
-    (void)state;
-    board b;
-    board_make(&b);
-    b.is_closed = true;
-    fgi_logger_thread *t = start(&b, BOARD_SHORT_NS);
-    board_log_lines(t, 0, 3);
-    board_wait(&b);
-    fgi_logger_thread_finish(t);
-    assert_int_equal(
-        board_heard("logger 'board' was not finished 0.02 s after the end of training: "
-                    "3 entries are not logged"),
-        1);
-    fgi_logger_thread_finish(t); /* of another fit: it does not wait again */
-    assert_int_equal(board_heard("logger 'board' was already late, so the end of training did not "
-                                 "wait for it: 3 entries are not logged"),
-                     1);
-    fgi_logger_thread_destroy(t);
-    board_set_gate(&b, false);
-    board_unmake(&b);
-    assert_int_equal(b.logged, 1);
+    for (int lines = 1; lines <= 3; lines += 2) {
+        const char *what = lines == 1 ? "1 entry is not logged\n" : "3 entries are not logged\n";
+        char expected[400];
+        board b;
+        board_make(&b);
+        (void)board_listen(state);
+        b.is_closed = true;
+        fgi_logger_thread *t = start(&b, BOARD_SHORT_NS);
+        board_log_lines(t, 0, lines);
+        board_wait(&b);
+        fgi_logger_thread_finish(t);
+        fgi_logger_thread_finish(t); /* of another fit: it does not wait again */
+        (void)snprintf(expected, sizeof expected,
+                       "logger 'board' was not finished 0.02 s after the end of training: %s"
+                       "logger 'board' was already late, so the end of training did not wait for "
+                       "it: %s",
+                       what, what);
+        assert_string_equal(board_all_heard(), expected);
+        fgi_logger_thread_destroy(t);
+        board_set_gate(&b, false);
+        board_unmake(&b);
+        assert_int_equal(b.logged, 1);
+    }
 }
 
 static void a_log_that_cannot_be_opened(void **state)

@@ -289,6 +289,17 @@ static void an_npy_file_has_all_rows(void **state)
         assert_int_equal(fgi_prediction_file_close(&file, status, &err),
                          rows == 3 ? FG_OK : FG_EINTERNAL);
     }
+    char *text = NULL;
+    size_t size = 0;
+    const fg_predictions cube = {
+        .type = {.dtype = FG_F32, .rank = 3, .dim = {3, 1, 1}}, .data = values, .dataset = dataset};
+    fgt_ok(fgi_prediction_file_open(path, FGI_PREDICTION_NPY, &file, &err));
+    fgt_ok(fgi_prediction_file_write(&file, &cube, &err));
+    fgt_ok(fgi_prediction_file_close(&file, FG_OK, &err));
+    fgt_ok(fgi_file_read(path, 1000, &text, &size, &err));
+    assert_int_equal(size, 128 + sizeof values);
+    assert_non_null(strstr(text + 10, "'shape': (3, 1, 1), }"));
+    fgi_free(text);
     fg_dataset_destroy(dataset);
 }
 

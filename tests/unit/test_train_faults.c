@@ -5,6 +5,7 @@
 #include "fgt.h"
 
 #include <dirent.h>
+#include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "ckpt/series.h"
+#include "data/dataset.h"
 #include "fakepjrt/fake_control.h"
 #include "optim/optimizer.h"
 #include "pjrt/plugin.h"
@@ -384,6 +386,32 @@ static void faults_of_a_prediction(void **state)
         }
 }
 
+/* Sets the bits of the rows that are not numbers. */
+static fg_status note_rows(void *self, const fg_type *type, const void *data, int64_t first,
+                           fg_error *err)
+{
+    const int64_t width = fg_type_count(type) / type->dim[0];
+    (void)err;
+    for (int64_t i = 0; i < type->dim[0]; i++)
+        if (isnan(((const float *)data)[i * width]))
+            *(int *)self |= 1 << (first + i);
+    return FG_OK;
+}
+
+/* The last of five samples, which is in the second batch. */
+static void a_sample_that_is_damaged_has_no_prediction(void **state)
+{
+    static const char *errors[] = {"", "", "", "", "torn"};
+    int damaged = 0;
+    fg_error err = {0};
+    fixture f = begin(&(fg_trainer_options){0}, -1);
+    (void)state;
+    f.val->errors = errors;
+    fgt_ok(fg_trainer_predict(f.trainer, &task, &f.data, note_rows, &damaged, &err));
+    assert_int_equal(damaged, 1 << 4);
+    end(&f);
+}
+
 static void a_receiver_may_give_up(void **state)
 {
     (void)state;
@@ -585,6 +613,7 @@ static const struct CMUnitTest tests[] = {
     TEST(metrics_arrive_behind_the_running_step),
     TEST(a_late_batch_is_upload_time),
     TEST(faults_of_a_prediction),
+    TEST(a_sample_that_is_damaged_has_no_prediction),
     TEST(a_receiver_may_give_up),
     TEST(a_failed_evaluation_leaves_no_thread),
     TEST(a_sample_that_cannot_be_read),

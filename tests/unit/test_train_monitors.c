@@ -390,7 +390,17 @@ static int nothing_is_left(void **state)
     return fgi_alloc_live() != 0;
 }
 
+/* A trial run saves nothing, and refuses no callback that would. */
+static void a_trial_needs_no_folder(void **state)
+{
+    fg_error err = {0};
+    (void)state;
+    fgt_ok(fit_with(&(place){0}, (fg_trainer_options){.limits.fast_dev_run = true},
+                    &fgi_checkpoint_row, "monitor=train_loss", &err));
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_trial_needs_no_folder),
     cmocka_unit_test(momentum_and_weight_decay_are_those_of_the_step),
     cmocka_unit_test(what_is_not_requested_is_not_logged),
     cmocka_unit_test(once_per_epoch_also_after_a_resume),

@@ -272,6 +272,23 @@ static void the_limit_is_what_the_device_waits_for(void **state)
     assert_string_equal(text, "");
 }
 
+static void the_ratio_has_few_digits(void **state)
+{
+    static const struct {
+        double required;
+        const char *says;
+    } rows[] = {{200, " 0.75x "}, {100, " 1.5x "}, {12, " 12x "}, {1, " more than 100x "}};
+    char text[256];
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const fg_input_report report = {.bound_by = "device",
+                                        .delivered_samples_per_s = 150,
+                                        .required_samples_per_s = rows[i].required,
+                                        .stages = {.read_s = 1}};
+        assert_non_null(strstr(fg_input_report_format(&report, text, sizeof text), rows[i].says));
+    }
+}
+
 /* Validation within a fit does not count: the device's rate is that of training. */
 static void the_required_rate_is_that_of_busy_steps(void **state)
 {
@@ -567,6 +584,11 @@ static void batches_of_a_validation(void **state)
         const fg_fit_data data = {.val = val, .batch_size = 4, .workers = -1};
         fgt_ok(fg_trainer_validate(trainer, &task, &data, &err));
         assert_int_equal(recorder_count(&r, "batch_end"), rows[row].batches);
+        const fg_evaluation *e = NULL;
+        trainer->cursor.step = 9; /* training has gone on */
+        fgi_stage_rows(trainer->stage[FGI_VAL])->samples = 1;
+        fgt_ok(fg_trainer_evaluation(trainer, false, &e, &err));
+        assert_int_equal(e->step, 0);
         fg_trainer_destroy(trainer);
         fg_dataset_destroy(val);
     }
@@ -577,12 +599,12 @@ static void batches_of_a_validation(void **state)
 enum { ROWS = 2, BATCHES = 200 };
 
 /* The batch i of rows (target, prediction, loss): losses are i and i + 1/2. Row 6 is NaN; the
- * second row of batch 7 is padding, and that of batch 9 has no class. */
+ * second row of batch 7 is padding, and those of batches 9 and 11 have no class. */
 static void add_batch(fgi_sample_rows *rows, int i, int64_t classes)
 {
     const float odd = i == 3 ? NAN : (float)i;
     const float values[ROWS][FGI_ROW_VALUES] = {{1, (float)(i % 3), odd},
-                                                {i == 9 ? 3 : 0, 2, (float)i + 0.5F}};
+                                                {i == 9 ? 3 : 0, i == 11 ? 3 : 2, (float)i + 0.5F}};
     const fg_type type = {.dtype = FG_F32, .rank = 2, .dim = {ROWS, FGI_ROW_VALUES}};
     fg_array *array = NULL;
     fg_error err = {0};
@@ -595,7 +617,7 @@ static void add_batch(fgi_sample_rows *rows, int i, int64_t classes)
 /* In more batches than wait on the device, each sample counts once. */
 static void rows_are_counted_while_they_arrive(void **state)
 {
-    static const int64_t counts[] = {0, 0, 198, 67, 67, 66, 0, 0, 0};
+    static const int64_t counts[] = {0, 0, 197, 67, 67, 66, 0, 0, 0};
     fgi_sample_rows rows = {.client = client};
     fg_error err = {0};
     (void)state;
@@ -785,6 +807,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(windows_end_with_their_last_step),
     cmocka_unit_test(many_windows_are_merged),
     cmocka_unit_test(the_limit_is_what_the_device_waits_for),
+    cmocka_unit_test(the_ratio_has_few_digits),
     cmocka_unit_test(the_required_rate_is_that_of_busy_steps),
     cmocka_unit_test(accumulated_batches_are_one_step),
     cmocka_unit_test(percentiles_of_a_hundred_steps),

@@ -16,6 +16,7 @@
 #include "base/thread.h"
 #include "toy_place.h"
 #include "train/progress.h"
+#include "train/signals.h"
 #include "train/trainer.h"
 
 static volatile sig_atomic_t interrupts;
@@ -240,6 +241,42 @@ static void progress_counts_finished_steps(void **state)
     if (!w.has_looked)
         fail_msg("%s", w.text);
     free(w.text);
+}
+
+/* Ctrl-C while the device has more steps to finish than are ever under way. */
+static fg_status interrupt_many(void *self, const fg_progress *at, fg_error *err)
+{
+    (void)self, (void)err;
+    for (int i = 0; i < 20 && at->step == 1; i++)
+        fgi_signals_step(true);
+    if (at->step == 1)
+        assert_int_equal(raise(SIGINT), 0);
+    return FG_OK;
+}
+
+static void at_most_eight_steps_are_counted(void **state)
+{
+    static const fg_callback_ops ops = {.batch_end = interrupt_many};
+    fg_error err = {0};
+    static recorder r;
+    char text[8192] = "";
+    FILE *progress = tmpfile();
+    fg_trainer_options options = two_epochs;
+    const fg_fit_data data = the_data();
+    (void)state;
+    assert_non_null(progress);
+    options.output.progress = progress;
+    options.handle_signals = true;
+    r = (recorder){0};
+    fg_trainer *trainer = create_recorded(&options, &r);
+    fgt_ok(fg_trainer_add_callback(trainer, &ops, NULL, &err));
+    assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_ESTOPPED);
+    fg_trainer_destroy(trainer);
+    rewind(progress);
+    (void)fread(text, 1, sizeof text - 1, progress);
+    (void)fclose(progress);
+    assert_non_null(
+        strstr(text, "\nCtrl-C: finishing 8 steps; without a run_dir nothing is saved"));
 }
 
 static fg_tensor interrupted_step(void *self, fg_step *step, const fg_batch *batch)
@@ -520,6 +557,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_closed_pipe_ends_nothing),
     cmocka_unit_test(a_signal_says_what_it_does),
     cmocka_unit_test(progress_counts_finished_steps),
+    cmocka_unit_test(at_most_eight_steps_are_counted),
     cmocka_unit_test(a_signal_while_compiling_says_so),
     cmocka_unit_test(sigusr1_saves_and_goes_on),
     cmocka_unit_test(sigusr1_may_stop_a_fit),
