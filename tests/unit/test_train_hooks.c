@@ -72,7 +72,7 @@ static void an_accumulating_fit_is_as_docs_say(void **state)
 
 static struct {
     char steps[128];
-    int count;
+    int starts, count;
     int64_t expected;
 } validated;
 
@@ -80,8 +80,15 @@ static fg_status note_expected(void *self, const fg_progress *at, fg_error *err)
 {
     (void)self, (void)err;
     validated.steps[0] = '\0';
-    validated.count = 0;
+    validated.starts = validated.count = 0;
     validated.expected = at->trainer->fit.validations;
+    return FG_OK;
+}
+
+static fg_status note_start(void *self, const fg_progress *at, fg_error *err)
+{
+    (void)self, (void)at, (void)err;
+    validated.starts++;
     return FG_OK;
 }
 
@@ -194,7 +201,8 @@ static fg_status end_there(void *self, const fg_progress *at, fg_error *err)
 /* A fit of three steps an epoch that ends by itself (step 0) or so; returns its last step. */
 static int64_t fit_until(const fg_trainer_options *options, ending end)
 {
-    static const fg_callback_ops notes = {.fit_start = note_expected, .val_end = note_validation};
+    static const fg_callback_ops notes = {
+        .fit_start = note_expected, .val_start = note_start, .val_end = note_validation};
     static const fg_callback_ops ends = {.batch_end = end_there};
     fg_error err = {0};
     const fg_fit_data data = the_data();
@@ -205,6 +213,7 @@ static int64_t fit_until(const fg_trainer_options *options, ending end)
                                          &err));
     const fg_status status = fg_trainer_fit(trainer, &task, &data, &err);
     assert_int_equal(status, end.signal != 0 ? FG_ESTOPPED : FG_OK);
+    assert_int_equal(validated.starts, validated.count);
     const int64_t steps = fg_trainer_result(trainer)->steps;
     fg_trainer_destroy(trainer);
     return steps;
@@ -218,7 +227,8 @@ static const struct {
     const char *steps, *resumed; /* validated */
 } endings[] = {{{2, 0}, 0, 6, "2 ", "3 6 "},     {{3, 0}, 0, 6, "3 ", "6 "},
                {{4, 0}, 0, 6, "3 4 ", "6 "},     {{2, 0}, 2, 3, "2 ", "3 "},
-               {{2, SIGTERM}, 0, 6, "", "3 6 "}, {{3, SIGTERM}, 0, 6, "", "3 6 "}};
+               {{2, SIGTERM}, 0, 6, "", "3 6 "}, {{3, SIGTERM}, 0, 6, "", "3 6 "},
+               {{2, SIGTERM}, 2, 3, "", "2 3 "}};
 
 /* The last weights are validated once after a limit, and not after a signal; the run that resumes
  * validates and ends as without the interruption. */

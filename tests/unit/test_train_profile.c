@@ -170,6 +170,7 @@ static fg_trainer *fit(fg_client *opened, const char *folder, const char *profil
     const fg_fit_data data = global_data();
     o.checkpoints.resume = resume;
     o.limits.max_epochs = max_epochs;
+    said[0] = '\0';
     fgt_ok(fg_trainer_create(&o, &trainer, &err));
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     return trainer;
@@ -215,18 +216,15 @@ static void steps_that_never_come_are_reported(void **state)
                               "step 100\n");
     assert_null(fg_trainer_profile(trainer));
     fg_trainer_destroy(trainer);
-    said[0] = '\0';
     trainer = fit(opened, folder, "2:3", "last", 2);
     assert_string_equal(said, "no profile is taken: steps 2 to 3 are done, training continues with "
                               "step 4\n");
     fg_trainer_destroy(trainer);
-    said[0] = '\0';
     trainer = fit(opened, folder, "5:8", "last", 3); /* in the middle */
     assert_int_equal(fg_trainer_profile(trainer)->first_step, 7);
     assert_int_equal(fg_trainer_profile(trainer)->last_step, 8);
     assert_string_equal(said, "");
     fg_trainer_destroy(trainer);
-    said[0] = '\0';
     trainer = fit(opened, folder, "1:3", "last", 3); /* nothing is left to do */
     assert_null(fg_trainer_profile(trainer));
     assert_string_equal(said, "");

@@ -558,32 +558,33 @@ static void steps_of_an_epoch(void **state)
     }
 }
 
+static const struct {
+    int64_t samples, limit;
+    double share;
+    int batches;
+} validations[] = {{9, 0, 0, 3},   {8, 0, 0, 2},    {9, 2, 0, 2},   {9, 5, 0, 3},
+                   {9, 0, 0.5, 1}, {20, 0, 0.5, 2}, {20, 1, 0.5, 1}};
+
 /* The same for validation: batches per pass. */
 static void batches_of_a_validation(void **state)
 {
     (void)state;
-    static const struct {
-        int64_t samples, limit;
-        double share;
-        int batches;
-    } rows[] = {{9, 0, 0, 3},   {8, 0, 0, 2},    {9, 2, 0, 2},   {9, 5, 0, 3},
-                {9, 0, 0.5, 1}, {20, 0, 0.5, 2}, {20, 1, 0.5, 1}};
-    for (size_t i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < 2 * sizeof(validations) / sizeof(validations[0]); i++) {
         static recorder r;
         fg_error err = {0};
         const size_t row = i / 2;
-        if (i % 2 == 1 && rows[row].share > 0)
+        if (i % 2 == 1 && validations[row].share > 0)
             continue;
-        fg_dataset *val =
-            i % 2 == 0 ? toy_data(rows[row].samples, 1) : toy_source(rows[row].samples, 1, false);
+        fg_dataset *val = i % 2 == 0 ? toy_data(validations[row].samples, 1)
+                                     : toy_source(validations[row].samples, 1, false);
         fg_trainer *trainer = toy_trainer(
-            client, &(fg_trainer_options){.limits.limit_val_batches = rows[row].limit,
-                                          .limits.limit_val_fraction = rows[row].share});
+            client, &(fg_trainer_options){.limits.limit_val_batches = validations[row].limit,
+                                          .limits.limit_val_fraction = validations[row].share});
         r = (recorder){0};
         fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, &r, &err));
         const fg_fit_data data = {.val = val, .batch_size = 4, .workers = -1};
         fgt_ok(fg_trainer_validate(trainer, &task, &data, &err));
-        assert_int_equal(recorder_count(&r, "batch_end"), rows[row].batches);
+        assert_int_equal(recorder_count(&r, "batch_end"), validations[row].batches);
         const fg_evaluation *e = NULL;
         trainer->cursor.step = 9; /* training has gone on */
         fgi_stage_rows(trainer->stage[FGI_VAL])->samples = 1;

@@ -367,20 +367,21 @@ static void a_run_may_wait_for_its_saves(void **state)
 static const fg_trainer_options four_epochs = {.limits.max_epochs = 4,
                                                .checkpoints.wait_for_saves = true};
 
+static const struct {
+    int count, number;
+    bool at_mkdir;
+    const char *why;
+} failed_saves[] = {{1, ENOSPC, false, "No space left on device"},
+                    {2, ENOSPC, false, "No space left on device"},
+                    {1, EROFS, true, "Read-only file system"},
+                    {2, EACCES, true, "Permission denied"}};
+
 /* The checkpoint at step 6 fails, or those at 6 and 9: the older one remains until the next one
  * succeeds. */
 static void a_save_that_fails_is_no_end(void **state)
 {
     (void)state;
-    static const struct {
-        int count, number;
-        bool at_mkdir;
-        const char *why;
-    } rows[] = {{1, ENOSPC, false, "No space left on device"},
-                {2, ENOSPC, false, "No space left on device"},
-                {1, EROFS, true, "Read-only file system"},
-                {2, EACCES, true, "Permission denied"}};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof failed_saves / sizeof failed_saves[0]; i++) {
         fg_error err = {0};
         static recorder r;
         const char *folder = fgt_temp_folder();
@@ -388,15 +389,15 @@ static void a_save_that_fails_is_no_end(void **state)
         r = (recorder){0};
         (void)fit(&(fg_trainer_options){.limits.max_epochs = 1}, folder, &r, FG_OK, &err);
         (void)reset(NULL);
-        atomic_store(&failing, rows[i].count);
-        atomic_store(&failure, rows[i].number);
-        atomic_store(&at_mkdir, rows[i].at_mkdir);
+        atomic_store(&failing, failed_saves[i].count);
+        atomic_store(&failure, failed_saves[i].number);
+        atomic_store(&at_mkdir, failed_saves[i].at_mkdir);
         resumed.checkpoints.resume = "last";
         r = (recorder){0};
         assert_int_equal(fit(&resumed, folder, &r, FG_OK, &err), 12);
-        assert_int_equal(recorder_count(&r, "saved"), 3 - rows[i].count);
+        assert_int_equal(recorder_count(&r, "saved"), 3 - failed_saves[i].count);
         assert_non_null(strstr(warnings, "the checkpoint of step 6 could not be written: cannot "));
-        assert_non_null(strstr(warnings, rows[i].why));
+        assert_non_null(strstr(warnings, failed_saves[i].why));
         assert_non_null(strstr(warnings, "; the last checkpoint is "));
         assert_non_null(strstr(warnings, "/checkpoints/step-000000003\n"));
         assert_int_equal(last_step(folder), 12);
