@@ -271,12 +271,20 @@ static void check_rows(fg_trainer *trainer, const int *actual, const int *guess,
     assert_null(e); /* there was no test */
 }
 
-/* Each evaluation replaces the rows of the one before; a test has its own. */
+static fg_status stop(void *self, const fg_progress *at, fg_error *err)
+{
+    (void)self, (void)at, (void)err;
+    return FG_ESTOPPED;
+}
+
+/* Each evaluation replaces the rows of the one before, and one that is stopped has none; a test has
+ * its own. */
 static void check_again(fg_trainer *trainer, fixed *f, fg_dataset *data, const int *actual,
                         const int *guess, int count)
 {
     const fg_task task = {.name = "fixed", .self = f, .ops = &class_ops};
     const fg_fit_data again = {.val = data, .test = data, .global_batch_size = 4};
+    static const fg_callback_ops stops = {.batch_end = stop};
     const fg_evaluation *e;
     fg_error err;
     fgt_ok(fg_trainer_validate(trainer, &task, &again, &err));
@@ -284,6 +292,10 @@ static void check_again(fg_trainer *trainer, fixed *f, fg_dataset *data, const i
     fgt_ok(fg_trainer_test(trainer, &task, &again, &err));
     fgt_ok(fg_trainer_evaluation(trainer, true, &e, &err));
     check_evaluation(e, actual, guess, count);
+    fgt_ok(fg_trainer_add_callback(trainer, &stops, NULL, &err));
+    assert_int_equal(fg_trainer_validate(trainer, &task, &again, &err), FG_ESTOPPED);
+    fgt_ok(fg_trainer_evaluation(trainer, false, &e, &err));
+    assert_null(e);
 }
 
 /* 91, 10 and 0 of the classes; 81, 15 and 5 predicted. */

@@ -610,6 +610,10 @@ static void a_position_is_found_in_the_data(void **state)
         assert_int_equal(trainer.cursor.batch_size, places[i].size);
         assert_int_equal(trainer.cursor.shuffle_buffer, 0);
         assert_true(trainer.fit.drop_last);
+        trainer.call.result.checkpoint[0] = '\0'; /* another fit of a Trainer without files */
+        trainer.cursor.batch_size++;
+        fgt_ok(fgi_place_find(&trainer, &data, &err));
+        assert_int_equal(talk.size, 0);
     }
 }
 

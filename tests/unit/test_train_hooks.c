@@ -72,7 +72,7 @@ static void an_accumulating_fit_is_as_docs_say(void **state)
 
 static struct {
     char steps[128];
-    int starts, count;
+    int starts, count, at_epoch; /* at_epoch: when the last epoch ended */
     int64_t expected;
 } validated;
 
@@ -80,7 +80,7 @@ static fg_status note_expected(void *self, const fg_progress *at, fg_error *err)
 {
     (void)self, (void)err;
     validated.steps[0] = '\0';
-    validated.starts = validated.count = 0;
+    validated.starts = validated.count = validated.at_epoch = 0;
     validated.expected = at->trainer->fit.validations;
     return FG_OK;
 }
@@ -89,6 +89,13 @@ static fg_status note_start(void *self, const fg_progress *at, fg_error *err)
 {
     (void)self, (void)at, (void)err;
     validated.starts++;
+    return FG_OK;
+}
+
+static fg_status note_epoch(void *self, const fg_progress *at, fg_error *err)
+{
+    (void)self, (void)at, (void)err;
+    validated.at_epoch = validated.count;
     return FG_OK;
 }
 
@@ -116,7 +123,8 @@ static const struct {
  * complete run that has not done so; their number is known before the first step. */
 static void the_last_weights_are_validated(void **state)
 {
-    static const fg_callback_ops ops = {.fit_start = note_expected, .val_end = note_validation};
+    static const fg_callback_ops ops = {
+        .fit_start = note_expected, .val_end = note_validation, .epoch_end = note_epoch};
     (void)state;
     const fg_fit_data data = the_data();
     for (size_t i = 0; i < sizeof schedules / sizeof schedules[0]; i++) {
@@ -136,6 +144,8 @@ static void the_last_weights_are_validated(void **state)
             fg_trainer_destroy(trainer);
             assert_string_equal(validated.steps, again ? schedules[i].resumed : schedules[i].steps);
             assert_int_equal(validated.expected, validated.count);
+            if (schedules[i].max_steps == 6) /* the end of an epoch, of whose line it is a part */
+                assert_int_equal(validated.at_epoch, validated.count);
         }
     }
 }
@@ -184,7 +194,7 @@ static void a_fit_that_a_hook_ends_is_as_docs_say(void **state)
 /* How a fit ends at a step. */
 typedef struct ending {
     int64_t step;
-    int signal;
+    int signal; /* 0: a limit; negative: a limit, too */
 } ending;
 
 static fg_status end_there(void *self, const fg_progress *at, fg_error *err)
@@ -192,9 +202,10 @@ static fg_status end_there(void *self, const fg_progress *at, fg_error *err)
     const ending *e = self;
     if (at->step != e->step)
         return FG_OK;
-    if (e->signal == 0)
+    if (e->signal != 0)
+        (void)raise(abs(e->signal));
+    if (e->signal <= 0)
         return fgi_fail(err, FG_ESTOPPED, "a limit of the test");
-    (void)raise(e->signal);
     return FG_OK;
 }
 
@@ -212,7 +223,7 @@ static int64_t fit_until(const fg_trainer_options *options, ending end)
     fgt_ok(fg_trainer_add_named_callback(trainer, "early_stop", "patience=2, check_finite=false",
                                          &err));
     const fg_status status = fg_trainer_fit(trainer, &task, &data, &err);
-    assert_int_equal(status, end.signal != 0 ? FG_ESTOPPED : FG_OK);
+    assert_int_equal(status, end.signal > 0 ? FG_ESTOPPED : FG_OK);
     assert_int_equal(validated.starts, validated.count);
     const int64_t steps = fg_trainer_result(trainer)->steps;
     fg_trainer_destroy(trainer);
@@ -228,7 +239,7 @@ static const struct {
 } endings[] = {{{2, 0}, 0, 6, "2 ", "3 6 "},     {{3, 0}, 0, 6, "3 ", "6 "},
                {{4, 0}, 0, 6, "3 4 ", "6 "},     {{2, 0}, 2, 3, "2 ", "3 "},
                {{2, SIGTERM}, 0, 6, "", "3 6 "}, {{3, SIGTERM}, 0, 6, "", "3 6 "},
-               {{2, SIGTERM}, 2, 3, "", "2 3 "}};
+               {{2, SIGTERM}, 2, 3, "", "2 3 "}, {{3, -SIGTERM}, 0, 6, "", "3 6 "}};
 
 /* The last weights are validated once after a limit, and not after a signal; the run that resumes
  * validates and ends as without the interruption. */

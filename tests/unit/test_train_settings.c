@@ -736,10 +736,10 @@ static void batches_that_cannot_be_sharded(void **state)
         {100,
          {.batch_size = INT32_MAX},
          "batch_size times devices is 17179869176: expected at least 1, and at most 2147483647"},
-        {7,
+        {2,
          {.batch_size = 4},
-         "7 training samples are fewer than the 8 devices\n"
-         "use devices=7 or fewer, or more data"},
+         "2 training samples are fewer than the 8 devices\n"
+         "use devices=2 or fewer, or more data"},
         {0, {.batch_size = 4}, "an epoch has no step: 0 samples in batches of 32"},
         {31,
          {.batch_size = 4, .drop_last = true},

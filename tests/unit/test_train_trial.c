@@ -131,6 +131,37 @@ static void validation_before_training(void **state)
     assert_int_equal(val_reads.count, 4);
 }
 
+static fg_tensor classify(void *self, fg_step *st, const fg_batch *batch)
+{
+    const fg_tensor logits = toy_forward(self, fg_batch_get(batch, "x"));
+    const fg_tensor label = fg_batch_get(batch, "y");
+    fg_step_log_classification(st, logits, label);
+    return fg_cross_entropy(logits, label, NULL);
+}
+
+/* Batches that only look for mistakes are no evaluation. */
+static void a_trial_leaves_no_evaluation(void **state)
+{
+    (void)state;
+    for (int validates = 0; validates < 2; validates++) {
+        fg_error err = {0};
+        const fg_evaluation *e = NULL;
+        fg_task_ops ops = toy_ops;
+        ops.val_step = classify;
+        const fg_task classifying = {.name = "toy", .self = &model, .ops = &ops};
+        const fg_fit_data data = {
+            .train = train_data, .val = val_data, .batch_size = 4, .workers = -1};
+        fg_trainer *trainer = toy_trainer(
+            client, &(fg_trainer_options){.limits.max_epochs = 1,
+                                          .validation = {.sanity_val_steps = 2,
+                                                         .val_every_epochs = validates ? 1 : -1}});
+        fgt_ok(fg_trainer_fit(trainer, &classifying, &data, &err));
+        fgt_ok(fg_trainer_evaluation(trainer, false, &e, &err));
+        assert_int_equal(e != NULL ? e->samples : 0, validates ? 12 : 0);
+        fg_trainer_destroy(trainer);
+    }
+}
+
 static void a_bad_validation_sample_is_found_at_once(void **state)
 {
     fg_error err = {0};
@@ -201,6 +232,7 @@ static void one_batch_of_each(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(validation_before_training),
+    cmocka_unit_test(a_trial_leaves_no_evaluation),
     cmocka_unit_test(a_bad_validation_sample_is_found_at_once),
     cmocka_unit_test(overfitting_a_few_batches),
     cmocka_unit_test(one_batch_of_each),
