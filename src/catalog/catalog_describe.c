@@ -60,7 +60,7 @@ static const char *extension_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
     const char *dot = strrchr(slash == NULL ? path : slash, '.');
-    return dot == NULL || dot == path || strlen(dot) >= EXTENSION_BYTES ? "no extension" : dot;
+    return dot == NULL || strlen(dot) >= EXTENSION_BYTES ? "no extension" : dot;
 }
 
 /* "3 .txt, 1 .md and 2 others" */

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/file.h"
+#include "catalog/draft.h"
 #include "catalog_text.h"
 
 #define INSIST                                                                                     \
@@ -492,6 +493,20 @@ static void files_are_read_as_they_are_now(void **state)
     fg_catalog_destroy(NULL);
 }
 
+/* Also if its content has another time: the file was moved here. */
+static void files_have_a_time_of_change(void **state)
+{
+    (void)state;
+    const char *root = fgt_temp_folder();
+    const struct timespec old[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+    fg_catalog *catalog = NULL;
+    add(root, "a/1.jpg");
+    assert_int_equal(utimensat(AT_FDCWD, fgt_path(root, "a/1.jpg"), old, 0), 0);
+    fgt_ok(fg_catalog_open(root, NULL, &catalog, &err));
+    assert_true(fgi_catalog_changed_s(catalog, 0) > 1e9);
+    fg_catalog_destroy(catalog);
+}
+
 static void many_files_are_listed_in_order(void **state)
 {
     (void)state;
@@ -707,6 +722,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(unreadable_folders_are_errors),
     cmocka_unit_test(options_are_checked),
     cmocka_unit_test(files_are_read_as_they_are_now),
+    cmocka_unit_test(files_have_a_time_of_change),
     cmocka_unit_test(many_files_are_listed_in_order),
     cmocka_unit_test(every_allocation_may_fail),
     cmocka_unit_test(kinds_are_listed),

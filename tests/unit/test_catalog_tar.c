@@ -207,6 +207,18 @@ static void the_member_with_the_label_can_be_chosen(void **state)
                       "KEY.tag with the class next to KEY.jpg");
 }
 
+/* Whatever the extension is. */
+static void labels_may_be_in_files_like_images(void **state)
+{
+    (void)state;
+    static archive a;
+    a.size = 0;
+    add_text(&a, "1.jpg", "one");
+    add_text(&a, "1.gif", "dog");
+    fgt_catalog_is(write_archive(&a, "g.tar"), &(fg_catalog_options){.label_member = "gif"},
+                   "1.jpg 0 [one]\nclass dog\n");
+}
+
 static void add_folders(archive *a, const char *cat, const char *dog)
 {
     a->size = 0;
@@ -268,6 +280,19 @@ static void folders_are_classes_if_there_are_no_labels(void **state)
     (void)snprintf(expected, sizeof(expected), "photos/all/2.jpg [d]\nphotos/all/1.jpg [c]\n%s",
                    skip);
     fgt_catalog_is(write_archive(&a, "o.tar"), NULL, expected);
+}
+
+/* Nor are folders that have words of splits, where the classes are known. */
+static void given_classes_are_no_splits(void **state)
+{
+    (void)state;
+    static archive a;
+    static const char *const names[] = {"x", "y"};
+    add_folders(&a, "photos/seg_train/1.jpg", "photos/seg_test/1.jpg");
+    fgt_catalog_fails(write_archive(&a, "w.tar"),
+                      &(fg_catalog_options){.class_names = names, .class_count = 2}, FG_EFORMAT,
+                      "'PATH': sample 'photos/seg_test/1.jpg' has the class 'seg_test': expected "
+                      "one of 'x' and 'y'");
 }
 
 static void concatenated_archives_are_read_to_the_end(void **state)
@@ -343,6 +368,9 @@ static void damaged_gzip_files_are_errors(void **state)
     data[size - 6] ^= 0x55; /* of the checksum */
     fgt_write(b, data, size);
     fgt_catalog_fails(b, NULL, FG_EFORMAT, "PATH: byte @");
+    data[3] = (char)0xe0; /* of the header */
+    fgt_write(b, data, size);
+    fgt_catalog_fails(b, NULL, FG_EFORMAT, "PATH: byte 4: @");
     fg_file_free(data);
     char *before = getenv("TMPDIR");
     assert_int_equal(setenv("TMPDIR", "/nonexistent", 1), 0);
@@ -527,6 +555,7 @@ static void shards_are_found_by_patterns(void **state)
 {
     (void)state;
     const char *folder = fgt_temp_folder();
+    fgt_ok(fgi_folder_make(fgt_path(folder, "__MACOSX"), &err)); /* no folder of classes */
     write_shard(folder, "x-train-09.tar", "0");
     write_shard(folder, "x-train-10.tar", "1");
     write_shard(folder, "x-val-00.tar", "1");
@@ -786,6 +815,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(sparse_and_compressed_archives_are_refused),
     cmocka_unit_test(json_has_labels_splits_and_groups),
     cmocka_unit_test(the_member_with_the_label_can_be_chosen),
+    cmocka_unit_test(labels_may_be_in_files_like_images),
+    cmocka_unit_test(given_classes_are_no_splits),
     cmocka_unit_test(folders_are_classes_if_there_are_no_labels),
     cmocka_unit_test(concatenated_archives_are_read_to_the_end),
     cmocka_unit_test(gzip_files_are_decompressed),

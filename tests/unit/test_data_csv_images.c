@@ -198,7 +198,28 @@ static void columns_of_images_are_ignored_in_words(void **state)
     }
 }
 
+/* Of many folders, the first ones are looked at. */
+static void folders_have_a_limit(void **state)
+{
+    (void)state;
+    for (int last = 63; last <= 64; last++) {
+        char name[32];
+        const char *folder = fgt_temp_folder();
+        fgi_image_places places = {0};
+        for (int i = 0; i <= last; i++) {
+            (void)snprintf(name, sizeof(name), "f%02d", i);
+            fgt_ok(fgi_folder_make(fgt_path(folder, name), &err));
+        }
+        fgi_image_places_list(&places, fgt_path(folder, "t.csv"));
+        assert_int_equal(places.count, 64);
+        assert_string_equal(places.list[0], ""); /* the table's */
+        assert_string_equal(places.list[63], "f62");
+        fgi_image_places_fini(&places);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(folders_have_a_limit),
     cmocka_unit_test(columns_of_images_are_ignored_in_words),
     cmocka_unit_test(files_are_found),
     cmocka_unit_test(values_are_not_names),

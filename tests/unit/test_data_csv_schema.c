@@ -682,23 +682,25 @@ static void large_classes_keep_their_text(void **state)
 /* What the options said of numbers is in the JSON, too. */
 static void a_schema_keeps_how_numbers_are_written(void **state)
 {
-    const char *const numeric[] = {"p"};
+    const char *const numeric[] = {"p"}, *const ignored[] = {"i"};
     const char *path = fgt_path(fgt_temp_folder(), "new.csv");
     fg_csv_parts parts;
     fg_csv_schema *again;
     fg_dataset *dataset;
-    fgt_ok(csv_open_text("p;q;y\n$1;0,5;0,5\n$3;2,5;1,5\n",
+    fgt_ok(csv_open_text("p;q;i;y\n$1;0,5;z;0,5\n$3;2,5;z;1,5\n",
                          &(fg_csv_options){.delimiter = ';',
                                            .decimal = ',',
                                            .no_normalize = true,
                                            .no_default_na = true,
                                            .numeric = numeric,
-                                           .numeric_count = 1},
+                                           .numeric_count = 1,
+                                           .ignore = ignored,
+                                           .ignore_count = 1},
                          &parts));
     const char *json = fg_csv_schema_json(parts.schema);
     fgt_ok(fg_csv_schema_parse(json, strlen(json), &again, &err));
     assert_string_equal(fg_csv_schema_json(again), json);
-    csv_write_text(path, "p;q\n$7;1,25\n");
+    csv_write_text(path, "p;q\n$7;1,25\n"); /* ignored columns may be absent */
     fgt_ok(fg_csv_apply(again, path, &dataset, &err));
     csv_expect_row(dataset, 0, 2, (const double[]){7, 1.25});
     fg_dataset_destroy(dataset);

@@ -105,17 +105,41 @@ static void a_split_does_not_divide_groups(void **state)
 
 /* ---- options --------------------------------------------------------------------------------- */
 
+static const char *const crop_options[][2] = {
+    {"decode_memory", "7"}, /* MiB */
+    {"crop_scale", "[0.5, 0.5]"},
+    {"crop_ratio", "[0.75, 1.5]"},
+    {"center_fraction", "0.625"},
+    {"flip", "0.25"},
+    {"crop_seed", "9"},
+    {"size", "40"},
+    {"channels", "1"},
+    {"crop", "window"},
+    {"tolerate_corruption", "true"},
+};
+
+/* Each option has its member; the input of a model goes before size and channels. */
 static void options_of_crops_have_units(void **state)
 {
     fg_option_values *values;
     const fg_entry *entry = &fgi_images_row.entry;
+    const fg_type input = {FG_U8, 3, {20, 30, 3}}, vector = {FG_U8, 1, {20}};
     fgt_ok(fg_option_values_create("data", entry->options, entry->option_count, &values, &err));
-    fgt_ok(fg_option_set(values, "decode_memory", "7", NULL, &err)); /* MiB */
-    fgt_ok(fg_option_set(values, "crop_scale", "[0.5, 0.5]", NULL, &err));
+    for (size_t i = 0; i < sizeof crop_options / sizeof crop_options[0]; i++)
+        fgt_ok(fg_option_set(values, crop_options[i][0], crop_options[i][1], NULL, &err));
     fgt_ok(fgi_crop_check(values, &err));
-    const fg_images_options o = fgi_crop_options(values, NULL, true);
+    fg_images_options o = fgi_crop_options(values, &vector, true);
     assert_int_equal(o.decode_bytes, 7 << 20);
-    assert_true(o.scale_min == 0.5 && o.scale_max == 0.5);
+    assert_true(o.scale_min == 0.5 && o.scale_max == 0.5 && o.ratio_min == 0.75);
+    assert_true(o.ratio_max == 1.5 && o.center_fraction == 0.625 && o.flip_probability == 0.25);
+    assert_true(o.seed == 9 && o.height == 40 && o.width == 40 && o.channels == 1);
+    assert_true(o.crop == FG_IMAGE_CROP_WINDOW && o.tolerate_corruption);
+    o = fgi_crop_options(values, &input, false);
+    assert_true(o.height == 20 && o.width == 30 && o.channels == 3);
+    assert_int_equal(o.crop, FG_IMAGE_CROP_CENTER);
+    fgt_ok(fg_option_set(values, "crop_ratio", "[1.5, 0.75]", NULL, &err));
+    assert_int_equal(fgi_crop_check(values, &err), FG_EINVAL);
+    fgt_message_is(err.message, "data.crop_ratio: expected two ascending numbers");
     fg_option_values_destroy(values);
 }
 
