@@ -277,9 +277,7 @@ static fg_status take_task(fg_recipe *r, fg_error *err)
                                                                                : err->status;
 }
 
-/* A run that used the images of a pack whole, in the size that they have there, uses the whole
- * height or width of an image file, too. */
-static bool keep_geometry(const fg_recipe *r, fg_error *err)
+bool fgi_run_keep_geometry(const fg_recipe *r, fg_error *err)
 {
     const fg_type *input = &r->schema.input;
     const bool is_whole = r->data_format != NULL && strcmp(r->data_format, "images") == 0 &&
@@ -288,8 +286,7 @@ static bool keep_geometry(const fg_recipe *r, fg_error *err)
     return !is_whole || fgi_config_override(r->c, "data.center_fraction=1", err);
 }
 
-/* Says which samples are predicted if the command names none. */
-static void say_default_data(const fg_recipe *r)
+void fgi_run_note_default_data(const fg_recipe *r)
 {
     char key[FGI_RUN_KEY_SIZE];
     const fg_format_entry *format = NULL;
@@ -315,9 +312,9 @@ static fg_status open_eval(fg_recipe *r, fg_error *err)
 {
     FGI_TRY(take_task(r, err));
     FGI_TRY(fgi_run_schema_of_json(fg_ckpt_path(r->origin.ckpt), r->origin.data, &r->schema, err));
-    if (!keep_geometry(r, err))
+    if (!fgi_run_keep_geometry(r, err))
         return err->status;
-    say_default_data(r);
+    fgi_run_note_default_data(r);
     return fgi_run_data_open_eval(r, &r->data, err);
 }
 

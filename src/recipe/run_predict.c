@@ -90,7 +90,6 @@ bool fgi_run_has_predict_file(const fg_recipe *r)
 static fg_status write_file(fg_recipe *r, fg_error *err)
 {
     const char *path = r->options->predictions;
-    const fg_type none = {.dtype = FG_F32, .rank = 1};
     fgi_prediction_format format;
     bool has_suffix;
     arriving a = {.r = r};
@@ -98,10 +97,8 @@ static fg_status write_file(fg_recipe *r, fg_error *err)
     FGI_TRY(fgi_prediction_file_open(path, format, &a.file, err));
     if (!has_suffix && a.file.file.temporary != NULL)
         fgi_run_say(r, FG_LOG_INFO, "note: '%s' has no suffix, so it is written as CSV", path);
-    fg_status status =
+    const fg_status status =
         fg_trainer_predict(r->trainer, &r->task.task, &r->fit_data, on_rows, &a, err);
-    if (status == FG_OK && !a.file.has_begun)
-        status = on_rows(&a, &none, NULL, 0, err); /* no sample: the header */
     return fgi_prediction_file_close(&a.file, status, err);
 }
 

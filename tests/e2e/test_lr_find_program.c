@@ -66,6 +66,7 @@ static void the_command_and_its_summary_agree(void **state)
                                      "--out=c.csv,c.json " QUICK);
     json_t *summary = fit_json(folder, "s.json"), *curve = fit_json(folder, "c.json");
     assert_known(summary);
+    contains(o->err, "finding a learning rate: 2 sweeps of up to 60 steps\n");
     for (int i = 0; i < NAMES; i++) {
         const double lr = suggested(summary, names[i]);
         assert_true(lr > 1e-6 && lr < 1);

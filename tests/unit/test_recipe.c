@@ -256,6 +256,7 @@ static const struct {
     {NULL, {"data.y=float.npy"}},
     {NULL, {"data.y=rows.npy"}},
     {NULL, {"data.y=many.npy"}},
+    {NULL, {"data.y=pairs.npy"}},
     {NULL, {"data.y=int.npy", "task=regression"}},
 };
 
@@ -265,6 +266,8 @@ static void write_arrays(void)
     static const int32_t few[6] = {0, 1, 2, 0, 1, 2}, many[6] = {0, 1, 2, 3, 4, 5};
     fg_error err;
     fgt_ok(fg_npy_write("x.npy", &(fg_type){.dtype = FG_F32, .rank = 2, .dim = {6, 2}}, x, &err));
+    fgt_ok(fg_npy_write("pairs.npy", &(fg_type){.dtype = FG_S32, .rank = 2, .dim = {6, 1}}, few,
+                        &err));
     fgt_ok(fg_npy_write("int.npy", &(fg_type){.dtype = FG_S32, .rank = 1, .dim = {6}}, few, &err));
     fgt_ok(
         fg_npy_write("many.npy", &(fg_type){.dtype = FG_S32, .rank = 1, .dim = {6}}, many, &err));

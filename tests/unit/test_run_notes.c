@@ -135,6 +135,28 @@ static void put_damage_notes(fgi_buf *out)
     }
 }
 
+static void put_notes_of_default_data(fgi_buf *out)
+{
+    static const char *const keys[][MOST_KEYS] = {
+        {"data.format=npy"},
+        {"data.format=npy", "data.test_x=x.npy"},
+        {"data.format=npy", "data.test_x=x.npy", "data.predict=x.npy"},
+        {"data.format=csv", "data.val=t.csv"},
+        {"data.format=csv", "data.test=t.csv"},
+        {"data.format=csv", "data.predict=t.csv"},
+        {"data.format=idx"},
+        {NULL}};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        fg_recipe_options options = {
+            .kind = FG_RECIPE_PREDICT, .message = put_note, .message_self = out};
+        fg_recipe r = {.options = &options, .c = config_of(out, keys[i])};
+        fgi_run_note_default_data(&r);
+        options.kind = FG_RECIPE_TEST; /* is told by the missing data */
+        fgi_run_note_default_data(&r);
+        fgi_config_destroy(r.c);
+    }
+}
+
 static void mistakes_are_noted(void **state)
 {
     fgi_buf out = {0};
@@ -142,6 +164,7 @@ static void mistakes_are_noted(void **state)
     put_image_notes(&out);
     put_validation_notes(&out);
     put_damage_notes(&out);
+    put_notes_of_default_data(&out);
     assert_non_null(out.data);
     fgt_golden("recipe/notes.txt", out.data);
     fgi_buf_fini(&out);
@@ -241,6 +264,41 @@ static void formats_of_other_data(void **state)
     fg_pack_writer_destroy(writer);
     for (size_t i = 0; i < sizeof adopted / sizeof adopted[0]; i++)
         adopts(i);
+}
+
+static const struct {
+    const char *data_format; /* NULL: that of the checkpoint */
+    int rank;
+    int64_t height;
+    const char *keys[MOST_KEYS];
+    double center_fraction; /* [0.875] */
+} geometries[] = {
+    {"images", 3, 32, {NULL}, 1},
+    {"images", 3, 224, {NULL}, 0.875}, /* the size of the configuration */
+    {"images", 3, 224, {"data.size=32"}, 1},
+    {"images", 3, 32, {"data.center_fraction=0.5"}, 0.5},
+    {"images", 1, 32, {NULL}, 0.875},
+    {"pack", 3, 32, {NULL}, 0.875},
+    {NULL, 3, 32, {NULL}, 0.875},
+};
+
+static void whole_images_stay_whole(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof geometries / sizeof geometries[0]; i++) {
+        fg_error err = {0};
+        fgi_buf unused = {0};
+        fg_recipe r = {.data_format = geometries[i].data_format};
+        r.c = config_of(&unused, geometries[i].keys);
+        r.schema.input =
+            (fg_type){.dtype = FG_U8, .rank = geometries[i].rank, .dim = {geometries[i].height}};
+        assert_true(fgi_run_keep_geometry(&r, &err));
+        if (fabs(fgi_config_float(r.c, "data.center_fraction") - geometries[i].center_fraction) >
+            1e-9)
+            fail_msg("row %zu", i);
+        fgi_config_destroy(r.c);
+        fgi_buf_fini(&unused);
+    }
 }
 
 /* ---- summaries ------------------------------------------------------------------------------- */
@@ -547,13 +605,10 @@ static int go_there(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(mistakes_are_noted),
-    cmocka_unit_test(lines_of_a_format),
-    cmocka_unit_test(formats_of_other_data),
-    cmocka_unit_test(summaries_have_every_number),
-    cmocka_unit_test(reports_have_every_number),
-    cmocka_unit_test(batches_are_noted),
-    cmocka_unit_test(val_losses_that_are_not_finite),
+    cmocka_unit_test(mistakes_are_noted),          cmocka_unit_test(lines_of_a_format),
+    cmocka_unit_test(formats_of_other_data),       cmocka_unit_test(whole_images_stay_whole),
+    cmocka_unit_test(summaries_have_every_number), cmocka_unit_test(reports_have_every_number),
+    cmocka_unit_test(batches_are_noted),           cmocka_unit_test(val_losses_that_are_not_finite),
 };
 
 int main(void) { return cmocka_run_group_tests(tests, go_there, NULL); }
