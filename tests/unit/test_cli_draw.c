@@ -12,6 +12,7 @@
 #include "golden.h"
 #include "report/chart.h"
 #include "report/draw.h"
+#include "report/html.h"
 #include "report/schedule_plot.h"
 #include "terminal.h"
 
@@ -393,6 +394,23 @@ static void tables_of_schedules(void **state)
     fgi_buf_fini(out);
 }
 
+/* Bars are within their cell. */
+static void bars_of_fractions(void **state)
+{
+    static const double fractions[] = {-0.5, 0, 0.25, 1, 1.5};
+    static const char *const widths[] = {"0.0", "0.0", "25.0", "100.0", "100.0"};
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        char cell[128];
+        fgi_buf *out = begin();
+        (void)snprintf(cell, sizeof cell,
+                       "<td class=\"bar\"><div><div style=\"width:%s%%\"></div></div></td>",
+                       widths[i]);
+        fgi_html_bar_cell(out, fractions[i]);
+        drawn(out, cell);
+    }
+}
+
 /* ---- ranges ---------------------------------------------------------------------------------- */
 
 /* `count` values from 10 to 11, of which the first ones are replaced. */
@@ -600,6 +618,7 @@ static void a_curve_has_few_points(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tables_of_schedules),
+    cmocka_unit_test(bars_of_fractions),
     cmocka_unit_test(a_curve_has_few_points),
     cmocka_unit_test(the_range_leaves_out_few_values),
     cmocka_unit_test(whole_curves),

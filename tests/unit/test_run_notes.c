@@ -16,6 +16,7 @@
 #include "pjrt/plugin.h"
 #include "recipe/run_format.h"
 #include "recipe/run_record.h"
+#include "recipe/sweep_record.h"
 #include "train/stage_parts.h"
 #include "train/trainer.h"
 
@@ -598,6 +599,100 @@ static void val_losses_that_are_not_finite(void **state)
     }
 }
 
+static const struct {
+    const char *keys[MOST_KEYS], *folder;
+    fg_status status;
+    bool was_set_up, nothing_to_do;
+    const char *runs; /* before */
+} ends[] = {
+    {{"trainer.monitor=val_loss"},
+     "swept",
+     FG_OK,
+     true,
+     false,
+     "[{'name': 'a'}, {'name': 'b', 'best': 0.45}]"},
+    {{"trainer.monitor=val_acc"},
+     "swept",
+     FG_OK,
+     true,
+     false,
+     "[{'name': 'a'}, {'name': 'b', 'best': 0.45}]"},
+    {{"trainer.monitor=train_loss"},
+     "swept",
+     FG_OK,
+     true,
+     false,
+     "[{'name': 'a'}, {'name': 'b', 'best': 0.55}]"},
+    {{"trainer.monitor=train_loss"},
+     "nowhere",
+     FG_OK,
+     true,
+     false,
+     "[{'name': 'a'}, {'name': 'b', 'best': null}]"},
+    {{"trainer.monitor=other"},
+     "swept",
+     FG_ESTOPPED,
+     true,
+     false,
+     "[{'name': 'a', 'best': 0.25, 'best_step': 7}, {'name': 'b'}]"},
+    {{"trainer.monitor=other"},
+     "swept",
+     FG_ENUMERIC,
+     true,
+     false,
+     "[{'name': 'a'}, {'name': 'b'}]"},
+    {{NULL}, "swept", FG_EINVAL, false, false, "[{'name': 'a'}]"},
+    {{NULL}, "swept", FG_OK, true, true, "[{'name': 'a', 'seconds': 5, 'steps': 6}]"},
+    {{NULL}, "swept", FG_OK, true, true, "[{'name': 'a', 'steps': 6}]"},
+};
+
+/* The record of a sweep after a run of it, without the time that it took. */
+static void put_end(fgi_buf *out, size_t i)
+{
+    fg_error err = {0};
+    fgi_buf text = {0};
+    char runs[256];
+    fg_recipe r = {
+        .outcome = {.train = numbers, .status = ends[i].status, .was_set_up = ends[i].was_set_up}};
+    r.outcome.train.nothing_to_do = ends[i].nothing_to_do;
+    r.c = config_of(out, ends[i].keys);
+    if (ends[i].status != FG_OK)
+        (void)fgi_fail(&r.error, ends[i].status, "a reason");
+    (void)snprintf(runs, sizeof runs, "%s", ends[i].runs);
+    for (char *at = runs; *at != '\0'; at++)
+        *at = *at == '\'' ? '"' : *at;
+    json_t *record = json_object();
+    assert_int_equal(
+        json_object_set_new(record, "runs", fgi_json_load(runs, strlen(runs), 0, NULL)), 0);
+    fgt_ok(fgi_sweep_record_end(record, 0, &r, ends[i].folder, &err));
+    json_t *run = json_array_get(json_object_get(record, "runs"), 0);
+    const double seconds = json_number_value(json_object_get(run, "seconds"));
+    assert_true(seconds >= (strstr(ends[i].runs, "'seconds': 5") != NULL ? 5 : 0));
+    (void)json_object_del(run, "seconds");
+    assert_true(fgi_json_write(record, JSON_INDENT(1) | JSON_REAL_PRECISION(9), &text));
+    fgi_buf_printf(out, "%s\n", text.data);
+    json_decref(record);
+    fgi_config_destroy(r.c);
+    fgi_buf_fini(&text);
+}
+
+static void records_of_sweeps(void **state)
+{
+    static const char rows[] =
+        "{\"step\": 1, \"epoch\": 0, \"val_loss\": 0.5, \"val_acc\": 0.25, \"train_loss\": 0.3}\n"
+        "{\"step\": 2, \"epoch\": 1, \"val_loss\": 0.4, \"val_acc\": 0.5, \"train_loss\": 0.2}\n"
+        "{\"step\": 3, \"epoch\": 2, \"val_loss\": 0.4, \"val_acc\": 0.5, \"train_loss\": 0.1}\n";
+    fgi_buf out = {0};
+    (void)state;
+    (void)mkdir("swept", 0700);
+    fgt_write("swept/metrics.jsonl", rows, sizeof rows - 1);
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+        put_end(&out, i);
+    assert_non_null(out.data);
+    fgt_golden("recipe/sweep_records.txt", out.data);
+    fgi_buf_fini(&out);
+}
+
 static int go_there(void **state)
 {
     (void)state;
@@ -609,6 +704,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(formats_of_other_data),       cmocka_unit_test(whole_images_stay_whole),
     cmocka_unit_test(summaries_have_every_number), cmocka_unit_test(reports_have_every_number),
     cmocka_unit_test(batches_are_noted),           cmocka_unit_test(val_losses_that_are_not_finite),
+    cmocka_unit_test(records_of_sweeps),
 };
 
 int main(void) { return cmocka_run_group_tests(tests, go_there, NULL); }
