@@ -219,8 +219,8 @@ struct fg_recipe {
 /* Creates data, task and Trainer from r->c (run_command.c); no Trainer for FG_RECIPE_SCHEDULE. */
 fg_status fgi_run_set_up(fg_recipe *r, fg_error *err);
 /* To evaluate image files with a run that used the images of a pack whole, in the size that they
- * have there: uses the whole height or width of a file, too, unless the command line says otherwise.
- */
+ * have there: uses the whole height or width of a file, too, unless the command line gives
+ * data.center_fraction. */
 bool fgi_run_keep_geometry(const fg_recipe *r, fg_error *err);
 /* Says which samples are predicted if the command names none. */
 void fgi_run_note_default_data(const fg_recipe *r);

@@ -152,7 +152,7 @@ static void put_notes_of_default_data(fgi_buf *out)
             .kind = FG_RECIPE_PREDICT, .message = put_note, .message_self = out};
         fg_recipe r = {.options = &options, .c = config_of(out, keys[i])};
         fgi_run_note_default_data(&r);
-        options.kind = FG_RECIPE_TEST; /* is told by the missing data */
+        options.kind = FG_RECIPE_TEST; /* no default */
         fgi_run_note_default_data(&r);
         fgi_config_destroy(r.c);
     }
