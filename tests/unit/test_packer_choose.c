@@ -327,9 +327,9 @@ static void the_estimate_of_the_size_has_a_margin(void **state)
     const double mean = (double)(sizes[0] + sizes[1]) / 2;
     const double half = fabs((double)sizes[0] - (double)sizes[1]) / 2;
     assert_true(half > 100);
-    o.space_bytes = (uint64_t)(70 * (mean - half * (2 / sqrt(15) + 0.02)));
+    o.space_bytes = (uint64_t)(70 * (mean - half * (2 / sqrt(15) + 0.01)));
     expect_failure(source, &o, FG_EIO, "70 samples need about ");
-    o.space_bytes = (uint64_t)(70 * (mean - half * (2 / sqrt(15) - 0.02)));
+    o.space_bytes = (uint64_t)(70 * (mean - half * (2 / sqrt(15) - 0.01)));
     fgt_ok(
         fg_pack_build(source, fgt_path(fgt_temp_folder(), "p.pack"), &o, NULL, NULL, NULL, &err));
 }

@@ -538,6 +538,9 @@ static const struct {
     {{.encoded_count = 1, .sample_count = 1, .codec = FG_PACK_CHOICE_JPEG},
      "1 of 1 image was encoded with the quality of the pack: codec jpeg keeps only JPEGs that "
      "are not resized, rotated by EXIF or CMYK\n"},
+    {{.encoded_count = 1, .sample_count = 2, .codec = FG_PACK_CHOICE_SEG},
+     "1 of 2 images was encoded with the quality of the pack: codec jpeg-seg keeps only JPEGs that "
+     "are not resized, rotated by EXIF or CMYK\n"},
     {{.encoded_count = 2, .sample_count = 3, .codec = FG_PACK_CHOICE_DCT, .is_set = true},
      "2 of 3 images were encoded with the quality of the pack: codec dct keeps only JPEGs that "
      "are not resized, rotated by EXIF or CMYK, and have the chroma sampling of the pack "
