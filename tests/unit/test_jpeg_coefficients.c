@@ -117,6 +117,13 @@ static void values_outside_of_s8_are_exceptions(void **state)
         assert_int_equal(ac[e.index], e.value > 0 ? 127 : -128);
         assert_int_equal(m.wide[m.record.blocks + e.index], e.value);
     }
+    assert_true(m.record.exceptions > 1 && m.record.components == 3);
+    const size_t second = 24 + 3 * 128 + 4;
+    memset(m.bytes.data + second, 0xff, 4);
+    assert_int_equal(
+        fgi_jpeg_coefficients_open("pack", m.bytes.data, m.bytes.size, &m.record, &err),
+        FG_EFORMAT);
+    assert_string_equal(err.message, "pack: coefficients: byte 412: exception outside the image");
     drop(&m);
 }
 

@@ -156,13 +156,14 @@ static void the_size_of_a_pack_is_estimated(void **state)
  * augmentations. */
 static void the_loader_measures_each_codec(void **state)
 {
-    const char *source = photos_make();
+    const char *source = photos_make(), *unlabeled = fgt_path(fgt_temp_folder(), "unlabeled");
+    photos_put("rgba.png", unlabeled, "a.png"); /* without a class */
     for (int variants = 1; variants <= 2; variants++) {
         fg_pack_build_options o = {.rate = 1e12, .variant_count = variants};
         fg_pack_built built;
         fgt_ok(fg_pack_build_set(&o, "presize", "square=32,upscale", &err));
-        fgt_ok(fg_pack_build(source, fgt_path(fgt_temp_folder(), "p.pack"), &o, NULL, NULL, &built,
-                             &err));
+        fgt_ok(fg_pack_build(variants == 1 ? source : unlabeled,
+                             fgt_path(fgt_temp_folder(), "p.pack"), &o, NULL, NULL, &built, &err));
         assert_non_null(strstr(built.reason, "/s from jpeg"));
         assert_null(strstr(built.reason, " 0/s from "));
         fg_pack_built_fini(&built);
