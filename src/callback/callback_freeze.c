@@ -54,12 +54,15 @@ static fg_status on_build(void *self, fg_module *root, fg_error *err)
     return FG_OK;
 }
 
-/* Trains them from this epoch on, if it is time. */
-static void thaw(freeze *f, int64_t epoch)
+/* Trains them from this epoch on, if it is time; after the last epoch of a run, in a resumed one. */
+static void thaw(freeze *f, const fg_progress *at, int64_t epoch)
 {
+    const int64_t all = fg_trainer_settings(at->trainer)->total_epochs;
     if (!f->is_frozen || epoch < f->epochs)
         return;
     set_frozen(f, false);
+    if (all >= 0 && epoch >= all)
+        return;
     fgi_log(FG_LOG_INFO, "freeze: %zu variable%s no longer frozen, starting with epoch %lld",
             f->count, f->count == 1 ? " is" : "s are", (long long)epoch);
 }
@@ -80,7 +83,7 @@ static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
 static fg_status on_epoch_start(void *self, const fg_progress *at, fg_error *err)
 {
     (void)err;
-    thaw(self, at->epoch);
+    thaw(self, at, at->epoch);
     return FG_OK;
 }
 
@@ -88,7 +91,7 @@ static fg_status on_epoch_start(void *self, const fg_progress *at, fg_error *err
 static fg_status on_epoch_end(void *self, const fg_progress *at, fg_error *err)
 {
     (void)err;
-    thaw(self, at->epoch + 1);
+    thaw(self, at, at->epoch + 1);
     return FG_OK;
 }
 

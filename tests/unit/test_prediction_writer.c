@@ -89,14 +89,18 @@ static void numbers_are_columns(void **state)
 {
     (void)state;
     static const char csv[] = "index,y0,y1,y2\n0,0,0,0\n1,0,0,0\n2,0,0,0\n3,0,0,0\n4,0,0,0\n";
+    static const char tsv[] = "index\ty0\ty1\ty2\n0\t0\t0\t0\n1\t0\t0\t0\n2\t0\t0\t0\n"
+                              "3\t0\t0\t0\n4\t0\t0\t0\n";
     fg_error err = {0};
     const fg_fit_data data = the_data();
-    const char *path = fgt_path(fgt_temp_folder(), "a.csv");
+    const char *folder = fgt_temp_folder(), *path = fgt_path(folder, "a.csv");
     fg_trainer *trainer = create();
     add(trainer, path, "");
+    add(trainer, fgt_path(folder, "b"), ", file_format=tsv");
     for (int i = 0; i < 2; i++) {
         fgt_ok(fg_trainer_predict(trainer, &task, &data, NULL, NULL, &err));
         file_is(path, csv, strlen(csv));
+        file_is(fgt_path(folder, "b"), tsv, strlen(tsv));
     }
     fg_trainer_destroy(trainer);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "fakepjrt/fake_control.h"
 #include "toy.h"
 #include "callback/callback_rows.h"
@@ -390,6 +391,44 @@ static int nothing_is_left(void **state)
     return fgi_alloc_live() != 0;
 }
 
+static void keep_lines(void *self, fg_log_level level, const char *text)
+{
+    fgi_buf_printf(self, "%d %s\n", (int)level, text);
+}
+
+/* What callbacks say of a fit of two epochs. */
+static void callbacks_say_when_they_have_an_effect(void **state)
+{
+    static const struct {
+        const fg_callback_entry *row;
+        const char *options, *says;
+    } rows[] = {
+        {&fgi_swa_row, "swa_epoch_start=1", ""},
+        {&fgi_swa_row, "swa_epoch_start=2",
+         "2 swa has no effect: it starts after 2 epochs, but the run has only 2\n"},
+        {&fgi_freeze_row, "parameters=fc1.bias, unfreeze_at_epoch=1",
+         "1 8 of 83 parameters are frozen\n"
+         "1 freeze: 1 variable is no longer frozen, starting with epoch 1\n"},
+        {&fgi_freeze_row, "parameters=fc1.*, unfreeze_at_epoch=1",
+         "1 56 of 83 parameters are frozen\n"
+         "1 freeze: 2 variables are no longer frozen, starting with epoch 1\n"},
+        {&fgi_freeze_row, "parameters=fc1.*, unfreeze_at_epoch=2",
+         "1 56 of 83 parameters are frozen\n"
+         "2 freeze: the variables remain frozen: unfreeze_at_epoch is 2, and the run has 2 "
+         "epochs\n"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        fgi_buf said = {0};
+        fg_log_set(keep_lines, &said);
+        fgt_ok(fit_with(&(place){0}, (fg_trainer_options){0}, rows[i].row, rows[i].options, &err));
+        fg_log_set(keep_warning, NULL);
+        assert_string_equal(said.size > 0 ? said.data : "", rows[i].says);
+        fgi_buf_fini(&said);
+    }
+}
+
 /* A trial run saves nothing, and refuses no callback that would. */
 static void a_trial_needs_no_folder(void **state)
 {
@@ -400,6 +439,7 @@ static void a_trial_needs_no_folder(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(callbacks_say_when_they_have_an_effect),
     cmocka_unit_test(a_trial_needs_no_folder),
     cmocka_unit_test(momentum_and_weight_decay_are_those_of_the_step),
     cmocka_unit_test(what_is_not_requested_is_not_logged),
