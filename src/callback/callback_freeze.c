@@ -54,7 +54,7 @@ static fg_status on_build(void *self, fg_module *root, fg_error *err)
     return FG_OK;
 }
 
-/* Trains them from this epoch on, if it is time; after the last epoch of a run, in a resumed one. */
+/* Trains them from this epoch on, if it is time; after the last epoch, in a resumed run. */
 static void thaw(freeze *f, const fg_progress *at, int64_t epoch)
 {
     const int64_t all = fg_trainer_settings(at->trainer)->total_epochs;
