@@ -35,6 +35,21 @@ static void add(const char *root, const char *name)
     fgt_write(path, name, strlen(name) < 12 ? strlen(name) : 12);
 }
 
+/* Files separated by blanks; what is said of the folder, or the error behind its path. */
+typedef struct layout {
+    const char *files, *text;
+} layout;
+
+static const char *make_layout(const char *files)
+{
+    char names[400];
+    const char *folder = fgt_temp_folder();
+    (void)snprintf(names, sizeof(names), "%s", files);
+    for (char *rest = names, *name; (name = strsep(&rest, " ")) != NULL;)
+        add(folder, name);
+    return folder;
+}
+
 static void folders_are_classes_in_byte_order(void **state)
 {
     (void)state;
@@ -241,6 +256,9 @@ static void inner_folders_may_repeat_the_split(void **state)
     fgt_catalog_is(doubled, NULL,
                    "train/train/cat/1.jpg 0 train [train/train/]\n"
                    "val/val/cat/2.jpg 0 val [val/val/cat/]\nclass cat\n");
+    fgt_catalog_is(make_layout("train/val/a/1.jpg val/b/2.jpg"), NULL, /* of another split */
+                   "train/val/a/1.jpg 1 train [train/val/a/]\nval/b/2.jpg 0 val [val/b/2.jpg]\n"
+                   "class b\nclass val\n");
     add(one, "cat/2020/may/1.jpg");
     fgt_catalog_is(one, NULL, "cat/2020/may/1.jpg 0 [cat/2020/may]\nclass cat\n");
     add(one, "cat/2021/2.jpg"); /* the class of a model remains one */
@@ -571,21 +589,6 @@ static void kinds_are_listed(void **state)
 }
 
 /* ---- whole messages -------------------------------------------------------------------------- */
-
-/* Files separated by blanks; what is said of the folder, or the error behind its path. */
-typedef struct layout {
-    const char *files, *text;
-} layout;
-
-static const char *make_layout(const char *files)
-{
-    char names[400];
-    const char *folder = fgt_temp_folder();
-    (void)snprintf(names, sizeof(names), "%s", files);
-    for (char *rest = names, *name; (name = strsep(&rest, " ")) != NULL;)
-        add(folder, name);
-    return folder;
-}
 
 static const layout said_layouts[] = {
     {"a/1.jpg a/in/2.jpg b/3.jpg", "1 image in folders below those of the classes belongs to "

@@ -270,6 +270,8 @@ static const struct {
     {"e.jsonl", "{\"path\": \"a.jpg\", \"name\": 1}", "PATH:1: member 'name': expected a string"},
     {"e.jsonl", "{\"path\": \"a.jpg\", \"label\": true}",
      "PATH:1: member 'label': expected an integer or a string"},
+    {"e.jsonl", "{\"path\": \"a.jpg\", \"label\": [1], \"labels\": [2]}",
+     "PATH:1: member 'label': expected an integer or a string"},
     {"e.jsonl", "{\"label\": 1}", "PATH:1: the path is missing"},
     {"e.jsonl", "{\"classes\": []}",
      "PATH:1: member 'classes': expected a list of names, before the samples"},

@@ -313,6 +313,20 @@ static void classes_that_lack_samples_are_named(void **state)
                "learn them\n");
 }
 
+/* The first name is shown as far as there is room. */
+static void names_are_shown_with_limits(void **state)
+{
+    (void)state;
+    char shown[40];
+    static const char *const names[] = {"0123456789012345678901234567890123456789", "b"};
+    static const char *const words[] = {"ab", "cd", "ef", "gh", "ij"};
+    assert_string_equal(fgi_shown_names(names, 2, shown, sizeof(shown)),
+                        "'01234567890123456789012345678901234567");
+    assert_string_equal(fgi_shown_names(words, 5, shown, sizeof(shown)),
+                        "'ab', 'cd', 'ef' and 2 more");
+    assert_string_equal(fgi_shown_names(words, 2, shown, sizeof(shown)), "'ab' and 'cd'");
+}
+
 /* By the first label; a sample without a split is for training. */
 static void classes_of_a_catalog_are_counted(void **state)
 {
@@ -423,6 +437,7 @@ static void lists_of_names_have_a_limit(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(classes_are_counted_in_words),
     cmocka_unit_test(classes_that_lack_samples_are_named),
+    cmocka_unit_test(names_are_shown_with_limits),
     cmocka_unit_test(classes_of_a_catalog_are_counted),
     cmocka_unit_test(names_have_meanings),
     cmocka_unit_test(lists_of_names_have_a_limit),

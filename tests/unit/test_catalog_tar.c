@@ -318,7 +318,7 @@ static void concatenated_archives_are_read_to_the_end(void **state)
         "'PATH': byte 11264: data after the end of the archive that is not another tar archive");
     a.size = 0; /* an extended header does not apply to the next archive */
     add_text(&a, "1.jpg", "one");
-    add_member(&a, 'x', "pax", "14 path=p.jpg\n", 14);
+    add_member(&a, 'x', "pax", "14 path=p.jpg\n9 size=1\n", 23);
     memset(a.data + a.size, 0, BLOCK);
     a.size += BLOCK;
     add_text(&a, "2.jpg", "two");

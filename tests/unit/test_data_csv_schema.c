@@ -656,6 +656,8 @@ static void decimal_marks_are_checked(void **state)
 {
     csv_expect_error("a,y\n1,2\n", &(fg_csv_options){.decimal = ';'}, FG_EINVAL,
                      "decimal is ';': expected '.' or ','");
+    csv_expect_error("a,y\n1,2\n", &(fg_csv_options){.image_scale = HUGE_VAL}, FG_EINVAL,
+                     "image_scale is inf: expected a finite number");
     csv_expect_error("a,y\n1,2\n", &(fg_csv_options){.decimal = ','}, FG_EINVAL,
                      "data.decimal and data.delimiter are both ',': expected two characters");
     fg_csv_parts parts;
@@ -664,6 +666,20 @@ static void decimal_marks_are_checked(void **state)
                          &(fg_csv_options){.delimiter = ';', .decimal = ','}, &parts));
     fgt_ok(fg_csv_schema_column(parts.schema, 0, &c, &err));
     assert_true(c.texts == 3 && c.marked == 2);
+    csv_destroy(&parts);
+}
+
+/* Not where some cells are numbers. */
+static void names_of_images_are_no_categories(void **state)
+{
+    fg_csv_parts parts;
+    csv_expect_error("f,y\na.jpg,0.5\nb.jpg,1.5\n", NULL, FG_EFORMAT,
+                     "t.csv:2: row 1, column 'f': 'a.jpg' is the name of an image file, which is "
+                     "not a useful feature\nto train on the images, set data.format to images "
+                     "(fulgurite init writes the configuration); to train on the other columns, "
+                     "add this one to data.ignore");
+    fgt_ok(csv_open_text("f,y\na.jpg,0.5\n7,1.5\n", NULL, &parts));
+    assert_int_equal(fg_csv_schema_feature_count(parts.schema), 2);
     csv_destroy(&parts);
 }
 
@@ -732,6 +748,7 @@ static void row_numbers_are_dense(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(titles_are_above_names),
     cmocka_unit_test(decimal_marks_are_checked),
+    cmocka_unit_test(names_of_images_are_no_categories),
     cmocka_unit_test(large_classes_keep_their_text),
     cmocka_unit_test(row_numbers_are_dense),
     cmocka_unit_test(a_schema_keeps_how_numbers_are_written),

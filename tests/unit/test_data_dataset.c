@@ -218,6 +218,9 @@ static void tolerant_datasets_are_like_their_parents(void **state)
     fgt_ok(fgi_dataset_gather(dataset, 0, (const int64_t[]){3, 5}, 2, (void *const[]){n, m}, &err));
     assert_true(n[0] == 0 && n[1] == 5 && m[0] == 0 && m[1] == 0 && m[2] == 7 && m[3] == 7);
     assert_string_equal(fg_dataset_sample_name(dataset, 3), "s3");
+    const char *reason = fg_dataset_sample_error(dataset, 3); /* is kept */
+    fgt_ok(fgi_dataset_gather(dataset, 0, (const int64_t[]){3}, 1, (void *const[]){n, m}, &err));
+    assert_ptr_equal(fg_dataset_sample_error(dataset, 3), reason);
     fg_dataset_destroy(dataset);
 }
 
@@ -609,6 +612,11 @@ static void encodings_must_match_the_field(void **state)
     dct.high = 65;
     assert_null(encoded(&dct, FG_S8, 1188));
     fgt_message_is(err.message, "65 coefficients with high bytes: expected 1 to 64");
+    for (dct.high = 0; dct.high <= 1; dct.high++) { /* 0 is 1 */
+        assert_null(encoded(&dct, FG_S8, 5));
+        fgt_message_is(err.message, "field 'image' is s8[5]: expected s8[@] for its encoding");
+        assert_non_null(strstr(err.message, "s8[1164]"));
+    }
 }
 
 static const struct {
