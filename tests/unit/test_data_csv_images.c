@@ -6,6 +6,8 @@
 
 #include <fulgurite/data.h>
 #include <stdio.h>
+#include <unistd.h>
+
 #include "base/alloc.h"
 #include "base/file.h"
 #include "data/csv_images.h"
@@ -20,9 +22,16 @@ static void hear(void *self, fg_log_level level, const char *line)
         (void)snprintf(heard + strlen(heard), sizeof(heard) - strlen(heard), "%s\n", line);
 }
 
-/* An empty file; the folders of its name are created. */
+/* An empty file; the folders of its name are created. "a>b" is a symbolic link a to b. */
 static void put(const char *folder, const char *name)
 {
+    const char *target = strchr(name, '>');
+    if (target != NULL) {
+        char link[64];
+        (void)snprintf(link, sizeof(link), "%.*s", (int)(target - name), name);
+        assert_int_equal(symlink(target + 1, fgt_path(folder, link)), 0);
+        return;
+    }
     char *parent = fgi_path_parent(fgt_path(folder, name));
     fgt_ok(fgi_folder_make(parent, &err));
     fgi_free(parent);
@@ -78,6 +87,7 @@ static const listing found_listings[] = {
     {"a1.png a2.png", "x/a1.png x/a2.png", "x", ""},
     {"1 2", "x/y/1.JPG x/y/2.JPG", "x/y", ".JPG"},
     {"1 2", "x/y/z/1.jpg x/y/z/2.jpg", NULL, NULL}, /* deeper */
+    {"1 2", "x/y/z/1.jpg x/y/z/2.jpg near>x/y/z", "near", ".jpg"},
     {"x/1 x/2", "in/x/1.tif in/x/2.tif", "in", ".tif"},
     {"1 2", "a_test/1.jpg a_test/2.jpg b/1.jpg b/2.jpg z_Train/1.jpg z_Train/2.jpg", "z_Train",
      ".jpg"},
