@@ -57,6 +57,7 @@ static const struct {
     {{"data.format=images", "data.augment=[mixup]"}, false},
     {{"data.format=pack", "data.augment=[random_flip]"}, false},
     {{"data.format=pack", "data.augment=[random_flip]"}, true},
+    {{"data.format=pack", "data.augment=[random_flip]"}, true},
     {{"data.format=idx", "data.augment=[random_flip]"}, false},
     {{"data.augment=[random_flip]"}, false},
 };
@@ -68,8 +69,9 @@ static void put_image_notes(fgi_buf *out)
         const fg_recipe_options options = {.message = put_note, .message_self = out};
         fg_recipe r = {.options = &options, .c = config_of(out, changed_images[i].keys)};
         r.task.input = (fg_type){.dtype = FG_U8, .rank = 3, .dim = {8, 8, 3}};
-        r.task.encodings[1].coding = FG_IMAGE_DCT;
-        r.task.encoding_count = changed_images[i].is_whole ? 2 : 1;
+        r.task.encodings[i % 2].coding =
+            changed_images[i].is_whole ? FG_IMAGE_DCT : FG_IMAGE_PIXELS;
+        r.task.encoding_count = 2;
         fgt_ok(fgi_run_augment_init(r.c, &r.task, &err));
         fgi_run_augment_note(&r);
         fgi_config_rows_free(&r.task.augment);
