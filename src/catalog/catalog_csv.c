@@ -129,9 +129,10 @@ static fg_status add_rows(fgi_draft *b, const fgi_csv *csv, fg_error *err)
     fg_status status = FG_OK;
     for (size_t i = 0; status == FG_OK && i < csv->row_count; i++) {
         fgi_csv_read(csv, i, &cells);
+        b->line = fgi_csv_line(csv, i);
         status = add_row(b, &cells, columns, i + 1, &row, err);
         if (status != FG_OK && status != FG_ENOMEM)
-            status = fgi_context(err, status, "%s:%zu", csv->name, fgi_csv_line(csv, i));
+            status = fgi_context(err, status, "%s:%zu", csv->name, b->line);
     }
     fgi_free(row.labels.list);
     fgi_csv_row_fini(&cells);

@@ -105,6 +105,7 @@ static fg_status add_line(fgi_draft *b, const line *l, fgi_manifest_row *row, fg
 {
     json_t *object = NULL;
     char number[32];
+    b->line = l->number;
     (void)fgi_snprintf(number, sizeof(number), ":%zu", l->number);
     char *place = fgi_alloc(strlen(l->path) + sizeof(number));
     if (place == NULL)

@@ -239,7 +239,7 @@ static fg_status add_group(scan *s, const group *g)
     sample.shard = s->number;
     if (sample.split == FG_CATALOG_NO_SPLIT)
         sample.split = s->shard->split;
-    FGI_TRY(fgi_draft_unique(s->b, sample.name, s->err));
+    FGI_TRY_CTX(fgi_draft_unique(s->b, sample.name, s->err), s->err, "'%s'", s->shard->path);
     return fgi_draft_add(s->b, &sample, s->err);
 }
 

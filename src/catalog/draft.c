@@ -235,7 +235,7 @@ fg_status fgi_draft_label(fgi_draft *b, fgi_str text, fgi_label_type type, int32
         label = fgi_arena_alloc(&b->catalog->arena, sizeof(*label));
         if (label == NULL)
             return fgi_no_memory(err);
-        *label = (fgi_label){.type = type, .id = (int32_t)b->label_count};
+        *label = (fgi_label){.type = type, .id = (int32_t)b->label_count, .line = b->line};
         FGI_TRY(fgi_draft_text(b, text, &label->text, err));
         if (!fgi_map_put(&b->label_of, hash, label))
             return fgi_no_memory(err);
@@ -267,11 +267,17 @@ fg_status fgi_draft_set_labels(fgi_draft *b, fgi_sample *sample, const int32_t *
     return sample->labels != NULL ? FG_OK : fgi_no_memory(err);
 }
 
-static fg_status fail_label(const fgi_label *label, const char *what, fg_error *err)
+static fg_status fail_label(const fgi_draft *b, const fgi_label *label, const char *what,
+                            fg_error *err)
 {
-    char text[FGI_SHOWN_BYTES], name[FGI_SHOWN_BYTES];
-    return fgi_fail(err, FG_EFORMAT, "sample '%s': label '%s': %s",
-                    fgi_shown(label->first_name == NULL ? "" : label->first_name, name),
+    char text[FGI_SHOWN_BYTES], name[FGI_SHOWN_BYTES], line[32] = "";
+    const bool is_list = label->line > 0, is_used = label->first_name != NULL;
+    if (is_list)
+        (void)fgi_snprintf(line, sizeof(line), ":%zu", label->line);
+    return fgi_fail(err, FG_EFORMAT, "%s%.120s%s: %s%s%s has the class '%s': %s",
+                    is_list ? "" : "'", b->catalog->path, is_list ? line : "'",
+                    is_used ? "sample '" : "a skipped sample",
+                    is_used ? fgi_shown(label->first_name, name) : "", is_used ? "'" : "",
                     fgi_shown(label->text, text), what);
 }
 
@@ -279,12 +285,11 @@ static fg_status fail_label(const fgi_label *label, const char *what, fg_error *
 static fg_status fail_class(const fgi_draft *b, const fgi_label *label, fg_error *err)
 {
     const fg_catalog_options *o = b->options;
-    char text[FGI_SHOWN_BYTES], name[FGI_SHOWN_BYTES], classes[FGI_SHOWN_BYTES];
-    return fgi_fail(
-        err, FG_EFORMAT, "'%.120s': sample '%s' has the class '%s': expected one of %s",
-        b->catalog->path, fgi_shown(label->first_name == NULL ? "" : label->first_name, name),
-        fgi_shown(label->text, text),
+    char classes[FGI_SHOWN_BYTES], what[FGI_SHOWN_BYTES + 32];
+    (void)fgi_snprintf(
+        what, sizeof(what), "expected one of %s",
         fgi_shown_names(o->class_names, (size_t)o->class_count, classes, sizeof(classes)));
+    return fail_label(b, label, what, err);
 }
 
 static bool is_integer(const fgi_label *label)
@@ -299,12 +304,12 @@ static fg_status set_index(fgi_draft *b, fgi_label *label, fg_error *err)
     int64_t value = -1;
     const bool is_valid = fgi_parse_i64(fgi_str_of(label->text), &value);
     if (!is_valid || value < 0)
-        return fail_label(label,
+        return fail_label(b, label,
                           "expected a class index that is at least 0; omit the label of a "
                           "sample without one",
                           err);
     if (value >= FGI_CLASSES_MAX)
-        return fail_label(label, "a class index must be below 16777216", err);
+        return fail_label(b, label, "a class index must be below 16777216", err);
     if (b->options->class_count > 0 && value >= b->options->class_count)
         return fail_class(b, label, err);
     label->class_index = (int32_t)value;
@@ -404,7 +409,7 @@ static fg_status resolve_labels(fgi_draft *b, fg_error *err)
     if (name == NULL)
         return use_indices(b, err);
     if (index != NULL)
-        return fail_label(name, "a class name, but other samples have integers as labels", err);
+        return fail_label(b, name, "a class name, but other samples have integers as labels", err);
     return use_names(b, err);
 }
 

@@ -79,6 +79,7 @@ typedef struct fgi_label {
     int32_t class_index;    /* set at the end */
     const char *class_name; /* of an index, if the source has names, too */
     const char *first_name; /* of a sample that has it, for messages; NULL: none */
+    size_t line;            /* of the list, where it occurs first; 0: not in a list */
 } fgi_label;
 
 /* A catalog while it is built. options are complete: no name is NULL but root, which is that of the
@@ -91,6 +92,7 @@ typedef struct fgi_draft {
     bool has_conflict;                     /* an index has several class names: they are not used */
     fgi_map label_of, group_of, sample_of; /* by text */
     size_t missing_count;                  /* samples whose file does not exist */
+    size_t line;                           /* of the list that is read, starting at 1; 0: none */
 } fgi_draft;
 
 /* A kind of source: a constant row. */

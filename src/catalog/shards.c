@@ -21,7 +21,7 @@
 #include "input/block.h"
 
 /* Descriptors that are kept open; a process may have 1024 by default. */
-enum { OPEN_SHARDS = 256, SHARDS_MAX = 1 << 20 };
+enum { OPEN_SHARDS = 256, SHARDS_MAX = 1 << 20, MOST_BRACES = 8 };
 
 /* A gzip file that takes more than a moment. */
 enum { SLOW_BYTES = 1 << 26 };
@@ -370,7 +370,9 @@ static fg_status add_pattern(const char *pattern, int depth, fgi_shard_files *ou
     const char *close = open == NULL ? NULL : strchr(open, '}');
     if (close == NULL)
         return add_glob(pattern, out, err);
-    if (depth == 8 || memchr(open + 1, '{', (size_t)(close - open - 1)) != NULL)
+    if (depth == MOST_BRACES)
+        return fgi_fail(err, FG_EINVAL, "'%s': more than %d pairs of braces", pattern, MOST_BRACES);
+    if (memchr(open + 1, '{', (size_t)(close - open - 1)) != NULL)
         return fgi_fail(err, FG_EINVAL, "'%s': braces in braces are not supported", pattern);
     const char *dots = memmem(open, (size_t)(close - open), "..", 2);
     if (dots != NULL)
@@ -401,6 +403,6 @@ fg_status fgi_shards_open(const char *path, bool (*is_shard)(const char *name),
     }
     /* braces name the shards themselves */
     if (status == FG_OK && strchr(path, '{') == NULL)
-        status = check_complete(out, err);
+        FGI_TRY_CTX(check_complete(out, err), err, "'%s'", path);
     return status;
 }

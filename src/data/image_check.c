@@ -17,11 +17,9 @@
 
 enum { MOST_THREADS = 64, FILES_A_THREAD = 64 };
 
-static const int64_t SAY_EVERY_NS = 5000000000; /* 5 s */
-
 typedef struct job {
     const fgi_image_check_options *o;
-    int64_t step, deadline_ns, start_ns;
+    int64_t step, deadline_ns, start_ns, say_every_ns;
     atomic_llong next, checked, bad;
     pthread_t caller;
     int64_t said_ns; /* of the caller's last line */
@@ -81,7 +79,7 @@ static void report_progress(job *j)
 {
     const int64_t now = fgi_now_ns(), done = atomic_load(&j->checked);
     if (j->o->decode == NULL || pthread_equal(pthread_self(), j->caller) == 0 ||
-        now - j->said_ns < SAY_EVERY_NS || done >= j->o->count)
+        now - j->said_ns < j->say_every_ns || done >= j->o->count)
         return;
     j->said_ns = now;
     const double left =
@@ -134,6 +132,7 @@ fg_status fgi_image_check_files(const fgi_image_check_options *options, int64_t 
     most = most < MOST_THREADS ? most : MOST_THREADS;
     j.step = choose_step(options->count);
     j.start_ns = j.said_ns = fgi_now_ns();
+    j.say_every_ns = (int64_t)((options->say_every_s > 0 ? options->say_every_s : 5) * 1e9);
     j.caller = pthread_self();
     if (options->seconds > 0)
         j.deadline_ns = fgi_now_ns() + (int64_t)(options->seconds * 1e9);

@@ -24,6 +24,7 @@ typedef struct fgi_image_check_options {
     const int64_t *items; /* of the catalog, in the order of rows; NULL: all */
     int64_t count;        /* of rows */
     double seconds;       /* that it may take; 0: without a limit */
+    double say_every_s;   /* between lines about the progress of decoding; 0: 5 */
     bool is_tolerant;     /* of corrupt JPEGs */
     fg_status (*decode)(void *self, int64_t row, fg_error *err); /* NULL: only the ends are read */
     fgi_image_bad_fn *bad;
@@ -32,7 +33,7 @@ typedef struct fgi_image_check_options {
 } fgi_image_check_options;
 
 /* Reads the first and the last bytes of each file, and the whole file only if its image does not
- * end there; or decodes each file, with a line about the progress every few seconds. Of more files
+ * end there; or decodes each file, with lines about the progress. Of more files
  * than the time allows, those that are checked are evenly spread. *out_checked: how many. Errors:
  * FG_ENOMEM, threads. */
 fg_status fgi_image_check_files(const fgi_image_check_options *options, int64_t *out_checked,

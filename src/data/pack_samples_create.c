@@ -160,13 +160,13 @@ bool fgi_pack_is_large(uint64_t pack_bytes, uint64_t memory_bytes)
 static void preload(const fgi_pack_samples *s)
 {
     const uint64_t size = fg_pack_get_info(s->pack)->size_bytes, most = s->options.preload_bytes;
-    if (most == 0 || fg_pack_populate(s->pack, most) || size <= most)
-        return;
-    fgi_log(
-        FG_LOG_WARNING,
-        "'%s': the pack is not preloaded, because it has %.4g MB, but only %.4g MB are available; "
-        "records are read when they are needed",
-        fg_pack_path(s->pack, 0), (double)size / 1e6, (double)most / 1e6);
+    if (size <= most)
+        (void)fg_pack_populate(s->pack, most); /* if it fails, records are read when needed */
+    else if (most > 0)
+        fgi_log(FG_LOG_WARNING,
+                "'%s': the pack is not preloaded, because it has %.4g MB, but only %.4g MB are "
+                "available; records are read when they are needed",
+                fg_pack_path(s->pack, 0), (double)size / 1e6, (double)most / 1e6);
 }
 
 static fg_status prepare(fgi_pack_samples *s, bool has_labels, fg_error *err)

@@ -183,15 +183,15 @@ static void json_distinguishes_names_and_indices(void **state)
                    NULL, "a.jpg 0 [A]\nn 1 val g=1 [B]\nclass 10\nclass 9\n");
     const char *mixed = manifest("u.jsonl", "{\"path\": \"a.jpg\", \"label\": \"cat\"}\n"
                                             "{\"path\": \"b c.jpg\", \"label\": 1}\n");
-    fgt_catalog_fails(
-        mixed, NULL, FG_EFORMAT,
-        "sample 'a.jpg': label 'cat': a class name, but other samples have integers as labels");
+    fgt_catalog_fails(mixed, NULL, FG_EFORMAT,
+                      "PATH:1: sample 'a.jpg' has the class 'cat': a class name, but other samples "
+                      "have integers as labels");
     static const char *const names[] = {"dog", "cat"};
     fgt_catalog_is(mixed, &(fg_catalog_options){.class_names = names, .class_count = 2},
                    "a.jpg 1 [A]\nb c.jpg 1 [B]\nclass dog\nclass cat\n");
     fgt_catalog_fails(manifest("v.jsonl", "{\"path\": \"a.jpg\", \"label\": 2}\n"),
                       &(fg_catalog_options){.class_names = names, .class_count = 2}, FG_EFORMAT,
-                      "'PATH': sample 'a.jpg' has the class '2': expected one of 'dog' and 'cat'");
+                      "PATH:1: sample 'a.jpg' has the class '2': expected one of 'dog' and 'cat'");
 }
 
 /* The names of the classes, as an export of a pack writes them; those of a model come first. */
@@ -235,11 +235,12 @@ static const struct {
      "PATH:2: unknown split 'dev': expected train, val or test"},
     {"e.csv", "path\na.jpg\na.jpg\n", "PATH:3: there are two samples with the name 'a.jpg'"},
     {"e.csv", "path,label\n,1\n", "PATH:2: the path is missing"},
-    {"e.csv", "path,label\na.jpg,-1\n",
-     "sample 'a.jpg': label '-1': expected a class index that is at least 0; omit the label of a "
+    {"e.csv", "path,label\nb c.jpg,1\n\na.jpg,-1\n",
+     "PATH:4: sample 'a.jpg' has the class '-1': expected a class index that is at least 0; omit "
+     "the label of a "
      "sample without one"},
     {"e.csv", "path,label\na.jpg,16777216\n",
-     "sample 'a.jpg': label '16777216': a class index must be below 16777216"},
+     "PATH:2: sample 'a.jpg' has the class '16777216': a class index must be below 16777216"},
     {"e.csv", "path,label,labels\na.jpg,1,2\n", "PATH:2: both 'label' and 'labels' are given"},
     {"e.csv", "path,label,labels\na.jpg,1,\nb c.jpg,1,2\n",
      "PATH:3: both 'label' and 'labels' are given"},
@@ -260,8 +261,9 @@ static const struct {
      "PATH:1: both 'label' and 'labels' are given"},
     {"e.jsonl", "{\"path\": \"a.jpg\", \"labels\": [1, []]}",
      "PATH:1: member 'labels': expected an integer or a string"},
-    {"e.jsonl", "{\"path\": \"a.jpg\", \"label\": -1}",
-     "sample 'a.jpg': label '-1': expected a class index that is at least 0; omit the label of a "
+    {"e.jsonl", "\n{\"path\": \"a.jpg\", \"label\": -1}\n{\"path\": \"b c.jpg\", \"label\": -1}",
+     "PATH:2: sample 'a.jpg' has the class '-1': expected a class index that is at least 0; omit "
+     "the label of a "
      "sample without one"},
     {"e.csv", "a,b\n1,2\n",
      "PATH:1: there is no column 'path'\nset the name of the column of the files: "
@@ -286,6 +288,10 @@ static void mistakes_have_lines(void **state)
         fgt_catalog_fails(manifest(line_mistakes[i].name, line_mistakes[i].text), NULL, FG_EFORMAT,
                           line_mistakes[i].part);
     fgt_catalog_fails(manifest("e.jsonl", "\n"), NULL, FG_ENOTFOUND, "'PATH': no samples");
+    fgt_catalog_fails(manifest("e.csv", "path,label\na.jpg,1\nm.jpg,-2\n"),
+                      &(fg_catalog_options){.skip_missing = true}, FG_EFORMAT,
+                      "PATH:3: a skipped sample has the class '-2': expected a class index that is "
+                      "at least 0; omit the label of a sample without one");
 }
 
 /* Which files are missing decides what is advised. */

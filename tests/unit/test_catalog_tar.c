@@ -354,6 +354,15 @@ static void gzip_files_are_decompressed(void **state)
     fgt_fault_loop(fgt_catalog_scenario, (void *)b);
 }
 
+static char heard[400];
+
+static void hear(void *self, fg_log_level level, const char *line)
+{
+    (void)self;
+    assert_int_equal(level, FG_LOG_INFO);
+    (void)snprintf(heard, sizeof(heard), "%s", line);
+}
+
 static void damaged_gzip_files_are_errors(void **state)
 {
     (void)state;
@@ -378,7 +387,15 @@ static void damaged_gzip_files_are_errors(void **state)
         b, NULL, FG_ENOTFOUND,
         "cannot create a temporary file in '/nonexistent': No such file or directory");
     assert_int_equal(setenv("TMPDIR", "", 1), 0); /* as if it were not set */
+    fg_log_set(hear, NULL);
     fgt_catalog_fails(b, NULL, FG_EFORMAT, "PATH: byte @");
+    fg_log_set(NULL, NULL);
+    char line[400];
+    (void)snprintf(line, sizeof(line),
+                   "'%s': decompressing to a temporary file in '/tmp'; to do it only once: gunzip "
+                   "-k '%s'",
+                   b, b);
+    assert_string_equal(heard, line);
     assert_int_equal(before != NULL ? setenv("TMPDIR", before, 1) : unsetenv("TMPDIR"), 0);
 }
 
@@ -578,8 +595,9 @@ static void shards_are_found_by_patterns(void **state)
                       "cannot open 'FOLDER/x-train-11.tar': No such file or directory");
     fgt_catalog_fails(fgt_path(folder, "y*.tar"), NULL, FG_ENOTFOUND,
                       "no file in the folder 'FOLDER' matches 'y*.tar'");
-    fgt_catalog_fails(fgt_path(folder, "{x-val,x-val}-00.tar"), NULL, FG_EFORMAT,
-                      "there are two samples with the name 'x-val-00.tar/1.jpg'");
+    fgt_catalog_fails(
+        fgt_path(folder, "{x-val,x-val}-00.tar"), NULL, FG_EFORMAT,
+        "'FOLDER/x-val-00.tar': there are two samples with the name 'x-val-00.tar/1.jpg'");
 }
 
 static void missing_shards_of_numbered_sets_are_errors(void **state)
@@ -590,9 +608,9 @@ static void missing_shards_of_numbered_sets_are_errors(void **state)
     write_shard(folder, "b-00000-of-00003.tar", "0");
     write_shard(folder, "b-00002-of-00003.tar", "0");
     fgt_catalog_fails(fgt_path(folder, "b-*.tar"), NULL, FG_ENOTFOUND,
-                      "shard 1 of 'b-*-of-*' is missing: expected 0 to 2");
+                      "'PATH': shard 1 of 'b-*-of-*' is missing: expected 0 to 2");
     fgt_catalog_fails(folder, NULL, FG_ENOTFOUND,
-                      "shard 1 of 'a-*-of-*' is missing: expected 0 to 1");
+                      "'PATH': shard 1 of 'a-*-of-*' is missing: expected 0 to 1");
     write_shard(folder, "a-00001-of-00002.tar", "0");
     write_shard(folder, "b-00001-of-00003.tar", "0");
     fg_catalog *catalog = NULL;
@@ -601,7 +619,7 @@ static void missing_shards_of_numbered_sets_are_errors(void **state)
     fg_catalog_destroy(catalog);
     write_shard(folder, "c-00001-of-00002.tar", "0");
     fgt_catalog_fails(folder, NULL, FG_ENOTFOUND,
-                      "shard 0 of 'c-*-of-*' is missing: expected 0 to 1");
+                      "'PATH': shard 0 of 'c-*-of-*' is missing: expected 0 to 1");
 }
 
 static void shrunk_shards_are_errors(void **state)
@@ -748,7 +766,8 @@ static const struct {
     {"{2,1}.tar", "2.tar/1.jpg 0 [2.tar]\n1.tar/1.jpg 0 [1.tar]\nclass -\n", FG_OK},
     {"{007..7}.tar", "1.jpg 0 [007.tar]\nclass -\n", FG_OK},
     {"1{,0}.tar", "1.tar/1.jpg 0 [1.tar]\n10.tar/1.jpg 0 [10.tar]\nclass -\n", FG_OK},
-    {"{1,2}{.tar,.tar}", "there are two samples with the name '1.tar/1.jpg'", FG_EFORMAT},
+    {"{1,2}{.tar,.tar}", "'FOLDER/1.tar': there are two samples with the name '1.tar/1.jpg'",
+     FG_EFORMAT},
     {"{2..1}.tar", "'PATH': expected a range of numbers such as {000..099}", FG_EINVAL},
     {"{-1..1}.tar", "'PATH': expected a range of numbers such as {000..099}", FG_EINVAL},
     {"{1..}.tar", "'PATH': expected a range of numbers such as {000..099}", FG_EINVAL},
@@ -758,8 +777,8 @@ static const struct {
     {"{9..10}.tar", "cannot open 'FOLDER/9.tar': No such file or directory", FG_ENOTFOUND},
     {"x*.tar", "no file in the folder 'FOLDER' matches 'x*.tar'", FG_ENOTFOUND},
     {"{a,{b}}.tar", "'PATH': braces in braces are not supported", FG_EINVAL},
-    {"{1}{1}{1}{1}{1}{1}{1}{1}{1}.tar",
-     "'FOLDER/11111111{1}.tar': braces in braces are not supported", FG_EINVAL},
+    {"{1}{1}{1}{1}{1}{1}{1}{1}{1}.tar", "'FOLDER/11111111{1}.tar': more than 8 pairs of braces",
+     FG_EINVAL},
     {"{1}{1}{1}{1}{1}{1}{1}{1}.tar", "cannot open 'FOLDER/11111111.tar': No such file or directory",
      FG_ENOTFOUND},
 };
@@ -790,7 +809,7 @@ static void numbered_sets_are_complete(void **state)
     const char *folder = fgt_temp_folder();
     write_shard(folder, "a-0-of-2.tar", "0");
     fgt_catalog_fails(folder, NULL, FG_ENOTFOUND,
-                      "shard 1 of 'a-*-of-*' is missing: expected 0 to 1");
+                      "'PATH': shard 1 of 'a-*-of-*' is missing: expected 0 to 1");
     fgt_catalog_is(fgt_path(folder, "a-0-of-2.tar"), NULL, "1.jpg 0 [a-0-of-2.tar]\nclass -\n");
     fgt_catalog_is(fgt_path(folder, "{a-0}-of-2.tar"), NULL, "1.jpg 0 [a-0-of-2.tar]\nclass -\n");
     write_shard(folder, "a-1-of-2.tar", "0");
@@ -802,7 +821,7 @@ static void numbered_sets_are_complete(void **state)
     fg_catalog_destroy(catalog);
     write_shard(folder, "b-2-of-3.tar", "0");
     fgt_catalog_fails(folder, NULL, FG_ENOTFOUND,
-                      "shard 0 of 'b-*-of-*' is missing: expected 0 to 2");
+                      "'PATH': shard 0 of 'b-*-of-*' is missing: expected 0 to 2");
 }
 
 static const struct CMUnitTest tests[] = {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/file.h"
 #include "data/csv_images.h"
 
@@ -208,6 +209,33 @@ static void columns_of_images_are_ignored_in_words(void **state)
     }
 }
 
+/* Names in the 64th column are those of files, but not in the next one. */
+static void columns_far_to_the_right_name_no_files(void **state)
+{
+    (void)state;
+    const char *folder = fgt_temp_folder(), *path = fgt_path(folder, "t.csv");
+    write_files(folder, "a1.jpg a2.jpg");
+    for (size_t at = 63; at <= 64; at++) {
+        static const char *const ends[] = {"id,y\n", "a1,0.5\n", "a2,1.5\n"};
+        fgi_buf text = {0};
+        fg_csv_parts parts;
+        fg_csv_column c;
+        for (int row = 0; row < 3; row++) {
+            for (size_t i = 0; i < at; i++)
+                fgi_buf_printf(&text, row == 0 ? "c%d," : "%d.5,", row == 0 ? (int)i : row);
+            fgi_buf_puts(&text, ends[row]);
+        }
+        fgt_write(path, text.data, text.size);
+        fgi_buf_fini(&text);
+        fgt_ok(fg_csv_open(path, NULL, &parts, &err));
+        fgt_ok(fg_csv_schema_column(parts.schema, (int64_t)at, &c, &err));
+        assert_string_equal(c.name, "id");
+        assert_true((c.ignored_because != NULL) == (at == 63));
+        fg_dataset_destroy(parts.train);
+        fg_csv_schema_destroy(parts.schema);
+    }
+}
+
 /* Of many folders, the first ones are looked at. */
 static void folders_have_a_limit(void **state)
 {
@@ -230,6 +258,7 @@ static void folders_have_a_limit(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(folders_have_a_limit),
+    cmocka_unit_test(columns_far_to_the_right_name_no_files),
     cmocka_unit_test(columns_of_images_are_ignored_in_words),
     cmocka_unit_test(files_are_found),
     cmocka_unit_test(values_are_not_names),

@@ -689,7 +689,25 @@ static void remainders_decide_between_classes(void **state)
     }
 }
 
+/* They are treated as the first class. */
+static void labels_without_a_class_are_divided(void **state)
+{
+    static const int32_t labels[] = {0, INT32_MAX, INT32_MIN, 2, 1, 1, 1, 1};
+    for (uint64_t seed = 0; seed < 10; seed++) {
+        int64_t *rows = NULL, first = 0;
+        size_t val = 0;
+        const fgi_strata classes = {.count = 2, .labels = labels};
+        fgt_ok(fgi_split_rows(8, &classes, 0.5, seed, &rows, &val, &err));
+        assert_int_equal(val, 4);
+        for (size_t k = 0; k < val; k++)
+            first += rows[k] < 4;
+        assert_int_equal(first, 2);
+        fgi_free(rows);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(labels_without_a_class_are_divided),
     cmocka_unit_test(a_split_has_a_size),
     cmocka_unit_test(remainders_decide_between_classes),
     cmocka_unit_test(arrays_become_samples),

@@ -7,6 +7,9 @@
 #include <fulgurite/image.h>
 #include <fulgurite/images.h>
 #include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,6 +17,7 @@
 #include "data/image_boxes.h"
 #include "data/image_check.h"
 #include "base/resources.h"
+#include "base/text.h"
 #include "data/image_workers.h"
 #include "image_files.h"
 
@@ -584,6 +588,68 @@ static void hear(void *self, fg_log_level level, const char *line)
     (void)snprintf(said, sizeof said, "%s", line);
 }
 
+/* The caller's thread says a line about its first file; until then, the others have none done. */
+typedef struct progress {
+    pthread_t caller;
+    int64_t begin_ns;
+    atomic_int lines;
+    char first[400];
+} progress;
+
+static fg_status decode_slowly(void *self, int64_t row, fg_error *e)
+{
+    progress *p = self;
+    const bool is_caller = pthread_equal(pthread_self(), p->caller) != 0;
+    while (is_caller ? fgi_now_ns() < p->begin_ns + 20000000 : atomic_load(&p->lines) == 0)
+        (void)sched_yield();
+    return FG_EFORMAT;
+}
+
+static void ignore_bad(void *self, int64_t row, const fg_error *why) {}
+
+static void hear_progress(void *self, fg_log_level level, const char *line)
+{
+    progress *p = self;
+    assert_int_equal(level, FG_LOG_INFO);
+    if (atomic_fetch_add(&p->lines, 1) == 0)
+        (void)snprintf(p->first, sizeof p->first, "%s", line);
+}
+
+/* Also the time that is left, of the files that are left at the present rate. */
+static void progress_of_a_check_is_said(void **state)
+{
+    fg_catalog *catalog = photos_with("baseline.jpg", 0, 0);
+    progress p = {.caller = pthread_self(), .begin_ns = fgi_now_ns()};
+    fgi_image_check_options o = {.catalog = catalog,
+                                 .count = 200,
+                                 .say_every_s = 1e-9,
+                                 .decode = decode_slowly,
+                                 .bad = ignore_bad,
+                                 .self = &p,
+                                 .listener = {.say = hear_progress, .self = &p}};
+    int64_t checked;
+    double left = 0;
+    fgt_ok(fgi_image_check_files(&o, &checked, &err));
+    const double most = (double)(fgi_now_ns() - p.begin_ns) * 1e-9 * 199;
+    char *end = strstr(p.first, ", about ");
+    assert_non_null(end);
+    assert_true(fgi_parse_f64((fgi_str){end + 8, strcspn(end + 8, " ")}, &left));
+    assert_true(left >= 3 && left <= most + 1);
+    assert_string_equal(end + 8 + strcspn(end + 8, " "), " s left");
+    *end = '\0';
+    fgt_message_is(p.first, "'~/photos': decoded 1 of 200 files, 1 damaged");
+    p.lines = 0;
+    o.count = 1; /* it is the last one */
+    fgt_ok(fgi_image_check_files(&o, &checked, &err));
+    assert_int_equal(p.lines, 0);
+    p.lines = 1; /* nobody waits */
+    o.count = 200;
+    o.say_every_s = 0; /* 5 s have not passed */
+    fgt_ok(fgi_image_check_files(&o, &checked, &err));
+    assert_int_equal(p.lines, 1);
+    fg_catalog_destroy(catalog);
+}
+
 /* What is said of a check. */
 static void checks_are_said(void **state)
 {
@@ -666,6 +732,7 @@ static void errors_of_a_fit_have_a_hint(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(progress_of_a_check_is_said),
     cmocka_unit_test(every_row_is_checked_once),
     cmocka_unit_test(checks_are_said),
     cmocka_unit_test(the_first_damaged_file_is_named),
