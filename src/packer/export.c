@@ -168,12 +168,13 @@ static fg_status export_record(exporter *e, int64_t record, const fg_pack_entry 
     case FG_PACK_JPEG_SEG:
         FGI_TRY(fgi_jpeg_record_split(fgi_shown(entry->name, shown), data, size, &jpeg, err));
         return put_file(e, record, entry, NULL, ".jpg", jpeg.bytes, jpeg.size, err);
-    case FG_PACK_RAW_RGB:
-    case FG_PACK_RAW_YCC420:
-    case FG_PACK_DCT: return export_pixels(e, record, entry, err);
     case FG_PACK_ARRAYS: return export_arrays(e, record, entry, data, size, err);
     case FG_PACK_FILE:
-    default: return put_file(e, record, entry, NULL, extension_of(data, size), data, size, err);
+        return put_file(e, record, entry, NULL, extension_of(data, size), data, size, err);
+    case FG_PACK_RAW_RGB:
+    case FG_PACK_RAW_YCC420:
+    case FG_PACK_DCT:
+    default: return export_pixels(e, record, entry, err); /* which names an unknown codec */
     }
 }
 

@@ -88,10 +88,21 @@ static void bad_attachments_are_refused(void **state)
     const fg_attachment twice[] = {{"a", ""}, {"a", ""}};
     const char *path = fgt_path(fgt_temp_folder(), "step-1");
     fg_error err = {0};
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         assert_int_equal(save_attached(path, &bad[i], 1, &err), FG_EINVAL);
+        const char *reason = i < 7    ? "' is not a valid attachment name: expected a file name of "
+                                        "letters, digits, '.', '_' and '-' that the checkpoint does "
+                                        "not use itself"
+                             : i == 7 ? ": attachment 'text' has no text, or its text is larger "
+                                        "than 64 MiB"
+                                      : "";
+        if (strstr(err.message, reason) == NULL)
+            fail_msg("row %zu: %s", i, err.message);
+    }
     assert_int_equal(save_attached(path, twice, 2, &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, ": two attachments are named 'a'"));
     assert_int_equal(save_attached(path, twice, 13, &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, ": 13 attachments: expected at most 12"));
     assert_false(fgi_file_exists(path));
     (void)state;
 }

@@ -198,6 +198,10 @@ static void frames_smaller_than_the_canvas_are_placed(void **state)
     fgt_ok(fg_image_decode(decoder, "own.gif", own, sizeof own, NULL, &image, &err));
     for (int i = 0; i < 12; i++)
         assert_memory_equal(image.pixels + 3 * i, i == 5 ? green : i == 6 ? red : white, 3);
+    own[6] = 2; /* the width of the canvas */
+    assert_int_equal(fg_image_decode(decoder, "f", own, sizeof own, NULL, &image, &err),
+                     FG_EFORMAT);
+    assert_non_null(strstr(err.message, ": the first frame of the GIF is not inside its canvas"));
     fg_image_fini(&image);
     fg_image_decoder_destroy(decoder);
 }

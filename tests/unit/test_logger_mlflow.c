@@ -414,15 +414,21 @@ static void *open_without(server *s, const fg_log_start *at)
     fgt_ok(OPS.open(self, at, &lines, &err));
     fg_log_set(NULL, NULL);
     assert_int_equal(seen.count, 1);
-    assert_non_null(strstr(seen.last, "training continues, and values are kept until the server"));
+    assert_non_null(
+        strstr(seen.last, "; training continues, and values are kept until the server responds"));
     return self;
 }
 
 static void end_with(void *self, server *s)
 {
     fg_error err = {0};
+    lines_seen seen = {0};
     server_start(s);
+    fg_log_set(note_line, &seen);
     fgt_ok(OPS.finish(self, &(fg_log_end){.state = FG_LOG_DONE, .wall_time = 2000}, &err));
+    fg_log_set(NULL, NULL);
+    assert_int_equal(seen.count, 1);
+    assert_non_null(strstr(seen.last, " responds; the run is logged there"));
     OPS.destroy(self);
     server_stop(s);
 }

@@ -313,6 +313,8 @@ static void mistakes_are_refused(void **state)
     assert_false(fg_pack_arrays_accepts(folder));
     assert_int_equal(fg_pack_arrays(folder, path, NULL, &count, &err), FG_ENOTFOUND);
     assert_int_equal(count, 0);
+    assert_non_null(strstr(err.message, "mistakes' has no arrays: expected a folder with the files "
+                                        "of MNIST or CIFAR, "));
     write_npy(folder, "x.npy", FG_F32, 2, (int64_t[]){1, 2}, (float[]){1, 2});
     write_npy(folder, "val_x.npy", FG_F32, 2, (int64_t[]){1, 1}, (float[]){1});
     assert_int_equal(fg_pack_arrays(folder, path, NULL, &count, &err), FG_EINVAL);
@@ -370,8 +372,10 @@ static void an_interrupted_pack_is_continued(void **state)
     assert_int_equal(fg_pack_datasets(all, "other", path, NULL, NULL, &err), FG_EINVAL);
     added = 1; /* the same source with other contents */
     assert_int_equal(fg_pack_datasets(all, "counted", path, NULL, NULL, &err), FG_EINVAL);
-    assert_non_null(strstr(err.message, "record 0 of the partial pack is not the same as in "
-                                        "'counted', which has changed"));
+    assert_non_null(strstr(err.message,
+                           "record 0 of the partial pack is not the same as in "
+                           "'counted', which has changed since packing was interrupted: "
+                           "start over (restart, --restart)"));
     added = 0;
     int64_t count = 0;
     fgt_ok(fg_pack_datasets(all, "counted", path, NULL, &count, &err));

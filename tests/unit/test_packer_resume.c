@@ -154,10 +154,12 @@ static void a_build_does_not_continue_after_a_sample_has_changed(void **state)
     replace("cat/baseline.jpg", "baseline.jpg"); /* the same bytes */
     (void)build_until(path, 5, 0);
     replace("cat/baseline.jpg", "gray.jpg");
-    expect_changed(path, "'cat/baseline.jpg' has changed since packing was interrupted");
+    expect_changed(path, "'cat/baseline.jpg' has changed since packing was interrupted: "
+                         "start over (restart, --restart)");
     replace("cat/baseline.jpg", "baseline.jpg");
     replace("cat/empty.jpg", "gray.jpg"); /* it was left out */
-    expect_changed(path, "'cat/empty.jpg' has changed since packing was interrupted");
+    expect_changed(path, "'cat/empty.jpg' has changed since packing was interrupted: "
+                         "start over (restart, --restart)");
     assert_int_equal(unlink(fgt_path(source, "cat/empty.jpg")), 0);
     fgt_write(fgt_path(source, "cat/empty.jpg"), "", 0);
     assert_true(complete(path) > 0);

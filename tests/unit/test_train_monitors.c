@@ -91,6 +91,7 @@ typedef struct place {
     int devices; /* 0: one */
     bool is_v5e;
     long memory_bytes; /* of all devices; 0: not reported */
+    int64_t epochs;    /* 0: two */
 } place;
 
 static bool fits_twice; /* the fit is stopped at stop_at, and continued by the same Trainer */
@@ -122,7 +123,7 @@ static fg_status fit_with(const place *where, fg_trainer_options options,
     line_count = 0;
     options.devices.client = client;
     options.output.log_every = 2;
-    options.limits.max_epochs = 2;
+    options.limits.max_epochs = where->epochs > 0 ? where->epochs : 2;
     fgt_ok(fg_trainer_create(&options, &trainer, &err));
     fg_status status = add(trainer, row, text, out_err);
     fgt_ok(fg_trainer_add_callback(trainer, &keeper, NULL, &err));
@@ -402,27 +403,41 @@ static void callbacks_say_when_they_have_an_effect(void **state)
     static const struct {
         const fg_callback_entry *row;
         const char *options, *says;
+        int64_t epochs;
     } rows[] = {
-        {&fgi_swa_row, "swa_epoch_start=1", ""},
+        {&fgi_swa_row, "swa_epoch_start=1", "", 2},
         {&fgi_swa_row, "swa_epoch_start=2",
-         "2 swa has no effect: it starts after 2 epochs, but the run has only 2\n"},
+         "2 swa has no effect: it starts after 2 epochs, but the run has only 2\n", 2},
+        {&fgi_swa_row, "swa_epoch_start=1",
+         "2 swa has no effect: it starts after 1 epoch, but the run has only 1\n", 1},
+        {&fgi_swa_row, "swa_epoch_start=2",
+         "2 swa has no effect: it starts after 2 epochs, but the run has only 1\n", 1},
         {&fgi_freeze_row, "parameters=fc1.bias, unfreeze_at_epoch=1",
          "1 8 of 83 parameters are frozen\n"
-         "1 freeze: 1 variable is no longer frozen, starting with epoch 1\n"},
+         "2 freeze: the variables remain frozen: unfreeze_at_epoch is 1, and the run has 1 "
+         "epoch\n",
+         1},
+        {&fgi_freeze_row, "parameters=fc1.bias, unfreeze_at_epoch=1",
+         "1 8 of 83 parameters are frozen\n"
+         "1 freeze: 1 variable is no longer frozen, starting with epoch 1\n",
+         2},
         {&fgi_freeze_row, "parameters=fc1.*, unfreeze_at_epoch=1",
          "1 56 of 83 parameters are frozen\n"
-         "1 freeze: 2 variables are no longer frozen, starting with epoch 1\n"},
+         "1 freeze: 2 variables are no longer frozen, starting with epoch 1\n",
+         2},
         {&fgi_freeze_row, "parameters=fc1.*, unfreeze_at_epoch=2",
          "1 56 of 83 parameters are frozen\n"
          "2 freeze: the variables remain frozen: unfreeze_at_epoch is 2, and the run has 2 "
-         "epochs\n"},
+         "epochs\n",
+         2},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         fg_error err = {0};
         fgi_buf said = {0};
         fg_log_set(keep_lines, &said);
-        fgt_ok(fit_with(&(place){0}, (fg_trainer_options){0}, rows[i].row, rows[i].options, &err));
+        const place where = {.epochs = rows[i].epochs};
+        fgt_ok(fit_with(&where, (fg_trainer_options){0}, rows[i].row, rows[i].options, &err));
         fg_log_set(keep_warning, NULL);
         assert_string_equal(said.size > 0 ? said.data : "", rows[i].says);
         fgi_buf_fini(&said);
