@@ -405,6 +405,7 @@ static void texts_of_an_analysis(void **state)
                                      .lost_cycles = 10 - i};
     layers[0].file = "n.c";
     layers[0].line = 7;
+    layers[1].file = "no_line.c";
     fgi_plan_put_text(&made, &text);
     made.unknown_loops = 2;
     made.slow[FGI_SLOW_F64] = (fgi_plan_slow){2, NULL};
