@@ -220,7 +220,18 @@ static void shapes_are_written_as_arguments(void **state)
     assert_int_equal(rank_of(FG_SCALAR, &last), 0);
 }
 
+static void an_error_becomes_one_line(void **state)
+{
+    fgi_arena arena = {0};
+    (void)state;
+    assert_string_equal(fgi_error_line(&arena, &(fg_error){.message = "a\nb\n\nc"}), "a; b; ; c");
+    assert_string_equal(fgi_error_line(&arena, &(fg_error){.message = "\n\n\n"}), "; ; ; ");
+    assert_string_equal(fgi_error_line(&arena, &(fg_error){0}), "");
+    fgi_arena_fini(&arena);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(an_error_becomes_one_line),
     cmocka_unit_test(every_status_has_its_name),
     cmocka_unit_test(version_is_the_headers),
     cmocka_unit_test(failure_fills_the_error),

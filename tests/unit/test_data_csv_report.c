@@ -172,6 +172,8 @@ static void identifiers_names_and_dates_do_not_train(void **state)
         {"invoice_number", put_number, 12, numbered, true},
         {"number of rooms", put_number, 12, NULL, true},
         {"", put_ten, 11, numbered, true},
+        {"Unnamed: 0", put_ten, 11, numbered, true},
+        {"Unnamed: 0", put_third, 12, NULL, true},
         {"", put_number, 12, NULL, true},
         {"", put_third, 12, NULL, true},
         {"id", put_fraction, 12, NULL, true},
