@@ -241,40 +241,41 @@ static void both_axes_at_once(void **state)
     assert_saved(&two, &c, ELEMENTS - ELEMENTS / 8 + WIDE - WIDE / 4);
 }
 
+static const struct {
+    fg_mesh_options mesh;
+    const curve *replicated; /* with as many shards of the batch */
+    bool has_rules;
+    int fsdp, model; /* shards of a parameter, and of these by rules */
+} meshes[] = {
+    {{.axes = {{"data", 2}, {"fsdp", 2}, {"model", 2}}}, &four, false, 2, 1},
+    {{.axes = {{"data", 2}, {"fsdp", 2}, {"model", 2}}}, &four, true, 2, 2},
+    {{.axes = {{"model", 2}, {"fsdp", 2}, {"data", -1}}}, &four, true, 2, 2},
+    {{.axes = {{"data", 2}, {"fsdp", 4}}}, &eight, false, 4, 1},
+    {{.axes = {{"data", 2}, {"fsdp", 4}}, .fsdp_axes = "data,fsdp"}, &eight, false, 8, 1},
+    {{.axes = {{"replica", 2}, {"expert", 2}, {"model", 2}}, .batch_axes = "replica,expert"},
+     &four,
+     true,
+     4,
+     2},
+};
+
 /* Meshes with three axes and with other names, with strategy fsdp: losses equal those of one
  * device, and devices only hold their shards. */
 static void any_mesh_of_eight_devices(void **state)
 {
-    static const struct {
-        fg_mesh_options mesh;
-        const curve *replicated; /* with as many shards of the batch */
-        bool has_rules;
-        int fsdp, model; /* shards of a parameter, and of these by rules */
-    } rows[] = {
-        {{.axes = {{"data", 2}, {"fsdp", 2}, {"model", 2}}}, &four, false, 2, 1},
-        {{.axes = {{"data", 2}, {"fsdp", 2}, {"model", 2}}}, &four, true, 2, 2},
-        {{.axes = {{"model", 2}, {"fsdp", 2}, {"data", -1}}}, &four, true, 2, 2},
-        {{.axes = {{"data", 2}, {"fsdp", 4}}}, &eight, false, 4, 1},
-        {{.axes = {{"data", 2}, {"fsdp", 4}}, .fsdp_axes = "data,fsdp"}, &eight, false, 8, 1},
-        {{.axes = {{"replica", 2}, {"expert", 2}, {"model", 2}}, .batch_axes = "replica,expert"},
-         &four,
-         true,
-         4,
-         2},
-    };
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof meshes / sizeof meshes[0]; i++) {
         curve c;
         char what[32];
-        curve_run run = run_split(8, 1, "fsdp", rows[i].has_rules);
-        run.mesh = rows[i].mesh;
+        curve_run run = run_split(8, 1, "fsdp", meshes[i].has_rules);
+        run.mesh = meshes[i].mesh;
         run.val = NULL;
         curve_fit(&run, &c);
         (void)snprintf(what, sizeof what, "mesh %zu", i);
         curves_agree(what, &one, &c, 0, STEPS, 1e-3);
-        assert_saved(rows[i].replicated, &c,
-                     ELEMENTS - ELEMENTS / rows[i].fsdp / rows[i].model + WIDE -
-                         WIDE / rows[i].model);
+        assert_saved(meshes[i].replicated, &c,
+                     ELEMENTS - ELEMENTS / meshes[i].fsdp / meshes[i].model + WIDE -
+                         WIDE / meshes[i].model);
     }
 }
 

@@ -361,14 +361,15 @@ static void learn(const char *devices, int64_t batch, int64_t accumulate, extra 
     fg_dataset_destroy(data);
 }
 
+static const struct {
+    const char *devices;
+    int64_t batch, accumulate;
+} token_cases[] = {{"1", 4, 3}, {"1", 1, 10}, {"2", 4, 3}, {"3", 3, 4}, {"8", 8, 2}};
+
 /* One batch of all sequences, and several accumulated batches: on each number of devices. */
 static void tokens_of_several_batches_are_as_of_one(void **state)
 {
     (void)state;
-    static const struct {
-        const char *devices;
-        int64_t batch, accumulate;
-    } parts[] = {{"1", 4, 3}, {"1", 1, 10}, {"2", 4, 3}, {"3", 3, 4}, {"8", 8, 2}};
     for (extra with = NOTHING; with < EXTRAS; with++) {
         lesson one, some;
         if (with == SAMPLES_TOO)
@@ -381,12 +382,13 @@ static void tokens_of_several_batches_are_as_of_one(void **state)
         fgt_close("acc", one.val_acc, acc, 1e-6, 0);
         if (with == NOTHING)
             fgt_close("perplexity", exp(one.val_loss), exp(loss), 0, 1e-5);
-        for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        for (size_t i = 0; i < sizeof token_cases / sizeof token_cases[0]; i++) {
             if (with != NOTHING && i > 0)
                 continue;
-            learn(parts[i].devices, parts[i].batch, parts[i].accumulate, with, &some);
+            learn(token_cases[i].devices, token_cases[i].batch, token_cases[i].accumulate, with,
+                  &some);
             if (some.status != FG_OK)
-                fail_msg("%d on %s: %s", (int)with, parts[i].devices, some.message);
+                fail_msg("%d on %s: %s", (int)with, token_cases[i].devices, some.message);
             fgt_close("train_loss", some.train_loss, one.train_loss, 1e-6, 1e-5);
             fgt_close("val_loss", some.val_loss, one.val_loss, 1e-6, 1e-5);
             fgt_close("val_ce", some.val_ce, one.val_ce, 0, 1e-5);

@@ -335,30 +335,32 @@ static fg_status fit_line(float bad, bool detects, const char *precision, int ba
     return status;
 }
 
+static const struct {
+    float bad;
+    int batches, step;
+    const char *what, *samples;
+} named_anomalies[] = {{NAN, 1, 9, "NaN", "16, 17"},
+                       {-INFINITY, 1, 9, "an infinite number", "16, 17"},
+                       {NAN, 2, 5, "NaN", "16, 17, 18, 19"},
+                       {INFINITY, 3, 3, "an infinite number", "12, 13, 14, 15, ... (6 in total)"}};
+
 static void anomalies_are_named(void **state)
 {
-    static const struct {
-        float bad;
-        int batches, step;
-        const char *what, *samples;
-    } cases[] = {{NAN, 1, 9, "NaN", "16, 17"},
-                 {-INFINITY, 1, 9, "an infinite number", "16, 17"},
-                 {NAN, 2, 5, "NaN", "16, 17, 18, 19"},
-                 {INFINITY, 3, 3, "an infinite number", "12, 13, 14, 15, ... (6 in total)"}};
     (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < sizeof named_anomalies / sizeof named_anomalies[0]; i++) {
         fg_error err = {0};
         fg_trainer *trainer = NULL;
         char wanted[256];
         float w = 0, b = 0;
-        assert_int_equal(
-            fit_line(cases[i].bad, true, "32-true", cases[i].batches, &trainer, NULL, &err),
-            FG_ENUMERIC);
+        assert_int_equal(fit_line(named_anomalies[i].bad, true, "32-true",
+                                  named_anomalies[i].batches, &trainer, NULL, &err),
+                         FG_ENUMERIC);
         (void)snprintf(wanted, sizeof wanted,
                        "training step %d: the gradient of 'second.w' has %s: samples %s of epoch "
                        "0\nthe step was skipped, and so is any later step with such a gradient\n"
                        "there is no earlier checkpoint",
-                       cases[i].step, cases[i].what, cases[i].samples);
+                       named_anomalies[i].step, named_anomalies[i].what,
+                       named_anomalies[i].samples);
         assert_string_equal(err.message, wanted);
         fg_module *root = fg_trainer_module(trainer);
         fgt_ok(fg_variable_read(fg_module_find(root, "second.w"), &w, sizeof w, &err));

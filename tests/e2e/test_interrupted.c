@@ -132,12 +132,13 @@ static void leave_slurm(const char *path)
                      0);
 }
 
+static const char *const requeue_flags[] = {"--trainer.slurm_requeue", "--trainer.resume=auto",
+                                            "--trainer.ckpt_every_epochs=0", NULL};
+
 /* SIGUSR1 saves, stops, and queues the job again, whose second start continues the run. A failing
  * scontrol is reported. */
 static void a_slurm_job_is_queued_again(void **state)
 {
-    static const char *const flags[] = {"--trainer.slurm_requeue", "--trainer.resume=auto",
-                                        "--trainer.ckpt_every_epochs=0", NULL};
     char *path = strdup(getenv("PATH"));
     for (int i = 0; i < 2; i++) {
         const char *folder = workplace();
@@ -145,7 +146,7 @@ static void a_slurm_job_is_queued_again(void **state)
         if (i == 1)
             assert_int_equal(
                 setenv("SLURM_ARRAY_JOB_ID", "40", 1) + setenv("SLURM_ARRAY_TASK_ID", "2", 1), 0);
-        pid_t child = start_with_files(folder, flags);
+        pid_t child = start_with_files(folder, requeue_flags);
         await_file(folder, "run/metrics.jsonl", child);
         assert_int_equal(kill(child, SIGUSR1), 0);
         assert_int_equal(program_wait(child), 143);
@@ -157,7 +158,7 @@ static void a_slurm_job_is_queued_again(void **state)
                      ? "SLURM job 4711 is queued again, and will continue from run/checkpoints/"
                      : "SLURM job 40_2 could not be queued again: 'scontrol requeue 40_2' failed");
         fgt_write(fgt_path(folder, "run/metrics.csv"), "", 0); /* written by the second start */
-        child = start_with_files(folder, flags);
+        child = start_with_files(folder, requeue_flags);
         await_file(folder, "run/metrics.csv", child);
         assert_int_equal(kill(child, SIGTERM), 0); /* as of scancel: queues nothing */
         assert_int_equal(program_wait(child), 143);

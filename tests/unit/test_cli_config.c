@@ -433,19 +433,20 @@ static void overrides(void **state)
     fgi_config_destroy(c);
 }
 
+static const char *const printed_texts[] = {
+    "",      "auto",  "\"null\"",  "\"~\"", "true",      "3",
+    "1e5",   " lead", "a: b",      "#x",    "say \"x\"", "back\\slash",
+    "tab\t", "\x01",  "[a, b]",    "naïve", "-",         "plain/path-1.csv",
+    "*x",    "a,b",   "line\nend", "'q'",   "@x",        "%x"};
+
 /* Strings that YAML would read as another type if unquoted. */
 static void what_is_printed_reads_back(void **state)
 {
-    static const char *const texts[] = {
-        "",      "auto",  "\"null\"",  "\"~\"", "true",      "3",
-        "1e5",   " lead", "a: b",      "#x",    "say \"x\"", "back\\slash",
-        "tab\t", "\x01",  "[a, b]",    "naïve", "-",         "plain/path-1.csv",
-        "*x",    "a,b",   "line\nend", "'q'",   "@x",        "%x"};
     fg_error err = {0};
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+    for (size_t i = 0; i < sizeof(printed_texts) / sizeof(printed_texts[0]); i++) {
         char assignment[64];
         fgi_config *c = fgi_config_create(NULL, NULL);
-        (void)snprintf(assignment, sizeof(assignment), "data.path=%s", texts[i]);
+        (void)snprintf(assignment, sizeof(assignment), "data.path=%s", printed_texts[i]);
         assert_true(fgi_config_override(c, assignment, &err));
         (void)snprintf(assignment, sizeof(assignment), "optimizer.lr=%.17g", 0.1 + (double)i / 7);
         assert_true(fgi_config_override(c, assignment, &err));

@@ -152,40 +152,41 @@ static void check_column(const column_case *c)
     check_kind(text, &o, kind, "");
 }
 
+static const char numbered[] = "it contains row numbers";
+static const column_case unlikely_features[] = {
+    {"name", put_name, 12, "11 of its 12 values are different", false},
+    {"name", put_half, 12, NULL, false},
+    {"name", put_name, 9, NULL, false},
+    {"name", put_name, 10, "10 of its 10 values are different", false},
+    {"id", put_number, 12, numbered, true},
+    {"PassengerId", put_number, 12, numbered, true},
+    {"id_customer", put_number, 12, numbered, true},
+    {"order index", put_number, 12, numbered, true},
+    {"id", put_ten, 12, NULL, true},
+    {"id", put_number, 9, NULL, true},
+    {"paid", put_number, 12, NULL, true},
+    {"Nr.", put_number, 12, numbered, true},
+    {"invoice_number", put_number, 12, numbered, true},
+    {"number of rooms", put_number, 12, NULL, true},
+    {"", put_ten, 11, numbered, true},
+    {"Unnamed: 0", put_ten, 11, numbered, true},
+    {"Unnamed: 0", put_third, 12, NULL, true},
+    {"", put_number, 12, NULL, true},
+    {"", put_third, 12, NULL, true},
+    {"id", put_fraction, 12, NULL, true},
+    {"body_index_ratio", put_number, 12, NULL, true},
+    {"price", put_price_or_name, 12, NULL, false},
+    {"sold", put_date, 4, "it contains dates, which data.numeric reads as days", true},
+    {"sold", put_european, 4, "it contains dates", false},
+    {"sold", put_both, 4, "it contains dates", false},
+    {"sold", put_soon, 4, NULL, false},
+};
+
 /* Columns that are no features are left out, with a warning, unless the options list them. */
 static void identifiers_names_and_dates_do_not_train(void **state)
 {
-    static const char numbered[] = "it contains row numbers";
-    static const column_case cases[] = {
-        {"name", put_name, 12, "11 of its 12 values are different", false},
-        {"name", put_half, 12, NULL, false},
-        {"name", put_name, 9, NULL, false},
-        {"name", put_name, 10, "10 of its 10 values are different", false},
-        {"id", put_number, 12, numbered, true},
-        {"PassengerId", put_number, 12, numbered, true},
-        {"id_customer", put_number, 12, numbered, true},
-        {"order index", put_number, 12, numbered, true},
-        {"id", put_ten, 12, NULL, true},
-        {"id", put_number, 9, NULL, true},
-        {"paid", put_number, 12, NULL, true},
-        {"Nr.", put_number, 12, numbered, true},
-        {"invoice_number", put_number, 12, numbered, true},
-        {"number of rooms", put_number, 12, NULL, true},
-        {"", put_ten, 11, numbered, true},
-        {"Unnamed: 0", put_ten, 11, numbered, true},
-        {"Unnamed: 0", put_third, 12, NULL, true},
-        {"", put_number, 12, NULL, true},
-        {"", put_third, 12, NULL, true},
-        {"id", put_fraction, 12, NULL, true},
-        {"body_index_ratio", put_number, 12, NULL, true},
-        {"price", put_price_or_name, 12, NULL, false},
-        {"sold", put_date, 4, "it contains dates, which data.numeric reads as days", true},
-        {"sold", put_european, 4, "it contains dates", false},
-        {"sold", put_both, 4, "it contains dates", false},
-        {"sold", put_soon, 4, NULL, false},
-    };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-        check_column(&cases[i]);
+    for (size_t i = 0; i < sizeof(unlikely_features) / sizeof(unlikely_features[0]); i++)
+        check_column(&unlikely_features[i]);
     for (int more = 0; more < 2; more++) { /* only some are named */
         char many[1024];
         size_t size =
