@@ -130,6 +130,29 @@ static void what_fg_type_cannot_hold(void **state)
             "f: byte 9: tensor 'a': F4[3] requires 12 bits, but its data_offsets span 1");
 }
 
+/* Every dtype of the format that fg_type does not have, and the bytes of eight. */
+static void sizes_of_other_dtypes(void **state)
+{
+    static const struct {
+        const char *name;
+        int bytes;
+    } rows[] = {{"C64", 64},    {"F8_E5M2", 8},     {"F8_E4M3", 8},
+                {"F8_E8M0", 8}, {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8},
+                {"F6_E3M2", 6}, {"F6_E2M3", 6},     {"F4", 4}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char header[128], message[160];
+        (void)snprintf(header, sizeof(header),
+                       "{\"a\":{\"dtype\":\"%s\",\"shape\":[8],\"data_offsets\":[0,%d]}}",
+                       rows[i].name, rows[i].bytes + 1);
+        const file f = make(header, (size_t)rows[i].bytes + 1);
+        (void)snprintf(message, sizeof(message),
+                       "f: byte 9: tensor 'a': %s[8] requires %d bytes, but its data_offsets span "
+                       "%d",
+                       rows[i].name, rows[i].bytes, rows[i].bytes + 1);
+        refused(&f, FG_EFORMAT, message);
+    }
+}
+
 static void lengths_that_lie(void **state)
 {
     file f = make("{}", 0);
@@ -317,6 +340,7 @@ static void allocations_of_jansson_may_fail(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(headers_that_lie),
     cmocka_unit_test(what_fg_type_cannot_hold),
+    cmocka_unit_test(sizes_of_other_dtypes),
     cmocka_unit_test(lengths_that_lie),
     cmocka_unit_test(a_file_without_tensors_is_valid),
     cmocka_unit_test(cuts_and_flips_never_read_outside),

@@ -160,6 +160,11 @@ static void archives_and_spreadsheets(void **state)
             "'@' is a spreadsheet, which is not supported\nexport the table as CSV (UTF-8)");
     }
     fgt_ok(fgi_file_refuse("a.npz", zip, 6, 6, &err));
+    assert_int_equal(fgi_file_refuse("a b", parquet, 4, 4, &err), FG_EUNSUPPORTED);
+    assert_string_equal(err.message,
+                        "'a b' is a Parquet file, which is not supported\nconvert it to CSV: "
+                        "python3 -c \"import pandas; pandas.read_parquet('a b').to_csv('data.csv', "
+                        "index=False)\" (requires pandas and pyarrow)");
     fgt_ok(fgi_file_refuse("a.zip", "x", 1, 1, &err));
 }
 

@@ -319,6 +319,12 @@ static void complete_files_have_their_ends(void **state)
             assert_false(has_ends(file.data, file.size - 1));
             assert_int_equal(fgi_image_check("f", file.data, file.size / 2, true, &err),
                              FG_EFORMAT); /* only JPEGs can be tolerated */
+            const char *format = type[1] == 'p' ? "PNG" : type[1] == 'g' ? "GIF" : "WebP";
+            char message[96];
+            (void)snprintf(message, sizeof message,
+                           "f: byte %zu: truncated %s: the file ends before the image does",
+                           file.size / 2, format);
+            assert_string_equal(err.message, message);
         }
         fgt_file_free(&file);
     }

@@ -365,6 +365,11 @@ static void harmless_flaws_are_accepted(void **state)
     assert_int_equal(fgt_image_difference(&whole, &part), 0);
     assert_string_equal(decoder->warning, "Warning: unknown JFIF revision number 3.01");
     assert_false(decoder->is_corrupt);
+    flawed = file;
+    flawed.size /= 2;
+    fgt_ok(fgt_decode(decoder, &flawed, &tolerant, &part, &err));
+    assert_string_equal(decoder->warning, "Warning: unknown JFIF revision number 3.01");
+    assert_true(decoder->is_corrupt);
     fg_image_fini(&whole);
     fg_image_fini(&part);
     fg_image_decoder_destroy(decoder);

@@ -486,7 +486,14 @@ static void a_run_is_continued_late(void **state)
             fgt_ok(OPS.open(self, &at, &lines, &err));
         fgt_ok(log_loss(self, goes_back ? 6 : 8, 9, &err));
         server_start(&s);
+        lines_seen seen = {0};
+        fg_log_set(note_line, &seen);
         assert_int_equal(OPS.finish(self, &(fg_log_end){.wall_time = 2000}, &err), FG_EIO);
+        fg_log_set(NULL, NULL);
+        (void)snprintf(text, sizeof text, "%d values could not be sent to http://%s",
+                       goes_back ? 5 : 7, s.address);
+        if (strstr(seen.last, text) == NULL)
+            fail_msg("%s", seen.last);
         assert_asked(&s, "\"metrics\":[{\"key\":\"epoch\",\"value\":1.0,\"step\":4,");
         assert_asked(&s, goes_back ? "{\"key\":\"train_loss\",\"value\":9.0,\"step\":6,"
                                    : "{\"key\":\"train_loss\",\"value\":9.0,\"step\":8,");

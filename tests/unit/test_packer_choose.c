@@ -47,6 +47,17 @@ static fg_status measure_known(void *self, const char *path, double *out_rate, f
     return FG_OK;
 }
 
+/* An fg_pack_measure_fn that counts the records of the small pack. */
+static fg_status count_records(void *self, const char *path, double *out_rate, fg_error *e)
+{
+    fg_pack *pack = NULL;
+    fgt_ok(fg_pack_open(path, NULL, &pack, e));
+    *(int64_t *)self = fg_pack_count(pack);
+    fg_pack_close(pack);
+    *out_rate = 1;
+    return FG_OK;
+}
+
 static fg_status measure_at_once(void *self, const char *path, double *out_rate, fg_error *e)
 {
     *out_rate = 1;
@@ -239,6 +250,8 @@ static void a_folder_of_the_user_stays(void **state)
     assert_int_equal(mkdir(trial, 0700), 0);
     fgt_write(fgt_path(trial, "trial.pack.partial"), "of a killed one", 15);
     fgt_write(fgt_path(trial, "trial.pack"), "of a killed one", 15);
+    fgt_write(fgt_path(trial, "trial.pack.partial.jsonl"), "of a killed one", 15);
+    fgt_write(fgt_path(trial, "trial.pack.bad.jsonl"), "of a killed one", 15);
     fgt_ok(fg_pack_build(source, path, &o, NULL, NULL, NULL, &err));
     assert_int_equal(fgt_count_entries(folder), 1);
     assert_int_equal(mkdir(trial, 0700), 0);
@@ -289,6 +302,34 @@ static const char *make_links(size_t sizes[2])
         free(photos_read(fgt_path(source, name), &sizes[i % 2]));
     }
     return source;
+}
+
+/* Variants of whole images, at least 64; of JPEGs also if their pack does not fit. */
+static void the_small_pack_has_all_variants_of_an_image(void **state)
+{
+    static const int64_t counts[][2] = {{1, 64}, {3, 66}, {8, 64}};
+    char reason[480];
+    size_t sizes[2];
+    fg_catalog *catalog = NULL;
+    fgt_ok(fg_catalog_open(make_links(sizes), NULL, &catalog, &err));
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        int64_t count = 0;
+        fgi_packer_plan plan = {
+            .count = 70,
+            .catalog = catalog,
+            .o = {.rate = 1,
+                  .space_bytes = 1,
+                  .variant_count = counts[i][0],
+                  .thread_count = 1,
+                  .quality = 90,
+                  .presize = {.rule = FG_IMAGE_PRESIZE_SQUARE, .size = 8, .upscale = true},
+                  .measure = count_records,
+                  .measure_self = &count}};
+        fgt_ok(fgi_packer_choose(&plan, fgt_path(fgt_temp_folder(), "p.pack"), reason, &err));
+        assert_int_equal(count, counts[i][1]);
+        assert_int_equal(plan.o.codec, FG_PACK_CHOICE_JPEG);
+    }
+    fg_catalog_destroy(catalog);
 }
 
 static void a_pack_that_will_not_fit_is_an_error_before_it_is_written(void **state)
@@ -403,6 +444,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_damaged_image_is_reported_as_with_a_given_codec),
     cmocka_unit_test(a_folder_of_the_user_stays),
     cmocka_unit_test(a_pack_larger_than_memory_has_another_codec),
+    cmocka_unit_test(the_small_pack_has_all_variants_of_an_image),
     cmocka_unit_test(a_pack_that_will_not_fit_is_an_error_before_it_is_written),
     cmocka_unit_test(the_estimate_of_the_size_has_a_margin),
     cmocka_unit_test(the_space_of_a_resumed_build_is_that_of_the_rest),
