@@ -115,10 +115,9 @@ static void warn_of_few(const early_stop *e, int64_t left)
         fgi_log(FG_LOG_WARNING, "early_stop cannot end this run: it has no validation");
     else if (left > 0 && left < needed && isnan(e->good) && isnan(e->diverged))
         fgi_log(FG_LOG_WARNING,
-                "early_stop cannot end this run: with a patience of %lld, %lld validation%s "
+                "early_stop cannot end this run: with a patience of %lld, %lld validations are "
                 "needed, but there will be %lld; validate more often, or use a smaller patience",
-                (long long)e->patience, (long long)needed, needed == 1 ? " is" : "s are",
-                (long long)left);
+                (long long)e->patience, (long long)needed, (long long)left);
 }
 
 /* A run that ended early ends again, unless the patience is greater or the thresholds are others

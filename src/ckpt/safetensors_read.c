@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "input/json_file.h"
 
 typedef struct reader {
@@ -291,14 +292,15 @@ static fg_status check_cover(reader *r)
             return BAD(r, t->offset_bytes, "tensor '%s' overlaps '%s'", t->name,
                        out->tensors[i - 1].name);
         if (t->offset_bytes > at)
-            return BAD(r, at, "%" PRIu64 " bytes before tensor '%s' belong to no tensor",
-                       t->offset_bytes - at, t->name);
+            return BAD(r, at, "no tensor has the %" PRIu64 " byte%s before tensor '%s'",
+                       t->offset_bytes - at, fgi_s(t->offset_bytes - at), t->name);
         at += t->size_bytes;
         if (!fgi_map_put(&out->by_name, text_hash(t->name), &out->tensors[i]))
             return fgi_no_memory(r->err);
     }
     if (at != r->size)
-        return BAD(r, at, "%zu bytes after the last tensor belong to no tensor", r->size - at);
+        return BAD(r, at, "no tensor has the %zu byte%s after the last tensor", r->size - at,
+                   fgi_s(r->size - at));
     return FG_OK;
 }
 

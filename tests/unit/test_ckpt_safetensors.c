@@ -38,55 +38,61 @@ static void refused(const file *f, fg_status status, const char *message)
     assert_null(out.tensors);
 }
 
+static const struct {
+    const char *header;
+    size_t data;
+    const char *message;
+} lies[] = {
+    {"[]", 0, "f: byte 8: expected '{' at the start of the header"},
+    {"", 0, "f: byte 8: expected '{' at the start of the header"},
+    {"{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]},"
+     "\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[2,4]}}",
+     4, "f: byte 64: invalid JSON: duplicate object key near '\"a\"'"},
+    {"{\"a\":1}", 0, "f: byte 9: tensor 'a': expected exactly dtype, shape and data_offsets"},
+    {"{\"a\":{\"dtype\":\"U8\",\"shape\":[2]}}", 2,
+     "f: byte 9: tensor 'a': expected exactly dtype, shape and data_offsets"},
+    {"{\"a\":{\"dtype\":8,\"shape\":[2],\"data_offsets\":[0,2]}}", 2,
+     "f: byte 9: tensor 'a': dtype is not a string"},
+    {"{\"a\":{\"dtype\":\"U8\",\"shape\":2,\"data_offsets\":[0,2]}}", 2,
+     "f: byte 9: tensor 'a': shape is not a list"},
+    {"{\"a\":{\"dtype\":\"U8\",\"shape\":[-2],\"data_offsets\":[0,2]}}", 2,
+     "f: byte 9: tensor 'a': dimension 0 is not a nonnegative integer"},
+    {"{\"a\":{\"dtype\":\"U8\",\"shape\":[1,2.0],\"data_offsets\":[0,2]}}", 2,
+     "f: byte 9: tensor 'a': dimension 1 is not a nonnegative integer"},
+    {"{\"a\":{\"dtype\":\"F64\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,0]}}", 0,
+     "f: byte 9: tensor 'a': its shape overflows 64 bits"},
+    {"{\"a\":{\"dtype\":\"U8\",\"shape\":[144115188075855872],\"data_offsets\":[0,0]}}", 0,
+     "f: byte 9: tensor 'a': its shape overflows 64 bits"}, /* 2^57 */
+    {"{\"a\":{\"dtype\":\"F64\",\"shape\":[144115188075855871],\"data_offsets\":[0,0]}}", 0,
+     "f: byte 9: tensor 'a': f64[144115188075855871] requires 1152921504606846968 bytes, but "
+     "its data_offsets span 0"},
+    {"{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0]}}", 2,
+     "f: byte 9: tensor 'a': data_offsets are not two nonnegative integers"},
+    {"{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[2,0]}}", 2,
+     "f: byte 9: tensor 'a': data_offsets are in descending order: 2, 0"},
+    {"{\"a\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[0,3]}}", 2,
+     "f: byte 9: tensor 'a' ends at byte 3 of the data, but the file has only 2 bytes of data: "
+     "the file may be truncated"},
+    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]}}", 4,
+     "f: byte 9: tensor 'a': f32[2] requires 8 bytes, but its data_offsets span 4"},
+    {"{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]},"
+     "\"b\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[1,3]}}",
+     3, "f: byte 114: tensor 'b' overlaps 'a'"},
+    {"{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]},"
+     "\"b\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[3,5]}}",
+     5, "f: byte 115: no tensor has the 1 byte before tensor 'b'"},
+    {"{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]}}", 5,
+     "f: byte 63: no tensor has the 3 bytes after the last tensor"},
+    {"{}", 1, "f: byte 10: no tensor has the 1 byte after the last tensor"},
+    {"{\"__metadata__\":[]}", 0, "f: byte 9: __metadata__ is not an object"},
+    {"{\"__metadata__\":{\"k\":1}}", 0, "f: byte 25: __metadata__ 'k' is not a string"},
+};
+
 static void headers_that_lie(void **state)
 {
-    static const struct {
-        const char *header;
-        size_t data;
-        const char *message;
-    } cases[] = {
-        {"[]", 0, "f: byte 8: expected '{' at the start of the header"},
-        {"", 0, "f: byte 8: expected '{' at the start of the header"},
-        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]},"
-         "\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[2,4]}}",
-         4, "f: byte 64: invalid JSON: duplicate object key near '\"a\"'"},
-        {"{\"a\":1}", 0, "f: byte 9: tensor 'a': expected exactly dtype, shape and data_offsets"},
-        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[2]}}", 2,
-         "f: byte 9: tensor 'a': expected exactly dtype, shape and data_offsets"},
-        {"{\"a\":{\"dtype\":8,\"shape\":[2],\"data_offsets\":[0,2]}}", 2,
-         "f: byte 9: tensor 'a': dtype is not a string"},
-        {"{\"a\":{\"dtype\":\"U8\",\"shape\":2,\"data_offsets\":[0,2]}}", 2,
-         "f: byte 9: tensor 'a': shape is not a list"},
-        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[-2],\"data_offsets\":[0,2]}}", 2,
-         "f: byte 9: tensor 'a': dimension 0 is not a nonnegative integer"},
-        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[1,2.0],\"data_offsets\":[0,2]}}", 2,
-         "f: byte 9: tensor 'a': dimension 1 is not a nonnegative integer"},
-        {"{\"a\":{\"dtype\":\"F64\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,0]}}", 0,
-         "f: byte 9: tensor 'a': its shape overflows 64 bits"},
-        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0]}}", 2,
-         "f: byte 9: tensor 'a': data_offsets are not two nonnegative integers"},
-        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[2,0]}}", 2,
-         "f: byte 9: tensor 'a': data_offsets are in descending order: 2, 0"},
-        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[0,3]}}", 2,
-         "f: byte 9: tensor 'a' ends at byte 3 of the data, but the file has only 2 bytes of data: "
-         "the file may be truncated"},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]}}", 4,
-         "f: byte 9: tensor 'a': f32[2] requires 8 bytes, but its data_offsets span 4"},
-        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]},"
-         "\"b\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[1,3]}}",
-         3, "f: byte 114: tensor 'b' overlaps 'a'"},
-        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]},"
-         "\"b\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[3,5]}}",
-         5, "f: byte 115: 1 bytes before tensor 'b' belong to no tensor"},
-        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]}}", 5,
-         "f: byte 63: 3 bytes after the last tensor belong to no tensor"},
-        {"{}", 1, "f: byte 10: 1 bytes after the last tensor belong to no tensor"},
-        {"{\"__metadata__\":[]}", 0, "f: byte 9: __metadata__ is not an object"},
-        {"{\"__metadata__\":{\"k\":1}}", 0, "f: byte 25: __metadata__ 'k' is not a string"},
-    };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        const file f = make(cases[i].header, cases[i].data);
-        refused(&f, FG_EFORMAT, cases[i].message);
+    for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+        const file f = make(lies[i].header, lies[i].data);
+        refused(&f, FG_EFORMAT, lies[i].message);
     }
 }
 

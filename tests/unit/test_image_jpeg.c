@@ -359,13 +359,25 @@ static void harmless_flaws_are_accepted(void **state)
     assert_false(decoder->is_corrupt);
     fgt_ok(fgi_image_check("flawed", flawed.data, flawed.size, false, &err));
     free(flawed.data);
+    fg_image_fini(&whole);
+    fg_image_fini(&part);
+    fg_image_decoder_destroy(decoder);
+    fgt_file_free(&file);
+}
+
+/* A newer version in the header; of several warnings, the first is kept. */
+static void an_unknown_revision_is_harmless(void **state)
+{
+    fgt_file file = fgt_file_read("large.jpg"), flawed = file;
+    const fg_image_decode_options tolerant = {.tolerate_corruption = true};
+    fgt_ok(fg_image_decoder_create(&decoder, &err));
+    fgt_ok(fgt_decode(decoder, &file, NULL, &whole, &err));
     assert_memory_equal(file.data + 6, "JFIF\0\1", 6);
     file.data[11] = 3;
     fgt_ok(fgt_decode(decoder, &file, NULL, &part, &err));
     assert_int_equal(fgt_image_difference(&whole, &part), 0);
     assert_string_equal(decoder->warning, "Warning: unknown JFIF revision number 3.01");
     assert_false(decoder->is_corrupt);
-    flawed = file;
     flawed.size /= 2;
     fgt_ok(fgt_decode(decoder, &flawed, &tolerant, &part, &err));
     assert_string_equal(decoder->warning, "Warning: unknown JFIF revision number 3.01");
@@ -469,6 +481,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_truncated_file_is_an_error_unless_tolerated),
     cmocka_unit_test(sampling_is_that_of_the_header),
     cmocka_unit_test(harmless_flaws_are_accepted),
+    cmocka_unit_test(an_unknown_revision_is_harmless),
     cmocka_unit_test(corrupt_data_is_an_error_unless_tolerated),
     cmocka_unit_test(invalid_requests_are_refused),
     cmocka_unit_test(too_many_scans_are_refused),

@@ -762,7 +762,7 @@ static void a_run_without_a_folder_is_refused(void **state)
     fg_trainer_destroy(trainer);
 }
 
-/* has_val: there is validation. is_warning: the run goes on. */
+/* has_val: there is validation. is_warning: the run continues. */
 static const struct {
     const char *monitor, *name, *callback, *options;
     bool has_val, is_warning;
