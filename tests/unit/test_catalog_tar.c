@@ -5,8 +5,11 @@
 #include "fgt.h"
 
 #include <fulgurite/data.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
 #include <zlib.h>
 #include "base/alloc.h"
 #include "base/file.h"
@@ -48,6 +51,14 @@ static void formats_are_read(void **state)
     }
 }
 
+static const struct {
+    const char *magic, *name;
+} compressed[] = {{"\x1f\x8b\x08", "gzip"},
+                  {"\x28\xb5\x2f\xfd", "zstd"},
+                  {"\xfd\x37zXZ", "xz"},
+                  {"BZh", "bzip2"},
+                  {"\x04\x22\x4d\x18", "lz4"}};
+
 static void sparse_and_compressed_archives_are_refused(void **state)
 {
     (void)state;
@@ -58,19 +69,21 @@ static void sparse_and_compressed_archives_are_refused(void **state)
     fgt_catalog_fails(
         GOLDEN "sparse_pax.tar", NULL, FG_EUNSUPPORTED,
         "'PATH': byte 0: sparse files are not supported\ncreate the archive without --sparse");
-    fgt_write(path, "\x28\xb5\x2f\xfd", 4);
-    fgt_catalog_fails(path, NULL, FG_EUNSUPPORTED,
-                      "'PATH' is compressed with zstd, but samples are read at their "
-                      "offset\ndecompress the file first: zstd -dc 'PATH' > FILE");
-    fgt_write(path, "\x04\x22\x4d\x18", 4);
-    fgt_catalog_fails(path, NULL, FG_EUNSUPPORTED,
-                      "'PATH' is compressed with lz4, but samples are read at their "
-                      "offset\ndecompress the file first: lz4 -dc 'PATH' > FILE");
     path = fgt_path(fgt_temp_folder(), "x.tar");
-    fgt_write(path, "\x1f\x8b\x08\x00", 4);
-    fgt_catalog_fails(path, NULL, FG_EUNSUPPORTED,
-                      "'PATH' is compressed with gzip, but samples are read at their "
-                      "offset\ndecompress the file first: gzip -dc 'PATH' > FILE");
+    for (size_t i = 0; i < sizeof(compressed) / sizeof(compressed[0]); i++) {
+        const char *name = compressed[i].name;
+        char message[200];
+        (void)snprintf(message, sizeof(message),
+                       "'PATH' is compressed with %s, but samples are read at their "
+                       "offset\ndecompress the file first: %s -dc 'PATH' > FILE",
+                       name, name);
+        fgt_write(path, compressed[i].magic, strlen(compressed[i].magic));
+        fgt_catalog_fails(path, NULL, FG_EUNSUPPORTED, message);
+    }
+    fgt_write(path, "B", 1);
+    fgt_catalog_fails(
+        path, NULL, FG_EFORMAT,
+        "'PATH': byte 0: the end-of-archive marker is missing: the archive is truncated (1 byte)");
     path = fgt_path(fgt_temp_folder(), "x.tar.gz");
     fgt_write(path, "hello", 5);
     fgt_catalog_fails(
@@ -355,12 +368,44 @@ static void gzip_files_are_decompressed(void **state)
 }
 
 static char heard[400];
+static fg_log_level heard_level;
 
 static void hear(void *self, fg_log_level level, const char *line)
 {
     (void)self;
-    assert_int_equal(level, FG_LOG_INFO);
+    heard_level = level;
     (void)snprintf(heard, sizeof(heard), "%s", line);
+}
+
+/* A file of 64 MiB takes more than a moment; also without room for its content. */
+static void large_gzip_files_are_a_warning(void **state)
+{
+    (void)state;
+    static const archive zeros;
+    const char *b = fgt_path(fgt_temp_folder(), "b.tgz");
+    struct rlimit before, none;
+    fg_log_set(hear, NULL);
+    for (int more = 0; more < 2; more++) {
+        write_gzip(b, zeros.data, 2 * BLOCK, "wb");
+        assert_int_equal(truncate(b, (1 << 26) - 1 + more), 0);
+        fgt_catalog_fails(b, NULL, FG_EFORMAT, "PATH: byte @");
+        assert_int_equal(heard_level, more == 0 ? FG_LOG_INFO : FG_LOG_WARNING);
+    }
+    fg_log_set(NULL, NULL);
+    write_gzip(b, zeros.data, 2 * BLOCK, "wb");
+    void (*const handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    none = before;
+    none.rlim_cur = 0;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+    fg_catalog *catalog = NULL;
+    const fg_status status = fg_catalog_open(b, NULL, &catalog, &err);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    (void)signal(SIGXFSZ, handler);
+    assert_int_equal(status, FG_EIO);
+    fgt_message_is(err.message,
+                   "cannot write 'the temporary file of its content': File too large\ndecompress "
+                   "the file yourself (gunzip -k), or set TMPDIR to a folder with enough space");
 }
 
 static void damaged_gzip_files_are_errors(void **state)
@@ -396,6 +441,7 @@ static void damaged_gzip_files_are_errors(void **state)
                    "-k '%s'",
                    b, b);
     assert_string_equal(heard, line);
+    assert_int_equal(heard_level, FG_LOG_INFO);
     assert_int_equal(before != NULL ? setenv("TMPDIR", before, 1) : unsetenv("TMPDIR"), 0);
 }
 
@@ -840,6 +886,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(concatenated_archives_are_read_to_the_end),
     cmocka_unit_test(gzip_files_are_decompressed),
     cmocka_unit_test(damaged_gzip_files_are_errors),
+    cmocka_unit_test(large_gzip_files_are_a_warning),
     cmocka_unit_test(extended_headers_override_the_header),
     cmocka_unit_test(long_labels_are_refused),
     cmocka_unit_test(mistakes_name_the_member),

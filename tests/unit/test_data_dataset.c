@@ -518,6 +518,8 @@ static void a_split_refuses_what_it_cannot_do(void **state)
     assert_null(train);
     assert_null(val);
     fgt_ok(fg_dataset_subset(dataset, (const int64_t[]){0}, 1, &one, &err));
+    assert_int_equal(fg_dataset_subset(one, (const int64_t[]){0, 1}, 2, &val, &err), FG_EINVAL);
+    assert_string_equal(err.message, "index 1 of the subset is 1, but the dataset has 1 sample");
     assert_int_equal(fg_dataset_split(one, 0.5, 1, &train, &val, &err), FG_EINVAL);
     fgt_ok(fg_dataset_split(dataset, 1e-9, 1, &train, &val, &err));
     assert_int_equal(fg_dataset_count(val), 1);

@@ -234,6 +234,17 @@ static void files_that_do_not_go_together_are_refused(void **state)
     fgt_write(labels, file, file_size);
     expect_bad_pair(folder, "~/pairs/train-labels-idx1-ubyte: byte 4: 4 labels, but "
                             "'~/pairs/train-images-idx3-ubyte' has 5 images");
+    make_mnist(folder, "train", 1, false, false);
+    begin_idx(0x08, 1, (const uint32_t[]){0});
+    fgt_write(labels, file, file_size);
+    expect_bad_pair(folder, "~/pairs/train-labels-idx1-ubyte: byte 4: 0 labels, but "
+                            "'~/pairs/train-images-idx3-ubyte' has 1 image");
+    make_mnist(folder, "train", 5, false, false);
+    begin_idx(0x08, 1, (const uint32_t[]){1});
+    file_size += 1;
+    fgt_write(labels, file, file_size);
+    expect_bad_pair(folder, "~/pairs/train-labels-idx1-ubyte: byte 4: 1 label, but "
+                            "'~/pairs/train-images-idx3-ubyte' has 5 images");
     begin_idx(0x0d, 1, (const uint32_t[]){5});
     file_size += 20;
     fgt_write(labels, file, file_size);

@@ -382,6 +382,38 @@ static void several_labels_are_a_warning(void **state)
 
 /* ---- damage ---------------------------------------------------------------------------------- */
 
+/* Each record once, of which the first 20 are logged; flawed ones are counted apart. */
+static void damage_is_logged_up_to_a_limit(void **state)
+{
+    fgi_damaged d = {0};
+    char message[16];
+    int lines = 0;
+    fgt_ok(fgi_damaged_init(&d, 64, true, &err));
+    heard[0] = '\0';
+    fg_log_set(hear, NULL);
+    for (int i = 0; i < 44; i++) {
+        const int record = 63 - i / 2;
+        (void)snprintf(message, sizeof message, "r%d", record);
+        const bool is_new = fgi_damaged_begin(&d, record, message);
+        if (is_new)
+            fgi_damaged_end(&d);
+        assert_int_equal(is_new, i % 2 == 0);
+        assert_int_equal(fgi_damaged_can_read(&d, record, record, 0), false);
+        fgi_damaged_flaw(&d, 63 - record, message, "odd");
+    }
+    fg_log_set(NULL, NULL);
+    for (const char *c = heard; (c = strchr(c, '\n')) != NULL; c++)
+        lines++;
+    assert_int_equal(lines, 20);
+    assert_non_null(strstr(heard, "damaged, so the next sample is used instead: r44\n"));
+    assert_int_equal(d.noted.count, 22);
+    assert_string_equal(d.noted.first.message, "r63");
+    assert_int_equal(d.noted.flawed, 22);
+    assert_string_equal(d.noted.first_flawed.message, "r63: odd");
+    assert_true(fgi_damaged_can_read(&d, 41, 41, 0));
+    fgi_damaged_fini(&d);
+}
+
 /* By the next one, if that is an option; files that cannot be read are not damaged ones. */
 static void a_damaged_image_is_replaced(void **state)
 {
@@ -524,6 +556,7 @@ static void a_regression_is_not_stratified(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(damage_is_logged_up_to_a_limit),
     cmocka_unit_test(options_of_crops_have_units),
     cmocka_unit_test(parts_have_their_samples),
     cmocka_unit_test(a_split_does_not_divide_groups),
