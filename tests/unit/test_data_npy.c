@@ -167,6 +167,15 @@ static void what_cannot_be_used_is_said(void **state)
     expect_refused("float32.npy", "three_rows.npy", FG_ESHAPE,
                    "'~/tests/golden/data/float32.npy' has 4 rows, but "
                    "'~/tests/golden/data/three_rows.npy' has 3");
+    const char *one = fgt_path(fgt_temp_folder(), "one.npy");
+    const float value = 1;
+    fg_dataset *dataset;
+    fgt_ok(fg_npy_write(one, &(fg_type){FG_F32, 1, {1}}, &value, &err));
+    assert_int_equal(
+        fg_npy_open(one, FGT_SOURCE_DIR "/tests/golden/data/three_rows.npy", NULL, &dataset, &err),
+        FG_ESHAPE);
+    fgt_message_is(err.message,
+                   "'~/one.npy' has 1 row, but '~/tests/golden/data/three_rows.npy' has 3");
 }
 
 static fg_status parse_text(const char *header, size_t numbers, fgi_npy *out)
