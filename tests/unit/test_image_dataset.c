@@ -451,6 +451,45 @@ static void memory_of_workers_is_given_back_once(void **state)
     fgi_image_workers_fini(&all);
 }
 
+/* Nobody waits for memory that is free: up to half of it for files, and all of it together; the
+ * first one may take more. What is small is not counted. */
+static void memory_of_workers_has_limits(void **state)
+{
+    enum { MIB = 1 << 20, SMALL = 128 << 10, LARGE = 2 << 20 };
+    static const struct {
+        int bytes, counted, large;
+    } cases[] = {{SMALL - 1, 0, 0},
+                 {SMALL, SMALL, 0},
+                 {LARGE - 1, LARGE - 1, 0},
+                 {LARGE, LARGE, 1},
+                 {99 * MIB, 99 * MIB, 1}};
+    fgi_image_workers all = {0};
+    fgi_image_worker *w[2];
+    fgt_ok(fgi_image_workers_init(&all, 64 * MIB, &err));
+    for (int i = 0; i < 2; i++)
+        fgt_ok(fgi_image_workers_take(&all, &w[i], &err));
+    assert_int_equal(all.count, 2);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        fgi_image_worker_hold_file(w[0], (uint64_t)cases[i].bytes);
+        fgi_image_worker_reserve(w[0], (size_t)cases[i].bytes);
+        assert_int_equal(all.files.bytes, cases[i].counted);
+        assert_int_equal(all.decoding.bytes, cases[i].counted);
+        assert_int_equal(all.files.large_count, cases[i].large);
+        assert_int_equal(all.decoding.large_count, cases[i].large);
+        fgi_image_worker_release(w[0]);
+    }
+    assert_int_equal(all.files.largest, 99 * MIB);
+    assert_int_equal(all.decoding.largest, 99 * MIB);
+    fgi_image_worker_hold_file(w[0], 12 * MIB);
+    fgi_image_worker_hold_file(w[1], 20 * MIB);
+    fgi_image_worker_reserve(w[0], 12 * MIB);
+    fgi_image_worker_reserve(w[1], 20 * MIB);
+    assert_int_equal(all.files.bytes + all.decoding.bytes, all.limit);
+    for (int i = 0; i < 2; i++)
+        fgi_image_workers_give_back(&all, w[i]);
+    fgi_image_workers_fini(&all);
+}
+
 static void a_sample_without_a_label_is_named(void **state)
 {
     fg_catalog *catalog;
@@ -732,6 +771,7 @@ static void errors_of_a_fit_have_a_hint(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(memory_of_workers_has_limits),
     cmocka_unit_test(progress_of_a_check_is_said),
     cmocka_unit_test(every_row_is_checked_once),
     cmocka_unit_test(checks_are_said),
