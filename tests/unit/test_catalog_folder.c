@@ -104,6 +104,24 @@ static void one_image_is_a_source(void **state)
     fgt_message_is(err.message, "cannot open '~/cat/9.jpg': No such file or directory");
 }
 
+/* Archives before TFRecord files, and folders before archives. */
+static void folders_have_one_kind(void **state)
+{
+    (void)state;
+    static const char zeros[1024];
+    const char *root = fgt_temp_folder();
+    fgt_write(fgt_path(root, "s.tar"), zeros, sizeof(zeros));
+    for (char name[] = "a.tfrecord"; name[0] <= 'z'; name[0]++)
+        fgt_write(fgt_path(root, name), "no record", 9);
+    fgt_catalog_fails(root, NULL, FG_ENOTFOUND, "'PATH': no samples");
+    add(root, "cat/1.jpg");
+    fg_catalog *catalog = NULL;
+    fgt_ok(fg_catalog_open(root, NULL, &catalog, &err));
+    assert_string_equal(fg_catalog_kind_of(catalog), "folder");
+    assert_int_equal(fg_catalog_skip_count(catalog), 27);
+    fg_catalog_destroy(catalog);
+}
+
 static void folders_named_like_splits_are_splits(void **state)
 {
     (void)state;
@@ -703,6 +721,7 @@ static void folders_have_a_largest_depth(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(folders_have_one_kind),
     cmocka_unit_test(folders_are_described),
     cmocka_unit_test(layouts_fail_in_words),
     cmocka_unit_test(folders_have_a_largest_depth),
