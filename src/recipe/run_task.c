@@ -247,9 +247,9 @@ static fg_status find_classes(const fgi_config *c, fgi_run_task *t, fg_error *er
         return FG_EINVAL;
     }
     if (!fgi_config_is_auto(c, "model.classes") && fgi_config_int(c, "model.classes") < classes) {
-        (void)fgi_refuse(err, "%s is %" PRId64 ", but the data have %" PRId64 " class%s",
+        (void)fgi_refuse(err, "%s is %" PRId64 ", but the data have %" PRId64 " classes",
                          fgi_config_where(c, "model.classes"), fgi_config_int(c, "model.classes"),
-                         classes, classes == 1 ? "" : "es");
+                         classes);
         return FG_EINVAL;
     }
     if (!fgi_config_is_auto(c, "model.classes"))

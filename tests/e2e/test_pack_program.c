@@ -68,7 +68,9 @@ static void mistakes_are_usage_errors(void **state)
     static const struct {
         const char *arguments, *message;
     } rows[] = {
-        {"pack ./info", "expected SOURCE OUT.pack"},
+        {"pack ./info",
+         "fulgurite pack: expected SOURCE OUT.pack, got only './info'; to check the images "
+         "without packing them: pack --check SOURCE\n"},
         {"pack ./info p.pack --codec png", "--codec is 'png': expected auto|file|jpeg|jpeg-seg"},
         {"pack ./info p.pack --quality 101", "--quality: expected an integer from 1 to 100"},
         {"pack ./info p.pack --presize big", "--presize: "},
@@ -98,7 +100,8 @@ static void bad_images_are_a_failure_or_listed(void **state)
     contains(o->out, "cat/a.jpg: unsupported image format: this is text\n");
     contains(o->err, "8 images can be decoded, 0 of them with a warning; 1 cannot; 0 other "
                      "files are not images\n");
-    contains(program_gives(2, folder, "pack --check ./info q.pack")->err, "leave out 'q.pack'");
+    contains(program_gives(2, folder, "pack --check ./info q.pack")->err,
+             "fulgurite pack: --check packs nothing: leave out 'q.pack'\n");
     assert_int_equal(unlink(fgt_path(folder, "info/cat/a.jpg")), 0);
     fgt_write(fgt_path(folder, "info/read.txt"), "text", 4);
     contains(program_gives(0, folder, "pack --check ./info")->err,

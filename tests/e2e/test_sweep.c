@@ -98,7 +98,8 @@ static void more_values_are_added(void **state)
     contains(
         program_gives(2, folder, "fit digits.yaml --sweep optimizer.lr=1e-3,1e-2 --quiet " SHORT)
             ->err,
-        "'run' contains an earlier sweep\n--resume continues it (you can add values), ");
+        "'run' contains an earlier sweep\n--resume continues it (you can add values), --overwrite "
+        "replaces it, and --trainer.run_dir=FOLDER puts the new one elsewhere\n");
     char *record = strdup(file_text(folder, "run/sweep.json"));
     contains(
         program_gives(2, folder, "fit digits.yaml --sweep model.hidden=[8] --quiet " SHORT)->err,

@@ -324,6 +324,8 @@ static const struct {
      "'0,5' is a value and another key: use a decimal point, 0.5"},
     {"optimizer: {eps: 1, lr: 1,5: }",
      "'1,5' is a value and another key: use a decimal point, 1.5"},
+    {"optimizer: {lr: 0,9}", "'0,9' is a value and another key: use a decimal point, 0.9"},
+    {"optimizer: {lr: 0,0}", "'0,0' is a value and another key: use a decimal point, 0.0"},
     {"optimizer: {lr: 0,x}", "unknown key 'optimizer.x': did you mean 'data.x'?"},
     {"optimizer: {name: sgd, 5}",
      "unknown key 'optimizer.5' (`fulgurite help config` lists all keys)"},
@@ -384,13 +386,14 @@ static void keep_line(void *self, const char *line)
 }
 
 /* A key without effect, because of another key, causes a warning unless it has its default
- * value. */
+ * value. Those of a task that is yet to be inferred may have an effect. */
 static void keys_without_effect(void **state)
 {
     char lines[2048] = "";
     fg_error err = {0};
     fgi_config *c = config_read("data: {format: npy, path: x, target: ~, no_header: false}\n"
-                                "optimizer: {name: sgd, momentum: 0.9, betas: [0.9, 0.99]}\n");
+                                "optimizer: {name: sgd, momentum: 0.9, betas: [0.9, 0.99]}\n"
+                                "model: {classes: 3}\n");
     assert_true(fgi_config_override(c, "schedule.pct_start=0.5", &err));
     fgi_config_warn(c, NULL, keep_line, lines);
     assert_string_equal(lines,

@@ -77,6 +77,8 @@ static void every_form(void **state)
     assert_false(flag);
     assert_string_equal(call.args[0], "--flag");
     assert_string_equal(call.args[1], "-");
+    assert_int_equal(parse(&call, "--", "--color=x", NULL), -1); /* no option either */
+    assert_string_equal(call.args[0], "--color=x");
 }
 
 static void keys_are_passed_on(void **state)

@@ -330,6 +330,17 @@ static void chips_locked_memory_is_looked_at(void **state)
     machine_file(&m, "/proc/self/status", "Name:\tx\nCapEff:\t0000003fffffffff\n");
     fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
     assert_findings("warning hugepages; warning few-cpus");
+    fg_host_close(host);
+    machine_file(&m, "/proc/cpuinfo", "processor\t: 0\nprocessor\t: 1\nprocessor\t: 2\n");
+    fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
+    assert_findings("warning hugepages; warning few-cpus");
+    assert_string_equal(finding("few-cpus")->text,
+                        "3 CPUs feed 1 chip: decode and resize images in advance");
+    fg_host_close(host);
+    machine_file(&m, "/proc/cpuinfo",
+                 "processor\t: 0\nprocessor\t: 1\nprocessor\t: 2\nprocessor\t: 3\n");
+    fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
+    assert_findings("warning hugepages");
 }
 
 static fg_status open_and_close(void *self, fg_error *err)

@@ -151,7 +151,9 @@ static const struct {
      "TPUs and GPUs only: name one, such as --topology=kaggle"},
     {"images.yaml", "v5e-8,v3-8", GOOD_PLAN, FG_EINVAL, "expected one machine"},
     {"images.yaml", "toaster", GOOD_PLAN, FG_EINVAL, "topology: "},
-    {"images.yaml", "v5e-8", "#!/bin/sh\nexit 2\n", FG_EINVAL, "rejected the configuration"},
+    {"images.yaml", "v5e-8", "#!/bin/sh\nexit 2\n", FG_EINVAL,
+     "topology 'v5e-8': the planning process rejected the configuration or an option: see its "
+     "message on standard error"},
     {"images.yaml", "v5e-8", PLAN("\"error\": \"p does not exist\""), FG_EUNSUPPORTED,
      "planning 'images.yaml' for v5e-8: p does not exist\n--rate sets "},
     {"images.yaml", "v5e-8", PLAN("\"fits\": false, \"reason\": \"requires 58 GB\""),

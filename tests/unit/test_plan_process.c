@@ -102,7 +102,8 @@ static void mistakes_are_errors(void **state)
     const fg_plan_process usage = {.program = script("exit 2")}, newer = {.reserved = {0, 1}};
     const fg_recipe_options nowhere = {.kind = FG_RECIPE_PLAN};
     assert_int_equal(fg_recipe_plan_process(&machine, &usage, &plan, &err), FG_EINVAL);
-    assert_non_null(strstr(err.message, "rejected the configuration or an option"));
+    assert_non_null(strstr(err.message, "': the planning process rejected the configuration or an "
+                                        "option: see its message on standard error"));
     assert_null(plan);
     assert_int_equal(fg_recipe_plan_process(&machine, &newer, &plan, &err), FG_EINVAL);
     assert_non_null(strstr(err.message, "fg_plan_process"));

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
+#include <fulgurite/host.h>
 #include <fulgurite/recipe.h>
 #include <fcntl.h>
 #include <fulgurite/report.h>
@@ -13,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "golden.h"
+#include "machine.h"
 #include "recipe/config.h"
 #include "recipe/run_infer.h"
 #include "recipe/run_origin.h"
@@ -425,14 +427,15 @@ static void init_names_a_file(void **state)
     }
 }
 
-/* The scripts of `fulgurite completion` are tested where the program is. */
 /* ---- plausible classes ----------------------------------------------------------------------- */
 
 enum { MOST_LABELS = 10100 };
 
 /* Samples of classes 0 to classes - 1: `more` of each, and of the first `singles` just one. */
-static fg_dataset *labels_of(int classes, int singles, int more, int32_t labels[MOST_LABELS])
+static fg_dataset *labels_of(int classes, int singles, int more, bool is_named,
+                             int32_t labels[MOST_LABELS])
 {
+    static const char *const names[] = {"a", "b", "c", "d", "e"};
     static float x[MOST_LABELS];
     static const fg_field fields[] = {{"x", {.dtype = FG_F32}}, {"y", {.dtype = FG_S32}}};
     fg_dataset *dataset = NULL;
@@ -441,21 +444,25 @@ static fg_dataset *labels_of(int classes, int singles, int more, int32_t labels[
     for (int k = 0; k < classes; k++)
         for (int i = 0; i < (k < singles ? 1 : more); i++)
             labels[count++] = k;
-    fgt_ok(fg_dataset_from_arrays(
-        &(fg_dataset_spec){
-            .count = count, .fields = fields, .field_count = 2, .class_count = classes},
-        (const void *const[]){x, labels}, FG_BORROW, &dataset, &err));
+    fgt_ok(fg_dataset_from_arrays(&(fg_dataset_spec){.count = count,
+                                                     .fields = fields,
+                                                     .field_count = 2,
+                                                     .class_names = is_named ? names : NULL,
+                                                     .class_count = classes},
+                                  (const void *const[]){x, labels}, FG_BORROW, &dataset, &err));
     return dataset;
 }
 
 static const struct {
     int classes, singles, more;
     bool has_val;          /* with the same samples again */
+    bool is_named;         /* the classes */
     const char *more_keys; /* NULL: none */
     bool is_refused;
 } classes_of[] = {
     {.classes = 4, .singles = 4, .is_refused = false},
     {.classes = 5, .singles = 5, .is_refused = true},
+    {.classes = 5, .singles = 5, .is_named = true, .is_refused = true},
     {.classes = 5, .singles = 5, .has_val = true, .is_refused = false}, /* two of each */
     {.classes = 5, .singles = 5, .more_keys = "model.classes=5", .is_refused = false},
     {.classes = 5, .singles = 5, .more_keys = "task=regression", .is_refused = false},
@@ -474,13 +481,14 @@ static void classes_that_are_none_are_refused(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof classes_of / sizeof classes_of[0]; i++) {
         fg_error err = {0};
-        char text[64];
+        char text[256];
         fgi_config *c = fgi_config_create(NULL, &err);
-        const int classes = classes_of[i].classes;
-        fgi_run_data data = {
-            .train = labels_of(classes, classes_of[i].singles, classes_of[i].more, labels[0])};
+        const int classes = classes_of[i].classes, singles = classes_of[i].singles;
+        const int more = classes_of[i].more;
+        const bool is_named = classes_of[i].is_named;
+        fgi_run_data data = {.train = labels_of(classes, singles, more, is_named, labels[0])};
         if (classes_of[i].has_val)
-            data.val = labels_of(classes, classes_of[i].singles, classes_of[i].more, labels[1]);
+            data.val = labels_of(classes, singles, more, is_named, labels[1]);
         assert_non_null(c);
         assert_true(fgi_config_override(c, "task=classification", &err));
         if (classes_of[i].more_keys != NULL)
@@ -488,13 +496,79 @@ static void classes_that_are_none_are_refused(void **state)
         const fg_status status = fgi_run_task_check(c, &data, &err);
         if (status != (classes_of[i].is_refused ? FG_EINVAL : FG_OK))
             fail_msg("row %zu: %s", i, err.message);
-        (void)snprintf(text, sizeof text, "the targets have %d classes in ", classes);
-        if (status != FG_OK && strstr(err.message, text) == NULL)
-            fail_msg("row %zu: %s", i, err.message);
+        (void)snprintf(text, sizeof text,
+                       "--task is classification, but the targets have %d classes in %d samples, "
+                       "%d of them with a single sample\n%s; to train a classifier anyway, set "
+                       "model.classes: %d",
+                       classes, singles + (classes - singles) * more, singles,
+                       is_named ? "check that the labels are classes"
+                                : "to predict numbers, set task: regression",
+                       classes);
+        assert_string_equal(err.message, status != FG_OK ? text : "");
         fgi_run_data_close(&data);
         fgi_config_destroy(c);
     }
 }
+
+/* ---- doctor -------------------------------------------------------------------------------- */
+
+/* By the variables, the maker of the machine, and whether there are chips. */
+static void places(void **state)
+{
+    static const struct {
+        const char *machine, *variables, *product, *line;
+    } places_of[] = {
+        {"colab_v5e-1", "KUBERNETES_SERVICE_HOST=x\n", "Google", "Google Kubernetes Engine pod"},
+        {"colab_v5e-1", "X=x\n", "Google", "Google Cloud TPU VM"},
+        {"colab_v5e-1", "COLAB_BACKEND_VERSION=x\n", "Google", "Colab notebook"},
+        {"colab_v5e-1", "X=x\n", "Goggle", "no cloud or notebook service detected"},
+        {"laptop", "KUBERNETES_SERVICE_HOST=x\n", "x", "no cloud or notebook service detected"},
+        {"laptop", "X=x\n", "Google Compute Engine", "Google Cloud virtual machine"},
+        {"laptop", "KAGGLE_URL_BASE=x\n", "x", "Kaggle notebook"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof places_of / sizeof places_of[0]; i++) {
+        fg_error err = {0};
+        char line[80], *text = NULL;
+        bool is_wrong;
+        machine m;
+        fg_host *host;
+        machine_load(&m, fgt_temp_folder(), places_of[i].machine);
+        machine_file(&m, "/proc/self/environ", places_of[i].variables);
+        machine_file(&m, "/sys/class/dmi/id/product_name", places_of[i].product);
+        fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
+        fgt_ok(fg_report_checkup(&(fg_checkup_options){.host = host, .host_only = true}, &text,
+                                 &is_wrong, &err));
+        (void)snprintf(line, sizeof line, "platform %s\n", places_of[i].line);
+        if (strncmp(text, line, strlen(line)) != 0)
+            fail_msg("row %zu: %s", i, text);
+        fg_report_free(text);
+        fg_host_close(host);
+        machine_fini(&m);
+    }
+}
+
+static void the_speed_of_data_is_shown(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_host *host;
+    fgt_ok(fg_host_open(&(fg_host_options){.no_network = true}, &host, &err));
+    const char *folder = fgt_temp_folder();
+    fgt_write(fgt_path(folder, "a"), "one", 3);
+    fgt_write(fgt_path(folder, "b"), "two", 3);
+    char *text = NULL;
+    bool is_wrong;
+    const fg_checkup_options options = {.host = host, .data = folder, .skip_test = true};
+    fgt_ok(fg_report_checkup(&options, &text, &is_wrong, &err));
+    const char *line = strstr(text, "\ndata     2 files, 6 B in ");
+    if (line == NULL || strstr(line, " files/s\n") == NULL)
+        fail_msg("%s", text);
+    fg_report_free(text);
+    fg_host_close(host);
+}
+
+/* ---- completion ---------------------------------------------------------------------------- */
 
 static void completion_has_the_name_of_the_program(void **state)
 {
@@ -555,6 +629,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_failed_run_is_reported),
     cmocka_unit_test(keys_and_origins_are_cleared),
     cmocka_unit_test(out_of_memory_is_an_error),
+    cmocka_unit_test(places),
+    cmocka_unit_test(the_speed_of_data_is_shown),
     cmocka_unit_test(completion_has_the_name_of_the_program),
 };
 

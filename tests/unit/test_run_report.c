@@ -188,6 +188,16 @@ static void page_escapes_and_reaches_nowhere(void **state)
     fg_report_free(text);
 }
 
+static void without_a_monitor_the_validation_loss_is_first(void **state)
+{
+    (void)state;
+    put("metrics.jsonl", "{\"step\":5,\"train_loss\":3,\"val_loss\":4}\n");
+    char *text = report_as(FG_REPORT_HTML);
+    has(text,
+        "<div class=\"cards\">\n<div><b>4</b><span>best val_loss, step 5</span></div>\n</div>");
+    fg_report_free(text);
+}
+
 /* Runs of versions without report.json, runs that have only begun, and members of other types. */
 static void missing_parts_are_left_out(void **state)
 {
@@ -876,6 +886,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(json_has_what_was_read, begin, end),
     cmocka_unit_test_setup_teardown(page_escapes_and_reaches_nowhere, begin, end),
     cmocka_unit_test_setup_teardown(missing_parts_are_left_out, begin, end),
+    cmocka_unit_test_setup_teardown(without_a_monitor_the_validation_loss_is_first, begin, end),
     cmocka_unit_test_setup_teardown(damage_is_named, begin, end),
     cmocka_unit_test_setup_teardown(metrics_after_the_report, begin, end),
     cmocka_unit_test_setup_teardown(escape_sequences_do_not_reach_a_terminal, begin, end),

@@ -133,7 +133,7 @@ static void another_host_is_asked(void **state)
     contains(heard, "asked process 77 on host 'elsewhere' to save and stop; whether it still runs "
                     "cannot be seen from this host");
     contains(err.message, "process 77 on host 'elsewhere' has not stopped within 0.2 s; the "
-                          "request remains");
+                          "request remains, and takes effect between two steps");
     assert_true(fgi_stop_is_asked(folder));
     fgi_stop_forget(folder);
     const fg_stop_options options = {.no_wait = true};
