@@ -83,7 +83,7 @@ static void fit_learns_digits(void **state)
     contains(o->err, "the run's folder: run\n");
     contains(o->out, "train_loss   o val_loss\n");
     contains(o->out, "confusion matrix: ");
-    assert_null(strstr(o->out, "precision")); /* the table of classes is that of validate */
+    assert_null(strstr(o->out, "precision   recall")); /* that table is printed by validate */
     contains(o->out, "val_acc\t0.9");
     json_t *summary = fit_json(folder, "s.json");
     check_summary(summary);

@@ -195,7 +195,7 @@ static void a_run_without_a_search_cannot_be_resumed_with_one(void **state)
     const outcome *o = program_gives(
         1, folder, "fit digits.yaml --trainer.max_steps=4 --resume --tuner.lr_find=true --quiet");
     contains(o->err, "run/lr_find.json");
-    contains(o->err, ": the resumed run did not begin with a search: set tuner.lr_find to false, "
+    contains(o->err, "\nthe resumed run did not begin with a search: set tuner.lr_find to false, "
                      "and optimizer.lr to its learning rate\n");
     fgt_write(fgt_path(folder, "run/lr_find.json"), negative, strlen(negative));
     o = program_gives(1, folder,
