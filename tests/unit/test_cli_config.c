@@ -126,55 +126,56 @@ static void unknown_keys(void **state)
                    "run.yaml:1:1: unknown key 'trainr': did you mean 'trainer'?");
 }
 
+static const struct {
+    const char *yaml, *message;
+} wrong_number_rows[] = {
+    {"trainer:\n  batch_size: 12.5\n",
+     "run.yaml:2:15: trainer.batch_size: expected an integer from 1 to 16777216 (for "
+     "example 64), got '12.5'"},
+    {"trainer: {batch_size: 0}\n", "run.yaml:1:23: trainer.batch_size: expected an integer "
+                                   "from 1 to 16777216 (for example 64), got '0'"},
+    {"trainer: {batch_size: \"32\"}\n",
+     "run.yaml:1:24: trainer.batch_size: expected an integer from 1 to 16777216 (for "
+     "example 64), got the string "
+     "'32': remove the quotes"},
+    {"trainer: {batch_size: [32]}\n",
+     "run.yaml:1:11: trainer.batch_size: expected an integer from 1 to 16777216 (for "
+     "example 64), got a list"},
+    {"trainer: {seed: 99999999999999999999}\n",
+     "run.yaml:1:17: trainer.seed: expected an integer, 0 or greater (for example 42), got "
+     "'99999999999999999999': the largest value is 9007199254740992"},
+    {"optimizer: {lr: 1e37}\n",
+     "run.yaml:1:17: optimizer.lr: expected a number, 0 or greater, or auto (for "
+     "example 1e-3), got '1e37': the largest value is 1e+30"},
+    {"optimizer: {lr: 1e-400}\n",
+     "run.yaml:1:17: optimizer.lr: expected a number, 0 or greater, or auto (for "
+     "example 1e-3), got '1e-400': too small for f32 (0, or at least 1.2e-38)"},
+    {"optimizer: {lr: 0,01, name: sgd}\n",
+     "run.yaml:1:17: '0,01' is a value and another key: use a decimal point, 0.01"},
+    {"optimizer:\n  lr: 0,01\n",
+     "run.yaml:2:7: optimizer.lr: expected a number, 0 or greater, or auto (for "
+     "example 1e-3), got '0,01': did you mean '0.01'?"},
+    {"data: {ignore: [a, ~]}\n",
+     "run.yaml:1:8: data.ignore: expected a list of strings (for example [id, "
+     "name]), got null in a list: put it in quotes if it is a word"},
+    {"optimizer: {lr: fast}\n", "run.yaml:1:17: optimizer.lr: expected a number, 0 or "
+                                "greater, or auto (for example 1e-3), got 'fast'"},
+    {"optimizer: {lr: .nan}\n", "run.yaml:1:17: optimizer.lr: expected a number, 0 or "
+                                "greater, or auto (for example 1e-3), got '.nan'"},
+    {"model: {dropout: 1}\n", "run.yaml:1:18: model.dropout: expected a number from 0 to "
+                              "less than 1 (for example 0.1), got '1'"},
+    {"model: {hidden: [12, x]}\n",
+     "run.yaml:1:9: model.hidden: expected a list of 1 to 16 integers "
+     "from 1 to 1048576 (for example [256, 64]), got 'x'"},
+    {"model: {hidden: [12, [1]]}\n",
+     "run.yaml:1:9: model.hidden: expected a list of 1 to 16 integers from 1 to 1048576 (for "
+     "example [256, 64]), got a list"},
+};
+
 static void wrong_numbers(void **state)
 {
-    config_refused("trainer:\n  batch_size: 12.5\n",
-                   "run.yaml:2:15: trainer.batch_size: expected an integer from 1 to 16777216 (for "
-                   "example 64), got '12.5'");
-    config_refused("trainer: {batch_size: 0}\n",
-                   "run.yaml:1:23: trainer.batch_size: expected an integer "
-                   "from 1 to 16777216 (for example 64), got '0'");
-    config_refused("trainer: {batch_size: \"32\"}\n",
-                   "run.yaml:1:24: trainer.batch_size: expected an integer from 1 to 16777216 (for "
-                   "example 64), got the string "
-                   "'32': remove the quotes");
-    config_refused("trainer: {batch_size: [32]}\n",
-                   "run.yaml:1:11: trainer.batch_size: expected an integer from 1 to 16777216 (for "
-                   "example 64), got a list");
-    config_refused(
-        "trainer: {seed: 99999999999999999999}\n",
-        "run.yaml:1:17: trainer.seed: expected an integer, 0 or greater (for example 42), got "
-        "'99999999999999999999': the largest value is 9007199254740992");
-    config_refused("optimizer: {lr: 1e37}\n",
-                   "run.yaml:1:17: optimizer.lr: expected a number, 0 or greater, or auto (for "
-                   "example 1e-3), got '1e37': the largest value is 1e+30");
-    config_refused("optimizer: {lr: 1e-400}\n",
-                   "run.yaml:1:17: optimizer.lr: expected a number, 0 or greater, or auto (for "
-                   "example 1e-3), got '1e-400': too small for f32 (0, or at least 1.2e-38)");
-    config_refused("optimizer: {lr: 0,01, name: sgd}\n",
-                   "run.yaml:1:17: '0,01' is a value and another key: use a decimal point, 0.01");
-    config_refused("optimizer:\n  lr: 0,01\n",
-                   "run.yaml:2:7: optimizer.lr: expected a number, 0 or greater, or auto (for "
-                   "example 1e-3), got '0,01': did you mean '0.01'?");
-    config_refused("data: {ignore: [a, ~]}\n",
-                   "run.yaml:1:8: data.ignore: expected a list of strings (for example [id, "
-                   "name]), got null in a list: put it in quotes if it is a word");
-    config_refused("optimizer: {lr: fast}\n",
-                   "run.yaml:1:17: optimizer.lr: expected a number, 0 or "
-                   "greater, or auto (for example 1e-3), got 'fast'");
-    config_refused("optimizer: {lr: .nan}\n",
-                   "run.yaml:1:17: optimizer.lr: expected a number, 0 or "
-                   "greater, or auto (for example 1e-3), got '.nan'");
-    config_refused("model: {dropout: 1}\n",
-                   "run.yaml:1:18: model.dropout: expected a number from 0 to "
-                   "less than 1 (for example 0.1), got '1'");
-    config_refused("model: {hidden: [12, x]}\n",
-                   "run.yaml:1:9: model.hidden: expected a list of 1 to 16 integers "
-                   "from 1 to 1048576 (for example [256, 64]), got 'x'");
-    config_refused(
-        "model: {hidden: [12, [1]]}\n",
-        "run.yaml:1:9: model.hidden: expected a list of 1 to 16 integers from 1 to 1048576 (for "
-        "example [256, 64]), got a list");
+    for (size_t i = 0; i < sizeof wrong_number_rows / sizeof wrong_number_rows[0]; i++)
+        config_refused(wrong_number_rows[i].yaml, wrong_number_rows[i].message);
 }
 
 static const char *expected(const char *place, fg_registry_kind kind, const char *got)

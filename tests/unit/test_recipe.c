@@ -483,13 +483,11 @@ static void classes_that_are_none_are_refused(void **state)
         fg_error err = {0};
         char text[256];
         fgi_config *c = fgi_config_create(NULL, &err);
-        const int classes = classes_of[i].classes, singles = classes_of[i].singles;
-        const int more = classes_of[i].more;
-        const bool is_named = classes_of[i].is_named;
+        const int classes = classes_of[i].classes, singles = classes_of[i].singles,
+                  more = classes_of[i].more, is_named = classes_of[i].is_named;
         fgi_run_data data = {.train = labels_of(classes, singles, more, is_named, labels[0])};
         if (classes_of[i].has_val)
             data.val = labels_of(classes, singles, more, is_named, labels[1]);
-        assert_non_null(c);
         assert_true(fgi_config_override(c, "task=classification", &err));
         if (classes_of[i].more_keys != NULL)
             assert_true(fgi_config_override(c, classes_of[i].more_keys, &err));
@@ -513,19 +511,20 @@ static void classes_that_are_none_are_refused(void **state)
 /* ---- doctor -------------------------------------------------------------------------------- */
 
 /* By the variables, the maker of the machine, and whether there are chips. */
+static const struct {
+    const char *machine, *variables, *product, *line;
+} places_of[] = {
+    {"colab_v5e-1", "KUBERNETES_SERVICE_HOST=x\n", "Google", "Google Kubernetes Engine pod"},
+    {"colab_v5e-1", "X=x\n", "Google", "Google Cloud TPU VM"},
+    {"colab_v5e-1", "COLAB_BACKEND_VERSION=x\n", "Google", "Colab notebook"},
+    {"colab_v5e-1", "X=x\n", "Goggle", "no cloud or notebook service detected"},
+    {"laptop", "KUBERNETES_SERVICE_HOST=x\n", "x", "no cloud or notebook service detected"},
+    {"laptop", "X=x\n", "Google Compute Engine", "Google Cloud virtual machine"},
+    {"laptop", "KAGGLE_URL_BASE=x\n", "x", "Kaggle notebook"},
+};
+
 static void places(void **state)
 {
-    static const struct {
-        const char *machine, *variables, *product, *line;
-    } places_of[] = {
-        {"colab_v5e-1", "KUBERNETES_SERVICE_HOST=x\n", "Google", "Google Kubernetes Engine pod"},
-        {"colab_v5e-1", "X=x\n", "Google", "Google Cloud TPU VM"},
-        {"colab_v5e-1", "COLAB_BACKEND_VERSION=x\n", "Google", "Colab notebook"},
-        {"colab_v5e-1", "X=x\n", "Goggle", "no cloud or notebook service detected"},
-        {"laptop", "KUBERNETES_SERVICE_HOST=x\n", "x", "no cloud or notebook service detected"},
-        {"laptop", "X=x\n", "Google Compute Engine", "Google Cloud virtual machine"},
-        {"laptop", "KAGGLE_URL_BASE=x\n", "x", "Kaggle notebook"},
-    };
     (void)state;
     for (size_t i = 0; i < sizeof places_of / sizeof places_of[0]; i++) {
         fg_error err = {0};

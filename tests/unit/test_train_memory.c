@@ -108,6 +108,31 @@ static void all_samples_fit(void **state)
     end(&f);
 }
 
+/* Each device needs a sample. */
+static void few_samples(void **state)
+{
+    static const struct {
+        int samples;
+        const char *message; /* for two devices; "": it is found */
+    } rows[] = {{1, "1 training sample is fewer than the 2 devices"}, {2, ""}, {3, ""}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        fg_batch_fit fit;
+        fake.set("devices", 2);
+        fixture f = begin(0);
+        fg_dataset_destroy(f.train);
+        f.data.train = f.train = toy_data(rows[i].samples, 1);
+        fake.set("memory_limit_bytes", 1 << 30);
+        const fg_status status =
+            fg_trainer_find_batch(f.trainer, &task, &f.data, NULL, NULL, &fit, &err);
+        assert_string_equal(status == FG_OK ? "" : err.message, rows[i].message);
+        assert_int_equal(fit.batch_size, status == FG_OK ? 1 : 0);
+        assert_true(fit.all_fit == (status == FG_OK));
+        end(&f);
+    }
+}
+
 /* The first step fails, at once or on the device; the next smaller batch runs. */
 static void on_failed(void *self, int64_t batch_size, int64_t need_bytes, bool fits)
 {
@@ -310,6 +335,7 @@ int main(void)
         cmocka_unit_test_teardown(a_batch_that_does_not_run_is_lowered, nothing_is_alive),
         cmocka_unit_test_teardown(without_a_batch_that_runs_it_is_0, nothing_is_alive),
         cmocka_unit_test_teardown(all_samples_fit, nothing_is_alive),
+        cmocka_unit_test_teardown(few_samples, nothing_is_alive),
         cmocka_unit_test_teardown(the_hosts_memory_counts, nothing_is_alive),
         cmocka_unit_test_teardown(a_fit_is_refused_before_it_runs, nothing_is_alive),
         cmocka_unit_test_teardown(what_others_hold_is_named, nothing_is_alive),
