@@ -133,6 +133,9 @@ static void table_of_chips(void **state)
 static void devices_says_what_is_missing(void **state)
 {
     assert_int_equal(setenv("FULGURITE_HOME", "/nowhere", 1), 0);
+    assert_string_equal(program_gives(1, NULL, "setup abc")->err,
+                        "fulgurite setup: unknown plugin 'abc': expected cpu, tpu, cuda12 or "
+                        "cuda13\n");
     const outcome *o = program_gives(0, NULL, "devices --plugin=/nowhere/plugin.so --json");
     json_t *root = json_loads(o->out, 0, NULL);
     const json_t *list = json_object_get(root, "accelerators");

@@ -201,6 +201,10 @@ static void layers_with_the_same_padding_have_one_advice(void **state)
     a.layers[1].worst = a.layers[0].worst;
     assert_int_equal(in_text(&a, "is padded to"), 1);
     assert_int_equal(in_text(&a, "128 or 256 would need no padding (2 of these layers)\n"), 1);
+    a.layers[1].worst.is_batch = !a.layers[0].worst.is_batch; /* that of another dimension */
+    assert_int_equal(in_text(&a, "is padded to"), 2);
+    assert_int_equal(in_text(&a, " of these layers)"), 0);
+    a.layers[1].worst.is_batch = a.layers[0].worst.is_batch;
     a.layers[1].worst.unit /= 2; /* other sizes need no padding */
     assert_int_equal(in_text(&a, "is padded to"), 2);
     a.layers[1].worst = other;
