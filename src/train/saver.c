@@ -188,8 +188,6 @@ void fgi_saver_abandon(fg_trainer *trainer)
     join(trainer);
     if (saver->snapshot != NULL && saver->error.status == FG_OK)
         fgi_checkpoint_remember(trainer, fgi_snapshot_get_info(saver->snapshot)->path);
-    else if (saver->snapshot != NULL)
-        saver->is_current = false;
     fgi_snapshot_destroy(saver->snapshot);
     saver->snapshot = NULL;
 }
@@ -261,6 +259,9 @@ static bool can_be_saved(const fg_trainer *trainer, fg_status status)
 void fgi_saver_rescue(fg_trainer *trainer, fg_error *err)
 {
     fg_error why = {0};
+    join(trainer);
+    if (trainer->saver->snapshot != NULL && trainer->saver->error.status != FG_OK)
+        trainer->saver->is_current = false; /* try again */
     if (!can_be_saved(trainer, err->status))
         return;
     if (trainer->fit.is_in_step) { /* none of whose batches has changed a parameter */

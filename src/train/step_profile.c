@@ -187,7 +187,7 @@ static const char *name_of(const fgi_flight *flight)
                                        "prediction step"};
     if (flight->is_part)
         return "train batch";
-    return flight->kind == FGI_TRAIN && flight->samples == 0 ? "update" : name[flight->kind];
+    return flight->is_batch ? name[flight->kind] : "update";
 }
 
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }

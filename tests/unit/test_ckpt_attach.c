@@ -4,8 +4,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
+#include <stdlib.h>
+
 #include "base/alloc.h"
 #include "base/file.h"
+#include "ckpt/attach.h"
 #include "ckpt/manifest.h"
 #include "ckpt/series.h"
 #include "ckpt_value.h"
@@ -107,6 +110,27 @@ static void bad_attachments_are_refused(void **state)
     (void)state;
 }
 
+/* Up to 64 MiB: the first error is then that of the second attachment. */
+static void large_attachments_are_refused(void **state)
+{
+    char *text = malloc(FGI_ATTACH_MAX_BYTES + 2);
+    fg_error err = {0};
+    (void)state;
+    assert_non_null(text);
+    memset(text, 'a', FGI_ATTACH_MAX_BYTES + 1);
+    for (int more = 0; more < 2; more++) {
+        const fg_attachment twice[] = {{"a", text}, {"a", ""}};
+        text[FGI_ATTACH_MAX_BYTES + more] = '\0';
+        assert_int_equal(fgi_attach_check("x", twice, 2, &err), FG_EINVAL);
+        assert_string_equal(
+            err.message,
+            more == 0 ? "x: two attachments are named 'a'"
+                      : "x: attachment 'a' has no text, or its text is larger than 64 MiB");
+        text[FGI_ATTACH_MAX_BYTES + more] = 'a';
+    }
+    free(text);
+}
+
 /* Replaced, pruned and abandoned checkpoints leave no attachment files behind; other files are
  * kept. */
 static void attachments_are_removed_with_their_checkpoint(void **state)
@@ -192,6 +216,7 @@ static void of_several_processes_the_first_writes(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(attachments_travel_with_the_model),
     cmocka_unit_test(bad_attachments_are_refused),
+    cmocka_unit_test(large_attachments_are_refused),
     cmocka_unit_test(attachments_are_removed_with_their_checkpoint),
     cmocka_unit_test(a_run_is_opened_by_its_folder),
     cmocka_unit_test(of_several_processes_the_first_writes),

@@ -389,6 +389,45 @@ static void other_data_in_the_middle_of_an_epoch(void **state)
 
 /* ---- tasks ----------------------------------------------------------------------------------- */
 
+static bool logs_more;
+
+static fg_tensor growing_step(void *self, fg_step *step, const fg_batch *batch)
+{
+    const fg_tensor loss = toy_ops.train_step(self, step, batch);
+    char name[16];
+    for (int i = 0; i < FG_MAX_METRICS - 2 && logs_more; i++) {
+        (void)snprintf(name, sizeof name, "m%d", i);
+        fg_step_log(step, name, loss);
+    }
+    return loss;
+}
+
+/* A later fit with other batches, whose step logs more. */
+static void a_later_step_may_log_more(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    fg_task_ops ops = toy_ops;
+    const fg_task growing = {.name = "toy", .self = &model, .ops = &ops};
+    fg_trainer *trainer = toy_trainer(
+        client, &(fg_trainer_options){.limits.max_epochs = 2, .output.log_every = 1});
+    fg_fit_data data = the_data();
+    ops.train_step = growing_step;
+    r = (recorder){.at_event = "epoch_end", .at_count = 1, .status = FG_ESTOPPED};
+    fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, &r, &err));
+    data.val = NULL;
+    for (int i = 0; i < 2; i++) {
+        logs_more = i == 1;
+        data.batch_size = 4 - i;
+        assert_int_equal(fg_trainer_fit(trainer, &growing, &data, &err),
+                         i == 0 ? FG_ESTOPPED : FG_OK);
+        assert_int_equal(fg_trainer_result(trainer)->metric_count, i == 0 ? 2 : FG_MAX_METRICS);
+    }
+    logs_more = false;
+    fg_trainer_destroy(trainer);
+}
+
 static void bad_build(void *self, fg_module *root)
 {
     (void)self;
@@ -623,6 +662,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_run_without_a_limit_ends_when_it_is_stopped),
     cmocka_unit_test(a_second_fit_goes_on_up_to_the_limits),
     cmocka_unit_test(other_data_in_the_middle_of_an_epoch),
+    cmocka_unit_test(a_later_step_may_log_more),
     cmocka_unit_test(bad_steps_are_reported),
     cmocka_unit_test(bad_tables_are_reported),
     cmocka_unit_test(optional_steps),

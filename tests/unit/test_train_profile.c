@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/timeline.h"
 #include "toy_place.h"
 #include "trace_file.h"
 #include "train/profile_steps.h"
@@ -282,6 +283,50 @@ static void a_profile_that_fails_is_a_warning(void **state)
     fg_client_close(opened);
 }
 
+/* At the end of step 3, adds that many tracks of one span, in place of as many chunks of spans. */
+static fg_status fill(void *self, const fg_progress *at, fg_error *err)
+{
+    char track[24];
+    (void)err;
+    fgi_timeline_add_to("cpu:0", "device", "first", -1, 1, 2); /* has its chunk */
+    for (int i = 0; i < *(const int *)self && at->step == 3; i++) {
+        (void)snprintf(track, sizeof track, "track %d", i);
+        fgi_timeline_add_to(track, "device", "more", -1, 1, 2);
+    }
+    return FG_OK;
+}
+
+static void lost_spans_are_counted(void **state)
+{
+    static const fg_callback_ops ops = {.batch_end = fill};
+    int tracks = FGI_TIMELINE_MOST_SPANS / FGI_TIMELINE_CHUNK;
+    fg_client *opened = open_devices(1, 0, 0);
+    fg_error err = {0};
+    (void)state;
+    for (int i = 0; i < 3; i++) { /* more than a few, 1, 0 */
+        char says[128] = "";
+        fg_trainer *trainer = NULL;
+        const fg_trainer_options o = options_of(opened, fgt_temp_folder(), "2:3");
+        fg_fit_data data = global_data();
+        data.workers = -1;
+        said[0] = '\0';
+        fgt_ok(fg_trainer_create(&o, &trainer, &err));
+        fgt_ok(fg_trainer_add_callback(trainer, &ops, &tracks, &err));
+        fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+        const int lost = (int)fg_trainer_profile(trainer)->lost;
+        if (lost > 0)
+            (void)snprintf(says, sizeof says,
+                           "the profile is incomplete, %d span%s not recorded: profile fewer "
+                           "steps\n",
+                           lost, i == 1 ? " was" : "s were");
+        assert_string_equal(said, says);
+        assert_true(i == 0 ? lost > 1 : lost == 2 - i);
+        tracks -= i == 0 ? lost - 1 : 1;
+        fg_trainer_destroy(trainer);
+    }
+    fg_client_close(opened);
+}
+
 /* A step that fails on the device ends the fit; what was recorded is written. */
 static void a_failing_step_leaves_a_whole_profile(void **state)
 {
@@ -384,6 +429,7 @@ int main(void)
         cmocka_unit_test(steps_that_never_come_are_reported),
         cmocka_unit_test(the_plugins_profiler_is_used),
         cmocka_unit_test(a_profile_that_fails_is_a_warning),
+        cmocka_unit_test(lost_spans_are_counted),
         cmocka_unit_test(a_failing_step_leaves_a_whole_profile),
         cmocka_unit_test(wrong_options_are_refused),
         cmocka_unit_test(allocations_may_fail),

@@ -731,6 +731,27 @@ static void a_failure_that_cannot_be_saved_says_both(void **state)
     }
 }
 
+/* A hook ends the fit while the state is being written, which fails: it is saved again. */
+static void a_save_under_way_that_fails_is_repeated(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    char says[512];
+    const char *folder = fgt_temp_folder();
+    r = (recorder){
+        .at_event = "epoch_start", .at_count = 2, .status = FG_EIO, .message = "the dog ate it"};
+    atomic_store(&failing, 1);
+    (void)fit(&(fg_trainer_options){.limits.max_epochs = 2}, folder, &r, FG_EIO, &err);
+    (void)snprintf(says, sizeof says,
+                   "the dog ate it\nstopped at step 3; saved in %s/checkpoints/step-000000003",
+                   folder);
+    assert_string_equal(err.message, says);
+    assert_int_equal(last_step(folder), 3);
+    static const char begin[] = "the checkpoint of step 3 could not be written: cannot write '";
+    assert_int_equal(strncmp(warnings, begin, strlen(begin)), 0);
+}
+
 /* The second fit of a Trainer resets what the first one has requested or failed to do, and keeps
  * what it has saved. */
 static void a_second_fit_saves_only_what_is_new(void **state)
@@ -762,6 +783,7 @@ static void a_second_fit_saves_only_what_is_new(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup(a_failure_that_cannot_be_saved_says_both, reset),
     cmocka_unit_test_setup(a_second_fit_saves_only_what_is_new, reset),
+    cmocka_unit_test_setup(a_save_under_way_that_fails_is_repeated, reset),
     cmocka_unit_test_setup(steps_do_not_wait_for_the_disk, reset),
     cmocka_unit_test_setup(one_save_at_a_time, reset),
     cmocka_unit_test_setup(a_save_is_due_at_the_end_of_an_epoch_too, reset),
