@@ -123,9 +123,9 @@ static void large_attachments_are_refused(void **state)
         text[FGI_ATTACH_MAX_BYTES + more] = '\0';
         assert_int_equal(fgi_attach_check("x", twice, 2, &err), FG_EINVAL);
         assert_string_equal(
-            err.message,
-            more == 0 ? "x: two attachments are named 'a'"
-                      : "x: attachment 'a' has no text, or its text is larger than 64 MiB");
+            err.message, more == 0
+                             ? "x: two attachments are named 'a'"
+                             : "x: attachment 'a' has no text, or its text is larger than 64 MiB");
         text[FGI_ATTACH_MAX_BYTES + more] = 'a';
     }
     free(text);

@@ -410,8 +410,8 @@ static void a_later_step_may_log_more(void **state)
     static recorder r;
     fg_task_ops ops = toy_ops;
     const fg_task growing = {.name = "toy", .self = &model, .ops = &ops};
-    fg_trainer *trainer = toy_trainer(
-        client, &(fg_trainer_options){.limits.max_epochs = 2, .output.log_every = 1});
+    fg_trainer *trainer =
+        toy_trainer(client, &(fg_trainer_options){.limits.max_epochs = 2, .output.log_every = 1});
     fg_fit_data data = the_data();
     ops.train_step = growing_step;
     r = (recorder){.at_event = "epoch_end", .at_count = 1, .status = FG_ESTOPPED};

@@ -597,6 +597,36 @@ static void batches_of_a_validation(void **state)
 
 /* ---- rows of samples ------------------------------------------------------------------------- */
 
+static fg_tensor classify(void *self, fg_step *step, const fg_batch *batch)
+{
+    const fg_tensor logits = toy_forward(self, fg_batch_get(batch, "x"));
+    fg_step_log_classification(step, logits, fg_batch_get(batch, "y"));
+    return fg_cross_entropy(logits, fg_batch_get(batch, "y"), NULL);
+}
+
+/* The first validation is stopped after its first batch. */
+static void a_part_of_a_validation_has_no_rows(void **state)
+{
+    fg_task_ops ops = toy_ops;
+    const fg_task classifies = {.name = "toy", .self = &model, .ops = &ops};
+    static recorder r = {.at_event = "batch_end", .at_count = 1, .status = FG_ESTOPPED};
+    const fg_evaluation *e = NULL;
+    fg_error err = {0};
+    fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){0});
+    const fg_fit_data data = {.val = toy_data(9, 1), .batch_size = 4, .workers = -1};
+    (void)state;
+    ops.val_step = classify;
+    fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, &r, &err));
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(fg_trainer_validate(trainer, &classifies, &data, &err),
+                         i == 0 ? FG_ESTOPPED : FG_OK);
+        fgt_ok(fg_trainer_evaluation(trainer, false, &e, &err));
+        assert_int_equal(e != NULL ? e->samples : 0, i == 0 ? 0 : 9);
+    }
+    fg_trainer_destroy(trainer);
+    fg_dataset_destroy(data.val);
+}
+
 enum { ROWS = 2, BATCHES = 200 };
 
 /* The batch i of rows (target, prediction, loss): losses are i and i + 1/2, but i - 1/2 in the
@@ -619,7 +649,7 @@ static void add_batch(fgi_sample_rows *rows, int i, int64_t classes)
 /* In more batches than wait on the device, each sample counts once. */
 static void rows_are_counted_while_they_arrive(void **state)
 {
-    static const int64_t counts[] = {0, 0, 197, 67, 67, 66, 0, 0, 0};
+    static const int64_t counts[] = {0, 0, 197, 67, 67, 66, 0, 0, 0}, last = ROWS * BATCHES - 2;
     fgi_sample_rows rows = {.client = client};
     fg_error err = {0};
     (void)state;
@@ -627,14 +657,13 @@ static void rows_are_counted_while_they_arrive(void **state)
         for (int i = 0; i < BATCHES; i++)
             add_batch(&rows, i, 3);
         fgt_ok(fgi_sample_rows_count(&rows, &err));
-        assert_int_equal(rows.samples, ROWS * BATCHES - 1);
+        assert_int_equal(rows.samples, last + 1);
         assert_memory_equal(rows.confusion, counts, sizeof counts);
         assert_int_equal(rows.worst_count, FGI_ROWS_WORST);
         assert_true(isnan(rows.worst[0].loss));
         assert_int_equal(rows.worst[0].index, 6);
         for (int i = 1; i < FGI_ROWS_WORST; i++) /* the last ones, counted without padding */
-            assert_int_equal(rows.worst[i].index,
-                             ROWS * BATCHES - 1 - (i == 2 || i == 3 ? 5 - i : i)); /* 2 are equal */
+            assert_int_equal(rows.worst[i].index, last + 1 - (i == 2 || i == 3 ? 5 - i : i));
         fgi_sample_rows_clear(&rows);
     }
     add_batch(&rows, 0, 0); /* a regression */
@@ -803,6 +832,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(values_follow_from_sums),
     cmocka_unit_test(values_of_classes_are_means),
     cmocka_unit_test(names_of_metrics),
+    cmocka_unit_test(a_part_of_a_validation_has_no_rows),
     cmocka_unit_test(rows_are_counted_while_they_arrive),
     cmocka_unit_test(times_are_seconds),
     cmocka_unit_test(idle_time_belongs_to_the_innermost),
