@@ -622,6 +622,8 @@ static void a_part_of_a_validation_has_no_rows(void **state)
                          i == 0 ? FG_ESTOPPED : FG_OK);
         fgt_ok(fg_trainer_evaluation(trainer, false, &e, &err));
         assert_int_equal(e != NULL ? e->samples : 0, i == 0 ? 0 : 9);
+        assert_int_equal(e != NULL ? e->step : -1, i == 0 ? -1 : 7);
+        trainer->cursor.step = 7;
     }
     fg_trainer_destroy(trainer);
     fg_dataset_destroy(data.val);
