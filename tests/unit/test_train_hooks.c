@@ -274,6 +274,45 @@ static void a_validation_that_is_off_is_not_owed(void **state)
     assert_string_equal(validated.steps, "");
 }
 
+/* Owed after step 1, and no more after step 2, before which validation was off. */
+static void a_step_forgets_a_validation_that_is_off(void **state)
+{
+    (void)state;
+    fg_trainer_options options = {.limits.max_epochs = 2,
+                                  .validation = {.val_every_epochs = -1, .val_every_steps = 1},
+                                  .checkpoints.run_dir = fgt_temp_folder(),
+                                  .handle_signals = true};
+    assert_int_equal(fit_until(&options, (ending){1, SIGTERM}), 1);
+    options.checkpoints.resume = "last";
+    options.validation.val_every_steps = 0;
+    assert_int_equal(fit_until(&options, (ending){2, 0}), 2);
+    assert_string_equal(validated.steps, "");
+    options.validation.val_every_steps = 1;
+    assert_int_equal(fit_until(&options, (ending){0}), 4);
+    assert_string_equal(validated.steps, "3 4 ");
+}
+
+/* One callback reaches its limit, and another one fails at the same step. */
+static void an_error_beside_a_limit_does_not_validate(void **state)
+{
+    static const fg_callback_ops notes = {.fit_start = note_expected, .val_end = note_validation};
+    static const fg_callback_ops ends = {.batch_end = end_there};
+    static recorder r = {.at_event = "batch_end", .at_count = 2, .status = FG_EIO};
+    ending end = {2, 0};
+    fg_error err = {0};
+    const fg_fit_data data = the_data();
+    fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){.limits.max_epochs = 2});
+    (void)state;
+    fgt_ok(fg_trainer_add_callback(trainer, &notes, NULL, &err));
+    fgt_ok(fg_trainer_add_callback(trainer, &ends, &end, &err));
+    fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, &r, &err));
+    assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_EIO);
+    assert_string_equal(err.message, "a callback ended the run");
+    assert_string_equal(fg_trainer_result(trainer)->stop_reason, "a limit of the test");
+    assert_string_equal(validated.steps, "");
+    fg_trainer_destroy(trainer);
+}
+
 static fg_status no_rows(void *self, const fg_type *type, const void *rows, int64_t first,
                          fg_error *err)
 {
@@ -540,6 +579,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_fit_that_a_hook_ends_is_as_docs_say),
     cmocka_unit_test(a_limit_validates_and_a_signal_does_not),
     cmocka_unit_test(a_validation_that_is_off_is_not_owed),
+    cmocka_unit_test(a_step_forgets_a_validation_that_is_off),
+    cmocka_unit_test(an_error_beside_a_limit_does_not_validate),
     cmocka_unit_test(evaluations_are_as_docs_say),
     cmocka_unit_test(a_stop_and_a_resume_are_as_docs_say),
     cmocka_unit_test(any_hook_may_end_the_run_with_an_error),
