@@ -336,6 +336,24 @@ static void show_compile(fgi_progress *p)
     p->compile.said_s = seconds;
 }
 
+/* The lock is held. */
+static void draw_due(fgi_progress *p)
+{
+    if (p->now_ns() < p->quiet_ns)
+        return;
+    if (p->compile.stage != NULL)
+        show_compile(p);
+    else if (p->is_active)
+        show_progress(p);
+}
+
+void fgi_progress_tick(fgi_progress *p)
+{
+    lock(p);
+    draw_due(p);
+    unlock(p);
+}
+
 /* Draws while the Trainer's thread compiles or waits. */
 static void *tick(void *self)
 {
@@ -345,12 +363,8 @@ static void *tick(void *self)
         const struct timespec until = {.tv_sec = next / SECOND, .tv_nsec = next % SECOND};
         while (!p->is_ending && pthread_cond_timedwait(&p->changed, &p->lock, &until) == 0)
             ;
-        if (p->is_ending || p->now_ns() < p->quiet_ns)
-            continue;
-        if (p->compile.stage != NULL)
-            show_compile(p);
-        else if (p->is_active)
-            show_progress(p);
+        if (!p->is_ending)
+            draw_due(p);
     }
     unlock(p);
     return NULL;

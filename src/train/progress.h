@@ -26,6 +26,8 @@ void fgi_progress_compile_end(fgi_progress *progress);
 void fgi_progress_stop(fgi_progress *progress);
 /* A batch of a validation within a fit was launched. NULL is allowed. */
 void fgi_progress_validating(fgi_progress *progress, const fg_progress *at);
+/* Draws what is due, as a thread does every half second while a call runs. */
+void fgi_progress_tick(fgi_progress *progress);
 /* Replaces CLOCK_MONOTONIC, for tests. */
 void fgi_progress_set_clock(fgi_progress *progress, int64_t (*now_ns)(void));
 

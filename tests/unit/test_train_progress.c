@@ -613,6 +613,24 @@ static void compilation_is_shown_with_its_time(void **state)
     close_show(&s);
 }
 
+/* A plain line after 10 seconds, and each minute. */
+static void a_long_compilation_has_plain_lines(void **state)
+{
+    show s;
+    (void)state;
+    open_show(&s, "plain");
+    fgi_progress_compile_begin(s.progress, "training");
+    for (int second = 1; second <= 121; second++) {
+        pass(1);
+        fgi_progress_tick(s.progress);
+    }
+    (void)fflush(s.out);
+    assert_string_equal(s.text, "compiling the training step  00:10\n"
+                                "compiling the training step  01:00\n"
+                                "compiling the training step  02:00\n");
+    close_show(&s);
+}
+
 /* The output of two epochs on a terminal of this width. */
 static void run_on_terminal(unsigned short columns, char *out, size_t size)
 {
@@ -707,6 +725,35 @@ static void a_window_may_be_resized(void **state)
     (void)close(master);
 }
 
+/* The line of a validation within an epoch has the parts that fit behind "batch 1,000/1,000". */
+static void parts_fit_behind_the_last_batch(void **state)
+{
+    static const fg_metric val[] = {{"val_acc", 0.5}, {"val_loss", 0.25}};
+    char text[4096];
+    (void)state;
+    for (unsigned short columns = 65; columns <= 66; columns++) {
+        fg_error err = {0};
+        int master;
+        show s = (show){.out = terminal_open(columns, &master)};
+        const fg_progress at = {.batch = 2, .batches = 1000, .metrics = val, .metric_count = 2};
+        s.trainer.fit.settings.total_epochs = 3;
+        s.trainer.call.is_running = true;
+        fgt_ok(fgi_progress_create(s.out, "bar", false, &s.trainer, &s.progress, &err));
+        fgi_progress_set_clock(s.progress, clock_ns);
+        tell(&s, fgi_progress_ops.epoch_start, (fg_progress){.batches = 1000});
+        tell(&s, fgi_progress_ops.val_start, at);
+        tell(&s, fgi_progress_ops.val_end, at);
+        tell(&s, fgi_progress_ops.fit_end, at);
+        terminal_read(master, text, sizeof text);
+        assert_string_equal(text, columns == 65
+                                      ? "epoch 1/3  batch 2/1,000  val loss 0.25 acc 0.5\r\n"
+                                      : "epoch 1/3  batch 2/1,000  val loss 0.25 acc 0.5  "
+                                        "00:00\r\n");
+        close_show(&s);
+        (void)close(master);
+    }
+}
+
 static void unknown_styles_are_refused(void **state)
 {
     fg_error err = {0};
@@ -743,6 +790,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_line_fits_the_terminal),
     cmocka_unit_test(a_window_may_be_resized),
     cmocka_unit_test(unknown_styles_are_refused),
+    cmocka_unit_test(a_long_compilation_has_plain_lines),
+    cmocka_unit_test(parts_fit_behind_the_last_batch),
 };
 
 static int open_all(void **state)
