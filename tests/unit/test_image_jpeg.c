@@ -306,6 +306,12 @@ static void a_truncated_file_is_an_error_unless_tolerated(void **state)
     assert_int_equal(part.height, 70);
     assert_memory_equal(part.pixels, whole.pixels, 90 * 16 * 3);
     assert_true(fgt_image_difference(&whole, &part) > 10);
+    uint8_t *headers = malloc(file.size + 8); /* with the end of a thumbnail */
+    assert_non_null(headers);
+    memcpy(headers, "\xff\xd8\xff\xe1\0\6xx\xff\xd9", 10);
+    memcpy(headers + 10, file.data + 2, file.size - 2);
+    assert_int_equal(fgi_image_check("f", headers, file.size + 8, false, &err), FG_EFORMAT);
+    free(headers);
     fg_image_fini(&whole);
     fg_image_fini(&part);
     fg_image_decoder_destroy(decoder);

@@ -362,7 +362,7 @@ static void a_run_ends_although_values_are_refused(void **state)
 {
     server_line lines_of[5];
     fg_error err = {0};
-    const fg_metric one = {"val_loss", 1};
+    const fg_metric metrics[] = {{"val_loss", 1}, {"val_acc", 1}};
     server s;
     void *self = NULL;
     int64_t lines = -1;
@@ -377,10 +377,12 @@ static void a_run_ends_although_values_are_refused(void **state)
     assert_int_equal(log_loss(self, 2, 1, &err), FG_EINVAL); /* 3 values */
     fgt_ok(log_loss(self, 4, 1, &err));                      /* within a second: they wait */
     assert_finish_says(self, "2 logger 'mlflow': 6 values were lost\n");
-    fgt_ok(OPS.log(
-        self, &(fg_log_line){.step = 6, .is_validation = true, .metrics = &one, .metric_count = 1},
-        &err));
+    fg_log_line line = {.step = 6, .is_validation = true, .metrics = metrics, .metric_count = 1};
+    fgt_ok(OPS.log(self, &line, &err));
     assert_finish_says(self, "2 logger 'mlflow': 1 value was lost\n");
+    line.metric_count = 2;
+    fgt_ok(OPS.log(self, &line, &err));
+    assert_finish_says(self, "2 logger 'mlflow': 2 values were lost\n");
     assert_asked(&s, "\"status\":\"FINISHED\",\"end_time\":2000000");
     OPS.destroy(self);
     server_stop(&s);

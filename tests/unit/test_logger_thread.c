@@ -108,7 +108,7 @@ static void a_failure_is_reported_once(void **state)
 /* The queue is bounded; what does not fit is counted. */
 static void lines_that_do_not_fit_are_dropped(void **state)
 {
-    for (int extra = 1; extra <= 10; extra += 9) {
+    for (int extra = 1; extra <= 2; extra++) {
         board b;
         board_make(&b);
         (void)board_listen(state);
@@ -124,7 +124,7 @@ static void lines_that_do_not_fit_are_dropped(void **state)
         assert_int_equal(b.logged, FGI_LOGGER_QUEUE);
         assert_string_equal(board_all_heard(),
                             extra == 1 ? "logger 'board' was too slow: 1 entry was dropped\n"
-                                       : "logger 'board' was too slow: 10 entries were dropped\n");
+                                       : "logger 'board' was too slow: 2 entries were dropped\n");
         fgi_logger_thread_destroy(t);
         board_unmake(&b);
     }
