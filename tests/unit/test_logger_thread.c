@@ -133,8 +133,8 @@ static void lines_that_do_not_fit_are_dropped(void **state)
 /* Neither the end of a fit nor the Trainer waits for ever; the thread frees its memory. */
 static void a_blocked_logger_is_left_alone(void **state)
 {
-    for (int lines = 1; lines <= 3; lines += 2) {
-        const char *what = lines == 1 ? "1 entry is not logged\n" : "3 entries are not logged\n";
+    for (int lines = 1; lines <= 2; lines++) {
+        const char *what = lines == 1 ? "1 entry is not logged\n" : "2 entries are not logged\n";
         char expected[400];
         board b;
         board_make(&b);
