@@ -551,17 +551,20 @@ static void whole_class_tables(void **state)
 
 static void put_special_charts(fgi_buf *out)
 {
-    static double x[900], y[900];
+    static double x[900], y[900], outliers[40];
     const double large[] = {0, 99999, 1e5, 2.5e6}, small[] = {-0.25, -0.125, -0.5, -0.25},
                  flat[] = {0, 0, 0, 0}, level[] = {-3, -3, -3, -3};
-    const fgi_draw_series more[] = {{"large", large, large, 4},  {"small", large, small, 4},
-                                    {"flat", small, flat, 4},    {"level", count_up, level, 4},
-                                    {"one", count_up, level, 1}, {"long", x, y, 900}};
+    const fgi_draw_series more[] = {{"large", large, large, 4},   {"small", large, small, 4},
+                                    {"flat", small, flat, 4},     {"level", count_up, level, 4},
+                                    {"one", count_up, level, 1},  {"long", x, y, 900},
+                                    {"outliers", x, outliers, 40}};
+    for (int i = 0; i < 40; i++)
+        outliers[i] = i == 7 ? -500 : i == 20 ? 500 : i % 5;
     for (int i = 0; i < 900; i++) {
         x[i] = i;
         y[i] = i == 450 ? (double)NAN : (i * 37) % 101;
     }
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < 7; i++)
         fgi_chart_put(out, more + i, 1,
                       &(fgi_chart_options){.title = more[i].name, .x_label = "n"});
 }

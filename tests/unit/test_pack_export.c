@@ -213,8 +213,8 @@ static void wrong_sizes_are_refused(void **state)
         "ycc: the record has 16 bytes: expected 17 for 3 x 3 pixels of codec ycc",
         "dct: coefficients: byte 0: expected 'FGDC'",
         "seg: ",
-        "short: the record is not an image: expected a field u8[height,width,1] or "
-        "u8[height,width,3]",
+        ("short: the record is not an image: expected a field u8[height,width,1] or "
+         "u8[height,width,3]"),
         "new: unknown codec 99: the record was written by a newer version"};
     enum { COUNT = sizeof rows / sizeof rows[0] };
     fg_error err = {0};

@@ -168,7 +168,7 @@ static const struct {
     {"7,decode,-0.1", false},
     {"7,decode,nan", false},
     {"7,decode,0.5x", false},
-    {"7,sixteen letters .,0", false},
+    {"7,sixteen letters.,0", false},
 };
 
 static void rates_are_checked(void **state)

@@ -31,7 +31,8 @@ static int begin(void **state)
     put("one/metrics.jsonl", "{\"step\":1,\"train_loss\":4}\n{\"step\":2,\"train_loss\":3}\n"
                              "{\"step\":2,\"val_acc\":0.5}\n");
     put("one/config.yaml", "task: classification\noptimizer:\n  name: adam\n  lr: 0.1\n");
-    put("two/report.json", "{\"version\":1,\"state\":\"failed\",\"seconds\":4}");
+    put("two/report.json", "{\"version\":1,\"state\":\"failed\",\"seconds\":4,\"steps\":4,"
+                           "\"metrics\":{\"train_loss\":7}}");
     put("two/metrics.jsonl", "{\"step\":1,\"train_loss\":1}\n{\"step\":5,\"train_loss\":2}\n");
     put("two/config.yaml", "task: classification\noptimizer:\n  name: adam\n  lr: 0.01\n"
                            "  new<key>: [1,\n    2]\n");
