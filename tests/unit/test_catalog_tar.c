@@ -298,10 +298,10 @@ static void folders_are_classes_if_there_are_no_labels(void **state)
 /* Nor are folders that have words of splits, where the classes are known. */
 static void given_classes_are_no_splits(void **state)
 {
-    (void)state;
     static archive a;
     static const char *const names[] = {"x", "y"};
     add_folders(&a, "photos/seg_train/1.jpg", "photos/seg_test/1.jpg");
+    add_text(&a, "photos/seg_test/2.jpg", "2");
     fgt_catalog_fails(write_archive(&a, "w.tar"),
                       &(fg_catalog_options){.class_names = names, .class_count = 2}, FG_EFORMAT,
                       "'PATH': sample 'photos/seg_test/1.jpg' has the class 'seg_test': expected "

@@ -560,6 +560,13 @@ static void the_report_lists_a_target_once(void **state)
                              "... and 3 more: 2 numeric, 1 categorical, 0 ignored; 1 value is "
                              "missing\n");
     csv_destroy(&parts);
+    /* it is the first one that is not listed with the others */
+    fgt_ok(csv_open_text(
+        text, &(fg_csv_options){.no_header = true, .target = "40", .missing = "mean"}, &parts));
+    end = strstr(fg_csv_schema_report(parts.schema), "is missing\n");
+    assert_non_null(end);
+    assert_string_equal(end, "is missing\n40      target, number         0  constant 2.5\n");
+    csv_destroy(&parts);
 }
 
 static const struct {
