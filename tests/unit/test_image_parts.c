@@ -205,6 +205,7 @@ static const struct {
     {"missing", FG_PART_TEST, true, "damaged=skip", "1 "},
     {"missing", FG_PART_TEST, true, "", "': no such file\nadd the file, or remove the row"},
     {"missing", FG_PART_PREDICT, false, "", "1 2 "},
+    {"missing", FG_PART_PREDICT, false, "damaged=skip", "1 2 "}, /* each row has a prediction */
 };
 
 static void parts_have_their_samples(void **state)
