@@ -335,6 +335,19 @@ static void other_coefficients_have_half_of_the_chroma(void **state)
     assert_int_equal(symlink("0.jpg", fgt_path(folder, "2.jpg")), 0);
     fg_pack_close(pack_folder(folder, &o, &record).pack);
     assert_int_equal(record.components, 3);
+    /* among color images with the same factors, the gray one that is not looked at */
+    write_sources(folder, &full, 1, false);
+    size_t size;
+    const void *data;
+    uint8_t *jpeg = fgt_jpeg_make(&gray, &size);
+    assert_int_equal(unlink(fgt_path(folder, "2.jpg")), 0);
+    fgt_write(fgt_path(folder, "2.jpg"), jpeg, size);
+    free(jpeg);
+    const packed p = pack_folder(folder, &o, &record);
+    fgt_ok(fg_pack_record(p.pack, 256, &data, &size, &err));
+    fgt_ok(fgi_jpeg_coefficients_open("r", data, size, &record, &err));
+    assert_int_equal(record.components, 3);
+    fg_pack_close(p.pack);
 }
 
 /* As of files that are stored as they are: of all images, those that are not decoded too. */
@@ -402,7 +415,7 @@ static void a_source_is_checked_without_packing(void **state)
     assert_int_equal(built.bad_count, 2);
     assert_string_equal(built.bad[1].reason, "none.jpg: row 3: no such file");
     fg_pack_built_fini(&built);
-    fgt_ok(fg_pack_check_source(fgt_path(folder, "list.jsonl"), NULL, NULL, NULL, &built, &err));
+    fgt_ok(fg_pack_check_source(fgt_path(folder, "list.jsonl"), &parts, NULL, NULL, &built, &err));
     assert_int_equal(built.sample_count, 1);
     assert_int_equal(built.bad_count, 1);
     assert_string_equal(built.bad[0].reason, "none.jpg: line 1: no such file");
