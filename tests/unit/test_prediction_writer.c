@@ -223,6 +223,9 @@ static void a_damaged_sample_has_the_reason(void **state)
     fgi_prediction_put(FGI_PREDICTION_JSON, &rows, true, &out);
     fgi_prediction_put_end(FGI_PREDICTION_JSON, 3, &out);
     fgi_prediction_put_end(FGI_PREDICTION_JSON, 0, &out);
+    rows.type.rank = 2;
+    rows.type.dim[1] = rows.class_count = 1;
+    fgi_prediction_put(FGI_PREDICTION_CSV, &rows, true, &out);
     assert_string_equal(out.data,
                         "index,prediction,error\n0,0.5,\n1,,\"a\t\"\"bad\"\" file; try another\"\n"
                         "2,2,\n"
@@ -231,7 +234,9 @@ static void a_damaged_sample_has_the_reason(void **state)
                         "[\n{\"index\": 0, \"prediction\": 0.5},\n"
                         "{\"index\": 1, \"prediction\": null, \"error\": \"a\\t\\\"bad\\\" file; "
                         "try another\"},\n"
-                        "{\"index\": 2, \"prediction\": 2}\n]\n[]\n");
+                        "{\"index\": 2, \"prediction\": 2}\n]\n[]\n"
+                        "index,prediction,p_0,error\n0,0,0.5,\n"
+                        "1,,,\"a\t\"\"bad\"\" file; try another\"\n2,0,2,\n");
     fgi_buf_fini(&out);
     fg_dataset_destroy(dataset);
     fg_dataset_destroy(strict);

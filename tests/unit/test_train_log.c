@@ -517,6 +517,10 @@ static void the_table_fits_in_60_columns(void **state)
     assert_true(strstr(head, "...  ") < strchr(head + 2, '\r'));
     for (const char *at = text; strncmp(at, "89 parameters", 13) != 0; at = strchr(at, '\n') + 1)
         assert_true(strcspn(at, "\r\n") < 60);
+    fit_on_a_terminal(&narrow, 20, text, sizeof text); /* less than the heads need */
+    static const char heads[] = "module      kind   detail  output  parameters\r\n"
+                                "blocks.0-2  block  3 x...                   6\r\n";
+    assert_non_null(strstr(text, heads));
     assert_int_equal(unsetenv("TERM"), 0);
 }
 
