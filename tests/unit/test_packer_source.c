@@ -428,6 +428,7 @@ static const struct {
     {"split", "val=0.1,val=0.2", "split: expected fractions"},
     {"source", "kind=csv, delimiter=\\t, image_feature=image/jpeg", NULL},
     {"source", "delimiter=ab", "source.delimiter: expected one character, such as ; or"},
+    {"source", "delimiter=\"\"", "source.delimiter: expected one character, such as ; or"},
     {"source", "path_colum=x", "source: unknown option 'path_colum': did you mean 'path_column'?"},
     {"source", "kind=zip", "source.kind: expected "},
     {"colour", "1", "'colour' is not an option of fg_pack_build"},

@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <fulgurite/recipe.h>
+#include <math.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/file.h>
@@ -187,6 +188,8 @@ static void mistakes_are_named(void **state)
     assert_non_null(strstr(err.message, "metrics.jsonl: byte"));
     assert_int_equal(fg_recipe_follow_run(folder, &(fg_follow_options){0}, &ended, &err),
                      FG_EINVAL);
+    const fg_follow_options never = {.show = hear, .every_s = (double)NAN};
+    assert_int_equal(fg_recipe_follow_run(folder, &never, &ended, &err), FG_EINVAL);
     const fg_follow_options newer = {.show = hear, .reserved = {0, 1}};
     assert_int_equal(fg_recipe_follow_run(folder, &newer, &ended, &err), FG_EINVAL);
     assert_non_null(strstr(err.message, "fg_follow_options: 'reserved' must be zero"));

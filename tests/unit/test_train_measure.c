@@ -129,6 +129,9 @@ static void values_that_cannot_be_added_end_the_run(void **state)
     fg_error err = {0};
     note most = {"most", "v", 1, 31};
     fgt_ok(fit(&most, 1, NULL, &err));
+    note both[] = {{"wrong", "lr", 1, 0}, {"right", "v", 1, 0}}; /* only one of them is blamed */
+    assert_int_equal(fit(both, 2, NULL, &err), FG_EINVAL);
+    assert_non_null(strstr(text, "right   log      step 2  train_acc train_loss v\n"));
 }
 
 static void host_stats_adds_plausible_values(void **state)
