@@ -6,6 +6,7 @@
 #include "fgt.h"
 
 #include <jansson.h>
+#include <limits.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -53,9 +54,9 @@ static int close_all(void **state)
 static struct {
     atomic_int left;
     float value;
-    atomic_bool is_high;  /* all samples of epochs 2 and 3 do */
-    atomic_bool is_wrong; /* the labels of training are wrong */
-} poison;
+    atomic_bool is_high;   /* all samples of epochs 2 and 3 do */
+    atomic_int wrong_from; /* the epoch from which the labels of training are wrong */
+} poison = {.wrong_from = INT_MAX};
 
 static fg_status read_sample(void *self, int64_t epoch, int64_t index, void *const *out,
                              fg_error *err)
@@ -63,7 +64,7 @@ static fg_status read_sample(void *self, int64_t epoch, int64_t index, void *con
     const bool *is_train = self;
     (void)err;
     *(int32_t *)out[1] = toy_sample(index, 1, out[0]);
-    if (*is_train && atomic_load(&poison.is_wrong))
+    if (*is_train && epoch >= atomic_load(&poison.wrong_from))
         *(int32_t *)out[1] = (*(int32_t *)out[1] + 1) % TOY_CLASSES;
     *(float *)out[2] = atomic_load(&poison.is_high) && epoch >= 2 ? poison.value : 0;
     if (index == 13 && epoch == 2 && atomic_fetch_sub(&poison.left, 1) > 0)
@@ -452,19 +453,11 @@ static void a_rollback_leaves_no_best_behind(void **state)
     assert_int_equal(result.rollbacks, 1);
 }
 
-static fg_status spoil_last(void *folder, const fg_progress *at, fg_error *err)
-{
-    (void)folder;
-    (void)err;
-    atomic_store(&poison.is_wrong, at->epoch >= 2); /* the last epoch, and a part of the fourth */
-    return FG_OK;
-}
-
 /* From epoch 2 on, training seems to diverge, but its validations are the best: those states are
  * saved. */
 static void the_best_is_saved_although_training_seems_to_diverge(void **state)
 {
-    static const fg_callback_ops watcher = {.epoch_end = spoil_last, .fit_end = assert_one_story};
+    static const fg_callback_ops watcher = {.fit_end = assert_one_story};
     const job j = {.folder = fgt_temp_folder(),
                    .action = "stop",
                    .value = 1000,
@@ -477,9 +470,10 @@ static void the_best_is_saved_although_training_seems_to_diverge(void **state)
     char *best = NULL;
     (void)state;
     atomic_store(&poison.is_high, true);
+    atomic_store(&poison.wrong_from, 4); /* the last one */
     fgt_ok(fit(&j, &result, &err));
     atomic_store(&poison.is_high, false);
-    atomic_store(&poison.is_wrong, false);
+    atomic_store(&poison.wrong_from, INT_MAX);
     fgt_ok(fgi_ckpt_resolve(fgt_path(j.folder, "checkpoints"), "best", &best, &err));
     (void)value_in(best, "val_loss", &step);
     assert_int_equal(step, 4 * EPOCH);
@@ -503,13 +497,13 @@ static void a_fork_leaves_no_best_behind(void **state)
     j.watcher = &watcher;
     j.resume = fgt_path(folder, "checkpoints/step-000000008");
     j.epochs = 3;
-    atomic_store(&poison.is_wrong, true);
+    atomic_store(&poison.wrong_from, 0);
     fgt_ok(fit(&j, &result, &err));
     j.resume = fgt_path(folder, "checkpoints/step-000000032"); /* whose best was written over */
     j.epochs = 5;
     j.watcher = &(fg_callback_ops){.rolled_back = assert_one_story};
     fgt_ok(fit(&j, &result, &err));
-    atomic_store(&poison.is_wrong, false);
+    atomic_store(&poison.wrong_from, INT_MAX);
     int64_t step = 0;
     char *best = NULL;
     fgt_ok(fgi_ckpt_resolve(fgt_path(folder, "checkpoints"), "best", &best, &err));
