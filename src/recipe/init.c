@@ -50,8 +50,8 @@ static void put_target(fgi_buf *out, const fgi_look_table *t)
                    t->is_target_given ? "given by --target" : why);
 }
 
-/* A list of the columns that are probably not features, each with the reason; the target has none.
- */
+/* A list of the columns that are probably not features, each with the reason. The target has no
+ * reason. */
 static void put_ignored(fgi_buf *out, const fgi_look_table *t)
 {
     bool is_first = true;

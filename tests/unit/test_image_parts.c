@@ -118,7 +118,7 @@ static const char *const crop_options[][2] = {
     {"tolerate_corruption", "true"},
 };
 
-/* Each option has its member; the input of a model goes before size and channels. */
+/* Each option sets its own member; the input of a model overrides size and channels. */
 static void options_of_crops_have_units(void **state)
 {
     fg_option_values *values;
