@@ -212,36 +212,31 @@ static fg_status open_val(const fg_option_values *values, const fg_format_reques
     return status;
 }
 
-static fg_status open_train(const fg_option_values *values, const fg_format_request *request,
-                            fg_format_data *out, fg_error *err)
+static fg_status open_train(const source *s, const fg_option_values *values,
+                            const fg_format_request *request, fg_format_data *out, fg_error *err)
 {
-    source s;
-    FGI_TRY(source_open(values, "train", request, &s, err));
-    fg_status status = check_splits(&s, values, err);
-    if (status == FG_OK && !request->is_training)
-        status = create(&s, values, false, false, &out->samples, err);
-    else if (status == FG_OK && request->val_fraction > 0)
-        status = split_train(&s, values, request, out, err);
-    else if (status == FG_OK) {
-        status = create(&s, values, true, true, &out->samples, err);
-        if (status == FG_OK)
-            status = open_val(values, request, out, err);
-    }
-    source_fini(&s);
-    return status;
+    FGI_TRY(check_splits(s, values, err));
+    if (!request->is_training)
+        return create(s, values, false, false, &out->samples, err);
+    if (request->val_fraction > 0)
+        return split_train(s, values, request, out, err);
+    FGI_TRY(create(s, values, true, true, &out->samples, err));
+    return open_val(values, request, out, err);
 }
 
 static fg_status open_part(const fg_option_values *values, const fg_format_request *request,
                            fg_format_data *out, fg_error *err)
 {
-    static const char *const option[] = {
-        [FG_PART_VAL] = "val", [FG_PART_TEST] = "test", [FG_PART_PREDICT] = "predict"};
+    static const char *const option[] = {[FG_PART_TRAIN] = "train",
+                                         [FG_PART_VAL] = "val",
+                                         [FG_PART_TEST] = "test",
+                                         [FG_PART_PREDICT] = "predict"};
     source s;
     FGI_TRY(fgi_crop_check(values, err));
-    if (request->part == FG_PART_TRAIN)
-        return open_train(values, request, out, err);
     FGI_TRY(source_open(values, option[request->part], request, &s, err));
-    const fg_status status = create(&s, values, false, false, &out->samples, err);
+    const fg_status status = request->part == FG_PART_TRAIN
+                                 ? open_train(&s, values, request, out, err)
+                                 : create(&s, values, false, false, &out->samples, err);
     source_fini(&s);
     return status;
 }

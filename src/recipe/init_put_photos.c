@@ -144,7 +144,7 @@ static void put_parts(fgi_buf *out, const fgi_look_files *files, const fgi_look_
         fgi_put(out, "damaged", "skip", "check it: not all files of the list exist");
     if (files->list.predict != NULL)
         put_predict(out, files->list.predict);
-    else if (p->test > 0 && p->test == p->unlabeled_test && files->photos != NULL &&
+    else if (p->test == p->unlabeled_test && files->photos != NULL &&
              strcmp(fg_catalog_kind_of(files->photos), "folder") == 0)
         put_unlabeled(out, files);
     if (!has_val)

@@ -409,6 +409,11 @@ static void steps_that_are_not_finite_are_counted(void **state)
     w = second_w(trainer);
     fgt_close("w", (double)w, -0.5 * 3, 1e-3, 0);
     fg_trainer_destroy(trainer);
+    /* which is how the scale is found, and no reason for a warning */
+    fgt_ok(fit_line(INFINITY, false, "16-mixed", 1, &trainer, NULL, &err));
+    assert_int_equal(fg_trainer_result(trainer)->nonfinite_steps, 1);
+    assert_null(strstr(warnings, "not finite"));
+    fg_trainer_destroy(trainer);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -98,6 +98,14 @@ static void an_imbalanced_table(void **state)
                    fit);
     o = program_gives(2, folder, line);
     contains(o->err, "--loss.class_weight: data.sampling balanced has the same purpose");
+    for (int i = 0; i < 2; i++) {
+        static const char *const counts[][2] = {{"[1]", "got 1\n"}, {"[1,2,3]", "got 3\n"}};
+        (void)snprintf(line, sizeof line, "%s '--loss.class_weight=%s'", fit, counts[i][0]);
+        o = program_gives(2, folder, line);
+        contains(o->err, "--loss.class_weight: expected balanced or one weight for each of the 2 "
+                         "classes, ");
+        contains(o->err, counts[i][1]);
+    }
 }
 
 /* Two outputs a sample, inputs of two dimensions, in .npy; predictions as .npy. */

@@ -46,6 +46,7 @@ static void info_and_verify(void **state)
     contains(program_gives(1, folder, "pack info none.pack")->err, "none.pack");
     contains(program_gives(1, folder, "pack verify none.pack")->err, "none.pack");
     contains(program_gives(2, folder, "pack info")->err, "expected PACK");
+    contains(program_gives(1, folder, "pack --check none")->err, "'none'");
 }
 
 static void a_damaged_pack_is_found_and_rebuilt(void **state)

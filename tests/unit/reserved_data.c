@@ -104,6 +104,8 @@ static void by_fg_csv_options(fg_error *err)
 {
     NEWER(fg_csv_options, 0);
     fg_csv_parts parts;
+    fg_csv_schema *schema;
+    assert_int_equal(fg_csv_schema_fit(reserved_csv_file(), &o, &schema, err), FG_EINVAL);
     assert_int_equal(fg_csv_open(reserved_csv_file(), &o, &parts, err), FG_EINVAL);
 }
 

@@ -614,6 +614,25 @@ static void write_shard(const char *folder, const char *name, const char *label)
     fgt_write(fgt_path(folder, name), a.data, a.size + 2 * BLOCK);
 }
 
+/* The folders in them are classes; names of shards are no folders. */
+static void shards_may_hold_folders(void **state)
+{
+    static archive a;
+    (void)state;
+    const char *folder = fgt_temp_folder();
+    static const char *const names[][2] = {{"a-0.tar", "photos/cat/1.jpg"},
+                                           {"a-1.tar", "photos/dog/1.jpg"}};
+    for (int i = 0; i < 2; i++) {
+        a.size = 0;
+        add_text(&a, names[i][1], names[i][0]);
+        memset(a.data + a.size, 0, 2 * BLOCK);
+        fgt_write(fgt_path(folder, names[i][0]), a.data, a.size + 2 * BLOCK);
+    }
+    fgt_catalog_is(folder, NULL,
+                   "a-0.tar/photos/cat/1.jpg 0 [a-0.tar]\na-1.tar/photos/dog/1.jpg 1 [a-1.tar]\n"
+                   "class cat\nclass dog\n");
+}
+
 static void shards_are_found_by_patterns(void **state)
 {
     (void)state;
@@ -892,6 +911,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(mistakes_name_the_member),
     cmocka_unit_test(truncated_archives_are_errors),
     cmocka_unit_test(flipped_bytes_of_headers_are_errors),
+    cmocka_unit_test(shards_may_hold_folders),
     cmocka_unit_test(shards_are_found_by_patterns),
     cmocka_unit_test(missing_shards_of_numbered_sets_are_errors),
     cmocka_unit_test(shrunk_shards_are_errors),

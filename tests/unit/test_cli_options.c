@@ -146,6 +146,7 @@ static void mistakes(void **state)
 {
 #define SEE " (see fulgurite try --help)\n"
     refused("fulgurite try: unknown option '--flog': did you mean '--flag'?" SEE, "--flog", "a");
+    refused("fulgurite try: unknown option '--mayb': did you mean '--maybe'?" SEE, "--mayb", "a");
     refused("fulgurite try: unknown option '--trainer.sed': did you mean '--trainer.seed'?" SEE,
             "--trainer.sed=3", "a");
     refused(

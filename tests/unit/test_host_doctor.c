@@ -5,6 +5,7 @@
 #include "machine.h"
 
 #include <fulgurite/host.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -278,6 +279,24 @@ static void quotas_are_those_of_the_whole_hierarchy(void **state)
     assert_true(fgi_cpu_count() <= fgi_cpu_affinity());
 }
 
+/* As many as the process may use, which its own affinity limits. */
+static void processors_are_those_of_the_process(void **state)
+{
+    cpu_set_t allowed, one;
+    (void)state;
+    assert_int_equal(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+    assert_int_equal(fgi_cpu_affinity(), CPU_COUNT(&allowed));
+    int first = 0;
+    while (!CPU_ISSET(first, &allowed))
+        first++;
+    CPU_ZERO(&one);
+    CPU_SET(first, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    const int limited = fgi_cpu_affinity();
+    assert_int_equal(sched_setaffinity(0, sizeof allowed, &allowed), 0);
+    assert_int_equal(limited, 1);
+}
+
 /* Rounded to whole processors, the least of all. */
 static void quotas_are_rounded(void **state)
 {
@@ -382,6 +401,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_teardown(limits_of_a_container_count, leave),
     cmocka_unit_test_teardown(quotas_are_those_of_the_whole_hierarchy, leave),
     cmocka_unit_test_teardown(quotas_are_rounded, leave),
+    cmocka_unit_test(processors_are_those_of_the_process),
     cmocka_unit_test_teardown(left_lock_is_a_note, leave),
     cmocka_unit_test_teardown(chips_locked_memory_is_looked_at, leave),
     cmocka_unit_test_teardown(memory_may_fail, leave),

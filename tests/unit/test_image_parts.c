@@ -208,7 +208,7 @@ static const struct {
     {"missing", FG_PART_PREDICT, false, "damaged=skip", "1 2 "}, /* each row has a prediction */
 };
 
-static void parts_have_their_samples(void **state)
+static void write_lists(void)
 {
     static const char *const lists[][2] = {
         {"ab.csv", "path,label,split,name\nphotos/cat/a.jpg,x,train,1\nphotos/cat/a.jpg,y,val,2\n"
@@ -219,6 +219,12 @@ static void parts_have_their_samples(void **state)
     (void)fgt_photos();
     for (int i = 0; i < 4; i++)
         fgt_write(fgt_path(fgt_image_folder(), lists[i][0]), lists[i][1], strlen(lists[i][1]));
+}
+
+static void parts_have_their_samples(void **state)
+{
+    (void)state;
+    write_lists();
     for (size_t i = 0; i < sizeof part_cases / sizeof part_cases[0]; i++) {
         char path[300], names[100] = "";
         fg_format_data data;
@@ -234,6 +240,19 @@ static void parts_have_their_samples(void **state)
             fail_msg("case %zu: %s", i, text);
         fg_dataset_destroy(data.samples);
     }
+}
+
+/* A list with validation samples: nothing else is held out. */
+static void parts_of_a_list_are_not_divided(void **state)
+{
+    fg_format_data held;
+    const fg_format_request request = {
+        .part = FG_PART_TRAIN, .needs_target = true, .is_training = true, .val_fraction = 0.5};
+    (void)state;
+    write_lists();
+    assert_int_equal(open_request(request, fgt_path(fgt_image_folder(), "ab.csv"), "", &held),
+                     FG_EINVAL);
+    assert_non_null(strstr(err.message, "also contains validation samples"));
 }
 
 static const struct {
@@ -560,6 +579,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(damage_is_logged_up_to_a_limit),
     cmocka_unit_test(options_of_crops_have_units),
     cmocka_unit_test(parts_have_their_samples),
+    cmocka_unit_test(parts_of_a_list_are_not_divided),
     cmocka_unit_test(a_split_does_not_divide_groups),
     cmocka_unit_test(several_labels_are_a_warning),
     cmocka_unit_test(a_damaged_image_is_replaced),

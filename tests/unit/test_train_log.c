@@ -444,12 +444,13 @@ static void the_table_fits_in_80_columns(void **state)
     free(text);
 }
 
-/* Three equal blocks of two layers, and a layer whose name is a number. */
+/* Three equal blocks of two layers, a layer whose name is a number, and a block of one layer. */
 static void build_blocks(void *self, fg_module *root)
 {
     static const char *const names[] = {"0", "1", "2"};
     const fg_type two = {.dtype = FG_F32, .rank = 1, .dim = {2}};
     fg_module *blocks = fg_module_child(root, "blocks"), *plain = fg_module_child(root, "plain");
+    fg_module *single = fg_module_child(fg_module_child(root, "single"), "0");
     toy_ops.build(self, root);
     for (int i = 0; i < 3; i++) {
         fg_module *block = fg_module_child(blocks, names[i]);
@@ -458,6 +459,8 @@ static void build_blocks(void *self, fg_module *root)
         (void)fg_module_variable(fg_module_child(block, "shift"), "by", &two, NULL);
     }
     fg_module_describe(fg_module_child(plain, "0"), "scale", "by 3");
+    fg_module_describe(single, "block", "");
+    fg_module_describe(fg_module_child(single, "scale"), "scale", "by 4");
 }
 
 static void blocks_that_repeat_have_one_row(void **state)
@@ -476,6 +479,7 @@ static void blocks_that_repeat_have_one_row(void **state)
     assert_int_equal(fclose(out), 0);
     assert_non_null(strstr(text, "\nblocks.0-2  block   3 x 2 layers                     6\n"
                                  "plain.0     scale   by 3                             0\n"
+                                 "single.0    block   1 layer                          0\n"
                                  "fc1 "));
     free(text);
 }

@@ -613,6 +613,24 @@ static void compilation_is_shown_with_its_time(void **state)
     close_show(&s);
 }
 
+/* Within an epoch, in place of its progress. */
+static void a_compilation_replaces_the_progress(void **state)
+{
+    show s;
+    (void)state;
+    open_show(&s, "bar");
+    tell(&s, fgi_progress_ops.epoch_start, (fg_progress){.batches = 4});
+    tell(&s, fgi_progress_ops.batch_end, (fg_progress){.batch = 1, .batches = 4});
+    fgi_progress_compile_begin(s.progress, "validation");
+    pass(30);
+    (void)fflush(s.out);
+    const size_t before = s.size;
+    fgi_progress_tick(s.progress);
+    (void)fflush(s.out);
+    assert_string_equal(s.text + before, "\rcompiling the validation step  00:30");
+    close_show(&s);
+}
+
 /* A plain line after 10 seconds, and each minute. */
 static void a_long_compilation_has_plain_lines(void **state)
 {
@@ -787,6 +805,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_live_line_makes_room_for_the_log),
     cmocka_unit_test(the_bar_is_redrawn_ten_times_a_second),
     cmocka_unit_test(compilation_is_shown_with_its_time),
+    cmocka_unit_test(a_compilation_replaces_the_progress),
     cmocka_unit_test(every_line_fits_the_terminal),
     cmocka_unit_test(a_window_may_be_resized),
     cmocka_unit_test(unknown_styles_are_refused),

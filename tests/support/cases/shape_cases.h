@@ -32,6 +32,7 @@ ROW(concat_u8, VALUE, "u8[2]<9 u8[3]<9", fg_concat((const fg_tensor[]){a, b}, 2,
 ROW(reverse, ALL, "T[2,3,2]", fg_reverse(a, 2, (const int[]){0, -1}), "a.flip(0, -1)")
 
 FAILS(fg_reshape(o.m, FG_DIMS(5, -1)), FG_ESHAPE, "reshape(f32[3,4]): 12 elements cannot be reshaped to f32[5,2]")
+FAILS(fg_reshape(o.s, FG_DIMS(3)), FG_ESHAPE, "reshape(f32[]): 1 element cannot be reshaped to f32[3]")
 FAILS(fg_reshape(o.m, FG_DIMS(-1, -1)), FG_EINVAL, "reshape: only one dimension may be -1")
 FAILS(fg_reshape(o.m, FG_DIMS(-3, -4)), FG_ESHAPE, "reshape(f32[3,4]): dimension 0 of the result would be negative")
 FAILS(fg_reshape(o.m, FG_DIMS(INT64_MAX, 4)), FG_ESHAPE, "reshape: the shape has more than 2^63 - 1 elements")
