@@ -336,6 +336,21 @@ static void files_of_a_set_missing_or_mixed_up(void **state)
     assert_non_null(strstr(err.message, "must end in '-00002.pack'"));
 }
 
+/* Git LFS has fetched the first file only. */
+static void a_file_of_a_set_may_be_a_pointer(void **state)
+{
+    static const char pointer[] = "version https://git-lfs.github.com/spec/v1\nsize 20000\n";
+    fg_error err = {0};
+    fg_pack *pack = NULL;
+    const char *folder = fgt_temp_folder();
+    (void)state;
+    fgt_ok(pack_made_write(fgt_path(folder, "a.pack"),
+                           &(fg_pack_writer_options){.shard_bytes = 20000}, 40, &err));
+    fgt_write(fgt_path(folder, "a-00001.pack"), pointer, sizeof pointer - 1);
+    assert_int_equal(fg_pack_open(fgt_path(folder, "a-00000.pack"), NULL, &pack, &err), FG_EFORMAT);
+    assert_non_null(strstr(err.message, "a-00001.pack' is a Git LFS pointer"));
+}
+
 /* ---- rebuilding ------------------------------------------------------------------------------ */
 
 static void assert_same(const char *name, const bytes *want)
@@ -452,6 +467,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(torn_pages),
     cmocka_unit_test(shrinks_while_open),
     cmocka_unit_test(files_of_a_set_missing_or_mixed_up),
+    cmocka_unit_test(a_file_of_a_set_may_be_a_pointer),
     cmocka_unit_test(rebuilds_what_is_not_in_records),
     cmocka_unit_test(rebuilds_from_records_alone),
     cmocka_unit_test(a_damaged_record_is_lost),
