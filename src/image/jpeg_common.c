@@ -55,7 +55,6 @@ static bool is_harmless(int code)
 
 static void note(fgi_jpeg_errors *errors, const char *text)
 {
-    errors->base.num_warnings++;
     if (errors->warning[0] == '\0')
         (void)fgi_snprintf(errors->warning, sizeof errors->warning, "%s", text);
 }

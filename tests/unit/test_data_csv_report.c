@@ -177,6 +177,7 @@ static const column_case unlikely_features[] = {
     {"primaryKey", put_number, 12, numbered, true},
     {"sample no", put_number, 12, numbered, true},
     {"key ratio", put_number, 12, NULL, true},
+    {"sample key x", put_number, 12, NULL, true},
     {"nr of rooms", put_number, 12, NULL, true},
     {"no of rooms", put_number, 12, NULL, true},
     {"id2", put_number, 12, NULL, true},

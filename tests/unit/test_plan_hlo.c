@@ -408,6 +408,35 @@ static void of_an_array_that_is_cut_the_part_counts(void **state)
     fgi_hlo_index_fini(&b.index);
 }
 
+/* Two collectives that overlap with the matmuls of a fusion, of which only the second starts there;
+ * alone, outside of a fusion, each one counts. */
+static void a_collective_counts_where_it_starts(void **state)
+{
+    static char beside[] = "{\"async_collective_fusion_config\": {}}",
+                start[] = "AsyncCollectiveStart";
+    builder b;
+    (void)state;
+    begin(&b);
+    Fgi__Hlo__Computation *fused = computation(&b);
+    const int64_t x = op(&b, fused, "parameter", array(F32, NUMBERS(8)), 0, NULL)->id;
+    Fgi__Hlo__Instruction *two[2];
+    for (int i = 0; i < 2; i++) {
+        two[i] = op(&b, fused, "all-gather", array(F32, NUMBERS(32)), NUMBERS(x));
+        two[i]->config.data = (uint8_t *)beside;
+        two[i]->config.len = sizeof beside - 1;
+    }
+    op(&b, fused, "custom-call", array(F32, NUMBERS(32)), NUMBERS(two[1]->id))->target = start;
+    for (int is_fused = 0; is_fused < 2; is_fused++)
+        for (int i = 0; i < 2; i++) {
+            fgi_collective kind;
+            int64_t bytes = 0;
+            fused->is_fused = is_fused;
+            assert_int_equal(fgi_hlo_collective_once(fused, two[i], &kind, &bytes),
+                             !is_fused || i == 1);
+            assert_int_equal(bytes, !is_fused || i == 1 ? 128 : 0);
+        }
+}
+
 /* A counter of 64 bits is no reason for a warning, an array of them is. */
 static void only_arrays_are_slow(void **state)
 {
@@ -495,6 +524,7 @@ int main(void)
         cmocka_unit_test(only_elements_that_are_there_are_multiplied),
         cmocka_unit_test(counters_of_loops_are_understood),
         cmocka_unit_test(an_collective_is_among_the_devices_of_a_group),
+        cmocka_unit_test(a_collective_counts_where_it_starts),
         cmocka_unit_test(of_an_array_that_is_cut_the_part_counts),
         cmocka_unit_test(only_arrays_are_slow),
         cmocka_unit_test(formats_are_slow_by_generation),
