@@ -280,6 +280,7 @@ static void fit_images(bool is_float, bool is_image, int count)
     fg_log_set(count_warnings, NULL);
     const fg_fit_data data = {.train = dataset, .batch_size = 4, .workers = -1};
     fgt_ok(fg_trainer_fit(trainer, &own, &data, &err));
+    fgt_ok(fg_trainer_fit(trainer, &own, &data, &err)); /* continues: no images of its own */
     fg_log_set(NULL, NULL);
     fg_trainer_destroy(trainer);
     fg_dataset_destroy(dataset);
@@ -289,6 +290,7 @@ static void sees_image(const char *expected)
 {
     const char *found = strstr(seen, "image train/samples ");
     assert_non_null(found);
+    assert_null(strstr(found + 1, "image train/samples "));
     assert_memory_equal(found, expected, strlen(expected));
 }
 
