@@ -121,6 +121,8 @@ static void an_export_of_a_spreadsheet(void **state)
              "separate thousands\n");
     write_text(folder, "points.csv", "a;price\n1.5;1.20 EUR\n2;3.45 EUR\n3;2.12 EUR\n");
     lacks(program_gives(0, folder, "init points.csv -o -")->out, "decimal:");
+    write_text(folder, "points.csv", "a;price\n1.5;1.200 EUR\n2;3.450 EUR\n3;2.125 EUR\n");
+    lacks(program_gives(0, folder, "init points.csv -o -")->out, "decimal:");
     write_text(folder, "points.tsv", "a\tprice\n1\t1.200 EUR\n2\t3.450 EUR\n3\t2.125 EUR\n");
     lacks(program_gives(0, folder, "init points.tsv -o -")->out, "decimal:");
 }

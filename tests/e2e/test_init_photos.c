@@ -282,6 +282,24 @@ static void splits(void **state)
     lacks(o->out, "  predict:");
 }
 
+/* Not all of its files exist: the others are enough. */
+static void a_list_may_lack_files(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    (void)state;
+    put_class(folder, "images", 2, 20, 20, 3);
+    write_text(folder, "gaps.csv", "path,label\nimages/0.png,0\nimages/1.png,1\nimages/9.png,1\n");
+    write_text(folder, "gaps.jsonl",
+               "{\"path\": \"images/0.png\", \"label\": 0}\n"
+               "{\"path\": \"images/1.png\", \"label\": 1}\n"
+               "{\"path\": \"images/9.png\", \"label\": 1}\n");
+    for (int i = 0; i < 2; i++)
+        contains(
+            program_gives(0, folder, i == 0 ? "init gaps.csv -o -" : "init gaps.jsonl -o -")->out,
+            "\n  damaged: skip                       # check it: not all files of the list "
+            "exist\n");
+}
+
 static void lists_and_archives(void **state)
 {
     const char *folder = fgt_temp_folder();
@@ -663,6 +681,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(sizes_and_colors),
     cmocka_unit_test(packs_are_suggested),
     cmocka_unit_test(splits),
+    cmocka_unit_test(a_list_may_lack_files),
     cmocka_unit_test(lists_and_archives),
     cmocka_unit_test(kaggle),
     cmocka_unit_test(numbered_files),

@@ -620,6 +620,7 @@ static const struct {
     {"a,b,c;d\n1,2,x;1,4\n", {';', true, false, 2, {0}}},
     {"a|b\n\n1|2\n", {'|', true, false, 2, {0}}},
     {"\r\n\na;b\n1;2\n", {';', true, false, 2, {0}}},
+    {"\n\n1.5,2\n3,4\n", {',', true, true, 2, {0}}},
     {"\"a;b\",c\n1,2\n", {',', true, false, 2, {0}}}, /* in quotes */
     {"id,name\n1,\"a\nb\"\n", {',', true, false, 2, {0}}},
     {"a,b\n1,\"2\n", {',', false, false, 1, {0}}}, /* an unclosed quote */
