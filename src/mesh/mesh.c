@@ -93,8 +93,9 @@ const char *fgi_mesh_format(const fgi_mesh *mesh, char *out, size_t size)
     size_t used = 0;
     out[0] = '\0';
     for (int i = 0; i < mesh->axis_count && used < size; i++)
-        used += (size_t)snprintf(out + used, size - used, "%s%s=%d", i > 0 ? "," : "",
-                                 mesh->axes[i].name, mesh->axes[i].size);
+        used +=
+            (size_t)snprintf(out + used, size - used, "%s%s=%d", i > 0 ? "," : "",
+                             mesh->axes[i].name, mesh->axes[i].size > 0 ? mesh->axes[i].size : -1);
     return out;
 }
 
@@ -111,11 +112,9 @@ static fg_status misfit(const fgi_mesh *mesh, int device_count, fg_error *err)
 /* Computes the size of the axis that has the remaining devices. */
 static fg_status settle_sizes(fgi_mesh *mesh, int device_count, fg_error *err)
 {
-    fgi_mesh asked = *mesh; /* as written by the user, for messages */
     int open = -1;
     int64_t product = 1;
     for (int i = 0; i < mesh->axis_count; i++) {
-        asked.axes[i].size = mesh->axes[i].size > 0 ? mesh->axes[i].size : -1;
         if (mesh->axes[i].size == 0 && open >= 0)
             return fgi_fail(
                 err, FG_EINVAL,
@@ -126,10 +125,10 @@ static fg_status settle_sizes(fgi_mesh *mesh, int device_count, fg_error *err)
         else
             product *= mesh->axes[i].size;
         if (product > device_count)
-            return misfit(&asked, device_count, err);
+            return misfit(mesh, device_count, err);
     }
     if (open < 0 ? product != device_count : device_count % product != 0)
-        return misfit(&asked, device_count, err);
+        return misfit(mesh, device_count, err);
     if (open >= 0)
         mesh->axes[open].size = device_count / (int)product;
     return FG_OK;

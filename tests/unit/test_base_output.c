@@ -65,7 +65,7 @@ static void links_are_followed(void **state)
     const char *loop = fgt_path(folder, "loop");
     assert_int_equal(symlink("loop", loop), 0);
     assert_int_equal(fg_file_write(loop, "x", 1, &err), FG_EIO);
-    assert_non_null(strstr(err.message, "Too many levels of symbolic links"));
+    fgt_message_is(err.message, "cannot write '~/loop': Too many levels of symbolic links");
 }
 
 static void the_mode_is_kept(void **state)
@@ -92,7 +92,7 @@ static void a_device_stays_a_device(void **state)
     assert_int_equal(symlink("/dev/full", full), 0);
     assert_int_equal(symlink("/dev/null", null), 0);
     assert_int_equal(fg_file_write(full, "x", 1, &err), FG_EIO);
-    assert_non_null(strstr(err.message, "No space left on device"));
+    fgt_message_is(err.message, "cannot write '~/full': No space left on device");
     fgt_ok(fg_file_write(null, "x", 1, &err));
     assert_int_equal(fg_safetensors_write(full, &tensor, 1, NULL, &err), FG_EIO);
     fgt_ok(fg_safetensors_write(null, &tensor, 1, NULL, &err));

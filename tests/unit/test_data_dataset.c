@@ -616,8 +616,7 @@ static void encodings_must_match_the_field(void **state)
     fgt_message_is(err.message, "65 coefficients with high bytes: expected 1 to 64");
     for (dct.high = 0; dct.high <= 1; dct.high++) { /* 0 is 1 */
         assert_null(encoded(&dct, FG_S8, 5));
-        fgt_message_is(err.message, "field 'image' is s8[5]: expected s8[@] for its encoding");
-        assert_non_null(strstr(err.message, "s8[1164]"));
+        fgt_message_is(err.message, "field 'image' is s8[5]: expected s8[1164] for its encoding");
     }
 }
 

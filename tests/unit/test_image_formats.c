@@ -201,7 +201,8 @@ static void frames_smaller_than_the_canvas_are_placed(void **state)
     own[6] = 2; /* the width of the canvas */
     assert_int_equal(fg_image_decode(decoder, "f", own, sizeof own, NULL, &image, &err),
                      FG_EFORMAT);
-    assert_non_null(strstr(err.message, ": the first frame of the GIF is not inside its canvas"));
+    assert_string_equal(err.message,
+                        "f: byte 36: the first frame of the GIF is not inside its canvas");
     fg_image_fini(&image);
     fg_image_decoder_destroy(decoder);
 }

@@ -252,7 +252,8 @@ static void parts_of_a_list_are_not_divided(void **state)
     write_lists();
     assert_int_equal(open_request(request, fgt_path(fgt_image_folder(), "ab.csv"), "", &held),
                      FG_EINVAL);
-    assert_non_null(strstr(err.message, "also contains validation samples"));
+    fgt_message_is(err.message, "data.train: '~/ab.csv' also contains validation samples\n"
+                                "set data.val to the same path to use them");
 }
 
 static const struct {

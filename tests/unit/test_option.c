@@ -535,7 +535,7 @@ static void values_of_a_section_can_be_selected(void **state)
     assert_int_equal(fg_option_int(selected, "width"), 8);
     assert_string_equal(fg_option_where(selected, "width", where, sizeof where), "--model.width");
     assert_int_equal(fg_option_set(selected, "width", "x", NULL, &err), FG_EINVAL);
-    assert_non_null(strstr(err.message, "model.width: expected an integer"));
+    assert_string_equal(err.message, "model.width: expected an integer (for example 1), got 'x'");
     fg_option_values_destroy(selected);
     fgt_ok(fg_option_values_select(v, "data", &width, 1, &selected, &err));
     assert_int_equal(fg_option_int(selected, "width"), 6);

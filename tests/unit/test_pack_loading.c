@@ -204,7 +204,9 @@ static void a_pack_without_an_intact_record_is_an_error(void **state)
             .images = window, .bad = FG_PACK_BAD_SKIP, .fault = on_fault, .fault_self = &f});
     for (int i = 0; i < 2; i++) {
         assert_int_equal(load(dataset, 0, 0, 0, &out), FG_EFORMAT);
-        assert_non_null(strstr(err.message, "is damaged"));
+        fgt_message_is(
+            err.message,
+            "~/all.pack: byte 4224: record 0 ('a/photo 000.png') is damaged: its CRC-32C is @");
     }
     assert_int_equal(atomic_load(&f.count), 2);
     fg_dataset_destroy(dataset);
@@ -225,7 +227,8 @@ static void a_file_that_shrinks_is_an_error(void **state)
             fgt_ok(load(dataset, 2, 0, 0, &out)); /* all checksums have been verified */
         assert_int_equal(truncate(in_folder("cut.pack"), 4096), 0);
         assert_int_equal(load(dataset, 2, 0, 0, &out), FG_EIO);
-        assert_non_null(strstr(err.message, "cut.pack': the file has shrunk"));
+        fgt_message_is(err.message, "cannot read '~/cut.pack': the file has shrunk or its disk has "
+                                    "failed since it was opened");
         fg_dataset_destroy(dataset);
     }
 }
@@ -366,7 +369,7 @@ static void a_mix_reports_the_damage_of_all_parts(void **state)
     for (int64_t i = 0; i < fg_dataset_count(mix); i++)
         fgt_ok(fg_dataset_read(mix, i, (void *const[]){image, &label}, &err));
     assert_int_equal(fg_dataset_damaged(mix, &message), 1);
-    assert_non_null(strstr(message, "part.pack"));
+    fgt_message_is(message, "~/part.pack: byte @");
     fg_dataset_destroy(mix);
     fgt_fault_loop(make_mix, &parts);
     for (int i = 0; i < 3; i++)
