@@ -53,7 +53,7 @@ static double cpu_limit(const char *folder)
         quota = fgi_strtod(text, &end); /* 0 for "max" */
         period = fgi_strtod(end, NULL);
     }
-    return quota > 0 && period > 0 ? quota / period : 0;
+    return period > 0 ? quota / period : 0;
 }
 
 /* In bytes. */
