@@ -293,7 +293,7 @@ fg_status fgi_tar_next(fgi_tar *tar, fgi_tar_member *out, bool *out_end, fg_erro
     for (;;) {
         const unsigned char *h;
         uint64_t size = 0;
-        bool is_after_end, is_extended = false;
+        bool is_after_end, is_extended;
         FGI_TRY(get_header(tar, &h, &is_after_end, err));
         *out_end = h == NULL;
         if (*out_end)

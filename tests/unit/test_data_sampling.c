@@ -210,6 +210,7 @@ static void classes_become_equally_frequent(void **state)
     count_draws(drawn, 30, 0, counts);
     assert_in_range(counts[49], 9, 11);
     assert_in_range(counts[1] + counts[3], 9, 11);
+    assert_true(fg_dataset_has_labels(subset) && !fg_dataset_has_labels(dataset));
     fg_dataset_destroy(dataset);
     fg_dataset_destroy(subset);
     fg_dataset_destroy(parent);
@@ -229,6 +230,7 @@ static void labels_are_read_one_by_one_where_there_is_no_other_way(void **state)
     int32_t first = 1, labels[4];
     fg_dataset *dataset, *drawn;
     fgt_ok(fg_dataset_create(&ops, &first, &spec, &dataset, &err));
+    assert_false(fg_dataset_has_labels(dataset));
     fgt_ok(fg_dataset_labels(dataset, labels, &err));
     assert_memory_equal(labels, ((const int32_t[]){1, 2, 1, 2}), sizeof labels);
     first = 2; /* labels 2 and 3 */
