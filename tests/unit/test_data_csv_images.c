@@ -85,6 +85,7 @@ static void check(const listing *l)
 
 static const listing found_listings[] = {
     {"a1 a2", "a1.jpg a2.jpg", "", ".jpg"},
+    {"a1", "a1.jpg", "", ".jpg"}, /* one row */
     {"a1.png a2.png", "x/a1.png x/a2.png", "x", ""},
     {"1 2", "x/y/1.JPG x/y/2.JPG", "x/y", ".JPG"},
     {"1 2", "x/y/z/1.jpg x/y/z/2.jpg", NULL, NULL}, /* deeper */

@@ -261,22 +261,28 @@ static void parts_of_a_list_are_not_divided(void **state)
 
 static const struct {
     const char *train, *val, *more, *message; /* NULL: no error */
+    double held_out;
 } checked_fits[] = {
     {"bad", "", "",
      "'~/bad.csv': bad.jpg: byte 12: truncated JPEG: the file ends within its headers\n1 of the 2 "
      "files that were checked is damaged\nremove or repair them, or set data.damaged to skip; "
-     "'fulgurite pack --check' lists all"},
+     "'fulgurite pack --check' lists all",
+     0},
     {"heic", "", "",
      "'~/heic.csv': heic.jpg: unsupported image format: this is a HEIC image\n1 of the 2 files "
      "that were checked is damaged\nremove or "
-     "repair them, or set data.damaged to skip; 'fulgurite pack --check' lists all"},
+     "repair them, or set data.damaged to skip; 'fulgurite pack --check' lists all",
+     0},
     {"good", "bad", "",
      "'~/bad.csv': bad.jpg: byte 12: truncated JPEG: the file ends within its headers\n1 of the 2 "
      "files that were checked is damaged\nremove or repair them: validation samples are not "
-     "skipped"},
-    {"bad", "", "check=never", NULL},
-    {"bad", "", "damaged=skip", NULL},
-    {"good", "good", "", NULL},
+     "skipped",
+     0},
+    {"bad", "", "check=never", NULL, 0},
+    {"bad", "", "damaged=skip", NULL, 0},
+    {"good", "good", "", NULL, 0},
+    {"bad", "", "damaged=skip", NULL, 0.5}, /* of the samples for training */
+    {"bad", "", "damaged=skip check=decode", NULL, 0.5},
 };
 
 static void write_checked(void)
@@ -313,8 +319,9 @@ static void a_fit_checks_its_files(void **state)
             (void)snprintf(more, sizeof more, "%s", checked_fits[i].more);
         char path[300];
         (void)snprintf(path, sizeof path, "%s/%s.csv", fgt_image_folder(), checked_fits[i].train);
-        const fg_status status = open_request(
-            (fg_format_request){.is_training = true, .needs_target = true}, path, more, &data);
+        const fg_format_request request = {
+            .is_training = true, .needs_target = true, .val_fraction = checked_fits[i].held_out};
+        const fg_status status = open_request(request, path, more, &data);
         assert_int_equal(status == FG_OK, checked_fits[i].message == NULL);
         if (status != FG_OK)
             fgt_message_is(err.message, checked_fits[i].message);
