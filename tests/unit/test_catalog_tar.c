@@ -14,11 +14,10 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "catalog_text.h"
+#include "made_tar.h"
 
 #define GOLDEN FGT_SOURCE_DIR "/tests/golden/catalog/"
 #define X39    "[xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx]"
-
-enum { BLOCK = 512 };
 
 #define SPLITS "some folders look like splits, but not all are named train, val or test: "
 #define INSIST                                                                                     \
@@ -93,64 +92,20 @@ static void sparse_and_compressed_archives_are_refused(void **state)
 
 /* ---- archives made here ---------------------------------------------------------------------- */
 
-typedef struct archive {
-    unsigned char data[64 * BLOCK];
-    size_t size;
-} archive;
-
-static void add_checksum(unsigned char *h)
-{
-    unsigned sum = 0;
-    memset(h + 148, ' ', 8);
-    for (int i = 0; i < BLOCK; i++)
-        sum += h[i];
-    (void)snprintf((char *)h + 148, 8, "%06o", sum);
-}
-
-static void add_member(archive *a, char type, const char *name, const char *data, size_t size)
-{
-    unsigned char *h = a->data + a->size;
-    memset(h, 0, BLOCK);
-    memcpy(h, name, strlen(name));
-    (void)snprintf((char *)h + 124, 12, "%011o", (unsigned)size);
-    h[156] = (unsigned char)type;
-    memcpy(h + 257,
-           "ustar\0"
-           "00",
-           8);
-    add_checksum(h);
-    memset(h + BLOCK, 0, (size + BLOCK - 1) / BLOCK * BLOCK);
-    memcpy(h + BLOCK, data, size);
-    a->size += BLOCK + (size + BLOCK - 1) / BLOCK * BLOCK;
-}
-
-static void add_text(archive *a, const char *name, const char *text)
-{
-    add_member(a, '0', name, text, strlen(text));
-}
-
-static const char *write_archive(archive *a, const char *name)
-{
-    memset(a->data + a->size, 0, 2 * BLOCK);
-    const char *path = fgt_path(fgt_temp_folder(), name);
-    fgt_write(path, a->data, a->size + 2 * BLOCK);
-    return path;
-}
-
 static void json_has_labels_splits_and_groups(void **state)
 {
     (void)state;
     static archive a;
     a.size = 0;
-    add_text(&a, "./1.json",
-             "{\"label\": \"dog\", \"split\": \"val\", \"group\": \"g\", \"k\": 1}");
-    add_text(&a, "././2.jpg", "two");
-    add_text(&a, "./1.jpg", "one");
-    add_text(&a, "./2.json", "{\"labels\": [\"cat\", \"dog\"]}");
-    add_text(&a, "./3.cls", "cat\n");
-    add_text(&a, "4.jpg", "four");
-    add_text(&a, "4.clsx", "dog"); /* another extension */
-    fgt_catalog_is(write_archive(&a, "j.tar"), NULL,
+    archive_add_text(&a, "./1.json",
+                     "{\"label\": \"dog\", \"split\": \"val\", \"group\": \"g\", \"k\": 1}");
+    archive_add_text(&a, "././2.jpg", "two");
+    archive_add_text(&a, "./1.jpg", "one");
+    archive_add_text(&a, "./2.json", "{\"labels\": [\"cat\", \"dog\"]}");
+    archive_add_text(&a, "./3.cls", "cat\n");
+    archive_add_text(&a, "4.jpg", "four");
+    archive_add_text(&a, "4.clsx", "dog"); /* another extension */
+    fgt_catalog_is(archive_write(&a, "j.tar"), NULL,
                    "1.jpg 1 val g=1 [one]\n2.jpg 0,1 [two]\n4.jpg [four]\nclass cat\nclass dog\n"
                    "skip 3.cls: a sample without an image\n");
 }
@@ -180,22 +135,22 @@ static void the_member_with_the_label_can_be_chosen(void **state)
     (void)state;
     static archive a;
     a.size = 0;
-    add_text(&a, "1.jpg", "one");
-    add_text(&a, "1.json", "{\"label\": \"dog\", \"split\": \"val\", \"group\": \"g\"}");
-    add_text(&a, "1.cls", "7\n");
-    add_text(&a, "1.TXT", "a dog");
-    add_text(&a, "2.cls", "5");
-    add_text(&a, "2.json", "{\"label\": [0.5]}");
-    add_text(&a, "3.jpg", "three");
-    add_text(&a, "3.cls", "5");
-    add_text(&a, "3.txt", "a cat");
-    add_text(&a, "3.json", "[[1, 2, 3, 4]]"); /* boxes */
-    add_text(&a, "4.jpg", "four");
-    add_text(&a, "4.cls", "5");
-    add_text(&a, "4.json", "{\"label\": null}");
-    add_text(&a, "2.png", "two");
-    add_text(&a, "2.txt", "a cat");
-    const char *path = write_archive(&a, "both.tar");
+    archive_add_text(&a, "1.jpg", "one");
+    archive_add_text(&a, "1.json", "{\"label\": \"dog\", \"split\": \"val\", \"group\": \"g\"}");
+    archive_add_text(&a, "1.cls", "7\n");
+    archive_add_text(&a, "1.TXT", "a dog");
+    archive_add_text(&a, "2.cls", "5");
+    archive_add_text(&a, "2.json", "{\"label\": [0.5]}");
+    archive_add_text(&a, "3.jpg", "three");
+    archive_add_text(&a, "3.cls", "5");
+    archive_add_text(&a, "3.txt", "a cat");
+    archive_add_text(&a, "3.json", "[[1, 2, 3, 4]]"); /* boxes */
+    archive_add_text(&a, "4.jpg", "four");
+    archive_add_text(&a, "4.cls", "5");
+    archive_add_text(&a, "4.json", "{\"label\": null}");
+    archive_add_text(&a, "2.png", "two");
+    archive_add_text(&a, "2.txt", "a cat");
+    const char *path = archive_write(&a, "both.tar");
     fg_catalog *catalog = NULL;
     fgt_ok(fg_catalog_open(path, NULL, &catalog, &err));
     fg_catalog_item item;
@@ -226,20 +181,20 @@ static void labels_may_be_in_files_like_images(void **state)
     (void)state;
     static archive a;
     a.size = 0;
-    add_text(&a, "1.jpg", "one");
-    add_text(&a, "1.gif", "dog");
-    fgt_catalog_is(write_archive(&a, "g.tar"), &(fg_catalog_options){.label_member = "gif"},
+    archive_add_text(&a, "1.jpg", "one");
+    archive_add_text(&a, "1.gif", "dog");
+    fgt_catalog_is(archive_write(&a, "g.tar"), &(fg_catalog_options){.label_member = "gif"},
                    "1.jpg 0 [one]\nclass dog\n");
 }
 
 static void add_folders(archive *a, const char *cat, const char *dog)
 {
     a->size = 0;
-    add_member(a, '5', "photos/", "", 0);
-    add_text(a, dog, "d");
-    add_text(a, cat, "c");
-    add_text(a, "photos/notes.md", "not an image");
-    add_text(a, "photos/@eaDir/1.jpg/SYNOFILE_THUMB_M.jpg", "a thumbnail");
+    archive_add(a, '5', "photos/", "", 0);
+    archive_add_text(a, dog, "d");
+    archive_add_text(a, cat, "c");
+    archive_add_text(a, "photos/notes.md", "not an image");
+    archive_add_text(a, "photos/@eaDir/1.jpg/SYNOFILE_THUMB_M.jpg", "a thumbnail");
 }
 
 static void folders_are_classes_if_there_are_no_labels(void **state)
@@ -248,21 +203,21 @@ static void folders_are_classes_if_there_are_no_labels(void **state)
     static archive a;
     const fg_catalog_options no_classes = {.no_classes = true}, no_splits = {.no_split_folders = 1};
     add_folders(&a, "photos/cat/1.jpg", "photos/dog/x/1.jpg");
-    const char *path = write_archive(&a, "f.tar");
+    const char *path = archive_write(&a, "f.tar");
     const char *skip = "skip photos/notes.md: a sample without an image\n";
     char expected[400];
     (void)snprintf(expected, sizeof(expected), "%sclass cat\nclass dog\n%s",
                    "photos/dog/x/1.jpg 1 [d]\nphotos/cat/1.jpg 0 [c]\n", skip);
     fgt_catalog_is(path, NULL, expected);
-    add_text(&a, "photos/cat/1.cls", "\n"); /* no label */
-    fgt_catalog_is(write_archive(&a, "e.tar"), NULL, expected);
-    add_text(&a, "photos/dog/x/1.json", "{\"k\": 1}");
-    fgt_catalog_is(write_archive(&a, "e.tar"), NULL, expected);
+    archive_add_text(&a, "photos/cat/1.cls", "\n"); /* no label */
+    fgt_catalog_is(archive_write(&a, "e.tar"), NULL, expected);
+    archive_add_text(&a, "photos/dog/x/1.json", "{\"k\": 1}");
+    fgt_catalog_is(archive_write(&a, "e.tar"), NULL, expected);
     (void)snprintf(expected, sizeof(expected), "photos/dog/x/1.jpg [d]\nphotos/cat/1.jpg [c]\n%s",
                    skip);
     fgt_catalog_is(path, &no_classes, expected);
     add_folders(&a, "photos/train/cat/1.jpg", "photos/val/dog/1.jpg");
-    path = write_archive(&a, "s.tar");
+    path = archive_write(&a, "s.tar");
     (void)snprintf(expected, sizeof(expected), "%sclass cat\nclass dog\n%s",
                    "photos/val/dog/1.jpg 1 val [d]\nphotos/train/cat/1.jpg 0 train [c]\n", skip);
     fgt_catalog_is(path, NULL, expected);
@@ -272,10 +227,10 @@ static void folders_are_classes_if_there_are_no_labels(void **state)
     static const char *const names[] = {"train", "val"}; /* the classes of a model */
     fgt_catalog_is(path, &(fg_catalog_options){.class_names = names, .class_count = 2}, expected);
     add_folders(&a, "photos/train/cat/1.jpg", "photos/dog/1.jpg");
-    fgt_catalog_fails(write_archive(&a, "m.tar"), NULL, FG_EFORMAT,
+    fgt_catalog_fails(archive_write(&a, "m.tar"), NULL, FG_EFORMAT,
                       "'PATH': " SPLITS "'photos/train/cat/1.jpg', 'photos/dog/1.jpg'" INSIST);
     add_folders(&a, "photos/seg_train/cat/1.jpg", "photos/seg_test/cat/1.jpg");
-    path = write_archive(&a, "w.tar");
+    path = archive_write(&a, "w.tar");
     fgt_catalog_fails(path, NULL, FG_EFORMAT,
                       "'PATH': " SPLITS
                       "'photos/seg_test/cat/1.jpg', 'photos/seg_train/cat/1.jpg'" INSIST);
@@ -285,14 +240,14 @@ static void folders_are_classes_if_there_are_no_labels(void **state)
     add_folders(&a, "photos/old_train/1.jpg", "photos/new_train/1.jpg"); /* one word: no splits */
     (void)snprintf(expected, sizeof(expected), "%sclass new_train\nclass old_train\n%s",
                    "photos/new_train/1.jpg 0 [d]\nphotos/old_train/1.jpg 1 [c]\n", skip);
-    fgt_catalog_is(write_archive(&a, "n.tar"), NULL, expected);
+    fgt_catalog_is(archive_write(&a, "n.tar"), NULL, expected);
     add_folders(&a, "photos/1.jpg", "photos/dog/1.jpg"); /* an image that has no class */
     (void)snprintf(expected, sizeof(expected), "photos/dog/1.jpg [d]\nphotos/1.jpg [c]\n%s", skip);
-    fgt_catalog_is(write_archive(&a, "t.tar"), NULL, expected);
+    fgt_catalog_is(archive_write(&a, "t.tar"), NULL, expected);
     add_folders(&a, "photos/all/1.jpg", "photos/all/2.jpg"); /* one folder */
     (void)snprintf(expected, sizeof(expected), "photos/all/2.jpg [d]\nphotos/all/1.jpg [c]\n%s",
                    skip);
-    fgt_catalog_is(write_archive(&a, "o.tar"), NULL, expected);
+    fgt_catalog_is(archive_write(&a, "o.tar"), NULL, expected);
 }
 
 /* Nor are folders that have words of splits, where the classes are known. */
@@ -301,8 +256,8 @@ static void given_classes_are_no_splits(void **state)
     static archive a;
     static const char *const names[] = {"x", "y"};
     add_folders(&a, "photos/seg_train/1.jpg", "photos/seg_test/1.jpg");
-    add_text(&a, "photos/seg_test/2.jpg", "2");
-    fgt_catalog_fails(write_archive(&a, "w.tar"),
+    archive_add_text(&a, "photos/seg_test/2.jpg", "2");
+    fgt_catalog_fails(archive_write(&a, "w.tar"),
                       &(fg_catalog_options){.class_names = names, .class_count = 2}, FG_EFORMAT,
                       "'PATH': sample 'photos/seg_test/1.jpg' has the class 'seg_test': expected "
                       "one of 'x' and 'y'");
@@ -314,11 +269,11 @@ static void concatenated_archives_are_read_to_the_end(void **state)
     static archive a;
     for (size_t zeros = 1; zeros <= 20; zeros += 19) {
         a.size = 0;
-        add_text(&a, "1.jpg", "one");
+        archive_add_text(&a, "1.jpg", "one");
         memset(a.data + a.size, 0, zeros * BLOCK);
         a.size += zeros * BLOCK;
-        add_text(&a, "2.jpg", "two");
-        fgt_catalog_is(write_archive(&a, "cat.tar"), NULL, "1.jpg [one]\n2.jpg [two]\n");
+        archive_add_text(&a, "2.jpg", "two");
+        fgt_catalog_is(archive_write(&a, "cat.tar"), NULL, "1.jpg [one]\n2.jpg [two]\n");
     }
     const char *path = fgt_path(fgt_temp_folder(), "cat.tar");
     fgt_write(path, a.data, a.size + 2 * BLOCK + 100);
@@ -327,15 +282,15 @@ static void concatenated_archives_are_read_to_the_end(void **state)
     memset(a.data + a.size, 'x', BLOCK);
     a.size += BLOCK;
     fgt_catalog_fails(
-        write_archive(&a, "cat.tar"), NULL, FG_EFORMAT,
+        archive_write(&a, "cat.tar"), NULL, FG_EFORMAT,
         "'PATH': byte 11264: data after the end of the archive that is not another tar archive");
     a.size = 0; /* an extended header does not apply to the next archive */
-    add_text(&a, "1.jpg", "one");
-    add_member(&a, 'x', "pax", "14 path=p.jpg\n9 size=1\n", 23);
+    archive_add_text(&a, "1.jpg", "one");
+    archive_add(&a, 'x', "pax", "14 path=p.jpg\n9 size=1\n", 23);
     memset(a.data + a.size, 0, BLOCK);
     a.size += BLOCK;
-    add_text(&a, "2.jpg", "two");
-    fgt_catalog_is(write_archive(&a, "cat.tar"), NULL, "1.jpg [one]\n2.jpg [two]\n");
+    archive_add_text(&a, "2.jpg", "two");
+    fgt_catalog_is(archive_write(&a, "cat.tar"), NULL, "1.jpg [one]\n2.jpg [two]\n");
 }
 
 static void write_gzip(const char *path, const void *data, size_t size, const char *mode)
@@ -352,8 +307,8 @@ static void gzip_files_are_decompressed(void **state)
     static archive a;
     const char *folder = fgt_temp_folder(), *b = fgt_path(folder, "b.tgz");
     a.size = 0;
-    add_text(&a, "1.jpg", "one");
-    add_text(&a, "1.cls", "0");
+    archive_add_text(&a, "1.jpg", "one");
+    archive_add_text(&a, "1.cls", "0");
     memset(a.data + a.size, 0, 2 * BLOCK);
     write_gzip(fgt_path(folder, "a.tar.gz"), a.data, a.size + 2 * BLOCK, "wb");
     write_gzip(fgt_path(folder, "c.tar.gz"), a.data, a.size + 2 * BLOCK, "wb");
@@ -451,16 +406,16 @@ static void extended_headers_override_the_header(void **state)
     static archive a;
     a.size = 0;
     const char *records = "14 path=p.jpg\n9 size=3\n20 comment=\xff= and x\n";
-    add_member(&a, 'g', "global", "13 comment=x\n", 13);
-    add_member(&a, 'x', "pax", records, strlen(records));
-    add_text(&a, "short.jpg", "abcdef");
-    add_text(&a, "plain.jpg", "g"); /* the header applies once */
+    archive_add(&a, 'g', "global", "13 comment=x\n", 13);
+    archive_add(&a, 'x', "pax", records, strlen(records));
+    archive_add_text(&a, "short.jpg", "abcdef");
+    archive_add_text(&a, "plain.jpg", "g"); /* the header applies once */
     unsigned char *h = a.data + a.size;
-    add_text(&a, "base256.jpg", "hi");
+    archive_add_text(&a, "base256.jpg", "hi");
     h[BLOCK - 1] = 1; /* the checksum is that of all bytes */
     memcpy(h + 124, "\x80\0\0\0\0\0\0\0\0\0\0\2", 12);
-    add_checksum(h);
-    fgt_catalog_is(write_archive(&a, "x.tar"), NULL,
+    archive_checksum(h);
+    fgt_catalog_is(archive_write(&a, "x.tar"), NULL,
                    "p.jpg [abc]\nplain.jpg [g]\nbase256.jpg [hi]\n");
 }
 
@@ -474,9 +429,9 @@ static void long_labels_are_refused(void **state)
     text[0] = '0';
     for (size_t size = 4096; size <= 4097; size++) {
         a.size = 0;
-        add_text(&a, "1.jpg", "x");
-        add_member(&a, '0', "1.cls", text, size);
-        const char *path = write_archive(&a, "l.tar");
+        archive_add_text(&a, "1.jpg", "x");
+        archive_add(&a, '0', "1.cls", text, size);
+        const char *path = archive_write(&a, "l.tar");
         if (size == 4096)
             fgt_catalog_is(path, NULL, "1.jpg 0 [x]\nclass -\n");
         else
@@ -488,9 +443,9 @@ static void long_labels_are_refused(void **state)
     memcpy(json, "{\"label\": 0", 11);
     json[sizeof(json) - 1] = '}';
     a.size = 0;
-    add_text(&a, "1.jpg", "x");
-    add_member(&a, '0', "1.json", json, sizeof(json));
-    fgt_catalog_is(write_archive(&a, "l.tar"), NULL, "1.jpg 0 [x]\nclass -\n");
+    archive_add_text(&a, "1.jpg", "x");
+    archive_add(&a, '0', "1.json", json, sizeof(json));
+    fgt_catalog_is(archive_write(&a, "l.tar"), NULL, "1.jpg 0 [x]\nclass -\n");
 }
 
 static const struct {
@@ -522,10 +477,10 @@ static void mistakes_name_the_member(void **state)
     static archive a;
     for (size_t i = 0; i < sizeof(bad_members) / sizeof(bad_members[0]); i++) {
         a.size = 0;
-        add_text(&a, "1.jpg", "x");
+        archive_add_text(&a, "1.jpg", "x");
         const size_t size = strlen(bad_members[i].data) + (i == 1);
-        add_member(&a, bad_members[i].type, bad_members[i].name, bad_members[i].data, size);
-        fgt_catalog_fails(write_archive(&a, "m.tar"), NULL,
+        archive_add(&a, bad_members[i].type, bad_members[i].name, bad_members[i].data, size);
+        fgt_catalog_fails(archive_write(&a, "m.tar"), NULL,
                           bad_members[i].type == 'M' || bad_members[i].type == 'S' ? FG_EUNSUPPORTED
                                                                                    : FG_EFORMAT,
                           bad_members[i].part);
@@ -553,10 +508,10 @@ static char *text_of(const char *path)
 static void make_small(archive *a)
 {
     a->size = 0;
-    add_member(a, 'L', "././@LongLink", "some/long/name.jpg", 18);
-    add_text(a, "some", "image");
-    add_text(a, "b.jpg", "second");
-    add_text(a, "b.cls", "1");
+    archive_add(a, 'L', "././@LongLink", "some/long/name.jpg", 18);
+    archive_add_text(a, "some", "image");
+    archive_add_text(a, "b.jpg", "second");
+    archive_add_text(a, "b.cls", "1");
     memset(a->data + a->size, 0, 2 * BLOCK);
     a->size += 2 * BLOCK;
 }
@@ -608,13 +563,13 @@ static void write_shard(const char *folder, const char *name, const char *label)
 {
     static archive a;
     a.size = 0;
-    add_text(&a, "1.jpg", name);
-    add_text(&a, "1.cls", label);
+    archive_add_text(&a, "1.jpg", name);
+    archive_add_text(&a, "1.cls", label);
     memset(a.data + a.size, 0, 2 * BLOCK);
     fgt_write(fgt_path(folder, name), a.data, a.size + 2 * BLOCK);
 }
 
-/* The folders in them are classes; names of shards are no folders. */
+/* The folders in them are classes; names of shards are not folders. */
 static void shards_may_hold_folders(void **state)
 {
     static archive a;
@@ -624,7 +579,7 @@ static void shards_may_hold_folders(void **state)
                                            {"a-1.tar", "photos/dog/1.jpg"}};
     for (int i = 0; i < 2; i++) {
         a.size = 0;
-        add_text(&a, names[i][1], names[i][0]);
+        archive_add_text(&a, names[i][1], names[i][0]);
         memset(a.data + a.size, 0, 2 * BLOCK);
         fgt_write(fgt_path(folder, names[i][0]), a.data, a.size + 2 * BLOCK);
     }
@@ -746,10 +701,10 @@ static void sizes_have_several_forms(void **state)
     for (size_t i = 0; i < sizeof(size_fields) / sizeof(size_fields[0]); i++) {
         static archive a;
         a.size = 0;
-        add_text(&a, "1.jpg", "hi");
+        archive_add_text(&a, "1.jpg", "hi");
         memcpy(a.data + 124, size_fields[i].field, 12);
-        add_checksum(a.data);
-        const char *path = write_archive(&a, "s.tar");
+        archive_checksum(a.data);
+        const char *path = archive_write(&a, "s.tar");
         if (size_fields[i].part == NULL)
             fgt_catalog_is(path, NULL, "1.jpg [hi]\n");
         else
@@ -762,28 +717,28 @@ static void members_have_types(void **state)
     (void)state;
     static archive a;
     a.size = 0;
-    add_member(&a, '0', "0.jpg", "0", 1);
-    add_member(&a, '\0', "old.jpg", "1", 1);
-    add_member(&a, '7', "7.jpg", "7", 1);
+    archive_add(&a, '0', "0.jpg", "0", 1);
+    archive_add(&a, '\0', "old.jpg", "1", 1);
+    archive_add(&a, '7', "7.jpg", "7", 1);
     for (char type = '1'; type <= '6'; type++) { /* links, devices and folders have no content */
         char name[] = "x1.jpg";
         name[1] = type;
-        add_member(&a, type, name, "", 0);
+        archive_add(&a, type, name, "", 0);
         (void)snprintf((char *)a.data + a.size - BLOCK + 124, 12, "%011o", 4000U);
-        add_checksum(a.data + a.size - BLOCK);
+        archive_checksum(a.data + a.size - BLOCK);
     }
-    add_member(&a, '0', "old/", "", 0);
-    add_member(&a, 'K', "link", "a.jpg", 6);
-    add_member(&a, '0', "in/.hidden.jpg", "h", 1);
-    add_member(&a, '0', "in/none", "n", 1);
-    add_member(&a, '0', "in.dir/none", "n", 1);
-    add_member(&a, '0', "in.dir/9.x.jpg", "n", 1); /* not an image of the sample "9" */
-    add_member(&a, '0', "in.dir/9.jpg", "9", 1);
-    add_member(&a, '0', "8.JSON", "{}", 2);
-    add_member(&a, '0', "8.Jpg", "8", 1);
-    add_member(&a, '0', "__MACOSX/8.jpg", "m", 1);
-    add_member(&a, '0', "a/__MACOSX/8.jpg", "m", 1);
-    fgt_catalog_is(write_archive(&a, "t.tar"), NULL,
+    archive_add(&a, '0', "old/", "", 0);
+    archive_add(&a, 'K', "link", "a.jpg", 6);
+    archive_add(&a, '0', "in/.hidden.jpg", "h", 1);
+    archive_add(&a, '0', "in/none", "n", 1);
+    archive_add(&a, '0', "in.dir/none", "n", 1);
+    archive_add(&a, '0', "in.dir/9.x.jpg", "n", 1); /* not an image of the sample "9" */
+    archive_add(&a, '0', "in.dir/9.jpg", "9", 1);
+    archive_add(&a, '0', "8.JSON", "{}", 2);
+    archive_add(&a, '0', "8.Jpg", "8", 1);
+    archive_add(&a, '0', "__MACOSX/8.jpg", "m", 1);
+    archive_add(&a, '0', "a/__MACOSX/8.jpg", "m", 1);
+    fgt_catalog_is(archive_write(&a, "t.tar"), NULL,
                    "0.jpg [0]\nold.jpg [1]\n7.jpg [7]\nin.dir/9.jpg [9]\n8.Jpg [8]\n");
 }
 
@@ -792,28 +747,28 @@ static void members_fail_in_words(void **state)
     (void)state;
     static archive a;
     a.size = 0;
-    add_text(&a, "1.jpg", "x");
+    archive_add_text(&a, "1.jpg", "x");
     a.data[148] = '9'; /* of the checksum */
     fgt_catalog_fails(
-        write_archive(&a, "c.tar"), NULL, FG_EFORMAT,
+        archive_write(&a, "c.tar"), NULL, FG_EFORMAT,
         "'PATH': byte 0: not a tar archive (the checksum of the header does not match)");
     a.size = 0;
-    add_text(&a, "1.jpg", "x");
-    add_text(&a, "2.jpg", "x");
+    archive_add_text(&a, "1.jpg", "x");
+    archive_add_text(&a, "2.jpg", "x");
     a.data[2 * BLOCK + 148] = '9';
-    fgt_catalog_fails(write_archive(&a, "c.tar"), NULL, FG_EFORMAT,
+    fgt_catalog_fails(archive_write(&a, "c.tar"), NULL, FG_EFORMAT,
                       "'PATH': byte 1024: the checksum of the header does not match");
     a.size = 0;
-    add_text(&a, "1.jpg", "x");
-    add_text(&a, "1.JSON", "{\"label\": 1}");
-    add_text(&a, "1.json", "{}");
+    archive_add_text(&a, "1.jpg", "x");
+    archive_add_text(&a, "1.JSON", "{\"label\": 1}");
+    archive_add_text(&a, "1.json", "{}");
     fgt_catalog_fails(
-        write_archive(&a, "c.tar"), NULL, FG_EFORMAT,
+        archive_write(&a, "c.tar"), NULL, FG_EFORMAT,
         "'PATH': byte 2048: '1.json': the sample has a file with this extension already");
     a.size = 0;
-    add_text(&a, "1.jpg", "x");
-    add_text(&a, "1.png", "y");
-    fgt_catalog_fails(write_archive(&a, "c.tar"), NULL, FG_EFORMAT,
+    archive_add_text(&a, "1.jpg", "x");
+    archive_add_text(&a, "1.png", "y");
+    fgt_catalog_fails(archive_write(&a, "c.tar"), NULL, FG_EFORMAT,
                       "'PATH': byte 1024: '1.png': the sample has another image\nname the files of "
                       "a sample KEY.jpg, KEY.cls");
 }

@@ -409,7 +409,7 @@ static void of_an_array_that_is_cut_the_part_counts(void **state)
 }
 
 /* Two collectives that overlap with the matmuls of a fusion, of which only the second starts there;
- * alone, outside of a fusion, each one counts. */
+ * alone, outside a fusion, each one counts. */
 static void a_collective_counts_where_it_starts(void **state)
 {
     static char beside[] = "{\"async_collective_fusion_config\": {}}",
