@@ -145,6 +145,12 @@ static void folders_named_like_splits_are_splits(void **state)
                    "train/dog/1.jpg 2 [train/dog/1.]\n"
                    "class Validation\nclass test\nclass train\n"
                    "skip LICENSE: not an image (by its extension)\n");
+    fgt_catalog_is(root, &(fg_catalog_options){.no_classes = true},
+                   "Validation/dog/2.jpg val [Validation/d]\n"
+                   "test/3.jpg test [test/3.jpg]\n"
+                   "train/cat/1.jpg train [train/cat/1.]\n"
+                   "train/dog/1.jpg train [train/dog/1.]\n"
+                   "skip LICENSE: next to the folders of the splits\n");
 }
 
 static void splits_next_to_other_folders_are_an_error(void **state)

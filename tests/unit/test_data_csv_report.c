@@ -593,6 +593,7 @@ static const struct {
     {"categorical", 1, 3, 0, 0, 4, 1, true, 2, 2, 2, 0, "u"},
     {"categorical", 2, 2, 2, 0, 4, 1, true, 3, 4, 3.5, 0, "$1"},
     {"categorical", 1, 3, 0, 0, 3, 2, true, 7, 7, 7, 0, "x"},
+    {"categorical", 0, 4, 0, 0, 2, 0, false, (double)NAN, (double)NAN, 0, 0, NULL},
     {"target", 0, 4, 0, 0, 2, 1, false, (double)NAN, (double)NAN, 0, 0, "b"},
 };
 
@@ -600,12 +601,13 @@ static const struct {
 static void columns_can_be_asked_for(void **state)
 {
     static const char text[] =
-        "n,c,m,i,y\n1,u,$1,inf,b\n3,v,$2,x,a\n\"NA\",2,3,7,b\n2,\"NA\",4,x,a\n";
+        "n,c,m,i,q,y\n1,u,$1,inf,\"None\",b\n3,v,$2,x,\"NA\",a\n"
+        "\"NA\",2,3,7,\"NA\",b\n2,\"NA\",4,x,\"NA\",a\n";
     fg_csv_parts parts;
     fg_csv_column c;
     fgt_ok(csv_open_text(text, &(fg_csv_options){.missing = "mean"}, &parts));
-    assert_int_equal(fg_csv_schema_column_count(parts.schema), 5);
-    for (size_t i = 0; i < 5; i++) {
+    assert_int_equal(fg_csv_schema_column_count(parts.schema), 6);
+    for (size_t i = 0; i < 6; i++) {
         fgt_ok(fg_csv_schema_column(parts.schema, i, &c, &err));
         if (strcmp(c.kind, asked_columns[i].kind) != 0 || c.numbers != asked_columns[i].numbers ||
             c.texts != asked_columns[i].texts || c.marked != asked_columns[i].marked ||
