@@ -489,6 +489,57 @@ static void formats_are_slow_by_generation(void **state)
     }
 }
 
+/* Aliases of parameter 0, and of an element of parameter 1. */
+static void set_aliases(builder *b)
+{
+    static Fgi__Hlo__Alias whole = FGI__HLO__ALIAS__INIT, part = FGI__HLO__ALIAS__INIT,
+                           *entries[] = {&whole, &part};
+    static Fgi__Hlo__Aliases aliases = FGI__HLO__ALIASES__INIT;
+    static int64_t element = 1;
+    part.parameter = 1, part.n_parameter_index = 1, part.parameter_index = &element;
+    aliases.n_entry = 2, aliases.entry = entries;
+    b->module.alias = &aliases;
+}
+
+static void build_counted(builder *b)
+{
+    static char call[] = "Sharding";
+    begin(b);
+    Fgi__Hlo__Computation *entry = computation(b), *inner = computation(b);
+    const int64_t x = op(b, entry, "parameter", array(F32, NUMBERS(8, 16)), 0, NULL)->id;
+    Fgi__Hlo__Instruction *y = op(b, entry, "parameter", array(BF16, NUMBERS(16, 4)), 0, NULL);
+    y->parameter = 1;
+    (void)op(b, entry, "dot", array(F32, NUMBERS(8, 4)), NUMBERS(x, y->id));
+    (void)op(b, entry, "all-reduce", array(F32, NUMBERS(8, 16)), NUMBERS(x));
+    op(b, entry, "custom-call", array(F32, NUMBERS(8, 16)), NUMBERS(x))->target = call;
+    const int64_t z = op(b, inner, "parameter", array(BF16, NUMBERS(2, 4)), 0, NULL)->id;
+    Fgi__Hlo__Instruction *conv =
+        op(b, inner, "convolution", array(F32, NUMBERS(2, 4)), NUMBERS(z, z));
+    conv->conv = get(sizeof *conv->conv);
+    fgi__hlo__conv_dimensions__init(conv->conv);
+    conv->conv->n_input_spatial = 2;
+    (void)op(b, inner, "all-gather-start", array(BF16, NUMBERS(4, 4)), NUMBERS(z));
+    set_aliases(b);
+    finish(b);
+}
+
+/* In all computations; a product has the format of its first operand. */
+static void operations_are_counted(void **state)
+{
+    builder b;
+    fgi_hlo_counts n;
+    (void)state;
+    build_counted(&b);
+    fgi_hlo_count(&b.hlo, &n);
+    assert_true(n.parameters == 2 && n.parameter_bytes == 512 + 128);
+    assert_true(n.donated == 1 && n.donated_bytes == 512);
+    assert_true(n.dots[FG_F32] == 1 && n.dots[FG_BF16] == 0 && n.convs[FG_BF16] == 1);
+    assert_true(n.collectives[FGI_ALL_REDUCE] == 1 && n.collective_bytes[FGI_ALL_REDUCE] == 512);
+    assert_true(n.collectives[FGI_ALL_GATHER] == 1 && n.collective_bytes[FGI_ALL_GATHER] == 32);
+    assert_int_equal(n.custom_calls, 1);
+    fgi_hlo_index_fini(&b.index);
+}
+
 /* Products are dots and convolutions, and the library calls that a GPU's compiler makes of them. */
 static void library_calls_are_matmuls(void **state)
 {
@@ -528,6 +579,7 @@ int main(void)
         cmocka_unit_test(of_an_array_that_is_cut_the_part_counts),
         cmocka_unit_test(only_arrays_are_slow),
         cmocka_unit_test(formats_are_slow_by_generation),
+        cmocka_unit_test(operations_are_counted),
         cmocka_unit_test(library_calls_are_matmuls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
