@@ -212,6 +212,8 @@ static void mistakes_end_the_fit(void **state)
 
 /* ---- log_images ------------------------------------------------------------------------------ */
 
+static float first_pixel; /* of the floating-point images, unless it is 0 */
+
 static fg_status read_pixels(void *self, int64_t index, void *const *out_fields, fg_error *err)
 {
     const bool is_float = *(const bool *)self;
@@ -222,6 +224,8 @@ static fg_status read_pixels(void *self, int64_t index, void *const *out_fields,
             ((float *)out_fields[0])[i] = (float)(10 * index + i);
         else
             ((uint8_t *)out_fields[0])[i] = (uint8_t)(10 * index + i);
+    if (is_float && first_pixel != 0)
+        *(float *)out_fields[0] = first_pixel;
     return FG_OK;
 }
 
@@ -306,6 +310,9 @@ static void the_first_images_are_a_grid(void **state)
     assert_int_equal(warnings, 0);
     fit_images(true, true, 1);
     sees_image("image train/samples 2x1x3 0 51 102 153 204 255\n");
+    first_pixel = HUGE_VALF; /* does not scale the others */
+    fit_images(true, true, 1);
+    sees_image("image train/samples 2x1x3 255 0 64 128 191 255\n");
     fit_images(false, false, 4);
     assert_int_equal(warnings, 1);
     assert_null(strstr(seen, "image"));
