@@ -170,6 +170,8 @@ static void damaged_manifests(void **state)
          "manifest.json: expected 'files' to be a list of at most 16 entries"},
         {HEAD "\"sequence\":1,\"files\":[]}", "'model.safetensors' is missing in 'files'"},
         {HEAD "\"sequence\":1,\"files\":[1]}", "files[0]: expected a plain file name"},
+        {HEAD "\"sequence\":1,\"processes\":2,\"writer\":2,\"files\":[]}",
+         "expected 'writer' to be an integer from 0 to 'processes' - 1"},
         {HEAD "\"sequence\":1,\"files\":[" FILE_A("../x") "]}",
          "files[0]: expected a plain file name"},
         {HEAD "\"sequence\":1,\"files\":[" FILE_A("a") "," FILE_A("a") "]}", "'a' is listed twice"},
@@ -517,6 +519,11 @@ static fg_status a_run(void *self, fg_error *err)
     if (status == FG_OK)
         status = fgi_ckpt_resolve(self, "last", &path, err);
     fgi_free(path);
+    int64_t newest = 0;
+    if (status == FG_OK)
+        status = fgi_ckpt_newest_sequence(self, &newest, err);
+    if (status == FG_OK)
+        assert_true(newest >= 2);
     if (status == FG_OK)
         status = fgi_ckpt_prune(self, 1, NULL, 0, err);
     return status;
