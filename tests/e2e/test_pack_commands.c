@@ -47,6 +47,8 @@ static void info_and_verify(void **state)
     contains(program_gives(1, folder, "pack verify none.pack")->err, "none.pack");
     contains(program_gives(2, folder, "pack info")->err, "expected PACK");
     contains(program_gives(1, folder, "pack --check none")->err, "'none'");
+    contains(program_gives(2, folder, "pack photos v.pack --variants=3")->err,
+             "3 variants are stored as squares: set their size, such as presize square=224\n");
 }
 
 static void a_damaged_pack_is_found_and_rebuilt(void **state)
