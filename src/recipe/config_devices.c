@@ -20,7 +20,7 @@ bool fgi_config_modernize(fgi_config *c, bool *out_was_old, fg_error *err)
         return true;
     for (int i = 0; i < 2; i++) {
         const char *now = fgi_config_is_auto(c, others[i]) ? "auto" : fgi_config_text(c, others[i]);
-        if (strcmp(now, "auto") != 0 && (i == 1 || strcmp(now, "tpu") != 0))
+        if (strcmp(now, "auto") != 0 && strcmp(now, "tpu") != 0)
             return fgi_refuse(err,
                               "%s: %s is '%s' too: expected trainer.accelerator: tpu with "
                               "trainer.devices alone",
