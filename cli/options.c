@@ -277,6 +277,12 @@ static bool expand_home(parser *p)
     return true;
 }
 
+/* Of any message, so it is applied before all others. */
+static bool is_color(const char *word)
+{
+    return strncmp(word, "--color=", strlen("--color=")) == 0;
+}
+
 bool cli_parse(const cli_command *command, int argc, const char **argv, cli_call *out,
                int *out_status)
 {
@@ -284,14 +290,14 @@ bool cli_parse(const cli_command *command, int argc, const char **argv, cli_call
     bool is_good = expand_home(&p), has_ended = false;
     *out = (cli_call){.command = command->name, .args = argv + 1};
     for (int i = 1; is_good && i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (strncmp(argv[i], "--color=", strlen("--color=")) == 0) /* of any message */
+        if (is_color(argv[i]))
             is_good = parse_long(&p, argv[i] + 2);
     while (is_good && p.next < argc) {
         const char *word = argv[p.next++];
         if (!has_ended && strcmp(word, "--") == 0)
             has_ended = true;
         else if (!has_ended && strncmp(word, "--", 2) == 0)
-            is_good = parse_long(&p, word + 2);
+            is_good = is_color(word) || parse_long(&p, word + 2);
         else if (!has_ended && word[0] == '-' && word[1] != '\0')
             is_good = parse_letters(&p, word + 1);
         else if (key_of(&p, word) != NULL && access(word, F_OK) != 0)
