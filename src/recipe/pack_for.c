@@ -179,6 +179,7 @@ static fg_status read_plan(const fg_recipe *r, const json_t *plan, const char *m
 {
     const double rate = number_of(plan, "input_host_samples_per_s");
     const double measured = number_of(plan, "input_measured_samples_per_s");
+    const double batch = number_of(plan, "global_batch_size");
     const char *problem = json_string_value(json_object_get(plan, "error"));
     if (problem == NULL && json_is_false(json_object_get(plan, "fits")))
         problem = json_string_value(json_object_get(plan, "reason"));
@@ -192,10 +193,9 @@ static fg_status read_plan(const fg_recipe *r, const json_t *plan, const char *m
             r->options->config, machine, problem);
     options->rate = rate;
     fgi_run_say(r, FG_LOG_INFO,
-                "on %s, a step with %.0f images takes %.3g ms by the compiler's estimate: %s needs "
-                "%.0f images/s",
-                machine, number_of(plan, "global_batch_size"),
-                1e3 * number_of(plan, "estimated_step_s"),
+                "on %s, a step with %.0f image%s takes %.3g ms by the compiler's estimate: %s "
+                "needs %.0f images/s",
+                machine, batch, batch == 1 ? "" : "s", 1e3 * number_of(plan, "estimated_step_s"),
                 number_of(plan, "hosts") > 1 ? "each host" : "the model", rate);
     if (measured > 0)
         fgi_run_say(r, FG_LOG_INFO, "without the pack, this host delivers %.0f images/s", measured);

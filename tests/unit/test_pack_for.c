@@ -86,7 +86,7 @@ static void a_plan_of_one_host(void **state)
                     &o, text, &err));
     assert_true(o.rate == 0.5);
     assert_string_equal(text, "compiling the training step of 'images.yaml' for h100\n"
-                              "on h100, a step with 1 images takes 1.5 ms by the compiler's "
+                              "on h100, a step with 1 image takes 1.5 ms by the compiler's "
                               "estimate: the model needs 0 images/s\n");
 }
 
