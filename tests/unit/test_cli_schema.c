@@ -313,6 +313,7 @@ static void many_differences_are_counted(void **state)
     assert_string_equal(fgi_run_compare_more(&wide, (char[48]){""}), "");
     wide.count++;
     assert_string_equal(fgi_run_compare_more(&wide, (char[48]){""}), "\n  and 1 more");
+    assert_string_equal(fgi_run_compare_more(&none, (char[48]){"?"}), "");
     json_decref(had);
     json_decref(have);
 }
