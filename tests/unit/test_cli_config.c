@@ -401,6 +401,10 @@ static void keys_without_effect(void **state)
                         "run.yaml:1:27: data.path has no effect: data.format is npy\n"
                         "run.yaml:2:39: optimizer.betas has no effect: optimizer.name is sgd\n"
                         "--schedule.pct_start has no effect: schedule.name is constant\n");
+    lines[0] = '\0';
+    assert_true(fgi_config_override(c, "task=regression", &err)); /* now that it is inferred */
+    fgi_config_warn(c, "task", keep_line, lines);
+    assert_string_equal(lines, "run.yaml:3:18: model.classes has no effect: task is regression\n");
     fgi_config_destroy(c);
 }
 
