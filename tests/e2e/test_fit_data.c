@@ -270,7 +270,7 @@ static void colours_from_cifar_files(void **state)
     contains(o->out, "test_acc\t1\n");
     fgt_write(fgt_path(folder, "batches.meta.txt"), "a\nc\nb\nd\ne\nf\ng\nh\ni\nj\n", 20);
     contains(program_gives(1, folder, "test run/config.yaml -q")->err,
-             "the classes differ: class 1 is 'b' in the checkpoint, 'c' here");
+             "fulgurite test: .: the classes differ: class 1 is 'b' in the checkpoint, 'c' here");
 }
 
 static const struct CMUnitTest tests[] = {
