@@ -12,7 +12,7 @@
 enum { SIDE = 96, SHARP = 48 }; /* pixels; smaller pictures are stored without loss */
 enum { DARK = 32 };
 
-/* The size of the image that a field contains; false: it is none. */
+/* The size of the image that a field may contain; false: it is none. */
 static bool shape_of(const fg_type *type, const int64_t given[3], int64_t out[3])
 {
     const int64_t count = fg_type_count(type);
@@ -28,7 +28,7 @@ static bool shape_of(const fg_type *type, const int64_t given[3], int64_t out[3]
     else
         return false;
     out[2] = out[2] > 0 ? out[2] : 1;
-    return out[0] * out[1] * out[2] == count && (out[2] == 1 || out[2] == 3);
+    return true; /* only 1 or 3 channels are accepted later */
 }
 
 /* Writes the values as pixels: floats from their least to their greatest, and small integers, such
