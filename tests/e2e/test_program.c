@@ -85,6 +85,19 @@ static void show_lists_tensors(void **state)
     assert_string_equal(o->out, "");
 }
 
+/* DEL is a control character, too. */
+static void show_escapes_what_deletes(void **state)
+{
+    static const char header[] =
+        "{\"a\\u007f\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}";
+    char file[128] = {sizeof header - 1};
+    const char *folder = fgt_temp_folder();
+    (void)state;
+    memcpy(file + 8, header, sizeof header);
+    fgt_write(fgt_path(folder, "d.safetensors"), file, 8 + sizeof header);
+    assert_string_equal(program_gives(0, folder, "show d.safetensors")->out, "a?\tu8[1]\n");
+}
+
 static void show_prints_a_checkpoint_as_json(void **state)
 {
     fg_error err = {0};
@@ -252,6 +265,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(mistakes_on_the_command_line),
     cmocka_unit_test(colors_are_requested),
     cmocka_unit_test(show_lists_tensors),
+    cmocka_unit_test(show_escapes_what_deletes),
     cmocka_unit_test(show_prints_a_checkpoint_as_json),
     cmocka_unit_test(table_of_chips),
     cmocka_unit_test(devices_says_what_is_missing),
