@@ -54,7 +54,7 @@ static void find_cpus(fg_host *host)
         }
     }
     if (!host->source.root)
-        host->info.cpus = fgi_cpu_count();
+        host->info.cpus = fgi_cpu_affinity();
     const int quota = fgi_cpu_quota(host->source.root ? host->source.root : "");
     if (quota > 0 && (host->info.cpus == 0 || quota < host->info.cpus))
         host->info.cpus = quota;
