@@ -173,6 +173,49 @@ static void mistakes_are_noted(void **state)
     fgi_buf_fini(&out);
 }
 
+#define ELSEWHERE ", not to the configuration's folder: use --"
+
+static const struct {
+    const char *config_path, *key, *message, *more; /* NULL: nothing is explained */
+} paths[] = {
+    {NULL, "data.x=no.npy", "cannot open 'no.npy'", ""},
+    {"conf/run.yaml", "data.x=no.npy", "cannot open 'no.npy'", ""},
+    {"run.yaml", "data.x=in.npy", "cannot open 'in.npy'", ""},
+    {"conf/run.yaml", "data.x=in.npy", "in.npy: cut", ELSEWHERE "data.x=conf/in.npy"},
+    {"conf/run.yaml", "data.val_y=in.npy", "in.npy: cut", ELSEWHERE "data.val_y=conf/in.npy"},
+    {"conf/run.yaml", "model.weights=in.npy", "in.npy: cut", ELSEWHERE "model.weights=conf/in.npy"},
+    {"conf/run.yaml", "data.x=in.npy", "'another.npy' has no rows", NULL},
+    {"conf/run.yaml", "data.x=conf/in.npy", "'conf/in.npy' has no rows", NULL},
+    {NULL, "data.x=/nowhere/no.npy", "cannot open '/nowhere/no.npy'", NULL},
+};
+
+/* Relative paths of files that do not exist, if the error is about them. */
+static void relative_paths_are_explained(void **state)
+{
+    char cwd[200], want[512];
+    (void)state;
+    assert_non_null(getcwd(cwd, sizeof cwd));
+    assert_int_equal(mkdir("conf", 0777), 0);
+    fgt_write("conf/in.npy", "", 0);
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        const char *const keys[MOST_KEYS] = {"data.format=npy", paths[i].key};
+        const char *key = paths[i].key, *more = paths[i].more;
+        fgi_buf unused = {0};
+        fg_error err = {0};
+        const fg_recipe r = {.c = config_of(&unused, keys), .config_path = paths[i].config_path};
+        (void)fgi_fail(&err, FG_EIO, "%s", paths[i].message);
+        fgi_run_explain_paths(&r, &err);
+        const int size = snprintf(want, sizeof want, "%s", paths[i].message);
+        if (more != NULL)
+            (void)snprintf(want + size, sizeof want - (size_t)size,
+                           "\n%.*s is relative to the working directory, %s%s",
+                           (int)strcspn(key, "="), key, cwd, more);
+        assert_string_equal(err.message, want);
+        fgi_config_destroy(r.c);
+        fgi_buf_fini(&unused);
+    }
+}
+
 /* ---- what formats say and read --------------------------------------------------------------- */
 
 static const struct {
@@ -702,10 +745,15 @@ static int go_there(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(mistakes_are_noted),          cmocka_unit_test(lines_of_a_format),
-    cmocka_unit_test(formats_of_other_data),       cmocka_unit_test(whole_images_stay_whole),
-    cmocka_unit_test(summaries_have_every_number), cmocka_unit_test(reports_have_every_number),
-    cmocka_unit_test(batches_are_noted),           cmocka_unit_test(val_losses_that_are_not_finite),
+    cmocka_unit_test(mistakes_are_noted),
+    cmocka_unit_test(relative_paths_are_explained),
+    cmocka_unit_test(lines_of_a_format),
+    cmocka_unit_test(formats_of_other_data),
+    cmocka_unit_test(whole_images_stay_whole),
+    cmocka_unit_test(summaries_have_every_number),
+    cmocka_unit_test(reports_have_every_number),
+    cmocka_unit_test(batches_are_noted),
+    cmocka_unit_test(val_losses_that_are_not_finite),
     cmocka_unit_test(records_of_sweeps),
 };
 
