@@ -106,10 +106,11 @@ static void the_effect_on_the_learning_rate(void **state)
 {
     (void)state;
     const char *folder = workplace();
-    const outcome *o = find(0, folder, "memory_limit_bytes=1073741824,devices=2",
-                            "--trainer.devices=2 --trainer.batch_size=10 --optimizer.lr=0.01 "
-                            "--trainer.lr_scaling=linear --trainer.accumulate_grad_batches=3 "
-                            "--summary=s.json");
+    const outcome *o =
+        find(0, folder, "memory_limit_bytes=1073741824,devices=2",
+             "--trainer.devices=2 --trainer.global_batch_size=20 --optimizer.lr=0.01 "
+             "--trainer.lr_scaling=linear --trainer.accumulate_grad_batches=3 "
+             "--summary=s.json");
     contains(o->out, "\nlr_given\t0.01\nlr_factor\t6\nlr\t0.06\nlr_linear\t3\nlr_sqrt\t0.173205\n");
     contains(o->err, "optimizer.lr: 0.01; with this batch, fit uses 0.06 (lr_scaling=linear)\n");
     contains(o->err,

@@ -443,10 +443,10 @@ static void weights_start_a_run(void **state)
              "no tensor's name starts with 'net.': the file has fc1.bias, fc1.weight, fc2.bias, "
              "fc2.weight; the module has fc1.weight, ");
     contains(program_gives(1, folder,
-                           "fit digits.yaml -q --trainer.run_dir=other --model.hidden=[16] "
+                           "fit digits.yaml -q --trainer.run_dir=other --model.hidden=[32,10] "
                            "--model.weights=run/checkpoints/last")
                  ->err,
-             "fulgurite fit: ");
+             "has no 'fc3.weight', which is f32[10,10] in the model\nto load the rest: ");
     contains(program_gives(1, folder,
                            "fit digits.yaml -q --trainer.run_dir=other --model.hidden=[16] "
                            "--model.weights=run/checkpoints/step-000000003")
