@@ -23,7 +23,6 @@ fg_status fgi_jpeg_guard_run(fgi_jpeg_guard *guard, const char *name, void (*fn)
     guard->errors.name = name;
     guard->errors.err = err;
     guard->errors.status = FG_OK;
-    guard->errors.warning[0] = '\0';
     if (setjmp(guard->errors.jump) == 0)
         fn(self);
     return guard->errors.status;

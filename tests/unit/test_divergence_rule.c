@@ -141,6 +141,56 @@ static void the_error_names_the_parameter(void **state)
     }
 }
 
+static const struct {
+    fgi_diverged what;
+    int64_t high;
+    bool has_exploded;
+    const char *says;
+} reasons[] = {
+    {{.reason = FGI_HIGH_LOSS, .step = 9, .loss = 12.34567},
+     1,
+     false,
+     "training has diverged at step 9: the loss is 12.35, and it has been too high for 1 log line "
+     "(the lowest was 0.5)"},
+    {{.reason = FGI_HIGH_LOSS, .step = 9, .loss = 12.34567},
+     3,
+     true,
+     "training has diverged at step 9: the loss is 12.35, and it has been too high for 3 log lines "
+     "(it had risen far above the loss of the first step, which was 2)"},
+    {{.reason = FGI_BAD_LOSS, .step = 4, .loss = (double)INFINITY},
+     0,
+     false,
+     "training has diverged at step 4: the loss is infinite"},
+    {{.reason = FGI_BAD_GRADIENT, .step = 4},
+     0,
+     false,
+     "training has diverged at step 4: gradients are not finite"},
+};
+
+static void the_error_says_what_happened(void **state)
+{
+    static fgi_divergence divergence;
+    fg_error err = {0};
+    fg_module *root = NULL;
+    (void)state;
+    fgt_ok(fg_module_create(NULL, 1, &root, &err));
+    (void)fg_linear_create(root, "a", &(fg_linear_options){.in = 2, .out = 2});
+    fg_optimizer *sgd = fg_sgd_create(root, NULL);
+    for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++) {
+        fg_trainer trainer = {.divergence = &divergence,
+                              .options.divergence.action = "rollback",
+                              .model.optimizer = sgd};
+        divergence = (fgi_divergence){.at = {.lr_factor = 1,
+                                             .high = reasons[i].high,
+                                             .exploded = reasons[i].has_exploded ? 1 : 0,
+                                             .start = 2,
+                                             .best = 0.5}};
+        assert_int_equal(fgi_divergence_describe(&trainer, &reasons[i].what, &err), FG_ENUMERIC);
+        assert_string_equal(err.message, reasons[i].says);
+    }
+    fg_module_destroy(root);
+}
+
 /* ---- checkpoints to go back to --------------------------------------------------------------- */
 
 /* How many checkpoints are kept: none is removed while one of them may be needed. */
@@ -392,6 +442,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(checkpoints_name_good_ones),
     cmocka_unit_test(options_are_checked),
     cmocka_unit_test(the_error_names_the_parameter),
+    cmocka_unit_test(the_error_says_what_happened),
     cmocka_unit_test(defaults_are_filled_in),
     cmocka_unit_test(a_fit_begins_without_what_ended_the_last),
     cmocka_unit_test(a_fit_that_ends_high_is_warned_of),

@@ -220,6 +220,39 @@ static void changing_numbers_compile_and_are_reported_once(void **state)
     assert_non_null(strstr(warning, "fg_scalar"));
 }
 
+static const struct {
+    int others; /* that change too; -1: a slice changes, and no number */
+    const char *says;
+} changes[] = {{-1, "an argument of slice changed: 3"},
+               {1, "a constant changed from 1.5 to 2.5 (and 1 other operation): 3"},
+               {2, "a constant changed from 1.5 to 2.5 (and 2 other operations): 3"}};
+
+/* What the warning says of the first operation that changes, and of the others. */
+static void changes_are_counted(void **state)
+{
+    fixture *f = *state;
+    fg_error err = {0};
+    for (size_t k = 0; k < sizeof changes / sizeof changes[0]; k++) {
+        fg_trace *trace;
+        fgt_ok(fg_trace_create(f->client, &trace, &err));
+        fg_log_set(keep_warning, NULL);
+        for (int64_t i = 0; i < 3; i++) {
+            const int64_t limit = i + 1;
+            fg_tensor v = fg_variable_value(trace, f->v);
+            v = changes[k].others < 0 ? fg_slice(v, &i, &limit, NULL)
+                                      : fg_mul_scalar(v, 0.5 + (double)i);
+            for (int other = 0; other < changes[k].others; other++)
+                v = fg_add_scalar(v, (double)(7 + i + other));
+            fg_array *out;
+            fgt_ok(fg_run(trace, &v, 1, &out, &err));
+            fg_array_release(out);
+        }
+        fg_log_set(NULL, NULL);
+        assert_non_null(strstr(warning, changes[k].says));
+        fg_trace_destroy(trace);
+    }
+}
+
 /* The one used longest ago goes, not the one made first. */
 static void programs_in_use_are_kept(void **state)
 {
@@ -334,6 +367,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(late_failures_come_out_when_read, before_each, after_each),
     cmocka_unit_test_setup_teardown(changing_numbers_compile_and_are_reported_once, before_each,
                                     after_each),
+    cmocka_unit_test_setup_teardown(changes_are_counted, before_each, after_each),
     cmocka_unit_test_setup_teardown(programs_in_use_are_kept, before_each, after_each),
     cmocka_unit_test_setup_teardown(other_programs_are_not_reported, before_each, after_each),
     cmocka_unit_test(every_allocation_may_fail),
