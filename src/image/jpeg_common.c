@@ -50,7 +50,7 @@ static void on_error(j_common_ptr info)
 static bool is_harmless(int code)
 {
     return code == JWRN_EXTRANEOUS_DATA || code == JWRN_ADOBE_XFORM || code == JWRN_JFIF_MAJOR ||
-           code == JWRN_BOGUS_ICC || code == JWRN_NOT_SEQUENTIAL;
+           code == JWRN_NOT_SEQUENTIAL;
 }
 
 static void note(fgi_jpeg_errors *errors, const char *text)

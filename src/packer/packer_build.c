@@ -340,11 +340,10 @@ static fg_status explain(const build *b, fg_status status, fg_error *err)
     if (status != FG_EIO || b->writer == NULL || err == NULL)
         return status;
     cause = *err;
-    const int64_t written = fg_pack_writer_count(b->writer);
     return fgi_fail(err, status,
-                    "%.380s\n%" PRId64 " %s in the partial pack: free some space if the "
-                    "disk is full, and start again to continue",
-                    cause.message, written, written == 1 ? "record is" : "records are");
+                    "%.380s\nwhat was written is in the partial pack: free some space if the disk "
+                    "is full, and start again to continue",
+                    cause.message);
 }
 
 static fg_status finish(build *b, fg_error *err)

@@ -399,6 +399,35 @@ static void an_unknown_revision_is_harmless(void **state)
     fgt_file_free(&file);
 }
 
+/* In the headers: an unknown code of colors, a scan that leaves out a coefficient. */
+static void unusual_headers_are_harmless(void **state)
+{
+    static const char adobe[] = "\xff\xee\0\x10"
+                                "Adobe\0\x64\0\0\0\0\7";
+    fg_image_decode_options tolerant = {.tolerate_corruption = true};
+    fgt_ok(fg_image_decoder_create(&decoder, &err));
+    for (int i = 0; i < 2; i++) {
+        fgt_file file = fgt_file_read("baseline.jpg");
+        fgt_ok(fgt_decode(decoder, &file, NULL, &whole, &err));
+        if (i == 0)
+            memcpy(file.data + 2, adobe, sizeof adobe - 1); /* in place of JFIF */
+        else
+            file.data[offset_of(&file, 0xda) + 12] = 62;
+        for (int k = 0; k < 2; k++) {
+            fgt_ok(fgt_decode(decoder, &file, k == 0 ? NULL : &tolerant, &part, &err));
+            assert_int_equal(fgt_image_difference(&whole, &part), 0);
+            assert_string_equal(decoder->warning,
+                                i == 0 ? "Unknown Adobe color transform code 7"
+                                       : "Invalid SOS parameters for sequential JPEG");
+            assert_false(decoder->is_corrupt);
+        }
+        fgt_file_free(&file);
+    }
+    fg_image_fini(&whole);
+    fg_image_fini(&part);
+    fg_image_decoder_destroy(decoder);
+}
+
 static void corrupt_data_is_an_error_unless_tolerated(void **state)
 {
     fgt_file file = fgt_file_read("large.jpg");
@@ -493,6 +522,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(sampling_is_that_of_the_header),
     cmocka_unit_test(harmless_flaws_are_accepted),
     cmocka_unit_test(an_unknown_revision_is_harmless),
+    cmocka_unit_test(unusual_headers_are_harmless),
     cmocka_unit_test(corrupt_data_is_an_error_unless_tolerated),
     cmocka_unit_test(invalid_requests_are_refused),
     cmocka_unit_test(too_many_scans_are_refused),

@@ -276,6 +276,8 @@ static void coefficients_are_those_of_the_file(void **state)
                                    {W, H, 1, 2, 2, .quality = 95},
                                    {W, H, 3, 2, 1, .quality = 95},
                                    {W, H, 3, 1, 2, .quality = 95}};
+    const fgt_jpeg_spec wide[] = {{W, H, 3, 1, 1, .quality = 95}, {W, H, 3, 2, 1, .quality = 95}};
+    const fgt_jpeg_spec tall[] = {{W, H, 3, 1, 1, .quality = 95}, {W, H, 3, 1, 2, .quality = 95}};
     const fgt_jpeg_spec gray[] = {{W, H, 1, 2, 2, .quality = 95}, {W, H, 1, 1, 1, .quality = 95}};
     bool own[5];
     assert_int_equal(pack_coefficients("half", half, 2, true, own), 1);
@@ -284,6 +286,8 @@ static void coefficients_are_those_of_the_file(void **state)
     assert_true(own[0] && own[1]);
     assert_int_equal(pack_coefficients("mixed", mixed, 5, false, own), 4);
     assert_true(!own[0] && own[1] && !own[2] && !own[3] && !own[4]);
+    assert_int_equal(pack_coefficients("wide", wide, 2, false, own), 2);
+    assert_int_equal(pack_coefficients("tall", tall, 2, false, own), 2);
     assert_int_equal(pack_coefficients("gray", gray, 2, false, own), 0);
     assert_true(own[0] && own[1]);
 }

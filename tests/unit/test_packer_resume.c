@@ -202,10 +202,11 @@ static void a_full_disk_is_an_error_and_the_build_continues(void **state)
         (void)signal(SIGXFSZ, SIG_IGN);
         (void)setrlimit(RLIMIT_FSIZE, &(struct rlimit){5000000, 5000000});
         const fg_status status = fg_pack_build(source, path, &options, NULL, NULL, NULL, &err);
-        const bool is_good = status == FG_EIO && strstr(err.message, "cannot write") != NULL &&
-                             strstr(err.message, " records are in the partial pack: free some "
-                                                 "space if the disk is full, and start again to "
-                                                 "continue") != NULL;
+        const bool is_good =
+            status == FG_EIO && strstr(err.message, "cannot write") != NULL &&
+            strstr(err.message, "\nwhat was written is in the partial pack: free some "
+                                "space if the disk is full, and start again to "
+                                "continue") != NULL;
         _exit(is_good ? 0 : 1);
     }
     int status = 0;

@@ -448,6 +448,21 @@ static fg_optimizer *bad_optimizer(void *self, fg_module *root)
 
 /* A step that makes one mistake, selected by number. */
 static int fault;
+static void log_badly(fg_step *st, fg_tensor x, fg_tensor y)
+{
+    switch (fault) {
+    case 18: fg_step_log_classification(st, x, x); break;
+    case 19: fg_step_log_classification(st, fg_transpose(x), y); break;
+    case 20: fg_step_log_classification(st, y, y); break;
+    case 21: fg_step_log_classification(st, fg_cast(x, FG_S32), y); break;
+    case 22: fg_step_log_classification(st, x, fg_cast(y, FG_F32)); break;
+    case 23: fg_step_log_regression(st, x, y, NULL); break;
+    case 24: fg_step_log_regression(st, y, x, NULL); break;
+    case 25: fg_step_log_regression(st, fg_transpose(x), x, NULL); break;
+    default: break;
+    }
+}
+
 static fg_tensor kept; /* created by an earlier step, and used after its end */
 static fg_tensor bad_step(void *self, fg_step *st, const fg_batch *batch)
 {
@@ -491,7 +506,7 @@ static fg_tensor bad_step(void *self, fg_step *st, const fg_batch *batch)
     case 15: return (fg_tensor){0};
     case 16: return kept;
     case 17: return fg_add(loss, kept);
-    default: break;
+    default: log_badly(st, x, fg_batch_at(batch, 1)); break;
     }
     kept = loss;
     return loss;
@@ -522,6 +537,18 @@ static void bad_steps_are_reported(void **state)
         {FG_EINVAL, "what train_step returned: an empty tensor was used: it has no value"},
         {FG_EINVAL, "what train_step returned: a tensor was used after its trace was run, reset"},
         {FG_EINVAL, "a tensor was used after its trace was run, reset or destroyed"},
+        {FG_ESHAPE,
+         "log_classification(f32[4,6], f32[4,6]): expected logits [B, C] and labels [B]"},
+        {FG_ESHAPE, "log_classification(f32[6,4], s32[4]): expected logits [B, C] and labels [B]"},
+        {FG_ESHAPE, "log_classification(s32[4], s32[4]): expected logits [B, C] and labels [B]"},
+        {FG_EDTYPE,
+         "log_classification(s32[4,6], s32[4]): expected floating logits and s32 labels"},
+        {FG_EDTYPE,
+         "log_classification(f32[4,6], f32[4]): expected floating logits and s32 labels"},
+        {FG_EDTYPE, "log_regression(f32[4,6], s32[4]): expected floating predictions and targets"},
+        {FG_EDTYPE, "log_regression(s32[4], f32[4,6]): expected floating predictions and targets"},
+        {FG_ESHAPE, "log_regression(f32[6,4], f32[4,6]): expected two tensors [B] or [B, K] of the "
+                    "same shape"},
     };
     fg_task_ops ops = toy_ops;
     ops.train_step = bad_step;
