@@ -50,9 +50,6 @@ static void encode(void *self)
 fg_status fgi_jpeg_coefficients_encode(const char *name, const fg_image *image, int quality,
                                        fgi_jpeg_sampling sampling, fgi_buf *out, fg_error *err)
 {
-    if (image->width < 1 || image->height < 1 || quality < 1 || quality > 100)
-        return fgi_fail(err, FG_EINVAL, "%s: cannot encode %d x %d pixels with quality %d", name,
-                        (int)image->width, (int)image->height, quality);
     encoder *e = fgi_calloc(1, sizeof(*e));
     if (e == NULL)
         return fgi_no_memory(err);

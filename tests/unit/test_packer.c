@@ -224,7 +224,8 @@ static void write_sources(const char *folder, const fgt_jpeg_spec *specs, int co
     fg_image_fini(&image);
 }
 
-/* Whether record i has the coefficients of the JPEG of the spec. */
+/* Whether record i has the coefficients of the JPEG of the spec; its flags are those of its bytes.
+ */
 static bool has_own(fg_pack *pack, int64_t i, const fgt_jpeg_spec *spec)
 {
     size_t size, record_size;
@@ -232,6 +233,11 @@ static bool has_own(fg_pack *pack, int64_t i, const fgt_jpeg_spec *spec)
     fgi_buf expected = {0};
     uint8_t *jpeg = fgt_jpeg_make(spec, &size);
     fgt_ok(fg_pack_record(pack, i, &record, &record_size, &err));
+    fg_pack_entry entry;
+    fgi_jpeg_coefficients read;
+    fgt_ok(fg_pack_get_entry(pack, i, &entry, &err));
+    fgt_ok(fgi_jpeg_coefficients_open("r", record, record_size, &read, &err));
+    assert_int_equal(entry.flags, fgi_jpeg_coefficients_high(&read));
     fgt_ok(fgi_jpeg_coefficients_write("own", jpeg, size, &expected, &err));
     const bool is_own =
         record_size == expected.size && memcmp(record, expected.data, record_size) == 0;
