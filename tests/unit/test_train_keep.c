@@ -805,10 +805,10 @@ static const struct {
      .options = "monitor=val_acc",
      .message = "checkpoint: monitor: expected a metric of training, as there is no"},
     {.callback = "throughput",
-     .options = "tokens_metric=train_tokens",
+     .options = "tokens_metric=n",
      .has_val = true,
      .message = "throughput: tokens_metric: expected a metric of training, one of "
-                "train_acc|train_loss, got 'train_tokens'"},
+                "train_acc|train_loss, got 'n'"},
     {.name = "{epoch}-{train_acc}-{val_loss}", .has_val = true},
     {.monitor = "val_loss"}};
 
