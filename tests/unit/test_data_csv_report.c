@@ -600,9 +600,8 @@ static const struct {
 /* What a program sees of the columns. */
 static void columns_can_be_asked_for(void **state)
 {
-    static const char text[] =
-        "n,c,m,i,q,y\n1,u,$1,inf,\"None\",b\n3,v,$2,x,\"NA\",a\n"
-        "\"NA\",2,3,7,\"NA\",b\n2,\"NA\",4,x,\"NA\",a\n";
+    static const char text[] = "n,c,m,i,q,y\n1,u,$1,inf,\"None\",b\n3,v,$2,x,\"NA\",a\n"
+                               "\"NA\",2,3,7,\"NA\",b\n2,\"NA\",4,x,\"NA\",a\n";
     fg_csv_parts parts;
     fg_csv_column c;
     fgt_ok(csv_open_text(text, &(fg_csv_options){.missing = "mean"}, &parts));
