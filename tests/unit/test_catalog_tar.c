@@ -565,8 +565,8 @@ static void both_ends_of_a_member_are_read(void **state)
     fg_catalog *catalog;
     (void)state;
     a.size = 0;
-    add_text(&a, "1.jpg", "abcdefg");
-    fgt_ok(fg_catalog_open(write_archive(&a, "ends.tar"), NULL, &catalog, &err));
+    archive_add_text(&a, "1.jpg", "abcdefg");
+    fgt_ok(fg_catalog_open(archive_write(&a, "ends.tar"), NULL, &catalog, &err));
     for (size_t n = 6; n <= 8; n++) {
         char first[8] = "", last[8] = "";
         uint64_t size = 0;
