@@ -627,8 +627,8 @@ static void columns_can_be_asked_for(void **state)
         assert_null(c.ignored_because);
     }
     assert_string_equal(c.categories[1], "b");
-    assert_int_equal(fg_csv_schema_column(parts.schema, 5, &c, &err), FG_EINVAL);
-    assert_string_equal(err.message, "csv schema: column 5 does not exist: there are 5");
+    assert_int_equal(fg_csv_schema_column(parts.schema, 6, &c, &err), FG_EINVAL);
+    assert_string_equal(err.message, "csv schema: column 6 does not exist: there are 6");
     csv_destroy(&parts);
 }
 
