@@ -79,7 +79,9 @@ static void the_largest_batch_is_printed(void **state)
     (void)state;
     enum { LIMIT = 12000 };
     double megabytes = 0;
-    const outcome *o = find(0, workplace(), "memory_limit_bytes=12000", "--trainer.batch_size=16");
+    const char *folder = workplace();
+    const outcome *o =
+        find(0, folder, "memory_limit_bytes=12000", "--trainer.batch_size=16 --summary=s.json");
     const long batch = number(o->out, "batch_size\t");
     assert_int_equal(number(o->out, "\nglobal_batch_size\t"), batch);
     assert_int_equal(number(o->out, "\nlimit_bytes\t"), LIMIT);
@@ -92,6 +94,10 @@ static void the_largest_batch_is_printed(void **state)
     assert_int_equal(check_tries(lines, LIMIT, &megabytes), batch);
     assert_true(fabs(megabytes * 1e6 - need) <= 500);
     free(lines);
+    json_t *summary = json_load_file(fgt_path(folder, "s.json"), 0, NULL);
+    assert_true(json_is_false(json_object_get(json_object_get(summary, "batch"), "all_fit")));
+    assert_true(json_is_true(json_object_get(json_object_get(summary, "batch"), "was_run")));
+    json_decref(summary);
 }
 
 static double json_at(const json_t *object, const char *name)
