@@ -145,7 +145,8 @@ static void another_host_is_asked(void **state)
 
 static atomic_int requests;
 
-/* The run: loses the first request, as if it had begun just now, and obeys the second. */
+/* The run: loses the first request, as if it had begun just now, and obeys the second; a third one
+ * comes too late. */
 static void *obey(void *self)
 {
     const int *fd = self;
@@ -156,6 +157,7 @@ static void *obey(void *self)
         fgi_stop_forget(folder);
         (void)atomic_fetch_add(&requests, 1);
     }
+    assert_int_equal(fgi_stop_ask(folder, NULL), FG_OK);
     assert_int_equal(ftruncate(*fd, 0), 0);
     (void)close(*fd);
     return NULL;
