@@ -109,12 +109,14 @@ static void other_formats(void **state)
 {
     (void)state;
     const char *folder = trained();
-    assert_int_equal(shell(folder, "fulgurite predict digits.yaml -q --out=p.tsv && "
-                                   "fulgurite predict digits.yaml -q > same.csv && "
-                                   "tr '\\t' , < p.tsv | cmp - same.csv && "
-                                   "fulgurite predict digits.yaml -q --out=p.json && "
-                                   "fulgurite predict digits.yaml -q --out=same.jsonl && "
-                                   "sed '1d;$d;s/,$//' p.json | cmp - same.jsonl"),
+    assert_int_equal(shell(folder,
+                           "fulgurite predict digits.yaml -q --out=p.tsv && "
+                           "fulgurite predict digits.yaml --out=/dev/stdout >same.csv 2>err && "
+                           "tr '\\t' , < p.tsv | cmp - same.csv && "
+                           "fulgurite predict digits.yaml -q --out=p.json && "
+                           "fulgurite predict digits.yaml --out=same.jsonl 2>>err && "
+                           "! grep suffix err && "
+                           "sed '1d;$d;s/,$//' p.json | cmp - same.jsonl"),
                      0);
     json_t *all = json_load_file(fgt_path(folder, "p.json"), 0, NULL);
     assert_int_equal(json_array_size(all), 359);

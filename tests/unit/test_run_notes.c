@@ -6,6 +6,7 @@
 
 #include <fulgurite/pack.h>
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -214,6 +215,23 @@ static void relative_paths_are_explained(void **state)
         fgi_config_destroy(r.c);
         fgi_buf_fini(&unused);
     }
+}
+
+static void a_job_without_a_checkpoint_is_not_queued_again(void **state)
+{
+    static const char *const keys[MOST_KEYS] = {"trainer.slurm_requeue=true"};
+    fgi_buf out = {0};
+    const fg_recipe_options options = {.message = put_note, .message_self = &out};
+    fg_recipe r = {.options = &options, .outcome.train.stop_signal = SIGUSR1};
+    (void)state;
+    r.c = config_of(&out, keys);
+    assert_int_equal(setenv("SLURM_JOB_ID", "12", 1), 0);
+    fgi_run_requeue(&r);
+    assert_int_equal(unsetenv("SLURM_JOB_ID"), 0);
+    assert_string_equal(out.data, "--trainer.slurm_requeue=true\n"
+                                  "3 SLURM job 12 is not queued again: there is no checkpoint\n");
+    fgi_config_destroy(r.c);
+    fgi_buf_fini(&out);
 }
 
 /* ---- what formats say and read --------------------------------------------------------------- */
@@ -747,6 +765,7 @@ static int go_there(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(mistakes_are_noted),
     cmocka_unit_test(relative_paths_are_explained),
+    cmocka_unit_test(a_job_without_a_checkpoint_is_not_queued_again),
     cmocka_unit_test(lines_of_a_format),
     cmocka_unit_test(formats_of_other_data),
     cmocka_unit_test(whole_images_stay_whole),
