@@ -49,20 +49,29 @@ static bool refuse_missing(const char *path, const fgi_look_column *c, fg_error 
                       path, c->distinct[0], c->name != NULL ? c->name : "");
 }
 
-/* Whether the table lists images, and where they are. */
+/* Whether the table lists images, and where they are. Whole names are preferred to those that lack
+ * a suffix: a number in another column may happen to be that of another file. */
 static bool find_list(const fgi_csv *csv, fgi_image_places *places, fgi_look_list *out)
 {
-    fgi_listed_images found;
+    fgi_listed_images found, best = {.suffix = NULL};
+    size_t column = 0;
     for (size_t i = 0; i < csv->column_count && i < MOST_COLUMNS; i++) {
         if (!fgi_csv_lists_images(csv, i, places, &found))
             continue;
-        out->suffix = found.suffix;
-        out->root = found.root != NULL ? fgi_strdup(found.root) : NULL;
-        out->path_column = fgi_strdup(csv->columns[i]);
-        out->predict = find_test(places);
-        return out->path_column != NULL;
+        if (best.suffix == NULL || *found.suffix == '\0') {
+            best = found;
+            column = i;
+        }
+        if (*best.suffix == '\0')
+            break;
     }
-    return false;
+    if (best.suffix == NULL)
+        return false;
+    out->suffix = best.suffix;
+    out->root = best.root != NULL ? fgi_strdup(best.root) : NULL;
+    out->path_column = fgi_strdup(csv->columns[column]);
+    out->predict = find_test(places);
+    return out->path_column != NULL;
 }
 
 static bool refuse_headless(const char *path, fg_error *err)

@@ -165,7 +165,7 @@ static void warn(void *self, const char *line) { fgi_run_say(self, FG_LOG_WARNIN
 /* A fit whose report cannot be written has not failed. A fit that did not start has no report. */
 static bool has_report(const fg_recipe *r)
 {
-    return r->options->kind == FG_RECIPE_FIT && r->folder != NULL && r->has_result &&
+    return r->options->kind == FG_RECIPE_FIT && r->folder != NULL &&
            r->outcome.train.time_to_first_step_s > 0;
 }
 
@@ -305,7 +305,7 @@ static void say_end(const fg_recipe *r, fg_status status)
         say_folder(r);
     else if (status == FG_OK)
         fgi_run_say(r, FG_LOG_INFO, "fast dev run: no error; nothing was saved");
-    else if (r->has_result && !r->is_complete && train->checkpoint[0] != '\0' && r->folder != NULL)
+    else if (!r->is_complete && train->checkpoint[0] != '\0')
         fgi_run_say(r, FG_LOG_ERROR, "to continue: the same command with --resume%s%s",
                     is_auto ? " --trainer.run_dir=" : "", is_auto ? r->folder : "");
 }
