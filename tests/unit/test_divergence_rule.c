@@ -1,5 +1,5 @@
-/* test_divergence_rule.c - which log lines count as divergence, and what
- * checkpoints hold of them.
+/* test_divergence_rule.c - which log lines count as divergence, what checkpoints hold of them, and
+ * what is said of it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -9,7 +9,10 @@
 #include <stdio.h>
 #include <fulgurite/fulgurite.h>
 
+#include "optim/optimizer.h"
+#include "trace/precision.h"
 #include "train/divergence_parts.h"
+#include "train/health.h"
 #include "train/trainer.h"
 
 /* The number of lines until it counts as divergence, 0: never. */
@@ -436,7 +439,54 @@ static void a_fit_that_ends_high_is_warned_of(void **state)
     fg_log_set(NULL, NULL);
 }
 
+/* What the optimizer reports after step 7. */
+static const struct {
+    float bad, lost;
+    const char *action, *precision, *says;
+} reports[] = {
+    {1, 0, "ignore", "32-true",
+     "up to step 7 the gradients of 1 step were not finite; detect_anomaly names the parameter"},
+    {2, 0.25F, "ignore", "bf16-true",
+     "up to step 7 the gradients of 2 steps were not finite; detect_anomaly names the parameter"},
+    {1, 0.25F, "stop", "bf16-true", ""},
+    {0, 0.256F, "stop", "bf16-true",
+     "precision 'bf16-true': step 7 left 26 % of the elements that it updates unchanged, because "
+     "the update was less than half a unit in the last place; use 'bf16-mixed', or "
+     "stochastic_rounding"},
+    {0, 1, "ignore", "16-true",
+     "precision '16-true': step 7 left 100 % of the elements that it updates unchanged, because "
+     "the update was less than half a unit in the last place; use '16-mixed', or "
+     "stochastic_rounding"},
+};
+
+static void advice_on_updates_is_given_once(void **state)
+{
+    fg_error err = {0};
+    fg_module *root = NULL;
+    (void)state;
+    fgt_ok(fg_module_create(NULL, 1, &root, &err));
+    (void)fg_linear_create(root, "a", &(fg_linear_options){.in = 2, .out = 2});
+    fg_trainer trainer = {.model.optimizer = fg_sgd_create(root, NULL)};
+    fg_log_set(keep_line, NULL);
+    for (size_t i = 0; i < sizeof reports / sizeof reports[0]; i++) {
+        const float values[FGI_HEALTH] = {
+            [FGI_HEALTH_BAD] = reports[i].bad, [FGI_HEALTH_LOST] = reports[i].lost};
+        trainer.options.divergence.action = reports[i].action;
+        trainer.precision = fgi_precision_find(reports[i].precision, &err);
+        fgt_ok(fgi_health_create(&trainer.health, &err));
+        for (int64_t k = 0; k < 2; k++) {
+            line[0] = '\0';
+            fgt_ok(fgi_health_take(&trainer, values, 7 + k, &err));
+            assert_string_equal(line, k == 0 ? reports[i].says : "");
+        }
+        fgi_health_destroy(trainer.health);
+    }
+    fg_log_set(NULL, NULL);
+    fg_module_destroy(root);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(advice_on_updates_is_given_once),
     cmocka_unit_test(checkpoints_are_kept_while_it_is_uncertain),
     cmocka_unit_test(the_good_checkpoint_is_the_last_one),
     cmocka_unit_test(checkpoints_name_good_ones),

@@ -88,6 +88,37 @@ static void on_fault(void *self, const fg_pack_fault *fault)
     }
 }
 
+/* Keeps the message of the last fault. */
+static void keep_message(void *self, const fg_pack_fault *fault)
+{
+    (void)snprintf(self, 200, "%s", fault->message);
+}
+
+/* The header and the footer, after the pack was opened. */
+static void a_page_that_changes_is_found(void **state)
+{
+    fg_error err = {0};
+    (void)state;
+    bytes pack = small_pack();
+    const int fd = open_copy(&pack);
+    const size_t places[] = {40, pack.size - 40};
+    for (int i = 0; i < 2; i++) {
+        fg_pack *changed = NULL;
+        char message[200] = "", expected[200];
+        fgt_ok(fg_pack_open(path_of("flip.pack"), NULL, &changed, &err));
+        poke(fd, places[i], pack.data[places[i]] ^ 1);
+        assert_int_equal(fg_pack_verify(changed, keep_message, message, NULL, &err), FG_EFORMAT);
+        poke(fd, places[i], pack.data[places[i]]);
+        (void)snprintf(expected, sizeof expected, "~/flip.pack: byte %zu: the %s has changed",
+                       i == 0 ? (size_t)0 : pack.size - FGI_PACK_PAGE,
+                       i == 0 ? "header" : "footer");
+        fgt_message_is(message, expected);
+        fg_pack_close(changed);
+    }
+    assert_int_equal(close(fd), 0);
+    fgi_free(pack.data);
+}
+
 /* The record to which byte `at` belongs, with its header and padding; -1 if to none. */
 static int64_t owner(fg_pack *pack, size_t at)
 {
@@ -465,6 +496,7 @@ static void rebuilds_a_file_of_a_set(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(verify_finds_each_byte),
+    cmocka_unit_test(a_page_that_changes_is_found),
     cmocka_unit_test(reading_finds_each_byte),
     cmocka_unit_test(truncated_at_each_length),
     cmocka_unit_test(other_versions_and_features),

@@ -453,11 +453,16 @@ static void records_are_selected(void **state)
 
     s = (fg_pack_selection){.class_name = "dogs"};
     assert_int_equal(fg_pack_select(pack, &s, records, 40, &count, &err), FG_ENOTFOUND);
-    assert_non_null(strstr(err.message, "did you mean 'dog'?"));
+    fgt_message_is(err.message, "~/select.pack: no class is named 'dogs'; did you mean 'dog'?");
+    s = (fg_pack_selection){.class_name = "giraffe"};
+    assert_int_equal(fg_pack_select(pack, &s, records, 40, &count, &err), FG_ENOTFOUND);
+    fgt_message_is(err.message, "~/select.pack: no class is named 'giraffe'");
     s = (fg_pack_selection){.split = "valid"};
     assert_int_equal(fg_pack_select(pack, &s, records, 40, &count, &err), FG_EINVAL);
+    assert_string_equal(err.message, "expected a split, train, val, test or none, got 'valid'");
     s = (fg_pack_selection){.limit = -1};
     assert_int_equal(fg_pack_select(pack, &s, records, 40, &count, &err), FG_EINVAL);
+    assert_string_equal(err.message, "fg_pack_selection.limit is -1: expected at least 0");
     fg_pack_close(pack);
 }
 
