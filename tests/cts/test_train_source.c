@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -193,6 +194,27 @@ static void a_source_is_its_samples(void **state)
     fg_client_close(client);
 }
 
+/* The samples of a source have no numbers, only places in an epoch. */
+static void divergence_names_places_in_the_source(void **state)
+{
+    fg_error err = {0};
+    toy model = {.loss_factor = (double)NAN};
+    const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
+    const fg_fit_data data = {
+        .train = toy_source(96, 1, false), .batch_size = 8, .no_shuffle = true};
+    (void)state;
+    open_client(1);
+    fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){.limits.max_epochs = 1});
+    assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_ENUMERIC);
+    assert_string_equal(err.message,
+                        "training has diverged at step 1: gradients are not finite; the weight "
+                        "'fc1.weight' has NaN: samples 0 to 7 of epoch 0 of the source\n"
+                        "there is no earlier checkpoint");
+    fg_trainer_destroy(trainer);
+    fg_dataset_destroy(data.train);
+    fg_client_close(client);
+}
+
 typedef struct table {
     float row[101][TOY_CLASSES];
     int64_t next;
@@ -363,6 +385,7 @@ static void another_buffer_is_refused_within_an_epoch(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(any_number_of_devices_sees_each_sample_once),
     cmocka_unit_test(a_source_is_its_samples),
+    cmocka_unit_test(divergence_names_places_in_the_source),
     cmocka_unit_test(evaluations_take_sources),
     cmocka_unit_test(an_unknown_length_is_reported_as_such),
     cmocka_unit_test(a_source_of_nothing_is_an_error),
