@@ -91,16 +91,40 @@ static void first_error_is_kept_and_stops_building(void **state)
     assert_int_equal(fg_module_error(NULL, NULL), FG_EINVAL);
 }
 
+static const struct {
+    fg_conv_options options;
+    const char *message;
+} convolutions[] = {
+    {{.in = 4}, "conv 'c': in 4, out 0; both must be given"},
+    {{.out = 6}, "conv 'c': in 0, out 6; both must be given"},
+    {{.in = 4, .out = 6, .groups = 4}, "conv 'c': groups 4 do not divide in 4 and out 6"},
+    {{.in = 4, .out = 6, .groups = 3}, "conv 'c': groups 3 do not divide in 4 and out 6"},
+    {{.in = 4, .out = 6, .groups = -1}, "conv 'c': groups -1 do not divide in 4 and out 6"},
+    {{.in = 4, .out = 6, .kernel = -1},
+     "conv 'c': kernel -1, stride 1, dilation 1, pad 0: negative"},
+    {{.in = 4, .out = 6, .kernel = 3, .stride = -2},
+     "conv 'c': kernel 3, stride -2, dilation 1, pad 0: negative"},
+    {{.in = 4, .out = 6, .kernel = 3, .dilation = -2},
+     "conv 'c': kernel 3, stride 1, dilation -2, pad 0: negative"},
+    {{.in = 4, .out = 6, .kernel = 3, .pad = -2},
+     "conv 'c': kernel 3, stride 1, dilation 1, pad -2: negative"},
+};
+
+static void convolutions_refuse_bad_options(void **state)
+{
+    for (size_t i = 0; i < sizeof convolutions / sizeof convolutions[0]; i++) {
+        fg_module *root = root_of(0);
+        assert_null(fg_conv_create(root, "c", &convolutions[i].options));
+        assert_string_equal(error_of(root, FG_EINVAL), convolutions[i].message);
+        fg_module_destroy(root);
+    }
+}
+
 static void layers_refuse_bad_options(void **state)
 {
     fg_module *root = root_of(0);
     assert_null(fg_linear_create(root, "fc1", &(fg_linear_options){.in = 5}));
     assert_string_equal(error_of(root, FG_EINVAL), "linear 'fc1': in 5, out 0; both must be given");
-    fg_module_destroy(root);
-    root = root_of(0);
-    assert_null(fg_conv_create(root, "c", &(fg_conv_options){.in = 4, .out = 6, .groups = 4}));
-    assert_string_equal(error_of(root, FG_EINVAL),
-                        "conv 'c': groups 4 do not divide in 4 and out 6");
     fg_module_destroy(root);
     root = root_of(0);
     assert_null(fg_batch_norm_create(root, "bn", NULL));
@@ -487,6 +511,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(names_are_paths_and_order_is_pytorchs),
     cmocka_unit_test(root_name_goes_before_all),
     cmocka_unit_test(first_error_is_kept_and_stops_building),
+    cmocka_unit_test(convolutions_refuse_bad_options),
     cmocka_unit_test(layers_refuse_bad_options),
     cmocka_unit_test(attached_objects_go_newest_first),
     cmocka_unit_test(conv_files_are_oihw),
