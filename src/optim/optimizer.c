@@ -274,9 +274,12 @@ fg_status fgi_schedule_check_steps(const fg_schedule *schedule, int64_t total_st
     FGI_TRY(fg_schedule_check(schedule, err));
     if (schedule == NULL || schedule->ops == NULL || total_steps >= 1)
         return FG_OK;
+    if (total_steps < 0)
+        return fgi_fail(err, FG_EINVAL, "schedule '%s': the number of steps is not known",
+                        schedule->ops->name);
     return fgi_fail(err, FG_EINVAL,
-                    "schedule '%s' over %lld steps: expected a number of steps greater than 0",
-                    schedule->ops->name, (long long)total_steps);
+                    "schedule '%s' over 0 steps: expected a number of steps greater than 0",
+                    schedule->ops->name);
 }
 
 fg_status fg_optimizer_set_schedule(fg_optimizer *optimizer, const fg_schedule *schedule,

@@ -95,7 +95,10 @@ static fg_status check_entry(const fg_pack_entry *e, size_t size, fg_error *err)
     if (length >= FGI_PACK_MAX_NAME)
         return fgi_fail(err, FG_EINVAL, "the name of a record has %zu bytes: expected at most %d",
                         length, FGI_PACK_MAX_NAME - 1);
-    if (e->label_count > FGI_PACK_MAX_LABELS || (e->label_count > 0 && e->labels == NULL))
+    if (e->label_count > 0 && e->labels == NULL)
+        return fgi_fail(err, FG_EINVAL, "record '%s': labels is NULL, but label_count is %" PRIu32,
+                        name, e->label_count);
+    if (e->label_count > FGI_PACK_MAX_LABELS)
         return fgi_fail(err, FG_EINVAL, "record '%s' has %" PRIu32 " labels: expected at most %d",
                         name, e->label_count, FGI_PACK_MAX_LABELS);
     if ((int)e->codec < 0 || (int)e->codec > 255 || e->label < FG_PACK_NO_LABEL)
@@ -298,9 +301,9 @@ fg_status fg_pack_writer_finish(fg_pack_writer *w, const char *metadata, fg_erro
                         w->is_finished ? "finished" : "failed: destroy it and resume");
     if (w->count % w->identity.variant_count != 0)
         return fgi_fail(err, FG_EINVAL,
-                        "'%s' has %" PRIu64 " records: expected a multiple of variant_count, "
+                        "'%s' has %" PRIu64 " record%s: expected a multiple of variant_count, "
                         "%" PRIu32,
-                        w->path, w->count, w->identity.variant_count);
+                        w->path, w->count, fgi_s((int64_t)w->count), w->identity.variant_count);
     const fg_status status = finish(w, metadata, err);
     w->is_finished = status == FG_OK;
     w->is_broken = status != FG_OK;

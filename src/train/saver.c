@@ -273,6 +273,6 @@ void fgi_saver_rescue(fg_trainer *trainer, fg_error *err)
     if (fgi_saver_finish(trainer, &why) == FG_OK)
         (void)fgi_fail(err, err->status, "%s\nstopped at step %lld; saved in %s", err->message,
                        (long long)trainer->cursor.step, trainer->call.result.checkpoint);
-    else
+    else if (strcmp(err->message, why.message) != 0)
         (void)fgi_fail(err, err->status, "%s\n%s", err->message, why.message);
 }

@@ -306,10 +306,9 @@ static void an_unknown_length_is_reported_as_such(void **state)
     fg_trainer_options scheduled = {.limits.max_epochs = 2, .lr.schedule = &onecycle};
     assert_int_equal(fit_source(&scheduled, toy_source(101, 1, false), &total, &result, &err),
                      FG_EINVAL);
-    assert_string_equal(
-        err.message,
-        "schedule 'onecycle' over -1 steps: expected a number of steps greater than 0\n"
-        "the training source does not report its length: set max_steps");
+    assert_string_equal(err.message,
+                        "schedule 'onecycle': the number of steps is not known\n"
+                        "the training source does not report its length: set max_steps");
     fgt_ok(fit_source(&scheduled, toy_source(101, 1, true), &total, &result, &err));
     assert_int_equal(total, 26);
     scheduled.limits.limit_train_fraction = 0.5;

@@ -335,8 +335,10 @@ static void failures_are_reported(void **state)
     assert_int_equal(OPS.finish(self, &(fg_log_end){.wall_time = 2000}, &err), FG_EIO);
     OPS.destroy(self);
     assert_int_equal(make("sqlite:///x.db", &self, &err), FG_EINVAL);
-    assert_non_null(strstr(err.message, "run.yaml:1:1: mlflow.uri: expected the address of an "
-                                        "MLflow server, http://HOST:PORT, got 'sqlite:///x.db'"));
+    fgt_message_is(err.message,
+                   "run.yaml:1:1: mlflow.uri: expected the address of an MLflow server, "
+                   "http://HOST:PORT, got 'sqlite:///x.db' (uri or MLFLOW_TRACKING_URI); start a "
+                   "server with: mlflow server --backend-store-uri FOLDER");
     assert_null(self);
 }
 

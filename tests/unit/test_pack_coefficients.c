@@ -125,8 +125,10 @@ static void images_must_have_one_layout(void **state)
     other[4].width = 38;
     coefficient_pack_write(path_of_pack(), other, COUNT, true);
     assert_int_equal(try_open(NULL, &dataset), FG_EINVAL);
-    assert_non_null(strstr(err.message, "record 4 ('photo 4.jpg') has 38 x 21 pixels, but the "
-                                        "first record has 37 x 21: all images"));
+    fgt_message_is(err.message,
+                   "~/dct.pack: record 4 ('photo 4.jpg') has 38 x 21 pixels, but the first record "
+                   "has 37 x 21: all images of a pack of DCT coefficients must have the same size "
+                   "and chroma sampling\nbuild the pack with one size for all images");
     other[4] = specs[4];
     other[4].h = other[4].v = 1; /* 4:4:4 */
     dataset = open_specs(other, true, NULL);
@@ -135,7 +137,10 @@ static void images_must_have_one_layout(void **state)
     assert_non_null(entry);
     fgt_ok(fg_dataset_read(dataset, 3, (void *const[]){entry, &label}, &err));
     assert_int_equal(fg_dataset_read(dataset, 4, (void *const[]){entry, &label}, &err), FG_EINVAL);
-    assert_non_null(strstr(err.message, "same size and chroma sampling"));
+    fgt_message_is(err.message,
+                   "~/dct.pack: record 4 ('photo 4.jpg') has 37 x 21 pixels, but the first record "
+                   "has 37 x 21: all images of a pack of DCT coefficients must have the same size "
+                   "and chroma sampling\nbuild the pack with one size for all images");
     free(entry);
     fg_dataset_destroy(dataset);
 }

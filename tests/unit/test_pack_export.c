@@ -582,7 +582,8 @@ static void damaged_records_can_be_skipped(void **state)
     assert_int_equal(fclose(file), 0);
     const char *out = fgt_path(test_folder(), "damaged");
     assert_int_equal(fg_pack_export(pack, out, NULL, NULL, &err), FG_EFORMAT);
-    assert_non_null(strstr(err.message, "07.jpg"));
+    fgt_message_is(err.message,
+                   "~/damaged.pack: byte 4848: record 7 ('07.jpg') is damaged: its CRC-32C is @");
     fg_pack_export_result result;
     const fg_pack_export_options o = {.skip_damaged = true};
     fgt_ok(fg_pack_export(pack, out, &o, &result, &err));

@@ -215,7 +215,9 @@ static void discarded_or_started_again(void **state)
     fg_pack_writer_options other = sharded;
     other.fingerprint = "g";
     assert_int_equal(fg_pack_writer_create(path, &other, &w, &kept, &err), FG_EINVAL);
-    assert_non_null(strstr(err.message, "other inputs or with other options"));
+    fgt_message_is(err.message,
+                   "'~/p-00000.pack.partial' was written from other inputs or with other options: "
+                   "restart (--restart) to discard it, or resume with the same ones");
     fgt_ok(fg_pack_writer_create(path, &sharded, &w, &kept, &err));
     assert_int_equal(kept, 30);
     assert_string_equal(fg_pack_writer_last_name(w), "with space/29.jpg");
@@ -238,7 +240,8 @@ static void only_one_writer(void **state)
     const char *path = fgt_path(fgt_temp_folder(), "p.pack");
     fgt_ok(fg_pack_writer_create(path, NULL, &w, NULL, &err));
     assert_int_equal(fg_pack_writer_create(path, NULL, &second, NULL, &err), FG_EIO);
-    assert_non_null(strstr(err.message, "another process is writing it"));
+    fgt_message_is(err.message, "cannot write '~/p.pack': another process is writing it; wait for "
+                                "it to end, or choose another name");
     assert_null(second);
     fgt_ok(pack_made_add(w, 3, &err));
     fgt_ok(fg_pack_writer_finish(w, NULL, &err));

@@ -155,7 +155,7 @@ static void mistakes_are_reported(void **state)
     assert_int_equal(fg_report_pack_sheet(colors_pack(), &o, out, &text, &err), FG_ENOTFOUND);
     o.select = (fg_pack_selection){.split = "test"};
     assert_int_equal(fg_report_pack_sheet(colors_pack(), &o, out, &text, &err), FG_ENOTFOUND);
-    assert_non_null(strstr(err.message, "no record is selected"));
+    fgt_message_is(err.message, "~/colors.pack: no record is selected");
     assert_int_equal(fg_report_pack_sheet(colors_pack(), NULL, "/no/such/x.png", &text, &err),
                      FG_ENOTFOUND);
     assert_int_equal(fg_report_pack_sheet(colors_pack(), NULL, "/dev/full", &text, &err), FG_EIO);

@@ -186,7 +186,8 @@ static void other_options_do_not_continue(void **state)
     photos_pack(source, path, &o);
     o.restart = false;
     assert_int_equal(fg_pack_build(source, path, &o, NULL, NULL, NULL, &err), FG_EINVAL);
-    assert_non_null(strstr(err.message, "p.pack' exists: "));
+    fgt_message_is(err.message,
+                   "'~/p.pack' exists: remove it, replace it (--replace), or choose another name");
     o.replace = true;
     o.seed = 0;
     photos_pack(source, path, &o);

@@ -170,8 +170,8 @@ static void a_bad_validation_sample_is_found_at_once(void **state)
     (void)state;
     const fg_trainer_options options = {.limits.max_epochs = 1, .validation.sanity_val_steps = 2};
     assert_int_equal(fit(&options, 5, &r, &result, &err), FG_EFORMAT);
-    assert_non_null(strstr(err.message, "validation before training (sanity_val_steps)"));
-    assert_non_null(strstr(err.message, "sample 5 is damaged"));
+    fgt_message_is(err.message,
+                   "validation before training (sanity_val_steps): sample 5 is damaged");
     assert_int_equal(train_reads.count, 0);
     assert_int_equal(recorder_count(&r, "batch_end"), 0);
 }
