@@ -366,10 +366,10 @@ static void what_cannot_be_opened(void **state)
             "the folder '~' has no file '*.pack'");
     REFUSED(fg_pack_open("/dev/null", NULL, &pack, &err), FG_EFORMAT,
             "'/dev/null': expected a pack, but it is not a regular file");
+    /* opened without waiting for a writer */
     assert_int_equal(mkfifo(fgt_path(folder, "f.pack"), 0600), 0);
-    REFUSED(
-        fg_pack_open(fgt_path(folder, "f.pack"), NULL, &pack, &err), FG_EFORMAT,
-        "'~/f.pack': expected a pack, but it is not a regular file"); /* without waiting for a writer */
+    REFUSED(fg_pack_open(fgt_path(folder, "f.pack"), NULL, &pack, &err), FG_EFORMAT,
+            "'~/f.pack': expected a pack, but it is not a regular file");
     assert_int_equal(unlink(fgt_path(folder, "f.pack")), 0);
     fgt_write(fgt_path(folder, "t.pack"), "text", 4);
     REFUSED(fg_pack_open(fgt_path(folder, "t.pack"), NULL, &pack, &err), FG_EFORMAT,
