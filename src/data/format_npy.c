@@ -67,10 +67,8 @@ static fg_status make_rows(const fg_dataset *dataset, void *rows[2], fg_error *e
 static fg_status measure_targets(const fg_option_values *values, const fg_format_request *request,
                                  fg_format_data *out, fg_error *err)
 {
-    const fg_type *type = &fg_dataset_field(out->samples, 1)->type;
-    const fg_dtype dtype = type->dtype;
-    const bool has_classes =
-        dtype == FG_S32 && type->rank == 0 && fg_dataset_class_count(out->samples) > 0;
+    const fg_dtype dtype = fg_dataset_field(out->samples, 1)->type.dtype;
+    const bool has_classes = fg_dataset_class_count(out->samples) > 0;
     const bool is_regression = strcmp(request->task, "regression") == 0 ||
                                (strcmp(request->task, "auto") == 0 && !has_classes);
     fg_dataset *targets = NULL;

@@ -166,6 +166,7 @@ static void the_member_with_the_label_can_be_chosen(void **state)
                                                 ".json files contain 'label' too"));
     assert_string_equal(note_of(path, &(fg_catalog_options){.label_member = "cls"}), "");
     assert_string_equal(note_of(path, &(fg_catalog_options){.no_classes = true}), "");
+    assert_string_equal(note_of(GOLDEN "gnu.tar", NULL), "");
     fgt_catalog_is(path, &(fg_catalog_options){.label_member = ".txt"},
                    "1.jpg 1 val g=1 [one]\n2.png 0 [two]\n3.jpg 0 [three]\n4.jpg [four]\nclass a "
                    "cat\nclass a dog\n");

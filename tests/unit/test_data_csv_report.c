@@ -296,12 +296,23 @@ static void the_cell_that_is_wrong_is_blamed(void **state)
         FG_EINVAL, "column 'a' is listed both as numeric and as categorical");
 }
 
+/* Among numbers alone, quotes would not make it a value. */
+static void a_missing_value_among_texts_may_be_a_value(void **state)
+{
+    (void)state;
+    csv_expect_error(
+        "a,y\nu,0.5\n3,1.5\nNA,2.5\n", NULL, FG_EFORMAT,
+        "t.csv:4: row 3, column 'a': the value is missing: 'NA'\nset data.missing: "
+        "mean to use the column's mean over the training rows, or remove the row; if "
+        "'NA' is a value here, write it in quotes, or set data.keep_default_na: false");
+}
+
 /* "inf" is a number, but cannot be used in training. */
 static void infinite_values_are_errors_in_numeric_columns(void **state)
 {
     const char *const a[] = {"a"};
     const fg_csv_options numeric = {.numeric = a, .numeric_count = 1}; /* the first one is named */
-    csv_expect_error("a,y\n1,1.5\ninf,2\nx,3.5\n", &numeric, FG_EFORMAT,
+    csv_expect_error("a,y\n1,1.5\ninf,2\nx,3.5\ninf,3\n", &numeric, FG_EFORMAT,
                      "t.csv:3: row 2, column 'a': the value is infinite: expected a finite "
                      "number\ncorrect it, or treat it as missing with data.na_values and "
                      "data.missing: mean");
@@ -312,7 +323,7 @@ static void infinite_values_are_errors_in_numeric_columns(void **state)
     char text[64];
     const char *const na[] = {"inf"};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        (void)snprintf(text, sizeof(text), "a,y\n1,1.5\n%s,2\n", texts[i]);
+        (void)snprintf(text, sizeof(text), "a,y\n1,1.5\n%s,2\n-inf,3\n", texts[i]);
         csv_expect_error(
             text, NULL, FG_EFORMAT,
             "t.csv:3: row 2, column 'a': the value is infinite: expected a finite number\ncorrect "
@@ -701,6 +712,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(numbers_with_signs_are_warned_of),
     cmocka_unit_test(unknown_categories_are_explained),
     cmocka_unit_test(the_cell_that_is_wrong_is_blamed),
+    cmocka_unit_test(a_missing_value_among_texts_may_be_a_value),
     cmocka_unit_test(infinite_values_are_errors_in_numeric_columns),
     cmocka_unit_test(another_delimiter_is_suggested),
     cmocka_unit_test(the_report_lists_the_columns),

@@ -115,6 +115,26 @@ static void expect_refused(const fg_dataset_spec *spec, const char *message)
     assert_int_equal(destroyed, before + 1); /* consumed nevertheless */
 }
 
+static void arrays_of_up_to_eight_fields(void **state)
+{
+    fg_field fields[8];
+    const float values[8] = {0};
+    const void *arrays[8];
+    fg_dataset *dataset;
+    for (int i = 0; i < 8; i++) {
+        fields[i] = (fg_field){(const char *[]){"a", "b", "c", "d", "e", "f", "g", "h"}[i],
+                               {FG_F32, 0, {0}}};
+        arrays[i] = &values[i];
+    }
+    for (int count = 7; count <= 9; count++) {
+        const fg_dataset_spec spec = {.count = 1, .fields = fields, .field_count = count};
+        assert_int_equal(fg_dataset_from_arrays(&spec, arrays, FG_BORROW, &dataset, &err),
+                         count < 9 ? FG_OK : FG_EINVAL);
+        fg_dataset_destroy(dataset);
+    }
+    assert_string_equal(err.message, "the dataset has 9 fields: expected 1 to 8");
+}
+
 static void a_wrong_spec_is_named(void **state)
 {
     fg_field fields[2] = {{"x", {FG_F32, 1, {3}}}, {"y", {FG_S32, 0, {0}}}};
@@ -179,6 +199,12 @@ static fg_status read_failing(void *self, int64_t index, void *const *out_fields
     return results[index];
 }
 
+static fg_status gather_failing(void *self, const int64_t *indices, size_t n,
+                                void *const *out_fields, fg_error *e)
+{
+    return FG_EIO;
+}
+
 static void a_users_reader_may_fail(void **state)
 {
     const fg_field field = {"n", {FG_S32, 0, {0}}};
@@ -194,6 +220,11 @@ static void a_users_reader_may_fail(void **state)
     assert_int_equal(err.status, FG_EIO);
     assert_int_equal(fg_dataset_read(dataset, 4, (void *const[]){&n}, &err), FG_EFORMAT);
     assert_string_equal(err.message, "sample 4: the dataset's reader returned FG_EFORMAT");
+    fg_dataset_destroy(dataset);
+    const fg_dataset_ops at_once = {.gather = gather_failing};
+    fgt_ok(fg_dataset_create(&at_once, NULL, &spec, &dataset, &err));
+    assert_int_equal(fg_dataset_read(dataset, 5, (void *const[]){&n}, &err), FG_EIO);
+    assert_string_equal(err.message, "sample 5: the dataset's reader returned FG_EIO");
     fg_dataset_destroy(dataset);
 }
 
@@ -471,6 +502,7 @@ static void groups_leave_something_to_train_on(void **state)
         {{1, 1, 2, 2, 3}, 5, {0}, 0.25, 1, {4}, false},       /* the one that is near enough */
         {{1, 1, 1, 1, 1, 2, 2}, 7, {0}, 0.01, 2, {5}, false}, /* the smallest, if none is */
         {{1, 1, 1, 1, 1, 2, 3, 3}, 8, {0, 0, 0, 0, 0, 0, 1, 1}, 0.75, 5, {1, 2}, true},
+        {{1, 1, 2, 2, 3, 4, 5, 6}, 8, {0, 0, 0, 0, 1, 1, 1, 1}, 0.25, 1, {4, 3}, true},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         for (uint64_t seed = 0; seed < 10; seed++) {
@@ -714,6 +746,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(arrays_become_samples),
     cmocka_unit_test(a_copy_does_not_follow_the_array),
     cmocka_unit_test(reading_outside_is_refused),
+    cmocka_unit_test(arrays_of_up_to_eight_fields),
     cmocka_unit_test(a_wrong_spec_is_named),
     cmocka_unit_test(arrays_must_be_there),
     cmocka_unit_test(a_users_reader_may_fail),

@@ -440,6 +440,18 @@ static void labels_should_be_used(void **state)
     fg_dataset_destroy(data.samples);
 }
 
+static void negative_numbers_are_no_labels(void **state)
+{
+    static const int32_t numbers[4] = {1, -1, 0, 2};
+    char x[300], y[300];
+    fg_format_data data;
+    write_pair(x, y, good, FG_S32, numbers);
+    fgt_ok(open_part((fg_format_request){.task = "auto", .is_training = true}, x, y, NULL, &data));
+    assert_int_equal(fg_dataset_class_count(data.samples), 0);
+    assert_true(data.target_mean == 0.5);
+    fg_dataset_destroy(data.samples);
+}
+
 static void labels_have_a_limit(void **state)
 {
     static const int32_t huge[4] = {0, 0, 0, 1000000}, most[4] = {0, 0, 0, 999999};
@@ -666,6 +678,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(targets_are_measured),
     cmocka_unit_test(targets_of_the_training_part_are_measured),
     cmocka_unit_test(labels_should_be_used),
+    cmocka_unit_test(negative_numbers_are_no_labels),
     cmocka_unit_test(labels_have_a_limit),
     cmocka_unit_test(halves_must_be_finite),
     cmocka_unit_test(inputs_must_be_finite),

@@ -259,6 +259,32 @@ static void parts_of_a_list_are_not_divided(void **state)
                                 "set data.val to the same path to use them");
 }
 
+/* The same for a pack. */
+static void parts_of_a_pack_are_not_divided(void **state)
+{
+    static const char *const vals[] = {NULL, ""};
+    const fg_entry *entry = &fgi_pack_row.entry;
+    const fg_format_request request = {.part = FG_PART_TRAIN, .is_training = true};
+    char pack[300];
+    (void)state;
+    write_lists();
+    (void)snprintf(pack, sizeof pack, "%s", fgt_path(fgt_image_folder(), "ab.pack"));
+    fgt_ok(
+        fg_pack_build(fgt_path(fgt_image_folder(), "ab.csv"), pack, NULL, NULL, NULL, NULL, &err));
+    for (int i = 0; i < 2; i++) {
+        fg_option_values *values;
+        fg_format_data data = {0};
+        fgt_ok(fg_option_values_create("data", entry->options, entry->option_count, &values, &err));
+        fgt_ok(fg_option_set(values, "train", pack, NULL, &err));
+        if (vals[i] != NULL)
+            fgt_ok(fg_option_set(values, "val", vals[i], NULL, &err));
+        assert_int_equal(fgi_pack_row.open(values, &request, &data, &err), FG_EINVAL);
+        fgt_message_is(err.message, "data.train: '~/ab.pack' also contains validation samples\n"
+                                    "set data.val to the same path to use them");
+        fg_option_values_destroy(values);
+    }
+}
+
 static const struct {
     const char *train, *val, *more, *message; /* NULL: no error */
     double held_out;
@@ -591,6 +617,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(options_of_crops_have_units),
     cmocka_unit_test(parts_have_their_samples),
     cmocka_unit_test(parts_of_a_list_are_not_divided),
+    cmocka_unit_test(parts_of_a_pack_are_not_divided),
     cmocka_unit_test(a_split_does_not_divide_groups),
     cmocka_unit_test(several_labels_are_a_warning),
     cmocka_unit_test(a_damaged_image_is_replaced),

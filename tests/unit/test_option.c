@@ -244,6 +244,9 @@ static void lists_have_the_number_of_elements_of_their_row(void **state)
     assert_int_equal(fg_option_set(v, "pair", "[0.5]", NULL, &err), FG_EINVAL);
     assert_string_equal(err.message, "pair: expected a list of 2 numbers, or auto (for example "
                                      "[1, 2]), got 1 element");
+    assert_int_equal(fg_option_set(v, "pair", "[auto, 1]", NULL, &err), FG_EINVAL);
+    assert_string_equal(err.message, "pair: expected a list of 2 numbers, or auto (for example "
+                                     "[1, 2]), got 'auto'");
     assert_int_equal(fg_option_set_items(v, "some", NULL, 0, NULL, &err), FG_EINVAL);
     assert_string_equal(err.message, "some: expected a list of 1 to 3 integers (for example [4]), "
                                      "got 0 elements");
