@@ -40,7 +40,7 @@ static size_t length_of(const unsigned char *field, size_t size)
     return end == NULL ? size : (size_t)(end - field);
 }
 
-/* Octal with blanks around it, or big-endian binary if the first bit is set. */
+/* Up to 12 bytes: octal with blanks around it, or big-endian binary if the first bit is set. */
 static bool parse_number(const unsigned char *field, size_t size, uint64_t *out)
 {
     uint64_t value = 0;
@@ -56,11 +56,8 @@ static bool parse_number(const unsigned char *field, size_t size, uint64_t *out)
     }
     while (i < size && field[i] == ' ')
         i++;
-    for (; i < size && field[i] >= '0' && field[i] <= '7'; i++) {
-        if (value >> 60 != 0)
-            return false;
+    for (; i < size && field[i] >= '0' && field[i] <= '7'; i++)
         value = value << 3 | (uint64_t)(field[i] - '0');
-    }
     *out = value;
     return i == size || field[i] == ' ' || field[i] == '\0';
 }

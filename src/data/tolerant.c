@@ -107,7 +107,7 @@ static fg_status add_errors(tolerant *t, fg_dataset *dataset, fg_error *err)
 fg_status fg_dataset_tolerate(fg_dataset *parent, fg_dataset **out, fg_error *err)
 {
     *out = NULL;
-    if (!parent->reads_rows || fg_dataset_is_source(parent)) {
+    if (!parent->reads_rows) { /* a source never does */
         *out = fgi_dataset_retain(parent);
         return FG_OK;
     }

@@ -331,6 +331,11 @@ static void classes_without_images_of_their_own_are_errors(void **state)
     fgt_catalog_fails(heic, NULL, FG_EFORMAT,
                       "'PATH': the folder 'cat' contains no images that can be read, but 1 .heic "
                       "file\nconvert them to JPEG or PNG, or move the folder elsewhere");
+    static const char *const given[] = {"cat", "dog"};
+    fgt_ok(fg_catalog_open(heic, &(fg_catalog_options){.class_names = given, .class_count = 2},
+                           &catalog, &err));
+    assert_int_equal(fg_catalog_count(catalog), 1);
+    fg_catalog_destroy(catalog);
 }
 
 static void skipped_files_are_said_by_kind(void **state)

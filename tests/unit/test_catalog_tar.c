@@ -714,6 +714,7 @@ static const struct {
      "'PATH': byte 0: the member does not fit: the archive is truncated (2048 bytes)"},
     {"\x80\0\0\0\1\0\0\0\0\0\0\0",
      "'PATH': byte 0: the member does not fit: the archive is truncated (2048 bytes)"},
+    {"\x80\0\0\0\x80\0\0\0\0\0\0\0", "'PATH': byte 0: invalid size in the header"},
     {"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
      "'PATH': byte 0: invalid size in the header"},
 };

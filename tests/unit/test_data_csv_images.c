@@ -99,6 +99,7 @@ static const listing found_listings[] = {
     {"1 2 3 4", "1.png 2.png 3.png 1.jpg 2.jpg 3.jpg 4.jpg", "", ".jpg"}, /* the most */
     {"a.png b", "a.png b.png", "", ".png"},
     {"1 2", "1.txt 2.txt", NULL, NULL},
+    {"a1 a2", "a1.jpg a2.png", "", ".jpg"}, /* the first of those with one file */
     {"a1 a2", "test/a1.jpg test/a2.jpg x/a1.jpg x/a2.jpg", "x", ".jpg"},
     {"a1 a2", "c/in/a1.jpg c/in/a2.jpg z_training/in/a1.jpg z_training/in/a2.jpg", "z_training/in",
      ".jpg"},
@@ -129,6 +130,15 @@ static void files_are_found(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(found_listings) / sizeof(found_listings[0]); i++)
         check(&found_listings[i]);
+}
+
+static void cells_may_be_absolute_paths(void **state)
+{
+    char cells[200];
+    const char *photos = fgt_temp_folder();
+    write_files(photos, "a1.jpg a2.jpg");
+    (void)snprintf(cells, sizeof(cells), "%s/a1 %s/a2", photos, photos);
+    check(&(listing){cells, "notes.txt", "", ".jpg"});
 }
 
 static void values_are_not_names(void **state)
@@ -168,7 +178,7 @@ static const struct {
     {"a1,1.5,0.5\na2,2.5,1.5\n", true, "0",
      "to train on the images, add a first line with names of the columns, such as "
      "image,label: "},
-    {"x,id,y\n1.5,1,0.5\n2.5,2,1.5\n", false, "id", "to train on the images: "},
+    {"x,id,z,y\n1.5,1,-1,0.5\n2.5,2,-2,1.5\n", false, "id", "to train on the images: "},
 };
 
 /* What is said of a column that names files, with and without a header. */
@@ -176,7 +186,7 @@ static void columns_of_images_are_ignored_in_words(void **state)
 {
     (void)state;
     const char *folder = fgt_temp_folder();
-    write_files(folder, "a1.jpg a2.jpg 1.jpg 2.jpg");
+    write_files(folder, "a1.jpg a2.jpg 1.jpg 2.jpg 1.5.jpg 2.5.jpg -1.jpg -2.jpg");
     for (size_t i = 0; i < sizeof(image_columns) / sizeof(image_columns[0]); i++) {
         char path[300], reason[500], line[2000];
         fg_csv_parts parts;
@@ -262,6 +272,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(columns_far_to_the_right_name_no_files),
     cmocka_unit_test(columns_of_images_are_ignored_in_words),
     cmocka_unit_test(files_are_found),
+    cmocka_unit_test(cells_may_be_absolute_paths),
     cmocka_unit_test(values_are_not_names),
 };
 FGT_MAIN(tests)

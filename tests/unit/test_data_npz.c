@@ -67,6 +67,12 @@ static void what_is_wrong_is_named(void **state)
         {"stored.npz", FG_EINVAL,
          "'~/tests/golden/data/stored.npz' is an archive: name one of its arrays, as in "
          "file.npz:x; it has: x, y"},
+        {"twelve.npz:x", FG_ENOTFOUND,
+         "'~/tests/golden/data/twelve.npz' has no array 'x'; it has: a, b, c, d, e, f, g, h, i, j, "
+         "k, l"},
+        {"thirteen.npz:x", FG_ENOTFOUND,
+         "'~/tests/golden/data/thirteen.npz' has no array 'x'; it has: a, b, c, d, e, f, g, h, i, "
+         "j, k, l ..."},
         {"none.npz:x", FG_ENOTFOUND,
          "cannot open '~/tests/golden/data/none.npz': No such file or directory"},
         {"fortran.npz:x", FG_EUNSUPPORTED,

@@ -111,7 +111,7 @@ static const struct {
 } bad_meshes[] = {
     {{.axes = {{"data", 3}, {"model", 2}}}, "mesh data=3,model=2" MISFIT},
     {{.axes = {{"data", 2}, {"model", 2}}}, "mesh data=2,model=2" MISFIT},
-    {{.axes = {{"data", 0}, {"model", 3}}}, "mesh data=-1,model=3" MISFIT},
+    {{.axes = {{"data", 0}, {"model", 7}}}, "mesh data=-1,model=7" MISFIT},
     {{.axes = {{"data", 16}, {"model", -1}}}, "mesh data=16,model=-1" MISFIT},
     {{.axes = {{"data", 1 << 20}, {"fsdp", 1 << 20}}}, "mesh data=1048576,fsdp=1048576" MISFIT},
     {{.axes = {{"data", -1}, {"fsdp", 0}}},
@@ -268,7 +268,8 @@ static void rules_and_strategies(void **state)
         {"fsdp", "fc2.weight", {FG_F32, 2, {64, 32}}, {3, 0}},
         {"fsdp", "fc3.weight", {FG_F32, 2, {63, 32}}, {0, 2}},
         {"fsdp", "fc3.weight", {FG_F32, 2, {63, 33}}, {0, 0}},
-        {"fsdp", "fc3.weight", {FG_F32, 2, {8, 8}}, {0, 0}}, /* too small */
+        {"fsdp", "fc3.weight", {FG_F32, 2, {32, 32}}, {2, 0}}, /* the first in memory */
+        {"fsdp", "fc3.weight", {FG_F32, 2, {2, 510}}, {0, 0}}, /* too small */
         {"ddp", "fc3.weight", {FG_F32, 2, {64, 32}}, {0, 0}},
     };
     const fgi_mesh mesh = mesh_of("data=2,fsdp=2,model=2", 8);

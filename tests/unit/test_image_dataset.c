@@ -90,6 +90,12 @@ static void a_box_that_never_fits_becomes_the_one_in_the_middle(void **state)
     assert_true(narrow.width == 10 && narrow.height == 10 && narrow.x == 0 && narrow.y == 495);
     const fg_image_box flat = fgi_random_box(fgi_key_from_seed(1), 300, 300, &wide);
     assert_true(flat.width == 300 && flat.height == 150 && flat.x == 0 && flat.y == 75);
+    for (int i = 0; i < 2; i++) { /* less than a pixel */
+        const double ratio = i == 0 ? 9 : 1 / 9.0;
+        const fg_image_box thin = fgi_random_box(fgi_key_from_seed(1), 90, 90,
+                                                 &(fgi_box_limits){1e-4, 1e-4, ratio, ratio});
+        assert_true(thin.width == (i == 0 ? 90 : 10) && thin.height == (i == 0 ? 10 : 90));
+    }
 }
 
 /* ---- samples --------------------------------------------------------------------------------- */

@@ -142,6 +142,8 @@ static const struct {
     {"names", "[a, \"b c\", \"7\"]", "[a, \"b c\", \"7\"]"},
     {"names", "[\"b, c\", d]", "[\"b, c\", d]"},
     {"names", "[]", "[]"},
+    {"names", "[_a, /b, -c, \"off\", \"On\", \"no\", \"yes\", \"true\", \"null\", \"auto\"]",
+     "[_a, /b, \"-c\", \"off\", \"On\", \"no\", \"yes\", \"true\", \"null\", \"auto\"]"},
     {"rules", "[fc.*=none/model]", "[\"fc.*=none/model\"]"},
     {"hooks", "[stop(after=3, kind=[a, b]), say]", "[\"stop(after=3, kind=[a, b])\", say]"},
     {"hooks", "say, stop(after=3)", "[say, \"stop(after=3)\"]"},

@@ -52,3 +52,7 @@ zip64()
 np.savez(path("fortran"), x=np.asfortranarray(x))
 with zipfile.ZipFile(path("lzma"), "w", zipfile.ZIP_LZMA) as file:
     file.writestr(zipfile.ZipInfo("x.npy", DATE), npy(x), zipfile.ZIP_LZMA)
+for count, name in ((12, "twelve"), (13, "thirteen")):
+    with zipfile.ZipFile(path(name), "w") as file:
+        for letter in "abcdefghijklm"[:count]:
+            file.writestr(zipfile.ZipInfo(letter + ".npy", DATE), b"")
