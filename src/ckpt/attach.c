@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "ckpt/manifest.h"
 
 #define KEY_PREFIX "fulgurite."
@@ -47,6 +48,9 @@ fg_status fgi_attach_check(const char *what, const fg_attachment *attachments, s
             return fgi_fail(err, FG_EINVAL,
                             "%s: attachment '%s' has no text, or its text is larger than 64 MiB",
                             what, name);
+        if (!fgi_text_is_utf8(fgi_str_of(attachments[i].text)))
+            return fgi_fail(err, FG_EINVAL, "%s: the text of attachment '%s' is not UTF-8", what,
+                            name);
     }
     return FG_OK;
 }

@@ -58,9 +58,10 @@ fg_status fg_trainer_log_image(const fg_trainer *trainer, const char *name, cons
     if (height < 1 || height > SIDE_MAX || width < 1 || width > SIDE_MAX ||
         (channels != 1 && channels != 3))
         return fgi_fail(err, FG_EINVAL,
-                        "the image '%s' has %lld x %lld pixels with %lld channels: expected sides "
+                        "the image '%s' has %lld x %lld pixels with %lld channel%s: expected sides "
                         "from 1 to %d, and 1 or 3 channels",
-                        name, (long long)width, (long long)height, (long long)channels, SIDE_MAX);
+                        name, (long long)width, (long long)height, (long long)channels,
+                        fgi_s(channels), SIDE_MAX);
     log_item(trainer, (fg_log_item){.kind = FG_LOG_IMAGE,
                                     .name = name,
                                     .pixels = pixels,

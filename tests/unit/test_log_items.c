@@ -195,6 +195,20 @@ static fg_status log_wrong(void *self, const fg_progress *at, fg_error *err)
     }
 }
 
+#define SAVED "\nstopped at step 1; saved in ~/checkpoints/step-000000001"
+#define IMAGE(has)                                                                                 \
+    "the image 'a' has " has ": expected sides from 1 to 16384, and 1 or 3 channels" SAVED
+
+static const char *const mistakes[] = {
+    "the name of a logged item: expected 1 to 255 bytes of UTF-8" SAVED,
+    "the name of a logged item: expected 1 to 255 bytes of UTF-8" SAVED,
+    "the name of a logged item: expected 1 to 255 bytes of UTF-8" SAVED,
+    "the text 'a': expected UTF-8" SAVED,
+    IMAGE("1 x 1 pixels with 2 channels"),
+    IMAGE("1 x 0 pixels with 3 channels"),
+    IMAGE("16385 x 1 pixels with 1 channel"),
+};
+
 static void mistakes_end_the_fit(void **state)
 {
     (void)state;
@@ -205,7 +219,7 @@ static void mistakes_end_the_fit(void **state)
         fg_trainer *trainer = trainer_with(&board, fgt_temp_folder());
         fgt_ok(fg_trainer_add_callback(trainer, &wrong, &i, &err));
         assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_EINVAL);
-        assert_non_null(strstr(err.message, "expected"));
+        fgt_message_is(err.message, mistakes[i]);
         fg_trainer_destroy(trainer);
     }
 }

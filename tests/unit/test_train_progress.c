@@ -589,7 +589,9 @@ static void compilation_is_shown_with_its_time(void **state)
     show s;
     (void)state;
     open_show(&s, "bar");
+    const int threads = fgt_count_entries("/proc/self/task");
     fgi_progress_compile_begin(s.progress, "training");
+    assert_int_equal(fgt_count_entries("/proc/self/task"), threads + 1); /* which draws the time */
     (void)fflush(s.out);
     assert_string_equal(s.text, "\rcompiling the training step  00:00");
     pass(75);
