@@ -135,11 +135,11 @@ static fg_status check_prediction(const fgi_stage *stage, fg_tensor value, fg_er
     for (int i = 0; i < type->rank && fgi_node_of(value)->rows != NULL; i++)
         if (fgi_node_of(value)->rows->step[i] != (i == 0 ? 1 : 0))
             return fgi_fail(err, FG_EINVAL,
-                            "the predict step returned %s, whose dimension %d is a batch axis%s: "
-                            "it must be [B, ...] with one row per sample, and no other dimension "
-                            "may be a batch axis",
+                            "the predict step returned %s, whose dimension %d is %s: it must be "
+                            "[B, ...] with one row per sample, and no other dimension may be a "
+                            "batch axis",
                             fg_type_format(type, text, sizeof text), i,
-                            i == 0 ? " merged with another one" : " too");
+                            i == 0 ? "not the batch axis alone" : "a batch axis too");
     return FG_OK;
 }
 

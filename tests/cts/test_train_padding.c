@@ -449,6 +449,14 @@ static fg_tensor distances(void *self, fg_step *step, const fg_batch *batch)
     return fg_matmul(x, fg_transpose(x));
 }
 
+/* A row for each of four features, not for each sample. */
+static fg_tensor features(void *self, fg_step *step, const fg_batch *batch)
+{
+    (void)self, (void)step;
+    const fg_tensor x = fg_reshape(fg_batch_at(batch, 0), FG_DIMS(-1, 1));
+    return fg_transpose(fg_concat((fg_tensor[]){x, x, x, x}, 4, 1));
+}
+
 static fg_status ignore_rows(void *self, const fg_type *type, const void *data, int64_t first,
                              fg_error *err)
 {
@@ -460,27 +468,62 @@ static fg_status ignore_rows(void *self, const fg_type *type, const void *data, 
 static void mixing_is_refused_for_tails_alone(void **state)
 {
     (void)state;
-    const fg_task_ops ops = {.build = build_nothing, .val_step = halves, .predict_step = distances};
+    const fg_task_ops ops = {.build = build_nothing, .val_step = halves};
     const fg_task task = {.name = "numbers", .ops = &ops};
     fg_error err = {0};
-    fg_dataset *tail = numbers(6), *whole = numbers(8), *one = numbers(3);
+    fg_dataset *tail = numbers(6), *whole = numbers(8);
     fg_trainer *trainer = trainer_on("1", 1);
-    const fg_fit_data with = {.val = tail, .predict = tail, .batch_size = 4};
-    const fg_fit_data without = {.val = whole, .predict = whole, .batch_size = 4};
-    const fg_fit_data single = {.predict = one, .batch_size = 1};
+    const fg_fit_data with = {.val = tail, .batch_size = 4};
+    const fg_fit_data without = {.val = whole, .batch_size = 4};
     assert_int_equal(fg_trainer_validate(trainer, &task, &with, &err), FG_EINVAL);
-    assert_non_null(strstr(err.message, "slice(f32[4]): axis 0 is the batch axis"));
+    assert_string_equal(
+        err.message,
+        "slice(f32[4]): axis 0 is the batch axis, and the last batch of an epoch contains padding "
+        "rows, which this operation would mix with samples\nuse every sample (select with fg_where "
+        "instead of slicing), or provide slices of the batch as fields of the dataset; or drop the "
+        "incomplete batch (drop_last)");
     assert_non_null(strstr(err.file, "test_train_padding.c"));
     fgt_ok(fg_trainer_validate(trainer, &task, &without, &err));
     fgt_close("loss", toy_metric(trainer, "val_loss"), (1.5 + 5.5) / 2, 1e-6, 0);
-    assert_int_equal(fg_trainer_predict(trainer, &task, &with, ignore_rows, NULL, &err), FG_EINVAL);
-    assert_non_null(strstr(err.message, "dimension 1 is a batch axis too"));
-    fgt_ok(fg_trainer_predict(trainer, &task, &without, ignore_rows, NULL, &err));
-    fgt_ok(fg_trainer_predict(trainer, &task, &single, ignore_rows, NULL, &err));
     fg_trainer_destroy(trainer);
     fg_dataset_destroy(tail);
     fg_dataset_destroy(whole);
-    fg_dataset_destroy(one);
+}
+
+/* Predicts `count` samples in batches of `batch`; *err is the error. */
+static void predict(fg_tensor (*step)(void *, fg_step *, const fg_batch *), int count,
+                    int64_t batch, fg_error *err)
+{
+    const fg_task_ops ops = {.build = build_nothing, .predict_step = step};
+    const fg_task task = {.name = "numbers", .ops = &ops};
+    fg_dataset *data = numbers(count);
+    fg_trainer *trainer = trainer_on("1", 1);
+    const fg_fit_data given = {.predict = data, .batch_size = batch};
+    *err = (fg_error){0};
+    const fg_status status = fg_trainer_predict(trainer, &task, &given, ignore_rows, NULL, err);
+    assert_int_equal(status, err->status);
+    fg_trainer_destroy(trainer);
+    fg_dataset_destroy(data);
+}
+
+static void predictions_have_rows_of_samples(void **state)
+{
+    (void)state;
+    fg_error err;
+    predict(distances, 6, 4, &err);
+    assert_string_equal(err.message,
+                        "the predict step returned f32[4,4], whose dimension 1 is a batch axis "
+                        "too: it must be [B, ...] with one row per sample, and no other dimension "
+                        "may be a batch axis");
+    predict(features, 6, 4, &err);
+    assert_string_equal(err.message,
+                        "the predict step returned f32[4,4], whose dimension 0 is not the batch "
+                        "axis alone: it must be [B, ...] with one row per sample, and no other "
+                        "dimension may be a batch axis");
+    predict(distances, 8, 4, &err);
+    assert_int_equal(err.status, FG_OK);
+    predict(distances, 3, 1, &err);
+    assert_int_equal(err.status, FG_OK);
 }
 
 static fg_tensor own_mask(void *self, fg_step *step, const fg_batch *batch)
@@ -514,6 +557,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(means_of_different_things_want_a_weight),
     cmocka_unit_test(labels_outside_the_classes_show),
     cmocka_unit_test(mixing_is_refused_for_tails_alone),
+    cmocka_unit_test(predictions_have_rows_of_samples),
     cmocka_unit_test(the_trainers_mask_stays),
 };
 
