@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "golden.h"
 #include "input/json_file.h"
@@ -756,6 +757,40 @@ static void records_of_sweeps(void **state)
     fgi_buf_fini(&out);
 }
 
+static const struct {
+    const char *key, *config_path;
+    bool is_resumed;
+    const char *folder;
+    bool is_claimed;
+} swept[] = {
+    {NULL, "a/b.yaml", false, "runs/b-sweep-1", true},
+    {NULL, "a/b.yaml", true, "runs/b-sweep-1", false},
+    {NULL, "a/b.yaml", false, "runs/b-sweep-2", true},
+    {NULL, "a/b.yaml", true, "runs/b-sweep-2", false},
+    {NULL, NULL, true, "runs/run-sweep-1", true}, /* nothing to resume */
+    {"trainer.run_dir=given", NULL, false, "given", false},
+};
+
+static void folders_of_sweeps(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof swept / sizeof swept[0]; i++) {
+        const char *const keys[MOST_KEYS] = {swept[i].key};
+        fg_error err = {0};
+        fgi_buf unused = {0};
+        char *folder = NULL;
+        bool is_claimed;
+        fgi_config *c = config_of(&unused, keys);
+        fgt_ok(fgi_run_dir_sweep(c, swept[i].config_path, swept[i].is_resumed, &is_claimed, &folder,
+                                 &err));
+        assert_string_equal(folder, swept[i].folder);
+        assert_int_equal(is_claimed, swept[i].is_claimed);
+        fgi_free(folder);
+        fgi_config_destroy(c);
+        fgi_buf_fini(&unused);
+    }
+}
+
 static int go_there(void **state)
 {
     (void)state;
@@ -774,6 +809,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(batches_are_noted),
     cmocka_unit_test(val_losses_that_are_not_finite),
     cmocka_unit_test(records_of_sweeps),
+    cmocka_unit_test(folders_of_sweeps),
 };
 
 int main(void) { return cmocka_run_group_tests(tests, go_there, NULL); }
