@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/print.h"
 #include "base/text.h"
 
 #define QUICK "--tuner.steps=60 --tuner.segments=2 --model.dropout=0 "
@@ -40,6 +41,19 @@ static void assert_marked(const char *csv, const char *name, double lr)
     assert_true(of_marked <= nearest + 1e-6); /* the file has nine digits */
 }
 
+/* Of both sweeps, as the file has it. */
+static void assert_range(const char *err, const json_t *curve)
+{
+    char line[96];
+    const json_t *range = json_object_get(curve, "valley_range");
+    const double low = json_number_value(json_array_get(range, 0));
+    const double high = json_number_value(json_array_get(range, 1));
+    assert_true(0 < low && low <= high);
+    (void)fgi_snprintf(line, sizeof(line),
+                       "\nvalley of the 2 of 2 sweeps that have one: %.3g to %.3g\n", low, high);
+    contains(err, line);
+}
+
 /* What a search does not measure is null; what it knows is not. */
 static void assert_known(const json_t *summary)
 {
@@ -67,6 +81,7 @@ static void the_command_and_its_summary_agree(void **state)
     json_t *summary = fit_json(folder, "s.json"), *curve = fit_json(folder, "c.json");
     assert_known(summary);
     contains(o->err, "finding a learning rate: 2 sweeps of up to 60 steps\n");
+    assert_range(o->err, curve);
     for (int i = 0; i < NAMES; i++) {
         const double lr = suggested(summary, names[i]);
         assert_true(lr > 1e-6 && lr < 1);
