@@ -133,6 +133,8 @@ static void more_values_are_added(void **state)
     contains(o->out, "\n        1e-2             -  finished ");
 }
 
+#define SWEPT "runs/digits-sweep-1"
+
 /* A signal saves the run and ends the sweep, which continues at the next sample. SIGUSR1 only
  * saves, and does not end the sweep between two runs. */
 static void an_interrupted_sweep_continues(void **state)
@@ -144,12 +146,13 @@ static void an_interrupted_sweep_continues(void **state)
                                  "--sweep=optimizer.lr=1e-3,1e-2",
                                  "--trainer.max_epochs=60",
                                  "--model.dropout=0",
+                                 "--trainer.run_dir=auto",
                                  "--summary=s.json",
                                  NULL};
     const int out = open(fgt_path(folder, "out"), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     const pid_t child = program_start(folder, out, out, start);
     (void)close(out);
-    for (int i = 0; i < 30000 && !is_there(folder, "run/lr=1e-2/checkpoints/last"); i++) {
+    for (int i = 0; i < 30000 && !is_there(folder, SWEPT "/lr=1e-2/checkpoints/last"); i++) {
         if (strstr(file_text(folder, "out"), "run 2 of 2") != NULL)
             assert_int_equal(kill(child, SIGUSR1), 0);
         sleep_ms(2);
@@ -161,13 +164,14 @@ static void an_interrupted_sweep_continues(void **state)
         return; /* it had just ended */
     assert_int_equal(status, 143);
     contains(text, "stopped: 1 of 2 runs; best val_loss");
-    contains(text, "\nto continue: the same command with --resume\n");
+    contains(text, "\nto continue: the same command with --resume --trainer.run_dir=" SWEPT "\n");
     json_t *sweep = fit_json(folder, "s.json");
     assert_string_equal(words(run_at(sweep, 1), "state"), "stopped");
     json_decref(sweep);
     (void)program_gives(0, folder,
                         "fit digits.yaml --sweep=optimizer.lr=1e-3,1e-2 --trainer.max_epochs=60 "
-                        "--model.dropout=0 --resume --summary=s.json --quiet");
+                        "--model.dropout=0 --resume --trainer.run_dir=" SWEPT
+                        " --summary=s.json --quiet");
     (void)program_gives(0, folder,
                         "fit digits.yaml --optimizer.lr=1e-2 --trainer.max_epochs=60 "
                         "--model.dropout=0 --trainer.run_dir=alone --summary=a.json --quiet");
