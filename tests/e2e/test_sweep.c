@@ -105,7 +105,7 @@ static void more_values_are_added(void **state)
         program_gives(2, folder, "fit digits.yaml --sweep model.hidden=[8] --quiet " SHORT)->err,
         "'run' contains an earlier sweep");
     (void)program_gives(1, folder,
-                        "fit digits.yaml --sweep model.hidden=[8] --resume --quiet "
+                        "fit digits.yaml --sweep model.hidden=[8] --resume=auto --quiet "
                         "--data.path=nowhere.csv " SHORT);
     assert_string_equal(file_text(folder, "run/sweep.json"), record);
     free(record);
@@ -125,9 +125,10 @@ static void more_values_are_added(void **state)
     json_decref(sweep);
     free(before);
     /* runs that are not repeated remain in the table */
-    o = program_gives(0, folder,
-                      "fit digits.yaml --sweep optimizer.lr=3e-3 --sweep model.hidden=[8] --resume "
-                      "--summary=s.json --quiet " SHORT);
+    o = program_gives(
+        0, folder,
+        "fit digits.yaml --sweep optimizer.lr=3e-3 --sweep model.hidden=[8] --resume=last "
+        "--summary=s.json --quiet " SHORT);
     contains(o->out, "finished: 3 of 3 runs; best val_loss");
     contains(o->out, "\noptimizer.lr  model.hidden  state ");
     contains(o->out, "\n        1e-2             -  finished ");
