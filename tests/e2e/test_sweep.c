@@ -107,6 +107,9 @@ static void more_values_are_added(void **state)
     (void)program_gives(1, folder,
                         "fit digits.yaml --sweep model.hidden=[8] --resume=auto --quiet "
                         "--data.path=nowhere.csv " SHORT);
+    (void)program_gives(1, folder,
+                        "fit digits.yaml --sweep model.hidden=[8] --overwrite --quiet "
+                        "--data.path=nowhere.csv " SHORT);
     assert_string_equal(file_text(folder, "run/sweep.json"), record);
     free(record);
     json_t *first = fit_json(folder, "run/sweep.json");
@@ -234,16 +237,18 @@ static void mistakes_are_found_before_the_first_run(void **state)
     }
 }
 
-/* With the other values, a run has begun. */
+/* With the other values, a run has begun. That the page cannot be written comes last. */
 static void a_value_that_a_fit_refuses_is_a_failed_run(void **state)
 {
     const char *folder = fit_folder();
     (void)state;
+    assert_int_equal(shell(folder, "mkdir -p sw/sweep.html"), 0);
     const outcome *o =
         program_gives(1, folder,
                       "fit digits.yaml -q --trainer.max_steps=1 --trainer.run_dir=sw "
                       "--sweep trainer.monitor=val_loss,val_los,val_acc");
     contains(o->err, "warning: monitor=val_los failed, and the sweep continues: ");
+    contains(o->err, "\nfulgurite fit: cannot write 'sw/sweep.html': it is a folder\n");
     contains(o->out, "failed: 2 of 3 runs, 1 failed; ");
     assert_false(is_there(folder, "sw/monitor=val_los"));
 }
