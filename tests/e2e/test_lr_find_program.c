@@ -142,7 +142,10 @@ static void devices_agree(void **state)
     fgt_close("valley", valley[1], valley[0], 1e-2 * valley[0], 0);
     const outcome *o = program_gives(0, folder,
                                      "lr-find digits.yaml --trainer.devices=8 "
-                                     "--trainer.batch_size=8 --trainer.lr_scaling=linear " QUICK);
+                                     "--trainer.batch_size=8 --trainer.lr_scaling=linear "
+                                     "--tuner.max_lr=1e-3 " QUICK);
+    contains(o->err, "\nnote: the loss still falls at the highest learning rate, 0.001: a higher "
+                     "max_lr shows where it rises\n");
     contains(o->err, "these are values of optimizer.lr: trainer.lr_scaling=linear multiplies them "
                      "by 8\n");
 }
