@@ -492,7 +492,6 @@ static fg_status fit_target(fitter *f)
         schema->is_classification = false;
     if (!schema->is_classification) {
         fgi_values_fini(&schema->classes);
-        schema->has_numeric_classes = false;
         schema->target_is_standardized = f->options->standardize_target;
     }
     const fgi_order order = schema->has_numeric_classes ? FGI_NUMERIC : FGI_BYTEWISE;

@@ -706,7 +706,7 @@ static void detect_delimiter(fgi_csv *csv, fgi_csv_detected *out)
         if (columns <= out->column_count)
             continue;
         csv->delimiter = out->delimiter;
-        if (*d == ',' && out->column_count > 1 && has_decimal_comma(csv))
+        if (*d == ',' && has_decimal_comma(csv))
             continue;
         out->column_count = columns;
         out->delimiter = columns > 1 ? *d : ',';

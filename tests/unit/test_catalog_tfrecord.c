@@ -56,6 +56,10 @@ static void features_can_be_named(void **state)
     fgt_catalog_fails(GOLDEN "made.tfrecord",
                       &(fg_catalog_options){.image_feature = "image/height"}, FG_EFORMAT,
                       "'PATH': byte 0: record 0: expected one value of bytes as the image");
+    fgt_catalog_fails(
+        GOLDEN "made.tfrecord",
+        &(fg_catalog_options){.image_feature = "image/filename", .name_feature = "image/encoded"},
+        FG_EFORMAT, "'PATH': byte 313: record 2: a label or name of more than 4096 bytes");
 }
 
 static void texts_alone_are_class_names(void **state)

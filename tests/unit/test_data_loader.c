@@ -276,6 +276,8 @@ static void the_next_epoch_may_be_named_at_the_end_of_this(void **state)
     fgt_ok(fg_loader_start_epoch(loader, 1, 0, &err));
     assert_int_equal(fg_loader_get_stats(loader).ready, 4);
     check_epoch(loader, s, (fgi_sample_position){1, 0});
+    fgt_ok(fg_loader_start_epoch(loader, 2, 64, &err)); /* not from its beginning */
+    check_epoch(loader, s, (fgi_sample_position){2, 64});
     fg_loader_destroy(loader);
 }
 

@@ -506,6 +506,27 @@ static void inputs_must_be_finite(void **state)
     }
 }
 
+/* A prediction of such a row is zeros and a reason. */
+static void rows_that_are_not_finite_are_tolerated(void **state)
+{
+    float inputs[8], row[2] = {7, 7}, target;
+    char x[300], y[300];
+    fg_format_data data;
+    fg_dataset *dataset;
+    memcpy(inputs, good, sizeof inputs);
+    inputs[5] = INFINITY;
+    write_pair(x, y, inputs, FG_F32, good);
+    const fg_format_request request = {.part = FG_PART_TEST, .task = "auto"};
+    fgt_ok(open_part(request, x, y, NULL, &data));
+    fgt_ok(fg_dataset_tolerate(data.samples, &dataset, &err));
+    fgt_ok(fg_dataset_read(dataset, 2, (void *const[]){row, &target}, &err));
+    assert_true(row[0] == 0 && row[1] == 0);
+    fgt_message_is(fg_dataset_sample_error(dataset, 2),
+                   "'~/x.npy': row 2 has a value that is NaN or infinite (the first is row 0)");
+    fg_dataset_destroy(dataset);
+    fg_dataset_destroy(data.samples);
+}
+
 static void halves_must_be_finite(void **state)
 {
     fg_format_data data;
@@ -680,6 +701,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(labels_should_be_used),
     cmocka_unit_test(negative_numbers_are_no_labels),
     cmocka_unit_test(labels_have_a_limit),
+    cmocka_unit_test(rows_that_are_not_finite_are_tolerated),
     cmocka_unit_test(halves_must_be_finite),
     cmocka_unit_test(inputs_must_be_finite),
     cmocka_unit_test(every_dtype_of_numpy_is_read),

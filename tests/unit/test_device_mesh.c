@@ -251,6 +251,29 @@ static void shards_are_those_of_jax(void **state)
     (void)fclose(file);
 }
 
+static const struct {
+    fgi_sharding sharding;
+    const char *message;
+} bad_shardings[] = {
+    {{{2, 2}}, "cannot shard array f32[8,6] this way: a mesh axis can shard only one dimension"},
+    {{{0, 3}}, "cannot shard dimension 1 of array f32[8,6] evenly over 4 devices"},
+    {{{0, 0, 1}}, "cannot shard dimension 2 of array f32[8,6]: the array has 2 dimensions"},
+    {{{8}}, "cannot shard array f32[8,6] this way: a mesh axis can shard only one dimension"},
+};
+
+static void shardings_that_are_refused(void **state)
+{
+    const fg_type type = {FG_F32, 2, {8, 6}};
+    const fgi_mesh mesh = mesh_of("data=2,fsdp=2,model=2", 8);
+    fg_error err = {0};
+    (void)state;
+    for (size_t i = 0; i < sizeof bad_shardings / sizeof bad_shardings[0]; i++) {
+        assert_int_not_equal(fgi_sharding_check(&mesh, &type, &bad_shardings[i].sharding, &err),
+                             FG_OK);
+        assert_string_equal(err.message, bad_shardings[i].message);
+    }
+}
+
 /* Rules, then the strategy, whose fsdp axis a rule may already use. */
 static void rules_and_strategies(void **state)
 {
@@ -287,9 +310,14 @@ static void rules_and_strategies(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(devices_of_all_processes), cmocka_unit_test(coordinates_run_row_by_row),
-    cmocka_unit_test(axes_have_roles),          cmocka_unit_test(meshes_that_are_refused),
-    cmocka_unit_test(texts_that_are_no_mesh),   cmocka_unit_test(shards_tile_the_array),
-    cmocka_unit_test(shards_are_those_of_jax),  cmocka_unit_test(rules_and_strategies),
+    cmocka_unit_test(devices_of_all_processes),
+    cmocka_unit_test(coordinates_run_row_by_row),
+    cmocka_unit_test(axes_have_roles),
+    cmocka_unit_test(meshes_that_are_refused),
+    cmocka_unit_test(texts_that_are_no_mesh),
+    cmocka_unit_test(shards_tile_the_array),
+    cmocka_unit_test(shards_are_those_of_jax),
+    cmocka_unit_test(rules_and_strategies),
+    cmocka_unit_test(shardings_that_are_refused),
 };
 FGT_MAIN(tests)

@@ -437,6 +437,40 @@ static void several_labels_are_a_warning(void **state)
                            "': 1 sample has several labels: only the first label of each is used"));
 }
 
+/* Each variant of an image is the same sample; without training, the first one is read. */
+static void variants_of_a_pack_are_one_sample(void **state)
+{
+    static const char list[] = "path,labels,name\nphotos/cat/a.jpg,x;y,1\n"
+                               "photos/dog/d.jpg,y,2\n";
+    const fg_entry *entry = &fgi_pack_row.entry;
+    const fg_pack_build_options options = {
+        .codec = FG_PACK_CHOICE_RAW,
+        .variant_count = 2,
+        .presize = {.rule = FG_IMAGE_PRESIZE_SQUARE, .size = SIDE}};
+    uint8_t sample[2][BYTES];
+    char csv[300], packed[300];
+    int32_t label;
+    fg_option_values *values;
+    fg_format_data data = {0};
+    (void)fgt_photos();
+    (void)snprintf(csv, sizeof csv, "%s", fgt_path(fgt_image_folder(), "two.csv"));
+    (void)snprintf(packed, sizeof packed, "%s", fgt_path(fgt_image_folder(), "variants.pack"));
+    fgt_write(csv, list, sizeof list - 1);
+    fgt_ok(fg_pack_build(csv, packed, &options, NULL, NULL, NULL, &err));
+    assert_non_null(strstr(heard_of(&fgi_pack_row, packed, true), "': 1 sample has several"));
+    fgt_ok(fg_option_values_create("data", entry->options, entry->option_count, &values, &err));
+    fgt_ok(fg_option_set(values, "train", packed, NULL, &err));
+    fgt_ok(fg_option_set(values, "size", "12", NULL, &err));
+    const fg_format_request request = {.needs_target = true};
+    fgt_ok(fgi_pack_row.open(values, &request, &data, &err));
+    for (int64_t epoch = 0; epoch < 2; epoch++)
+        fgt_ok(fgi_dataset_gather(data.samples, epoch, (const int64_t[]){1}, 1,
+                                  (void *const[]){sample[epoch], &label}, &err));
+    assert_memory_equal(sample[0], sample[1], BYTES);
+    fg_dataset_destroy(data.samples);
+    fg_option_values_destroy(values);
+}
+
 /* ---- damage ---------------------------------------------------------------------------------- */
 
 /* Each record once, of which the first 20 are logged; flawed ones are counted apart. */
@@ -620,6 +654,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(parts_of_a_pack_are_not_divided),
     cmocka_unit_test(a_split_does_not_divide_groups),
     cmocka_unit_test(several_labels_are_a_warning),
+    cmocka_unit_test(variants_of_a_pack_are_one_sample),
     cmocka_unit_test(a_damaged_image_is_replaced),
     cmocka_unit_test(many_damaged_images_are_not_all_logged),
     cmocka_unit_test(a_regression_is_not_stratified),
