@@ -56,6 +56,11 @@ static void features_can_be_named(void **state)
     fgt_catalog_fails(GOLDEN "made.tfrecord",
                       &(fg_catalog_options){.image_feature = "image/height"}, FG_EFORMAT,
                       "'PATH': byte 0: record 0: expected one value of bytes as the image");
+}
+
+static void long_names_are_refused(void **state)
+{
+    (void)state;
     fgt_catalog_fails(
         GOLDEN "made.tfrecord",
         &(fg_catalog_options){.image_feature = "image/filename", .name_feature = "image/encoded"},
@@ -219,6 +224,7 @@ static void every_allocation_may_fail(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(both_writers_give_the_same_samples),
     cmocka_unit_test(features_can_be_named),
+    cmocka_unit_test(long_names_are_refused),
     cmocka_unit_test(texts_alone_are_class_names),
     cmocka_unit_test(every_flipped_byte_is_found),
     cmocka_unit_test(every_truncation_is_found),
