@@ -93,6 +93,25 @@ static void make(float *p, float *y, int count, double scale, double offset)
     }
 }
 
+/* The samples with the largest errors are known, the largest first. */
+static void check_worst(fg_trainer *trainer, const float *p, const float *y, int count)
+{
+    const fg_evaluation *e;
+    fg_error err;
+    float most = 0;
+    for (int i = 0; i < count; i++)
+        most = fmaxf(most, fabsf(p[i] - y[i]));
+    fgt_ok(fg_trainer_evaluation(trainer, false, &e, &err));
+    assert_true(e->samples == count && e->class_count == 0 && e->worst_count > 0);
+    assert_true(e->worst[0].loss == most);
+    for (size_t i = 0; i < e->worst_count; i++) {
+        const fg_sample_row *row = &e->worst[i];
+        assert_true(row->target == y[row->index] && row->prediction == p[row->index]);
+        assert_true(row->loss == fabsf(p[row->index] - y[row->index]));
+        assert_true(i == 0 || row->loss <= row[-1].loss);
+    }
+}
+
 static void they_are_those_of_all_samples(void **state)
 {
     static const struct {
@@ -117,6 +136,7 @@ static void they_are_those_of_all_samples(void **state)
         fgt_close("val_rmse", toy_metric(trainer, "val_rmse"), wanted.rmse, 0, 1e-5);
         fgt_close("val_r2", toy_metric(trainer, "val_r2"), wanted.r2, 1e-5, 0);
         assert_int_equal(fg_trainer_result(trainer)->metric_count, 4); /* and val_loss */
+        check_worst(trainer, p, y, rows[i].count);
         fg_trainer_destroy(trainer);
         fg_dataset_destroy(data);
     }
@@ -154,6 +174,9 @@ static void several_outputs_have_errors_and_no_r2(void **state)
     fgt_close("val_mae", toy_metric(trainer, "val_mae"), wanted.mae, 0, 1e-5);
     fgt_close("val_rmse", toy_metric(trainer, "val_rmse"), wanted.rmse, 0, 1e-5);
     assert_int_equal(fg_trainer_result(trainer)->metric_count, 3);
+    const fg_evaluation *e;
+    fgt_ok(fg_trainer_evaluation(trainer, false, &e, &err));
+    assert_null(e); /* rows have one target */
     fg_trainer_destroy(trainer);
     fg_dataset_destroy(data);
 }
