@@ -297,7 +297,6 @@ static fg_status rank(void *self, const fg_progress *at, fg_error *err)
     return FG_OK;
 }
 
-/* In addition to the newest, also by a resumed run. */
 /* A run that resumes: `best` names the first of the list. */
 static fg_status best_is_the_first(void *self, const fg_progress *at, fg_error *err)
 {
@@ -315,6 +314,7 @@ static fg_status best_is_the_first(void *self, const fg_progress *at, fg_error *
     return FG_OK;
 }
 
+/* In addition to the newest, also by a resumed run. */
 static void the_best_are_kept(void **state)
 {
     (void)state;
@@ -335,6 +335,40 @@ static void the_best_are_kept(void **state)
         fg_trainer_destroy(trainer);
         assert_string_equal(kept(folder), expected[i]);
     }
+}
+
+/* Each epoch is better than the one before. */
+static fg_status improve(void *self, const fg_progress *at, fg_error *err)
+{
+    fg_trainer *const *trainer = self;
+    const fgi_best_rule rule = fgi_best_rule_of(*trainer);
+    (void)err;
+    if (at->step % 3 == 0)
+        (void)fgi_best_list_offer(&(*trainer)->cursor.top, &rule, -(double)at->step, at->step);
+    return FG_OK;
+}
+
+/* The longest list, of which one goes with each new one. */
+static void at_most_sixteen_are_kept(void **state)
+{
+    (void)state;
+    static const fg_callback_ops ops = {.batch_end = improve};
+    const char *folder = fgt_temp_folder();
+    char expected[512] = "";
+    fg_error err = {0};
+    const fg_fit_data data = the_data();
+    fg_trainer *trainer =
+        toy_trainer(client, &(fg_trainer_options){.limits.max_epochs = 18,
+                                                  .checkpoints.run_dir = folder,
+                                                  .checkpoints.wait_for_saves = true,
+                                                  .checkpoints.save_top_k = FGI_BEST_MOST});
+    fgt_ok(fg_trainer_add_callback(trainer, &ops, &trainer, &err));
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    fg_trainer_destroy(trainer);
+    for (int step = 9; step <= 54; step += 3)
+        (void)snprintf(expected + strlen(expected), sizeof expected - strlen(expected),
+                       "%sstep-%09d", step > 9 ? " " : "", step);
+    assert_string_equal(kept(folder), expected);
 }
 
 static void a_run_uses_its_template(void **state)
@@ -403,6 +437,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_value_waits_for_its_checkpoint),
     cmocka_unit_test(a_damaged_list_is_read_as_far_as_it_is_whole),
     cmocka_unit_test(the_best_are_kept),
+    cmocka_unit_test(at_most_sixteen_are_kept),
     cmocka_unit_test(a_run_uses_its_template),
     cmocka_unit_test(a_run_saves_by_time),
 };
