@@ -232,6 +232,11 @@ static void pixels_are_encoded_with_the_quality(void **state)
     fgt_ok(fgi_jpeg_coefficients_to_rgb(&m.record, m.wide, rgb, &err));
     for (size_t i = 0; i < sizeof(pixels); i++)
         fgt_close("pixel", (double)rgb[i], pixels[i], 6, 0);
+    fgi_buf_clear(&m.bytes);
+    fgt_ok(fgi_jpeg_coefficients_encode("gray", &image, 90, (fgi_jpeg_sampling){1, 1, 1}, &m.bytes,
+                                        &err));
+    fgt_ok(fgi_jpeg_coefficients_open("gray", m.bytes.data, m.bytes.size, &m.record, &err));
+    assert_true(m.record.components == 1 && m.record.width == 40 && m.record.height == 24);
     const fg_image empty = {.channels = 3};
     assert_int_equal(fgi_jpeg_coefficients_encode("pixels", &empty, 90, half, &m.bytes, &err),
                      FG_EINVAL);
