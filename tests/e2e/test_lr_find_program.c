@@ -319,8 +319,8 @@ static void mistakes(void **state)
     contains(program_gives(2, folder, "lr-find digits.yaml --out=curve.txt")->err,
              "'curve.txt': expected a file name that ends in .csv, .json, .svg or .png");
     contains(program_gives(2, folder, "lr-find digits.yaml --out=a.csv,no/b.csv")->err, "no/b.csv");
-    contains(program_gives(2, folder, "lr-find digits.yaml --tuner.max_lr=1e-8")->err,
-             "tuner.max_lr: expected a number greater than tuner.min_lr");
+    contains(program_gives(2, folder, "lr-find digits.yaml --tuner.max_lr=1e-7")->err,
+             "tuner.max_lr: expected a number greater than tuner.min_lr, got 1e-07\n");
     contains(program_gives(2, folder, "lr-find digits.yaml --tuner.steps=9")->err, "tuner.steps");
 }
 
