@@ -224,6 +224,19 @@ static void identifiers_names_and_dates_do_not_train(void **state)
                      "folder");
 }
 
+/* The advice of that error. */
+static void a_listed_identifier_is_a_feature(void **state)
+{
+    const char *const id[] = {"id"};
+    fg_csv_parts parts;
+    (void)state;
+    fgt_ok(csv_open_text("id,y\n1,2\n2,3\n3,4\n4,5\n5,6\n6,7\n7,8\n8,9\n9,1\n10,2\n",
+                         &(fg_csv_options){.task = "regression", .numeric = id, .numeric_count = 1},
+                         &parts));
+    assert_int_equal(fg_csv_schema_feature_count(parts.schema), 1);
+    csv_destroy(&parts);
+}
+
 static void numbers_with_signs_are_warned_of(void **state)
 {
     static const struct {
@@ -325,6 +338,26 @@ static void a_missing_value_among_texts_may_be_a_value(void **state)
         "t.csv:4: row 3, column 'a': the value is missing: 'NA'\nset data.missing: "
         "mean to use the column's mean over the training rows, or remove the row; if "
         "'NA' is a value here, write it in quotes, or set data.keep_default_na: false");
+}
+
+/* Quoted words are classes, but not numbers. */
+static void targets_are_classes_or_numbers(void **state)
+{
+    static const char words[] = "a,y\n1,\"NA\"\n2,\"None\"\n3,\"NA\"\n";
+    const char *const y[] = {"y"};
+    fg_csv_parts parts;
+    (void)state;
+    fgt_ok(csv_open_text(words, NULL, &parts));
+    assert_non_null(strstr(fg_csv_schema_json(parts.schema), "\"numeric_classes\":false"));
+    csv_destroy(&parts);
+    csv_expect_error(words, &(fg_csv_options){.task = "regression"}, FG_EFORMAT,
+                     "t.csv:2: row 1, column 'y': the target is missing: 'NA'\nremove the row: a "
+                     "missing target is always an error; if 'NA' is a value here, set "
+                     "data.keep_default_na: false");
+    csv_expect_error("a,y\n1,2\n2,x\n", &(fg_csv_options){.numeric = y, .numeric_count = 1},
+                     FG_EFORMAT,
+                     "t.csv:3: row 2, column 'y': 'x' is not a number\ncorrect it, or remove the "
+                     "row");
 }
 
 /* "inf" is a number, but cannot be used in training. */
@@ -729,10 +762,12 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(columns_that_are_left_out_are_said),
     cmocka_unit_test(nearly_numeric_columns_are_warned_of),
     cmocka_unit_test(identifiers_names_and_dates_do_not_train),
+    cmocka_unit_test(a_listed_identifier_is_a_feature),
     cmocka_unit_test(numbers_with_signs_are_warned_of),
     cmocka_unit_test(unknown_categories_are_explained),
     cmocka_unit_test(the_cell_that_is_wrong_is_blamed),
     cmocka_unit_test(a_missing_value_among_texts_may_be_a_value),
+    cmocka_unit_test(targets_are_classes_or_numbers),
     cmocka_unit_test(infinite_values_are_errors_in_numeric_columns),
     cmocka_unit_test(another_delimiter_is_suggested),
     cmocka_unit_test(the_report_lists_the_columns),

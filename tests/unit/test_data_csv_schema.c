@@ -265,7 +265,7 @@ static fg_dataset *kept(const fg_csv_schema *schema, const char *text, size_t si
 static void faulty_rows_can_be_kept(void **state)
 {
     static const char text[] = "n,c,y\n1,u,1\n1,u\n1,u,1,1\n\"1,u,1\n2,\"v\"z,1\n\xff,u,1\n"
-                               "\"2\",\"v\",1\n\"1,u,1\n2,v,1\n";
+                               "\"2\",\"v\",1\n1,\"u\nv\"\n\"1,u,1\n2,v,1\n";
     static const char *const reasons[] = {
         NULL,
         "~/new.csv:3: row 2 has 2 columns, but the header has 3",
@@ -275,15 +275,17 @@ static void faulty_rows_can_be_kept(void **state)
         "~/new.csv:7: byte 40: invalid UTF-8; export the table as UTF-8, or convert it: iconv "
         "-f CP1252 -t UTF-8 '~/new.csv' > 'utf8-new.csv'",
         NULL,
-        "~/new.csv:9: byte 56: unclosed quote",
+        "~/new.csv:9: row 8 has 2 columns, but the header has 3",
+        "~/new.csv:10: row 9 has 1 column, but the header has 3",
+        "~/new.csv:11: byte 64: unclosed quote",
         NULL,
     };
     float x[3];
     fg_csv_parts parts;
     fgt_ok(csv_open_text("n,c,y\n1,u,1\n2,v,2\n", &csv_plain, &parts));
     fg_dataset *dataset = kept(parts.schema, text, strlen(text));
-    assert_int_equal(fg_dataset_count(dataset), 9);
-    for (int64_t i = 0; i < 9; i++) {
+    assert_int_equal(fg_dataset_count(dataset), 11);
+    for (int64_t i = 0; i < 11; i++) {
         const char *reason = fg_dataset_sample_error(dataset, i);
         fgt_ok(fg_dataset_read(dataset, i, (void *const[]){x}, &err));
         assert_true((x[0] == 0) == (reasons[i] != NULL));
@@ -693,6 +695,10 @@ static void names_of_images_are_no_categories(void **state)
                      "add this one to data.ignore");
     fgt_ok(csv_open_text("f,y\na.jpg,0.5\n7,1.5\n", NULL, &parts));
     assert_int_equal(fg_csv_schema_feature_count(parts.schema), 2);
+    csv_destroy(&parts);
+    const char *const f[] = {"f"};
+    fgt_ok(csv_open_text("f,y\na.jpg,0.5\nb.jpg,1.5\n",
+                         &(fg_csv_options){.categorical = f, .categorical_count = 1}, &parts));
     csv_destroy(&parts);
 }
 

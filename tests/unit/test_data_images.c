@@ -255,10 +255,14 @@ static void files_that_do_not_go_together_are_refused(void **state)
     file_size += 5;
     fgt_write(labels, file, file_size);
     expect_bad_pair(folder, "the largest label in '~/pairs' is 10: MNIST requires 0 to 9");
-    begin_idx(0x08, 3, (const uint32_t[]){5, 2, 2});
-    file_size += 20;
+    begin_idx(0x08, 3, (const uint32_t[]){5, 28, 1});
+    file_size += 140;
     fgt_write(fgt_path(folder, "train-images-idx3-ubyte"), file, file_size);
-    expect_bad_pair(folder, "the images in '~/pairs' are u8[2,2,1]: MNIST requires u8[28,28,1]");
+    expect_bad_pair(folder, "the images in '~/pairs' are u8[28,1,1]: MNIST requires u8[28,28,1]");
+    begin_idx(0x08, 3, (const uint32_t[]){5, 1, 28});
+    file_size += 140;
+    fgt_write(fgt_path(folder, "train-images-idx3-ubyte"), file, file_size);
+    expect_bad_pair(folder, "the images in '~/pairs' are u8[1,28,1]: MNIST requires u8[28,28,1]");
 }
 
 static void damaged_gzip_is_refused(void **state)

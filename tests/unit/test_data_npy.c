@@ -440,6 +440,22 @@ static void labels_should_be_used(void **state)
     fg_dataset_destroy(data.samples);
 }
 
+static void numbers_of_64_bits_may_fit_in_32(void **state)
+{
+    static const int64_t ends[4] = {INT32_MIN, INT32_MAX, 0, 1};
+    char x[300], y[300];
+    fg_dataset *dataset;
+    write_pair(x, y, good, FG_S64, ends);
+    fgt_ok(fg_npy_open(x, y, NULL, &dataset, &err));
+    for (int64_t i = 0; i < 4; i++) {
+        float row[2];
+        int32_t number;
+        fgt_ok(fg_dataset_read(dataset, i, (void *const[]){row, &number}, &err));
+        assert_int_equal(number, ends[i]);
+    }
+    fg_dataset_destroy(dataset);
+}
+
 static void negative_numbers_are_no_labels(void **state)
 {
     static const int32_t numbers[4] = {1, -1, 0, 2};
@@ -699,6 +715,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(targets_are_measured),
     cmocka_unit_test(targets_of_the_training_part_are_measured),
     cmocka_unit_test(labels_should_be_used),
+    cmocka_unit_test(numbers_of_64_bits_may_fit_in_32),
     cmocka_unit_test(negative_numbers_are_no_labels),
     cmocka_unit_test(labels_have_a_limit),
     cmocka_unit_test(rows_that_are_not_finite_are_tolerated),

@@ -79,6 +79,8 @@ static void the_slowest_stage_is_named(void **state)
     fgt_close("fraction", fraction, 0.6, 1e-12, 0);
     stages.entropy_s = 0.5;
     assert_string_equal(fg_loader_slowest_stage(&stages, &fraction), "entropy");
+    stages.copy_s = 0.5; /* the first one of equal ones */
+    assert_string_equal(fg_loader_slowest_stage(&stages, &fraction), "entropy");
     stages.copy_s = 1;
     assert_string_equal(fg_loader_slowest_stage(&stages, &fraction), "copy");
     assert_null(fg_loader_slowest_stage(&(fg_loader_stages){0}, &fraction));

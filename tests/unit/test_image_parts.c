@@ -461,8 +461,7 @@ static void variants_of_a_pack_are_one_sample(void **state)
     fgt_ok(fg_option_values_create("data", entry->options, entry->option_count, &values, &err));
     fgt_ok(fg_option_set(values, "train", packed, NULL, &err));
     fgt_ok(fg_option_set(values, "size", "12", NULL, &err));
-    const fg_format_request request = {.needs_target = true};
-    fgt_ok(fgi_pack_row.open(values, &request, &data, &err));
+    fgt_ok(fgi_pack_row.open(values, &(fg_format_request){.needs_target = true}, &data, &err));
     for (int64_t epoch = 0; epoch < 2; epoch++)
         fgt_ok(fgi_dataset_gather(data.samples, epoch, (const int64_t[]){1}, 1,
                                   (void *const[]){sample[epoch], &label}, &err));

@@ -355,10 +355,11 @@ static void a_mix_reports_the_damage_of_all_parts(void **state)
     fg_dataset *mix, *pack;
     uint8_t image[BYTES];
     int32_t label;
-    photo_pack_write(in_folder("intact.pack"), &raw);
+    photo_pack_write(in_folder("first.pack"), &raw);
     photo_pack_write(in_folder("part.pack"), &raw);
+    damage(in_folder("first.pack"), 2, 7);
     damage(in_folder("part.pack"), 1, 7);
-    parts.at[0] = open_pack(in_folder("intact.pack"), &options);
+    parts.at[0] = open_pack(in_folder("first.pack"), &options);
     pack = open_pack(in_folder("part.pack"), &options);
     fgt_ok(fg_dataset_subset(pack, both, 2, &parts.at[1], &err));
     fgt_ok(fg_dataset_subset(pack, fine, 1, &parts.at[2], &err));
@@ -368,8 +369,8 @@ static void a_mix_reports_the_damage_of_all_parts(void **state)
     assert_string_equal(message, "");
     for (int64_t i = 0; i < fg_dataset_count(mix); i++)
         fgt_ok(fg_dataset_read(mix, i, (void *const[]){image, &label}, &err));
-    assert_int_equal(fg_dataset_damaged(mix, &message), 1);
-    fgt_message_is(message, "~/part.pack: byte @");
+    assert_int_equal(fg_dataset_damaged(mix, &message), 2);
+    fgt_message_is(message, "~/first.pack: byte @");
     fg_dataset_destroy(mix);
     fgt_fault_loop(make_mix, &parts);
     for (int i = 0; i < 3; i++)
