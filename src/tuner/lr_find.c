@@ -290,7 +290,7 @@ fg_status fg_tuner_lr_find(fg_trainer *trainer, const fg_task *task, const fg_fi
         status = search_lr(&s, task, data, &first);
     if (catches)
         fgi_signals_release();
-    trainer->call.is_running = trainer->call.is_search = false;
+    trainer->call.is_running = false;
     if (status == FG_OK)
         *out = s.curve;
     else

@@ -78,6 +78,20 @@ static void names_are_safe_and_unique(void **state)
     fgi_sweep_grid_fini(&grid);
 }
 
+/* Numbers and words remain as they are. */
+static void plain_values_are_their_names(void **state)
+{
+    (void)state;
+    fgi_sweep_grid grid;
+    fgi_buf name = {0};
+    const char *const keys[] = {"optimizer.lr=1e+2", "model.name=a_b-c.d"};
+    fgt_ok(fgi_sweep_grid_init(keys, 2, &grid, &err));
+    fgi_sweep_grid_name(&grid, 0, &name);
+    assert_string_equal(name.data, "lr=1e+2,name=a_b-c.d");
+    fgi_buf_fini(&name);
+    fgi_sweep_grid_fini(&grid);
+}
+
 static void mistakes_are_named(void **state)
 {
     (void)state;
@@ -122,7 +136,8 @@ static void failing_allocations(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_last_key_changes_first), cmocka_unit_test(lists_are_one_value),
-    cmocka_unit_test(names_are_safe_and_unique),  cmocka_unit_test(mistakes_are_named),
+    cmocka_unit_test(names_are_safe_and_unique),
+    cmocka_unit_test(plain_values_are_their_names),  cmocka_unit_test(mistakes_are_named),
     cmocka_unit_test(failing_allocations),
 };
 FGT_MAIN(tests)

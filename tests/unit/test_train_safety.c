@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -204,6 +205,18 @@ static void the_lock_of_a_dead_process_is_free(void **state)
     fgt_ok(fgi_file_read(fgt_path(folder, "lock"), 1000, &after, &size, &err));
     assert_int_equal(size, 0);
     fgi_free(after);
+}
+
+/* A program that this one starts does not keep the lock. */
+static void a_lock_ends_with_its_process(void **state)
+{
+    fg_error err = {0};
+    const char *folder = fgt_temp_folder();
+    int fd = -1, why = 0;
+    (void)state;
+    fgt_ok(fgi_lock_take(folder, &fd, &why, &err));
+    assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+    fgi_lock_release(folder, fd);
 }
 
 /* ---- requests to stop ------------------------------------------------------------------------ */
@@ -434,6 +447,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(one_fit_at_a_time),
     cmocka_unit_test(a_damaged_checkpoint_is_not_in_the_way),
     cmocka_unit_test(the_lock_of_a_dead_process_is_free),
+    cmocka_unit_test(a_lock_ends_with_its_process),
     cmocka_unit_test(a_request_in_the_folder_stops_a_fit),
     cmocka_unit_test(a_mistake_in_val_step_is_found_before_the_first_step),
     cmocka_unit_test(bad_validation_data_are_found_before_the_first_step),
