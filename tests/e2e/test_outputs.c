@@ -131,6 +131,8 @@ static void other_formats(void **state)
              ".xlsx is not supported\nor set file_format");
     contains(program_gives(0, folder, "predict digits.yaml --out=plain")->err,
              "note: 'plain' has no suffix, so it is written as CSV\n");
+    assert_null(strstr(program_gives(0, folder, "predict digits.yaml --out=named.csv")->err,
+                       "has no suffix"));
     assert_int_equal(shell(folder, "cmp plain same.csv && test ! -e p.parquet"), 0);
 }
 

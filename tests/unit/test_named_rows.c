@@ -67,6 +67,44 @@ static void options_have_an_effect(void **state)
     }
 }
 
+static const struct {
+    const fg_callback_entry *row;
+    const char *option, *value; /* that it requires */
+} fixed_states[] = {{&fgi_early_stop_row, NULL, NULL},
+                    {&fgi_freeze_row, "parameters", "[fc1.*]"},
+                    {&fgi_lr_monitor_row, NULL, NULL},
+                    {&fgi_swa_row, NULL, NULL},
+                    {&fgi_timer_row, "duration", "1h"}};
+
+/* In a checkpoint of another build. */
+static void states_of_another_size_are_refused(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof fixed_states / sizeof fixed_states[0]; i++) {
+        fg_error err = {0};
+        fg_option_values *values = NULL;
+        void *self = NULL;
+        unsigned char bytes[256] = {0};
+        char wanted[64];
+        const fg_callback_entry *row = fixed_states[i].row;
+        fgt_ok(fg_option_values_create(row->entry.name, row->entry.options, row->entry.option_count,
+                                       &values, &err));
+        if (fixed_states[i].option != NULL)
+            fgt_ok(
+                fg_option_set(values, fixed_states[i].option, fixed_states[i].value, NULL, &err));
+        fgt_ok(row->create(values, &self, &err));
+        fg_option_values_destroy(values);
+        const size_t size = row->ops->save(self, bytes, sizeof bytes);
+        for (size_t other = size - 1; other <= size + 1; other += 2) {
+            assert_int_equal(row->ops->load(self, bytes, other, &err), FG_EFORMAT);
+            (void)snprintf(wanted, sizeof wanted, "expected %zu byte%s, got %zu", size,
+                           size == 1 ? "" : "s", other);
+            assert_string_equal(err.message, wanted);
+        }
+        row->ops->destroy(self);
+    }
+}
+
 /* In 9 epochs of 3 batches: 2 of 3 steps, then 1 step each. */
 static void batches_per_step_are_set_with_a_callback(void **state)
 {
@@ -146,6 +184,7 @@ static void mistakes_are_explained(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(all_callbacks_have_their_names),
     cmocka_unit_test(options_have_an_effect),
+    cmocka_unit_test(states_of_another_size_are_refused),
     cmocka_unit_test(batches_per_step_are_set_with_a_callback),
     cmocka_unit_test(loggers_write_their_files),
     cmocka_unit_test(mistakes_are_explained),
