@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "packer/packer.h"
 #include "photos.h"
 
 enum { SAMPLES = 10, STOPPED = 3, FAILED = 4 };
@@ -132,6 +133,43 @@ static void without_its_journal_a_build_starts_again(void **state)
     assert_int_equal(complete(path), 0);
 }
 
+static const struct {
+    const char *line;
+    size_t samples, runs;
+} journal_lines[] = {
+    {"{\"sample\": 3, \"name\": \"a.jpg\", \"reason\": \"r\"}", 2, 1},
+    {"{\"start\": 3, \"begun\": 7.5}", 1, 2},
+    {"{\"name\": \"a.jpg\", \"reason\": \"r\"}", 0, 0},
+    {"{\"sample\": \"3\", \"name\": \"a.jpg\", \"reason\": \"r\"}", 0, 0},
+    {"{\"sample\": 3, \"reason\": \"r\"}", 0, 0},
+    {"{\"sample\": 3, \"name\": \"a.jpg\"}", 0, 0},
+    {"{\"codec\": \"tape\", \"reason\": \"r\"}", 0, 0},
+    {"{\"start\": 3, \"begun\": 7}", 0, 0},
+    {"{\"start\": 3", 0, 0},
+};
+
+/* Those after a damaged one are not used. */
+static void lines_of_a_journal_are_read_up_to_a_damaged_one(void **state)
+{
+    const char *path = fgt_path(fgt_temp_folder(), "p.pack");
+    char text[400];
+    (void)state;
+    for (size_t i = 0; i < sizeof journal_lines / sizeof journal_lines[0]; i++) {
+        fgi_packer_journal j;
+        const int size = snprintf(text, sizeof text,
+                                  "%s\n{\"start\": 0, \"begun\": 1.5}\n"
+                                  "{\"sample\": 1, \"name\": \"b.jpg\", \"reason\": \"s\"}\n",
+                                  journal_lines[i].line);
+        char name[600];
+        (void)snprintf(name, sizeof name, "%s.partial.jsonl", path);
+        fgt_write(name, text, (size_t)size);
+        fgt_ok(fgi_packer_journal_open(path, &j, &err));
+        if (j.count != journal_lines[i].samples || j.run_count != journal_lines[i].runs)
+            fail_msg("%s: %zu samples, %zu runs", journal_lines[i].line, j.count, j.run_count);
+        fgi_packer_journal_close(&j);
+    }
+}
+
 /* Makes a sample a link to another image. The image itself is old. */
 static void replace(const char *name, const char *image)
 {
@@ -220,6 +258,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_killed_build_continues),
     cmocka_unit_test(a_stopped_build_continues),
     cmocka_unit_test(without_its_journal_a_build_starts_again),
+    cmocka_unit_test(lines_of_a_journal_are_read_up_to_a_damaged_one),
     cmocka_unit_test(a_build_does_not_continue_after_a_sample_has_changed),
     cmocka_unit_test(other_options_do_not_continue),
     cmocka_unit_test(a_full_disk_is_an_error_and_the_build_continues),
