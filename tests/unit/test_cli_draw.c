@@ -81,6 +81,26 @@ static fgi_buf *chart_of(const double *y, size_t count)
     return out;
 }
 
+static const struct {
+    fgi_draw_range range;
+    const char *notes;
+} noted_ranges[] = {
+    {{.low = 1, .high = 2}, ""},
+    {{.is_log = true}, " (log scale)"},
+    {{.above = 1, .below = 2}, " (1 value above the plot, 2 values below the plot)"},
+    {{.is_log = true, .below = 1}, " (log scale; 1 value below the plot)"},
+};
+
+static void notes_say_what_a_plot_lacks(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof noted_ranges / sizeof noted_ranges[0]; i++) {
+        fgi_buf *out = begin();
+        fgi_draw_put_notes(out, &noted_ranges[i].range);
+        drawn(out, noted_ranges[i].notes);
+    }
+}
+
 /* A value that is far from the others is drawn at the edge; of twelve, at most one. */
 static void an_outlier_does_not_flatten_the_curve(void **state)
 {
@@ -622,6 +642,7 @@ static void a_curve_has_few_points(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tables_of_schedules),
     cmocka_unit_test(bars_of_fractions),
+    cmocka_unit_test(notes_say_what_a_plot_lacks),
     cmocka_unit_test(a_curve_has_few_points),
     cmocka_unit_test(the_range_leaves_out_few_values),
     cmocka_unit_test(whole_curves),

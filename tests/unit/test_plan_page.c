@@ -228,14 +228,14 @@ static void layers_are_parts_of_the_step(void **state)
 static void input_of_a_pod_is_shared_by_its_hosts(void **state)
 {
     (void)state;
-    char *json = json_of("{'topologies':[{'name':'v4-64','devices':32,'hosts':8,'fits':true,"
-                         "'input_needed_samples_per_s':80008,'input_needed_bytes_per_s':8e9,"
-                         "'input_host_samples_per_s':10001,'input_host_bytes_per_s':1e9,"
+    char *json = json_of("{'topologies':[{'name':'v4-16','devices':8,'hosts':2,'fits':true,"
+                         "'input_needed_samples_per_s':20008,'input_needed_bytes_per_s':2e9,"
+                         "'input_host_samples_per_s':10004,'input_host_bytes_per_s':1e9,"
                          "'input_measured_samples_per_s':20002}]}");
     page p = page_of(json);
-    has(&p, "of that, each of 8 hosts");
-    has(&p, "80008");
-    has(&p, "10001");
+    has(&p, "of that, each of 2 hosts");
+    has(&p, "20008");
+    has(&p, "10004");
     has(&p, "1.0 GB");
     assert_int_equal(p.bars, 3); /* of a host, of the loader, and one of memory in the overview */
     free(p.text);

@@ -61,6 +61,9 @@ static void overrides_win(void **state)
     assert_string_equal(err.message, "fg_recipe_get_text: 7 is not an fg_recipe_text");
     assert_int_equal(fg_recipe_get_text(recipe, FG_RECIPE_PLAN_JSON, &text, &err), FG_EINVAL);
     assert_int_equal(fg_recipe_write_predictions(recipe, "p.csv", &err), FG_EINVAL);
+    assert_string_equal(err.message, "this recipe has no predictions: run one of kind "
+                                     "FG_RECIPE_PREDICT first");
+    assert_string_equal(fg_recipe_get_result(recipe)->error, err.message);
     assert_int_equal(access("p.csv", F_OK), -1);
     assert_int_equal(fg_recipe_draw(recipe, 0, true, &text, &err), FG_EINVAL);
     assert_int_equal(fg_recipe_write_curve(recipe, "c.csv", &err), FG_EINVAL);

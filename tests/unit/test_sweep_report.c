@@ -225,6 +225,7 @@ static void damaged_files(void **state)
     (void)state;
     refuses("{\"version\":", FG_EFORMAT, "sweep/sweep.json: byte ");
     refuses("{\"version\":2}", FG_EUNSUPPORTED, "this program reads version 1");
+    refuses("{\"version\":0}", FG_EUNSUPPORTED, "this program reads version 1");
     refuses("[]", FG_EFORMAT, "expected an object");
     refuses("{\"version\":1,\"keys\":[],\"runs\":[3]}", FG_EFORMAT, "run 0: expected an object");
     refuses("{\"version\":1,\"keys\":[],\"runs\":[{\"name\":\"../lr\",\"settings\":{}}]}",
