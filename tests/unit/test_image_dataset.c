@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "catalog/draft.h"
 #include "data/dataset.h"
 #include "data/image_boxes.h"
 #include "data/image_check.h"
@@ -432,6 +433,31 @@ static void a_check_ends_in_time(void **state)
     fg_catalog_destroy(catalog);
 }
 
+/* Of a file and of a member of an archive; a shorter one has none. */
+static void ends_of_samples_are_read(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    const char *const paths[] = {folder, FGT_SOURCE_DIR "/tests/golden/catalog/gnu.tar"};
+    fgt_write(fgt_path(folder, "a.jpg"), "first image", 11);
+    for (int i = 0; i < 2; i++) {
+        fg_catalog *catalog;
+        fgt_ok(
+            fg_catalog_open(paths[i], &(fg_catalog_options){.no_classes = true}, &catalog, &err));
+        for (size_t n = 10; n <= 12; n++) {
+            char first[12], last[12];
+            uint64_t size;
+            bool is_known;
+            fgt_ok(fgi_catalog_read_ends(catalog, 0, first, last, n, &size, &is_known, &err));
+            assert_true(is_known && size == (n <= 11 ? 11 : 0));
+            if (n <= 11) {
+                assert_memory_equal(first, "first image", n);
+                assert_memory_equal(last, "first image" + 11 - n, n);
+            }
+        }
+        fg_catalog_destroy(catalog);
+    }
+}
+
 /* What a worker has held is free again, also after a smaller image, which is not counted. */
 static void memory_of_workers_is_given_back_once(void **state)
 {
@@ -798,6 +824,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(flawed_images_are_counted),
     cmocka_unit_test(the_rows_of_a_check_are_chosen),
     cmocka_unit_test(a_check_ends_in_time),
+    cmocka_unit_test(ends_of_samples_are_read),
     cmocka_unit_test(memory_of_workers_is_given_back_once),
     cmocka_unit_test(a_sample_without_a_label_is_named),
     cmocka_unit_test(images_without_labels_have_no_label_field),
