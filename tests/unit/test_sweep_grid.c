@@ -136,8 +136,7 @@ static void failing_allocations(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_last_key_changes_first), cmocka_unit_test(lists_are_one_value),
-    cmocka_unit_test(names_are_safe_and_unique),
-    cmocka_unit_test(plain_values_are_their_names),  cmocka_unit_test(mistakes_are_named),
-    cmocka_unit_test(failing_allocations),
+    cmocka_unit_test(names_are_safe_and_unique),  cmocka_unit_test(plain_values_are_their_names),
+    cmocka_unit_test(mistakes_are_named),         cmocka_unit_test(failing_allocations),
 };
 FGT_MAIN(tests)
