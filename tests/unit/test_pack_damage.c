@@ -506,6 +506,136 @@ static void rebuilds_a_file_of_a_set(void **state)
     fgi_free(pack.data);
 }
 
+/* What is damaged in a pack of 6 records of two variants: pages, sections, headers of records. */
+enum { HEADER = 1, FOOTER = 2, CLASSES = 4, FIELDS = 8, METADATA = 16, OPEN_END = 32, NEWER = 64 };
+static const struct {
+    int parts, heads; /* a bit for each */
+    int64_t records, bad_records, bad_others, variants, classes, fields;
+    const char *metadata;
+} rebuilds[] = {
+    {0, 0, 6, 0, 0, 2, 2, 1, "{\"mean\": [0.5]}"},
+    {HEADER, 0, 6, 0, 0, 2, 2, 1, "{\"mean\": [0.5]}"},
+    {FOOTER, 1 << 5, 6, 1, 0, 2, 2, 1, "{\"mean\": [0.5]}"},
+    {HEADER | FOOTER, 0, 6, 0, 1, 1, 0, 0, ""},
+    {HEADER | FOOTER, 1, 6, 1, 1, 1, 0, 0, ""},
+    {HEADER | FOOTER, 1 << 5, 5, 0, 1, 1, 0, 0, ""},
+    {CLASSES, 3, 6, 2, 1, 2, 0, 1, "{\"mean\": [0.5]}"},
+    {FIELDS, 3 << 4, 6, 2, 1, 2, 2, 0, "{\"mean\": [0.5]}"},
+    {METADATA, 1 << 3, 6, 1, 1, 2, 2, 1, ""},
+    {CLASSES | FIELDS | METADATA, 0, 6, 0, 3, 2, 0, 0, ""},
+    {OPEN_END, 0, 6, 0, 0, 2, 2, 1, "{\"mean\": [0.5]}"},
+    {OPEN_END, 1 << 5, 6, 1, 0, 2, 2, 1, "{\"mean\": [0.5]}"}, /* the variant that is missing */
+    {OPEN_END, 3 << 4, 4, 0, 0, 2, 2, 1, "{\"mean\": [0.5]}"},
+    {NEWER, 0, 6, 0, 0, 2, 2, 1, "{\"mean\": [0.5]}"},
+};
+
+static bytes pack_of_variants(void)
+{
+    static const char *const classes[2] = {"cat", "dog"};
+    static const fg_field field = {"x", {.dtype = FG_U8, .rank = 1, .dim = {3}}};
+    fg_error err = {0};
+    fgt_ok(pack_made_write(path_of("parts.pack"),
+                           &(fg_pack_writer_options){.class_names = classes,
+                                                     .class_count = 2,
+                                                     .fields = &field,
+                                                     .field_count = 1,
+                                                     .variant_count = 2,
+                                                     .replace = true},
+                           6, &err));
+    return load(path_of("parts.pack"));
+}
+
+/* Changes a byte of each part. Each head ends before the bytes of its record. */
+static void damage(const bytes *pack, int parts, int heads)
+{
+    static const int kinds[] = {FGI_PACK_CLASSES, FGI_PACK_FIELDS, FGI_PACK_METADATA};
+    fgi_pack_page page;
+    memcpy(&page, pack->data, sizeof page);
+    for (uint32_t i = 0; i < page.section_count; i++)
+        for (int k = 0; k < 3; k++)
+            if (page.sections[i].kind == (uint32_t)kinds[k] && (parts & CLASSES << k) != 0)
+                pack->data[page.sections[i].offset] ^= 1;
+    for (size_t at = FGI_PACK_PAGE; at < page.records_end; at += FGI_PACK_HEAD_ALIGN) {
+        const fgi_pack_head *head = fgi_pack_head_at(pack->data, pack->size, at);
+        if (head != NULL && (heads >> head->number & 1) != 0)
+            pack->data[at + 20] ^= 1;
+    }
+    page.is_finished = (parts & OPEN_END) == 0;
+    page.crc = fgi_pack_page_crc(&page);
+    memcpy(pack->data, &page, sizeof page);
+    memcpy(pack->data + pack->size - sizeof page, &page, sizeof page);
+    pack->data[100] ^= (parts & HEADER) != 0;
+    pack->data[8] ^= (parts & NEWER) != 0 ? 2 : 0; /* but the CRC is not that of a newer version */
+    pack->data[pack->size - 1] ^= (parts & FOOTER) != 0;
+}
+
+/* A second time, nothing is damaged, and what was lost remains so. */
+static void check_rebuilt(size_t row)
+{
+    fg_error err = {0};
+    fg_pack *rebuilt = NULL;
+    fg_pack_report report;
+    for (int again = 0; again < 2; again++) {
+        fgt_ok(fg_pack_rebuild(path_of("parts.pack"), path_of("parts.pack"), &report, &err));
+        assert_int_equal(report.records, rebuilds[row].records);
+        assert_int_equal(report.bad_records, again ? 0 : rebuilds[row].bad_records);
+        assert_int_equal(report.bad_others, again ? 0 : rebuilds[row].bad_others);
+    }
+    fgt_ok(fg_pack_open(path_of("parts.pack"), NULL, &rebuilt, &err));
+    const fg_pack_info *info = fg_pack_get_info(rebuilt);
+    assert_int_equal(info->variant_count, rebuilds[row].variants);
+    assert_int_equal(info->class_count, rebuilds[row].classes);
+    assert_int_equal(info->field_count, rebuilds[row].fields);
+    assert_string_equal(info->metadata, rebuilds[row].metadata);
+    fgt_ok(fg_pack_verify(rebuilt, NULL, NULL, &report, &err));
+    assert_int_equal(report.lost_records, rebuilds[row].bad_records);
+    for (int64_t i = 0; i < rebuilds[row].records; i++)
+        if ((rebuilds[row].heads >> i & 1) == 0)
+            pack_made_check(rebuilt, i);
+    fg_pack_close(rebuilt);
+}
+
+static void what_is_intact_is_kept(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof rebuilds / sizeof rebuilds[0]; i++) {
+        bytes pack = pack_of_variants();
+        damage(&pack, rebuilds[i].parts, rebuilds[i].heads);
+        write_pack("parts.pack", &pack);
+        check_rebuilt(i);
+        fgi_free(pack.data);
+    }
+}
+
+/* Whose rules are not known, or of which nothing is left. */
+static void some_packs_cannot_be_rebuilt(void **state)
+{
+    fg_error err = {0};
+    fg_pack_report report = {.records = 9};
+    (void)state;
+    const char *path = path_of("parts.pack");
+    bytes pack = pack_of_variants(), newer = pack_of_variants();
+    fgi_pack_page *page = (void *)newer.data;
+    page->major = 2;
+    page->crc = fgi_pack_page_crc(page);
+    write_pack("parts.pack", &newer);
+    assert_int_equal(fg_pack_rebuild(path, path, &report, &err), FG_EUNSUPPORTED);
+    fgt_message_is(err.message,
+                   "~/parts.pack: byte 8: pack version 2.0 was written by a newer version of "
+                   "Fulgurite, this one reads up to 1: upgrade, or create the pack again");
+    assert_int_equal(report.records, 0);
+    assert_int_equal(report.size_bytes, newer.size);
+    damage(&pack, HEADER | FOOTER, 63);
+    write_pack("parts.pack", &pack);
+    assert_int_equal(fg_pack_rebuild(path, path, NULL, &err), FG_EFORMAT);
+    fgt_message_is(err.message, "~/parts.pack: byte 4096: no record is left");
+    assert_int_equal(fg_pack_rebuild(path, NULL, &report, &err), FG_EINVAL);
+    fgt_message_is(err.message, "fg_pack_rebuild: path or out_path is NULL");
+    assert_int_equal(report.size_bytes, 0);
+    fgi_free(pack.data);
+    fgi_free(newer.data);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(verify_finds_each_byte),
     cmocka_unit_test(a_page_that_changes_is_found),
@@ -520,5 +650,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(rebuilds_from_records_alone),
     cmocka_unit_test(a_damaged_record_is_lost),
     cmocka_unit_test(rebuilds_a_file_of_a_set),
+    cmocka_unit_test(what_is_intact_is_kept),
+    cmocka_unit_test(some_packs_cannot_be_rebuilt),
 };
 FGT_MAIN(tests)

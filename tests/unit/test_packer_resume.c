@@ -170,6 +170,56 @@ static void lines_of_a_journal_are_read_up_to_a_damaged_one(void **state)
     }
 }
 
+static const char journal_text[] = "{\"codec\": \"raw\", \"reason\": \"why\"}\n"
+                                   "{\"start\": 0, \"begun\": 1.5}\n"
+                                   "{\"sample\": 1, \"name\": \"b\", \"reason\": \"s\"}\n"
+                                   "{\"sample\": 3, \"name\": \"d\", \"reason\": \"s\"}\n"
+                                   "{\"start\": 4, \"begun\": 2.5}\n"
+                                   "{\"start\": 6, \"begun\": 3.5}\n"
+                                   "{\"sample\": 4, \"name\": \"e\", \"reason\": \"s\"}\n"
+                                   "{\"sample\": 7, \"name\": \"h\", \"reason\": \"s\"}\n";
+
+/* Of a sample: the bad ones before it, and when its run began. */
+static const struct {
+    int64_t sample, before;
+    double begun_s;
+} journal_samples[] = {{0, 0, 1.5}, {1, 0, 1.5}, {2, 1, 1.5}, {3, 1, 1.5}, {4, 2, 2.5},
+                       {5, 3, 2.5}, {6, 3, 3.5}, {7, 3, 3.5}, {8, 4, 3.5}, {-1, 0, 0}};
+
+/* What was noted from the first sample of a run on is forgotten, also the run that began there. */
+static void a_run_continues_its_journal_at_a_sample(void **state)
+{
+    fgi_packer_journal j;
+    char path[512], name[600];
+    (void)state;
+    (void)snprintf(path, sizeof path, "%s", fgt_path(fgt_temp_folder(), "p.pack"));
+    (void)snprintf(name, sizeof name, "%s.partial.jsonl", path);
+    fgt_write(name, journal_text, sizeof journal_text - 1);
+    fgt_ok(fgi_packer_journal_open(path, &j, &err));
+    for (size_t i = 0; i < sizeof journal_samples / sizeof journal_samples[0]; i++) {
+        const int64_t sample = journal_samples[i].sample;
+        assert_int_equal(fgi_packer_journal_before(&j, sample), journal_samples[i].before);
+        fgt_close("begun", fgi_packer_journal_begun(&j, sample), journal_samples[i].begun_s, 0, 0);
+    }
+    fgt_ok(fgi_packer_journal_start(&j, 4, &err));
+    fgt_ok(fgi_packer_journal_add(&j, 5, "f", "t", &err));
+    for (int read = 0; read < 2; read++) {
+        assert_int_equal(j.codec, FG_PACK_CHOICE_RAW);
+        assert_string_equal(j.reason, "why");
+        assert_int_equal(j.count, 3);
+        assert_memory_equal(j.samples, ((int64_t[]){1, 3, 5}), 3 * sizeof(int64_t));
+        assert_string_equal(j.bad[1].name, "d");
+        assert_string_equal(j.bad[2].reason, "t");
+        assert_int_equal(j.run_count, 2);
+        assert_int_equal(j.runs[1].sample, 4);
+        fgt_close("begun", fgi_packer_journal_begun(&j, 3), 1.5, 0, 0);
+        assert_true(fgi_packer_journal_begun(&j, 4) > 1e9); /* now */
+        fgi_packer_journal_close(&j);
+        fgt_ok(fgi_packer_journal_open(path, &j, &err));
+    }
+    fgi_packer_journal_close(&j);
+}
+
 /* Makes a sample a link to another image. The image itself is old. */
 static void replace(const char *name, const char *image)
 {
@@ -259,6 +309,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_stopped_build_continues),
     cmocka_unit_test(without_its_journal_a_build_starts_again),
     cmocka_unit_test(lines_of_a_journal_are_read_up_to_a_damaged_one),
+    cmocka_unit_test(a_run_continues_its_journal_at_a_sample),
     cmocka_unit_test(a_build_does_not_continue_after_a_sample_has_changed),
     cmocka_unit_test(other_options_do_not_continue),
     cmocka_unit_test(a_full_disk_is_an_error_and_the_build_continues),
