@@ -14,6 +14,7 @@
 
 static bool flag, other;
 static const char *path, *pick, *maybe, *open_pick;
+static cli_list many;
 static const cli_option options[] = {
     CLI_FLAG('f', "flag", &flag, "a flag"),
     CLI_FLAG('g', "other", &other, "another flag"),
@@ -21,6 +22,7 @@ static const cli_option options[] = {
     CLI_TEXT(0, "pick", &pick, "best|last", "one of two"),
     CLI_TEXT(0, "open", &open_pick, "best|PATH", "a word or a path"),
     CLI_OPTIONAL(0, "maybe", &maybe, "HOW", "with or without"),
+    CLI_LIST('m', "many", &many, "WORD", "one more"),
     CLI_END,
 };
 static const cli_command command = {.name = "try",
@@ -42,6 +44,7 @@ static int parse(cli_call *call, ...)
     va_list words;
     flag = other = false;
     path = pick = maybe = open_pick = NULL;
+    many.count = 0;
     argv[argc++] = "try";
     va_start(words, call);
     while ((argv[argc] = va_arg(words, const char *)) != NULL)
@@ -49,6 +52,42 @@ static int parse(cli_call *call, ...)
     va_end(words);
     return cli_parse(&command, argc, argv, call, &status) ? -1 : status;
 }
+
+/* What is said on standard error between the two. */
+static FILE *said_file;
+static int saved_stderr;
+
+static void begin_listening(void)
+{
+    said_file = tmpfile();
+    assert_non_null(said_file);
+    (void)fflush(stderr);
+    saved_stderr = dup(2);
+    assert_int_equal(dup2(fileno(said_file), 2), 2);
+}
+
+static void was_said(const char *message)
+{
+    char said[512];
+    (void)fflush(stderr);
+    assert_int_equal(dup2(saved_stderr, 2), 2);
+    (void)close(saved_stderr);
+    rewind(said_file);
+    said[fread(said, 1, sizeof(said) - 1, said_file)] = '\0';
+    (void)fclose(said_file);
+    assert_string_equal(said, message);
+}
+
+static void refused(const char *message, const char *a, const char *b)
+{
+    cli_call call;
+    begin_listening();
+    const int status = parse(&call, a, b, NULL);
+    was_said(message);
+    assert_int_equal(status, CLI_USAGE);
+}
+
+#define SEE " (see fulgurite try --help)\n"
 
 static void every_form(void **state)
 {
@@ -79,6 +118,84 @@ static void every_form(void **state)
     assert_string_equal(call.args[1], "-");
     assert_int_equal(parse(&call, "--", "--color=x", NULL), -1); /* no option either */
     assert_string_equal(call.args[0], "--color=x");
+}
+
+static void lists_and_choices(void **state)
+{
+    cli_call call;
+    (void)state;
+    assert_int_equal(parse(&call, "-mx", "--many=y", "-", "--many", "z", NULL), -1);
+    assert_int_equal(many.count, 3);
+    assert_string_equal(many.at[0], "x");
+    assert_string_equal(many.at[2], "z");
+    assert_string_equal(call.args[0], "-");
+    assert_int_equal(parse(&call, "--pick=LAST", "a", NULL), -1); /* as the table has it */
+    assert_string_equal(pick, "last");
+    assert_int_equal(parse(&call, "--pick=", "a", NULL), -1);
+    assert_string_equal(pick, "");
+}
+
+static bool has_key; /* of the last call of parse_many */
+
+/* Parses "a" and the same words `count` times. */
+static bool parse_many(int count, const char *first, const char *second)
+{
+    static const char *argv[2 * CLI_MAX_OVERRIDES + 4];
+    static cli_call call;
+    int argc = 0, status = 0;
+    many.count = 0;
+    argv[argc++] = "try";
+    argv[argc++] = "a";
+    for (int i = 0; i < count; i++) {
+        argv[argc++] = first;
+        if (second != NULL)
+            argv[argc++] = second;
+    }
+    const bool is_good = cli_parse(&command, argc, argv, &call, &status);
+    has_key = is_good && call.override_count == count;
+    return is_good;
+}
+
+static void as_many_as_there_is_room_for(void **state)
+{
+    char text[512];
+    (void)state;
+    assert_true(parse_many(CLI_MAX_LIST, "-m", "x"));
+    assert_int_equal(many.count, CLI_MAX_LIST);
+    begin_listening();
+    assert_false(parse_many(CLI_MAX_LIST + 1, "-m", "x"));
+    was_said("fulgurite try: too many of option '--many'" SEE);
+    assert_true(parse_many(CLI_MAX_OVERRIDES, "--trainer.seed", "1") && has_key);
+    begin_listening();
+    assert_false(parse_many(CLI_MAX_OVERRIDES + 1, "--trainer.seed", "1"));
+    was_said("fulgurite try: too many keys before '--trainer.seed'" SEE);
+    const size_t longest = sizeof text - 1 - strlen("data.path=");
+    memset(text, 'x', longest + 1);
+    text[longest] = '\0';
+    assert_true(parse_many(1, "--data.path", text) && has_key);
+    text[longest] = 'x';
+    text[longest + 1] = '\0';
+    begin_listening();
+    assert_false(parse_many(1, "--data.path", text));
+    was_said("fulgurite try: the value is too long (write KEY=VALUE in one word) of "
+             "'--data.path'" SEE);
+}
+
+/* The values of a boolean key in the next word; any other word is an argument. */
+static void truths(void **state)
+{
+    static const char *const words[] = {"true", "false", "yes", "no",   "on",  "off",
+                                        "1",    "0",     "OFF", "null", "tru", "2"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        cli_call call;
+        char expected[64];
+        const bool is_truth = i < 10;
+        (void)snprintf(expected, sizeof expected, "data.no_header=%s",
+                       is_truth ? words[i] : "true");
+        assert_int_equal(parse(&call, "a", "--data.no_header", words[i], NULL), -1);
+        assert_string_equal(call.overrides[0], expected);
+        assert_int_equal(call.count, is_truth ? 1 : 2);
+    }
 }
 
 static void keys_are_passed_on(void **state)
@@ -117,34 +234,12 @@ static void the_home_folder_is_known(void **state)
     assert_string_equal(call.args[1], "b~/c");
     assert_string_equal(call.overrides[0], "data.path=/homes/me/d");
     assert_int_equal(unsetenv("HOME"), 0);
-    assert_int_equal(parse(&call, "-o", "~/x", "a", NULL), CLI_USAGE);
+    refused("fulgurite try: '~/x': HOME is not set: write the absolute path\n", "~/x", "a");
     assert_int_equal(setenv("HOME", before, 1), 0);
-}
-
-/* Captures the error message in a file. */
-static void refused(const char *message, const char *a, const char *b)
-{
-    char said[512];
-    cli_call call;
-    FILE *out = tmpfile();
-    assert_non_null(out);
-    (void)fflush(stderr);
-    const int saved = dup(2);
-    assert_int_equal(dup2(fileno(out), 2), 2);
-    const int status = parse(&call, a, b, NULL);
-    (void)fflush(stderr);
-    assert_int_equal(dup2(saved, 2), 2);
-    (void)close(saved);
-    rewind(out);
-    said[fread(said, 1, sizeof(said) - 1, out)] = '\0';
-    (void)fclose(out);
-    assert_string_equal(said, message);
-    assert_int_equal(status, CLI_USAGE);
 }
 
 static void mistakes(void **state)
 {
-#define SEE " (see fulgurite try --help)\n"
     refused("fulgurite try: unknown option '--flog': did you mean '--flag'?" SEE, "--flog", "a");
     refused("fulgurite try: unknown option '--mayb': did you mean '--maybe'?" SEE, "--mayb", "a");
     refused("fulgurite try: unknown option '--trainer.sed': did you mean '--trainer.seed'?" SEE,
@@ -169,6 +264,10 @@ static void mistakes(void **state)
     refused("fulgurite try: --pick is 'worst': expected best|last\n", "--pick=worst", "a");
     refused("fulgurite try: --pick is 'be': expected best|last\n", "--pick=be", "a");
     refused("fulgurite try: expected FILE" SEE, "--flag", NULL);
+    refused("fulgurite try: unknown option '--hel': did you mean '--help'?" SEE, "--hel", "a");
+    refused("fulgurite try: unknown option '--colr': did you mean '--color'?" SEE, "--colr", "a");
+    refused("fulgurite try: --color is 'red': expected auto|always|never\n", "a", "--color=red");
+    refused("fulgurite try: unknown option '--fla': did you mean '--flag'?" SEE, "--fla", "a");
 }
 
 /* Help for every key, with an example; for a section; for a key; for an unknown name. */
@@ -226,6 +325,7 @@ static void help_lists_every_option(void **state)
         "      --pick=best|last          one of two\n"
         "      --open=best|PATH          a word or a path\n"
         "      --maybe[=HOW]             with or without\n"
+        "  -m, --many=WORD               one more\n"
         "      --KEY=VALUE               set a configuration key, for example --trainer.seed=1\n"
         "      --color=auto|always|never\n"
         "                                highlight warnings, errors and best values (auto: on a "
@@ -287,10 +387,18 @@ static void sizes_in_words(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(every_form),       cmocka_unit_test(keys_are_passed_on),
-    cmocka_unit_test(help_of_the_keys), cmocka_unit_test(commands_have_other_names),
-    cmocka_unit_test(mistakes),         cmocka_unit_test(help_lists_every_option),
-    cmocka_unit_test(near_words),       cmocka_unit_test(numbers_of_options),
-    cmocka_unit_test(sizes_in_words),   cmocka_unit_test(the_home_folder_is_known),
+    cmocka_unit_test(truths),
+    cmocka_unit_test(lists_and_choices),
+    cmocka_unit_test(as_many_as_there_is_room_for),
+    cmocka_unit_test(every_form),
+    cmocka_unit_test(keys_are_passed_on),
+    cmocka_unit_test(help_of_the_keys),
+    cmocka_unit_test(commands_have_other_names),
+    cmocka_unit_test(mistakes),
+    cmocka_unit_test(help_lists_every_option),
+    cmocka_unit_test(near_words),
+    cmocka_unit_test(numbers_of_options),
+    cmocka_unit_test(sizes_in_words),
+    cmocka_unit_test(the_home_folder_is_known),
 };
 FGT_MAIN(tests)

@@ -14,8 +14,8 @@ static void refuses(const char *first, const char *second, const char *message)
     fgi_sweep_grid grid;
     const char *const keys[] = {first, second};
     assert_int_equal(fgi_sweep_grid_init(keys, second != NULL ? 2 : 1, &grid, &err), FG_EINVAL);
-    if (strstr(err.message, message) == NULL)
-        fail_msg("expected '%s' in '%s'", message, err.message);
+    assert_memory_equal(err.message, "--sweep", 7);
+    assert_string_equal(err.message + 7, message);
     fgi_sweep_grid_fini(&grid);
 }
 
@@ -78,43 +78,113 @@ static void names_are_safe_and_unique(void **state)
     fgi_sweep_grid_fini(&grid);
 }
 
-/* Numbers and words remain as they are. */
-static void plain_values_are_their_names(void **state)
+static const struct {
+    const char *keys[2], *name;
+} named[] = {
+    {{"optimizer.lr=1e+2", "model.name=a_b-c.d"}, "lr=1e+2,name=a_b-c.d"}, /* as they are */
+    {{"task=regression", "model.task=x"}, "task=regression,model.task=x"},
+    {{"data.path=a:b", "optimizer.lr=1"}, "path=a_b,lr=1,822db8a1"},
+    {{"data.path=a/b", "optimizer.lr=1"}, "path=a_b,lr=1,d55b086e"}, /* another checksum */
+    {{"data.path=a", "optimizer.lr=b/1"}, "path=a,lr=b_1,0e071954"},
+    {{"data.path='a,b'", "x.y=[1, 2]"}, "path=_a_b_,y=_1__2_,1eb5ed3a"},
+    {{"data.path='a\"b,c'", "x.y={a: (1, 2)}"}, "path=_a_b_c_,y=_a___1__2__,4eb16a93"},
+};
+
+static void names_of_runs(void **state)
 {
     (void)state;
-    fgi_sweep_grid grid;
-    fgi_buf name = {0};
-    const char *const keys[] = {"optimizer.lr=1e+2", "model.name=a_b-c.d"};
-    fgt_ok(fgi_sweep_grid_init(keys, 2, &grid, &err));
-    fgi_sweep_grid_name(&grid, 0, &name);
-    assert_string_equal(name.data, "lr=1e+2,name=a_b-c.d");
-    fgi_buf_fini(&name);
-    fgi_sweep_grid_fini(&grid);
+    for (size_t i = 0; i < sizeof named / sizeof named[0]; i++) {
+        fgi_sweep_grid grid;
+        fgi_buf name = {0};
+        fgt_ok(fgi_sweep_grid_init(named[i].keys, 2, &grid, &err));
+        assert_int_equal(grid.run_count, 1);
+        fgi_sweep_grid_name(&grid, 0, &name);
+        assert_string_equal(name.data, named[i].name);
+        fgi_buf_fini(&name);
+        fgi_sweep_grid_fini(&grid);
+    }
 }
+
+/* A name of 120 bytes remains, a longer one is cut to them; what is before it does not count. */
+static void long_names_are_cut(void **state)
+{
+    (void)state;
+    for (int more = 0; more < 2; more++) {
+        char text[200], expected[200] = "before k=";
+        fgi_sweep_grid grid;
+        fgi_buf name = {0};
+        (void)snprintf(text, sizeof text, "a.k=%0*d", 118 + more, 1);
+        const char *const keys[] = {text};
+        fgt_ok(fgi_sweep_grid_init(keys, 1, &grid, &err));
+        fgi_buf_puts(&name, "before ");
+        fgi_sweep_grid_name(&grid, 0, &name);
+        (void)snprintf(expected + 9, sizeof expected - 9, "%.118s%s", text + 4,
+                       more ? ",b01ef120" : "");
+        assert_string_equal(name.data, expected);
+        fgi_buf_fini(&name);
+        fgi_sweep_grid_fini(&grid);
+    }
+}
+
+#define FORM ": expected KEY=VALUE,VALUE..., such as optimizer.lr=1e-3,3e-3"
+#define NONE ": expected values separated by commas, got an empty one"
+#define OWN  ": this key cannot be swept: the sweep sets it for each run"
+
+static const struct {
+    const char *first, *second, *message; /* the latter after "--sweep" */
+} mistakes[] = {
+    {"optimizer.lr", NULL, "=optimizer.lr" FORM},
+    {"=1", NULL, "==1" FORM},
+    {"optimizer.lr=", NULL, "=optimizer.lr" NONE},
+    {"optimizer.lr=1,,2", NULL, "=optimizer.lr" NONE},
+    {"optimizer.lr=1, ", NULL, "=optimizer.lr" NONE},
+    {"optimizer.lr=1,2,1", NULL, "=optimizer.lr: the value 1 is listed twice"},
+    {"optimizer.lr=1e-3,0.001", NULL, "=optimizer.lr: the value 1e-3 is listed twice"},
+    {"a=x,y,x", NULL, "=a: the value x is listed twice"},
+    {"a=1", "a=2", "=a: the key is swept twice: list all of its values in one --sweep"},
+    {"trainer.run_dir=a,b", NULL, "=trainer.run_dir" OWN},
+    {"trainer.resume=last", NULL, "=trainer.resume" OWN},
+};
 
 static void mistakes_are_named(void **state)
 {
     (void)state;
-    char many[8000] = "a=0", wide[8000] = "b=0";
-    for (int i = 1; i < 40; i++) {
-        (void)snprintf(many + strlen(many), sizeof many - strlen(many), ",%d", i);
-        (void)snprintf(wide + strlen(wide), sizeof wide - strlen(wide), ",%d", i);
-    }
-    refuses("optimizer.lr", NULL, "--sweep=optimizer.lr: expected KEY=VALUE,VALUE...");
-    refuses("=1", NULL, "expected KEY=VALUE,VALUE...");
-    refuses("optimizer.lr=", NULL, "got an empty one");
-    refuses("optimizer.lr=1,,2", NULL, "got an empty one");
-    refuses("optimizer.lr=1,2,1", NULL, "the value 1 is listed twice");
-    refuses("optimizer.lr=1e-3,0.001", NULL, "the value 1e-3 is listed twice");
-    refuses("optimizer.lr=1", "optimizer.lr=2", "the key is swept twice");
-    refuses("trainer.run_dir=a,b", NULL, "this key cannot be swept");
-    refuses("trainer.resume=last", NULL, "this key cannot be swept");
-    refuses(many, wide, "at most 1000 combinations");
+    for (size_t i = 0; i < sizeof mistakes / sizeof mistakes[0]; i++)
+        refuses(mistakes[i].first, mistakes[i].second, mistakes[i].message);
     fgi_sweep_grid grid;
     assert_int_equal(fgi_sweep_grid_init(NULL, 0, &grid, &err), FG_EINVAL);
-    const char *const nine[] = {"a=1", "b=1", "c=1", "d=1", "e=1", "f=1", "g=1", "h=1", "i=1"};
+    assert_string_equal(err.message, "a sweep needs at least one key with values");
+}
+
+static void a_thousand_combinations_are_the_most(void **state)
+{
+    (void)state;
+    fgi_sweep_grid grid;
+    char forty[200] = "a=0", more[200] = "b=0";
+    for (int i = 1; i < 40; i++)
+        (void)snprintf(forty + strlen(forty), sizeof forty - strlen(forty), ",%d", i);
+    for (int i = 1; i < 25; i++)
+        (void)snprintf(more + strlen(more), sizeof more - strlen(more), ",%d", i);
+    const char *const most[] = {forty, more};
+    fgt_ok(fgi_sweep_grid_init(most, 2, &grid, &err));
+    assert_int_equal(grid.run_count, 1000);
+    assert_string_equal(fgi_sweep_grid_value(&grid, 999, 0), "39");
+    fgi_sweep_grid_fini(&grid);
+    assert_int_equal(grid.axis_count, 0);
+    (void)snprintf(more + strlen(more), sizeof more - strlen(more), ",x");
+    refuses(forty, more, ": expected at most 1000 combinations of values");
+}
+
+static void eight_keys_are_the_most(void **state)
+{
+    static const char *const nine[] = {"a=1", "b=1", "c=1", "d=1", "e=1",
+                                       "f=1", "g=1", "h=1", "i=1"};
+    fgi_sweep_grid grid;
+    (void)state;
+    fgt_ok(fgi_sweep_grid_init(nine, 8, &grid, &err));
+    fgi_sweep_grid_fini(&grid);
     assert_int_equal(fgi_sweep_grid_init(nine, 9, &grid, &err), FG_EINVAL);
-    assert_non_null(strstr(err.message, "at most 8 keys"));
+    assert_string_equal(err.message, "--sweep: expected at most 8 keys");
     fgi_sweep_grid_fini(&grid);
 }
 
@@ -135,8 +205,14 @@ static void failing_allocations(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(the_last_key_changes_first), cmocka_unit_test(lists_are_one_value),
-    cmocka_unit_test(names_are_safe_and_unique),  cmocka_unit_test(plain_values_are_their_names),
-    cmocka_unit_test(mistakes_are_named),         cmocka_unit_test(failing_allocations),
+    cmocka_unit_test(the_last_key_changes_first),
+    cmocka_unit_test(lists_are_one_value),
+    cmocka_unit_test(names_are_safe_and_unique),
+    cmocka_unit_test(names_of_runs),
+    cmocka_unit_test(long_names_are_cut),
+    cmocka_unit_test(mistakes_are_named),
+    cmocka_unit_test(a_thousand_combinations_are_the_most),
+    cmocka_unit_test(eight_keys_are_the_most),
+    cmocka_unit_test(failing_allocations),
 };
 FGT_MAIN(tests)
