@@ -15,7 +15,7 @@ const char *fgi_packer_count(double value, char out[32])
 {
     char digits[32];
     const int size = fgi_snprintf(digits, sizeof(digits), "%.0f", value < 1e15 ? value : 1e15);
-    if (value < 10 && value != (double)(int)value) {
+    if (value < 9.95 && value != (double)(int)value) {
         (void)fgi_snprintf(out, 32, "%.1f", value);
         return out;
     }

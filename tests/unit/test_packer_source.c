@@ -412,7 +412,9 @@ static const struct {
 } bad_options[] = {
     {"codec", "jpeg-seg", NULL},
     {"codec", "png", "codec: expected auto, file, jpeg, jpeg-seg, raw, ycc or dct, got 'png'"},
-    {"presize", "short=0", "presize: "},
+    {"presize", "short=0",
+     "presize: expected 'none' or a rule such as 'short=256', 'max=400', 'square=224' or "
+     "'square=224,upscale', with a size of 1 to 65535, got 'short=0'"},
     {"quality", "101", "quality: expected an integer from 1 to 100, got '101'"},
     {"variants", "0", "variants: expected an integer from 1 to 1024, got '0'"},
     {"seed", "-1", "seed: expected an integer of at least 0, got '-1'"},
@@ -423,18 +425,121 @@ static const struct {
     {"shard-size", "1.5GiB", NULL},
     {"shard-size", "1XB", "shard-size: expected a size such as 1GB or 256MiB, got '1XB'"},
     {"split", "val=0.1,test=0.1,stratify", NULL},
-    {"split", "stratify", "split: expected fractions such as val=0.1,test=0.1, got"},
+    {"split", "stratify", "split: expected fractions such as val=0.1,test=0.1, got 'stratify'"},
     {"split", "val=1", "split: expected fractions such as val=0.1,test=0.1, got 'val=1'"},
-    {"split", "train=0.5", "split: expected fractions"},
-    {"seed", "18446744073709551615", "seed: expected an integer from 0 to 9223372036854775807"},
-    {"split", "val=0.1,val=0.2", "split: expected fractions"},
+    {"split", "train=0.5", "split: expected fractions such as val=0.1,test=0.1, got 'train=0.5'"},
+    {"seed", "18446744073709551615",
+     "seed: expected an integer from 0 to 9223372036854775807, got '18446744073709551615'"},
+    {"split", "val=0.1,val=0.2",
+     "split: expected fractions such as val=0.1,test=0.1, got 'val=0.1,val=0.2'"},
     {"source", "kind=csv, delimiter=\\t, image_feature=image/jpeg", NULL},
-    {"source", "delimiter=ab", "source.delimiter: expected one character, such as ; or"},
-    {"source", "delimiter=\"\"", "source.delimiter: expected one character, such as ; or"},
+    {"source", "delimiter=ab",
+     "source.delimiter: expected one character, such as ; or \\t, got 'ab'"},
+    {"source", "delimiter=\"\"",
+     "source.delimiter: expected one character, such as ; or \\t, got ''"},
     {"source", "path_colum=x", "source: unknown option 'path_colum': did you mean 'path_column'?"},
-    {"source", "kind=zip", "source.kind: expected "},
+    {"source", "kind=zip",
+     "source.kind: expected one of auto|folder|csv|jsonl|tar|tfrecord, got 'zip'"},
     {"colour", "1", "'colour' is not an option of fg_pack_build"},
+    {"quality", "0", "quality: expected an integer from 1 to 100, got '0'"},
+    {"quality", "1", NULL},
+    {"quality", "100", NULL},
+    {"variants", "1", NULL},
+    {"variants", "1024", NULL},
+    {"variants", "1025", "variants: expected an integer from 1 to 1024, got '1025'"},
+    {"workers", "1", NULL},
+    {"workers", "0", "workers: expected an integer from 1 to 1024, got '0'"},
+    {"workers", "1024", NULL},
+    {"workers", "1025", "workers: expected an integer from 1 to 1024, got '1025'"},
+    {"seed", "0", NULL},
+    {"seed", "9223372036854775807", NULL},
+    {"limit", "1", NULL},
+    {"limit", "x", "limit: expected an integer of at least 1, got 'x'"},
+    {"limit", "9223372036854775808",
+     "limit: expected an integer from 1 to 9223372036854775807, got '9223372036854775808'"},
+    {"sequence", "1", NULL},
+    {"sequence", "0", "sequence: expected an integer from 1 to 2147483647, got '0'"},
+    {"sequence", "2147483648",
+     "sequence: expected an integer from 1 to 2147483647, got '2147483648'"},
+    {"sequence", "2147483647", NULL},
+    {"rate", "0", "rate: expected a number of images per second above 0, got '0'"},
+    {"rate", "inf", "rate: expected a number of images per second above 0, got 'inf'"},
+    {"rate", "0.5", NULL},
+    {"bad", "skip", NULL},
+    {"shard-size", "0.9", "shard-size: expected a size such as 1GB or 256MiB, got '0.9'"},
+    {"shard-size", "1000000TB",
+     "shard-size: expected a size such as 1GB or 256MiB, got '1000000TB'"},
+    {"shard-size", "GB", "shard-size: expected a size such as 1GB or 256MiB, got 'GB'"},
 };
+
+static const struct {
+    const char *text;
+    uint64_t bytes;
+} shard_sizes[] = {{"1", 1},
+                   {"7B", 7},
+                   {"2kB", 2000},
+                   {"2MB", 2000000},
+                   {"2GB", 2000000000},
+                   {"2TB", 2000000000000},
+                   {"3KiB", 3072},
+                   {"3MiB", 3145728},
+                   {"3GiB", 3221225472},
+                   {"3TiB", 3298534883328},
+                   {"999999TB", 999999000000000000},
+                   {"1.5GiB", 1610612736}};
+
+static const struct {
+    fg_pack_build_options o;
+    const char *message; /* NULL: correct */
+} option_ranges[] = {
+    {{.codec = FG_PACK_CHOICE_DCT}, NULL},
+    {{.codec = (fg_pack_choice)7}, "codec is 7: expected a value of fg_pack_choice"},
+    {{.quality = 100}, NULL},
+    {{.quality = 1}, NULL},
+    {{.quality = 101}, "quality is 101: expected 1 to 100"},
+    {{.quality = -1}, "quality is -1: expected 1 to 100"},
+    {{.variant_count = 1024, .presize = {.rule = FG_IMAGE_PRESIZE_SQUARE, .size = 8}}, NULL},
+    {{.variant_count = 1025}, "variant_count is 1025: expected 1 to 1024"},
+    {{.variant_count = -1}, "variant_count is -1: expected 1 to 1024"},
+    {{.variant_count = 2, .presize = {.rule = FG_IMAGE_PRESIZE_SHORT, .size = 8}},
+     "2 variants are stored as squares: set their size, such as presize square=224"},
+    {{.thread_count = 1024}, NULL},
+    {{.thread_count = 1025}, "thread_count is 1025: expected 1 to 1024"},
+    {{.thread_count = -1}, "thread_count is -1: expected 1 to 1024"},
+    {{.limit = -1}, "limit and rate must not be negative"},
+    {{.rate = -1}, "limit and rate must not be negative"},
+    {{.codec = FG_PACK_CHOICE_FILE}, NULL},
+    {{.codec = FG_PACK_CHOICE_FILE, .presize = {.rule = FG_IMAGE_PRESIZE_MAX, .size = 8}},
+     "codec file stores files as they are: presize and variants require another codec, such as "
+     "jpeg"},
+};
+
+/* Of the structure, which the text need not have set. */
+static void ranges_and_defaults_of_options(void **state)
+{
+    fg_pack_build_options out;
+    (void)state;
+    for (size_t i = 0; i < sizeof option_ranges / sizeof option_ranges[0]; i++) {
+        const fg_status status = fgi_packer_options(&option_ranges[i].o, &out, &err);
+        assert_int_equal(status, option_ranges[i].message == NULL ? FG_OK : FG_EINVAL);
+        if (status != FG_OK)
+            assert_string_equal(err.message, option_ranges[i].message);
+    }
+    for (size_t i = 0; i < sizeof shard_sizes / sizeof shard_sizes[0]; i++) {
+        fgt_ok(fg_pack_build_set(&out, "shard-size", shard_sizes[i].text, &err));
+        assert_true(out.shard_bytes == shard_sizes[i].bytes);
+    }
+    fgt_ok(fgi_packer_options(NULL, &out, &err));
+    assert_int_equal(out.codec, FG_PACK_CHOICE_AUTO);
+    assert_int_equal(out.quality, 90);
+    assert_int_equal(out.variant_count, 1);
+    assert_true(out.thread_count >= 1);
+    fgt_close("rate", out.rate, 2000, 0, 0);
+    fgt_close("seconds", out.progress_s, 0.1, 0, 0);
+    assert_true(out.limit == 0 && out.shard_bytes == 0 && out.sequence == 0 && !out.skip_bad);
+    fgt_ok(fgi_packer_options(&(fg_pack_build_options){.progress_s = FG_ZERO}, &out, &err));
+    fgt_close("seconds", out.progress_s, 0, 0, 0);
+}
 
 static void options_are_checked(void **state)
 {
@@ -445,14 +550,16 @@ static void options_are_checked(void **state)
         assert_int_equal(status, bad_options[i].message == NULL ? FG_OK : FG_EINVAL);
         if (bad_options[i].message == NULL && strcmp(bad_options[i].name, "split") == 0)
             assert_true(o.val_fraction == 0.1 && o.test_fraction == 0.1 && o.stratify);
-        if (bad_options[i].message != NULL &&
-            strstr(err.message, bad_options[i].message) != err.message)
+        if (bad_options[i].message != NULL && strcmp(err.message, bad_options[i].message) != 0)
             fail_msg("expected '%s', got '%s'", bad_options[i].message, err.message);
     }
     assert_int_equal(o.codec, FG_PACK_CHOICE_SEG);
-    assert_true(o.shard_bytes == 1610612736);
-    fgt_ok(fg_pack_build_set(&o, "shard-size", "2kB", &err));
-    assert_true(o.shard_bytes == 2000);
+    assert_int_equal(o.quality, 100);
+    assert_int_equal(o.variant_count, 1024);
+    assert_int_equal(o.thread_count, 1024);
+    assert_true(o.seed == INT64_MAX && o.limit == 1 && o.sequence == INT32_MAX && o.skip_bad);
+    fgt_ok(fg_pack_build_set(&o, "bad", "fail", &err));
+    assert_false(o.skip_bad);
     expect_failure("x", &(fg_pack_build_options){.quality = 101}, FG_EINVAL, "quality is 101");
     expect_failure("x", &(fg_pack_build_options){.variant_count = 2}, FG_EINVAL,
                    "2 variants are stored as squares");
@@ -480,7 +587,9 @@ static void progress_is_one_line(void **state)
         double remaining_s;
         const char *text;
     } times[] = {
-        {89.4, "89 s"}, {89.5, "2 min"}, {150, "3 min"}, {5399, "90 min"}, {7320, "2 h 02 min"}};
+        {0, " 0 s"},          {89.4, " 89 s"},   {89.5, " 2 min"},        {149, " 2 min"},
+        {150, " 3 min"},      {5399, " 90 min"}, {5399.5, " 1 h 30 min"}, {36059, " 10 h 00 min"},
+        {7320, " 2 h 02 min"}};
     for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
         fg_pack_progress some = early;
         some.remaining_s = times[i].remaining_s;
@@ -500,6 +609,38 @@ static void progress_is_one_line(void **state)
                               "12,800/50,000 images, 1,830/s, 412 MB, 20 s left, 3 bad\n");
 }
 
+static bool report(void *self, const fg_pack_progress *progress)
+{
+    *(fg_pack_progress *)self = *progress;
+    return progress->bad == 0;
+}
+
+/* The last sample is always reported; the rate is that of this build. */
+static void a_meter_reports_now_and_then(void **state)
+{
+    fg_pack_progress seen = {.done = -1};
+    fgi_packer_meter m = {.progress = report, .self = &seen, .unit = "files", .every_s = 1e9};
+    (void)state;
+    fgi_packer_meter_start(&m, 2, 6);
+    m.begin_ns -= 10000000000;
+    assert_true(fgi_packer_meter_report(&m, 5, 0, 7));
+    assert_int_equal(seen.done, -1);
+    assert_true(fgi_packer_meter_report(&m, 6, 0, 7));
+    assert_true(seen.done == 6 && seen.total == 6 && seen.size_bytes == 7);
+    assert_string_equal(seen.unit, "files");
+    assert_true(seen.elapsed_s >= 10 && seen.rate > 0 && seen.rate <= 0.4);
+    fgt_close("remaining", seen.remaining_s, 0, 0, 0);
+    m.every_s = 0;
+    assert_true(fgi_packer_meter_report(&m, 4, 0, 7)); /* as long again: half is left */
+    fgt_close("remaining", seen.remaining_s, seen.elapsed_s, 0, 1e-9);
+    assert_true(fgi_packer_meter_report(&m, 2, 0, 7)); /* nothing was done yet */
+    fgt_close("rate", seen.rate, 0, 0, 0);
+    fgt_close("remaining", seen.remaining_s, -1, 0, 0);
+    assert_false(fgi_packer_meter_report(&m, 6, 1, 7)); /* as the function says */
+    m.progress = NULL;
+    assert_true(fgi_packer_meter_report(&m, 6, 1, 7));
+}
+
 static void numbers_are_short(void **state)
 {
     static const struct {
@@ -508,6 +649,8 @@ static void numbers_are_short(void **state)
     } cases[] = {{0, "0 B", "0"},
                  {2.5, "2 B", "2.5"},
                  {9.5, "10 B", "9.5"},
+                 {9.94, "10 B", "9.9"},
+                 {9.96, "10 B", "10"},
                  {10.5, "10 B", "10"},
                  {999.4, "999 B", "999"},
                  {999.5, "1.0 kB", "1,000"},
@@ -590,6 +733,7 @@ static void allocations_may_fail(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_meter_reports_now_and_then),
     cmocka_unit_test(numbers_are_short),
     cmocka_unit_test(results_are_reported),
     cmocka_unit_test(a_bad_image_is_an_error_by_default),
@@ -605,6 +749,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_metadata_has_mean_and_deviation),
     cmocka_unit_test(variants_differ_and_depend_on_the_seed),
     cmocka_unit_test(options_are_checked),
+    cmocka_unit_test(ranges_and_defaults_of_options),
     cmocka_unit_test(progress_is_one_line),
     cmocka_unit_test(allocations_may_fail),
 };
