@@ -14,9 +14,11 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "golden.h"
+#include "input/json_file.h"
 #include "machine.h"
 #include "recipe/config.h"
 #include "recipe/init_look.h"
+#include "recipe/run.h"
 #include "recipe/run_infer.h"
 #include "recipe/run_origin.h"
 
@@ -381,6 +383,115 @@ static void the_newest_run_is_the_last(void **state)
     }
 }
 
+/* The folders of runs that exist, those of rows before included. */
+static const struct {
+    const char *config_path, *key, *made; /* made: before; NULL: none */
+    const char *existing, *created;       /* existing: NULL: none */
+} numbered[] = {
+    {"n.yaml", NULL, "runs/n-07", NULL, "runs/n-1"},
+    {"n.yaml", NULL, "runs/n-0", "runs/n-1", "runs/n-2"},
+    {"n.yaml", NULL, "runs/n-9x", "runs/n-2", "runs/n-3"},
+    {"n.yaml", NULL, "runs/n--9", "runs/n-3", "runs/n-4"},
+    {"n.yaml", NULL, "runs/nn-9", "runs/n-4", "runs/n-5"},
+    {"n.yaml", NULL, "runs/n-9", "runs/n-9", "runs/n-10"},
+    {"/x.y/n.yaml", NULL, NULL, "runs/n-10", "runs/n-11"}, /* wherever the file is */
+    {"x/n", NULL, NULL, "runs/n-11", "runs/n-12"},
+    {"x/n.b.yaml", NULL, NULL, NULL, "runs/n.b-1"},
+    {"x/.yaml", NULL, NULL, NULL, "runs/.yaml-1"},
+    {"n.yaml", "trainer.run_dir=given", NULL, "given", "given"},
+};
+
+static void folders_of_runs_are_numbered(void **state)
+{
+    (void)state;
+    (void)mkdir("runs", 0700);
+    for (size_t i = 0; i < sizeof numbered / sizeof numbered[0]; i++) {
+        fg_error err = {0};
+        bool is_claimed;
+        char *existing, *created;
+        fgi_config *c = fgi_config_create(NULL, &err);
+        if (numbered[i].key != NULL)
+            assert_true(fgi_config_override(c, numbered[i].key, &err));
+        if (numbered[i].made != NULL)
+            assert_int_equal(mkdir(numbered[i].made, 0700), 0);
+        fgt_ok(fgi_run_dir_existing(c, numbered[i].config_path, &existing, &err));
+        fgt_ok(fgi_run_dir_new(c, numbered[i].config_path, &is_claimed, &created, &err));
+        assert_string_equal(existing != NULL ? existing : "none",
+                            numbered[i].existing != NULL ? numbered[i].existing : "none");
+        assert_string_equal(created, numbered[i].created);
+        assert_int_equal(is_claimed, numbered[i].key == NULL);
+        assert_int_equal(fgi_file_exists(created), is_claimed);
+        fgi_free(existing);
+        fgi_free(created);
+        fgi_config_destroy(c);
+    }
+}
+
+/* Of a run that has not begun, only what it made itself. */
+static void folders_are_given_back(void **state)
+{
+    static const char *const files[] = {NULL, "back/config.yaml", "back/other"};
+    fg_error err = {0};
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        (void)mkdir("back", 0700);
+        fgt_ok(fg_file_write("back/lock", "", 0, &err));
+        if (files[i] != NULL)
+            fgt_ok(fg_file_write(files[i], "", 0, &err));
+        fgi_run_dir_give_back("back");
+        assert_int_equal(fgi_file_exists("back"), i > 0);
+        assert_int_equal(fgi_file_exists("back/lock"), i == 1);
+        if (files[i] != NULL)
+            assert_int_equal(remove(files[i]), 0);
+    }
+}
+
+#define PART "{\"started_at\": 1, \"state\": \"running\", \"seconds\": 3, \"steps\": 4}"
+
+static const struct {
+    bool is_resumed, is_start;
+    const char *before, *history;
+} parts[] = {
+    {false, false, ", \"state\": \"stopped\"", "[" PART "]"},
+    {true, true, ", \"state\": \"stopped\"", "[" PART "]"}, /* from the weights of another run */
+    {true, false, "", "[{}, " PART "]"},
+    {true, false, ", \"state\": \"stopped\", \"steps\": 2, \"epochs\": 1",
+     "[{\"state\": \"stopped\", \"steps\": 2}, " PART "]"},
+    {true, false, ", \"state\": \"running\"", "[{\"state\": \"killed\"}, " PART "]"},
+    {true, false, ", \"state\": \"failed\", \"history\": []", "[" PART "]"},
+    {true, false, ", \"history\": [{\"state\": \"running\"}, {\"state\": \"running\"}]",
+     "[{\"state\": \"running\"}, {\"state\": \"killed\"}, " PART "]"},
+};
+
+/* The parts of a run that was resumed, those of older reports too; the file is read once. */
+static void parts_of_a_run(void **state)
+{
+    static const char now[] = "{\"started_at\": 1, \"state\": \"running\", \"seconds\": 3, "
+                              "\"steps\": 4, \"epochs\": 5}";
+    json_t *report = fgi_json_load(now, strlen(now), 0, NULL);
+    (void)state;
+    (void)mkdir("parts", 0700);
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        char text[160];
+        fg_recipe r = {.folder = (char[]){"parts"},
+                       .is_start = parts[i].is_start,
+                       .origin.ckpt = parts[i].is_resumed ? (void *)&report : NULL};
+        const int size = snprintf(text, sizeof text, "{\"version\": 1%s}", parts[i].before);
+        fgt_write("parts/report.json", text, (size_t)size);
+        json_t *wanted = fgi_json_load(parts[i].history, strlen(parts[i].history), 0, NULL);
+        for (int k = 0; k < 2; k++) {
+            json_t *history = fgi_run_report_history(&r, report);
+            if (!json_equal(history, wanted))
+                fail_msg("row %zu, call %d", i, k);
+            json_decref(history);
+            fgt_write("parts/report.json", now, sizeof now - 1);
+        }
+        json_decref(wanted);
+        json_decref(r.report_before);
+    }
+    json_decref(report);
+}
+
 /* What an evaluation does not read as a configuration. */
 static const struct {
     const char *name;
@@ -705,6 +816,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(classes_that_are_none_are_refused),
     cmocka_unit_test(the_data_imply_the_task),
     cmocka_unit_test(the_newest_run_is_the_last),
+    cmocka_unit_test(folders_are_given_back),
+    cmocka_unit_test(parts_of_a_run),
     cmocka_unit_test(names_of_checkpoints),
     cmocka_unit_test(a_failed_run_is_reported),
     cmocka_unit_test(keys_and_origins_are_cleared),
@@ -712,6 +825,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(places),
     cmocka_unit_test(the_speed_of_data_is_shown),
     cmocka_unit_test(completion_has_the_name_of_the_program),
+    cmocka_unit_test(folders_of_runs_are_numbered),
 };
 
 int main(void) { return cmocka_run_group_tests(tests, go_there, NULL); }

@@ -127,6 +127,8 @@ static void ended_runs_are_shown_and_end(void **state)
         {"{\"version\":1,\"state\":\"running\"}", "killed"},
         {"{\"version\":1,\"state\":\"failed\"}", "failed"},
         {"{\"version\":1,\"state\":\"finished\"}", "finished"},
+        {"{\"version\":1,\"state\":\"stopped\"}", "stopped"},
+        {"{\"version\":1,\"state\":\"odd\"}", "failed"},
     };
     (void)state;
     put("metrics.jsonl", FIRST);
@@ -170,29 +172,57 @@ static bool refuse(void *self, const char *text)
     return false;
 }
 
+static void refused(const char *path, const fg_follow_options *o, fg_status status,
+                    const char *message)
+{
+    const char *ended = NULL;
+    assert_int_equal(fg_recipe_follow_run(path, o, &ended, &err), status);
+    fgt_message_is(err.message, message);
+    assert_string_equal(ended, "unknown");
+}
+
+#define OPTIONS "fg_follow_options: "
+
 static void mistakes_are_named(void **state)
 {
-    const char *ended;
+    static const fg_follow_options options = {.show = refuse, .every_s = 0.01},
+                                   newer = {.show = hear, .reserved = {0, 1}},
+                                   never = {.show = hear, .every_s = (double)NAN}, deaf;
     (void)state;
-    const fg_follow_options options = {.show = refuse, .every_s = 0.01};
-    assert_int_equal(fg_recipe_follow_run("/nowhere", &options, &ended, &err), FG_ENOTFOUND);
+    refused("/nowhere", &options, FG_ENOTFOUND,
+            "'/nowhere' does not exist: expected the folder of a run");
+    refused(folder, &options, FG_ENOTFOUND,
+            "'@' is not the folder of a run: nothing writes to it, and it has no metrics");
     put("sweep.json", "{}");
-    assert_int_equal(fg_recipe_follow_run(folder, &options, &ended, &err), FG_ENOTFOUND);
-    assert_non_null(
-        strstr(err.message, "is the folder of a sweep: expected the folder of one of its"));
+    refused(folder, &options, FG_ENOTFOUND,
+            "'@' is the folder of a sweep: expected the folder of one of its runs");
     assert_int_equal(remove(fgt_path(folder, "sweep.json")), 0);
     put("metrics.jsonl", FIRST);
-    assert_int_equal(fg_recipe_follow_run(folder, &options, &ended, &err), FG_ESTOPPED);
+    refused(folder, &options, FG_ESTOPPED, "stopped following '@'");
     put("metrics.jsonl", FIRST "{\n");
-    assert_int_equal(fg_recipe_follow_run(folder, &options, &ended, &err), FG_EFORMAT);
-    assert_non_null(strstr(err.message, "metrics.jsonl: byte"));
-    assert_int_equal(fg_recipe_follow_run(folder, &(fg_follow_options){0}, &ended, &err),
-                     FG_EINVAL);
-    const fg_follow_options never = {.show = hear, .every_s = (double)NAN};
-    assert_int_equal(fg_recipe_follow_run(folder, &never, &ended, &err), FG_EINVAL);
-    const fg_follow_options newer = {.show = hear, .reserved = {0, 1}};
-    assert_int_equal(fg_recipe_follow_run(folder, &newer, &ended, &err), FG_EINVAL);
-    assert_non_null(strstr(err.message, "fg_follow_options: 'reserved' must be zero"));
+    refused(folder, &options, FG_EFORMAT,
+            "@/metrics.jsonl: byte 43: invalid JSON: string or '}' expected near end of file");
+    refused(folder, &deaf, FG_EINVAL, OPTIONS "'show' is NULL or 'every_s' is not finite");
+    refused(folder, &never, FG_EINVAL, OPTIONS "'show' is NULL or 'every_s' is not finite");
+    refused(folder, &newer, FG_EINVAL, OPTIONS "'reserved' must be zero@");
+}
+
+/* Values in their order; a name may have any characters. A run without metrics has a state. */
+static void rows_of_any_names(void **state)
+{
+    static const fg_follow_options options = {.show = hear, .every_s = 0.01};
+    const char *ended;
+    (void)state;
+    put("report.json", "{\"version\":1,\"state\":\"failed\"}");
+    fgt_ok(fg_recipe_follow_run(folder, &options, &ended, &err));
+    assert_string_equal(ended, "failed");
+    assert_int_equal(heard.size, 0);
+    put("metrics.jsonl",
+        "{\"wall_time\": 2, \"step\": 1e9, \"b\": 1234567, \"epoch\": 3, "
+        "\"a\\u001b\\u007f\\u0020z\": -0.5}\n{\"step\": 2, \"epoch\": 3}\n{\"step");
+    fgt_ok(fg_recipe_follow_run(folder, &options, &ended, &err));
+    assert_string_equal(heard.data, "step 1000000000, epoch 3: b 1.23457e+06, a?? z -0.5\n"
+                                    "step 2, epoch 3\n");
 }
 
 static const struct CMUnitTest tests[] = {
@@ -200,5 +230,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(ended_runs_are_shown_and_end, begin, end),
     cmocka_unit_test_setup_teardown(killed_runs_left_their_lock, begin, end),
     cmocka_unit_test_setup_teardown(mistakes_are_named, begin, end),
+    cmocka_unit_test_setup_teardown(rows_of_any_names, begin, end),
 };
 FGT_MAIN(tests)

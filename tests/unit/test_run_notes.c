@@ -218,21 +218,62 @@ static void relative_paths_are_explained(void **state)
     }
 }
 
-static void a_job_without_a_checkpoint_is_not_queued_again(void **state)
+#define NO_CHECKPOINT(job) "3 SLURM job " job " is not queued again: there is no checkpoint\n"
+
+static const struct {
+    const char *job, *array, *task, *key;
+    fg_recipe_kind kind;
+    int signal, process;
+    bool requeues;
+    const char *said;
+} jobs[] = {
+    {"12", NULL, NULL, "=true", FG_RECIPE_FIT, SIGUSR1, 0, true, NO_CHECKPOINT("12")},
+    {"12", "10", "2", "=true", FG_RECIPE_FIT, SIGUSR1, 0, true, NO_CHECKPOINT("10_2")},
+    {"12", "10", NULL, "=true", FG_RECIPE_FIT, SIGUSR1, 0, true, NO_CHECKPOINT("12")},
+    {"12", NULL, NULL, "=true", FG_RECIPE_FIT, SIGTERM, 0, true, ""},
+    {"12", NULL, NULL, "=true", FG_RECIPE_FIT, SIGUSR1, 1, true, ""}, /* the first one does it */
+    {"12", NULL, NULL, "=true", FG_RECIPE_TEST, SIGUSR1, 0, false, ""},
+    {"12", NULL, NULL, "=false", FG_RECIPE_FIT, SIGUSR1, 0, false, ""},
+    {"1234567890123456789", NULL, NULL, "=true", FG_RECIPE_FIT, SIGTERM, 0, true, ""},
+    {"12345678901234567890", NULL, NULL, "=true", FG_RECIPE_FIT, SIGUSR1, 0, false, ""},
+    {"12x", NULL, NULL, "=true", FG_RECIPE_FIT, SIGUSR1, 0, false, ""},
+    {"", NULL, NULL, "=true", FG_RECIPE_FIT, SIGUSR1, 0, false, ""},
+    {NULL, "10", "2", "=true", FG_RECIPE_FIT, SIGUSR1, 0, false, ""},
+};
+
+static void set_variable(const char *name, const char *value)
 {
-    static const char *const keys[MOST_KEYS] = {"trainer.slurm_requeue=true"};
-    fgi_buf out = {0};
-    const fg_recipe_options options = {.message = put_note, .message_self = &out};
-    fg_recipe r = {.options = &options, .outcome.train.stop_signal = SIGUSR1};
+    assert_int_equal(value != NULL ? setenv(name, value, 1) : unsetenv(name), 0);
+}
+
+/* Which jobs are queued again, and by which process; without a checkpoint, none is. */
+static void jobs_are_queued_again(void **state)
+{
+    static fg_client client;
+    static fg_trainer trainer = {.client = &client};
     (void)state;
-    r.c = config_of(&out, keys);
-    assert_int_equal(setenv("SLURM_JOB_ID", "12", 1), 0);
-    fgi_run_requeue(&r);
-    assert_int_equal(unsetenv("SLURM_JOB_ID"), 0);
-    assert_string_equal(out.data, "--trainer.slurm_requeue=true\n"
-                                  "3 SLURM job 12 is not queued again: there is no checkpoint\n");
-    fgi_config_destroy(r.c);
-    fgi_buf_fini(&out);
+    for (size_t i = 0; i < sizeof jobs / sizeof jobs[0]; i++) {
+        char key[64];
+        fgi_buf said = {0}, unused = {0};
+        const fg_recipe_options options = {
+            .kind = jobs[i].kind, .message = put_note, .message_self = &said};
+        fg_recipe r = {
+            .options = &options, .trainer = &trainer, .outcome.train.stop_signal = jobs[i].signal};
+        (void)snprintf(key, sizeof key, "trainer.slurm_requeue%s", jobs[i].key);
+        r.c = config_of(&unused, (const char *const[MOST_KEYS]){key});
+        client.info.process_index = jobs[i].process;
+        set_variable("SLURM_JOB_ID", jobs[i].job);
+        set_variable("SLURM_ARRAY_JOB_ID", jobs[i].array);
+        set_variable("SLURM_ARRAY_TASK_ID", jobs[i].task);
+        assert_int_equal(fgi_run_requeues(&r), jobs[i].requeues);
+        fgi_run_requeue(&r);
+        assert_string_equal(said.data != NULL ? said.data : "", jobs[i].said);
+        fgi_config_destroy(r.c);
+        fgi_buf_fini(&said);
+        fgi_buf_fini(&unused);
+    }
+    set_variable("SLURM_ARRAY_JOB_ID", NULL);
+    set_variable("SLURM_ARRAY_TASK_ID", NULL);
 }
 
 /* ---- what formats say and read --------------------------------------------------------------- */
@@ -798,18 +839,12 @@ static int go_there(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(mistakes_are_noted),
-    cmocka_unit_test(relative_paths_are_explained),
-    cmocka_unit_test(a_job_without_a_checkpoint_is_not_queued_again),
-    cmocka_unit_test(lines_of_a_format),
-    cmocka_unit_test(formats_of_other_data),
-    cmocka_unit_test(whole_images_stay_whole),
-    cmocka_unit_test(summaries_have_every_number),
-    cmocka_unit_test(reports_have_every_number),
-    cmocka_unit_test(batches_are_noted),
-    cmocka_unit_test(val_losses_that_are_not_finite),
-    cmocka_unit_test(records_of_sweeps),
-    cmocka_unit_test(folders_of_sweeps),
+    cmocka_unit_test(mistakes_are_noted),          cmocka_unit_test(relative_paths_are_explained),
+    cmocka_unit_test(jobs_are_queued_again),       cmocka_unit_test(lines_of_a_format),
+    cmocka_unit_test(formats_of_other_data),       cmocka_unit_test(whole_images_stay_whole),
+    cmocka_unit_test(summaries_have_every_number), cmocka_unit_test(reports_have_every_number),
+    cmocka_unit_test(batches_are_noted),           cmocka_unit_test(val_losses_that_are_not_finite),
+    cmocka_unit_test(records_of_sweeps),           cmocka_unit_test(folders_of_sweeps),
 };
 
 int main(void) { return cmocka_run_group_tests(tests, go_there, NULL); }

@@ -85,6 +85,13 @@ static int hold(void)
     return fd;
 }
 
+/* The only thing that was heard since the last call. */
+static void was_heard(const char *expected)
+{
+    assert_string_equal(heard, expected);
+    heard[0] = '\0';
+}
+
 static fg_status stop(const char *timeout)
 {
     const fg_stop_options options = {.timeout = timeout, .message = hear};
@@ -204,7 +211,37 @@ static void mistakes_are_named(void **state)
     (void)close(fd);
 }
 
-/* `last` is the run that began last, of those that train. */
+/* Runs whose locks were taken at these times. */
+static const struct {
+    const char *folder, *lock; /* lock: "": has ended */
+    long seconds, nanoseconds;
+} trained[] = {
+    {"runs/.hidden", "9 m h\n", 99, 0},
+    {"runs/a", "5 m h\n", 10, 7},
+    {"runs/b", "6 m h\n", 10, 8},
+    {"runs/c", "", 50, 0},
+    {"runs/d", "7 m h\n", 9, 9},
+    {"swept/lr=1", "11 m h\n", 20, 0},
+    {"swept/lr=2", "", 21, 0},
+    {"swept/lr=3", "odd", 19, 0},
+    {"swept/in/runs", "13 m h\n", 30, 0}, /* of no run of the sweep */
+};
+
+static void make_runs(void)
+{
+    for (size_t i = 0; i < sizeof trained / sizeof trained[0]; i++) {
+        const struct timespec time = {trained[i].seconds, trained[i].nanoseconds};
+        char path[64];
+        fgt_ok(fgi_folder_make(trained[i].folder, &err));
+        (void)snprintf(path, sizeof path, "%s/lock", trained[i].folder);
+        fgt_write(path, trained[i].lock, strlen(trained[i].lock));
+        assert_int_equal(utimensat(AT_FDCWD, path, (const struct timespec[]){time, time}, 0), 0);
+    }
+}
+
+#define UNSEEN "; whether it still runs cannot be seen from this host\n"
+
+/* `last` is the run that began last, of those that train; of a sweep, it is that of its runs. */
 static void last_is_a_run_that_trains(void **state)
 {
     char before[512];
@@ -214,19 +251,23 @@ static void last_is_a_run_that_trains(void **state)
     const fg_stop_options options = {.no_wait = true, .message = hear};
     assert_int_equal(fg_recipe_stop_run("last", &options, &err), FG_ENOTFOUND);
     assert_string_equal(err.message, "last: no run in the folder 'runs' is training");
-    static const char *const names[] = {"runs/a", "runs/b", "runs/c"};
-    for (size_t i = 0; i < 3; i++) {
-        const struct timespec times[2] = {{.tv_sec = 1000 + (long)i}, {.tv_sec = 1000 + (long)i}};
-        char path[32];
-        fgt_ok(fgi_folder_make(names[i], &err));
-        (void)snprintf(path, sizeof path, "%s/lock", names[i]);
-        fgt_write(path, i == 2 ? "" : "5 m h\n", i == 2 ? 0 : 6); /* c has ended */
-        assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
-    }
+    make_runs();
     fgt_ok(fg_recipe_stop_run("last", &options, &err));
-    contains(heard, "'runs/b': asked process 5 on host 'h'");
+    was_heard("'runs/b': asked process 6 on host 'h' to save and stop" UNSEEN);
     assert_true(fgi_stop_is_asked("runs/b"));
     assert_false(fgi_stop_is_asked("runs/a"));
+    fgt_write("swept/sweep.json", "{}", 2);
+    fgt_ok(fg_recipe_stop_run("swept", &options, &err));
+    was_heard("'swept/lr=1': asked process 11 on host 'h' to save and stop" UNSEEN);
+    assert_int_equal(rename("swept", "runs/swept"), 0);
+    fgt_ok(fg_recipe_stop_run("last", &options, &err));
+    was_heard("'runs/swept/lr=1': asked process 11 on host 'h' to save and stop" UNSEEN);
+    fgt_write("runs/swept/lr=1/lock", "", 0);
+    fgt_ok(fg_recipe_stop_run("runs/swept", &options, &err));
+    was_heard("'runs/swept/lr=3': asked another process to save and stop" UNSEEN);
+    fgt_write("runs/swept/lr=3/lock", "", 0);
+    assert_int_equal(fg_recipe_stop_run("runs/swept", &options, &err), FG_ENOTFOUND);
+    assert_string_equal(err.message, "'runs/swept': no run of this sweep is training");
     assert_int_equal(chdir(before), 0);
 }
 

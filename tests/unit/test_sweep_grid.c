@@ -1,11 +1,16 @@
-/* test_sweep_grid.c - the values of a sweep, their combinations, and the names of the runs.
+/* test_sweep_grid.c - the values of a sweep, their combinations, the names of the runs, and the
+ * record of a sweep that is continued.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/file.h"
+#include "input/json_file.h"
 #include "recipe/sweep_grid.h"
+#include "recipe/sweep_record.h"
 
 static fg_error err;
 
@@ -188,6 +193,69 @@ static void eight_keys_are_the_most(void **state)
     fgi_sweep_grid_fini(&grid);
 }
 
+/* ---- the record ------------------------------------------------------------------------------ */
+
+#define PENDING(value)                                                                             \
+    "{\"name\": \"lr=" value                                                                       \
+    "\", \"state\": \"pending\", \"settings\": {\"optimizer.lr\": \"" value "\"}}"
+#define FRESH                                                                                      \
+    "{\"version\": 1, \"state\": \"running\", \"config\": null, \"monitor\": null, \"mode\": "     \
+    "null, "                                                                                       \
+    "\"best\": null, \"keys\": [\"optimizer.lr\"], \"runs\": [" PENDING("1") ", " PENDING(         \
+        "2") "]}"
+#define OF_BEST "\"monitor\": \"m\", \"mode\": \"max\", \"best\": \"old\", "
+#define OLD     "{\"name\": \"old\", \"state\": \"finished\", \"settings\": {\"x.y\": \"3\"}}"
+#define CUT(state)                                                                                 \
+    "{\"name\": \"lr=2\", \"state\": \"" state                                                     \
+    "\", \"settings\": {\"optimizer.lr\": \"2\"}, \"best\": 5}"
+
+/* The records of the folder before, and of the sweep of two values that continues there. */
+static const struct {
+    const char *earlier, *whole; /* earlier: NULL: none */
+} records[] = {
+    {NULL, FRESH},
+    {"{\"version\": 1, \"state\": \"stopped\", " OF_BEST
+     "\"keys\": [\"x.y\", \"optimizer.lr\"], \"runs\": [" OLD ", " CUT("running") "]}",
+     "{\"version\": 1, \"state\": \"running\", \"config\": null, " OF_BEST
+     "\"keys\": [\"optimizer.lr\", \"x.y\"], \"runs\": [" PENDING("1") ", " CUT("killed") ", " OLD
+                                                                                          "]}"},
+    {"{\"version\": 1, \"state\": \"finished\", \"keys\": [], \"runs\": []}", FRESH},
+};
+
+static void earlier_runs_are_kept(void **state)
+{
+    static const char *const keys[] = {"optimizer.lr=1,2"};
+    (void)state;
+    for (size_t i = 0; i < sizeof records / sizeof records[0]; i++) {
+        const char *folder = fgt_temp_folder();
+        char *text = NULL;
+        size_t size;
+        fgi_sweep_grid grid;
+        fgt_ok(fgi_sweep_grid_init(keys, 1, &grid, &err));
+        if (records[i].earlier != NULL)
+            fgt_write(fgt_path(folder, "sweep.json"), records[i].earlier,
+                      strlen(records[i].earlier));
+        json_t *record = fgi_sweep_record(&grid, NULL);
+        fgt_ok(fgi_sweep_record_add_earlier(record, folder, &err));
+        json_t *whole = fgi_json_load(records[i].whole, strlen(records[i].whole), 0, NULL);
+        if (!json_equal(record, whole))
+            fail_msg("row %zu", i);
+        fgi_sweep_record_begin(record, 1);
+        fgt_ok(fgi_sweep_record_write(record, "failed", folder, &err));
+        fgt_ok(fgi_file_read(fgt_path(folder, "sweep.json"), 4096, &text, &size, &err));
+        json_decref(whole);
+        whole = fgi_json_load(text, size, 0, NULL);
+        json_t *run = json_array_get(json_object_get(whole, "runs"), 1);
+        assert_string_equal(json_string_value(json_object_get(run, "state")), "running");
+        assert_string_equal(json_string_value(json_object_get(whole, "state")), "failed");
+        assert_true(json_equal(record, whole) && text[size - 1] == '\n');
+        json_decref(record);
+        json_decref(whole);
+        fgi_free(text);
+        fgi_sweep_grid_fini(&grid);
+    }
+}
+
 static fg_status read_and_name(void *unused, fg_error *error)
 {
     fgi_sweep_grid grid;
@@ -214,5 +282,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_thousand_combinations_are_the_most),
     cmocka_unit_test(eight_keys_are_the_most),
     cmocka_unit_test(failing_allocations),
+    cmocka_unit_test(earlier_runs_are_kept),
 };
 FGT_MAIN(tests)
