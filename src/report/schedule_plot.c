@@ -247,11 +247,11 @@ bool fgi_schedule_put_json(const fgi_schedule_view *view, fgi_buf *out)
 
 /* ---- plots ----------------------------------------------------------------------------------- */
 
-/* Whether there is something to draw. */
+/* Whether there is something to draw: not if no value is known. */
 static bool is_changing(const double *values, size_t count)
 {
     for (size_t i = 1; i < count; i++)
-        if (values[i] != values[0])
+        if (fabs(values[i] - values[0]) > 0)
             return true;
     return false;
 }

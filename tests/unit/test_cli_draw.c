@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "cli.h"
 #include "golden.h"
+#include "input/json_file.h"
 #include "report/chart.h"
 #include "report/draw.h"
 #include "report/html.h"
@@ -414,6 +415,80 @@ static void tables_of_schedules(void **state)
     fgi_buf_fini(out);
 }
 
+static const struct {
+    int64_t steps;
+    double momentum; /* NaN: not known */
+    bool is_onecycle, draws_lr, draws_momentum;
+} schedule_curves[] = {{1, 0.9, true, false, false},
+                       {2, 0.9, true, true, true},
+                       {9, 0.9, false, true, false},
+                       {9, (double)NAN, false, true, false}};
+
+/* What does not change is not drawn. */
+static void curves_of_schedules(void **state)
+{
+    const fg_schedule onecycle = fg_onecycle(NULL), constant = {.ops = NULL};
+    (void)state;
+    for (size_t i = 0; i < sizeof schedule_curves / sizeof schedule_curves[0]; i++) {
+        fgi_buf *out = begin();
+        fgi_schedule_view view = {.schedule =
+                                      schedule_curves[i].is_onecycle ? &onecycle : &constant,
+                                  .settings = schedules[1],
+                                  .momentum = schedule_curves[i].momentum};
+        view.settings.total_steps = schedule_curves[i].steps;
+        fgi_schedule_draw(&view, 60, true, out);
+        fgi_buf_putc(out, '\n');
+        assert_non_null(out->data);
+        assert_int_equal(strstr(out->data, "lr") != NULL, schedule_curves[i].draws_lr);
+        assert_int_equal(strstr(out->data, "momentum") != NULL, schedule_curves[i].draws_momentum);
+        fgi_buf_fini(out);
+    }
+}
+
+/* Of these many steps there are points up to a number, and the highest. */
+static const struct {
+    int64_t steps;
+    size_t points;
+} schedule_points[] = {{1, 1},         {2, 2},         {9999, 9999},
+                       {10000, 10000}, {10001, 10000}, {1000003, 10001}};
+
+/* They ascend from the first step to the last one. */
+static void check_points(const json_t *root, size_t count, int64_t last)
+{
+    const json_t *steps = json_object_get(root, "step"), *lr = json_object_get(root, "lr_at");
+    const json_t *highest = json_object_get(root, "highest");
+    const json_int_t peak = json_integer_value(json_object_get(highest, "step"));
+    json_int_t before = 0;
+    bool has_peak = false;
+    assert_int_equal(json_array_size(steps), count);
+    assert_int_equal(json_array_size(lr), count);
+    assert_int_equal(json_integer_value(json_array_get(steps, 0)), 1);
+    for (size_t i = 0; i < count; i++) {
+        const json_int_t step = json_integer_value(json_array_get(steps, i));
+        assert_true(step > before);
+        has_peak = has_peak || step == peak;
+        before = step;
+    }
+    assert_int_equal(before, last);
+    assert_true(has_peak);
+}
+
+static void points_of_schedules(void **state)
+{
+    const fg_schedule onecycle = fg_onecycle(NULL);
+    (void)state;
+    for (size_t i = 0; i < sizeof schedule_points / sizeof schedule_points[0]; i++) {
+        fgi_buf *out = begin();
+        fgi_schedule_view view = {.name = "x", .schedule = &onecycle, .settings = schedules[1]};
+        view.settings.total_steps = schedule_points[i].steps;
+        assert_true(fgi_schedule_put_json(&view, out));
+        json_t *root = fgi_json_load(out->data, out->size, 0, NULL);
+        check_points(root, schedule_points[i].points, schedule_points[i].steps);
+        json_decref(root);
+        fgi_buf_fini(out);
+    }
+}
+
 /* Bars are within their cell. */
 static void bars_of_fractions(void **state)
 {
@@ -641,6 +716,8 @@ static void a_curve_has_few_points(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tables_of_schedules),
+    cmocka_unit_test(curves_of_schedules),
+    cmocka_unit_test(points_of_schedules),
     cmocka_unit_test(bars_of_fractions),
     cmocka_unit_test(notes_say_what_a_plot_lacks),
     cmocka_unit_test(a_curve_has_few_points),
