@@ -449,8 +449,8 @@ static void curves_of_schedules(void **state)
 static const struct {
     int64_t steps;
     size_t points;
-} schedule_points[] = {{1, 1},         {2, 2},         {9999, 9999},
-                       {10000, 10000}, {10001, 10000}, {1000003, 10001}};
+} schedule_points[] = {{1, 1},         {2, 2},         {9999, 9999},   {10000, 10000},
+                       {10001, 10000}, {20009, 10001}, {20011, 10001}, {1000003, 10001}};
 
 /* They ascend from the first step to the last one. */
 static void check_points(const json_t *root, size_t count, int64_t last)
@@ -473,6 +473,19 @@ static void check_points(const json_t *root, size_t count, int64_t last)
     assert_true(has_peak);
 }
 
+/* It is the first step with the highest rate of all. */
+static void check_peak(const json_t *root, const fg_schedule *schedule, int64_t steps)
+{
+    int64_t best = 0;
+    for (int64_t i = 1; i < steps && steps <= 20011; i++)
+        if (fg_schedule_lr(schedule, 1, i, steps) > fg_schedule_lr(schedule, 1, best, steps))
+            best = i;
+    if (steps <= 20011)
+        assert_int_equal(
+            json_integer_value(json_object_get(json_object_get(root, "highest"), "step")),
+            best + 1);
+}
+
 static void points_of_schedules(void **state)
 {
     const fg_schedule onecycle = fg_onecycle(NULL);
@@ -484,6 +497,7 @@ static void points_of_schedules(void **state)
         assert_true(fgi_schedule_put_json(&view, out));
         json_t *root = fgi_json_load(out->data, out->size, 0, NULL);
         check_points(root, schedule_points[i].points, schedule_points[i].steps);
+        check_peak(root, &onecycle, schedule_points[i].steps);
         json_decref(root);
         fgi_buf_fini(out);
     }
