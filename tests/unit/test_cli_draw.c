@@ -450,7 +450,7 @@ static const struct {
     int64_t steps;
     size_t points;
 } schedule_points[] = {{1, 1},         {2, 2},         {9999, 9999},   {10000, 10000},
-                       {10001, 10000}, {20009, 10001}, {20011, 10001}, {1000003, 10001}};
+                       {10001, 10000}, {20009, 10001}, {20011, 10000}, {1000003, 10001}};
 
 /* They ascend from the first step to the last one. */
 static void check_points(const json_t *root, size_t count, int64_t last)
