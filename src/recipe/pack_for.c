@@ -215,7 +215,7 @@ static fg_status plan_rate(const fg_recipe *r, const fg_plan_process *process,
         return no_machine(r->c, o.config, err);
     if (strchr(o.topology, ',') != NULL)
         return fgi_fail(err, FG_EINVAL, "topology '%s': expected one machine", o.topology);
-    FGI_TRY_CTX(fg_topology_describe(o.topology, &info, err), err, "topology");
+    FGI_TRY(fg_topology_describe(o.topology, &info, err));
     fgi_run_say(r, FG_LOG_INFO, "compiling the training step of '%s' for %s", o.config, o.topology);
     FGI_TRY(fg_recipe_plan_process(&o, process, &text, err));
     json_t *root = fgi_json_load(text, strlen(text), 0, NULL);

@@ -347,6 +347,71 @@ static void values_that_are_two(void **state)
     }
 }
 
+/* Bytes after "task: #" and whether they are text: characters of one to four bytes. */
+static const struct {
+    const char *bytes;
+    bool is_text;
+} characters[] = {
+    {"\x7e", true},
+    {"\x7f", false},
+    {"\x1f", false},
+    {"\t", true},
+    {"\r\n", true},
+    {"\x0b", false},
+    {"\xc1\xbf", false},
+    {"\xc2\x80", true},
+    {"\xdf\xbf", true},
+    {"\xdf", false},
+    {"\xdf\xc0", false},
+    {"\xe0\xa0\x80", true},
+    {"\xe2\x82", false},
+    {"\xef\xbf\xbd", true},
+    {"\xe2\x82\x7f", false},
+    {"\xf0\x9f\x98", false},
+    {"\xf0\x9f\x98\x80", true},
+    {"\xf4\x8f\xbf\xbd", true},
+    {"\xf5\x80\x80\x80", false},
+    {"\x80", false},
+};
+
+static void characters_of_a_file(void **state)
+{
+    for (size_t i = 0; i < sizeof characters / sizeof characters[0]; i++) {
+        char text[32], message[96];
+        fg_error err = {0};
+        fgi_config *c = fgi_config_create(NULL, NULL);
+        (void)snprintf(text, sizeof text, "task: # %s", characters[i].bytes);
+        (void)snprintf(message, sizeof message, "run.yaml:1:9: not YAML: byte 0x%02x is not text",
+                       (unsigned char)characters[i].bytes[0]);
+        if (fgi_config_read(c, "run.yaml", text, strlen(text), &err) != characters[i].is_text)
+            fail_msg("row %zu: %s", i, err.message);
+        assert_string_equal(err.message, characters[i].is_text ? "" : message);
+        fgi_config_destroy(c);
+    }
+}
+
+/* A file of 1 MiB is read, a longer one is not. */
+static void the_longest_file(void **state)
+{
+    const size_t most = 1 << 20;
+    const char *path = fgt_path(fgt_temp_folder(), "long.yaml");
+    char *text = fgi_alloc(most + 1), message[512];
+    memset(text, '#', most + 1);
+    memcpy(text, "task: regression\n", 17);
+    for (size_t more = 0; more < 2; more++) {
+        fg_error err = {0};
+        fgi_config *c = fgi_config_create(NULL, NULL);
+        fgt_write(path, text, most + more);
+        assert_int_equal(fgi_config_read_file(c, path, &err), more == 0);
+        assert_string_equal(fgi_config_text(c, "task"), more == 0 ? "regression" : "auto");
+        (void)snprintf(message, sizeof message,
+                       "'%s' is longer than 1 MiB, which is too long for a configuration", path);
+        assert_string_equal(err.message, more == 0 ? "" : message);
+        fgi_config_destroy(c);
+    }
+    fgi_free(text);
+}
+
 static void broken_yaml(void **state)
 {
     static const char *const broken[] = {
@@ -706,6 +771,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(meshes),
     cmocka_unit_test(values_that_are_two),
     cmocka_unit_test(broken_yaml),
+    cmocka_unit_test(characters_of_a_file),
+    cmocka_unit_test(the_longest_file),
     cmocka_unit_test(keys_without_effect),
     cmocka_unit_test(overrides),
     cmocka_unit_test(what_is_printed_reads_back),

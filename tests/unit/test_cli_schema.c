@@ -1,5 +1,6 @@
 /* test_cli_schema.c - the description of a model's data: round trip of every field through
- * data.json, invalid descriptions, and differences between two descriptions.
+ * data.json, invalid descriptions, and differences between two descriptions; and the learning rate
+ * that a resumed run reads from its folder.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -7,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "recipe/run.h"
 #include "recipe/run_compare.h"
 
 static char cat[] = "cat", dog[] = "dog", owl[] = "owl", *names[] = {cat, dog, owl};
@@ -345,11 +347,77 @@ static void training_differences(void **state)
     fgi_config_destroy(have);
 }
 
+/* ---- a resumed run --------------------------------------------------------------------------- */
+
+#define EXPECTED "@/lr_find.json: expected \"optimizer_lr\", a number greater than 0"
+#define ADVICE                                                                                     \
+    "\nthe resumed run did not begin with a search: set tuner.lr_find to false, and optimizer.lr " \
+    "to its learning rate"
+
+static const struct {
+    const char *text, *message; /* of lr_find.json; message: NULL: read */
+    double lr;
+} results[] = {
+    {NULL, "cannot open '@/lr_find.json': No such file or directory" ADVICE, 0},
+    {"{\"optimizer_lr\": 0.00123456}", NULL, 0.001235}, /* as config.yaml has it */
+    {"{\"optimizer_lr\": 2}", NULL, 2},
+    {"{\"optimizer_lr\": 0}", EXPECTED ADVICE, 0},
+    {"{\"optimizer_lr\": null}", EXPECTED ADVICE, 0},
+    {"{\"lr\": 1}", EXPECTED ADVICE, 0},
+};
+
+static void the_rate_of_a_resumed_run(void **state)
+{
+    static const fg_recipe_options options, dev = {.fast_dev_run = true};
+    (void)state;
+    for (size_t i = 0; i < sizeof results / sizeof results[0]; i++) {
+        fg_error err = {0};
+        fg_recipe r = {.options = &dev, .folder = (char *)fgt_temp_folder()};
+        r.origin.ckpt = (void *)&r; /* is not read */
+        r.c = fgi_config_create(NULL, &err);
+        assert_true(fgi_config_override(r.c, "optimizer.lr=9", &err));
+        if (results[i].text != NULL)
+            fgt_write(fgt_path(r.folder, "lr_find.json"), results[i].text, strlen(results[i].text));
+        fgt_ok(fgi_run_lr_apply(&r, &err)); /* without a search */
+        assert_true(fgi_config_override(r.c, "tuner.lr_find=true", &err));
+        fgt_ok(fgi_run_lr_apply(&r, &err));
+        r.options = &options;
+        const fg_status status = fgi_run_lr_apply(&r, &err);
+        assert_int_equal(status == FG_OK, results[i].message == NULL);
+        if (results[i].message != NULL)
+            fgt_message_is(err.message, results[i].message);
+        else
+            assert_true(r.task.found_lr == results[i].lr);
+        assert_true(fgi_config_float(r.c, "optimizer.lr") == (status ? 9 : results[i].lr));
+        fgi_config_destroy(r.c);
+    }
+}
+
+static void the_limits_of_a_search(void **state)
+{
+    static const char *const keys[] = {"tuner.max_lr=0.25", "tuner.max_lr=0.2", "tuner.max_lr=0.3"};
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        fg_error err = {0};
+        char message[128];
+        fgi_config *c = fgi_config_create(NULL, &err);
+        assert_true(fgi_config_override(c, "tuner.min_lr=0.25", &err));
+        assert_true(fgi_config_override(c, keys[i], &err));
+        (void)snprintf(message, sizeof message,
+                       "--tuner.max_lr: expected a number greater than tuner.min_lr, got %s",
+                       strchr(keys[i], '=') + 1);
+        assert_int_equal(fgi_run_lr_check(c, &err), i < 2 ? FG_EINVAL : FG_OK);
+        assert_string_equal(err.message, i < 2 ? message : "");
+        fgi_config_destroy(c);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(descriptions_are_read_back), cmocka_unit_test(a_plain_regression),
     cmocka_unit_test(columns_of_a_csv),           cmocka_unit_test(a_stratified_split),
     cmocka_unit_test(others_are_refused),         cmocka_unit_test(what_is_just_allowed),
     cmocka_unit_test(differences_are_named),      cmocka_unit_test(many_differences_are_counted),
-    cmocka_unit_test(training_differences),
+    cmocka_unit_test(training_differences),       cmocka_unit_test(the_rate_of_a_resumed_run),
+    cmocka_unit_test(the_limits_of_a_search),
 };
 FGT_MAIN(tests)

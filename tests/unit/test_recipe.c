@@ -542,6 +542,54 @@ static void init_names_a_file(void **state)
     }
 }
 
+/* ---- batch-find ------------------------------------------------------------------------------ */
+
+#define FIT(lr)                                                                                    \
+    "{\"batch_size\": 3, \"global_batch_size\": 6, \"need_bytes\": 5, \"limit_bytes\": 7, "        \
+    "\"all_fit\": false, \"was_run\": true, \"lr\": " lr "}"
+#define METRICS "batch_size\t3\nglobal_batch_size\t6\nneed_bytes\t5\nlimit_bytes\t7\n"
+
+static const struct {
+    int64_t base;
+    const char *json, *metrics;
+} found_batches[] = {
+    {0, FIT("null"), METRICS},
+    {11,
+     FIT("{\"given\": 0.5, \"factor\": 1.5, \"used\": 0.75, \"base_batch_size\": 11, \"linear\": "
+         "2.5, "
+         "\"sqrt\": 3.5}"),
+     METRICS "lr_given\t0.5\nlr_factor\t1.5\nlr\t0.75\nlr_linear\t2.5\nlr_sqrt\t3.5\n"},
+};
+
+static void results_of_batch_find(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof found_batches / sizeof found_batches[0]; i++) {
+        fgi_buf metrics = {0};
+        const fg_recipe r = {.outcome.batch = {.batch_size = 3,
+                                               .global_batch_size = 6,
+                                               .need_bytes = 5,
+                                               .limit_bytes = 7,
+                                               .was_run = true},
+                             .batch_lr = {.given = 0.5,
+                                          .factor = 1.5,
+                                          .used = 0.75,
+                                          .base_batch_size = found_batches[i].base,
+                                          .linear = 2.5,
+                                          .sqrt = 3.5}};
+        const char *text = found_batches[i].json;
+        json_t *found = fgi_run_batch_json(&r),
+               *wanted = fgi_json_load(text, strlen(text), 0, NULL);
+        assert_true(wanted != NULL && json_equal(found, wanted));
+        fgi_run_batch_put_metrics(&r, &metrics);
+        assert_string_equal(metrics.data, found_batches[i].metrics);
+        json_decref(found);
+        json_decref(wanted);
+        fgi_buf_fini(&metrics);
+    }
+    assert_true(json_is_null(fgi_run_batch_json(&(fg_recipe){.batch_lr.base_batch_size = 1})));
+}
+
 /* ---- plausible classes ----------------------------------------------------------------------- */
 
 enum { MOST_LABELS = 10100 };
@@ -818,6 +866,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_newest_run_is_the_last),
     cmocka_unit_test(folders_are_given_back),
     cmocka_unit_test(parts_of_a_run),
+    cmocka_unit_test(results_of_batch_find),
     cmocka_unit_test(names_of_checkpoints),
     cmocka_unit_test(a_failed_run_is_reported),
     cmocka_unit_test(keys_and_origins_are_cleared),
