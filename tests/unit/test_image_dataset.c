@@ -451,7 +451,7 @@ static void ends_of_samples_are_read(void **state)
             assert_true(is_known && size == (n <= 11 ? 11 : 0));
             if (n <= 11) {
                 assert_memory_equal(first, "first image", n);
-                assert_memory_equal(last, "first image" + 11 - n, n);
+                assert_memory_equal(last, &"first image"[11 - n], n);
             }
         }
         fg_catalog_destroy(catalog);
