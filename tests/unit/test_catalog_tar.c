@@ -13,7 +13,6 @@
 #include <zlib.h>
 #include "base/alloc.h"
 #include "base/file.h"
-#include "catalog/draft.h"
 #include "catalog_text.h"
 #include "made_tar.h"
 
@@ -558,28 +557,6 @@ static void flipped_bytes_of_headers_are_errors(void **state)
     fgi_free(whole);
 }
 
-/* What is looked at of a file to find damage: nothing of one that is shorter. */
-static void both_ends_of_a_member_are_read(void **state)
-{
-    static archive a;
-    fg_catalog *catalog;
-    (void)state;
-    a.size = 0;
-    archive_add_text(&a, "1.jpg", "abcdefg");
-    fgt_ok(fg_catalog_open(archive_write(&a, "ends.tar"), NULL, &catalog, &err));
-    for (size_t n = 6; n <= 8; n++) {
-        char first[8] = "", last[8] = "";
-        uint64_t size = 0;
-        bool is_known = false;
-        fgt_ok(fgi_catalog_read_ends(catalog, 0, first, last, n, &size, &is_known, &err));
-        assert_true(is_known);
-        assert_int_equal(size, n <= 7 ? 7 : 0);
-        assert_string_equal(first, n == 6 ? "abcdef" : n == 7 ? "abcdefg" : "");
-        assert_string_equal(last, n == 6 ? "bcdefg" : n == 7 ? "abcdefg" : "");
-    }
-    fg_catalog_destroy(catalog);
-}
-
 /* ---- shards ---------------------------------------------------------------------------------- */
 
 static void write_shard(const char *folder, const char *name, const char *label)
@@ -889,7 +866,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(mistakes_name_the_member),
     cmocka_unit_test(truncated_archives_are_errors),
     cmocka_unit_test(flipped_bytes_of_headers_are_errors),
-    cmocka_unit_test(both_ends_of_a_member_are_read),
     cmocka_unit_test(shards_may_hold_folders),
     cmocka_unit_test(shards_are_found_by_patterns),
     cmocka_unit_test(missing_shards_of_numbered_sets_are_errors),
