@@ -17,7 +17,6 @@
 #include "input/json_file.h"
 #include "machine.h"
 #include "recipe/config.h"
-#include "recipe/init_look.h"
 #include "recipe/run.h"
 #include "recipe/run_infer.h"
 #include "recipe/run_origin.h"
@@ -779,86 +778,9 @@ static void completion_refuses_newer_structs(void **state)
     }
 }
 
-/* ---- what init looks at ---------------------------------------------------------------------- */
-
-static const struct {
-    const char *names[4];
-    size_t size; /* of the class in the first name; 0: names have none */
-} photo_names[] = {
-    {{"cat.1.jpg", "cat.2.jpg", "dog.1.jpg", "dog.2.jpg"}, 3},
-    {{"cat.1.jpg", "cat.2.jpg", "cow.1.jpg", "cow.2.jpg"}, 3},
-    {{"cat.1.jpg", "cat.2.jpg", "cats.1.jpg", "cats.2.jpg"}, 3},
-    {{"cat_1.jpg", "cat_02.jpg", "dog-3.jpg", "dog-4.jpg"}, 3},
-    {{"c.1.jpg", "c.2.jpg", "d.1.jpg", "d.2.jpg"}, 1},
-    {{"cat1.jpg", "cat2.jpg", "dog1.jpg", "dog2.jpg"}, 0}, /* no separator */
-    {{".1.jpg", ".2.jpg", "dog.1.jpg", "dog.2.jpg"}, 0},
-    {{"cat.1.jpg", "cat.2.jpg", "cat.3.jpg", "cat.4.jpg"}, 0}, /* one class */
-    {{"cat.1.jpg", "dog.1.jpg", "eel.1.jpg", "eel.2.jpg"}, 0}, /* more than half as many classes */
-    {{"cat.1.jpg", "cat.2.jpg", "dog.1.jpg", "dog.jpg"}, 0},
-};
-
-static void names_of_photos_may_begin_with_classes(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < sizeof photo_names / sizeof photo_names[0]; i++) {
-        fg_error err = {0};
-        fg_catalog *catalog;
-        const char *folder = fgt_temp_folder(), *name = "";
-        size_t size = 0;
-        for (int k = 0; k < 4; k++)
-            fgt_write(fgt_path(folder, photo_names[i].names[k]), "x", 1);
-        fgt_ok(fg_catalog_open(folder, NULL, &catalog, &err));
-        const bool are_named = fgi_look_photos_are_named(catalog, &name, &size);
-        if (are_named != (photo_names[i].size > 0) ||
-            (are_named && (size != photo_names[i].size || name[0] != 'c')))
-            fail_msg("case %zu: %d, '%s', %zu", i, are_named, name, size);
-        fg_catalog_destroy(catalog);
-    }
-}
-
-static void put_ppm(const char *folder, const char *name, int width, int height, int channels)
-{
-    char bytes[600] = "";
-    const int head =
-        snprintf(bytes, sizeof bytes, "P%d %d %d 255\n", channels == 3 ? 6 : 5, width, height);
-    fgt_write(fgt_path(folder, name), bytes, (size_t)(head + width * height * channels));
-}
-
-/* Two classes, an image that ends in its header, and one to predict. */
-static void photos_are_counted_and_measured(void **state)
-{
-    fg_error err = {0};
-    fg_catalog *catalog;
-    fgi_look_photos p;
-    static const char *const folders[] = {"train/cat", "train/dog", "val/cat", "test"};
-    const char *folder = fgt_temp_folder();
-    (void)state;
-    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
-        fgt_ok(fgi_folder_make(fgt_path(folder, folders[i]), &err));
-    put_ppm(folder, "train/cat/1.pgm", 4, 9, 1);
-    put_ppm(folder, "train/cat/2.ppm", 7, 5, 3);
-    put_ppm(folder, "train/dog/3.ppm", 6, 8, 3);
-    fgt_write(fgt_path(folder, "train/dog/6.ppm"), "P6 9 ", 5);
-    put_ppm(folder, "val/cat/4.ppm", 10, 10, 3);
-    put_ppm(folder, "test/5.ppm", 3, 20, 3);
-    fgt_ok(fg_catalog_open(folder, NULL, &catalog, &err));
-    assert_true(fgi_look_photos_read(catalog, &p, &err));
-    assert_true(p.train == 4 && p.val == 1 && p.test == 1 && p.unlabeled_test == 1);
-    assert_true(p.many_labels == 0 && p.counts.train[0] == 2 && p.counts.val[0] == 1);
-    assert_true(p.probed == 6 && p.bad == 1 && p.gray == 1);
-    assert_memory_equal(p.bad_reason, "'train/dog/6.ppm': ", 19);
-    assert_true(p.short_min == 3 && p.short_median == 5 && p.short_max == 10);
-    fgt_close("bytes", p.mean_bytes, (11 + 36 + 11 + 105 + 11 + 144 + 13 + 300 + 12 + 180) / 5.0, 0,
-              0);
-    fgi_look_photos_free(&p);
-    fg_catalog_destroy(catalog);
-}
-
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(init_names_a_file),
     cmocka_unit_test(completion_refuses_newer_structs),
-    cmocka_unit_test(names_of_photos_may_begin_with_classes),
-    cmocka_unit_test(photos_are_counted_and_measured),
     cmocka_unit_test(overrides_win),
     cmocka_unit_test(mistakes_are_named),
     cmocka_unit_test(classes_that_are_none_are_refused),
