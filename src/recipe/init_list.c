@@ -153,14 +153,16 @@ static size_t estimate_label(const fgi_look_table *t, size_t path, bool *out_is_
     return count == 1 ? found : t->column_count;
 }
 
-static bool refuse_label(const char *path, const fgi_look_table *t, const char *target,
-                         fg_error *err)
+/* files: the column with the names of the files. */
+static bool refuse_label(const char *path, const fgi_look_table *t, size_t files,
+                         const char *target, fg_error *err)
 {
     fgi_buf names = {0};
     for (size_t i = 0; i < t->column_count && i < 12; i++)
-        fgi_buf_printf(&names, "%s%.40s", i > 0 ? ", " : "", t->columns[i].name);
+        if (i != files)
+            fgi_buf_printf(&names, "%s%.40s", names.size > 0 ? ", " : "", t->columns[i].name);
     if (target != NULL)
-        (void)fgi_refuse(err, "--target: '%s' has no column '%s', only %s", path, target,
+        (void)fgi_refuse(err, "--target: '%s' has no column of classes '%s', only %s", path, target,
                          names.data);
     else
         (void)fgi_refuse(err,
@@ -180,7 +182,7 @@ static bool choose_label(fgi_look_files *files, const fgi_look_table *t, const c
         target != NULL ? find_column(t, target) : estimate_label(t, path, &list->label_is_sure);
     list->label_is_given = target != NULL;
     if (label >= t->column_count || label == path)
-        return refuse_label(files->path, t, target, err);
+        return refuse_label(files->path, t, path, target, err);
     const fgi_look_column *c = &t->columns[label];
     if (c->texts == 0 && c->numbers == 0)
         return fgi_refuse(err, "'%s': the column '%s' is empty: expected the class of each image",

@@ -396,8 +396,9 @@ static void kaggle(void **state)
     (void)program_gives(0, folder, "init leaf");
     contains(program_gives(0, folder, "init leaf/train.csv -o - --target=variety")->out,
              "\n  label_column: \"variety\" ");
-    contains(program_gives(1, folder, "init leaf/train.csv -o - --target=kind")->err,
-             "--target: 'leaf/train.csv' has no column 'kind', only image_id, variety, age, label");
+    contains(
+        program_gives(1, folder, "init leaf/train.csv -o - --target=kind")->err,
+        "--target: 'leaf/train.csv' has no column of classes 'kind', only variety, age, label");
     contains(program_gives(0, folder,
                            "fit leaf.yaml --model.name=linear --trainer.max_epochs=1 "
                            "--trainer.run_dir=leaf-run")

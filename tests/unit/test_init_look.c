@@ -56,12 +56,12 @@ static void put_field(fgi_buf *out, const char *folder, const char *name, const 
                                                : text);
 }
 
-/* The message, with "FOLDER" in place of the folder. */
+/* The message, with "PATH" in place of the path that is looked at. */
 static void put_message(fgi_buf *out, const char *folder, const char *message)
 {
     for (const char *at = message; *at != '\0';) {
         const bool is_folder = strncmp(at, folder, strlen(folder)) == 0;
-        fgi_buf_printf(out, "%.*s", is_folder ? 6 : 1, is_folder ? "FOLDER" : at);
+        fgi_buf_printf(out, "%.*s", is_folder ? 4 : 1, is_folder ? "PATH" : at);
         at += is_folder ? strlen(folder) : 1;
     }
 }
@@ -82,7 +82,7 @@ static void put_found(fgi_buf *out, const char *folder, const fgi_look_files *f)
 }
 
 #define NO_DATA                                                                                    \
-    "'FOLDER' contains no data in a known format: expected one .csv file or train.csv, MNIST's "   \
+    "'PATH' contains no data in a known format: expected one .csv file or train.csv, MNIST's "     \
     "files (train-images-idx3-ubyte ...), CIFAR-10's (data_batch_1.bin ...), CIFAR-100's "         \
     "(fine_label_names.txt ...), x.npy and y.npy, or a folder of images for each class"
 
@@ -101,11 +101,11 @@ static const struct {
     {"a_X.npy a_Y.npy", "a_X.npy", "npy path=a_X.npy y=a_Y.npy"},
     {"max.npy may.npy", "max.npy", "npy path=max.npy y=may.npy"},
     {"a.npy", "a.npy",
-     "'FOLDER/a.npy': found no second .npy file with the targets: expected names such as x.npy and "
+     "'PATH/a.npy': found no second .npy file with the targets: expected names such as x.npy and "
      "y.npy"},
     {"d.npz", "d.npz",
-     "'FOLDER/d.npz' is an archive of arrays: set data.format to npy and data.x to one of them, "
-     "such as FOLDER/d.npz:x, or make a pack of it (fulgurite pack) and use the pack"},
+     "'PATH/d.npz' is an archive of arrays: set data.format to npy and data.x to one of them, "
+     "such as PATH/d.npz:x, or make a pack of it (fulgurite pack) and use the pack"},
     {"train-images-idx3-ubyte.gz", "", "idx path=."},
     {"data_batch_1.bin", "", "cifar10 path=."},
     {"fine_label_names.txt train.bin", "", "cifar100 path=."},
@@ -138,17 +138,17 @@ static const struct {
      "test_images/c.jpg",
      "", "images path=train.csv column=id root=train_images predict=test_images"},
     {"list.csv=a.jpg,x|b.jpg,y| a.jpg b.jpg", "list.csv",
-     "'FOLDER/list.csv' lists image files, but has no header\nadd a first line with names of the "
+     "'PATH/list.csv' lists image files, but has no header\nadd a first line with names of the "
      "columns, such as image,label"},
     {"list.csv=image,label|a.jpg,x|b.jpg,y|", "list.csv",
-     "'FOLDER/list.csv' lists image files, such as 'a.jpg' in the column 'image', but they are "
+     "'PATH/list.csv' lists image files, such as 'a.jpg' in the column 'image', but they are "
      "neither in its folder nor in one below it\nput them there; to train on the other columns, "
      "remove this one"},
     {"notes.txt=a,y|1,2|3,5|", "notes.txt", "csv path=notes.txt"},
     {"readme.md", "", NO_DATA},
-    {"a.jpg", "none.csv", "cannot open 'FOLDER/none.csv': No such file or directory"},
-    {"a.jpg", "none-*.tar", "no file in the folder 'FOLDER' matches 'none-*.tar'"},
-    {"a.jpg", "gone.pack", "cannot open 'FOLDER/gone.pack': No such file or directory"},
+    {"a.jpg", "none.csv", "cannot open 'PATH/none.csv': No such file or directory"},
+    {"a.jpg", "none-*.tar", "no file in the folder 'PATH' matches 'none-*.tar'"},
+    {"a.jpg", "gone.pack", "cannot open 'PATH/gone.pack': No such file or directory"},
 };
 
 static void formats_are_detected(void **state)
@@ -249,10 +249,236 @@ static void photos_are_counted_and_measured(void **state)
     fg_catalog_destroy(catalog);
 }
 
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+/* Writes a table: '|' is a line end, and "#12:" makes 12 rows of the next one, where '@' is the
+ * number of the row. */
+static const char *put_table(const char *text)
+{
+    static char path[512];
+    fgi_buf out = {0};
+    char *all = strdup(text), *rest = all, *row;
+    (void)snprintf(path, sizeof path, "%s", fgt_path(fgt_temp_folder(), "t.csv"));
+    while ((row = strsep(&rest, "|")) != NULL && rest != NULL) {
+        int count = 1, skip = 0;
+        if (sscanf(row, "#%d:%n", &count, &skip) != 1)
+            skip = 0;
+        for (int i = 0; i < count; i++, fgi_buf_putc(&out, '\n'))
+            for (const char *at = row + skip; *at != '\0'; at++)
+                if (*at == '@')
+                    fgi_buf_printf(&out, "%d", i);
+                else
+                    fgi_buf_putc(&out, *at);
+    }
+    fgt_write(path, out.data, out.size);
+    fgi_buf_fini(&out);
+    free(all);
+    return path;
+}
+
+/* Names of the columns for which a member is not 0. */
+#define PUT_COLUMNS(out, t, what, member)                                                          \
+    for (size_t put = 0, k = 0; k < (t)->column_count; k++)                                        \
+        if ((t)->columns[k].member)                                                                \
+    fgi_buf_printf(out, "%s%s", put++ > 0 ? "," : "; " what " ", (t)->columns[k].id)
+
+static void put_table_found(fgi_buf *out, const fgi_look_table *t)
+{
+    char reason[128];
+    bool is_sure = false;
+    const bool is_class = fgi_look_is_classification(t, &is_sure, reason, sizeof reason);
+    fgi_buf_printf(out, "'%c'%s %zu x %zu", t->delimiter, t->delimiter_is_sure ? "" : "?", t->rows,
+                   t->column_count);
+    if (t->decimal != '.')
+        fgi_buf_printf(out, " decimal%s", t->decimal_is_sure ? "" : "?");
+    if (!t->has_header || !t->header_is_sure)
+        fgi_buf_puts(out, t->has_header ? " header?" : " no header");
+    fgi_buf_printf(out, "%s; %s: %s%s; %s%s: %s", t->keeps_words ? " words" : "",
+                   t->columns[t->target].id, t->is_target_given ? "given" : t->target_reason,
+                   t->is_target_given || t->target_is_sure ? "" : "?",
+                   is_class ? "classes" : "numbers", is_sure ? "" : "?", reason);
+    PUT_COLUMNS(out, t, "listed", is_listed);
+    PUT_COLUMNS(out, t, "ignored", ignored_because != NULL);
+}
+
+static const struct {
+    const char *text, *target, *found; /* or the error */
+} tables[] = {
+    {"a,b,c|1,2,x|3,4,z|5,6,x|", NULL,
+     "',' 3 x 3; c: the last column?; classes: a column of strings, 2 distinct values"},
+    {"a;b;c|1,5;2;0,5|2,5;3;1,5|3,5;4;2,5|", NULL,
+     "';' 3 x 3 decimal; c: the last column?; numbers: a column of numbers"},
+    {"y,a|1,2|2,3|3,4|", NULL,
+     "',' 3 x 2; y: a common name of targets; numbers?: a column of many different integers"},
+    {"a,TARGET,b|1,0,2|2,5,3|3,6,4|", NULL,
+     "',' 3 x 3; TARGET: a common name of targets; numbers?: a column of many different integers"},
+    {"a,target,b|1,,2|2,5,3|3,6,4|", NULL,
+     "',' 3 x 3; b: the last column?; numbers?: a column of many different integers"},
+    {"species,class,b|u,v,2|v,u,3|u,v,4|", NULL,
+     "',' 3 x 3; class: a common name of targets; classes: a column of strings, 2 distinct values"},
+    {"1.5,2|3,4|5,6|", NULL,
+     "',' 3 x 2 no header; 1: the last column?; numbers?: a column of many different integers"},
+    {"a,b,date|1,2,2024-01-02|3,4,2024-01-03|4,4,2024-01-04|", NULL,
+     "',' 3 x 3; b: the last column that is not ignored?; numbers?: a column of many different "
+     "integers; ignored date"},
+    {"id,a,name|#12:@,@.5,n@|", NULL,
+     "no feature columns are left: every column is the target or ignored; column 'id' is ignored "
+     "because it contains row numbers\nto train on it, list it in data.numeric; if it names image "
+     "files, put the table next to them or their folder"},
+    {"id,name|#12:@,n@|", NULL,
+     "no feature columns are left: every column is the target or ignored; column 'id' is ignored "
+     "because it contains row numbers\nto train on it, list it in data.numeric; if it names image "
+     "files, put the table next to them or their folder"},
+    {"a,b|#12:@.5,@|", NULL,
+     "',' 12 x 2; b: the last column?; numbers?: a column of many different integers"},
+    {"a,b|#60:@.5,@|", NULL,
+     "',' 60 x 2; b: the last column?; numbers?: a column of many different integers"},
+    {"a,b|#60:1@,@.25|", NULL, "',' 60 x 2; b: the last column?; numbers: a column of numbers"},
+    {"a|1|2|", NULL,
+     "'PATH' does not look like a CSV file: expected rows with the same number of cells, two or "
+     "more, separated by a comma, semicolon, tab or vertical bar"},
+    {"a,b|1,2|3,4|", "a", "',' 2 x 2; a: given; numbers?: a column of many different integers"},
+    {"a,b|1,2|3,4|", "c", "--target: 'PATH' has no column 'c'"},
+    {"a;y|1;None|2;Low|3;None|", NULL,
+     "';' 3 x 2 words; y: the last column?; classes: a column of strings, 2 distinct values"},
+    {"a;y|1;None|;Low|3;None|", NULL,
+     "';' 3 x 2 words; y: the last column?; classes: a column of strings, 2 distinct values"},
+    {"a;price|1;1.200 EUR|2;3.450 EUR|3;2.125 EUR|", NULL,
+     "';' 3 x 2 decimal?; price: the last column?; numbers?: a column of many different integers; "
+     "listed price"},
+    {"a;price|1.5;1.200 EUR|2;3.450 EUR|3;2.125 EUR|", NULL,
+     "';' 3 x 2; price: the last column?; numbers: a column of numbers; listed price"},
+    {"a;price|1.5;1.20 EUR|2;3.45 EUR|3;2.12 EUR|", NULL,
+     "';' 3 x 2; price: the last column?; numbers: a column of numbers; listed price"},
+    {"a,b|u,v|w,x|", NULL,
+     "',' 2 x 2 header?; b: the last column?; classes: a column of strings, 2 distinct values"},
+    {"a\tb|1\tx|3\tz|", NULL,
+     "'\t' 2 x 2; b: the last column?; classes: a column of strings, 2 distinct values"},
+};
+
+static void tables_are_looked_at(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
+        fg_error err = {0};
+        fgi_look_table t;
+        fgi_buf out = {0};
+        const char *path = put_table(tables[i].text);
+        if (!fgi_look_table_read(path, &t, &err)) {
+            put_message(&out, path, err.message);
+        } else {
+            if (fgi_look_table_choose(path, tables[i].target, &t, &err))
+                put_table_found(&out, &t);
+            else
+                put_message(&out, path, err.message);
+            fgi_look_table_free(&t);
+        }
+        if (strcmp(out.data, tables[i].found) != 0)
+            fail_msg("%s: %s", tables[i].text, out.data);
+        fgi_buf_fini(&out);
+    }
+}
+
+static void pixels_are_square_images(void **state)
+{
+    static const struct {
+        int pixels, target, largest, side;
+    } images[] = {{64, 64, 255, 8}, {64, 0, 255, 8},  {64, 1, 255, 0},
+                  {81, 81, 0, 9},   {49, 49, 255, 0}, {63, 63, 9, 0},
+                  {65, 65, 9, 0},   {64, 64, 256, 0}, {64, 64, -1, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof images / sizeof images[0]; i++) {
+        fgi_look_column columns[82];
+        for (int k = 0; k <= images[i].pixels; k++)
+            columns[k] = (fgi_look_column){.kind = "numeric", .is_integer = true, .max = 9};
+        columns[2].min = images[i].largest < 0 ? -1 : 0;
+        columns[3].max = images[i].largest;
+        columns[images[i].target] = (fgi_look_column){.kind = "categorical"};
+        fgi_look_table t = {.column_count = (size_t)images[i].pixels + 1,
+                            .columns = columns,
+                            .target = (size_t)images[i].target};
+        assert_int_equal(fgi_look_image_side(&t), images[i].side);
+        columns[4].is_integer = false;
+        assert_int_equal(fgi_look_image_side(&t), 0);
+    }
+}
+
+/* ---- lists of images ------------------------------------------------------------------------- */
+
+static const struct {
+    const char *files, *target, *found; /* or the error */
+} lists[] = {
+    {"image,species|a.jpg,x|b.jpg,y|", NULL, "species ',' val 2 images"},
+    {"image,n,Label|a.jpg,1,x|b.jpg,2,y|", NULL, "Label ',' val 2 images"},
+    {"class_id,image,breed|0,a.jpg,x|1,b.jpg,y|", NULL, "breed ',' val 2 images"},
+    {"image,kind|a.jpg,x|b.jpg,y|", NULL, "kind? ',' val 2 images"},
+    {"kind,image|x,a.jpg|y,b.jpg|", NULL, "kind? ',' val 2 images"},
+    {"image,kind,size|a.jpg,x,0.5|b.jpg,y,0.7|c.jpg,x,0.9|d.jpg,y,1.5|", NULL,
+     "kind? ',' val 4 images"},
+    {"image,kind,color|a.jpg,x,u|b.jpg,y,v|c.jpg,x,u|d.jpg,y,v|", NULL,
+     "'PATH/train.csv' lists image files, but it is not clear which of its columns has the "
+     "classes: kind, color\nchoose it with --target=COLUMN"},
+    {"image,kind,color|a.jpg,x,u|b.jpg,y,v|c.jpg,x,u|d.jpg,y,v|", "color",
+     "color given ',' val 4 images"},
+    {"image,kind|a.jpg,x|b.jpg,y|", "image",
+     "--target: 'PATH/train.csv' has no column of classes 'image', only kind"},
+    {"image,kind|a.jpg,x|b.jpg,y|", "size",
+     "--target: 'PATH/train.csv' has no column of classes 'size', only kind"},
+    {"image,label|a.jpg,0.5|b.jpg,1.5|", NULL,
+     "'PATH/train.csv': the column 'label' has numbers, not classes, such as 1.5: data.format "
+     "images supports only classification"},
+    {"image,label|a.jpg,|b.jpg,|", NULL,
+     "'PATH/train.csv': the column 'label' is empty: expected the class of each image"},
+    {"image;label|a.jpg;0|b.jpg;1|", NULL, "label ';' val 2 images"},
+};
+
+static void put_label(fgi_buf *out, const fgi_look_files *f)
+{
+    const fgi_look_list *l = &f->list;
+    fgi_buf_printf(out, "%s%s '%c'%s%s %lld images", l->label_column,
+                   l->label_is_given  ? " given"
+                   : l->label_is_sure ? ""
+                                      : "?",
+                   l->delimiter, f->val != NULL ? " val" : "", f->test != NULL ? " test" : "",
+                   (long long)fg_catalog_count(f->photos));
+}
+
+/* With a list of the same columns for the validation, and one of names alone for the test. */
+static void lists_have_classes(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        fg_error err = {0};
+        fgi_look_files files;
+        fgi_buf out = {0};
+        char text[600];
+        char *folder = strdup(fgt_temp_folder());
+        (void)snprintf(
+            text, sizeof text,
+            "train.csv=%s val.csv=%s test.csv=image,n|a.jpg,1|b.jpg,2| a.jpg b.jpg c.jpg d.jpg",
+            lists[i].files, lists[i].files);
+        put_files(folder, text);
+        assert_true(fgi_look_at(folder, NULL, &files, &err));
+        assert_ptr_equal(files.kind, &fgi_look_images);
+        if (fgi_look_list_open(&files, lists[i].target, &err))
+            put_label(&out, &files);
+        else
+            put_message(&out, folder, err.message);
+        if (strcmp(out.data, lists[i].found) != 0)
+            fail_msg("%s: %s", lists[i].files, out.data);
+        fgi_look_files_free(&files);
+        fgi_buf_fini(&out);
+        free(folder);
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(formats_are_detected),
+        cmocka_unit_test(tables_are_looked_at),
+        cmocka_unit_test(pixels_are_square_images),
+        cmocka_unit_test(lists_have_classes),
         cmocka_unit_test(names_of_photos_may_begin_with_classes),
         cmocka_unit_test(photos_are_counted_and_measured),
     };
