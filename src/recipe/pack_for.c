@@ -14,6 +14,7 @@
 #include "base/reserved.h"
 #include "base/text.h"
 #include "input/json_file.h"
+#include "report/run_view.h"
 
 static const double MEASURED_S = 0.25;
 enum { MOST_BATCH = 64 };
@@ -166,19 +167,14 @@ static fg_status no_machine(const fgi_config *c, const char *config, fg_error *e
 
 /* ---- the rate -------------------------------------------------------------------------------- */
 
-static double number_of(const json_t *plan, const char *key)
-{
-    const json_t *value = json_object_get(plan, key);
-    return json_is_number(value) ? json_number_value(value) : (double)NAN;
-}
-
 /* Takes the rate of one host from the plan of a machine. */
 static fg_status read_plan(const fg_recipe *r, const json_t *plan, const char *machine,
                            fg_pack_build_options *options, fg_error *err)
 {
-    const double rate = number_of(plan, "input_host_samples_per_s");
-    const double measured = number_of(plan, "input_measured_samples_per_s");
-    const double batch = number_of(plan, "global_batch_size");
+    char words[32];
+    const double rate = fgi_json_number(plan, "input_host_samples_per_s");
+    const double measured = fgi_json_number(plan, "input_measured_samples_per_s");
+    const double batch = fgi_json_number(plan, "global_batch_size");
     const char *problem = json_string_value(json_object_get(plan, "error"));
     if (problem == NULL && json_is_false(json_object_get(plan, "fits")))
         problem = json_string_value(json_object_get(plan, "reason"));
@@ -192,10 +188,11 @@ static fg_status read_plan(const fg_recipe *r, const json_t *plan, const char *m
             r->options->config, machine, problem);
     options->rate = rate;
     fgi_run_say(r, FG_LOG_INFO,
-                "on %s, a step with %.0f image%s takes %.3g ms by the compiler's estimate: %s "
+                "on %s, a step with %.0f image%s takes %s by the compiler's estimate: %s "
                 "needs %.0f images/s",
-                machine, batch, batch == 1 ? "" : "s", 1e3 * number_of(plan, "estimated_step_s"),
-                number_of(plan, "hosts") > 1 ? "each host" : "the model", rate);
+                machine, batch, batch == 1 ? "" : "s",
+                fgi_duration_words(fgi_json_number(plan, "estimated_step_s"), words),
+                fgi_json_number(plan, "hosts") > 1 ? "each host" : "the model", rate);
     if (measured > 0)
         fgi_run_say(r, FG_LOG_INFO, "without the pack, this host delivers %.0f images/s", measured);
     return FG_OK;

@@ -88,7 +88,7 @@ const char *fgi_bytes_words(double bytes)
     static _Thread_local char text[32];
     static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
     size_t unit = 0;
-    while (bytes >= 1000 && unit < 5) {
+    while (bytes >= (unit == 0 ? 999.5 : 999.95) && unit < 5) {
         bytes /= 1000;
         unit++;
     }

@@ -2,11 +2,10 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #include "report/plan_page.h"
-#include "base/print.h"
+#include "report/run_view.h"
 
 static double number(const json_t *o, const char *key)
 {
@@ -16,28 +15,6 @@ static double number(const json_t *o, const char *key)
 static bool has(const json_t *o, const char *key)
 {
     return json_is_number(json_object_get(o, key));
-}
-
-static const char *text(const json_t *o, const char *key)
-{
-    const char *value = json_string_value(json_object_get(o, key));
-    return value != NULL ? value : "";
-}
-
-/* "28 us", "1.2 ms", "3.4 s", "2 h 5 min" */
-static const char *duration(double seconds, char out[32])
-{
-    if (seconds < 1e-3) {
-        (void)fgi_snprintf(out, 32, "%.3g us", seconds * 1e6);
-    } else if (seconds < 1) {
-        (void)fgi_snprintf(out, 32, "%.3g ms", seconds * 1e3);
-    } else if (seconds < 600) {
-        (void)fgi_snprintf(out, 32, "%.3g s", seconds);
-    } else {
-        const long minutes = lround(seconds / 60);
-        (void)fgi_snprintf(out, 32, "%ld h %ld min", minutes / 60, minutes % 60);
-    }
-    return out;
 }
 
 static void print_memory(fgi_buf *out, const json_t *o)
@@ -63,8 +40,8 @@ static void print_memory(fgi_buf *out, const json_t *o)
             before = ", ";
         }
     fgi_buf_putc(out, '\n');
-    if (text(o, "reason")[0] != '\0')
-        fgi_buf_printf(out, "  %s\n", text(o, "reason"));
+    if (fgi_json_words(o, "reason")[0] != '\0')
+        fgi_buf_printf(out, "  %s\n", fgi_json_words(o, "reason"));
 }
 
 static void print_batch(fgi_buf *out, const json_t *o)
@@ -92,8 +69,8 @@ static void print_work(fgi_buf *out, const json_t *o)
                    "  matrix multiplications and convolutions: %.0f, with 16-bit operands: %.0f\n",
                    number(o, "matmuls"), number(o, "matmuls_16bit"));
     json_array_foreach(json_object_get(o, "collectives"), i, one)
-        fgi_buf_printf(out, "  %s: %.0f per step, %s\n", text(one, "kind"), number(one, "count"),
-                       fgi_bytes_words(number(one, "bytes")));
+        fgi_buf_printf(out, "  %s: %.0f per step, %s\n", fgi_json_words(one, "kind"),
+                       number(one, "count"), fgi_bytes_words(number(one, "bytes")));
 }
 
 static void print_time(fgi_buf *out, const json_t *o)
@@ -101,10 +78,11 @@ static void print_time(fgi_buf *out, const json_t *o)
     char step[32], epoch[32];
     if (!has(o, "estimated_step_s"))
         return;
-    fgi_buf_printf(
-        out, "  compiler estimate, not measured: %s per step, %s per epoch, %.4g samples/s\n",
-        duration(number(o, "estimated_step_s"), step),
-        duration(number(o, "estimated_epoch_s"), epoch), number(o, "estimated_samples_per_s"));
+    fgi_buf_printf(out,
+                   "  compiler estimate, not measured: %s per step, %s per epoch, %.4g samples/s\n",
+                   fgi_duration_words(number(o, "estimated_step_s"), step),
+                   fgi_duration_words(number(o, "estimated_epoch_s"), epoch),
+                   number(o, "estimated_samples_per_s"));
     if (!has(o, "input_needed_samples_per_s"))
         return;
     fgi_buf_printf(out, "  input: all devices need %.4g samples/s, %s/s",
@@ -118,7 +96,7 @@ static void print_time(fgi_buf *out, const json_t *o)
         fgi_buf_printf(out, "; the loader here, measured: %.4g samples/s, %s/s",
                        number(o, "input_measured_samples_per_s"),
                        fgi_bytes_words(number(o, "input_measured_bytes_per_s")));
-    fgi_buf_printf(out, "\n  %s\n", text(o, "input_verdict"));
+    fgi_buf_printf(out, "\n  %s\n", fgi_json_words(o, "input_verdict"));
 }
 
 static void print_sweep(fgi_buf *out, const json_t *o)
@@ -143,7 +121,7 @@ static void print_sweep(fgi_buf *out, const json_t *o)
 /* The analysis of the program, line by line. */
 static void print_report(fgi_buf *out, const json_t *o)
 {
-    for (const char *at = text(o, "report"); *at != '\0';) {
+    for (const char *at = fgi_json_words(o, "report"); *at != '\0';) {
         const size_t size = strcspn(at, "\n");
         fgi_buf_printf(out, "  %.*s\n", (int)size, at);
         at += size + (at[size] != '\0');
@@ -158,14 +136,14 @@ static const char *verdict(const json_t *o)
 
 void fgi_plan_print(fgi_buf *out, const json_t *o)
 {
-    if (text(o, "same_as")[0] != '\0') {
-        fgi_buf_printf(out, "%s: the same machine as %s: %s\n", text(o, "name"), text(o, "same_as"),
-                       verdict(o));
+    if (fgi_json_words(o, "same_as")[0] != '\0') {
+        fgi_buf_printf(out, "%s: the same machine as %s: %s\n", fgi_json_words(o, "name"),
+                       fgi_json_words(o, "same_as"), verdict(o));
         return;
     }
-    fgi_buf_printf(out, "%s", text(o, "name"));
+    fgi_buf_printf(out, "%s", fgi_json_words(o, "name"));
     if (has(o, "devices")) {
-        fgi_buf_printf(out, " (%.0f x %s", number(o, "devices"), text(o, "device_kind"));
+        fgi_buf_printf(out, " (%.0f x %s", number(o, "devices"), fgi_json_words(o, "device_kind"));
         if (number(o, "hosts") > 1)
             fgi_buf_printf(out, " on %.0f hosts", number(o, "hosts"));
         fgi_buf_printf(out, "), batch %.0f per device", number(o, "batch_size"));
@@ -178,6 +156,6 @@ void fgi_plan_print(fgi_buf *out, const json_t *o)
     print_time(out, o);
     print_sweep(out, o);
     print_report(out, o);
-    if (text(o, "error")[0] != '\0')
-        fgi_buf_printf(out, "  %s\n", text(o, "error"));
+    if (fgi_json_words(o, "error")[0] != '\0')
+        fgi_buf_printf(out, "  %s\n", fgi_json_words(o, "error"));
 }

@@ -225,8 +225,7 @@ static void put_loader(fgi_buf *out, const json_t *loader)
         return;
     fgi_buf_puts(out, "loader");
     put_count(out, ": ", fgi_json_number(loader, "workers"), " worker");
-    if (put_value(out, ", limited by ", json_object_get(loader, "bound_by")))
-        fgi_buf_puts(out, "");
+    (void)put_value(out, ", limited by ", json_object_get(loader, "bound_by"));
     put_number(out, ", delivers up to ", have, " samples/s");
     put_number(out, ", required ", need, " samples/s");
     fgi_buf_putc(out, '\n');

@@ -53,9 +53,9 @@ const char *fgi_duration_words(double seconds, char out[32])
     const double minutes = floor(seconds / 60), hours = floor(seconds / 3600);
     if (!isfinite(seconds))
         out[0] = '\0';
-    else if (seconds < 1e-3 && seconds > 0)
+    else if (seconds < 0.9995e-3 && seconds > 0) /* not 1e+03 us */
         (void)fgi_snprintf(out, 32, "%.3g us", seconds * 1e6);
-    else if (seconds < 1 && seconds > 0)
+    else if (seconds < 0.9995 && seconds > 0)
         (void)fgi_snprintf(out, 32, "%.3g ms", seconds * 1e3);
     else if (seconds < 100)
         (void)fgi_snprintf(out, 32, "%.3g s", seconds);

@@ -4,11 +4,13 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include "cli.h"
 #include "report/helpers.h"
+#include "report/run_view.h"
 #include "recipe/config.h"
 #include <fulgurite/report.h>
 
@@ -378,12 +380,28 @@ static void near_words(void **state)
     assert_null(fg_recipe_nearest(longest, words, 3));
 }
 
-static void sizes_in_words(void **state)
+/* Four digits are the next unit. */
+static const struct {
+    double value;
+    const char *words;
+} sizes[] = {{0, "0 B"},           {999, "999 B"},       {999.5, "1.0 kB"},  {1000, "1.0 kB"},
+             {1500, "1.5 kB"},     {999949, "999.9 kB"}, {999950, "1.0 MB"}, {16e9, "16.0 GB"},
+             {999.95e9, "1.0 TB"}, {1e15, "1.0 PB"},     {2e18, "2000.0 PB"}},
+  times[] = {
+      {0, "0 s"},          {2e-9, "0.002 us"},    {0.0009994, "999 us"}, {0.0009996, "1 ms"},
+      {0.0012, "1.2 ms"},  {0.9994, "999 ms"},    {0.9996, "1 s"},       {1, "1 s"},
+      {59.94, "59.9 s"},   {99.9, "99.9 s"},      {100, "1 min 40 s"},   {3599.9, "59 min 59 s"},
+      {3600, "1 h 0 min"}, {90061, "25 h 1 min"}, {(double)NAN, ""},     {HUGE_VAL, ""},
+      {-2, "-2 s"}};
+
+static void sizes_and_times_in_words(void **state)
 {
-    assert_string_equal(fgi_bytes_words(0), "0 B");
-    assert_string_equal(fgi_bytes_words(999), "999 B");
-    assert_string_equal(fgi_bytes_words(1500), "1.5 kB");
-    assert_string_equal(fgi_bytes_words(16e9), "16.0 GB");
+    char words[32];
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        assert_string_equal(fgi_bytes_words(sizes[i].value), sizes[i].words);
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
+        assert_string_equal(fgi_duration_words(times[i].value, words), times[i].words);
 }
 
 static const struct CMUnitTest tests[] = {
@@ -398,7 +416,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(help_lists_every_option),
     cmocka_unit_test(near_words),
     cmocka_unit_test(numbers_of_options),
-    cmocka_unit_test(sizes_in_words),
+    cmocka_unit_test(sizes_and_times_in_words),
     cmocka_unit_test(the_home_folder_is_known),
 };
 FGT_MAIN(tests)
