@@ -1,15 +1,20 @@
 /* test_cli_schema.c - the description of a model's data: round trip of every field through
- * data.json, invalid descriptions, and differences between two descriptions; and the learning rate
- * that a resumed run reads from its folder.
+ * data.json, invalid descriptions, and differences between two descriptions; the learning rate that
+ * a resumed run reads from its folder; and what an evaluation says about classes and samples.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "golden.h"
+#include "input/json_file.h"
 #include "recipe/run.h"
 #include "recipe/run_compare.h"
+#include "train/stage_parts.h"
+#include "train/trainer.h"
 
 static char cat[] = "cat", dog[] = "dog", owl[] = "owl", *names[] = {cat, dog, owl};
 static const float means[] = {0.5f, 0.25f, 0.125f}, deviations[] = {2, 3, 4};
@@ -412,12 +417,152 @@ static void the_limits_of_a_search(void **state)
     }
 }
 
+/* ---- evaluations ----------------------------------------------------------------------------- */
+
+enum { MOST_CLASSES = 4 };
+
+static const struct {
+    fg_recipe_kind kind;
+    fg_status status;
+    int classes; /* 0: a regression */
+    int64_t samples, confusion[MOST_CLASSES * MOST_CLASSES];
+    const char *key; /* NULL: none */
+    bool is_named, is_dev, has_none;
+} evaluations[] = {
+    {FG_RECIPE_FIT, FG_OK, 3, 6, {4, 0, 0, 1, 0, 0, 0, 0, 1}, NULL, true, false, false},
+    {FG_RECIPE_FIT, FG_OK, 3, 5, {3, 0, 0, 1, 0, 0, 0, 0, 1}, NULL, false, false, false},
+    {FG_RECIPE_TEST, FG_OK, 3, 11, {9, 0, 0, 1, 0, 0, 1, 0, 0}, NULL, false, false, false},
+    {FG_RECIPE_VALIDATE,
+     FG_ESTOPPED,
+     4,
+     12,
+     {9, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0},
+     NULL,
+     true,
+     false,
+     false},
+    {FG_RECIPE_FIT, FG_OK, 3, 5, {4, 0, 0, 0, 0, 0, 0, 0, 1}, NULL, false, false, false},
+    {FG_RECIPE_FIT, FG_OK, 2, 5, {4, 0, 1, 0}, "loss.class_weight=balanced", false, false, false},
+    {FG_RECIPE_FIT, FG_OK, 2, 5, {4, 0, 1, 0}, "data.sampling=balanced", false, false, false},
+    {FG_RECIPE_FIT, FG_OK, 2, 5, {4, 0, 1, 0}, NULL, false, true, false},
+    {FG_RECIPE_FIT, FG_OK, 0, 2, {0}, NULL, false, false, false},
+    {FG_RECIPE_FIT, FG_OK, 0, 0, {0}, NULL, false, false, true},
+    {FG_RECIPE_FIT, FG_ENUMERIC, 0, 2, {0}, NULL, false, false, true},
+    {FG_RECIPE_PREDICT, FG_OK, 0, 2, {0}, NULL, false, false, true},
+};
+
+static void put_line(void *self, fg_log_level level, const char *text)
+{
+    fgi_buf_printf(self, "%d %s\n", (int)level, text);
+}
+
+static struct fgi_stage *counted(size_t i)
+{
+    static struct fgi_stage stage;
+    stage.rows = (fgi_sample_rows){.step = 7,
+                                   .samples = evaluations[i].samples,
+                                   .class_count = evaluations[i].classes,
+                                   .worst_count = 2,
+                                   .worst = {{.index = 1, .target = 1, .loss = 0.25f},
+                                             {.index = 0, .prediction = 1, .loss = INFINITY}}};
+    if (evaluations[i].classes > 0)
+        stage.rows.confusion = (int64_t *)evaluations[i].confusion;
+    return &stage;
+}
+
+/* The notes, the table and the object of a row, with the two worst samples. */
+static void put_evaluation(fgi_buf *out, size_t i, fg_dataset *val)
+{
+    static fg_trainer trainer;
+    static const char *words[] = {"cat", "dog", "owl", NULL};
+    fg_error err = {0};
+    const fg_recipe_options options = {.kind = evaluations[i].kind,
+                                       .fast_dev_run = evaluations[i].is_dev,
+                                       .message = put_line,
+                                       .message_self = out};
+    fg_recipe r = {.options = &options, .trainer = &trainer, .fit_data.val = val};
+    r.c = fgi_config_create(NULL, &err);
+    if (evaluations[i].key != NULL)
+        assert_true(fgi_config_override(r.c, evaluations[i].key, &err));
+    r.task.c = r.c;
+    r.task.is_classification = evaluations[i].classes > 0;
+    r.task.outputs = evaluations[i].classes > 0 ? evaluations[i].classes : 1;
+    r.task.class_names = evaluations[i].is_named ? words : NULL;
+    r.task.target_mean = 1;
+    r.task.target_deviation = 2;
+    trainer = (fg_trainer){0};
+    trainer.stage[evaluations[i].kind == FG_RECIPE_TEST ? FGI_TEST : FGI_VAL] = counted(i);
+    fgt_ok(fgi_run_evaluation_make(&r, evaluations[i].status, &err));
+    assert_int_equal(r.evaluation == NULL, evaluations[i].has_none);
+    fgi_run_put_classes(&r, 80, out);
+    if (r.evaluation != NULL)
+        assert_true(fgi_json_write(r.evaluation, JSON_REAL_PRECISION(6), out));
+    fgi_buf_puts(out, "\n\n");
+    json_decref(r.evaluation);
+    fgi_config_destroy(r.c);
+}
+
+static void evaluations_have_every_number(void **state)
+{
+    static const float x[2] = {0};
+    static const fg_field field = {"x", {.dtype = FG_F32}};
+    const fg_dataset_spec spec = {.count = 2, .fields = &field, .field_count = 1};
+    fg_dataset *val = NULL;
+    fgi_buf out = {0};
+    fg_error err = {0};
+    (void)state;
+    fgt_ok(fg_dataset_from_arrays(&spec, (const void *const[]){x}, FG_BORROW, &val, &err));
+    for (size_t i = 0; i < sizeof evaluations / sizeof evaluations[0]; i++)
+        put_evaluation(&out, i, val);
+    assert_non_null(out.data);
+    fgt_golden("recipe/evaluations.txt", out.data);
+    fg_dataset_destroy(val);
+    fgi_buf_fini(&out);
+}
+
+/* The center of the targets from up to 64 samples, if they are numbers that are not standardized. */
+static const struct {
+    int64_t count;
+    bool is_classification, standardizes;
+    double center;
+} centers[] = {
+    {1, false, false, 1},    {2, false, false, 1.5},  {3, false, false, 1}, /* the third is NaN */
+    {64, false, false, 123}, {65, false, false, 123}, {2, true, false, 0},  {2, false, true, 0},
+};
+
+static void centers_of_targets(void **state)
+{
+    static float x[65], y[65];
+    static const fg_field fields[] = {{"x", {.dtype = FG_F32}}, {"y", {.dtype = FG_F32}}};
+    (void)state;
+    y[0] = 1;
+    y[1] = 2;
+    y[2] = (float)NAN;
+    y[63] = 123 * 64 - 3;
+    y[64] = 6400;
+    for (size_t i = 0; i < sizeof centers / sizeof centers[0]; i++) {
+        fg_error err = {0};
+        fg_dataset *dataset = NULL;
+        fgi_run_task task = {.is_classification = centers[i].is_classification,
+                             .standardises = centers[i].standardizes,
+                             .target = {.dtype = FG_F32}};
+        const fg_dataset_spec spec = {
+            .count = centers[i].count, .fields = fields, .field_count = 2};
+        fgt_ok(
+            fg_dataset_from_arrays(&spec, (const void *const[]){x, y}, FG_BORROW, &dataset, &err));
+        fgt_ok(fgi_run_task_find_center(&task, dataset, &err));
+        fgt_close("center", task.target_center, centers[i].center, 0, 1e-9);
+        fg_dataset_destroy(dataset);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(descriptions_are_read_back), cmocka_unit_test(a_plain_regression),
     cmocka_unit_test(columns_of_a_csv),           cmocka_unit_test(a_stratified_split),
     cmocka_unit_test(others_are_refused),         cmocka_unit_test(what_is_just_allowed),
     cmocka_unit_test(differences_are_named),      cmocka_unit_test(many_differences_are_counted),
     cmocka_unit_test(training_differences),       cmocka_unit_test(the_rate_of_a_resumed_run),
-    cmocka_unit_test(the_limits_of_a_search),
+    cmocka_unit_test(the_limits_of_a_search),     cmocka_unit_test(evaluations_have_every_number),
+    cmocka_unit_test(centers_of_targets),
 };
 FGT_MAIN(tests)
