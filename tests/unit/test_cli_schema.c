@@ -520,7 +520,7 @@ static void evaluations_have_every_number(void **state)
     fgi_buf_fini(&out);
 }
 
-/* The center of the targets from up to 64 samples, if they are numbers that are not standardized. */
+/* The center of the targets of up to 64 samples, if they are not standardized. */
 static const struct {
     int64_t count;
     bool is_classification, standardizes;

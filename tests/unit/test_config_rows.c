@@ -1,6 +1,6 @@
 /* test_config_rows.c - the rows that trainer.callbacks and trainer.loggers list: their order, their
  * options, mistakes, and each allocation failing while they are read, created and added to a
- * Trainer.
+ * Trainer; and the options that a Trainer gets from a configuration.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "golden.h"
 #include "recipe/config_rows.h"
 #include "recipe/run.h"
 #include "config_text.h"
@@ -312,6 +313,111 @@ static void no_failed_allocation_is_lost(void **state)
     fgt_fault_loop(scenario, NULL);
 }
 
+/* ---- the options of a Trainer ---------------------------------------------------------------- */
+
+enum { MOST_KEYS = 12 };
+
+static const struct {
+    bool has_val;
+    const char *profile, *keys[MOST_KEYS]; /* profile: of the command line; NULL: not given */
+} trainers[] = {
+    {true, NULL, {NULL}},
+    {false, "", {"trainer.max_steps=7", "trainer.limit_train_batches=0.25", "trainer.seed=3"}},
+    {true, "5:6", {"trainer.max_steps=7", "trainer.max_epochs=2", "trainer.profile=8:9"}},
+    {true, NULL, {"trainer.max_epochs=-1", "trainer.profile=8:9", "trainer.max_time=90s"}},
+    {true, NULL, {"trainer.max_epochs=-1", "trainer.max_steps=7"}},
+    {true,
+     NULL,
+     {"trainer.limit_train_batches=1.0", "trainer.limit_val_batches=0.5",
+      "trainer.overfit_batches=1.0", "trainer.val_every_epochs=0", "trainer.ckpt_every_epochs=0",
+      "trainer.keep_checkpoints=0", "trainer.divergence_factor=0", "trainer.monitor=val_acc",
+      "trainer.ckpt_every_steps=11"}},
+    {true,
+     NULL,
+     {"trainer.limit_train_batches=12", "trainer.limit_val_batches=13",
+      "trainer.overfit_batches=14", "trainer.val_every_epochs=15", "trainer.val_every_steps=16",
+      "trainer.ckpt_every_epochs=17", "trainer.keep_checkpoints=18", "trainer.save_top_k=9",
+      "trainer.divergence_factor=20", "trainer.divergence_patience=21",
+      "trainer.ckpt_every_time=22s", "trainer.ckpt_name={step}"}},
+    {true,
+     NULL,
+     {"trainer.accelerator=cpu", "trainer.devices=[0,2]", "trainer.strategy=ddp",
+      "trainer.lr_scaling=sqrt", "trainer.base_batch_size=23", "trainer.sanity_val_steps=24",
+      "trainer.log_every=25", "trainer.accumulate_grad_batches=26", "trainer.monitor=val_acc",
+      "trainer.gradient_clip_val=0.5", "trainer.monitor_mode=min", "trainer.watchdog_s=27"}},
+    {true,
+     NULL,
+     {"trainer.val_every_epochs=0", "trainer.rollback_lr_factor=0.125", "trainer.max_rollbacks=28",
+      "trainer.on_divergence=rollback", "trainer.precision=bf16-true",
+      "trainer.stochastic_rounding=true", "trainer.detect_anomaly=true",
+      "trainer.gradient_clip_algorithm=value", "trainer.overfit_batches=0.75"}},
+};
+
+static const char *or_none(const char *text) { return text != NULL ? text : "none"; }
+
+static void put_limits(fgi_buf *out, const fg_trainer_options *o)
+{
+    fgi_buf_printf(out,
+                   "epochs %d, steps %d, %g s, train %d or %g, val %d or %g, overfit %d or %g\n",
+                   (int)o->limits.max_epochs, (int)o->limits.max_steps, o->limits.max_time_s,
+                   (int)o->limits.limit_train_batches, o->limits.limit_train_fraction,
+                   (int)o->limits.limit_val_batches, o->limits.limit_val_fraction,
+                   (int)o->limits.overfit_batches, o->limits.overfit_fraction);
+    fgi_buf_printf(
+        out, "validation every %d epochs, %d steps, sanity %d; log every %d, profile %s\n",
+        (int)o->validation.val_every_epochs, (int)o->validation.val_every_steps,
+        (int)o->validation.sanity_val_steps, (int)o->output.log_every, or_none(o->output.profile));
+    fgi_buf_printf(out, "divergence: %s, factor %g, patience %d, lr %g, most %d; watchdog %g s\n",
+                   o->divergence.action,
+                   o->divergence.factor == FG_ZERO ? -1 : o->divergence.factor,
+                   (int)o->divergence.patience, o->divergence.lr_factor,
+                   (int)o->divergence.max_rollbacks, o->hang.watchdog_s);
+}
+
+static void put_numerics(fgi_buf *out, const fg_trainer_options *o)
+{
+    const fg_trainer_checkpoints *c = &o->checkpoints;
+    fgi_buf_printf(out, "%s, devices %s, %s; lr_scaling %s, base %d; seed %d\n",
+                   o->devices.accelerator, or_none(o->devices.devices), o->devices.strategy,
+                   o->lr.lr_scaling, (int)o->lr.base_batch_size, (int)o->seed);
+    fgi_buf_printf(out, "%s%s%s, accumulates %d (%s), clips at %g by %s\n", o->numerics.precision,
+                   o->numerics.stochastic_rounding ? ", stochastic" : "",
+                   o->numerics.detect_anomaly ? ", anomalies" : "",
+                   (int)o->numerics.accumulate_grad_batches,
+                   or_none(o->numerics.accumulate_schedule), o->numerics.gradient_clip_val,
+                   o->numerics.gradient_clip_algorithm);
+    fgi_buf_printf(
+        out, "in %s: every %d epochs, %d steps, %g s; keeps %d, top %d, name %s; %s %s; %s%s\n\n",
+        c->run_dir, (int)c->save_every_epochs, (int)c->save_every_steps, c->save_every_s,
+        c->keep_checkpoints, c->save_top_k, or_none(c->name), c->monitor_max ? "highest" : "lowest",
+        c->monitor, c->resume, c->overwrite ? ", overwrites" : "");
+}
+
+static void a_trainer_gets_every_option(void **state)
+{
+    fgi_buf out = {0};
+    (void)state;
+    for (size_t i = 0; i < sizeof trainers / sizeof trainers[0]; i++) {
+        fg_error err = {0};
+        const fg_recipe_options o = {.profile = trainers[i].profile, .overwrite = i == 1};
+        fg_recipe r = {
+            .options = &o, .folder = (char[]){"run"}, .c = fgi_config_create(NULL, &err)};
+        for (int k = 0; k < MOST_KEYS && trainers[i].keys[k] != NULL; k++) {
+            if (!fgi_config_override(r.c, trainers[i].keys[k], &err))
+                fail_msg("%s", err.message);
+            fgi_buf_printf(&out, "--%s\n", trainers[i].keys[k]);
+        }
+        r.fit_data.val = trainers[i].has_val ? (void *)&r : NULL; /* is not read */
+        const fg_trainer_options made_of = fgi_run_trainer_options(&r, "last");
+        put_limits(&out, &made_of);
+        put_numerics(&out, &made_of);
+        fgi_config_destroy(r.c);
+    }
+    assert_non_null(out.data);
+    fgt_golden("recipe/trainer_options.txt", out.data);
+    fgi_buf_fini(&out);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_is_listed_is_created_in_order),
     cmocka_unit_test(options_may_be_a_mapping),
@@ -319,6 +425,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(mistakes_are_named),
     cmocka_unit_test(augmentations_that_change_nothing_are_refused),
     cmocka_unit_test(no_failed_allocation_is_lost),
+    cmocka_unit_test(a_trainer_gets_every_option),
 };
 
 int main(void) { return cmocka_run_group_tests(tests, open_registry, close_registry); }

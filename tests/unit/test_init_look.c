@@ -15,7 +15,7 @@
 
 /* ---- folders --------------------------------------------------------------------------------- */
 
-/* Tables are rows of numbers, unless they have text of their own. */
+/* Tables are rows of numbers, unless a name has another text. */
 static const char *usual_text(const char *name)
 {
     return strstr(name, ".csv") != NULL || strstr(name, ".tsv") != NULL ? "a,y\n1,2\n3,5\n" : "x";
