@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/resources.h"
+#include "input/json_file.h"
 #include "recipe/run.h"
 
 #define PLAN "echo '{\"topologies\": [{\"name\": \"v5e-8\", \"fits\": true}]}'\n"
@@ -263,11 +264,64 @@ static void machines_are_planned_once(void **state)
     assert_true(has_failed);
     assert_non_null(strstr(plan, "\"status\": \"failed\""));
     fg_report_free(plan);
-    options.topology = "v5e-8,";
-    assert_int_equal(fg_recipe_plan_machines(&options, &process, NULL, &plan, NULL, &err),
-                     FG_EINVAL);
-    assert_non_null(strstr(err.message, "expected 1 to 64 names"));
-    assert_null(plan);
+}
+
+/* As many names as there are places for, all of one machine; and one more. */
+static void machines_are_at_most_64(void **state)
+{
+    (void)state;
+    const fg_plan_process process = {.program = script(PLAN)};
+    char names[65 * 6 + 1] = "v5e-8";
+    fg_recipe_options options = machine;
+    options.topology = names;
+    for (int count = 2; count <= 65; count++) {
+        fg_error err = {0};
+        char *plan = NULL;
+        (void)snprintf(names + strlen(names), sizeof names - strlen(names), ",v5e-8");
+        if (count < 64)
+            continue;
+        const fg_status status =
+            fg_recipe_plan_machines(&options, &process, NULL, &plan, NULL, &err);
+        assert_int_equal(status, count == 64 ? FG_OK : FG_EINVAL);
+        assert_string_equal(err.message,
+                            count == 64 ? "" : "expected 1 to 64 names separated by commas");
+        json_t *root = plan != NULL ? fgi_json_load(plan, strlen(plan), 0, NULL) : NULL;
+        assert_int_equal(json_array_size(json_object_get(root, "topologies")), count % 65);
+        json_decref(root);
+        fg_report_free(plan);
+    }
+}
+
+#define MOST "1,2,3,4,5,6,7,8,1,2,3,4,5,6,7,8,1,2,3,4,5,6,7,8,1,2,3,4,5,6,7,8"
+
+static const struct {
+    const char *sweep;
+    bool is_good;
+} sweeps[] = {
+    {"", true},   {"1", true},     {"8,64", true},     {"16777216", true}, {"16777217", false},
+    {"0", false}, {"8,,9", false}, {",8", false},      {"8;9", false},     {"8x", false},
+    {"x", false}, {MOST, true},    {MOST ",9", false},
+};
+
+static void batch_sizes_are_checked(void **state)
+{
+    fg_recipe_options options = machine;
+    fg_error err = {0};
+    (void)state;
+    for (size_t i = 0; i < sizeof sweeps / sizeof sweeps[0]; i++) {
+        char message[192];
+        options.sweep = sweeps[i].sweep;
+        err = (fg_error){0};
+        if (fgi_run_plan_check(&options, &err) != sweeps[i].is_good)
+            fail_msg("'%s'", sweeps[i].sweep);
+        (void)snprintf(message, sizeof message,
+                       "--sweep=%s: expected batch sizes separated by commas, at most 32",
+                       sweeps[i].sweep);
+        assert_string_equal(err.message, sweeps[i].is_good ? "" : message);
+    }
+    options.topology = NULL;
+    assert_false(fgi_run_plan_check(&options, &err));
+    assert_string_equal(err.message, "to plan, name a machine: set topology");
 }
 
 /* A reason that does not depend on the machine ends planning, and is the result for all. */
@@ -288,7 +342,13 @@ static void common_failures_are_reported_once(void **state)
     fgt_ok(fg_recipe_plan_machines(&options, &process, &events, &plan, &has_failed, &err));
     assert_true(has_failed);
     assert_string_equal(h.text, "v5e-8|no data|");
-    assert_non_null(strstr(plan, "\"name\": \"v3-8\""));
+    json_t *root = fgi_json_load(plan, strlen(plan), 0, NULL),
+           *whole =
+               json_pack("{s:s, s:[{s:s, s:s}, {s:s, s:s}]}", "status", "failed", "topologies",
+                         "name", "v5e-8", "error", "no data", "name", "v3-8", "error", "no data");
+    assert_true(json_equal(root, whole));
+    json_decref(root);
+    json_decref(whole);
     fg_report_free(plan);
     assert_int_equal(fg_recipe_plan_machines(&options, &process, &newer, &plan, NULL, &err),
                      FG_EINVAL);
@@ -345,6 +405,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(rates_are_checked),
     cmocka_unit_test(conclusions_from_rates),
     cmocka_unit_test(machines_are_planned_once),
+    cmocka_unit_test(machines_are_at_most_64),
+    cmocka_unit_test(batch_sizes_are_checked),
     cmocka_unit_test(common_failures_are_reported_once),
     cmocka_unit_test(signals_change_nothing),
     cmocka_unit_test(out_of_memory_is_an_error),

@@ -104,9 +104,9 @@ static void nothing_to_stop(void **state)
 {
     (void)state;
     assert_int_equal(fg_recipe_stop_run("/nowhere", NULL, &err), FG_ENOTFOUND);
-    contains(err.message, "'/nowhere' does not exist: expected the folder of a run");
+    assert_string_equal(err.message, "'/nowhere' does not exist: expected the folder of a run");
     assert_int_equal(stop(NULL), FG_ENOTFOUND);
-    contains(err.message, "no run is training there");
+    fgt_message_is(err.message, "'@': no run is training there");
     fgt_write(fgt_path(folder, "lock"), "", 0); /* after the end of a fit */
     assert_int_equal(stop(NULL), FG_ENOTFOUND);
     assert_false(fgi_stop_is_asked(folder));
@@ -114,13 +114,15 @@ static void nothing_to_stop(void **state)
 
 static void a_dead_holder_is_named(void **state)
 {
-    char expected[512];
+    char expected[1024];
     (void)state;
     record(77, this_machine(), here());
     assert_int_equal(stop(NULL), FG_ENOTFOUND);
     (void)snprintf(expected, sizeof expected,
-                   "process 77 on host '%s' was, and ended without releasing the folder", here());
-    contains(err.message, expected);
+                   "'%s': no run is training there: process 77 on host '%s' was, and ended without "
+                   "releasing the folder (it was killed or crashed); the next run can use it",
+                   folder, here());
+    assert_string_equal(err.message, expected);
     record(77, "0123456789abcdef", here()); /* before a restart of the host */
     assert_int_equal(stop(NULL), FG_ENOTFOUND);
     contains(err.message, "(it was killed or crashed)");
@@ -139,8 +141,8 @@ static void another_host_is_asked(void **state)
     assert_int_equal(stop("0.2s"), FG_EINVAL);
     contains(heard, "asked process 77 on host 'elsewhere' to save and stop; whether it still runs "
                     "cannot be seen from this host");
-    contains(err.message, "process 77 on host 'elsewhere' has not stopped within 0.2 s; the "
-                          "request remains, and takes effect between two steps");
+    fgt_message_is(err.message, "'@': process 77 on host 'elsewhere' has not stopped within 0.2 s; "
+                                "the request remains, and takes effect between two steps");
     assert_true(fgi_stop_is_asked(folder));
     fgi_stop_forget(folder);
     const fg_stop_options options = {.no_wait = true};
@@ -173,7 +175,7 @@ static void *obey(void *self)
 static void the_end_is_awaited(void **state)
 {
     pthread_t thread;
-    char expected[512];
+    char expected[2048];
     (void)state;
     for (int has_checkpoint = 0; has_checkpoint < 2; has_checkpoint++) {
         int fd = hold();
@@ -189,10 +191,15 @@ static void the_end_is_awaited(void **state)
         assert_int_equal(pthread_join(thread, NULL), 0);
         assert_int_equal(atomic_load(&requests), 2);
         assert_false(fgi_stop_is_asked(folder));
-        (void)snprintf(expected, sizeof expected,
-                       "asked process %d on host '%s' to save and stop\n", (int)getpid(), here());
-        contains(heard, expected);
-        contains(heard, has_checkpoint ? "checkpoints/step-000000007" : "it has no checkpoint");
+        int size =
+            snprintf(expected, sizeof expected,
+                     "'%s': asked process %d on host '%s' to save and stop\n'%s' has stopped; ",
+                     folder, (int)getpid(), here(), folder);
+        (void)snprintf(expected + size, sizeof expected - (size_t)size, "%s%s%s\n",
+                       has_checkpoint ? "its last checkpoint is " : "it has no checkpoint",
+                       has_checkpoint ? folder : "",
+                       has_checkpoint ? "/checkpoints/step-000000007" : "");
+        assert_string_equal(heard, expected);
     }
 }
 
@@ -202,7 +209,8 @@ static void mistakes_are_named(void **state)
     const int fd = hold();
     record(getpid(), this_machine(), here());
     assert_int_equal(stop("soon"), FG_EINVAL);
-    contains(err.message, "timeout: expected a duration such as 90s or 8h30m, got 'soon'");
+    assert_string_equal(err.message,
+                        "timeout: expected a duration such as 90s or 8h30m, got 'soon'");
     assert_int_equal(stop("0.15s"), FG_EINVAL);
     contains(err.message, "has not stopped within 0.15 s");
     const fg_stop_options newer = {.reserved = {0, 0, 0, 1}};
