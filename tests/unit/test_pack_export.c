@@ -466,6 +466,66 @@ static void records_are_selected(void **state)
     fg_pack_close(pack);
 }
 
+static const int32_t both_labels[] = {1, 0};
+static const fg_pack_entry some_entries[] = {
+    {.name = "0", .label = 0, .split = FG_TRAIN},
+    {.name = "1", .label = 1, .split = FG_PACK_NO_SPLIT, .flags = FG_PACK_LOST},
+    {.name = "2",
+     .label = FG_PACK_NO_LABEL,
+     .labels = both_labels,
+     .label_count = 2,
+     .split = FG_PACK_NO_SPLIT},
+    {.name = "3", .label = 1, .split = FG_VAL},
+};
+
+static const struct {
+    fg_pack_selection s;
+    int64_t capacity, count, records[3];
+} selections[] = {
+    {{.limit = 0}, 9, 3, {0, 2, 3}},
+    {{.class_name = "dog"}, 9, 2, {2, 3}},
+    {{.class_name = "cat"}, 9, 2, {0, 2}},
+    {{.class_name = "cow"}, 9, 0, {0}},
+    {{.split = "none"}, 9, 1, {2}},
+    {{.split = "test"}, 9, 0, {0}},
+    {{.split = "val", .class_name = "cat"}, 9, 0, {0}},
+    {{.limit = 2}, 9, 2, {0, 2}},
+    {{.limit = 3}, 1, 1, {0}},
+    {{.limit = 4}, 4, 3, {0, 2, 3}},
+    {{.class_name = "dog", .shuffle = true, .limit = 2}, 3, 2, {-1}},
+    {{.class_name = "dog", .shuffle = true, .limit = 5}, 1, 1, {-1}},
+    {{.class_name = "dog", .shuffle = true}, 9, 2, {-1}},
+    {{.split = "none", .shuffle = true}, 9, 1, {2}},
+    {{.split = "test", .shuffle = true}, 9, 0, {0}},
+};
+
+/* A record may have several labels; one that is lost is never selected. */
+static void lost_records_and_lists_of_labels(void **state)
+{
+    static const char *const classes[] = {"cat", "dog", "cow"};
+    fg_error err = {0};
+    fg_pack_writer *w = NULL;
+    fg_pack *pack = NULL;
+    const char *path = fgt_path(fgt_temp_folder(), "some.pack");
+    (void)state;
+    fgt_ok(fg_pack_writer_create(
+        path, &(fg_pack_writer_options){.class_names = classes, .class_count = 3}, &w, NULL, &err));
+    for (size_t i = 0; i < 4; i++)
+        fgt_ok(fg_pack_writer_add(w, &some_entries[i], "x", i == 1 ? 0 : 1, &err));
+    fgt_ok(fg_pack_writer_finish(w, NULL, &err));
+    fg_pack_writer_destroy(w);
+    fgt_ok(fg_pack_open(path, NULL, &pack, &err));
+    for (size_t i = 0; i < sizeof selections / sizeof selections[0]; i++) {
+        int64_t records[9], count = -1;
+        fgt_ok(
+            fg_pack_select(pack, &selections[i].s, records, selections[i].capacity, &count, &err));
+        assert_int_equal(count, selections[i].count);
+        for (int64_t k = 0; k < count && selections[i].records[0] >= 0; k++)
+            assert_int_equal(records[k], selections[i].records[k]);
+    }
+    fg_pack_close(pack);
+}
+
 /* ---- the folder ------------------------------------------------------------------------------ */
 
 static void nothing_is_overwritten_unless_asked(void **state)
@@ -624,6 +684,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(names_cannot_leave_the_folder_nor_meet),
     cmocka_unit_test(variants_have_a_suffix),
     cmocka_unit_test(records_are_selected),
+    cmocka_unit_test(lost_records_and_lists_of_labels),
     cmocka_unit_test(nothing_is_overwritten_unless_asked),
     cmocka_unit_test(a_file_in_place_of_a_folder_is_kept),
     cmocka_unit_test(a_full_disk_leaves_nothing),

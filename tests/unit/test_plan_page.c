@@ -224,6 +224,92 @@ static void layers_are_parts_of_the_step(void **state)
     free(json);
 }
 
+/* The part of a page from the heading of a section to the next one. */
+static const struct {
+    const char *machine, *heading, *expected; /* NULL: there is no such section */
+} sections[] = {
+    /* what is needed and available */
+    {"'parameter_bytes':100,'program_bytes':50,'hbm_available_bytes':150", "Memory per device",
+     "<p class=\"note\">The whole bar is 150 B.</p>\n"},
+    {"'parameter_bytes':100,'program_bytes':50,'hbm_available_bytes':149", "Memory per device",
+     "<p class=\"note\">More than available: 149 B.</p>\n"},
+    {"'parameter_bytes':30,'program_bytes':-5,'hbm_available_bytes':600", "Memory per device",
+     "<p class=\"note\">The whole bar is 600 B.</p>\n"},
+    {"'parameter_bytes':30,'hbm_available_bytes':601", "Memory per device",
+     "<p class=\"note\">The bar shows what is needed; far more is available: 601 B.</p>\n"},
+    {"'parameter_bytes':30", "Memory per device", "<div class=\"stack\">"},
+    {"'parameter_bytes':0,'hbm_available_bytes':601", "Memory per device", NULL},
+    {"'parameter_bytes':30,'optimizer_bytes':60,'hbm_available_bytes':120", "Memory per device",
+     "<p class=\"note\">The whole bar is 120 B.</p>\n<div class=\"stack\">"
+     "<div style=\"width:24.975%;background:#3667a6\" title=\"parameters 30 B\"></div>"
+     "<div style=\"width:49.950%;background:#7fa7d6\" title=\"optimizer 60 B\"></div></div>\n"},
+    {"'batch_bytes':30,'padding_bytes':60,'hbm_available_bytes':45", "Memory per device",
+     "<p class=\"note\">More than available: 45 B.</p>\n<div class=\"stack\">"
+     "<div style=\"width:33.300%;background:#2e7d5b\" title=\"batch 30 B\"></div>"
+     "<div style=\"width:66.600%;background:#c62828\" title=\"padding 60 B\"></div></div>\n"},
+    /* one point is no curve */
+    {"'sweep':[{'batch_size':8,'hbm_needed_bytes':5,'cycles_per_sample':2}]", "Batches",
+     "<p>\n</p>\n<div class=\"wide\">"},
+    {"'sweep':[{'batch_size':8,'hbm_needed_bytes':5},{'batch_size':9,'hbm_needed_bytes':6}]",
+     "Batches", "<p>\n</p>\n<p class=\"note\">Install gnuplot to see these values as plots.</p>\n"},
+    {"'sweep':[{'batch_size':0,'hbm_needed_bytes':5}]", "Batches", NULL},
+    {"'input_needed_samples_per_s':5", "Input", NULL},
+    {"'input_measured_samples_per_s':5", "Input", NULL},
+};
+
+static void sections_of_a_machine(void **state)
+{
+    const char *usual = getenv("PATH");
+    char *old_path = strdup(usual != NULL ? usual : "");
+    (void)state;
+    assert_int_equal(setenv("PATH", "/nonexistent", 1), 0);
+    for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {
+        char text[512];
+        fgi_buf out = {0};
+        (void)snprintf(text, sizeof text, "{'topologies':[{%s}]}", sections[i].machine);
+        char *json = json_of(text);
+        json_t *root = json_loads(json, 0, NULL);
+        fgi_plan_page_put(&out, NULL, root);
+        (void)snprintf(text, sizeof text, "<h3>%s</h3>\n%s", sections[i].heading,
+                       sections[i].expected != NULL ? sections[i].expected : "");
+        if ((strstr(out.data, text) != NULL) != (sections[i].expected != NULL))
+            fail_msg("row %zu: %s", i, strstr(out.data, "<h2>"));
+        json_decref(root);
+        free(json);
+        fgi_buf_fini(&out);
+    }
+    assert_int_equal(setenv("PATH", old_path, 1), 0);
+    free(old_path);
+}
+
+/* The worst of many layers; the cycles of a batch may be those of all its samples. */
+static void a_part_of_many_layers_is_listed(void **state)
+{
+    static const int counts[] = {12, 13};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        char words[32];
+        json_t *layers = json_array();
+        for (int k = 0; k < counts[i]; k++) {
+            (void)snprintf(words, sizeof words, "layer-%02d", k);
+            (void)json_array_append_new(layers, json_pack("{s:s}", "name", words));
+        }
+        json_t *root =
+            json_pack("{s:[{s:{s:o}, s:[{s:i, s:i}]}]}", "topologies", "analysis", "layers", layers,
+                      "sweep", "batch_size", 8, "estimated_cycles", 4000);
+        char *json = json_dumps(root, 0);
+        page p = page_of(json);
+        has(&p, "layer-11");
+        assert_null(strstr(p.text, "layer-12"));
+        (void)snprintf(words, sizeof words, "12 of %d layers", counts[i]);
+        has(&p, words);
+        has(&p, "500"); /* cycles per sample */
+        free(p.text);
+        free(json);
+        json_decref(root);
+    }
+}
+
 /* Of several hosts, what one must feed is what the loader is measured against. */
 static void input_of_a_pod_is_shared_by_its_hosts(void **state)
 {
@@ -375,6 +461,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_numbers_are_there),
     cmocka_unit_test(a_page_is_as_it_was),
     cmocka_unit_test(layers_are_parts_of_the_step),
+    cmocka_unit_test(sections_of_a_machine),
+    cmocka_unit_test(a_part_of_many_layers_is_listed),
     cmocka_unit_test(input_of_a_pod_is_shared_by_its_hosts),
     cmocka_unit_test(curves_are_drawn_by_gnuplot),
     cmocka_unit_test(a_recorded_plan_is_shown_in_full),
