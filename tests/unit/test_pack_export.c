@@ -495,6 +495,7 @@ static const struct {
     {{.class_name = "dog", .shuffle = true, .limit = 2}, 3, 2, {-1}},
     {{.class_name = "dog", .shuffle = true, .limit = 5}, 1, 1, {-1}},
     {{.class_name = "dog", .shuffle = true}, 9, 2, {-1}},
+    {{.shuffle = true, .limit = 2}, 9, 2, {-1}},
     {{.split = "none", .shuffle = true}, 9, 1, {2}},
     {{.split = "test", .shuffle = true}, 9, 0, {0}},
 };
@@ -516,10 +517,13 @@ static void lost_records_and_lists_of_labels(void **state)
     fg_pack_writer_destroy(w);
     fgt_ok(fg_pack_open(path, NULL, &pack, &err));
     for (size_t i = 0; i < sizeof selections / sizeof selections[0]; i++) {
-        int64_t records[9], count = -1;
+        int64_t records[10] = {0}, count = -1;
+        for (int k = 0; k < 10; k++)
+            records[k] = -7;
         fgt_ok(
             fg_pack_select(pack, &selections[i].s, records, selections[i].capacity, &count, &err));
         assert_int_equal(count, selections[i].count);
+        assert_int_equal(records[count], -7); /* unchanged */
         for (int64_t k = 0; k < count && selections[i].records[0] >= 0; k++)
             assert_int_equal(records[k], selections[i].records[k]);
     }

@@ -60,14 +60,20 @@ static void the_contents_are_reported(void **state)
     fg_report_free(text);
 }
 
-/* Class i of 25 has i records: the largest are first, the smallest last, 5 are left out. */
-static void of_many_classes_the_largest_and_smallest_are_listed(void **state)
+static int lines_of(const char *text)
 {
-    (void)state;
-    enum { CLASSES = 25 };
-    static char names[CLASSES][16];
-    const char *pointers[CLASSES];
-    for (int i = 0; i < CLASSES; i++) {
+    int count = 0;
+    for (; *text != '\0'; text++)
+        count += *text == '\n';
+    return count;
+}
+
+/* Class i of `count` has i records. The report, to be freed. */
+static char *report_of_classes(int count)
+{
+    static char names[25][16];
+    const char *pointers[25];
+    for (int i = 0; i < count; i++) {
         (void)snprintf(names[i], sizeof names[i], "class-%02d", i);
         pointers[i] = names[i];
     }
@@ -76,9 +82,9 @@ static void of_many_classes_the_largest_and_smallest_are_listed(void **state)
     char *text = NULL;
     const char *path = fgt_path(fgt_temp_folder(), "many.pack");
     fgt_ok(fg_pack_writer_create(
-        path, &(fg_pack_writer_options){.class_names = pointers, .class_count = CLASSES}, &writer,
+        path, &(fg_pack_writer_options){.class_names = pointers, .class_count = count}, &writer,
         NULL, &err));
-    for (int i = 0; i < CLASSES; i++)
+    for (int i = 0; i < count; i++)
         for (int k = 0; k < i; k++)
             fgt_ok(fg_pack_writer_add(
                 writer, &(fg_pack_entry){.label = i, .split = k == 0 ? FG_VAL : FG_TRAIN}, "x", 1,
@@ -86,7 +92,28 @@ static void of_many_classes_the_largest_and_smallest_are_listed(void **state)
     fgt_ok(fg_pack_writer_finish(writer, NULL, &err));
     fg_pack_writer_destroy(writer);
     fgt_ok(fg_report_pack(path, false, &text, &err));
+    return text;
+}
+
+/* The largest are first, the smallest last, 5 are left out. */
+static void of_many_classes_the_largest_and_smallest_are_listed(void **state)
+{
+    (void)state;
+    char *text = report_of_classes(25);
     fgt_golden("pack/info-many.txt", text);
+    fg_report_free(text);
+    text = report_of_classes(20); /* all, in their order */
+    const char *first = strstr(text, "\n  class-00 ");
+    assert_non_null(first);
+    assert_non_null(strstr(first, "\n  class-19 "));
+    assert_int_equal(lines_of(first + 1), 20);
+    fg_report_free(text);
+    text = report_of_classes(21);
+    first = strstr(text, "\n  class-20 ");
+    assert_non_null(first);
+    assert_non_null(strstr(first, "\n  class-11 "));
+    assert_non_null(strstr(first, "\n  ... 1 more; --json lists all ...\n  class-09 "));
+    assert_int_equal(lines_of(first + 1), 21);
     fg_report_free(text);
 }
 
@@ -129,14 +156,6 @@ static uint64_t offset_of(const char *path, int64_t record)
     fgt_ok(fg_pack_get_entry(pack, record, &entry, &err));
     fg_pack_close(pack);
     return entry.offset_bytes;
-}
-
-static int lines_of(const char *text)
-{
-    int count = 0;
-    for (; *text != '\0'; text++)
-        count += *text == '\n';
-    return count;
 }
 
 /* A name may have any bytes: none of them reaches the terminal, and a fault remains one line. */

@@ -6,6 +6,7 @@
 
 #include <fulgurite/pack_dataset.h>
 #include <fulgurite/report.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -275,6 +276,62 @@ static void an_export_is_reported(void **state)
     }
 }
 
+/* One file, and what its folder cannot say. */
+static void an_export_with_a_manifest_is_reported(void **state)
+{
+    fg_error err = {0};
+    fg_pack_writer *w = NULL;
+    char pack[4096], out[4096], expected[9000], *text = NULL;
+    (void)state;
+    (void)snprintf(pack, sizeof pack, "%s", fgt_path(fgt_temp_folder(), "group.pack"));
+    (void)snprintf(out, sizeof out, "%s", fgt_path(fgt_temp_folder(), "out"));
+    fgt_ok(fg_pack_writer_create(pack, NULL, &w, NULL, &err));
+    fgt_ok(fg_pack_writer_add(w, &(fg_pack_entry){.name = "a.jpg", .group = 7}, "abc", 3, &err));
+    fgt_ok(fg_pack_writer_finish(w, NULL, &err));
+    fg_pack_writer_destroy(w);
+    fgt_ok(fg_report_pack_export(pack, out, NULL, &text, &err));
+    (void)snprintf(expected, sizeof expected,
+                   "%s\t1 file\t3 B\n%s/manifest.jsonl has the labels, splits and groups\n", out,
+                   out);
+    assert_string_equal(text, expected);
+    fg_report_free(text);
+}
+
+#define SHEET_WORDS                                                                                \
+    ": expected at least 1 row, 1 column and 16 pixels, and at most 67 million pixels in the "     \
+    "sheet"
+static const struct {
+    int rows, columns, cell;
+    const char *message; /* NULL: a sheet */
+} sheets[] = {
+    {1, 1, 16, NULL},
+    {0, 1, 16, "0 rows, 1 columns, cells of 16 pixels" SHEET_WORDS},
+    {1, 0, 16, "1 rows, 0 columns, cells of 16 pixels" SHEET_WORDS},
+    {1, 1, 15, "1 rows, 1 columns, cells of 15 pixels" SHEET_WORDS},
+    {82242, 1, 16, "82242 rows, 1 columns, cells of 16 pixels" SHEET_WORDS},
+    {1, 88301, 16, "1 rows, 88301 columns, cells of 16 pixels" SHEET_WORDS},
+    {1, 1, 8178, "1 rows, 1 columns, cells of 8178 pixels" SHEET_WORDS},
+    {INT_MAX, INT_MAX, INT_MAX,
+     "2147483647 rows, 2147483647 columns, cells of 2147483647 pixels" SHEET_WORDS},
+};
+
+static void sizes_of_sheets(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof sheets / sizeof sheets[0]; i++) {
+        fg_error err = {0};
+        fgi_sheet s;
+        const fg_status status =
+            fgi_sheet_create(sheets[i].rows, sheets[i].columns, sheets[i].cell, &s, &err);
+        assert_int_equal(status, sheets[i].message == NULL ? FG_OK : FG_EINVAL);
+        if (status != FG_OK)
+            assert_string_equal(err.message, sheets[i].message);
+        else
+            assert_true(s.canvas.width == 24 && s.canvas.height == 38);
+        fgi_sheet_fini(&s);
+    }
+}
+
 /* The picture of a sample on a report's page is that of other data, whose values are pixels. */
 static void check_thumbnail(const fg_dataset *dataset, int64_t i, const fg_dataset *pixels,
                             int64_t k)
@@ -377,6 +434,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(text_is_drawn),
     cmocka_unit_test(options_are_read_from_text),
     cmocka_unit_test(an_export_is_reported),
+    cmocka_unit_test(an_export_with_a_manifest_is_reported),
+    cmocka_unit_test(sizes_of_sheets),
     cmocka_unit_test(thumbnails_of_what_the_device_decodes),
     cmocka_unit_test(thumbnails_of_planes),
     cmocka_unit_test(every_allocation_may_fail),
