@@ -108,11 +108,10 @@ static void put_verdict(fgi_buf *out, const json_t *v)
         const double from = fgi_json_number(rate, "from"), to = fgi_json_number(rate, "to");
         fgi_buf_printf(out, "<p class=\"note\">Would save up to %.*f %% of the time",
                        gain < 0.0995 ? 1 : 0, 100 * gain);
-        if (isfinite(from) && isfinite(to))
-            fgi_buf_printf(out,
-                           from < 1000 ? ": from %.4g to %.4g samples/s"
-                                       : ": from %.0f to %.0f samples/s",
-                           from, to);
+        if (isfinite(from) && isfinite(to)) {
+            fgi_buf_printf(out, from < 1000 ? ": from %.4g" : ": from %.0f", from);
+            fgi_buf_printf(out, to < 1000 ? " to %.4g samples/s" : " to %.0f samples/s", to);
+        }
         fgi_buf_puts(out, ".</p>\n");
     }
     fgi_buf_puts(out, "</div>\n");

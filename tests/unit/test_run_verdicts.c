@@ -544,6 +544,47 @@ static void the_end_of_a_fit(void **state)
     }
 }
 
+static const struct {
+    double gain, from, to; /* NaN: unknown */
+    const char *words;
+} gains[] = {
+    {0.29, 71, 100, "up to 29 % of the time: from 71 to 100 samples/s"},
+    {0.0994, 71.25, 79, "up to 9.9 % of the time: from 71.25 to 79 samples/s"},
+    {0.0995, 999.5, 1000.25, "up to 10 % of the time: from 999.5 to 1000 samples/s"},
+    {0.95, 900, 18000, "up to 95 % of the time: from 900 to 18000 samples/s"},
+    {0.5, 123456, 246912, "up to 50 % of the time: from 123456 to 246912 samples/s"},
+    {0.5, (double)NAN, 246912, "up to 50 % of the time"},
+    {0.5, 123456, (double)NAN, "up to 50 % of the time"},
+};
+
+/* In lines and on the page. */
+static void gains_have_no_exponents(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof gains / sizeof gains[0]; i++) {
+        char words[160], folder[] = "run";
+        fgi_buf out = {0};
+        json_t *rate = json_object(), *verdict = json_object();
+        if (!isnan(gains[i].from))
+            (void)json_object_set_new(rate, "from", json_real(gains[i].from));
+        if (!isnan(gains[i].to))
+            (void)json_object_set_new(rate, "to", json_real(gains[i].to));
+        (void)json_object_set_new(verdict, "samples_per_s", rate);
+        (void)json_object_set_new(verdict, "gain", json_real(gains[i].gain));
+        fgi_run_gain_words(&out, verdict);
+        (void)snprintf(words, sizeof words, " (would save %s)", gains[i].words);
+        assert_string_equal(out.data, words);
+        json_t *report = json_pack("{s:[o]}", "verdicts", verdict);
+        fgi_buf_clear(&out);
+        fgi_run_page_put(&out, &(fgi_run_view){.folder = folder, .report = report});
+        (void)snprintf(words, sizeof words, "<p class=\"note\">Would save %s.</p>\n",
+                       gains[i].words);
+        has(out.data, words);
+        json_decref(report);
+        fgi_buf_fini(&out);
+    }
+}
+
 /* With the summary of a plan, the gain is what the plan estimates for the measured busy time. */
 #define SWEEP(best, other)                                                                         \
     ", 'plan': {'saturation_batch': " best ", 'analysis': {'useful_fraction': 0.25},"              \
@@ -735,6 +776,7 @@ int main(void)
         cmocka_unit_test(the_learning_rate),
         cmocka_unit_test(the_most_important_comes_first),
         cmocka_unit_test(the_end_of_a_fit),
+        cmocka_unit_test(gains_have_no_exponents),
         cmocka_unit_test(every_word_of_a_verdict), /* the last one: it has those of all rows */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
