@@ -28,7 +28,7 @@ static bool shape_of(const fg_type *type, const int64_t given[3], int64_t out[3]
     else
         return false;
     out[2] = out[2] > 0 ? out[2] : 1;
-    return true; /* only 1 or 3 channels are accepted later */
+    return true; /* fg_image_reserve refuses other numbers of channels than 1 and 3 */
 }
 
 /* Writes the values as pixels: floats from their least to their greatest, and small integers, such

@@ -276,11 +276,18 @@ static const char *put_table(const char *text)
     return path;
 }
 
-/* Names of the columns for which a member is not 0. */
-#define PUT_COLUMNS(out, t, what, member)                                                          \
-    for (size_t put = 0, k = 0; k < (t)->column_count; k++)                                        \
-        if ((t)->columns[k].member)                                                                \
-    fgi_buf_printf(out, "%s%s", put++ > 0 ? "," : "; " what " ", (t)->columns[k].id)
+/* "; ignored a,b": the columns that are ignored, or those for data.numeric. */
+static void put_columns(fgi_buf *out, const fgi_look_table *t, bool is_ignored)
+{
+    const char *before = is_ignored ? "; ignored " : "; listed ";
+    for (size_t k = 0; k < t->column_count; k++) {
+        const fgi_look_column *c = &t->columns[k];
+        if (is_ignored ? c->ignored_because == NULL : !c->is_listed)
+            continue;
+        fgi_buf_printf(out, "%s%s", before, c->id);
+        before = ",";
+    }
+}
 
 static void put_table_found(fgi_buf *out, const fgi_look_table *t)
 {
@@ -297,8 +304,8 @@ static void put_table_found(fgi_buf *out, const fgi_look_table *t)
                    t->columns[t->target].id, t->is_target_given ? "given" : t->target_reason,
                    t->is_target_given || t->target_is_sure ? "" : "?",
                    is_class ? "classes" : "numbers", is_sure ? "" : "?", reason);
-    PUT_COLUMNS(out, t, "listed", is_listed);
-    PUT_COLUMNS(out, t, "ignored", ignored_because != NULL);
+    put_columns(out, t, false);
+    put_columns(out, t, true);
 }
 
 static const struct {

@@ -412,7 +412,7 @@ static void of_an_array_that_is_cut_the_part_counts(void **state)
  * alone, outside a fusion, each one counts. */
 static void a_collective_counts_where_it_starts(void **state)
 {
-    static char beside[] = "{\"async_collective_fusion_config\": {}}",
+    static char overlapped[] = "{\"async_collective_fusion_config\": {}}",
                 start[] = "AsyncCollectiveStart";
     builder b;
     (void)state;
@@ -422,8 +422,8 @@ static void a_collective_counts_where_it_starts(void **state)
     Fgi__Hlo__Instruction *two[2];
     for (int i = 0; i < 2; i++) {
         two[i] = op(&b, fused, "all-gather", array(F32, NUMBERS(32)), NUMBERS(x));
-        two[i]->config.data = (uint8_t *)beside;
-        two[i]->config.len = sizeof beside - 1;
+        two[i]->config.data = (uint8_t *)overlapped;
+        two[i]->config.len = sizeof overlapped - 1;
     }
     op(&b, fused, "custom-call", array(F32, NUMBERS(32)), NUMBERS(two[1]->id))->target = start;
     for (int is_fused = 0; is_fused < 2; is_fused++)

@@ -194,7 +194,7 @@ static const struct {
 /* Relative paths of files that do not exist, if the error is about them. */
 static void relative_paths_are_explained(void **state)
 {
-    char cwd[200], want[512];
+    char cwd[200], expected[512];
     (void)state;
     assert_non_null(getcwd(cwd, sizeof cwd));
     assert_int_equal(mkdir("conf", 0777), 0);
@@ -207,12 +207,12 @@ static void relative_paths_are_explained(void **state)
         const fg_recipe r = {.c = config_of(&unused, keys), .config_path = paths[i].config_path};
         (void)fgi_fail(&err, FG_EIO, "%s", paths[i].message);
         fgi_run_explain_paths(&r, &err);
-        const int size = snprintf(want, sizeof want, "%s", paths[i].message);
+        const int size = snprintf(expected, sizeof expected, "%s", paths[i].message);
         if (more != NULL)
-            (void)snprintf(want + size, sizeof want - (size_t)size,
+            (void)snprintf(expected + size, sizeof expected - (size_t)size,
                            "\n%.*s is relative to the working directory, %s%s",
                            (int)strcspn(key, "="), key, cwd, more);
-        assert_string_equal(err.message, want);
+        assert_string_equal(err.message, expected);
         fgi_config_destroy(r.c);
         fgi_buf_fini(&unused);
     }

@@ -348,7 +348,7 @@ static fg_status improve(void *self, const fg_progress *at, fg_error *err)
     return FG_OK;
 }
 
-/* The longest list, of which one goes with each new one. */
+/* The longest list: each further checkpoint replaces the worst one. */
 static void at_most_sixteen_are_kept(void **state)
 {
     (void)state;
