@@ -338,6 +338,12 @@ static void missing_compilers_are_listed_once(void **state)
     }
     assert_int_equal(fg_setup_find_missing("", missing, 2, &count, &err), FG_EINVAL);
     assert_string_equal(err.message, "expected 1 to 64 names separated by commas");
+    char names[65 * 5] = "h100";
+    for (int named = 1; named < 64; named++)
+        memcpy(names + strlen(names), ",h100", sizeof ",h100");
+    fgt_ok(fg_setup_find_missing(names, missing, 2, &count, &err));
+    memcpy(names + strlen(names), ",h100", sizeof ",h100");
+    assert_int_equal(fg_setup_find_missing(names, missing, 2, &count, &err), FG_EINVAL);
 }
 
 static const struct CMUnitTest tests[] = {
