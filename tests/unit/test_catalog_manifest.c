@@ -42,11 +42,13 @@ static void csv_columns_are_found_by_name(void **state)
 {
     (void)state;
     fgt_catalog_is(manifest("m.csv", "group,extra,path,label,split,name\n"
-                                     "p1,x, a.jpg ,dog,train,first\n"
-                                     ",,\"b c.jpg\",cat,Valid,\n"
-                                     "p1,,./sub/../sub/d.bin,,test,third\n"),
+                                     "patient 1,x, a.jpg ,dog,train,first\n"
+                                     "patient 2,,\"b c.jpg\",cat,Valid,\n"
+                                     ",,a.jpg,cat,val,second\n"
+                                     "patient 1,,./sub/../sub/d.bin,,test,third\n"),
                    NULL,
-                   "first 1 train p1=1 [A]\nb c.jpg 0 val [B]\nthird test p1=1 [D]\n"
+                   "first 1 train patient 1=1 [A]\nb c.jpg 0 val patient 2=2 [B]\n"
+                   "second 0 val [A]\nthird test patient 1=1 [D]\n"
                    "class cat\nclass dog\n");
     static const char tabs[] = "file\ty\na.jpg\t2\nsub/d.bin\t0\n";
     gzFile zipped = gzopen(fgt_path(root, "m.tsv.gz"), "wb");

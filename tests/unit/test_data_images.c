@@ -166,6 +166,7 @@ static void every_element_type_is_read(void **state)
         assert_int_equal(fg_dataset_field_count(dataset), 1);
         assert_int_equal(fg_dataset_field(dataset, 0)->type.dtype, cases[c].dtype);
         assert_int_equal(fg_dataset_field(dataset, 0)->type.rank, 1);
+        assert_string_equal(fg_dataset_field(dataset, 0)->name, "image");
         unsigned char row[3 * 8];
         fgt_ok(fg_dataset_read(dataset, 1, (void *const[]){row}, &err));
         for (int k = 0; k < 3; k++) {

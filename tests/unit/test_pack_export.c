@@ -541,6 +541,10 @@ static void nothing_is_overwritten_unless_asked(void **state)
     (void)snprintf(out, sizeof out, "%s", fgt_path(test_folder(), "folder"));
     fg_pack_export_options o = {.select = {.limit = 2}};
     assert_int_equal(mkdir(out, 0777), 0);
+    fgt_write(fgt_path(out, ".mine"), "kept", 4); /* hidden files count */
+    assert_int_equal(fg_pack_export(pack, out, &o, NULL, &err), FG_EINVAL);
+    assert_int_equal(fgt_count_entries(out), 1);
+    assert_int_equal(unlink(fgt_path(out, ".mine")), 0);
     fgt_ok(fg_pack_export(pack, out, &o, NULL, &err)); /* empty */
     fgt_write(fgt_path(out, "train/cat/00.jpg"), "changed", 7);
     fgt_write(fgt_path(out, "train/cat/mine"), "kept", 4);

@@ -88,7 +88,7 @@ static void the_order_is_as_docs_say(void **state)
 {
     (void)state;
     fg_error err = {0};
-    note notes[] = {{"first", "speed", 0.5, 0}, {"second", "unknown", (double)NAN, 0}};
+    note notes[] = {{"first", "speed", -0.5, 0}, {"second", "unknown", (double)NAN, 0}};
     char *lines = NULL, *docs = NULL, expected[4300];
     size_t size = 0;
     fgt_ok(fit(notes, 2, &lines, &err));
@@ -97,7 +97,7 @@ static void the_order_is_as_docs_say(void **state)
                    text);
     if (strstr(docs, expected) == NULL)
         fail_msg("docs/hooks.md lacks this:\n%s", expected);
-    assert_non_null(strstr(lines, "\"speed\": 0.5"));
+    assert_non_null(strstr(lines, "\"speed\": -0.5"));
     assert_null(strstr(lines, "unknown"));
     fgi_free(lines);
     fgi_free(docs);
