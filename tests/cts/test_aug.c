@@ -380,19 +380,48 @@ static void evaluation_is_not_random(void **state)
                sizeof got);
     for (int i = 0; i < 32; i++)
         assert_true(got[i] == (float)(2 + i % 4));
-    /* the largest square in the middle, 6 x 6, in 2 x 2 blocks of 3 x 3 pixels */
-    const fg_tensor z = fg_iota(trace, FG_F32, 2, FG_DIMS(2, 6, 8, 1));
-    const fg_aug_random_resized_crop_options small = {.height = 2, .width = 2};
-    values_run(trace, fg_aug_random_resized_crop(z, NULL, &small), got, 8 * sizeof *got);
-    const int box[4] = {0, 1, 6, 6};
+    /* the largest box of the result's ratio in the middle: 6 x 6, 4 x 8 and 6 x 3 */
+    static const int sizes[][2] = {{2, 2}, {2, 4}, {4, 2}};
+    static const int boxes[][4] = {{0, 1, 6, 6}, {1, 0, 4, 8}, {0, 2, 6, 3}};
     const aug_image ramp = aug_host_image(6, 8, 1);
     for (int i = 0; i < 48; i++)
         ramp.at[i] = (float)(i % 8);
-    const aug_image expected = aug_host_resize(ramp, box, 2, 2);
-    compare("middle", got, expected);
-    compare("middle of the second", got + 4, expected);
-    aug_host_free(expected);
+    for (int i = 0; i < 3; i++) {
+        const int rows = sizes[i][0], columns = sizes[i][1], count = rows * columns;
+        const fg_tensor z = fg_iota(trace, FG_F32, 2, FG_DIMS(2, 6, 8, 1));
+        const fg_aug_random_resized_crop_options small = {.height = rows, .width = columns};
+        values_run(trace, fg_aug_random_resized_crop(z, NULL, &small), got,
+                   2 * (size_t)count * sizeof *got);
+        const aug_image expected = aug_host_resize(ramp, boxes[i], rows, columns);
+        compare("middle", got, expected);
+        compare("middle of the second", got + count, expected);
+        aug_host_free(expected);
+    }
     aug_host_free(ramp);
+    fg_trace_destroy(trace);
+}
+
+/* Each side has a low-pass filter if it shrinks, whatever the other does. */
+static void sides_are_resized_separately(void **state)
+{
+    static const int sizes[][2] = {{9, 3}, {3, 9}, {2, 2}, {9, 9}}, whole[4] = {0, 0, 6, 6};
+    static const float box[] = {0, 0, 6, 6};
+    static float got[81];
+    fg_trace *trace = values_trace(*state);
+    const fg_type boxes = {FG_F32, 2, {1, 4}}, images = {FG_F32, 4, {1, 6, 6, 1}};
+    const aug_image squares = aug_host_image(6, 6, 1);
+    for (int i = 0; i < 36; i++)
+        squares.at[i] = (float)(i * i % 11);
+    for (int i = 0; i < 4; i++) {
+        const fg_tensor x = fg_constant(trace, &images, squares.at);
+        const fg_tensor y =
+            fg_crop_resize(x, fg_constant(trace, &boxes, box), sizes[i][0], sizes[i][1], NULL);
+        values_run(trace, y, got, (size_t)(sizes[i][0] * sizes[i][1]) * sizeof *got);
+        const aug_image expected = aug_host_resize(squares, whole, sizes[i][0], sizes[i][1]);
+        compare("resized", got, expected);
+        aug_host_free(expected);
+    }
+    aug_host_free(squares);
     fg_trace_destroy(trace);
 }
 
@@ -723,6 +752,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(boxes_have_the_area_and_the_ratio),
     cmocka_unit_test(mixtures_have_the_beta_distribution),
     cmocka_unit_test(evaluation_is_not_random),
+    cmocka_unit_test(sides_are_resized_separately),
     cmocka_unit_test(channels_are_normalized),
     cmocka_unit_test(errors_say_what_was_expected),
     cmocka_unit_test(options_of_a_configuration_are_those_of_the_functions),

@@ -336,6 +336,8 @@ static void presize_rules_give_the_sizes_of_torchvision(void **state)
     expect_size("max=65535", 70000, 10, 65535, 9);
     expect_size("short=256", 500, 375, 341, 256);
     expect_size("short=256", 375, 500, 256, 341);
+    expect_size("short=256", 300, 500, 256, 426);
+    expect_size("short=256", 500, 300, 426, 256); /* rounded down */
     expect_size("short=256", 256, 900, 256, 900);
     expect_size("short=256", 200, 900, 200, 900);
     expect_size("short=256,upscale", 200, 900, 256, 1152);
@@ -343,6 +345,7 @@ static void presize_rules_give_the_sizes_of_torchvision(void **state)
     expect_size("max=400", 500, 375, 400, 300);
     expect_size("max=400", 333, 1000, 133, 400);
     expect_size("max=400", 400, 399, 400, 399);
+    expect_size("max=400", 100, 50, 100, 50);
     expect_size("max=400", 1, 5000, 1, 400);
     expect_size("max=400,upscale", 100, 50, 400, 200);
     expect_size("square=224", 500, 375, 224, 224);

@@ -324,6 +324,21 @@ static void mistakes_are_refused(void **state)
     assert_int_equal(fg_pack_arrays(folder, path, NULL, &count, &err), FG_EINVAL);
     fgt_message_is(err.message, "~/mistakes: the training, validation and test samples differ in "
                                 "their fields: expected the same names and types");
+    for (int i = 0; i < 4; i++) { /* another name, type, size */
+        const fg_field fields[] = {{"x", {FG_F32, 1, {2}}}, {"y", {FG_F32, 1, {2}}},
+                                   {"x", {FG_S32, 1, {2}}}, {"x", {FG_F32, 1, {3}}}};
+        const void *const values[] = {(float[6]){0}};
+        const fg_dataset_spec first = {.count = 2, .fields = &fields[0], .field_count = 1};
+        const fg_dataset_spec second = {.count = 2, .fields = &fields[i], .field_count = 1};
+        fg_dataset *two[3] = {NULL, NULL, NULL};
+        fgt_ok(fg_dataset_from_arrays(&first, values, FG_COPY, &two[FG_TRAIN], &err));
+        fgt_ok(fg_dataset_from_arrays(&second, values, FG_COPY, &two[FG_VAL], &err));
+        assert_int_equal(fg_pack_datasets(two, "two", path, NULL, &count, &err),
+                         i == 0 ? FG_OK : FG_EINVAL);
+        fg_dataset_destroy(two[FG_TRAIN]);
+        fg_dataset_destroy(two[FG_VAL]);
+        (void)remove(path);
+    }
     fg_dataset *none[3] = {NULL, NULL, NULL};
     assert_int_equal(fg_pack_datasets(none, "none", path, NULL, &count, &err), FG_EINVAL);
     const fg_pack_arrays_options newer = {.reserved = {1}};
