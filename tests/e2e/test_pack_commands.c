@@ -102,10 +102,43 @@ static void exported_files_give_the_same_pack(void **state)
     contains(
         program_gives(0, folder, "pack export p.pack again --force --class dog --limit 1")->out,
         "again\t1 file\t");
-    contains(program_gives(2, folder, "pack export p.pack x --limit 0")->err,
-             "limit: expected an integer, 1 or greater (for example 100), got '0'");
-    contains(program_gives(1, folder, "pack export p.pack x --class dgo")->err,
-             "did you mean 'dog'?");
+    assert_false(is_there(folder, "x"));
+}
+
+static const struct {
+    const char *words;
+    int status;
+    const char *message;
+} mistakes[] = {
+    {"export p.pack x --limit 0", 2,
+     "limit: expected an integer, 1 or greater (for example 100), got '0'"},
+    {"export p.pack x --seed -1", 2,
+     "seed: expected an integer, 0 or greater (for example 1), got '-1'"},
+    {"export p.pack x --quality 101", 2,
+     "quality: expected an integer from 1 to 100 (for example 4), got '101'"},
+    {"export p.pack x --split tset", 2, "--split is 'tset': expected train|val|test|none"},
+    {"export p.pack x --format bmp", 2, "--format is 'bmp': expected png|jpeg"},
+    {"export p.pack x --class dgo", 1, "did you mean 'dog'?"},
+    {"show p.pack --rows 0", 2,
+     "rows: expected an integer from 1 to 2147483647 (for example 4), got '0'"},
+    {"show p.pack --columns 0", 2,
+     "columns: expected an integer from 1 to 2147483647 (for example 4), got '0'"},
+    {"show p.pack --cell 0", 2,
+     "cell: expected an integer from 1 to 2147483647 (for example 4), got '0'"},
+    {"show p.pack --seed x", 2, "seed: expected an integer, 0 or greater (for example 1), got 'x'"},
+    {"show p.pack --split tset", 2, "--split is 'tset': expected train|val|test|none"},
+    {"show p.pack --class dgo", 1, "did you mean 'dog'?"},
+};
+
+static void wrong_values_name_their_option(void **state)
+{
+    (void)state;
+    make_photos();
+    for (size_t i = 0; i < sizeof mistakes / sizeof mistakes[0]; i++) {
+        char line[64];
+        (void)snprintf(line, sizeof line, "pack %s", mistakes[i].words);
+        contains(program_gives(mistakes[i].status, folder, line)->err, mistakes[i].message);
+    }
     assert_false(is_there(folder, "x"));
 }
 
@@ -166,6 +199,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(info_and_verify),
     cmocka_unit_test(a_damaged_pack_is_found_and_rebuilt),
     cmocka_unit_test(exported_files_give_the_same_pack),
+    cmocka_unit_test(wrong_values_name_their_option),
     cmocka_unit_test(sheets_are_drawn),
     cmocka_unit_test(arrays_and_tokens_are_packed),
 };

@@ -652,6 +652,21 @@ static void encodings_must_match_the_field(void **state)
     }
 }
 
+static void pixels_are_not_decoded(void **state)
+{
+    uint8_t rgb[9 * 10 * 3];
+    const uint8_t entry[140] = {0};
+    fgt_ok(fg_image_encoding_decode(&planes, entry, rgb, &err));
+    fg_image_encoding other = planes;
+    other.coding = FG_IMAGE_PIXELS;
+    assert_int_equal(fg_image_encoding_decode(&other, entry, rgb, &err), FG_EINVAL);
+    fgt_message_is(err.message, "pixels need no decoding");
+    other = planes;
+    other.height = 0;
+    assert_int_equal(fg_image_encoding_decode(&other, entry, rgb, &err), FG_EINVAL);
+    fgt_message_is(err.message, "encoded images of 0 x 10 pixels: expected 1 to 65535");
+}
+
 static const struct {
     int64_t count;
     double fraction;
@@ -765,5 +780,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_allocation_may_fail),
     cmocka_unit_test(the_encoding_of_images_is_kept),
     cmocka_unit_test(encodings_must_match_the_field),
+    cmocka_unit_test(pixels_are_not_decoded),
 };
 FGT_MAIN(tests)
