@@ -18,10 +18,9 @@ add_subdirectory(src/report)
 add_subdirectory(src/recipe)
 
 foreach(kind shared static)
-    string(TOUPPER ${kind} KIND)
-    add_library(fulgurite_recipe_${kind} ${KIND} $<TARGET_OBJECTS:fulgurite_recipe_objects>)
+    add_library(fulgurite_recipe_${kind} ${FG_KIND_${kind}} $<TARGET_OBJECTS:fulgurite_recipe_objects>)
     set_target_properties(fulgurite_recipe_${kind} PROPERTIES
-        OUTPUT_NAME fulgurite_recipe
+        OUTPUT_NAME fulgurite_recipe$<$<BOOL:${FG_REPLACEABLE}>:_${kind}>
         VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
     target_link_libraries(fulgurite_recipe_${kind} PUBLIC fulgurite_${kind}
         PRIVATE ${FG_RECIPE_LIBRARIES})
