@@ -325,8 +325,10 @@ static void mistakes_are_refused(void **state)
     fgt_message_is(err.message, "~/mistakes: the training, validation and test samples differ in "
                                 "their fields: expected the same names and types");
     for (int i = 0; i < 4; i++) { /* another name, type, size */
-        const fg_field fields[] = {{"x", {FG_F32, 1, {2}}}, {"y", {FG_F32, 1, {2}}},
-                                   {"x", {FG_S32, 1, {2}}}, {"x", {FG_F32, 1, {3}}}};
+        const fg_field fields[] = {{"x", {FG_F32, 1, {2}}},
+                                   {"y", {FG_F32, 1, {2}}},
+                                   {"x", {FG_S32, 1, {2}}},
+                                   {"x", {FG_F32, 1, {3}}}};
         const void *const values[] = {(float[6]){0}};
         const fg_dataset_spec first = {.count = 2, .fields = &fields[0], .field_count = 1};
         const fg_dataset_spec second = {.count = 2, .fields = &fields[i], .field_count = 1};
