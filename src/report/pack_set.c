@@ -25,60 +25,41 @@ typedef struct row {
 
 /* The options that both have in `select`. */
 #define SELECTION(type)                                                                            \
-    {.option = {.name = "split",                                                                   \
-                .kind = FG_OPTION_STRING,                                                          \
-                .example = "val",                                                                  \
-                .help = "Only records of this split."},                                            \
+    {.option = {.name = "split", .kind = FG_OPTION_STRING, .example = "val"},                      \
      AT(type, select.split)},                                                                      \
-        {.option = {.name = "class",                                                               \
-                    .kind = FG_OPTION_STRING,                                                      \
-                    .example = "cat",                                                              \
-                    .help = "Only records of this class."},                                        \
+        {.option = {.name = "class", .kind = FG_OPTION_STRING, .example = "cat"},                  \
          AT(type, select.class_name)},                                                             \
     {                                                                                              \
-        .option = {.name = "seed",                                                                 \
-                   .kind = FG_OPTION_INT,                                                          \
-                   .max = 0x1p63,                                                                  \
-                   .example = "1",                                                                 \
-                   .help = "Choose records at random."},                                           \
+        .option = {.name = "seed", .kind = FG_OPTION_INT, .max = 0x1p63, .example = "1"},          \
         AT(type, select.seed), .flag = offsetof(type, select.shuffle), .is_wide = true             \
     }
 
-#define NUMBER(type, member, word, most, text)                                                     \
+#define NUMBER(type, member, word, most)                                                           \
     {                                                                                              \
         .option = {.name = (word),                                                                 \
                    .kind = FG_OPTION_INT,                                                          \
                    .min = 1,                                                                       \
                    .max = (most),                                                                  \
-                   .example = "4",                                                                 \
-                   .help = (text)},                                                                \
+                   .example = "4"},                                                                \
         AT(type, member)                                                                           \
     }
 
 static const row export_rows[] = {
     SELECTION(fg_pack_export_options),
-    {.option = {.name = "limit",
-                .kind = FG_OPTION_INT,
-                .min = 1,
-                .max = 0x1p63,
-                .example = "100",
-                .help = "At most this many records."},
+    {.option = {.name = "limit", .kind = FG_OPTION_INT, .min = 1, .max = 0x1p63, .example = "100"},
      AT(fg_pack_export_options, select.limit),
      .is_wide = true},
-    {.option = {.name = "format",
-                .kind = FG_OPTION_CHOICE,
-                .choices = "png|jpeg",
-                .example = "jpeg",
-                .help = "Format of records that are not files."},
+    {.option =
+         {.name = "format", .kind = FG_OPTION_CHOICE, .choices = "png|jpeg", .example = "jpeg"},
      AT(fg_pack_export_options, as_jpeg)},
-    NUMBER(fg_pack_export_options, quality, "quality", 100, "Quality of these JPEGs."),
+    NUMBER(fg_pack_export_options, quality, "quality", 100),
 };
 
 static const row sheet_rows[] = {
     SELECTION(fg_pack_sheet_options),
-    NUMBER(fg_pack_sheet_options, rows, "rows", INT_MAX, "Number of rows."),
-    NUMBER(fg_pack_sheet_options, columns, "columns", INT_MAX, "Number of columns."),
-    NUMBER(fg_pack_sheet_options, cell, "cell", INT_MAX, "Size of an image in pixels."),
+    NUMBER(fg_pack_sheet_options, rows, "rows", INT_MAX),
+    NUMBER(fg_pack_sheet_options, columns, "columns", INT_MAX),
+    NUMBER(fg_pack_sheet_options, cell, "cell", INT_MAX),
 };
 
 /* ---- setting --------------------------------------------------------------------------------- */
