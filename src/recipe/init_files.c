@@ -205,6 +205,13 @@ static bool refuse_folder(const char *folder, fg_error *err)
         folder);
 }
 
+static bool refuse_as(const fg_error *why, fg_error *err)
+{
+    if (err != NULL)
+        *err = *why;
+    return false;
+}
+
 /* Images, if they have classes; else the only table; else images without classes. */
 static bool look_at_rest(const char *folder, fgi_look_files *out, fg_error *err)
 {
@@ -225,7 +232,7 @@ static bool look_at_rest(const char *folder, fgi_look_files *out, fg_error *err)
         return true; /* refused with the reason by what reads them */
     if (why.status == FG_ENOTFOUND)
         return refuse_folder(folder, err);
-    return fgi_refuse(err, "%s", why.message);
+    return refuse_as(&why, err);
 }
 
 static bool look_at_folder(const char *folder, fgi_look_files *out, fg_error *err)
@@ -310,7 +317,7 @@ static bool look_at_file(const char *path, fgi_look_files *out, fg_error *err)
     const bool is_other = !is_table(path) && why.status != FG_EINVAL;
     fgi_look_files_free(out);
     if (is_other)
-        return fgi_refuse(err, "%s", why.message);
+        return refuse_as(&why, err);
     out->kind = &fgi_look_csv; /* whatever its extension */
     out->path = fgi_strdup(path);
     return out->path != NULL ? fgi_look_at_list(out, err) : fgi_refuse_memory(err);

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
+#include <fulgurite/recipe.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -479,6 +480,23 @@ static void lists_have_classes(void **state)
     }
 }
 
+/* What cannot be read keeps its status. */
+static void damage_is_no_mistake_of_options(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    char *text = NULL;
+    char *folder = strdup(fgt_temp_folder());
+    put_files(folder, "a.tar=cat");
+    assert_int_equal(fg_recipe_init(fgt_path(folder, "a.tar"), NULL, &text, &err), FG_EFORMAT);
+    assert_non_null(strstr(err.message, "a.tar': byte "));
+    assert_null(text);
+    put_files(folder, "sub/b.pgm=P5|2|2|255|abcd sub/c.pgm=cat");
+    assert_int_equal(fg_recipe_init(fgt_path(folder, "sub"), NULL, &text, &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, "contains images without classes: expected "));
+    free(folder);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -488,6 +506,7 @@ int main(void)
         cmocka_unit_test(lists_have_classes),
         cmocka_unit_test(names_of_photos_may_begin_with_classes),
         cmocka_unit_test(photos_are_counted_and_measured),
+        cmocka_unit_test(damage_is_no_mistake_of_options),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
 }
