@@ -222,6 +222,16 @@ static void impossible_splits_are_refused(void **state)
         fgt_message_is(err.message, cases[i].part);
     }
     fg_catalog_destroy(catalog);
+    for (int count = 1; count <= 2; count++) {
+        catalog = make(count, 1, 2, false);
+        assert_int_equal(fg_catalog_split(catalog, &cases[0].options, splits, &err), FG_EINVAL);
+        fgt_message_is(err.message,
+                       count == 1 ? "fg_catalog_split: the split val would be empty: the 1 sample "
+                                    "forms only 1 group, counting samples without a group"
+                                  : "fg_catalog_split: the split val would be empty: the 2 samples "
+                                    "form only 1 group, counting samples without a group");
+        fg_catalog_destroy(catalog);
+    }
 }
 
 static fg_status split(void *catalog, fg_error *error)

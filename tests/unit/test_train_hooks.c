@@ -565,6 +565,9 @@ static void a_search_starts_no_steps_of_callbacks(void **state)
     assert_non_null(curve);
     fg_lr_curve_destroy(curve);
     assert_int_equal(steps, 0);
+    const int before = recorder_count(&r, "batch_end");
+    fgt_ok(fg_trainer_validate(trainer, &task, &data, &err)); /* the search is over */
+    assert_true(recorder_count(&r, "batch_end") > before);
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     assert_int_equal(steps, 6);
     fg_trainer_destroy(trainer);
