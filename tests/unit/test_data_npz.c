@@ -64,6 +64,9 @@ static void what_is_wrong_is_named(void **state)
     } rows[] = {
         {"stored.npz:z", FG_ENOTFOUND,
          "'~/tests/golden/data/stored.npz' has no array 'z'; it has: x, y"},
+        {"deflated.npz:x", FG_ENOTFOUND,
+         "'~/tests/golden/data/deflated.npz' has no array 'x'; it has: x_train, y_train, "
+         "x_test, y_test"},
         {"stored.npz", FG_EINVAL,
          "'~/tests/golden/data/stored.npz' is an archive: name one of its arrays, as in "
          "file.npz:x; it has: x, y"},

@@ -207,6 +207,8 @@ static void lost_lines_come_from_the_history(void **state)
     char *only = the_event_file(folder), *data = NULL;
     size_t size = 0;
     fgt_ok(fgi_file_read(only, 1 << 20, &data, &size, &err));
+    const double time_of_line = 77; /* before the start of the log */
+    assert_non_null(memmem(data, size, &time_of_line, sizeof time_of_line));
     /* without the last two lines: the second one of step 4 is missing too */
     const size_t line = 12 + 9 + 2 + 2 + 14 + 11 + 19 + 4, val = 12 + 9 + 2 + 2 + 17 + 4;
     assert_int_equal(truncate(only, (off_t)(size - line - val)), 0);
