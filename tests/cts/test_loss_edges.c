@@ -127,9 +127,40 @@ static void logsumexp_of_nothing_has_gradient_zero(void **client)
     }
 }
 
+static const float class_weights[CLASSES] = {2, 1, 0.5F, 3}, position_weights[ROWS] = {1, 4, 0.25F};
+
+static fg_tensor weighted_twice(fg_tensor x, fg_tensor label)
+{
+    const fg_type classes = {FG_F32, 1, {CLASSES}}, positions = {FG_F32, 1, {ROWS}};
+    return fg_cross_entropy(
+        x, label,
+        &(fg_cross_entropy_options){
+            .class_weight = fg_constant(fg_tensor_trace(x), &classes, class_weights),
+            .weight = fg_constant(fg_tensor_trace(x), &positions, position_weights)});
+}
+
+/* Weights of classes and of positions are multiplied, also in the sum that the loss is divided by. */
+static void weights_of_classes_and_positions_are_multiplied(void **client)
+{
+    static const int32_t label[ROWS] = {3, 0, 2};
+    float gradient[COUNT];
+    double losses = 0, weights = 0;
+    for (int r = 0; r < ROWS; r++) {
+        double sum = 0;
+        for (int c = 0; c < CLASSES; c++)
+            sum += exp((double)logits[r * CLASSES + c]);
+        const double w = (double)(class_weights[label[r]] * position_weights[r]);
+        losses += w * (log(sum) - (double)logits[r * CLASSES + label[r]]);
+        weights += w;
+    }
+    const float loss = loss_of(*client, weighted_twice, logits, label, gradient);
+    fgt_close("loss", (double)loss, losses / weights, 1e-6, 0);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_label_outside_the_classes_has_a_nan_gradient),
     cmocka_unit_test(an_ignored_position_has_no_gradient),
     cmocka_unit_test(logsumexp_of_nothing_has_gradient_zero),
+    cmocka_unit_test(weights_of_classes_and_positions_are_multiplied),
 };
 int main(void) { return cmocka_run_group_tests(tests, open_client, close_client) == 0 ? 0 : 1; }

@@ -386,6 +386,8 @@ static void a_run_ends_although_values_are_refused(void **state)
     fgt_ok(OPS.log(self, &line, &err));
     assert_finish_says(self, "2 logger 'mlflow': 2 values were lost\n");
     assert_asked(&s, "\"status\":\"FINISHED\",\"end_time\":2000000");
+    fgt_ok(OPS.finish(self, &(fg_log_end){.state = FG_LOG_STOPPED, .wall_time = 3000}, &err));
+    assert_asked(&s, "\"status\":\"KILLED\",\"end_time\":3000000");
     OPS.destroy(self);
     server_stop(&s);
 }
