@@ -380,6 +380,11 @@ static void evaluation_is_not_random(void **state)
                sizeof got);
     for (int i = 0; i < 32; i++)
         assert_true(got[i] == (float)(2 + i % 4));
+    const fg_tensor wide = fg_iota(trace, FG_F32, 2, FG_DIMS(2, 6, 8, 1));
+    values_run(trace, fg_aug_center_crop(wide, NULL, &(fg_aug_center_crop_options){2, 6, {0}}), got,
+               24 * sizeof *got);
+    for (int i = 0; i < 24; i++)
+        assert_true(got[i] == (float)(1 + i % 6));
     /* the largest box of the result's ratio in the middle: 6 x 6, 4 x 8 and 6 x 3 */
     static const int sizes[][2] = {{2, 2}, {2, 4}, {4, 2}};
     static const int boxes[][4] = {{0, 1, 6, 6}, {1, 0, 4, 8}, {0, 2, 6, 3}};

@@ -6,6 +6,7 @@
 #include "fgt.h"
 
 #include <fulgurite/fulgurite.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "record.h"
@@ -388,11 +389,34 @@ static void parameters_keep_their_format(void **state)
         v = i == 0 ? 2.1 * p : 0.5 * v + 0.5 * 2.1 * p;
         p -= 0.1 * v;
     }
-    fgt_close("sgd f64", shrunk(FG_F64, "sgd"), p, 1e-7, 0);
+    fgt_close("sgd f64", shrunk(FG_F64, "sgd"), p, 1e-14, 0); /* an update in f32 is not */
     fgt_close("sgd bf16", shrunk(FG_BF16, "sgd"), p, 0.01, 0);
     const double adam = shrunk(FG_F64, "adamw"); /* each update is about lr */
     fgt_close("adamw f64", adam, 1 - 3 * 0.101, 0.005, 0);
     fgt_close("adamw bf16", shrunk(FG_BF16, "adamw"), adam, 0.02, 0);
+}
+
+/* A limited element of an infinite gradient would be finite. */
+static void infinite_gradients_are_found_before_clipping(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_module *root = NULL;
+    float value = 1;
+    fgt_ok(fg_module_create(NULL, 0, &root, &err));
+    fg_variable *v = fg_module_variable(root, "v", &(fg_type){.dtype = FG_F32}, NULL);
+    fg_optimizer *o = fg_sgd_create(root, &(fg_sgd_options){.lr = 0.1});
+    fgt_ok(fg_optimizer_set_loss_scale(o, &(fg_loss_scale_options){.init = 1}, &err));
+    fgt_ok(fg_optimizer_set_clip(o, FG_CLIP_VALUE, 0.5, &err));
+    fgt_ok(fg_variable_set(v, &value, sizeof value, &err));
+    for (int i = 0; i < 2; i++) {
+        const double slope = i == 0 ? (double)INFINITY : 3;
+        fg_optimizer_minimize(o, fg_mul_scalar(fg_variable_value(trace, v), slope));
+        fgt_ok(fg_run(trace, NULL, 0, NULL, &err));
+        fgt_ok(fg_variable_read(v, &value, sizeof value, &err));
+        fgt_close("v", (double)value, i == 0 ? 1 : 0.95, 1e-6, 0);
+    }
+    fg_module_destroy(root);
 }
 
 static int open_all(void **state)
@@ -506,6 +530,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_zero_that_is_meant_computes_as_zero),
     cmocka_unit_test(bias_correction_keeps_its_digits),
     cmocka_unit_test(parameters_keep_their_format),
+    cmocka_unit_test(infinite_gradients_are_found_before_clipping),
 };
 
 int main(void) { return cmocka_run_group_tests(tests, open_all, close_all) == 0 ? 0 : 1; }

@@ -59,6 +59,8 @@ static void csv_columns_are_found_by_name(void **state)
         fgt_catalog_is(fgt_path(root, i == 0 ? "m.tsv" : "m.tsv.gz"),
                        &(fg_catalog_options){.path_column = "file", .label_column = "y"},
                        "a.jpg 2 [A]\nsub/d.bin 0 [D]\nclass -\nclass -\nclass -\n");
+    fgt_catalog_is(manifest("n.csv", "path,label\na.jpg,01\nsub/d.bin,00\n"), NULL,
+                   "a.jpg 1 [A]\nsub/d.bin 0 [D]\nclass -\nclass -\n");
     fgt_catalog_is(manifest("s.csv", "path;label\na.jpg;1.0\nsub/d.bin;1\n"),
                    &(fg_catalog_options){.delimiter = ';'},
                    "a.jpg 1 [A]\nsub/d.bin 0 [D]\nclass 1\nclass 1.0\n");

@@ -71,6 +71,27 @@ static void description_of_the_pack(void **state)
     fg_pack_close(pack);
 }
 
+/* Empty metadata are none: the files are the same. */
+static void metadata_may_be_empty(void **state)
+{
+    fg_error err = {0};
+    char *text[2];
+    size_t size[2];
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        fg_pack_writer *writer = NULL;
+        const char *path = fresh("m.pack");
+        fgt_ok(fg_pack_writer_create(path, NULL, &writer, NULL, &err));
+        fgt_ok(fg_pack_writer_finish(writer, i == 0 ? NULL : "", &err));
+        fg_pack_writer_destroy(writer);
+        fgt_ok(fgi_file_read(path, 1 << 20, &text[i], &size[i], &err));
+    }
+    assert_int_equal(size[0], size[1]);
+    assert_memory_equal(text[0], text[1], size[0]);
+    fgi_free(text[0]);
+    fgi_free(text[1]);
+}
+
 static void small_records_do_not_cross_a_window(void **state)
 {
     fg_error err = {0};
@@ -438,6 +459,7 @@ static void any_allocation_may_fail(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(records_of_all_kinds),
     cmocka_unit_test(description_of_the_pack),
+    cmocka_unit_test(metadata_may_be_empty),
     cmocka_unit_test(small_records_do_not_cross_a_window),
     cmocka_unit_test(large_records_leave_no_gaps),
     cmocka_unit_test(records_may_be_where_early_versions_placed_them),
