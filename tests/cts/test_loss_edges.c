@@ -139,7 +139,7 @@ static fg_tensor weighted_twice(fg_tensor x, fg_tensor label)
             .weight = fg_constant(fg_tensor_trace(x), &positions, position_weights)});
 }
 
-/* Weights of classes and of positions are multiplied, also in the sum that the loss is divided by. */
+/* Also in the sum that the loss is divided by. */
 static void weights_of_classes_and_positions_are_multiplied(void **client)
 {
     static const int32_t label[ROWS] = {3, 0, 2};

@@ -91,7 +91,7 @@ static void filling_batch_is_found(void **state)
     const int64_t batches[] = {8, 16, 32, 64};
     const double cycles[] = {8000, 8400, 9600, (double)NAN}; /* 1000, 525, 300 a sample */
     const double flat[] = {8000, 16000, 31000, 60000};       /* 1000, 1000, 969, 938 */
-    const double gaps[] = {NAN, 8400, 8400, 0};              /* only the second and the third */
+    const double gaps[] = {(double)NAN, 8400, 8400, 0};      /* only the second and the third */
     (void)state;
     assert_int_equal(fg_plan_saturation_batch(batches, cycles, 4), 32);
     assert_int_equal(fg_plan_saturation_batch(batches, gaps, 4), 32);

@@ -222,9 +222,17 @@ static void impossible_splits_are_refused(void **state)
         fgt_message_is(err.message, cases[i].part);
     }
     fg_catalog_destroy(catalog);
+}
+
+/* The message counts samples and groups. */
+static void one_group_is_not_divided(void **state)
+{
+    static const fg_catalog_split_options half = {.val_fraction = 0.25};
+    uint8_t splits[2];
+    (void)state;
     for (int count = 1; count <= 2; count++) {
-        catalog = make(count, 1, 2, false);
-        assert_int_equal(fg_catalog_split(catalog, &cases[0].options, splits, &err), FG_EINVAL);
+        fg_catalog *catalog = make(count, 1, 2, false);
+        assert_int_equal(fg_catalog_split(catalog, &half, splits, &err), FG_EINVAL);
         fgt_message_is(err.message,
                        count == 1 ? "fg_catalog_split: the split val would be empty: the 1 sample "
                                     "forms only 1 group, counting samples without a group"
@@ -459,6 +467,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(existing_splits_are_kept),
     cmocka_unit_test(the_documented_formula_is_used),
     cmocka_unit_test(impossible_splits_are_refused),
+    cmocka_unit_test(one_group_is_not_divided),
     cmocka_unit_test(every_allocation_may_fail),
 };
 

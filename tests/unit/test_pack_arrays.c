@@ -324,7 +324,21 @@ static void mistakes_are_refused(void **state)
     assert_int_equal(fg_pack_arrays(folder, path, NULL, &count, &err), FG_EINVAL);
     fgt_message_is(err.message, "~/mistakes: the training, validation and test samples differ in "
                                 "their fields: expected the same names and types");
-    for (int i = 0; i < 4; i++) { /* another name, type, size */
+    fg_dataset *none[3] = {NULL, NULL, NULL};
+    assert_int_equal(fg_pack_datasets(none, "none", path, NULL, &count, &err), FG_EINVAL);
+    const fg_pack_arrays_options newer = {.reserved = {1}};
+    assert_int_equal(fg_pack_arrays(folder, path, &newer, &count, &err), FG_EINVAL);
+    assert_int_equal(fg_pack_datasets(none, "none", path, &newer, &count, &err), FG_EINVAL);
+}
+
+/* All parts have the same fields: another name, type or size is refused. */
+static void other_fields_are_refused(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    int64_t count;
+    const char *path = path_of("fields.pack");
+    for (int i = 0; i < 4; i++) {
         const fg_field fields[] = {{"x", {FG_F32, 1, {2}}},
                                    {"y", {FG_F32, 1, {2}}},
                                    {"x", {FG_S32, 1, {2}}},
@@ -341,11 +355,6 @@ static void mistakes_are_refused(void **state)
         fg_dataset_destroy(two[FG_VAL]);
         (void)remove(path);
     }
-    fg_dataset *none[3] = {NULL, NULL, NULL};
-    assert_int_equal(fg_pack_datasets(none, "none", path, NULL, &count, &err), FG_EINVAL);
-    const fg_pack_arrays_options newer = {.reserved = {1}};
-    assert_int_equal(fg_pack_arrays(folder, path, &newer, &count, &err), FG_EINVAL);
-    assert_int_equal(fg_pack_datasets(none, "none", path, &newer, &count, &err), FG_EINVAL);
 }
 
 static int64_t fails_at, added;
@@ -481,6 +490,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tokens_become_overlapping_windows),
     cmocka_unit_test(tokens_of_other_files),
     cmocka_unit_test(mistakes_are_refused),
+    cmocka_unit_test(other_fields_are_refused),
     cmocka_unit_test(an_interrupted_pack_is_continued),
     cmocka_unit_test(progress_is_reported),
     cmocka_unit_test(every_allocation_may_fail),

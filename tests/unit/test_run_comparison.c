@@ -6,12 +6,14 @@
 
 #include <fulgurite/report.h>
 #include <jansson.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "input/json_file.h"
 #include "report/config_lines.h"
+#include "report/run_view.h"
 
 static fg_error err;
 
@@ -184,6 +186,29 @@ static void keys_are_read_line_by_line(void **state)
     json_decref(keys);
 }
 
+/* Only a run that has ended has the means of its last epoch. */
+static void means_of_an_epoch_are_those_of_a_run_that_ended(void **state)
+{
+    static const char *const states[] = {"running", "killed", "stopped", "finished"};
+    (void)state;
+    fgt_ok(fgi_folder_make("part", &err));
+    put("part/metrics.jsonl", "{\"step\":20,\"train_acc\":0.875}\n");
+    for (int i = 0; i < 4; i++) {
+        char report[128];
+        fgi_run_view view;
+        (void)snprintf(
+            report, sizeof report,
+            "{\"version\":1,\"state\":\"%s\",\"steps\":20,\"metrics\":{\"train_acc\":0.625}}",
+            states[i]);
+        put("part/report.json", report);
+        fgt_ok(fgi_run_view_open("part", &view, &err));
+        assert_int_equal(view.metric_count, 1);
+        assert_int_equal(view.metrics[0].is_window, i < 2);
+        fgt_close(states[i], view.metrics[0].last, i < 2 ? 0.875 : 0.625, 0, 0);
+        fgi_run_view_close(&view);
+    }
+}
+
 static fg_status make_page(void *self, fg_error *e)
 {
     static const char *const runs[] = {"one", "two", "old"};
@@ -201,9 +226,13 @@ static void every_allocation_may_fail(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(rows_have_a_value_of_each_run),   cmocka_unit_test(text_and_page_show_them),
-    cmocka_unit_test(names_have_a_space_between_them), cmocka_unit_test(mistakes_are_named),
-    cmocka_unit_test(keys_are_read_line_by_line),      cmocka_unit_test(every_allocation_may_fail),
+    cmocka_unit_test(rows_have_a_value_of_each_run),
+    cmocka_unit_test(text_and_page_show_them),
+    cmocka_unit_test(names_have_a_space_between_them),
+    cmocka_unit_test(mistakes_are_named),
+    cmocka_unit_test(keys_are_read_line_by_line),
+    cmocka_unit_test(every_allocation_may_fail),
+    cmocka_unit_test(means_of_an_epoch_are_those_of_a_run_that_ended),
 };
 
 int main(void) { return cmocka_run_group_tests(tests, begin, NULL) == 0 ? 0 : 1; }

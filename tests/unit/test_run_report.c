@@ -268,7 +268,7 @@ static void metrics_after_the_report(void **state)
                                  "\"epochs\":0}";
     (void)state;
     put("metrics.jsonl", "{\"step\": 9, \"epoch\": 0, \"val_acc\": 0.25}\n"
-                         "{\"step\": 20, \"epoch\": 1, \"val_acc\": 0.5, \"train_acc\": 0.875}\n");
+                         "{\"step\": 20, \"epoch\": 1, \"val_acc\": 0.5}\n");
     put("report.json", killed);
     char *text = report_as(FG_REPORT_TEXT);
     has(text, "killed; last report after 500 ms, 1 step, 0 epochs; its metrics continue until "
@@ -278,17 +278,6 @@ static void metrics_after_the_report(void **state)
     text = report_as(FG_REPORT_TEXT);
     has(text, "killed; last report after 500 ms, 20 steps\n");
     fg_report_free(text);
-    for (int ended = 0; ended < 2; ended++) { /* the mean of the last epoch only if there is one */
-        static const char mean[] =
-            "{\"version\":1,\"state\":\"%s\",\"steps\":20,\"metrics\":{\"train_acc\":0.625}}";
-        char report_text[128];
-        (void)snprintf(report_text, sizeof report_text, mean, ended ? "finished" : "running");
-        put("report.json", report_text);
-        text = report_as(FG_REPORT_TEXT);
-        has(text,
-            ended ? "train_acc                   0.625\n" : "train_acc                   0.875\n");
-        fg_report_free(text);
-    }
     put("report.json", "{\"version\":1,");
     for (int form = FG_REPORT_TEXT; form <= FG_REPORT_HTML; form++) {
         text = report_as((fg_report_form)form);

@@ -338,6 +338,14 @@ static void missing_compilers_are_listed_once(void **state)
     }
     assert_int_equal(fg_setup_find_missing("", missing, 2, &count, &err), FG_EINVAL);
     assert_string_equal(err.message, "expected 1 to 64 names separated by commas");
+}
+
+static void machines_are_at_most_64(void **state)
+{
+    fg_setup_missing missing[2];
+    size_t count;
+    fg_error err = {0};
+    (void)state;
     char names[65 * 5] = "h100";
     for (int named = 1; named < 64; named++)
         memcpy(names + strlen(names), ",h100", sizeof ",h100");
@@ -359,5 +367,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup(log_reports_what_pip_says, begin),
     cmocka_unit_test_setup(every_allocation_may_fail, begin),
     cmocka_unit_test_setup(missing_compilers_are_listed_once, begin),
+    cmocka_unit_test_setup(machines_are_at_most_64, begin),
 };
 FGT_MAIN(tests)
