@@ -11,6 +11,7 @@
 #include "base/print.h"
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/error.h"
 #include "catalog/catalog_options.h"
 
 static bool ends_in(const char *name, const char *end)
@@ -205,13 +206,6 @@ static bool refuse_folder(const char *folder, fg_error *err)
         folder);
 }
 
-static bool refuse_as(const fg_error *why, fg_error *err)
-{
-    if (err != NULL)
-        *err = *why;
-    return false;
-}
-
 /* Images, if they have classes; else the only table; else images without classes. */
 static bool look_at_rest(const char *folder, fgi_look_files *out, fg_error *err)
 {
@@ -232,7 +226,7 @@ static bool look_at_rest(const char *folder, fgi_look_files *out, fg_error *err)
         return true; /* refused with the reason by what reads them */
     if (why.status == FG_ENOTFOUND)
         return refuse_folder(folder, err);
-    return refuse_as(&why, err);
+    return fgi_fail(err, why.status, "%s", why.message) == FG_OK;
 }
 
 static bool look_at_folder(const char *folder, fgi_look_files *out, fg_error *err)
@@ -317,7 +311,7 @@ static bool look_at_file(const char *path, fgi_look_files *out, fg_error *err)
     const bool is_other = !is_table(path) && why.status != FG_EINVAL;
     fgi_look_files_free(out);
     if (is_other)
-        return refuse_as(&why, err);
+        return fgi_fail(err, why.status, "%s", why.message) == FG_OK;
     out->kind = &fgi_look_csv; /* whatever its extension */
     out->path = fgi_strdup(path);
     return out->path != NULL ? fgi_look_at_list(out, err) : fgi_refuse_memory(err);
