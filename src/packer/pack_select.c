@@ -37,14 +37,18 @@ static fg_status find_split(const char *name, int *out, fg_error *err)
 static fg_status find_class(const fg_pack *pack, const char *name, int64_t *out, fg_error *err)
 {
     const int64_t count = fg_pack_get_info(pack)->class_count;
+    size_t fewest = SIZE_MAX;
     const char *nearest = NULL;
     *out = ANY;
     for (int64_t i = 0; name != NULL && i < count; i++) {
         const char *const candidate = fg_pack_class_name(pack, i);
         if (strcmp(candidate, name) == 0)
             *out = i;
-        if (nearest == NULL)
-            nearest = fgi_nearest(name, &candidate, 1);
+        const size_t edits = fgi_edit_distance(name, candidate);
+        if (edits < fewest && fgi_nearest(name, &candidate, 1) != NULL) {
+            fewest = edits;
+            nearest = candidate;
+        }
     }
     if (name == NULL || *out != ANY)
         return FG_OK;

@@ -119,16 +119,16 @@ static size_t sweep_sizes(const char *text, int64_t out[SWEEP_MAX])
     size_t count = 0;
     if (*text == '\0')
         text = "8,16,32,64,128,256,512,1024";
-    for (const char *at = text; *at != '\0';) {
+    for (const char *at = text;; at++) {
         char *end;
         const long long size = strtoll(at, &end, 10);
-        if (end == at || size < 1 || size > 1 << 24 || count == SWEEP_MAX ||
-            (*end != ',' && *end != '\0'))
+        if (end == at || size < 1 || size > 1 << 24 || count == SWEEP_MAX)
             return 0;
         out[count++] = size;
-        at = *end == ',' ? end + 1 : end;
+        at = end;
+        if (*at != ',')
+            return *at == '\0' ? count : 0;
     }
-    return count;
 }
 
 /* Compiles the step for each batch size: memory, and cycles per sample. */

@@ -454,6 +454,9 @@ static void records_are_selected(void **state)
     s = (fg_pack_selection){.class_name = "dogs"};
     assert_int_equal(fg_pack_select(pack, &s, records, 40, &count, &err), FG_ENOTFOUND);
     fgt_message_is(err.message, "~/select.pack: no class is named 'dogs'; did you mean 'dog'?");
+    s = (fg_pack_selection){.class_name = "cog"}; /* two letters from cat, the first class */
+    assert_int_equal(fg_pack_select(pack, &s, records, 40, &count, &err), FG_ENOTFOUND);
+    fgt_message_is(err.message, "~/select.pack: no class is named 'cog'; did you mean 'dog'?");
     s = (fg_pack_selection){.class_name = "giraffe"};
     assert_int_equal(fg_pack_select(pack, &s, records, 40, &count, &err), FG_ENOTFOUND);
     fgt_message_is(err.message, "~/select.pack: no class is named 'giraffe'");
