@@ -159,6 +159,27 @@ static void names_have_a_space_between_them(void **state)
     fg_report_free(text);
 }
 
+/* The best of a run need not be its first or its last value. Metrics of validations come first, and
+ * the learning rate last. */
+static void metrics_have_their_best_value_and_an_order(void **state)
+{
+    static const char *const runs[8] = {"best", "one", "two", "old", "best", "best", "best", "best"};
+    char *text = NULL;
+    (void)state;
+    fgt_ok(fgi_folder_make("best", &err));
+    put("best/metrics.jsonl", "{\"step\":1,\"lr\":0.1,\"lr_head\":0.2,\"val_acc\":0.5}\n"
+                              "{\"step\":2,\"lr\":0.1,\"lr_head\":0.2,\"val_acc\":0.875}\n"
+                              "{\"step\":3,\"lr\":0.1,\"lr_head\":0.2,\"val_acc\":0.625}\n");
+    fgt_ok(fg_report_compare(runs, 1, FG_REPORT_TEXT, &text, &err));
+    has(text, "\nval_acc                   0.625\nval_acc, best             0.875\n"
+              "lr_head                   0.2\n");
+    has(text, "\nlr                        0.1\n");
+    assert_true(strstr(text, "\nlr_head") < strstr(text, "\nlr "));
+    fg_report_free(text);
+    fgt_ok(fg_report_compare(runs, 8, FG_REPORT_TEXT, &text, &err)); /* the most */
+    fg_report_free(text);
+}
+
 static void mistakes_are_named(void **state)
 {
     static const char *const runs[9] = {"one", "nowhere"};
@@ -229,6 +250,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(rows_have_a_value_of_each_run),
     cmocka_unit_test(text_and_page_show_them),
     cmocka_unit_test(names_have_a_space_between_them),
+    cmocka_unit_test(metrics_have_their_best_value_and_an_order),
     cmocka_unit_test(mistakes_are_named),
     cmocka_unit_test(keys_are_read_line_by_line),
     cmocka_unit_test(every_allocation_may_fail),

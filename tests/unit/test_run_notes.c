@@ -616,7 +616,7 @@ static const struct {
     {1, 8, 0, 8, {NULL}}, {1, 8, 0, 7, {NULL}},  {1, 8, 0, 1, {NULL}},
     {2, 4, 0, 8, {NULL}}, {2, 4, 0, 7, {NULL}},  {2, 3, 0, 9, {NULL}},
     {2, 4, 8, 8, {NULL}}, {2, 4, 9, 8, {NULL}},  {2, 4, 0, 8, {"trainer.lr_scaling=none"}},
-    {1, 8, 0, 0, {NULL}}, {1, 8, 0, -1, {NULL}},
+    {1, 8, 0, 0, {NULL}}, {1, 8, 0, -1, {NULL}}, {3, 4, 0, 24, {NULL}},
 };
 
 static void put_batch_notes(fgi_buf *out, size_t i)

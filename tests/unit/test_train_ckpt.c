@@ -114,6 +114,7 @@ static void bad_templates_are_refused(void **state)
         {"a{val_loss:s}", "at '{val_loss:s}': expected a field"},
         {"a{step:99999999999999999999d}", "expected a field"},
         {"a.tmp.b", "expected a name without '.tmp.' and '.old.'"},
+        {"a.old.b", "expected a name without '.tmp.' and '.old.'"},
         {"{step}{step}{step}{step}{step}{step}", "expected at most 5 fields"},
         {"0123456789012345678901234567890123456789012345678", "expected at most 5 fields and 48"},
     };

@@ -15,7 +15,7 @@ enum { BATCH = 8 };
 static const double toy_flops =
     2.0 * BATCH * (2 * TOY_FEATURES * TOY_HIDDEN + 3 * TOY_HIDDEN * TOY_CLASSES);
 
-static fg_result fit(bool is_v5e, int accumulate)
+static fg_result fit(bool is_v5e, int accumulate, int devices)
 {
     fg_error err = {0};
     fake_control fake = {0};
@@ -26,6 +26,7 @@ static fg_result fit(bool is_v5e, int accumulate)
     assert_true(fake_open(&fake));
     fake.reset();
     fake.set("kind", is_v5e ? 3 : 0);
+    fake.set("devices", devices);
     fake.set("delay_ms", 1);
     fgt_ok(fg_client_open(
         &(fg_client_options){.accelerator = "cpu", .plugin_path = FAKE_PATH, .cache_dir = ""},
@@ -48,7 +49,7 @@ static fg_result fit(bool is_v5e, int accumulate)
 static void fraction_of_peak_is_flops_by_rate(void **state)
 {
     (void)state;
-    const fg_result r = fit(true, 0);
+    const fg_result r = fit(true, 0, 1);
     fgt_close("flops", r.step_flops, toy_flops, 0, 0);
     assert_true(r.mxu_use > 0 && r.mxu_use < 1);
     /* 197 TFLOP/s, the published peak of a v5e */
@@ -58,15 +59,24 @@ static void fraction_of_peak_is_flops_by_rate(void **state)
 static void batches_of_a_step_count_alike(void **state)
 {
     (void)state;
-    const fg_result r = fit(true, 4);
+    const fg_result r = fit(true, 4, 1);
     fgt_close("flops", r.step_flops, toy_flops, 0, 0);
     fgt_close("use", r.mxu_use, r.samples_per_s / BATCH * toy_flops / 197e12, 0, 1e-9);
+}
+
+/* A batch on each of two devices, which have the peak rate twice. */
+static void the_peak_is_that_of_all_devices(void **state)
+{
+    (void)state;
+    const fg_result r = fit(true, 0, 2);
+    fgt_close("flops", r.step_flops, 2 * toy_flops, 0, 0);
+    fgt_close("use", r.mxu_use, r.samples_per_s / BATCH * toy_flops / (2 * 197e12), 0, 1e-9);
 }
 
 static void unknown_peak_is_no_number(void **state)
 {
     (void)state;
-    const fg_result r = fit(false, 0);
+    const fg_result r = fit(false, 0, 1);
     fgt_close("flops", r.step_flops, toy_flops, 0, 0);
     assert_true(isnan(r.mxu_use));
 }
@@ -74,6 +84,7 @@ static void unknown_peak_is_no_number(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(fraction_of_peak_is_flops_by_rate),
     cmocka_unit_test(batches_of_a_step_count_alike),
+    cmocka_unit_test(the_peak_is_that_of_all_devices),
     cmocka_unit_test(unknown_peak_is_no_number),
 };
 FGT_MAIN(tests)

@@ -72,6 +72,8 @@ static void it_ends_after_a_step_or_an_epoch(void **state)
     assert_int_equal(ops->batch_end(step, &at, &err), FG_ESTOPPED);
     fgt_ok(ops->batch_end(epoch, &at, &err));
     assert_int_equal(ops->epoch_end(epoch, &at, &err), FG_ESTOPPED);
+    fgt_ok(ops->fit_end(step, &at, &err));
+    fgt_ok(ops->batch_end(step, &at, &err)); /* of an evaluation after it */
     ops->destroy(step);
     ops->destroy(epoch);
 }
