@@ -242,20 +242,21 @@ static void a_damaged_sample_has_the_reason(void **state)
     fg_dataset_destroy(strict);
 }
 
-/* As in the list of unreadable images: UTF-8 as it is, other names escaped. */
+/* As in the list of unreadable images: UTF-8 as it is, other names escaped. A sample without a name
+ * has an empty cell. */
 static void names_that_are_not_utf8_are_escaped(void **state)
 {
     (void)state;
     static const char *const classes[] = {"\xe9t\xe9"};
-    static const float values[] = {1, 1};
-    static const char *files[] = {"a\xff,\".jpg", "b\\\xc3\xa9.jpg"};
+    static const float values[] = {1, 1, 1};
+    static const char *files[] = {"a\xff,\".jpg", "b\\\xc3\xa9.jpg", NULL};
     static const fg_dataset_ops ops = {.read = read_nothing, .name = name_at};
     const fg_field field = {"x", {.dtype = FG_F32}};
-    const fg_dataset_spec spec = {.count = 2, .fields = &field, .field_count = 1};
+    const fg_dataset_spec spec = {.count = 3, .fields = &field, .field_count = 1};
     fg_error err = {0};
     fg_dataset *dataset;
     fgt_ok(fg_dataset_create(&ops, files, &spec, &dataset, &err));
-    const fg_predictions rows = {.type = {.dtype = FG_F32, .rank = 2, .dim = {2, 1}},
+    const fg_predictions rows = {.type = {.dtype = FG_F32, .rank = 2, .dim = {3, 1}},
                                  .data = values,
                                  .dataset = dataset,
                                  .class_names = classes,
@@ -268,10 +269,12 @@ static void names_that_are_not_utf8_are_escaped(void **state)
         "index,name,prediction,p_\\xe9t\\xe9\n"
         "0,\"a\\xff,\"\".jpg\",\\xe9t\\xe9,1\n"
         "1,b\\\xc3\xa9.jpg,\\xe9t\\xe9,1\n"
+        "2,,\\xe9t\\xe9,1\n"
         "{\"index\": 0, \"name\": \"a\\\\xff,\\\".jpg\", \"prediction\": \"\\\\xe9t\\\\xe9\", "
         "\"p\": [1]}\n"
         "{\"index\": 1, \"name\": \"b\\\\\xc3\xa9.jpg\", \"prediction\": \"\\\\xe9t\\\\xe9\", "
-        "\"p\": [1]}\n");
+        "\"p\": [1]}\n"
+        "{\"index\": 2, \"prediction\": \"\\\\xe9t\\\\xe9\", \"p\": [1]}\n");
     fgi_buf_fini(&out);
     fg_dataset_destroy(dataset);
 }
@@ -280,7 +283,7 @@ static void names_that_are_not_utf8_are_escaped(void **state)
 static void an_npy_file_has_all_rows(void **state)
 {
     (void)state;
-    static const float values[] = {0.5F, 0.25F, 2};
+    static const float values[] = {0.5F, 0.25F, 2, 3, 4, 5};
     static const fg_dataset_ops ops = {.read = read_some};
     const fg_field field = {"x", {.dtype = FG_F32}};
     const fg_dataset_spec spec = {.count = 3, .fields = &field, .field_count = 1};
@@ -301,13 +304,13 @@ static void an_npy_file_has_all_rows(void **state)
     char *text = NULL;
     size_t size = 0;
     const fg_predictions cube = {
-        .type = {.dtype = FG_F32, .rank = 3, .dim = {3, 1, 1}}, .data = values, .dataset = dataset};
+        .type = {.dtype = FG_F32, .rank = 3, .dim = {3, 2, 1}}, .data = values, .dataset = dataset};
     fgt_ok(fgi_prediction_file_open(path, FGI_PREDICTION_NPY, &file, &err));
     fgt_ok(fgi_prediction_file_write(&file, &cube, &err));
     fgt_ok(fgi_prediction_file_close(&file, FG_OK, &err));
     fgt_ok(fgi_file_read(path, 1000, &text, &size, &err));
     assert_int_equal(size, 128 + sizeof values);
-    assert_non_null(strstr(text + 10, "'shape': (3, 1, 1), }"));
+    assert_non_null(strstr(text + 10, "'shape': (3, 2, 1), }"));
     fgi_free(text);
     fg_dataset_destroy(dataset);
 }
