@@ -46,16 +46,16 @@ static void lines_are_compared_with_the_lowest(void **state)
     assert_int_equal(LINES_UNTIL(2, 9, 9, 1, 9, 9, 1), 0); /* not in a row */
     assert_int_equal(LINES_UNTIL(2, 2, (double)NAN, HUGE_VAL, 9),
                      5); /* not finite counts as high */
-    /* a small loss may rise; one that returns to where it began has diverged */
+    /* a small loss may rise up to the middle between it and the first one */
     double fall[60];
     for (int i = 0; i < 40; i++)
         fall[i] = i < 39 ? 2 * pow(0.7, i) : 0.01;
-    for (int i = 40; i < 60; i++)
-        fall[i] = 0.2;
-    assert_int_equal(lines_until(fall, 60), 0);
-    for (int i = 40; i < 60; i++)
-        fall[i] = 2;
-    assert_int_equal(lines_until(fall, 60), 43);
+    static const double rises[][2] = {{0.2, 0}, {0.95, 0}, {1.2, 43}, {2, 43}};
+    for (int k = 0; k < 4; k++) {
+        for (int i = 40; i < 60; i++)
+            fall[i] = rises[k][0];
+        assert_int_equal(lines_until(fall, 60), (int)rises[k][1]);
+    }
     /* a loss below 0 */
     assert_int_equal(LINES_UNTIL(-1, -1, 1, 1, 1, 1), 0);
     assert_int_equal(LINES_UNTIL(-1, -1, 3, 3, 3, 3), 5);
