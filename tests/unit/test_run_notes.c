@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -567,6 +568,17 @@ static void put_lines(fgi_buf *out, const char *text)
     }
 }
 
+/* The start is in UTC, and as long ago as the run has taken. */
+static void check_start(const char *text, double start_s)
+{
+    struct tm utc = {0};
+    const char *at = strstr(text, "\"started_at\": \"");
+    assert_non_null(at);
+    const char *end = strptime(at + strlen("\"started_at\": \""), "%Y-%m-%dT%H:%M:%SZ", &utc);
+    assert_true(end != NULL && *end == '"');
+    fgt_close("start", (double)timegm(&utc), (double)time(NULL) - (fgi_now_s() - start_s), 60, 0);
+}
+
 static void put_report(fgi_buf *out, const char *const keys[MOST_KEYS], const char *state)
 {
     fg_error err = {0};
@@ -587,6 +599,7 @@ static void put_report(fgi_buf *out, const char *const keys[MOST_KEYS], const ch
     r.c = config_of(out, keys);
     fgt_ok(fgi_run_report_text(&r, state, &text, &err));
     put_lines(out, text.data);
+    check_start(text.data, r.start_s);
     json_decref(r.report_before);
     fgi_config_destroy(r.c);
     fgi_buf_fini(&text);
@@ -601,8 +614,10 @@ static void reports_have_every_number(void **state)
          "trainer.ckpt_every_steps=0", "trainer.max_epochs=331", "trainer.precision=bf16-mixed"}};
     fgi_buf out = {0};
     (void)state;
+    assert_int_equal(setenv("TZ", "JST-9", 1), 0);
     put_report(&out, keys[0], "running");
     put_report(&out, keys[1], "finished");
+    assert_int_equal(unsetenv("TZ"), 0);
     assert_non_null(out.data);
     fgt_golden("recipe/reports.txt", out.data);
     fgi_buf_fini(&out);
