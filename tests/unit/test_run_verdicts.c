@@ -761,9 +761,21 @@ static void every_word_of_a_verdict(void **state)
     fgi_buf_fini(&all);
 }
 
+/* Of the time: 5 % is medium, and 20 % high. */
+static void limits_are_inclusive(void **state)
+{
+    fgi_severity severity;
+    (void)state;
+    assert_false(fgi_verdict_of_fraction(0.0499, &severity));
+    assert_true(fgi_verdict_of_fraction(0.05, &severity) && severity == FGI_MEDIUM);
+    assert_true(fgi_verdict_of_fraction(0.199, &severity) && severity == FGI_MEDIUM);
+    assert_true(fgi_verdict_of_fraction(0.2, &severity) && severity == FGI_HIGH);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(limits_are_inclusive),
         cmocka_unit_test(a_plan_refines_the_batch),
         cmocka_unit_test(a_healthy_run_has_none),
         cmocka_unit_test(input),
