@@ -211,6 +211,118 @@ static void partial_files_are_verified(void **state)
     fgi_free(data);
 }
 
+/* Of records that are larger than a page, too, each byte counts: the first, the one before 4 KiB,
+ * the last. */
+static void large_records_are_verified(void **state)
+{
+    enum { BYTES = 70001, RECORDS = 3 };
+    static const size_t places[] = {0, 4095, 4096, 65536, BYTES - 1};
+    static char data[BYTES];
+    fg_error err = {0};
+    fg_pack_writer *w = NULL;
+    char path[300], partial[310], *file;
+    size_t size;
+    (void)snprintf(path, sizeof path, "%s/p.pack", fgt_temp_folder());
+    (void)snprintf(partial, sizeof partial, "%s.partial", path);
+    fgt_ok(fg_pack_writer_create(path, &single, &w, NULL, &err));
+    for (int i = 0; i < RECORDS; i++)
+        fgt_ok(fg_pack_writer_add(w, &(fg_pack_entry){.name = "n"}, data, BYTES, &err));
+    fg_pack_writer_destroy(w);
+    fgt_ok(fgi_file_read(partial, 1 << 20, &file, &size, &err));
+    for (size_t i = 0; i < RECORDS * 5; i++) {
+        int64_t kept;
+        /* a header of 80 bytes before each record, at multiples of 16 */
+        const size_t at = FGI_PACK_PAGE + i / 5 * ((BYTES + 15) / 16 * 16 + 80) + 80;
+        file[at + places[i % 5]] ^= 1;
+        fgt_write(partial, file, size);
+        file[at + places[i % 5]] ^= 1;
+        fgt_ok(fg_pack_writer_create(path, &single, &w, &kept, &err));
+        assert_int_equal(kept, i / 5);
+        fg_pack_writer_destroy(w);
+    }
+    fgi_free(file);
+}
+
+/* Sets the number of record `record` in a partial file, with the right checksum. */
+static void renumber(char *data, size_t size, uint64_t record, uint64_t number)
+{
+    for (size_t at = FGI_PACK_PAGE; at < size; at += FGI_PACK_HEAD_ALIGN) {
+        fgi_pack_head *head = (void *)(data + at);
+        if (fgi_pack_head_at((unsigned char *)data, size, at) == NULL || head->number != record)
+            continue;
+        head->number = number;
+        head->head_crc = fgi_pack_head_crc(head);
+        return;
+    }
+    fail_msg("no record %d", (int)record);
+}
+
+/* A record is only continued with the next one: neither an earlier nor a later number. */
+static void records_of_a_partial_file_follow_each_other(void **state)
+{
+    fg_error err = {0};
+    fg_pack_writer *w = NULL;
+    char path[300], partial[310], *data;
+    size_t size;
+    (void)snprintf(path, sizeof path, "%s/p.pack", fgt_temp_folder());
+    (void)snprintf(partial, sizeof partial, "%s.partial", path);
+    fgt_ok(fg_pack_writer_create(path, &single, &w, NULL, &err));
+    fgt_ok(pack_made_add(w, 6, &err));
+    fg_pack_writer_destroy(w);
+    fgt_ok(fgi_file_read(partial, 1 << 20, &data, &size, &err));
+    for (int64_t kept = 3; kept > 0; kept--) {
+        renumber(data, size, (uint64_t)kept, kept == 2 ? 0 : 7);
+        fgt_write(partial, data, size);
+        int64_t got;
+        fgt_ok(fg_pack_writer_create(path, &single, &w, &got, &err));
+        assert_int_equal(got, kept);
+        fg_pack_writer_destroy(w);
+    }
+    fgi_free(data);
+}
+
+/* Each option that determines the records, or describes the pack, on its own. */
+static void any_other_option_is_refused(void **state)
+{
+    static const char *const cats[] = {"a cat", "dog"}, *const cars[] = {"a car", "dog"};
+    static const fg_field fields[] = {{"x", {FG_U8, 1, {3}}},
+                                      {"y", {FG_U8, 1, {3}}},
+                                      {"x", {FG_S8, 1, {3}}},
+                                      {"x", {FG_U8, 1, {4}}},
+                                      {"x", {FG_U8, 2, {3, 1}}}};
+    const fg_pack_writer_options base = {.resume = true,
+                                         .shard_bytes = 20000,
+                                         .fingerprint = "the folder a",
+                                         .class_names = cats,
+                                         .class_count = 2,
+                                         .fields = fields,
+                                         .field_count = 1};
+    fg_error err = {0};
+    fg_pack_writer *w = NULL;
+    int64_t kept;
+    const char *path = fgt_path(fgt_temp_folder(), "p.pack");
+    fgt_ok(fg_pack_writer_create(path, &base, &w, NULL, &err));
+    fgt_ok(pack_made_add(w, 3, &err));
+    fg_pack_writer_destroy(w);
+    for (int i = 0; i < 10; i++) {
+        fg_pack_writer_options o = base;
+        o.shard_bytes += i == 0;
+        o.variant_count = i == 1 ? 2 : 0;
+        o.fingerprint = i == 2 ? "the folder b" : i == 3 ? "the folder" : base.fingerprint;
+        o.class_names = i == 4 ? cars : cats;
+        o.class_count = i == 5 ? 1 : 2;
+        o.fields = i > 5 ? &fields[i - 5] : fields;
+        assert_int_equal(fg_pack_writer_create(path, &o, &w, &kept, &err), FG_EINVAL);
+        assert_int_equal(kept, 0);
+    }
+    fg_pack_writer_options same = base;
+    same.variant_count = 1; /* the default */
+    same.replace = true;
+    fgt_ok(fg_pack_writer_create(path, &same, &w, &kept, &err));
+    assert_int_equal(kept, 3);
+    fg_pack_writer_destroy(w);
+}
+
 static void discarded_or_started_again(void **state)
 {
     fg_error err = {0};
@@ -279,8 +391,8 @@ static void a_full_disk_keeps_what_was_written(void **state)
             break;
         failures++;
         assert_int_equal(status, FG_EIO);
-        assert_non_null(strstr(err.message, "No space left on device"));
-        assert_non_null(strstr(err.message, "free some space and resume"));
+        assert_non_null(strstr(err.message, ".pack.partial': No space left on device: what was "
+                                            "written is kept; free some space and resume"));
         fgt_ok(pack_made_write(path, &sharded, COUNT, &err));
         pack_made_check_all(folder, COUNT);
     }
@@ -291,6 +403,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(killed_anywhere_gives_the_same_bytes),
     cmocka_unit_test(a_set_of_files_too),
     cmocka_unit_test(partial_files_are_verified),
+    cmocka_unit_test(large_records_are_verified),
+    cmocka_unit_test(records_of_a_partial_file_follow_each_other),
+    cmocka_unit_test(any_other_option_is_refused),
     cmocka_unit_test(discarded_or_started_again),
     cmocka_unit_test(only_one_writer),
     cmocka_unit_test(a_full_disk_keeps_what_was_written),
