@@ -224,11 +224,11 @@ static void reading_finds_each_byte(void **state)
     fgi_free(pack.data);
 }
 
-/* Each record has its check: record 0 was read, those that differ from it by 16, 32 and 64 are
- * damaged then. What was read once is not verified again unless it is to be always. */
+/* Each record has its check: records 0 and 30 were read, those that differ from them by 16, 32 or
+ * 64 are damaged then. What was read once is not verified again unless it is to be always. */
 static void records_are_verified_as_asked(void **state)
 {
-    static const int64_t damaged[] = {16, 32, 64};
+    static const int64_t damaged[] = {14, 16, 32, 64};
     const char *path = path_of("check.pack");
     (void)state;
     for (int check = FG_PACK_CHECK_FIRST; check <= FG_PACK_CHECK_NEVER; check++) {
@@ -239,15 +239,16 @@ static void records_are_verified_as_asked(void **state)
         fgt_ok(pack_made_write(path, &(fg_pack_writer_options){.replace = true}, 65, &err));
         fgt_ok(fg_pack_open(path, &(fg_pack_options){.check = (fg_pack_check)check}, &pack, &err));
         fgt_ok(fg_pack_record(pack, 0, &data, &size, &err));
+        fgt_ok(fg_pack_record(pack, 30, &data, &size, &err));
         fgt_ok(fg_pack_record(pack, 1, &data, &size, &err));
         const int fd = open(path, O_RDWR | O_CLOEXEC);
-        for (int i = 0; i < 4; i++) {
-            const int64_t record = i < 3 ? damaged[i] : 1;
+        for (int i = 0; i < 5; i++) {
+            const int64_t record = i < 4 ? damaged[i] : 1;
             fg_pack_entry entry;
             fgt_ok(fg_pack_get_entry(pack, record, &entry, &err));
             assert_true(entry.size_bytes > 0);
             const fg_status status =
-                check == FG_PACK_CHECK_NEVER || (check == FG_PACK_CHECK_FIRST && i == 3)
+                check == FG_PACK_CHECK_NEVER || (check == FG_PACK_CHECK_FIRST && i == 4)
                     ? FG_OK
                     : FG_EFORMAT;
             fgt_ok(fg_pack_record(pack, 0, &data, &size, &err));

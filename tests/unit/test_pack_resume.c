@@ -346,6 +346,12 @@ static void discarded_or_started_again(void **state)
     assert_int_equal(kept, 30);
     assert_string_equal(fg_pack_writer_last_name(w), "with space/29.jpg");
     fg_pack_writer_destroy(w);
+    char *second; /* instead of the first: files that were mixed up */
+    size_t size;
+    fgt_ok(fgi_file_read(fgt_path(folder, "p-00001.pack.partial"), 1 << 20, &second, &size, &err));
+    fgt_write(fgt_path(folder, "p-00000.pack.partial"), second, size);
+    fgi_free(second);
+    assert_int_equal(fg_pack_writer_create(path, &sharded, &w, &kept, &err), FG_EINVAL);
     other.resume = false; /* discards it */
     fgt_ok(fg_pack_writer_create(path, &other, &w, &kept, &err));
     assert_int_equal(kept, 0);

@@ -419,11 +419,16 @@ static void a_source_is_checked_without_packing(void **state)
     assert_int_equal(built.skip_count, 2); /* the lists */
     assert_non_null(strstr(built.bad[0].reason, "b.jpg: byte "));
     fg_pack_built_fini(&built);
-    const fg_pack_build_options parts = {.val_fraction = 0.5, .test_fraction = 0.4}; /* ignored */
+    const fg_pack_build_options parts = {.val_fraction = 0.5,
+                                         .test_fraction = 0.4,
+                                         .codec = FG_PACK_CHOICE_RAW,
+                                         .presize = {.rule = FG_IMAGE_PRESIZE_SQUARE, .size = 8},
+                                         .variant_count = 3}; /* ignored */
     fgt_ok(fg_pack_check_source(fgt_path(folder, "list.csv"), &parts, NULL, NULL, &built, &err));
     assert_int_equal(built.sample_count, 1);
     assert_int_equal(built.bad_count, 2);
     assert_string_equal(built.bad[1].reason, "none.jpg: row 3: no such file");
+    assert_true(built.codec == FG_PACK_CHOICE_FILE && built.encoded_count == 0);
     fg_pack_built_fini(&built);
     fgt_ok(fg_pack_check_source(fgt_path(folder, "list.jsonl"), &parts, NULL, NULL, &built, &err));
     assert_int_equal(built.sample_count, 1);
