@@ -173,6 +173,13 @@ static void pixels_become_png_or_jpeg(void **state)
         want[3 * i + 1] = green[i % 4];
         want[3 * i + 2] = blue[i % 4];
     }
+    /* the same from top to bottom */
+    uint8_t tall[2 * 4 * 3];
+    for (size_t i = 0; i < 8; i++) {
+        tall[3 * i] = 50;
+        tall[3 * i + 1] = green[i / 2];
+        tall[3 * i + 2] = blue[i / 2];
+    }
     /* Y = 100, Cb = 150, Cr = 90: R = 46.7, G = 119.6, B = 139.0; of odd size */
     static const uint8_t odd[] = {100, 150, 90};
     static const uint8_t odd_want[] = {47, 120, 139};
@@ -180,17 +187,58 @@ static void pixels_become_png_or_jpeg(void **state)
         {"x.jpg", FG_PACK_RAW_RGB, raw, sizeof raw, 5, 3, 0, FG_PACK_NO_SPLIT},
         {"x.png", FG_PACK_RAW_YCC420, ycc, sizeof ycc, 4, 2, 0, FG_PACK_NO_SPLIT},
         {"odd", FG_PACK_RAW_YCC420, odd, sizeof odd, 1, 1, 0, FG_PACK_NO_SPLIT},
+        {"tall", FG_PACK_RAW_YCC420, ycc, sizeof ycc, 2, 4, 0, FG_PACK_NO_SPLIT},
     };
-    fg_pack *pack = pack_of("pixels.pack", rows, 3, false);
+    fg_pack *pack = pack_of("pixels.pack", rows, 4, false);
     const char *out = fgt_path(test_folder(), "pixels");
     fgt_ok(fg_pack_export(pack, out, NULL, NULL, &err));
     check_pixels(out, "x.png", raw, 5, 3, 0);
     check_pixels(out, "x-1.png", want, 4, 2, 0); /* the second x.png */
     check_pixels(out, "odd.png", odd_want, 1, 1, 0);
+    check_pixels(out, "tall.png", tall, 2, 4, 0);
     const char *jpegs = fgt_path(test_folder(), "pixels-jpeg");
     const fg_pack_export_options options = {.as_jpeg = true, .quality = 100};
     fgt_ok(fg_pack_export(pack, jpegs, &options, NULL, &err));
     check_pixels(jpegs, "odd.jpg", odd_want, 1, 1, 2);
+    fg_pack_close(pack);
+}
+
+/* Pixels as JPEG files: the quality is 90 unless it is given. */
+static void jpegs_have_the_quality(void **state)
+{
+    enum { SIDE = 32 };
+    static uint8_t noise[SIDE * SIDE * 3];
+    static const int qualities[] = {0, 90, 1, 100};
+    fg_error err = {0};
+    size_t sizes[4];
+    (void)state;
+    for (size_t i = 0; i < sizeof noise; i++)
+        noise[i] = (uint8_t)(i * 2654435761U >> 13);
+    const row rows[] = {
+        {"x", FG_PACK_RAW_RGB, noise, sizeof noise, SIDE, SIDE, 0, FG_PACK_NO_SPLIT}};
+    fg_pack *pack = pack_of("quality.pack", rows, 1, false);
+    for (int i = 0; i < 4; i++) {
+        char name[32];
+        fg_pack_export_result result;
+        const fg_pack_export_options o = {.as_jpeg = true, .quality = qualities[i]};
+        (void)snprintf(name, sizeof name, "quality-%d", qualities[i]);
+        const char *out = fgt_path(test_folder(), name);
+        fgt_ok(fg_pack_export(pack, out, &o, &result, &err));
+        sizes[i] = read_file(out, "x.jpg", file_bytes, LARGE);
+        assert_int_equal(result.size_bytes, sizes[i]);
+    }
+    assert_int_equal(sizes[0], sizes[1]);
+    assert_true(sizes[2] < sizes[1] && sizes[1] < sizes[3]);
+    for (int bad = -1; bad <= 101; bad += 102) {
+        char expected[100];
+        const fg_pack_export_options o = {.quality = bad};
+        assert_int_equal(fg_pack_export(pack, fgt_path(test_folder(), "q"), &o, NULL, &err),
+                         FG_EINVAL);
+        (void)snprintf(expected, sizeof expected,
+                       "fg_pack_export_options.quality is %d: expected a number from 1 to 100",
+                       bad);
+        assert_string_equal(err.message, expected);
+    }
     fg_pack_close(pack);
 }
 
@@ -250,6 +298,48 @@ static void wrong_sizes_are_refused(void **state)
     fg_pack_close(pack);
 }
 
+/* The first field that is an image, after one of 4 bytes: u8[2,3], u8[2,3,1] or u8[1,2,3]. */
+static void images_of_arrays(void **state)
+{
+    static const struct {
+        fg_type type;
+        int64_t width, height;
+        int channels; /* 0: no image */
+    } images[] = {{{FG_U8, 2, {2, 3}}, 3, 2, 1},      {{FG_U8, 3, {2, 3, 1}}, 3, 2, 1},
+                  {{FG_U8, 3, {1, 2, 3}}, 2, 1, 3},   {{FG_U8, 3, {3, 1, 2}}, 0, 0, 0},
+                  {{FG_S8, 2, {2, 3}}, 0, 0, 0},      {{FG_U8, 1, {6}}, 0, 0, 0},
+                  {{FG_U8, 4, {1, 2, 3, 1}}, 0, 0, 0}};
+    static const uint8_t record[10] = {1, 2, 3, 4, 10, 20, 30, 40, 50, 60};
+    fg_image image = {0};
+    fg_image_decoder *decoder = NULL;
+    fg_error err = {0};
+    (void)state;
+    fgt_ok(fg_image_decoder_create(&decoder, &err));
+    for (size_t i = 0; i < sizeof images / sizeof images[0]; i++) {
+        const fg_field two[] = {{"y", {FG_F32, 0, {0}}}, {"x", images[i].type}};
+        fg_pack_writer *w = NULL;
+        fg_pack *pack = NULL;
+        const char *path = fgt_path(test_folder(), "image.pack");
+        fgt_ok(fg_pack_writer_create(
+            path, &(fg_pack_writer_options){.fields = two, .field_count = 2, .replace = true}, &w,
+            NULL, &err));
+        fgt_ok(fg_pack_writer_add(w, &(fg_pack_entry){.codec = FG_PACK_ARRAYS}, record, 10, &err));
+        fgt_ok(fg_pack_writer_finish(w, NULL, &err));
+        fg_pack_writer_destroy(w);
+        fgt_ok(fg_pack_open(path, NULL, &pack, &err));
+        const fg_status status = fg_pack_image(pack, 0, decoder, &image, &err);
+        assert_int_equal(status, images[i].channels > 0 ? FG_OK : FG_EUNSUPPORTED);
+        if (status == FG_OK) {
+            assert_true(image.width == images[i].width && image.height == images[i].height);
+            assert_int_equal(image.channels, images[i].channels);
+            assert_memory_equal(image.pixels, record + 4, 6);
+        }
+        fg_pack_close(pack);
+    }
+    fg_image_fini(&image);
+    fg_image_decoder_destroy(decoder);
+}
+
 static void arrays_become_npy_files(void **state)
 {
     (void)state;
@@ -279,7 +369,7 @@ static void files_without_a_name_have_the_extension_of_their_format(void **state
 {
     (void)state;
     static const char *const images[] = {"baseline.jpg", "rgb.png",   "lossy.webp", "plain.gif",
-                                         "plain.bmp",    "plain.ppm", "gray.pgm"};
+                                         "plain.bmp",    "plain.ppm", "plain.tif",  "gray.pgm"};
     fg_error err = {0};
     for (size_t i = 0; i < sizeof images / sizeof *images; i++) {
         char expected[64];
@@ -289,7 +379,7 @@ static void files_without_a_name_have_the_extension_of_their_format(void **state
         fg_pack *pack = pack_of("nameless.pack", rows, 1, false);
         const char *out = fgt_path(test_folder(), images[i]);
         fgt_ok(fg_pack_export(pack, out, NULL, NULL, &err));
-        const char *type = i == 6 ? ".ppm" : strchr(images[i], '.');
+        const char *type = i == 7 ? ".ppm" : strchr(images[i], '.');
         (void)snprintf(expected, sizeof expected, "record-000000000%s", type);
         assert_true(exists(out, expected));
         fg_pack_close(pack);
@@ -332,6 +422,99 @@ static void a_catalog_reads_the_same_samples(void **state)
     }
     fg_catalog_bytes_fini(&bytes);
     fg_catalog_destroy(catalog);
+    fg_pack_close(pack);
+}
+
+static const int32_t two_labels[] = {1, 0};
+static const fg_pack_entry placed[] = {
+    {.name = "a", .label = 0, .split = FG_PACK_NO_SPLIT},
+    {.name = "b", .label = FG_PACK_NO_LABEL, .split = FG_TEST},
+    {.name = "c", .label = 0, .labels = two_labels, .label_count = 2, .split = FG_VAL, .group = -5},
+    {.name = "d", .label = 2, .split = FG_TRAIN},
+    {.name = "", .label = 1, .split = FG_TRAIN, .group = 7},
+};
+static const char *const placed_names[] = {"none/cat/a", "test/unlabeled/b", "val/dog/c",
+                                           "train/unlabeled/d", "train/dog/record-000000004"};
+
+static fg_pack *placed_pack(int64_t variants)
+{
+    fg_error err = {0};
+    fg_pack_writer *w = NULL;
+    fg_pack *pack = NULL;
+    const fg_pack_writer_options options = {
+        .class_names = class_names, .class_count = 2, .variant_count = variants, .replace = true};
+    const char *path = fgt_path(test_folder(), "placed.pack");
+    fgt_ok(fg_pack_writer_create(path, &options, &w, NULL, &err));
+    for (int64_t i = 0; i < 5 * variants; i++)
+        fgt_ok(fg_pack_writer_add(w, &placed[i / variants], "text", 4, &err));
+    fgt_ok(fg_pack_writer_finish(w, NULL, &err));
+    fg_pack_writer_destroy(w);
+    fgt_ok(fg_pack_open(path, NULL, &pack, &err));
+    return pack;
+}
+
+/* A record without a split is in "none" if any record of the pack has one, selected or not. Only
+ * what is selected decides whether there is a manifest. */
+static void folders_of_splits_and_classes(void **state)
+{
+    static const struct {
+        fg_pack_selection select;
+        int records;
+        bool has_manifest;
+    } selected[] = {{{.split = "none"}, 1 << 0, false},
+                    {{.split = "test"}, 1 << 1, false},
+                    {{.limit = 2}, 3, false},
+                    {{.limit = 3}, 7, true},
+                    {{.split = "train"}, 3 << 3, true},
+                    {{.class_name = "dog", .split = "val"}, 1 << 2, true},
+                    {{.limit = 0}, 31, true}};
+    fg_error err = {0};
+    fg_pack *pack = placed_pack(1);
+    (void)state;
+    for (int i = 0; i < 7; i++) {
+        char name[16];
+        fg_pack_export_result result;
+        (void)snprintf(name, sizeof name, "placed-%d", i);
+        const char *out = fgt_path(test_folder(), name);
+        fgt_ok(fg_pack_export(pack, out, &(fg_pack_export_options){.select = selected[i].select},
+                              &result, &err));
+        assert_int_equal(result.has_manifest, selected[i].has_manifest);
+        assert_int_equal(exists(out, "manifest.jsonl"), selected[i].has_manifest);
+        int found = 0;
+        for (int k = 0; k < 5; k++)
+            found |= exists(out, placed_names[k]) << k;
+        assert_int_equal(found, selected[i].records);
+    }
+    fg_pack_close(pack);
+}
+
+/* By hand; a name belongs to the first variant only, as it must be unique. */
+static void manifests_have_all_columns(void **state)
+{
+    static const char text[] =
+        "{\"classes\":[\"cat\",\"dog\"]}\n"
+        "{\"path\":\"none/cat/a\",\"name\":\"a\",\"label\":\"cat\"}\n"
+        "{\"path\":\"none/cat/a-v1\",\"label\":\"cat\"}\n"
+        "{\"path\":\"test/unlabeled/b\",\"name\":\"b\",\"split\":\"test\"}\n"
+        "{\"path\":\"test/unlabeled/b-v1\",\"split\":\"test\"}\n"
+        "{\"path\":\"val/dog/c\",\"name\":\"c\",\"split\":\"val\",\"group\":\"-5\","
+        "\"labels\":[\"dog\",\"cat\"]}\n"
+        "{\"path\":\"val/dog/c-v1\",\"split\":\"val\",\"group\":\"-5\","
+        "\"labels\":[\"dog\",\"cat\"]}\n"
+        "{\"path\":\"train/unlabeled/d\",\"name\":\"d\",\"split\":\"train\"}\n"
+        "{\"path\":\"train/unlabeled/d-v1\",\"split\":\"train\"}\n"
+        "{\"path\":\"train/dog/record-000000008\",\"split\":\"train\",\"group\":\"7\","
+        "\"label\":\"dog\"}\n"
+        "{\"path\":\"train/dog/record-000000009-v1\",\"split\":\"train\",\"group\":\"7\","
+        "\"label\":\"dog\"}\n";
+    fg_error err = {0};
+    fg_pack *pack = placed_pack(2);
+    const char *out = fgt_path(test_folder(), "columns");
+    (void)state;
+    fgt_ok(fg_pack_export(pack, out, NULL, NULL, &err));
+    const size_t size = read_file(out, "manifest.jsonl", file_bytes, LARGE - 1);
+    file_bytes[size] = '\0';
+    assert_string_equal((const char *)file_bytes, text);
     fg_pack_close(pack);
 }
 
@@ -383,11 +566,11 @@ static void variants_have_a_suffix(void **state)
     fg_pack_writer *writer = NULL;
     fg_pack *pack = NULL;
     const char *path = fgt_path(test_folder(), "variants.pack");
-    fgt_ok(fg_pack_writer_create(path, &(fg_pack_writer_options){.variant_count = 2}, &writer, NULL,
+    fgt_ok(fg_pack_writer_create(path, &(fg_pack_writer_options){.variant_count = 3}, &writer, NULL,
                                  &err));
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 6; i++)
         fgt_ok(fg_pack_writer_add(
-            writer, &(fg_pack_entry){.name = i < 2 ? "a.jpg" : "b.jpg", .split = FG_PACK_NO_SPLIT},
+            writer, &(fg_pack_entry){.name = i < 3 ? "a.jpg" : "b.jpg", .split = FG_PACK_NO_SPLIT},
             "x", 1, &err));
     fgt_ok(fg_pack_writer_finish(writer, NULL, &err));
     fg_pack_writer_destroy(writer);
@@ -395,7 +578,7 @@ static void variants_have_a_suffix(void **state)
     const char *out = fgt_path(test_folder(), "variants");
     fgt_ok(fg_pack_export(pack, out, NULL, NULL, &err));
     assert_true(exists(out, "a.jpg") && exists(out, "a-v1.jpg") && exists(out, "b.jpg") &&
-                exists(out, "b-v1.jpg"));
+                exists(out, "b-v1.jpg") && exists(out, "a-v2.jpg") && exists(out, "b-v2.jpg"));
     fg_pack_close(pack);
 }
 
@@ -630,7 +813,7 @@ static void abandoned_folders_are_removed(void **state)
     fgt_write(fgt_path(fgt_path(outer, name), "x"), "x", 1);
     (void)snprintf(name, sizeof name, "out.export.%s-%ld-0", machine, (long)getppid());
     assert_int_equal(mkdir(fgt_path(outer, name), 0777), 0);
-    fgt_ok(fg_pack_export(pack, fgt_path(outer, "out/"), NULL, NULL, &err));
+    fgt_ok(fg_pack_export(pack, fgt_path(outer, "out///"), NULL, NULL, &err));
     assert_int_equal(fgt_count_entries(outer), 2);
     assert_true(exists(outer, name));
     fg_pack_close(pack);
@@ -685,10 +868,14 @@ static void every_allocation_may_fail(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(jpegs_are_given_back),
     cmocka_unit_test(pixels_become_png_or_jpeg),
+    cmocka_unit_test(jpegs_have_the_quality),
     cmocka_unit_test(wrong_sizes_are_refused),
+    cmocka_unit_test(images_of_arrays),
     cmocka_unit_test(arrays_become_npy_files),
     cmocka_unit_test(files_without_a_name_have_the_extension_of_their_format),
     cmocka_unit_test(a_catalog_reads_the_same_samples),
+    cmocka_unit_test(folders_of_splits_and_classes),
+    cmocka_unit_test(manifests_have_all_columns),
     cmocka_unit_test(names_cannot_leave_the_folder_nor_meet),
     cmocka_unit_test(variants_have_a_suffix),
     cmocka_unit_test(records_are_selected),
