@@ -282,6 +282,47 @@ static void other_options_do_not_continue(void **state)
     photos_check_same(path, whole);
 }
 
+/* Rows of a list, of which one differs in its name, label, labels, split or group. */
+static const char *const lists[][2] = {
+    {"\"name\":\"n2\",\"label\":\"x\"", "\"name\":\"n3\",\"label\":\"x\""},
+    {"\"name\":\"n2\",\"label\":\"x\"", "\"name\":\"n2\",\"label\":\"y\""},
+    {"\"labels\":[\"x\",\"y\"]", "\"labels\":[\"x\",\"z\"]"},
+    {"\"labels\":[\"x\",\"y\"]", "\"labels\":[\"x\"]"},
+    {"\"label\":\"x\",\"split\":\"train\"", "\"label\":\"x\",\"split\":\"val\""},
+    {"\"label\":\"x\",\"group\":\"1\"", "\"label\":\"x\",\"group\":\"2\""},
+    {"\"label\":\"x\",\"group\":\"1\"", "\"label\":\"x\",\"group\":\"1\""}, /* the same */
+};
+
+/* What the catalog says about a sample that was not packed yet counts, too. */
+static void another_list_does_not_continue(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    const fg_pack_build_options o = {
+        .codec = FG_PACK_CHOICE_FILE, .thread_count = 1, .progress_s = FG_ZERO};
+    char list[512], text[600];
+    photos_put("gray.jpg", folder, "a.jpg");
+    photos_put("gray.jpg", folder, "b.jpg");
+    (void)snprintf(list, sizeof list, "%s/list.jsonl", folder);
+    last = 1;
+    with_signal = 0;
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        char path[512];
+        (void)snprintf(path, sizeof path, "%s/%d.pack", folder, (int)i);
+        for (int k = 0; k < 2; k++) {
+            const int size = snprintf(text, sizeof text,
+                                      "{\"classes\":[\"x\",\"y\",\"z\"]}\n{\"path\":\"a.jpg\","
+                                      "\"label\":\"x\",\"group\":\"2\"}\n{\"path\":\"b.jpg\",%s}\n",
+                                      lists[i][k]);
+            fgt_write(list, text, (size_t)size);
+            const fg_status status =
+                fg_pack_build(list, path, &o, k == 0 ? end_after : NULL, NULL, NULL, &err);
+            assert_int_equal(status, k == 0                                   ? FG_ESTOPPED
+                                     : i + 1 < sizeof lists / sizeof lists[0] ? FG_EINVAL
+                                                                              : FG_OK);
+        }
+    }
+}
+
 /* A limit of the file size, as a disk that becomes full. */
 static void a_full_disk_is_an_error_and_the_build_continues(void **state)
 {
@@ -312,6 +353,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_run_continues_its_journal_at_a_sample),
     cmocka_unit_test(a_build_does_not_continue_after_a_sample_has_changed),
     cmocka_unit_test(other_options_do_not_continue),
+    cmocka_unit_test(another_list_does_not_continue),
     cmocka_unit_test(a_full_disk_is_an_error_and_the_build_continues),
 };
 
