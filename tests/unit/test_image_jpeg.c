@@ -125,6 +125,52 @@ static void crops_at_reduced_sizes_report_their_region(void **state)
     fgt_file_free(&file);
 }
 
+/* A crop with fractions: whole pixels that contain it, 1 to 6 and 2 to 8, and its place in them; in
+ * pixels of the image as it is shown. */
+static void crops_are_those_of_the_upright_image(void **state)
+{
+    fgt_ok(fg_image_decoder_create(&decoder, &err));
+    for (int o = 1; o <= 8; o++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "orient%d.jpg", o);
+        fgt_file file = fgt_file_read(name);
+        const fg_image_decode_options options = {.crop = {1.5, 2.25, 4, 5}};
+        fgt_ok(fgt_decode(decoder, &file, NULL, &whole, &err));
+        fgt_ok(fgt_decode(decoder, &file, &options, &part, &err));
+        assert_true(part.width == 5 && part.height == 6);
+        assert_true(part.region.x == 0.5 && part.region.y == 0.25);
+        assert_true(part.region.width == 4 && part.region.height == 5);
+        for (int64_t y = 0; y < 6; y++)
+            assert_memory_equal(pixel(&part, 0, y), pixel(&whole, 1, y + 2), 5 * 3);
+        fgt_file_free(&file);
+    }
+    fg_image_fini(&whole);
+    fg_image_fini(&part);
+    fg_image_decoder_destroy(decoder);
+}
+
+/* The minimum is that of the image as it is shown, 23 x 37 pixels, which half of it has; both sides
+ * must be given. */
+static void minimum_sizes_are_those_of_the_upright_image(void **state)
+{
+    static const struct {
+        int64_t min_width, min_height, width, height;
+    } cases[] = {{5, 18, 12, 19}, {11, 18, 12, 19}, {12, 18, 23, 37}, {11, 19, 23, 37},
+                 {5, 9, 6, 10},   {5, 0, 23, 37},   {0, 9, 23, 37},   {1, 1, 3, 5}};
+    fgt_file file = fgt_file_read("orient6.jpg");
+    fgt_ok(fg_image_decoder_create(&decoder, &err));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const fg_image_decode_options options = {.min_width = cases[i].min_width,
+                                                 .min_height = cases[i].min_height};
+        fgt_ok(fgt_decode(decoder, &file, &options, &part, &err));
+        assert_int_equal(part.width, cases[i].width);
+        assert_int_equal(part.height, cases[i].height);
+    }
+    fg_image_fini(&part);
+    fg_image_decoder_destroy(decoder);
+    fgt_file_free(&file);
+}
+
 /* ---- kinds that Pillow cannot write ---------------------------------------------------------- */
 
 typedef struct coding {
@@ -462,6 +508,22 @@ static void invalid_requests_are_refused(void **state)
         {{.min_width = -1},
          FG_EINVAL,
          "baseline.jpg: min_width, min_height and max_pixels must not be negative"},
+        {{.channels = 2}, FG_EINVAL, "baseline.jpg: expected 1 or 3 channels, got 2"},
+        {{.channels = -1}, FG_EINVAL, "baseline.jpg: expected 1 or 3 channels, got -1"},
+        {{.crop = {0, 20, 8, 4}},
+         FG_EINVAL,
+         "baseline.jpg: the crop of 8x4 pixels at (0, 20) is not inside the image of 37x23 "
+         "pixels"},
+        {{.crop = {0, 2, 0, 0}},
+         FG_EINVAL,
+         "baseline.jpg: the crop of 0x0 pixels at (0, 2) is not inside the image of 37x23 "
+         "pixels"},
+        {{.min_height = -1},
+         FG_EINVAL,
+         "baseline.jpg: min_width, min_height and max_pixels must not be negative"},
+        {{.max_pixels = -1},
+         FG_EINVAL,
+         "baseline.jpg: min_width, min_height and max_pixels must not be negative"},
         {{.max_pixels = 37 * 23 - 1},
          FG_EUNSUPPORTED,
          "baseline.jpg: the image has 37x23 pixels, more than the limit of 850\nif you trust the "
@@ -473,6 +535,22 @@ static void invalid_requests_are_refused(void **state)
     }
     fgt_ok(decode_bytes(&file, &(fg_image_decode_options){.max_pixels = 37 * 23}));
     fgt_file_free(&file);
+}
+
+/* The limit is 178,956,970: 13377 x 13377 is 178,944,129, 13377 x 13378 is 178,957,506. */
+static void too_many_pixels_are_refused(void **state)
+{
+    fgt_ok(fg_image_decoder_create(&decoder, &err));
+    assert_int_equal(fg_image_decode(decoder, "f", "P5 13377 13377 255\n", 19, NULL, &whole, &err),
+                     FG_EFORMAT);
+    assert_int_equal(fg_image_decode(decoder, "f", "P5 13377 13378 255\n", 19, NULL, &whole, &err),
+                     FG_EUNSUPPORTED);
+    assert_string_equal(err.message,
+                        "f: the image has 13377x13378 pixels, more than the limit of 178956970\nif "
+                        "you trust the file, make the image smaller, or raise max_pixels "
+                        "(fg_image_decode_options)");
+    fg_image_fini(&whole);
+    fg_image_decoder_destroy(decoder);
 }
 
 /* Every scan of a progressive file repeats the work for the whole image. */
@@ -514,6 +592,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(reduced_sizes_have_the_pixels_of_pillow),
     cmocka_unit_test(crops_are_parts_of_the_full_decode),
     cmocka_unit_test(crops_at_reduced_sizes_report_their_region),
+    cmocka_unit_test(crops_are_those_of_the_upright_image),
+    cmocka_unit_test(minimum_sizes_are_those_of_the_upright_image),
     cmocka_unit_test(other_codings_give_the_same_pixels),
     cmocka_unit_test(entropy_decoding_is_timed),
     cmocka_unit_test(headers_are_reported),
@@ -525,6 +605,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(unusual_headers_are_harmless),
     cmocka_unit_test(corrupt_data_is_an_error_unless_tolerated),
     cmocka_unit_test(invalid_requests_are_refused),
+    cmocka_unit_test(too_many_pixels_are_refused),
     cmocka_unit_test(too_many_scans_are_refused),
     cmocka_unit_test(damage_is_survived),
 };

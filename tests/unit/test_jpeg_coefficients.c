@@ -124,7 +124,34 @@ static void values_outside_of_s8_are_exceptions(void **state)
         fgi_jpeg_coefficients_open("pack", m.bytes.data, m.bytes.size, &m.record, &err),
         FG_EFORMAT);
     assert_string_equal(err.message, "pack: coefficients: byte 412: exception outside the image");
+    const uint32_t end = (uint32_t)(63 * m.record.blocks);
+    memcpy(m.bytes.data + second, &end, 4); /* one too large */
+    assert_int_equal(
+        fgi_jpeg_coefficients_open("pack", m.bytes.data, m.bytes.size, &m.record, &err),
+        FG_EFORMAT);
+    assert_string_equal(err.message, "pack: coefficients: byte 412: exception outside the image");
+    const uint32_t last = end - 1;
+    memcpy(m.bytes.data + second, &last, 4);
+    fgt_ok(fgi_jpeg_coefficients_open("pack", m.bytes.data, m.bytes.size, &m.record, &err));
     drop(&m);
+}
+
+/* -128 and 127 themselves are stored with the others. */
+static void the_ends_of_s8_are_no_exceptions(void **state)
+{
+    size_t lowest = 0, highest = 0;
+    for (int width = 40; width < 60; width++) {
+        made m = make(&(fgt_jpeg_spec){.width = width, .height = 61, .quality = 100});
+        size_t outside = 0;
+        for (size_t i = m.record.blocks; i < 64 * m.record.blocks; i++) {
+            outside += m.wide[i] < -128 || m.wide[i] > 127;
+            lowest += m.wide[i] == -128;
+            highest += m.wide[i] == 127;
+        }
+        assert_int_equal(m.record.exceptions, outside);
+        drop(&m);
+    }
+    assert_true(lowest > 0 && highest > 0);
 }
 
 static int joined(const int8_t *rows, size_t low, size_t high)
@@ -412,6 +439,44 @@ static void damaged_records_are_errors_or_the_same_size(void **state)
     drop(&m);
 }
 
+static const struct {
+    size_t at;
+    uint8_t value;
+    const char *message;
+} bad_headers[] = {
+    {3, 'X', "byte 0: expected 'FGDC'"},
+    {4, 0,
+     "byte 4: version 0; this program reads versions 1 to 2\nupdate the program or build the "
+     "pack again"},
+    {6, 2, "byte 6: expected 1 or 3 components"},
+    {6, 4, "byte 6: expected 1 or 3 components"},
+    {7, 1, "byte 6: expected 1 or 3 components"},
+    {8, 0, "byte 8: the image has no pixels"},
+    {10, 0, "byte 8: the image has no pixels"},
+    {12, 0x31, "byte 12: expected sampling factors of 1 and 2"},
+    {13, 0x13, "byte 13: expected sampling factors of 1 and 2"},
+    {14, 0x01, "byte 14: expected sampling factors of 1 and 2"},
+    {15, 0x11, "byte 15: expected sampling factors of 1 and 2"},
+};
+
+/* By the byte that is wrong. */
+static void wrong_headers_are_named(void **state)
+{
+    made m = make(&(fgt_jpeg_spec){.width = 8, .height = 8});
+    for (size_t i = 0; i < sizeof bad_headers / sizeof *bad_headers; i++) {
+        char expected[120];
+        const char before = m.bytes.data[bad_headers[i].at];
+        m.bytes.data[bad_headers[i].at] = (char)bad_headers[i].value;
+        assert_int_equal(
+            fgi_jpeg_coefficients_open("pack", m.bytes.data, m.bytes.size, &m.record, &err),
+            FG_EFORMAT);
+        (void)snprintf(expected, sizeof expected, "pack: coefficients: %s", bad_headers[i].message);
+        assert_string_equal(err.message, expected);
+        m.bytes.data[bad_headers[i].at] = before;
+    }
+    drop(&m);
+}
+
 static void newer_records_are_refused(void **state)
 {
     made m = make(&(fgt_jpeg_spec){.width = 8, .height = 8});
@@ -452,6 +517,7 @@ static void allocations_may_fail(void **state) { fgt_fault_loop(encode_and_decod
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(coefficients_are_those_of_the_jpeg),
     cmocka_unit_test(blocks_of_components_follow_each_other),
+    cmocka_unit_test(the_ends_of_s8_are_no_exceptions),
     cmocka_unit_test(values_outside_of_s8_are_exceptions),
     cmocka_unit_test(entries_have_high_bytes_and_tables),
     cmocka_unit_test(pixels_are_those_of_libjpeg),
@@ -463,6 +529,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(bit_planes_have_the_values_in_as_few_bits),
     cmocka_unit_test(bit_planes_have_the_documented_bytes),
     cmocka_unit_test(wrong_widths_are_refused),
+    cmocka_unit_test(wrong_headers_are_named),
     cmocka_unit_test(newer_records_are_refused),
     cmocka_unit_test(allocations_may_fail),
 };

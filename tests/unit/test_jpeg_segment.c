@@ -193,6 +193,77 @@ static void a_large_segment_uses_the_escape(void **state)
     drop(&m);
 }
 
+/* Of one segment of `size` zeros, after headers of 12 bytes: an image for the table only. */
+static void check_escape(size_t size)
+{
+    static const uint8_t head[] = {0xff, 0xd8, 0xff, 0xdd, 0, 4, 0, 1, 0xff, 0xda, 0, 2};
+    fgi_buf jpeg = {0}, out = {0};
+    fgi_jpeg_segment_table table = {0};
+    fgi_buf_add(&jpeg, head, sizeof head);
+    for (size_t i = 0; i < size; i++)
+        fgi_buf_putc(&jpeg, '\0');
+    fgi_buf_add(&jpeg, "\xff\xd9", 2);
+    fgt_ok(fgi_jpeg_segment_table_write("f", (const uint8_t *)jpeg.data, jpeg.size, &out, &err));
+    assert_int_equal(out.size, size < 65535 ? 18 : 22);
+    const uint16_t stored = size < 65535 ? (uint16_t)size : 65535;
+    assert_memory_equal(out.data + 16, &stored, 2);
+    const uint32_t large = (uint32_t)size;
+    if (size >= 65535)
+        assert_memory_equal(out.data + 18, &large, 4);
+    fgt_ok(fgi_jpeg_segment_table_read(&table, "f", (const uint8_t *)out.data, out.size, jpeg.size,
+                                       &err));
+    assert_true(table.count == 1 && table.interval == 1);
+    assert_true(table.begin[0] == 12 && table.begin[1] == 12 + size + 2);
+    fgi_jpeg_segment_table_fini(&table);
+    fgi_buf_fini(&jpeg);
+    fgi_buf_fini(&out);
+}
+
+static void sizes_from_65535_are_in_the_list(void **state)
+{
+    check_escape(1);
+    check_escape(65534);
+    check_escape(65535);
+    check_escape(65536);
+}
+
+static const struct {
+    uint8_t table[24];
+    size_t size;
+    const char *message;
+} bad_tables[] = {
+    {"FGST\1\0\1\0\14\0\0\0\1\0\0\0\5\0", 18, NULL}, /* right: one segment of 5 bytes */
+    {"FGSX\1\0\1\0\14\0\0\0\1\0\0\0\5\0", 18, "byte 0: expected 'FGST'"},
+    {"FGST\0\0\1\0\14\0\0\0\1\0\0\0\5\0", 18,
+     "byte 4: version 0; this program reads version 1\nupdate the program or transcode the image "
+     "again"},
+    {"FGST\1\0\0\0\14\0\0\0\1\0\0\0\5\0", 18,
+     "byte 6: 0 MCUs per segment, 1 segments: not possible in 18 bytes"},
+    {"FGST\1\0\1\0\14\0\0\0\0\0\0\0\5\0", 18,
+     "byte 6: 1 MCUs per segment, 0 segments: not possible in 18 bytes"},
+    {"FGST\1\0\1\0\14\0\0\0\2\0\0\0\5\0", 18,
+     "byte 6: 1 MCUs per segment, 2 segments: not possible in 18 bytes"},
+    {"FGST\1\0\1\0\14\0\0\0\1\0\0\0\5\0\0\0", 20,
+     "18 of 20 bytes used; the segments end at byte 19 of an image of 19 bytes"},
+    {"FGST\1\0\1\0\14\0\0\0\1\0\0\0\6\0", 18,
+     "18 of 18 bytes used; the segments end at byte 20 of an image of 19 bytes"},
+};
+
+static void bad_tables_are_named(void **state)
+{
+    fgi_jpeg_segment_table table = {0};
+    for (size_t i = 0; i < sizeof bad_tables / sizeof *bad_tables; i++) {
+        char expected[200];
+        const fg_status status = fgi_jpeg_segment_table_read(&table, "f", bad_tables[i].table,
+                                                             bad_tables[i].size, 19, &err);
+        assert_int_equal(status, bad_tables[i].message == NULL ? FG_OK : FG_EFORMAT);
+        (void)snprintf(expected, sizeof expected, "f: segment table: %s", bad_tables[i].message);
+        if (status != FG_OK)
+            assert_string_equal(err.message, expected);
+    }
+    fgi_jpeg_segment_table_fini(&table);
+}
+
 static void exif_and_icc_are_kept(void **state)
 {
     made m = make(&(fgt_jpeg_spec){.width = 40, .height = 30, .metadata = true}, 0);
@@ -343,6 +414,13 @@ static void a_record_with_a_wrong_size_is_refused(void **state)
            "a.jpg: a record of 3 bytes; expected a JPEG with a segment table");
     expect(FG_EFORMAT, fgi_jpeg_record_split("a.jpg", "\x11\0\0\0", 4, &record, &err),
            "a.jpg: byte 0: a segment table of 17 bytes is not possible in a record of 4 bytes");
+    char small[60] = "\xff\xd8";
+    small[56] = 17;
+    expect(FG_EFORMAT, fgi_jpeg_record_split("a.jpg", small, 60, &record, &err),
+           "a.jpg: byte 56: a segment table of 17 bytes is not possible in a record of 60 bytes");
+    small[56] = 18;
+    fgt_ok(fgi_jpeg_record_split("a.jpg", small, 60, &record, &err));
+    assert_int_equal(record.size, 38);
     m.jpeg.data[1] = 'x';
     expect(FG_EFORMAT, fgi_jpeg_record_split("a.jpg", m.jpeg.data, m.jpeg.size, &record, &err),
            "a.jpg: byte 0: expected a JPEG before the segment table");
@@ -398,6 +476,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(without_a_table_the_pixels_are_the_same),
     cmocka_unit_test(segments_are_rows_or_divide_them),
     cmocka_unit_test(a_large_segment_uses_the_escape),
+    cmocka_unit_test(sizes_from_65535_are_in_the_list),
+    cmocka_unit_test(bad_tables_are_named),
     cmocka_unit_test(exif_and_icc_are_kept),
     cmocka_unit_test(damaged_sources_are_refused),
     cmocka_unit_test(bad_crops_and_tables_are_refused),

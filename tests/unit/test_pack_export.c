@@ -429,9 +429,9 @@ static const int32_t two_labels[] = {1, 0};
 static const fg_pack_entry placed[] = {
     {.name = "a", .label = 0, .split = FG_PACK_NO_SPLIT},
     {.name = "b", .label = FG_PACK_NO_LABEL, .split = FG_TEST},
-    {.name = "c", .label = 0, .labels = two_labels, .label_count = 2, .split = FG_VAL, .group = -5},
+    {.name = "c", .label = 0, .labels = two_labels, .label_count = 2, .split = FG_VAL, .group = 5},
     {.name = "d", .label = 2, .split = FG_TRAIN},
-    {.name = "", .label = 1, .split = FG_TRAIN, .group = 7},
+    {.name = "", .label = 1, .split = FG_TRAIN, .group = -7},
 };
 static const char *const placed_names[] = {"none/cat/a", "test/unlabeled/b", "val/dog/c",
                                            "train/unlabeled/d", "train/dog/record-000000004"};
@@ -497,15 +497,15 @@ static void manifests_have_all_columns(void **state)
         "{\"path\":\"none/cat/a-v1\",\"label\":\"cat\"}\n"
         "{\"path\":\"test/unlabeled/b\",\"name\":\"b\",\"split\":\"test\"}\n"
         "{\"path\":\"test/unlabeled/b-v1\",\"split\":\"test\"}\n"
-        "{\"path\":\"val/dog/c\",\"name\":\"c\",\"split\":\"val\",\"group\":\"-5\","
+        "{\"path\":\"val/dog/c\",\"name\":\"c\",\"split\":\"val\",\"group\":\"5\","
         "\"labels\":[\"dog\",\"cat\"]}\n"
-        "{\"path\":\"val/dog/c-v1\",\"split\":\"val\",\"group\":\"-5\","
+        "{\"path\":\"val/dog/c-v1\",\"split\":\"val\",\"group\":\"5\","
         "\"labels\":[\"dog\",\"cat\"]}\n"
         "{\"path\":\"train/unlabeled/d\",\"name\":\"d\",\"split\":\"train\"}\n"
         "{\"path\":\"train/unlabeled/d-v1\",\"split\":\"train\"}\n"
-        "{\"path\":\"train/dog/record-000000008\",\"split\":\"train\",\"group\":\"7\","
+        "{\"path\":\"train/dog/record-000000008\",\"split\":\"train\",\"group\":\"-7\","
         "\"label\":\"dog\"}\n"
-        "{\"path\":\"train/dog/record-000000009-v1\",\"split\":\"train\",\"group\":\"7\","
+        "{\"path\":\"train/dog/record-000000009-v1\",\"split\":\"train\",\"group\":\"-7\","
         "\"label\":\"dog\"}\n";
     fg_error err = {0};
     fg_pack *pack = placed_pack(2);
