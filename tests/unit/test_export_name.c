@@ -48,8 +48,8 @@ static void paths_are_safe(void **state)
     }
 }
 
-/* Of a record with the number 12: its split and class, its variant, one field of several, a name that
- * is taken. */
+/* Of a record with the number 12: its split and class, its variant, one field of several, a name
+ * that is taken. */
 static const struct {
     fgi_export_name name;
     const char *path;

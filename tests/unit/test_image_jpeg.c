@@ -488,53 +488,73 @@ static void corrupt_data_is_an_error_unless_tolerated(void **state)
     fgt_file_free(&file);
 }
 
+static const struct {
+    fg_image_decode_options options;
+    fg_status status;
+    const char *message;
+} bad_requests[] = {
+    {{.channels = 4}, FG_EINVAL, "baseline.jpg: expected 1 or 3 channels, got 4"},
+    {{.crop = {30, 0, 8, 4}},
+     FG_EINVAL,
+     "baseline.jpg: the crop of 8x4 pixels at (30, 0) is not inside the image of 37x23 "
+     "pixels"},
+    {{.crop = {0, -1, 8, 4}},
+     FG_EINVAL,
+     "baseline.jpg: the crop of 8x4 pixels at (0, -1) is not inside the image of 37x23 "
+     "pixels"},
+    {{.min_width = -1},
+     FG_EINVAL,
+     "baseline.jpg: min_width, min_height and max_pixels must not be negative"},
+    {{.channels = 2}, FG_EINVAL, "baseline.jpg: expected 1 or 3 channels, got 2"},
+    {{.channels = -1}, FG_EINVAL, "baseline.jpg: expected 1 or 3 channels, got -1"},
+    {{.crop = {0, 20, 8, 4}},
+     FG_EINVAL,
+     "baseline.jpg: the crop of 8x4 pixels at (0, 20) is not inside the image of 37x23 "
+     "pixels"},
+    {{.crop = {0, 2, 0, 0}},
+     FG_EINVAL,
+     "baseline.jpg: the crop of 0x0 pixels at (0, 2) is not inside the image of 37x23 "
+     "pixels"},
+    {{.min_height = -1},
+     FG_EINVAL,
+     "baseline.jpg: min_width, min_height and max_pixels must not be negative"},
+    {{.max_pixels = -1},
+     FG_EINVAL,
+     "baseline.jpg: min_width, min_height and max_pixels must not be negative"},
+    {{.max_pixels = 37 * 23 - 1},
+     FG_EUNSUPPORTED,
+     "baseline.jpg: the image has 37x23 pixels, more than the limit of 850\nif you trust the "
+     "file, make the image smaller, or raise max_pixels (fg_image_decode_options)"},
+};
+
 static void invalid_requests_are_refused(void **state)
 {
     fgt_file file = fgt_file_read("baseline.jpg");
-    static const struct {
-        fg_image_decode_options options;
-        fg_status status;
-        const char *message;
-    } cases[] = {
-        {{.channels = 4}, FG_EINVAL, "baseline.jpg: expected 1 or 3 channels, got 4"},
-        {{.crop = {30, 0, 8, 4}},
-         FG_EINVAL,
-         "baseline.jpg: the crop of 8x4 pixels at (30, 0) is not inside the image of 37x23 "
-         "pixels"},
-        {{.crop = {0, -1, 8, 4}},
-         FG_EINVAL,
-         "baseline.jpg: the crop of 8x4 pixels at (0, -1) is not inside the image of 37x23 "
-         "pixels"},
-        {{.min_width = -1},
-         FG_EINVAL,
-         "baseline.jpg: min_width, min_height and max_pixels must not be negative"},
-        {{.channels = 2}, FG_EINVAL, "baseline.jpg: expected 1 or 3 channels, got 2"},
-        {{.channels = -1}, FG_EINVAL, "baseline.jpg: expected 1 or 3 channels, got -1"},
-        {{.crop = {0, 20, 8, 4}},
-         FG_EINVAL,
-         "baseline.jpg: the crop of 8x4 pixels at (0, 20) is not inside the image of 37x23 "
-         "pixels"},
-        {{.crop = {0, 2, 0, 0}},
-         FG_EINVAL,
-         "baseline.jpg: the crop of 0x0 pixels at (0, 2) is not inside the image of 37x23 "
-         "pixels"},
-        {{.min_height = -1},
-         FG_EINVAL,
-         "baseline.jpg: min_width, min_height and max_pixels must not be negative"},
-        {{.max_pixels = -1},
-         FG_EINVAL,
-         "baseline.jpg: min_width, min_height and max_pixels must not be negative"},
-        {{.max_pixels = 37 * 23 - 1},
-         FG_EUNSUPPORTED,
-         "baseline.jpg: the image has 37x23 pixels, more than the limit of 850\nif you trust the "
-         "file, make the image smaller, or raise max_pixels (fg_image_decode_options)"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        assert_int_equal(decode_bytes(&file, &cases[i].options), cases[i].status);
-        assert_string_equal(err.message, cases[i].message);
+    for (size_t i = 0; i < sizeof bad_requests / sizeof *bad_requests; i++) {
+        assert_int_equal(decode_bytes(&file, &bad_requests[i].options), bad_requests[i].status);
+        assert_string_equal(err.message, bad_requests[i].message);
     }
     fgt_ok(decode_bytes(&file, &(fg_image_decode_options){.max_pixels = 37 * 23}));
     fgt_file_free(&file);
+}
+
+/* By the encoders. */
+static void negative_options_are_refused(void **state)
+{
+    fg_image_bytes bytes = {0};
+    uint8_t pixels[3] = {0};
+    const fg_image image = {.pixels = pixels, .width = 1, .height = 1, .channels = 3};
+    assert_int_equal(
+        fg_image_encode_jpeg(&image, &(fg_image_jpeg_options){.quality = -1}, &bytes, &err),
+        FG_EINVAL);
+    assert_string_equal(err.message,
+                        "fg_image_encode_jpeg: expected a quality of 1 to 100, got -1");
+    assert_int_equal(
+        fg_image_encode_png(&image, &(fg_image_png_options){.compression = -1}, &bytes, &err),
+        FG_EINVAL);
+    assert_string_equal(err.message,
+                        "fg_image_encode_png: expected a compression of 1 to 9, got -1");
+    fg_image_bytes_fini(&bytes);
 }
 
 /* The limit is 178,956,970: 13377 x 13377 is 178,944,129, 13377 x 13378 is 178,957,506. */
@@ -605,6 +625,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(unusual_headers_are_harmless),
     cmocka_unit_test(corrupt_data_is_an_error_unless_tolerated),
     cmocka_unit_test(invalid_requests_are_refused),
+    cmocka_unit_test(negative_options_are_refused),
     cmocka_unit_test(too_many_pixels_are_refused),
     cmocka_unit_test(too_many_scans_are_refused),
     cmocka_unit_test(damage_is_survived),

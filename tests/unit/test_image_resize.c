@@ -436,9 +436,9 @@ static void squares_are_the_center_of_the_resized_image(void **state)
     fg_image_fini(&out);
 }
 
-/* Height and width are not reduced by exactly the same factor: 7 x 254 pixels become 3 x 108, as 254
- * * 3 / 7 = 108.9 is rounded down. The square begins in row 52 of 108, so at 52 * 254 / 108 = 122.3;
- * the middle of its first row, 1.18 below, has the value of the row there, less a half: 122.97. */
+/* Height and width are not reduced by exactly the same factor: 7 x 254 pixels become 3 x 108, as
+ * 108.9 is rounded down. The square begins in row 52 of 108, so at 52 * 254 / 108 = 122.3; the
+ * middle of its first row, 1.18 below, has the value of the row there, less a half: 122.97. */
 static void tall_images_are_cut_in_the_middle(void **state)
 {
     fg_image image = {0}, out = {0};

@@ -414,6 +414,16 @@ static void a_record_with_a_wrong_size_is_refused(void **state)
            "a.jpg: a record of 3 bytes; expected a JPEG with a segment table");
     expect(FG_EFORMAT, fgi_jpeg_record_split("a.jpg", "\x11\0\0\0", 4, &record, &err),
            "a.jpg: byte 0: a segment table of 17 bytes is not possible in a record of 4 bytes");
+    m.jpeg.data[1] = 'x';
+    expect(FG_EFORMAT, fgi_jpeg_record_split("a.jpg", m.jpeg.data, m.jpeg.size, &record, &err),
+           "a.jpg: byte 0: expected a JPEG before the segment table");
+    drop(&m);
+}
+
+/* The least is a header of 16 bytes and the size of one segment. */
+static void the_smallest_table_has_18_bytes(void **state)
+{
+    fgi_jpeg_record record;
     char small[60] = "\xff\xd8";
     small[56] = 17;
     expect(FG_EFORMAT, fgi_jpeg_record_split("a.jpg", small, 60, &record, &err),
@@ -421,10 +431,6 @@ static void a_record_with_a_wrong_size_is_refused(void **state)
     small[56] = 18;
     fgt_ok(fgi_jpeg_record_split("a.jpg", small, 60, &record, &err));
     assert_int_equal(record.size, 38);
-    m.jpeg.data[1] = 'x';
-    expect(FG_EFORMAT, fgi_jpeg_record_split("a.jpg", m.jpeg.data, m.jpeg.size, &record, &err),
-           "a.jpg: byte 0: expected a JPEG before the segment table");
-    drop(&m);
 }
 
 static fg_status transcode_and_decode(void *self, fg_error *error)
@@ -483,6 +489,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(bad_crops_and_tables_are_refused),
     cmocka_unit_test(a_damaged_segment_is_named),
     cmocka_unit_test(a_record_is_split_where_it_was_joined),
+    cmocka_unit_test(the_smallest_table_has_18_bytes),
     cmocka_unit_test(a_record_with_a_wrong_size_is_refused),
     cmocka_unit_test(no_damaged_byte_does_more_than_change_pixels),
     cmocka_unit_test(allocations_may_fail),

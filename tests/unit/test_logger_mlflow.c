@@ -187,11 +187,22 @@ static void set_variable(const char *name, const char *value)
     assert_int_equal(value != NULL ? setenv(name, value, 1) : unsetenv(name), 0);
 }
 
-static const struct {
+typedef struct source {
     const char *options;                                   /* "@": the address of the server */
     const char *uri, *experiment, *name, *user, *password; /* of the environment */
     const char *asks[3];
-} sources[] = {
+} source;
+
+static void set_variables(const source *from, const char *uri)
+{
+    set_variable("MLFLOW_TRACKING_URI", uri);
+    set_variable("MLFLOW_EXPERIMENT_NAME", from->experiment);
+    set_variable("MLFLOW_RUN_NAME", from->name);
+    set_variable("MLFLOW_TRACKING_USERNAME", from->user);
+    set_variable("MLFLOW_TRACKING_PASSWORD", from->password);
+}
+
+static const source sources[] = {
     /* the options have priority over the environment, whose variables may be empty */
     {"uri=@, experiment=mine, run_name=r",
      "http://127.0.0.1:1",
@@ -219,12 +230,13 @@ static const struct {
       "\"run_name\":\"my run\"", "Authorization: Basic YW5uOg==\r\n"}}, /* ann: */
 };
 
+static const server_line found[] = {
+    LINE("GET ", "200 OK", "{\"experiment\": {\"experiment_id\": \"7\"}}"),
+    LINE("\"experiment_id\":\"7\"", "200 OK", "{\"run\": {\"info\": {\"run_id\": \"r1\"}}}"),
+    LINE("\"run_id\":\"r1\"", "200 OK", "{}")};
+
 static void options_come_from_the_environment(void **state)
 {
-    static const server_line found[] = {
-        LINE("GET ", "200 OK", "{\"experiment\": {\"experiment_id\": \"7\"}}"),
-        LINE("\"experiment_id\":\"7\"", "200 OK", "{\"run\": {\"info\": {\"run_id\": \"r1\"}}}"),
-        LINE("\"run_id\":\"r1\"", "200 OK", "{}")};
     char folder[300];
     (void)state;
     (void)snprintf(folder, sizeof folder, "%s/my run", fgt_temp_folder());
@@ -241,11 +253,7 @@ static void options_come_from_the_environment(void **state)
                        sources[i].options, at != NULL ? "http://" : "", at != NULL ? s.address : "",
                        at != NULL ? at + 1 : "");
         (void)snprintf(uri, sizeof uri, "http://%s%s", s.address, sources[i].uri + 1);
-        set_variable("MLFLOW_TRACKING_URI", sources[i].uri[0] == '@' ? uri : sources[i].uri);
-        set_variable("MLFLOW_EXPERIMENT_NAME", sources[i].experiment);
-        set_variable("MLFLOW_RUN_NAME", sources[i].name);
-        set_variable("MLFLOW_TRACKING_USERNAME", sources[i].user);
-        set_variable("MLFLOW_TRACKING_PASSWORD", sources[i].password);
+        set_variables(&sources[i], sources[i].uri[0] == '@' ? uri : sources[i].uri);
         fgt_ok(make_with(options, &self, &err));
         const fg_log_start begin = start_at(folder, 0);
         fgt_ok(OPS.open(self, &begin, &lines, &err));
@@ -255,15 +263,11 @@ static void options_come_from_the_environment(void **state)
         OPS.destroy(self);
         server_stop(&s);
     }
-    set_variable("MLFLOW_TRACKING_URI", NULL);
-    set_variable("MLFLOW_EXPERIMENT_NAME", NULL);
-    set_variable("MLFLOW_RUN_NAME", NULL);
-    set_variable("MLFLOW_TRACKING_USERNAME", NULL);
-    set_variable("MLFLOW_TRACKING_PASSWORD", NULL);
+    set_variables(&(source){.uri = NULL}, NULL);
 }
 
-/* Times are milliseconds; without a name of the user there is no tag for it; a run of another server
- * is not continued. */
+/* Times are milliseconds; without a name of the user there is no tag for it; a run of another
+ * server is not continued. */
 static void a_run_of_another_server_is_new(void **state)
 {
     static const char other[] = "{\"uri\": \"http://127.0.0.1:1\", \"run_id\": \"r9\"}";
@@ -679,11 +683,12 @@ static void a_run_is_continued_late(void **state)
     }
 }
 
+static char name[101][8], text[502]; /* of settings */
+static fg_log_setting settings[101];
+
 /* At most 1000 values and 100 settings are sent in one request, and 500 bytes of a setting. */
 static void large_requests_are_divided(void **state)
 {
-    static char name[101][8], text[502];
-    static fg_log_setting settings[101];
     fg_error err = {0};
     server s;
     char params[600];

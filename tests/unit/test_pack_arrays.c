@@ -150,39 +150,41 @@ static void each_split_has_its_targets(void **state)
     }
 }
 
+static const struct {
+    const char *name;
+    bool is_accepted;
+} source_names[] = {{"train-images-idx3-ubyte", true},
+                    {"train-images.idx3-ubyte", true},
+                    {"train-images-idx3-ubyte.gz", true},
+                    {"train-images.idx3-ubyte.gz", true},
+                    {"t10k-images-idx3-ubyte", false},
+                    {"data_batch_1.bin", true},
+                    {"cifar-10-batches-bin/data_batch_1.bin", true},
+                    {"data_batch_2.bin", false},
+                    {"fine_label_names.txt", true},
+                    {"cifar-100-binary/fine_label_names.txt", true},
+                    {"x.npy", true},
+                    {"x_train.npy", true},
+                    {"val_x.npy", false},
+                    {"y.npy", false},
+                    {"train.npy", false}};
+
 /* The names that a source of arrays is recognized by: nothing is opened. */
 static void sources_are_recognized_by_names(void **state)
 {
-    static const struct {
-        const char *name;
-        bool is_accepted;
-    } rows[] = {{"train-images-idx3-ubyte", true},
-                {"train-images.idx3-ubyte", true},
-                {"train-images-idx3-ubyte.gz", true},
-                {"train-images.idx3-ubyte.gz", true},
-                {"t10k-images-idx3-ubyte", false},
-                {"data_batch_1.bin", true},
-                {"cifar-10-batches-bin/data_batch_1.bin", true},
-                {"data_batch_2.bin", false},
-                {"fine_label_names.txt", true},
-                {"cifar-100-binary/fine_label_names.txt", true},
-                {"x.npy", true},
-                {"x_train.npy", true},
-                {"val_x.npy", false},
-                {"y.npy", false},
-                {"train.npy", false}};
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = 0; i < sizeof source_names / sizeof *source_names; i++) {
         char name[32], inner[80];
         (void)snprintf(name, sizeof name, "named-%d", (int)i);
-        const char *folder = new_folder(name), *slash = strchr(rows[i].name, '/');
+        const char *folder = new_folder(name), *slash = strchr(source_names[i].name, '/');
         (void)snprintf(inner, sizeof inner, "%s/%.*s", name,
-                       slash != NULL ? (int)(slash - rows[i].name) : 0, rows[i].name);
+                       slash != NULL ? (int)(slash - source_names[i].name) : 0,
+                       source_names[i].name);
         if (slash != NULL)
             (void)new_folder(inner);
-        fgt_write(fgt_path(folder, rows[i].name), "", 0);
-        if (fg_pack_arrays_accepts(folder) != rows[i].is_accepted)
-            fail_msg("%s", rows[i].name);
+        fgt_write(fgt_path(folder, source_names[i].name), "", 0);
+        if (fg_pack_arrays_accepts(folder) != source_names[i].is_accepted)
+            fail_msg("%s", source_names[i].name);
     }
 }
 
@@ -309,6 +311,24 @@ static void validation_samples_are_held_out(void **state)
     fg_pack_close(pack);
 }
 
+/* 15 samples for training, 5 for validation and one for the test. */
+static void check_held_out(const char *path, fg_dataset *const parts[2], uint64_t seed)
+{
+    fg_error err = {0};
+    char expected[64];
+    fg_pack *pack = open_pack(path);
+    assert_int_equal(fg_pack_count(pack), 21);
+    for (int64_t i = 0; i < 20; i++) {
+        int32_t value;
+        fgt_ok(fg_dataset_read(parts[i >= 15], i % 15, (void *[]){&value}, &err));
+        check_record(pack, i, i < 15 ? FG_TRAIN : FG_VAL, FG_PACK_NO_LABEL, &value, 4);
+    }
+    check_record(pack, 20, FG_TEST, FG_PACK_NO_LABEL, (int32_t[]){-1}, 4);
+    (void)snprintf(expected, sizeof expected, "/seeds, val_fraction 0.25, seed %d\",", (int)seed);
+    assert_non_null(strstr(fg_pack_get_info(pack)->metadata, expected));
+    fg_pack_close(pack);
+}
+
 /* The samples that are held out are those of fg_dataset_split; test samples do not change that. */
 static void held_out_samples_depend_on_the_seed(void **state)
 {
@@ -331,67 +351,56 @@ static void held_out_samples_depend_on_the_seed(void **state)
         else
             fgt_ok(fg_pack_build(folder, path, &same, NULL, NULL, NULL, &err));
         fgt_ok(fg_dataset_split(whole, 0.25, seed, &parts[0], &parts[1], &err));
-        fg_pack *pack = open_pack(path);
-        assert_int_equal(fg_pack_count(pack), 21);
-        for (int64_t i = 0; i < 20; i++) {
-            int32_t value;
-            fgt_ok(fg_dataset_read(parts[i >= 15], i % 15, (void *[]){&value}, &err));
-            check_record(pack, i, i < 15 ? FG_TRAIN : FG_VAL, FG_PACK_NO_LABEL, &value, 4);
-        }
-        check_record(pack, 20, FG_TEST, FG_PACK_NO_LABEL, (int32_t[]){-1}, 4);
-        char expected[64];
-        (void)snprintf(expected, sizeof expected, "/seeds, val_fraction 0.25, seed %d\",",
-                       (int)seed);
-        assert_non_null(strstr(fg_pack_get_info(pack)->metadata, expected));
-        fg_pack_close(pack);
+        check_held_out(path, parts, seed);
         fg_dataset_destroy(parts[0]);
         fg_dataset_destroy(parts[1]);
     }
     fg_dataset_destroy(whole);
 }
 
-/* The label is field 1 if it is s32[] and there are classes; width and height are those of images of
- * one or three channels. */
+static const struct {
+    fg_field fields[2];
+    int field_count;
+    int64_t classes;
+    int32_t label;
+    uint32_t height, width;
+} field_rows[] = {
+    {{{"x", {FG_U8, 3, {2, 3, 1}}}, {"y", {FG_S32, 0, {0}}}}, 2, 9, 7, 2, 3},
+    {{{"x", {FG_U8, 3, {2, 3, 1}}}, {"y", {FG_S32, 0, {0}}}}, 2, 0, -1, 2, 3},
+    {{{"x", {FG_U8, 3, {2, 3, 3}}}, {"y", {FG_U32, 0, {0}}}}, 2, 9, -1, 2, 3},
+    {{{"x", {FG_U8, 3, {2, 3, 2}}}, {"y", {FG_S32, 1, {1}}}}, 2, 9, -1, 0, 0},
+    {{{"x", {FG_U8, 3, {2, 3, 4}}}, {"y", {FG_S32, 0, {0}}}}, 2, 9, 7, 0, 0},
+    {{{"x", {FG_S8, 3, {2, 3, 3}}}, {"y", {FG_S32, 0, {0}}}}, 2, 9, 7, 0, 0},
+    {{{"x", {FG_U8, 2, {2, 3}}}, {"y", {FG_S32, 0, {0}}}}, 2, 9, 7, 0, 0},
+    {{{"y", {FG_S32, 0, {0}}}}, 1, 9, -1, 0, 0},
+};
+
+/* The label is field 1 if it is s32[] and there are classes; width and height are those of images
+ * of one or three channels. */
 static void labels_and_sizes_of_fields(void **state)
 {
-    static const struct {
-        fg_field fields[2];
-        int field_count;
-        int64_t classes;
-        int32_t label;
-        uint32_t height, width;
-    } rows[] = {
-        {{{"x", {FG_U8, 3, {2, 3, 1}}}, {"y", {FG_S32, 0, {0}}}}, 2, 9, 7, 2, 3},
-        {{{"x", {FG_U8, 3, {2, 3, 1}}}, {"y", {FG_S32, 0, {0}}}}, 2, 0, -1, 2, 3},
-        {{{"x", {FG_U8, 3, {2, 3, 3}}}, {"y", {FG_U32, 0, {0}}}}, 2, 9, -1, 2, 3},
-        {{{"x", {FG_U8, 3, {2, 3, 2}}}, {"y", {FG_S32, 1, {1}}}}, 2, 9, -1, 0, 0},
-        {{{"x", {FG_U8, 3, {2, 3, 4}}}, {"y", {FG_S32, 0, {0}}}}, 2, 9, 7, 0, 0},
-        {{{"x", {FG_S8, 3, {2, 3, 3}}}, {"y", {FG_S32, 0, {0}}}}, 2, 9, 7, 0, 0},
-        {{{"x", {FG_U8, 2, {2, 3}}}, {"y", {FG_S32, 0, {0}}}}, 2, 9, 7, 0, 0},
-        {{{"y", {FG_S32, 0, {0}}}}, 1, 9, -1, 0, 0},
-    };
     static const int32_t y[1] = {7};
     static const uint8_t x[24] = {0};
     const void *const values[] = {x, y};
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = 0; i < sizeof field_rows / sizeof *field_rows; i++) {
         fg_error err = {0};
         fg_pack_entry entry;
         fg_dataset *all[3] = {NULL, NULL, NULL};
         const fg_dataset_spec spec = {.count = 1,
-                                      .fields = rows[i].fields,
-                                      .field_count = rows[i].field_count,
-                                      .class_count = rows[i].classes};
+                                      .fields = field_rows[i].fields,
+                                      .field_count = field_rows[i].field_count,
+                                      .class_count = field_rows[i].classes};
         const char *path = path_of("labels.pack");
         fgt_ok(fg_dataset_from_arrays(&spec, values, FG_COPY, &all[FG_TEST], &err));
         fgt_ok(fg_pack_datasets(all, NULL, path, &(fg_pack_arrays_options){.replace = true}, NULL,
                                 &err));
         fg_pack *pack = open_pack(path);
         fgt_ok(fg_pack_get_entry(pack, 0, &entry, &err));
-        assert_int_equal(entry.label, rows[i].label);
-        assert_true(entry.height == rows[i].height && entry.width == rows[i].width);
+        assert_int_equal(entry.label, field_rows[i].label);
+        assert_true(entry.height == field_rows[i].height && entry.width == field_rows[i].width);
         assert_int_equal(entry.split, FG_TEST);
-        assert_int_equal(fg_pack_get_info(pack)->class_count, rows[i].classes);
+        assert_int_equal(fg_pack_get_info(pack)->class_count, field_rows[i].classes);
         assert_string_equal(entry.name, "");
         fg_pack_close(pack);
         fg_dataset_destroy(all[FG_TEST]);
@@ -698,12 +707,23 @@ static void a_pack_of_tokens_is_started_again(void **state)
     assert_int_equal(fg_pack_build(text, path, &o, stop_at, &never, &built, &err), FG_EINVAL);
     fgt_message_is(err.message, "'~/again.pack' exists: remove it, replace it (--replace), or "
                                 "choose another name");
-    o.replace = true;
-    o.limit = 3;
-    fgt_ok(fg_pack_build(text, path, &o, stop_at, &never, &built, &err));
+}
+
+/* The options that samples of any kind have. */
+static void limits_and_shards_of_tokens(void **state)
+{
+    fg_error err = {0};
+    fg_pack_built built;
+    const char *path = path_of("limited.pack");
+    char text[512];
+    (void)state;
+    (void)snprintf(text, sizeof text, "%s/limited.txt", test_folder());
+    fgt_write(text, "0123456789", 10);
+    fg_pack_build_options o = {.sequence = 2, .replace = true, .limit = 3};
+    fgt_ok(fg_pack_build(text, path, &o, NULL, NULL, &built, &err));
     assert_int_equal(built.sample_count, 3);
     o.shard_bytes = 4180; /* 4096, a header of 80 bytes, and 3: one record each */
-    fgt_ok(fg_pack_build(text, path, &o, stop_at, &never, &built, &err));
+    fgt_ok(fg_pack_build(text, path, &o, NULL, NULL, &built, &err));
     assert_true(built.is_set && built.sample_count == 3);
     fg_pack *pack = open_pack(path);
     assert_int_equal(fg_pack_get_info(pack)->shard_count, 3);
@@ -818,6 +838,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(an_interrupted_pack_is_continued),
     cmocka_unit_test(all_of_a_sample_is_compared),
     cmocka_unit_test(a_pack_of_tokens_is_started_again),
+    cmocka_unit_test(limits_and_shards_of_tokens),
     cmocka_unit_test(options_of_images_are_refused),
     cmocka_unit_test(progress_is_reported),
     cmocka_unit_test(every_allocation_may_fail),

@@ -281,22 +281,24 @@ static void records_of_a_partial_file_follow_each_other(void **state)
     fgi_free(data);
 }
 
-/* Each option that determines the records, or describes the pack, on its own. */
+static const fg_field some_fields[] = {{"x", {FG_U8, 1, {3}}},
+                                       {"y", {FG_U8, 1, {3}}},
+                                       {"x", {FG_S8, 1, {3}}},
+                                       {"x", {FG_U8, 1, {4}}},
+                                       {"x", {FG_U8, 2, {3, 1}}}};
+
+static const char *const cats[] = {"a cat", "dog"}, *const cars[] = {"a car", "dog"};
+static const fg_pack_writer_options base = {.resume = true,
+                                            .shard_bytes = 20000,
+                                            .fingerprint = "the folder a",
+                                            .class_names = cats,
+                                            .class_count = 2,
+                                            .fields = some_fields,
+                                            .field_count = 1};
+
+/* Each option that determines the records, or describes the pack, alone. */
 static void any_other_option_is_refused(void **state)
 {
-    static const char *const cats[] = {"a cat", "dog"}, *const cars[] = {"a car", "dog"};
-    static const fg_field fields[] = {{"x", {FG_U8, 1, {3}}},
-                                      {"y", {FG_U8, 1, {3}}},
-                                      {"x", {FG_S8, 1, {3}}},
-                                      {"x", {FG_U8, 1, {4}}},
-                                      {"x", {FG_U8, 2, {3, 1}}}};
-    const fg_pack_writer_options base = {.resume = true,
-                                         .shard_bytes = 20000,
-                                         .fingerprint = "the folder a",
-                                         .class_names = cats,
-                                         .class_count = 2,
-                                         .fields = fields,
-                                         .field_count = 1};
     fg_error err = {0};
     fg_pack_writer *w = NULL;
     int64_t kept;
@@ -311,7 +313,7 @@ static void any_other_option_is_refused(void **state)
         o.fingerprint = i == 2 ? "the folder b" : i == 3 ? "the folder" : base.fingerprint;
         o.class_names = i == 4 ? cars : cats;
         o.class_count = i == 5 ? 1 : 2;
-        o.fields = i > 5 ? &fields[i - 5] : fields;
+        o.fields = i > 5 ? &some_fields[i - 5] : some_fields;
         assert_int_equal(fg_pack_writer_create(path, &o, &w, &kept, &err), FG_EINVAL);
         assert_int_equal(kept, 0);
     }
@@ -321,6 +323,25 @@ static void any_other_option_is_refused(void **state)
     fgt_ok(fg_pack_writer_create(path, &same, &w, &kept, &err));
     assert_int_equal(kept, 3);
     fg_pack_writer_destroy(w);
+}
+
+/* The second file of a set under the name of the first. */
+static void files_that_were_mixed_up_are_refused(void **state)
+{
+    fg_error err = {0};
+    fg_pack_writer *w = NULL;
+    int64_t kept;
+    size_t size;
+    char folder[256], path[300], *second;
+    (void)snprintf(folder, sizeof folder, "%s", fgt_temp_folder());
+    (void)snprintf(path, sizeof path, "%s/p.pack", folder);
+    fgt_ok(fg_pack_writer_create(path, &sharded, &w, &kept, &err));
+    fgt_ok(pack_made_add(w, 30, &err));
+    fg_pack_writer_destroy(w);
+    fgt_ok(fgi_file_read(fgt_path(folder, "p-00001.pack.partial"), 1 << 20, &second, &size, &err));
+    fgt_write(fgt_path(folder, "p-00000.pack.partial"), second, size);
+    fgi_free(second);
+    assert_int_equal(fg_pack_writer_create(path, &sharded, &w, &kept, &err), FG_EINVAL);
 }
 
 static void discarded_or_started_again(void **state)
@@ -346,12 +367,6 @@ static void discarded_or_started_again(void **state)
     assert_int_equal(kept, 30);
     assert_string_equal(fg_pack_writer_last_name(w), "with space/29.jpg");
     fg_pack_writer_destroy(w);
-    char *second; /* instead of the first: files that were mixed up */
-    size_t size;
-    fgt_ok(fgi_file_read(fgt_path(folder, "p-00001.pack.partial"), 1 << 20, &second, &size, &err));
-    fgt_write(fgt_path(folder, "p-00000.pack.partial"), second, size);
-    fgi_free(second);
-    assert_int_equal(fg_pack_writer_create(path, &sharded, &w, &kept, &err), FG_EINVAL);
     other.resume = false; /* discards it */
     fgt_ok(fg_pack_writer_create(path, &other, &w, &kept, &err));
     assert_int_equal(kept, 0);
@@ -412,6 +427,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(large_records_are_verified),
     cmocka_unit_test(records_of_a_partial_file_follow_each_other),
     cmocka_unit_test(any_other_option_is_refused),
+    cmocka_unit_test(files_that_were_mixed_up_are_refused),
     cmocka_unit_test(discarded_or_started_again),
     cmocka_unit_test(only_one_writer),
     cmocka_unit_test(a_full_disk_keeps_what_was_written),

@@ -142,8 +142,8 @@ static void small_records_do_not_cross_a_window(void **state)
     free(data);
 }
 
-/* By hand: a multiple of 2 MiB is 1 << 21. A record may end there, but not go beyond it unless it has
- * more than 64 KiB. */
+/* By hand: a multiple of 2 MiB is 1 << 21. A record may end there, but not go beyond it unless it
+ * has more than 64 KiB. */
 static void places_of_records(void **state)
 {
     enum { END = 1 << 21, SMALL = 1 << 16 };
@@ -299,6 +299,24 @@ static void records_may_be_where_early_versions_placed_them(void **state)
     free(zeros);
 }
 
+/* All files together have the sizes and the records that are reported. */
+static void check_sizes(fg_pack *pack, int64_t count)
+{
+    fg_error err = {0};
+    fg_pack_report report;
+    uint64_t sum = 0;
+    for (int i = 0; i < fg_pack_get_info(pack)->shard_count; i++) {
+        struct stat file;
+        assert_int_equal(stat(fg_pack_path(pack, i), &file), 0);
+        assert_true(file.st_size < 32000); /* with its index */
+        sum += (uint64_t)file.st_size;
+    }
+    assert_int_equal(fg_pack_get_info(pack)->size_bytes, sum);
+    fgt_ok(fg_pack_verify(pack, NULL, NULL, &report, &err));
+    assert_int_equal(report.size_bytes, sum);
+    assert_int_equal(report.records, count);
+}
+
 /* A set is found by each of its files, a pattern and the folder, and has the same records. */
 static void sets_of_files(void **state)
 {
@@ -326,18 +344,7 @@ static void sets_of_files(void **state)
     assert_non_null(strstr(fg_pack_path(pack, 1), "s-00001.pack"));
     assert_null(fg_pack_path(pack, shards));
     assert_null(fg_pack_path(pack, -1));
-    uint64_t sum = 0;
-    for (int i = 0; i < shards; i++) {
-        struct stat file;
-        assert_int_equal(stat(fg_pack_path(pack, i), &file), 0);
-        assert_true(file.st_size < 32000); /* with its index */
-        sum += (uint64_t)file.st_size;
-    }
-    fg_pack_report report;
-    assert_int_equal(fg_pack_get_info(pack)->size_bytes, sum);
-    fgt_ok(fg_pack_verify(pack, NULL, NULL, &report, &err));
-    assert_int_equal(report.size_bytes, sum);
-    assert_int_equal(report.records, 50);
+    check_sizes(pack, 50);
     fg_pack_close(pack);
     /* fewer files replace more */
     fgt_ok(pack_made_write(fgt_path(folder, "s.pack"),
@@ -346,8 +353,9 @@ static void sets_of_files(void **state)
     pack_made_check_all(folder, 9);
 }
 
-/* By hand: 100 bytes that begin at 4176 (a page of 4096, a header of 64 and a name of 2, at the next
- * multiple of 16) end at 4276; the next begins at 4368 and ends at 4468, which may be the size. */
+/* By hand: 100 bytes that begin at 4176 (a page of 4096, a header of 64 and a name of 2, at the
+ * next multiple of 16) end at 4276; the next begins at 4368 and ends at 4468, which may be the
+ * size. */
 static void a_shard_may_have_exactly_its_size(void **state)
 {
     static const char zeros[100];
@@ -537,59 +545,62 @@ static void mistakes_of_the_caller(void **state)
     free(name);
 }
 
+#define FIELD_TEXT                                                                                 \
+    "field 0 of a pack is invalid: expected a name of 1 to 47 bytes and a type with dimensions "   \
+    "of at least 1"
+#define CLASS_TEXT "class_count of a pack is out of range, or class_names is NULL"
+#define NAME47     "12345678901234567890123456789012345678901234567"
+#define NAME48     "123456789012345678901234567890123456789012345678"
+static const fg_field nine_fields[9] = {
+    {"a", {FG_U8, 0, {0}}}, {"b", {FG_U8, 0, {0}}}, {"c", {FG_U8, 0, {0}}},
+    {"d", {FG_U8, 0, {0}}}, {"e", {FG_U8, 0, {0}}}, {"f", {FG_U8, 0, {0}}},
+    {"g", {FG_U8, 0, {0}}}, {"h", {FG_U8, 0, {0}}}, {"i", {FG_U8, 0, {0}}}};
+static const fg_field some_fields[] = {{NAME47, {FG_U8, 1, {1}}},
+                                       {"seven", {FG_U8, 7, {1, 1, 1, 1, 1, 1, 1}}},
+                                       {NAME48, {FG_U8, 1, {1}}},
+                                       {"", {FG_U8, 1, {1}}},
+                                       {NULL, {FG_U8, 1, {1}}},
+                                       {"x", {FG_U8, 1, {0}}},
+                                       {"x", {FG_U8, 2, {1, -1}}},
+                                       {"x", {FG_DTYPE_NONE, 1, {1}}},
+                                       {"x", {FG_U8, 8, {1, 1, 1, 1, 1, 1, 1, 1}}}};
+static const char *const one_class[] = {"c"};
+
+static const struct {
+    fg_pack_writer_options o;
+    const char *message; /* NULL: correct */
+} writer_limits[] = {
+    {{.fields = nine_fields, .field_count = 8}, NULL},
+    {{.fields = nine_fields, .field_count = 9}, "a pack has 9 fields: expected 0 to 8"},
+    {{.fields = nine_fields, .field_count = -1}, "a pack has -1 fields: expected 0 to 8"},
+    {{.fields = &some_fields[0], .field_count = 1}, NULL},
+    {{.fields = &some_fields[1], .field_count = 1}, NULL},
+    {{.fields = &some_fields[2], .field_count = 1}, FIELD_TEXT},
+    {{.fields = &some_fields[3], .field_count = 1}, FIELD_TEXT},
+    {{.fields = &some_fields[4], .field_count = 1}, FIELD_TEXT},
+    {{.fields = &some_fields[5], .field_count = 1}, FIELD_TEXT},
+    {{.fields = &some_fields[6], .field_count = 1}, FIELD_TEXT},
+    {{.fields = &some_fields[7], .field_count = 1}, FIELD_TEXT},
+    {{.fields = &some_fields[8], .field_count = 1}, FIELD_TEXT},
+    {{.class_names = one_class, .class_count = 1}, NULL},
+    {{.class_names = one_class, .class_count = -1}, CLASS_TEXT},
+    {{.class_count = 1}, CLASS_TEXT},
+    {{.class_count = INT64_MAX}, CLASS_TEXT},
+    {{.variant_count = -1}, "variant_count of a pack is out of range"},
+    {{.variant_count = INT64_MAX}, "variant_count of a pack is out of range"},
+};
+
 /* Options of the writer that are out of range, and the last ones that are not. */
 static void limits_of_the_writer(void **state)
 {
-    static const char field_text[] =
-        "field 0 of a pack is invalid: expected a name of 1 to 47 bytes and a type with dimensions "
-        "of at least 1";
-    static const char class_text[] =
-        "class_count of a pack is out of range, or class_names is NULL";
-    static const char name47[] = "12345678901234567890123456789012345678901234567";
-    static const char name48[] = "123456789012345678901234567890123456789012345678";
-    static const fg_field nine[9] = {
-        {"a", {FG_U8, 0, {0}}}, {"b", {FG_U8, 0, {0}}}, {"c", {FG_U8, 0, {0}}},
-        {"d", {FG_U8, 0, {0}}}, {"e", {FG_U8, 0, {0}}}, {"f", {FG_U8, 0, {0}}},
-        {"g", {FG_U8, 0, {0}}}, {"h", {FG_U8, 0, {0}}}, {"i", {FG_U8, 0, {0}}}};
-    static const fg_field ones[] = {{name47, {FG_U8, 1, {1}}},
-                                    {"seven", {FG_U8, 7, {1, 1, 1, 1, 1, 1, 1}}},
-                                    {name48, {FG_U8, 1, {1}}},
-                                    {"", {FG_U8, 1, {1}}},
-                                    {NULL, {FG_U8, 1, {1}}},
-                                    {"x", {FG_U8, 1, {0}}},
-                                    {"x", {FG_U8, 2, {1, -1}}},
-                                    {"x", {FG_DTYPE_NONE, 1, {1}}},
-                                    {"x", {FG_U8, 8, {1, 1, 1, 1, 1, 1, 1, 1}}}};
-    const struct {
-        fg_pack_writer_options o;
-        const char *message; /* NULL: correct */
-    } rows[] = {
-        {{.fields = nine, .field_count = 8}, NULL},
-        {{.fields = nine, .field_count = 9}, "a pack has 9 fields: expected 0 to 8"},
-        {{.fields = nine, .field_count = -1}, "a pack has -1 fields: expected 0 to 8"},
-        {{.fields = &ones[0], .field_count = 1}, NULL},
-        {{.fields = &ones[1], .field_count = 1}, NULL},
-        {{.fields = &ones[2], .field_count = 1}, field_text},
-        {{.fields = &ones[3], .field_count = 1}, field_text},
-        {{.fields = &ones[4], .field_count = 1}, field_text},
-        {{.fields = &ones[5], .field_count = 1}, field_text},
-        {{.fields = &ones[6], .field_count = 1}, field_text},
-        {{.fields = &ones[7], .field_count = 1}, field_text},
-        {{.fields = &ones[8], .field_count = 1}, field_text},
-        {{.class_names = &(const char *){"c"}, .class_count = 1}, NULL},
-        {{.class_names = &(const char *){"c"}, .class_count = -1}, class_text},
-        {{.class_count = 1}, class_text},
-        {{.class_count = INT64_MAX}, class_text},
-        {{.variant_count = -1}, "variant_count of a pack is out of range"},
-        {{.variant_count = INT64_MAX}, "variant_count of a pack is out of range"},
-    };
     const char *path = fresh("l.pack");
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = 0; i < sizeof writer_limits / sizeof *writer_limits; i++) {
         fg_error err = {0};
         fg_pack_writer *w = NULL;
-        const fg_status status = fg_pack_writer_create(path, &rows[i].o, &w, NULL, &err);
-        assert_int_equal(status, rows[i].message == NULL ? FG_OK : FG_EINVAL);
-        assert_string_equal(err.message, rows[i].message == NULL ? "" : rows[i].message);
+        const fg_status status = fg_pack_writer_create(path, &writer_limits[i].o, &w, NULL, &err);
+        assert_int_equal(status, writer_limits[i].message == NULL ? FG_OK : FG_EINVAL);
+        assert_string_equal(err.message,
+                            writer_limits[i].message == NULL ? "" : writer_limits[i].message);
         assert_int_equal(w == NULL, status != FG_OK);
         fg_pack_writer_destroy(w);
     }
@@ -611,13 +622,26 @@ static void paths_of_packs(void **state)
     }
 }
 
+/* The only record of a pack has this many labels, of which the last is 5. */
+static void check_limits(const char *path, uint32_t most)
+{
+    fg_error err = {0};
+    fg_pack *pack = NULL;
+    fg_pack_entry entry;
+    fgt_ok(fg_pack_open(path, NULL, &pack, &err));
+    fgt_ok(fg_pack_get_entry(pack, 0, &entry, &err));
+    assert_true(entry.label_count == most && entry.labels[most - 1] == 5 && entry.group == -1);
+    REFUSED(fg_pack_get_entry(pack, 1, &entry, &err), FG_EINVAL,
+            "record 1 is out of range: '~/r.pack' has 1 record");
+    fg_pack_close(pack);
+}
+
 /* After a refusal, the writer can be used; labels and codecs at their limits are kept. */
 static void limits_of_a_record(void **state)
 {
     enum { MOST = 65535 };
     fg_error err = {0};
     fg_pack_writer *w = NULL;
-    fg_pack *pack = NULL;
     fg_pack_entry entry = {.name = "a", .label_count = MOST + 1, .group = -1};
     int32_t *labels = calloc(MOST + 1, sizeof *labels);
     assert_non_null(labels);
@@ -638,12 +662,7 @@ static void limits_of_a_record(void **state)
     REFUSED(fg_pack_writer_finish(w, NULL, &err), FG_EINVAL,
             "the writer of '~/r.pack' has finished");
     fg_pack_writer_destroy(w);
-    fgt_ok(fg_pack_open(path, NULL, &pack, &err));
-    fgt_ok(fg_pack_get_entry(pack, 0, &entry, &err));
-    assert_true(entry.label_count == MOST && entry.labels[MOST - 1] == 5 && entry.group == -1);
-    REFUSED(fg_pack_get_entry(pack, 1, &entry, &err), FG_EINVAL,
-            "record 1 is out of range: '~/r.pack' has 1 record");
-    fg_pack_close(pack);
+    check_limits(path, MOST);
     free(labels);
 }
 

@@ -557,7 +557,7 @@ static void planes_follow_the_formula(void **state)
         }
 }
 
-/* ---- images of made pixels -------------------------------------------------------------------- */
+/* ---- images of made pixels ------------------------------------------------------------------- */
 
 /* An image whose red grows from left to right and whose green from top to bottom, to 255. */
 static void put_ramp(const char *path, int64_t width, int64_t height, bool is_jpeg)
@@ -591,7 +591,7 @@ static fg_pack *build_folder(const char *source, const fg_pack_build_options *op
     return pack;
 }
 
-/* The box of a variant in an image of 256 x 256 pixels, as its ramps show; see fg_pack_build_options:
+/* The box of a variant in an image of 256 x 256 pixels, as its ramps show; fg_pack_build_options:
  * 8 % to 100 % of the area, sides in the ratio 3:4 to 4:3, about half of them flipped. */
 static void variants_are_random_boxes(void **state)
 {
@@ -626,36 +626,38 @@ static void variants_are_random_boxes(void **state)
     fg_pack_close(pack);
 }
 
+static const struct {
+    int64_t width, height;
+    fg_image_presize presize;
+    int encoded;
+    uint32_t stored_width, stored_height;
+} presized[] = {
+    {40, 60, {FG_IMAGE_PRESIZE_NONE, 0, false, {0}}, 0, 40, 60},
+    {40, 60, {FG_IMAGE_PRESIZE_SQUARE, 40, false, {0}}, 1, 40, 40},
+    {60, 40, {FG_IMAGE_PRESIZE_SQUARE, 40, false, {0}}, 1, 40, 40},
+    {40, 40, {FG_IMAGE_PRESIZE_SQUARE, 40, true, {0}}, 0, 40, 40},
+    {40, 60, {FG_IMAGE_PRESIZE_SHORT, 40, true, {0}}, 0, 40, 60},
+    {40, 60, {FG_IMAGE_PRESIZE_SHORT, 50, false, {0}}, 0, 40, 60},
+    {40, 60, {FG_IMAGE_PRESIZE_SHORT, 50, true, {0}}, 1, 50, 75},
+    {40, 60, {FG_IMAGE_PRESIZE_MAX, 60, true, {0}}, 0, 40, 60},
+    {40, 60, {FG_IMAGE_PRESIZE_MAX, 30, false, {0}}, 1, 20, 30},
+};
+
 /* A JPEG is only stored as it is if neither its size nor its orientation changes. */
 static void only_jpegs_that_stay_the_same_are_kept(void **state)
 {
-    static const struct {
-        int64_t width, height;
-        fg_image_presize presize;
-        int encoded;
-        uint32_t stored_width, stored_height;
-    } rows[] = {
-        {40, 60, {FG_IMAGE_PRESIZE_NONE, 0, false, {0}}, 0, 40, 60},
-        {40, 60, {FG_IMAGE_PRESIZE_SQUARE, 40, false, {0}}, 1, 40, 40},
-        {60, 40, {FG_IMAGE_PRESIZE_SQUARE, 40, false, {0}}, 1, 40, 40},
-        {40, 40, {FG_IMAGE_PRESIZE_SQUARE, 40, true, {0}}, 0, 40, 40},
-        {40, 60, {FG_IMAGE_PRESIZE_SHORT, 40, true, {0}}, 0, 40, 60},
-        {40, 60, {FG_IMAGE_PRESIZE_SHORT, 50, false, {0}}, 0, 40, 60},
-        {40, 60, {FG_IMAGE_PRESIZE_SHORT, 50, true, {0}}, 1, 50, 75},
-        {40, 60, {FG_IMAGE_PRESIZE_MAX, 60, true, {0}}, 0, 40, 60},
-        {40, 60, {FG_IMAGE_PRESIZE_MAX, 30, false, {0}}, 1, 20, 30},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof presized / sizeof presized[0]; i++) {
         fg_pack_built built;
         fg_pack_entry entry;
-        const fg_pack_build_options o = {.codec = FG_PACK_CHOICE_JPEG, .presize = rows[i].presize};
+        const fg_pack_build_options o = {.codec = FG_PACK_CHOICE_JPEG,
+                                         .presize = presized[i].presize};
         const char *folder = fgt_temp_folder();
-        put_ramp(fgt_path(folder, "a.jpg"), rows[i].width, rows[i].height, true);
+        put_ramp(fgt_path(folder, "a.jpg"), presized[i].width, presized[i].height, true);
         fg_pack *pack = build_folder(folder, &o, &built);
-        assert_int_equal(built.encoded_count, rows[i].encoded);
+        assert_int_equal(built.encoded_count, presized[i].encoded);
         fgt_ok(fg_pack_get_entry(pack, 0, &entry, &err));
-        assert_int_equal(entry.width, rows[i].stored_width);
-        assert_int_equal(entry.height, rows[i].stored_height);
+        assert_int_equal(entry.width, presized[i].stored_width);
+        assert_int_equal(entry.height, presized[i].stored_height);
         fg_pack_built_fini(&built);
         fg_pack_close(pack);
     }

@@ -185,6 +185,15 @@ static void each_logger_resumes_alone(void **state)
     assert_string_equal(err.message, expected_names);
     assert_int_equal(fgi_logger_init("csv, csv", &logger, &err), FG_EINVAL);
     assert_string_equal(err.message, "trainer: options.output.loggers: csv is listed twice");
+    assert_null(logger);
+}
+
+/* Also if another one is between them. */
+static void a_logger_is_listed_once(void **state)
+{
+    fgi_logger *logger = NULL;
+    fg_error err = {0};
+    (void)state;
     assert_int_equal(fgi_logger_init("csv, jsonl, csv", &logger, &err), FG_EINVAL);
     assert_string_equal(err.message, "trainer: options.output.loggers: csv is listed twice");
     assert_null(logger);
@@ -519,6 +528,7 @@ static void no_failed_allocation_is_lost(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(times_can_begin_and_end_with_a_resume),
+    cmocka_unit_test(a_logger_is_listed_once),
     cmocka_unit_test(times_of_a_table_are_kept),
     cmocka_unit_test(each_logger_resumes_alone),
     cmocka_unit_test(columns_of_dropped_rows_are_dropped),
