@@ -253,29 +253,6 @@ static void entropy_decoding_is_timed(void **state)
     fg_image_decoder_destroy(decoder);
 }
 
-static void headers_are_reported(void **state)
-{
-    fgt_file file = fgt_file_read("orient6.jpg");
-    fg_image_info info;
-    fgt_ok(fg_image_probe(file.name, file.data, file.size, &info, &err));
-    assert_int_equal(info.format, FG_IMAGE_JPEG);
-    assert_int_equal(info.width, H);
-    assert_int_equal(info.height, W);
-    assert_int_equal(info.channels, 3);
-    assert_int_equal(info.bits, 8);
-    assert_int_equal(info.orientation, 6);
-    assert_false(info.is_progressive);
-    fgt_file_free(&file);
-    file = fgt_file_read("progressive.jpg");
-    fgt_ok(fg_image_probe(file.name, file.data, file.size, &info, &err));
-    assert_true(info.is_progressive);
-    fgt_file_free(&file);
-    file = fgt_file_read("cmyk.jpg");
-    fgt_ok(fg_image_probe(file.name, file.data, file.size, &info, &err));
-    assert_int_equal(info.channels, 4);
-    fgt_file_free(&file);
-}
-
 /* ---- what is refused ------------------------------------------------------------------------- */
 
 static fg_status decode_bytes(const fgt_file *file, const fg_image_decode_options *options)
@@ -294,6 +271,35 @@ static size_t offset_of(const fgt_file *file, uint8_t marker)
             return i;
     fail_msg("%s has no marker %02x", file->name, marker);
     return 0;
+}
+
+static void headers_are_reported(void **state)
+{
+    fgt_file file = fgt_file_read("orient6.jpg");
+    fg_image_info info;
+    fgt_ok(fg_image_probe(file.name, file.data, file.size, &info, &err));
+    assert_int_equal(info.format, FG_IMAGE_JPEG);
+    assert_int_equal(info.width, H);
+    assert_int_equal(info.height, W);
+    assert_int_equal(info.channels, 3);
+    assert_int_equal(info.bits, 8);
+    assert_int_equal(info.orientation, 6);
+    assert_false(info.is_progressive);
+    fgt_file_free(&file);
+    file = fgt_file_read("progressive.jpg");
+    fgt_ok(fg_image_probe(file.name, file.data, file.size, &info, &err));
+    assert_true(info.is_progressive);
+    file.data[offset_of(&file, 0xc2) + 1] = 0xca; /* with arithmetic coding */
+    fgt_ok(fg_image_probe(file.name, file.data, file.size, &info, &err));
+    assert_true(info.is_progressive);
+    file.data[offset_of(&file, 0xca) + 1] = 0xc9;
+    fgt_ok(fg_image_probe(file.name, file.data, file.size, &info, &err));
+    assert_false(info.is_progressive);
+    fgt_file_free(&file);
+    file = fgt_file_read("cmyk.jpg");
+    fgt_ok(fg_image_probe(file.name, file.data, file.size, &info, &err));
+    assert_int_equal(info.channels, 4);
+    fgt_file_free(&file);
 }
 
 /* Changes the byte `by` bytes behind the marker, and expects the message. */
@@ -332,6 +338,24 @@ static void unsupported_features_are_named(void **state)
                    "baseline.jpg: byte 939: truncated JPEG: the file ends within its headers");
     expect_refused(0xc0, 11, 0x99, FG_EFORMAT,
                    "baseline.jpg: byte @: libjpeg reports 'Bogus sampling factors'");
+}
+
+/* By each marker of a frame. */
+static void all_kinds_of_frames_are_known(void **state)
+{
+    static const uint8_t hierarchical[] = {0xc5, 0xc6, 0xc7, 0xcd, 0xce, 0xcf};
+    for (size_t i = 0; i < sizeof hierarchical; i++)
+        expect_refused(0xc0, 1, hierarchical[i], FG_EUNSUPPORTED,
+                       "baseline.jpg: byte 158: hierarchical JPEG is not supported\nconvert the "
+                       "file to 8-bit JPEG or PNG");
+    expect_refused(0xc0, 1, 0xcb, FG_EUNSUPPORTED,
+                   "baseline.jpg: byte 158: lossless JPEG is not supported\nconvert the file to "
+                   "8-bit JPEG or PNG");
+    expect_refused(0xc0, 4, 16, FG_EUNSUPPORTED,
+                   "baseline.jpg: byte 158: JPEG with an invalid precision is not "
+                   "supported\nconvert the file to 8-bit JPEG or PNG");
+    expect_refused(0xc0, 9, 5, FG_EUNSUPPORTED,
+                   "baseline.jpg: byte 158: a JPEG with 5 components is not supported");
 }
 
 /* The pixels above the end of the data are those of the whole file. */
@@ -414,6 +438,31 @@ static void harmless_flaws_are_accepted(void **state)
     fg_image_fini(&whole);
     fg_image_fini(&part);
     fg_image_decoder_destroy(decoder);
+    fgt_file_free(&file);
+}
+
+/* Behind the image, there may be anything; and of two orientations the first counts. */
+static void data_around_an_image_are_harmless(void **state)
+{
+    fgt_file file = fgt_file_read("orient6.jpg");
+    const uint8_t *exif = memmem(file.data, file.size, "Exif\0\0", 6);
+    assert_non_null(exif);
+    const size_t at = (size_t)(exif - file.data) - 4, size = 2 + (size_t)(exif[-2] << 8 | exif[-1]);
+    uint8_t *longer = malloc(file.size + size + 8);
+    assert_non_null(longer);
+    memcpy(longer, file.data, at + size);
+    memcpy(longer + at + size, file.data + at, file.size - at); /* EXIF twice */
+    memcpy(longer + file.size + size, "\xff\0\xff\x12z\xff\xff", 8);
+    for (size_t i = at + size; i < at + 2 * size - 12; i++)
+        if (memcmp(longer + i, "\x12\x01\x03\0\x01\0\0\0", 8) == 0)
+            longer[i + 8] = 3;
+        else if (memcmp(longer + i, "\x01\x12\0\x03\0\0\0\x01", 8) == 0)
+            longer[i + 9] = 3;
+    fg_image_info info;
+    fgt_ok(fg_image_probe("f", longer, file.size + size + 8, &info, &err));
+    assert_int_equal(info.orientation, 6);
+    fgt_ok(fgi_image_check("f", longer, file.size + size + 8, false, &err));
+    free(longer);
     fgt_file_free(&file);
 }
 
@@ -617,10 +666,12 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(other_codings_give_the_same_pixels),
     cmocka_unit_test(entropy_decoding_is_timed),
     cmocka_unit_test(headers_are_reported),
+    cmocka_unit_test(all_kinds_of_frames_are_known),
     cmocka_unit_test(unsupported_features_are_named),
     cmocka_unit_test(a_truncated_file_is_an_error_unless_tolerated),
     cmocka_unit_test(sampling_is_that_of_the_header),
     cmocka_unit_test(harmless_flaws_are_accepted),
+    cmocka_unit_test(data_around_an_image_are_harmless),
     cmocka_unit_test(an_unknown_revision_is_harmless),
     cmocka_unit_test(unusual_headers_are_harmless),
     cmocka_unit_test(corrupt_data_is_an_error_unless_tolerated),

@@ -154,6 +154,40 @@ static void the_ends_of_s8_are_no_exceptions(void **state)
     assert_true(lowest > 0 && highest > 0);
 }
 
+/* The number for the flags of a record: 1 without exceptions, else 1 more than their largest
+ * coefficient, of which a reader must know. */
+static void the_most_coefficients_of_two_bytes(void **state)
+{
+    made plain = make(&(fgt_jpeg_spec){.width = 64, .height = 48, .quality = 50});
+    assert_int_equal(plain.record.exceptions, 0);
+    assert_int_equal(fgi_jpeg_coefficients_high(&plain.record), 1);
+    drop(&plain);
+    made m = make(&(fgt_jpeg_spec){.width = 61, .height = 35, .quality = 100});
+    const size_t n = m.record.blocks;
+    int most = 0;
+    for (size_t i = 0; i < m.record.exceptions; i++) {
+        const int z = 1 + (int)(fgi_jpeg_coefficients_exception(&m.record, i).index / n);
+        most = z > most ? z : most;
+    }
+    assert_int_equal(fgi_jpeg_coefficients_high(&m.record), 1 + most);
+    int8_t *entry = malloc(fgi_jpeg_entry_bytes(3, n, 1 + most));
+    assert_non_null(entry);
+    fgt_ok(fgi_jpeg_coefficients_entry("made", &m.record, 1 + most, entry, &err));
+    /* as if the only exception were the first of coefficient `most` */
+    const uint32_t index = (uint32_t)((size_t)(most - 1) * n);
+    for (size_t i = 0; i < m.record.exceptions; i++)
+        memcpy(m.bytes.data + 24 + 3 * 128 + 4 * i, &index, 4);
+    assert_int_equal(fgi_jpeg_coefficients_entry("made", &m.record, most, entry, &err), FG_EFORMAT);
+    char expected[200];
+    (void)snprintf(expected, sizeof expected,
+                   "made: coefficients: coefficient %d has two-byte values, which the pack only "
+                   "declares for coefficients below %d",
+                   most, most);
+    assert_string_equal(err.message, expected);
+    free(entry);
+    drop(&m);
+}
+
 static int joined(const int8_t *rows, size_t low, size_t high)
 {
     return rows[low] + 256 * rows[high];
@@ -286,6 +320,10 @@ static void other_jpegs_are_refused(void **state)
                            "wide.jpg: sampling factor above 2: coefficients can only be stored for "
                            "gray and YCbCr images with sampling factors of 1 and 2"));
     assert_int_equal(fgi_jpeg_coefficients_write("cut.jpg", jpeg, size / 2, &out, &err),
+                     FG_EUNSUPPORTED);
+    free(jpeg);
+    jpeg = fgt_jpeg_make(&(fgt_jpeg_spec){.width = 40, .height = 40, .h = 1, .v = 4}, &size);
+    assert_int_equal(fgi_jpeg_coefficients_write("high.jpg", jpeg, size, &out, &err),
                      FG_EUNSUPPORTED);
     free(jpeg);
     jpeg = fgt_jpeg_make(&(fgt_jpeg_spec){.width = 40, .height = 40}, &size);
@@ -517,6 +555,7 @@ static void allocations_may_fail(void **state) { fgt_fault_loop(encode_and_decod
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(coefficients_are_those_of_the_jpeg),
     cmocka_unit_test(blocks_of_components_follow_each_other),
+    cmocka_unit_test(the_most_coefficients_of_two_bytes),
     cmocka_unit_test(the_ends_of_s8_are_no_exceptions),
     cmocka_unit_test(values_outside_of_s8_are_exceptions),
     cmocka_unit_test(entries_have_high_bytes_and_tables),

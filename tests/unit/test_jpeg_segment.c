@@ -156,26 +156,38 @@ static void without_a_table_the_pixels_are_the_same(void **state)
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
+static const struct {
+    int width, height, wanted, interval;
+    size_t count;
+    bool is_gray; /* with factors of 2, which have no effect: an MCU is a block */
+} intervals[] = {
+    {128, 64, FGI_JPEG_SEGMENTS_AUTO, 8, 4, false}, /* a row of 8 MCUs */
+    {512, 32, FGI_JPEG_SEGMENTS_AUTO, 8, 8, false}, /* 32 MCUs */
+    {336, 32, FGI_JPEG_SEGMENTS_AUTO, 7, 6, false}, /* 21 MCUs: 7 divides them, 8 does not */
+    {496, 32, FGI_JPEG_SEGMENTS_AUTO, 8, 8, false}, /* 31 MCUs, a prime number */
+    {512, 32, FGI_JPEG_SEGMENTS_ROWS, 32, 2, false},
+    {512, 32, 10, 10, 7, false},
+    {192, 32, FGI_JPEG_SEGMENTS_AUTO, 12, 2, false},      /* the longest row that is not divided */
+    {208, 32, FGI_JPEG_SEGMENTS_AUTO, 8, 4, false},       /* 13 MCUs */
+    {832, 32, FGI_JPEG_SEGMENTS_AUTO, 4, 26, false},      /* 52 MCUs: 4 is the nearest divisor */
+    {1600, 1250, FGI_JPEG_SEGMENTS_AUTO, 4, 1975, false}, /* two megapixels; 79 rows of 100 MCUs */
+    {1600, 1249, FGI_JPEG_SEGMENTS_AUTO, 10, 790, false},
+    {192, 64, FGI_JPEG_SEGMENTS_AUTO, 8, 24, true}, /* 24 MCUs */
+};
+
 static void segments_are_rows_or_divide_them(void **state)
 {
-    static const struct {
-        int width, height, wanted, interval;
-        size_t count;
-    } cases[] = {
-        {128, 64, FGI_JPEG_SEGMENTS_AUTO, 8, 4}, /* a row of 8 MCUs */
-        {512, 32, FGI_JPEG_SEGMENTS_AUTO, 8, 8}, /* 32 MCUs */
-        {336, 32, FGI_JPEG_SEGMENTS_AUTO, 7, 6}, /* 21 MCUs: 7 divides them, 8 does not */
-        {496, 32, FGI_JPEG_SEGMENTS_AUTO, 8, 8}, /* 31 MCUs, a prime number */
-        {512, 32, FGI_JPEG_SEGMENTS_ROWS, 32, 2}, {512, 32, 10, 10, 7},
-    };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        made m = make(&(fgt_jpeg_spec){.width = cases[i].width, .height = cases[i].height},
-                      cases[i].wanted);
+    for (size_t i = 0; i < sizeof(intervals) / sizeof(intervals[0]); i++) {
+        const int components = intervals[i].is_gray ? 1 : 3;
+        made m = make(&(fgt_jpeg_spec){.width = intervals[i].width,
+                                       .height = intervals[i].height,
+                                       .components = components},
+                      intervals[i].wanted);
         fgi_jpeg_segment_table table = {0};
         fgt_ok(fgi_jpeg_segment_table_read(&table, "made.jpg", (const uint8_t *)m.table.data,
                                            m.table.size, m.jpeg.size, &err));
-        assert_int_equal(table.interval, cases[i].interval);
-        assert_int_equal(table.count, cases[i].count);
+        assert_int_equal(table.interval, intervals[i].interval);
+        assert_int_equal(table.count, intervals[i].count);
         assert_int_equal(table.begin[table.count], m.jpeg.size);
         fgi_jpeg_segment_table_fini(&table);
         drop(&m);

@@ -664,10 +664,28 @@ static void a_damaged_record_is_lost(void **state)
                                                        : "('lost record 4') was damaged"));
         if (where == 0)
             check_lost(rebuilt, 4);
+        else
+            assert_true(entry.label == FG_PACK_NO_LABEL && entry.split == FG_PACK_NO_SPLIT);
         check_others(rebuilt, 4);
         fg_pack_close(rebuilt);
         fgi_free(pack.data);
     }
+}
+
+/* A rebuilt file does not replace a set of the same name, as a new pack does. */
+static void a_rebuilt_file_removes_no_other(void **state)
+{
+    fg_error err = {0};
+    char folder[256];
+    (void)state;
+    (void)snprintf(folder, sizeof folder, "%s", fgt_temp_folder());
+    fgt_ok(pack_made_write(fgt_path(folder, "a.pack"),
+                           &(fg_pack_writer_options){.shard_bytes = 20000}, 40, &err));
+    const int files = fgt_count_entries(folder);
+    bytes pack = small_pack();
+    fgi_free(pack.data);
+    fgt_ok(fg_pack_rebuild(path_of("small.pack"), fgt_path(folder, "a.pack"), NULL, &err));
+    assert_int_equal(fgt_count_entries(folder), files + 1);
 }
 
 /* One file of a set: it fits in its set again. */
@@ -840,6 +858,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(rebuilds_what_is_not_in_records),
     cmocka_unit_test(rebuilds_from_records_alone),
     cmocka_unit_test(a_damaged_record_is_lost),
+    cmocka_unit_test(a_rebuilt_file_removes_no_other),
     cmocka_unit_test(rebuilds_a_file_of_a_set),
     cmocka_unit_test(what_is_intact_is_kept),
     cmocka_unit_test(some_packs_cannot_be_rebuilt),

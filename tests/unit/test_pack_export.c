@@ -316,6 +316,19 @@ static const struct {
 
 static const uint8_t array_record[10] = {1, 2, 3, 4, 10, 20, 30, 40, 50, 60};
 
+/* A pack with this record and two fields. */
+static void write_arrays(const char *path, const fg_field two[2])
+{
+    fg_error err = {0};
+    fg_pack_writer *w = NULL;
+    const fg_pack_writer_options options = {.fields = two, .field_count = 2, .replace = true};
+    const fg_pack_entry entry = {.codec = FG_PACK_ARRAYS};
+    fgt_ok(fg_pack_writer_create(path, &options, &w, NULL, &err));
+    fgt_ok(fg_pack_writer_add(w, &entry, array_record, sizeof array_record, &err));
+    fgt_ok(fg_pack_writer_finish(w, NULL, &err));
+    fg_pack_writer_destroy(w);
+}
+
 /* The first field that is an image, after one of 4 bytes: u8[2,3], u8[2,3,1] or u8[1,2,3]. */
 static void images_of_arrays(void **state)
 {
@@ -326,16 +339,9 @@ static void images_of_arrays(void **state)
     fgt_ok(fg_image_decoder_create(&decoder, &err));
     for (size_t i = 0; i < sizeof array_images / sizeof array_images[0]; i++) {
         const fg_field two[] = {{"y", {FG_F32, 0, {0}}}, {"x", array_images[i].type}};
-        fg_pack_writer *w = NULL;
         fg_pack *pack = NULL;
         const char *path = fgt_path(test_folder(), "image.pack");
-        fgt_ok(fg_pack_writer_create(
-            path, &(fg_pack_writer_options){.fields = two, .field_count = 2, .replace = true}, &w,
-            NULL, &err));
-        fgt_ok(fg_pack_writer_add(w, &(fg_pack_entry){.codec = FG_PACK_ARRAYS}, array_record, 10,
-                                  &err));
-        fgt_ok(fg_pack_writer_finish(w, NULL, &err));
-        fg_pack_writer_destroy(w);
+        write_arrays(path, two);
         fgt_ok(fg_pack_open(path, NULL, &pack, &err));
         const fg_status status = fg_pack_image(pack, 0, decoder, &image, &err);
         assert_int_equal(status, array_images[i].channels > 0 ? FG_OK : FG_EUNSUPPORTED);
@@ -474,6 +480,26 @@ static void names_cannot_leave_the_folder_nor_meet(void **state)
     char command[8192];
     (void)snprintf(command, sizeof command, "test $(find '%s' -type f | wc -l) = %d", out, COUNT);
     assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c) */
+    fg_pack_close(pack);
+}
+
+/* Folders whose names begin alike are made one by one. */
+static void folders_that_begin_alike(void **state)
+{
+    static const char *const names[] = {"ab/c/1.jpg", "ab/2.jpg", "a/3.jpg", "ab/cd/4.jpg",
+                                        "5.jpg"};
+    row rows[5];
+    fg_error err = {0};
+    (void)state;
+    for (int i = 0; i < 5; i++)
+        rows[i] = (row){names[i], FG_PACK_FILE, names[i], 5, 0, 0, 0, FG_PACK_NO_SPLIT};
+    fg_pack *pack = pack_of("alike.pack", rows, 5, false);
+    const char *out = fgt_path(test_folder(), "alike");
+    fgt_ok(fg_pack_export(pack, out, NULL, NULL, &err));
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(read_file(out, names[i], file_bytes, LARGE), 5);
+        assert_memory_equal(file_bytes, names[i], 5);
+    }
     fg_pack_close(pack);
 }
 
@@ -793,6 +819,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(files_without_a_name_have_the_extension_of_their_format),
     cmocka_unit_test(a_catalog_reads_the_same_samples),
     cmocka_unit_test(names_cannot_leave_the_folder_nor_meet),
+    cmocka_unit_test(folders_that_begin_alike),
     cmocka_unit_test(variants_have_a_suffix),
     cmocka_unit_test(records_are_selected),
     cmocka_unit_test(lost_records_and_lists_of_labels),

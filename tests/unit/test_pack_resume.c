@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/alloc.h"
+#include "base/error.h"
 #include "base/file.h"
 #include "pack/pack_file.h"
 #include "pack_made.h"
@@ -325,6 +326,51 @@ static void any_other_option_is_refused(void **state)
     fg_pack_writer_destroy(w);
 }
 
+/* What the writer shows of a partial pack. */
+typedef struct shown {
+    int64_t count, fails_at;
+} shown;
+
+static fg_status show(void *self, int64_t record, const fg_pack_entry *entry, const void *data,
+                      size_t size, fg_error *err)
+{
+    shown *s = self;
+    fg_pack_entry made;
+    unsigned char expected[PACK_MADE_LARGEST];
+    size_t expected_size;
+    assert_int_equal(record, s->count);
+    pack_made(record, &made, expected, &expected_size);
+    assert_int_equal(size, expected_size);
+    assert_memory_equal(data, expected, size);
+    assert_string_equal(entry->name, made.name != NULL ? made.name : "");
+    assert_int_equal(entry->label, made.label);
+    s->count++;
+    return record == s->fails_at ? fgi_fail(err, FG_EUNSUPPORTED, "no") : FG_OK;
+}
+
+/* Each record of all files, in order; an error is that of the writer, and nothing is lost. */
+static void kept_records_are_shown(void **state)
+{
+    fg_error err = {0};
+    fg_pack_writer *w = NULL;
+    shown s = {.fails_at = 22};
+    int64_t kept = -1;
+    fg_pack_writer_options o = sharded;
+    const char *path = fgt_path(fgt_temp_folder(), "p.pack");
+    fgt_ok(fg_pack_writer_create(path, &o, &w, NULL, &err));
+    fgt_ok(pack_made_add(w, 30, &err));
+    fg_pack_writer_destroy(w);
+    o.kept = show;
+    o.kept_self = &s;
+    assert_int_equal(fg_pack_writer_create(path, &o, &w, &kept, &err), FG_EUNSUPPORTED);
+    assert_string_equal(err.message, "no");
+    assert_true(kept == 0 && s.count == 23 && w == NULL);
+    s = (shown){.fails_at = -1};
+    fgt_ok(fg_pack_writer_create(path, &o, &w, &kept, &err));
+    assert_true(kept == 30 && s.count == 30 && fg_pack_writer_count(w) == 30);
+    fg_pack_writer_destroy(w);
+}
+
 /* The second file of a set under the name of the first. */
 static void files_that_were_mixed_up_are_refused(void **state)
 {
@@ -427,6 +473,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(large_records_are_verified),
     cmocka_unit_test(records_of_a_partial_file_follow_each_other),
     cmocka_unit_test(any_other_option_is_refused),
+    cmocka_unit_test(kept_records_are_shown),
     cmocka_unit_test(files_that_were_mixed_up_are_refused),
     cmocka_unit_test(discarded_or_started_again),
     cmocka_unit_test(only_one_writer),

@@ -148,6 +148,7 @@ static void a_file_may_be_deleted(void **state)
     fgt_ok(train_row(logger, 1, 1, &err));
     fgt_ok(fgi_logger_catch_up(logger, &err));
     assert_int_equal(unlink(fgt_path(folder, "metrics.csv")), 0);
+    fgt_ok(fgi_logger_sync(logger, &err)); /* there is nothing to sync */
     fgt_ok(val_row(logger, 2, "val_loss", 2, &err));
     fgt_ok(train_row(logger, 3, 3, &err));
     fgt_ok(fgi_logger_catch_up(logger, &err));
@@ -411,6 +412,28 @@ static void rows_wait_for_room_on_the_disk(void **state)
     assert_text(folder, "metrics.csv", csv);
     fgt_ok(fgi_logger_ops.fit_end(logger, &(fg_progress){0}, &err));
     fgi_logger_ops.destroy(logger);
+}
+
+/* Not even the first line fits, nor a part of it is left. */
+static void the_first_line_waits_as_well(void **state)
+{
+    static const char line[] = "{\"step\": 1, \"epoch\": 0, \"lr\": 0.1, \"train_loss\": 1}\n";
+    fg_error err = {0};
+    const char *folder = fgt_temp_folder();
+    fgi_logger *logger = open_logger(folder, 0, -1);
+    (void)state;
+    fg_log_set(note_log, NULL);
+    limit_files(20);
+    fgt_ok(train_row(logger, 1, 1, &err));
+    assert_int_equal(fgi_logger_catch_up(logger, &err), FG_EIO);
+    limit_files(0);
+    assert_text(folder, "metrics.jsonl", "");
+    assert_text(folder, "metrics.csv", "step,epoch,lr\n");
+    fgt_ok(fgi_logger_catch_up(logger, &err));
+    fg_log_set(NULL, NULL);
+    fgi_logger_ops.destroy(logger);
+    assert_text(folder, "metrics.jsonl", line);
+    assert_text(folder, "metrics.csv", "step,epoch,lr,train_loss\n1,0,0.1,1\n");
 }
 
 static fg_status fit_task(const fg_task *one, const char *folder, FILE *progress, fg_error *err)
@@ -786,6 +809,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(loggers_learn_how_a_fit_has_ended),
     cmocka_unit_test(rows_are_taken_up_again),
     cmocka_unit_test(rows_wait_for_room_on_the_disk),
+    cmocka_unit_test(the_first_line_waits_as_well),
     cmocka_unit_test(a_full_disk_loses_nothing),
     cmocka_unit_test(a_folder_that_cannot_be_made),
     cmocka_unit_test(parts_of_idle_time_sum_up),
