@@ -354,6 +354,10 @@ static void all_kinds_of_frames_are_known(void **state)
     expect_refused(0xc0, 4, 16, FG_EUNSUPPORTED,
                    "baseline.jpg: byte 158: JPEG with an invalid precision is not "
                    "supported\nconvert the file to 8-bit JPEG or PNG");
+    expect_refused(0xdb, 3, 1, FG_EFORMAT,
+                   "baseline.jpg: byte 20: a marker of the JPEG has a length below 2");
+    expect_refused(0xdb, 3, 0, FG_EFORMAT,
+                   "baseline.jpg: byte 20: a marker of the JPEG has a length below 2");
     expect_refused(0xc0, 9, 5, FG_EUNSUPPORTED,
                    "baseline.jpg: byte 158: a JPEG with 5 components is not supported");
 }
@@ -606,6 +610,21 @@ static void negative_options_are_refused(void **state)
     fg_image_bytes_fini(&bytes);
 }
 
+/* A TIFF file with an orientation that there is not is upright. */
+static void orientations_of_tiff_are_1_to_8(void **state)
+{
+    for (uint8_t value = 0; value <= 9; value++) {
+        fgt_file file = fgt_file_read("turned.tif");
+        uint8_t *entry = memmem(file.data, file.size, "\x12\x01\x03\0\x01\0\0\0\x06", 9);
+        fg_image_info info;
+        assert_non_null(entry);
+        entry[8] = value;
+        fgt_ok(fg_image_probe(file.name, file.data, file.size, &info, &err));
+        assert_int_equal(info.orientation, value >= 1 && value <= 8 ? value : 1);
+        fgt_file_free(&file);
+    }
+}
+
 /* The limit is 178,956,970: 13377 x 13377 is 178,944,129, 13377 x 13378 is 178,957,506. */
 static void too_many_pixels_are_refused(void **state)
 {
@@ -677,6 +696,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(corrupt_data_is_an_error_unless_tolerated),
     cmocka_unit_test(invalid_requests_are_refused),
     cmocka_unit_test(negative_options_are_refused),
+    cmocka_unit_test(orientations_of_tiff_are_1_to_8),
     cmocka_unit_test(too_many_pixels_are_refused),
     cmocka_unit_test(too_many_scans_are_refused),
     cmocka_unit_test(damage_is_survived),

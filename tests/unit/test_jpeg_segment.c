@@ -178,10 +178,12 @@ static const struct {
 static void segments_are_rows_or_divide_them(void **state)
 {
     for (size_t i = 0; i < sizeof(intervals) / sizeof(intervals[0]); i++) {
-        const int components = intervals[i].is_gray ? 1 : 3;
+        const bool is_gray = intervals[i].is_gray;
         made m = make(&(fgt_jpeg_spec){.width = intervals[i].width,
                                        .height = intervals[i].height,
-                                       .components = components},
+                                       .components = is_gray ? 1 : 3,
+                                       .h = is_gray ? 2 : 0,
+                                       .v = is_gray ? 2 : 0},
                       intervals[i].wanted);
         fgi_jpeg_segment_table table = {0};
         fgt_ok(fgi_jpeg_segment_table_read(&table, "made.jpg", (const uint8_t *)m.table.data,
