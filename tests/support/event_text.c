@@ -83,6 +83,34 @@ static void put_graph(const Fulgurite__Tb__Graph *graph, char *out, size_t size)
     }
 }
 
+/* "lr=0.5 nesterov=true name='adam' from 1000, " or "ended 1 at 2000, " */
+static void put_hparams(const Fulgurite__Tb__Value *value, char *out, size_t size)
+{
+    const ProtobufCBinaryData *content = &value->metadata->plugin_data->content;
+    Fulgurite__Tb__HparamsData *data =
+        fulgurite__tb__hparams_data__unpack(NULL, content->len, content->data);
+    assert_non_null(data);
+    const Fulgurite__Tb__SessionStart *begin = data->session_start_info;
+    int used = 0;
+    for (size_t i = 0; begin != NULL && i < begin->n_hparams; i++) {
+        const Fulgurite__Tb__Setting *s = begin->hparams[i]->value;
+        used += fgi_snprintf(out + used, size - (size_t)used, "%s=", begin->hparams[i]->key);
+        if (s->has_number_value)
+            used += fgi_snprintf(out + used, size - (size_t)used, "%g ", s->number_value);
+        else if (s->has_bool_value)
+            used +=
+                fgi_snprintf(out + used, size - (size_t)used, s->bool_value ? "true " : "false ");
+        else
+            used += fgi_snprintf(out + used, size - (size_t)used, "'%s' ", s->string_value);
+    }
+    if (begin != NULL)
+        (void)fgi_snprintf(out + used, size - (size_t)used, "from %g, ", begin->start_time_secs);
+    else
+        (void)fgi_snprintf(out, size, "ended %d at %g, ", data->session_end_info->status,
+                           data->session_end_info->end_time_secs);
+    fulgurite__tb__hparams_data__free_unpacked(data, NULL);
+}
+
 static void put_event(const Fulgurite__Tb__Event *event, char *out, size_t size)
 {
     const size_t used = strlen(out);
@@ -100,6 +128,8 @@ static void put_event(const Fulgurite__Tb__Event *event, char *out, size_t size)
             put_histogram(value, (int)event->step, out + now, size - now);
         else if (value->image != NULL)
             put_image(value, (int)event->step, out + now, size - now);
+        else if (strcmp(value->metadata->plugin_data->plugin_name, "hparams") == 0)
+            put_hparams(value, out + now, size - now);
         else
             (void)fgi_snprintf(out + now, size - now, "%d %s: %s, ", (int)event->step, value->tag,
                                value->metadata->plugin_data->plugin_name);

@@ -7,6 +7,7 @@
 #include <fulgurite/pack_export.h>
 #include <fulgurite/packer.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -132,6 +133,109 @@ static void classes_need_no_manifest(void **state)
     fg_pack_close(pack);
 }
 
+/* ---- by hand --------------------------------------------------------------------------------- */
+
+static bool exists(const char *folder, const char *name)
+{
+    struct stat info;
+    return stat(fgt_path(folder, name), &info) == 0;
+}
+
+static const char *const placed_classes[] = {"cat", "dog"};
+static const int32_t two_labels[] = {1, 0};
+static const fg_pack_entry placed[] = {
+    {.name = "a", .label = 0, .split = FG_PACK_NO_SPLIT},
+    {.name = "b", .label = FG_PACK_NO_LABEL, .split = FG_TEST},
+    {.name = "c", .label = 0, .labels = two_labels, .label_count = 2, .split = FG_VAL, .group = 5},
+    {.name = "d", .label = 2, .split = FG_TRAIN},
+    {.name = "", .label = 1, .split = FG_TRAIN, .group = -7},
+};
+static const char *const placed_names[] = {"none/cat/a", "test/unlabeled/b", "val/dog/c",
+                                           "train/unlabeled/d", "train/dog/record-000000004"};
+
+static fg_pack *placed_pack(int64_t variants)
+{
+    fg_pack_writer *w = NULL;
+    fg_pack *pack = NULL;
+    const fg_pack_writer_options options = {.class_names = placed_classes,
+                                            .class_count = 2,
+                                            .variant_count = variants,
+                                            .replace = true};
+    const char *path = fgt_path(fgt_temp_folder(), "placed.pack");
+    fgt_ok(fg_pack_writer_create(path, &options, &w, NULL, &err));
+    for (int64_t i = 0; i < 5 * variants; i++)
+        fgt_ok(fg_pack_writer_add(w, &placed[i / variants], "text", 4, &err));
+    fgt_ok(fg_pack_writer_finish(w, NULL, &err));
+    fg_pack_writer_destroy(w);
+    fgt_ok(fg_pack_open(path, NULL, &pack, &err));
+    return pack;
+}
+
+/* A record without a split is in "none" if any record of the pack has one, selected or not. Only
+ * what is selected decides whether there is a manifest. */
+static void folders_of_splits_and_classes(void **state)
+{
+    static const struct {
+        fg_pack_selection select;
+        int records;
+        bool has_manifest;
+    } selected[] = {{{.split = "none"}, 1 << 0, false},
+                    {{.split = "test"}, 1 << 1, false},
+                    {{.limit = 2}, 3, false},
+                    {{.limit = 3}, 7, true},
+                    {{.split = "train"}, 3 << 3, true},
+                    {{.class_name = "dog", .split = "val"}, 1 << 2, true},
+                    {{.limit = 0}, 31, true}};
+    fg_pack *pack = placed_pack(1);
+    (void)state;
+    for (int i = 0; i < 7; i++) {
+        char out[512];
+        fg_pack_export_result result;
+        (void)snprintf(out, sizeof(out), "%s/out", fgt_temp_folder());
+        fgt_ok(fg_pack_export(pack, out, &(fg_pack_export_options){.select = selected[i].select},
+                              &result, &err));
+        assert_int_equal(result.has_manifest, selected[i].has_manifest);
+        assert_int_equal(exists(out, "manifest.jsonl"), selected[i].has_manifest);
+        int found = 0;
+        for (int k = 0; k < 5; k++)
+            found |= exists(out, placed_names[k]) << k;
+        assert_int_equal(found, selected[i].records);
+    }
+    fg_pack_close(pack);
+}
+
+/* By hand; a name belongs to the first variant only, as it must be unique. */
+static void manifests_have_all_columns(void **state)
+{
+    static const char text[] =
+        "{\"classes\":[\"cat\",\"dog\"]}\n"
+        "{\"path\":\"none/cat/a\",\"name\":\"a\",\"label\":\"cat\"}\n"
+        "{\"path\":\"none/cat/a-v1\",\"label\":\"cat\"}\n"
+        "{\"path\":\"test/unlabeled/b\",\"name\":\"b\",\"split\":\"test\"}\n"
+        "{\"path\":\"test/unlabeled/b-v1\",\"split\":\"test\"}\n"
+        "{\"path\":\"val/dog/c\",\"name\":\"c\",\"split\":\"val\",\"group\":\"5\","
+        "\"labels\":[\"dog\",\"cat\"]}\n"
+        "{\"path\":\"val/dog/c-v1\",\"split\":\"val\",\"group\":\"5\","
+        "\"labels\":[\"dog\",\"cat\"]}\n"
+        "{\"path\":\"train/unlabeled/d\",\"name\":\"d\",\"split\":\"train\"}\n"
+        "{\"path\":\"train/unlabeled/d-v1\",\"split\":\"train\"}\n"
+        "{\"path\":\"train/dog/record-000000008\",\"split\":\"train\",\"group\":\"-7\","
+        "\"label\":\"dog\"}\n"
+        "{\"path\":\"train/dog/record-000000009-v1\",\"split\":\"train\",\"group\":\"-7\","
+        "\"label\":\"dog\"}\n";
+    fg_pack *pack = placed_pack(2);
+    char out[512];
+    (void)snprintf(out, sizeof(out), "%s/columns", fgt_temp_folder());
+    (void)state;
+    fgt_ok(fg_pack_export(pack, out, NULL, NULL, &err));
+    size_t size;
+    char *lines = photos_read(fgt_path(out, "manifest.jsonl"), &size);
+    assert_int_equal(size, sizeof text - 1);
+    assert_memory_equal(lines, text, size);
+    free(lines);
+    fg_pack_close(pack);
+}
+
 static void wrong_classes_are_refused(void **state)
 {
     static const struct {
@@ -157,9 +261,8 @@ static void wrong_classes_are_refused(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(lists_and_groups_survive),
-    cmocka_unit_test(groups_alone_survive),
-    cmocka_unit_test(classes_need_no_manifest),
-    cmocka_unit_test(wrong_classes_are_refused),
+    cmocka_unit_test(lists_and_groups_survive),   cmocka_unit_test(groups_alone_survive),
+    cmocka_unit_test(classes_need_no_manifest),   cmocka_unit_test(folders_of_splits_and_classes),
+    cmocka_unit_test(manifests_have_all_columns), cmocka_unit_test(wrong_classes_are_refused),
 };
 FGT_MAIN(tests)

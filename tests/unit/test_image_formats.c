@@ -268,6 +268,8 @@ static void other_formats_are_named(void **state)
     EXPECT_UNSUPPORTED("<?xml version=\"1.0\"?>\n<SVG xmlns=", "this is an SVG image");
     EXPECT_UNSUPPORTED("<!DOCTYPE html><title>404",
                        "this is an HTML page, such as a server's error message");
+    EXPECT_UNSUPPORTED("\n<HTML lang=en>",
+                       "this is an HTML page, such as a server's error message");
     EXPECT_UNSUPPORTED("hello", "this is text");
     EXPECT_UNSUPPORTED("a\tb\r\n", "this is text");
     char words[1024] = "version https://git-lfs.github.com/spec/v1\n"; /* longer than a pointer */
@@ -277,6 +279,8 @@ static void other_formats_are_named(void **state)
     expect_refused(words, 1023, FG_EFORMAT,
                    "'f' is a Git LFS pointer, not the data: run `git lfs pull` in its repository");
     EXPECT_UNSUPPORTED("\x01\x02\x03\xff", "the file begins with the bytes 01 02 03 ff");
+    EXPECT_UNSUPPORTED("\1\2\3\4\5\6\7\x10\x11",
+                       "the file begins with the bytes 01 02 03 04 05 06 07 10");
     expect_refused("", 0, FG_EFORMAT, "f: byte 0: the file is empty");
     assert_int_equal(fg_image_probe("f", NULL, 3, &(fg_image_info){0}, &err), FG_EINVAL);
 }
@@ -639,11 +643,59 @@ static void exif_is_read_within_bounds(void **state)
     memcpy(other, little, sizeof little);
     other[18] = 9; /* no orientation */
     assert_int_equal(orientation(other, sizeof little - 1), 1);
+    other[18] = 0;
+    assert_int_equal(orientation(other, sizeof little - 1), 1);
     other[18] = 3;
     other[12] = 4; /* not a SHORT */
     assert_int_equal(orientation(other, sizeof little - 1), 1);
     memset(other + 4, 0xff, 4); /* a directory past the end */
     assert_int_equal(orientation(other, sizeof little - 1), 1);
+}
+
+/* The EXIF of a WebP file, also with the header that it has in JPEG files. */
+static void webp_has_either_kind_of_exif(void **state)
+{
+    fgt_file file = fgt_file_read("turned.webp");
+    uint8_t *longer = malloc(file.size + 6);
+    const uint8_t *chunk = memmem(file.data, file.size, "EXIF", 4);
+    assert_true(longer != NULL && chunk != NULL);
+    const size_t at = (size_t)(chunk - file.data) + 8;
+    memcpy(longer, file.data, at);
+    memcpy(longer + at, "Exif\0\0", 6);
+    memcpy(longer + at + 6, file.data + at, file.size - at);
+    assert_true(longer[4] < 250 && longer[at - 4] < 250);
+    longer[4] += 6;
+    longer[at - 4] += 6;
+    for (int i = 0; i < 2; i++) {
+        fg_image_info info;
+        fgt_ok(fg_image_probe("f", i == 0 ? file.data : longer, file.size + (i == 0 ? 0 : 6), &info,
+                              &err));
+        assert_int_equal(info.orientation, 6);
+        assert_true(info.width == H && info.height == W);
+    }
+    free(longer);
+    fgt_file_free(&file);
+}
+
+/* A transparent color adds a channel to those that have no alpha. */
+static void transparent_colors_of_png_are_a_channel(void **state)
+{
+    static const char *const names[] = {"gray.png", "gray_alpha.png", "rgb.png", "rgba.png"};
+    static const int channels[] = {2, 2, 4, 4};
+    static const uint8_t chunk[18] = "\0\0\0\6tRNS\0\1\0\1\0\1";
+    for (int i = 0; i < 4; i++) {
+        fgt_file file = fgt_file_read(names[i]);
+        uint8_t *longer = malloc(file.size + 18);
+        fg_image_info info;
+        assert_non_null(longer);
+        memcpy(longer, file.data, 33);
+        memcpy(longer + 33, chunk, 18);
+        memcpy(longer + 51, file.data + 33, file.size - 33);
+        fgt_ok(fg_image_probe("f", longer, file.size + 18, &info, &err));
+        assert_int_equal(info.channels, channels[i]);
+        free(longer);
+        fgt_file_free(&file);
+    }
 }
 
 /* ---- encoding -------------------------------------------------------------------------------- */
@@ -672,6 +724,18 @@ static fg_image noise(int64_t width, int64_t height, int channels)
     return image;
 }
 
+/* The compression is 6 unless it is given. */
+static void check_default(const fg_image *image)
+{
+    fg_image_bytes usual = {0}, six = {0};
+    fgt_ok(fg_image_encode_png(image, NULL, &usual, &err));
+    fgt_ok(fg_image_encode_png(image, &(fg_image_png_options){.compression = 6}, &six, &err));
+    assert_int_equal(six.size, usual.size);
+    assert_memory_equal(six.data, usual.data, usual.size);
+    fg_image_bytes_fini(&usual);
+    fg_image_bytes_fini(&six);
+}
+
 static void png_files_are_lossless(void **state)
 {
     fg_image_decoder *decoder;
@@ -687,6 +751,7 @@ static void png_files_are_lossless(void **state)
             fg_image_decode(decoder, "made.png", bytes.data, bytes.size, &options, &decoded, &err));
         assert_int_equal(fgt_image_difference(&image, &decoded), 0);
         memset(image.pixels, 7, (size_t)(60 * 90 * channels));
+        check_default(&image);
         for (int i = 0; i < 2; i++) {
             const fg_image_png_options level = {.compression = i == 0 ? 1 : 9};
             fgt_ok(fg_image_encode_png(&image, &level, &bytes, &err));
@@ -814,6 +879,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(values_of_pnm),
     cmocka_unit_test(lengths_of_chunks_are_not_trusted),
     cmocka_unit_test(exif_is_read_within_bounds),
+    cmocka_unit_test(webp_has_either_kind_of_exif),
+    cmocka_unit_test(transparent_colors_of_png_are_a_channel),
     cmocka_unit_test(png_files_are_lossless),
     cmocka_unit_test(jpeg_files_are_as_good_as_asked),
     cmocka_unit_test(invalid_encodings_are_refused),

@@ -125,6 +125,52 @@ static void crops_at_reduced_sizes_report_their_region(void **state)
     fgt_file_free(&file);
 }
 
+/* A crop with fractions: whole pixels that contain it, 1 to 6 and 2 to 8, and its place in them; in
+ * pixels of the image as it is shown. */
+static void crops_are_those_of_the_upright_image(void **state)
+{
+    fgt_ok(fg_image_decoder_create(&decoder, &err));
+    for (int o = 1; o <= 8; o++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "orient%d.jpg", o);
+        fgt_file file = fgt_file_read(name);
+        const fg_image_decode_options options = {.crop = {1.5, 2.25, 4, 5}};
+        fgt_ok(fgt_decode(decoder, &file, NULL, &whole, &err));
+        fgt_ok(fgt_decode(decoder, &file, &options, &part, &err));
+        assert_true(part.width == 5 && part.height == 6);
+        assert_true(part.region.x == 0.5 && part.region.y == 0.25);
+        assert_true(part.region.width == 4 && part.region.height == 5);
+        for (int64_t y = 0; y < 6; y++)
+            assert_memory_equal(pixel(&part, 0, y), pixel(&whole, 1, y + 2), 5 * 3);
+        fgt_file_free(&file);
+    }
+    fg_image_fini(&whole);
+    fg_image_fini(&part);
+    fg_image_decoder_destroy(decoder);
+}
+
+/* The minimum is that of the image as it is shown, 23 x 37 pixels, which half of it has; both sides
+ * must be given. */
+static void minimum_sizes_are_those_of_the_upright_image(void **state)
+{
+    static const struct {
+        int64_t min_width, min_height, width, height;
+    } cases[] = {{5, 18, 12, 19}, {11, 18, 12, 19}, {12, 18, 23, 37}, {11, 19, 23, 37},
+                 {5, 9, 6, 10},   {5, 0, 23, 37},   {0, 9, 23, 37},   {1, 1, 3, 5}};
+    fgt_file file = fgt_file_read("orient6.jpg");
+    fgt_ok(fg_image_decoder_create(&decoder, &err));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const fg_image_decode_options options = {.min_width = cases[i].min_width,
+                                                 .min_height = cases[i].min_height};
+        fgt_ok(fgt_decode(decoder, &file, &options, &part, &err));
+        assert_int_equal(part.width, cases[i].width);
+        assert_int_equal(part.height, cases[i].height);
+    }
+    fg_image_fini(&part);
+    fg_image_decoder_destroy(decoder);
+    fgt_file_free(&file);
+}
+
 /* ---- kinds that Pillow cannot write ---------------------------------------------------------- */
 
 typedef struct coding {
@@ -207,29 +253,6 @@ static void entropy_decoding_is_timed(void **state)
     fg_image_decoder_destroy(decoder);
 }
 
-static void headers_are_reported(void **state)
-{
-    fgt_file file = fgt_file_read("orient6.jpg");
-    fg_image_info info;
-    fgt_ok(fg_image_probe(file.name, file.data, file.size, &info, &err));
-    assert_int_equal(info.format, FG_IMAGE_JPEG);
-    assert_int_equal(info.width, H);
-    assert_int_equal(info.height, W);
-    assert_int_equal(info.channels, 3);
-    assert_int_equal(info.bits, 8);
-    assert_int_equal(info.orientation, 6);
-    assert_false(info.is_progressive);
-    fgt_file_free(&file);
-    file = fgt_file_read("progressive.jpg");
-    fgt_ok(fg_image_probe(file.name, file.data, file.size, &info, &err));
-    assert_true(info.is_progressive);
-    fgt_file_free(&file);
-    file = fgt_file_read("cmyk.jpg");
-    fgt_ok(fg_image_probe(file.name, file.data, file.size, &info, &err));
-    assert_int_equal(info.channels, 4);
-    fgt_file_free(&file);
-}
-
 /* ---- what is refused ------------------------------------------------------------------------- */
 
 static fg_status decode_bytes(const fgt_file *file, const fg_image_decode_options *options)
@@ -248,6 +271,35 @@ static size_t offset_of(const fgt_file *file, uint8_t marker)
             return i;
     fail_msg("%s has no marker %02x", file->name, marker);
     return 0;
+}
+
+static void headers_are_reported(void **state)
+{
+    fgt_file file = fgt_file_read("orient6.jpg");
+    fg_image_info info;
+    fgt_ok(fg_image_probe(file.name, file.data, file.size, &info, &err));
+    assert_int_equal(info.format, FG_IMAGE_JPEG);
+    assert_int_equal(info.width, H);
+    assert_int_equal(info.height, W);
+    assert_int_equal(info.channels, 3);
+    assert_int_equal(info.bits, 8);
+    assert_int_equal(info.orientation, 6);
+    assert_false(info.is_progressive);
+    fgt_file_free(&file);
+    file = fgt_file_read("progressive.jpg");
+    fgt_ok(fg_image_probe(file.name, file.data, file.size, &info, &err));
+    assert_true(info.is_progressive);
+    file.data[offset_of(&file, 0xc2) + 1] = 0xca; /* with arithmetic coding */
+    fgt_ok(fg_image_probe(file.name, file.data, file.size, &info, &err));
+    assert_true(info.is_progressive);
+    file.data[offset_of(&file, 0xca) + 1] = 0xc9;
+    fgt_ok(fg_image_probe(file.name, file.data, file.size, &info, &err));
+    assert_false(info.is_progressive);
+    fgt_file_free(&file);
+    file = fgt_file_read("cmyk.jpg");
+    fgt_ok(fg_image_probe(file.name, file.data, file.size, &info, &err));
+    assert_int_equal(info.channels, 4);
+    fgt_file_free(&file);
 }
 
 /* Changes the byte `by` bytes behind the marker, and expects the message. */
@@ -286,6 +338,28 @@ static void unsupported_features_are_named(void **state)
                    "baseline.jpg: byte 939: truncated JPEG: the file ends within its headers");
     expect_refused(0xc0, 11, 0x99, FG_EFORMAT,
                    "baseline.jpg: byte @: libjpeg reports 'Bogus sampling factors'");
+}
+
+/* By each marker of a frame. */
+static void all_kinds_of_frames_are_known(void **state)
+{
+    static const uint8_t hierarchical[] = {0xc5, 0xc6, 0xc7, 0xcd, 0xce, 0xcf};
+    for (size_t i = 0; i < sizeof hierarchical; i++)
+        expect_refused(0xc0, 1, hierarchical[i], FG_EUNSUPPORTED,
+                       "baseline.jpg: byte 158: hierarchical JPEG is not supported\nconvert the "
+                       "file to 8-bit JPEG or PNG");
+    expect_refused(0xc0, 1, 0xcb, FG_EUNSUPPORTED,
+                   "baseline.jpg: byte 158: lossless JPEG is not supported\nconvert the file to "
+                   "8-bit JPEG or PNG");
+    expect_refused(0xc0, 4, 16, FG_EUNSUPPORTED,
+                   "baseline.jpg: byte 158: JPEG with an invalid precision is not "
+                   "supported\nconvert the file to 8-bit JPEG or PNG");
+    expect_refused(0xdb, 3, 1, FG_EFORMAT,
+                   "baseline.jpg: byte 20: a marker of the JPEG has a length below 2");
+    expect_refused(0xdb, 3, 0, FG_EFORMAT,
+                   "baseline.jpg: byte 20: a marker of the JPEG has a length below 2");
+    expect_refused(0xc0, 9, 5, FG_EUNSUPPORTED,
+                   "baseline.jpg: byte 158: a JPEG with 5 components is not supported");
 }
 
 /* The pixels above the end of the data are those of the whole file. */
@@ -371,6 +445,31 @@ static void harmless_flaws_are_accepted(void **state)
     fgt_file_free(&file);
 }
 
+/* Behind the image, there may be anything; and of two orientations the first counts. */
+static void data_around_an_image_are_harmless(void **state)
+{
+    fgt_file file = fgt_file_read("orient6.jpg");
+    const uint8_t *exif = memmem(file.data, file.size, "Exif\0\0", 6);
+    assert_non_null(exif);
+    const size_t at = (size_t)(exif - file.data) - 4, size = 2 + (size_t)(exif[-2] << 8 | exif[-1]);
+    uint8_t *longer = malloc(file.size + size + 8);
+    assert_non_null(longer);
+    memcpy(longer, file.data, at + size);
+    memcpy(longer + at + size, file.data + at, file.size - at); /* EXIF twice */
+    memcpy(longer + file.size + size, "\xff\0\xff\x12z\xff\xff", 8);
+    for (size_t i = at + size; i < at + 2 * size - 12; i++)
+        if (memcmp(longer + i, "\x12\x01\x03\0\x01\0\0\0", 8) == 0)
+            longer[i + 8] = 3;
+        else if (memcmp(longer + i, "\x01\x12\0\x03\0\0\0\x01", 8) == 0)
+            longer[i + 9] = 3;
+    fg_image_info info;
+    fgt_ok(fg_image_probe("f", longer, file.size + size + 8, &info, &err));
+    assert_int_equal(info.orientation, 6);
+    fgt_ok(fgi_image_check("f", longer, file.size + size + 8, false, &err));
+    free(longer);
+    fgt_file_free(&file);
+}
+
 /* A newer version in the header; of several warnings, the first is kept. */
 static void an_unknown_revision_is_harmless(void **state)
 {
@@ -442,37 +541,104 @@ static void corrupt_data_is_an_error_unless_tolerated(void **state)
     fgt_file_free(&file);
 }
 
+static const struct {
+    fg_image_decode_options options;
+    fg_status status;
+    const char *message;
+} bad_requests[] = {
+    {{.channels = 4}, FG_EINVAL, "baseline.jpg: expected 1 or 3 channels, got 4"},
+    {{.crop = {30, 0, 8, 4}},
+     FG_EINVAL,
+     "baseline.jpg: the crop of 8x4 pixels at (30, 0) is not inside the image of 37x23 "
+     "pixels"},
+    {{.crop = {0, -1, 8, 4}},
+     FG_EINVAL,
+     "baseline.jpg: the crop of 8x4 pixels at (0, -1) is not inside the image of 37x23 "
+     "pixels"},
+    {{.min_width = -1},
+     FG_EINVAL,
+     "baseline.jpg: min_width, min_height and max_pixels must not be negative"},
+    {{.channels = 2}, FG_EINVAL, "baseline.jpg: expected 1 or 3 channels, got 2"},
+    {{.channels = -1}, FG_EINVAL, "baseline.jpg: expected 1 or 3 channels, got -1"},
+    {{.crop = {0, 20, 8, 4}},
+     FG_EINVAL,
+     "baseline.jpg: the crop of 8x4 pixels at (0, 20) is not inside the image of 37x23 "
+     "pixels"},
+    {{.crop = {0, 2, 0, 0}},
+     FG_EINVAL,
+     "baseline.jpg: the crop of 0x0 pixels at (0, 2) is not inside the image of 37x23 "
+     "pixels"},
+    {{.min_height = -1},
+     FG_EINVAL,
+     "baseline.jpg: min_width, min_height and max_pixels must not be negative"},
+    {{.max_pixels = -1},
+     FG_EINVAL,
+     "baseline.jpg: min_width, min_height and max_pixels must not be negative"},
+    {{.max_pixels = 37 * 23 - 1},
+     FG_EUNSUPPORTED,
+     "baseline.jpg: the image has 37x23 pixels, more than the limit of 850\nif you trust the "
+     "file, make the image smaller, or raise max_pixels (fg_image_decode_options)"},
+};
+
 static void invalid_requests_are_refused(void **state)
 {
     fgt_file file = fgt_file_read("baseline.jpg");
-    static const struct {
-        fg_image_decode_options options;
-        fg_status status;
-        const char *message;
-    } cases[] = {
-        {{.channels = 4}, FG_EINVAL, "baseline.jpg: expected 1 or 3 channels, got 4"},
-        {{.crop = {30, 0, 8, 4}},
-         FG_EINVAL,
-         "baseline.jpg: the crop of 8x4 pixels at (30, 0) is not inside the image of 37x23 "
-         "pixels"},
-        {{.crop = {0, -1, 8, 4}},
-         FG_EINVAL,
-         "baseline.jpg: the crop of 8x4 pixels at (0, -1) is not inside the image of 37x23 "
-         "pixels"},
-        {{.min_width = -1},
-         FG_EINVAL,
-         "baseline.jpg: min_width, min_height and max_pixels must not be negative"},
-        {{.max_pixels = 37 * 23 - 1},
-         FG_EUNSUPPORTED,
-         "baseline.jpg: the image has 37x23 pixels, more than the limit of 850\nif you trust the "
-         "file, make the image smaller, or raise max_pixels (fg_image_decode_options)"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        assert_int_equal(decode_bytes(&file, &cases[i].options), cases[i].status);
-        assert_string_equal(err.message, cases[i].message);
+    for (size_t i = 0; i < sizeof bad_requests / sizeof *bad_requests; i++) {
+        assert_int_equal(decode_bytes(&file, &bad_requests[i].options), bad_requests[i].status);
+        assert_string_equal(err.message, bad_requests[i].message);
     }
     fgt_ok(decode_bytes(&file, &(fg_image_decode_options){.max_pixels = 37 * 23}));
     fgt_file_free(&file);
+}
+
+/* By the encoders. */
+static void negative_options_are_refused(void **state)
+{
+    fg_image_bytes bytes = {0};
+    uint8_t pixels[3] = {0};
+    const fg_image image = {.pixels = pixels, .width = 1, .height = 1, .channels = 3};
+    assert_int_equal(
+        fg_image_encode_jpeg(&image, &(fg_image_jpeg_options){.quality = -1}, &bytes, &err),
+        FG_EINVAL);
+    assert_string_equal(err.message,
+                        "fg_image_encode_jpeg: expected a quality of 1 to 100, got -1");
+    assert_int_equal(
+        fg_image_encode_png(&image, &(fg_image_png_options){.compression = -1}, &bytes, &err),
+        FG_EINVAL);
+    assert_string_equal(err.message,
+                        "fg_image_encode_png: expected a compression of 1 to 9, got -1");
+    fg_image_bytes_fini(&bytes);
+}
+
+/* A TIFF file with an orientation that there is not is upright. */
+static void orientations_of_tiff_are_1_to_8(void **state)
+{
+    for (uint8_t value = 0; value <= 9; value++) {
+        fgt_file file = fgt_file_read("turned.tif");
+        uint8_t *entry = memmem(file.data, file.size, "\x12\x01\x03\0\x01\0\0\0\x06", 9);
+        fg_image_info info;
+        assert_non_null(entry);
+        entry[8] = value;
+        fgt_ok(fg_image_probe(file.name, file.data, file.size, &info, &err));
+        assert_int_equal(info.orientation, value >= 1 && value <= 8 ? value : 1);
+        fgt_file_free(&file);
+    }
+}
+
+/* The limit is 178,956,970: 13377 x 13377 is 178,944,129, 13377 x 13378 is 178,957,506. */
+static void too_many_pixels_are_refused(void **state)
+{
+    fgt_ok(fg_image_decoder_create(&decoder, &err));
+    assert_int_equal(fg_image_decode(decoder, "f", "P5 13377 13377 255\n", 19, NULL, &whole, &err),
+                     FG_EFORMAT);
+    assert_int_equal(fg_image_decode(decoder, "f", "P5 13377 13378 255\n", 19, NULL, &whole, &err),
+                     FG_EUNSUPPORTED);
+    assert_string_equal(err.message,
+                        "f: the image has 13377x13378 pixels, more than the limit of 178956970\nif "
+                        "you trust the file, make the image smaller, or raise max_pixels "
+                        "(fg_image_decode_options)");
+    fg_image_fini(&whole);
+    fg_image_decoder_destroy(decoder);
 }
 
 /* Every scan of a progressive file repeats the work for the whole image. */
@@ -514,17 +680,24 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(reduced_sizes_have_the_pixels_of_pillow),
     cmocka_unit_test(crops_are_parts_of_the_full_decode),
     cmocka_unit_test(crops_at_reduced_sizes_report_their_region),
+    cmocka_unit_test(crops_are_those_of_the_upright_image),
+    cmocka_unit_test(minimum_sizes_are_those_of_the_upright_image),
     cmocka_unit_test(other_codings_give_the_same_pixels),
     cmocka_unit_test(entropy_decoding_is_timed),
     cmocka_unit_test(headers_are_reported),
+    cmocka_unit_test(all_kinds_of_frames_are_known),
     cmocka_unit_test(unsupported_features_are_named),
     cmocka_unit_test(a_truncated_file_is_an_error_unless_tolerated),
     cmocka_unit_test(sampling_is_that_of_the_header),
     cmocka_unit_test(harmless_flaws_are_accepted),
+    cmocka_unit_test(data_around_an_image_are_harmless),
     cmocka_unit_test(an_unknown_revision_is_harmless),
     cmocka_unit_test(unusual_headers_are_harmless),
     cmocka_unit_test(corrupt_data_is_an_error_unless_tolerated),
     cmocka_unit_test(invalid_requests_are_refused),
+    cmocka_unit_test(negative_options_are_refused),
+    cmocka_unit_test(orientations_of_tiff_are_1_to_8),
+    cmocka_unit_test(too_many_pixels_are_refused),
     cmocka_unit_test(too_many_scans_are_refused),
     cmocka_unit_test(damage_is_survived),
 };

@@ -171,10 +171,10 @@ static void draw(fg_image *image, int kind)
  * the definition is at most 1 from Pillow and torchvision, which round, too. */
 static void reductions_of_any_ratio_are_exact(void **state)
 {
-    static const int64_t sizes[][4] = {{20000, 2, 1, 1}, {2, 20000, 1, 3},  {5000, 3, 16, 3},
-                                       {400, 300, 2, 1}, {300, 400, 4, 3},  {180, 170, 3, 3},
-                                       {1, 1, 40, 3},    {3000, 2, 50, 90}, {59, 59, 1, 1},
-                                       {61, 61, 1, 1},   {2, 3, 3000, 1},   {130, 1, 2, 1}};
+    static const int64_t sizes[][4] = {
+        {20000, 2, 1, 1}, {2, 20000, 1, 3}, {5000, 3, 16, 3},   {400, 300, 2, 1},  {300, 400, 4, 3},
+        {180, 170, 3, 3}, {1, 1, 40, 3},    {3000, 2, 50, 90},  {59, 59, 1, 1},    {61, 61, 1, 1},
+        {2, 3, 3000, 1},  {130, 1, 2, 1},   {120, 90, 100, 70}, {140, 93, 100, 91}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (int kind = 0; kind < 6; kind++) {
             const int64_t *s = sizes[i], width = s[2], height = s[3];
@@ -289,6 +289,17 @@ static void invalid_requests_are_refused(void **state)
     assert_int_equal(fg_image_resize(decoder, &image, 2, 2, &outside, out, &err), FG_EINVAL);
     assert_string_equal(err.message, "fg_image_resize: the box of 7.5x8 pixels at (3, 0) is not "
                                      "inside the image of 10x8 pixels");
+    static const fg_image_box boxes[] = {{0, 2, 0, 0},  {2, 0, 0, 0},  {0, 0, 3, 0}, {0, 0, 0, 3},
+                                         {-1, 0, 3, 3}, {0, -1, 3, 3}, {8, 0, 3, 3}, {0, 6, 3, 3},
+                                         {0, 0, 3, -1}, {0, 0, -1, 3}};
+    for (size_t i = 0; i < sizeof boxes / sizeof *boxes; i++) {
+        const fg_image_resize_options o = {.box = boxes[i]};
+        assert_int_equal(fg_image_resize(decoder, &image, 2, 2, &o, out, &err), FG_EINVAL);
+    }
+    assert_int_equal(fg_image_reserve(&image, 1, 0, 3, &err), FG_EINVAL);
+    assert_int_equal(fg_image_reserve(&image, 1, 1, 2, &err), FG_EINVAL);
+    assert_int_equal(fg_image_reserve(&image, 1, 1, 4, &err), FG_EINVAL);
+    assert_int_equal(fg_image_reserve(&image, 1, 1, 0, &err), FG_EINVAL);
     assert_int_equal(fg_image_reserve(&image, 0, 1, 3, &err), FG_EINVAL);
     assert_string_equal(err.message, "fg_image_reserve: expected a size of at least 1x1 and 1 or 3 "
                                      "channels, got 0x1 and 3");
@@ -364,6 +375,7 @@ static void other_rules_are_refused(void **state)
         fg_image_presize presize;
         assert_int_equal(fg_image_presize_parse(texts[i], &presize, &err), FG_EINVAL);
         assert_int_equal(presize.rule, FG_IMAGE_PRESIZE_NONE);
+        assert_true(presize.size == 0 && !presize.upscale);
     }
     assert_string_equal(err.message,
                         "expected 'none' or a rule such as 'short=256', 'max=400', 'square=224' or "
@@ -420,6 +432,26 @@ static void squares_are_the_center_of_the_resized_image(void **state)
     fgt_ok(fgi_presize_plan_make(&presize, 200, 150, &plan, &err));
     fgt_ok(fgi_presize_apply(decoder, &plan, &image, &out, &err));
     fgt_image_check(&out, 48, 48, "resize_square_48x48.rgb", 1);
+    fg_image_fini(&image);
+    fg_image_fini(&out);
+}
+
+/* Height and width are not reduced by exactly the same factor: 7 x 254 pixels become 3 x 108, as
+ * 108.9 is rounded down. The square begins in row 52 of 108, so at 52 * 254 / 108 = 122.3; the
+ * middle of its first row, 1.18 below, has the value of the row there, less a half: 122.97. */
+static void tall_images_are_cut_in_the_middle(void **state)
+{
+    fg_image image = {0}, out = {0};
+    fgi_presize_plan plan;
+    const fg_image_presize presize = {.rule = FG_IMAGE_PRESIZE_SQUARE, .size = 3};
+    fgt_ok(fg_image_reserve(&image, 7, 254, 1, &err));
+    for (int i = 0; i < 7 * 254; i++)
+        image.pixels[i] = (uint8_t)(i / 7);
+    fgt_ok(fgi_presize_plan_make(&presize, 7, 254, &plan, &err));
+    assert_true(plan.resized_width == 3 && plan.resized_height == 108);
+    fgt_ok(fgi_presize_apply(decoder, &plan, &image, &out, &err));
+    assert_true(out.width == 3 && out.height == 3);
+    assert_int_equal(out.pixels[0], 123);
     fg_image_fini(&image);
     fg_image_fini(&out);
 }
@@ -530,6 +562,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(other_rules_are_refused),
     cmocka_unit_test(images_are_presized_when_decoded),
     cmocka_unit_test(squares_are_the_center_of_the_resized_image),
+    cmocka_unit_test(tall_images_are_cut_in_the_middle),
     cmocka_unit_test(squares_begin_where_torchvision_begins),
     cmocka_unit_test(windows_are_copied_and_mirrored),
 };

@@ -124,6 +124,67 @@ static void values_outside_of_s8_are_exceptions(void **state)
         fgi_jpeg_coefficients_open("pack", m.bytes.data, m.bytes.size, &m.record, &err),
         FG_EFORMAT);
     assert_string_equal(err.message, "pack: coefficients: byte 412: exception outside the image");
+    const uint32_t end = (uint32_t)(63 * m.record.blocks);
+    memcpy(m.bytes.data + second, &end, 4); /* one too large */
+    assert_int_equal(
+        fgi_jpeg_coefficients_open("pack", m.bytes.data, m.bytes.size, &m.record, &err),
+        FG_EFORMAT);
+    assert_string_equal(err.message, "pack: coefficients: byte 412: exception outside the image");
+    const uint32_t last = end - 1;
+    memcpy(m.bytes.data + second, &last, 4);
+    fgt_ok(fgi_jpeg_coefficients_open("pack", m.bytes.data, m.bytes.size, &m.record, &err));
+    drop(&m);
+}
+
+/* -128 and 127 themselves are stored with the others. */
+static void the_ends_of_s8_are_no_exceptions(void **state)
+{
+    size_t lowest = 0, highest = 0;
+    for (int width = 40; width < 60; width++) {
+        made m = make(&(fgt_jpeg_spec){.width = width, .height = 61, .quality = 100});
+        size_t outside = 0;
+        for (size_t i = m.record.blocks; i < 64 * m.record.blocks; i++) {
+            outside += m.wide[i] < -128 || m.wide[i] > 127;
+            lowest += m.wide[i] == -128;
+            highest += m.wide[i] == 127;
+        }
+        assert_int_equal(m.record.exceptions, outside);
+        drop(&m);
+    }
+    assert_true(lowest > 0 && highest > 0);
+}
+
+/* The number for the flags of a record: 1 without exceptions, else 1 more than their largest
+ * coefficient, of which a reader must know. */
+static void the_most_coefficients_of_two_bytes(void **state)
+{
+    made plain = make(&(fgt_jpeg_spec){.width = 64, .height = 48, .quality = 50});
+    assert_int_equal(plain.record.exceptions, 0);
+    assert_int_equal(fgi_jpeg_coefficients_high(&plain.record), 1);
+    drop(&plain);
+    made m = make(&(fgt_jpeg_spec){.width = 61, .height = 35, .quality = 100});
+    const size_t n = m.record.blocks;
+    int most = 0;
+    for (size_t i = 0; i < m.record.exceptions; i++) {
+        const int z = 1 + (int)(fgi_jpeg_coefficients_exception(&m.record, i).index / n);
+        most = z > most ? z : most;
+    }
+    assert_int_equal(fgi_jpeg_coefficients_high(&m.record), 1 + most);
+    int8_t *entry = malloc(fgi_jpeg_entry_bytes(3, n, 1 + most));
+    assert_non_null(entry);
+    fgt_ok(fgi_jpeg_coefficients_entry("made", &m.record, 1 + most, entry, &err));
+    /* as if the only exception were the first of coefficient `most` */
+    const uint32_t index = (uint32_t)((size_t)(most - 1) * n);
+    for (size_t i = 0; i < m.record.exceptions; i++)
+        memcpy(m.bytes.data + 24 + 3 * 128 + 4 * i, &index, 4);
+    assert_int_equal(fgi_jpeg_coefficients_entry("made", &m.record, most, entry, &err), FG_EFORMAT);
+    char expected[200];
+    (void)snprintf(expected, sizeof expected,
+                   "made: coefficients: coefficient %d has two-byte values, which the pack only "
+                   "declares for coefficients below %d",
+                   most, most);
+    assert_string_equal(err.message, expected);
+    free(entry);
     drop(&m);
 }
 
@@ -259,6 +320,10 @@ static void other_jpegs_are_refused(void **state)
                            "wide.jpg: sampling factor above 2: coefficients can only be stored for "
                            "gray and YCbCr images with sampling factors of 1 and 2"));
     assert_int_equal(fgi_jpeg_coefficients_write("cut.jpg", jpeg, size / 2, &out, &err),
+                     FG_EUNSUPPORTED);
+    free(jpeg);
+    jpeg = fgt_jpeg_make(&(fgt_jpeg_spec){.width = 40, .height = 40, .h = 1, .v = 4}, &size);
+    assert_int_equal(fgi_jpeg_coefficients_write("high.jpg", jpeg, size, &out, &err),
                      FG_EUNSUPPORTED);
     free(jpeg);
     jpeg = fgt_jpeg_make(&(fgt_jpeg_spec){.width = 40, .height = 40}, &size);
@@ -412,6 +477,44 @@ static void damaged_records_are_errors_or_the_same_size(void **state)
     drop(&m);
 }
 
+static const struct {
+    size_t at;
+    uint8_t value;
+    const char *message;
+} bad_headers[] = {
+    {3, 'X', "byte 0: expected 'FGDC'"},
+    {4, 0,
+     "byte 4: version 0; this program reads versions 1 to 2\nupdate the program or build the "
+     "pack again"},
+    {6, 2, "byte 6: expected 1 or 3 components"},
+    {6, 4, "byte 6: expected 1 or 3 components"},
+    {7, 1, "byte 6: expected 1 or 3 components"},
+    {8, 0, "byte 8: the image has no pixels"},
+    {10, 0, "byte 8: the image has no pixels"},
+    {12, 0x31, "byte 12: expected sampling factors of 1 and 2"},
+    {13, 0x13, "byte 13: expected sampling factors of 1 and 2"},
+    {14, 0x01, "byte 14: expected sampling factors of 1 and 2"},
+    {15, 0x11, "byte 15: expected sampling factors of 1 and 2"},
+};
+
+/* By the byte that is wrong. */
+static void wrong_headers_are_named(void **state)
+{
+    made m = make(&(fgt_jpeg_spec){.width = 8, .height = 8});
+    for (size_t i = 0; i < sizeof bad_headers / sizeof *bad_headers; i++) {
+        char expected[120];
+        const char before = m.bytes.data[bad_headers[i].at];
+        m.bytes.data[bad_headers[i].at] = (char)bad_headers[i].value;
+        assert_int_equal(
+            fgi_jpeg_coefficients_open("pack", m.bytes.data, m.bytes.size, &m.record, &err),
+            FG_EFORMAT);
+        (void)snprintf(expected, sizeof expected, "pack: coefficients: %s", bad_headers[i].message);
+        assert_string_equal(err.message, expected);
+        m.bytes.data[bad_headers[i].at] = before;
+    }
+    drop(&m);
+}
+
 static void newer_records_are_refused(void **state)
 {
     made m = make(&(fgt_jpeg_spec){.width = 8, .height = 8});
@@ -452,6 +555,8 @@ static void allocations_may_fail(void **state) { fgt_fault_loop(encode_and_decod
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(coefficients_are_those_of_the_jpeg),
     cmocka_unit_test(blocks_of_components_follow_each_other),
+    cmocka_unit_test(the_most_coefficients_of_two_bytes),
+    cmocka_unit_test(the_ends_of_s8_are_no_exceptions),
     cmocka_unit_test(values_outside_of_s8_are_exceptions),
     cmocka_unit_test(entries_have_high_bytes_and_tables),
     cmocka_unit_test(pixels_are_those_of_libjpeg),
@@ -463,6 +568,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(bit_planes_have_the_values_in_as_few_bits),
     cmocka_unit_test(bit_planes_have_the_documented_bytes),
     cmocka_unit_test(wrong_widths_are_refused),
+    cmocka_unit_test(wrong_headers_are_named),
     cmocka_unit_test(newer_records_are_refused),
     cmocka_unit_test(allocations_may_fail),
 };

@@ -156,26 +156,40 @@ static void without_a_table_the_pixels_are_the_same(void **state)
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
+static const struct {
+    int width, height, wanted, interval;
+    size_t count;
+    bool is_gray; /* with factors of 2, which have no effect: an MCU is a block */
+} intervals[] = {
+    {128, 64, FGI_JPEG_SEGMENTS_AUTO, 8, 4, false}, /* a row of 8 MCUs */
+    {512, 32, FGI_JPEG_SEGMENTS_AUTO, 8, 8, false}, /* 32 MCUs */
+    {336, 32, FGI_JPEG_SEGMENTS_AUTO, 7, 6, false}, /* 21 MCUs: 7 divides them, 8 does not */
+    {496, 32, FGI_JPEG_SEGMENTS_AUTO, 8, 8, false}, /* 31 MCUs, a prime number */
+    {512, 32, FGI_JPEG_SEGMENTS_ROWS, 32, 2, false},
+    {512, 32, 10, 10, 7, false},
+    {192, 32, FGI_JPEG_SEGMENTS_AUTO, 12, 2, false},      /* the longest row that is not divided */
+    {208, 32, FGI_JPEG_SEGMENTS_AUTO, 8, 4, false},       /* 13 MCUs */
+    {832, 32, FGI_JPEG_SEGMENTS_AUTO, 4, 26, false},      /* 52 MCUs: 4 is the nearest divisor */
+    {1600, 1250, FGI_JPEG_SEGMENTS_AUTO, 4, 1975, false}, /* two megapixels; 79 rows of 100 MCUs */
+    {1600, 1249, FGI_JPEG_SEGMENTS_AUTO, 10, 790, false},
+    {192, 64, FGI_JPEG_SEGMENTS_AUTO, 8, 24, true}, /* 24 MCUs */
+};
+
 static void segments_are_rows_or_divide_them(void **state)
 {
-    static const struct {
-        int width, height, wanted, interval;
-        size_t count;
-    } cases[] = {
-        {128, 64, FGI_JPEG_SEGMENTS_AUTO, 8, 4}, /* a row of 8 MCUs */
-        {512, 32, FGI_JPEG_SEGMENTS_AUTO, 8, 8}, /* 32 MCUs */
-        {336, 32, FGI_JPEG_SEGMENTS_AUTO, 7, 6}, /* 21 MCUs: 7 divides them, 8 does not */
-        {496, 32, FGI_JPEG_SEGMENTS_AUTO, 8, 8}, /* 31 MCUs, a prime number */
-        {512, 32, FGI_JPEG_SEGMENTS_ROWS, 32, 2}, {512, 32, 10, 10, 7},
-    };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        made m = make(&(fgt_jpeg_spec){.width = cases[i].width, .height = cases[i].height},
-                      cases[i].wanted);
+    for (size_t i = 0; i < sizeof(intervals) / sizeof(intervals[0]); i++) {
+        const bool is_gray = intervals[i].is_gray;
+        made m = make(&(fgt_jpeg_spec){.width = intervals[i].width,
+                                       .height = intervals[i].height,
+                                       .components = is_gray ? 1 : 3,
+                                       .h = is_gray ? 2 : 0,
+                                       .v = is_gray ? 2 : 0},
+                      intervals[i].wanted);
         fgi_jpeg_segment_table table = {0};
         fgt_ok(fgi_jpeg_segment_table_read(&table, "made.jpg", (const uint8_t *)m.table.data,
                                            m.table.size, m.jpeg.size, &err));
-        assert_int_equal(table.interval, cases[i].interval);
-        assert_int_equal(table.count, cases[i].count);
+        assert_int_equal(table.interval, intervals[i].interval);
+        assert_int_equal(table.count, intervals[i].count);
         assert_int_equal(table.begin[table.count], m.jpeg.size);
         fgi_jpeg_segment_table_fini(&table);
         drop(&m);
@@ -191,6 +205,77 @@ static void a_large_segment_uses_the_escape(void **state)
     const fgi_jpeg_record record = record_of(&m);
     check_crops(&record, &m, 1, 3);
     drop(&m);
+}
+
+/* Of one segment of `size` zeros, after headers of 12 bytes: an image for the table only. */
+static void check_escape(size_t size)
+{
+    static const uint8_t head[] = {0xff, 0xd8, 0xff, 0xdd, 0, 4, 0, 1, 0xff, 0xda, 0, 2};
+    fgi_buf jpeg = {0}, out = {0};
+    fgi_jpeg_segment_table table = {0};
+    fgi_buf_add(&jpeg, head, sizeof head);
+    for (size_t i = 0; i < size; i++)
+        fgi_buf_putc(&jpeg, '\0');
+    fgi_buf_add(&jpeg, "\xff\xd9", 2);
+    fgt_ok(fgi_jpeg_segment_table_write("f", (const uint8_t *)jpeg.data, jpeg.size, &out, &err));
+    assert_int_equal(out.size, size < 65535 ? 18 : 22);
+    const uint16_t stored = size < 65535 ? (uint16_t)size : 65535;
+    assert_memory_equal(out.data + 16, &stored, 2);
+    const uint32_t large = (uint32_t)size;
+    if (size >= 65535)
+        assert_memory_equal(out.data + 18, &large, 4);
+    fgt_ok(fgi_jpeg_segment_table_read(&table, "f", (const uint8_t *)out.data, out.size, jpeg.size,
+                                       &err));
+    assert_true(table.count == 1 && table.interval == 1);
+    assert_true(table.begin[0] == 12 && table.begin[1] == 12 + size + 2);
+    fgi_jpeg_segment_table_fini(&table);
+    fgi_buf_fini(&jpeg);
+    fgi_buf_fini(&out);
+}
+
+static void sizes_from_65535_are_in_the_list(void **state)
+{
+    check_escape(1);
+    check_escape(65534);
+    check_escape(65535);
+    check_escape(65536);
+}
+
+static const struct {
+    uint8_t table[24];
+    size_t size;
+    const char *message;
+} bad_tables[] = {
+    {"FGST\1\0\1\0\14\0\0\0\1\0\0\0\5\0", 18, NULL}, /* right: one segment of 5 bytes */
+    {"FGSX\1\0\1\0\14\0\0\0\1\0\0\0\5\0", 18, "byte 0: expected 'FGST'"},
+    {"FGST\0\0\1\0\14\0\0\0\1\0\0\0\5\0", 18,
+     "byte 4: version 0; this program reads version 1\nupdate the program or transcode the image "
+     "again"},
+    {"FGST\1\0\0\0\14\0\0\0\1\0\0\0\5\0", 18,
+     "byte 6: 0 MCUs per segment, 1 segments: not possible in 18 bytes"},
+    {"FGST\1\0\1\0\14\0\0\0\0\0\0\0\5\0", 18,
+     "byte 6: 1 MCUs per segment, 0 segments: not possible in 18 bytes"},
+    {"FGST\1\0\1\0\14\0\0\0\2\0\0\0\5\0", 18,
+     "byte 6: 1 MCUs per segment, 2 segments: not possible in 18 bytes"},
+    {"FGST\1\0\1\0\14\0\0\0\1\0\0\0\5\0\0\0", 20,
+     "18 of 20 bytes used; the segments end at byte 19 of an image of 19 bytes"},
+    {"FGST\1\0\1\0\14\0\0\0\1\0\0\0\6\0", 18,
+     "18 of 18 bytes used; the segments end at byte 20 of an image of 19 bytes"},
+};
+
+static void bad_tables_are_named(void **state)
+{
+    fgi_jpeg_segment_table table = {0};
+    for (size_t i = 0; i < sizeof bad_tables / sizeof *bad_tables; i++) {
+        char expected[200];
+        const fg_status status = fgi_jpeg_segment_table_read(&table, "f", bad_tables[i].table,
+                                                             bad_tables[i].size, 19, &err);
+        assert_int_equal(status, bad_tables[i].message == NULL ? FG_OK : FG_EFORMAT);
+        (void)snprintf(expected, sizeof expected, "f: segment table: %s", bad_tables[i].message);
+        if (status != FG_OK)
+            assert_string_equal(err.message, expected);
+    }
+    fgi_jpeg_segment_table_fini(&table);
 }
 
 static void exif_and_icc_are_kept(void **state)
@@ -349,6 +434,19 @@ static void a_record_with_a_wrong_size_is_refused(void **state)
     drop(&m);
 }
 
+/* The least is a header of 16 bytes and the size of one segment. */
+static void the_smallest_table_has_18_bytes(void **state)
+{
+    fgi_jpeg_record record;
+    char small[60] = "\xff\xd8";
+    small[56] = 17;
+    expect(FG_EFORMAT, fgi_jpeg_record_split("a.jpg", small, 60, &record, &err),
+           "a.jpg: byte 56: a segment table of 17 bytes is not possible in a record of 60 bytes");
+    small[56] = 18;
+    fgt_ok(fgi_jpeg_record_split("a.jpg", small, 60, &record, &err));
+    assert_int_equal(record.size, 38);
+}
+
 static fg_status transcode_and_decode(void *self, fg_error *error)
 {
     const fgi_jpeg_record *source = self;
@@ -398,11 +496,14 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(without_a_table_the_pixels_are_the_same),
     cmocka_unit_test(segments_are_rows_or_divide_them),
     cmocka_unit_test(a_large_segment_uses_the_escape),
+    cmocka_unit_test(sizes_from_65535_are_in_the_list),
+    cmocka_unit_test(bad_tables_are_named),
     cmocka_unit_test(exif_and_icc_are_kept),
     cmocka_unit_test(damaged_sources_are_refused),
     cmocka_unit_test(bad_crops_and_tables_are_refused),
     cmocka_unit_test(a_damaged_segment_is_named),
     cmocka_unit_test(a_record_is_split_where_it_was_joined),
+    cmocka_unit_test(the_smallest_table_has_18_bytes),
     cmocka_unit_test(a_record_with_a_wrong_size_is_refused),
     cmocka_unit_test(no_damaged_byte_does_more_than_change_pixels),
     cmocka_unit_test(allocations_may_fail),

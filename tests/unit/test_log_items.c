@@ -370,6 +370,8 @@ static void unusual_values(void **state)
     assert_true(fgi_histogram_make(FG_F16, f16, 5, &h));
     assert_true(h.count == 4 && h.minimum == -1 && h.maximum == 65504);
     assert_true(h.sum == 65504 + ldexp(1, -24));
+    /* 65504^2 = 4290774016, and 1 + 1 for 1 and -1; 2^-48 is lost */
+    assert_true(h.sum_squares == 4290774018.0);
     assert_false(fgi_histogram_make(FG_S32, same, 3, &h));
     assert_false(fgi_histogram_make(FG_F32, same, 0, &h));
 }

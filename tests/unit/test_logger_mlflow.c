@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -41,12 +42,11 @@ static void start(server *s, const server_line *lines, size_t count)
     server_start(s);
 }
 
-static fg_status make(const char *uri, void **out, fg_error *err)
+/* With options as text. */
+static fg_status make_with(const char *text, void **out, fg_error *err)
 {
     fg_option_values *values = NULL;
     const fg_entry *entry = &fgi_mlflow_logger_row.entry;
-    char text[128];
-    (void)snprintf(text, sizeof text, "uri=%s, experiment=\"a b\"", uri);
     *out = NULL;
     fg_status status =
         fg_option_values_create("mlflow", entry->options, entry->option_count, &values, err);
@@ -56,6 +56,13 @@ static fg_status make(const char *uri, void **out, fg_error *err)
         status = fgi_mlflow_logger_row.create(values, out, err);
     fg_option_values_destroy(values);
     return status;
+}
+
+static fg_status make(const char *uri, void **out, fg_error *err)
+{
+    char text[128];
+    (void)snprintf(text, sizeof text, "uri=%s, experiment=\"a b\"", uri);
+    return make_with(text, out, err);
 }
 
 static fg_status make_for(const server *s, void **out, fg_error *err)
@@ -162,6 +169,167 @@ static void a_run_is_created_and_ended(void **state)
     OPS.destroy(self);
     server_stop(&s);
     assert_requests(&s, folder, requests);
+}
+
+/* How often a text was sent, in all requests. */
+static int count_sent(const server *s, const char *text)
+{
+    int count = 0;
+    for (const char *at = s->all; at < s->all + s->all_size; at += strlen(at) + 1)
+        for (const char *found = at; (found = strstr(found, text)) != NULL; found++)
+            count++;
+    return count;
+}
+
+/* Sets a variable of the environment, or removes it. */
+static void set_variable(const char *name, const char *value)
+{
+    assert_int_equal(value != NULL ? setenv(name, value, 1) : unsetenv(name), 0);
+}
+
+typedef struct source {
+    const char *options;                                   /* "@": the address of the server */
+    const char *uri, *experiment, *name, *user, *password; /* of the environment */
+    const char *asks[3];
+} source;
+
+static void set_variables(const source *from, const char *uri)
+{
+    set_variable("MLFLOW_TRACKING_URI", uri);
+    set_variable("MLFLOW_EXPERIMENT_NAME", from->experiment);
+    set_variable("MLFLOW_RUN_NAME", from->name);
+    set_variable("MLFLOW_TRACKING_USERNAME", from->user);
+    set_variable("MLFLOW_TRACKING_PASSWORD", from->password);
+}
+
+static const source sources[] = {
+    /* the options have priority over the environment, whose variables may be empty */
+    {"uri=@, experiment=mine, run_name=r",
+     "http://127.0.0.1:1",
+     "other",
+     "s",
+     NULL,
+     NULL,
+     {"GET /api/2.0/mlflow/experiments/get-by-name?experiment_name=mine HTTP", "\"run_name\":\"r\"",
+      "\"experiment_id\":\"7\""}},
+    {"",
+     "@//",
+     "a/b+c~1&d",
+     "s",
+     "ann",
+     "pw",
+     {"GET /api/2.0/mlflow/experiments/get-by-name?experiment_name=a%2Fb%2Bc~1%26d HTTP",
+      "\"run_name\":\"s\"", "Authorization: Basic YW5uOnB3\r\n"}}, /* ann:pw in base64 */
+    {"",
+     "@",
+     "",
+     "",
+     "ann",
+     NULL,
+     {"GET /api/2.0/mlflow/experiments/get-by-name?experiment_name=Default HTTP",
+      "\"run_name\":\"my run\"", "Authorization: Basic YW5uOg==\r\n"}}, /* ann: */
+};
+
+static const server_line found[] = {
+    LINE("GET ", "200 OK", "{\"experiment\": {\"experiment_id\": \"7\"}}"),
+    LINE("\"experiment_id\":\"7\"", "200 OK", "{\"run\": {\"info\": {\"run_id\": \"r1\"}}}"),
+    LINE("\"run_id\":\"r1\"", "200 OK", "{}")};
+
+static void options_come_from_the_environment(void **state)
+{
+    char folder[300];
+    (void)state;
+    (void)snprintf(folder, sizeof folder, "%s/my run", fgt_temp_folder());
+    assert_int_equal(mkdir(folder, 0777), 0);
+    for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++) {
+        fg_error err = {0};
+        server s;
+        void *self = NULL;
+        int64_t lines = -1;
+        char options[200], uri[64];
+        const char *at = strchr(sources[i].options, '@');
+        start(&s, found, 3);
+        (void)snprintf(options, sizeof options, "%.*s%s%s%s", (int)strcspn(sources[i].options, "@"),
+                       sources[i].options, at != NULL ? "http://" : "", at != NULL ? s.address : "",
+                       at != NULL ? at + 1 : "");
+        (void)snprintf(uri, sizeof uri, "http://%s%s", s.address, sources[i].uri + 1);
+        set_variables(&sources[i], sources[i].uri[0] == '@' ? uri : sources[i].uri);
+        fgt_ok(make_with(options, &self, &err));
+        const fg_log_start begin = start_at(folder, 0);
+        fgt_ok(OPS.open(self, &begin, &lines, &err));
+        for (int k = 0; k < 3; k++)
+            if (count_sent(&s, sources[i].asks[k]) == 0)
+                fail_msg("row %zu: no %s", i, sources[i].asks[k]);
+        OPS.destroy(self);
+        server_stop(&s);
+    }
+    set_variables(&(source){.uri = NULL}, NULL);
+}
+
+/* Times are milliseconds; without a name of the user there is no tag for it; a run of another
+ * server is not continued. */
+static void a_run_of_another_server_is_new(void **state)
+{
+    static const char other[] = "{\"uri\": \"http://127.0.0.1:1\", \"run_id\": \"r9\"}";
+    const char *folder = fgt_temp_folder();
+    fg_error err = {0};
+    server s;
+    void *self = NULL;
+    int64_t lines = -1;
+    (void)state;
+    set_variable("USER", "");
+    fgt_write(fgt_path(folder, "mlflow.json"), other, sizeof other - 1);
+    start(&s, all_good, 5);
+    fgt_ok(make_for(&s, &self, &err));
+    fg_log_start at = start_at(folder, 4);
+    at.wall_time = 1000.25;
+    fgt_ok(OPS.open(self, &at, &lines, &err));
+    fgt_ok(log_loss(self, 6, -HUGE_VAL, &err));
+    OPS.destroy(self);
+    server_stop(&s);
+    assert_int_equal(count_sent(&s, "\"start_time\":1000250,"), 1);
+    assert_int_equal(count_sent(&s, "mlflow.user"), 0);
+    assert_int_equal(count_sent(&s, "r9"), 0);
+    assert_int_equal(count_sent(&s, "\"value\":\"-Infinity\",\"step\":6,\"timestamp\":1234500"), 1);
+}
+
+static const struct {
+    server_line line;
+    fg_status status; /* of `open` */
+} answers[] = {
+    {LINE("GET ", "400 X", "{}"), FG_EINVAL}, {LINE("GET ", "401 X", "{}"), FG_EINVAL},
+    {LINE("GET ", "407 X", "{}"), FG_EINVAL}, {LINE("GET ", "408 X", "{}"), FG_OK},
+    {LINE("GET ", "409 X", "{}"), FG_EINVAL}, {LINE("GET ", "428 X", "{}"), FG_EINVAL},
+    {LINE("GET ", "429 X", "{}"), FG_OK},     {LINE("GET ", "430 X", "{}"), FG_EINVAL},
+    {LINE("GET ", "499 X", "{}"), FG_EINVAL}, {LINE("GET ", "500 X", "{}"), FG_OK},
+    {LINE("GET ", "503 X", "{}"), FG_OK},
+};
+
+static void say_nothing(void *self, fg_log_level level, const char *line)
+{
+    (void)self, (void)level, (void)line;
+}
+
+/* A server that is busy or has failed may answer later; one that refuses will not. */
+static void some_answers_may_change(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
+        fg_error err = {0};
+        server s;
+        void *self = NULL;
+        int64_t lines = -1;
+        start(&s, &answers[i].line, 1);
+        const fg_log_start at = start_at(fgt_temp_folder(), 0);
+        fgt_ok(make_for(&s, &self, &err));
+        fg_log_set(say_nothing, NULL);
+        const fg_status status = OPS.open(self, &at, &lines, &err);
+        fg_log_set(NULL, NULL);
+        if (status != answers[i].status)
+            fail_msg("row %zu: %s", i, fg_status_name(status));
+        OPS.destroy(self);
+        server_stop(&s);
+    }
 }
 
 /* With a name of 63 bytes, and one that is too long. */
@@ -458,6 +626,10 @@ static void a_server_can_answer_late(void **state)
     server_start(&s);
     fgt_ok(OPS.finish(self, &(fg_log_end){.state = FG_LOG_DONE, .wall_time = 2000}, &err));
     assert_asked(&s, "\"status\":\"FINISHED\",\"end_time\":2000000");
+    /* the value of the step that it has gone back to is valid, the one after it is not */
+    assert_int_equal(count_sent(&s, "\"train_loss\",\"value\":7.0,\"step\":2,"), 1);
+    assert_int_equal(count_sent(&s, "\"value\":8.0"), 0);
+    assert_int_equal(count_sent(&s, "\"train_loss\",\"value\":9.0,\"step\":4,"), 1);
     assert_noted(folder, "\"train_loss\": 4\n");
     fgt_ok(log_loss(self, 6, 1, &err)); /* of another fit */
     fgt_ok(OPS.flush(self, &err));
@@ -511,11 +683,12 @@ static void a_run_is_continued_late(void **state)
     }
 }
 
+static char name[101][8], text[502]; /* of settings */
+static fg_log_setting settings[101];
+
 /* At most 1000 values and 100 settings are sent in one request, and 500 bytes of a setting. */
 static void large_requests_are_divided(void **state)
 {
-    static char name[101][8], text[502];
-    static fg_log_setting settings[101];
     fg_error err = {0};
     server s;
     char params[600];
@@ -543,6 +716,8 @@ static void large_requests_are_divided(void **state)
     for (int64_t step = 1; step <= 335; step++)
         fgt_ok(log_loss(self, step, 7, &err));
     end_with(self, &s);
+    assert_int_equal(count_sent(&s, "{\"key\":\"k99\""), 1);
+    assert_int_equal(count_sent(&s, "{\"key\":\"k100\""), 1);
 }
 
 /* A server that creates the run and then fails is not asked to create another one. */
@@ -640,6 +815,9 @@ static void no_failed_allocation_is_lost(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_run_is_created_and_ended),
+    cmocka_unit_test(options_come_from_the_environment),
+    cmocka_unit_test(a_run_of_another_server_is_new),
+    cmocka_unit_test(some_answers_may_change),
     cmocka_unit_test(a_run_is_continued),
     cmocka_unit_test(what_follows_a_rollback_is_sent),
     cmocka_unit_test(what_follows_a_failure_is_sent),

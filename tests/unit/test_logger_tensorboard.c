@@ -220,6 +220,67 @@ static void lost_lines_come_from_the_history(void **state)
     fgi_free(data);
 }
 
+/* Groups are those of training and validation alone; infinite values are shown, NaN is not. */
+static void names_and_values_of_scalars(void **state)
+{
+    static const fg_metric metrics[] = {{"train_loss", HUGE_VAL},
+                                        {"val_acc", -HUGE_VAL},
+                                        {"training_x", 1},
+                                        {"validity", 2},
+                                        {"my_train_x", 3},
+                                        {"train", 4},
+                                        {"val_", 5},
+                                        {"nothing", (double)NAN},
+                                        {"val_loss_2", -6}};
+    const char *folder = fgt_temp_folder();
+    fg_error err = {0};
+    int64_t lines = -1;
+    void *self = make();
+    (void)state;
+    const fg_log_start start = start_at(folder, 0, -1);
+    fgt_ok(OPS.open(self, &start, &lines, &err));
+    fg_log_line line = {.step = 8, .epoch = 0, .lr = 0, .metrics = metrics, .metric_count = 9};
+    fgt_ok(OPS.log(self, &line, &err));
+    line.is_validation = true;
+    line.lr = 1;
+    line.metric_count = 1;
+    fgt_ok(OPS.log(self, &line, &err));
+    OPS.destroy(self);
+    assert_string_equal(events_of(folder),
+                        BEGIN(0) "8 epoch 0, 8 lr 0, 8 train/loss inf, 8 val/acc -inf, "
+                                 "8 training_x 1, 8 validity 2, 8 my_train_x 3, 8 train 4, "
+                                 "8 val/ 5, 8 val/loss_2 -6, 8 train/loss inf, ");
+}
+
+/* Settings are numbers, truth values or texts; a fit that was stopped is no success. */
+static void settings_and_the_end_of_a_fit(void **state)
+{
+    static const fg_log_setting settings[] = {
+        {"lr", "0.5"},      {"steps", "-3"},    {"amp", "true"},     {"ema", "false"},
+        {"name", "truest"}, {"list", "[1, 2]"}, {"nothing", "null"}, {"empty", ""}};
+    fg_error err = {0};
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        char expected[300];
+        int64_t lines = -1;
+        void *self = make();
+        const char *folder = fgt_temp_folder();
+        fg_log_start start = start_at(folder, 0, -1);
+        start.settings = settings;
+        start.setting_count = 8;
+        fgt_ok(OPS.open(self, &start, &lines, &err));
+        const fg_log_end end = {
+            .state = (fg_log_state)i, .message = "", .step = 4, .wall_time = 1234};
+        fgt_ok(OPS.finish(self, &end, &err));
+        OPS.destroy(self);
+        (void)snprintf(expected, sizeof expected,
+                       BEGIN(0) "lr=0.5 steps=-3 amp=true ema=false name='truest' list='[1, 2]' "
+                                "nothing='null' empty='' from 1000, ended %d at 1234, ",
+                       i == FG_LOG_DONE ? 1 : 2);
+        assert_string_equal(events_of(folder), expected);
+    }
+}
+
 static void the_configuration_is_shown(void **state)
 {
     const char *folder = fgt_temp_folder();
@@ -230,13 +291,13 @@ static void the_configuration_is_shown(void **state)
     void *self = make();
     (void)state;
     fg_log_start start = start_at(folder, 0, -1);
-    start.config = "a:\n  b: 1\n";
+    start.config = "a:\n\n  b: 1\n";
     fgt_ok(OPS.open(self, &start, &lines, &err));
     OPS.destroy(self);
     assert_string_equal(events_of(folder), BEGIN(0) "0 config: text, ");
     char *path = the_event_file(folder);
     fgt_ok(fgi_file_read(path, 1 << 20, &data, &size, &err));
-    assert_non_null(memmem(data, size, "    a:\n      b: 1\n", 18));
+    assert_non_null(memmem(data, size, "    a:\n    \n      b: 1\n", 23));
     fgi_free(path);
     fgi_free(data);
 }
@@ -404,6 +465,31 @@ static void write_weights(const char *folder)
     fgt_ok(fg_safetensors_write(fgt_path(folder, "w.safetensors"), tensors, 4, NULL, &err));
 }
 
+/* Only the parameters of the model, not what the optimizer keeps of them. */
+static void states_of_the_optimizer_are_no_weights(void **state)
+{
+    static const float w[] = {1, 2}, m[] = {3, 4};
+    static const fg_ckpt_tensor model = {"w", {.dtype = FG_F32, .rank = 1, .dim = {2}}, w};
+    static const fg_ckpt_tensor moment = {"m/w", {.dtype = FG_F32, .rank = 1, .dim = {2}}, m};
+    fg_error err = {0};
+    int64_t lines = -1;
+    const char *folder = fgt_temp_folder(), *path = fgt_path(folder, "step-4");
+    void *self = NULL;
+    (void)state;
+    fgt_ok(fg_ckpt_save(
+        path,
+        &(fg_ckpt_content){.model = &model, .model_count = 1, .state = &moment, .state_count = 1},
+        &err));
+    fgt_ok(create(true, &self, &err));
+    const fg_log_start start = start_at(folder, 0, -1);
+    fgt_ok(OPS.open(self, &start, &lines, &err));
+    fgt_ok(OPS.saved(self, &(fg_log_saved){.path = path, .step = 4}, &err));
+    OPS.destroy(self);
+    assert_string_equal(events_of(folder),
+                        BEGIN(0) "4 weights/w: 2 values from 1 to 2, sum 3, of squares 5, 64 bins "
+                                 "to 2: 1 at 0, 1 at 63, ");
+}
+
 /* Of the parameters in a checkpoint, with the option; values that are not finite are left out. */
 static void weights_are_histograms(void **state)
 {
@@ -479,12 +565,15 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_resumed_run_has_every_step_once),
     cmocka_unit_test(an_incomplete_record_is_removed),
     cmocka_unit_test(lost_lines_come_from_the_history),
+    cmocka_unit_test(names_and_values_of_scalars),
+    cmocka_unit_test(settings_and_the_end_of_a_fit),
     cmocka_unit_test(the_configuration_is_shown),
     cmocka_unit_test(lines_that_cannot_be_written_are_kept),
     cmocka_unit_test(a_folder_that_cannot_be_written),
     cmocka_unit_test(items_are_events),
     cmocka_unit_test(a_rollback_to_the_beginning_keeps_items),
     cmocka_unit_test(weights_are_histograms),
+    cmocka_unit_test(states_of_the_optimizer_are_no_weights),
     cmocka_unit_test(no_failed_allocation_is_lost),
 };
 FGT_MAIN(tests)

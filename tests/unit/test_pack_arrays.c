@@ -113,6 +113,81 @@ static void npy_files_become_records(void **state)
     fg_pack_close(pack);
 }
 
+/* One sample of each split, with a target of 4, 5 and 6. */
+static void write_parts(const char *folder, const char *const names[3][2])
+{
+    for (int i = 0; i < 3; i++) {
+        const int32_t y = 4 + i;
+        const float x = (float)(10 + i);
+        write_npy(folder, names[i][0], FG_F32, 1, (int64_t[]){1}, &x);
+        write_npy(folder, names[i][1], FG_S32, 1, (int64_t[]){1}, &y);
+    }
+}
+
+/* The targets are those of the split, with either kind of names; val_x.npy before x_val.npy. */
+static void each_split_has_its_targets(void **state)
+{
+    static const char *const names[2][3][2] = {
+        {{"x_train.npy", "y_train.npy"}, {"x_val.npy", "y_val.npy"}, {"x_test.npy", "y_test.npy"}},
+        {{"x.npy", "y.npy"}, {"val_x.npy", "val_y.npy"}, {"test_x.npy", "test_y.npy"}}};
+    (void)state;
+    for (int kind = 0; kind < 2; kind++) {
+        fg_error err = {0};
+        const char *folder = new_folder(kind == 0 ? "long" : "short");
+        const char *path = path_of(kind == 0 ? "long.pack" : "short.pack");
+        write_parts(folder, names[kind]);
+        fgt_ok(fg_pack_arrays(folder, path, NULL, NULL, &err));
+        fg_pack *pack = open_pack(path);
+        assert_int_equal(fg_pack_count(pack), 3);
+        for (int i = 0; i < 3; i++) {
+            const struct {
+                float x;
+                int32_t y;
+            } expected = {(float)(10 + i), 4 + i};
+            check_record(pack, i, i, 4 + i, &expected, 8);
+        }
+        fg_pack_close(pack);
+    }
+}
+
+static const struct {
+    const char *name;
+    bool is_accepted;
+} source_names[] = {{"train-images-idx3-ubyte", true},
+                    {"train-images.idx3-ubyte", true},
+                    {"train-images-idx3-ubyte.gz", true},
+                    {"train-images.idx3-ubyte.gz", true},
+                    {"t10k-images-idx3-ubyte", false},
+                    {"data_batch_1.bin", true},
+                    {"cifar-10-batches-bin/data_batch_1.bin", true},
+                    {"data_batch_2.bin", false},
+                    {"fine_label_names.txt", true},
+                    {"cifar-100-binary/fine_label_names.txt", true},
+                    {"x.npy", true},
+                    {"x_train.npy", true},
+                    {"val_x.npy", false},
+                    {"y.npy", false},
+                    {"train.npy", false}};
+
+/* The names that a source of arrays is recognized by: nothing is opened. */
+static void sources_are_recognized_by_names(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof source_names / sizeof *source_names; i++) {
+        char name[32], inner[80];
+        (void)snprintf(name, sizeof name, "named-%d", (int)i);
+        const char *folder = new_folder(name), *slash = strchr(source_names[i].name, '/');
+        (void)snprintf(inner, sizeof inner, "%s/%.*s", name,
+                       slash != NULL ? (int)(slash - source_names[i].name) : 0,
+                       source_names[i].name);
+        if (slash != NULL)
+            (void)new_folder(inner);
+        fgt_write(fgt_path(folder, source_names[i].name), "", 0);
+        if (fg_pack_arrays_accepts(folder) != source_names[i].is_accepted)
+            fail_msg("%s", source_names[i].name);
+    }
+}
+
 /* Two images of CIFAR-10: the bytes of the pack are those that the reader of the files gives. */
 static void cifar_is_packed_and_read_as_a_dataset(void **state)
 {
@@ -236,6 +311,102 @@ static void validation_samples_are_held_out(void **state)
     fg_pack_close(pack);
 }
 
+/* 15 samples for training, 5 for validation and one for the test. */
+static void check_held_out(const char *path, fg_dataset *const parts[2], uint64_t seed)
+{
+    fg_error err = {0};
+    char expected[64];
+    fg_pack *pack = open_pack(path);
+    assert_int_equal(fg_pack_count(pack), 21);
+    for (int64_t i = 0; i < 20; i++) {
+        int32_t value;
+        fgt_ok(fg_dataset_read(parts[i >= 15], i % 15, (void *[]){&value}, &err));
+        check_record(pack, i, i < 15 ? FG_TRAIN : FG_VAL, FG_PACK_NO_LABEL, &value, 4);
+    }
+    check_record(pack, 20, FG_TEST, FG_PACK_NO_LABEL, (int32_t[]){-1}, 4);
+    (void)snprintf(expected, sizeof expected, "/seeds, val_fraction 0.25, seed %d\",", (int)seed);
+    assert_non_null(strstr(fg_pack_get_info(pack)->metadata, expected));
+    fg_pack_close(pack);
+}
+
+/* The samples that are held out are those of fg_dataset_split; test samples do not change that. */
+static void held_out_samples_depend_on_the_seed(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    const char *folder = new_folder("seeds");
+    static const int32_t x[20] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,
+                                  10, 11, 12, 13, 14, 15, 16, 17, 18, 19};
+    write_npy(folder, "x.npy", FG_S32, 1, (int64_t[]){20}, x);
+    write_npy(folder, "test_x.npy", FG_S32, 1, (int64_t[]){1}, (int32_t[]){-1});
+    fg_dataset *whole = NULL;
+    fgt_ok(fg_npy_open(fgt_path(folder, "x.npy"), NULL, NULL, &whole, &err));
+    for (uint64_t seed = 0; seed < 4; seed++) {
+        const char *path = path_of("seeds.pack");
+        const fg_pack_arrays_options o = {.val_fraction = 0.25, .seed = seed, .replace = true};
+        const fg_pack_build_options same = {.val_fraction = 0.25, .seed = seed, .replace = true};
+        fg_dataset *parts[2] = {NULL, NULL};
+        if (seed % 2 == 0)
+            fgt_ok(fg_pack_arrays(folder, path, &o, NULL, &err));
+        else
+            fgt_ok(fg_pack_build(folder, path, &same, NULL, NULL, NULL, &err));
+        fgt_ok(fg_dataset_split(whole, 0.25, seed, &parts[0], &parts[1], &err));
+        check_held_out(path, parts, seed);
+        fg_dataset_destroy(parts[0]);
+        fg_dataset_destroy(parts[1]);
+    }
+    fg_dataset_destroy(whole);
+}
+
+static const struct {
+    fg_field fields[2];
+    int field_count;
+    int64_t classes;
+    int32_t label;
+    uint32_t height, width;
+} field_rows[] = {
+    {{{"x", {FG_U8, 3, {2, 3, 1}}}, {"y", {FG_S32, 0, {0}}}}, 2, 9, 7, 2, 3},
+    {{{"x", {FG_U8, 3, {2, 3, 1}}}, {"y", {FG_S32, 0, {0}}}}, 2, 0, -1, 2, 3},
+    {{{"x", {FG_U8, 3, {2, 3, 3}}}, {"y", {FG_U32, 0, {0}}}}, 2, 9, -1, 2, 3},
+    {{{"x", {FG_U8, 3, {2, 3, 2}}}, {"y", {FG_S32, 1, {1}}}}, 2, 9, -1, 0, 0},
+    {{{"x", {FG_U8, 3, {2, 3, 4}}}, {"y", {FG_S32, 0, {0}}}}, 2, 9, 7, 0, 0},
+    {{{"x", {FG_S8, 3, {2, 3, 3}}}, {"y", {FG_S32, 0, {0}}}}, 2, 9, 7, 0, 0},
+    {{{"x", {FG_U8, 2, {2, 3}}}, {"y", {FG_S32, 0, {0}}}}, 2, 9, 7, 0, 0},
+    {{{"y", {FG_S32, 0, {0}}}}, 1, 9, -1, 0, 0},
+};
+
+/* The label is field 1 if it is s32[] and there are classes; width and height are those of images
+ * of one or three channels. */
+static void labels_and_sizes_of_fields(void **state)
+{
+    static const int32_t y[1] = {7};
+    static const uint8_t x[24] = {0};
+    const void *const values[] = {x, y};
+    (void)state;
+    for (size_t i = 0; i < sizeof field_rows / sizeof *field_rows; i++) {
+        fg_error err = {0};
+        fg_pack_entry entry;
+        fg_dataset *all[3] = {NULL, NULL, NULL};
+        const fg_dataset_spec spec = {.count = 1,
+                                      .fields = field_rows[i].fields,
+                                      .field_count = field_rows[i].field_count,
+                                      .class_count = field_rows[i].classes};
+        const char *path = path_of("labels.pack");
+        fgt_ok(fg_dataset_from_arrays(&spec, values, FG_COPY, &all[FG_TEST], &err));
+        fgt_ok(fg_pack_datasets(all, NULL, path, &(fg_pack_arrays_options){.replace = true}, NULL,
+                                &err));
+        fg_pack *pack = open_pack(path);
+        fgt_ok(fg_pack_get_entry(pack, 0, &entry, &err));
+        assert_int_equal(entry.label, field_rows[i].label);
+        assert_true(entry.height == field_rows[i].height && entry.width == field_rows[i].width);
+        assert_int_equal(entry.split, FG_TEST);
+        assert_int_equal(fg_pack_get_info(pack)->class_count, field_rows[i].classes);
+        assert_string_equal(entry.name, "");
+        fg_pack_close(pack);
+        fg_dataset_destroy(all[FG_TEST]);
+    }
+}
+
 /* ---- tokens ---------------------------------------------------------------------------------- */
 
 static void tokens_become_overlapping_windows(void **state)
@@ -303,6 +474,58 @@ static void tokens_of_other_files(void **state)
     assert_null(dataset);
 }
 
+/* As stored, or as s32; other elements are not tokens. */
+static void tokens_have_a_type(void **state)
+{
+    static const struct {
+        fg_dtype dtype, got; /* FG_DTYPE_NONE: refused */
+    } rows[] = {{FG_U8, FG_U8},          {FG_U16, FG_U16},        {FG_S32, FG_S32},
+                {FG_S8, FG_S32},         {FG_S16, FG_S32},        {FG_U32, FG_S32},
+                {FG_U64, FG_S32},        {FG_S64, FG_S32},        {FG_BOOL, FG_DTYPE_NONE},
+                {FG_F16, FG_DTYPE_NONE}, {FG_F32, FG_DTYPE_NONE}, {FG_F64, FG_DTYPE_NONE}};
+    const char *folder = new_folder("types");
+    static const uint64_t zeros[5];
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fg_error err = {0};
+        fg_dataset *dataset = NULL;
+        char expected[120];
+        write_npy(folder, "t.npy", rows[i].dtype, 1, (int64_t[]){5}, zeros);
+        const fg_status status = fg_tokens_open(fgt_path(folder, "t.npy"), 2, &dataset, &err);
+        assert_int_equal(status, rows[i].got == FG_DTYPE_NONE ? FG_EDTYPE : FG_OK);
+        if (status == FG_OK) {
+            assert_int_equal(fg_dataset_field(dataset, 0)->type.dtype, rows[i].got);
+            fg_dataset_destroy(dataset);
+            continue;
+        }
+        (void)snprintf(expected, sizeof expected,
+                       "~/types/t.npy: expected integers as tokens, got %s",
+                       fg_dtype_name(rows[i].dtype));
+        fgt_message_is(err.message, expected);
+    }
+}
+
+/* Of several files, .npy counts before .bin, and .bin before .txt. */
+static void one_file_of_tokens_is_read(void **state)
+{
+    fg_error err = {0};
+    const char *folder = new_folder("several");
+    static const fg_pack_arrays_options o = {.sequence = 1, .replace = true};
+    (void)state;
+    fgt_write(fgt_path(folder, "train.txt"), "abc", 3);
+    for (int files = 1; files <= 3; files++) {
+        if (files == 2)
+            fgt_write(fgt_path(folder, "train.bin"), (uint16_t[]){1, 2, 3, 4}, 8);
+        if (files == 3)
+            write_npy(folder, "train.npy", FG_S32, 1, (int64_t[]){5}, (int32_t[]){1, 2, 3, 4, 5});
+        fgt_ok(fg_pack_arrays(folder, path_of("several.pack"), &o, NULL, &err));
+        fg_pack *pack = open_pack(path_of("several.pack"));
+        assert_int_equal(fg_pack_count(pack), 1 + files); /* 3, 4 or 5 tokens */
+        assert_non_null(strstr(fg_pack_get_info(pack)->metadata, "/several, sequence 1\","));
+        fg_pack_close(pack);
+    }
+}
+
 /* ---- mistakes and interruptions -------------------------------------------------------------- */
 
 static void mistakes_are_refused(void **state)
@@ -355,6 +578,12 @@ static void other_fields_are_refused(void **state)
         fg_dataset_destroy(two[FG_VAL]);
         (void)remove(path);
     }
+}
+
+/* Ends a build after *self samples. */
+static bool stop_at(void *self, const fg_pack_progress *progress)
+{
+    return progress->done != *(const int64_t *)self;
 }
 
 static int64_t fails_at, added;
@@ -422,6 +651,115 @@ static void an_interrupted_pack_is_continued(void **state)
     fg_dataset_destroy(all[FG_TEST]);
 }
 
+/* Samples of more than 4 KiB whose last byte alone has changed. */
+static void all_of_a_sample_is_compared(void **state)
+{
+    enum { BYTES = 5000 };
+    static uint8_t values[2 * BYTES];
+    const fg_field field = {"x", {FG_U8, 1, {BYTES}}};
+    const fg_dataset_spec spec = {.count = 2, .fields = &field, .field_count = 1};
+    const char *path = path_of("end.pack");
+    (void)state;
+    for (int last = 0; last < 2; last++) {
+        fg_error err = {0};
+        fg_dataset *all[3] = {NULL, NULL, NULL};
+        int64_t stop = 1 - last;
+        values[2 * BYTES - 1] = values[BYTES - 1] = (uint8_t)last;
+        fgt_ok(
+            fg_dataset_from_arrays(&spec, (const void *const[]){values}, FG_COPY, &all[0], &err));
+        const fg_pack_arrays_options o = {
+            .progress = stop_at, .progress_self = &stop, .progress_s = FG_ZERO};
+        assert_int_equal(fg_pack_datasets(all, "s", path, &o, NULL, &err),
+                         last == 0 ? FG_ESTOPPED : FG_EINVAL);
+        assert_string_equal(err.message,
+                            last == 0
+                                ? "stopped after 1 of 2 samples: start again to continue"
+                                : "record 0 of the partial pack is not the same as in 's', which "
+                                  "has changed since packing was interrupted: start over (restart, "
+                                  "--restart)");
+        fg_dataset_destroy(all[0]);
+    }
+}
+
+/* ---- fg_pack_build --------------------------------------------------------------------------- */
+
+/* Tokens go through fg_pack_build: an interrupted pack is continued or discarded. */
+static void a_pack_of_tokens_is_started_again(void **state)
+{
+    fg_error err = {0};
+    fg_pack_built built;
+    int64_t stop = 2, never = 0;
+    const char *path = path_of("again.pack");
+    char text[512];
+    (void)state;
+    (void)snprintf(text, sizeof text, "%s/again.txt", test_folder());
+    fgt_write(text, "0123456789", 10);
+    fg_pack_build_options o = {.sequence = 3, .progress_s = FG_ZERO};
+    assert_int_equal(fg_pack_build(text, path, &o, stop_at, &stop, &built, &err), FG_ESTOPPED);
+    o.sequence = 2;
+    assert_int_equal(fg_pack_build(text, path, &o, stop_at, &never, &built, &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, "again.pack.partial' was written from other inputs or with "
+                                        "other options: restart (--restart) to discard it"));
+    o.restart = true;
+    fgt_ok(fg_pack_build(text, path, &o, stop_at, &never, &built, &err));
+    assert_true(built.sample_count == 4 && built.record_count == 4 && !built.is_set);
+    o.restart = false;
+    assert_int_equal(fg_pack_build(text, path, &o, stop_at, &never, &built, &err), FG_EINVAL);
+    fgt_message_is(err.message, "'~/again.pack' exists: remove it, replace it (--replace), or "
+                                "choose another name");
+}
+
+/* The options that samples of any kind have. */
+static void limits_and_shards_of_tokens(void **state)
+{
+    fg_error err = {0};
+    fg_pack_built built;
+    const char *path = path_of("limited.pack");
+    char text[512];
+    (void)state;
+    (void)snprintf(text, sizeof text, "%s/limited.txt", test_folder());
+    fgt_write(text, "0123456789", 10);
+    fg_pack_build_options o = {.sequence = 2, .replace = true, .limit = 3};
+    fgt_ok(fg_pack_build(text, path, &o, NULL, NULL, &built, &err));
+    assert_int_equal(built.sample_count, 3);
+    o.shard_bytes = 4180; /* 4096, a header of 80 bytes, and 3: one record each */
+    fgt_ok(fg_pack_build(text, path, &o, NULL, NULL, &built, &err));
+    assert_true(built.is_set && built.sample_count == 3);
+    fg_pack *pack = open_pack(path);
+    assert_int_equal(fg_pack_get_info(pack)->shard_count, 3);
+    check_record(pack, 2, FG_TRAIN, FG_PACK_NO_LABEL, "456", 3);
+    fg_pack_close(pack);
+}
+
+/* Each option of images alone is refused for arrays. */
+static void options_of_images_are_refused(void **state)
+{
+    static const fg_pack_build_options rows[] = {
+        {.codec = FG_PACK_CHOICE_RAW},
+        {.presize = {.rule = FG_IMAGE_PRESIZE_SHORT, .size = 9}},
+        {.variant_count = 2, .presize = {.rule = FG_IMAGE_PRESIZE_SQUARE, .size = 9}},
+        {.test_fraction = 0.1},
+        {.val_fraction = 0.5, .stratify = true}};
+    fg_error err = {0};
+    const char *folder = new_folder("plain");
+    (void)state;
+    write_npy(folder, "x.npy", FG_F32, 1, (int64_t[]){4}, (float[]){1, 2, 3, 4});
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_int_equal(
+            fg_pack_build(folder, path_of("plain.pack"), &rows[i], NULL, NULL, NULL, &err),
+            FG_EINVAL);
+        fgt_message_is(err.message, "'~/plain' has arrays: codec, presize, variants, a test split "
+                                    "and stratify are for images");
+    }
+    const fg_pack_build_options good = {.variant_count = 1, .val_fraction = 0.5};
+    fgt_ok(fg_pack_build(folder, path_of("plain.pack"), &good, NULL, NULL, NULL, &err));
+    fg_pack *pack = open_pack(path_of("plain.pack"));
+    fg_pack_entry entry;
+    fgt_ok(fg_pack_get_entry(pack, 2, &entry, &err));
+    assert_int_equal(entry.split, FG_VAL);
+    fg_pack_close(pack);
+}
+
 typedef struct seen {
     int calls, stops_at;
     fg_pack_progress last;
@@ -483,15 +821,25 @@ static void every_allocation_may_fail(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(npy_files_become_records),
+    cmocka_unit_test(each_split_has_its_targets),
+    cmocka_unit_test(sources_are_recognized_by_names),
     cmocka_unit_test(cifar_is_packed_and_read_as_a_dataset),
     cmocka_unit_test(cifar100_has_its_fine_labels),
     cmocka_unit_test(idx_files_are_found),
     cmocka_unit_test(validation_samples_are_held_out),
+    cmocka_unit_test(held_out_samples_depend_on_the_seed),
+    cmocka_unit_test(labels_and_sizes_of_fields),
+    cmocka_unit_test(tokens_have_a_type),
+    cmocka_unit_test(one_file_of_tokens_is_read),
     cmocka_unit_test(tokens_become_overlapping_windows),
     cmocka_unit_test(tokens_of_other_files),
     cmocka_unit_test(mistakes_are_refused),
     cmocka_unit_test(other_fields_are_refused),
     cmocka_unit_test(an_interrupted_pack_is_continued),
+    cmocka_unit_test(all_of_a_sample_is_compared),
+    cmocka_unit_test(a_pack_of_tokens_is_started_again),
+    cmocka_unit_test(limits_and_shards_of_tokens),
+    cmocka_unit_test(options_of_images_are_refused),
     cmocka_unit_test(progress_is_reported),
     cmocka_unit_test(every_allocation_may_fail),
 };

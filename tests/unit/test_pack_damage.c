@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "base/alloc.h"
+#include "base/crc32c.h"
 #include "base/file.h"
 #include "pack/pack_file.h"
 #include "pack_made.h"
@@ -223,6 +224,124 @@ static void reading_finds_each_byte(void **state)
     fgi_free(pack.data);
 }
 
+static void damage_record(fg_pack *pack, int fd, int64_t record)
+{
+    fg_error err = {0};
+    fg_pack_entry entry;
+    fgt_ok(fg_pack_get_entry(pack, record, &entry, &err));
+    assert_true(entry.size_bytes > 0);
+    poke(fd, (size_t)entry.offset_bytes, 0x5a);
+}
+
+/* Each record has its check: records 0 and 30 were read, those that differ from them by 16, 32 or
+ * 64 are damaged then. What was read once is not verified again unless it is to be always. */
+static void records_are_verified_as_asked(void **state)
+{
+    static const int64_t damaged[] = {14, 16, 32, 64};
+    const char *path = path_of("check.pack");
+    (void)state;
+    for (int check = FG_PACK_CHECK_FIRST; check <= FG_PACK_CHECK_NEVER; check++) {
+        fg_error err = {0};
+        fg_pack *pack = NULL;
+        const void *data;
+        size_t size;
+        fgt_ok(pack_made_write(path, &(fg_pack_writer_options){.replace = true}, 65, &err));
+        fgt_ok(fg_pack_open(path, &(fg_pack_options){.check = (fg_pack_check)check}, &pack, &err));
+        fgt_ok(fg_pack_record(pack, 0, &data, &size, &err));
+        fgt_ok(fg_pack_record(pack, 30, &data, &size, &err));
+        fgt_ok(fg_pack_record(pack, 1, &data, &size, &err));
+        const int fd = open(path, O_RDWR | O_CLOEXEC);
+        for (int i = 0; i < 5; i++) {
+            const int64_t record = i < 4 ? damaged[i] : 1;
+            const fg_status status =
+                check == FG_PACK_CHECK_NEVER || (check == FG_PACK_CHECK_FIRST && i == 4)
+                    ? FG_OK
+                    : FG_EFORMAT;
+            fgt_ok(fg_pack_record(pack, 0, &data, &size, &err));
+            damage_record(pack, fd, record);
+            assert_int_equal(fg_pack_record(pack, record, &data, &size, &err), status);
+            assert_int_equal(fg_pack_record(pack, record, &data, &size, &err), status);
+        }
+        assert_int_equal(close(fd), 0);
+        fg_pack_close(pack);
+    }
+}
+
+/* The first fault is that of the error: here of the header, before those of a record. */
+static void the_first_fault_is_the_error(void **state)
+{
+    fg_error err = {0};
+    fg_pack *changed = NULL;
+    char last[200] = "";
+    (void)state;
+    bytes pack = small_pack();
+    const int fd = open_copy(&pack);
+    fgt_ok(fg_pack_open(path_of("flip.pack"), NULL, &changed, &err));
+    poke(fd, 40, pack.data[40] ^ 1);
+    poke(fd, FGI_PACK_PAGE + 40, pack.data[FGI_PACK_PAGE + 40] ^ 1); /* of the group of record 0 */
+    fg_pack_report report;
+    assert_int_equal(fg_pack_verify(changed, keep_message, last, &report, &err), FG_EFORMAT);
+    fgt_message_is(err.message, "~/flip.pack: byte 0: the header has changed");
+    fgt_message_is(last, "~/flip.pack: byte 4096: record 0 ('cats/0.jpg') has a damaged header");
+    assert_true(report.bad_records == 1 && report.bad_others == 1 && report.records == COUNT);
+    assert_int_equal(close(fd), 0);
+    fg_pack_close(changed);
+    fgi_free(pack.data);
+}
+
+/* ---- files that are made to be wrong --------------------------------------------------------- */
+
+/* Puts a number of `width` bytes in a column, with the checksums that belong to it. */
+static void set_column(const bytes *pack, fgi_pack_kind kind, size_t at, uint64_t value,
+                       size_t width)
+{
+    fgi_pack_page page;
+    memcpy(&page, pack->data, sizeof page);
+    for (uint32_t i = 0; i < page.section_count; i++) {
+        fgi_pack_section *s = &page.sections[i];
+        if (s->kind != (uint32_t)kind)
+            continue;
+        memcpy(pack->data + s->offset + at * width, &value, width);
+        s->crc = fgi_crc32c(0, pack->data + s->offset, (size_t)s->size);
+    }
+    page.crc = fgi_pack_page_crc(&page);
+    memcpy(pack->data, &page, sizeof page);
+    memcpy(pack->data + pack->size - sizeof page, &page, sizeof page);
+}
+
+/* The entry of record 4 is not inside the file; those of the others can be read. */
+static void entries_must_be_inside(void **state)
+{
+    static const struct {
+        fgi_pack_kind kind;
+        size_t at, width;
+        uint64_t value;
+    } rows[] = {
+        {FGI_PACK_LENGTH, 4, 4, 12000}, /* each alone is less than the end of the records, 16,448 */
+        {FGI_PACK_LENGTH, 4, 4, UINT32_MAX}, {FGI_PACK_OFFSET, 4, 8, 16},
+        {FGI_PACK_OFFSET, 4, 8, 1 << 20},    {FGI_PACK_OFFSET, 4, 8, UINT64_MAX - 15},
+        {FGI_PACK_OFFSET, 4, 8, 8200}, /* not a multiple of 16 */
+        {FGI_PACK_NAME_START, 5, 8, 1},      {FGI_PACK_NAME_START, 5, 8, UINT64_MAX},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fg_error err = {0};
+        fg_pack *bad = NULL;
+        fg_pack_entry entry;
+        bytes pack = small_pack();
+        set_column(&pack, rows[i].kind, rows[i].at, rows[i].value, rows[i].width);
+        write_pack("made.pack", &pack);
+        fgt_ok(fg_pack_open(path_of("made.pack"), NULL, &bad, &err));
+        assert_int_equal(fg_pack_get_entry(bad, 4, &entry, &err), FG_EFORMAT);
+        assert_non_null(strstr(err.message, ": record 4 ('cats/4.jpg') has an invalid index entry; "
+                                            "rebuild the pack"));
+        assert_int_equal(fg_pack_verify(bad, NULL, NULL, NULL, &err), FG_EFORMAT);
+        fgt_ok(fg_pack_get_entry(bad, 3, &entry, &err));
+        fg_pack_close(bad);
+        fgi_free(pack.data);
+    }
+}
+
 /* ---- files that are cut, torn or newer ------------------------------------------------------- */
 
 static void truncated_at_each_length(void **state)
@@ -252,12 +371,22 @@ static void refuse(const bytes *pack, fgi_pack_page *page, fg_status status, con
     fgt_message_is(err.message, text);
 }
 
-static void other_versions_and_features(void **state)
+/* A pack of version 1.9 can be read. */
+static void check_newer(void)
 {
     fg_error err = {0};
+    fg_pack *opened = NULL;
+    fgt_ok(fg_pack_open(path_of("new.pack"), NULL, &opened, &err));
+    assert_int_equal(fg_pack_get_info(opened)->version_major, 1);
+    assert_int_equal(fg_pack_get_info(opened)->version_minor, 9);
+    pack_made_check(opened, 3);
+    fg_pack_close(opened);
+}
+
+static void other_versions_and_features(void **state)
+{
     bytes pack = small_pack();
     fgi_pack_page page, good;
-    fg_pack *opened = NULL;
     memcpy(&good, pack.data, sizeof good);
     page = good;
     page.major = 2;
@@ -291,9 +420,7 @@ static void other_versions_and_features(void **state)
     memcpy(pack.data, &page, sizeof page);
     memcpy(pack.data + pack.size - FGI_PACK_PAGE, &page, sizeof page);
     write_pack("new.pack", &pack);
-    fgt_ok(fg_pack_open(path_of("new.pack"), NULL, &opened, &err));
-    pack_made_check(opened, 3);
-    fg_pack_close(opened);
+    check_newer();
     fgi_free(pack.data);
 }
 
@@ -381,6 +508,38 @@ static void files_of_a_set_missing_or_mixed_up(void **state)
                    "in '-00002.pack': was it renamed?");
 }
 
+/* The headers of a set must agree, also if each is intact: its uuid, the numbers of records and of
+ * files, of variants and of classes. The last is the number of its first record. */
+static void headers_of_a_set_must_agree(void **state)
+{
+    static const size_t offsets[] = {32, 80, 92, 112, 116, 72};
+    fg_error err = {0};
+    char folder[256], path[300];
+    (void)snprintf(folder, sizeof folder, "%s", fgt_temp_folder());
+    (void)snprintf(path, sizeof path, "%s/a-00001.pack", folder);
+    fgt_ok(pack_made_write(fgt_path(folder, "a.pack"),
+                           &(fg_pack_writer_options){.shard_bytes = 20000}, 40, &err));
+    bytes pack = load(path);
+    fgi_pack_page good, *page = (void *)pack.data;
+    memcpy(&good, pack.data, sizeof good);
+    for (size_t i = 0; i < 6; i++) {
+        fg_pack *bad = NULL;
+        memcpy(pack.data, &good, sizeof good);
+        pack.data[offsets[i]]++;
+        page->crc = fgi_pack_page_crc(page);
+        memcpy(pack.data + pack.size - sizeof good, page, sizeof good);
+        fgt_write(path, pack.data, pack.size);
+        assert_int_equal(fg_pack_open(folder, NULL, &bad, &err), FG_EFORMAT);
+        if (i < 5)
+            fgt_message_is(err.message,
+                           "~/a-00001.pack: byte 32: the file belongs to a different set from "
+                           "'~/a-00000.pack': copy all files of one set");
+        else
+            assert_non_null(strstr(err.message, "/a-00001.pack: byte 88: the file is number 1"));
+    }
+    fgi_free(pack.data);
+}
+
 /* Git LFS has fetched the first file only. */
 static void a_file_of_a_set_may_be_a_pointer(void **state)
 {
@@ -446,7 +605,38 @@ static void rebuilds_from_records_alone(void **state)
     fgi_free(pack.data);
 }
 
-/* Record 3 or its header is damaged: it is lost, and the others keep their numbers. */
+/* A record that is lost keeps everything but its bytes, if its header is intact. */
+static void check_lost(fg_pack *pack, int64_t number)
+{
+    fg_error err = {0};
+    fg_pack_entry made, entry;
+    unsigned char unused[PACK_MADE_LARGEST];
+    size_t size;
+    pack_made(number, &made, unused, &size);
+    fgt_ok(fg_pack_get_entry(pack, number, &entry, &err));
+    assert_string_equal(entry.name, made.name);
+    assert_int_equal(entry.codec, made.codec);
+    assert_true(entry.width == made.width && entry.height == made.height);
+    assert_true(entry.label == made.label && entry.split == made.split);
+    assert_true(entry.group == made.group && made.group != 0);
+    assert_int_equal(entry.flags, made.flags | FG_PACK_LOST);
+    assert_int_equal(entry.size_bytes, 0);
+}
+
+/* All but record `lost` are as they were, and nothing else is wrong. */
+static void check_others(fg_pack *pack, int64_t lost)
+{
+    fg_error err = {0};
+    fg_pack_report report;
+    assert_string_equal(fg_pack_class_name(pack, 1), "dog");
+    for (int64_t i = 0; i < COUNT; i++)
+        if (i != lost)
+            pack_made_check(pack, i);
+    fgt_ok(fg_pack_verify(pack, NULL, NULL, &report, &err));
+    assert_true(report.bad_records == 0 && report.lost_records == 1);
+}
+
+/* Record 4 or its header is damaged: it is lost, and the others keep their numbers. */
 static void a_damaged_record_is_lost(void **state)
 {
     for (int where = 0; where < 2; where++) {
@@ -458,29 +648,44 @@ static void a_damaged_record_is_lost(void **state)
         size_t size;
         bytes pack = small_pack();
         fgt_ok(fg_pack_open(path_of("small.pack"), NULL, &good, &err));
-        fgt_ok(fg_pack_get_entry(good, where == 0 ? 3 : 2, &entry, &err));
-        const size_t end_2 = (size_t)(entry.offset_bytes + entry.size_bytes);
-        pack.data[where == 0 ? (size_t)entry.offset_bytes : (end_2 + 15) / 16 * 16 + 20] ^= 4;
+        fgt_ok(fg_pack_get_entry(good, where == 0 ? 4 : 3, &entry, &err));
+        const size_t end_3 = (size_t)(entry.offset_bytes + entry.size_bytes);
+        pack.data[where == 0 ? (size_t)entry.offset_bytes : (end_3 + 15) / 16 * 16 + 20] ^= 4;
         fg_pack_close(good);
         write_pack("bad.pack", &pack);
         fgt_ok(fg_pack_rebuild(path_of("bad.pack"), path_of("bad.pack"), &report, &err));
         assert_int_equal(report.records, COUNT);
         assert_int_equal(report.bad_records, 1);
         fgt_ok(fg_pack_open(path_of("bad.pack"), NULL, &rebuilt, &err));
-        assert_string_equal(fg_pack_class_name(rebuilt, 1), "dog");
-        fgt_ok(fg_pack_get_entry(rebuilt, 3, &entry, &err));
+        fgt_ok(fg_pack_get_entry(rebuilt, 4, &entry, &err));
         assert_true((entry.flags & FG_PACK_LOST) != 0);
-        assert_int_equal(fg_pack_record(rebuilt, 3, &data, &size, &err), FG_EFORMAT);
-        assert_non_null(strstr(err.message, where == 0 ? "3.jpg') was damaged and lost"
-                                                       : "('lost record 3') was damaged"));
-        for (int64_t i = 0; i < COUNT; i++)
-            if (i != 3)
-                pack_made_check(rebuilt, i);
-        fgt_ok(fg_pack_verify(rebuilt, NULL, NULL, &report, &err));
-        assert_true(report.bad_records == 0 && report.lost_records == 1);
+        assert_int_equal(fg_pack_record(rebuilt, 4, &data, &size, &err), FG_EFORMAT);
+        assert_non_null(strstr(err.message, where == 0 ? "cats/4.jpg') was damaged and lost "
+                                                       : "('lost record 4') was damaged"));
+        if (where == 0)
+            check_lost(rebuilt, 4);
+        else
+            assert_true(entry.label == FG_PACK_NO_LABEL && entry.split == FG_PACK_NO_SPLIT);
+        check_others(rebuilt, 4);
         fg_pack_close(rebuilt);
         fgi_free(pack.data);
     }
+}
+
+/* A rebuilt file does not replace a set of the same name, as a new pack does. */
+static void a_rebuilt_file_removes_no_other(void **state)
+{
+    fg_error err = {0};
+    char folder[256];
+    (void)state;
+    (void)snprintf(folder, sizeof folder, "%s", fgt_temp_folder());
+    fgt_ok(pack_made_write(fgt_path(folder, "a.pack"),
+                           &(fg_pack_writer_options){.shard_bytes = 20000}, 40, &err));
+    const int files = fgt_count_entries(folder);
+    bytes pack = small_pack();
+    fgi_free(pack.data);
+    fgt_ok(fg_pack_rebuild(path_of("small.pack"), fgt_path(folder, "a.pack"), NULL, &err));
+    assert_int_equal(fgt_count_entries(folder), files + 1);
 }
 
 /* One file of a set: it fits in its set again. */
@@ -640,15 +845,20 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(verify_finds_each_byte),
     cmocka_unit_test(a_page_that_changes_is_found),
     cmocka_unit_test(reading_finds_each_byte),
+    cmocka_unit_test(records_are_verified_as_asked),
+    cmocka_unit_test(the_first_fault_is_the_error),
+    cmocka_unit_test(entries_must_be_inside),
     cmocka_unit_test(truncated_at_each_length),
     cmocka_unit_test(other_versions_and_features),
     cmocka_unit_test(torn_pages),
     cmocka_unit_test(shrinks_while_open),
     cmocka_unit_test(files_of_a_set_missing_or_mixed_up),
+    cmocka_unit_test(headers_of_a_set_must_agree),
     cmocka_unit_test(a_file_of_a_set_may_be_a_pointer),
     cmocka_unit_test(rebuilds_what_is_not_in_records),
     cmocka_unit_test(rebuilds_from_records_alone),
     cmocka_unit_test(a_damaged_record_is_lost),
+    cmocka_unit_test(a_rebuilt_file_removes_no_other),
     cmocka_unit_test(rebuilds_a_file_of_a_set),
     cmocka_unit_test(what_is_intact_is_kept),
     cmocka_unit_test(some_packs_cannot_be_rebuilt),

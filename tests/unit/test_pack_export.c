@@ -157,6 +157,23 @@ static void jpegs_are_given_back(void **state)
     free(made);
 }
 
+/* Exported as JPEG files, of which this one has a single pixel. */
+static void check_jpeg(fg_pack *pack, const char *name, const uint8_t pixel[3])
+{
+    fg_error err = {0};
+    const char *jpegs = fgt_path(test_folder(), "pixels-jpeg");
+    const fg_pack_export_options options = {.as_jpeg = true, .quality = 100};
+    fgt_ok(fg_pack_export(pack, jpegs, &options, NULL, &err));
+    check_pixels(jpegs, name, pixel, 1, 1, 2);
+}
+
+/* Y = 50, Cb = 100 and 200, Cr = 128: B = 50 + 1.772 (Cb - 128) with Cb = 100, 125, 175, 200 */
+static const uint8_t ycc[] = {50, 50, 50, 50, 50, 50, 50, 50, 100, 200, 128, 128};
+static const uint8_t blue[] = {0, 45, 133, 178}, green[] = {60, 51, 34, 25};
+/* Y = 100, Cb = 150, Cr = 90: R = 46.7, G = 119.6, B = 139.0; of odd size */
+static const uint8_t odd[] = {100, 150, 90};
+static const uint8_t odd_want[] = {47, 120, 139};
+
 static void pixels_become_png_or_jpeg(void **state)
 {
     (void)state;
@@ -164,33 +181,71 @@ static void pixels_become_png_or_jpeg(void **state)
     uint8_t raw[5 * 3 * 3];
     for (size_t i = 0; i < sizeof raw; i++)
         raw[i] = (uint8_t)(i * 37);
-    /* Y = 50, Cb = 100 and 200, Cr = 128: B = 50 + 1.772 (Cb - 128) with Cb = 100, 125, 175, 200 */
-    static const uint8_t ycc[] = {50, 50, 50, 50, 50, 50, 50, 50, 100, 200, 128, 128};
-    static const uint8_t blue[] = {0, 45, 133, 178}, green[] = {60, 51, 34, 25};
-    uint8_t want[2 * 4 * 3];
+    uint8_t want[2 * 4 * 3], tall[2 * 4 * 3]; /* the same from top to bottom */
     for (size_t i = 0; i < 8; i++) {
-        want[3 * i] = 50;
+        want[3 * i] = tall[3 * i] = 50;
         want[3 * i + 1] = green[i % 4];
         want[3 * i + 2] = blue[i % 4];
+        tall[3 * i + 1] = green[i / 2];
+        tall[3 * i + 2] = blue[i / 2];
     }
-    /* Y = 100, Cb = 150, Cr = 90: R = 46.7, G = 119.6, B = 139.0; of odd size */
-    static const uint8_t odd[] = {100, 150, 90};
-    static const uint8_t odd_want[] = {47, 120, 139};
     const row rows[] = {
         {"x.jpg", FG_PACK_RAW_RGB, raw, sizeof raw, 5, 3, 0, FG_PACK_NO_SPLIT},
         {"x.png", FG_PACK_RAW_YCC420, ycc, sizeof ycc, 4, 2, 0, FG_PACK_NO_SPLIT},
         {"odd", FG_PACK_RAW_YCC420, odd, sizeof odd, 1, 1, 0, FG_PACK_NO_SPLIT},
+        {"tall", FG_PACK_RAW_YCC420, ycc, sizeof ycc, 2, 4, 0, FG_PACK_NO_SPLIT},
     };
-    fg_pack *pack = pack_of("pixels.pack", rows, 3, false);
+    fg_pack *pack = pack_of("pixels.pack", rows, 4, false);
     const char *out = fgt_path(test_folder(), "pixels");
     fgt_ok(fg_pack_export(pack, out, NULL, NULL, &err));
     check_pixels(out, "x.png", raw, 5, 3, 0);
     check_pixels(out, "x-1.png", want, 4, 2, 0); /* the second x.png */
     check_pixels(out, "odd.png", odd_want, 1, 1, 0);
-    const char *jpegs = fgt_path(test_folder(), "pixels-jpeg");
-    const fg_pack_export_options options = {.as_jpeg = true, .quality = 100};
-    fgt_ok(fg_pack_export(pack, jpegs, &options, NULL, &err));
-    check_pixels(jpegs, "odd.jpg", odd_want, 1, 1, 2);
+    check_pixels(out, "tall.png", tall, 2, 4, 0);
+    check_jpeg(pack, "odd.jpg", odd_want);
+    fg_pack_close(pack);
+}
+
+static void refuse_quality(fg_pack *pack, int quality)
+{
+    fg_error err = {0};
+    char expected[100];
+    const fg_pack_export_options o = {.quality = quality};
+    assert_int_equal(fg_pack_export(pack, fgt_path(test_folder(), "q"), &o, NULL, &err), FG_EINVAL);
+    (void)snprintf(expected, sizeof expected,
+                   "fg_pack_export_options.quality is %d: expected a number from 1 to 100",
+                   quality);
+    assert_string_equal(err.message, expected);
+}
+
+/* Pixels as JPEG files: the quality is 90 unless it is given. */
+static void jpegs_have_the_quality(void **state)
+{
+    enum { SIDE = 32 };
+    static uint8_t noise[SIDE * SIDE * 3];
+    static const int qualities[] = {0, 90, 1, 100};
+    fg_error err = {0};
+    size_t sizes[4];
+    (void)state;
+    for (size_t i = 0; i < sizeof noise; i++)
+        noise[i] = (uint8_t)(i * 2654435761U >> 13);
+    const row rows[] = {
+        {"x", FG_PACK_RAW_RGB, noise, sizeof noise, SIDE, SIDE, 0, FG_PACK_NO_SPLIT}};
+    fg_pack *pack = pack_of("quality.pack", rows, 1, false);
+    for (int i = 0; i < 4; i++) {
+        char name[32];
+        fg_pack_export_result result;
+        const fg_pack_export_options o = {.as_jpeg = true, .quality = qualities[i]};
+        (void)snprintf(name, sizeof name, "quality-%d", qualities[i]);
+        const char *out = fgt_path(test_folder(), name);
+        fgt_ok(fg_pack_export(pack, out, &o, &result, &err));
+        sizes[i] = read_file(out, "x.jpg", file_bytes, LARGE);
+        assert_int_equal(result.size_bytes, sizes[i]);
+    }
+    assert_int_equal(sizes[0], sizes[1]);
+    assert_true(sizes[2] < sizes[1] && sizes[1] < sizes[3]);
+    refuse_quality(pack, -1);
+    refuse_quality(pack, 101);
     fg_pack_close(pack);
 }
 
@@ -250,6 +305,58 @@ static void wrong_sizes_are_refused(void **state)
     fg_pack_close(pack);
 }
 
+static const struct {
+    fg_type type;
+    int64_t width, height;
+    int channels; /* 0: no image */
+} array_images[] = {{{FG_U8, 2, {2, 3}}, 3, 2, 1},      {{FG_U8, 3, {2, 3, 1}}, 3, 2, 1},
+                    {{FG_U8, 3, {1, 2, 3}}, 2, 1, 3},   {{FG_U8, 3, {3, 1, 2}}, 0, 0, 0},
+                    {{FG_S8, 2, {2, 3}}, 0, 0, 0},      {{FG_U8, 1, {6}}, 0, 0, 0},
+                    {{FG_U8, 4, {1, 2, 3, 1}}, 0, 0, 0}};
+
+static const uint8_t array_record[10] = {1, 2, 3, 4, 10, 20, 30, 40, 50, 60};
+
+/* A pack with this record and two fields. */
+static void write_arrays(const char *path, const fg_field two[2])
+{
+    fg_error err = {0};
+    fg_pack_writer *w = NULL;
+    const fg_pack_writer_options options = {.fields = two, .field_count = 2, .replace = true};
+    const fg_pack_entry entry = {.codec = FG_PACK_ARRAYS};
+    fgt_ok(fg_pack_writer_create(path, &options, &w, NULL, &err));
+    fgt_ok(fg_pack_writer_add(w, &entry, array_record, sizeof array_record, &err));
+    fgt_ok(fg_pack_writer_finish(w, NULL, &err));
+    fg_pack_writer_destroy(w);
+}
+
+/* The first field that is an image, after one of 4 bytes: u8[2,3], u8[2,3,1] or u8[1,2,3]. */
+static void images_of_arrays(void **state)
+{
+    fg_image image = {0};
+    fg_image_decoder *decoder = NULL;
+    fg_error err = {0};
+    (void)state;
+    fgt_ok(fg_image_decoder_create(&decoder, &err));
+    for (size_t i = 0; i < sizeof array_images / sizeof array_images[0]; i++) {
+        const fg_field two[] = {{"y", {FG_F32, 0, {0}}}, {"x", array_images[i].type}};
+        fg_pack *pack = NULL;
+        const char *path = fgt_path(test_folder(), "image.pack");
+        write_arrays(path, two);
+        fgt_ok(fg_pack_open(path, NULL, &pack, &err));
+        const fg_status status = fg_pack_image(pack, 0, decoder, &image, &err);
+        assert_int_equal(status, array_images[i].channels > 0 ? FG_OK : FG_EUNSUPPORTED);
+        if (status == FG_OK) {
+            assert_true(image.width == array_images[i].width &&
+                        image.height == array_images[i].height);
+            assert_int_equal(image.channels, array_images[i].channels);
+            assert_memory_equal(image.pixels, array_record + 4, 6);
+        }
+        fg_pack_close(pack);
+    }
+    fg_image_fini(&image);
+    fg_image_decoder_destroy(decoder);
+}
+
 static void arrays_become_npy_files(void **state)
 {
     (void)state;
@@ -279,7 +386,7 @@ static void files_without_a_name_have_the_extension_of_their_format(void **state
 {
     (void)state;
     static const char *const images[] = {"baseline.jpg", "rgb.png",   "lossy.webp", "plain.gif",
-                                         "plain.bmp",    "plain.ppm", "gray.pgm"};
+                                         "plain.bmp",    "plain.ppm", "plain.tif",  "gray.pgm"};
     fg_error err = {0};
     for (size_t i = 0; i < sizeof images / sizeof *images; i++) {
         char expected[64];
@@ -289,7 +396,7 @@ static void files_without_a_name_have_the_extension_of_their_format(void **state
         fg_pack *pack = pack_of("nameless.pack", rows, 1, false);
         const char *out = fgt_path(test_folder(), images[i]);
         fgt_ok(fg_pack_export(pack, out, NULL, NULL, &err));
-        const char *type = i == 6 ? ".ppm" : strchr(images[i], '.');
+        const char *type = i == 7 ? ".ppm" : strchr(images[i], '.');
         (void)snprintf(expected, sizeof expected, "record-000000000%s", type);
         assert_true(exists(out, expected));
         fg_pack_close(pack);
@@ -376,6 +483,26 @@ static void names_cannot_leave_the_folder_nor_meet(void **state)
     fg_pack_close(pack);
 }
 
+/* Folders whose names begin alike are made one by one. */
+static void folders_that_begin_alike(void **state)
+{
+    static const char *const names[] = {"ab/c/1.jpg", "ab/2.jpg", "a/3.jpg", "ab/cd/4.jpg",
+                                        "5.jpg"};
+    row rows[5];
+    fg_error err = {0};
+    (void)state;
+    for (int i = 0; i < 5; i++)
+        rows[i] = (row){names[i], FG_PACK_FILE, names[i], 5, 0, 0, 0, FG_PACK_NO_SPLIT};
+    fg_pack *pack = pack_of("alike.pack", rows, 5, false);
+    const char *out = fgt_path(test_folder(), "alike");
+    fgt_ok(fg_pack_export(pack, out, NULL, NULL, &err));
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(read_file(out, names[i], file_bytes, LARGE), 5);
+        assert_memory_equal(file_bytes, names[i], 5);
+    }
+    fg_pack_close(pack);
+}
+
 static void variants_have_a_suffix(void **state)
 {
     (void)state;
@@ -383,11 +510,11 @@ static void variants_have_a_suffix(void **state)
     fg_pack_writer *writer = NULL;
     fg_pack *pack = NULL;
     const char *path = fgt_path(test_folder(), "variants.pack");
-    fgt_ok(fg_pack_writer_create(path, &(fg_pack_writer_options){.variant_count = 2}, &writer, NULL,
+    fgt_ok(fg_pack_writer_create(path, &(fg_pack_writer_options){.variant_count = 3}, &writer, NULL,
                                  &err));
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 6; i++)
         fgt_ok(fg_pack_writer_add(
-            writer, &(fg_pack_entry){.name = i < 2 ? "a.jpg" : "b.jpg", .split = FG_PACK_NO_SPLIT},
+            writer, &(fg_pack_entry){.name = i < 3 ? "a.jpg" : "b.jpg", .split = FG_PACK_NO_SPLIT},
             "x", 1, &err));
     fgt_ok(fg_pack_writer_finish(writer, NULL, &err));
     fg_pack_writer_destroy(writer);
@@ -395,7 +522,7 @@ static void variants_have_a_suffix(void **state)
     const char *out = fgt_path(test_folder(), "variants");
     fgt_ok(fg_pack_export(pack, out, NULL, NULL, &err));
     assert_true(exists(out, "a.jpg") && exists(out, "a-v1.jpg") && exists(out, "b.jpg") &&
-                exists(out, "b-v1.jpg"));
+                exists(out, "b-v1.jpg") && exists(out, "a-v2.jpg") && exists(out, "b-v2.jpg"));
     fg_pack_close(pack);
 }
 
@@ -633,7 +760,7 @@ static void abandoned_folders_are_removed(void **state)
     fgt_write(fgt_path(fgt_path(outer, name), "x"), "x", 1);
     (void)snprintf(name, sizeof name, "out.export.%s-%ld-0", machine, (long)getppid());
     assert_int_equal(mkdir(fgt_path(outer, name), 0777), 0);
-    fgt_ok(fg_pack_export(pack, fgt_path(outer, "out/"), NULL, NULL, &err));
+    fgt_ok(fg_pack_export(pack, fgt_path(outer, "out///"), NULL, NULL, &err));
     assert_int_equal(fgt_count_entries(outer), 2);
     assert_true(exists(outer, name));
     fg_pack_close(pack);
@@ -688,11 +815,14 @@ static void every_allocation_may_fail(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(jpegs_are_given_back),
     cmocka_unit_test(pixels_become_png_or_jpeg),
+    cmocka_unit_test(jpegs_have_the_quality),
     cmocka_unit_test(wrong_sizes_are_refused),
+    cmocka_unit_test(images_of_arrays),
     cmocka_unit_test(arrays_become_npy_files),
     cmocka_unit_test(files_without_a_name_have_the_extension_of_their_format),
     cmocka_unit_test(a_catalog_reads_the_same_samples),
     cmocka_unit_test(names_cannot_leave_the_folder_nor_meet),
+    cmocka_unit_test(folders_that_begin_alike),
     cmocka_unit_test(variants_have_a_suffix),
     cmocka_unit_test(records_are_selected),
     cmocka_unit_test(lost_records_and_lists_of_labels),

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/alloc.h"
+#include "base/error.h"
 #include "base/file.h"
 #include "pack/pack_file.h"
 #include "pack_made.h"
@@ -211,6 +212,184 @@ static void partial_files_are_verified(void **state)
     fgi_free(data);
 }
 
+/* Of records that are larger than a page, too, each byte counts: the first, the one before 4 KiB,
+ * the last. */
+static void large_records_are_verified(void **state)
+{
+    enum { BYTES = 70001, RECORDS = 3 };
+    static const size_t places[] = {0, 4095, 4096, 65536, BYTES - 1};
+    static char data[BYTES];
+    fg_error err = {0};
+    fg_pack_writer *w = NULL;
+    char path[300], partial[310], *file;
+    size_t size;
+    (void)snprintf(path, sizeof path, "%s/p.pack", fgt_temp_folder());
+    (void)snprintf(partial, sizeof partial, "%s.partial", path);
+    fgt_ok(fg_pack_writer_create(path, &single, &w, NULL, &err));
+    for (int i = 0; i < RECORDS; i++)
+        fgt_ok(fg_pack_writer_add(w, &(fg_pack_entry){.name = "n"}, data, BYTES, &err));
+    fg_pack_writer_destroy(w);
+    fgt_ok(fgi_file_read(partial, 1 << 20, &file, &size, &err));
+    for (size_t i = 0; i < RECORDS * 5; i++) {
+        int64_t kept;
+        /* a header of 80 bytes before each record, at multiples of 16 */
+        const size_t at = FGI_PACK_PAGE + i / 5 * ((BYTES + 15) / 16 * 16 + 80) + 80;
+        file[at + places[i % 5]] ^= 1;
+        fgt_write(partial, file, size);
+        file[at + places[i % 5]] ^= 1;
+        fgt_ok(fg_pack_writer_create(path, &single, &w, &kept, &err));
+        assert_int_equal(kept, i / 5);
+        fg_pack_writer_destroy(w);
+    }
+    fgi_free(file);
+}
+
+/* Sets the number of record `record` in a partial file, with the right checksum. */
+static void renumber(char *data, size_t size, uint64_t record, uint64_t number)
+{
+    for (size_t at = FGI_PACK_PAGE; at < size; at += FGI_PACK_HEAD_ALIGN) {
+        fgi_pack_head *head = (void *)(data + at);
+        if (fgi_pack_head_at((unsigned char *)data, size, at) == NULL || head->number != record)
+            continue;
+        head->number = number;
+        head->head_crc = fgi_pack_head_crc(head);
+        return;
+    }
+    fail_msg("no record %d", (int)record);
+}
+
+/* A record is only continued with the next one: neither an earlier nor a later number. */
+static void records_of_a_partial_file_follow_each_other(void **state)
+{
+    fg_error err = {0};
+    fg_pack_writer *w = NULL;
+    char path[300], partial[310], *data;
+    size_t size;
+    (void)snprintf(path, sizeof path, "%s/p.pack", fgt_temp_folder());
+    (void)snprintf(partial, sizeof partial, "%s.partial", path);
+    fgt_ok(fg_pack_writer_create(path, &single, &w, NULL, &err));
+    fgt_ok(pack_made_add(w, 6, &err));
+    fg_pack_writer_destroy(w);
+    fgt_ok(fgi_file_read(partial, 1 << 20, &data, &size, &err));
+    for (int64_t kept = 3; kept > 0; kept--) {
+        renumber(data, size, (uint64_t)kept, kept == 2 ? 0 : 7);
+        fgt_write(partial, data, size);
+        int64_t got;
+        fgt_ok(fg_pack_writer_create(path, &single, &w, &got, &err));
+        assert_int_equal(got, kept);
+        fg_pack_writer_destroy(w);
+    }
+    fgi_free(data);
+}
+
+static const fg_field some_fields[] = {{"x", {FG_U8, 1, {3}}},
+                                       {"y", {FG_U8, 1, {3}}},
+                                       {"x", {FG_S8, 1, {3}}},
+                                       {"x", {FG_U8, 1, {4}}},
+                                       {"x", {FG_U8, 2, {3, 1}}}};
+
+static const char *const cats[] = {"a cat", "dog"}, *const cars[] = {"a car", "dog"};
+static const fg_pack_writer_options base = {.resume = true,
+                                            .shard_bytes = 20000,
+                                            .fingerprint = "the folder a",
+                                            .class_names = cats,
+                                            .class_count = 2,
+                                            .fields = some_fields,
+                                            .field_count = 1};
+
+/* Each option that determines the records, or describes the pack, alone. */
+static void any_other_option_is_refused(void **state)
+{
+    fg_error err = {0};
+    fg_pack_writer *w = NULL;
+    int64_t kept;
+    const char *path = fgt_path(fgt_temp_folder(), "p.pack");
+    fgt_ok(fg_pack_writer_create(path, &base, &w, NULL, &err));
+    fgt_ok(pack_made_add(w, 3, &err));
+    fg_pack_writer_destroy(w);
+    for (int i = 0; i < 10; i++) {
+        fg_pack_writer_options o = base;
+        o.shard_bytes += i == 0;
+        o.variant_count = i == 1 ? 2 : 0;
+        o.fingerprint = i == 2 ? "the folder b" : i == 3 ? "the folder" : base.fingerprint;
+        o.class_names = i == 4 ? cars : cats;
+        o.class_count = i == 5 ? 1 : 2;
+        o.fields = i > 5 ? &some_fields[i - 5] : some_fields;
+        assert_int_equal(fg_pack_writer_create(path, &o, &w, &kept, &err), FG_EINVAL);
+        assert_int_equal(kept, 0);
+    }
+    fg_pack_writer_options same = base;
+    same.variant_count = 1; /* the default */
+    same.replace = true;
+    fgt_ok(fg_pack_writer_create(path, &same, &w, &kept, &err));
+    assert_int_equal(kept, 3);
+    fg_pack_writer_destroy(w);
+}
+
+/* What the writer shows of a partial pack. */
+typedef struct shown {
+    int64_t count, fails_at;
+} shown;
+
+static fg_status show(void *self, int64_t record, const fg_pack_entry *entry, const void *data,
+                      size_t size, fg_error *err)
+{
+    shown *s = self;
+    fg_pack_entry made;
+    unsigned char expected[PACK_MADE_LARGEST];
+    size_t expected_size;
+    assert_int_equal(record, s->count);
+    pack_made(record, &made, expected, &expected_size);
+    assert_int_equal(size, expected_size);
+    assert_memory_equal(data, expected, size);
+    assert_string_equal(entry->name, made.name != NULL ? made.name : "");
+    assert_int_equal(entry->label, made.label);
+    s->count++;
+    return record == s->fails_at ? fgi_fail(err, FG_EUNSUPPORTED, "no") : FG_OK;
+}
+
+/* Each record of all files, in order; an error is that of the writer, and nothing is lost. */
+static void kept_records_are_shown(void **state)
+{
+    fg_error err = {0};
+    fg_pack_writer *w = NULL;
+    shown s = {.fails_at = 22};
+    int64_t kept = -1;
+    fg_pack_writer_options o = sharded;
+    const char *path = fgt_path(fgt_temp_folder(), "p.pack");
+    fgt_ok(fg_pack_writer_create(path, &o, &w, NULL, &err));
+    fgt_ok(pack_made_add(w, 30, &err));
+    fg_pack_writer_destroy(w);
+    o.kept = show;
+    o.kept_self = &s;
+    assert_int_equal(fg_pack_writer_create(path, &o, &w, &kept, &err), FG_EUNSUPPORTED);
+    assert_string_equal(err.message, "no");
+    assert_true(kept == 0 && s.count == 23 && w == NULL);
+    s = (shown){.fails_at = -1};
+    fgt_ok(fg_pack_writer_create(path, &o, &w, &kept, &err));
+    assert_true(kept == 30 && s.count == 30 && fg_pack_writer_count(w) == 30);
+    fg_pack_writer_destroy(w);
+}
+
+/* The second file of a set under the name of the first. */
+static void files_that_were_mixed_up_are_refused(void **state)
+{
+    fg_error err = {0};
+    fg_pack_writer *w = NULL;
+    int64_t kept;
+    size_t size;
+    char folder[256], path[300], *second;
+    (void)snprintf(folder, sizeof folder, "%s", fgt_temp_folder());
+    (void)snprintf(path, sizeof path, "%s/p.pack", folder);
+    fgt_ok(fg_pack_writer_create(path, &sharded, &w, &kept, &err));
+    fgt_ok(pack_made_add(w, 30, &err));
+    fg_pack_writer_destroy(w);
+    fgt_ok(fgi_file_read(fgt_path(folder, "p-00001.pack.partial"), 1 << 20, &second, &size, &err));
+    fgt_write(fgt_path(folder, "p-00000.pack.partial"), second, size);
+    fgi_free(second);
+    assert_int_equal(fg_pack_writer_create(path, &sharded, &w, &kept, &err), FG_EINVAL);
+}
+
 static void discarded_or_started_again(void **state)
 {
     fg_error err = {0};
@@ -279,8 +458,8 @@ static void a_full_disk_keeps_what_was_written(void **state)
             break;
         failures++;
         assert_int_equal(status, FG_EIO);
-        assert_non_null(strstr(err.message, "No space left on device"));
-        assert_non_null(strstr(err.message, "free some space and resume"));
+        assert_non_null(strstr(err.message, ".pack.partial': No space left on device: what was "
+                                            "written is kept; free some space and resume"));
         fgt_ok(pack_made_write(path, &sharded, COUNT, &err));
         pack_made_check_all(folder, COUNT);
     }
@@ -291,6 +470,11 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(killed_anywhere_gives_the_same_bytes),
     cmocka_unit_test(a_set_of_files_too),
     cmocka_unit_test(partial_files_are_verified),
+    cmocka_unit_test(large_records_are_verified),
+    cmocka_unit_test(records_of_a_partial_file_follow_each_other),
+    cmocka_unit_test(any_other_option_is_refused),
+    cmocka_unit_test(kept_records_are_shown),
+    cmocka_unit_test(files_that_were_mixed_up_are_refused),
     cmocka_unit_test(discarded_or_started_again),
     cmocka_unit_test(only_one_writer),
     cmocka_unit_test(a_full_disk_keeps_what_was_written),

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -20,6 +21,20 @@
         assert_int_equal((expression), (status));                                                  \
         fgt_message_is(err.message, text);                                                         \
     } while (0)
+
+/* Requests to read ahead. */
+static int request_count;
+static off_t request_begin, request_end;
+
+int posix_fadvise(int fd, off_t begin, off_t size, int advice)
+{
+    if (advice == POSIX_FADV_WILLNEED) {
+        request_count++;
+        request_begin = begin;
+        request_end = begin + size;
+    }
+    return fd < 0;
+}
 
 static const char *fresh(const char *name) { return fgt_path(fgt_temp_folder(), name); }
 
@@ -125,6 +140,50 @@ static void small_records_do_not_cross_a_window(void **state)
     }
     fg_pack_close(pack);
     free(data);
+}
+
+/* By hand: a multiple of 2 MiB is 1 << 21. A record may end there, but not go beyond it unless it
+ * has more than 64 KiB. */
+static void places_of_records(void **state)
+{
+    enum { END = 1 << 21, SMALL = 1 << 16 };
+    static const struct {
+        uint64_t at;
+        fg_pack_codec codec;
+        uint32_t length;
+        uint64_t place;
+    } rows[] = {
+        {4176, FG_PACK_FILE, 5, 4176},
+        {4177, FG_PACK_FILE, 5, 4192},
+        {4177, FG_PACK_JPEG, 5, 4192},
+        {4177, FG_PACK_JPEG_SEG, 5, 4192},
+        {4177, FG_PACK_RAW_RGB, 5, 4224},
+        {4177, FG_PACK_RAW_YCC420, 5, 4224},
+        {4177, FG_PACK_DCT, 5, 4224},
+        {4177, FG_PACK_ARRAYS, 5, 4224},
+        {END - 64, FG_PACK_FILE, 64, END - 64},
+        {END - 64, FG_PACK_FILE, 65, END},
+        {END - 64, FG_PACK_FILE, SMALL, END},
+        {END - 64, FG_PACK_FILE, SMALL + 1, END - 64},
+        {END - 16, FG_PACK_RAW_RGB, 1, END},
+        {END, FG_PACK_FILE, SMALL, END},
+        {2 * END - 16, FG_PACK_FILE, 17, 2 * END},
+        {END - 64, FG_PACK_FILE, 0, END - 64},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_int_equal(fgi_pack_place(rows[i].at, (uint8_t)rows[i].codec, rows[i].length),
+                         rows[i].place);
+}
+
+static void codecs_have_names(void **state)
+{
+    static const char *const names[] = {"file", "jpeg", "jpeg-seg", "raw", "ycc", "dct", "arrays"};
+    (void)state;
+    for (int i = 0; i < 7; i++)
+        assert_string_equal(fg_pack_codec_name((fg_pack_codec)i), names[i]);
+    assert_null(fg_pack_codec_name((fg_pack_codec)7));
+    assert_null(fg_pack_codec_name((fg_pack_codec)-1));
 }
 
 /* Photos as large files: their sizes add up. */
@@ -240,6 +299,24 @@ static void records_may_be_where_early_versions_placed_them(void **state)
     free(zeros);
 }
 
+/* All files together have the sizes and the records that are reported. */
+static void check_sizes(fg_pack *pack, int64_t count)
+{
+    fg_error err = {0};
+    fg_pack_report report;
+    uint64_t sum = 0;
+    for (int i = 0; i < fg_pack_get_info(pack)->shard_count; i++) {
+        struct stat file;
+        assert_int_equal(stat(fg_pack_path(pack, i), &file), 0);
+        assert_true(file.st_size < 32000); /* with its index */
+        sum += (uint64_t)file.st_size;
+    }
+    assert_int_equal(fg_pack_get_info(pack)->size_bytes, sum);
+    fgt_ok(fg_pack_verify(pack, NULL, NULL, &report, &err));
+    assert_int_equal(report.size_bytes, sum);
+    assert_int_equal(report.records, count);
+}
+
 /* A set is found by each of its files, a pattern and the folder, and has the same records. */
 static void sets_of_files(void **state)
 {
@@ -266,17 +343,80 @@ static void sets_of_files(void **state)
     assert_int_equal(fgt_count_entries(folder), shards);
     assert_non_null(strstr(fg_pack_path(pack, 1), "s-00001.pack"));
     assert_null(fg_pack_path(pack, shards));
-    for (int i = 0; i < shards; i++) {
-        struct stat file;
-        assert_int_equal(stat(fg_pack_path(pack, i), &file), 0);
-        assert_true(file.st_size < 32000); /* with its index */
-    }
+    assert_null(fg_pack_path(pack, -1));
+    check_sizes(pack, 50);
     fg_pack_close(pack);
     /* fewer files replace more */
     fgt_ok(pack_made_write(fgt_path(folder, "s.pack"),
                            &(fg_pack_writer_options){.shard_bytes = 20000, .replace = true}, 9,
                            &err));
     pack_made_check_all(folder, 9);
+}
+
+/* By hand: 100 bytes that begin at 4176 (a page of 4096, a header of 64 and a name of 2, at the
+ * next multiple of 16) end at 4276; the next begins at 4368 and ends at 4468, which may be the
+ * size. */
+static void a_shard_may_have_exactly_its_size(void **state)
+{
+    static const char zeros[100];
+    for (uint64_t less = 0; less < 2; less++) {
+        fg_error err = {0};
+        fg_pack_writer *w = NULL;
+        fg_pack *pack = NULL;
+        fg_pack_entry entry;
+        const fg_pack_writer_options options = {.shard_bytes = 4468 - less, .replace = true};
+        const char *path = fresh("e.pack");
+        fgt_ok(fg_pack_writer_create(path, &options, &w, NULL, &err));
+        for (int i = 0; i < 2; i++)
+            fgt_ok(fg_pack_writer_add(w, &(fg_pack_entry){.name = "n"}, zeros, 100, &err));
+        fgt_ok(fg_pack_writer_finish(w, NULL, &err));
+        fg_pack_writer_destroy(w);
+        fgt_ok(fg_pack_open(path, NULL, &pack, &err));
+        assert_int_equal(fg_pack_get_info(pack)->shard_count, 1 + less);
+        fgt_ok(fg_pack_get_entry(pack, 1, &entry, &err));
+        assert_int_equal(entry.offset_bytes, less == 0 ? 4368 : 4176);
+        assert_int_equal(entry.shard, less);
+        fg_pack_close(pack);
+    }
+}
+
+/* Files that are hidden are not packs of a folder; a name with [ ] is a name if the file exists. */
+static void names_that_are_no_patterns(void **state)
+{
+    fg_error err = {0};
+    char folder[256];
+    (void)snprintf(folder, sizeof folder, "%s", fgt_temp_folder());
+    fgt_ok(pack_made_write(fgt_path(folder, "a[1].pack"), NULL, 3, &err));
+    fgt_write(fgt_path(folder, ".a.pack"), "text", 4);
+    fgt_write(fgt_path(folder, "a1.pack.old"), "text", 4);
+    pack_made_check_all(folder, 3);
+    pack_made_check_all(fgt_path(folder, "a[1].pack"), 3);
+    pack_made_check_all(fgt_path(folder, "*.pack"), 3);
+}
+
+/* Records, options and metadata determine the uuid. */
+static void each_content_has_another_uuid(void **state)
+{
+    static const char *const metadata[] = {"{}", "{}", "{\"a\":1}", "{\"a\":2}", "{}", "{}"};
+    char uuid[6][37];
+    for (int i = 0; i < 6; i++) {
+        fg_error err = {0};
+        fg_pack_writer *w = NULL;
+        fg_pack *pack = NULL;
+        const fg_pack_writer_options options = {.fingerprint = i == 4 ? "f" : NULL,
+                                                .replace = true};
+        const fg_pack_entry entry = {.name = "n", .label = i == 5};
+        const char *path = fresh("u.pack");
+        fgt_ok(fg_pack_writer_create(path, &options, &w, NULL, &err));
+        fgt_ok(fg_pack_writer_add(w, &entry, "x", 1, &err));
+        fgt_ok(fg_pack_writer_finish(w, metadata[i], &err));
+        fg_pack_writer_destroy(w);
+        fgt_ok(fg_pack_open(path, NULL, &pack, &err));
+        memcpy(uuid[i], fg_pack_get_info(pack)->uuid, sizeof uuid[i]);
+        fg_pack_close(pack);
+        for (int k = 0; k < i; k++)
+            assert_int_equal(strcmp(uuid[i], uuid[k]) == 0, i == 1);
+    }
 }
 
 /* A single file and a set of one name are the same pack: the one replaces the other. */
@@ -313,10 +453,42 @@ static void reading_ahead(void **state)
     const int64_t records[] = {3, 4, 19, -1, 20, 0, INT64_MAX, 4};
     fg_pack_prefetch(pack, records, sizeof records / sizeof *records);
     assert_false(fg_pack_populate(pack, fg_pack_get_info(pack)->size_bytes - 1));
+    assert_true(fg_pack_populate(pack, fg_pack_get_info(pack)->size_bytes));
     assert_true(fg_pack_populate(pack, UINT64_MAX));
     for (int64_t i = 0; i < 20; i++)
         pack_made_check(pack, i);
     fgt_ok(fg_pack_intact(pack, &err));
+    fg_pack_close(pack);
+}
+
+/* Records that follow each other are one request; one that goes back is another. */
+static void requests_are_merged(void **state)
+{
+    static const struct {
+        int64_t records[3];
+        int requests, last; /* the last one begins with this record and ends with the next */
+    } rows[] = {{{3, 4, -1}, 1, 3},
+                {{4, 3, -1}, 2, 3},
+                {{4, 4, 5}, 1, 4},
+                {{-1, 20, INT64_MAX}, 0, 0},
+                {{7, -2, 8}, 1, 7}};
+    fg_error err = {0};
+    fg_pack *pack = NULL;
+    const char *path = fresh("q.pack");
+    fgt_ok(pack_made_write(path, NULL, 20, &err));
+    fgt_ok(fg_pack_open(path, NULL, &pack, &err));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fg_pack_entry first, second;
+        request_count = 0;
+        fg_pack_prefetch(pack, rows[i].records, 3);
+        assert_int_equal(request_count, rows[i].requests);
+        if (request_count == 0)
+            continue;
+        fgt_ok(fg_pack_get_entry(pack, rows[i].last, &first, &err));
+        fgt_ok(fg_pack_get_entry(pack, rows[i].last + (request_count == 1), &second, &err));
+        assert_int_equal(request_begin, first.offset_bytes);
+        assert_int_equal(request_end, second.offset_bytes + second.size_bytes);
+    }
     fg_pack_close(pack);
 }
 
@@ -371,6 +543,127 @@ static void mistakes_of_the_caller(void **state)
     assert_int_equal(size, 2);
     fg_pack_close(pack);
     free(name);
+}
+
+#define FIELD_TEXT                                                                                 \
+    "field 0 of a pack is invalid: expected a name of 1 to 47 bytes and a type with dimensions "   \
+    "of at least 1"
+#define CLASS_TEXT "class_count of a pack is out of range, or class_names is NULL"
+#define NAME47     "12345678901234567890123456789012345678901234567"
+#define NAME48     "123456789012345678901234567890123456789012345678"
+static const fg_field nine_fields[9] = {
+    {"a", {FG_U8, 0, {0}}}, {"b", {FG_U8, 0, {0}}}, {"c", {FG_U8, 0, {0}}},
+    {"d", {FG_U8, 0, {0}}}, {"e", {FG_U8, 0, {0}}}, {"f", {FG_U8, 0, {0}}},
+    {"g", {FG_U8, 0, {0}}}, {"h", {FG_U8, 0, {0}}}, {"i", {FG_U8, 0, {0}}}};
+static const fg_field some_fields[] = {{NAME47, {FG_U8, 1, {1}}},
+                                       {"seven", {FG_U8, 7, {1, 1, 1, 1, 1, 1, 1}}},
+                                       {NAME48, {FG_U8, 1, {1}}},
+                                       {"", {FG_U8, 1, {1}}},
+                                       {NULL, {FG_U8, 1, {1}}},
+                                       {"x", {FG_U8, 1, {0}}},
+                                       {"x", {FG_U8, 2, {1, -1}}},
+                                       {"x", {FG_DTYPE_NONE, 1, {1}}},
+                                       {"x", {FG_U8, 8, {1, 1, 1, 1, 1, 1, 1, 1}}}};
+static const char *const one_class[] = {"c"};
+
+static const struct {
+    fg_pack_writer_options o;
+    const char *message; /* NULL: correct */
+} writer_limits[] = {
+    {{.fields = nine_fields, .field_count = 8}, NULL},
+    {{.fields = nine_fields, .field_count = 9}, "a pack has 9 fields: expected 0 to 8"},
+    {{.fields = nine_fields, .field_count = -1}, "a pack has -1 fields: expected 0 to 8"},
+    {{.fields = &some_fields[0], .field_count = 1}, NULL},
+    {{.fields = &some_fields[1], .field_count = 1}, NULL},
+    {{.fields = &some_fields[2], .field_count = 1}, FIELD_TEXT},
+    {{.fields = &some_fields[3], .field_count = 1}, FIELD_TEXT},
+    {{.fields = &some_fields[4], .field_count = 1}, FIELD_TEXT},
+    {{.fields = &some_fields[5], .field_count = 1}, FIELD_TEXT},
+    {{.fields = &some_fields[6], .field_count = 1}, FIELD_TEXT},
+    {{.fields = &some_fields[7], .field_count = 1}, FIELD_TEXT},
+    {{.fields = &some_fields[8], .field_count = 1}, FIELD_TEXT},
+    {{.class_names = one_class, .class_count = 1}, NULL},
+    {{.class_names = one_class, .class_count = -1}, CLASS_TEXT},
+    {{.class_count = 1}, CLASS_TEXT},
+    {{.class_count = INT64_MAX}, CLASS_TEXT},
+    {{.variant_count = -1}, "variant_count of a pack is out of range"},
+    {{.variant_count = INT64_MAX}, "variant_count of a pack is out of range"},
+};
+
+/* Options of the writer that are out of range, and the last ones that are not. */
+static void limits_of_the_writer(void **state)
+{
+    const char *path = fresh("l.pack");
+    for (size_t i = 0; i < sizeof writer_limits / sizeof *writer_limits; i++) {
+        fg_error err = {0};
+        fg_pack_writer *w = NULL;
+        const fg_status status = fg_pack_writer_create(path, &writer_limits[i].o, &w, NULL, &err);
+        assert_int_equal(status, writer_limits[i].message == NULL ? FG_OK : FG_EINVAL);
+        assert_string_equal(err.message,
+                            writer_limits[i].message == NULL ? "" : writer_limits[i].message);
+        assert_int_equal(w == NULL, status != FG_OK);
+        fg_pack_writer_destroy(w);
+    }
+}
+
+/* A name must be left without the ending. */
+static void paths_of_packs(void **state)
+{
+    static const char *const paths[] = {"", ".pack", "a/.pack", "a.Pack", "a.pack/", "apack"};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        fg_error err = {0};
+        fg_pack_writer *w = NULL;
+        char expected[100];
+        assert_int_equal(fg_pack_writer_create(paths[i], NULL, &w, NULL, &err), FG_EINVAL);
+        (void)snprintf(expected, sizeof expected,
+                       "the path of a pack must end in 'NAME.pack', got '%s'", paths[i]);
+        assert_string_equal(err.message, expected);
+        assert_null(w);
+    }
+}
+
+/* The only record of a pack has this many labels, of which the last is 5. */
+static void check_limits(const char *path, uint32_t most)
+{
+    fg_error err = {0};
+    fg_pack *pack = NULL;
+    fg_pack_entry entry;
+    fgt_ok(fg_pack_open(path, NULL, &pack, &err));
+    fgt_ok(fg_pack_get_entry(pack, 0, &entry, &err));
+    assert_true(entry.label_count == most && entry.labels[most - 1] == 5 && entry.group == -1);
+    REFUSED(fg_pack_get_entry(pack, 1, &entry, &err), FG_EINVAL,
+            "record 1 is out of range: '~/r.pack' has 1 record");
+    fg_pack_close(pack);
+}
+
+/* After a refusal, the writer can be used; labels and codecs at their limits are kept. */
+static void limits_of_a_record(void **state)
+{
+    enum { MOST = 65535 };
+    fg_error err = {0};
+    fg_pack_writer *w = NULL;
+    fg_pack_entry entry = {.name = "a", .label_count = MOST + 1, .group = -1};
+    int32_t *labels = calloc(MOST + 1, sizeof *labels);
+    assert_non_null(labels);
+    labels[MOST - 1] = 5;
+    entry.labels = labels;
+    const char *path = fresh("r.pack");
+    fgt_ok(fg_pack_writer_create(path, NULL, &w, NULL, &err));
+    REFUSED(fg_pack_writer_add(w, &entry, "x", 1, &err), FG_EINVAL,
+            "record 'a' has 65536 labels: expected at most 65535");
+    REFUSED(fg_pack_writer_add(w, &(fg_pack_entry){.codec = (fg_pack_codec)256}, "x", 1, &err),
+            FG_EINVAL, "record '': codec 256 or label 0 is invalid");
+    REFUSED(fg_pack_writer_add(w, &(fg_pack_entry){.name = "b"}, NULL, 1, &err), FG_EINVAL,
+            "fg_pack_writer_add: entry or data is NULL");
+    entry.label_count = MOST;
+    fgt_ok(fg_pack_writer_add(w, &entry, NULL, 0, &err));
+    assert_int_equal(fg_pack_writer_count(w), 1);
+    fgt_ok(fg_pack_writer_finish(w, NULL, &err));
+    REFUSED(fg_pack_writer_finish(w, NULL, &err), FG_EINVAL,
+            "the writer of '~/r.pack' has finished");
+    fg_pack_writer_destroy(w);
+    check_limits(path, MOST);
+    free(labels);
 }
 
 static void what_cannot_be_opened(void **state)
@@ -461,13 +754,22 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(description_of_the_pack),
     cmocka_unit_test(metadata_may_be_empty),
     cmocka_unit_test(small_records_do_not_cross_a_window),
+    cmocka_unit_test(places_of_records),
+    cmocka_unit_test(codecs_have_names),
     cmocka_unit_test(large_records_leave_no_gaps),
     cmocka_unit_test(records_may_be_where_early_versions_placed_them),
     cmocka_unit_test(offsets_of_more_than_32_bits),
     cmocka_unit_test(sets_of_files),
+    cmocka_unit_test(a_shard_may_have_exactly_its_size),
+    cmocka_unit_test(names_that_are_no_patterns),
+    cmocka_unit_test(each_content_has_another_uuid),
     cmocka_unit_test(a_file_and_a_set_replace_each_other),
     cmocka_unit_test(reading_ahead),
+    cmocka_unit_test(requests_are_merged),
     cmocka_unit_test(mistakes_of_the_caller),
+    cmocka_unit_test(limits_of_the_writer),
+    cmocka_unit_test(paths_of_packs),
+    cmocka_unit_test(limits_of_a_record),
     cmocka_unit_test(what_cannot_be_opened),
     cmocka_unit_test(newer_structs),
     cmocka_unit_test(any_allocation_may_fail),

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -419,11 +420,16 @@ static void a_source_is_checked_without_packing(void **state)
     assert_int_equal(built.skip_count, 2); /* the lists */
     assert_non_null(strstr(built.bad[0].reason, "b.jpg: byte "));
     fg_pack_built_fini(&built);
-    const fg_pack_build_options parts = {.val_fraction = 0.5, .test_fraction = 0.4}; /* ignored */
+    const fg_pack_build_options parts = {.val_fraction = 0.5,
+                                         .test_fraction = 0.4,
+                                         .codec = FG_PACK_CHOICE_RAW,
+                                         .presize = {.rule = FG_IMAGE_PRESIZE_SQUARE, .size = 8},
+                                         .variant_count = 3}; /* ignored */
     fgt_ok(fg_pack_check_source(fgt_path(folder, "list.csv"), &parts, NULL, NULL, &built, &err));
     assert_int_equal(built.sample_count, 1);
     assert_int_equal(built.bad_count, 2);
     assert_string_equal(built.bad[1].reason, "none.jpg: row 3: no such file");
+    assert_true(built.codec == FG_PACK_CHOICE_FILE && built.encoded_count == 0);
     fg_pack_built_fini(&built);
     fgt_ok(fg_pack_check_source(fgt_path(folder, "list.jsonl"), &parts, NULL, NULL, &built, &err));
     assert_int_equal(built.sample_count, 1);
@@ -551,6 +557,244 @@ static void planes_follow_the_formula(void **state)
         }
 }
 
+/* ---- images of made pixels ------------------------------------------------------------------- */
+
+/* An image whose red grows from left to right and whose green from top to bottom, to 255. */
+static void put_ramp(const char *path, int64_t width, int64_t height, bool is_jpeg)
+{
+    fg_image image = {0};
+    fg_image_bytes file = {0};
+    fgt_ok(fg_image_reserve(&image, width, height, 3, &err));
+    for (int64_t i = 0; i < width * height; i++) {
+        image.pixels[3 * i] = (uint8_t)(i % width * 255 / (width - 1));
+        image.pixels[3 * i + 1] = (uint8_t)(i / width * 255 / (height - 1));
+        image.pixels[3 * i + 2] = 128;
+    }
+    fgt_ok(is_jpeg ? fg_image_encode_jpeg(&image, NULL, &file, &err)
+                   : fg_image_encode_png(&image, NULL, &file, &err));
+    fgt_write(path, file.data, file.size);
+    fg_image_bytes_fini(&file);
+    fg_image_fini(&image);
+}
+
+/* Packs a folder, or a list; NULL for the parts that are not needed. */
+static fg_pack *build_folder(const char *source, const fg_pack_build_options *options,
+                             fg_pack_built *built)
+{
+    fg_pack *pack = NULL;
+    fg_pack_built unused;
+    const char *path = fgt_path(fgt_temp_folder(), "p.pack");
+    fgt_ok(fg_pack_build(source, path, options, NULL, NULL, built != NULL ? built : &unused, &err));
+    if (built == NULL)
+        fg_pack_built_fini(&unused);
+    fgt_ok(fg_pack_open(path, NULL, &pack, &err));
+    return pack;
+}
+
+/* The box of a variant in an image of 256 x 256 pixels, as its ramps show; fg_pack_build_options:
+ * 8 % to 100 % of the area, sides in the ratio 3:4 to 4:3, about half of them flipped. */
+static void variants_are_random_boxes(void **state)
+{
+    enum { SIDE = 32, COUNT = 200, LAST = SIDE - 1 };
+    const fg_pack_build_options o = {.codec = FG_PACK_CHOICE_RAW,
+                                     .presize = {FG_IMAGE_PRESIZE_SQUARE, SIDE, false, {0}},
+                                     .variant_count = COUNT,
+                                     .thread_count = 1};
+    const char *folder = fgt_temp_folder();
+    int flipped = 0, wide = 0, tall = 0, small = 0, large = 0;
+    put_ramp(fgt_path(folder, "a.png"), 256, 256, false);
+    fg_pack *pack = build_folder(folder, &o, NULL);
+    for (int64_t i = 0; i < COUNT; i++) {
+        const void *data;
+        size_t size;
+        fgt_ok(fg_pack_record(pack, i, &data, &size, &err));
+        const uint8_t *pixels = data, *end = pixels + 3 * (SIDE * SIDE - 1);
+        /* from the center of the first pixel to that of the last */
+        const double x = (double)(end[0] - pixels[0]) * SIDE / LAST;
+        const double width = x < 0 ? -x : x;
+        const double height = (double)(end[1] - pixels[1]) * SIDE / LAST;
+        const double area = width * height / (256 * 256), ratio = width / height;
+        flipped += x < 0;
+        wide += ratio > 1.15;
+        tall += ratio < 1 / 1.15;
+        small += area < 0.3;
+        large += area > 0.7;
+        assert_true(area > 0.07 && area < 1.03 && ratio > 0.7 && ratio < 1.43);
+    }
+    assert_in_range(flipped, 70, 130); /* within 4 standard deviations of 7 */
+    assert_true(wide > 10 && tall > 10 && small > 10 && large > 10);
+    fg_pack_close(pack);
+}
+
+static const struct {
+    int64_t width, height;
+    fg_image_presize presize;
+    int encoded;
+    uint32_t stored_width, stored_height;
+} presized[] = {
+    {40, 60, {FG_IMAGE_PRESIZE_NONE, 0, false, {0}}, 0, 40, 60},
+    {40, 60, {FG_IMAGE_PRESIZE_SQUARE, 40, false, {0}}, 1, 40, 40},
+    {60, 40, {FG_IMAGE_PRESIZE_SQUARE, 40, false, {0}}, 1, 40, 40},
+    {40, 40, {FG_IMAGE_PRESIZE_SQUARE, 40, true, {0}}, 0, 40, 40},
+    {40, 60, {FG_IMAGE_PRESIZE_SHORT, 40, true, {0}}, 0, 40, 60},
+    {40, 60, {FG_IMAGE_PRESIZE_SHORT, 50, false, {0}}, 0, 40, 60},
+    {40, 60, {FG_IMAGE_PRESIZE_SHORT, 50, true, {0}}, 1, 50, 75},
+    {40, 60, {FG_IMAGE_PRESIZE_MAX, 60, true, {0}}, 0, 40, 60},
+    {40, 60, {FG_IMAGE_PRESIZE_MAX, 30, false, {0}}, 1, 20, 30},
+};
+
+/* A JPEG is only stored as it is if neither its size nor its orientation changes. */
+static void only_jpegs_that_stay_the_same_are_kept(void **state)
+{
+    for (size_t i = 0; i < sizeof presized / sizeof presized[0]; i++) {
+        fg_pack_built built;
+        fg_pack_entry entry;
+        const fg_pack_build_options o = {.codec = FG_PACK_CHOICE_JPEG,
+                                         .presize = presized[i].presize};
+        const char *folder = fgt_temp_folder();
+        put_ramp(fgt_path(folder, "a.jpg"), presized[i].width, presized[i].height, true);
+        fg_pack *pack = build_folder(folder, &o, &built);
+        assert_int_equal(built.encoded_count, presized[i].encoded);
+        fgt_ok(fg_pack_get_entry(pack, 0, &entry, &err));
+        assert_int_equal(entry.width, presized[i].stored_width);
+        assert_int_equal(entry.height, presized[i].stored_height);
+        fg_pack_built_fini(&built);
+        fg_pack_close(pack);
+    }
+}
+
+/* Orientation 1 is upright; each of the others is decoded, turned and encoded. */
+static void each_orientation_is_applied(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    fg_pack_built built;
+    for (int i = 1; i <= 8; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "orient%d.jpg", i);
+        photos_put(name, folder, name);
+    }
+    fg_pack *pack =
+        build_folder(folder, &(fg_pack_build_options){.codec = FG_PACK_CHOICE_JPEG}, &built);
+    assert_int_equal(built.encoded_count, 7);
+    for (int i = 1; i <= 8; i++) {
+        char name[16];
+        packed p = {.pack = pack};
+        (void)snprintf(name, sizeof name, "orient%d.jpg", i);
+        fg_image image = decoded(name, &(fg_image_presize){0});
+        expect_record(&p, name, FG_PACK_JPEG, (uint32_t)image.width, (uint32_t)image.height);
+        if (i > 1)
+            check_jpeg(p.data, p.size, &image, 6);
+        fg_image_fini(&image);
+    }
+    fg_pack_built_fini(&built);
+    fg_pack_close(pack);
+}
+
+/* The quality of what is encoded: 90 unless it is given. */
+static void encoded_images_have_the_quality(void **state)
+{
+    static const fg_pack_choice codecs[] = {FG_PACK_CHOICE_JPEG, FG_PACK_CHOICE_SEG,
+                                            FG_PACK_CHOICE_DCT};
+    static const int qualities[] = {0, 90, 20, 100};
+    char folder[256];
+    (void)snprintf(folder, sizeof folder, "%s", fgt_temp_folder());
+    put_ramp(fgt_path(folder, "a.png"), 64, 48, false);
+    for (size_t c = 0; c < 3; c++) {
+        size_t sizes[4];
+        for (size_t i = 0; i < 4; i++) {
+            const void *data;
+            const fg_pack_build_options o = {.codec = codecs[c], .quality = qualities[i]};
+            fg_pack *pack = build_folder(folder, &o, NULL);
+            fgt_ok(fg_pack_record(pack, 0, &data, &sizes[i], &err));
+            fg_pack_close(pack);
+        }
+        assert_int_equal(sizes[0], sizes[1]);
+        assert_true(sizes[2] < sizes[1] && sizes[1] < sizes[3]);
+    }
+}
+
+/* ---- metadata -------------------------------------------------------------------------------- */
+
+static void expect_metadata(const fg_pack *pack, const char *part)
+{
+    if (strstr(fg_pack_get_info(pack)->metadata, part) == NULL)
+        fail_msg("expected %s in %s", part, fg_pack_get_info(pack)->metadata);
+}
+
+/* Samples of each split and, of each of these, of each class; those without a split; by hand. */
+static void the_metadata_counts_samples(void **state)
+{
+    static const char rows[] = "path,name,label,split\na.jpg,a,cat,train\na.jpg,b,cat,train\n"
+                               "a.jpg,c,dog,train\na.jpg,d,dog,val\na.jpg,e,cat,test\n"
+                               "a.jpg,f,dog,test\na.jpg,g,dog,test\na.jpg,h,cat,\n";
+    const char *folder = fgt_temp_folder();
+    const fg_pack_build_options o = {.codec = FG_PACK_CHOICE_FILE};
+    char csv[300];
+    photos_put("gray.jpg", folder, "a.jpg");
+    (void)snprintf(csv, sizeof csv, "%s/my list.csv", folder);
+    fgt_write(csv, rows, sizeof rows - 1);
+    fg_pack *pack = build_folder(csv, &o, NULL);
+    expect_metadata(pack, "{\"source\":{\"name\":\"my list.csv\",\"kind\":\"csv\",\"samples\":8},"
+                          "\"options\":{\"codec\":\"file\",\"presize\":\"none\",\"quality\":90,"
+                          "\"variants\":1,\"seed\":0},\"samples\":8,\"bad\":0,\"skipped\":0,"
+                          "\"splits\":{\"train\":3,\"val\":1,\"test\":3,\"none\":1},"
+                          "\"class_counts\":{\"train\":[2,1],\"val\":[0,1],\"test\":[1,2],"
+                          "\"none\":[1,0]},\"mean\":[");
+    fg_pack_close(pack);
+}
+
+static void the_metadata_has_the_options(void **state)
+{
+    const fg_pack_build_options o = {.codec = FG_PACK_CHOICE_RAW,
+                                     .presize = {FG_IMAGE_PRESIZE_SQUARE, 24, true, {0}},
+                                     .quality = 77,
+                                     .variant_count = 2,
+                                     .val_fraction = 0.25,
+                                     .test_fraction = 0.125,
+                                     .stratify = true,
+                                     .seed = 5,
+                                     .limit = 7};
+    fg_pack *pack = build_folder(photos_make(), &o, NULL);
+    expect_metadata(pack, "\"kind\":\"folder\",\"samples\":8},\"options\":{\"codec\":\"raw\","
+                          "\"presize\":\"square=24,upscale\",\"quality\":77,\"variants\":2,"
+                          "\"seed\":5,\"val_fraction\":0.25,\"test_fraction\":0.125,"
+                          "\"stratify\":true,\"limit\":7},\"samples\":7,");
+    fg_pack_close(pack);
+}
+
+/* The channels of an image that is stored as it is are measured at a shorter side of 256. */
+static void large_files_are_measured_at_256_pixels(void **state)
+{
+    char path[300], expected[120];
+    double sum[3] = {0}, square_sum[3] = {0}, std[3];
+    const char *folder = fgt_temp_folder();
+    fg_image image = {0};
+    fg_image_decoder *decoder;
+    const fg_image_decode_options options = {.presize = {FG_IMAGE_PRESIZE_SHORT, 256, false, {0}}};
+    (void)snprintf(path, sizeof path, "%s/a.png", folder);
+    put_ramp(path, 300, 511, false);
+    size_t size;
+    char *file = photos_read(path, &size);
+    fgt_ok(fg_image_decoder_create(&decoder, &err));
+    fgt_ok(fg_image_decode(decoder, "a", file, size, &options, &image, &err));
+    assert_true(image.width == 256 && image.height == 436); /* 511 * 256 / 300 = 436.05 */
+    for (size_t i = 0; i < 3 * 256 * 436; i++) {
+        const double value = image.pixels[i] / 255.0;
+        sum[i % 3] += value / (256 * 436);
+        square_sum[i % 3] += value * value / (256 * 436);
+    }
+    for (int c = 0; c < 3; c++)
+        std[c] = sqrt(square_sum[c] - sum[c] * sum[c]);
+    fg_pack *pack =
+        build_folder(folder, &(fg_pack_build_options){.codec = FG_PACK_CHOICE_FILE}, NULL);
+    (void)snprintf(expected, sizeof expected, "\"std\":[%.6g,%.6g,", std[0], std[1]);
+    expect_metadata(pack, expected);
+    fg_pack_close(pack);
+    fg_image_fini(&image);
+    fg_image_decoder_destroy(decoder);
+    free(file);
+}
+
 /* ---- threads --------------------------------------------------------------------------------- */
 
 static void any_number_of_threads_gives_the_same_bytes(void **state)
@@ -590,6 +834,13 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tolerated_jpegs_are_encoded_again),
     cmocka_unit_test(tolerated_jpegs_have_any_codec),
     cmocka_unit_test(planes_follow_the_formula),
+    cmocka_unit_test(variants_are_random_boxes),
+    cmocka_unit_test(only_jpegs_that_stay_the_same_are_kept),
+    cmocka_unit_test(each_orientation_is_applied),
+    cmocka_unit_test(encoded_images_have_the_quality),
+    cmocka_unit_test(the_metadata_counts_samples),
+    cmocka_unit_test(the_metadata_has_the_options),
+    cmocka_unit_test(large_files_are_measured_at_256_pixels),
     cmocka_unit_test(any_number_of_threads_gives_the_same_bytes),
 };
 FGT_MAIN(tests)

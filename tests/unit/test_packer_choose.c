@@ -436,6 +436,28 @@ static void a_resumed_build_keeps_its_codec(void **state)
     }
 }
 
+/* A codec that is given has no reason, also if an interrupted build has chosen it. */
+static void a_given_codec_has_no_reason(void **state)
+{
+    int calls = 0;
+    int64_t last = 3;
+    char text[200];
+    fg_pack_built built;
+    fg_pack_build_options o = {.rate = 101,
+                               .thread_count = 2,
+                               .progress_s = FG_ZERO,
+                               .measure = measure_known,
+                               .measure_self = &calls};
+    const char *source = photos_make(), *path = fgt_path(fgt_temp_folder(), "p.pack");
+    assert_int_equal(fg_pack_build(source, path, &o, stop_at, &last, NULL, &err), FG_ESTOPPED);
+    o.codec = FG_PACK_CHOICE_SEG;
+    fgt_ok(fg_pack_build(source, path, &o, NULL, NULL, &built, &err));
+    assert_int_equal(built.resumed_count, 3);
+    assert_string_equal(built.reason, "");
+    assert_null(strstr(fg_pack_built_text(&built, path, text, sizeof text), "the model needs"));
+    fg_pack_built_fini(&built);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_codec_depends_on_rate_sizes_and_space),
     cmocka_unit_test(the_size_of_a_pack_is_estimated),
@@ -449,5 +471,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_estimate_of_the_size_has_a_margin),
     cmocka_unit_test(the_space_of_a_resumed_build_is_that_of_the_rest),
     cmocka_unit_test(a_resumed_build_keeps_its_codec),
+    cmocka_unit_test(a_given_codec_has_no_reason),
 };
 FGT_MAIN(tests)

@@ -282,6 +282,84 @@ static void other_options_do_not_continue(void **state)
     photos_check_same(path, whole);
 }
 
+/* Of at most 512 samples, evenly spaced, the pixels are measured. */
+static void samples_are_measured_at_a_stride(void **state)
+{
+    static const int64_t counts[][2] = {{1, 1}, {511, 1}, {512, 1}, {513, 2}, {1024, 2}, {1025, 3}};
+    (void)state;
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(fgi_packer_stride(&(fgi_packer_plan){.count = counts[i][0]}),
+                         counts[i][1]);
+}
+
+/* Every second of 514 samples is measured, also of those that were packed before: wherever a build
+ * continues, the mean is the same. */
+static void what_was_packed_before_is_measured_again(void **state)
+{
+    enum { COUNT = 514 };
+    char folder[512], once[600], twice[600];
+    fg_pack_build_options o = {.codec = FG_PACK_CHOICE_FILE, .progress_s = FG_ZERO};
+    (void)state;
+    (void)snprintf(folder, sizeof folder, "%s", fgt_temp_folder());
+    for (int i = 0; i < COUNT; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "%03d.jpg", i);
+        photos_put(i % 4 == 0 ? "gray.jpg" : i % 4 == 2 ? "full.jpg" : "cmyk.jpg", folder, name);
+    }
+    const char *out = fgt_temp_folder();
+    (void)snprintf(once, sizeof once, "%s/once.pack", out);
+    (void)snprintf(twice, sizeof twice, "%s/twice.pack", out);
+    photos_pack(folder, once, &o);
+    with_signal = 0;
+    for (last = 2; last < 6; last++)
+        assert_int_equal(fg_pack_build(folder, twice, &o, end_after, NULL, NULL, &err),
+                         FG_ESTOPPED);
+    o.thread_count = 1;
+    photos_pack(folder, twice, &o);
+    photos_check_same(once, twice);
+}
+
+/* Rows of a list, of which one differs in its name, label, labels, split or group. */
+static const char *const lists[][2] = {
+    {"\"name\":\"n2\",\"label\":\"x\"", "\"name\":\"n3\",\"label\":\"x\""},
+    {"\"name\":\"n2\",\"label\":\"x\"", "\"name\":\"n2\",\"label\":\"y\""},
+    {"\"labels\":[\"x\",\"y\"]", "\"labels\":[\"x\",\"z\"]"},
+    {"\"labels\":[\"x\",\"y\"]", "\"labels\":[\"x\"]"},
+    {"\"label\":\"x\",\"split\":\"train\"", "\"label\":\"x\",\"split\":\"val\""},
+    {"\"label\":\"x\",\"group\":\"1\"", "\"label\":\"x\",\"group\":\"2\""},
+    {"\"label\":\"x\",\"group\":\"1\"", "\"label\":\"x\",\"group\":\"1\""}, /* the same */
+};
+
+/* What the catalog says about a sample that was not packed yet counts, too. */
+static void another_list_does_not_continue(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    const fg_pack_build_options o = {
+        .codec = FG_PACK_CHOICE_FILE, .thread_count = 1, .progress_s = FG_ZERO};
+    char list[512], text[600];
+    photos_put("gray.jpg", folder, "a.jpg");
+    photos_put("gray.jpg", folder, "b.jpg");
+    (void)snprintf(list, sizeof list, "%s/list.jsonl", folder);
+    last = 1;
+    with_signal = 0;
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        char path[512];
+        (void)snprintf(path, sizeof path, "%s/%d.pack", folder, (int)i);
+        for (int k = 0; k < 2; k++) {
+            const int size = snprintf(text, sizeof text,
+                                      "{\"classes\":[\"x\",\"y\",\"z\"]}\n{\"path\":\"a.jpg\","
+                                      "\"label\":\"x\",\"group\":\"2\"}\n{\"path\":\"b.jpg\",%s}\n",
+                                      lists[i][k]);
+            fgt_write(list, text, (size_t)size);
+            const fg_status status =
+                fg_pack_build(list, path, &o, k == 0 ? end_after : NULL, NULL, NULL, &err);
+            assert_int_equal(status, k == 0                                   ? FG_ESTOPPED
+                                     : i + 1 < sizeof lists / sizeof lists[0] ? FG_EINVAL
+                                                                              : FG_OK);
+        }
+    }
+}
+
 /* A limit of the file size, as a disk that becomes full. */
 static void a_full_disk_is_an_error_and_the_build_continues(void **state)
 {
@@ -312,6 +390,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_run_continues_its_journal_at_a_sample),
     cmocka_unit_test(a_build_does_not_continue_after_a_sample_has_changed),
     cmocka_unit_test(other_options_do_not_continue),
+    cmocka_unit_test(samples_are_measured_at_a_stride),
+    cmocka_unit_test(what_was_packed_before_is_measured_again),
+    cmocka_unit_test(another_list_does_not_continue),
     cmocka_unit_test(a_full_disk_is_an_error_and_the_build_continues),
 };
 

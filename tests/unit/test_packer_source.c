@@ -188,10 +188,40 @@ static void rows_without_a_file_are_left_out_like_bad_images(void **state)
     fg_pack_built_fini(&built);
 }
 
+/* The text has priority over the members of the catalog's options, of which the others count. */
+static void a_list_is_read_as_its_options_say(void **state)
+{
+    static const char rows[] = "file;class;kind\na.jpg;cat;x\nb.jpg;cat;y\nno.jpg;cat;x\n";
+    static const fg_catalog_options catalog = {
+        .delimiter = ';', .path_column = "file", .label_column = "kind", .skip_missing = true};
+    fg_pack_build_options o = jpeg;
+    char csv[512];
+    const char *folder = fgt_temp_folder();
+    photos_put("gray.jpg", folder, "a.jpg");
+    photos_put("gray.jpg", folder, "b.jpg");
+    (void)snprintf(csv, sizeof(csv), "%s/list.csv", folder);
+    fgt_write(csv, rows, sizeof(rows) - 1);
+    o.catalog = &catalog;
+    for (int is_text = 0; is_text < 2; is_text++) {
+        if (is_text)
+            fgt_ok(fg_pack_build_set(&o, "source", "label_column=class", &err));
+        fg_pack *pack = open_pack(csv, &o);
+        json_t *root = metadata_of(pack);
+        assert_int_equal(fg_pack_count(pack), 2);
+        assert_int_equal(number_at(root, "skipped", NULL), 1);
+        assert_int_equal(number_at(root, "bad", NULL), 0);
+        assert_int_equal(fg_pack_get_info(pack)->class_count, 2 - is_text);
+        assert_string_equal(fg_pack_class_name(pack, 0), is_text ? "cat" : "x");
+        json_decref(root);
+        fg_pack_close(pack);
+    }
+}
+
 /* Removes images 60 to 169 but for one while they are packed, as a disk does that fails. */
 typedef struct vanishing {
     const char *source;
-    int kept; /* -1: none */
+    int kept;     /* -1: none */
+    bool is_text; /* the one that is kept becomes a text */
 } vanishing;
 
 static void name_image(int i, char out[16]) { (void)snprintf(out, 16, "%03d.jpg", i); }
@@ -202,8 +232,10 @@ static bool remove_some(void *self, const fg_pack_progress *progress)
     for (int i = 60; i < 170 && progress->done == 1; i++) {
         char name[16];
         name_image(i, name);
-        if (i != v->kept)
+        if (i != v->kept || v->is_text)
             assert_int_equal(unlink(fgt_path(v->source, name)), 0);
+        if (i == v->kept && v->is_text)
+            fgt_write(fgt_path(v->source, name), "text", 4);
     }
     return true;
 }
@@ -227,7 +259,7 @@ static void many_missing_images_in_a_row_are_an_error(void **state)
         .codec = FG_PACK_CHOICE_FILE, .thread_count = 1, .skip_bad = true, .progress_s = FG_ZERO};
     for (int kept = 115; kept >= -1; kept -= 116) {
         fg_pack_built built;
-        vanishing v = {make_grays(), kept};
+        vanishing v = {.source = make_grays(), .kept = kept};
         const fg_status status = fg_pack_build(v.source, fgt_path(fgt_temp_folder(), "p.pack"), &o,
                                                remove_some, &v, &built, &err);
         if (kept < 0) {
@@ -246,6 +278,20 @@ static void many_missing_images_in_a_row_are_an_error(void **state)
         assert_int_equal(built.bad_count, 109);
         fg_pack_built_fini(&built);
     }
+}
+
+/* A file that is there but no image ends a row of missing ones, too: 55 before it, 54 after it. */
+static void a_bad_image_ends_a_row_of_missing_ones(void **state)
+{
+    const fg_pack_build_options o = {
+        .codec = FG_PACK_CHOICE_FILE, .thread_count = 1, .skip_bad = true, .progress_s = FG_ZERO};
+    fg_pack_built built;
+    vanishing v = {.source = make_grays(), .kept = 115, .is_text = true};
+    fgt_ok(fg_pack_build(v.source, fgt_path(fgt_temp_folder(), "p.pack"), &o, remove_some, &v,
+                         &built, &err));
+    assert_int_equal(built.sample_count, 60);
+    assert_int_equal(built.bad_count, 110);
+    fg_pack_built_fini(&built);
 }
 
 /* ---- names and links ------------------------------------------------------------------------- */
@@ -331,6 +377,31 @@ static void a_limit_packs_evenly_spaced_samples(void **state)
         assert_int_equal(entry.label, 10 * i % 4);
     }
     fg_pack_close(pack);
+}
+
+/* If a sample has two labels, all have a list; otherwise none has. */
+static void lists_of_labels(void **state)
+{
+    static const char *const rows[] = {
+        "{\"path\":\"a.jpg\",\"labels\":[\"x\"]}\n{\"path\":\"b.jpg\",\"labels\":[\"y\"]}\n",
+        "{\"path\":\"a.jpg\",\"labels\":[\"x\"]}\n{\"path\":\"b.jpg\",\"labels\":[\"y\",\"x\"]}\n"};
+    const char *folder = fgt_temp_folder();
+    photos_put("gray.jpg", folder, "a.jpg");
+    photos_put("gray.jpg", folder, "b.jpg");
+    for (uint32_t two = 0; two < 2; two++) {
+        fg_pack_entry entry;
+        const char *list = fgt_path(folder, "list.jsonl");
+        fgt_write(list, rows[two], strlen(rows[two]));
+        fg_pack *pack = open_pack(list, &jpeg);
+        fgt_ok(fg_pack_get_entry(pack, 0, &entry, &err));
+        assert_int_equal(entry.label_count, two);
+        assert_int_equal(entry.label, 0);
+        fgt_ok(fg_pack_get_entry(pack, 1, &entry, &err));
+        assert_int_equal(entry.label_count, 2 * two);
+        if (two == 1)
+            assert_true(entry.labels[0] == 1 && entry.labels[1] == 0);
+        fg_pack_close(pack);
+    }
 }
 
 /* ---- statistics ------------------------------------------------------------------------------ */
@@ -560,6 +631,8 @@ static void options_are_checked(void **state)
     assert_true(o.seed == INT64_MAX && o.limit == 1 && o.sequence == INT32_MAX && o.skip_bad);
     fgt_ok(fg_pack_build_set(&o, "bad", "fail", &err));
     assert_false(o.skip_bad);
+    fgt_ok(fg_pack_build_set(&o, "split", "test=0.25", &err)); /* nothing is left of the last one */
+    assert_true(o.val_fraction == 0 && o.test_fraction == 0.25 && !o.stratify);
     expect_failure("x", &(fg_pack_build_options){.quality = 101}, FG_EINVAL, "quality is 101");
     expect_failure("x", &(fg_pack_build_options){.variant_count = 2}, FG_EINVAL,
                    "2 variants are stored as squares");
@@ -742,10 +815,13 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(an_image_that_is_too_long_for_a_jpeg_is_named),
     cmocka_unit_test(a_source_of_text_needs_a_sequence),
     cmocka_unit_test(rows_without_a_file_are_left_out_like_bad_images),
+    cmocka_unit_test(a_list_is_read_as_its_options_say),
     cmocka_unit_test(many_missing_images_in_a_row_are_an_error),
+    cmocka_unit_test(a_bad_image_ends_a_row_of_missing_ones),
     cmocka_unit_test(names_may_have_any_bytes),
     cmocka_unit_test(splits_keep_groups_together),
     cmocka_unit_test(a_limit_packs_evenly_spaced_samples),
+    cmocka_unit_test(lists_of_labels),
     cmocka_unit_test(the_metadata_has_mean_and_deviation),
     cmocka_unit_test(variants_differ_and_depend_on_the_seed),
     cmocka_unit_test(options_are_checked),

@@ -99,6 +99,212 @@ static void rows_and_columns(void **state)
                 "9,2,,,,0\n");
 }
 
+static fg_status lr_row(fgi_logger *logger, int64_t step, double lr, const char *name, double value,
+                        fg_error *err)
+{
+    fg_metric metric = {.value = value};
+    (void)snprintf(metric.name, sizeof metric.name, "%s", name);
+    const fg_progress at = {.step = step, .lr = lr, .metrics = &metric, .metric_count = 1};
+    return fgi_logger_ops.log(logger, &at, err);
+}
+
+/* A learning rate of 0 or below is a number, one that is not finite is missing. Names may begin
+ * alike, and have up to 63 bytes. */
+static void unusual_rates_and_names(void **state)
+{
+    static const char name[] = "m23456789_123456789_123456789_123456789_123456789_123456789_123";
+    char jsonl[1024], csv[1024];
+    fg_error err = {0};
+    const char *folder = fgt_temp_folder();
+    fgi_logger *logger = open_logger(folder, 0, -1);
+    (void)state;
+    fgt_ok(lr_row(logger, 1, 0, "loss_b", 1, &err));
+    fgt_ok(lr_row(logger, 2, -0.5, "loss", -2, &err));
+    fgt_ok(lr_row(logger, 3, (double)NAN, "loss_c", 3, &err));
+    fgt_ok(lr_row(logger, 4, (double)INFINITY, name, 4, &err));
+    fgi_logger_ops.destroy(logger);
+    (void)snprintf(jsonl, sizeof jsonl,
+                   "{\"step\": 1, \"epoch\": 0, \"lr\": 0, \"loss_b\": 1}\n"
+                   "{\"step\": 2, \"epoch\": 0, \"lr\": -0.5, \"loss\": -2}\n"
+                   "{\"step\": 3, \"epoch\": 0, \"lr\": null, \"loss_c\": 3}\n"
+                   "{\"step\": 4, \"epoch\": 0, \"lr\": null, \"%s\": 4}\n",
+                   name);
+    (void)snprintf(csv, sizeof csv,
+                   "step,epoch,lr,loss_b,loss,loss_c,%s\n1,0,0,1,,,\n2,0,-0.5,,-2,,\n3,0,,,,3,\n"
+                   "4,0,,,,,4\n",
+                   name);
+    assert_text(folder, "metrics.jsonl", jsonl);
+    assert_text(folder, "metrics.csv", csv);
+}
+
+/* The user may delete a file during a run: what follows is written to a new one, with a header if
+ * there is a new column. */
+static void a_file_may_be_deleted(void **state)
+{
+    fg_error err = {0};
+    const char *folder = fgt_temp_folder();
+    fgi_logger *logger = open_logger(folder, 0, -1);
+    (void)state;
+    fgt_ok(train_row(logger, 1, 1, &err));
+    fgt_ok(fgi_logger_catch_up(logger, &err));
+    assert_int_equal(unlink(fgt_path(folder, "metrics.csv")), 0);
+    fgt_ok(fgi_logger_sync(logger, &err)); /* there is nothing to sync */
+    fgt_ok(val_row(logger, 2, "val_loss", 2, &err));
+    fgt_ok(train_row(logger, 3, 3, &err));
+    fgt_ok(fgi_logger_catch_up(logger, &err));
+    fgi_logger_ops.destroy(logger);
+    assert_text(folder, "metrics.csv", "step,epoch,lr,train_loss,val_loss\n2,0,,,2\n3,0,0.1,3,\n");
+}
+
+/* metrics.csv follows metrics.jsonl if that has as many rows. */
+static void the_table_is_rebuilt_from_the_lines(void **state)
+{
+    static const char lines[] =
+        "{\"step\": 2, \"epoch\": 0, \"lr\": 0.1, \"train_loss\": 3, \"wall_time\": 9.5}\n"
+        "{\"step\": 4, \"epoch\": 1, \"val_loss\": 2, \"wall_time\": 10.5}\n";
+    static const char *const tables[] = {"step,epoch,lr,train_loss\n2,0,0.1,7\n4,1,0.1,8\n",
+                                         "step,epoch,lr,train_loss\n2,0,0.1,7\n", ""};
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        const char *folder = fgt_temp_folder();
+        fgt_write(fgt_path(folder, "metrics.jsonl"), lines, sizeof lines - 1);
+        fgt_write(fgt_path(folder, "metrics.csv"), tables[i], strlen(tables[i]));
+        fgi_logger *logger = open_logger(folder, 9, -1);
+        assert_int_equal(fgi_logger_lines(logger), 2);
+        fgi_logger_ops.destroy(logger);
+        assert_text(folder, "metrics.csv",
+                    "step,epoch,lr,train_loss,val_loss\n2,0,0.1,3,\n4,1,,,2\n");
+    }
+}
+
+/* ---- other loggers --------------------------------------------------------------------------- */
+
+static void note_nothing(void *self, fg_log_level level, const char *line)
+{
+    (void)self, (void)level, (void)line;
+}
+
+typedef struct counted {
+    int64_t lines; /* that its log has; -2: it cannot be opened */
+    int calls;     /* of functions other than `open` */
+    fg_log_state state;
+    char message[64];
+} counted;
+
+static fg_status counted_open(void *self, const fg_log_start *start, int64_t *out_lines,
+                              fg_error *err)
+{
+    const counted *c = self;
+    (void)start, (void)err;
+    *out_lines = c->lines;
+    return c->lines == -2 ? FG_EIO : FG_OK;
+}
+
+static fg_status counted_log(void *self, const fg_log_line *line, fg_error *err)
+{
+    (void)line, (void)err;
+    ((counted *)self)->calls++;
+    return FG_OK;
+}
+
+static fg_status counted_saved(void *self, const fg_log_saved *saved, fg_error *err)
+{
+    (void)saved, (void)err;
+    ((counted *)self)->calls++;
+    return FG_OK;
+}
+
+static fg_status counted_item(void *self, const fg_log_item *item, fg_error *err)
+{
+    (void)item, (void)err;
+    ((counted *)self)->calls++;
+    return FG_OK;
+}
+
+static fg_status counted_finish(void *self, const fg_log_end *end, fg_error *err)
+{
+    counted *c = self;
+    (void)err;
+    c->calls++;
+    c->state = end->state;
+    (void)snprintf(c->message, sizeof c->message, "%s", end->message);
+    return FG_OK;
+}
+
+static const fg_logger_ops counted_ops = {.name = "counted",
+                                          .open = counted_open,
+                                          .log = counted_log,
+                                          .saved = counted_saved,
+                                          .item = counted_item,
+                                          .finish = counted_finish};
+
+/* Loggers with these counts of lines, opened. */
+static fgi_logger *open_counted(counted *all, size_t count)
+{
+    fg_error err = {0};
+    fgi_logger *logger = NULL;
+    fgt_ok(fgi_logger_init("", &logger, &err));
+    for (size_t i = 0; i < count; i++)
+        fgt_ok(fgi_logger_add(logger, &counted_ops, &all[i], &err));
+    fgt_ok(fgi_logger_open(logger, "/nowhere", 9, -1, &err));
+    return logger;
+}
+
+/* The run has as many lines as the log that has the most, whatever the order. */
+static void the_longest_log_counts(void **state)
+{
+    counted all[] = {{.lines = 2}, {.lines = 5}, {.lines = 3}, {.lines = -1}};
+    (void)state;
+    fgi_logger *logger = open_counted(all, 4);
+    assert_int_equal(fgi_logger_lines(logger), 5);
+    fgi_logger_destroy(logger);
+}
+
+/* One that could not be opened is not called again; the others are, for everything. */
+static void a_logger_that_is_not_open_is_left_alone(void **state)
+{
+    counted all[] = {{.lines = 0}, {.lines = -2}, {.lines = 0}};
+    fg_error err = {0};
+    (void)state;
+    fg_log_set(note_nothing, NULL);
+    fgi_logger *logger = open_counted(all, 3);
+    fgt_ok(train_row(logger, 1, 1, &err));
+    fgi_logger_item(logger, &(fg_log_item){.kind = FG_LOG_TEXT, .name = "a", .text = "b"});
+    fgt_ok(fgi_logger_ops.saved(logger, &(fg_progress){.path = "c"}, &err));
+    fgt_ok(fgi_logger_ops.fit_end(logger, &(fg_progress){0}, &err));
+    fg_log_set(NULL, NULL);
+    assert_int_equal(all[0].calls, 4);
+    assert_int_equal(all[1].calls, 0);
+    assert_int_equal(all[2].calls, 4);
+    fgi_logger_destroy(logger);
+}
+
+/* The state and the message follow from the status of the fit. */
+static void loggers_learn_how_a_fit_has_ended(void **state)
+{
+    static const struct {
+        fg_status status;
+        fg_log_state state;
+        const char *message;
+    } ends[] = {{FG_EIO, FG_LOG_FAILED, "why"},
+                {FG_ESTOPPED, FG_LOG_STOPPED, "why"},
+                {FG_EINVAL, FG_LOG_FAILED, "why"},
+                {FG_OK, FG_LOG_DONE, ""}};
+    counted c = {.lines = 0};
+    fg_error err = {0};
+    (void)state;
+    fgi_logger *logger = open_counted(&c, 1);
+    for (int i = 0; i < 4; i++) {
+        fgi_logger_set_end(logger, ends[i].status, "why");
+        fgt_ok(fgi_logger_ops.fit_end(logger, &(fg_progress){0}, &err));
+        assert_int_equal(c.state, ends[i].state);
+        assert_string_equal(c.message, ends[i].message);
+    }
+    fgi_logger_destroy(logger);
+}
+
+/* ---- resuming -------------------------------------------------------------------------------- */
+
 static const char four_rows[] = "{\"step\": 2, \"epoch\": 0, \"lr\": 0.1, \"train_loss\": 3}\n"
                                 "{\"step\": 4, \"epoch\": 1, \"lr\": 0.1, \"train_loss\": 2}\n"
                                 "{\"step\": 4, \"epoch\": 1, \"val_loss\": 2}\n"
@@ -206,6 +412,28 @@ static void rows_wait_for_room_on_the_disk(void **state)
     assert_text(folder, "metrics.csv", csv);
     fgt_ok(fgi_logger_ops.fit_end(logger, &(fg_progress){0}, &err));
     fgi_logger_ops.destroy(logger);
+}
+
+/* Not even the first line fits, nor a part of it is left. */
+static void the_first_line_waits_as_well(void **state)
+{
+    static const char line[] = "{\"step\": 1, \"epoch\": 0, \"lr\": 0.1, \"train_loss\": 1}\n";
+    fg_error err = {0};
+    const char *folder = fgt_temp_folder();
+    fgi_logger *logger = open_logger(folder, 0, -1);
+    (void)state;
+    fg_log_set(note_log, NULL);
+    limit_files(20);
+    fgt_ok(train_row(logger, 1, 1, &err));
+    assert_int_equal(fgi_logger_catch_up(logger, &err), FG_EIO);
+    limit_files(0);
+    assert_text(folder, "metrics.jsonl", "");
+    assert_text(folder, "metrics.csv", "step,epoch,lr\n");
+    fgt_ok(fgi_logger_catch_up(logger, &err));
+    fg_log_set(NULL, NULL);
+    fgi_logger_ops.destroy(logger);
+    assert_text(folder, "metrics.jsonl", line);
+    assert_text(folder, "metrics.csv", "step,epoch,lr,train_loss\n1,0,0.1,1\n");
 }
 
 static fg_status fit_task(const fg_task *one, const char *folder, FILE *progress, fg_error *err)
@@ -573,8 +801,15 @@ static void only_the_first_process_writes_a_log(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(rows_and_columns),
+    cmocka_unit_test(unusual_rates_and_names),
+    cmocka_unit_test(a_file_may_be_deleted),
+    cmocka_unit_test(the_table_is_rebuilt_from_the_lines),
+    cmocka_unit_test(the_longest_log_counts),
+    cmocka_unit_test(a_logger_that_is_not_open_is_left_alone),
+    cmocka_unit_test(loggers_learn_how_a_fit_has_ended),
     cmocka_unit_test(rows_are_taken_up_again),
     cmocka_unit_test(rows_wait_for_room_on_the_disk),
+    cmocka_unit_test(the_first_line_waits_as_well),
     cmocka_unit_test(a_full_disk_loses_nothing),
     cmocka_unit_test(a_folder_that_cannot_be_made),
     cmocka_unit_test(parts_of_idle_time_sum_up),

@@ -72,21 +72,27 @@ static int64_t log_alone(const char *name, const char *folder, int64_t from_step
     return had;
 }
 
-/* A logger with this name that writes times, or not. */
-static fgi_logger *open_timed(const char *folder, size_t row, bool has_time, int64_t from_step)
+/* What a logger of this row is called with that writes times, or not. */
+static void *timed(const fg_logger_entry *entry, bool has_time)
 {
-    const fg_logger_entry *entry = fgi_logger_rows[row];
     fg_option option = entry->entry.options[0];
     fg_option_values *values = NULL;
-    fgi_logger *logger = NULL;
     fg_error err = {0};
     void *self = NULL;
     option.initial = has_time ? "true" : "false";
     fgt_ok(fg_option_values_create("logger", &option, 1, &values, &err));
     fgt_ok(entry->create(values, &self, &err));
     fg_option_values_destroy(values);
+    return self;
+}
+
+static fgi_logger *open_timed(const char *folder, size_t row, bool has_time, int64_t from_step)
+{
+    const fg_logger_entry *entry = fgi_logger_rows[row];
+    fgi_logger *logger = NULL;
+    fg_error err = {0};
     fgt_ok(fgi_logger_init("", &logger, &err));
-    fgt_ok(fgi_logger_add(logger, entry->ops, self, &err));
+    fgt_ok(fgi_logger_add(logger, entry->ops, timed(entry, has_time), &err));
     fgt_ok(fgi_logger_open(logger, folder, from_step, -1, &err));
     return logger;
 }
@@ -180,6 +186,44 @@ static void each_logger_resumes_alone(void **state)
     assert_int_equal(fgi_logger_init("csv, csv", &logger, &err), FG_EINVAL);
     assert_string_equal(err.message, "trainer: options.output.loggers: csv is listed twice");
     assert_null(logger);
+}
+
+/* Also if another one is between them. */
+static void a_logger_is_listed_once(void **state)
+{
+    fgi_logger *logger = NULL;
+    fg_error err = {0};
+    (void)state;
+    assert_int_equal(fgi_logger_init("csv, jsonl, csv", &logger, &err), FG_EINVAL);
+    assert_string_equal(err.message, "trainer: options.output.loggers: csv is listed twice");
+    assert_null(logger);
+}
+
+/* Lines without times do not replace rows that have some, unless there are more. */
+static void times_of_a_table_are_kept(void **state)
+{
+    static const char lines[] = "{\"step\": 2, \"epoch\": 0, \"lr\": 0.1, \"train_loss\": 3}\n"
+                                "{\"step\": 4, \"epoch\": 1, \"lr\": 0.1, \"train_loss\": 5}\n";
+    static const char *const tables[][2] = {
+        {"step,epoch,lr,wall_time,train_loss\n2,0,0.1,1.500,3\n4,1,0.1,2.500,5\n",
+         "step,epoch,lr,wall_time,train_loss\n2,0,0.1,1.500,3\n4,1,0.1,2.500,5\n"},
+        {"step,epoch,lr,wall_time,train_loss\n2,0,0.1,1.500,3\n",
+         "step,epoch,lr,wall_time,train_loss\n2,0,0.1,,3\n4,1,0.1,,5\n"}};
+    fg_error err = {0};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const char *folder = fgt_temp_folder();
+        fgt_write(fgt_path(folder, "metrics.jsonl"), lines, sizeof lines - 1);
+        fgt_write(fgt_path(folder, "metrics.csv"), tables[i][0], strlen(tables[i][0]));
+        fgi_logger *logger = NULL;
+        fgt_ok(fgi_logger_init("jsonl", &logger, &err));
+        fgt_ok(
+            fgi_logger_add(logger, fgi_csv_logger_row.ops, timed(&fgi_csv_logger_row, true), &err));
+        fgt_ok(fgi_logger_open(logger, folder, 9, -1, &err));
+        assert_int_equal(fgi_logger_lines(logger), 2);
+        fgi_logger_destroy(logger);
+        assert_text(folder, "metrics.csv", tables[i][1]);
+    }
 }
 
 static void reopen_csv(const char *folder, int64_t from_step, const char *expected)
@@ -484,6 +528,8 @@ static void no_failed_allocation_is_lost(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(times_can_begin_and_end_with_a_resume),
+    cmocka_unit_test(a_logger_is_listed_once),
+    cmocka_unit_test(times_of_a_table_are_kept),
     cmocka_unit_test(each_logger_resumes_alone),
     cmocka_unit_test(columns_of_dropped_rows_are_dropped),
     cmocka_unit_test(a_logger_of_the_program),
