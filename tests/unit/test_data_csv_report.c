@@ -698,6 +698,19 @@ static void columns_can_be_asked_for(void **state)
     csv_destroy(&parts);
 }
 
+/* Of the first text of a column, 64 bytes. */
+static void a_long_text_is_cut(void **state)
+{
+    fg_csv_parts parts;
+    fg_csv_column c;
+    fgt_ok(csv_open_text(
+        "c,y\nx123456789012345678901234567890123456789012345678901234567890123456,1\nv,2\n", NULL,
+        &parts));
+    fgt_ok(fg_csv_schema_column(parts.schema, 0, &c, &err));
+    assert_string_equal(c.text, "x123456789012345678901234567890123456789012345678901234567890123");
+    csv_destroy(&parts);
+}
+
 /* Whole warnings: of the target, and of several columns that are left out. */
 static void warnings_say_what_to_type(void **state)
 {
@@ -760,6 +773,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_report_has_limits),
     cmocka_unit_test(the_report_lists_a_target_once),
     cmocka_unit_test(columns_can_be_asked_for),
+    cmocka_unit_test(a_long_text_is_cut),
     cmocka_unit_test(warnings_say_what_to_type),
     cmocka_unit_test(columns_that_are_left_out_are_said),
     cmocka_unit_test(nearly_numeric_columns_are_warned_of),

@@ -495,8 +495,8 @@ static const struct {
      "the row; if 'NA' is a value here, set data.keep_default_na: false"},
     {"n,c,y\n1,w,1\n", ":2: row 1, column 'c': '", "w", unknown_message},
     {"n,c,y\n1,"
-     "0123456789012345678901234567890123456789012345678901234567890123456789,1\n",
-     ":2: row 1, column 'c': '", "0123456789012345678901234567890123456789012345678901234567890123",
+     "x123456789012345678901234567890123456789012345678901234567890123456789,1\n",
+     ":2: row 1, column 'c': '", "x123456789012345678901234567890123456789012345678901234567890123",
      unknown_message},
     {"n,y\n1,1\n", ":1: no column 'c'", "", ""},
 };
@@ -565,6 +565,44 @@ static void options_override_the_schema(void **state)
             csv_expect_row(dataset, k, 3, rows[k]);
         }
         fg_dataset_destroy(dataset);
+    }
+    csv_destroy(&parts);
+}
+
+static const struct {
+    fg_csv_apply_options options;
+    const char *text, *message;
+} strict[] = {
+    {{.unknown = "error"}, "c,n\nw,3\n", IS_UNKNOWN},
+    {{.missing = "error"}, "c,n\nw,3\nu,\n", IS_MISSING},
+    {{.missing = "zero"}, "c,n\nu,3\n", "missing is 'zero': expected 'error' or 'mean'"},
+    {{.delimiter = '\r'},
+     "c,n\nu,3\n",
+     "delimiter 0x0d: expected an ASCII character other than a quote or a line break"},
+    {{.no_target = false},
+     "c,n,y\nu,3,\"NA\"\n",
+     "~/new.csv:2: row 1, column 'y': the target is missing: 'NA'\nremove the row: a missing "
+     "target "
+     "is always an error; if 'NA' is a value here, set data.keep_default_na: false"},
+};
+
+/* A lenient schema; its targets must be there nevertheless. */
+static void options_may_be_stricter_than_the_schema(void **state)
+{
+    fg_csv_parts parts;
+    fg_dataset *dataset;
+    const char *path = fgt_path(fgt_temp_folder(), "new.csv");
+    fgt_ok(csv_open_text(
+        "n,c,y\n1,u,1\n2,v,2\n",
+        &(fg_csv_options){
+            .no_normalize = true, .task = "regression", .missing = "mean", .unknown = "zero"},
+        &parts));
+    for (size_t i = 0; i < sizeof(strict) / sizeof(strict[0]); i++) {
+        csv_write_text(path, strict[i].text);
+        assert_int_not_equal(
+            fg_csv_apply_with(parts.schema, path, &strict[i].options, &dataset, &err), FG_OK);
+        fgt_message_is(err.message, strict[i].message);
+        assert_null(dataset);
     }
     csv_destroy(&parts);
 }
@@ -665,6 +703,65 @@ static void titles_are_above_names(void **state)
     fgt_ok(csv_open_text("Homes,,\na,,y\nb,1,z\n", &(fg_csv_options){.missing = "mean"},
                          &parts)); /* not all have a name */
     csv_destroy(&parts);
+    fgt_ok(csv_open_text(",,Homes\na,b,y\nb,1,z\n", NULL, &parts)); /* not the first cell */
+    assert_int_equal(fg_dataset_count(parts.train), 2);
+    csv_destroy(&parts);
+}
+
+/* Twenty rows are looked at: what follows does not matter. */
+static void a_layout_is_that_of_twenty_rows(void **state)
+{
+    const char *path = fgt_path(fgt_temp_folder(), "t.csv");
+    for (size_t same = 19; same <= 20; same++) {
+        char text[128] = "a;b\n";
+        fg_csv_layout found;
+        for (size_t row = 1; row < same; row++)
+            (void)strcat(text, "1;2\n");
+        (void)strcat(text, "3;4;5\n");
+        csv_write_text(path, text);
+        fgt_ok(fg_csv_detect(path, &found, &err));
+        assert_int_equal(found.column_count, same == 20 ? 2 : 1);
+        assert_int_equal(found.delimiter, same == 20 ? ';' : ',');
+    }
+}
+
+static void quotes_may_be_anywhere_in_a_row(void **state)
+{
+    fgi_csv csv;
+    fgi_csv_row row;
+    const char *text = "\x1f,b,c\r\n\t\"q\" \t,\"\"\"u\"\"\",\"a\"\"b\"\r\n";
+    fgi_block block = {.data = (const unsigned char *)text, .size = strlen(text)};
+    fgt_ok(fgi_csv_parse("t", &block, &(fgi_csv_layout){.delimiter = ','}, &csv, &err));
+    fgt_ok(fgi_csv_row_init(&csv, &row, &err));
+    fgi_csv_read(&csv, 0, &row);
+    assert_true(fgi_str_equal(row.cells[0], "q"));
+    assert_true(fgi_str_equal(row.cells[1], "\"u\""));
+    assert_true(fgi_str_equal(row.cells[2], "a\"b"));
+    fgi_csv_row_fini(&row);
+    fgi_csv_fini(&csv);
+    csv_expect_error("a,b\r\n1,2\r\n1\r\n", NULL, FG_EFORMAT,
+                     "t.csv:3: row 2 has 1 column, but the header has 2");
+}
+
+/* Of a long name of a column, 64 bytes are shown; a file that begins as gzip files do is text. */
+static void texts_may_be_long_or_odd(void **state)
+{
+    double value = 0;
+    fg_csv_parts parts;
+    const char *path = fgt_path(fgt_temp_folder(), "t.csv");
+    csv_expect_error(
+        "b,x123456789012345678901234567890123456789012345678901234567890123456\nu,\nv,1\n", NULL,
+        FG_EFORMAT,
+        "t.csv:2: row 1, column 'x123456789012345678901234567890123456789012345678901234567890123'"
+        ": the target is missing\nremove the row: a missing target is always an error");
+    csv_write_text(path, "\x1f,y\n1,2\n3,4\n");
+    fgt_ok(fg_csv_open(path, NULL, &parts, &err));
+    assert_int_equal(fg_dataset_count(parts.train), 2);
+    csv_destroy(&parts);
+    assert_true(fgi_cell_spreadsheet(fgi_str_of("1234\xe2\x80\xaf"), '.', &value));
+    assert_true(value == 1234);
+    assert_true(fgi_cell_spreadsheet(fgi_str_of("5678\xc2\xa0"), '.', &value));
+    assert_true(value == 5678);
 }
 
 static void decimal_marks_are_checked(void **state)
@@ -766,6 +863,9 @@ static void row_numbers_are_dense(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(titles_are_above_names),
+    cmocka_unit_test(a_layout_is_that_of_twenty_rows),
+    cmocka_unit_test(quotes_may_be_anywhere_in_a_row),
+    cmocka_unit_test(texts_may_be_long_or_odd),
     cmocka_unit_test(decimal_marks_are_checked),
     cmocka_unit_test(names_of_images_are_no_categories),
     cmocka_unit_test(large_classes_keep_their_text),
@@ -774,6 +874,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(first_rows_are_data_or_names),
     cmocka_unit_test(new_rows_fail_in_words),
     cmocka_unit_test(options_override_the_schema),
+    cmocka_unit_test(options_may_be_stricter_than_the_schema),
     cmocka_unit_test(columns_without_names_are_counted),
     cmocka_unit_test(columns_may_be_in_another_order),
     cmocka_unit_test(a_split_is_stratified),

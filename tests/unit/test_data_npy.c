@@ -247,6 +247,53 @@ static void headers_that_lie_are_refused(void **state)
         FG_EUNSUPPORTED);
 }
 
+static const struct {
+    const char start[13]; /* of a file of 28 bytes */
+    fg_status status;
+    const char *message;
+} starts[] = {
+    {"\x93NUMPY\x00\x00\x0e\x00", FG_EUNSUPPORTED, "f: byte 6: unsupported .npy version 0.0"},
+    {"\x93NUMPY\x04\x01\x0e\x00", FG_EUNSUPPORTED, "f: byte 6: unsupported .npy version 4.1"},
+    {"\x93NUMPY\x02\x00\x10\x01\x00\x00", FG_EFORMAT,
+     "f: byte 12: the header is longer than the file"},
+    {"\x93NUMPY\x02\x00\x10\x00\x01\x00", FG_EFORMAT,
+     "f: byte 12: the header is longer than the file"},
+    {"\x93NUMPY\x03\x00\x10\x00\x00\x01", FG_EFORMAT,
+     "f: byte 12: the header is longer than the file"},
+    {"\x93NUMPY\x02\x00\x10\x00\x00\x00", FG_EFORMAT, "f: byte 12: expected the header dictionary"},
+};
+
+/* The version, and each byte of the length of the header. */
+static void starts_that_lie_are_refused(void **state)
+{
+    for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
+        unsigned char file[28] = {0};
+        fgi_npy npy;
+        memcpy(file, starts[i].start, 12);
+        assert_int_equal(fgi_npy_parse("f", file, sizeof(file), &npy, &err), starts[i].status);
+        assert_string_equal(err.message, starts[i].message);
+    }
+}
+
+/* 2^64 - 1 is not -1. Indices of rank 2 are no classes. */
+static void targets_are_what_they_are(void **state)
+{
+    fg_dataset *dataset;
+    const char *path = fgt_path(fgt_temp_folder(), "y.npy");
+    const uint64_t large[4] = {1, UINT64_MAX, 0, 2};
+    const uint8_t bools[4] = {1, 0, 2, 1};
+    fgt_ok(fg_npy_write(path, &(fg_type){FG_U64, 1, {4}}, large, &err));
+    assert_int_equal(fg_npy_open(golden("float32.npy"), path, NULL, &dataset, &err), FG_EFORMAT);
+    fgt_message_is(err.message, "~/y.npy: element 1 (index starting at 0, byte 136) does not fit "
+                                "in s32; use smaller integers, or floats for a regression");
+    fgt_ok(fg_npy_write(path, &(fg_type){FG_BOOL, 1, {4}}, bools, &err));
+    assert_int_equal(fg_npy_open(golden("float32.npy"), path, NULL, &dataset, &err), FG_EFORMAT);
+    fgt_message_is(err.message, "~/y.npy: byte 130: a bool is 2: expected 0 or 1");
+    fgt_ok(fg_npy_open(golden("float32.npy"), golden("uint32.npy"), NULL, &dataset, &err));
+    assert_int_equal(fg_dataset_class_count(dataset), 0);
+    fg_dataset_destroy(dataset);
+}
+
 /* Also: the bytes are those that NumPy writes. */
 static void what_is_written_is_what_numpy_writes(void **state)
 {
@@ -727,6 +774,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_cannot_be_used_is_said),
     cmocka_unit_test(headers_may_be_written_in_many_ways),
     cmocka_unit_test(headers_that_lie_are_refused),
+    cmocka_unit_test(starts_that_lie_are_refused),
+    cmocka_unit_test(targets_are_what_they_are),
     cmocka_unit_test(what_is_written_is_what_numpy_writes),
     cmocka_unit_test(what_cannot_be_written_is_refused),
     cmocka_unit_test(every_allocation_may_fail),
