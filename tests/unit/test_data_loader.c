@@ -375,6 +375,27 @@ static void options_have_defaults(void **state)
     fg_loader_destroy(loader);
 }
 
+/* One slot has one worker. When both batches of an epoch are ready, two are at the first call and
+ * one at the second. */
+static void ready_batches_are_averaged(void **state)
+{
+    const fg_host_batch *batch;
+    fg_loader *loader = start(in_memory(), &(fg_loader_options){.batch_size = 16, .prefetch = 1});
+    assert_int_equal(fg_loader_get_stats(loader).workers, 1);
+    fg_loader_destroy(loader);
+    loader = start(in_memory(), &(fg_loader_options){.batch_size = 64, .prefetch = 2});
+    while (fg_loader_get_stats(loader).ready < 2)
+        (void)sched_yield();
+    assert_true(fg_loader_get_stats(loader).ready_mean == 0);
+    for (int i = 0; i < 2; i++) {
+        fgt_ok(fg_loader_next(loader, &batch, &err));
+        assert_true(fg_loader_get_stats(loader).ready_mean == (i == 0 ? 2 : 1.5));
+    }
+    assert_int_equal(fg_loader_get_stats(loader).waits, 0);
+    assert_int_equal(fg_loader_get_stats(loader).ready, 0);
+    fg_loader_destroy(loader);
+}
+
 /* A last batch that is full, complete or left out. */
 static void batches_of_an_epoch_are_counted(void **state)
 {
@@ -584,6 +605,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(wrong_options_are_named),
     cmocka_unit_test(options_have_defaults),
     cmocka_unit_test(batches_of_an_epoch_are_counted),
+    cmocka_unit_test(ready_batches_are_averaged),
     cmocka_unit_test(every_allocation_and_thread_may_fail),
 };
 FGT_MAIN(tests)
