@@ -394,6 +394,11 @@ static void ready_batches_are_averaged(void **state)
     assert_int_equal(fg_loader_get_stats(loader).waits, 0);
     assert_int_equal(fg_loader_get_stats(loader).ready, 0);
     fg_loader_destroy(loader);
+    loader = start(in_memory(), &(fg_loader_options){.batch_size = 128, .rank = 7, .world = 8});
+    fgt_ok(fg_loader_next(loader, &batch, &err)); /* rows 112 to 127 of 103 samples */
+    assert_int_equal(batch->valid, 0);
+    assert_int_equal(fg_loader_get_stats(loader).batches, 1);
+    fg_loader_destroy(loader);
 }
 
 /* A last batch that is full, complete or left out. */

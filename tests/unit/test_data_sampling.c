@@ -9,6 +9,7 @@
 #include <math.h>
 #include "base/alloc.h"
 #include "data/dataset.h"
+#include "data/encoding.h"
 
 enum { SIZE = 50, MOST = 4096 };
 static fg_error err;
@@ -428,6 +429,36 @@ static void a_mix_has_limits(void **state)
         fg_dataset_destroy(parts[i]);
 }
 
+/* Images whose encodings differ in one member. */
+static void encodings_are_compared_whole(void **state)
+{
+    const fg_image_encoding given = {.coding = FG_IMAGE_DCT,
+                                     .height = 16,
+                                     .width = 24,
+                                     .channels = 3,
+                                     .components = 3,
+                                     .high = 1};
+    const fg_image_encoding like = {.coding = FG_IMAGE_DCT, .height = 16, .width = 24};
+    fg_image_encoding other[] = {like, like, like, like, like, like, like, like, like};
+    other[0].coding = FG_IMAGE_YCC420;
+    other[1].height = 17;
+    other[2].width = 16;
+    other[3].channels = 1;
+    other[4].components = 1;
+    other[5].high = 2;
+    other[6].h[2] = 2;
+    other[7].v[2] = 2;
+    other[8].coding = FG_IMAGE_PIXELS;
+    assert_true(fgi_encoding_equal(&given, &like)); /* the defaults */
+    for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++) {
+        if (fgi_encoding_equal(&given, &other[i]) || fgi_encoding_equal(&other[i], &given))
+            fail_msg("encoding %zu", i);
+        assert_true(fgi_encoding_equal(&other[i], &other[i]));
+    }
+    assert_true(fgi_encoding_equal(&other[8], NULL));
+    assert_false(fgi_encoding_equal(&given, NULL));
+}
+
 /* ---- samples that vary by epoch -------------------------------------------------------------- */
 
 static fg_status read_epoch(void *self, int64_t epoch, int64_t index, void *const *out_fields,
@@ -523,6 +554,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(remainders_are_apportioned),
     cmocka_unit_test(parts_that_do_not_fit_are_refused),
     cmocka_unit_test(a_mix_has_limits),
+    cmocka_unit_test(encodings_are_compared_whole),
     cmocka_unit_test(samples_may_vary_by_epoch),
     cmocka_unit_test(allocation_failures_leak_nothing),
 };
