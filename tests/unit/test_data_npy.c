@@ -275,7 +275,7 @@ static void starts_that_lie_are_refused(void **state)
     }
 }
 
-/* 2^64 - 1 is not -1. Indices of rank 2 are no classes. */
+/* 2^64 - 1 is not -1. Integers of rank 2 are not class indices. */
 static void targets_are_what_they_are(void **state)
 {
     fg_dataset *dataset;
