@@ -154,6 +154,8 @@ static void errors_are_printed_with_their_place(void **state)
     check_print(&err, "p", "p: a.c: no\n");
     err.line = 12;
     check_print(&err, "p", "p: a.c:12: no\n");
+    err.line = 1;
+    check_print(&err, "p", "p: a.c:1: no\n");
 }
 
 typedef struct heard {
@@ -187,6 +189,30 @@ static void lines_reach_the_log_function(void **state)
     fg_log_set(NULL, NULL);
     fgi_log(FG_LOG_INFO, "nobody listens");
     assert_int_equal(h.count, 3);
+}
+
+static void count_calls(void *self) { (*(int *)self)++; }
+
+static void hear_nothing(void *self, fg_log_level level, const char *line)
+{
+    (void)self, (void)level, (void)line;
+}
+
+/* Only the object that is called before lines can end that. */
+static void another_object_ends_nothing(void **state)
+{
+    int first = 0, second = 0;
+    (void)state;
+    fg_log_set(hear_nothing, NULL);
+    fgi_log_set_before(count_calls, &first);
+    fgi_log_set_before(count_calls, &second);
+    fgi_log_unset_before(&first);
+    fgi_log(FG_LOG_INFO, "a line");
+    assert_true(first == 0 && second == 1);
+    fgi_log_unset_before(&second);
+    fgi_log(FG_LOG_INFO, "a line");
+    assert_true(first == 0 && second == 1);
+    fg_log_set(NULL, NULL);
 }
 
 static void dtypes_have_names_and_sizes(void **state)
@@ -265,6 +291,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(trap_is_raised_when_asked_for),
     cmocka_unit_test(errors_are_printed_with_their_place),
     cmocka_unit_test(lines_reach_the_log_function),
+    cmocka_unit_test(another_object_ends_nothing),
     cmocka_unit_test(dtypes_have_names_and_sizes),
     cmocka_unit_test(types_are_counted_and_written),
     cmocka_unit_test(shapes_are_written_as_arguments),
