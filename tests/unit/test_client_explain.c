@@ -146,6 +146,12 @@ static void chips_are_counted(void **state)
         add_chip(i);
         assert_int_equal(fgi_explain_missing(&m.host, "tpu", NULL, 0, &err), FG_ENOTFOUND);
         assert_string_equal(err.message, says[i]);
+        (void)fgi_fail(&err, FG_EPLUGIN, "no device");
+        assert_int_equal(fgi_explain_refusal(&m.host, "tpu", FG_EPLUGIN, &err), FG_EPLUGIN);
+        assert_string_equal(
+            err.message, i == 0 ? "this machine has 1 TPU chip of v5e, but libtpu says: no device"
+                                : "this machine has 2 TPU chips of v5e, but libtpu says: no "
+                                  "device");
     }
     (void)fgi_no_memory(&err); /* which the machine does not explain */
     assert_int_equal(fgi_explain_refusal(&m.host, "tpu", FG_ENOMEM, &err), FG_ENOMEM);
