@@ -16,14 +16,11 @@ static fg_client *client;
 static fg_dataset *data;
 static char runs[512];
 static int warning_count;
-static char said[300]; /* the last line of the callback */
 
 static void count_warning(void *self, fg_log_level level, const char *line)
 {
-    (void)self;
+    (void)self, (void)line;
     warning_count += level == FG_LOG_WARNING;
-    if (strncmp(line, "freeze:", 7) == 0)
-        (void)snprintf(said, sizeof said, "%s", line);
 }
 
 static int begin(void **state)
@@ -182,31 +179,6 @@ static void parameters_change_from_their_epoch_on(void **state)
     assert_int_equal(warning_count, 1);
 }
 
-/* Nothing is said of an epoch after the last one. */
-static void epochs_are_said(void **state)
-{
-    static const struct {
-        const char *freeze;
-        int64_t steps;
-        const char *says;
-    } rows[] = {
-        {UNTIL_2, 0, "freeze: 2 variables are no longer frozen, starting with epoch 2"},
-        {"parameters=[fc1.bias], unfreeze_at_epoch=1", 0,
-         "freeze: 1 variable is no longer frozen, starting with epoch 1"},
-        {UNTIL_2, 2 * EPOCH,
-         "freeze: the variables remain frozen: unfreeze_at_epoch is 2, and the run has 2 epochs"},
-        {"parameters=[fc1.bias], unfreeze_at_epoch=3", EPOCH,
-         "freeze: the variables remain frozen: unfreeze_at_epoch is 3, and the run has 1 epoch"},
-        {"parameters=[fc1.*], unfreeze_at_epoch=0", 0, ""}};
-    fg_result result;
-    (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        said[0] = '\0';
-        fit(&(setting){.freeze = rows[i].freeze, .steps = rows[i].steps}, &other, &result);
-        assert_string_equal(said, rows[i].says);
-    }
-}
-
 static void resumed_runs_are_the_same(void **state)
 {
     static const struct {
@@ -252,7 +224,6 @@ static void mistakes_are_reported(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(parameters_change_from_their_epoch_on),
-    cmocka_unit_test(epochs_are_said),
     cmocka_unit_test(resumed_runs_are_the_same),
     cmocka_unit_test(mistakes_are_reported),
 };
