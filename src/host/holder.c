@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "host/tpu.h"
 
 enum { LOCKS_MAX_BYTES = 1 << 20 };
@@ -232,8 +233,8 @@ void fgi_host_tpu_explain(const fgi_host *host, const char *words, char *out, si
         (void)snprintf(out, size, "this machine has no visible TPU (%s); libtpu says: %.*s", text,
                        length, words);
     } else {
-        (void)snprintf(out, size, "this machine has %d TPU chips%s%s, but libtpu says: %.*s",
-                       scan.chips, scan.generation ? " of " : "",
+        (void)snprintf(out, size, "this machine has %d TPU chip%s%s%s, but libtpu says: %.*s",
+                       scan.chips, fgi_s(scan.chips), scan.generation ? " of " : "",
                        scan.generation ? scan.generation : "", length, words);
     }
 }

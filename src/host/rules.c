@@ -55,12 +55,13 @@ static void rule_nodes(fg_host *host)
         fgi_doctor_find(
             host, FG_WRONG, "tpu-no-node",
             "start the container with docker run --privileged --net=host",
-            "%d TPU chips are on the PCI bus, but neither /dev/accelN nor /dev/vfio/N exists",
-            scan->pci_chips);
+            "%d TPU chip%s on the PCI bus, but neither /dev/accelN nor /dev/vfio/N exists",
+            scan->pci_chips, scan->pci_chips == 1 ? " is" : "s are");
     if (scan->pci_unknown > 0)
         fgi_doctor_find(host, FG_NOTE, "tpu-unknown", NULL,
-                        "%d PCI devices made by Google have an unknown device id (0x0056)",
-                        scan->pci_unknown);
+                        "%d PCI device%s made by Google %s an unknown device id (0x0056)",
+                        scan->pci_unknown, fgi_s(scan->pci_unknown),
+                        scan->pci_unknown == 1 ? "has" : "have");
 }
 
 static void rule_holder(fg_host *host)

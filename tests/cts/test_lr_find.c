@@ -368,13 +368,38 @@ static void a_signal_stops_it(void **state)
     fg_trainer_destroy(trainer);
 }
 
+/* Three sweeps of 100 steps from 1e-7 to 10; ten steps are the least. */
+static void options_have_defaults(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_lr_curve *curve = NULL;
+    toy model = {0};
+    const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
+    const kind k = {.options = {.limits.max_steps = STEPS}};
+    const fg_fit_data data = data_of(&k);
+    fg_trainer *trainer = open_trainer(&k);
+    fgt_ok(fg_tuner_lr_find(trainer, &task, &data, NULL, &curve, &err));
+    const double *lr = fg_lr_curve_lr(curve);
+    assert_in_range(fg_lr_curve_count(curve), 11, 100);
+    assert_int_equal(fg_lr_curve_segments(curve), 3);
+    fgt_close("lr", lr[0], 1e-7, 0, 1e-12);
+    fgt_close("lr", lr[10], 1e-7 * pow(1e8, 10.0 / 99), 0, 1e-12);
+    fg_lr_curve_destroy(curve);
+    const fg_lr_find_options shortest = {.steps = 10, .segments = 1};
+    fgt_ok(fg_tuner_lr_find(trainer, &task, &data, &shortest, &curve, &err));
+    fg_lr_curve_destroy(curve);
+    fg_trainer_destroy(trainer);
+}
+
 static void what_is_refused(void **state)
 {
     (void)state;
     static const fg_lr_find_options bad[] = {
         {.min_lr = -1},   {.min_lr = 20},     {.max_lr = (double)NAN}, {.max_lr = (double)INFINITY},
         {.steps = 9},     {.steps = 1 << 20}, {.segments = -1},        {.diverged = -2},
-        {.smoothing = 2}, {.reserved = {1}},
+        {.smoothing = 2}, {.reserved = {1}},  {.smoothing = -0.5},     {.max_lr = 1e-7},
+        {.steps = 10001}, {.segments = 101},
     };
     fg_error err = {0};
     fg_lr_curve *curve = NULL;
@@ -385,6 +410,7 @@ static void what_is_refused(void **state)
     fg_trainer *trainer = open_trainer(&k);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         assert_int_equal(fg_tuner_lr_find(trainer, &task, &data, &bad[i], &curve, &err), FG_EINVAL);
+    assert_string_equal(err.message, "101 segments: expected 1 to 100");
     data.train = NULL;
     assert_int_equal(fg_tuner_lr_find(trainer, &task, &data, NULL, &curve, &err), FG_EINVAL);
     assert_non_null(strstr(err.message, "no training data"));
@@ -399,6 +425,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_curve_that_is_too_short),
     cmocka_unit_test(finite_losses_that_diverge),
     cmocka_unit_test(a_signal_stops_it),
+    cmocka_unit_test(options_have_defaults),
     cmocka_unit_test(what_is_refused),
 };
 

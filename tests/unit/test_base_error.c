@@ -64,6 +64,27 @@ static void long_messages_end_in_dots(void **state)
     assert_string_equal(err.message + sizeof(err.message) - 5, "a...");
 }
 
+/* A message has room for 495 bytes. */
+static void messages_that_just_fit_are_whole(void **state)
+{
+    fg_error err;
+    char text[600];
+    memset(text, 'a', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
+    for (int size = 494; size <= 496; size++) {
+        (void)fgi_fail(&err, FG_EIO, "%.*s", size, text);
+        assert_int_equal(strlen(err.message), size < 496 ? size : 495);
+        assert_string_equal(err.message + 490, size == 494   ? "aaaa"
+                                               : size == 495 ? "aaaaa"
+                                                             : "aa...");
+        (void)fgi_fail(&err, FG_EIO, "%.*s", size - 3, text);
+        (void)fgi_context(&err, FG_EIO, "x"); /* "x: " */
+        assert_string_equal(err.message + 490, size == 494   ? "aaaa"
+                                               : size == 495 ? "aaaaa"
+                                                             : "aa...");
+    }
+}
+
 static fg_status inner(bool fails, fg_error *err)
 {
     return fails ? fgi_fail(err, FG_EFORMAT, "bad magic") : FG_OK;
@@ -133,6 +154,8 @@ static void errors_are_printed_with_their_place(void **state)
     check_print(&err, "p", "p: a.c: no\n");
     err.line = 12;
     check_print(&err, "p", "p: a.c:12: no\n");
+    err.line = 1;
+    check_print(&err, "p", "p: a.c:1: no\n");
 }
 
 typedef struct heard {
@@ -168,6 +191,30 @@ static void lines_reach_the_log_function(void **state)
     assert_int_equal(h.count, 3);
 }
 
+static void count_calls(void *self) { (*(int *)self)++; }
+
+static void hear_nothing(void *self, fg_log_level level, const char *line)
+{
+    (void)self, (void)level, (void)line;
+}
+
+/* Only the object that is called before lines can end that. */
+static void another_object_ends_nothing(void **state)
+{
+    int first = 0, second = 0;
+    (void)state;
+    fg_log_set(hear_nothing, NULL);
+    fgi_log_set_before(count_calls, &first);
+    fgi_log_set_before(count_calls, &second);
+    fgi_log_unset_before(&first);
+    fgi_log(FG_LOG_INFO, "a line");
+    assert_true(first == 0 && second == 1);
+    fgi_log_unset_before(&second);
+    fgi_log(FG_LOG_INFO, "a line");
+    assert_true(first == 0 && second == 1);
+    fg_log_set(NULL, NULL);
+}
+
 static void dtypes_have_names_and_sizes(void **state)
 {
     static const char *const wanted[] = {"none:0", "bool:1", "u8:1",  "s8:1",  "u16:2",
@@ -199,6 +246,9 @@ static void types_are_counted_and_written(void **state)
     assert_true(fg_type_bytes(&type) == SIZE_MAX);
     type.dim[2] = -1;
     assert_int_equal(fg_type_count(&type), 0);
+    type = (fg_type){.dtype = FG_U8, .rank = 3, .dim = {INT64_MAX, 4, 0}};
+    assert_int_equal(fg_type_count(&type), 0); /* no elements, however large the others */
+    assert_int_equal(fg_type_bytes(&type), 0);
     type = (fg_type){.dtype = FG_F64, .rank = 1, .dim = {INT64_MAX - 1}};
     assert_true(fg_type_bytes(&type) == SIZE_MAX);
     type = (fg_type){.dtype = FG_S64, .rank = 0};
@@ -236,10 +286,12 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(version_is_the_headers),
     cmocka_unit_test(failure_fills_the_error),
     cmocka_unit_test(long_messages_end_in_dots),
+    cmocka_unit_test(messages_that_just_fit_are_whole),
     cmocka_unit_test(macros_pass_failures_on),
     cmocka_unit_test(trap_is_raised_when_asked_for),
     cmocka_unit_test(errors_are_printed_with_their_place),
     cmocka_unit_test(lines_reach_the_log_function),
+    cmocka_unit_test(another_object_ends_nothing),
     cmocka_unit_test(dtypes_have_names_and_sizes),
     cmocka_unit_test(types_are_counted_and_written),
     cmocka_unit_test(shapes_are_written_as_arguments),

@@ -77,6 +77,8 @@ static void borders_of_the_formats(void **state)
     assert_int_equal(bits_of(FG_BF16, 1e39), 0x7F80);
     assert_int_equal(bits_of(FG_BF16, (double)-INFINITY), 0xFF80);
     assert_int_equal(bits_of(FG_BF16, 5e-324), 0x0000);
+    assert_int_equal(bits_of(FG_BF16, (double)NAN), 0x7FC0); /* quiet, as of f32 */
+    assert_int_equal(bits_of(FG_F16, (double)NAN), 0x7E00);
 }
 
 static void integers_hold_what_fits(void **state)
@@ -106,6 +108,10 @@ static void integers_hold_what_fits(void **state)
         }
         assert_false(fgi_number_fits(rows[r].dtype, nextafter(rows[r].least, -1e300)));
         assert_false(fgi_number_fits(rows[r].dtype, nextafter(rows[r].greatest, 1e300)));
+        if (fg_dtype_size(rows[r].dtype) <= 4) { /* the next integers */
+            assert_false(fgi_number_fits(rows[r].dtype, rows[r].least - 1));
+            assert_false(fgi_number_fits(rows[r].dtype, rows[r].greatest + 1));
+        }
         assert_false(fgi_number_fits(rows[r].dtype, (double)NAN));
         assert_false(fgi_number_fits(rows[r].dtype, 0.5));
     }

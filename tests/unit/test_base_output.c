@@ -68,17 +68,36 @@ static void links_are_followed(void **state)
     fgt_message_is(err.message, "cannot write '~/loop': Too many levels of symbolic links");
 }
 
+/* "29" leads to "28", and so on to "0", which is a file. */
+static void many_links_are_followed(void **state)
+{
+    fg_error err = {0};
+    char first[300], from[320], to[16];
+    (void)snprintf(first, sizeof first, "%s/0", fgt_temp_folder());
+    fgt_write(first, "old", 3);
+    for (int i = 1; i < 30; i++) {
+        (void)snprintf(to, sizeof to, "%d", i - 1);
+        (void)snprintf(from, sizeof from, "%.*s%d", (int)strlen(first) - 1, first, i);
+        assert_int_equal(symlink(to, from), 0);
+    }
+    fgt_ok(fg_file_write(from, "new", 3, &err));
+    assert_content(first, "new");
+    assert_true(S_ISLNK(kind_of(from)) && S_ISREG(kind_of(first)));
+}
+
 static void the_mode_is_kept(void **state)
 {
     fg_error err = {0};
     struct stat info;
     const char *path = fgt_path(fgt_temp_folder(), "private");
     fgt_write(path, "old", 3);
-    assert_int_equal(chmod(path, 0640), 0);
-    fgt_ok(fg_file_write(path, "new", 3, &err));
-    assert_int_equal(stat(path, &info), 0);
-    assert_int_equal(info.st_mode & 07777, 0640);
-    assert_content(path, "new");
+    for (mode_t special = 0; special <= 01000; special += 01000) {
+        assert_int_equal(chmod(path, special | 0640), 0);
+        fgt_ok(fg_file_write(path, "new", 3, &err));
+        assert_int_equal(stat(path, &info), 0);
+        assert_int_equal(info.st_mode & 07777, special | 0640);
+        assert_content(path, "new");
+    }
 }
 
 static void a_device_stays_a_device(void **state)
@@ -202,6 +221,35 @@ static void what_is_written_is_read(void **state)
     fg_file_free(NULL);
 }
 
+/* What fg_file_write could replace or write to; nothing is changed. */
+static void files_are_checked_before_they_are_written(void **state)
+{
+    static const struct {
+        const char *path, *reason; /* NULL: it can be written */
+    } rows[] = {{"", "No such file or directory"},
+                {"/", "Is a directory"},
+                {"/tmp", "Is a directory"},
+                {"/nowhere/x", "No such file or directory"},
+                {"/dev/null", NULL}};
+    fg_error err = {0};
+    char message[128];
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const fg_status status = fg_file_check(rows[i].path, &err);
+        assert_int_equal(status, rows[i].reason == NULL ? FG_OK : FG_EIO);
+        (void)snprintf(message, sizeof message, "cannot write '%s': %s", rows[i].path,
+                       rows[i].reason);
+        if (status != FG_OK)
+            assert_string_equal(err.message, message);
+    }
+    const char *folder = fgt_temp_folder(), *path = fgt_path(folder, "new");
+    fgt_ok(fg_file_check(path, &err));
+    assert_int_equal(fgt_count_entries(folder), 0);
+    fgt_ok(fg_file_write(path, NULL, 0, &err)); /* no content */
+    fgt_ok(fg_file_check(path, &err));
+    assert_content(path, "");
+}
+
 static void errors_of_callers_are_set(void **state)
 {
     (void)state;
@@ -216,9 +264,11 @@ static void errors_of_callers_are_set(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_is_written_is_read),
+    cmocka_unit_test(files_are_checked_before_they_are_written),
     cmocka_unit_test(errors_of_callers_are_set),
     cmocka_unit_test(bad_arguments_are_refused),
     cmocka_unit_test(links_are_followed),
+    cmocka_unit_test(many_links_are_followed),
     cmocka_unit_test(the_mode_is_kept),
     cmocka_unit_test(a_device_stays_a_device),
     cmocka_unit_test(a_fifo_passes_it_on),

@@ -37,6 +37,9 @@ static void keys_and_words_are_low_word_first(void **state)
     assert_int_equal(folded.word[0], 0xc4923a9c);
     assert_int_equal(folded.word[1], 0x483df7a0);
     assert_true(fgi_rng_uniform(key, counter) == (float)(0xc4923a9c >> 8) / 16777216.0f);
+    for (uint64_t i = 0; i < 64; i++)
+        assert_true(fgi_rng_uniform(key, i) ==
+                    (float)((uint32_t)fgi_rng_u64(key, i) >> 8) / 16777216.0f);
     const fgi_key a = fgi_key_fold_text(key, "dropout"), b = fgi_key_fold_text(key, "shuffle");
     assert_true(a.word[0] != b.word[0] && a.word[1] != b.word[1]);
 }

@@ -615,6 +615,8 @@ static void kinds_are_listed(void **state)
     assert_string_equal(shown, "a\\nb");
     assert_int_equal(fg_catalog_escape("a", shown, 1), 0);
     assert_string_equal(shown, "");
+    assert_int_equal(fg_catalog_escape("abcd", shown, 4), 3); /* the least size */
+    assert_string_equal(shown, "...");
 }
 
 /* ---- whole messages -------------------------------------------------------------------------- */

@@ -279,6 +279,12 @@ static const struct {
     {"e.jsonl", "{\"path\": \"a.jpg\", \"label\": [1], \"labels\": [2]}",
      "PATH:1: member 'label': expected an integer or a string"},
     {"e.jsonl", "{\"label\": 1}", "PATH:1: the path is missing"},
+    {"e.csv",
+     "path,split\na.jpg,0123456789012345678901234567890123456789012345678901234567890123456\n",
+     "PATH:2: unknown split '0123456789012345678901234567890123456789012345678901234567890123': "
+     "expected train, val or test"},
+    {"e.jsonl", "{\"path\": \"a.jpg\", \"label\": \"x\"}\n{\"classes\": [\"x\"]}",
+     "PATH:2: member 'classes': expected a list of names, before the samples"},
     {"e.jsonl", "{\"classes\": []}",
      "PATH:1: member 'classes': expected a list of names, before the samples"},
     {"e.jsonl", "{\"classes\": [\"x\", 1]}",
@@ -292,6 +298,13 @@ static void mistakes_have_lines(void **state)
         fgt_catalog_fails(manifest(line_mistakes[i].name, line_mistakes[i].text), NULL, FG_EFORMAT,
                           line_mistakes[i].part);
     fgt_catalog_fails(manifest("e.jsonl", "\n"), NULL, FG_ENOTFOUND, "'PATH': no samples");
+    fgt_catalog_fails(manifest("e.jsonl", "{\"path\": \"m.jpg\", \"label\": \"x\"}\n"
+                                          "{\"classes\": [\"x\"]}\n{\"path\": \"a.jpg\"}"),
+                      &(fg_catalog_options){.skip_missing = true}, FG_EFORMAT,
+                      "PATH:2: member 'classes': expected a list of names, before the samples");
+    fgt_catalog_fails(manifest("e.jsonl", "{\"file_name\": \"a.jpg\"}"),
+                      &(fg_catalog_options){.path_column = "file"}, FG_EFORMAT,
+                      "PATH:1: the file is missing");
     fgt_catalog_fails(manifest("e.csv", "path,label\na.jpg,1\nm.jpg,-2\n"),
                       &(fg_catalog_options){.skip_missing = true}, FG_EFORMAT,
                       "PATH:3: a skipped sample has the class '-2': expected a class index that is "
@@ -338,6 +351,45 @@ static void rows_are_read_in_several_forms(void **state)
                    "x\nclass y\n");
     fgt_catalog_is(manifest("w.ndjson", "{\"path\": \"a\", \"group\": -3}\n"),
                    &(fg_catalog_options){.suffix = ".jpg"}, "a.jpg -3=1 [A]\n");
+}
+
+/* Kinds by name, also of compressed lists. */
+static void names_of_lists_have_endings(void **state)
+{
+    static const struct {
+        const char *name, *text;
+    } lists[] = {{"z.csv.gz", "path,group\na.jpg,0\n"},
+                 {"z.jsonl.gz", "{\"path\": \"a.jpg\", \"group\": 0}\n"},
+                 {"z.ndjson", "{\"path\": \"a.jpg\", \"group\": \"0\"}\n"},
+                 {"z.ndjson.gz", "{\"path\": \"a.jpg\", \"group\": 0}\n"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+        fgt_catalog_is(manifest(lists[i].name, lists[i].text), NULL, "a.jpg 0=1 [A]\n");
+    fgt_catalog_is(manifest("w.csv", "path\nsub/d.bin\n"),
+                   &(fg_catalog_options){.suffix = "sub/d.bin"}, "sub/d.bin [D]\n");
+}
+
+/* Of given classes, each label is checked; those of skipped samples need not be among them. */
+static void all_labels_are_of_the_given_classes(void **state)
+{
+    static const char *const names[] = {"cat", "dog"};
+    const fg_catalog_options options = {
+        .class_names = names, .class_count = 2, .skip_missing = true};
+    (void)state;
+    fgt_catalog_is(manifest("g.csv", "path,label\nm.jpg,wolf\na.jpg,dog\n"), &options,
+                   "a.jpg 1 [A]\nclass cat\nclass dog\nskip m.jpg: row 1: no such file\n");
+    fgt_catalog_fails(manifest("g.csv", "path,labels\na.jpg,cat\nb c.jpg,cat;wolf\n"), &options,
+                      FG_EFORMAT,
+                      "PATH:3: sample 'b c.jpg' has the class 'wolf': expected one of 'cat' and "
+                      "'dog'");
+    fgt_catalog_fails(manifest("g.csv", "path,label\na.jpg,2\n"), &options, FG_EFORMAT,
+                      "PATH:2: sample 'a.jpg' has the class '2': expected one of 'cat' and 'dog'");
+    fg_catalog *catalog;
+    fg_catalog_item item;
+    fgt_ok(fg_catalog_open(manifest("g.csv", "path\na.jpg\n"), NULL, &catalog, &err));
+    assert_int_equal(fg_catalog_get(catalog, 1, &item, &err), FG_EINVAL);
+    assert_string_equal(err.message, "sample 1 is out of range: the catalog has 1 sample");
+    fg_catalog_destroy(catalog);
 }
 
 /* What is ignored: said for the first sample only. */
@@ -410,6 +462,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(mistakes_have_lines),
     cmocka_unit_test(missing_files_have_advice),
     cmocka_unit_test(rows_are_read_in_several_forms),
+    cmocka_unit_test(names_of_lists_have_endings),
+    cmocka_unit_test(all_labels_are_of_the_given_classes),
     cmocka_unit_test(what_lists_ignore_is_said),
     cmocka_unit_test(every_allocation_may_fail),
 };

@@ -346,6 +346,27 @@ static void names_are_shown_with_limits(void **state)
 }
 
 /* By the first label; a sample without a split is for training. */
+/* A group with as many samples of class 1 as of class 0 is of class 0: one of the groups a and b is
+ * for validation, and one of c and d. */
+static void a_group_of_two_classes_is_of_the_smaller(void **state)
+{
+    const char *text = "path,name,label,group\na.jpg,1,1,a\na.jpg,2,0,a\na.jpg,3,0,b\n"
+                       "a.jpg,4,0,b\na.jpg,5,1,c\na.jpg,6,1,c\na.jpg,7,1,d\na.jpg,8,1,d\n";
+    fg_catalog *catalog = NULL;
+    uint8_t splits[8];
+    (void)state;
+    fgt_write(fgt_path(root, "t.csv"), text, strlen(text));
+    fgt_ok(fg_catalog_open(fgt_path(root, "t.csv"), NULL, &catalog, &err));
+    for (uint64_t seed = 0; seed < 8; seed++) {
+        const fg_catalog_split_options options = {
+            .val_fraction = 0.5, .seed = seed, .stratify = true};
+        fgt_ok(fg_catalog_split(catalog, &options, splits, &err));
+        assert_int_equal((splits[0] == FG_VAL) + (splits[2] == FG_VAL), 1);
+        assert_int_equal((splits[4] == FG_VAL) + (splits[6] == FG_VAL), 1);
+    }
+    fg_catalog_destroy(catalog);
+}
+
 static void classes_of_a_catalog_are_counted(void **state)
 {
     (void)state;
@@ -369,6 +390,11 @@ static void classes_of_a_catalog_are_counted(void **state)
         assert_int_equal(fgi_class_counts_only(&c), -1);
         fgi_class_counts_fini(&c);
     }
+    int64_t counts[2]; /* of all labels of a sample */
+    assert_int_equal(fg_catalog_class_counts(catalog, NULL, -1, counts), 1);
+    assert_true(counts[0] == 2 && counts[1] == 3);
+    assert_int_equal(fg_catalog_class_counts(catalog, splits, FG_TEST, counts), 0);
+    assert_true(counts[0] == 1 && counts[1] == 1);
     fg_catalog_destroy(catalog);
 }
 
@@ -456,6 +482,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(classes_are_counted_in_words),
     cmocka_unit_test(classes_that_lack_samples_are_named),
     cmocka_unit_test(names_are_shown_with_limits),
+    cmocka_unit_test(a_group_of_two_classes_is_of_the_smaller),
     cmocka_unit_test(classes_of_a_catalog_are_counted),
     cmocka_unit_test(names_have_meanings),
     cmocka_unit_test(lists_of_names_have_a_limit),

@@ -5,6 +5,7 @@
 #include "fgt.h"
 
 #include "base/alloc.h"
+#include "base/crc32c.h"
 #include "base/file.h"
 #include "catalog_text.h"
 
@@ -215,6 +216,140 @@ static void shards_give_splits_and_names(void **state)
                    "class dog\nclass -\nclass cat\n");
 }
 
+/* ---- made records ---------------------------------------------------------------------------- */
+
+/* A message of Protocol Buffers. */
+typedef struct message {
+    unsigned char data[8192];
+    size_t size;
+} message;
+
+static void put_varint(message *m, uint64_t value)
+{
+    for (; value > 127; value >>= 7)
+        m->data[m->size++] = (unsigned char)(value | 128);
+    m->data[m->size++] = (unsigned char)value;
+}
+
+static void put(message *m, int field, const void *data, size_t size)
+{
+    put_varint(m, (uint64_t)field << 3 | 2);
+    put_varint(m, size);
+    memcpy(m->data + m->size, data, size);
+    m->size += size;
+}
+
+/* BYTES is field 1 of a Feature, INTEGERS field 3; in both, the values are field 1. */
+enum { BYTES = 1, INTEGERS = 3 };
+
+static void put_feature(message *features, const char *key, int kind, const message *values)
+{
+    static message feature, entry;
+    feature.size = entry.size = 0;
+    put(&feature, kind, values->data, values->size);
+    put(&entry, 1, key, strlen(key));
+    put(&entry, 2, feature.data, feature.size);
+    put(features, 1, entry.data, entry.size);
+}
+
+static void put_text(message *features, const char *key, const char *text)
+{
+    static message values;
+    values.size = 0;
+    put(&values, 1, text, strlen(text));
+    put_feature(features, key, BYTES, &values);
+}
+
+static void put_integers(message *features, const char *key, const int64_t *integers, size_t count)
+{
+    static message values, packed;
+    values.size = packed.size = 0;
+    for (size_t i = 0; i < count; i++)
+        put_varint(&packed, (uint64_t)integers[i]);
+    put(&values, 1, packed.data, packed.size);
+    put_feature(features, key, INTEGERS, &values);
+}
+
+/* Adds a record to the file: length, checksum, an Example with these features, checksum. */
+static void put_record(message *file, const message *features)
+{
+    static message example;
+    example.size = 0;
+    put(&example, 1, features->data, features->size);
+    const uint64_t size = example.size;
+    const uint32_t of_size = fgi_crc32c_masked(&size, 8);
+    const uint32_t of_data = fgi_crc32c_masked(example.data, example.size);
+    unsigned char *at = file->data + file->size;
+    memcpy(at, &size, 8);
+    memcpy(at + 8, &of_size, 4);
+    memcpy(at + 12, example.data, example.size);
+    memcpy(at + 12 + example.size, &of_data, 4);
+    file->size += 16 + example.size;
+}
+
+static const char *made_file(const message *file)
+{
+    const char *path = fgt_path(fgt_temp_folder(), "x.tfrecord");
+    fgt_write(path, file->data, file->size);
+    return path;
+}
+
+static void records_are_counted_with_those_that_are_skipped(void **state)
+{
+    static message file, without, with, twice;
+    (void)state;
+    put_text(&without, "image/filename", "a.jpg");
+    put_text(&with, "image/encoded", "two");
+    put_integers(&with, "image/class/label", (const int64_t[]){1, -1, 0, -1}, 4);
+    put_record(&file, &without);
+    put_record(&file, &with);
+    fgt_catalog_is(made_file(&file), NULL,
+                   "x.tfrecord:1 1,0 [two]\nclass -\nclass -\nskip x.tfrecord:0: a record without "
+                   "the feature 'image/encoded'\n");
+    static message images;
+    put(&images, 1, "one", 3);
+    put(&images, 1, "two", 3);
+    put_feature(&twice, "image/encoded", BYTES, &images);
+    file.size = 0;
+    put_record(&file, &twice);
+    fgt_catalog_fails(made_file(&file), NULL, FG_EFORMAT,
+                      "'PATH': byte 0: record 0: expected one value of bytes as the image");
+}
+
+/* 64 labels; 4096 bytes of a feature, 6 of which are tags and sizes of a long text. */
+static void labels_and_names_have_limits(void **state)
+{
+    static message file, features;
+    static char name[4092];
+    int64_t labels[65] = {0};
+    (void)state;
+    for (size_t more = 0; more < 2; more++) {
+        fg_catalog *catalog = NULL;
+        memset(name, 'n', 4090 + more);
+        file.size = features.size = 0;
+        put_text(&features, "image/encoded", "one");
+        put_text(&features, "image/filename", name);
+        put_record(&file, &features);
+        if (more == 0)
+            fgt_ok(fg_catalog_open(made_file(&file), NULL, &catalog, &err));
+        else
+            fgt_catalog_fails(made_file(&file), NULL, FG_EFORMAT,
+                              "'PATH': byte 0: record 0: a label or name of more than 4096 bytes");
+        fg_catalog_destroy(catalog);
+        catalog = NULL;
+        file.size = features.size = 0;
+        put_text(&features, "image/encoded", "one");
+        put_integers(&features, "image/class/label", labels, 64 + more);
+        put_record(&file, &features);
+        if (more == 0)
+            fgt_ok(fg_catalog_open(made_file(&file), NULL, &catalog, &err));
+        else
+            fgt_catalog_fails(made_file(&file), NULL, FG_EFORMAT,
+                              "'PATH': byte 0: record 0: more than 64 labels");
+        fg_catalog_destroy(catalog);
+    }
+}
+
 static void every_allocation_may_fail(void **state)
 {
     (void)state;
@@ -231,6 +366,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(checksums_are_named),
     cmocka_unit_test(names_that_disagree_are_not_used),
     cmocka_unit_test(shards_give_splits_and_names),
+    cmocka_unit_test(records_are_counted_with_those_that_are_skipped),
+    cmocka_unit_test(labels_and_names_have_limits),
     cmocka_unit_test(every_allocation_may_fail),
 };
 FGT_MAIN(tests)

@@ -52,6 +52,9 @@ static void round_trip(void **state)
     assert_int_equal(at, 2);
     assert_int_equal(fg_ckpt_info(ckpt, 2)->part, FG_CKPT_STATE);
     assert_false(fg_ckpt_find(ckpt, FG_CKPT_MODEL, "adam.m.fc.weight", &at));
+    assert_false(fg_ckpt_find(ckpt, (fg_ckpt_part)2, "fc.weight", &at));
+    assert_null(fg_ckpt_info(ckpt, 3));
+    assert_null(fg_ckpt_data(ckpt, 3));
     assert_string_equal(fg_ckpt_state_json(ckpt), "{\"value\": 1.5}");
     fg_ckpt_close(ckpt);
     fg_ckpt_close(NULL);

@@ -61,15 +61,19 @@ static void lock(void)
     machine_file(&m, "/proc/812/cmdline", "python notebook.py");
 }
 
+static void add_chip(int i)
+{
+    char slot[16], node[16];
+    (void)snprintf(slot, sizeof slot, "0000:00:0%d.0", i);
+    (void)snprintf(node, sizeof node, "/dev/accel%d", i);
+    machine_pci(&m, slot, "0x1ae0\n", "0x0063\n", "");
+    machine_file(&m, node, "");
+}
+
 static void furnish(unsigned parts)
 {
-    for (int i = 0; i < 4 && (parts & CHIPS); i++) {
-        char slot[16], node[16];
-        (void)snprintf(slot, sizeof slot, "0000:00:0%d.0", i);
-        (void)snprintf(node, sizeof node, "/dev/accel%d", i);
-        machine_pci(&m, slot, "0x1ae0\n", "0x0063\n", "");
-        machine_file(&m, node, "");
-    }
+    for (int i = 0; i < 4 && (parts & CHIPS); i++)
+        add_chip(i);
     if (parts & CHIP_HELD)
         hold("/dev/accel0", "python train.py");
     if (parts & LOCK_HELD)
@@ -127,6 +131,31 @@ static void a_missing_plugin(void **state)
             strcmp(missing_plugins[i].accelerator, "cpu") != 0)
             assert_null(strstr(err.message, "pip install")); /* which would not help */
     }
+}
+
+static void chips_are_counted(void **state)
+{
+    static const char *const says[] = {
+        "this machine has 1 TPU chip of v5e, but no PJRT plugin for 'tpu' is installed; type: "
+        "fulgurite setup tpu\nlooked in",
+        "this machine has 2 TPU chips of v5e, but no PJRT plugin for 'tpu' is installed; type: "
+        "fulgurite setup tpu\nlooked in"};
+    fg_error err = {0};
+    (void)fresh(state);
+    for (int i = 0; i < 2; i++) {
+        add_chip(i);
+        assert_int_equal(fgi_explain_missing(&m.host, "tpu", NULL, 0, &err), FG_ENOTFOUND);
+        assert_string_equal(err.message, says[i]);
+        (void)fgi_fail(&err, FG_EPLUGIN, "no device");
+        assert_int_equal(fgi_explain_refusal(&m.host, "tpu", FG_EPLUGIN, &err), FG_EPLUGIN);
+        assert_string_equal(
+            err.message, i == 0 ? "this machine has 1 TPU chip of v5e, but libtpu says: no device"
+                                : "this machine has 2 TPU chips of v5e, but libtpu says: no "
+                                  "device");
+    }
+    (void)fgi_no_memory(&err); /* which the machine does not explain */
+    assert_int_equal(fgi_explain_refusal(&m.host, "tpu", FG_ENOMEM, &err), FG_ENOMEM);
+    assert_string_equal(err.message, "out of memory");
 }
 
 /* ---- a plugin without devices ---------------------------------------------------------------- */
@@ -345,6 +374,7 @@ static int load_fake(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup(a_missing_plugin, fresh),
+    cmocka_unit_test_setup(chips_are_counted, fresh),
     cmocka_unit_test_setup(a_plugin_that_refuses, fresh),
     cmocka_unit_test_setup(libtpu_is_explained_when_opened, fresh), /* before it is initialized */
     cmocka_unit_test_setup(cores_of_a_tpu, fresh),

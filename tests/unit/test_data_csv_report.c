@@ -7,6 +7,7 @@
 #include <math.h>
 #include "base/print.h"
 #include "csv_text.h"
+#include "input/csv_table.h"
 
 /* ---- types and the report -------------------------------------------------------------------- */
 
@@ -698,6 +699,40 @@ static void columns_can_be_asked_for(void **state)
     csv_destroy(&parts);
 }
 
+/* Of a long name of a column, 64 bytes are shown; a file that begins as gzip files do is text. */
+static void texts_may_be_long_or_odd(void **state)
+{
+    double value = 0;
+    fg_csv_parts parts;
+    const char *path = fgt_path(fgt_temp_folder(), "t.csv");
+    csv_expect_error(
+        "b,x123456789012345678901234567890123456789012345678901234567890123456\nu,\nv,1\n", NULL,
+        FG_EFORMAT,
+        "t.csv:2: row 1, column 'x123456789012345678901234567890123456789012345678901234567890123'"
+        ": the target is missing\nremove the row: a missing target is always an error");
+    csv_write_text(path, "\x1f,y\n1,2\n3,4\n");
+    fgt_ok(fg_csv_open(path, NULL, &parts, &err));
+    assert_int_equal(fg_dataset_count(parts.train), 2);
+    csv_destroy(&parts);
+    assert_true(fgi_cell_spreadsheet(fgi_str_of("1234\xe2\x80\xaf"), '.', &value));
+    assert_true(value == 1234);
+    assert_true(fgi_cell_spreadsheet(fgi_str_of("5678\xc2\xa0"), '.', &value));
+    assert_true(value == 5678);
+}
+
+/* Of the first text of a column, 64 bytes. */
+static void a_long_text_is_cut(void **state)
+{
+    fg_csv_parts parts;
+    fg_csv_column c;
+    fgt_ok(csv_open_text(
+        "c,y\nx123456789012345678901234567890123456789012345678901234567890123456,1\nv,2\n", NULL,
+        &parts));
+    fgt_ok(fg_csv_schema_column(parts.schema, 0, &c, &err));
+    assert_string_equal(c.text, "x123456789012345678901234567890123456789012345678901234567890123");
+    csv_destroy(&parts);
+}
+
 /* Whole warnings: of the target, and of several columns that are left out. */
 static void warnings_say_what_to_type(void **state)
 {
@@ -760,6 +795,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_report_has_limits),
     cmocka_unit_test(the_report_lists_a_target_once),
     cmocka_unit_test(columns_can_be_asked_for),
+    cmocka_unit_test(texts_may_be_long_or_odd),
+    cmocka_unit_test(a_long_text_is_cut),
     cmocka_unit_test(warnings_say_what_to_type),
     cmocka_unit_test(columns_that_are_left_out_are_said),
     cmocka_unit_test(nearly_numeric_columns_are_warned_of),

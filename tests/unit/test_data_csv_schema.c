@@ -320,6 +320,32 @@ static void faulty_headers_are_errors(void **state)
     csv_destroy(&parts);
 }
 
+static const struct {
+    const char *from, *to, *message; /* NULL: it is a schema */
+} bad_schemas[] = {
+    {"{'format'", "{'format'", NULL},
+    {"csv schema", "model", "this is not a csv schema"},
+    {"'version':1", "'version':2", "unsupported schema version"},
+    {"'delimiter':','", "'delimiter':'::'", "delimiter: expected one character"},
+    {"'header':true", "'header':1", "header, normalize, missing or unknown is missing or invalid"},
+    {"'missing':'error'", "'missing':'maybe'",
+     "header, normalize, missing or unknown is missing or invalid"},
+    {"'deviation':2", "'deviation':0", "a numeric column has no mean or no positive deviation"},
+    {"'mean':1.5", "'mean':'x'", "a numeric column has no mean or no positive deviation"},
+    {"'numeric'", "'vague'", "a column has an unknown kind"},
+    {"'name':'c'", "'name':'n'", "two columns have the same name"},
+    {"['u','v']", "['u','u']", "a list has a duplicate string"},
+    {"['u','v']", "['u',1]", "expected a list of strings"},
+    {"['a','b']", "[]", "expected classes and a target, or neither"},
+    {"'categorical'", "'target'", "two targets"},
+    {"'classes'", "'image':[1,1],'image_scale':0,'classes'", "image: expected three sizes"},
+    {"]}", "", "byte 319: @"},
+    {"'numeric_classes':false,", "", "expected classes and a target, or neither"},
+    {"'classes'", "'image':[1,1,1],'image_scale':-1,'classes'",
+     "image: expected three sizes and an image_scale"},
+    {"'classes'", "'image':[1,0,1],'image_scale':1,'classes'", "image: expected three sizes"},
+};
+
 static void expect_bad_schema(const char *from, const char *to, const char *message)
 {
     static const char good[] =
@@ -344,33 +370,14 @@ static void expect_bad_schema(const char *from, const char *to, const char *mess
     }
     assert_int_equal(status, FG_EFORMAT);
     assert_null(schema);
-    fgt_message_is(err.message, message);
+    (void)snprintf(text, sizeof(text), "csv schema: %s", message);
+    fgt_message_is(err.message, text);
 }
 
 static void damaged_schemas_are_refused(void **state)
 {
-    expect_bad_schema("{'format'", "{'format'", NULL);
-    expect_bad_schema("csv schema", "model", "csv schema: this is not a csv schema");
-    expect_bad_schema("'version':1", "'version':2", "csv schema: unsupported schema version");
-    expect_bad_schema("'delimiter':','", "'delimiter':'::'",
-                      "csv schema: delimiter: expected one character");
-    expect_bad_schema("'header':true", "'header':1",
-                      "csv schema: header, normalize, missing or unknown is missing or invalid");
-    expect_bad_schema("'missing':'error'", "'missing':'maybe'",
-                      "csv schema: header, normalize, missing or unknown is missing or invalid");
-    expect_bad_schema("'deviation':2", "'deviation':0",
-                      "csv schema: a numeric column has no mean or no positive deviation");
-    expect_bad_schema("'mean':1.5", "'mean':'x'",
-                      "csv schema: a numeric column has no mean or no positive deviation");
-    expect_bad_schema("'numeric'", "'vague'", "csv schema: a column has an unknown kind");
-    expect_bad_schema("'name':'c'", "'name':'n'", "csv schema: two columns have the same name");
-    expect_bad_schema("['u','v']", "['u','u']", "csv schema: a list has a duplicate string");
-    expect_bad_schema("['u','v']", "['u',1]", "csv schema: expected a list of strings");
-    expect_bad_schema("['a','b']", "[]", "csv schema: expected classes and a target, or neither");
-    expect_bad_schema("'categorical'", "'target'", "csv schema: two targets");
-    expect_bad_schema("'classes'", "'image':[1,1],'image_scale':0,'classes'",
-                      "csv schema: image: expected three sizes");
-    expect_bad_schema("]}", "", "csv schema: byte 319: @");
+    for (size_t i = 0; i < sizeof(bad_schemas) / sizeof(bad_schemas[0]); i++)
+        expect_bad_schema(bad_schemas[i].from, bad_schemas[i].to, bad_schemas[i].message);
 }
 
 /* ---- faults ---------------------------------------------------------------------------------- */
@@ -495,8 +502,8 @@ static const struct {
      "the row; if 'NA' is a value here, set data.keep_default_na: false"},
     {"n,c,y\n1,w,1\n", ":2: row 1, column 'c': '", "w", unknown_message},
     {"n,c,y\n1,"
-     "0123456789012345678901234567890123456789012345678901234567890123456789,1\n",
-     ":2: row 1, column 'c': '", "0123456789012345678901234567890123456789012345678901234567890123",
+     "x123456789012345678901234567890123456789012345678901234567890123456789,1\n",
+     ":2: row 1, column 'c': '", "x123456789012345678901234567890123456789012345678901234567890123",
      unknown_message},
     {"n,y\n1,1\n", ":1: no column 'c'", "", ""},
 };
@@ -565,6 +572,44 @@ static void options_override_the_schema(void **state)
             csv_expect_row(dataset, k, 3, rows[k]);
         }
         fg_dataset_destroy(dataset);
+    }
+    csv_destroy(&parts);
+}
+
+static const struct {
+    fg_csv_apply_options options;
+    const char *text, *message;
+} strict[] = {
+    {{.unknown = "error"}, "c,n\nw,3\n", IS_UNKNOWN},
+    {{.missing = "error"}, "c,n\nw,3\nu,\n", IS_MISSING},
+    {{.missing = "zero"}, "c,n\nu,3\n", "missing is 'zero': expected 'error' or 'mean'"},
+    {{.delimiter = '\r'},
+     "c,n\nu,3\n",
+     "delimiter 0x0d: expected an ASCII character other than a quote or a line break"},
+    {{.no_target = false},
+     "c,n,y\nu,3,\"NA\"\n",
+     "~/new.csv:2: row 1, column 'y': the target is missing: 'NA'\nremove the row: a missing "
+     "target "
+     "is always an error; if 'NA' is a value here, set data.keep_default_na: false"},
+};
+
+/* A lenient schema; its targets must be there nevertheless. */
+static void options_may_be_stricter_than_the_schema(void **state)
+{
+    fg_csv_parts parts;
+    fg_dataset *dataset;
+    const char *path = fgt_path(fgt_temp_folder(), "new.csv");
+    fgt_ok(csv_open_text(
+        "n,c,y\n1,u,1\n2,v,2\n",
+        &(fg_csv_options){
+            .no_normalize = true, .task = "regression", .missing = "mean", .unknown = "zero"},
+        &parts));
+    for (size_t i = 0; i < sizeof(strict) / sizeof(strict[0]); i++) {
+        csv_write_text(path, strict[i].text);
+        assert_int_not_equal(
+            fg_csv_apply_with(parts.schema, path, &strict[i].options, &dataset, &err), FG_OK);
+        fgt_message_is(err.message, strict[i].message);
+        assert_null(dataset);
     }
     csv_destroy(&parts);
 }
@@ -665,6 +710,44 @@ static void titles_are_above_names(void **state)
     fgt_ok(csv_open_text("Homes,,\na,,y\nb,1,z\n", &(fg_csv_options){.missing = "mean"},
                          &parts)); /* not all have a name */
     csv_destroy(&parts);
+    fgt_ok(csv_open_text(",,Homes\na,b,y\nb,1,z\n", NULL, &parts)); /* not the first cell */
+    assert_int_equal(fg_dataset_count(parts.train), 2);
+    csv_destroy(&parts);
+}
+
+/* Twenty rows are looked at: what follows does not matter. */
+static void a_layout_is_that_of_twenty_rows(void **state)
+{
+    const char *path = fgt_path(fgt_temp_folder(), "t.csv");
+    for (size_t same = 19; same <= 20; same++) {
+        char text[128] = "a;b\n";
+        fg_csv_layout found;
+        for (size_t row = 1; row < same; row++)
+            (void)strcat(text, "1;2\n");
+        (void)strcat(text, "3;4;5\n");
+        csv_write_text(path, text);
+        fgt_ok(fg_csv_detect(path, &found, &err));
+        assert_int_equal(found.column_count, same == 20 ? 2 : 1);
+        assert_int_equal(found.delimiter, same == 20 ? ';' : ',');
+    }
+}
+
+static void quotes_may_be_anywhere_in_a_row(void **state)
+{
+    fgi_csv csv;
+    fgi_csv_row row;
+    const char *text = "\x1f,b,c\r\n\t\"q\" \t,\"\"\"u\"\"\",\"a\"\"b\"\r\n";
+    fgi_block block = {.data = (const unsigned char *)text, .size = strlen(text)};
+    fgt_ok(fgi_csv_parse("t", &block, &(fgi_csv_layout){.delimiter = ','}, &csv, &err));
+    fgt_ok(fgi_csv_row_init(&csv, &row, &err));
+    fgi_csv_read(&csv, 0, &row);
+    assert_true(fgi_str_equal(row.cells[0], "q"));
+    assert_true(fgi_str_equal(row.cells[1], "\"u\""));
+    assert_true(fgi_str_equal(row.cells[2], "a\"b"));
+    fgi_csv_row_fini(&row);
+    fgi_csv_fini(&csv);
+    csv_expect_error("a,b\r\n1,2\r\n1\r\n", NULL, FG_EFORMAT,
+                     "t.csv:3: row 2 has 1 column, but the header has 2");
 }
 
 static void decimal_marks_are_checked(void **state)
@@ -766,6 +849,8 @@ static void row_numbers_are_dense(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(titles_are_above_names),
+    cmocka_unit_test(a_layout_is_that_of_twenty_rows),
+    cmocka_unit_test(quotes_may_be_anywhere_in_a_row),
     cmocka_unit_test(decimal_marks_are_checked),
     cmocka_unit_test(names_of_images_are_no_categories),
     cmocka_unit_test(large_classes_keep_their_text),
@@ -774,6 +859,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(first_rows_are_data_or_names),
     cmocka_unit_test(new_rows_fail_in_words),
     cmocka_unit_test(options_override_the_schema),
+    cmocka_unit_test(options_may_be_stricter_than_the_schema),
     cmocka_unit_test(columns_without_names_are_counted),
     cmocka_unit_test(columns_may_be_in_another_order),
     cmocka_unit_test(a_split_is_stratified),

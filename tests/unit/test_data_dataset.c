@@ -162,6 +162,26 @@ static void a_wrong_spec_is_named(void **state)
     expect_refused(&spec, "field 'x' has no dtype");
 }
 
+/* Limits that are allowed: a sample of 2^40 bytes, no arrays of no samples. */
+static void a_spec_may_be_extreme(void **state)
+{
+    int one = 1;
+    fg_dataset *dataset;
+    fg_field field = {"x", {FG_U8, 2, {INT64_C(1) << 20, INT64_C(1) << 20}}};
+    fg_dataset_spec spec = {.fields = &field, .field_count = 1};
+    fgt_ok(fg_dataset_create(&nothing_ops, &one, &spec, &dataset, &err));
+    fg_dataset_destroy(dataset);
+    field.type.dim[1]++;
+    expect_refused(&spec, "a sample of field 'x' is larger than 1099511627776 bytes");
+    spec = pair_spec(0);
+    fgt_ok(
+        fg_dataset_from_arrays(&spec, (const void *const[]){NULL, NULL}, FG_COPY, &dataset, &err));
+    assert_int_equal(fg_dataset_count(dataset), 0);
+    fg_dataset_destroy(dataset);
+    spec.class_count = -1;
+    expect_refused(&spec, "the dataset has -1 classes: expected 0 or more");
+}
+
 static void arrays_must_be_there(void **state)
 {
     fg_dataset_spec spec = pair_spec(60);
@@ -203,6 +223,84 @@ static fg_status gather_failing(void *self, const int64_t *indices, size_t n,
                                 void *const *out_fields, fg_error *e)
 {
     return FG_EIO;
+}
+
+static fg_status read_in_epoch(void *self, int64_t epoch, int64_t index, void *const *out_fields,
+                               fg_error *e)
+{
+    return FG_OK;
+}
+
+/* read_epoch is alone: with read or with gather, it is refused. */
+static void a_reader_is_of_one_kind(void **state)
+{
+    const fg_field field = {"n", {FG_S32, 0, {0}}};
+    const fg_dataset_spec spec = {.count = 10, .fields = &field, .field_count = 1};
+    fg_dataset_ops ops = {.read_epoch = read_in_epoch, .gather = gather_failing};
+    fg_dataset *dataset;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(fg_dataset_create(&ops, NULL, &spec, &dataset, &err), FG_EINVAL);
+        assert_string_equal(err.message, "the dataset has a read_epoch function and read or "
+                                         "gather: expected read_epoch alone");
+        ops = (fg_dataset_ops){.read_epoch = read_in_epoch, .read = read_failing};
+    }
+}
+
+/* Labels are s32[] and those of every epoch. */
+static void labels_are_single_and_fixed(void **state)
+{
+    static const char no_indices[] =
+        "the dataset has no class indices: expected classes, and s32[] as field 1";
+    const fg_field pairs[] = {{"x", {FG_F32, 1, {3}}}, {"y", {FG_S32, 1, {1}}}};
+    fg_dataset_spec spec = pair_spec(2);
+    fg_dataset *dataset, *drawn, *subset;
+    int32_t labels[2] = {0};
+    spec.fields = pairs;
+    fgt_ok(fg_dataset_from_arrays(&spec, (const void *const[]){pair_x, pair_y}, FG_COPY, &dataset,
+                                  &err));
+    assert_int_equal(fg_dataset_labels(dataset, labels, &err), FG_EINVAL);
+    assert_string_equal(err.message, no_indices);
+    assert_false(fg_dataset_has_labels(dataset));
+    fg_dataset_destroy(dataset);
+    spec = pair_spec(2);
+    fgt_ok(fg_dataset_from_arrays(&spec, (const void *const[]){pair_x, labels}, FG_COPY, &dataset,
+                                  &err));
+    fgt_ok(fg_dataset_weighted(dataset, (const double[]){1, 1}, NULL, &drawn, &err));
+    fgt_ok(fg_dataset_subset(drawn, (const int64_t[]){1, 0}, 2, &subset, &err));
+    assert_int_equal(fg_dataset_labels(subset, labels, &err), FG_EUNSUPPORTED);
+    assert_string_equal(err.message, "the samples of this dataset are drawn again in each epoch, "
+                                     "so they have no fixed labels");
+    fg_dataset_destroy(subset);
+    fg_dataset_destroy(drawn);
+    fg_dataset_destroy(dataset);
+}
+
+/* What is damaged is counted once, however its samples are reached; the first message is that of
+ * the first dataset with damage. */
+static void damage_is_summed(void **state)
+{
+    const char *first;
+    fg_dataset *own[3] = {pair_dataset(FG_COPY), pair_dataset(FG_COPY), pair_dataset(FG_COPY)};
+    fg_dataset *halves[2], *mix;
+    fgi_damage damage[3] = {{.count = 0, .flawed = 4, .first_flawed = {.message = "d"}},
+                            {.count = 2, .flawed = 0, .first = {.message = "b"}},
+                            {.count = 3, .flawed = 1, .first = {.message = "c"}}};
+    (void)snprintf(damage[2].first_flawed.message, 2, "e");
+    for (int i = 0; i < 3; i++)
+        fgt_ok(fgi_dataset_has_damage(own[i], &damage[i], &err));
+    for (int64_t i = 0; i < 2; i++)
+        fgt_ok(fg_dataset_subset(own[1], &i, 1, &halves[i], &err));
+    fg_dataset *parts[] = {own[0], halves[0], halves[1], own[2]};
+    fgt_ok(fg_dataset_mix(parts, NULL, 4, NULL, &mix, &err));
+    assert_int_equal(fg_dataset_damaged(mix, &first), 5);
+    assert_string_equal(first, "b");
+    assert_int_equal(fg_dataset_flawed(mix, &first), 5);
+    assert_string_equal(first, "d");
+    fg_dataset_destroy(mix);
+    for (int i = 0; i < 3; i++)
+        fg_dataset_destroy(own[i]);
+    for (int i = 0; i < 2; i++)
+        fg_dataset_destroy(halves[i]);
 }
 
 static void a_users_reader_may_fail(void **state)
@@ -763,7 +861,11 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(reading_outside_is_refused),
     cmocka_unit_test(arrays_of_up_to_eight_fields),
     cmocka_unit_test(a_wrong_spec_is_named),
+    cmocka_unit_test(a_spec_may_be_extreme),
     cmocka_unit_test(arrays_must_be_there),
+    cmocka_unit_test(a_reader_is_of_one_kind),
+    cmocka_unit_test(labels_are_single_and_fixed),
+    cmocka_unit_test(damage_is_summed),
     cmocka_unit_test(a_users_reader_may_fail),
     cmocka_unit_test(unreadable_samples_are_tolerated),
     cmocka_unit_test(tolerant_datasets_are_like_their_parents),

@@ -360,6 +360,65 @@ static void a_synchronous_loader_does_not_wait_for_its_own_caller(void **state)
     fg_loader_destroy(loader);
 }
 
+/* Without options: batches of 32 rows, in order, and four of them. */
+static void options_have_defaults(void **state)
+{
+    const fg_host_batch *batch;
+    fg_loader *loader = start(in_memory(), NULL);
+    fgt_ok(fg_loader_next(loader, &batch, &err));
+    assert_int_equal(batch->size, 32);
+    assert_int_equal(batch->indices[31], 31);
+    assert_int_equal(fg_loader_batch_count(loader), 4); /* 103 samples */
+    const fg_loader_stats stats = fg_loader_get_stats(loader);
+    assert_in_range(stats.workers, 1, 4);
+    assert_int_equal(stats.memory_bytes, 4 * 32 * (WIDTH + 1) * 4);
+    fg_loader_destroy(loader);
+}
+
+/* One slot has one worker. When both batches of an epoch are ready, two are at the first call and
+ * one at the second. */
+static void ready_batches_are_averaged(void **state)
+{
+    const fg_host_batch *batch;
+    fg_loader *loader = start(in_memory(), &(fg_loader_options){.batch_size = 16, .prefetch = 1});
+    assert_int_equal(fg_loader_get_stats(loader).workers, 1);
+    fg_loader_destroy(loader);
+    loader = start(in_memory(), &(fg_loader_options){.batch_size = 64, .prefetch = 2});
+    while (fg_loader_get_stats(loader).ready < 2)
+        (void)sched_yield();
+    assert_true(fg_loader_get_stats(loader).ready_mean == 0);
+    for (int i = 0; i < 2; i++) {
+        fgt_ok(fg_loader_next(loader, &batch, &err));
+        assert_true(fg_loader_get_stats(loader).ready_mean == (i == 0 ? 2 : 1.5));
+    }
+    assert_int_equal(fg_loader_get_stats(loader).waits, 0);
+    assert_int_equal(fg_loader_get_stats(loader).ready, 0);
+    fg_loader_destroy(loader);
+    loader = start(in_memory(), &(fg_loader_options){.batch_size = 128, .rank = 7, .world = 8});
+    fgt_ok(fg_loader_next(loader, &batch, &err)); /* rows 112 to 127 of 103 samples */
+    assert_int_equal(batch->valid, 0);
+    assert_int_equal(fg_loader_get_stats(loader).batches, 1);
+    fg_loader_destroy(loader);
+}
+
+/* A last batch that is full, complete or left out. */
+static void batches_of_an_epoch_are_counted(void **state)
+{
+    static const struct {
+        int64_t batch_size, all, whole;
+    } rows[] = {{1, 103, 103}, {51, 3, 2}, {52, 2, 1}, {102, 2, 1}, {103, 1, 1}, {104, 1, 0}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        fg_loader_options options = {.batch_size = rows[i].batch_size, .synchronous = true};
+        fg_loader *loader = start(in_memory(), &options);
+        assert_int_equal(fg_loader_batch_count(loader), rows[i].all);
+        fg_loader_destroy(loader);
+        options.drop_last = true;
+        loader = start(in_memory(), &options);
+        assert_int_equal(fg_loader_batch_count(loader), rows[i].whole);
+        fg_loader_destroy(loader);
+    }
+}
+
 /* Batches released by another thread, the newer one first. */
 typedef struct releaser {
     fg_loader *loader;
@@ -490,6 +549,21 @@ static void wrong_options_are_named(void **state)
     expect_refused((fg_loader_options){.workers = -2}, "workers is -2: expected 1 to 1024");
     expect_refused((fg_loader_options){.position = -2},
                    "epoch 0, position -2: expected nonnegative integers");
+    expect_refused((fg_loader_options){.epoch = -3, .position = 7},
+                   "epoch -3, position 7: expected nonnegative integers");
+    expect_refused((fg_loader_options){.rank = -1},
+                   "rank is -1, world is 0: expected 0 <= rank < world");
+    expect_refused((fg_loader_options){.world = -2},
+                   "rank is 0, world is -2: expected 0 <= rank < world");
+    expect_refused((fg_loader_options){.prefetch = 1025}, "prefetch is 1025: expected 1 to 1024");
+    expect_refused((fg_loader_options){.workers = 1025}, "workers is 1025: expected 1 to 1024");
+    expect_refused((fg_loader_options){.shuffle_buffer = -1},
+                   "shuffle_buffer is -1: expected a number greater than 0");
+    fg_loader *loader = start(in_memory(), &(fg_loader_options){.synchronous = true});
+    assert_int_equal(fg_loader_start_epoch(loader, -1, 0, &err), FG_EINVAL);
+    assert_string_equal(err.message, "epoch -1, position 0: expected nonnegative integers");
+    assert_int_equal(fg_loader_start_epoch(loader, 0, -1, &err), FG_EINVAL);
+    fg_loader_destroy(loader);
 }
 
 static fg_status load_an_epoch(void *self, fg_error *e)
@@ -534,6 +608,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(it_may_end_at_any_moment),
     cmocka_unit_test(nothing_to_read_is_an_empty_epoch),
     cmocka_unit_test(wrong_options_are_named),
+    cmocka_unit_test(options_have_defaults),
+    cmocka_unit_test(batches_of_an_epoch_are_counted),
+    cmocka_unit_test(ready_batches_are_averaged),
     cmocka_unit_test(every_allocation_and_thread_may_fail),
 };
 FGT_MAIN(tests)

@@ -247,6 +247,53 @@ static void headers_that_lie_are_refused(void **state)
         FG_EUNSUPPORTED);
 }
 
+static const struct {
+    const char start[13]; /* of a file of 28 bytes */
+    fg_status status;
+    const char *message;
+} starts[] = {
+    {"\x93NUMPY\x00\x00\x0e\x00", FG_EUNSUPPORTED, "f: byte 6: unsupported .npy version 0.0"},
+    {"\x93NUMPY\x04\x01\x0e\x00", FG_EUNSUPPORTED, "f: byte 6: unsupported .npy version 4.1"},
+    {"\x93NUMPY\x02\x00\x10\x01\x00\x00", FG_EFORMAT,
+     "f: byte 12: the header is longer than the file"},
+    {"\x93NUMPY\x02\x00\x10\x00\x01\x00", FG_EFORMAT,
+     "f: byte 12: the header is longer than the file"},
+    {"\x93NUMPY\x03\x00\x10\x00\x00\x01", FG_EFORMAT,
+     "f: byte 12: the header is longer than the file"},
+    {"\x93NUMPY\x02\x00\x10\x00\x00\x00", FG_EFORMAT, "f: byte 12: expected the header dictionary"},
+};
+
+/* The version, and each byte of the length of the header. */
+static void starts_that_lie_are_refused(void **state)
+{
+    for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
+        unsigned char file[28] = {0};
+        fgi_npy npy;
+        memcpy(file, starts[i].start, 12);
+        assert_int_equal(fgi_npy_parse("f", file, sizeof(file), &npy, &err), starts[i].status);
+        assert_string_equal(err.message, starts[i].message);
+    }
+}
+
+/* 2^64 - 1 is not -1. Integers of rank 2 are not class indices. */
+static void targets_are_what_they_are(void **state)
+{
+    fg_dataset *dataset;
+    const char *path = fgt_path(fgt_temp_folder(), "y.npy");
+    const uint64_t large[4] = {1, UINT64_MAX, 0, 2};
+    const uint8_t bools[4] = {1, 0, 2, 1};
+    fgt_ok(fg_npy_write(path, &(fg_type){FG_U64, 1, {4}}, large, &err));
+    assert_int_equal(fg_npy_open(golden("float32.npy"), path, NULL, &dataset, &err), FG_EFORMAT);
+    fgt_message_is(err.message, "~/y.npy: element 1 (index starting at 0, byte 136) does not fit "
+                                "in s32; use smaller integers, or floats for a regression");
+    fgt_ok(fg_npy_write(path, &(fg_type){FG_BOOL, 1, {4}}, bools, &err));
+    assert_int_equal(fg_npy_open(golden("float32.npy"), path, NULL, &dataset, &err), FG_EFORMAT);
+    fgt_message_is(err.message, "~/y.npy: byte 130: a bool is 2: expected 0 or 1");
+    fgt_ok(fg_npy_open(golden("float32.npy"), golden("uint32.npy"), NULL, &dataset, &err));
+    assert_int_equal(fg_dataset_class_count(dataset), 0);
+    fg_dataset_destroy(dataset);
+}
+
 /* Also: the bytes are those that NumPy writes. */
 static void what_is_written_is_what_numpy_writes(void **state)
 {
@@ -662,7 +709,9 @@ static const struct {
     {FG_PART_TEST, "test", "n,c,y\n5,w,1\n", {5, 0, 0}, 0},
     {FG_PART_PREDICT, "predict", "n,c\n7,v\nx,v\n", {7, 0, 1}, 1},
     {FG_PART_TRAIN, "path", "n,c\n7,v\nx,v\n", {0}, -1},
+    {FG_PART_TEST, "test", "n,c,y\n7,v,1\nx,v,2\n", {0}, -1},
 };
+enum { CSV_PARTS = sizeof csv_parts / sizeof csv_parts[0] };
 
 static void set_options(fg_option_values *values, const char *const *words)
 {
@@ -685,11 +734,12 @@ static void csv_files_are_read_by_the_schema(void **state)
     fgt_ok(fgi_csv_row.open(values, &(fg_format_request){.task = "auto"}, &data, &err));
     set_options(values, (const char *const[]){"delimiter", ",", "missing", "mean", "unknown",
                                               "zero", NULL});
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < CSV_PARTS; i++) {
         float x[3], y;
         const char *path = fgt_path(folder, csv_parts[i].option);
         const fg_format_request request = {.part = csv_parts[i].part,
-                                           .needs_target = i < 2,
+                                           .needs_target = csv_parts[i].part == FG_PART_VAL ||
+                                                           csv_parts[i].part == FG_PART_TEST,
                                            .task = "auto",
                                            .schema = data.schema};
         fgt_write(path, csv_parts[i].text, strlen(csv_parts[i].text));
@@ -697,7 +747,7 @@ static void csv_files_are_read_by_the_schema(void **state)
         const fg_status status = fgi_csv_row.open(values, &request, &part, &err);
         assert_int_equal(status, csv_parts[i].damaged < 0 ? FG_EFORMAT : FG_OK);
         if (status != FG_OK)
-            break;
+            continue;
         fgt_ok(fg_dataset_read(part.samples, 0, (void *const[]){x, &y}, &err));
         for (int k = 0; k < 3; k++)
             fgt_close("x", (double)x[k], csv_parts[i].x[k], 0, 0);
@@ -708,7 +758,55 @@ static void csv_files_are_read_by_the_schema(void **state)
     fg_option_values_destroy(values);
 }
 
+/* Which of eight rows are for validation, as bits; half of the rows are of each class. */
+static unsigned held_out(uint64_t seed, bool stratify, int *out_of_first)
+{
+    static const char text[] = "n,y\n0,a\n1,b\n2,a\n3,b\n4,a\n5,b\n6,a\n7,b\n";
+    const fg_entry *entry = &fgi_csv_row.entry;
+    const char *path = fgt_path(fgt_temp_folder(), "t.csv");
+    const fg_format_request request = {
+        .task = "auto", .val_fraction = 0.5, .split_seed = seed, .stratify = stratify};
+    fg_option_values *values;
+    fg_format_data data = {0};
+    unsigned rows = 0;
+    *out_of_first = 0;
+    fgt_write(path, text, strlen(text));
+    fgt_ok(fg_option_values_create("data", entry->options, entry->option_count, &values, &err));
+    set_options(values, (const char *const[]){"path", path, "normalize", "false", NULL});
+    fgt_ok(fgi_csv_row.open(values, &request, &data, &err));
+    assert_int_equal(fg_dataset_count(data.val), 4);
+    for (int64_t i = 0; i < 4; i++) {
+        float n;
+        int32_t label;
+        fgt_ok(fg_dataset_read(data.val, i, (void *const[]){&n, &label}, &err));
+        rows |= 1u << (int)n;
+        *out_of_first += label == 0;
+    }
+    fg_dataset_destroy(data.samples);
+    fg_dataset_destroy(data.val);
+    fg_csv_schema_destroy(data.schema);
+    fg_option_values_destroy(values);
+    return rows;
+}
+
+static void rows_are_held_out_as_requested(void **state)
+{
+    unsigned first = 0;
+    int others = 0, uneven = 0;
+    for (uint64_t seed = 0; seed < 12; seed++) {
+        int of_first;
+        (void)held_out(seed, false, &of_first);
+        uneven += of_first != 2;
+        const unsigned rows = held_out(seed, true, &of_first);
+        assert_int_equal(of_first, 2);
+        first = seed == 0 ? rows : first;
+        others += rows != first;
+    }
+    assert_true(others > 0 && uneven > 0);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(rows_are_held_out_as_requested),
     cmocka_unit_test(csv_files_are_read_by_the_schema),
     cmocka_unit_test(each_part_has_its_files),
     cmocka_unit_test(options_reach_the_file),
@@ -727,6 +825,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_cannot_be_used_is_said),
     cmocka_unit_test(headers_may_be_written_in_many_ways),
     cmocka_unit_test(headers_that_lie_are_refused),
+    cmocka_unit_test(starts_that_lie_are_refused),
+    cmocka_unit_test(targets_are_what_they_are),
     cmocka_unit_test(what_is_written_is_what_numpy_writes),
     cmocka_unit_test(what_cannot_be_written_is_refused),
     cmocka_unit_test(every_allocation_may_fail),

@@ -102,6 +102,30 @@ static void what_is_wrong_is_named(void **state)
     assert_int_equal(fgi_array_open(text, &block, &err), FG_EFORMAT);
 }
 
+/* The last ".npz:" counts. An archive may be empty: its end alone, without files. */
+static void names_and_archives_may_be_odd(void **state)
+{
+    char folder[300];
+    const char *top = fgt_temp_folder();
+    fgi_block file, block;
+    (void)state;
+    (void)snprintf(folder, sizeof(folder), "%s/old.npz:1", top);
+    fgt_ok(fgi_folder_make(folder, &err));
+    fgt_ok(fgi_block_open(golden("stored.npz"), 4096, &file, &err));
+    fgt_write(fgt_path(folder, "new.npz"), file.data, file.size);
+    fgi_block_fini(&file);
+    fg_dataset *dataset;
+    fgt_ok(fg_npy_open(fgt_path(folder, "new.npz:x"), NULL, NULL, &dataset, &err));
+    check_x(dataset, 4);
+    const char *empty = fgt_path(top, "empty.npz");
+    fgt_write(empty, "PK\5\6\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 22);
+    assert_int_equal(fgi_array_open(fgt_path(top, "empty.npz:x"), &block, &err), FG_ENOTFOUND);
+    fgt_message_is(err.message, "'~/empty.npz' has no array 'x'; it has: no arrays");
+    assert_int_equal(fgi_array_open(empty, &block, &err), FG_EINVAL);
+    fgt_message_is(err.message, "'~/empty.npz' is an archive: name one of its arrays, as in "
+                                "file.npz:x; it has: no arrays");
+}
+
 /* Opens the archive in a file and reads all of its files. */
 static fg_status read_all(const char *path, uint8_t *out, size_t size)
 {
@@ -214,6 +238,7 @@ static void out_of_memory_is_an_error(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(arrays_of_archives_are_datasets),
     cmocka_unit_test(what_is_wrong_is_named),
+    cmocka_unit_test(names_and_archives_may_be_odd),
     cmocka_unit_test(damage_is_found),
     cmocka_unit_test(archives_are_packed),
     cmocka_unit_test(out_of_memory_is_an_error),

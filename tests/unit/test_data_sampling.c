@@ -9,6 +9,7 @@
 #include <math.h>
 #include "base/alloc.h"
 #include "data/dataset.h"
+#include "data/encoding.h"
 
 enum { SIZE = 50, MOST = 4096 };
 static fg_error err;
@@ -393,6 +394,71 @@ static void parts_that_do_not_fit_are_refused(void **state)
     fg_dataset_destroy(parts[1]);
 }
 
+static void expect_other_classes(const char *const *class_names)
+{
+    const fg_dataset_spec other = {.count = 2,
+                                   .fields = fields,
+                                   .field_count = 2,
+                                   .class_count = 3,
+                                   .class_names = class_names};
+    fg_dataset *parts[] = {numbers(0, 5), NULL}, *mix;
+    fgt_ok(fg_dataset_from_arrays(&other, (const void *const[]){values, classes}, FG_COPY,
+                                  &parts[1], &err));
+    assert_int_equal(fg_dataset_mix(parts, NULL, 2, NULL, &mix, &err), FG_EINVAL);
+    assert_string_equal(err.message, "dataset 1 of the mix has different classes from dataset 0: "
+                                     "expected the same class names in the same order");
+    fg_dataset_destroy(parts[0]);
+    fg_dataset_destroy(parts[1]);
+}
+
+/* The same number of classes with other names, or without; 64 datasets, but not 65. */
+static void a_mix_has_limits(void **state)
+{
+    fg_dataset *parts[FG_MAX_MIXED + 1], *mix;
+    expect_other_classes((const char *const[]){names[0], names[1], "other"});
+    expect_other_classes((const char *const[]){names[0], names[2], names[1]});
+    expect_other_classes(NULL);
+    for (int i = 0; i <= FG_MAX_MIXED; i++)
+        parts[i] = numbers(i, 1);
+    fgt_ok(fg_dataset_mix(parts, NULL, 64, NULL, &mix, &err));
+    assert_int_equal(fg_dataset_count(mix), 64);
+    fg_dataset_destroy(mix);
+    assert_int_equal(fg_dataset_mix(parts, NULL, 65, NULL, &mix, &err), FG_EINVAL);
+    assert_string_equal(err.message, "a mix of 65 datasets: expected 1 to 64");
+    for (int i = 0; i <= FG_MAX_MIXED; i++)
+        fg_dataset_destroy(parts[i]);
+}
+
+/* Images whose encodings differ in one member. */
+static void encodings_are_compared_whole(void **state)
+{
+    const fg_image_encoding given = {.coding = FG_IMAGE_DCT,
+                                     .height = 16,
+                                     .width = 24,
+                                     .channels = 3,
+                                     .components = 3,
+                                     .high = 1};
+    const fg_image_encoding like = {.coding = FG_IMAGE_DCT, .height = 16, .width = 24};
+    fg_image_encoding other[] = {like, like, like, like, like, like, like, like, like};
+    other[0].coding = FG_IMAGE_YCC420;
+    other[1].height = 17;
+    other[2].width = 16;
+    other[3].channels = 1;
+    other[4].components = 1;
+    other[5].high = 2;
+    other[6].h[2] = 2;
+    other[7].v[2] = 2;
+    other[8].coding = FG_IMAGE_PIXELS;
+    assert_true(fgi_encoding_equal(&given, &like)); /* the defaults */
+    for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++) {
+        if (fgi_encoding_equal(&given, &other[i]) || fgi_encoding_equal(&other[i], &given))
+            fail_msg("encoding %zu", i);
+        assert_true(fgi_encoding_equal(&other[i], &other[i]));
+    }
+    assert_true(fgi_encoding_equal(&other[8], NULL));
+    assert_false(fgi_encoding_equal(&given, NULL));
+}
+
 /* ---- samples that vary by epoch -------------------------------------------------------------- */
 
 static fg_status read_epoch(void *self, int64_t epoch, int64_t index, void *const *out_fields,
@@ -487,6 +553,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_mix_without_weights_has_every_sample_once_per_epoch),
     cmocka_unit_test(remainders_are_apportioned),
     cmocka_unit_test(parts_that_do_not_fit_are_refused),
+    cmocka_unit_test(a_mix_has_limits),
+    cmocka_unit_test(encodings_are_compared_whole),
     cmocka_unit_test(samples_may_vary_by_epoch),
     cmocka_unit_test(allocation_failures_leak_nothing),
 };

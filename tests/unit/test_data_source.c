@@ -127,8 +127,10 @@ static int64_t read_epoch(fg_loader *loader, int64_t epoch, int64_t position, in
                         x[2 * i + 1] == (float)(2 * y[i]));
             out[n++] = y[i];
         }
-        for (int64_t i = b->valid; i < b->size; i++)
+        for (int64_t i = b->valid; i < b->size; i++) {
             assert_int_equal(y[i], b->valid > 0 ? y[0] : 0);
+            assert_int_equal(b->indices[i], y[i]);
+        }
         fg_loader_release(loader, b);
     }
     assert_true(was_last || n == 0);
@@ -327,7 +329,7 @@ static void drop_last_leaves_the_tail_out(void **state)
 {
     (void)state;
     for (int64_t count = 14; count <= 49; count++)
-        for (int64_t buffer = 1; buffer <= 21; buffer += 20) {
+        for (int64_t buffer = 1; buffer <= 22; buffer += 7) { /* 1, 8, 15, 22 */
             counter c = {.count = count, .fails_at = -1};
             int64_t order[MOST];
             fg_loader *loader = start(&c, &(fg_loader_options){.batch_size = 16,
@@ -415,6 +417,33 @@ static void a_failing_source_ends_its_epoch(void **state)
     assert_int_equal(fg_loader_next(loader, &b, &err), FG_EIO);
     assert_string_equal(err.message, "no such place");
     fg_loader_destroy(loader);
+}
+
+static fg_status refuse_to_skip(void *self, int64_t count, fg_error *e)
+{
+    (void)self, (void)count, (void)e;
+    return FG_EIO;
+}
+
+/* Without a message, the error names the sample that would have been next. */
+static void a_skip_may_fail(void **state)
+{
+    const fg_source_ops ops = {
+        .open = open_counter, .next = next_sample, .skip = refuse_to_skip, .close = close_counter};
+    const fg_dataset_spec spec = {.count = 40, .fields = fields, .field_count = 2};
+    counter c = {.count = 40, .fails_at = -1};
+    fg_dataset *dataset;
+    fg_loader *loader;
+    const fg_host_batch *b;
+    (void)state;
+    fgt_ok(fg_dataset_from_source(&ops, &c, &spec, &dataset, &err));
+    fgt_ok(fg_loader_create(dataset, &(fg_loader_options){.batch_size = 8, .position = 16}, &loader,
+                            &err));
+    assert_int_equal(fg_loader_next(loader, &b, &err), FG_EIO);
+    assert_string_equal(err.message, "sample 16: the source's reader returned FG_EIO");
+    fg_loader_destroy(loader);
+    fg_dataset_destroy(dataset);
+    assert_int_equal(c.opened, c.closed);
 }
 
 static void a_promised_count_is_held_to(void **state)
@@ -510,6 +539,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(jumps_and_epochs_ahead),
     cmocka_unit_test(an_empty_source_has_empty_epochs),
     cmocka_unit_test(a_failing_source_ends_its_epoch),
+    cmocka_unit_test(a_skip_may_fail),
     cmocka_unit_test(a_promised_count_is_held_to),
     cmocka_unit_test(what_needs_random_access_is_refused),
     cmocka_unit_test(memory_may_run_out),

@@ -335,6 +335,30 @@ static void left_lock_is_a_note(void **state)
     assert_findings("note tpu-none; note tpu-stale-lock");
 }
 
+/* One chip without a node, and one device that is not known, then two. */
+static void devices_are_counted(void **state)
+{
+    static const char *const says[][2] = {
+        {"1 TPU chip is on the PCI bus, but neither /dev/accelN nor /dev/vfio/N exists",
+         "1 PCI device made by Google has an unknown device id (0x0056)"},
+        {"2 TPU chips are on the PCI bus, but neither /dev/accelN nor /dev/vfio/N exists",
+         "2 PCI devices made by Google have an unknown device id (0x0056)"}};
+    (void)state;
+    fg_error err = {0};
+    look("laptop");
+    for (int i = 0; i < 2; i++) {
+        char chip[16], other[16];
+        (void)snprintf(chip, sizeof chip, "0000:00:1%d.0", i);
+        (void)snprintf(other, sizeof other, "0000:00:2%d.0", i);
+        machine_pci(&m, chip, "0x1ae0\n", "0x0063\n", "");
+        machine_pci(&m, other, "0x1ae0\n", "0x0056\n", "");
+        fg_host_close(host);
+        fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
+        assert_string_equal(finding("tpu-no-node")->text, says[i][0]);
+        assert_string_equal(finding("tpu-unknown")->text, says[i][1]);
+    }
+}
+
 static void chips_locked_memory_is_looked_at(void **state)
 {
     (void)state;
@@ -403,6 +427,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_teardown(quotas_are_rounded, leave),
     cmocka_unit_test(processors_are_those_of_the_process),
     cmocka_unit_test_teardown(left_lock_is_a_note, leave),
+    cmocka_unit_test_teardown(devices_are_counted, leave),
     cmocka_unit_test_teardown(chips_locked_memory_is_looked_at, leave),
     cmocka_unit_test_teardown(memory_may_fail, leave),
     cmocka_unit_test_teardown(this_machine_can_be_looked_at, leave),

@@ -17,6 +17,7 @@
 #include "data/dataset.h"
 #include "data/image_boxes.h"
 #include "data/image_check.h"
+#include "data/image_sample.h"
 #include "base/resources.h"
 #include "base/text.h"
 #include "data/image_workers.h"
@@ -97,6 +98,27 @@ static void a_box_that_never_fits_becomes_the_one_in_the_middle(void **state)
                                                  &(fgi_box_limits){1e-4, 1e-4, ratio, ratio});
         assert_true(thin.width == (i == 0 ? 90 : 10) && thin.height == (i == 0 ? 10 : 90));
     }
+}
+
+/* If no box fits, the middle: of 1000 x 3 pixels, the width is 3 * 1.2 = 3.6, rounded. Windows are
+ * placed in both directions apart. */
+static void boxes_are_rounded_and_placed(void **state)
+{
+    const fgi_box_limits limits = {
+        .scale_min = 1, .scale_max = 1, .ratio_min = 1, .ratio_max = 1.2};
+    const fg_image_box flat = fgi_random_box(fgi_key_from_seed(1), 1000, 3, &limits);
+    assert_true(flat.x == 498 && flat.y == 0 && flat.width == 4 && flat.height == 3);
+    const fg_image_box tall = fgi_random_box(fgi_key_from_seed(1), 5, 1000, &limits);
+    assert_true(tall.x == 0 && tall.y == 497 && tall.width == 5 && tall.height == 5);
+    int apart = 0;
+    for (uint64_t i = 0; i < 20; i++) {
+        const fg_image_box window =
+            fgi_window_box(fgi_key_fold(fgi_key_from_seed(3), i), 500, 500, 20, 10);
+        assert_true(window.width == 20 && window.height == 10);
+        assert_true(window.x >= 0 && window.x <= 480 && window.y >= 0 && window.y <= 490);
+        apart += fabs(window.x - window.y) > 20;
+    }
+    assert_true(apart > 10);
 }
 
 /* ---- samples --------------------------------------------------------------------------------- */
@@ -570,6 +592,11 @@ static void wrong_options_are_refused(void **state)
          "scale is 0.5 to 0.25: expected two numbers from 0 to 1"},
         {{.ratio_max = -1}, "ratio is 0.75 to -1: expected two numbers from 0.001 to 1000"},
         {{.flip_probability = 2}, "flip_probability is 2: expected 0 to 1"},
+        {{.flip_probability = -0.5}, "flip_probability is -0.5: expected 0 to 1"},
+        {{.center_fraction = FG_ZERO},
+         "center_fraction is 0: expected a number above 0, at most 1"},
+        {{.scale_max = 1.5}, "scale is 0.08 to 1.5: expected two numbers from 0 to 1"},
+        {{.ratio_max = 1001}, "ratio is 0.75 to 1001: expected two numbers from 0.001 to 1000"},
     };
     fg_catalog *catalog;
     fg_dataset *dataset;
@@ -579,6 +606,24 @@ static void wrong_options_are_refused(void **state)
         assert_string_equal(err.message, cases[i].message);
     }
     fg_catalog_destroy(catalog);
+}
+
+static void options_have_defaults(void **state)
+{
+    fgi_image_rule rule;
+    fgt_ok(fgi_image_rule_init(&rule, NULL, &err));
+    const fg_images_options *o = &rule.options;
+    assert_true(o->height == 224 && o->width == 224 && o->channels == 3);
+    assert_true(o->crop == FG_IMAGE_CROP_CENTER && o->center_fraction == 0.875);
+    assert_true(o->scale_min == 0.08 && o->scale_max == 1);
+    assert_true(o->ratio_min == 3.0 / 4 && o->ratio_max == 4.0 / 3);
+    assert_true(o->flip_probability == 0.5 && o->seed == 0);
+    fgt_ok(fgi_image_rule_init(
+        &rule, &(fg_images_options){.height = 65536, .width = 65536, .center_fraction = 1}, &err));
+    assert_int_equal(fgi_image_rule_init(&rule, &(fg_images_options){.width = 65537}, &err),
+                     FG_EINVAL);
+    assert_string_equal(err.message,
+                        "samples of 224 x 65537 pixels: expected a height and width of 1 to 65536");
 }
 
 static fg_status create_read_and_split(void *self, fg_error *e)
@@ -829,6 +874,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_sample_without_a_label_is_named),
     cmocka_unit_test(images_without_labels_have_no_label_field),
     cmocka_unit_test(wrong_options_are_refused),
+    cmocka_unit_test(options_have_defaults),
+    cmocka_unit_test(boxes_are_rounded_and_placed),
     cmocka_unit_test(allocation_failures_leak_nothing),
 };
 FGT_MAIN(tests)

@@ -519,6 +519,34 @@ static void rows_say_what_they_accept(void **state)
     assert_string_equal(fg_option_describe(&rows[3], text, 9), "a string"); /* cut */
 }
 
+/* What YAML would read as something else is in quotes; numbers read back to the same number. */
+static void values_are_written_as_they_are_read(void **state)
+{
+    static const struct {
+        const char *name, *given, *written;
+    } cases[] = {{"path", "a:b", "\"a:b\""},
+                 {"path", "off", "\"off\""},
+                 {"path", "ON", "\"ON\""},
+                 {"path", "~", "null"}, /* not given */
+                 {"path", "data/x_1-2.c++", "data/x_1-2.c++"},
+                 {"path", "7z", "\"7z\""},
+                 {"rate", "0.30000000000000004", "0.30000000000000004"},
+                 {"rate", "0.1", "0.1"},
+                 {"shape", "s-q_u are", "square"},
+                 {"shape", "Disc", "round"},
+                 {"part", "1", "1"},
+                 {"part", "1.0", "1.0"}};
+    fg_option_values *v = make();
+    fg_error err = {0};
+    char text[64];
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        fgt_ok(fg_option_set(v, cases[i].name, cases[i].given, NULL, &err));
+        assert_string_equal(fg_option_format(v, cases[i].name, text, sizeof text),
+                            cases[i].written);
+    }
+    fg_option_values_destroy(v);
+}
+
 /* From a table whose names are full paths. */
 static void values_of_a_section_can_be_selected(void **state)
 {
@@ -584,6 +612,7 @@ int main(void)
         cmocka_unit_test(values_can_be_selected),
         cmocka_unit_test(values_of_a_section_can_be_selected),
         cmocka_unit_test(rows_say_what_they_accept),
+        cmocka_unit_test(values_are_written_as_they_are_read),
         cmocka_unit_test(no_failed_allocation_is_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;

@@ -12,8 +12,10 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/thread.h"
 #include "base/timeline.h"
 #include "fakepjrt/fake_control.h"
+#include "profile/profile_parts.h"
 #include "trace_file.h"
 #include "wire.h"
 
@@ -248,6 +250,64 @@ static void a_failing_profiler_is_noted(void **state)
 
 /* ---- mistakes and failures ------------------------------------------------------------------- */
 
+/* The name of a profile is "profile"; its time is in seconds, between those of two clocks. */
+static void a_profile_has_a_default_name(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_profile *profile = NULL;
+    fg_profile_info info;
+    const fg_profile_options options = {.folder = fgt_temp_folder()};
+    const int64_t begin = fgi_now_ns();
+    fgt_ok(fg_profile_start(NULL, &options, &profile, &err));
+    spin(1000000);
+    fgt_ok(fg_profile_stop(profile, &info, &err));
+    const double most = 1e-9 * (double)(fgi_now_ns() - begin);
+    assert_true(info.seconds >= 1e-3 && info.seconds <= most);
+    assert_non_null(strstr(info.xspace, "/plugins/profile/profile/"));
+    assert_string_equal(info.note, "the plugin's profiler was not requested");
+}
+
+static const char whole_trace[] =
+    "{\"displayTimeUnit\": \"ms\",\n"
+    "\"otherData\": {\"writer\": \"fulgurite\", \"start_unix_ms\": 1500, \"spans\": 2, "
+    "\"lost_spans\": 0},\n"
+    "\"traceEvents\": [\n"
+    "{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": 1, \"tid\": 0, "
+    "\"args\": {\"name\": \"devices\"}},\n"
+    "{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": 2, \"tid\": 0, "
+    "\"args\": {\"name\": \"host\"}},\n"
+    "{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": 1, \"tid\": 1, "
+    "\"args\": {\"name\": \"core\"}},\n"
+    "{\"ph\": \"M\", \"name\": \"thread_sort_index\", \"pid\": 1, \"tid\": 1, "
+    "\"args\": {\"sort_index\": 1}},\n"
+    "{\"ph\": \"X\", \"pid\": 1, \"tid\": 1, \"ts\": 1234.567, \"dur\": 1000.432, "
+    "\"cat\": \"loader\", \"name\": \"a\\u001f\\\"b\", \"args\": {\"batch\": 3}},\n"
+    "{\"ph\": \"X\", \"pid\": 1, \"tid\": 1, \"ts\": 3000.005, \"dur\": 0.040, "
+    "\"cat\": \"device\", \"name\": \"s\", \"args\": {\"step\": 0}},\n"
+    "{\"ph\": \"X\", \"pid\": 2, \"tid\": 0, \"ts\": 0, \"dur\": 5000.999, "
+    "\"cat\": \"profile\", \"name\": \"profile\"}\n]}\n";
+
+/* Nanoseconds are the fraction of a microsecond. */
+static void a_trace_has_microseconds(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fgi_timeline timeline;
+    fgi_buf text = {0};
+    fgt_ok(fgi_timeline_start(&err));
+    fgi_timeline_add_to("core", "loader", "a\x1f\"b", 3, 1234567, 2234999);
+    fgi_timeline_add_to("core", "device", "s", 0, 3000005, 3000045);
+    fgi_timeline_stop(&timeline);
+    timeline.start_ns = 0;
+    timeline.end_ns = 5000999;
+    timeline.start_time = 1.5;
+    fgt_ok(fgi_chrome_trace(&timeline, &text, &err));
+    assert_string_equal(text.data, whole_trace);
+    fgi_buf_fini(&text);
+    fgi_timeline_fini(&timeline);
+}
+
 static void mistakes_are_refused(void **state)
 {
     (void)state;
@@ -332,6 +392,8 @@ int main(void)
         cmocka_unit_test(the_plugins_planes_are_kept_and_shifted),
         cmocka_unit_test(the_plugins_threads_are_kept_too),
         cmocka_unit_test(a_failing_profiler_is_noted),
+        cmocka_unit_test(a_profile_has_a_default_name),
+        cmocka_unit_test(a_trace_has_microseconds),
         cmocka_unit_test(mistakes_are_refused),
         cmocka_unit_test(a_folder_that_cannot_be_written_is_an_error),
         cmocka_unit_test(allocations_may_fail),

@@ -131,6 +131,11 @@ static const fg_option other_count = {.name = "betas",
                                       .is_below_max = true,
                                       .example = "[0.9, 0.95]",
                                       .help = "X."};
+static const fg_option named_format = {
+    .name = "format", .kind = FG_OPTION_INT, .example = "1", .help = "X."};
+static const fg_option no_example = {.name = "x", .kind = FG_OPTION_INT, .help = "X."};
+static const fg_option no_choices = {
+    .name = "x", .kind = FG_OPTION_CHOICE, .example = "1", .help = "X."};
 static const fg_option twice[] = {
     {.name = "x", .kind = FG_OPTION_INT, .example = "1", .help = "X."},
     {.name = "x", .kind = FG_OPTION_INT, .example = "1", .help = "X."}};
@@ -160,6 +165,16 @@ static void wrong_rows_are_refused(void **state)
           .create = create},
          "optimizer: option 'name' of 'mine': expected a name of lower-case letters, digits and _, "
          "other than 'name' and 'format'"},
+        {{.entry = {.name = "mine", .help = "x", .options = &named_format, .option_count = 1},
+          .create = create},
+         "optimizer: option 'format' of 'mine': expected a name of lower-case letters, digits and "
+         "_, other than 'name' and 'format'"},
+        {{.entry = {.name = "mine", .help = "x", .options = &no_example, .option_count = 1},
+          .create = create},
+         "optimizer: option 'x' of 'mine' has no example"},
+        {{.entry = {.name = "mine", .help = "x", .options = &no_choices, .option_count = 1},
+          .create = create},
+         "optimizer: option 'x' of 'mine' has no choices"},
         {{.entry = {.name = "mine", .help = "x", .options = &bad_default, .option_count = 1},
           .create = create},
          "optimizer: the default of an option: mine.x: expected an integer (for example 1), got "
@@ -183,6 +198,47 @@ static void wrong_rows_are_refused(void **state)
         assert_string_equal(err.message, rows[i].message);
     }
     assert_int_equal(fg_registry_count(registry, FG_REGISTRY_OPTIMIZER), fgi_optimizer_row_count);
+    fg_registry_destroy(registry);
+}
+
+/* A row whose option differs in one member from that of another; the first one does not. */
+static void options_of_one_name_are_alike(void **state)
+{
+    static const fg_option option = {.name = "zz",
+                                     .kind = FG_OPTION_FLOATS,
+                                     .initial = "[0.5, 0.5]",
+                                     .min = 0,
+                                     .max = 1,
+                                     .is_below_max = true,
+                                     .min_count = 2,
+                                     .max_count = 2,
+                                     .example = "[0.5, 0.25]",
+                                     .help = "Z."};
+    fg_option like[] = {option, option, option, option, option, option, option, option, option};
+    const fg_optimizer_entry base = {
+        .entry = {.name = "base", .help = "x", .options = &option, .option_count = 1},
+        .create = create};
+    fg_registry *registry = make();
+    fg_error err = {0};
+    like[1].initial = "[0.5, 0.25]";
+    like[2].min = -1;
+    like[3].max = 2;
+    like[4].is_below_max = false;
+    like[5].min_count = 1;
+    like[6].max_count = 3;
+    like[7].has_auto = true;
+    like[8].choices = "a|b";
+    fgt_ok(fg_registry_add_optimizer(registry, &base, &err));
+    for (size_t i = 9; i-- > 0;) {
+        const fg_optimizer_entry row = {
+            .entry = {.name = "other", .help = "x", .options = &like[i], .option_count = 1},
+            .create = create};
+        assert_int_equal(fg_registry_add_optimizer(registry, &row, &err),
+                         i == 0 ? FG_OK : FG_EINVAL);
+    }
+    assert_string_equal(err.message,
+                        "optimizer: option 'zz' of 'other' differs from that of 'base' in kind, "
+                        "default, range or choices: expected the same, or a different name");
     fg_registry_destroy(registry);
 }
 
@@ -328,6 +384,7 @@ int main(void)
         cmocka_unit_test(rows_are_found_by_any_name),
         cmocka_unit_test(own_models_are_built_like_the_others),
         cmocka_unit_test(wrong_rows_are_refused),
+        cmocka_unit_test(options_of_one_name_are_alike),
         cmocka_unit_test(callbacks_save_under_their_names),
         cmocka_unit_test(loggers_need_a_name_and_functions),
         cmocka_unit_test(augmentations_need_a_function),

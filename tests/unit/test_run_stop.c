@@ -132,6 +132,27 @@ static void a_dead_holder_is_named(void **state)
 }
 
 /* A holder that cannot be seen is asked all the same. */
+/* A record whose process cannot be one: its machine is known nevertheless. */
+static void only_positive_numbers_are_processes(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t pid;
+    } rows[] = {{"7 m h\n", 7}, {"2147483647 m h\n", 2147483647}, {"0 m h\n", 0}, {"-5 m h\n", 0},
+                {"x m h\n", 0}, {"2147483648 m h\n", 0}};
+    const char *path = fgt_path(fgt_temp_folder(), "lock");
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fgt_write(path, rows[i].text, strlen(rows[i].text));
+        const int fd = open(path, O_RDONLY | O_CLOEXEC);
+        const fgi_holder who = fgi_holder_read(fd);
+        (void)close(fd);
+        assert_int_equal(who.pid, rows[i].pid);
+        assert_string_equal(who.machine, "m");
+        assert_string_equal(who.host, "h");
+    }
+}
+
 static void another_host_is_asked(void **state)
 {
     fgi_holder who;
@@ -282,6 +303,7 @@ static void last_is_a_run_that_trains(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(nothing_to_stop, begin, end),
     cmocka_unit_test_setup_teardown(a_dead_holder_is_named, begin, end),
+    cmocka_unit_test(only_positive_numbers_are_processes),
     cmocka_unit_test_setup_teardown(another_host_is_asked, begin, end),
     cmocka_unit_test_setup_teardown(the_end_is_awaited, begin, end),
     cmocka_unit_test_setup_teardown(mistakes_are_named, begin, end),

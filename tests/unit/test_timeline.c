@@ -157,6 +157,27 @@ static void each_thread_has_a_track(void **state)
     fgi_timeline_fini(&timeline);
 }
 
+/* Tracks of one name are numbered, whatever is between them. */
+static void tracks_are_numbered_by_name(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fgi_timeline timeline;
+    worker workers[] = {{.name = "loader", .spans = 1},
+                        {.name = "saver", .spans = 2},
+                        {.name = "loader", .spans = 3}};
+    fgt_ok(fgi_timeline_start(&err));
+    for (int i = 0; i < 3; i++) {
+        fgt_ok(fgi_thread_start(&workers[i].thread, record, &workers[i], &err));
+        fgi_thread_join(workers[i].thread);
+    }
+    fgi_timeline_stop(&timeline);
+    assert_int_equal(track_of(&timeline, "loader 1")->span_count, 1);
+    assert_int_equal(track_of(&timeline, "saver")->span_count, 2);
+    assert_int_equal(track_of(&timeline, "loader 2")->span_count, 3);
+    fgi_timeline_fini(&timeline);
+}
+
 static void threads_record_while_it_starts_and_stops(void **state)
 {
     (void)state;
@@ -231,6 +252,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(spans_are_sorted_nested_and_clipped),
     cmocka_unit_test(names_are_cut_and_valid),
     cmocka_unit_test(each_thread_has_a_track),
+    cmocka_unit_test(tracks_are_numbered_by_name),
     cmocka_unit_test(threads_record_while_it_starts_and_stops),
     cmocka_unit_test(spans_over_the_limit_are_counted),
     cmocka_unit_test(allocations_may_fail),

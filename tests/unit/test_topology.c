@@ -45,7 +45,9 @@ static const struct {
     {"V5LITEPOD-8", "v5e:2x4", 8},  {"v5p:4x4x4", "v5p:4x4x4", 64},
     {"kaggle", "v5e:2x4", 8},       {"colab", "v5e:1x1", 1},
     {"h100", "1x1x1", 1},           {"h100:8", "1x1x8", 8},
-    {"b200:4", "1x1x4", 4},
+    {"b200:4", "1x1x4", 4},         {"h100:64", "1x1x64", 64},
+    {"v5lite-8", "v5e:2x4", 8},     {"v7x-8", "tpu7x:2x2x1", 4},
+    {"7x-16", "tpu7x:2x2x2", 8},    {"v5p:16x24x24", "v5p:16x24x24", 9216},
 };
 
 /* Shapes and numbers as Google Cloud's pages on each generation list them. */
@@ -83,6 +85,9 @@ static const struct {
     {"v3-99999999999999999999", "expected a number of devices after '-'"},
     {"h100:0", "a number of GPUs, 1 to 64"},
     {"h100:x", "a number of GPUs, 1 to 64"},
+    {"h100:65", "expected a number of GPUs, 1 to 64, after ':'"},
+    {"v5p:16x24x25", "there is no slice of this size"},
+    {"v5e:13x709", "there is no slice of this size"}, /* 9217 chips */
     {"h100:", "unknown name"},
     {"h100-8", "unknown name"},
     {"v5e:1111111111111111111111111111111111111111111111111111111111111111111x1",

@@ -192,6 +192,25 @@ static void without_a_batch_that_runs_it_is_0(void **state)
     fit.batch_size = 0;
     assert_int_equal(fg_tuner_try_batch(f.trainer, &task, &f.data, NULL, NULL, &fit, &err),
                      FG_EINVAL);
+    assert_string_equal(err.message, "batch_size is 0: expected at least 1");
+    end(&f);
+}
+
+/* Above 16, multiples of 8; then one less each time. */
+static void batches_are_lowered_in_steps(void **state)
+{
+    static const int64_t expected[] = {41, 32, 24, 16, 15, 14, 13, 12};
+    (void)state;
+    fg_error err = {0};
+    tries t = {0};
+    fg_batch_fit fit = {.batch_size = 41};
+    fixture f = begin(2);
+    fake.set("execute_error", 8);
+    fgt_ok(fg_tuner_try_batch(f.trainer, &task, &f.data, on_tried, &t, &fit, &err));
+    fake.set("execute_error", 0);
+    assert_int_equal(t.count, 4 + 15);
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++)
+        assert_int_equal(t.batch[i], expected[i]);
     end(&f);
 }
 
@@ -334,6 +353,7 @@ int main(void)
         cmocka_unit_test_teardown(the_largest_batch_is_found, nothing_is_alive),
         cmocka_unit_test_teardown(a_batch_that_does_not_run_is_lowered, nothing_is_alive),
         cmocka_unit_test_teardown(without_a_batch_that_runs_it_is_0, nothing_is_alive),
+        cmocka_unit_test_teardown(batches_are_lowered_in_steps, nothing_is_alive),
         cmocka_unit_test_teardown(all_samples_fit, nothing_is_alive),
         cmocka_unit_test_teardown(few_samples, nothing_is_alive),
         cmocka_unit_test_teardown(the_hosts_memory_counts, nothing_is_alive),
