@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/print.h"
 #include "image/codec.h"
 #include "image/jpeg_coefficients.h"
 #include "image/jpeg_segment_record.h"
@@ -787,7 +788,7 @@ static void large_files_are_measured_at_256_pixels(void **state)
         std[c] = sqrt(square_sum[c] - sum[c] * sum[c]);
     fg_pack *pack =
         build_folder(folder, &(fg_pack_build_options){.codec = FG_PACK_CHOICE_FILE}, NULL);
-    (void)snprintf(expected, sizeof expected, "\"std\":[%.6g,%.6g,", std[0], std[1]);
+    (void)fgi_snprintf(expected, sizeof expected, "\"std\":[%.6g,%.6g,", std[0], std[1]);
     expect_metadata(pack, expected);
     fg_pack_close(pack);
     fg_image_fini(&image);
