@@ -26,7 +26,12 @@ static fg_status check_member(const fg_pack *pack, int i, uint64_t first, fg_err
             "%s: byte 32: the file belongs to a different set from '%s': copy all files of "
             "one set",
             path, pack->files[0].map.path);
-    if (p->shard != (uint32_t)i || p->first != first)
+    if (p->shard == (uint32_t)i && p->first != first)
+        return fgi_fail(err, FG_EFORMAT,
+                        "%s: byte 72: the first record is number %" PRIu64 " of its set, expected "
+                        "%" PRIu64,
+                        path, p->first, first);
+    if (p->shard != (uint32_t)i)
         return fgi_fail(err, FG_EFORMAT,
                         "%s: byte 88: the file is number %" PRIu32 " of its set, expected %d: was "
                         "it renamed?",
