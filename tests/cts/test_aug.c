@@ -6,6 +6,7 @@
 
 #include <fulgurite/aug.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "aug/aug_draw.h"
@@ -60,6 +61,10 @@ static const double jitter[4] = {0.4, 0.5, 1.5, 0.25}, plain_jitter[4] = {0.4, 0
              x, key,                                                                               \
              &(fg_aug_random_crop_options){.height = 5, .width = 12, .padding = 3, .fill = 0.25}), \
          aug_host_crop(like, d, 5, 12, 3, 'c', 0.25F))                                             \
+    CASE(crop_columns, 3, fg_aug_random_crop(x, key, &(fg_aug_random_crop_options){.width = 5}),   \
+         aug_host_crop(like, d, H, 5, 0, 'c', 0))                                                  \
+    CASE(crop_rows, 1, fg_aug_random_crop(x, key, &(fg_aug_random_crop_options){.height = 4}),     \
+         aug_host_crop(like, d, 4, W, 0, 'c', 0))                                                  \
     CASE(crop_edge, 3,                                                                             \
          fg_aug_random_crop(x, key, &(fg_aug_random_crop_options){.padding = 9, .mode = "edge"}),  \
          aug_host_crop(like, d, H, W, 9, 'e', 0))                                                  \
@@ -122,6 +127,10 @@ static const double jitter[4] = {0.4, 0.5, 1.5, 0.25}, plain_jitter[4] = {0.4, 0
              &(fg_aug_random_erasing_options){                                                     \
                  .p = 1, .scale_min = 0.5, .scale_max = 1, .ratio_min = 0.5, .value = -2}),        \
          aug_host_erase(like, d, 1, large_scale, large_ratio, -2))                                 \
+    CASE(erasing_never, 3, /* a box of the whole area is not smaller */                            \
+         fg_aug_random_erasing(                                                                    \
+             x, key, &(fg_aug_random_erasing_options){.p = 1, .scale_min = 1, .scale_max = 1}),    \
+         aug_host_flip(like, d, 0, false))                                                         \
     CASE(invert, 1, fg_aug_invert(x, key, NULL),                                                   \
          aug_host_level_at(like, d, "invert", 0.5F, AUG_INVERT, 0))                                \
     CASE(solarize, 3,                                                                              \
@@ -395,6 +404,31 @@ static void evaluation_changes_nothing(void **state)
         if (results[i].handle != x.handle)
             fail_msg("result %zu", i);
     assert_true(target.handle == y.handle);
+    const fg_tensor rgb = fg_concat((const fg_tensor[]){x, x, x}, 3, 3);
+    assert_true(fg_aug_grayscale(rgb, NULL, NULL).handle == rgb.handle);
+    fg_trace_destroy(trace);
+}
+
+/* The values of the only pixels that a threshold and a filter change. */
+static void levels_and_filters_at_their_limits(void **state)
+{
+    static const float bright[] = {0.125F, 0.25F, 0.375F}, row[] = {0, 0, 1, 0};
+    float got[3];
+    fg_trace *trace = values_trace(*state);
+    const fg_type three_pixels = {FG_F32, 4, {1, 1, 3, 1}}, four = {FG_F32, 4, {1, 1, 4, 1}};
+    const fg_sample_key key = key_of(trace, samples, 1, 0);
+    const fg_aug_solarize_options solarize = {.threshold = 0.25, .p = 1};
+    values_run(trace, fg_aug_solarize(fg_constant(trace, &three_pixels, bright), &key, &solarize),
+               got, sizeof got);
+    assert_true(got[0] == 0.125F && got[1] == 0.75F && got[2] == 0.625F);
+    /* halfway between two pixels; filtered, with the weights 3/4, 3/4 and 1/4 divided by 7/4 */
+    for (int i = 0; i < 2; i++) {
+        const fg_aug_resize_options half = {.width = 2, .no_antialias = i == 0};
+        values_run(trace, fg_aug_resize(fg_constant(trace, &four, row), NULL, &half), got,
+                   2 * sizeof *got);
+        fgt_close("first", (double)got[0], i == 0 ? 0 : 1.0 / 7, 1e-6, 0);
+        fgt_close("second", (double)got[1], i == 0 ? 0.5 : 3.0 / 7, 1e-6, 0);
+    }
     fg_trace_destroy(trace);
 }
 
@@ -727,6 +761,25 @@ static void options_of_a_configuration_are_those_of_the_functions(void **state)
     }
 }
 
+static void numbers_of_channels_are_limited(void **state)
+{
+    static const char *const names[] = {"mean", "std"};
+    const fg_augmentation_entry *normalize = row_of(sizeof option_rows / sizeof *option_rows - 1);
+    for (int i = 0; i < 2; i++) {
+        fg_error err = {0};
+        char text[256];
+        size_t used = (size_t)snprintf(text, sizeof text, "%s=[1", names[i]);
+        for (int k = 1; k < 65; k++)
+            used += (size_t)snprintf(text + used, sizeof text - used, ",1");
+        (void)snprintf(text + used, sizeof text - used, "]");
+        fg_trace *trace = values_trace(*state);
+        (void)by_row(normalize, text, fg_zeros(trace, FG_F32, FG_DIMS(2, 1, 1, 65)), NULL);
+        assert_int_equal(fg_trace_error(trace, &err), FG_EINVAL);
+        assert_string_equal(err.message, "normalize: expected at most 64 channels");
+        fg_trace_destroy(trace);
+    }
+}
+
 /* The table above has each option. */
 static void no_option_is_left_out(void **state)
 {
@@ -801,6 +854,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(boxes_have_the_area_and_the_ratio),
     cmocka_unit_test(mixtures_have_the_beta_distribution),
     cmocka_unit_test(evaluation_changes_nothing),
+    cmocka_unit_test(levels_and_filters_at_their_limits),
     cmocka_unit_test(crops_of_evaluation_are_in_the_middle),
     cmocka_unit_test(resized_crops_of_evaluation_are_in_the_middle),
     cmocka_unit_test(sides_are_resized_separately),
@@ -808,6 +862,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(errors_say_what_was_expected),
     cmocka_unit_test(limits_are_included),
     cmocka_unit_test(options_of_a_configuration_are_those_of_the_functions),
+    cmocka_unit_test(numbers_of_channels_are_limited),
     cmocka_unit_test(no_option_is_left_out),
     cmocka_unit_test(newer_options_are_refused),
 };
