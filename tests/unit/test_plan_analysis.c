@@ -361,6 +361,12 @@ static void the_slower_of_compute_and_memory_counts(void **state)
     fgi_plan_estimate(&a);
     fgt_close("step", a.step_s, 0.25 + 1e-3, 0, 1e-12);
     assert_true(a.epoch_s < 0); /* the number of steps is not known */
+    fgi_buf text = {0};
+    a.machine.batch = 1;
+    a.collective_count = 0;
+    fgi_plan_put_text(&a, &text);
+    assert_non_null(strstr(text.data, "cycles       700000, 700000 per sample; matrix units at"));
+    fgi_buf_fini(&text);
 }
 
 static void json_and_text_say_that_it_is_an_estimate(void **state)

@@ -712,6 +712,62 @@ static void either_operand_may_be_precise(void **state)
     assert_true(dot_at(1, 0).is_precise && dot_at(0, 1).is_precise && dot_at(0, 2).is_precise);
 }
 
+static void annotate(Fgi__Hlo__Instruction *i, const char *json)
+{
+    i->config.data = (uint8_t *)(uintptr_t)json;
+    i->config.len = strlen(json);
+}
+
+/* s8[8,16] by s8[16,4], of two layers that were merged, and a loop that never runs. */
+static size_t pack_small(char *out, size_t size)
+{
+    builder b;
+    static char name[] = "(fc1/sum:fc2/sum)";
+    int64_t one = 1, zero = 0;
+    Fgi__Hlo__Place place = FGI__HLO__PLACE__INIT;
+    Fgi__Hlo__DotDimensions d = FGI__HLO__DOT_DIMENSIONS__INIT;
+    begin(&b);
+    Fgi__Hlo__Computation *entry = computation(&b), *body = computation(&b),
+                          *test = computation(&b);
+    const int64_t x = op(&b, entry, "parameter", array(S8, NUMBERS(8, 16)), 0, NULL)->id;
+    const int64_t y = op(&b, entry, "parameter", array(S8, NUMBERS(16, 4)), 0, NULL)->id;
+    Fgi__Hlo__Instruction *dot = op(&b, entry, "dot", array(S32, NUMBERS(8, 4)), NUMBERS(x, y));
+    place.op_name = name;
+    d.n_lhs_contracting = d.n_rhs_contracting = 1;
+    d.lhs_contracting = &one, d.rhs_contracting = &zero;
+    dot->dot = &d, dot->place = &place;
+    annotate(dot, "{\"estimated_cycles\": \"100\"}");
+    annotate(op(&b, body, "negate", array(F32, NUMBERS(8)), 0, NULL),
+             "{\"estimated_cycles\": \"50\"}");
+    (void)op(&b, test, "parameter", array(F32, NUMBERS(8)), 0, NULL);
+    Fgi__Hlo__Instruction *loop = op(&b, entry, "while", array(F32, NUMBERS(8)), NUMBERS(x));
+    loop->n_called = 2, loop->called = numbers(NUMBERS(body->id, test->id));
+    annotate(loop, "{\"known_trip_count\": {\"n\": \"0\"}}");
+    b.module.entry = entry->id;
+    fgi__hlo__module_with_config__init(&b.whole);
+    b.whole.module = &b.module;
+    assert_true(fgi__hlo__module_with_config__get_packed_size(&b.whole) <= size);
+    return fgi__hlo__module_with_config__pack(&b.whole, (uint8_t *)out);
+}
+
+/* Merged operations belong to the first of them; 8 bits are no more than 16. */
+static void a_small_program_is_analyzed(void **state)
+{
+    char program[4096];
+    fg_error err = {0};
+    fgi_plan_analysis a;
+    const fgi_plan_machine machine = {.chip = fg_chip_find("TPU v5 lite"), .devices = 1};
+    const size_t size = pack_small(program, sizeof program);
+    (void)state;
+    fgt_ok(fgi_plan_analyze(program, size, &machine, &a, &err));
+    fgt_close("cycles", a.total.cycles, 100, 0, 0);
+    fgt_close("flops", a.total.flops, 2.0 * 8 * 16 * 4, 0, 0);
+    fgt_close("16 bits or less", a.total.flops_16bit, a.total.flops, 0, 0);
+    assert_string_equal(a.layers[0].name, "fc1");
+    assert_int_equal(a.unknown_loops, 0);
+    fgi_plan_analysis_fini(&a);
+}
+
 /* Aliases of parameter 0, and of an element of parameter 1. */
 static void set_aliases(builder *b)
 {
@@ -808,6 +864,7 @@ int main(void)
         cmocka_unit_test(formats_are_slow_by_generation),
         cmocka_unit_test(annotations_are_read),
         cmocka_unit_test(either_operand_may_be_precise),
+        cmocka_unit_test(a_small_program_is_analyzed),
         cmocka_unit_test(operations_are_counted),
         cmocka_unit_test(library_calls_are_matmuls),
     };
