@@ -6,6 +6,7 @@
 
 #include <fulgurite/aug.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "aug/aug_draw.h"
@@ -41,6 +42,7 @@ static fg_sample_key key_of(fg_trace *trace, const uint32_t *sample, int64_t cou
 
 static const double crop_scale[2] = {0.08, 1}, crop_ratio[2] = {3.0 / 4, 4.0 / 3};
 static const double rare_scale[2] = {0.9, 1}, rare_ratio[2] = {2.5, 3};
+static const double tall_ratio[2] = {0.2, 0.3};
 static const double hole_scale[2] = {0.02, 0.33}, hole_ratio[2] = {0.3, 3.3};
 static const double large_scale[2] = {0.5, 1}, large_ratio[2] = {0.5, 3.3};
 static const double turned[5] = {30, 0.25, 0.5, 1.5, 20}, half_turn[5] = {180, 0, 1, 1, 0};
@@ -59,6 +61,10 @@ static const double jitter[4] = {0.4, 0.5, 1.5, 0.25}, plain_jitter[4] = {0.4, 0
              x, key,                                                                               \
              &(fg_aug_random_crop_options){.height = 5, .width = 12, .padding = 3, .fill = 0.25}), \
          aug_host_crop(like, d, 5, 12, 3, 'c', 0.25F))                                             \
+    CASE(crop_columns, 3, fg_aug_random_crop(x, key, &(fg_aug_random_crop_options){.width = 5}),   \
+         aug_host_crop(like, d, H, 5, 0, 'c', 0))                                                  \
+    CASE(crop_rows, 1, fg_aug_random_crop(x, key, &(fg_aug_random_crop_options){.height = 4}),     \
+         aug_host_crop(like, d, 4, W, 0, 'c', 0))                                                  \
     CASE(crop_edge, 3,                                                                             \
          fg_aug_random_crop(x, key, &(fg_aug_random_crop_options){.padding = 9, .mode = "edge"}),  \
          aug_host_crop(like, d, H, W, 9, 'e', 0))                                                  \
@@ -74,6 +80,12 @@ static const double jitter[4] = {0.4, 0.5, 1.5, 0.25}, plain_jitter[4] = {0.4, 0
              &(fg_aug_random_resized_crop_options){                                                \
                  .height = 4, .width = 5, .scale_min = 0.9, .ratio_min = 2.5, .ratio_max = 3}),    \
          aug_host_resized_crop(like, d, 4, 5, rare_scale, rare_ratio))                             \
+    CASE(resized_crop_tall, 1,                                                                     \
+         fg_aug_random_resized_crop(                                                               \
+             x, key,                                                                               \
+             &(fg_aug_random_resized_crop_options){                                                \
+                 .height = 4, .width = 5, .scale_min = 0.9, .ratio_min = 0.2, .ratio_max = 0.3}),  \
+         aug_host_resized_crop(like, d, 4, 5, rare_scale, tall_ratio))                             \
     CASE(affine, 3,                                                                                \
          fg_aug_random_affine(x, key,                                                              \
                               &(fg_aug_random_affine_options){.degrees = 30,                       \
@@ -115,6 +127,10 @@ static const double jitter[4] = {0.4, 0.5, 1.5, 0.25}, plain_jitter[4] = {0.4, 0
              &(fg_aug_random_erasing_options){                                                     \
                  .p = 1, .scale_min = 0.5, .scale_max = 1, .ratio_min = 0.5, .value = -2}),        \
          aug_host_erase(like, d, 1, large_scale, large_ratio, -2))                                 \
+    CASE(erasing_never, 3, /* a box of the whole area is not smaller */                            \
+         fg_aug_random_erasing(                                                                    \
+             x, key, &(fg_aug_random_erasing_options){.p = 1, .scale_min = 1, .scale_max = 1}),    \
+         aug_host_flip(like, d, 0, false))                                                         \
     CASE(invert, 1, fg_aug_invert(x, key, NULL),                                                   \
          aug_host_level_at(like, d, "invert", 0.5F, AUG_INVERT, 0))                                \
     CASE(solarize, 3,                                                                              \
@@ -361,45 +377,109 @@ static void mixtures_have_the_beta_distribution(void **state)
 
 /* ---- evaluation, u8, dtypes ------------------------------------------------------------------ */
 
-static void evaluation_is_not_random(void **state)
+/* Images of 6 x 8 pixels, all different. */
+static fg_tensor ramp_of(fg_trace *trace)
 {
-    static float got[2 * 4 * 4];
+    const fg_tensor rows = fg_iota(trace, FG_F32, 1, FG_DIMS(2, 6, 8, 1));
+    return fg_add(fg_mul_scalar(rows, 8), fg_iota(trace, FG_F32, 2, FG_DIMS(2, 6, 8, 1)));
+}
+
+static void evaluation_changes_nothing(void **state)
+{
     fg_trace *trace = values_trace(*state);
-    const fg_tensor x = fg_iota(trace, FG_F32, 2, FG_DIMS(2, 6, 8, 1));
-    assert_true(fg_aug_random_flip(x, NULL, NULL).handle == x.handle);
-    assert_true(fg_aug_color_jitter(x, NULL, NULL).handle == x.handle);
-    assert_true(fg_aug_random_erasing(x, NULL, NULL).handle == x.handle);
-    assert_true(fg_aug_resize(x, NULL, NULL).handle == x.handle);
-    const fg_tensor crop = fg_aug_random_crop(
-        x, NULL, &(fg_aug_random_crop_options){.height = 4, .width = 4, .padding = 3});
-    values_run(trace, crop, got, sizeof got);
-    for (int i = 0; i < 32; i++)
-        assert_true(got[i] == (float)(2 + i % 4));
-    const fg_tensor y = fg_iota(trace, FG_F32, 2, FG_DIMS(2, 6, 8, 1));
-    values_run(trace, fg_aug_center_crop(y, NULL, &(fg_aug_center_crop_options){4, 4, {0}}), got,
-               sizeof got);
-    for (int i = 0; i < 32; i++)
-        assert_true(got[i] == (float)(2 + i % 4));
-    const fg_tensor wide = fg_iota(trace, FG_F32, 2, FG_DIMS(2, 6, 8, 1));
-    values_run(trace, fg_aug_center_crop(wide, NULL, &(fg_aug_center_crop_options){2, 6, {0}}), got,
-               24 * sizeof *got);
-    for (int i = 0; i < 24; i++)
-        assert_true(got[i] == (float)(1 + i % 6));
-    /* the largest box of the result's ratio in the middle: 6 x 6, 4 x 8 and 6 x 3 */
-    static const int sizes[][2] = {{2, 2}, {2, 4}, {4, 2}};
-    static const int boxes[][4] = {{0, 1, 6, 6}, {1, 0, 4, 8}, {0, 2, 6, 3}};
+    const fg_tensor x = ramp_of(trace), y = fg_zeros(trace, FG_F32, FG_DIMS(2));
+    const fg_aug_random_affine_options quarters = {.degrees = 90};
+    fg_tensor target = y;
+    const fg_tensor results[] = {
+        fg_aug_random_flip(x, NULL, NULL),        fg_aug_color_jitter(x, NULL, NULL),
+        fg_aug_random_erasing(x, NULL, NULL),     fg_aug_resize(x, NULL, NULL),
+        fg_aug_random_affine(x, NULL, &quarters), fg_aug_gaussian_blur(x, NULL, NULL),
+        fg_aug_grayscale(x, NULL, NULL),          fg_aug_invert(x, NULL, NULL),
+        fg_aug_solarize(x, NULL, NULL),           fg_aug_posterize(x, NULL, NULL),
+        fg_aug_autocontrast(x, NULL, NULL),       fg_aug_equalize(x, NULL, NULL),
+        fg_aug_sharpness(x, NULL, NULL),          fg_aug_rand_augment(x, NULL, NULL),
+        fg_aug_trivial_augment(x, NULL, NULL),    fg_aug_mixup(x, &target, NULL, NULL),
+        fg_aug_cutmix(x, &target, NULL, NULL)};
+    for (size_t i = 0; i < sizeof results / sizeof results[0]; i++)
+        if (results[i].handle != x.handle)
+            fail_msg("result %zu", i);
+    assert_true(target.handle == y.handle);
+    const fg_tensor rgb = fg_concat((const fg_tensor[]){x, x, x}, 3, 3);
+    assert_true(fg_aug_grayscale(rgb, NULL, NULL).handle == rgb.handle);
+    fg_trace_destroy(trace);
+}
+
+/* The values of the only pixels that a threshold and a filter change. */
+static void levels_and_filters_at_their_limits(void **state)
+{
+    static const float bright[] = {0.125F, 0.25F, 0.375F}, row[] = {0, 0, 1, 0};
+    float got[3];
+    fg_trace *trace = values_trace(*state);
+    const fg_type three_pixels = {FG_F32, 4, {1, 1, 3, 1}}, four = {FG_F32, 4, {1, 1, 4, 1}};
+    const fg_sample_key key = key_of(trace, samples, 1, 0);
+    const fg_aug_solarize_options solarize = {.threshold = 0.25, .p = 1};
+    values_run(trace, fg_aug_solarize(fg_constant(trace, &three_pixels, bright), &key, &solarize),
+               got, sizeof got);
+    assert_true(got[0] == 0.125F && got[1] == 0.75F && got[2] == 0.625F);
+    /* halfway between two pixels; filtered, with the weights 3/4, 3/4 and 1/4 divided by 7/4 */
+    for (int i = 0; i < 2; i++) {
+        const fg_aug_resize_options half = {.width = 2, .no_antialias = i == 0};
+        values_run(trace, fg_aug_resize(fg_constant(trace, &four, row), NULL, &half), got,
+                   2 * sizeof *got);
+        fgt_close("first", (double)got[0], i == 0 ? 0 : 1.0 / 7, 1e-6, 0);
+        fgt_close("second", (double)got[1], i == 0 ? 0.5 : 3.0 / 7, 1e-6, 0);
+    }
+    fg_trace_destroy(trace);
+}
+
+/* The height x width pixels of both ramps, starting at a row and a column. */
+static void is_part(const float *got, int height, int width, int top, int left)
+{
+    for (int i = 0; i < 2 * height * width; i++) {
+        const int row = i / width % height, column = i % width;
+        assert_true(got[i] == (float)(8 * (top + row) + left + column));
+    }
+}
+
+/* Also where an odd number of pixels is left over, which is rounded down. */
+static void crops_of_evaluation_are_in_the_middle(void **state)
+{
+    static const int sizes[][2] = {{4, 4}, {2, 6}, {3, 5}, {6, 3}, {1, 8}};
+    static float got[2 * 6 * 8];
+    fg_trace *trace = values_trace(*state);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        const int h = sizes[i][0], w = sizes[i][1];
+        const fg_aug_center_crop_options middle = {h, w, {0}};
+        const size_t bytes = 2 * (size_t)(h * w) * sizeof *got;
+        values_run(trace, fg_aug_center_crop(ramp_of(trace), NULL, &middle), got, bytes);
+        is_part(got, h, w, (6 - h) / 2, (8 - w) / 2);
+    }
+    const fg_aug_random_crop_options crop = {.height = 4, .width = 3, .padding = 3};
+    values_run(trace, fg_aug_random_crop(ramp_of(trace), NULL, &crop), got, 24 * sizeof *got);
+    is_part(got, 4, 3, 1, 2);
+    fg_trace_destroy(trace);
+}
+
+/* The largest box of the result's ratio in the middle: 6 x 6, 4 x 8, 6 x 3, 3 x 8 (8 / 3 rounded)
+ * and 6 x 5 (6 * 4 / 5 rounded). */
+static void resized_crops_of_evaluation_are_in_the_middle(void **state)
+{
+    static const int sizes[][2] = {{2, 2}, {2, 4}, {4, 2}, {1, 3}, {5, 4}};
+    static const int boxes[][4] = {
+        {0, 1, 6, 6}, {1, 0, 4, 8}, {0, 2, 6, 3}, {1, 0, 3, 8}, {0, 1, 6, 5}};
+    static float got[2 * 5 * 4];
+    fg_trace *trace = values_trace(*state);
     const aug_image ramp = aug_host_image(6, 8, 1);
     for (int i = 0; i < 48; i++)
-        ramp.at[i] = (float)(i % 8);
-    for (int i = 0; i < 3; i++) {
+        ramp.at[i] = (float)i;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         const int rows = sizes[i][0], columns = sizes[i][1], count = rows * columns;
-        const fg_tensor z = fg_iota(trace, FG_F32, 2, FG_DIMS(2, 6, 8, 1));
         const fg_aug_random_resized_crop_options small = {.height = rows, .width = columns};
-        values_run(trace, fg_aug_random_resized_crop(z, NULL, &small), got,
+        values_run(trace, fg_aug_random_resized_crop(ramp_of(trace), NULL, &small), got,
                    2 * (size_t)count * sizeof *got);
         const aug_image expected = aug_host_resize(ramp, boxes[i], rows, columns);
-        compare("middle", got, expected);
-        compare("middle of the second", got + count, expected);
+        for (int k = 0; k < 2 * count; k++)
+            fgt_close("middle", (double)got[k], (double)expected.at[k % count], 1e-4, 0);
         aug_host_free(expected);
     }
     aug_host_free(ramp);
@@ -463,71 +543,6 @@ static void fails(fg_client *client, fg_tensor (*call)(fg_tensor x, fg_tensor u)
     fg_trace_destroy(trace);
 }
 
-#define FAILURES(FAIL)                                                                             \
-    FAIL(rank, fg_aug_resize(u, NULL, NULL),                                                       \
-         "resize: got s32[2,3]: expected images T[B,H,W,C], u8 or floating-point")                 \
-    FAIL(size, fg_aug_resize(x, NULL, &(fg_aug_resize_options){.height = -1}),                     \
-         "resize: a result of -1 x 8 pixels is not valid")                                         \
-    FAIL(middle, fg_aug_center_crop(x, NULL, &(fg_aug_center_crop_options){.height = 7}),          \
-         "center_crop: 7 x 8 pixels are more than the image's 6 x 8")                              \
-    FAIL(crop, fg_aug_random_crop(x, NULL, &(fg_aug_random_crop_options){.width = 9}),             \
-         "random_crop: 6 x 9 pixels are more than the padded image's 6 x 8")                       \
-    FAIL(padding,                                                                                  \
-         fg_aug_random_crop(x, NULL,                                                               \
-                            &(fg_aug_random_crop_options){.padding = 6, .mode = "reflect"}),       \
-         "random_crop: padding is 6: expected 0 to 5")                                             \
-    FAIL(mode, fg_aug_random_crop(x, NULL, &(fg_aug_random_crop_options){.mode = "wrap"}),         \
-         "random_crop: mode is 'wrap': expected constant, edge or reflect")                        \
-    FAIL(p, fg_aug_random_flip(x, NULL, &(fg_aug_random_flip_options){.p = 1.5}),                  \
-         "random_flip: p is 1.5: expected 0 to 1")                                                 \
-    FAIL(scale,                                                                                    \
-         fg_aug_random_resized_crop(                                                               \
-             x, NULL, &(fg_aug_random_resized_crop_options){.scale_min = 0.5, .scale_max = 0.25}), \
-         "random_resized_crop: scale_min is 0.5: expected 0 to 0.25")                              \
-    FAIL(ratio,                                                                                    \
-         fg_aug_random_erasing(x, NULL, &(fg_aug_random_erasing_options){.ratio_min = FG_ZERO}),   \
-         "random_erasing: ratio_min is 0: expected 0.001 to 3.3")                                  \
-    FAIL(degrees, fg_aug_random_affine(x, NULL, &(fg_aug_random_affine_options){.degrees = 200}),  \
-         "random_affine: degrees is 200: expected 0 to 180")                                       \
-    FAIL(blur, fg_aug_gaussian_blur(x, NULL, &(fg_aug_gaussian_blur_options){.size = 13}),         \
-         "gaussian_blur: size is 13: expected an odd number, at most 63 and less than 12")         \
-    FAIL(channels, fg_aug_color_jitter(x, NULL, &(fg_aug_color_jitter_options){.hue = 0.1}),       \
-         "color_jitter: the images have 2 channels: expected 1 or 3")                              \
-    FAIL(gray, fg_aug_grayscale(x, NULL, NULL),                                                    \
-         "grayscale: the images have 2 channels: expected 1 or 3")                                 \
-    FAIL(bits, fg_aug_posterize(x, NULL, &(fg_aug_posterize_options){.bits = 9}),                  \
-         "posterize: bits is 9: expected 1 to 8")                                                  \
-    FAIL(threshold, fg_aug_solarize(x, NULL, &(fg_aug_solarize_options){.threshold = 128}),        \
-         "solarize: threshold is 128: expected 0 to 1")                                            \
-    FAIL(policy, fg_aug_trivial_augment(x, NULL, NULL),                                            \
-         "trivial_augment: the images have 2 channels: expected 1 or 3")                           \
-    FAIL(mixup, fg_aug_mixup(x, &u, NULL, NULL),                                                   \
-         "mixup: the target is s32[2,3]: expected floating-point numbers T[B, ...], such as "      \
-         "class probabilities (fg_one_hot)")                                                       \
-    FAIL(alpha, fg_aug_cutmix(x, &u, NULL, &(fg_aug_cutmix_options){.alpha = FG_ZERO}),            \
-         "cutmix: alpha is 0: expected 0.001 to 1000")                                             \
-    FAIL(mean,                                                                                     \
-         fg_aug_normalize(                                                                         \
-             x, NULL,                                                                              \
-             &(fg_aug_normalize_options){.mean = (const double[]){1, 2, 3}, .mean_count = 3}),     \
-         "normalize: mean has 3 numbers: expected 1 or 2")
-
-#define CALL(id, expression, text)                                                                 \
-    static fg_tensor id##_fails(fg_tensor x, fg_tensor u)                                          \
-    {                                                                                              \
-        (void)x, (void)u;                                                                          \
-        return expression;                                                                         \
-    }
-FAILURES(CALL)
-
-static void errors_say_what_was_expected(void **state)
-{
-#define RUN(id, expression, text) fails(*state, id##_fails, text);
-    FAILURES(RUN)
-}
-
-/* ---- options of a configuration -------------------------------------------------------------- */
-
 static fg_tensor mixup_of(fg_tensor x, const fg_sample_key *key, const fg_aug_mixup_options *o)
 {
     fg_tensor target = fg_zeros(fg_tensor_trace(x), FG_F32, FG_DIMS(2));
@@ -539,6 +554,69 @@ static fg_tensor cutmix_of(fg_tensor x, const fg_sample_key *key, const fg_aug_c
     fg_tensor target = fg_zeros(fg_tensor_trace(x), FG_F32, FG_DIMS(2));
     return fg_aug_cutmix(x, &target, key, o);
 }
+
+/* With a target of that many rows; 0: a single number. */
+static fg_tensor mixup_of_rows(fg_tensor x, int64_t rows)
+{
+    fg_tensor target = fg_zeros(fg_tensor_trace(x), FG_F32, rows > 0 ? 1 : 0, &rows);
+    return fg_aug_mixup(x, &target, NULL, NULL);
+}
+
+/* Images of 6 x 8 pixels and 2 channels as images of 8 x 6 pixels, or with 1 channel. */
+static fg_tensor turned_image(fg_tensor x) { return fg_permute(x, (const int[]){0, 2, 1, 3}); }
+static fg_tensor one_channel(fg_tensor x) { return fg_reshape(x, FG_DIMS(2, 6, 16, 1)); }
+
+#define FAIL(id, expression, text)                                                                 \
+    static fg_tensor id##_fails(fg_tensor x, fg_tensor u)                                          \
+    {                                                                                              \
+        (void)x, (void)u;                                                                          \
+        return expression;                                                                         \
+    }
+#include "aug_failures.h"
+#undef FAIL
+
+static void errors_say_what_was_expected(void **state)
+{
+#define FAIL(id, expression, text) fails(*state, id##_fails, text);
+#include "aug_failures.h"
+#undef FAIL
+}
+
+/* The largest and smallest values that are allowed, in evaluation. */
+static void limits_are_included(void **state)
+{
+    fg_error err = {0};
+    fg_trace *trace = values_trace(*state);
+    const fg_tensor x = fg_zeros(trace, FG_F32, FG_DIMS(2, 6, 8, 1)), tall = turned_image(x);
+    const fg_aug_random_crop_options reflect = {.padding = 5, .mode = "reflect"};
+    const fg_aug_random_affine_options affine = {
+        .degrees = 180, .translate = 1, .scale_min = 1e-3, .scale_max = 1e3, .shear = 89};
+    const fg_aug_random_resized_crop_options boxes = {
+        .scale_min = FG_ZERO, .scale_max = 1, .ratio_min = 1e-3, .ratio_max = 1e3};
+    const fg_aug_color_jitter_options strong = {1e3, 1e3, 1e3, 0.5, {0}};
+    const fg_aug_gaussian_blur_options blur = {.size = 11, .sigma_min = 1e-3, .sigma_max = 1e3};
+    const fg_aug_rand_augment_options most = {.operations = 16, .magnitude = 255, .bins = 256};
+    const fg_aug_rand_augment_options least = {.operations = 1, .magnitude = FG_ZERO, .bins = 2};
+    (void)fg_aug_random_crop(x, NULL, &reflect);
+    (void)fg_aug_random_crop(tall, NULL, &reflect);
+    (void)fg_aug_random_affine(x, NULL, &affine);
+    (void)fg_aug_random_resized_crop(x, NULL, &boxes);
+    (void)fg_aug_color_jitter(x, NULL, &strong);
+    (void)fg_aug_gaussian_blur(x, NULL, &blur);
+    (void)fg_aug_gaussian_blur(tall, NULL, &blur);
+    (void)fg_aug_rand_augment(x, NULL, &most);
+    (void)fg_aug_rand_augment(x, NULL, &least);
+    (void)fg_aug_posterize(x, NULL, &(fg_aug_posterize_options){.bits = 8, .p = 1});
+    (void)fg_aug_posterize(x, NULL, &(fg_aug_posterize_options){.bits = 1, .p = FG_ZERO});
+    (void)fg_aug_solarize(x, NULL, &(fg_aug_solarize_options){.threshold = 1});
+    (void)fg_aug_sharpness(x, NULL, &(fg_aug_sharpness_options){.factor = 1e3});
+    (void)mixup_of(x, NULL, &(fg_aug_mixup_options){.alpha = 1e-3});
+    (void)cutmix_of(x, NULL, &(fg_aug_cutmix_options){.alpha = 1e3});
+    fgt_ok(fg_trace_error(trace, &err));
+    fg_trace_destroy(trace);
+}
+
+/* ---- options of a configuration -------------------------------------------------------------- */
 
 static const double quarter = 0.25, three[] = {0.5, 0.25, 0.5};
 
@@ -683,6 +761,25 @@ static void options_of_a_configuration_are_those_of_the_functions(void **state)
     }
 }
 
+static void numbers_of_channels_are_limited(void **state)
+{
+    static const char *const names[] = {"mean", "std"};
+    const fg_augmentation_entry *normalize = row_of(sizeof option_rows / sizeof *option_rows - 1);
+    for (int i = 0; i < 2; i++) {
+        fg_error err = {0};
+        char text[256];
+        size_t used = (size_t)snprintf(text, sizeof text, "%s=[1", names[i]);
+        for (int k = 1; k < 65; k++)
+            used += (size_t)snprintf(text + used, sizeof text - used, ",1");
+        (void)snprintf(text + used, sizeof text - used, "]");
+        fg_trace *trace = values_trace(*state);
+        (void)by_row(normalize, text, fg_zeros(trace, FG_F32, FG_DIMS(2, 1, 1, 65)), NULL);
+        assert_int_equal(fg_trace_error(trace, &err), FG_EINVAL);
+        assert_string_equal(err.message, "normalize: expected at most 64 channels");
+        fg_trace_destroy(trace);
+    }
+}
+
 /* The table above has each option. */
 static void no_option_is_left_out(void **state)
 {
@@ -756,11 +853,16 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(places_are_equally_likely),
     cmocka_unit_test(boxes_have_the_area_and_the_ratio),
     cmocka_unit_test(mixtures_have_the_beta_distribution),
-    cmocka_unit_test(evaluation_is_not_random),
+    cmocka_unit_test(evaluation_changes_nothing),
+    cmocka_unit_test(levels_and_filters_at_their_limits),
+    cmocka_unit_test(crops_of_evaluation_are_in_the_middle),
+    cmocka_unit_test(resized_crops_of_evaluation_are_in_the_middle),
     cmocka_unit_test(sides_are_resized_separately),
     cmocka_unit_test(channels_are_normalized),
     cmocka_unit_test(errors_say_what_was_expected),
+    cmocka_unit_test(limits_are_included),
     cmocka_unit_test(options_of_a_configuration_are_those_of_the_functions),
+    cmocka_unit_test(numbers_of_channels_are_limited),
     cmocka_unit_test(no_option_is_left_out),
     cmocka_unit_test(newer_options_are_refused),
 };

@@ -11,9 +11,10 @@ static void texts_mean_devices(void **state)
         const char *text;
         int there, count, index[4];
     } rows[] = {
-        {NULL, 3, 3, {0, 1, 2}}, {"auto", 2, 2, {0, 1}}, {"all", 2, 2, {0, 1}},
-        {"-1", 2, 2, {0, 1}},    {"1", 4, 1, {0}},       {"3", 4, 3, {0, 1, 2}},
-        {"[1]", 4, 1, {1}},      {"0,2", 4, 2, {0, 2}},  {" [ 3 , 1 ] ", 4, 2, {3, 1}},
+        {NULL, 3, 3, {0, 1, 2}}, {"auto", 2, 2, {0, 1}},   {"all", 2, 2, {0, 1}},
+        {"-1", 2, 2, {0, 1}},    {"1", 4, 1, {0}},         {"3", 4, 3, {0, 1, 2}},
+        {"[1]", 4, 1, {1}},      {"0,2", 4, 2, {0, 2}},    {" [ 3 , 1 ] ", 4, 2, {3, 1}},
+        {"[0]", 4, 1, {0}},      {"[0, 1]", 4, 2, {0, 1}}, {"[2, 0, 1]", 4, 3, {2, 0, 1}},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -81,6 +82,18 @@ static void missing_devices_are_reported(void **state)
                         "`fulgurite devices` lists "
                         "them\nuse devices=[1] for the last one, or devices=auto for all");
     assert_int_equal(count, 2);
+    count = 1;
+    assert_int_equal(fgi_device_list_choose(&list, "tpu", devices, sizeof devices[0], &count, &err),
+                     FG_ENOTFOUND);
+    assert_string_equal(err.message,
+                        "device 2 was requested, but tpu has only 1 (indices start at 0); "
+                        "`fulgurite devices` lists it\nuse devices=[0] for the last one, or "
+                        "devices=auto for all");
+    fgt_ok(fgi_device_list_parse("2", &list, &err));
+    assert_int_equal(fgi_device_list_choose(&list, "tpu", devices, sizeof devices[0], &count, &err),
+                     FG_ENOTFOUND);
+    assert_string_equal(err.message, "2 devices were requested, but tpu has only 1; `fulgurite "
+                                     "devices` lists it\nuse devices=1 or devices=auto");
 }
 
 static void selections_have_one_canonical_form(void **state)

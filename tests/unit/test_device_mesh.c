@@ -186,6 +186,100 @@ static void texts_that_are_no_mesh(void **state)
     assert_int_equal(options.axes[1].size, -1);
 }
 
+static void names_and_counts_of_axes_at_their_limits(void **state)
+{
+    fg_mesh_options options;
+    fg_error err = {0};
+    (void)state;
+    fgt_ok(fg_mesh_parse("a=1,b=1,c=1,d=1,e=1,data=1024", &options, &err));
+    assert_string_equal(options.axes[5].name, "data");
+    assert_int_equal(options.axes[5].size, 1024);
+    fgt_ok(fg_mesh_parse("an_axis_of_23_letters_i=1", &options, &err));
+    assert_string_equal(options.axes[0].name, "an_axis_of_23_letters_i");
+    fgt_ok(fg_mesh_parse(" \t", &options, &err)); /* the default */
+    assert_string_equal(options.axes[0].name, "");
+    const fgi_mesh mesh = mesh_of("a=1,b=1,c=1,d=1,my_Axis2=1,data=8", 8);
+    assert_int_equal(mesh.axis_count, 6);
+    assert_string_equal(mesh.axes[4].name, "my_Axis2");
+}
+
+#define MESH     "data=2,fsdp=2,model=2"
+#define EXPECTED ": expected one of its axes, or none, for each dimension"
+
+static void partition_specs_that_are_refused(void **state)
+{
+    static const char *const rows[][2] = {
+        {"rows", "partition spec \"rows\": 'rows' is not an axis of the mesh " MESH EXPECTED},
+        {"data,", "partition spec \"data,\": '' is not an axis of the mesh " MESH EXPECTED},
+        {"none+data",
+         "partition spec \"none+data\": 'none' is not an axis of the mesh " MESH EXPECTED},
+        {"data,data", "partition spec \"data,data\": axis 'data' is given twice: an axis can shard "
+                      "only one dimension"},
+        {"fsdp+fsdp", "partition spec \"fsdp+fsdp\": axis 'fsdp' is given twice: an axis can shard "
+                      "only one dimension"},
+        {"fsdp+data",
+         "partition spec \"fsdp+data\": the axes 'fsdp+data' of a dimension must be in "
+         "the order of the mesh " MESH},
+        {"model+fsdp",
+         "partition spec \"model+fsdp\": the axes 'model+fsdp' of a dimension must be "
+         "in the order of the mesh " MESH},
+        {"none,none,none,none,none,none,none,none,none",
+         "partition spec \"none,none,none,none,none,none,none,none,none\" has more than 8 "
+         "dimensions"},
+    };
+    const fgi_mesh mesh = mesh_of(MESH, 8);
+    fg_error err = {0};
+    fgi_sharding sharding;
+    int count = 0;
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_int_equal(fgi_sharding_parse(&mesh, rows[i][0], &sharding, NULL, &err), FG_EINVAL);
+        assert_string_equal(err.message, rows[i][1]);
+    }
+    fgt_ok(fgi_sharding_parse(&mesh, "none,none,none,none,none,none,none, data + fsdp", &sharding,
+                              &count, &err));
+    assert_int_equal(count, 8);
+    assert_int_equal(sharding.axes[7], 3);
+}
+
+/* A shard is one piece of the array unless an outer dimension has several rows of a cut one. */
+static void shards_in_one_piece(void **state)
+{
+    static const struct {
+        const char *spec;
+        int64_t dim[3];
+        bool is_dense;
+    } rows[] = {
+        {"", {8, 4, 2}, true},
+        {"data", {8, 4, 2}, true},
+        {"none,model", {8, 4, 2}, false},
+        {"data,model", {2, 4, 2}, true},       /* one row of each */
+        {"none,none,model", {1, 4, 2}, false}, /* four rows */
+        {"none,none,model", {1, 1, 2}, true},  /* one row */
+        {"data,fsdp,model", {2, 2, 2}, true},  /* one element */
+        {"data+fsdp,model", {4, 2, 8}, true},
+        {"data,model", {4, 2, 8}, false},
+    };
+    const fgi_mesh mesh = mesh_of(MESH, 8);
+    fg_error err = {0};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fgi_sharding sharding;
+        fg_type type = {.dtype = FG_F32, .rank = 3};
+        memcpy(type.dim, rows[i].dim, sizeof rows[i].dim);
+        fgt_ok(fgi_sharding_parse(&mesh, rows[i].spec, &sharding, NULL, &err));
+        const fgi_shard shard = fgi_sharding_shard(&mesh, &type, &sharding, 7);
+        if (shard.is_dense != rows[i].is_dense)
+            fail_msg("row %zu", i);
+    }
+    const fg_type scalar = {.dtype = FG_F32};
+    const fgi_shard whole = fgi_sharding_shard(&mesh, &scalar, NULL, 7);
+    const float from = 3;
+    float to = 0;
+    fgi_shard_scatter(&whole, &from, &to);
+    assert_true(whole.is_dense && to == 3);
+}
+
 /* Every element of an array is in as many shards as it has copies, at the right position. */
 static void shards_tile_the_array(void **state)
 {
@@ -309,15 +403,40 @@ static void rules_and_strategies(void **state)
     }
 }
 
+/* A dimension that a rule shards along one of several axes is not sharded along the others. */
+static void strategies_leave_dimensions_of_rules(void **state)
+{
+    static const fg_sharding_rule rule = {.match = "fc1.weight", .spec = "fsdp"};
+    const fg_type type = {FG_F32, 2, {64, 32}};
+    const fgi_parameter parameter = {"fc1.weight", &type, NULL};
+    const fgi_strategy *strategy;
+    fgi_mesh mesh = mesh_of(MESH, 8);
+    fgi_sharding sharding;
+    fg_error err = {0};
+    (void)state;
+    mesh.fsdp = 3; /* data and fsdp */
+    fgt_ok(fgi_strategy_find("fsdp", &strategy, &err));
+    fgt_ok(fgi_rules_apply(&mesh, &rule, 1, strategy, &parameter, &sharding, &err));
+    assert_int_equal(sharding.axes[0], 2);
+    assert_int_equal(sharding.axes[1], 0);
+    assert_int_equal(fgi_strategy_find("fsdp2", &strategy, &err), FG_EINVAL);
+    assert_string_equal(err.message, "unknown strategy 'fsdp2': expected ddp or fsdp");
+    assert_null(strategy);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(devices_of_all_processes),
     cmocka_unit_test(coordinates_run_row_by_row),
     cmocka_unit_test(axes_have_roles),
     cmocka_unit_test(meshes_that_are_refused),
     cmocka_unit_test(texts_that_are_no_mesh),
+    cmocka_unit_test(names_and_counts_of_axes_at_their_limits),
+    cmocka_unit_test(partition_specs_that_are_refused),
+    cmocka_unit_test(shards_in_one_piece),
     cmocka_unit_test(shards_tile_the_array),
     cmocka_unit_test(shards_are_those_of_jax),
     cmocka_unit_test(rules_and_strategies),
+    cmocka_unit_test(strategies_leave_dimensions_of_rules),
     cmocka_unit_test(shardings_that_are_refused),
 };
 FGT_MAIN(tests)

@@ -188,6 +188,71 @@ static void schedules_are_checked(void **state)
         "div_factor is -1 and final_div_factor 10000: expected numbers greater than 0");
     assert_string_equal(schedule_error(&(fg_onecycle_options){.max_momentum = 1}),
                         "base_momentum is 0.85 and max_momentum 1: expected 0 <= momentum < 1");
+    assert_string_equal(schedule_error(&(fg_onecycle_options){.max_momentum = -0.5}),
+                        "base_momentum is 0.85 and max_momentum -0.5: expected 0 <= momentum < 1");
+    assert_string_equal(schedule_error(&(fg_onecycle_options){.base_momentum = 1}),
+                        "base_momentum is 1 and max_momentum 0.95: expected 0 <= momentum < 1");
+    assert_string_equal(schedule_error(&(fg_onecycle_options){.base_momentum = -0.5}),
+                        "base_momentum is -0.5 and max_momentum 0.95: expected 0 <= momentum < 1");
+    assert_string_equal(schedule_error(&(fg_onecycle_options){.pct_start = -0.5}),
+                        "pct_start is -0.5: expected a fraction of the steps, 0 to 1");
+    assert_string_equal(
+        schedule_error(&(fg_onecycle_options){.final_div_factor = -1}),
+        "div_factor is 25 and final_div_factor -1: expected numbers greater than 0");
+}
+
+/* Also names that begin with that of a variant or an annealing, or are the beginning of one. */
+static void names_are_compared_as_a_whole(void **state)
+{
+    static const char *const variants[] = {"torchvision", "torc", "fastai2", "kaggl", "", "Torch"};
+    static const char *const anneals[] = {"cosine", "co", "linear_", "linear_cosine", "linea", ""};
+    char expected[128];
+    for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
+        (void)snprintf(expected, sizeof expected,
+                       "unknown variant '%s': expected 'torch', 'fastai' or 'kaggle'", variants[i]);
+        assert_string_equal(schedule_error(&(fg_onecycle_options){.variant = variants[i]}),
+                            expected);
+        (void)snprintf(expected, sizeof expected,
+                       "unknown anneal '%s': expected 'cos', 'linear' or 'linear_cos'", anneals[i]);
+        assert_string_equal(schedule_error(&(fg_onecycle_options){.anneal = anneals[i]}), expected);
+    }
+}
+
+/* The names may be overwritten after the call. */
+static void schedules_keep_no_strings_of_the_caller(void **state)
+{
+    char variant[] = "kaggle", anneal[] = "linear";
+    const fg_onecycle_options options = {.variant = variant, .anneal = anneal};
+    const fg_schedule before = fg_onecycle(&options), same = fg_onecycle(&options);
+    variant[0] = anneal[0] = 'x';
+    fg_error err = {0};
+    fgt_ok(fg_schedule_check(&before, &err));
+    assert_memory_equal(&before, &same, sizeof before);
+    /* 4 of 10 steps upward, from 1/25 to 1, in a straight line */
+    fgt_close("lr", fg_schedule_lr(&before, 1, 1, 11), 0.04 + 0.96 / 4, 1e-12, 0);
+}
+
+/* A cosine between two values, at a fraction of the way. */
+static double cosine_between(double from, double to, double at)
+{
+    return to + (from - to) / 2 * (cos(acos(-1) * at) + 1);
+}
+
+/* Of kaggle with cos, the rise is a cosine too; of linear_cos in three phases, both falls are. With
+ * 11 steps, kaggle's peak is at step 4, torch's at 0.3 * 11 - 1 = 2.3; the second phase ends at 4.6.
+ */
+static void shapes_are_combined_with_variants(void **state)
+{
+    const fg_schedule kaggle =
+        fg_onecycle(&(fg_onecycle_options){.variant = "kaggle", .anneal = "cos"});
+    const fg_schedule three =
+        fg_onecycle(&(fg_onecycle_options){.anneal = "linear_cos", .three_phase = true});
+    fgt_close("rise", fg_schedule_lr(&kaggle, 1, 1, 11), cosine_between(0.04, 1, 0.25), 1e-12, 0);
+    fgt_close("rise", fg_schedule_lr(&three, 1, 1, 11), 0.04 + 0.96 / 2.3, 1e-12, 0);
+    fgt_close("fall", fg_schedule_lr(&three, 1, 3, 11), cosine_between(1, 0.04, 0.7 / 2.3), 1e-12,
+              0);
+    fgt_close("end", fg_schedule_lr(&three, 1, 7, 11), cosine_between(0.04, 0.04 / 1e4, 2.4 / 5.4),
+              1e-12, 0);
 }
 
 /* FG_ZERO is the number 0, where 0 is the default. */
@@ -303,6 +368,8 @@ static void schedule_sets_the_launchs_numbers(void **state)
     assert_int_equal(fg_optimizer_set_schedule(o, &cycle, 0, &err), FG_EINVAL);
     assert_string_equal(
         err.message, "schedule 'onecycle' over 0 steps: expected a number of steps greater than 0");
+    assert_int_equal(fg_optimizer_set_schedule(o, &cycle, -1, &err), FG_EINVAL);
+    assert_string_equal(err.message, "schedule 'onecycle': the number of steps is not known");
     fg_optimizer_begin_step(NULL, 0);
     fg_module_destroy(root);
 }
@@ -376,6 +443,116 @@ static void optimizers_take_a_zero_that_is_meant(void **state)
     fg_module_destroy(root);
 }
 
+static void options_have_the_defaults_of_the_reference(void **state)
+{
+    fg_module *root = model_of();
+    const fg_optimizer *sgd = fg_sgd_create(root, NULL), *adam = fg_adam_create(root, NULL);
+    const fg_optimizer *adamw = fg_adamw_create(root, NULL);
+    assert_true(fg_optimizer_get_lr(sgd) == 1e-3 && fg_optimizer_get_lr(adam) == 1e-3);
+    assert_true(fg_optimizer_get_lr(adamw) == 1e-3);
+    assert_true(fg_optimizer_get_momentum(sgd) == 0 && fg_optimizer_get_momentum(adam) == 0.9);
+    assert_true(fg_optimizer_get_momentum(adamw) == 0.9);
+    assert_true(adam->hyper.decay == 0.999 && adamw->hyper.decay == 0.999);
+    assert_true(fg_optimizer_get_weight_decay(sgd) == 0);
+    assert_true(fg_optimizer_get_weight_decay(adam) == 0);
+    assert_true(fg_optimizer_get_weight_decay(adamw) == 0.01);
+    assert_string_equal(fg_optimizer_name(sgd), "sgd");
+    assert_string_equal(fg_optimizer_name(adamw), "adamw");
+    fg_module_destroy(root);
+}
+
+/* AdamW's decay depends on the learning rate; the override is for one step only. */
+static void a_step_may_have_another_learning_rate(void **state)
+{
+    fg_module *root = model_of();
+    fg_optimizer *o = fg_adamw_create(root, &(fg_adamw_options){.lr = 0.5, .weight_decay = 0.25});
+    fg_optimizer_begin_step(o, 3);
+    fg_optimizer_set_step_lr(o, 0.125);
+    assert_true(fg_optimizer_get_lr(o) == 0.125);
+    assert_true(o->scalars.lr.high.value.f32 == 0.125F);
+    assert_true(o->scalars.keep.high.value.f32 == 1 - 0.125F * 0.25F);
+    fg_optimizer_begin_step(o, 4);
+    assert_true(fg_optimizer_get_lr(o) == 0.5);
+    assert_true(o->scalars.keep.high.value.f32 == 1 - 0.5F * 0.25F);
+    fg_module_destroy(root);
+}
+
+static void limits_of_clipping_are_checked(void **state)
+{
+    static const struct {
+        double limit;
+        const char *text;
+    } rows[] = {{0, "0"}, {-1, "-1"}, {(double)INFINITY, "inf"}};
+    fg_error err = {0};
+    char expected[96];
+    fg_module *root = model_of();
+    fg_optimizer *o = fg_sgd_create(root, NULL);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        for (fg_clip clip = FG_CLIP_NORM; clip <= FG_CLIP_VALUE; clip++) {
+            assert_int_equal(fg_optimizer_set_clip(o, clip, rows[i].limit, &err), FG_EINVAL);
+            (void)snprintf(expected, sizeof expected,
+                           "gradient clipping: the limit is %s: expected more than 0",
+                           rows[i].text);
+            assert_string_equal(err.message, expected);
+        }
+    assert_int_equal(fg_optimizer_set_clip(o, FG_CLIP_NORM, (double)NAN, &err), FG_EINVAL);
+    assert_int_equal(fg_optimizer_set_clip(o, (fg_clip)3, 1, &err), FG_EINVAL);
+    assert_string_equal(err.message, "gradient clipping: 3 is not an fg_clip");
+    fgt_ok(fg_optimizer_set_clip(o, FG_CLIP_NONE, 0, &err));
+    fg_module_destroy(root);
+}
+
+#define SCALE_EXPECTED ": expected init > 0, growth >= 1, 0 < backoff < 1, growth_interval >= 1"
+
+static void options_of_loss_scaling_are_checked(void **state)
+{
+    static const struct {
+        fg_loss_scale_options options;
+        const char *text;
+    } rows[] = {
+        {{.init = -1}, "init -1, growth 2, backoff 0.5, growth_interval 2000"},
+        {{.init = (double)INFINITY}, "init inf, growth 2, backoff 0.5, growth_interval 2000"},
+        {{.growth = 0.5}, "init 65536, growth 0.5, backoff 0.5, growth_interval 2000"},
+        {{.backoff = 1}, "init 65536, growth 2, backoff 1, growth_interval 2000"},
+        {{.backoff = FG_ZERO}, "init 65536, growth 2, backoff 0, growth_interval 2000"},
+        {{.growth_interval = -1}, "init 65536, growth 2, backoff 0.5, growth_interval -1"},
+        {{.growth_interval = (int64_t)1 << 31},
+         "init 65536, growth 2, backoff 0.5, growth_interval 2147483648"},
+    };
+    fg_error err = {0};
+    char expected[192];
+    fg_module *root = model_of();
+    fg_optimizer *o = fg_sgd_create(root, NULL);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_int_equal(fg_optimizer_set_loss_scale(o, &rows[i].options, &err), FG_EINVAL);
+        (void)snprintf(expected, sizeof expected, "loss scale: %s" SCALE_EXPECTED, rows[i].text);
+        assert_string_equal(err.message, expected);
+    }
+    fgt_ok(fg_optimizer_set_loss_scale(o, &(fg_loss_scale_options){.growth = 1}, &err));
+    assert_int_equal(fg_optimizer_set_loss_scale(o, NULL, &err), FG_EINVAL);
+    assert_string_equal(err.message, "loss scale: this optimizer already has one");
+    fg_module_destroy(root);
+}
+
+static void loss_scaling_has_the_defaults_of_the_reference(void **state)
+{
+    fg_error err = {0};
+    float scale = 0;
+    int32_t streak = 1;
+    fg_module *root = model_of();
+    fg_optimizer *o = fg_sgd_create(root, NULL);
+    static const char *const names[] = {"optimizer.step", "optimizer.loss_scale",
+                                        "optimizer.loss_scale_streak"};
+    fgt_ok(fg_optimizer_set_loss_scale(o, NULL, &err));
+    names_are(o, names, 3);
+    fgt_ok(fg_variable_read(fg_optimizer_variable_at(o, 1), &scale, sizeof scale, &err));
+    fgt_ok(fg_variable_read(fg_optimizer_variable_at(o, 2), &streak, sizeof streak, &err));
+    assert_true(scale == 65536 && streak == 0);
+    assert_true(o->guard.growth.value.f32 == 2 && o->guard.backoff.value.f32 == 0.5F);
+    assert_int_equal(o->guard.interval.value.s32, 2000);
+    fg_module_destroy(root);
+}
+
 static void bad_numbers_are_kept_in_the_root(void **state)
 {
     fg_module *root = model_of();
@@ -392,6 +569,27 @@ static void bad_numbers_are_kept_in_the_root(void **state)
     root = model_of();
     assert_null(fg_adamw_create(root, &(fg_adamw_options){.eps = -1}));
     assert_string_equal(root_error(root), "adamw: eps -1: may not be negative");
+    root = model_of();
+    assert_null(fg_adam_create(root, &(fg_adam_options){.beta2 = -0.5}));
+    assert_string_equal(root_error(root),
+                        "adam: momentum (beta1) is 0.9, beta2 is -0.5: expected 0 <= beta < 1");
+    root = model_of();
+    assert_null(fg_sgd_create(root, &(fg_sgd_options){.momentum = 1}));
+    assert_string_equal(root_error(root),
+                        "sgd: momentum (beta1) is 1, beta2 is 0: expected 0 <= beta < 1");
+    root = model_of();
+    assert_null(fg_sgd_create(root, &(fg_sgd_options){.momentum = -0.5}));
+    assert_string_equal(root_error(root),
+                        "sgd: momentum (beta1) is -0.5, beta2 is 0: expected 0 <= beta < 1");
+    root = model_of();
+    assert_null(fg_adamw_create(root, &(fg_adamw_options){.weight_decay = -1}));
+    assert_string_equal(root_error(root),
+                        "adamw: lr 0.001, weight_decay -1: neither may be negative");
+    root = model_of();
+    assert_null(fg_sgd_create(
+        root, &(fg_sgd_options){.momentum = 0.9, .dampening = 0.5, .nesterov = true}));
+    assert_string_equal(root_error(root),
+                        "sgd: nesterov requires momentum greater than 0 and dampening 0");
     fg_error err = {0};
     fgt_ok(fg_module_create(NULL, 0, &root, &err));
     assert_null(fg_sgd_create(root, NULL));
@@ -433,6 +631,77 @@ static void wrong_gradients_are_kept_in_the_trace(void **state)
     fg_optimizer_minimize(NULL, fg_ones(trace, FG_F32, FG_SCALAR));
     assert_int_equal(fg_trace_error(trace, &err), FG_EINVAL);
     assert_non_null(strstr(err.message, "the optimizer is NULL"));
+    fg_trace_destroy(trace);
+    fg_module_destroy(root);
+}
+
+/* f32 gradients are for half precision only. */
+static void gradients_have_the_dtype_of_their_parameter(void **state)
+{
+    static const fg_dtype dtypes[] = {FG_F32, FG_BF16, FG_F16, FG_F64};
+    fg_error err = {0};
+    for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++) {
+        fg_trace *trace = NULL;
+        fg_module *root = NULL;
+        fgt_ok(fg_module_create(NULL, 0, &root, &err));
+        (void)fg_module_variable(root, "v", &(fg_type){.dtype = FG_BF16}, NULL);
+        (void)fg_module_variable(root, "w", &(fg_type){.dtype = dtypes[i]}, NULL);
+        fg_optimizer *o = fg_sgd_create(root, NULL);
+        fgt_ok(fg_trace_create(NULL, &trace, &err));
+        const fg_tensor g[2] = {fg_ones(trace, FG_F32, FG_SCALAR),
+                                fg_ones(trace, FG_F32, FG_SCALAR)};
+        fg_optimizer_apply(o, g, 2);
+        assert_int_equal(fg_trace_error(trace, &err), dtypes[i] == FG_F64 ? FG_EDTYPE : FG_OK);
+        if (dtypes[i] == FG_F64)
+            assert_string_equal(err.message,
+                                "optimizer: parameter 'w' is f64[], its gradient f32[]");
+        fg_trace_destroy(trace);
+        fg_module_destroy(root);
+    }
+}
+
+/* Each call is a step of the schedule. */
+static void given_gradients_count_as_steps(void **state)
+{
+    fg_error err = {0};
+    fg_trace *trace = NULL;
+    fg_module *root = NULL;
+    const fg_schedule cycle = fg_onecycle(NULL);
+    fgt_ok(fg_module_create(NULL, 0, &root, &err));
+    (void)fg_module_variable(root, "v", &(fg_type){.dtype = FG_F32}, NULL);
+    fg_optimizer *o = fg_sgd_create(root, &(fg_sgd_options){.lr = 0.5, .momentum = 0.9});
+    fgt_ok(fg_trace_create(NULL, &trace, &err));
+    fgt_ok(fg_optimizer_set_schedule(o, &cycle, 20, &err));
+    for (int64_t step = 0; step < 5; step++) {
+        const fg_tensor g = fg_ones(trace, FG_F32, FG_SCALAR);
+        fg_optimizer_apply(o, &g, 1);
+        fgt_ok(fg_trace_error(trace, &err));
+        fg_trace_reset(trace);
+        assert_true(fg_optimizer_get_lr(o) == fg_schedule_lr(&cycle, 0.5, step, 20));
+    }
+    fg_trace_destroy(trace);
+    fg_module_destroy(root);
+}
+
+static void later_parameters_are_refused(void **state)
+{
+    fg_error err = {0};
+    fg_trace *trace = NULL;
+    fg_module *root = model_of();
+    fg_optimizer *o = fg_sgd_create(root, NULL);
+    fgt_ok(fg_trace_create(NULL, &trace, &err));
+    fg_variable *weight = fg_module_find(root, "fc.weight");
+    const fg_variable_options buffer = {.kind = FG_BUFFER};
+    (void)fg_module_variable(root, "seen", &(fg_type){.dtype = FG_F32}, &buffer);
+    fg_optimizer_minimize(o, fg_sum(fg_variable_value(trace, weight), 0, NULL));
+    fgt_ok(fg_trace_error(trace, &err)); /* only parameters matter */
+    fg_trace_reset(trace);
+    (void)fg_module_variable(root, "late", &(fg_type){.dtype = FG_F32}, NULL);
+    fg_optimizer_minimize(o, fg_sum(fg_variable_value(trace, weight), 0, NULL));
+    assert_int_equal(fg_trace_error(trace, &err), FG_EINVAL);
+    assert_string_equal(err.message,
+                        "sgd: parameter 'late' was created after the optimizer, which would not "
+                        "train it\ncreate the optimizer after all layers");
     fg_trace_destroy(trace);
     fg_module_destroy(root);
 }
@@ -482,12 +751,23 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(constant_is_constant),
     cmocka_unit_test(schedules_are_checked),
     cmocka_unit_test(schedules_take_a_zero_that_is_meant),
+    cmocka_unit_test(names_are_compared_as_a_whole),
+    cmocka_unit_test(schedules_keep_no_strings_of_the_caller),
+    cmocka_unit_test(shapes_are_combined_with_variants),
     cmocka_unit_test(state_is_named_after_the_parameters),
     cmocka_unit_test(sgd_gets_buffers_when_it_gets_momentum),
     cmocka_unit_test(schedule_sets_the_launchs_numbers),
     cmocka_unit_test(own_loops_count_their_steps),
     cmocka_unit_test(optimizers_take_a_zero_that_is_meant),
+    cmocka_unit_test(options_have_the_defaults_of_the_reference),
+    cmocka_unit_test(a_step_may_have_another_learning_rate),
+    cmocka_unit_test(limits_of_clipping_are_checked),
+    cmocka_unit_test(options_of_loss_scaling_are_checked),
+    cmocka_unit_test(loss_scaling_has_the_defaults_of_the_reference),
     cmocka_unit_test(bad_numbers_are_kept_in_the_root),
+    cmocka_unit_test(gradients_have_the_dtype_of_their_parameter),
+    cmocka_unit_test(given_gradients_count_as_steps),
+    cmocka_unit_test(later_parameters_are_refused),
     cmocka_unit_test(wrong_gradients_are_kept_in_the_trace),
     cmocka_unit_test(optimizers_survive_failing_allocations),
 };

@@ -339,6 +339,34 @@ static void the_smallest_batch_within_a_tenth_fills_the_units(void **state)
     /* a tenth more is enough; a batch whose cycles are unknown is left out */
     const fgi_plan_point close[] = {{8, 0}, {16, 1776}, {32, 3520}, {64, 6400}};
     assert_int_equal(fgi_plan_saturation_batch(close, 4), 32);
+    /* 11 is a tenth more than 10 exactly; the order is of no importance */
+    const fgi_plan_point exact[] = {{20, 200}, {64, 640}, {10, 110}, {40, 440}};
+    assert_int_equal(fgi_plan_saturation_batch(exact, 4), 10);
+}
+
+/* One core of a v2 needs 1 ms for 700,000 cycles, and 2 ms for 0.7 GB. */
+static void the_slower_of_compute_and_memory_counts(void **state)
+{
+    (void)state;
+    fgi_plan_collective exchange = {.seconds = 0.25};
+    fgi_plan_analysis a = {.machine = {.chip = fg_chip_find("TPU v2"), .devices = 1},
+                           .total = {.cycles = 7e5, .bytes = 0.35e9, .padded_bytes = 0.7e9},
+                           .collectives = &exchange,
+                           .collective_count = 1};
+    fgi_plan_estimate(&a);
+    fgt_close("compute", a.compute_s, 1e-3, 0, 1e-12);
+    fgt_close("memory", a.memory_s, 2e-3, 0, 1e-12);
+    fgt_close("step", a.step_s, 0.25 + 2e-3, 0, 1e-12);
+    a.total.padded_bytes = 0.35e8;
+    fgi_plan_estimate(&a);
+    fgt_close("step", a.step_s, 0.25 + 1e-3, 0, 1e-12);
+    assert_true(a.epoch_s < 0); /* the number of steps is not known */
+    fgi_buf text = {0};
+    a.machine.batch = 1;
+    a.collective_count = 0;
+    fgi_plan_put_text(&a, &text);
+    assert_non_null(strstr(text.data, "cycles       700000, 700000 per sample; matrix units at"));
+    fgi_buf_fini(&text);
 }
 
 static void json_and_text_say_that_it_is_an_estimate(void **state)
@@ -498,6 +526,7 @@ int main(void)
         cmocka_unit_test(a_loop_that_never_runs_costs_nothing),
         cmocka_unit_test(integers_of_64_bits_are_reported),
         cmocka_unit_test(the_smallest_batch_within_a_tenth_fills_the_units),
+        cmocka_unit_test(the_slower_of_compute_and_memory_counts),
         cmocka_unit_test(json_and_text_say_that_it_is_an_estimate),
         cmocka_unit_test(analyses_are_as_they_were),
         cmocka_unit_test(memory_may_run_out_anywhere),

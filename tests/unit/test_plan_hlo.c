@@ -11,7 +11,7 @@
 #include "plan/hlo_work.h"
 #include "plan/walk.h"
 
-enum { F32 = 11, BF16 = 16, S32 = 4, S64 = 5, PRED = 1, POOL = 1 << 16, OPS = 64 };
+enum { F32 = 11, BF16 = 16, S8 = 2, S32 = 4, S64 = 5, PRED = 1, POOL = 1 << 16, OPS = 64 };
 
 /* ---- making modules -------------------------------------------------------------------------- */
 
@@ -179,8 +179,8 @@ static int64_t pairs_of(const window *w)
     return pairs;
 }
 
-/* [2, in, 3] by [size, 3, 5]. */
-static double conv_flops(const window *w)
+/* [2, in, 3] by [size, 3, 5], with the batch in groups. */
+static double grouped_flops(const window *w, int64_t batch_groups)
 {
     builder b;
     begin(&b);
@@ -199,12 +199,23 @@ static double conv_flops(const window *w)
     n.input_feature = n.output_feature = n.kernel_output = 2, n.kernel_input = 1;
     n.n_input_spatial = n.n_output_spatial = n.n_kernel_spatial = 1;
     n.input_spatial = n.output_spatial = &one, n.kernel_spatial = &zero;
-    conv->window = &win, conv->conv = &n;
+    conv->window = &win, conv->conv = &n, conv->batch_groups = batch_groups;
     finish(&b);
     fgi_hlo_arithmetic a;
     assert_true(fgi_hlo_arithmetic_of(&b.index, conv, &a));
     fgi_hlo_index_fini(&b.index);
     return a.flops;
+}
+
+static double conv_flops(const window *w) { return grouped_flops(w, 1); }
+
+/* Each output feature belongs to one of the groups. */
+static void groups_of_a_batch_share_its_features(void **state)
+{
+    const window w = {28, 5, 1, 2, 2, 1, 1};
+    (void)state;
+    fgt_close("none", grouped_flops(&w, 0), 60.0 * (double)pairs_of(&w), 0, 0);
+    fgt_close("two", grouped_flops(&w, 2), 30.0 * (double)pairs_of(&w), 0, 0);
 }
 
 static void only_elements_that_are_there_are_multiplied(void **state)
@@ -236,14 +247,17 @@ static void only_elements_that_are_there_are_multiplied(void **state)
 
 /* ---- loops ----------------------------------------------------------------------------------- */
 
+static enum { LITERAL_S32, LITERAL_S64, LITERAL_U32, LITERALS } literals; /* of all numbers */
+
 static int64_t number(builder *b, Fgi__Hlo__Computation *c, int32_t value)
 {
     Fgi__Hlo__Instruction *i = op(b, c, "constant", array(S32, 0, NULL), 0, NULL);
-    i->literal = get(sizeof *i->literal);
-    fgi__hlo__literal__init(i->literal);
-    i->literal->n_s32 = 1;
-    i->literal->s32 = get(sizeof(int32_t));
-    i->literal->s32[0] = value;
+    Fgi__Hlo__Literal *l = i->literal = get(sizeof *i->literal);
+    fgi__hlo__literal__init(l);
+    l->n_s32 = literals == LITERAL_S32, l->s32 = get(sizeof(int32_t)), l->s32[0] = value;
+    l->n_s64 = literals == LITERAL_S64, l->s64 = get(sizeof(int64_t)), l->s64[0] = value;
+    l->n_u32 = literals == LITERAL_U32, l->u32 = get(sizeof(uint32_t));
+    l->u32[0] = (uint32_t)value;
     return i->id;
 }
 
@@ -296,6 +310,15 @@ static void counters_of_loops_are_understood(void **state)
     assert_int_equal(trips("NE", 0, 7, 2, false), -1);
     assert_int_equal(trips("GT", 0, 7, 1, false), -1);
     assert_int_equal(trips("LT", 0, 7, 0, false), -1);
+    assert_int_equal(trips("LE", 3, 3, 4, false), 1);
+    assert_int_equal(trips("LE", 4, 3, 4, false), 0);
+    assert_int_equal(trips("GE", 5, 5, -1, false), 1);
+    assert_int_equal(trips("GE", 4, 5, -1, false), 0);
+    assert_int_equal(trips("NE", 7, 1, -2, false), 3);
+    assert_int_equal(trips("NE", 0, -2, 2, false), -1);
+    for (literals = LITERAL_S32; literals < LITERALS; literals++)
+        assert_int_equal(trips("LT", 3, 12, 4, true), 3);
+    literals = LITERAL_S32;
 }
 
 /* ---- groups and bytes ------------------------------------------------------------------------ */
@@ -377,6 +400,48 @@ static void an_collective_is_among_the_devices_of_a_group(void **state)
     }
 }
 
+/* The larger of both sides counts, of two devices on a v4; of an operation that only starts, whose
+ * result is a tuple, the second part. A ring sends all of it, half of it, or that twice. */
+static void sides_of_a_collective(void **state)
+{
+    static const struct {
+        const char *opcode;
+        fgi_collective kind;
+        int64_t in, out;
+        double sent; /* of the bytes */
+    } rows[] = {
+        {"reduce-scatter", FGI_REDUCE_SCATTER, 1000, 500, 0.5},
+        {"all-gather", FGI_ALL_GATHER, 500, 1000, 0.5},
+        {"all-gather-start", FGI_ALL_GATHER, 500, 1000, 0.5},
+        {"collective-permute", FGI_PERMUTE, 1000, 1000, 1},
+        {"all-reduce", FGI_ALL_REDUCE, 1000, 1000, 1},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        builder b;
+        fgi_plan_analysis a = {.machine = {.chip = fg_chip_find("TPU v4"), .devices = 16}};
+        fgi_hlo_config config = {.algorithm = ""};
+        begin(&b);
+        Fgi__Hlo__Computation *c = computation(&b);
+        Fgi__Hlo__Shape *in = array(F32, NUMBERS(rows[i].in)), *part_of[2] = {in, NULL};
+        Fgi__Hlo__Shape *out = part_of[1] = array(F32, NUMBERS(rows[i].out));
+        if (strstr(rows[i].opcode, "-start") != NULL) {
+            out = array(0, 0, NULL);
+            out->n_part = 2, out->part = part_of;
+        }
+        const int64_t x = op(&b, c, "parameter", in, 0, NULL)->id;
+        Fgi__Hlo__Instruction *one = op(&b, c, rows[i].opcode, out, NUMBERS(x));
+        set_listed(one);
+        finish(&b);
+        fgi_plan_walk w = {.index = b.index, .out = &a};
+        fgi_plan_add_collective(&w, one, rows[i].kind, &config, 1);
+        assert_int_equal(a.collectives[0].bytes, 4000);
+        fgt_close("seconds", a.collectives[0].seconds, rows[i].sent * 4000 / 100e9, 0, 1e-12);
+        fgi_hlo_index_fini(&b.index);
+        fgi_plan_analysis_fini(&a);
+    }
+}
+
 /* Out of [64,128] one row is cut; [8,128] is read whole; the result lies in main memory. */
 static void of_an_array_that_is_cut_the_part_counts(void **state)
 {
@@ -405,6 +470,66 @@ static void of_an_array_that_is_cut_the_part_counts(void **state)
     fusion->shape->layout->memory_space = 1; /* on-chip memory */
     fgi_hlo_traffic(&b.index, fusion, &bytes, &padded);
     fgt_close("bytes", bytes, 4.0 * 128 * (1 + 8), 0, 0);
+    fgi_hlo_index_fini(&b.index);
+}
+
+/* A fusion of x [64,128] and y [8,128], whose first operation cuts one row of x. y is a number of
+ * the cut, or another operand. */
+static double cut_bytes(const char *opcode, bool is_place)
+{
+    builder b;
+    double bytes, padded;
+    begin(&b);
+    Fgi__Hlo__Computation *entry = computation(&b), *fused = computation(&b);
+    const int64_t x = op(&b, entry, "parameter", array(F32, NUMBERS(64, 128)), 0, NULL)->id;
+    const int64_t y = op(&b, entry, "parameter", array(F32, NUMBERS(8, 128)), 0, NULL)->id;
+    Fgi__Hlo__Instruction *p = op(&b, fused, "parameter", array(F32, NUMBERS(64, 128)), 0, NULL);
+    Fgi__Hlo__Instruction *q = op(&b, fused, "parameter", array(F32, NUMBERS(8, 128)), 0, NULL);
+    q->parameter = 1;
+    const size_t operands = is_place ? 2 : 1;
+    const int64_t cut = op(&b, fused, opcode, array(F32, NUMBERS(1, 128)), operands,
+                           (const int64_t[]){p->id, q->id})
+                            ->id;
+    if (!is_place)
+        (void)op(&b, fused, "add", array(F32, NUMBERS(1, 128)), NUMBERS(cut, q->id));
+    Fgi__Hlo__Instruction *fusion =
+        op(&b, entry, "fusion", array(F32, NUMBERS(1, 128)), NUMBERS(x, y));
+    fusion->n_called = 1;
+    fusion->called = numbers(NUMBERS(fused->id));
+    finish(&b);
+    fgi_hlo_traffic(&b.index, fusion, &bytes, &padded);
+    fgi_hlo_index_fini(&b.index);
+    return bytes;
+}
+
+static void cuts_are_of_the_first_operand(void **state)
+{
+    static const char *const cuts[] = {"slice", "dynamic-slice", "gather"};
+    (void)state;
+    for (size_t i = 0; i < sizeof cuts / sizeof cuts[0]; i++)
+        for (int is_place = 0; is_place < 2; is_place++)
+            fgt_close(cuts[i], cut_bytes(cuts[i], is_place), 4.0 * 128 * (1 + 8 + 1), 0, 0);
+    fgt_close("negate", cut_bytes("negate", false), 4.0 * 128 * (64 + 8 + 1), 0, 0);
+}
+
+/* One row of [64,100] is written and read, in tiles of 8 x 128. */
+static void an_update_in_place_counts_twice(void **state)
+{
+    builder b;
+    double bytes, padded;
+    const int64_t order[] = {1, 0};
+    (void)state;
+    begin(&b);
+    Fgi__Hlo__Computation *c = computation(&b);
+    Fgi__Hlo__Shape *row = tiled(laid_out(array(F32, NUMBERS(1, 100)), order), NUMBERS(8, 128));
+    const int64_t x = op(&b, c, "parameter", array(F32, NUMBERS(64, 100)), 0, NULL)->id;
+    const int64_t y = op(&b, c, "parameter", row, 0, NULL)->id;
+    const fgi_hlo_op *update =
+        op(&b, c, "dynamic-update-slice", array(F32, NUMBERS(64, 100)), NUMBERS(x, y));
+    finish(&b);
+    fgi_hlo_traffic(&b.index, update, &bytes, &padded);
+    fgt_close("bytes", bytes, 2.0 * 4 * 100, 0, 0);
+    fgt_close("padded", padded, 2.0 * 4 * 8 * 128, 0, 0);
     fgi_hlo_index_fini(&b.index);
 }
 
@@ -437,20 +562,42 @@ static void a_collective_counts_where_it_starts(void **state)
         }
 }
 
-/* A counter of 64 bits is no reason for a warning, an array of them is. */
+/* A counter of 64 bits is no reason for a warning, an array of 1,024 of them is. */
 static void only_arrays_are_slow(void **state)
 {
-    static const int64_t sizes[] = {1, 2048};
+    enum { U64 = 9, F64 = 12, C64 = 15, C128 = 18, NOT_SLOW = -1 };
+    static const struct {
+        const char *chip;
+        int element;
+        int64_t size;
+        int slow;
+    } rows[] = {
+        {"TPU v3", S64, 1, NOT_SLOW},
+        {"TPU v3", S64, 1023, NOT_SLOW},
+        {"TPU v3", S64, 1024, FGI_SLOW_INT64},
+        {"TPU v3", U64, 1024, FGI_SLOW_INT64},
+        {"TPU v3", F64, 1024, FGI_SLOW_F64},
+        {"TPU v3", C64, 1024, FGI_SLOW_COMPLEX},
+        {"TPU v3", C128, 1024, FGI_SLOW_COMPLEX},
+        {"TPU v3", F32, 1024, NOT_SLOW},
+        {"NVIDIA A100 80GB PCIe", F64, 1024, NOT_SLOW}, /* half of the rate of f32 */
+        {"NVIDIA A100 80GB PCIe", S64, 1024, NOT_SLOW},
+        {"NVIDIA RTX 3090", F64, 1024, FGI_SLOW_F64}, /* 1/64 */
+    };
     (void)state;
-    for (int i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         builder b;
-        fgi_plan_slow_kind kind;
-        const fgi_plan_machine tpu = {.chip = fg_chip_find("TPU v3")};
+        fgi_plan_slow_kind kind = FGI_SLOW_KINDS;
+        const fgi_plan_machine machine = {.chip = fg_chip_find(rows[i].chip)};
+        assert_non_null(machine.chip);
         begin(&b);
         Fgi__Hlo__Instruction *add =
-            op(&b, computation(&b), "add", array(S64, NUMBERS(sizes[i])), 0, NULL);
+            op(&b, computation(&b), "add", array(rows[i].element, NUMBERS(rows[i].size)), 0, NULL);
         finish(&b);
-        assert_int_equal(fgi_plan_format_is_slow(&tpu, &b.index, add, &kind), i);
+        assert_int_equal(fgi_plan_format_is_slow(&machine, &b.index, add, &kind),
+                         rows[i].slow != NOT_SLOW);
+        if (rows[i].slow != NOT_SLOW)
+            assert_int_equal(kind, rows[i].slow);
         fgi_hlo_index_fini(&b.index);
     }
 }
@@ -472,6 +619,14 @@ static void formats_are_slow_by_generation(void **state)
         {"TPU v5 lite", FG_S8, false, -1},
         {"TPU7x", FG_S8, false, FGI_SLOW_INT8},
         {"TPU v6 lite", FG_S32, false, FGI_SLOW_INT32},
+        {"TPU v6 lite", FG_U32, false, FGI_SLOW_INT32},
+        {"TPU v6 lite", FG_S16, false, FGI_SLOW_INT32},
+        {"TPU v6 lite", FG_U16, false, FGI_SLOW_INT32},
+        {"TPU v6 lite", FG_U8, false, -1},
+        {"TPU v4", FG_U8, false, FGI_SLOW_INT8},
+        {"TPU v3", FG_S8, false, FGI_SLOW_INT8},
+        {"TPU v4", FG_F16, false, FGI_SLOW_F16},
+        {"TPU v2", FG_F16, false, -1},
         {"TPU v3", FG_F16, false, -1},
         {"TPU v5", FG_F16, false, FGI_SLOW_F16},
         {"NVIDIA H100 SXM", FG_F16, false, -1},
@@ -487,6 +642,130 @@ static void formats_are_slow_by_generation(void **state)
         if (rows[i].slow >= 0)
             assert_int_equal(kind, rows[i].slow);
     }
+}
+
+static fgi_hlo_config config_of(const char *json)
+{
+    fgi_hlo_config config;
+    fgi_hlo_op op;
+    fgi__hlo__instruction__init(&op);
+    op.config.data = (uint8_t *)(uintptr_t)json;
+    op.config.len = strlen(json);
+    fgi_hlo_config_read(&op, &config);
+    return config;
+}
+
+/* Numbers may be texts, and the cycles are those of the window if it has some. */
+static void annotations_are_read(void **state)
+{
+    (void)state;
+    assert_true(config_of("").cycles == -1 && config_of("").trips == -1);
+    assert_true(config_of("{").cycles == -1 && config_of("{}").trips == -1);
+    assert_true(config_of("{\"estimated_cycles\": \"12345\"}").cycles == 12345);
+    assert_true(config_of("{\"estimated_cycles\": 7}").cycles == 7);
+    assert_true(config_of("{\"estimated_cycles\": \"x\"}").cycles == -1);
+    assert_true(config_of("{\"estimated_cycles\": 7, \"window_config\": {\"estimated_cycles\": 9}}")
+                    .cycles == 9);
+    assert_int_equal(config_of("{\"known_trip_count\": {\"n\": \"0\"}}").trips, 0);
+    assert_int_equal(config_of("{\"known_trip_count\": {\"n\": \"1024\"}}").trips, 1024);
+    assert_string_equal(
+        config_of("{\"collective_algorithm_config\": {\"emitter\": \"Ring\"}}").algorithm, "Ring");
+    assert_string_equal(
+        config_of("{\"collective_algorithm_config\": {\"strategy\": \"Two\"}}").algorithm, "Two");
+    assert_string_equal(config_of("{\"collective_algorithm_config\": {\"emitter\": \"Ring\", "
+                                  "\"strategy\": \"Two\"}}")
+                            .algorithm,
+                        "Ring, Two");
+}
+
+/* f32[8,16] by f32[16,4], each operand at a precision. */
+static fgi_hlo_arithmetic dot_at(int first, int second)
+{
+    builder b;
+    fgi_hlo_arithmetic a;
+    int32_t precision[2] = {first, second};
+    int64_t one = 1, zero = 0;
+    Fgi__Hlo__Precision both = FGI__HLO__PRECISION__INIT;
+    Fgi__Hlo__DotDimensions d = FGI__HLO__DOT_DIMENSIONS__INIT;
+    begin(&b);
+    Fgi__Hlo__Computation *c = computation(&b);
+    const int64_t x = op(&b, c, "parameter", array(F32, NUMBERS(8, 16)), 0, NULL)->id;
+    const int64_t y = op(&b, c, "parameter", array(BF16, NUMBERS(16, 4)), 0, NULL)->id;
+    Fgi__Hlo__Instruction *dot = op(&b, c, "dot", array(F32, NUMBERS(8, 4)), NUMBERS(y, x));
+    dot->operand[0] = x, dot->operand[1] = y;
+    d.n_lhs_contracting = d.n_rhs_contracting = 1;
+    d.lhs_contracting = &one, d.rhs_contracting = &zero;
+    both.n_operand = 2, both.operand = precision;
+    dot->dot = &d, dot->precision = &both;
+    finish(&b);
+    assert_true(fgi_hlo_arithmetic_of(&b.index, dot, &a));
+    fgi_hlo_index_fini(&b.index);
+    return a;
+}
+
+static void either_operand_may_be_precise(void **state)
+{
+    (void)state;
+    fgt_close("flops", dot_at(0, 0).flops, 2.0 * 8 * 16 * 4, 0, 0);
+    assert_int_equal(dot_at(0, 0).dtype, FG_F32); /* the wider one */
+    assert_false(dot_at(0, 0).is_precise);
+    assert_true(dot_at(1, 0).is_precise && dot_at(0, 1).is_precise && dot_at(0, 2).is_precise);
+}
+
+static void annotate(Fgi__Hlo__Instruction *i, const char *json)
+{
+    i->config.data = (uint8_t *)(uintptr_t)json;
+    i->config.len = strlen(json);
+}
+
+/* s8[8,16] by s8[16,4], of two layers that were merged, and a loop that never runs. */
+static size_t pack_small(char *out, size_t size)
+{
+    builder b;
+    static char name[] = "(fc1/sum:fc2/sum)";
+    int64_t one = 1, zero = 0;
+    Fgi__Hlo__Place place = FGI__HLO__PLACE__INIT;
+    Fgi__Hlo__DotDimensions d = FGI__HLO__DOT_DIMENSIONS__INIT;
+    begin(&b);
+    Fgi__Hlo__Computation *entry = computation(&b), *body = computation(&b),
+                          *test = computation(&b);
+    const int64_t x = op(&b, entry, "parameter", array(S8, NUMBERS(8, 16)), 0, NULL)->id;
+    const int64_t y = op(&b, entry, "parameter", array(S8, NUMBERS(16, 4)), 0, NULL)->id;
+    Fgi__Hlo__Instruction *dot = op(&b, entry, "dot", array(S32, NUMBERS(8, 4)), NUMBERS(x, y));
+    place.op_name = name;
+    d.n_lhs_contracting = d.n_rhs_contracting = 1;
+    d.lhs_contracting = &one, d.rhs_contracting = &zero;
+    dot->dot = &d, dot->place = &place;
+    annotate(dot, "{\"estimated_cycles\": \"100\"}");
+    annotate(op(&b, body, "negate", array(F32, NUMBERS(8)), 0, NULL),
+             "{\"estimated_cycles\": \"50\"}");
+    (void)op(&b, test, "parameter", array(F32, NUMBERS(8)), 0, NULL);
+    Fgi__Hlo__Instruction *loop = op(&b, entry, "while", array(F32, NUMBERS(8)), NUMBERS(x));
+    loop->n_called = 2, loop->called = numbers(NUMBERS(body->id, test->id));
+    annotate(loop, "{\"known_trip_count\": {\"n\": \"0\"}}");
+    b.module.entry = entry->id;
+    fgi__hlo__module_with_config__init(&b.whole);
+    b.whole.module = &b.module;
+    assert_true(fgi__hlo__module_with_config__get_packed_size(&b.whole) <= size);
+    return fgi__hlo__module_with_config__pack(&b.whole, (uint8_t *)out);
+}
+
+/* Merged operations belong to the first of them; 8 bits are no more than 16. */
+static void a_small_program_is_analyzed(void **state)
+{
+    char program[4096];
+    fg_error err = {0};
+    fgi_plan_analysis a;
+    const fgi_plan_machine machine = {.chip = fg_chip_find("TPU v5 lite"), .devices = 1};
+    const size_t size = pack_small(program, sizeof program);
+    (void)state;
+    fgt_ok(fgi_plan_analyze(program, size, &machine, &a, &err));
+    fgt_close("cycles", a.total.cycles, 100, 0, 0);
+    fgt_close("flops", a.total.flops, 2.0 * 8 * 16 * 4, 0, 0);
+    fgt_close("16 bits or less", a.total.flops_16bit, a.total.flops, 0, 0);
+    assert_string_equal(a.layers[0].name, "fc1");
+    assert_int_equal(a.unknown_loops, 0);
+    fgi_plan_analysis_fini(&a);
 }
 
 /* Aliases of parameter 0, and of an element of parameter 1. */
@@ -573,12 +852,19 @@ int main(void)
         cmocka_unit_test(arrays_take_whole_tiles),
         cmocka_unit_test(a_dimension_is_padded_by_its_side_of_the_tile),
         cmocka_unit_test(only_elements_that_are_there_are_multiplied),
+        cmocka_unit_test(groups_of_a_batch_share_its_features),
         cmocka_unit_test(counters_of_loops_are_understood),
         cmocka_unit_test(an_collective_is_among_the_devices_of_a_group),
+        cmocka_unit_test(sides_of_a_collective),
         cmocka_unit_test(a_collective_counts_where_it_starts),
         cmocka_unit_test(of_an_array_that_is_cut_the_part_counts),
+        cmocka_unit_test(cuts_are_of_the_first_operand),
+        cmocka_unit_test(an_update_in_place_counts_twice),
         cmocka_unit_test(only_arrays_are_slow),
         cmocka_unit_test(formats_are_slow_by_generation),
+        cmocka_unit_test(annotations_are_read),
+        cmocka_unit_test(either_operand_may_be_precise),
+        cmocka_unit_test(a_small_program_is_analyzed),
         cmocka_unit_test(operations_are_counted),
         cmocka_unit_test(library_calls_are_matmuls),
     };

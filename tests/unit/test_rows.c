@@ -106,6 +106,10 @@ static void operations_keep_the_batch_axis(void **state)
     ROWS(fg_max_pool(o.image, NULL), "1,0,0,0")
     ROWS(fg_accuracy(o.seq, fg_zeros(trace, FG_S32, FG_DIMS(BATCH, 5))), "1,0")
     ROWS(fg_stop_gradient(fg_cast(o.x, FG_BF16)), "1,0")
+    ROWS(fg_batch_axis(fg_batch_axis(fg_ones(trace, FG_F32, FG_DIMS(BATCH, BATCH)), 0), 1), "1,1")
+    ROWS(fg_gather(o.x, fg_zeros(trace, FG_S32, FG_DIMS(2)), 1, 0), "1,0")
+    ROWS(fg_batch_roll(o.seq), "1,0,0")
+    ROWS(fg_pad(o.x, 0, (const int64_t[]){BATCH, 0}, (const int64_t[]){2 * BATCH, 0}, NULL), "1,0")
     ROWS(o.table, "0,0")
 }
 
@@ -162,6 +166,42 @@ static void what_mixes_samples_is_refused(void **state)
             "keep the batch axis separate")
     REFUSED(fg_max_pool(fg_reshape(fg_permute(o.seq, back), FG_DIMS(3, 5, BATCH, 1)), NULL),
             AXIS(2), "[N,H,W,C]")
+    REFUSED(fg_gather(o.x, fg_zeros(trace, FG_S32, FG_DIMS(2)), 0, 0), AXIS(0), "along other axes")
+    REFUSED(fg_gather(fg_permute(o.seq, time_first), fg_zeros(trace, FG_S32, FG_DIMS(2)), 1, 0),
+            AXIS(1), "along other axes")
+}
+
+/* Either operand may have the other order. */
+static void orders_that_differ_are_refused(void **state)
+{
+    (void)state;
+    const int time_first[] = {1, 0, 2};
+    const int64_t zeros[] = {0, 0}, one[] = {1, 0}, later[] = {BATCH, 0}, end[] = {2 * BATCH, 3};
+    REFUSED(fg_matmul(fg_transpose(fg_reshape(fg_permute(o.seq, time_first), FG_DIMS(20, 3))),
+                      fg_reshape(o.seq, FG_DIMS(20, 3))),
+            "the samples of the batch in different orders", "inner axis 0")
+    REFUSED(fg_concat((const fg_tensor[]){o.table, o.x, o.x}, 3, 0), AXIS(0),
+            "concatenate only values")
+    REFUSED(fg_slice(fg_concat((const fg_tensor[]){o.x, o.x}, 2, 0), one, end, NULL), AXIS(0),
+            "select with fg_where")
+    REFUSED(fg_slice(fg_concat((const fg_tensor[]){o.x, o.x}, 2, 0), later,
+                     (const int64_t[]){2 * BATCH - 1, 3}, NULL),
+            AXIS(0), "select with fg_where")
+    REFUSED(fg_slice(fg_reshape(o.seq, FG_DIMS(20, 3)), (const int64_t[]){5, 0},
+                     (const int64_t[]){20, 3}, (const int64_t[]){5, 1}),
+            AXIS(0), "select with fg_where")
+    REFUSED(fg_pad(o.x, 0, later, one, NULL), AXIS(0), "pad other axes")
+    REFUSED(fg_pad(o.x, 0, one, later, NULL), AXIS(0), "pad other axes")
+    REFUSED(fg_pad(o.x, 0, zeros, zeros, one), AXIS(0), "pad other axes")
+    REFUSED(fg_reverse(o.seq, 2, (const int[]){1, 0}), AXIS(0), "reverse other axes")
+    REFUSED(fg_batch_roll(fg_permute(o.seq, time_first)), "batch_roll: got f32[5,4,3]",
+            "whose first dimension is the only batch axis")
+    REFUSED(fg_batch_roll(fg_matmul(o.x, fg_transpose(o.x))), "batch_roll: got f32[4,4]",
+            "whose first dimension is the only batch axis")
+    REFUSED(fg_batch_roll(fg_reshape(o.seq, FG_DIMS(20, 3))), "batch_roll: got f32[20,3]",
+            "whose first dimension is the only batch axis")
+    REFUSED(fg_flatten(fg_matmul(fg_reshape(o.seq, FG_DIMS(20, 3)), fg_transpose(o.x)), 0), AXIS(1),
+            "two batch axes")
 }
 
 /* A state would carry padding into the next step. */
@@ -332,6 +372,7 @@ static void linearity_of_operations(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(operations_keep_the_batch_axis),
     cmocka_unit_test(what_mixes_samples_is_refused),
+    cmocka_unit_test(orders_that_differ_are_refused),
     cmocka_unit_test(one_value_a_sample_is_not_kept),
     cmocka_unit_test(the_mask_comes_first),
     cmocka_unit_test(losses_assume_the_batch_axis),

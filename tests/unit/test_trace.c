@@ -388,11 +388,104 @@ static void equal_applications_have_one_structure(void **state)
     assert_false(equal(fg_mul_scalar(o.m, 0.5), fg_mul_scalar(o.m, 0.25)));
     assert_false(
         equal(fg_full(trace, FG_F32, 0.0, FG_SCALAR), fg_full(trace, FG_F32, -0.0, FG_SCALAR)));
+    assert_true(
+        equal(fg_full(trace, FG_S32, 0.0, FG_SCALAR), fg_full(trace, FG_S32, -0.0, FG_SCALAR)));
     assert_false(
         equal(fg_zeros(trace, FG_F32, FG_DIMS(2, 3)), fg_zeros(trace, FG_F32, FG_DIMS(3, 2))));
     assert_false(equal(fg_sum(o.m, 1, (const int[]){0}), fg_sum(o.m, 1, (const int[]){1})));
     assert_true(equal(fg_sum(o.m, 1, (const int[]){-1}), fg_sum(o.m, 1, (const int[]){1})));
     assert_false(equal(fg_random_bits(trace, FG_DIMS(4)), fg_random_bits(trace, FG_DIMS(4))));
+    fg_trace_destroy(trace);
+}
+
+static void negative_axes_count_from_the_end(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_trace *trace = trace_of(NULL);
+    const operands o = operands_of(trace);
+    const fg_tensor a[] = {o.x, o.x}, at = fg_zeros(trace, FG_S32, FG_DIMS(2, 3));
+    assert_true(equal(fg_iota(trace, FG_S32, -3, FG_DIMS(2, 3, 2, 5)),
+                      fg_iota(trace, FG_S32, 1, FG_DIMS(2, 3, 2, 5))));
+    assert_true(equal(fg_concat(a, 2, -3), fg_concat(a, 2, 1)));
+    assert_true(equal(fg_flatten(o.x, -3), fg_flatten(o.x, 1)));
+    assert_true(equal(fg_permute(o.x, (const int[]){-3, -4, -1, -2}),
+                      fg_permute(o.x, (const int[]){1, 0, 3, 2})));
+    assert_true(
+        equal(fg_reverse(o.x, 2, (const int[]){-3, 3}), fg_reverse(o.x, 2, (const int[]){1, -1})));
+    assert_true(equal(fg_max(o.x, 2, (const int[]){-4, -2}), fg_max(o.x, 2, (const int[]){0, 2})));
+    assert_true(equal(fg_gather(o.x, at, -2, 1), fg_gather(o.x, at, 2, 1)));
+    const fg_dot_options negative = {
+        .batch_count = 1, .a_batch = {-1}, .b_batch = {-2}, .contract_count = 0};
+    const fg_dot_options positive = {.batch_count = 1, .a_batch = {3}, .b_batch = {0}};
+    assert_true(equal(fg_dot(o.x, o.m, &negative), fg_dot(o.x, o.m, &positive)));
+    fgt_ok(fg_trace_error(trace, &err));
+    fg_trace_destroy(trace);
+}
+
+/* Half precision is kept, except by losses. */
+static void results_have_the_dtype_of_their_operands(void **state)
+{
+    (void)state;
+    static const fg_dtype dtypes[] = {FG_BF16, FG_F16, FG_F32, FG_F64};
+    fg_error err = {0};
+    fg_trace *trace = trace_of(NULL);
+    const operands o = operands_of(trace);
+    for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++) {
+        const fg_dtype loss = dtypes[i] == FG_F64 ? FG_F64 : FG_F32;
+        const fg_tensor x = fg_cast(o.x, dtypes[i]), m = fg_cast(o.m, dtypes[i]);
+        const fg_tensor box = fg_ones(trace, FG_F32, FG_DIMS(2, 4));
+        const fg_tensor map = fg_ones(trace, FG_F32, FG_DIMS(2, 2, 3));
+        const fg_tensor same[] = {fg_sum(m, 0, NULL),
+                                  fg_mean(m, 1, (const int[]){0}),
+                                  fg_max(m, 0, NULL),
+                                  fg_softmax(m),
+                                  fg_log_softmax(m),
+                                  fg_logsumexp(m),
+                                  fg_max_pool(x, NULL),
+                                  fg_avg_pool(x, NULL),
+                                  fg_global_avg_pool(x),
+                                  fg_matmul(m, fg_transpose(m)),
+                                  fg_crop_resize(x, box, 2, 2, NULL),
+                                  fg_affine_sample(x, map, NULL)};
+        const fg_tensor wide[] = {fg_mse(m, m), fg_cross_entropy(m, o.i, NULL),
+                                  fg_cross_entropy(m, m, NULL), fg_weighted_mean(m, m)};
+        for (size_t k = 0; k < sizeof same / sizeof same[0]; k++)
+            assert_int_equal(fg_tensor_type(same[k])->dtype, dtypes[i]);
+        for (size_t k = 0; k < sizeof wide / sizeof wide[0]; k++)
+            assert_int_equal(fg_tensor_type(wide[k])->dtype, loss);
+        assert_int_equal(fg_tensor_type(fg_accuracy(m, o.i))->dtype, FG_F32);
+        assert_int_equal(fg_tensor_type(fg_argmax(m))->dtype, FG_S32);
+    }
+    fgt_ok(fg_trace_error(trace, &err));
+    fg_trace_destroy(trace);
+}
+
+/* What is exactly as large as allowed; a side of affine_sample that is given alone. */
+static void limits_are_included(void **state)
+{
+    (void)state;
+    static const float table[16384];
+    fg_error err = {0};
+    fg_trace *trace = trace_of(NULL);
+    const operands o = operands_of(trace);
+    const fg_type type = {.dtype = FG_F32, .rank = 1, .dim = {16384}};
+    const fg_tensor map = fg_zeros(trace, FG_F32, FG_DIMS(2, 2, 3));
+    const int64_t rows[] = {3, 2}, none[] = {0, 0};
+    assert_int_equal(fg_tensor_dim(fg_constant(trace, &type, table), 0), 16384);
+    assert_int_equal(fg_tensor_dim(fg_one_hot(o.i, 0, FG_F32), 1), 0);
+    assert_int_equal(fg_tensor_dim(fg_slice(o.m, none, rows, (const int64_t[]){2, 5}), 0), 2);
+    assert_int_equal(fg_tensor_dim(fg_slice(o.m, none, rows, (const int64_t[]){3, 5}), 0), 1);
+    assert_int_equal(fg_tensor_type(fg_reshape(o.m, FG_DIMS(1, 1, 1, 1, 1, 1, 3, 4)))->rank, 8);
+    (void)fg_cross_entropy(o.m, o.i, &(fg_cross_entropy_options){.ignore_index = INT32_MIN});
+    (void)fg_cross_entropy(o.m, o.i, &(fg_cross_entropy_options){.ignore_index = INT32_MAX});
+    (void)fg_conv2d(o.x, fg_zeros(trace, FG_F32, FG_DIMS(8, 6, 3, 1)), NULL);
+    (void)fg_max_pool(o.x, &(fg_pool_options){.size = 6, .pad = 5});
+    const fg_tensor high = fg_affine_sample(o.x, map, &(fg_affine_options){.height = 3});
+    const fg_tensor wide = fg_affine_sample(o.x, map, &(fg_affine_options){.width = 9});
+    assert_true(fg_tensor_dim(high, 1) == 3 && fg_tensor_dim(high, 2) == 6);
+    assert_true(fg_tensor_dim(wide, 1) == 8 && fg_tensor_dim(wide, 2) == 9);
+    fgt_ok(fg_trace_error(trace, &err));
     fg_trace_destroy(trace);
 }
 
@@ -451,7 +544,9 @@ static void gradients_of_what_is_not_reached_are_zeros(void **state)
     fg_trace *trace = trace_of(NULL);
     const operands o = operands_of(trace);
     const fg_tensor wrt[4] = {o.m, o.v, o.d, o.n};
-    const fg_tensor stopped = fg_mul(fg_stop_gradient(o.n), fg_cast(fg_gt(o.n, o.n), FG_F32));
+    const fg_tensor whole = fg_cast(fg_cast(o.n, FG_S32), FG_F32); /* integers have no gradient */
+    const fg_tensor stopped =
+        fg_mul(fg_add(fg_stop_gradient(o.n), whole), fg_cast(fg_gt(o.n, o.n), FG_F32));
     const fg_tensor loss = fg_add(fg_sum(fg_add(o.m, o.v), 0, NULL), fg_sum(stopped, 0, NULL));
     fg_tensor d[4];
     fg_grad(loss, wrt, 4, d);
@@ -479,6 +574,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(loss_that_is_no_number),
     cmocka_unit_test(masks_are_one_number_a_sample),
     cmocka_unit_test(equal_applications_have_one_structure),
+    cmocka_unit_test(negative_axes_count_from_the_end),
+    cmocka_unit_test(results_have_the_dtype_of_their_operands),
+    cmocka_unit_test(limits_are_included),
     cmocka_unit_test(what_does_nothing_makes_no_node),
     cmocka_unit_test(structure_alone_makes_the_hash),
     cmocka_unit_test(gradients_of_what_is_not_reached_are_zeros),

@@ -86,4 +86,11 @@ FAILS(fg_is_finite(o.i), FG_EDTYPE, "is_finite(s32[3]): expected a floating-poin
 FAILS(fg_cast(o.m, (fg_dtype)99), FG_EDTYPE, "cast(f32[3,4]): unknown dtype 99")
 FAILS(fg_mul_scalar(o.i, 0.5), FG_EINVAL, "full: s32 cannot represent 0.5")
 FAILS(fg_add_scalar(o.u, 256), FG_EINVAL, "full: u8 cannot represent 256")
+FAILS(fg_abs(fg_cast(o.m, FG_U16)), FG_EDTYPE, "abs(u16[3,4]): expected a signed dtype: cast it first")
+FAILS(fg_abs(fg_cast(o.m, FG_U32)), FG_EDTYPE, "abs(u32[3,4]): expected a signed dtype: cast it first")
+FAILS(fg_sign(fg_cast(o.m, FG_U64)), FG_EDTYPE, "sign(u64[3,4]): expected a signed dtype: cast it first")
+FAILS(fg_abs(o.b), FG_EDTYPE, "abs(bool[3,4]): expected a numeric dtype, not bool: cast it first")
+FAILS(fg_relu(o.b), FG_EDTYPE, "relu(bool[3,4]): expected a numeric dtype, not bool: cast it first")
+FAILS(fg_floor(o.i), FG_EDTYPE, "floor(s32[3]): expected a floating-point dtype: cast it first")
+FAILS(fg_maximum(o.b, o.b), FG_EDTYPE, "maximum(bool[3,4], bool[3,4]): expected a numeric dtype, not bool: cast it first")
 /* clang-format on */

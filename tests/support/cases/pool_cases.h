@@ -15,10 +15,18 @@ ROW(avg_pool_overlap, ALL + TWICE + BF16, "T[1,6,7,2]", fg_avg_pool(a, &(fg_pool
 ROW(avg_pool_rest, VALUE + GRAD + DIFF, "T[1,8,5,2]", fg_avg_pool(a, &(fg_pool_options){.size = 3}), "avg_pool(a, 3, 3, 0)")
 ROW(avg_pool_gaps, VALUE + GRAD + DIFF, "T[1,7,7,2]", fg_avg_pool(a, &(fg_pool_options){.size = 2, .stride = 3}), "avg_pool(a, 2, 3, 0)")
 ROW(global_avg_pool, ALL + BF16, "T[2,3,5,2]", fg_global_avg_pool(a), "a.mean((1, 2))")
+ROW(max_pool_squared, ALL + TWICE, "T[1,6,7,2]", fg_square(fg_max_pool(a, &(fg_pool_options){.size = 3, .stride = 2, .pad = 1})), "max_pool(a, 3, 2, 1).square()")
 
 FAILS(fg_max_pool(o.m, NULL), FG_ESHAPE, "max_pool(f32[3,4]): expected [N,H,W,C]")
 FAILS(fg_max_pool(o.x, &(fg_pool_options){.size = 7}), FG_ESHAPE, "max_pool(f32[2,8,6,3]): the window is larger than the padded image")
 FAILS(fg_max_pool(fg_cast(o.x, FG_S32), NULL), FG_EDTYPE, "max_pool(s32[2,8,6,3]): expected a floating-point dtype: cast it first")
 FAILS(fg_avg_pool(o.x, &(fg_pool_options){.size = 2, .pad = 2}), FG_EINVAL, "avg_pool: size 2, stride 2, pad 2: expected 0 or more, and pad less than size")
 FAILS(fg_global_avg_pool(o.m), FG_ESHAPE, "global_avg_pool: expected [N,H,W,C], got rank 2")
+FAILS(fg_max_pool(o.x, &(fg_pool_options){.size = -1, .stride = 1}), FG_EINVAL, "max_pool: size -1, stride 1, pad 0: expected 0 or more, and pad less than size")
+FAILS(fg_max_pool(o.x, &(fg_pool_options){.size = (1 << 30) + 1}), FG_EINVAL, "max_pool: size 1073741825, stride 1073741825, pad 0: expected 0 or more, and pad less than size")
+FAILS(fg_max_pool(o.x, &(fg_pool_options){.stride = -1}), FG_EINVAL, "max_pool: size 2, stride -1, pad 0: expected 0 or more, and pad less than size")
+FAILS(fg_max_pool(o.x, &(fg_pool_options){.stride = (1 << 30) + 1}), FG_EINVAL, "max_pool: size 2, stride 1073741825, pad 0: expected 0 or more, and pad less than size")
+FAILS(fg_max_pool(o.x, &(fg_pool_options){.pad = -1}), FG_EINVAL, "max_pool: size 2, stride 2, pad -1: expected 0 or more, and pad less than size")
+FAILS(fg_max_pool(o.x, &(fg_pool_options){.size = 9}), FG_ESHAPE, "max_pool(f32[2,8,6,3]): the window is larger than the padded image")
+FAILS(fg_avg_pool(o.x, &(fg_pool_options){.size = 8, .pad = 0}), FG_ESHAPE, "avg_pool(f32[2,8,6,3]): the window is larger than the padded image")
 /* clang-format on */

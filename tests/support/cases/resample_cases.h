@@ -11,6 +11,7 @@ ROW(affine_sample, ALL + TWICE, "T[4,5,6,2] s32[4,2,3]<5", fg_affine_sample(a, f
 ROW(affine_sample_size, ALL, "T[2,5,4,1] s32[2,2,3]<5", fg_affine_sample(a, fg_mul_scalar(fg_cast(fg_add_scalar(b, -2), FG_F32), 0.625), &(fg_affine_options){.height = 3, .width = 8}), "affine_sample(a, (b.double() - 2) * 0.625, (3, 8))")
 ROW(affine_sample_nearest, ALL + BF16, "T[2,5,4,1] s32[2,2,3]<5", fg_affine_sample(a, fg_mul_scalar(fg_cast(fg_add_scalar(b, -2), FG_F32), 0.37), &(fg_affine_options){.nearest = true}), "affine_sample(a, (b.double() - 2) * 0.37, mode='nearest')")
 ROW(affine_sample_fill, VALUE, "T[2,5,4,1] s32[2,2,3]<5", fg_affine_sample(a, fg_mul_scalar(fg_cast(fg_add_scalar(b, -2), FG_F32), 0.625), &(fg_affine_options){.fill = 2.5}), "affine_sample(a - 2.5, (b.double() - 2) * 0.625) + 2.5")
+ROW(affine_sample_nearest_fill, VALUE, "T[2,5,4,1] s32[2,2,3]<5", fg_affine_sample(a, fg_mul_scalar(fg_cast(fg_add_scalar(b, -2), FG_F32), 0.37), &(fg_affine_options){.nearest = true, .fill = 2.5}), "affine_sample(a - 2.5, (b.double() - 2) * 0.37, mode='nearest') + 2.5")
 
 FAILS(fg_crop_resize(o.u, o.m, 2, 2, NULL), FG_EDTYPE, "crop_resize: got u8[3,4]: expected images T[B,H,W,C], floating-point")
 FAILS(fg_crop_resize(o.m, o.m, 2, 2, NULL), FG_ESHAPE, "crop_resize: got f32[3,4]: expected images T[B,H,W,C], floating-point")
@@ -18,4 +19,13 @@ FAILS(fg_crop_resize(o.x, o.m, 2, 2, NULL), FG_ESHAPE, "crop_resize: got f32[3,4
 FAILS(fg_crop_resize(o.x, fg_zeros(o.t, FG_F32, FG_DIMS(2, 4)), 0, 2, NULL), FG_ESHAPE, "crop_resize: a result of 0 x 2 pixels is not valid")
 FAILS(fg_affine_sample(o.x, o.m, NULL), FG_ESHAPE, "affine_sample: got f32[3,4] for each image's place: expected f32[2,2,3]")
 FAILS(fg_affine_sample(fg_zeros(o.t, FG_F32, FG_DIMS(2, 0, 4, 1)), fg_zeros(o.t, FG_F32, FG_DIMS(2, 2, 3)), &(fg_affine_options){.height = 1}), FG_ESHAPE, "affine_sample: expected images of 1 to 2^31 - 1 pixels")
+FAILS(fg_crop_resize(o.x, fg_zeros(o.t, FG_F32, FG_DIMS(2, 4)), 2, 0, NULL), FG_ESHAPE, "crop_resize: a result of 2 x 0 pixels is not valid")
+FAILS(fg_crop_resize(o.x, fg_zeros(o.t, FG_F32, FG_DIMS(2, 4)), (1 << 30) + 1, 2, NULL), FG_ESHAPE, "crop_resize: a result of 1073741825 x 2 pixels is not valid")
+FAILS(fg_crop_resize(o.x, fg_zeros(o.t, FG_F32, FG_DIMS(2, 4)), 2, (1 << 30) + 1, NULL), FG_ESHAPE, "crop_resize: a result of 2 x 1073741825 pixels is not valid")
+FAILS(fg_crop_resize(o.x, fg_zeros(o.t, FG_S32, FG_DIMS(2, 4)), 2, 2, NULL), FG_ESHAPE, "crop_resize: got s32[2,4] for each image's place: expected s32[2,4]")
+FAILS(fg_affine_sample(o.x, fg_zeros(o.t, FG_F32, FG_DIMS(2, 2, 3)), &(fg_affine_options){.height = -1}), FG_ESHAPE, "affine_sample: a result of -1 x 6 pixels is not valid")
+FAILS(fg_affine_sample(o.x, fg_zeros(o.t, FG_F32, FG_DIMS(2, 2, 3)), &(fg_affine_options){.width = -1}), FG_ESHAPE, "affine_sample: a result of 8 x -1 pixels is not valid")
+FAILS(fg_affine_sample(o.m, fg_zeros(o.t, FG_F32, FG_DIMS(2, 2, 3)), NULL), FG_ESHAPE, "affine_sample: got f32[3,4]: expected images T[B,H,W,C], floating-point")
+FAILS(fg_affine_sample(fg_zeros(o.t, FG_F32, FG_DIMS(2, 4, 0, 1)), fg_zeros(o.t, FG_F32, FG_DIMS(2, 2, 3)), &(fg_affine_options){.width = 1}), FG_ESHAPE, "affine_sample: expected images of 1 to 2^31 - 1 pixels")
+FAILS(fg_affine_sample(fg_zeros(o.t, FG_F32, FG_DIMS(2, 1 << 16, 1 << 15, 1)), fg_zeros(o.t, FG_F32, FG_DIMS(2, 2, 3)), NULL), FG_ESHAPE, "affine_sample: expected images of 1 to 2^31 - 1 pixels")
 /* clang-format on */

@@ -26,6 +26,11 @@ ROW(where_s32, VALUE, "bool[5] s32[5] s32[]", fg_where(a, b, c), "torch.where(a,
 ROW(one_hot, VALUE, "s32[2,3]<5", fg_one_hot(a, 4, FG_F32), "one_hot(a, 4).to(torch.float32)")
 ROW(one_hot_bool, VALUE, "s32[3]<5", fg_one_hot(a, 5, FG_BOOL), "one_hot(a, 5).to(torch.bool)")
 ROW(one_hot_negative, VALUE, "s32[9]=", fg_one_hot(a, 3, FG_S32), "one_hot(a, 3).to(torch.int32)")
+ROW(lt_u16, VALUE, "u8[7]<9 u8[7]<9", fg_lt(fg_mul_scalar(fg_cast(a, FG_U16), 8000), fg_mul_scalar(fg_cast(b, FG_U16), 8000)), "a < b")
+ROW(lt_u32, VALUE, "u8[7]<9 u8[7]<9", fg_lt(fg_mul_scalar(fg_cast(a, FG_U32), 5e8), fg_mul_scalar(fg_cast(b, FG_U32), 5e8)), "a < b")
+ROW(lt_u64, VALUE, "u8[7]<9 u8[7]<9", fg_lt(fg_mul_scalar(fg_cast(a, FG_U64), 0x1p60), fg_mul_scalar(fg_cast(b, FG_U64), 0x1p60)), "a < b")
+ROW(le_s32, VALUE, "s32[3,5]= s32[5]=", fg_le(a, b), "a <= b")
+ROW(or_s32, VALUE, "s32[9] s32[9]", fg_or(a, b), "a | b")
 
 FAILS(fg_and(o.m, o.m), FG_EDTYPE, "and(f32[3,4], f32[3,4]): expected bool or an integer dtype")
 FAILS(fg_or(o.b, o.u), FG_EDTYPE, "or(bool[3,4], u8[3,4]): the dtypes differ: cast one of them")
@@ -37,4 +42,6 @@ FAILS(fg_where(o.b, o.m, o.d), FG_EDTYPE, "where(bool[3,4], f32[3,4], f64[3,4]):
 FAILS(fg_where(o.b, o.n, o.n), FG_ESHAPE, "where(bool[3,4], f32[5,6], f32[5,6]): the shapes cannot be broadcast")
 FAILS(fg_one_hot(o.m, 3, FG_F32), FG_EDTYPE, "one_hot: expected s32 indices, got f32")
 FAILS(fg_one_hot(o.i, -1, FG_F32), FG_ESHAPE, "one_hot: depth -1 is not valid for indices of rank 1")
+FAILS(fg_one_hot(fg_zeros(o.t, FG_S32, FG_DIMS(1, 1, 1, 1, 1, 1, 1, 1)), 3, FG_F32), FG_ESHAPE, "one_hot: depth 3 is not valid for indices of rank 8")
+FAILS(fg_and(o.b, fg_zeros(o.t, FG_BOOL, FG_DIMS(5))), FG_ESHAPE, "and(bool[3,4], bool[5]): the shapes cannot be broadcast")
 /* clang-format on */
