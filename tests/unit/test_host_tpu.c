@@ -398,7 +398,7 @@ static void no_tpu_is_explained_by_what_was_looked_at(void **state)
     machine_pci(&m, "0000:00:05.0", "0x1ae0\n", "0x006f\n", "");
     fgi_host_tpu_explain(&m.host, "No jellyfish device found.", text, sizeof text);
     assert_string_equal(
-        text, "this machine has 1 TPU chips of v6e, but libtpu says: No jellyfish device found.");
+        text, "this machine has 1 TPU chip of v6e, but libtpu says: No jellyfish device found.");
 }
 
 /* ---- before libtpu is loaded ----------------------------------------------------------------- */

@@ -239,8 +239,8 @@ static double cosine_between(double from, double to, double at)
 }
 
 /* Of kaggle with cos, the rise is a cosine too; of linear_cos in three phases, both falls are. With
- * 11 steps, kaggle's peak is at step 4, torch's at 0.3 * 11 - 1 = 2.3; the second phase ends at 4.6.
- */
+ * 11 steps, the peak is at step 4 for kaggle, at 0.3 * 11 - 1 = 2.3 for torch; the second phase
+ * ends at 4.6. */
 static void shapes_are_combined_with_variants(void **state)
 {
     const fg_schedule kaggle =

@@ -163,7 +163,8 @@ static void names_have_a_space_between_them(void **state)
  * the learning rate last. */
 static void metrics_have_their_best_value_and_an_order(void **state)
 {
-    static const char *const runs[8] = {"best", "one", "two", "old", "best", "best", "best", "best"};
+    static const char *const runs[8] = {"best", "one",  "two",  "old",
+                                        "best", "best", "best", "best"};
     char *text = NULL;
     (void)state;
     fgt_ok(fgi_folder_make("best", &err));
