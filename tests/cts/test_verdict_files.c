@@ -151,7 +151,6 @@ static void rates_and_the_roofline(void **state)
     assert_true(fake_open(&fake));
     fake.set("kind", 2);
     json_t *report = report_of_a_fit(NULL, NULL);
-    fake.reset();
     const char *kind =
         json_string_value(json_object_get(json_object_get(report, "device"), "kind"));
     const fg_chip *chip = fg_chip_find(kind);
@@ -169,6 +168,10 @@ static void rates_and_the_roofline(void **state)
               0, 1e-6);
     assert_true(use(report, "sixteen_bit") == 0 && use(report, "emulated") == 0);
     json_decref(report);
+    report = report_of_a_fit(NULL, "trainer.precision=bf16-mixed");
+    fgt_close("16 bits", use(report, "sixteen_bit"), 1, 0, 1e-9);
+    json_decref(report);
+    fake.reset();
 }
 
 static void *build_wide(fg_module *root, const fg_model_shape *shape,

@@ -273,6 +273,11 @@ static void the_report_of_a_run(void **state)
     assert_string_equal(json_string_value(json_object_get(compile, "program")), "train_step");
     assert_true(json_is_null(json_object_get(compile, "cause")));
     assert_int_equal((int)value(compile, NULL, "step"), 0);
+    const json_t *settings = json_object_get(json_object_get(root, "settings"), "compile");
+    size_t i, cached = 0;
+    json_array_foreach(json_object_get(root, "compiles"), i, compile) cached +=
+        json_is_true(json_object_get(compile, "cached"));
+    assert_int_equal(cached, (int)value(settings, NULL, "cache_hits"));
     const json_t *read = json_array_get(json_object_get(root, "host_reads"), 0);
     assert_true(*json_string_value(json_object_get(read, "at")) != '\0');
     assert_true(value(read, NULL, "count") >= 1 && value(read, NULL, "bytes") > 0);

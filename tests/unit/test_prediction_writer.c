@@ -242,6 +242,45 @@ static void a_damaged_sample_has_the_reason(void **state)
     fg_dataset_destroy(strict);
 }
 
+/* The second of three samples. */
+static fg_status read_toy(void *self, int64_t index, void *const *out_fields, fg_error *err)
+{
+    (void)self;
+    memset(out_fields[0], 0, TOY_FEATURES * sizeof(float));
+    return index == 1 ? fg_error_set(err, FG_EFORMAT, "damaged") : FG_OK;
+}
+
+static fg_status keep_rows(void *self, const fg_type *type, const void *rows, int64_t first,
+                           fg_error *err)
+{
+    (void)err;
+    memcpy((float *)self + first * TOY_CLASSES, rows, fg_type_bytes(type));
+    return FG_OK;
+}
+
+static void values_of_a_damaged_sample_are_nan(void **state)
+{
+    (void)state;
+    static const fg_dataset_ops ops = {.read = read_toy};
+    static const fg_field field = {"x", {.dtype = FG_F32, .rank = 1, .dim = {TOY_FEATURES}}};
+    const fg_dataset_spec spec = {.count = 3, .fields = &field, .field_count = 1};
+    fg_error err = {0};
+    fg_dataset *strict, *dataset;
+    float rows[3][TOY_CLASSES];
+    fgt_ok(fg_dataset_create(&ops, NULL, &spec, &strict, &err));
+    fgt_ok(fg_dataset_tolerate(strict, &dataset, &err));
+    fg_fit_data data = the_data();
+    data.predict = dataset;
+    fg_trainer *trainer = create();
+    fgt_ok(fg_trainer_predict(trainer, &task, &data, keep_rows, rows, &err));
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < TOY_CLASSES; k++)
+            assert_int_equal(isnan(rows[i][k]), i == 1);
+    fg_trainer_destroy(trainer);
+    fg_dataset_destroy(dataset);
+    fg_dataset_destroy(strict);
+}
+
 /* As in the list of unreadable images: UTF-8 as it is, other names escaped. A sample without a name
  * has an empty cell. */
 static void names_that_are_not_utf8_are_escaped(void **state)
@@ -400,6 +439,7 @@ int main(void)
         cmocka_unit_test(names_that_are_not_utf8_are_escaped),
         cmocka_unit_test(the_suffix_names_the_format),
         cmocka_unit_test(a_damaged_sample_has_the_reason),
+        cmocka_unit_test(values_of_a_damaged_sample_are_nan),
         cmocka_unit_test(a_pass_without_samples_writes_a_file),
         cmocka_unit_test(a_pass_that_fails_leaves_no_file),
         cmocka_unit_test(a_place_that_does_not_exist_is_reported),

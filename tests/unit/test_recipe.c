@@ -392,6 +392,7 @@ static const struct {
     {"n.yaml", NULL, "runs/n-9x", "runs/n-2", "runs/n-3"},
     {"n.yaml", NULL, "runs/n--9", "runs/n-3", "runs/n-4"},
     {"n.yaml", NULL, "runs/nn-9", "runs/n-4", "runs/n-5"},
+    {"n.yaml", NULL, "runs/n99", "runs/n-5", "runs/n-6"},
     {"n.yaml", NULL, "runs/n-9", "runs/n-9", "runs/n-10"},
     {"/x.y/n.yaml", NULL, NULL, "runs/n-10", "runs/n-11"}, /* wherever the file is */
     {"x/n", NULL, NULL, "runs/n-11", "runs/n-12"},
