@@ -263,6 +263,10 @@ static void losses_assume_the_batch_axis(void **state)
     operands o;
     trace = trace_of(&o);
     assert_null(fgi_node_of(fg_mse(o.w, o.w))->denominator);
+    fg_trace_reset(trace); /* the mark is of that iteration only */
+    fg_trace_set_mask(trace, fg_ones(trace, FG_F32, FG_DIMS(BATCH)));
+    const fg_tensor y = feed(trace, 0, (fg_type){FG_F32, 2, {BATCH, 3}});
+    assert_non_null(fgi_node_of(fg_mse(y, y))->denominator);
     fgt_ok(fg_trace_error(trace, &err));
     fg_trace_destroy(trace);
 }
