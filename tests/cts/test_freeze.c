@@ -380,21 +380,22 @@ static void missing_gradients_are_listed(void **state)
     }
 }
 
+static const struct {
+    const char *pattern;
+    bool is_frozen;
+} norm_patterns[] = {{"norm.*", true},
+                     {"norm.weight", false},
+                     {"norm.running_mean", true},
+                     {"norm.running_var", false}};
+
 /* Frozen statistics are used and not updated: they are 0 and 1 initially, so y equals x. If only
  * the weights are frozen, statistics are updated as usual. */
 static void frozen_batch_norm_keeps_its_statistics(void **state)
 {
     (void)state;
-    static const struct {
-        const char *pattern;
-        bool is_frozen;
-    } rows[] = {{"norm.*", true},
-                {"norm.weight", false},
-                {"norm.running_mean", true},
-                {"norm.running_var", false}};
     const fg_type type = {.dtype = FG_F32, .rank = 2, .dim = {2, 1}};
     fg_trace_set_training(trace, true);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof norm_patterns / sizeof norm_patterns[0]; i++) {
         fg_error err = {0};
         fg_module *root;
         float y[2], mean;
@@ -402,15 +403,15 @@ static void frozen_batch_norm_keeps_its_statistics(void **state)
         fgt_ok(fg_module_create(NULL, 0, &root, &err));
         const fg_batch_norm *norm =
             fg_batch_norm_create(root, "norm", &(fg_batch_norm_options){.channels = 1});
-        fgt_ok(fg_module_freeze(root, rows[i].pattern, NULL, &err));
+        fgt_ok(fg_module_freeze(root, norm_patterns[i].pattern, NULL, &err));
         fgt_ok(fg_array_create(client, &type, (float[]){4, 8}, &x, &err));
         const fg_tensor value = fg_batch_norm_apply(norm, fg_input(trace, x));
         fgt_ok(fg_run(trace, &value, 1, &out, &err));
         fgt_ok(fg_array_read(out, y, sizeof y, &err));
         fgt_ok(
             fg_variable_read(fg_module_find(root, "norm.running_mean"), &mean, sizeof mean, &err));
-        near((double)y[0], rows[i].is_frozen ? 4 : -1, 1e-3);
-        near((double)mean, rows[i].is_frozen ? 0 : 0.6, 1e-6);
+        near((double)y[0], norm_patterns[i].is_frozen ? 4 : -1, 1e-3);
+        near((double)mean, norm_patterns[i].is_frozen ? 0 : 0.6, 1e-6);
         fg_array_release(out);
         fg_array_release(x);
         fg_module_destroy(root);

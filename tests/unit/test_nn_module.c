@@ -507,34 +507,47 @@ static void inputs_of_another_shape_are_refused(void **state)
 #define IMAGES "expected floating-point images [N, H, W, 3]"
 #define ROWS   "expected a floating-point tensor [N, ..., 4]"
 
+static const struct {
+    bool is_conv;
+    fg_type type;
+    const char *message;
+} other_inputs[] = {{true, {FG_F32, 3, {2, 8, 3}}, "conv 'c' on f32[2,8,3]: " IMAGES},
+                    {true, {FG_F32, 4, {2, 8, 8, 4}}, "conv 'c' on f32[2,8,8,4]: " IMAGES},
+                    {true, {FG_S32, 4, {2, 8, 8, 3}}, "conv 'c' on s32[2,8,8,3]: " IMAGES},
+                    {false, {FG_F32, 1, {4}}, "batch_norm 'bn' on f32[4]: " ROWS},
+                    {false, {FG_F32, 2, {2, 3}}, "batch_norm 'bn' on f32[2,3]: " ROWS},
+                    {false, {FG_S32, 2, {2, 4}}, "batch_norm 'bn' on s32[2,4]: " ROWS}};
+
 static void layers_refuse_other_inputs(void **state)
 {
-    static const struct {
-        bool is_conv;
-        fg_type type;
-        const char *message;
-    } rows[] = {{true, {FG_F32, 3, {2, 8, 3}}, "conv 'c' on f32[2,8,3]: " IMAGES},
-                {true, {FG_F32, 4, {2, 8, 8, 4}}, "conv 'c' on f32[2,8,8,4]: " IMAGES},
-                {true, {FG_S32, 4, {2, 8, 8, 3}}, "conv 'c' on s32[2,8,8,3]: " IMAGES},
-                {false, {FG_F32, 1, {4}}, "batch_norm 'bn' on f32[4]: " ROWS},
-                {false, {FG_F32, 2, {2, 3}}, "batch_norm 'bn' on f32[2,3]: " ROWS},
-                {false, {FG_S32, 2, {2, 4}}, "batch_norm 'bn' on s32[2,4]: " ROWS}};
     fg_module *root = root_of(0);
     fg_trace *trace = trace_of();
     fg_error err = {0};
     const fg_conv *conv = fg_conv_create(root, "c", &(fg_conv_options){.in = 3, .out = 2});
     const fg_batch_norm *bn =
         fg_batch_norm_create(root, "bn", &(fg_batch_norm_options){.channels = 4});
-    const fg_linear *fc = fg_linear_create(root, "fc", &(fg_linear_options){.in = 4, .out = 2});
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const fg_type *type = &rows[i].type;
+    for (size_t i = 0; i < sizeof other_inputs / sizeof other_inputs[0]; i++) {
+        const fg_type *type = &other_inputs[i].type;
         const fg_tensor x = fg_zeros(trace, type->dtype, type->rank, type->dim);
-        (void)(rows[i].is_conv ? fg_conv_apply(conv, x) : fg_batch_norm_apply(bn, x));
+        (void)(other_inputs[i].is_conv ? fg_conv_apply(conv, x) : fg_batch_norm_apply(bn, x));
         assert_int_equal(fg_trace_error(trace, &err), FG_ESHAPE);
-        assert_string_equal(err.message, rows[i].message);
+        assert_string_equal(err.message, other_inputs[i].message);
         fg_trace_reset(trace);
     }
-    /* a single sample without a batch dimension is an input of a linear layer */
+    fg_trace_destroy(trace);
+    fg_module_destroy(root);
+}
+
+/* A single sample without a batch dimension is an input of a linear layer. A mask is as long as the
+ * batch. */
+static void first_dimensions_of_inputs(void **state)
+{
+    fg_module *root = root_of(0);
+    fg_trace *trace = trace_of();
+    fg_error err = {0};
+    const fg_batch_norm *bn =
+        fg_batch_norm_create(root, "bn", &(fg_batch_norm_options){.channels = 4});
+    const fg_linear *fc = fg_linear_create(root, "fc", &(fg_linear_options){.in = 4, .out = 2});
     assert_int_equal(fg_tensor_dim(fg_linear_apply(fc, fg_zeros(trace, FG_F32, FG_DIMS(4))), 0), 2);
     fgt_ok(fg_trace_error(trace, &err));
     fg_trace_reset(trace);
@@ -679,6 +692,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(applying_wrongly_is_kept_in_the_trace),
     cmocka_unit_test(inputs_of_another_shape_are_refused),
     cmocka_unit_test(layers_refuse_other_inputs),
+    cmocka_unit_test(first_dimensions_of_inputs),
     cmocka_unit_test(first_values_are_pytorchs_distributions),
     cmocka_unit_test(first_values_depend_on_seed_and_name_only),
     cmocka_unit_test(building_survives_failing_allocations),

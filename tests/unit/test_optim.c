@@ -239,8 +239,8 @@ static double cosine_between(double from, double to, double at)
 }
 
 /* Of kaggle with cos, the rise is a cosine too; of linear_cos in three phases, both falls are. With
- * 11 steps, kaggle's peak is at step 4, torch's at 0.3 * 11 - 1 = 2.3; the second phase ends at 4.6.
- */
+ * 11 steps, kaggle's peak is at step 4, torch's at 0.3 * 11 - 1 = 2.3; the second phase ends at
+ * 4.6. */
 static void shapes_are_combined_with_variants(void **state)
 {
     const fg_schedule kaggle =
@@ -553,23 +553,9 @@ static void loss_scaling_has_the_defaults_of_the_reference(void **state)
     fg_module_destroy(root);
 }
 
-static void bad_numbers_are_kept_in_the_root(void **state)
+static void numbers_below_their_range_are_refused(void **state)
 {
     fg_module *root = model_of();
-    assert_null(fg_sgd_create(root, &(fg_sgd_options){.lr = -1}));
-    assert_string_equal(root_error(root), "sgd: lr -1, weight_decay 0: neither may be negative");
-    root = model_of();
-    assert_null(fg_sgd_create(root, &(fg_sgd_options){.nesterov = true}));
-    assert_string_equal(root_error(root),
-                        "sgd: nesterov requires momentum greater than 0 and dampening 0");
-    root = model_of();
-    assert_null(fg_adam_create(root, &(fg_adam_options){.beta2 = 1}));
-    assert_string_equal(root_error(root),
-                        "adam: momentum (beta1) is 0.9, beta2 is 1: expected 0 <= beta < 1");
-    root = model_of();
-    assert_null(fg_adamw_create(root, &(fg_adamw_options){.eps = -1}));
-    assert_string_equal(root_error(root), "adamw: eps -1: may not be negative");
-    root = model_of();
     assert_null(fg_adam_create(root, &(fg_adam_options){.beta2 = -0.5}));
     assert_string_equal(root_error(root),
                         "adam: momentum (beta1) is 0.9, beta2 is -0.5: expected 0 <= beta < 1");
@@ -590,6 +576,24 @@ static void bad_numbers_are_kept_in_the_root(void **state)
         root, &(fg_sgd_options){.momentum = 0.9, .dampening = 0.5, .nesterov = true}));
     assert_string_equal(root_error(root),
                         "sgd: nesterov requires momentum greater than 0 and dampening 0");
+}
+
+static void bad_numbers_are_kept_in_the_root(void **state)
+{
+    fg_module *root = model_of();
+    assert_null(fg_sgd_create(root, &(fg_sgd_options){.lr = -1}));
+    assert_string_equal(root_error(root), "sgd: lr -1, weight_decay 0: neither may be negative");
+    root = model_of();
+    assert_null(fg_sgd_create(root, &(fg_sgd_options){.nesterov = true}));
+    assert_string_equal(root_error(root),
+                        "sgd: nesterov requires momentum greater than 0 and dampening 0");
+    root = model_of();
+    assert_null(fg_adam_create(root, &(fg_adam_options){.beta2 = 1}));
+    assert_string_equal(root_error(root),
+                        "adam: momentum (beta1) is 0.9, beta2 is 1: expected 0 <= beta < 1");
+    root = model_of();
+    assert_null(fg_adamw_create(root, &(fg_adamw_options){.eps = -1}));
+    assert_string_equal(root_error(root), "adamw: eps -1: may not be negative");
     fg_error err = {0};
     fgt_ok(fg_module_create(NULL, 0, &root, &err));
     assert_null(fg_sgd_create(root, NULL));
@@ -765,6 +769,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(options_of_loss_scaling_are_checked),
     cmocka_unit_test(loss_scaling_has_the_defaults_of_the_reference),
     cmocka_unit_test(bad_numbers_are_kept_in_the_root),
+    cmocka_unit_test(numbers_below_their_range_are_refused),
     cmocka_unit_test(gradients_have_the_dtype_of_their_parameter),
     cmocka_unit_test(given_gradients_count_as_steps),
     cmocka_unit_test(later_parameters_are_refused),

@@ -382,7 +382,14 @@ static void masks_are_one_number_a_sample(void **state)
     fg_trace_reset(trace);
     fg_trace_set_mask(trace, operands_of(trace).i);
     assert_int_equal(fg_trace_error(trace, &err), FG_EDTYPE);
-    fg_trace_reset(trace);
+    fg_trace_destroy(trace);
+}
+
+static void masks_are_f32_and_not_of_steps(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_trace *trace = trace_of(NULL);
     fg_trace_set_mask(trace, fg_cast(operands_of(trace).v, FG_F64));
     assert_int_equal(fg_trace_error(trace, &err), FG_EDTYPE);
     assert_string_equal(err.message, "mask(f64[4]): expected f32[B], one number per sample");
@@ -457,6 +464,14 @@ static void negative_axes_count_from_the_end(void **state)
     fg_trace_destroy(trace);
 }
 
+static void have_dtype(const fg_tensor *tensors, size_t count, fg_dtype dtype)
+{
+    for (size_t i = 0; i < count; i++)
+        if (fg_tensor_type(tensors[i])->dtype != dtype)
+            fail_msg("%zu: %s, not %s", i, fg_dtype_name(fg_tensor_type(tensors[i])->dtype),
+                     fg_dtype_name(dtype));
+}
+
 /* Half precision is kept, except by losses. */
 static void results_have_the_dtype_of_their_operands(void **state)
 {
@@ -465,31 +480,24 @@ static void results_have_the_dtype_of_their_operands(void **state)
     fg_error err = {0};
     fg_trace *trace = trace_of(NULL);
     const operands o = operands_of(trace);
+    const fg_tensor box = fg_ones(trace, FG_F32, FG_DIMS(2, 4));
+    const fg_tensor map = fg_ones(trace, FG_F32, FG_DIMS(2, 2, 3));
     for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++) {
-        const fg_dtype loss = dtypes[i] == FG_F64 ? FG_F64 : FG_F32;
         const fg_tensor x = fg_cast(o.x, dtypes[i]), m = fg_cast(o.m, dtypes[i]);
-        const fg_tensor box = fg_ones(trace, FG_F32, FG_DIMS(2, 4));
-        const fg_tensor map = fg_ones(trace, FG_F32, FG_DIMS(2, 2, 3));
-        const fg_tensor same[] = {fg_sum(m, 0, NULL),
-                                  fg_mean(m, 1, (const int[]){0}),
-                                  fg_max(m, 0, NULL),
-                                  fg_softmax(m),
-                                  fg_log_softmax(m),
-                                  fg_logsumexp(m),
-                                  fg_max_pool(x, NULL),
-                                  fg_avg_pool(x, NULL),
-                                  fg_global_avg_pool(x),
-                                  fg_matmul(m, fg_transpose(m)),
+        const fg_tensor of_m[] = {
+            fg_sum(m, 0, NULL), fg_mean(m, 0, NULL), fg_max(m, 0, NULL),           fg_softmax(m),
+            fg_log_softmax(m),  fg_logsumexp(m),     fg_matmul(m, fg_transpose(m))};
+        const fg_tensor of_x[] = {fg_max_pool(x, NULL), fg_avg_pool(x, NULL), fg_global_avg_pool(x),
                                   fg_crop_resize(x, box, 2, 2, NULL),
                                   fg_affine_sample(x, map, NULL)};
-        const fg_tensor wide[] = {fg_mse(m, m), fg_cross_entropy(m, o.i, NULL),
-                                  fg_cross_entropy(m, m, NULL), fg_weighted_mean(m, m)};
-        for (size_t k = 0; k < sizeof same / sizeof same[0]; k++)
-            assert_int_equal(fg_tensor_type(same[k])->dtype, dtypes[i]);
-        for (size_t k = 0; k < sizeof wide / sizeof wide[0]; k++)
-            assert_int_equal(fg_tensor_type(wide[k])->dtype, loss);
-        assert_int_equal(fg_tensor_type(fg_accuracy(m, o.i))->dtype, FG_F32);
-        assert_int_equal(fg_tensor_type(fg_argmax(m))->dtype, FG_S32);
+        const fg_tensor losses[] = {fg_mse(m, m), fg_cross_entropy(m, o.i, NULL),
+                                    fg_cross_entropy(m, m, NULL), fg_weighted_mean(m, m)};
+        const fg_tensor correct = fg_accuracy(m, o.i), index = fg_argmax(m);
+        have_dtype(of_m, sizeof of_m / sizeof *of_m, dtypes[i]);
+        have_dtype(of_x, sizeof of_x / sizeof *of_x, dtypes[i]);
+        have_dtype(losses, 4, dtypes[i] == FG_F64 ? FG_F64 : FG_F32);
+        have_dtype(&correct, 1, FG_F32);
+        have_dtype(&index, 1, FG_S32);
     }
     fgt_ok(fg_trace_error(trace, &err));
     fg_trace_destroy(trace);
@@ -670,47 +678,54 @@ static void assigned_values_have_the_type_of_the_variable(void **state)
     fg_variable_destroy(v);
 }
 
+static const struct {
+    fg_type type;
+    fg_variable_options options;
+    const char *message;
+} bad_variables[] = {
+    {{FG_F32, 2, {3, -1}}, {0}, "a variable requires a name, a dtype and a shape"},
+    {{FG_DTYPE_NONE, 1, {3}}, {0}, "a variable requires a name, a dtype and a shape"},
+    {{FG_F32, 9, {1}}, {0}, "a variable requires a name, a dtype and a shape"},
+    {{FG_F32, 2, {INT64_MAX, 4}}, {0}, "a variable requires a name, a dtype and a shape"},
+    {{FG_F32, 2, {3, 4}},
+     {.file_axis = {1, 1}},
+     "variable 'v': file_axis is not a permutation of 0..1"},
+    {{FG_F32, 2, {3, 4}},
+     {.file_axis = {2, 0}},
+     "variable 'v': file_axis is not a permutation of 0..1"},
+    {{FG_F32, 2, {3, 4}},
+     {.file_axis = {1, -1}},
+     "variable 'v': file_axis is not a permutation of 0..1"},
+    {{FG_S32, 1, {3}},
+     {.init = {FG_INIT_CONSTANT, 0.5}},
+     "variable 'v': s32 does not support this initial value"},
+    {{FG_S32, 1, {3}},
+     {.init = {FG_INIT_UNIFORM, 1}},
+     "variable 'v': s32 does not support this initial value"},
+    {{FG_S32, 1, {3}},
+     {.init = {FG_INIT_NORMAL, 1}},
+     "variable 'v': s32 does not support this initial value"},
+};
+
 static void variables_refuse_bad_options(void **state)
 {
-    static const fg_init constant = {FG_INIT_CONSTANT, 0.5}, uniform = {FG_INIT_UNIFORM, 1},
-                         normal = {FG_INIT_NORMAL, 1};
-    static const struct {
-        fg_type type;
-        fg_variable_options options;
-        const char *message;
-    } rows[] = {
-        {{FG_F32, 2, {3, -1}}, {0}, "a variable requires a name, a dtype and a shape"},
-        {{FG_DTYPE_NONE, 1, {3}}, {0}, "a variable requires a name, a dtype and a shape"},
-        {{FG_F32, 9, {1}}, {0}, "a variable requires a name, a dtype and a shape"},
-        {{FG_F32, 2, {INT64_MAX, 4}}, {0}, "a variable requires a name, a dtype and a shape"},
-        {{FG_F32, 2, {3, 4}},
-         {.file_axis = {1, 1}},
-         "variable 'v': file_axis is not a permutation of 0..1"},
-        {{FG_F32, 2, {3, 4}},
-         {.file_axis = {2, 0}},
-         "variable 'v': file_axis is not a permutation of 0..1"},
-        {{FG_F32, 2, {3, 4}},
-         {.file_axis = {1, -1}},
-         "variable 'v': file_axis is not a permutation of 0..1"},
-        {{FG_S32, 1, {3}},
-         {.init = constant},
-         "variable 'v': s32 does not support this initial value"},
-        {{FG_S32, 1, {3}},
-         {.init = uniform},
-         "variable 'v': s32 does not support this initial value"},
-        {{FG_S32, 1, {3}},
-         {.init = normal},
-         "variable 'v': s32 does not support this initial value"},
-    };
     (void)state;
     fg_error err = {0};
     fg_variable *v = NULL;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        assert_int_equal(fg_variable_create("v", &rows[i].type, &rows[i].options, &v, &err),
-                         FG_EINVAL);
-        assert_string_equal(err.message, rows[i].message);
+    for (size_t i = 0; i < sizeof bad_variables / sizeof bad_variables[0]; i++) {
+        assert_int_equal(
+            fg_variable_create("v", &bad_variables[i].type, &bad_variables[i].options, &v, &err),
+            FG_EINVAL);
+        assert_string_equal(err.message, bad_variables[i].message);
         assert_null(v);
     }
+}
+
+static void variables_need_a_name_and_all_bytes(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_variable *v = NULL;
     assert_int_equal(fg_variable_create("", &f32_34, NULL, &v, &err), FG_EINVAL);
     assert_int_equal(fg_variable_create(NULL, &f32_34, NULL, &v, &err), FG_EINVAL);
     float four[5];
@@ -847,6 +862,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(steps_are_not_run_by_hand),
     cmocka_unit_test(loss_that_is_no_number),
     cmocka_unit_test(masks_are_one_number_a_sample),
+    cmocka_unit_test(masks_are_f32_and_not_of_steps),
     cmocka_unit_test(equal_applications_have_one_structure),
     cmocka_unit_test(negative_axes_count_from_the_end),
     cmocka_unit_test(results_have_the_dtype_of_their_operands),
@@ -857,6 +873,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(variables_have_the_value_assigned_last),
     cmocka_unit_test(assigned_values_have_the_type_of_the_variable),
     cmocka_unit_test(variables_refuse_bad_options),
+    cmocka_unit_test(variables_need_a_name_and_all_bytes),
     cmocka_unit_test(normal_values_have_their_deviation),
     cmocka_unit_test(places_of_freezing_are_kept),
     cmocka_unit_test(resets_close_scopes),
