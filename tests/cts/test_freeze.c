@@ -352,6 +352,29 @@ static void six_names_are_suggested(void **state)
     fg_module_destroy(root);
 }
 
+/* Frozen ones are no reason for a warning, and not listed in it. */
+static void frozen_parameters_are_not_listed(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    pair p = {0};
+    warning_count = 0;
+    fgt_ok(fg_module_create("net", 0, &p.root, &err));
+    p.a = parameter(p.root, "a", 1);
+    (void)parameter(p.root, "frozen", 1);
+    p.b = parameter(p.root, "b", 2);
+    fgt_ok(fg_module_freeze(p.root, "*.frozen", NULL, &err));
+    p.optimizer = fg_sgd_create(p.root, NULL);
+    step(&p, true);
+    assert_int_equal(warning_count, 0);
+    step(&p, false);
+    assert_int_equal(warning_count, 1);
+    if (strstr(warnings, "depend on 1 of 3 parameters, which are left unchanged: 'net.b'\n") ==
+        NULL)
+        fail_msg("%s", warnings);
+    fg_module_destroy(p.root);
+}
+
 /* A warning lists four names. */
 static void missing_gradients_are_listed(void **state)
 {
@@ -450,6 +473,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(only_parameters_are_counted),
     cmocka_unit_test(six_names_are_suggested),
     cmocka_unit_test(missing_gradients_are_listed),
+    cmocka_unit_test(frozen_parameters_are_not_listed),
     cmocka_unit_test(frozen_batch_norm_keeps_its_statistics),
     cmocka_unit_test(bad_gradients_are_named_beside_missing_ones),
 };

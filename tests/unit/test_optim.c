@@ -5,6 +5,7 @@
 #include "fgt.h"
 
 #include <fulgurite/optim.h>
+#include <fulgurite/option.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -271,6 +272,48 @@ static void schedules_take_a_zero_that_is_meant(void **state)
                         "0");
     assert_string_equal(schedule_error(&(fg_onecycle_options){.final_div_factor = FG_ZERO}),
                         "div_factor is 25 and final_div_factor 0: expected numbers greater than 0");
+}
+
+static fg_option_values *values_of(const fg_entry *entry, const char *text)
+{
+    fg_error err = {0};
+    fg_option_values *values = NULL;
+    fgt_ok(fg_option_values_create(NULL, entry->options, entry->option_count, &values, &err));
+    fgt_ok(fg_option_set_all(values, text, NULL, &err));
+    return values;
+}
+
+/* What a configuration says, and the same in C. */
+static void options_of_a_configuration_are_those_of_the_schedule(void **state)
+{
+    static const struct {
+        const char *text;
+        fg_onecycle_options options;
+    } rows[] = {
+        {"", {.variant = NULL}},
+        {"variant=fastai", {.variant = "fastai"}},
+        {"variant=kaggle, pct_start=0.1", {.variant = "kaggle", .pct_start = 0.1}},
+        {"anneal=linear", {.anneal = "linear"}},
+        {"div_factor=10", {.div_factor = 10}},
+        {"final_div_factor=100", {.final_div_factor = 100}},
+        {"base_momentum=0.5", {.base_momentum = 0.5}},
+        {"max_momentum=0.99", {.max_momentum = 0.99}},
+        {"max_momentum=0, base_momentum=0", {.max_momentum = FG_ZERO, .base_momentum = FG_ZERO}},
+        {"cycle_momentum=false", {.no_cycle_momentum = true}},
+        {"three_phase=true", {.three_phase = true}}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        fg_schedule by_text, by_options = fg_onecycle(&rows[i].options);
+        fg_option_values *values = values_of(&fgi_onecycle_row.entry, rows[i].text);
+        fgt_ok(fgi_onecycle_row.create(values, &by_text, &err));
+        for (int64_t step = 0; step < 20; step++) {
+            fgt_close(rows[i].text, fg_schedule_lr(&by_text, 0.7, step, 20),
+                      fg_schedule_lr(&by_options, 0.7, step, 20), 0, 0);
+            fgt_close(rows[i].text, fg_schedule_momentum(&by_text, 0.9, step, 20),
+                      fg_schedule_momentum(&by_options, 0.9, step, 20), 0, 0);
+        }
+        fg_option_values_destroy(values);
+    }
 }
 
 /* ---- optimizers ------------------------------------------------------------------------------ */
@@ -758,6 +801,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(names_are_compared_as_a_whole),
     cmocka_unit_test(schedules_keep_no_strings_of_the_caller),
     cmocka_unit_test(shapes_are_combined_with_variants),
+    cmocka_unit_test(options_of_a_configuration_are_those_of_the_schedule),
     cmocka_unit_test(state_is_named_after_the_parameters),
     cmocka_unit_test(sgd_gets_buffers_when_it_gets_momentum),
     cmocka_unit_test(schedule_sets_the_launchs_numbers),
