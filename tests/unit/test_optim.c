@@ -504,6 +504,31 @@ static void options_have_the_defaults_of_the_reference(void **state)
     fg_module_destroy(root);
 }
 
+static fg_tensor same_value(const fg_update *update, fg_tensor parameter, fg_tensor gradient)
+{
+    (void)update, (void)gradient;
+    return parameter;
+}
+
+/* The options of a rule are copied. */
+static void rules_have_options(void **state)
+{
+    static const fg_optimizer_rule rule = {.name = "same", .update = same_value};
+    static const char expected[] = "options of a rule";
+    char own[sizeof expected];
+    memcpy(own, expected, sizeof own);
+    fg_module *root = model_of();
+    const fg_optimizer *o = fg_optimizer_create(
+        root, &rule, &(fg_optimizer_options){.own = own, .own_bytes = sizeof own});
+    memset(own, 'x', sizeof own);
+    assert_memory_equal(o->own, expected, sizeof expected);
+    assert_true(fg_optimizer_get_lr(o) == 1e-3 && fg_optimizer_get_momentum(o) == 0);
+    assert_string_equal(fg_optimizer_name(o), "same");
+    assert_int_equal(fg_optimizer_variable_count(o), 1);
+    assert_null(fg_optimizer_create(root, &rule, NULL)->own);
+    fg_module_destroy(root);
+}
+
 /* AdamW's decay depends on the learning rate; the override is for one step only. */
 static void a_step_may_have_another_learning_rate(void **state)
 {
@@ -808,6 +833,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(own_loops_count_their_steps),
     cmocka_unit_test(optimizers_take_a_zero_that_is_meant),
     cmocka_unit_test(options_have_the_defaults_of_the_reference),
+    cmocka_unit_test(rules_have_options),
     cmocka_unit_test(a_step_may_have_another_learning_rate),
     cmocka_unit_test(limits_of_clipping_are_checked),
     cmocka_unit_test(options_of_loss_scaling_are_checked),

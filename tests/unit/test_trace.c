@@ -523,6 +523,7 @@ static void limits_are_included(void **state)
     (void)fg_cross_entropy(o.m, o.i, &(fg_cross_entropy_options){.ignore_index = INT32_MAX});
     (void)fg_conv2d(o.x, fg_zeros(trace, FG_F32, FG_DIMS(8, 6, 3, 1)), NULL);
     (void)fg_max_pool(o.x, &(fg_pool_options){.size = 6, .pad = 5});
+    (void)fg_gather(o.x, fg_zeros(trace, FG_S32, FG_DIMS(2, 8, 1, 1, 1, 1, 1)), 2, 2);
     const fg_tensor high = fg_affine_sample(o.x, map, &(fg_affine_options){.height = 3});
     const fg_tensor wide = fg_affine_sample(o.x, map, &(fg_affine_options){.width = 9});
     assert_true(fg_tensor_dim(high, 1) == 3 && fg_tensor_dim(high, 2) == 6);
@@ -577,6 +578,26 @@ static void structure_alone_makes_the_hash(void **state)
     assert_true(fgi_hash_equal(b, model(one, &f32_34, 0.5)));
     fg_trace_destroy(one);
     fg_trace_destroy(two);
+}
+
+/* More adjacent slices than can be concatenated. */
+static void gradients_of_many_slices(void **state)
+{
+    (void)state;
+    enum { SLICES = 130 };
+    fg_error err = {0};
+    fg_trace *trace = trace_of(NULL);
+    const fg_type type = {.dtype = FG_F32, .rank = 1, .dim = {SLICES}};
+    const fg_tensor a = fgi_trace_feed(trace, 0, &type);
+    fg_tensor loss = fg_zeros(trace, FG_F32, FG_SCALAR), d;
+    for (int64_t i = 0; i < SLICES; i++) {
+        const int64_t limit = i + 1;
+        loss = fg_add(loss, fg_reshape(fg_exp(fg_slice(a, &i, &limit, NULL)), FG_SCALAR));
+    }
+    fg_grad(loss, &a, 1, &d);
+    fgt_ok(fg_trace_error(trace, &err));
+    assert_int_equal(fg_tensor_dim(d, 0), SLICES);
+    fg_trace_destroy(trace);
 }
 
 static void gradients_of_what_is_not_reached_are_zeros(void **state)
@@ -869,6 +890,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(limits_are_included),
     cmocka_unit_test(what_does_nothing_makes_no_node),
     cmocka_unit_test(structure_alone_makes_the_hash),
+    cmocka_unit_test(gradients_of_many_slices),
     cmocka_unit_test(gradients_of_what_is_not_reached_are_zeros),
     cmocka_unit_test(variables_have_the_value_assigned_last),
     cmocka_unit_test(assigned_values_have_the_type_of_the_variable),
