@@ -358,6 +358,16 @@ static void images_flatten_channels_first(void **state)
     read_array(array, value);
     for (int i = 0; i < 12; i++)
         fgt_close("element", (double)value[i], 10 * i, 0, 0);
+    /* One row or one column of pixels. */
+    const float line[6] = {0, 30, 10, 40, 20, 50};
+    for (int i = 0; i < 2; i++) {
+        const fg_type type = {FG_F32, 4, {1, i == 0 ? 1 : 3, i == 0 ? 3 : 1, 2}};
+        const fg_tensor y = fg_flatten_images(fg_constant(trace, &type, line));
+        fgt_ok(fg_run(trace, &y, 1, &array, &err));
+        read_array(array, value);
+        for (int k = 0; k < 6; k++)
+            fgt_close("element", (double)value[k], 10 * k, 0, 0);
+    }
     fg_trace_destroy(trace);
 }
 

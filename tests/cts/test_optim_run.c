@@ -419,6 +419,101 @@ static void infinite_gradients_are_found_before_clipping(void **state)
     fg_module_destroy(root);
 }
 
+/* d(slope v)/dv is slope; whether the update was skipped. */
+static bool update_by(fg_optimizer *o, fg_variable *v, double slope)
+{
+    fg_error err = {0};
+    uint8_t skipped = 2;
+    fg_array *array = NULL;
+    fg_optimizer_minimize(o, fg_mul_scalar(fg_variable_value(trace, v), slope));
+    const fg_tensor out = fg_optimizer_skipped(o, trace);
+    fgt_ok(fg_run(trace, &out, 1, &array, &err));
+    fgt_ok(fg_array_read(array, &skipped, sizeof skipped, &err));
+    fg_array_release(array);
+    assert_in_range(skipped, 0, 1);
+    return skipped != 0;
+}
+
+static void skipped_updates_are_reported(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_module *root = NULL;
+    fgt_ok(fg_module_create(NULL, 0, &root, &err));
+    fg_variable *v = fg_module_variable(root, "v", &(fg_type){.dtype = FG_F32}, NULL);
+    fg_optimizer *plain = fg_sgd_create(root, NULL), *scaled = fg_sgd_create(root, NULL);
+    fgt_ok(fg_optimizer_set_loss_scale(scaled, NULL, &err));
+    assert_false(update_by(plain, v, 1));
+    assert_false(update_by(scaled, v, 1));
+    assert_true(update_by(scaled, v, (double)INFINITY));
+    assert_true(update_by(scaled, v, (double)NAN));
+    assert_false(update_by(scaled, v, 1));
+    assert_false(update_by(plain, v, (double)INFINITY)); /* nothing is skipped without a scale */
+    fg_module_destroy(root);
+}
+
+/* After every second good step, unless it would be infinite. */
+static void scales_grow_as_far_as_they_are_finite(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_module *root = NULL;
+    float scale = 0;
+    fgt_ok(fg_module_create(NULL, 0, &root, &err));
+    fg_variable *v = fg_module_variable(root, "v", &(fg_type){.dtype = FG_F32}, NULL);
+    fg_optimizer *o = fg_sgd_create(root, NULL);
+    const fg_loss_scale_options options = {.init = 0x1p124, .growth = 4, .growth_interval = 2};
+    fgt_ok(fg_optimizer_set_loss_scale(o, &options, &err));
+    static const float expected[] = {0x1p124F, 0x1p126F, 0x1p126F, 0x1p126F};
+    for (int i = 0; i < 4; i++) {
+        assert_false(update_by(o, v, 1e-3));
+        fgt_ok(fg_variable_read(fg_optimizer_variable_at(o, 1), &scale, sizeof scale, &err));
+        assert_true(scale == expected[i]);
+    }
+    fg_module_destroy(root);
+}
+
+/* The update is f64 if any of the parameters is, not only the first. */
+static void updates_are_as_precise_as_the_most_precise_parameter(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_module *root = NULL;
+    const double start = 1;
+    double value = 0;
+    fgt_ok(fg_module_create(NULL, 0, &root, &err));
+    (void)fg_module_variable(root, "v", &(fg_type){.dtype = FG_F32}, NULL);
+    fg_variable *w = fg_module_variable(root, "w", &(fg_type){.dtype = FG_F64}, NULL);
+    fg_optimizer *o = fg_sgd_create(root, &(fg_sgd_options){.lr = 0.1});
+    fgt_ok(fg_variable_set(w, &start, sizeof start, &err));
+    const fg_tensor g[] = {fg_ones(trace, FG_F32, FG_SCALAR), fg_ones(trace, FG_F64, FG_SCALAR)};
+    fg_optimizer_apply(o, g, 2);
+    fgt_ok(fg_run(trace, NULL, 0, NULL, &err));
+    fgt_ok(fg_variable_read(w, &value, sizeof value, &err));
+    fgt_close("w", value, 0.9, 1e-14, 0);
+    fg_module_destroy(root);
+}
+
+/* It is for bf16 only: 1 - 0.5 in the nearest f16, 0x3800. */
+static void stochastic_rounding_leaves_f16_alone(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_module *root = NULL;
+    uint16_t value = 0x3C00;
+    fgt_ok(fg_module_create(NULL, 0, &root, &err));
+    fg_variable *v = fg_module_variable(root, "v", &(fg_type){.dtype = FG_F16}, NULL);
+    fg_optimizer *o = fg_sgd_create(root, &(fg_sgd_options){.lr = 0.5});
+    fg_optimizer_set_stochastic_rounding(o, true);
+    fgt_ok(fg_variable_set(v, &value, sizeof value, &err));
+    const fg_tensor g = fg_ones(trace, FG_F16, FG_SCALAR);
+    fg_optimizer_apply(o, &g, 1);
+    fgt_ok(fg_run(trace, NULL, 0, NULL, &err));
+    fgt_ok(fg_variable_read(v, &value, sizeof value, &err));
+    assert_int_equal(value, 0x3800);
+    fg_module_destroy(root);
+}
+
 static int open_all(void **state)
 {
     fg_error err = {0};
@@ -531,6 +626,10 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(bias_correction_keeps_its_digits),
     cmocka_unit_test(parameters_keep_their_format),
     cmocka_unit_test(infinite_gradients_are_found_before_clipping),
+    cmocka_unit_test(skipped_updates_are_reported),
+    cmocka_unit_test(scales_grow_as_far_as_they_are_finite),
+    cmocka_unit_test(updates_are_as_precise_as_the_most_precise_parameter),
+    cmocka_unit_test(stochastic_rounding_leaves_f16_alone),
 };
 
 int main(void) { return cmocka_run_group_tests(tests, open_all, close_all) == 0 ? 0 : 1; }

@@ -82,7 +82,15 @@ static void missing_devices_are_reported(void **state)
                         "`fulgurite devices` lists "
                         "them\nuse devices=[1] for the last one, or devices=auto for all");
     assert_int_equal(count, 2);
-    count = 1;
+}
+
+static void a_single_device_is_reported(void **state)
+{
+    fg_error err = {0};
+    fgi_device_list list;
+    int devices[1] = {0}, count = 1;
+    (void)state;
+    fgt_ok(fgi_device_list_parse("[2]", &list, &err));
     assert_int_equal(fgi_device_list_choose(&list, "tpu", devices, sizeof devices[0], &count, &err),
                      FG_ENOTFOUND);
     assert_string_equal(err.message,
@@ -120,6 +128,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(texts_mean_devices),
     cmocka_unit_test(other_texts_are_refused),
     cmocka_unit_test(missing_devices_are_reported),
+    cmocka_unit_test(a_single_device_is_reported),
     cmocka_unit_test(selections_have_one_canonical_form),
 };
 FGT_MAIN(tests)

@@ -206,35 +206,34 @@ static void names_and_counts_of_axes_at_their_limits(void **state)
 #define MESH     "data=2,fsdp=2,model=2"
 #define EXPECTED ": expected one of its axes, or none, for each dimension"
 
+static const char *const bad_specs[][2] = {
+    {"rows", "partition spec \"rows\": 'rows' is not an axis of the mesh " MESH EXPECTED},
+    {"data,", "partition spec \"data,\": '' is not an axis of the mesh " MESH EXPECTED},
+    {"none+data", "partition spec \"none+data\": 'none' is not an axis of the mesh " MESH EXPECTED},
+    {"data,data", "partition spec \"data,data\": axis 'data' is given twice: an axis can shard "
+                  "only one dimension"},
+    {"fsdp+fsdp", "partition spec \"fsdp+fsdp\": axis 'fsdp' is given twice: an axis can shard "
+                  "only one dimension"},
+    {"fsdp+data", "partition spec \"fsdp+data\": the axes 'fsdp+data' of a dimension must be in "
+                  "the order of the mesh " MESH},
+    {"model+fsdp", "partition spec \"model+fsdp\": the axes 'model+fsdp' of a dimension must be "
+                   "in the order of the mesh " MESH},
+    {"none,none,none,none,none,none,none,none,none",
+     "partition spec \"none,none,none,none,none,none,none,none,none\" has more than 8 "
+     "dimensions"},
+};
+
 static void partition_specs_that_are_refused(void **state)
 {
-    static const char *const rows[][2] = {
-        {"rows", "partition spec \"rows\": 'rows' is not an axis of the mesh " MESH EXPECTED},
-        {"data,", "partition spec \"data,\": '' is not an axis of the mesh " MESH EXPECTED},
-        {"none+data",
-         "partition spec \"none+data\": 'none' is not an axis of the mesh " MESH EXPECTED},
-        {"data,data", "partition spec \"data,data\": axis 'data' is given twice: an axis can shard "
-                      "only one dimension"},
-        {"fsdp+fsdp", "partition spec \"fsdp+fsdp\": axis 'fsdp' is given twice: an axis can shard "
-                      "only one dimension"},
-        {"fsdp+data",
-         "partition spec \"fsdp+data\": the axes 'fsdp+data' of a dimension must be in "
-         "the order of the mesh " MESH},
-        {"model+fsdp",
-         "partition spec \"model+fsdp\": the axes 'model+fsdp' of a dimension must be "
-         "in the order of the mesh " MESH},
-        {"none,none,none,none,none,none,none,none,none",
-         "partition spec \"none,none,none,none,none,none,none,none,none\" has more than 8 "
-         "dimensions"},
-    };
     const fgi_mesh mesh = mesh_of(MESH, 8);
     fg_error err = {0};
     fgi_sharding sharding;
     int count = 0;
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        assert_int_equal(fgi_sharding_parse(&mesh, rows[i][0], &sharding, NULL, &err), FG_EINVAL);
-        assert_string_equal(err.message, rows[i][1]);
+    for (size_t i = 0; i < sizeof bad_specs / sizeof bad_specs[0]; i++) {
+        assert_int_equal(fgi_sharding_parse(&mesh, bad_specs[i][0], &sharding, NULL, &err),
+                         FG_EINVAL);
+        assert_string_equal(err.message, bad_specs[i][1]);
     }
     fgt_ok(fgi_sharding_parse(&mesh, "none,none,none,none,none,none,none, data + fsdp", &sharding,
                               &count, &err));
@@ -242,34 +241,35 @@ static void partition_specs_that_are_refused(void **state)
     assert_int_equal(sharding.axes[7], 3);
 }
 
+static const struct {
+    const char *spec;
+    int64_t dim[3];
+    bool is_dense;
+} pieces[] = {
+    {"", {8, 4, 2}, true},
+    {"data", {8, 4, 2}, true},
+    {"none,model", {8, 4, 2}, false},
+    {"data,model", {2, 4, 2}, true},       /* one row of each */
+    {"none,none,model", {1, 4, 2}, false}, /* four rows */
+    {"none,none,model", {1, 1, 2}, true},  /* one row */
+    {"data,fsdp,model", {2, 2, 2}, true},  /* one element */
+    {"data+fsdp,model", {4, 2, 8}, true},
+    {"data,model", {4, 2, 8}, false},
+};
+
 /* A shard is one piece of the array unless an outer dimension has several rows of a cut one. */
 static void shards_in_one_piece(void **state)
 {
-    static const struct {
-        const char *spec;
-        int64_t dim[3];
-        bool is_dense;
-    } rows[] = {
-        {"", {8, 4, 2}, true},
-        {"data", {8, 4, 2}, true},
-        {"none,model", {8, 4, 2}, false},
-        {"data,model", {2, 4, 2}, true},       /* one row of each */
-        {"none,none,model", {1, 4, 2}, false}, /* four rows */
-        {"none,none,model", {1, 1, 2}, true},  /* one row */
-        {"data,fsdp,model", {2, 2, 2}, true},  /* one element */
-        {"data+fsdp,model", {4, 2, 8}, true},
-        {"data,model", {4, 2, 8}, false},
-    };
     const fgi_mesh mesh = mesh_of(MESH, 8);
     fg_error err = {0};
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
         fgi_sharding sharding;
         fg_type type = {.dtype = FG_F32, .rank = 3};
-        memcpy(type.dim, rows[i].dim, sizeof rows[i].dim);
-        fgt_ok(fgi_sharding_parse(&mesh, rows[i].spec, &sharding, NULL, &err));
+        memcpy(type.dim, pieces[i].dim, sizeof pieces[i].dim);
+        fgt_ok(fgi_sharding_parse(&mesh, pieces[i].spec, &sharding, NULL, &err));
         const fgi_shard shard = fgi_sharding_shard(&mesh, &type, &sharding, 7);
-        if (shard.is_dense != rows[i].is_dense)
+        if (shard.is_dense != pieces[i].is_dense)
             fail_msg("row %zu", i);
     }
     const fg_type scalar = {.dtype = FG_F32};

@@ -5,6 +5,8 @@
 
 #include <fulgurite/nn.h>
 #include "base/error.h"
+#include "nn/model.h"
+#include "trace/graph.h"
 
 static fg_module *root_of(uint64_t seed)
 {
@@ -131,6 +133,59 @@ static void layers_refuse_bad_options(void **state)
     assert_string_equal(error_of(root, FG_EINVAL),
                         "batch_norm 'bn': channels 0, momentum 0, eps 0; channels must be given, "
                         "momentum is 0 to 1");
+    fg_module_destroy(root);
+}
+
+static void norms_refuse_bad_options(void **state)
+{
+    static const struct {
+        fg_batch_norm_options options;
+        const char *text;
+    } rows[] = {{{.channels = -1}, "channels -1, momentum 0, eps 0"},
+                {{.channels = 4, .momentum = 1.5}, "channels 4, momentum 1.5, eps 0"},
+                {{.channels = 4, .momentum = -0.5}, "channels 4, momentum -0.5, eps 0"},
+                {{.channels = 4, .eps = -1}, "channels 4, momentum 0, eps -1"}};
+    char expected[128];
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_module *root = root_of(0);
+        assert_null(fg_batch_norm_create(root, "bn", &rows[i].options));
+        (void)snprintf(expected, sizeof expected,
+                       "batch_norm 'bn': %s; channels must be given, momentum is 0 to 1",
+                       rows[i].text);
+        assert_string_equal(error_of(root, FG_EINVAL), expected);
+        fg_module_destroy(root);
+    }
+    fg_module *root = root_of(0);
+    assert_non_null(fg_batch_norm_create(
+        root, "bn", &(fg_batch_norm_options){.channels = 1, .momentum = 1, .eps = 1}));
+    assert_null(fg_linear_create(root, "fc", &(fg_linear_options){.out = 5}));
+    assert_string_equal(error_of(root, FG_EINVAL), "linear 'fc': in 0, out 5; both must be given");
+    fg_module_destroy(root);
+}
+
+/* Names that begin like the module's are not below it. */
+static void names_of_other_modules_are_not_found(void **state)
+{
+    fg_module *root = root_of(0);
+    fg_module *a = fg_module_child(root, "a"), *ab = fg_module_child(root, "ab");
+    const fg_type type = {FG_F32, 1, {3}};
+    fg_variable *weight = fg_module_variable(ab, "w", &type, NULL);
+    fg_variable *dotted = fg_module_variable(root, "a.w", &type, NULL);
+    assert_null(fg_module_find(a, "ab.w"));
+    assert_null(fg_module_find(ab, "a.w"));
+    assert_null(fg_module_find(ab, "ab"));
+    assert_ptr_equal(fg_module_find(ab, "ab.w"), weight);
+    assert_ptr_equal(fg_module_find(root, "a.w"), dotted);
+    assert_int_equal(fg_module_error(root, NULL), FG_OK);
+    const fg_error first = {.status = FG_EFORMAT, .message = "first"};
+    const fg_error second = {.status = FG_EINVAL, .message = "second"};
+    fg_module_fail(ab, &first);
+    fg_module_fail(root, &second);
+    assert_string_equal(error_of(a, FG_EFORMAT), "first");
+    fg_module_destroy(root);
+    root = root_of(0);
+    assert_null(fg_module_variable(root, "", &type, NULL));
+    assert_string_equal(error_of(root, FG_EINVAL), "a variable of module '' needs a name");
     fg_module_destroy(root);
 }
 
@@ -286,6 +341,25 @@ static void models_have_the_papers_sizes(void **state)
         parameters_of(&(fg_model_options){.name = "lenet", .input = flat, .outputs = 10}), 61706);
 }
 
+/* With 10 classes: convolutions, fc1 with 16 times the pixels that are left, and 11,014 of fc2 and
+ * fc3. Large kernels have 156 and 2,416 parameters, those of a side below 16 pixels 60 and 880. */
+static void lenet_adapts_to_small_sides(void **state)
+{
+    static const struct {
+        int64_t height, width, pixels;
+        bool is_small;
+    } rows[] = {{16, 16, 2 * 2, false}, {15, 16, 3 * 4, true},  {16, 15, 4 * 3, true},
+                {20, 28, 3 * 5, false}, {28, 20, 5 * 3, false}, {4, 5, 1, true},
+                {9, 40, 2 * 10, true}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const fg_model_options o = {
+            .name = "lenet", .input = {FG_U8, 2, {rows[i].height, rows[i].width}}, .outputs = 10};
+        const int64_t kernels = rows[i].is_small ? 60 + 880 : 156 + 2416;
+        assert_int_equal(parameters_of(&o),
+                         kernels + 16 * rows[i].pixels * 120 + 120 + 10164 + 850);
+    }
+}
+
 /* torchvision's networks with 1000 classes have 11,689,512, 21,797,672 and 25,557,032. */
 static void residual_nets_are_as_large_as_torchvisions(void **state)
 {
@@ -360,6 +434,14 @@ static void models_refuse_what_does_not_go(void **state)
         "resnet18.width: expected an integer from 1 to 4096 (for example 32), got '-1'");
     assert_string_equal(refused(&(fg_model_options){.name = "lenet", .input = tiny, .outputs = 2}),
                         "lenet: images of 3x9 pixels: expected at least 4");
+    assert_string_equal(
+        refused(&(fg_model_options){.name = "lenet", .input = {FG_U8, 2, {9, 3}}, .outputs = 2}),
+        "lenet: images of 9x3 pixels: expected at least 4");
+    assert_string_equal(
+        refused(
+            &(fg_model_options){.name = "lenet", .input = odd, .outputs = 2, .image = {7, 8, 1}}),
+        "lenet on f32[63]: expected images [H,W] or [H,W,C], or flat ones with their "
+        "height, width and channels given");
     assert_int_equal(parameters_of(&(fg_model_options){
                          .name = "lenet", .input = odd, .outputs = 2, .image = {7, 9, 1}}) > 0,
                      1);
@@ -391,6 +473,90 @@ static void applying_wrongly_is_kept_in_the_trace(void **state)
     (void)fg_batch_norm_apply(bn, fg_zeros(trace, FG_F32, FG_DIMS(2, 4)));
     assert_int_equal(fg_trace_error(trace, &err), FG_ESHAPE);
     assert_string_equal(err.message, "batch_norm 'bn' on f32[2,4]: the mask has 3 samples");
+    fg_trace_destroy(trace);
+    fg_module_destroy(root);
+}
+
+/* The first dimension is the batch, the others are those of the model. */
+static void inputs_of_another_shape_are_refused(void **state)
+{
+    static const struct {
+        fg_type type;
+        const char *text;
+    } rows[] = {{{FG_F32, 2, {2, 65}}, "f32[2,65]"},
+                {{FG_F32, 2, {2, 63}}, "f32[2,63]"},
+                {{FG_F32, 1, {64}}, "f32[64]"},
+                {{FG_F32, 3, {2, 8, 8}}, "f32[2,8,8]"}};
+    const fg_type flat = {FG_F32, 1, {64}};
+    fg_module *root = root_of(0);
+    fg_trace *trace = trace_of();
+    const fg_model *model =
+        fg_model_create(root, &(fg_model_options){.name = "linear", .input = flat, .outputs = 2});
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        char expected[96];
+        (void)fg_model_apply(model, fg_zeros(trace, FG_F32, rows[i].type.rank, rows[i].type.dim));
+        assert_int_equal(fg_trace_error(trace, &err), FG_ESHAPE);
+        (void)snprintf(expected, sizeof expected, "linear '' on %s: expected a batch of f32[64]",
+                       rows[i].text);
+        assert_string_equal(err.message, expected);
+        fg_trace_reset(trace);
+    }
+    fg_trace_destroy(trace);
+    fg_module_destroy(root);
+}
+
+#define IMAGES "expected floating-point images [N, H, W, 3]"
+#define ROWS   "expected a floating-point tensor [N, ..., 4]"
+
+static const struct {
+    bool is_conv;
+    fg_type type;
+    const char *message;
+} other_inputs[] = {{true, {FG_F32, 3, {2, 8, 3}}, "conv 'c' on f32[2,8,3]: " IMAGES},
+                    {true, {FG_F32, 4, {2, 8, 8, 4}}, "conv 'c' on f32[2,8,8,4]: " IMAGES},
+                    {true, {FG_S32, 4, {2, 8, 8, 3}}, "conv 'c' on s32[2,8,8,3]: " IMAGES},
+                    {false, {FG_F32, 1, {4}}, "batch_norm 'bn' on f32[4]: " ROWS},
+                    {false, {FG_F32, 2, {2, 3}}, "batch_norm 'bn' on f32[2,3]: " ROWS},
+                    {false, {FG_S32, 2, {2, 4}}, "batch_norm 'bn' on s32[2,4]: " ROWS}};
+
+static void layers_refuse_other_inputs(void **state)
+{
+    fg_module *root = root_of(0);
+    fg_trace *trace = trace_of();
+    fg_error err = {0};
+    const fg_conv *conv = fg_conv_create(root, "c", &(fg_conv_options){.in = 3, .out = 2});
+    const fg_batch_norm *bn =
+        fg_batch_norm_create(root, "bn", &(fg_batch_norm_options){.channels = 4});
+    for (size_t i = 0; i < sizeof other_inputs / sizeof other_inputs[0]; i++) {
+        const fg_type *type = &other_inputs[i].type;
+        const fg_tensor x = fg_zeros(trace, type->dtype, type->rank, type->dim);
+        (void)(other_inputs[i].is_conv ? fg_conv_apply(conv, x) : fg_batch_norm_apply(bn, x));
+        assert_int_equal(fg_trace_error(trace, &err), FG_ESHAPE);
+        assert_string_equal(err.message, other_inputs[i].message);
+        fg_trace_reset(trace);
+    }
+    fg_trace_destroy(trace);
+    fg_module_destroy(root);
+}
+
+/* A single sample without a batch dimension is an input of a linear layer. A mask is as long as the
+ * batch. */
+static void first_dimensions_of_inputs(void **state)
+{
+    fg_module *root = root_of(0);
+    fg_trace *trace = trace_of();
+    fg_error err = {0};
+    const fg_batch_norm *bn =
+        fg_batch_norm_create(root, "bn", &(fg_batch_norm_options){.channels = 4});
+    const fg_linear *fc = fg_linear_create(root, "fc", &(fg_linear_options){.in = 4, .out = 2});
+    assert_int_equal(fg_tensor_dim(fg_linear_apply(fc, fg_zeros(trace, FG_F32, FG_DIMS(4))), 0), 2);
+    fgt_ok(fg_trace_error(trace, &err));
+    fg_trace_reset(trace);
+    fg_trace_set_mask(trace, fg_ones(trace, FG_F32, FG_DIMS(3)));
+    (void)fg_batch_norm_apply(bn, fg_zeros(trace, FG_F32, FG_DIMS(4, 4)));
+    assert_int_equal(fg_trace_error(trace, &err), FG_ESHAPE);
+    assert_string_equal(err.message, "batch_norm 'bn' on f32[4,4]: the mask has 3 samples");
     fg_trace_destroy(trace);
     fg_module_destroy(root);
 }
@@ -470,6 +636,193 @@ static void first_values_depend_on_seed_and_name_only(void **state)
     fg_module_destroy(root);
 }
 
+/* Variance 2 / (3 * 3 * 64): 27 * 64 kernels numbers of the stem. */
+static void kernels_of_residual_nets_are_scaled_by_their_outputs(void **state)
+{
+    enum { COUNT = 3 * 3 * 3 * 64 };
+    float kernel[COUNT];
+    double square = 0;
+    fg_module *root = root_of(1);
+    (void)fg_resnet_create(root, &(fg_resnet_options){.classes = 10, .stem = "small"});
+    read_all(fg_module_find(root, "conv1.weight"), kernel, COUNT);
+    for (int i = 0; i < COUNT; i++)
+        square += (double)kernel[i] * (double)kernel[i];
+    fgt_close("variance", square / COUNT, 2.0 / (9 * 64), 0, 5 * __builtin_sqrt(2.0 / COUNT));
+    fg_module_destroy(root);
+}
+
+/* An initial value that is given is that of the weight only. */
+static void biases_of_convolutions_stay_uniform(void **state)
+{
+    float weight[3 * 3 * 2 * 8], bias[8];
+    bool differ = false;
+    fg_module *root = root_of(1);
+    (void)fg_conv_create(root, "c",
+                         &(fg_conv_options){.in = 2, .out = 8, .init = {FG_INIT_CONSTANT, 5}});
+    read_all(fg_module_find(root, "c.weight"), weight, sizeof weight / sizeof *weight);
+    read_all(fg_module_find(root, "c.bias"), bias, 8);
+    for (size_t i = 0; i < sizeof weight / sizeof *weight; i++)
+        assert_true(weight[i] == 5);
+    for (int i = 0; i < 8; i++) { /* within 1 / sqrt(3 * 3 * 2) */
+        assert_true(bias[i] >= -0.2358F && bias[i] < 0.2358F);
+        differ = differ || bias[i] != bias[0];
+    }
+    assert_true(differ);
+    fg_module_destroy(root);
+}
+
+/* Only f32 variables follow the precision, and only parameters become narrower. */
+static void variables_follow_the_precision(void **state)
+{
+    static const struct {
+        const char *name;
+        fg_dtype parameter, buffer;
+    } rows[] = {{"32-true", FG_F32, FG_F32},  {"bf16-mixed", FG_F32, FG_F32},
+                {"16-mixed", FG_F32, FG_F32}, {"bf16-true", FG_BF16, FG_F32},
+                {"16-true", FG_F16, FG_F32},  {"64-true", FG_F64, FG_F64}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_module *root = root_of(0);
+        fg_module_set_precision(root, rows[i].name);
+        (void)fg_batch_norm_create(root, "bn", &(fg_batch_norm_options){.channels = 2});
+        const fg_dtype weight = fg_variable_type(fg_module_find(root, "bn.weight"))->dtype;
+        const fg_dtype mean = fg_variable_type(fg_module_find(root, "bn.running_mean"))->dtype;
+        const fg_variable *count = fg_module_find(root, "bn.num_batches_tracked");
+        assert_int_equal(weight, rows[i].parameter);
+        assert_int_equal(mean, rows[i].buffer);
+        assert_int_equal(fg_variable_type(count)->dtype, FG_S64);
+        fg_module_destroy(root);
+    }
+    fg_module *root = root_of(0);
+    fg_module_set_precision(root, "16-tru");
+    assert_string_equal(error_of(root, FG_EINVAL),
+                        "unknown precision '16-tru': did you mean '16-true'? expected 32-true, "
+                        "bf16-mixed, bf16-true, 16-mixed, 16-true or 64-true");
+    fg_module_destroy(root);
+}
+
+static void residual_nets_refuse_bad_options(void **state)
+{
+    static const struct {
+        fg_resnet_options options;
+        const char *message;
+    } rows[] = {
+        {{.depth = 20, .classes = 2}, "resnet: depth is 20: expected 18, 34 or 50"},
+        {{.classes = 2, .stem = "big"}, "resnet: stem is 'big': expected 'imagenet' or 'small'"},
+        {{.depth = 18},
+         "resnet: in 3, classes 0, width 64; classes must be given, none may be negative"},
+        {{.classes = 2, .in = -1},
+         "resnet: in -1, classes 2, width 64; classes must be given, none may be negative"},
+        {{.classes = 2, .width = -1},
+         "resnet: in 3, classes 2, width -1; classes must be given, none may be negative"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_module *root = root_of(0);
+        assert_null(fg_resnet_create(root, &rows[i].options));
+        assert_string_equal(error_of(root, FG_EINVAL), rows[i].message);
+        fg_module_destroy(root);
+    }
+}
+
+/* ---- options of a configuration --------------------------------------------------------------- */
+
+static char *text_of_mlp(const char *options, bool is_training)
+{
+    fg_error err = {0};
+    char *text = NULL;
+    fg_module *root = root_of(0);
+    fg_trace *trace = trace_of();
+    const fg_model *model = fg_model_create(
+        root, &(fg_model_options){
+                  .name = "mlp", .input = {FG_F32, 1, {4}}, .outputs = 2, .options = options});
+    assert_non_null(model);
+    fg_trace_set_training(trace, is_training);
+    const fg_tensor y = fg_model_apply(model, fg_zeros(trace, FG_F32, FG_DIMS(3, 4)));
+    fgt_ok(fg_trace_text(trace, &y, 1, &text, &err));
+    fg_trace_destroy(trace);
+    fg_module_destroy(root);
+    return text;
+}
+
+static void options_of_the_mlp_have_an_effect(void **state)
+{
+    static const struct {
+        const char *options, *operation;
+        bool is_training, is_there;
+    } rows[] = {{"hidden=3", "stablehlo.maximum", true, true},
+                {"hidden=3, activation=tanh", "stablehlo.tanh", true, true},
+                {"hidden=3, activation=sigmoid", "stablehlo.logistic", true, true},
+                {"hidden=3, activation=sigmoid", "stablehlo.tanh", true, false},
+                {"hidden=3, activation=tanh", "stablehlo.maximum", true, false},
+                {"hidden=3, dropout=0.5", "stablehlo.select", true, true},
+                {"hidden=3, dropout=0.5", "stablehlo.select", false, false},
+                {"hidden=3", "stablehlo.select", true, false}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char *text = text_of_mlp(rows[i].options, rows[i].is_training);
+        if ((strstr(text, rows[i].operation) != NULL) != rows[i].is_there)
+            fail_msg("%s: %s", rows[i].options, rows[i].operation);
+        fg_text_free(text);
+    }
+}
+
+static fg_tensor loss_by_row(fg_tensor logits, fg_tensor label, const char *text)
+{
+    fg_error err = {0};
+    const fg_entry *entry = &fgi_cross_entropy_row.entry;
+    fg_option_values *values = NULL;
+    fgt_ok(fg_option_values_create("loss", entry->options, entry->option_count, &values, &err));
+    fgt_ok(fg_option_set_all(values, text, NULL, &err));
+    const fg_tensor loss = fgi_cross_entropy_row.apply(logits, label, values);
+    fg_option_values_destroy(values);
+    return loss;
+}
+
+/* The same computation as in C; without weights in evaluation. */
+static void options_of_the_cross_entropy(void **state)
+{
+    static const float weights[] = {1, 2, 0, 0.5F};
+    fg_error err = {0};
+    fg_trace *trace = trace_of();
+    const fg_tensor logits = fg_zeros(trace, FG_F32, FG_DIMS(3, 4));
+    const fg_tensor label = fg_zeros(trace, FG_S32, FG_DIMS(3));
+    const fg_type type = {FG_F32, 1, {4}};
+    for (int is_training = 0; is_training < 2; is_training++) {
+        fg_trace_set_training(trace, is_training);
+        const fg_tensor by_row =
+            loss_by_row(logits, label, "label_smoothing=0.25, class_weight=[1, 2, 0, 0.5]");
+        fg_cross_entropy_options o = {.label_smoothing = 0.25};
+        if (is_training)
+            o.class_weight = fg_constant(trace, &type, weights);
+        const fg_tensor by_call = fg_cross_entropy(logits, label, &o);
+        assert_true(fgi_hash_equal(fgi_node_of(by_row)->hash, fgi_node_of(by_call)->hash));
+    }
+    fgt_ok(fg_trace_error(trace, &err));
+    fg_trace_destroy(trace);
+}
+
+static void wrong_class_weights_are_refused(void **state)
+{
+    static const char *const rows[][2] = {
+        {"class_weight=[1, -1, 1, 1]", ": expected balanced or numbers of at least 0, got '-1'"},
+        {"class_weight=[1, inf, 1, 1]", ": expected balanced or numbers of at least 0, got 'inf'"},
+        {"class_weight=[1, x, 1, 1]", ": expected balanced or numbers of at least 0, got 'x'"},
+        {"class_weight=[1, 1, 1]",
+         ": expected balanced or one weight for each of the 4 classes, got 3"},
+        {"class_weight=[1, 1, 1, 1, 1]",
+         ": expected balanced or one weight for each of the 4 classes, got 5"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        fg_trace *trace = trace_of();
+        fg_trace_set_training(trace, true);
+        (void)loss_by_row(fg_zeros(trace, FG_F32, FG_DIMS(3, 4)),
+                          fg_zeros(trace, FG_S32, FG_DIMS(3)), rows[i][0]);
+        assert_int_equal(fg_trace_error(trace, &err), FG_EINVAL);
+        const char *said = strstr(err.message, "class_weight");
+        assert_non_null(said);
+        assert_string_equal(said + strlen("class_weight"), rows[i][1]);
+        fg_trace_destroy(trace);
+    }
+}
+
 /* ---- allocation failures --------------------------------------------------------------------- */
 
 static fg_status build_and_trace(void *self, fg_error *err)
@@ -515,16 +868,29 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(first_error_is_kept_and_stops_building),
     cmocka_unit_test(convolutions_refuse_bad_options),
     cmocka_unit_test(layers_refuse_bad_options),
+    cmocka_unit_test(norms_refuse_bad_options),
+    cmocka_unit_test(names_of_other_modules_are_not_found),
     cmocka_unit_test(attached_objects_go_newest_first),
     cmocka_unit_test(conv_files_are_oihw),
     cmocka_unit_test(summary_walks_depth_first),
     cmocka_unit_test(models_take_their_inputs),
     cmocka_unit_test(models_have_the_papers_sizes),
+    cmocka_unit_test(lenet_adapts_to_small_sides),
     cmocka_unit_test(models_refuse_what_does_not_go),
     cmocka_unit_test(residual_nets_are_as_large_as_torchvisions),
     cmocka_unit_test(applying_wrongly_is_kept_in_the_trace),
+    cmocka_unit_test(inputs_of_another_shape_are_refused),
+    cmocka_unit_test(layers_refuse_other_inputs),
+    cmocka_unit_test(first_dimensions_of_inputs),
     cmocka_unit_test(first_values_are_pytorchs_distributions),
     cmocka_unit_test(first_values_depend_on_seed_and_name_only),
+    cmocka_unit_test(kernels_of_residual_nets_are_scaled_by_their_outputs),
+    cmocka_unit_test(biases_of_convolutions_stay_uniform),
+    cmocka_unit_test(variables_follow_the_precision),
+    cmocka_unit_test(residual_nets_refuse_bad_options),
+    cmocka_unit_test(options_of_the_mlp_have_an_effect),
+    cmocka_unit_test(options_of_the_cross_entropy),
+    cmocka_unit_test(wrong_class_weights_are_refused),
     cmocka_unit_test(building_survives_failing_allocations),
 };
 FGT_MAIN(tests)

@@ -5,6 +5,7 @@
 #include "fgt.h"
 
 #include <fulgurite/optim.h>
+#include <fulgurite/option.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -239,8 +240,8 @@ static double cosine_between(double from, double to, double at)
 }
 
 /* Of kaggle with cos, the rise is a cosine too; of linear_cos in three phases, both falls are. With
- * 11 steps, the peak is at step 4 for kaggle, at 0.3 * 11 - 1 = 2.3 for torch; the second phase
- * ends at 4.6. */
+ * 11 steps, kaggle's peak is at step 4, torch's at 0.3 * 11 - 1 = 2.3; the second phase ends at
+ * 4.6. */
 static void shapes_are_combined_with_variants(void **state)
 {
     const fg_schedule kaggle =
@@ -271,6 +272,48 @@ static void schedules_take_a_zero_that_is_meant(void **state)
                         "0");
     assert_string_equal(schedule_error(&(fg_onecycle_options){.final_div_factor = FG_ZERO}),
                         "div_factor is 25 and final_div_factor 0: expected numbers greater than 0");
+}
+
+static fg_option_values *values_of(const fg_entry *entry, const char *text)
+{
+    fg_error err = {0};
+    fg_option_values *values = NULL;
+    fgt_ok(fg_option_values_create(NULL, entry->options, entry->option_count, &values, &err));
+    fgt_ok(fg_option_set_all(values, text, NULL, &err));
+    return values;
+}
+
+/* What a configuration says, and the same in C. */
+static void options_of_a_configuration_are_those_of_the_schedule(void **state)
+{
+    static const struct {
+        const char *text;
+        fg_onecycle_options options;
+    } rows[] = {
+        {"", {.variant = NULL}},
+        {"variant=fastai", {.variant = "fastai"}},
+        {"variant=kaggle, pct_start=0.1", {.variant = "kaggle", .pct_start = 0.1}},
+        {"anneal=linear", {.anneal = "linear"}},
+        {"div_factor=10", {.div_factor = 10}},
+        {"final_div_factor=100", {.final_div_factor = 100}},
+        {"base_momentum=0.5", {.base_momentum = 0.5}},
+        {"max_momentum=0.99", {.max_momentum = 0.99}},
+        {"max_momentum=0, base_momentum=0", {.max_momentum = FG_ZERO, .base_momentum = FG_ZERO}},
+        {"cycle_momentum=false", {.no_cycle_momentum = true}},
+        {"three_phase=true", {.three_phase = true}}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        fg_schedule by_text, by_options = fg_onecycle(&rows[i].options);
+        fg_option_values *values = values_of(&fgi_onecycle_row.entry, rows[i].text);
+        fgt_ok(fgi_onecycle_row.create(values, &by_text, &err));
+        for (int64_t step = 0; step < 20; step++) {
+            fgt_close(rows[i].text, fg_schedule_lr(&by_text, 0.7, step, 20),
+                      fg_schedule_lr(&by_options, 0.7, step, 20), 0, 0);
+            fgt_close(rows[i].text, fg_schedule_momentum(&by_text, 0.9, step, 20),
+                      fg_schedule_momentum(&by_options, 0.9, step, 20), 0, 0);
+        }
+        fg_option_values_destroy(values);
+    }
 }
 
 /* ---- optimizers ------------------------------------------------------------------------------ */
@@ -461,6 +504,31 @@ static void options_have_the_defaults_of_the_reference(void **state)
     fg_module_destroy(root);
 }
 
+static fg_tensor same_value(const fg_update *update, fg_tensor parameter, fg_tensor gradient)
+{
+    (void)update, (void)gradient;
+    return parameter;
+}
+
+/* The options of a rule are copied. */
+static void rules_have_options(void **state)
+{
+    static const fg_optimizer_rule rule = {.name = "same", .update = same_value};
+    static const char expected[] = "options of a rule";
+    char own[sizeof expected];
+    memcpy(own, expected, sizeof own);
+    fg_module *root = model_of();
+    const fg_optimizer *o = fg_optimizer_create(
+        root, &rule, &(fg_optimizer_options){.own = own, .own_bytes = sizeof own});
+    memset(own, 'x', sizeof own);
+    assert_memory_equal(o->own, expected, sizeof expected);
+    assert_true(fg_optimizer_get_lr(o) == 1e-3 && fg_optimizer_get_momentum(o) == 0);
+    assert_string_equal(fg_optimizer_name(o), "same");
+    assert_int_equal(fg_optimizer_variable_count(o), 1);
+    assert_null(fg_optimizer_create(root, &rule, NULL)->own);
+    fg_module_destroy(root);
+}
+
 /* AdamW's decay depends on the learning rate; the override is for one step only. */
 static void a_step_may_have_another_learning_rate(void **state)
 {
@@ -553,23 +621,9 @@ static void loss_scaling_has_the_defaults_of_the_reference(void **state)
     fg_module_destroy(root);
 }
 
-static void bad_numbers_are_kept_in_the_root(void **state)
+static void numbers_below_their_range_are_refused(void **state)
 {
     fg_module *root = model_of();
-    assert_null(fg_sgd_create(root, &(fg_sgd_options){.lr = -1}));
-    assert_string_equal(root_error(root), "sgd: lr -1, weight_decay 0: neither may be negative");
-    root = model_of();
-    assert_null(fg_sgd_create(root, &(fg_sgd_options){.nesterov = true}));
-    assert_string_equal(root_error(root),
-                        "sgd: nesterov requires momentum greater than 0 and dampening 0");
-    root = model_of();
-    assert_null(fg_adam_create(root, &(fg_adam_options){.beta2 = 1}));
-    assert_string_equal(root_error(root),
-                        "adam: momentum (beta1) is 0.9, beta2 is 1: expected 0 <= beta < 1");
-    root = model_of();
-    assert_null(fg_adamw_create(root, &(fg_adamw_options){.eps = -1}));
-    assert_string_equal(root_error(root), "adamw: eps -1: may not be negative");
-    root = model_of();
     assert_null(fg_adam_create(root, &(fg_adam_options){.beta2 = -0.5}));
     assert_string_equal(root_error(root),
                         "adam: momentum (beta1) is 0.9, beta2 is -0.5: expected 0 <= beta < 1");
@@ -590,6 +644,24 @@ static void bad_numbers_are_kept_in_the_root(void **state)
         root, &(fg_sgd_options){.momentum = 0.9, .dampening = 0.5, .nesterov = true}));
     assert_string_equal(root_error(root),
                         "sgd: nesterov requires momentum greater than 0 and dampening 0");
+}
+
+static void bad_numbers_are_kept_in_the_root(void **state)
+{
+    fg_module *root = model_of();
+    assert_null(fg_sgd_create(root, &(fg_sgd_options){.lr = -1}));
+    assert_string_equal(root_error(root), "sgd: lr -1, weight_decay 0: neither may be negative");
+    root = model_of();
+    assert_null(fg_sgd_create(root, &(fg_sgd_options){.nesterov = true}));
+    assert_string_equal(root_error(root),
+                        "sgd: nesterov requires momentum greater than 0 and dampening 0");
+    root = model_of();
+    assert_null(fg_adam_create(root, &(fg_adam_options){.beta2 = 1}));
+    assert_string_equal(root_error(root),
+                        "adam: momentum (beta1) is 0.9, beta2 is 1: expected 0 <= beta < 1");
+    root = model_of();
+    assert_null(fg_adamw_create(root, &(fg_adamw_options){.eps = -1}));
+    assert_string_equal(root_error(root), "adamw: eps -1: may not be negative");
     fg_error err = {0};
     fgt_ok(fg_module_create(NULL, 0, &root, &err));
     assert_null(fg_sgd_create(root, NULL));
@@ -754,17 +826,20 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(names_are_compared_as_a_whole),
     cmocka_unit_test(schedules_keep_no_strings_of_the_caller),
     cmocka_unit_test(shapes_are_combined_with_variants),
+    cmocka_unit_test(options_of_a_configuration_are_those_of_the_schedule),
     cmocka_unit_test(state_is_named_after_the_parameters),
     cmocka_unit_test(sgd_gets_buffers_when_it_gets_momentum),
     cmocka_unit_test(schedule_sets_the_launchs_numbers),
     cmocka_unit_test(own_loops_count_their_steps),
     cmocka_unit_test(optimizers_take_a_zero_that_is_meant),
     cmocka_unit_test(options_have_the_defaults_of_the_reference),
+    cmocka_unit_test(rules_have_options),
     cmocka_unit_test(a_step_may_have_another_learning_rate),
     cmocka_unit_test(limits_of_clipping_are_checked),
     cmocka_unit_test(options_of_loss_scaling_are_checked),
     cmocka_unit_test(loss_scaling_has_the_defaults_of_the_reference),
     cmocka_unit_test(bad_numbers_are_kept_in_the_root),
+    cmocka_unit_test(numbers_below_their_range_are_refused),
     cmocka_unit_test(gradients_have_the_dtype_of_their_parameter),
     cmocka_unit_test(given_gradients_count_as_steps),
     cmocka_unit_test(later_parameters_are_refused),

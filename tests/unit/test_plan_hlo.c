@@ -400,43 +400,44 @@ static void an_collective_is_among_the_devices_of_a_group(void **state)
     }
 }
 
+static const struct {
+    const char *opcode;
+    fgi_collective kind;
+    int64_t in, out;
+    double sent; /* of the bytes */
+} sides[] = {
+    {"reduce-scatter", FGI_REDUCE_SCATTER, 1000, 500, 0.5},
+    {"all-gather", FGI_ALL_GATHER, 500, 1000, 0.5},
+    {"all-gather-start", FGI_ALL_GATHER, 500, 1000, 0.5},
+    {"collective-permute", FGI_PERMUTE, 1000, 1000, 1},
+    {"all-reduce", FGI_ALL_REDUCE, 1000, 1000, 1},
+};
+
 /* The larger of both sides counts, of two devices on a v4; of an operation that only starts, whose
  * result is a tuple, the second part. A ring sends all of it, half of it, or that twice. */
 static void sides_of_a_collective(void **state)
 {
-    static const struct {
-        const char *opcode;
-        fgi_collective kind;
-        int64_t in, out;
-        double sent; /* of the bytes */
-    } rows[] = {
-        {"reduce-scatter", FGI_REDUCE_SCATTER, 1000, 500, 0.5},
-        {"all-gather", FGI_ALL_GATHER, 500, 1000, 0.5},
-        {"all-gather-start", FGI_ALL_GATHER, 500, 1000, 0.5},
-        {"collective-permute", FGI_PERMUTE, 1000, 1000, 1},
-        {"all-reduce", FGI_ALL_REDUCE, 1000, 1000, 1},
-    };
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof sides / sizeof sides[0]; i++) {
         builder b;
         fgi_plan_analysis a = {.machine = {.chip = fg_chip_find("TPU v4"), .devices = 16}};
         fgi_hlo_config config = {.algorithm = ""};
         begin(&b);
         Fgi__Hlo__Computation *c = computation(&b);
-        Fgi__Hlo__Shape *in = array(F32, NUMBERS(rows[i].in)), *part_of[2] = {in, NULL};
-        Fgi__Hlo__Shape *out = part_of[1] = array(F32, NUMBERS(rows[i].out));
-        if (strstr(rows[i].opcode, "-start") != NULL) {
+        Fgi__Hlo__Shape *in = array(F32, NUMBERS(sides[i].in)), *part_of[2] = {in, NULL};
+        Fgi__Hlo__Shape *out = part_of[1] = array(F32, NUMBERS(sides[i].out));
+        if (strstr(sides[i].opcode, "-start") != NULL) {
             out = array(0, 0, NULL);
             out->n_part = 2, out->part = part_of;
         }
         const int64_t x = op(&b, c, "parameter", in, 0, NULL)->id;
-        Fgi__Hlo__Instruction *one = op(&b, c, rows[i].opcode, out, NUMBERS(x));
+        Fgi__Hlo__Instruction *one = op(&b, c, sides[i].opcode, out, NUMBERS(x));
         set_listed(one);
         finish(&b);
         fgi_plan_walk w = {.index = b.index, .out = &a};
-        fgi_plan_add_collective(&w, one, rows[i].kind, &config, 1);
+        fgi_plan_add_collective(&w, one, sides[i].kind, &config, 1);
         assert_int_equal(a.collectives[0].bytes, 4000);
-        fgt_close("seconds", a.collectives[0].seconds, rows[i].sent * 4000 / 100e9, 0, 1e-12);
+        fgt_close("seconds", a.collectives[0].seconds, sides[i].sent * 4000 / 100e9, 0, 1e-12);
         fgi_hlo_index_fini(&b.index);
         fgi_plan_analysis_fini(&a);
     }
@@ -562,85 +563,89 @@ static void a_collective_counts_where_it_starts(void **state)
         }
 }
 
+enum { U64 = 9, F64 = 12, C64 = 15, C128 = 18, NOT_SLOW = -1 };
+static const struct {
+    const char *chip;
+    int element;
+    int64_t size;
+    int slow;
+} slow_arrays[] = {
+    {"TPU v3", S64, 1, NOT_SLOW},
+    {"TPU v3", S64, 1023, NOT_SLOW},
+    {"TPU v3", S64, 1024, FGI_SLOW_INT64},
+    {"TPU v3", U64, 1024, FGI_SLOW_INT64},
+    {"TPU v3", F64, 1024, FGI_SLOW_F64},
+    {"TPU v3", C64, 1024, FGI_SLOW_COMPLEX},
+    {"TPU v3", C128, 1024, FGI_SLOW_COMPLEX},
+    {"TPU v3", F32, 1024, NOT_SLOW},
+    {"NVIDIA A100 80GB PCIe", F64, 1024, NOT_SLOW}, /* half of the rate of f32 */
+    {"NVIDIA A100 80GB PCIe", S64, 1024, NOT_SLOW},
+    {"NVIDIA RTX 3090", F64, 1024, FGI_SLOW_F64}, /* 1/64 */
+};
+
 /* A counter of 64 bits is no reason for a warning, an array of 1,024 of them is. */
 static void only_arrays_are_slow(void **state)
 {
-    enum { U64 = 9, F64 = 12, C64 = 15, C128 = 18, NOT_SLOW = -1 };
-    static const struct {
-        const char *chip;
-        int element;
-        int64_t size;
-        int slow;
-    } rows[] = {
-        {"TPU v3", S64, 1, NOT_SLOW},
-        {"TPU v3", S64, 1023, NOT_SLOW},
-        {"TPU v3", S64, 1024, FGI_SLOW_INT64},
-        {"TPU v3", U64, 1024, FGI_SLOW_INT64},
-        {"TPU v3", F64, 1024, FGI_SLOW_F64},
-        {"TPU v3", C64, 1024, FGI_SLOW_COMPLEX},
-        {"TPU v3", C128, 1024, FGI_SLOW_COMPLEX},
-        {"TPU v3", F32, 1024, NOT_SLOW},
-        {"NVIDIA A100 80GB PCIe", F64, 1024, NOT_SLOW}, /* half of the rate of f32 */
-        {"NVIDIA A100 80GB PCIe", S64, 1024, NOT_SLOW},
-        {"NVIDIA RTX 3090", F64, 1024, FGI_SLOW_F64}, /* 1/64 */
-    };
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof slow_arrays / sizeof slow_arrays[0]; i++) {
         builder b;
         fgi_plan_slow_kind kind = FGI_SLOW_KINDS;
-        const fgi_plan_machine machine = {.chip = fg_chip_find(rows[i].chip)};
+        const fgi_plan_machine machine = {.chip = fg_chip_find(slow_arrays[i].chip)};
         assert_non_null(machine.chip);
         begin(&b);
         Fgi__Hlo__Instruction *add =
-            op(&b, computation(&b), "add", array(rows[i].element, NUMBERS(rows[i].size)), 0, NULL);
+            op(&b, computation(&b), "add",
+               array(slow_arrays[i].element, NUMBERS(slow_arrays[i].size)), 0, NULL);
         finish(&b);
         assert_int_equal(fgi_plan_format_is_slow(&machine, &b.index, add, &kind),
-                         rows[i].slow != NOT_SLOW);
-        if (rows[i].slow != NOT_SLOW)
-            assert_int_equal(kind, rows[i].slow);
+                         slow_arrays[i].slow != NOT_SLOW);
+        if (slow_arrays[i].slow != NOT_SLOW)
+            assert_int_equal(kind, slow_arrays[i].slow);
         fgi_hlo_index_fini(&b.index);
     }
 }
+
+static const struct {
+    const char *kind;
+    fg_dtype dtype;
+    bool is_precise;
+    int slow; /* -1: it is not */
+} slow_matmuls[] = {
+    {"TPU v2", FG_BF16, false, -1},
+    {"TPU v2", FG_F32, false, -1},
+    {"TPU v2", FG_F32, true, FGI_SLOW_PRECISION},
+    {"TPU v2", FG_S8, false, FGI_SLOW_INT8},
+    {"TPU v5 lite", FG_S8, false, -1},
+    {"TPU7x", FG_S8, false, FGI_SLOW_INT8},
+    {"TPU v6 lite", FG_S32, false, FGI_SLOW_INT32},
+    {"TPU v6 lite", FG_U32, false, FGI_SLOW_INT32},
+    {"TPU v6 lite", FG_S16, false, FGI_SLOW_INT32},
+    {"TPU v6 lite", FG_U16, false, FGI_SLOW_INT32},
+    {"TPU v6 lite", FG_U8, false, -1},
+    {"TPU v4", FG_U8, false, FGI_SLOW_INT8},
+    {"TPU v3", FG_S8, false, FGI_SLOW_INT8},
+    {"TPU v4", FG_F16, false, FGI_SLOW_F16},
+    {"TPU v2", FG_F16, false, -1},
+    {"TPU v3", FG_F16, false, -1},
+    {"TPU v5", FG_F16, false, FGI_SLOW_F16},
+    {"NVIDIA H100 SXM", FG_F16, false, -1},
+};
 
 /* ---- formats --------------------------------------------------------------------------------- */
 
 static void formats_are_slow_by_generation(void **state)
 {
-    static const struct {
-        const char *kind;
-        fg_dtype dtype;
-        bool is_precise;
-        int slow; /* -1: it is not */
-    } rows[] = {
-        {"TPU v2", FG_BF16, false, -1},
-        {"TPU v2", FG_F32, false, -1},
-        {"TPU v2", FG_F32, true, FGI_SLOW_PRECISION},
-        {"TPU v2", FG_S8, false, FGI_SLOW_INT8},
-        {"TPU v5 lite", FG_S8, false, -1},
-        {"TPU7x", FG_S8, false, FGI_SLOW_INT8},
-        {"TPU v6 lite", FG_S32, false, FGI_SLOW_INT32},
-        {"TPU v6 lite", FG_U32, false, FGI_SLOW_INT32},
-        {"TPU v6 lite", FG_S16, false, FGI_SLOW_INT32},
-        {"TPU v6 lite", FG_U16, false, FGI_SLOW_INT32},
-        {"TPU v6 lite", FG_U8, false, -1},
-        {"TPU v4", FG_U8, false, FGI_SLOW_INT8},
-        {"TPU v3", FG_S8, false, FGI_SLOW_INT8},
-        {"TPU v4", FG_F16, false, FGI_SLOW_F16},
-        {"TPU v2", FG_F16, false, -1},
-        {"TPU v3", FG_F16, false, -1},
-        {"TPU v5", FG_F16, false, FGI_SLOW_F16},
-        {"NVIDIA H100 SXM", FG_F16, false, -1},
-    };
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof slow_matmuls / sizeof slow_matmuls[0]; i++) {
         fgi_plan_slow_kind kind = FGI_SLOW_KINDS;
-        const fgi_plan_machine machine = {.chip = fg_chip_find(rows[i].kind), .devices = 1};
-        const fgi_hlo_arithmetic matmul = {.dtype = rows[i].dtype,
-                                           .is_precise = rows[i].is_precise};
+        const fgi_plan_machine machine = {.chip = fg_chip_find(slow_matmuls[i].kind), .devices = 1};
+        const fgi_hlo_arithmetic matmul = {.dtype = slow_matmuls[i].dtype,
+                                           .is_precise = slow_matmuls[i].is_precise};
         assert_non_null(machine.chip);
-        assert_int_equal(fgi_plan_matmul_is_slow(&machine, &matmul, &kind), rows[i].slow >= 0);
-        if (rows[i].slow >= 0)
-            assert_int_equal(kind, rows[i].slow);
+        assert_int_equal(fgi_plan_matmul_is_slow(&machine, &matmul, &kind),
+                         slow_matmuls[i].slow >= 0);
+        if (slow_matmuls[i].slow >= 0)
+            assert_int_equal(kind, slow_matmuls[i].slow);
     }
 }
 

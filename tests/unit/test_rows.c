@@ -166,6 +166,12 @@ static void what_mixes_samples_is_refused(void **state)
             "keep the batch axis separate")
     REFUSED(fg_max_pool(fg_reshape(fg_permute(o.seq, back), FG_DIMS(3, 5, BATCH, 1)), NULL),
             AXIS(2), "[N,H,W,C]")
+}
+
+static void samples_are_not_gathered(void **state)
+{
+    (void)state;
+    const int time_first[] = {1, 0, 2};
     REFUSED(fg_gather(o.x, fg_zeros(trace, FG_S32, FG_DIMS(2)), 0, 0), AXIS(0), "along other axes")
     REFUSED(fg_gather(fg_permute(o.seq, time_first), fg_zeros(trace, FG_S32, FG_DIMS(2)), 1, 0),
             AXIS(1), "along other axes")
@@ -263,6 +269,10 @@ static void losses_assume_the_batch_axis(void **state)
     operands o;
     trace = trace_of(&o);
     assert_null(fgi_node_of(fg_mse(o.w, o.w))->denominator);
+    fg_trace_reset(trace); /* the mark is of that iteration only */
+    fg_trace_set_mask(trace, fg_ones(trace, FG_F32, FG_DIMS(BATCH)));
+    const fg_tensor y = feed(trace, 0, (fg_type){FG_F32, 2, {BATCH, 3}});
+    assert_non_null(fgi_node_of(fg_mse(y, y))->denominator);
     fgt_ok(fg_trace_error(trace, &err));
     fg_trace_destroy(trace);
 }
@@ -372,6 +382,7 @@ static void linearity_of_operations(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(operations_keep_the_batch_axis),
     cmocka_unit_test(what_mixes_samples_is_refused),
+    cmocka_unit_test(samples_are_not_gathered),
     cmocka_unit_test(orders_that_differ_are_refused),
     cmocka_unit_test(one_value_a_sample_is_not_kept),
     cmocka_unit_test(the_mask_comes_first),

@@ -147,6 +147,22 @@ static void many_operands_do_not_run_over(void **state)
     fg_trace_destroy(trace);
 }
 
+static void later_errors_change_nothing(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_trace *trace = trace_of(NULL);
+    const operands o = operands_of(trace);
+    const int line = __LINE__ + 1;
+    (void)fg_transpose(o.v);
+    (void)fg_reshape(o.m, 9, NULL); /* of an operand that is none the worse */
+    (void)fg_full(trace, FG_F32, 0, 9, NULL);
+    assert_int_equal(fg_trace_error(trace, &err), FG_ESHAPE);
+    assert_string_equal(err.message, "transpose: rank is 1: expected at least 2");
+    assert_int_equal(err.line, line);
+    fg_trace_destroy(trace);
+}
+
 static void gradient_of_what_has_none(void **state)
 {
     (void)state;
@@ -333,6 +349,12 @@ static void loss_that_is_no_number(void **state)
     const fg_tensor a = fgi_trace_feed(trace, 0, &f32_34);
     assert_int_equal(fg_run_f32(trace, a, &value, &err), FG_EDTYPE);
     assert_string_equal(err.message, "run: the output is f32[3,4]: expected f32[]");
+    assert_int_equal(fg_run_f32(trace, fg_zeros(trace, FG_F32, FG_DIMS(1)), &value, &err),
+                     FG_EDTYPE);
+    assert_string_equal(err.message, "run: the output is f32[1]: expected f32[]");
+    assert_int_equal(fg_run_f32(trace, fg_zeros(trace, FG_S32, FG_SCALAR), &value, &err),
+                     FG_EDTYPE);
+    assert_string_equal(err.message, "run: the output is s32[]: expected f32[]");
     fg_trace_destroy(trace);
 }
 
@@ -360,6 +382,25 @@ static void masks_are_one_number_a_sample(void **state)
     fg_trace_reset(trace);
     fg_trace_set_mask(trace, operands_of(trace).i);
     assert_int_equal(fg_trace_error(trace, &err), FG_EDTYPE);
+    fg_trace_destroy(trace);
+}
+
+static void masks_are_f32_and_not_of_steps(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_trace *trace = trace_of(NULL);
+    fg_trace_set_mask(trace, fg_cast(operands_of(trace).v, FG_F64));
+    assert_int_equal(fg_trace_error(trace, &err), FG_EDTYPE);
+    assert_string_equal(err.message, "mask(f64[4]): expected f32[B], one number per sample");
+    fg_trace_reset(trace);
+    trace->is_step = true;
+    fg_trace_set_mask(trace, operands_of(trace).v);
+    assert_int_equal(fg_trace_error(trace, &err), FG_EINVAL);
+    assert_string_equal(
+        err.message, "mask: the Trainer masks padding rows itself\nto exclude more, pass weights "
+                     "to the loss and the metrics (fg_weighted_mean, fg_cross_entropy, "
+                     "fg_step_log_weighted)");
     fg_trace_destroy(trace);
 }
 
@@ -423,6 +464,14 @@ static void negative_axes_count_from_the_end(void **state)
     fg_trace_destroy(trace);
 }
 
+static void have_dtype(const fg_tensor *tensors, size_t count, fg_dtype dtype)
+{
+    for (size_t i = 0; i < count; i++)
+        if (fg_tensor_type(tensors[i])->dtype != dtype)
+            fail_msg("%zu: %s, not %s", i, fg_dtype_name(fg_tensor_type(tensors[i])->dtype),
+                     fg_dtype_name(dtype));
+}
+
 /* Half precision is kept, except by losses. */
 static void results_have_the_dtype_of_their_operands(void **state)
 {
@@ -431,31 +480,24 @@ static void results_have_the_dtype_of_their_operands(void **state)
     fg_error err = {0};
     fg_trace *trace = trace_of(NULL);
     const operands o = operands_of(trace);
+    const fg_tensor box = fg_ones(trace, FG_F32, FG_DIMS(2, 4));
+    const fg_tensor map = fg_ones(trace, FG_F32, FG_DIMS(2, 2, 3));
     for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++) {
-        const fg_dtype loss = dtypes[i] == FG_F64 ? FG_F64 : FG_F32;
         const fg_tensor x = fg_cast(o.x, dtypes[i]), m = fg_cast(o.m, dtypes[i]);
-        const fg_tensor box = fg_ones(trace, FG_F32, FG_DIMS(2, 4));
-        const fg_tensor map = fg_ones(trace, FG_F32, FG_DIMS(2, 2, 3));
-        const fg_tensor same[] = {fg_sum(m, 0, NULL),
-                                  fg_mean(m, 1, (const int[]){0}),
-                                  fg_max(m, 0, NULL),
-                                  fg_softmax(m),
-                                  fg_log_softmax(m),
-                                  fg_logsumexp(m),
-                                  fg_max_pool(x, NULL),
-                                  fg_avg_pool(x, NULL),
-                                  fg_global_avg_pool(x),
-                                  fg_matmul(m, fg_transpose(m)),
+        const fg_tensor of_m[] = {
+            fg_sum(m, 0, NULL), fg_mean(m, 0, NULL), fg_max(m, 0, NULL),           fg_softmax(m),
+            fg_log_softmax(m),  fg_logsumexp(m),     fg_matmul(m, fg_transpose(m))};
+        const fg_tensor of_x[] = {fg_max_pool(x, NULL), fg_avg_pool(x, NULL), fg_global_avg_pool(x),
                                   fg_crop_resize(x, box, 2, 2, NULL),
                                   fg_affine_sample(x, map, NULL)};
-        const fg_tensor wide[] = {fg_mse(m, m), fg_cross_entropy(m, o.i, NULL),
-                                  fg_cross_entropy(m, m, NULL), fg_weighted_mean(m, m)};
-        for (size_t k = 0; k < sizeof same / sizeof same[0]; k++)
-            assert_int_equal(fg_tensor_type(same[k])->dtype, dtypes[i]);
-        for (size_t k = 0; k < sizeof wide / sizeof wide[0]; k++)
-            assert_int_equal(fg_tensor_type(wide[k])->dtype, loss);
-        assert_int_equal(fg_tensor_type(fg_accuracy(m, o.i))->dtype, FG_F32);
-        assert_int_equal(fg_tensor_type(fg_argmax(m))->dtype, FG_S32);
+        const fg_tensor losses[] = {fg_mse(m, m), fg_cross_entropy(m, o.i, NULL),
+                                    fg_cross_entropy(m, m, NULL), fg_weighted_mean(m, m)};
+        const fg_tensor correct = fg_accuracy(m, o.i), index = fg_argmax(m);
+        have_dtype(of_m, sizeof of_m / sizeof *of_m, dtypes[i]);
+        have_dtype(of_x, sizeof of_x / sizeof *of_x, dtypes[i]);
+        have_dtype(losses, 4, dtypes[i] == FG_F64 ? FG_F64 : FG_F32);
+        have_dtype(&correct, 1, FG_F32);
+        have_dtype(&index, 1, FG_S32);
     }
     fgt_ok(fg_trace_error(trace, &err));
     fg_trace_destroy(trace);
@@ -481,6 +523,7 @@ static void limits_are_included(void **state)
     (void)fg_cross_entropy(o.m, o.i, &(fg_cross_entropy_options){.ignore_index = INT32_MAX});
     (void)fg_conv2d(o.x, fg_zeros(trace, FG_F32, FG_DIMS(8, 6, 3, 1)), NULL);
     (void)fg_max_pool(o.x, &(fg_pool_options){.size = 6, .pad = 5});
+    (void)fg_gather(o.x, fg_zeros(trace, FG_S32, FG_DIMS(2, 8, 1, 1, 1, 1, 1)), 2, 2);
     const fg_tensor high = fg_affine_sample(o.x, map, &(fg_affine_options){.height = 3});
     const fg_tensor wide = fg_affine_sample(o.x, map, &(fg_affine_options){.width = 9});
     assert_true(fg_tensor_dim(high, 1) == 3 && fg_tensor_dim(high, 2) == 6);
@@ -537,6 +580,26 @@ static void structure_alone_makes_the_hash(void **state)
     fg_trace_destroy(two);
 }
 
+/* More adjacent slices than can be concatenated. */
+static void gradients_of_many_slices(void **state)
+{
+    (void)state;
+    enum { SLICES = 130 };
+    fg_error err = {0};
+    fg_trace *trace = trace_of(NULL);
+    const fg_type type = {.dtype = FG_F32, .rank = 1, .dim = {SLICES}};
+    const fg_tensor a = fgi_trace_feed(trace, 0, &type);
+    fg_tensor loss = fg_zeros(trace, FG_F32, FG_SCALAR), d;
+    for (int64_t i = 0; i < SLICES; i++) {
+        const int64_t limit = i + 1;
+        loss = fg_add(loss, fg_reshape(fg_exp(fg_slice(a, &i, &limit, NULL)), FG_SCALAR));
+    }
+    fg_grad(loss, &a, 1, &d);
+    fgt_ok(fg_trace_error(trace, &err));
+    assert_int_equal(fg_tensor_dim(d, 0), SLICES);
+    fg_trace_destroy(trace);
+}
+
 static void gradients_of_what_is_not_reached_are_zeros(void **state)
 {
     (void)state;
@@ -558,11 +621,258 @@ static void gradients_of_what_is_not_reached_are_zeros(void **state)
     fg_trace_destroy(trace);
 }
 
+/* ---- variables ------------------------------------------------------------------------------- */
+
+static fg_variable *variable_of(void)
+{
+    fg_error err = {0};
+    fg_variable *variable = NULL;
+    fgt_ok(fg_variable_create("v", &f32_34, NULL, &variable, &err));
+    return variable;
+}
+
+static bool has_value_of(fg_tensor a, fg_tensor b)
+{
+    return fgi_hash_equal(fgi_node_of(a)->hash, fgi_node_of(b)->hash);
+}
+
+/* Read or not in between. A gradient is that by the value which the loss was computed from. */
+static void variables_have_the_value_assigned_last(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_trace *trace = trace_of(NULL);
+    const operands o = operands_of(trace);
+    fg_variable *v = variable_of();
+    const fg_tensor a = fg_exp(o.m), b = fg_tanh(o.m), c = fg_sin(o.m);
+    (void)fg_variable_value(trace, v);
+    fg_assign(v, a);
+    const fg_tensor first = fg_variable_value(trace, v);
+    assert_true(has_value_of(first, a));
+    fg_assign(v, b);
+    const fg_tensor second = fg_variable_value(trace, v);
+    assert_true(has_value_of(second, b));
+    fg_assign(v, c);
+    fg_assign(v, a);
+    fg_assign(v, c);
+    assert_true(has_value_of(fg_variable_value(trace, v), c));
+    const fg_tensor losses[] = {fg_sum(fg_square(first), 0, NULL), fg_sum(fg_cos(second), 0, NULL)};
+    const fg_tensor wrt[] = {first, second};
+    for (int i = 0; i < 2; i++) {
+        fg_tensor by_variable, by_value;
+        fg_grad_variables(losses[i], &v, 1, &by_variable);
+        fg_grad(losses[i], &wrt[i], 1, &by_value);
+        assert_true(has_value_of(by_variable, by_value));
+        assert_false(has_value_of(by_variable, fg_zeros(trace, FG_F32, FG_DIMS(3, 4))));
+    }
+    fgt_ok(fg_trace_error(trace, &err));
+    fg_trace_destroy(trace);
+    fg_variable_destroy(v);
+}
+
+static void assigned_values_have_the_type_of_the_variable(void **state)
+{
+    static const struct {
+        fg_type type;
+        fg_status status;
+        const char *text;
+    } rows[] = {{{FG_F32, 2, {3, 5}}, FG_ESHAPE, "f32[3,5]"},
+                {{FG_F32, 2, {2, 4}}, FG_ESHAPE, "f32[2,4]"},
+                {{FG_F32, 3, {3, 4, 1}}, FG_ESHAPE, "f32[3,4,1]"},
+                {{FG_F32, 1, {3}}, FG_ESHAPE, "f32[3]"},
+                {{FG_F64, 2, {3, 4}}, FG_EDTYPE, "f64[3,4]"}};
+    (void)state;
+    fg_trace *trace = trace_of(NULL);
+    fg_variable *v = variable_of();
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        char expected[96];
+        const fg_type *type = &rows[i].type;
+        fg_assign(v, fg_zeros(trace, type->dtype, type->rank, type->dim));
+        assert_int_equal(fg_trace_error(trace, &err), rows[i].status);
+        (void)snprintf(expected, sizeof expected,
+                       "assign: variable 'v' is f32[3,4], but the value is %s", rows[i].text);
+        assert_string_equal(err.message, expected);
+        fg_trace_reset(trace);
+    }
+    fg_trace_destroy(trace);
+    fg_variable_destroy(v);
+}
+
+static const struct {
+    fg_type type;
+    fg_variable_options options;
+    const char *message;
+} bad_variables[] = {
+    {{FG_F32, 2, {3, -1}}, {0}, "a variable requires a name, a dtype and a shape"},
+    {{FG_DTYPE_NONE, 1, {3}}, {0}, "a variable requires a name, a dtype and a shape"},
+    {{FG_F32, 9, {1}}, {0}, "a variable requires a name, a dtype and a shape"},
+    {{FG_F32, 2, {INT64_MAX, 4}}, {0}, "a variable requires a name, a dtype and a shape"},
+    {{FG_F32, 2, {3, 4}},
+     {.file_axis = {1, 1}},
+     "variable 'v': file_axis is not a permutation of 0..1"},
+    {{FG_F32, 2, {3, 4}},
+     {.file_axis = {2, 0}},
+     "variable 'v': file_axis is not a permutation of 0..1"},
+    {{FG_F32, 2, {3, 4}},
+     {.file_axis = {1, -1}},
+     "variable 'v': file_axis is not a permutation of 0..1"},
+    {{FG_S32, 1, {3}},
+     {.init = {FG_INIT_CONSTANT, 0.5}},
+     "variable 'v': s32 does not support this initial value"},
+    {{FG_S32, 1, {3}},
+     {.init = {FG_INIT_UNIFORM, 1}},
+     "variable 'v': s32 does not support this initial value"},
+    {{FG_S32, 1, {3}},
+     {.init = {FG_INIT_NORMAL, 1}},
+     "variable 'v': s32 does not support this initial value"},
+};
+
+static void variables_refuse_bad_options(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_variable *v = NULL;
+    for (size_t i = 0; i < sizeof bad_variables / sizeof bad_variables[0]; i++) {
+        assert_int_equal(
+            fg_variable_create("v", &bad_variables[i].type, &bad_variables[i].options, &v, &err),
+            FG_EINVAL);
+        assert_string_equal(err.message, bad_variables[i].message);
+        assert_null(v);
+    }
+}
+
+static void variables_need_a_name_and_all_bytes(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_variable *v = NULL;
+    assert_int_equal(fg_variable_create("", &f32_34, NULL, &v, &err), FG_EINVAL);
+    assert_int_equal(fg_variable_create(NULL, &f32_34, NULL, &v, &err), FG_EINVAL);
+    float four[5];
+    fgt_ok(fg_variable_create("v", &f32_4, NULL, &v, &err));
+    assert_int_equal(fg_variable_read(v, four, 20, &err), FG_EINVAL);
+    assert_string_equal(err.message, "variable 'v' (f32[4]) has 16 bytes, but got 20");
+    assert_int_equal(fg_variable_set(v, four, 12, &err), FG_EINVAL);
+    assert_string_equal(err.message, "variable 'v' (f32[4]) has 16 bytes, but got 12");
+    fg_variable_destroy(v);
+}
+
+/* A variance of a^2, values that differ from each other, and by all bits of the seed. */
+static void normal_values_have_their_deviation(void **state)
+{
+    enum { COUNT = 100000 };
+    static float value[2][COUNT];
+    (void)state;
+    const fg_type type = {FG_F32, 1, {COUNT}};
+    for (uint64_t i = 0; i < 2; i++) {
+        fg_error err = {0};
+        fg_variable *v = NULL;
+        const fg_variable_options options = {.init = {FG_INIT_NORMAL, 3}, .seed = 7 + (i << 32)};
+        fgt_ok(fg_variable_create("v", &type, &options, &v, &err));
+        fgt_ok(fg_variable_read(v, value[i], sizeof value[i], &err));
+        fg_variable_destroy(v);
+    }
+    double sum = 0, square = 0;
+    for (int i = 0; i < COUNT; i++) {
+        sum += (double)value[0][i];
+        square += (double)value[0][i] * (double)value[0][i];
+    }
+    fgt_close("mean", sum / COUNT, 0, 5 * 3 / sqrt(COUNT), 0);
+    fgt_close("variance", square / COUNT, 9, 5 * 9 * sqrt(2.0 / COUNT), 0);
+    assert_memory_not_equal(value[0], value[1], sizeof value[0]);
+    assert_memory_not_equal(value[0], value[0] + 65536, (COUNT - 65536) * sizeof(float));
+}
+
+/* The place of the last change; none if it was changed without one. */
+static void places_of_freezing_are_kept(void **state)
+{
+    (void)state;
+    char expected[32];
+    fg_variable *v = variable_of();
+    assert_string_equal(fgi_variable_set_at(v), "");
+    const int line = __LINE__ + 1;
+    fg_variable_set_trainable(v, false);
+    fg_variable_set_trainable(v, false); /* no change */
+    (void)snprintf(expected, sizeof expected, "test_trace.c:%d", line);
+    assert_non_null(strstr(fgi_variable_set_at(v), expected));
+    assert_false(fg_variable_is_trainable(v));
+    fgi_variable_set_trainable_at(v, true, NULL, 0);
+    assert_string_equal(fgi_variable_set_at(v), "");
+    assert_true(fg_variable_is_trainable(v));
+    fg_variable_destroy(v);
+}
+
+/* ---- resets ---------------------------------------------------------------------------------- */
+
+/* Scopes that are open are closed, also those beyond the deepest that is kept. */
+static void resets_close_scopes(void **state)
+{
+    (void)state;
+    fg_trace *trace = trace_of(NULL);
+    for (int i = 0; i < FGI_SCOPE_DEPTH + 2; i++)
+        fg_scope_push(trace, "deep");
+    fg_trace_reset(trace);
+    assert_null(fgi_node_of(fg_exp(operands_of(trace).m))->scope);
+    fg_scope_push(trace, "one");
+    const fg_tensor inside = fg_exp(operands_of(trace).m);
+    assert_string_equal(fgi_node_of(inside)->scope, "one");
+    fg_scope_pop(trace);
+    assert_null(fgi_node_of(fg_exp(operands_of(trace).m))->scope);
+    fg_scope_pop(trace); /* nothing to close */
+    for (int i = 0; i < FGI_SCOPE_DEPTH + 2; i++)
+        fg_scope_push(trace, "deep");
+    for (int i = 0; i < FGI_SCOPE_DEPTH + 1; i++)
+        fg_scope_pop(trace);
+    assert_string_equal(fgi_node_of(fg_exp(operands_of(trace).m))->scope, "deep");
+    fg_trace_destroy(trace);
+}
+
+static void resets_keep_settings(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_trace *trace = trace_of(NULL);
+    assert_false(fg_trace_training(trace));
+    assert_string_equal(fg_trace_precision(trace), "32-true");
+    assert_int_equal(fg_trace_float(trace), FG_F32);
+    fg_trace_set_training(trace, true);
+    fg_trace_set_seed(trace, 7, 8);
+    fgt_ok(fg_trace_set_precision(trace, "64-true", &err));
+    const uint32_t key[] = {trace->key[0].value.u32, trace->key[1].value.u32};
+    fg_trace_reset(trace);
+    assert_true(fg_trace_training(trace));
+    assert_string_equal(fg_trace_precision(trace), "64-true");
+    assert_int_equal(fg_trace_float(trace), FG_F64);
+    assert_true(trace->key[0].value.u32 == key[0] && trace->key[1].value.u32 == key[1]);
+    fgt_ok(fg_trace_set_precision(trace, "", &err));
+    assert_string_equal(fg_trace_precision(trace), "32-true");
+    assert_int_equal(fg_trace_set_precision(trace, "bf16-mixd", &err), FG_EINVAL);
+    assert_string_equal(err.message, "unknown precision 'bf16-mixd': did you mean 'bf16-mixed'? "
+                                     "expected 32-true, bf16-mixed, bf16-true, 16-mixed, 16-true "
+                                     "or 64-true");
+    fg_trace_destroy(trace);
+}
+
+static void dimensions_out_of_range_are_zero(void **state)
+{
+    static const int64_t dims[] = {0, 2, 8, 6, 3, 2, 8, 6, 3, 0};
+    (void)state;
+    fg_trace *trace = trace_of(NULL);
+    const operands o = operands_of(trace);
+    for (int axis = -5; axis <= 4; axis++)
+        assert_int_equal(fg_tensor_dim(o.x, axis), dims[axis + 5]);
+    assert_int_equal(fg_tensor_dim(o.s, 0), 0);
+    assert_int_equal(fg_tensor_dim(o.s, -1), 0);
+    fg_trace_destroy(trace);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(errors_of_operations),
     cmocka_unit_test(scalars_of_unsupported_dtypes),
     cmocka_unit_test(large_strides_take_the_first),
     cmocka_unit_test(many_operands_do_not_run_over),
+    cmocka_unit_test(later_errors_change_nothing),
     cmocka_unit_test(gradient_of_what_has_none),
     cmocka_unit_test(tensors_of_an_earlier_generation_are_refused),
     cmocka_unit_test(tensors_of_a_destroyed_trace_are_refused),
@@ -573,12 +883,23 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(steps_are_not_run_by_hand),
     cmocka_unit_test(loss_that_is_no_number),
     cmocka_unit_test(masks_are_one_number_a_sample),
+    cmocka_unit_test(masks_are_f32_and_not_of_steps),
     cmocka_unit_test(equal_applications_have_one_structure),
     cmocka_unit_test(negative_axes_count_from_the_end),
     cmocka_unit_test(results_have_the_dtype_of_their_operands),
     cmocka_unit_test(limits_are_included),
     cmocka_unit_test(what_does_nothing_makes_no_node),
     cmocka_unit_test(structure_alone_makes_the_hash),
+    cmocka_unit_test(gradients_of_many_slices),
     cmocka_unit_test(gradients_of_what_is_not_reached_are_zeros),
+    cmocka_unit_test(variables_have_the_value_assigned_last),
+    cmocka_unit_test(assigned_values_have_the_type_of_the_variable),
+    cmocka_unit_test(variables_refuse_bad_options),
+    cmocka_unit_test(variables_need_a_name_and_all_bytes),
+    cmocka_unit_test(normal_values_have_their_deviation),
+    cmocka_unit_test(places_of_freezing_are_kept),
+    cmocka_unit_test(resets_close_scopes),
+    cmocka_unit_test(resets_keep_settings),
+    cmocka_unit_test(dimensions_out_of_range_are_zero),
 };
 FGT_MAIN(tests)

@@ -48,4 +48,5 @@ FAILS(fg_dot(o.m, o.m, &(fg_dot_options){.batch_count = -1}), FG_EINVAL, "dot: w
 FAILS(fg_dot(o.d, o.d, &(fg_dot_options){.result = FG_F32}), FG_EDTYPE, "dot(f64[3,4], f64[3,4]): cannot be accumulated in f32")
 FAILS(fg_dot(o.m, o.m, &(fg_dot_options){.result = FG_BF16}), FG_EDTYPE, "dot(f32[3,4], f32[3,4]): cannot be accumulated in bf16")
 FAILS(fg_dot(fg_cast(o.m, FG_BF16), fg_cast(o.m, FG_BF16), &(fg_dot_options){.result = FG_F16}), FG_EDTYPE, "dot(bf16[3,4], bf16[3,4]): cannot be accumulated in f16")
+FAILS(fg_dot(o.x, fg_zeros(o.t, FG_F32, FG_DIMS(1, 1, 1, 1, 1)), NULL), FG_ESHAPE, "dot(f32[2,8,6,3], f32[1,1,1,1,1]): the result would have rank 9: expected at most 8")
 /* clang-format on */
