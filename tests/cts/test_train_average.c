@@ -529,6 +529,8 @@ static void averages_have_at_least_24_bits(void **state)
     fgt_ok(fg_module_create(NULL, 1, &root, &err));
     for (int i = 0; i < 4; i++)
         (void)fg_module_variable(root, names[i], &(fg_type){.dtype = dtypes[i][0]}, NULL);
+    (void)fg_module_variable(root, "turned", &(fg_type){FG_F32, 2, {2, 3}},
+                             &(fg_variable_options){.file_axis = {1, 0}});
     (void)fg_module_variable(root, "count", &(fg_type){.dtype = FG_S32},
                              &(fg_variable_options){.kind = FG_BUFFER});
     (void)fg_module_variable(root, "mean", &(fg_type){.dtype = FG_F32},
@@ -537,7 +539,8 @@ static void averages_have_at_least_24_bits(void **state)
         fgi_average average = {.count = 0};
         fgt_ok(
             fgi_average_build(&average, root, has_buffers ? "with" : "without", has_buffers, &err));
-        assert_int_equal(average.count, 4 + has_buffers);
+        assert_int_equal(average.count, 5 + has_buffers);
+        assert_int_equal(fg_variable_file_axis(average.mean[4])[0], 1); /* as the parameter's */
         for (int i = 0; i < 4; i++)
             assert_int_equal(fg_variable_type(average.mean[i])->dtype, dtypes[i][1]);
         fgi_average_fini(&average);

@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <unistd.h>
 #include <fulgurite/fulgurite.h>
 #include "base/alloc.h"
 #include "base/file.h"
@@ -138,7 +139,12 @@ static void a_loop_goes_on_bit_for_bit(void **state)
     train(&one, 0, 12, whole);
     net first = make_scheduled(1);
     train(&first, 0, 5, parts);
-    const fg_training_options options = {.state_json = "{\"epoch\": 2}", .client = client};
+    static const fg_attachment texts[] = {{.name = "config.yaml", .text = "a: 1\n"},
+                                          {.name = "notes.txt", .text = "two"}};
+    const fg_training_options options = {.state_json = "{\"epoch\": 2}",
+                                         .client = client,
+                                         .attachments = texts,
+                                         .attachment_count = 2};
     fgt_ok(fg_training_save(path, first.root, first.optimizer, &options, &err));
     fg_module_destroy(first.root);
     net second = make_scheduled(99);
@@ -153,6 +159,8 @@ static void a_loop_goes_on_bit_for_bit(void **state)
     fg_ckpt *ckpt = NULL;
     fgt_ok(fg_ckpt_open(path, &ckpt, &err));
     assert_string_equal(fg_ckpt_state_json(ckpt), "{\"epoch\": 2}");
+    assert_string_equal(fg_ckpt_attachment(ckpt, "config.yaml"), "a: 1\n");
+    assert_string_equal(fg_ckpt_attachment(ckpt, "notes.txt"), "two");
     fg_ckpt_close(ckpt);
     fg_module_destroy(one.root);
     fg_module_destroy(second.root);
@@ -179,8 +187,13 @@ static void module_and_optimizer_in_files(void **state)
     train(&second, 4, 2, parts + 4);
     assert_memory_equal(whole, parts, sizeof whole);
     fg_load_report_fini(&report);
+    assert_int_equal(report.entry_count, 0);
+    assert_int_equal(report.counts[FG_LOAD_DONE], 0);
+    assert_null(report.entries);
+    assert_null(report.text);
     /* each is rejected when loaded as the other, and changes nothing */
     assert_int_equal(fg_optimizer_load(second.optimizer, weights, &err), FG_EFORMAT);
+    assert_string_equal(err.message + strlen(weights), ": does not contain the number of steps");
     assert_int_equal(fg_module_load(second.root, moments, NULL, NULL, &err), FG_EFORMAT);
     assert_int_equal(fg_training_load(weights, second.root, NULL, NULL, &err), FG_EINVAL);
     compare(&one, &second, "head.weight", true);
@@ -203,6 +216,11 @@ static void saved_before_the_first_step(void **state)
     train(&first, 0, 3, a);
     train(&second, 0, 3, b);
     assert_memory_equal(a, b, sizeof a);
+    /* a step that was begun and not made is not one that was completed */
+    fg_optimizer_begin_step(first.optimizer, 7);
+    fgt_ok(fg_training_save(path, first.root, first.optimizer, NULL, &err));
+    fgt_ok(fg_training_load(path, second.root, second.optimizer, &step, &err));
+    assert_int_equal(step, 7);
     fg_module_destroy(first.root);
     fg_module_destroy(second.root);
     (void)state;
@@ -260,7 +278,7 @@ static const fg_load_entry *entry_of(const fg_load_report *report, const char *n
 
 static void another_head(void **state)
 {
-    static const char *const skip[] = {"head.*"};
+    static const char *const skip[] = {"head.weight", "*.bias*", "head.bias"};
     char text[512];
     fg_load_report report = {0};
     net old;
@@ -277,11 +295,11 @@ static void another_head(void **state)
     compare(&n, &fresh, "backbone.fc1.weight", true);
     fg_load_report_fini(&report);
     /* skipped by name */
-    fgt_ok(fg_module_load(n.root, path, &(fg_load_options){.skip = skip, .skip_count = 1}, &report,
+    fgt_ok(fg_module_load(n.root, path, &(fg_load_options){.skip = skip, .skip_count = 3}, &report,
                           &err));
     (void)snprintf(text, sizeof text,
-                   "%s: 7 of 9 variables loaded\n  skipped: head.weight, "
-                   "head.bias",
+                   "%s: 5 of 9 variables loaded\n  skipped: backbone.fc1.bias, "
+                   "backbone.norm.bias, head.weight, head.bias",
                    path);
     assert_string_equal(report.text, text);
     assert_int_equal(entry_of(&report, "head.weight")->outcome, FG_LOAD_SKIPPED);
@@ -401,6 +419,13 @@ static void missing_and_unexpected(void **state)
     assert_int_equal(fg_module_load(n.root, path, &options, NULL, &err), FG_ENOTFOUND);
     assert_non_null(strstr(err.message, "skip 'haed.*' matches no variable: the module has "
                                         "backbone.fc1.weight, "));
+    /* integers are not converted to other integers: the count of batches is s64 */
+    const fg_ckpt_tensor narrow = {"backbone.norm.num_batches_tracked", {.dtype = FG_S32}, weight};
+    fgt_ok(fg_safetensors_write(path, &narrow, 1, NULL, &err));
+    options = (fg_load_options){.allow_missing = true};
+    assert_int_equal(fg_module_load(n.root, path, &options, NULL, &err), FG_ESHAPE);
+    assert_string_equal(err.message + strlen(path),
+                        ": 'backbone.norm.num_batches_tracked' is s32[], but s64[] in the model");
     fg_module_destroy(n.root);
     fg_module_destroy(fresh.root);
     (void)state;
@@ -528,6 +553,9 @@ static void loops_and_trainers_share_files(void **state)
     fg_optimizer *optimizer = toy_ops.optimizer(&again, root);
     fgt_ok(fg_training_load(path, root, optimizer, &step, &err));
     assert_int_equal(step, 6);
+    step = 0;
+    fgt_ok(fg_training_load(path, root, NULL, &step, &err));
+    assert_int_equal(step, 6);
     const char *copy = fgt_path(fgt_temp_folder(), "copy");
     fgt_ok(fg_training_save(copy, root, optimizer, NULL, &err));
     float a[48], b[48];
@@ -593,6 +621,16 @@ static void breaches_are_refused(void **state)
     assert_int_equal(report.entry_count, 0);
     assert_int_equal(fg_module_load(n.root, "/nowhere", NULL, &report, &err), FG_ENOTFOUND);
     fg_load_report_fini(&report);
+    /* a tree that could not be built is not saved: the first error is that of the tree */
+    (void)fg_linear_create(n.root, "head", &(fg_linear_options){.in = 6, .out = 3});
+    const fg_status first = fg_module_error(n.root, &err);
+    assert_int_equal(first, FG_EINVAL);
+    const char *path = fgt_path(fgt_temp_folder(), "never");
+    assert_int_equal(fg_module_save(n.root, path, &err), first);
+    assert_int_equal(fg_training_save(path, n.root, NULL, NULL, &err), first);
+    assert_int_equal(fg_module_load(n.root, path, NULL, NULL, &err), first);
+    assert_int_equal(fg_training_load(path, n.root, NULL, NULL, &err), first);
+    assert_int_equal(access(path, F_OK), -1);
     fg_module_destroy(n.root);
     (void)state;
 }

@@ -1,5 +1,5 @@
 /* test_base_number.c - elements of host arrays as doubles: round trip of every 16-bit float,
- * rounding at the boundaries, ranges of integers.
+ * rounding at the boundaries, ranges of integers; sizes and texts of types.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -118,7 +118,82 @@ static void integers_hold_what_fits(void **state)
     assert_true(fgi_number_fits(FG_F32, 0.5));
 }
 
+/* ---- types ----------------------------------------------------------------------------------- */
+
+static void counts_and_bytes_of_types(void **state)
+{
+    static const struct {
+        fg_type type;
+        int64_t count;
+        size_t bytes;
+    } rows[] = {
+        {{.dtype = FG_F64}, 1, 8},
+        {{FG_BF16, 2, {3, 5}}, 15, 30},
+        {{FG_F32, 2, {3, -1}}, 0, 0},
+        {{FG_F32, 2, {-2, -3}}, 0, 0}, /* not 6 */
+        {{FG_F32, 3, {INT64_C(1) << 62, 4, 0}}, 0, 0},
+        {{FG_U8, 1, {INT64_MAX - 1}}, INT64_MAX - 1, (size_t)INT64_MAX - 1},
+        {{FG_U8, 2, {INT64_C(1) << 62, 4}}, INT64_MAX, SIZE_MAX},
+        {{FG_F64, 1, {INT64_C(1) << 60}}, INT64_C(1) << 60, (size_t)1 << 63},
+        {{FG_F64, 1, {INT64_C(1) << 61}}, INT64_C(1) << 61, SIZE_MAX}, /* 2^64 bytes */
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_int_equal(fg_type_count(&rows[i].type), rows[i].count);
+        assert_true(fg_type_bytes(&rows[i].type) == rows[i].bytes);
+    }
+}
+
+static void types_are_equal_in_every_part(void **state)
+{
+    const fg_type type = {FG_F32, 2, {3, 4}}, copy = type;
+    const fg_type others[] = {{FG_S32, 2, {3, 4}},    {FG_F32, 1, {3}},    {FG_F32, 2, {3, 5}},
+                              {FG_F32, 3, {3, 4, 1}}, {FG_F32, 2, {4, 3}}, {.dtype = FG_F32}};
+    (void)state;
+    assert_true(fg_type_equal(&type, &copy));
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        assert_false(fg_type_equal(&type, &others[i]));
+        assert_false(fg_type_equal(&others[i], &type));
+    }
+}
+
+/* Each prefix of the text fits in as many bytes and one more; nothing else is written. */
+static void types_as_text(void **state)
+{
+    static const char whole[] = "bf16[10,200,3]";
+    const fg_type type = {FG_BF16, 3, {10, 200, 3}};
+    (void)state;
+    for (size_t size = 0; size <= sizeof whole + 1; size++) {
+        char out[32], kept[32];
+        const size_t used = size < sizeof whole ? size : sizeof whole;
+        memset(kept, '#', sizeof kept);
+        memset(out, '#', sizeof out);
+        assert_ptr_equal(fg_type_format(&type, out, size), out);
+        if (used > 0) {
+            memcpy(kept, whole, used);
+            kept[used - 1] = '\0';
+        }
+        assert_memory_equal(out, kept, sizeof out);
+    }
+}
+
+static void unknown_dtypes_have_no_size(void **state)
+{
+    static const fg_dtype none[] = {FG_DTYPE_NONE, (fg_dtype)(FG_F64 + 1), (fg_dtype)-1};
+    (void)state;
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
+        assert_string_equal(fg_dtype_name(none[i]), "none");
+        assert_int_equal(fg_dtype_size(none[i]), 0);
+        assert_false(fg_dtype_is_float(none[i]));
+    }
+    assert_string_equal(fg_dtype_name(FG_F64), "f64");
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(counts_and_bytes_of_types),
+    cmocka_unit_test(types_are_equal_in_every_part),
+    cmocka_unit_test(types_as_text),
+    cmocka_unit_test(unknown_dtypes_have_no_size),
     cmocka_unit_test(every_short_float_comes_back),
     cmocka_unit_test(bf16_is_the_upper_half_of_f32),
     cmocka_unit_test(halves_go_to_even),
