@@ -147,6 +147,7 @@ static const struct {
     {"rules", "[fc.*=none/model]", "[\"fc.*=none/model\"]"},
     {"hooks", "[stop(after=3, kind=[a, b]), say]", "[\"stop(after=3, kind=[a, b])\", say]"},
     {"hooks", "say, stop(after=3)", "[say, \"stop(after=3)\"]"},
+    {"hooks", "[stop(why=\"a)\", after=3)]", "[\"stop(why=\\\"a)\\\", after=3)\"]"},
     {"hooks", "[\"stop(after=3, kind=a)\", \"say\"]", "[\"stop(after=3, kind=a)\", say]"},
     {"hooks", "[]", "[]"},
 };
@@ -191,6 +192,13 @@ static void wrong_text_is_refused_and_changes_nothing(void **state)
         {"shape", "7", "thing.shape: expected one of round|square, got '7'"},
         {"part", "1.5",
          "thing.part: expected a fraction (0.0 to 1.0) or a count (for example 0.1), got '1.5'"},
+        {"part", "-1",
+         "thing.part: expected a fraction (0.0 to 1.0) or a count (for example 0.1), got '-1'"},
+        {"flag", "\"true\"",
+         "thing.flag: expected true or false, got the string 'true': remove the quotes"},
+        {"rules", "[=model]",
+         "thing.rules: expected {match: PATTERN, split: [AXIS, ...]} or PATTERN=AXIS/AXIS, got "
+         "'=model'"},
         {"sizes", "[4, 0]",
          "thing.sizes: expected a list of integers, 1 or greater (for example [2, 3]), got '0'"},
         {"rules", "[model]",
