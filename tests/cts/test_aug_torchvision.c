@@ -171,6 +171,89 @@ static void losses_of_probabilities(void **state)
     fg_trace_destroy(trace);
 }
 
+/* ---- options that are zero -------------------------------------------------------------------- */
+
+enum { MANY = 64, SIDE = 3, VALUES = MANY * SIDE * SIDE * 3 };
+
+static fg_sample_key many_keys(fg_trace *trace)
+{
+    static uint32_t words[MANY];
+    const fg_type two = {.dtype = FG_U32, .rank = 1, .dim = {2}};
+    const fg_type many = {.dtype = FG_U32, .rank = 1, .dim = {MANY}};
+    for (uint32_t i = 0; i < MANY; i++)
+        words[i] = i;
+    return (fg_sample_key){.key = fg_constant(trace, &two, words),
+                           .sample = fg_constant(trace, &many, words)};
+}
+
+/* Sixteenths that differ between neighbors, channels and samples. */
+static fg_tensor sixteenths(fg_trace *trace, float out[VALUES])
+{
+    const fg_type type = {.dtype = FG_F32, .rank = 4, .dim = {MANY, SIDE, SIDE, 3}};
+    for (int i = 0; i < VALUES; i++)
+        out[i] = (float)(i * 5 % 13 + 1) / 16;
+    return fg_constant(trace, &type, out);
+}
+
+/* With probability FG_ZERO, unlike 0, nothing ever happens. */
+static void a_probability_of_zero_changes_nothing(void **state)
+{
+    enum { COUNT = 11 };
+    static float x[VALUES], got[COUNT * VALUES];
+    fg_trace *trace = values_trace(client);
+    const fg_sample_key many = many_keys(trace), *key = &many;
+    const fg_tensor image = sixteenths(trace, x);
+    fg_tensor target = image;
+    (void)state;
+    const fg_tensor out[COUNT] = {
+        fg_aug_random_flip(image, key, &(fg_aug_random_flip_options){.p = FG_ZERO}),
+        fg_aug_grayscale(image, key, &(fg_aug_grayscale_options){.p = FG_ZERO}),
+        fg_aug_random_erasing(image, key,
+                              &(fg_aug_random_erasing_options){.p = FG_ZERO, .value = 2}),
+        fg_aug_invert(image, key, &(fg_aug_invert_options){.p = FG_ZERO}),
+        fg_aug_solarize(image, key, &(fg_aug_solarize_options){.p = FG_ZERO}),
+        fg_aug_posterize(image, key, &(fg_aug_posterize_options){.p = FG_ZERO}),
+        fg_aug_autocontrast(image, key, &(fg_aug_autocontrast_options){.p = FG_ZERO}),
+        fg_aug_sharpness(image, key, &(fg_aug_sharpness_options){.p = FG_ZERO}),
+        fg_aug_mixup(image, &target, key, &(fg_aug_mixup_options){.p = FG_ZERO}),
+        fg_aug_cutmix(image, &target, key, &(fg_aug_cutmix_options){.p = FG_ZERO}),
+        target};
+    values_run(trace, fg_concat(out, COUNT, 0), got, sizeof got);
+    for (int i = 0; i < COUNT * VALUES; i++)
+        if (got[i] != x[i % VALUES])
+            fail_msg("function %d: %g instead of %g", i / VALUES, (double)got[i],
+                     (double)x[i % VALUES]);
+    fg_trace_destroy(trace);
+}
+
+/* With threshold 0, every pixel is bright; factor 0 is the smoothed image, whose middle pixel is
+ * (sum of all nine + 4 times itself) / 13, and whose others stay the same. */
+static void a_threshold_and_a_factor_of_zero(void **state)
+{
+    static float x[VALUES], got[2 * VALUES];
+    fg_trace *trace = values_trace(client);
+    const fg_sample_key key = many_keys(trace);
+    const fg_tensor image = sixteenths(trace, x);
+    (void)state;
+    const fg_tensor out[] = {
+        fg_aug_solarize(image, &key, &(fg_aug_solarize_options){.threshold = FG_ZERO, .p = 1}),
+        fg_aug_sharpness(image, &key, &(fg_aug_sharpness_options){.factor = FG_ZERO, .p = 1})};
+    values_run(trace, fg_concat(out, 2, 0), got, sizeof got);
+    for (int i = 0; i < VALUES; i++) {
+        const float *sample = x + i / 27 * 27 + i % 3;
+        double smooth = (double)x[i];
+        if (i / 3 % 9 == 4) {
+            smooth *= 4;
+            for (int k = 0; k < 9; k++)
+                smooth += (double)sample[3 * k];
+            smooth /= 13;
+        }
+        fgt_close("solarize", (double)got[i], 1 - (double)x[i], 1e-6, 0);
+        fgt_close("sharpness", (double)got[VALUES + i], smooth, 1e-6, 0);
+    }
+    fg_trace_destroy(trace);
+}
+
 static int begin(void **state)
 {
     (void)state;
@@ -184,8 +267,14 @@ static int end(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(colors), cmocka_unit_test(places),   cmocka_unit_test(blur),
-    cmocka_unit_test(levels), cmocka_unit_test(policies), cmocka_unit_test(losses_of_probabilities),
+    cmocka_unit_test(colors),
+    cmocka_unit_test(places),
+    cmocka_unit_test(blur),
+    cmocka_unit_test(levels),
+    cmocka_unit_test(policies),
+    cmocka_unit_test(losses_of_probabilities),
+    cmocka_unit_test(a_probability_of_zero_changes_nothing),
+    cmocka_unit_test(a_threshold_and_a_factor_of_zero),
 };
 
 int main(void) { return cmocka_run_group_tests(tests, begin, end) == 0 ? 0 : 1; }
