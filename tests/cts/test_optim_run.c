@@ -419,6 +419,34 @@ static void infinite_gradients_are_found_before_clipping(void **state)
     fg_module_destroy(root);
 }
 
+/* A gradient of 3 and a rate of 0.1: each update subtracts a tenth of the limit, or 0.3. */
+static void limits_compile_nothing(void **state)
+{
+    static const double limits[] = {0.5, 2, 4}, values[] = {0.95, 0.75, 0.45};
+    static const fg_clip clips[] = {FG_CLIP_NORM, FG_CLIP_VALUE};
+    fg_error err = {0};
+    (void)state;
+    for (int c = 0; c < 2; c++) {
+        fg_module *root = NULL;
+        float value = 1;
+        int64_t programs = 0;
+        fgt_ok(fg_module_create(NULL, 0, &root, &err));
+        fg_variable *v = fg_module_variable(root, "v", &(fg_type){.dtype = FG_F32}, NULL);
+        fg_optimizer *o = fg_sgd_create(root, &(fg_sgd_options){.lr = 0.1});
+        fgt_ok(fg_variable_set(v, &value, sizeof value, &err));
+        for (int i = 0; i < 3; i++) {
+            fgt_ok(fg_optimizer_set_clip(o, clips[c], limits[i], &err));
+            fg_optimizer_minimize(o, fg_mul_scalar(fg_variable_value(trace, v), 3));
+            fgt_ok(fg_run(trace, NULL, 0, NULL, &err));
+            fgt_ok(fg_variable_read(v, &value, sizeof value, &err));
+            fgt_close("v", (double)value, values[i], 1e-6, 0);
+            programs = i == 0 ? values_programs(client) : programs;
+        }
+        assert_int_equal(values_programs(client), programs);
+        fg_module_destroy(root);
+    }
+}
+
 static int open_all(void **state)
 {
     fg_error err = {0};
@@ -531,6 +559,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(bias_correction_keeps_its_digits),
     cmocka_unit_test(parameters_keep_their_format),
     cmocka_unit_test(infinite_gradients_are_found_before_clipping),
+    cmocka_unit_test(limits_compile_nothing),
 };
 
 int main(void) { return cmocka_run_group_tests(tests, open_all, close_all) == 0 ? 0 : 1; }

@@ -374,6 +374,27 @@ static void schedule_sets_the_launchs_numbers(void **state)
     fg_module_destroy(root);
 }
 
+/* The base rate is without the factor of the batch size; a new one is scaled by it too. */
+static void rates_are_scaled_once(void **state)
+{
+    fg_error err = {0};
+    fg_module *root = model_of();
+    fg_optimizer *o = fg_sgd_create(root, &(fg_sgd_options){.lr = 0.5, .momentum = 0.9});
+    const fg_schedule cycle = fg_onecycle(NULL);
+    (void)state;
+    fgt_ok(fg_optimizer_set_schedule(o, &cycle, 50, &err)); /* from 1/25 of the rate */
+    fgi_optimizer_scale_lr(o, 4);
+    assert_true(fg_optimizer_get_lr(o) == 2.0 / 25);
+    assert_true(fgi_optimizer_unscaled_lr(o) == 0.5 / 25);
+    fg_optimizer_set_lr(o, 0.25);
+    assert_true(fg_optimizer_get_lr(o) == 1.0 / 25);
+    assert_true(fgi_optimizer_unscaled_lr(o) == 0.25 / 25);
+    assert_true(fgi_optimizer_base_lr(o) == 0.25);
+    fg_optimizer_begin_step(o, 14); /* the peak: 0.3 * 50 - 1 */
+    assert_true(fg_optimizer_get_lr(o) == 1);
+    fg_module_destroy(root);
+}
+
 static void own_loops_count_their_steps(void **state)
 {
     fg_error err = {0};
@@ -556,6 +577,9 @@ static void loss_scaling_has_the_defaults_of_the_reference(void **state)
 static void numbers_below_their_range_are_refused(void **state)
 {
     fg_module *root = model_of();
+    assert_null(fg_adamw_create(root, &(fg_adamw_options){.eps = -1e-9}));
+    assert_string_equal(root_error(root), "adamw: eps -1e-09: may not be negative");
+    root = model_of();
     assert_null(fg_adam_create(root, &(fg_adam_options){.beta2 = -0.5}));
     assert_string_equal(root_error(root),
                         "adam: momentum (beta1) is 0.9, beta2 is -0.5: expected 0 <= beta < 1");
@@ -761,6 +785,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(state_is_named_after_the_parameters),
     cmocka_unit_test(sgd_gets_buffers_when_it_gets_momentum),
     cmocka_unit_test(schedule_sets_the_launchs_numbers),
+    cmocka_unit_test(rates_are_scaled_once),
     cmocka_unit_test(own_loops_count_their_steps),
     cmocka_unit_test(optimizers_take_a_zero_that_is_meant),
     cmocka_unit_test(options_have_the_defaults_of_the_reference),
