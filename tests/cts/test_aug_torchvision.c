@@ -171,7 +171,7 @@ static void losses_of_probabilities(void **state)
     fg_trace_destroy(trace);
 }
 
-/* ---- options that are zero -------------------------------------------------------------------- */
+/* ---- zeros and defaults ---------------------------------------------------------------------- */
 
 enum { MANY = 64, SIDE = 3, VALUES = MANY * SIDE * SIDE * 3 };
 
@@ -205,6 +205,10 @@ static void a_probability_of_zero_changes_nothing(void **state)
     const fg_tensor image = sixteenths(trace, x);
     fg_tensor target = image;
     (void)state;
+    const fg_tensor mixed =
+        fg_aug_mixup(image, &target, key, &(fg_aug_mixup_options){.p = FG_ZERO});
+    const fg_tensor cut =
+        fg_aug_cutmix(image, &target, key, &(fg_aug_cutmix_options){.p = FG_ZERO});
     const fg_tensor out[COUNT] = {
         fg_aug_random_flip(image, key, &(fg_aug_random_flip_options){.p = FG_ZERO}),
         fg_aug_grayscale(image, key, &(fg_aug_grayscale_options){.p = FG_ZERO}),
@@ -215,8 +219,8 @@ static void a_probability_of_zero_changes_nothing(void **state)
         fg_aug_posterize(image, key, &(fg_aug_posterize_options){.p = FG_ZERO}),
         fg_aug_autocontrast(image, key, &(fg_aug_autocontrast_options){.p = FG_ZERO}),
         fg_aug_sharpness(image, key, &(fg_aug_sharpness_options){.p = FG_ZERO}),
-        fg_aug_mixup(image, &target, key, &(fg_aug_mixup_options){.p = FG_ZERO}),
-        fg_aug_cutmix(image, &target, key, &(fg_aug_cutmix_options){.p = FG_ZERO}),
+        mixed,
+        cut,
         target};
     values_run(trace, fg_concat(out, COUNT, 0), got, sizeof got);
     for (int i = 0; i < COUNT * VALUES; i++)
@@ -254,6 +258,54 @@ static void a_threshold_and_a_factor_of_zero(void **state)
     fg_trace_destroy(trace);
 }
 
+enum { DEFAULTS = 9 };
+
+static void without_options(fg_tensor image, const fg_sample_key *key, fg_tensor out[DEFAULTS])
+{
+    fg_tensor target = image, other = image;
+    out[0] = fg_aug_mixup(image, &target, key, NULL);
+    out[1] = target;
+    out[2] = fg_aug_cutmix(image, &other, key, NULL);
+    out[3] = fg_aug_random_flip(image, key, NULL);
+    out[4] = fg_aug_grayscale(image, key, NULL);
+    out[5] = fg_aug_solarize(image, key, NULL);
+    out[6] = fg_aug_posterize(image, key, NULL);
+    out[7] = fg_aug_sharpness(image, key, NULL);
+    out[8] = fg_aug_gaussian_blur(image, key, NULL);
+}
+
+static void with_the_defaults(fg_tensor image, const fg_sample_key *key, fg_tensor out[DEFAULTS])
+{
+    fg_tensor target = image, other = image;
+    const fg_aug_gaussian_blur_options blurred = {.size = 3, .sigma_min = 0.1, .sigma_max = 2};
+    out[0] = fg_aug_mixup(image, &target, key, &(fg_aug_mixup_options){.alpha = 1, .p = 1});
+    out[1] = target;
+    out[2] = fg_aug_cutmix(image, &other, key, &(fg_aug_cutmix_options){.alpha = 1, .p = 1});
+    out[3] = fg_aug_random_flip(image, key, &(fg_aug_random_flip_options){.p = 0.5});
+    out[4] = fg_aug_grayscale(image, key, &(fg_aug_grayscale_options){.p = 0.1});
+    out[5] = fg_aug_solarize(image, key, &(fg_aug_solarize_options){.threshold = 0.5, .p = 0.5});
+    out[6] = fg_aug_posterize(image, key, &(fg_aug_posterize_options){.bits = 4, .p = 0.5});
+    out[7] = fg_aug_sharpness(image, key, &(fg_aug_sharpness_options){.factor = 2, .p = 0.5});
+    out[8] = fg_aug_gaussian_blur(image, key, &blurred);
+}
+
+/* Options of NULL are those of the reference. */
+static void no_options_are_the_defaults(void **state)
+{
+    static float x[VALUES], got[2 * DEFAULTS * VALUES];
+    fg_trace *trace = values_trace(client);
+    const fg_sample_key key = many_keys(trace);
+    const fg_tensor image = sixteenths(trace, x);
+    fg_tensor out[2 * DEFAULTS];
+    (void)state;
+    without_options(image, &key, out);
+    with_the_defaults(image, &key, out + DEFAULTS);
+    values_run(trace, fg_concat(out, 2 * DEFAULTS, 0), got, sizeof got);
+    for (int i = 0; i < DEFAULTS * VALUES; i++)
+        fgt_close("default", (double)got[i], (double)got[DEFAULTS * VALUES + i], 1e-6, 0);
+    fg_trace_destroy(trace);
+}
+
 static int begin(void **state)
 {
     (void)state;
@@ -275,6 +327,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(losses_of_probabilities),
     cmocka_unit_test(a_probability_of_zero_changes_nothing),
     cmocka_unit_test(a_threshold_and_a_factor_of_zero),
+    cmocka_unit_test(no_options_are_the_defaults),
 };
 
 int main(void) { return cmocka_run_group_tests(tests, begin, end) == 0 ? 0 : 1; }
