@@ -195,35 +195,36 @@ static fg_tensor sixteenths(fg_trace *trace, float out[VALUES])
     return fg_constant(trace, &type, out);
 }
 
+enum { FUNCTIONS = 11 };
+
 /* With probability FG_ZERO, unlike 0, nothing ever happens. */
+static void with_probability_zero(fg_tensor x, const fg_sample_key *key, fg_tensor out[FUNCTIONS])
+{
+    fg_tensor target = x;
+    out[0] = fg_aug_random_flip(x, key, &(fg_aug_random_flip_options){.p = FG_ZERO});
+    out[1] = fg_aug_grayscale(x, key, &(fg_aug_grayscale_options){.p = FG_ZERO});
+    out[2] =
+        fg_aug_random_erasing(x, key, &(fg_aug_random_erasing_options){.p = FG_ZERO, .value = 2});
+    out[3] = fg_aug_invert(x, key, &(fg_aug_invert_options){.p = FG_ZERO});
+    out[4] = fg_aug_solarize(x, key, &(fg_aug_solarize_options){.p = FG_ZERO});
+    out[5] = fg_aug_posterize(x, key, &(fg_aug_posterize_options){.p = FG_ZERO});
+    out[6] = fg_aug_autocontrast(x, key, &(fg_aug_autocontrast_options){.p = FG_ZERO});
+    out[7] = fg_aug_sharpness(x, key, &(fg_aug_sharpness_options){.p = FG_ZERO});
+    out[8] = fg_aug_mixup(x, &target, key, &(fg_aug_mixup_options){.p = FG_ZERO});
+    out[9] = fg_aug_cutmix(x, &target, key, &(fg_aug_cutmix_options){.p = FG_ZERO});
+    out[10] = target;
+}
+
 static void a_probability_of_zero_changes_nothing(void **state)
 {
-    enum { COUNT = 11 };
-    static float x[VALUES], got[COUNT * VALUES];
+    static float x[VALUES], got[FUNCTIONS * VALUES];
     fg_trace *trace = values_trace(client);
-    const fg_sample_key many = many_keys(trace), *key = &many;
-    const fg_tensor image = sixteenths(trace, x);
-    fg_tensor target = image;
+    const fg_sample_key key = many_keys(trace);
+    fg_tensor out[FUNCTIONS];
     (void)state;
-    const fg_tensor mixed =
-        fg_aug_mixup(image, &target, key, &(fg_aug_mixup_options){.p = FG_ZERO});
-    const fg_tensor cut =
-        fg_aug_cutmix(image, &target, key, &(fg_aug_cutmix_options){.p = FG_ZERO});
-    const fg_tensor out[COUNT] = {
-        fg_aug_random_flip(image, key, &(fg_aug_random_flip_options){.p = FG_ZERO}),
-        fg_aug_grayscale(image, key, &(fg_aug_grayscale_options){.p = FG_ZERO}),
-        fg_aug_random_erasing(image, key,
-                              &(fg_aug_random_erasing_options){.p = FG_ZERO, .value = 2}),
-        fg_aug_invert(image, key, &(fg_aug_invert_options){.p = FG_ZERO}),
-        fg_aug_solarize(image, key, &(fg_aug_solarize_options){.p = FG_ZERO}),
-        fg_aug_posterize(image, key, &(fg_aug_posterize_options){.p = FG_ZERO}),
-        fg_aug_autocontrast(image, key, &(fg_aug_autocontrast_options){.p = FG_ZERO}),
-        fg_aug_sharpness(image, key, &(fg_aug_sharpness_options){.p = FG_ZERO}),
-        mixed,
-        cut,
-        target};
-    values_run(trace, fg_concat(out, COUNT, 0), got, sizeof got);
-    for (int i = 0; i < COUNT * VALUES; i++)
+    with_probability_zero(sixteenths(trace, x), &key, out);
+    values_run(trace, fg_concat(out, FUNCTIONS, 0), got, sizeof got);
+    for (int i = 0; i < FUNCTIONS * VALUES; i++)
         if (got[i] != x[i % VALUES])
             fail_msg("function %d: %g instead of %g", i / VALUES, (double)got[i],
                      (double)x[i % VALUES]);

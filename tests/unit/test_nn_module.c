@@ -673,7 +673,56 @@ static void building_survives_failing_allocations(void **state)
         fgt_fault_loop(build_and_trace, &names[i]);
 }
 
+/* The count is that of torchvision's resnet18, whose images have 3 channels. */
+static void resnet_has_the_defaults_of_the_reference(void **state)
+{
+    fg_error err = {0};
+    fg_module *root = NULL;
+    fg_module_info info;
+    (void)state;
+    fgt_ok(fg_module_create(NULL, 0, &root, &err));
+    assert_non_null(fg_resnet_create(root, &(fg_resnet_options){.classes = 1000}));
+    assert_int_equal(fg_module_parameter_count(root), 11689512);
+    assert_true(fg_module_info_at(root, 0, &info));
+    assert_string_equal(info.kind, "resnet18");
+    assert_string_equal(info.detail, "imagenet");
+    fg_module_destroy(root);
+}
+
+static void options_of_resnet_are_checked(void **state)
+{
+    static const struct {
+        fg_resnet_options options;
+        const char *says;
+    } rows[] = {
+        {{.classes = 0}, "in 3, classes 0, width 64; "},
+        {{.classes = -1}, "in 3, classes -1, width 64; "},
+        {{.classes = 2, .in = -1}, "in -1, classes 2, width 64; "},
+        {{.classes = 2, .width = -1}, "in 3, classes 2, width -1; "},
+        {{.classes = 2, .depth = 19}, "depth is 19: expected 18, 34 or 50"},
+        {{.classes = 2, .depth = -18}, "depth is -18: expected 18, 34 or 50"},
+        {{.classes = 2, .stem = "smaller"}, "stem is 'smaller': expected 'imagenet' or 'small'"},
+        {{.classes = 2, .stem = ""}, "stem is '': expected 'imagenet' or 'small'"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char expected[128];
+        fg_error err = {0};
+        fg_module *root = NULL;
+        const bool is_number = strncmp(rows[i].says, "in ", 3) == 0;
+        (void)snprintf(expected, sizeof expected, "resnet: %s%s", rows[i].says,
+                       is_number ? "classes must be given, none may be negative" : "");
+        fgt_ok(fg_module_create(NULL, 0, &root, &err));
+        assert_null(fg_resnet_create(root, &rows[i].options));
+        assert_int_equal(fg_module_error(root, &err), FG_EINVAL);
+        assert_string_equal(err.message, expected);
+        fg_module_destroy(root);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(resnet_has_the_defaults_of_the_reference),
+    cmocka_unit_test(options_of_resnet_are_checked),
     cmocka_unit_test(names_are_paths_and_order_is_pytorchs),
     cmocka_unit_test(root_name_goes_before_all),
     cmocka_unit_test(first_error_is_kept_and_stops_building),
