@@ -720,7 +720,52 @@ static void options_of_resnet_are_checked(void **state)
     }
 }
 
+static void models_compute_the_activation_of_their_options(void **state)
+{
+    static const char *const names[] = {"mlp", "lenet"};
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        fg_error err = {0};
+        fg_module *root = NULL;
+        fg_trace *trace = NULL;
+        char *text = NULL;
+        const fg_model_options options = {.name = names[i / 2],
+                                          .input = {FG_F32, 3, {8, 9, 1}},
+                                          .outputs = 2,
+                                          .options = i % 2 == 1 ? "activation=tanh" : NULL};
+        fgt_ok(fg_module_create(NULL, 0, &root, &err));
+        fgt_ok(fg_trace_create(NULL, &trace, &err));
+        const fg_model *model = fg_model_create(root, &options);
+        const fg_tensor y = fg_model_apply(model, fg_ones(trace, FG_F32, FG_DIMS(3, 8, 9, 1)));
+        fgt_ok(fg_trace_text(trace, &y, 1, &text, &err));
+        assert_int_equal(strstr(text, "stablehlo.tanh") != NULL, i % 2);
+        fg_text_free(text);
+        fg_trace_destroy(trace);
+        fg_module_destroy(root);
+    }
+}
+
+/* Another number of channels is refused by the net, not by one of its layers. */
+static void resnet_refuses_other_images(void **state)
+{
+    fg_error err = {0};
+    fg_module *root = NULL;
+    fg_trace *trace = NULL;
+    (void)state;
+    fgt_ok(fg_module_create("net", 0, &root, &err));
+    fgt_ok(fg_trace_create(NULL, &trace, &err));
+    const fg_resnet *net = fg_resnet_create(root, &(fg_resnet_options){.classes = 2, .width = 1});
+    (void)fg_resnet_apply(net, fg_ones(trace, FG_F32, FG_DIMS(1, 32, 32, 4)));
+    assert_int_equal(fg_trace_error(trace, &err), FG_ESHAPE);
+    assert_non_null(strstr(err.message, "'net'"));
+    assert_non_null(strstr(err.message, "expected floating-point images [N, H, W, 3]"));
+    fg_trace_destroy(trace);
+    fg_module_destroy(root);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(models_compute_the_activation_of_their_options),
+    cmocka_unit_test(resnet_refuses_other_images),
     cmocka_unit_test(resnet_has_the_defaults_of_the_reference),
     cmocka_unit_test(options_of_resnet_are_checked),
     cmocka_unit_test(names_are_paths_and_order_is_pytorchs),
