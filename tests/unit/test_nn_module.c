@@ -745,6 +745,23 @@ static void models_compute_the_activation_of_their_options(void **state)
     }
 }
 
+/* Of five dimensions, the fourth is not that of the channels. */
+static void a_convolution_refuses_volumes(void **state)
+{
+    fg_error err = {0};
+    fg_module *root = NULL;
+    fg_trace *trace = NULL;
+    (void)state;
+    fgt_ok(fg_module_create(NULL, 0, &root, &err));
+    fgt_ok(fg_trace_create(NULL, &trace, &err));
+    const fg_conv *conv = fg_conv_create(root, "c", &(fg_conv_options){.in = 2, .out = 3});
+    (void)fg_conv_apply(conv, fg_ones(trace, FG_F32, FG_DIMS(1, 5, 5, 2, 4)));
+    assert_int_equal(fg_trace_error(trace, &err), FG_ESHAPE);
+    assert_non_null(strstr(err.message, "expected floating-point images [N, H, W, 2]"));
+    fg_trace_destroy(trace);
+    fg_module_destroy(root);
+}
+
 /* Another number of channels is refused by the net, not by one of its layers. */
 static void resnet_refuses_other_images(void **state)
 {
@@ -765,6 +782,7 @@ static void resnet_refuses_other_images(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(models_compute_the_activation_of_their_options),
+    cmocka_unit_test(a_convolution_refuses_volumes),
     cmocka_unit_test(resnet_refuses_other_images),
     cmocka_unit_test(resnet_has_the_defaults_of_the_reference),
     cmocka_unit_test(options_of_resnet_are_checked),
