@@ -686,6 +686,10 @@ static void resnet_has_the_defaults_of_the_reference(void **state)
     assert_true(fg_module_info_at(root, 0, &info));
     assert_string_equal(info.kind, "resnet18");
     assert_string_equal(info.detail, "imagenet");
+    fg_module *small = fg_module_child(root, "small");
+    (void)fg_resnet_create(small, &(fg_resnet_options){.classes = 2, .width = 1, .stem = "small"});
+    assert_true(fg_module_info_at(small, 0, &info));
+    assert_string_equal(info.detail, "small");
     fg_module_destroy(root);
 }
 
@@ -745,6 +749,51 @@ static void models_compute_the_activation_of_their_options(void **state)
     }
 }
 
+static void descriptions_and_outputs_are_replaced(void **state)
+{
+    fg_error err = {0};
+    fg_module *root = NULL;
+    fg_trace *trace = NULL;
+    fg_module_info info;
+    (void)state;
+    fgt_ok(fg_module_create(NULL, 0, &root, &err));
+    fgt_ok(fg_trace_create(NULL, &trace, &err));
+    fg_module *child = fg_module_child(fg_module_child(root, "a"), "b");
+    assert_ptr_equal(fg_module_root(child), root);
+    fg_module_describe(child, "first", "with a detail");
+    fg_module_describe(child, "second", NULL);
+    fg_module_note_output(child, fg_ones(trace, FG_F32, FG_DIMS(2)));
+    fg_module_note_output(child, fg_ones(trace, FG_F32, FG_DIMS(3, 4)));
+    assert_true(fg_module_info_at(child, 0, &info));
+    assert_string_equal(info.kind, "second");
+    assert_string_equal(info.detail, "");
+    assert_int_equal(info.output.rank, 2);
+    fg_trace_destroy(trace);
+    fg_module_destroy(root);
+}
+
+/* Only names that can be frozen are suggested; a tree keeps its first error. */
+static void precisions_and_patterns_that_are_unknown(void **state)
+{
+    fg_error err = {0};
+    fg_module *root = NULL;
+    const fg_type scalar = {.dtype = FG_F64};
+    (void)state;
+    fgt_ok(fg_module_create(NULL, 0, &root, &err));
+    fg_module_set_precision(root, "bf16-true");
+    const fg_variable *wide = fg_module_variable(root, "head", &scalar, NULL);
+    assert_int_equal(fg_variable_type(wide)->dtype, FG_F64); /* only f32 follows it */
+    (void)fg_module_variable(root, "haed", &scalar, &(fg_variable_options){.kind = FG_STATE});
+    assert_int_equal(fg_module_freeze(root, "haed", NULL, &err), FG_ENOTFOUND);
+    assert_string_equal(err.message, "freeze 'haed': matches no parameter or buffer of the module; "
+                                     "the nearest names are 'head'\n"
+                                     "'layer1.*' matches everything below layer1");
+    fg_module_set_precision(root, "32");
+    assert_int_equal(fg_module_freeze(root, "head", NULL, &err), FG_EINVAL);
+    assert_int_equal(strncmp(err.message, "unknown precision '32': ", 24), 0);
+    fg_module_destroy(root);
+}
+
 /* Of five dimensions, the fourth is not that of the channels. */
 static void a_convolution_refuses_volumes(void **state)
 {
@@ -782,6 +831,8 @@ static void resnet_refuses_other_images(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(models_compute_the_activation_of_their_options),
+    cmocka_unit_test(descriptions_and_outputs_are_replaced),
+    cmocka_unit_test(precisions_and_patterns_that_are_unknown),
     cmocka_unit_test(a_convolution_refuses_volumes),
     cmocka_unit_test(resnet_refuses_other_images),
     cmocka_unit_test(resnet_has_the_defaults_of_the_reference),
