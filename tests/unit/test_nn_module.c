@@ -723,7 +723,7 @@ static void residual_nets_refuse_bad_options(void **state)
     }
 }
 
-/* ---- options of a configuration --------------------------------------------------------------- */
+/* ---- options of a configuration ------------------------------------------------------------- */
 
 static char *text_of_mlp(const char *options, bool is_training)
 {
