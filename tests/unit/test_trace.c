@@ -427,6 +427,8 @@ static void equal_applications_have_one_structure(void **state)
     assert_false(equal(fg_lt(o.m, o.v), fg_lt(o.v, o.m)));
     assert_true(equal(fg_mul_scalar(o.m, 0.5), fg_mul_scalar(o.m, 0.5)));
     assert_false(equal(fg_mul_scalar(o.m, 0.5), fg_mul_scalar(o.m, 0.25)));
+    assert_false(equal(fg_mul_scalar(o.m, -1), o.m));
+    assert_false(equal(fg_mul_scalar(o.m, 0), o.m));
     assert_false(
         equal(fg_full(trace, FG_F32, 0.0, FG_SCALAR), fg_full(trace, FG_F32, -0.0, FG_SCALAR)));
     assert_true(
