@@ -156,6 +156,27 @@ static void variables_need_a_name_and_all_bytes(void **state)
     fg_variable_destroy(v);
 }
 
+/* No value is repeated after 2^16 others. */
+static void uniform_values_are_not_repeated(void **state)
+{
+    enum { COUNT = 100000 };
+    static float value[COUNT];
+    const fg_type type = {FG_F32, 1, {COUNT}};
+    const fg_variable_options options = {.init = {FG_INIT_UNIFORM, 2}};
+    fg_error err = {0};
+    fg_variable *v = NULL;
+    (void)state;
+    fgt_ok(fg_variable_create("v", &type, &options, &v, &err));
+    fgt_ok(fg_variable_read(v, value, sizeof value, &err));
+    fg_variable_destroy(v);
+    int same = 0;
+    for (int i = 65536; i < COUNT; i++)
+        same += value[i] == value[i - 65536];
+    assert_true(same < 10);
+    for (int i = 0; i < COUNT; i++)
+        assert_true(value[i] >= -2 && value[i] < 2);
+}
+
 /* A variance of a^2, values that differ from each other, and by all bits of the seed. */
 static void normal_values_have_their_deviation(void **state)
 {
@@ -207,6 +228,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(variables_refuse_bad_options),
     cmocka_unit_test(variables_need_a_name_and_all_bytes),
     cmocka_unit_test(normal_values_have_their_deviation),
+    cmocka_unit_test(uniform_values_are_not_repeated),
     cmocka_unit_test(places_of_freezing_are_kept),
 };
 FGT_MAIN(tests)
