@@ -151,7 +151,55 @@ static void wrong_class_weights_are_refused(void **state)
     }
 }
 
+/* As in PyTorch's modules; running statistics are buffers, which are saved with the model. */
+static void names_and_kinds_of_variables(void **state)
+{
+    static const struct {
+        const char *model, *options;
+        const char *names[11];
+    } rows[] = {{"linear", NULL, {"fc.weight", "fc.bias"}},
+                {"mlp",
+                 "hidden=[3, 4]",
+                 {"fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias", "fc3.weight", "fc3.bias"}},
+                {"lenet",
+                 NULL,
+                 {"conv1.weight", "conv1.bias", "conv2.weight", "conv2.bias", "fc1.weight",
+                  "fc1.bias", "fc2.weight", "fc2.bias", "fc3.weight", "fc3.bias"}}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_module *root = root_of(0);
+        const fg_model_options o = {.name = rows[i].model,
+                                    .options = rows[i].options,
+                                    .input = {FG_U8, 2, {8, 8}},
+                                    .outputs = 2};
+        size_t count = 0;
+        assert_non_null(fg_model_create(root, &o));
+        for (; rows[i].names[count] != NULL; count++)
+            assert_string_equal(fg_variable_name(fg_module_variable_at(root, count)),
+                                rows[i].names[count]);
+        assert_int_equal(fg_module_variable_count(root), count);
+        fg_module_destroy(root);
+    }
+}
+
+static void statistics_of_norms_are_buffers(void **state)
+{
+    static const char *const names[] = {"bn.weight", "bn.bias", "bn.running_mean", "bn.running_var",
+                                        "bn.num_batches_tracked"};
+    (void)state;
+    fg_module *root = root_of(0);
+    (void)fg_batch_norm_create(root, "bn", &(fg_batch_norm_options){.channels = 2});
+    for (size_t i = 0; i < 5; i++) {
+        const fg_variable *v = fg_module_variable_at(root, i);
+        assert_string_equal(fg_variable_name(v), names[i]);
+        assert_int_equal(fg_variable_get_kind(v), i < 2 ? FG_PARAMETER : FG_BUFFER);
+    }
+    fg_module_destroy(root);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(names_and_kinds_of_variables),
+    cmocka_unit_test(statistics_of_norms_are_buffers),
     cmocka_unit_test(residual_nets_have_18_layers),
     cmocka_unit_test(models_are_those_of_their_row),
     cmocka_unit_test(options_of_the_mlp_have_an_effect),
