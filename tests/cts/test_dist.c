@@ -497,6 +497,34 @@ static void mistakes_leave_the_module_as_it_was(void **state)
     fg_client_close(client);
 }
 
+static void eight_names_are_listed(void **state)
+{
+    static const fg_sharding_rule rule = {.match = "x", .spec = ""};
+    static const fg_distribute_options options = {.rules = &rule, .rule_count = 1};
+    fg_client *client = NULL;
+    fg_module *root = NULL;
+    fg_error err = {0};
+    char expected[160];
+    (void)state;
+    fgt_ok(fg_client_open(&(fg_client_options){.accelerator = "cpu", .cache_dir = fgt_cache("")},
+                          &client, &err));
+    fgt_ok(fg_module_create(NULL, 1, &root, &err));
+    for (int i = 0; i < 9; i++) {
+        (void)fg_module_variable(root, (char[]){'p', (char)('0' + i), '\0'},
+                                 &(fg_type){.dtype = FG_F32}, NULL);
+        if (i < 7)
+            continue;
+        assert_int_equal(fg_module_distribute(root, client, &options, &err), FG_ENOTFOUND);
+        (void)snprintf(expected, sizeof expected,
+                       "rule 'x' matches no parameter's name; the names are 'p0', 'p1', 'p2', "
+                       "'p3', 'p4', 'p5', 'p6', 'p7'%s",
+                       i < 8 ? "" : ", ...");
+        assert_string_equal(err.message, expected);
+    }
+    fg_module_destroy(root);
+    fg_client_close(client);
+}
+
 /* The first matching rule applies; an axis of size 1 shards nothing. */
 static void the_first_rule_holds(void **state)
 {
@@ -544,6 +572,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(resumed_on_other_devices),
     cmocka_unit_test(files_are_the_same_for_every_strategy),
     cmocka_unit_test(mistakes_leave_the_module_as_it_was),
+    cmocka_unit_test(eight_names_are_listed),
     cmocka_unit_test(the_first_rule_holds),
 };
 

@@ -258,6 +258,66 @@ static void frozen_parameters_have_no_moments_and_no_gradient(void **state)
     step(&p, true);
     assert_true(value_of(p.b) == 2);
     assert_int_equal(warning_count, 0);
+    assert_int_equal(fg_optimizer_variable_count(p.optimizer), 3); /* nothing is missed */
+    fg_module_destroy(p.root);
+}
+
+static void given_gradients_of_frozen_parameters_are_ignored(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    const pair p = pair_of("sgd", "*.b");
+    const fg_tensor both[] = {fg_ones(trace, FG_F32, FG_SCALAR), fg_ones(trace, FG_F32, FG_SCALAR)};
+    fg_optimizer_apply(p.optimizer, both, 2);
+    fgt_ok(fg_run(trace, NULL, 0, NULL, &err));
+    near(value_of(p.a), 1 - lr * (1 + decay), 1e-6);
+    assert_true(value_of(p.b) == 2);
+    const fg_tensor second[] = {{0}, fg_ones(trace, FG_F32, FG_SCALAR)};
+    fgt_ok(fg_module_unfreeze(p.root, NULL, NULL, &err));
+    fg_optimizer_apply(p.optimizer, second, 2);
+    fgt_ok(fg_run(trace, NULL, 0, NULL, &err));
+    near(value_of(p.a), 1 - lr * (1 + decay), 1e-6); /* an empty tensor skips a */
+    near(value_of(p.b), 2 - lr * (1 + decay * 2), 1e-6);
+    fg_module_destroy(p.root);
+}
+
+/* b is trained from the second step on: one step was missed. */
+static void a_single_missed_step_counts(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    const pair p = pair_of("adam", "net.b");
+    adam b = {.p = 2};
+    step(&p, true);
+    fgt_ok(fg_module_unfreeze(p.root, "net.b", NULL, &err));
+    for (int i = 0; i < 3; i++) {
+        step(&p, true);
+        adam_step(&b, b.p);
+    }
+    near(value_of(p.b), b.p, 1e-5);
+    fg_module_destroy(p.root);
+}
+
+/* The first momentum buffer of b is not dampened, however late it is: v = g, then
+ * v = 0.9 v + g / 2. */
+static void dampening_starts_after_the_first_update(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    pair p = {0};
+    double b = 2, v = 0;
+    fgt_ok(fg_module_create("net", 0, &p.root, &err));
+    p.a = parameter(p.root, "a", 1);
+    p.b = parameter(p.root, "b", 2);
+    p.optimizer =
+        fg_sgd_create(p.root, &(fg_sgd_options){.lr = lr, .momentum = 0.9, .dampening = 0.5});
+    for (int i = 0; i < 4; i++) {
+        step(&p, i > 0); /* the gradient of b is b */
+        if (i > 0)
+            v = i == 1 ? b : 0.9 * v + 0.5 * b;
+        b -= lr * v;
+    }
+    near(value_of(p.b), b, 1e-5);
     fg_module_destroy(p.root);
 }
 
@@ -350,6 +410,29 @@ static void six_names_are_suggested(void **state)
                                      "the nearest names are 'w1', 'w2', 'w3', 'w4', 'v1', 'v2'\n"
                                      "'layer1.*' matches everything below layer1");
     fg_module_destroy(root);
+}
+
+/* Frozen ones are no reason for a warning, and not listed in it. */
+static void frozen_parameters_are_not_listed(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    pair p = {0};
+    warning_count = 0;
+    fgt_ok(fg_module_create("net", 0, &p.root, &err));
+    p.a = parameter(p.root, "a", 1);
+    (void)parameter(p.root, "frozen", 1);
+    p.b = parameter(p.root, "b", 2);
+    fgt_ok(fg_module_freeze(p.root, "*.frozen", NULL, &err));
+    p.optimizer = fg_sgd_create(p.root, NULL);
+    step(&p, true);
+    assert_int_equal(warning_count, 0);
+    step(&p, false);
+    assert_int_equal(warning_count, 1);
+    if (strstr(warnings, "depend on 1 of 3 parameters, which are left unchanged: 'net.b'\n") ==
+        NULL)
+        fail_msg("%s", warnings);
+    fg_module_destroy(p.root);
 }
 
 /* A warning lists four names. */
@@ -446,10 +529,14 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(parameters_created_late_in_an_early_layer_are_refused),
     cmocka_unit_test(frozen_parameters_have_no_moments_and_no_gradient),
     cmocka_unit_test(frozen_parameters_are_trained_later),
+    cmocka_unit_test(given_gradients_of_frozen_parameters_are_ignored),
+    cmocka_unit_test(a_single_missed_step_counts),
+    cmocka_unit_test(dampening_starts_after_the_first_update),
     cmocka_unit_test(patterns_that_match_nothing_name_what_is_near),
     cmocka_unit_test(only_parameters_are_counted),
     cmocka_unit_test(six_names_are_suggested),
     cmocka_unit_test(missing_gradients_are_listed),
+    cmocka_unit_test(frozen_parameters_are_not_listed),
     cmocka_unit_test(frozen_batch_norm_keeps_its_statistics),
     cmocka_unit_test(bad_gradients_are_named_beside_missing_ones),
 };

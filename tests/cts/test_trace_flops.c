@@ -95,10 +95,42 @@ static void gradients_of_a_strided_convolution(void **state)
     fg_trace_destroy(trace);
 }
 
+/* Products of an output place and a kernel element that lie on one of `size` pixels. */
+static double pairs_of(int64_t size, int64_t taps, const fg_conv2d_options *o)
+{
+    const int64_t places = (size + 2 * o->pad - o->dilation * (taps - 1) - 1) / o->stride + 1;
+    double pairs = 0;
+    for (int64_t i = 0; i < places; i++)
+        for (int64_t k = 0; k < taps; k++) {
+            const int64_t at = i * o->stride + k * o->dilation - o->pad;
+            pairs += at >= 0 && at < size;
+        }
+    return pairs;
+}
+
+/* Each output channel of 6 sees half of the 4 input channels. */
+static void convolution_in_groups_with_gaps(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_trace *trace;
+    fgi_program *program;
+    const fg_conv2d_options o = {.stride = 2, .pad = 1, .dilation = 2, .groups = 2};
+    fgt_ok(fg_trace_create(client, &trace, &err));
+    const fg_tensor x = input(trace, 0, FG_DIMS(2, 9, 8, 4));
+    const fg_tensor k = input(trace, 1, FG_DIMS(3, 2, 2, 6));
+    const fg_tensor y = fg_conv2d(x, k, &o);
+    fgt_ok(fgi_program_get(trace, &y, 1, &program, &err));
+    fgt_close("counted", fgi_program_flops(program)->of[FG_F32],
+              2.0 * 2 * 2 * 6 * pairs_of(9, 3, &o) * pairs_of(8, 2, &o), 0, 0);
+    fg_trace_destroy(trace);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(matmul_counts),
     cmocka_unit_test(convolution_without_its_padding),
     cmocka_unit_test(gradients_of_a_strided_convolution),
+    cmocka_unit_test(convolution_in_groups_with_gaps),
 };
 
 int main(void) { return cmocka_run_group_tests(tests, open_client, close_client) == 0 ? 0 : 1; }

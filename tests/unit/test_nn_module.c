@@ -185,6 +185,10 @@ static void names_of_other_modules_are_not_found(void **state)
     assert_null(fg_module_variable(root, "", &type, NULL));
     assert_string_equal(error_of(root, FG_EINVAL), "a variable of module '' needs a name");
     fg_module_destroy(root);
+    root = root_of(0);
+    assert_null(fg_module_child(fg_module_child(root, "a"), ""));
+    assert_string_equal(error_of(root, FG_EINVAL), "a module of module 'a' needs a name");
+    fg_module_destroy(root);
 }
 
 static int order[4], destroyed;
@@ -358,6 +362,27 @@ static void lenet_adapts_to_small_sides(void **state)
     }
 }
 
+/* Of the module and of those below it; a description may lose its detail. */
+static void parameters_are_counted_at_all_levels(void **state)
+{
+    const fg_type type = {FG_F32, 1, {3}};
+    fg_module_info info;
+    fg_module *root = root_of(0);
+    fg_module *a = fg_module_child(root, "a"), *b = fg_module_child(a, "b");
+    (void)fg_module_variable(root, "w", &type, NULL);
+    (void)fg_module_variable(a, "w", &type, NULL);
+    (void)fg_module_variable(b, "w", &type, NULL);
+    assert_int_equal(fg_module_parameter_count(root), 9);
+    assert_int_equal(fg_module_parameter_count(a), 6);
+    assert_int_equal(fg_module_parameter_count(b), 3);
+    fg_module_describe(b, "first", "a detail");
+    fg_module_describe(b, "second", NULL);
+    assert_true(fg_module_info_at(b, 0, &info));
+    assert_string_equal(info.kind, "second");
+    assert_string_equal(info.detail, "");
+    fg_module_destroy(root);
+}
+
 /* torchvision's networks with 1000 classes have 11,689,512, 21,797,672 and 25,557,032. */
 static void residual_nets_are_as_large_as_torchvisions(void **state)
 {
@@ -406,6 +431,8 @@ static void models_refuse_what_does_not_go(void **state)
                         "example [256, 64]), got 0 elements");
     assert_string_equal(refused(&(fg_model_options){.name = "mlp", .input = flat}),
                         "model 'mlp': outputs 0; must be given");
+    assert_string_equal(refused(&(fg_model_options){.name = "mlp", .input = flat, .outputs = -2}),
+                        "model 'mlp': outputs -2; must be given");
     assert_string_equal(
         refused(&(fg_model_options){
             .name = "mlp", .input = flat, .outputs = 2, .options = "dropout=1"}),
@@ -634,6 +661,93 @@ static void first_values_depend_on_seed_and_name_only(void **state)
     fg_module_destroy(root);
 }
 
+/* Variance 2 / (3 * 3 * 64): 27 * 64 kernels numbers of the stem. */
+static void kernels_of_residual_nets_are_scaled_by_their_outputs(void **state)
+{
+    enum { COUNT = 3 * 3 * 3 * 64 };
+    float kernel[COUNT];
+    double square = 0;
+    fg_module *root = root_of(1);
+    (void)fg_resnet_create(root, &(fg_resnet_options){.classes = 10, .stem = "small"});
+    read_all(fg_module_find(root, "conv1.weight"), kernel, COUNT);
+    for (int i = 0; i < COUNT; i++)
+        square += (double)kernel[i] * (double)kernel[i];
+    fgt_close("variance", square / COUNT, 2.0 / (9 * 64), 0, 5 * __builtin_sqrt(2.0 / COUNT));
+    fg_module_destroy(root);
+}
+
+/* An initial value that is given is that of the weight only. */
+static void biases_of_convolutions_stay_uniform(void **state)
+{
+    float weight[3 * 3 * 2 * 8], bias[8];
+    bool differ = false;
+    fg_module *root = root_of(1);
+    (void)fg_conv_create(root, "c",
+                         &(fg_conv_options){.in = 2, .out = 8, .init = {FG_INIT_CONSTANT, 5}});
+    read_all(fg_module_find(root, "c.weight"), weight, sizeof weight / sizeof *weight);
+    read_all(fg_module_find(root, "c.bias"), bias, 8);
+    for (size_t i = 0; i < sizeof weight / sizeof *weight; i++)
+        assert_true(weight[i] == 5);
+    for (int i = 0; i < 8; i++) { /* within 1 / sqrt(3 * 3 * 2) */
+        assert_true(bias[i] >= -0.2358F && bias[i] < 0.2358F);
+        differ = differ || bias[i] != bias[0];
+    }
+    assert_true(differ);
+    fg_module_destroy(root);
+}
+
+/* Only f32 variables follow the precision, and only parameters become narrower. */
+static void variables_follow_the_precision(void **state)
+{
+    static const struct {
+        const char *name;
+        fg_dtype parameter, buffer;
+    } rows[] = {{"32-true", FG_F32, FG_F32},  {"bf16-mixed", FG_F32, FG_F32},
+                {"16-mixed", FG_F32, FG_F32}, {"bf16-true", FG_BF16, FG_F32},
+                {"16-true", FG_F16, FG_F32},  {"64-true", FG_F64, FG_F64}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_module *root = root_of(0);
+        fg_module_set_precision(root, rows[i].name);
+        (void)fg_batch_norm_create(root, "bn", &(fg_batch_norm_options){.channels = 2});
+        const fg_dtype weight = fg_variable_type(fg_module_find(root, "bn.weight"))->dtype;
+        const fg_dtype mean = fg_variable_type(fg_module_find(root, "bn.running_mean"))->dtype;
+        const fg_variable *count = fg_module_find(root, "bn.num_batches_tracked");
+        assert_int_equal(weight, rows[i].parameter);
+        assert_int_equal(mean, rows[i].buffer);
+        assert_int_equal(fg_variable_type(count)->dtype, FG_S64);
+        fg_module_destroy(root);
+    }
+    fg_module *root = root_of(0);
+    fg_module_set_precision(root, "16-tru");
+    assert_string_equal(error_of(root, FG_EINVAL),
+                        "unknown precision '16-tru': did you mean '16-true'? expected 32-true, "
+                        "bf16-mixed, bf16-true, 16-mixed, 16-true or 64-true");
+    fg_module_destroy(root);
+}
+
+static void residual_nets_refuse_bad_options(void **state)
+{
+    static const struct {
+        fg_resnet_options options;
+        const char *message;
+    } rows[] = {
+        {{.depth = 20, .classes = 2}, "resnet: depth is 20: expected 18, 34 or 50"},
+        {{.classes = 2, .stem = "big"}, "resnet: stem is 'big': expected 'imagenet' or 'small'"},
+        {{.depth = 18},
+         "resnet: in 3, classes 0, width 64; classes must be given, none may be negative"},
+        {{.classes = 2, .in = -1},
+         "resnet: in -1, classes 2, width 64; classes must be given, none may be negative"},
+        {{.classes = 2, .width = -1},
+         "resnet: in 3, classes 2, width -1; classes must be given, none may be negative"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_module *root = root_of(0);
+        assert_null(fg_resnet_create(root, &rows[i].options));
+        assert_string_equal(error_of(root, FG_EINVAL), rows[i].message);
+        fg_module_destroy(root);
+    }
+}
+
 /* ---- allocation failures --------------------------------------------------------------------- */
 
 static fg_status build_and_trace(void *self, fg_error *err)
@@ -673,170 +787,7 @@ static void building_survives_failing_allocations(void **state)
         fgt_fault_loop(build_and_trace, &names[i]);
 }
 
-/* The count is that of torchvision's resnet18, whose images have 3 channels. */
-static void resnet_has_the_defaults_of_the_reference(void **state)
-{
-    fg_error err = {0};
-    fg_module *root = NULL;
-    fg_module_info info;
-    (void)state;
-    fgt_ok(fg_module_create(NULL, 0, &root, &err));
-    assert_non_null(fg_resnet_create(root, &(fg_resnet_options){.classes = 1000}));
-    assert_int_equal(fg_module_parameter_count(root), 11689512);
-    assert_true(fg_module_info_at(root, 0, &info));
-    assert_string_equal(info.kind, "resnet18");
-    assert_string_equal(info.detail, "imagenet");
-    fg_module *small = fg_module_child(root, "small");
-    (void)fg_resnet_create(small, &(fg_resnet_options){.classes = 2, .width = 1, .stem = "small"});
-    assert_true(fg_module_info_at(small, 0, &info));
-    assert_string_equal(info.detail, "small");
-    fg_module_destroy(root);
-}
-
-static void options_of_resnet_are_checked(void **state)
-{
-    static const struct {
-        fg_resnet_options options;
-        const char *says;
-    } rows[] = {
-        {{.classes = 0}, "in 3, classes 0, width 64; "},
-        {{.classes = -1}, "in 3, classes -1, width 64; "},
-        {{.classes = 2, .in = -1}, "in -1, classes 2, width 64; "},
-        {{.classes = 2, .width = -1}, "in 3, classes 2, width -1; "},
-        {{.classes = 2, .depth = 19}, "depth is 19: expected 18, 34 or 50"},
-        {{.classes = 2, .depth = -18}, "depth is -18: expected 18, 34 or 50"},
-        {{.classes = 2, .stem = "smaller"}, "stem is 'smaller': expected 'imagenet' or 'small'"},
-        {{.classes = 2, .stem = ""}, "stem is '': expected 'imagenet' or 'small'"},
-    };
-    (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        char expected[128];
-        fg_error err = {0};
-        fg_module *root = NULL;
-        const bool is_number = strncmp(rows[i].says, "in ", 3) == 0;
-        (void)snprintf(expected, sizeof expected, "resnet: %s%s", rows[i].says,
-                       is_number ? "classes must be given, none may be negative" : "");
-        fgt_ok(fg_module_create(NULL, 0, &root, &err));
-        assert_null(fg_resnet_create(root, &rows[i].options));
-        assert_int_equal(fg_module_error(root, &err), FG_EINVAL);
-        assert_string_equal(err.message, expected);
-        fg_module_destroy(root);
-    }
-}
-
-static void models_compute_the_activation_of_their_options(void **state)
-{
-    static const char *const names[] = {"mlp", "lenet"};
-    (void)state;
-    for (int i = 0; i < 4; i++) {
-        fg_error err = {0};
-        fg_module *root = NULL;
-        fg_trace *trace = NULL;
-        char *text = NULL;
-        const fg_model_options options = {.name = names[i / 2],
-                                          .input = {FG_F32, 3, {8, 9, 1}},
-                                          .outputs = 2,
-                                          .options = i % 2 == 1 ? "activation=tanh" : NULL};
-        fgt_ok(fg_module_create(NULL, 0, &root, &err));
-        fgt_ok(fg_trace_create(NULL, &trace, &err));
-        const fg_model *model = fg_model_create(root, &options);
-        const fg_tensor y = fg_model_apply(model, fg_ones(trace, FG_F32, FG_DIMS(3, 8, 9, 1)));
-        fgt_ok(fg_trace_text(trace, &y, 1, &text, &err));
-        assert_int_equal(strstr(text, "stablehlo.tanh") != NULL, i % 2);
-        fg_text_free(text);
-        fg_trace_destroy(trace);
-        fg_module_destroy(root);
-    }
-}
-
-static void descriptions_and_outputs_are_replaced(void **state)
-{
-    fg_error err = {0};
-    fg_module *root = NULL;
-    fg_trace *trace = NULL;
-    fg_module_info info;
-    (void)state;
-    fgt_ok(fg_module_create(NULL, 0, &root, &err));
-    fgt_ok(fg_trace_create(NULL, &trace, &err));
-    fg_module *child = fg_module_child(fg_module_child(root, "a"), "b");
-    assert_ptr_equal(fg_module_root(child), root);
-    fg_module_describe(child, "first", "with a detail");
-    fg_module_describe(child, "second", NULL);
-    fg_module_note_output(child, fg_ones(trace, FG_F32, FG_DIMS(2)));
-    fg_module_note_output(child, fg_ones(trace, FG_F32, FG_DIMS(3, 4)));
-    assert_true(fg_module_info_at(child, 0, &info));
-    assert_string_equal(info.kind, "second");
-    assert_string_equal(info.detail, "");
-    assert_int_equal(info.output.rank, 2);
-    fg_trace_destroy(trace);
-    fg_module_destroy(root);
-}
-
-/* Only names that can be frozen are suggested; a tree keeps its first error. */
-static void precisions_and_patterns_that_are_unknown(void **state)
-{
-    fg_error err = {0};
-    fg_module *root = NULL;
-    const fg_type scalar = {.dtype = FG_F64};
-    (void)state;
-    fgt_ok(fg_module_create(NULL, 0, &root, &err));
-    fg_module_set_precision(root, "bf16-true");
-    const fg_variable *wide = fg_module_variable(root, "head", &scalar, NULL);
-    assert_int_equal(fg_variable_type(wide)->dtype, FG_F64); /* only f32 follows it */
-    (void)fg_module_variable(root, "haed", &scalar, &(fg_variable_options){.kind = FG_STATE});
-    assert_int_equal(fg_module_freeze(root, "haed", NULL, &err), FG_ENOTFOUND);
-    assert_string_equal(err.message, "freeze 'haed': matches no parameter or buffer of the module; "
-                                     "the nearest names are 'head'\n"
-                                     "'layer1.*' matches everything below layer1");
-    fg_module_set_precision(root, "32");
-    assert_int_equal(fg_module_freeze(root, "head", NULL, &err), FG_EINVAL);
-    assert_int_equal(strncmp(err.message, "unknown precision '32': ", 24), 0);
-    fg_module_destroy(root);
-}
-
-/* Of five dimensions, the fourth is not that of the channels. */
-static void a_convolution_refuses_volumes(void **state)
-{
-    fg_error err = {0};
-    fg_module *root = NULL;
-    fg_trace *trace = NULL;
-    (void)state;
-    fgt_ok(fg_module_create(NULL, 0, &root, &err));
-    fgt_ok(fg_trace_create(NULL, &trace, &err));
-    const fg_conv *conv = fg_conv_create(root, "c", &(fg_conv_options){.in = 2, .out = 3});
-    (void)fg_conv_apply(conv, fg_ones(trace, FG_F32, FG_DIMS(1, 5, 5, 2, 4)));
-    assert_int_equal(fg_trace_error(trace, &err), FG_ESHAPE);
-    assert_non_null(strstr(err.message, "expected floating-point images [N, H, W, 2]"));
-    fg_trace_destroy(trace);
-    fg_module_destroy(root);
-}
-
-/* Another number of channels is refused by the net, not by one of its layers. */
-static void resnet_refuses_other_images(void **state)
-{
-    fg_error err = {0};
-    fg_module *root = NULL;
-    fg_trace *trace = NULL;
-    (void)state;
-    fgt_ok(fg_module_create("net", 0, &root, &err));
-    fgt_ok(fg_trace_create(NULL, &trace, &err));
-    const fg_resnet *net = fg_resnet_create(root, &(fg_resnet_options){.classes = 2, .width = 1});
-    (void)fg_resnet_apply(net, fg_ones(trace, FG_F32, FG_DIMS(1, 32, 32, 4)));
-    assert_int_equal(fg_trace_error(trace, &err), FG_ESHAPE);
-    assert_non_null(strstr(err.message, "'net'"));
-    assert_non_null(strstr(err.message, "expected floating-point images [N, H, W, 3]"));
-    fg_trace_destroy(trace);
-    fg_module_destroy(root);
-}
-
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(models_compute_the_activation_of_their_options),
-    cmocka_unit_test(descriptions_and_outputs_are_replaced),
-    cmocka_unit_test(precisions_and_patterns_that_are_unknown),
-    cmocka_unit_test(a_convolution_refuses_volumes),
-    cmocka_unit_test(resnet_refuses_other_images),
-    cmocka_unit_test(resnet_has_the_defaults_of_the_reference),
-    cmocka_unit_test(options_of_resnet_are_checked),
     cmocka_unit_test(names_are_paths_and_order_is_pytorchs),
     cmocka_unit_test(root_name_goes_before_all),
     cmocka_unit_test(first_error_is_kept_and_stops_building),
@@ -850,6 +801,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(models_take_their_inputs),
     cmocka_unit_test(models_have_the_papers_sizes),
     cmocka_unit_test(lenet_adapts_to_small_sides),
+    cmocka_unit_test(parameters_are_counted_at_all_levels),
     cmocka_unit_test(models_refuse_what_does_not_go),
     cmocka_unit_test(residual_nets_are_as_large_as_torchvisions),
     cmocka_unit_test(applying_wrongly_is_kept_in_the_trace),
@@ -858,6 +810,10 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(first_dimensions_of_inputs),
     cmocka_unit_test(first_values_are_pytorchs_distributions),
     cmocka_unit_test(first_values_depend_on_seed_and_name_only),
+    cmocka_unit_test(kernels_of_residual_nets_are_scaled_by_their_outputs),
+    cmocka_unit_test(biases_of_convolutions_stay_uniform),
+    cmocka_unit_test(variables_follow_the_precision),
+    cmocka_unit_test(residual_nets_refuse_bad_options),
     cmocka_unit_test(building_survives_failing_allocations),
 };
 FGT_MAIN(tests)

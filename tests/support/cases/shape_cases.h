@@ -31,6 +31,9 @@ ROW(concat_twice, VALUE + GRAD, "T[2,2]", fg_concat((const fg_tensor[]){a, a}, 2
 ROW(concat_u8, VALUE, "u8[2]<9 u8[3]<9", fg_concat((const fg_tensor[]){a, b}, 2, 0), "torch.cat([a, b], 0)")
 ROW(reverse, ALL, "T[2,3,2]", fg_reverse(a, 2, (const int[]){0, -1}), "a.flip(0, -1)")
 ROW(concat_middle, VALUE + GRAD, "T[2,1,3] T[2,2,3]", fg_concat((const fg_tensor[]){a, b}, 2, -2), "torch.cat([a, b], -2)")
+ROW(slices_overlap, ALL, "T[7]", fg_concat((const fg_tensor[]){fg_slice(a, (const int64_t[]){0}, (const int64_t[]){5}, (const int64_t[]){2}), fg_slice(a, (const int64_t[]){3}, (const int64_t[]){7}, NULL)}, 2, 0), "torch.cat([a[0:5:2], a[3:7]])")
+ROW(slices_adjacent, ALL, "T[2,7]", fg_concat((const fg_tensor[]){fg_slice(a, (const int64_t[]){0, 4}, (const int64_t[]){2, 6}, NULL), fg_slice(a, (const int64_t[]){0, 1}, (const int64_t[]){2, 4}, NULL)}, 2, 1), "torch.cat([a[:, 4:6], a[:, 1:4]], 1)")
+ROW(slices_nested, ALL, "T[4,4]", fg_concat((const fg_tensor[]){fg_concat((const fg_tensor[]){fg_slice(fg_slice(a, (const int64_t[]){0, 0}, (const int64_t[]){2, 4}, NULL), (const int64_t[]){0, 2}, (const int64_t[]){2, 4}, NULL), fg_slice(fg_slice(a, (const int64_t[]){0, 0}, (const int64_t[]){2, 4}, NULL), (const int64_t[]){0, 0}, (const int64_t[]){2, 2}, NULL)}, 2, 1), fg_slice(a, (const int64_t[]){2, 0}, (const int64_t[]){4, 4}, NULL)}, 2, 0), "torch.cat([torch.cat([a[0:2, 2:4], a[0:2, 0:2]], 1), a[2:4]], 0)")
 
 FAILS(fg_reshape(o.m, FG_DIMS(5, -1)), FG_ESHAPE, "reshape(f32[3,4]): 12 elements cannot be reshaped to f32[5,2]")
 FAILS(fg_reshape(o.s, FG_DIMS(3)), FG_ESHAPE, "reshape(f32[]): 1 element cannot be reshaped to f32[3]")
@@ -73,4 +76,7 @@ FAILS(fg_pad(o.v, 0, (const int64_t[]){INT64_MIN}, (const int64_t[]){INT64_MAX},
 FAILS(fg_pad(o.v, 0, (const int64_t[]){0}, (const int64_t[]){0}, (const int64_t[]){INT64_MAX}), FG_ESHAPE, "pad(f32[4], f32[]): the padding of dimension 0 is too large")
 FAILS(fg_concat((const fg_tensor[]){o.m, o.v}, 2, 0), FG_ESHAPE, "concat(f32[3,4], f32[4]): the shapes differ in dimensions other than axis 0")
 FAILS(fg_concat((const fg_tensor[]){o.m, o.n}, 2, -3), FG_EINVAL, "concat: axis -3 is out of range for rank 2 or given twice")
+FAILS(fg_broadcast_to(o.m, FG_DIMS(6, 8)), FG_ESHAPE, "broadcast(f32[3,4]): cannot be broadcast to that shape")
+FAILS(fg_broadcast_to(o.m, FG_DIMS(2, 4)), FG_ESHAPE, "broadcast(f32[3,4]): cannot be broadcast to that shape")
+FAILS(fg_concat((const fg_tensor[]){o.v, o.m}, 2, 0), FG_ESHAPE, "concat(f32[4], f32[3,4]): the shapes differ in dimensions other than axis 0")
 /* clang-format on */
