@@ -152,8 +152,9 @@ static const double jitter[4] = {0.4, 0.5, 1.5, 0.25}, plain_jitter[4] = {0.4, 0
                              &(fg_aug_rand_augment_options){.magnitude = 17, .fill = 0.25}),       \
          aug_host_rand_augment(like, d, 2, 17, 0.25, false))                                       \
     CASE(trivial_augment, 3,                                                                       \
-         fg_aug_trivial_augment(x, key, &(fg_aug_trivial_augment_options){.bilinear = true}),      \
-         aug_host_trivial_augment(like, d, 0, true))
+         fg_aug_trivial_augment(x, key,                                                            \
+                                &(fg_aug_trivial_augment_options){.fill = 0.5, .bilinear = true}), \
+         aug_host_trivial_augment(like, d, 0.5, true))
 
 #define DEVICE(id, channels, device, host)                                                         \
     static fg_tensor id##_device(fg_tensor x, const fg_sample_key *key) { return device; }         \
@@ -527,6 +528,10 @@ static void channels_are_normalized(void **state)
     values_run(trace, fg_aug_normalize(fg_constant(trace, &type, pixel), NULL, &o), got,
                sizeof got);
     fgt_close("half", (double)got[2], 0.5, 1e-6, 0);
+    o = (fg_aug_normalize_options){.mean = &one, .mean_count = 1};
+    values_run(trace, fg_aug_normalize(fg_constant(trace, &type, pixel), NULL, &o), got,
+               sizeof got);
+    fgt_close("less two", (double)got[2], -1, 1e-6, 0);
     fg_trace_destroy(trace);
 }
 

@@ -1,5 +1,6 @@
 /* test_aug_mix.c - mixup and cutmix where they are easily wrong: images of one row, column or
  * pixel, batches of one sample, padding rows, extreme alphas, 16-bit floats; compared with plain C.
+ * Also that each option of each augmentation has an effect.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -7,6 +8,7 @@
 #include <fulgurite/aug.h>
 #include <math.h>
 
+#include "aug/augmentations.h"
 #include "aug_host.h"
 #include "trace_values.h"
 
@@ -155,9 +157,75 @@ static void padding_rows_are_not_mixed_in(void **client)
     }
 }
 
+/* ---- options --------------------------------------------------------------------------------- */
+
+/* The largest of a range is not below the default of the smallest. */
+static const char *example_of(const fg_option *option)
+{
+    const size_t n = strlen(option->name);
+    const bool is_most = n > 4 && strcmp(option->name + n - 4, "_max") == 0;
+    if (!is_most || strcmp(option->example, "0.25") != 0)
+        return option->example;
+    return option->max > 1 ? "1.5" : "0.9";
+}
+
+static fg_option_values *examples_of(const fg_entry *entry, size_t without)
+{
+    fg_error err = {0};
+    fg_option_values *values = NULL;
+    fgt_ok(fg_option_values_create(NULL, entry->options, entry->option_count, &values, &err));
+    for (size_t i = 0; i < entry->option_count; i++)
+        if (i != without)
+            fgt_ok(fg_option_set(values, entry->options[i].name, example_of(&entry->options[i]),
+                                 NULL, &err));
+    return values;
+}
+
+/* The program of an augmentation with all options as in their examples, except one. */
+static char *program_without(fg_client *client, const fg_augmentation_entry *row, size_t without)
+{
+    static const uint32_t word[2] = {1, 2};
+    fg_error err = {0};
+    char *text = NULL;
+    fg_trace *trace = values_trace(client);
+    const fg_type two = {FG_U32, 1, {2}};
+    const fg_tensor x = fg_iota(trace, FG_F32, 2, FG_DIMS(2, 300, 320, 3));
+    const fg_sample_key key = {.key = fg_constant(trace, &two, word),
+                               .sample = fg_constant(trace, &two, word)};
+    fg_tensor target = fg_zeros(trace, FG_F32, FG_DIMS(2, 3)), y[2];
+    fg_option_values *values = examples_of(&row->entry, without);
+    y[0] = row->mix != NULL ? row->mix(x, &target, &key, values) : row->apply(x, &key, values);
+    y[1] = target;
+    if (fg_trace_error(trace, &err) != FG_OK)
+        fail_msg("%s: %s", row->entry.name, err.message);
+    fgt_ok(fg_trace_text(trace, y, 2, &text, &err));
+    fg_option_values_destroy(values);
+    fg_trace_destroy(trace);
+    return text;
+}
+
+static void every_option_has_an_effect(void **state)
+{
+    for (size_t k = 0; k < fgi_augmentation_row_count; k++) {
+        const fg_augmentation_entry *row = fgi_augmentation_rows[k];
+        char *all = program_without(*state, row, SIZE_MAX);
+        for (size_t i = 0; i < row->entry.option_count; i++) {
+            const char *option = row->entry.options[i].name;
+            char *one = program_without(*state, row, i);
+            const bool is_unused = strcmp(row->entry.name, "random_crop") == 0 &&
+                                   strcmp(option, "fill") == 0; /* of mirrored padding */
+            if ((strcmp(all, one) == 0) != is_unused)
+                fail_msg("%s, %s", row->entry.name, option);
+            fg_text_free(one);
+        }
+        fg_text_free(all);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(small_images_and_extreme_alphas),
     cmocka_unit_test(padding_rows_are_not_mixed_in),
+    cmocka_unit_test(every_option_has_an_effect),
 };
 
 int main(void)

@@ -171,6 +171,142 @@ static void losses_of_probabilities(void **state)
     fg_trace_destroy(trace);
 }
 
+/* ---- zeros and defaults ---------------------------------------------------------------------- */
+
+enum { MANY = 64, SIDE = 3, VALUES = MANY * SIDE * SIDE * 3 };
+
+static fg_sample_key many_keys(fg_trace *trace)
+{
+    static uint32_t words[MANY];
+    const fg_type two = {.dtype = FG_U32, .rank = 1, .dim = {2}};
+    const fg_type many = {.dtype = FG_U32, .rank = 1, .dim = {MANY}};
+    for (uint32_t i = 0; i < MANY; i++)
+        words[i] = i;
+    return (fg_sample_key){.key = fg_constant(trace, &two, words),
+                           .sample = fg_constant(trace, &many, words)};
+}
+
+/* Sixteenths that differ between neighbors, channels and samples. */
+static fg_tensor sixteenths(fg_trace *trace, float out[VALUES])
+{
+    const fg_type type = {.dtype = FG_F32, .rank = 4, .dim = {MANY, SIDE, SIDE, 3}};
+    for (int i = 0; i < VALUES; i++)
+        out[i] = (float)(i * 5 % 13 + 1) / 16;
+    return fg_constant(trace, &type, out);
+}
+
+enum { FUNCTIONS = 11 };
+
+/* With probability FG_ZERO, unlike 0, nothing ever happens. */
+static void with_probability_zero(fg_tensor x, const fg_sample_key *key, fg_tensor out[FUNCTIONS])
+{
+    fg_tensor target = x;
+    out[0] = fg_aug_random_flip(x, key, &(fg_aug_random_flip_options){.p = FG_ZERO});
+    out[1] = fg_aug_grayscale(x, key, &(fg_aug_grayscale_options){.p = FG_ZERO});
+    out[2] =
+        fg_aug_random_erasing(x, key, &(fg_aug_random_erasing_options){.p = FG_ZERO, .value = 2});
+    out[3] = fg_aug_invert(x, key, &(fg_aug_invert_options){.p = FG_ZERO});
+    out[4] = fg_aug_solarize(x, key, &(fg_aug_solarize_options){.p = FG_ZERO});
+    out[5] = fg_aug_posterize(x, key, &(fg_aug_posterize_options){.p = FG_ZERO});
+    out[6] = fg_aug_autocontrast(x, key, &(fg_aug_autocontrast_options){.p = FG_ZERO});
+    out[7] = fg_aug_sharpness(x, key, &(fg_aug_sharpness_options){.p = FG_ZERO});
+    out[8] = fg_aug_mixup(x, &target, key, &(fg_aug_mixup_options){.p = FG_ZERO});
+    out[9] = fg_aug_cutmix(x, &target, key, &(fg_aug_cutmix_options){.p = FG_ZERO});
+    out[10] = target;
+}
+
+static void a_probability_of_zero_changes_nothing(void **state)
+{
+    static float x[VALUES], got[FUNCTIONS * VALUES];
+    fg_trace *trace = values_trace(client);
+    const fg_sample_key key = many_keys(trace);
+    fg_tensor out[FUNCTIONS];
+    (void)state;
+    with_probability_zero(sixteenths(trace, x), &key, out);
+    values_run(trace, fg_concat(out, FUNCTIONS, 0), got, sizeof got);
+    for (int i = 0; i < FUNCTIONS * VALUES; i++)
+        if (got[i] != x[i % VALUES])
+            fail_msg("function %d: %g instead of %g", i / VALUES, (double)got[i],
+                     (double)x[i % VALUES]);
+    fg_trace_destroy(trace);
+}
+
+/* With threshold 0, every pixel is bright; factor 0 is the smoothed image, whose middle pixel is
+ * (sum of all nine + 4 times itself) / 13, and whose others stay the same. */
+static void a_threshold_and_a_factor_of_zero(void **state)
+{
+    static float x[VALUES], got[2 * VALUES];
+    fg_trace *trace = values_trace(client);
+    const fg_sample_key key = many_keys(trace);
+    const fg_tensor image = sixteenths(trace, x);
+    (void)state;
+    const fg_tensor out[] = {
+        fg_aug_solarize(image, &key, &(fg_aug_solarize_options){.threshold = FG_ZERO, .p = 1}),
+        fg_aug_sharpness(image, &key, &(fg_aug_sharpness_options){.factor = FG_ZERO, .p = 1})};
+    values_run(trace, fg_concat(out, 2, 0), got, sizeof got);
+    for (int i = 0; i < VALUES; i++) {
+        const float *sample = x + i / 27 * 27 + i % 3;
+        double smooth = (double)x[i];
+        if (i / 3 % 9 == 4) {
+            smooth *= 4;
+            for (int k = 0; k < 9; k++)
+                smooth += (double)sample[3 * k];
+            smooth /= 13;
+        }
+        fgt_close("solarize", (double)got[i], 1 - (double)x[i], 1e-6, 0);
+        fgt_close("sharpness", (double)got[VALUES + i], smooth, 1e-6, 0);
+    }
+    fg_trace_destroy(trace);
+}
+
+enum { DEFAULTS = 9 };
+
+static void without_options(fg_tensor image, const fg_sample_key *key, fg_tensor out[DEFAULTS])
+{
+    fg_tensor target = image, other = image;
+    out[0] = fg_aug_mixup(image, &target, key, NULL);
+    out[1] = target;
+    out[2] = fg_aug_cutmix(image, &other, key, NULL);
+    out[3] = fg_aug_random_flip(image, key, NULL);
+    out[4] = fg_aug_grayscale(image, key, NULL);
+    out[5] = fg_aug_solarize(image, key, NULL);
+    out[6] = fg_aug_posterize(image, key, NULL);
+    out[7] = fg_aug_sharpness(image, key, NULL);
+    out[8] = fg_aug_gaussian_blur(image, key, NULL);
+}
+
+static void with_the_defaults(fg_tensor image, const fg_sample_key *key, fg_tensor out[DEFAULTS])
+{
+    fg_tensor target = image, other = image;
+    const fg_aug_gaussian_blur_options blurred = {.size = 3, .sigma_min = 0.1, .sigma_max = 2};
+    out[0] = fg_aug_mixup(image, &target, key, &(fg_aug_mixup_options){.alpha = 1, .p = 1});
+    out[1] = target;
+    out[2] = fg_aug_cutmix(image, &other, key, &(fg_aug_cutmix_options){.alpha = 1, .p = 1});
+    out[3] = fg_aug_random_flip(image, key, &(fg_aug_random_flip_options){.p = 0.5});
+    out[4] = fg_aug_grayscale(image, key, &(fg_aug_grayscale_options){.p = 0.1});
+    out[5] = fg_aug_solarize(image, key, &(fg_aug_solarize_options){.threshold = 0.5, .p = 0.5});
+    out[6] = fg_aug_posterize(image, key, &(fg_aug_posterize_options){.bits = 4, .p = 0.5});
+    out[7] = fg_aug_sharpness(image, key, &(fg_aug_sharpness_options){.factor = 2, .p = 0.5});
+    out[8] = fg_aug_gaussian_blur(image, key, &blurred);
+}
+
+/* Options of NULL are those of the reference. */
+static void no_options_are_the_defaults(void **state)
+{
+    static float x[VALUES], got[2 * DEFAULTS * VALUES];
+    fg_trace *trace = values_trace(client);
+    const fg_sample_key key = many_keys(trace);
+    const fg_tensor image = sixteenths(trace, x);
+    fg_tensor out[2 * DEFAULTS];
+    (void)state;
+    without_options(image, &key, out);
+    with_the_defaults(image, &key, out + DEFAULTS);
+    values_run(trace, fg_concat(out, 2 * DEFAULTS, 0), got, sizeof got);
+    for (int i = 0; i < DEFAULTS * VALUES; i++)
+        fgt_close("default", (double)got[i], (double)got[DEFAULTS * VALUES + i], 1e-6, 0);
+    fg_trace_destroy(trace);
+}
+
 static int begin(void **state)
 {
     (void)state;
@@ -184,8 +320,15 @@ static int end(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(colors), cmocka_unit_test(places),   cmocka_unit_test(blur),
-    cmocka_unit_test(levels), cmocka_unit_test(policies), cmocka_unit_test(losses_of_probabilities),
+    cmocka_unit_test(colors),
+    cmocka_unit_test(places),
+    cmocka_unit_test(blur),
+    cmocka_unit_test(levels),
+    cmocka_unit_test(policies),
+    cmocka_unit_test(losses_of_probabilities),
+    cmocka_unit_test(a_probability_of_zero_changes_nothing),
+    cmocka_unit_test(a_threshold_and_a_factor_of_zero),
+    cmocka_unit_test(no_options_are_the_defaults),
 };
 
 int main(void) { return cmocka_run_group_tests(tests, begin, end) == 0 ? 0 : 1; }

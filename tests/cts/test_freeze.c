@@ -298,8 +298,8 @@ static void a_single_missed_step_counts(void **state)
     fg_module_destroy(p.root);
 }
 
-/* The first momentum buffer of b is not dampened, however late it is: v = g, then v = 0.9 v + g / 2.
- */
+/* The first momentum buffer of b is not dampened, however late it is: v = g, then
+ * v = 0.9 v + g / 2. */
 static void dampening_starts_after_the_first_update(void **state)
 {
     (void)state;

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "optim/optimizer.h"
 #include "record.h"
 #include "trace_values.h"
 
@@ -419,6 +420,57 @@ static void infinite_gradients_are_found_before_clipping(void **state)
     fg_module_destroy(root);
 }
 
+/* The base rate is without the factor of the batch size; a new one is scaled by it too. */
+static void rates_are_scaled_once(void **state)
+{
+    fg_error err = {0};
+    fg_module *root = NULL;
+    const fg_schedule cycle = fg_onecycle(NULL);
+    (void)state;
+    fgt_ok(fg_module_create(NULL, 0, &root, &err));
+    (void)fg_linear_create(root, "l", &(fg_linear_options){.in = 3, .out = 2});
+    fg_optimizer *o = fg_sgd_create(root, &(fg_sgd_options){.lr = 0.5, .momentum = 0.9});
+    fgt_ok(fg_optimizer_set_schedule(o, &cycle, 50, &err)); /* from 1/25 of the rate */
+    fgi_optimizer_scale_lr(o, 4);
+    assert_true(fg_optimizer_get_lr(o) == 2.0 / 25);
+    assert_true(fgi_optimizer_unscaled_lr(o) == 0.5 / 25);
+    fg_optimizer_set_lr(o, 0.25);
+    assert_true(fg_optimizer_get_lr(o) == 1.0 / 25);
+    assert_true(fgi_optimizer_unscaled_lr(o) == 0.25 / 25);
+    assert_true(fgi_optimizer_base_lr(o) == 0.25);
+    fg_optimizer_begin_step(o, 14); /* the peak: 0.3 * 50 - 1 */
+    assert_true(fg_optimizer_get_lr(o) == 1);
+    fg_module_destroy(root);
+}
+
+/* A gradient of 3 and a rate of 0.1: each update subtracts a tenth of the limit, or 0.3. */
+static void limits_compile_nothing(void **state)
+{
+    static const double limits[] = {0.5, 2, 4}, values[] = {0.95, 0.75, 0.45};
+    static const fg_clip clips[] = {FG_CLIP_NORM, FG_CLIP_VALUE};
+    fg_error err = {0};
+    (void)state;
+    for (int c = 0; c < 2; c++) {
+        fg_module *root = NULL;
+        float value = 1;
+        int64_t programs = 0;
+        fgt_ok(fg_module_create(NULL, 0, &root, &err));
+        fg_variable *v = fg_module_variable(root, "v", &(fg_type){.dtype = FG_F32}, NULL);
+        fg_optimizer *o = fg_sgd_create(root, &(fg_sgd_options){.lr = 0.1});
+        fgt_ok(fg_variable_set(v, &value, sizeof value, &err));
+        for (int i = 0; i < 3; i++) {
+            fgt_ok(fg_optimizer_set_clip(o, clips[c], limits[i], &err));
+            fg_optimizer_minimize(o, fg_mul_scalar(fg_variable_value(trace, v), 3));
+            fgt_ok(fg_run(trace, NULL, 0, NULL, &err));
+            fgt_ok(fg_variable_read(v, &value, sizeof value, &err));
+            fgt_close("v", (double)value, values[i], 1e-6, 0);
+            programs = i == 0 ? values_programs(client) : programs;
+        }
+        assert_int_equal(values_programs(client), programs);
+        fg_module_destroy(root);
+    }
+}
+
 /* d(slope v)/dv is slope; whether the update was skipped. */
 static bool update_by(fg_optimizer *o, fg_variable *v, double slope)
 {
@@ -450,6 +502,78 @@ static void skipped_updates_are_reported(void **state)
     assert_false(update_by(scaled, v, 1));
     assert_false(update_by(plain, v, (double)INFINITY)); /* nothing is skipped without a scale */
     fg_module_destroy(root);
+}
+
+static void health_is(const fg_optimizer *o, float bad, float step, float culprit, float kind)
+{
+    fg_error err = {0};
+    float got[FGI_HEALTH];
+    fgt_ok(fg_variable_read(fgi_optimizer_health(o), got, sizeof got, &err));
+    assert_true(got[FGI_HEALTH_BAD] == bad && got[FGI_HEALTH_STEP] == step);
+    assert_true(got[FGI_HEALTH_CULPRIT] == culprit && got[FGI_HEALTH_KIND] == kind);
+}
+
+/* The number of the parameter, also if others have no gradient; 1: NaN, 2: infinite. */
+static void the_first_anomaly_is_kept(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    for (int is_nan = 0; is_nan < 2; is_nan++) {
+        fg_module *root = NULL;
+        fgt_ok(fg_module_create(NULL, 0, &root, &err));
+        fg_variable *v = fg_module_variable(root, "v", &(fg_type){.dtype = FG_F32}, NULL);
+        fg_variable *w = fg_module_variable(root, "w", &(fg_type){.dtype = FG_F32}, NULL);
+        fg_optimizer *o = fg_sgd_create(root, NULL);
+        fgt_ok(fgi_optimizer_watch(o, true, &err));
+        assert_false(update_by(o, w, 1));
+        health_is(o, 0, 0, 0, 0);
+        assert_true(update_by(o, w, is_nan ? (double)NAN : (double)INFINITY));
+        health_is(o, 1, 2, 2, is_nan ? 1 : 2);
+        assert_true(update_by(o, v, is_nan ? (double)INFINITY : (double)NAN));
+        health_is(o, 2, 2, 2, is_nan ? 1 : 2);
+        fg_module_destroy(root);
+    }
+}
+
+/* With loss scaling, overflow is an anomaly only at a scale of 1. */
+static void overflow_is_an_anomaly_at_a_scale_of_one(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_module *root = NULL;
+    fgt_ok(fg_module_create(NULL, 0, &root, &err));
+    fg_variable *v = fg_module_variable(root, "v", &(fg_type){.dtype = FG_F32}, NULL);
+    fg_optimizer *o = fg_sgd_create(root, NULL);
+    fgt_ok(fg_optimizer_set_loss_scale(o, &(fg_loss_scale_options){.init = 2}, &err));
+    fgt_ok(fgi_optimizer_watch(o, true, &err));
+    assert_true(update_by(o, v, (double)INFINITY));
+    health_is(o, 1, 0, 0, 0);
+    assert_true(update_by(o, v, (double)INFINITY));
+    health_is(o, 2, 2, 1, 2);
+    fg_module_destroy(root);
+}
+
+/* In bf16, 1 - 1e-4 is 1; a learning rate of 0 changes nothing, and loses nothing. */
+static void updates_below_the_precision_are_lost(void **state)
+{
+    static const double rates[] = {FG_ZERO, 1e-4, 0.5};
+    (void)state;
+    fg_error err = {0};
+    for (int i = 0; i < 3; i++) {
+        fg_module *root = NULL;
+        float health[FGI_HEALTH];
+        const fg_variable_options one = {.init = {FG_INIT_CONSTANT, 1}};
+        fgt_ok(fg_module_create(NULL, 0, &root, &err));
+        (void)fg_module_variable(root, "v", &(fg_type){.dtype = FG_BF16}, &one);
+        fg_optimizer *o = fg_sgd_create(root, &(fg_sgd_options){.lr = rates[i]});
+        fgt_ok(fgi_optimizer_watch(o, false, &err));
+        const fg_tensor g = fg_ones(trace, FG_F32, FG_SCALAR);
+        fg_optimizer_apply(o, &g, 1);
+        fgt_ok(fg_run(trace, NULL, 0, NULL, &err));
+        fgt_ok(fg_variable_read(fgi_optimizer_health(o), health, sizeof health, &err));
+        assert_true(health[FGI_HEALTH_LOST] == (i == 1 ? 1 : 0));
+        fg_module_destroy(root);
+    }
 }
 
 /* After every second good step, unless it would be infinite. */
@@ -626,7 +750,12 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(bias_correction_keeps_its_digits),
     cmocka_unit_test(parameters_keep_their_format),
     cmocka_unit_test(infinite_gradients_are_found_before_clipping),
+    cmocka_unit_test(limits_compile_nothing),
+    cmocka_unit_test(rates_are_scaled_once),
     cmocka_unit_test(skipped_updates_are_reported),
+    cmocka_unit_test(the_first_anomaly_is_kept),
+    cmocka_unit_test(overflow_is_an_anomaly_at_a_scale_of_one),
+    cmocka_unit_test(updates_below_the_precision_are_lost),
     cmocka_unit_test(scales_grow_as_far_as_they_are_finite),
     cmocka_unit_test(updates_are_as_precise_as_the_most_precise_parameter),
     cmocka_unit_test(stochastic_rounding_leaves_f16_alone),

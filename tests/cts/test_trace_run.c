@@ -5,6 +5,7 @@
 
 #include <fulgurite/fulgurite.h>
 #include <math.h>
+#include <stdio.h>
 #include "base/rng.h"
 #include "trace_values.h"
 
@@ -365,11 +366,18 @@ static void steps_are_launched_with_new_feeds(void **client)
     fg_array_release(out);
     fgt_ok(fg_variable_read(v, got, sizeof got, &err));
     values_assert(got, (float[]){24, 48, 72}, 3);
-    fg_array *wrong = values_array(*client, &scalar, (float[]){1});
-    assert_int_equal(fgi_step_program_launch(step, &wrong, 1, &out, NULL, &err), FG_EINVAL);
-    assert_non_null(strstr(err.message, "is f32[]: expected f32[3], as traced"));
+    static const char *const texts[] = {"f32[]", "f32[2]", "f32[4]", "s32[3]"};
+    static const fg_type types[] = {
+        {FG_F32, 0, {0}}, {FG_F32, 1, {2}}, {FG_F32, 1, {4}}, {FG_S32, 1, {3}}};
+    for (int i = 0; i < 4; i++) {
+        char want[64];
+        fg_array *wrong = values_array(*client, &types[i], (float[]){1, 2, 3, 4});
+        assert_int_equal(fgi_step_program_launch(step, &wrong, 1, &out, NULL, &err), FG_EINVAL);
+        (void)snprintf(want, sizeof want, "is %s: expected f32[3], as traced", texts[i]);
+        assert_non_null(strstr(err.message, want));
+        fg_array_release(wrong);
+    }
     assert_int_equal(fgi_step_program_launch(step, NULL, 0, &out, NULL, &err), FG_EINTERNAL);
-    fg_array_release(wrong);
     fg_array_release(a);
     fg_array_release(b);
     fgi_step_program_destroy(step);

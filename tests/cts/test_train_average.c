@@ -121,7 +121,7 @@ static const fg_callback_ops history_ops = {.batch_end = on_batch_end};
 typedef struct setting {
     const char *options;
     int64_t accumulate;
-    const char *precision, *devices, *strategy;
+    const char *precision, *devices, *strategy, *scaling;
     bool has_norm, leaves_buffers;
     int64_t hidden, max_epochs;
 } setting;
@@ -135,6 +135,8 @@ static fg_trainer_options options_of(const setting *s)
                                 .devices.cache_dir = cache,
                                 .limits = {.max_steps = STEPS, .max_epochs = s->max_epochs},
                                 .numerics.precision = s->precision,
+                                .lr.lr_scaling = s->scaling,
+                                .lr.base_batch_size = s->scaling != NULL ? BATCH / 2 : 0,
                                 .numerics.accumulate_grad_batches = s->accumulate};
 }
 
@@ -191,9 +193,10 @@ static const struct {
      .decay = 0.75,
      .start = 3,
      .every = 2},
-    {{"decay=0.95, start_epoch=1, warmup=true, use_buffers=false", .has_norm = true,
+    /* warm-up: 2/11 after one update, 3/12 and more after two, which decay is below */
+    {{"decay=0.2, start_epoch=1, warmup=true, use_buffers=false", .has_norm = true,
       .leaves_buffers = true},
-     .decay = 0.95,
+     .decay = 0.2,
      .start_epoch = 1,
      .every = 1,
      .warms_up = true},
@@ -406,6 +409,15 @@ static const struct {
           "swa_epoch_start=0.0, swa_lrs=0.02, annealing_epochs=4, annealing_strategy=linear"},
      .start = 0,
      .lr = {0.1, 0.08, 0.06}},
+    {{.options =
+          "swa_epoch_start=0.0, swa_lrs=0.02, annealing_epochs=1, annealing_strategy=linear"},
+     .start = 0,
+     .lr = {0.1, 0.02, 0.02}},
+    /* both rates are for half the batch: 2 (0.1 + 0.02) / 2 in the middle */
+    {{.options = "swa_epoch_start=1, swa_lrs=0.02, annealing_epochs=2, annealing_strategy=linear",
+      .scaling = "linear"},
+     .start = 1,
+     .lr = {0.2, 0.2, 0.12}},
     {{.options = "swa_epoch_start=2, swa_lrs=0.02, annealing_epochs=0"},
      .start = 2,
      .lr = {0.1, 0.1, 0.02}},
@@ -517,6 +529,56 @@ static void an_epoch_that_is_cut_short_does_not_count(void **state)
     fg_trainer_destroy(trainer);
 }
 
+static char warnings[4096];
+
+static void keep_warning(void *self, fg_log_level level, const char *message)
+{
+    (void)self;
+    if (level == FG_LOG_WARNING)
+        (void)snprintf(warnings + strlen(warnings), sizeof warnings - strlen(warnings), "%s\n",
+                       message);
+}
+
+/* Three epochs: an average from the third one on has a value, a later one has none. */
+static void a_start_after_the_end_is_reported(void **state)
+{
+    static const char says[] =
+        "swa has no effect: it starts after 3 epochs, but the run has only 3";
+    (void)state;
+    for (int start = 2; start <= 3; start++) {
+        toy model;
+        const setting late = {.options = start == 2 ? "swa_epoch_start=2" : "swa_epoch_start=3"};
+        warnings[0] = '\0';
+        fg_log_set(keep_warning, NULL);
+        fg_trainer *trainer = fit(&late, &fgi_swa_row, &model, &h);
+        fg_log_set(NULL, NULL);
+        assert_int_equal(taken_of(fg_trainer_module(trainer), "swa.taken"), 3 - start);
+        assert_int_equal(strstr(warnings, says) != NULL, start == 3);
+        fg_trainer_destroy(trainer);
+    }
+}
+
+static void a_fraction_of_unknown_epochs_is_refused(void **state)
+{
+    fg_error err = {0};
+    toy model = {0};
+    const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
+    fg_dataset *endless = toy_source(SAMPLES, 1, false);
+    const fg_fit_data fits = {.train = endless, .batch_size = BATCH};
+    fg_trainer *trainer = NULL;
+    (void)state;
+    fgt_ok(fg_trainer_create(
+        &(fg_trainer_options){.devices.client = client, .limits.max_steps = EPOCH}, &trainer,
+        &err));
+    add_row(trainer, &fgi_swa_row, "");
+    assert_int_equal(fg_trainer_fit(trainer, &task, &fits, &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, "swa: swa_epoch_start is a fraction of all epochs, whose "
+                                        "number is not known: set max_epochs, or swa_epoch_start "
+                                        "to an epoch"));
+    fg_trainer_destroy(trainer);
+    fg_dataset_destroy(endless);
+}
+
 /* Averages are f32, also of 16-bit weights, in which small changes would be lost; f64 of f64. */
 static void averages_have_at_least_24_bits(void **state)
 {
@@ -596,6 +658,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(resumed_means_are_the_same),
     cmocka_unit_test(a_skipped_step_adds_nothing),
     cmocka_unit_test(an_epoch_that_is_cut_short_does_not_count),
+    cmocka_unit_test(a_start_after_the_end_is_reported),
+    cmocka_unit_test(a_fraction_of_unknown_epochs_is_refused),
     cmocka_unit_test(averages_have_at_least_24_bits),
     cmocka_unit_test(mistakes_are_reported),
 };

@@ -226,6 +226,16 @@ static void saved_before_the_first_step(void **state)
     (void)state;
 }
 
+/* Frozen before the optimizer was created: without moments. */
+static net make_frozen(uint64_t seed)
+{
+    net n = make_net(NULL, 3, seed);
+    fgt_ok(fg_module_freeze(n.root, "backbone.fc1.*", NULL, &err));
+    n.optimizer = fg_adam_create(n.root, &(fg_adam_options){.lr = 0.02});
+    fgt_ok(fg_optimizer_set_schedule(n.optimizer, &cycle, 12, &err));
+    return n;
+}
+
 /* Frozen parameters have no moments; they are saved and loaded without them, and may be unfrozen
  * then. */
 static void frozen_parameters(void **state)
@@ -233,9 +243,7 @@ static void frozen_parameters(void **state)
     float whole[4], parts[4];
     const char *path = fgt_path(fgt_temp_folder(), "frozen"),
                *file = fgt_path(fgt_temp_folder(), "frozen.safetensors");
-    net one = make_scheduled(1), two = make_scheduled(2), thawed = make_scheduled(3);
-    fgt_ok(fg_module_freeze(one.root, "backbone.fc1.*", NULL, &err));
-    fgt_ok(fg_module_freeze(two.root, "backbone.fc1.*", NULL, &err));
+    net one = make_frozen(1), two = make_frozen(2), thawed = make_scheduled(3);
     train(&one, 0, 2, whole);
     fgt_ok(fg_training_save(path, one.root, one.optimizer, NULL, &err));
     fgt_ok(fg_optimizer_save(one.optimizer, file, &err));

@@ -104,6 +104,35 @@ static void a_single_device_is_reported(void **state)
                                      "devices` lists it\nuse devices=1 or devices=auto");
 }
 
+/* The devices of a selection in ascending order, and the selection among these. */
+static void selections_are_put_in_order(void **state)
+{
+    static const struct {
+        const char *text;
+        int size, needed, count;
+        int64_t ascending[4];
+        int renumbered[4];
+    } rows[] = {{"[5, 1, 3]", 3, 6, 3, {1, 3, 5}, {2, 0, 1}},
+                {"0,1", 2, 2, 2, {0, 1}, {0, 1}},
+                {"[7]", 1, 8, 1, {7}, {0}},
+                {"4", 4, 4, 4, {0, 1, 2, 3}, {0}},
+                {"auto", 0, 0, 0, {0}, {0}}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        fgi_device_list list;
+        int64_t ascending[4] = {0};
+        fgt_ok(fgi_device_list_parse(rows[i].text, &list, &err));
+        assert_int_equal(fgi_device_list_size(&list), rows[i].size);
+        assert_int_equal(fgi_device_list_needed(&list), rows[i].needed);
+        assert_int_equal(fgi_device_list_ascending(&list, ascending), rows[i].count);
+        assert_memory_equal(ascending, rows[i].ascending, sizeof ascending);
+        fgi_device_list_renumber(&list);
+        for (int k = 0; k < list.count; k++)
+            assert_int_equal(list.index[k], rows[i].renumbered[k]);
+    }
+}
+
 static void selections_have_one_canonical_form(void **state)
 {
     static const struct {
@@ -129,6 +158,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(other_texts_are_refused),
     cmocka_unit_test(missing_devices_are_reported),
     cmocka_unit_test(a_single_device_is_reported),
+    cmocka_unit_test(selections_are_put_in_order),
     cmocka_unit_test(selections_have_one_canonical_form),
 };
 FGT_MAIN(tests)

@@ -201,6 +201,9 @@ static void names_and_counts_of_axes_at_their_limits(void **state)
     const fgi_mesh mesh = mesh_of("a=1,b=1,c=1,d=1,my_Axis2=1,data=8", 8);
     assert_int_equal(mesh.axis_count, 6);
     assert_string_equal(mesh.axes[4].name, "my_Axis2");
+    char text[32];
+    const fgi_mesh usual = mesh_of("", 8);
+    assert_string_equal(fgi_mesh_format(&usual, text, sizeof text), "data=8,model=1");
 }
 
 #define MESH     "data=2,fsdp=2,model=2"

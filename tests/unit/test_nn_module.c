@@ -5,8 +5,6 @@
 
 #include <fulgurite/nn.h>
 #include "base/error.h"
-#include "nn/model.h"
-#include "trace/graph.h"
 
 static fg_module *root_of(uint64_t seed)
 {
@@ -187,6 +185,10 @@ static void names_of_other_modules_are_not_found(void **state)
     assert_null(fg_module_variable(root, "", &type, NULL));
     assert_string_equal(error_of(root, FG_EINVAL), "a variable of module '' needs a name");
     fg_module_destroy(root);
+    root = root_of(0);
+    assert_null(fg_module_child(fg_module_child(root, "a"), ""));
+    assert_string_equal(error_of(root, FG_EINVAL), "a module of module 'a' needs a name");
+    fg_module_destroy(root);
 }
 
 static int order[4], destroyed;
@@ -360,6 +362,27 @@ static void lenet_adapts_to_small_sides(void **state)
     }
 }
 
+/* Of the module and of those below it; a description may lose its detail. */
+static void parameters_are_counted_at_all_levels(void **state)
+{
+    const fg_type type = {FG_F32, 1, {3}};
+    fg_module_info info;
+    fg_module *root = root_of(0);
+    fg_module *a = fg_module_child(root, "a"), *b = fg_module_child(a, "b");
+    (void)fg_module_variable(root, "w", &type, NULL);
+    (void)fg_module_variable(a, "w", &type, NULL);
+    (void)fg_module_variable(b, "w", &type, NULL);
+    assert_int_equal(fg_module_parameter_count(root), 9);
+    assert_int_equal(fg_module_parameter_count(a), 6);
+    assert_int_equal(fg_module_parameter_count(b), 3);
+    fg_module_describe(b, "first", "a detail");
+    fg_module_describe(b, "second", NULL);
+    assert_true(fg_module_info_at(b, 0, &info));
+    assert_string_equal(info.kind, "second");
+    assert_string_equal(info.detail, "");
+    fg_module_destroy(root);
+}
+
 /* torchvision's networks with 1000 classes have 11,689,512, 21,797,672 and 25,557,032. */
 static void residual_nets_are_as_large_as_torchvisions(void **state)
 {
@@ -408,6 +431,8 @@ static void models_refuse_what_does_not_go(void **state)
                         "example [256, 64]), got 0 elements");
     assert_string_equal(refused(&(fg_model_options){.name = "mlp", .input = flat}),
                         "model 'mlp': outputs 0; must be given");
+    assert_string_equal(refused(&(fg_model_options){.name = "mlp", .input = flat, .outputs = -2}),
+                        "model 'mlp': outputs -2; must be given");
     assert_string_equal(
         refused(&(fg_model_options){
             .name = "mlp", .input = flat, .outputs = 2, .options = "dropout=1"}),
@@ -723,106 +748,6 @@ static void residual_nets_refuse_bad_options(void **state)
     }
 }
 
-/* ---- options of a configuration --------------------------------------------------------------- */
-
-static char *text_of_mlp(const char *options, bool is_training)
-{
-    fg_error err = {0};
-    char *text = NULL;
-    fg_module *root = root_of(0);
-    fg_trace *trace = trace_of();
-    const fg_model *model = fg_model_create(
-        root, &(fg_model_options){
-                  .name = "mlp", .input = {FG_F32, 1, {4}}, .outputs = 2, .options = options});
-    assert_non_null(model);
-    fg_trace_set_training(trace, is_training);
-    const fg_tensor y = fg_model_apply(model, fg_zeros(trace, FG_F32, FG_DIMS(3, 4)));
-    fgt_ok(fg_trace_text(trace, &y, 1, &text, &err));
-    fg_trace_destroy(trace);
-    fg_module_destroy(root);
-    return text;
-}
-
-static void options_of_the_mlp_have_an_effect(void **state)
-{
-    static const struct {
-        const char *options, *operation;
-        bool is_training, is_there;
-    } rows[] = {{"hidden=3", "stablehlo.maximum", true, true},
-                {"hidden=3, activation=tanh", "stablehlo.tanh", true, true},
-                {"hidden=3, activation=sigmoid", "stablehlo.logistic", true, true},
-                {"hidden=3, activation=sigmoid", "stablehlo.tanh", true, false},
-                {"hidden=3, activation=tanh", "stablehlo.maximum", true, false},
-                {"hidden=3, dropout=0.5", "stablehlo.select", true, true},
-                {"hidden=3, dropout=0.5", "stablehlo.select", false, false},
-                {"hidden=3", "stablehlo.select", true, false}};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        char *text = text_of_mlp(rows[i].options, rows[i].is_training);
-        if ((strstr(text, rows[i].operation) != NULL) != rows[i].is_there)
-            fail_msg("%s: %s", rows[i].options, rows[i].operation);
-        fg_text_free(text);
-    }
-}
-
-static fg_tensor loss_by_row(fg_tensor logits, fg_tensor label, const char *text)
-{
-    fg_error err = {0};
-    const fg_entry *entry = &fgi_cross_entropy_row.entry;
-    fg_option_values *values = NULL;
-    fgt_ok(fg_option_values_create("loss", entry->options, entry->option_count, &values, &err));
-    fgt_ok(fg_option_set_all(values, text, NULL, &err));
-    const fg_tensor loss = fgi_cross_entropy_row.apply(logits, label, values);
-    fg_option_values_destroy(values);
-    return loss;
-}
-
-/* The same computation as in C; without weights in evaluation. */
-static void options_of_the_cross_entropy(void **state)
-{
-    static const float weights[] = {1, 2, 0, 0.5F};
-    fg_error err = {0};
-    fg_trace *trace = trace_of();
-    const fg_tensor logits = fg_zeros(trace, FG_F32, FG_DIMS(3, 4));
-    const fg_tensor label = fg_zeros(trace, FG_S32, FG_DIMS(3));
-    const fg_type type = {FG_F32, 1, {4}};
-    for (int is_training = 0; is_training < 2; is_training++) {
-        fg_trace_set_training(trace, is_training);
-        const fg_tensor by_row =
-            loss_by_row(logits, label, "label_smoothing=0.25, class_weight=[1, 2, 0, 0.5]");
-        fg_cross_entropy_options o = {.label_smoothing = 0.25};
-        if (is_training)
-            o.class_weight = fg_constant(trace, &type, weights);
-        const fg_tensor by_call = fg_cross_entropy(logits, label, &o);
-        assert_true(fgi_hash_equal(fgi_node_of(by_row)->hash, fgi_node_of(by_call)->hash));
-    }
-    fgt_ok(fg_trace_error(trace, &err));
-    fg_trace_destroy(trace);
-}
-
-static void wrong_class_weights_are_refused(void **state)
-{
-    static const char *const rows[][2] = {
-        {"class_weight=[1, -1, 1, 1]", ": expected balanced or numbers of at least 0, got '-1'"},
-        {"class_weight=[1, inf, 1, 1]", ": expected balanced or numbers of at least 0, got 'inf'"},
-        {"class_weight=[1, x, 1, 1]", ": expected balanced or numbers of at least 0, got 'x'"},
-        {"class_weight=[1, 1, 1]",
-         ": expected balanced or one weight for each of the 4 classes, got 3"},
-        {"class_weight=[1, 1, 1, 1, 1]",
-         ": expected balanced or one weight for each of the 4 classes, got 5"}};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        fg_error err = {0};
-        fg_trace *trace = trace_of();
-        fg_trace_set_training(trace, true);
-        (void)loss_by_row(fg_zeros(trace, FG_F32, FG_DIMS(3, 4)),
-                          fg_zeros(trace, FG_S32, FG_DIMS(3)), rows[i][0]);
-        assert_int_equal(fg_trace_error(trace, &err), FG_EINVAL);
-        const char *said = strstr(err.message, "class_weight");
-        assert_non_null(said);
-        assert_string_equal(said + strlen("class_weight"), rows[i][1]);
-        fg_trace_destroy(trace);
-    }
-}
-
 /* ---- allocation failures --------------------------------------------------------------------- */
 
 static fg_status build_and_trace(void *self, fg_error *err)
@@ -876,6 +801,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(models_take_their_inputs),
     cmocka_unit_test(models_have_the_papers_sizes),
     cmocka_unit_test(lenet_adapts_to_small_sides),
+    cmocka_unit_test(parameters_are_counted_at_all_levels),
     cmocka_unit_test(models_refuse_what_does_not_go),
     cmocka_unit_test(residual_nets_are_as_large_as_torchvisions),
     cmocka_unit_test(applying_wrongly_is_kept_in_the_trace),
@@ -888,9 +814,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(biases_of_convolutions_stay_uniform),
     cmocka_unit_test(variables_follow_the_precision),
     cmocka_unit_test(residual_nets_refuse_bad_options),
-    cmocka_unit_test(options_of_the_mlp_have_an_effect),
-    cmocka_unit_test(options_of_the_cross_entropy),
-    cmocka_unit_test(wrong_class_weights_are_refused),
     cmocka_unit_test(building_survives_failing_allocations),
 };
 FGT_MAIN(tests)

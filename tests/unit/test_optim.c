@@ -529,6 +529,29 @@ static void rules_have_options(void **state)
     fg_module_destroy(root);
 }
 
+/* Only the first moment depends on the momentum. */
+static void the_second_moment_is_not_optional(void **state)
+{
+    static const fg_optimizer_rule rule = {.name = "two",
+                                           .moments = {"first", "second"},
+                                           .has_optional_momentum = true,
+                                           .update = same_value};
+    static const char *const names[] = {"optimizer.step", "optimizer.first.v",
+                                        "optimizer.second.v"};
+    for (int has_momentum = 0; has_momentum < 2; has_momentum++) {
+        fg_module *root = NULL;
+        fg_error err = {0};
+        fgt_ok(fg_module_create(NULL, 0, &root, &err));
+        (void)fg_module_variable(root, "v", &(fg_type){.dtype = FG_F32}, NULL);
+        const fg_optimizer *o = fg_optimizer_create(
+            root, &rule, &(fg_optimizer_options){.momentum = has_momentum ? 0.5 : 0});
+        assert_int_equal(fg_optimizer_variable_count(o), has_momentum ? 3 : 2);
+        assert_string_equal(fg_variable_name(fg_optimizer_variable_at(o, 1)),
+                            names[has_momentum ? 1 : 2]);
+        fg_module_destroy(root);
+    }
+}
+
 /* AdamW's decay depends on the learning rate; the override is for one step only. */
 static void a_step_may_have_another_learning_rate(void **state)
 {
@@ -624,6 +647,9 @@ static void loss_scaling_has_the_defaults_of_the_reference(void **state)
 static void numbers_below_their_range_are_refused(void **state)
 {
     fg_module *root = model_of();
+    assert_null(fg_adamw_create(root, &(fg_adamw_options){.eps = -1e-9}));
+    assert_string_equal(root_error(root), "adamw: eps -1e-09: may not be negative");
+    root = model_of();
     assert_null(fg_adam_create(root, &(fg_adam_options){.beta2 = -0.5}));
     assert_string_equal(root_error(root),
                         "adam: momentum (beta1) is 0.9, beta2 is -0.5: expected 0 <= beta < 1");
@@ -700,9 +726,17 @@ static void wrong_gradients_are_kept_in_the_trace(void **state)
     assert_string_equal(err.message,
                         "optimizer: parameter 'fc.weight' is f32[3,2], its gradient f32[2,4]");
     fg_trace_reset(trace);
+    for (size_t i = 0; i < 4; i++)
+        g[i] = fg_ones(trace, FG_F32, FG_DIMS(2, 2));
+    fg_optimizer_apply(o, g, 4);
+    assert_int_equal(fg_trace_error(trace, &err), FG_ESHAPE);
+    assert_string_equal(err.message,
+                        "optimizer: parameter 'fc.weight' is f32[3,2], its gradient f32[2,2]");
+    fg_trace_reset(trace);
     fg_optimizer_minimize(NULL, fg_ones(trace, FG_F32, FG_SCALAR));
     assert_int_equal(fg_trace_error(trace, &err), FG_EINVAL);
-    assert_non_null(strstr(err.message, "the optimizer is NULL"));
+    assert_string_equal(err.message, "the optimizer is NULL: it could not be created\n"
+                                     "fg_module_error of its root says why");
     fg_trace_destroy(trace);
     fg_module_destroy(root);
 }
@@ -834,6 +868,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(optimizers_take_a_zero_that_is_meant),
     cmocka_unit_test(options_have_the_defaults_of_the_reference),
     cmocka_unit_test(rules_have_options),
+    cmocka_unit_test(the_second_moment_is_not_optional),
     cmocka_unit_test(a_step_may_have_another_learning_rate),
     cmocka_unit_test(limits_of_clipping_are_checked),
     cmocka_unit_test(options_of_loss_scaling_are_checked),

@@ -25,4 +25,8 @@ FAILS(fg_constant(o.t, &(fg_type){.dtype = FG_F32, .rank = 1, .dim = {20000}}, N
 FAILS(fg_full(o.t, FG_F32, 0, -1, NULL), FG_ESHAPE, "full: rank is -1: expected 0 to 8")
 FAILS(fg_iota(o.t, FG_S32, -3, FG_DIMS(3, 2)), FG_EINVAL, "iota: axis -3 is out of range for rank 2, or dtype s32 is not arithmetic")
 FAILS(fg_constant(o.t, &(fg_type){.dtype = FG_F32, .rank = 1, .dim = {16385}}, NULL), FG_EINVAL, "constant: 65540 bytes would be embedded in the program: expected at most 65536; use an input or a variable")
+FAILS(fg_full(o.t, FG_BOOL, 2, FG_SCALAR), FG_EINVAL, "full: bool cannot represent 2")
+FAILS(fg_full(o.t, FG_U16, -1, FG_SCALAR), FG_EINVAL, "full: u16 cannot represent -1")
+FAILS(fg_full(o.t, FG_S8, 128, FG_SCALAR), FG_EINVAL, "full: s8 cannot represent 128")
+FAILS(fg_full(o.t, FG_S64, 0x1p63, FG_SCALAR), FG_EINVAL, "full: s64 cannot represent 9.22337e+18")
 /* clang-format on */

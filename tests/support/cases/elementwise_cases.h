@@ -93,4 +93,8 @@ FAILS(fg_abs(o.b), FG_EDTYPE, "abs(bool[3,4]): expected a numeric dtype, not boo
 FAILS(fg_relu(o.b), FG_EDTYPE, "relu(bool[3,4]): expected a numeric dtype, not bool: cast it first")
 FAILS(fg_floor(o.i), FG_EDTYPE, "floor(s32[3]): expected a floating-point dtype: cast it first")
 FAILS(fg_maximum(o.b, o.b), FG_EDTYPE, "maximum(bool[3,4], bool[3,4]): expected a numeric dtype, not bool: cast it first")
+FAILS(fg_cast(o.m, FG_DTYPE_NONE), FG_EDTYPE, "cast(f32[3,4]): unknown dtype 0")
+FAILS(fg_cast(o.m, (fg_dtype)-1), FG_EDTYPE, "cast(f32[3,4]): unknown dtype -1")
+FAILS(fg_add(o.m, fg_zeros(o.t, FG_F32, FG_DIMS(0, 4))), FG_ESHAPE, "add(f32[3,4], f32[0,4]): the shapes cannot be broadcast")
+FAILS(fg_add(fg_zeros(o.t, FG_F32, FG_DIMS(3, 0)), o.m), FG_ESHAPE, "add(f32[3,0], f32[3,4]): the shapes cannot be broadcast")
 /* clang-format on */

@@ -36,4 +36,5 @@ FAILS(fg_gather(o.x, fg_zeros(o.t, FG_S32, FG_DIMS(2, 8, 6, 1, 1, 1)), 3, 0), FG
 FAILS(fg_dynamic_slice(o.m, fg_zeros(o.t, FG_S32, FG_DIMS(2)), (const int64_t[]){0, 1}), FG_ESHAPE, "dynamic_slice: size 0 of dimension 0: expected 1 to 3")
 FAILS(fg_dynamic_slice(o.m, fg_zeros(o.t, FG_S32, FG_DIMS(3, 2)), (const int64_t[]){3, 1}), FG_ESHAPE, "dynamic_slice(f32[3,4], s32[3,2]): expected the start s32[2], or one for each sample, s32[B,1]")
 FAILS(fg_dynamic_slice(fg_zeros(o.t, FG_U8, FG_DIMS((int64_t)1 << 31)), fg_zeros(o.t, FG_S32, FG_DIMS(1)), (const int64_t[]){1}), FG_ESHAPE, "dynamic_slice: size 1 of dimension 0: expected 1 to 2147483648")
+FAILS(fg_gather(o.m, o.u, 0, 0), FG_EDTYPE, "gather(f32[3,4], u8[3,4]): expected s32 indices")
 /* clang-format on */

@@ -55,4 +55,5 @@ FAILS(fg_cross_entropy(o.m, o.i, &(fg_cross_entropy_options){.weight = fg_ones(o
 FAILS(fg_cross_entropy(o.m, o.m, &(fg_cross_entropy_options){.weight = o.v}), FG_ESHAPE, "cross_entropy: weight is f32[4]: expected a floating-point or bool tensor that broadcasts to f32[3]")
 FAILS(fg_cross_entropy(o.v, o.s, NULL), FG_ESHAPE, "cross_entropy(f32[4], f32[]): expected logits T[B, ..., C] and labels s32[B, ...]")
 FAILS(fg_accuracy(o.m, o.m), FG_ESHAPE, "accuracy(f32[3,4], f32[3,4]): expected logits T[B, ..., C] and labels s32[B, ...]")
+FAILS(fg_accuracy(o.m, fg_cast(o.i, FG_S64)), FG_EDTYPE, "accuracy(f32[3,4], s64[3]): expected logits T[B, ..., C] and labels s32[B, ...]")
 /* clang-format on */

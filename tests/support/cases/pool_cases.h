@@ -29,4 +29,7 @@ FAILS(fg_max_pool(o.x, &(fg_pool_options){.stride = (1 << 30) + 1}), FG_EINVAL, 
 FAILS(fg_max_pool(o.x, &(fg_pool_options){.pad = -1}), FG_EINVAL, "max_pool: size 2, stride 2, pad -1: expected 0 or more, and pad less than size")
 FAILS(fg_max_pool(o.x, &(fg_pool_options){.size = 9}), FG_ESHAPE, "max_pool(f32[2,8,6,3]): the window is larger than the padded image")
 FAILS(fg_avg_pool(o.x, &(fg_pool_options){.size = 8, .pad = 0}), FG_ESHAPE, "avg_pool(f32[2,8,6,3]): the window is larger than the padded image")
+FAILS(fg_avg_pool(fg_zeros(o.t, FG_F32, FG_DIMS(1, 2, 2, 2, 2)), NULL), FG_ESHAPE, "avg_pool(f32[1,2,2,2,2]): expected [N,H,W,C]")
+FAILS(fg_global_avg_pool(fg_zeros(o.t, FG_F32, FG_DIMS(1, 2, 2))), FG_ESHAPE, "global_avg_pool: expected [N,H,W,C], got rank 3")
+FAILS(fg_global_avg_pool(fg_zeros(o.t, FG_F32, FG_DIMS(1, 2, 2, 2, 2))), FG_ESHAPE, "global_avg_pool: expected [N,H,W,C], got rank 5")
 /* clang-format on */

@@ -44,4 +44,5 @@ FAILS(fg_one_hot(o.m, 3, FG_F32), FG_EDTYPE, "one_hot: expected s32 indices, got
 FAILS(fg_one_hot(o.i, -1, FG_F32), FG_ESHAPE, "one_hot: depth -1 is not valid for indices of rank 1")
 FAILS(fg_one_hot(fg_zeros(o.t, FG_S32, FG_DIMS(1, 1, 1, 1, 1, 1, 1, 1)), 3, FG_F32), FG_ESHAPE, "one_hot: depth 3 is not valid for indices of rank 8")
 FAILS(fg_and(o.b, fg_zeros(o.t, FG_BOOL, FG_DIMS(5))), FG_ESHAPE, "and(bool[3,4], bool[5]): the shapes cannot be broadcast")
+FAILS(fg_one_hot(o.u, 3, FG_F32), FG_EDTYPE, "one_hot: expected s32 indices, got u8")
 /* clang-format on */

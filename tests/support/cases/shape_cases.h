@@ -76,4 +76,7 @@ FAILS(fg_pad(o.v, 0, (const int64_t[]){INT64_MIN}, (const int64_t[]){INT64_MAX},
 FAILS(fg_pad(o.v, 0, (const int64_t[]){0}, (const int64_t[]){0}, (const int64_t[]){INT64_MAX}), FG_ESHAPE, "pad(f32[4], f32[]): the padding of dimension 0 is too large")
 FAILS(fg_concat((const fg_tensor[]){o.m, o.v}, 2, 0), FG_ESHAPE, "concat(f32[3,4], f32[4]): the shapes differ in dimensions other than axis 0")
 FAILS(fg_concat((const fg_tensor[]){o.m, o.n}, 2, -3), FG_EINVAL, "concat: axis -3 is out of range for rank 2 or given twice")
+FAILS(fg_broadcast_to(o.m, FG_DIMS(6, 8)), FG_ESHAPE, "broadcast(f32[3,4]): cannot be broadcast to that shape")
+FAILS(fg_broadcast_to(o.m, FG_DIMS(2, 4)), FG_ESHAPE, "broadcast(f32[3,4]): cannot be broadcast to that shape")
+FAILS(fg_concat((const fg_tensor[]){o.v, o.m}, 2, 0), FG_ESHAPE, "concat(f32[4], f32[3,4]): the shapes differ in dimensions other than axis 0")
 /* clang-format on */

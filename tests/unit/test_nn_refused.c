@@ -1,0 +1,175 @@
+/* test_nn_refused.c - options of models and modules: defaults, limits, what replaces what.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <fulgurite/fulgurite.h>
+
+/* The count is that of torchvision's resnet18, whose images have 3 channels. */
+static void resnet_has_the_defaults_of_the_reference(void **state)
+{
+    fg_error err = {0};
+    fg_module *root = NULL;
+    fg_module_info info;
+    (void)state;
+    fgt_ok(fg_module_create(NULL, 0, &root, &err));
+    assert_non_null(fg_resnet_create(root, &(fg_resnet_options){.classes = 1000}));
+    assert_int_equal(fg_module_parameter_count(root), 11689512);
+    assert_true(fg_module_info_at(root, 0, &info));
+    assert_string_equal(info.kind, "resnet18");
+    assert_string_equal(info.detail, "imagenet");
+    fg_module *small = fg_module_child(root, "small");
+    (void)fg_resnet_create(small, &(fg_resnet_options){.classes = 2, .width = 1, .stem = "small"});
+    assert_true(fg_module_info_at(small, 0, &info));
+    assert_string_equal(info.detail, "small");
+    fg_module_destroy(root);
+}
+
+static void options_of_resnet_are_checked(void **state)
+{
+    static const struct {
+        fg_resnet_options options;
+        const char *says;
+    } rows[] = {
+        {{.classes = 0}, "in 3, classes 0, width 64; "},
+        {{.classes = -1}, "in 3, classes -1, width 64; "},
+        {{.classes = 2, .in = -1}, "in -1, classes 2, width 64; "},
+        {{.classes = 2, .width = -1}, "in 3, classes 2, width -1; "},
+        {{.classes = 2, .depth = 19}, "depth is 19: expected 18, 34 or 50"},
+        {{.classes = 2, .depth = -18}, "depth is -18: expected 18, 34 or 50"},
+        {{.classes = 2, .stem = "smaller"}, "stem is 'smaller': expected 'imagenet' or 'small'"},
+        {{.classes = 2, .stem = ""}, "stem is '': expected 'imagenet' or 'small'"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char expected[128];
+        fg_error err = {0};
+        fg_module *root = NULL;
+        const bool is_number = strncmp(rows[i].says, "in ", 3) == 0;
+        (void)snprintf(expected, sizeof expected, "resnet: %s%s", rows[i].says,
+                       is_number ? "classes must be given, none may be negative" : "");
+        fgt_ok(fg_module_create(NULL, 0, &root, &err));
+        assert_null(fg_resnet_create(root, &rows[i].options));
+        assert_int_equal(fg_module_error(root, &err), FG_EINVAL);
+        assert_string_equal(err.message, expected);
+        fg_module_destroy(root);
+    }
+}
+
+static void models_compute_the_activation_of_their_options(void **state)
+{
+    static const char *const names[] = {"mlp", "lenet"};
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        fg_error err = {0};
+        fg_module *root = NULL;
+        fg_trace *trace = NULL;
+        char *text = NULL;
+        const fg_model_options options = {.name = names[i / 2],
+                                          .input = {FG_F32, 3, {8, 9, 1}},
+                                          .outputs = 2,
+                                          .options = i % 2 == 1 ? "activation=tanh" : NULL};
+        fgt_ok(fg_module_create(NULL, 0, &root, &err));
+        fgt_ok(fg_trace_create(NULL, &trace, &err));
+        const fg_model *model = fg_model_create(root, &options);
+        const fg_tensor y = fg_model_apply(model, fg_ones(trace, FG_F32, FG_DIMS(3, 8, 9, 1)));
+        fgt_ok(fg_trace_text(trace, &y, 1, &text, &err));
+        assert_int_equal(strstr(text, "stablehlo.tanh") != NULL, i % 2);
+        fg_text_free(text);
+        fg_trace_destroy(trace);
+        fg_module_destroy(root);
+    }
+}
+
+static void descriptions_and_outputs_are_replaced(void **state)
+{
+    fg_error err = {0};
+    fg_module *root = NULL;
+    fg_trace *trace = NULL;
+    fg_module_info info;
+    (void)state;
+    fgt_ok(fg_module_create(NULL, 0, &root, &err));
+    fgt_ok(fg_trace_create(NULL, &trace, &err));
+    fg_module *child = fg_module_child(fg_module_child(root, "a"), "b");
+    assert_ptr_equal(fg_module_root(child), root);
+    fg_module_describe(child, "first", "with a detail");
+    fg_module_describe(child, "second", NULL);
+    fg_module_note_output(child, fg_ones(trace, FG_F32, FG_DIMS(2)));
+    fg_module_note_output(child, fg_ones(trace, FG_F32, FG_DIMS(3, 4)));
+    assert_true(fg_module_info_at(child, 0, &info));
+    assert_string_equal(info.kind, "second");
+    assert_string_equal(info.detail, "");
+    assert_int_equal(info.output.rank, 2);
+    fg_trace_destroy(trace);
+    fg_module_destroy(root);
+}
+
+/* Only names that can be frozen are suggested; a tree keeps its first error. */
+static void precisions_and_patterns_that_are_unknown(void **state)
+{
+    fg_error err = {0};
+    fg_module *root = NULL;
+    const fg_type scalar = {.dtype = FG_F64};
+    (void)state;
+    fgt_ok(fg_module_create(NULL, 0, &root, &err));
+    fg_module_set_precision(root, "bf16-true");
+    const fg_variable *wide = fg_module_variable(root, "head", &scalar, NULL);
+    assert_int_equal(fg_variable_type(wide)->dtype, FG_F64); /* only f32 follows it */
+    (void)fg_module_variable(root, "haed", &scalar, &(fg_variable_options){.kind = FG_STATE});
+    assert_int_equal(fg_module_freeze(root, "haed", NULL, &err), FG_ENOTFOUND);
+    assert_string_equal(err.message, "freeze 'haed': matches no parameter or buffer of the module; "
+                                     "the nearest names are 'head'\n"
+                                     "'layer1.*' matches everything below layer1");
+    fg_module_set_precision(root, "32");
+    assert_int_equal(fg_module_freeze(root, "head", NULL, &err), FG_EINVAL);
+    assert_int_equal(strncmp(err.message, "unknown precision '32': ", 24), 0);
+    fg_module_destroy(root);
+}
+
+/* Of five dimensions, the fourth is not that of the channels. */
+static void a_convolution_refuses_volumes(void **state)
+{
+    fg_error err = {0};
+    fg_module *root = NULL;
+    fg_trace *trace = NULL;
+    (void)state;
+    fgt_ok(fg_module_create(NULL, 0, &root, &err));
+    fgt_ok(fg_trace_create(NULL, &trace, &err));
+    const fg_conv *conv = fg_conv_create(root, "c", &(fg_conv_options){.in = 2, .out = 3});
+    (void)fg_conv_apply(conv, fg_ones(trace, FG_F32, FG_DIMS(1, 5, 5, 2, 4)));
+    assert_int_equal(fg_trace_error(trace, &err), FG_ESHAPE);
+    assert_non_null(strstr(err.message, "expected floating-point images [N, H, W, 2]"));
+    fg_trace_destroy(trace);
+    fg_module_destroy(root);
+}
+
+/* Another number of channels is refused by the net, not by one of its layers. */
+static void resnet_refuses_other_images(void **state)
+{
+    fg_error err = {0};
+    fg_module *root = NULL;
+    fg_trace *trace = NULL;
+    (void)state;
+    fgt_ok(fg_module_create("net", 0, &root, &err));
+    fgt_ok(fg_trace_create(NULL, &trace, &err));
+    const fg_resnet *net = fg_resnet_create(root, &(fg_resnet_options){.classes = 2, .width = 1});
+    (void)fg_resnet_apply(net, fg_ones(trace, FG_F32, FG_DIMS(1, 32, 32, 4)));
+    assert_int_equal(fg_trace_error(trace, &err), FG_ESHAPE);
+    assert_non_null(strstr(err.message, "'net'"));
+    assert_non_null(strstr(err.message, "expected floating-point images [N, H, W, 3]"));
+    fg_trace_destroy(trace);
+    fg_module_destroy(root);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(resnet_has_the_defaults_of_the_reference),
+    cmocka_unit_test(options_of_resnet_are_checked),
+    cmocka_unit_test(models_compute_the_activation_of_their_options),
+    cmocka_unit_test(resnet_refuses_other_images),
+    cmocka_unit_test(descriptions_and_outputs_are_replaced),
+    cmocka_unit_test(precisions_and_patterns_that_are_unknown),
+    cmocka_unit_test(a_convolution_refuses_volumes),
+};
+FGT_MAIN(tests)
