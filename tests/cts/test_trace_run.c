@@ -370,11 +370,11 @@ static void steps_are_launched_with_new_feeds(void **client)
     static const fg_type types[] = {
         {FG_F32, 0, {0}}, {FG_F32, 1, {2}}, {FG_F32, 1, {4}}, {FG_S32, 1, {3}}};
     for (int i = 0; i < 4; i++) {
-        char want[64];
+        char expected[64];
         fg_array *wrong = values_array(*client, &types[i], (float[]){1, 2, 3, 4});
         assert_int_equal(fgi_step_program_launch(step, &wrong, 1, &out, NULL, &err), FG_EINVAL);
-        (void)snprintf(want, sizeof want, "is %s: expected f32[3], as traced", texts[i]);
-        assert_non_null(strstr(err.message, want));
+        (void)snprintf(expected, sizeof expected, "is %s: expected f32[3], as traced", texts[i]);
+        assert_non_null(strstr(err.message, expected));
         fg_array_release(wrong);
     }
     assert_int_equal(fgi_step_program_launch(step, NULL, 0, &out, NULL, &err), FG_EINTERNAL);
