@@ -212,8 +212,8 @@ fg_tensor fg_conv2d(fg_tensor x, fg_tensor kernel, const fg_conv2d_options *opti
         o.pad > most || o.groups < 0)
         return fgi_trace_fail(fg_tensor_trace(x), FG_EINVAL,
                               "conv2d: stride %" PRId64 ", pad %" PRId64 ", dilation %" PRId64
-                              ", groups %" PRId64 ": expected 0 or more",
-                              o.stride, o.pad, o.dilation, o.groups);
+                              ", groups %" PRId64 ": expected 0 to %" PRId64,
+                              o.stride, o.pad, o.dilation, o.groups, most);
     fgi_conv_attr attr = {.groups = o.groups != 0 ? o.groups : 1};
     for (int i = 0; i < 2; i++) {
         attr.stride[i] = o.stride != 0 ? o.stride : 1;

@@ -195,8 +195,8 @@ static bool attr_of(fg_tensor x, const char *op, const fg_pool_options *options,
         return true;
     (void)fgi_trace_fail(fg_tensor_trace(x), FG_EINVAL,
                          "%s: size %" PRId64 ", stride %" PRId64 ", pad %" PRId64
-                         ": expected 0 or more, and pad less than size",
-                         op, size, out->stride, o.pad);
+                         ": expected 0 to %" PRId64 ", and pad less than size",
+                         op, size, out->stride, o.pad, most);
     return false;
 }
 

@@ -157,11 +157,13 @@ fg_tensor fg_mean(fg_tensor a, int axis_count, const int *axis)
         return fgi_trace_fail(fg_tensor_trace(a), FG_EDTYPE,
                               "mean: expected a floating-point dtype, got %s: cast it first",
                               fg_dtype_name(type->dtype));
-    const fg_tensor wide = fgi_upcast(a), sum = fg_sum(wide, axis_count, axis);
     int at[FG_MAX_RANK];
+    const int count = fgi_axes(a, "mean", axis_count, axis, at);
+    if (count < 0)
+        return fgi_poison(fg_tensor_trace(a));
+    const fg_tensor wide = fgi_upcast(a), sum = fg_sum(wide, axis_count, axis);
     if (fgi_is_poison(sum))
         return sum;
-    const int count = fgi_axes(a, "mean", axis_count, axis, at);
     if (fgi_row_axes(a, count, at) != 0)
         return fgi_cast_back(mean_of_valid(wide, sum, count, at), a);
     const double parts = (double)fg_type_count(type) / (double)fg_type_count(fg_tensor_type(sum));

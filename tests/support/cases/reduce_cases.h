@@ -52,5 +52,6 @@ FAILS(fg_logsumexp(o.s), FG_ESHAPE, "logsumexp: expected at least one dimension"
 FAILS(fg_argmax(o.s), FG_ESHAPE, "argmax: expected at least one dimension")
 FAILS(fg_mean(o.u, 0, NULL), FG_EDTYPE, "mean: expected a floating-point dtype, got u8: cast it first")
 FAILS(fg_max(o.b, 0, NULL), FG_EDTYPE, "max(bool[3,4]): expected a numeric dtype, not bool: cast it first")
+FAILS(fg_mean(o.m, 1, (const int[]){2}), FG_EINVAL, "mean: axis 2 is out of range for rank 2 or given twice")
 FAILS(fg_sum(o.m, 2, (const int[]){-1, 1}), FG_EINVAL, "sum: axis 1 is out of range for rank 2 or given twice")
 /* clang-format on */
