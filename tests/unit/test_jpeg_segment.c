@@ -403,6 +403,25 @@ static void a_record_is_split_where_it_was_joined(void **state)
     drop(&m);
 }
 
+/* The size has four bytes, and each counts. */
+static void a_table_may_be_large(void **state)
+{
+    static const char table[0x123456];
+    static const unsigned char size[] = {0x56, 0x34, 0x12, 0};
+    fgi_buf jpeg = {0}, large = {0};
+    fgi_jpeg_record record;
+    (void)state;
+    fgi_buf_add(&jpeg, "\xff\xd8", 2);
+    fgi_buf_add(&large, table, sizeof table);
+    fgi_jpeg_record_append(&jpeg, &large);
+    fgt_ok(fgi_buf_status(&jpeg, &err));
+    assert_memory_equal(jpeg.data + jpeg.size - 4, size, 4);
+    fgt_ok(fgi_jpeg_record_split("a", jpeg.data, jpeg.size, &record, &err));
+    assert_int_equal(record.table_size, sizeof table);
+    fgi_buf_fini(&jpeg);
+    fgi_buf_fini(&large);
+}
+
 /* Each bit of the size and each length of the record: an error, or a table that is refused. */
 static void a_record_with_a_wrong_size_is_refused(void **state)
 {
@@ -503,6 +522,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(bad_crops_and_tables_are_refused),
     cmocka_unit_test(a_damaged_segment_is_named),
     cmocka_unit_test(a_record_is_split_where_it_was_joined),
+    cmocka_unit_test(a_table_may_be_large),
     cmocka_unit_test(the_smallest_table_has_18_bytes),
     cmocka_unit_test(a_record_with_a_wrong_size_is_refused),
     cmocka_unit_test(no_damaged_byte_does_more_than_change_pixels),

@@ -358,6 +358,7 @@ static void given_classes_define_the_labels(void **state)
     options.class_names = NULL;
     fgt_ok(try_open(in_folder("photos.pack"), &options, &dataset));
     assert_int_equal(fg_dataset_field_count(dataset), 1);
+    assert_int_equal(fg_dataset_class_count(dataset), 0);
     fg_dataset_destroy(dataset);
 }
 

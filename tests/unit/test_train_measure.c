@@ -134,6 +134,28 @@ static void values_that_cannot_be_added_end_the_run(void **state)
     assert_non_null(strstr(text, "right   log      step 2  train_acc train_loss v\n"));
 }
 
+static fg_status end_early(void *self, const fg_progress *at, fg_log_values *values, fg_error *err)
+{
+    (void)self, (void)at, (void)values;
+    return fg_error_set(err, FG_ESTOPPED, "measured enough");
+}
+
+/* As of the other hooks. */
+static void a_stop_with_a_reason_is_a_normal_end(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static const fg_callback_ops early = {.measure = end_early};
+    const fg_fit_data data = the_data();
+    fg_trainer *trainer = NULL;
+    fgt_ok(fg_trainer_create(&(fg_trainer_options){.devices.client = client, .output.log_every = 2},
+                             &trainer, &err));
+    fgt_ok(fg_trainer_add_callback(trainer, &early, NULL, &err));
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    assert_string_equal(fg_trainer_result(trainer)->stop_reason, "measured enough");
+    fg_trainer_destroy(trainer);
+}
+
 static void host_stats_adds_plausible_values(void **state)
 {
     (void)state;
@@ -169,6 +191,7 @@ static void host_stats_adds_plausible_values(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_order_is_as_docs_say),
     cmocka_unit_test(values_that_cannot_be_added_end_the_run),
+    cmocka_unit_test(a_stop_with_a_reason_is_a_normal_end),
     cmocka_unit_test(host_stats_adds_plausible_values),
 };
 int main(void) { return cmocka_run_group_tests(tests, open_all, close_all) == 0 ? 0 : 1; }

@@ -267,6 +267,9 @@ static void the_limit_is_what_the_device_waits_for(void **state)
             text, sizeof text),
         "host");
     assert_string_equal(
+        judged(&(fg_idle){.busy_s = 1, .idle_s = 0.5, .upload_s = 0.5}, text, sizeof text),
+        "upload");
+    assert_string_equal(
         judged(&(fg_idle){.busy_s = 1, .idle_s = 0.1, .other_s = 0.1}, text, sizeof text), "host");
     assert_null(judged(&(fg_idle){.idle_s = 0.1}, text, sizeof text));
     assert_string_equal(text, "");

@@ -190,6 +190,23 @@ static void a_damaged_checkpoint_is_not_in_the_way(void **state)
     assert_int_equal(last_step(folder), 9);
 }
 
+/* Neither of two damaged ones is replaced. */
+static void a_second_damaged_checkpoint_is_kept_too(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    char *text = NULL;
+    size_t size = 0;
+    const char *folder = fgt_temp_folder();
+    fgt_ok(fit_epochs(1, folder, NULL, false, &err));
+    fgt_ok(fgi_folder_make(fgt_path(folder, "checkpoints/step-000000006"), &err));
+    fgt_ok(fgi_folder_make(fgt_path(folder, "checkpoints/step-000000006-v1"), &err));
+    fgt_ok(fit_epochs(2, folder, "last", false, &err));
+    fgt_ok(fgi_file_read(fgt_path(folder, "checkpoints/last"), 100, &text, &size, &err));
+    assert_string_equal(text, "step-000000006-v2\n");
+    fgi_free(text);
+}
+
 /* The contents of the lock file of a killed process block no other fit. */
 static void the_lock_of_a_dead_process_is_free(void **state)
 {
@@ -446,6 +463,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_fit_that_does_not_begin_deletes_nothing),
     cmocka_unit_test(one_fit_at_a_time),
     cmocka_unit_test(a_damaged_checkpoint_is_not_in_the_way),
+    cmocka_unit_test(a_second_damaged_checkpoint_is_kept_too),
     cmocka_unit_test(the_lock_of_a_dead_process_is_free),
     cmocka_unit_test(a_lock_ends_with_its_process),
     cmocka_unit_test(a_request_in_the_folder_stops_a_fit),

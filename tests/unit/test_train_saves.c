@@ -652,6 +652,39 @@ static void failures_now_and_then_are_no_end(void **state)
     }
 }
 
+/* After the first success. */
+static fg_status fail_twice_again(void *self, const fg_progress *at, fg_error *err)
+{
+    bool *is_done = self;
+    (void)at, (void)err;
+    atomic_store(&failing, *is_done ? 0 : 2);
+    *is_done = true;
+    return FG_OK;
+}
+
+/* Two failures before a success and two after it are no four in a row. */
+static void failures_before_a_success_do_not_count(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    static const fg_callback_ops ops = {.saved = fail_twice_again};
+    bool is_done = false;
+    const char *folder = fgt_temp_folder();
+    const fg_fit_data data = in_order();
+    r = (recorder){0};
+    fg_trainer *trainer =
+        create(&(fg_trainer_options){.limits.max_epochs = 6, .checkpoints.wait_for_saves = true},
+               folder, &r);
+    fgt_ok(fg_trainer_add_callback(trainer, &ops, &is_done, &err));
+    atomic_store(&failing, 2);
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    fg_trainer_destroy(trainer);
+    assert_true(is_done);
+    assert_int_equal(atomic_load(&failing), 0);
+    assert_int_equal(last_step(folder), 18);
+}
+
 /* At the end, saving is tried once more; then the error says which checkpoints exist. */
 static void a_failure_at_the_end_is_an_error(void **state)
 {
@@ -800,6 +833,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup(the_time_of_saves_starts_with_the_fit, reset),
     cmocka_unit_test_setup(a_warning_has_its_own_line, reset),
     cmocka_unit_test_setup(failures_now_and_then_are_no_end, reset),
+    cmocka_unit_test_setup(failures_before_a_success_do_not_count, reset),
     cmocka_unit_test_setup(a_failure_at_the_end_is_an_error, reset),
     cmocka_unit_test_setup(the_only_save_is_tried_twice, reset),
     cmocka_unit_test_setup(without_any_checkpoint_it_says_so, reset),
