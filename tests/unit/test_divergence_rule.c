@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <fulgurite/fulgurite.h>
 
+#include "base/alloc.h"
+#include "base/file.h"
 #include "optim/optimizer.h"
 #include "trace/precision.h"
 #include "train/divergence_parts.h"
@@ -191,6 +193,35 @@ static void the_error_says_what_happened(void **state)
         assert_int_equal(fgi_divergence_describe(&trainer, &reasons[i].what, &err), FG_ENUMERIC);
         assert_string_equal(err.message, reasons[i].says);
     }
+    fg_module_destroy(root);
+}
+
+/* The line has the first bad step, which is before the one at which it is noticed. */
+static void the_file_has_the_first_bad_step(void **state)
+{
+    static fgi_divergence divergence;
+    fg_error err = {0};
+    fg_module *root = NULL;
+    char *line = NULL;
+    size_t size = 0;
+    (void)state;
+    fgt_ok(fg_module_create(NULL, 1, &root, &err));
+    (void)fg_linear_create(root, "a", &(fg_linear_options){.in = 2, .out = 2});
+    fg_trainer trainer = {.divergence = &divergence,
+                          .options.divergence.action = "stop",
+                          .options.checkpoints.run_dir = fgt_temp_folder(),
+                          .model.optimizer = fg_sgd_create(root, NULL)};
+    const fgi_diverged what = {
+        .reason = FGI_BAD_GRADIENT, .step = 6, .first_step = 4, .loss = (double)NAN};
+    divergence = (fgi_divergence){.at = {.lr_factor = 1, .rollbacks = 2}};
+    assert_int_equal(fgi_divergence_describe(&trainer, &what, &err), FG_ENUMERIC);
+    fgt_ok(fgi_file_read(fgt_path(trainer.options.checkpoints.run_dir, "divergence.jsonl"), 4096,
+                         &line, &size, &err));
+    assert_string_equal(line, "{\"step\":6,\"reason\":\"gradient_not_finite\",\"loss\":null,"
+                              "\"first_bad_step\":4,\"parameter\":null,\"epoch\":null,"
+                              "\"samples\":null,\"action\":\"stop\",\"checkpoint\":null,"
+                              "\"rollbacks\":2}\n");
+    fgi_free(line);
     fg_module_destroy(root);
 }
 
@@ -493,6 +524,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(options_are_checked),
     cmocka_unit_test(the_error_names_the_parameter),
     cmocka_unit_test(the_error_says_what_happened),
+    cmocka_unit_test(the_file_has_the_first_bad_step),
     cmocka_unit_test(defaults_are_filled_in),
     cmocka_unit_test(a_fit_begins_without_what_ended_the_last),
     cmocka_unit_test(a_fit_that_ends_high_is_warned_of),

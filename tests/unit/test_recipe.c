@@ -588,6 +588,9 @@ static void results_of_batch_find(void **state)
         fgi_buf_fini(&metrics);
     }
     assert_true(json_is_null(fgi_run_batch_json(&(fg_recipe){.batch_lr.base_batch_size = 1})));
+    json_t *least = fgi_run_batch_json(&(fg_recipe){.outcome.batch.batch_size = 1});
+    assert_true(json_is_object(least));
+    json_decref(least);
 }
 
 /* ---- plausible classes ----------------------------------------------------------------------- */

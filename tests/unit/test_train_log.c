@@ -279,6 +279,30 @@ static void a_logger_that_is_not_open_is_left_alone(void **state)
     fgi_logger_destroy(logger);
 }
 
+/* Items are for those that have the function, whichever is added last. */
+static void items_need_one_logger_that_takes_them(void **state)
+{
+    static const fg_logger_ops plain = {.name = "plain", .open = counted_open, .log = counted_log};
+    (void)state;
+    for (int order = 0; order < 2; order++) {
+        counted takes = {.lines = 0}, other = {.lines = 0};
+        fg_error err = {0};
+        fgi_logger *logger = NULL;
+        fgt_ok(fgi_logger_init("", &logger, &err));
+        if (order == 0)
+            fgt_ok(fgi_logger_add(logger, &counted_ops, &takes, &err));
+        fgt_ok(fgi_logger_add(logger, &plain, &other, &err));
+        if (order == 1)
+            fgt_ok(fgi_logger_add(logger, &counted_ops, &takes, &err));
+        fgt_ok(fgi_logger_open(logger, "/nowhere", 9, -1, &err));
+        assert_true(fgi_logger_takes_items(logger));
+        fgi_logger_item(logger, &(fg_log_item){.kind = FG_LOG_TEXT, .name = "a", .text = "b"});
+        assert_int_equal(takes.calls, 1);
+        assert_int_equal(other.calls, 0);
+        fgi_logger_destroy(logger);
+    }
+}
+
 /* The state and the message follow from the status of the fit. */
 static void loggers_learn_how_a_fit_has_ended(void **state)
 {
@@ -806,6 +830,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_table_is_rebuilt_from_the_lines),
     cmocka_unit_test(the_longest_log_counts),
     cmocka_unit_test(a_logger_that_is_not_open_is_left_alone),
+    cmocka_unit_test(items_need_one_logger_that_takes_them),
     cmocka_unit_test(loggers_learn_how_a_fit_has_ended),
     cmocka_unit_test(rows_are_taken_up_again),
     cmocka_unit_test(rows_wait_for_room_on_the_disk),
