@@ -16,7 +16,10 @@
 
 #include "base/resources.h"
 #include "input/json_file.h"
+#include "pjrt/plugin.h"
 #include "recipe/run.h"
+#include "report/run_view.h"
+#include "train/trainer.h"
 
 #define PLAN "echo '{\"topologies\": [{\"name\": \"v5e-8\", \"fits\": true}]}'\n"
 
@@ -229,6 +232,40 @@ static void conclusions_from_rates(void **state)
     json_decref(o);
 }
 
+/* 100 samples of 8 bytes in 0.1 s: 1000 per second, of which each of two hosts loads the half. If
+ * both use the same samples, each loads all. */
+static void a_host_loads_its_part(void **state)
+{
+    (void)state;
+    static const float x[8] = {0};
+    static const fg_field field = {"x", {.dtype = FG_F32, .rank = 1, .dim = {2}}};
+    static fg_client client;
+    static fg_trainer trainer = {.client = &client};
+    const fg_recipe_options options = {.input_rate = "250,decode,0.5"};
+    const fg_plan plan = {.global_batch_size = 100, .step_s = 0.1};
+    fg_error err = {0};
+    fg_recipe r = {.options = &options, .trainer = &trainer};
+    fgt_ok(
+        fg_dataset_from_arrays(&(fg_dataset_spec){.count = 4, .fields = &field, .field_count = 1},
+                               (const void *const[]){x}, FG_BORROW, &r.data.train, &err));
+    for (int shards = 1; shards <= 2; shards++) {
+        json_t *o = json_object();
+        client.info.host_count = 2;
+        client.info.mesh.batch_shards = shards;
+        fgi_plan_put_input(o, &r, &plan);
+        fgt_close("all", fgi_json_number(o, "input_needed_samples_per_s"), 1000, 1e-9, 0);
+        fgt_close("host", fgi_json_number(o, "input_host_samples_per_s"), 1000 / shards, 1e-9, 0);
+        fgt_close("bytes", fgi_json_number(o, "input_host_bytes_per_s"), 8000 / shards, 1e-9, 0);
+        fgt_close("fraction", fgi_json_number(o, "input_fraction"), 0.25 * shards, 1e-9, 0);
+        assert_memory_equal(fgi_json_words(o, "input_verdict"),
+                            shards == 1 ? "a host like this one delivers 25 % of"
+                                        : "a host like this one delivers 50 % of",
+                            37);
+        json_decref(o);
+    }
+    fg_dataset_destroy(r.data.train);
+}
+
 typedef struct heard {
     char text[256];
 } heard;
@@ -404,6 +441,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_loader_is_measured_once),
     cmocka_unit_test(rates_are_checked),
     cmocka_unit_test(conclusions_from_rates),
+    cmocka_unit_test(a_host_loads_its_part),
     cmocka_unit_test(machines_are_planned_once),
     cmocka_unit_test(machines_are_at_most_64),
     cmocka_unit_test(batch_sizes_are_checked),

@@ -66,7 +66,6 @@ static void wrong_options_are_refused(void **state)
     fg_trainer_destroy(NULL);
 }
 
-/* Options, their strings, the schedule and the task's name are copied. */
 /* The fake plugin reports that it is a TPU. */
 static void what_a_tpu_does_not_compute_in_is_refused(void **state)
 {
@@ -114,30 +113,40 @@ static void what_a_tpu_does_not_compute_in_is_refused(void **state)
     fg_client_close(tpu);
 }
 
+/* Options, their strings, the schedule and the task's name. */
 static void options_are_copied(void **state)
 {
     (void)state;
     fg_error err = {0};
     char folder[512], anneal[] = "linear", task_name[] = "toy", accelerator[] = "cpu";
+    char monitor[] = "val_acc", name[] = "{epoch}-{step}", precision[] = "32-true",
+         loggers[] = "jsonl";
     (void)snprintf(folder, sizeof folder, "%s/run", fgt_temp_folder());
     fg_schedule schedule = fg_onecycle(&(fg_onecycle_options){.anneal = anneal, .pct_start = 0.5});
     fg_task mine = {.name = task_name, .self = &model, .ops = &toy_ops};
-    fg_trainer *trainer =
-        toy_trainer(client, &(fg_trainer_options){.limits.max_epochs = 2,
-                                                  .checkpoints.run_dir = folder,
-                                                  .lr.schedule = &schedule,
-                                                  .devices.accelerator = accelerator});
+    fg_trainer *trainer = toy_trainer(
+        client,
+        &(fg_trainer_options){.limits.max_epochs = 2,
+                              .checkpoints = {.run_dir = folder, .monitor = monitor, .name = name},
+                              .numerics.precision = precision,
+                              .output.loggers = loggers,
+                              .lr.schedule = &schedule,
+                              .devices.accelerator = accelerator});
     char kept[512];
     (void)snprintf(kept, sizeof kept, "%s", folder);
     memset(folder, 'x', sizeof folder - 1);
     memset(anneal, 'x', sizeof anneal - 1);
     memset(accelerator, 'x', sizeof accelerator - 1);
+    memset(monitor, 'x', sizeof monitor - 1);
+    memset(name, '/', sizeof name - 1);
+    memset(precision, 'x', sizeof precision - 1);
+    memset(loggers, 'x', sizeof loggers - 1);
     memset(&schedule, 'x', sizeof schedule);
     fg_fit_data data = the_data();
     fgt_ok(fg_trainer_fit(trainer, &mine, &data, &err));
     memset(task_name, 'x', sizeof task_name - 1);
     assert_true(fgi_file_exists(fgt_path(kept, "metrics.jsonl")));
-    assert_true(fgi_file_exists(fgt_path(kept, "checkpoints/step-000000006/manifest.json")));
+    assert_true(fgi_file_exists(fgt_path(kept, "checkpoints/2-6/manifest.json")));
     mine.ops = NULL;
     assert_int_equal(fg_trainer_fit(trainer, &mine, &data, &err), FG_EINVAL);
     mine = (fg_task){.name = "other", .ops = &toy_ops};
