@@ -82,7 +82,8 @@ static void every_way_to_name_a_checkpoint(void **state)
                                        "zoo.yaml",
                                        "zoo.yaml --ckpt=copy.safetensors",
                                        "runs/zoo-1 --ckpt=last",
-                                       "last val.csv"};
+                                       "last val.csv",
+                                       "last --data.test=nowhere.csv --data.predict=nowhere.csv"};
     char command[256];
     const char *folder = trained();
     (void)snprintf(command, sizeof(command),
