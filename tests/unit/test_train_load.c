@@ -249,6 +249,32 @@ static void other_shapes_of_the_state_are_refused(void **state)
     assert_string_equal(err.message, expected);
 }
 
+/* Each moment of each parameter, and the number of updates. */
+static void every_variable_of_the_optimizer_is_needed(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    fg_ckpt *ckpt = NULL;
+    int count = 0;
+    char expected[1024];
+    fgt_ok(fg_ckpt_open(saved, &ckpt, &err));
+    for (size_t i = 0; i < fg_ckpt_count(ckpt); i++) {
+        const char *name = fg_ckpt_info(ckpt, i)->name;
+        if (strncmp(name, "optimizer.", 10) != 0 || strcmp(name, "optimizer.health") == 0)
+            continue;
+        const char *path =
+            rewrite("{\"step\": 2, \"epoch\": 0, \"position\": 8, \"epoch_batches\": 2}", name);
+        assert_int_equal(resume(path, &task, 0, &r, &err), FG_EFORMAT);
+        (void)snprintf(expected, sizeof expected, "%s: has no '%s', which the optimizer needs",
+                       path, name);
+        assert_string_equal(err.message, expected);
+        count++;
+    }
+    fg_ckpt_close(ckpt);
+    assert_int_equal(count, 9); /* two of each of two weights and two biases, and one */
+}
+
 static void counters_must_make_sense(void **state)
 {
     (void)state;
@@ -408,6 +434,7 @@ static const struct CMUnitTest tests[] = {
     TEST(another_seed_is_warned_of),
     TEST(missing_files_are_reported),
     TEST(other_shapes_of_the_state_are_refused),
+    TEST(every_variable_of_the_optimizer_is_needed),
     TEST(counters_must_make_sense),
     TEST(little_is_enough),
     TEST(tensors_that_match_nothing_are_warned_of),
