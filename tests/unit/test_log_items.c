@@ -251,7 +251,8 @@ static fg_dataset *images(bool *is_float, bool is_image)
         {"x", {.dtype = dtype, .rank = is_image ? 3 : 1, .dim = {is_image ? 1 : 6, 2, 3}}},
         {"y", {.dtype = FG_S32}}};
     static const fg_dataset_ops ops = {.read = read_pixels};
-    const fg_dataset_spec spec = {.count = 8, .fields = fields, .field_count = 2, .class_count = 3};
+    const fg_dataset_spec spec = {
+        .count = 16, .fields = fields, .field_count = 2, .class_count = 3}; /* 4 steps an epoch */
     fg_dataset *dataset = NULL;
     fg_error err = {0};
     fgt_ok(fg_dataset_create(&ops, is_float, &spec, &dataset, &err));
