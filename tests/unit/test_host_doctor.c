@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -386,6 +387,119 @@ static void chips_locked_memory_is_looked_at(void **state)
     assert_findings("warning hugepages");
 }
 
+/* After a file of the machine has another content. */
+static void look_again(const char *path, const char *content)
+{
+    fg_error err = {0};
+    machine_file(&m, path, content);
+    fg_host_close(host);
+    fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
+}
+
+/* A laptop with that many chips on the PCI bus. */
+static void look_at_chips(int count, const char *device, const char *subsystem, const char *environ)
+{
+    look("laptop");
+    for (int i = 0; i < count; i++) {
+        char slot[32];
+        (void)snprintf(slot, sizeof slot, "0000:00:1%d.0", i);
+        machine_pci(&m, slot, "0x1ae0\n", device, subsystem);
+    }
+    look_again("/proc/self/environ", environ);
+}
+
+static bool has_finding(const char *code)
+{
+    for (size_t i = 0; i < fg_host_finding_count(host); i++)
+        if (strcmp(fg_host_finding_at(host, i)->code, code) == 0)
+            return true;
+    return false;
+}
+
+/* The type of four chips counts cores up to v5p and for 7x. Newer generations need huge pages. */
+static void each_generation_has_its_type(void **state)
+{
+    static const struct {
+        const char *device, *subsystem, *type;
+        bool needs_pages;
+    } rows[] = {
+        {"0x0027\n", "0x004e\n", "v2-8", false}, {"0x0027\n", "0x004f\n", "v3-8", false},
+        {"0x005e\n", "", "v4-8", false},         {"0x0062\n", "", "v5p-8", true},
+        {"0x0063\n", "", "v5litepod-4", true},   {"0x006f\n", "", "v6e-4", true},
+        {"0x0076\n", "", "tpu7x-8", true},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char command[64];
+        look_at_chips(4, rows[i].device, rows[i].subsystem, "TPU_ACCELERATOR_TYPE=v9-4\n");
+        (void)snprintf(command, sizeof command, "export TPU_ACCELERATOR_TYPE=%s", rows[i].type);
+        assert_string_equal(finding("tpu-type")->command, command);
+        assert_int_equal(has_finding("hugepages"), rows[i].needs_pages);
+        fg_host_close(host);
+        machine_fini(&m);
+    }
+    look("laptop");
+}
+
+static void bounds_are_those_of_the_chips(void **state)
+{
+    static const char *const bounds[9] = {[1] = "1,1,1", [4] = "2,2,1", [8] = "2,4,1"};
+    (void)state;
+    for (int chips = 1; chips <= 8; chips++) {
+        char command[64];
+        look_at_chips(chips, "0x0063\n", "", "TPU_CHIPS_PER_HOST_BOUNDS=1,3,3\n");
+        assert_int_equal(has_finding("tpu-bounds"), bounds[chips] != NULL);
+        (void)snprintf(command, sizeof command, "export TPU_CHIPS_PER_HOST_BOUNDS=%s",
+                       bounds[chips] != NULL ? bounds[chips] : "");
+        if (bounds[chips] != NULL)
+            assert_string_equal(finding("tpu-bounds")->command, command);
+        fg_host_close(host);
+        machine_fini(&m);
+    }
+    look("laptop");
+}
+
+/* 2 GiB of memory are enough, and 1 GiB that may be locked; bit 14 of the capabilities lifts that
+ * limit. */
+static void limits_of_the_host_are_inclusive(void **state)
+{
+    static const struct {
+        const char *path, *content, *code;
+        bool is_found;
+    } rows[] = {
+        {"/proc/meminfo", "MemTotal: 4194304 kB\nMemAvailable: 2097152 kB\n", "memory", false},
+        {"/proc/meminfo", "MemTotal: 4194304 kB\nMemAvailable: 2097151 kB\n", "memory", true},
+        {"/proc/meminfo", "MemTotal: 4194304 kB\nMemAvailable: 0 kB\n", "memory", true},
+        {"/proc/self/limits", "Max locked memory         1073741824    1073741824    bytes\n",
+         "locked-memory", false},
+        {"/proc/self/limits", "Max locked memory         1073741823    1073741823    bytes\n",
+         "locked-memory", true},
+        {"/proc/self/status", "CapEff:\t0000000000002000\n", "locked-memory", true},
+        {"/proc/self/status", "CapEff:\t0000000000008000\n", "locked-memory", true},
+        {"/proc/self/status", "CapEff:\t0000000000004000\n", "locked-memory", false},
+    };
+    (void)state;
+    look("colab_v5e-1");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        look_again(rows[i].path, rows[i].content);
+        if (has_finding(rows[i].code) != rows[i].is_found)
+            fail_msg("row %zu", i);
+    }
+}
+
+static void stale_variables_and_missing_tpus(void **state)
+{
+    (void)state;
+    look("laptop");
+    look_again("/proc/self/environ", "ISTPUVM=1\n");
+    assert_findings("wrong tpu-missing");
+    look_again("/proc/self/environ", "COLAB_TPU_ADDR=10.0.0.2:8470\n");
+    assert_findings("wrong tpu-missing; note stale-variable");
+    look_again("/proc/self/environ", "TPU_PROCESS_PORT=8476\n");
+    assert_findings("note tpu-none; warning stale-variable");
+    assert_string_equal(finding("stale-variable")->command, "unset TPU_PROCESS_PORT");
+}
+
 static fg_status open_and_close(void *self, fg_error *err)
 {
     fg_host *h;
@@ -412,6 +526,10 @@ static void this_machine_can_be_looked_at(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_teardown(each_generation_has_its_type, leave),
+    cmocka_unit_test_teardown(bounds_are_those_of_the_chips, leave),
+    cmocka_unit_test_teardown(limits_of_the_host_are_inclusive, leave),
+    cmocka_unit_test_teardown(stale_variables_and_missing_tpus, leave),
     cmocka_unit_test_teardown(kaggle_v3_8, leave),
     cmocka_unit_test_teardown(kaggle_v5e_8, leave),
     cmocka_unit_test_teardown(kaggle_that_gave_no_tpu, leave),
