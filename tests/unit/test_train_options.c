@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "toy_place.h"
+#include "train/accumulation.h"
 
 static int open_all(void **state)
 {
@@ -119,7 +120,7 @@ static void options_are_copied(void **state)
     (void)state;
     fg_error err = {0};
     char folder[512], anneal[] = "linear", task_name[] = "toy", accelerator[] = "cpu";
-    char monitor[] = "val_acc", name[] = "{epoch}-{step}", precision[] = "32-true",
+    char monitor[] = "val_acc", name[] = "{epoch}-{val_acc:.0f}-{step}", precision[] = "32-true",
          loggers[] = "jsonl";
     (void)snprintf(folder, sizeof folder, "%s/run", fgt_temp_folder());
     fg_schedule schedule = fg_onecycle(&(fg_onecycle_options){.anneal = anneal, .pct_start = 0.5});
@@ -146,7 +147,7 @@ static void options_are_copied(void **state)
     fgt_ok(fg_trainer_fit(trainer, &mine, &data, &err));
     memset(task_name, 'x', sizeof task_name - 1);
     assert_true(fgi_file_exists(fgt_path(kept, "metrics.jsonl")));
-    assert_true(fgi_file_exists(fgt_path(kept, "checkpoints/2-6/manifest.json")));
+    assert_true(fgi_file_exists(fgt_path(kept, "checkpoints/2-nan-6/manifest.json")));
     mine.ops = NULL;
     assert_int_equal(fg_trainer_fit(trainer, &mine, &data, &err), FG_EINVAL);
     mine = (fg_task){.name = "other", .ops = &toy_ops};
@@ -577,6 +578,90 @@ static void bad_steps_are_reported(void **state)
     }
 }
 
+static int combination;
+enum { COMBINATIONS = 12, FIRST_REFUSED = 7 };
+
+/* A mean over the samples whose label is not 0, combined with other values. */
+static fg_tensor combined_step(void *self, fg_step *st, const fg_batch *batch)
+{
+    fg_trace *trace = fg_step_trace(st);
+    const fg_tensor y = fg_batch_at(batch, 1), logits = toy_forward(self, fg_batch_at(batch, 0));
+    const fg_tensor two = fg_full(trace, FG_F32, 2, FG_SCALAR);
+    const fg_tensor weight = fg_full(trace, FG_F32, 2, FG_DIMS(TOY_CLASSES));
+    const fg_tensor a =
+        fg_cross_entropy(logits, y, &(fg_cross_entropy_options){.has_ignore_index = true});
+    const fg_tensor b =
+        fg_cross_entropy(logits, y, &(fg_cross_entropy_options){.class_weight = weight});
+    switch (combination) {
+    case 0: return a;
+    case 1: return fg_mul_scalar(a, 0.5);
+    case 2: return fg_mul(two, a);
+    case 3: return fg_mul(a, two);
+    case 4: return fg_div(a, two);
+    case 5: return fg_add(a, two);
+    case 6: return fg_add(a, fg_mul_scalar(a, 2));
+    case FIRST_REFUSED: return fg_add(a, b);
+    case 8: return fg_add(a, fg_mean(logits, 0, NULL));
+    case 9: return fg_mul(a, a);
+    case 10: return fg_div(two, a);
+    default: return fg_exp(a);
+    }
+}
+
+/* The batches of a step are weighted by the denominator of their loss, if it has one. */
+static void means_that_cannot_be_weighted_are_refused(void **state)
+{
+    (void)state;
+    fg_task_ops ops = toy_ops;
+    ops.train_step = combined_step;
+    const fg_task combined = {.name = "combined", .self = &model, .ops = &ops};
+    const fg_fit_data data = the_data();
+    for (combination = 0; combination < COMBINATIONS; combination++) {
+        fg_error err = {0};
+        fg_trainer *trainer =
+            toy_trainer(client, &(fg_trainer_options){.numerics.accumulate_grad_batches = 2});
+        const fg_status status = fg_trainer_fit(trainer, &combined, &data, &err);
+        if (status != (combination < FIRST_REFUSED ? FG_OK : FG_EINVAL))
+            fail_msg("combination %d: %s", combination, err.message);
+        if (combination >= FIRST_REFUSED)
+            assert_non_null(strstr(err.message, "the loss combines means with different "
+                                                "denominators, such as the tokens and the samples "
+                                                "of a batch, or is no longer linear in one: "));
+        fg_trainer_destroy(trainer);
+    }
+}
+
+static const struct {
+    const char *text;
+    bool is_good;
+} schedules[] = {
+    {"0=1048576", true},        {"0=1048577", false}, {"0=0", false},    {"999999999999=2", true},
+    {"1000000000000=2", false}, {"5=2,5=3", false},   {"5=2,6=3", true}, {"5=2,", false},
+    {" 5 = 2 , 6 = 3 ", true}};
+
+/* Of the limits: 31 epochs after the first, numbers of 12 digits, 2^20 batches. */
+static void numbers_of_batches_by_epoch(void **state)
+{
+    char many[400] = "1=2";
+    fgi_accumulation parsed;
+    fg_error err = {0};
+    fg_trainer_numerics o = {.accumulate_schedule = many};
+    (void)state;
+    for (size_t i = 0; i < sizeof schedules / sizeof schedules[0]; i++) {
+        const fg_trainer_numerics one = {.accumulate_schedule = schedules[i].text};
+        const bool is_good = fgi_accumulation_parse(&one, &parsed, &err) == FG_OK;
+        if (is_good != schedules[i].is_good)
+            fail_msg("%s", schedules[i].text);
+    }
+    for (int epoch = 2; epoch <= 32; epoch++) {
+        fgt_ok(fgi_accumulation_parse(&o, &parsed, &err));
+        assert_int_equal(parsed.count, epoch);
+        (void)snprintf(many + strlen(many), sizeof many - strlen(many), ",%d=2", epoch);
+    }
+    assert_int_equal(fgi_accumulation_parse(&o, &parsed, &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, "EPOCH=BATCHES for at most 31 increasing epochs"));
+}
+
 static fg_tensor scalar_prediction(void *self, fg_step *st, const fg_batch *batch)
 {
     (void)st;
@@ -701,6 +786,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(other_data_in_the_middle_of_an_epoch),
     cmocka_unit_test(a_later_step_may_log_more),
     cmocka_unit_test(bad_steps_are_reported),
+    cmocka_unit_test(means_that_cannot_be_weighted_are_refused),
+    cmocka_unit_test(numbers_of_batches_by_epoch),
     cmocka_unit_test(bad_tables_are_reported),
     cmocka_unit_test(optional_steps),
     cmocka_unit_test(one_of_several_processes_is_refused),
