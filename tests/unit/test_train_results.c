@@ -607,6 +607,26 @@ static fg_tensor classify(void *self, fg_step *step, const fg_batch *batch)
     return fg_cross_entropy(logits, fg_batch_get(batch, "y"), NULL);
 }
 
+/* Not of training, but of a test as well. */
+static void a_test_counts_classes_and_rows(void **state)
+{
+    fg_task_ops ops = toy_ops;
+    const fg_task classifies = {.name = "toy", .self = &model, .ops = &ops};
+    const fg_evaluation *e = NULL;
+    fg_error err = {0};
+    fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){0});
+    const fg_fit_data data = {.test = toy_data(9, 1), .batch_size = 4, .workers = -1};
+    (void)state;
+    ops.val_step = classify;
+    fgt_ok(fg_trainer_test(trainer, &classifies, &data, &err));
+    const fg_result *r = fg_trainer_result(trainer);
+    assert_true(fgi_metric_find(r->metrics, r->metric_count, "test_f1") < r->metric_count);
+    fgt_ok(fg_trainer_evaluation(trainer, true, &e, &err));
+    assert_true(e != NULL && e->samples == 9);
+    fg_trainer_destroy(trainer);
+    fg_dataset_destroy(data.test);
+}
+
 /* The first validation is stopped after its first batch. */
 static void a_part_of_a_validation_has_no_rows(void **state)
 {
@@ -838,6 +858,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(values_of_classes_are_means),
     cmocka_unit_test(names_of_metrics),
     cmocka_unit_test(a_part_of_a_validation_has_no_rows),
+    cmocka_unit_test(a_test_counts_classes_and_rows),
     cmocka_unit_test(rows_are_counted_while_they_arrive),
     cmocka_unit_test(times_are_seconds),
     cmocka_unit_test(idle_time_belongs_to_the_innermost),
