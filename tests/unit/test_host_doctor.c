@@ -397,7 +397,8 @@ static void look_again(const char *path, const char *content)
 }
 
 /* A laptop with that many chips on the PCI bus. */
-static void look_at_chips(int count, const char *device, const char *subsystem, const char *environ)
+static void look_at_chips(int count, const char *device, const char *subsystem,
+                          const char *variables)
 {
     look("laptop");
     for (int i = 0; i < count; i++) {
@@ -405,7 +406,7 @@ static void look_at_chips(int count, const char *device, const char *subsystem, 
         (void)snprintf(slot, sizeof slot, "0000:00:1%d.0", i);
         machine_pci(&m, slot, "0x1ae0\n", device, subsystem);
     }
-    look_again("/proc/self/environ", environ);
+    look_again("/proc/self/environ", variables);
 }
 
 static bool has_finding(const char *code)
