@@ -6,14 +6,17 @@
 
 #include <fulgurite/report.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/file.h"
+#include "golden.h"
 #include "input/json_file.h"
 #include "report/config_lines.h"
-#include "report/run_view.h"
+#include "report/run_page.h"
 
 static fg_error err;
 
@@ -134,6 +137,7 @@ static void text_and_page_show_them(void **state)
     has(text, "<polyline class=\"curve s0\"");
     has(text, "<polyline class=\"curve s1\"");
     has(text, "<circle class=\"dot s2\""); /* one value */
+    has(text, "<td data-run=\"one\">finished</td><td data-run=\"two\">failed</td>");
     int named = 0; /* in both plots, although it has only one of the metrics */
     for (const char *at = text; (at = strstr(at, "<i class=\"key s2\"></i>old</span>")) != NULL;
          at++)
@@ -198,7 +202,7 @@ static void keys_are_read_line_by_line(void **state)
 {
     (void)state;
     json_t *keys = fgi_config_lines("# a comment\ntask: regression\n\nmodel:\n  name: mlp  \n"
-                                    "  list:\n    - a: 1\n    - b\n  path: a:b\nrest");
+                                    "  list:\n    # a: 0\n  - a: 1\n    - b\n  path: a:b\nrest");
     json_t *wanted = json_pack("{s:s, s:s, s:s, s:s}", "task", "regression", "model.name", "mlp",
                                "model.list", "- a: 1 - b", "model.path", "a:b rest");
     assert_true(json_equal(keys, wanted));
@@ -231,6 +235,184 @@ static void means_of_an_epoch_are_those_of_a_run_that_ended(void **state)
     }
 }
 
+/* ---- unusual runs ---------------------------------------------------------------------------- */
+
+/* Reports of one member more than their version, and metrics; texts have ' instead of ". */
+static const struct {
+    const char *report, *metrics; /* NULL: no such file */
+} unusual[] = {
+    {"'state': 'finished', 'seconds': 3599.9, 'steps': 9999, 'epochs': 0.5,"
+     " 'samples_per_s': 1234.56, 'step_time': {'p50_s': 0.12345678, 'p95_s': 0.5}",
+     NULL},
+    {"'state': '', 'seconds': null, 'steps': 1000, 'samples_per_s': 999.96", NULL},
+    {"'state': 'a\\u007fb\\nc\\td', 'device': {'kind': 'x', 'count': 2}", NULL},
+    {"'device': {'kind': '', 'platform': 'cpu', 'count': 2}", NULL},
+    {"'state': 'fifteen letters', 'device': {'kind': 'sixteen  letters'}", NULL},
+    {"'compiles': [{'program': 'a', 'seconds': 0.5, 'cached': true, 'step': 0, 'cause':"
+     " {'name': 'x', 'old': 1, 'new': 2}}, {'program': 'b', 'seconds': 61, 'cached': 1, 'cause':"
+     " {'old': 'f32', 'new': 'bf16'}}, {'program': 'c', 'cause': {'what': 'shape', 'at': 'a.c:1'}},"
+     " {'program': 'd', 'cause': {'what': 'shape', 'old': null, 'new': 3}}]",
+     NULL},
+    {"'host_reads': [{'at': 'a.c:1', 'count': 1, 'bytes': 1500}, {'at': 'a.c:2', 'count': 0,"
+     " 'wait_s': 0.5}, {'at': 'a.c:3', 'count': 2500}]",
+     NULL},
+    {"'memory': {'peak_bytes': 100, 'limit_bytes': 100}, 'host': {'peak_rss_bytes': 1e9,"
+     " 'cpu_s': 61, 'cpus': 1}",
+     NULL},
+    {"'memory': {'peak_bytes': 100, 'limit_bytes': 0}, 'host': {'cpu_s': 3, 'cpus': 2,"
+     " 'cpu_fraction': 1}",
+     NULL},
+    {"'memory': {'limit_bytes': 100}, 'host': {'cpus': 2, 'cpu_fraction': 1}", NULL},
+    {"'time': {'busy_s': 0, 'idle': {'input_s': 3, 'upload_s': -1, 'read_s': 0, 'other_s': 1}}",
+     NULL},
+    {"'time': {'busy_s': 0, 'idle': {'input_s': 0}}", NULL},
+    {"'loader': {'workers': 1, 'bound_by': 'read', 'delivered_samples_per_s': 1000,"
+     " 'required_samples_per_s': 2000.4, 'stages': {'read_s': null, 'decode': 0.25, '_s': 1},"
+     " 'opens': 1, 'open_seconds': 0.001, 'queue_empty': 0.5}",
+     NULL},
+    {"'loader': {'workers': 0, 'stages': {'read_s': 'x'}, 'opens': 0, 'queue_mean': 0}", NULL},
+    {"'utilization': {'mxu': 0.5, 'mxu_while_busy': 0.75}", NULL},
+    {"'utilization': {'flops_per_second': 5e8, 'roofline': 1, 'bytes_per_second': 1e9}", NULL},
+    {"'history': [{'started_at': '2026-01-02T03:04:05Z', 'state': 'stopped', 'seconds': 7}]", NULL},
+    {"'verdicts': [{'severity': 'low', 'title': 't', 'action': 'do it', 'gain': 0.0994},"
+     " {'severity': 'medium', 'detail': 'why', 'gain': 0.0996, 'samples_per_s': {'from': 1}}]",
+     NULL},
+    /* means of an epoch are those of the last step */
+    {"'state': 'finished', 'steps': 9, 'metrics': {'train_acc': 0.5}",
+     "{'step': 8, 'train_acc': 0.25}\n"},
+    {"'state': 'finished', 'steps': 8, 'metrics': {'train_acc': 0.5, 'val_acc': 0.5}",
+     "{'step': 8, 'train_acc': 0.25, 'train_loss': 2, 'val_acc': 0.25}\n"},
+    {"'state': 'killed', 'steps': 8, 'metrics': {'train_acc': 0.5}",
+     "{'step': 8, 'epoch': 1, 'train_acc': 0.25}\n"},
+    /* the first of equal ones is the best; of errors the lowest */
+    {NULL, "{'step': 1, 'val_err': 3, 'val_mae': 1, 'val_acc': 0.5, 'odd': 7}\n"
+           "{'step': 2, 'val_err': 1, 'val_mae': 2, 'val_acc': 0.5, 'odd': 1}\n\n"
+           "{'step': 3, 'val_err': 2, 'val_mae': null, 'val_acc': null, 'odd': 'x'}\n"},
+};
+
+static void put_json(const char *path, const char *before, const char *text, const char *after)
+{
+    char json[1024];
+    (void)snprintf(json, sizeof json, "%s%s%s", before, text, after);
+    for (char *c = json; *c != '\0'; c++)
+        *c = *c == '\'' ? '"' : *c;
+    put(path, json);
+}
+
+static void put_unusual(size_t i)
+{
+    (void)unlink("unusual/report.json");
+    (void)unlink("unusual/metrics.jsonl");
+    if (unusual[i].report != NULL)
+        put_json("unusual/report.json", "{'version':1,", unusual[i].report, "}");
+    if (unusual[i].metrics != NULL)
+        put_json("unusual/metrics.jsonl", "", unusual[i].metrics, "");
+}
+
+/* Each word of their text, and of their column in a comparison. */
+static void every_word_of_unusual_runs(void **state)
+{
+    static const char *const runs[] = {"unusual"};
+    fgi_buf all = {0};
+    char *text = NULL;
+    (void)state;
+    fgt_ok(fgi_folder_make("unusual", &err));
+    for (size_t i = 0; i < sizeof unusual / sizeof unusual[0]; i++) {
+        put_unusual(i);
+        fgi_buf_printf(&all, "==== %s\n", unusual[i].report != NULL ? unusual[i].report : "");
+        fgt_ok(fg_report_run("unusual", FG_REPORT_TEXT, &text, &err));
+        fgi_buf_puts(&all, text);
+        fg_report_free(text);
+        fgt_ok(fg_report_compare(runs, 1, FG_REPORT_TEXT, &text, &err));
+        fgi_buf_puts(&all, text);
+        fg_report_free(text);
+    }
+    assert_non_null(all.data);
+    fgt_golden("report/unusual.txt", all.data);
+    fgi_buf_fini(&all);
+}
+
+/* A run in progress has no end, and no report that is missing. */
+static void a_run_in_progress(void **state)
+{
+    static const char *const words[] = {"1 row of metrics; no report.json",
+                                        "in progress: 1 row of metrics"};
+    (void)state;
+    fgt_ok(fgi_folder_make("live", &err));
+    put("live/metrics.jsonl", "{\"step\":1,\"val_acc\":0.75}\n");
+    put("live/report.json", "{\"version\":1,\"state\":\"finished\",\"steps\":7}");
+    for (int i = 0; i < 2; i++) {
+        fgi_run_view view;
+        fgi_buf out = {0};
+        fgt_ok(fgi_run_view_open("live", &view, &err));
+        fgi_run_view_set_live(&view, i == 1);
+        fgi_run_state_words(&out, &view);
+        assert_string_equal(out.data, i == 1 ? words[1] : "finished, 7 steps");
+        fgi_buf_fini(&out);
+        fgi_run_view_close(&view);
+    }
+    (void)unlink("live/report.json");
+    char *text = NULL;
+    fgt_ok(fg_report_run("live", FG_REPORT_TEXT, &text, &err));
+    has(text, words[0]);
+    fg_report_free(text);
+}
+
+/* A fit that was killed and one that cannot end: its lock says so, whatever its report says. */
+static void a_lock_without_its_process(void **state)
+{
+    char *text = NULL;
+    (void)state;
+    fgt_ok(fgi_folder_make("dead", &err));
+    put("dead/report.json", "{\"version\":1,\"state\":\"finished\",\"steps\":7}");
+    put("dead/lock", "");
+    fgt_ok(fg_report_run("dead", FG_REPORT_TEXT, &text, &err));
+    has(text, "finished, 7 steps");
+    fg_report_free(text);
+    char host[256] = "", lock[320];
+    (void)gethostname(host, sizeof host - 1);
+    (void)snprintf(lock, sizeof lock, "1 machine %s\n", host);
+    put("dead/lock", lock);
+    fgt_ok(fg_report_run("dead", FG_REPORT_TEXT, &text, &err));
+    has(text, "killed, 7 steps");
+    fg_report_free(text);
+}
+
+/* The first 256 metrics of a run have a place, and each of their values. */
+static void more_metrics_than_there_is_room_for(void **state)
+{
+    fgi_buf line = {0};
+    fgi_run_view view;
+    (void)state;
+    fgt_ok(fgi_folder_make("wide", &err));
+    for (int row = 0; row < 2; row++) {
+        fgi_buf_printf(&line, "{\"step\":%d", row);
+        for (int i = 0; i < 300; i++)
+            fgi_buf_printf(&line, ",\"m%d\":%d", i, i);
+        fgi_buf_puts(&line, "}\n");
+    }
+    assert_non_null(line.data);
+    put("wide/metrics.jsonl", line.data);
+    fgi_buf_fini(&line);
+    fgt_ok(fgi_run_view_open("wide", &view, &err));
+    assert_int_equal(view.metric_count, 256);
+    for (size_t i = 0; i < view.metric_count; i++)
+        assert_int_equal(view.metrics[i].count, 2);
+    fgi_run_view_close(&view);
+}
+
+/* A duration has its unit in its name; one without it is of an older report. */
+static void seconds_by_either_name(void **state)
+{
+    (void)state;
+    json_t *o =
+        json_pack("{s:f, s:f, s:f, s:n, s:f}", "a_s", 1.0, "a", 2.0, "b", 3.0, "c_s", "c", 4.0);
+    fgt_close("a", fgi_json_seconds(o, "a"), 1, 0, 0);
+    fgt_close("b", fgi_json_seconds(o, "b"), 3, 0, 0);
+    assert_true(isnan(fgi_json_seconds(o, "c")));
+    json_decref(o);
+}
+
 static fg_status make_page(void *self, fg_error *e)
 {
     static const char *const runs[] = {"one", "two", "old"};
@@ -255,6 +437,11 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(mistakes_are_named),
     cmocka_unit_test(keys_are_read_line_by_line),
     cmocka_unit_test(every_allocation_may_fail),
+    cmocka_unit_test(every_word_of_unusual_runs),
+    cmocka_unit_test(a_run_in_progress),
+    cmocka_unit_test(a_lock_without_its_process),
+    cmocka_unit_test(more_metrics_than_there_is_room_for),
+    cmocka_unit_test(seconds_by_either_name),
     cmocka_unit_test(means_of_an_epoch_are_those_of_a_run_that_ended),
 };
 

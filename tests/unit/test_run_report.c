@@ -243,7 +243,8 @@ static void damage_is_named(void **state)
         {"report.json", "[]", FG_EFORMAT, "expected an object with the integer 'version'"},
         {"report.json", "{}", FG_EFORMAT, "expected an object with the integer 'version'"},
         {"report.json", "{\"version\":2}", FG_EUNSUPPORTED, "version 2, but this program reads"},
-        {"metrics.jsonl", "{\"step\": 1}\n{\"step\": \n", FG_EFORMAT, "metrics.jsonl: byte"},
+        {"report.json", "{\"version\":0}", FG_EUNSUPPORTED, "version 0, but this program reads"},
+        {"metrics.jsonl", "{\"step\": 1}\n{\"step\": \n", FG_EFORMAT, "metrics.jsonl: byte 21"},
         {"metrics.jsonl", "{\"step\": 1}\n[]\n", FG_EFORMAT,
          "metrics.jsonl: byte 12: expected an object with 'step'"},
     };
@@ -279,6 +280,7 @@ static void metrics_after_the_report(void **state)
     has(text, "killed; last report after 500 ms, 20 steps\n");
     fg_report_free(text);
     put("report.json", "{\"version\":1,");
+    put("metrics.jsonl", "{\"step\": 9, \"epoch\": 0, \"val_acc\": 0.25}\n");
     for (int form = FG_REPORT_TEXT; form <= FG_REPORT_HTML; form++) {
         text = report_as((fg_report_form)form);
         has(text, "/report.json: byte ");
@@ -811,10 +813,8 @@ static const struct {
     {{.dtype = FG_F32, .rank = 2, .dim = {4, 6}}, {0, 0, 0}, 4, 6},
     {{.dtype = FG_S32, .rank = 2, .dim = {4, 6}}, {0, 0, 0}, 0, 0},
     {{.dtype = FG_U8, .rank = 4, .dim = {1, 4, 6, 1}}, {0, 0, 0}, 0, 0},
-    {{.dtype = FG_U8, .rank = 2, .dim = {97, 1}},
-     {0, 0, 0},
-     96,
-     1}, /* never thinner than a pixel */
+    /* never thinner than a pixel */
+    {{.dtype = FG_U8, .rank = 2, .dim = {97, 1}}, {0, 0, 0}, 96, 1},
     {{.dtype = FG_U8, .rank = 2, .dim = {1, 500}}, {0, 0, 0}, 1, 96},
     {{.dtype = FG_U8, .rank = 2, .dim = {48, 49}}, {0, 0, 0}, 48, 49},
 };
