@@ -114,7 +114,7 @@ static void plots_are_drawn_by_gnuplot(void **state)
     static const unsigned char png[] = {0x89, 'P', 'N', 'G'};
     const char *folder = fit_folder();
     if (system("gnuplot --version >/dev/null 2>&1") != 0) {
-        const outcome *o = program_gives(1, folder, "lr-find digits.yaml --out=c.svg " QUICK);
+        const outcome *o = program_gives(1, folder, "lr-find digits.yaml --out=c.png " QUICK);
         contains(o->err, "gnuplot is not installed");
         return;
     }
@@ -145,11 +145,15 @@ static void devices_agree(void **state)
     const outcome *o = program_gives(0, folder,
                                      "lr-find digits.yaml --trainer.devices=8 "
                                      "--trainer.batch_size=8 --trainer.lr_scaling=linear "
-                                     "--tuner.max_lr=1e-3 " QUICK);
+                                     "--tuner.max_lr=1e-3 --out=c.json " QUICK);
     contains(o->err, "\nnote: the loss still falls at the highest learning rate, 0.001: a higher "
                      "max_lr shows where it rises\n");
     contains(o->err, "these are values of optimizer.lr: trainer.lr_scaling=linear multiplies them "
                      "by 8\n");
+    json_t *curve = fit_json(folder, "c.json");
+    fgt_close("factor", json_number_value(json_object_get(curve, "lr_factor")), 8, 0, 0);
+    assert_non_null(strstr(o->err, json_string_value(json_object_get(curve, "note"))));
+    json_decref(curve);
 }
 
 static void a_curve_without_a_descent(void **state)

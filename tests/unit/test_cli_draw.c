@@ -7,13 +7,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
 #include "cli.h"
 #include "golden.h"
 #include "input/json_file.h"
 #include "report/chart.h"
 #include "report/draw.h"
 #include "report/html.h"
+#include "report/plot.h"
 #include "report/schedule_plot.h"
 #include "terminal.h"
 
@@ -728,7 +733,112 @@ static void a_curve_has_few_points(void **state)
     }
 }
 
+/* ---- pictures -------------------------------------------------------------------------------- */
+
+/* A gnuplot that keeps its script, and draws what it is told to. */
+static const char *fake_gnuplot(const char *answer, const char *end)
+{
+    const char *folder = fgt_temp_folder(), *program = fgt_path(folder, "gnuplot");
+    char text[512], search[512];
+    const int size =
+        snprintf(text, sizeof text, "#!/bin/sh\n/bin/cat > %s/script\nprintf '%s'\n%s\n", folder,
+                 answer, end);
+    fgt_write(program, text, (size_t)size);
+    assert_int_equal(chmod(program, 0755), 0);
+    (void)snprintf(search, sizeof search, "%s", folder);
+    assert_int_equal(setenv("PATH", search, 1), 0);
+    return folder;
+}
+
+static void add_script(fgi_buf *out, const char *folder)
+{
+    fg_error err = {0};
+    char *text = NULL;
+    size_t size = 0;
+    fgt_ok(fgi_file_read(fgt_path(folder, "script"), 1 << 20, &text, &size, &err));
+    fgi_buf_puts(out, text);
+    fgi_buf_puts(out, "----\n");
+    fgi_free(text);
+}
+
+static const fgi_plot_options plots[] = {
+    {.title = NULL},
+    {.title = "it's a `title`", .x_label = "x\n", .y_label = "y", .y_format = "%.1f"},
+    {.is_log_y = true, .limit_name = "most", .limit = 2.5, .x_base = 10},
+    {.limit_name = "unknown", .limit = HUGE_VAL, .is_png = true},
+    {.has_marks = true, .x_base = 3},
+    {.is_linear_x = true, .y2_label = "second"},
+    {.has_marks = true, .is_linear_x = true},
+};
+
+static void scripts_for_gnuplot(void **state)
+{
+    const double x[] = {0, 1, 2.5, (double)NAN, 1e9, 7},
+                 y[] = {1, 2, 0.123456789012, 3, 4, HUGE_VAL};
+    const fgi_draw_series series[] = {{"one", x, y, 6}, {"two_#", x + 1, y, 2}};
+    const fg_schedule onecycle = fg_onecycle(NULL), constant = {.ops = NULL};
+    const char *folder = fake_gnuplot("<svg></svg>", "");
+    fgi_buf *out = begin();
+    fg_error err = {0};
+    (void)state;
+    for (size_t i = 0; i < sizeof plots / sizeof plots[0]; i++) {
+        char *picture = fgi_plot_svg(series, 1 + i % 2, &plots[i], &err);
+        assert_string_equal(picture, "<svg></svg>");
+        fgi_free(picture);
+        add_script(out, folder);
+    }
+    for (int i = 0; i < 2; i++) { /* with a momentum that changes, and without */
+        const fgi_schedule_view view = {.name = "s",
+                                        .schedule = i == 0 ? &onecycle : &constant,
+                                        .settings = schedules[1],
+                                        .momentum = 0.9};
+        fgt_ok(fgi_schedule_write(&view, fgt_path(folder, "s.svg"), &err));
+        add_script(out, folder);
+        assert_int_equal(fgi_schedule_write(&view, fgt_path(folder, "script"), &err), FG_EINVAL);
+        fgt_ok(fgi_schedule_write(&view, fgt_path(folder, "s.csv"), &err));
+        assert_int_equal(rename(fgt_path(folder, "s.csv"), fgt_path(folder, "script")), 0);
+        add_script(out, folder);
+    }
+    assert_non_null(out->data);
+    fgt_golden("report/pictures.txt", out->data);
+    fgi_buf_fini(out);
+}
+
+static const struct {
+    const char *answer, *end;
+    fg_status status; /* FG_OK: it is a picture */
+    const char *words;
+} answers[] = {
+    {"<svg></svg>", "exit 0", FG_OK, NULL},
+    {"IEND\\256\\102\\140\\202", "", FG_EINVAL, "did not draw the picture (status 0)"},
+    {"xIEND\\256\\102\\140\\202", "", FG_OK, NULL},
+    {"xIEND\\256\\102\\140\\202\\n", "", FG_EINVAL, "did not draw the picture (status 0)"},
+    {"<svg>", "", FG_EINVAL, "did not draw the picture (status 0)"},
+    {"", "", FG_EINVAL, "did not draw the picture (status 0)"},
+    {"<svg></svg>", "exit 3", FG_EINVAL, "did not draw the picture (status 3)"},
+    {"<svg></svg>", "kill -KILL $$", FG_EINVAL, "did not draw the picture (status -1)"},
+    {"<svg></svg>", "exit 127", FG_ENOTFOUND, "gnuplot is not installed: expected it in PATH"},
+};
+
+static void a_gnuplot_that_fails(void **state)
+{
+    const double x[] = {1}, y[] = {1};
+    const fgi_draw_series series = {"one", x, y, 1};
+    (void)state;
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
+        fg_error err = {0};
+        (void)fake_gnuplot(answers[i].answer, answers[i].end);
+        char *picture = fgi_plot_svg(&series, 1, &(fgi_plot_options){.title = "t"}, &err);
+        if ((picture != NULL) != (answers[i].status == FG_OK) || err.status != answers[i].status ||
+            (picture == NULL && strstr(err.message, answers[i].words) == NULL))
+            fail_msg("row %zu: %s", i, err.message);
+        fgi_free(picture);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(scripts_for_gnuplot),
+    cmocka_unit_test(a_gnuplot_that_fails),
     cmocka_unit_test(tables_of_schedules),
     cmocka_unit_test(curves_of_schedules),
     cmocka_unit_test(points_of_schedules),

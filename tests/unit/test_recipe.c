@@ -20,6 +20,7 @@
 #include "recipe/run.h"
 #include "recipe/run_infer.h"
 #include "recipe/run_origin.h"
+#include "report/checkup.h"
 
 static const char yaml[] =
     "task: classification\n"
@@ -733,6 +734,66 @@ static void the_speed_of_data_is_shown(void **state)
     fg_host_close(host);
 }
 
+/* A thousand files of three bytes, some at the depth of six folders, which is not searched, and
+ * hidden ones. */
+static void many_small_files_are_a_finding(void **state)
+{
+    static fgi_checkup d;
+    fg_error err = {0};
+    const char *folder = fgt_temp_folder();
+    char name[64] = "";
+    (void)state;
+    fgt_ok(fg_host_open(&(fg_host_options){.no_network = true}, &d.host, &err));
+    for (int depth = 0; depth < 6; depth++) {
+        for (int i = 0; i < (depth == 0 ? 996 : 1); i++) {
+            char file[96];
+            (void)snprintf(file, sizeof file, "%s%d", name, i);
+            fgt_write(fgt_path(folder, file), "one", 3);
+        }
+        (void)snprintf(name + strlen(name), sizeof name - strlen(name), "deeper/");
+        fgt_ok(fgi_folder_make(fgt_path(folder, name), &err));
+    }
+    fgt_write(fgt_path(folder, ".hidden"), "two", 3);
+    fgi_checkup_probe(&d, folder);
+    assert_int_equal(d.speed.files, 1000);
+    assert_int_equal(d.speed.bytes, 3000);
+    const fg_finding *last = &d.findings[d.finding_count - 1];
+    assert_string_equal(last->code, "many-files");
+    assert_non_null(strstr(last->text, " has many small files (3 bytes each)"));
+    d.finding_count = d.text_count = 0;
+    d.speed = (fgi_checkup_speed){0};
+    fgi_checkup_probe(&d, fgt_path(folder, "deeper"));
+    assert_int_equal(d.speed.files, 5);
+    assert_int_equal(d.finding_count, 0);
+    fg_host_close(d.host);
+}
+
+/* Where programs are cached, and whether there is a plugin for anything but the CPU. */
+static void a_home_without_plugins(void **state)
+{
+    static fgi_checkup d;
+    fg_error err = {0};
+    const char *home = fgt_temp_folder();
+    char given[512];
+    (void)state;
+    (void)snprintf(given, sizeof given, "%s", getenv("HOME") != NULL ? getenv("HOME") : "/");
+    fgt_ok(fgi_folder_make(fgt_path(home, ".cache/fulgurite/programs/folder"), &err));
+    fgt_write(fgt_path(home, ".cache/fulgurite/programs/a"), "four", 4);
+    fgt_ok(fg_host_open(&(fg_host_options){.no_network = true}, &d.host, &err));
+    assert_int_equal(setenv("HOME", home, 1), 0);
+    for (int i = 0; i < 2; i++) {
+        d.cache_files = d.cache_bytes = 0;
+        assert_int_equal(i == 0 ? unsetenv("XDG_CACHE_HOME") : setenv("XDG_CACHE_HOME", "", 1), 0);
+        fgi_checkup_probe(&d, NULL);
+        assert_string_equal(d.cache, fgt_path(home, ".cache/fulgurite"));
+        assert_int_equal(d.cache_files, 1);
+        assert_int_equal(d.cache_bytes, 4);
+        assert_true(d.cache_is_writable && !d.speed.was_measured);
+    }
+    assert_int_equal(setenv("HOME", given, 1), 0);
+    fg_host_close(d.host);
+}
+
 /* ---- completion ---------------------------------------------------------------------------- */
 
 static void completion_has_the_name_of_the_program(void **state)
@@ -799,6 +860,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(out_of_memory_is_an_error),
     cmocka_unit_test(places),
     cmocka_unit_test(the_speed_of_data_is_shown),
+    cmocka_unit_test(many_small_files_are_a_finding),
+    cmocka_unit_test(a_home_without_plugins),
     cmocka_unit_test(completion_has_the_name_of_the_program),
     cmocka_unit_test(folders_of_runs_are_numbered),
 };

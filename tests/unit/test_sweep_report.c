@@ -104,6 +104,15 @@ static const char *const sweeps[] = {
     "{'name':'s','settings':{'a.b':'s'},'best':123456789,'metrics':{'val_5':5,'val_0':7}},"
     "{'name':'t','settings':{'a.b':'t'},'best':1e-9,'metrics':{}}]}",
     "{'version':1,'state':'finished','monitor':'m','mode':'min','keys':[],'runs':[]}",
+    /* 8 curves; values by their ratio; of equal settings the better one; none below zero */
+    "{'version':1,'state':'finished','monitor':'m','mode':'max','keys':['a.b'],'runs':["
+    "{'name':'1','settings':{'a.b':'1'},'best':1},{'name':'2','settings':{'a.b':'30'},'best':3},"
+    "{'name':'3','settings':{'a.b':'5'},'best':2},{'name':'4','settings':{'a.b':'5'},'best':7},"
+    "{'name':'5','settings':{'a.b':'5'},'best':4},{'name':'6','settings':{'a.b':'8'},'best':1},"
+    "{'name':'7','settings':{'a.b':'9'},'best':1},{'name':'8','settings':{'a.b':'9'},'best':1}]}",
+    "{'version':1,'state':'finished','monitor':'m','mode':'min','keys':['a.b'],'runs':["
+    "{'name':'1','settings':{'a.b':'1'},'best':1},{'name':'2','settings':{'a.b':'30'},'best':0},"
+    "{'name':'3','settings':{'a.b':'5'},'best':2}]}",
 };
 
 static void whole_sweeps(void **state)
@@ -115,7 +124,7 @@ static void whole_sweeps(void **state)
     for (int f = 0; f < 2; f++) {
         fgi_buf all = {0};
         for (size_t i = 0; i < sizeof sweeps / sizeof sweeps[0]; i++) {
-            char json[1024], *text = NULL;
+            char json[2048], *text = NULL;
             (void)snprintf(json, sizeof json, "%s", sweeps[i]);
             for (char *c = json; *c != '\0'; c++)
                 *c = *c == '\'' ? '"' : *c;
@@ -228,6 +237,8 @@ static void damaged_files(void **state)
     refuses("{\"version\":0}", FG_EUNSUPPORTED, "this program reads version 1");
     refuses("[]", FG_EFORMAT, "expected an object");
     refuses("{\"version\":1,\"keys\":[],\"runs\":[3]}", FG_EFORMAT, "run 0: expected an object");
+    refuses("{\"version\":1,\"keys\":[],\"runs\":[{\"name\":\".lr\",\"settings\":{}}]}", FG_EFORMAT,
+            "run 0: expected an object");
     refuses("{\"version\":1,\"keys\":[],\"runs\":[{\"name\":\"../lr\",\"settings\":{}}]}",
             FG_EFORMAT, "run 0: expected an object");
     put("sweep/lr=0.01/metrics.jsonl", "{\"step\":1,\n");
