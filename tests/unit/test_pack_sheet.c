@@ -129,6 +129,10 @@ static void records_are_selected_by_class_split_and_at_random(void **state)
     fgt_ok(fg_report_pack_sheet(colors_pack(), &o, out, &text, &err));
     assert_string_equal(text, "1\t1\t6\tred\tc/6.png\n2\t1\t7\tgreen\tc/7.png\n");
     fg_report_free(text);
+    o.rows = 5; /* as many as there are classes */
+    fgt_ok(fg_report_pack_sheet(colors_pack(), &o, out, &text, &err));
+    assert_string_equal(text, "1\t1\t6\tred\tc/6.png\n2\t1\t7\tgreen\tc/7.png\n");
+    fg_report_free(text);
     o = (fg_pack_sheet_options){.rows = 1, .columns = 4, .cell = 16};
     o.select.shuffle = true;
     fgt_ok(fg_report_pack_sheet(colors_pack(), &o, out, &text, &err));

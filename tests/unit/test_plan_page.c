@@ -253,6 +253,20 @@ static const struct {
     {"'sweep':[{'batch_size':8,'hbm_needed_bytes':5},{'batch_size':9,'hbm_needed_bytes':6}]",
      "Batches", "<p>\n</p>\n<p class=\"note\">Install gnuplot to see these values as plots.</p>\n"},
     {"'sweep':[{'batch_size':0,'hbm_needed_bytes':5}]", "Batches", NULL},
+    {"'analysis':{'cycles':10,'layers':[{'name':'a','cycles':5,'file':'x.c','line':3,"
+     "'worst_dimension':{'size':8,'padded':8}},{'name':'b','cycles':2,'file':'y.c','line':0,"
+     "'lost_cycles':1,'worst_dimension':{'size':7,'padded':8,'is_batch':true}}]}",
+     "Layers", "<p class=\"note\">Cycles"},
+    {"'analysis':{'cycles':0,'layers':[{'name':'a','cycles':5},{'name':'b','cycles':-1},"
+     "{'name':'c','worst_dimension':{'size':9,'padded':16}}]}",
+     "Layers", "<p class=\"note\">Cycles"},
+    {"'analysis':{'slow':[{'count':1,'what':'gather'},{'count':3,'what':'sort','layer':'head'}]}",
+     "Slow operations", "<ul>\n<li>1 x gather</li>\n<li>3 x sort, first in head</li>\n</ul>\n"},
+    {"'hosts':1,'input_needed_samples_per_s':5,'input_measured_samples_per_s':4,"
+     "'input_verdict':'too slow'",
+     "Input", "<div class=\"wide\">"},
+    {"'collectives':[{'kind':'all-reduce','count':2,'bytes':30,'seconds':0.5},{'bytes':15}]",
+     "Communication between devices", "<div class=\"wide\">"},
     {"'input_needed_samples_per_s':5", "Input", NULL},
     {"'input_measured_samples_per_s':5", "Input", NULL},
 };
@@ -261,6 +275,7 @@ static void sections_of_a_machine(void **state)
 {
     const char *usual = getenv("PATH");
     char *old_path = strdup(usual != NULL ? usual : "");
+    fgi_buf all = {0};
     (void)state;
     assert_int_equal(setenv("PATH", "/nonexistent", 1), 0);
     for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {
@@ -274,12 +289,15 @@ static void sections_of_a_machine(void **state)
                        sections[i].expected != NULL ? sections[i].expected : "");
         if ((strstr(out.data, text) != NULL) != (sections[i].expected != NULL))
             fail_msg("row %zu: %s", i, strstr(out.data, "<h2>"));
+        fgi_buf_puts(&all, strstr(out.data, "</style>"));
         json_decref(root);
         free(json);
         fgi_buf_fini(&out);
     }
     assert_int_equal(setenv("PATH", old_path, 1), 0);
     free(old_path);
+    fgt_golden("plan/sections.html", all.data);
+    fgi_buf_fini(&all);
 }
 
 /* The worst of many layers; the cycles of a batch may be those of all its samples. */

@@ -277,6 +277,23 @@ static const struct {
     {"'verdicts': [{'severity': 'low', 'title': 't', 'action': 'do it', 'gain': 0.0994},"
      " {'severity': 'medium', 'detail': 'why', 'gain': 0.0996, 'samples_per_s': {'from': 1}}]",
      NULL},
+    {"'started_at': '2026-01-02T03:04:05Z', 'settings': {'monitor': 'val_f1'}, 'windows':"
+     " [{'step': 5, 'busy_s': 3, 'input_s': 1, 'samples_per_s': 7}, {'step': 9, 'busy_s': 0,"
+     " 'samples_per_s': 9}, {'step': 12, 'other_s': 2}], 'time': {'wall_s': 8, 'busy_s': 2}",
+     "{'step': 5, 'val_f1': 0.5, 'val_acc': 0.25, 'val_loss': 2, 'val_rmse': 1, 'val_r2': 0.75,"
+     " 'train_loss': 3, 'train_f1': 0.5, 'lr': 0.1, 'grad': 4}\n{'step': 9, 'val_f1': 0.25,"
+     " 'val_acc': 0.75, 'val_loss': 1, 'val_rmse': 2, 'val_r2': 0.5, 'lr': 0.2, 'grad': 5}\n"},
+    {"'windows': [{'step': 5, 'busy_s': 3}], 'verdicts': [], 'step_time': {'p50_s': 1, 'p5_s': 0.5,"
+     " 'p90_s': 2, 'p95_s': 3, 'p99_s': 4, 'max_s': 5, 'count': 1000}, 'time': {'busy_s': 1}",
+     "{'step': 5, 'train_loss': 3, 'lr': 0.1}\n{'step': 6, 'train_loss': 2}\n"},
+    {"'verdicts': [{'severity': 'high', 'title': 't', 'gain': 0.5, 'samples_per_s': {'from': 999.9,"
+     " 'to': 1999.8}}]",
+     NULL},
+    {"'utilization': {'flops_per_second': 4e9, 'peak_flops': 1e10, 'peak_bytes': 1e9, 'intensity':"
+     " 50, 'bytes_per_second': 1e8}, 'host': {'cpu_fraction': 0.5, 'workers': [{'name': 'a',"
+     " 'cpu_s': 0}, {'name': 'b', 'cpu_s': 4}, {'name': 'c', 'cpu_s': 1}]}, 'loader': {'stages':"
+     " {'read_s': 0, 'decode_s': 2, 'copy': 4}}, 'history': [{'state': 'a'}, {'state': 'b'}]",
+     NULL},
     /* means of an epoch are those of the last step */
     {"'state': 'finished', 'steps': 9, 'metrics': {'train_acc': 0.5}",
      "{'step': 8, 'train_acc': 0.25}\n"},
@@ -309,11 +326,18 @@ static void put_unusual(size_t i)
         put_json("unusual/metrics.jsonl", "", unusual[i].metrics, "");
 }
 
-/* Each word of their text, and of their column in a comparison. */
+/* The part of a page after its style. */
+static const char *body_of(const char *page)
+{
+    const char *end = strstr(page, "</style>");
+    return end != NULL ? end : page;
+}
+
+/* Each word of their text, of their page, and of their column in a comparison. */
 static void every_word_of_unusual_runs(void **state)
 {
     static const char *const runs[] = {"unusual"};
-    fgi_buf all = {0};
+    fgi_buf all = {0}, pages = {0};
     char *text = NULL;
     (void)state;
     fgt_ok(fgi_folder_make("unusual", &err));
@@ -323,13 +347,19 @@ static void every_word_of_unusual_runs(void **state)
         fgt_ok(fg_report_run("unusual", FG_REPORT_TEXT, &text, &err));
         fgi_buf_puts(&all, text);
         fg_report_free(text);
+        fgt_ok(fg_report_run("unusual", FG_REPORT_HTML, &text, &err));
+        fgi_buf_puts(&pages, body_of(text));
+        fg_report_free(text);
         fgt_ok(fg_report_compare(runs, 1, FG_REPORT_TEXT, &text, &err));
         fgi_buf_puts(&all, text);
         fg_report_free(text);
     }
     assert_non_null(all.data);
+    assert_non_null(pages.data);
     fgt_golden("report/unusual.txt", all.data);
+    fgt_golden("report/unusual.html", pages.data);
     fgi_buf_fini(&all);
+    fgi_buf_fini(&pages);
 }
 
 /* A run in progress has no end, and no report that is missing. */
