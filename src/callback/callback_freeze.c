@@ -61,7 +61,7 @@ static void thaw(freeze *f, const fg_progress *at, int64_t epoch)
     if (!f->is_frozen || epoch < f->epochs)
         return;
     set_frozen(f, false);
-    if (all >= 0 && epoch >= all)
+    if ((all >= 0 && epoch >= all) || f->count == 0)
         return;
     fgi_log(FG_LOG_INFO, "freeze: %zu variable%s no longer frozen, starting with epoch %lld",
             f->count, f->count == 1 ? " is" : "s are", (long long)epoch);

@@ -193,10 +193,10 @@ static const struct {
      .decay = 0.75,
      .start = 3,
      .every = 2},
-    /* warm-up: 2/11 after one update, 3/12 and more after two, which decay is below */
-    {{"decay=0.2, start_epoch=1, warmup=true, use_buffers=false", .has_norm = true,
+    /* warm-up: 2/11 after one update, 3/12 after two, and so on up to decay */
+    {{"decay=0.4, start_epoch=1, warmup=true, use_buffers=false", .has_norm = true,
       .leaves_buffers = true},
-     .decay = 0.2,
+     .decay = 0.4,
      .start_epoch = 1,
      .every = 1,
      .warms_up = true},

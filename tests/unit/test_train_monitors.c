@@ -92,7 +92,15 @@ typedef struct place {
     bool is_v5e;
     long memory_bytes; /* of all devices; 0: not reported */
     int64_t epochs;    /* 0: two */
+    bool freezes;      /* the task has frozen a parameter itself */
 } place;
+
+static void build_frozen(void *self, fg_module *root)
+{
+    fg_error err = {0};
+    toy_ops.build(self, root);
+    fgt_ok(fg_module_freeze(root, "fc1.bias", NULL, &err));
+}
 
 static bool fits_twice; /* the fit is stopped at stop_at, and continued by the same Trainer */
 
@@ -105,7 +113,9 @@ static fg_status fit_with(const place *where, fg_trainer_options options,
     toy model = {.optimizer = "adamw"};
     fg_client *client;
     fg_trainer *trainer;
-    const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
+    fg_task_ops task_ops = toy_ops;
+    task_ops.build = where->freezes ? build_frozen : toy_ops.build;
+    const fg_task task = {.name = "toy", .self = &model, .ops = &task_ops};
     assert_true(fake_open(&fake));
     fake.reset();
     fake.set("kind", where->is_v5e ? 3 : 0);
@@ -408,41 +418,65 @@ static void callbacks_say_when_they_have_an_effect(void **state)
     static const struct {
         const fg_callback_entry *row;
         const char *options, *says;
-        int64_t epochs;
+        place where;
     } rows[] = {
-        {&fgi_swa_row, "swa_epoch_start=1", "", 2},
-        {&fgi_swa_row, "swa_epoch_start=2",
-         "2 swa has no effect: it starts after 2 epochs, but the run has only 2\n", 2},
-        {&fgi_swa_row, "swa_epoch_start=1",
-         "2 swa has no effect: it starts after 1 epoch, but the run has only 1\n", 1},
-        {&fgi_swa_row, "swa_epoch_start=2",
-         "2 swa has no effect: it starts after 2 epochs, but the run has only 1\n", 1},
-        {&fgi_freeze_row, "parameters=fc1.bias, unfreeze_at_epoch=1",
+        {&fgi_swa_row, "swa_epoch_start=1", "", {.epochs = 2}},
+        {&fgi_swa_row,
+         "swa_epoch_start=2",
+         "2 swa has no effect: it starts after 2 epochs, but the run has only 2\n",
+         {.epochs = 2}},
+        {&fgi_swa_row,
+         "swa_epoch_start=1",
+         "2 swa has no effect: it starts after 1 epoch, but the run has only 1\n",
+         {.epochs = 1}},
+        {&fgi_swa_row,
+         "swa_epoch_start=2",
+         "2 swa has no effect: it starts after 2 epochs, but the run has only 1\n",
+         {.epochs = 1}},
+        {&fgi_freeze_row,
+         "parameters=fc1.bias, unfreeze_at_epoch=1",
          "1 8 of 83 parameters are frozen\n"
          "2 freeze: the variables remain frozen: unfreeze_at_epoch is 1, and the run has 1 "
          "epoch\n",
-         1},
-        {&fgi_freeze_row, "parameters=fc1.bias, unfreeze_at_epoch=1",
+         {.epochs = 1}},
+        {&fgi_freeze_row,
+         "parameters=fc1.bias, unfreeze_at_epoch=1",
          "1 8 of 83 parameters are frozen\n"
          "1 freeze: 1 variable is no longer frozen, starting with epoch 1\n",
-         2},
-        {&fgi_freeze_row, "parameters=fc1.*, unfreeze_at_epoch=1",
+         {.epochs = 2}},
+        {&fgi_freeze_row,
+         "parameters=fc1.*, unfreeze_at_epoch=1",
          "1 56 of 83 parameters are frozen\n"
          "1 freeze: 2 variables are no longer frozen, starting with epoch 1\n",
-         2},
-        {&fgi_freeze_row, "parameters=fc1.*, unfreeze_at_epoch=2",
+         {.epochs = 2}},
+        {&fgi_freeze_row,
+         "parameters=fc1.*, unfreeze_at_epoch=2",
          "1 56 of 83 parameters are frozen\n"
          "2 freeze: the variables remain frozen: unfreeze_at_epoch is 2, and the run has 2 "
          "epochs\n",
-         2},
+         {.epochs = 2}},
+        /* what the task has frozen stays so */
+        {&fgi_freeze_row,
+         "parameters=fc1.bias, unfreeze_at_epoch=1",
+         "1 8 of 83 parameters are frozen\n",
+         {.epochs = 2, .freezes = true}},
+        {&fgi_freeze_row,
+         "parameters=fc1.bias, unfreeze_at_epoch=2",
+         "1 8 of 83 parameters are frozen\n",
+         {.epochs = 2, .freezes = true}},
+        {&fgi_freeze_row,
+         "parameters=fc1.*, unfreeze_at_epoch=1",
+         "1 56 of 83 parameters are frozen\n"
+         "1 freeze: 1 variable is no longer frozen, starting with epoch 1\n",
+         {.epochs = 2, .freezes = true}},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         fg_error err = {0};
         fgi_buf said = {0};
         fg_log_set(keep_lines, &said);
-        const place where = {.epochs = rows[i].epochs};
-        fgt_ok(fit_with(&where, (fg_trainer_options){0}, rows[i].row, rows[i].options, &err));
+        fgt_ok(
+            fit_with(&rows[i].where, (fg_trainer_options){0}, rows[i].row, rows[i].options, &err));
         fg_log_set(keep_warning, NULL);
         assert_string_equal(said.size > 0 ? said.data : "", rows[i].says);
         fgi_buf_fini(&said);
