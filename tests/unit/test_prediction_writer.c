@@ -376,27 +376,32 @@ static void a_pass_without_samples_writes_a_file(void **state)
 static fg_status refuse(void *self, const fg_progress *at, const fg_predictions *rows,
                         fg_error *err)
 {
-    (void)self;
+    const bool *is_broken = self;
     (void)at;
-    return rows->first == 0 ? FG_OK : fg_error_set(err, FG_EIO, "no more");
+    return rows->first == 0 || !*is_broken ? FG_OK : fg_error_set(err, FG_EIO, "no more");
 }
 
-/* A pass that fails leaves an earlier file as it was, and no other. */
+/* A pass that fails leaves an earlier file as it was, and no other; the next one starts anew. */
 static void a_pass_that_fails_leaves_no_file(void **state)
 {
     (void)state;
     static const fg_callback_ops ops = {.predicted = refuse};
+    static const char csv[] = "index,y0,y1,y2\n0,0,0,0\n1,0,0,0\n2,0,0,0\n3,0,0,0\n4,0,0,0\n";
+    bool is_broken = true;
     fg_error err = {0};
     const fg_fit_data data = the_data();
     const char *folder = fgt_temp_folder(), *path = fgt_path(folder, "a.csv");
     fg_trainer *trainer = create();
     fgt_ok(fg_file_write(path, "earlier", 7, &err));
     add(trainer, path, "");
-    fgt_ok(fg_trainer_add_callback(trainer, &ops, NULL, &err));
+    fgt_ok(fg_trainer_add_callback(trainer, &ops, &is_broken, &err));
     assert_int_equal(fg_trainer_predict(trainer, &task, &data, NULL, NULL, &err), FG_EIO);
     assert_string_equal(err.message, "no more");
-    fg_trainer_destroy(trainer);
     file_is(path, "earlier", 7);
+    is_broken = false;
+    fgt_ok(fg_trainer_predict(trainer, &task, &data, NULL, NULL, &err));
+    fg_trainer_destroy(trainer);
+    file_is(path, csv, strlen(csv));
     fgt_ok(fgi_folder_remove(path, &err));
     assert_int_equal(rmdir(folder), 0); /* it is empty */
     fgt_ok(fgi_folder_make(folder, &err));

@@ -1,5 +1,6 @@
 /* test_train_order.c - two callbacks that have all functions: each function of the first is called
- * directly before that of the second, for every hook. On the fake plugin.
+ * directly before that of the second, for every hook. The order of samples in a second fit whose
+ * data options are others. On the fake plugin.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -121,7 +122,87 @@ static void callbacks_are_called_in_the_order_they_were_added(void **state)
     check_pairs();
 }
 
+/* ---- the order of samples -------------------------------------------------------------------- */
+
+static int64_t order[64]; /* indices of the samples, as they were read */
+static int read_count;
+
+static fg_status read_index(void *self, int64_t index, void *const *out_fields, fg_error *err)
+{
+    (void)self, (void)err;
+    assert_true(read_count < 64);
+    order[read_count++] = index;
+    memset(out_fields[0], 0, TOY_FEATURES * sizeof(float));
+    *(int32_t *)out_fields[1] = 0;
+    return FG_OK;
+}
+
+static fg_dataset *noting_data(void)
+{
+    static const fg_field fields[] = {{"x", {.dtype = FG_F32, .rank = 1, .dim = {TOY_FEATURES}}},
+                                      {"y", {.dtype = FG_S32}}};
+    static const fg_dataset_ops ops = {.read = read_index};
+    const fg_dataset_spec spec = {
+        .count = 10, .fields = fields, .field_count = 2, .class_count = TOY_CLASSES};
+    fg_dataset *dataset = NULL;
+    fg_error err = {0};
+    fgt_ok(fg_dataset_create(&ops, NULL, &spec, &dataset, &err));
+    return dataset;
+}
+
+/* Ends a fit after its epoch. */
+static fg_status end_fit(void *self, const fg_progress *at, fg_error *err)
+{
+    (void)self, (void)at;
+    return fg_error_set(err, FG_ESTOPPED, "one epoch");
+}
+
+static bool is_sorted(int count)
+{
+    for (int i = 0; i < count; i++)
+        if (order[i] != i)
+            return false;
+    return true;
+}
+
+/* An epoch of 10 samples in batches of 4 for each row, with one Trainer. */
+static const struct {
+    bool no_shuffle, drop_last;
+    int64_t steps;
+} fits[] = {
+    {false, false, 3}, {true, false, 3}, {true, true, 2}, {false, true, 2}, {false, false, 3}};
+
+static void a_later_fit_may_have_another_order(void **state)
+{
+    (void)state;
+    static const fg_callback_ops ops = {.epoch_end = end_fit};
+    fg_error err = {0};
+    fg_trainer *trainer = NULL;
+    int64_t steps = 0;
+    fg_dataset *dataset = noting_data();
+    const fg_trainer_options options = {.devices.client = client, .limits.max_epochs = 9};
+    fgt_ok(fg_trainer_create(&options, &trainer, &err));
+    fgt_ok(fg_trainer_add_callback(trainer, &ops, NULL, &err));
+    for (size_t i = 0; i < sizeof fits / sizeof fits[0]; i++) {
+        const fg_fit_data data = {.train = dataset,
+                                  .batch_size = 4,
+                                  .workers = -1,
+                                  .no_shuffle = fits[i].no_shuffle,
+                                  .drop_last = fits[i].drop_last};
+        read_count = 0;
+        fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+        steps += fits[i].steps;
+        assert_int_equal(fg_trainer_result(trainer)->steps, steps);
+        assert_int_equal(read_count, 4 * fits[i].steps); /* the last batch is padded */
+        assert_int_equal(fg_trainer_result(trainer)->input.samples, read_count);
+        assert_int_equal(is_sorted(8), fits[i].no_shuffle);
+    }
+    fg_trainer_destroy(trainer);
+    fg_dataset_destroy(dataset);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_later_fit_may_have_another_order),
     cmocka_unit_test(callbacks_are_called_in_the_order_they_were_added),
 };
 int main(void) { return cmocka_run_group_tests(tests, open_all, close_all) == 0 ? 0 : 1; }
