@@ -322,8 +322,11 @@ static fg_status end_run(fg_trainer *trainer, const fg_fit_data *data, fg_error 
     fgi_windows *windows = trainer->windows;
     fg_metric metrics[FG_MAX_METRICS];
     float open_sums[FGI_MOST_SUMS] = {0};
-    if (!trainer->call.is_stopping)
+    if (!trainer->call.is_stopping) {
+        if (fgi_windows_is_open(windows)) /* a checkpoint of this step has it open */
+            fgi_saver_set_current(trainer->saver, false);
         FGI_TRY(fgi_windows_close(trainer, windows, stage, err));
+    }
     FGI_TRY(fgi_windows_collect(trainer, windows, stage, 0, err));
     FGI_TRY(fgi_windows_peek(trainer, windows, stage, open_sums, err));
     if (!trainer->call.is_stopping && !trainer->call.result.nothing_to_do)

@@ -670,7 +670,111 @@ static void overfitting_is_on_the_same_batches(void **state)
     assert_int_equal(o.output.log_every, 50);
 }
 
+/* ---- what a resumed run starts with ---------------------------------------------------------- */
+
+/* Lines, saves and the learning rate at the start, of one fit. */
+typedef struct noted_fit {
+    double lr_at_start;
+    int64_t lines, saves, stop_at; /* stop_at: a step; 0: never */
+    int64_t first_saved;           /* step of the first save; -1: none */
+} noted_fit;
+
+static fg_status note_start(void *self, const fg_progress *at, fg_error *err)
+{
+    ((noted_fit *)self)->lr_at_start = at->lr;
+    return FG_OK;
+}
+
+static fg_status note_line(void *self, const fg_progress *at, fg_error *err)
+{
+    ((noted_fit *)self)->lines++;
+    return FG_OK;
+}
+
+static fg_status note_save(void *self, const fg_progress *at, fg_error *err)
+{
+    noted_fit *noted = self;
+    if (noted->saves++ == 0)
+        noted->first_saved = at->step;
+    return FG_OK;
+}
+
+static fg_status stop_there(void *self, const fg_progress *at, fg_error *err)
+{
+    return at->step == ((const noted_fit *)self)->stop_at ? FG_ESTOPPED : FG_OK;
+}
+
+/* A fit of at most 5 steps with a learning rate that changes at each. */
+static fg_status noted_run(const char *folder, const char *resume, const char *divergence,
+                           noted_fit *noted, fg_error *err)
+{
+    static const fg_callback_ops ops = {
+        .fit_start = note_start, .batch_end = stop_there, .log = note_line, .saved = note_save};
+    const fg_schedule onecycle = fg_onecycle(NULL);
+    const fg_trainer_options options = {.limits.max_steps = 5,
+                                        .lr.schedule = &onecycle,
+                                        .output.log_every = 50,
+                                        .divergence.action = divergence,
+                                        .checkpoints.run_dir = folder,
+                                        .checkpoints.save_every_epochs = -1,
+                                        .checkpoints.resume = resume};
+    const fg_fit_data data = {.train = train_data, .batch_size = 4, .workers = -1};
+    fg_trainer *trainer = toy_trainer(client, &options);
+    *noted = (noted_fit){.stop_at = noted->stop_at, .first_saved = -1};
+    assert_int_equal(fg_trainer_add_callback(trainer, &ops, noted, err), FG_OK);
+    const fg_status status = fg_trainer_fit(trainer, &task, &data, err);
+    fg_trainer_destroy(trainer);
+    return status;
+}
+
+/* Until its first step, the learning rate is that of the last one. */
+static void the_learning_rate_is_that_of_the_last_step(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    const fg_schedule onecycle = fg_onecycle(NULL);
+    const char *folder = fgt_temp_folder();
+    noted_fit noted = {.stop_at = 2};
+    assert_int_equal(noted_run(folder, NULL, NULL, &noted, &err), FG_ESTOPPED);
+    noted.stop_at = 0;
+    fgt_ok(noted_run(folder, "last", NULL, &noted, &err));
+    fgt_close("lr", noted.lr_at_start, fg_schedule_lr(&onecycle, 0.01, 1, 5), 1e-12, 0);
+}
+
+/* A run that was stopped after its last step has all steps, but not its last log line. */
+static void a_stop_after_the_last_step_leaves_a_line(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    const char *folder = fgt_temp_folder();
+    noted_fit noted = {.stop_at = 5};
+    assert_int_equal(noted_run(folder, NULL, NULL, &noted, &err), FG_ESTOPPED);
+    assert_int_equal(noted.lines, 1); /* of the first epoch */
+    noted.stop_at = 0;
+    fgt_ok(noted_run(folder, "last", NULL, &noted, &err));
+    assert_int_equal(noted.lines, 1);
+    fgt_ok(noted_run(folder, "last", NULL, &noted, &err)); /* nothing is left to do */
+    assert_int_equal(noted.lines, 0);
+}
+
+/* A rollback needs a checkpoint from the first step on; a resumed run has one. */
+static void a_resumed_run_has_a_checkpoint_to_go_back_to(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    const char *folder = fgt_temp_folder();
+    noted_fit noted = {.stop_at = 2};
+    assert_int_equal(noted_run(folder, NULL, "rollback", &noted, &err), FG_ESTOPPED);
+    assert_int_equal(noted.first_saved, 0);
+    noted.stop_at = 0;
+    fgt_ok(noted_run(folder, "last", "rollback", &noted, &err));
+    assert_int_equal(noted.first_saved, 5);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_learning_rate_is_that_of_the_last_step),
+    cmocka_unit_test(a_stop_after_the_last_step_leaves_a_line),
+    cmocka_unit_test(a_resumed_run_has_a_checkpoint_to_go_back_to),
     cmocka_unit_test(the_position_is_read_as_it_was_written),
     cmocka_unit_test(numbers_of_a_position_have_a_least),
     cmocka_unit_test(an_epoch_ends_at_its_last_batch),
