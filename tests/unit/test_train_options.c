@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "toy_place.h"
 #include "train/accumulation.h"
+#include "train/trainer.h"
 
 static int open_all(void **state)
 {
@@ -46,6 +47,21 @@ static void wrong_options_are_refused(void **state)
         {{.checkpoints.save_every_s = -1}, "trainer: save_every_s is -1: expected 0 to 1e+09"},
         {{.checkpoints.save_every_s = (double)NAN},
          "trainer: save_every_s is nan: expected 0 to 1e+09"},
+        {{.checkpoints.save_every_s = 1.1e9},
+         "trainer: save_every_s is 1.1e+09: expected 0 to 1e+09"},
+        {{.limits.max_time_s = -1}, "trainer: max_time_s is -1: expected 0 to 1e+09"},
+        {{.limits.max_time_s = 1.1e9}, "trainer: max_time_s is 1.1e+09: expected 0 to 1e+09"},
+        {{.hang.watchdog_s = -1}, "trainer: watchdog_s is -1: expected 0 or more seconds"},
+        {{.hang.watchdog_s = 1.1e9}, "trainer: watchdog_s is 1.1e+09: expected 0 or more seconds"},
+        {{.numerics.gradient_clip_val = HUGE_VAL},
+         "trainer: gradient_clip_val is inf: expected more than 0, or 0 for no clipping"},
+        {{.output.profile = "auto"}, "trainer: profile is 'auto', which needs a run_dir"},
+        {{.output.profile = "10:20"}, "trainer: profile is '10:20', which needs a run_dir"},
+        {{.output.progress_style = "bars"},
+         "trainer: progress_style is 'bars': expected auto, bar or plain"},
+        {{.validation.sanity_val_steps = -2},
+         "trainer: sanity_val_steps is -2: expected at least -1"},
+        {{.lr.base_batch_size = -1}, "trainer: base_batch_size is -1: expected at least 0"},
         {{.checkpoints.name = "a/{step}"},
          "trainer: checkpoint name 'a/{step}': at '/{step}': expected letters, digits, '.', '_', "
          "'=', '-' or a field\nsuch as {epoch:02d}-{step}-{val_loss:.3f}"},
@@ -65,6 +81,36 @@ static void wrong_options_are_refused(void **state)
         assert_string_equal(err.message, rows[i].says);
     }
     fg_trainer_destroy(NULL);
+}
+
+/* The least and greatest values, and what is not given. */
+static void limits_of_options_and_defaults(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_trainer *trainer = NULL;
+    const fg_trainer_options most = {.limits = {.max_epochs = -1, .max_time_s = 1e9},
+                                     .validation.sanity_val_steps = -1,
+                                     .checkpoints = {.save_top_k = 16, .save_every_s = 1e9},
+                                     .output.progress_style = "plain",
+                                     .hang.watchdog_s = 1e9};
+    fgt_ok(fg_trainer_create(&most, &trainer, &err));
+    fg_trainer_destroy(trainer);
+    fgt_ok(fg_trainer_create(NULL, &trainer, &err));
+    const fg_trainer_options *o = &trainer->options;
+    assert_int_equal(o->limits.max_epochs, 1);
+    assert_int_equal(o->validation.val_every_epochs, 1);
+    assert_int_equal(o->output.log_every, 50);
+    assert_int_equal(o->numerics.accumulate_grad_batches, 1);
+    assert_int_equal(o->checkpoints.save_every_epochs, 1);
+    assert_int_equal(o->checkpoints.keep_checkpoints, 1);
+    assert_int_equal(o->checkpoints.save_top_k, 1);
+    assert_string_equal(o->checkpoints.monitor, "val_loss");
+    assert_string_equal(o->divergence.action, "stop");
+    fg_trainer_destroy(trainer);
+    fgt_ok(fg_trainer_create(&(fg_trainer_options){.limits.max_steps = 5}, &trainer, &err));
+    assert_int_equal(trainer->options.limits.max_epochs, 0); /* as many as the steps need */
+    fg_trainer_destroy(trainer);
 }
 
 /* The fake plugin reports that it is a TPU. */
@@ -121,18 +167,23 @@ static void options_are_copied(void **state)
     fg_error err = {0};
     char folder[512], anneal[] = "linear", task_name[] = "toy", accelerator[] = "cpu";
     char monitor[] = "val_acc", name[] = "{epoch}-{val_acc:.0f}-{step}", precision[] = "32-true",
-         loggers[] = "jsonl";
+         loggers[] = "jsonl", attached[] = "notes.txt", text[] = "some words";
+    const fg_attachment attachment = {attached, text};
+    fg_ckpt *ckpt = NULL;
     (void)snprintf(folder, sizeof folder, "%s/run", fgt_temp_folder());
     fg_schedule schedule = fg_onecycle(&(fg_onecycle_options){.anneal = anneal, .pct_start = 0.5});
     fg_task mine = {.name = task_name, .self = &model, .ops = &toy_ops};
-    fg_trainer *trainer = toy_trainer(
-        client,
-        &(fg_trainer_options){.limits.max_epochs = 2,
-                              .checkpoints = {.run_dir = folder, .monitor = monitor, .name = name},
-                              .numerics.precision = precision,
-                              .output.loggers = loggers,
-                              .lr.schedule = &schedule,
-                              .devices.accelerator = accelerator});
+    fg_trainer *trainer =
+        toy_trainer(client, &(fg_trainer_options){.limits.max_epochs = 2,
+                                                  .checkpoints = {.run_dir = folder,
+                                                                  .monitor = monitor,
+                                                                  .name = name,
+                                                                  .attachments = &attachment,
+                                                                  .attachment_count = 1},
+                                                  .numerics.precision = precision,
+                                                  .output.loggers = loggers,
+                                                  .lr.schedule = &schedule,
+                                                  .devices.accelerator = accelerator});
     char kept[512];
     (void)snprintf(kept, sizeof kept, "%s", folder);
     memset(folder, 'x', sizeof folder - 1);
@@ -142,12 +193,16 @@ static void options_are_copied(void **state)
     memset(name, '/', sizeof name - 1);
     memset(precision, 'x', sizeof precision - 1);
     memset(loggers, 'x', sizeof loggers - 1);
+    memset(attached, 'x', sizeof attached - 1);
+    memset(text, 'x', sizeof text - 1);
     memset(&schedule, 'x', sizeof schedule);
     fg_fit_data data = the_data();
     fgt_ok(fg_trainer_fit(trainer, &mine, &data, &err));
     memset(task_name, 'x', sizeof task_name - 1);
     assert_true(fgi_file_exists(fgt_path(kept, "metrics.jsonl")));
-    assert_true(fgi_file_exists(fgt_path(kept, "checkpoints/2-nan-6/manifest.json")));
+    fgt_ok(fg_ckpt_open(fgt_path(kept, "checkpoints/2-nan-6"), &ckpt, &err));
+    assert_string_equal(fg_ckpt_attachment(ckpt, "notes.txt"), "some words");
+    fg_ckpt_close(ckpt);
     mine.ops = NULL;
     assert_int_equal(fg_trainer_fit(trainer, &mine, &data, &err), FG_EINVAL);
     mine = (fg_task){.name = "other", .ops = &toy_ops};
@@ -774,6 +829,7 @@ static void one_of_several_processes_is_refused(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(wrong_options_are_refused),
+    cmocka_unit_test(limits_of_options_and_defaults),
     cmocka_unit_test(what_a_tpu_does_not_compute_in_is_refused),
     cmocka_unit_test(options_are_copied),
     cmocka_unit_test(missing_arguments_are_refused),
