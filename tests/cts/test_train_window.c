@@ -7,10 +7,13 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
 #include "toy.h"
+#include "train/divergence_parts.h"
+#include "train/trainer.h"
 
 enum { SAMPLES = 12, BATCH = 2, STEPS = 12 }; /* two epochs of six steps */
 
@@ -73,6 +76,20 @@ static const fg_task_ops ops = {
     .build = build, .train_step = step, .val_step = step, .optimizer = optimizer};
 static const fg_task task = {.name = "window", .ops = &ops};
 
+/* The mean of m in the epoch so far: also of steps whose window is open. */
+static void check_means(const fg_result *result, int64_t steps)
+{
+    const int64_t samples = BATCH * ((steps - 1) % (SAMPLES / BATCH) + 1);
+    double mean = (double)NAN;
+    for (size_t i = 0; i < result->metric_count; i++)
+        if (strcmp(result->metrics[i].name, "train_m") == 0)
+            mean = result->metrics[i].value;
+    if (samples > 2 * BATCH) /* sample 4 is NaN */
+        assert_true(isnan(mean));
+    else
+        fgt_close("m", mean, (double)(samples - 1) / 2, 1e-6, 0);
+}
+
 /* Trains until the limit or the event, in `folder`. */
 static void train(const char *folder, int64_t stop_at, const char *resume, const char *monitor)
 {
@@ -90,6 +107,9 @@ static void train(const char *folder, int64_t stop_at, const char *resume, const
     fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, &r, &err));
     const fg_fit_data fit = {.train = data, .val = data, .batch_size = BATCH, .no_shuffle = true};
     assert_int_equal(fg_trainer_fit(trainer, &task, &fit, &err), stop_at > 0 ? FG_ESTOPPED : FG_OK);
+    check_means(fg_trainer_result(trainer), stop_at > 0 ? stop_at : STEPS);
+    /* the first step has too few samples for its loss to be a reference; no other step counts */
+    assert_int_equal(trainer->divergence->at.has_start, 0);
     fg_trainer_destroy(trainer);
 }
 
