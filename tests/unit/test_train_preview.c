@@ -1,17 +1,20 @@
 /* test_train_preview.c - the steps and rates of a fit before anything is opened, and one-cycle
  * schedules that run to their end on 8 devices. On the fake plugin, which provides any number of
- * devices.
+ * devices. What is printed of a model and of these settings before a fit.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "fakepjrt/fake_control.h"
+#include "golden.h"
 #include "toy.h"
+#include "train/progress.h"
 
 static toy model = {.optimizer = "sgd"}; /* lr 0.1 */
 static const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
@@ -173,6 +176,96 @@ static void a_preview_loses_no_memory(void **state)
     fg_dataset_destroy(train);
 }
 
+/* ---- the table of the model ------------------------------------------------------------------ */
+
+static void describe(fg_module *parent, const char *name, const char *kind, const char *detail)
+{
+    fg_module_describe(fg_module_child(parent, name), kind, detail);
+}
+
+/* Blocks that repeat each other and others that nearly do, after the toy's layers. */
+static void build_blocks(void *self, fg_module *root)
+{
+    toy_ops.build(self, root);
+    fg_module *a = fg_module_child(root, "stage1"), *b = fg_module_child(root, "stage2");
+    for (int i = 0; i < 4; i++) {
+        char number[4];
+        (void)snprintf(number, sizeof number, "%d", i);
+        fg_module *block = fg_module_child(i < 3 ? a : b, number);
+        describe(block, "conv", "conv2d", i == 2 ? "stride 2" : "stride 1");
+        describe(block, "norm", "batch_norm", "");
+    }
+    describe(root, "0", "relu", ""); /* no block: nothing is in it */
+    describe(root, "a_rather_long_name_of_a_module", "a_kind_of_some_length",
+             "a detail which is so long that it does not fit in a line of a terminal");
+}
+
+/* Fits of 16 samples; all of them are on two devices unless they say otherwise. */
+static const struct {
+    const char *devices, *strategy;
+    fg_trainer_limits limits;
+    fg_trainer_lr lr;
+    int64_t accumulate, batch_size;
+    bool has_blocks;
+} printed[] = {
+    {"1", NULL, {.max_epochs = 2}, {.lr_scaling = NULL}, 1, 4, true},
+    {"2", NULL, {.max_epochs = 2}, {.lr_scaling = "linear"}, 1, 2, false},
+    {"3", NULL, {.max_steps = 1}, {.lr_scaling = "sqrt", .base_batch_size = 16}, 2, 1, false},
+    {"4", "fsdp", {.max_epochs = -1}, {.lr_scaling = "none"}, 1, 1, false},
+};
+
+static fg_status print_table(void *self, const fg_progress *at, fg_error *err)
+{
+    (void)err;
+    fgi_progress_table(self, at->trainer, at);
+    return FG_OK;
+}
+
+static fg_status stop_fit(void *self, const fg_progress *at, fg_error *err)
+{
+    (void)self;
+    return at->step == 1 ? fg_error_set(err, FG_ESTOPPED, "one step is enough") : FG_OK;
+}
+
+static void print_fit(size_t i, fg_dataset *train, FILE *out)
+{
+    static const fg_callback_ops printer = {.fit_start = print_table, .batch_end = stop_fit};
+    fg_error err = {0};
+    fg_trainer *trainer = NULL;
+    fg_task_ops task_ops = toy_ops;
+    task_ops.build = printed[i].has_blocks ? build_blocks : toy_ops.build;
+    const fg_task own = {.name = "toy", .self = &model, .ops = &task_ops};
+    const fg_trainer_options options = {
+        .devices = {.devices = printed[i].devices, .strategy = printed[i].strategy},
+        .limits = printed[i].limits,
+        .lr = printed[i].lr,
+        .numerics.accumulate_grad_batches = printed[i].accumulate};
+    const fg_trainer_options chosen = with_fake(options);
+    fgt_ok(fg_trainer_create(&chosen, &trainer, &err));
+    fgt_ok(fg_trainer_add_callback(trainer, &printer, out, &err));
+    const fg_fit_data data = {.train = train, .batch_size = printed[i].batch_size, .workers = -1};
+    fgt_ok(fg_trainer_fit(trainer, &own, &data, &err));
+    if (printed[i].limits.max_epochs >= 0) /* the rest: steps are those in total */
+        fgt_ok(fg_trainer_fit(trainer, &own, &data, &err));
+    fg_trainer_destroy(trainer);
+}
+
+static void what_is_printed_before_a_fit(void **state)
+{
+    char *text = NULL;
+    size_t size = 0;
+    fg_dataset *train = toy_data(16, 1);
+    FILE *out = open_memstream(&text, &size);
+    (void)state;
+    assert_non_null(out);
+    for (size_t i = 0; i < sizeof printed / sizeof printed[0]; i++)
+        print_fit(i, train, out);
+    assert_int_equal(fclose(out), 0);
+    fgt_golden("train/tables.txt", text);
+    free(text);
+    fg_dataset_destroy(train);
+}
+
 static int find_fake(void **state)
 {
     (void)state;
@@ -191,5 +284,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_preview_of_an_unknown_number_of_devices_opens_them),
     cmocka_unit_test(a_preview_refuses_what_a_fit_refuses),
     cmocka_unit_test(a_preview_loses_no_memory),
+    cmocka_unit_test(what_is_printed_before_a_fit),
 };
 int main(void) { return cmocka_run_group_tests(tests, find_fake, nothing_is_left) == 0 ? 0 : 1; }
