@@ -735,7 +735,7 @@ static void a_curve_has_few_points(void **state)
 
 /* ---- pictures -------------------------------------------------------------------------------- */
 
-/* A gnuplot that keeps its script, and draws what it is told to. */
+/* A gnuplot that keeps its script, and draws what its answer is. */
 static const char *fake_gnuplot(const char *answer, const char *end)
 {
     const char *folder = fgt_temp_folder(), *program = fgt_path(folder, "gnuplot");

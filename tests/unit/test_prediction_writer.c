@@ -381,7 +381,7 @@ static fg_status refuse(void *self, const fg_progress *at, const fg_predictions 
     return rows->first == 0 || !*is_broken ? FG_OK : fg_error_set(err, FG_EIO, "no more");
 }
 
-/* A pass that fails leaves an earlier file as it was, and no other; the next one starts anew. */
+/* A pass that fails leaves an earlier file as it was, and no other; the next one is complete. */
 static void a_pass_that_fails_leaves_no_file(void **state)
 {
     (void)state;

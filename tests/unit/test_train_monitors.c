@@ -412,73 +412,74 @@ static void keep_lines(void *self, fg_log_level level, const char *text)
     fgi_buf_printf(self, "%d %s\n", (int)level, text);
 }
 
-/* What callbacks say of a fit of two epochs. */
+static const struct {
+    const fg_callback_entry *row;
+    const char *options, *says;
+    place where;
+} effects[] = {
+    {&fgi_swa_row, "swa_epoch_start=1", "", {.epochs = 2}},
+    {&fgi_swa_row,
+     "swa_epoch_start=2",
+     "2 swa has no effect: it starts after 2 epochs, but the run has only 2\n",
+     {.epochs = 2}},
+    {&fgi_swa_row,
+     "swa_epoch_start=1",
+     "2 swa has no effect: it starts after 1 epoch, but the run has only 1\n",
+     {.epochs = 1}},
+    {&fgi_swa_row,
+     "swa_epoch_start=2",
+     "2 swa has no effect: it starts after 2 epochs, but the run has only 1\n",
+     {.epochs = 1}},
+    {&fgi_freeze_row,
+     "parameters=fc1.bias, unfreeze_at_epoch=1",
+     "1 8 of 83 parameters are frozen\n"
+     "2 freeze: the variables remain frozen: unfreeze_at_epoch is 1, and the run has 1 "
+     "epoch\n",
+     {.epochs = 1}},
+    {&fgi_freeze_row,
+     "parameters=fc1.bias, unfreeze_at_epoch=1",
+     "1 8 of 83 parameters are frozen\n"
+     "1 freeze: 1 variable is no longer frozen, starting with epoch 1\n",
+     {.epochs = 2}},
+    {&fgi_freeze_row,
+     "parameters=fc1.*, unfreeze_at_epoch=1",
+     "1 56 of 83 parameters are frozen\n"
+     "1 freeze: 2 variables are no longer frozen, starting with epoch 1\n",
+     {.epochs = 2}},
+    {&fgi_freeze_row,
+     "parameters=fc1.*, unfreeze_at_epoch=2",
+     "1 56 of 83 parameters are frozen\n"
+     "2 freeze: the variables remain frozen: unfreeze_at_epoch is 2, and the run has 2 "
+     "epochs\n",
+     {.epochs = 2}},
+    /* what the task has frozen stays so */
+    {&fgi_freeze_row,
+     "parameters=fc1.bias, unfreeze_at_epoch=1",
+     "1 8 of 83 parameters are frozen\n",
+     {.epochs = 2, .freezes = true}},
+    {&fgi_freeze_row,
+     "parameters=fc1.bias, unfreeze_at_epoch=2",
+     "1 8 of 83 parameters are frozen\n",
+     {.epochs = 2, .freezes = true}},
+    {&fgi_freeze_row,
+     "parameters=fc1.*, unfreeze_at_epoch=1",
+     "1 56 of 83 parameters are frozen\n"
+     "1 freeze: 1 variable is no longer frozen, starting with epoch 1\n",
+     {.epochs = 2, .freezes = true}},
+};
+
+/* What callbacks say of a fit. */
 static void callbacks_say_when_they_have_an_effect(void **state)
 {
-    static const struct {
-        const fg_callback_entry *row;
-        const char *options, *says;
-        place where;
-    } rows[] = {
-        {&fgi_swa_row, "swa_epoch_start=1", "", {.epochs = 2}},
-        {&fgi_swa_row,
-         "swa_epoch_start=2",
-         "2 swa has no effect: it starts after 2 epochs, but the run has only 2\n",
-         {.epochs = 2}},
-        {&fgi_swa_row,
-         "swa_epoch_start=1",
-         "2 swa has no effect: it starts after 1 epoch, but the run has only 1\n",
-         {.epochs = 1}},
-        {&fgi_swa_row,
-         "swa_epoch_start=2",
-         "2 swa has no effect: it starts after 2 epochs, but the run has only 1\n",
-         {.epochs = 1}},
-        {&fgi_freeze_row,
-         "parameters=fc1.bias, unfreeze_at_epoch=1",
-         "1 8 of 83 parameters are frozen\n"
-         "2 freeze: the variables remain frozen: unfreeze_at_epoch is 1, and the run has 1 "
-         "epoch\n",
-         {.epochs = 1}},
-        {&fgi_freeze_row,
-         "parameters=fc1.bias, unfreeze_at_epoch=1",
-         "1 8 of 83 parameters are frozen\n"
-         "1 freeze: 1 variable is no longer frozen, starting with epoch 1\n",
-         {.epochs = 2}},
-        {&fgi_freeze_row,
-         "parameters=fc1.*, unfreeze_at_epoch=1",
-         "1 56 of 83 parameters are frozen\n"
-         "1 freeze: 2 variables are no longer frozen, starting with epoch 1\n",
-         {.epochs = 2}},
-        {&fgi_freeze_row,
-         "parameters=fc1.*, unfreeze_at_epoch=2",
-         "1 56 of 83 parameters are frozen\n"
-         "2 freeze: the variables remain frozen: unfreeze_at_epoch is 2, and the run has 2 "
-         "epochs\n",
-         {.epochs = 2}},
-        /* what the task has frozen stays so */
-        {&fgi_freeze_row,
-         "parameters=fc1.bias, unfreeze_at_epoch=1",
-         "1 8 of 83 parameters are frozen\n",
-         {.epochs = 2, .freezes = true}},
-        {&fgi_freeze_row,
-         "parameters=fc1.bias, unfreeze_at_epoch=2",
-         "1 8 of 83 parameters are frozen\n",
-         {.epochs = 2, .freezes = true}},
-        {&fgi_freeze_row,
-         "parameters=fc1.*, unfreeze_at_epoch=1",
-         "1 56 of 83 parameters are frozen\n"
-         "1 freeze: 1 variable is no longer frozen, starting with epoch 1\n",
-         {.epochs = 2, .freezes = true}},
-    };
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof effects / sizeof effects[0]; i++) {
         fg_error err = {0};
         fgi_buf said = {0};
         fg_log_set(keep_lines, &said);
-        fgt_ok(
-            fit_with(&rows[i].where, (fg_trainer_options){0}, rows[i].row, rows[i].options, &err));
+        fgt_ok(fit_with(&effects[i].where, (fg_trainer_options){0}, effects[i].row,
+                        effects[i].options, &err));
         fg_log_set(keep_warning, NULL);
-        assert_string_equal(said.size > 0 ? said.data : "", rows[i].says);
+        assert_string_equal(said.size > 0 ? said.data : "", effects[i].says);
         fgi_buf_fini(&said);
     }
 }
