@@ -506,6 +506,43 @@ static void overrides(void **state)
     fgi_config_destroy(c);
 }
 
+/* The file and the line of a key, also where the file's name has a colon. */
+static void files_and_lines(void **state)
+{
+    static const char text[] = "\n\n\n\n\n\n\n\n\n\nmodel:\n  name: mlp\n";
+    static const char *const files[] = {"run.yaml", "a:7/run.yaml"};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        fg_error err = {0};
+        int line = -1;
+        fgi_config *c = fgi_config_create(NULL, &err);
+        assert_true(fgi_config_read(c, files[i], text, sizeof text - 1, &err));
+        char *file = fgi_config_file(c, "model.name", &line);
+        assert_string_equal(file, files[i]);
+        assert_int_equal(line, 12);
+        fgi_free(file);
+        assert_null(fgi_config_file(c, "model.hidden", &line));
+        assert_int_equal(line, 0);
+        assert_true(fgi_config_override(c, "model.name=lenet", &err));
+        assert_null(fgi_config_file(c, "model.name", &line));
+        fgi_config_destroy(c);
+    }
+}
+
+/* A key of 120 letters is named in full. */
+static void long_keys_are_named(void **state)
+{
+    fg_error err = {0};
+    char key[128] = "", expected[160];
+    fgi_config *c = fgi_config_create(NULL, &err);
+    (void)state;
+    memset(key, 'q', 120);
+    assert_false(fgi_config_override(c, key, &err));
+    (void)snprintf(expected, sizeof expected, "--%s: unknown key", key);
+    assert_string_equal(err.message, expected);
+    fgi_config_destroy(c);
+}
+
 static const char *const printed_texts[] = {
     "",      "auto",  "\"null\"",  "\"~\"", "true",      "3",
     "1e5",   " lead", "a: b",      "#x",    "say \"x\"", "back\\slash",
@@ -780,5 +817,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_reference_is_up_to_date),
     cmocka_unit_test(lists_refer_to_their_rows),
     cmocka_unit_test(the_table_is_sound),
+    cmocka_unit_test(files_and_lines),
+    cmocka_unit_test(long_keys_are_named),
 };
 FGT_MAIN(tests)

@@ -75,6 +75,72 @@ static void descriptions_are_read_back(void **state)
     }
 }
 
+/* What a checkpoint's file says of the samples and of what was done to them. */
+static void the_file_has_every_number(void **state)
+{
+    const fgi_run_schema made = {.format = "npy",
+                                 .input = {FG_U8, 3, {4, 5, 1}},
+                                 .target = {FG_F32, 2, {2, 7}},
+                                 .class_count = 3,
+                                 .class_names = names,
+                                 .target_mean = 1.5,
+                                 .target_deviation = 0.5};
+    (void)state;
+    json_t *object = describe(&made, "regression");
+    char *text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(6));
+    assert_string_equal(text,
+                        "{\"format\":\"fulgurite-data\",\"version\":1,\"task\":\"regression\","
+                        "\"data_format\":\"npy\","
+                        "\"input\":{\"dtype\":\"u8\",\"shape\":[4,5,1],\"layout\":\"HWC\"},"
+                        "\"target\":{\"dtype\":\"f32\",\"shape\":[2,7]},\"outputs\":3,"
+                        "\"class_names\":null,\"preprocessing\":{\"image\":[4,5,1],\"scale\":0.5,"
+                        "\"mean\":[0.5,0.25,0.125],\"std\":[2.0,3.0],\"target_mean\":1.5,"
+                        "\"target_deviation\":0.5}}");
+    free(text);
+    json_decref(object);
+}
+
+/* Training samples, and validation samples of `others` classes: encoded images, 8 high. */
+static fgi_run_schema schema_of(int64_t classes, int64_t others)
+{
+    static const char *const words[] = {"cat", "dog", "owl"};
+    static const fg_image_encoding encoding = {.coding = FG_IMAGE_DCT, .height = 8, .width = 16};
+    const fg_field fields[] = {{"x", fg_image_encoding_type(&encoding)}, {"y", {.dtype = FG_S32}}};
+    static const void *const none[] = {words, words}; /* no sample is read */
+    fg_dataset *data[2];
+    fg_error err = {0};
+    fgi_run_schema schema;
+    for (int i = 0; i < 2; i++) {
+        const fg_dataset_spec spec = {.fields = fields,
+                                      .field_count = 2,
+                                      .class_count = i == 0 ? classes : others,
+                                      .class_names = i == 0 && classes > 0 ? words : NULL,
+                                      .encoding = &encoding};
+        fgt_ok(fg_dataset_from_arrays(&spec, none, FG_BORROW, &data[i], &err));
+    }
+    fgt_ok(fgi_run_schema_of_data("npy", data[0], data[1], NULL, &schema, &err));
+    fg_dataset_destroy(data[0]);
+    fg_dataset_destroy(data[1]);
+    return schema;
+}
+
+/* The classes are those of both parts, with names only if the training samples have all of them. */
+static void classes_of_both_parts(void **state)
+{
+    static const int64_t rows[][3] = {{2, 3, 3}, {3, 2, 3}, {3, 3, 3}, {0, 0, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fgi_run_schema schema = schema_of(rows[i][0], rows[i][1]);
+        assert_int_equal(schema.class_count, rows[i][2]);
+        assert_int_equal(schema.class_names != NULL, rows[i][0] == 3);
+        if (schema.class_names != NULL)
+            assert_string_equal(schema.class_names[2], "owl");
+        assert_type(&schema.input, &(fg_type){FG_U8, 3, {8, 16, 3}});
+        assert_int_equal(schema.target.dtype, FG_S32);
+        fgi_run_schema_fini(&schema);
+    }
+}
+
 /* A regression has no classes, and a target without standardization has no scale. */
 static void a_plain_regression(void **state)
 {
@@ -96,6 +162,8 @@ static void a_plain_regression(void **state)
     fgi_run_schema_target_scale(&read, &mean, &deviation);
     assert_true(mean == 0 && deviation == 1);
     fgi_run_schema_fini(&read);
+    assert_int_equal(json_object_set_new(object, "outputs", json_integer(0)), 0);
+    assert_int_equal(fgi_run_schema_of_json("ckpt", object, &read, &err), FG_EFORMAT);
     json_decref(object);
 }
 
@@ -117,6 +185,10 @@ static void columns_of_a_csv(void **state)
     assert_string_equal(fgi_run_schema_target(&read), "price");
     fgi_run_schema_target_scale(&read, &mean, &deviation);
     assert_true(mean == 3.5 && deviation == 2.5);
+    json_t *column = json_array_get(json_object_get(read.csv, "columns"), 1);
+    assert_int_equal(json_object_del(column, "deviation"), 0);
+    fgi_run_schema_target_scale(&read, &mean, &deviation);
+    assert_true(mean == 3.5 && deviation == 1);
     fgi_run_schema_fini(&read);
     json_decref(object);
     json_decref(csv);
@@ -563,6 +635,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(differences_are_named),      cmocka_unit_test(many_differences_are_counted),
     cmocka_unit_test(training_differences),       cmocka_unit_test(the_rate_of_a_resumed_run),
     cmocka_unit_test(the_limits_of_a_search),     cmocka_unit_test(evaluations_have_every_number),
-    cmocka_unit_test(centers_of_targets),
+    cmocka_unit_test(centers_of_targets),         cmocka_unit_test(the_file_has_every_number),
+    cmocka_unit_test(classes_of_both_parts),
 };
 FGT_MAIN(tests)

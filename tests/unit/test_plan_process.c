@@ -88,6 +88,12 @@ static void ends_are_reported(void **state)
     expect((fg_plan_process){.program = script(PLAN)}, "\"fits\": true");
     expect((fg_plan_process){.program = script("kill -SEGV $$")},
            "\"error\": \"the compiler crashed (signal 11)\"");
+    expect((fg_plan_process){.program = script("kill -SEGV $$")}, "\"every_machine\": false");
+    expect((fg_plan_process){.program = script("kill -HUP $$\nkill -INT $$\nkill -QUIT $$\n"
+                                               "kill -TERM $$\n" PLAN)},
+           "\"fits\": true");
+    expect((fg_plan_process){.program = script("echo '{\"topologies\": [{}, {}]}'")},
+           "\"error\": \"the compiler's process ended without a result\"");
     expect((fg_plan_process){.program = script("echo no plan")},
            "\"error\": \"the compiler's process ended without a result\"");
     expect((fg_plan_process){.program = script("exec sleep 600"), .time_limit_s = 0.01},
