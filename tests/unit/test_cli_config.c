@@ -529,6 +529,21 @@ static void files_and_lines(void **state)
     }
 }
 
+static void whole_words_are_listed(void **state)
+{
+    static const struct {
+        const char *list, *word;
+        bool is_listed;
+    } words[] = {{"adam|sgd|lion", "adam", true},   {"adam|sgd|lion", "sgd", true},
+                 {"adam|sgd|lion", "lion", true},   {"adam|sgd|lion", "ada", false},
+                 {"adam|sgd|lion", "lio", false},   {"adam|sgd|lion", "gd", false},
+                 {"adam|sgd|lion", "adamw", false}, {"adamw|adam", "adam", true}};
+    (void)state;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (fgi_config_is_listed(words[i].list, words[i].word) != words[i].is_listed)
+            fail_msg("%s in %s", words[i].word, words[i].list);
+}
+
 /* A key of 120 letters is named in full. */
 static void long_keys_are_named(void **state)
 {
@@ -819,5 +834,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_table_is_sound),
     cmocka_unit_test(files_and_lines),
     cmocka_unit_test(long_keys_are_named),
+    cmocka_unit_test(whole_words_are_listed),
 };
 FGT_MAIN(tests)
