@@ -312,6 +312,42 @@ static void put_inference(fgi_buf *out, size_t i)
     fgi_config_destroy(c);
 }
 
+/* Numbers of classes with so many samples each, and some with one sample less or more. */
+static const struct {
+    int64_t classes, each, singles; /* singles: classes with one sample only */
+    bool is_plausible;
+} tallies[] = {{100, 2, 0, true},    {101, 9, 0, false}, {101, 10, 0, true}, {1000, 10, 0, true},
+               {1001, 10, 0, false}, {8, 2, 4, true},    {8, 2, 5, false},   {5, 2, 3, false},
+               {5, 2, 2, true},      {4, 1, 4, true}};
+
+static void most_classes_have_samples(void **state)
+{
+    static int32_t labels[1001 * 10];
+    static const fg_field fields[] = {{"x", {.dtype = FG_S32}}, {"y", {.dtype = FG_S32}}};
+    (void)state;
+    for (size_t i = 0; i < sizeof tallies / sizeof tallies[0]; i++) {
+        fg_error err = {0};
+        fgi_run_data data = {0};
+        int64_t count = 0;
+        for (int64_t k = 0; k < tallies[i].classes * tallies[i].each; k++)
+            if (k < tallies[i].classes || k % tallies[i].classes >= tallies[i].singles)
+                labels[count++] = (int32_t)(k % tallies[i].classes);
+        const fg_dataset_spec spec = {.count = count,
+                                      .fields = fields,
+                                      .field_count = 2,
+                                      .class_count = tallies[i].classes + 1}; /* one is rare */
+        fgt_ok(fg_dataset_from_arrays(&spec, (const void *const[]){labels, labels}, FG_BORROW,
+                                      &data.train, &err));
+        fgi_config *c = fgi_config_create(NULL, &err);
+        assert_true(fgi_config_override(c, "task=classification", &err));
+        const fg_status status = fgi_run_task_check(c, &data, &err);
+        if ((status == FG_OK) != tallies[i].is_plausible)
+            fail_msg("%d classes: %s", (int)tallies[i].classes, err.message);
+        fg_dataset_destroy(data.train);
+        fgi_config_destroy(c);
+    }
+}
+
 static void the_data_imply_the_task(void **state)
 {
     fgi_buf out = {0};
@@ -789,6 +825,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(mistakes_are_named),
     cmocka_unit_test(classes_that_are_none_are_refused),
     cmocka_unit_test(the_data_imply_the_task),
+    cmocka_unit_test(most_classes_have_samples),
     cmocka_unit_test(the_newest_run_is_the_last),
     cmocka_unit_test(folders_are_given_back),
     cmocka_unit_test(parts_of_a_run),
