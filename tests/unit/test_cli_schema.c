@@ -13,6 +13,7 @@
 #include "input/json_file.h"
 #include "recipe/run.h"
 #include "recipe/run_compare.h"
+#include "report/run_view.h"
 #include "train/stage_parts.h"
 #include "train/trainer.h"
 
@@ -592,6 +593,68 @@ static void evaluations_have_every_number(void **state)
     fgi_buf_fini(&out);
 }
 
+/* Evaluates images for a kind of run with a folder; the model may have outputs without a class. */
+static json_t *evaluated(fg_recipe_kind kind, int64_t outputs, int64_t classes, fgi_buf *out)
+{
+    static fg_trainer trainer;
+    static struct fgi_stage stage;
+    static int64_t confusion[65 * 65];
+    static const uint8_t x[2 * 8 * 8 * 3] = {0};
+    static const fg_field field = {"x", {.dtype = FG_U8, .rank = 3, .dim = {8, 8, 3}}};
+    const fg_dataset_spec spec = {.count = 2, .fields = &field, .field_count = 1};
+    const fg_recipe_options options = {.kind = kind};
+    fg_error err = {0};
+    fg_recipe r = {.options = &options, .trainer = &trainer, .folder = (char[]){"run"}};
+    fgt_ok(
+        fg_dataset_from_arrays(&spec, (const void *const[]){x}, FG_BORROW, &r.fit_data.val, &err));
+    r.c = fgi_config_create(NULL, &err);
+    r.task.c = r.c;
+    r.task.is_classification = true;
+    r.task.outputs = outputs;
+    stage.rows = (fgi_sample_rows){.samples = 1,
+                                   .class_count = classes,
+                                   .confusion = confusion,
+                                   .worst_count = 1,
+                                   .worst = {{.index = 1, .prediction = -1}}};
+    trainer.stage[FGI_VAL] = &stage;
+    fgt_ok(fgi_run_evaluation_make(&r, FG_OK, &err));
+    fgi_run_put_classes(&r, 80, out);
+    fg_dataset_destroy(r.fit_data.val);
+    fgi_config_destroy(r.c);
+    return r.evaluation;
+}
+
+static const struct {
+    fg_recipe_kind kind;
+    int64_t outputs, classes;
+    bool has_image, has_classes, has_matrix, is_cut;
+} pages[] = {
+    {FG_RECIPE_FIT, 10, 10, true, true, true, false},
+    {FG_RECIPE_VALIDATE, 11, 11, false, true, true, true},
+    {FG_RECIPE_FIT, 64, 64, true, true, true, true},
+    {FG_RECIPE_FIT, 65, 65, true, true, false, true},
+    {FG_RECIPE_FIT, 5, 4, true, false, false, false},
+};
+
+static void large_tables_are_cut(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++) {
+        fgi_buf out = {0};
+        json_t *e = evaluated(pages[i].kind, pages[i].outputs, pages[i].classes, &out);
+        const json_t *worst = json_array_get(json_object_get(e, "worst"), 0);
+        assert_int_equal(json_is_string(json_object_get(worst, "image")), pages[i].has_image);
+        assert_string_equal(fgi_json_words(worst, "prediction"), "-1");
+        assert_int_equal(json_object_get(e, "classes") != NULL, pages[i].has_classes);
+        assert_int_equal(json_object_get(e, "confusion") != NULL, pages[i].has_matrix);
+        const char *text = out.data != NULL ? out.data : "";
+        assert_int_equal(strstr(text, " classes with the lowest F1; --summary=FILE") != NULL,
+                         pages[i].is_cut);
+        json_decref(e);
+        fgi_buf_fini(&out);
+    }
+}
+
 /* The center of the targets of up to 64 samples, if they are not standardized. */
 static const struct {
     int64_t count;
@@ -636,6 +699,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(training_differences),       cmocka_unit_test(the_rate_of_a_resumed_run),
     cmocka_unit_test(the_limits_of_a_search),     cmocka_unit_test(evaluations_have_every_number),
     cmocka_unit_test(centers_of_targets),         cmocka_unit_test(the_file_has_every_number),
-    cmocka_unit_test(classes_of_both_parts),
+    cmocka_unit_test(classes_of_both_parts),      cmocka_unit_test(large_tables_are_cut),
 };
 FGT_MAIN(tests)

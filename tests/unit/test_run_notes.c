@@ -761,6 +761,12 @@ static const struct {
      true,
      false,
      "[{'name': 'a'}, {'name': 'b'}]"},
+    {{"trainer.monitor=val_loss"}, /* the first of equal runs */
+     "swept",
+     FG_OK,
+     true,
+     false,
+     "[{'name': 'a'}, {'name': 'b', 'best': 0.4}]"},
     {{NULL}, "swept", FG_EINVAL, false, false, "[{'name': 'a'}]"},
     {{NULL}, "swept", FG_OK, true, true, "[{'name': 'a', 'seconds': 5, 'steps': 6}]"},
     {{NULL}, "swept", FG_OK, true, true, "[{'name': 'a', 'steps': 6}]"},
