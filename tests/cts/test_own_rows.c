@@ -314,6 +314,7 @@ static void without_its_rows_a_checkpoint_is_listed(void **state)
     assert_true(fg_ckpt_find(origin.ckpt, FG_CKPT_MODEL, "own.weight", &index));
     fgt_ok(fg_recipe_origin_json(&origin, &json, &err));
     assert_non_null(strstr(json, "\"own.weight\""));
+    assert_non_null(strstr(json, "\"format\": \"fulgurite-data\""));
     fg_report_free(json);
     fg_recipe_origin_close(&origin);
 }

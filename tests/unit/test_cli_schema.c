@@ -342,6 +342,10 @@ static void differences_are_named(void **state)
          ""},
         {"{\"csv\": {\"image\": [1], \"columns\": [{\"name\": \"a\", \"mean\": 1}]}}",
          "{\"csv\": {\"image\": [1], \"columns\": [{\"name\": \"a\", \"mean\": 2}]}}", ""},
+        {"{\"a\": \"012345678901234567890123456789012345678901234\"}", "{\"a\": 1}",
+         "\n  a: \"012345678901234567890123456789012345678901234\" in the checkpoint, 1 here"},
+        {"{\"a\": \"0123456789012345678901234567890123456789012345\"}", "{\"a\": 1}",
+         "\n  a: \"0123456789012345678901234567890123456789012... in the checkpoint, 1 here"},
         {"{\"a\": \"0123456789012345678901234567890123456789012345678901234567\"}", "{\"a\": 1}",
          "\n  a: \"0123456789012345678901234567890123456789012... in the checkpoint, 1 here"},
     };
@@ -599,6 +603,7 @@ static json_t *evaluated(fg_recipe_kind kind, int64_t outputs, int64_t classes, 
     static fg_trainer trainer;
     static struct fgi_stage stage;
     static int64_t confusion[65 * 65];
+    static const char *words[66] = {"none"}; /* the name of class -1, which is none */
     static const uint8_t x[2 * 8 * 8 * 3] = {0};
     static const fg_field field = {"x", {.dtype = FG_U8, .rank = 3, .dim = {8, 8, 3}}};
     const fg_dataset_spec spec = {.count = 2, .fields = &field, .field_count = 1};
@@ -611,6 +616,7 @@ static json_t *evaluated(fg_recipe_kind kind, int64_t outputs, int64_t classes, 
     r.task.c = r.c;
     r.task.is_classification = true;
     r.task.outputs = outputs;
+    r.task.class_names = words + 1;
     stage.rows = (fgi_sample_rows){.samples = 1,
                                    .class_count = classes,
                                    .confusion = confusion,

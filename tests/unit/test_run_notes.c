@@ -474,6 +474,7 @@ static const struct {
     {FG_RECIPE_PREDICT, true, FG_ESTOPPED, 0, NULL},
     {FG_RECIPE_PREDICT, false, FG_EINVAL, 0, NULL},
     {FG_RECIPE_FIND_LR, true, FG_OK, 0, NULL},
+    {FG_RECIPE_FIND_BATCH, true, FG_OK, 0, NULL},
 };
 
 static void put_summary(fgi_buf *out, size_t i)
