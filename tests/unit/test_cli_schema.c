@@ -429,6 +429,33 @@ static void training_differences(void **state)
     fgi_config_destroy(have);
 }
 
+/* Only what changes what the model computes, and has an effect in both. */
+static void model_differences(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fgi_run_differences found = {.text = ""};
+    static const char *const keys[] = {"model.weights=a",      "model.weights_prefix=b",
+                                       "model.weights_skip=c", "model.weights_partial=true",
+                                       "model.dropout=0.5",    "model.freeze=[d]",
+                                       "model.classes=7",      "model.name=mlp",
+                                       "model.hidden=[3]",     "trainer.seed=5"};
+    fgi_config *had = fgi_config_create(NULL, &err), *have = fgi_config_create(NULL, &err);
+    assert_true(fgi_config_override(had, "model.name=mlp", &err));
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        assert_true(fgi_config_override(have, keys[i], &err));
+    fgi_run_compare_model(had, have, &found);
+    assert_int_equal(found.count, 1);
+    assert_memory_equal(found.text, "\n  model.hidden: ", 17);
+    assert_true(fgi_config_override(had, "model.name=linear", &err));
+    found = (fgi_run_differences){.text = ""};
+    fgi_run_compare_model(had, have, &found);
+    assert_string_equal(found.text,
+                        "\n  model.name: linear in the checkpoint, mlp by --model.name");
+    fgi_config_destroy(had);
+    fgi_config_destroy(have);
+}
+
 /* ---- a resumed run --------------------------------------------------------------------------- */
 
 #define EXPECTED "@/lr_find.json: expected \"optimizer_lr\", a number greater than 0"
@@ -661,6 +688,48 @@ static void large_tables_are_cut(void **state)
     }
 }
 
+/* Memory in bytes, and the part of all processors that was used. */
+static void check_host(const json_t *report)
+{
+    const json_t *host = json_object_get(report, "host");
+    const double used = fgi_json_number(host, "cpu_s"), cpus = fgi_json_number(host, "cpus");
+    const double part = fgi_json_number(host, "cpu_fraction");
+    fgt_close("part", part * cpus * fgi_json_number(report, "seconds"), used, 0, 1e-3 * used);
+    assert_true(fgi_json_number(host, "peak_rss_bytes") > 1e6);
+}
+
+/* The file that remains says how the fit ended. */
+static void reports_have_an_end(void **state)
+{
+    static const struct {
+        fg_status status;
+        const char *word;
+    } all[] = {{FG_OK, "finished"}, {FG_ESTOPPED, "stopped"}, {FG_ENUMERIC, "failed"}};
+    static fg_trainer trainer;
+    static struct fgi_stage stage;
+    const fg_recipe_options options = {.kind = FG_RECIPE_FIT};
+    fg_recipe r = {.options = &options,
+                   .command = "fit",
+                   .trainer = &trainer,
+                   .folder = (char *)fgt_temp_folder()};
+    (void)state;
+    trainer.stage[FGI_TRAIN] = &stage;
+    trainer.fit.settings = (fg_fit_settings){.strategy = "ddp", .lr_scaling = "sqrt"};
+    r.c = fgi_config_create(NULL, NULL);
+    assert_true(fgi_config_override(r.c, "data.format=npy", NULL));
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        fg_error err = {0};
+        json_t *report = NULL;
+        fgt_ok(fgi_run_report_keep(&r, all[i].status, &err));
+        fgt_ok(fgi_run_view_read_report(r.folder, &report, &err));
+        assert_string_equal(fgi_json_words(report, "state"), all[i].word);
+        check_host(report);
+        json_decref(report);
+    }
+    json_decref(r.report_before);
+    fgi_config_destroy(r.c);
+}
+
 /* The center of the targets of up to 64 samples, if they are not standardized. */
 static const struct {
     int64_t count;
@@ -706,5 +775,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_limits_of_a_search),     cmocka_unit_test(evaluations_have_every_number),
     cmocka_unit_test(centers_of_targets),         cmocka_unit_test(the_file_has_every_number),
     cmocka_unit_test(classes_of_both_parts),      cmocka_unit_test(large_tables_are_cut),
+    cmocka_unit_test(reports_have_an_end),        cmocka_unit_test(model_differences),
 };
 FGT_MAIN(tests)

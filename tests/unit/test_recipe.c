@@ -347,9 +347,9 @@ static void put_inference(fgi_buf *out, size_t i)
     fgi_config_destroy(c);
 }
 
-/* Numbers of classes with so many samples each, and some with one sample less or more. */
+/* Numbers of classes, samples of each, and classes that have only one. */
 static const struct {
-    int64_t classes, each, singles; /* singles: classes with one sample only */
+    int64_t classes, each, singles;
     bool is_plausible;
 } tallies[] = {{100, 2, 0, true},    {101, 9, 0, false}, {101, 10, 0, true}, {1000, 10, 0, true},
                {1001, 10, 0, false}, {8, 2, 4, true},    {8, 2, 5, false},   {5, 2, 3, false},
