@@ -321,6 +321,8 @@ static void differences_are_named(void **state)
         {"{\"a\": 1}", "{\"a\": 2}", "\n  a: 1 in the checkpoint, 2 here"},
         {"{\"a\": 0.1}", "{\"a\": 0.10000001}",
          "\n  a: 0.10000000000000001 in the checkpoint, 0.10000001 here"},
+        {"{\"a\": [0.1, 0.25, 3]}", "{\"a\": [0.1, 0.25, 4]}",
+         "\n  a: [0.1,0.25,3] in the checkpoint, [0.1,0.25,4] here"},
         {"{\"a\": 1}", "{}", "\n  a: 1 in the checkpoint, nothing here"},
         {"{}", "{\"a\": {\"b\": 1}}", "\n  a: nothing in the checkpoint, {\"b\":1} here"},
         {"{\"preprocessing\": {\"mean\": [1]}}", "{\"preprocessing\": {\"mean\": []}}",
@@ -454,6 +456,39 @@ static void model_differences(void **state)
                         "\n  model.name: linear in the checkpoint, mlp by --model.name");
     fgi_config_destroy(had);
     fgi_config_destroy(have);
+}
+
+/* Keys of the columns that an evaluation gives, where "price" is the target. */
+static void column_differences(void **state)
+{
+    static const struct {
+        const char *key, *text;
+    } rows[] = {
+        {"data.target=price", ""},
+        {"data.target=null", ""},
+        {"data.target=cost", "\n  data.target: \"2\" in the checkpoint, cost by --data.target"},
+        {"data.ignore=[b]", "\n  data.ignore: [a] in the checkpoint, [b] by --data.ignore"},
+        {"data.ignore=[a]", ""},
+        {"data.delimiter=;", ""},
+        {"data.format=npy", ""},
+        {"trainer.seed=3", ""},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        fgi_run_differences found = {.text = ""};
+        fgi_config *had = fgi_config_create(NULL, &err), *have = fgi_config_create(NULL, &err);
+        assert_true(fgi_config_override(had, "data.format=csv", &err));
+        assert_true(fgi_config_override(had, "data.target=2", &err));
+        assert_true(fgi_config_override(had, "data.ignore=[a]", &err));
+        assert_true(fgi_config_override(had, "data.numeric=[c]", &err));
+        assert_true(fgi_config_override(have, "data.format=csv", &err));
+        assert_true(fgi_config_override(have, rows[i].key, &err));
+        fgi_run_compare_columns(had, have, "price", &found);
+        assert_string_equal(found.text, rows[i].text);
+        fgi_config_destroy(had);
+        fgi_config_destroy(have);
+    }
 }
 
 /* ---- a resumed run --------------------------------------------------------------------------- */
@@ -776,5 +811,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(centers_of_targets),         cmocka_unit_test(the_file_has_every_number),
     cmocka_unit_test(classes_of_both_parts),      cmocka_unit_test(large_tables_are_cut),
     cmocka_unit_test(reports_have_an_end),        cmocka_unit_test(model_differences),
+    cmocka_unit_test(column_differences),
 };
 FGT_MAIN(tests)

@@ -45,9 +45,10 @@ static void overrides_win(void **state)
     (void)state;
     fg_error err = {0};
     fg_recipe *recipe;
-    const char *text, *const overrides[] = {"optimizer.lr=0.25", "model.hidden=[8, 9]"};
+    const char *text, *const overrides[] = {"optimizer.lr=0.25", "model.hidden=[8, 9]",
+                                            "trainer.global_batch_size=6"};
     fgt_ok(fg_recipe_open(
-        &(fg_recipe_options){.config = "run.yaml", .overrides = overrides, .override_count = 2},
+        &(fg_recipe_options){.config = "run.yaml", .overrides = overrides, .override_count = 3},
         &recipe, &err));
     fgt_ok(fg_recipe_get_text(recipe, FG_RECIPE_CONFIG, &text, &err));
     assert_non_null(strstr(text, "  hidden: [8, 9]\n"));
