@@ -765,6 +765,43 @@ static void reports_have_an_end(void **state)
     fgi_config_destroy(r.c);
 }
 
+/* Evaluated data may have fewer classes than those of the training, but not more. */
+static void fewer_classes_are_evaluated(void **state)
+{
+    static const float x[4] = {0};
+    static const int32_t y[2] = {0, 1};
+    static const fg_type rows = {FG_F32, 2, {2, 2}}, labels = {FG_S32, 1, {2}};
+    const fg_recipe_options options = {.kind = FG_RECIPE_VALIDATE};
+    char keys[2][512];
+    const char *folder = fgt_temp_folder();
+    (void)state;
+    (void)snprintf(keys[0], sizeof keys[0], "data.val_x=%s/x.npy", folder);
+    (void)snprintf(keys[1], sizeof keys[1], "data.val_y=%s/y.npy", folder);
+    for (int classes = 1; classes < 4; classes++) {
+        fg_error err = {0};
+        fgi_run_data data;
+        fg_recipe r = {.options = &options,
+                       .c = fgi_config_create(NULL, &err),
+                       .schema = {.format = "npy",
+                                  .input = {FG_F32, 1, {2}},
+                                  .target = {FG_S32, 0, {0}},
+                                  .class_count = classes}};
+        fgt_ok(fg_npy_write(fgt_path(folder, "x.npy"), &rows, x, &err));
+        fgt_ok(fg_npy_write(fgt_path(folder, "y.npy"), &labels, y, &err));
+        assert_true(fgi_config_override(r.c, "data.format=npy", &err) &&
+                    fgi_config_override(r.c, "task=classification", &err) &&
+                    fgi_config_override(r.c, keys[0], &err) &&
+                    fgi_config_override(r.c, keys[1], &err));
+        const fg_status status = fgi_run_data_open_eval(&r, &data, &err);
+        assert_int_equal(status, classes < 2 ? FG_EFORMAT : FG_OK);
+        if (classes < 2)
+            assert_non_null(
+                strstr(err.message, "the data have 2 classes: the checkpoint was trained with 1"));
+        fgi_run_data_close(&data);
+        fgi_config_destroy(r.c);
+    }
+}
+
 /* The center of the targets of up to 64 samples, if they are not standardized. */
 static const struct {
     int64_t count;
@@ -811,6 +848,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(centers_of_targets),         cmocka_unit_test(the_file_has_every_number),
     cmocka_unit_test(classes_of_both_parts),      cmocka_unit_test(large_tables_are_cut),
     cmocka_unit_test(reports_have_an_end),        cmocka_unit_test(model_differences),
-    cmocka_unit_test(column_differences),
+    cmocka_unit_test(column_differences),         cmocka_unit_test(fewer_classes_are_evaluated),
 };
 FGT_MAIN(tests)
