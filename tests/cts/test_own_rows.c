@@ -314,6 +314,7 @@ static void without_its_rows_a_checkpoint_is_listed(void **state)
     assert_true(fg_ckpt_find(origin.ckpt, FG_CKPT_MODEL, "own.weight", &index));
     fgt_ok(fg_recipe_origin_json(&origin, &json, &err));
     assert_non_null(strstr(json, "\"own.weight\""));
+    assert_non_null(strstr(json, "\"format\": \"fulgurite-data\""));
     fg_report_free(json);
     fg_recipe_origin_close(&origin);
 }
@@ -426,7 +427,10 @@ static void a_schedule_without_an_end_needs_no_limit(void **state)
     fg_error err = {0};
     (void)state;
     fgt_ok(fg_registry_add_schedule(registry, &flat, &err));
-    fg_recipe_close(run(&o));
+    fg_recipe *recipe = run(&o);
+    fgt_ok(fg_recipe_write_curve(recipe, "rates.csv,rates.json", &err));
+    assert_int_equal(access("rates.csv", F_OK) + access("rates.json", F_OK), 0);
+    fg_recipe_close(recipe);
     o.overrides = cycle;
     fails(&o, FG_EINVAL, "a schedule requires trainer.max_epochs or trainer.max_steps");
 }

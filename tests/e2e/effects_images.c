@@ -189,7 +189,8 @@ static void other_classes(const effect *e, const char *folder)
              "[\n{\"index\": 0, \"name\": \"7.jpg\", \"prediction\": null, \"error\": \"");
     fgt_write(fgt_path(folder, "table.csv"), "a,b\n1,2\n", 8);
     contains(program_gives(1, folder, "predict run table.csv")->err,
-             "the model was trained on images: expected image files, a folder of them, or a list "
+             "there is no column 'path'\nthe model was trained on images: expected image files, a "
+             "folder of them, or a list "
              "with a column of their paths: --data.source_options=path_column=COLUMN");
     effects_fit(1, folder, PHOTOS "%s", e->arguments);
 }

@@ -40,6 +40,11 @@ static void mistakes_name_the_place(void **state)
         {2, "validate digits.yaml --data.val_fraction=0",
          "fulgurite validate: no data to validate: set data.val or "
          "data.val_fraction\n"},
+        {2, "validate digits.yaml --data.val_fraction=0 '--data.val=\"\"'",
+         "fulgurite validate: no data to validate: set data.val or "
+         "data.val_fraction\n"},
+        {2, "test digits.yaml --data.val_fraction=0",
+         "fulgurite test: no data to test: set data.test or data.val_fraction\n"},
         {1, "validate digits.yaml",
          "fulgurite validate: no 'last' checkpoint: 'run/checkpoints' "
          "does not exist\n"},

@@ -163,6 +163,7 @@ static void a_loss_that_is_never_finite_is_an_error(void **state)
     contains(o->err, " at step 5: this state cannot be the best\n");
     contains(o->err, "val_loss was not finite in any validation; the last state is saved "
                      "in run/checkpoints/step-");
+    assert_null(strstr(o->err, "to continue")); /* it is complete */
     contains(file_text(folder, "s.json"), "\"status\": \"failed\"");
     assert_true(is_there(folder, "run/checkpoints/last"));
     assert_false(is_there(folder, "run/checkpoints/best"));

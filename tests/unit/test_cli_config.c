@@ -506,6 +506,58 @@ static void overrides(void **state)
     fgi_config_destroy(c);
 }
 
+/* The file and the line of a key, also where the file's name has a colon. */
+static void files_and_lines(void **state)
+{
+    static const char text[] = "\n\n\n\n\n\n\n\n\n\nmodel:\n  name: mlp\n";
+    static const char *const files[] = {"run.yaml", "a:7/run.yaml"};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        fg_error err = {0};
+        int line = -1;
+        fgi_config *c = fgi_config_create(NULL, &err);
+        assert_true(fgi_config_read(c, files[i], text, sizeof text - 1, &err));
+        char *file = fgi_config_file(c, "model.name", &line);
+        assert_string_equal(file, files[i]);
+        assert_int_equal(line, 12);
+        fgi_free(file);
+        assert_null(fgi_config_file(c, "model.hidden", &line));
+        assert_int_equal(line, 0);
+        assert_true(fgi_config_override(c, "model.name=lenet", &err));
+        assert_null(fgi_config_file(c, "model.name", &line));
+        fgi_config_destroy(c);
+    }
+}
+
+static void whole_words_are_listed(void **state)
+{
+    static const struct {
+        const char *list, *word;
+        bool is_listed;
+    } words[] = {{"adam|sgd|lion", "adam", true},   {"adam|sgd|lion", "sgd", true},
+                 {"adam|sgd|lion", "lion", true},   {"adam|sgd|lion", "ada", false},
+                 {"adam|sgd|lion", "lio", false},   {"adam|sgd|lion", "gd", false},
+                 {"adam|sgd|lion", "adamw", false}, {"adamw|adam", "adam", true}};
+    (void)state;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (fgi_config_is_listed(words[i].list, words[i].word) != words[i].is_listed)
+            fail_msg("%s in %s", words[i].word, words[i].list);
+}
+
+/* A key of 120 letters is named in full. */
+static void long_keys_are_named(void **state)
+{
+    fg_error err = {0};
+    char key[128] = "", expected[160];
+    fgi_config *c = fgi_config_create(NULL, &err);
+    (void)state;
+    memset(key, 'q', 120);
+    assert_false(fgi_config_override(c, key, &err));
+    (void)snprintf(expected, sizeof expected, "--%s: unknown key", key);
+    assert_string_equal(err.message, expected);
+    fgi_config_destroy(c);
+}
+
 static const char *const printed_texts[] = {
     "",      "auto",  "\"null\"",  "\"~\"", "true",      "3",
     "1e5",   " lead", "a: b",      "#x",    "say \"x\"", "back\\slash",
@@ -553,7 +605,7 @@ static void parts_for_a_checkpoint(void **state)
         "schedule: {name: onecycle}\n"
         "loss: {label_smoothing: 0.1}\n"
         "trainer: {precision: bf16-mixed, accumulate_grad_batches: 2, gradient_clip_val: 1,\n"
-        "  callbacks: ['ema(decay=0.5)', early_stop, 'swa(swa_lrs=0.1)'], lr_scaling: linear}\n";
+        "  callbacks: [early_stop, 'ema(decay=0.5)', 'swa(swa_lrs=0.1)'], lr_scaling: linear}\n";
     fg_error err = {0};
     fgi_buf text = {0};
     fgi_config *c = fgi_config_create(NULL, NULL);
@@ -780,5 +832,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_reference_is_up_to_date),
     cmocka_unit_test(lists_refer_to_their_rows),
     cmocka_unit_test(the_table_is_sound),
+    cmocka_unit_test(files_and_lines),
+    cmocka_unit_test(long_keys_are_named),
+    cmocka_unit_test(whole_words_are_listed),
 };
 FGT_MAIN(tests)

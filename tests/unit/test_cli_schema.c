@@ -13,6 +13,7 @@
 #include "input/json_file.h"
 #include "recipe/run.h"
 #include "recipe/run_compare.h"
+#include "report/run_view.h"
 #include "train/stage_parts.h"
 #include "train/trainer.h"
 
@@ -75,6 +76,72 @@ static void descriptions_are_read_back(void **state)
     }
 }
 
+/* What a checkpoint's file says of the samples and of what was done to them. */
+static void the_file_has_every_number(void **state)
+{
+    const fgi_run_schema made = {.format = "npy",
+                                 .input = {FG_U8, 3, {4, 5, 1}},
+                                 .target = {FG_F32, 2, {2, 7}},
+                                 .class_count = 3,
+                                 .class_names = names,
+                                 .target_mean = 1.5,
+                                 .target_deviation = 0.5};
+    (void)state;
+    json_t *object = describe(&made, "regression");
+    char *text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(6));
+    assert_string_equal(text,
+                        "{\"format\":\"fulgurite-data\",\"version\":1,\"task\":\"regression\","
+                        "\"data_format\":\"npy\","
+                        "\"input\":{\"dtype\":\"u8\",\"shape\":[4,5,1],\"layout\":\"HWC\"},"
+                        "\"target\":{\"dtype\":\"f32\",\"shape\":[2,7]},\"outputs\":3,"
+                        "\"class_names\":null,\"preprocessing\":{\"image\":[4,5,1],\"scale\":0.5,"
+                        "\"mean\":[0.5,0.25,0.125],\"std\":[2.0,3.0],\"target_mean\":1.5,"
+                        "\"target_deviation\":0.5}}");
+    free(text);
+    json_decref(object);
+}
+
+/* Training samples, and validation samples of `others` classes: encoded images, 8 high. */
+static fgi_run_schema schema_of(int64_t classes, int64_t others)
+{
+    static const char *const words[] = {"cat", "dog", "owl"};
+    static const fg_image_encoding encoding = {.coding = FG_IMAGE_DCT, .height = 8, .width = 16};
+    const fg_field fields[] = {{"x", fg_image_encoding_type(&encoding)}, {"y", {.dtype = FG_S32}}};
+    static const void *const none[] = {words, words}; /* no sample is read */
+    fg_dataset *data[2];
+    fg_error err = {0};
+    fgi_run_schema schema;
+    for (int i = 0; i < 2; i++) {
+        const fg_dataset_spec spec = {.fields = fields,
+                                      .field_count = 2,
+                                      .class_count = i == 0 ? classes : others,
+                                      .class_names = i == 0 && classes > 0 ? words : NULL,
+                                      .encoding = &encoding};
+        fgt_ok(fg_dataset_from_arrays(&spec, none, FG_BORROW, &data[i], &err));
+    }
+    fgt_ok(fgi_run_schema_of_data("npy", data[0], data[1], NULL, &schema, &err));
+    fg_dataset_destroy(data[0]);
+    fg_dataset_destroy(data[1]);
+    return schema;
+}
+
+/* The classes are those of both parts, with names only if the training samples have all of them. */
+static void classes_of_both_parts(void **state)
+{
+    static const int64_t rows[][3] = {{2, 3, 3}, {3, 2, 3}, {3, 3, 3}, {0, 0, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fgi_run_schema schema = schema_of(rows[i][0], rows[i][1]);
+        assert_int_equal(schema.class_count, rows[i][2]);
+        assert_int_equal(schema.class_names != NULL, rows[i][0] == 3);
+        if (schema.class_names != NULL)
+            assert_string_equal(schema.class_names[2], "owl");
+        assert_type(&schema.input, &(fg_type){FG_U8, 3, {8, 16, 3}});
+        assert_int_equal(schema.target.dtype, FG_S32);
+        fgi_run_schema_fini(&schema);
+    }
+}
+
 /* A regression has no classes, and a target without standardization has no scale. */
 static void a_plain_regression(void **state)
 {
@@ -96,6 +163,8 @@ static void a_plain_regression(void **state)
     fgi_run_schema_target_scale(&read, &mean, &deviation);
     assert_true(mean == 0 && deviation == 1);
     fgi_run_schema_fini(&read);
+    assert_int_equal(json_object_set_new(object, "outputs", json_integer(0)), 0);
+    assert_int_equal(fgi_run_schema_of_json("ckpt", object, &read, &err), FG_EFORMAT);
     json_decref(object);
 }
 
@@ -117,6 +186,10 @@ static void columns_of_a_csv(void **state)
     assert_string_equal(fgi_run_schema_target(&read), "price");
     fgi_run_schema_target_scale(&read, &mean, &deviation);
     assert_true(mean == 3.5 && deviation == 2.5);
+    json_t *column = json_array_get(json_object_get(read.csv, "columns"), 1);
+    assert_int_equal(json_object_del(column, "deviation"), 0);
+    fgi_run_schema_target_scale(&read, &mean, &deviation);
+    assert_true(mean == 3.5 && deviation == 1);
     fgi_run_schema_fini(&read);
     json_decref(object);
     json_decref(csv);
@@ -248,6 +321,8 @@ static void differences_are_named(void **state)
         {"{\"a\": 1}", "{\"a\": 2}", "\n  a: 1 in the checkpoint, 2 here"},
         {"{\"a\": 0.1}", "{\"a\": 0.10000001}",
          "\n  a: 0.10000000000000001 in the checkpoint, 0.10000001 here"},
+        {"{\"a\": [0.1, 0.25, 3]}", "{\"a\": [0.1, 0.25, 4]}",
+         "\n  a: [0.1,0.25,3] in the checkpoint, [0.1,0.25,4] here"},
         {"{\"a\": 1}", "{}", "\n  a: 1 in the checkpoint, nothing here"},
         {"{}", "{\"a\": {\"b\": 1}}", "\n  a: nothing in the checkpoint, {\"b\":1} here"},
         {"{\"preprocessing\": {\"mean\": [1]}}", "{\"preprocessing\": {\"mean\": []}}",
@@ -269,6 +344,10 @@ static void differences_are_named(void **state)
          ""},
         {"{\"csv\": {\"image\": [1], \"columns\": [{\"name\": \"a\", \"mean\": 1}]}}",
          "{\"csv\": {\"image\": [1], \"columns\": [{\"name\": \"a\", \"mean\": 2}]}}", ""},
+        {"{\"a\": \"012345678901234567890123456789012345678901234\"}", "{\"a\": 1}",
+         "\n  a: \"012345678901234567890123456789012345678901234\" in the checkpoint, 1 here"},
+        {"{\"a\": \"0123456789012345678901234567890123456789012345\"}", "{\"a\": 1}",
+         "\n  a: \"0123456789012345678901234567890123456789012... in the checkpoint, 1 here"},
         {"{\"a\": \"0123456789012345678901234567890123456789012345678901234567\"}", "{\"a\": 1}",
          "\n  a: \"0123456789012345678901234567890123456789012... in the checkpoint, 1 here"},
     };
@@ -350,6 +429,66 @@ static void training_differences(void **state)
         "\n  schedule.name: onecycle in the checkpoint, constant here");
     fgi_config_destroy(had);
     fgi_config_destroy(have);
+}
+
+/* Only what changes what the model computes, and has an effect in both. */
+static void model_differences(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fgi_run_differences found = {.text = ""};
+    static const char *const keys[] = {"model.weights=a",      "model.weights_prefix=b",
+                                       "model.weights_skip=c", "model.weights_partial=true",
+                                       "model.dropout=0.5",    "model.freeze=[d]",
+                                       "model.classes=7",      "model.name=mlp",
+                                       "model.hidden=[3]",     "trainer.seed=5"};
+    fgi_config *had = fgi_config_create(NULL, &err), *have = fgi_config_create(NULL, &err);
+    assert_true(fgi_config_override(had, "model.name=mlp", &err));
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        assert_true(fgi_config_override(have, keys[i], &err));
+    fgi_run_compare_model(had, have, &found);
+    assert_int_equal(found.count, 1);
+    assert_memory_equal(found.text, "\n  model.hidden: ", 17);
+    assert_true(fgi_config_override(had, "model.name=linear", &err));
+    found = (fgi_run_differences){.text = ""};
+    fgi_run_compare_model(had, have, &found);
+    assert_string_equal(found.text,
+                        "\n  model.name: linear in the checkpoint, mlp by --model.name");
+    fgi_config_destroy(had);
+    fgi_config_destroy(have);
+}
+
+/* Keys of the columns that an evaluation gives, where "price" is the target. */
+static void column_differences(void **state)
+{
+    static const struct {
+        const char *key, *text;
+    } rows[] = {
+        {"data.target=price", ""},
+        {"data.target=null", ""},
+        {"data.target=cost", "\n  data.target: \"2\" in the checkpoint, cost by --data.target"},
+        {"data.ignore=[b]", "\n  data.ignore: [a] in the checkpoint, [b] by --data.ignore"},
+        {"data.ignore=[a]", ""},
+        {"data.delimiter=;", ""},
+        {"data.format=npy", ""},
+        {"trainer.seed=3", ""},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        fgi_run_differences found = {.text = ""};
+        fgi_config *had = fgi_config_create(NULL, &err), *have = fgi_config_create(NULL, &err);
+        assert_true(fgi_config_override(had, "data.format=csv", &err));
+        assert_true(fgi_config_override(had, "data.target=2", &err));
+        assert_true(fgi_config_override(had, "data.ignore=[a]", &err));
+        assert_true(fgi_config_override(had, "data.numeric=[c]", &err));
+        assert_true(fgi_config_override(have, "data.format=csv", &err));
+        assert_true(fgi_config_override(have, rows[i].key, &err));
+        fgi_run_compare_columns(had, have, "price", &found);
+        assert_string_equal(found.text, rows[i].text);
+        fgi_config_destroy(had);
+        fgi_config_destroy(have);
+    }
 }
 
 /* ---- a resumed run --------------------------------------------------------------------------- */
@@ -520,6 +659,149 @@ static void evaluations_have_every_number(void **state)
     fgi_buf_fini(&out);
 }
 
+/* Evaluates images for a kind of run with a folder; the model may have outputs without a class. */
+static json_t *evaluated(fg_recipe_kind kind, int64_t outputs, int64_t classes, fgi_buf *out)
+{
+    static fg_trainer trainer;
+    static struct fgi_stage stage;
+    static int64_t confusion[65 * 65];
+    static const char *words[66] = {"none"}; /* the name of class -1, which is none */
+    static const uint8_t x[2 * 8 * 8 * 3] = {0};
+    static const fg_field field = {"x", {.dtype = FG_U8, .rank = 3, .dim = {8, 8, 3}}};
+    const fg_dataset_spec spec = {.count = 2, .fields = &field, .field_count = 1};
+    const fg_recipe_options options = {.kind = kind};
+    fg_error err = {0};
+    fg_recipe r = {.options = &options, .trainer = &trainer, .folder = (char[]){"run"}};
+    fgt_ok(
+        fg_dataset_from_arrays(&spec, (const void *const[]){x}, FG_BORROW, &r.fit_data.val, &err));
+    r.c = fgi_config_create(NULL, &err);
+    r.task.c = r.c;
+    r.task.is_classification = true;
+    r.task.outputs = outputs;
+    r.task.class_names = words + 1;
+    stage.rows = (fgi_sample_rows){.samples = 1,
+                                   .class_count = classes,
+                                   .confusion = confusion,
+                                   .worst_count = 1,
+                                   .worst = {{.index = 1, .prediction = -1}}};
+    trainer.stage[FGI_VAL] = &stage;
+    fgt_ok(fgi_run_evaluation_make(&r, FG_OK, &err));
+    fgi_run_put_classes(&r, 80, out);
+    fg_dataset_destroy(r.fit_data.val);
+    fgi_config_destroy(r.c);
+    return r.evaluation;
+}
+
+static const struct {
+    fg_recipe_kind kind;
+    int64_t outputs, classes;
+    bool has_image, has_classes, has_matrix, is_cut;
+} pages[] = {
+    {FG_RECIPE_FIT, 10, 10, true, true, true, false},
+    {FG_RECIPE_VALIDATE, 11, 11, false, true, true, true},
+    {FG_RECIPE_FIT, 64, 64, true, true, true, true},
+    {FG_RECIPE_FIT, 65, 65, true, true, false, true},
+    {FG_RECIPE_FIT, 5, 4, true, false, false, false},
+};
+
+static void large_tables_are_cut(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++) {
+        fgi_buf out = {0};
+        json_t *e = evaluated(pages[i].kind, pages[i].outputs, pages[i].classes, &out);
+        const json_t *worst = json_array_get(json_object_get(e, "worst"), 0);
+        assert_int_equal(json_is_string(json_object_get(worst, "image")), pages[i].has_image);
+        assert_string_equal(fgi_json_words(worst, "prediction"), "-1");
+        assert_int_equal(json_object_get(e, "classes") != NULL, pages[i].has_classes);
+        assert_int_equal(json_object_get(e, "confusion") != NULL, pages[i].has_matrix);
+        const char *text = out.data != NULL ? out.data : "";
+        assert_int_equal(strstr(text, " classes with the lowest F1; --summary=FILE") != NULL,
+                         pages[i].is_cut);
+        json_decref(e);
+        fgi_buf_fini(&out);
+    }
+}
+
+/* Memory in bytes, and the part of all processors that was used. */
+static void check_host(const json_t *report)
+{
+    const json_t *host = json_object_get(report, "host");
+    const double used = fgi_json_number(host, "cpu_s"), cpus = fgi_json_number(host, "cpus");
+    const double part = fgi_json_number(host, "cpu_fraction");
+    fgt_close("part", part * cpus * fgi_json_number(report, "seconds"), used, 0, 1e-3 * used);
+    assert_true(fgi_json_number(host, "peak_rss_bytes") > 1e6);
+}
+
+/* The file that remains says how the fit ended. */
+static void reports_have_an_end(void **state)
+{
+    static const struct {
+        fg_status status;
+        const char *word;
+    } all[] = {{FG_OK, "finished"}, {FG_ESTOPPED, "stopped"}, {FG_ENUMERIC, "failed"}};
+    static fg_trainer trainer;
+    static struct fgi_stage stage;
+    const fg_recipe_options options = {.kind = FG_RECIPE_FIT};
+    fg_recipe r = {.options = &options,
+                   .command = "fit",
+                   .trainer = &trainer,
+                   .folder = (char *)fgt_temp_folder()};
+    (void)state;
+    trainer.stage[FGI_TRAIN] = &stage;
+    trainer.fit.settings = (fg_fit_settings){.strategy = "ddp", .lr_scaling = "sqrt"};
+    r.c = fgi_config_create(NULL, NULL);
+    assert_true(fgi_config_override(r.c, "data.format=npy", NULL));
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        fg_error err = {0};
+        json_t *report = NULL;
+        fgt_ok(fgi_run_report_keep(&r, all[i].status, &err));
+        fgt_ok(fgi_run_view_read_report(r.folder, &report, &err));
+        assert_string_equal(fgi_json_words(report, "state"), all[i].word);
+        check_host(report);
+        json_decref(report);
+    }
+    json_decref(r.report_before);
+    fgi_config_destroy(r.c);
+}
+
+/* Evaluated data may have fewer classes than those of the training, but not more. */
+static void fewer_classes_are_evaluated(void **state)
+{
+    static const float x[4] = {0};
+    static const int32_t y[2] = {0, 1};
+    static const fg_type rows = {FG_F32, 2, {2, 2}}, labels = {FG_S32, 1, {2}};
+    const fg_recipe_options options = {.kind = FG_RECIPE_VALIDATE};
+    char keys[2][512];
+    const char *folder = fgt_temp_folder();
+    (void)state;
+    (void)snprintf(keys[0], sizeof keys[0], "data.val_x=%s/x.npy", folder);
+    (void)snprintf(keys[1], sizeof keys[1], "data.val_y=%s/y.npy", folder);
+    for (int classes = 1; classes < 4; classes++) {
+        fg_error err = {0};
+        fgi_run_data data;
+        fg_recipe r = {.options = &options,
+                       .c = fgi_config_create(NULL, &err),
+                       .schema = {.format = "npy",
+                                  .input = {FG_F32, 1, {2}},
+                                  .target = {FG_S32, 0, {0}},
+                                  .class_count = classes}};
+        fgt_ok(fg_npy_write(fgt_path(folder, "x.npy"), &rows, x, &err));
+        fgt_ok(fg_npy_write(fgt_path(folder, "y.npy"), &labels, y, &err));
+        assert_true(fgi_config_override(r.c, "data.format=npy", &err) &&
+                    fgi_config_override(r.c, "task=classification", &err) &&
+                    fgi_config_override(r.c, keys[0], &err) &&
+                    fgi_config_override(r.c, keys[1], &err));
+        const fg_status status = fgi_run_data_open_eval(&r, &data, &err);
+        assert_int_equal(status, classes < 2 ? FG_EFORMAT : FG_OK);
+        if (classes < 2)
+            assert_non_null(
+                strstr(err.message, "the data have 2 classes: the checkpoint was trained with 1"));
+        fgi_run_data_close(&data);
+        fgi_config_destroy(r.c);
+    }
+}
+
 /* The center of the targets of up to 64 samples, if they are not standardized. */
 static const struct {
     int64_t count;
@@ -563,6 +845,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(differences_are_named),      cmocka_unit_test(many_differences_are_counted),
     cmocka_unit_test(training_differences),       cmocka_unit_test(the_rate_of_a_resumed_run),
     cmocka_unit_test(the_limits_of_a_search),     cmocka_unit_test(evaluations_have_every_number),
-    cmocka_unit_test(centers_of_targets),
+    cmocka_unit_test(centers_of_targets),         cmocka_unit_test(the_file_has_every_number),
+    cmocka_unit_test(classes_of_both_parts),      cmocka_unit_test(large_tables_are_cut),
+    cmocka_unit_test(reports_have_an_end),        cmocka_unit_test(model_differences),
+    cmocka_unit_test(column_differences),         cmocka_unit_test(fewer_classes_are_evaluated),
 };
 FGT_MAIN(tests)

@@ -178,6 +178,25 @@ static void options_may_be_a_mapping(void **state)
     fgi_config_destroy(c);
 }
 
+/* Characters that end a value on the command line need no quotes in a mapping; names need one. */
+static void plain_text_may_have_brackets(void **state)
+{
+    static const char nameless[] = "trainer:\n  callbacks: [note: {\"\": a}]\n";
+    fg_error why = {0};
+    (void)state;
+    assert_int_equal(add_all(nameless, FG_RECIPE_FIT, &why), FG_EINVAL);
+    assert_string_equal(why.message, "run.yaml:2:23: trainer.callbacks: expected a name, got ''");
+    for (const char *at = "(),[]{}=:"; *at != '\0'; at++) {
+        fg_error err = {0};
+        char text[96], expected[32];
+        (void)snprintf(text, sizeof text,
+                       "trainer:\n  callbacks:\n    - note:\n        text: a%cb\n", *at);
+        (void)snprintf(expected, sizeof expected, "note text=a%cb count=3;", *at);
+        fgt_ok(add_all(text, FG_RECIPE_FIT, &err));
+        assert_memory_equal(created, expected, strlen(expected));
+    }
+}
+
 static void values_and_defaults(void **state)
 {
     fgi_config *c = fgi_config_create(registry, NULL);
@@ -421,6 +440,7 @@ static void a_trainer_gets_every_option(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_is_listed_is_created_in_order),
     cmocka_unit_test(options_may_be_a_mapping),
+    cmocka_unit_test(plain_text_may_have_brackets),
     cmocka_unit_test(values_and_defaults),
     cmocka_unit_test(mistakes_are_named),
     cmocka_unit_test(augmentations_that_change_nothing_are_refused),

@@ -250,6 +250,66 @@ static void photos_are_counted_and_measured(void **state)
     fg_catalog_destroy(catalog);
 }
 
+/* Files of a folder whose names are those of numbers: a square gray image has the length of its
+ * side, "bad" is none. */
+static void init_photos(const char *folder, const char *files, char **out)
+{
+    static char bytes[200 * 200 + 32];
+    char name[64], size[16], top[512];
+    int used;
+    fg_error err = {0};
+    (void)snprintf(top, sizeof top, "%s", folder);
+    for (; sscanf(files, "%60[^=]=%15s %n", name, size, &used) == 2; files += used) {
+        const int side = (int)strtol(size, NULL, 10);
+        const int head = snprintf(bytes, sizeof bytes, "P5 %d %d 255\n", side, side);
+        char *slash = strrchr(name, '/');
+        *slash = '\0';
+        fgt_ok(fgi_folder_make(fgt_path(top, name), &err));
+        *slash = '/';
+        (void)strcat(name, ".pgm");
+        fgt_write(fgt_path(top, name), side > 0 ? bytes : "bad",
+                  side > 0 ? (size_t)(head + side * side) : 3);
+    }
+    fgt_ok(fg_recipe_init(top, NULL, out, &err));
+}
+
+static const struct {
+    const char *files, *parts[4]; /* parts: of the configuration; the last one is not in it */
+} photos[] = {
+    {"a/1=7 b/1=7", {"  name: lenet ", "\n  size: 8 ", "have about 7 pixels", "\n  stem:"}},
+    {"a/1=9 b/1=9", {"  name: lenet ", "\n  size: 9 ", "center_fraction: 1 ", "  flip:"}},
+    {"a/1=47 b/1=47", {"  name: lenet ", "\n  size: 47 ", "crop: center ", "  stem:"}},
+    {"a/1=48 b/1=48", {"  name: resnet18 ", "\n  size: 64 ", "\n  stem: small ", "fraction: 1 "}},
+    {"a/1=95 b/1=95", {"  name: resnet18 ", "\n  size: 64 ", "\n  stem: small ", "a pack"}},
+    {"a/1=96 b/1=96", {"  name: resnet18 ", "\n  size: 128 ", "crop: random ", "  stem:"}},
+    {"a/1=191 b/1=191", {"  name: resnet18 ", "\n  size: 128 ", "flip: 0.5 ", "  stem:"}},
+    {"a/1=192 b/1=192", {"  name: resnet18 ", "\n  size: 224 ", "flip: 0.5 ", "  stem:"}},
+    {"a/1=9 b/1=9 b/2=bad", {"\n  channels: 1 ", "mean: [0.449] ", "std: [0.226]", "sampling"}},
+    {"a/1=9 b/1=9 b/2=9 b/3=9 b/4=9 c/1=9 c/2=9", {"a 1, ", "c 2", "check it", "sampling"}},
+    {"a/1=9 b/1=9 b/2=9 b/3=9 b/4=9 b/5=9 c/1=9 c/2=9",
+     {"  # sampling: balanced ", "b 5", "suggested", "  sampling"}},
+    {"train/a/1=9 train/b/1=9 test/a/1=9",
+     {"0 validation images and 1 test image\n", "\n  test: ", "val_fraction: 0.2", "\n  val: "}},
+    {"train/a/1=9 train/b/1=9 val/a/1=9 test/a/1=9 test/b/2=9",
+     {"1 validation image and 2 test images\n", "\n  test: ", "\n  val: ", "val_fraction"}},
+};
+
+/* The usual model and size for images of a size, and where the samples are. */
+static void photos_have_a_configuration(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    (void)state;
+    for (size_t i = 0; i < sizeof photos / sizeof photos[0]; i++) {
+        char name[16], *text = NULL;
+        (void)snprintf(name, sizeof name, "%zu", i);
+        init_photos(fgt_path(folder, name), photos[i].files, &text);
+        for (int k = 0; k < 4; k++)
+            if ((strstr(text, photos[i].parts[k]) != NULL) != (k < 3))
+                fail_msg("%s: '%s' in:\n%s", photos[i].files, photos[i].parts[k], text);
+        fgi_free(text);
+    }
+}
+
 /* ---- tables ---------------------------------------------------------------------------------- */
 
 /* Writes a table: '|' is a line end, and "#12:" makes 12 rows of the next one, where '@' is the
@@ -506,6 +566,7 @@ int main(void)
         cmocka_unit_test(lists_have_classes),
         cmocka_unit_test(names_of_photos_may_begin_with_classes),
         cmocka_unit_test(photos_are_counted_and_measured),
+        cmocka_unit_test(photos_have_a_configuration),
         cmocka_unit_test(damage_is_no_mistake_of_options),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;

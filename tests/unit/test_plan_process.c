@@ -88,6 +88,12 @@ static void ends_are_reported(void **state)
     expect((fg_plan_process){.program = script(PLAN)}, "\"fits\": true");
     expect((fg_plan_process){.program = script("kill -SEGV $$")},
            "\"error\": \"the compiler crashed (signal 11)\"");
+    expect((fg_plan_process){.program = script("kill -SEGV $$")}, "\"every_machine\": false");
+    expect((fg_plan_process){.program = script("kill -HUP $$\nkill -INT $$\nkill -QUIT $$\n"
+                                               "kill -TERM $$\n" PLAN)},
+           "\"fits\": true");
+    expect((fg_plan_process){.program = script("echo '{\"topologies\": [{}, {}]}'")},
+           "\"error\": \"the compiler's process ended without a result\"");
     expect((fg_plan_process){.program = script("echo no plan")},
            "\"error\": \"the compiler's process ended without a result\"");
     expect((fg_plan_process){.program = script("exec sleep 600"), .time_limit_s = 0.01},
@@ -392,6 +398,36 @@ static void common_failures_are_reported_once(void **state)
     assert_non_null(strstr(err.message, "fg_plan_events"));
 }
 
+/* Also that of a later machine; and each copy names the first name of its machine. */
+static void a_common_failure_replaces_plans(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    char *plan = NULL;
+    bool has_failed = false;
+    fg_plan_process process = {
+        .program =
+            script("case \"$*\" in *v3-8*) echo '{\"topologies\": [{\"error\": \"no data\"}], "
+                   "\"every_machine\": true}';;\n*)\n" PLAN ";;\nesac\n")};
+    fg_recipe_options options = machine;
+    options.topology = "v5e-8,v3-8";
+    fgt_ok(fg_recipe_plan_machines(&options, &process, NULL, &plan, &has_failed, &err));
+    assert_true(has_failed);
+    json_t *root = fgi_json_load(plan, strlen(plan), 0, NULL);
+    const json_t *all = json_object_get(root, "topologies");
+    assert_int_equal(json_array_size(all), 2);
+    for (size_t i = 0; i < 2; i++)
+        assert_string_equal(fgi_json_words(json_array_get(all, i), "error"), "no data");
+    json_decref(root);
+    fg_report_free(plan);
+    process.program = script(PLAN);
+    options.topology = "v5e-8,v5e:2x4,v5e:2x4";
+    fgt_ok(fg_recipe_plan_machines(&options, &process, NULL, &plan, &has_failed, &err));
+    assert_null(strstr(plan, "\"same_as\": \"v5e:2x4\""));
+    assert_false(has_failed);
+    fg_report_free(plan);
+}
+
 static volatile sig_atomic_t signals;
 
 static void count_signal(int number)
@@ -446,6 +482,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(machines_are_at_most_64),
     cmocka_unit_test(batch_sizes_are_checked),
     cmocka_unit_test(common_failures_are_reported_once),
+    cmocka_unit_test(a_common_failure_replaces_plans),
     cmocka_unit_test(signals_change_nothing),
     cmocka_unit_test(out_of_memory_is_an_error),
 };

@@ -46,9 +46,10 @@ static void overrides_win(void **state)
     (void)state;
     fg_error err = {0};
     fg_recipe *recipe;
-    const char *text, *const overrides[] = {"optimizer.lr=0.25", "model.hidden=[8, 9]"};
+    const char *text, *const overrides[] = {"optimizer.lr=0.25", "model.hidden=[8, 9]",
+                                            "trainer.global_batch_size=6"};
     fgt_ok(fg_recipe_open(
-        &(fg_recipe_options){.config = "run.yaml", .overrides = overrides, .override_count = 2},
+        &(fg_recipe_options){.config = "run.yaml", .overrides = overrides, .override_count = 3},
         &recipe, &err));
     fgt_ok(fg_recipe_get_text(recipe, FG_RECIPE_CONFIG, &text, &err));
     assert_non_null(strstr(text, "  hidden: [8, 9]\n"));
@@ -160,6 +161,41 @@ static void keys_and_origins_are_cleared(void **state)
     assert_int_not_equal(fg_recipe_origin_open("no.safetensors", NULL, NULL, &origin, &err), FG_OK);
     assert_memory_equal(origin.reserved, zeros, sizeof(zeros));
     assert_null(origin.ckpt);
+}
+
+/* A file of one tensor or of two, the names of which may contain anything. */
+static void tensors_are_listed(void **state)
+{
+    static const struct {
+        const char *header;
+        size_t data;
+        const char *lines, *names, *totals;
+    } files[] = {{"{\"w\\u007f\\u001b\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[0,12]}}",
+                  12, "w??\tf32[3]\n", "w??\n", "1 tensor, 12 B; 3 elements in the model\n"},
+                 {"{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
+                  "\"b\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[1,1]}}",
+                  1, "a\tu8[1]\nb\tu8[0]\n", "a\nb\n", "2 tensors, 1 B; 1 element in the model\n"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        char bytes[256] = {0}, *lines, *names, *totals;
+        const size_t size = strlen(files[i].header);
+        fg_error err = {0};
+        fg_recipe_origin origin;
+        bytes[0] = (char)size;
+        memcpy(bytes + 8, files[i].header, size);
+        fgt_ok(fg_file_write("few.safetensors", bytes, 8 + size + files[i].data, &err));
+        fgt_ok(fg_recipe_origin_open("few.safetensors", NULL, NULL, &origin, &err));
+        fgt_ok(fg_recipe_origin_lines(&origin, false, &lines, &totals, &err));
+        assert_string_equal(lines, files[i].lines);
+        assert_string_equal(totals, files[i].totals);
+        fg_report_free(lines);
+        fg_report_free(totals);
+        fgt_ok(fg_recipe_origin_lines(&origin, true, &names, &totals, &err));
+        assert_string_equal(names, files[i].names);
+        fg_report_free(names);
+        fg_report_free(totals);
+        fg_recipe_origin_close(&origin);
+    }
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -313,6 +349,42 @@ static void put_inference(fgi_buf *out, size_t i)
     fgi_config_destroy(c);
 }
 
+/* Numbers of classes, samples of each, and classes that have only one. */
+static const struct {
+    int64_t classes, each, singles;
+    bool is_plausible;
+} tallies[] = {{100, 2, 0, true},    {101, 9, 0, false}, {101, 10, 0, true}, {1000, 10, 0, true},
+               {1001, 10, 0, false}, {8, 2, 4, true},    {8, 2, 5, false},   {5, 2, 3, false},
+               {5, 2, 2, true},      {4, 1, 4, true}};
+
+static void most_classes_have_samples(void **state)
+{
+    static int32_t labels[1001 * 10];
+    static const fg_field fields[] = {{"x", {.dtype = FG_S32}}, {"y", {.dtype = FG_S32}}};
+    (void)state;
+    for (size_t i = 0; i < sizeof tallies / sizeof tallies[0]; i++) {
+        fg_error err = {0};
+        fgi_run_data data = {0};
+        int64_t count = 0;
+        for (int64_t k = 0; k < tallies[i].classes * tallies[i].each; k++)
+            if (k < tallies[i].classes || k % tallies[i].classes >= tallies[i].singles)
+                labels[count++] = (int32_t)(k % tallies[i].classes);
+        const fg_dataset_spec spec = {.count = count,
+                                      .fields = fields,
+                                      .field_count = 2,
+                                      .class_count = tallies[i].classes + 1}; /* one is rare */
+        fgt_ok(fg_dataset_from_arrays(&spec, (const void *const[]){labels, labels}, FG_BORROW,
+                                      &data.train, &err));
+        fgi_config *c = fgi_config_create(NULL, &err);
+        assert_true(fgi_config_override(c, "task=classification", &err));
+        const fg_status status = fgi_run_task_check(c, &data, &err);
+        if ((status == FG_OK) != tallies[i].is_plausible)
+            fail_msg("%d classes: %s", (int)tallies[i].classes, err.message);
+        fg_dataset_destroy(data.train);
+        fgi_config_destroy(c);
+    }
+}
+
 static void the_data_imply_the_task(void **state)
 {
     fgi_buf out = {0};
@@ -445,6 +517,21 @@ static void folders_are_given_back(void **state)
         if (files[i] != NULL)
             assert_int_equal(remove(files[i]), 0);
     }
+}
+
+/* Together with the folder of all runs, if there are no others. */
+static void the_only_run_leaves_no_folder(void **state)
+{
+    fg_error err = {0};
+    (void)state;
+    fgt_ok(fgi_folder_make("only/runs/run-1", &err));
+    fgt_ok(fgi_folder_make("only/runs/run-2", &err));
+    assert_int_equal(chdir("only"), 0);
+    fgi_run_dir_give_back("runs/run-2");
+    assert_true(fgi_file_exists("runs/run-1"));
+    fgi_run_dir_give_back("runs/run-1");
+    assert_false(fgi_file_exists("runs"));
+    assert_int_equal(chdir(".."), 0);
 }
 
 #define PART "{\"started_at\": 1, \"state\": \"running\", \"seconds\": 3, \"steps\": 4}"
@@ -850,8 +937,11 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(mistakes_are_named),
     cmocka_unit_test(classes_that_are_none_are_refused),
     cmocka_unit_test(the_data_imply_the_task),
+    cmocka_unit_test(most_classes_have_samples),
+    cmocka_unit_test(tensors_are_listed),
     cmocka_unit_test(the_newest_run_is_the_last),
     cmocka_unit_test(folders_are_given_back),
+    cmocka_unit_test(the_only_run_leaves_no_folder),
     cmocka_unit_test(parts_of_a_run),
     cmocka_unit_test(results_of_batch_find),
     cmocka_unit_test(names_of_checkpoints),

@@ -474,6 +474,7 @@ static const struct {
     {FG_RECIPE_PREDICT, true, FG_ESTOPPED, 0, NULL},
     {FG_RECIPE_PREDICT, false, FG_EINVAL, 0, NULL},
     {FG_RECIPE_FIND_LR, true, FG_OK, 0, NULL},
+    {FG_RECIPE_FIND_BATCH, true, FG_OK, 0, NULL},
 };
 
 static void put_summary(fgi_buf *out, size_t i)
@@ -761,6 +762,12 @@ static const struct {
      true,
      false,
      "[{'name': 'a'}, {'name': 'b'}]"},
+    {{"trainer.monitor=val_loss"}, /* the first of equal runs */
+     "swept",
+     FG_OK,
+     true,
+     false,
+     "[{'name': 'a'}, {'name': 'b', 'best': 0.4}]"},
     {{NULL}, "swept", FG_EINVAL, false, false, "[{'name': 'a'}]"},
     {{NULL}, "swept", FG_OK, true, true, "[{'name': 'a', 'seconds': 5, 'steps': 6}]"},
     {{NULL}, "swept", FG_OK, true, true, "[{'name': 'a', 'steps': 6}]"},

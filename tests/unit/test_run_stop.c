@@ -247,7 +247,7 @@ static const struct {
 } trained[] = {
     {"runs/.hidden", "9 m h\n", 99, 0},
     {"runs/a", "5 m h\n", 10, 7},
-    {"runs/b", "6 m h\n", 10, 8},
+    {"runs/b", "1 m h\n", 10, 8}, /* as the first of a container */
     {"runs/c", "", 50, 0},
     {"runs/d", "7 m h\n", 9, 9},
     {"swept/lr=1", "11 m h\n", 20, 0},
@@ -266,6 +266,7 @@ static void make_runs(void)
         fgt_write(path, trained[i].lock, strlen(trained[i].lock));
         assert_int_equal(utimensat(AT_FDCWD, path, (const struct timespec[]){time, time}, 0), 0);
     }
+    fgt_write("swept/in/sweep.json", "{}", 2); /* a sweep in a sweep: its runs are not meant */
 }
 
 #define UNSEEN "; whether it still runs cannot be seen from this host\n"
@@ -282,7 +283,7 @@ static void last_is_a_run_that_trains(void **state)
     assert_string_equal(err.message, "last: no run in the folder 'runs' is training");
     make_runs();
     fgt_ok(fg_recipe_stop_run("last", &options, &err));
-    was_heard("'runs/b': asked process 6 on host 'h' to save and stop" UNSEEN);
+    was_heard("'runs/b': asked process 1 on host 'h' to save and stop" UNSEEN);
     assert_true(fgi_stop_is_asked("runs/b"));
     assert_false(fgi_stop_is_asked("runs/a"));
     fgt_write("swept/sweep.json", "{}", 2);
