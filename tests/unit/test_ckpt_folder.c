@@ -232,6 +232,8 @@ static void pointers_and_paths(void **state)
     assert_true(load(folder, "best") == 1);
     assert_true(load(folder, "one") == 1);
     assert_true(load(NULL, fgt_path(folder, "two")) == 2);
+    fgt_write(fgt_path(folder, "last"), "one \n\n", 6); /* edited by hand */
+    assert_true(load(folder, "last") == 1);
     assert_int_equal(fgi_ckpt_resolve(folder, "three", &path, &err), FG_ENOTFOUND);
     assert_non_null(strstr(err.message, "no checkpoint 'three', neither as a path nor in '"));
     assert_int_equal(fgi_ckpt_resolve("/nowhere", "last", &path, &err), FG_ENOTFOUND);

@@ -338,6 +338,7 @@ static const struct {
     {"['u','v']", "['u',1]", "expected a list of strings"},
     {"['a','b']", "[]", "expected classes and a target, or neither"},
     {"'categorical'", "'target'", "two targets"},
+    {"'numeric','mean':1.5,'deviation':2", "'target'", "two targets"},
     {"'classes'", "'image':[1,1],'image_scale':0,'classes'", "image: expected three sizes"},
     {"]}", "", "byte 319: @"},
     {"'numeric_classes':false,", "", "expected classes and a target, or neither"},

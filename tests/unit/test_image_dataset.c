@@ -398,6 +398,12 @@ static void count_bad(void *self, int64_t row, const fg_error *why)
     (*(int *)self)++;
 }
 
+static void note_row(void *self, int64_t row, const fg_error *why)
+{
+    (void)why;
+    *(int64_t *)self = row;
+}
+
 /* Of a list in which every other image is truncated, the rows that are asked for. */
 static void the_rows_of_a_check_are_chosen(void **state)
 {
@@ -428,7 +434,16 @@ static void the_rows_of_a_check_are_chosen(void **state)
     fgt_ok(fgi_image_check_files(&o, &checked, &err));
     assert_true(checked == ROWS && count == ROWS);
     o.is_tolerant = false;
+    good[3] = bad[3]; /* one of them, named by its row in the list */
     o.items = good;
+    o.bad = note_row;
+    int64_t row = -1;
+    o.self = &row;
+    fgt_ok(fgi_image_check_files(&o, &checked, &err));
+    assert_true(checked == ROWS && row == 3);
+    good[3] = 6;
+    o.bad = count_bad;
+    o.self = &count;
     fgt_ok(fgi_image_check_files(&o, &checked, &err));
     assert_true(checked == ROWS && count == ROWS);
     fg_catalog_destroy(catalog);

@@ -189,6 +189,10 @@ static void frames_smaller_than_the_canvas_are_placed(void **state)
     assert_true(image.width == 4 && image.height == 3);
     for (int i = 0; i < 12; i++)
         assert_memory_equal(image.pixels + 3 * i, i == 5 ? red : i == 6 ? green : white, 3);
+    assert_int_equal(
+        fg_image_decode(decoder, "f", "GIF89a\x02\0\x02\0\0\0\0;", 14, NULL, &image, &err),
+        FG_EFORMAT);
+    assert_string_equal(err.message, "f: byte 14: the GIF has no image");
     enum { FLAGS = 28 };
     uint8_t own[sizeof gif + 6] = {0}; /* the frame has its own colors: green, red */
     memcpy(own, gif, FLAGS);

@@ -15,6 +15,7 @@
 #include "toy_place.h"
 #include "callback/callback_rows.h"
 #include "log/log_item.h"
+#include "log/logger.h"
 
 static int open_all(void **state)
 {
@@ -159,6 +160,25 @@ static void callbacks_log_items(void **state)
     assert_int_equal(fg_trainer_log_text(trainer, "late", "", &err), FG_EINVAL);
     fgt_message_is(err.message, "texts, images and histograms can only be logged during a fit");
     fg_trainer_destroy(trainer);
+}
+
+/* A graph is logged once, whatever is logged after it. */
+static void a_graph_is_not_missing_after_other_items(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fgi_logger *logger = NULL;
+    fgt_ok(fgi_logger_init("", &logger, &err));
+    assert_false(fgi_logger_lacks_graph(logger)); /* nobody takes one */
+    fgt_ok(fgi_logger_add(logger, &board, NULL, &err));
+    assert_true(fgi_logger_lacks_graph(logger));
+    fgi_logger_item(logger, &(fg_log_item){.kind = FG_LOG_TEXT, .name = "t", .text = "."});
+    assert_true(fgi_logger_lacks_graph(logger));
+    fgi_logger_item(logger, &(fg_log_item){.kind = FG_LOG_GRAPH, .name = "model"});
+    assert_false(fgi_logger_lacks_graph(logger));
+    fgi_logger_item(logger, &(fg_log_item){.kind = FG_LOG_TEXT, .name = "t", .text = "."});
+    assert_false(fgi_logger_lacks_graph(logger));
+    fgi_logger_destroy(logger);
 }
 
 /* Nothing is made for loggers that don't log items, or without a run folder. */
@@ -378,9 +398,13 @@ static void unusual_values(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(callbacks_log_items),          cmocka_unit_test(loggers_without_items),
-    cmocka_unit_test(mistakes_end_the_fit),         cmocka_unit_test(the_first_images_are_a_grid),
-    cmocka_unit_test(counts_are_those_of_a_search), cmocka_unit_test(unusual_values),
+    cmocka_unit_test(a_graph_is_not_missing_after_other_items),
+    cmocka_unit_test(callbacks_log_items),
+    cmocka_unit_test(loggers_without_items),
+    cmocka_unit_test(mistakes_end_the_fit),
+    cmocka_unit_test(the_first_images_are_a_grid),
+    cmocka_unit_test(counts_are_those_of_a_search),
+    cmocka_unit_test(unusual_values),
 };
 
 int main(void) { return cmocka_run_group_tests(tests, open_all, close_all) == 0 ? 0 : 1; }

@@ -281,6 +281,30 @@ static void settings_and_the_end_of_a_fit(void **state)
     }
 }
 
+/* A resumed run has its settings already, but another end. */
+static void a_resumed_run_ends_too(void **state)
+{
+    static const fg_log_setting setting = {"lr", "0.5"};
+    const char *folder = fgt_temp_folder();
+    fg_error err = {0};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        int64_t lines = -1;
+        void *self = make();
+        fg_log_start start = start_at(folder, 4 * i, i == 0 ? -1 : 0);
+        start.settings = &setting;
+        start.setting_count = 1;
+        fgt_ok(OPS.open(self, &start, &lines, &err));
+        const fg_log_end end = {.state = i == 0 ? FG_LOG_STOPPED : FG_LOG_DONE,
+                                .message = "",
+                                .step = 4 + i,
+                                .wall_time = 1234 + i};
+        fgt_ok(OPS.finish(self, &end, &err));
+        OPS.destroy(self);
+    }
+    assert_string_equal(events_of(folder), BEGIN(0) "lr=0.5 from 1000, ended 2 at 1234, ");
+}
+
 static void the_configuration_is_shown(void **state)
 {
     const char *folder = fgt_temp_folder();
@@ -567,6 +591,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(lost_lines_come_from_the_history),
     cmocka_unit_test(names_and_values_of_scalars),
     cmocka_unit_test(settings_and_the_end_of_a_fit),
+    cmocka_unit_test(a_resumed_run_ends_too),
     cmocka_unit_test(the_configuration_is_shown),
     cmocka_unit_test(lines_that_cannot_be_written_are_kept),
     cmocka_unit_test(a_folder_that_cannot_be_written),

@@ -459,6 +459,17 @@ static void non_zero_is_refused(void **state)
     }
 }
 
+/* Each byte counts, the first and the last. */
+static void each_byte_is_looked_at(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof((fg_fit_data *)NULL)->reserved; i++) {
+        fg_fit_data data = {.batch_size = 1};
+        ((unsigned char *)data.reserved)[i] = 128;
+        assert_int_equal(fgi_check_reserved(FGI_RESERVED(fg_fit_data, &data), NULL), FG_EINVAL);
+    }
+}
+
 /* Fills *p with ones, so that what the library leaves alone is seen. */
 #define FRESH(type, p)                                                                             \
     type p;                                                                                        \
@@ -603,6 +614,7 @@ static void the_documentation_lists_the_values(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_documentation_lists_the_values),
     cmocka_unit_test(non_zero_is_refused),
+    cmocka_unit_test(each_byte_is_looked_at),
     cmocka_unit_test(a_detected_layout_is_clear),
     cmocka_unit_test(library_clears_what_it_fills),
     cmocka_unit_test(every_struct_has_a_way_to_grow),

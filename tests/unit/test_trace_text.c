@@ -273,6 +273,11 @@ static void numbers_are_written_as_the_format_holds_them(void **state)
     splat_is(FG_F32, (double)NAN, "dense<0x7FC00000> : tensor<f32>");
     splat_is(FG_F64, (double)INFINITY, "dense<0x7FF0000000000000> : tensor<f64>");
     splat_is(FG_BF16, (double)-INFINITY, "dense<0xFF80> : tensor<bf16>");
+    splat_is(FG_BF16, (double)INFINITY, "dense<0x7F80> : tensor<bf16>");
+    splat_is(FG_BF16, (double)NAN, "dense<0x7FC0> : tensor<bf16>");
+    splat_is(FG_F64, (double)-INFINITY, "dense<0xFFF0000000000000> : tensor<f64>");
+    splat_is(FG_F64, (double)NAN, "dense<0x7FF8000000000000> : tensor<f64>");
+    splat_is(FG_F16, (double)-INFINITY, "dense<0xFC00> : tensor<f16>");
     splat_is(FG_F16, (double)NAN, "dense<0x7E00> : tensor<f16>");
     splat_is(FG_U32, 4294967295.0, "dense<4294967295> : tensor<ui32>");
     splat_is(FG_S64, -9223372036854775808.0, "dense<-9223372036854775808> : tensor<i64>");
