@@ -625,7 +625,7 @@ static void limits_are_included(void **state)
 
 static const double quarter = 0.25, three[] = {0.5, 0.25, 0.5};
 
-/* Each row with all of its options, and the same in C. */
+/* Each row with all of its options, and the same in C; a probability of 0 is no default. */
 #define OPTIONS(ROW)                                                                               \
     ROW(random_crop, random_crop, "height=5, width=6, padding=2, fill=0.5, mode=constant",         \
         .height = 5, .width = 6, .padding = 2, .fill = 0.5)                                        \
@@ -659,6 +659,17 @@ static const double quarter = 0.25, three[] = {0.5, 0.25, 0.5};
     ROW(random_erasing, random_erasing,                                                            \
         "p=0.3, scale_min=0.1, scale_max=0.4, ratio_min=0.5, ratio_max=2.5, value=0.75", .p = 0.3, \
         .scale_min = 0.1, .scale_max = 0.4, .ratio_min = 0.5, .ratio_max = 2.5, .value = 0.75)     \
+    ROW(random_flip_0, random_flip, "p=0", .p = FG_ZERO)                                           \
+    ROW(grayscale_0, grayscale, "p=0", .p = FG_ZERO)                                               \
+    ROW(sharpness_0, sharpness, "p=0", .p = FG_ZERO)                                               \
+    ROW(autocontrast_0, autocontrast, "p=0", .p = FG_ZERO)                                         \
+    ROW(equalize_0, equalize, "p=0", .p = FG_ZERO)                                                 \
+    ROW(posterize_0, posterize, "p=0", .p = FG_ZERO)                                               \
+    ROW(solarize_0, solarize, "p=0", .p = FG_ZERO)                                                 \
+    ROW(invert_0, invert, "p=0", .p = FG_ZERO)                                                     \
+    ROW(random_erasing_0, random_erasing, "p=0", .p = FG_ZERO)                                     \
+    ROW(mixup_0, mixup, "p=0", .p = FG_ZERO)                                                       \
+    ROW(cutmix_0, cutmix, "p=0", .p = FG_ZERO)                                                     \
     ROW(mixup, mixup, "alpha=0.4, p=0.3", .alpha = 0.4, .p = 0.3)                                  \
     ROW(cutmix, cutmix, "alpha=0.4, p=0.3", .alpha = 0.4, .p = 0.3)                                \
     ROW(resize, resize, "height=5, width=6, antialias=false", .height = 5, .width = 6,             \

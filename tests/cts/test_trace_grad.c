@@ -132,7 +132,27 @@ static void gradients_by_variables_are_taken_at_the_start(void **client)
     fg_trace_destroy(trace);
 }
 
+/* The derivatives of a^b at a = 0, by a: 0 for b = 0, 1 for b = 1, 0 for b = 2; by b: 0. */
+static void powers_of_zero_have_derivatives(void **client)
+{
+    static const float bases[] = {0, 0, 0, 2}, exponents[] = {0, 1, 2, 3};
+    static const float expected[2][4] = {{0, 1, 0, 12}, {0, 0, 0, 8 * 0.6931472F}};
+    const fg_type type = {.dtype = FG_F32, .rank = 1, .dim = {4}};
+    for (int k = 0; k < 2; k++) {
+        fg_trace *trace = values_trace(*client);
+        const fg_tensor x[] = {fg_constant(trace, &type, bases),
+                               fg_constant(trace, &type, exponents)};
+        fg_tensor d;
+        float got[4];
+        fg_grad(fg_sum(fg_pow(x[0], x[1]), 0, NULL), &x[k], 1, &d);
+        values_run(trace, d, got, sizeof got);
+        values_assert(got, expected[k], 4);
+        fg_trace_destroy(trace);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(powers_of_zero_have_derivatives),
     cmocka_unit_test(equal_values_have_derivatives_of_their_own),
     cmocka_unit_test(what_equal_values_lead_to_is_kept_apart),
     cmocka_unit_test(constants_have_derivatives),

@@ -286,6 +286,20 @@ static void a_confusion_matrix(void **state)
                "       1  hippopotamus predicted as cat\n");
 }
 
+/* Cells are as wide as the longest number, wherever it is. */
+static void a_confusion_matrix_of_large_counts(void **state)
+{
+    const int64_t counts[] = {1, 0, 0, 12345};
+    const fgi_draw_options ascii = {.is_ascii = true};
+    fgi_buf *out = begin();
+    (void)state;
+    fgi_draw_confusion(out, counts, 2, NULL, &ascii);
+    drawn(out, "confusion matrix: 12346 of 12346 correct  100.0 %\n"
+               "true |     0     1  correct\n"
+               "   0 |     1     .  100.0 %\n"
+               "   1 |     . 12345  100.0 %\n");
+}
+
 static void equal_confusions_are_all_named(void **state)
 {
     const int64_t counts[] = {0, 2, 2, 0};
@@ -856,6 +870,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_large_range_is_logarithmic),
     cmocka_unit_test(what_cannot_be_drawn_is_left_out),
     cmocka_unit_test(a_confusion_matrix),
+    cmocka_unit_test(a_confusion_matrix_of_large_counts),
     cmocka_unit_test(equal_confusions_are_all_named),
     cmocka_unit_test(the_locale_decides),
     cmocka_unit_test(columns_are_the_terminals),

@@ -460,9 +460,10 @@ static void a_page_is_replaced_as_a_whole(void **state)
     assert_non_null(strstr(err.message, path));
     fgt_ok(fgi_folder_make(folder, &err));
     fgt_ok(fgi_file_write_atomic(path, "old", 3, &err));
-    assert_true(try_page(path, NULL, root));
+    assert_true(try_page(path, "<b>&.yaml", root));
     page p = read_page(path);
     has(&p, "Plan of a training step");
+    has(&p, "Configuration: <b>&.yaml");
     free(p.text);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(rmdir(folder), 0);  /* nothing else is left there */
