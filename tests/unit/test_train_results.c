@@ -280,7 +280,8 @@ static void the_ratio_has_few_digits(void **state)
     static const struct {
         double required;
         const char *says;
-    } rows[] = {{200, " 0.75x "}, {100, " 1.5x "}, {12, " 12x "}, {1, " more than 100x "}};
+    } rows[] = {
+        {200, " 0.75x "}, {100, " 1.5x "}, {12, " 12x "}, {1.5, " 100x "}, {1, " more than 100x "}};
     char text[256];
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
