@@ -11,7 +11,9 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "coefficient_pack.h"
+#include "golden.h"
 #include "photo_pack.h"
 #include "report/sheet.h"
 #include "report/thumbnail.h"
@@ -189,6 +191,34 @@ static void text_is_drawn(void **state)
             assert_int_equal(image.pixels[y * 20 + x], is_dark ? 0 : 255);
         }
     fgi_tiny_text_draw(&image, -3, 9, 100, 3, "MM@~ \xff"); /* over all edges */
+    fg_image_fini(&image);
+}
+
+/* Each printable character as dots, 16 in a line. */
+static void every_glyph(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_image image = {0};
+    fgi_buf dots = {0};
+    fgt_ok(fg_image_reserve(&image, 110, 5, 1, &err));
+    for (int first = ' '; first < 127; first += 16) {
+        char text[17];
+        for (int i = 0; i < 16; i++)
+            text[i] = (char)(first + i < 127 ? first + i : '\0');
+        text[16] = '\0';
+        memset(image.pixels, 255, 110 * 5);
+        fgi_tiny_text_draw(&image, 0, 0, 110, 1, text);
+        for (int y = 0; y < 5; y++) {
+            for (int x = 0; x < 110; x++)
+                fgi_buf_putc(&dots, image.pixels[110 * y + x] == 0 ? '#' : '.');
+            fgi_buf_putc(&dots, '\n');
+        }
+        fgi_buf_puts(&dots, "\n");
+    }
+    assert_non_null(dots.data);
+    fgt_golden("report/glyphs.txt", dots.data);
+    fgi_buf_fini(&dots);
     fg_image_fini(&image);
 }
 
@@ -436,6 +466,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(records_are_selected_by_class_split_and_at_random),
     cmocka_unit_test(mistakes_are_reported),
     cmocka_unit_test(text_is_drawn),
+    cmocka_unit_test(every_glyph),
     cmocka_unit_test(options_are_read_from_text),
     cmocka_unit_test(an_export_is_reported),
     cmocka_unit_test(an_export_with_a_manifest_is_reported),

@@ -853,7 +853,7 @@ static void shades(void **state)
     static const uint8_t bytes[][4] = {{0, 31, 7, 1}, {0, 32, 7, 1}, {0, 0, 0, 0}, {1, 1, 1, 0}};
     static const uint8_t bright[][4] = {
         {0, 248, 56, 8}, {0, 32, 7, 1}, {0, 0, 0, 0}, {255, 255, 255, 0}};
-    static const float real[][4] = {{-2, 2, 0, 1}, {5, 5, 5, 5}, {0, (float)NAN, 1, 0.5F}};
+    static const float real[][4] = {{-2, 2, 0, 1}, {5, 5, 5, 5}, {-6, (float)NAN, -4, -5}};
     static const uint8_t gray[][4] = {{0, 255, 128, 191}, {0, 0, 0, 0}, {0, 0, 255, 128}};
     fg_image image = {0};
     (void)state;

@@ -110,6 +110,7 @@ static void bad_templates_are_refused(void **state)
         {"a{step:.3f}", "at '{step:.3f}': expected a field"},
         {"a{val_loss:3d}", "at '{val_loss:3d}': expected a field"},
         {"a{val_loss:13f}", "at '{val_loss:13f}': expected a field"},
+        {"a{val_loss:.10f}", "at '{val_loss:.10f}': expected a field"},
         {"a{val_loss:.99f}", "at '{val_loss:.99f}': expected a field"},
         {"a{val_loss:s}", "at '{val_loss:s}': expected a field"},
         {"a{step:99999999999999999999d}", "expected a field"},

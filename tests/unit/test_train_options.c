@@ -816,11 +816,15 @@ static void one_of_several_processes_is_refused(void **state)
         &(fg_client_options){.accelerator = "cpu", .plugin_path = FAKE_PATH, .cache_dir = ""},
         &part, &err));
     fgt_ok(fg_trainer_create(&(fg_trainer_options){.devices.client = part}, &trainer, &err));
-    const fg_fit_data data = {.train = train_data, .batch_size = 4};
-    assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_EUNSUPPORTED);
-    assert_string_equal(err.message,
-                        "this is process 1 of 4: the Trainer supports one process only\n"
-                        "restrict the plugin to this machine's devices");
+    const fg_fit_data data = {.train = train_data, .val = val_data, .batch_size = 4};
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(i == 0 ? fg_trainer_fit(trainer, &task, &data, &err)
+                                : fg_trainer_validate(trainer, &task, &data, &err),
+                         FG_EUNSUPPORTED);
+        assert_string_equal(err.message,
+                            "this is process 1 of 4: the Trainer supports one process only\n"
+                            "restrict the plugin to this machine's devices");
+    }
     fg_trainer_destroy(trainer);
     fg_client_close(part);
     fake.set("process", 0);
