@@ -81,13 +81,9 @@ static void items_arrive_too(void **state)
         fgi_logger_thread_item(t, &(fg_log_item){.kind = FG_LOG_TEXT, .name = "t", .text = "."});
     assert_int_equal(board_heard("is too slow: 64 texts, images or histograms are waiting"), 1);
     board_set_gate(&b, false);
-    fg_error err = {0};
-    fgt_ok(fgi_logger_thread_catch_up(t, &err)); /* then there is room for more */
-    assert_int_equal(b.items, FGI_LOGGER_ITEMS);
-    fgi_logger_thread_item(t, &(fg_log_item){.kind = FG_LOG_TEXT, .name = "t", .text = "."});
     fgi_logger_thread_finish(t);
     assert_string_equal(b.item, "model 9 x:input y:matmul(0) model 1x2x3 6 model 3 7 ");
-    assert_int_equal(b.items, FGI_LOGGER_ITEMS + 1);
+    assert_int_equal(b.items, FGI_LOGGER_ITEMS);
     assert_int_equal(board_heard("3 entries were dropped"), 1);
     fgi_logger_thread_destroy(t);
     board_unmake(&b);

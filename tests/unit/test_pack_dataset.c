@@ -8,6 +8,7 @@
 #include <fulgurite/pack_dataset.h>
 #include <math.h>
 #include <stdlib.h>
+#include "base/print.h"
 #include "data/pack_samples.h"
 #include "photo_pack.h"
 
@@ -542,10 +543,11 @@ static void a_pack_larger_than_memory_is_not_preloaded(void **state)
         fg_log_set(NULL, NULL);
         char expected[256] = "";
         if (!fits)
-            (void)snprintf(expected, sizeof expected,
-                           "'~/fit.pack': the pack is not preloaded, because it has %.4g MB, but "
-                           "only %.4g MB are available; records are read when they are needed",
-                           (double)size / 1e6, (double)(size - 1) / 1e6);
+            (void)fgi_snprintf(
+                expected, sizeof expected,
+                "'~/fit.pack': the pack is not preloaded, because it has %.4g MB, but "
+                "only %.4g MB are available; records are read when they are needed",
+                (double)size / 1e6, (double)(size - 1) / 1e6);
         fgt_message_is(warning, expected);
         fg_dataset_destroy(dataset);
     }
