@@ -1,5 +1,5 @@
 /* test_run_comparison.c - several runs side by side: runs of different length, metrics and
- * configuration, and the keys of config.yaml.
+ * configuration, and the keys of config.yaml; every word of the reports of unusual runs.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
