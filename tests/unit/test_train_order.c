@@ -165,12 +165,12 @@ static bool is_sorted(int count)
     return true;
 }
 
-/* An epoch of 10 samples in batches of 4 for each row, with one Trainer. */
+/* An epoch of 10 samples in batches of 4 for each row, with one Trainer; the last two are equal. */
 static const struct {
     bool no_shuffle, drop_last;
     int64_t steps;
-} fits[] = {
-    {false, false, 3}, {true, false, 3}, {true, true, 2}, {false, true, 2}, {false, false, 3}};
+} fits[] = {{false, false, 3}, {true, false, 3},  {true, true, 2},
+            {false, true, 2},  {false, false, 3}, {false, false, 3}};
 
 static void a_later_fit_may_have_another_order(void **state)
 {
@@ -201,8 +201,39 @@ static void a_later_fit_may_have_another_order(void **state)
     fg_dataset_destroy(dataset);
 }
 
+/* An epoch for each row, with one Trainer: of the data that note what is read, or of others. */
+static const struct {
+    bool is_other;
+    int workers, threads;
+} later[] = {{false, -1, 0}, {true, -1, 0}, {true, 2, 2}, {true, 1, 1}, {true, 0, -1}};
+
+static void a_later_fit_may_have_other_data_and_threads(void **state)
+{
+    (void)state;
+    static const fg_callback_ops ops = {.epoch_end = end_fit};
+    fg_error err = {0};
+    fg_trainer *trainer = NULL;
+    fg_dataset *dataset = noting_data();
+    const fg_trainer_options options = {.devices.client = client, .limits.max_epochs = 9};
+    fgt_ok(fg_trainer_create(&options, &trainer, &err));
+    fgt_ok(fg_trainer_add_callback(trainer, &ops, NULL, &err));
+    for (size_t i = 0; i < sizeof later / sizeof later[0]; i++) {
+        const fg_fit_data data = {.train = later[i].is_other ? train_data : dataset,
+                                  .batch_size = 4,
+                                  .workers = later[i].workers};
+        read_count = 0;
+        fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+        const int threads = fg_trainer_result(trainer)->input.workers;
+        assert_int_equal(read_count, later[i].is_other ? 0 : 12);
+        assert_true(later[i].threads < 0 ? threads > 0 : threads == later[i].threads);
+    }
+    fg_trainer_destroy(trainer);
+    fg_dataset_destroy(dataset);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_later_fit_may_have_another_order),
+    cmocka_unit_test(a_later_fit_may_have_other_data_and_threads),
     cmocka_unit_test(callbacks_are_called_in_the_order_they_were_added),
 };
 int main(void) { return cmocka_run_group_tests(tests, open_all, close_all) == 0 ? 0 : 1; }
