@@ -192,13 +192,16 @@ static const struct {
     fg_field fields[3];
     int field_count;
     const char *says;
+    int64_t count;
 } others[] = {
-    {{X(TOY_FEATURES), Y, {"z", {.dtype = FG_S32}}}, 3, NULL},
-    {{X(TOY_FEATURES - 1), Y}, 2, "fc1"},
+    {{X(TOY_FEATURES), Y}, 2, NULL, 7}, /* the last batch is not full */
+    {{X(TOY_FEATURES), Y, {"z", {.dtype = FG_S32}}}, 3, NULL, 8},
+    {{X(TOY_FEATURES - 1), Y}, 2, "fc1", 8},
     {{{"a", {.dtype = FG_F32, .rank = 1, .dim = {TOY_FEATURES}}}, Y},
      2,
-     "batch: no field 'x'; there are 'a', 'y'"},
-    {{X(TOY_FEATURES), {"b", {.dtype = FG_S32}}}, 2, "batch: no field 'y'; there are 'x', 'b'"},
+     "batch: no field 'x'; there are 'a', 'y'",
+     8},
+    {{X(TOY_FEATURES), {"b", {.dtype = FG_S32}}}, 2, "batch: no field 'y'; there are 'x', 'b'", 8},
 };
 
 static void other_fields_are_another_program(void **state)
@@ -209,7 +212,7 @@ static void other_fields_are_another_program(void **state)
         fg_error err = {0};
         fg_dataset *other = NULL;
         fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){0});
-        const fg_dataset_spec spec = {.count = 8,
+        const fg_dataset_spec spec = {.count = others[i].count,
                                       .fields = others[i].fields,
                                       .field_count = others[i].field_count,
                                       .class_count = TOY_CLASSES};
@@ -226,6 +229,32 @@ static void other_fields_are_another_program(void **state)
         fg_trainer_destroy(trainer);
         fg_dataset_destroy(other);
     }
+}
+
+/* Ends a fit after its epoch. */
+static fg_status end_fit(void *self, const fg_progress *at, fg_error *err)
+{
+    (void)self, (void)at;
+    return fg_error_set(err, FG_ESTOPPED, "one epoch");
+}
+
+/* Between two fits, of which the second one has other data. */
+static void a_parameter_frozen_between_fits(void **state)
+{
+    static const fg_callback_ops ops = {.epoch_end = end_fit};
+    (void)state;
+    fg_error err = {0};
+    fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){.limits.max_epochs = 9});
+    fgt_ok(fg_trainer_add_callback(trainer, &ops, NULL, &err));
+    for (int i = 0; i < 3; i++) {
+        const fg_fit_data data = {
+            .train = i == 1 ? val_data : train_data, .batch_size = 4, .workers = -1};
+        fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+        assert_int_equal(fg_trainer_result(trainer)->compiles, i < 2);
+        if (i == 0)
+            fgt_ok(fg_module_freeze(fg_trainer_module(trainer), "fc2.bias", NULL, &err));
+    }
+    fg_trainer_destroy(trainer);
 }
 
 /* Gradients that are accumulated are applied by a separate program. */
@@ -252,6 +281,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_first_and_the_latest_are_listed),
     cmocka_unit_test(causes_in_the_trainer),
     cmocka_unit_test(other_fields_are_another_program),
+    cmocka_unit_test(a_parameter_frozen_between_fits),
     cmocka_unit_test(the_update_is_a_program),
 };
 int main(void) { return cmocka_run_group_tests(tests, open_all, close_all) == 0 ? 0 : 1; }

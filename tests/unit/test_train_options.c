@@ -5,6 +5,7 @@
 #include "fgt.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -55,6 +56,11 @@ static void wrong_options_are_refused(void **state)
         {{.hang.watchdog_s = 1.1e9}, "trainer: watchdog_s is 1.1e+09: expected 0 or more seconds"},
         {{.numerics.gradient_clip_val = HUGE_VAL},
          "trainer: gradient_clip_val is inf: expected more than 0, or 0 for no clipping"},
+        {{.numerics.gradient_clip_val = -0.5},
+         "trainer: gradient_clip_val is -0.5: expected more than 0, or 0 for no clipping"},
+        {{.numerics.accumulate_grad_batches = -1},
+         "trainer: accumulate_grad_batches is -1: expected at least 0"},
+        {{.limits.overfit_batches = -1}, "trainer: overfit_batches is -1: expected at least 0"},
         {{.output.profile = "auto"}, "trainer: profile is 'auto', which needs a run_dir"},
         {{.output.profile = "10:20"}, "trainer: profile is '10:20', which needs a run_dir"},
         {{.output.progress_style = "bars"},
@@ -209,6 +215,80 @@ static void options_are_copied(void **state)
     assert_int_equal(fg_trainer_fit(trainer, &mine, &data, &err), FG_EINVAL);
     assert_string_equal(err.message,
                         "the Trainer has task 'toy' already: create another one for 'other'");
+    const fg_task_ops others = toy_ops;
+    mine = (fg_task){.name = "third", .self = &model, .ops = &others};
+    assert_int_equal(fg_trainer_fit(trainer, &mine, &data, &err), FG_EINVAL);
+    assert_string_equal(err.message,
+                        "the Trainer has task 'toy' already: create another one for 'third'");
+    fg_trainer_destroy(trainer);
+}
+
+#define TEXT(member, value)                                                                        \
+    {                                                                                              \
+        offsetof(fg_trainer_options, member), value                                                \
+    }
+
+/* Each text of the options, with a value that is valid together with the others. */
+static const struct {
+    size_t offset;
+    const char *value;
+} texts[] = {
+    TEXT(devices.accelerator, "cpu"),
+    TEXT(devices.devices, "1"),
+    TEXT(devices.strategy, "ddp"),
+    TEXT(devices.cache_dir, "cache"),
+    TEXT(devices.mesh.batch_axes, "rows"),
+    TEXT(devices.mesh.fsdp_axes, "columns"),
+    TEXT(lr.lr_scaling, "sqrt"),
+    TEXT(checkpoints.run_dir, "run"),
+    TEXT(checkpoints.monitor, "val_acc"),
+    TEXT(checkpoints.weights, "some.safetensors"),
+    TEXT(checkpoints.weights_options.prefix, "model."),
+    TEXT(checkpoints.resume, "best"),
+    TEXT(checkpoints.name, "{step}"),
+    TEXT(numerics.precision, "bf16-mixed"),
+    TEXT(numerics.gradient_clip_algorithm, "value"),
+    TEXT(numerics.accumulate_schedule, "0=2"),
+    TEXT(output.progress_style, "bar"),
+    TEXT(output.loggers, "jsonl"),
+    TEXT(output.profile, "2:3"),
+    TEXT(divergence.action, "rollback"),
+};
+enum { TEXTS = sizeof texts / sizeof texts[0] };
+
+/* Also lists of texts. */
+static void each_text_is_copied(void **state)
+{
+    (void)state;
+    char mine[TEXTS][32], pattern[] = "fc2.*", match[] = "fc1.*", spec[] = "model";
+    fg_trainer_options given = {.checkpoints.monitor_max = true};
+    fg_trainer *trainer = NULL;
+    fg_error err = {0};
+    const char *skip[] = {"fc1.bias", pattern};
+    fg_sharding_rule rules[] = {{"a", "b", {0}}, {match, spec, {0}}};
+    for (size_t i = 0; i < TEXTS; i++) {
+        (void)snprintf(mine[i], sizeof mine[i], "%s", texts[i].value);
+        *(const char **)((char *)&given + texts[i].offset) = mine[i];
+    }
+    given.checkpoints.weights_options.skip = skip;
+    given.checkpoints.weights_options.skip_count = 2;
+    given.devices.sharding_rules = rules;
+    given.devices.sharding_rule_count = 2;
+    fgt_ok(fg_trainer_create(&given, &trainer, &err));
+    memset(mine, 'x', sizeof mine);
+    memset(pattern, 'x', sizeof pattern);
+    memset(match, 'x', sizeof match);
+    memset(spec, 'x', sizeof spec);
+    memset(skip, 0, sizeof skip);
+    memset(rules, 0, sizeof rules);
+    const fg_trainer_options *kept = &trainer->options;
+    for (size_t i = 0; i < TEXTS; i++)
+        assert_string_equal(*(const char *const *)((const char *)kept + texts[i].offset),
+                            texts[i].value);
+    assert_string_equal(kept->checkpoints.weights_options.skip[0], "fc1.bias");
+    assert_string_equal(kept->checkpoints.weights_options.skip[1], "fc2.*");
+    assert_string_equal(kept->devices.sharding_rules[1].match, "fc1.*");
+    assert_string_equal(kept->devices.sharding_rules[1].spec, "model");
     fg_trainer_destroy(trainer);
 }
 
@@ -306,6 +386,7 @@ static void limits_end_the_run(void **state)
         {{.limits.max_epochs = 3, .limits.limit_train_batches = 2}, false, 6, 3, 3, 3, 2, 3},
         {{.limits.max_epochs = 3, .limits.limit_train_batches = 9}, false, 9, 3, 3, 3, 2, 3},
         {{.limits.max_epochs = 2, .limits.limit_val_batches = 1}, false, 6, 2, 2, 2, 1, 2},
+        {{.limits.max_epochs = 2, .limits.limit_val_batches = 9}, false, 6, 2, 2, 2, 2, 2},
         {{.limits.max_epochs = 5, .validation.val_every_epochs = 2}, false, 15, 5, 5, 3, 2, 5},
         {{.limits.max_epochs = 2, .validation = {9, 2, 0, {0}}}, false, 6, 2, 2, 3, 2, 2},
         {{.limits.max_epochs = 2, .output.log_every = 1}, false, 6, 2, 6, 2, 2, 2},
@@ -836,6 +917,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(limits_of_options_and_defaults),
     cmocka_unit_test(what_a_tpu_does_not_compute_in_is_refused),
     cmocka_unit_test(options_are_copied),
+    cmocka_unit_test(each_text_is_copied),
     cmocka_unit_test(missing_arguments_are_refused),
     cmocka_unit_test(wrong_data_are_refused),
     cmocka_unit_test(no_plugin_no_training),

@@ -165,12 +165,12 @@ static bool is_sorted(int count)
     return true;
 }
 
-/* An epoch of 10 samples in batches of 4 for each row, with one Trainer; the last two are equal. */
+/* An epoch of 10 samples in batches of 4 for each row, with one Trainer; some are like the one before. */
 static const struct {
     bool no_shuffle, drop_last;
     int64_t steps;
-} fits[] = {{false, false, 3}, {true, false, 3},  {true, true, 2},
-            {false, true, 2},  {false, false, 3}, {false, false, 3}};
+} fits[] = {{false, false, 3}, {true, false, 3},  {true, true, 2}, {false, true, 2},
+            {false, false, 3}, {false, false, 3}, {true, false, 3}};
 
 static void a_later_fit_may_have_another_order(void **state)
 {
@@ -205,7 +205,8 @@ static void a_later_fit_may_have_another_order(void **state)
 static const struct {
     bool is_other;
     int workers, threads;
-} later[] = {{false, -1, 0}, {true, -1, 0}, {true, 2, 2}, {true, 1, 1}, {true, 0, -1}};
+} later[] = {{false, -1, 0}, {true, -1, 0}, {true, 2, 2},
+             {true, 2, 2},   {true, 1, 1},  {true, 0, -1}};
 
 static void a_later_fit_may_have_other_data_and_threads(void **state)
 {
@@ -226,6 +227,8 @@ static void a_later_fit_may_have_other_data_and_threads(void **state)
         const int threads = fg_trainer_result(trainer)->input.workers;
         assert_int_equal(read_count, later[i].is_other ? 0 : 12);
         assert_true(later[i].threads < 0 ? threads > 0 : threads == later[i].threads);
+        for (int k = 0; k < threads; k++)
+            assert_true(fg_trainer_result(trainer)->input.worker_cpu_s[k] >= 0);
     }
     fg_trainer_destroy(trainer);
     fg_dataset_destroy(dataset);
