@@ -391,6 +391,11 @@ static void other_metrics_begin_anew(void **state)
     assert_string_equal(r.metrics, "train_acc=1 train_loss=2 ");
     fgt_ok(resume(path, &less, 0, &r, &err));
     assert_string_equal(r.metrics, "train_loss=nan ");
+    path = rewrite("{\"step\": 2, \"epoch\": 0, \"position\": 8, \"epoch_batches\": 2, "
+                   "\"samples\": 10, \"metrics\": [\"other\", \"loss\"]}",
+                   NULL);
+    fgt_ok(resume(path, &task, 0, &r, &err));
+    assert_string_equal(r.metrics, "train_acc=nan train_loss=nan ");
     fgi_buf_fini(&talk);
 }
 
