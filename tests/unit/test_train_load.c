@@ -160,6 +160,32 @@ static void another_seed_is_warned_of(void **state)
     assert_non_null(strstr(talk.data, " was trained with seed 0, but the run has seed 5\n"));
 }
 
+/* Of 64 bits, also those that are no signed number. */
+static void large_seeds_are_kept(void **state)
+{
+    (void)state;
+    static const uint64_t seeds[] = {UINT64_C(5000000000), UINT64_MAX};
+    char kept[sizeof saved], expected[96];
+    (void)snprintf(kept, sizeof kept, "%s", saved);
+    for (int i = 0; i < 2; i++) {
+        fg_error err = {0};
+        static recorder r;
+        r = (recorder){.at_event = "batch_end", .at_count = 2, .status = FG_ESTOPPED};
+        const fg_trainer_options first = {.seed = seeds[i],
+                                          .checkpoints.run_dir = fgt_temp_folder()};
+        assert_int_equal(fit(&first, &task, &r, &err), FG_ESTOPPED);
+        fgt_ok(resume(saved, &task, seeds[i], &r, &err));
+        assert_int_equal(talk.size, 0);
+        fgt_ok(resume(saved, &task, 5, &r, &err));
+        (void)snprintf(expected, sizeof expected,
+                       " was trained with seed %llu, but the run has seed 5\n",
+                       (unsigned long long)seeds[i]);
+        assert_non_null(strstr(talk.data, expected));
+        fgi_buf_fini(&talk);
+    }
+    (void)snprintf(saved, sizeof saved, "%s", kept);
+}
+
 static void missing_files_are_reported(void **state)
 {
     (void)state;
@@ -187,10 +213,11 @@ static void missing_files_are_reported(void **state)
 
 static const char *turned; /* the name of a matrix of the state, or NULL */
 
-/* The sums of an epoch are those of one sample. */
+/* The sums of an epoch, of "acc" and "loss", with their weights: those of one sample. */
+static double sums[] = {1, 1, 2, 1};
+
 static fg_ckpt_tensor tensor_of(const fg_ckpt *ckpt, size_t i)
 {
-    static const double sums[] = {1, 1, 2, 1}; /* of "acc" and "loss", with their weights */
     const fg_tensor_info *info = fg_ckpt_info(ckpt, i);
     const bool is_sums = strcmp(info->name, "trainer.epoch_sums") == 0;
     fg_type type = info->type;
@@ -399,6 +426,72 @@ static void other_metrics_begin_anew(void **state)
     fgi_buf_fini(&talk);
 }
 
+/* In JSON there are no such numbers: the next checkpoint has null, which is read as NaN. */
+static void an_infinite_result_is_saved(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    fg_ckpt *ckpt = NULL;
+    char kept[sizeof saved];
+    (void)snprintf(kept, sizeof kept, "%s", saved);
+    sums[0] = (double)INFINITY;
+    sums[3] = 6; /* the loss is 2 / 6 */
+    const char *path = rewrite("{\"step\": 2, \"epoch\": 0, \"position\": 8, \"epoch_batches\": 2, "
+                               "\"samples\": 10, \"metrics\": [\"acc\", \"loss\"]}",
+                               NULL);
+    sums[0] = sums[3] = 1;
+    r = (recorder){0};
+    const fg_trainer_options options = {
+        .checkpoints = {.resume = path, .run_dir = fgt_temp_folder()}};
+    fgt_ok(fit(&options, &task, &r, &err));
+    assert_string_equal(r.metrics, "train_acc=inf train_loss=0.333333333 ");
+    fgt_ok(fg_ckpt_open(saved, &ckpt, &err));
+    assert_non_null(strstr(fg_ckpt_state_json(ckpt), "\"train_acc\": null"));
+    assert_non_null(strstr(fg_ckpt_state_json(ckpt), "\"train_loss\": 0.33333333333333331"));
+    fg_ckpt_close(ckpt);
+    (void)snprintf(saved, sizeof saved, "%s", kept);
+    fgi_buf_fini(&talk);
+}
+
+static void build_frozen(void *self, fg_module *root)
+{
+    fg_error err = {0};
+    toy_ops.build(self, root);
+    fgt_ok(fg_module_freeze(root, "fc2.bias", NULL, &err));
+}
+
+/* Of what is not trained, only the frozen parameters are listed, and not the running statistics of
+ * a batch norm. A name that is not UTF-8 is left out. */
+static void frozen_parameters_are_listed(void **state)
+{
+    (void)state;
+    toy normed = {.has_norm = true};
+    fg_task_ops ops = toy_ops;
+    char kept[sizeof saved];
+    (void)snprintf(kept, sizeof kept, "%s", saved);
+    for (int i = 0; i < 2; i++) {
+        fg_error err = {0};
+        static recorder r;
+        fg_ckpt *ckpt = NULL;
+        r = (recorder){0};
+        ops.build = i == 0 ? toy_ops.build : build_frozen;
+        const fg_task what = {.name = i == 0 ? "caf\xe9" : "toy", .self = &normed, .ops = &ops};
+        const fg_trainer_options options = {.limits.max_steps = 1,
+                                            .checkpoints.run_dir = fgt_temp_folder()};
+        fgt_ok(fit(&options, &what, &r, &err));
+        fgt_ok(fg_ckpt_open(saved, &ckpt, &err));
+        const char *json = fg_ckpt_state_json(ckpt);
+        assert_non_null(strstr(json, i == 0 ? "\"task\": \"\"" : "\"task\": \"toy\""));
+        if (i == 0)
+            assert_null(strstr(json, "frozen"));
+        else
+            assert_non_null(strstr(json, "\"frozen\": [\n  \"fc2.bias\"\n ]"));
+        fg_ckpt_close(ckpt);
+    }
+    (void)snprintf(saved, sizeof saved, "%s", kept);
+}
+
 /* A bare .safetensors file has no position to resume from. */
 static void state_json_must_be_there(void **state)
 {
@@ -437,6 +530,7 @@ static const struct CMUnitTest tests[] = {
     TEST(other_shapes_are_refused),
     TEST(other_optimizers_are_refused),
     TEST(another_seed_is_warned_of),
+    TEST(large_seeds_are_kept),
     TEST(missing_files_are_reported),
     TEST(other_shapes_of_the_state_are_refused),
     TEST(every_variable_of_the_optimizer_is_needed),
@@ -444,6 +538,8 @@ static const struct CMUnitTest tests[] = {
     TEST(little_is_enough),
     TEST(tensors_that_match_nothing_are_warned_of),
     TEST(other_metrics_begin_anew),
+    TEST(an_infinite_result_is_saved),
+    TEST(frozen_parameters_are_listed),
     TEST(state_json_must_be_there),
     TEST(a_trainer_opens_and_closes_its_own_client),
 };
