@@ -377,12 +377,18 @@ static void a_run_uses_its_template(void **state)
 {
     (void)state;
     static recorder r;
+    fg_error err = {0};
+    fg_ckpt *ckpt = NULL;
     const char *folder = fgt_temp_folder();
     fg_trainer_options options = {.limits.max_epochs = 2,
                                   .checkpoints.keep_checkpoints = -1,
                                   .checkpoints.name = "e{epoch:02d}"};
     fit(&options, folder, &r);
     assert_string_equal(kept(folder), "e01-3 e02-6");
+    fgt_ok(fg_ckpt_open(fgt_path(folder, "checkpoints/e02-6"), &ckpt, &err));
+    assert_string_equal(fg_ckpt_metadata(ckpt, "fulgurite.step"), "6");
+    assert_string_equal(fg_ckpt_metadata(ckpt, "fulgurite.epoch"), "2");
+    fg_ckpt_close(ckpt);
     options.limits.max_epochs = 3; /* another template continues the same run */
     options.checkpoints.resume = "last";
     options.checkpoints.name = NULL;

@@ -103,9 +103,44 @@ static void waiting_for_values_is_counted(void **state)
     fg_trainer_destroy(trainer);
 }
 
+/* Not what the client did before: the second Trainer finds the program in the cache, and its second
+ * call needs none. */
+static void a_result_is_of_one_call(void **state)
+{
+    (void)state;
+    static const int64_t compiles[] = {1, 0, 0}, hits[] = {0, 1, 0};
+    fg_error err = {0};
+    fg_client *cached = NULL;
+    float bias[TOY_CLASSES];
+    const fg_fit_data data = the_data();
+    fgt_ok(fg_client_open(&(fg_client_options){.accelerator = "cpu",
+                                               .plugin_path = FAKE_PATH,
+                                               .cache_dir = fgt_temp_folder()},
+                          &cached, &err));
+    trainer = toy_trainer(cached, &(fg_trainer_options){0});
+    for (int i = 0; i < 3; i++) {
+        if (i == 1) {
+            fg_trainer_destroy(trainer);
+            trainer = toy_trainer(cached, &(fg_trainer_options){0});
+        }
+        fgt_ok(fg_trainer_validate(trainer, &task, &data, &err));
+        const fg_result *r = fg_trainer_result(trainer);
+        assert_int_equal(r->compiles, compiles[i]);
+        assert_int_equal(r->compile_cache_hits, hits[i]);
+        assert_true((r->compile_s > 0) == (i < 2)); /* loading is compiling too */
+        assert_int_equal(r->host_reads, 0);
+        fgt_ok(fg_variable_read(fg_module_find(fg_trainer_module(trainer), "fc2.bias"), bias,
+                                sizeof bias, &err));
+    }
+    assert_int_equal(fg_client_get_stats(cached).host_reads, 3);
+    fg_trainer_destroy(trainer);
+    fg_client_close(cached);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(each_read_is_counted_by_what_it_reads),
     cmocka_unit_test(waiting_for_values_is_counted),
+    cmocka_unit_test(a_result_is_of_one_call),
 };
 
 int main(void)
