@@ -316,6 +316,16 @@ static fg_status best_is_the_first(void *self, const fg_progress *at, fg_error *
     return FG_OK;
 }
 
+static void best_is(const char *folder, const char *expected)
+{
+    fg_error err = {0};
+    char *name = NULL;
+    size_t size;
+    fgt_ok(fgi_file_read(fgt_path(folder, "checkpoints/best"), 100, &name, &size, &err));
+    assert_string_equal(name, expected);
+    fgi_free(name);
+}
+
 /* In addition to the newest, also by a resumed run. */
 static void the_best_are_kept(void **state)
 {
@@ -336,6 +346,7 @@ static void the_best_are_kept(void **state)
         fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
         fg_trainer_destroy(trainer);
         assert_string_equal(kept(folder), expected[i]);
+        best_is(folder, "step-000000003\n");
     }
 }
 
@@ -371,6 +382,7 @@ static void at_most_sixteen_are_kept(void **state)
         (void)snprintf(expected + strlen(expected), sizeof expected - strlen(expected),
                        "%sstep-%09d", step > 9 ? " " : "", step);
     assert_string_equal(kept(folder), expected);
+    best_is(folder, "step-000000054\n");
 }
 
 static void a_run_uses_its_template(void **state)
