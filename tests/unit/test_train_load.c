@@ -216,6 +216,10 @@ static const char *turned; /* the name of a matrix of the state, or NULL */
 /* The sums of an epoch, of "acc" and "loss", with their weights: those of one sample. */
 static double sums[] = {1, 1, 2, 1};
 
+static fg_type sums_type;           /* their type; rank 0: that of the checkpoint */
+static const char *put_before = ""; /* names of the model's tensors */
+static char names[32][64];
+
 static fg_ckpt_tensor tensor_of(const fg_ckpt *ckpt, size_t i)
 {
     const fg_tensor_info *info = fg_ckpt_info(ckpt, i);
@@ -225,8 +229,12 @@ static fg_ckpt_tensor tensor_of(const fg_ckpt *ckpt, size_t i)
         type.dim[0] = info->type.dim[1];
         type.dim[1] = info->type.dim[0];
     }
+    if (is_sums && sums_type.rank > 0)
+        type = sums_type;
+    (void)snprintf(names[i], sizeof names[i], "%s%s", info->part == FG_CKPT_MODEL ? put_before : "",
+                   info->name);
     return (fg_ckpt_tensor){
-        .name = info->name, .type = type, .data = is_sums ? sums : fg_ckpt_data(ckpt, i)};
+        .name = names[i], .type = type, .data = is_sums ? sums : fg_ckpt_data(ckpt, i)};
 }
 
 /* A checkpoint with the saved tensors and this state.json; without the tensor `without`,
@@ -248,7 +256,9 @@ static const char *rewrite(const char *json, const char *without)
     }
     if (without == NULL)
         tensors[0][count[0]++] =
-            (fg_ckpt_tensor){.name = "extra", .type = {.dtype = FG_F32}, .data = &number};
+            (fg_ckpt_tensor){.name = *put_before != '\0' ? "net.extra" : "extra",
+                             .type = {.dtype = FG_F32},
+                             .data = &number};
     const fg_ckpt_content content = {.model = tensors[0],
                                      .model_count = count[0],
                                      .state = tensors[1],
@@ -374,14 +384,19 @@ static void tensors_that_match_nothing_are_warned_of(void **state)
 {
     (void)state;
     static const char *const skip[] = {"fc2.*"};
-    static const fg_load_options rows[] = {
-        {.prefix = NULL}, {.allow_missing = true}, {.skip = skip, .skip_count = 1}};
+    static const fg_load_options rows[] = {{.prefix = NULL},
+                                           {.allow_missing = true},
+                                           {.skip = skip, .skip_count = 1},
+                                           {.prefix = "net."}};
     char kept[sizeof saved];
     (void)snprintf(kept, sizeof kept, "%s", saved);
-    const char *path = rewrite("{}", NULL);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         fg_error err = {0};
         static recorder r;
+        (void)snprintf(saved, sizeof saved, "%s", kept);
+        put_before = i == 3 ? "net." : "";
+        const char *path = rewrite("{}", NULL);
+        put_before = "";
         fgt_ok(fit(&(fg_trainer_options){.limits.max_steps = 1,
                                          .checkpoints.weights = path,
                                          .checkpoints.weights_options = rows[i]},
@@ -426,6 +441,29 @@ static void other_metrics_begin_anew(void **state)
     fgi_buf_fini(&talk);
 }
 
+/* As if they were missing. */
+static void sums_of_another_type_are_ignored(void **state)
+{
+    (void)state;
+    static const fg_type types[] = {{.dtype = FG_F64, .rank = 1, .dim = {4}},
+                                    {.dtype = FG_F64, .rank = 1, .dim = {3}},
+                                    {.dtype = FG_S64, .rank = 1, .dim = {4}}};
+    for (int i = 0; i < 3; i++) {
+        fg_error err = {0};
+        static recorder r;
+        sums_type = types[i];
+        const char *path =
+            rewrite("{\"step\": 2, \"epoch\": 0, \"position\": 8, \"epoch_batches\": 2, "
+                    "\"samples\": 10, \"metrics\": [\"acc\", \"loss\"]}",
+                    NULL);
+        sums_type = (fg_type){.rank = 0};
+        fgt_ok(resume(path, &task, 0, &r, &err));
+        assert_string_equal(r.metrics,
+                            i == 0 ? "train_acc=1 train_loss=2 " : "train_acc=nan train_loss=nan ");
+    }
+    fgi_buf_fini(&talk);
+}
+
 /* In JSON there are no such numbers: the next checkpoint has null, which is read as NaN. */
 static void an_infinite_result_is_saved(void **state)
 {
@@ -452,6 +490,46 @@ static void an_infinite_result_is_saved(void **state)
     fg_ckpt_close(ckpt);
     (void)snprintf(saved, sizeof saved, "%s", kept);
     fgi_buf_fini(&talk);
+}
+
+/* Of a checkpoint or of its file of weights, whatever the seed. */
+static void an_evaluation_names_what_it_loads(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        fg_error err = {0};
+        fg_trainer *trainer = NULL;
+        char path[sizeof saved];
+        const fg_fit_data data = {.val = train_data, .batch_size = 4, .workers = -1};
+        (void)snprintf(path, sizeof path, "%.900s%s", saved, i == 0 ? "" : "/model.safetensors");
+        const fg_trainer_options options = {
+            .devices.client = client, .checkpoints.resume = path, .seed = 5};
+        fgt_ok(fg_trainer_create(&options, &trainer, &err));
+        fgt_ok(fg_trainer_validate(trainer, &task, &data, &err));
+        assert_string_equal(fg_trainer_result(trainer)->checkpoint, path);
+        assert_int_equal(talk.size, 0);
+        fg_trainer_destroy(trainer);
+    }
+}
+
+/* Between two evaluations without a fit, parameters may be set. */
+static void weights_are_loaded_once(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_trainer *trainer = NULL;
+    float bias[TOY_CLASSES] = {1, 2, 3}, got[TOY_CLASSES];
+    const fg_fit_data data = {.val = train_data, .batch_size = 4, .workers = -1};
+    const fg_trainer_options options = {.devices.client = client, .checkpoints.weights = saved};
+    fgt_ok(fg_trainer_create(&options, &trainer, &err));
+    for (int i = 0; i < 2; i++) {
+        fgt_ok(fg_trainer_validate(trainer, &task, &data, &err));
+        fg_variable *variable = fg_module_find(fg_trainer_module(trainer), "fc2.bias");
+        fgt_ok(fg_variable_read(variable, got, sizeof got, &err));
+        assert_int_equal(got[2] == 3, i);
+        fgt_ok(fg_variable_set(variable, bias, sizeof bias, &err));
+    }
+    fg_trainer_destroy(trainer);
 }
 
 static void build_frozen(void *self, fg_module *root)
@@ -538,7 +616,10 @@ static const struct CMUnitTest tests[] = {
     TEST(little_is_enough),
     TEST(tensors_that_match_nothing_are_warned_of),
     TEST(other_metrics_begin_anew),
+    TEST(sums_of_another_type_are_ignored),
     TEST(an_infinite_result_is_saved),
+    TEST(an_evaluation_names_what_it_loads),
+    TEST(weights_are_loaded_once),
     TEST(frozen_parameters_are_listed),
     TEST(state_json_must_be_there),
     TEST(a_trainer_opens_and_closes_its_own_client),

@@ -190,6 +190,18 @@ static void a_damaged_checkpoint_is_not_in_the_way(void **state)
     assert_int_equal(last_step(folder), 9);
 }
 
+/* "auto" starts from the beginning only if there is nothing to continue. */
+static void a_run_whose_checkpoints_are_damaged_does_not_start_again(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    const char *folder = fgt_temp_folder();
+    fgt_ok(fit_epochs(1, folder, NULL, false, &err));
+    assert_int_equal(unlink(fgt_path(folder, "checkpoints/step-000000003/state.json")), 0);
+    assert_int_equal(fit_epochs(2, folder, "auto", false, &err), FG_EFORMAT);
+    contains(err.message, "state.json is missing, but listed in manifest.json");
+}
+
 /* Neither of two damaged ones is replaced. */
 static void a_second_damaged_checkpoint_is_kept_too(void **state)
 {
@@ -463,6 +475,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_fit_that_does_not_begin_deletes_nothing),
     cmocka_unit_test(one_fit_at_a_time),
     cmocka_unit_test(a_damaged_checkpoint_is_not_in_the_way),
+    cmocka_unit_test(a_run_whose_checkpoints_are_damaged_does_not_start_again),
     cmocka_unit_test(a_second_damaged_checkpoint_is_kept_too),
     cmocka_unit_test(the_lock_of_a_dead_process_is_free),
     cmocka_unit_test(a_lock_ends_with_its_process),
