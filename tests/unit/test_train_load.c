@@ -264,7 +264,7 @@ static const char *rewrite(const char *json, const char *without)
                                      .state = tensors[1],
                                      .state_count = count[1],
                                      .state_json = json};
-    (void)snprintf(path, sizeof path, "%s/again", fgt_temp_folder());
+    (void)snprintf(path, sizeof path, "%s/checkpoints/again", fgt_temp_folder());
     fgt_ok(fg_ckpt_save(path, &content, &err));
     fg_ckpt_close(ckpt);
     return path;
@@ -532,6 +532,53 @@ static void weights_are_loaded_once(void **state)
     fg_trainer_destroy(trainer);
 }
 
+#define AT_2  "{\"step\": 2, \"epoch\": 0, \"position\": 8, \"epoch_batches\": 2, \"samples\": 10, "
+#define AT_3  "{\"step\": 3, \"epoch\": 1, \"position\": 0, \"epoch_batches\": 0, \"samples\": 10, "
+#define VALUE "\"results\": {\"train_loss\": 0.5, \"val_loss\": 0.25}}"
+
+/* Checkpoints of which one has the metric of its own state. */
+static const struct {
+    const char *monitor, *json;
+    bool is_elsewhere, is_best;
+} ranked[] = {
+    {"val_loss", AT_2 "\"validated_step\": 2, " VALUE, false, true},
+    {"val_loss", AT_2 "\"validated_step\": 2, " VALUE, true, false},
+    {"val_loss", AT_2 "\"validated_step\": 1, " VALUE, false, false},
+    {"val_loss", AT_2 "\"validated_step\": 2, \"results\": {\"val_loss\": null}}", false, false},
+    {"train_loss", AT_2 "\"validated_step\": 2, " VALUE, false, false},
+    {"train_loss", AT_3 "\"validated_step\": 2, " VALUE, false, true},
+};
+
+/* When a run resumes from it, before the first step, `best` names it, and `last` does. */
+static void a_checkpoint_gets_its_rank_on_resume(void **state)
+{
+    (void)state;
+    char kept[sizeof saved];
+    (void)snprintf(kept, sizeof kept, "%s", saved);
+    for (size_t i = 0; i < sizeof ranked / sizeof ranked[0]; i++) {
+        fg_error err = {0};
+        static recorder r;
+        char folder[512];
+        r = (recorder){.at_event = "fit_start", .at_count = 1, .status = FG_ESTOPPED};
+        (void)snprintf(saved, sizeof saved, "%s", kept);
+        const char *path = rewrite(ranked[i].json, "");
+        (void)snprintf(folder, sizeof folder, "%s", path);
+        *strstr(folder, "/checkpoints/again") = '\0';
+        if (ranked[i].is_elsewhere)
+            (void)snprintf(folder, sizeof folder, "%s", fgt_temp_folder());
+        fgt_ok(fgi_folder_make(fgt_path(folder, "checkpoints"), &err));
+        const fg_trainer_options options = {
+            .limits.max_epochs = 2,
+            .checkpoints = {.resume = path, .run_dir = folder, .monitor = ranked[i].monitor}};
+        assert_int_equal(fit(&options, &task, &r, &err), FG_ESTOPPED);
+        if (fgi_file_exists(fgt_path(folder, "checkpoints/best")) != ranked[i].is_best ||
+            fgi_file_exists(fgt_path(folder, "checkpoints/last")) == ranked[i].is_elsewhere)
+            fail_msg("row %zu", i);
+    }
+    (void)snprintf(saved, sizeof saved, "%s", kept);
+    fgi_buf_fini(&talk);
+}
+
 static void build_frozen(void *self, fg_module *root)
 {
     fg_error err = {0};
@@ -619,6 +666,7 @@ static const struct CMUnitTest tests[] = {
     TEST(sums_of_another_type_are_ignored),
     TEST(an_infinite_result_is_saved),
     TEST(an_evaluation_names_what_it_loads),
+    TEST(a_checkpoint_gets_its_rank_on_resume),
     TEST(weights_are_loaded_once),
     TEST(frozen_parameters_are_listed),
     TEST(state_json_must_be_there),
