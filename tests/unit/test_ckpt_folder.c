@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/print.h"
 #include "base/temporary.h"
+#include "ckpt/kept.h"
 #include "ckpt/series.h"
 #include "ckpt_value.h"
 
@@ -569,7 +570,57 @@ static void a_pointer_is_written_if_it_changes(void **state)
     assert_false(fgi_file_exists(best));
 }
 
+/* Changes of one list: the lines of an owner are replaced by these names; those without an owner
+ * are added, or with `is_for_good`, if they are not there. Then the whole file; NULL: none. */
+static const struct {
+    const char *owner, *names[2];
+    bool is_for_good;
+    const char *file;
+} changes[] = {
+    {"a", {"x", NULL}, false, "x a\n"},
+    {"a", {NULL, NULL}, false, NULL},
+    {"a", {NULL, NULL}, false, NULL},
+    {"a", {"x", "y"}, false, "x a\ny a\n"},
+    {"", {"x", NULL}, true, "x a\ny a\nx\n"},
+    {"", {"x", NULL}, true, "x a\ny a\nx\n"},
+    {"b", {"x", NULL}, false, "x a\ny a\nx\nx b\n"},
+    {"", {"x", NULL}, true, "x a\ny a\nx\nx b\n"},
+    {"a", {"z", "y"}, false, "x\nx b\nz a\ny a\n"},
+    {"", {"w", NULL}, false, "x\nx b\nz a\ny a\nw\n"},
+    {"", {"w", NULL}, false, "x\nx b\nz a\ny a\nw\nw\n"},
+    {"a", {"z", "v"}, false, "x\nx b\nw\nw\nz a\nv a\n"},
+    {"a", {"v", "z"}, false, "x\nx b\nw\nw\nv a\nz a\n"},
+};
+
+static void a_list_of_what_is_kept(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fgi_ckpt_kept kept;
+    const char *folder = fgt_temp_folder(), *path = fgt_path(folder, "kept");
+    for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+        char *text = NULL;
+        size_t size;
+        const size_t count = !changes[i].names[0] ? 0 : changes[i].names[1] ? 2 : 1;
+        if (changes[i].is_for_good)
+            fgt_ok(fgi_ckpt_keep_for_good(folder, changes[i].names[0], &err));
+        else
+            fgt_ok(fgi_ckpt_keep(folder, changes[i].owner, changes[i].names, count, &err));
+        assert_int_equal(fgi_file_exists(path), changes[i].file != NULL);
+        if (changes[i].file == NULL)
+            continue;
+        fgt_ok(fgi_file_read(path, 100, &text, &size, &err));
+        assert_string_equal(text, changes[i].file);
+        fgi_free(text);
+    }
+    fgt_ok(fgi_ckpt_kept_read(folder, &kept, &err));
+    assert_true(fgi_ckpt_is_kept(&kept, "z") && fgi_ckpt_is_kept(&kept, "x"));
+    assert_false(fgi_ckpt_is_kept(&kept, "y") || fgi_ckpt_is_kept(&kept, "a"));
+    fgi_ckpt_kept_free(&kept);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_list_of_what_is_kept),
     cmocka_unit_test(a_pointer_is_written_if_it_changes),
     cmocka_unit_test(round_trip),
     cmocka_unit_test(saving_again_replaces),
