@@ -113,6 +113,31 @@ static void bad_attachments_are_refused(void **state)
     (void)state;
 }
 
+/* Twelve attachments, whose names have 63 characters; one of 64 is refused. */
+static void the_most_attachments(void **state)
+{
+    enum { MOST = 12, LONGEST = 63 };
+    char names[MOST][LONGEST + 2], texts[MOST][8];
+    fg_attachment attached[MOST];
+    fg_error err = {0};
+    fg_ckpt *ckpt = NULL;
+    (void)state;
+    const char *path = fgt_path(fgt_temp_folder(), "step-1");
+    for (int i = 0; i < MOST; i++) {
+        (void)snprintf(names[i], sizeof names[i], "%0*d", LONGEST, i);
+        (void)snprintf(texts[i], sizeof texts[i], "text %d", i % 10);
+        attached[i] = (fg_attachment){names[i], texts[i]};
+    }
+    fgt_ok(save_attached(path, attached, MOST, &err));
+    fgt_ok(fg_ckpt_open(path, &ckpt, &err));
+    for (int i = 0; i < MOST; i++)
+        assert_string_equal(fg_ckpt_attachment(ckpt, names[i]), texts[i]);
+    (void)snprintf(names[0], sizeof names[0], "%0*d", LONGEST + 1, 0);
+    assert_null(fg_ckpt_attachment(ckpt, names[0]));
+    fg_ckpt_close(ckpt);
+    assert_int_equal(save_attached(path, attached, 1, &err), FG_EINVAL);
+}
+
 /* Up to 64 MiB: the first error is then that of the second attachment. */
 static void large_attachments_are_refused(void **state)
 {
@@ -219,6 +244,7 @@ static void of_several_processes_the_first_writes(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(attachments_travel_with_the_model),
     cmocka_unit_test(bad_attachments_are_refused),
+    cmocka_unit_test(the_most_attachments),
     cmocka_unit_test(large_attachments_are_refused),
     cmocka_unit_test(attachments_are_removed_with_their_checkpoint),
     cmocka_unit_test(a_run_is_opened_by_its_folder),

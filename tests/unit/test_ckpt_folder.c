@@ -159,8 +159,12 @@ static void checksums_can_be_left_out(void **state)
 
 static void damaged_manifests(void **state)
 {
-#define HEAD         "{\"format\":\"fulgurite-checkpoint\",\"format_version\":1,\"library_version\":\"0\","
-#define FILE_A(name) "{\"name\":\"" name "\",\"bytes\":1,\"xxh3_64\":\"00000000000000ff\"}"
+#define HEAD          "{\"format\":\"fulgurite-checkpoint\",\"format_version\":1,\"library_version\":\"0\","
+#define FILE_A(name)  "{\"name\":\"" name "\",\"bytes\":1,\"xxh3_64\":\"00000000000000ff\"}"
+#define FILE_SUM(sum) "{\"name\":\"a\",\"bytes\":1,\"xxh3_64\":\"" sum "\"}"
+#define FOUR(a)       FILE_A(a "0") "," FILE_A(a "1") "," FILE_A(a "2") "," FILE_A(a "3")
+#define SIXTEEN       FOUR("a") "," FOUR("b") "," FOUR("c") "," FOUR("d")
+#define BAD_SUM       "files[0]: expected bytes and xxh3_64 (16 hexadecimal digits)"
     static const struct {
         const char *text, *message;
     } cases[] = {
@@ -181,6 +185,25 @@ static void damaged_manifests(void **state)
         {HEAD "\"sequence\":1,\"files\":[" FILE_A("a") "," FILE_A("a") "]}", "'a' is listed twice"},
         {HEAD "\"sequence\":1,\"files\":[{\"name\":\"a\",\"bytes\":1,\"xxh3_64\":\"F\"}]}",
          "files[0]: expected bytes and xxh3_64 (16 hexadecimal digits)"},
+        {HEAD "\"sequence\":1,\"files\":[" FILE_SUM("00000000000000fg") "]}", BAD_SUM},
+        {HEAD "\"sequence\":1,\"files\":[" FILE_SUM("00000000000000FF") "]}", BAD_SUM},
+        {HEAD "\"sequence\":1,\"files\":[" FILE_SUM("00000000000000f:") "]}", BAD_SUM},
+        {HEAD "\"sequence\":1,\"files\":[" FILE_SUM("0000000000000ff") "]}", BAD_SUM},
+        {HEAD "\"sequence\":1,\"files\":[" FILE_SUM("000000000000000ff") "]}", BAD_SUM},
+        {HEAD "\"sequence\":1,\"files\":[{\"name\":\"a\",\"bytes\":-1,\"xxh3_64\":"
+              "\"00000000000000ff\"}]}",
+         BAD_SUM},
+        {HEAD "\"sequence\":1,\"files\":[" FILE_A(".x") "]}",
+         "files[0]: expected a plain file name"},
+        {HEAD "\"sequence\":1,\"files\":[" SIXTEEN "]}",
+         "'model.safetensors' is missing in 'files'"},
+        {HEAD "\"sequence\":1,\"files\":[" SIXTEEN "," FILE_A("e") "]}",
+         "manifest.json: expected 'files' to be a list of at most 16 entries"},
+        {HEAD "\"sequence\":1,\"processes\":2,\"writer\":1,\"files\":[]}",
+         "'model.safetensors' is missing in 'files'"},
+        {HEAD "\"sequence\":1,\"processes\":2,\"writer\":-1,\"files\":[]}",
+         "expected 'writer' to be an integer from 0 to 'processes' - 1"},
+        {HEAD "\"sequence\":0,\"files\":[]}", "'model.safetensors' is missing in 'files'"},
     };
     const char *folder = fgt_temp_folder();
     value_save_ok(folder, "a", 1);
@@ -192,19 +215,27 @@ static void damaged_manifests(void **state)
     damaged(folder, "is not a checkpoint: it has no manifest.json");
 }
 
-static void a_newer_format_is_said_to_be_newer(void **state)
+static void other_formats_are_named(void **state)
 {
-    static const char text[] = "{\"format\":\"fulgurite-checkpoint\",\"format_version\":2,"
-                               "\"library_version\":\"9.1.0\"}";
+    static const int versions[] = {0, 2};
     fg_error err = {0};
     fg_ckpt *ckpt;
     const char *folder = fgt_temp_folder();
     value_save_ok(folder, "a", 1);
-    fgt_write(fgt_path(folder, "a/manifest.json"), text, strlen(text));
-    assert_int_equal(fg_ckpt_open(fgt_path(folder, "a"), &ckpt, &err), FG_EUNSUPPORTED);
-    assert_non_null(
-        strstr(err.message,
-               "checkpoint format version 2, written by fulgurite 9.1.0: expected version 1"));
+    for (int i = 0; i < 2; i++) {
+        char text[128], expected[128];
+        const int size = snprintf(text, sizeof(text),
+                                  "{\"format\":\"fulgurite-checkpoint\",\"format_version\":%d,"
+                                  "\"library_version\":\"9.1.0\"}",
+                                  versions[i]);
+        fgt_write(fgt_path(folder, "a/manifest.json"), text, (size_t)size);
+        assert_int_equal(fg_ckpt_open(fgt_path(folder, "a"), &ckpt, &err), FG_EUNSUPPORTED);
+        (void)snprintf(
+            expected, sizeof(expected),
+            "checkpoint format version %d, written by fulgurite 9.1.0: expected version 1",
+            versions[i]);
+        assert_non_null(strstr(err.message, expected));
+    }
 }
 
 static void what_is_not_there(void **state)
@@ -629,7 +660,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(each_damage_names_the_file),
     cmocka_unit_test(checksums_can_be_left_out),
     cmocka_unit_test(damaged_manifests),
-    cmocka_unit_test(a_newer_format_is_said_to_be_newer),
+    cmocka_unit_test(other_formats_are_named),
     cmocka_unit_test(what_is_not_there),
     cmocka_unit_test(pointers_and_paths),
     cmocka_unit_test(last_survives_damage),
