@@ -155,6 +155,9 @@ static void checksums_can_be_left_out(void **state)
     const fg_ckpt_options trusting = {.no_checksums = true};
     fgt_ok(fg_ckpt_open_with(fgt_path(folder, "a"), &trusting, &ckpt, &err));
     fg_ckpt_close(ckpt);
+    fgt_write(fgt_path(folder, "a/state.json"), "[\"value\", 1]", 12); /* as long as the object */
+    assert_int_equal(fg_ckpt_open_with(fgt_path(folder, "a"), &trusting, &ckpt, &err), FG_EFORMAT);
+    assert_non_null(strstr(err.message, "a/state.json: expected a JSON object"));
 }
 
 static void damaged_manifests(void **state)
