@@ -186,7 +186,7 @@ static void one_that_keeps_nothing_is_warned_of(void **state)
                                  "metric, but the run has no validation");
     warning[0] = '\0';
     fit(create(fgt_temp_folder(), NULL, "monitor=val_loss,every_n_steps=4", blind));
-    fit(create(fgt_temp_folder(), NULL, "save_top_k=0,every_n_steps=4", blind));
+    fit(create(fgt_temp_folder(), NULL, "save_top_k=0,every_n_epochs=4", blind));
     fg_log_set(NULL, NULL);
     assert_string_equal(warning, "");
 }
