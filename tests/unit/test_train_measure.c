@@ -185,6 +185,7 @@ static void host_stats_adds_plausible_values(void **state)
         const double value = strtod(at + strlen(rows[i].name), NULL);
         assert_true(value >= rows[i].least && value <= rows[i].most);
         assert_true(strstr(rows[i].name, "_bytes") == NULL || value <= machine);
+        assert_true(i != 1 || value > 1e9 || fmod(value, 4096) == 0); /* whole pages */
     }
 }
 

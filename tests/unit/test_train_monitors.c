@@ -452,6 +452,13 @@ static const struct {
      "2 freeze: the variables remain frozen: unfreeze_at_epoch is 2, and the run has 2 "
      "epochs\n",
      {.epochs = 2}},
+    {&fgi_freeze_row,
+     "parameters=fc1.bias, unfreeze_at_epoch=3",
+     "1 8 of 83 parameters are frozen\n"
+     "2 freeze: the variables remain frozen: unfreeze_at_epoch is 3, and the run has 1 "
+     "epoch\n",
+     {.epochs = 1}},
+    {&fgi_freeze_row, "parameters=fc1.bias, unfreeze_at_epoch=0", "", {.epochs = 1}},
     /* what the task has frozen stays so */
     {&fgi_freeze_row,
      "parameters=fc1.bias, unfreeze_at_epoch=1",
