@@ -138,6 +138,76 @@ static void a_preview_of_an_unknown_number_of_devices_opens_them(void **state)
     fg_dataset_destroy(train);
 }
 
+/* Without a plugin: the devices that the options say, and the shards of a batch; 0: it depends on the
+ * machine, whose plugin is not found. */
+static const struct {
+    fg_trainer_devices devices;
+    int count, shards;
+    const char *strategy;
+} said[] = {
+    {{.devices = "1"}, 1, 1, "single"},
+    {{.devices = "[3]"}, 1, 1, "single"},
+    {{.devices = "1", .strategy = "ddp"}, 1, 1, "ddp"},
+    {{.devices = "1", .strategy = "fsdp"}, 1, 1, "fsdp"},
+    {{.devices = "[0,2,5]"}, 3, 3, "ddp"},
+    {{.strategy = "single"}, 1, 1, "single"},
+    {{.mesh.axes = {{"data", 1}}}, 1, 1, "single"},
+    {{.mesh.axes = {{"data", 2}, {"model", 3}}}, 6, 2, "ddp"},
+    {{.mesh.axes = {{"data", 1024}}}, 1024, 1024, "ddp"},
+    {{.mesh.axes = {{"data", 1025}}}, 0, 0, NULL},
+    {{.mesh.axes = {{"data", 1024}, {"model", 2}}}, 0, 0, NULL},
+    {{.mesh.axes = {{"data", -1}, {"model", 2}}}, 0, 0, NULL},
+    {{.devices = "-1"}, 0, 0, NULL},
+    {{.devices = NULL}, 0, 0, NULL},
+};
+
+static void the_devices_of_a_preview(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_fit_settings settings;
+    fg_dataset *train = toy_data(4096, 1);
+    const fg_fit_data data = {.train = train, .batch_size = 2};
+    hide_plugin();
+    for (size_t i = 0; i < sizeof said / sizeof said[0]; i++) {
+        const fg_trainer_options options = {.devices = said[i].devices};
+        const bool is_known = fg_trainer_preview(&options, &data, 0.1, &settings, &err) == FG_OK;
+        if (is_known != (said[i].count > 0) || settings.device_count != said[i].count ||
+            settings.batch_shards != said[i].shards)
+            fail_msg("row %zu: %d devices, %d shards", i, settings.device_count,
+                     settings.batch_shards);
+        if (is_known)
+            assert_string_equal(settings.strategy, said[i].strategy);
+    }
+    show_plugin();
+    fg_dataset_destroy(train);
+}
+
+/* Its devices are those of a client that is given. */
+static void a_preview_with_a_client(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_fit_settings settings;
+    fg_client *two = NULL;
+    fg_dataset *train = toy_data(64, 1);
+    const fg_fit_data data = {.train = train, .batch_size = 2};
+    fgt_ok(fg_client_open(
+        &(fg_client_options){
+            .accelerator = "cpu", .devices = "2", .plugin_path = FAKE_PATH, .cache_dir = ""},
+        &two, &err));
+    fg_trainer_options options = {.devices.client = two};
+    fgt_ok(fg_trainer_preview(&options, &data, 0.1, &settings, &err));
+    assert_int_equal(settings.device_count, 2);
+    options.devices.strategy = "single";
+    assert_int_equal(fg_trainer_preview(&options, &data, 0.1, &settings, &err), FG_EINVAL);
+    fgt_message_is(err.message, "strategy 'single' trains on one device, but 2 were chosen\nuse "
+                                "devices=1, devices=[0] for a particular one, or strategy=ddp for "
+                                "all");
+    fg_client_close(two);
+    fg_dataset_destroy(train);
+}
+
 static void a_preview_refuses_what_a_fit_refuses(void **state)
 {
     (void)state;
@@ -151,6 +221,7 @@ static void a_preview_refuses_what_a_fit_refuses(void **state)
     assert_int_equal(fg_trainer_preview(&endless, &data, 0.1, &settings, &err), FG_EINVAL);
     fgt_message_is(err.message, "schedule 'onecycle': the number of steps is not known\nthe run "
                                 "has no limit: set max_epochs or max_steps");
+    assert_int_equal(settings.device_count, 0);
     const fg_trainer_options many = {.devices.devices = "128"};
     assert_int_equal(fg_trainer_preview(&many, &data, 0.1, &settings, &err), FG_EINVAL);
     fgt_message_is(err.message, "64 training samples are fewer than the 128 devices\nuse "
@@ -282,6 +353,8 @@ static int nothing_is_left(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_variant_completes_its_cycle),
     cmocka_unit_test(a_preview_of_an_unknown_number_of_devices_opens_them),
+    cmocka_unit_test(the_devices_of_a_preview),
+    cmocka_unit_test(a_preview_with_a_client),
     cmocka_unit_test(a_preview_refuses_what_a_fit_refuses),
     cmocka_unit_test(a_preview_loses_no_memory),
     cmocka_unit_test(what_is_printed_before_a_fit),
