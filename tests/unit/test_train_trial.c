@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "fakepjrt/fake_control.h"
 #include "toy.h"
+#include "train/trainer.h"
 
 enum { MOST_READS = 256 };
 
@@ -230,7 +231,62 @@ static void one_batch_of_each(void **state)
     assert_false(fgi_file_exists(folder)); /* nothing is written */
 }
 
+/* A run that continues has passed it. */
+static void a_resumed_run_is_not_checked(void **state)
+{
+    fg_error err = {0};
+    recorder r;
+    fg_result result;
+    (void)state;
+    fg_trainer_options options = {.limits.max_epochs = 1,
+                                  .validation = {.sanity_val_steps = 2, .val_every_epochs = -1},
+                                  .checkpoints.run_dir = fgt_temp_folder()};
+    for (int i = 0; i < 2; i++) {
+        options.limits.max_epochs = i + 1;
+        options.checkpoints.resume = i > 0 ? "last" : NULL;
+        fgt_ok(fit(&options, -1, &r, &result, &err));
+        assert_int_equal(result.steps, 5 * (i + 1));
+        assert_int_equal(val_reads.count, i == 0 ? 8 : 0);
+    }
+}
+
+/* What fast_dev_run replaces: everything that limits a run or writes files. */
+static void a_trial_replaces_options(void **state)
+{
+    static const char *const resume[] = {"last", "best", "auto", "some/checkpoint"};
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        fg_error err = {0};
+        fg_trainer *trainer = NULL;
+        const fg_trainer_options given = {
+            .limits = {.max_epochs = 30,
+                       .max_steps = 1000,
+                       .limit_train_batches = 3,
+                       .limit_val_batches = 4,
+                       .limit_train_fraction = 0.5,
+                       .limit_val_fraction = 0.25,
+                       .fast_dev_run = true},
+            .validation = {.val_every_epochs = -1, .val_every_steps = 2, .sanity_val_steps = 2},
+            .output = {.log_every = 9, .profile = "2:3"},
+            .checkpoints = {.run_dir = "run", .resume = resume[i]}};
+        fgt_ok(fg_trainer_create(&given, &trainer, &err));
+        const fg_trainer_options *o = &trainer->options;
+        assert_true(o->limits.max_epochs == 1 && o->limits.max_steps == 0);
+        assert_true(o->limits.limit_train_batches == 1 && o->limits.limit_val_batches == 1);
+        assert_true(o->limits.limit_train_fraction == 0 && o->limits.limit_val_fraction == 0);
+        assert_int_equal(o->validation.val_every_epochs, 1);
+        assert_int_equal(o->validation.val_every_steps, 0);
+        assert_int_equal(o->validation.sanity_val_steps, 0);
+        assert_true(o->output.log_every == 1 && o->output.profile == NULL);
+        assert_null(o->checkpoints.run_dir);
+        assert_true((o->checkpoints.resume != NULL) == (i == 3));
+        fg_trainer_destroy(trainer);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_resumed_run_is_not_checked),
+    cmocka_unit_test(a_trial_replaces_options),
     cmocka_unit_test(validation_before_training),
     cmocka_unit_test(a_trial_leaves_no_evaluation),
     cmocka_unit_test(a_bad_validation_sample_is_found_at_once),
