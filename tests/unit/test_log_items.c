@@ -215,6 +215,49 @@ static fg_status log_wrong(void *self, const fg_progress *at, fg_error *err)
     }
 }
 
+/* The longest name and the largest sides, in both directions. */
+static fg_status log_largest(void *self, const fg_progress *at, fg_error *err)
+{
+    enum { NAME = 255, SIDE = 16384 };
+    static const uint8_t pixels[SIDE];
+    char name[NAME + 1];
+    (void)self;
+    memset(name, 'a', NAME);
+    name[NAME] = '\0';
+    FGI_TRY(fg_trainer_log_text(at->trainer, name, "words", err));
+    FGI_TRY(fg_trainer_log_image(at->trainer, "wide", pixels, 1, SIDE, 1, err));
+    return fg_trainer_log_image(at->trainer, "high", pixels, SIDE, 1, 1, err);
+}
+
+static fg_status count_item(void *self, const fg_log_item *item, fg_error *err)
+{
+    (void)self, (void)err;
+    see("%d %dx%d, ", (int)strlen(item->name), (int)item->width, (int)item->height);
+    return FG_OK;
+}
+
+static fg_status ignore_line(void *self, const fg_log_line *line, fg_error *err)
+{
+    (void)self, (void)line, (void)err;
+    return FG_OK;
+}
+
+static void the_largest_items(void **state)
+{
+    (void)state;
+    static const fg_callback_ops largest = {.epoch_end = log_largest};
+    static const fg_logger_ops counting = {
+        .name = "counting", .log = ignore_line, .item = count_item};
+    fg_error err = {0};
+    fg_fit_data data = the_data();
+    data.batch_size = 10; /* an epoch is a step */
+    fg_trainer *trainer = trainer_with(&counting, fgt_temp_folder());
+    fgt_ok(fg_trainer_add_callback(trainer, &largest, NULL, &err));
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    fg_trainer_destroy(trainer);
+    assert_non_null(strstr(seen, "255 0x0, 4 16384x1, 4 1x16384, "));
+}
+
 #define SAVED "\nstopped at step 1; saved in ~/checkpoints/step-000000001"
 #define IMAGE(has)                                                                                 \
     "the image 'a' has " has ": expected sides from 1 to 16384, and 1 or 3 channels" SAVED
@@ -333,6 +376,51 @@ static void sees_image(const char *expected)
     assert_memory_equal(found, expected, strlen(expected));
 }
 
+static fg_status read_wide(void *self, int64_t index, void *const *out_fields, fg_error *err)
+{
+    (void)self, (void)index, (void)err;
+    memset(out_fields[0], 0, 9000);
+    *(int32_t *)out_fields[1] = 0;
+    return FG_OK;
+}
+
+static fg_tensor blind_step(void *self, fg_step *step, const fg_batch *batch)
+{
+    const fg_tensor x = fg_zeros(fg_step_trace(step), FG_F32, FG_DIMS(4, 6));
+    return fg_cross_entropy(toy_forward(self, x), fg_batch_get(batch, "y"), NULL);
+}
+
+/* Two columns of images that are 9000 pixels wide, or two rows of images that are as high. */
+static void images_that_are_too_large(void **state)
+{
+    (void)state;
+    static const char *const says[] = {"log_images: 3 images of 9000 x 1 pixels are too large for "
+                                       "one image: log fewer",
+                                       "log_images: 3 images of 1 x 9000 pixels are too large for "
+                                       "one image: log fewer"};
+    for (int i = 0; i < 2; i++) {
+        fg_error err = {0};
+        fg_dataset *dataset = NULL;
+        fg_task_ops ops = toy_ops;
+        ops.train_step = blind_step;
+        const fg_task own = {.name = "images", .self = &model, .ops = &ops};
+        const fg_field fields[] = {
+            {"x", {.dtype = FG_U8, .rank = 3, .dim = {i == 0 ? 1 : 9000, i == 0 ? 9000 : 1, 1}}},
+            {"y", {.dtype = FG_S32}}};
+        static const fg_dataset_ops wide = {.read = read_wide};
+        const fg_dataset_spec spec = {
+            .count = 8, .fields = fields, .field_count = 2, .class_count = 3};
+        fgt_ok(fg_dataset_create(&wide, NULL, &spec, &dataset, &err));
+        fg_trainer *trainer = trainer_with(&board, fgt_temp_folder());
+        fgt_ok(fg_trainer_add_named_callback(trainer, "log_images", "count=3", &err));
+        const fg_fit_data data = {.train = dataset, .batch_size = 4, .workers = -1};
+        assert_int_equal(fg_trainer_fit(trainer, &own, &data, &err), FG_EINVAL);
+        fgt_message_is(err.message, says[i]);
+        fg_trainer_destroy(trainer);
+        fg_dataset_destroy(dataset);
+    }
+}
+
 static void the_first_images_are_a_grid(void **state)
 {
     (void)state;
@@ -343,6 +431,8 @@ static void the_first_images_are_a_grid(void **state)
                " 255 255 255 255 255 255 255 255 255 255 255 255 255 255 255 255 255 255"
                " 20 21 22 23 24 25 255 255 255 255 255 255 255 255 255 255 255 255\n");
     assert_int_equal(warnings, 0);
+    fit_images(false, true, 20); /* of 16: four rows of four */
+    sees_image("image train/samples 14x10x3 0 1 2 3 4 5 255");
     fit_images(true, true, 1);
     sees_image("image train/samples 2x1x3 0 51 102 153 204 255\n");
     first_pixel = HUGE_VALF; /* does not scale the others */
@@ -402,6 +492,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(callbacks_log_items),
     cmocka_unit_test(loggers_without_items),
     cmocka_unit_test(mistakes_end_the_fit),
+    cmocka_unit_test(the_largest_items),
+    cmocka_unit_test(images_that_are_too_large),
     cmocka_unit_test(the_first_images_are_a_grid),
     cmocka_unit_test(counts_are_those_of_a_search),
     cmocka_unit_test(unusual_values),

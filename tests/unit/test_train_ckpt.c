@@ -316,6 +316,57 @@ static fg_status best_is_the_first(void *self, const fg_progress *at, fg_error *
     return FG_OK;
 }
 
+/* Values that are no numbers have no rank. Without a save between them, only the last one waits. */
+static void values_have_a_rank(void **state)
+{
+    (void)state;
+    static const struct {
+        fg_metric metric;
+        fgi_rank rank;
+        int waiting;
+    } rows[] = {
+        {{"val_loss", (double)INFINITY}, FGI_RANK_NONE, 0},
+        {{"val_loss", (double)NAN}, FGI_RANK_NONE, 0},
+        {{"val_loss", -(double)INFINITY}, FGI_RANK_NONE, 0},
+        {{"val_los", 0.5}, FGI_RANK_NONE, 0},
+        {{"val_loss", 0.5}, FGI_RANK_BEST, 1},
+        {{"val_loss", 0.25}, FGI_RANK_BEST, 1},
+        {{"val_loss", 0.75}, FGI_RANK_BEST, 1},
+    };
+    fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){.checkpoints.run_dir = "run"});
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        trainer->cursor.step = (int64_t)i + 1;
+        assert_int_equal(fgi_rank_metrics(trainer, &rows[i].metric, 1), rows[i].rank);
+        assert_int_equal(trainer->cursor.top.waiting_count, rows[i].waiting);
+    }
+    fg_trainer_destroy(trainer);
+}
+
+static fg_tensor only_loss(void *self, fg_step *step, const fg_batch *batch)
+{
+    (void)step;
+    return fg_cross_entropy(toy_forward(self, fg_batch_get(batch, "x")), fg_batch_get(batch, "y"),
+                            NULL);
+}
+
+/* The metrics of a validation that logs its loss only. */
+static void a_metric_of_another_name_is_refused(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_task_ops ops = toy_ops;
+    ops.val_step = only_loss;
+    const fg_task one = {.name = "toy", .self = &model, .ops = &ops};
+    const fg_fit_data data = the_data();
+    fg_trainer *trainer =
+        toy_trainer(client, &(fg_trainer_options){.checkpoints.monitor = "val_acc",
+                                                  .checkpoints.run_dir = fgt_temp_folder()});
+    assert_int_equal(fg_trainer_fit(trainer, &one, &data, &err), FG_EINVAL);
+    fgt_message_is(err.message, "trainer: monitor: expected a metric of the validation, one of "
+                                "val_loss, got 'val_acc'");
+    fg_trainer_destroy(trainer);
+}
+
 static void best_is(const char *folder, const char *expected)
 {
     fg_error err = {0};
@@ -456,6 +507,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_best_are_sorted),
     cmocka_unit_test(a_value_waits_for_its_checkpoint),
     cmocka_unit_test(a_damaged_list_is_read_as_far_as_it_is_whole),
+    cmocka_unit_test(values_have_a_rank),
+    cmocka_unit_test(a_metric_of_another_name_is_refused),
     cmocka_unit_test(the_best_are_kept),
     cmocka_unit_test(at_most_sixteen_are_kept),
     cmocka_unit_test(a_run_uses_its_template),

@@ -20,6 +20,10 @@ static int open_all(void **state)
 
 /* ---- options --------------------------------------------------------------------------------- */
 
+#define GIVEN                                                                                      \
+    "trainer: devices and mesh apply only to a client that the Trainer opens: the given client "   \
+    "already has its devices"
+
 static void wrong_options_are_refused(void **state)
 {
     (void)state;
@@ -74,6 +78,10 @@ static void wrong_options_are_refused(void **state)
         {{.checkpoints.resume = "last"}, "trainer: resume is 'last', which needs a run_dir"},
         {{.checkpoints.resume = "best"}, "trainer: resume is 'best', which needs a run_dir"},
         {{.checkpoints.resume = "auto"}, "trainer: resume is 'auto', which needs a run_dir"},
+        {{.devices = {.client = client, .devices = "1"}}, GIVEN},
+        {{.devices = {.client = client, .mesh.axes = {{"data", 1}}}}, GIVEN},
+        {{.devices = {.client = client, .mesh.batch_axes = "data"}}, GIVEN},
+        {{.devices = {.client = client, .mesh.fsdp_axes = "data"}}, GIVEN},
         {{.lr.schedule = &bad},
          "trainer: unknown anneal 'cosine': expected 'cos', 'linear' or 'linear_cos'"},
     };
