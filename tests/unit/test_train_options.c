@@ -414,6 +414,31 @@ static void other_data_in_the_middle_of_an_epoch(void **state)
     fg_dataset_destroy(more);
 }
 
+/* After the first sample. */
+static void other_data_after_a_sample(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    fg_dataset *other[] = {toy_data(1, 1), toy_source(10, 1, false)};
+    r = (recorder){.at_event = "batch_end", .at_count = 1, .status = FG_ESTOPPED};
+    fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){.limits.max_epochs = 2});
+    fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, &r, &err));
+    fg_fit_data data = {.train = train_data, .batch_size = 1, .workers = -1};
+    assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_ESTOPPED);
+    for (int i = 0; i < 2; i++) {
+        data.train = other[i];
+        assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_EINVAL);
+        assert_string_equal(
+            err.message, i == 0 ? "the checkpoint is 1 sample into an epoch of 10, but the data "
+                                  "have 1\nto train on other data, start from the weights instead"
+                                : "the checkpoint is 1 sample into an epoch of other data\n"
+                                  "to train on other data, start from the weights instead");
+        fg_dataset_destroy(other[i]);
+    }
+    fg_trainer_destroy(trainer);
+}
+
 /* ---- tasks ----------------------------------------------------------------------------------- */
 
 static bool logs_more;
@@ -804,6 +829,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_run_without_a_limit_ends_when_it_is_stopped),
     cmocka_unit_test(a_second_fit_goes_on_up_to_the_limits),
     cmocka_unit_test(other_data_in_the_middle_of_an_epoch),
+    cmocka_unit_test(other_data_after_a_sample),
     cmocka_unit_test(a_later_step_may_log_more),
     cmocka_unit_test(bad_steps_are_reported),
     cmocka_unit_test(means_that_cannot_be_weighted_are_refused),
