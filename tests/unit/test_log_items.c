@@ -39,9 +39,22 @@ static void see(const char *format, ...)
     va_end(args);
 }
 
+/* Every node but the loss, which is the last one, is used by a later one. */
+static void all_lead_to_the_loss(const fg_log_item *item)
+{
+    for (size_t i = 0; i < item->node_count; i++) {
+        bool is_used = false;
+        for (size_t later = i + 1; later < item->node_count; later++)
+            for (size_t k = 0; k < item->nodes[later].input_count; k++)
+                is_used = is_used || item->nodes[later].inputs[k] == i;
+        assert_int_equal(is_used, i + 1 < item->node_count);
+    }
+}
+
 static void see_graph(const fg_log_item *item)
 {
     char type[96];
+    all_lead_to_the_loss(item);
     see("graph %s:", item->name);
     for (size_t i = 0; i < item->node_count; i++) {
         const fg_log_node *n = &item->nodes[i];
