@@ -699,6 +699,13 @@ static void rows_are_counted_while_they_arrive(void **state)
     assert_int_equal(rows.samples, 4);
     add_batch(&rows, 2, FGI_ROWS_CLASSES); /* the most */
     assert_non_null(rows.confusion);
+    fgi_sample_rows_clear(&rows);
+    for (int i = 30; i > 20; i--) /* each is smaller than those before */
+        add_batch(&rows, i, 0);
+    fgt_ok(fgi_sample_rows_count(&rows, &err));
+    assert_int_equal(rows.worst_count, FGI_ROWS_WORST);
+    assert_true(rows.worst[FGI_ROWS_WORST - 1].loss == 25);
+    assert_int_equal(rows.worst[FGI_ROWS_WORST - 1].index, 10);
     fgi_sample_rows_fini(&rows);
 }
 
