@@ -270,34 +270,44 @@ static void each_activity_has_its_words(void **state)
     }
 }
 
-/* The last completed step, the devices and the checkpoint are in the report and in the log. */
-static void facts_of_the_report(void **state)
+/* What the report and the log have of a hang on some devices. */
+static void report_has_facts(int devices)
 {
-    (void)state;
     saying s = {.mutex = PTHREAD_MUTEX_INITIALIZER};
-    char got[1024];
-    fake.set("devices", 2);
+    char got[1024], all[32], text[256];
+    fake.set("devices", devices);
     fg_client *client = fake_client();
+    (void)snprintf(all, sizeof all, "cpu, %d device%s", devices, devices == 1 ? "" : "s");
     fg_log_set(keep_log, &s);
     fgi_watchdog *dog = quick_watchdog(&s);
     fgi_watch_client(dog, client);
     fgi_watch_checkpoint(dog, "runs/a/last");
     fgi_watch_done(dog, FGI_VAL, 6);
     said_of(dog, &s, (fgi_watch){FGI_DOING_STEP, FGI_TRAIN, .step = 9}, got, sizeof got);
-    static const char text[] = "training step 9 has not finished on cpu, 2 devices|training|9|cpu, "
-                               "2 devices|validation step 6 ended ";
+    (void)snprintf(text, sizeof text,
+                   "training step 9 has not finished on %s|training|9|%s|validation step 6 ended ",
+                   all, all);
     assert_memory_equal(got, text, strlen(text));
     assert_non_null(strstr(got, " s ago|runs/a/last"));
     (void)pthread_mutex_lock(&s.mutex);
     assert_memory_equal(s.log, "the run has made no progress for ", 33);
-    assert_non_null(strstr(s.log, " s: training step 9 has not finished on cpu, 2 devices; "
-                                  "validation step 6 ended "));
+    (void)snprintf(text, sizeof text,
+                   " s: training step 9 has not finished on %s; validation step 6 ended ", all);
+    assert_non_null(strstr(s.log, text));
     assert_non_null(strstr(s.log, " s ago; last checkpoint: runs/a/last"));
     (void)pthread_mutex_unlock(&s.mutex);
     fgi_watchdog_stop(dog);
     fgi_watchdog_destroy(dog);
     fg_log_set(NULL, NULL);
     fg_client_close(client);
+}
+
+/* The last completed step, the devices and the checkpoint are in the report and in the log. */
+static void facts_of_the_report(void **state)
+{
+    (void)state;
+    report_has_facts(1);
+    report_has_facts(2);
 }
 
 /* Waits for this many reports. */
