@@ -81,7 +81,60 @@ static void unknown_peak_is_no_number(void **state)
     assert_true(isnan(r.mxu_use));
 }
 
+/* The dtype of another matmul of the step, of 8 x 6 by 6 x 8 elements. */
+static const struct {
+    fg_dtype dtype;
+    double emulated, in_16bit; /* of its 768 FLOPs, on a TPU */
+} matmuls[] = {{FG_F32, 0, 0},   {FG_BF16, 0, 768}, {FG_F16, 0, 768}, {FG_F64, 768, 0},
+               {FG_S8, 0, 0},    {FG_U8, 0, 0},     {FG_S16, 768, 0}, {FG_U16, 768, 0},
+               {FG_S32, 768, 0}, {FG_U32, 768, 0},  {FG_S64, 768, 0}, {FG_U64, 768, 0}};
+static fg_dtype dtype;
+
+static fg_tensor step_with_matmul(void *self, fg_step *step, const fg_batch *batch)
+{
+    const fg_tensor x = fg_cast(fg_batch_get(batch, "x"), dtype);
+    const fg_tensor product = fg_cast(fg_matmul(x, fg_transpose(x)), FG_F32);
+    return fg_add(toy_ops.train_step(self, step, batch), fg_mean(product, 0, NULL));
+}
+
+static void matmuls_by_their_dtype(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fake_control fake = {0};
+    toy model = {0};
+    fg_client *client;
+    fg_task_ops ops = toy_ops;
+    const fg_task task = {.name = "toy", .self = &model, .ops = &ops};
+    fg_dataset *data = toy_data(BATCH, 1);
+    assert_true(fake_open(&fake));
+    ops.train_step = step_with_matmul;
+    for (size_t i = 0; i < 2 * (sizeof matmuls / sizeof matmuls[0]); i++) {
+        const bool is_tpu = i % 2 == 0;
+        const double emulated = is_tpu ? matmuls[i / 2].emulated : 0;
+        dtype = matmuls[i / 2].dtype;
+        fake.reset();
+        fake.set("kind", is_tpu ? 3 : 0);
+        fgt_ok(fg_client_open(
+            &(fg_client_options){.accelerator = "cpu", .plugin_path = FAKE_PATH, .cache_dir = ""},
+            &client, &err));
+        fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){0});
+        fgt_ok(fg_trainer_fit(trainer, &task,
+                              &(fg_fit_data){.train = data, .batch_size = BATCH, .workers = -1},
+                              &err));
+        const fg_step_cost cost = fg_trainer_step_cost(trainer);
+        fgt_close("flops", cost.flops, toy_flops + 768, 0, 0);
+        fgt_close("emulated", cost.flops_emulated, emulated, 0, 0);
+        fgt_close("16 bits", cost.flops_16bit, matmuls[i / 2].in_16bit, 0, 0);
+        fg_trainer_destroy(trainer);
+        fg_client_close(client);
+    }
+    fake.reset();
+    fg_dataset_destroy(data);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(matmuls_by_their_dtype),
     cmocka_unit_test(fraction_of_peak_is_flops_by_rate),
     cmocka_unit_test(batches_of_a_step_count_alike),
     cmocka_unit_test(the_peak_is_that_of_all_devices),
