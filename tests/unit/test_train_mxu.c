@@ -15,6 +15,9 @@ enum { BATCH = 8 };
 static const double toy_flops =
     2.0 * BATCH * (2 * TOY_FEATURES * TOY_HIDDEN + 3 * TOY_HIDDEN * TOY_CLASSES);
 
+static fg_step_cost cost; /* of the last fit */
+static long cost_error;   /* the plugin does not say how many bytes a program has */
+
 static fg_result fit(bool is_v5e, int accumulate, int devices)
 {
     fg_error err = {0};
@@ -28,6 +31,7 @@ static fg_result fit(bool is_v5e, int accumulate, int devices)
     fake.set("kind", is_v5e ? 3 : 0);
     fake.set("devices", devices);
     fake.set("delay_ms", 1);
+    fake.set("cost_error", cost_error);
     fgt_ok(fg_client_open(
         &(fg_client_options){.accelerator = "cpu", .plugin_path = FAKE_PATH, .cache_dir = ""},
         &client, &err));
@@ -39,6 +43,7 @@ static fg_result fit(bool is_v5e, int accumulate, int devices)
                              &trainer, &err));
     fgt_ok(fg_trainer_fit(trainer, &task, &fit_data, &err));
     const fg_result result = *fg_trainer_result(trainer);
+    cost = fg_trainer_step_cost(trainer);
     fg_trainer_destroy(trainer);
     fg_dataset_destroy(data);
     fg_client_close(client);
@@ -71,6 +76,19 @@ static void the_peak_is_that_of_all_devices(void **state)
     const fg_result r = fit(true, 0, 2);
     fgt_close("flops", r.step_flops, 2 * toy_flops, 0, 0);
     fgt_close("use", r.mxu_use, r.samples_per_s / BATCH * toy_flops / (2 * 197e12), 0, 1e-9);
+    fgt_close("seconds", cost.seconds, toy_flops / 197e12, 0, 1e-9);
+    fgt_close("bytes", cost.bytes, 2 * 2000, 0, 0); /* the fake plugin's number for each */
+    assert_int_equal(cost.samples, 2 * BATCH);
+}
+
+static void unknown_bytes_are_no_number(void **state)
+{
+    (void)state;
+    cost_error = 12;
+    const fg_result r = fit(true, 0, 1);
+    cost_error = 0;
+    assert_true(isnan(cost.bytes));
+    assert_int_equal(r.device_peak_bytes, -1);
 }
 
 static void unknown_peak_is_no_number(void **state)
@@ -122,7 +140,7 @@ static void matmuls_by_their_dtype(void **state)
         fgt_ok(fg_trainer_fit(trainer, &task,
                               &(fg_fit_data){.train = data, .batch_size = BATCH, .workers = -1},
                               &err));
-        const fg_step_cost cost = fg_trainer_step_cost(trainer);
+        cost = fg_trainer_step_cost(trainer);
         fgt_close("flops", cost.flops, toy_flops + 768, 0, 0);
         fgt_close("emulated", cost.flops_emulated, emulated, 0, 0);
         fgt_close("16 bits", cost.flops_16bit, matmuls[i / 2].in_16bit, 0, 0);
@@ -138,6 +156,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(fraction_of_peak_is_flops_by_rate),
     cmocka_unit_test(batches_of_a_step_count_alike),
     cmocka_unit_test(the_peak_is_that_of_all_devices),
+    cmocka_unit_test(unknown_bytes_are_no_number),
     cmocka_unit_test(unknown_peak_is_no_number),
 };
 FGT_MAIN(tests)
