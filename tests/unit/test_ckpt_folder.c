@@ -605,7 +605,7 @@ static void a_pointer_is_written_if_it_changes(void **state)
 }
 
 /* Changes of one list: the lines of an owner are replaced by these names; those without an owner
- * are added, or with `is_for_good`, if they are not there. Then the whole file; NULL: none. */
+ * are added, or with `is_for_good`, added once. Then the whole file; NULL: none. */
 static const struct {
     const char *owner, *names[2];
     bool is_for_good;

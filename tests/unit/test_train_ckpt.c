@@ -316,7 +316,7 @@ static fg_status best_is_the_first(void *self, const fg_progress *at, fg_error *
     return FG_OK;
 }
 
-/* Values that are no numbers have no rank. Without a save between them, only the last one waits. */
+/* NaN and infinite values have no rank. Without a save between them, only the last one waits. */
 static void values_have_a_rank(void **state)
 {
     (void)state;

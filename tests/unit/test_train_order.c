@@ -165,7 +165,7 @@ static bool is_sorted(int count)
     return true;
 }
 
-/* An epoch of 10 samples in batches of 4 for each row, with one Trainer; some are like the one before. */
+/* With one Trainer, an epoch of 10 samples in batches of 4 for each row; some repeat the last. */
 static const struct {
     bool no_shuffle, drop_last;
     int64_t steps;

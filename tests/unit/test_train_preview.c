@@ -138,8 +138,8 @@ static void a_preview_of_an_unknown_number_of_devices_opens_them(void **state)
     fg_dataset_destroy(train);
 }
 
-/* Without a plugin: the devices that the options say, and the shards of a batch; 0: it depends on the
- * machine, whose plugin is not found. */
+/* Without a plugin: the devices that the options say, and the shards of a batch; 0: it depends on
+ * the machine, whose plugin is not found. */
 static const struct {
     fg_trainer_devices devices;
     int count, shards;

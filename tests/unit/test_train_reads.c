@@ -37,7 +37,7 @@ static fg_status drop(void *self, const fg_type *type, const void *data, int64_t
     return FG_OK;
 }
 
-/* The step of the test: in addition to its loss, an accuracy, counts of classes, rows of samples. */
+/* The step of the test: in addition to its loss, an accuracy, counts of classes, rows. */
 static fg_tensor classify(void *self, fg_step *step, const fg_batch *batch)
 {
     const fg_tensor logits = toy_forward(self, fg_batch_get(batch, "x"));
