@@ -788,6 +788,10 @@ static void values_follow_from_sums(void **state)
         for (int k = 1; k < 6; k++)
             assert_string_equal(out[k].name + 4, names[k - 1]);
     }
+    const double sum[] = {-6, 6, -8, 2, 12, 38, 0}, weight[] = {-4, 3, 2, 4, 4, 4, 0};
+    assert_int_equal(fgi_metrics_values(m, "val_", sum, weight, NULL, out), 6);
+    for (int k = 0; k < 3; k += 2) /* no mean, and the root of -4; printed without a sign */
+        assert_true(isnan(out[k].value) && !signbit(out[k].value));
     fgi_metrics_destroy(m);
 }
 
@@ -842,14 +846,14 @@ static void names_of_metrics(void **state)
     static const struct {
         const char *name;
         bool is_valid, is_max, is_of_training;
-    } rows[] = {{"val_acc", true, true, false},      {"top5_acc", true, true, false},
-                {"train_f1", true, true, true},      {"val_r2", true, true, false},
-                {"precision", true, true, false},    {"val_recall", true, true, false},
-                {"val_loss", true, false, false},    {"val_accuracy", true, false, false},
-                {"train_", true, false, true},       {"train", true, false, false},
-                {"a.b/c-D9", true, false, false},    {"", false, false, false},
-                {"a b", false, false, false},        {"a:b", false, false, false},
-                {"\xc3\xa4", false, false, false},   {"123456789", true, false, false},
+    } rows[] = {{"val_acc", true, true, false},       {"top5_acc", true, true, false},
+                {"train_f1", true, true, true},       {"val_r2", true, true, false},
+                {"precision", true, true, false},     {"val_recall", true, true, false},
+                {"val_loss", true, false, false},     {"val_accuracy", true, false, false},
+                {"train_", true, false, true},        {"train", true, false, false},
+                {"azAZ_.b/c-09", true, false, false}, {"", false, false, false},
+                {"a b", false, false, false},         {"a:b", false, false, false},
+                {"\xc3\xa4", false, false, false},    {"123456789", true, false, false},
                 {"12345678901", false, false, false}};
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -858,6 +862,8 @@ static void names_of_metrics(void **state)
         assert_int_equal(fgi_is_of_training(rows[i].name), rows[i].is_of_training);
     }
     assert_true(fgi_is_metric_name("1234567890", 10));
+    for (const char *c = "@[`{:"; *c != '\0'; c++) /* before and after letters and digits */
+        assert_false(fgi_is_metric_name((const char[]){*c, '\0'}, 10));
 }
 
 static const struct CMUnitTest tests[] = {
