@@ -284,6 +284,99 @@ static void at_most_eight_steps_are_counted(void **state)
     assert_null(strstr(first + 1, "\nCtrl-C: finishing 8 steps"));
 }
 
+/* The note of a signal, by the number of steps that have begun and not finished. */
+static const struct {
+    int steps;
+    const char *work;
+} unfinished[] = {{-1, "stopping"},         {0, "stopping"},          {1, "finishing 1 step"},
+                  {2, "finishing 2 steps"}, {8, "finishing 8 steps"}, {9, "finishing 8 steps"}};
+
+static void notes_count_unfinished_steps(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof unfinished / sizeof unfinished[0]; i++) {
+        char text[512] = "", expected[512];
+        FILE *progress = tmpfile();
+        assert_non_null(progress);
+        fg_trainer *trainer =
+            toy_trainer(client, &(fg_trainer_options){.output.progress = progress});
+        fgi_signals_catch(trainer);
+        for (int k = 0; k < abs(unfinished[i].steps); k++)
+            fgi_signals_step(unfinished[i].steps > 0);
+        assert_int_equal(raise(SIGINT), 0);
+        fgi_signals_release();
+        fg_trainer_destroy(trainer);
+        rewind(progress);
+        text[fread(text, 1, sizeof text - 1, progress)] = '\0';
+        (void)fclose(progress);
+        (void)snprintf(expected, sizeof expected,
+                       "\nCtrl-C: %s; without a run_dir nothing is saved (Ctrl-C again: quit at "
+                       "once)\n",
+                       unfinished[i].work);
+        assert_string_equal(text, expected);
+    }
+}
+
+/* Of several fits at the same time, the last one that ends restores the handlers. */
+static void the_last_fit_restores_handlers(void **state)
+{
+    (void)state;
+    struct sigaction now;
+    fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){0});
+    fgi_signals_catch(trainer);
+    fgi_signals_catch(trainer);
+    for (int users = 2; users-- > 0;) {
+        fgi_signals_release();
+        assert_int_equal(sigaction(SIGTERM, NULL, &now), 0);
+        assert_int_equal(now.sa_handler != SIG_DFL, users > 0);
+    }
+    fg_trainer_destroy(trainer);
+}
+
+/* Only those fits save that handle signals, and each once. */
+static void a_request_is_for_fits_that_handle_signals(void **state)
+{
+    (void)state;
+    for (int handles = 0; handles < 2; handles++) {
+        fg_trainer *trainer =
+            toy_trainer(client, &(fg_trainer_options){.handle_signals = handles != 0});
+        fgi_signals_catch(trainer);
+        assert_false(fgi_save_requested(trainer));
+        assert_int_equal(raise(SIGUSR1), 0);
+        assert_int_equal(fgi_save_requested(trainer), handles);
+        assert_false(fgi_save_requested(trainer));
+        fgi_signals_release();
+        fg_trainer_destroy(trainer);
+    }
+}
+
+static fg_status is_ignored(void *self, const fg_progress *at, fg_error *err)
+{
+    struct sigaction now;
+    (void)self, (void)at, (void)err;
+    assert_int_equal(sigaction(SIGUSR1, NULL, &now), 0);
+    assert_true(now.sa_handler == SIG_IGN);
+    return FG_OK;
+}
+
+/* Also the signal that requests a save. */
+static void an_ignored_request_stays_ignored(void **state)
+{
+    (void)state;
+    static const fg_callback_ops ops = {.batch_end = is_ignored};
+    fg_error err = {0};
+    fg_trainer_options options = two_epochs;
+    struct sigaction ignore = {.sa_handler = SIG_IGN}, old;
+    const fg_fit_data data = the_data();
+    options.handle_signals = true;
+    assert_int_equal(sigaction(SIGUSR1, &ignore, &old), 0);
+    fg_trainer *trainer = toy_trainer(client, &options);
+    fgt_ok(fg_trainer_add_callback(trainer, &ops, NULL, &err));
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    fg_trainer_destroy(trainer);
+    assert_int_equal(sigaction(SIGUSR1, &old, NULL), 0);
+}
+
 static fg_tensor interrupted_step(void *self, fg_step *step, const fg_batch *batch)
 {
     assert_int_equal(raise(SIGINT), 0); /* the step is traced as a part of compilation */
@@ -557,6 +650,10 @@ static void signals_are_left_alone_by_default(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_second_signal_is_the_program_s),
     cmocka_unit_test(an_ignored_signal_stays_ignored),
+    cmocka_unit_test(an_ignored_request_stays_ignored),
+    cmocka_unit_test(notes_count_unfinished_steps),
+    cmocka_unit_test(the_last_fit_restores_handlers),
+    cmocka_unit_test(a_request_is_for_fits_that_handle_signals),
     cmocka_unit_test(signals_are_left_alone_by_default),
     cmocka_unit_test(a_handler_of_somebody_else_stays),
     cmocka_unit_test(a_closed_pipe_ends_nothing),
