@@ -152,7 +152,7 @@ static fg_status drop(void *self, const fg_type *type, const void *data, int64_t
     return FG_OK;
 }
 
-/* One batch whose rows never arrive: that is monitored too. */
+/* After a fit, one batch whose rows never arrive: that is monitored too. */
 static void predictions_that_do_not_arrive(void **state)
 {
     (void)state;
@@ -162,16 +162,20 @@ static void predictions_that_do_not_arrive(void **state)
     fg_trainer *trainer = NULL;
     fg_dataset *data = toy_data(4, 1);
     fgt_ok(fg_trainer_create(&(fg_trainer_options){.devices.client = client,
+                                                   .checkpoints.run_dir = fgt_temp_folder(),
                                                    .hang.watchdog_s = 0.05,
                                                    .hang.report = on_hang,
                                                    .hang.report_self = &t},
                              &trainer, &err));
     fgt_ok(fg_trainer_add_callback(trainer, &early_holder, NULL, &err));
+    fgt_ok(fg_trainer_fit(trainer, &task,
+                          &(fg_fit_data){.train = data, .batch_size = 4, .workers = -1}, &err));
     fgt_ok(fg_trainer_predict(trainer, &task,
                               &(fg_fit_data){.predict = data, .batch_size = 4, .workers = -1}, drop,
                               NULL, &err));
     assert_true(t.count >= 2);
     assert_string_equal(t.stage, "prediction");
+    assert_non_null(strstr(t.checkpoint, "/checkpoints/step-000000001")); /* of the fit before */
     fake.reset();
     fg_trainer_destroy(trainer);
     fg_dataset_destroy(data);
