@@ -274,6 +274,13 @@ static void pointers_and_paths(void **state)
     assert_int_equal(fgi_ckpt_resolve("/nowhere", "last", &path, &err), FG_ENOTFOUND);
     assert_null(path);
     assert_int_equal(fgi_ckpt_point(folder, "last", "../two", &err), FG_EINVAL);
+    static const char *const wrong[] = {"", ".one", ".", "..", "a/b"};
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        assert_int_equal(fgi_ckpt_point(folder, "best", wrong[i], &err), FG_EINVAL);
+        fgt_write(fgt_path(folder, "best"), wrong[i], strlen(wrong[i]));
+        assert_int_equal(fgi_ckpt_resolve(folder, "best", &path, &err), FG_EFORMAT);
+        assert_non_null(strstr(err.message, "/best does not contain the name of a checkpoint"));
+    }
 }
 
 static void count_warnings(void *self, fg_log_level level, const char *line)
@@ -470,6 +477,53 @@ static void leftovers_are_ignored_and_swept(void **state)
     value_save_ok(folder, "c", 6); /* b is complete again, so the old version is removed */
     assert_false(folder_has(folder, old));
     assert_true(load(folder, "last") == 6);
+}
+
+/* Of a process that has ended: temporary pointers and other files of a run, not those of others. */
+static void temporary_files_are_swept(void **state)
+{
+    static const struct {
+        const char *base;
+        bool is_swept;
+    } rows[] = {{"last.tmp", true},         {"best.tmp", true},   {"kept.tmp", true},
+                {"clock.tmp", true},        {"notes.tmp", false}, {"lasts.tmp", false},
+                {"best-val_acc.tmp", true}, {"best-.tmp", true},  {"bestval.tmp", false}};
+    enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
+    fg_error err = {0};
+    char names[ROWS][64];
+    const char *folder = fgt_temp_folder();
+    (void)state;
+    for (int i = 0; i < ROWS; i++) {
+        temporary_name_by(names[i], sizeof(names[i]), rows[i].base, NULL, dead_pid());
+        fgt_write(fgt_path(folder, names[i]), "z", 1);
+    }
+    fgt_ok(fgi_ckpt_sweep(folder, &err));
+    for (int i = 0; i < ROWS; i++)
+        if (folder_has(folder, names[i]) == rows[i].is_swept)
+            fail_msg("%s", rows[i].base);
+}
+
+/* Of checkpoints with the same number, the last one by name. */
+static void the_newest_of_equal_numbers(void **state)
+{
+    static const char *const names[] = {"b", "c", "a"};
+    (void)state;
+    const char *folder = fgt_temp_folder();
+    for (int i = 0; i < 3; i++) {
+        char *text;
+        size_t size;
+        fg_error err = {0};
+        char path[512];
+        value_save_ok(folder, names[i], (float)i);
+        (void)snprintf(path, sizeof(path), "%s/%s/manifest.json", folder, names[i]);
+        fgt_ok(fgi_file_read(path, 1 << 20, &text, &size, &err));
+        char *number = strstr(text, "\"sequence\": ");
+        assert_non_null(number);
+        number[strlen("\"sequence\": ")] = '1';
+        fgt_write(path, text, size);
+        fgi_free(text);
+    }
+    assert_true(load(folder, "last") == 1);
 }
 
 /* Sets the modification time of a checkpoint and of its files. */
@@ -671,6 +725,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(all_damaged_is_an_error),
     cmocka_unit_test(pruning_keeps_the_newest_and_the_best),
     cmocka_unit_test(leftovers_are_ignored_and_swept),
+    cmocka_unit_test(temporary_files_are_swept),
+    cmocka_unit_test(the_newest_of_equal_numbers),
     cmocka_unit_test(what_other_machines_write_is_left_alone),
     cmocka_unit_test(a_failed_write_leaves_the_old_checkpoint),
     cmocka_unit_test(every_allocation_may_fail),
