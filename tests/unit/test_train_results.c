@@ -706,6 +706,10 @@ static void rows_are_counted_while_they_arrive(void **state)
     assert_int_equal(rows.worst_count, FGI_ROWS_WORST);
     assert_true(rows.worst[FGI_ROWS_WORST - 1].loss == 25);
     assert_int_equal(rows.worst[FGI_ROWS_WORST - 1].index, 10);
+    add_batch(&rows, 31, 0); /* 26.5 and 26 are now the last; then there is another 26.5 */
+    add_batch(&rows, 26, 0);
+    fgt_ok(fgi_sample_rows_count(&rows, &err));
+    assert_true(rows.worst[FGI_ROWS_WORST - 1].loss == 26.5F);
     fgi_sample_rows_fini(&rows);
 }
 
