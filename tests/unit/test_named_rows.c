@@ -125,6 +125,10 @@ static void batches_per_step_are_set_with_a_callback(void **state)
     assert_int_equal(fg_trainer_add_named_callback(used, name, "schedule=\"1=3\"", &err),
                      FG_EINVAL);
     assert_non_null(strstr(err.message, "the Trainer has been used"));
+    fg_trainer *empty =
+        toy_trainer(client, &(fg_trainer_options){.numerics.accumulate_schedule = ""});
+    fgt_ok(fg_trainer_add_named_callback(empty, name, "schedule=\"1=3\"", &err));
+    fg_trainer_destroy(empty);
     fg_trainer_destroy(trainer);
     fg_trainer_destroy(used);
 }
