@@ -481,16 +481,27 @@ static void a_stop_without_a_folder_is_reported(void **state)
     fg_trainer_destroy(trainer);
 }
 
+static fg_status count_rows(void *self, const fg_progress *at, const fg_predictions *rows,
+                            fg_error *err)
+{
+    (void)at, (void)rows, (void)err;
+    ++*(int *)self;
+    return FG_OK;
+}
+
+/* Hooks receive the rows that the function does, and the end of complete passes only. */
 static void a_stop_ends_evaluations(void **state)
 {
     (void)state;
     static const char *const at[] = {"eval_start", "batch_end", "eval_end"};
+    static const fg_callback_ops counts = {.predicted = count_rows};
     for (int i = 0; i < 3; i++) {
         fg_error err = {0};
         static recorder r;
-        int calls = 0;
+        int calls = 0, passed = 0;
         r = (recorder){.at_event = at[i], .at_count = 1, .status = FG_ESTOPPED};
         fg_trainer *trainer = create_recorded(&(fg_trainer_options){0}, &r);
+        fgt_ok(fg_trainer_add_callback(trainer, &counts, &passed, &err));
         const fg_fit_data data = the_data();
         assert_int_equal(fg_trainer_validate(trainer, &task, &data, &err), FG_ESTOPPED);
         assert_string_equal(err.message, "stopped by a callback");
@@ -501,8 +512,32 @@ static void a_stop_ends_evaluations(void **state)
         assert_int_equal(fg_trainer_predict(trainer, &task, &data, no_rows, &calls, &err),
                          FG_ESTOPPED);
         assert_int_equal(calls, i);
+        assert_int_equal(passed, i);
+        assert_int_equal(recorder_count(&r, "eval_end"), i == 2 ? 1 : 0);
         fg_trainer_destroy(trainer);
     }
+}
+
+static fg_status take_none(void *self, const fg_type *type, const void *rows, int64_t first,
+                           fg_error *err)
+{
+    (void)self, (void)type, (void)rows, (void)first, (void)err;
+    return FG_EIO;
+}
+
+/* Neither has a pass that fails an end. */
+static void a_function_without_words_is_given_some(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    r = (recorder){.at_event = NULL};
+    fg_trainer *trainer = create_recorded(&(fg_trainer_options){0}, &r);
+    const fg_fit_data data = the_data();
+    assert_int_equal(fg_trainer_predict(trainer, &task, &data, take_none, NULL, &err), FG_EIO);
+    assert_string_equal(err.message, "the function that receives the predictions failed");
+    assert_int_equal(recorder_count(&r, "eval_end"), 0);
+    fg_trainer_destroy(trainer);
 }
 
 /* ---- a Trainer in a hook --------------------------------------------------------------------- */
@@ -590,6 +625,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_stop_from_any_hook_saves),
     cmocka_unit_test(a_stop_without_a_folder_is_reported),
     cmocka_unit_test(a_stop_ends_evaluations),
+    cmocka_unit_test(a_function_without_words_is_given_some),
     cmocka_unit_test(a_hook_may_not_start_its_own_trainer),
     cmocka_unit_test(a_search_starts_no_steps_of_callbacks),
 };

@@ -799,12 +799,12 @@ static void a_bar_on_a_terminal(void **state)
     bar = strstr(text, "\repoch 1/3  [");
     assert_non_null(bar);
     assert_true(strcspn(bar + 1, "\r\n") < 40);
-    assert_int_equal(setenv("TERM", "dumb", 1), 0);
-    fit_on_a_terminal(&task, 100, text, sizeof text);
-    assert_null(strstr(text, "epoch 1/3  ["));
-    assert_int_equal(unsetenv("TERM"), 0);
-    fit_on_a_terminal(&task, 100, text, sizeof text);
-    assert_null(strstr(text, "epoch 1/3  ["));
+    static const char *const plain[] = {"dumb", "", NULL};
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(plain[i] != NULL ? setenv("TERM", plain[i], 1) : unsetenv("TERM"), 0);
+        fit_on_a_terminal(&task, 100, text, sizeof text);
+        assert_null(strstr(text, "epoch 1/3  ["));
+    }
 }
 
 static void only_the_first_process_writes_a_log(void **state)

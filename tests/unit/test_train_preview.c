@@ -254,6 +254,34 @@ static void describe(fg_module *parent, const char *name, const char *kind, cons
     fg_module_describe(fg_module_child(parent, name), kind, detail);
 }
 
+/* A block of two modules; the first has `size` parameters unless that is 0. */
+static fg_module *add_block(fg_module *parent, const char *number, const char *kind, int64_t size)
+{
+    fg_module *block = fg_module_child(parent, number), *conv = fg_module_child(block, "conv");
+    fg_module_describe(conv, kind, "stride 1");
+    if (size > 0)
+        (void)fg_module_variable(conv, "weight", &(fg_type){FG_F32, 1, {size}},
+                                 &(fg_variable_options){.kind = FG_PARAMETER});
+    describe(block, "norm", "batch_norm", "");
+    return block;
+}
+
+/* Names that begin with another one, and blocks that differ in a kind, in a module or in a size. */
+static void build_near_blocks(fg_module *root)
+{
+    fg_module *near = fg_module_child(root, "near");
+    (void)add_block(near, "1", "conv2d", 0);
+    (void)add_block(near, "10", "conv2d", 0);
+    (void)add_block(near, "11", "conv1d", 0);
+    describe(add_block(near, "12", "conv1d", 0), "relu", "relu", "");
+    (void)add_block(near, "13", "conv1d", 2);
+    (void)add_block(near, "14", "conv1d", 3);
+    (void)add_block(fg_module_child(root, "same1"), "0", "conv2d", 0);
+    (void)add_block(fg_module_child(root, "same2"), "1", "conv2d", 0);
+    (void)fg_module_variable(fg_module_child(root, "bare"), "weight", &(fg_type){FG_F32, 1, {5}},
+                             &(fg_variable_options){.kind = FG_PARAMETER});
+}
+
 /* Blocks that repeat each other and others that nearly do, after the toy's layers. */
 static void build_blocks(void *self, fg_module *root)
 {
@@ -266,6 +294,7 @@ static void build_blocks(void *self, fg_module *root)
         describe(block, "conv", "conv2d", i == 2 ? "stride 2" : "stride 1");
         describe(block, "norm", "batch_norm", "");
     }
+    build_near_blocks(root);
     describe(root, "0", "relu", ""); /* no block: nothing is in it */
     describe(root, "a_rather_long_name_of_a_module", "a_kind_of_some_length",
              "a detail which is so long that it does not fit in a line of a terminal");
@@ -278,11 +307,29 @@ static const struct {
     fg_trainer_lr lr;
     int64_t accumulate, batch_size;
     bool has_blocks;
+    fg_mesh_options mesh;
 } printed[] = {
-    {"1", NULL, {.max_epochs = 2}, {.lr_scaling = NULL}, 1, 4, true},
-    {"2", NULL, {.max_epochs = 2}, {.lr_scaling = "linear"}, 1, 2, false},
-    {"3", NULL, {.max_steps = 1}, {.lr_scaling = "sqrt", .base_batch_size = 16}, 2, 1, false},
-    {"4", "fsdp", {.max_epochs = -1}, {.lr_scaling = "none"}, 1, 1, false},
+    {"1", NULL, {.max_epochs = 2}, {.lr_scaling = NULL}, 1, 4, true, {.batch_axes = NULL}},
+    {"2", NULL, {.max_epochs = 2}, {.lr_scaling = "linear"}, 1, 2, false, {.batch_axes = NULL}},
+    {"3",
+     NULL,
+     {.max_steps = 1},
+     {.lr_scaling = "sqrt", .base_batch_size = 16},
+     2,
+     1,
+     false,
+     {.batch_axes = NULL}},
+    {"4", "fsdp", {.max_epochs = -1}, {.lr_scaling = "none"}, 1, 1, false, {.batch_axes = NULL}},
+    {"1",
+     NULL,
+     {.max_steps = 1},
+     {.lr_scaling = "linear", .base_batch_size = 4},
+     1,
+     4,
+     false,
+     {.batch_axes = NULL}},
+    {"4", NULL, {.max_steps = 1}, {0}, 1, 2, false, {.axes = {{"data", 2}, {"model", 2}}}},
+    {"2", NULL, {.max_steps = 1}, {0}, 1, 4, false, {.axes = {{"data", 1}, {"model", 2}}}},
 };
 
 static fg_status print_table(void *self, const fg_progress *at, fg_error *err)
@@ -306,11 +353,12 @@ static void print_fit(size_t i, fg_dataset *train, FILE *out)
     fg_task_ops task_ops = toy_ops;
     task_ops.build = printed[i].has_blocks ? build_blocks : toy_ops.build;
     const fg_task own = {.name = "toy", .self = &model, .ops = &task_ops};
-    const fg_trainer_options options = {
-        .devices = {.devices = printed[i].devices, .strategy = printed[i].strategy},
-        .limits = printed[i].limits,
-        .lr = printed[i].lr,
-        .numerics.accumulate_grad_batches = printed[i].accumulate};
+    const fg_trainer_options options = {.devices = {.devices = printed[i].devices,
+                                                    .strategy = printed[i].strategy,
+                                                    .mesh = printed[i].mesh},
+                                        .limits = printed[i].limits,
+                                        .lr = printed[i].lr,
+                                        .numerics.accumulate_grad_batches = printed[i].accumulate};
     const fg_trainer_options chosen = with_fake(options);
     fgt_ok(fg_trainer_create(&chosen, &trainer, &err));
     fgt_ok(fg_trainer_add_callback(trainer, &printer, out, &err));

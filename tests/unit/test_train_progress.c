@@ -1,85 +1,15 @@
-/* test_train_progress.c - the progress display with a simulated clock: which lines remain, how they
- * fit a terminal, and plain lines at intervals.
+/* test_train_progress.c - the progress display with a simulated clock: which lines remain, and plain
+ * lines at intervals.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "base/log.h"
-#include "terminal.h"
+#include "progress_show.h"
 #include "toy_place.h"
-#include "train/progress.h"
-#include "train/trainer.h"
-
-/* ---- a run, step by step --------------------------------------------------------------------- */
-
-static _Atomic int64_t now = 1000000000;
-static int64_t clock_ns(void) { return now; }
-static void pass(double seconds) { now += (int64_t)(seconds * 1e9); }
-
-typedef struct show {
-    fg_trainer trainer;
-    fgi_progress *progress;
-    FILE *out;
-    char *text;
-    size_t size;
-} show;
-
-/* A display of a run of three epochs of 4 batches of 8 samples. */
-static void open_show(show *s, const char *style)
-{
-    fg_error err = {0};
-    *s = (show){.out = NULL};
-    s->out = open_memstream(&s->text, &s->size);
-    assert_non_null(s->out);
-    s->trainer.options.limits.max_epochs = 3;
-    s->trainer.fit.settings = (fg_fit_settings){.total_epochs = 3};
-    s->trainer.call.is_running = true;
-    fgt_ok(fgi_progress_create(s->out, style, false, &s->trainer, &s->progress, &err));
-    fgi_progress_set_clock(s->progress, clock_ns);
-}
-
-static void close_show(show *s)
-{
-    fgi_progress_ops.destroy(s->progress);
-    (void)fclose(s->out);
-    free(s->text);
-}
-
-static void tell(show *s, fg_status (*hook)(void *, const fg_progress *, fg_error *),
-                 fg_progress at)
-{
-    fg_error err = {0};
-    fgt_ok(hook(s->progress, &at, &err));
-    (void)fflush(s->out);
-}
-
-/* An epoch of 4 batches and its validation; the time of each batch is in seconds. */
-static void run_epoch(show *s, int64_t epoch, double batch_s)
-{
-    const fg_metric train[] = {{"train_acc", 0.75}, {"train_loss", 0.5}};
-    const fg_metric val[] = {{"val_acc", 0.5}, {"val_loss", 0.25}};
-    fg_progress at = {.epoch = epoch, .batches = 4};
-    tell(s, fgi_progress_ops.epoch_start, at);
-    for (at.batch = 1; at.batch <= 4; at.batch++) {
-        pass(batch_s);
-        s->trainer.cursor.position = 8 * at.batch;
-        tell(s, fgi_progress_ops.batch_end, at);
-    }
-    at.batch = 4;
-    tell(s, fgi_progress_ops.val_start, at);
-    pass(3);
-    at.metrics = val;
-    at.metric_count = 2;
-    tell(s, fgi_progress_ops.val_end, at);
-    s->trainer.cursor.position = 0;
-    at.metrics = train;
-    tell(s, fgi_progress_ops.epoch_end, at);
-}
 
 static void one_plain_line_per_epoch(void **state)
 {
@@ -123,21 +53,63 @@ static void plain_lines_within_an_epoch(void **state)
     close_show(&s);
 }
 
-/* Once there is a log line, the rate is that of its window. */
+/* Logs metrics of the steps, and a value that a callback adds. */
+static void log_line(show *s)
+{
+    static const fg_metric metrics[] = {
+        {"train_loss", 0.123456}, {"train_acc", 0.75}, {"temperature", 20}};
+    tell(s, fgi_progress_ops.log,
+         (fg_progress){.samples_per_s = 1234, .metrics = metrics, .metric_count = 3});
+}
+
+/* Once there is a log line, the rate is that of its window. A plain line has any length. */
 static void the_rate_is_that_of_the_last_log_line(void **state)
 {
     show s;
-    const fg_metric loss = {"train_loss", 0.5};
     (void)state;
     open_show(&s, "plain");
     tell(&s, fgi_progress_ops.epoch_start, (fg_progress){.batches = 4});
-    tell(&s, fgi_progress_ops.log,
-         (fg_progress){.samples_per_s = 1234, .metrics = &loss, .metric_count = 1});
+    log_line(&s);
     pass(8);
     s.trainer.cursor.position = 8;
     tell(&s, fgi_progress_ops.batch_end, (fg_progress){.batch = 1, .batches = 4});
-    assert_string_equal(s.text,
-                        "epoch 1/3  1/4  1,234 samples/s  00:08<00:24, run 01:28 left  loss 0.5\n");
+    assert_string_equal(s.text, "epoch 1/3  1/4  1,234 samples/s  00:08<00:24, run 01:28 left  "
+                                "loss 0.1235  acc 0.75\n");
+    close_show(&s);
+}
+
+/* Where the width is not known, the live line has 79 characters. */
+static void a_bar_without_a_terminal(void **state)
+{
+    static const char line[] =
+        "\repoch 1/3  [=====>              ] 1/4  1 samples/s  00:08<00:24, run 01:28 left";
+    show s;
+    (void)state;
+    open_show(&s, "bar");
+    tell(&s, fgi_progress_ops.epoch_start, (fg_progress){.batches = 4});
+    pass(8);
+    s.trainer.cursor.position = 8;
+    tell(&s, fgi_progress_ops.batch_end, (fg_progress){.batch = 1, .batches = 4});
+    assert_string_equal(s.text, line);
+    assert_int_equal(s.size, 80);
+    close_show(&s);
+}
+
+/* Neither the values of the epoch before nor its validation. */
+static void an_epoch_starts_without_values(void **state)
+{
+    show s;
+    const fg_metric val = {"val_loss", 0.25};
+    (void)state;
+    open_show(&s, "plain");
+    tell(&s, fgi_progress_ops.epoch_start, (fg_progress){.batches = 4});
+    log_line(&s);
+    tell(&s, fgi_progress_ops.val_end,
+         (fg_progress){.batches = 4, .metrics = &val, .metric_count = 1});
+    tell(&s, fgi_progress_ops.epoch_start, (fg_progress){.epoch = 1, .batches = 4});
+    pass(8);
+    tell(&s, fgi_progress_ops.batch_end, (fg_progress){.epoch = 1, .batch = 1, .batches = 4});
+    assert_string_equal(s.text, "epoch 2/3  1/4  1,234 samples/s  00:08<00:24, run 00:56 left\n");
     close_show(&s);
 }
 
@@ -254,15 +226,22 @@ static void a_rollback_forgets_what_was_not_shown(void **state)
     const fg_metric val = {"val_acc", 0.5};
     fg_progress at = {.batch = 2, .batches = 4, .metrics = &val, .metric_count = 1};
     tell(&s, fgi_progress_ops.epoch_start, (fg_progress){.batches = 4});
+    log_line(&s);
+    tell(&s, fgi_progress_ops.val_start, at);
     tell(&s, fgi_progress_ops.val_end, at);
     tell(&s, fgi_progress_ops.rolled_back, (fg_progress){.batches = 4});
     tell(&s, fgi_progress_ops.batch_end, (fg_progress){.batch = 1, .batches = 4});
     assert_string_equal(s.text, "");
+    pass(8);
+    tell(&s, fgi_progress_ops.batch_end, (fg_progress){.batch = 2, .batches = 4});
+    static const char line[] = "epoch 1/3  2/4  1,234 samples/s  00:08<00:08, run 00:40 left\n";
+    assert_string_equal(s.text, line);
     s.trainer.cursor.top.waiting[0].value = 0.75;
     tell(&s, fgi_progress_ops.val_end, at);
     at.metric_count = 0;
     tell(&s, fgi_progress_ops.epoch_end, at);
-    assert_string_equal(s.text, "epoch 1/3  val acc 0.5  0 samples/s  00:00, run 00:00 left\n");
+    assert_string_equal(s.text + strlen(line),
+                        "epoch 1/3  val acc 0.5  0 samples/s  00:08, run 00:16 left\n");
     close_show(&s);
 }
 
@@ -364,6 +343,23 @@ static void a_validation_is_shown_while_it_runs(void **state)
                                 "epoch 1/3  1/4  1.3 samples/s  00:06<00:18, run 01:06 left\n"
                                 "epoch 1/3  validating  1/2  00:10<00:10\n"
                                 "epoch 1/3  2/4  1.3 samples/s  00:22<00:12, run 01:00 left\n");
+    close_show(&s);
+}
+
+/* It counts its batches, wherever the epoch was resumed, and shows no values of the steps. */
+static void a_validation_of_a_resumed_epoch(void **state)
+{
+    show s;
+    const fg_progress at = {.batch = 2, .batches = 4};
+    (void)state;
+    open_show(&s, "plain");
+    tell(&s, fgi_progress_ops.epoch_start, at);
+    log_line(&s);
+    tell(&s, fgi_progress_ops.val_start, at);
+    pass(8);
+    fgi_progress_validating(s.progress, &(fg_progress){.batch = 1, .batches = 2});
+    (void)fflush(s.out);
+    assert_string_equal(s.text, "epoch 1/3  validating  1/2  00:08<00:08\n");
     close_show(&s);
 }
 
@@ -566,6 +562,30 @@ static void the_live_line_makes_room_for_the_log(void **state)
     assert_int_equal(lines, 1);
 }
 
+/* A tenth of a second, for the line to be written. */
+static void the_live_line_waits_for_the_log(void **state)
+{
+    show s;
+    int lines = 0;
+    (void)state;
+    open_show(&s, "bar");
+    fg_log_set(drop_log, &lines);
+    fgi_progress_compile_begin(s.progress, "test");
+    pass(5);
+    fgi_log(FG_LOG_WARNING, "a line");
+    (void)fflush(s.out);
+    const size_t before = s.size;
+    fgi_progress_tick(s.progress);
+    (void)fflush(s.out);
+    assert_int_equal(s.size, before);
+    pass(0.1);
+    fgi_progress_tick(s.progress);
+    (void)fflush(s.out);
+    assert_non_null(strstr(s.text + before, "\rcompiling the test step  00:05"));
+    fg_log_set(NULL, NULL);
+    close_show(&s);
+}
+
 static void the_bar_is_redrawn_ten_times_a_second(void **state)
 {
     show s;
@@ -624,7 +644,7 @@ static void a_compilation_replaces_the_progress(void **state)
     tell(&s, fgi_progress_ops.epoch_start, (fg_progress){.batches = 4});
     tell(&s, fgi_progress_ops.batch_end, (fg_progress){.batch = 1, .batches = 4});
     fgi_progress_compile_begin(s.progress, "validation");
-    pass(30);
+    pass(29.6);
     (void)fflush(s.out);
     const size_t before = s.size;
     fgi_progress_tick(s.progress);
@@ -633,145 +653,28 @@ static void a_compilation_replaces_the_progress(void **state)
     close_show(&s);
 }
 
-/* A plain line after 10 seconds, and each minute. */
+/* A plain line after 10 seconds, and each minute, of each compilation. */
 static void a_long_compilation_has_plain_lines(void **state)
 {
     show s;
     (void)state;
     open_show(&s, "plain");
-    fgi_progress_compile_begin(s.progress, "training");
-    for (int second = 1; second <= 121; second++) {
-        pass(1);
-        fgi_progress_tick(s.progress);
+    for (int i = 0; i < 2; i++) {
+        fgi_progress_compile_begin(s.progress, i == 0 ? "training" : "test");
+        for (int half = 0; half < (i == 0 ? 242 : 24); half++) {
+            pass(0.5);
+            fgi_progress_tick(s.progress);
+        }
+        fgi_progress_compile_end(s.progress);
     }
     (void)fflush(s.out);
     assert_string_equal(s.text, "compiling the training step  00:10\n"
                                 "compiling the training step  01:00\n"
-                                "compiling the training step  02:00\n");
+                                "compiling the training step  02:00\n"
+                                "compiled the training step in 121.0 s\n"
+                                "compiling the test step  00:10\n"
+                                "compiled the test step in 12.0 s\n");
     close_show(&s);
-}
-
-/* The output of two epochs on a terminal of this width. */
-static void run_on_terminal(unsigned short columns, char *out, size_t size)
-{
-    fg_error err = {0};
-    int master;
-    show s = (show){.out = terminal_open(columns, &master)};
-    s.trainer.options.limits.max_epochs = 3;
-    s.trainer.fit.settings = (fg_fit_settings){.total_epochs = 3};
-    s.trainer.call.is_running = true;
-    fgt_ok(fgi_progress_create(s.out, "bar", false, &s.trainer, &s.progress, &err));
-    fgi_progress_set_clock(s.progress, clock_ns);
-    fgi_progress_compile_begin(s.progress, "training");
-    pass(75);
-    fgi_progress_compile_end(s.progress);
-    run_epoch(&s, 0, 1);
-    tell(&s, fgi_progress_ops.val_start, (fg_progress){.batch = 2, .batches = 4});
-    pass(1);
-    fgi_progress_validating(s.progress, &(fg_progress){.batch = 2, .batches = 4});
-    run_epoch(&s, 1, 0.001);
-    tell(&s, fgi_progress_ops.fit_end, (fg_progress){.epoch = 2});
-    terminal_read(master, out, size);
-    close_show(&s);
-    (void)close(master);
-}
-
-static size_t longest_row(const char *text)
-{
-    size_t longest = 0;
-    for (; *text != '\0'; text += strspn(text, "\r\n")) {
-        const size_t length = strcspn(text, "\r\n");
-        longest = length > longest ? length : longest;
-        text += length;
-    }
-    return longest;
-}
-
-/* Every row is shorter than the terminal is wide: otherwise it would wrap, and the next update
- * would start below it. */
-static void every_line_fits_the_terminal(void **state)
-{
-    static const struct {
-        unsigned short columns;
-        const char *kept;
-    } rows[] = {
-        {120,
-         "\repoch 1/3  train loss 0.5 acc 0.75  val loss 0.25 acc 0.5  8 samples/s  00:07, run "
-         "00:14 left\r\n"},
-        {100,
-         "\repoch 1/3  train loss 0.5 acc 0.75  val loss 0.25 acc 0.5  00:07, run 00:14 left\r\n"},
-        {90, "\repoch 1/3  train loss 0.5 acc 0.75  val loss 0.25 acc 0.5  00:07\r\n"},
-        {70, "\repoch 1/3  train loss 0.5  val loss 0.25 acc 0.5  00:07\r\n"},
-        {50, "\repoch 1/3  train loss 0.5  val loss 0.25\r\n"},
-        {30, "\repoch 1/3  val loss 0.25\r\n"},
-        {20, "\repoch 1/3\r\n"},
-        {5, "\repoc\r\n"},
-        {2, "\re\r\n"},
-    };
-    char text[8192];
-    (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        run_on_terminal(rows[i].columns, text, sizeof text);
-        if (longest_row(text) >= rows[i].columns || strstr(text, rows[i].kept) == NULL)
-            fail_msg("%d columns: %s", rows[i].columns, text);
-    }
-}
-
-/* In the middle of a run: what is drawn afterwards fits the new width. */
-static void a_window_may_be_resized(void **state)
-{
-    static const unsigned short widths[] = {40, 20, 120};
-    char text[8192];
-    fg_error err = {0};
-    int master;
-    show s = (show){.out = terminal_open(100, &master)};
-    (void)state;
-    s.trainer.fit.settings = (fg_fit_settings){.total_epochs = 4};
-    s.trainer.call.is_running = true;
-    fgt_ok(fgi_progress_create(s.out, "bar", false, &s.trainer, &s.progress, &err));
-    fgi_progress_set_clock(s.progress, clock_ns);
-    run_epoch(&s, 0, 1);
-    for (int i = 0; i < 3; i++) {
-        tell(&s, fgi_progress_ops.batch_end, (fg_progress){.epoch = i + 1, .batches = 4});
-        terminal_read(master, text, sizeof text);
-        const struct winsize size = {.ws_row = 24, .ws_col = widths[i]};
-        assert_int_equal(ioctl(master, TIOCSWINSZ, &size), 0);
-        run_epoch(&s, i + 1, 1);
-        terminal_read(master, text, sizeof text);
-        assert_true(longest_row(text) < widths[i]);
-        assert_non_null(strstr(text, i == 1 ? "\repoch 3/4\r\n" : "val loss 0.25"));
-    }
-    close_show(&s);
-    (void)close(master);
-}
-
-/* The line of a validation within an epoch has the parts that fit behind "batch 1,000/1,000". */
-static void parts_fit_behind_the_last_batch(void **state)
-{
-    static const fg_metric val[] = {{"val_acc", 0.5}, {"val_loss", 0.25}};
-    char text[4096];
-    (void)state;
-    for (unsigned short columns = 65; columns <= 66; columns++) {
-        fg_error err = {0};
-        int master;
-        show s = (show){.out = terminal_open(columns, &master)};
-        const fg_progress at = {.batch = 2, .batches = 1000, .metrics = val, .metric_count = 2};
-        s.trainer.fit.settings.total_epochs = 3;
-        s.trainer.call.is_running = true;
-        fgt_ok(fgi_progress_create(s.out, "bar", false, &s.trainer, &s.progress, &err));
-        fgi_progress_set_clock(s.progress, clock_ns);
-        tell(&s, fgi_progress_ops.epoch_start, (fg_progress){.batches = 1000});
-        tell(&s, fgi_progress_ops.val_start, at);
-        tell(&s, fgi_progress_ops.val_end, at);
-        tell(&s, fgi_progress_ops.fit_end, at);
-        terminal_read(master, text, sizeof text);
-        assert_string_equal(text, columns == 65
-                                      ? "epoch 1/3  batch 2/1,000  val loss 0.25 acc 0.5\r\n"
-                                      : "epoch 1/3  batch 2/1,000  val loss 0.25 acc 0.5  "
-                                        "00:00\r\n");
-        close_show(&s);
-        (void)close(master);
-    }
 }
 
 static void unknown_styles_are_refused(void **state)
@@ -799,6 +702,10 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(plain_lines_within_a_long_epoch),
     cmocka_unit_test(the_rate_is_that_of_the_last_log_line),
     cmocka_unit_test(an_epoch_that_was_resumed),
+    cmocka_unit_test(an_epoch_starts_without_values),
+    cmocka_unit_test(a_bar_without_a_terminal),
+    cmocka_unit_test(a_validation_of_a_resumed_epoch),
+    cmocka_unit_test(the_live_line_waits_for_the_log),
     cmocka_unit_test(every_epoch_has_a_line),
     cmocka_unit_test(the_best_value_is_highlighted),
     cmocka_unit_test(only_the_line_of_the_best_is_highlighted),
@@ -808,11 +715,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_bar_is_redrawn_ten_times_a_second),
     cmocka_unit_test(compilation_is_shown_with_its_time),
     cmocka_unit_test(a_compilation_replaces_the_progress),
-    cmocka_unit_test(every_line_fits_the_terminal),
-    cmocka_unit_test(a_window_may_be_resized),
     cmocka_unit_test(unknown_styles_are_refused),
     cmocka_unit_test(a_long_compilation_has_plain_lines),
-    cmocka_unit_test(parts_fit_behind_the_last_batch),
 };
 
 static int open_all(void **state)

@@ -628,12 +628,13 @@ static void a_test_counts_classes_and_rows(void **state)
     fg_dataset_destroy(data.test);
 }
 
-/* The first validation is stopped after its first batch. */
+/* The first validation is stopped after its first batch, and the second one fails there. */
 static void a_part_of_a_validation_has_no_rows(void **state)
 {
     fg_task_ops ops = toy_ops;
     const fg_task classifies = {.name = "toy", .self = &model, .ops = &ops};
-    static recorder r = {.at_event = "batch_end", .at_count = 1, .status = FG_ESTOPPED};
+    static const fg_status statuses[] = {FG_ESTOPPED, FG_EIO, FG_OK};
+    static recorder r;
     const fg_evaluation *e = NULL;
     fg_error err = {0};
     fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){0});
@@ -641,12 +642,12 @@ static void a_part_of_a_validation_has_no_rows(void **state)
     (void)state;
     ops.val_step = classify;
     fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, &r, &err));
-    for (int i = 0; i < 2; i++) {
-        assert_int_equal(fg_trainer_validate(trainer, &classifies, &data, &err),
-                         i == 0 ? FG_ESTOPPED : FG_OK);
+    for (int i = 0; i < 3; i++) {
+        r = (recorder){.at_event = "batch_end", .at_count = 1, .status = statuses[i]};
+        assert_int_equal(fg_trainer_validate(trainer, &classifies, &data, &err), statuses[i]);
         fgt_ok(fg_trainer_evaluation(trainer, false, &e, &err));
-        assert_int_equal(e != NULL ? e->samples : 0, i == 0 ? 0 : 9);
-        assert_int_equal(e != NULL ? e->step : -1, i == 0 ? -1 : 7);
+        assert_int_equal(e != NULL ? e->samples : 0, i < 2 ? 0 : 9);
+        assert_int_equal(e != NULL ? e->step : -1, i < 2 ? -1 : 7);
         trainer->cursor.step = 7;
     }
     fg_trainer_destroy(trainer);
