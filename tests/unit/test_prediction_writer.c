@@ -288,7 +288,7 @@ static void names_that_are_not_utf8_are_escaped(void **state)
     (void)state;
     static const char *const classes[] = {"\xe9t\xe9"};
     static const float values[] = {1, 1, 1};
-    static const char *files[] = {"a\xff,\".jpg", "b\\\xc3\xa9.jpg", NULL};
+    static const char *files[] = {"a\xff,\".jpg", "b\\\xc3\xa9\n.jpg", NULL};
     static const fg_dataset_ops ops = {.read = read_nothing, .name = name_at};
     const fg_field field = {"x", {.dtype = FG_F32}};
     const fg_dataset_spec spec = {.count = 3, .fields = &field, .field_count = 1};
@@ -307,11 +307,11 @@ static void names_that_are_not_utf8_are_escaped(void **state)
         out.data,
         "index,name,prediction,p_\\xe9t\\xe9\n"
         "0,\"a\\xff,\"\".jpg\",\\xe9t\\xe9,1\n"
-        "1,b\\\xc3\xa9.jpg,\\xe9t\\xe9,1\n"
+        "1,\"b\\\xc3\xa9\n.jpg\",\\xe9t\\xe9,1\n"
         "2,,\\xe9t\\xe9,1\n"
         "{\"index\": 0, \"name\": \"a\\\\xff,\\\".jpg\", \"prediction\": \"\\\\xe9t\\\\xe9\", "
         "\"p\": [1]}\n"
-        "{\"index\": 1, \"name\": \"b\\\\\xc3\xa9.jpg\", \"prediction\": \"\\\\xe9t\\\\xe9\", "
+        "{\"index\": 1, \"name\": \"b\\\\\xc3\xa9\\n.jpg\", \"prediction\": \"\\\\xe9t\\\\xe9\", "
         "\"p\": [1]}\n"
         "{\"index\": 2, \"prediction\": \"\\\\xe9t\\\\xe9\", \"p\": [1]}\n");
     fgi_buf_fini(&out);
@@ -340,6 +340,7 @@ static void an_npy_file_has_all_rows(void **state)
         assert_int_equal(fgi_prediction_file_close(&file, status, &err),
                          rows == 3 ? FG_OK : FG_EINTERNAL);
     }
+    assert_string_equal(err.message, "2 predictions of 3 samples");
     char *text = NULL;
     size_t size = 0;
     const fg_predictions cube = {

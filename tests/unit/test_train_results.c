@@ -220,79 +220,6 @@ static void many_windows_are_merged(void **state)
 
 /* ---- what limits the rate -------------------------------------------------------------------- */
 
-/* A loader that read 50 samples per second and thread with 3 threads, and a device that computes
- * 100 samples in 0.5 s. */
-static const char *judged(const fg_idle *idle, char *text, size_t size)
-{
-    static fg_input_report report;
-    const fg_loader_stats before = {.rows = 20, .workers = 3, .stages = {.read_s = 1}};
-    const fg_loader_stats after = {
-        .rows = 220,
-        .workers = 3,
-        .stages = {.read_s = 1.5, .decode_s = 3, .resize_s = 0.25, .copy_s = 0.25}};
-    fgi_input_report_load(&report, &before, &after);
-    fgi_input_report_judge(&report, idle, 200);
-    assert_int_equal(report.samples, 200);
-    if (idle->busy_s > 0)
-        fgt_close("delivered", report.delivered_samples_per_s, 150, 1e-9, 0);
-    (void)fg_input_report_format(&report, text, size);
-    return report.bound_by;
-}
-
-static void the_limit_is_what_the_device_waits_for(void **state)
-{
-    char text[256];
-    (void)state;
-    assert_string_equal(
-        judged(&(fg_idle){.busy_s = 1, .idle_s = 0.04, .input_s = 0.04}, text, sizeof text),
-        "device");
-    assert_string_equal(text,
-                        "bound by the device: the loader delivers 0.75x the required rate and "
-                        "spends 75 % of its time on decoding; the device waits for input 4 % "
-                        "of the time");
-    assert_string_equal(
-        judged(
-            &(fg_idle){.busy_s = 1, .idle_s = 1, .input_s = 0.6, .upload_s = 0.1, .other_s = 0.3},
-            text, sizeof text),
-        "decode");
-    assert_non_null(strstr(text, "waits for input 35 % of the time"));
-    assert_string_equal(
-        judged(&(fg_idle){.busy_s = 1, .idle_s = 1, .input_s = 0.3, .upload_s = 0.5, .read_s = 0.2},
-               text, sizeof text),
-        "upload");
-    assert_string_equal(
-        judged(
-            &(fg_idle){
-                .busy_s = 1, .idle_s = 1, .input_s = 0.3, .upload_s = 0.1, .checkpoint_s = 0.6},
-            text, sizeof text),
-        "host");
-    assert_string_equal(
-        judged(&(fg_idle){.busy_s = 1, .idle_s = 0.5, .upload_s = 0.5}, text, sizeof text),
-        "upload");
-    assert_string_equal(
-        judged(&(fg_idle){.busy_s = 1, .idle_s = 0.1, .other_s = 0.1}, text, sizeof text), "host");
-    assert_null(judged(&(fg_idle){.idle_s = 0.1}, text, sizeof text));
-    assert_string_equal(text, "");
-}
-
-static void the_ratio_has_few_digits(void **state)
-{
-    static const struct {
-        double required;
-        const char *says;
-    } rows[] = {
-        {200, " 0.75x "}, {100, " 1.5x "}, {12, " 12x "}, {1.5, " 100x "}, {1, " more than 100x "}};
-    char text[256];
-    (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const fg_input_report report = {.bound_by = "device",
-                                        .delivered_samples_per_s = 150,
-                                        .required_samples_per_s = rows[i].required,
-                                        .stages = {.read_s = 1}};
-        assert_non_null(strstr(fg_input_report_format(&report, text, sizeof text), rows[i].says));
-    }
-}
-
 /* Validation within a fit does not count: the device's rate is that of training. */
 static void the_required_rate_is_that_of_busy_steps(void **state)
 {
@@ -884,8 +811,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(more_spans_than_there_is_room_for),
     cmocka_unit_test(windows_end_with_their_last_step),
     cmocka_unit_test(many_windows_are_merged),
-    cmocka_unit_test(the_limit_is_what_the_device_waits_for),
-    cmocka_unit_test(the_ratio_has_few_digits),
     cmocka_unit_test(the_required_rate_is_that_of_busy_steps),
     cmocka_unit_test(accumulated_batches_are_one_step),
     cmocka_unit_test(percentiles_of_a_hundred_steps),
