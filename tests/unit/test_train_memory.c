@@ -6,10 +6,12 @@
 #include "fgt.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <fulgurite/tuner.h>
 
 #include "base/alloc.h"
 #include "fakepjrt/fake_control.h"
+#include "golden.h"
 #include "toy.h"
 #include "train/device_memory.h"
 
@@ -91,6 +93,91 @@ static void the_largest_batch_is_found(void **state)
         assert_true(is_tried);
         assert_true(too_large > fit.batch_size);
         assert_true(too_large - fit.batch_size <= fit.batch_size / 16 + 8);
+        end(&f);
+    }
+}
+
+/* Searches for a batch: samples, devices, memory of each, the batch to start with (0: the default).
+ */
+static const struct {
+    int64_t samples;
+    long devices, limit;
+    int64_t start;
+} searches[] = {
+    {1000, 1, 6000, 0},   {1000, 1, 6000, 1},  {1000, 1, 6000, 7},      {1000, 1, 6000, 900},
+    {1000, 1, 6000, -5},  {1000, 2, 6000, 0},  {1000, 1, 12000, 16},    {1000, 1, 24000, 24},
+    {1000, 1, 2000, 0},   {1000, 1, 1900, 0},  {1000, 1, 1800, 30},     {1000, 1, 1000, 0},
+    {64, 1, 6000, 32},    {65, 1, 6000, 32},   {63, 1, 6000, 32},       {17, 1, 2100, 17},
+    {100, 2, 1 << 20, 0}, {33, 2, 1 << 20, 8}, {1, 1, 1 << 20, 0},      {24, 1, 2400, 24},
+    {25, 1, 2400, 25},    {64, 3, 3000, 5},    {1000, 1, 1 << 20, 250}, {1000, 1, 1 << 20, 251}};
+
+static void put_search(size_t i, FILE *out)
+{
+    fg_error err = {0};
+    tries t = {0};
+    fg_batch_fit fit;
+    fake.set("devices", searches[i].devices);
+    fixture f = begin(searches[i].start);
+    fg_dataset_destroy(f.train);
+    f.data.train = f.train = toy_data(searches[i].samples, 1);
+    fake.set("memory_limit_bytes", searches[i].limit);
+    fgt_ok(fg_trainer_find_batch(f.trainer, &task, &f.data, on_tried, &t, &fit, &err));
+    (void)fprintf(out, "%d samples, %ld x %ld bytes, starting at %d:", (int)searches[i].samples,
+                  searches[i].devices, searches[i].limit, (int)searches[i].start);
+    for (int k = 0; k < t.count; k++)
+        (void)fprintf(out, " %d%s", (int)t.batch[k], t.fits[k] ? "" : "!");
+    (void)fprintf(out, "\n  found %d, %d in all, %d bytes%s\n", (int)fit.batch_size,
+                  (int)fit.global_batch_size, (int)fit.need_bytes, fit.all_fit ? ", all fit" : "");
+    end(&f);
+}
+
+/* "!": does not fit. */
+static void a_search_tries_few_batches(void **state)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    (void)state;
+    assert_non_null(out);
+    for (size_t i = 0; i < sizeof searches / sizeof searches[0]; i++)
+        put_search(i, out);
+    assert_int_equal(fclose(out), 0);
+    fgt_golden("train/batches.txt", text);
+    free(text);
+}
+
+/* The bytes that a batch needs, and whether the search takes it, with this memory. */
+static int64_t need_of(int64_t batch_size, int64_t limit, bool *out_fits)
+{
+    fg_error err = {0};
+    tries t = {0};
+    fg_batch_fit fit;
+    fixture f = begin(batch_size);
+    fake.set("memory_limit_bytes", (long)limit);
+    fgt_ok(fg_trainer_find_batch(f.trainer, &task, &f.data, on_tried, &t, &fit, &err));
+    end(&f);
+    *out_fits = t.fits[0];
+    return t.need[0];
+}
+
+/* A search leaves a tenth of the memory free, exactly; a fit may use all of it. */
+static void a_batch_may_need_all_that_there_is(void **state)
+{
+    fg_error err = {0};
+    bool fits;
+    int64_t batch_size = 1, need;
+    (void)state;
+    while ((need = need_of(batch_size, 1 << 20, &fits)) % 9 != 0)
+        batch_size++;
+    (void)need_of(batch_size, need / 9 * 10, &fits);
+    assert_true(fits);
+    (void)need_of(batch_size, need / 9 * 10 - 2, &fits);
+    assert_false(fits);
+    for (int i = 0; i < 2; i++) {
+        fixture f = begin(batch_size);
+        fake.set("memory_limit_bytes", (long)need - i);
+        assert_int_equal(fg_trainer_fit(f.trainer, &task, &f.data, &err),
+                         i == 0 ? FG_OK : FG_EDEVMEM);
         end(&f);
     }
 }
@@ -214,16 +301,22 @@ static void batches_are_lowered_in_steps(void **state)
     end(&f);
 }
 
-/* Without memory statistics, the host's memory is the limit. */
+/* Without memory statistics, the host's memory is the limit, which virtual devices share. */
 static void the_hosts_memory_counts(void **state)
 {
     (void)state;
-    fg_error err = {0};
-    fg_batch_fit fit;
-    fixture f = begin(0);
-    fgt_ok(fg_trainer_find_batch(f.trainer, &task, &f.data, NULL, NULL, &fit, &err));
-    assert_true(fit.limit_bytes > 1 << 26);
-    end(&f);
+    int64_t limits[2];
+    for (int i = 0; i < 2; i++) {
+        fg_error err = {0};
+        fg_batch_fit fit;
+        fake.set("devices", i + 1);
+        fixture f = begin(0);
+        fgt_ok(fg_trainer_find_batch(f.trainer, &task, &f.data, NULL, NULL, &fit, &err));
+        limits[i] = fit.limit_bytes;
+        end(&f);
+    }
+    assert_true(limits[0] > 1 << 26);
+    assert_int_equal(limits[1], limits[0] / 2);
 }
 
 static void a_fit_is_refused_before_it_runs(void **state)
@@ -314,21 +407,26 @@ static void bytes_in_words(void **state)
     }
 }
 
-/* If the compiler or the execution runs out of memory, the advice is the same. */
+/* If the compiler or the execution runs out of memory, the advice is the same, for each device. */
 static void what_runs_out_later_is_explained(void **state)
 {
     (void)state;
-    static const char *const faults[] = {"execute_error", "compile_error"};
-    for (int i = 0; i < 2; i++) {
+    static const char *const faults[] = {"execute_error", "execute_error", "compile_error"};
+    for (int i = 0; i < 3; i++) {
         fg_error err = {0};
+        fake.set("devices", i == 1 ? 2 : 1);
         fixture f = begin(40);
         fake.set("memory_limit_bytes", 1 << 20);
         fake.set(faults[i], 8);
         assert_int_equal(fg_trainer_fit(f.trainer, &task, &f.data, &err), FG_EDEVMEM);
         assert_non_null(strstr(err.message, "RESOURCE_EXHAUSTED"));
-        assert_non_null(strstr(err.message, i == 0 ? "batch_size 20 fits: it needs "
-                                                   : "not even a batch of 1 per device fits in "));
-        assert_true((strstr(err.message, "parameters 332 B") != NULL) == (i == 0));
+        const char *advice =
+            strstr(err.message, i < 2 ? "\nbatch_size 20 fits: it needs "
+                                      : "\nnot even a batch of 1 per device fits in 1.05 MB");
+        assert_non_null(advice);
+        assert_true((strstr(advice, "; this one: parameters 332 B") != NULL) == (i < 2));
+        assert_true(i < 2 || strlen(advice) == strlen("\nnot even a batch of 1 per device fits in "
+                                                      "1.05 MB"));
         end(&f);
     }
 }
@@ -351,6 +449,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(the_largest_batch_is_found, nothing_is_alive),
+        cmocka_unit_test_teardown(a_search_tries_few_batches, nothing_is_alive),
+        cmocka_unit_test_teardown(a_batch_may_need_all_that_there_is, nothing_is_alive),
         cmocka_unit_test_teardown(a_batch_that_does_not_run_is_lowered, nothing_is_alive),
         cmocka_unit_test_teardown(without_a_batch_that_runs_it_is_0, nothing_is_alive),
         cmocka_unit_test_teardown(batches_are_lowered_in_steps, nothing_is_alive),
