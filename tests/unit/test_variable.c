@@ -8,7 +8,9 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/alloc.h"
 #include "trace/program.h"
+#include "train/file_order.h"
 
 static const fg_type f32_34 = {.dtype = FG_F32, .rank = 2, .dim = {3, 4}};
 static const fg_type f32_4 = {.dtype = FG_F32, .rank = 1, .dim = {4}};
@@ -222,7 +224,48 @@ static void places_of_freezing_are_kept(void **state)
     fg_variable_destroy(v);
 }
 
+/* Dimensions 2, 3 and 4 of files are 4, 2 and 3 of the variable: an order that is not its own
+ * inverse. */
+static void files_have_another_order(void **state)
+{
+    (void)state;
+    enum { A = 2, B = 3, C = 4, ALL = A * B * C };
+    fg_error err = {0};
+    fg_variable *v = NULL;
+    double file[ALL], *value = fgi_alloc(sizeof file);
+    float narrow[ALL];
+    assert_non_null(value);
+    const fg_type type = {.dtype = FG_F64, .rank = 3, .dim = {C, A, B}};
+    fgt_ok(
+        fg_variable_create("v", &type, &(fg_variable_options){.file_axis = {1, 2, 0}}, &v, &err));
+    const fg_type expected = {.dtype = FG_F64, .rank = 3, .dim = {A, B, C}};
+    const fg_type found = fgi_file_type(v);
+    assert_true(fg_type_equal(&found, &expected));
+    for (int i = 0; i < ALL; i++) {
+        file[i] = i / 3.0;
+        narrow[i] = (float)i;
+    }
+    for (int i = 0; i < 2; i++) {
+        fgt_ok(fgi_set_from_file(v, i == 0 ? FG_F32 : FG_F64, i == 0 ? (const void *)narrow : file,
+                                 &err));
+        fgt_ok(fg_variable_read(v, value, sizeof file, &err));
+        for (int a = 0; a < A; a++)
+            for (int b = 0; b < B; b++)
+                for (int c = 0; c < C; c++) {
+                    const int at = (a * B + b) * C + c;
+                    const double number = i == 0 ? (double)narrow[at] : file[at];
+                    assert_true(value[(c * A + a) * B + b] == number);
+                }
+    }
+    void *block = value;
+    fgt_ok(fgi_to_file_order(v, &block, &err));
+    assert_memory_equal(block, file, sizeof file);
+    fgi_free(block);
+    fg_variable_destroy(v);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(files_have_another_order),
     cmocka_unit_test(variables_have_the_value_assigned_last),
     cmocka_unit_test(assigned_values_have_the_type_of_the_variable),
     cmocka_unit_test(variables_refuse_bad_options),
