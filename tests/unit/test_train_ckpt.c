@@ -38,8 +38,11 @@ int clock_gettime(clockid_t which, struct timespec *out)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-static const fg_metric metrics[] = {
-    {"train_loss", 1e12}, {"val_acc", -0.5}, {"val_loss", 0.123456789}, {"val_nan", (double)NAN}};
+static const fg_metric metrics[] = {{"train_loss", 1e12},
+                                    {"val_acc", -0.5},
+                                    {"val_loss", 0.123456789},
+                                    {"val_nan", (double)NAN},
+                                    {"val_most", 1e9}};
 
 static void names_follow_the_template(void **state)
 {
@@ -57,6 +60,9 @@ static void names_follow_the_template(void **state)
         {"a{val_loss:.1e}_{step}", "a1.2e-01_42"},
         {"a{val_loss:08.3f}_{step}", "a0000.123_42"},
         {"a{train_loss:.2f}_{step}", "a1e12_42"}, /* no long numbers, no plus sign */
+        {"a{val_most:.1f}_{step}", "a1e09_42"},
+        {"a{val_loss:f}-{step}", "a0.123457-42"},
+        {"{step}-{epoch:03}", "42-007"},
         {"a{val_acc:.2g}.{step}", "a-0.5.42"},
         {"a{val_nan}-{step}", "anan-42"},
         {"a{val_f1:.3f}-{step}", "anone-42"},
@@ -68,7 +74,7 @@ static void names_follow_the_template(void **state)
         fg_error err = {0};
         char name[FGI_CKPT_NAME_SIZE];
         fgt_ok(fgi_ckpt_name_check(rows[i].pattern, &err));
-        fgi_ckpt_name_make(rows[i].pattern, 42, 7, metrics, 4, name, sizeof name);
+        fgi_ckpt_name_make(rows[i].pattern, 42, 7, metrics, 5, name, sizeof name);
         assert_string_equal(name, rows[i].name);
     }
     (void)setlocale(LC_ALL, "C");
@@ -86,6 +92,8 @@ static void the_longest_name_fits(void **state)
     fgt_ok(fgi_ckpt_name_check(pattern, &err));
     fgi_ckpt_name_make(pattern, INT64_MAX, 0, &large, 1, name, sizeof name);
     assert_string_equal(name + strlen(name) - 20, "-9223372036854775807");
+    fgi_ckpt_name_make("best", 42, 0, NULL, 0, name, sizeof "best-42");
+    assert_string_equal(name, "best-42");
 }
 
 static void bad_templates_are_refused(void **state)
@@ -98,6 +106,9 @@ static void bad_templates_are_refused(void **state)
         {"../a", "at '../a': expected a letter"},
         {".a", "at '.a': expected a letter"},
         {"-a", "at '-a': expected a letter"},
+        {"=a", "at '=a': expected a letter"},
+        {"a{step:.0}", "at '{step:.0}': expected a field"},
+        {"a{epoch:.0d}", "at '{epoch:.0d}': expected a field"},
         {"{val_loss}", "at '{val_loss}': expected a letter"},
         {"a/b", "at '/b': expected letters, digits"},
         {"a b", "at ' b': expected letters"},

@@ -59,7 +59,7 @@ static int end(void **state)
 typedef struct counter {
     int64_t count, at_start; /* when fit_start was called */
     int loads;
-    bool grows, refuses; /* saves another size the second time; rejects what it loads */
+    bool grows, shrinks, refuses; /* saves another size the second time; rejects what it loads */
 } counter;
 
 static size_t save_count(void *self, void *bytes, size_t size)
@@ -69,7 +69,7 @@ static size_t save_count(void *self, void *bytes, size_t size)
         return 0;
     if (size >= sizeof c->count)
         memcpy(bytes, &c->count, sizeof c->count);
-    return sizeof c->count + (c->grows && bytes != NULL ? 1 : 0);
+    return sizeof c->count + (c->grows && bytes != NULL) - (c->shrinks && bytes != NULL);
 }
 
 static fg_status load_count(void *self, const void *bytes, size_t size, fg_error *err)
@@ -126,7 +126,10 @@ static fg_status fit(const char *folder, const char *resume, int64_t epochs,
     return status;
 }
 
+/* Only its name is that of a counter. */
+static const fg_callback_ops stateless_ops = {.name = "counter", .batch_end = on_batch};
 static const fg_callback_ops *one[2] = {&counter_ops, NULL}, *none[2] = {NULL, NULL},
+                             *named[2] = {&stateless_ops, NULL},
                              *both[2] = {&counter_ops, &other_ops};
 
 /* A checkpoint does not contain later changes: a run that resumes from the middle of another one
@@ -164,7 +167,7 @@ static void missing_and_unclaimed_states_are_warned_of(void **state)
         talk.data, "contains no state of callback 'other', which starts from its initial state"));
     assert_null(strstr(talk.data, "'counter'"));
     fgi_buf_clear(&talk);
-    fgt_ok(fit(folder, "last", 3, none, c, &err));
+    fgt_ok(fit(folder, "last", 3, named, c, &err));
     assert_non_null(
         strstr(talk.data, "the state of callback 'counter', which this run does not have"));
     assert_non_null(
@@ -183,6 +186,10 @@ static void states_that_do_not_fit_end_the_fit(void **state)
     assert_int_equal(fit(folder, NULL, 1, one, c, &err), FG_EINVAL);
     fgt_message_is(err.message, "callback 'counter': save returned 8 bytes, then 9: its state must "
                                 "not change in between");
+    c[0] = (counter){.shrinks = true};
+    assert_int_equal(fit(fgt_temp_folder(), NULL, 1, one, c, &err), FG_EINVAL);
+    fgt_message_is(err.message, "callback 'counter': save returned 8 bytes, then 7: its state must "
+                                "not change in between");
     folder = fgt_temp_folder();
     c[0] = (counter){.count = 0};
     fgt_ok(fit(folder, NULL, 1, one, c, &err));
@@ -191,6 +198,12 @@ static void states_that_do_not_fit_end_the_fit(void **state)
     fgt_message_is(err.message,
                    "~/checkpoints/step-000000003: the state of callback 'counter': not a count");
     assert_int_equal(c[0].count, 0); /* no step was executed */
+}
+
+static fg_status build_nothing(void *self, fg_module *root, fg_error *err)
+{
+    (void)self, (void)root, (void)err;
+    return FG_OK;
 }
 
 static void half_of_the_functions_are_refused(void **state)
@@ -211,6 +224,15 @@ static void half_of_the_functions_are_refused(void **state)
     assert_int_equal(fg_trainer_add_callback(trainer, &counter_ops, &c, &err), FG_EINVAL);
     fgt_message_is(err.message, "there already is a callback 'counter': callbacks with state or "
                                 "variables require unique names");
+    const fg_callback_ops builds[] = {{.build = build_nothing},
+                                      {.build = build_nothing}, /* neither has a name */
+                                      {.name = "b", .build = build_nothing},
+                                      {.name = "b", .build = build_nothing},
+                                      {.name = "counter", .build = build_nothing},
+                                      {.name = "counter", .batch_end = on_batch}};
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(fg_trainer_add_callback(trainer, &builds[i], &c, &err),
+                         i == 3 || i == 4 ? FG_EINVAL : FG_OK);
     fg_trainer_destroy(trainer);
 }
 

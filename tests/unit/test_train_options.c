@@ -691,10 +691,17 @@ static void means_that_cannot_be_weighted_are_refused(void **state)
 static const struct {
     const char *text;
     bool is_good;
-} schedules[] = {
-    {"0=1048576", true},        {"0=1048577", false}, {"0=0", false},    {"999999999999=2", true},
-    {"1000000000000=2", false}, {"5=2,5=3", false},   {"5=2,6=3", true}, {"5=2,", false},
-    {" 5 = 2 , 6 = 3 ", true}};
+} schedules[] = {{"0=1048576", true},
+                 {"0=1048577", false},
+                 {"0=0", false},
+                 {"999999999999=2", true},
+                 {"1000000000000=2", false},
+                 {"5=2,5=3", false},
+                 {"5=2,6=3", true},
+                 {"5=2,", false},
+                 {" 5 = 2 , 6 = 3 ", true},
+                 {"0=1,4=2,0=3", false},
+                 {"0=1,4=2,4=3", false}};
 
 /* Of the limits: 31 epochs after the first, numbers of 12 digits, 2^20 batches. */
 static void numbers_of_batches_by_epoch(void **state)
