@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/print.h"
 #include "fakepjrt/fake_control.h"
 #include "golden.h"
 #include "toy.h"
@@ -231,6 +232,169 @@ static void a_preview_refuses_what_a_fit_refuses(void **state)
     fg_dataset_destroy(train);
 }
 
+/* Data and options whose settings are printed. */
+typedef struct previewed {
+    int64_t samples; /* negative: of a source that does not tell their number */
+    int64_t batch_size, global_batch_size;
+    bool drop_last;
+    fg_trainer_limits limits;
+    const char *devices, *accumulate;
+    fg_trainer_lr lr; /* the schedule: a mark for onecycle */
+    bool has_cycle;
+} previewed;
+
+#define UNSCALED                                                                                   \
+    {                                                                                              \
+        .lr_scaling = NULL                                                                         \
+    }
+static const previewed previews[] = {
+    {64, 8, 0, false, {.max_epochs = 3}, "1", NULL, UNSCALED, true},
+    {65, 8, 0, false, {.max_epochs = 3}, "1", NULL, UNSCALED, true},
+    {65, 8, 0, true, {.max_epochs = 3}, "1", NULL, UNSCALED, true},
+    {7, 8, 0, true, {.max_epochs = 3}, "1", NULL, UNSCALED, false},
+    {7, 8, 0, false, {.max_epochs = 3}, "1", NULL, UNSCALED, false},
+    {1, 1, 0, false, {.max_epochs = 1}, "1", NULL, UNSCALED, true},
+    {1, 0, 0, false, {.max_steps = 2}, "1", NULL, UNSCALED, true},
+    {1, 0, 0, false, {.max_steps = 3}, "2", NULL, UNSCALED, true},
+    {2, 0, 0, false, {.max_steps = 3}, "2", NULL, UNSCALED, true},
+    {64, 0, 10, false, {.max_steps = 4}, "4", NULL, UNSCALED, false},
+    {64, 0, 3, false, {.max_steps = 4}, "4", NULL, UNSCALED, false},
+    {64, 0, 12, false, {.max_steps = 4}, "4", NULL, UNSCALED, false},
+    {64, -1, 0, false, {.max_steps = 4}, "1", NULL, UNSCALED, false},
+    {64, INT32_MAX, 0, false, {.max_steps = 4}, "1", NULL, UNSCALED, false},
+    {64, INT32_MAX, 0, false, {.max_steps = 4}, "2", NULL, UNSCALED, false},
+    {64, INT64_C(1) << 31, 0, false, {.max_steps = 4}, "1", NULL, UNSCALED, false},
+    {64, 0, -2, false, {.max_steps = 4}, "1", NULL, UNSCALED, false},
+    {64, 4, 4, false, {.max_steps = 4}, "1", NULL, UNSCALED, false},
+    /* limits */
+    {64, 8, 0, false, {.max_epochs = 3, .max_steps = 20}, "1", NULL, UNSCALED, true},
+    {64, 8, 0, false, {.max_epochs = 3, .max_steps = 24}, "1", NULL, UNSCALED, true},
+    {64, 8, 0, false, {.max_epochs = 3, .max_steps = 25}, "1", NULL, UNSCALED, true},
+    {64, 8, 0, false, {.max_epochs = -1, .max_steps = 16}, "1", NULL, UNSCALED, true},
+    {64, 8, 0, false, {.max_epochs = -1, .max_steps = 17}, "1", NULL, UNSCALED, true},
+    {64, 8, 0, false, {.max_epochs = -1}, "1", NULL, UNSCALED, false},
+    {64, 8, 0, false, {.max_epochs = INT64_MAX}, "1", NULL, UNSCALED, false},
+    {64, 8, 0, false, {.max_steps = INT64_MAX}, "1", NULL, UNSCALED, false},
+    {64, 8, 0, false, {.max_epochs = 2, .limit_train_batches = 3}, "1", NULL, UNSCALED, false},
+    {64, 8, 0, false, {.max_epochs = 2, .limit_train_batches = 30}, "1", NULL, UNSCALED, false},
+    {64, 8, 0, false, {.max_epochs = 2, .limit_train_fraction = 0.3}, "1", NULL, UNSCALED, false},
+    {64, 8, 0, false, {.max_epochs = 2, .limit_train_fraction = 0.01}, "1", NULL, UNSCALED, false},
+    {64, 8, 0, false, {.max_epochs = 2, .limit_train_fraction = 1}, "1", NULL, UNSCALED, false},
+    {64, 8, 0, false, {.max_epochs = 2, .limit_train_fraction = 1.01}, "1", NULL, UNSCALED, false},
+    {64, 8, 0, false, {.max_epochs = 2, .limit_val_fraction = -0.5}, "1", NULL, UNSCALED, false},
+    {64,
+     8,
+     0,
+     false,
+     {.max_epochs = 2, .limit_train_batches = 3, .limit_train_fraction = 0.75},
+     "1",
+     NULL,
+     UNSCALED,
+     false},
+    {64,
+     8,
+     0,
+     false,
+     {.max_epochs = 2, .limit_train_batches = 7, .limit_train_fraction = 0.75},
+     "1",
+     NULL,
+     UNSCALED,
+     false},
+    {64,
+     8,
+     0,
+     false,
+     {.max_epochs = 2, .overfit_batches = 1, .overfit_fraction = 0.5},
+     "1",
+     NULL,
+     UNSCALED,
+     false},
+    /* of a source */
+    {-1, 8, 0, false, {.max_epochs = 2}, "1", NULL, UNSCALED, false},
+    {-1, 8, 0, false, {.max_epochs = 2}, "1", NULL, UNSCALED, true},
+    {-1, 8, 0, false, {.max_steps = 5}, "1", NULL, UNSCALED, true},
+    {-1, 8, 0, false, {.max_epochs = 2, .limit_train_batches = 5}, "1", NULL, UNSCALED, true},
+    {-1, 8, 0, false, {.max_epochs = 2, .limit_train_fraction = 1}, "1", NULL, UNSCALED, false},
+    {-1, 8, 0, false, {.max_epochs = 2, .limit_train_fraction = 0.5}, "1", NULL, UNSCALED, false},
+    {-1, 8, 0, false, {.max_epochs = -1}, "1", NULL, UNSCALED, true},
+    /* several batches a step */
+    {64, 8, 0, false, {.max_epochs = 5}, "1", "0=1,1=2,3=3", UNSCALED, true},
+    {64, 8, 0, false, {.max_epochs = 5}, "1", "0=3,4=8", UNSCALED, true},
+    {64, 8, 0, false, {.max_epochs = 5}, "1", "2=3,3=1", UNSCALED, true},
+    {64, 8, 0, false, {.max_epochs = 5}, "1", "0=7,3=6", UNSCALED, true},
+    {64, 8, 0, false, {.max_steps = 17}, "1", "0=1,2=8", UNSCALED, true},
+    {64, 8, 0, false, {.max_steps = 17}, "1", "0=1,999999999999=8", UNSCALED, true},
+    {64, 8, 0, false, {.max_epochs = 999999999999}, "1", "0=1,5=8", UNSCALED, false},
+    /* learning rates */
+    {64, 8, 0, false, {.max_epochs = 1}, "2", NULL, {.lr_scaling = "linear"}, false},
+    {64, 8, 0, false, {.max_epochs = 1}, "2", NULL, {.lr_scaling = "sqrt"}, false},
+    {64, 8, 0, false, {.max_epochs = 1}, "2", "0=2,1=4", {.lr_scaling = "linear"}, false},
+    {64,
+     8,
+     0,
+     false,
+     {.max_epochs = 1},
+     "1",
+     NULL,
+     {.lr_scaling = "linear", .base_batch_size = 32},
+     true},
+    {64, 8, 0, false, {.max_epochs = 1}, "1", NULL, {.lr_scaling = "square"}, false},
+};
+
+static void put_preview(const previewed *p, FILE *out)
+{
+    const fg_schedule onecycle = fg_onecycle(NULL);
+    fg_error err = {0};
+    fg_fit_settings s;
+    fg_dataset *train = p->samples < 0 ? toy_source(64, 1, false) : toy_data(p->samples, 1);
+    fg_trainer_options o = {.devices.devices = p->devices,
+                            .limits = p->limits,
+                            .numerics.accumulate_schedule = p->accumulate,
+                            .lr = p->lr};
+    const fg_fit_data data = {.train = train,
+                              .batch_size = p->batch_size,
+                              .global_batch_size = p->global_batch_size,
+                              .drop_last = p->drop_last};
+    o.lr.schedule = p->has_cycle ? &onecycle : NULL;
+    const fg_status status = fg_trainer_preview(&o, &data, 0.1, &s, &err);
+    (void)fprintf(out, "%ld:", (long)(p - previews));
+    if (status == FG_OK) {
+        (void)fprintf(out, " %d x %lld = %lld, base %lld; %lld steps (%lld an epoch), %lld epochs;",
+                      s.batch_shards, (long long)s.batch_size, (long long)s.global_batch_size,
+                      (long long)s.base_batch_size, (long long)s.total_steps,
+                      (long long)s.steps_per_epoch, (long long)s.total_epochs);
+        for (int i = 0; i < s.part_count; i++)
+            (void)fprintf(out, " %lld:%lld+%lld", (long long)s.part[i].epoch,
+                          (long long)s.part[i].step, (long long)s.part[i].steps);
+        (void)fgi_fprintf(out, "; lr %.6g x %.6g (%s):", s.lr_given, s.lr_factor, s.lr_scaling);
+        for (int i = 0; i < 5; i++)
+            (void)fgi_fprintf(out, " %.6g", s.lr_at[i]);
+        (void)fprintf(out, "; steps 0, 7, 8, 16, 999 in epochs");
+        for (int i = 0; i < 5; i++)
+            (void)fprintf(out, " %lld",
+                          (long long)fg_fit_settings_epoch(&s, (const int[]){0, 7, 8, 16, 999}[i]));
+    } else {
+        (void)fprintf(out, " %s", err.message);
+    }
+    (void)fputc('\n', out);
+    fg_dataset_destroy(train);
+}
+
+/* Numbered as above. */
+static void settings_of_unusual_runs(void **state)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    (void)state;
+    assert_non_null(out);
+    for (size_t i = 0; i < sizeof previews / sizeof previews[0]; i++)
+        put_preview(&previews[i], out);
+    assert_int_equal(fclose(out), 0);
+    fgt_golden("train/settings.txt", text);
+    free(text);
+}
+
 static fg_status preview_scenario(void *self, fg_error *err)
 {
     const fg_fit_data data = {.train = self, .batch_size = 2};
@@ -405,6 +569,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_preview_with_a_client),
     cmocka_unit_test(a_preview_refuses_what_a_fit_refuses),
     cmocka_unit_test(a_preview_loses_no_memory),
+    cmocka_unit_test(settings_of_unusual_runs),
     cmocka_unit_test(what_is_printed_before_a_fit),
 };
 int main(void) { return cmocka_run_group_tests(tests, find_fake, nothing_is_left) == 0 ? 0 : 1; }
