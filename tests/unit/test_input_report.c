@@ -98,8 +98,10 @@ static void the_ratio_has_few_digits(void **state)
     static const struct {
         double required;
         const char *says;
-    } rows[] = {{200, " 0.75x "}, {150, " 1.0x "}, {100, " 1.5x "},        {15, " 10x "},
-                {12, " 12x "},    {1.5, " 100x "}, {1, " more than 100x "}};
+    } rows[] = {{200, "delivers 0.75x the"},       {150, "delivers 1.0x the"},
+                {100, "delivers 1.5x the"},        {15, "delivers 10x the"},
+                {12, "delivers 12x the"},          {1.5, "delivers 100x the"},
+                {1, "delivers more than 100x the"}};
     char text[256];
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
