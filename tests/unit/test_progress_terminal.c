@@ -1,5 +1,5 @@
-/* test_progress_terminal.c - the progress display on a terminal: how its lines fit, and what happens
- * when the terminal is resized.
+/* test_progress_terminal.c - the progress display on a terminal: how its lines fit, and what
+ * happens when the terminal is resized.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"

@@ -1,5 +1,5 @@
-/* test_train_progress.c - the progress display with a simulated clock: which lines remain, and plain
- * lines at intervals.
+/* test_train_progress.c - the progress display with a simulated clock: which lines remain, and
+ * plain lines at intervals.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"

@@ -89,7 +89,8 @@ static void times_are_seconds(void **state)
 }
 
 /* Between the ends of the steps at 100 and 200 ms: a save that begins with a read and contains a
- * compilation, input that began earlier, with a read that also ended earlier, and an upload. An empty span counts as nothing. */
+ * compilation, input that began earlier and contains a read that ended then, and an upload. An
+ * empty span counts as nothing. */
 static void idle_time_belongs_to_the_innermost(void **state)
 {
     (void)state;
@@ -218,8 +219,8 @@ static void add_times(fg_idle *to, const fg_idle *t)
     to->other_s += t->other_s;
 }
 
-/* A window per step of 1 ms, idle for `step` microseconds, half of them for a known activity: merging
- * keeps the sums and the order. */
+/* A window per step of 1 ms, idle for `step` microseconds, half of them for a known activity:
+ * merging keeps the sums and the order. */
 static void many_windows_are_merged(void **state)
 {
     (void)state;

@@ -385,31 +385,46 @@ static void validations_that_are_to_come(void **state)
         trainer.fit.settings.part_count = 0; /* a source */
         assert_int_equal(fgi_settings_validations(&trainer), -1);
     }
+    const fg_trainer parts = {/* ends of epochs: 5, 10, 13 and 16 */
+                              .options.validation = {.val_every_epochs = 1, .val_every_steps = 13},
+                              .fit.settings = {.total_steps = 16,
+                                               .total_epochs = 4,
+                                               .part_count = 2,
+                                               .part = {{0, 0, 5}, {2, 10, 3}}}};
+    assert_int_equal(fgi_settings_validations(&parts), 4);
 }
 
-/* A batch that was begun counts: the first 10 samples are one batch of 8, and a part of another. */
+/* A batch that was begun counts: the first 10 samples are one batch of 8, and a part of another. A
+ * smaller limit has been reached already. */
 static void a_limit_of_batches_counts_those_before_a_resume(void **state)
 {
     fg_error err = {0};
     watch w;
     (void)state;
-    const char *folder = fgt_path(fgt_temp_folder(), "run");
-    fg_fit_data data = {.train = toy_data(50, 1), .batch_size = 10, .workers = -1};
-    fg_trainer_options o = {.limits = {.max_epochs = 1, .limit_train_batches = 3},
-                            .checkpoints.run_dir = folder};
-    fg_trainer *trainer = create(&o, &w);
-    w.stop_after = 1;
-    assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_ESTOPPED);
-    fg_trainer_destroy(trainer);
-    o.checkpoints.resume = "last";
-    data.batch_size = 8;
-    trainer = create(&o, &w);
-    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
-    assert_int_equal(w.steps, 1);
-    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
-    assert_true(fg_trainer_result(trainer)->nothing_to_do);
-    fg_trainer_destroy(trainer);
-    fg_dataset_destroy(data.train);
+    for (int64_t limit = 3; limit >= 1; limit -= 2) {
+        const char *folder = fgt_path(fgt_temp_folder(), "run");
+        fg_fit_data data = {.train = toy_data(50, 1), .batch_size = 10, .workers = -1};
+        fg_trainer_options o = {.limits = {.max_epochs = 1, .limit_train_batches = 3},
+                                .checkpoints.run_dir = folder};
+        fg_trainer *trainer = create(&o, &w);
+        w.stop_after = 1;
+        assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_ESTOPPED);
+        fg_trainer_destroy(trainer);
+        o.checkpoints.resume = "last";
+        o.limits.limit_train_batches = limit;
+        data.batch_size = 8;
+        trainer = create(&o, &w);
+        fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+        assert_int_equal(w.steps, limit == 3 ? 1 : 0);
+        const fg_fit_settings *settings = fg_trainer_settings(trainer);
+        assert_int_equal(settings->total_steps, limit == 3 ? 2 : 1);
+        assert_int_equal(fg_fit_settings_epoch(settings, 1), limit == 3 ? 0 : 1);
+        fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+        assert_true(fg_trainer_result(trainer)->nothing_to_do);
+        assert_int_equal(settings->total_epochs, 1);
+        fg_trainer_destroy(trainer);
+        fg_dataset_destroy(data.train);
+    }
 }
 
 /* The epochs of the steps, counted one by one, of epochs with 7 batches. */
