@@ -423,6 +423,11 @@ static void a_limit_of_batches_counts_those_before_a_resume(void **state)
         assert_true(fg_trainer_result(trainer)->nothing_to_do);
         assert_int_equal(settings->total_epochs, 1);
         fg_trainer_destroy(trainer);
+        o.limits.max_steps = 1; /* fewer steps than there were */
+        trainer = create(&o, &w);
+        fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+        assert_int_equal(fg_trainer_settings(trainer)->total_steps, limit == 3 ? 2 : 1);
+        fg_trainer_destroy(trainer);
         fg_dataset_destroy(data.train);
     }
 }
