@@ -577,6 +577,43 @@ static void batches_of_a_validation(void **state)
     }
 }
 
+/* Batches of a step, validations within the fit, and updates are no steps; only the first batch is
+ * not timed. */
+static void a_fit_times_its_steps(void **state)
+{
+    static const struct {
+        int64_t accumulate, every, steps;
+        size_t windows;
+    } rows[] = {{1, 1, 8, 7}, {1, 2, 8, 4}, {2, 1, 4, 4}, {3, 2, 3, 2}};
+    (void)state;
+    const fg_fit_data data = {
+        .train = toy_data(32, 1), .val = toy_data(9, 2), .batch_size = 4, .workers = -1};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        int64_t samples = 0;
+        fg_trainer *trainer = toy_trainer(
+            client, &(fg_trainer_options){.limits.max_epochs = 1,
+                                          .numerics.accumulate_grad_batches = rows[i].accumulate,
+                                          .validation.val_every_steps = 2,
+                                          .output.log_every = rows[i].every});
+        fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+        const fg_result *r = fg_trainer_result(trainer);
+        for (size_t k = 0; k < r->window_count; k++)
+            samples += r->windows[k].samples;
+        assert_int_equal(r->step_times.count, rows[i].steps - 1);
+        assert_int_equal(samples, 32 - 4);
+        assert_int_equal(r->window_count, rows[i].windows);
+        assert_int_equal(r->windows[r->window_count - 1].step, rows[i].steps);
+        for (int kind = FGI_TRAIN; kind <= FGI_PREDICT; kind++)
+            assert_int_equal(fgi_feed_under_way(trainer->feed, (fgi_stage_kind)kind), 0);
+        fgt_ok(fg_trainer_validate(trainer, &task, &data, &err));
+        assert_int_equal(fg_trainer_result(trainer)->step_times.count, 3 - 1);
+        fg_trainer_destroy(trainer);
+    }
+    fg_dataset_destroy(data.train);
+    fg_dataset_destroy(data.val);
+}
+
 /* ---- rows of samples ------------------------------------------------------------------------- */
 
 static fg_tensor classify(void *self, fg_step *step, const fg_batch *batch)
@@ -855,6 +892,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(values_of_classes_are_means),
     cmocka_unit_test(names_of_metrics),
     cmocka_unit_test(a_part_of_a_validation_has_no_rows),
+    cmocka_unit_test(a_fit_times_its_steps),
     cmocka_unit_test(a_test_counts_classes_and_rows),
     cmocka_unit_test(rows_are_counted_while_they_arrive),
     cmocka_unit_test(times_are_seconds),

@@ -123,6 +123,72 @@ static void a_step_that_does_not_end(void **state)
     assert_memory_equal(t.last_event, last, strlen(last));
 }
 
+/* ---- a dataset that does not answer ---------------------------------------------------------- */
+
+typedef struct gate {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    bool is_closed; /* a sample waits at it */
+    int reports;    /* since then; the second one opens it, the first may have been under way */
+    char doing[128];
+    int64_t step;
+} gate;
+
+static fg_status read_at_gate(void *self, int64_t index, void *const *out_fields, fg_error *err)
+{
+    gate *g = self;
+    (void)err;
+    if (index == 9) {
+        (void)pthread_mutex_lock(&g->mutex);
+        g->is_closed = true;
+        while (g->reports < 2)
+            (void)pthread_cond_wait(&g->changed, &g->mutex);
+        g->is_closed = false;
+        (void)pthread_mutex_unlock(&g->mutex);
+    }
+    *(int32_t *)out_fields[1] = toy_sample(index, 1, out_fields[0]);
+    return FG_OK;
+}
+
+static void open_gate(void *self, const fg_hang *hang)
+{
+    gate *g = self;
+    (void)pthread_mutex_lock(&g->mutex);
+    if (g->is_closed) {
+        (void)snprintf(g->doing, sizeof g->doing, "%s", hang->doing);
+        g->step = hang->step;
+        g->reports++;
+        (void)pthread_cond_signal(&g->changed);
+    }
+    (void)pthread_mutex_unlock(&g->mutex);
+}
+
+/* The ninth sample is in the batch of the third step. */
+static void a_sample_that_does_not_arrive(void **state)
+{
+    static const fg_dataset_ops ops = {.read = read_at_gate};
+    static const fg_field fields[] = {{"x", {FG_F32, 1, {TOY_FEATURES}}}, {"y", {FG_S32, 0, {0}}}};
+    const fg_dataset_spec spec = {.count = 40, .fields = fields, .field_count = 2};
+    gate g = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    fg_error err = {0};
+    fg_client *client = fake_client();
+    fg_dataset *train;
+    (void)state;
+    fgt_ok(fg_dataset_create(&ops, &g, &spec, &train, &err));
+    fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){.limits.max_steps = 4,
+                                                                    .hang.watchdog_s = 0.05,
+                                                                    .hang.report = open_gate,
+                                                                    .hang.report_self = &g});
+    fgt_ok(fg_trainer_fit(
+        trainer, &task,
+        &(fg_fit_data){.train = train, .batch_size = 4, .workers = -1, .no_shuffle = true}, &err));
+    assert_string_equal(g.doing, "training step 3 is waiting for the data loader");
+    assert_int_equal(g.step, 3);
+    fg_trainer_destroy(trainer);
+    fg_dataset_destroy(train);
+    fg_client_close(client);
+}
+
 static void nothing_is_reported_of_a_run_that_goes_on(void **state)
 {
     (void)state;
@@ -442,6 +508,7 @@ int main(void)
     toy_use_memory();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(a_step_that_does_not_end, nothing_is_alive),
+        cmocka_unit_test_teardown(a_sample_that_does_not_arrive, nothing_is_alive),
         cmocka_unit_test_teardown(nothing_is_reported_of_a_run_that_goes_on, nothing_is_alive),
         cmocka_unit_test_teardown(predictions_that_do_not_arrive, nothing_is_alive),
         cmocka_unit_test_teardown(each_activity_has_its_words, nothing_is_alive),
