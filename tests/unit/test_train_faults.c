@@ -214,6 +214,9 @@ static void the_last_checkpoint_is_named_after_a_loss(void **state)
         err.message,
         "training step 5: running a program on cpu:0 (fakepjrt.so): INTERNAL: a cosmic ray\nthe "
         "weights on the device are lost; the last saved are in ~/checkpoints/step-000000003");
+    fake.set("execute_late_error", 0);
+    assert_int_equal(fg_trainer_fit(f.trainer, &task, &f.data, &err), FG_EDEVICE);
+    assert_non_null(strstr(err.message, "the weights were lost when training step 5 failed: "));
     end(&f);
     fake.reset();
     f = begin(&(fg_trainer_options){.output.log_every = 50}, -1); /* without a folder */
@@ -221,6 +224,21 @@ static void the_last_checkpoint_is_named_after_a_loss(void **state)
     fake.set("execute_late_skip", 6);
     assert_int_equal(fg_trainer_fit(f.trainer, &task, &f.data, &err), FG_EDEVICE);
     assert_non_null(strstr(err.message, "\nthe weights on the device are lost; none were saved"));
+    end(&f);
+}
+
+/* An update, the second program of a step, is named like the step. */
+static void an_update_that_fails_is_named(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fixture f = begin(&(fg_trainer_options){.numerics.accumulate_grad_batches = 2}, -1);
+    fake.set("execute_error", 13);
+    fake.set("execute_skip", 2);
+    assert_int_equal(fg_trainer_fit(f.trainer, &task, &f.data, &err), FG_EDEVICE);
+    fgt_message_is(err.message,
+                   "training step 1: running a program on cpu:0 (fakepjrt.so): INTERNAL: the "
+                   "device caught fire\nthe weights on the device are lost; none were saved");
     end(&f);
 }
 
@@ -619,6 +637,7 @@ static const struct CMUnitTest tests[] = {
     TEST(faults_at_once),
     TEST(faults_while_everything_is_late),
     TEST(the_last_checkpoint_is_named_after_a_loss),
+    TEST(an_update_that_fails_is_named),
     TEST(out_of_memory_at_run_keeps_the_weights),
     TEST(failed_uploads),
     TEST(metrics_arrive_behind_the_running_step),

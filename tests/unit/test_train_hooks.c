@@ -540,6 +540,23 @@ static void a_function_without_words_is_given_some(void **state)
     fg_trainer_destroy(trainer);
 }
 
+/* The device fails, too, but that is noticed later. */
+static void the_first_error_of_an_evaluation_counts(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    r = (recorder){
+        .at_event = "batch_end", .at_count = 1, .status = FG_EFORMAT, .message = "the dog ate it"};
+    fg_trainer *trainer = create_recorded(&(fg_trainer_options){0}, &r);
+    const fg_fit_data data = the_data();
+    fake.set("execute_late_error", 13);
+    assert_int_equal(fg_trainer_validate(trainer, &task, &data, &err), FG_EFORMAT);
+    fake.set("execute_late_error", 0);
+    assert_string_equal(err.message, "the dog ate it");
+    fg_trainer_destroy(trainer);
+}
+
 /* ---- a Trainer in a hook --------------------------------------------------------------------- */
 
 typedef struct nested {
@@ -626,6 +643,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_stop_without_a_folder_is_reported),
     cmocka_unit_test(a_stop_ends_evaluations),
     cmocka_unit_test(a_function_without_words_is_given_some),
+    cmocka_unit_test(the_first_error_of_an_evaluation_counts),
     cmocka_unit_test(a_hook_may_not_start_its_own_trainer),
     cmocka_unit_test(a_search_starts_no_steps_of_callbacks),
 };

@@ -6,6 +6,7 @@
 #include "fgt.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,8 @@
 #include "base/temporary.h"
 #include "ckpt/series.h"
 #include "toy_place.h"
+#include "train/divergence_parts.h"
+#include "train/trainer.h"
 
 static int open_all(void **state)
 {
@@ -470,6 +473,75 @@ static void weights_that_are_lost_are_not_saved(void **state)
     assert_int_equal(last_step(folder), 3);
 }
 
+/* ---- the samples of a step that diverged ----------------------------------------------------- */
+
+static const struct {
+    int64_t batch_size, accumulate;
+    bool is_source;
+    const char *samples;
+} second_steps[] = {
+    {1, 1, false, ": samples 1 of epoch 0"},
+    {4, 1, false, ": samples 4, 5, 6, 7 of epoch 0"},
+    {5, 1, false, ": samples 5, 6, 7, 8, 9 of epoch 0"},
+    {6, 1, false, ": samples 6, 7, 8, 9, ... (6 in total) of epoch 0"},
+    {3, 2, false, ": samples 6, 7, 8, 9, ... (6 in total) of epoch 0"},
+    {4, 1, true, ": samples 4 to 7 of epoch 0 of the source"},
+    {4, 2, true, ": samples 8 to 15 of epoch 0 of the source"},
+    {70, 1, false, ": samples 70, 71, 72, 73, ... (70 in total) of epoch 0"},
+};
+
+/* All of them are in the file, to which each report adds a line. */
+static void check_samples(const char *folder, int64_t count)
+{
+    char *text = NULL;
+    size_t size = 0;
+    fg_error err = {0};
+    int64_t found = 0, lines = 0;
+    fgt_ok(fgi_file_read(fgt_path(folder, "divergence.jsonl"), 1 << 20, &text, &size, &err));
+    for (const char *at = text; (at = strstr(at, "\"index\":")) != NULL; at++)
+        found++;
+    for (const char *at = text; (at = strchr(at, '\n')) != NULL; at++)
+        lines++;
+    assert_int_equal(lines, 2);
+    assert_int_equal(found, count);
+    contains(text, "\"loss\":0.123456789,\"first_bad_step\":null");
+    fgi_free(text);
+}
+
+static void the_samples_of_a_step_are_named(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof second_steps / sizeof second_steps[0]; i++) {
+        fg_error err = {0};
+        const char *folder = fgt_temp_folder();
+        fg_dataset *train = second_steps[i].is_source ? toy_source(141, 1, true) : toy_data(141, 1);
+        fg_trainer *trainer =
+            toy_trainer(client, &(fg_trainer_options){.limits.max_steps = 3,
+                                                      .divergence.action = "ignore",
+                                                      .checkpoints.run_dir = folder,
+                                                      .numerics.accumulate_grad_batches =
+                                                          second_steps[i].accumulate});
+        const fg_fit_data data = {.train = train,
+                                  .batch_size = second_steps[i].batch_size,
+                                  .workers = -1,
+                                  .no_shuffle = true};
+        fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+        const fgi_diverged bad = {
+            .reason = FGI_BAD_GRADIENT, .step = 3, .first_step = 2, .loss = (double)NAN};
+        const fgi_diverged high = {.reason = FGI_HIGH_LOSS, .step = 3, .loss = 0.1234567891};
+        assert_int_equal(fgi_divergence_describe(trainer, &bad, &err), FG_ENUMERIC);
+        contains(err.message, "training has diverged at step 2: gradients are not finite");
+        contains(err.message, second_steps[i].samples);
+        assert_int_equal(fgi_divergence_describe(trainer, &high, &err), FG_ENUMERIC);
+        assert_null(strstr(err.message, "samples"));
+        check_samples(folder, second_steps[i].is_source
+                                  ? 0
+                                  : second_steps[i].batch_size * second_steps[i].accumulate);
+        fg_trainer_destroy(trainer);
+        fg_dataset_destroy(train);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(an_earlier_run_is_not_overwritten_unasked),
     cmocka_unit_test(a_fit_that_does_not_begin_deletes_nothing),
@@ -485,6 +557,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_fails_later_leaves_its_state),
     cmocka_unit_test(a_batch_that_is_not_launched_is_not_over),
     cmocka_unit_test(weights_that_are_lost_are_not_saved),
+    cmocka_unit_test(the_samples_of_a_step_are_named),
 };
 
 int main(void)
