@@ -473,6 +473,25 @@ static void weights_that_are_lost_are_not_saved(void **state)
     assert_int_equal(last_step(folder), 3);
 }
 
+/* Of sources whose length is not known before they are read. */
+static void an_epoch_without_a_batch_is_an_error(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        fg_error err = {0};
+        fg_dataset *train = toy_source(i == 0 ? 0 : 3, 1, false);
+        fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){.limits.max_steps = 2});
+        const fg_fit_data data = {
+            .train = train, .batch_size = 4, .drop_last = i == 1, .workers = -1};
+        assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_EINVAL);
+        assert_string_equal(err.message,
+                            i == 0 ? "the training source returned no sample in epoch 0"
+                                   : "the training source returned no whole batch in epoch 0");
+        fg_trainer_destroy(trainer);
+        fg_dataset_destroy(train);
+    }
+}
+
 /* ---- the samples of a step that diverged ----------------------------------------------------- */
 
 static const struct {
@@ -557,6 +576,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_fails_later_leaves_its_state),
     cmocka_unit_test(a_batch_that_is_not_launched_is_not_over),
     cmocka_unit_test(weights_that_are_lost_are_not_saved),
+    cmocka_unit_test(an_epoch_without_a_batch_is_an_error),
     cmocka_unit_test(the_samples_of_a_step_are_named),
 };
 
