@@ -557,6 +557,30 @@ static void the_first_error_of_an_evaluation_counts(void **state)
     fg_trainer_destroy(trainer);
 }
 
+/* A source tells no number of batches: those that there were are in the last event. */
+static void an_evaluation_ends_with_its_batches(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        fg_error err = {0};
+        static recorder r;
+        r = (recorder){.at_event = NULL};
+        fg_dataset *val = toy_source(9, 2, false);
+        fg_trainer *trainer = create_recorded(
+            &(fg_trainer_options){.limits.max_steps = 1, .validation.val_every_steps = 1}, &r);
+        fg_fit_data data = the_data();
+        data.val = val;
+        if (i == 0)
+            fgt_ok(fg_trainer_validate(trainer, &task, &data, &err));
+        else
+            fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+        assert_non_null(strstr(r.text, i == 0 ? "eval_end     step 0  epoch 0  batch 3/-1\n"
+                                              : "val_end      step 1  epoch 0  batch 3/-1\n"));
+        fg_trainer_destroy(trainer);
+        fg_dataset_destroy(val);
+    }
+}
+
 /* ---- a Trainer in a hook --------------------------------------------------------------------- */
 
 typedef struct nested {
@@ -644,6 +668,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_stop_ends_evaluations),
     cmocka_unit_test(a_function_without_words_is_given_some),
     cmocka_unit_test(the_first_error_of_an_evaluation_counts),
+    cmocka_unit_test(an_evaluation_ends_with_its_batches),
     cmocka_unit_test(a_hook_may_not_start_its_own_trainer),
     cmocka_unit_test(a_search_starts_no_steps_of_callbacks),
 };

@@ -1,5 +1,6 @@
 /* test_train_measure.c - values that callbacks add to the log lines: their order, compared
- * with docs/hooks.md, what is refused, and those of host_stats. On the fake plugin.
+ * with docs/hooks.md, what is refused, and those of host_stats. The number of metrics that a step
+ * logs. On the fake plugin.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -189,10 +190,60 @@ static void host_stats_adds_plausible_values(void **state)
     }
 }
 
+/* Names that a step logs before the metrics of classes, and what follows. */
+static const struct {
+    int count;
+    const char *name, *says; /* a further name, NULL: none; "": no error */
+} classified[] = {
+    {11, NULL, ""},
+    {12, NULL, "log 'loss': a step logs at most 16 names"},
+    {13, NULL, "log_classification: 'f1' is logged twice in one step, or there are more than 16"},
+    {0, "f1", "log_classification: 'f1' is logged twice"},
+    {0, "precision", "log_classification: 'precision' is logged twice"},
+    {0, "recall", "log_classification: 'recall' is logged twice"},
+    {0, "acc", "log 'acc': logged twice"}};
+static size_t classified_row;
+
+static fg_tensor classify(void *self, fg_step *step, const fg_batch *batch)
+{
+    const fg_tensor logits = toy_forward(self, fg_batch_get(batch, "x"));
+    const fg_tensor label = fg_batch_get(batch, "y"), loss = fg_cross_entropy(logits, label, NULL);
+    for (int i = 0; i < classified[classified_row].count; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "m%d", i);
+        fg_step_log(step, name, loss);
+    }
+    if (classified[classified_row].name != NULL)
+        fg_step_log(step, classified[classified_row].name, loss);
+    fg_step_log_classification(step, logits, label);
+    return loss;
+}
+
+static void metrics_of_classes_have_room(void **state)
+{
+    (void)state;
+    fg_task_ops own = toy_ops;
+    const fg_task classifies = {.name = "toy", .self = &model, .ops = &own};
+    const fg_fit_data data = the_data();
+    own.val_step = classify;
+    for (size_t i = 0; i < sizeof classified / sizeof classified[0]; i++) {
+        fg_error err = {0};
+        fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){0});
+        classified_row = i;
+        const fg_status status = fg_trainer_validate(trainer, &classifies, &data, &err);
+        assert_int_equal(status, classified[i].says[0] == '\0' ? FG_OK : FG_EINVAL);
+        if (status != FG_OK && strstr(err.message, classified[i].says) == NULL)
+            fail_msg("%s", err.message);
+        assert_int_equal(fg_trainer_result(trainer)->metric_count, status == FG_OK ? 16 : 0);
+        fg_trainer_destroy(trainer);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_order_is_as_docs_say),
     cmocka_unit_test(values_that_cannot_be_added_end_the_run),
     cmocka_unit_test(a_stop_with_a_reason_is_a_normal_end),
     cmocka_unit_test(host_stats_adds_plausible_values),
+    cmocka_unit_test(metrics_of_classes_have_room),
 };
 int main(void) { return cmocka_run_group_tests(tests, open_all, close_all) == 0 ? 0 : 1; }
