@@ -259,6 +259,20 @@ static void a_limit_validates_and_a_signal_does_not(void **state)
     }
 }
 
+/* At the end of an epoch that is not validated otherwise. */
+static void a_limit_between_validations_counts_as_none(void **state)
+{
+    (void)state;
+    fg_trainer_options options = {.limits.max_epochs = 9,
+                                  .validation.val_every_epochs = 2,
+                                  .checkpoints.run_dir = fgt_temp_folder()};
+    assert_int_equal(fit_until(&options, (ending){3, 0}), 3);
+    assert_string_equal(validated.steps, "3 ");
+    options.checkpoints.resume = "last";
+    assert_int_equal(fit_until(&options, (ending){0}), 12);
+    assert_string_equal(validated.steps, "6 12 ");
+}
+
 /* Nothing is validated where validation is off, and a run that owes one resumes without it. */
 static void a_validation_that_is_off_is_not_owed(void **state)
 {
@@ -290,6 +304,57 @@ static void a_step_forgets_a_validation_that_is_off(void **state)
     options.validation.val_every_steps = 1;
     assert_int_equal(fit_until(&options, (ending){0}), 4);
     assert_string_equal(validated.steps, "3 4 ");
+}
+
+static fg_status raise_there(void *self, const fg_progress *at, fg_error *err)
+{
+    (void)err;
+    if (at->step == *(const int64_t *)self)
+        (void)raise(SIGTERM);
+    return FG_OK;
+}
+
+/* A signal during the validation at the end of an epoch; the resumed run is without validations. A
+ * signal after the last step of an epoch leaves its end to the resumed run. */
+static void the_end_of_an_epoch_may_be_left_over(void **state)
+{
+    static const fg_callback_ops ends[] = {{.val_start = raise_there}, {.batch_end = raise_there}};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        fg_trainer_options options = {.limits.max_epochs = 2,
+                                      .checkpoints.run_dir = fgt_temp_folder(),
+                                      .handle_signals = true};
+        for (int64_t at = 3; at >= 0; at -= 3) {
+            fg_error err = {0};
+            static recorder r;
+            const fg_fit_data data = the_data();
+            r = (recorder){.at_event = NULL};
+            fg_trainer *trainer = create_recorded(&options, &r);
+            fgt_ok(fg_trainer_add_callback(trainer, &ends[i], &at, &err));
+            assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err),
+                             at > 0 ? FG_ESTOPPED : FG_OK);
+            assert_int_equal(fg_trainer_result(trainer)->steps, at > 0 ? 3 : 6);
+            assert_int_equal(recorder_count(&r, "epoch_end"), at > 0 ? 0 : 2);
+            assert_int_equal(recorder_count(&r, "val_end"), 0);
+            fg_trainer_destroy(trainer);
+            options.checkpoints.resume = "last";
+            options.validation.val_every_epochs = -1;
+        }
+    }
+}
+
+/* Of a run that ends within an epoch. */
+static void a_stop_in_the_last_validation_counts(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    r = (recorder){.at_event = "val_end", .at_count = 1, .status = FG_ESTOPPED};
+    const fg_fit_data data = the_data();
+    fg_trainer *trainer = create_recorded(&(fg_trainer_options){.limits.max_steps = 2}, &r);
+    assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_ESTOPPED);
+    assert_string_equal(err.message, "stopped at step 2");
+    fg_trainer_destroy(trainer);
 }
 
 /* One callback reaches its limit, and another one fails at the same step. */
@@ -659,6 +724,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_validation_that_is_off_is_not_owed),
     cmocka_unit_test(a_step_forgets_a_validation_that_is_off),
     cmocka_unit_test(an_error_beside_a_limit_does_not_validate),
+    cmocka_unit_test(a_limit_between_validations_counts_as_none),
+    cmocka_unit_test(the_end_of_an_epoch_may_be_left_over),
+    cmocka_unit_test(a_stop_in_the_last_validation_counts),
     cmocka_unit_test(evaluations_are_as_docs_say),
     cmocka_unit_test(a_stop_and_a_resume_are_as_docs_say),
     cmocka_unit_test(any_hook_may_end_the_run_with_an_error),
