@@ -227,19 +227,25 @@ static void the_last_checkpoint_is_named_after_a_loss(void **state)
     end(&f);
 }
 
-/* An update, the second program of a step, is named like the step. */
-static void an_update_that_fails_is_named(void **state)
+/* The second batch of a step, whose sums are lost, or its update, which is named like the step. */
+static void a_part_of_a_step_that_fails_is_named(void **state)
 {
     (void)state;
-    fg_error err = {0};
-    fixture f = begin(&(fg_trainer_options){.numerics.accumulate_grad_batches = 2}, -1);
-    fake.set("execute_error", 13);
-    fake.set("execute_skip", 2);
-    assert_int_equal(fg_trainer_fit(f.trainer, &task, &f.data, &err), FG_EDEVICE);
-    fgt_message_is(err.message,
-                   "training step 1: running a program on cpu:0 (fakepjrt.so): INTERNAL: the "
-                   "device caught fire\nthe weights on the device are lost; none were saved");
-    end(&f);
+    for (int launched = 1; launched <= 2; launched++) {
+        fg_error err = {0};
+        fixture f = begin(&(fg_trainer_options){.numerics.accumulate_grad_batches = 2}, -1);
+        fake.set("execute_error", 13);
+        fake.set("execute_skip", launched);
+        assert_int_equal(fg_trainer_fit(f.trainer, &task, &f.data, &err), FG_EDEVICE);
+        fgt_message_is(err.message,
+                       "training step 1: running a program on cpu:0 (fakepjrt.so): INTERNAL: the "
+                       "device caught fire\nthe weights on the device are lost; none were saved");
+        fake.set("execute_error", 0);
+        assert_int_equal(fg_trainer_fit(f.trainer, &task, &f.data, &err), FG_EDEVICE);
+        assert_non_null(strstr(err.message, "the weights were lost when training step 1 failed: "));
+        end(&f);
+        fake.reset();
+    }
 }
 
 /* Too little memory for a step loses nothing: with more memory, the run continues. */
@@ -637,7 +643,7 @@ static const struct CMUnitTest tests[] = {
     TEST(faults_at_once),
     TEST(faults_while_everything_is_late),
     TEST(the_last_checkpoint_is_named_after_a_loss),
-    TEST(an_update_that_fails_is_named),
+    TEST(a_part_of_a_step_that_fails_is_named),
     TEST(out_of_memory_at_run_keeps_the_weights),
     TEST(failed_uploads),
     TEST(metrics_arrive_behind_the_running_step),
