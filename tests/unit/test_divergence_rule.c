@@ -15,6 +15,7 @@
 #include "trace/precision.h"
 #include "train/divergence_parts.h"
 #include "train/health.h"
+#include "train/saver.h"
 #include "train/trainer.h"
 
 /* The number of lines until it counts as divergence, 0: never. */
@@ -505,6 +506,9 @@ static void advice_on_updates_is_given_once(void **state)
         trainer.options.divergence.action = reports[i].action;
         trainer.precision = fgi_precision_find(reports[i].precision, &err);
         fgt_ok(fgi_health_create(&trainer.health, &err));
+        fg_result result = {0};
+        fgi_health_result(&trainer, &result); /* nothing was read */
+        assert_true(result.nonfinite_steps == -1 && isnan(result.lost_updates));
         for (int64_t k = 0; k < 2; k++) {
             line[0] = '\0';
             fgt_ok(fgi_health_take(&trainer, values, 7 + k, &err));
@@ -516,8 +520,58 @@ static void advice_on_updates_is_given_once(void **state)
     fg_module_destroy(root);
 }
 
+/* Two steps had gradients that are not finite, the first of them step 4; it is noticed at step 7.
+ * Before, `ignored` of them were. */
+static const struct {
+    const char *action;
+    int64_t ignored;
+    bool is_search;
+    const char *says; /* NULL: nothing */
+    int64_t ignored_then;
+} bad_gradients[] = {{"ignore", 0, false, NULL, 2},
+                     {"stop", 0, true, NULL, 0},
+                     {"stop", 0, false, "training has diverged at step 4: gradients", 0},
+                     {"stop", 1, false, "training has diverged at step 7: gradients", 1},
+                     {"stop", 2, false, NULL, 2}};
+
+static void bad_gradients_are_noticed(void **state)
+{
+    static fgi_divergence divergence;
+    const float values[FGI_HEALTH] = {[FGI_HEALTH_BAD] = 2, [FGI_HEALTH_STEP] = 4};
+    fg_error err = {0};
+    fg_module *root = NULL;
+    (void)state;
+    fgt_ok(fg_module_create(NULL, 1, &root, &err));
+    (void)fg_linear_create(root, "a", &(fg_linear_options){.in = 2, .out = 2});
+    fg_trainer trainer = {.divergence = &divergence,
+                          .precision = fgi_precision_find("32-true", &err),
+                          .call.is_running = true,
+                          .model.optimizer = fg_sgd_create(root, NULL)};
+    fgt_ok(fgi_health_create(&trainer.health, &err));
+    fgt_ok(fgi_saver_create(&trainer.saver, &err));
+    fg_log_set(keep_line, NULL);
+    for (size_t i = 0; i < sizeof bad_gradients / sizeof bad_gradients[0]; i++) {
+        divergence = (fgi_divergence){.at = {.lr_factor = 1, .bad = bad_gradients[i].ignored}};
+        trainer.options.divergence.action = bad_gradients[i].action;
+        trainer.call.is_search = bad_gradients[i].is_search;
+        fgt_ok(fgi_health_take(&trainer, values, 7, &err));
+        line[0] = '\0'; /* the advice */
+        const fg_status status = fgi_divergence_check(&trainer, 7, &err);
+        assert_int_equal(status, bad_gradients[i].says != NULL ? FG_ENUMERIC : FG_OK);
+        if (status != FG_OK && strstr(err.message, bad_gradients[i].says) == NULL)
+            fail_msg("%s", err.message);
+        assert_string_equal(line, "");
+        assert_int_equal(divergence.at.bad, bad_gradients[i].ignored_then);
+    }
+    fg_log_set(NULL, NULL);
+    fgi_saver_destroy(trainer.saver);
+    fgi_health_destroy(trainer.health);
+    fg_module_destroy(root);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(advice_on_updates_is_given_once),
+    cmocka_unit_test(bad_gradients_are_noticed),
     cmocka_unit_test(checkpoints_are_kept_while_it_is_uncertain),
     cmocka_unit_test(the_good_checkpoint_is_the_last_one),
     cmocka_unit_test(checkpoints_name_good_ones),

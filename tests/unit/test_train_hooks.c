@@ -446,7 +446,7 @@ static void any_hook_may_end_the_run_with_an_error(void **state)
                        .at_count = 1,
                        .status = FG_EIO,
                        .message = "the dog ate it"};
-        other = (recorder){0};
+        other = (recorder){.at_event = "fit_end", .at_count = 1, .status = FG_EFORMAT}; /* later */
         fg_trainer_options options = two_epochs;
         options.checkpoints.run_dir = fgt_temp_folder();
         fg_trainer *trainer = create_recorded(&options, &r);
