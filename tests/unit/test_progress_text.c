@@ -42,6 +42,9 @@ static void numbers_and_times(void **state)
     const fg_metric metrics[] = {{"train_acc", 0.5}, {"train_loss", 0.123456}, {"lr", 1e-5}};
     fgi_progress_metrics(metrics, 3, "train_", 4, text, sizeof text);
     assert_string_equal(text, "  loss 0.1235  acc 0.5  lr 1e-05");
+    const fg_metric short_names[] = {{"acc", 0.5}, {"loss", 2}, {"los", 3}};
+    fgi_progress_metrics(short_names, 3, "", 4, text, sizeof text);
+    assert_string_equal(text, "  loss 2  acc 0.5  los 3");
 }
 
 static const struct {
