@@ -318,10 +318,12 @@ static fg_status raise_there(void *self, const fg_progress *at, fg_error *err)
  * signal after the last step of an epoch leaves its end to the resumed run. */
 static void the_end_of_an_epoch_may_be_left_over(void **state)
 {
-    static const fg_callback_ops ends[] = {{.val_start = raise_there}, {.batch_end = raise_there}};
+    static const fg_callback_ops ends[] = {
+        {.val_start = raise_there}, {.batch_end = raise_there}, {.batch_end = raise_there}};
     (void)state;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         fg_trainer_options options = {.limits.max_epochs = 2,
+                                      .validation.val_every_epochs = i == 2 ? -1 : 1,
                                       .checkpoints.run_dir = fgt_temp_folder(),
                                       .handle_signals = true};
         for (int64_t at = 3; at >= 0; at -= 3) {
