@@ -1,0 +1,177 @@
+/* test_report_limits.c - charts, cells and words of reports at the limits of their numbers: zero,
+ * values below it, one value, many decades, and the last one before another unit.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <math.h>
+
+#include "base/buf.h"
+#include "golden.h"
+#include "report/chart.h"
+#include "report/draw.h"
+#include "report/helpers.h"
+#include "report/html.h"
+#include "report/run_view.h"
+
+#define NONE ((double)NAN)
+
+static void compare(const char *name, fgi_buf *out)
+{
+    assert_non_null(out->data);
+    assert_false(out->failed);
+    fgt_golden(name, out->data);
+    fgi_buf_fini(out);
+}
+
+/* ---- charts ---------------------------------------------------------------------------------- */
+
+enum { MOST = 20 };
+
+/* One or two curves over the same x. */
+static const struct {
+    const char *title;
+    fgi_chart_options how;
+    size_t series, count;
+    double x[MOST], y[2][MOST];
+} charts[] = {
+    {"areas of nothing", {.is_stacked = true}, 1, 3, {1, 2, 3}, {{0, 0, 0}}},
+    {"areas below zero", {.is_stacked = true}, 2, 3, {1, 2, 3}, {{1, -5, 2}, {3, 4, -1}}},
+    {"areas of many sizes", {.is_stacked = true}, 2, 3, {1, 2, 3}, {{1, 20, 300}, {1, 1, 1000}}},
+    {"many decades", {.is_log = true}, 1, 3, {1e-3, 1, 1e13}, {{1e-6, 2, 4e10}}},
+    {"twelve decades", {.is_log = true}, 1, 2, {1, 1e11}, {{1, 1e12}}},
+    {"one point of both logarithms", {.is_log = true}, 1, 1, {7}, {{100}}},
+    {"one point", {.color = 7}, 2, 1, {7}, {{100}, {-100}}},
+    {"large units", {.has_real_x = true}, 1, 3, {0, 1e18, 3e18}, {{0, 1e15, 4e15}}},
+    {"close to each other", {.color = 3}, 1, 2, {1234560, 1234566}, {{99990, 100010}}},
+    {"below zero", {.color = 3}, 1, 3, {-250000, 0, 250000}, {{-1e5, -2e5, -99999}}},
+    {"the lowest one is at the edge",
+     {.color = 3},
+     1,
+     20,
+     {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20},
+     {{0, 2.6, 8.5, 8.5, 8.5, 8.5, 8.5, 8.5, 9, 9, 9, 9, 10, 10, 10, 10, 10, 10, 10, 10}}},
+    {"a label at the right end", {.color = 3}, 1, 3, {0, 50, 103}, {{1, 2, 4}}},
+    {"a label that just fits", {.color = 3}, 1, 3, {0, 50, 104}, {{1, 2, 4}}},
+    {"the highest label is the widest", {.color = 3}, 1, 2, {0, 1}, {{0, 10000}}},
+    {"fractions", {.has_real_x = true}, 1, 2, {0, 0.001}, {{0.00125, 0.00375}}},
+    {"places without a number",
+     {.color = 0},
+     2,
+     5,
+     {NONE, 2, 3, HUGE_VAL, 5},
+     {{1, 2, 3, 4, 5}, {NONE, NONE, 7, 6, NONE}}},
+    {"one curve without numbers", {.color = 1}, 2, 2, {1, 2}, {{NONE, NONE}, {5, 6}}},
+    {"half of the highest", {.color = 3}, 1, 2, {1, 2}, {{5, 10}}},
+    {"less than half of it", {.color = 3}, 1, 2, {1, 2}, {{4.9, 10}}},
+};
+
+static void limits_of_charts(void **state)
+{
+    fgi_buf out = {0};
+    (void)state;
+    for (size_t i = 0; i < sizeof charts / sizeof charts[0]; i++) {
+        const fgi_draw_series series[] = {{"first", charts[i].x, charts[i].y[0], charts[i].count},
+                                          {"second", charts[i].x, charts[i].y[1], charts[i].count}};
+        fgi_chart_options how = charts[i].how;
+        how.title = charts[i].title;
+        how.x_label = "x";
+        fgi_chart_put(&out, series, charts[i].series, &how);
+    }
+    compare("report/limits.html", &out);
+}
+
+/* ---- plots in a terminal --------------------------------------------------------------------- */
+
+static const struct {
+    int columns, rows;
+    size_t count;
+    double x[MOST], y[MOST];
+} plots[] = {
+    {40, 5, 2, {0, 1}, {1e-5, -1.2345e-5}},
+    {40, 5, 2, {0, 1}, {-1.2345e-5, 1e-5}},
+    {30, 6, 1, {5}, {-2}},
+    {30, 7, 2, {1e-7, 123456789}, {0, 0}},
+    {30, 5, 4, {1, 2, 3, 4}, {1, 30, 30, 1}},
+    {30, 5, 4, {1, 2, 3, 4}, {1, 31, 31, 1}},
+    {30, 5, 4, {4, 3, NONE, 1}, {1, 2, 3, 4}},
+    {30, 5, 5, {1, 2, 3, 4, 5}, {1, 1.01, 1.02, 1.03, 9}},
+};
+
+static void limits_of_plots(void **state)
+{
+    fgi_buf out = {0};
+    (void)state;
+    for (size_t i = 0; i < sizeof plots / sizeof plots[0]; i++) {
+        const fgi_draw_series one = {"one", plots[i].x, plots[i].y, plots[i].count};
+        for (int k = 0; k < 2; k++)
+            fgi_draw_curves(&out, &one, 1,
+                            &(fgi_draw_options){.title = k == 0 ? "title" : NULL,
+                                                .x_label = k == 0 ? "x" : NULL,
+                                                .columns = plots[i].columns,
+                                                .rows = plots[i].rows,
+                                                .is_ascii = k == 0});
+    }
+    compare("report/limits_plots.txt", &out);
+}
+
+/* ---- cells and words ------------------------------------------------------------------------- */
+
+static const double numbers[] = {
+    0,        1,      -1,     0.5,    -0.5,      1e-9,      0.0994,   0.99949, 0.99951,
+    1.005,    99.95,  99.99,  100,    119.6,     999.4,     999.5,    999.94,  999.96,
+    1000,     -999.9, -1000,  -1e6,   3599.4,    3599.99,   3600,     7199.9,  86400,
+    360000,   999949, 999951, 123456, 1234.5,    999.9e9,   1e12,     1.5e12,  -2e12,
+    9.994e14, 1e15,   1.5e18,   0.9994e-3, 0.9996e-3, HUGE_VAL, NONE,
+};
+
+/* Each number as a cell of each kind: the number, a count, parts of 1000 and of itself, bytes, a
+ * duration, and a bar. */
+static void limits_of_cells(void **state)
+{
+    fgi_buf out = {0};
+    (void)state;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        const double value = numbers[i];
+        fgi_buf_printf(&out, "%g\n", value);
+        fgi_html_number_cell(&out, value);
+        fgi_html_count_cell(&out, value);
+        fgi_html_percent_cell(&out, value, 1000);
+        fgi_html_percent_cell(&out, 1, value);
+        fgi_html_bytes_cell(&out, fabs(value));
+        fgi_html_time_cell(&out, value);
+        fgi_html_bar_cell(&out, value);
+        fgi_buf_putc(&out, '\n');
+    }
+    compare("report/limits_cells.txt", &out);
+}
+
+/* Characters that a page cannot have are replaced, and their neighbors are not. */
+static void limits_of_characters(void **state)
+{
+    static const char *const rows[][2] = {
+        {"a\tb\nc\rd", "a\tb\nc\xef\xbf\xbd"
+                       "d"},
+        {"\x01\x1f \x7f", "\xef\xbf\xbd\xef\xbf\xbd \x7f"},
+        {"<\xef\xbf\xbd>", "&lt;\xef\xbf\xbd&gt;"},
+        {"<\xef\xbf\xbe>", "&lt;\xef\xbf\xbd&gt;"},
+        {"<\xef\xbf\xbf>", "&lt;\xef\xbf\xbd&gt;"},
+        {"<\xef\xbe\xbf>", "&lt;\xef\xbe\xbf&gt;"},
+        {"\"'&amp;", "&quot;&#39;&amp;amp;"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fgi_buf out = {0};
+        fgi_html_text(&out, rows[i][0]);
+        assert_string_equal(out.data, rows[i][1]);
+        fgi_buf_fini(&out);
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(limits_of_charts),
+    cmocka_unit_test(limits_of_plots),
+    cmocka_unit_test(limits_of_cells),
+    cmocka_unit_test(limits_of_characters),
+};
+FGT_MAIN(tests)
