@@ -41,6 +41,75 @@ static void assert_marked(const char *csv, const char *name, double lr)
     assert_true(of_marked <= nearest + 1e-6); /* the file has nine digits */
 }
 
+/* A number of a list of the JSON file; NaN: null. */
+static double number_of(const json_t *list, size_t index)
+{
+    const json_t *value = json_array_get(list, index);
+    return json_is_null(value) ? (double)NAN : json_number_value(value);
+}
+
+/* The cells of a row are the numbers of the JSON file, and a cell is empty where that has null. */
+static void assert_row(const char *row, const json_t *curve, size_t index)
+{
+    const json_t *loss = json_object_get(curve, "loss");
+    const json_t *lists[] = {json_object_get(curve, "lr"), json_object_get(curve, "smoothed"),
+                             json_array_get(loss, 0), json_array_get(loss, 1)};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        const double value = number_of(lists[i], index);
+        if (isnan(value))
+            assert_int_equal(*row, ',');
+        else
+            fgt_close("cell", fgi_strtod(row, NULL), value, 1e-9, 1e-7);
+        row = strchr(row, ',') + 1;
+    }
+}
+
+static void assert_rows(const char *csv, const json_t *curve)
+{
+    size_t index = 0;
+    for (const char *row = strchr(csv, '\n') + 1; *row != '\0'; row = strchr(row, '\n') + 1)
+        assert_row(row, curve, index++);
+    assert_int_equal(index, json_array_size(json_object_get(curve, "lr")));
+}
+
+/* The smoothed loss at a learning rate, on a straight line over the logarithm of the latter. */
+static double loss_between(const json_t *curve, double lr)
+{
+    const json_t *x = json_object_get(curve, "lr"), *y = json_object_get(curve, "smoothed");
+    size_t i = 1;
+    while (i + 1 < json_array_size(x) && number_of(x, i) < lr)
+        i++;
+    const double left = log(number_of(x, i - 1)), right = log(number_of(x, i));
+    const double part = (log(lr) - left) / (right - left);
+    return number_of(y, i - 1) + part * (number_of(y, i) - number_of(y, i - 1));
+}
+
+/* The point of the picture that shows a suggestion; `which`: of all. */
+static void assert_point(const char *script, int which, const json_t *curve, double lr)
+{
+    char begin[32], title[64];
+    (void)snprintf(begin, sizeof begin, "$s%d << EOD\n", which + 1);
+    const char *point = strstr(script, begin);
+    assert_non_null(point);
+    point += strlen(begin);
+    fgt_close("lr", fgi_strtod(point, NULL), lr, 0, 1e-7);
+    fgt_close("loss", fgi_strtod(strchr(point, ' ') + 1, NULL), loss_between(curve, lr), 0, 1e-6);
+    (void)fgi_snprintf(title, sizeof title, "title '%s %.3g'", names[which], lr);
+    contains(script, title);
+}
+
+/* A gnuplot that keeps its script; returns the search path with it. */
+static const char *fake_gnuplot(const char *folder)
+{
+    static const char program_text[] = "#!/bin/sh\ncat >script\necho '<svg></svg>'\n";
+    static char path[4096];
+    const char *usual = getenv("PATH");
+    fgt_write(fgt_path(folder, "gnuplot"), program_text, sizeof program_text - 1);
+    assert_int_equal(shell(folder, "chmod +x gnuplot"), 0);
+    (void)snprintf(path, sizeof path, "%s:%s", folder, usual != NULL ? usual : "");
+    return path;
+}
+
 /* Of both sweeps, as the file has it. */
 static void assert_range(const char *err, const json_t *curve)
 {
@@ -74,11 +143,15 @@ static void the_command_and_its_summary_agree(void **state)
 {
     (void)state;
     char line[64];
-    const char *folder = fit_folder();
+    const char *folder = fit_folder(), *usual = getenv("PATH");
+    char *old_path = strdup(usual != NULL ? usual : "");
+    assert_int_equal(setenv("PATH", fake_gnuplot(folder), 1), 0);
     assert_int_equal(shell(folder, "mkdir -p run/checkpoints && : >run/checkpoints/last"), 0);
     const outcome *o = program_gives(0, folder,
                                      "lr-find digits.yaml --draw=always --summary=s.json "
-                                     "--out=c.csv,c.json " QUICK);
+                                     "--out=c.csv,c.json,c.svg,c.png " QUICK);
+    assert_int_equal(setenv("PATH", old_path, 1), 0);
+    free(old_path);
     json_t *summary = fit_json(folder, "s.json"), *curve = fit_json(folder, "c.json");
     assert_known(summary);
     contains(o->err, "finding a learning rate: 2 sweeps of up to 60 steps\n");
@@ -89,18 +162,18 @@ static void the_command_and_its_summary_agree(void **state)
         fgt_close(names[i], suggested(curve, names[i]), lr, 1e-8 * lr, 0);
         (void)snprintf(line, sizeof(line), "%s\t%.4g\n", names[i], lr);
         contains(o->out, line);
-        (void)snprintf(line, sizeof(line), " %s ", names[i]);
+        (void)fgi_snprintf(line, sizeof(line), " %s %.3g", names[i], lr);
         contains(strstr(o->out, "log10(lr)"), line); /* the legend */
         assert_marked(file_text(folder, "c.csv"), names[i], lr);
+        assert_point(file_text(folder, "script"), i, curve, lr);
     }
     contains(o->out, "smoothed loss by learning rate");
     contains(o->out, "log10(lr)");
     const size_t count = json_array_size(json_object_get(curve, "lr"));
     assert_true(count > 30 && count <= 60);
-    size_t lines = 0;
-    for (const char *at = file_text(folder, "c.csv"); *at != '\0'; at++)
-        lines += *at == '\n';
-    assert_int_equal(lines, count + 1);
+    assert_rows(file_text(folder, "c.csv"), curve);
+    contains(file_text(folder, "script"), "set terminal pngcairo ");
+    contains(file_text(folder, "script"), "using 1:2 with points pt 7");
     contains(file_text(folder, "c.csv"), "lr,smoothed,loss_1,loss_2,suggestion\n1e-07,");
     /* a run that is there is not in the way, and remains as it was */
     assert_int_equal(shell(folder, "rm run/checkpoints/last && rmdir -p run/checkpoints"), 0);
@@ -160,14 +233,19 @@ static void a_curve_without_a_descent(void **state)
 {
     (void)state;
     const char *folder = fit_folder();
-    const outcome *o =
-        program_gives(1, folder, "lr-find digits.yaml --tuner.max_lr=1e-6 --summary=s.json " QUICK);
+    const outcome *o = program_gives(
+        1, folder,
+        "lr-find digits.yaml --tuner.max_lr=1e-6 --summary=s.json --out=c.json,c.csv " QUICK);
     contains(o->err, "no learning rate is suggested: the loss does not fall clearly");
     assert_string_equal(o->out, "valley\tnone\nsteep\tnone\nslide\tnone\nminimum\tnone\n");
     json_t *summary = fit_json(folder, "s.json");
     for (int i = 0; i < NAMES; i++)
         assert_true(isnan(suggested(summary, names[i])));
     json_decref(summary);
+    json_t *curve = fit_json(folder, "c.json");
+    assert_int_equal(json_integer_value(json_object_get(curve, "usable_segments")), 0);
+    assert_rows(file_text(folder, "c.csv"), curve);
+    json_decref(curve);
     o = program_gives(1, folder,
                       "fit digits.yaml --tuner.lr_find=true --tuner.max_lr=1e-6 --quiet " QUICK);
     contains(o->err, "set optimizer.lr, and tuner.lr_find to false");

@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/file.h"
+#include "golden.h"
 #include "machine.h"
 #include "report/checkup.h"
 
@@ -131,7 +133,171 @@ static void a_home_without_plugins(void **state)
     fg_host_close(d.host);
 }
 
+/* ---- the report ------------------------------------------------------------------------------ */
+
+/* What was found on a machine with nothing unusual. */
+static const fgi_checkup checkups[] = {
+    {.finding_count = 0},
+    {.plugins = {{.accelerator = "tpu"},
+                 {.accelerator = "cuda", .path = "/p/cuda.so", .source = "Python", .version = "1"},
+                 {.accelerator = "cpu", .path = "/p/cpu.so", .source = "home"}},
+     .cache = "/home/user/.cache/fulgurite",
+     .cache_is_writable = true,
+     .cache_files = 1,
+     .cache_bytes = 999,
+     .speed = {.was_measured = true, .files = 1, .bytes = 4000000, .seconds = 0.5}},
+    {.cache = "/c",
+     .cache_files = 2,
+     .cache_bytes = 1500000,
+     .cache_free_bytes = -1,
+     .speed = {.was_measured = true, .files = 30, .bytes = 15, .seconds = 2.345}},
+    {.cache = "/c", .cache_free_bytes = 1, .test = {.was_run = true, .platform = "cpu"}},
+    {.test = {.was_run = true,
+              .is_good = true,
+              .platform = "cpu",
+              .version = "v",
+              .kind = "k",
+              .devices = 1,
+              .api_major = 0,
+              .api_minor = 68,
+              .seconds = 1.25}},
+    {.test = {.was_run = true,
+              .platform = "tpu",
+              .kind = "TPU v3",
+              .devices = 8,
+              .api_major = 1,
+              .api_minor = 2,
+              .seconds = 59.96},
+     .findings = {{FG_NOTE, "a-note", "to know", ""},
+                  {FG_WARNING, "a-warning", "slower", "make it faster"},
+                  {FG_WRONG, "an-error", "wrong", NULL}},
+     .finding_count = 3},
+    {.findings = {{FG_WARNING, "a-warning", "slower", NULL}}, .finding_count = 1},
+    {.findings = {{FG_WRONG, "an-error", "wrong", "repair it"}, {FG_NOTE, "a-note", "to know", ""}},
+     .finding_count = 2},
+};
+
+static void whole_checkups(void **state)
+{
+    fg_error err = {0};
+    fgi_buf all = {0};
+    machine m;
+    fg_host *host;
+    (void)state;
+    machine_load(&m, fgt_temp_folder(), "laptop");
+    fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
+    for (size_t i = 0; i < sizeof checkups / sizeof checkups[0]; i++) {
+        static fgi_checkup d;
+        d = checkups[i];
+        d.host = host;
+        fgi_checkup_print(&all, &d);
+        fgi_checkup_print_json(&all, &d);
+    }
+    assert_non_null(all.data);
+    fgt_golden("hosts/checkups.txt", all.data);
+    fgi_buf_fini(&all);
+    fg_host_close(host);
+    machine_fini(&m);
+}
+
+/* No more findings than there is room for; the first ones stay. */
+static void findings_have_a_limit(void **state)
+{
+    static fgi_checkup d;
+    (void)state;
+    for (int i = 0; i < 10; i++)
+        fgi_checkup_find(&d, FG_NOTE, "code", NULL, "finding %d", i);
+    assert_int_equal(d.finding_count, 8);
+    assert_string_equal(d.findings[0].text, "finding 0");
+    assert_string_equal(d.findings[7].text, "finding 7");
+    d.finding_count = FGI_DOCTOR_FINDINGS;
+    d.text_count = 0;
+    fgi_checkup_find(&d, FG_WRONG, "code", NULL, "one more");
+    assert_int_equal(d.finding_count, FGI_DOCTOR_FINDINGS);
+    assert_false(fgi_checkup_is_wrong(&(fgi_checkup){.finding_count = 0}));
+}
+
+/* The version is in the name of a folder next to the plugin's, for the same accelerator. */
+static const struct {
+    const char *plugin, *packages[4]; /* NULL: no more */
+    int accelerator;                  /* 0 tpu, 1 cuda, 2 cpu */
+    const char *version;
+} versions[] = {
+    {"libtpu/libtpu.so", {"libtpu-0.0.51.dist-info", "jax-0.9.dist-info"}, 0, "0.0.51"},
+    {"libtpu/libtpu.so", {"libtpu-0.0.51", "libtpu_nightly-1.dist-info"}, 0, ""},
+    {"jax_plugins/xla_cuda13/x.so", {"jax_cuda13_pjrt-0.7.1.dist-info"}, 1, "0.7.1"},
+    {"jax_plugins/xla_cuda12/x.so",
+     {"jax_cuda12_pjrt-0.6.dist-info", "libtpu-3.dist-info"},
+     1,
+     "0.6"},
+    {"xla_plugins/xla_cpu/x.so", {"xla_cpu_pjrt-1.2.3.post4.dist-info"}, 2, "1.2.3.post4"},
+    {"other/x.so", {"xla_cpu_pjrt-1.2.3.dist-info"}, 2, ""},
+};
+
+static void versions_of_plugins(void **state)
+{
+    static fgi_checkup d;
+    fg_error err = {0};
+    fg_host *host;
+    const char *root = fgt_temp_folder();
+    (void)state;
+    fgt_ok(fg_host_open(&(fg_host_options){.no_network = true}, &host, &err));
+    for (size_t i = 0; i < sizeof versions / sizeof versions[0]; i++) {
+        char folder[32], path[128];
+        (void)snprintf(folder, sizeof folder, "site-%zu", i);
+        for (int k = 0; versions[i].packages[k] != NULL; k++) {
+            (void)snprintf(path, sizeof path, "%s/%s", folder, versions[i].packages[k]);
+            fgt_ok(fgi_folder_make(fgt_path(root, path), &err));
+        }
+        (void)snprintf(path, sizeof path, "%s/%s", folder, versions[i].plugin);
+        *strrchr(path, '/') = '\0';
+        fgt_ok(fgi_folder_make(fgt_path(root, path), &err));
+        (void)snprintf(path, sizeof path, "%s/%s", folder, versions[i].plugin);
+        fgt_write(fgt_path(root, path), "x", 1);
+        assert_int_equal(setenv("FULGURITE_PLUGIN", fgt_path(root, path), 1), 0);
+        d = (fgi_checkup){.host = host};
+        fgi_checkup_probe(&d, NULL);
+        const fgi_checkup_plugin *found = &d.plugins[versions[i].accelerator];
+        assert_string_equal(found->path, fgt_path(root, path));
+        assert_string_equal(found->version, versions[i].version);
+    }
+    assert_int_equal(unsetenv("FULGURITE_PLUGIN"), 0);
+    fg_host_close(host);
+}
+
+/* A folder that is not there, and files that are small but not many enough for a finding. */
+static void folders_of_data(void **state)
+{
+    static fgi_checkup d;
+    fg_error err = {0};
+    const char *folder = fgt_temp_folder();
+    (void)state;
+    fgt_ok(fg_host_open(&(fg_host_options){.no_network = true}, &d.host, &err));
+    fgi_checkup_probe(&d, fgt_path(folder, "nowhere"));
+    const fg_finding *last = &d.findings[d.finding_count - 1];
+    assert_true(d.finding_count > 0 && !d.speed.was_measured);
+    assert_string_equal(last->code, "data-empty");
+    assert_int_equal(last->severity, FG_WARNING);
+    assert_non_null(strstr(last->text, "no file could be read in "));
+    const size_t before = d.finding_count - 1;
+    d.finding_count = d.text_count = 0;
+    fgt_ok(fgi_folder_make(fgt_path(folder, "files"), &err));
+    for (int i = 0; i < 999; i++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "files/%d", i);
+        fgt_write(fgt_path(folder, name), "x", 1);
+    }
+    fgi_checkup_probe(&d, fgt_path(folder, "files"));
+    assert_int_equal(d.speed.files, 999);
+    assert_int_equal(d.finding_count, before);
+    fg_host_close(d.host);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(whole_checkups),
+    cmocka_unit_test(findings_have_a_limit),
+    cmocka_unit_test(versions_of_plugins),
+    cmocka_unit_test(folders_of_data),
     cmocka_unit_test(places),
     cmocka_unit_test(the_speed_of_data_is_shown),
     cmocka_unit_test(many_small_files_are_a_finding),
