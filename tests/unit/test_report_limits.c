@@ -4,14 +4,19 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
+#include <jansson.h>
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "golden.h"
+#include "input/json_file.h"
 #include "report/chart.h"
 #include "report/draw.h"
 #include "report/helpers.h"
 #include "report/html.h"
+#include "report/run_page.h"
 #include "report/run_view.h"
 
 #define NONE ((double)NAN)
@@ -118,11 +123,11 @@ static void limits_of_plots(void **state)
 /* ---- cells and words ------------------------------------------------------------------------- */
 
 static const double numbers[] = {
-    0,        1,      -1,     0.5,    -0.5,      1e-9,      0.0994,   0.99949, 0.99951,
-    1.005,    99.95,  99.99,  100,    119.6,     999.4,     999.5,    999.94,  999.96,
-    1000,     -999.9, -1000,  -1e6,   3599.4,    3599.99,   3600,     7199.9,  86400,
-    360000,   999949, 999951, 123456, 1234.5,    999.9e9,   1e12,     1.5e12,  -2e12,
-    9.994e14, 1e15,   1.5e18,   0.9994e-3, 0.9996e-3, HUGE_VAL, NONE,
+    0,        1,      -1,     0.5,       -0.5,      1e-9,     0.0994, 0.99949, 0.99951,
+    1.005,    99.95,  99.99,  100,       119.6,     999.4,    999.5,  999.94,  999.96,
+    1000,     -999.9, -1000,  -1e6,      3599.4,    3599.99,  3600,   7199.9,  86400,
+    360000,   999949, 999951, 123456,    1234.5,    999.9e9,  1e12,   1.5e12,  -2e12,
+    9.994e14, 1e15,   1.5e18, 0.9994e-3, 0.9996e-3, HUGE_VAL, NONE,
 };
 
 /* Each number as a cell of each kind: the number, a count, parts of 1000 and of itself, bytes, a
@@ -144,6 +149,113 @@ static void limits_of_cells(void **state)
         fgi_buf_putc(&out, '\n');
     }
     compare("report/limits_cells.txt", &out);
+}
+
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+/* Texts have ' instead of ". */
+static json_t *read(const char *text)
+{
+    char json[2048];
+    (void)snprintf(json, sizeof json, "%s", text);
+    for (char *c = json; *c != '\0'; c++)
+        *c = *c == '\'' ? '"' : *c;
+    json_t *value = fgi_json_load(json, strlen(json), 0, NULL);
+    if (value == NULL)
+        fail_msg("%s", text);
+    return value;
+}
+
+#define TIME "'time': {'busy_s': 3, 'idle': {'input_s': 1}}"
+static const struct {
+    const char *report; /* NULL: none */
+    size_t metrics;     /* of `metrics` */
+} runs[] = {
+    {"{'loader': {}, 'host': {'workers': []}, 'history': []}", 0},
+    {"{" TIME ", 'windows': [{'step': 5, 'busy_s': 3, 'samples_per_s': 7}]}", 0},
+    {"{" TIME ", 'windows': [{'step': 5, 'busy_s': 3, 'samples_per_s': 7}, {'step': 6,"
+     " 'input_s': -3, 'samples_per_s': null}]}",
+     0},
+    {"{'samples_per_s': -1234.5, 'steps': 1000, 'epochs': -1}", 0},
+    {"{'settings': {'monitor': 'odd'}}", 7},
+    {"{'settings': {'monitor': 'no such'}}", 7},
+    {"{'state': 'x'}", 3},
+    {"{'memory': {'peak_bytes': 300, 'limit_bytes': 250}, 'host': {'cpu_s': 1, 'cpus': 1,"
+     " 'workers': [{'name': 'only', 'cpu_s': 1}]}}",
+     2},
+    {NULL, 1},
+    {"{'evaluation': {'part': 'test', 'samples': 2, 'step': 3, 'worst': [{'index': 1, 'image':"
+     " 'data:image/png;base64,AA==', 'target': 1, 'prediction': 2, 'loss': 3}, {'index': 2}]}}",
+     0},
+};
+
+static char metric_names[][16] = {"train_loss", "val_loss", "loss",   "val_r2",
+                                  "val_acc",    "val_mae",  "train_x"};
+static double metric_x[] = {1, 2, 3}, metric_y[][3] = {{3, 2, 1},
+                                                       {2, 1, 1},
+                                                       {9, 8, 7},
+                                                       {-12345, -1234.5, -20000},
+                                                       {0.5, HUGE_VAL, 0.25},
+                                                       {NONE, -1, -1e-9},
+                                                       {1e6, 1e7, 1e8}};
+
+/* The first metrics, of which every second one is a mean of the steps of a window. */
+static void limits_of_runs(void **state)
+{
+    fgi_buf text = {0}, page = {0};
+    char folder[] = "run";
+    (void)state;
+    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
+        fgi_run_metric metrics[7];
+        json_t *report = runs[i].report != NULL ? read(runs[i].report) : NULL;
+        for (size_t k = 0; k < 7; k++)
+            metrics[k] = (fgi_run_metric){.name = metric_names[k],
+                                          .x = metric_x,
+                                          .y = metric_y[k],
+                                          .count = 3,
+                                          .last = metric_y[k][2],
+                                          .is_window = k % 2 == 0};
+        const fgi_run_view view = {.folder = folder,
+                                   .report = report,
+                                   .metrics = metrics,
+                                   .metric_count = runs[i].metrics,
+                                   .rows = 1};
+        fgi_run_text_put(&text, &view);
+        fgi_run_page_put(&page, &view);
+        json_decref(report);
+    }
+    for (char *at = page.data; (at = strstr(at, "<style>")) != NULL;) { /* not its colors */
+        const char *end = strstr(at, "</style>");
+        memmove(at, end, strlen(end) + 1);
+    }
+    compare("report/limits_runs.txt", &text);
+    compare("report/limits_runs.html", &page);
+}
+
+/* The areas of up to 512 windows, of which the first are shown, and all rates. */
+static void many_windows(void **state)
+{
+    static const int counts[][2] = {{511, 511}, {512, 512}, {513, 512}, {700, 512}};
+    (void)state;
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        char folder[] = "run";
+        fgi_buf page = {0};
+        json_t *windows = json_array(), *report = read("{" TIME "}");
+        for (int k = 1; k <= counts[i][0]; k++)
+            (void)json_array_append_new(windows, json_pack("{s:i, s:f, s:f}", "step", k, "busy_s",
+                                                           1.0, "samples_per_s", (double)k));
+        (void)json_object_set_new(report, "windows", windows);
+        fgi_run_page_put(&page, &(fgi_run_view){.folder = folder, .report = report});
+        int commas = 0;
+        for (const char *at = strstr(page.data, "class=\"area s0\""); *at != '>'; at++)
+            commas += *at == ',';
+        assert_int_equal(commas, 2 * counts[i][1]); /* there and back */
+        char words[48];
+        (void)snprintf(words, sizeof words, "samples/s from 1 to %d\"", counts[i][0]);
+        assert_non_null(strstr(page.data, words));
+        json_decref(report);
+        fgi_buf_fini(&page);
+    }
 }
 
 /* Characters that a page cannot have are replaced, and their neighbors are not. */
@@ -169,9 +281,8 @@ static void limits_of_characters(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(limits_of_charts),
-    cmocka_unit_test(limits_of_plots),
-    cmocka_unit_test(limits_of_cells),
-    cmocka_unit_test(limits_of_characters),
+    cmocka_unit_test(limits_of_charts), cmocka_unit_test(limits_of_plots),
+    cmocka_unit_test(limits_of_cells),  cmocka_unit_test(limits_of_characters),
+    cmocka_unit_test(limits_of_runs),   cmocka_unit_test(many_windows),
 };
 FGT_MAIN(tests)
