@@ -18,6 +18,8 @@
 #include "report/html.h"
 #include "report/run_page.h"
 #include "report/run_view.h"
+#include "report/schedule_plot.h"
+#include "report/sheet.h"
 
 #define NONE ((double)NAN)
 
@@ -45,7 +47,7 @@ static const struct {
     {"areas of many sizes", {.is_stacked = true}, 2, 3, {1, 2, 3}, {{1, 20, 300}, {1, 1, 1000}}},
     {"many decades", {.is_log = true}, 1, 3, {1e-3, 1, 1e13}, {{1e-6, 2, 4e10}}},
     {"twelve decades", {.is_log = true}, 1, 2, {1, 1e11}, {{1, 1e12}}},
-    {"one point of both logarithms", {.is_log = true}, 1, 1, {7}, {{100}}},
+    {"one point of both logarithms", {.is_log = true}, 1, 1, {7}, {{200}}},
     {"one point", {.color = 7}, 2, 1, {7}, {{100}, {-100}}},
     {"large units", {.has_real_x = true}, 1, 3, {0, 1e18, 3e18}, {{0, 1e15, 4e15}}},
     {"close to each other", {.color = 3}, 1, 2, {1234560, 1234566}, {{99990, 100010}}},
@@ -149,6 +151,146 @@ static void limits_of_cells(void **state)
         fgi_buf_putc(&out, '\n');
     }
     compare("report/limits_cells.txt", &out);
+}
+
+/* ---- schedules ------------------------------------------------------------------------------- */
+
+/* The settings: from this step on, the rate is the given one; before, half of it. */
+static double late_lr(const void *settings, double lr, int64_t step, int64_t total_steps)
+{
+    int64_t begin;
+    (void)total_steps;
+    memcpy(&begin, settings, sizeof begin);
+    return step < begin ? lr / 2 : lr;
+}
+
+static const fg_schedule_ops late_ops = {.name = "late", .lr = late_lr};
+
+static fg_schedule late_schedule(int64_t begin)
+{
+    fg_schedule schedule = {.ops = &late_ops};
+    memcpy(schedule.settings, &begin, sizeof begin);
+    return schedule;
+}
+
+/* Steps of a schedule whose number is not divisible by four, and factors below 1. */
+static void limits_of_schedules(void **state)
+{
+    fgi_buf out = {0};
+    (void)state;
+    for (int64_t steps = 1; steps <= 8; steps++) {
+        const fg_schedule schedule = late_schedule(steps / 2);
+        const fgi_schedule_view view = {.name = "late",
+                                        .schedule = &schedule,
+                                        .momentum = steps % 2 == 0 ? 0 : 0.5,
+                                        .settings = {.device_count = 3,
+                                                     .batch_shards = steps < 3 ? 1 : 2,
+                                                     .batch_size = 4,
+                                                     .global_batch_size = steps < 3 ? 4 : 8,
+                                                     .accumulate_grad_batches = steps < 5 ? 1 : 2,
+                                                     .steps_per_epoch = 3,
+                                                     .total_steps = steps,
+                                                     .total_epochs = (steps + 2) / 3,
+                                                     .lr_scaling = "sqrt",
+                                                     .lr_given = 0.5,
+                                                     .lr_factor = steps < 7 ? 0.25 : 4,
+                                                     .lr = steps < 7 ? 0.125 : 2,
+                                                     .part_count = 1,
+                                                     .part = {{.steps = 3}}}};
+        fgi_schedule_put_table(&view, &out);
+        assert_true(fgi_schedule_put_json(&view, &out));
+    }
+    compare("report/limits_schedules.txt", &out);
+}
+
+/* The first of the steps with the highest rate, also between those that are drawn. */
+static const int64_t late[][2] = {{9999, 5000},   {20009, 15},           {20009, 16},
+                                  {20009, 20008}, {100000003, 12345678}, {499950000, 77777777}};
+
+static void the_first_step_with_the_highest_rate(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof late / sizeof late[0]; i++) {
+        char words[64];
+        fgi_buf out = {0};
+        const fg_schedule schedule = late_schedule(late[i][1]);
+        const fgi_schedule_view view = {.name = "late",
+                                        .schedule = &schedule,
+                                        .momentum = NONE,
+                                        .settings = {.batch_shards = 1,
+                                                     .batch_size = 1,
+                                                     .global_batch_size = 1,
+                                                     .accumulate_grad_batches = 1,
+                                                     .total_steps = late[i][0],
+                                                     .lr_factor = 1,
+                                                     .lr = 1}};
+        fgi_schedule_put_table(&view, &out);
+        const char *row = strstr(out.data, "highest ");
+        assert_non_null(row);
+        (void)snprintf(words, sizeof words, " %lld ", (long long)late[i][1] + 1);
+        if (strstr(row, words) == NULL)
+            fail_msg("row %zu: %s", i, row);
+        fgi_buf_fini(&out);
+    }
+}
+
+/* ---- contact sheets -------------------------------------------------------------------------- */
+
+static const struct {
+    int64_t width, height;
+    int channels;
+    const char *label; /* NULL: none */
+} pictures[] = {
+    {40, 3, 3, NULL},         {3, 40, 1, "I"},    {500, 1, 3, "HI"}, /* just fits, twice as large */
+    {1, 500, 3, "HH"},        {16, 11, 1, "A B"}, {11, 16, 3, "a label that is cut"},
+    {16, 16, 3, "\xc3\xa9~"}, {1, 1, 1, "\n"},    {17, 8, 3, ""},
+};
+
+/* A character for each pixel: "." around the cells, "-" of an empty one, "#" black, "g" gray, and
+ * "c" of the color. */
+static void put_canvas(fgi_buf *out, const fg_image *canvas)
+{
+    for (int64_t y = 0; y < canvas->height; y++) {
+        for (int64_t x = 0; x < canvas->width; x++) {
+            const uint8_t *at = canvas->pixels + (y * canvas->width + x) * 3;
+            const bool is_gray = at[0] == at[1] && at[1] == at[2];
+            fgi_buf_putc(out, !is_gray       ? at[0] > at[1] && at[1] > at[2] ? 'c' : '?'
+                              : at[0] == 255 ? '.'
+                              : at[0] == 235 ? '-'
+                              : at[0] == 0   ? '#'
+                                             : 'g');
+        }
+        fgi_buf_putc(out, '\n');
+    }
+}
+
+/* Cells of 16 pixels: images of one pixel in a direction, and of every remainder. */
+static void limits_of_sheets(void **state)
+{
+    static uint8_t pixels[3 * 500];
+    fgi_buf out = {0};
+    fg_error err = {0};
+    (void)state;
+    for (size_t i = 0; i < sizeof pixels; i++)
+        pixels[i] = (uint8_t)(200 - 50 * (i % 3));
+    for (size_t i = 0; i < sizeof pictures / sizeof pictures[0]; i++) {
+        fgi_sheet sheet;
+        static uint8_t gray[3 * 500];
+        memset(gray, 99, sizeof gray);
+        const fg_image image = {
+            .pixels = pictures[i].channels == 3 ? pixels : gray,
+            .width = pictures[i].width,
+            .height = pictures[i].height,
+            .channels = pictures[i].channels,
+            .region = {0, 0, (double)pictures[i].width, (double)pictures[i].height}};
+        const int sides = i % 4 == 3 ? 2 : 1;
+        fgt_ok(fgi_sheet_create(sides, sides, 16, &sheet, &err));
+        fgt_ok(fgi_sheet_put(&sheet, sides - 1, 0, &image, pictures[i].label, &err));
+        put_canvas(&out, &sheet.canvas);
+        fgi_buf_putc(&out, '\n');
+        fgi_sheet_fini(&sheet);
+    }
+    compare("report/limits_sheets.txt", &out);
 }
 
 /* ---- runs ------------------------------------------------------------------------------------ */
@@ -281,8 +423,10 @@ static void limits_of_characters(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(limits_of_charts), cmocka_unit_test(limits_of_plots),
-    cmocka_unit_test(limits_of_cells),  cmocka_unit_test(limits_of_characters),
-    cmocka_unit_test(limits_of_runs),   cmocka_unit_test(many_windows),
+    cmocka_unit_test(limits_of_charts),    cmocka_unit_test(limits_of_plots),
+    cmocka_unit_test(limits_of_cells),     cmocka_unit_test(limits_of_characters),
+    cmocka_unit_test(limits_of_schedules), cmocka_unit_test(the_first_step_with_the_highest_rate),
+    cmocka_unit_test(limits_of_sheets),    cmocka_unit_test(limits_of_runs),
+    cmocka_unit_test(many_windows),
 };
 FGT_MAIN(tests)

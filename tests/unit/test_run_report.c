@@ -467,11 +467,12 @@ static void a_plan_is_part_of_the_report(void **state)
 {
     (void)state;
     char *text = NULL;
-    static const char plan[] = "{\"status\":\"done\",\"topologies\":[{\"name\":\"v3-8\"}]}";
+    static const char plan[] = "{\"topologies\":[{\"name\":\"v3-8\"},{\"name\":\"v4-8\"}]}";
     put_all();
     fgt_write(fgt_path(folder, "plan.json"), plan, sizeof plan - 1);
     fgt_ok(fg_report_run(folder, FG_REPORT_JSON, &text, &err));
     assert_non_null(strstr(text, "\"name\": \"v3-8\""));
+    assert_null(strstr(text, "v4-8"));    /* only the first machine */
     assert_null(strstr(text, "\"buy\"")); /* verdicts are those of the numbers */
     fg_report_free(text);
     fgt_write(fgt_path(folder, "plan.json"), "{", 1);

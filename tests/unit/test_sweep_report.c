@@ -115,17 +115,35 @@ static const char *const sweeps[] = {
     "{'name':'3','settings':{'a.b':'5'},'best':2}]}",
 };
 
-static void whole_sweeps(void **state)
+/* Settings that are the same in all runs, and those of which the better of two values counts; axes
+ * whose range is just not wide enough for a logarithm, and names of other metrics. */
+static const char *const limits[] = {
+    "{'version':1,'state':'finished','monitor':'m','mode':'min','keys':['a.b','c.d'],'runs':["
+    "{'name':'1','settings':{'a.b':'1','c.d':'2'},'best':3},"
+    "{'name':'2','settings':{'a.b':'1','c.d':'2'},'best':2},"
+    "{'name':'3','settings':{'a.b':'1','c.d':'40'},'best':1},"
+    "{'name':'4','settings':{'a.b':'1','c.d':'40'},'best':4}]}",
+    "{'version':1,'state':'finished','monitor':'m','mode':'min','keys':['a.b'],'runs':["
+    "{'name':'1','settings':{'a.b':'1'},'best':3,'state':'failed','seconds':0.25},"
+    "{'name':'2','settings':{'a.b':'20.5'},'best':2,'state':'finished','epochs':1234567}]}",
+    "{'version':1,'state':'finished','monitor':'m','mode':'min','keys':['a.b'],'runs':["
+    "{'name':'1','settings':{'a.b':'1'},'best':0.123456789,'metrics':{'val_a':1}},"
+    "{'name':'2','settings':{'a.b':'-1'},'best':-2,'metrics':{'val_a':2,'val_b':3}},"
+    "{'name':'3','settings':{'a.b':'inf'},'metrics':{'train_a':2}}]}",
+    "{'version':1,'state':'stopped','monitor':'m','mode':'max','keys':['a.b'],'runs':["
+    "{'name':'1','settings':{'a.b':'inf'},'best':1},{'name':'2','settings':{'a.b':'2'},'best':1}]}",
+};
+
+/* The texts and pages of sweeps, for a golden file each. */
+static void compare_sweeps(const char *const *records, size_t count, const char *const names[2])
 {
-    static const char *const names[] = {"report/sweeps.txt", "report/sweeps.html"};
     static const fg_report_form forms[] = {FG_REPORT_TEXT, FG_REPORT_HTML};
-    (void)state;
     fgt_ok(fgi_folder_make("whole", &err));
     for (int f = 0; f < 2; f++) {
         fgi_buf all = {0};
-        for (size_t i = 0; i < sizeof sweeps / sizeof sweeps[0]; i++) {
+        for (size_t i = 0; i < count; i++) {
             char json[2048], *text = NULL;
-            (void)snprintf(json, sizeof json, "%s", sweeps[i]);
+            (void)snprintf(json, sizeof json, "%s", records[i]);
             for (char *c = json; *c != '\0'; c++)
                 *c = *c == '\'' ? '"' : *c;
             put("whole/sweep.json", json);
@@ -139,6 +157,57 @@ static void whole_sweeps(void **state)
         fgt_golden(names[f], all.data);
         fgi_buf_fini(&all);
     }
+}
+
+static void whole_sweeps(void **state)
+{
+    static const char *const names[] = {"report/sweeps.txt", "report/sweeps.html"};
+    (void)state;
+    compare_sweeps(sweeps, sizeof sweeps / sizeof sweeps[0], names);
+}
+
+static void limits_of_sweeps(void **state)
+{
+    static const char *const names[] = {"report/limits_sweeps.txt", "report/limits_sweeps.html"};
+    (void)state;
+    compare_sweeps(limits, sizeof limits / sizeof limits[0], names);
+}
+
+/* A plot for each metric of the eight best runs, with a curve of each. */
+static void curves_of_the_best_runs(void **state)
+{
+    fgi_buf json = {0};
+    (void)state;
+    fgi_buf_puts(&json, "{\"version\":1,\"state\":\"finished\",\"monitor\":\"m\",\"mode\":"
+                        "\"max\",\"keys\":[],\"runs\":[");
+    for (int i = 1; i <= 9; i++) {
+        char path[64], line[96];
+        fgi_buf_printf(&json, "%s{\"name\":\"r%d\",\"settings\":{},\"best\":%d}", i > 1 ? "," : "",
+                       i, i);
+        (void)snprintf(path, sizeof path, "nine/r%d", i);
+        fgt_ok(fgi_folder_make(path, &err));
+        (void)snprintf(path, sizeof path, "nine/r%d/metrics.jsonl", i);
+        (void)snprintf(line, sizeof line, "{\"step\":1,\"m\":%d%s}\n", i,
+                       i == 1   ? ",\"worst\":1"
+                       : i == 2 ? ",\"last\":2"
+                                : "");
+        put(path, line);
+    }
+    fgi_buf_puts(&json, "]}");
+    assert_non_null(json.data);
+    put("nine/sweep.json", json.data);
+    fgi_buf_fini(&json);
+    char *text = NULL;
+    int figures = 0;
+    fgt_ok(fg_report_run("nine", FG_REPORT_HTML, &text, &err));
+    for (const char *at = text; (at = strstr(at, "<figure>")) != NULL; at++)
+        figures++;
+    assert_int_equal(figures, 2);
+    has(text, "aria-label=\"m: r9 from 9 to 9; r8 from 8 to 8; r7 from 7 to 7; r6 from 6 to 6; "
+              "r5 from 5 to 5; r4 from 4 to 4; r3 from 3 to 3; r2 from 2 to 2\"");
+    has(text, "<figcaption>last</figcaption>");
+    has(text, "<h2>Metrics of the best runs</h2>");
+    fg_report_free(text);
 }
 
 static void the_page(void **state)
@@ -241,6 +310,8 @@ static void damaged_files(void **state)
             "run 0: expected an object");
     refuses("{\"version\":1,\"keys\":[],\"runs\":[{\"name\":\"../lr\",\"settings\":{}}]}",
             FG_EFORMAT, "run 0: expected an object");
+    refuses("{\"version\":1,\"keys\":[],\"runs\":[{\"name\":\"a/b\",\"settings\":{}}]}", FG_EFORMAT,
+            "run 0: expected an object");
     put("sweep/lr=0.01/metrics.jsonl", "{\"step\":1,\n");
     char *out = NULL;
     assert_int_equal(fg_report_run("sweep", FG_REPORT_TEXT, &out, &err), FG_EFORMAT);
@@ -269,6 +340,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_lines),
     cmocka_unit_test(the_page),
     cmocka_unit_test(whole_sweeps),
+    cmocka_unit_test(limits_of_sweeps),
+    cmocka_unit_test(curves_of_the_best_runs),
     cmocka_unit_test(axes_of_fractions_have_ticks),
     cmocka_unit_test(the_object_is_the_file),
     cmocka_unit_test(higher_may_be_better),
