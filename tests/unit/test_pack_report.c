@@ -117,6 +117,50 @@ static void of_many_classes_the_largest_and_smallest_are_listed(void **state)
     fg_report_free(text);
 }
 
+/* Names of 25 classes, of which those with the ninth, tenth, eleventh most and the tenth fewest
+ * records are the longest; several labels; records without one, in groups and of each part; and
+ * metadata that are no object. */
+static void unusual_contents(void **state)
+{
+    static const int longer[25] = {[4] = 6, [14] = 9, [15] = 4, [9] = 8, [10] = 12};
+    static const int32_t labels[] = {3, 3, 24};
+    static char names[25][40], metadata[200];
+    const char *pointers[25];
+    fg_error err = {0};
+    fg_pack_writer *writer = NULL;
+    char *text = NULL;
+    const char *path = fgt_path(fgt_temp_folder(), "unusual.pack");
+    (void)state;
+    for (int i = 0; i < 25; i++) {
+        (void)snprintf(names[i], sizeof names[i], "c%02d%.*s", i, longer[i], "------------");
+        pointers[i] = names[i];
+    }
+    memset(metadata, 'm', sizeof metadata - 1);
+    fgt_ok(fg_pack_writer_create(
+        path, &(fg_pack_writer_options){.class_names = pointers, .class_count = 25}, &writer, NULL,
+        &err));
+    for (int i = 0; i < 25; i++)
+        for (int k = 0; k < i; k++)
+            fgt_ok(fg_pack_writer_add(
+                writer, &(fg_pack_entry){.label = i, .split = (uint8_t)(i % 4), .group = k == 3},
+                "xyz", 1 + (size_t)k % 3, &err));
+    fgt_ok(fg_pack_writer_add(
+        writer, &(fg_pack_entry){.label = FG_PACK_NO_LABEL, .labels = labels, .label_count = 3},
+        "x", 1, &err));
+    fgt_ok(fg_pack_writer_add(writer, &(fg_pack_entry){.label = FG_PACK_NO_LABEL}, "x", 1, &err));
+    fgt_ok(fg_pack_writer_finish(writer, metadata, &err));
+    fg_pack_writer_destroy(writer);
+    fgt_ok(fg_report_pack(path, false, &text, &err));
+    char *uuid = strstr(text, "uuid "), *end = strchr(uuid, '\n');
+    memmove(uuid, end + 1, strlen(end)); /* the rest */
+    fgt_golden("pack/info-unusual.txt", text);
+    fg_report_free(text);
+    fgt_ok(fg_report_pack(path, true, &text, &err));
+    assert_non_null(strstr(text, "\"metadata\":\"mmmm"));
+    assert_non_null(strstr(text, "\"unlabeled\":1,"));
+    fg_report_free(text);
+}
+
 static void nothing_is_reported_about_nothing(void **state)
 {
     (void)state;
@@ -238,6 +282,32 @@ static void each_fault_is_a_line_with_its_record(void **state)
     (void)snprintf(command, sizeof command, "\n  fulgurite pack rebuild '%s'\n", path);
     assert_non_null(strstr(text, command));
     assert_int_equal(lines_of(text), 4); /* two faults, the sum, the command */
+    fg_report_free(text);
+}
+
+/* One command for each of the damaged files, in their order. */
+static void each_damaged_file_is_rebuilt(void **state)
+{
+    fg_error err = {0};
+    char *text = NULL, expected[2048];
+    bool is_damaged = false;
+    const char *folder = fgt_temp_folder();
+    const fg_pack_writer_options options = {.shard_bytes = 1, .variant_count = 1};
+    (void)state;
+    fgt_ok(pack_made_write(fgt_path(folder, "many.pack"), &options, 4, &err));
+    for (int i = 0; i < 4; i += 2) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "many-0000%d.pack", i);
+        flip(fgt_path(folder, name), 4096);
+    }
+    fgt_ok(fg_report_pack_verify(fgt_path(folder, "many-00000.pack"), &text, &is_damaged, &err));
+    assert_true(is_damaged);
+    (void)snprintf(expected, sizeof expected,
+                   "\n  fulgurite pack rebuild '%s/many-00000.pack'\n"
+                   "  fulgurite pack rebuild '%s/many-00002.pack'\n",
+                   folder, folder);
+    if (strstr(text, expected) == NULL)
+        fail_msg("%s", text);
     fg_report_free(text);
 }
 
@@ -377,6 +447,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_contents_are_reported),
     cmocka_unit_test(of_many_classes_the_largest_and_smallest_are_listed),
     cmocka_unit_test(names_of_damaged_records_are_escaped),
+    cmocka_unit_test(unusual_contents),
+    cmocka_unit_test(each_damaged_file_is_rebuilt),
     cmocka_unit_test(nothing_is_reported_about_nothing),
     cmocka_unit_test(each_fault_is_a_line_with_its_record),
     cmocka_unit_test(a_damaged_pack_is_rebuilt),

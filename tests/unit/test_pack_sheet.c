@@ -135,6 +135,12 @@ static void records_are_selected_by_class_split_and_at_random(void **state)
     fgt_ok(fg_report_pack_sheet(colors_pack(), &o, out, &text, &err));
     assert_string_equal(text, "1\t1\t6\tred\tc/6.png\n2\t1\t7\tgreen\tc/7.png\n");
     fg_report_free(text);
+    o.select.split = "train";
+    fgt_ok(fg_report_pack_sheet(colors_pack(), &o, out, &text, &err));
+    assert_string_equal(text, "1\t1\t0\tred\tc/0.png\n1\t2\t3\tred\tc/3.png\n"
+                              "2\t1\t1\tgreen\tc/1.png\n2\t2\t4\tgreen\tc/4.png\n"
+                              "3\t1\t2\tblue\tc/2.png\n3\t2\t5\tblue\tc/5.png\n");
+    fg_report_free(text);
     o = (fg_pack_sheet_options){.rows = 1, .columns = 4, .cell = 16};
     o.select.shuffle = true;
     fgt_ok(fg_report_pack_sheet(colors_pack(), &o, out, &text, &err));
@@ -143,6 +149,40 @@ static void records_are_selected_by_class_split_and_at_random(void **state)
     assert_string_not_equal(text, again);
     fg_report_free(text);
     fg_report_free(again);
+}
+
+/* Six rows of eight cells of 128 pixels; of several labels, the first one is shown. */
+static void sheets_have_defaults(void **state)
+{
+    static const uint8_t pixel[3];
+    static const int32_t labels[] = {2, 1};
+    fg_error err = {0};
+    char *text = NULL;
+    fg_image image = {0};
+    fg_pack_writer *writer = NULL;
+    const char *folder = fgt_temp_folder(), *out = fgt_path(folder, "sheet.png");
+    (void)state;
+    const fg_pack_entry entry = {.name = "a/b.png",
+                                 .codec = FG_PACK_RAW_RGB,
+                                 .width = 1,
+                                 .height = 1,
+                                 .label = FG_PACK_NO_LABEL,
+                                 .labels = labels,
+                                 .label_count = 2};
+    fgt_ok(fg_pack_writer_create(
+        fgt_path(folder, "several.pack"),
+        &(fg_pack_writer_options){.class_names = class_names, .class_count = 3}, &writer, NULL,
+        &err));
+    fgt_ok(fg_pack_writer_add(writer, &entry, pixel, 3, &err));
+    fgt_ok(fg_pack_writer_finish(writer, NULL, &err));
+    fg_pack_writer_destroy(writer);
+    fgt_ok(fg_report_pack_sheet(fgt_path(folder, "several.pack"), NULL, out, &text, &err));
+    assert_string_equal(text, "1\t1\t0\tblue\ta/b.png\n");
+    read_png(out, &image);
+    assert_int_equal(image.width, FGI_SHEET_GAP + 8 * (128 + FGI_SHEET_GAP));
+    assert_int_equal(image.height, FGI_SHEET_GAP + 6 * (128 + FGI_SHEET_LABEL + FGI_SHEET_GAP));
+    fg_image_fini(&image);
+    fg_report_free(text);
 }
 
 static void mistakes_are_reported(void **state)
@@ -464,6 +504,7 @@ static void every_allocation_may_fail(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(images_are_in_their_cells),
     cmocka_unit_test(records_are_selected_by_class_split_and_at_random),
+    cmocka_unit_test(sheets_have_defaults),
     cmocka_unit_test(mistakes_are_reported),
     cmocka_unit_test(text_is_drawn),
     cmocka_unit_test(every_glyph),

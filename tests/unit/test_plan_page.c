@@ -267,6 +267,22 @@ static const struct {
      "Input", "<div class=\"wide\">"},
     {"'collectives':[{'kind':'all-reduce','count':2,'bytes':30,'seconds':0.5},{'bytes':15}]",
      "Communication between devices", "<div class=\"wide\">"},
+    /* facts, also if there is only one of them; batches that saturate a device at once */
+    {"'parameter_bytes':30,'device_kind':'TPU v4'", "Memory per device", "<div class=\"stack\">"},
+    {"'parameter_bytes':30,'precision':'bf16-mixed'", "Memory per device", "<div class=\"stack\">"},
+    {"'parameter_bytes':30,'compiler':'v5'", "Memory per device", "<div class=\"stack\">"},
+    {"'parameter_bytes':30,'fingerprint':'c0ffee'", "Memory per device", "<div class=\"stack\">"},
+    {"'saturation_batch':1,'sweep':[{'batch_size':8,'fits':true,'hbm_needed_bytes':5,"
+     "'cycles_per_sample':0,'estimated_cycles':80},{'batch_size':16,'estimated_cycles':80}]",
+     "Batches",
+     "<p>\n</p>\n<p class=\"note\">Install gnuplot "
+     "to see these values as plots.</p>\n"},
+    {"'analysis':{},'collectives':[{'kind':'all-gather','bytes':8}]",
+     "Communication between devices", "<div class=\"wide\">"},
+    {"'hosts':2,'input_needed_samples_per_s':8,'input_needed_bytes_per_s':80,"
+     "'input_host_samples_per_s':4,'input_host_bytes_per_s':40,'input_measured_samples_per_s':5,"
+     "'input_measured_bytes_per_s':50",
+     "Input", "<div class=\"wide\">"},
     {"'input_needed_samples_per_s':5", "Input", NULL},
     {"'input_measured_samples_per_s':5", "Input", NULL},
 };

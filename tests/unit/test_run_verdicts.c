@@ -743,6 +743,14 @@ static const char *const limits[] = {
     "{'settings': {'batch_shards': 1, 'lr_scaling': 'sqrt', 'lr_factor': 2, 'lr': 0.2,"
     " 'global_batch_size': 128}}",
     "{'settings': {'batch_shards': 2, 'lr_scaling': ''}}",
+    /* a run that was resumed has more steps than were timed */
+    TIME("5", "'other_s': 5") ", 'epochs': 4, 'steps': 400, 'settings': {'launch_s': 0.05}}",
+    TIME("8",
+         "'checkpoint_s': 2") ", 'epochs': 4, 'steps': 400, 'settings': {'ckpt_every_steps': 10,"
+                              " 'max_epochs': 7}}",
+    /* more threads than processors */
+    TIME("6",
+         "'input_s': 4") ", 'loader': {'bound_by': 'copy', 'workers': 8, 'stages': {'copy_s': 5}}}",
     /* of equal severity and gain, the order of the table */
     TIME("8", "'input_s': 1, 'checkpoint_s': 1, 'read_s': 1") ", 'loader': {'bound_by': 'read'}}",
 };
