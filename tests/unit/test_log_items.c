@@ -137,6 +137,15 @@ static fg_trainer *trainer_with(const fg_logger_ops *ops, const char *folder)
     return trainer;
 }
 
+static int warnings;
+
+static void count_warnings(void *self, fg_log_level level, const char *line)
+{
+    (void)self, (void)level;
+    warnings +=
+        strstr(line, "log_images: the training data have no field that can be shown") != NULL;
+}
+
 /* ---- callbacks ------------------------------------------------------------------------------- */
 
 static fg_status log_all(void *self, const fg_progress *at, fg_error *err)
@@ -192,6 +201,60 @@ static void a_graph_is_not_missing_after_other_items(void **state)
     fgi_logger_item(logger, &(fg_log_item){.kind = FG_LOG_TEXT, .name = "t", .text = "."});
     assert_false(fgi_logger_lacks_graph(logger));
     fgi_logger_destroy(logger);
+}
+
+/* What was logged before the log was open has the step of the run, and is logged once. */
+static void early_items_wait_for_the_log(void **state)
+{
+    fg_error err = {0};
+    fgi_logger *logger = NULL;
+    (void)state;
+    seen[0] = '\0';
+    fgt_ok(fgi_logger_init("", &logger, &err));
+    fgt_ok(fgi_logger_add(logger, &board, NULL, &err));
+    fgt_ok(fgi_logger_add(logger, &plain, NULL, &err));
+    for (int i = 0; i < 3; i++) { /* two have a place */
+        const char *const names[] = {"one", "two", "three"};
+        fgi_logger_item(logger, &(fg_log_item){.kind = FG_LOG_TEXT, .name = names[i], .text = "."});
+    }
+    assert_false(fgi_logger_takes_items(logger));
+    fgt_ok(fgi_logger_open(logger, fgt_temp_folder(), 7, -1, &err));
+    assert_true(fgi_logger_takes_items(logger));
+    assert_string_equal(seen, "text one 7 1\ntext two 7 1\n");
+    fgt_ok(fgi_logger_ops.log(logger, &(fg_progress){.step = 8}, &err));
+    assert_int_equal(fgi_logger_lines(logger), 1);
+    fgt_ok(fgi_logger_open(logger, fgt_temp_folder(), 3, -1, &err));
+    assert_int_equal(fgi_logger_lines(logger), 0);
+    assert_string_equal(seen, "text one 7 1\ntext two 7 1\nlog\nlog\n");
+    fgi_logger_destroy(logger);
+}
+
+static fg_status fail_flush(void *self, fg_error *err)
+{
+    return fgi_fail(err, FG_EIO, "%s", (const char *)self);
+}
+
+/* Of several required loggers that fail, the first one's message is that of the error; others are
+ * flushed too, and those that are not required cause none. */
+static void the_first_failure_is_the_error(void **state)
+{
+    static char messages[][8] = {"no one", "first", "second"};
+    const fg_logger_ops ops[] = {
+        {.name = "a", .log = board_log, .flush = fail_flush},
+        {.name = "b", .log = board_log, .flush = fail_flush, .is_required = true},
+        {.name = "c", .log = board_log, .flush = fail_flush, .is_required = true}};
+    fg_error err = {0};
+    fgi_logger *logger = NULL;
+    (void)state;
+    fg_log_set(count_warnings, NULL);
+    fgt_ok(fgi_logger_init("", &logger, &err));
+    for (int i = 0; i < 3; i++)
+        fgt_ok(fgi_logger_add(logger, &ops[i], messages[i], &err));
+    fgt_ok(fgi_logger_open(logger, fgt_temp_folder(), 0, -1, &err));
+    assert_int_equal(fgi_logger_flush(logger, &err), FG_EIO);
+    assert_string_equal(err.message, "first");
+    fgi_logger_destroy(logger);
+    fg_log_set(NULL, NULL);
 }
 
 /* Nothing is made for loggers that don't log items, or without a run folder. */
@@ -341,15 +404,6 @@ static fg_tensor image_step(void *self, fg_step *step, const fg_batch *batch)
     (void)step;
     return fg_cross_entropy(toy_forward(self, fg_reshape(x, FG_DIMS(4, 6))),
                             fg_batch_get(batch, "y"), NULL);
-}
-
-static int warnings;
-
-static void count_warnings(void *self, fg_log_level level, const char *line)
-{
-    (void)self, (void)level;
-    warnings +=
-        strstr(line, "log_images: the training data have no field that can be shown") != NULL;
 }
 
 static void fit_images(bool is_float, bool is_image, int count)
@@ -502,6 +556,8 @@ static void unusual_values(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_graph_is_not_missing_after_other_items),
+    cmocka_unit_test(early_items_wait_for_the_log),
+    cmocka_unit_test(the_first_failure_is_the_error),
     cmocka_unit_test(callbacks_log_items),
     cmocka_unit_test(loggers_without_items),
     cmocka_unit_test(mistakes_end_the_fit),

@@ -4,10 +4,13 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
@@ -15,6 +18,7 @@
 #include "base/thread.h"
 #include "toy_place.h"
 #include "row_names.h"
+#include "log/log_file.h"
 #include "log/logger.h"
 #include "log/loggers.h"
 #include "train/trainer.h"
@@ -495,6 +499,122 @@ static void a_blocked_logger_delays_no_step(void **state)
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 /* Logs in a folder that has a log already, then names a logger that does not exist. */
+/* ---- rows of other files --------------------------------------------------------------------- */
+
+/* What the table of a run that continues at step 9 keeps of its rows, before the row of step 10. */
+static const struct {
+    const char *before, *kept, *last;
+} tables[] = {
+    {"step,epoch,lr,train_loss\n2,0,0.1,7\n9,2,0.1,6\n",
+     "step,epoch,lr,train_loss\n2,0,0.1,7\n9,2,0.1,6\n", "10,2,0.1,3\n"},
+    {"step,epoch,lr,a\n2,0,0.1,7\n", "step,epoch,lr,a,train_loss\n2,0,0.1,7,\n", "10,2,0.1,,3\n"},
+    {"step,epoch,lrx,train_loss\n2,0,0.1,7\n", "step,epoch,lr,train_loss\n", "10,2,0.1,3\n"},
+    {"step,epoch\n2,0\n", "step,epoch,lr,train_loss\n", "10,2,0.1,3\n"},
+    {"step,epoch,lr\n2,0,0.1\n", "step,epoch,lr,train_loss\n2,0,0.1,\n", "10,2,0.1,3\n"},
+    {"step,epoch,lr,train_loss,b\n2,0,0.1,7,8\n4,1,0.1,9\n6,1,0.1,5,4\n",
+     "step,epoch,lr,train_loss,b\n2,0,0.1,7,8\n", "10,2,0.1,3,\n"},
+    {"step,epoch,lr,train_loss\n2,0,0.1,7\n4,1,0.1,9,\n", "step,epoch,lr,train_loss\n2,0,0.1,7\n",
+     "10,2,0.1,3\n"},
+    {"step,epoch,lr,train_loss\n2,0,0.1,7\n4,1,0.1,9", "step,epoch,lr,train_loss\n2,0,0.1,7\n",
+     "10,2,0.1,3\n"},
+    {"step,epoch,lr,train_loss\n2,0,0.1,7\nfour,1,0.1,9\n", "step,epoch,lr,train_loss\n2,0,0.1,7\n",
+     "10,2,0.1,3\n"},
+    {"step,epoch,lr,a,b\n2,0,0.1,7,\n10,2,0.1,,8\n", "step,epoch,lr,a,train_loss\n2,0,0.1,7,\n",
+     "10,2,0.1,,3\n"},
+    {"step,epoch,lr,a\n10,2,0.1,7\n2,0,0.1,7\n", "step,epoch,lr,train_loss\n", "10,2,0.1,3\n"},
+    {"step,epoch,lr,train_loss", "step,epoch,lr,train_loss\n", "10,2,0.1,3\n"},
+    {"", "step,epoch,lr,train_loss\n", "10,2,0.1,3\n"},
+};
+
+static void rows_that_a_table_keeps(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
+        char expected[256];
+        fg_error err = {0};
+        fgi_logger *logger = NULL;
+        const char *folder = fgt_temp_folder();
+        fgt_write(fgt_path(folder, "metrics.csv"), tables[i].before, strlen(tables[i].before));
+        fgt_ok(fgi_logger_init("csv", &logger, &err));
+        fgt_ok(fgi_logger_open(logger, folder, 9, -1, &err));
+        fgt_ok(train_row(logger, 10, 3, &err));
+        fgi_logger_destroy(logger);
+        (void)snprintf(expected, sizeof expected, "%s%s", tables[i].kept, tables[i].last);
+        assert_text(folder, "metrics.csv", expected);
+    }
+}
+
+/* A new run begins with empty files, whatever the rows in the folder say. */
+static void a_new_run_keeps_no_rows(void **state)
+{
+    static const char row[] = "step,epoch,lr,val_loss\n0,0,,7\n", line[] = "{\"step\": 0}\n";
+    fg_error err = {0};
+    fgi_logger *logger = NULL;
+    const char *folder = fgt_temp_folder();
+    (void)state;
+    fgt_write(fgt_path(folder, "metrics.csv"), row, sizeof row - 1);
+    fgt_write(fgt_path(folder, "metrics.jsonl"), line, sizeof line - 1);
+    for (int i = 0; i < 3; i++) {
+        fgt_ok(fgi_logger_init(i == 0 ? "csv" : i == 1 ? "jsonl" : NULL, &logger, &err));
+        fgt_ok(fgi_logger_open(logger, folder, 0, -1, &err));
+        assert_int_equal(fgi_logger_lines(logger), 0);
+        fgi_logger_destroy(logger);
+        assert_text(folder, i == 1 ? "metrics.jsonl" : "metrics.csv",
+                    i == 1 ? "" : "step,epoch,lr\n");
+    }
+}
+
+/* A program that follows the file reads on, unless there is a new column. */
+static void rows_are_appended(void **state)
+{
+    fg_error err = {0};
+    fgi_logger *logger = NULL;
+    struct stat first, second, third;
+    const char *folder = fgt_temp_folder();
+    (void)state;
+    fgt_ok(fgi_logger_init("csv", &logger, &err));
+    fgt_ok(fgi_logger_open(logger, folder, 0, -1, &err));
+    fgt_ok(train_row(logger, 1, 1, &err));
+    fgt_ok(fgi_logger_catch_up(logger, &err));
+    const int fd = open(fgt_path(folder, "metrics.csv"), O_RDONLY); /* keeps its number in use */
+    assert_int_equal(fstat(fd, &first), 0);
+    fgt_ok(train_row(logger, 2, 1, &err));
+    fgt_ok(fgi_logger_catch_up(logger, &err));
+    assert_int_equal(stat(fgt_path(folder, "metrics.csv"), &second), 0);
+    assert_true(first.st_ino == second.st_ino);
+    fgt_ok(val_row(logger, 2, "val_loss", 1, &err));
+    fgt_ok(fgi_logger_catch_up(logger, &err));
+    assert_int_equal(stat(fgt_path(folder, "metrics.csv"), &third), 0);
+    assert_true(first.st_ino != third.st_ino);
+    (void)close(fd);
+    fgi_logger_destroy(logger);
+}
+
+/* The first metrics have columns; more have none. */
+static void a_table_has_a_limit_of_columns(void **state)
+{
+    fg_error err = {0};
+    fgi_logger *logger = NULL;
+    const char *folder = fgt_temp_folder();
+    char *text = NULL, name[16];
+    size_t size = 0, commas = 0;
+    (void)state;
+    fgt_ok(fgi_logger_init("csv", &logger, &err));
+    fgt_ok(fgi_logger_open(logger, folder, 0, -1, &err));
+    for (int i = 0; i < FGI_LOG_VALUES + 2; i++) {
+        (void)snprintf(name, sizeof name, "m%d", i);
+        fgt_ok(val_row(logger, 1, name, i, &err));
+    }
+    fgi_logger_destroy(logger);
+    fgt_ok(fgi_file_read(fgt_path(folder, "metrics.csv"), 1 << 24, &text, &size, &err));
+    for (const char *at = text; *at != '\n'; at++)
+        commas += *at == ',';
+    assert_int_equal(commas, 2 + FGI_LOG_VALUES);
+    (void)snprintf(name, sizeof name, ",%d\n", FGI_LOG_VALUES - 1);
+    assert_non_null(strstr(text, name)); /* the last column has its value */
+    fgi_free(text);
+}
+
 static fg_status log_again(void *folder, fg_error *err)
 {
     fgi_logger *logger = NULL;
@@ -529,6 +649,10 @@ static void no_failed_allocation_is_lost(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(times_can_begin_and_end_with_a_resume),
     cmocka_unit_test(a_logger_is_listed_once),
+    cmocka_unit_test(rows_that_a_table_keeps),
+    cmocka_unit_test(a_new_run_keeps_no_rows),
+    cmocka_unit_test(rows_are_appended),
+    cmocka_unit_test(a_table_has_a_limit_of_columns),
     cmocka_unit_test(times_of_a_table_are_kept),
     cmocka_unit_test(each_logger_resumes_alone),
     cmocka_unit_test(columns_of_dropped_rows_are_dropped),
