@@ -76,8 +76,9 @@ static void put_graph(const Fulgurite__Tb__Graph *graph, char *out, size_t size)
         for (size_t k = 0; k < n->n_input; k++)
             used +=
                 fgi_snprintf(out + used, size - (size_t)used, k > 0 ? ", %s" : "%s", n->input[k]);
+        used += fgi_snprintf(out + used, size - (size_t)used, ")");
         for (size_t k = 0; k < shape->n_dim; k++)
-            used += fgi_snprintf(out + used, size - (size_t)used, k > 0 ? "x%d" : ") %d",
+            used += fgi_snprintf(out + used, size - (size_t)used, k > 0 ? "x%d" : " %d",
                                  (int)shape->dim[k]->size);
         used += fgi_snprintf(out + used, size - (size_t)used, "; ");
     }

@@ -293,6 +293,42 @@ static void a_run_of_another_server_is_new(void **state)
     assert_int_equal(count_sent(&s, "\"value\":\"-Infinity\",\"step\":6,\"timestamp\":1234500"), 1);
 }
 
+/* A run that begins, or that the server has lost, is a new one there, of which nothing was sent. */
+static void a_lost_run_is_new(void **state)
+{
+    (void)state;
+    for (int64_t step = 0; step <= 4; step += 4) {
+        const char *folder = fgt_temp_folder();
+        fg_error err = {0};
+        server s;
+        server_line lines_of[5];
+        void *self = NULL;
+        int64_t lines = -1;
+        char old[160], *json = NULL;
+        size_t size = 0;
+        memcpy(lines_of, all_good, sizeof lines_of);
+        lines_of[3] = (server_line)LINE("GET /api/2.0/mlflow/runs/get?run_id=r9 ", "404 NOT FOUND",
+                                        "{\"message\": \"none\"}");
+        start(&s, lines_of, 5);
+        (void)snprintf(old, sizeof old,
+                       "{\"uri\": \"http://%s\", \"run_id\": \"r9\", \"sent\": {\"lr\": 99}}",
+                       s.address);
+        fgt_write(fgt_path(folder, "mlflow.json"), old, strlen(old));
+        fgt_ok(make_for(&s, &self, &err));
+        const fg_log_start at = start_at(folder, step);
+        fgt_ok(OPS.open(self, &at, &lines, &err));
+        fgt_ok(log_loss(self, 6, 2, &err));
+        assert_asked(&s, "{\"key\":\"lr\",\"value\":0.5,\"step\":6,");
+        OPS.destroy(self);
+        server_stop(&s);
+        assert_int_equal(count_sent(&s, "r9"), step > 0); /* it is looked for once */
+        fgt_ok(fgi_file_read(fgt_path(folder, "mlflow.json"), 1000, &json, &size, &err));
+        assert_non_null(strstr(json, "\"run_id\": \"r1\""));
+        assert_null(strstr(json, "sent"));
+        fgi_free(json);
+    }
+}
+
 static const struct {
     server_line line;
     fg_status status; /* of `open` */
@@ -357,7 +393,7 @@ static void a_run_is_continued(void **state)
     fg_log_start at = start_at(folder, 4);
     at.history = fgt_path(folder, "metrics.jsonl");
     fgt_ok(OPS.open(self, &at, &lines, &err));
-    assert_asked(&s, "\"status\":\"RUNNING\"");
+    assert_asked(&s, "\"status\":\"RUNNING\"}"); /* without a time at which it ended */
     fgt_ok(log_loss(self, 6, 2, &err));
     assert_asked(&s, "\"metrics\":[{\"key\":\"epoch\",\"value\":1.0,\"step\":4,");
     assert_asked(&s, "{\"key\":\"train_loss\",\"value\":3.0,\"step\":4,");
@@ -663,6 +699,9 @@ static void a_run_is_continued_late(void **state)
         if (goes_back)
             fgt_ok(OPS.open(self, &at, &lines, &err));
         fgt_ok(log_loss(self, goes_back ? 6 : 8, 9, &err));
+        at.step = 6;
+        if (goes_back) /* less far than before */
+            fgt_ok(OPS.open(self, &at, &lines, &err));
         server_start(&s);
         lines_seen seen = {0};
         fg_log_set(note_line, &seen);
@@ -684,6 +723,7 @@ static void a_run_is_continued_late(void **state)
 }
 
 static char name[101][8], text[502]; /* of settings */
+static char config[5000];
 static fg_log_setting settings[101];
 
 /* At most 1000 values and 100 settings are sent in one request, and 500 bytes of a setting. */
@@ -712,12 +752,15 @@ static void large_requests_are_divided(void **state)
     fg_log_start at = start_at(fgt_temp_folder(), 0);
     at.settings = settings;
     at.setting_count = 101;
+    memset(config, 'c', sizeof config - 1);
+    at.config = config;
     void *self = open_without(&s, &at);
     for (int64_t step = 1; step <= 335; step++)
         fgt_ok(log_loss(self, step, 7, &err));
     end_with(self, &s);
     assert_int_equal(count_sent(&s, "{\"key\":\"k99\""), 1);
     assert_int_equal(count_sent(&s, "{\"key\":\"k100\""), 1);
+    assert_int_equal(count_sent(&s, "ccc\\n```\\n\"}"), 1); /* the end of the description */
 }
 
 /* A server that creates the run and then fails is not asked to create another one. */
@@ -817,6 +860,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_run_is_created_and_ended),
     cmocka_unit_test(options_come_from_the_environment),
     cmocka_unit_test(a_run_of_another_server_is_new),
+    cmocka_unit_test(a_lost_run_is_new),
     cmocka_unit_test(some_answers_may_change),
     cmocka_unit_test(a_run_is_continued),
     cmocka_unit_test(what_follows_a_rollback_is_sent),

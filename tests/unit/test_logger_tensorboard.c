@@ -182,8 +182,63 @@ static void an_incomplete_record_is_removed(void **state)
     assert_int_equal(truncate(path, (off_t)size - 9), 0);
     assert_int_equal(log_from(folder, 8, -1, NULL), 3);
     assert_string_equal(events_of(folder), BEGIN(0) LINE(2, 0, 2) LINE(4, 1, 4) VAL BEGIN(9));
+    fgi_free(data);
+    fgt_ok(fgi_file_read(path, 1 << 20, &data, &size, &err));
+    FILE *file = fopen(path, "ab");
+    assert_non_null(file);
+    assert_int_equal(fputc(7, file), 7); /* the first byte of a record */
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(log_from(folder, 8, -1, NULL), 3);
+    fgi_free(data);
+    const size_t before = size;
+    fgt_ok(fgi_file_read(path, 1 << 20, &data, &size, &err));
+    assert_int_equal(size, before);
     fgi_free(path);
     fgi_free(data);
+}
+
+/* A line without a number is a line too: the run resumes after it. */
+static void a_line_without_numbers_counts(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    fg_error err = {0};
+    int64_t lines = -1;
+    void *self = make();
+    (void)state;
+    fg_log_start start = start_at(folder, 0, -1);
+    fgt_ok(OPS.open(self, &start, &lines, &err));
+    fgt_ok(log_loss(self, 2, 2, &err));
+    fgt_ok(log_val(self, 2, (double)NAN, &err));
+    fgt_ok(log_val(self, 2, 3, &err)); /* after the checkpoint */
+    OPS.destroy(self);
+    self = make();
+    start = start_at(folder, 2, 2);
+    fgt_ok(OPS.open(self, &start, &lines, &err));
+    OPS.destroy(self);
+    assert_int_equal(lines, 2);
+    assert_string_equal(events_of(folder), BEGIN(0) LINE(2, 0, 2) BEGIN(3));
+}
+
+/* A new run removes the event files of earlier ones, but none of another program. */
+static void files_of_others_remain(void **state)
+{
+    static const char *const others[] = {"events.out.tfevents.1700000000.host.1.0",
+                                         "events.out.tfevents.x.host.1.0.fulgurite",
+                                         "my.events.out.tfevents.1700000000.fulgurite"};
+    const char *folder = fgt_temp_folder();
+    fg_error err = {0};
+    (void)state;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        fgt_write(fgt_path(folder, others[i]), "theirs", 6);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(log_from(folder, 0, -1, NULL), 0);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        char *data = NULL;
+        size_t size = 0;
+        fgt_ok(fgi_file_read(fgt_path(folder, others[i]), 100, &data, &size, &err));
+        assert_string_equal(data, "theirs");
+        fgi_free(data);
+    }
 }
 
 /* Lines that were lost are taken from metrics.jsonl; other files are left alone. */
@@ -380,7 +435,8 @@ static fg_status log_items(void *self, fg_error *err)
     static const fg_log_node nodes[] = {
         {.name = "x", .op = "input", .type = {.dtype = FG_F32, .rank = 2, .dim = {4, 3}}},
         {.name = "fc/w", .op = "parameter", .type = {.dtype = FG_F32, .rank = 2, .dim = {3, 2}}},
-        {"fc/matmul_2", "matmul", {.dtype = FG_F32, .rank = 2, .dim = {4, 2}}, inputs, 2}};
+        {"fc/matmul_2", "matmul", {.dtype = FG_F32, .rank = 2, .dim = {4, 2}}, inputs, 2},
+        {.name = "loss", .op = "mean", .type = {.dtype = FG_F32}}};
     const fg_log_item items[] = {
         {.kind = FG_LOG_TEXT, .name = "note", .step = 3, .text = "a\nb"},
         {.kind = FG_LOG_IMAGE,
@@ -406,7 +462,7 @@ static fg_status log_items(void *self, fg_error *err)
          .sum = 2,
          .sum_squares = 12,
          .count = 5},
-        {.kind = FG_LOG_GRAPH, .name = "model", .nodes = nodes, .node_count = 3}};
+        {.kind = FG_LOG_GRAPH, .name = "model", .nodes = nodes, .node_count = 4}};
     fg_status status = FG_OK;
     for (size_t i = 0; i < sizeof items / sizeof *items && status == FG_OK; i++)
         status = OPS.item(self, &items[i], err);
@@ -429,7 +485,8 @@ static void items_are_events(void **state)
         BEGIN(0) "3 note: text, 0 samples: 2x1x3 pixels 1 2 3 4 5 255, "
                  "0 gray: 2x3x1 pixels 1 2 3 4 5 255, "
                  "4 w: 5 values from -1 to 3, sum 2, of squares 12, 2 bins to 3: 1 at 0, 4 at 1, "
-                 "x = input() 4x3; fc/w = parameter() 3x2; fc/matmul_2 = matmul(x, fc/w) 4x2; ");
+                 "x = input() 4x3; fc/w = parameter() 3x2; fc/matmul_2 = matmul(x, fc/w) 4x2; "
+                 "loss = mean(); ");
 }
 
 /* A rollback to the state before the first step keeps what was logged then, and the graph. */
@@ -589,6 +646,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(bytes_are_those_of_tensorboard),
     cmocka_unit_test(a_resumed_run_has_every_step_once),
     cmocka_unit_test(an_incomplete_record_is_removed),
+    cmocka_unit_test(a_line_without_numbers_counts),
+    cmocka_unit_test(files_of_others_remain),
     cmocka_unit_test(lost_lines_come_from_the_history),
     cmocka_unit_test(names_and_values_of_scalars),
     cmocka_unit_test(settings_and_the_end_of_a_fit),
