@@ -15,6 +15,7 @@
 #include "golden.h"
 #include "machine.h"
 #include "report/checkup.h"
+#include "server.h"
 
 /* By the variables, the maker of the machine, and whether there are chips. */
 static const struct {
@@ -200,6 +201,46 @@ static void whole_checkups(void **state)
     machine_fini(&m);
 }
 
+/* ---- libtpu's counters ----------------------------------------------------------------------- */
+
+/* Of four devices, what a recorded server knows: all, or one of three metrics less. */
+static void counters_that_are_known(void **state)
+{
+    static const char *const files[] = {"usage", "total", "duty", "unknown"};
+    static const char *const asks[] = {"hbm.memory.usage.bytes", "hbm.memory.total.bytes",
+                                       "tensorcore.dutycycle.percent"};
+    fg_error err = {0};
+    fgi_mapping answer[4];
+    fgi_buf all = {0};
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        char path[512];
+        (void)snprintf(path, sizeof path, FGT_SOURCE_DIR "/tests/golden/tpu_metrics/%s.bin",
+                       files[i]);
+        fgt_ok(fgi_file_map(path, &answer[i], &err));
+    }
+    for (int missing = 1; missing <= 3; missing++) {
+        server s = {0};
+        for (int i = 0; i < 3; i++) {
+            const fgi_mapping *from = &answer[i == missing ? 3 : i];
+            s.lines[i] = (server_line){asks[i], from->data, from->size};
+        }
+        server_start(&s);
+        for (int as_json = 0; as_json < 2; as_json++) {
+            char *text = NULL;
+            fgt_ok(fg_report_tpu_use(s.address, as_json == 1, &text, &err));
+            fgi_buf_puts(&all, text);
+            fg_report_free(text);
+        }
+        server_stop(&s);
+    }
+    assert_non_null(all.data);
+    fgt_golden("hosts/tpu_use.txt", all.data);
+    fgi_buf_fini(&all);
+    for (int i = 0; i < 4; i++)
+        fgi_file_unmap(&answer[i]);
+}
+
 /* No more findings than there is room for; the first ones stay. */
 static void findings_have_a_limit(void **state)
 {
@@ -295,6 +336,7 @@ static void folders_of_data(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(whole_checkups),
+    cmocka_unit_test(counters_that_are_known),
     cmocka_unit_test(findings_have_a_limit),
     cmocka_unit_test(versions_of_plugins),
     cmocka_unit_test(folders_of_data),

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
+#include <fulgurite/report.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -151,6 +152,23 @@ static void limits_of_cells(void **state)
         fgi_buf_putc(&out, '\n');
     }
     compare("report/limits_cells.txt", &out);
+}
+
+/* ---- accelerators ---------------------------------------------------------------------------- */
+
+/* All rows, as lines and as JSON: each number is in its column. */
+static void the_table_of_accelerators(void **state)
+{
+    fg_error err = {0};
+    fgi_buf out = {0};
+    (void)state;
+    for (int as_json = 0; as_json < 2; as_json++) {
+        char *text = NULL;
+        fgt_ok(fg_report_chips(as_json == 1, &text, &err));
+        fgi_buf_puts(&out, text);
+        fg_report_free(text);
+    }
+    compare("report/chips.txt", &out);
 }
 
 /* ---- schedules ------------------------------------------------------------------------------- */
@@ -423,10 +441,15 @@ static void limits_of_characters(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(limits_of_charts),    cmocka_unit_test(limits_of_plots),
-    cmocka_unit_test(limits_of_cells),     cmocka_unit_test(limits_of_characters),
-    cmocka_unit_test(limits_of_schedules), cmocka_unit_test(the_first_step_with_the_highest_rate),
-    cmocka_unit_test(limits_of_sheets),    cmocka_unit_test(limits_of_runs),
+    cmocka_unit_test(limits_of_charts),
+    cmocka_unit_test(limits_of_plots),
+    cmocka_unit_test(limits_of_cells),
+    cmocka_unit_test(limits_of_characters),
+    cmocka_unit_test(the_table_of_accelerators),
+    cmocka_unit_test(limits_of_schedules),
+    cmocka_unit_test(the_first_step_with_the_highest_rate),
+    cmocka_unit_test(limits_of_sheets),
+    cmocka_unit_test(limits_of_runs),
     cmocka_unit_test(many_windows),
 };
 FGT_MAIN(tests)
