@@ -152,7 +152,7 @@ static size_t fit(const kind *k, bool before, bool between, char *out, fg_result
     const fg_task task = {.name = "toy", .self = &model, .ops = &table};
     const fg_fit_data data = data_of(k);
     fg_trainer *trainer = open_trainer(k);
-    int stop = 11; /* within an epoch and a window of metrics */
+    int stop = 26; /* within the last epoch and a window of metrics */
     recorder *r = calloc(1, sizeof *r);
     *r = (recorder){.at_event = "batch_end", .at_count = stop, .status = FG_ESTOPPED};
     fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, r, &err));
@@ -275,6 +275,39 @@ static void suggests_before_scaling(void **state)
     fg_lr_curve_destroy(scaled);
 }
 
+/* The losses of two sweeps before the first change of the weights. */
+static void first_losses(int64_t batch, int64_t batches, double out[2])
+{
+    fg_error err = {0};
+    fg_lr_curve *curve = NULL;
+    toy model = {0};
+    const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
+    const kind k = {
+        .options = {.limits.max_steps = STEPS, .numerics.accumulate_grad_batches = batches}};
+    fg_fit_data data = data_of(&k);
+    data.global_batch_size = batch;
+    fg_trainer *trainer = open_trainer(&k);
+    const fg_lr_find_options options = {.steps = 10, .segments = 2};
+    fgt_ok(fg_tuner_lr_find(trainer, &task, &data, &options, &curve, &err));
+    for (int i = 0; i < 2; i++)
+        out[i] = fg_lr_curve_loss(curve, i)[0];
+    fg_lr_curve_destroy(curve);
+    fg_trainer_destroy(trainer);
+}
+
+/* A step has the batches that are accumulated, and each sweep begins with other samples. */
+static void samples_of_a_step(void **state)
+{
+    (void)state;
+    double whole[2], half[2], halves[2];
+    first_losses(16, 1, whole);
+    first_losses(8, 1, half);
+    first_losses(8, 2, halves);
+    assert_true(fabs(whole[0] - halves[0]) < 1e-5 * fabs(whole[0]));
+    assert_true(fabs(whole[0] - half[0]) > 1e-4 * fabs(whole[0]));
+    assert_true(fabs(whole[0] - whole[1]) > 1e-4 * fabs(whole[0]));
+}
+
 /* A sweep that starts where training diverges. */
 static void a_curve_that_is_too_short(void **state)
 {
@@ -323,6 +356,36 @@ static bool all_finite(const fg_lr_curve *curve, int segment)
     return i == fg_lr_curve_count(curve);
 }
 
+/* How many losses a sweep has: it ends when their running mean is above its lowest value by
+ * `diverged` times its fall, which counts as at least a tenth of the loss of the first steps. */
+static size_t end_of(const double *loss, size_t count, double diverged)
+{
+    double mean = 0, weight = 0, lowest = 0, start = 0;
+    for (size_t i = 0; i < count; i++) {
+        mean = 0.8 * mean + 0.2 * loss[i];
+        weight = 0.8 * weight + 0.2;
+        const double now = mean / weight;
+        if (i < 5)
+            start = lowest = now;
+        lowest = fmin(lowest, now);
+        if (i >= 5 && now > lowest + diverged * fmax(start - lowest, 0.1 * fabs(start)))
+            return i + 1;
+    }
+    return count + 1; /* not yet */
+}
+
+/* Each of the sweeps of at most 60 steps ends there. */
+static void assert_ends(const fg_lr_curve *curve, double diverged)
+{
+    for (int k = 0; k < 2; k++) {
+        const double *loss = fg_lr_curve_loss(curve, k);
+        size_t known = 0;
+        while (known < fg_lr_curve_count(curve) && !isnan(loss[known]))
+            known++;
+        assert_int_equal(end_of(loss, known, diverged), known < 60 ? known : 61);
+    }
+}
+
 /* Divergence ends a sweep although each loss is finite, unless it is off. */
 static void finite_losses_that_diverge(void **state)
 {
@@ -336,6 +399,8 @@ static void finite_losses_that_diverge(void **state)
     assert_true(all_finite(whole, 0) && all_finite(whole, 1));
     for (size_t i = 0; i < count && !isnan(fg_lr_curve_loss(early, 0)[i]); i++)
         assert_true(fg_lr_curve_loss(early, 0)[i] == fg_lr_curve_loss(whole, 0)[i]);
+    assert_ends(early, 4);
+    assert_ends(late, 20);
     fg_lr_curve_destroy(early);
     fg_lr_curve_destroy(late);
     fg_lr_curve_destroy(whole);
@@ -399,8 +464,9 @@ static void what_is_refused(void **state)
         {.min_lr = -1},   {.min_lr = 20},     {.max_lr = (double)NAN}, {.max_lr = (double)INFINITY},
         {.steps = 9},     {.steps = 1 << 20}, {.segments = -1},        {.diverged = -2},
         {.smoothing = 2}, {.reserved = {1}},  {.smoothing = -0.5},     {.max_lr = 1e-7},
-        {.steps = 10001}, {.segments = 101},
+        {.steps = 10001}, {.diverged = -0.5}, {.segments = 101},
     };
+    static const fg_lr_find_options most = {.steps = 10000, .segments = 100, .smoothing = 1};
     fg_error err = {0};
     fg_lr_curve *curve = NULL;
     toy model = {0};
@@ -414,6 +480,8 @@ static void what_is_refused(void **state)
     data.train = NULL;
     assert_int_equal(fg_tuner_lr_find(trainer, &task, &data, NULL, &curve, &err), FG_EINVAL);
     assert_non_null(strstr(err.message, "no training data"));
+    assert_int_equal(fg_tuner_lr_find(trainer, &task, &data, &most, &curve, &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, "no training data")); /* the options are good */
     fg_trainer_destroy(trainer);
 }
 
@@ -422,6 +490,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(steps_with_other_batches_leave_no_trace),
     cmocka_unit_test(one_and_eight_devices_agree),
     cmocka_unit_test(suggests_before_scaling),
+    cmocka_unit_test(samples_of_a_step),
     cmocka_unit_test(a_curve_that_is_too_short),
     cmocka_unit_test(finite_losses_that_diverge),
     cmocka_unit_test(a_signal_stops_it),
