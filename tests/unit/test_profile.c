@@ -15,6 +15,7 @@
 #include "base/thread.h"
 #include "base/timeline.h"
 #include "fakepjrt/fake_control.h"
+#include "golden.h"
 #include "profile/profile_parts.h"
 #include "trace_file.h"
 #include "wire.h"
@@ -270,7 +271,7 @@ static void a_profile_has_a_default_name(void **state)
 
 static const char whole_trace[] =
     "{\"displayTimeUnit\": \"ms\",\n"
-    "\"otherData\": {\"writer\": \"fulgurite\", \"start_unix_ms\": 1500, \"spans\": 2, "
+    "\"otherData\": {\"writer\": \"fulgurite\", \"start_unix_ms\": 1500, \"spans\": 3, "
     "\"lost_spans\": 0},\n"
     "\"traceEvents\": [\n"
     "{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": 1, \"tid\": 0, "
@@ -285,6 +286,8 @@ static const char whole_trace[] =
     "\"cat\": \"loader\", \"name\": \"a\\u001f\\\"b\", \"args\": {\"batch\": 3}},\n"
     "{\"ph\": \"X\", \"pid\": 1, \"tid\": 1, \"ts\": 3000.005, \"dur\": 0.040, "
     "\"cat\": \"device\", \"name\": \"s\", \"args\": {\"step\": 0}},\n"
+    "{\"ph\": \"X\", \"pid\": 1, \"tid\": 1, \"ts\": 4000.000, \"dur\": 0.001, "
+    "\"cat\": \"device\", \"name\": \"x\\\\y z\"},\n"
     "{\"ph\": \"X\", \"pid\": 2, \"tid\": 0, \"ts\": 0, \"dur\": 5000.999, "
     "\"cat\": \"profile\", \"name\": \"profile\"}\n]}\n";
 
@@ -298,6 +301,7 @@ static void a_trace_has_microseconds(void **state)
     fgt_ok(fgi_timeline_start(&err));
     fgi_timeline_add_to("core", "loader", "a\x1f\"b", 3, 1234567, 2234999);
     fgi_timeline_add_to("core", "device", "s", 0, 3000005, 3000045);
+    fgi_timeline_add_to("core", "device", "x\\y z", -1, 4000000, 4000001);
     fgi_timeline_stop(&timeline);
     timeline.start_ns = 0;
     timeline.end_ns = 5000999;
@@ -305,6 +309,121 @@ static void a_trace_has_microseconds(void **state)
     fgt_ok(fgi_chrome_trace(&timeline, &text, &err));
     assert_string_equal(text.data, whole_trace);
     fgi_buf_fini(&text);
+    fgi_timeline_fini(&timeline);
+}
+
+/* ---- whole XSpaces --------------------------------------------------------------------------- */
+
+static void put_varint(fgi_buf *out, uint64_t value)
+{
+    for (; value > 127; value >>= 7)
+        fgi_buf_putc(out, (char)(unsigned char)(value | 128));
+    fgi_buf_putc(out, (char)value);
+}
+
+static void put_number(fgi_buf *out, int field, uint64_t value)
+{
+    put_varint(out, (uint64_t)field << 3);
+    put_varint(out, value);
+}
+
+/* Takes the bytes. */
+static void put_bytes(fgi_buf *out, int field, fgi_buf *bytes)
+{
+    put_varint(out, (uint64_t)field << 3 | 2);
+    put_varint(out, bytes->size);
+    fgi_buf_add(out, bytes->data, bytes->size);
+    fgi_buf_fini(bytes);
+}
+
+static void put_text(fgi_buf *out, int field, const char *text)
+{
+    fgi_buf bytes = {0};
+    fgi_buf_puts(&bytes, text);
+    put_bytes(out, field, &bytes);
+}
+
+/* A plane with a line that begins at that time. */
+static void put_plane(fgi_buf *out, const char *name, uint64_t begin_ns)
+{
+    fgi_buf plane = {0}, line = {0};
+    put_number(&plane, 1, 7);
+    put_text(&plane, PLANE_NAME, name);
+    put_number(&line, TIMESTAMP_NS, begin_ns);
+    put_bytes(&plane, LINES, &line);
+    put_bytes(out, PLANES, &plane);
+}
+
+/* A message as one line: fields and their numbers, texts, or messages. */
+static void describe(wire message, fgi_buf *out)
+{
+    wire_field field;
+    while (wire_next(&message, &field)) {
+        bool is_text = field.bytes.size > 0;
+        for (size_t i = 0; i < field.bytes.size; i++)
+            is_text &= field.bytes.data[i] >= ' ' && field.bytes.data[i] < 127;
+        if (field.bytes.data == NULL)
+            fgi_buf_printf(out, " %d=%llu", field.number, (unsigned long long)field.value);
+        else if (is_text)
+            fgi_buf_printf(out, " %d='%.*s'", field.number, (int)field.bytes.size,
+                           field.bytes.data);
+        else {
+            fgi_buf_printf(out, " %d{", field.number);
+            describe(field.bytes, out);
+            fgi_buf_puts(out, " }");
+        }
+    }
+}
+
+/* Without a plugin's planes, with some of them, and with those that we would add. */
+static void put_space(const fgi_timeline *timeline, int planes, fgi_buf *out)
+{
+    static const char *const names[] = {"/device:X:0", "/host:CPU", "Task Environment"};
+    fg_error err = {0};
+    fgi_buf plugin = {0}, space = {0};
+    for (int i = 0; i < planes; i++) /* before the start, at it, and after it */
+        put_plane(&plugin, names[i], (uint64_t)(1500000000 - 1 + i));
+    if (planes == 3)
+        put_text(&plugin, HOSTNAMES, "theirs");
+    if (planes == 2)
+        fgi_buf_putc(&plugin, '\0'); /* which a plugin may count */
+    fgt_ok(fgi_xspace((unsigned char *)plugin.data, plugin.size, timeline, "ours", &space, &err));
+    wire whole = {(unsigned char *)space.data, space.size};
+    wire_field field;
+    while (wire_next(&whole, &field)) {
+        fgi_buf_printf(out, "%d:", field.number);
+        if (field.number == HOSTNAMES)
+            fgi_buf_printf(out, " %.*s", (int)field.bytes.size, field.bytes.data);
+        else
+            describe(field.bytes, out);
+        fgi_buf_putc(out, '\n');
+    }
+    fgi_buf_putc(out, '\n');
+    fgi_buf_fini(&plugin);
+    fgi_buf_fini(&space);
+}
+
+static void whole_spaces(void **state)
+{
+    fg_error err = {0};
+    fgi_timeline timeline;
+    fgi_buf all = {0};
+    (void)state;
+    fgt_ok(fgi_timeline_start(&err));
+    fgi_timeline_add_to("core", "step", "train step", 0, 1000, 2500);
+    fgi_timeline_add_to("core", "step", "train step", 12, 3000, 4500);
+    fgi_timeline_add_to("core", "device", "run", -1, 4600, 4700);
+    fgi_timeline_add_to("other", "loader", "read", 0, 500, 1200);
+    fgi_timeline_add_to("other", "loader", "read", 3, 1200, 9999);
+    fgi_timeline_stop(&timeline);
+    timeline.start_ns = 1000;
+    timeline.end_ns = 5001;
+    timeline.start_time = 1.5;
+    for (int planes = 0; planes <= 3; planes++)
+        put_space(&timeline, planes, &all);
+    assert_non_null(all.data);
+    fgt_golden("profile/spaces.txt", all.data);
+    fgi_buf_fini(&all);
     fgi_timeline_fini(&timeline);
 }
 
@@ -321,6 +440,7 @@ static void mistakes_are_refused(void **state)
         {{.folder = ""}, "profile: expected a folder"},
         {{.folder = "x", .name = ""}, "profile: expected a file name as name, got ''"},
         {{.folder = "x", .name = "a/b"}, "profile: expected a file name as name, got 'a/b'"},
+        {{.folder = "x", .name = ".a"}, "profile: expected a file name as name, got '.a'"},
         {{.folder = "x", .name = ".."}, "profile: expected a file name as name, got '..'"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -394,6 +514,7 @@ int main(void)
         cmocka_unit_test(a_failing_profiler_is_noted),
         cmocka_unit_test(a_profile_has_a_default_name),
         cmocka_unit_test(a_trace_has_microseconds),
+        cmocka_unit_test(whole_spaces),
         cmocka_unit_test(mistakes_are_refused),
         cmocka_unit_test(a_folder_that_cannot_be_written_is_an_error),
         cmocka_unit_test(allocations_may_fail),
