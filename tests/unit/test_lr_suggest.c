@@ -313,6 +313,12 @@ static void refused(void **state)
     assert_int_equal(fg_lr_suggest(lr, loss, COUNT, 0, 0, NULL, &s, &err), FG_EINVAL);
     assert_int_equal(fg_lr_suggest(lr, loss, COUNT, 1, 1.5, NULL, &s, &err), FG_EINVAL);
     assert_int_equal(fg_lr_suggest(lr, loss, COUNT, 1, (double)NAN, NULL, &s, &err), FG_EINVAL);
+    static const double ones[1025];
+    assert_int_equal(fg_lr_suggest(lr, ones, 1, 1025, 0, NULL, &s, &err), FG_EINVAL);
+    assert_int_equal(fg_lr_suggest(lr, ones, 65537, 1, 0, NULL, &s, &err), FG_EINVAL);
+    assert_string_equal(err.message, "a curve of 65537 learning rates and 1 segments: expected 1 "
+                                     "to 65536, and 1 to 1024");
+    fgt_ok(fg_lr_suggest(lr, ones, 1, 1024, 1, NULL, &s, &err)); /* the most */
     lr[7] = lr[6];
     assert_int_equal(fg_lr_suggest(lr, loss, COUNT, 1, 0, NULL, &s, &err), FG_EINVAL);
     assert_non_null(strstr(err.message, "learning rate 7 of the curve"));
@@ -385,6 +391,15 @@ static const struct {
     {"only rises", 50, 0.3, 10, 0, 3e-3, 0, 0, 0, false, false},
     {"only rises, linear", 50, 0.3, 10, 0, 3e-3, 0, 0, 0, true, false},
     {"linear", 100, 1e-4, 0.02, 1.2, 3e-3, 0, 0, 0, true, false},
+    {"thirty noisy points", 30, 1e-7, 10, 1.2, 3e-3, 0.1, 0, 0, false, false},
+    {"as smooth as possible", 100, 1e-7, 10, 1.2, 3e-3, 0.1, 1, 0, false, false},
+    {"three points, linear", 3, 1e-4, 0.02, 1.2, 3e-3, 0, 0, 0, true, false},
+    {"two points, linear", 2, 1e-4, 0.02, 1.2, 3e-3, 0, 0, 0, true, false},
+    {"lowest at the third", 12, 8e-3, 30, 1.2, 3e-3, 0, 0.01, 0, false, false},
+    {"lowest at the fourth", 12, 4e-3, 30, 1.2, 3e-3, 0, 0.01, 0, false, false},
+    {"lowest at the fifth", 12, 2e-3, 30, 1.2, 3e-3, 0, 0.01, 0, false, false},
+    {"noise of a third", 100, 1e-7, 10, 0.3, 3e-3, 0.1, 0, 0, false, false},
+    {"as much noise", 100, 1e-7, 10, 0.3, 3e-3, 0.3, 0, 0, false, false},
 };
 
 /* Two sweeps of curve k. */
