@@ -41,6 +41,11 @@ static void a_required_logger_loses_no_line(void **state)
     assert_int_equal(b.logged, FGI_LOGGER_QUEUE + 500);
     assert_int_equal(b.last_step, FGI_LOGGER_QUEUE + 499);
     assert_int_equal(b.flushed, 1);
+    board_set_gate(&b, true);
+    board_log_lines(t, FGI_LOGGER_QUEUE + 500, FGI_LOGGER_QUEUE + 5); /* is not reported again */
+    board_set_gate(&b, false);
+    fgt_ok(fgi_logger_thread_catch_up(t, &err));
+    assert_int_equal(b.logged, 2 * FGI_LOGGER_QUEUE + 505);
     fgi_logger_thread_finish(t);
     fgi_logger_thread_destroy(t);
     board_unmake(&b);

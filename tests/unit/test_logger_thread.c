@@ -89,6 +89,27 @@ static void items_arrive_too(void **state)
     board_unmake(&b);
 }
 
+/* A flush that already waits does for the next one too, unless there are lines between them. */
+static void flushes_that_wait_are_one(void **state)
+{
+    (void)state;
+    board b;
+    board_make(&b);
+    b.is_closed = true;
+    fgi_logger_thread *t = start(&b, FGI_LOGGER_PATIENCE_NS);
+    board_log_lines(t, 0, 1);
+    for (int i = 0; i < 3; i++)
+        fgi_logger_thread_flush(t);
+    board_log_lines(t, 1, 1);
+    fgi_logger_thread_flush(t);
+    board_set_gate(&b, false);
+    fgi_logger_thread_finish(t);
+    assert_int_equal(b.logged, 2);
+    assert_int_equal(b.flushed, 2);
+    fgi_logger_thread_destroy(t);
+    board_unmake(&b);
+}
+
 static void a_failure_is_reported_once(void **state)
 {
     (void)state;
@@ -276,10 +297,10 @@ static void it_is_one_of_the_loggers_of_a_run(void **state)
 #define HEARING(test) cmocka_unit_test_setup_teardown(test, board_listen, board_stop_listening)
 
 static const struct CMUnitTest tests[] = {
-    HEARING(every_line_arrives_in_order),    HEARING(items_arrive_too),
-    HEARING(a_failure_is_reported_once),     HEARING(lines_that_do_not_fit_are_dropped),
-    HEARING(a_blocked_logger_is_left_alone), HEARING(a_log_that_cannot_be_opened),
-    HEARING(a_log_that_opens_late),          HEARING(it_is_one_of_the_loggers_of_a_run),
-    HEARING(no_failed_allocation_is_lost),
+    HEARING(every_line_arrives_in_order),       HEARING(items_arrive_too),
+    HEARING(flushes_that_wait_are_one),         HEARING(a_failure_is_reported_once),
+    HEARING(lines_that_do_not_fit_are_dropped), HEARING(a_blocked_logger_is_left_alone),
+    HEARING(a_log_that_cannot_be_opened),       HEARING(a_log_that_opens_late),
+    HEARING(it_is_one_of_the_loggers_of_a_run), HEARING(no_failed_allocation_is_lost),
 };
 FGT_MAIN(tests)
