@@ -162,7 +162,12 @@ static void devices_says_what_is_missing(void **state)
     json_decref(root);
     o = program_gives(0, NULL, "devices --plugin=/nowhere/plugin.so --places");
     contains(o->out, "cpu   no ");
-    contains(o->out, "option: /nowhere/plugin.so");
+    contains(o->out, "\n        -    option: /nowhere/plugin.so\n");
+    o = program_gives(0, NULL, "devices --plugin=/nowhere/plugin.so");
+    int lines = 0;
+    for (const char *at = o->out; *at != '\0'; at++)
+        lines += *at == '\n';
+    assert_int_equal(lines, 3); /* one reason of a line for each accelerator, and none is used */
     assert_int_equal(unsetenv("FULGURITE_HOME"), 0);
 }
 
@@ -177,6 +182,9 @@ static void devices_lists_what_it_finds(void **state)
     contains(o->out, "tpu   yes  device 7: TPU v3; PJRT 0.");
     contains(o->out, "cuda  no   plugin '" FGT_BINARY_DIR "/fakepjrt.so' is for 'tpu', but 'cuda'");
     contains(o->out, "\nauto       uses tpu\n");
+    (void)snprintf(command, sizeof(command), "%s --places", look);
+    contains(program_gives(0, NULL, command)->out,
+             "\n      there  option: " FGT_BINARY_DIR "/fakepjrt.so\n");
     (void)snprintf(command, sizeof(command), "%s --json", look);
     json_t *root = json_loads(program_gives(0, NULL, command)->out, 0, NULL);
     assert_string_equal(json_string_value(json_object_get(root, "auto")), "tpu");

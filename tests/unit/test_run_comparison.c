@@ -161,6 +161,9 @@ static void names_have_a_space_between_them(void **state)
     fgt_ok(fg_report_compare(names, 2, FG_REPORT_TEXT, &text, &err));
     has(text, "                          fifteen-columns ixteen--columns\n");
     fg_report_free(text);
+    fgt_ok(fg_report_compare(names, 2, FG_REPORT_HTML, &text, &err)); /* has room */
+    has(text, "<tr><th></th><th>fifteen-columns</th><th>sixteen--columns</th></tr>");
+    fg_report_free(text);
 }
 
 /* The best of a run need not be its first or its last value. Metrics of validations come first, and
@@ -201,10 +204,12 @@ static void mistakes_are_named(void **state)
 static void keys_are_read_line_by_line(void **state)
 {
     (void)state;
-    json_t *keys = fgi_config_lines("# a comment\ntask: regression\n\nmodel:\n  name: mlp  \n"
-                                    "  list:\n    # a: 0\n  - a: 1\n    - b\n  path: a:b\nrest");
-    json_t *wanted = json_pack("{s:s, s:s, s:s, s:s}", "task", "regression", "model.name", "mlp",
-                               "model.list", "- a: 1 - b", "model.path", "a:b rest");
+    json_t *keys = fgi_config_lines(
+        "# a comment\ntask: regression\n\nmodel:\n  name: mlp  \n"
+        "  list:\n    # a: 0\n  - a: 1\n    - b\n  path: a:b\nrest\n  a_key_of_many_letters: 1");
+    json_t *wanted = json_pack("{s:s, s:s, s:s, s:s, s:s}", "model.a_key_of_many_letters", "1",
+                               "task", "regression", "model.name", "mlp", "model.list",
+                               "- a: 1 - b", "model.path", "a:b rest");
     assert_true(json_equal(keys, wanted));
     json_decref(keys);
     json_decref(wanted);
