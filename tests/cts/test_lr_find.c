@@ -332,7 +332,7 @@ static void a_curve_that_is_too_short(void **state)
 
 /* Sweeps up to learning rates at which plain gradient descent diverges, but which are too few
  * steps for the losses to become infinite. */
-static fg_lr_curve *wild_curve(double diverged)
+static fg_lr_curve *wild_curve(double diverged, int64_t most)
 {
     fg_error err = {0};
     fg_lr_curve *curve = NULL;
@@ -342,7 +342,7 @@ static fg_lr_curve *wild_curve(double diverged)
     const fg_fit_data data = data_of(&k);
     fg_trainer *trainer = open_trainer(&k);
     const fg_lr_find_options options = {
-        .min_lr = 1e-4, .max_lr = 30, .steps = 60, .segments = 2, .diverged = diverged};
+        .min_lr = 1e-4, .max_lr = 30, .steps = most, .segments = 2, .diverged = diverged};
     fgt_ok(fg_tuner_lr_find(trainer, &task, &data, &options, &curve, &err));
     fg_trainer_destroy(trainer);
     return curve;
@@ -374,15 +374,15 @@ static size_t end_of(const double *loss, size_t count, double diverged)
     return count + 1; /* not yet */
 }
 
-/* Each of the sweeps of at most 60 steps ends there. */
-static void assert_ends(const fg_lr_curve *curve, double diverged)
+/* Each of the sweeps of at most so many steps ends there. */
+static void assert_ends(const fg_lr_curve *curve, double diverged, size_t most)
 {
     for (int k = 0; k < 2; k++) {
         const double *loss = fg_lr_curve_loss(curve, k);
         size_t known = 0;
         while (known < fg_lr_curve_count(curve) && !isnan(loss[known]))
             known++;
-        assert_int_equal(end_of(loss, known, diverged), known < 60 ? known : 61);
+        assert_int_equal(end_of(loss, known, diverged), known < most ? known : most + 1);
     }
 }
 
@@ -390,7 +390,8 @@ static void assert_ends(const fg_lr_curve *curve, double diverged)
 static void finite_losses_that_diverge(void **state)
 {
     (void)state;
-    fg_lr_curve *early = wild_curve(0), *late = wild_curve(20), *whole = wild_curve(FG_ZERO);
+    fg_lr_curve *early = wild_curve(0, 60), *late = wild_curve(20, 60);
+    fg_lr_curve *whole = wild_curve(FG_ZERO, 60), *fine = wild_curve(0, 400);
     const size_t count = fg_lr_curve_count(early);
     assert_true(count > 10 && count < fg_lr_curve_count(late));
     assert_true(fg_lr_curve_count(late) < 60);
@@ -399,11 +400,13 @@ static void finite_losses_that_diverge(void **state)
     assert_true(all_finite(whole, 0) && all_finite(whole, 1));
     for (size_t i = 0; i < count && !isnan(fg_lr_curve_loss(early, 0)[i]); i++)
         assert_true(fg_lr_curve_loss(early, 0)[i] == fg_lr_curve_loss(whole, 0)[i]);
-    assert_ends(early, 4);
-    assert_ends(late, 20);
+    assert_ends(early, 4, 60);
+    assert_ends(fine, 4, 400);
+    assert_ends(late, 20, 60);
     fg_lr_curve_destroy(early);
     fg_lr_curve_destroy(late);
     fg_lr_curve_destroy(whole);
+    fg_lr_curve_destroy(fine);
 }
 
 /* ---- errors ---------------------------------------------------------------------------------- */

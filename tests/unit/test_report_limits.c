@@ -354,7 +354,7 @@ static char metric_names[][16] = {"train_loss", "val_loss", "loss",   "val_r2",
 static double metric_x[] = {1, 2, 3}, metric_y[][3] = {{3, 2, 1},
                                                        {2, 1, 1},
                                                        {9, 8, 7},
-                                                       {-12345, -1234.5, -20000},
+                                                       {-12345, -12345.5, -20000},
                                                        {0.5, HUGE_VAL, 0.25},
                                                        {NONE, -1, -1e-9},
                                                        {1e6, 1e7, 1e8}};

@@ -163,9 +163,10 @@ static void the_table_is_rebuilt_from_the_lines(void **state)
         "{\"step\": 2, \"epoch\": 0, \"lr\": 0.1, \"train_loss\": 3, \"wall_time\": 9.5}\n"
         "{\"step\": 4, \"epoch\": 1, \"val_loss\": 2, \"wall_time\": 10.5}\n";
     static const char *const tables[] = {"step,epoch,lr,train_loss\n2,0,0.1,7\n4,1,0.1,8\n",
-                                         "step,epoch,lr,train_loss\n2,0,0.1,7\n", ""};
+                                         "step,epoch,lr,train_loss\n2,0,0.1,7\n", "",
+                                         "step,epoch,lr,val_loss,train_loss\n2,0,0.1,1,7\n"};
     (void)state;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         const char *folder = fgt_temp_folder();
         fgt_write(fgt_path(folder, "metrics.jsonl"), lines, sizeof lines - 1);
         fgt_write(fgt_path(folder, "metrics.csv"), tables[i], strlen(tables[i]));

@@ -508,7 +508,7 @@ static const struct {
     {"step,epoch,lr,train_loss\n2,0,0.1,7\n9,2,0.1,6\n",
      "step,epoch,lr,train_loss\n2,0,0.1,7\n9,2,0.1,6\n", "10,2,0.1,3\n"},
     {"step,epoch,lr,a\n2,0,0.1,7\n", "step,epoch,lr,a,train_loss\n2,0,0.1,7,\n", "10,2,0.1,,3\n"},
-    {"step,epoch,lrx,train_loss\n2,0,0.1,7\n", "step,epoch,lr,train_loss\n", "10,2,0.1,3\n"},
+    {"step,epoch,lrx\n2,0,0.1\n", "step,epoch,lr,train_loss\n", "10,2,0.1,3\n"},
     {"step,epoch\n2,0\n", "step,epoch,lr,train_loss\n", "10,2,0.1,3\n"},
     {"step,epoch,lr\n2,0,0.1\n", "step,epoch,lr,train_loss\n2,0,0.1,\n", "10,2,0.1,3\n"},
     {"step,epoch,lr,train_loss,b\n2,0,0.1,7,8\n4,1,0.1,9\n6,1,0.1,5,4\n",
