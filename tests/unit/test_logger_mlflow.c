@@ -722,6 +722,27 @@ static void a_run_is_continued_late(void **state)
     }
 }
 
+/* The first hundred thousand values wait for the server; later ones are lost. */
+static void values_that_wait_have_a_limit(void **state)
+{
+    fg_error err = {0};
+    fgi_buf said = {0};
+    server s;
+    (void)state;
+    start(&s, all_good, 5);
+    const fg_log_start at = start_at(fgt_temp_folder(), 0);
+    void *self = open_without(&s, &at);
+    fg_log_set(note_lines, &said);
+    for (int64_t step = 1; step <= 33334; step++)
+        fgt_ok(log_loss(self, step, 1, &err));
+    fgt_ok(OPS.finish(self, &(fg_log_end){.wall_time = 2000}, &err));
+    fg_log_set(NULL, NULL);
+    assert_non_null(strstr(said.data, "2 logger 'mlflow': 2 values were lost\n"));
+    assert_non_null(strstr(said.data, "2 logger 'mlflow': 100000 values could not be sent to "));
+    fgi_buf_fini(&said);
+    OPS.destroy(self);
+}
+
 static char name[101][8], text[502]; /* of settings */
 static char config[5000];
 static fg_log_setting settings[101];
@@ -869,6 +890,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_run_ends_although_values_are_refused),
     cmocka_unit_test(a_server_can_answer_late),
     cmocka_unit_test(a_run_is_continued_late),
+    cmocka_unit_test(values_that_wait_have_a_limit),
     cmocka_unit_test(large_requests_are_divided),
     cmocka_unit_test(a_run_is_created_once),
     cmocka_unit_test(a_server_that_refuses_is_not_waited_for),
