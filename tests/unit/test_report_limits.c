@@ -440,6 +440,31 @@ static void limits_of_characters(void **state)
     }
 }
 
+/* The sign of a comparison without regard to the case of letters. */
+static void words_in_any_case(void **state)
+{
+    static const struct {
+        const char *a, *b;
+        int sign;
+    } rows[] = {{"", "", 0},
+                {"a", "A", 0},
+                {"Label_2", "lABEL_2", 0},
+                {"abc", "ABD", -1},
+                {"ab", "ABC", -1},
+                {"ABC", "ab", 1},
+                {"a", "", 1},
+                {"[", "{", -1},
+                {"Z", "a", 1},
+                {"z", "A", 1},
+                {"\xc3\x84", "\xc3\xa4", -1}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const int found = fgi_compare_nocase(rows[i].a, rows[i].b);
+        if ((found > 0) - (found < 0) != rows[i].sign)
+            fail_msg("'%s' and '%s': %d", rows[i].a, rows[i].b, found);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(limits_of_charts),
     cmocka_unit_test(limits_of_plots),
@@ -449,6 +474,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(limits_of_schedules),
     cmocka_unit_test(the_first_step_with_the_highest_rate),
     cmocka_unit_test(limits_of_sheets),
+    cmocka_unit_test(words_in_any_case),
     cmocka_unit_test(limits_of_runs),
     cmocka_unit_test(many_windows),
 };
