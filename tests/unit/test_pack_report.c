@@ -176,6 +176,13 @@ static void nothing_is_reported_about_nothing(void **state)
     fgt_ok(fg_report_pack(path, false, &text, &err));
     assert_non_null(strstr(text, "records   0\ncodecs    none\nsplits    none\nmetadata  [1]\n"));
     fg_report_free(text);
+    fgt_ok(fg_pack_writer_create(path, &(fg_pack_writer_options){.replace = true}, &writer, NULL,
+                                 &err));
+    fgt_ok(fg_pack_writer_finish(writer, "{\"mean\":[0.123456789,1],\"note\":\"a\"}", &err));
+    fg_pack_writer_destroy(writer);
+    fgt_ok(fg_report_pack(path, false, &text, &err));
+    assert_non_null(strstr(text, "metadata\n  mean: [0.123457,1]\n  note: \"a\"\n"));
+    fg_report_free(text);
 }
 
 /* ---- faults ---------------------------------------------------------------------------------- */

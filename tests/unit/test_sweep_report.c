@@ -314,6 +314,8 @@ static void damaged_files(void **state)
             "run 0: expected an object");
     put("sweep/lr=0.01/metrics.jsonl", "{\"step\":1,\n");
     char *out = NULL;
+    assert_int_equal(fg_report_run("sweep", (fg_report_form)3, &out, &err), FG_EINVAL);
+    assert_string_equal(err.message, "form 3: expected one of fg_report_form");
     assert_int_equal(fg_report_run("sweep", FG_REPORT_TEXT, &out, &err), FG_EFORMAT);
     has(err.message, "lr=0.01/metrics.jsonl");
     assert_int_equal(begin(NULL), 0);
