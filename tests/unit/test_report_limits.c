@@ -259,9 +259,15 @@ static const struct {
     int channels;
     const char *label; /* NULL: none */
 } pictures[] = {
-    {40, 3, 3, NULL},         {3, 40, 1, "I"},    {500, 1, 3, "HI"}, /* just fits, twice as large */
-    {1, 500, 3, "HH"},        {16, 11, 1, "A B"}, {11, 16, 3, "a label that is cut"},
-    {16, 16, 3, "\xc3\xa9~"}, {1, 1, 1, "\n"},    {17, 8, 3, ""},
+    {40, 3, 3, NULL},
+    {3, 40, 1, "I"},
+    {500, 1, 3, "HI"}, /* just fits, twice as large */
+    {1, 500, 3, "HH"},
+    {16, 11, 1, "A B"},
+    {11, 16, 3, "a label that is cut"},
+    {16, 16, 3, "\xc3\xa9\xc3\xa9~"},
+    {1, 1, 1, "\n"},
+    {17, 8, 3, ""},
 };
 
 /* A character for each pixel: "." around the cells, "-" of an empty one, "#" black, "g" gray, and

@@ -258,6 +258,9 @@ static const struct {
      " {'old': 'f32', 'new': 'bf16'}}, {'program': 'c', 'cause': {'what': 'shape', 'at': 'a.c:1'}},"
      " {'program': 'd', 'cause': {'what': 'shape', 'old': null, 'new': 3}}]",
      NULL},
+    {"'state': true, 'steps': [1], 'seconds': {}, 'epochs': null, 'samples_per_s': 'fast',"
+     " 'memory': {'peak_bytes': 0}",
+     NULL},
     {"'host_reads': [{'at': 'a.c:1', 'count': 1, 'bytes': 1500}, {'at': 'a.c:2', 'count': 0,"
      " 'wait_s': 0.5}, {'at': 'a.c:3', 'count': 2500}]",
      NULL},
