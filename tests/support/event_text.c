@@ -131,9 +131,11 @@ static void put_event(const Fulgurite__Tb__Event *event, char *out, size_t size)
             put_image(value, (int)event->step, out + now, size - now);
         else if (strcmp(value->metadata->plugin_data->plugin_name, "hparams") == 0)
             put_hparams(value, out + now, size - now);
-        else
+        else { /* a tensor, as viewers of text require */
+            assert_int_equal(value->metadata->data_class, 2);
             (void)fgi_snprintf(out + now, size - now, "%d %s: %s, ", (int)event->step, value->tag,
                                value->metadata->plugin_data->plugin_name);
+        }
     }
     put_graph(event->graph_def, out + strlen(out), size - strlen(out));
 }

@@ -229,6 +229,25 @@ static void early_items_wait_for_the_log(void **state)
     fgi_logger_destroy(logger);
 }
 
+/* Each logger has a name and takes lines; lists of names have no empty ones. */
+static void loggers_that_are_refused(void **state)
+{
+    static const fg_logger_ops nameless = {.log = board_log}, deaf = {.name = "deaf"};
+    fg_error err = {0};
+    fgi_logger *logger = NULL;
+    (void)state;
+    fgt_ok(fgi_logger_init("", &logger, &err));
+    assert_int_equal(fgi_logger_add(logger, &nameless, NULL, &err), FG_EINVAL);
+    fgt_message_is(err.message, "logger '' has no name");
+    assert_int_equal(fgi_logger_add(logger, &deaf, NULL, &err), FG_EINVAL);
+    fgt_message_is(err.message, "logger 'deaf' has no log function");
+    fgi_logger_destroy(logger);
+    assert_int_equal(fgi_logger_init("csv,,jsonl", &logger, &err), FG_EINVAL);
+    fgt_message_is(err.message, "trainer: options.output.loggers: expected names of "
+                                "csv|jsonl|tensorboard|mlflow, got ''");
+    assert_null(logger);
+}
+
 static fg_status fail_flush(void *self, fg_error *err)
 {
     return fgi_fail(err, FG_EIO, "%s", (const char *)self);
@@ -558,6 +577,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_graph_is_not_missing_after_other_items),
     cmocka_unit_test(early_items_wait_for_the_log),
     cmocka_unit_test(the_first_failure_is_the_error),
+    cmocka_unit_test(loggers_that_are_refused),
     cmocka_unit_test(callbacks_log_items),
     cmocka_unit_test(loggers_without_items),
     cmocka_unit_test(mistakes_end_the_fit),

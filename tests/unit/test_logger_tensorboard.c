@@ -193,6 +193,12 @@ static void an_incomplete_record_is_removed(void **state)
     const size_t before = size;
     fgt_ok(fgi_file_read(path, 1 << 20, &data, &size, &err));
     assert_int_equal(size, before);
+    data[size - 5] ^= 1; /* the end of the last record's data, before its checksum */
+    fgt_write(path, data, size);
+    assert_int_equal(log_from(folder, 8, -1, NULL), 2);
+    fgi_free(data);
+    fgt_ok(fgi_file_read(path, 1 << 20, &data, &size, &err));
+    assert_true(size < before);
     fgi_free(path);
     fgi_free(data);
 }
@@ -431,7 +437,7 @@ static fg_status log_items(void *self, fg_error *err)
 {
     static const uint8_t pixels[] = {1, 2, 3, 4, 5, 255};
     static const double edges[] = {-1, 1, 3}, counts[] = {1, 4};
-    static const uint32_t inputs[] = {0, 1};
+    static const uint32_t inputs[] = {1, 0};
     static const fg_log_node nodes[] = {
         {.name = "x", .op = "input", .type = {.dtype = FG_F32, .rank = 2, .dim = {4, 3}}},
         {.name = "fc/w", .op = "parameter", .type = {.dtype = FG_F32, .rank = 2, .dim = {3, 2}}},
@@ -485,7 +491,7 @@ static void items_are_events(void **state)
         BEGIN(0) "3 note: text, 0 samples: 2x1x3 pixels 1 2 3 4 5 255, "
                  "0 gray: 2x3x1 pixels 1 2 3 4 5 255, "
                  "4 w: 5 values from -1 to 3, sum 2, of squares 12, 2 bins to 3: 1 at 0, 4 at 1, "
-                 "x = input() 4x3; fc/w = parameter() 3x2; fc/matmul_2 = matmul(x, fc/w) 4x2; "
+                 "x = input() 4x3; fc/w = parameter() 3x2; fc/matmul_2 = matmul(fc/w, x) 4x2; "
                  "loss = mean(); ");
 }
 
@@ -600,6 +606,14 @@ static void weights_are_histograms(void **state)
                  "1 at 63, "
                  "4 weights/f16: 3 values from -2 to 1, sum -1, of squares 5, 64 bins to 1: 1 at "
                  "0, 1 at 42, 1 at 63, ");
+    const char *other = fgt_temp_folder();
+    const fg_log_start plain = start_at(other, 0, -1);
+    self = make(); /* without the option, and without settings */
+    fgt_ok(OPS.open(self, &plain, &lines, &err));
+    fgt_ok(OPS.saved(self, &saved, &err));
+    fgt_ok(OPS.finish(self, &(fg_log_end){.state = FG_LOG_DONE, .message = ""}, &err));
+    OPS.destroy(self);
+    assert_string_equal(events_of(other), BEGIN(0));
 }
 
 static fg_status log_again(void *folder, fg_error *err)

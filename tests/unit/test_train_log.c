@@ -350,7 +350,7 @@ static void rows_are_taken_up_again(void **state)
         {"", 99, 0, 4},        {"", 6, 0, 3},
         {"", 6, 4, 4},         {"{\"step\": 7, \"epo", 9, -1, 4},
         {"what?\n", 9, -1, 4}, {"{\"epoch\": 3}\n", 9, -1, 4},
-        {"\n\n", 9, 9, 4},
+        {"\n\n", 9, 9, 4},     {"{\"step\": 7.0}\n", 9, -1, 4},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         fg_error err = {0};

@@ -544,6 +544,32 @@ static void rows_that_a_table_keeps(void **state)
     }
 }
 
+/* A line of the log as the other loggers get it: a rate that is null is one of training, too. */
+static void lines_are_read_back(void **state)
+{
+    fg_metric metrics[FGI_LOG_VALUES];
+    (void)state;
+    json_t *json = json_pack("{s:i, s:i, s:n, s:f, s:n, s:s, s:f}", "step", 3, "epoch", 1, "lr",
+                             "a", 1.5, "b", "c", "x", "wall_time", 2.5);
+    fg_log_line line = fgi_log_line_of(json, metrics);
+    assert_true(line.step == 3 && line.epoch == 1 && !line.is_validation && isnan(line.lr));
+    assert_true(line.metric_count == 3 && line.wall_time == 2.5);
+    for (size_t i = 0; i < 3; i++)
+        assert_true(strcmp(metrics[i].name, "a") == 0 ? metrics[i].value == 1.5
+                                                      : isnan(metrics[i].value));
+    (void)json_object_del(json, "lr");
+    (void)json_object_del(json, "wall_time");
+    for (int i = 0; i < FGI_LOG_VALUES; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "m%d", i);
+        (void)json_object_set_new(json, name, json_integer(i));
+    }
+    line = fgi_log_line_of(json, metrics);
+    assert_true(line.is_validation && isnan(line.lr) && isnan(line.wall_time));
+    assert_int_equal(line.metric_count, FGI_LOG_VALUES); /* the first ones */
+    json_decref(json);
+}
+
 /* A new run begins with empty files, whatever the rows in the folder say. */
 static void a_new_run_keeps_no_rows(void **state)
 {
@@ -650,6 +676,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(times_can_begin_and_end_with_a_resume),
     cmocka_unit_test(a_logger_is_listed_once),
     cmocka_unit_test(rows_that_a_table_keeps),
+    cmocka_unit_test(lines_are_read_back),
     cmocka_unit_test(a_new_run_keeps_no_rows),
     cmocka_unit_test(rows_are_appended),
     cmocka_unit_test(a_table_has_a_limit_of_columns),
