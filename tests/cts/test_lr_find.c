@@ -374,7 +374,7 @@ static size_t end_of(const double *loss, size_t count, double diverged)
     return count + 1; /* not yet */
 }
 
-/* Each of the sweeps of at most so many steps ends there. */
+/* Each sweep, of at most `most` steps, ends there. */
 static void assert_ends(const fg_lr_curve *curve, double diverged, size_t most)
 {
     for (int k = 0; k < 2; k++) {

@@ -544,7 +544,7 @@ static void rows_that_a_table_keeps(void **state)
     }
 }
 
-/* A line of the log as the other loggers get it: a rate that is null is one of training, too. */
+/* A log line as the other loggers get it: a rate that is null is one of training, too. */
 static void lines_are_read_back(void **state)
 {
     fg_metric metrics[FGI_LOG_VALUES];
