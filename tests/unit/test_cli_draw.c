@@ -783,6 +783,8 @@ static const fgi_plot_options plots[] = {
     {.has_marks = true, .x_base = 3},
     {.is_linear_x = true, .y2_label = "second"},
     {.has_marks = true, .is_linear_x = true},
+    {.has_marks = true, .is_log_y = true, .x_base = 10},
+    {.y2_label = "without a second series"},
 };
 
 static void scripts_for_gnuplot(void **state)

@@ -556,7 +556,7 @@ static void unusual_values(void **state)
 {
     (void)state;
     fgi_histogram h;
-    const double huge[] = {-1.7e308, 1.7e308, 0}, same[] = {3, 3, 3};
+    const double huge[] = {-1.7e308, 1.7e308, 0}, same[] = {3, 3, 3}, negative[] = {-3, -1};
     const uint16_t f16[] = {0x3c00, 0xbc00, 0x7bff, 0x0001, 0x7e00}; /* 1 -1 65504 2^-24 NaN */
     assert_true(fgi_histogram_make(FG_F64, huge, 3, &h));
     assert_true(h.counts[0] == 1 && h.counts[32] == 1 && h.counts[63] == 1);
@@ -569,6 +569,8 @@ static void unusual_values(void **state)
     assert_true(h.sum == 65504 + ldexp(1, -24));
     /* 65504^2 = 4290774016, and 1 + 1 for 1 and -1; 2^-48 is lost */
     assert_true(h.sum_squares == 4290774018.0);
+    assert_true(fgi_histogram_make(FG_F64, negative, 2, &h));
+    assert_true(h.minimum == -3 && h.maximum == -1 && h.sum == -4);
     assert_false(fgi_histogram_make(FG_S32, same, 3, &h));
     assert_false(fgi_histogram_make(FG_F32, same, 0, &h));
 }

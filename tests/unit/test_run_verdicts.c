@@ -515,6 +515,10 @@ static const struct {
      "time: 100 ms per step (p95 130 ms); devices busy 99 %\n"},
     {"{'time': null}", NULL},
     {"{'step_time': null}", NULL},
+    {"{'time': {'busy_s': 6, 'idle': {'input_s': 1, 'upload_s': 0, 'read_s': 1, 'checkpoint_s': 1,"
+     " 'other_s': 1}}}", /* equal parts in their order */
+     "time: 100 ms per step (p95 130 ms); devices busy 60 %; idle: input 10 %, host reads 10 %, "
+     "checkpoint 10 %, other 10 %\n"},
     /* parts of one percent, none of less; verdicts that save a second, none of less */
     {"{'seconds': 10, 'time': {'busy_s': 93, 'idle': {'input_s': 1, 'upload_s': 0.99, 'read_s': 4,"
      " 'checkpoint_s': 0, 'other_s': -1, 'compile_s': 1.01}},"
