@@ -150,6 +150,9 @@ static void errors_are_printed_with_their_place(void **state)
     fg_error err = {.status = FG_EIO, .message = "no"};
     check_print(&err, "fulgurite", "fulgurite: no\n");
     check_print(&err, NULL, "no\n");
+    err.line = 3; /* of no file */
+    check_print(&err, "p", "p: no\n");
+    err.line = 0;
     err.file = "a.c";
     check_print(&err, "p", "p: a.c: no\n");
     err.line = 12;

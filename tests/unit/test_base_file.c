@@ -60,6 +60,9 @@ static void unreadable_files_are_named(void **state)
     assert_string_equal(err.message, wanted);
     assert_int_equal(fgi_file_read(path, 10, &data, &size, &err), FG_ENOTFOUND);
     assert_null(data);
+    fgt_write(fgt_path(folder, "regular"), "x", 1);
+    assert_int_equal(fgi_file_read(fgt_path(folder, "regular/x"), 10, &data, &size, &err),
+                     FG_ENOTFOUND);
     assert_int_equal(fgi_file_read(folder, 10, &data, &size, &err), FG_EIO);
     fgt_message_is(err.message, "cannot read '~': it is a folder");
     assert_int_equal(fgi_file_map("/dev/null", &mapping, &err), FG_EIO);

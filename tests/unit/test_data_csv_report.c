@@ -302,6 +302,29 @@ static void unknown_categories_are_explained(void **state)
 }
 
 /* The error names the wrong cell, not a later one affected by it. */
+/* Quotes would not make a class of it where the classes are numbers. */
+static void a_missing_target_of_new_data_is_explained(void **state)
+{
+    const char *path = fgt_path(fgt_temp_folder(), "new.csv");
+    fg_csv_parts parts;
+    fg_dataset *dataset;
+    for (int is_text = 0; is_text < 2; is_text++) {
+        fgt_ok(csv_open_text(is_text ? "a,y\n1,u\n2,v\n3,u\n4,v\n" : "a,y\n1,0\n2,1\n3,0\n4,1\n",
+                             NULL, &parts));
+        csv_write_text(path, "a,y\n1,NA\n");
+        assert_int_equal(fg_csv_apply(parts.schema, path, &dataset, &err), FG_EFORMAT);
+        fgt_message_is(err.message,
+                       is_text
+                           ? "~/new.csv:2: row 1, column 'y': the target is missing: 'NA'\nremove "
+                             "the row: a missing target is always an error; if 'NA' is a value "
+                             "here, write it in quotes, or set data.keep_default_na: false"
+                           : "~/new.csv:2: row 1, column 'y': the target is missing: 'NA'\nremove "
+                             "the row: a missing target is always an error; if 'NA' is a value "
+                             "here, set data.keep_default_na: false");
+        csv_destroy(&parts);
+    }
+}
+
 static void the_cell_that_is_wrong_is_blamed(void **state)
 {
     const char *const both[] = {"a", "b"};
@@ -475,6 +498,40 @@ static void the_report_lists_the_columns(void **state)
 }
 
 /* All pixels of an image share one line; a constant column has no deviation. */
+static void a_category_is_not_a_pixel(void **state)
+{
+    const fg_csv_options listed = {.no_header = true,
+                                   .image = {1, 3, 1},
+                                   .categorical = (const char *const[]){"0"},
+                                   .categorical_count = 1};
+    csv_expect_error("1,2,0\n3,2,0\n", &listed, FG_ESHAPE, /* two categories and a number */
+                     "the columns have 3 features, but an image of 1 x 3 x 1 requires one numeric "
+                     "column per pixel");
+    csv_expect_error("1,2,0\n3,2,0\n", &(fg_csv_options){.image = {0, 2, 1}}, FG_EINVAL,
+                     "image is 0 x 2 x 1: expected three numbers greater than 0");
+}
+
+static void damaged_rows_of_pixels_are_zeros(void **state)
+{
+    static const unsigned char expected[][2] = {{5, 6}, {0, 0}, {8, 9}};
+    fg_csv_parts parts;
+    fg_dataset *dataset;
+    unsigned char x[2];
+    const char *file = fgt_path(fgt_temp_folder(), "new.csv");
+    fgt_ok(csv_open_text("1,2,0\n3,4,1\n", &(fg_csv_options){.no_header = true, .image = {1, 2, 1}},
+                         &parts));
+    fgt_write(file, "5,6,0\n7,x,0\n8,9,0\n", 18);
+    fgt_ok(fg_csv_apply_with(parts.schema, file,
+                             &(fg_csv_apply_options){.no_target = true, .keep_damaged = true},
+                             &dataset, &err));
+    for (int64_t i = 0; i < 3; i++) {
+        fgt_ok(fg_dataset_read(dataset, i, (void *const[]){x}, &err));
+        assert_memory_equal(x, expected[i], 2);
+    }
+    fg_dataset_destroy(dataset);
+    csv_destroy(&parts);
+}
+
 static void the_report_sums_up_pixels(void **state)
 {
     const char *const id[] = {"id"};
@@ -783,6 +840,10 @@ static void columns_that_are_left_out_are_said(void **state)
                      "'n' is ignored because it contains dates\nto train on it, list it in "
                      "data.categorical; if it names image files, put the table next to them or "
                      "their folder");
+    csv_expect_error("a,y\n1,1\n2,2\n",
+                     &(fg_csv_options){.ignore = (const char *const[]){"a"}, .ignore_count = 1},
+                     FG_EFORMAT,
+                     "no feature columns are left: every column is the target or ignored");
     csv_expect_error("a,y\nx.jpg,1\ny.PNG,2\n", NULL, FG_EFORMAT,
                      "t.csv:2: row 1, column 'a': 'x.jpg' is the name of an image file, which is "
                      "not a useful feature\nto train on the images, set data.format to images "
@@ -804,12 +865,15 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_listed_identifier_is_a_feature),
     cmocka_unit_test(numbers_with_signs_are_warned_of),
     cmocka_unit_test(unknown_categories_are_explained),
+    cmocka_unit_test(a_missing_target_of_new_data_is_explained),
     cmocka_unit_test(the_cell_that_is_wrong_is_blamed),
     cmocka_unit_test(a_missing_value_among_texts_may_be_a_value),
     cmocka_unit_test(targets_are_classes_or_numbers),
     cmocka_unit_test(infinite_values_are_errors_in_numeric_columns),
     cmocka_unit_test(another_delimiter_is_suggested),
     cmocka_unit_test(the_report_lists_the_columns),
+    cmocka_unit_test(a_category_is_not_a_pixel),
+    cmocka_unit_test(damaged_rows_of_pixels_are_zeros),
     cmocka_unit_test(the_report_sums_up_pixels),
     cmocka_unit_test(the_report_aligns_other_alphabets),
     cmocka_unit_test(a_target_is_standardized),

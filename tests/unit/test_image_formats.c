@@ -1,6 +1,6 @@
 /* PNG, WebP, GIF, TIFF, BMP and PNM: pixels against Pillow's
  * (tests/golden/image/make_images.py), headers, damage; the formats that are refused by name;
- * encoders; several threads.
+ * encoders; several threads. More of GIF: test_image_gif.c.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -175,42 +175,6 @@ static void transparency_shows_the_background(void **state)
     fg_image_decoder_destroy(decoder);
 }
 
-/* A GIF of 4x3 pixels whose frame of 2x1 pixels is at (1, 1); colors: red, green. */
-static void frames_smaller_than_the_canvas_are_placed(void **state)
-{
-    static const uint8_t gif[] = {'G', 'I', 'F', '8', '9', 'a', 4, 0,    3,    0, 0x80, 0,
-                                  0,   255, 0,   0,   0,   255, 0, ',',  1,    0, 1,    0,
-                                  2,   0,   1,   0,   0,   2,   2, 0x44, 0x0a, 0, ';'};
-    const uint8_t white[] = {255, 255, 255}, red[] = {255, 0, 0}, green[] = {0, 255, 0};
-    fg_image_decoder *decoder;
-    fg_image image = {0};
-    fgt_ok(fg_image_decoder_create(&decoder, &err));
-    fgt_ok(fg_image_decode(decoder, "small.gif", gif, sizeof gif, NULL, &image, &err));
-    assert_true(image.width == 4 && image.height == 3);
-    for (int i = 0; i < 12; i++)
-        assert_memory_equal(image.pixels + 3 * i, i == 5 ? red : i == 6 ? green : white, 3);
-    assert_int_equal(
-        fg_image_decode(decoder, "f", "GIF89a\x02\0\x02\0\0\0\0;", 14, NULL, &image, &err),
-        FG_EFORMAT);
-    assert_string_equal(err.message, "f: byte 14: the GIF has no image");
-    enum { FLAGS = 28 };
-    uint8_t own[sizeof gif + 6] = {0}; /* the frame has its own colors: green, red */
-    memcpy(own, gif, FLAGS);
-    own[FLAGS] = 0x80;
-    own[FLAGS + 2] = own[FLAGS + 4] = 255;
-    memcpy(own + FLAGS + 7, gif + FLAGS + 1, sizeof gif - FLAGS - 1);
-    fgt_ok(fg_image_decode(decoder, "own.gif", own, sizeof own, NULL, &image, &err));
-    for (int i = 0; i < 12; i++)
-        assert_memory_equal(image.pixels + 3 * i, i == 5 ? green : i == 6 ? red : white, 3);
-    own[6] = 2; /* the width of the canvas */
-    assert_int_equal(fg_image_decode(decoder, "f", own, sizeof own, NULL, &image, &err),
-                     FG_EFORMAT);
-    assert_string_equal(err.message,
-                        "f: byte 36: the first frame of the GIF is not inside its canvas");
-    fg_image_fini(&image);
-    fg_image_decoder_destroy(decoder);
-}
-
 /* ---- damage ---------------------------------------------------------------------------------- */
 
 /* Of several frames or pages, the first one may be complete in a truncated file; the last
@@ -268,6 +232,8 @@ static void other_formats_are_named(void **state)
         (void)snprintf(message, sizeof message, "f: unsupported image format: this is %s",
                        first_bytes[i].name);
         expect_refused(data, sizeof data, FG_EUNSUPPORTED, message);
+        expect_refused(data, first_bytes[i].offset + strlen(first_bytes[i].bytes), FG_EUNSUPPORTED,
+                       message);
     }
     EXPECT_UNSUPPORTED("<?xml version=\"1.0\"?>\n<SVG xmlns=", "this is an SVG image");
     EXPECT_UNSUPPORTED("<!DOCTYPE html><title>404",
@@ -482,6 +448,8 @@ static const bmp bmps[] = {
     {40, 2, 1, 8, 0, 2, 63, REST(TWO "x\0\1"), 3, 8, "\3\2\1\6\5\4"},
     {40, 2, 1, 16, 0, 0, 0, REST("\x01\x7c\xe0\x83"), 3, 5, "\xff\0\x08\0\xff\0"},
     {40, 1, 1, 16, 3, 0, 0, REST("\0\xf8\0\0\xe0\7\0\0\x1f\0\0\0\x21\x08"), 3, 5, "\x08\x04\x08"},
+    {40, 2, 1, 16, 6, 0, 0, /* alpha in one bit: opaque blue, transparent blue */
+     REST("\0\x7c\0\0\xe0\3\0\0\x1f\0\0\0\0\x80\0\0\x1f\x80\x1f\0"), 4, 5, "\0\0\xff\xff\xff\xff"},
     {40, 1, 1, 32, 0, 0, 0, REST("\1\2\3\x80"), 3, 8, "\3\2\1"},
     {40, 1, 1, 32, 6, 0, 0, REST("\xff\0\0\0\0\xff\0\0\0\0\xff\0\0\0\0\xff\1\2\3\0"), 4, 8,
      "\xff\xff\xff"},
@@ -872,7 +840,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(headers_are_reported),
     cmocka_unit_test(crops_and_gray_are_parts_of_the_full_decode),
     cmocka_unit_test(transparency_shows_the_background),
-    cmocka_unit_test(frames_smaller_than_the_canvas_are_placed),
     cmocka_unit_test(damage_is_survived),
     cmocka_unit_test(other_formats_are_named),
     cmocka_unit_test(complete_files_have_their_ends),
