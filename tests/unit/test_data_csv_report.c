@@ -62,6 +62,13 @@ static void nearly_numeric_columns_are_warned_of(void **state)
     fgt_ok(csv_open_text(text, &missing, &parts));
     csv_expect_row(parts.train, 2, 1, (const double[]){7.0 / 3});
     csv_destroy(&parts);
+    /* also where most values are different */
+    char many[200] = "n.a.,1\n";
+    for (int i = 0; i < 11; i++)
+        (void)snprintf(many + strlen(many), 16, "%d.5,%d\n", i, i);
+    assert_non_null(strstr(warned(many, &(fg_csv_options){.task = "regression", .no_header = true}),
+                           "11 of its 12 values are numbers"));
+    assert_null(strstr(log_text, "ignored"));
     /* a column of strings with some numbers is categorical */
     assert_string_equal(warned("c,y\na,1\nb,2\n7,3\n", &(fg_csv_options){.task = "regression"}),
                         "");
@@ -384,6 +391,13 @@ static void targets_are_classes_or_numbers(void **state)
     csv_expect_error("a,y\n1,2\n2,x\n", &numeric, FG_EFORMAT,
                      "t.csv:3: row 2, column 'y': 'x' is not a number\ncorrect it, or remove the "
                      "row");
+    /* one fraction is enough for numbers, and one word for classes */
+    fgt_ok(csv_open_text("a,y\n1,1.5\n2,1\n3,1\n4,2\n5,2\n", NULL, &parts));
+    assert_int_equal(fg_dataset_class_count(parts.train), 0);
+    csv_destroy(&parts);
+    fgt_ok(csv_open_text("a,y\n1,1.5\n2,u\n3,1.5\n4,u\n", NULL, &parts));
+    assert_int_equal(fg_dataset_class_count(parts.train), 2);
+    csv_destroy(&parts);
 }
 
 /* "inf" is a number, but cannot be used in training. */
@@ -449,21 +463,23 @@ static void the_report_lists_the_columns(void **state)
 {
     const char *const id[] = {"id"};
     fg_csv_parts parts;
-    fgt_ok(csv_open_text("id,age,kind,price\n7,30,loft,42\n8,67,flat,130.5\n9,,loft,218\n",
-                         &(fg_csv_options){.ignore = id,
-                                           .ignore_count = 1,
-                                           .missing = "mean",
-                                           .task = "regression",
-                                           .standardize_target = true},
-                         &parts));
+    fgt_ok(csv_open_text(
+        "id,age,kind,cold,price\n7,30,loft,-4,42\n8,67,flat,-2,130.5\n9,,loft,-3,218\n",
+        &(fg_csv_options){.ignore = id,
+                          .ignore_count = 1,
+                          .missing = "mean",
+                          .task = "regression",
+                          .standardize_target = true},
+        &parts));
     assert_string_equal(fg_csv_schema_report(parts.schema),
-                        "t.csv: 3 rows, 3 of them for training, 3 features\ncolumn  type           "
+                        "t.csv: 3 rows, 3 of them for training, 4 features\ncolumn  type           "
                         "  missing  range or categories\nid      ignored\nage     numeric          "
                         "      1  30 to 67, mean 48.5, deviation 18.5\nkind    categorical         "
-                        "   0  2: flat, loft\nprice   target, number         0  42 to 218, mean "
+                        "   0  2: flat, loft\ncold    numeric                0  -4 to -2, mean -3, "
+                        "deviation 0.816497\nprice   target, number         0  42 to 218, mean "
                         "130.167, deviation 71.8521 (standardized for training)\n");
     fg_csv_column c;
-    assert_int_equal(fg_csv_schema_column_count(parts.schema), 4);
+    assert_int_equal(fg_csv_schema_column_count(parts.schema), 5);
     fgt_ok(fg_csv_schema_column(parts.schema, 1, &c, &err));
     assert_string_equal(c.kind, "numeric");
     assert_true(c.numbers == 2 && c.missing == 1 && c.texts == 0 && c.min == 30 && c.max == 67);
@@ -472,7 +488,7 @@ static void the_report_lists_the_columns(void **state)
     assert_true(c.category_count == 2 && c.texts == 3 && c.text_row == 1 && isnan(c.min));
     assert_string_equal(c.categories[1], "loft");
     assert_string_equal(c.text, "loft");
-    assert_int_equal(fg_csv_schema_column(parts.schema, 4, &c, &err), FG_EINVAL);
+    assert_int_equal(fg_csv_schema_column(parts.schema, 5, &c, &err), FG_EINVAL);
     csv_destroy(&parts);
     /* if there are many columns, only the first ones and the target are listed */
     static const int counts[] = {41, 42, 60};
