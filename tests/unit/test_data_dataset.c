@@ -262,6 +262,15 @@ static void labels_are_single_and_fixed(void **state)
     assert_string_equal(err.message, no_indices);
     assert_false(fg_dataset_has_labels(dataset));
     fg_dataset_destroy(dataset);
+    const fg_field three[] = {pairs[0], {"y", {.dtype = FG_S32}}, {"w", {.dtype = FG_S32}}};
+    spec.fields = three;
+    spec.field_count = 3;
+    fgt_ok(fg_dataset_from_arrays(
+        &spec, (const void *const[]){pair_x, (int32_t[]){1, 0}, (int32_t[]){7, 8}}, FG_COPY,
+        &dataset, &err));
+    fgt_ok(fg_dataset_labels(dataset, labels, &err));
+    assert_true(labels[0] == 1 && labels[1] == 0);
+    fg_dataset_destroy(dataset);
     spec = pair_spec(2);
     fgt_ok(fg_dataset_from_arrays(&spec, (const void *const[]){pair_x, labels}, FG_COPY, &dataset,
                                   &err));

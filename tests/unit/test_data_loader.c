@@ -6,6 +6,7 @@
 
 #include <sched.h>
 #include <stdatomic.h>
+#include <time.h>
 #include <fulgurite/data.h>
 #include "base/alloc.h"
 #include "base/thread.h"
@@ -253,6 +254,7 @@ static void a_jump_drops_batches_that_are_ready(void **state)
         fgt_ok(fg_loader_start_epoch(loader, 10 + epoch, 32, &err));
         check_epoch(loader, shuffled, (fgi_sample_position){10 + epoch, 32});
     }
+    assert_int_equal(fg_loader_get_stats(loader).batches, 25); /* those that were delivered */
     fg_loader_destroy(loader);
 }
 
@@ -262,7 +264,8 @@ static void the_next_epoch_may_be_named_at_the_end_of_this(void **state)
 {
     fgi_sampler s = shuffled;
     s.batch = 64;
-    for (int64_t place = 0; place <= 64; place += 64) {
+    static const fgi_sample_position places[] = {{1, 0}, {1, 64}, {2, 0}, {0, 0}};
+    for (size_t k = 0; k < sizeof places / sizeof *places; k++) {
         fg_loader *loader = start(
             in_memory(),
             &(fg_loader_options){
@@ -274,10 +277,10 @@ static void the_next_epoch_may_be_named_at_the_end_of_this(void **state)
         }
         while (fg_loader_get_stats(loader).ready < 4)
             (void)sched_yield();
-        fgt_ok(fg_loader_start_epoch(loader, 1, place, &err));
-        if (place == 0) /* else they are other batches */
+        fgt_ok(fg_loader_start_epoch(loader, places[k].epoch, places[k].position, &err));
+        if (k == 0) /* else they are other batches */
             assert_int_equal(fg_loader_get_stats(loader).ready, 4);
-        check_epoch(loader, s, (fgi_sample_position){1, place});
+        check_epoch(loader, s, places[k]);
         fg_loader_destroy(loader);
     }
 }
@@ -402,6 +405,31 @@ static void ready_batches_are_averaged(void **state)
 }
 
 /* A last batch that is full, complete or left out. */
+/* Reads once the consumer waits; gives up after a minute. */
+static fg_status read_when_awaited(void *self, int64_t index, void *const *out_fields, fg_error *e)
+{
+    fg_loader *const _Atomic *loader = self;
+    const time_t begin = time(NULL);
+    while (time(NULL) < begin + 60 && (*loader == NULL || fg_loader_get_stats(*loader).waits == 0))
+        (void)sched_yield();
+    return read_slowly(NULL, index, out_fields, e);
+}
+
+static void calls_that_wait_are_counted(void **state)
+{
+    static fg_loader *_Atomic shown;
+    const fg_dataset_ops ops = {.read = read_when_awaited};
+    const fg_host_batch *batch;
+    fg_dataset *dataset;
+    fgt_ok(fg_dataset_create(&ops, (void *)&shown, &spec, &dataset, &err));
+    fg_loader *loader = start(dataset, &(fg_loader_options){.batch_size = COUNT, .workers = 2});
+    shown = loader;
+    fgt_ok(fg_loader_next(loader, &batch, &err));
+    assert_int_equal(fg_loader_get_stats(loader).waits, 1);
+    check_rows(batch);
+    fg_loader_destroy(loader);
+}
+
 static void batches_of_an_epoch_are_counted(void **state)
 {
     static const struct {
@@ -609,6 +637,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(nothing_to_read_is_an_empty_epoch),
     cmocka_unit_test(wrong_options_are_named),
     cmocka_unit_test(options_have_defaults),
+    cmocka_unit_test(calls_that_wait_are_counted),
     cmocka_unit_test(batches_of_an_epoch_are_counted),
     cmocka_unit_test(ready_batches_are_averaged),
     cmocka_unit_test(every_allocation_and_thread_may_fail),

@@ -345,6 +345,22 @@ static void a_mix_without_weights_has_every_sample_once_per_epoch(void **state)
     fg_dataset_destroy(parts[1]);
 }
 
+static void parts_of_equal_size_have_different_orders(void **state)
+{
+    enum { EACH = 20 };
+    int32_t drawn[MOST], order[2][EACH];
+    int counts[2] = {0};
+    fg_dataset *parts[] = {numbers(0, EACH), numbers(100, EACH)}, *mix;
+    fgt_ok(fg_dataset_mix(parts, NULL, 2, NULL, &mix, &err));
+    assert_int_equal(draw(mix, &(fg_loader_options){.batch_size = 8}, 0, drawn), 2 * EACH);
+    for (int i = 0; i < 2 * EACH; i++)
+        order[drawn[i] / 100][counts[drawn[i] / 100]++] = drawn[i] % 100;
+    assert_memory_not_equal(order[0], order[1], sizeof order[0]);
+    fg_dataset_destroy(mix);
+    fg_dataset_destroy(parts[0]);
+    fg_dataset_destroy(parts[1]);
+}
+
 static void remainders_are_apportioned(void **state)
 {
     int32_t drawn[MOST];
@@ -388,7 +404,7 @@ static void parts_that_do_not_fit_are_refused(void **state)
                      FG_EINVAL);
     assert_int_equal(fg_dataset_mix(parts, NULL, 0, NULL, &mix, &err), FG_EINVAL);
     assert_int_equal(
-        fg_dataset_mix(parts, NULL, 2, &(fg_sampling_options){.count = -2}, &mix, &err), FG_EINVAL);
+        fg_dataset_mix(parts, NULL, 2, &(fg_sampling_options){.count = -1}, &mix, &err), FG_EINVAL);
     assert_null(mix);
     fg_dataset_destroy(parts[0]);
     fg_dataset_destroy(parts[1]);
@@ -551,6 +567,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(each_pass_has_another_order),
     cmocka_unit_test(parts_of_a_mix_may_be_drawn_by_weight),
     cmocka_unit_test(a_mix_without_weights_has_every_sample_once_per_epoch),
+    cmocka_unit_test(parts_of_equal_size_have_different_orders),
     cmocka_unit_test(remainders_are_apportioned),
     cmocka_unit_test(parts_that_do_not_fit_are_refused),
     cmocka_unit_test(a_mix_has_limits),

@@ -233,7 +233,7 @@ static void half_of_the_samples_are_mirrored(void **state)
 
 static void only_samples_of_the_split_are_read(void **state)
 {
-    static const uint8_t splits[] = {FG_VAL, FG_TRAIN, FG_VAL};
+    static const uint8_t splits[] = {FG_VAL, FG_TEST, FG_VAL};
     int32_t labels[2];
     fg_dataset *dataset = fgt_photos_open(&(fg_images_options){
         .height = 1, .width = 1, .channels = 1, .splits = splits, .split = FG_VAL});

@@ -112,6 +112,8 @@ static void what_cannot_be_measured_is_said(void **state)
     fg_input_rate rate;
     assert_int_equal(fg_input_rate_measure(dataset, NULL, 0, &rate, &err), FG_EINVAL);
     assert_int_equal(fg_input_rate_measure(dataset, NULL, (double)NAN, &rate, &err), FG_EINVAL);
+    assert_int_equal(fg_input_rate_measure(dataset, NULL, (double)INFINITY, &rate, &err),
+                     FG_EINVAL);
     assert_int_equal(
         fg_input_rate_measure(dataset, &(fg_loader_options){.batch_size = -1}, 1, &rate, &err),
         FG_EINVAL);
