@@ -409,6 +409,10 @@ static void six_names_are_suggested(void **state)
     assert_string_equal(err.message, "freeze 'w?.*': matches no parameter or buffer of the module; "
                                      "the nearest names are 'w1', 'w2', 'w3', 'w4', 'v1', 'v2'\n"
                                      "'layer1.*' matches everything below layer1");
+    (void)parameter(root, "y0123456", 1);
+    (void)parameter(root, "x5", 1);
+    assert_int_equal(fg_module_freeze(root, "x?123456", NULL, &err), FG_ENOTFOUND);
+    assert_non_null(strstr(err.message, "the nearest names are 'x5', 'w1', ")); /* begin with x */
     fg_module_destroy(root);
 }
 

@@ -292,6 +292,30 @@ static void one_sample_does_not_divide_by_zero(void **state)
     end(&s);
 }
 
+static void batch_norm_of_f64_is_exact(void **state)
+{
+    subject s;
+    fg_error err = {0};
+    fg_array *array = NULL;
+    const double x[] = {0, 1.0 / 3, 2.0 / 3, 1};
+    double y[4], var = 0;
+    (void)state;
+    begin(&s, "f64");
+    const fg_batch_norm *bn =
+        fg_batch_norm_create(s.root, "l", &(fg_batch_norm_options){.channels = 1});
+    fg_trace_set_training(s.trace, true);
+    const fg_tensor out =
+        fg_batch_norm_apply(bn, fg_constant(s.trace, &(fg_type){FG_F64, 2, {4, 1}}, x));
+    fgt_ok(fg_run(s.trace, &out, 1, &array, &err));
+    fgt_ok(fg_array_read(array, y, sizeof y, &err));
+    for (int i = 0; i < 4; i++)
+        var += (x[i] - 0.5) * (x[i] - 0.5) / 4;
+    for (int i = 0; i < 4; i++)
+        fgt_close("y", y[i], (x[i] - 0.5) / sqrt(var + 1e-5), 1e-12, 0);
+    fg_array_release(array);
+    end(&s);
+}
+
 /* FG_ZERO is the number 0, where 0 is the default. */
 static void batch_norm_takes_zero(void **state)
 {
@@ -410,6 +434,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(linear_is_pytorchs),
     cmocka_unit_test(conv_is_pytorchs),
     cmocka_unit_test(batch_norm_is_pytorchs),
+    cmocka_unit_test(batch_norm_of_f64_is_exact),
     cmocka_unit_test(batch_norm_takes_zero),
     cmocka_unit_test(a_model_takes_a_scale_of_zero),
     cmocka_unit_test(statistics_are_taken_near_the_running_mean),

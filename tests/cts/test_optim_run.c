@@ -501,6 +501,12 @@ static void skipped_updates_are_reported(void **state)
     assert_true(update_by(scaled, v, (double)NAN));
     assert_false(update_by(scaled, v, 1));
     assert_false(update_by(plain, v, (double)INFINITY)); /* nothing is skipped without a scale */
+    fg_trace *other = NULL;
+    fgt_ok(fg_trace_create(client, &other, &err));
+    fg_optimizer_minimize(scaled, fg_variable_value(trace, v));
+    assert_ptr_equal(fg_tensor_trace(fg_optimizer_skipped(scaled, other)), other);
+    fg_trace_destroy(other);
+    fg_trace_reset(trace);
     fg_module_destroy(root);
 }
 
