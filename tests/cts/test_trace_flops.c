@@ -126,11 +126,33 @@ static void convolution_in_groups_with_gaps(void **state)
     fg_trace_destroy(trace);
 }
 
+/* By the dtype of the operands, which decides about the rate; operations that are not part of the
+ * program do not count. */
+static void counts_are_by_dtype(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_trace *trace;
+    fgi_program *program;
+    fgt_ok(fg_trace_create(client, &trace, &err));
+    const fg_tensor a = fg_cast(input(trace, 0, FG_DIMS(3, 5)), FG_BF16);
+    const fg_tensor b = fg_cast(input(trace, 1, FG_DIMS(5, 2)), FG_BF16);
+    const fg_dot_options wide = {
+        .contract_count = 1, .a_contract = {1}, .b_contract = {0}, .result = FG_F32};
+    const fg_tensor y = fg_dot(a, b, &wide);
+    (void)fg_matmul(fg_cast(a, FG_F32), fg_cast(b, FG_F32));
+    fgt_ok(fgi_program_get(trace, &y, 1, &program, &err));
+    fgt_close("bf16", fgi_program_flops(program)->of[FG_BF16], 2 * 3 * 5 * 2, 0, 0);
+    fgt_close("f32", fgi_program_flops(program)->of[FG_F32], 0, 0, 0);
+    fg_trace_destroy(trace);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(matmul_counts),
     cmocka_unit_test(convolution_without_its_padding),
     cmocka_unit_test(gradients_of_a_strided_convolution),
     cmocka_unit_test(convolution_in_groups_with_gaps),
+    cmocka_unit_test(counts_are_by_dtype),
 };
 
 int main(void) { return cmocka_run_group_tests(tests, open_client, close_client) == 0 ? 0 : 1; }

@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "fakepjrt/fake_control.h"
-#include "trace/program.h"
+#include "trace/compile_error.h"
 
 static fake_control fake;
 static const fg_type vec3 = {.dtype = FG_F32, .rank = 1, .dim = {3}};
@@ -142,6 +142,61 @@ static void an_operation_that_is_not_supported_is_named(void **state)
     fake.set("unsupported_op", 0);
 }
 
+/* What a compiler may say of the operations of a program that multiplies a and b, where another
+ * operation, on line `unused`, is not part of it. */
+static void operations_are_found_by_their_location(void **state)
+{
+    fixture *f = *state;
+    fg_error err = {0};
+    const fg_tensor a = fg_ones(f->trace, FG_F32, FG_DIMS(2, 3));
+    const int unused = __LINE__ + 1;
+    const fg_tensor b = fg_ones(f->trace, FG_F32, FG_DIMS(3, 4)), dead = fg_exp(a);
+    const int line = __LINE__ + 1;
+    const fg_tensor y = fg_matmul(a, b);
+    const struct {
+        int line;
+        const char *digits; /* that follow in the message */
+        bool is_second;     /* after another location */
+        const char *name;
+        bool is_found;
+    } rows[] = {{line, "", false, "matmul", true},       {line, "5", false, "matmul", false},
+                {line, "9", false, "matmul", false},     {line, "", true, "matmul", true},
+                {line, "", false, "multiply", false},    {unused, "", false, "exp", false},
+                {line + 100, "", false, "matmul", false}};
+    fgi_layout layout;
+    fgt_ok(fg_trace_error(f->trace, &err));
+    assert_ptr_equal(fg_tensor_trace(dead), f->trace);
+    fgt_ok(fgi_layout_make(f->trace, &y, 1, &layout, &err));
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char before[300] = "";
+        if (rows[i].is_second)
+            (void)snprintf(before, sizeof before, "loc(\"a\"(\"%s\":%d7:0)) ", __FILE__, line);
+        err = (fg_error){.status = FG_ECOMPILE};
+        (void)snprintf(err.message, sizeof err.message, "no: %sloc(\"l/%s\"(\"%s\":%d%s:0))",
+                       before, rows[i].name, __FILE__, rows[i].line, rows[i].digits);
+        assert_int_equal(fgi_compile_explain(f->trace, &layout, &err), FG_ECOMPILE);
+        if (err.line != (rows[i].is_found ? line : 0))
+            fail_msg("row %zu: line %d: %s", i, err.line, err.message);
+        if (rows[i].is_found)
+            assert_non_null(strstr(err.message, "matmul(f32[2,3], f32[3,4]) is not supported by "));
+    }
+    fgi_layout_fini(&layout);
+    fg_trace_reset(f->trace);
+}
+
+/* XNNPACK would multiply by weights that were updated in place since. */
+static void a_cpu_compiles_without_xnnpack(void **state)
+{
+    const fixture *f = *state;
+    size_t count;
+    int found = 0;
+    const fgi_flag *flags = fgi_cpu_flags(f->client, &count);
+    for (size_t i = 0; i < count; i++)
+        found += strcmp(flags[i].name, "xla_cpu_use_xnnpack") == 0 &&
+                 strcmp(flags[i].value, "False") == 0;
+    assert_int_equal(found, 1);
+}
+
 static void flags_that_a_plugin_does_not_know_are_left_out(void **state)
 {
     fixture *f = *state;
@@ -261,6 +316,23 @@ static void changes_are_counted(void **state)
     }
 }
 
+/* The same value assigned to one variable or to another. */
+static void programs_differ_in_what_they_assign(void **state)
+{
+    fixture *f = *state;
+    fg_error err = {0};
+    fg_variable *w;
+    fgt_ok(fg_variable_create("fc.bias", &vec3, NULL, &w, &err));
+    for (int i = 0; i < 4; i++) {
+        const fg_tensor a = fg_variable_value(f->trace, f->v);
+        const fg_tensor sum = fg_add(a, fg_variable_value(f->trace, w));
+        fg_assign(i % 2 == 0 ? f->v : w, sum);
+        fgt_ok(fg_run(f->trace, NULL, 0, NULL, &err));
+    }
+    assert_int_equal(fg_client_get_stats(f->client).compiles, 2);
+    fg_variable_destroy(w);
+}
+
 /* The one used longest ago goes, not the one made first. */
 static void programs_in_use_are_kept(void **state)
 {
@@ -277,6 +349,21 @@ static void programs_in_use_are_kept(void **state)
     }
 }
 
+/* A constant changes with i, and with it the dtype, the last dimension, or a second operand. */
+static fg_tensor other_program(const fixture *f, int kind, int i)
+{
+    static const fg_dtype dtypes[] = {FG_F32, FG_F64, FG_BF16, FG_F16};
+    const double number = 0.5 + i;
+    if (kind == 0)
+        return fg_exp(fg_full(f->trace, dtypes[i], number, FG_DIMS(2)));
+    if (kind == 1)
+        return fg_log(fg_full(f->trace, FG_F32, number, FG_DIMS(2, 3 + i)));
+    const fg_tensor v = fg_variable_value(f->trace, f->v), exp = fg_exp(v);
+    const fg_tensor operands[] = {v, exp, fg_tanh(v), fg_log(v)};
+    const fg_tensor both = fg_add(operands[2], operands[3]); /* in each of the programs */
+    return fg_mul(fg_mul_scalar(fg_sub(exp, operands[i]), number), both);
+}
+
 /* Other shapes, other graphs, and two values: nothing is amiss. */
 static void other_programs_are_not_reported(void **state)
 {
@@ -290,6 +377,13 @@ static void other_programs_are_not_reported(void **state)
         fgt_ok(fg_run(f->trace, &some, 1, &out, &err));
         fg_array_release(out);
     }
+    for (int i = 0; i < 4; i++)
+        for (int kind = 0; kind < 3; kind++) {
+            const fg_tensor out = other_program(f, kind, i);
+            fg_array *array;
+            fgt_ok(fg_run(f->trace, &out, 1, &array, &err));
+            fg_array_release(array);
+        }
     fg_log_set(NULL, NULL);
     assert_int_equal(warning_count, 0);
 }
@@ -365,10 +459,13 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(clients_close_before_what_was_made_with_them, before_each,
                                     after_each),
     cmocka_unit_test_setup_teardown(failed_run_loses_what_it_updates, before_each, after_each),
-    cmocka_unit_test_setup_teardown(an_operation_that_is_not_supported_is_named, before_each,
-                                    after_each),
     cmocka_unit_test_setup_teardown(failing_before_the_launch_loses_nothing, before_each,
                                     after_each),
+    cmocka_unit_test_setup_teardown(an_operation_that_is_not_supported_is_named, before_each,
+                                    after_each),
+    cmocka_unit_test_setup_teardown(operations_are_found_by_their_location, before_each,
+                                    after_each),
+    cmocka_unit_test_setup_teardown(a_cpu_compiles_without_xnnpack, before_each, after_each),
     cmocka_unit_test_setup_teardown(flags_that_a_plugin_does_not_know_are_left_out, before_each,
                                     after_each),
     cmocka_unit_test_setup_teardown(run_without_updates_loses_nothing, before_each, after_each),
@@ -376,6 +473,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(changing_numbers_compile_and_are_reported_once, before_each,
                                     after_each),
     cmocka_unit_test_setup_teardown(changes_are_counted, before_each, after_each),
+    cmocka_unit_test_setup_teardown(programs_differ_in_what_they_assign, before_each, after_each),
     cmocka_unit_test_setup_teardown(programs_in_use_are_kept, before_each, after_each),
     cmocka_unit_test_setup_teardown(other_programs_are_not_reported, before_each, after_each),
     cmocka_unit_test(every_allocation_may_fail),
