@@ -333,6 +333,36 @@ static void programs_differ_in_what_they_assign(void **state)
     fg_variable_destroy(w);
 }
 
+/* A number with all its digits, or the operation with another attribute; an operation that the
+ * program does not contain is recorded before it. */
+static void the_cause_of_a_compilation_is_recorded(void **state)
+{
+    fixture *f = *state;
+    fg_error err = {0};
+    char at[80];
+    fg_compile_event all[4];
+    for (int64_t i = 0; i < 4; i++) {
+        const fg_tensor v = fg_variable_value(f->trace, f->v), dead = fg_exp(v);
+        const int64_t limit = i;
+        fg_array *out;
+        const fg_tensor y = i < 2 ? fg_add_scalar(v, 16777217.0 + 2 * (double)i)
+                                  : fg_slice(v, &(int64_t){0}, &limit, NULL);
+        (void)snprintf(at, sizeof at, "%s:%d", __FILE__, __LINE__ - 1);
+        assert_ptr_equal(fg_tensor_trace(dead), f->trace);
+        fgt_ok(fg_run(f->trace, &y, 1, &out, &err));
+        fg_array_release(out);
+    }
+    assert_int_equal(fg_client_compiles(f->client, all, 4), 4);
+    assert_string_equal(all[1].what, "constant");
+    assert_string_equal(all[1].old_value, "16777217");
+    assert_string_equal(all[1].new_value, "16777219");
+    assert_string_equal(all[2].what, "");
+    assert_string_equal(all[3].what, "attribute");
+    assert_string_equal(all[3].name, "slice");
+    assert_string_equal(all[3].old_value, "");
+    assert_string_equal(all[3].at, at);
+}
+
 /* The one used longest ago goes, not the one made first. */
 static void programs_in_use_are_kept(void **state)
 {
@@ -474,6 +504,8 @@ static const struct CMUnitTest tests[] = {
                                     after_each),
     cmocka_unit_test_setup_teardown(changes_are_counted, before_each, after_each),
     cmocka_unit_test_setup_teardown(programs_differ_in_what_they_assign, before_each, after_each),
+    cmocka_unit_test_setup_teardown(the_cause_of_a_compilation_is_recorded, before_each,
+                                    after_each),
     cmocka_unit_test_setup_teardown(programs_in_use_are_kept, before_each, after_each),
     cmocka_unit_test_setup_teardown(other_programs_are_not_reported, before_each, after_each),
     cmocka_unit_test(every_allocation_may_fail),
