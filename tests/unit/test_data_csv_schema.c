@@ -248,6 +248,20 @@ static void damaged_rows_can_be_kept(void **state)
     csv_destroy(&parts);
 }
 
+static void a_schema_can_be_fitted_alone(void **state)
+{
+    const char *path = fgt_path(fgt_temp_folder(), "fit.csv");
+    const fg_csv_options o = {.task = "regression", .val_fraction = 0.5};
+    fg_csv_schema *schema;
+    fg_csv_parts parts;
+    csv_write_text(path, "a,y\n1,1.5\n2,7.5\n40,6.5\n800,9.5\n");
+    fgt_ok(fg_csv_schema_fit(path, &o, &schema, &err)); /* to the training rows */
+    fgt_ok(fg_csv_open(path, &o, &parts, &err));
+    assert_string_equal(fg_csv_schema_json(schema), fg_csv_schema_json(parts.schema));
+    fg_csv_schema_destroy(schema);
+    csv_destroy(&parts);
+}
+
 static const fg_csv_apply_options keep_rows = {.no_target = true, .keep_damaged = true};
 
 /* Applies a schema to a text. */
@@ -873,6 +887,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(new_files_need_no_target),
     cmocka_unit_test(new_rows_must_fit_the_schema),
     cmocka_unit_test(damaged_rows_can_be_kept),
+    cmocka_unit_test(a_schema_can_be_fitted_alone),
     cmocka_unit_test(faulty_rows_can_be_kept),
     cmocka_unit_test(faulty_headers_are_errors),
     cmocka_unit_test(damaged_schemas_are_refused),

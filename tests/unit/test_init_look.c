@@ -108,7 +108,9 @@ static const struct {
      "'PATH/d.npz' is an archive of arrays: set data.format to npy and data.x to one of them, "
      "such as PATH/d.npz:x, or make a pack of it (fulgurite pack) and use the pack"},
     {"train-images-idx3-ubyte.gz", "", "idx path=."},
+    {"train-images-idx3-ubyte", "", "idx path=."},
     {"data_batch_1.bin", "", "cifar10 path=."},
+    {"data_batch_1.bin.gz", "", "cifar10 path=."},
     {"fine_label_names.txt train.bin", "", "cifar100 path=."},
     {"train.csv test.csv val.csv sample_submission.csv", "",
      "csv path=train.csv val=val.csv test=test.csv"},
