@@ -302,6 +302,7 @@ static void changes_are_counted(void **state)
         for (int64_t i = 0; i < 3; i++) {
             const int64_t limit = i + 1;
             fg_tensor v = fg_variable_value(trace, f->v);
+            assert_ptr_equal(fg_tensor_trace(fg_exp(v)), trace); /* not part of the program */
             v = changes[k].others < 0 ? fg_slice(v, &i, &limit, NULL)
                                       : fg_mul_scalar(v, 0.5 + (double)i);
             for (int other = 0; other < changes[k].others; other++)
@@ -314,6 +315,56 @@ static void changes_are_counted(void **state)
         assert_non_null(strstr(warning, changes[k].says));
         fg_trace_destroy(trace);
     }
+}
+
+/* Programs that take turns are each compared with the one of the same kind. */
+static void programs_that_take_turns_are_compared(void **state)
+{
+    fixture *f = *state;
+    fg_error err = {0};
+    warning_count = 0;
+    fg_log_set(keep_warning, NULL);
+    for (int i = 0; i < 3; i++)
+        for (int kind = 0; kind < 2; kind++) {
+            const fg_tensor v = fg_variable_value(f->trace, f->v);
+            const fg_tensor y = fg_mul_scalar(kind == 0 ? fg_exp(v) : fg_tanh(v), 0.5 + i);
+            fg_array *out;
+            fgt_ok(fg_run(f->trace, &y, 1, &out, &err));
+            fg_array_release(out);
+            assert_int_equal(warning_count, i == 2);
+        }
+    fg_log_set(NULL, NULL);
+}
+
+static void random_numbers_need_one_program(void **state)
+{
+    fixture *f = *state;
+    fg_error err = {0};
+    for (uint64_t step = 0; step < 3; step++) {
+        fg_array *out;
+        fg_trace_set_seed(f->trace, 7, step);
+        const fg_tensor y = fg_random_uniform(f->trace, FG_DIMS(3));
+        fgt_ok(fg_run(f->trace, &y, 1, &out, &err));
+        fg_array_release(out);
+    }
+    assert_int_equal(fg_client_get_stats(f->client).compiles, 1);
+}
+
+static void variables_move_to_the_client_that_uses_them(void **state)
+{
+    fixture *f = *state;
+    fg_error err = {0};
+    fixture other;
+    fg_array *out;
+    fgt_ok(begin(&other, &err));
+    fgt_ok(update(f, &out, &err));
+    fg_array_release(out);
+    assert_ptr_equal(fgi_variable_client(f->v), f->client);
+    const fg_tensor sum = fg_sum(fg_variable_value(other.trace, f->v), 0, NULL);
+    fgt_ok(fg_run(other.trace, &sum, 1, &out, &err));
+    fg_array_release(out);
+    assert_ptr_equal(fgi_variable_client(f->v), other.client);
+    end(&other);
 }
 
 /* The same value assigned to one variable or to another. */
@@ -503,6 +554,10 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(changing_numbers_compile_and_are_reported_once, before_each,
                                     after_each),
     cmocka_unit_test_setup_teardown(changes_are_counted, before_each, after_each),
+    cmocka_unit_test_setup_teardown(programs_that_take_turns_are_compared, before_each, after_each),
+    cmocka_unit_test_setup_teardown(random_numbers_need_one_program, before_each, after_each),
+    cmocka_unit_test_setup_teardown(variables_move_to_the_client_that_uses_them, before_each,
+                                    after_each),
     cmocka_unit_test_setup_teardown(programs_differ_in_what_they_assign, before_each, after_each),
     cmocka_unit_test_setup_teardown(the_cause_of_a_compilation_is_recorded, before_each,
                                     after_each),
