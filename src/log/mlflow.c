@@ -157,10 +157,15 @@ fg_status fgi_mlflow_experiment(const fgi_mlflow_server *server, const char *nam
 
 /* ---- a new run ------------------------------------------------------------------------------- */
 
-static const char *base_name(const char *path)
+static const char *base_name(fgi_arena *arena, const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+    size_t end = strlen(path);
+    while (end > 1 && path[end - 1] == '/')
+        end--;
+    size_t begin = end;
+    while (begin > 0 && path[begin - 1] != '/')
+        begin--;
+    return fgi_arena_printf(arena, "%.*s", (int)(end - begin), path + begin);
 }
 
 /* The part of a text of at most `size` bytes that is UTF-8. */
@@ -219,11 +224,13 @@ fg_status fgi_mlflow_create_run(const fgi_mlflow_server *server, const char *exp
 {
     json_t *answer = NULL;
     int code = 0;
+    const char *run_name = name != NULL ? name : base_name(arena, start->run_dir);
+    if (run_name == NULL)
+        return fgi_no_memory(err);
     fg_status status = fgi_mlflow_post(
         server, "runs/create",
-        json_pack("{s:s, s:s, s:I, s:o}", "experiment_id", experiment_id, "run_name",
-                  name != NULL ? name : base_name(start->run_dir), "start_time",
-                  (json_int_t)(start->wall_time * 1000), "tags", tags_of(start)),
+        json_pack("{s:s, s:s, s:I, s:o}", "experiment_id", experiment_id, "run_name", run_name,
+                  "start_time", (json_int_t)(start->wall_time * 1000), "tags", tags_of(start)),
         &answer, &code, err);
     if (status == FG_OK)
         status = copy_run_id(answer, arena, out_id, err);

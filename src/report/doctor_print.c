@@ -70,7 +70,8 @@ static void print_plugins(fgi_buf *out, const fgi_checkup *d)
     for (int i = 0; i < FGI_DOCTOR_PLUGINS; i++) {
         const fgi_checkup_plugin *p = &d->plugins[i];
         if (p->accelerator != NULL && p->path[0] != '\0')
-            fgi_buf_printf(out, "plugin   %s %s: %s\n", p->accelerator, p->version, p->path);
+            fgi_buf_printf(out, "plugin   %s%s%s: %s\n", p->accelerator,
+                           p->version[0] != '\0' ? " " : "", p->version, p->path);
     }
     if (d->cache[0] != '\0')
         fgi_buf_printf(out, "cache    %s: %" PRId64 " program%s, %s\n", d->cache, d->cache_files,

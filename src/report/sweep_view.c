@@ -273,7 +273,7 @@ void fgi_sweep_cell(const fgi_sweep_view *view, const fgi_sweep_table *table, si
     else
         number = fgi_json_number(json_object_get(entry, "metrics"), name);
     if (isfinite(number))
-        fgi_buf_printf(out, "%.6g", number);
+        fgi_buf_printf(out, strcmp(name, "epochs") == 0 ? "%.15g" : "%.6g", number);
     if (out->size == 0)
         fgi_buf_putc(out, '-');
 }

@@ -27,14 +27,14 @@ static int64_t read_number(const char **text)
     return value;
 }
 
-/* Reads "4=2" and adds it, or replaces the first part; false: it is not valid. */
-static bool read_part(const char **text, fgi_accumulation *out)
+/* Reads "4=2" and adds it; at the begin, epoch 0 replaces the default. False: it is not valid. */
+static bool read_part(const char **text, bool is_begin, fgi_accumulation *out)
 {
     const int64_t epoch = read_number(text);
     if (epoch < 0 || epoch > MOST_EPOCH || *(*text)++ != '=')
         return false;
     const int64_t batches = read_number(text);
-    const bool is_first = epoch == 0 && out->count == 1 && out->epoch[0] == 0;
+    const bool is_first = is_begin && epoch == 0;
     if (batches < 1 || batches > MOST_BATCHES)
         return false;
     if (!is_first && (epoch <= out->epoch[out->count - 1] || out->count == FGI_ACCUMULATION_PARTS))
@@ -53,7 +53,9 @@ fg_status fgi_accumulation_parse(const fg_trainer_numerics *numerics, fgi_accumu
     *out = (fgi_accumulation){.count = 1, .batches = {batches > 0 ? batches : 1}};
     bool is_good = true;
     while (is_good && text != NULL && *text != '\0') {
-        is_good = read_part(&text, out) && (*text == '\0' || (*text == ',' && text[1] != '\0'));
+        const bool is_begin = text == numerics->accumulate_schedule;
+        is_good =
+            read_part(&text, is_begin, out) && (*text == '\0' || (*text == ',' && text[1] != '\0'));
         text += is_good && *text == ',';
     }
     if (is_good)

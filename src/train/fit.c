@@ -482,7 +482,7 @@ static void end_failed(fg_trainer *trainer, fg_error *err)
     fgi_windows_abandon(trainer->windows);
     if (is_lost)
         (void)fgi_fail(err, err->status, "%s\nthe weights on the device are lost; %s%s",
-                       err->message, path[0] != '\0' ? "the last saved are in " : "none were saved",
+                       err->message, path[0] != '\0' ? "the last saved are in " : "this fit saved none",
                        path);
 }
 

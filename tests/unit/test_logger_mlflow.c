@@ -578,8 +578,9 @@ static void a_run_ends_although_values_are_refused(void **state)
                                     "{\"error_code\": \"X\", \"message\": \"no such thing\"}");
     start(&s, lines_of, 5);
     fgt_ok(make_for(&s, &self, &err));
-    const fg_log_start at = start_at(fgt_temp_folder(), 0);
+    const fg_log_start at = start_at(fgt_path(fgt_temp_folder(), ""), 0); /* ends in a slash */
     fgt_ok(OPS.open(self, &at, &lines, &err));
+    assert_int_equal(count_sent(&s, "\"run_name\":\"/"), 0); /* but the last folder's name */
     assert_int_equal(log_loss(self, 2, 1, &err), FG_EINVAL); /* 3 values */
     fgt_ok(log_loss(self, 4, 1, &err));                      /* within a second: they wait */
     assert_finish_says(self, "2 logger 'mlflow': 6 values were lost\n");

@@ -701,7 +701,8 @@ static const struct {
                  {"5=2,", false},
                  {" 5 = 2 , 6 = 3 ", true},
                  {"0=1,4=2,0=3", false},
-                 {"0=1,4=2,4=3", false}};
+                 {"0=1,4=2,4=3", false},
+                 {"0=1,0=2", false}};
 
 /* Of the limits: 31 epochs after the first, numbers of 12 digits, 2^20 batches. */
 static void numbers_of_batches_by_epoch(void **state)
