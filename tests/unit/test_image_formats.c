@@ -368,6 +368,7 @@ static void malformed_bmp_and_pnm_are_refused(void **state)
         {"P5 1 1 255\n", 11, FG_EFORMAT,
          "f: byte 11: truncated PNM: the file ends before the image does"},
         {"P5 0 1 255\nx", 12, FG_EFORMAT, "f: byte 10: the PNM has a width or height of 0"},
+        {"P5 1 0 255\nx", 12, FG_EFORMAT, "f: byte 10: the PNM has a width or height of 0"},
         {"P5 1 1 65536\nx", 14, FG_EFORMAT,
          "f: byte 12: the largest value of the PNM is not 1 to 65535"},
         {"P5 1 x 255\nx", 12, FG_EFORMAT, "f: byte 5: expected a number"},
