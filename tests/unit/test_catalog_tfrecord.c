@@ -4,6 +4,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
+#include <dirent.h>
+
 #include "base/alloc.h"
 #include "base/crc32c.h"
 #include "base/file.h"
@@ -216,6 +218,45 @@ static void shards_give_splits_and_names(void **state)
                    "class dog\nclass -\nclass cat\n");
 }
 
+static int open_files(void)
+{
+    int count = 0;
+    DIR *folder = opendir("/proc/self/fd");
+    assert_non_null(folder);
+    while (readdir(folder) != NULL)
+        count++;
+    (void)closedir(folder);
+    return count;
+}
+
+/* The first ones stay open, the others are opened for each read. */
+static void many_shards_need_few_files(void **state)
+{
+    enum { SHARDS = 300, MOST_OPEN = 256 };
+    (void)state;
+    const char *folder = fgt_temp_folder();
+    unsigned char data[1024];
+    const size_t size = read_small(data, sizeof(data));
+    fg_catalog *catalog = NULL;
+    fg_catalog_bytes bytes = {0};
+    for (int i = 0; i < SHARDS; i++) {
+        char name[64];
+        (void)snprintf(name, sizeof(name), "train-%05d-of-%05d", i, SHARDS);
+        fgt_write(fgt_path(folder, name), data, size);
+    }
+    const int before = open_files();
+    fgt_ok(fg_catalog_open(folder, NULL, &catalog, &err));
+    assert_int_equal(fg_catalog_count(catalog), 2 * SHARDS);
+    const int opened = open_files();
+    assert_in_range(opened - before, 0, MOST_OPEN + 1);
+    for (int64_t i = 0; i < 2 * SHARDS; i++)
+        fgt_ok(fg_catalog_read(catalog, i, &bytes, &err));
+    assert_int_equal(open_files(), opened);
+    fg_catalog_bytes_fini(&bytes);
+    fg_catalog_destroy(catalog);
+    assert_int_equal(open_files(), before);
+}
+
 /* ---- made records ---------------------------------------------------------------------------- */
 
 /* A message of Protocol Buffers. */
@@ -366,6 +407,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(checksums_are_named),
     cmocka_unit_test(names_that_disagree_are_not_used),
     cmocka_unit_test(shards_give_splits_and_names),
+    cmocka_unit_test(many_shards_need_few_files),
     cmocka_unit_test(records_are_counted_with_those_that_are_skipped),
     cmocka_unit_test(labels_and_names_have_limits),
     cmocka_unit_test(every_allocation_may_fail),
