@@ -501,6 +501,9 @@ static void skipped_updates_are_reported(void **state)
     assert_true(update_by(scaled, v, (double)NAN));
     assert_false(update_by(scaled, v, 1));
     assert_false(update_by(plain, v, (double)INFINITY)); /* nothing is skipped without a scale */
+    int32_t updates = 0;
+    fgt_ok(fg_variable_read(fg_optimizer_variable_at(scaled, 0), &updates, sizeof updates, &err));
+    assert_int_equal(updates, 2); /* without those that were skipped */
     fg_trace *other = NULL;
     fgt_ok(fg_trace_create(client, &other, &err));
     fg_optimizer_minimize(scaled, fg_variable_value(trace, v));

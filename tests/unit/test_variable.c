@@ -56,6 +56,7 @@ static void variables_have_the_value_assigned_last(void **state)
     fg_assign(v, a);
     fg_assign(v, c);
     assert_true(has_value_of(fg_variable_value(trace, v), c));
+    assert_ptr_equal(fg_tensor_trace(fg_exp(fg_variable_value(trace, v))), trace); /* no loss */
     const fg_tensor losses[] = {fg_sum(fg_square(first), 0, NULL), fg_sum(fg_cos(second), 0, NULL)};
     const fg_tensor wrt[] = {first, second};
     for (int i = 0; i < 2; i++) {
