@@ -262,6 +262,9 @@ static void mistakes(void **state)
     refused(
         "fulgurite try: unexpected argument 'trainer.seed=3': did you mean '--trainer.seed=3'?" SEE,
         "trainer.seed=3", NULL);
+    cli_call call; /* without a value, it is the name of a file */
+    assert_int_equal(parse(&call, "trainer.seed", "a=b", NULL), -1);
+    assert_true(call.count == 2 && strcmp(call.args[0], "trainer.seed") == 0);
     refused("fulgurite try: no value is expected for option '--flag'" SEE, "--flag=yes", "a");
     refused("fulgurite try: --pick is 'worst': expected best|last\n", "--pick=worst", "a");
     refused("fulgurite try: --pick is 'be': expected best|last\n", "--pick=be", "a");

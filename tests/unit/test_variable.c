@@ -43,7 +43,7 @@ static void variables_have_the_value_assigned_last(void **state)
     fg_error err = {0};
     fg_trace *trace = trace_of(NULL);
     const fg_tensor m = fgi_trace_feed(trace, 0, &f32_34);
-    fg_variable *v = variable_of();
+    fg_variable *v = variable_of(), *other = variable_of();
     const fg_tensor a = fg_exp(m), b = fg_tanh(m), c = fg_sin(m);
     (void)fg_variable_value(trace, v);
     fg_assign(v, a);
@@ -60,15 +60,17 @@ static void variables_have_the_value_assigned_last(void **state)
     const fg_tensor losses[] = {fg_sum(fg_square(first), 0, NULL), fg_sum(fg_cos(second), 0, NULL)};
     const fg_tensor wrt[] = {first, second};
     for (int i = 0; i < 2; i++) {
-        fg_tensor by_variable, by_value;
-        fg_grad_variables(losses[i], &v, 1, &by_variable);
+        fg_tensor by_variable[2], by_value;
+        fg_grad_variables(losses[i], (fg_variable *[]){v, other}, 2, by_variable);
         fg_grad(losses[i], &wrt[i], 1, &by_value);
-        assert_true(has_value_of(by_variable, by_value));
-        assert_false(has_value_of(by_variable, fg_zeros(trace, FG_F32, FG_DIMS(3, 4))));
+        const fg_tensor zeros = fg_zeros(trace, FG_F32, FG_DIMS(3, 4));
+        assert_true(has_value_of(by_variable[0], by_value));
+        assert_true(has_value_of(by_variable[1], zeros) && !has_value_of(by_value, zeros));
     }
     fgt_ok(fg_trace_error(trace, &err));
     fg_trace_destroy(trace);
     fg_variable_destroy(v);
+    fg_variable_destroy(other);
 }
 
 static void assigned_values_have_the_type_of_the_variable(void **state)
