@@ -482,8 +482,8 @@ static void end_failed(fg_trainer *trainer, fg_error *err)
     fgi_windows_abandon(trainer->windows);
     if (is_lost)
         (void)fgi_fail(err, err->status, "%s\nthe weights on the device are lost; %s%s",
-                       err->message, path[0] != '\0' ? "the last saved are in " : "this fit saved none",
-                       path);
+                       err->message,
+                       path[0] != '\0' ? "the last saved are in " : "this fit saved none", path);
 }
 
 /* The status of a stop: the reason, and the path of the saved state; FG_OK if a callback gave a

@@ -1,5 +1,5 @@
-/* GIF: frames that do not cover their canvas, interlaced rows, palettes, the transparent color, large
- * sizes. The files are written here, with codes that all have 9 bits.
+/* GIF: frames that do not cover their canvas, interlaced rows, palettes, the transparent color,
+ * large sizes. The files are written here, with codes that all have 9 bits.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"

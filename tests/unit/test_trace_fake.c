@@ -317,7 +317,7 @@ static void changes_are_counted(void **state)
     }
 }
 
-/* Programs that take turns are each compared with the one of the same kind. */
+/* Programs that take turns are each compared with the last of their kind. */
 static void programs_that_take_turns_are_compared(void **state)
 {
     fixture *f = *state;

@@ -223,7 +223,8 @@ static void the_last_checkpoint_is_named_after_a_loss(void **state)
     fake.set("execute_late_error", 13);
     fake.set("execute_late_skip", 6);
     assert_int_equal(fg_trainer_fit(f.trainer, &task, &f.data, &err), FG_EDEVICE);
-    assert_non_null(strstr(err.message, "\nthe weights on the device are lost; this fit saved none"));
+    assert_non_null(
+        strstr(err.message, "\nthe weights on the device are lost; this fit saved none"));
     end(&f);
 }
 
@@ -237,9 +238,10 @@ static void a_part_of_a_step_that_fails_is_named(void **state)
         fake.set("execute_error", 13);
         fake.set("execute_skip", launched);
         assert_int_equal(fg_trainer_fit(f.trainer, &task, &f.data, &err), FG_EDEVICE);
-        fgt_message_is(err.message,
-                       "training step 1: running a program on cpu:0 (fakepjrt.so): INTERNAL: the "
-                       "device caught fire\nthe weights on the device are lost; this fit saved none");
+        fgt_message_is(
+            err.message,
+            "training step 1: running a program on cpu:0 (fakepjrt.so): INTERNAL: the "
+            "device caught fire\nthe weights on the device are lost; this fit saved none");
         fake.set("execute_error", 0);
         assert_int_equal(fg_trainer_fit(f.trainer, &task, &f.data, &err), FG_EDEVICE);
         assert_non_null(strstr(err.message, "the weights were lost when training step 1 failed: "));
