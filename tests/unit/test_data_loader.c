@@ -587,7 +587,9 @@ static void wrong_options_are_named(void **state)
     expect_refused((fg_loader_options){.workers = 1025}, "workers is 1025: expected 1 to 1024");
     expect_refused((fg_loader_options){.shuffle_buffer = -1},
                    "shuffle_buffer is -1: expected a number greater than 0");
-    fg_loader *loader = start(in_memory(), &(fg_loader_options){.synchronous = true});
+    fg_loader *loader = start(
+        in_memory(), &(fg_loader_options){
+                         .batch_size = 1, .synchronous = true, .prefetch = 1024, .workers = 1024});
     assert_int_equal(fg_loader_start_epoch(loader, -1, 0, &err), FG_EINVAL);
     assert_string_equal(err.message, "epoch -1, position 0: expected nonnegative integers");
     assert_int_equal(fg_loader_start_epoch(loader, 0, -1, &err), FG_EINVAL);

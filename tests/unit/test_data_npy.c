@@ -239,6 +239,11 @@ static void headers_that_lie_are_refused(void **state)
                       "f: byte 66: text after the header");
     fgi_npy npy;
     assert_int_equal(
+        parse_text("{'descr': '<M8[a unit of time that is long enough to be cut]'}", 0, &npy),
+        FG_EUNSUPPORTED);
+    assert_string_equal(err.message, "f: byte 21: elements of dtype '<M8[a unit of time that is "
+                                     "long ' are not supported");
+    assert_int_equal(
         fgi_npy_parse("f", (const unsigned char *)"\x93NUMPY\x01\x00\xff\xff{", 11, &npy, &err),
         FG_EFORMAT);
     assert_string_equal(err.message, "f: byte 10: the header is longer than the file");
@@ -493,6 +498,22 @@ static void numbers_of_64_bits_may_fit_in_32(void **state)
     char x[300], y[300];
     fg_dataset *dataset;
     write_pair(x, y, good, FG_S64, ends);
+    fgt_ok(fg_npy_open(x, y, NULL, &dataset, &err));
+    for (int64_t i = 0; i < 4; i++) {
+        float row[2];
+        int32_t number;
+        fgt_ok(fg_dataset_read(dataset, i, (void *const[]){row, &number}, &err));
+        assert_int_equal(number, ends[i]);
+    }
+    fg_dataset_destroy(dataset);
+}
+
+static void numbers_of_16_bits_keep_their_sign(void **state)
+{
+    static const int16_t ends[4] = {INT16_MIN, INT16_MAX, 0, -1};
+    char x[300], y[300];
+    fg_dataset *dataset;
+    write_pair(x, y, good, FG_S16, ends);
     fgt_ok(fg_npy_open(x, y, NULL, &dataset, &err));
     for (int64_t i = 0; i < 4; i++) {
         float row[2];
@@ -814,6 +835,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(targets_of_the_training_part_are_measured),
     cmocka_unit_test(labels_should_be_used),
     cmocka_unit_test(numbers_of_64_bits_may_fit_in_32),
+    cmocka_unit_test(numbers_of_16_bits_keep_their_sign),
     cmocka_unit_test(negative_numbers_are_no_labels),
     cmocka_unit_test(labels_have_a_limit),
     cmocka_unit_test(rows_that_are_not_finite_are_tolerated),

@@ -251,6 +251,23 @@ static void the_order_is_the_sources_otherwise(void **state)
     }
 }
 
+/* Samples change places in pairs. */
+static void a_buffer_of_two_shuffles(void **state)
+{
+    counter c = {.count = 52, .fails_at = -1};
+    int64_t order[MOST], moved = 0;
+    (void)state;
+    fg_loader *loader =
+        start(&c, &(fg_loader_options){.batch_size = 8, .shuffle = true, .shuffle_buffer = 2});
+    assert_int_equal(read_epoch(loader, 0, 0, order), 52);
+    for (int64_t k = 0; k < 52; k++) {
+        assert_int_equal(order[k] / 2, k / 2);
+        moved += order[k] != k;
+    }
+    assert_true(moved > 0);
+    fg_loader_destroy(loader);
+}
+
 /* Batch k has the same samples for any number of ranks, and ranks share no samples. */
 static void ranks_shard_the_samples(void **state)
 {
@@ -533,6 +550,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_buffer_shuffles_within_its_size),
     cmocka_unit_test(small_buffers_are_fair),
     cmocka_unit_test(the_order_is_the_sources_otherwise),
+    cmocka_unit_test(a_buffer_of_two_shuffles),
     cmocka_unit_test(ranks_shard_the_samples),
     cmocka_unit_test(it_resumes_anywhere),
     cmocka_unit_test(drop_last_leaves_the_tail_out),

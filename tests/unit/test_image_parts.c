@@ -530,7 +530,7 @@ static void a_damaged_image_is_replaced(void **state)
     assert_int_equal(unlink(fgt_path(fgt_image_folder(), "photos/cat/a.jpg")), 0);
     assert_int_equal(fg_dataset_read(dataset, 0, (void *const[]){sample, &label}, &err),
                      FG_ENOTFOUND);
-    fgt_write(fgt_path(fgt_image_folder(), "photos/cat/a.jpg"), "", 0);
+    fgt_write(fgt_path(fgt_image_folder(), "photos/cat/a.jpg"), "nonsense", 8);
     fgt_write(fgt_path(fgt_image_folder(), "photos/dog/d.jpg"), "", 0);
     assert_int_equal(fg_dataset_read(dataset, 2, (void *const[]){sample, &label}, &err),
                      FG_EFORMAT);
