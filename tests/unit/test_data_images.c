@@ -205,6 +205,10 @@ static void headers_that_lie_are_refused(void **state)
     expect_bad_idx("f: byte 2: unknown element type 0x0a");
     begin_idx(0x08, 0, NULL);
     expect_bad_idx("f: byte 3: 0 dimensions: expected 1 to 8");
+    begin_idx(0x08, 8, (const uint32_t[]){1, 1, 1, 1, 1, 1, 1, 2});
+    expect_bad_idx("f: byte 36: the header specifies 2 bytes of data, but the file has 0");
+    begin_idx(0x08, 9, (const uint32_t[9]){0});
+    expect_bad_idx("f: byte 3: 9 dimensions: expected 1 to 8");
     begin_idx(0x08, 200, (const uint32_t[200]){0});
     expect_bad_idx("f: byte 3: 200 dimensions: expected 1 to 8");
     file[0] = 'P';

@@ -93,8 +93,10 @@ static void kinds_lead_to_rows(void **state)
         {"NVIDIA H100 PCIe", "NVIDIA H100 PCIe"},
         {"NVIDIA H200", "NVIDIA H200 SXM"},
     };
-    static const char *const unknown[] = {
-        "cpu", "", "NVIDIA L40S", "NVIDIA GeForce RTX 3090X", "TPU v20", "NVIDIA GeForce GTX 1650"};
+    static const char *const unknown[] = {"cpu",         "",
+                                          "NVIDIA L40S", "NVIDIA RTX T400",
+                                          "NVIDIA XT4",  "NVIDIA GeForce RTX 3090X",
+                                          "TPU v20",     "NVIDIA GeForce GTX 1650"};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const fg_chip *c = fg_chip_find(cases[i][0]);

@@ -181,6 +181,19 @@ static void one_host_of_a_pod_by_its_own_chips(void **state)
     assert_findings("note variable-set");
 }
 
+/* The metadata server knows v4-32, but a variable goes before it. */
+static void a_variable_goes_before_the_metadata(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    look("gce_v4-32");
+    fg_host_close(host);
+    machine_file(&m, "/proc/self/environ", "TPU_ACCELERATOR_TYPE=v4-8\n");
+    fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
+    assert_string_equal(fg_host_get_info(host)->tpu_type, "v4-8");
+    assert_true(fg_host_get_info(host)->has_metadata);
+}
+
 static void pod_of_v5p(void **state)
 {
     (void)state;
@@ -537,6 +550,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_teardown(colab_v5e_1, leave),
     cmocka_unit_test_teardown(pod_of_v4, leave),
     cmocka_unit_test_teardown(one_host_of_a_pod_by_its_own_chips, leave),
+    cmocka_unit_test_teardown(a_variable_goes_before_the_metadata, leave),
     cmocka_unit_test_teardown(pod_of_v5p, leave),
     cmocka_unit_test_teardown(held_v5p, leave),
     cmocka_unit_test_teardown(laptop, leave),

@@ -184,8 +184,19 @@ static void memory_may_fail(void **state)
 
 /* ---- the metadata server --------------------------------------------------------------------- */
 
-/* A TPU VM whose slice is only known to the metadata server, queried with the headers that Google's
- * server requires. */
+/* A TPU VM whose slice is only known to the metadata server. */
+static void make_vm(machine *m)
+{
+    machine_make(m, fgt_path(fgt_temp_folder(), "vm"));
+    machine_file(m, "/sys/class/dmi/id/product_name", "Google Compute Engine\n");
+    for (int i = 0; i < 4; i++) {
+        char slot[32];
+        (void)snprintf(slot, sizeof slot, "0000:00:0%d.0", i + 4);
+        machine_pci(m, slot, "0x1ae0", "0x006f", "0x0000");
+    }
+}
+
+/* Queried with the headers that Google's server requires. */
 static void metadata_server_reports_the_slice(void **state)
 {
     (void)state;
@@ -197,13 +208,7 @@ static void metadata_server_reports_the_slice(void **state)
     machine m;
     fg_host *host;
     char url[64];
-    machine_make(&m, fgt_path(fgt_temp_folder(), "vm"));
-    machine_file(&m, "/sys/class/dmi/id/product_name", "Google Compute Engine\n");
-    for (int i = 0; i < 4; i++) {
-        char slot[32];
-        (void)snprintf(slot, sizeof slot, "0000:00:0%d.0", i + 4);
-        machine_pci(&m, slot, "0x1ae0", "0x006f", "0x0000");
-    }
+    make_vm(&m);
     server s = {.lines = {{"GET /computeMetadata/v1/instance/attributes/tpu-env HTTP/1.1", reply,
                            sizeof reply - 1}}};
     server_start(&s);
@@ -225,6 +230,30 @@ static void metadata_server_reports_the_slice(void **state)
     fg_host_close(host);
 }
 
+/* Only status 200 is an answer: others are of a proxy, for example. */
+static void other_status_codes_are_no_answer(void **state)
+{
+    (void)state;
+    static const char *const replies[] = {
+        "HTTP/1.1 203 OK\r\nContent-Length: 14\r\n\r\nWORKER_ID: '3'",
+        "HTTP/1.1 404 OK\r\nContent-Length: 14\r\n\r\nWORKER_ID: '3'"};
+    machine m;
+    make_vm(&m);
+    for (int i = 0; i < 2; i++) {
+        fg_error err = {0};
+        fg_host *host;
+        char url[64];
+        server s = {.lines = {{"GET", replies[i], strlen(replies[i])}}};
+        server_start(&s);
+        (void)snprintf(url, sizeof url, "http://%s", s.address);
+        fgt_ok(fg_host_open(&(fg_host_options){.root = m.root, .metadata = url}, &host, &err));
+        server_stop(&s);
+        assert_false(fg_host_get_info(host)->has_metadata);
+        assert_int_equal(fg_host_get_info(host)->tpu_worker, 0);
+        fg_host_close(host);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(counters_are_read),
     cmocka_unit_test(what_a_server_does_not_know_is_left_out),
@@ -234,6 +263,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(ports_come_from_the_environment),
     cmocka_unit_test(memory_may_fail),
     cmocka_unit_test(metadata_server_reports_the_slice),
+    cmocka_unit_test(other_status_codes_are_no_answer),
 };
 
 int main(void)

@@ -311,6 +311,12 @@ static void holder_of_the_lock_is_named(void **state)
     write_locks(0, 0); /* of another container */
     assert_true(fgi_host_device_holder(&m.host, "tpu", &holder));
     assert_int_equal(holder.pid, 0);
+    machine_link(&m, "/proc/5000813/fd/4", FGI_TPU_LOCK); /* the only one that may be it */
+    assert_true(fgi_host_device_holder(&m.host, "tpu", &holder));
+    assert_int_equal(holder.pid, OTHER + 1);
+    write_locks(OTHER, 1); /* open, but not locked */
+    assert_false(fgi_host_device_holder(&m.host, "tpu", &holder));
+    assert_false(holder.is_left_lock);
 }
 
 /* Actually locked, by a child process; /proc of the fake machine does not show it. */

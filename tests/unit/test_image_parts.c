@@ -631,6 +631,63 @@ static void held_out(const fg_format_request *request, char out[200])
     fg_dataset_destroy(dataset);
 }
 
+/* The first record of a pack is damaged: the next one replaces it in training, but nowhere else. */
+static void damaged_records_are_replaced_in_training_only(void **state)
+{
+    static const char *const names[] = {[FG_PART_TRAIN] = "train", [FG_PART_TEST] = "test"};
+    const fg_entry *entry = &fgi_pack_row.entry;
+    uint8_t sample[224 * 224 * 3];
+    char csv[300], packed[300];
+    int32_t label;
+    write_lists();
+    (void)snprintf(csv, sizeof csv, "%s", fgt_path(fgt_image_folder(), "none.csv"));
+    (void)snprintf(packed, sizeof packed, "%s", fgt_path(fgt_image_folder(), "damaged.pack"));
+    fgt_ok(fg_pack_build(csv, packed, NULL, NULL, NULL, NULL, &err));
+    fg_pack *pack;
+    fg_pack_entry first;
+    fgt_ok(fg_pack_open(packed, NULL, &pack, &err));
+    fgt_ok(fg_pack_get_entry(pack, 0, &first, &err));
+    FILE *file = fopen(packed, "r+b");
+    assert_true(file != NULL && fseek(file, (long)first.offset_bytes, SEEK_SET) == 0);
+    assert_int_equal(fwrite("nonsense", 1, 8, file), 8);
+    (void)fclose(file);
+    fg_pack_close(pack);
+    for (int part = FG_PART_TRAIN; part <= FG_PART_TEST; part += FG_PART_TEST - FG_PART_TRAIN) {
+        fg_option_values *values;
+        fg_format_data data = {0};
+        const fg_format_request request = {
+            .part = (fg_data_part)part, .needs_target = true, .is_training = true};
+        fgt_ok(fg_option_values_create("data", entry->options, entry->option_count, &values, &err));
+        fgt_ok(fg_option_set(values, names[part], packed, NULL, &err));
+        fgt_ok(fg_option_set(values, "damaged", "skip", NULL, &err));
+        fgt_ok(fgi_pack_row.open(values, &request, &data, &err));
+        assert_int_equal(fg_dataset_read(data.samples, 0, (void *const[]){sample, &label}, &err),
+                         part == FG_PART_TRAIN ? FG_OK : FG_EFORMAT);
+        fg_dataset_destroy(data.samples);
+        fg_option_values_destroy(values);
+    }
+}
+
+/* Classes without names, too, are those of the training samples. */
+static void numbered_classes_of_another_list(void **state)
+{
+    static const char train[] = "path,label\nphotos/cat/a.jpg,0\nphotos/dog/d.jpg,2\n";
+    static const char val[] = "path,label\nphotos/cat/a.jpg,1\n";
+    const fg_format_request request = {.needs_target = true, .is_training = true};
+    char list[300], more[320];
+    fg_format_data data;
+    (void)fgt_photos();
+    (void)snprintf(list, sizeof list, "%s", fgt_path(fgt_image_folder(), "numbers.csv"));
+    (void)snprintf(more, sizeof more, "val=%s", fgt_path(fgt_image_folder(), "others.csv"));
+    fgt_write(list, train, sizeof train - 1);
+    fgt_write(more + 4, val, sizeof val - 1);
+    fgt_ok(open_request(request, list, more, &data));
+    assert_int_equal(fg_dataset_class_count(data.samples), 3);
+    assert_int_equal(fg_dataset_count(data.val), 1);
+    fg_dataset_destroy(data.samples);
+    fg_dataset_destroy(data.val);
+}
+
 static void a_regression_is_not_stratified(void **state)
 {
     char plain[200], regression[200], stratified[200];
@@ -656,6 +713,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(variants_of_a_pack_are_one_sample),
     cmocka_unit_test(a_damaged_image_is_replaced),
     cmocka_unit_test(many_damaged_images_are_not_all_logged),
+    cmocka_unit_test(damaged_records_are_replaced_in_training_only),
+    cmocka_unit_test(numbered_classes_of_another_list),
     cmocka_unit_test(a_regression_is_not_stratified),
     cmocka_unit_test(a_fit_checks_its_files),
     cmocka_unit_test(parts_that_are_not_trained_on_are_read_plainly),

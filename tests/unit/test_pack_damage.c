@@ -371,6 +371,36 @@ static void refuse(const bytes *pack, fgi_pack_page *page, fg_status status, con
     fgt_message_is(err.message, text);
 }
 
+/* Each number alone makes the header impossible: of records, of the first one, of the set; of the
+ * file; the end of the records; of variants, fields and sections. */
+static void numbers_of_a_header_must_agree(void **state)
+{
+    static const struct {
+        size_t at, size;
+        uint64_t value;
+    } rows[] = {{64, 8, FGI_PACK_MAX_RECORDS + 1},
+                {72, 8, 1},
+                {72, 8, UINT64_MAX},
+                {80, 8, 0},
+                {80, 8, 1ULL << 63},
+                {88, 4, 1},
+                {88, 4, 2},
+                {96, 8, FGI_PACK_PAGE - 1},
+                {96, 8, UINT64_MAX},
+                {112, 4, 0},
+                {120, 4, FG_MAX_FIELDS + 1},
+                {124, 4, FGI_PACK_MAX_SECTIONS + 1}};
+    bytes pack = small_pack();
+    fgi_pack_page good;
+    memcpy(&good, pack.data, sizeof good);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fgi_pack_page page = good;
+        memcpy((char *)&page + rows[i].at, &rows[i].value, rows[i].size);
+        refuse(&pack, &page, FG_EFORMAT, "~/new.pack: byte 64: the header is inconsistent");
+    }
+    fgi_free(pack.data);
+}
+
 /* A pack of version 1.9 can be read. */
 static void check_newer(void)
 {
@@ -853,6 +883,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(entries_must_be_inside),
     cmocka_unit_test(truncated_at_each_length),
     cmocka_unit_test(other_versions_and_features),
+    cmocka_unit_test(numbers_of_a_header_must_agree),
     cmocka_unit_test(torn_pages),
     cmocka_unit_test(shrinks_while_open),
     cmocka_unit_test(files_of_a_set_missing_or_mixed_up),

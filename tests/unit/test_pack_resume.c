@@ -390,6 +390,37 @@ static void files_that_were_mixed_up_are_refused(void **state)
     assert_int_equal(fg_pack_writer_create(path, &sharded, &w, &kept, &err), FG_EINVAL);
 }
 
+/* The second file of a set is that of another one: it is written again. Alone, it is no pack. */
+static void a_later_file_of_another_set_is_replaced(void **state)
+{
+    fg_error err = {0};
+    fg_pack_writer *w = NULL;
+    int64_t kept;
+    size_t size;
+    char folder[256], path[300], *second;
+    fg_pack_writer_options other = sharded;
+    other.fingerprint = "g";
+    (void)snprintf(folder, sizeof folder, "%s", fgt_temp_folder());
+    (void)snprintf(path, sizeof path, "%s/q.pack", folder);
+    fgt_ok(fg_pack_writer_create(path, &other, &w, &kept, &err));
+    fgt_ok(pack_made_add(w, 30, &err));
+    fg_pack_writer_destroy(w);
+    (void)snprintf(path, sizeof path, "%s/p.pack", folder);
+    fgt_ok(fg_pack_writer_create(path, &sharded, &w, &kept, &err));
+    fgt_ok(pack_made_add(w, 30, &err));
+    fg_pack_writer_destroy(w);
+    fgt_ok(fgi_file_read(fgt_path(folder, "q-00001.pack.partial"), 1 << 20, &second, &size, &err));
+    fgt_write(fgt_path(folder, "p-00001.pack.partial"), second, size);
+    fgi_free(second);
+    assert_int_equal(
+        fg_pack_rebuild(fgt_path(folder, "q-00001.pack.partial"), path, NULL, &err), FG_EFORMAT);
+    assert_non_null(strstr(err.message, "the file belongs to a set: create the pack again"));
+    fgt_ok(fg_pack_writer_create(path, &sharded, &w, &kept, &err));
+    assert_in_range(kept, 1, 29);
+    fg_pack_writer_discard(w);
+    fg_pack_writer_destroy(w);
+}
+
 static void discarded_or_started_again(void **state)
 {
     fg_error err = {0};
@@ -475,6 +506,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(any_other_option_is_refused),
     cmocka_unit_test(kept_records_are_shown),
     cmocka_unit_test(files_that_were_mixed_up_are_refused),
+    cmocka_unit_test(a_later_file_of_another_set_is_replaced),
     cmocka_unit_test(discarded_or_started_again),
     cmocka_unit_test(only_one_writer),
     cmocka_unit_test(a_full_disk_keeps_what_was_written),

@@ -86,6 +86,21 @@ static void description_of_the_pack(void **state)
     fg_pack_close(pack);
 }
 
+/* Each is a NUL in the file. */
+static void all_names_of_classes_may_be_empty(void **state)
+{
+    fg_error err = {0};
+    fg_pack *pack = NULL;
+    static const char *const classes[2] = {"", ""};
+    const fg_pack_writer_options options = {.class_names = classes, .class_count = 2};
+    const char *path = fresh("e.pack");
+    fgt_ok(pack_made_write(path, &options, 2, &err));
+    fgt_ok(fg_pack_open(path, NULL, &pack, &err));
+    assert_string_equal(fg_pack_class_name(pack, 1), "");
+    assert_null(fg_pack_class_name(pack, 2));
+    fg_pack_close(pack);
+}
+
 /* Empty metadata are none: the files are the same. */
 static void metadata_may_be_empty(void **state)
 {
@@ -587,6 +602,8 @@ static const struct {
     {{.class_count = 1}, CLASS_TEXT},
     {{.class_count = INT64_MAX}, CLASS_TEXT},
     {{.variant_count = -1}, "variant_count of a pack is out of range"},
+    {{.variant_count = 1 << 20}, NULL},
+    {{.variant_count = (1 << 20) + 1}, "variant_count of a pack is out of range"},
     {{.variant_count = INT64_MAX}, "variant_count of a pack is out of range"},
 };
 
@@ -752,6 +769,7 @@ static void any_allocation_may_fail(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(records_of_all_kinds),
     cmocka_unit_test(description_of_the_pack),
+    cmocka_unit_test(all_names_of_classes_may_be_empty),
     cmocka_unit_test(metadata_may_be_empty),
     cmocka_unit_test(small_records_do_not_cross_a_window),
     cmocka_unit_test(places_of_records),
