@@ -395,6 +395,8 @@ static void classes_of_a_catalog_are_counted(void **state)
     assert_true(counts[0] == 2 && counts[1] == 3);
     assert_int_equal(fg_catalog_class_counts(catalog, splits, FG_TEST, counts), 0);
     assert_true(counts[0] == 1 && counts[1] == 1);
+    assert_int_equal(fg_catalog_class_counts(catalog, splits, FG_TRAIN, counts), 1);
+    assert_true(counts[0] == 1 && counts[1] == 0);
     fg_catalog_destroy(catalog);
 }
 

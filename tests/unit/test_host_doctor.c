@@ -262,6 +262,11 @@ static void limits_of_a_container_count(void **state)
     assert_true(info->memory_bytes == 4LL << 30);
     assert_true(info->memory_free_bytes == 1LL << 30);
     assert_findings("note tpu-none; warning memory");
+    fg_host_close(host);
+    machine_file(&m, "/proc/meminfo", ""); /* the limit is known, what is free is not */
+    fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
+    assert_true(fg_host_get_info(host)->memory_bytes == 4LL << 30);
+    assert_true(fg_host_get_info(host)->memory_free_bytes == -1);
 }
 
 /* What the loader, the packer and doctor use: a fraction of a processor is one, a cgroup above the

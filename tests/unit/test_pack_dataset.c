@@ -280,7 +280,7 @@ static void splits_and_labels_are_those_of_the_pack(void **state)
                              .classes = 4,
                              .has_splits = true,
                              .shard_bytes = 20000};
-    static const uint8_t third[9] = {[2] = 7};
+    static const uint8_t third[9] = {[2] = 7, [3] = 1};
     const fg_images_options small = {.height = 4, .width = 4};
     fg_pack_dataset_options options = {.images = small, .use_splits = true};
     int32_t labels[6], label;

@@ -444,6 +444,23 @@ static void a_catalog_reads_the_same_samples(void **state)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
+/* A record of the same name gets a number, in the same folder. */
+static void a_name_that_is_taken_gets_a_number(void **state)
+{
+    (void)state;
+    static const row rows[] = {
+        {"deep/a.jpg", FG_PACK_FILE, "one", 3, 1, 1, 0, FG_PACK_NO_SPLIT},
+        {"deep/a.jpg", FG_PACK_FILE, "two", 3, 1, 1, 0, FG_PACK_NO_SPLIT},
+    };
+    fg_error err = {0};
+    fg_pack *pack = pack_of("twice.pack", rows, 2, false);
+    const char *out = fgt_path(test_folder(), "twice");
+    fgt_ok(fg_pack_export(pack, out, NULL, NULL, &err));
+    assert_true(exists(out, "deep/a.jpg"));
+    assert_true(exists(out, "deep/a-1.jpg"));
+    fg_pack_close(pack);
+}
+
 /* Whatever the names are, each record has a file, below the folder, with its bytes. */
 static void names_cannot_leave_the_folder_nor_meet(void **state)
 {
@@ -821,6 +838,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(arrays_become_npy_files),
     cmocka_unit_test(files_without_a_name_have_the_extension_of_their_format),
     cmocka_unit_test(a_catalog_reads_the_same_samples),
+    cmocka_unit_test(a_name_that_is_taken_gets_a_number),
     cmocka_unit_test(names_cannot_leave_the_folder_nor_meet),
     cmocka_unit_test(folders_that_begin_alike),
     cmocka_unit_test(variants_have_a_suffix),
