@@ -213,6 +213,9 @@ static void headers_that_lie_are_refused(void **state)
     expect_bad_idx("f: byte 3: 200 dimensions: expected 1 to 8");
     file[0] = 'P';
     expect_bad_idx("f: byte 0: not an IDX file: it starts with 50 00");
+    file[0] = 0;
+    file[1] = 'P';
+    expect_bad_idx("f: byte 0: not an IDX file: it starts with 00 50");
     begin_idx(0x08, 3, (const uint32_t[]){2, 3, 4});
     file_size = 15;
     expect_bad_idx("f: byte 15: unexpected end of file in the IDX header");

@@ -143,6 +143,34 @@ static void damaged_answers_do_no_harm(void **state)
     }
 }
 
+/* A frame that is compressed, and lengths that are not those of the message. */
+static void frames_must_be_plain_and_whole(void **state)
+{
+    (void)state;
+    static const struct {
+        int at; /* from the byte after the frame's head: compressed or not, length */
+        unsigned char byte;
+        const char *says;
+    } rows[] = {{-5, 1, "has a length of 203 bytes, but 208 bytes were received"},
+                {-1, 204, "has a length of 204 bytes, but 208 bytes were received"},
+                {-1, 202, "has a length of 202 bytes, but 208 bytes were received"},
+                {-3, 1, "has a length of 65739 bytes, but 208 bytes were received"}};
+    unsigned char damaged[1024];
+    assert_true(usage.size < sizeof damaged);
+    const unsigned char *name = memmem(usage.data, usage.size, "\x0a\x22tpu.runtime", 13);
+    assert_non_null(name);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        fg_tpu_use use[8];
+        size_t count;
+        memcpy(damaged, usage.data, usage.size);
+        damaged[name - usage.data - 3 + rows[i].at] = rows[i].byte;
+        server s = {.lines = {{USAGE, damaged, usage.size}}};
+        assert_int_equal(read_from(&s, use, &count, &err), FG_EFORMAT);
+        assert_non_null(strstr(err.message, rows[i].says));
+    }
+}
+
 static void ports_come_from_the_environment(void **state)
 {
     (void)state;
@@ -260,6 +288,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(servers_error_is_reported),
     cmocka_unit_test(other_servers_are_refused),
     cmocka_unit_test(damaged_answers_do_no_harm),
+    cmocka_unit_test(frames_must_be_plain_and_whole),
     cmocka_unit_test(ports_come_from_the_environment),
     cmocka_unit_test(memory_may_fail),
     cmocka_unit_test(metadata_server_reports_the_slice),
