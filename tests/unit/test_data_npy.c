@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <fulgurite/data.h>
 #include "base/file.h"
+#include "data/dataset.h"
 #include "data/formats.h"
 #include "data/npy.h"
 
@@ -608,6 +609,11 @@ static void rows_that_are_not_finite_are_tolerated(void **state)
     fgt_message_is(fg_dataset_sample_error(dataset, 2),
                    "'~/x.npy': row 2 has a value that is NaN or infinite (the first is row 0)");
     fg_dataset_destroy(dataset);
+    float pairs[3][2], targets[3]; /* the last one of a batch */
+    assert_int_equal(fgi_dataset_gather(data.samples, 0, (const int64_t[]){0, 1, 2}, 3,
+                                        (void *const[]){pairs, targets}, &err),
+                     FG_EFORMAT);
+    assert_non_null(strstr(err.message, "': row 2 has a value"));
     fg_dataset_destroy(data.samples);
 }
 

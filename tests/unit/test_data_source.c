@@ -66,6 +66,7 @@ static fg_status skip_samples(void *self, int64_t count, fg_error *e)
 {
     reader *r = self;
     (void)e;
+    assert_true(count > 0);
     r->next = count < r->source->count ? count : r->source->count;
     atomic_fetch_add(&r->source->skipped, (int)count);
     return FG_OK;

@@ -4,7 +4,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
+#include <fcntl.h>
 #include <fulgurite/data.h>
+#include <unistd.h>
+#include "base/file_open.h"
 #include "base/thread.h"
 #include "data/stages.h"
 
@@ -54,6 +57,21 @@ static void a_stage_without_a_clock_has_no_effect(void **state)
     assert_int_equal(clock.times.ns[FGI_LOAD_COPY], 7);
     (void)fgi_load_enter(FGI_LOAD_RESIZE); /* after the end, the clock is not touched */
     assert_int_equal(clock.stage, FGI_LOAD_COPY);
+}
+
+/* Files that the thread has opened before are not those of a clock. */
+static void files_are_those_of_the_clock(void **state)
+{
+    fgi_load_clock clock;
+    for (int files = 2; files >= 0; files -= 2) {
+        fgi_load_begin(&clock, FGI_LOAD_READ);
+        for (int i = 0; i < files; i++)
+            (void)close(fgi_open_counted(AT_FDCWD, "/dev/null"));
+        (void)fgi_load_end(&clock);
+        const fg_loader_stages stages = fgi_load_seconds(&clock.times);
+        assert_int_equal(stages.opens, files);
+        assert_true(files > 0 || stages.open_s == 0);
+    }
 }
 
 static void time_can_be_moved_to_another_stage(void **state)
@@ -215,6 +233,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(each_moment_belongs_to_one_stage),
     cmocka_unit_test(an_inner_clock_belongs_to_the_outer_stage),
     cmocka_unit_test(a_stage_without_a_clock_has_no_effect),
+    cmocka_unit_test(files_are_those_of_the_clock),
     cmocka_unit_test(time_can_be_moved_to_another_stage),
     cmocka_unit_test(the_slowest_stage_is_named),
     cmocka_unit_test(stages_sum_to_the_loaders_time),

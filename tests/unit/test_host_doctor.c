@@ -203,6 +203,11 @@ static void pod_of_v5p(void **state)
     assert_int_equal(info->tpu_slice_chips, 8);
     assert_int_equal(info->tpu_hosts, 2);
     assert_findings("wrong slice-of-hosts");
+    fg_error err = {0};
+    fg_host_close(host); /* variables of several processes belong there */
+    machine_file(&m, "/proc/self/environ", "TPU_PROCESS_PORT=8476\nCLOUD_TPU_TASK_ID=1\n");
+    fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
+    assert_findings("wrong slice-of-hosts");
 }
 
 static void held_v5p(void **state)
@@ -267,6 +272,42 @@ static void limits_of_a_container_count(void **state)
     fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
     assert_true(fg_host_get_info(host)->memory_bytes == 4LL << 30);
     assert_true(fg_host_get_info(host)->memory_free_bytes == -1);
+}
+
+/* Units of the mount option. */
+static void shared_memory_has_the_size_of_its_mount(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *size;
+        int64_t bytes;
+    } rows[] = {{"8192", 8192}, {"65536k", 64 << 20}, {"96m", 96 << 20}, {"3g", 3LL << 30}};
+    look("laptop");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        char mounts[100];
+        fg_host_close(host);
+        (void)snprintf(mounts, sizeof mounts,
+                       "proc /proc proc rw 0 0\nshm /dev/shm tmpfs rw,size=%s 0 0\n", rows[i].size);
+        machine_file(&m, "/proc/mounts", mounts);
+        fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
+        assert_true(fg_host_get_info(host)->shm_bytes == rows[i].bytes);
+    }
+}
+
+/* Chips that are not on the PCI bus of a container. */
+static void metadata_may_name_the_chips(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    machine_make(&m, fgt_path(fgt_temp_folder(), "nodes"));
+    machine_file(&m, "/sys/class/dmi/id/product_name", "Google Compute Engine\n");
+    machine_file(&m, "/dev/accel0", "");
+    machine_file(&m, "/computeMetadata/v1/instance/attributes/tpu-env",
+                 "ACCELERATOR_TYPE: 'v4-8'\n");
+    fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
+    assert_string_equal(fg_host_get_info(host)->tpu, "v4");
+    assert_string_equal(fg_host_get_info(host)->tpu_detected_by, "metadata");
 }
 
 /* What the loader, the packer and doctor use: a fraction of a processor is one, a cgroup above the
@@ -561,6 +602,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_teardown(laptop, leave),
     cmocka_unit_test_teardown(broken_container, leave),
     cmocka_unit_test_teardown(limits_of_a_container_count, leave),
+    cmocka_unit_test_teardown(shared_memory_has_the_size_of_its_mount, leave),
+    cmocka_unit_test_teardown(metadata_may_name_the_chips, leave),
     cmocka_unit_test_teardown(quotas_are_those_of_the_whole_hierarchy, leave),
     cmocka_unit_test_teardown(quotas_are_rounded, leave),
     cmocka_unit_test(processors_are_those_of_the_process),

@@ -401,6 +401,11 @@ static void no_tpu_is_explained_by_what_was_looked_at(void **state)
         text, "this machine has no visible TPU (PCI bus (/sys/bus/pci/devices): 1 device, no "
               "TPU; /dev/accelN, /dev/vfio/N: none; TPU_ACCELERATOR_TYPE: not set); "
               "libtpu says: No jellyfish device found.");
+    machine_file(&m, FGI_TPU_LOCK, "");
+    write_locks(OTHER, 0); /* not the cause */
+    fgi_host_tpu_explain(&m.host, "No jellyfish device found.", text, sizeof text);
+    assert_non_null(strstr(text, "this machine has no visible TPU (PCI bus"));
+    assert_int_equal(unlink(fgt_path(m.root, FGI_TPU_LOCK)), 0);
     machine_pci(&m, "0000:00:05.0", "0x1ae0\n", "0x006f\n", "");
     fgi_host_tpu_explain(&m.host, "No jellyfish device found.", text, sizeof text);
     assert_string_equal(

@@ -8,12 +8,14 @@
 #include <fulgurite/images.h>
 #include <fulgurite/pack_dataset.h>
 #include <fulgurite/packer.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "data/damaged.h"
 #include "data/format_crop.h"
 #include "data/formats.h"
+#include "data/image_check.h"
 #include "base/file.h"
 #include "image_files.h"
 
@@ -704,6 +706,25 @@ static void a_warning_belongs_to_one_record(void **state)
     fg_dataset_destroy(dataset);
 }
 
+/* The last row of the first 20 that are checked. */
+static fg_status note_last(void *self, int64_t row, fg_error *e)
+{
+    static atomic_int calls;
+    if (atomic_fetch_add(&calls, 1) < 20 && row > atomic_load((atomic_llong *)self))
+        atomic_store((atomic_llong *)self, row);
+    return FG_OK;
+}
+
+/* A check that ends early has seen rows of all parts. */
+static void rows_are_checked_at_distances(void **state)
+{
+    atomic_llong last = 0;
+    int64_t checked;
+    const fgi_image_check_options o = {.count = 1000, .decode = note_last, .self = &last};
+    fgt_ok(fgi_image_check_files(&o, &checked, &err));
+    assert_in_range(last, 500, 999);
+}
+
 /* Classes without names, too, are those of the training samples. */
 static void numbered_classes_of_another_list(void **state)
 {
@@ -751,6 +772,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(many_damaged_images_are_not_all_logged),
     cmocka_unit_test(damaged_records_are_replaced_in_training_only),
     cmocka_unit_test(a_warning_belongs_to_one_record),
+    cmocka_unit_test(rows_are_checked_at_distances),
     cmocka_unit_test(numbered_classes_of_another_list),
     cmocka_unit_test(a_regression_is_not_stratified),
     cmocka_unit_test(a_fit_checks_its_files),

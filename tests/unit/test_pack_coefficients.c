@@ -130,19 +130,24 @@ static void images_must_have_one_layout(void **state)
                    "has 37 x 21: all images of a pack of DCT coefficients must have the same size "
                    "and chroma sampling\nbuild the pack with one size for all images");
     other[4] = specs[4];
-    other[4].h = other[4].v = 1; /* 4:4:4 */
-    dataset = open_specs(other, true, NULL);
-    int8_t *entry = malloc(fg_type_bytes(&fg_dataset_field(dataset, 0)->type));
-    int32_t label;
-    assert_non_null(entry);
-    fgt_ok(fg_dataset_read(dataset, 3, (void *const[]){entry, &label}, &err));
-    assert_int_equal(fg_dataset_read(dataset, 4, (void *const[]){entry, &label}, &err), FG_EINVAL);
-    fgt_message_is(err.message,
-                   "~/dct.pack: record 4 ('photo 4.jpg') has 37 x 21 pixels, but the first record "
-                   "has 37 x 21: all images of a pack of DCT coefficients must have the same size "
-                   "and chroma sampling\nbuild the pack with one size for all images");
-    free(entry);
-    fg_dataset_destroy(dataset);
+    for (int k = 0; k < 3; k++) { /* 4:4:4, 4:2:2 and 4:4:0 */
+        other[4].h = k == 1 ? 2 : 1;
+        other[4].v = k == 2 ? 2 : 1;
+        dataset = open_specs(other, true, NULL);
+        int8_t *entry = malloc(fg_type_bytes(&fg_dataset_field(dataset, 0)->type));
+        int32_t label;
+        assert_non_null(entry);
+        fgt_ok(fg_dataset_read(dataset, 3, (void *const[]){entry, &label}, &err));
+        assert_int_equal(fg_dataset_read(dataset, 4, (void *const[]){entry, &label}, &err),
+                         FG_EINVAL);
+        fgt_message_is(
+            err.message,
+            "~/dct.pack: record 4 ('photo 4.jpg') has 37 x 21 pixels, but the first "
+            "record has 37 x 21: all images of a pack of DCT coefficients must have the "
+            "same size and chroma sampling\nbuild the pack with one size for all images");
+        free(entry);
+        fg_dataset_destroy(dataset);
+    }
 }
 
 static fg_status open_and_read(void *self, fg_error *error)

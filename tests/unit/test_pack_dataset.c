@@ -305,6 +305,31 @@ static void splits_and_labels_are_those_of_the_pack(void **state)
     fg_dataset_destroy(dataset);
 }
 
+/* A lost record has no label, and its codec is not known: it is reported when it is read. */
+static void a_pack_with_a_lost_record_can_be_opened(void **state)
+{
+    static const uint8_t pixels[48];
+    static const fg_pack_entry entries[2] = {
+        {.name = "0", .codec = FG_PACK_RAW_RGB, .width = 4, .height = 4, .split = FG_TRAIN},
+        {.name = "1", .label = FG_PACK_NO_LABEL, .split = FG_TRAIN, .flags = FG_PACK_LOST}};
+    static const char *const classes[] = {"a"};
+    const fg_pack_writer_options options = {.class_names = classes, .class_count = 1};
+    const fg_pack_dataset_options small = {.images = {.height = 4, .width = 4}};
+    fg_pack_writer *writer;
+    fg_dataset *dataset;
+    uint8_t image[48];
+    int32_t label;
+    fgt_ok(fg_pack_writer_create(in_folder("lost.pack"), &options, &writer, NULL, &err));
+    fgt_ok(fg_pack_writer_add(writer, &entries[0], pixels, sizeof pixels, &err));
+    fgt_ok(fg_pack_writer_add(writer, &entries[1], "", 0, &err));
+    fgt_ok(fg_pack_writer_finish(writer, NULL, &err));
+    fg_pack_writer_destroy(writer);
+    fgt_ok(try_open(in_folder("lost.pack"), &small, &dataset));
+    fgt_ok(fg_dataset_read(dataset, 0, (void *const[]){image, &label}, &err));
+    assert_int_equal(fg_dataset_read(dataset, 1, (void *const[]){image, &label}, &err), FG_EFORMAT);
+    fg_dataset_destroy(dataset);
+}
+
 static void samples_have_the_names_of_their_records(void **state)
 {
     const photo_spec spec = {
@@ -591,6 +616,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(raw_ycc_becomes_rgb),
     cmocka_unit_test(every_variant_occurs_once_in_a_round_of_epochs),
     cmocka_unit_test(splits_and_labels_are_those_of_the_pack),
+    cmocka_unit_test(a_pack_with_a_lost_record_can_be_opened),
     cmocka_unit_test(samples_have_the_names_of_their_records),
     cmocka_unit_test(given_classes_define_the_labels),
     cmocka_unit_test(arrays_are_the_fields_of_the_pack),

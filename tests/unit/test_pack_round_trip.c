@@ -101,6 +101,38 @@ static void all_names_of_classes_may_be_empty(void **state)
     fg_pack_close(pack);
 }
 
+/* Sets the number of records in the header and the footer, rebuilds the file, and counts them. */
+static int64_t count_rebuilt(const char *path, uint64_t count)
+{
+    fg_error err = {0};
+    fg_pack *pack = NULL;
+    char *data;
+    size_t size;
+    fgt_ok(fgi_file_read(path, 1 << 20, &data, &size, &err));
+    fgi_pack_page *page = (void *)data;
+    page->count = page->set_count = count;
+    page->crc = fgi_pack_page_crc(page);
+    memcpy(data + size - sizeof *page, page, sizeof *page);
+    fgt_write(path, data, size);
+    fgi_free(data);
+    fgt_ok(fg_pack_rebuild(path, path, NULL, &err));
+    fgt_ok(fg_pack_open(path, NULL, &pack, &err));
+    const int64_t rebuilt = fg_pack_count(pack);
+    fg_pack_close(pack);
+    return rebuilt;
+}
+
+/* A header that is intact says how many records there are: none, or fewer than are found. */
+static void a_rebuilt_file_has_the_records_of_its_header(void **state)
+{
+    fg_error err = {0};
+    const char *path = fresh("r.pack");
+    fgt_ok(pack_made_write(path, NULL, 0, &err));
+    assert_int_equal(count_rebuilt(path, 0), 0);
+    fgt_ok(pack_made_write(path, &(fg_pack_writer_options){.replace = true}, 3, &err));
+    assert_int_equal(count_rebuilt(path, 2), 2);
+}
+
 /* Empty metadata are none: the files are the same. */
 static void metadata_may_be_empty(void **state)
 {
@@ -770,6 +802,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(records_of_all_kinds),
     cmocka_unit_test(description_of_the_pack),
     cmocka_unit_test(all_names_of_classes_may_be_empty),
+    cmocka_unit_test(a_rebuilt_file_has_the_records_of_its_header),
     cmocka_unit_test(metadata_may_be_empty),
     cmocka_unit_test(small_records_do_not_cross_a_window),
     cmocka_unit_test(places_of_records),

@@ -77,6 +77,7 @@ static const struct {
     const char *reason;
 } choices[] = {
     {"none", 1, 100, 0, false, FG_PACK_CHOICE_JPEG, 1, "the model needs 100 images/s, and "},
+    {"none", 1, 99, 0, false, FG_PACK_CHOICE_JPEG, 1, " read about 100/s from jpeg (measured); "},
     {"none", 1, 101, 0, false, FG_PACK_CHOICE_SEG, 2,
      "read about 200/s from jpeg-seg, and 100/s from jpeg (measured); "},
     {"none", 1, 201, 10000, false, FG_PACK_CHOICE_SEG, 2,
