@@ -411,13 +411,16 @@ static void what_lists_ignore_is_said(void **state)
         {"q.jsonl", "{\"path\": \"a.jpg\", \"w\": 1, \"h\": 2, \"d\": 3}",
          "ignored members 'w', 'h' and 'd'\n"},
         {"q.jsonl", "{\"path\": \"a.jpg\"}\n{\"path\": \"b c.jpg\", \"k\": 1}", ""},
+        {"q.jsonl", "{\"path\": \"no.jpg\", \"k\": 1}\n{\"path\": \"a.jpg\", \"k\": 1}",
+         "ignored member 'k'\n!skipped 'no.jpg': no such file\n"},
         {"q.jsonl", "{\"classes\": [\"x\"]}\n{\"path\": \"a.jpg\", \"k\": 1}",
          "ignored member 'k'\n"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         fgi_buf text = {0};
         fg_catalog *catalog;
-        fgt_ok(fg_catalog_open(manifest(cases[i].name, cases[i].text), NULL, &catalog, &err));
+        fgt_ok(fg_catalog_open(manifest(cases[i].name, cases[i].text),
+                               &(fg_catalog_options){.skip_missing = true}, &catalog, &err));
         fgt_ok(fg_catalog_describe(catalog, hear, &text, &err));
         assert_string_equal(text.data != NULL ? text.data : "", cases[i].says);
         fgi_buf_fini(&text);

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "machine.h"
 
+#include <sys/stat.h>
 #include <fulgurite/host.h>
 #include <sched.h>
 #include <stdio.h>
@@ -268,6 +269,17 @@ static void limits_of_a_container_count(void **state)
     assert_true(info->memory_free_bytes == 1LL << 30);
     assert_findings("note tpu-none; warning memory");
     fg_host_close(host);
+    machine_file(&m, "/sys/fs/cgroup/memory.current", "1073741824\n"); /* the machine has less */
+    machine_file(&m, "/proc/meminfo", "MemTotal: 9437184 kB\nMemAvailable: 2097152 kB\n");
+    fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
+    assert_true(fg_host_get_info(host)->memory_bytes == 4LL << 30);
+    assert_true(fg_host_get_info(host)->memory_free_bytes == 2LL << 30);
+    fg_host_close(host);
+    machine_file(&m, "/sys/fs/cgroup/memory.current", "4294967297\n"); /* more than the limit */
+    fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
+    assert_true(fg_host_get_info(host)->memory_free_bytes == 0);
+    fg_host_close(host);
+    machine_file(&m, "/sys/fs/cgroup/memory.current", "1073741824\n");
     machine_file(&m, "/proc/meminfo", ""); /* the limit is known, what is free is not */
     fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
     assert_true(fg_host_get_info(host)->memory_bytes == 4LL << 30);
@@ -393,6 +405,15 @@ static void left_lock_is_a_note(void **state)
     machine_file(&m, "/tmp/libtpu_lockfile", "");
     fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
     assert_findings("note tpu-none; note tpu-stale-lock");
+    struct stat file;
+    char locks[100];
+    fg_host_close(host); /* locked, but without a chip this is no obstacle */
+    assert_int_equal(stat(fgt_path(m.root, "/tmp/libtpu_lockfile"), &file), 0);
+    (void)snprintf(locks, sizeof locks, "1: POSIX  ADVISORY  WRITE 5000812 00:00:%lu 0 EOF\n",
+                   (unsigned long)file.st_ino);
+    machine_file(&m, "/proc/locks", locks);
+    fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
+    assert_findings("note tpu-none; note tpu-held");
 }
 
 /* One chip without a node, and one device that is not known, then two. */

@@ -187,6 +187,7 @@ static void wrong_text_is_refused_and_changes_nothing(void **state)
          "thing.shape: expected one of round|square, got 'squares': did you mean 'square'?"},
         {"shape", "sq",
          "thing.shape: expected one of round|square, got 'sq': did you mean 'square'?"},
+        {"shape", "s", "thing.shape: expected one of round|square, got 's'"},
         {"shape", "star",
          "thing.shape: this version does not support 'star': expected one of round|square"},
         {"shape", "7", "thing.shape: expected one of round|square, got '7'"},

@@ -330,6 +330,34 @@ static void a_pack_with_a_lost_record_can_be_opened(void **state)
     fg_dataset_destroy(dataset);
 }
 
+/* The first records of a pack are too short for their size: the next 4096 are tried. */
+static void a_damaged_record_has_a_limited_number_of_substitutes(void **state)
+{
+    static const uint8_t pixels[48];
+    const fg_pack_writer_options options = {.replace = true};
+    const fg_pack_dataset_options skip = {.images = {.height = 4, .width = 4},
+                                          .bad = FG_PACK_BAD_SKIP};
+    for (int damaged = 4096; damaged <= 4097; damaged++) {
+        fg_pack_writer *writer;
+        fg_dataset *dataset;
+        uint8_t image[48];
+        fgt_ok(fg_pack_writer_create(in_folder("short.pack"), &options, &writer, NULL, &err));
+        for (int i = 0; i <= damaged; i++) {
+            char name[16];
+            (void)snprintf(name, sizeof name, "%d", i);
+            const fg_pack_entry entry = {
+                .name = name, .codec = FG_PACK_RAW_RGB, .width = 4, .height = 4};
+            fgt_ok(fg_pack_writer_add(writer, &entry, pixels, i < damaged ? 1 : 48, &err));
+        }
+        fgt_ok(fg_pack_writer_finish(writer, NULL, &err));
+        fg_pack_writer_destroy(writer);
+        fgt_ok(try_open(in_folder("short.pack"), &skip, &dataset));
+        assert_int_equal(fg_dataset_read(dataset, 0, (void *const[]){image}, &err),
+                         damaged == 4096 ? FG_OK : FG_EFORMAT);
+        fg_dataset_destroy(dataset);
+    }
+}
+
 static void samples_have_the_names_of_their_records(void **state)
 {
     const photo_spec spec = {
@@ -617,6 +645,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_variant_occurs_once_in_a_round_of_epochs),
     cmocka_unit_test(splits_and_labels_are_those_of_the_pack),
     cmocka_unit_test(a_pack_with_a_lost_record_can_be_opened),
+    cmocka_unit_test(a_damaged_record_has_a_limited_number_of_substitutes),
     cmocka_unit_test(samples_have_the_names_of_their_records),
     cmocka_unit_test(given_classes_define_the_labels),
     cmocka_unit_test(arrays_are_the_fields_of_the_pack),

@@ -412,11 +412,12 @@ static void a_later_file_of_another_set_is_replaced(void **state)
     fgt_ok(fgi_file_read(fgt_path(folder, "q-00001.pack.partial"), 1 << 20, &second, &size, &err));
     fgt_write(fgt_path(folder, "p-00001.pack.partial"), second, size);
     fgi_free(second);
-    assert_int_equal(
-        fg_pack_rebuild(fgt_path(folder, "q-00001.pack.partial"), path, NULL, &err), FG_EFORMAT);
+    assert_int_equal(fg_pack_rebuild(fgt_path(folder, "q-00001.pack.partial"), path, NULL, &err),
+                     FG_EFORMAT);
     assert_non_null(strstr(err.message, "the file belongs to a set: create the pack again"));
     fgt_ok(fg_pack_writer_create(path, &sharded, &w, &kept, &err));
     assert_in_range(kept, 1, 29);
+    assert_int_equal(access(fgt_path(folder, "p-00001.pack.partial"), F_OK), -1);
     fg_pack_writer_discard(w);
     fg_pack_writer_destroy(w);
 }
