@@ -552,7 +552,7 @@ static void the_report_sums_up_pixels(void **state)
 {
     const char *const id[] = {"id"};
     fg_csv_parts parts;
-    fgt_ok(csv_open_text("id,p0,p1,p2,p3,digit\n7,,255,3,,five\n8,0,16,5,2,four\n",
+    fgt_ok(csv_open_text("id,p0,p1,p2,p3,digit\n7,,255,3,,five\n8,1,16,5,,four\n",
                          &(fg_csv_options){.ignore = id,
                                            .ignore_count = 1,
                                            .image = {2, 2, 1},
@@ -562,7 +562,7 @@ static void the_report_sums_up_pixels(void **state)
     assert_string_equal(fg_csv_schema_report(parts.schema),
                         "t.csv: 2 rows, 2 of them for training, 4 features\n"
                         "column  type             missing  range or categories\n"
-                        "pixels  numeric                2  4 columns, 0 to 255\n"
+                        "pixels  numeric                3  4 columns, 1 to 255\n"
                         "id      ignored\n"
                         "digit   target, classes        0  2: five, four\n");
     csv_destroy(&parts);

@@ -361,10 +361,7 @@ static const struct {
     {"'classes'", "'image':[1,0,1],'image_scale':1,'classes'", "image: expected three sizes"},
     {"'kind':'target'", "'kind':'target','mean':1,'deviation':2",
      "a numeric target cannot have classes"},
-    {"'delimiter':','", "'delimiter':'\\t'", NULL},
     {"'delimiter':','", "'delimiter':'\\r'", "delimiter: expected one character"},
-    {"'delimiter':','", "'delimiter':'\\n'", "delimiter: expected one character"},
-    {"'delimiter':','", "'delimiter':'\\\"'", "delimiter: expected one character"},
 };
 
 static void expect_bad_schema(const char *from, const char *to, const char *message)

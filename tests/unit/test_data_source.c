@@ -252,6 +252,22 @@ static void the_order_is_the_sources_otherwise(void **state)
     }
 }
 
+/* After its last sample, before the end is asked for. */
+static void a_reader_is_closed_at_once(void **state)
+{
+    counter c = {.count = 16, .fails_at = -1};
+    const fg_host_batch *b;
+    (void)state;
+    fg_loader *loader = start(&c, &(fg_loader_options){.batch_size = 8, .synchronous = true});
+    for (int i = 0; i < 2; i++) {
+        fgt_ok(fg_loader_next(loader, &b, &err));
+        assert_int_equal(c.closed, i);
+        fg_loader_release(loader, b);
+    }
+    fg_loader_destroy(loader);
+    assert_int_equal(c.closed, 1);
+}
+
 /* Samples change places in pairs. */
 static void a_buffer_of_two_shuffles(void **state)
 {
@@ -551,6 +567,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_buffer_shuffles_within_its_size),
     cmocka_unit_test(small_buffers_are_fair),
     cmocka_unit_test(the_order_is_the_sources_otherwise),
+    cmocka_unit_test(a_reader_is_closed_at_once),
     cmocka_unit_test(a_buffer_of_two_shuffles),
     cmocka_unit_test(ranks_shard_the_samples),
     cmocka_unit_test(it_resumes_anywhere),

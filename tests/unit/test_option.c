@@ -123,6 +123,7 @@ static const struct {
     {"flag", "off", "false"},
     {"path", "a b.csv", "\"a b.csv\""},
     {"path", "\"null\"", "\"null\""},
+    {"path", "\x7f\x1f\\", "\"\\x7f\\x1f\\\\\""},
     {"path", "null", "null"},
     {"path", "NULL", "null"},
     {"path", "~", "null"},
