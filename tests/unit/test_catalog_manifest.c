@@ -404,7 +404,7 @@ static void what_lists_ignore_is_said(void **state)
         {"q.csv", "file_name,x,y,z\na.jpg,1,2,3\n", "ignored columns 'x', 'y' and 'z'\n"},
         {"q.jsonl",
          "{\"path\": \"a.jpg\", \"file_name\": \"x\", \"name\": \"n\", \"label\": 1, \"labels\": "
-         "null, \"split\": null, \"group\": 1}",
+         "null, \"split\": null, \"group\": null}",
          ""},
         {"q.jsonl", "{\"path\": \"a.jpg\", \"w\": 1, \"h\": 2}\n{\"path\": \"b c.jpg\", \"k\": 1}",
          "ignored members 'w' and 'h'\n"},

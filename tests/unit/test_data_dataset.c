@@ -754,12 +754,9 @@ static void encodings_must_match_the_field(void **state)
     assert_null(encoded(&dct, FG_S8, 1188));
     fgt_message_is(err.message, "65 coefficients with high bytes: expected 1 to 64");
     dct.high = 64;
-    assert_null(encoded(&dct, FG_S8, 5));
-    fgt_message_is(err.message, "field 'image' is s8[5]: expected s8[1920] for its encoding");
-    const fg_image_encoding wide = {.coding = FG_IMAGE_YCC420, .height = 1, .width = 65535};
-    const fg_image_encoding high = {.coding = FG_IMAGE_YCC420, .height = 65535, .width = 1};
-    assert_int_equal(fg_image_encoding_type(&wide).dim[0], 65535 + 2 * 32768);
-    assert_int_equal(fg_image_encoding_type(&high).dim[0], 65535 + 2 * 32768);
+    fg_dataset_destroy(encoded(&dct, FG_S8, 1920));
+    const fg_image_encoding most = {.coding = FG_IMAGE_YCC420, .height = 65535, .width = 65535};
+    assert_true(fg_image_encoding_type(&most).dim[0] == 65535LL * 65535 + 2LL * 32768 * 32768);
     for (dct.high = 0; dct.high <= 1; dct.high++) { /* 0 is 1 */
         assert_null(encoded(&dct, FG_S8, 5));
         fgt_message_is(err.message, "field 'image' is s8[5]: expected s8[1164] for its encoding");

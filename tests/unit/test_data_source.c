@@ -311,6 +311,8 @@ static void ranks_shard_the_samples(void **state)
                     const int64_t first = k * BATCH + options.rank * rows, left = COUNT - first;
                     assert_int_equal(b->valid, left < 0 ? 0 : left < rows ? left : rows);
                     assert_int_equal(b->size, rows);
+                    for (int64_t i = b->valid; i < rows; i++)
+                        assert_int_equal(b->indices[i], b->valid > 0 ? b->indices[0] : 0);
                     if (b->valid > 0)
                         assert_memory_equal(b->indices, order + first,
                                             (size_t)b->valid * sizeof order[0]);

@@ -258,16 +258,20 @@ static void metadata_server_reports_the_slice(void **state)
     fg_host_close(host);
 }
 
-/* Only status 200 is an answer: others are of a proxy, for example. */
-static void other_status_codes_are_no_answer(void **state)
+/* Only status 200 is an answer: others are of a proxy, for example. Nor is more than 1 MiB. */
+static void other_replies_are_no_answer(void **state)
 {
     (void)state;
+    static char large[(1 << 20) + 100] =
+        "HTTP/1.1 200 OK\r\nContent-Length: 1048577\r\n\r\nWORKER_ID: '3'";
     static const char *const replies[] = {
         "HTTP/1.1 203 OK\r\nContent-Length: 14\r\n\r\nWORKER_ID: '3'",
-        "HTTP/1.1 404 OK\r\nContent-Length: 14\r\n\r\nWORKER_ID: '3'"};
+        "HTTP/1.1 404 OK\r\nContent-Length: 14\r\n\r\nWORKER_ID: '3'", large};
+    const size_t used = strlen(large);
     machine m;
     make_vm(&m);
-    for (int i = 0; i < 2; i++) {
+    memset(large + used, '\n', (size_t)(strstr(large, "WORKER") - large) + (1 << 20) + 1 - used);
+    for (int i = 0; i < 3; i++) {
         fg_error err = {0};
         fg_host *host;
         char url[64];
@@ -292,7 +296,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(ports_come_from_the_environment),
     cmocka_unit_test(memory_may_fail),
     cmocka_unit_test(metadata_server_reports_the_slice),
-    cmocka_unit_test(other_status_codes_are_no_answer),
+    cmocka_unit_test(other_replies_are_no_answer),
 };
 
 int main(void)

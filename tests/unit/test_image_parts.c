@@ -706,6 +706,31 @@ static void a_warning_belongs_to_one_record(void **state)
     fg_dataset_destroy(dataset);
 }
 
+/* The middle of 13 pixels is between two of them, in each direction. */
+static void a_crop_may_begin_between_pixels(void **state)
+{
+    enum { PIXELS = 12 * 13 };
+    const fg_images_options small = {
+        .height = 12, .width = 12, .channels = 1, .center_fraction = 1, .no_labels = true};
+    for (int is_high = 0; is_high < 2; is_high++) {
+        uint8_t sample[12][12], file[13 + PIXELS];
+        fg_catalog *catalog;
+        fg_dataset *dataset;
+        memcpy(file, is_high ? "P5\n12 13\n255\n" : "P5\n13 12\n255\n", 13);
+        for (int i = 0; i < PIXELS; i++)
+            file[13 + i] = (uint8_t)(10 * (is_high ? i / 12 : i % 13));
+        const char *path = fgt_path(fgt_image_folder(), "ramp.pgm");
+        fgt_write(path, file, sizeof file);
+        fgt_ok(fg_catalog_open(path, NULL, &catalog, &err));
+        fgt_ok(fg_images_create(catalog, &small, &dataset, &err));
+        fgt_ok(fg_dataset_read(dataset, 0, (void *const[]){sample}, &err));
+        for (int i = 1; i < 11; i++)
+            assert_int_equal(is_high ? sample[i][4] : sample[4][i], 10 * i + 5);
+        fg_dataset_destroy(dataset);
+        fg_catalog_destroy(catalog);
+    }
+}
+
 /* The last row of the first 20 that are checked. */
 static fg_status note_last(void *self, int64_t row, fg_error *e)
 {
@@ -772,6 +797,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(many_damaged_images_are_not_all_logged),
     cmocka_unit_test(damaged_records_are_replaced_in_training_only),
     cmocka_unit_test(a_warning_belongs_to_one_record),
+    cmocka_unit_test(a_crop_may_begin_between_pixels),
     cmocka_unit_test(rows_are_checked_at_distances),
     cmocka_unit_test(numbered_classes_of_another_list),
     cmocka_unit_test(a_regression_is_not_stratified),

@@ -471,6 +471,9 @@ static void other_programs_words_are_remembered(void **state)
     assert_string_equal(fg_option_spellings(&rows[4], text, sizeof text),
                         "circle, disc for round; box for square");
     assert_string_equal(fg_option_spellings(&rows[0], text, sizeof text), "");
+    const fg_option similar = {.spellings = "a=rounded|b=round|c=rounder"};
+    assert_string_equal(fg_option_spellings(&similar, text, sizeof text),
+                        "a for rounded; b for round; c for rounder");
     fg_option_values_destroy(v);
 }
 

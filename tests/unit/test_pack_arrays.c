@@ -647,6 +647,10 @@ static void an_interrupted_pack_is_continued(void **state)
     const fg_pack_arrays_options o = {.limit = 2, .replace = true};
     fgt_ok(fg_pack_datasets(all, "counted", path, &o, &count, &err));
     assert_int_equal(count, 4);
+    const int64_t least = fg_dataset_count(all[FG_TRAIN]);
+    const fg_pack_arrays_options more = {.limit = least + 1, .replace = true};
+    fgt_ok(fg_pack_datasets(all, "counted", path, &more, &count, &err));
+    assert_int_equal(count, 1200);
     fg_dataset_destroy(all[FG_TRAIN]);
     fg_dataset_destroy(all[FG_TEST]);
 }

@@ -775,10 +775,12 @@ static void abandoned_folders_are_removed(void **state)
     (void)snprintf(name, sizeof name, "out.export.%s-999999999-0", machine);
     assert_int_equal(mkdir(fgt_path(outer, name), 0777), 0);
     fgt_write(fgt_path(fgt_path(outer, name), "x"), "x", 1);
+    (void)snprintf(name, sizeof name, "own.export.%s-999999999-0", machine); /* of another */
+    assert_int_equal(mkdir(fgt_path(outer, name), 0777), 0);
     (void)snprintf(name, sizeof name, "out.export.%s-%ld-0", machine, (long)getppid());
     assert_int_equal(mkdir(fgt_path(outer, name), 0777), 0);
     fgt_ok(fg_pack_export(pack, fgt_path(outer, "out///"), NULL, NULL, &err));
-    assert_int_equal(fgt_count_entries(outer), 2);
+    assert_int_equal(fgt_count_entries(outer), 3);
     assert_true(exists(outer, name));
     fg_pack_close(pack);
 }
