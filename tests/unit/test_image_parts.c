@@ -16,6 +16,7 @@
 #include "data/format_crop.h"
 #include "data/formats.h"
 #include "data/image_check.h"
+#include "data/image_sample.h"
 #include "base/file.h"
 #include "image_files.h"
 
@@ -731,6 +732,33 @@ static void a_crop_may_begin_between_pixels(void **state)
     }
 }
 
+/* The ends of the ranges are valid. */
+static void limits_of_crops(void **state)
+{
+    static const struct {
+        fg_images_options o;
+        const char *message;
+    } rows[] = {
+        {{.height = 65536, .width = 65536, .ratio_min = 0.001, .ratio_max = 1000}, NULL},
+        {{.scale_min = 1, .center_fraction = 1, .flip_probability = 1}, NULL},
+        {{.width = 65537},
+         "samples of 224 x 65537 pixels: expected a height and width of 1 to 65536"},
+        {{.ratio_max = 1000.5}, "ratio is 0.75 to 1000.5: expected two numbers from 0.001 to 1000"},
+        {{.ratio_min = 0.0005},
+         "ratio is 0.0005 to 1.33333: expected two numbers from 0.001 to 1000"},
+        {{.scale_max = 1.5}, "scale is 0.08 to 1.5: expected two numbers from 0 to 1"},
+        {{.center_fraction = 1.5}, "center_fraction is 1.5: expected a number above 0, at most 1"},
+        {{.flip_probability = 1.5}, "flip_probability is 1.5: expected 0 to 1"},
+        {{.crop = (fg_image_crop)3}, "crop is 3: expected a value of fg_image_crop"}};
+    fgi_image_rule rule;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const fg_status status = fgi_image_rule_init(&rule, &rows[i].o, &err);
+        assert_int_equal(status, rows[i].message == NULL ? FG_OK : FG_EINVAL);
+        if (rows[i].message != NULL)
+            assert_string_equal(err.message, rows[i].message);
+    }
+}
+
 /* The last row of the first 20 that are checked. */
 static fg_status note_last(void *self, int64_t row, fg_error *e)
 {
@@ -798,6 +826,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(damaged_records_are_replaced_in_training_only),
     cmocka_unit_test(a_warning_belongs_to_one_record),
     cmocka_unit_test(a_crop_may_begin_between_pixels),
+    cmocka_unit_test(limits_of_crops),
     cmocka_unit_test(rows_are_checked_at_distances),
     cmocka_unit_test(numbered_classes_of_another_list),
     cmocka_unit_test(a_regression_is_not_stratified),
