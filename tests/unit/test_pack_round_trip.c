@@ -133,6 +133,28 @@ static void a_rebuilt_file_has_the_records_of_its_header(void **state)
     assert_int_equal(count_rebuilt(path, 2), 2);
 }
 
+/* The number of a damaged record is that in the set, also of a later file. */
+static void records_are_numbered_in_the_set(void **state)
+{
+    fg_error err = {0};
+    fg_pack *pack = NULL;
+    fg_pack_entry last;
+    char folder[256];
+    (void)snprintf(folder, sizeof folder, "%s", fgt_temp_folder());
+    fgt_ok(pack_made_write(fgt_path(folder, "n.pack"),
+                           &(fg_pack_writer_options){.shard_bytes = 20000}, 40, &err));
+    fgt_ok(fg_pack_open(folder, NULL, &pack, &err));
+    fgt_ok(fg_pack_get_entry(pack, 39, &last, &err));
+    assert_true(last.shard > 0);
+    FILE *file = fopen(fg_pack_path(pack, last.shard), "r+b");
+    assert_true(file != NULL && fseek(file, (long)last.offset_bytes, SEEK_SET) == 0);
+    assert_int_equal(fputc(~0, file), 255);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(fg_pack_verify(pack, NULL, NULL, NULL, &err), FG_EFORMAT);
+    assert_non_null(strstr(err.message, ": record 39 ('"));
+    fg_pack_close(pack);
+}
+
 /* Empty metadata are none: the files are the same. */
 static void metadata_may_be_empty(void **state)
 {
@@ -803,6 +825,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(description_of_the_pack),
     cmocka_unit_test(all_names_of_classes_may_be_empty),
     cmocka_unit_test(a_rebuilt_file_has_the_records_of_its_header),
+    cmocka_unit_test(records_are_numbered_in_the_set),
     cmocka_unit_test(metadata_may_be_empty),
     cmocka_unit_test(small_records_do_not_cross_a_window),
     cmocka_unit_test(places_of_records),
