@@ -754,7 +754,7 @@ static void members_have_types(void **state)
     archive_add(&a, '0', "8.JSON", "{}", 2);
     archive_add(&a, '0', "8.Jpg", "8", 1);
     archive_add(&a, '0', "__MACOSX/8.jpg", "m", 1);
-    archive_add(&a, '0', "a/__MACOSX/8.jpg", "m", 1);
+    archive_add(&a, '0', "a_folder_with_a_name_of_32_letters/__MACOSX/8.jpg", "m", 1);
     fgt_catalog_is(archive_write(&a, "t.tar"), NULL,
                    "0.jpg [0]\nold.jpg [1]\n7.jpg [7]\nin.dir/9.jpg [9]\n8.Jpg [8]\n");
 }

@@ -143,6 +143,7 @@ static const struct {
     {"names", "[a, \"b c\", \"7\"]", "[a, \"b c\", \"7\"]"},
     {"names", "[\"b, c\", d]", "[\"b, c\", d]"},
     {"names", "[]", "[]"},
+    {"names", "a), b]", "[\"a)\", \"b]\"]"},
     {"names", "[_a, /b, -c, \"off\", \"On\", \"no\", \"yes\", \"true\", \"null\", \"auto\"]",
      "[_a, /b, \"-c\", \"off\", \"On\", \"no\", \"yes\", \"true\", \"null\", \"auto\"]"},
     {"rules", "[fc.*=none/model]", "[\"fc.*=none/model\"]"},

@@ -133,6 +133,48 @@ static void a_rebuilt_file_has_the_records_of_its_header(void **state)
     assert_int_equal(count_rebuilt(path, 2), 2);
 }
 
+/* Changes the first byte of the column of record 4, with the checksums that belong to it. */
+static void change_column(char *data, size_t size, fgi_pack_kind kind)
+{
+    fgi_pack_page *page = (void *)data;
+    bool is_found = false;
+    for (uint32_t i = 0; i < page->section_count; i++) {
+        fgi_pack_section *s = &page->sections[i];
+        if (s->kind != (uint32_t)kind)
+            continue;
+        data[s->offset + 4 * fgi_pack_element_size(kind)] ^= 2;
+        s->crc = fgi_crc32c(0, data + s->offset, (size_t)s->size);
+        is_found = true;
+    }
+    assert_true(is_found);
+    page->crc = fgi_pack_page_crc(page);
+    memcpy(data + size - sizeof *page, page, sizeof *page);
+}
+
+/* An index with good checksums must still be that of the records. */
+static void columns_must_agree_with_the_records(void **state)
+{
+    static const fgi_pack_kind kinds[] = {FGI_PACK_CRC,    FGI_PACK_LABEL, FGI_PACK_WIDTH,
+                                          FGI_PACK_HEIGHT, FGI_PACK_CODEC, FGI_PACK_FLAGS,
+                                          FGI_PACK_SPLIT,  FGI_PACK_GROUP};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        fg_error err = {0};
+        fg_pack *pack = NULL;
+        char *data;
+        size_t size;
+        const char *path = fresh("c.pack");
+        fgt_ok(pack_made_write(path, NULL, 8, &err));
+        fgt_ok(fgi_file_read(path, 1 << 20, &data, &size, &err));
+        change_column(data, size, kinds[i]);
+        fgt_write(path, data, size);
+        fgi_free(data);
+        fgt_ok(fg_pack_open(path, NULL, &pack, &err));
+        assert_int_equal(fg_pack_verify(pack, NULL, NULL, NULL, &err), FG_EFORMAT);
+        assert_non_null(strstr(err.message, " has a header that differs from the index"));
+        fg_pack_close(pack);
+    }
+}
+
 /* The number of a damaged record is that in the set, also of a later file. */
 static void records_are_numbered_in_the_set(void **state)
 {
@@ -826,6 +868,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(all_names_of_classes_may_be_empty),
     cmocka_unit_test(a_rebuilt_file_has_the_records_of_its_header),
     cmocka_unit_test(records_are_numbered_in_the_set),
+    cmocka_unit_test(columns_must_agree_with_the_records),
     cmocka_unit_test(metadata_may_be_empty),
     cmocka_unit_test(small_records_do_not_cross_a_window),
     cmocka_unit_test(places_of_records),
