@@ -250,6 +250,11 @@ static void broken_container(void **state)
                  "TPU_SKIP_MDS_QUERY=1");
     assert_string_equal(finding("tpu-type")->text, "TPU_ACCELERATOR_TYPE is 'v5litepod-4', but "
                                                    "the chips on the PCI bus are v6e");
+    fg_error err = {0};
+    fg_host_close(host); /* the number of chips is that of the bus */
+    machine_file(&m, "/proc/self/environ", "TPU_ACCELERATOR_TYPE=v5litepod-8\n");
+    fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
+    assert_string_equal(finding("tpu-type")->command, "export TPU_ACCELERATOR_TYPE=v6e-4");
 }
 
 /* The container's limits apply, with cgroups v1 and v2. */

@@ -152,6 +152,7 @@ static const struct {
     {"hooks", "[stop(why=\"a)\", after=3)]", "[\"stop(why=\\\"a)\\\", after=3)\"]"},
     {"hooks", "[\"stop(after=3, kind=a)\", \"say\"]", "[\"stop(after=3, kind=a)\", say]"},
     {"hooks", "[]", "[]"},
+    {"hooks", "[say-it(a_b=1), say_it]", "[\"say-it(a_b=1)\", say_it]"},
 };
 
 /* Each text and its value as YAML. */
@@ -189,6 +190,7 @@ static void wrong_text_is_refused_and_changes_nothing(void **state)
          "thing.shape: expected one of round|square, got 'squares': did you mean 'square'?"},
         {"shape", "sq",
          "thing.shape: expected one of round|square, got 'sq': did you mean 'square'?"},
+        {"shape", "\"7\"", "thing.shape: expected one of round|square, got '7'"},
         {"shape", "s", "thing.shape: expected one of round|square, got 's'"},
         {"shape", "star",
          "thing.shape: this version does not support 'star': expected one of round|square"},

@@ -637,7 +637,10 @@ static void an_interrupted_pack_is_continued(void **state)
                            "'counted', which has changed since packing was interrupted: "
                            "start over (restart, --restart)"));
     added = 0;
-    int64_t count = 0;
+    int64_t count = 0, stop = 800; /* among the test samples */
+    const fg_pack_arrays_options stopped = {
+        .progress = stop_at, .progress_self = &stop, .progress_s = 1e-9};
+    assert_int_equal(fg_pack_datasets(all, "counted", path, &stopped, NULL, &err), FG_ESTOPPED);
     fgt_ok(fg_pack_datasets(all, "counted", path, NULL, &count, &err));
     assert_int_equal(count, 1200);
     const size_t size = read_all(whole, a, LARGE);
