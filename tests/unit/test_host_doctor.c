@@ -235,6 +235,25 @@ static void laptop(void **state)
     assert_fixed("");
 }
 
+/* Only a pod with chips is a place of TPUs. */
+static void pods_of_kubernetes(void **state)
+{
+    (void)state;
+    static const char *const names[][2] = {{"laptop", "other"}, {"bare_v6e", "gke"}};
+    for (int i = 0; i < 2; i++) {
+        fg_error err = {0};
+        if (i > 0)
+            machine_fini(&m);
+        look(names[i][0]);
+        fg_host_close(host);
+        machine_file(&m, "/proc/self/environ", "KUBERNETES_SERVICE_HOST=10.0.0.1\n");
+        fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
+        assert_string_equal(fg_host_get_info(host)->place, names[i][1]);
+        if (i == 0)
+            fg_host_close(host);
+    }
+}
+
 /* Everything at once: no nodes, a type of another generation, bounds of another host, no metadata
  * server, small limits. */
 static void broken_container(void **state)
@@ -289,6 +308,33 @@ static void limits_of_a_container_count(void **state)
     fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
     assert_true(fg_host_get_info(host)->memory_bytes == 4LL << 30);
     assert_true(fg_host_get_info(host)->memory_free_bytes == -1);
+    fg_host_close(host);
+    machine_file(&m, "/proc/cpuinfo", "");
+    fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
+    assert_int_equal(fg_host_get_info(host)->cpus, 4);
+}
+
+/* The largest number of chips of a host. */
+static void a_host_of_a_slice_may_have_eight_chips(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    machine_make(&m, fgt_path(fgt_temp_folder(), "eight"));
+    machine_file(&m, "/sys/class/dmi/id/product_name", "Google Compute Engine\n");
+    for (int i = 0; i < 8; i++) {
+        char slot[32], node[32];
+        (void)snprintf(slot, sizeof slot, "0000:00:0%d.0", i + 1);
+        (void)snprintf(node, sizeof node, "/dev/accel%d", i);
+        machine_pci(&m, slot, "0x1ae0", "0x0063", "0x0000");
+        machine_file(&m, node, "");
+    }
+    machine_file(&m, "/computeMetadata/v1/instance/attributes/tpu-env",
+                 "ACCELERATOR_TYPE: 'v5litepod-16'\nCHIPS_PER_HOST_BOUNDS: '2,4,1'\n"
+                 "HOST_BOUNDS: '2,1,1'\nWORKER_ID: '1'\n");
+    fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
+    assert_string_equal(finding("slice-of-hosts")->command,
+                        "export TPU_VISIBLE_CHIPS=0,1,2,3,4,5,6,7 "
+                        "TPU_CHIPS_PER_PROCESS_BOUNDS=2,4,1 TPU_PROCESS_BOUNDS=1,1,1");
 }
 
 /* Units of the mount option. */
@@ -626,10 +672,12 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_teardown(pod_of_v5p, leave),
     cmocka_unit_test_teardown(held_v5p, leave),
     cmocka_unit_test_teardown(laptop, leave),
+    cmocka_unit_test_teardown(pods_of_kubernetes, leave),
     cmocka_unit_test_teardown(broken_container, leave),
     cmocka_unit_test_teardown(limits_of_a_container_count, leave),
     cmocka_unit_test_teardown(shared_memory_has_the_size_of_its_mount, leave),
     cmocka_unit_test_teardown(metadata_may_name_the_chips, leave),
+    cmocka_unit_test_teardown(a_host_of_a_slice_may_have_eight_chips, leave),
     cmocka_unit_test_teardown(quotas_are_those_of_the_whole_hierarchy, leave),
     cmocka_unit_test_teardown(quotas_are_rounded, leave),
     cmocka_unit_test(processors_are_those_of_the_process),

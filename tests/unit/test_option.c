@@ -128,6 +128,7 @@ static const struct {
     {"path", "NULL", "null"},
     {"path", "~", "null"},
     {"path", "nULL", "\"nULL\""},
+    {"path", "\"", "\"\\\"\""},
     {"rate", "0e-999", "0"},
     {"rate", "1.2e-38", "1.2e-38"},
     {"path", "x/y-1.csv", "x/y-1.csv"},
