@@ -191,8 +191,6 @@ static void wrong_text_is_refused_and_changes_nothing(void **state)
          "thing.shape: expected one of round|square, got 'squares': did you mean 'square'?"},
         {"shape", "sq",
          "thing.shape: expected one of round|square, got 'sq': did you mean 'square'?"},
-        {"shape", "\"7\"", "thing.shape: expected one of round|square, got '7'"},
-        {"shape", "s", "thing.shape: expected one of round|square, got 's'"},
         {"shape", "star",
          "thing.shape: this version does not support 'star': expected one of round|square"},
         {"shape", "7", "thing.shape: expected one of round|square, got '7'"},
@@ -374,8 +372,9 @@ static void several_options_are_checked(void **state)
     fg_option_values_destroy(v);
 }
 
-/* A number that is 0 or infinite on a device, and one with a decimal comma. */
-static void numbers_that_change_are_refused(void **state)
+/* A number that is 0 or infinite on a device, and one with a decimal comma; choices that are near
+ * none, and words in quotes. */
+static void values_that_change_are_refused(void **state)
 {
     static const struct {
         const char *name, *text, *message;
@@ -406,6 +405,11 @@ static void numbers_that_change_are_refused(void **state)
         {"part", "1e-400",
          "thing.part: expected a fraction (0.0 to 1.0) or a count (for example 0.1), got "
          "'1e-400': too small for f32 (0, or at least 1.2e-38)"},
+        {"shape", "\"7\"", "thing.shape: expected one of round|square, got '7'"},
+        {"shape", "s", "thing.shape: expected one of round|square, got 's'"},
+        {"rate", "\"auto\"",
+         "thing.rate: expected a number from 0 to less than 1, or auto (for example 0.5), got "
+         "the string 'auto': remove the quotes"},
     };
     fg_option_values *v = make();
     fg_error err = {0};
@@ -622,7 +626,7 @@ int main(void)
         cmocka_unit_test(a_zero_that_was_given_is_not_a_default),
         cmocka_unit_test(several_options_come_in_one_text),
         cmocka_unit_test(several_options_are_checked),
-        cmocka_unit_test(numbers_that_change_are_refused),
+        cmocka_unit_test(values_that_change_are_refused),
         cmocka_unit_test(home_is_expanded),
         cmocka_unit_test(amounts_are_fractions_or_counts),
         cmocka_unit_test(other_programs_words_are_remembered),
