@@ -371,12 +371,16 @@ static void a_schedule_needs_no_device(void **state)
                                    "--trainer.devices=4 --print-schedule --draw=always "
                                    "--schedule.name=onecycle --summary=s.json "
                                    "--trainer.max_epochs=4 --trainer.accumulate_schedule=2=3 "
-                                   "--trainer.callbacks='[swa(swa_lrs=0.1)]' >out 2>err"),
+                                   "--trainer.callbacks='[swa(swa_lrs=0.1)]' "
+                                   "--tuner.lr_find=true >out 2>err"),
                      0);
     contains(file_text(folder, "out"), "over 16 steps, 6 per epoch, 2 starting at epoch 2\n");
     contains(file_text(folder, "out"), "\n100 %            16        3 ");
     contains(file_text(folder, "err"),
              "the callback swa replaces the learning rates of the schedule by swa_lrs\n");
+    contains(file_text(folder, "err"),
+             "note: tuner.lr_find replaces optimizer.lr: the schedule has the same shape, with "
+             "other learning rates\n");
     contains(file_text(folder, "s.json"), "\"total_epochs\": 4");
     contains(file_text(folder, "out"), "100 %");
     contains(file_text(folder, "out"), "highest");
@@ -385,7 +389,10 @@ static void a_schedule_needs_no_device(void **state)
     assert_false(is_there(folder, "run"));
     const outcome *o = program_gives(0, folder,
                                      "lr-find digits.yaml --schedule --trainer.max_epochs=-1 "
-                                     "--trainer.accelerator=cpu --out=c.csv --draw=always");
+                                     "--trainer.accelerator=cpu --out=c.csv --draw=always "
+                                     "--trainer.callbacks=[swa]");
+    assert_null(strstr(o->err, "note: after swa_epoch_start"));
+    assert_null(strstr(o->err, "note: tuner.lr_find"));
     contains(o->out, "schedule: constant, no limit of steps, 23 per epoch\n");
     assert_string_equal(file_text(folder, "c.csv"), "step,epoch,lr,momentum\n1,0,0.01,0.9\n");
     if (system("gnuplot --version >/dev/null 2>&1") == 0) {

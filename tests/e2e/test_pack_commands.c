@@ -178,6 +178,137 @@ static void sheets_are_drawn(void **state)
     contains(program_gives(1, folder, "pack show p.pack --out /dev/full")->err, "/dev/full");
 }
 
+/* ---- augmented images ------------------------------------------------------------------------ */
+
+/* The left and the right half of a record, and its stripe in the middle if it is higher than 256. */
+static const uint8_t colors[2][3][3] = {{{200, 0, 0}, {0, 200, 0}, {0, 200, 200}},
+                                        {{0, 0, 200}, {200, 200, 0}, {200, 0, 200}}};
+
+static void make_halves(const char *name, const int sizes[2][2])
+{
+    static const char *const classes[] = {"red", "blue"};
+    static const int32_t labels[] = {1, 0};
+    static uint8_t pixels[16 * 300 * 3];
+    fg_error err = {0};
+    fg_pack_writer *writer = NULL;
+    const fg_pack_writer_options options = {.class_names = classes, .class_count = 2};
+    fgt_ok(fg_pack_writer_create(fgt_path(folder, name), &options, &writer, NULL, &err));
+    for (int i = 0; i < 2; i++) {
+        const int width = sizes[i][0], height = sizes[i][1];
+        const fg_pack_entry entry = {.name = i == 0 ? "0.png" : "1.png",
+                                     .codec = FG_PACK_RAW_RGB,
+                                     .width = width,
+                                     .height = height,
+                                     .label = i == 0 ? FG_PACK_NO_LABEL : 1,
+                                     .labels = i == 0 ? labels : NULL,
+                                     .label_count = i == 0 ? 2 : 0};
+        for (int k = 0; k < width * height; k++) {
+            const bool is_middle = height > 256 && abs(2 * (k / width) + 1 - height) <= width;
+            memcpy(pixels + 3 * k, colors[i][is_middle ? 2 : 2 * (k % width) >= width], 3);
+        }
+        fgt_ok(fg_pack_writer_add(writer, &entry, pixels, 3 * (size_t)(width * height), &err));
+    }
+    fgt_ok(fg_pack_writer_finish(writer, NULL, &err));
+    fg_pack_writer_destroy(writer);
+}
+
+static bool has_color(const fg_image *sheet, int64_t x, int64_t y, const uint8_t *color)
+{
+    const uint8_t *at = sheet->pixels + 3 * (y * sheet->width + x);
+    for (int i = 0; i < 3; i++)
+        if (abs(at[i] - color[i]) > 2)
+            return false;
+    return true;
+}
+
+/* A pixel of each cell, at (1, y): '<' the color of the left half, '>' of the right one, '|' of the
+ * stripe, '.' none of them. */
+static const char *cells_of(const char *arguments, int rows, int columns, int cell, int y)
+{
+    static char found[64];
+    static unsigned char bytes[1 << 20];
+    char line[256];
+    fg_error err = {0};
+    fg_image sheet = {0};
+    fg_image_decoder *decoder = NULL;
+    size_t used = 0;
+    (void)snprintf(line, sizeof line, "pack show %s --out h.png", arguments);
+    (void)program_gives(0, folder, line);
+    FILE *file = fopen(fgt_path(folder, "h.png"), "rb");
+    const size_t size = fread(bytes, 1, sizeof bytes, file);
+    (void)fclose(file);
+    fgt_ok(fg_image_decoder_create(&decoder, &err));
+    fgt_ok(fg_image_decode(decoder, "h.png", bytes, size, NULL, &sheet, &err));
+    assert_int_equal(sheet.width, 4 + columns * (cell + 4));
+    assert_int_equal(sheet.height, 4 + rows * (cell + 18));
+    for (int row = 0; row < rows; row++, found[used++] = ' ')
+        for (int column = 0; column < columns; column++, used++) {
+            const int64_t left = 4 + column * (cell + 4), top = 4 + row * (cell + 18);
+            found[used] = '.';
+            for (int k = 0; k < 3 && row < 2; k++)
+                if (has_color(&sheet, left + 1, top + y, colors[row][k]))
+                    found[used] = "<>|"[k];
+        }
+    found[used - 1] = '\0';
+    fg_image_decoder_destroy(decoder);
+    fg_image_fini(&sheet);
+    return found;
+}
+
+static const char *flips_of(const char *augment)
+{
+    char line[160];
+    (void)snprintf(line, sizeof line, "halves.pack --rows 2 --columns 9 --cell 16 --augment '%s'",
+                   augment);
+    return cells_of(line, 2, 9, 16, 8);
+}
+
+/* A flip that is certain, and one that is drawn for each cell: also after another augmentation, but
+ * not as by the same one before it. */
+static void each_cell_has_its_own_draw(void **state)
+{
+    char drawn[64];
+    (void)state;
+    make_photos();
+    make_halves("halves.pack", (const int[2][2]){{8, 8}, {8, 8}});
+    assert_string_equal(flips_of("[random_flip(p=1)]"), "<>>>>>>>> <>>>>>>>>");
+    (void)snprintf(drawn, sizeof drawn, "%s", flips_of("[random_flip]"));
+    assert_non_null(strstr(drawn, "<>"));
+    assert_non_null(strstr(drawn, "><"));
+    assert_memory_not_equal(drawn, drawn + 10, 9);
+    assert_string_equal(flips_of("[invert(p=0), random_flip]"), drawn);
+    assert_string_not_equal(flips_of("[random_flip, random_flip]"), "<<<<<<<<< <<<<<<<<<");
+    assert_string_not_equal(flips_of("[random_flip]' --seed '4294967296"), drawn);
+    assert_string_equal(program_gives(0, folder, "pack show halves.pack --augment grayscale")->out,
+                        "1\t0\tblue\n2\t1\tblue\n"); /* the first of several labels */
+    assert_string_equal(cells_of("halves.pack --augment 'invert(p=0)'", 6, 8, 128, 64),
+                        "<<<<<<<< <<<<<<<< ........ ........ ........ ........");
+}
+
+/* Images of one size, at most 256x256, keep it; else the squares in their middle are used. */
+static void images_of_one_size_keep_it(void **state)
+{
+    static const struct {
+        int sizes[2][2], y;
+        const char *found;
+    } rows[] = {{{{8, 4}, {8, 4}}, 4, "<< <<"},      {{{8, 4}, {8, 4}}, 3, ".. .."},
+                {{{8, 4}, {4, 4}}, 3, ".< <<"},      {{{4, 8}, {4, 4}}, 3, ".< <<"},
+                {{{8, 300}, {8, 8}}, 3, ".| <<"},    {{{16, 256}, {16, 256}}, 8, ".. .."},
+                {{{16, 257}, {16, 257}}, 8, ".| .|"}};
+    (void)state;
+    make_photos();
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char name[32], line[128];
+        (void)snprintf(name, sizeof name, "sizes-%zu.pack", i);
+        (void)snprintf(line, sizeof line,
+                       "%s --rows 2 --columns 2 --cell 16 --augment 'invert(p=0)'", name);
+        make_halves(name, rows[i].sizes);
+        const char *found = cells_of(line, 2, 2, 16, rows[i].y);
+        if (strcmp(found, rows[i].found) != 0)
+            fail_msg("row %zu: %s", i, found);
+    }
+}
+
 static void arrays_and_tokens_are_packed(void **state)
 {
     (void)state;
@@ -201,6 +332,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(exported_files_give_the_same_pack),
     cmocka_unit_test(wrong_values_name_their_option),
     cmocka_unit_test(sheets_are_drawn),
+    cmocka_unit_test(each_cell_has_its_own_draw),
+    cmocka_unit_test(images_of_one_size_keep_it),
     cmocka_unit_test(arrays_and_tokens_are_packed),
 };
 TRAINING_MAIN(tests)
