@@ -53,6 +53,11 @@ static const struct {
     {{"data.format=images", "data.augment=[random_crop(height=4,width=4)]"}, false},
     {{"data.format=images", "data.augment=[random_resized_crop(height=4,width=4),random_flip]"},
      false},
+    {{"data.format=images",
+      "data.augment=[random_crop(height=4,width=6),random_resized_crop(height=5,width=7)]"},
+     false},
+    {{"data.format=images", "data.augment=[center_crop(height=5,width=3),random_crop(padding=1)]"},
+     false},
     {{"data.format=images", "data.augment=[random_flip]"}, false},
     {{"data.format=images", "data.augment=[random_flip]", "data.flip=0.25"}, false},
     {{"data.format=images", "data.augment=[random_flip]", "data.flip=0"}, false},
@@ -77,6 +82,7 @@ static void put_image_notes(fgi_buf *out)
         r.task.encoding_count = 2;
         fgt_ok(fgi_run_augment_init(r.c, &r.task, &err));
         fgi_run_augment_note(&r);
+        fgi_buf_printf(out, "%d x %d\n", (int)r.task.input.dim[0], (int)r.task.input.dim[1]);
         fgi_config_rows_free(&r.task.augment);
         fgi_config_destroy(r.c);
     }
