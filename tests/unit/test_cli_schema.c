@@ -323,6 +323,10 @@ static void differences_are_named(void **state)
          "\n  a: 0.10000000000000001 in the checkpoint, 0.10000001 here"},
         {"{\"a\": [0.1, 0.25, 3]}", "{\"a\": [0.1, 0.25, 4]}",
          "\n  a: [0.1,0.25,3] in the checkpoint, [0.1,0.25,4] here"},
+        {"{\"a\": [0.1, 11111111111, 22222222222, 33333333333, 1, 44]}",
+         "{\"a\": [0.1, 11111111111, 22222222222, 33333333333, 1, 45]}",
+         "\n  a: [0.10000000000000001,11111111111,22222222222... in the checkpoint, "
+         "[0.10000000000000001,11111111111,22222222222... here"},
         {"{\"a\": 1}", "{}", "\n  a: 1 in the checkpoint, nothing here"},
         {"{}", "{\"a\": {\"b\": 1}}", "\n  a: nothing in the checkpoint, {\"b\":1} here"},
         {"{\"preprocessing\": {\"mean\": [1]}}", "{\"preprocessing\": {\"mean\": []}}",

@@ -6,6 +6,7 @@
 
 #include <fulgurite/recipe.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,7 +14,10 @@
     "task: classification\nmodel: {name: resnet18}\noptimizer: {name: sgd, lr: 0.1}\n"             \
     "trainer: {accelerator: cpu}\n"
 
-#define PLAN(members) "#!/bin/sh\ncat >/dev/null <<E\nE\necho '{\"topologies\": [{" members "}]}'\n"
+/* Of one machine, without a search for the largest batch or a comparison of several. */
+#define PLAN(members)                                                                              \
+    "#!/bin/sh\ncase \"$*\" in *--sweep*) exit 2;; *--no-search*) ;; *) exit 2;; esac\n"           \
+    "echo '{\"topologies\": [{" members "}]}'\n"
 
 #define GOOD_PLAN                                                                                  \
     PLAN("\"fits\": true, \"hosts\": 2, \"global_batch_size\": 256, \"estimated_step_s\": 0.025, " \
@@ -47,7 +51,7 @@ static fg_status pack_for(const char *config, const char *topology, const char *
                           fg_pack_build_options *options, char out[1024], fg_error *err)
 {
     const fg_recipe_options recipe = {
-        .config = config, .topology = topology, .message = hear, .message_self = out};
+        .config = config, .topology = topology, .sweep = "8", .message = hear, .message_self = out};
     const fg_plan_process process = {.program = "./program"};
     *out = '\0';
     fgt_write("program", script, strlen(script));
@@ -225,7 +229,32 @@ static void what_cannot_be_planned_is_an_error(void **state)
     }
 }
 
+/* The machine of this host, unless the configuration is for another kind of device. */
+static void the_machine_of_this_host(void **state)
+{
+    static const struct {
+        const char *accelerator;
+        bool is_planned;
+    } rows[] = {{"auto", true}, {"tpu", true}, {"cuda", false}, {"cpu", false}};
+    (void)state;
+    assert_int_equal(setenv("TPU_ACCELERATOR_TYPE", "v5litepod-8", 1), 0);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        static const char yaml[] = "task: classification\ntrainer: {accelerator: %s}\n"
+                                   "data: {format: images, train: p, size: 160}\n";
+        fg_error err = {0};
+        char text[1024], config[256];
+        fg_pack_build_options o = {0};
+        (void)snprintf(config, sizeof config, yaml, rows[i].accelerator);
+        fgt_write("host.yaml", config, strlen(config));
+        const fg_status status = pack_for("host.yaml", NULL, GOOD_PLAN, &o, text, &err);
+        assert_int_equal(status, rows[i].is_planned ? FG_OK : FG_EINVAL);
+        assert_true(o.rate == (rows[i].is_planned ? 5120 : 0));
+    }
+    assert_int_equal(unsetenv("TPU_ACCELERATOR_TYPE"), 0);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_machine_of_this_host),
     cmocka_unit_test(size_and_rate_are_those_of_training),
     cmocka_unit_test(a_plan_of_one_host),
     cmocka_unit_test(given_options_are_kept),

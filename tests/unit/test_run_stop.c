@@ -18,6 +18,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/run_lock.h"
+#include "recipe/run.h"
 
 static fg_error err;
 static const char *folder;
@@ -240,6 +241,53 @@ static void mistakes_are_named(void **state)
     (void)close(fd);
 }
 
+/* A folder is in use while its lock is held and names a holder. */
+static void a_folder_in_use(void **state)
+{
+    (void)state;
+    assert_false(fgi_run_dir_is_live(folder));
+    record(77, this_machine(), here());
+    assert_false(fgi_run_dir_is_live(folder));
+    const int fd = hold();
+    assert_true(fgi_run_dir_is_live(folder));
+    assert_int_equal(ftruncate(fd, 0), 0); /* it has ended, and is about to close the file */
+    assert_false(fgi_run_dir_is_live(folder));
+    (void)close(fd);
+}
+
+/* The folder of a new run: one with checkpoints is refused, unless a process trains in it, which
+ * the Trainer names. A search for a learning rate has none. */
+static void the_folder_of_a_new_run(void **state)
+{
+    char assignment[600];
+    const char *resume = NULL;
+    fg_recipe_options options = {.kind = FG_RECIPE_FIT};
+    fg_recipe r = {.options = &options, .c = fgi_config_create(NULL, &err)};
+    (void)state;
+    (void)snprintf(assignment, sizeof assignment, "trainer.run_dir=%s", folder);
+    assert_true(fgi_config_override(r.c, assignment, &err));
+    fgt_ok(fgi_folder_make(fgt_path(folder, "checkpoints"), &err));
+    fgt_write(fgt_path(folder, "checkpoints/last"), "step-000000007\n", 15);
+    assert_int_equal(fgi_run_find_origin(&r, &resume, &err), FG_EINVAL);
+    fgt_message_is(err.message, "'@' holds the checkpoints of an earlier run\n--resume continues "
+                                "it, --overwrite deletes it, --trainer.run_dir=FOLDER trains "
+                                "elsewhere");
+    const int fd = hold();
+    record(getpid(), this_machine(), here());
+    fgt_ok(fgi_run_find_origin(&r, &resume, &err));
+    assert_string_equal(r.folder, folder);
+    (void)close(fd);
+    options.overwrite = true;
+    fgt_ok(fgi_run_find_origin(&r, &resume, &err));
+    fgi_free(r.folder);
+    r.folder = NULL;
+    options = (fg_recipe_options){.kind = FG_RECIPE_FIND_LR};
+    assert_true(fgi_config_override(r.c, "trainer.resume=last", &err));
+    fgt_ok(fgi_run_find_origin(&r, &resume, &err));
+    assert_true(r.folder == NULL && resume == NULL && r.origin.ckpt == NULL);
+    fgi_config_destroy(r.c);
+}
+
 /* Runs whose locks were taken at these times. */
 static const struct {
     const char *folder, *lock; /* lock: "": has ended */
@@ -308,6 +356,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(another_host_is_asked, begin, end),
     cmocka_unit_test_setup_teardown(the_end_is_awaited, begin, end),
     cmocka_unit_test_setup_teardown(mistakes_are_named, begin, end),
+    cmocka_unit_test_setup_teardown(a_folder_in_use, begin, end),
+    cmocka_unit_test_setup_teardown(the_folder_of_a_new_run, begin, end),
     cmocka_unit_test_setup_teardown(last_is_a_run_that_trains, begin, end),
 };
 FGT_MAIN(tests)
