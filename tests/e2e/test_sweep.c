@@ -128,10 +128,10 @@ static void more_values_are_added(void **state)
     json_decref(sweep);
     free(before);
     /* runs that are not repeated remain in the table */
-    o = program_gives(
-        0, folder,
-        "fit digits.yaml --sweep optimizer.lr=3e-3 --sweep model.hidden=[8] --resume=last "
-        "--summary=s.json --quiet " SHORT);
+    o = program_gives(0, folder,
+                      "fit digits.yaml --sweep optimizer.lr=3e-3 --sweep model.hidden=[8] "
+                      "--trainer.resume=last "
+                      "--summary=s.json --quiet " SHORT);
     contains(o->out, "finished: 3 of 3 runs; best val_loss");
     contains(o->out, "\noptimizer.lr  model.hidden  state ");
     contains(o->out, "\n        1e-2             -  finished ");
@@ -253,6 +253,26 @@ static void a_value_that_a_fit_refuses_is_a_failed_run(void **state)
     assert_false(is_there(folder, "sw/monitor=val_los"));
 }
 
+/* Data that cannot be read end the sweep, whichever run has them; the folder was there before. */
+static void data_that_cannot_be_read_end_the_sweep(void **state)
+{
+    const char *folder = fit_folder();
+    (void)state;
+    assert_int_equal(shell(folder, "mkdir mine"), 0);
+    (void)program_gives(1, folder,
+                        "fit digits.yaml -q --trainer.run_dir=mine --sweep data.path=nowhere.csv");
+    assert_true(is_there(folder, "mine"));
+    const outcome *o =
+        program_gives(1, folder,
+                      "fit digits.yaml -q --trainer.max_steps=1 --trainer.run_dir=mine --sweep "
+                      "data.path=" FGT_SOURCE_DIR "/share/data/digits/digits.csv.gz,nowhere.csv,"
+                      "elsewhere.csv");
+    contains(o->err, "fulgurite fit: cannot open 'nowhere.csv': No such file or directory\n");
+    assert_null(strstr(o->err, "the sweep continues"));
+    assert_null(strstr(o->err, "elsewhere.csv"));
+    contains(o->out, "failed: 1 of 3 runs");
+}
+
 static void another_process_in_the_folder(void **state)
 {
     (void)state;
@@ -343,6 +363,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(an_interrupted_sweep_continues),
     cmocka_unit_test(failed_runs_do_not_end_the_sweep),
     cmocka_unit_test(a_value_that_a_fit_refuses_is_a_failed_run),
+    cmocka_unit_test(data_that_cannot_be_read_end_the_sweep),
     cmocka_unit_test(mistakes_are_found_before_the_first_run),
     cmocka_unit_test(another_process_in_the_folder),
     cmocka_unit_test(stop_ends_the_sweep),
