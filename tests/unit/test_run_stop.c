@@ -255,6 +255,12 @@ static void a_folder_in_use(void **state)
     (void)close(fd);
 }
 
+static void forget(fg_recipe *r)
+{
+    fgi_free(r->folder);
+    r->folder = NULL;
+}
+
 /* The folder of a new run: one with checkpoints is refused, unless a process trains in it, which
  * the Trainer names. A search for a learning rate has none. */
 static void the_folder_of_a_new_run(void **state)
@@ -269,6 +275,7 @@ static void the_folder_of_a_new_run(void **state)
     fgt_ok(fgi_folder_make(fgt_path(folder, "checkpoints"), &err));
     fgt_write(fgt_path(folder, "checkpoints/last"), "step-000000007\n", 15);
     assert_int_equal(fgi_run_find_origin(&r, &resume, &err), FG_EINVAL);
+    forget(&r);
     fgt_message_is(err.message, "'@' holds the checkpoints of an earlier run\n--resume continues "
                                 "it, --overwrite deletes it, --trainer.run_dir=FOLDER trains "
                                 "elsewhere");
@@ -276,11 +283,11 @@ static void the_folder_of_a_new_run(void **state)
     record(getpid(), this_machine(), here());
     fgt_ok(fgi_run_find_origin(&r, &resume, &err));
     assert_string_equal(r.folder, folder);
+    forget(&r);
     (void)close(fd);
     options.overwrite = true;
     fgt_ok(fgi_run_find_origin(&r, &resume, &err));
-    fgi_free(r.folder);
-    r.folder = NULL;
+    forget(&r);
     options = (fg_recipe_options){.kind = FG_RECIPE_FIND_LR};
     assert_true(fgi_config_override(r.c, "trainer.resume=last", &err));
     fgt_ok(fgi_run_find_origin(&r, &resume, &err));
