@@ -206,10 +206,15 @@ static void devices_agree(void **state)
     double valley[2];
     const char *folder = fit_folder();
     static const char *const arguments[] = {
-        "lr-find digits.yaml --summary=s.json --trainer.devices=1 --trainer.batch_size=64 " QUICK,
-        "lr-find digits.yaml --summary=s.json --trainer.devices=8 --trainer.batch_size=8 " QUICK};
+        "lr-find digits.yaml --summary=s.json --trainer.devices=1 --trainer.batch_size=64 " QUICK
+        "--tuner.segments=1",
+        "lr-find digits.yaml --summary=s.json --trainer.devices=8 --trainer.batch_size=8 " QUICK
+        "--tuner.segments=1"};
     for (int i = 0; i < 2; i++) {
-        (void)program_gives(0, folder, arguments[i]);
+        const outcome *one = program_gives(0, folder, arguments[i]);
+        contains(one->err, "finding a learning rate: 1 sweep of up to 60 steps\n");
+        assert_null(strstr(one->err, "valley of the"));
+        assert_null(strstr(one->err, "these are values of optimizer.lr"));
         json_t *summary = fit_json(folder, "s.json");
         valley[i] = suggested(summary, "valley");
         json_decref(summary);
