@@ -467,6 +467,20 @@ static void write_counted(const char *callbacks)
     write_file("counted.yaml", text);
 }
 
+/* 0 columns are 80, unlike 79. */
+static void assert_widths(fg_recipe *recipe)
+{
+    const char *text = NULL;
+    fg_error err = {0};
+    fgt_ok(fg_recipe_draw(recipe, 80, true, &text, &err));
+    char *usual = strdup(text);
+    fgt_ok(fg_recipe_draw(recipe, 0, true, &text, &err));
+    assert_string_equal(text, usual);
+    fgt_ok(fg_recipe_draw(recipe, 79, true, &text, &err));
+    assert_string_not_equal(text, usual);
+    free(usual);
+}
+
 /* Six batches an epoch; a stop with a reason is a success, and a resumed run continues to count. */
 static void runs_a_custom_callback(void **state)
 {
@@ -485,6 +499,8 @@ static void runs_a_custom_callback(void **state)
     fgt_ok(fg_recipe_get_text(recipe, FG_RECIPE_CONFIG, &text, &err));
     assert_non_null(strstr(
         text, "  callbacks: [\"counter(most=8)\", \"early_stop(patience=50, mode=min)\"]\n"));
+    assert_null(strstr(text, "\"stop_reason\"")); /* each text replaces the one before */
+    assert_widths(recipe);
     fgt_ok(fg_recipe_get_text(recipe, FG_RECIPE_CONFIG_COMMENTED, &text, &err));
     assert_non_null(strstr(text, "counter(most=1000):"));
     fg_recipe_close(recipe);
