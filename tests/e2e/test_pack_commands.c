@@ -180,7 +180,7 @@ static void sheets_are_drawn(void **state)
 
 /* ---- augmented images ------------------------------------------------------------------------ */
 
-/* The left and the right half of a record, and its stripe in the middle if it is higher than 256. */
+/* The left and the right half of a record, and its stripe in the middle if it is high. */
 static const uint8_t colors[2][3][3] = {{{200, 0, 0}, {0, 200, 0}, {0, 200, 200}},
                                         {{0, 0, 200}, {200, 200, 0}, {200, 0, 200}}};
 
