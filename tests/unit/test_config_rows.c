@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "base/alloc.h"
@@ -12,6 +13,10 @@
 #include "golden.h"
 #include "recipe/config_rows.h"
 #include "recipe/run.h"
+#include "recipe/run_format.h"
+#include "recipe/run_record.h"
+#include "train/callbacks.h"
+#include "train/trainer.h"
 #include "config_text.h"
 
 /* ---- rows of the test ------------------------------------------------------------------------ */
@@ -437,6 +442,127 @@ static void a_trainer_gets_every_option(void **state)
     fgi_buf_fini(&out);
 }
 
+/* ---- what a run keeps for its plot ----------------------------------------------------------- */
+
+static fg_recipe recorded;
+
+static const fg_callback_ops *record_ops(void **self)
+{
+    struct fgi_callbacks *list = recorded.trainer->callbacks;
+    const size_t last = fgi_callbacks_count(list) - 1;
+    *self = fgi_callbacks_self(list, last);
+    return fgi_callbacks_ops(list, last);
+}
+
+/* A metric at a step: of a window, an epoch or a validation. */
+static void record_value(int curve, int64_t step, const char *name, double value)
+{
+    void *self;
+    fg_error err = {0};
+    fg_metric metrics[] = {{.name = "other", .value = 9}, {.value = value}};
+    const fg_progress at = {.step = step, .metrics = metrics, .metric_count = 2};
+    const fg_callback_ops *ops = record_ops(&self);
+    (void)snprintf(metrics[1].name, sizeof metrics[1].name, "%s", name);
+    fgt_ok((curve == FGI_RUN_TRAIN_WINDOWS  ? ops->log
+            : curve == FGI_RUN_TRAIN_EPOCHS ? ops->epoch_end
+                                            : ops->val_end)(self, &at, &err));
+}
+
+static const char *drawn(void)
+{
+    static fgi_buf out;
+    fgi_buf_clear(&out);
+    fgi_run_record_draw(&recorded, 60, true, &out);
+    return out.size > 0 ? out.data : "";
+}
+
+static void hear(void *self, fg_log_level level, const char *text)
+{
+    fgi_buf_printf(self, "%d %s\n", (int)level, text);
+}
+
+/* Points that are not finite have no place, one point is no plot, and a rollback takes back what is
+ * after its step. Of windows and epochs, the curve with more points is drawn. */
+static void curves_are_recorded(void **state)
+{
+    fgi_buf heard = {0};
+    fg_error err = {0};
+    void *self;
+    const fg_recipe_options o = {.message = hear, .message_self = &heard};
+    (void)state;
+    recorded = (fg_recipe){.options = &o};
+    fgt_ok(fg_trainer_create(NULL, &recorded.trainer, &err));
+    fgt_ok(fgi_run_record_add(&recorded, &err));
+    const fgi_run_curve *curves = recorded.record->curves;
+    record_value(FGI_RUN_TRAIN_EPOCHS, 10, "train_loss", 0.5);
+    record_value(FGI_RUN_TRAIN_EPOCHS, 15, "train_loss", NAN);
+    record_value(FGI_RUN_TRAIN_EPOCHS, 15, "val_loss", 3);
+    assert_int_equal(curves[FGI_RUN_TRAIN_EPOCHS].count, 1);
+    assert_string_equal(drawn(), "");
+    record_value(FGI_RUN_TRAIN_EPOCHS, 20, "train_loss", 0.25);
+    char *epochs = fgi_strdup(drawn());
+    assert_string_not_equal(epochs, "");
+    record_value(FGI_RUN_TRAIN_WINDOWS, 5, "train_loss", 4);
+    record_value(FGI_RUN_TRAIN_WINDOWS, 10, "train_loss", 2);
+    assert_string_equal(drawn(), epochs);
+    record_value(FGI_RUN_TRAIN_WINDOWS, 20, "train_loss", 1);
+    assert_string_not_equal(drawn(), epochs);
+    record_value(FGI_RUN_VAL, 10, "val_loss", NAN);
+    record_value(FGI_RUN_VAL, 20, "val_loss", INFINITY);
+    record_value(FGI_RUN_VAL, 30, "val_loss", 0.5);
+    record_value(FGI_RUN_VAL, 40, "val_acc", 0.5);
+    assert_string_equal(heard.data,
+                        "2 val_loss is nan at step 10: this state cannot be the best\n");
+    assert_true(recorded.record->validations == 3 && recorded.record->bad == 2);
+    assert_int_equal(curves[FGI_RUN_VAL].count, 1);
+    const fg_callback_ops *ops = record_ops(&self);
+    fgt_ok(ops->rolled_back(self, &(fg_progress){.step = 10}, &err));
+    assert_int_equal(curves[FGI_RUN_TRAIN_WINDOWS].count, 2);
+    assert_int_equal(curves[FGI_RUN_TRAIN_EPOCHS].count, 1);
+    assert_int_equal(curves[FGI_RUN_VAL].count, 0);
+    fgi_free(epochs);
+    fgi_buf_fini(&heard);
+    fg_trainer_destroy(recorded.trainer);
+}
+
+/* ---- formats --------------------------------------------------------------------------------- */
+
+static fg_status open_silently(const fg_option_values *values, const fg_format_request *request,
+                               fg_format_data *out, fg_error *err)
+{
+    (void)values, (void)request, (void)out, (void)err;
+    return FG_EUNSUPPORTED;
+}
+
+static fg_status open_with_reason(const fg_option_values *values, const fg_format_request *request,
+                                  fg_format_data *out, fg_error *err)
+{
+    (void)values, (void)request, (void)out;
+    (void)fgi_refuse(err, "the reason");
+    return FG_EINVAL;
+}
+
+/* A format that fails without a message has one, and not that of an earlier failure. */
+static void formats_that_fail_have_a_message(void **state)
+{
+    const fg_format_entry silent = {.entry.name = "tiles", .open = open_silently},
+                          other = {.entry.name = "tiles", .open = open_with_reason};
+    const fg_format_entry parts[] = {
+        {.files.val = "v"}, {.files.test = "t"}, {.files.predict = "p"}};
+    fg_error err = {0};
+    fg_format_data data;
+    fgi_run_format format = {.entry = &other};
+    (void)state;
+    assert_int_equal(fgi_run_format_open(&format, FG_PART_TRAIN, &data, &err), FG_EINVAL);
+    assert_string_equal(err.message, "the reason");
+    format.entry = &silent;
+    assert_int_equal(fgi_run_format_open(&format, FG_PART_TRAIN, &data, &err), FG_EUNSUPPORTED);
+    assert_string_equal(err.message, "data.format tiles: opening the data failed: FG_EUNSUPPORTED");
+    assert_true(fgi_run_format_is_folder(&silent));
+    for (int i = 0; i < 3; i++)
+        assert_false(fgi_run_format_is_folder(&parts[i]));
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_is_listed_is_created_in_order),
     cmocka_unit_test(options_may_be_a_mapping),
@@ -446,6 +572,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(augmentations_that_change_nothing_are_refused),
     cmocka_unit_test(no_failed_allocation_is_lost),
     cmocka_unit_test(a_trainer_gets_every_option),
+    cmocka_unit_test(curves_are_recorded),
+    cmocka_unit_test(formats_that_fail_have_a_message),
 };
 
 int main(void) { return cmocka_run_group_tests(tests, open_registry, close_registry); }

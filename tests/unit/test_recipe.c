@@ -784,6 +784,7 @@ static void completion_has_the_name_of_the_program(void **state)
     assert_null(strstr(text, "_fulgurite")); /* the help of keys may name the program */
     fg_report_free(text);
     assert_int_equal(fg_recipe_completion("a;b", &command, 1, "zsh", &text, &err), FG_EINVAL);
+    assert_int_equal(fg_recipe_completion("", &command, 1, "zsh", &text, &err), FG_EINVAL);
     assert_int_equal(fg_recipe_completion("mine", &command, 1, "fish", &text, &err), FG_EINVAL);
     assert_string_equal(err.message, "unknown shell 'fish': expected bash or zsh");
     assert_null(text);
