@@ -25,11 +25,31 @@ static int64_t opened_at; /* the step that the last one continued from; -1: not 
 static bool had_history;  /* the last one was given metrics.jsonl */
 static int boards;        /* how many exist */
 
+/* Settings by which runs are compared: keys that have an effect, but not where the run is kept. */
+static void check_settings(const fg_log_start *start)
+{
+    static const struct {
+        const char *name;
+        bool is_there;
+    } rows[] = {{"optimizer.name", true},     {"optimizer.momentum", true},
+                {"optimizer.betas", false}, /* of another optimizer */
+                {"trainer.max_epochs", true}, {"trainer.run_dir", false},
+                {"trainer.resume", false},    {"trainer.loggers", false}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        bool is_there = false;
+        for (size_t k = 0; k < start->setting_count; k++)
+            is_there = is_there || strcmp(start->settings[k].name, rows[i].name) == 0;
+        if (is_there != rows[i].is_there)
+            fail_msg("%s: %d", rows[i].name, is_there);
+    }
+}
+
 static fg_status open_board(void *self, const fg_log_start *start, int64_t *out_lines,
                             fg_error *err)
 {
     const board *b = self;
     (void)out_lines;
+    check_settings(start);
     opened_at = start->step;
     had_history = start->history != NULL;
     (void)snprintf(err->message, sizeof err->message, "no board");
