@@ -1,6 +1,7 @@
 /* test_config_rows.c - the rows that trainer.callbacks and trainer.loggers list: their order, their
  * options, mistakes, and each allocation failing while they are read, created and added to a
- * Trainer; and the options that a Trainer gets from a configuration.
+ * Trainer; the options that a Trainer gets from a configuration; and what a run keeps for its plot
+ * and its report.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -563,6 +564,45 @@ static void formats_that_fail_have_a_message(void **state)
         assert_false(fgi_run_format_is_folder(&parts[i]));
 }
 
+/* ---- the parts of a run ---------------------------------------------------------------------- */
+
+static const struct {
+    bool has_origin, is_start; /* start: only the weights are those of another run */
+    size_t before, parts;      /* in the report of the folder, and then */
+} histories[] = {{false, false, 2, 1}, {true, true, 2, 1},       {true, false, 2, 3},
+                 {true, false, 0, 2},  {true, false, 999, 1000}, {true, false, 1000, 1}};
+
+/* A fit that continues a run follows its parts, of which the last one was killed if it still is
+ * "running"; a report without a history is one part. */
+static void parts_follow_those_of_the_run(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof histories / sizeof histories[0]; i++) {
+        fgi_buf text = {0};
+        fg_recipe r = {.folder = (char *)fgt_temp_folder(), .is_start = histories[i].is_start};
+        json_t *report = json_pack("{s:s, s:i}", "state", "finished", "steps", 7);
+        r.origin.ckpt = histories[i].has_origin ? (void *)&r : NULL; /* is not read */
+        fgi_buf_puts(&text, "{\"version\": 1, \"state\": \"running\", \"steps\": 5");
+        for (size_t k = 0; k < histories[i].before; k++)
+            fgi_buf_printf(&text, "%s{\"state\": \"running\", \"steps\": %zu}",
+                           k == 0 ? ", \"history\": [" : ", ", k);
+        fgi_buf_puts(&text, histories[i].before > 0 ? "]}" : "}");
+        fgt_write(fgt_path(r.folder, "report.json"), text.data, text.size);
+        json_t *parts = fgi_run_report_history(&r, report);
+        assert_int_equal(json_array_size(parts), histories[i].parts);
+        const size_t last = histories[i].parts - 1;
+        assert_true(json_equal(json_array_get(parts, last), report));
+        if (last > 0)
+            assert_string_equal(
+                json_string_value(json_object_get(json_array_get(parts, last - 1), "state")),
+                "killed");
+        json_decref(parts);
+        json_decref(report);
+        json_decref(r.report_before);
+        fgi_buf_fini(&text);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_is_listed_is_created_in_order),
     cmocka_unit_test(options_may_be_a_mapping),
@@ -573,6 +613,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(no_failed_allocation_is_lost),
     cmocka_unit_test(a_trainer_gets_every_option),
     cmocka_unit_test(curves_are_recorded),
+    cmocka_unit_test(parts_follow_those_of_the_run),
     cmocka_unit_test(formats_that_fail_have_a_message),
 };
 
