@@ -263,6 +263,72 @@ static void frozen_parameters(void **state)
     (void)state;
 }
 
+static char said[1024]; /* the last warning */
+
+static void keep_warning(void *self, fg_log_level level, const char *line)
+{
+    (void)self;
+    if (level == FG_LOG_WARNING)
+        (void)snprintf(said, sizeof said, "%s", line);
+}
+
+/* The first four of the parameters that are frozen now are named. */
+static void four_names_are_listed(void **state)
+{
+    static const struct {
+        const char *pattern, *says;
+    } rows[] = {{"backbone.n*", "'backbone.norm.weight', 'backbone.norm.bias'"},
+                {"backbone.*", "'backbone.fc1.weight', 'backbone.fc1.bias', "
+                               "'backbone.norm.weight', 'backbone.norm.bias'"},
+                {"*", "'backbone.fc1.weight', 'backbone.fc1.bias', 'backbone.norm.weight', "
+                      "'backbone.norm.bias', ..."}};
+    const char *path = fgt_path(fgt_temp_folder(), "trained");
+    net old = make_net(NULL, 3, 1);
+    (void)state;
+    fgt_ok(fg_training_save(path, old.root, old.optimizer, NULL, &err));
+    fg_log_set(keep_warning, NULL);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char says[512];
+        net n = make_net(NULL, 3, 2);
+        fgt_ok(fg_module_freeze(n.root, rows[i].pattern, NULL, &err));
+        fgt_ok(fg_training_load(path, n.root, n.optimizer, NULL, &err));
+        (void)snprintf(says, sizeof says, "%s: parameters that were trained are frozen now: %s",
+                       path, rows[i].says);
+        assert_string_equal(said, says);
+        fg_module_destroy(n.root);
+    }
+    fg_log_set(NULL, NULL);
+    fg_module_destroy(old.root);
+}
+
+/* From the metadata, or else the state; -1: not recorded. */
+static void the_number_of_steps_is_found(void **state)
+{
+    static const struct {
+        const char *json, *metadata;
+        int64_t steps;
+    } rows[] = {{"{\"step\": 7, \"epoch\": 2}", NULL, 7},
+                {"{\"epoch\": 2}", NULL, -1},
+                {"{\"step\": 7.5}", NULL, -1},
+                {"{\"step\": 7}", "8", 8},
+                {"{\"step\": 7}", "8x", -1},
+                {"{\"step\": 7}", "0", 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        int64_t steps = 99;
+        fg_module *root = NULL;
+        const char *const metadata[] = {"fulgurite.step", rows[i].metadata, NULL};
+        const char *path = fgt_path(fgt_temp_folder(), "steps");
+        const fg_ckpt_content content = {.state_json = rows[i].json,
+                                         .metadata = rows[i].metadata != NULL ? metadata : NULL};
+        fgt_ok(fg_ckpt_save(path, &content, &err));
+        fgt_ok(fg_module_create(NULL, 1, &root, &err));
+        fgt_ok(fg_training_load(path, root, NULL, &steps, &err));
+        assert_int_equal(steps, rows[i].steps);
+        fg_module_destroy(root);
+    }
+}
+
 /* ---- partial loading ------------------------------------------------------------------------- */
 
 static const char *saved_net(net *out)
@@ -349,6 +415,10 @@ static void a_tensor_of_another_dtype(void **state)
     assert_int_equal(fg_module_load(n.root, path, NULL, NULL, &err), FG_ESHAPE);
     assert_non_null(strstr(err.message, "'head.bias' is F8X[3], but f32[3] in the model\nthis "
                                         "dtype or rank is not supported"));
+    fg_load_report report = {0};
+    fgt_ok(fg_module_load(n.root, path, &(fg_load_options){.allow_mismatch = true}, &report, &err));
+    assert_non_null(strstr(report.text, "head.bias (F8X[3], not f32[3])"));
+    fg_load_report_fini(&report);
     fgt_ok(fg_module_load(n.root, path, &(fg_load_options){.skip = skip, .skip_count = 1}, NULL,
                           &err));
     compare(&n, &old, "head.weight", true);
@@ -393,6 +463,27 @@ static void a_prefix_is_cut_off(void **state)
     (void)state;
 }
 
+/* The count of batches, which is s64, is not converted from other integers, or from a float. */
+static void assert_integers_are_kept(const net *n)
+{
+    static const float data[4];
+    static const fg_dtype dtypes[] = {FG_S32, FG_F32, FG_F64};
+    const char *path = fgt_path(fgt_temp_folder(), "count.safetensors");
+    for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++) {
+        char says[128];
+        const fg_ckpt_tensor other = {
+            "backbone.norm.num_batches_tracked", {.dtype = dtypes[i]}, data};
+        fgt_ok(fg_safetensors_write(path, &other, 1, NULL, &err));
+        assert_int_equal(
+            fg_module_load(n->root, path, &(fg_load_options){.allow_missing = true}, NULL, &err),
+            FG_ESHAPE);
+        (void)snprintf(says, sizeof says,
+                       ": 'backbone.norm.num_batches_tracked' is %s[], but s64[] in the model",
+                       fg_dtype_name(dtypes[i]));
+        assert_string_equal(err.message + strlen(path), says);
+    }
+}
+
 static void missing_and_unexpected(void **state)
 {
     static const char *const typo[] = {"haed.*"};
@@ -427,13 +518,7 @@ static void missing_and_unexpected(void **state)
     assert_int_equal(fg_module_load(n.root, path, &options, NULL, &err), FG_ENOTFOUND);
     assert_non_null(strstr(err.message, "skip 'haed.*' matches no variable: the module has "
                                         "backbone.fc1.weight, "));
-    /* integers are not converted to other integers: the count of batches is s64 */
-    const fg_ckpt_tensor narrow = {"backbone.norm.num_batches_tracked", {.dtype = FG_S32}, weight};
-    fgt_ok(fg_safetensors_write(path, &narrow, 1, NULL, &err));
-    options = (fg_load_options){.allow_missing = true};
-    assert_int_equal(fg_module_load(n.root, path, &options, NULL, &err), FG_ESHAPE);
-    assert_string_equal(err.message + strlen(path),
-                        ": 'backbone.norm.num_batches_tracked' is s32[], but s64[] in the model");
+    assert_integers_are_kept(&n);
     fg_module_destroy(n.root);
     fg_module_destroy(fresh.root);
     (void)state;
@@ -465,7 +550,7 @@ static const char *file_of(const char *names)
     "; the module has backbone.fc1.weight, backbone.fc1.bias, backbone.norm.weight, "              \
     "backbone.norm.bias, ..."
 
-static const char *const all[] = {"*"}, *const typo[] = {"*", "haed.*"};
+static const char *const all[] = {"*"}, *const typo[] = {"*", "haed.*"}, *const tensor[] = {"a"};
 static const struct {
     const char *names;
     fg_load_options options;
@@ -497,9 +582,17 @@ static const struct {
      {.prefix = "x.", .allow_missing = true, .deny_unexpected = true},
      "'x.B' matches no variable of the module"},
     {"aW", {.prefix = "x."}, "has no 'backbone.fc1.bias', which is f32[6] in the model"},
+    {"",
+     {.allow_missing = true},
+     "no tensor matches a variable of the module: the file has none" MODULE},
     {"a",
      {.skip = typo, .skip_count = 2},
      "skip 'haed.*' matches no variable: the module has backbone.fc1.weight, "
+     "backbone.fc1.bias, backbone.norm.weight, backbone.norm.bias, backbone.norm.running_mean, "
+     "backbone.norm.running_var, ..."},
+    {"a",
+     {.skip = tensor, .skip_count = 1, .allow_missing = true},
+     "skip 'a' matches no variable: the module has backbone.fc1.weight, "
      "backbone.fc1.bias, backbone.norm.weight, backbone.norm.bias, backbone.norm.running_mean, "
      "backbone.norm.running_var, ..."},
 };
@@ -512,10 +605,23 @@ static void what_does_not_match_is_listed(void **state)
         const char *path = file_of(mistakes[i].names);
         const fg_status status = fg_module_load(n.root, path, &mistakes[i].options, NULL, &err);
         const size_t size = strncmp(err.message, path, strlen(path)) == 0 ? strlen(path) + 2 : 0;
-        assert_int_equal(status, mistakes[i].options.skip == typo ? FG_ENOTFOUND : FG_EFORMAT);
+        const bool is_pattern = strncmp(mistakes[i].says, "skip ", 5) == 0;
+        assert_int_equal(status, is_pattern ? FG_ENOTFOUND : FG_EFORMAT);
         assert_string_equal(err.message + size, mistakes[i].says);
     }
     fg_module_destroy(n.root);
+}
+
+static void a_module_without_variables_needs_none(void **state)
+{
+    fg_module *root = NULL;
+    fg_load_report report = {0};
+    (void)state;
+    fgt_ok(fg_module_create(NULL, 1, &root, &err));
+    fgt_ok(fg_module_load(root, file_of("ab"), NULL, &report, &err));
+    assert_non_null(strstr(report.text, ": 0 of 0 variables loaded\n  in the file only: a, b"));
+    fg_load_report_fini(&report);
+    fg_module_destroy(root);
 }
 
 static void tensors_without_the_prefix_are_counted(void **state)
@@ -648,6 +754,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(module_and_optimizer_in_files),
     cmocka_unit_test(saved_before_the_first_step),
     cmocka_unit_test(frozen_parameters),
+    cmocka_unit_test(four_names_are_listed),
+    cmocka_unit_test(the_number_of_steps_is_found),
+    cmocka_unit_test(a_module_without_variables_needs_none),
     cmocka_unit_test(another_head),
     cmocka_unit_test(a_tensor_of_another_dtype),
     cmocka_unit_test(a_prefix_is_cut_off),

@@ -253,6 +253,22 @@ static void what_is_not_there(void **state)
 
 /* ---- last, best, pruning --------------------------------------------------------------------- */
 
+/* A path in the working directory precedes the checkpoint with that name in the folder. */
+static void a_path_precedes_a_name(void **state)
+{
+    char here[512];
+    const char *folder = fgt_temp_folder(), *elsewhere = fgt_temp_folder();
+    (void)state;
+    value_save_ok(folder, "one", 1);
+    value_save_ok(elsewhere, "one", 2);
+    assert_non_null(getcwd(here, sizeof here));
+    assert_int_equal(chdir(elsewhere), 0);
+    const float value = load(folder, "one");
+    assert_int_equal(chdir(here), 0);
+    assert_true(value == 2);
+    assert_true(load(folder, "one") == 1);
+}
+
 static void pointers_and_paths(void **state)
 {
     fg_error err = {0};
@@ -433,6 +449,10 @@ static void pruning_keeps_the_newest_and_the_best(void **state)
     assert_true(folder_has(folder, "a") && folder_has(folder, "b") && folder_has(folder, "d") &&
                 folder_has(folder, "photos"));
     assert_false(folder_has(folder, "c") || folder_has(folder, "e"));
+    fgt_ok(fgi_ckpt_point(folder, "last", "b", &err)); /* no longer the newest */
+    fgt_ok(fgi_ckpt_prune(folder, 1, NULL, 0, &err));
+    assert_true(load(folder, "last") == 3);
+    fgt_ok(fgi_ckpt_point(folder, "last", "a", &err));
     fgt_ok(fgi_ckpt_prune(folder, 1, NULL, 0, &err));
     assert_true(load(folder, "last") == 4);
     assert_true(load(folder, "best") == 1);
@@ -720,6 +740,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(other_formats_are_named),
     cmocka_unit_test(what_is_not_there),
     cmocka_unit_test(pointers_and_paths),
+    cmocka_unit_test(a_path_precedes_a_name),
     cmocka_unit_test(last_survives_damage),
     cmocka_unit_test(each_damage_is_explained),
     cmocka_unit_test(all_damaged_is_an_error),
