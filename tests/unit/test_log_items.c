@@ -86,6 +86,8 @@ static const char summary[] = "module                           kind            
                               "                           "
                               "               83\n";
 
+static const char *model_text = summary;
+
 static fg_status board_item(void *self, const fg_log_item *item, fg_error *err)
 {
     (void)self, (void)err;
@@ -93,7 +95,7 @@ static fg_status board_item(void *self, const fg_log_item *item, fg_error *err)
     switch (item->kind) {
     case FG_LOG_TEXT:
         if (strcmp(item->name, "model") == 0)
-            assert_string_equal(item->text, summary);
+            assert_string_equal(item->text, model_text);
         see("text %s %d %d\n", item->name, (int)item->step, (int)strlen(item->text) > 0);
         break;
     case FG_LOG_IMAGE:
@@ -181,6 +183,47 @@ static void callbacks_log_items(void **state)
         "log\ntext note 2 1\nhistogram values 2: 3 -2 3\nimage row 3x1x1 0 128 255\nlog\n");
     assert_int_equal(fg_trainer_log_text(trainer, "late", "", &err), FG_EINVAL);
     fgt_message_is(err.message, "texts, images and histograms can only be logged during a fit");
+    fg_trainer_destroy(trainer);
+}
+
+/* ---- modules and scopes of the user ----------------------------------------------------------- */
+
+/* Also a module with a parameter and no kind, and one with nothing. */
+static void build_more(void *self, fg_module *root)
+{
+    const fg_type five = {.dtype = FG_F32, .rank = 1, .dim = {5}};
+    toy_ops.build(self, root);
+    (void)fg_module_variable(fg_module_child(root, "own"), "scale", &five, NULL);
+    (void)fg_module_child(root, "nothing");
+}
+
+/* In a scope with whose name those of the layers begin. */
+static fg_tensor step_in_scope(void *self, fg_step *step, const fg_batch *batch)
+{
+    fg_scope_push(fg_step_trace(step), "fc");
+    const fg_tensor loss = toy_ops.train_step(self, step, batch);
+    fg_scope_pop(fg_step_trace(step));
+    return loss;
+}
+
+static void modules_and_scopes_of_the_user_are_shown(void **state)
+{
+    static char text[2048];
+    const char *total = strstr(summary, "total");
+    (void)state;
+    fg_error err = {0};
+    fg_task_ops ops = toy_ops;
+    ops.build = build_more;
+    ops.train_step = step_in_scope;
+    const fg_task more = {.name = "toy", .self = &model, .ops = &ops};
+    fg_trainer *trainer = trainer_with(&board, fgt_temp_folder());
+    const fg_fit_data data = the_data();
+    (void)snprintf(text, sizeof text, "%.*s%-98s %13d\n%.*s%d\n", (int)(total - summary), summary,
+                   "own", 5, (int)(strlen(total) - 3), total, 83 + 5);
+    model_text = text;
+    fgt_ok(fg_trainer_fit(trainer, &more, &data, &err));
+    model_text = summary;
+    assert_non_null(strstr(seen, " fc/fc1/dot dot f32[4,8](batch,fc1/weight) "));
     fg_trainer_destroy(trainer);
 }
 
@@ -581,6 +624,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_first_failure_is_the_error),
     cmocka_unit_test(loggers_that_are_refused),
     cmocka_unit_test(callbacks_log_items),
+    cmocka_unit_test(modules_and_scopes_of_the_user_are_shown),
     cmocka_unit_test(loggers_without_items),
     cmocka_unit_test(mistakes_end_the_fit),
     cmocka_unit_test(the_largest_items),

@@ -238,6 +238,30 @@ static void steps_that_never_come_are_reported(void **state)
     fg_client_close(opened);
 }
 
+/* The batches of an accumulated step, and the update that follows them. */
+static void accumulated_batches_have_their_name(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_trainer *trainer = NULL;
+    fg_client *opened = open_devices(1, 2, 0);
+    fg_trainer_options o = options_of(opened, fgt_temp_folder(), "1:100");
+    const fg_fit_data data = global_data();
+    o.numerics.accumulate_grad_batches = 2;
+    o.limits.max_epochs = 1;
+    fgt_ok(fg_trainer_create(&o, &trainer, &err));
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    json_t *root = trace_read(o.checkpoints.run_dir);
+    trace_expect_steps(root, "cpu:0", "train batch", "1 1 2");
+    trace_expect_steps(root, "cpu:0", "update", "1 2");
+    trace_expect_steps(root, "cpu:0", "train step", "");
+    trace_expect_steps(root, "cpu:0", "validation step", "1");
+    trace_check_nesting(root);
+    json_decref(root);
+    fg_trainer_destroy(trainer);
+    fg_client_close(opened);
+}
+
 static void the_plugins_profiler_is_used(void **state)
 {
     (void)state;
@@ -432,6 +456,7 @@ int main(void)
         cmocka_unit_test(steps_are_parsed_and_chosen),
         cmocka_unit_test(only_these_steps_are_recorded),
         cmocka_unit_test(steps_that_never_come_are_reported),
+        cmocka_unit_test(accumulated_batches_have_their_name),
         cmocka_unit_test(the_plugins_profiler_is_used),
         cmocka_unit_test(a_profile_that_fails_is_a_warning),
         cmocka_unit_test(lost_spans_are_counted),
