@@ -527,7 +527,13 @@ static void log_badly(fg_step *st, fg_tensor x, fg_tensor y)
     case 23: fg_step_log_regression(st, x, y, NULL); break;
     case 24: fg_step_log_regression(st, y, x, NULL); break;
     case 25: fg_step_log_regression(st, fg_transpose(x), x, NULL); break;
-    default: break;
+    case 26: fg_step_log_weighted(st, "w", x, fg_cast(y, FG_F32)); break;
+    case 27: fg_step_log_weighted(st, "w", fg_max(x, 1, (const int[]){1}), x); break;
+    case 28: fg_step_set_weight(st, fg_gt(fg_sum(x, 0, NULL), fg_mean(x, 0, NULL))); break;
+    default: /* the longest name, and two values of each sample */
+        fg_step_log(st, "a_name_as_long_as_the_longest_name_of_a_metric1", fg_cast(y, FG_F32));
+        fg_step_log(st, "pairs", fg_cast(fg_concat((const fg_tensor[]){y, y}, 2, 0), FG_F32));
+        break;
     }
 }
 
@@ -574,6 +580,8 @@ static fg_tensor bad_step(void *self, fg_step *st, const fg_batch *batch)
     case 15: return (fg_tensor){0};
     case 16: return kept;
     case 17: return fg_add(loss, kept);
+    case 29: return fg_mean(fg_batch_at(batch, -1), 0, NULL);
+    case 30: return fg_mean(fg_batch_at(batch, 2), 0, NULL);
     default: log_badly(st, x, fg_batch_at(batch, 1)); break;
     }
     kept = loss;
@@ -617,6 +625,11 @@ static void bad_steps_are_reported(void **state)
         {FG_EDTYPE, "log_regression(s32[4], f32[4,6]): expected floating predictions and targets"},
         {FG_ESHAPE, "log_regression(f32[6,4], f32[4,6]): expected two tensors [B] or [B, K] of the "
                     "same shape"},
+        {FG_ESHAPE, "log 'w': the weight is f32[4], but must broadcast to the value, f32[4,6]"},
+        {FG_ESHAPE, "log 'w': the weight is f32[4,6], but must broadcast to the value, f32[4]"},
+        {FG_ESHAPE, "set_weight: is bool[], but must be a number: the denominator of the loss"},
+        {FG_ENOTFOUND, "batch: no field -1; there are 2"},
+        {FG_ENOTFOUND, "batch: no field 2; there are 2"},
     };
     fg_task_ops ops = toy_ops;
     ops.train_step = bad_step;
@@ -733,6 +746,20 @@ static fg_tensor scalar_prediction(void *self, fg_step *st, const fg_batch *batc
     return fg_mean(toy_forward(self, fg_batch_at(batch, 0)), 0, NULL);
 }
 
+/* What a prediction logs has no effect, so that it may share code with other steps. */
+static fg_tensor logging_prediction(void *self, fg_step *st, const fg_batch *batch)
+{
+    const fg_tensor logits = toy_forward(self, fg_batch_at(batch, 0));
+    fg_step_log(st, "loss", fg_mean(logits, 0, NULL));
+    return logits;
+}
+
+static fg_tensor turned_prediction(void *self, fg_step *st, const fg_batch *batch)
+{
+    (void)st;
+    return fg_transpose(toy_forward(self, fg_batch_at(batch, 0)));
+}
+
 static fg_status any_rows(void *self, const fg_type *type, const void *rows, int64_t first,
                           fg_error *err)
 {
@@ -763,6 +790,11 @@ static void bad_tables_are_reported(void **state)
          {.build = toy_ops.build, .predict_step = scalar_prediction},
          FG_ESHAPE,
          "the predict step returned f32[]: expected one row per sample"},
+        {PREDICT,
+         {.build = toy_ops.build, .predict_step = turned_prediction},
+         FG_ESHAPE,
+         "the predict step returned f32[3,4]: expected one row per sample"},
+        {PREDICT, {.build = toy_ops.build, .predict_step = logging_prediction}, FG_OK, ""},
         {FIT, {.build = bad_build}, FG_EINVAL, "linear 'fc1': "},
         {FIT,
          {.build = toy_ops.build, .train_step = toy_ops.train_step, .optimizer = no_optimizer},

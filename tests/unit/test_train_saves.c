@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "base/file.h"
 #include "base/thread.h"
 #include "ckpt/series.h"
@@ -449,6 +450,28 @@ static fg_status rank_third(void *self, const fg_progress *at, fg_error *err)
     return FG_OK;
 }
 
+/* A save that ends, or fails, two steps later has the step at which it began. */
+static void a_slow_save_belongs_to_its_step(void **state)
+{
+    (void)state;
+    static const fg_callback_ops gate = {.epoch_end = close_gate, .batch_end = open_gate},
+                                 ranks = {.batch_end = rank_third};
+    static recorder r[2];
+    const fg_fit_data data = in_order();
+    for (int failed = 0; failed < 2; failed++) {
+        fg_error err = {0};
+        fg_trainer *trainer =
+            create(&(fg_trainer_options){.limits.max_epochs = 2}, fgt_temp_folder(), &r[failed]);
+        fgt_ok(fg_trainer_add_callback(trainer, &ranks, trainer, &err));
+        fgt_ok(fg_trainer_add_callback(trainer, &gate, NULL, &err));
+        atomic_store(&failing, failed);
+        fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+        assert_true(failed ? strstr(warnings, "the checkpoint of step 3 could not be ") != NULL
+                           : trainer->cursor.top.entry[0].step == 3);
+        fg_trainer_destroy(trainer);
+    }
+}
+
 /* Until the next checkpoint, a run may go back to the one before the best, when the best is again
  * the former one. */
 static void the_former_best_is_kept_if_training_may_go_back(void **state)
@@ -520,6 +543,23 @@ static void several_failures_in_a_row_are_the_end(void **state)
     disk_reset();
     (void)fit(&resumed, folder, &r, FG_OK, &err); /* and it continues from there */
     assert_int_equal(last_step(folder), 60);
+}
+
+static void failures_end_a_second_fit_too(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r = {.at_event = "epoch_end", .at_count = 1, .status = FG_ESTOPPED};
+    const fg_fit_data data = in_order();
+    fg_trainer *trainer =
+        create(&(fg_trainer_options){.limits.max_epochs = 20, .checkpoints.wait_for_saves = true},
+               fgt_temp_folder(), &r);
+    assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_ESTOPPED);
+    atomic_store(&failing, -1);
+    assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_EIO);
+    assert_int_equal(fg_trainer_result(trainer)->steps, 12);
+    assert_non_null(strstr(err.message, "3 checkpoints in a row could not be written: "));
+    fg_trainer_destroy(trainer);
 }
 
 static fg_status fail_uploads(void *self, const fg_progress *at, fg_error *err)
@@ -766,6 +806,15 @@ static void a_failure_that_cannot_be_saved_says_both(void **state)
     }
 }
 
+static fg_status open_and_fail(void *self, const fg_progress *at, fg_error *err)
+{
+    (void)self;
+    if (at->step != 3)
+        return FG_OK;
+    set_gate(false);
+    return fgi_fail(err, FG_EIO, "the dog ate it");
+}
+
 /* A hook ends the fit while the state is being written, which fails: it is saved again. */
 static void a_save_under_way_that_fails_is_repeated(void **state)
 {
@@ -773,11 +822,15 @@ static void a_save_under_way_that_fails_is_repeated(void **state)
     fg_error err = {0};
     static recorder r;
     char says[512];
+    static const fg_callback_ops gate = {.epoch_end = close_gate, .epoch_start = open_and_fail};
     const char *folder = fgt_temp_folder();
-    r = (recorder){
-        .at_event = "epoch_start", .at_count = 2, .status = FG_EIO, .message = "the dog ate it"};
+    const fg_fit_data data = in_order();
+    r = (recorder){0};
     atomic_store(&failing, 1);
-    (void)fit(&(fg_trainer_options){.limits.max_epochs = 2}, folder, &r, FG_EIO, &err);
+    fg_trainer *trainer = create(&(fg_trainer_options){.limits.max_epochs = 2}, folder, &r);
+    fgt_ok(fg_trainer_add_callback(trainer, &gate, NULL, &err));
+    assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_EIO);
+    fg_trainer_destroy(trainer);
     (void)snprintf(says, sizeof says,
                    "the dog ate it\nstopped at step 3; saved in %s/checkpoints/step-000000003",
                    folder);
@@ -825,9 +878,11 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup(a_run_may_wait_for_its_saves, reset),
     cmocka_unit_test_setup(a_save_that_fails_is_no_end, reset),
     cmocka_unit_test_setup(a_save_that_fails_has_no_rank, reset),
+    cmocka_unit_test_setup(a_slow_save_belongs_to_its_step, reset),
     cmocka_unit_test_setup(the_former_best_is_kept_if_training_may_go_back, reset),
     cmocka_unit_test_setup(another_run_has_another_best, reset),
     cmocka_unit_test_setup(several_failures_in_a_row_are_the_end, reset),
+    cmocka_unit_test_setup(failures_end_a_second_fit_too, reset),
     cmocka_unit_test_setup(a_later_fit_goes_on, reset),
     cmocka_unit_test_setup(a_request_ends_with_its_fit, reset),
     cmocka_unit_test_setup(the_time_of_saves_starts_with_the_fit, reset),
