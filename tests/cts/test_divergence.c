@@ -399,6 +399,8 @@ static void rollbacks_are_limited(void **state)
         assert_int_equal(fit(&j, &result, &err), FG_ENUMERIC);
         assert_says(err.message, "samples 8 (08.png)");
         assert_says(err.message, "the limit of rollbacks is reached (max_rollbacks=2)");
+        assert_says(warnings, "rollback 2 of at most 2: training continues from step 0 (");
+        assert_says(warnings, ") with 0.25 times the configured learning rate\n");
         assert_int_equal(result.rollbacks, 2);
         fgt_close("factor", result.rollback_lr_factor, 0.25, 0, 0);
         /* without the bad sample it resumes with the smaller rate */

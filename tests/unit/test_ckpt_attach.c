@@ -236,9 +236,12 @@ static void of_several_processes_the_first_writes(void **state)
     assert_int_equal(fg_ckpt_save(path, &wrong, &err), FG_EINVAL);
     assert_string_equal(err.message,
                         "fg_ckpt_save: process 2 of 2: expected an index from 0 to the count - 1");
-    value_save_ok(folder, "alone", 1);
-    fgt_ok(fgi_manifest_read(fgt_path(folder, "alone"), &manifest, &err));
-    assert_int_equal(manifest.processes, 1);
+    for (int count = 1; count <= 2; count++) {
+        const fg_ckpt_content content = {.process_count = count};
+        fgt_ok(fg_ckpt_save(fgt_path(folder, "few"), &content, &err));
+        fgt_ok(fgi_manifest_read(fgt_path(folder, "few"), &manifest, &err));
+        assert_int_equal(manifest.processes, count);
+    }
 }
 
 static const struct CMUnitTest tests[] = {

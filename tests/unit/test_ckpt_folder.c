@@ -4,12 +4,14 @@
 #include "fgt.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/print.h"
 #include "base/temporary.h"
 #include "ckpt/kept.h"
@@ -125,7 +127,9 @@ static void each_damage_names_the_file(void **state)
         fgt_ok(fgi_file_read(fgt_path(folder, files[i]), 1 << 20, &data, &size, &err));
         data[size / 2] ^= 4;
         fgt_write(fgt_path(folder, files[i]), data, size);
-        (void)snprintf(expected, sizeof(expected), "%s is damaged: its checksum is ", files[i]);
+        (void)snprintf(expected, sizeof(expected),
+                       "%s is damaged: its checksum is %016" PRIx64 ": expected ", files[i],
+                       fgi_checksum64(data, size));
         damaged(folder, expected);
         fgt_write(fgt_path(folder, files[i]), data, size - 1);
         (void)snprintf(expected, sizeof(expected), "%s has %zu bytes: expected %zu", files[i],

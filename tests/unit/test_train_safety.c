@@ -93,6 +93,7 @@ static void an_earlier_run_is_not_overwritten_unasked(void **state)
     contains(err.message, folder);
     contains(err.message, "holds the checkpoints of an earlier run, which are not deleted\n"
                           "set resume to continue it, overwrite to delete them");
+    assert_int_equal(fit_epochs(1, other, NULL, false, &err), FG_EINVAL); /* even a single one */
     /* resuming from another folder does not permit deleting this one */
     (void)snprintf(theirs, sizeof theirs, "%s/checkpoints/step-000000003", other);
     assert_int_equal(fit_epochs(2, folder, theirs, false, &err), FG_EINVAL);
@@ -164,8 +165,11 @@ static void one_fit_at_a_time(void **state)
     contains(inner.err.message, "wait until it has finished, or choose another folder");
     fgt_ok(
         fit_epochs(2, folder, "last", false, &err)); /* although the first Trainer still exists */
-    fg_trainer_destroy(trainer);
     assert_int_equal(last_step(folder), 6);
+    inner.status = FG_OK;
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err)); /* a second fit holds it as well */
+    assert_int_equal(inner.status, FG_EINVAL);
+    fg_trainer_destroy(trainer);
 }
 
 /* A damaged checkpoint is passed over; the state of the same step is saved next to it. */

@@ -557,7 +557,6 @@ static void failures_end_a_second_fit_too(void **state)
     assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_ESTOPPED);
     atomic_store(&failing, -1);
     assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_EIO);
-    assert_int_equal(fg_trainer_result(trainer)->steps, 12);
     assert_non_null(strstr(err.message, "3 checkpoints in a row could not be written: "));
     fg_trainer_destroy(trainer);
 }
