@@ -434,6 +434,20 @@ static void it_goes_back_to_the_beginning(void **state)
 
 /* ---- a loss that rises ----------------------------------------------------------------------- */
 
+/* The loss that the message says is that of the last line of the log. */
+static void assert_says_last_loss(const char *message, const char *folder)
+{
+    static const char said[] = ": the loss is ", logged[] = "\"train_loss\": ";
+    char *text = text_of(folder, "metrics.jsonl");
+    const char *last = NULL, *loss = strstr(message, said);
+    for (const char *at = strstr(text, logged); at != NULL; at = strstr(at + 1, logged))
+        last = at;
+    assert_true(loss != NULL && last != NULL);
+    fgt_close("loss", strtod(loss + strlen(said), NULL), strtod(last + strlen(logged), NULL), 0,
+              1e-3);
+    fgi_free(text);
+}
+
 /* A learning rate that is far too large, which several rollbacks reduce. */
 static void a_large_rate_is_reduced(void **state)
 {
@@ -447,6 +461,7 @@ static void a_large_rate_is_reduced(void **state)
     assert_int_equal(fit(&j, &result, &err), FG_ENUMERIC);
     assert_says(err.message, "training has diverged at step ");
     assert_says(err.message, "too high for 3 log lines");
+    assert_says_last_loss(err.message, j.folder);
     char *line = text_of(j.folder, "divergence.jsonl");
     assert_says(line, "\"reason\":\"loss_diverged\"");
     fgi_free(line);

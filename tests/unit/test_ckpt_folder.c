@@ -71,6 +71,8 @@ static void saving_again_replaces(void **state)
     assert_true(load(folder, "a") == 2);
     value_save_ok(folder, "a/", 3); /* a slash at the end changes nothing */
     assert_true(load(folder, "a") == 3);
+    value_save_ok(folder, "a//", 4);
+    assert_true(load(folder, "a") == 4);
 }
 
 static void only_checkpoints_are_replaced(void **state)

@@ -168,7 +168,15 @@ static void lengths_that_lie(void **state)
     f.bytes[0] = 3;
     refused(&f, FG_EFORMAT,
             "f: byte 0: header length is 3, but only 2 bytes follow: the file may be truncated");
-    f.bytes[7] = 0xff;
+    memcpy(f.bytes, "\x00\xe1\xf5\x05", 4);
+    refused(&f, FG_EFORMAT,
+            "f: byte 0: header length is 100000000, but only 2 bytes follow: the file may be "
+            "truncated");
+    f.bytes[0] = 1;
+    refused(&f, FG_EFORMAT,
+            "f: byte 0: header length is 100000001: expected at most 100000000 (is this a "
+            "safetensors file?)");
+    memcpy(f.bytes, "\x03\0\0\0\0\0\0\xff", 8);
     refused(
         &f, FG_EFORMAT,
         "f: byte 0: header length is 18374686479671623683: expected at most 100000000 (is this a "

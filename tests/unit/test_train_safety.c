@@ -477,6 +477,25 @@ static void weights_that_are_lost_are_not_saved(void **state)
     assert_int_equal(last_step(folder), 3);
 }
 
+/* A line that a callback fails at has been logged. */
+static void the_log_precedes_other_callbacks(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    char *text = NULL;
+    size_t size = 0;
+    const char *folder = fgt_temp_folder();
+    const fg_fit_data data = in_order();
+    r = (recorder){.at_event = "log", .at_count = 2, .status = FG_EIO, .message = "the dog ate it"};
+    assert_int_equal(
+        fit(&(fg_trainer_options){.output.log_every = 1}, &task, &data, folder, &r, &err), FG_EIO);
+    contains(err.message, "the dog ate it");
+    fgt_ok(fgi_file_read(fgt_path(folder, "metrics.jsonl"), 1 << 20, &text, &size, &err));
+    contains(text, "{\"step\": 2, ");
+    fgi_free(text);
+}
+
 /* Of sources whose length is not known before they are read. */
 static void an_epoch_without_a_batch_is_an_error(void **state)
 {
@@ -580,6 +599,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_fails_later_leaves_its_state),
     cmocka_unit_test(a_batch_that_is_not_launched_is_not_over),
     cmocka_unit_test(weights_that_are_lost_are_not_saved),
+    cmocka_unit_test(the_log_precedes_other_callbacks),
     cmocka_unit_test(an_epoch_without_a_batch_is_an_error),
     cmocka_unit_test(the_samples_of_a_step_are_named),
 };
