@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "input/json_file.h"
 #include "ckpt/safetensors.h"
@@ -261,6 +262,31 @@ static void what_the_writer_refuses(void **state)
     assert_int_equal(fg_safetensors_write(path, NULL, 0, odd, &err), FG_EINVAL);
 }
 
+/* Sorted by size and then by name; control characters are escaped. */
+static void headers_are_in_order(void **state)
+{
+    static const char expected[] =
+        "{\"w\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4]},"
+        "\"a\\u001f\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[4,5]},"
+        "\"b\":{\"dtype\":\"U8\",\"shape\":[1,1,1,1,1,1,1,1],\"data_offsets\":[5,6]},"
+        "\"c\":{\"dtype\":\"U8\",\"shape\":[0,2],\"data_offsets\":[6,6]}}";
+    static const float data[1];
+    const fg_ckpt_tensor tensors[] = {
+        {"c", {.dtype = FG_U8, .rank = 2, .dim = {0, 2}}, data},
+        {"b", {.dtype = FG_U8, .rank = 8, .dim = {1, 1, 1, 1, 1, 1, 1, 1}}, data},
+        {"a\x1f", {.dtype = FG_U8}, data},
+        {"w", {.dtype = FG_F32}, data}};
+    fg_error err = {0};
+    char *text = NULL;
+    size_t size = 0;
+    const char *path = fgt_path(fgt_temp_folder(), "order.safetensors");
+    fgt_ok(fg_safetensors_write(path, tensors, 4, NULL, &err));
+    fgt_ok(fgi_file_read(path, 1 << 16, &text, &size, &err));
+    assert_true(size > 8 + sizeof(expected));
+    assert_memory_equal(text + 8, expected, sizeof(expected) - 1);
+    fgi_free(text);
+}
+
 static void a_full_disk_leaves_no_file(void **state)
 {
     fg_error err = {0};
@@ -359,6 +385,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_file_without_tensors_is_valid),
     cmocka_unit_test(cuts_and_flips_never_read_outside),
     cmocka_unit_test(what_the_writer_refuses),
+    cmocka_unit_test(headers_are_in_order),
     cmocka_unit_test(a_full_disk_leaves_no_file),
     cmocka_unit_test(a_missing_folder_is_named),
     cmocka_unit_test(checksum_in_pieces_is_the_checksum),
