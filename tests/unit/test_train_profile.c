@@ -249,6 +249,7 @@ static void accumulated_batches_have_their_name(void **state)
     const fg_fit_data data = global_data();
     o.numerics.accumulate_grad_batches = 2;
     o.limits.max_epochs = 1;
+    o.output.log_every = 100; /* several steps are in flight */
     fgt_ok(fg_trainer_create(&o, &trainer, &err));
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     json_t *root = trace_read(o.checkpoints.run_dir);
