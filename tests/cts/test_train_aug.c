@@ -111,8 +111,19 @@ static fg_optimizer *optimizer(void *self, fg_module *root)
     return fg_sgd_create(root, &(fg_sgd_options){.lr = 1e-4});
 }
 
-static const fg_task_ops ops = {
-    .build = build, .train_step = train_step, .predict_step = predict_step, .optimizer = optimizer};
+/* Logs what the train step logs first. */
+static fg_tensor val_step(void *self, fg_step *step, const fg_batch *batch)
+{
+    (void)self;
+    fg_step_log(step, "places", sum_of_places(augmented(batch)));
+    return fg_mean(fg_cast(fg_batch_key(batch).sample, FG_F32), 0, NULL);
+}
+
+static const fg_task_ops ops = {.build = build,
+                                .train_step = train_step,
+                                .val_step = val_step,
+                                .predict_step = predict_step,
+                                .optimizer = optimizer};
 static const fg_task_ops index_ops = {.build = build, .predict_step = index_step};
 static const fg_task index_task = {.name = "index", .ops = &index_ops};
 static const fg_task task = {.name = "places", .ops = &ops};
@@ -252,6 +263,20 @@ static void assert_like_the_host(const seen *s, int batch)
 
 static seen uninterrupted; /* on one device, in batches of 4 */
 
+/* Each evaluation draws the numbers of epoch 0. */
+static void assert_validates_like_the_host(fg_trainer *trainer, fg_dataset *data, int64_t batch)
+{
+    fg_error err = {0};
+    const fg_fit_data pass = {.val = data, .global_batch_size = batch};
+    fgt_ok(fg_trainer_validate(trainer, &task, &pass, &err));
+    const fg_result *result = fg_trainer_result(trainer);
+    for (size_t i = 0; i < result->metric_count; i++)
+        fgt_close(result->metrics[i].name, result->metrics[i].value,
+                  strcmp(result->metrics[i].name, "val_places") == 0 ? host_places(0)
+                                                                     : (SAMPLES - 1) / 2.0,
+                  0, 1e-6);
+}
+
 static void any_batch_size_and_devices(void **state)
 {
     static const struct {
@@ -271,6 +296,7 @@ static void any_batch_size_and_devices(void **state)
         const fg_fit_data pass = {.predict = data, .global_batch_size = runs[i].batch};
         fgt_ok(fg_trainer_predict(trainer, &task, &pass, keep, &s, &err));
         assert_like_the_host(&s, (int)runs[i].batch);
+        assert_validates_like_the_host(trainer, data, runs[i].batch);
         read_weights(trainer, &s);
         if (i == 0)
             uninterrupted = s;

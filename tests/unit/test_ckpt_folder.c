@@ -733,7 +733,24 @@ static void a_list_of_what_is_kept(void **state)
     fgi_ckpt_kept_free(&kept);
 }
 
+/* With checkpoints, what points to them is deleted, and nothing else. */
+static void clearing_a_folder(void **state)
+{
+    static const char *const names[] = {"last", "best", "best-val_acc", "kept", "notes", "bestest"};
+    fg_error err = {0};
+    const char *folder = fgt_temp_folder();
+    (void)state;
+    value_save_ok(folder, "a", 1);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        fgt_write(fgt_path(folder, names[i]), "a\n", 2);
+    fgt_ok(fgi_ckpt_clear(folder, &err));
+    assert_false(folder_has(folder, "a"));
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        assert_int_equal(folder_has(folder, names[i]), i >= 4);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(clearing_a_folder),
     cmocka_unit_test(a_list_of_what_is_kept),
     cmocka_unit_test(a_pointer_is_written_if_it_changes),
     cmocka_unit_test(round_trip),

@@ -130,6 +130,7 @@ static fg_trainer *trainer_with(const fg_logger_ops *ops, const char *folder)
     fg_trainer *trainer = NULL;
     const fg_trainer_options options = {.devices.client = client,
                                         .limits.max_steps = 2,
+                                        .validation.sanity_val_steps = 1,
                                         .output.log_every = 1,
                                         .output.loggers = "",
                                         .checkpoints.run_dir = folder};
