@@ -18,7 +18,7 @@ enum { MOST = 101, OUTPUTS = 3 };
 typedef struct fixed {
     fg_linear *unused;
     fg_regression_options options;
-    bool is_wrong;
+    bool is_wrong, is_scalar, is_deep; /* what is logged is the mean, or T[B,1,1] */
 } fixed;
 
 static void build(void *self, fg_module *root)
@@ -31,6 +31,11 @@ static fg_tensor step(void *self, fg_step *st, const fg_batch *batch)
 {
     const fixed *f = self;
     const fg_tensor p = fg_batch_at(batch, 0), y = fg_batch_at(batch, 1);
+    if (f->is_scalar)
+        fg_step_log_regression(st, fg_mean(p, 0, NULL), fg_mean(y, 0, NULL), NULL);
+    if (f->is_deep)
+        fg_step_log_regression(st, fg_reshape(p, FG_DIMS(-1, 1, 1)),
+                               fg_reshape(y, FG_DIMS(-1, 1, 1)), NULL);
     fg_step_log_regression(st, f->is_wrong ? fg_reshape(p, FG_DIMS(-1, 1)) : p, y, &f->options);
     return fg_mse(p, y);
 }
@@ -192,6 +197,10 @@ static void what_does_not_fit_is_refused(void **state)
         {{.options = {.unit = -1}},
          "log_regression: unit -1 and center 0: expected a unit above 0"},
         {{.options = {.center = (double)INFINITY}}, "log_regression: unit 1 and center inf"},
+        {{.options = {.unit = (double)INFINITY}}, "log_regression: unit inf and center 0"},
+        {{.is_scalar = true}, "log_regression(f32[], f32[]): expected two tensors [B] or [B, K]"},
+        {{.is_deep = true},
+         "log_regression(f32[8,1,1], f32[8,1,1]): expected two tensors [B] or [B, K]"},
     };
     float p[20] = {0}, y[20] = {0};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
