@@ -528,7 +528,7 @@ static void log_badly(fg_step *st, fg_tensor x, fg_tensor y)
     case 24: fg_step_log_regression(st, y, x, NULL); break;
     case 25: fg_step_log_regression(st, fg_transpose(x), x, NULL); break;
     case 26: fg_step_log_weighted(st, "w", x, fg_cast(y, FG_F32)); break;
-    case 27: fg_step_log_weighted(st, "w", fg_max(x, 1, (const int[]){1}), x); break;
+    case 27: fg_step_log_weighted(st, "w", fg_reshape(y, FG_DIMS(4, 1)), x); break;
     case 28: fg_step_set_weight(st, fg_gt(fg_sum(x, 0, NULL), fg_mean(x, 0, NULL))); break;
     default: /* the longest name, and two values of each sample */
         fg_step_log(st, "a_name_as_long_as_the_longest_name_of_a_metric1", fg_cast(y, FG_F32));
@@ -626,7 +626,7 @@ static void bad_steps_are_reported(void **state)
         {FG_ESHAPE, "log_regression(f32[6,4], f32[4,6]): expected two tensors [B] or [B, K] of the "
                     "same shape"},
         {FG_ESHAPE, "log 'w': the weight is f32[4], but must broadcast to the value, f32[4,6]"},
-        {FG_ESHAPE, "log 'w': the weight is f32[4,6], but must broadcast to the value, f32[4]"},
+        {FG_ESHAPE, "log 'w': the weight is f32[4,6], but must broadcast to the value, s32[4,1]"},
         {FG_ESHAPE, "set_weight: is bool[], but must be a number: the denominator of the loss"},
         {FG_ENOTFOUND, "batch: no field -1; there are 2"},
         {FG_ENOTFOUND, "batch: no field 2; there are 2"},
