@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/file.h"
+#include "ckpt/manifest.h"
 #include "fakepjrt/fake_control.h"
 #include "toy.h"
 
@@ -650,6 +651,35 @@ static void a_trainer_opens_and_closes_its_own_client(void **state)
     assert_int_equal(unsetenv("FULGURITE_PLUGIN"), 0);
 }
 
+/* Of a custom loop in several processes. */
+static void the_first_process_saves_a_loop(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_module *root = NULL;
+    fgi_manifest manifest;
+    static fake_control fake;
+    const char *path = fgt_path(fgt_temp_folder(), "loop");
+    const fg_client_options options = {
+        .accelerator = "cpu", .plugin_path = FAKE_PATH, .cache_dir = ""};
+    assert_true(fake_open(&fake));
+    fgt_ok(fg_module_create(NULL, 1, &root, &err));
+    for (int process = 1; process >= 0; process--) {
+        fg_client *one = NULL;
+        fake.set("process", process);
+        fake.set("processes", 2);
+        fgt_ok(fg_client_open(&options, &one, &err));
+        fake.reset();
+        fgt_ok(fg_training_save(path, root, NULL, &(fg_training_options){.client = one}, &err));
+        assert_int_equal(fgi_file_exists(path), process == 0);
+        fg_client_close(one);
+    }
+    fgt_ok(fgi_manifest_read(path, &manifest, &err));
+    assert_int_equal(manifest.processes, 2);
+    assert_int_equal(manifest.writer, 0);
+    fg_module_destroy(root);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 static const struct CMUnitTest tests[] = {
     TEST(other_models_are_refused),
@@ -672,6 +702,7 @@ static const struct CMUnitTest tests[] = {
     TEST(frozen_parameters_are_listed),
     TEST(state_json_must_be_there),
     TEST(a_trainer_opens_and_closes_its_own_client),
+    TEST(the_first_process_saves_a_loop),
 };
 
 int main(void)
