@@ -287,30 +287,51 @@ static void numbers_are_written_as_the_format_holds_them(void **state)
 /* ---- derivatives by slices ------------------------------------------------------------------- */
 
 enum { SLICES = 3 };
+typedef struct part {
+    int64_t start[2], limit[2], stride[2];
+} part;
+
+/* The sum of the cubes of that part of x. */
+static fg_tensor cubes(fg_tensor x, const part *p)
+{
+    const fg_tensor cut = fg_slice(x, p->start, p->limit, p->stride);
+    return fg_sum(fg_mul(cut, fg_square(cut)), 0, NULL);
+}
+
+/* How often the program of the gradient of `loss` by x has an operation with that name. */
+static int in_gradient(fg_trace *trace, fg_tensor loss, fg_tensor x, const char *name)
+{
+    fg_tensor gradient;
+    int count = 0;
+    fg_grad(loss, &x, 1, &gradient);
+    char *text = text_of(trace, &gradient, 1);
+    for (const char *at = strstr(text, name); at != NULL; at = strstr(at + 1, name))
+        count++;
+    fg_text_free(text);
+    return count;
+}
+
+static fg_tensor twelve_columns(fg_trace **out)
+{
+    static const fg_type type = {FG_F32, 2, {4, 12}};
+    static const float zeros[48];
+    fg_error err = {0};
+    fgt_ok(fg_trace_create(NULL, out, &err));
+    return fg_constant(*out, &type, zeros);
+}
 
 /* The gradient of sum(slice i cubed) by what is sliced, f32[4, 12], at columns start[i] to
  * limit[i]; how often its program has an operation with that name. */
 static int in_gradient_of_slices(const int64_t *start, const int64_t *limit, const char *name)
 {
-    static const fg_type type = {FG_F32, 2, {4, 12}};
-    float zeros[48] = {0};
-    fg_error err = {0};
     fg_trace *trace;
-    fg_tensor sum = {0}, gradient;
-    int count = 0;
-    fgt_ok(fg_trace_create(NULL, &trace, &err));
-    const fg_tensor x = fg_constant(trace, &type, zeros);
+    fg_tensor sum = {0};
+    const fg_tensor x = twelve_columns(&trace);
     for (int i = 0; i < SLICES; i++) {
-        const fg_tensor cut =
-            fg_slice(x, (const int64_t[]){0, start[i]}, (const int64_t[]){4, limit[i]}, NULL);
-        const fg_tensor cube = fg_sum(fg_mul(cut, fg_square(cut)), 0, NULL);
+        const fg_tensor cube = cubes(x, &(part){{0, start[i]}, {4, limit[i]}, {1, 1}});
         sum = i == 0 ? cube : fg_add(sum, cube);
     }
-    fg_grad(sum, &x, 1, &gradient);
-    char *text = text_of(trace, &gradient, 1);
-    for (const char *at = strstr(text, name); at != NULL; at = strstr(at + 1, name))
-        count++;
-    fg_text_free(text);
+    const int count = in_gradient(trace, sum, x, name);
     fg_trace_destroy(trace);
     return count;
 }
@@ -325,6 +346,7 @@ static void derivatives_by_neighboring_slices_are_put_together(void **state)
         {{8, 3, 0}, {12, 8, 3}, 1, 0},  /* the last one first       */
         {{1, 3, 8}, {3, 8, 11}, 1, 1},  /* all but the edges        */
         {{0, 4, 8}, {3, 7, 12}, 0, 3},  /* with gaps in between     */
+        {{8, 4, 0}, {12, 7, 3}, 0, 3},  /* the same, the last first */
         {{0, 2, 4}, {4, 6, 12}, 0, 3},  /* overlapping              */
         {{0, 0, 6}, {12, 6, 12}, 1, 0}, /* and of the whole as well */
     };
@@ -335,6 +357,40 @@ static void derivatives_by_neighboring_slices_are_put_together(void **state)
         assert_int_equal(in_gradient_of_slices(rows[i].start, rows[i].limit, "stablehlo.pad"),
                          rows[i].pads);
     }
+}
+
+/* Two parts that end and begin at the same number, but are no neighbors along one axis. */
+static void other_derivatives_are_added(void **state)
+{
+    static const part rows[][2] = {
+        {{{0, 0}, {2, 12}, {1, 1}}, {{0, 2}, {4, 12}, {1, 1}}}, /* rows, and columns */
+        {{{0, 0}, {4, 4}, {1, 2}}, {{0, 2}, {4, 12}, {1, 1}}},  /* every second column */
+        {{{0, 0}, {2, 6}, {1, 1}}, {{0, 6}, {4, 12}, {1, 1}}},  /* only some rows */
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_trace *trace;
+        const fg_tensor x = twelve_columns(&trace);
+        const fg_tensor sum = fg_add(cubes(x, &rows[i][0]), cubes(x, &rows[i][1]));
+        assert_int_equal(in_gradient(trace, sum, x, "concatenate"), 0);
+        assert_int_equal(in_gradient(trace, sum, x, "stablehlo.pad"), 2);
+        fg_trace_destroy(trace);
+    }
+}
+
+/* Left and right half, the former of which consists of an upper and a lower one. */
+static void derivatives_along_two_axes_are_put_together(void **state)
+{
+    fg_trace *trace;
+    const fg_tensor x = twelve_columns(&trace);
+    const fg_tensor left = fg_slice(x, (const int64_t[]){0, 0}, (const int64_t[]){4, 6}, NULL);
+    const fg_tensor both = fg_add(cubes(left, &(part){{0, 0}, {2, 6}, {1, 1}}),
+                                  cubes(left, &(part){{2, 0}, {4, 6}, {1, 1}}));
+    const fg_tensor sum = fg_add(both, cubes(x, &(part){{0, 6}, {4, 12}, {1, 1}}));
+    (void)state;
+    assert_int_equal(in_gradient(trace, sum, x, "concatenate"), 2);
+    assert_int_equal(in_gradient(trace, sum, x, "stablehlo.pad"), 0);
+    fg_trace_destroy(trace);
 }
 
 /* ---- faults ---------------------------------------------------------------------------------- */
@@ -420,6 +476,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(deep_scopes_are_counted),
     cmocka_unit_test(numbers_are_written_as_the_format_holds_them),
     cmocka_unit_test(derivatives_by_neighboring_slices_are_put_together),
+    cmocka_unit_test(other_derivatives_are_added),
+    cmocka_unit_test(derivatives_along_two_axes_are_put_together),
     cmocka_unit_test(every_allocation_may_fail),
 };
 FGT_MAIN(tests)
