@@ -374,6 +374,13 @@ static void masks_are_one_number_a_sample(void **state)
     assert_string_equal(err.message,
                         "batch_axis: dimension 0 has 3 elements, but the trace's mask has 4 rows");
     fg_trace_reset(trace);
+    fg_trace_set_mask(trace, fg_ones(trace, FG_F32, FG_DIMS(2)));
+    (void)fg_cross_entropy(fg_zeros(trace, FG_F32, FG_DIMS(3, 4)),
+                           fg_zeros(trace, FG_S32, FG_DIMS(3)), NULL);
+    assert_int_equal(fg_trace_error(trace, &err), FG_ESHAPE);
+    assert_string_equal(err.message,
+                        "batch_axis: dimension 0 has 3 elements, but the trace's mask has 2 rows");
+    fg_trace_reset(trace);
     assert_false(fg_trace_mask(trace, &mask)); /* it was part of that iteration */
     o = operands_of(trace);
     fg_trace_set_mask(trace, o.m);
@@ -505,6 +512,30 @@ static void results_have_the_dtype_of_their_operands(void **state)
     fg_trace_destroy(trace);
 }
 
+/* Also of contracted axes that have another order in the other operand. */
+static void gradients_have_the_types_of_what_they_belong_to(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_trace *trace = trace_of(NULL);
+    const fg_type types[] = {{.dtype = FG_F32, .rank = 4, .dim = {2, 3, 4, 5}},
+                             {.dtype = FG_F32, .rank = 4, .dim = {5, 6, 3, 4}}};
+    const fg_tensor in[] = {fgi_trace_feed(trace, 0, &types[0]),
+                            fgi_trace_feed(trace, 1, &types[1])};
+    const fg_dot_options three = {
+        .contract_count = 3, .a_contract = {3, 1, 2}, .b_contract = {0, 2, 3}};
+    const fg_dot_options swapped = {
+        .contract_count = 3, .a_contract = {2, 3, 1}, .b_contract = {3, 0, 2}};
+    for (int k = 0; k < 2; k++) {
+        fg_tensor d[2];
+        fg_grad(fg_sum(fg_dot(in[0], in[1], k == 0 ? &three : &swapped), 0, NULL), in, 2, d);
+        fgt_ok(fg_trace_error(trace, &err));
+        for (int i = 0; i < 2; i++)
+            assert_true(fg_type_equal(fg_tensor_type(d[i]), &types[i]));
+    }
+    fg_trace_destroy(trace);
+}
+
 /* What is exactly as large as allowed; a side of affine_sample that is given alone. */
 static void limits_are_included(void **state)
 {
@@ -523,7 +554,9 @@ static void limits_are_included(void **state)
     assert_int_equal(fg_tensor_type(fg_reshape(o.m, FG_DIMS(1, 1, 1, 1, 1, 1, 3, 4)))->rank, 8);
     (void)fg_cross_entropy(o.m, o.i, &(fg_cross_entropy_options){.ignore_index = INT32_MIN});
     (void)fg_cross_entropy(o.m, o.i, &(fg_cross_entropy_options){.ignore_index = INT32_MAX});
+    (void)fg_cross_entropy(o.m, o.i, &(fg_cross_entropy_options){.label_smoothing = 1});
     (void)fg_conv2d(o.x, fg_zeros(trace, FG_F32, FG_DIMS(8, 6, 3, 1)), NULL);
+    (void)fg_conv2d(o.x, o.k, &(fg_conv2d_options){.stride = 1 << 30});
     (void)fg_max_pool(o.x, &(fg_pool_options){.size = 6, .pad = 5});
     (void)fg_gather(o.x, fg_zeros(trace, FG_S32, FG_DIMS(2, 8, 1, 1, 1, 1, 1)), 2, 2);
     const fg_tensor high = fg_affine_sample(o.x, map, &(fg_affine_options){.height = 3});
@@ -707,6 +740,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(equal_applications_have_one_structure),
     cmocka_unit_test(negative_axes_count_from_the_end),
     cmocka_unit_test(results_have_the_dtype_of_their_operands),
+    cmocka_unit_test(gradients_have_the_types_of_what_they_belong_to),
     cmocka_unit_test(limits_are_included),
     cmocka_unit_test(what_does_nothing_makes_no_node),
     cmocka_unit_test(structure_alone_makes_the_hash),

@@ -31,6 +31,8 @@ ROW(cross_entropy_weight_ignore, VALUE + GRAD + ROUGH, "T[2,3,5] s32[2,3]<5 T[2,
 ROW(cross_entropy_smooth_whole, VALUE + GRAD + ROUGH, "T[3,7] s32[3]<7", fg_cross_entropy(a, b, &(fg_cross_entropy_options){.label_smoothing = 1}), "F.cross_entropy(a, b.long(), label_smoothing=1.0).to(torch.float32)")
 ROW(cross_entropy_soft_ends, VALUE + GRAD + ROUGH, "T[3,4] s32[3]<4", fg_cross_entropy(fg_concat((const fg_tensor[]){a, fg_log(fg_zeros(trace, fg_tensor_type(a)->dtype, FG_DIMS(3, 1)))}, 2, 1), fg_one_hot(b, 5, fg_tensor_type(a)->dtype), NULL), "F.cross_entropy(a, b.long()).to(torch.float32)")
 
+FAILS(fg_cross_entropy(o.v, o.v, NULL), FG_ESHAPE, "cross_entropy(f32[4], f32[4]): expected logits T[B, ..., C] and labels s32[B, ...]")
+FAILS(fg_weighted_mean(o.v, fg_zeros(o.t, FG_S32, FG_DIMS(4))), FG_ESHAPE, "weighted_mean(f32[4], s32[4]): expected a floating-point value and a weight that broadcasts to its shape, floating-point or bool")
 FAILS(fg_cross_entropy(o.m, o.v, NULL), FG_ESHAPE, "cross_entropy(f32[3,4], f32[4]): expected logits T[B, ..., C] and labels s32[B, ...]")
 FAILS(fg_cross_entropy(o.u, o.i, NULL), FG_EDTYPE, "cross_entropy(u8[3,4], s32[3]): expected logits T[B, ..., C] and labels s32[B, ...]")
 FAILS(fg_cross_entropy(o.m, o.i, &(fg_cross_entropy_options){.label_smoothing = 1.5}), FG_EINVAL, "cross_entropy: label_smoothing is 1.5: expected 0 to 1")
