@@ -615,6 +615,8 @@ static void limits_are_included(void **state)
     (void)fg_aug_posterize(x, NULL, &(fg_aug_posterize_options){.bits = 1, .p = FG_ZERO});
     (void)fg_aug_solarize(x, NULL, &(fg_aug_solarize_options){.threshold = 1});
     (void)fg_aug_sharpness(x, NULL, &(fg_aug_sharpness_options){.factor = 1e3});
+    (void)fg_aug_gaussian_blur(fg_zeros(trace, FG_F32, FG_DIMS(1, 32, 32, 1)), NULL,
+                               &(fg_aug_gaussian_blur_options){.size = 63});
     (void)mixup_of(x, NULL, &(fg_aug_mixup_options){.alpha = 1e-3});
     (void)cutmix_of(x, NULL, &(fg_aug_cutmix_options){.alpha = 1e3});
     fgt_ok(fg_trace_error(trace, &err));

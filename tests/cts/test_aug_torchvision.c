@@ -319,6 +319,22 @@ static int end(void **state)
     return fgt_record_end(client, record);
 }
 
+/* Of boxes that would round to no pixel, none is drawn: the image remains. */
+static void boxes_have_pixels(void **state)
+{
+    float got[2 * 6 * 8];
+    (void)state;
+    fg_trace *trace = values_trace(client);
+    const fg_sample_key key = {.key = fg_zeros(trace, FG_U32, FG_DIMS(2)),
+                               .sample = fg_iota(trace, FG_U32, 0, FG_DIMS(2))};
+    const fg_tensor x = fg_iota(trace, FG_F32, 2, FG_DIMS(2, 6, 8, 1));
+    const fg_aug_random_resized_crop_options o = {.scale_min = FG_ZERO, .scale_max = 1e-3};
+    values_run(trace, fg_aug_random_resized_crop(x, &key, &o), got, sizeof got);
+    for (int i = 0; i < 2 * 6 * 8; i++)
+        fgt_close("column", (double)got[i], i % 8, 1e-5, 0);
+    fg_trace_destroy(trace);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(colors),
     cmocka_unit_test(places),
@@ -329,6 +345,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_probability_of_zero_changes_nothing),
     cmocka_unit_test(a_threshold_and_a_factor_of_zero),
     cmocka_unit_test(no_options_are_the_defaults),
+    cmocka_unit_test(boxes_have_pixels),
 };
 
 int main(void) { return cmocka_run_group_tests(tests, begin, end) == 0 ? 0 : 1; }

@@ -9,6 +9,9 @@
 
 /* clang-format off */
 FAIL(rank, fg_aug_resize(u, NULL, NULL), "resize: got s32[2,3]: expected images T[B,H,W,C], u8 or floating-point")
+FAIL(bytes, fg_aug_resize(fg_cast(x, FG_S8), NULL, NULL), "resize: got s8[2,6,8,2]: expected images T[B,H,W,C], u8 or floating-point")
+FAIL(nothing, fg_aug_resize(fg_slice(x, (const int64_t[]){0, 0, 0, 0}, (const int64_t[]){0, 6, 8, 2}, NULL), NULL, &(fg_aug_resize_options){.height = 4}), "resize: a result of 4 x 8 pixels is not valid")
+FAIL(p_nan, fg_aug_random_flip(x, NULL, &(fg_aug_random_flip_options){.p = (double)NAN}), "random_flip: p is nan: expected 0 to 1")
 FAIL(size, fg_aug_resize(x, NULL, &(fg_aug_resize_options){.height = -1}), "resize: a result of -1 x 8 pixels is not valid")
 FAIL(middle, fg_aug_center_crop(x, NULL, &(fg_aug_center_crop_options){.height = 7}), "center_crop: 7 x 8 pixels are more than the image's 6 x 8")
 FAIL(crop, fg_aug_random_crop(x, NULL, &(fg_aug_random_crop_options){.width = 9}), "random_crop: 6 x 9 pixels are more than the padded image's 6 x 8")

@@ -187,7 +187,7 @@ static void callbacks_log_items(void **state)
     fg_trainer_destroy(trainer);
 }
 
-/* ---- modules and scopes of the user ----------------------------------------------------------- */
+/* ---- modules and scopes of the user ---------------------------------------------------------- */
 
 /* Also a module with a parameter and no kind, and one with nothing. */
 static void build_more(void *self, fg_module *root)

@@ -558,6 +558,8 @@ static void limits_are_included(void **state)
     (void)fg_conv2d(o.x, fg_zeros(trace, FG_F32, FG_DIMS(8, 6, 3, 1)), NULL);
     (void)fg_conv2d(o.x, o.k, &(fg_conv2d_options){.stride = 1 << 30});
     (void)fg_max_pool(o.x, &(fg_pool_options){.size = 6, .pad = 5});
+    (void)fg_max_pool(o.x, &(fg_pool_options){.size = 6});
+    (void)fg_crop_resize(o.x, fg_ones(trace, FG_F32, FG_DIMS(2, 4)), 1 << 30, 1, NULL);
     (void)fg_gather(o.x, fg_zeros(trace, FG_S32, FG_DIMS(2, 8, 1, 1, 1, 1, 1)), 2, 2);
     const fg_tensor high = fg_affine_sample(o.x, map, &(fg_affine_options){.height = 3});
     const fg_tensor wide = fg_affine_sample(o.x, map, &(fg_affine_options){.width = 9});

@@ -284,6 +284,31 @@ static void numbers_are_written_as_the_format_holds_them(void **state)
     splat_is(FG_BOOL, 1, "dense<true> : tensor<i1>");
 }
 
+/* A maximum starts with the least number of its dtype. */
+static void maxima_start_with_the_least(void **state)
+{
+    static const struct {
+        fg_dtype dtype;
+        const char *starts;
+    } rows[] = {{FG_S8, "dense<-128> : tensor<i8>"},
+                {FG_S16, "dense<-32768> : tensor<i16>"},
+                {FG_S32, "dense<-2147483648> : tensor<i32>"},
+                {FG_S64, "dense<-9223372036854775808> : tensor<i64>"},
+                {FG_U8, "dense<0> : tensor<ui8>"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        fg_trace *trace;
+        fgt_ok(fg_trace_create(NULL, &trace, &err));
+        const fg_tensor most = fg_max(fg_iota(trace, rows[i].dtype, 0, FG_DIMS(3)), 0, NULL);
+        char *text = text_of(trace, &most, 1);
+        if (strstr(text, rows[i].starts) == NULL)
+            fail_msg("%s is not in:\n%s", rows[i].starts, text);
+        fg_text_free(text);
+        fg_trace_destroy(trace);
+    }
+}
+
 /* ---- derivatives by slices ------------------------------------------------------------------- */
 
 enum { SLICES = 3 };
@@ -477,6 +502,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(numbers_are_written_as_the_format_holds_them),
     cmocka_unit_test(derivatives_by_neighboring_slices_are_put_together),
     cmocka_unit_test(other_derivatives_are_added),
+    cmocka_unit_test(maxima_start_with_the_least),
     cmocka_unit_test(derivatives_along_two_axes_are_put_together),
     cmocka_unit_test(every_allocation_may_fail),
 };
