@@ -309,6 +309,31 @@ static void maxima_start_with_the_least(void **state)
     }
 }
 
+static void comparisons_have_the_signs_of_their_dtypes(void **state)
+{
+    static const struct {
+        fg_dtype dtype;
+        const char *type;
+    } rows[] = {{FG_BOOL, "UNSIGNED"}, {FG_U8, "UNSIGNED"},  {FG_U16, "UNSIGNED"},
+                {FG_U32, "UNSIGNED"},  {FG_U64, "UNSIGNED"}, {FG_S8, "SIGNED"},
+                {FG_S64, "SIGNED"},    {FG_BF16, "FLOAT"},   {FG_F64, "FLOAT"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char type[64];
+        fg_error err = {0};
+        fg_trace *trace;
+        fgt_ok(fg_trace_create(NULL, &trace, &err));
+        const fg_tensor zero = fg_zeros(trace, rows[i].dtype, FG_SCALAR);
+        const fg_tensor is_less = fg_lt(zero, fg_ones(trace, rows[i].dtype, FG_SCALAR));
+        char *text = text_of(trace, &is_less, 1);
+        (void)snprintf(type, sizeof type, "<comparison_type %s>", rows[i].type);
+        if (strstr(text, type) == NULL)
+            fail_msg("%s is not in:\n%s", type, text);
+        fg_text_free(text);
+        fg_trace_destroy(trace);
+    }
+}
+
 /* ---- derivatives by slices ------------------------------------------------------------------- */
 
 enum { SLICES = 3 };
@@ -502,6 +527,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(numbers_are_written_as_the_format_holds_them),
     cmocka_unit_test(derivatives_by_neighboring_slices_are_put_together),
     cmocka_unit_test(other_derivatives_are_added),
+    cmocka_unit_test(comparisons_have_the_signs_of_their_dtypes),
     cmocka_unit_test(maxima_start_with_the_least),
     cmocka_unit_test(derivatives_along_two_axes_are_put_together),
     cmocka_unit_test(every_allocation_may_fail),
