@@ -604,6 +604,8 @@ static void limits_are_included(void **state)
     const fg_aug_rand_augment_options least = {.operations = 1, .magnitude = FG_ZERO, .bins = 2};
     (void)fg_aug_random_crop(x, NULL, &reflect);
     (void)fg_aug_random_crop(tall, NULL, &reflect);
+    (void)fg_aug_random_crop(x, NULL,
+                             &(fg_aug_random_crop_options){.height = 8, .width = 10, .padding = 1});
     (void)fg_aug_random_affine(x, NULL, &affine);
     (void)fg_aug_random_resized_crop(x, NULL, &boxes);
     (void)fg_aug_color_jitter(x, NULL, &strong);

@@ -319,20 +319,28 @@ static int end(void **state)
     return fgt_record_end(client, record);
 }
 
-/* Of boxes that would round to no pixel, none is drawn: the image remains. */
+/* Of boxes that would round to no pixel, none is drawn: the largest of that ratio remains. */
 static void boxes_have_pixels(void **state)
 {
+    static const struct {
+        fg_aug_random_resized_crop_options options;
+        bool is_column; /* a single one, number 3 */
+    } rows[] = {
+        {{.scale_min = FG_ZERO, .scale_max = 1e-3}, false},
+        {{.scale_min = 1e-4, .scale_max = 1e-4, .ratio_min = 1e-3, .ratio_max = 1e-3}, true},
+        {{.scale_min = 1e-4, .scale_max = 1e-4, .ratio_min = 1e3, .ratio_max = 1e3}, false}};
     float got[2 * 6 * 8];
     (void)state;
-    fg_trace *trace = values_trace(client);
-    const fg_sample_key key = {.key = fg_zeros(trace, FG_U32, FG_DIMS(2)),
-                               .sample = fg_iota(trace, FG_U32, 0, FG_DIMS(2))};
-    const fg_tensor x = fg_iota(trace, FG_F32, 2, FG_DIMS(2, 6, 8, 1));
-    const fg_aug_random_resized_crop_options o = {.scale_min = FG_ZERO, .scale_max = 1e-3};
-    values_run(trace, fg_aug_random_resized_crop(x, &key, &o), got, sizeof got);
-    for (int i = 0; i < 2 * 6 * 8; i++)
-        fgt_close("column", (double)got[i], i % 8, 1e-5, 0);
-    fg_trace_destroy(trace);
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+        fg_trace *trace = values_trace(client);
+        const fg_sample_key key = {.key = fg_zeros(trace, FG_U32, FG_DIMS(2)),
+                                   .sample = fg_iota(trace, FG_U32, 0, FG_DIMS(2))};
+        const fg_tensor x = fg_iota(trace, FG_F32, 2, FG_DIMS(2, 6, 8, 1));
+        values_run(trace, fg_aug_random_resized_crop(x, &key, &rows[k].options), got, sizeof got);
+        for (int i = 0; i < 2 * 6 * 8; i++)
+            fgt_close("column", (double)got[i], rows[k].is_column ? 3 : i % 8, 1e-5, 0);
+        fg_trace_destroy(trace);
+    }
 }
 
 static const struct CMUnitTest tests[] = {

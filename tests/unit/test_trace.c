@@ -512,6 +512,26 @@ static void results_have_the_dtype_of_their_operands(void **state)
     fg_trace_destroy(trace);
 }
 
+/* Of two floating dtypes, the wider one, or f32 if neither can represent the other. */
+static void mixed_precision_widens_the_narrower_operand(void **state)
+{
+    static const fg_dtype rows[][3] = {{FG_F32, FG_BF16, FG_F32},
+                                       {FG_BF16, FG_F32, FG_F32},
+                                       {FG_BF16, FG_F16, FG_F32},
+                                       {FG_F16, FG_BF16, FG_F32}};
+    (void)state;
+    fg_error err = {0};
+    fg_trace *trace = trace_of(NULL);
+    fgt_ok(fg_trace_set_precision(trace, "bf16-mixed", &err));
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const fg_tensor sum =
+            fg_add(fg_ones(trace, rows[i][0], FG_SCALAR), fg_ones(trace, rows[i][1], FG_SCALAR));
+        fgt_ok(fg_trace_error(trace, &err));
+        assert_int_equal(fg_tensor_type(sum)->dtype, rows[i][2]);
+    }
+    fg_trace_destroy(trace);
+}
+
 /* Also of contracted axes that have another order in the other operand. */
 static void gradients_have_the_types_of_what_they_belong_to(void **state)
 {
@@ -743,6 +763,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(negative_axes_count_from_the_end),
     cmocka_unit_test(results_have_the_dtype_of_their_operands),
     cmocka_unit_test(gradients_have_the_types_of_what_they_belong_to),
+    cmocka_unit_test(mixed_precision_widens_the_narrower_operand),
     cmocka_unit_test(limits_are_included),
     cmocka_unit_test(what_does_nothing_makes_no_node),
     cmocka_unit_test(structure_alone_makes_the_hash),
