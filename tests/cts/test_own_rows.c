@@ -372,7 +372,6 @@ static void fails(const fg_recipe_options *o, fg_status status, const char *mess
 
 static void reads_a_custom_format(void **state)
 {
-    (void)state;
     const char *const other[] = {"data.count=31"}, *const broken[] = {"data.count=13"},
                       *const misspelt[] = {"data.format=rmp"};
     const fg_recipe_options fit = {.registry = registry,

@@ -202,7 +202,6 @@ static void plots_are_drawn_by_gnuplot(void **state)
 /* With the same samples per step, the number of devices has no influence. */
 static void devices_agree(void **state)
 {
-    (void)state;
     double valley[2];
     const char *folder = fit_folder();
     static const char *const arguments[] = {

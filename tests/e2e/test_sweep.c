@@ -324,7 +324,6 @@ static void count_messages(void *self, fg_log_level level, const char *text)
 
 static void a_program_can_sweep(void **state)
 {
-    (void)state;
     fg_error err;
     char *sweep_folder = NULL, *report = NULL;
     int runs = 0;

@@ -520,7 +520,6 @@ static void failures_are_reported(void **state)
     server s;
     void *self = NULL;
     int64_t lines = -1;
-    (void)state;
     memcpy(lines_of, all_good, sizeof lines_of);
     lines_of[3] = (server_line)LINE("\"metrics\":[", "400 BAD REQUEST",
                                     "{\"error_code\": \"X\", \"message\": \"no such thing\"}");

@@ -175,7 +175,6 @@ static void an_incomplete_record_is_removed(void **state)
     fg_error err = {0};
     char *data = NULL;
     size_t size = 0;
-    (void)state;
     assert_int_equal(log_from(folder, 0, -1, NULL), 0);
     char *path = the_event_file(folder);
     fgt_ok(fgi_file_read(path, 1 << 20, &data, &size, &err));

@@ -172,7 +172,6 @@ static void tensors_are_listed(void **state)
                  {"{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
                   "\"b\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[1,1]}}",
                   1, "a\tu8[1]\nb\tu8[0]\n", "a\nb\n", "2 tensors, 1 B; 1 element in the model\n"}};
-    (void)state;
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         char bytes[256] = {0}, *lines, *names, *totals;
         const size_t size = strlen(files[i].header);

@@ -360,7 +360,6 @@ static void loss_that_is_no_number(void **state)
 
 static void masks_are_one_number_a_sample(void **state)
 {
-    (void)state;
     fg_error err = {0};
     fg_trace *trace = trace_of(NULL);
     operands o = operands_of(trace);

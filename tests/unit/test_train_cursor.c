@@ -609,7 +609,6 @@ static const struct {
 /* Where a checkpoint continues in these data, or why it cannot; the dataset has 10 samples. */
 static void a_position_is_found_in_the_data(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         fg_error err = {0};
         fg_fit_data data = the_data();

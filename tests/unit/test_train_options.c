@@ -208,7 +208,6 @@ static void missing_arguments_are_refused(void **state)
 
 static void wrong_data_are_refused(void **state)
 {
-    (void)state;
     fg_dataset *few = toy_data(3, 1), *none = toy_data(0, 1);
     const struct {
         bool is_fit;

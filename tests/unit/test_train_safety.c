@@ -552,7 +552,6 @@ static void check_samples(const char *folder, int64_t count)
 
 static void the_samples_of_a_step_are_named(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof second_steps / sizeof second_steps[0]; i++) {
         fg_error err = {0};
         const char *folder = fgt_temp_folder();

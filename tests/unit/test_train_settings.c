@@ -201,7 +201,6 @@ static void the_schedule_ends_where_the_steps_end(void **state)
  * still ends with the last one. */
 static void a_resume_on_other_devices_ends_exactly(void **state)
 {
-    (void)state;
     fg_error err = {0};
     watch w;
     const char *folder = fgt_path(fgt_temp_folder(), "run");
@@ -370,7 +369,6 @@ static void validations_that_are_to_come(void **state)
                 {12, 3, 0, 0, 1, 0, 3},  {12, 3, 0, 0, 3, 0, 1},  {20, 4, 1, 7, 1, 0, 3},
                 {20, 4, 1, 7, -1, 4, 4}, {20, 4, 1, 8, -1, 4, 3}, {-1, -1, 0, 0, 1, 0, -1},
                 {20, 4, 1, 7, 1, 4, 6},  {20, 4, 3, 15, 1, 0, 1}};
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         fg_trainer trainer = {.options.validation = {.val_every_epochs = rows[i].every_epochs,
                                                      .val_every_steps = rows[i].every_steps},

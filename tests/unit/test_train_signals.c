@@ -481,7 +481,6 @@ static fg_status wait_long(void *self, const fg_progress *at, fg_error *err)
 /* A time limit ends a fit normally between two steps; a fit that resumes has it again. */
 static void a_time_limit_ends_a_fit(void **state)
 {
-    (void)state;
     fg_error err = {0};
     static recorder r;
     static const fg_callback_ops waiting = {.batch_end = wait_long};
