@@ -4,8 +4,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
-#include <dirent.h>
-
 #include "base/alloc.h"
 #include "base/crc32c.h"
 #include "base/file.h"
@@ -218,21 +216,11 @@ static void shards_give_splits_and_names(void **state)
                    "class dog\nclass -\nclass cat\n");
 }
 
-static int open_files(void)
-{
-    int count = 0;
-    DIR *folder = opendir("/proc/self/fd");
-    assert_non_null(folder);
-    while (readdir(folder) != NULL)
-        count++;
-    (void)closedir(folder);
-    return count;
-}
-
 /* The first ones stay open, the others are opened for each read. */
 static void many_shards_need_few_files(void **state)
 {
     enum { SHARDS = 300, MOST_OPEN = 256 };
+    static const char files[] = "/proc/self/fd";
     (void)state;
     const char *folder = fgt_temp_folder();
     unsigned char data[1024];
@@ -244,17 +232,17 @@ static void many_shards_need_few_files(void **state)
         (void)snprintf(name, sizeof(name), "train-%05d-of-%05d", i, SHARDS);
         fgt_write(fgt_path(folder, name), data, size);
     }
-    const int before = open_files();
+    const int before = fgt_count_entries(files);
     fgt_ok(fg_catalog_open(folder, NULL, &catalog, &err));
     assert_int_equal(fg_catalog_count(catalog), 2 * SHARDS);
-    const int opened = open_files();
+    const int opened = fgt_count_entries(files);
     assert_in_range(opened - before, 0, MOST_OPEN + 1);
     for (int64_t i = 0; i < 2 * SHARDS; i++)
         fgt_ok(fg_catalog_read(catalog, i, &bytes, &err));
-    assert_int_equal(open_files(), opened);
+    assert_int_equal(fgt_count_entries(files), opened);
     fg_catalog_bytes_fini(&bytes);
     fg_catalog_destroy(catalog);
-    assert_int_equal(open_files(), before);
+    assert_int_equal(fgt_count_entries(files), before);
 }
 
 /* ---- made records ---------------------------------------------------------------------------- */

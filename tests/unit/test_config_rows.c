@@ -496,7 +496,7 @@ static void curves_are_recorded(void **state)
     fgt_ok(fgi_run_record_add(&recorded, &err));
     const fgi_run_curve *curves = recorded.record->curves;
     record_value(FGI_RUN_TRAIN_EPOCHS, 10, "train_loss", 0.5);
-    record_value(FGI_RUN_TRAIN_EPOCHS, 15, "train_loss", NAN);
+    record_value(FGI_RUN_TRAIN_EPOCHS, 15, "train_loss", (double)NAN);
     record_value(FGI_RUN_TRAIN_EPOCHS, 15, "val_loss", 3);
     assert_int_equal(curves[FGI_RUN_TRAIN_EPOCHS].count, 1);
     assert_string_equal(drawn(), "");
@@ -508,8 +508,8 @@ static void curves_are_recorded(void **state)
     assert_string_equal(drawn(), epochs);
     record_value(FGI_RUN_TRAIN_WINDOWS, 20, "train_loss", 1);
     assert_string_not_equal(drawn(), epochs);
-    record_value(FGI_RUN_VAL, 10, "val_loss", NAN);
-    record_value(FGI_RUN_VAL, 20, "val_loss", INFINITY);
+    record_value(FGI_RUN_VAL, 10, "val_loss", (double)NAN);
+    record_value(FGI_RUN_VAL, 20, "val_loss", (double)INFINITY);
     record_value(FGI_RUN_VAL, 30, "val_loss", 0.5);
     record_value(FGI_RUN_VAL, 40, "val_acc", 0.5);
     assert_string_equal(heard.data,

@@ -130,8 +130,9 @@ static const char *const limits[] = {
     "{'name':'1','settings':{'a.b':'1'},'best':0.123456789,'metrics':{'val_a':1}},"
     "{'name':'2','settings':{'a.b':'-1'},'best':-2,'metrics':{'val_a':2,'val_b':3}},"
     "{'name':'3','settings':{'a.b':'inf'},'metrics':{'train_a':2}}]}",
-    "{'version':1,'state':'stopped','monitor':'m','mode':'max','keys':['a.b'],'runs':["
-    "{'name':'1','settings':{'a.b':'inf'},'best':1},{'name':'2','settings':{'a.b':'2'},'best':1}]}",
+    ("{'version':1,'state':'stopped','monitor':'m','mode':'max','keys':['a.b'],'runs':["
+     "{'name':'1','settings':{'a.b':'inf'},'best':1},{'name':'2','settings':{'a.b':'2'},'best':1}]"
+     "}"),
 };
 
 /* The texts and pages of sweeps, for a golden file each. */
