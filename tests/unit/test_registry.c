@@ -152,6 +152,8 @@ static void wrong_rows_are_refused(void **state)
          "optimizer: name 'My-SGD': expected only lower-case letters, digits and _"},
         {{.entry = {.name = "adam", .help = "x"}, .create = create},
          "optimizer: 'adam' is already registered"},
+        {{.entry = {.name = "adam_w", .help = "x"}, .create = create}, /* would find adamw too */
+         "optimizer: 'adam_w' is already registered"},
         {{.entry = {.name = "mine"}, .create = create}, "optimizer: 'mine' has no help"},
         {{.entry = {.name = "mine", .help = "x"}}, "optimizer: 'mine' has no functions"},
         {{.entry = {.name = "mine", .help = "x", .options = &no_help, .option_count = 1},

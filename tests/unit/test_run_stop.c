@@ -172,6 +172,17 @@ static void another_host_is_asked(void **state)
     assert_true(fgi_stop_is_asked(folder));
 }
 
+static void a_new_run_is_not_stopped_by_an_old_request(void **state)
+{
+    int fd, why;
+    (void)state;
+    fgt_ok(fgi_stop_ask(folder, &err));
+    assert_true(fgi_stop_is_asked(folder));
+    fgt_ok(fgi_lock_take(folder, &fd, &why, &err));
+    assert_false(fgi_stop_is_asked(folder));
+    fgi_lock_release(folder, fd);
+}
+
 /* ---- waiting --------------------------------------------------------------------------------- */
 
 static atomic_int requests;
@@ -361,6 +372,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(a_dead_holder_is_named, begin, end),
     cmocka_unit_test(only_positive_numbers_are_processes),
     cmocka_unit_test_setup_teardown(another_host_is_asked, begin, end),
+    cmocka_unit_test_setup_teardown(a_new_run_is_not_stopped_by_an_old_request, begin, end),
     cmocka_unit_test_setup_teardown(the_end_is_awaited, begin, end),
     cmocka_unit_test_setup_teardown(mistakes_are_named, begin, end),
     cmocka_unit_test_setup_teardown(a_folder_in_use, begin, end),
