@@ -346,6 +346,10 @@ static void differences_are_named(void **state)
          "{\"csv\": {\"columns\": [{\"name\": \"a\", \"mean\": 2, \"deviation\": 5}], "
          "\"normalize\": false}}",
          ""},
+        {"{\"csv\": {\"missing\": \"mean\", \"normalize\": false, \"columns\": "
+         "[{\"name\": \"a\", \"mean\": 1}]}}",
+         "{\"csv\": {\"columns\": [{\"name\": \"a\", \"mean\": 2}], \"normalize\": false}}",
+         "\n  csv.columns.a.mean: 1 in the checkpoint, 2 here"}, /* of missing values */
         {"{\"csv\": {\"image\": [1], \"columns\": [{\"name\": \"a\", \"mean\": 1}]}}",
          "{\"csv\": {\"image\": [1], \"columns\": [{\"name\": \"a\", \"mean\": 2}]}}", ""},
         {"{\"a\": \"012345678901234567890123456789012345678901234\"}", "{\"a\": 1}",
