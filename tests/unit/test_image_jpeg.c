@@ -393,6 +393,16 @@ static void a_truncated_file_is_an_error_unless_tolerated(void **state)
 }
 
 /* Of Y, if both other components have factors of 1. */
+static void the_last_two_bytes_are_the_end_of_image(void **state)
+{
+    static const uint8_t last[][2] = {{0xff, 0xd9}, {0xff, 0xd8}, {0, 0xd9}};
+    for (size_t i = 0; i < 3; i++) {
+        fgi_image_ends ends = {.first = {0xff, 0xd8, 0xff}, .size = 100};
+        memcpy(ends.last + FGI_IMAGE_END_BYTES - 2, last[i], 2);
+        assert_int_equal(fgi_image_has_ends(&ends), i == 0);
+    }
+}
+
 static void sampling_is_that_of_the_header(void **state)
 {
     static const struct {
@@ -692,6 +702,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(all_kinds_of_frames_are_known),
     cmocka_unit_test(unsupported_features_are_named),
     cmocka_unit_test(a_truncated_file_is_an_error_unless_tolerated),
+    cmocka_unit_test(the_last_two_bytes_are_the_end_of_image),
     cmocka_unit_test(sampling_is_that_of_the_header),
     cmocka_unit_test(harmless_flaws_are_accepted),
     cmocka_unit_test(data_around_an_image_are_harmless),
