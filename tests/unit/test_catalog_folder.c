@@ -520,6 +520,13 @@ static void files_are_read_as_they_are_now(void **state)
     fgt_write(fgt_path(root, "a/1.jpg"), large, sizeof(large));
     fgt_ok(fg_catalog_read(catalog, 0, &bytes, &err));
     assert_int_equal(bytes.size, sizeof(large));
+    const int files = fgt_count_entries("/proc/self/fd");
+    char ends[2][4];
+    uint64_t size = 0;
+    bool is_known = false;
+    fgt_ok(fgi_catalog_read_ends(catalog, 0, ends[0], ends[1], 4, &size, &is_known, &err));
+    assert_true(is_known && size == sizeof(large));
+    assert_int_equal(fgt_count_entries("/proc/self/fd"), files); /* none stays open */
     fgt_write(fgt_path(root, "a/1.jpg"), "", 0);
     fgt_ok(fg_catalog_read(catalog, 0, &bytes, &err));
     assert_int_equal(bytes.size, 0);
