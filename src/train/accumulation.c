@@ -27,7 +27,7 @@ static int64_t read_number(const char **text)
     return value;
 }
 
-/* Reads "4=2" and adds it; at the begin, epoch 0 replaces the default. False: it is not valid. */
+/* Reads "4=2" and adds it; epoch 0 at the start replaces the default. False: it is not valid. */
 static bool read_part(const char **text, bool is_begin, fgi_accumulation *out)
 {
     const int64_t epoch = read_number(text);

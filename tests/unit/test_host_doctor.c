@@ -182,7 +182,7 @@ static void one_host_of_a_pod_by_its_own_chips(void **state)
     assert_findings("note variable-set");
 }
 
-/* The metadata server knows v4-32, but a variable goes before it. */
+/* The metadata server says v4-32; an environment variable takes precedence. */
 static void a_variable_goes_before_the_metadata(void **state)
 {
     (void)state;
