@@ -217,7 +217,7 @@ static size_t save(void *self, void *bytes, size_t size)
         json_t *object = json_object();
         fgi_buf text = {0};
         const bool ok = fgi_best_list_save(&c->best, &c->rule, object) &&
-                        fgi_json_write(object, JSON_COMPACT | JSON_REAL_PRECISION(17), &text);
+                        fgi_json_write(object, JSON_COMPACT, &text);
         fgi_free(c->text);
         c->text = ok ? fgi_buf_take(&text) : NULL;
         fgi_buf_fini(&text);

@@ -124,8 +124,7 @@ static fg_status open_folder(request *q, fg_dataset **out)
 
 static fg_status read_rules(request *q)
 {
-    char *json =
-        q->schema->csv != NULL ? fgi_json_text(q->schema->csv, JSON_REAL_PRECISION(17)) : NULL;
+    char *json = q->schema->csv != NULL ? fgi_json_text(q->schema->csv, 0) : NULL;
     const fg_status status =
         json != NULL ? fg_csv_schema_parse(json, strlen(json), &q->rules, q->err) : FG_EINVAL;
     if (json == NULL)

@@ -412,7 +412,7 @@ fg_status fgi_run_attach(fg_recipe *r, fg_attachment *storage, fg_trainer_option
     json_t *data = fgi_run_task_describe(&r->task);
     r->attached_config = config_to_text(r->c, fgi_config_print_model);
     r->attached_training = config_to_text(r->c, fgi_config_print_training);
-    r->attached_data = fgi_json_text(data, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
+    r->attached_data = fgi_json_text(data, JSON_INDENT(1));
     json_decref(data);
     if (r->attached_config == NULL || r->attached_data == NULL || r->attached_training == NULL)
         return fgi_no_memory(err);

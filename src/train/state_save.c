@@ -148,7 +148,7 @@ static char *state_text(const fg_trainer *trainer, const fgi_best_list *top)
     ok = ok && put_results(object, &trainer->call.result);
     ok = ok && put_frozen(object, trainer->model.root);
     fgi_buf text = {0};
-    ok = ok && fgi_json_write(object, JSON_INDENT(1) | JSON_REAL_PRECISION(17), &text);
+    ok = ok && fgi_json_write(object, JSON_INDENT(1), &text);
     json_decref(object);
     char *result = ok ? fgi_buf_take(&text) : NULL;
     fgi_buf_fini(&text);

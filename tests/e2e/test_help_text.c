@@ -9,9 +9,10 @@
 #include "golden.h"
 #include "run_program.h"
 
-static const char *const commands[] = {"fit",  "show",     "setup",      "doctor",  "devices",
-                                       "init", "validate", "test",       "predict", "batch-find",
-                                       "plan", "pack",     "completion", "help"};
+static const char *const commands[] = {"fit",     "show",       "setup", "doctor",  "devices",
+                                       "init",    "validate",   "test",  "predict", "plan",
+                                       "lr-find", "batch-find", "pack",  "report",  "compare",
+                                       "stop",    "completion", "help"};
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 
 /* Appends what `fulgurite ARGUMENTS` prints under a line that names it. */

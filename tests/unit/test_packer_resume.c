@@ -57,6 +57,25 @@ static int build_until(const char *path, int64_t samples, int signal_number)
     return status;
 }
 
+/* Checks the images in a child process that sends itself SIGTERM after the fifth. */
+static int check_until_terminated(void)
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        fg_pack_build_options o = options;
+        fg_pack_built built;
+        o.handle_signals = true;
+        last = 5;
+        with_signal = SIGTERM;
+        _exit(fg_pack_check_source(source, &o, end_after, NULL, &built, &err) == FG_ESTOPPED
+                  ? STOPPED
+                  : FAILED);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return status;
+}
+
 /* Completes the pack and compares it; returns the number of records that it had. */
 static int64_t complete(const char *path)
 {
@@ -113,6 +132,13 @@ static void a_stopped_build_continues(void **state)
     }
     assert_true(complete(path) >= 12);
     assert_int_equal(fgt_count_entries(folder), 2); /* the pack and the list */
+}
+
+static void a_check_stops_at_a_signal(void **state)
+{
+    (void)state;
+    const int status = check_until_terminated();
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == STOPPED);
 }
 
 /* The journal has the samples that were left out. Without it, the build starts again. */
@@ -385,6 +411,7 @@ static void a_full_disk_is_an_error_and_the_build_continues(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_killed_build_continues),
     cmocka_unit_test(a_stopped_build_continues),
+    cmocka_unit_test(a_check_stops_at_a_signal),
     cmocka_unit_test(without_its_journal_a_build_starts_again),
     cmocka_unit_test(lines_of_a_journal_are_read_up_to_a_damaged_one),
     cmocka_unit_test(a_run_continues_its_journal_at_a_sample),
