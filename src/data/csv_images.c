@@ -15,7 +15,7 @@
 #include "base/print.h"
 #include "catalog/draft.h"
 
-enum { MOST_PLACES = 64, MOST_ENTRIES = 100000, PROBES = 8, CELL_BYTES = 512, PATH_BYTES = 4096 };
+enum { MOST_ENTRIES = 100000, PROBES = 8, CELL_BYTES = 512, PATH_BYTES = 4096 };
 
 /* ---- folders --------------------------------------------------------------------------------- */
 
@@ -51,7 +51,7 @@ static void sort(fgi_image_places *p)
 {
     if (p->count > 1)
         qsort((void *)p->list, p->count, sizeof(*p->list), by_rank);
-    p->count = p->count < MOST_PLACES ? p->count : MOST_PLACES;
+    p->count = p->count < FGI_MOST_IMAGE_PLACES ? p->count : FGI_MOST_IMAGE_PLACES;
 }
 
 static void add(fgi_image_places *p, const char *place)
@@ -89,6 +89,19 @@ static void add_folders(fgi_image_places *p, const char *place)
     (void)closedir(entries);
 }
 
+static bool has_images(const char *folder)
+{
+    DIR *entries = folder != NULL ? opendir(folder) : NULL;
+    const struct dirent *e;
+    bool is_found = false;
+    if (entries == NULL)
+        return false;
+    for (int i = 0; !is_found && i < MOST_ENTRIES && (e = readdir(entries)) != NULL; i++)
+        is_found = fgi_is_image_name(fgi_str_of(e->d_name));
+    (void)closedir(entries);
+    return is_found;
+}
+
 void fgi_image_places_list(fgi_image_places *places, const char *table)
 {
     if (places->base != NULL)
@@ -104,6 +117,8 @@ void fgi_image_places_list(fgi_image_places *places, const char *table)
         add_folders(places, places->list[i]);
     add(places, "");
     sort(places);
+    for (size_t i = 0; i < places->count; i++)
+        places->has_images[i] = has_images(fgi_image_place(places, places->list[i]));
 }
 
 void fgi_image_places_fini(fgi_image_places *places)
@@ -118,18 +133,20 @@ void fgi_image_places_fini(fgi_image_places *places)
 typedef struct probes {
     char cells[PROBES][CELL_BYTES]; /* "" for one that cannot be a name */
     size_t count, found;            /* found: that name a file */
+    bool has_folder;                /* one of them is in a folder */
 } probes;
 
 /* Cells of rows at equal distances. */
 static void read_probes(const fgi_csv *csv, size_t column, fgi_csv_row *row, probes *out)
 {
-    out->count = csv->row_count < PROBES ? csv->row_count : PROBES;
+    *out = (probes){.count = csv->row_count < PROBES ? csv->row_count : PROBES};
     for (size_t i = 0; i < out->count; i++) {
         fgi_csv_read(csv, i * csv->row_count / out->count, row);
         const fgi_str cell = row->cells[column];
         const bool is_name = cell.size < CELL_BYTES && memchr(cell.data, '\0', cell.size) == NULL;
         memcpy(out->cells[i], cell.data, is_name ? cell.size : 0);
         out->cells[i][is_name ? cell.size : 0] = '\0';
+        out->has_folder |= strchr(out->cells[i], '/') != NULL;
     }
 }
 
@@ -226,6 +243,8 @@ bool fgi_csv_lists_images(const fgi_csv *csv, size_t column, fgi_image_places *p
     *out = (fgi_listed_images){.suffix = ""};
     read_probes(csv, column, &row, &p);
     for (size_t i = 0; i < places->count && !is_found; i++) {
+        if (!places->has_images[i] && !p.has_folder)
+            continue;
         const char *folder = fgi_image_place(places, places->list[i]);
         is_found = folder != NULL && find_suffix(&p, folder, places, out);
         out->root = is_found && *places->list[i] != '\0' ? folder : NULL;
