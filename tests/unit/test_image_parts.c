@@ -22,6 +22,8 @@
 
 enum { SIDE = 12, BYTES = SIDE * SIDE * 3 };
 static fg_error err;
+static const fg_pack_build_options as_files = {.codec =
+                                                   FG_PACK_CHOICE_FILE}; /* without measuring */
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
@@ -79,7 +81,7 @@ static void a_split_does_not_divide_groups(void **state)
     write_groups(list);
     fgt_ok(fg_catalog_open(list, NULL, &catalog, &err));
     fgt_ok(fg_images_create(catalog, NULL, &dataset, &err));
-    fgt_ok(fg_pack_build(list, packed, NULL, NULL, NULL, NULL, &err));
+    fgt_ok(fg_pack_build(list, packed, &as_files, NULL, NULL, NULL, &err));
     fgt_ok(fg_pack_open(packed, NULL, &pack, &err));
     fgt_ok(fg_pack_dataset_create(pack, NULL, &of_pack, &err));
     for (uint64_t seed = 0; seed < 20; seed++) {
@@ -272,8 +274,8 @@ static void parts_of_a_pack_are_not_divided(void **state)
     (void)state;
     write_lists();
     (void)snprintf(pack, sizeof pack, "%s", fgt_path(fgt_image_folder(), "ab.pack"));
-    fgt_ok(
-        fg_pack_build(fgt_path(fgt_image_folder(), "ab.csv"), pack, NULL, NULL, NULL, NULL, &err));
+    fgt_ok(fg_pack_build(fgt_path(fgt_image_folder(), "ab.csv"), pack, &as_files, NULL, NULL, NULL,
+                         &err));
     for (int i = 0; i < 2; i++) {
         fg_option_values *values;
         fg_format_data data = {0};
@@ -429,7 +431,7 @@ static void several_labels_are_a_warning(void **state)
     (void)snprintf(csv, sizeof csv, "%s", fgt_path(fgt_image_folder(), "several.csv"));
     (void)snprintf(packed, sizeof packed, "%s", fgt_path(fgt_image_folder(), "several.pack"));
     fgt_write(csv, list, sizeof list - 1);
-    fgt_ok(fg_pack_build(csv, packed, NULL, NULL, NULL, NULL, &err));
+    fgt_ok(fg_pack_build(csv, packed, &as_files, NULL, NULL, NULL, &err));
     assert_non_null(strstr(heard_of(&fgi_images_row, csv, true), says));
     assert_string_equal(heard_of(&fgi_images_row, csv, false), "");
     assert_non_null(strstr(heard_of(&fgi_pack_row, packed, true), says));
@@ -645,7 +647,7 @@ static void damaged_records_are_replaced_in_training_only(void **state)
     write_lists();
     (void)snprintf(csv, sizeof csv, "%s", fgt_path(fgt_image_folder(), "none.csv"));
     (void)snprintf(packed, sizeof packed, "%s", fgt_path(fgt_image_folder(), "damaged.pack"));
-    fgt_ok(fg_pack_build(csv, packed, NULL, NULL, NULL, NULL, &err));
+    fgt_ok(fg_pack_build(csv, packed, &as_files, NULL, NULL, NULL, &err));
     fg_pack *pack;
     fg_pack_entry first;
     fgt_ok(fg_pack_open(packed, NULL, &pack, &err));
