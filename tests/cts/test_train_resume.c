@@ -36,17 +36,6 @@ static int open_all(void **state)
     return 1;
 }
 
-static int close_all(void **state)
-{
-    (void)state;
-    fg_dataset_destroy(train_data);
-    fg_dataset_destroy(val_data);
-    fg_dataset_destroy(source);
-    fg_dataset_destroy(val_source);
-    fg_client_close(client);
-    return 0;
-}
-
 static const fg_schedule onecycle = {.ops = &fgi_onecycle_ops};
 
 /* Kinds of runs: what a step depends on, and when to validate and save. */
@@ -123,12 +112,39 @@ static bool is_whole(int i) { return kinds[i].options.limits.max_epochs == 3; }
 
 static bool validates_first; /* a Trainer that resumes */
 
-/* Fits in `folder`, with the recorder r. */
-static fg_status fit(const kind *k, const char *folder, const char *resume, recorder *r,
-                     fg_error *err)
+/* One Trainer of each kind: while it lives, others share its programs instead of loading them. */
+static struct {
+    toy model;
+    recorder record;
+    fg_trainer *trainer;
+} first[KINDS];
+
+static void destroy_first(void)
 {
-    toy model = k->model;
-    const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
+    for (int i = 0; i < KINDS; i++) {
+        fg_trainer_destroy(first[i].trainer);
+        first[i].trainer = NULL;
+    }
+}
+
+static int close_all(void **state)
+{
+    (void)state;
+    destroy_first();
+    fg_dataset_destroy(train_data);
+    fg_dataset_destroy(val_data);
+    fg_dataset_destroy(source);
+    fg_dataset_destroy(val_source);
+    fg_client_close(client);
+    return 0;
+}
+
+/* Fits in `folder`, with the recorder r and a Trainer for the caller to destroy. */
+static fg_status fit_with(const kind *k, const char *folder, const char *resume, recorder *r,
+                          toy *model, fg_trainer **out, fg_error *err)
+{
+    *model = k->model;
+    const fg_task task = {.name = "toy", .self = model, .ops = &toy_ops};
     const fg_fit_data data = {.train = k->buffer > 0 ? source : train_data,
                               .val = k->buffer > 0 ? val_source : val_data,
                               .batch_size = BATCH,
@@ -147,6 +163,16 @@ static fg_status fit(const kind *k, const char *folder, const char *resume, reco
         status = fg_trainer_validate(trainer, &task, &data, err);
     if (status == FG_OK)
         status = fg_trainer_fit(trainer, &task, &data, err);
+    *out = trainer;
+    return status;
+}
+
+static fg_status fit(const kind *k, const char *folder, const char *resume, recorder *r,
+                     fg_error *err)
+{
+    toy model;
+    fg_trainer *trainer;
+    const fg_status status = fit_with(k, folder, resume, r, &model, &trainer, err);
     fg_trainer_destroy(trainer);
     return status;
 }
@@ -201,11 +227,10 @@ static void runs_that_are_not_stopped(void **state)
     (void)state;
     for (int i = 0; i < KINDS; i++) {
         fg_error err = {0};
-        recorder *r = calloc(1, sizeof *r);
+        recorder *r = &first[i].record;
         (void)snprintf(whole[i], sizeof whole[i], "%s", fgt_temp_folder());
-        fgt_ok(fit(&kinds[i], whole[i], NULL, r, &err));
+        fgt_ok(fit_with(&kinds[i], whole[i], NULL, r, &first[i].model, &first[i].trainer, &err));
         assert_int_equal(recorder_count(r, "batch_end"), batches_of(i));
-        free(r);
     }
 }
 
@@ -383,6 +408,7 @@ static void resumed_from_the_best(void **state)
 static void a_complete_run_stays(void **state)
 {
     (void)state;
+    destroy_first(); /* whose programs would be shared without loading them */
     for (int i = 0; i < KINDS; i++) {
         fg_error err = {0};
         recorder *r = calloc(1, sizeof *r);
