@@ -6,7 +6,7 @@
 
 #include "input/csv_table.h"
 
-enum { FGI_MOST_IMAGE_PLACES = 64 };
+enum { FGI_MOST_IMAGE_PLACES = 64 }; /* those after them are not searched */
 
 /* Where images may be: the folder of a table, and those in it, two levels deep. Zero-initialize
  * it. */
@@ -15,7 +15,7 @@ typedef struct fgi_image_places {
     const char *base;
     const char **list; /* relative to it: "", then folders of training images, then others */
     size_t count, capacity;
-    bool has_images[FGI_MOST_IMAGE_PLACES]; /* by place: files in it, not in its folders */
+    bool has_images[FGI_MOST_IMAGE_PLACES]; /* by place: in it, not in its folders */
 } fgi_image_places;
 
 /* Lists the folders unless they are listed already. There are fewer when out of memory. */

@@ -17,7 +17,8 @@ fg_status fgi_json_parse(const char *path, size_t offset, const char *text, size
 /* json_loadb and json_dump_callback in the locale "C": jansson uses the locale's decimal point and
  * assumes that it is one byte, which is not always true. fault may be NULL. */
 json_t *fgi_json_load(const char *text, size_t size, size_t flags, json_error_t *fault);
-/* Appends to out; false when out of memory, or if a value cannot be represented in JSON. */
+/* Appends to out; unless flags say otherwise, real numbers have 17 digits, which read back as the
+ * same value. False when out of memory, or if a value cannot be represented in JSON. */
 bool fgi_json_write(const json_t *root, size_t flags, fgi_buf *out);
 
 /* A name as a string: as it is if it is UTF-8, else escaped (fgi_text_escape). NULL without memory.

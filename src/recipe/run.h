@@ -36,7 +36,8 @@ typedef struct fgi_run_data {
  */
 fg_status fgi_run_data_open(fgi_config *c, const fg_recipe *r, fgi_run_data *out, fg_error *err);
 void fgi_run_data_close(fgi_run_data *data);
-/* Whether the configuration names data for evaluation; does not open files. */
+/* Whether the configuration names data for evaluation, and does not limit them to none; does not
+ * open files. */
 fg_status fgi_run_data_check_eval(const fgi_config *c, fg_recipe_kind kind, fg_error *err);
 /* Opens the samples for evaluating a checkpoint as out->val; reads and checks them according to the
  * checkpoint's description of its data (run_data_eval.c). */

@@ -202,17 +202,6 @@ static bool is_dry(const fg_recipe *r)
     return r->options->kind == FG_RECIPE_FIND_BATCH || r->options->kind == FG_RECIPE_PLAN;
 }
 
-/* A limit that only the configuration has is that of the fit; predictions have none. */
-static fg_status check_eval_limit(const fg_recipe *r, fg_error *err)
-{
-    static const char key[] = "trainer.limit_val_batches";
-    if (r->options->kind != FG_RECIPE_PREDICT && fgi_config_is_overridden(r->c, key) &&
-        fgi_config_amount(r->c, key, 1) == 0)
-        return fgi_fail(err, FG_EINVAL, "%s: expected at least one batch, got 0",
-                        fgi_config_where(r->c, key));
-    return fgi_run_data_check_eval(r->c, r->options->kind, err);
-}
-
 /* The data to evaluate: test files if there are any, else the validation samples. */
 static fg_status choose_data(fg_recipe *r, fg_error *err)
 {
@@ -397,7 +386,7 @@ fg_status fgi_run_set_up(fg_recipe *r, fg_error *err)
     const char *resume = NULL;
     fg_status status = FG_OK;
     if (fgi_run_is_evaluation(r))
-        status = check_eval_limit(r, err);
+        status = fgi_run_data_check_eval(r->c, r->options->kind, err);
     if (status == FG_OK && fgi_run_is_evaluation(r))
         status = fgi_run_find_origin(r, &resume, err);
     if (status == FG_OK)

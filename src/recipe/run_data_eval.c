@@ -40,12 +40,24 @@ static fg_data_part named_part(const request *q)
     return FG_PART_TRAIN;
 }
 
+/* A limit that only the configuration has is that of the fit; predictions have none. */
+static fg_status check_limit(const fgi_config *c, fg_recipe_kind kind, fg_error *err)
+{
+    static const char key[] = "trainer.limit_val_batches";
+    if (kind == FG_RECIPE_PREDICT || !fgi_config_is_overridden(c, key) ||
+        fgi_config_amount(c, key, 1) != 0)
+        return FG_OK;
+    return fgi_fail(err, FG_EINVAL, "%s: expected at least one batch, got 0",
+                    fgi_config_where(c, key));
+}
+
 fg_status fgi_run_data_check_eval(const fgi_config *c, fg_recipe_kind kind, fg_error *err)
 {
     static const char *const verbs[] = {[FG_RECIPE_VALIDATE] = "validate",
                                         [FG_RECIPE_TEST] = "test",
                                         [FG_RECIPE_PREDICT] = "predict"};
     request q = {.c = c, .kind = kind, .err = err};
+    FGI_TRY(check_limit(c, kind, err));
     if (fgi_config_text(c, "data.format") == NULL)
         return FG_OK; /* it may be the checkpoint's */
     fg_status status = fgi_run_format_init(c, NULL, false, &q.format, err);

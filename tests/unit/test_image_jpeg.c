@@ -392,7 +392,6 @@ static void a_truncated_file_is_an_error_unless_tolerated(void **state)
     fgt_file_free(&file);
 }
 
-/* Of Y, if both other components have factors of 1. */
 static void the_last_two_bytes_are_the_end_of_image(void **state)
 {
     static const uint8_t last[][2] = {{0xff, 0xd9}, {0xff, 0xd8}, {0, 0xd9}};
@@ -403,6 +402,7 @@ static void the_last_two_bytes_are_the_end_of_image(void **state)
     }
 }
 
+/* Of Y, if both other components have factors of 1. */
 static void sampling_is_that_of_the_header(void **state)
 {
     static const struct {

@@ -22,8 +22,8 @@
 
 enum { SIDE = 12, BYTES = SIDE * SIDE * 3 };
 static fg_error err;
-static const fg_pack_build_options as_files = {.codec =
-                                                   FG_PACK_CHOICE_FILE}; /* without measuring */
+/* A given codec: none has to be measured. */
+static const fg_pack_build_options as_files = {.codec = FG_PACK_CHOICE_FILE};
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
