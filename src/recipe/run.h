@@ -95,10 +95,10 @@ void fgi_run_task_fini(fgi_run_task *task);
 /* The learning rate of the optimizer, and its schedule. */
 double fgi_run_task_lr(const fgi_run_task *task);
 
-/* The sharding rules in a key, to be freed (config_rules.c). */
-/* trainer.mesh, or the mesh of trainer.model_devices. Checks trainer.sharding against it. */
+/* trainer.mesh, or the mesh of trainer.model_devices. Checks trainer.sharding against it
+ * (config_rules.c). */
 bool fgi_config_mesh(const fgi_config *c, fg_mesh_options *out, fg_error *err);
-/* Free *out even after a failure. */
+/* The sharding rules in a key. Free *out even after a failure. */
 fg_status fgi_config_rules(const fgi_config *c, const char *path, fg_sharding_rule **out,
                            size_t *out_count, fg_error *err);
 void fgi_config_rules_free(fg_sharding_rule *rules, size_t count);

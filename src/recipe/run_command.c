@@ -286,26 +286,34 @@ bool fgi_run_keep_geometry(const fg_recipe *r, fg_error *err)
     return !is_whole || fgi_config_override(r->c, "data.center_fraction=1", err);
 }
 
+/* Whether the option (NULL: no) names data. */
+static bool is_given(const fgi_config *c, const char *option)
+{
+    char key[FGI_RUN_KEY_SIZE];
+    return option != NULL && fgi_config_text(c, fgi_run_format_key(option, key)) != NULL;
+}
+
 void fgi_run_note_default_data(const fg_recipe *r)
 {
+    static const char *const what[] = {
+        [FG_PART_TRAIN] = "validation ", [FG_PART_VAL] = "validation ", [FG_PART_TEST] = "test "};
     char key[FGI_RUN_KEY_SIZE];
     const fg_format_entry *format = NULL;
     fg_error unused;
+    fg_data_part part = FG_PART_PREDICT;
     if (r->options->kind != FG_RECIPE_PREDICT ||
         fgi_run_format_find(r->c, &format, &unused) != FG_OK)
         return;
-    const char *what = "validation samples";
-    const char *predict = fgi_run_format_input(format, FG_PART_PREDICT);
-    const char *test = fgi_run_format_input(format, FG_PART_TEST);
-    if (predict != NULL && fgi_config_text(r->c, fgi_run_format_key(predict, key)) != NULL)
+    while (part > FG_PART_TRAIN && !is_given(r->c, fgi_run_format_input(format, part)))
+        part--;
+    if (part == FG_PART_PREDICT)
         return;
-    if (test != NULL && fgi_config_text(r->c, fgi_run_format_key(test, key)) != NULL)
-        what = "test samples";
+    const char *option = fgi_run_format_input(format, part);
     fgi_run_say(r, FG_LOG_INFO,
-                "note: no new samples were given, so the predictions are for the run's %s; to "
-                "predict others: "
+                "note: the predictions are for the %ssamples of %s; to predict others: "
                 "fulgurite predict RUN DATA",
-                format->files.predict != NULL ? what : "own samples");
+                fgi_run_format_is_folder(format) ? "" : what[part],
+                fgi_run_format_key(option != NULL ? option : "format", key));
 }
 
 static fg_status open_eval(fg_recipe *r, fg_error *err)

@@ -153,6 +153,7 @@ static void put_notes_of_default_data(fgi_buf *out)
         {"data.format=npy"},
         {"data.format=npy", "data.test_x=x.npy"},
         {"data.format=npy", "data.test_x=x.npy", "data.predict=x.npy"},
+        {"data.format=csv", "data.path=t.csv"},
         {"data.format=csv", "data.val=t.csv"},
         {"data.format=csv", "data.test=t.csv"},
         {"data.format=csv", "data.predict=t.csv"},
