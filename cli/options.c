@@ -59,7 +59,7 @@ static const cli_option *find_letter(const cli_command *command, char letter)
     return letter == 'h' ? &help_option : NULL;
 }
 
-/* The nearest name among the options, or of a key, if the command takes keys. */
+/* The nearest name among the options, or of a key if the command takes keys; NULL: none. */
 static const char *nearest_option(const cli_command *command, const char *name)
 {
     static const char *names[72];
@@ -70,9 +70,10 @@ static const char *nearest_option(const cli_command *command, const char *name)
             names[count++] = o->name;
     for (const cli_option *o = cli_common; o->kind != CLI_KIND_END; o++)
         names[count++] = o->name;
-    const bool is_key = command->takes_config && strchr(name, '.') != NULL;
-    const char *nearest = is_key ? NULL : fg_recipe_nearest(name, names, count);
-    return nearest == NULL && command->takes_config ? fg_recipe_key_suggest(name) : nearest;
+    const char *dot = command->takes_config ? strrchr(name, '.') : NULL;
+    const char *key = command->takes_config ? fg_recipe_key_suggest(name) : NULL;
+    const char *option = fg_recipe_nearest(dot != NULL ? dot + 1 : name, names, count);
+    return option == NULL || (dot != NULL && key != NULL) ? key : option;
 }
 
 /* A copy of a word of a list of choices. It lives as long as the program; equal words are stored
@@ -195,6 +196,20 @@ static bool take_override(parser *p, const char *word, const char *equals)
     return true;
 }
 
+static bool refuse_unknown(parser *p, const char *name)
+{
+    const char *near = nearest_option(p->command, name);
+    if (near == NULL || find_long(p->command, near, strlen(near)) != NULL ||
+        fg_recipe_key_find(near, NULL))
+        return usage(p, "unknown option", name, near);
+    p->is_over = true;
+    p->status = cli_complain(CLI_USAGE, p->command->name,
+                             "unknown option '--%s': a key of the section %s is set with "
+                             "--%s.KEY=VALUE (see fulgurite help config %s)",
+                             name, near, near, near);
+    return false;
+}
+
 static bool parse_long(parser *p, const char *word)
 {
     char name[128];
@@ -206,7 +221,7 @@ static bool parse_long(parser *p, const char *word)
         return apply(p, o, equals != NULL ? equals + 1 : NULL);
     if (p->command->takes_config && fg_recipe_key_find(name, NULL))
         return take_override(p, word, equals);
-    return usage(p, "unknown option", name, nearest_option(p->command, name));
+    return refuse_unknown(p, name);
 }
 
 /* The key of "a.b=value", which was probably meant as an option; NULL: none. */

@@ -252,6 +252,16 @@ static void mistakes(void **state)
     refused("fulgurite try: unknown option '--trainer.epochs': did you mean "
             "'--trainer.max_epochs'?" SEE,
             "--trainer.epochs=3", "a");
+    refused(
+        "fulgurite try: unknown option '--optimizer': a key of the section optimizer is set with "
+        "--optimizer.KEY=VALUE (see fulgurite help config optimizer)\n",
+        "--optimizer={lr: 0,01}", "a");
+    refused(
+        "fulgurite try: unknown option '--optimizr': a key of the section optimizer is set with "
+        "--optimizer.KEY=VALUE (see fulgurite help config optimizer)\n",
+        "--optimizr=sgd", "a");
+    refused("fulgurite try: unknown option '--trainer.maybe': did you mean '--maybe'?" SEE,
+            "--trainer.maybe", "a");
     refused("fulgurite try: unknown option '-z'" SEE, "-fz", "a");
     refused("fulgurite try: a value is missing for option '--out'" SEE, "a", "--out");
     refused("fulgurite try: a value is missing for option '--out'" SEE, "a", "-o");
