@@ -37,6 +37,8 @@ extern "C" {
  * {.eps = FG_ZERO}. FG_ZERO is negative zero: it behaves as 0 in arithmetic, and its sign
  * distinguishes it from a member that is not set. */
 #define FG_ZERO (-0.0)
+/* The same for members of type int64_t. */
+#define FG_NONE (INT64_MIN + 1)
 
 /* Result of an eager call. FG_OK is 0; the other values are stable. */
 typedef enum fg_status {

@@ -1,18 +1,26 @@
 /* option.h - option tables: the named options of a model, an optimizer or a data format, and values
  * for them.
  *
- * An option is one constant row: name, kind, default, range, help. Values are read from text, as it
- * is written in YAML or on a command line, and checked against the row; they remember whether they
- * were given, and where. Error messages, help and documentation are derived from the rows.
+ * An option is one constant row: name, kind, default, range, help, and the member of a struct that
+ * its value is written to. Values are read from text, as it is written in YAML or on a command line,
+ * and checked against the row; they remember whether they were given, and where. Error messages,
+ * help and documentation are derived from the rows.
+ *
+ *   typedef struct mlp {
+ *       fg_ints hidden;
+ *       double dropout;
+ *   } mlp;
  *
  *   static const fg_option options[] = {
- *       {.name = "hidden", .kind = FG_OPTION_INTS, .initial = "[64]", .min = 1, .max = 4096,
- *        .example = "[256, 64]", .help = "Units of each hidden layer."},
+ *       FG_OPTION(mlp, hidden, INTS, "[64]", "1..4096", "[256, 64]", "Units of each hidden layer."),
+ *       FG_OPTION(mlp, dropout, FLOAT, "0", "0..<1", "0.5", "Probability of setting a unit to 0."),
  *   };
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FULGURITE_OPTION_H
 #define FULGURITE_OPTION_H
+
+#include <stddef.h>
 
 #include <fulgurite/base.h>
 
@@ -27,7 +35,7 @@ typedef enum fg_option_kind {
     FG_OPTION_FLOAT = 1,   /* a float                                                     */
     FG_OPTION_BOOL = 2,    /* true or false                                               */
     FG_OPTION_STRING = 3,  /* a string                                                    */
-    FG_OPTION_CHOICE = 4,  /* one of `choices`                                            */
+    FG_OPTION_CHOICE = 4,  /* one of the words of `range`                                 */
     FG_OPTION_AMOUNT = 5,  /* 1.0: a fraction (with a decimal point, 0 to 1); 100: a count */
     FG_OPTION_DEVICES = 6, /* "8", "-1", "[0, 2]": see fg_devices_format                  */
     FG_OPTION_INTS = 7,    /* lists                                                       */
@@ -37,29 +45,113 @@ typedef enum fg_option_kind {
     FG_OPTION_ENTRIES = 11 /* names with options, "early_stop(patience=3)"                */
 } fg_option_kind;
 
-/* The usual maximum of a value without an upper limit: integers up to here are exact as a double.
- * Descriptions and messages leave out a maximum of this size or more. */
+/* An integer member whose value is auto or not known. A double is then NaN, a string NULL. */
+#define FG_AUTO INT64_MIN
+
+/* The largest integer without an upper limit: up to here, integers are exact as a double. */
 #define FG_OPTION_UNLIMITED 9007199254740992.0
+
+/* Values of the members that options are written to. Elements are borrowed with the struct. */
+typedef struct fg_ints {
+    const int64_t *at;
+    size_t count;
+} fg_ints;
+typedef struct fg_floats {
+    const double *at;
+    size_t count;
+} fg_floats;
+typedef struct fg_strings {
+    const char *const *at;
+    size_t count;
+} fg_strings;
+/* A part of something: a fraction of it, or a number of its elements if fraction is 0. */
+typedef struct fg_amount {
+    double fraction; /* 0 to 1 */
+    int64_t count;
+} fg_amount;
+/* The number of elements: at least one of a fraction above 0, at most `whole`. Thread-safe. */
+FG_API int64_t fg_amount_of(fg_amount amount, int64_t whole);
 
 /* One option. Everything but name, kind, example and help may be left out. Strings are borrowed for
  * as long as the row is used: rows are constants. */
 typedef struct fg_option {
     const char *name; /* lower case letters, digits and _ */
     fg_option_kind kind;
-    const char *initial;   /* the default, as it is written in YAML [NULL: there is none]    */
-    const char *choices;   /* of a CHOICE: "relu|tanh|sigmoid"                               */
-    const char *spellings; /* spellings of other programs: "1cycle=onecycle|none=constant"   */
-    const char *later;     /* choices planned for a later version: "images|text"             */
-    double min, max;       /* range of each number; both 0: any                              */
-    bool is_below_max;     /* max itself is excluded                                         */
-    bool has_auto;         /* "auto" is accepted too                                         */
-    const char *automatic; /* the value of auto, if it is always the same: "0.01"            */
+    const char *initial; /* the default, as it is written in YAML [NULL: there is none] */
+    /* Of a CHOICE: its words, "relu|tanh|sigmoid". Otherwise the range of each number, "1..",
+     * "0..1", "0<..", "0..<1": < excludes the limit beside it. "auto" or "auto|0..1" accepts the
+     * word auto too.                                                               [NULL: any] */
+    const char *range;
     const char *example;   /* a value other than the default, as on the command line         */
     const char *help;      /* one or more sentences                                          */
+    const char *spellings; /* spellings of other programs: "1cycle=onecycle|none=constant"   */
+    const char *later;     /* choices planned for a later version: "images|text"             */
+    const char *automatic; /* the value of auto, if it is always the same: "0.01"            */
     /* Number of elements of a list, for example 2 and 2 for a pair     [both 0: any number] */
     uint32_t min_count, max_count;
+    size_t offset;   /* of the member of the row's struct (FG_OPTION)                          */
+    bool is_enum;    /* a CHOICE: the member is an enum, the number of the word in `range`     */
+    bool is_negated; /* a BOOL: the member is true if the option is false                      */
     uint64_t reserved[2]; /* set to 0 */
 } fg_option;
+
+/* The member's type by kind. A list with a fixed number of elements is an array of them instead. */
+#define FG_MEMBER_INT     int64_t
+#define FG_MEMBER_FLOAT   double
+#define FG_MEMBER_BOOL    bool
+#define FG_MEMBER_STRING  const char *
+#define FG_MEMBER_CHOICE  const char *
+#define FG_MEMBER_AMOUNT  fg_amount
+#define FG_MEMBER_DEVICES const char *
+#define FG_MEMBER_INTS    fg_ints
+#define FG_MEMBER_FLOATS  fg_floats
+#define FG_MEMBER_STRINGS fg_strings
+#define FG_MEMBER_RULES   fg_strings
+#define FG_MEMBER_ENTRIES fg_strings
+/* The offset of a member; a member of another type does not compile (without warnings). */
+#define FG_OFFSET(type, member, its_type)                                                          \
+    (offsetof(type, member) + 0 * sizeof((its_type *)0 == &((type *)0)->member))
+
+/* A row whose value is the member of a struct: the name of the struct, of the option's member, its
+ * kind without FG_OPTION_, then initial, range, example and help of fg_option, and any other
+ * members: `.spellings = "..."`. */
+#define FG_OPTION(type, member, kind_, initial_, range_, example_, ...)                            \
+    FG_OPTION_AS(#member, type, member, kind_, initial_, range_, example_, __VA_ARGS__)
+/* The same for an option that is not named like the member. */
+#define FG_OPTION_AS(name_, type, member, kind_, initial_, range_, example_, ...)                  \
+    {                                                                                              \
+        .name = (name_), .kind = FG_OPTION_##kind_,                                                \
+        .offset = FG_OFFSET(type, member, FG_MEMBER_##kind_), .initial = (initial_),               \
+        .range = (range_), .example = (example_), .help = __VA_ARGS__                              \
+    }
+/* A CHOICE whose member is an enum that starts at 0, in the order of the words. */
+#define FG_OPTION_ENUM(type, member, initial_, range_, example_, ...)                              \
+    {                                                                                              \
+        .name = #member, .kind = FG_OPTION_CHOICE, .is_enum = true,                                \
+        .offset = offsetof(type, member) +                                                         \
+                  0 * sizeof(char[sizeof(((type *)0)->member) == sizeof(int) ? 1 : -1]),           \
+        .initial = (initial_), .range = (range_), .example = (example_), .help = __VA_ARGS__       \
+    }
+/* A list of two numbers, INTS or FLOATS, whose member is an array of two. */
+#define FG_OPTION_PAIR(type, member, kind_, initial_, range_, example_, ...)                       \
+    {                                                                                              \
+        .name = #member, .kind = FG_OPTION_##kind_, .min_count = 2, .max_count = 2,                \
+        .offset = FG_OFFSET(type, member[0], FG_ELEMENT_##kind_), .initial = (initial_),           \
+        .range = (range_), .example = (example_), .help = __VA_ARGS__                              \
+    }
+#define FG_ELEMENT_INTS   int64_t
+#define FG_ELEMENT_FLOATS double
+/* A BOOL that is true by default; its member is named for the contrary, so that 0 is the default:
+ * FG_OPTION_NOT("bias", linear, no_bias, "false", "Add a bias."). */
+#define FG_OPTION_NOT(name_, type, member, example_, ...)                                          \
+    {                                                                                              \
+        .name = (name_), .kind = FG_OPTION_BOOL, .is_negated = true,                               \
+        .offset = FG_OFFSET(type, member, bool), .initial = "true", .example = (example_),         \
+        .help = __VA_ARGS__                                                                        \
+    }
+/* The members of fg_entry that describe a table of options and their struct. */
+#define FG_OPTIONS(table, type)                                                                    \
+    .options = (table), .option_count = sizeof(table) / sizeof((table)[0]), .size = sizeof(type)
 
 /* The first member of every row of a registry (registry.h). */
 typedef struct fg_entry {
@@ -67,6 +159,8 @@ typedef struct fg_entry {
     const char *help;         /* a short description: "fully connected hidden layers"         */
     const fg_option *options; /* its options, borrowed                                 [none] */
     size_t option_count;
+    size_t size;           /* of the struct that its functions receive, in bytes; the members that
+                              no option is written to are 0                            [none] */
     const char *spellings; /* names in other programs: "1cycle|OneCycleLR"             [none] */
     uint64_t reserved[2];  /* set to 0 */
 } fg_entry;

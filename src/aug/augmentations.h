@@ -14,22 +14,19 @@ extern const size_t fgi_augmentation_row_count;
     {.name = "height",                                                                             \
      .kind = FG_OPTION_INT,                                                                        \
      .initial = "auto",                                                                            \
-     .has_auto = true,                                                                             \
-     .min = 1,                                                                                     \
-     .max = 1 << 20,                                                                               \
+     .range = "auto|1..1048576",                                                                   \
      .example = "224",                                                                             \
      .help = "Height of the result in pixels. auto: that of the images."},                         \
     {                                                                                              \
-        .name = "width", .kind = FG_OPTION_INT, .initial = "auto", .has_auto = true, .min = 1,     \
-        .max = 1 << 20, .example = "224",                                                          \
-        .help = "Width of the result in pixels. auto: that of the images."                         \
+        .name = "width", .kind = FG_OPTION_INT, .initial = "auto", .range = "auto|1..1048576",     \
+        .example = "224", .help = "Width of the result in pixels. auto: that of the images."       \
     }
 /* fg_augmentation_entry.size for them. */
 void fgi_aug_size_by_options(const fg_option_values *values, int64_t *height, int64_t *width);
 /* An option `name` that is a number from 0 to `most`. */
 #define FGI_AUG_NUMBER(option, default, most, text)                                                \
     {                                                                                              \
-        .name = (option), .kind = FG_OPTION_FLOAT, .initial = (default), .min = 0, .max = (most),  \
+        .name = (option), .kind = FG_OPTION_FLOAT, .initial = (default), .range = "0.." most,      \
         .example = "0.25", .help = (text)                                                          \
     }
 

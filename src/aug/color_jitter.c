@@ -89,13 +89,13 @@ static fg_tensor apply_color_jitter(fg_tensor image, const fg_sample_key *key,
 }
 
 static const fg_option color_jitter_options[] = {
-    FGI_AUG_NUMBER("brightness", "0", 1e3,
+    FGI_AUG_NUMBER("brightness", "0", "1000",
                    "Multiply the brightness by a factor from 1 - brightness to 1 + brightness."),
-    FGI_AUG_NUMBER("contrast", "0", 1e3,
+    FGI_AUG_NUMBER("contrast", "0", "1000",
                    "Multiply the contrast by a factor from 1 - contrast to 1 + contrast."),
-    FGI_AUG_NUMBER("saturation", "0", 1e3,
+    FGI_AUG_NUMBER("saturation", "0", "1000",
                    "Multiply the saturation by a factor from 1 - saturation to 1 + saturation."),
-    FGI_AUG_NUMBER("hue", "0", 0.5, "Shift the hue by -hue to hue; 1 is the whole color wheel."),
+    FGI_AUG_NUMBER("hue", "0", "0.5", "Shift the hue by -hue to hue; 1 is the whole color wheel."),
 };
 
 const fg_augmentation_entry fgi_color_jitter_row = {
@@ -117,7 +117,7 @@ static fg_tensor apply_grayscale(fg_tensor image, const fg_sample_key *key,
 }
 
 static const fg_option grayscale_options[] = {
-    FGI_AUG_NUMBER("p", "0.1", 1, "Probability."),
+    FGI_AUG_NUMBER("p", "0.1", "1", "Probability."),
 };
 
 const fg_augmentation_entry fgi_grayscale_row = {

@@ -72,12 +72,11 @@ static const fg_option gaussian_blur_options[] = {
     {.name = "size",
      .kind = FG_OPTION_INT,
      .initial = "3",
-     .min = 1,
-     .max = 63,
+     .range = "1..63",
      .example = "5",
      .help = "Height and width of the Gaussian in pixels, an odd number."},
-    FGI_AUG_NUMBER("sigma_min", "0.1", 1e3, "Smallest standard deviation in pixels."),
-    FGI_AUG_NUMBER("sigma_max", "2", 1e3, "Largest standard deviation in pixels."),
+    FGI_AUG_NUMBER("sigma_min", "0.1", "1000", "Smallest standard deviation in pixels."),
+    FGI_AUG_NUMBER("sigma_max", "2", "1000", "Largest standard deviation in pixels."),
 };
 
 const fg_augmentation_entry fgi_gaussian_blur_row = {

@@ -152,11 +152,10 @@ static const fg_option mix_options[] = {
     {.name = "alpha",
      .kind = FG_OPTION_FLOAT,
      .initial = "1",
-     .min = 1e-3,
-     .max = 1e3,
+     .range = "1e-3..1e3",
      .example = "0.2",
      .help = "The mixing fraction has the distribution Beta(alpha, alpha)."},
-    FGI_AUG_NUMBER("p", "1", 1, "Probability."),
+    FGI_AUG_NUMBER("p", "1", "1", "Probability."),
 };
 
 const fg_augmentation_entry fgi_mixup_row = {

@@ -70,8 +70,7 @@ static const fg_option normalize_options[] = {
     {.name = "std",
      .kind = FG_OPTION_FLOATS,
      .initial = "[]",
-     .min = 1e-30,
-     .max = 1e30,
+     .range = "0<..",
      .example = "[0.229, 0.224, 0.225]",
      .help = "Standard deviation to divide by: one number, or one per channel."},
 };

@@ -72,7 +72,7 @@ fg_tensor fg_aug_trivial_augment(fg_tensor image, const fg_sample_key *key,
 
 #define BINS_OPTION                                                                                \
     {                                                                                              \
-        .name = "bins", .kind = FG_OPTION_INT, .initial = "31", .min = 2, .max = 256,              \
+        .name = "bins", .kind = FG_OPTION_INT, .initial = "31", .range = "2..256",                 \
         .example = "11", .help = "Number of magnitudes."                                           \
     }
 
@@ -103,15 +103,13 @@ static const fg_option rand_augment_options[] = {
     {.name = "operations",
      .kind = FG_OPTION_INT,
      .initial = "2",
-     .min = 1,
-     .max = MOST_OPERATIONS,
+     .range = "1..16",
      .example = "1",
      .help = "Number of operations that are applied one after another."},
     {.name = "magnitude",
      .kind = FG_OPTION_INT,
      .initial = "9",
-     .min = 0,
-     .max = 255,
+     .range = "0..255",
      .example = "5",
      .help = "Magnitude of the operations, from 0 to bins - 1."},
     BINS_OPTION,

@@ -71,11 +71,12 @@ static fg_tensor apply_random_affine(fg_tensor image, const fg_sample_key *key,
 }
 
 static const fg_option random_affine_options[] = {
-    FGI_AUG_NUMBER("degrees", "0", 180, "Rotate by -degrees to degrees."),
-    FGI_AUG_NUMBER("translate", "0", 1, "Largest translation, as a fraction of width and height."),
-    FGI_AUG_NUMBER("scale_min", "1", 1e3, "Smallest factor."),
-    FGI_AUG_NUMBER("scale_max", "1", 1e3, "Largest factor."),
-    FGI_AUG_NUMBER("shear", "0", 89, "Shear along x by -shear to shear degrees."),
+    FGI_AUG_NUMBER("degrees", "0", "180", "Rotate by -degrees to degrees."),
+    FGI_AUG_NUMBER("translate", "0", "1",
+                   "Largest translation, as a fraction of width and height."),
+    FGI_AUG_NUMBER("scale_min", "1", "1000", "Smallest factor."),
+    FGI_AUG_NUMBER("scale_max", "1", "1000", "Largest factor."),
+    FGI_AUG_NUMBER("shear", "0", "89", "Shear along x by -shear to shear degrees."),
     {.name = "fill",
      .kind = FG_OPTION_FLOAT,
      .initial = "0",

@@ -56,11 +56,11 @@ static fg_tensor apply_random_erasing(fg_tensor image, const fg_sample_key *key,
 }
 
 static const fg_option random_erasing_options[] = {
-    FGI_AUG_NUMBER("p", "0.5", 1, "Probability."),
-    FGI_AUG_NUMBER("scale_min", "0.02", 1, "Smallest fraction of the image's area."),
-    FGI_AUG_NUMBER("scale_max", "0.33", 1, "Largest fraction of the image's area."),
-    FGI_AUG_NUMBER("ratio_min", "0.3", 1e3, "Smallest ratio of height to width."),
-    FGI_AUG_NUMBER("ratio_max", "3.3", 1e3, "Largest ratio of height to width."),
+    FGI_AUG_NUMBER("p", "0.5", "1", "Probability."),
+    FGI_AUG_NUMBER("scale_min", "0.02", "1", "Smallest fraction of the image's area."),
+    FGI_AUG_NUMBER("scale_max", "0.33", "1", "Largest fraction of the image's area."),
+    FGI_AUG_NUMBER("ratio_min", "0.3", "1000", "Smallest ratio of height to width."),
+    FGI_AUG_NUMBER("ratio_max", "3.3", "1000", "Largest ratio of height to width."),
     {.name = "value",
      .kind = FG_OPTION_FLOAT,
      .initial = "0",

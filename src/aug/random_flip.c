@@ -34,7 +34,7 @@ static fg_tensor apply_random_flip(fg_tensor image, const fg_sample_key *key,
 }
 
 static const fg_option random_flip_options[] = {
-    FGI_AUG_NUMBER("p", "0.5", 1, "Probability."),
+    FGI_AUG_NUMBER("p", "0.5", "1", "Probability."),
     {.name = "vertical",
      .kind = FG_OPTION_BOOL,
      .initial = "false",

@@ -109,7 +109,7 @@ fg_tensor fg_aug_sharpness(fg_tensor image, const fg_sample_key *key,
 
 /* ---- the rows -------------------------------------------------------------------------------- */
 
-#define P FGI_AUG_NUMBER("p", "0.5", 1, "Probability.")
+#define P FGI_AUG_NUMBER("p", "0.5", "1", "Probability.")
 
 static fg_tensor apply_invert(fg_tensor image, const fg_sample_key *key,
                               const fg_option_values *values)
@@ -160,7 +160,7 @@ static fg_tensor apply_sharpness(fg_tensor image, const fg_sample_key *key,
 static const fg_option only_p[] = {P};
 
 static const fg_option solarize_options[] = {
-    FGI_AUG_NUMBER("threshold", "0.5", 1, "Invert pixels of at least this value."),
+    FGI_AUG_NUMBER("threshold", "0.5", "1", "Invert pixels of at least this value."),
     P,
 };
 
@@ -168,15 +168,14 @@ static const fg_option posterize_options[] = {
     {.name = "bits",
      .kind = FG_OPTION_INT,
      .initial = "4",
-     .min = 1,
-     .max = 8,
+     .range = "1..8",
      .example = "3",
      .help = "Number of bits to keep per channel."},
     P,
 };
 
 static const fg_option sharpness_options[] = {
-    FGI_AUG_NUMBER("factor", "2", 1e3, "0: smoothed. 1: unchanged. 2: sharper."),
+    FGI_AUG_NUMBER("factor", "2", "1000", "0: smoothed. 1: unchanged. 2: sharper."),
     P,
 };
 

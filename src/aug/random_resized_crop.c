@@ -79,10 +79,10 @@ static fg_tensor apply_random_resized_crop(fg_tensor image, const fg_sample_key 
 
 static const fg_option random_resized_crop_options[] = {
     FGI_AUG_SIZE_OPTIONS,
-    FGI_AUG_NUMBER("scale_min", "0.08", 1, "Smallest fraction of the image's area."),
-    FGI_AUG_NUMBER("scale_max", "1", 1, "Largest fraction of the image's area."),
-    FGI_AUG_NUMBER("ratio_min", "0.75", 1e3, "Smallest ratio of width to height."),
-    FGI_AUG_NUMBER("ratio_max", "1.3333333333333333", 1e3, "Largest ratio of width to height."),
+    FGI_AUG_NUMBER("scale_min", "0.08", "1", "Smallest fraction of the image's area."),
+    FGI_AUG_NUMBER("scale_max", "1", "1", "Largest fraction of the image's area."),
+    FGI_AUG_NUMBER("ratio_min", "0.75", "1000", "Smallest ratio of width to height."),
+    FGI_AUG_NUMBER("ratio_max", "1.3333333333333333", "1000", "Largest ratio of width to height."),
     {.name = "antialias",
      .kind = FG_OPTION_BOOL,
      .initial = "true",

@@ -178,6 +178,15 @@ double fgi_strtod(const char *text, char **out_end)
     return value;
 }
 
+void fgi_format_f64(double value, char *out, size_t size)
+{
+    for (int precision = 1; precision <= 17; precision++) {
+        (void)fgi_snprintf(out, size, "%.*g", precision, value);
+        if (fgi_strtod(out, NULL) == value)
+            break;
+    }
+}
+
 /* libc's correctly rounded conversion, for text that is known to be a decimal number. */
 static bool convert(fgi_str text, double *out)
 {

@@ -21,6 +21,8 @@ bool fgi_parse_f64(fgi_str text, double *out);
 
 /* strtod in the locale "C", for a number that is followed by other text. */
 double fgi_strtod(const char *text, char **out_end);
+/* Writes the shortest decimal representation that parses to the same number; size: 32 suffices. */
+void fgi_format_f64(double value, char *out, size_t size);
 
 /* Only ASCII letters and digits, in any locale: the Turkish 'I' is not the capital of 'i'. */
 bool fgi_is_alnum(char c);

@@ -167,8 +167,7 @@ static const fg_option options[] = {
     {.name = "unfreeze_at_epoch",
      .kind = FG_OPTION_INT,
      .initial = "10",
-     .min = 0,
-     .max = FG_OPTION_UNLIMITED,
+     .range = "0..",
      .example = "3",
      .help = "The first epoch in which they are trained, starting at 0."},
 };

@@ -154,8 +154,7 @@ static fg_status create(const fg_option_values *values, void **out_self, fg_erro
 static const fg_option options[] = {{.name = "count",
                                      .kind = FG_OPTION_INT,
                                      .initial = "16",
-                                     .min = 1,
-                                     .max = 1024,
+                                     .range = "1..1024",
                                      .example = "64",
                                      .help = "How many images."}};
 

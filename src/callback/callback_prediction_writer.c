@@ -92,7 +92,7 @@ static const fg_option options[] = {
     {.name = "file_format",
      .kind = FG_OPTION_CHOICE,
      .initial = "auto",
-     .choices = "auto|csv|tsv|json|jsonl|npy",
+     .range = "auto|csv|tsv|json|jsonl|npy",
      .example = "npy",
      .help = "auto: by the suffix of the path; csv if it has none."},
 };

@@ -109,7 +109,7 @@ static const fg_option options[] = {
     {.name = "duration",
      .kind = FG_OPTION_STRING,
      .initial = "auto",
-     .has_auto = true,
+     .range = "auto",
      .example = "12h",
      .help = "Total training time of the run, including the time before it was stopped and "
              "resumed: 90s, 8h30m, "
@@ -117,7 +117,7 @@ static const fg_option options[] = {
     {.name = "interval",
      .kind = FG_OPTION_CHOICE,
      .initial = "step",
-     .choices = "step|epoch",
+     .range = "step|epoch",
      .example = "epoch",
      .help = "When to end: after a step, or only at the end of an epoch."},
 };

@@ -17,7 +17,7 @@
 static const fg_option options_table[] = {
     {.name = "kind",
      .kind = FG_OPTION_CHOICE,
-     .choices = "auto|folder|csv|jsonl|tar|tfrecord",
+     .range = "auto|folder|csv|jsonl|tar|tfrecord",
      .example = "csv",
      .help = "Kind of source."},
     {.name = "no_split_folders",

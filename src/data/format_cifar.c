@@ -45,7 +45,7 @@ static const fg_option options_100[] = {
     {.name = "labels",
      .kind = FG_OPTION_CHOICE,
      .initial = "fine",
-     .choices = "fine|coarse",
+     .range = "fine|coarse",
      .example = "coarse",
      .help = "Labels of CIFAR-100: fine, 100 classes, or coarse, 20 superclasses."},
 };

@@ -13,20 +13,19 @@
     {.name = "size",                                                                               \
      .kind = FG_OPTION_INT,                                                                        \
      .initial = "224",                                                                             \
-     .min = 1,                                                                                     \
-     .max = 65536,                                                                                 \
+     .range = "1..65536",                                                                          \
      .example = "160",                                                                             \
      .help = "Height and width of the samples, in pixels."},                                       \
         {.name = "channels",                                                                       \
          .kind = FG_OPTION_CHOICE,                                                                 \
          .initial = "3",                                                                           \
-         .choices = "1|3",                                                                         \
+         .range = "1|3",                                                                           \
          .example = "1",                                                                           \
          .help = "1: gray, 3: RGB."},                                                              \
         {.name = "crop",                                                                           \
          .kind = FG_OPTION_CHOICE,                                                                 \
          .initial = "random",                                                                      \
-         .choices = "random|window|center",                                                        \
+         .range = "random|window|center",                                                          \
          .example = "center",                                                                      \
          .help = "How training images are cropped. random: a box with a random area and aspect "   \
                  "ratio (RandomResizedCrop). window: a random window of size x size pixels, "      \
@@ -34,8 +33,7 @@
         {.name = "crop_scale",                                                                     \
          .kind = FG_OPTION_FLOATS,                                                                 \
          .initial = "[0.08, 1]",                                                                   \
-         .min = 1e-6,                                                                              \
-         .max = 1,                                                                                 \
+         .range = "1e-6..1",                                                                       \
          .min_count = 2,                                                                           \
          .max_count = 2,                                                                           \
          .example = "[0.25, 1]",                                                                   \
@@ -43,8 +41,7 @@
         {.name = "crop_ratio",                                                                     \
          .kind = FG_OPTION_FLOATS,                                                                 \
          .initial = "[0.75, 1.3333333333333333]",                                                  \
-         .min = 1e-3,                                                                              \
-         .max = 1e3,                                                                               \
+         .range = "1e-3..1e3",                                                                     \
          .min_count = 2,                                                                           \
          .max_count = 2,                                                                           \
          .example = "[1, 1]",                                                                      \
@@ -52,27 +49,25 @@
         {.name = "flip",                                                                           \
          .kind = FG_OPTION_FLOAT,                                                                  \
          .initial = "0.5",                                                                         \
-         .min = 0,                                                                                 \
-         .max = 1,                                                                                 \
+         .range = "0..1",                                                                          \
          .example = "0",                                                                           \
          .help = "Probability that a training image is mirrored horizontally, with crop random "   \
                  "or window."},                                                                    \
         {.name = "crop_seed",                                                                      \
          .kind = FG_OPTION_INT,                                                                    \
          .initial = "0",                                                                           \
-         .min = 0,                                                                                 \
-         .max = FG_OPTION_UNLIMITED,                                                               \
+         .range = "0..",                                                                           \
          .example = "1",                                                                           \
          .help = "Seed of random boxes, windows and flips."},                                      \
     {                                                                                              \
-        .name = "center_fraction", .kind = FG_OPTION_FLOAT, .initial = "0.875", .min = 1e-3,       \
-        .max = 1, .example = "1",                                                                  \
+        .name = "center_fraction", .kind = FG_OPTION_FLOAT, .initial = "0.875",                    \
+        .range = "1e-3..1", .example = "1",                                                        \
         .help = "Size of the box in the middle of an image, as a fraction of the largest square."  \
     }
 
 #define FGI_OPTION_DAMAGED                                                                         \
     {                                                                                              \
-        .name = "damaged", .kind = FG_OPTION_CHOICE, .initial = "fail", .choices = "fail|skip",    \
+        .name = "damaged", .kind = FG_OPTION_CHOICE, .initial = "fail", .range = "fail|skip",      \
         .example = "skip",                                                                         \
         .help = "What to do with a training sample that cannot be read: a damaged record, or an "  \
                 "image that cannot be decoded. fail: stop, and name it. skip: train with the "     \
@@ -91,8 +86,8 @@
          "Decode as much as possible of truncated and corrupt JPEGs, instead of treating them "    \
          "as damaged; missing pixels are gray. JPEGs with harmless flaws are always decoded."},    \
     {                                                                                              \
-        .name = "decode_memory", .kind = FG_OPTION_INT, .initial = "auto", .min = 1,               \
-        .max = 1048576, .has_auto = true, .example = "512",                                        \
+        .name = "decode_memory", .kind = FG_OPTION_INT, .initial = "auto",                         \
+        .range = "auto|1..1048576", .example = "512",                                              \
         .help =                                                                                    \
             "Memory limit in MiB for decoding large images (progressive JPEGs, WebP, large PNG "   \
             "files), for all threads of a loader together. A thread waits while the others use "   \
@@ -102,7 +97,7 @@
 #define FGI_OPTION_CHECK                                                                           \
     {                                                                                              \
         .name = "check", .kind = FG_OPTION_CHOICE, .initial = "auto",                              \
-        .choices = "auto|all|decode|never", .example = "decode",                                   \
+        .range = "auto|all|decode|never", .example = "decode",                                     \
         .help = "Check the beginning and the end of each training and validation file before "     \
                 "training, to find truncated files. auto: for at most 2 seconds, "                 \
                 "and print how many files were checked if that is not enough for all. all: until " \

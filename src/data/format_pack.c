@@ -251,8 +251,7 @@ static const fg_option options[] = {
     {.name = "preload",
      .kind = FG_OPTION_FLOAT,
      .initial = "0",
-     .min = 0,
-     .max = 1,
+     .range = "0..1",
      .example = "0.5",
      .help = "Read a pack into memory before the first step, if it is smaller than this fraction "
              "of the free memory. 0: read records when they are needed, ahead of time."},

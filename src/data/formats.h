@@ -34,7 +34,7 @@ fg_status fgi_format_open_folder(const fg_option_values *values, const fg_format
     }
 #define FGI_OPTION_IMAGE                                                                           \
     {                                                                                              \
-        .name = "image", .kind = FG_OPTION_INTS, .initial = "[]", .min = 1, .max = 65536,          \
+        .name = "image", .kind = FG_OPTION_INTS, .initial = "[]", .range = "1..65536",             \
         .example = "[28, 28, 1]",                                                                  \
         .help = "The columns of a csv, or the numbers of a flat npy sample, are the pixels of an " \
                 "image: [height, width, channels]."                                                \

@@ -21,7 +21,7 @@ fgi_activation *fgi_activation_of(const fg_option_values *values);
 #define FGI_OPTION_ACTIVATION                                                                      \
     {                                                                                              \
         .name = "activation", .kind = FG_OPTION_CHOICE, .initial = "relu",                         \
-        .choices = "relu|tanh|sigmoid", .example = "tanh",                                         \
+        .range = "relu|tanh|sigmoid", .example = "tanh",                                           \
         .help = "Activation function between layers."                                              \
     }
 

@@ -245,15 +245,14 @@ static const fg_option options[] = {
     {.name = "stem",
      .kind = FG_OPTION_CHOICE,
      .initial = "imagenet",
-     .choices = "imagenet|small",
+     .range = "imagenet|small",
      .example = "small",
      .help = "First layers. imagenet: 7x7 convolution with stride 2, then max pooling; small: 3x3 "
              "convolution, for images of about 32x32 pixels."},
     {.name = "width",
      .kind = FG_OPTION_INT,
      .initial = "64",
-     .min = 1,
-     .max = 4096,
+     .range = "1..4096",
      .example = "32",
      .help = "Channels of the first stage; later stages have 2, 4 and 8 times as many."},
 };

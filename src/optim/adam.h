@@ -33,14 +33,14 @@ fg_tensor fgi_adam_step(const fg_update *u, fg_tensor p, fg_tensor g);
 /* Rows of the options betas and eps. */
 #define FGI_OPTION_BETAS                                                                           \
     {                                                                                              \
-        .name = "betas", .kind = FG_OPTION_FLOATS, .initial = "[0.9, 0.999]", .min = 0, .max = 1,  \
-        .is_below_max = true, .min_count = 2, .max_count = 2, .example = "[0.9, 0.95]",            \
+        .name = "betas", .kind = FG_OPTION_FLOATS, .initial = "[0.9, 0.999]", .range = "0..<1",    \
+        .min_count = 2, .max_count = 2, .example = "[0.9, 0.95]",                                  \
         .help = "Exponential decay rates of the first-moment and second-moment estimates (beta1, " \
                 "beta2)."                                                                          \
     }
 #define FGI_OPTION_EPS                                                                             \
     {                                                                                              \
-        .name = "eps", .kind = FG_OPTION_FLOAT, .initial = "1e-08", .min = 0, .max = 1,            \
+        .name = "eps", .kind = FG_OPTION_FLOAT, .initial = "1e-08", .range = "0..1",               \
         .example = "1e-6", .help = "Added to the denominator for numerical stability."             \
     }
 

@@ -177,7 +177,7 @@ static fg_status create(const fg_option_values *values, fg_schedule *out, fg_err
     *out = fg_onecycle(&(fg_onecycle_options){
         .variant = fg_option_string(values, "variant"),
         .pct_start = fg_option_number(values, "pct_start"),
-        .anneal = fg_option_string(values, "anneal"),
+        .anneal = fg_option_is_auto(values, "anneal") ? NULL : fg_option_string(values, "anneal"),
         .div_factor = fg_option_number(values, "div_factor"),
         .final_div_factor = fg_option_number(values, "final_div_factor"),
         .base_momentum = fg_option_number(values, "base_momentum"),
@@ -190,23 +190,19 @@ static fg_status create(const fg_option_values *values, fg_schedule *out, fg_err
 
 /* clang-format off */
 static const fg_option options[] = {
-    {.name = "variant", .kind = FG_OPTION_CHOICE, .initial = "torch",
-     .choices = "torch|fastai|kaggle", .example = "fastai",
+    {.name = "variant", .kind = FG_OPTION_CHOICE, .initial = "torch", .range = "torch|fastai|kaggle",
+     .example = "fastai",
      .help = "Variant of the one-cycle schedule: PyTorch's OneCycleLR, fastai's fit_one_cycle, or "
              "the TPU utility for Kaggle. Sets the defaults of pct_start, anneal and "
              "final_div_factor."},
-    {.name = "pct_start", .kind = FG_OPTION_FLOAT, .initial = "auto", .has_auto = true, .min = 0,
-     .max = 1, .is_below_max = true, .example = "0.1",
+    {.name = "pct_start", .kind = FG_OPTION_FLOAT, .initial = "auto", .range = "auto|0..<1", .example = "0.1",
      .help = "Fraction of the run in which the learning rate rises. auto: 0.3 for torch, 0.25 for "
              "fastai, 0.4 for kaggle."},
-    {.name = "anneal", .kind = FG_OPTION_CHOICE, .initial = "auto", .has_auto = true,
-     .choices = "cos|linear|linear_cos", .spellings = "cosine=cos", .example = "linear",
+    {.name = "anneal", .kind = FG_OPTION_CHOICE, .initial = "auto", .range = "auto|cos|linear|linear_cos", .spellings = "cosine=cos", .example = "linear",
      .help = "Shape of the rise and the fall: cosine, linear, or a linear rise and a cosine fall. "
              "auto: linear_cos for kaggle, otherwise cos."},
-    {.name = "div_factor", .kind = FG_OPTION_FLOAT, .initial = "25", .min = 1e-6, .max = 1e12,
-     .example = "10", .help = "The initial learning rate is lr / div_factor."},
-    {.name = "final_div_factor", .kind = FG_OPTION_FLOAT, .initial = "auto", .has_auto = true,
-     .min = 1e-6, .max = 1e15, .example = "1000",
+    {.name = "div_factor", .kind = FG_OPTION_FLOAT, .initial = "25", .range = "1e-6..1e12", .example = "10", .help = "The initial learning rate is lr / div_factor."},
+    {.name = "final_div_factor", .kind = FG_OPTION_FLOAT, .initial = "auto", .range = "auto|1e-6..1e15", .example = "1000",
      .help = "The final learning rate is lr / div_factor / final_div_factor. auto: 4000 for fastai "
              "(lr / 1e5), otherwise 10000."},
     {.name = "three_phase", .kind = FG_OPTION_BOOL, .initial = "false", .example = "true",
@@ -215,10 +211,8 @@ static const fg_option options[] = {
     {.name = "cycle_momentum", .kind = FG_OPTION_BOOL, .initial = "true", .example = "false",
      .help = "Cycle the momentum (adam: beta1) inversely to the learning rate, from max_momentum to "
              "base_momentum and back."},
-    {.name = "base_momentum", .kind = FG_OPTION_FLOAT, .initial = "0.85", .min = 0, .max = 1,
-     .is_below_max = true, .example = "0.8", .help = "The lowest momentum of the cycle."},
-    {.name = "max_momentum", .kind = FG_OPTION_FLOAT, .initial = "0.95", .min = 0, .max = 1,
-     .is_below_max = true, .example = "0.9", .help = "The highest momentum of the cycle."},
+    {.name = "base_momentum", .kind = FG_OPTION_FLOAT, .initial = "0.85", .range = "0..<1", .example = "0.8", .help = "The lowest momentum of the cycle."},
+    {.name = "max_momentum", .kind = FG_OPTION_FLOAT, .initial = "0.95", .range = "0..<1", .example = "0.9", .help = "The highest momentum of the cycle."},
 };
 /* clang-format on */
 

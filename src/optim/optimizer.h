@@ -163,14 +163,14 @@ fg_variable *fgi_guard_variable(const fgi_guard *guard, size_t index);
 /* Rows of the options that every optimizer has. automatic: the value of auto. */
 #define FGI_OPTION_LR(auto_lr)                                                                     \
     {                                                                                              \
-        .name = "lr", .kind = FG_OPTION_FLOAT, .initial = "auto", .min = 0, .max = 1e30,           \
-        .has_auto = true, .automatic = (auto_lr), .example = "1e-3",                               \
+        .name = "lr", .kind = FG_OPTION_FLOAT, .initial = "auto", .range = "auto|0..",             \
+        .automatic = (auto_lr), .example = "1e-3",                                                 \
         .help = "Learning rate; with a schedule, its highest value."                               \
     }
 #define FGI_OPTION_WEIGHT_DECAY(auto_decay, text)                                                  \
     {                                                                                              \
-        .name = "weight_decay", .kind = FG_OPTION_FLOAT, .initial = "auto", .min = 0, .max = 1e6,  \
-        .has_auto = true, .automatic = (auto_decay), .example = "5e-4", .help = (text)             \
+        .name = "weight_decay", .kind = FG_OPTION_FLOAT, .initial = "auto",                        \
+        .range = "auto|0..1e6", .automatic = (auto_decay), .example = "5e-4", .help = (text)       \
     }
 
 /* The schedule of fg_onecycle, which also cycles the momentum; settings of 0 are its defaults. */

@@ -90,7 +90,7 @@ static fg_status unknown(fg_option_values *values, const fg_option *option,
     if (option->later != NULL && fgi_is_listed(option->later, text->text))
         return fgi_fail(err, FG_EINVAL, "%s: this version does not support '%s': expected %s", path,
                         text->text, expected);
-    (void)fgi_snprintf(choices, sizeof choices, "%s", option->choices);
+    (void)fgi_snprintf(choices, sizeof choices, "%s", option->range);
     const char *nearest = suggest(text->text, choices);
     if (nearest == NULL)
         return fgi_option_unexpected(values, option, text, err);
@@ -102,7 +102,7 @@ fg_status fgi_option_parse_choice(fg_option_values *values, const fg_option *opt
                                   const fg_option_text *text, fgi_option_item *out, fg_error *err)
 {
     size_t size = 0;
-    const char *word = choice_of(option->choices, text->text, &size);
+    const char *word = choice_of(option->range, text->text, &size);
     const bool is_alias = word == NULL;
     if (is_alias)
         word = spelling_of(option->spellings, text->text, &size);

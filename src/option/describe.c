@@ -20,19 +20,17 @@ bool fg_option_is_list(const fg_option *option)
 static void put_range(const fg_option *option, char *out, size_t size)
 {
     const bool is_integer = option->kind == FG_OPTION_INT || option->kind == FG_OPTION_INTS;
+    const fgi_option_range r = fgi_option_range_of(option);
     out[0] = '\0';
-    if (is_integer && option->min == -1)
-        (void)fgi_snprintf(out, size, ", -1 or greater");
-    else if (option->max >= FG_OPTION_UNLIMITED)
-        (void)fgi_snprintf(out, size,
-                           option->min < 1e-20 && option->min > 0 ? " greater than 0"
-                                                                  : ", %g or greater",
-                           option->min);
-    else if (option->min != option->max)
-        (void)fgi_snprintf(out, size,
-                           option->is_below_max ? " from %.10g to less than %.10g"
-                                                : " from %.10g to %.10g",
-                           option->min, option->max);
+    if (r.min == -HUGE_VAL)
+        return;
+    if (r.max < (is_integer ? FG_OPTION_UNLIMITED : FGI_OPTION_LARGEST))
+        (void)fgi_snprintf(
+            out, size, r.excludes_max ? " from %.10g to less than %.10g" : " from %.10g to %.10g",
+            r.min, r.max);
+    else
+        (void)fgi_snprintf(out, size, r.excludes_min ? " greater than %g" : ", %g or greater",
+                           r.min);
 }
 
 /* " 2" or " 1 to 16": how many elements a list may have; "" for any number. */
@@ -62,15 +60,15 @@ const char *fg_option_type(const fg_option *option, char *out, size_t size)
         [FG_OPTION_ENTRIES] = "names, each with options: NAME(OPTION=VALUE, ...)",
     };
     char range[96] = "", count[32];
-    const bool is_list = fg_option_is_list(option);
+    const bool is_list = fg_option_is_list(option), is_choice = option->kind == FG_OPTION_CHOICE;
     put_count(option, count, sizeof count);
     if (option->kind == FG_OPTION_INT || option->kind == FG_OPTION_INTS ||
         option->kind == FG_OPTION_FLOAT || option->kind == FG_OPTION_FLOATS)
         put_range(option, range, sizeof range);
     (void)fgi_snprintf(out, size, "%s%s%s%s%s%s%s", is_list ? "a list of" : "", count,
-                       is_list ? " " : "", kinds[option->kind],
-                       option->kind == FG_OPTION_CHOICE ? option->choices : "", range,
-                       option->has_auto ? ", or auto" : "");
+                       is_list ? " " : "", kinds[option->kind], is_choice ? option->range : "",
+                       range,
+                       !is_choice && fgi_option_range_of(option).has_auto ? ", or auto" : "");
     return out;
 }
 
@@ -145,8 +143,9 @@ static const char *reason_of(const fg_option *option, const char *text, char *ou
     if (!is_number || !fgi_parse_f64(fgi_str_of(text), &value))
         return out;
     const int magnitude = is_float ? fgi_option_magnitude(text, value) : 0;
-    if (option->max >= FG_OPTION_UNLIMITED && value > option->max)
-        (void)fgi_snprintf(out, size, ": the largest value is %.16g", option->max);
+    const double max = fgi_option_range_of(option).max;
+    if (max == (is_float ? FGI_OPTION_LARGEST : FG_OPTION_UNLIMITED) && value > max)
+        (void)fgi_snprintf(out, size, ": the largest value is %.16g", max);
     else if (magnitude != 0 && !isnan(value))
         (void)fgi_snprintf(out, size, ": too %s for f32 (%s)", magnitude > 0 ? "large" : "small",
                            magnitude > 0 ? "at most 3.4e38" : "0, or at least 1.2e-38");

@@ -25,15 +25,10 @@ static void put(writer *w, const char *format, ...)
         w->used += (size_t)size < room ? (size_t)size : room - 1;
 }
 
-/* The shortest decimal representation that parses to the same number. */
 static void put_number(writer *w, double value, bool with_point)
 {
-    char digits[40] = "";
-    for (int precision = 1; precision <= 17; precision++) {
-        (void)fgi_snprintf(digits, sizeof digits, "%.*g", precision, value);
-        if (fgi_strtod(digits, NULL) == value)
-            break;
-    }
+    char digits[40];
+    fgi_format_f64(value, digits, sizeof digits);
     put(w, "%s%s", digits, with_point && strpbrk(digits, ".e") == NULL ? ".0" : "");
 }
 

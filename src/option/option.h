@@ -10,6 +10,9 @@
 
 enum { FGI_MOST_ITEMS = 256 };
 
+/* The largest number of a range without an upper limit; of integers, FG_OPTION_UNLIMITED. */
+#define FGI_OPTION_LARGEST 1e30
+
 /* One number, flag or string; which one depends on the option's kind. */
 typedef struct fgi_option_item {
     int64_t whole;
@@ -33,6 +36,14 @@ struct fg_option_values {
     size_t count;
     fgi_option_value *values; /* by option */
 };
+
+/* The range of a number, and whether the word auto is accepted (parse.c). */
+typedef struct fgi_option_range {
+    double min, max; /* -INFINITY, INFINITY: no limit */
+    bool excludes_min, excludes_max;
+    bool has_auto;
+} fgi_option_range;
+fgi_option_range fgi_option_range_of(const fg_option *option);
 
 /* The path of an option for messages, "model.hidden". */
 const char *fgi_option_path(const fg_option_values *values, const fg_option *option, char *out,
@@ -61,5 +72,17 @@ bool fgi_is_same_word(const char *a, size_t size, const char *b);
 bool fgi_is_listed(const char *list, const char *text);
 /* Whether two strings are equal, ignoring the case of ASCII letters. */
 bool fgi_equal_nocase(const char *a, const char *b);
+
+/* ---- structs filled from values (fill.c) ----------------------------------------------------- */
+
+/* Creates the struct of a row, entry->size bytes in one block, from values of its options: lists and
+ * strings are copied. Free it with fgi_free. Errors: FG_ENOMEM. */
+fg_status fgi_row_create(const fg_entry *entry, const fg_option_values *values, void **out,
+                         fg_error *err);
+/* The same from a struct of a C program, where 0 means the default, FG_ZERO and FG_NONE 0. NULL: all
+ * defaults. Errors: FG_EINVAL for a value out of range ("sgd: lr: expected ..."), FG_ENOMEM. */
+fg_status fgi_row_of(const fg_entry *entry, const void *given, void **out, fg_error *err);
+/* FG_EINVAL if an option's member is outside of the row's struct. */
+fg_status fgi_row_check(const fg_entry *entry, fg_error *err);
 
 #endif

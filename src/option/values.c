@@ -57,16 +57,16 @@ static fg_status set_items(fg_option_values *values, const fg_option *option,
                            fg_error *err)
 {
     fgi_option_value made = {0};
-    made.is_auto = option->has_auto && count == 1 && !items[0].is_quoted &&
-                   fgi_equal_nocase(items[0].text, "auto");
+    made.is_auto = count == 1 && !items[0].is_quoted && fgi_equal_nocase(items[0].text, "auto") &&
+                   fgi_option_range_of(option).has_auto;
     made.place = place != NULL ? fgi_arena_strdup(&values->arena, place) : NULL;
-    if (!made.is_auto)
-        made.items = fgi_arena_alloc(&values->arena, (count + 1) * sizeof *made.items);
-    if ((!made.is_auto && made.items == NULL) || (place != NULL && made.place == NULL))
+    made.items = fgi_arena_alloc(&values->arena, (count + 1) * sizeof *made.items);
+    if (made.items == NULL || (place != NULL && made.place == NULL))
         return fgi_no_memory(err);
-    for (; made.count < count && !made.is_auto; made.count++)
+    const bool has_items = !made.is_auto || option->kind == FG_OPTION_CHOICE;
+    for (; made.count < count && has_items; made.count++)
         FGI_TRY(fgi_option_parse(values, option, &items[made.count], &made.items[made.count], err));
-    if (!made.is_auto)
+    if (has_items)
         FGI_TRY(check_count(values, option, count, err));
     values->values[option - values->options] = made;
     return FG_OK;

@@ -154,10 +154,10 @@ size_t fg_recipe_key_count(void) { return fgi_config_key_count(); }
 static const char *words_of(const fgi_config_key *key)
 {
     if (key->option->kind == FG_OPTION_CHOICE || key->has_entries)
-        return key->option->choices;
+        return key->option->range;
     if (key->option->kind == FG_OPTION_BOOL)
         return "true|false";
-    return key->option->has_auto ? "auto" : "";
+    return key->option->range != NULL && strncmp(key->option->range, "auto", 4) == 0 ? "auto" : "";
 }
 
 static void describe(const fgi_config_key *key, fg_recipe_key *out)

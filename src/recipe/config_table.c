@@ -96,6 +96,8 @@ static void add_name(fgi_config_table *t, const fgi_config_section *s, const ent
 {
     fgi_buf choices = {0};
     const char *example = s->initial;
+    if (s->has_auto)
+        fgi_buf_puts(&choices, "auto|");
     for (size_t i = 0; i < all->count; i++) {
         fgi_buf_printf(&choices, "%s%s", i > 0 ? "|" : "", all->at[i]->name);
         if (s->initial == NULL || strcmp(all->at[i]->name, s->initial) != 0)
@@ -105,10 +107,9 @@ static void add_name(fgi_config_table *t, const fgi_config_section *s, const ent
         &(fg_option){.name = path_of(t, s->name, key_of(s)),
                      .kind = FG_OPTION_CHOICE,
                      .initial = s->initial,
-                     .choices = keep(t, &choices),
+                     .range = keep(t, &choices),
                      .later = s->later,
                      .spellings = spellings_of(t, all),
-                     .has_auto = s->has_auto,
                      .example = example,
                      .help = help_of_name(t, s, all)},
         NULL);
@@ -128,7 +129,7 @@ static void add_list(fgi_config_table *t, const fgi_config_row *row)
     }
     fgi_buf_printf(&help, ". `fulgurite help config %s` lists their options.", option.name);
     option.help = keep(t, &help);
-    option.choices = keep(t, &choices); /* for completion */
+    option.range = keep(t, &choices); /* for completion */
     const size_t index = t->count;
     add(t, &option, row->only);
     if (t->count > index) {

@@ -20,7 +20,7 @@ fg_status fgi_run_format_find(const fgi_config *c, const fg_format_entry **out, 
         (void)fgi_refuse(err,
                          "data.format must be given: %s\n"
                          "`fulgurite init DATA` inspects the data and writes a configuration",
-                         key->option->choices);
+                         key->option->range);
         return FG_EINVAL;
     }
     *out = (const fg_format_entry *)fgi_config_entry(c, FG_REGISTRY_FORMAT, "data.format", err);

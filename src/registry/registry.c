@@ -102,9 +102,7 @@ static fg_status check_same(const fg_entry *entry, const fg_option *option, cons
         if (strcmp(theirs->name, option->name) != 0)
             continue;
         if (theirs->kind != option->kind || !is_same_text(theirs->initial, option->initial) ||
-            !is_same_text(theirs->choices, option->choices) || theirs->min != option->min ||
-            theirs->max != option->max || theirs->is_below_max != option->is_below_max ||
-            theirs->has_auto != option->has_auto || theirs->min_count != option->min_count ||
+            !is_same_text(theirs->range, option->range) || theirs->min_count != option->min_count ||
             theirs->max_count != option->max_count)
             return fgi_fail(err, FG_EINVAL,
                             "option '%s' of '%s' differs from that of '%s' in kind, default, range "
@@ -125,7 +123,7 @@ static fg_status check_option(const list *l, const fg_entry *entry, size_t index
                         "other than 'name' and 'format'",
                         option->name != NULL ? option->name : "", entry->name);
     if (option->help == NULL || option->example == NULL ||
-        (option->kind == FG_OPTION_CHOICE && option->choices == NULL))
+        (option->kind == FG_OPTION_CHOICE && option->range == NULL))
         return fgi_fail(err, FG_EINVAL, "option '%s' of '%s' has no %s", option->name, entry->name,
                         option->help == NULL      ? "help"
                         : option->example == NULL ? "example"

@@ -30,36 +30,37 @@ typedef struct row {
         {.option = {.name = "class", .kind = FG_OPTION_STRING, .example = "cat"},                  \
          AT(type, select.class_name)},                                                             \
     {                                                                                              \
-        .option = {.name = "seed", .kind = FG_OPTION_INT, .max = 0x1p63, .example = "1"},          \
+        .option = {.name = "seed",                                                                 \
+                   .kind = FG_OPTION_INT,                                                          \
+                   .range = "0..9223372036854775807",                                              \
+                   .example = "1"},                                                                \
         AT(type, select.seed), .flag = offsetof(type, select.shuffle), .is_wide = true             \
     }
 
 #define NUMBER(type, member, word, most)                                                           \
     {                                                                                              \
-        .option = {.name = (word),                                                                 \
-                   .kind = FG_OPTION_INT,                                                          \
-                   .min = 1,                                                                       \
-                   .max = (most),                                                                  \
-                   .example = "4"},                                                                \
+        .option = {.name = (word), .kind = FG_OPTION_INT, .range = "1.." most, .example = "4"},    \
         AT(type, member)                                                                           \
     }
 
 static const row export_rows[] = {
     SELECTION(fg_pack_export_options),
-    {.option = {.name = "limit", .kind = FG_OPTION_INT, .min = 1, .max = 0x1p63, .example = "100"},
+    {.option = {.name = "limit",
+                .kind = FG_OPTION_INT,
+                .range = "1..9223372036854775807",
+                .example = "100"},
      AT(fg_pack_export_options, select.limit),
      .is_wide = true},
-    {.option =
-         {.name = "format", .kind = FG_OPTION_CHOICE, .choices = "png|jpeg", .example = "jpeg"},
+    {.option = {.name = "format", .kind = FG_OPTION_CHOICE, .range = "png|jpeg", .example = "jpeg"},
      AT(fg_pack_export_options, as_jpeg)},
-    NUMBER(fg_pack_export_options, quality, "quality", 100),
+    NUMBER(fg_pack_export_options, quality, "quality", "100"),
 };
 
 static const row sheet_rows[] = {
     SELECTION(fg_pack_sheet_options),
-    NUMBER(fg_pack_sheet_options, rows, "rows", INT_MAX),
-    NUMBER(fg_pack_sheet_options, columns, "columns", INT_MAX),
-    NUMBER(fg_pack_sheet_options, cell, "cell", INT_MAX),
+    NUMBER(fg_pack_sheet_options, rows, "rows", "2147483647"),
+    NUMBER(fg_pack_sheet_options, columns, "columns", "2147483647"),
+    NUMBER(fg_pack_sheet_options, cell, "cell", "2147483647"),
 };
 
 /* ---- setting --------------------------------------------------------------------------------- */

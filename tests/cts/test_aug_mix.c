@@ -166,7 +166,7 @@ static const char *example_of(const fg_option *option)
     const bool is_most = n > 4 && strcmp(option->name + n - 4, "_max") == 0;
     if (!is_most || strcmp(option->example, "0.25") != 0)
         return option->example;
-    return option->max > 1 ? "1.5" : "0.9";
+    return strcmp(option->range, "0..1") != 0 ? "1.5" : "0.9";
 }
 
 static fg_option_values *examples_of(const fg_entry *entry, size_t without)

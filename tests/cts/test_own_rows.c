@@ -30,8 +30,7 @@ static fg_tensor apply(const void *model, fg_tensor x) { return fg_linear_apply(
 static const fg_option options[] = {{.name = "units",
                                      .kind = FG_OPTION_INT,
                                      .initial = "3",
-                                     .min = 1,
-                                     .max = 64,
+                                     .range = "1..64",
                                      .example = "5",
                                      .help = "Units of a layer that is not used."}};
 static const fg_model_entry own = {.entry = {.name = "own_model",
@@ -71,8 +70,7 @@ static fg_status open_ramp(const fg_option_values *values, const fg_format_reque
 static const fg_option ramp_options[] = {{.name = "count",
                                           .kind = FG_OPTION_INT,
                                           .initial = "40",
-                                          .min = 1,
-                                          .max = 64,
+                                          .range = "1..64",
                                           .example = "20",
                                           .help = "Number of samples."}};
 static const fg_format_entry ramp = {
@@ -147,8 +145,7 @@ static fg_status create_counter(const fg_option_values *values, void **out_self,
 static const fg_option counter_options[] = {{.name = "most",
                                              .kind = FG_OPTION_INT,
                                              .initial = "1000",
-                                             .min = 1,
-                                             .max = 1000,
+                                             .range = "1..1000",
                                              .example = "5",
                                              .help = "Batches after which the fit ends."}};
 static const fg_callback_ops counter_ops = {.name = "counter",
@@ -335,8 +332,7 @@ static void an_option_cannot_hide_a_key(void **state)
         const fg_option option = {.name = rows[i].name,
                                   .kind = FG_OPTION_INT,
                                   .initial = "1",
-                                  .min = 1,
-                                  .max = 8,
+                                  .range = "1..8",
                                   .example = "2",
                                   .help = "One of ours."};
         fg_model_entry model = own;

@@ -60,15 +60,13 @@ static fg_status open_part(const fg_option_values *values, const fg_format_reque
 static const fg_option slow_options[] = {{.name = "count",
                                           .kind = FG_OPTION_INT,
                                           .initial = "100000",
-                                          .min = 1,
-                                          .max = 1000000,
+                                          .range = "1..1000000",
                                           .example = "20",
                                           .help = "Number of samples."},
                                          {.name = "preload",
                                           .kind = FG_OPTION_FLOAT,
                                           .initial = "0",
-                                          .min = 0,
-                                          .max = 1,
+                                          .range = "0..1",
                                           .example = "0.5",
                                           .help = "Has no effect."}};
 static const fg_format_entry slow = {

@@ -73,8 +73,7 @@ static const fg_option options[] = {
     {.name = "count",
      .kind = FG_OPTION_INT,
      .initial = "3",
-     .min = 1,
-     .max = 20,
+     .range = "1..20",
      .example = "4",
      .help = "Number."},
 };

@@ -127,8 +127,7 @@ static const fg_option other_kind = {
 static const fg_option other_count = {.name = "betas",
                                       .kind = FG_OPTION_FLOATS,
                                       .initial = "[0.9, 0.999]",
-                                      .max = 1,
-                                      .is_below_max = true,
+                                      .range = "0..<1",
                                       .example = "[0.9, 0.95]",
                                       .help = "X."};
 static const fg_option named_format = {
@@ -209,9 +208,7 @@ static void options_of_one_name_are_alike(void **state)
     static const fg_option option = {.name = "zz",
                                      .kind = FG_OPTION_FLOATS,
                                      .initial = "[0.5, 0.5]",
-                                     .min = 0,
-                                     .max = 1,
-                                     .is_below_max = true,
+                                     .range = "0..<1",
                                      .min_count = 2,
                                      .max_count = 2,
                                      .example = "[0.5, 0.25]",
@@ -223,13 +220,14 @@ static void options_of_one_name_are_alike(void **state)
     fg_registry *registry = make();
     fg_error err = {0};
     like[1].initial = "[0.5, 0.25]";
-    like[2].min = -1;
-    like[3].max = 2;
-    like[4].is_below_max = false;
+    like[2].range = "-1..<1";
+    like[3].kind = FG_OPTION_INTS;
+    like[3].initial = "[0, 0]";
+    like[4].range = "0..1";
     like[5].min_count = 1;
     like[6].max_count = 3;
-    like[7].has_auto = true;
-    like[8].choices = "a|b";
+    like[7].range = "auto|0..<1";
+    like[8].range = NULL;
     fgt_ok(fg_registry_add_optimizer(registry, &base, &err));
     for (size_t i = 9; i-- > 0;) {
         const fg_optimizer_entry row = {
@@ -302,8 +300,8 @@ static void loggers_need_a_name_and_functions(void **state)
     static const fg_option url = {
         .name = "url", .kind = FG_OPTION_STRING, .example = "x", .help = "X."};
     static const fg_option other = {/* with the same name, but not the same */
-                                    .name = "url", .kind = FG_OPTION_INT, .initial = "1", .min = 1,
-                                    .max = 2,      .example = "2",        .help = "X."};
+                                    .name = "url",   .kind = FG_OPTION_INT, .initial = "1",
+                                    .range = "1..2", .example = "2",        .help = "X."};
     const fg_entry entry = {.name = "mine", .help = "x", .options = &url, .option_count = 1},
                    second = {.name = "theirs", .help = "x", .options = &other, .option_count = 1};
     const fg_logger_entry wrong[] = {{.entry = entry, .create = create_callback},
