@@ -52,7 +52,7 @@ int main(int argc, char **argv)
     fg_registry *registry = NULL;
     fg_error err = {0};
     bool ok = fg_registry_create(&registry, &err) == FG_OK &&
-              fg_registry_add_format(registry, &format, &err) == FG_OK;
+              fg_registry_add(registry, FG_REGISTRY_FORMAT, &format.entry, &err) == FG_OK;
     run.registry = registry;
     ok = ok && fg_recipe_run_once(&run, &err) == FG_OK;
     fg_registry_destroy(registry);

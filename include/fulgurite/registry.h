@@ -38,31 +38,14 @@ FG_API FG_MUST_USE fg_status fg_registry_create(fg_registry **out, fg_error *err
 /* Frees the registry. NULL is allowed. */
 FG_API void fg_registry_destroy(fg_registry *registry);
 
-/* Adds a row, which must outlive the registry. Errors: FG_EINVAL for a name that exists already, is
+/* Adds a row of that kind, which must outlive the registry: fg_registry_add(registry,
+ * FG_REGISTRY_MODEL, &my_model.entry, err). Errors: FG_EINVAL for a name that exists already, is
  * empty or has characters other than lower-case letters, digits and _, for a missing help or
- * function, and for an option whose row contradicts itself or has a different kind, default or
- * range than the option with the same name in another row of this kind (callbacks, loggers and
- * augmentations do not share options); FG_ENOMEM. */
-FG_API FG_MUST_USE fg_status fg_registry_add_model(fg_registry *registry,
-                                                   const fg_model_entry *entry, fg_error *err);
-FG_API FG_MUST_USE fg_status fg_registry_add_loss(fg_registry *registry, const fg_loss_entry *entry,
-                                                  fg_error *err);
-FG_API FG_MUST_USE fg_status fg_registry_add_optimizer(fg_registry *registry,
-                                                       const fg_optimizer_entry *entry,
-                                                       fg_error *err);
-FG_API FG_MUST_USE fg_status fg_registry_add_schedule(fg_registry *registry,
-                                                      const fg_schedule_entry *entry,
-                                                      fg_error *err);
-FG_API FG_MUST_USE fg_status fg_registry_add_format(fg_registry *registry,
-                                                    const fg_format_entry *entry, fg_error *err);
-FG_API FG_MUST_USE fg_status fg_registry_add_callback(fg_registry *registry,
-                                                      const fg_callback_entry *entry,
-                                                      fg_error *err);
-FG_API FG_MUST_USE fg_status fg_registry_add_logger(fg_registry *registry,
-                                                    const fg_logger_entry *entry, fg_error *err);
-FG_API FG_MUST_USE fg_status fg_registry_add_augmentation(fg_registry *registry,
-                                                          const fg_augmentation_entry *entry,
-                                                          fg_error *err);
+ * function, and for an option whose row contradicts itself, is not a member of the row's struct, or
+ * has a different kind, default or range than the option with the same name in another row of this
+ * kind (callbacks, loggers and augmentations do not share options); FG_ENOMEM. */
+FG_API FG_MUST_USE fg_status fg_registry_add(fg_registry *registry, fg_registry_kind kind,
+                                             const fg_entry *entry, fg_error *err);
 
 /* The number of rows of a kind, and row `index` in the order of addition; NULL if index is out of
  * range. The kind determines the type of the row: (const fg_model_entry *)fg_registry_at(...). */

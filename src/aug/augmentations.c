@@ -36,7 +36,7 @@ void fgi_aug_size_by_options(const fg_option_values *values, int64_t *height, in
 #define DECLARE(name) extern const fg_augmentation_entry name;
 ROWS(DECLARE)
 
-#define ADDRESS(name) &(name),
-const fg_augmentation_entry *const fgi_augmentation_rows[] = {ROWS(ADDRESS)};
+#define ADDRESS(name) &(name).entry,
+const fg_entry *const fgi_augmentation_rows[] = {ROWS(ADDRESS)};
 const size_t fgi_augmentation_row_count =
     sizeof fgi_augmentation_rows / sizeof fgi_augmentation_rows[0];

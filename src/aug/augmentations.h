@@ -6,7 +6,7 @@
 
 #include <fulgurite/aug.h>
 
-extern const fg_augmentation_entry *const fgi_augmentation_rows[];
+extern const fg_entry *const fgi_augmentation_rows[];
 extern const size_t fgi_augmentation_row_count;
 
 /* For rows with the options height and width, of which `auto` means the size of the images. */

@@ -21,6 +21,6 @@
 #define DECLARE(name) extern const fg_callback_entry name;
 ROWS(DECLARE)
 
-#define ADDRESS(name) &(name),
-const fg_callback_entry *const fgi_callback_rows[] = {ROWS(ADDRESS)};
+#define ADDRESS(name) &(name).entry,
+const fg_entry *const fgi_callback_rows[] = {ROWS(ADDRESS)};
 const size_t fgi_callback_row_count = sizeof fgi_callback_rows / sizeof fgi_callback_rows[0];

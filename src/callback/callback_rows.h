@@ -7,7 +7,7 @@
 #include <fulgurite/callback.h>
 
 /* The built-in rows (callback_rows.c). */
-extern const fg_callback_entry *const fgi_callback_rows[];
+extern const fg_entry *const fgi_callback_rows[];
 extern const size_t fgi_callback_row_count;
 extern const fg_callback_entry fgi_checkpoint_row;
 extern const fg_callback_entry fgi_early_stop_row;

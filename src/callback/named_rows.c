@@ -46,7 +46,7 @@ fg_status fg_trainer_add_named_callback(fg_trainer *trainer, const char *name, c
     void *self = NULL;
     size_t i = 0;
     for (; i < fgi_callback_row_count && i < ROWS_MAX; i++) {
-        const fg_callback_entry *row = fgi_callback_rows[i];
+        const fg_callback_entry *row = (const fg_callback_entry *)fgi_callback_rows[i];
         names[i] = row->entry.name;
         if (strcmp(names[i], name) != 0)
             continue;
@@ -63,7 +63,7 @@ fg_status fg_trainer_add_named_logger(fg_trainer *trainer, const char *name, con
     void *self = NULL;
     size_t i = 0;
     for (; i < fgi_logger_row_count && i < ROWS_MAX; i++) {
-        const fg_logger_entry *row = fgi_logger_rows[i];
+        const fg_logger_entry *row = (const fg_logger_entry *)fgi_logger_rows[i];
         names[i] = row->entry.name;
         if (strcmp(names[i], name) != 0)
             continue;

@@ -15,8 +15,8 @@
 #define DECLARE(name) extern const fg_format_entry name;
 ROWS(DECLARE)
 
-#define ADDRESS(name) &(name),
-const fg_format_entry *const fgi_format_rows[] = {ROWS(ADDRESS)};
+#define ADDRESS(name) &(name).entry,
+const fg_entry *const fgi_format_rows[] = {ROWS(ADDRESS)};
 const size_t fgi_format_row_count = sizeof fgi_format_rows / sizeof fgi_format_rows[0];
 
 fg_status fgi_format_open_folder(const fg_option_values *values, const fg_format_request *request,

@@ -7,7 +7,7 @@
 #include <fulgurite/format.h>
 
 /* The built-in rows (formats.c). */
-extern const fg_format_entry *const fgi_format_rows[];
+extern const fg_entry *const fgi_format_rows[];
 extern const size_t fgi_format_row_count;
 extern const fg_format_entry fgi_csv_row, fgi_idx_row, fgi_cifar10_row, fgi_cifar100_row,
     fgi_npy_row, fgi_images_row, fgi_pack_row;

@@ -103,7 +103,7 @@ fg_status fgi_logger_add(fgi_logger *logger, const fg_logger_ops *ops, void *tak
 static size_t find_row(fgi_str name)
 {
     size_t i = 0;
-    while (i < fgi_logger_row_count && !fgi_str_equal(name, fgi_logger_rows[i]->entry.name))
+    while (i < fgi_logger_row_count && !fgi_str_equal(name, fgi_logger_rows[i]->name))
         i++;
     return i;
 }
@@ -112,7 +112,7 @@ static fg_status unknown_row(fgi_str name, fg_error *err)
 {
     fgi_buf names = {0};
     for (size_t i = 0; i < fgi_logger_row_count; i++)
-        fgi_buf_printf(&names, "%s%s", i > 0 ? "|" : "", fgi_logger_rows[i]->entry.name);
+        fgi_buf_printf(&names, "%s%s", i > 0 ? "|" : "", fgi_logger_rows[i]->name);
     fg_status status = fgi_buf_status(&names, err);
     if (status == FG_OK)
         status = fgi_fail(err, FG_EINVAL,
@@ -130,7 +130,7 @@ static fg_status add_named(fgi_logger *logger, fgi_str name, fg_error *err)
     void *self = NULL;
     if (index == fgi_logger_row_count)
         return unknown_row(name, err);
-    const fg_logger_entry *row = fgi_logger_rows[index];
+    const fg_logger_entry *row = (const fg_logger_entry *)fgi_logger_rows[index];
     for (size_t i = 0; i < logger->count; i++)
         if (logger->at[i].ops == row->ops)
             return fgi_fail(err, FG_EINVAL, "trainer: options.output.loggers: %s is listed twice",

@@ -12,6 +12,6 @@
 #define DECLARE(name) extern const fg_logger_entry name;
 ROWS(DECLARE)
 
-#define ADDRESS(name) &(name),
-const fg_logger_entry *const fgi_logger_rows[] = {ROWS(ADDRESS)};
+#define ADDRESS(name) &(name).entry,
+const fg_entry *const fgi_logger_rows[] = {ROWS(ADDRESS)};
 const size_t fgi_logger_row_count = sizeof fgi_logger_rows / sizeof fgi_logger_rows[0];

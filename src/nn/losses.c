@@ -10,6 +10,6 @@
 #define DECLARE(name) extern const fg_loss_entry name;
 ROWS(DECLARE)
 
-#define ADDRESS(name) &(name),
-const fg_loss_entry *const fgi_loss_rows[] = {ROWS(ADDRESS)};
+#define ADDRESS(name) &(name).entry,
+const fg_entry *const fgi_loss_rows[] = {ROWS(ADDRESS)};
 const size_t fgi_loss_row_count = sizeof fgi_loss_rows / sizeof fgi_loss_rows[0];

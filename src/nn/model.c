@@ -42,9 +42,9 @@ static const fg_model_entry *find_entry(fg_module *root, const char *name)
     const char *names[MOST_NAMES];
     char known[320];
     for (size_t i = 0; i < fgi_model_row_count && i < MOST_NAMES; i++) {
-        names[i] = fgi_model_rows[i]->entry.name;
+        names[i] = fgi_model_rows[i]->name;
         if (strcmp(names[i], name) == 0)
-            return fgi_model_rows[i];
+            return (const fg_model_entry *)fgi_model_rows[i];
     }
     return fgi_module_fail(root, FG_EINVAL, "unknown model '%s'%s", name,
                            fgi_suggest(name, names, fgi_model_row_count, known, sizeof known));

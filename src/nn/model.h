@@ -7,9 +7,9 @@
 #include "nn/layer.h"
 
 /* The built-in rows (models.c, losses.c). */
-extern const fg_model_entry *const fgi_model_rows[];
+extern const fg_entry *const fgi_model_rows[];
 extern const size_t fgi_model_row_count;
-extern const fg_loss_entry *const fgi_loss_rows[];
+extern const fg_entry *const fgi_loss_rows[];
 extern const size_t fgi_loss_row_count;
 extern const fg_model_entry fgi_mlp_row, fgi_linear_row, fgi_lenet_row;
 extern const fg_model_entry fgi_resnet18_row, fgi_resnet34_row, fgi_resnet50_row;

@@ -14,6 +14,6 @@
 #define DECLARE(name) extern const fg_model_entry name;
 ROWS(DECLARE)
 
-#define ADDRESS(name) &(name),
-const fg_model_entry *const fgi_model_rows[] = {ROWS(ADDRESS)};
+#define ADDRESS(name) &(name).entry,
+const fg_entry *const fgi_model_rows[] = {ROWS(ADDRESS)};
 const size_t fgi_model_row_count = sizeof fgi_model_rows / sizeof fgi_model_rows[0];

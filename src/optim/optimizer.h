@@ -180,9 +180,9 @@ extern const fg_schedule_ops fgi_onecycle_ops;
 fg_status fgi_schedule_check_steps(const fg_schedule *schedule, int64_t total_steps, fg_error *err);
 
 /* The built-in rows (optimizers.c, schedules.c). */
-extern const fg_optimizer_entry *const fgi_optimizer_rows[];
+extern const fg_entry *const fgi_optimizer_rows[];
 extern const size_t fgi_optimizer_row_count;
-extern const fg_schedule_entry *const fgi_schedule_rows[];
+extern const fg_entry *const fgi_schedule_rows[];
 extern const size_t fgi_schedule_row_count;
 extern const fg_optimizer_entry fgi_sgd_row, fgi_adam_row, fgi_adamw_row;
 extern const fg_schedule_entry fgi_constant_row, fgi_onecycle_row;

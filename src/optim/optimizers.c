@@ -11,6 +11,6 @@
 #define DECLARE(name) extern const fg_optimizer_entry name;
 ROWS(DECLARE)
 
-#define ADDRESS(name) &(name),
-const fg_optimizer_entry *const fgi_optimizer_rows[] = {ROWS(ADDRESS)};
+#define ADDRESS(name) &(name).entry,
+const fg_entry *const fgi_optimizer_rows[] = {ROWS(ADDRESS)};
 const size_t fgi_optimizer_row_count = sizeof fgi_optimizer_rows / sizeof fgi_optimizer_rows[0];

@@ -10,6 +10,6 @@
 #define DECLARE(name) extern const fg_schedule_entry name;
 ROWS(DECLARE)
 
-#define ADDRESS(name) &(name),
-const fg_schedule_entry *const fgi_schedule_rows[] = {ROWS(ADDRESS)};
+#define ADDRESS(name) &(name).entry,
+const fg_entry *const fgi_schedule_rows[] = {ROWS(ADDRESS)};
 const size_t fgi_schedule_row_count = sizeof fgi_schedule_rows / sizeof fgi_schedule_rows[0];

@@ -20,8 +20,81 @@
 
 enum { KINDS = FG_REGISTRY_AUGMENTATION + 1, MOST_NAMES = 128, KNOWN_SIZE = 320 };
 
-static const char *const kind_names[KINDS] = {
-    "model", "loss", "optimizer", "schedule", "data format", "callback", "logger", "augmentation"};
+/* ---- the kinds of rows ----------------------------------------------------------------------- */
+
+static bool has_model(const fg_entry *entry)
+{
+    const fg_model_entry *row = (const fg_model_entry *)entry;
+    return row->build != NULL && row->apply != NULL;
+}
+
+static bool has_loss(const fg_entry *entry)
+{
+    const fg_loss_entry *row = (const fg_loss_entry *)entry;
+    return row->apply != NULL && row->task != NULL;
+}
+
+static bool has_optimizer(const fg_entry *entry)
+{
+    return ((const fg_optimizer_entry *)entry)->create != NULL;
+}
+
+static bool has_schedule(const fg_entry *entry)
+{
+    return ((const fg_schedule_entry *)entry)->create != NULL;
+}
+
+static bool has_format(const fg_entry *entry)
+{
+    return ((const fg_format_entry *)entry)->open != NULL;
+}
+
+static bool has_callback(const fg_entry *entry)
+{
+    const fg_callback_entry *row = (const fg_callback_entry *)entry;
+    return row->ops != NULL && row->create != NULL;
+}
+
+static bool has_logger(const fg_entry *entry)
+{
+    const fg_logger_entry *row = (const fg_logger_entry *)entry;
+    return row->ops != NULL && row->ops->name != NULL && row->ops->log != NULL &&
+           row->create != NULL;
+}
+
+static bool has_augmentation(const fg_entry *entry)
+{
+    const fg_augmentation_entry *row = (const fg_augmentation_entry *)entry;
+    return (row->apply != NULL) != (row->mix != NULL);
+}
+
+typedef struct row_kind {
+    const char *name;
+    bool (*is_complete)(const fg_entry *entry); /* it has the functions that it needs */
+    const fg_entry *const *rows;                /* the built-in ones */
+    const size_t *count;
+    fgi_reserved reserved; /* of the row's own struct */
+} row_kind;
+
+#define KIND(title, name)                                                                          \
+    {                                                                                              \
+        title, has_##name, fgi_##name##_rows, &fgi_##name##_row_count,                             \
+        {                                                                                          \
+            "fg_" #name "_entry", NULL, offsetof(fg_##name##_entry, reserved),                     \
+                sizeof(((const fg_##name##_entry *)NULL)->reserved)                                \
+        }                                                                                          \
+    }
+
+static const row_kind kinds[KINDS] = {
+    [FG_REGISTRY_MODEL] = KIND("model", model),
+    [FG_REGISTRY_LOSS] = KIND("loss", loss),
+    [FG_REGISTRY_OPTIMIZER] = KIND("optimizer", optimizer),
+    [FG_REGISTRY_SCHEDULE] = KIND("schedule", schedule),
+    [FG_REGISTRY_FORMAT] = KIND("data format", format),
+    [FG_REGISTRY_CALLBACK] = KIND("callback", callback),
+    [FG_REGISTRY_LOGGER] = KIND("logger", logger),
+    [FG_REGISTRY_AUGMENTATION] = KIND("augmentation", augmentation),
+};
 
 typedef struct list {
     const fg_entry **entries;
@@ -72,7 +145,7 @@ const fg_entry *fg_registry_find(const fg_registry *registry, fg_registry_kind k
         if (count < MOST_NAMES)
             names[count++] = l->entries[i]->name;
     }
-    (void)fgi_fail(err, FG_ENOTFOUND, "unknown %s '%.80s'%s", kind_names[kind], name,
+    (void)fgi_fail(err, FG_ENOTFOUND, "unknown %s '%.80s'%s", kinds[kind].name, name,
                    fgi_suggest(name, names, count, known, sizeof known));
     return NULL;
 }
@@ -137,10 +210,19 @@ static fg_status check_option(const list *l, const fg_entry *entry, size_t index
     return FG_OK;
 }
 
-/* Checks a row before it is added; has_functions: it has all functions that its kind requires.
- */
-static fg_status check(const list *l, fg_registry_kind kind, const fg_entry *entry,
-                       bool has_functions, fg_error *err)
+/* A callback whose state is saved under another name could not be found in a checkpoint. */
+static fg_status check_state_name(const fg_callback_entry *row, fg_error *err)
+{
+    const fg_callback_ops *ops = row->ops;
+    const char *name = ops->name != NULL ? ops->name : "";
+    if (ops->save == NULL || strcmp(name, row->entry.name) == 0)
+        return FG_OK;
+    return fgi_fail(err, FG_EINVAL,
+                    "'%s' saves state as '%s' (fg_callback_ops.name): expected the name of the row",
+                    row->entry.name, name);
+}
+
+static fg_status check(const list *l, fg_registry_kind kind, const fg_entry *entry, fg_error *err)
 {
     fg_option_values *values = NULL;
     if (!is_name(entry->name))
@@ -149,24 +231,30 @@ static fg_status check(const list *l, fg_registry_kind kind, const fg_entry *ent
     for (size_t i = 0; i < l->count; i++)
         if (is_called(l->entries[i], entry->name))
             return fgi_fail(err, FG_EINVAL, "'%s' is already registered", entry->name);
-    if (entry->help == NULL || !has_functions)
+    if (entry->help == NULL || !kinds[kind].is_complete(entry))
         return fgi_fail(err, FG_EINVAL, "'%s' has no %s", entry->name,
                         entry->help == NULL ? "help" : "functions");
+    if (kind == FG_REGISTRY_CALLBACK)
+        FGI_TRY(check_state_name((const fg_callback_entry *)entry, err));
     for (size_t i = 0; i < entry->option_count; i++)
         FGI_TRY(check_option(has_keys(kind) ? l : NULL, entry, i, err));
+    if (entry->size > 0)
+        FGI_TRY(fgi_row_check(entry, err));
     const fg_status status =
         fg_option_values_create(entry->name, entry->options, entry->option_count, &values, err);
     fg_option_values_destroy(values);
     return status;
 }
 
-static fg_status add(fg_registry *registry, fg_registry_kind kind, const fg_entry *entry,
-                     bool has_functions, fgi_reserved reserved, fg_error *err)
+fg_status fg_registry_add(fg_registry *registry, fg_registry_kind kind, const fg_entry *entry,
+                          fg_error *err)
 {
     list *l = &registry->lists[kind];
+    fgi_reserved reserved = kinds[kind].reserved;
+    reserved.options = entry;
     FGI_TRY(fgi_check_reserved(reserved, err));
     FGI_TRY_RESERVED(fg_entry, entry, err);
-    FGI_TRY_CTX(check(l, kind, entry, has_functions, err), err, "%s", kind_names[kind]);
+    FGI_TRY_CTX(check(l, kind, entry, err), err, "%s", kinds[kind].name);
     const fg_entry **entries = fgi_grow(l->entries, l->count, &l->capacity, sizeof *entries);
     if (entries == NULL)
         return fgi_no_memory(err);
@@ -175,91 +263,13 @@ static fg_status add(fg_registry *registry, fg_registry_kind kind, const fg_entr
     return FG_OK;
 }
 
-fg_status fg_registry_add_model(fg_registry *registry, const fg_model_entry *entry, fg_error *err)
-{
-    return add(registry, FG_REGISTRY_MODEL, &entry->entry,
-               entry->build != NULL && entry->apply != NULL, FGI_RESERVED(fg_model_entry, entry),
-               err);
-}
-
-fg_status fg_registry_add_loss(fg_registry *registry, const fg_loss_entry *entry, fg_error *err)
-{
-    return add(registry, FG_REGISTRY_LOSS, &entry->entry,
-               entry->apply != NULL && entry->task != NULL, FGI_RESERVED(fg_loss_entry, entry),
-               err);
-}
-
-fg_status fg_registry_add_optimizer(fg_registry *registry, const fg_optimizer_entry *entry,
-                                    fg_error *err)
-{
-    return add(registry, FG_REGISTRY_OPTIMIZER, &entry->entry, entry->create != NULL,
-               FGI_RESERVED(fg_optimizer_entry, entry), err);
-}
-
-fg_status fg_registry_add_schedule(fg_registry *registry, const fg_schedule_entry *entry,
-                                   fg_error *err)
-{
-    return add(registry, FG_REGISTRY_SCHEDULE, &entry->entry, entry->create != NULL,
-               FGI_RESERVED(fg_schedule_entry, entry), err);
-}
-
-fg_status fg_registry_add_format(fg_registry *registry, const fg_format_entry *entry, fg_error *err)
-{
-    return add(registry, FG_REGISTRY_FORMAT, &entry->entry, entry->open != NULL,
-               FGI_RESERVED(fg_format_entry, entry), err);
-}
-
-fg_status fg_registry_add_callback(fg_registry *registry, const fg_callback_entry *entry,
-                                   fg_error *err)
-{
-    const fg_callback_ops *ops = entry->ops;
-    const char *name = ops != NULL && ops->name != NULL ? ops->name : "";
-    if (ops != NULL && ops->save != NULL && entry->entry.name != NULL &&
-        strcmp(name, entry->entry.name) != 0)
-        return fgi_fail(err, FG_EINVAL,
-                        "callback: '%s' saves state as '%s' (fg_callback_ops.name): expected the "
-                        "name of the row",
-                        entry->entry.name, name);
-    return add(registry, FG_REGISTRY_CALLBACK, &entry->entry, ops != NULL && entry->create != NULL,
-               FGI_RESERVED(fg_callback_entry, entry), err);
-}
-
-fg_status fg_registry_add_logger(fg_registry *registry, const fg_logger_entry *entry, fg_error *err)
-{
-    const fg_logger_ops *ops = entry->ops;
-    return add(registry, FG_REGISTRY_LOGGER, &entry->entry,
-               ops != NULL && ops->name != NULL && ops->log != NULL && entry->create != NULL,
-               FGI_RESERVED(fg_logger_entry, entry), err);
-}
-
-fg_status fg_registry_add_augmentation(fg_registry *registry, const fg_augmentation_entry *entry,
-                                       fg_error *err)
-{
-    return add(registry, FG_REGISTRY_AUGMENTATION, &entry->entry,
-               (entry->apply != NULL) != (entry->mix != NULL),
-               FGI_RESERVED(fg_augmentation_entry, entry), err);
-}
-
 /* ---- lifetime -------------------------------------------------------------------------------- */
 
-static fg_status add_built_in(fg_registry *r, fg_error *err)
+static fg_status add_built_in(fg_registry *registry, fg_error *err)
 {
-    for (size_t i = 0; i < fgi_model_row_count; i++)
-        FGI_TRY(fg_registry_add_model(r, fgi_model_rows[i], err));
-    for (size_t i = 0; i < fgi_loss_row_count; i++)
-        FGI_TRY(fg_registry_add_loss(r, fgi_loss_rows[i], err));
-    for (size_t i = 0; i < fgi_optimizer_row_count; i++)
-        FGI_TRY(fg_registry_add_optimizer(r, fgi_optimizer_rows[i], err));
-    for (size_t i = 0; i < fgi_schedule_row_count; i++)
-        FGI_TRY(fg_registry_add_schedule(r, fgi_schedule_rows[i], err));
-    for (size_t i = 0; i < fgi_format_row_count; i++)
-        FGI_TRY(fg_registry_add_format(r, fgi_format_rows[i], err));
-    for (size_t i = 0; i < fgi_callback_row_count; i++)
-        FGI_TRY(fg_registry_add_callback(r, fgi_callback_rows[i], err));
-    for (size_t i = 0; i < fgi_logger_row_count; i++)
-        FGI_TRY(fg_registry_add_logger(r, fgi_logger_rows[i], err));
-    for (size_t i = 0; i < fgi_augmentation_row_count; i++)
-        FGI_TRY(fg_registry_add_augmentation(r, fgi_augmentation_rows[i], err));
+    for (int kind = 0; kind < KINDS; kind++)
+        for (size_t i = 0; i < *kinds[kind].count; i++)
+            FGI_TRY(fg_registry_add(registry, (fg_registry_kind)kind, kinds[kind].rows[i], err));
     return FG_OK;
 }
 

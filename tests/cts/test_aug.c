@@ -758,8 +758,8 @@ static char *program_of(void *state, size_t i, int has_options, const fg_augment
 static const fg_augmentation_entry *row_of(size_t i)
 {
     for (size_t k = 0; k < fgi_augmentation_row_count; k++)
-        if (strcmp(fgi_augmentation_rows[k]->entry.name, option_rows[i].name) == 0)
-            return fgi_augmentation_rows[k];
+        if (strcmp(fgi_augmentation_rows[k]->name, option_rows[i].name) == 0)
+            return (const fg_augmentation_entry *)fgi_augmentation_rows[k];
     fail_msg("no row '%s'", option_rows[i].name);
     return NULL;
 }
@@ -805,7 +805,7 @@ static void no_option_is_left_out(void **state)
 {
     (void)state;
     for (size_t k = 0; k < fgi_augmentation_row_count; k++) {
-        const fg_entry *entry = &fgi_augmentation_rows[k]->entry;
+        const fg_entry *entry = fgi_augmentation_rows[k];
         for (size_t o = 0; o < entry->option_count; o++) {
             bool has = false;
             for (size_t i = 0; i < sizeof option_rows / sizeof *option_rows; i++)

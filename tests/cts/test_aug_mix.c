@@ -207,7 +207,7 @@ static char *program_without(fg_client *client, const fg_augmentation_entry *row
 static void every_option_has_an_effect(void **state)
 {
     for (size_t k = 0; k < fgi_augmentation_row_count; k++) {
-        const fg_augmentation_entry *row = fgi_augmentation_rows[k];
+        const fg_augmentation_entry *row = (const fg_augmentation_entry *)fgi_augmentation_rows[k];
         char *all = program_without(*state, row, SIZE_MAX);
         for (size_t i = 0; i < row->entry.option_count; i++) {
             const char *option = row->entry.options[i].name;

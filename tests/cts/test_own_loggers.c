@@ -121,7 +121,7 @@ static int go_there(void **state)
                        2 * i + i % 7);
     write_file("rows.csv", rows);
     fgt_ok(fg_registry_create(&registry, &err));
-    fgt_ok(fg_registry_add_logger(registry, &board_row, &err));
+    fgt_ok(fg_registry_add(registry, FG_REGISTRY_LOGGER, &board_row.entry, &err));
     return 0;
 }
 

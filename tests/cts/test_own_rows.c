@@ -191,9 +191,9 @@ static int go_there(void **state)
     (void)fg_recipe_key_count(); /* makes the table of the built-in rows, which stays */
     live = fgi_alloc_live();
     fgt_ok(fg_registry_create(&registry, &err));
-    fgt_ok(fg_registry_add_model(registry, &own, &err));
-    fgt_ok(fg_registry_add_format(registry, &ramp, &err));
-    fgt_ok(fg_registry_add_callback(registry, &counter_row, &err));
+    fgt_ok(fg_registry_add(registry, FG_REGISTRY_MODEL, &own.entry, &err));
+    fgt_ok(fg_registry_add(registry, FG_REGISTRY_FORMAT, &ramp.entry, &err));
+    fgt_ok(fg_registry_add(registry, FG_REGISTRY_CALLBACK, &counter_row.entry, &err));
     return 0;
 }
 
@@ -341,8 +341,8 @@ static void an_option_cannot_hide_a_key(void **state)
             .name = "hiding", .help = "it hides a key", .options = &option, .option_count = 1};
         format.fitted = NULL;
         fgt_ok(fg_registry_create(&with, &err));
-        fgt_ok(i == 0 ? fg_registry_add_model(with, &model, &err)
-                      : fg_registry_add_format(with, &format, &err));
+        fgt_ok(i == 0 ? fg_registry_add(with, FG_REGISTRY_MODEL, &model.entry, &err)
+                      : fg_registry_add(with, FG_REGISTRY_FORMAT, &format.entry, &err));
         refuses(&(fg_recipe_options){.config = "own.yaml", .registry = with}, rows[i].message);
         fg_registry_destroy(with);
     }
@@ -421,7 +421,7 @@ static void a_schedule_without_an_end_needs_no_limit(void **state)
                            .override_count = 2};
     fg_error err = {0};
     (void)state;
-    fgt_ok(fg_registry_add_schedule(registry, &flat, &err));
+    fgt_ok(fg_registry_add(registry, FG_REGISTRY_SCHEDULE, &flat.entry, &err));
     fg_recipe *recipe = run(&o);
     fgt_ok(fg_recipe_write_curve(recipe, "rates.csv,rates.json", &err));
     assert_int_equal(access("rates.csv", F_OK) + access("rates.json", F_OK), 0);

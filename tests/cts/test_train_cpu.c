@@ -439,7 +439,7 @@ static void add_all_rows(fg_trainer *trainer)
 {
     fg_error err = {0};
     for (size_t i = 0; i < fgi_callback_row_count; i++) {
-        const fg_callback_entry *row = fgi_callback_rows[i];
+        const fg_callback_entry *row = (const fg_callback_entry *)fgi_callback_rows[i];
         fg_option_values *values = NULL;
         void *self = NULL;
         fgt_ok(fg_option_values_create(row->entry.name, row->entry.options, row->entry.option_count,

@@ -202,7 +202,7 @@ static void operations_that_the_device_does_not_support(void **state)
     fg_registry *registry = NULL;
     assert_true(fake_open(&fake));
     fgt_ok(fg_registry_create(&registry, &err));
-    fgt_ok(fg_registry_add_model(registry, &wide, &err));
+    fgt_ok(fg_registry_add(registry, FG_REGISTRY_MODEL, &wide.entry, &err));
     for (int is_tpu = 0; is_tpu <= 1; is_tpu++) {
         if (is_tpu)
             fake.set("kind", 2);

@@ -136,9 +136,9 @@ static int begin(void **state)
     if (!fake_open(&fake))
         return 1;
     fgt_ok(fg_registry_create(&registry, &err));
-    fgt_ok(fg_registry_add_format(registry, &slow, &err));
-    fgt_ok(fg_registry_add_callback(registry, &dawdle_row, &err));
-    fgt_ok(fg_registry_add_callback(registry, &peek_row, &err));
+    fgt_ok(fg_registry_add(registry, FG_REGISTRY_FORMAT, &slow.entry, &err));
+    fgt_ok(fg_registry_add(registry, FG_REGISTRY_CALLBACK, &dawdle_row.entry, &err));
+    fgt_ok(fg_registry_add(registry, FG_REGISTRY_CALLBACK, &peek_row.entry, &err));
     return 0;
 }
 

@@ -95,8 +95,8 @@ static int open_registry(void **state)
     fg_error err = {0};
     (void)state;
     fgt_ok(fg_registry_create(&registry, &err));
-    fgt_ok(fg_registry_add_callback(registry, &note, &err));
-    fgt_ok(fg_registry_add_logger(registry, &board, &err));
+    fgt_ok(fg_registry_add(registry, FG_REGISTRY_CALLBACK, &note.entry, &err));
+    fgt_ok(fg_registry_add(registry, FG_REGISTRY_LOGGER, &board.entry, &err));
     return 0;
 }
 

@@ -39,7 +39,7 @@ static void all_callbacks_have_their_names(void **state)
     const fg_fit_data data = the_data();
     fg_trainer *trainer = create(fgt_temp_folder());
     for (size_t i = 0; i < fgi_callback_row_count; i++) {
-        const char *name = fgi_callback_rows[i]->entry.name;
+        const char *name = fgi_callback_rows[i]->name;
         const char *options = toy_callback_options(name);
         if (strcmp(name, "ema") != 0) /* swa averages the same weights */
             fgt_ok(fg_trainer_add_named_callback(trainer, name, options, &err));

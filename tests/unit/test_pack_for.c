@@ -136,7 +136,7 @@ static void a_custom_format_of_images_has_a_size_too(void **state)
                                  *fg_registry_find(registry, FG_REGISTRY_FORMAT, "images", &err),
                              .open = open_nothing};
     tiles.entry.name = "tiles";
-    fgt_ok(fg_registry_add_format(registry, &tiles, &err));
+    fgt_ok(fg_registry_add(registry, FG_REGISTRY_FORMAT, &tiles.entry, &err));
     fg_pack_build_options o = {.codec = FG_PACK_CHOICE_JPEG};
     const fg_recipe_options recipe = {
         .config = "tiles.yaml", .registry = registry, .message = hear, .message_self = text};

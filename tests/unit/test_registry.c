@@ -92,7 +92,7 @@ static void own_models_are_built_like_the_others(void **state)
 {
     fg_registry *registry = make();
     fg_error err = {0};
-    fgt_ok(fg_registry_add_model(registry, &own, &err));
+    fgt_ok(fg_registry_add(registry, FG_REGISTRY_MODEL, &own.entry, &err));
     const fg_entry *entry = fg_registry_find(registry, FG_REGISTRY_MODEL, "own", &err);
     assert_ptr_equal(entry, &own.entry);
     for (int i = 0; i < 2; i++) {
@@ -195,7 +195,8 @@ static void wrong_rows_are_refused(void **state)
     fg_registry *registry = make();
     fg_error err = {0};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        assert_int_equal(fg_registry_add_optimizer(registry, &rows[i].row, &err), FG_EINVAL);
+        assert_int_equal(fg_registry_add(registry, FG_REGISTRY_OPTIMIZER, &rows[i].row.entry, &err),
+                         FG_EINVAL);
         assert_string_equal(err.message, rows[i].message);
     }
     assert_int_equal(fg_registry_count(registry, FG_REGISTRY_OPTIMIZER), fgi_optimizer_row_count);
@@ -228,12 +229,12 @@ static void options_of_one_name_are_alike(void **state)
     like[6].max_count = 3;
     like[7].range = "auto|0..<1";
     like[8].range = NULL;
-    fgt_ok(fg_registry_add_optimizer(registry, &base, &err));
+    fgt_ok(fg_registry_add(registry, FG_REGISTRY_OPTIMIZER, &base.entry, &err));
     for (size_t i = 9; i-- > 0;) {
         const fg_optimizer_entry row = {
             .entry = {.name = "other", .help = "x", .options = &like[i], .option_count = 1},
             .create = create};
-        assert_int_equal(fg_registry_add_optimizer(registry, &row, &err),
+        assert_int_equal(fg_registry_add(registry, FG_REGISTRY_OPTIMIZER, &row.entry, &err),
                          i == 0 ? FG_OK : FG_EINVAL);
     }
     assert_string_equal(err.message,
@@ -274,13 +275,16 @@ static void callbacks_save_under_their_names(void **state)
                             good = {.entry = entry, .ops = &plain, .create = create_callback};
     fg_registry *registry = make();
     fg_error err = {0};
-    assert_int_equal(fg_registry_add_callback(registry, &no_ops, &err), FG_EINVAL);
+    assert_int_equal(fg_registry_add(registry, FG_REGISTRY_CALLBACK, &no_ops.entry, &err),
+                     FG_EINVAL);
     assert_string_equal(err.message, "callback: 'mine' has no functions");
-    assert_int_equal(fg_registry_add_callback(registry, &no_create, &err), FG_EINVAL);
-    assert_int_equal(fg_registry_add_callback(registry, &misnamed, &err), FG_EINVAL);
+    assert_int_equal(fg_registry_add(registry, FG_REGISTRY_CALLBACK, &no_create.entry, &err),
+                     FG_EINVAL);
+    assert_int_equal(fg_registry_add(registry, FG_REGISTRY_CALLBACK, &misnamed.entry, &err),
+                     FG_EINVAL);
     assert_string_equal(err.message, "callback: 'mine' saves state as 'other' "
                                      "(fg_callback_ops.name): expected the name of the row");
-    fgt_ok(fg_registry_add_callback(registry, &good, &err));
+    fgt_ok(fg_registry_add(registry, FG_REGISTRY_CALLBACK, &good.entry, &err));
     assert_ptr_equal(fg_registry_find(registry, FG_REGISTRY_CALLBACK, "mine", &err), &good.entry);
     fg_registry_destroy(registry);
 }
@@ -313,13 +317,14 @@ static void loggers_need_a_name_and_functions(void **state)
     fg_registry *registry = make();
     fg_error err = {0};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        assert_int_equal(fg_registry_add_logger(registry, &wrong[i], &err), FG_EINVAL);
+        assert_int_equal(fg_registry_add(registry, FG_REGISTRY_LOGGER, &wrong[i].entry, &err),
+                         FG_EINVAL);
         assert_string_equal(err.message, "logger: 'mine' has no functions");
     }
-    fgt_ok(fg_registry_add_logger(registry, &good, &err));
-    assert_int_equal(fg_registry_add_logger(registry, &good, &err), FG_EINVAL);
+    fgt_ok(fg_registry_add(registry, FG_REGISTRY_LOGGER, &good.entry, &err));
+    assert_int_equal(fg_registry_add(registry, FG_REGISTRY_LOGGER, &good.entry, &err), FG_EINVAL);
     assert_string_equal(err.message, "logger: 'mine' is already registered");
-    fgt_ok(fg_registry_add_logger(registry, &theirs, &err));
+    fgt_ok(fg_registry_add(registry, FG_REGISTRY_LOGGER, &theirs.entry, &err));
     assert_ptr_equal(fg_registry_find(registry, FG_REGISTRY_LOGGER, "theirs", &err), &theirs.entry);
     assert_string_equal(fg_registry_find(registry, FG_REGISTRY_LOGGER, "CSVLogger", &err)->name,
                         "csv");
@@ -348,14 +353,17 @@ static void augmentations_need_a_function(void **state)
     fg_registry *registry = make();
     fg_error err = {0};
     (void)state;
-    assert_int_equal(fg_registry_add_augmentation(registry, &wrong, &err), FG_EINVAL);
+    assert_int_equal(fg_registry_add(registry, FG_REGISTRY_AUGMENTATION, &wrong.entry, &err),
+                     FG_EINVAL);
     assert_string_equal(err.message, "augmentation: 'mine' has no functions");
     const fg_augmentation_entry both = {.entry = entry, .apply = same, .mix = mixed};
-    assert_int_equal(fg_registry_add_augmentation(registry, &both, &err), FG_EINVAL);
+    assert_int_equal(fg_registry_add(registry, FG_REGISTRY_AUGMENTATION, &both.entry, &err),
+                     FG_EINVAL);
     fg_augmentation_entry newer = good;
     newer.reserved[1] = (void (*)(void))same;
-    assert_int_equal(fg_registry_add_augmentation(registry, &newer, &err), FG_EINVAL);
-    fgt_ok(fg_registry_add_augmentation(registry, &good, &err));
+    assert_int_equal(fg_registry_add(registry, FG_REGISTRY_AUGMENTATION, &newer.entry, &err),
+                     FG_EINVAL);
+    fgt_ok(fg_registry_add(registry, FG_REGISTRY_AUGMENTATION, &good.entry, &err));
     assert_ptr_equal(fg_registry_find(registry, FG_REGISTRY_AUGMENTATION, "mine", &err),
                      &good.entry);
     assert_string_equal(
@@ -370,7 +378,7 @@ static fg_status scenario(void *self, fg_error *err)
     (void)self;
     fg_status status = fg_registry_create(&registry, err);
     if (status == FG_OK)
-        status = fg_registry_add_model(registry, &own, err);
+        status = fg_registry_add(registry, FG_REGISTRY_MODEL, &own.entry, err);
     fg_registry_destroy(registry);
     return status;
 }

@@ -215,14 +215,14 @@ BY_GROUP(hang)
 
 /* ---- rows of a registry ---------------------------------------------------------------------- */
 
-#define BY_ROW(type, add)                                                                          \
+#define BY_ROW(type, kind)                                                                         \
     static void by_##type(fg_error *err)                                                           \
     {                                                                                              \
         fg_registry *registry = NULL;                                                              \
         type o = {.entry = {.name = "newer", .help = "newer"}};                                    \
         LAST(o.reserved) = never;                                                                  \
         assert_int_equal(fg_registry_create(&registry, err), FG_OK);                               \
-        assert_int_equal(add(registry, &o, err), FG_EINVAL);                                       \
+        assert_int_equal(fg_registry_add(registry, kind, &o.entry, err), FG_EINVAL);               \
         fg_registry_destroy(registry);                                                             \
     }
 
@@ -233,7 +233,7 @@ static void by_fg_entry(fg_error *err)
     fg_module *root = root_of();
     const fg_model_entry model = {.entry = o};
     assert_int_equal(fg_registry_create(&registry, err), FG_OK);
-    assert_int_equal(fg_registry_add_model(registry, &model, err), FG_EINVAL);
+    assert_int_equal(fg_registry_add(registry, FG_REGISTRY_MODEL, &model.entry, err), FG_EINVAL);
     fg_registry_destroy(registry);
     assert_null(fg_model_create(root, &(fg_model_options){.entry = &model}));
     end_module(root, err);
@@ -246,13 +246,13 @@ static void by_fg_option(fg_error *err)
     assert_int_equal(fg_option_values_create(NULL, &o, 1, &option_values, err), FG_EINVAL);
 }
 
-BY_ROW(fg_model_entry, fg_registry_add_model)
-BY_ROW(fg_loss_entry, fg_registry_add_loss)
-BY_ROW(fg_optimizer_entry, fg_registry_add_optimizer)
-BY_ROW(fg_schedule_entry, fg_registry_add_schedule)
-BY_ROW(fg_format_entry, fg_registry_add_format)
-BY_ROW(fg_callback_entry, fg_registry_add_callback)
-BY_ROW(fg_logger_entry, fg_registry_add_logger)
+BY_ROW(fg_model_entry, FG_REGISTRY_MODEL)
+BY_ROW(fg_loss_entry, FG_REGISTRY_LOSS)
+BY_ROW(fg_optimizer_entry, FG_REGISTRY_OPTIMIZER)
+BY_ROW(fg_schedule_entry, FG_REGISTRY_SCHEDULE)
+BY_ROW(fg_format_entry, FG_REGISTRY_FORMAT)
+BY_ROW(fg_callback_entry, FG_REGISTRY_CALLBACK)
+BY_ROW(fg_logger_entry, FG_REGISTRY_LOGGER)
 
 static void by_fg_schedule_ops(fg_error *err)
 {
@@ -431,6 +431,7 @@ static const char *const values[] = {
     "fg_field",        "fg_image_box",  "fg_init",        "fg_mesh_axis",   "fg_mesh_info",
     "fg_model_shape",  "fg_metric",     "fg_scalar",      "fg_tensor",      "fg_type",
     "fg_format_files", "fg_sample_key", "fg_log_setting", "fg_epoch_part",  "fg_sample_row",
+    "fg_ints",         "fg_floats",     "fg_strings",     "fg_amount",
 };
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))

@@ -92,7 +92,7 @@ static void *timed(const fg_logger_entry *entry, bool has_time)
 
 static fgi_logger *open_timed(const char *folder, size_t row, bool has_time, int64_t from_step)
 {
-    const fg_logger_entry *entry = fgi_logger_rows[row];
+    const fg_logger_entry *entry = (const fg_logger_entry *)fgi_logger_rows[row];
     fgi_logger *logger = NULL;
     fg_error err = {0};
     fgt_ok(fgi_logger_init("", &logger, &err));
@@ -493,7 +493,7 @@ static void a_blocked_logger_delays_no_step(void **state)
     (void)pthread_cond_destroy(&b.changed);
     (void)pthread_mutex_destroy(&b.mutex);
     for (size_t i = 0; i < fgi_logger_row_count; i++)
-        assert_true(fgi_logger_rows[i]->ops->has_thread);
+        assert_true(((const fg_logger_entry *)fgi_logger_rows[i])->ops->has_thread);
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
