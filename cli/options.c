@@ -287,7 +287,7 @@ static bool expand_home(parser *p)
         kept[count] = cli_alloc(size, 1);
         (void)snprintf(kept[count], size, "%.*s%s", (int)before, word, path);
         p->argv[i] = kept[count++];
-        fg_file_free(path);
+        fg_free(path);
     }
     return true;
 }

@@ -24,7 +24,7 @@ static fg_status read_record(void *self, int64_t index, void *const *out_fields,
 static fg_status open_part(const fg_option_values *values, const fg_format_request *request,
                            fg_format_data *out, fg_error *err)
 {
-    static const fg_dataset_ops ops = {.read = read_record, .destroy = fg_file_free};
+    static const fg_dataset_ops ops = {.read = read_record, .destroy = fg_free};
     const fg_field fields[] = {{"image", {.dtype = FG_U8, .rank = 3, .dim = {SIDE, SIDE, 1}}},
                                {"label", {.dtype = FG_S32}}};
     fg_dataset_spec spec = {.fields = fields, .field_count = 2, .class_count = CLASSES};

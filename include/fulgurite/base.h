@@ -86,12 +86,13 @@ FG_API int fg_error_fprint(FILE *out, const fg_error *err, const char *program);
 /* Like fg_error_fprint, to standard error. */
 #define fg_error_print(err, program) fg_error_fprint(stderr, (err), (program))
 
-/* Reads a whole file: *out_size bytes, followed by a NUL. Free *out with fg_file_free. Errors:
+/* Reads a whole file: *out_size bytes, followed by a NUL. Free *out with fg_free. Errors:
  * FG_ENOTFOUND, FG_EIO, FG_ENOMEM. On failure *out is NULL. Thread-safe. */
 FG_API FG_MUST_USE fg_status fg_file_read(const char *path, void **out, size_t *out_size,
                                           fg_error *err);
-/* NULL is allowed. */
-FG_API void fg_file_free(void *data);
+/* Frees a text or another block that the library has allocated for its caller; NULL is allowed.
+ * Thread-safe. */
+FG_API void fg_free(void *block);
 
 /* Writes a whole file. A regular file, or one that does not exist yet, is replaced atomically and
  * durably: the content is written to a temporary file in the same folder, synced and renamed, so
@@ -109,7 +110,7 @@ FG_API FG_MUST_USE fg_status fg_file_check(const char *path, fg_error *err);
 
 /* Replaces a leading "~/" by the user's home folder, the environment variable HOME, as a shell does
  * for words: in configurations and after "--option=" it does not. Other paths are copied; "./~/x"
- * names a folder called "~". *out: free it with fg_file_free; NULL on failure. Errors: FG_ENOTFOUND
+ * names a folder called "~". *out: free it with fg_free; NULL on failure. Errors: FG_ENOTFOUND
  * (HOME is not set), FG_ENOMEM. Thread-safe as long as no thread changes the environment. */
 FG_API FG_MUST_USE fg_status fg_path_expand(const char *path, char **out, fg_error *err);
 

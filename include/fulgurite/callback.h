@@ -5,17 +5,16 @@
  * a model (registry.h), so that a configuration can list it: `trainer.callbacks:
  * [early_stop(patience=3)]`.
  *
- *     static fg_status create(const fg_option_values *values, void **out_self, fg_error *err)
- *     {
- *         return counter_create(fg_option_int(values, "every"), out_self, err);
- *     }
- *
+ *     typedef struct counter {
+ *         int64_t every, batches;
+ *     } counter;
+ *     static const fg_option options[] = {
+ *         FG_OPTION(counter, every, INT, "1", "1..", "10", "Count every n-th batch."),
+ *     };
  *     static const fg_callback_ops ops = {
- *         .name = "counter", .batch_end = count, .destroy = counter_destroy};
- *     static const fg_callback_entry counter = {
- *         .entry = {.name = "counter", .help = "count", .options = options, .option_count = 1},
- *         .ops = &ops,
- *         .create = create};
+ *         .name = "counter", .batch_end = count, .destroy = fg_free};
+ *     static const fg_callback_entry row = {
+ *         .entry = {.name = "counter", .help = "count", FG_OPTIONS(options, counter)}, .ops = &ops};
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FULGURITE_CALLBACK_H
@@ -172,11 +171,12 @@ typedef struct fg_callback_entry {
     fg_entry entry;
     /* The functions. If they save state, ops->name must be the name of the row. */
     const fg_callback_ops *ops;
-    /* Creates what the functions are called with; values are for entry.options, and only valid
-     * during the call. ops->destroy frees *out_self with the Trainer. After a failure *out_self is
-     * not used. Errors: FG_EINVAL for options that contradict each other (fg_option_fail),
-     * FG_ENOMEM, and those of what it opens. */
-    fg_status (*create)(const fg_option_values *values, void **out_self, fg_error *err);
+    /* Completes the struct of the row that the functions are called with, of entry.size bytes, after
+     * its options have been written to it; NULL: nothing is left to do. ops->destroy frees it with
+     * fg_free when the Trainer is destroyed, and after a failure. values, which are only valid during
+     * the call, say where an option was given. Errors: FG_EINVAL for options that contradict each
+     * other (fg_option_fail), FG_ENOMEM, and those of what it opens. */
+    fg_status (*init)(void *self, const fg_option_values *values, fg_error *err);
     void (*reserved[4])(void); /* must be NULL */
 } fg_callback_entry;
 

@@ -181,26 +181,19 @@ typedef struct fg_logger_ops {
 /* A registered logger (registry.h): a constant row. It gives a logger a name and options, so that a
  * configuration can list it: `trainer.loggers: [csv, board(url=host)]`.
  *
- *     static fg_status create(const fg_option_values *values, void **out_self, fg_error *err)
- *     {
- *         *out_self = board_create(fg_option_string(values, "url"));
- *         return *out_self != NULL ? FG_OK : FG_ENOMEM;
- *     }
- *
- *     static const fg_logger_entry board = {
- *         .entry = {.name = "board", .help = "plots", .options = options, .option_count = 1},
- *         .ops = &ops,
- *         .create = create};
+ *     static const fg_option options[] = {
+ *         FG_OPTION(board, url, STRING, NULL, NULL, "http://host", "Address of the server."),
+ *     };
+ *     static const fg_logger_entry row = {
+ *         .entry = {.name = "board", .help = "plots", FG_OPTIONS(options, board)}, .ops = &ops};
  */
 typedef struct fg_logger_entry {
     fg_entry entry;
     const fg_logger_ops *ops; /* the functions; `name` should be the name of the row */
-    /* Creates what the functions are called with, before the fit; values are for entry.options, and
-     * only valid during the call. What can fail for reasons other than the options belongs in
-     * ops->open: a failure of `create` ends the run. ops->destroy frees *out_self with the Trainer.
-     * After a failure *out_self is not used. Errors: FG_EINVAL for options that contradict each
-     * other (fg_option_fail), FG_ENOMEM. */
-    fg_status (*create)(const fg_option_values *values, void **out_self, fg_error *err);
+    /* Completes the struct that the functions are called with, as in fg_callback_entry. What can
+     * fail for reasons other than the options belongs in ops->open: a failure of `init` ends the
+     * run. Errors: FG_EINVAL for options that contradict each other (fg_option_fail), FG_ENOMEM. */
+    fg_status (*init)(void *self, const fg_option_values *values, fg_error *err);
     void (*reserved[4])(void); /* must be NULL */
 } fg_logger_entry;
 

@@ -5,6 +5,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/alloc.h"
 
+#include <fulgurite/base.h>
+
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -87,6 +89,8 @@ void fgi_free(void *block)
     atomic_fetch_sub_explicit(&live_blocks, 1, memory_order_relaxed);
     free(block);
 }
+
+void fg_free(void *block) { fgi_free(block); }
 
 void *fgi_alloc_aligned(size_t size)
 {

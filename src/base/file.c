@@ -153,8 +153,6 @@ fg_status fg_file_read(const char *path, void **out, size_t *out_size, fg_error 
     return status;
 }
 
-void fg_file_free(void *data) { fgi_free(data); }
-
 fg_status fgi_write_all(int fd, const char *path, const void *data, size_t size, fg_error *err)
 {
     const char *at = data;

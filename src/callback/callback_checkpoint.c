@@ -27,12 +27,13 @@
 #include "train/trainer.h"
 
 typedef struct checkpoint {
+    const char *monitor; /* the name of the metric */
+    fgi_metric_mode mode;
+    int64_t save_top_k, every_n_steps, every_n_epochs;
     fgi_best_list best; /* in checkpoints */
     fgi_best_rule rule;
-    int64_t every_n_steps, every_n_epochs;
     int64_t asked_step; /* for which every_n_steps has requested a save */
     char *text;         /* the list as JSON, for `save` */
-    char monitor[];     /* the name of the metric */
 } checkpoint;
 
 /* ---- requests -------------------------------------------------------------------------------- */
@@ -55,7 +56,7 @@ static fg_status on_val_end(void *self, const fg_progress *at, fg_error *err)
 {
     checkpoint *c = self;
     (void)err;
-    if (c->rule.most > 0 && !fgi_is_of_training(c->monitor))
+    if (c->save_top_k > 0 && !fgi_is_of_training(c->monitor))
         compare(c, at);
     return FG_OK;
 }
@@ -64,7 +65,7 @@ static fg_status on_epoch_end(void *self, const fg_progress *at, fg_error *err)
 {
     checkpoint *c = self;
     (void)err;
-    if (c->rule.most > 0 && fgi_is_of_training(c->monitor))
+    if (c->save_top_k > 0 && fgi_is_of_training(c->monitor))
         compare(c, at);
     if (is_multiple(at->epoch + 1, c->every_n_epochs))
         fg_trainer_request_save(at->trainer);
@@ -143,10 +144,10 @@ static fg_status check_monitor(const checkpoint *c, const fg_trainer *trainer, f
 {
     const fgi_stage_kind kind = fgi_is_of_training(c->monitor) ? FGI_TRAIN : FGI_VAL;
     const bool has_steps = c->every_n_steps > 0 || c->every_n_epochs > 0;
-    if (c->rule.most == 0 && !has_steps)
+    if (c->save_top_k == 0 && !has_steps)
         fgi_log(FG_LOG_WARNING, "checkpoint keeps nothing: save_top_k, every_n_steps and "
                                 "every_n_epochs are 0");
-    if (c->rule.most == 0)
+    if (c->save_top_k == 0)
         return FG_OK;
     FGI_TRY(fgi_metric_check(trainer, "checkpoint: monitor", c->monitor, kind, err));
     if (kind == FGI_VAL && trainer->fit.validations == 0 && !has_steps)
@@ -246,63 +247,32 @@ static void destroy(void *self)
     fgi_free(c);
 }
 
-static fg_status create(const fg_option_values *values, void **out_self, fg_error *err)
+static fg_status init(void *self, const fg_option_values *values, fg_error *err)
 {
-    const char *monitor = fg_option_string(values, "monitor");
-    const char *mode = fg_option_string(values, "mode");
-    const size_t size = strlen(monitor) + 1;
-    checkpoint *c = fgi_calloc(1, sizeof *c + size);
-    if (c == NULL)
-        return fgi_no_memory(err);
-    memcpy(c->monitor, monitor, size);
+    checkpoint *c = self;
+    (void)values;
+    (void)err;
     c->rule = (fgi_best_rule){.monitor = c->monitor,
-                              .is_max = strcmp(mode, "auto") == 0 ? fgi_metric_is_max(monitor)
-                                                                  : strcmp(mode, "max") == 0,
-                              .most = (int)fg_option_int(values, "save_top_k")};
-    c->every_n_steps = fg_option_int(values, "every_n_steps");
-    c->every_n_epochs = fg_option_int(values, "every_n_epochs");
+                              .is_max = fgi_metric_has_mode_max(c->mode, c->monitor),
+                              .most = (int)c->save_top_k};
     c->asked_step = -1;
-    *out_self = c;
     return FG_OK;
 }
 
 /* ---- the row --------------------------------------------------------------------------------- */
 
 static const fg_option options[] = {
-    {.name = "monitor",
-     .kind = FG_OPTION_STRING,
-     .initial = "val_loss",
-     .example = "val_acc",
-     .help = "The metric that selects the best checkpoints: one of the validation, or train_NAME, "
-             "the mean over an epoch."},
-    {.name = "mode",
-     .kind = FG_OPTION_CHOICE,
-     .initial = "auto",
-     .range = "auto|min|max",
-     .spellings = "minimize=min|maximize=max",
-     .example = "max",
-     .help = "Whether a smaller or a larger value is better. auto: max for names that end in acc, "
-             "f1, precision, recall or r2, "
-             "otherwise min."},
-    {.name = "save_top_k",
-     .kind = FG_OPTION_INT,
-     .initial = "1",
-     .range = "0..16",
-     .example = "3",
-     .help = "Save and keep this many of the best checkpoints. checkpoints/best-METRIC names the "
-             "best. 0: none."},
-    {.name = "every_n_steps",
-     .kind = FG_OPTION_INT,
-     .initial = "0",
-     .range = "0..",
-     .example = "10000",
-     .help = "Save every n steps and keep all of these checkpoints. 0: never."},
-    {.name = "every_n_epochs",
-     .kind = FG_OPTION_INT,
-     .initial = "0",
-     .range = "0..",
-     .example = "10",
-     .help = "Save every n epochs and keep all of these checkpoints. 0: never."},
+    FG_OPTION(checkpoint, monitor, STRING, "val_loss", NULL, "val_acc",
+              "The metric that selects the best checkpoints: one of the validation, or train_NAME, "
+              "the mean over an epoch."),
+    FGI_OPTION_MODE(checkpoint),
+    FG_OPTION(checkpoint, save_top_k, INT, "1", "0..16", "3",
+              "Save and keep this many of the best checkpoints. checkpoints/best-METRIC names the "
+              "best. 0: none."),
+    FG_OPTION(checkpoint, every_n_steps, INT, "0", "0..", "10000",
+              "Save every n steps and keep all of these checkpoints. 0: never."),
+    FG_OPTION(checkpoint, every_n_epochs, INT, "0", "0..", "10",
+              "Save every n epochs and keep all of these checkpoints. 0: never."),
 };
 
 static const fg_callback_ops ops = {.name = "checkpoint",
@@ -321,7 +291,6 @@ const fg_callback_entry fgi_checkpoint_row = {
     .entry = {.name = "checkpoint",
               .help = "keep more checkpoints: the best by another metric, or one every n steps",
               .spellings = "ModelCheckpoint",
-              .options = options,
-              .option_count = sizeof options / sizeof options[0]},
+              FG_OPTIONS(options, checkpoint)},
     .ops = &ops,
-    .create = create};
+    .init = init};

@@ -14,7 +14,7 @@
 #include "callback/callback_rows.h"
 
 typedef struct device_stats {
-    bool is_per_device;
+    bool per_device;
 } device_stats;
 
 /* Bytes, NaN for a value that the plugin does not report. */
@@ -44,7 +44,7 @@ static fg_status on_measure(void *self, const fg_progress *at, fg_log_values *va
         peak = fmax(peak, bytes(info.memory_peak_bytes));
         if (info.memory_limit_bytes > 0)
             percent = fmax(percent, 100 * now / (double)info.memory_limit_bytes);
-        if (stats->is_per_device)
+        if (stats->per_device)
             add_device(values, i, &info);
     }
     fg_log_values_add(values, "device_memory_used_bytes", used);
@@ -59,7 +59,7 @@ static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
     const fg_client *client = fg_trainer_client(at->trainer);
     const int count = fg_client_get_info(client)->device_count;
     fg_device_info info;
-    if (stats->is_per_device && 2 * count + 3 > FG_MAX_LOG_VALUES)
+    if (stats->per_device && 2 * count + 3 > FG_MAX_LOG_VALUES)
         return fgi_fail(err, FG_EINVAL,
                         "device_stats: per_device adds 2 values for each of %d devices, but "
                         "callbacks can add %d values to a line: leave it out",
@@ -72,26 +72,13 @@ static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
     return FG_OK;
 }
 
-static fg_status create(const fg_option_values *values, void **out_self, fg_error *err)
-{
-    device_stats *stats = fgi_calloc(1, sizeof *stats);
-    if (stats == NULL)
-        return fgi_no_memory(err);
-    stats->is_per_device = fg_option_bool(values, "per_device");
-    *out_self = stats;
-    return FG_OK;
-}
-
 static const fg_option options[] = {
-    {.name = "per_device",
-     .kind = FG_OPTION_BOOL,
-     .initial = "false",
-     .example = "true",
-     .help = "Also log the values of each device, for up to 14 devices."},
+    FG_OPTION(device_stats, per_device, BOOL, "false", NULL, "true",
+              "Also log the values of each device, for up to 14 devices."),
 };
 
 static const fg_callback_ops ops = {
-    .name = "device_stats", .fit_start = on_fit_start, .measure = on_measure, .destroy = fgi_free};
+    .name = "device_stats", .fit_start = on_fit_start, .measure = on_measure, .destroy = fg_free};
 
 const fg_callback_entry fgi_device_stats_row = {
     .entry = {.name = "device_stats",
@@ -99,7 +86,5 @@ const fg_callback_entry fgi_device_stats_row = {
                   "log the memory in use, its peak and the percentage of the limit, for the device "
                   "with the highest value; logs nothing if the plugin does not report memory",
               .spellings = "DeviceStatsMonitor",
-              .options = options,
-              .option_count = sizeof options / sizeof options[0]},
-    .ops = &ops,
-    .create = create};
+              FG_OPTIONS(options, device_stats)},
+    .ops = &ops};

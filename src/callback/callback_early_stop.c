@@ -25,12 +25,12 @@ typedef struct progress {
 } progress;
 
 typedef struct early_stop {
+    const char *monitor; /* the name of the metric */
+    fgi_metric_mode mode;
     int64_t patience;
-    double min_delta;
-    bool checks_finite, is_strict;
-    double good, diverged; /* thresholds; NaN: none */
+    double min_delta, stopping_threshold, divergence_threshold; /* thresholds; NaN: none */
+    bool check_finite, strict;
     progress at;
-    char monitor[]; /* the name of the metric */
 } early_stop;
 
 /* ---- the decision ---------------------------------------------------------------------------- */
@@ -38,7 +38,7 @@ typedef struct early_stop {
 /* An error, or a warning. */
 static fg_status unknown_metric(const early_stop *e, const fg_error *why, fg_error *err)
 {
-    if (e->is_strict || why->status != FG_EINVAL)
+    if (e->strict || why->status != FG_EINVAL)
         return fgi_fail(err, why->status, "%s", why->message);
     fgi_log(FG_LOG_WARNING, "%s; validations without it are ignored", why->message);
     return FG_OK;
@@ -57,16 +57,16 @@ static fg_status check_value(const early_stop *e, fg_error *err)
 {
     const double last = e->at.last;
     const char *side = e->at.is_max ? "below" : "above";
-    if (e->checks_finite && !isfinite(last))
+    if (e->check_finite && !isfinite(last))
         return fgi_fail(err, FG_ESTOPPED, "early_stop: %s is %g, which is not finite", e->monitor,
                         last);
-    if (e->at.is_max ? last >= e->good : last <= e->good)
+    if (e->at.is_max ? last >= e->stopping_threshold : last <= e->stopping_threshold)
         return fgi_fail(err, FG_ESTOPPED, "early_stop: %s is %.6g, the stopping_threshold is %.6g",
-                        e->monitor, last, e->good);
-    if (e->at.is_max ? last < e->diverged : last > e->diverged)
+                        e->monitor, last, e->stopping_threshold);
+    if (e->at.is_max ? last < e->divergence_threshold : last > e->divergence_threshold)
         return fgi_fail(err, FG_ESTOPPED,
                         "early_stop: %s is %.6g, %s the divergence_threshold of %.6g", e->monitor,
-                        last, side, e->diverged);
+                        last, side, e->divergence_threshold);
     return FG_OK;
 }
 
@@ -113,7 +113,8 @@ static void warn_of_few(const early_stop *e, int64_t left)
     const int64_t needed = e->patience - e->at.worse + (e->at.validations == 0);
     if (left == 0)
         fgi_log(FG_LOG_WARNING, "early_stop cannot end this run: it has no validation");
-    else if (left > 0 && left < needed && isnan(e->good) && isnan(e->diverged))
+    else if (left > 0 && left < needed && isnan(e->stopping_threshold) &&
+             isnan(e->divergence_threshold))
         fgi_log(FG_LOG_WARNING,
                 "early_stop cannot end this run: with a patience of %lld, %lld validations are "
                 "needed, but there will be %lld; validate more often, or use a smaller patience",
@@ -165,89 +166,36 @@ static fg_status load(void *self, const void *bytes, size_t size, fg_error *err)
     return FG_OK;
 }
 
-static void destroy(void *self) { fgi_free(self); }
-
-/* The value of an option whose default, auto, means none. */
-static double threshold(const fg_option_values *values, const char *name)
+static fg_status init(void *self, const fg_option_values *values, fg_error *err)
 {
-    return fg_option_is_auto(values, name) ? (double)NAN : fg_option_float(values, name);
-}
-
-static fg_status create(const fg_option_values *values, void **out_self, fg_error *err)
-{
-    const char *monitor = fg_option_string(values, "monitor");
-    const char *mode = fg_option_string(values, "mode");
-    const size_t size = strlen(monitor) + 1;
-    early_stop *e = fgi_calloc(1, sizeof *e + size);
-    if (e == NULL)
-        return fgi_no_memory(err);
-    memcpy(e->monitor, monitor, size);
-    (void)fgi_snprintf(e->at.monitor, sizeof e->at.monitor, "%s", monitor);
+    early_stop *e = self;
+    (void)values;
+    (void)err;
+    (void)fgi_snprintf(e->at.monitor, sizeof e->at.monitor, "%s", e->monitor);
     e->at.best = (double)NAN;
-    e->at.is_max =
-        strcmp(mode, "auto") == 0 ? fgi_metric_is_max(monitor) : strcmp(mode, "max") == 0;
-    e->patience = fg_option_int(values, "patience");
-    e->min_delta = fg_option_float(values, "min_delta");
-    e->checks_finite = fg_option_bool(values, "check_finite");
-    e->is_strict = fg_option_bool(values, "strict");
-    e->good = threshold(values, "stopping_threshold");
-    e->diverged = threshold(values, "divergence_threshold");
-    *out_self = e;
+    e->at.is_max = fgi_metric_has_mode_max(e->mode, e->monitor);
     return FG_OK;
 }
 
 /* ---- the row --------------------------------------------------------------------------------- */
 
 static const fg_option options[] = {
-    {.name = "monitor",
-     .kind = FG_OPTION_STRING,
-     .initial = "val_loss",
-     .example = "val_acc",
-     .help = "The validation metric to watch."},
-    {.name = "mode",
-     .kind = FG_OPTION_CHOICE,
-     .initial = "auto",
-     .range = "auto|min|max",
-     .spellings = "minimize=min|maximize=max",
-     .example = "max",
-     .help = "Whether a smaller or a larger value is better. auto: max for names that end in acc, "
-             "f1, precision, recall or r2, "
-             "otherwise min."},
-    {.name = "patience",
-     .kind = FG_OPTION_INT,
-     .initial = "3",
-     .range = "1..",
-     .example = "5",
-     .help = "End training after this number of consecutive validations without improvement."},
-    {.name = "min_delta",
-     .kind = FG_OPTION_FLOAT,
-     .initial = "0",
-     .range = "0..",
-     .example = "0.001",
-     .help = "Only a change larger than this counts as an improvement."},
-    {.name = "stopping_threshold",
-     .kind = FG_OPTION_FLOAT,
-     .initial = "auto",
-     .range = "auto",
-     .example = "0.99",
-     .help = "End training when the metric is this or better. auto: never."},
-    {.name = "divergence_threshold",
-     .kind = FG_OPTION_FLOAT,
-     .initial = "auto",
-     .range = "auto",
-     .example = "10",
-     .help = "End training when the metric is worse than this. auto: never."},
-    {.name = "check_finite",
-     .kind = FG_OPTION_BOOL,
-     .initial = "true",
-     .example = "false",
-     .help = "End training when the metric is NaN or infinite."},
-    {.name = "strict",
-     .kind = FG_OPTION_BOOL,
-     .initial = "true",
-     .example = "false",
-     .help = "Fail before the first step if validation does not log this metric. false: print a "
-             "warning, and ignore validations without it."},
+    FG_OPTION(early_stop, monitor, STRING, "val_loss", NULL, "val_acc",
+              "The validation metric to watch."),
+    FGI_OPTION_MODE(early_stop),
+    FG_OPTION(early_stop, patience, INT, "3", "1..", "5",
+              "End training after this number of consecutive validations without improvement."),
+    FG_OPTION(early_stop, min_delta, FLOAT, "0", "0..", "0.001",
+              "Only a change larger than this counts as an improvement."),
+    FG_OPTION(early_stop, stopping_threshold, FLOAT, "auto", "auto", "0.99",
+              "End training when the metric is this or better. auto: never."),
+    FG_OPTION(early_stop, divergence_threshold, FLOAT, "auto", "auto", "10",
+              "End training when the metric is worse than this. auto: never."),
+    FG_OPTION(early_stop, check_finite, BOOL, "true", NULL, "false",
+              "End training when the metric is NaN or infinite."),
+    FG_OPTION(early_stop, strict, BOOL, "true", NULL, "false",
+              "Fail before the first step if validation does not log this metric. false: print a "
+              "warning, and ignore validations without it."),
 };
 
 static const fg_callback_ops ops = {.name = "early_stop",
@@ -255,13 +203,12 @@ static const fg_callback_ops ops = {.name = "early_stop",
                                     .val_end = on_val_end,
                                     .save = save,
                                     .load = load,
-                                    .destroy = destroy};
+                                    .destroy = fg_free};
 
 const fg_callback_entry fgi_early_stop_row = {
     .entry = {.name = "early_stop",
               .help = "end training when a metric has stopped improving, or has diverged",
               .spellings = "EarlyStopping",
-              .options = options,
-              .option_count = sizeof options / sizeof options[0]},
+              FG_OPTIONS(options, early_stop)},
     .ops = &ops,
-    .create = create};
+    .init = init};

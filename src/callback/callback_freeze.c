@@ -15,9 +15,8 @@
 #include "train/trainer.h"
 
 typedef struct freeze {
-    char **patterns;
-    size_t pattern_count;
-    int64_t epochs;
+    fg_strings parameters; /* patterns */
+    int64_t unfreeze_at_epoch;
     fg_variable **own; /* that it has frozen; those of the model */
     size_t count;
     bool is_frozen; /* in checkpoints */
@@ -38,13 +37,13 @@ static fg_status on_build(void *self, fg_module *root, fg_error *err)
     f->own = fgi_calloc(count + 1, sizeof(fg_variable *));
     if (f->own == NULL)
         return fgi_no_memory(err);
-    if (f->epochs == 0)
+    if (f->unfreeze_at_epoch == 0)
         return FG_OK;
     for (size_t i = 0; i < count; i++)
         if (fg_variable_is_trainable(fg_module_variable_at(root, i)))
             f->own[f->count++] = fg_module_variable_at(root, i);
-    for (size_t i = 0; i < f->pattern_count; i++)
-        FGI_TRY(fg_module_freeze(root, f->patterns[i], NULL, err));
+    for (size_t i = 0; i < f->parameters.count; i++)
+        FGI_TRY(fg_module_freeze(root, f->parameters.at[i], NULL, err));
     size_t kept = 0;
     for (size_t i = 0; i < f->count; i++)
         if (!fg_variable_is_trainable(f->own[i]))
@@ -58,7 +57,7 @@ static fg_status on_build(void *self, fg_module *root, fg_error *err)
 static void thaw(freeze *f, const fg_progress *at, int64_t epoch)
 {
     const int64_t all = fg_trainer_settings(at->trainer)->total_epochs;
-    if (!f->is_frozen || epoch < f->epochs)
+    if (!f->is_frozen || epoch < f->unfreeze_at_epoch)
         return;
     set_frozen(f, false);
     if ((all >= 0 && epoch >= all) || f->count == 0)
@@ -72,11 +71,11 @@ static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
     const freeze *f = self;
     const int64_t all = fg_trainer_settings(at->trainer)->total_epochs;
     (void)err;
-    if (f->is_frozen && f->count > 0 && all >= 0 && f->epochs >= all)
+    if (f->is_frozen && f->count > 0 && all >= 0 && f->unfreeze_at_epoch >= all)
         fgi_log(FG_LOG_WARNING,
                 "freeze: the variables remain frozen: unfreeze_at_epoch is %lld, and the run has "
                 "%lld epoch%s",
-                (long long)f->epochs, (long long)all, fgi_s(all));
+                (long long)f->unfreeze_at_epoch, (long long)all, fgi_s(all));
     return FG_OK;
 }
 
@@ -117,59 +116,26 @@ static fg_status load(void *self, const void *bytes, size_t size, fg_error *err)
 static void destroy(void *self)
 {
     freeze *f = self;
-    for (size_t i = 0; f->patterns != NULL && i < f->pattern_count; i++)
-        fgi_free(f->patterns[i]);
-    fgi_free(f->patterns);
     fgi_free(f->own);
     fgi_free(f);
 }
 
-static fg_status keep_patterns(freeze *f, const fg_option_values *values, fg_error *err)
+static fg_status init(void *self, const fg_option_values *values, fg_error *err)
 {
-    const size_t count = fg_option_count(values, "parameters");
-    f->patterns = fgi_calloc(count + 1, sizeof(char *));
-    if (f->patterns == NULL)
-        return fgi_no_memory(err);
-    for (; f->pattern_count < count; f->pattern_count++) {
-        char *copy = fgi_strdup(fg_option_string_at(values, "parameters", f->pattern_count));
-        f->patterns[f->pattern_count] = copy;
-        if (copy == NULL)
-            return fgi_no_memory(err);
-    }
-    return FG_OK;
-}
-
-static fg_status create(const fg_option_values *values, void **out_self, fg_error *err)
-{
-    if (fg_option_count(values, "parameters") == 0)
-        return fg_option_fail(values, "parameters", FG_EINVAL, err,
-                              "expected the names of parameters to freeze, such as [backbone.*]");
-    freeze *f = fgi_calloc(1, sizeof *f);
-    if (f == NULL)
-        return fgi_no_memory(err);
-    f->epochs = fg_option_int(values, "unfreeze_at_epoch");
-    const fg_status status = keep_patterns(f, values, err);
-    if (status == FG_OK)
-        *out_self = f;
-    else
-        destroy(f);
-    return status;
+    const freeze *f = self;
+    if (f->parameters.count > 0)
+        return FG_OK;
+    return fg_option_fail(values, "parameters", FG_EINVAL, err,
+                          "expected the names of parameters to freeze, such as [backbone.*]");
 }
 
 /* ---- the row --------------------------------------------------------------------------------- */
 
 static const fg_option options[] = {
-    {.name = "parameters",
-     .kind = FG_OPTION_STRINGS,
-     .initial = "[]",
-     .example = "[backbone.*]",
-     .help = "Names of the parameters and buffers, as in model.freeze; * matches any text."},
-    {.name = "unfreeze_at_epoch",
-     .kind = FG_OPTION_INT,
-     .initial = "10",
-     .range = "0..",
-     .example = "3",
-     .help = "The first epoch in which they are trained, starting at 0."},
+    FG_OPTION(freeze, parameters, STRINGS, "[]", NULL, "[backbone.*]",
+              "Names of the parameters and buffers, as in model.freeze; * matches any text."),
+    FG_OPTION(freeze, unfreeze_at_epoch, INT, "10", "0..", "3",
+              "The first epoch in which they are trained, starting at 0."),
 };
 
 static const fg_callback_ops ops = {.name = "freeze",
@@ -185,7 +151,6 @@ const fg_callback_entry fgi_freeze_row = {
     .entry = {.name = "freeze",
               .help = "train without some parameters until an epoch",
               .spellings = "BackboneFinetuning",
-              .options = options,
-              .option_count = sizeof options / sizeof options[0]},
+              FG_OPTIONS(options, freeze)},
     .ops = &ops,
-    .create = create};
+    .init = init};

@@ -84,19 +84,11 @@ static fg_status on_measure(void *self, const fg_progress *at, fg_log_values *va
     return FG_OK;
 }
 
-static fg_status create(const fg_option_values *values, void **out_self, fg_error *err)
-{
-    (void)values;
-    *out_self = fgi_calloc(1, sizeof(host_stats));
-    return *out_self != NULL ? FG_OK : fgi_no_memory(err);
-}
-
 static const fg_callback_ops ops = {
-    .name = "host_stats", .fit_start = on_fit_start, .measure = on_measure, .destroy = fgi_free};
+    .name = "host_stats", .fit_start = on_fit_start, .measure = on_measure, .destroy = fg_free};
 
 const fg_callback_entry fgi_host_stats_row = {
     .entry = {.name = "host_stats",
               .help = "log this process's CPU use (100 % = one core), memory and threads, and the "
                       "machine's available memory"},
-    .ops = &ops,
-    .create = create};
+    .ops = &ops};

@@ -15,6 +15,10 @@
 
 enum { GAP = 2, SIDE_MAX = 16384 };
 
+typedef struct log_images {
+    int64_t count;
+} log_images;
+
 /* Images in rows of `columns`, with white gaps. */
 typedef struct grid {
     int64_t count, columns, rows, image_height, image_width, channels, height, width;
@@ -117,7 +121,7 @@ static fg_status read_grid(const fg_dataset *dataset, int field, const grid *g, 
 /* At the beginning of a run. */
 static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
 {
-    const int64_t *wanted = self;
+    const int64_t most = ((const log_images *)self)->count;
     const fgi_stage *stage = at->trainer->stage[FGI_TRAIN];
     const fg_dataset *dataset = at->step == 0 && stage != NULL ? fgi_stage_dataset(stage) : NULL;
     grid g;
@@ -131,8 +135,8 @@ static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
                 "u8 or f32[height, width, 1 or 3], and a known number of samples");
         return FG_OK;
     }
-    FGI_TRY(make_grid(&fg_dataset_field(dataset, field)->type, count < *wanted ? count : *wanted,
-                      &g, err));
+    FGI_TRY(
+        make_grid(&fg_dataset_field(dataset, field)->type, count < most ? count : most, &g, err));
     fg_status status = read_grid(dataset, field, &g, err);
     if (status == FG_OK)
         status = fg_trainer_log_image(at->trainer, "train/samples", g.pixels, g.height, g.width,
@@ -141,31 +145,15 @@ static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
     return status;
 }
 
-static fg_status create(const fg_option_values *values, void **out_self, fg_error *err)
-{
-    int64_t *count = fgi_alloc(sizeof *count);
-    if (count == NULL)
-        return fgi_no_memory(err);
-    *count = fg_option_int(values, "count");
-    *out_self = count;
-    return FG_OK;
-}
-
-static const fg_option options[] = {{.name = "count",
-                                     .kind = FG_OPTION_INT,
-                                     .initial = "16",
-                                     .range = "1..1024",
-                                     .example = "64",
-                                     .help = "How many images."}};
+static const fg_option options[] = {
+    FG_OPTION(log_images, count, INT, "16", "1..1024", "64", "How many images.")};
 
 static const fg_callback_ops ops = {
-    .name = "log_images", .fit_start = on_fit_start, .destroy = fgi_free};
+    .name = "log_images", .fit_start = on_fit_start, .destroy = fg_free};
 
 const fg_callback_entry fgi_log_images_row = {
     .entry = {.name = "log_images",
               .help = "log the first images of the training data, before augmentation, to loggers "
                       "that show images (tensorboard)",
-              .options = options,
-              .option_count = 1},
-    .ops = &ops,
-    .create = create};
+              FG_OPTIONS(options, log_images)},
+    .ops = &ops};

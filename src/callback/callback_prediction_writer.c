@@ -10,9 +10,10 @@
 #include "train/prediction_file.h"
 
 typedef struct prediction_writer {
-    fgi_prediction_file file;
+    const char *path;
+    enum { AUTO, FIRST_FORMAT } file_format; /* those of fgi_prediction_format after AUTO */
     fgi_prediction_format format;
-    char path[];
+    fgi_prediction_file file;
 } prediction_writer;
 
 /* A pass that failed has left its file open. */
@@ -55,46 +56,28 @@ static void destroy(void *self)
     fgi_free(self);
 }
 
-static fg_status create(const fg_option_values *values, void **out_self, fg_error *err)
+static fg_status init(void *self, const fg_option_values *values, fg_error *err)
 {
-    static const char *const names[] = {"csv", "tsv", "json", "jsonl", "npy"};
-    const int count = sizeof names / sizeof names[0];
-    fgi_prediction_format kind = FGI_PREDICTION_CSV;
+    prediction_writer *w = self;
     fg_error why = {0};
-    const char *path = fg_option_string(values, "path");
-    const char *format = fg_option_string(values, "file_format");
-    if (*path == '\0')
+    if (w->path[0] == '\0')
         return fg_option_fail(values, "path", FG_EINVAL, err,
                               "expected the path of a file, such as predictions.csv");
-    for (int i = 0; i < count; i++)
-        if (strcmp(format, names[i]) == 0)
-            kind = (fgi_prediction_format)i;
-    if (strcmp(format, "auto") == 0 && fgi_prediction_format_of(path, &kind, NULL, &why) != FG_OK)
+    if (w->file_format != AUTO)
+        w->format = (fgi_prediction_format)(w->file_format - FIRST_FORMAT);
+    else if (fgi_prediction_format_of(w->path, &w->format, NULL, &why) != FG_OK)
         return fg_option_fail(values, "path", FG_EINVAL, err, "%s\nor set file_format",
                               why.message);
-    prediction_writer *w = fgi_calloc(1, sizeof *w + strlen(path) + 1);
-    if (w == NULL)
-        return fgi_no_memory(err);
-    memcpy(w->path, path, strlen(path) + 1);
-    w->format = kind;
-    *out_self = w;
     return FG_OK;
 }
 
 /* ---- the row --------------------------------------------------------------------------------- */
 
 static const fg_option options[] = {
-    {.name = "path",
-     .kind = FG_OPTION_STRING,
-     .initial = "predictions.csv",
-     .example = "out/predictions.jsonl",
-     .help = "The file, which is replaced when all predictions are written."},
-    {.name = "file_format",
-     .kind = FG_OPTION_CHOICE,
-     .initial = "auto",
-     .range = "auto|csv|tsv|json|jsonl|npy",
-     .example = "npy",
-     .help = "auto: by the suffix of the path; csv if it has none."},
+    FG_OPTION(prediction_writer, path, STRING, "predictions.csv", NULL, "out/predictions.jsonl",
+              "The file, which is replaced when all predictions are written."),
+    FG_OPTION_ENUM(prediction_writer, file_format, "auto", "auto|csv|tsv|json|jsonl|npy", "npy",
+                   "auto: by the suffix of the path; csv if it has none."),
 };
 
 static const fg_callback_ops ops = {.name = "prediction_writer",
@@ -107,7 +90,6 @@ const fg_callback_entry fgi_prediction_writer_row = {
     .entry = {.name = "prediction_writer",
               .help = "write the predictions of predict to a file: CSV, TSV, JSON, JSONL or .npy",
               .spellings = "BasePredictionWriter|PredictionWriter",
-              .options = options,
-              .option_count = sizeof options / sizeof options[0]},
+              FG_OPTIONS(options, prediction_writer)},
     .ops = &ops,
-    .create = create};
+    .init = init};

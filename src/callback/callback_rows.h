@@ -23,4 +23,15 @@ extern const fg_callback_entry fgi_prediction_writer_row;
 extern const fg_callback_entry fgi_throughput_row;
 extern const fg_callback_entry fgi_timer_row;
 
+/* Options that several rows have. */
+#define FGI_OPTION_MODE(type)                                                                      \
+    FG_OPTION_ENUM(type, mode, "auto", "auto|min|max", "max",                                      \
+                   "Whether a smaller or a larger value is better. auto: max for names that end "  \
+                   "in acc, f1, precision, recall or r2, otherwise min.",                          \
+                   .spellings = "minimize=min|maximize=max")
+#define FGI_OPTION_USE_BUFFERS(type)                                                               \
+    FG_OPTION(type, use_buffers, BOOL, "true", NULL, "false",                                      \
+              "Also average buffers, such as the running statistics of batch norm. false: "        \
+              "evaluations use their current values.")
+
 #endif

@@ -25,10 +25,11 @@ typedef struct start {
 } start;
 
 typedef struct swa {
-    double fraction; /* of all epochs, after which it starts; -1: after `epochs` */
-    int64_t epochs, annealing;
-    double lr; /* NaN: that of the schedule */
-    bool is_linear, has_buffers;
+    fg_amount swa_epoch_start; /* a fraction of all epochs, or epochs, after which it starts */
+    double swa_lrs;            /* NaN: that of the schedule */
+    int64_t annealing_epochs;
+    enum { COS, LINEAR } annealing_strategy;
+    bool use_buffers;
     int64_t start_epoch; /* of this fit */
     start at;
     fgi_average average;
@@ -37,7 +38,7 @@ typedef struct swa {
 static fg_status on_build(void *self, fg_module *root, fg_error *err)
 {
     swa *s = self;
-    return fgi_average_build(&s->average, root, "swa", s->has_buffers, err);
+    return fgi_average_build(&s->average, root, "swa", s->use_buffers, err);
 }
 
 /* 1 / (n + 1): all values have the same weight. */
@@ -74,11 +75,12 @@ static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
 {
     swa *s = self;
     const int64_t all = whole_epochs(at->trainer);
-    if (s->fraction >= 0 && all < 0)
+    const double fraction = s->swa_epoch_start.fraction;
+    if (fraction > 0 && all < 0)
         return fgi_fail(err, FG_EINVAL,
                         "swa: swa_epoch_start is a fraction of all epochs, whose number is not "
                         "known: set max_epochs, or swa_epoch_start to an epoch");
-    s->start_epoch = s->fraction >= 0 ? (int64_t)(s->fraction * (double)all) : s->epochs;
+    s->start_epoch = fraction > 0 ? (int64_t)(fraction * (double)all) : s->swa_epoch_start.count;
     if (s->at.epoch >= 0)
         s->start_epoch = s->at.epoch;
     if (all >= 0 && s->start_epoch >= all)
@@ -91,10 +93,10 @@ static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
 /* From the learning rate at the start to swa_lrs, by epochs since then. */
 static double annealed(const swa *s, int64_t epoch)
 {
-    const double done = s->annealing > 0 ? (double)epoch / (double)s->annealing : 1;
+    const double done = s->annealing_epochs > 0 ? (double)epoch / (double)s->annealing_epochs : 1;
     const double t = fmin(done, 1);
-    const double part = s->is_linear ? t : (1 - cos(acos(-1.0) * t)) / 2;
-    return s->lr * part + s->at.first_lr * (1 - part);
+    const double part = s->annealing_strategy == LINEAR ? t : (1 - cos(acos(-1.0) * t)) / 2;
+    return s->swa_lrs * part + s->at.first_lr * (1 - part);
 }
 
 static void on_step_start(void *self, const fg_progress *at, fg_optimizer *optimizer)
@@ -107,7 +109,7 @@ static void on_step_start(void *self, const fg_progress *at, fg_optimizer *optim
     const double factor = fg_trainer_settings(at->trainer)->lr_factor;
     if (s->at.epoch < 0)
         s->at = (start){.epoch = at->epoch, .first_lr = fgi_optimizer_unscaled_lr(optimizer)};
-    if (!isnan(s->lr))
+    if (!isnan(s->swa_lrs))
         fg_optimizer_set_step_lr(optimizer, annealed(s, at->epoch - s->at.epoch) * factor);
 }
 
@@ -137,56 +139,28 @@ static void destroy(void *self)
     fgi_free(s);
 }
 
-static fg_status create(const fg_option_values *values, void **out_self, fg_error *err)
+static fg_status init(void *self, const fg_option_values *values, fg_error *err)
 {
-    swa *s = fgi_calloc(1, sizeof *s);
-    if (s == NULL)
-        return fgi_no_memory(err);
-    s->fraction = fg_option_fraction(values, "swa_epoch_start");
-    s->epochs = s->fraction < 0 ? fg_option_amount(values, "swa_epoch_start", INT64_MAX) : 0;
-    s->lr = fg_option_is_auto(values, "swa_lrs") ? (double)NAN : fg_option_float(values, "swa_lrs");
-    s->annealing = fg_option_int(values, "annealing_epochs");
-    s->is_linear = strcmp(fg_option_string(values, "annealing_strategy"), "linear") == 0;
-    s->has_buffers = fg_option_bool(values, "use_buffers");
+    swa *s = self;
+    (void)values;
+    (void)err;
     s->at.epoch = -1;
-    *out_self = s;
     return FG_OK;
 }
 
 /* ---- the row --------------------------------------------------------------------------------- */
 
 static const fg_option options[] = {
-    {.name = "swa_epoch_start",
-     .kind = FG_OPTION_AMOUNT,
-     .initial = "0.8",
-     .range = "0..",
-     .example = "0.75",
-     .help = "Start after this many epochs: a fraction of all (0.8) or a count (40)."},
-    {.name = "swa_lrs",
-     .kind = FG_OPTION_FLOAT,
-     .initial = "auto",
-     .range = "auto|0..",
-     .example = "0.05",
-     .help = "Learning rate while weights are averaged, instead of the schedule's; scaled as "
-             "optimizer.lr is. auto: that of the schedule."},
-    {.name = "annealing_epochs",
-     .kind = FG_OPTION_INT,
-     .initial = "10",
-     .range = "0..",
-     .example = "5",
-     .help = "Epochs over which the learning rate changes to swa_lrs; 0: at once."},
-    {.name = "annealing_strategy",
-     .kind = FG_OPTION_CHOICE,
-     .initial = "cos",
-     .range = "cos|linear",
-     .example = "linear",
-     .help = "How it changes: along a half cosine, or linearly."},
-    {.name = "use_buffers",
-     .kind = FG_OPTION_BOOL,
-     .initial = "true",
-     .example = "false",
-     .help = "Also average buffers, such as the running statistics of batch norm. false: "
-             "evaluations use their current values."},
+    FG_OPTION(swa, swa_epoch_start, AMOUNT, "0.8", "0..", "0.75",
+              "Start after this many epochs: a fraction of all (0.8) or a count (40)."),
+    FG_OPTION(swa, swa_lrs, FLOAT, "auto", "auto|0..", "0.05",
+              "Learning rate while weights are averaged, instead of the schedule's; scaled as "
+              "optimizer.lr is. auto: that of the schedule."),
+    FG_OPTION(swa, annealing_epochs, INT, "10", "0..", "5",
+              "Epochs over which the learning rate changes to swa_lrs; 0: at once."),
+    FG_OPTION_ENUM(swa, annealing_strategy, "cos", "cos|linear", "linear",
+                   "How it changes: along a half cosine, or linearly."),
+    FGI_OPTION_USE_BUFFERS(swa),
 };
 
 static const fg_callback_ops ops = {.name = "swa",
@@ -203,7 +177,6 @@ const fg_callback_entry fgi_swa_row = {
     .entry = {.name = "swa",
               .help = "evaluate with the mean of the weights of the last epochs",
               .spellings = "StochasticWeightAveraging",
-              .options = options,
-              .option_count = sizeof options / sizeof options[0]},
+              FG_OPTIONS(options, swa)},
     .ops = &ops,
-    .create = create};
+    .init = init};

@@ -29,7 +29,7 @@ typedef struct throughput {
     int64_t last_step;        /* of the previous line, or of the start of the fit */
     size_t first, count;      /* in the ring of `window` lines */
     line *lines;
-    char tokens_metric[]; /* "": none */
+    const char *tokens_metric; /* "": none */
 } throughput;
 
 /* ---- the window ------------------------------------------------------------------------------ */
@@ -141,71 +141,31 @@ static void destroy(void *self)
     fgi_free(t);
 }
 
-static double number(const fg_option_values *values, const char *name)
+static fg_status init(void *self, const fg_option_values *values, fg_error *err)
 {
-    return fg_option_is_auto(values, name) ? (double)NAN : fg_option_float(values, name);
-}
-
-static fg_status create(const fg_option_values *values, void **out_self, fg_error *err)
-{
-    const char *metric = fg_option_string(values, "tokens_metric");
-    const int64_t window = fg_option_int(values, "window");
-    const size_t size = metric != NULL ? strlen(metric) : 0;
-    if (size > 0 && !fg_option_is_auto(values, "tokens_per_sample"))
+    throughput *t = self;
+    if (t->tokens_metric[0] != '\0' && !isnan(t->tokens_per_sample))
         return fg_option_fail(values, "tokens_per_sample", FG_EINVAL, err,
                               "tokens_metric counts the tokens already: set only one of them");
-    throughput *t = fgi_calloc(1, sizeof *t + size + 1);
-    line *lines = fgi_calloc((size_t)window, sizeof *lines);
-    if (t == NULL || lines == NULL) {
-        fgi_free(lines);
-        fgi_free(t);
-        return fgi_no_memory(err);
-    }
-    t->window = window;
-    t->lines = lines;
-    t->tokens_per_sample = number(values, "tokens_per_sample");
-    t->flops_per_sample = number(values, "flops_per_sample");
-    t->peak_flops = number(values, "peak_flops");
-    if (size > 0)
-        memcpy(t->tokens_metric, metric, size);
-    *out_self = t;
-    return FG_OK;
+    t->lines = fgi_calloc((size_t)t->window, sizeof *t->lines);
+    return t->lines != NULL ? FG_OK : fgi_no_memory(err);
 }
 
 static const fg_option options[] = {
-    {.name = "window",
-     .kind = FG_OPTION_INT,
-     .initial = "100",
-     .range = "1..100000",
-     .example = "1000",
-     .help = "Average over at least this many of the last steps, rounded up to whole log lines."},
-    {.name = "tokens_per_sample",
-     .kind = FG_OPTION_FLOAT,
-     .initial = "auto",
-     .range = "auto|0..1e15",
-     .example = "1024",
-     .help = "Tokens of each sample. auto: from tokens_metric, or not logged."},
-    {.name = "tokens_metric",
-     .kind = FG_OPTION_STRING,
-     .initial = "",
-     .example = "train_tokens",
-     .help = "A training metric that is the mean number of tokens per sample, for samples of "
-             "different lengths."},
-    {.name = "flops_per_sample",
-     .kind = FG_OPTION_FLOAT,
-     .initial = "auto",
-     .range = "auto|0..",
-     .example = "6e9",
-     .help =
-         "FLOPs of a training step per sample. auto: those of matmuls and convolutions, counted "
-         "from the graph."},
-    {.name = "peak_flops",
-     .kind = FG_OPTION_FLOAT,
-     .initial = "auto",
-     .range = "auto|1..",
-     .example = "197e12",
-     .help = "Peak rate of a device in FLOP/s, for mfu. auto: the published rate of the chip; if "
-             "that is not known, mfu is not logged."},
+    FG_OPTION(throughput, window, INT, "100", "1..100000", "1000",
+              "Average over at least this many of the last steps, rounded up to whole log lines."),
+    FG_OPTION(throughput, tokens_per_sample, FLOAT, "auto", "auto|0..1e15", "1024",
+              "Tokens of each sample. auto: from tokens_metric, or not logged."),
+    FG_OPTION(throughput, tokens_metric, STRING, "", NULL, "train_tokens",
+              "A training metric that is the mean number of tokens per sample, for samples of "
+              "different lengths."),
+    FG_OPTION(
+        throughput, flops_per_sample, FLOAT, "auto", "auto|0..", "6e9",
+        "FLOPs of a training step per sample. auto: those of matmuls and convolutions, counted "
+        "from the graph."),
+    FG_OPTION(throughput, peak_flops, FLOAT, "auto", "auto|1..", "197e12",
+              "Peak rate of a device in FLOP/s, for mfu. auto: the published rate of the chip; if "
+              "that is not known, mfu is not logged."),
 };
 
 static const fg_callback_ops ops = {
@@ -216,7 +176,6 @@ const fg_callback_entry fgi_throughput_row = {
               .help = "log steps, samples, tokens and FLOPs per second, in total and per device, "
                       "and the model FLOP utilization (mfu, 0 to 1)",
               .spellings = "ThroughputMonitor",
-              .options = options,
-              .option_count = sizeof options / sizeof options[0]},
+              FG_OPTIONS(options, throughput)},
     .ops = &ops,
-    .create = create};
+    .init = init};

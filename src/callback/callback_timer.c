@@ -11,11 +11,11 @@
 #include "callback/callback_rows.h"
 
 typedef struct timer {
+    const char *duration; /* the limit as text */
     double limit_s;
-    bool waits_for_epoch;
+    enum { STEP, EPOCH } interval; /* when to end */
     int64_t begun_ns; /* when the fit, or the part since a rollback, began; 0: it does not run */
     double before_s;  /* until then; with the time since, in checkpoints */
-    char text[];      /* of the limit */
 } timer;
 
 static double elapsed_s(const timer *t)
@@ -27,7 +27,7 @@ static fg_status check(const timer *t, fg_error *err)
 {
     if (elapsed_s(t) < t->limit_s)
         return FG_OK;
-    return fgi_fail(err, FG_ESTOPPED, "timer: the run has trained for %s", t->text);
+    return fgi_fail(err, FG_ESTOPPED, "timer: the run has trained for %s", t->duration);
 }
 
 /* A run that ended by its timer ends again, unless the duration is longer now. */
@@ -43,7 +43,7 @@ static fg_status on_batch_end(void *self, const fg_progress *at, fg_error *err)
 {
     const timer *t = self;
     (void)at;
-    return t->begun_ns == 0 || t->waits_for_epoch ? FG_OK : check(t, err);
+    return t->begun_ns == 0 || t->interval == EPOCH ? FG_OK : check(t, err);
 }
 
 static fg_status on_epoch_end(void *self, const fg_progress *at, fg_error *err)
@@ -83,43 +83,25 @@ static fg_status load(void *self, const void *bytes, size_t size, fg_error *err)
     return FG_OK;
 }
 
-static void destroy(void *self) { fgi_free(self); }
-
-static fg_status create(const fg_option_values *values, void **out_self, fg_error *err)
+static fg_status init(void *self, const fg_option_values *values, fg_error *err)
 {
-    double limit_s = 0;
-    const bool is_given = !fg_option_is_auto(values, "duration");
-    const char *text = is_given ? fg_option_string(values, "duration") : "";
-    if (!fgi_parse_duration(fgi_str_of(text), &limit_s))
-        return fg_option_fail(values, "duration", FG_EINVAL, err,
-                              "expected a duration such as 90s, 8h30m, 1d12h or 08:30:00");
-    timer *t = fgi_calloc(1, sizeof *t + strlen(text) + 1);
-    if (t == NULL)
-        return fgi_no_memory(err);
-    memcpy(t->text, text, strlen(text) + 1);
-    t->limit_s = limit_s;
-    t->waits_for_epoch = strcmp(fg_option_string(values, "interval"), "epoch") == 0;
-    *out_self = t;
-    return FG_OK;
+    timer *t = self;
+    const char *text = t->duration != NULL ? t->duration : "";
+    if (fgi_parse_duration(fgi_str_of(text), &t->limit_s))
+        return FG_OK;
+    return fg_option_fail(values, "duration", FG_EINVAL, err,
+                          "expected a duration such as 90s, 8h30m, 1d12h or 08:30:00");
 }
 
 /* ---- the row --------------------------------------------------------------------------------- */
 
 static const fg_option options[] = {
-    {.name = "duration",
-     .kind = FG_OPTION_STRING,
-     .initial = "auto",
-     .range = "auto",
-     .example = "12h",
-     .help = "Total training time of the run, including the time before it was stopped and "
-             "resumed: 90s, 8h30m, "
-             "1d12h or 08:30:00. auto: must be set."},
-    {.name = "interval",
-     .kind = FG_OPTION_CHOICE,
-     .initial = "step",
-     .range = "step|epoch",
-     .example = "epoch",
-     .help = "When to end: after a step, or only at the end of an epoch."},
+    FG_OPTION(timer, duration, STRING, "auto", "auto", "12h",
+              "Total training time of the run, including the time before it was stopped and "
+              "resumed: 90s, 8h30m, "
+              "1d12h or 08:30:00. auto: must be set."),
+    FG_OPTION_ENUM(timer, interval, "step", "step|epoch", "epoch",
+                   "When to end: after a step, or only at the end of an epoch."),
 };
 
 static const fg_callback_ops ops = {.name = "timer",
@@ -129,13 +111,11 @@ static const fg_callback_ops ops = {.name = "timer",
                                     .fit_end = on_fit_end,
                                     .save = save,
                                     .load = load,
-                                    .destroy = destroy};
+                                    .destroy = fg_free};
 
-const fg_callback_entry fgi_timer_row = {
-    .entry = {.name = "timer",
-              .help = "end training after a given time",
-              .spellings = "Timer",
-              .options = options,
-              .option_count = sizeof options / sizeof options[0]},
-    .ops = &ops,
-    .create = create};
+const fg_callback_entry fgi_timer_row = {.entry = {.name = "timer",
+                                                   .help = "end training after a given time",
+                                                   .spellings = "Timer",
+                                                   FG_OPTIONS(options, timer)},
+                                         .ops = &ops,
+                                         .init = init};

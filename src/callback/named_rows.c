@@ -8,12 +8,11 @@
 #include "base/text.h"
 #include "callback/callback_rows.h"
 #include "log/loggers.h"
+#include "option/option.h"
 #include "train/trainer.h"
 
-/* What the functions of a row are called with, created from "patience=3, monitor=val_loss". */
-static fg_status create(const fg_entry *entry,
-                        fg_status (*create_self)(const fg_option_values *values, void **out_self,
-                                                 fg_error *err),
+/* The struct of a row, from "patience=3, monitor=val_loss". */
+static fg_status create(const fg_entry *entry, fgi_row_init *init, void (*destroy)(void *self),
                         const char *options, void **out_self, fg_error *err)
 {
     fg_option_values *values = NULL;
@@ -23,7 +22,7 @@ static fg_status create(const fg_entry *entry,
     if (status == FG_OK && options != NULL)
         status = fg_option_set_all(values, options, "options", err);
     if (status == FG_OK)
-        status = create_self(values, out_self, err);
+        status = fgi_row_begin(entry, values, init, destroy, out_self, err);
     fg_option_values_destroy(values);
     return status;
 }
@@ -50,7 +49,7 @@ fg_status fg_trainer_add_named_callback(fg_trainer *trainer, const char *name, c
         names[i] = row->entry.name;
         if (strcmp(names[i], name) != 0)
             continue;
-        FGI_TRY(create(&row->entry, row->create, options, &self, err));
+        FGI_TRY(create(&row->entry, row->init, row->ops->destroy, options, &self, err));
         return fg_trainer_add_callback(trainer, row->ops, self, err);
     }
     return unknown("callback", name, names, i, err);
@@ -67,7 +66,7 @@ fg_status fg_trainer_add_named_logger(fg_trainer *trainer, const char *name, con
         names[i] = row->entry.name;
         if (strcmp(names[i], name) != 0)
             continue;
-        FGI_TRY(create(&row->entry, row->create, options, &self, err));
+        FGI_TRY(create(&row->entry, row->init, row->ops->destroy, options, &self, err));
         return fg_trainer_add_logger(trainer, row->ops, self, err);
     }
     return unknown("logger", name, names, i, err);

@@ -98,13 +98,6 @@ fg_status fgi_log_kept(fgi_buf *kept, fg_status status, fg_error *err)
     return fgi_context(err, FG_ENOMEM, "more than 64 MiB of the log could not be written");
 }
 
-const fg_option fgi_log_time_option = {
-    .name = FGI_LOG_TIME,
-    .kind = FG_OPTION_BOOL,
-    .initial = "false",
-    .example = "true",
-    .help = "Add the time of the event, in seconds since 1970-01-01 UTC."};
-
 void fgi_log_put_time(fgi_buf *out, double seconds) { fgi_buf_printf(out, "%.3f", seconds); }
 
 /* Negative zero is 0: in JSON it is read back as an integer, which has no sign. */

@@ -36,8 +36,10 @@ fg_status fgi_log_keep(fgi_buf *kept, size_t before, fg_error *err);
  * if they have become too many. */
 fg_status fgi_log_kept(fgi_buf *kept, fg_status status, fg_error *err);
 /* The option `wall_time` of loggers that write files. */
-extern const fg_option fgi_log_time_option;
-#define FGI_LOG_TIME "wall_time" /* the option, and its column or key */
+#define FGI_OPTION_WALL_TIME(type)                                                                 \
+    FG_OPTION(type, wall_time, BOOL, "false", NULL, "true",                                        \
+              "Add the time of the event, in seconds since 1970-01-01 UTC.")
+#define FGI_LOG_TIME "wall_time" /* its column or key */
 /* Writes seconds since the epoch with milliseconds. */
 void fgi_log_put_time(fgi_buf *out, double seconds);
 /* Writes "%.9g", or `missing` for a number that is not finite. */

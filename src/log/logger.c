@@ -23,6 +23,7 @@
 #include "log/log_start.h"
 #include "log/logger_thread.h"
 #include "log/loggers.h"
+#include "option/option.h"
 
 typedef struct slot {
     const fg_logger_ops *ops;
@@ -137,7 +138,8 @@ static fg_status add_named(fgi_logger *logger, fgi_str name, fg_error *err)
                             row->entry.name);
     FGI_TRY(fg_option_values_create(row->entry.name, row->entry.options, row->entry.option_count,
                                     &values, err));
-    const fg_status status = row->create(values, &self, err);
+    const fg_status status =
+        fgi_row_begin(&row->entry, values, row->init, row->ops->destroy, &self, err);
     fg_option_values_destroy(values);
     return status == FG_OK ? fgi_logger_add(logger, row->ops, self, err) : status;
 }

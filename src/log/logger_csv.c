@@ -28,18 +28,8 @@ typedef struct csv {
     size_t file_columns; /* in the header of the file */
     size_t column_count; /* after the first columns */
     char column[MAX_COLUMNS][64];
-    bool has_time; /* an option */
+    bool wall_time;
 } csv;
-
-static fg_status create(const fg_option_values *values, void **out_self, fg_error *err)
-{
-    csv *logger = fgi_calloc(1, sizeof *logger);
-    *out_self = logger;
-    if (logger == NULL)
-        return fgi_no_memory(err);
-    logger->has_time = fg_option_bool(values, FGI_LOG_TIME);
-    return FG_OK;
-}
 
 static void destroy(void *self)
 {
@@ -109,7 +99,7 @@ static const fg_metric *find_metric(const fg_log_line *line, const char *name)
 static void put_cell(const csv *logger, const fg_log_line *line, const char *name, fgi_buf *out)
 {
     const fg_metric *metric = find_metric(line, name);
-    if (logger->has_time && strcmp(name, FGI_LOG_TIME) == 0 && isfinite(line->wall_time))
+    if (logger->wall_time && strcmp(name, FGI_LOG_TIME) == 0 && isfinite(line->wall_time))
         fgi_log_put_time(out, line->wall_time);
     else if (metric != NULL)
         fgi_log_put_number(out, metric->value, "");
@@ -117,7 +107,7 @@ static void put_cell(const csv *logger, const fg_log_line *line, const char *nam
 
 static void put_row(csv *logger, const fg_log_line *line, fgi_buf *out)
 {
-    if (logger->has_time)
+    if (logger->wall_time)
         learn(logger, FGI_LOG_TIME, strlen(FGI_LOG_TIME));
     for (size_t i = 0; i < line->metric_count; i++)
         learn(logger, line->metrics[i].name, strlen(line->metrics[i].name));
@@ -241,7 +231,7 @@ static fg_status take_history(csv *logger, const fg_log_start *start, int64_t *r
         return FG_OK;
     FGI_TRY(fgi_file_read(start->history, FGI_LOG_FILE_LIMIT, &text, &size, err));
     const int64_t lines = fgi_log_each_line(text, size, start, NULL, NULL, NULL);
-    *out_took = logger->has_time ? lines > *rows : lines >= *rows;
+    *out_took = logger->wall_time ? lines > *rows : lines >= *rows;
     if (*out_took) {
         *rows = lines;
         logger->column_count = 0;
@@ -332,11 +322,11 @@ static const fg_logger_ops ops = {.name = "csv",
                                   .sync = sync_file,
                                   .destroy = destroy};
 
+static const fg_option options[] = {FGI_OPTION_WALL_TIME(csv)};
+
 const fg_logger_entry fgi_csv_logger_row = {
     .entry = {.name = "csv",
               .help = "metrics.csv in the run's folder, one row per log event",
               .spellings = "CSVLogger",
-              .options = &fgi_log_time_option,
-              .option_count = 1},
-    .ops = &ops,
-    .create = create};
+              FG_OPTIONS(options, csv)},
+    .ops = &ops};

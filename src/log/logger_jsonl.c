@@ -17,18 +17,8 @@
 typedef struct jsonl {
     fgi_log_file file;
     fgi_buf kept; /* lines that are not in the file yet */
-    bool has_time;
+    bool wall_time;
 } jsonl;
-
-static fg_status create(const fg_option_values *values, void **out_self, fg_error *err)
-{
-    jsonl *logger = fgi_calloc(1, sizeof *logger);
-    *out_self = logger;
-    if (logger == NULL)
-        return fgi_no_memory(err);
-    logger->has_time = fg_option_bool(values, FGI_LOG_TIME);
-    return FG_OK;
-}
 
 static void destroy(void *self)
 {
@@ -86,7 +76,7 @@ static fg_status log_line(void *self, const fg_log_line *line, fg_error *err)
 {
     jsonl *logger = self;
     const size_t before = logger->kept.size;
-    put_line(line, logger->has_time, &logger->kept);
+    put_line(line, logger->wall_time, &logger->kept);
     FGI_TRY(fgi_log_keep(&logger->kept, before, err));
     return flush(logger, err);
 }
@@ -106,10 +96,10 @@ static const fg_logger_ops ops = {.name = "jsonl",
                                   .sync = sync_file,
                                   .destroy = destroy};
 
+static const fg_option options[] = {FGI_OPTION_WALL_TIME(jsonl)};
+
 const fg_logger_entry fgi_jsonl_logger_row = {
     .entry = {.name = "jsonl",
               .help = "metrics.jsonl in the run's folder, one JSON object per log event",
-              .options = &fgi_log_time_option,
-              .option_count = 1},
-    .ops = &ops,
-    .create = create};
+              FG_OPTIONS(options, jsonl)},
+    .ops = &ops};

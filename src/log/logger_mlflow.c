@@ -38,9 +38,9 @@ enum {
 #define RETRY_MOST_NS  INT64_C(60000000000)
 
 typedef struct mlflow {
-    fgi_arena texts; /* options */
+    const char *uri, *experiment, *run_name; /* options; run_name NULL: the run's folder */
+    fgi_arena texts;
     fgi_mlflow_server server;
-    const char *experiment, *name; /* name NULL: that of the run's folder */
     fgi_arena ids;
     const char *experiment_id, *run_id; /* NULL: none yet */
     json_t *waiting;                    /* array of values */
@@ -60,10 +60,10 @@ typedef struct mlflow {
 /* ---- options --------------------------------------------------------------------------------- */
 
 /* The option, else the environment's variable, else `otherwise`; a copy. */
-static const char *choose(mlflow *m, const fg_option_values *values, const char *option,
-                          const char *variable, const char *otherwise)
+static const char *choose(mlflow *m, const char *option, const char *variable,
+                          const char *otherwise)
 {
-    const char *text = option != NULL ? fg_option_string(values, option) : NULL;
+    const char *text = option;
     if (text == NULL || text[0] == '\0')
         text = getenv(variable);
     if (text == NULL || text[0] == '\0')
@@ -85,12 +85,12 @@ static void destroy(void *self)
 
 static fg_status set_server(mlflow *m, const fg_option_values *values, fg_error *err)
 {
-    char *uri = (char *)choose(m, values, "uri", "MLFLOW_TRACKING_URI", "http://127.0.0.1:5000");
-    const char *user = choose(m, values, NULL, "MLFLOW_TRACKING_USERNAME", NULL);
-    const char *password = choose(m, values, NULL, "MLFLOW_TRACKING_PASSWORD", "");
-    m->server.token = choose(m, values, NULL, "MLFLOW_TRACKING_TOKEN", NULL);
-    m->experiment = choose(m, values, "experiment", "MLFLOW_EXPERIMENT_NAME", "Default");
-    m->name = choose(m, values, "run_name", "MLFLOW_RUN_NAME", NULL);
+    char *uri = (char *)choose(m, m->uri, "MLFLOW_TRACKING_URI", "http://127.0.0.1:5000");
+    const char *user = choose(m, NULL, "MLFLOW_TRACKING_USERNAME", NULL);
+    const char *password = choose(m, NULL, "MLFLOW_TRACKING_PASSWORD", "");
+    m->server.token = choose(m, NULL, "MLFLOW_TRACKING_TOKEN", NULL);
+    m->experiment = choose(m, m->experiment, "MLFLOW_EXPERIMENT_NAME", "Default");
+    m->run_name = choose(m, m->run_name, "MLFLOW_RUN_NAME", NULL);
     if (uri == NULL || password == NULL || m->experiment == NULL)
         return fgi_no_memory(err);
     if (strncmp(uri, "http://", 7) != 0 && strncmp(uri, "https://", 8) != 0)
@@ -107,25 +107,16 @@ static fg_status set_server(mlflow *m, const fg_option_values *values, fg_error 
     return user == NULL || m->server.user != NULL ? FG_OK : fgi_no_memory(err);
 }
 
-static fg_status create(const fg_option_values *values, void **out_self, fg_error *err)
+static fg_status init(void *self, const fg_option_values *values, fg_error *err)
 {
-    mlflow *m = fgi_calloc(1, sizeof *m);
-    *out_self = NULL;
-    if (m == NULL)
-        return fgi_no_memory(err);
+    mlflow *m = self;
     m->waiting = json_array();
     m->known = json_object();
     m->sent = json_object();
     m->back_step = INT64_MAX;
-    const bool is_complete = m->waiting != NULL && m->known != NULL && m->sent != NULL;
-    fg_status status = is_complete ? FG_OK : fgi_no_memory(err);
-    if (status == FG_OK)
-        status = set_server(m, values, err);
-    if (status == FG_OK)
-        *out_self = m;
-    else
-        destroy(m);
-    return status;
+    if (m->waiting == NULL || m->known == NULL || m->sent == NULL)
+        return fgi_no_memory(err);
+    return set_server(m, values, err);
 }
 
 /* ---- mlflow.json ----------------------------------------------------------------------------- */
@@ -238,7 +229,7 @@ static fg_status begin_run(mlflow *m, fg_error *err)
 {
     if (m->run_id == NULL) {
         FGI_TRY(fgi_mlflow_experiment(&m->server, m->experiment, &m->ids, &m->experiment_id, err));
-        FGI_TRY(fgi_mlflow_create_run(&m->server, m->experiment_id, m->name, &m->start, &m->ids,
+        FGI_TRY(fgi_mlflow_create_run(&m->server, m->experiment_id, m->run_name, &m->start, &m->ids,
                                       &m->run_id, err));
     }
     FGI_TRY(keep_id(m, err));
@@ -572,27 +563,22 @@ static const fg_logger_ops ops = {.name = "mlflow",
                                   .finish = finish,
                                   .destroy = destroy};
 
-#define TEXT(key, sample, words)                                                                   \
-    {                                                                                              \
-        .name = (key), .kind = FG_OPTION_STRING, .initial = "\"\"", .example = (sample),           \
-        .help = (words)                                                                            \
-    }
+#define TEXT(member, sample, words) FG_OPTION(mlflow, member, STRING, "\"\"", NULL, sample, words)
 
 static const fg_option options[] = {
-    TEXT("uri", "http://127.0.0.1:5000",
+    TEXT(uri, "http://127.0.0.1:5000",
          "Address of the tracking server. Empty: MLFLOW_TRACKING_URI of the environment, else "
          "http://127.0.0.1:5000."),
-    TEXT("experiment", "digits",
+    TEXT(experiment, "digits",
          "Name of the experiment, which is created if it does not exist. Empty: "
          "MLFLOW_EXPERIMENT_NAME, else Default."),
-    TEXT("run_name", "baseline",
+    TEXT(run_name, "baseline",
          "Name of the run. Empty: MLFLOW_RUN_NAME, else the name of the run's folder."),
 };
 
 const fg_logger_entry fgi_mlflow_logger_row = {
     .entry = {.name = "mlflow",
               .help = "a run on an MLflow tracking server",
-              .options = options,
-              .option_count = sizeof options / sizeof options[0]},
+              FG_OPTIONS(options, mlflow)},
     .ops = &ops,
-    .create = create};
+    .init = init};

@@ -26,19 +26,9 @@ typedef struct board {
     fgi_buf kept; /* events that are not in the file yet */
     fgi_event_past past;
     bool has_settings;
-    bool has_histograms; /* of the weights in checkpoints */
-    int64_t seen;        /* lines of the history with the last step of the files */
+    bool histograms; /* of the weights in checkpoints */
+    int64_t seen;    /* lines of the history with the last step of the files */
 } board;
-
-static fg_status create(const fg_option_values *values, void **out_self, fg_error *err)
-{
-    board *b = fgi_calloc(1, sizeof *b);
-    *out_self = b;
-    if (b == NULL)
-        return fgi_no_memory(err);
-    b->has_histograms = fg_option_bool(values, "histograms");
-    return FG_OK;
-}
 
 static void destroy(void *self)
 {
@@ -254,7 +244,7 @@ static fg_status log_weights(void *self, const fg_log_saved *saved, fg_error *er
     board *b = self;
     fg_ckpt *ckpt = NULL;
     const size_t before = b->kept.size;
-    if (!b->has_histograms)
+    if (!b->histograms)
         return FG_OK;
     const fg_status opened =
         fg_ckpt_open_with(saved->path, &(fg_ckpt_options){.no_checksums = true}, &ckpt, err);
@@ -373,18 +363,13 @@ static const fg_logger_ops ops = {.name = "tensorboard",
                                   .saved = log_weights,
                                   .destroy = destroy};
 
-static const fg_option options[] = {{.name = "histograms",
-                                     .kind = FG_OPTION_BOOL,
-                                     .initial = "false",
-                                     .help =
-                                         "Log the distribution of the weights of each parameter "
-                                         "at each checkpoint.",
-                                     .example = "true"}};
+static const fg_option options[] = {
+    FG_OPTION(board, histograms, BOOL, "false", NULL, "true",
+              "Log the distribution of the weights of each parameter "
+              "at each checkpoint.")};
 
 const fg_logger_entry fgi_tensorboard_logger_row = {
     .entry = {.name = "tensorboard",
               .help = "event files for TensorBoard in the run's folder",
-              .options = options,
-              .option_count = 1},
-    .ops = &ops,
-    .create = create};
+              FG_OPTIONS(options, board)},
+    .ops = &ops};

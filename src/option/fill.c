@@ -68,17 +68,23 @@ static element element_of(block *b, const fg_option *option, const fgi_option_it
     return (element){.text = take_text(b, item->text)};
 }
 
+/* Whether the member is an array, because the number of elements is fixed. */
+static bool is_array(const fg_option *option)
+{
+    return option->min_count > 0 && option->min_count == option->max_count;
+}
+
 /* The elements are in the block, or in the member if their number is fixed. */
 static void put_list(block *b, const fg_option *option, const fgi_option_value *v, void *member)
 {
-    const bool is_array = option->min_count > 0 && option->min_count == option->max_count;
-    element *at = is_array ? member : take(b, NULL, v->count * sizeof *at);
+    const bool is_own = is_array(option);
+    element *at = is_own ? member : take(b, NULL, v->count * sizeof *at);
     for (size_t i = 0; i < v->count; i++) {
         const element e = element_of(b, option, &v->items[i]);
         if (member != NULL)
             memcpy(&at[i], &e, sizeof e);
     }
-    if (member != NULL && !is_array)
+    if (member != NULL && !is_own)
         memcpy(member, &(fg_ints){.at = (const int64_t *)at, .count = v->count}, sizeof(fg_ints));
 }
 
@@ -153,68 +159,93 @@ fg_status fgi_row_create(const fg_entry *entry, const fg_option_values *values, 
     return FG_OK;
 }
 
+fg_status fgi_row_begin(const fg_entry *entry, const fg_option_values *values, fgi_row_init *init,
+                        void (*destroy)(void *self), void **out, fg_error *err)
+{
+    FGI_TRY(fgi_row_create(entry, values, out, err));
+    const fg_status status = init != NULL ? init(*out, values, err) : FG_OK;
+    if (status == FG_OK)
+        return FG_OK;
+    destroy(*out);
+    *out = NULL;
+    return status;
+}
+
 /* ---- from a C program ------------------------------------------------------------------------ */
 
 enum { NUMBER_SIZE = 32 };
 
+/* The text of a member, whose memory is the arena of the values. */
 typedef struct texts {
-    fg_option_text at[FGI_MOST_ITEMS];
-    char numbers[FGI_MOST_ITEMS][NUMBER_SIZE];
+    fgi_arena *arena;
+    fg_option_text *at;
     size_t count;
+    bool has_failed; /* out of memory */
 } texts;
 
 static void add_text(texts *t, const char *text)
 {
-    if (t->count < FGI_MOST_ITEMS)
-        t->at[t->count++] = (fg_option_text){.text = text};
+    t->at[t->count++] = (fg_option_text){.text = text != NULL ? text : ""};
+}
+
+static void add_copy(texts *t, const char *text)
+{
+    const char *copy = fgi_arena_strdup(t->arena, text);
+    t->has_failed = t->has_failed || copy == NULL;
+    add_text(t, copy);
 }
 
 static void add_int(texts *t, int64_t value)
 {
-    if (t->count == FGI_MOST_ITEMS)
-        return;
-    (void)fgi_snprintf(t->numbers[t->count], NUMBER_SIZE, "%" PRId64, value == FG_NONE ? 0 : value);
-    add_text(t, value == FG_AUTO ? "auto" : t->numbers[t->count]);
+    char text[NUMBER_SIZE];
+    (void)fgi_snprintf(text, sizeof text, "%" PRId64, value == FG_NONE ? 0 : value);
+    add_copy(t, value == FG_AUTO ? "auto" : text);
 }
 
 static void add_float(texts *t, double value)
 {
-    if (t->count == FGI_MOST_ITEMS)
-        return;
-    fgi_format_f64(value == 0 ? 0 : value, t->numbers[t->count], NUMBER_SIZE);
-    add_text(t, t->numbers[t->count]);
+    char text[NUMBER_SIZE];
+    fgi_format_f64(value == 0 ? 0 : value, text, sizeof text);
+    add_copy(t, text);
 }
 
 /* The word with that index in "a|b|c", or its number. */
 static void add_word(texts *t, const char *words, int index)
 {
+    char text[64];
     for (int i = 0; i < index && words != NULL; i++)
         words = strchr(words, '|') != NULL ? strchr(words, '|') + 1 : NULL;
-    if (words != NULL && index >= 0 && strcspn(words, "|") < NUMBER_SIZE)
-        (void)fgi_snprintf(t->numbers[0], NUMBER_SIZE, "%.*s", (int)strcspn(words, "|"), words);
+    if (words != NULL && index >= 0)
+        (void)fgi_snprintf(text, sizeof text, "%.*s", (int)strcspn(words, "|"), words);
     else
-        (void)fgi_snprintf(t->numbers[0], NUMBER_SIZE, "%d", index);
-    add_text(t, t->numbers[0]);
+        (void)fgi_snprintf(text, sizeof text, "%d", index);
+    add_copy(t, text);
 }
 
+/* A fraction has a decimal point. */
 static void add_amount(texts *t, fg_amount amount)
 {
+    char text[NUMBER_SIZE], number[NUMBER_SIZE];
     if (amount.fraction == 0) {
         add_int(t, amount.count);
         return;
     }
-    fgi_format_f64(amount.fraction, t->numbers[0], NUMBER_SIZE - 2);
-    const bool has_point = strpbrk(t->numbers[0], ".e") != NULL;
-    memcpy(t->numbers[0] + strlen(t->numbers[0]), has_point ? "" : ".0", has_point ? 1 : 3);
-    add_text(t, t->numbers[0]);
+    fgi_format_f64(amount.fraction, number, sizeof number);
+    (void)fgi_snprintf(text, sizeof text, "%s%s", number,
+                       strpbrk(number, ".e") != NULL ? "" : ".0");
+    add_copy(t, text);
 }
 
-static void add_list(texts *t, const fg_option *option, const void *member)
+static size_t element_count(const fg_option *option, const void *member)
 {
-    const bool is_array = option->min_count > 0 && option->min_count == option->max_count;
-    const fg_ints *list = member;
-    const element *at = is_array ? member : (const element *)list->at;
-    const size_t count = is_array ? option->min_count : list->count;
+    if (!fg_option_is_list(option))
+        return 1;
+    return is_array(option) ? option->min_count : ((const fg_ints *)member)->count;
+}
+
+static void add_list(texts *t, const fg_option *option, const void *member, size_t count)
+{
+    const element *at = is_array(option) ? member : *(const element *const *)member;
     for (size_t i = 0; i < count; i++) {
         if (option->kind == FG_OPTION_INTS)
             add_int(t, at[i].whole);
@@ -233,9 +264,7 @@ static size_t member_size(const fg_option *option)
     case FG_OPTION_AMOUNT: return sizeof(fg_amount);
     case FG_OPTION_INTS:
     case FG_OPTION_FLOATS:
-        if (option->min_count > 0 && option->min_count == option->max_count)
-            return option->min_count * sizeof(element);
-        return sizeof(fg_ints);
+        return is_array(option) ? option->min_count * sizeof(element) : sizeof(fg_ints);
     case FG_OPTION_STRINGS:
     case FG_OPTION_RULES:
     case FG_OPTION_ENTRIES: return sizeof(fg_strings);
@@ -258,9 +287,8 @@ static bool is_given(const char *member, size_t size)
 
 static void read_member(texts *t, const fg_option *option, const void *member)
 {
-    t->count = 0;
     if (fg_option_is_list(option))
-        add_list(t, option, member);
+        add_list(t, option, member, element_count(option, member));
     else if (option->kind == FG_OPTION_BOOL)
         add_text(t, *(const bool *)member != option->is_negated ? "true" : "false");
     else if (option->kind == FG_OPTION_AMOUNT)
@@ -275,15 +303,27 @@ static void read_member(texts *t, const fg_option *option, const void *member)
         add_text(t, *(const char *const *)member);
 }
 
+static fg_status set_member(fg_option_values *values, const fg_option *option, const void *member,
+                            fg_error *err)
+{
+    const size_t count = element_count(option, member);
+    texts t = {.arena = &values->arena};
+    t.at = fgi_arena_alloc(&values->arena, (count + 1) * sizeof *t.at);
+    if (t.at == NULL)
+        return fgi_no_memory(err);
+    read_member(&t, option, member);
+    if (t.has_failed)
+        return fgi_no_memory(err);
+    return fg_option_set_items(values, option->name, t.at, t.count, NULL, err);
+}
+
 static fg_status set_members(const fg_entry *entry, const char *given, fg_option_values *values,
-                             texts *t, fg_error *err)
+                             fg_error *err)
 {
     for (size_t i = 0; i < entry->option_count; i++) {
-        const fg_option *option = &entry->options[i];
-        if (!is_given(given + option->offset, member_size(option)))
-            continue;
-        read_member(t, option, given + option->offset);
-        FGI_TRY(fg_option_set_items(values, option->name, t->at, t->count, "", err));
+        const char *member = given + entry->options[i].offset;
+        if (is_given(member, member_size(&entry->options[i])))
+            FGI_TRY(set_member(values, &entry->options[i], member, err));
     }
     return FG_OK;
 }
@@ -294,13 +334,9 @@ fg_status fgi_row_of(const fg_entry *entry, const void *given, void **out, fg_er
     *out = NULL;
     FGI_TRY(
         fg_option_values_create(entry->name, entry->options, entry->option_count, &values, err));
-    texts *t = fgi_alloc(sizeof *t);
-    fg_status status = t != NULL ? FG_OK : fgi_no_memory(err);
-    if (status == FG_OK && given != NULL)
-        status = set_members(entry, given, values, t, err);
+    fg_status status = given != NULL ? set_members(entry, given, values, err) : FG_OK;
     if (status == FG_OK)
         status = fgi_row_create(entry, values, out, err);
-    fgi_free(t);
     fg_option_values_destroy(values);
     return status;
 }

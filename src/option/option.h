@@ -8,8 +8,6 @@
 
 #include "base/arena.h"
 
-enum { FGI_MOST_ITEMS = 256 };
-
 /* The largest number of a range without an upper limit; of integers, FG_OPTION_UNLIMITED. */
 #define FGI_OPTION_LARGEST 1e30
 
@@ -82,6 +80,11 @@ fg_status fgi_row_create(const fg_entry *entry, const fg_option_values *values, 
 /* The same from a struct of a C program, where 0 means the default, FG_ZERO and FG_NONE 0. NULL: all
  * defaults. Errors: FG_EINVAL for a value out of range ("sgd: lr: expected ..."), FG_ENOMEM. */
 fg_status fgi_row_of(const fg_entry *entry, const void *given, void **out, fg_error *err);
+/* Completes the struct of a row; may be NULL. */
+typedef fg_status fgi_row_init(void *self, const fg_option_values *values, fg_error *err);
+/* fgi_row_create and then init, after whose failure `destroy` frees the struct. */
+fg_status fgi_row_begin(const fg_entry *entry, const fg_option_values *values, fgi_row_init *init,
+                        void (*destroy)(void *self), void **out, fg_error *err);
 /* FG_EINVAL if an option's member is outside of the row's struct. */
 fg_status fgi_row_check(const fg_entry *entry, fg_error *err);
 

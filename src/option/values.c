@@ -84,17 +84,28 @@ static fg_option_text unquoted(char *text)
     return out;
 }
 
+/* The number of parts that a text can have at most. */
+static size_t part_count(const char *text)
+{
+    size_t count = 1;
+    for (; *text != '\0'; text++)
+        count += *text == ',';
+    return count;
+}
+
 /* "[a, b]", or "a, b" without brackets. */
 static fg_status set_list(fg_option_values *values, const fg_option *option, char *text,
                           const char *place, fg_error *err)
 {
-    fg_option_text parts[FGI_MOST_ITEMS];
-    const size_t size = strlen(text);
+    const size_t size = strlen(text), most = part_count(text);
+    fg_option_text *parts = fgi_arena_alloc(&values->arena, most * sizeof *parts);
+    if (parts == NULL)
+        return fgi_no_memory(err);
     if (size >= 2 && text[0] == '[' && text[size - 1] == ']') {
         text[size - 1] = '\0';
         text++;
     }
-    const size_t count = fgi_option_split(text, parts, FGI_MOST_ITEMS);
+    const size_t count = fgi_option_split(text, parts, most);
     const bool has_text = option->kind == FG_OPTION_STRINGS || option->kind == FG_OPTION_ENTRIES;
     for (size_t i = 0; i < count && has_text; i++)
         parts[i] = unquoted((char *)parts[i].text);

@@ -5,19 +5,19 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/print.h"
+#include "option/option.h"
 #include "recipe/config_rows.h"
 #include "recipe/run.h"
 
-/* Creates what the functions of a row are called with. */
-typedef fg_status create_fn(const fg_option_values *values, void **out_self, fg_error *err);
 /* Creates the element of a list, which is at `where`, and adds it to the Trainer. */
 typedef fg_status add_fn(fg_recipe *r, const char *where, const fgi_config_listed *row,
                          fg_error *err);
 
-static fg_status create(const char *where, const fgi_config_listed *row, create_fn *create_self,
-                        void **out_self, fg_error *err)
+/* Creates the struct that the functions of a row are called with. */
+static fg_status create(const char *where, const fgi_config_listed *row, fgi_row_init *init,
+                        void (*destroy)(void *self), void **out_self, fg_error *err)
 {
-    const fg_status status = create_self(row->values, out_self, err);
+    const fg_status status = fgi_row_begin(row->entry, row->values, init, destroy, out_self, err);
     if (status != FG_OK && err->message[0] == '\0')
         return fgi_fail(err, status, "%s: creating %s failed: %s", where, row->entry->name,
                         fg_status_name(status));
@@ -55,7 +55,7 @@ static fg_status add_callback(fg_recipe *r, const char *where, const fgi_config_
     if (!is_wanted(entry->ops, r->options->kind))
         return FG_OK;
     note_learning_rate(r, row);
-    FGI_TRY(create(where, row, entry->create, &self, err));
+    FGI_TRY(create(where, row, entry->init, entry->ops->destroy, &self, err));
     FGI_TRY_CTX(fg_trainer_add_callback(r->trainer, entry->ops, self, err), err, "%s", where);
     return FG_OK;
 }
@@ -65,7 +65,7 @@ static fg_status add_logger(fg_recipe *r, const char *where, const fgi_config_li
 {
     const fg_logger_entry *entry = (const fg_logger_entry *)row->entry;
     void *self = NULL;
-    FGI_TRY(create(where, row, entry->create, &self, err));
+    FGI_TRY(create(where, row, entry->init, entry->ops->destroy, &self, err));
     FGI_TRY_CTX(fg_trainer_add_logger(r->trainer, entry->ops, self, err), err, "%s", where);
     return FG_OK;
 }

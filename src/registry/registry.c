@@ -52,14 +52,14 @@ static bool has_format(const fg_entry *entry)
 static bool has_callback(const fg_entry *entry)
 {
     const fg_callback_entry *row = (const fg_callback_entry *)entry;
-    return row->ops != NULL && row->create != NULL;
+    return row->ops != NULL && row->ops->destroy != NULL;
 }
 
 static bool has_logger(const fg_entry *entry)
 {
     const fg_logger_entry *row = (const fg_logger_entry *)entry;
     return row->ops != NULL && row->ops->name != NULL && row->ops->log != NULL &&
-           row->create != NULL;
+           row->ops->destroy != NULL;
 }
 
 static bool has_augmentation(const fg_entry *entry)

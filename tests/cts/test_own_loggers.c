@@ -16,7 +16,7 @@
 
 /* Keeps the steps of lines in memory: "4 8v" with a mark for validations. */
 typedef struct board {
-    char prefix[32];
+    const char *prefix;
     bool opens;
 } board;
 
@@ -69,40 +69,26 @@ static fg_status log_line(void *self, const fg_log_line *line, fg_error *err)
 static void destroy_board(void *self)
 {
     boards--;
-    free(self);
+    fg_free(self);
 }
 
-static fg_status create_board(const fg_option_values *values, void **out_self, fg_error *err)
+static fg_status init_board(void *self, const fg_option_values *values, fg_error *err)
 {
-    (void)err;
-    board *b = calloc(1, sizeof *b);
-    if (b == NULL)
-        return FG_ENOMEM;
-    (void)snprintf(b->prefix, sizeof b->prefix, "%s", fg_option_string(values, "prefix"));
-    b->opens = fg_option_bool(values, "opens");
+    (void)self, (void)values, (void)err;
     boards++;
-    *out_self = b;
     return FG_OK;
 }
 
 static const fg_option options[] = {
-    {.name = "prefix",
-     .kind = FG_OPTION_STRING,
-     .initial = "",
-     .example = "a",
-     .help = "Written before each step."},
-    {.name = "opens",
-     .kind = FG_OPTION_BOOL,
-     .initial = "true",
-     .example = "false",
-     .help = "Whether it can be opened."},
+    FG_OPTION(board, prefix, STRING, "", NULL, "a", "Written before each step."),
+    FG_OPTION(board, opens, BOOL, "true", NULL, "false", "Whether it can be opened."),
 };
 static const fg_logger_ops ops = {
     .name = "board", .open = open_board, .log = log_line, .destroy = destroy_board};
 static const fg_logger_entry board_row = {
-    .entry = {.name = "board", .help = "a board", .options = options, .option_count = 2},
+    .entry = {.name = "board", .help = "a board", FG_OPTIONS(options, board)},
     .ops = &ops,
-    .create = create_board};
+    .init = init_board};
 
 /* ---- running --------------------------------------------------------------------------------- */
 

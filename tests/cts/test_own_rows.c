@@ -126,40 +126,29 @@ static fg_status load_counter(void *self, const void *bytes, size_t size, fg_err
     return FG_OK;
 }
 
-static fg_status create_counter(const fg_option_values *values, void **out_self, fg_error *err)
+static fg_status init_counter(void *self, const fg_option_values *values, fg_error *err)
 {
-    const int64_t most = fg_option_int(values, "most");
-    if (most == 13)
+    const counter *c = self;
+    if (c->most == 13)
         return fg_option_fail(values, "most", FG_EINVAL, err, "13 is unlucky");
-    if (most == 14)
+    if (c->most == 14)
         return FG_EUNSUPPORTED;
-    counter *c = calloc(1, sizeof *c);
-    if (c == NULL)
-        return FG_ENOMEM;
-    c->most = most;
     counters++;
-    *out_self = c;
     return FG_OK;
 }
 
-static const fg_option counter_options[] = {{.name = "most",
-                                             .kind = FG_OPTION_INT,
-                                             .initial = "1000",
-                                             .range = "1..1000",
-                                             .example = "5",
-                                             .help = "Batches after which the fit ends."}};
+static const fg_option counter_options[] = {
+    FG_OPTION(counter, most, INT, "1000", "1..1000", "5", "Batches after which the fit ends.")};
 static const fg_callback_ops counter_ops = {.name = "counter",
                                             .batch_end = count_batch,
                                             .fit_end = end_counting,
                                             .save = save_counter,
                                             .load = load_counter,
-                                            .destroy = free};
-static const fg_callback_entry counter_row = {.entry = {.name = "counter",
-                                                        .help = "counts batches",
-                                                        .options = counter_options,
-                                                        .option_count = 1},
-                                              .ops = &counter_ops,
-                                              .create = create_counter};
+                                            .destroy = fg_free};
+static const fg_callback_entry counter_row = {
+    .entry = {.name = "counter", .help = "counts batches", FG_OPTIONS(counter_options, counter)},
+    .ops = &counter_ops,
+    .init = init_counter};
 
 /* ---- running --------------------------------------------------------------------------------- */
 

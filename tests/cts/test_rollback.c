@@ -4,6 +4,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
+#include "row.h"
 
 #include <jansson.h>
 #include <limits.h>
@@ -106,19 +107,6 @@ typedef struct job {
     int64_t epochs, patience;
 } job;
 
-static void *made(const fg_entry *entry, const char *options,
-                  fg_status (*create)(const fg_option_values *, void **, fg_error *))
-{
-    fg_error err = {0};
-    fg_option_values *values = NULL;
-    void *self = NULL;
-    fgt_ok(fg_option_values_create(NULL, entry->options, entry->option_count, &values, &err));
-    fgt_ok(fg_option_set_all(values, options, NULL, &err));
-    fgt_ok(create(values, &self, &err));
-    fg_option_values_destroy(values);
-    return self;
-}
-
 static void add_parts(fg_trainer *trainer)
 {
     static const struct {
@@ -128,10 +116,11 @@ static void add_parts(fg_trainer *trainer)
                 {&fgi_swa_row, "swa_epoch_start=1, swa_lrs=0.02, annealing_epochs=3"},
                 {&fgi_early_stop_row, "patience=20"}};
     fg_error err = {0};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        fgt_ok(fg_trainer_add_callback(
-            trainer, rows[i].row->ops,
-            made(&rows[i].row->entry, rows[i].options, rows[i].row->create), &err));
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        void *self = NULL;
+        fgt_ok(FGT_ROW_BEGIN(rows[i].row, rows[i].options, &self, &err));
+        fgt_ok(fg_trainer_add_callback(trainer, rows[i].row->ops, self, &err));
+    }
 }
 
 static fg_status fit(const job *j, fg_result *out, fg_error *err)

@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
+#include "row.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -46,13 +47,8 @@ static int end(void **state)
 static void add_row(fg_trainer *trainer, const fg_callback_entry *row, const char *options)
 {
     fg_error err = {0};
-    fg_option_values *values = NULL;
     void *self = NULL;
-    fgt_ok(
-        fg_option_values_create(NULL, row->entry.options, row->entry.option_count, &values, &err));
-    fgt_ok(fg_option_set_all(values, options, NULL, &err));
-    fgt_ok(row->create(values, &self, &err));
-    fg_option_values_destroy(values);
+    fgt_ok(FGT_ROW_BEGIN(row, options, &self, &err));
     fgt_ok(fg_trainer_add_callback(trainer, row->ops, self, &err));
 }
 

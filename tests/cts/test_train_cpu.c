@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
+#include "row.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -440,13 +441,8 @@ static void add_all_rows(fg_trainer *trainer)
     fg_error err = {0};
     for (size_t i = 0; i < fgi_callback_row_count; i++) {
         const fg_callback_entry *row = (const fg_callback_entry *)fgi_callback_rows[i];
-        fg_option_values *values = NULL;
         void *self = NULL;
-        fgt_ok(fg_option_values_create(row->entry.name, row->entry.options, row->entry.option_count,
-                                       &values, &err));
-        fgt_ok(fg_option_set_all(values, toy_callback_options(row->entry.name), NULL, &err));
-        fgt_ok(row->create(values, &self, &err));
-        fg_option_values_destroy(values);
+        fgt_ok(FGT_ROW_BEGIN(row, toy_callback_options(row->entry.name), &self, &err));
         fgt_ok(fg_trainer_add_callback(trainer, row->ops, self, &err));
     }
 }

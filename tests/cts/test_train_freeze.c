@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
+#include "row.h"
 
 #include <stdio.h>
 
@@ -48,14 +49,8 @@ static int end(void **state)
 
 static fg_status add_freeze(fg_trainer *trainer, const char *options, fg_error *out_err)
 {
-    fg_error err = {0};
-    fg_option_values *values = NULL;
     void *self = NULL;
-    const fg_entry *entry = &fgi_freeze_row.entry;
-    fgt_ok(fg_option_values_create(NULL, entry->options, entry->option_count, &values, &err));
-    fgt_ok(fg_option_set_all(values, options, NULL, &err));
-    const fg_status status = fgi_freeze_row.create(values, &self, out_err);
-    fg_option_values_destroy(values);
+    const fg_status status = FGT_ROW_BEGIN(&fgi_freeze_row, options, &self, out_err);
     return status == FG_OK ? fg_trainer_add_callback(trainer, fgi_freeze_row.ops, self, out_err)
                            : status;
 }

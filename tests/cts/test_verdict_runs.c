@@ -84,17 +84,9 @@ static fg_status dawdle(void *self, const fg_progress *at, fg_error *err)
     return FG_OK;
 }
 
-static fg_status create_nothing(const fg_option_values *values, void **out_self, fg_error *err)
-{
-    (void)values;
-    (void)err;
-    *out_self = NULL;
-    return FG_OK;
-}
-
-static const fg_callback_ops dawdle_ops = {.batch_end = dawdle};
-static const fg_callback_entry dawdle_row = {
-    .entry = {.name = "dawdle", .help = "sleeps"}, .ops = &dawdle_ops, .create = create_nothing};
+static const fg_callback_ops dawdle_ops = {.batch_end = dawdle, .destroy = fg_free};
+static const fg_callback_entry dawdle_row = {.entry = {.name = "dawdle", .help = "sleeps"},
+                                             .ops = &dawdle_ops};
 
 /* ---- a callback that reads a device value after each step ------------------------------------ */
 
@@ -114,9 +106,9 @@ static fg_status peek(void *self, const fg_progress *at, fg_error *err)
     return status;
 }
 
-static const fg_callback_ops peek_ops = {.batch_end = peek};
-static const fg_callback_entry peek_row = {
-    .entry = {.name = "peek", .help = "reads"}, .ops = &peek_ops, .create = create_nothing};
+static const fg_callback_ops peek_ops = {.batch_end = peek, .destroy = fg_free};
+static const fg_callback_entry peek_row = {.entry = {.name = "peek", .help = "reads"},
+                                           .ops = &peek_ops};
 
 /* ---- running --------------------------------------------------------------------------------- */
 

@@ -411,7 +411,7 @@ static void a_tensor_of_another_dtype(void **state)
     assert_non_null(dtype);
     memcpy(dtype + 22, "F8X", 3);
     fgt_ok(fg_file_write(path, data, size, &err));
-    fg_file_free(data);
+    fg_free(data);
     assert_int_equal(fg_module_load(n.root, path, NULL, NULL, &err), FG_ESHAPE);
     assert_non_null(strstr(err.message, "'head.bias' is F8X[3], but f32[3] in the model\nthis "
                                         "dtype or rank is not supported"));

@@ -215,10 +215,10 @@ static void what_is_written_is_read(void **state)
     fgt_ok(fg_file_read(path, &data, &size, &err));
     assert_int_equal(size, 3);
     assert_memory_equal(data, "a\0b", 4); /* and a NUL */
-    fg_file_free(data);
+    fg_free(data);
     assert_int_equal(fg_file_read("/nowhere/x", &data, &size, &err), FG_ENOTFOUND);
     assert_null(data);
-    fg_file_free(NULL);
+    fg_free(NULL);
 }
 
 /* What fg_file_write could replace or write to; nothing is changed. */

@@ -381,7 +381,7 @@ static void damaged_gzip_files_are_errors(void **state)
     data[3] = (char)0xe0; /* of the header */
     fgt_write(b, data, size);
     fgt_catalog_fails(b, NULL, FG_EFORMAT, "PATH: byte 4: @");
-    fg_file_free(data);
+    fg_free(data);
     char *before = getenv("TMPDIR");
     assert_int_equal(setenv("TMPDIR", "/nonexistent", 1), 0);
     fgt_catalog_fails(

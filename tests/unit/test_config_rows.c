@@ -26,37 +26,39 @@
 static char created[512];
 static int made, destroyed;
 
-static fg_status create(const char *name, const fg_option_values *values, void **out_self,
-                        fg_error *err)
+typedef struct own {
+    const char *text;
+    int64_t count;
+} own;
+
+static fg_status init(const char *name, const own *self, const fg_option_values *values,
+                      fg_error *err)
 {
-    const int64_t count = fg_option_int(values, "count");
-    if (count == 13)
+    if (self->count == 13)
         return fg_option_fail(values, "count", FG_EINVAL, err, "13 is unlucky");
-    if (count == 14)
+    if (self->count == 14)
         return FG_EUNSUPPORTED;
-    *out_self = fgi_strdup(fg_option_string(values, "text"));
-    if (*out_self == NULL)
-        return fgi_no_memory(err);
     made++;
     const size_t used = strlen(created);
-    (void)snprintf(created + used, sizeof created - used, "%s text=%s count=%d;", name,
-                   (const char *)*out_self, (int)count);
+    (void)snprintf(created + used, sizeof created - used, "%s text=%s count=%d;", name, self->text,
+                   (int)self->count);
     return FG_OK;
 }
 
-static fg_status create_note(const fg_option_values *values, void **out_self, fg_error *err)
+static fg_status init_note(void *self, const fg_option_values *values, fg_error *err)
 {
-    return create("note", values, out_self, err);
+    return init("note", self, values, err);
 }
 
-static fg_status create_board(const fg_option_values *values, void **out_self, fg_error *err)
+static fg_status init_board(void *self, const fg_option_values *values, fg_error *err)
 {
-    return create("board", values, out_self, err);
+    return init("board", self, values, err);
 }
 
 static void destroy(void *self)
 {
-    destroyed++;
+    const own *row = self;
+    destroyed += row->count != 13 && row->count != 14;
     fgi_free(self);
 }
 
@@ -69,24 +71,18 @@ static fg_status log_nothing(void *self, const fg_log_line *line, fg_error *err)
 }
 
 static const fg_option options[] = {
-    {.name = "text", .kind = FG_OPTION_STRING, .initial = "none", .example = "a", .help = "Text."},
-    {.name = "count",
-     .kind = FG_OPTION_INT,
-     .initial = "3",
-     .range = "1..20",
-     .example = "4",
-     .help = "Number."},
+    FG_OPTION(own, text, STRING, "none", NULL, "a", "Text."),
+    FG_OPTION(own, count, INT, "3", "1..20", "4", "Number."),
 };
 
-#define OPTIONS .options = options, .option_count = 2
+#define OPTIONS FG_OPTIONS(options, own)
 
 static const fg_callback_ops note_ops = {.name = "note", .destroy = destroy};
 static const fg_logger_ops board_ops = {.name = "board", .log = log_nothing, .destroy = destroy};
 static const fg_callback_entry note = {
-    .entry = {.name = "note", .help = "a note", OPTIONS}, .ops = &note_ops, .create = create_note};
-static const fg_logger_entry board = {.entry = {.name = "board", .help = "a board", OPTIONS},
-                                      .ops = &board_ops,
-                                      .create = create_board};
+    .entry = {.name = "note", .help = "a note", OPTIONS}, .ops = &note_ops, .init = init_note};
+static const fg_logger_entry board = {
+    .entry = {.name = "board", .help = "a board", OPTIONS}, .ops = &board_ops, .init = init_board};
 
 static fg_registry *registry;
 

@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
+#include "row.h"
 
 #include <fulgurite/logger.h>
 #include <math.h>
@@ -472,21 +473,16 @@ static fg_tensor image_step(void *self, fg_step *step, const fg_batch *batch)
 static void fit_images(bool is_float, bool is_image, int count)
 {
     fg_error err = {0};
-    fg_option_values *values = NULL;
     void *self = NULL;
     char number[16];
     const fg_callback_entry *row = &fgi_log_images_row;
-    fg_option option = row->entry.options[0];
     fg_task_ops ops = toy_ops;
     ops.train_step = ops.val_step = image_step;
     const fg_task own = {.name = "images", .self = &model, .ops = &ops};
     fg_dataset *dataset = images(&is_float, is_image);
     fg_trainer *trainer = trainer_with(&board, fgt_temp_folder());
-    (void)snprintf(number, sizeof number, "%d", count);
-    option.initial = number;
-    fgt_ok(fg_option_values_create("log_images", &option, 1, &values, &err));
-    fgt_ok(row->create(values, &self, &err));
-    fg_option_values_destroy(values);
+    (void)snprintf(number, sizeof number, "count=%d", count);
+    fgt_ok(FGT_ROW_BEGIN(row, number, &self, &err));
     fgt_ok(fg_trainer_add_callback(trainer, row->ops, self, &err));
     warnings = 0;
     fg_log_set(count_warnings, NULL);

@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
+#include "option/option.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -45,15 +46,15 @@ static void start(server *s, const server_line *lines, size_t count)
 /* With options as text. */
 static fg_status make_with(const char *text, void **out, fg_error *err)
 {
+    const fg_logger_entry *row = &fgi_mlflow_logger_row;
     fg_option_values *values = NULL;
-    const fg_entry *entry = &fgi_mlflow_logger_row.entry;
     *out = NULL;
-    fg_status status =
-        fg_option_values_create("mlflow", entry->options, entry->option_count, &values, err);
+    fg_status status = fg_option_values_create("mlflow", row->entry.options,
+                                               row->entry.option_count, &values, err);
     if (status == FG_OK)
         status = fg_option_set_all(values, text, "run.yaml:1:1", err);
     if (status == FG_OK)
-        status = fgi_mlflow_logger_row.create(values, out, err);
+        status = fgi_row_begin(&row->entry, values, row->init, row->ops->destroy, out, err);
     fg_option_values_destroy(values);
     return status;
 }

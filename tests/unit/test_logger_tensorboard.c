@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
+#include "row.h"
 
 #include <dirent.h>
 #include <fulgurite/ckpt.h>
@@ -28,16 +29,8 @@
 
 static fg_status create(bool has_histograms, void **out_self, fg_error *err)
 {
-    fg_option_values *values = NULL;
-    const fg_entry *entry = &fgi_tensorboard_logger_row.entry;
-    fg_option options[1] = {entry->options[0]};
-    assert_int_equal(entry->option_count, 1);
-    options[0].initial = has_histograms ? "true" : "false";
-    fg_status status = fg_option_values_create(entry->name, options, 1, &values, err);
-    if (status == FG_OK)
-        status = fgi_tensorboard_logger_row.create(values, out_self, err);
-    fg_option_values_destroy(values);
-    return status;
+    return FGT_ROW_BEGIN(&fgi_tensorboard_logger_row, has_histograms ? "histograms=true" : NULL,
+                         out_self, err);
 }
 
 static void *make(void)

@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
+#include "row.h"
 
 #include <fulgurite/logger.h>
 #include <string.h>
@@ -92,7 +93,7 @@ static void states_of_another_size_are_refused(void **state)
         if (fixed_states[i].option != NULL)
             fgt_ok(
                 fg_option_set(values, fixed_states[i].option, fixed_states[i].value, NULL, &err));
-        fgt_ok(row->create(values, &self, &err));
+        fgt_ok(fgi_row_begin(&row->entry, values, row->init, row->ops->destroy, &self, &err));
         fg_option_values_destroy(values);
         const size_t size = row->ops->save(self, bytes, sizeof bytes);
         for (size_t other = size - 1; other <= size + 1; other += 2) {

@@ -243,14 +243,6 @@ static void options_of_one_name_are_alike(void **state)
     fg_registry_destroy(registry);
 }
 
-static fg_status create_callback(const fg_option_values *values, void **out_self, fg_error *err)
-{
-    (void)values;
-    (void)err;
-    *out_self = NULL;
-    return FG_OK;
-}
-
 static size_t save_nothing(void *self, void *bytes, size_t size)
 {
     (void)self;
@@ -261,18 +253,19 @@ static size_t save_nothing(void *self, void *bytes, size_t size)
 
 static void callbacks_save_under_their_names(void **state)
 {
-    static const fg_callback_ops plain = {.name = NULL},
-                                 other = {.name = "other", .save = save_nothing};
+    static const fg_callback_ops plain = {.destroy = fg_free}, no_destroy = {.name = NULL},
+                                 other = {
+                                     .name = "other", .save = save_nothing, .destroy = fg_free};
     static const fg_option patience = {/* as early_stop has, but not the same */
                                        .name = "patience",
                                        .kind = FG_OPTION_STRING,
                                        .example = "x",
                                        .help = "X."};
     const fg_entry entry = {.name = "mine", .help = "x", .options = &patience, .option_count = 1};
-    const fg_callback_entry no_ops = {.entry = entry, .create = create_callback},
-                            no_create = {.entry = entry, .ops = &plain},
-                            misnamed = {.entry = entry, .ops = &other, .create = create_callback},
-                            good = {.entry = entry, .ops = &plain, .create = create_callback};
+    const fg_callback_entry no_ops = {.entry = entry},
+                            no_create = {.entry = entry, .ops = &no_destroy},
+                            misnamed = {.entry = entry, .ops = &other},
+                            good = {.entry = entry, .ops = &plain};
     fg_registry *registry = make();
     fg_error err = {0};
     assert_int_equal(fg_registry_add(registry, FG_REGISTRY_CALLBACK, &no_ops.entry, &err),
@@ -299,8 +292,10 @@ static fg_status log_nothing(void *self, const fg_log_line *line, fg_error *err)
 
 static void loggers_need_a_name_and_functions(void **state)
 {
-    static const fg_logger_ops no_name = {.log = log_nothing}, no_log = {.name = "mine"},
-                               ops = {.name = "mine", .log = log_nothing};
+    static const fg_logger_ops no_name = {.log = log_nothing, .destroy = fg_free},
+                               no_log = {.name = "mine", .destroy = fg_free},
+                               no_destroy = {.name = "mine", .log = log_nothing},
+                               ops = {.name = "mine", .log = log_nothing, .destroy = fg_free};
     static const fg_option url = {
         .name = "url", .kind = FG_OPTION_STRING, .example = "x", .help = "X."};
     static const fg_option other = {/* with the same name, but not the same */
@@ -308,12 +303,12 @@ static void loggers_need_a_name_and_functions(void **state)
                                     .range = "1..2", .example = "2",        .help = "X."};
     const fg_entry entry = {.name = "mine", .help = "x", .options = &url, .option_count = 1},
                    second = {.name = "theirs", .help = "x", .options = &other, .option_count = 1};
-    const fg_logger_entry wrong[] = {{.entry = entry, .create = create_callback},
-                                     {.entry = entry, .ops = &ops},
-                                     {.entry = entry, .ops = &no_name, .create = create_callback},
-                                     {.entry = entry, .ops = &no_log, .create = create_callback}},
-                          good = {.entry = entry, .ops = &ops, .create = create_callback},
-                          theirs = {.entry = second, .ops = &ops, .create = create_callback};
+    const fg_logger_entry wrong[] = {{.entry = entry},
+                                     {.entry = entry, .ops = &no_destroy},
+                                     {.entry = entry, .ops = &no_name},
+                                     {.entry = entry, .ops = &no_log}},
+                          good = {.entry = entry, .ops = &ops},
+                          theirs = {.entry = second, .ops = &ops};
     fg_registry *registry = make();
     fg_error err = {0};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {

@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
+#include "row.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -19,16 +20,7 @@ static const fg_trainer endless = {.fit.validations = -1};
 
 static fg_status create(const char *options, void **out, fg_error *err)
 {
-    fg_option_values *values = NULL;
-    const fg_entry *entry = &fgi_early_stop_row.entry;
-    fg_status status =
-        fg_option_values_create("early_stop", entry->options, entry->option_count, &values, err);
-    if (status == FG_OK)
-        status = fg_option_set_all(values, options, NULL, err);
-    if (status == FG_OK)
-        status = fgi_early_stop_row.create(values, out, err);
-    fg_option_values_destroy(values);
-    return status;
+    return FGT_ROW_BEGIN(&fgi_early_stop_row, options, out, err);
 }
 
 static void *make(const char *options)

@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
+#include "row.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -52,14 +53,8 @@ static fg_status on_epoch_end(void *self, const fg_progress *at, fg_error *err)
 static void *create_self(const char *options)
 {
     fg_error err = {0};
-    fg_option_values *chosen = NULL;
     void *self = NULL;
-    const fg_entry *entry = &fgi_checkpoint_row.entry;
-    fgt_ok(
-        fg_option_values_create("checkpoint", entry->options, entry->option_count, &chosen, &err));
-    fgt_ok(fg_option_set_all(chosen, options, NULL, &err));
-    fgt_ok(fgi_checkpoint_row.create(chosen, &self, &err));
-    fg_option_values_destroy(chosen);
+    fgt_ok(FGT_ROW_BEGIN(&fgi_checkpoint_row, options, &self, &err));
     return self;
 }
 

@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
+#include "row.h"
 
 #include <fcntl.h>
 #include <math.h>
@@ -79,14 +80,9 @@ static int64_t log_alone(const char *name, const char *folder, int64_t from_step
 /* What a logger of this row is called with that writes times, or not. */
 static void *timed(const fg_logger_entry *entry, bool has_time)
 {
-    fg_option option = entry->entry.options[0];
-    fg_option_values *values = NULL;
     fg_error err = {0};
     void *self = NULL;
-    option.initial = has_time ? "true" : "false";
-    fgt_ok(fg_option_values_create("logger", &option, 1, &values, &err));
-    fgt_ok(entry->create(values, &self, &err));
-    fg_option_values_destroy(values);
+    fgt_ok(FGT_ROW_BEGIN(entry, has_time ? "wall_time=true" : NULL, &self, &err));
     return self;
 }
 

@@ -4,6 +4,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
+#include "row.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -165,7 +166,7 @@ static void host_stats_adds_plausible_values(void **state)
     void *self = NULL;
     static recorder r;
     const fg_fit_data data = the_data();
-    fgt_ok(fgi_host_stats_row.create(NULL, &self, &err));
+    fgt_ok(FGT_ROW_BEGIN(&fgi_host_stats_row, NULL, &self, &err));
     fgt_ok(fg_trainer_create(&(fg_trainer_options){.devices.client = client, .output.log_every = 1},
                              &trainer, &err));
     fgt_ok(fg_trainer_add_callback(trainer, fgi_host_stats_row.ops, self, &err));

@@ -4,6 +4,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
+#include "row.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -72,18 +73,10 @@ static double value(int index, const char *name)
 static fg_status add(fg_trainer *trainer, const fg_callback_entry *row, const char *text,
                      fg_error *err)
 {
-    fg_option_values *values = NULL;
     void *self = NULL;
-    const fg_entry *entry = &row->entry;
-    fg_status status =
-        fg_option_values_create(entry->name, entry->options, entry->option_count, &values, err);
-    if (status == FG_OK)
-        status = fg_option_set_all(values, text, NULL, err);
-    if (status == FG_OK)
-        status = row->create(values, &self, err);
+    fg_status status = FGT_ROW_BEGIN(row, text, &self, err);
     if (status == FG_OK)
         status = fg_trainer_add_callback(trainer, row->ops, self, err);
-    fg_option_values_destroy(values);
     return status;
 }
 

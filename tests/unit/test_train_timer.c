@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
+#include "row.h"
 
 #include <string.h>
 #include <time.h>
@@ -14,16 +15,7 @@ static const fg_progress at; /* unused by it */
 
 static fg_status create(const char *options, void **out, fg_error *err)
 {
-    fg_option_values *values = NULL;
-    const fg_entry *entry = &fgi_timer_row.entry;
-    fg_status status =
-        fg_option_values_create("timer", entry->options, entry->option_count, &values, err);
-    if (status == FG_OK)
-        status = fg_option_set_all(values, options, NULL, err);
-    if (status == FG_OK)
-        status = fgi_timer_row.create(values, out, err);
-    fg_option_values_destroy(values);
-    return status;
+    return FGT_ROW_BEGIN(&fgi_timer_row, options, out, err);
 }
 
 /* A timer of a run that has trained for so long. */

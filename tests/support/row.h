@@ -1,0 +1,29 @@
+/* row.h - the struct of a row of a callback or logger, from options as in a configuration.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGT_ROW_H
+#define FGT_ROW_H
+
+#include "option/option.h"
+
+/* text: "patience=3, mode=max", or NULL. On failure *out is NULL. */
+static inline fg_status fgt_row_begin(const fg_entry *entry, fgi_row_init *init,
+                                      void (*destroy)(void *self), const char *text, void **out,
+                                      fg_error *err)
+{
+    fg_option_values *values = NULL;
+    *out = NULL;
+    fg_status status =
+        fg_option_values_create(entry->name, entry->options, entry->option_count, &values, err);
+    if (status == FG_OK && text != NULL)
+        status = fg_option_set_all(values, text, NULL, err);
+    if (status == FG_OK)
+        status = fgi_row_begin(entry, values, init, destroy, out, err);
+    fg_option_values_destroy(values);
+    return status;
+}
+
+#define FGT_ROW_BEGIN(row, text, out, err)                                                         \
+    fgt_row_begin(&(row)->entry, (row)->init, (row)->ops->destroy, (text), (out), (err))
+
+#endif
