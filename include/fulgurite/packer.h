@@ -100,7 +100,7 @@ typedef struct fg_pack_progress {
  * sample. Return false to stop: the partial pack remains and can be resumed. */
 typedef bool fg_pack_progress_fn(void *self, const fg_pack_progress *progress);
 
-/* Writes a line such as "12,800/50,000 images, 1,830/s, 412 MB, 20 s left, 3 bad". Truncates the
+/* Writes a line such as "12,800/50,000 images, 1,830/s, 412.3 MB, 20 s left, 3 bad". Truncates the
  * text to `size` bytes and returns out. Thread-safe. */
 FG_API const char *fg_pack_progress_text(const fg_pack_progress *progress, char *out, size_t size);
 /* A function for fg_pack_build that redraws this line on `stream`, a FILE *. If that is not a

@@ -3,7 +3,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/duration.h"
 
+#include <math.h>
 #include <string.h>
+
+#include "base/print.h"
 
 static const struct {
     char name;
@@ -84,4 +87,22 @@ bool fgi_parse_duration(fgi_str text, double *out_s)
     const bool is_clock = text.size > 0 && memchr(text.data, ':', text.size) != NULL;
     return (is_clock ? parse_clock(text, out_s) : parse_units(text, out_s)) && *out_s > 0 &&
            *out_s <= MOST_S;
+}
+
+const char *fgi_duration_words(double seconds, char out[32])
+{
+    const double minutes = floor(seconds / 60), hours = floor(seconds / 3600);
+    if (!isfinite(seconds))
+        out[0] = '\0';
+    else if (seconds < 0.9995e-3 && seconds > 0) /* not 1e+03 us */
+        (void)fgi_snprintf(out, 32, "%.3g us", seconds * 1e6);
+    else if (seconds < 0.9995 && seconds > 0)
+        (void)fgi_snprintf(out, 32, "%.3g ms", seconds * 1e3);
+    else if (seconds < 100)
+        (void)fgi_snprintf(out, 32, "%.3g s", seconds);
+    else if (seconds < 3600)
+        (void)fgi_snprintf(out, 32, "%.0f min %.0f s", minutes, floor(seconds - 60 * minutes));
+    else
+        (void)fgi_snprintf(out, 32, "%.0f h %.0f min", hours, floor(minutes - 60 * hours));
+    return out;
 }

@@ -1,5 +1,5 @@
 /* print.c - formatted output in the locale "C", regardless of the program's locale. uselocale is
- * per thread, so other threads of the host program are not affected.
+ * per thread, so other threads of the host program are not affected. Sizes for people.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/print.h"
@@ -42,3 +42,19 @@ int fgi_fprintf(FILE *out, const char *format, ...)
 }
 
 const char *fgi_errno_text(int number) { return strerror_l(number, plain()); }
+
+const char *fgi_bytes_words(double bytes)
+{
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
+    static _Thread_local char texts[8][32];
+    static _Thread_local unsigned calls;
+    char *text = texts[calls++ % 8];
+    size_t unit = 0;
+    if (!(bytes >= 0))
+        return "?";
+    for (; bytes >= (unit == 0 ? 999.5 : 999.95) && unit < 5; unit++)
+        bytes /= 1000;
+    (void)fgi_snprintf(text, sizeof texts[0], unit == 0 ? "%.0f %s" : "%.1f %s", bytes,
+                       units[unit]);
+    return text;
+}

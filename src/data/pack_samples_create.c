@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/print.h"
 #include "base/reserved.h"
 #include "base/resources.h"
 #include "data/dataset.h"
@@ -164,9 +165,10 @@ static void preload(const fgi_pack_samples *s)
         (void)fg_pack_populate(s->pack, most); /* if it fails, records are read when needed */
     else if (most > 0)
         fgi_log(FG_LOG_WARNING,
-                "'%s': the pack is not preloaded, because it has %.4g MB, but only %.4g MB are "
+                "'%s': the pack is not preloaded, because it has %s, but only %s are "
                 "available; records are read when they are needed",
-                fg_pack_path(s->pack, 0), (double)size / 1e6, (double)most / 1e6);
+                fg_pack_path(s->pack, 0), fgi_bytes_words((double)size),
+                fgi_bytes_words((double)most));
 }
 
 static fg_status prepare(fgi_pack_samples *s, bool has_labels, fg_error *err)

@@ -9,64 +9,35 @@
 #include "host/http.h"
 
 #include <curl/curl.h>
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/library.h"
 #include "base/text.h"
 
 enum { ANSWER_BYTES = 1 << 20, FRAME_HEAD = 5, MOST_CONNECT_MS = 5000 };
 
 /* ---- the library ----------------------------------------------------------------------------- */
 
-static struct {
-    void *library;
-    CURL *(*easy_init)(void);
-    CURLcode (*easy_setopt)(CURL *, CURLoption, ...);
-    CURLcode (*easy_perform)(CURL *);
-    CURLcode (*easy_getinfo)(CURL *, CURLINFO, ...);
-    void (*easy_cleanup)(CURL *);
-    const char *(*easy_strerror)(CURLcode);
-    struct curl_slist *(*slist_append)(struct curl_slist *, const char *);
-    void (*slist_free_all)(struct curl_slist *);
-    bool is_whole;
-} curl;
+#define FUNCTIONS(X)                                                                               \
+    X(global_init, curl_global_init)                                                               \
+    X(easy_init, curl_easy_init)                                                                   \
+    X(easy_setopt, curl_easy_setopt)                                                               \
+    X(easy_perform, curl_easy_perform)                                                             \
+    X(easy_getinfo, curl_easy_getinfo)                                                             \
+    X(easy_cleanup, curl_easy_cleanup)                                                             \
+    X(easy_strerror, curl_easy_strerror)                                                           \
+    X(slist_append, curl_slist_append)                                                             \
+    X(slist_free_all, curl_slist_free_all)
+FGI_LIBRARY(curl, FUNCTIONS, "libcurl.so.4", "libcurl-gnutls.so.4")
 
-static void find(const char *name, void *out)
-{
-    void *symbol = dlsym(curl.library, name);
-    memcpy(out, &symbol, sizeof symbol);
-    curl.is_whole &= symbol != NULL;
-}
+static bool is_ready;
 
-static void load(void)
+static void prepare(void)
 {
-    static const char *const names[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};
-    CURLcode (*global_init)(long) = NULL;
-    for (int i = 0; i < 2 && !curl.library; i++)
-        curl.library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (!curl.library)
-        return;
-    curl.is_whole = true;
-    find("curl_global_init", &global_init);
-    find("curl_easy_init", &curl.easy_init);
-    find("curl_easy_setopt", &curl.easy_setopt);
-    find("curl_easy_perform", &curl.easy_perform);
-    find("curl_easy_getinfo", &curl.easy_getinfo);
-    find("curl_easy_cleanup", &curl.easy_cleanup);
-    find("curl_easy_strerror", &curl.easy_strerror);
-    find("curl_slist_append", &curl.slist_append);
-    find("curl_slist_free_all", &curl.slist_free_all);
-    curl.is_whole = curl.is_whole && global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
-}
-
-static bool is_loaded(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    (void)pthread_once(&once, load);
-    return curl.is_whole;
+    is_ready = curl_is_loaded() && curl.global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
 }
 
 /* ---- a request ------------------------------------------------------------------------------- */
@@ -213,7 +184,9 @@ static fg_status perform(CURL *easy, exchange *x, fgi_buf *out, fg_error *err)
 fg_status fgi_http_send(const fgi_http_request *request, fgi_buf *out, fg_error *err)
 {
     exchange x = {.request = request};
-    if (!is_loaded())
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, prepare);
+    if (!is_ready)
         return fgi_fail(err, FG_ENOTFOUND,
                         "cannot load libcurl.so.4; install it with: apt-get install libcurl4");
     CURL *easy = curl.easy_init();

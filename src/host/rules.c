@@ -5,11 +5,11 @@
  * its users; hugepages as in JAX's warning (cloud_tpu_init.py).
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "host/doctor.h"
+#include "base/print.h"
 #include "base/text.h"
 
 #define GIB (1024 * 1024 * 1024LL)
@@ -281,27 +281,26 @@ static void rule_locked_memory(fg_host *host)
     if (bytes > 0 && bytes < GIB && !is_free)
         fgi_doctor_find(host, FG_WARNING, "locked-memory",
                         "ulimit -l unlimited (docker run --ulimit memlock=-1)",
-                        "only %lld KiB of memory can be locked, but libtpu locks the buffers that "
-                        "the chips read",
-                        bytes / 1024);
+                        "only %s of memory can be locked, but libtpu locks the buffers that the "
+                        "chips read",
+                        fgi_bytes_words((double)bytes));
 }
 
 static void rule_room(fg_host *host)
 {
     const fg_host_info *info = &host->info;
     if (info->memory_free_bytes >= 0 && info->memory_free_bytes < 2 * GIB)
-        fgi_doctor_find(
-            host, FG_WARNING, "memory", NULL,
-            "only %.1f GiB of memory are available: compiling a large model may need more",
-            (double)info->memory_free_bytes / (double)GIB);
+        fgi_doctor_find(host, FG_WARNING, "memory", NULL,
+                        "only %s of memory are available: compiling a large model may need more",
+                        fgi_bytes_words((double)info->memory_free_bytes));
     if (info->temp_free_bytes >= 0 && info->temp_free_bytes < GIB)
-        fgi_doctor_find(host, FG_WARNING, "disk", NULL, "only %" PRId64 " MiB are free in /tmp",
-                        info->temp_free_bytes >> 20);
+        fgi_doctor_find(host, FG_WARNING, "disk", NULL, "only %s are free in /tmp",
+                        fgi_bytes_words((double)info->temp_free_bytes));
     if (info->shm_bytes >= 0 && info->shm_bytes <= GIB / 16)
         fgi_doctor_find(host, FG_NOTE, "shm", NULL,
-                        "/dev/shm has only %" PRId64
-                        " MiB; this is not a problem, because loader workers are threads",
-                        info->shm_bytes >> 20);
+                        "/dev/shm has only %s; this is not a problem, because loader workers are "
+                        "threads",
+                        fgi_bytes_words((double)info->shm_bytes));
     if (info->tpu_chips > 0 && info->cpus > 0 && info->cpus < 4 * info->tpu_chips)
         fgi_doctor_find(host, FG_WARNING, "few-cpus", NULL,
                         "%d CPU%s %d chip%s: decode and resize images in advance", info->cpus,

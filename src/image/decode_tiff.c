@@ -4,21 +4,38 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <string.h>
+#include <tiffio.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/library.h"
 #include "base/print.h"
 #include "image/decoder.h"
 #include "image/pixels.h"
-#include "image/tiff_library.h"
 
 /* A corrupt file may declare strips and tags of any size: libtiff allocates at most this much at
  * once for tags, and for a strip or tile this much more per pixel. */
 enum { TAG_BYTES = 1 << 24, PIXEL_BYTES = 32 };
 
+/* TIFF is rare in training data, and libtiff brings five more compression libraries and the C++
+ * runtime into a process, so it is not linked. Before version 4.5, it lacks functions. */
+#define FUNCTIONS(X)                                                                               \
+    X(open_options_alloc, TIFFOpenOptionsAlloc)                                                    \
+    X(open_options_free, TIFFOpenOptionsFree)                                                      \
+    X(set_max_alloc, TIFFOpenOptionsSetMaxSingleMemAlloc)                                          \
+    X(set_error_handler, TIFFOpenOptionsSetErrorHandlerExtR)                                       \
+    X(set_warning_handler, TIFFOpenOptionsSetWarningHandlerExtR)                                   \
+    X(client_open, TIFFClientOpenExt)                                                              \
+    X(close, TIFFClose)                                                                            \
+    X(get_field, TIFFGetField)                                                                     \
+    X(get_field_defaulted, TIFFGetFieldDefaulted)                                                  \
+    X(image_begin, TIFFRGBAImageBegin)                                                             \
+    X(image_get, TIFFRGBAImageGet)                                                                 \
+    X(image_end, TIFFRGBAImageEnd)
+FGI_LIBRARY(libtiff, FUNCTIONS, "libtiff.so.6")
+
 typedef struct reader {
     const fgi_image_file *file;
-    const fgi_tiff_library *lib;
     uint64_t offset;
     bool is_truncated; /* libtiff tried to read past the end */
     TIFF *tiff;
@@ -89,22 +106,21 @@ static fg_status failed(const reader *r, fg_error *err)
 /* `pixels` is 0 if only tags are read. */
 static fg_status open_tiff(reader *r, int64_t pixels, fg_error *err)
 {
-    r->lib = fgi_tiff_library_load();
-    if (r->lib == NULL)
+    if (!libtiff_is_loaded())
         return fgi_fail(err, FG_EUNSUPPORTED,
                         "%s: TIFF files require libtiff 4.5 or newer, which is not installed\n"
                         "install it (on Debian and Ubuntu: apt install libtiff6), or convert the "
                         "file to PNG",
                         r->file->name);
-    TIFFOpenOptions *options = fgi_alloc_fault() ? NULL : r->lib->open_options_alloc();
+    TIFFOpenOptions *options = fgi_alloc_fault() ? NULL : libtiff.open_options_alloc();
     if (options == NULL)
         return fgi_no_memory(err);
-    r->lib->set_max_alloc(options, TAG_BYTES + PIXEL_BYTES * (tmsize_t)pixels);
-    r->lib->set_error_handler(options, on_error, r);
-    r->lib->set_warning_handler(options, on_warning, r);
-    r->tiff = r->lib->client_open(r->file->name, "rm", (thandle_t)r, read_bytes, write_bytes, seek,
+    libtiff.set_max_alloc(options, TAG_BYTES + PIXEL_BYTES * (tmsize_t)pixels);
+    libtiff.set_error_handler(options, on_error, r);
+    libtiff.set_warning_handler(options, on_warning, r);
+    r->tiff = libtiff.client_open(r->file->name, "rm", (thandle_t)r, read_bytes, write_bytes, seek,
                                   close_file, size_of, NULL, NULL, options);
-    r->lib->open_options_free(options);
+    libtiff.open_options_free(options);
     return r->tiff != NULL ? FG_OK : failed(r, err);
 }
 
@@ -114,12 +130,12 @@ static fg_status read_info(const reader *r, fg_image_info *out, fg_error *err)
 {
     uint32_t width = 0, height = 0;
     uint16_t channels = 1, bits = 1, orientation = 1, photometric = PHOTOMETRIC_MINISBLACK;
-    (void)r->lib->get_field(r->tiff, TIFFTAG_IMAGEWIDTH, &width);
-    (void)r->lib->get_field(r->tiff, TIFFTAG_IMAGELENGTH, &height);
-    (void)r->lib->get_field_defaulted(r->tiff, TIFFTAG_SAMPLESPERPIXEL, &channels);
-    (void)r->lib->get_field_defaulted(r->tiff, TIFFTAG_BITSPERSAMPLE, &bits);
-    (void)r->lib->get_field_defaulted(r->tiff, TIFFTAG_ORIENTATION, &orientation);
-    (void)r->lib->get_field(r->tiff, TIFFTAG_PHOTOMETRIC, &photometric);
+    (void)libtiff.get_field(r->tiff, TIFFTAG_IMAGEWIDTH, &width);
+    (void)libtiff.get_field(r->tiff, TIFFTAG_IMAGELENGTH, &height);
+    (void)libtiff.get_field_defaulted(r->tiff, TIFFTAG_SAMPLESPERPIXEL, &channels);
+    (void)libtiff.get_field_defaulted(r->tiff, TIFFTAG_BITSPERSAMPLE, &bits);
+    (void)libtiff.get_field_defaulted(r->tiff, TIFFTAG_ORIENTATION, &orientation);
+    (void)libtiff.get_field(r->tiff, TIFFTAG_PHOTOMETRIC, &photometric);
     if (width == 0 || height == 0 || width > INT32_MAX || height > INT32_MAX)
         return fgi_image_corrupt(r->file, 4, err, "the TIFF has an invalid width or height");
     out->width = width;
@@ -135,7 +151,7 @@ static fg_status probe(const fgi_image_file *file, fg_image_info *out, fg_error 
     reader r = {.file = file};
     FGI_TRY(open_tiff(&r, 0, err));
     const fg_status status = read_info(&r, out, err);
-    r.lib->close(r.tiff);
+    libtiff.close(r.tiff);
     return status;
 }
 
@@ -149,7 +165,7 @@ static bool has_ends(const fgi_image_ends *ends)
     uint64_t offset = 0;
     for (int i = 0; i < count; i++)
         offset = offset << 8 | p[begin + (is_big_endian ? i : count - 1 - i)];
-    return offset < ends->size && fgi_tiff_library_load() != NULL;
+    return offset < ends->size && libtiff_is_loaded();
 }
 
 /* ---- pixels ---------------------------------------------------------------------------------- */
@@ -176,7 +192,7 @@ static fg_status read_pixels(fg_image_decoder *decoder, const reader *r, TIFFRGB
     FGI_TRY(fgi_pixel_block_reserve(&decoder->rows,
                                     (size_t)image->width * image->height * sizeof(uint32_t), err));
     uint32_t *pixels = (uint32_t *)(void *)decoder->rows.data;
-    if (r->lib->image_get(image, pixels, image->width, image->height) == 0 ||
+    if (libtiff.image_get(image, pixels, image->width, image->height) == 0 ||
         r->message[0] != '\0' || r->is_truncated)
         return failed(r, err);
     put_rows(image, request, pixels);
@@ -191,9 +207,9 @@ static fg_status decode(fg_image_decoder *decoder, const fgi_image_file *file,
     char message[1024] = "";
     FGI_TRY(open_tiff(&r, request->pixels, err));
     fg_status status;
-    if (r.lib->image_begin(&image, r.tiff, 1, message) != 0) {
+    if (libtiff.image_begin(&image, r.tiff, 1, message) != 0) {
         status = read_pixels(decoder, &r, &image, request, err);
-        r.lib->image_end(&image);
+        libtiff.image_end(&image);
     } else if (r.message[0] != '\0' || r.is_truncated) {
         status = failed(&r, err);
     } else {
@@ -202,7 +218,7 @@ static fg_status decode(fg_image_decoder *decoder, const fgi_image_file *file,
                           "reports '%s'\nconvert the file to PNG",
                           file->name, message);
     }
-    r.lib->close(r.tiff);
+    libtiff.close(r.tiff);
     return status;
 }
 

@@ -4,15 +4,35 @@
 #include "input/zip.h"
 
 #include <string.h>
+#include <zip.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "input/zip_library.h"
+#include "base/library.h"
 
 enum { LARGEST_RATIO = 1032 /* of deflate */ };
 
+/* Archives of arrays (.npz) are rare, and libzip brings OpenSSL and bzip2 into a process, so it is
+ * not linked. */
+#define FUNCTIONS(X)                                                                               \
+    X(error_init, zip_error_init)                                                                  \
+    X(error_fini, zip_error_fini)                                                                  \
+    X(error_text, zip_error_strerror)                                                              \
+    X(source, zip_source_buffer_create)                                                            \
+    X(source_free, zip_source_free)                                                                \
+    X(open, zip_open_from_source)                                                                  \
+    X(close, zip_discard)                                                                          \
+    X(count, zip_get_num_entries)                                                                  \
+    X(name, zip_get_name)                                                                          \
+    X(stat, zip_stat_index)                                                                        \
+    X(open_file, zip_fopen_index)                                                                  \
+    X(read, zip_fread)                                                                             \
+    X(file_error, zip_file_get_error)                                                              \
+    X(close_file, zip_fclose)                                                                      \
+    X(zip_error, zip_get_error)
+FGI_LIBRARY(libzip, FUNCTIONS, "libzip.so.4", "libzip.so.5")
+
 struct fgi_zip {
-    const fgi_zip_library *library;
     char *name; /* of the archive */
     fgi_mapping mapping;
     size_t size; /* bytes */
@@ -34,15 +54,15 @@ static fg_status open_data(fgi_zip *z, const unsigned char *data, size_t size, f
     z->size = size;
     if (size == 0) /* an empty archive for libzip */
         return corrupt(z, "the file is empty", err);
-    z->library->error_init(&problem);
-    zip_source_t *source = z->library->source(data, size, 0, &problem);
+    libzip.error_init(&problem);
+    zip_source_t *source = libzip.source(data, size, 0, &problem);
     if (source != NULL)
-        z->zip = z->library->open(source, ZIP_RDONLY | ZIP_CHECKCONS, &problem);
+        z->zip = libzip.open(source, ZIP_RDONLY | ZIP_CHECKCONS, &problem);
     if (z->zip == NULL)
-        status = corrupt(z, z->library->error_text(&problem), err);
+        status = corrupt(z, libzip.error_text(&problem), err);
     if (z->zip == NULL && source != NULL)
-        z->library->source_free(source); /* an open archive owns it */
-    z->library->error_fini(&problem);
+        libzip.source_free(source); /* an open archive owns it */
+    libzip.error_fini(&problem);
     return status;
 }
 
@@ -52,7 +72,7 @@ static fg_status create(const char *name, fgi_zip **out, fg_error *err)
     *out = z;
     if (z == NULL || (z->name = fgi_strdup(name)) == NULL)
         return fgi_no_memory(err);
-    if ((z->library = fgi_zip_library_load()) == NULL)
+    if (!libzip_is_loaded())
         return fgi_fail(err, FG_EUNSUPPORTED,
                         "%s: reading ZIP archives requires libzip, which is not installed\n"
                         "sudo apt-get install libzip4, or save each array as .npy",
@@ -93,7 +113,7 @@ void fgi_zip_close(fgi_zip *zip)
     if (zip == NULL)
         return;
     if (zip->zip != NULL)
-        zip->library->close(zip->zip);
+        libzip.close(zip->zip);
     fgi_file_unmap(&zip->mapping);
     fgi_free(zip->name);
     fgi_free(zip);
@@ -101,13 +121,13 @@ void fgi_zip_close(fgi_zip *zip)
 
 size_t fgi_zip_count(const fgi_zip *zip)
 {
-    const zip_int64_t count = zip->library->count(zip->zip, 0);
+    const zip_int64_t count = libzip.count(zip->zip, 0);
     return count > 0 ? (size_t)count : 0;
 }
 
 const char *fgi_zip_name(const fgi_zip *zip, size_t index)
 {
-    const char *name = zip->library->name(zip->zip, index, ZIP_FL_ENC_RAW);
+    const char *name = libzip.name(zip->zip, index, ZIP_FL_ENC_RAW);
     return name != NULL ? name : "";
 }
 
@@ -143,13 +163,13 @@ static fg_status read_file(const fgi_zip *z, size_t index, zip_file_t *file, fgi
     size_t made = 0;
     zip_int64_t n = 1;
     while (n > 0 && made < out->size) {
-        n = z->library->read(file, to + made, out->size - made);
+        n = libzip.read(file, to + made, out->size - made);
         made += n > 0 ? (size_t)n : 0;
     }
     if (n >= 0 && made == out->size)
-        n = z->library->read(file, &more, 1);
+        n = libzip.read(file, &more, 1);
     if (n < 0)
-        return fail_file(z, index, z->library->error_text(z->library->file_error(file)), err);
+        return fail_file(z, index, libzip.error_text(libzip.file_error(file)), err);
     return n == 0 && made == out->size
                ? FG_OK
                : fail_file(z, index, "the size of the file differs from the directory", err);
@@ -160,19 +180,18 @@ fg_status fgi_zip_read(fgi_zip *z, size_t index, fgi_block *out, fg_error *err)
     const zip_uint64_t needed = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD;
     zip_stat_t info = {.valid = 0};
     *out = (fgi_block){0};
-    if (z->library->stat(z->zip, index, 0, &info) != 0 || (info.valid & needed) != needed)
+    if (libzip.stat(z->zip, index, 0, &info) != 0 || (info.valid & needed) != needed)
         return fail_file(z, index, "the directory of the archive is corrupt", err);
     if ((info.valid & ZIP_STAT_ENCRYPTION_METHOD) == 0)
         info.encryption_method = ZIP_EM_NONE;
     FGI_TRY(check_info(z, index, &info, err));
     FGI_TRY(fgi_block_alloc((size_t)info.size, out, err));
-    zip_file_t *file = z->library->open_file(z->zip, index, 0);
-    fg_status status =
-        file != NULL
-            ? read_file(z, index, file, out, err)
-            : fail_file(z, index, z->library->error_text(z->library->zip_error(z->zip)), err);
+    zip_file_t *file = libzip.open_file(z->zip, index, 0);
+    fg_status status = file != NULL
+                           ? read_file(z, index, file, out, err)
+                           : fail_file(z, index, libzip.error_text(libzip.zip_error(z->zip)), err);
     if (file != NULL)
-        (void)z->library->close_file(file);
+        (void)libzip.close_file(file);
     if (status != FG_OK)
         fgi_block_fini(out);
     return status;

@@ -286,7 +286,7 @@ static const char *advice(const struct codec *best, const survey *s, const fgi_p
 static void write_reason(const struct codec *best, const survey *s, const fgi_packer_plan *plan,
                          char reason[480])
 {
-    char need[32], from_best[32], from_jpeg[96] = "", bytes[32], disk[32];
+    char need[32], from_best[32], from_jpeg[96] = "";
     if (best != &rows[0])
         (void)fgi_snprintf(from_jpeg, sizeof(from_jpeg), ", and %s/s from jpeg",
                            fgi_packer_count(s->rates[0], need));
@@ -296,8 +296,8 @@ static void write_reason(const struct codec *best, const survey *s, const fgi_pa
                        fgi_packer_count(plan->o.rate, need), s->cpus, fgi_s(s->cpus),
                        fgi_packer_count(s->rates[best - rows], from_best),
                        fgi_packer_codec_name(best->choice), from_jpeg,
-                       fgi_packer_bytes(bytes_of(best, s, plan), bytes),
-                       fgi_packer_bytes(s->disk_bytes, disk), advice(best, s, plan));
+                       fgi_bytes_words(bytes_of(best, s, plan)), fgi_bytes_words(s->disk_bytes),
+                       advice(best, s, plan));
 }
 
 fg_status fgi_packer_choose(fgi_packer_plan *plan, const char *out_path, char reason[480],
@@ -345,7 +345,6 @@ fg_status fgi_packer_check_space(const fgi_packer_plan *plan, const char *out_pa
                                  fg_error *err)
 {
     double space = 0, one = 0;
-    char needed[32], available[32];
     if (plan->count - start < LEAST_REMAINING)
         return FG_OK;
     FGI_TRY(free_space(plan, out_path, &space, err));
@@ -356,7 +355,6 @@ fg_status fgi_packer_check_space(const fgi_packer_plan *plan, const char *out_pa
     return fgi_fail(err, FG_EIO,
                     "%" PRId64 " samples need about %s as codec %s, but only %s are free for '%s': "
                     "free some space, or choose a smaller presize, quality or number of variants",
-                    plan->count - start, fgi_packer_bytes(bytes, needed),
-                    fgi_packer_codec_name(plan->o.codec), fgi_packer_bytes(space, available),
-                    out_path);
+                    plan->count - start, fgi_bytes_words(bytes),
+                    fgi_packer_codec_name(plan->o.codec), fgi_bytes_words(space), out_path);
 }

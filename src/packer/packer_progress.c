@@ -1,11 +1,12 @@
 /* packer_progress.c - how far a build is: rate, time left, and the line on a terminal.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <inttypes.h>
+#include <math.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/duration.h"
 #include "base/print.h"
 #include "base/thread.h"
 #include "packer/packer.h"
@@ -44,28 +45,16 @@ bool fgi_packer_meter_report(fgi_packer_meter *m, int64_t done, int64_t bad, uin
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-static void put_time(double seconds, char out[48])
-{
-    const int64_t s = (int64_t)(seconds + 0.5);
-    if (s < 90)
-        (void)fgi_snprintf(out, 48, "%" PRId64 " s left", s);
-    else if (s < 5400)
-        (void)fgi_snprintf(out, 48, "%" PRId64 " min left", (s + 30) / 60);
-    else
-        (void)fgi_snprintf(out, 48, "%" PRId64 " h %02" PRId64 " min left", s / 3600,
-                           s % 3600 / 60);
-}
-
 const char *fg_pack_progress_text(const fg_pack_progress *p, char *out, size_t size)
 {
-    char done[32], total[32], rate[32], bytes[32], left[48] = "", bad[32];
+    char done[32], total[32], rate[32], left[32] = "", bad[32];
     if (p->remaining_s >= 0 && p->done < p->total)
-        put_time(p->remaining_s, left);
-    (void)fgi_snprintf(out, size, "%s/%s %s, %s/s, %s%s%s", fgi_packer_count((double)p->done, done),
-                       fgi_packer_count((double)p->total, total),
-                       p->unit != NULL ? p->unit : "images", fgi_packer_count(p->rate, rate),
-                       fgi_packer_bytes((double)p->size_bytes, bytes), *left != '\0' ? ", " : "",
-                       left);
+        (void)fgi_duration_words(round(p->remaining_s), left);
+    (void)fgi_snprintf(
+        out, size, "%s/%s %s, %s/s, %s%s%s%s", fgi_packer_count((double)p->done, done),
+        fgi_packer_count((double)p->total, total), p->unit != NULL ? p->unit : "images",
+        fgi_packer_count(p->rate, rate), fgi_bytes_words((double)p->size_bytes),
+        *left != '\0' ? ", " : "", left, *left != '\0' ? " left" : "");
     const size_t used = strlen(out);
     if (p->bad > 0)
         (void)fgi_snprintf(out + used, size - used, ", %s bad",

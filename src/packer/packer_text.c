@@ -29,17 +29,6 @@ const char *fgi_packer_count(double value, char out[32])
     return out;
 }
 
-const char *fgi_packer_bytes(double bytes, char out[32])
-{
-    static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
-    size_t unit = 0;
-    for (; bytes >= 999.5 && unit < 4; unit++)
-        bytes /= 1000;
-    (void)fgi_snprintf(out, 32, bytes < 9.95 && unit > 0 ? "%.1f %s" : "%.0f %s", bytes,
-                       units[unit]);
-    return out;
-}
-
 /* ---- results --------------------------------------------------------------------------------- */
 
 const char *fg_pack_built_text(const fg_pack_built *built, const char *out_path, char *out,

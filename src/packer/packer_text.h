@@ -6,7 +6,5 @@
 
 /* "12,800"; a value below 10 with one decimal. Returns out. */
 const char *fgi_packer_count(double value, char out[32]);
-/* "412 MB". Returns out. */
-const char *fgi_packer_bytes(double bytes, char out[32]);
 
 #endif

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "plan/analysis.h"
 #include "plan/hlo_counts.h"
+#include "base/print.h"
 #include "train/device_memory.h"
 #include "train/fit_settings.h"
 #include "train/train_compile.h"
@@ -49,13 +50,11 @@ static void read_shortage(const fg_error *why, fg_plan *out)
     const int64_t available = read_size(why->message, "exceeds available HBM (");
     if (out->hbm_available_bytes < 0)
         out->hbm_available_bytes = available;
-    char need[24] = "more", limit[24] = "it has";
-    if (out->hbm_needed_bytes > 0)
-        (void)fgi_bytes_text(out->hbm_needed_bytes, need, sizeof need);
-    if (out->hbm_available_bytes > 0)
-        (void)fgi_bytes_text(out->hbm_available_bytes, limit, sizeof limit);
+    const int64_t need = out->hbm_needed_bytes, limit = out->hbm_available_bytes;
     (void)snprintf(out->reason, sizeof out->reason,
-                   "the step requires %s of device memory, but only %s is available", need, limit);
+                   "the step requires %s of device memory, but only %s is available",
+                   need > 0 ? fgi_bytes_words((double)need) : "more",
+                   limit > 0 ? fgi_bytes_words((double)limit) : "it has");
 }
 
 /* ---- a step that fits ------------------------------------------------------------------------ */

@@ -85,6 +85,22 @@ static void put_numeric(fgi_buf *out, const fgi_look_table *t)
     }
 }
 
+static void put_words(fgi_buf *out, const fgi_look_table *t)
+{
+    fgi_buf list = {0};
+    for (size_t i = 0; t->words[i] != NULL; i++) {
+        fgi_buf_puts(&list, i == 0 ? "[" : ", ");
+        fgi_put_quoted(&list, t->words[i]);
+    }
+    if (list.size > 0) {
+        fgi_buf_putc(&list, ']');
+        fgi_put(out, "na_values", list.data != NULL ? list.data : "",
+                "inferred, check it: the only text in a column of numbers");
+    }
+    out->failed = out->failed || list.failed;
+    fgi_buf_fini(&list);
+}
+
 static void put_missing(fgi_buf *out, const fgi_look_table *t)
 {
     char why[160], number[24];
@@ -153,6 +169,7 @@ static bool put_csv(fgi_buf *out, const fgi_look_files *files, const char *targe
     if (t.keeps_words)
         fgi_put(out, "keep_default_na", "false",
                 "inferred, check it: words such as None are classes");
+    put_words(out, &t);
     put_missing(out, &t);
     if (side > 0)
         put_image(out, &t);

@@ -24,14 +24,18 @@ typedef struct fgi_look_column {
     const char *const *distinct;    /* categories or classes; also of a column that is ignored */
     size_t distinct_count;
     const char *ignored_because; /* it is probably no feature; NULL: it may be one */
+    const char *word;            /* the only text in a column of numbers, such as "-"; or NULL */
 } fgi_look_column;
+
+enum { FGI_LOOK_WORDS = 8 };
 
 typedef struct fgi_look_table {
     char delimiter;
     bool delimiter_is_sure;
     char decimal; /* '.' or ',' */
     bool decimal_is_sure;
-    bool keeps_words; /* NA, None and the like are values: the target has them */
+    bool keeps_words;                /* NA, None and the like are values: the target has them */
+    char *words[FGI_LOOK_WORDS + 1]; /* missing values in addition to those; ends with NULL */
     bool has_header, header_is_sure;
     size_t rows; /* without the header */
     size_t column_count;

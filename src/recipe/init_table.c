@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/print.h"
 #include "base/text.h"
+#include "input/csv_table.h"
 #include "recipe/config.h"
 
 /* A column with more categories is probably no feature, and an error of `fit`. */
@@ -21,18 +22,22 @@ static fg_status fit(const char *path, const fgi_look_table *t, char decimal, co
                      fg_csv_schema **out, fg_error *err)
 {
     const char **numeric = fgi_calloc(t->column_count, sizeof *numeric);
-    size_t numeric_count = 0;
+    size_t numeric_count = 0, word_count = 0;
     if (numeric == NULL)
         return fgi_no_memory(err);
     for (size_t i = 0; i < t->column_count; i++)
         if (t->columns[i].is_listed)
             numeric[numeric_count++] = t->columns[i].id;
+    while (t->words[word_count] != NULL)
+        word_count++;
     const fg_csv_options options = {.no_header = !t->has_header,
                                     .numeric = numeric,
                                     .numeric_count = numeric_count,
                                     .has_header = t->has_header,
                                     .delimiter = t->delimiter,
                                     .decimal = decimal,
+                                    .na_values = (const char *const *)t->words,
+                                    .na_value_count = word_count,
                                     .no_default_na = t->keeps_words,
                                     .target = target,
                                     .missing = "mean",
@@ -40,6 +45,17 @@ static fg_status fit(const char *path, const fgi_look_table *t, char decimal, co
     const fg_status status = fg_csv_schema_fit(path, &options, out, err);
     fgi_free((void *)numeric);
     return status;
+}
+
+static const char *only_word(const fg_csv_column *c)
+{
+    int64_t words = 0;
+    double number;
+    if (strcmp(c->kind, "categorical") != 0 || c->numbers <= c->texts || c->marked > 0)
+        return NULL;
+    for (int64_t i = 0; i < c->category_count; i++)
+        words += fgi_cell_number(fgi_str_of(c->categories[i]), &number) != FGI_CELL_NUMBER;
+    return words == 1 ? c->text : NULL;
 }
 
 static fgi_look_column look_at_column(const fg_csv_column *c, bool has_header)
@@ -59,7 +75,8 @@ static fgi_look_column look_at_column(const fg_csv_column *c, bool has_header)
         .max = c->max,
         .distinct = c->categories,
         .distinct_count = (size_t)c->category_count,
-        .ignored_because = is_wide ? "it has many categories" : c->ignored_because};
+        .ignored_because = is_wide ? "it has many categories" : c->ignored_because,
+        .word = only_word(c)};
 }
 
 /* Replaces the columns by those of another schema, which is then the table's. */
@@ -152,8 +169,17 @@ bool fgi_look_table_read(const char *path, fgi_look_table *out, fg_error *err)
     return false;
 }
 
+static void drop_words(fgi_look_table *t)
+{
+    for (size_t i = 0; t->words[i] != NULL; i++) {
+        fgi_free(t->words[i]);
+        t->words[i] = NULL;
+    }
+}
+
 void fgi_look_table_free(fgi_look_table *table)
 {
+    drop_words(table);
     fg_csv_schema_destroy(table->schema);
     fgi_free(table->columns);
     *table = (fgi_look_table){0};
@@ -199,6 +225,26 @@ static bool fit_target(const char *path, fgi_look_table *t, fg_error *err)
            take_schema(t, schema, &unused) && numeric_columns(t) == numeric;
 }
 
+/* Words in columns of numbers are missing values, unless the target has them. */
+static bool try_words(const char *path, fgi_look_table *t, fg_error *err)
+{
+    fg_csv_schema *schema;
+    fg_error unused = {0};
+    size_t count = 0;
+    for (size_t i = 0; i < t->column_count && count < FGI_LOOK_WORDS; i++) {
+        const char *word = i != t->target ? t->columns[i].word : NULL;
+        size_t same = 0;
+        while (word != NULL && same < count && strcmp(t->words[same], word) != 0)
+            same++;
+        if (word != NULL && same == count && (t->words[count++] = fgi_strdup(word)) == NULL)
+            return fgi_refuse_memory(err);
+    }
+    if (count > 0 && fit(path, t, t->decimal, t->columns[t->target].id, &schema, &unused) == FG_OK)
+        return take_schema(t, schema, err);
+    drop_words(t);
+    return true;
+}
+
 bool fgi_look_table_choose(const char *path, const char *target, fgi_look_table *t, fg_error *err)
 {
     choose_target(t);
@@ -207,7 +253,7 @@ bool fgi_look_table_choose(const char *path, const char *target, fgi_look_table 
         t->target = strcmp(t->columns[i].id, target) == 0 ? i : t->target;
     if (target != NULL && strcmp(t->columns[t->target].id, target) != 0)
         return fgi_refuse(err, "--target: '%s' has no column '%s'", path, target);
-    return fit_target(path, t, err);
+    return fit_target(path, t, err) && try_words(path, t, err);
 }
 
 bool fgi_look_is_classification(const fgi_look_table *table, bool *out_is_sure, char *reason,

@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <microhttpd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -14,18 +15,28 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/library.h"
 #include "base/print.h"
 #include "base/reserved.h"
-#include "recipe/http_library.h"
 #include "recipe/run.h"
 #include "report/run_page.h"
 
 static const char every_s[] = "2"; /* between two loads of the page of a run in progress */
 static const char policy[] = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 
+/* Few programs serve pages, and libmicrohttpd brings GnuTLS into a process, so it is not linked. */
+#define FUNCTIONS(X)                                                                               \
+    X(start, MHD_start_daemon)                                                                     \
+    X(stop, MHD_stop_daemon)                                                                       \
+    X(lookup, MHD_lookup_connection_value)                                                         \
+    X(response, MHD_create_response_from_buffer)                                                   \
+    X(header, MHD_add_response_header)                                                             \
+    X(queue, MHD_queue_response)                                                                   \
+    X(destroy, MHD_destroy_response)
+FGI_LIBRARY(http, FUNCTIONS, "libmicrohttpd.so.12")
+
 typedef struct server {
     const char *folder;
-    const fgi_http_library *http;
     int port; /* in use */
 } server;
 
@@ -90,21 +101,20 @@ static void find_answer(const server *s, const char *url, const char *method, co
         say(a, MHD_HTTP_NOT_FOUND, "expected / or /report.json");
 }
 
-static enum MHD_Result send_answer(const fgi_http_library *http, struct MHD_Connection *connection,
-                                   const answer *a)
+static enum MHD_Result send_answer(struct MHD_Connection *connection, const answer *a)
 {
     struct MHD_Response *response =
-        http->response(a->text.size, a->text.data, MHD_RESPMEM_MUST_COPY);
+        http.response(a->text.size, a->text.data, MHD_RESPMEM_MUST_COPY);
     if (response == NULL)
         return MHD_NO;
-    (void)http->header(response, "Content-Type", a->type);
-    (void)http->header(response, "Content-Security-Policy", policy);
-    (void)http->header(response, "X-Content-Type-Options", "nosniff");
-    (void)http->header(response, "Cache-Control", "no-store");
+    (void)http.header(response, "Content-Type", a->type);
+    (void)http.header(response, "Content-Security-Policy", policy);
+    (void)http.header(response, "X-Content-Type-Options", "nosniff");
+    (void)http.header(response, "Cache-Control", "no-store");
     if (a->is_live)
-        (void)http->header(response, "Refresh", every_s);
-    const enum MHD_Result queued = http->queue(connection, a->status, response);
-    http->destroy(response);
+        (void)http.header(response, "Refresh", every_s);
+    const enum MHD_Result queued = http.queue(connection, a->status, response);
+    http.destroy(response);
     return queued;
 }
 
@@ -126,8 +136,8 @@ static enum MHD_Result on_request(void *self, struct MHD_Connection *connection,
         *size = 0;
         return MHD_YES;
     }
-    find_answer(s, url, method, s->http->lookup(connection, MHD_HEADER_KIND, "Host"), &a);
-    const enum MHD_Result sent = a.text.failed ? MHD_NO : send_answer(s->http, connection, &a);
+    find_answer(s, url, method, http.lookup(connection, MHD_HEADER_KIND, "Host"), &a);
+    const enum MHD_Result sent = a.text.failed ? MHD_NO : send_answer(connection, &a);
     fgi_buf_fini(&a.text);
     return sent;
 }
@@ -175,8 +185,7 @@ static fg_status start(server *s, const char *port_text, struct MHD_Daemon **out
     enum { CONNECTIONS = 32, TIMEOUT_S = 10 };
     uint16_t port;
     FGI_TRY(read_port(port_text, &port, err));
-    s->http = fgi_http_library_load();
-    if (s->http == NULL)
+    if (!http_is_loaded())
         return fgi_fail(err, FG_ENOTFOUND,
                         "serving a page requires libmicrohttpd (apt-get install libmicrohttpd12); "
                         "--html=FILE writes the page to a file");
@@ -184,10 +193,10 @@ static fg_status start(server *s, const char *port_text, struct MHD_Daemon **out
     if (fd < 0)
         return fgi_fail(err, FG_EIO, "cannot listen on port %d of 127.0.0.1: %s", port,
                         fgi_errno_text(errno));
-    *out = s->http->start(MHD_USE_INTERNAL_POLLING_THREAD, 0, NULL, NULL, on_request, s,
-                          MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
-                          (unsigned int)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
-                          (unsigned int)TIMEOUT_S, MHD_OPTION_END);
+    *out = http.start(MHD_USE_INTERNAL_POLLING_THREAD, 0, NULL, NULL, on_request, s,
+                      MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+                      (unsigned int)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
+                      (unsigned int)TIMEOUT_S, MHD_OPTION_END);
     if (*out != NULL)
         return FG_OK;
     (void)close(fd);
@@ -217,6 +226,6 @@ fg_status fg_recipe_serve_run(const char *folder, const fg_serve_options *option
     FGI_TRY(fgi_run_dir_refuse_sweep(folder, err));
     FGI_TRY(start(&s, options->port, &daemon, err));
     serve(options, &s);
-    s.http->stop(daemon);
+    http.stop(daemon);
     return FG_OK;
 }

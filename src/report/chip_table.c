@@ -27,7 +27,7 @@ static void print_row(fgi_buf *out, const fg_chip *c)
     const double rates[] = {c->f64, c->f32, c->tf32, c->f16, c->bf16, c->fp8, c->int8};
     for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++)
         put(out, 6, rates[i], 1e12);
-    put(out, 6, c->memory_bytes, 1073741824.0);
+    put(out, 6, c->memory_bytes, 1e9);
     put(out, 6, c->memory_bandwidth, 1e9);
     put(out, 6, c->ici_bandwidth, 1e9);
     fgi_buf_printf(out, " %13s", mxu);
@@ -69,7 +69,7 @@ void fgi_chip_table_print(fgi_buf *out, bool as_json)
     }
     fgi_buf_printf(out, "%-22s %7s %6s %6s %6s %6s %6s %6s %6s %6s %6s %6s %13s %5s  %s\n",
                    "chip (dense peaks)", "devices", "f64", "f32", "tf32", "f16", "bf16", "fp8",
-                   "int8", "GiB", "GB/s", "links", "matrix units", "GHz", "source");
+                   "int8", "GB", "GB/s", "links", "matrix units", "GHz", "source");
     for (size_t i = 0; i < fg_chip_count(); i++)
         print_row(out, fg_chip_at(i));
     fgi_buf_printf(out, "Rates are in TFLOPS (TOPS for integers) of a whole chip; links (ICI) in "

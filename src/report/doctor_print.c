@@ -10,13 +10,6 @@
 
 static const char *const severities[] = {"note", "warning", "wrong"};
 
-/* A size in GiB, "?" if unknown. */
-static const char *gib(int64_t bytes, char text[32])
-{
-    (void)fgi_snprintf(text, 32, bytes >= 0 ? "%.1f GiB" : "?", (double)bytes / 1073741824.0);
-    return text;
-}
-
 static const char *place_name(const char *place)
 {
     static const char *const names[][2] = {{"kaggle", "Kaggle notebook"},
@@ -32,7 +25,6 @@ static const char *place_name(const char *place)
 
 static void print_tpu(fgi_buf *out, const fg_host_info *info)
 {
-    char memory[32];
     if (info->tpu_chips == 0) {
         fgi_buf_printf(out, "tpu      none\n");
         return;
@@ -42,7 +34,7 @@ static void print_tpu(fgi_buf *out, const fg_host_info *info)
                    info->tpu_chips > 1 ? "s" : "", info->tpu_devices,
                    info->tpu_devices > 1 ? "s" : "");
     if (info->tpu_device_bytes > 0)
-        fgi_buf_printf(out, " of %s", gib((int64_t)info->tpu_device_bytes, memory));
+        fgi_buf_printf(out, " of %s", fgi_bytes_words((double)info->tpu_device_bytes));
     if (info->tpu_type[0] != '\0')
         fgi_buf_printf(out, "; %s", info->tpu_type);
     if (info->tpu_topology[0] != '\0')
@@ -54,12 +46,12 @@ static void print_tpu(fgi_buf *out, const fg_host_info *info)
 
 static void print_host(fgi_buf *out, const fg_host_info *info)
 {
-    char all[32], some[32], shm[32], temp[32];
-    fgi_buf_printf(out,
-                   "host     %d processor%s%s%s, memory %s (%s free), /dev/shm %s, /tmp %s free",
-                   info->cpus, fgi_s(info->cpus), info->cpu_name[0] != '\0' ? ", " : "",
-                   info->cpu_name, gib(info->memory_bytes, all), gib(info->memory_free_bytes, some),
-                   gib(info->shm_bytes, shm), gib(info->temp_free_bytes, temp));
+    fgi_buf_printf(
+        out, "host     %d processor%s%s%s, memory %s (%s free), /dev/shm %s, /tmp %s free",
+        info->cpus, fgi_s(info->cpus), info->cpu_name[0] != '\0' ? ", " : "", info->cpu_name,
+        fgi_bytes_words((double)info->memory_bytes),
+        fgi_bytes_words((double)info->memory_free_bytes), fgi_bytes_words((double)info->shm_bytes),
+        fgi_bytes_words((double)info->temp_free_bytes));
     if (info->hugepages[0] != '\0')
         fgi_buf_printf(out, ", huge pages %s", info->hugepages);
     fgi_buf_putc(out, '\n');

@@ -148,8 +148,8 @@ static void find_cache(fgi_checkup *d)
             "cannot cache compiled programs in %.200s: they are recompiled at every start",
             d->cache);
     else if (d->cache_free_bytes >= 0 && d->cache_free_bytes < 1LL << 30)
-        fgi_checkup_find(d, FG_WARNING, "disk", NULL, "only %lld MiB are free in %.200s",
-                         (long long)(d->cache_free_bytes >> 20), folder);
+        fgi_checkup_find(d, FG_WARNING, "disk", NULL, "only %s are free in %.200s",
+                         fgi_bytes_words((double)d->cache_free_bytes), folder);
 }
 
 /* ---- reading data ---------------------------------------------------------------------------- */

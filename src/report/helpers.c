@@ -82,16 +82,3 @@ void fgi_json_print(fgi_buf *out, const json_t *value, size_t flags)
 }
 
 double fgi_now_s(void) { return (double)fgi_now_ns() * 1e-9; }
-
-const char *fgi_bytes_words(double bytes)
-{
-    static _Thread_local char text[32];
-    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
-    size_t unit = 0;
-    while (bytes >= (unit == 0 ? 999.5 : 999.95) && unit < 5) {
-        bytes /= 1000;
-        unit++;
-    }
-    (void)fgi_snprintf(text, sizeof(text), unit == 0 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
-    return text;
-}

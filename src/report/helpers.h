@@ -1,4 +1,4 @@
-/* helpers.h - helpers for reports and recipes: errors in the user's input, readable sizes, the
+/* helpers.h - helpers for reports and recipes: errors in the user's input, JSON, the
  * clock.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -11,6 +11,7 @@
 #include <jansson.h>
 
 #include "base/alloc.h"
+#include "base/print.h"
 #include "base/text.h"
 #include "base/buf.h"
 
@@ -38,8 +39,5 @@ void fgi_json_print(fgi_buf *out, const json_t *value, size_t flags);
 
 /* Seconds of the monotonic clock. */
 double fgi_now_s(void);
-
-/* "12 B", "3.4 kB", "1.2 GB" in a static buffer of the thread; valid until its next call. */
-const char *fgi_bytes_words(double bytes);
 
 #endif

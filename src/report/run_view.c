@@ -48,24 +48,6 @@ const char *fgi_json_words(const json_t *o, const char *key)
     return value != NULL ? value : "";
 }
 
-const char *fgi_duration_words(double seconds, char out[32])
-{
-    const double minutes = floor(seconds / 60), hours = floor(seconds / 3600);
-    if (!isfinite(seconds))
-        out[0] = '\0';
-    else if (seconds < 0.9995e-3 && seconds > 0) /* not 1e+03 us */
-        (void)fgi_snprintf(out, 32, "%.3g us", seconds * 1e6);
-    else if (seconds < 0.9995 && seconds > 0)
-        (void)fgi_snprintf(out, 32, "%.3g ms", seconds * 1e3);
-    else if (seconds < 100)
-        (void)fgi_snprintf(out, 32, "%.3g s", seconds);
-    else if (seconds < 3600)
-        (void)fgi_snprintf(out, 32, "%.0f min %.0f s", minutes, floor(seconds - 60 * minutes));
-    else
-        (void)fgi_snprintf(out, 32, "%.0f h %.0f min", hours, floor(minutes - 60 * hours));
-    return out;
-}
-
 bool fgi_run_split(const json_t *report, double out[FGI_RUN_PARTS])
 {
     const json_t *time = json_object_get(report, "time");

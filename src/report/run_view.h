@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "report/draw.h"
+#include "base/duration.h"
 
 /* The values of one metric in order of its steps. */
 typedef struct fgi_run_metric {
@@ -69,8 +70,5 @@ extern const fgi_run_part fgi_run_parts[FGI_RUN_PARTS];
 /* The seconds of each part of a report (NULL is allowed); NaN if unknown. False if none is known.
  */
 bool fgi_run_split(const json_t *report, double out[FGI_RUN_PARTS]);
-
-/* "28.1 us", "3.2 s", "2 min 5 s", "1 h 10 min"; "" if it is not finite. */
-const char *fgi_duration_words(double seconds, char out[32]);
 
 #endif

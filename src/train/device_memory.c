@@ -74,35 +74,19 @@ fg_status fgi_memory_of(const fg_trainer *trainer, fgi_stage_kind kind, fgi_memo
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-const char *fgi_bytes_text(int64_t bytes, char *out, size_t size)
-{
-    static const char *const unit[] = {"B", "KB", "MB", "GB", "TB"};
-    double value = (double)bytes;
-    int i = 0;
-    while (value >= 1000 && i < 4) {
-        value /= 1000;
-        i++;
-    }
-    (void)fgi_snprintf(out, size, value < 10 && i > 0 ? "%.2f %s" : "%.0f %s", value, unit[i]);
-    return out;
-}
-
 /* "parameters 45 MB, optimizer 90 MB, batch 3 MB, activations 15 GB, program 12 MB" */
 static void breakdown(const fgi_memory *m, char *out, size_t size)
 {
-    char text[5][24];
     (void)snprintf(out, size, "parameters %s, optimizer %s, batch %s, activations %s, program %s",
-                   fgi_bytes_text(m->parameters, text[0], sizeof text[0]),
-                   fgi_bytes_text(m->optimizer, text[1], sizeof text[1]),
-                   fgi_bytes_text(m->batch, text[2], sizeof text[2]),
-                   fgi_bytes_text(m->activations, text[3], sizeof text[3]),
-                   fgi_bytes_text(m->program, text[4], sizeof text[4]));
+                   fgi_bytes_words((double)m->parameters), fgi_bytes_words((double)m->optimizer),
+                   fgi_bytes_words((double)m->batch), fgi_bytes_words((double)m->activations),
+                   fgi_bytes_words((double)m->program));
 }
 
 fg_status fgi_memory_check(const fg_trainer *trainer, const fgi_stage *stage, fg_error *err)
 {
     fgi_memory m;
-    char parts[192], need[24], limit[24], used[24];
+    char parts[192];
     if (fgi_memory_of(trainer, fgi_stage_get_kind(stage), &m, NULL) != FG_OK || m.limit < 0)
         return FG_OK; /* unknown: the run will fail if it does not fit */
     /* the parameters may be on the device already; they must not count twice */
@@ -112,10 +96,9 @@ fg_status fgi_memory_check(const fg_trainer *trainer, const fgi_stage *stage, fg
     breakdown(&m, parts, sizeof parts);
     return fgi_fail(
         err, FG_EDEVMEM, "the %sstep needs %s of each device's memory, which is %s%s%s: %s",
-        fgi_stage_prefix(fgi_stage_get_kind(stage)), fgi_bytes_text(m.need, need, sizeof need),
-        fgi_bytes_text(m.limit, limit, sizeof limit),
-        others > 0 ? ", of which other arrays use " : "",
-        others > 0 ? fgi_bytes_text(others, used, sizeof used) : "", parts);
+        fgi_stage_prefix(fgi_stage_get_kind(stage)), fgi_bytes_words((double)m.need),
+        fgi_bytes_words((double)m.limit), others > 0 ? ", of which other arrays use " : "",
+        others > 0 ? fgi_bytes_words((double)others) : "", parts);
 }
 
 /* ---- the batch that fits --------------------------------------------------------------------- */
@@ -250,7 +233,7 @@ void fgi_memory_explain(fg_trainer *trainer, const fg_fit_data *data, fg_error *
     fgi_memory m;
     search s;
     int64_t size = 0;
-    char parts[192] = "", need[24], limit[24];
+    char parts[192] = "";
     if (begin(&s, trainer, data, NULL) != FG_OK || least_limit(trainer->client) < 0 ||
         fgi_batch_size(trainer, data, &size, NULL) != FG_OK)
         return;
@@ -264,11 +247,10 @@ void fgi_memory_explain(fg_trainer *trainer, const fg_fit_data *data, fg_error *
         return;
     if (s.fits == 0)
         (void)fgi_fail(err, err->status, "%s\nnot even a batch of 1 per device fits in %s%s%s",
-                       err->message, fgi_bytes_text(s.limit, limit, sizeof limit),
-                       is_known ? ": " : "", parts);
+                       err->message, fgi_bytes_words((double)s.limit), is_known ? ": " : "", parts);
     else
-        (void)fgi_fail(
-            err, err->status, "%s\nbatch_size %lld fits: it needs %s of %s per device%s%s",
-            err->message, (long long)s.fits, fgi_bytes_text(s.fits_need, need, sizeof need),
-            fgi_bytes_text(s.limit, limit, sizeof limit), is_known ? "; this one: " : "", parts);
+        (void)fgi_fail(err, err->status,
+                       "%s\nbatch_size %lld fits: it needs %s of %s per device%s%s", err->message,
+                       (long long)s.fits, fgi_bytes_words((double)s.fits_need),
+                       fgi_bytes_words((double)s.limit), is_known ? "; this one: " : "", parts);
 }

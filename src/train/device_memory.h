@@ -25,7 +25,5 @@ fg_status fgi_memory_check(const fg_trainer *trainer, const fgi_stage *stage, fg
 /* Adds to the error of a fit that ran out of device memory which batch size fits, determined by
  * compiling smaller ones. */
 void fgi_memory_explain(fg_trainer *trainer, const fg_fit_data *data, fg_error *err);
-/* "1.23 GB" */
-const char *fgi_bytes_text(int64_t bytes, char *out, size_t size);
 
 #endif

@@ -50,25 +50,25 @@ static long number(const char *text, const char *name)
     return strtol(at + strlen(name), NULL, 10);
 }
 
-/* Each line of standard error is of a batch, the bytes it needs in MB, and whether they are nine
- * tenths of `limit` or less; returns the largest batch that was, and its MB. */
-static long check_tries(char *lines, double limit, double *out_megabytes)
+/* Each line of standard error is of a batch, the bytes it needs in kB, and whether they are nine
+ * tenths of `limit` or less; returns the largest batch that was, and its kB. */
+static long check_tries(char *lines, double limit, double *out_kilobytes)
 {
     long best = 0;
     for (char *rest = lines, *line; (line = strsep(&rest, "\n")) != NULL && *line != '\0';) {
         long batch;
-        double megabytes;
+        double kilobytes;
         char verdict[32];
-        if (sscanf(line, "batch_size %ld: needs %lf MB per device, %31[a-z ]", &batch, &megabytes,
+        if (sscanf(line, "batch_size %ld: needs %lf kB per device, %31[a-z ]", &batch, &kilobytes,
                    verdict) != 3)
             continue;
         const bool fits = strcmp(verdict, "fits") == 0;
         assert_true(fits || strcmp(verdict, "too much") == 0);
-        if (fabs(megabytes * 1e6 - 0.9 * limit) > 500) /* three digits */
-            assert_int_equal(fits, megabytes * 1e6 < 0.9 * limit);
+        if (fabs(kilobytes * 1e3 - 0.9 * limit) > 50) /* one decimal */
+            assert_int_equal(fits, kilobytes * 1e3 < 0.9 * limit);
         if (fits && batch > best) {
             best = batch;
-            *out_megabytes = megabytes;
+            *out_kilobytes = kilobytes;
         }
     }
     return best;
@@ -78,7 +78,7 @@ static void the_largest_batch_is_printed(void **state)
 {
     (void)state;
     enum { LIMIT = 12000 };
-    double megabytes = 0;
+    double kilobytes = 0;
     const char *folder = workplace();
     const outcome *o =
         find(0, folder, "memory_limit_bytes=12000", "--trainer.batch_size=16 --summary=s.json");
@@ -91,8 +91,8 @@ static void the_largest_batch_is_printed(void **state)
     contains(o->err, ": ran one training step\n");
     assert_null(strstr(o->err, "all training samples"));
     char *lines = strdup(o->err);
-    assert_int_equal(check_tries(lines, LIMIT, &megabytes), batch);
-    assert_true(fabs(megabytes * 1e6 - need) <= 500);
+    assert_int_equal(check_tries(lines, LIMIT, &kilobytes), batch);
+    assert_true(fabs(kilobytes * 1e3 - need) <= 50);
     free(lines);
     json_t *summary = json_load_file(fgt_path(folder, "s.json"), 0, NULL);
     assert_true(json_is_false(json_object_get(json_object_get(summary, "batch"), "all_fit")));
@@ -139,7 +139,7 @@ static void a_step_that_runs_out_of_memory(void **state)
     const outcome *o = find(1, workplace(), "memory_limit_bytes=1073741824,execute_error=8", "");
     contains(o->err, "batch_size 1000: the devices ran out of memory in a training step: trying a "
                      "smaller one\nbatch_size 936: ");
-    contains(o->err, "not even a batch of 1 per device fits in 1.074 GB: ");
+    contains(o->err, "not even a batch of 1 per device fits in 1.1 GB: ");
     assert_string_equal(o->out, "");
 }
 
@@ -163,21 +163,20 @@ static void nothing_fits(void **state)
     (void)state;
     const char *folder = workplace();
     const outcome *o = find(1, folder, "memory_limit_bytes=700", "");
-    contains(o->err, "not even a batch of 1 per device fits in 0.001 MB: ");
+    contains(o->err, "not even a batch of 1 per device fits in 700 B: ");
     assert_string_equal(o->out, "");
     o = find(1, workplace(), "memory_limit_bytes=60000,compile_error=8", "");
     contains(o->err, ": the compiler runs out of memory\n");
-    contains(o->err, "not even a batch of 1 per device fits in 0.060 MB: ");
+    contains(o->err, "not even a batch of 1 per device fits in 60.0 kB: ");
 }
 
-/* Gigabytes for 10^9 bytes or more. */
 static void large_memories_are_reported_in_gigabytes(void **state)
 {
     static const struct {
         const char *fake, *words;
-    } rows[] = {{"memory_limit_bytes=1500000000,compile_error=8", " fits in 1.500 GB: "},
-                {"memory_limit_bytes=1000000000,compile_error=8", " fits in 1.000 GB: "},
-                {"memory_limit_bytes=999999999,compile_error=8", " fits in 1000.000 MB: "}};
+    } rows[] = {{"memory_limit_bytes=1500000000,compile_error=8", " fits in 1.5 GB: "},
+                {"memory_limit_bytes=1000000000,compile_error=8", " fits in 1.0 GB: "},
+                {"memory_limit_bytes=999900000,compile_error=8", " fits in 999.9 MB: "}};
     const char *folder = workplace();
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)

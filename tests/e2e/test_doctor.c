@@ -30,9 +30,9 @@ static void report_of_a_good_machine(void **state)
     (void)state;
     const outcome *o = doctor_of("kaggle_v5e-8", 0, "");
     contains(o->out, "platform Kaggle notebook\n"
-                     "tpu      TPU v5e, 8 chips = 8 devices of 16.0 GiB; v5litepod-8, 2x4\n"
-                     "host     40 processors, AMD EPYC 7B13, memory 375.0 GiB (362.4 GiB free), "
-                     "/dev/shm 16.0 GiB, /tmp ?");
+                     "tpu      TPU v5e, 8 chips = 8 devices of 17.2 GB; v5litepod-8, 2x4\n"
+                     "host     40 processors, AMD EPYC 7B13, memory 402.7 GB (389.1 GB free), "
+                     "/dev/shm 17.2 GB, /tmp ?");
     contains(o->out, "warning  TPU_PROCESS_ADDRESSES is 'local': here one process uses all chips "
                      "[stale-variable]\n         -> unset TPU_PROCESS_ADDRESSES\n");
     contains(o->out, "\nnothing is wrong\n");

@@ -150,6 +150,57 @@ static void a_class_named_none(void **state)
 }
 
 /* Other delimiters, no header, missing cells, a target by name, images in rows. */
+/* A table of classes, and a column of numbers for each spelling of a missing value. */
+static void put_spellings(const char *folder, const char *file, const char *const *spellings)
+{
+    FILE *out = fopen(fgt_path(folder, file), "w");
+    assert_non_null(out);
+    for (int row = -1; row < 60; row++) {
+        for (int i = 0; spellings[i] != NULL; i++)
+            if (row < 0)
+                (void)fprintf(out, "x%d,", i);
+            else if (row % 7 == 3)
+                (void)fprintf(out, "%s,", spellings[i]);
+            else
+                (void)fprintf(out, "%d,", row * (i + 3) % 17);
+        (void)fputs(row < 0 ? "class\n" : row % 2 == 0 ? "yes\n" : "no\n", out);
+    }
+    assert_int_equal(fclose(out), 0);
+}
+
+/* The reader that trains treats a missing value as init did. Words that it does not know are
+ * listed, unless a column has two of them, or the target. */
+static void missing_values_of_any_spelling(void **state)
+{
+    static const char *const known[] = {"",     "NA",  "N/A",    "n/a",  "#N/A", "#NA",  "<NA>",
+                                        "NaN",  "nan", "NAN",    "-nan", "-NaN", "null", "NULL",
+                                        "None", "?",   "\"NA\"", " ",    NULL},
+                             *const others[] = {"na",        "Null",       "none", "-",   ".",
+                                                "\"n. a.\"", "\"a\"\"b\"", "na",   "nil", NULL};
+    const char *folder = fgt_temp_folder();
+    (void)state;
+    put_spellings(folder, "known.csv", known);
+    put_spellings(folder, "others.csv", others);
+    const outcome *o = program_gives(0, folder, "init known.csv -o -");
+    contains(o->out,
+             "  missing: mean                       # 162 missing values, first in column x0\n");
+    lacks(o->out, "na_values");
+    (void)program_gives(0, folder, "init known.csv");
+    trains(folder, "known.yaml");
+    contains(program_gives(0, folder, "init others.csv -o -")->out,
+             "  na_values: [\"na\", \"Null\", \"none\", \"-\", \".\", \"n. a.\", \"a\\\"b\", "
+             "\"nil\"] # inferred, "
+             "check it: the only text in a column of numbers\n  missing: mean                      "
+             " # 81 missing");
+    (void)program_gives(0, folder, "init others.csv");
+    trains(folder, "others.yaml");
+    write_text(folder, "two.csv",
+               "a,b,c\n1,na,-\n2,4,6\n3,5,7\n4,na,8\n5,6,9\n6,-,7\n7,6,6\n8,9,9\n");
+    contains(program_gives(0, folder, "init two.csv --target=a -o -")->out,
+             "  na_values: [\"-\"]                    # inferred");
+    lacks(program_gives(0, folder, "init two.csv --target=c -o -")->out, "na_values");
+}
+
 static void other_tables(void **state)
 {
     const char *folder = fgt_temp_folder();
@@ -312,6 +363,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(existing_files_stay),
     cmocka_unit_test(an_export_of_a_spreadsheet),
     cmocka_unit_test(a_class_named_none),
+    cmocka_unit_test(missing_values_of_any_spelling),
     cmocka_unit_test(other_tables),
     cmocka_unit_test(many_classes),
     cmocka_unit_test(folders_of_other_formats),

@@ -598,9 +598,9 @@ static void a_pack_larger_than_memory_is_not_preloaded(void **state)
         if (!fits)
             (void)fgi_snprintf(
                 expected, sizeof expected,
-                "'~/fit.pack': the pack is not preloaded, because it has %.4g MB, but "
-                "only %.4g MB are available; records are read when they are needed",
-                (double)size / 1e6, (double)(size - 1) / 1e6);
+                "'~/fit.pack': the pack is not preloaded, because it has %s, but only "
+                "%s are available; records are read when they are needed",
+                fgi_bytes_words((double)size), fgi_bytes_words((double)(size - 1)));
         fgt_message_is(warning, expected);
         fg_dataset_destroy(dataset);
     }

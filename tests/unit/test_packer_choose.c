@@ -10,8 +10,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/print.h"
 #include "packer/packer.h"
-#include "packer/packer_text.h"
 #include "photos.h"
 
 static fg_error err;
@@ -81,10 +81,10 @@ static const struct {
     {"none", 1, 101, 0, false, FG_PACK_CHOICE_SEG, 2,
      "read about 200/s from jpeg-seg, and 100/s from jpeg (measured); "},
     {"none", 1, 201, 10000, false, FG_PACK_CHOICE_SEG, 2,
-     "10 kB are free; this is too slow: images of equal size (for example, with presize "
+     "10.0 kB are free; this is too slow: images of equal size (for example, with presize "
      "square=256,upscale) could be stored with codec dct, which is usually faster"},
     {"none", 1, 201, 10000, true, FG_PACK_CHOICE_SEG, 2,
-     "10 kB are free; this is too slow, and no codec that fits is faster: store smaller images "
+     "10.0 kB are free; this is too slow, and no codec that fits is faster: store smaller images "
      "(presize), or use more CPUs"},
     {"none", 1, 201, 0, false, FG_PACK_CHOICE_RAW, 3, "300/s from raw, and 100/s from jpeg"},
     {"square=64,upscale", 1, 400, 0, false, FG_PACK_CHOICE_DCT, 3, "about 400/s from dct"},
@@ -93,14 +93,14 @@ static const struct {
      " are free; codec dct is not considered because the host crops or flips the images "
      "(data.augment does this on the device)"},
     {"square=64,upscale", 1, 300, 0, false, FG_PACK_CHOICE_DCT, 3, " are free"},
-    {"square=64,upscale", 1, 400, 50000, false, FG_PACK_CHOICE_DCT, 3, "50 kB are free"},
+    {"square=64,upscale", 1, 400, 50000, false, FG_PACK_CHOICE_DCT, 3, "50.0 kB are free"},
     {"square=64,upscale", 1, 400, 50000, true, FG_PACK_CHOICE_SEG, 2,
-     "50 kB are free; this is too slow: codec dct is not considered because the host crops or "
+     "50.0 kB are free; this is too slow: codec dct is not considered because the host crops or "
      "flips "
      "the images (data.augment does this on the device)"},
     /* sizes: of JPEGs that keep theirs, of those that are encoded, and of all variants */
-    {"square=64,upscale", 1, 1, 0, false, FG_PACK_CHOICE_JPEG, 1, " needs about 12 kB, "},
-    {"square=64,upscale", 4, 1, 0, false, FG_PACK_CHOICE_JPEG, 1, " needs about 49 kB, "},
+    {"square=64,upscale", 1, 1, 0, false, FG_PACK_CHOICE_JPEG, 1, " needs about 12.3 kB, "},
+    {"square=64,upscale", 4, 1, 0, false, FG_PACK_CHOICE_JPEG, 1, " needs about 49.2 kB, "},
     {"square=64,upscale", 4, 400, 50000, false, FG_PACK_CHOICE_SEG, 2, "this is too slow"},
 };
 
@@ -148,7 +148,7 @@ static void the_size_of_a_pack_is_estimated(void **state)
     photos_put("baseline.jpg", source, "b.jpg");
     free(photos_read(fgt_path(source, "a.jpg"), &size));
     for (size_t i = 0; i < sizeof estimates / sizeof *estimates; i++) {
-        char expected[64], bytes[32];
+        char expected[64];
         fg_pack_built built;
         fg_pack_build_options o = {
             .rate = 1, .variant_count = estimates[i].variants, .measure = measure_at_once};
@@ -157,7 +157,7 @@ static void the_size_of_a_pack_is_estimated(void **state)
                              &err));
         const double one = estimates[i].pixels > 0 ? 0.375 * estimates[i].pixels : (double)size;
         (void)snprintf(expected, sizeof expected, "; the pack needs about %s, and ",
-                       fgi_packer_bytes(2 * one, bytes));
+                       fgi_bytes_words(2 * one));
         if (strstr(built.reason, expected) == NULL)
             fail_msg("row %zu: expected '%s', got '%s'", i, expected, built.reason);
         fg_pack_built_fini(&built);

@@ -267,7 +267,7 @@ static void out_of_memory_at_run_keeps_the_weights(void **state)
     fgt_message_is(
         err.message,
         "training step 5: uploading an array on cpu:0 (fakepjrt.so): RESOURCE_EXHAUSTED: Out of "
-        "memory allocating 96 bytes.\nnot even a batch of 1 per device fits in 1.12 KB: parameters "
+        "memory allocating 96 bytes.\nnot even a batch of 1 per device fits in 1.1 kB: parameters "
         "332 B, optimizer 692 B, batch 176 B, activations 40 B, program 0 B");
     assert_null(strstr(err.message, "lost"));
     fake.set("memory_limit_bytes", 0);
