@@ -3,12 +3,12 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include <fulgurite/train.h>
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "callback/callback_rows.h"
 #include "log/loggers.h"
-#include "train/trainer.h"
 
 /* What the functions of a row are called with, created from "patience=3, monitor=val_loss". */
 static fg_status create(const fg_entry *entry,

@@ -52,4 +52,13 @@ bool fgi_callbacks_receive_predictions(const fgi_callbacks *list);
 /* The current position of training, for a callback. */
 fg_progress fgi_progress_at(const fg_trainer *trainer);
 
+/* What the built-in callbacks know of a Trainer in addition to its public functions. */
+typedef struct fgi_fit_facts {
+    const fg_trainer_options *options; /* in which every default is filled in */
+    const fg_dataset *train;           /* the training data; NULL: not known yet */
+    int64_t validations;               /* of the fit, from its start to its end; -1: unknown */
+    bool is_extra; /* the validation would not be due without the limit that ended the fit */
+} fgi_fit_facts;
+fgi_fit_facts fgi_fit_facts_of(const fg_trainer *trainer);
+
 #endif

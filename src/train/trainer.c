@@ -353,6 +353,15 @@ fg_client *fg_trainer_client(const fg_trainer *trainer) { return trainer->client
 
 const fg_result *fg_trainer_result(const fg_trainer *trainer) { return &trainer->call.result; }
 
+fgi_fit_facts fgi_fit_facts_of(const fg_trainer *trainer)
+{
+    const fgi_stage *stage = trainer->stage[FGI_TRAIN];
+    return (fgi_fit_facts){.options = &trainer->options,
+                           .train = stage != NULL ? fgi_stage_dataset(stage) : NULL,
+                           .validations = trainer->fit.validations,
+                           .is_extra = trainer->fit.is_extra};
+}
+
 static fg_status build_module(fg_trainer *trainer, const fg_task *task, fg_error *err)
 {
     if (trainer->model.root != NULL)
