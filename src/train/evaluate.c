@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/thread.h"
+#include "train/activity.h"
 #include "train/callbacks.h"
 #include "train/evaluate.h"
 #include "train/feed.h"
@@ -18,7 +18,6 @@
 #include "train/snapshot.h"
 #include "train/stage.h"
 #include "train/trainer.h"
-#include "train/watchdog.h"
 #include "train/windows.h"
 
 /* After this many batches, the f32 sums are read from the device and added up in double. */
@@ -57,10 +56,10 @@ static fg_status pass(fg_trainer *trainer, fgi_stage *stage, fgi_windows *window
         FGI_TRY(fg_loader_start_epoch(fgi_stage_loader(stage), 0, 0, err));
     FGI_TRY(fgi_stage_clear_sums(trainer, stage, err));
     while (has_more && (at.batches < 0 || at.batch < at.batches) && !fgi_stop_requested(trainer)) {
-        const int64_t watch = fgi_work_begin(trainer);
+        const int64_t watch = fgi_work_begin(trainer->ledger);
         FGI_TRY(launch_next(trainer, stage, windows, &at, &has_more, err));
         if (!trainer->call.is_running)
-            fgi_work_end(trainer, watch);
+            fgi_work_end(trainer->ledger, watch);
     }
     trainer->call.evaluated_batches = at.batch;
     FGI_TRY(fgi_windows_close(trainer, windows, stage, err));
@@ -217,16 +216,11 @@ static fg_status start_rows(prediction *p, fg_array *take_array, int64_t first, 
 static fg_status await_rows(prediction *p, rows *r, fg_error *err)
 {
     fg_error cause = {0};
-    const int64_t begin = fgi_now_ns();
-    fg_trainer *trainer = p->trainer;
-    const fgi_watch before = fgi_watch_set(
-        trainer->watchdog, (fgi_watch){.doing = FGI_DOING_READ, .stage = (int)FGI_PREDICT});
-    fg_status status = fgi_event_wait(r->arrived, err);
-    (void)fgi_watch_set(trainer->watchdog, before);
-    const int64_t end = fgi_now_ns();
-    fgi_client_count_read(trainer->client, "predictions", (int64_t)fg_type_bytes(&r->type),
-                          end - begin);
-    fgi_ledger_add(p->trainer->ledger, FGI_READ, begin, end);
+    fgi_span span = {FGI_READ, FGI_PREDICT, -1, "trainer", .name = "read predictions"};
+    fgi_span_begin(&p->trainer->spans, &span);
+    const fg_status status = fgi_event_wait(r->arrived, err);
+    fgi_client_count_read(p->trainer->client, "predictions", (int64_t)fg_type_bytes(&r->type),
+                          fgi_span_end(&span));
     if (status == FG_OK)
         return FG_OK;
     const fg_status drained = fgi_feed_drain(p->trainer, &cause);
@@ -320,9 +314,9 @@ static fg_status predict_batches(prediction *p, fgi_stage *stage, fg_progress *a
     bool has_more = true;
     FGI_TRY(fg_loader_start_epoch(fgi_stage_loader(stage), 0, 0, err));
     while (has_more && !fgi_stop_requested(trainer)) {
-        const int64_t watch = fgi_work_begin(trainer);
+        const int64_t watch = fgi_work_begin(trainer->ledger);
         FGI_TRY(predict_next(p, stage, at, &has_more, err));
-        fgi_work_end(trainer, watch);
+        fgi_work_end(trainer->ledger, watch);
     }
     if (p->count == 0 && !trainer->call.is_stopping) {
         const rows none = {.type = {.dtype = FG_F32, .rank = 1}};

@@ -271,9 +271,9 @@ static fg_status run_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
         FGI_TRY(do_due(trainer, data, err));
     while (!epoch_is_over(trainer) && !is_over(trainer) && !fgi_stop_requested(trainer)) {
         fgi_step_profile_before(trainer);
-        const int64_t watch = fgi_work_begin(trainer);
+        const int64_t watch = fgi_work_begin(trainer->ledger);
         FGI_TRY(train_step(trainer, err));
-        fgi_work_end(trainer, watch);
+        fgi_work_end(trainer->ledger, watch);
         FGI_TRY(do_due(trainer, data, err));
         if (fgi_save_requested(trainer) || fgi_saver_is_due(trainer))
             FGI_TRY(save(trainer, FGI_RANK_NONE, err));

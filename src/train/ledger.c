@@ -19,7 +19,6 @@
 #include "train/input_report.h"
 #include "train/ledger.h"
 #include "train/ledger_parts.h"
-#include "train/trainer.h"
 
 fg_status fgi_ledger_create(fgi_ledger **out, fg_error *err)
 {
@@ -35,7 +34,7 @@ void fgi_ledger_start(fgi_ledger *ledger, int64_t now_ns)
 }
 
 /* There is no room for another span: an earlier one of the same activity becomes longer instead. */
-static void extend(fgi_spans *spans, fgi_activity activity, int64_t begin_ns, int64_t end_ns)
+static void extend(fgi_host_work *spans, fgi_activity activity, int64_t begin_ns, int64_t end_ns)
 {
     for (int i = spans->count - 1; i >= 0; i--)
         if (spans->span[i].activity == activity && spans->span[i].end_ns <= begin_ns) {
@@ -46,18 +45,36 @@ static void extend(fgi_spans *spans, fgi_activity activity, int64_t begin_ns, in
 
 void fgi_ledger_add(fgi_ledger *ledger, fgi_activity activity, int64_t begin_ns, int64_t end_ns)
 {
-    fgi_spans *spans = &ledger->pending;
+    fgi_host_work *spans = &ledger->pending;
     if (end_ns <= begin_ns || ledger->is_off)
         return;
     if (spans->count < FGI_SPANS)
-        spans->span[spans->count++] = (fgi_span){activity, begin_ns, end_ns};
+        spans->span[spans->count++] = (fgi_host_span){activity, begin_ns, end_ns};
     else
         extend(spans, activity, begin_ns, end_ns);
 }
 
+static void on_ended(void *self, const fgi_span *span, int64_t end_ns)
+{
+    if (span->activity < FGI_ACTIVITIES)
+        fgi_ledger_add(self, (fgi_activity)span->activity, span->begin_ns, end_ns);
+}
+
+fgi_span_listener fgi_ledger_listener(fgi_ledger *ledger)
+{
+    return (fgi_span_listener){.self = ledger, .ended = on_ended};
+}
+
+bool fgi_ledger_set_off(fgi_ledger *ledger, bool is_off)
+{
+    const bool was_off = ledger->is_off;
+    ledger->is_off = is_off;
+    return was_off;
+}
+
 void fgi_ledger_launched(fgi_ledger *ledger, int64_t number)
 {
-    fgi_spans *spans = &ledger->of_flight[number % FGI_IN_FLIGHT];
+    fgi_host_work *spans = &ledger->of_flight[number % FGI_IN_FLIGHT];
     if (ledger->is_off)
         return;
     spans->count = ledger->pending.count;
@@ -71,11 +88,12 @@ static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* Attributes the idle time from begin_ns to end_ns. A span is added when it ends, so nested spans
  * precede the outer span, which gets the remaining time. */
-static void split_idle(fgi_ledger *ledger, const fgi_spans *spans, int64_t begin_ns, int64_t end_ns)
+static void split_idle(fgi_ledger *ledger, const fgi_host_work *spans, int64_t begin_ns,
+                       int64_t end_ns)
 {
     int64_t own[FGI_SPANS];
     for (int i = 0; i < spans->count; i++) {
-        const fgi_span *outer = &spans->span[i];
+        const fgi_host_span *outer = &spans->span[i];
         own[i] = smaller(outer->end_ns, end_ns) - larger(outer->begin_ns, begin_ns);
         for (int k = 0; k < i; k++)
             if (spans->span[k].begin_ns >= outer->begin_ns && own[k] > 0)
@@ -195,23 +213,22 @@ static fg_step_times step_times(const fgi_ledger *ledger)
 
 enum { WORK_EVERY = 16 };
 
-int64_t fgi_work_begin(fg_trainer *trainer)
+int64_t fgi_work_begin(fgi_ledger *ledger)
 {
-    if (trainer->ledger->is_off ||
-        trainer->ledger->work_steps++ % WORK_EVERY != 1) /* the first step is not typical */
+    if (ledger->is_off || ledger->work_steps++ % WORK_EVERY != 1) /* the first is not typical */
         return -1;
     fgi_plugin_watch();
     return fgi_thread_cpu_ns();
 }
 
-void fgi_work_end(fg_trainer *trainer, int64_t begin)
+void fgi_work_end(fgi_ledger *ledger, int64_t begin)
 {
     if (begin < 0)
         return;
     const int64_t plugin = fgi_plugin_unwatch();
-    trainer->ledger->work_measured++;
-    trainer->ledger->plugin_ns += plugin;
-    trainer->ledger->work_ns += fgi_thread_cpu_ns() - begin - plugin;
+    ledger->work_measured++;
+    ledger->plugin_ns += plugin;
+    ledger->work_ns += fgi_thread_cpu_ns() - begin - plugin;
 }
 
 void fgi_ledger_result(const fgi_ledger *ledger, fg_result *out)

@@ -6,28 +6,24 @@
 
 #include <fulgurite/train.h>
 
+#include "train/activity.h"
 #include "train/feed.h"
-
-typedef enum fgi_activity {
-    FGI_INPUT,
-    FGI_UPLOAD,
-    FGI_COMPILE,
-    FGI_READ,
-    FGI_CHECKPOINT,
-    FGI_ACTIVITIES
-} fgi_activity;
 
 typedef struct fgi_ledger fgi_ledger;
 
 fg_status fgi_ledger_create(fgi_ledger **out, fg_error *err);
 void fgi_ledger_destroy(fgi_ledger *ledger); /* NULL is allowed */
 void fgi_ledger_start(fgi_ledger *ledger, int64_t now_ns);
+/* Records the spans that the devices may have waited for. */
+fgi_span_listener fgi_ledger_listener(fgi_ledger *ledger);
+/* Whether nothing is recorded; also sets it. */
+bool fgi_ledger_set_off(fgi_ledger *ledger, bool is_off);
 void fgi_ledger_add(fgi_ledger *ledger, fgi_activity activity, int64_t begin_ns, int64_t end_ns);
 /* Measure the processor time of a step on the Trainer's thread; only every 16th step, because
  * reading the clocks costs system calls. begin returns a time, or -1 for a step that is not
  * measured. */
-int64_t fgi_work_begin(fg_trainer *trainer);
-void fgi_work_end(fg_trainer *trainer, int64_t begin);
+int64_t fgi_work_begin(fgi_ledger *ledger);
+void fgi_work_end(fgi_ledger *ledger, int64_t begin);
 /* A step was launched: the host activities so far preceded it. */
 void fgi_ledger_launched(fgi_ledger *ledger, int64_t number);
 /* Flight `number` has finished. */

@@ -10,16 +10,16 @@ enum { FGI_STEP_TIMES = 4096 }; /* finished steps whose times are kept for the p
 
 enum { FGI_SPANS = 32 };
 
-typedef struct fgi_span {
+typedef struct fgi_host_span {
     fgi_activity activity;
     int64_t begin_ns, end_ns;
-} fgi_span;
+} fgi_host_span;
 
 /* What the host did before a launch. */
-typedef struct fgi_spans {
+typedef struct fgi_host_work {
     int count;
-    fgi_span span[FGI_SPANS];
-} fgi_spans;
+    fgi_host_span span[FGI_SPANS];
+} fgi_host_work;
 
 /* What the device spent its time on since the call started. */
 typedef struct fgi_totals {
@@ -30,7 +30,7 @@ typedef struct fgi_totals {
 struct fgi_ledger {
     int64_t start_ns, first_done_ns, last_done_ns;
     int64_t launches, steps; /* finished; steps are those that are measured */
-    fgi_spans pending, of_flight[FGI_IN_FLIGHT];
+    fgi_host_work pending, of_flight[FGI_IN_FLIGHT];
     int64_t step_busy_ns, step_samples; /* of busy_ns: without validation in a fit */
     fgi_totals total;
     int64_t timed_ns, timed_samples;   /* of steps that followed another launch */
@@ -45,7 +45,7 @@ struct fgi_ledger {
     fgi_totals window_start;
     fg_time_window window[FG_MAX_TIME_WINDOWS];
     size_t window_count;
-    bool is_off;         /* for a benchmark: nothing is recorded; kept when a call starts */
+    bool is_off;         /* nothing is recorded; kept when a call starts */
     int merged, in_last; /* closed windows in each of them, and in the last one */
 };
 

@@ -389,21 +389,8 @@ static void stop_ticker(fgi_progress *p)
     p->is_ticking = p->is_ending = false;
 }
 
-void fgi_progress_stop(fgi_progress *p)
+static void compile_begin(fgi_progress *p, const char *stage)
 {
-    if (p == NULL)
-        return;
-    fgi_progress_compile_end(p);
-    lock(p);
-    p->is_active = p->has_at = false;
-    unlock(p);
-    stop_ticker(p);
-}
-
-void fgi_progress_compile_begin(fgi_progress *p, const char *stage)
-{
-    if (p == NULL)
-        return;
     lock(p);
     p->compile.stage = stage;
     p->compile.begin_ns = p->now_ns();
@@ -414,10 +401,10 @@ void fgi_progress_compile_begin(fgi_progress *p, const char *stage)
     start_ticker(p);
 }
 
-void fgi_progress_compile_end(fgi_progress *p)
+static void compile_end(fgi_progress *p)
 {
     char line[160];
-    if (p == NULL || p->compile.stage == NULL)
+    if (p->compile.stage == NULL)
         return;
     if (!p->is_active)
         stop_ticker(p);
@@ -432,6 +419,36 @@ void fgi_progress_compile_end(fgi_progress *p)
     else
         clear(p);
     unlock(p);
+}
+
+static void on_begun(void *self, const fgi_span *span)
+{
+    static const char *const name[] = {"training", "validation", "test", "prediction"};
+    if (span->activity == FGI_COMPILE)
+        compile_begin(self, name[span->kind]);
+}
+
+static void on_ended(void *self, const fgi_span *span, int64_t end_ns)
+{
+    (void)end_ns;
+    if (span->activity == FGI_COMPILE)
+        compile_end(self);
+}
+
+fgi_span_listener fgi_progress_listener(fgi_progress *progress)
+{
+    return (fgi_span_listener){.self = progress, .begun = on_begun, .ended = on_ended};
+}
+
+void fgi_progress_stop(fgi_progress *p)
+{
+    if (p == NULL)
+        return;
+    compile_end(p);
+    lock(p);
+    p->is_active = p->has_at = false;
+    unlock(p);
+    stop_ticker(p);
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */

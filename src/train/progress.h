@@ -8,6 +8,8 @@
 
 #include <fulgurite/train.h>
 
+#include "train/activity.h"
+
 typedef struct fgi_progress fgi_progress;
 
 /* Whether `style` is one of fg_trainer_output.progress_style. */
@@ -18,9 +20,8 @@ fg_status fgi_progress_create(FILE *out, const char *style, bool has_color,
                               fg_error *err);
 extern const fg_callback_ops fgi_progress_ops;
 
-/* The compilation of this stage ("training") begins and ends. progress may be NULL. */
-void fgi_progress_compile_begin(fgi_progress *progress, const char *stage);
-void fgi_progress_compile_end(fgi_progress *progress);
+/* Shows compilations. */
+fgi_span_listener fgi_progress_listener(fgi_progress *progress);
 /* A call of the Trainer has ended, possibly with an error: nothing more is drawn. NULL is
  * allowed. */
 void fgi_progress_stop(fgi_progress *progress);

@@ -20,7 +20,6 @@
 #include "train/snapshot.h"
 #include "train/stage.h"
 #include "train/trainer.h"
-#include "train/watchdog.h"
 #include "train/windows.h"
 
 /* Nothing is still in progress: no step, read or save. */
@@ -29,7 +28,6 @@ static fg_status settle(fg_trainer *trainer, fg_error *err)
     const fg_status status = fgi_feed_drain(trainer, err);
     fgi_windows_abandon(trainer->windows);
     trainer->fit.is_in_step = false;
-    (void)fgi_watch_set(trainer->watchdog, (fgi_watch){.doing = FGI_DOING_NOTHING});
     if (status != FG_OK)
         return status;
     return fgi_saver_collect(trainer, true, err);

@@ -24,12 +24,8 @@ fg_status fgi_sanity_check(fg_trainer *trainer, const fg_fit_data *data, fg_erro
     fg_metric metrics[FG_MAX_METRICS];
     size_t count = 0;
     fg_status status = fgi_stage_prepare(trainer, FGI_VAL, data, err);
-    fgi_ledger *const ledger = trainer->ledger; /* replaced during the check, and restored */
-    fgi_ledger *aside = NULL;
-    if (status == FG_OK)
-        status = fgi_ledger_create(&aside, err);
     if (status == FG_OK) {
-        trainer->ledger = aside;
+        const bool was_off = fgi_ledger_set_off(trainer->ledger, true);
         const fg_result result = trainer->call.result;
         const int64_t limit = fgi_stage_limit(trainer, FGI_VAL);
         const bool is_fewer = requested > 0 && (limit == 0 || requested < limit);
@@ -38,9 +34,8 @@ fg_status fgi_sanity_check(fg_trainer *trainer, const fg_fit_data *data, fg_erro
         status = status == FG_OK ? drained : status;
         fgi_sample_rows_clear(fgi_stage_rows(trainer->stage[FGI_VAL]));
         trainer->call.result = result;
-        trainer->ledger = ledger;
+        (void)fgi_ledger_set_off(trainer->ledger, was_off);
     }
-    fgi_ledger_destroy(aside);
     fgi_windows_start_clock(trainer->windows);
     return status == FG_OK
                ? FG_OK

@@ -8,20 +8,16 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "base/thread.h"
 #include "data/loader.h"
 #include "train/accumulate.h"
+#include "train/activity.h"
 #include "train/callback_programs.h"
 #include "train/device_memory.h"
 #include "train/feed.h"
 #include "train/fit_settings.h"
 #include "train/input_report.h"
-#include "train/ledger.h"
-#include "train/progress.h"
-#include "train/signals.h"
 #include "train/stage_parts.h"
 #include "train/trainer.h"
-#include "train/watchdog.h"
 
 const char *fgi_stage_prefix(fgi_stage_kind kind)
 {
@@ -344,17 +340,13 @@ static void empty(fgi_stage *stage)
 static const char *const stage_names[] = {"training", "validation", "test", "prediction"};
 static const char *const part_names[] = {"train", "val", "test", "predict"};
 
-/* Compiles the programs, which the progress display and the watchdog see. */
-static fg_status compile_shown(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
+/* Compiles the programs, which takes a while. */
+static fg_status compile(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
 {
-    const fgi_watch before = fgi_watch_set(
-        trainer->watchdog, (fgi_watch){.doing = FGI_DOING_COMPILE, .stage = (int)stage->kind});
-    fgi_progress_compile_begin(trainer->progress, stage_names[stage->kind]);
-    fgi_signals_compiling(true);
+    fgi_span span = {FGI_COMPILE, (int)stage->kind, .number = -1};
+    fgi_span_begin(&trainer->spans, &span);
     const fg_status status = fgi_stage_build(trainer, stage, err);
-    fgi_signals_compiling(false);
-    fgi_progress_compile_end(trainer->progress);
-    (void)fgi_watch_set(trainer->watchdog, before);
+    fgi_span_end(&span);
     return status == FG_OK ? fgi_memory_check(trainer, stage, err) : status;
 }
 
@@ -366,10 +358,7 @@ fg_status fgi_stage_refresh(fg_trainer *trainer, fgi_stage *stage, fg_error *err
     FGI_TRY(fgi_feed_drain(trainer, err));
     drop_programs(stage);
     stage->spec.trainable = trainable;
-    const int64_t begin = fgi_now_ns();
-    FGI_TRY(compile_shown(trainer, stage, err));
-    fgi_ledger_add(trainer->ledger, FGI_COMPILE, begin, fgi_now_ns());
-    return FG_OK;
+    return compile(trainer, stage, err);
 }
 
 /* Fills an empty stage. */
@@ -377,11 +366,8 @@ static fg_status open_stage(fg_trainer *trainer, fgi_stage *stage, fg_error *err
 {
     /* the loader reads while the program compiles */
     FGI_TRY(open_loader(trainer, stage->kind, &stage->spec, &stage->loader, err));
-    const int64_t begin = fgi_now_ns();
-    FGI_TRY(compile_shown(trainer, stage, err));
-    FGI_TRY(fgi_stage_clear_sums(trainer, stage, err));
-    fgi_ledger_add(trainer->ledger, FGI_COMPILE, begin, fgi_now_ns());
-    return FG_OK;
+    FGI_TRY(compile(trainer, stage, err));
+    return fgi_stage_clear_sums(trainer, stage, err);
 }
 
 /* Replaces the loader of a stage whose program fits. */

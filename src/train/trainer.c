@@ -18,6 +18,7 @@
 #include "train/progress.h"
 #include "train/run_folder.h"
 #include "train/saver.h"
+#include "train/signals.h"
 #include "train/step_profile.h"
 #include "train/strategy.h"
 #include "train/trainer.h"
@@ -265,6 +266,9 @@ static fg_status create_parts(fg_trainer *trainer, fg_error *err)
     FGI_TRY(fgi_run_create(o->output.loggers, &trainer->run, err));
     FGI_TRY(fgi_watchdog_create(o, &trainer->watchdog, err));
     FGI_TRY(fgi_callbacks_create(&trainer->callbacks, err));
+    fgi_spans_listen(&trainer->spans, fgi_watchdog_listener(trainer->watchdog));
+    fgi_spans_listen(&trainer->spans, fgi_ledger_listener(trainer->ledger));
+    fgi_spans_listen(&trainer->spans, fgi_signals_listener());
     if (o->output.progress == NULL)
         return FG_OK;
     fgi_progress *progress = NULL;
@@ -272,6 +276,7 @@ static fg_status create_parts(fg_trainer *trainer, fg_error *err)
                                 o->output.progress_color, trainer, &progress, err));
     FGI_TRY(fg_trainer_add_callback(trainer, &fgi_progress_ops, progress, err));
     trainer->progress = progress;
+    fgi_spans_listen(&trainer->spans, fgi_progress_listener(progress));
     return FG_OK;
 }
 

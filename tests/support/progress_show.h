@@ -10,6 +10,7 @@
 
 #include "fgt.h"
 #include "train/progress.h"
+#include "train/stage.h"
 #include "train/trainer.h"
 
 static _Atomic int64_t now = 1000000000;
@@ -74,6 +75,19 @@ static inline void run_epoch(show *s, int64_t epoch, double batch_s)
     s->trainer.cursor.position = 0;
     at.metrics = train;
     tell(s, fgi_progress_ops.epoch_end, at);
+}
+
+/* The compilation of this stage begins and ends. */
+static inline void compile_begins(fgi_progress *progress, fgi_stage_kind kind)
+{
+    const fgi_span span = {FGI_COMPILE, (int)kind, .number = -1};
+    fgi_progress_listener(progress).begun(progress, &span);
+}
+
+static inline void compile_ends(fgi_progress *progress)
+{
+    const fgi_span span = {FGI_COMPILE, .number = -1};
+    fgi_progress_listener(progress).ended(progress, &span, 0);
 }
 
 #endif

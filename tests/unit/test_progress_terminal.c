@@ -34,9 +34,9 @@ static void run_on_terminal(unsigned short columns, char *out, size_t size)
     int master;
     show s;
     open_on_terminal(&s, "bar", 3, columns, &master);
-    fgi_progress_compile_begin(s.progress, "training");
+    compile_begins(s.progress, FGI_TRAIN);
     pass(75);
-    fgi_progress_compile_end(s.progress);
+    compile_ends(s.progress);
     run_epoch(&s, 0, 1);
     tell(&s, fgi_progress_ops.val_start, (fg_progress){.batch = 2, .batches = 4});
     pass(1);

@@ -402,11 +402,11 @@ static fg_status stall(void *self, const fg_progress *at, fg_error *err)
 {
     seen *s = self;
     atomic_store(&s->is_reported, false);
-    const fgi_watch before = fgi_watch_set(
-        s->trainer->watchdog, (fgi_watch){.doing = FGI_DOING_READ, .step = STALLED_STEP});
+    fgi_span span = {FGI_READ, .number = STALLED_STEP};
+    fgi_span_begin(&s->trainer->spans, &span);
     while (!atomic_load(&s->is_reported))
         (void)usleep(500);
-    (void)fgi_watch_set(s->trainer->watchdog, before);
+    fgi_span_end(&span);
     return FG_OK;
 }
 

@@ -325,11 +325,10 @@ static void on_hang(void *self, const fg_hang *hang)
 static size_t note_doing(void *self, void *bytes, size_t size)
 {
     const fg_trainer *trainer = self;
-    const fgi_watch doing = fgi_watch_set(trainer->watchdog, (fgi_watch){0});
+    const fgi_span *doing = trainer->spans.innermost;
     (void)bytes, (void)size;
-    assert_int_equal(doing.doing, FGI_DOING_CHECKPOINT);
-    assert_int_equal(doing.step, trainer->cursor.step);
-    (void)fgi_watch_set(trainer->watchdog, doing);
+    assert_int_equal(doing->activity, FGI_CHECKPOINT);
+    assert_int_equal(doing->number, trainer->cursor.step);
     return 0;
 }
 
