@@ -15,7 +15,7 @@
 #include <fulgurite/fulgurite.h>
 
 #include "base/thread.h"
-#include "train/ledger_parts.h"
+#include "train/ledger.h"
 #include "train/progress.h"
 #include "train/trainer.h"
 

@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "optim/optimizer.h"
 #include "train/accumulate.h"
-#include "train/callback_programs.h"
+#include "train/callbacks.h"
 #include "train/trainer.h"
 
 struct fgi_accumulator {

@@ -61,4 +61,15 @@ typedef struct fgi_fit_facts {
 } fgi_fit_facts;
 fgi_fit_facts fgi_fit_facts_of(const fg_trainer *trainer);
 
+/* ---- functions that change programs ---------------------------------------------------------- */
+
+/* Calls `build` of all callbacks, for a model that was just built. */
+fg_status fgi_callbacks_build(const fg_trainer *trainer, fg_module *root, fg_error *err);
+/* Calls `update` of all callbacks, in the trace of an update. */
+void fgi_callbacks_update(const fg_trainer *trainer, fg_trace *trace);
+/* Calls `step_start` of all callbacks, in a fit. */
+void fgi_callbacks_step_start(const fg_trainer *trainer);
+/* Lets the trace of an evaluation use the values of callbacks. */
+void fgi_callbacks_substitute(fg_trainer *trainer, fg_trace *trace);
+
 #endif

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/thread.h"
 #include "train/accumulate.h"
-#include "train/callback_programs.h"
+#include "train/callbacks.h"
 #include "train/feed.h"
 #include "train/activity.h"
 #include "train/ledger.h"
