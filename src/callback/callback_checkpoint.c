@@ -153,7 +153,8 @@ static fg_status check_monitor(const checkpoint *c, const fg_trainer *trainer, f
                                 "every_n_epochs are 0");
     if (c->rule.most == 0)
         return FG_OK;
-    FGI_TRY(fgi_metric_check(trainer, "checkpoint: monitor", c->monitor, kind, err));
+    FGI_TRY(fgi_metric_check(fgi_fit_facts_of(trainer).stages, "checkpoint: monitor", c->monitor,
+                             kind, err));
     if (kind == FGI_VAL && fgi_fit_facts_of(trainer).validations == 0 && !has_steps)
         fgi_log(FG_LOG_WARNING,
                 "checkpoint keeps nothing: monitor is %s, a validation metric, but the run has no "

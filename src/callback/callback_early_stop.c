@@ -129,10 +129,10 @@ static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
     FGI_TRY(decide(e, err));
     if (fg_trainer_result(at->trainer)->nothing_to_do)
         return FG_OK;
-    const int64_t validations = fgi_fit_facts_of(at->trainer).validations;
-    warn_of_few(e, validations);
-    if (validations != 0 &&
-        fgi_metric_check(at->trainer, "early_stop: monitor", e->monitor, FGI_VAL, &why) != FG_OK)
+    const fgi_fit_facts fit = fgi_fit_facts_of(at->trainer);
+    warn_of_few(e, fit.validations);
+    if (fit.validations != 0 &&
+        fgi_metric_check(fit.stages, "early_stop: monitor", e->monitor, FGI_VAL, &why) != FG_OK)
         return unknown_metric(e, &why, err);
     return FG_OK;
 }

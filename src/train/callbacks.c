@@ -336,15 +336,14 @@ fg_progress fgi_progress_at(const fg_trainer *trainer)
 
 /* ---- changing programs ----------------------------------------------------------------------- */
 
-fg_status fgi_callbacks_build(const fg_trainer *trainer, fg_module *root, fg_error *err)
+fg_status fgi_callbacks_build(const fgi_callbacks *list, fg_module *root, fg_error *err)
 {
-    const fgi_callbacks *list = trainer->callbacks;
-    for (size_t i = 0; i < fgi_callbacks_count(list); i++) {
-        const fg_callback_ops *ops = fgi_callbacks_ops(list, i);
+    for (size_t i = 0; i < list->count; i++) {
+        const fg_callback_ops *ops = list->at[i].ops;
         fg_error local = {0};
         if (ops->build == NULL)
             continue;
-        fg_status status = ops->build(fgi_callbacks_self(list, i), root, &local);
+        fg_status status = ops->build(list->at[i].self, root, &local);
         if (status == FG_OK)
             status = fg_module_error(root, &local);
         if (status != FG_OK)
@@ -354,47 +353,41 @@ fg_status fgi_callbacks_build(const fg_trainer *trainer, fg_module *root, fg_err
     return FG_OK;
 }
 
-void fgi_callbacks_update(const fg_trainer *trainer, fg_trace *trace)
+void fgi_callbacks_update(const fgi_callbacks *list, fg_trace *trace, fg_optimizer *optimizer)
 {
-    const fgi_callbacks *list = trainer->callbacks;
-    for (size_t i = 0; i < fgi_callbacks_count(list); i++) {
-        const fg_callback_ops *ops = fgi_callbacks_ops(list, i);
+    for (size_t i = 0; i < list->count; i++) {
+        const fg_callback_ops *ops = list->at[i].ops;
         if (ops->update != NULL && fg_trace_error(trace, NULL) == FG_OK)
-            ops->update(fgi_callbacks_self(list, i), trace, trainer->model.optimizer);
+            ops->update(list->at[i].self, trace, optimizer);
     }
 }
 
-void fgi_callbacks_step_start(const fg_trainer *trainer)
+void fgi_callbacks_step_start(const fgi_callbacks *list, const fg_progress *at,
+                              fg_optimizer *optimizer)
 {
-    const fgi_callbacks *list = trainer->callbacks;
-    if (!trainer->call.is_running || trainer->call.is_search)
-        return;
-    fg_progress at = fgi_progress_at(trainer);
-    at.is_epoch_end = trainer->fit.ends_epoch;
-    for (size_t i = 0; i < fgi_callbacks_count(list); i++) {
-        const fg_callback_ops *ops = fgi_callbacks_ops(list, i);
+    for (size_t i = 0; i < list->count; i++) {
+        const fg_callback_ops *ops = list->at[i].ops;
         if (ops->step_start != NULL)
-            ops->step_start(fgi_callbacks_self(list, i), &at, trainer->model.optimizer);
+            ops->step_start(list->at[i].self, at, optimizer);
     }
 }
 
 static fg_tensor substitute(void *self, fg_trace *trace, fg_variable *variable)
 {
-    const fgi_callbacks *list = ((const fg_trainer *)self)->callbacks;
+    const fgi_callbacks *list = self;
     fg_tensor value = {0};
-    for (size_t i = 0; i < fgi_callbacks_count(list) && value.handle == 0; i++) {
-        const fg_callback_ops *ops = fgi_callbacks_ops(list, i);
+    for (size_t i = 0; i < list->count && value.handle == 0; i++) {
+        const fg_callback_ops *ops = list->at[i].ops;
         if (ops->value != NULL && fg_variable_get_kind(variable) != FG_STATE)
-            value = ops->value(fgi_callbacks_self(list, i), trace, variable);
+            value = ops->value(list->at[i].self, trace, variable);
     }
     return value;
 }
 
-void fgi_callbacks_substitute(fg_trainer *trainer, fg_trace *trace)
+void fgi_callbacks_substitute(fgi_callbacks *list, fg_trace *trace)
 {
-    const fgi_callbacks *list = trainer->callbacks;
-    for (size_t i = 0; i < fgi_callbacks_count(list); i++)
-        if (fgi_callbacks_ops(list, i)->value != NULL)
+    for (size_t i = 0; i < list->count; i++)
+        if (list->at[i].ops->value != NULL)
             trace->substitute = substitute;
-    trace->substitute_self = trainer;
+    trace->substitute_self = list;
 }

@@ -111,7 +111,7 @@ static upload *upload_begin(fgi_feed *feed, fgi_stage *stage, const fg_host_batc
 static fg_status upload_field(fg_trainer *trainer, upload *u, int f, fg_array **out, fg_error *err)
 {
     fgi_event *done = NULL;
-    const fgi_sharding sharding = fgi_batch_sharding(trainer);
+    const fgi_sharding sharding = fgi_batch_sharding(trainer->client);
     FGI_TRY(fgi_array_upload(trainer->client, &u->batch->types[f], &sharding, u->batch->data[f],
                              FGI_UPLOAD_ASYNC, out, &done, err));
     (void)atomic_fetch_add(&u->open, 1);
@@ -396,7 +396,7 @@ fg_status fgi_feed_update(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
     FGI_TRY(retire(trainer, FGI_IN_FLIGHT - 1, err));
     fgi_flight *flight = next_flight(trainer, stage, NULL);
     fg_optimizer_begin_step(trainer->model.optimizer, trainer->cursor.step);
-    fgi_callbacks_step_start(trainer);
+    fgi_trainer_step_start(trainer);
     fgi_span span = {FGI_LAUNCH, (int)flight->kind, flight->number, "trainer",
                      .name = "launch update"};
     fgi_span_begin(&trainer->spans, &span);

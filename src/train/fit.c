@@ -31,7 +31,6 @@
 #include "train/fit_settings.h"
 #include "train/health.h"
 #include "train/ledger.h"
-#include "train/place.h"
 #include "train/rank.h"
 #include "train/result.h"
 #include "train/run_folder.h"
@@ -45,9 +44,14 @@
 
 /* ---- how long -------------------------------------------------------------------------------- */
 
+static bool ends_epoch(const fg_trainer *trainer, const fgi_cursor *cursor)
+{
+    return fgi_cursor_ends_epoch(cursor, trainer->fit.train_limit, trainer->fit.drop_last);
+}
+
 static bool epoch_is_over(const fg_trainer *trainer)
 {
-    return fgi_place_ends_epoch(trainer, &trainer->cursor);
+    return ends_epoch(trainer, &trainer->cursor);
 }
 
 /* Whether all steps are done. */
@@ -72,6 +76,14 @@ static fg_status save(fg_trainer *trainer, fgi_rank rank, fg_error *err)
         return FG_OK; /* wait until the loss has fallen again */
     }
     return fgi_saver_begin(trainer, err);
+}
+
+/* How good the state is by the monitored metric; the cursor's list records it. */
+static fgi_rank rank_metrics(fg_trainer *trainer, const fg_metric *metrics, size_t count)
+{
+    const fgi_best_rule rule = fgi_best_rule_of(&trainer->options.checkpoints);
+    return fgi_rank_metrics(&trainer->cursor.top, &rule, trainer->cursor.step, metrics, count,
+                            fgi_saver_is_busy(trainer->saver));
 }
 
 static bool has_validation(const fg_trainer *trainer, const fg_fit_data *data)
@@ -112,7 +124,7 @@ static fg_status validate(fg_trainer *trainer, const fg_fit_data *data, fgi_rank
     at.batch = trainer->call.evaluated_batches;
     trainer->cursor.owes_validation = false;
     trainer->cursor.validated_step = trainer->cursor.step;
-    *out_rank = fgi_rank_metrics(trainer, metrics, count);
+    *out_rank = rank_metrics(trainer, metrics, count);
     at.metrics = metrics;
     at.metric_count = count;
     FGI_TRY(fgi_notify(trainer, FGI_ON_VAL_END, &at, err));
@@ -171,10 +183,10 @@ static fg_status train_batch(fg_trainer *trainer, bool *out_is_last, fg_error *e
         return fgi_fail(err, FG_EINTERNAL, "the loader ended the epoch at sample %lld of %lld",
                         (long long)trainer->cursor.position,
                         (long long)trainer->cursor.sample_count);
-    const fgi_cursor next = fgi_place_after(&trainer->cursor, batch);
+    const fgi_cursor next = fgi_cursor_after(&trainer->cursor, batch);
     const int64_t valid = batch->valid;
     fgi_divergence_note_batch(trainer, batch);
-    trainer->fit.ends_epoch = fgi_place_ends_epoch(trainer, &next);
+    trainer->fit.ends_epoch = ends_epoch(trainer, &next);
     trainer->cursor.has_read_epoch = batch->is_last;
     FGI_TRY(fgi_feed_launch(trainer, stage, batch, NULL, err));
     trainer->cursor = next;
@@ -243,8 +255,8 @@ static fg_status end_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
         FGI_TRY(validate(trainer, data, &rank, err));
     if (trainer->cursor.owes_validation)
         return FG_OK;
-    if (fgi_monitors_training(trainer))
-        rank = fgi_rank_metrics(trainer, metrics, count);
+    if (fgi_is_of_training(trainer->options.checkpoints.monitor))
+        rank = rank_metrics(trainer, metrics, count);
     fg_progress at = fgi_progress_at(trainer);
     fgi_windows_clear(trainer->windows);
     trainer->cursor.epoch++;
@@ -369,6 +381,16 @@ static fg_status try_validation(fg_trainer *trainer, const fg_fit_data *data, fg
     return fgi_evaluate_ahead(trainer, FGI_VAL, err);
 }
 
+/* Finds the position in the data. */
+static fg_status find_place(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
+{
+    int64_t size = 0;
+    FGI_TRY(fgi_batch_size(trainer, data, &size, err));
+    FGI_TRY(fgi_cursor_place(&trainer->cursor, data, size, trainer->call.result.checkpoint, err));
+    trainer->fit.drop_last = data->drop_last;
+    return FG_OK;
+}
+
 /* Locks the run folder, and restores the position and state to start from. */
 static fg_status find_start(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
                             fg_error *err)
@@ -377,7 +399,7 @@ static fg_status find_start(fg_trainer *trainer, const fg_task *task, const fg_f
     FGI_TRY(fgi_run_claim(trainer, err));
     FGI_TRY(fgi_settings_make(trainer, data, err));
     FGI_TRY(fgi_state_restore(trainer, err));
-    FGI_TRY(fgi_place_find(trainer, data, err));
+    FGI_TRY(find_place(trainer, data, err));
     FGI_TRY(fgi_run_check(trainer, err));
     return fgi_settings_settle(trainer, err);
 }
@@ -397,7 +419,7 @@ static fg_status begin_run(fg_trainer *trainer, const fg_task *task, const fg_fi
     if (!trainer->call.result.nothing_to_do) {
         FGI_TRY(fgi_stage_prepare(trainer, FGI_TRAIN, data, err));
         FGI_TRY(try_validation(trainer, data, err));
-        FGI_TRY(fgi_rank_check(trainer, err));
+        FGI_TRY(fgi_rank_check(trainer->stage, &trainer->options.checkpoints, err));
         fgi_settings_compare(trainer);
         trainer->fit.validations = validates(trainer, data) ? fgi_settings_validations(trainer) : 0;
         FGI_TRY(fgi_windows_continue(trainer, trainer->windows, trainer->stage[FGI_TRAIN], err));
@@ -506,7 +528,7 @@ static fg_status go_back(fg_trainer *trainer, fg_error *err)
 static fg_status roll_back(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
 {
     FGI_TRY(go_back(trainer, err));
-    FGI_TRY(fgi_place_find(trainer, data, err));
+    FGI_TRY(find_place(trainer, data, err));
     FGI_TRY(fgi_settings_settle(trainer, err));
     if (trainer->cursor.step > 0)
         fg_optimizer_begin_step(trainer->model.optimizer, trainer->cursor.step - 1);

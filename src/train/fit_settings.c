@@ -52,6 +52,21 @@ fg_status fgi_settings_check(const fg_trainer_options *o, fg_error *err)
     return FG_OK;
 }
 
+/* ---- devices --------------------------------------------------------------------------------- */
+
+/* All devices of the client, or of a preview. */
+static int device_count(const fg_trainer *trainer)
+{
+    return trainer->client != NULL ? fg_client_get_info(trainer->client)->device_count
+                                   : trainer->preview.device_count;
+}
+
+int fgi_batch_shards(const fg_trainer *trainer)
+{
+    return trainer->client != NULL ? fgi_client_mesh(trainer->client)->batch_shards
+                                   : trainer->preview.batch_shards;
+}
+
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -153,8 +168,8 @@ static void describe(fg_trainer *trainer, int64_t size)
     const fg_trainer_options *o = &trainer->options;
     const int shards = fgi_batch_shards(trainer);
     trainer->fit.settings = (fg_fit_settings){
-        .strategy = fgi_strategy_name(trainer),
-        .device_count = fgi_device_count(trainer),
+        .strategy = fgi_strategy_name(&o->devices, device_count(trainer)),
+        .device_count = device_count(trainer),
         .batch_shards = shards,
         .batch_size = size / shards,
         .global_batch_size = size,
@@ -431,7 +446,7 @@ static fg_status find_devices(fg_trainer *trainer, fg_error *err)
     fgi_device_list list;
     FGI_TRY(fgi_device_list_parse(o->devices.devices, &list, err));
     const int count = o->devices.client == NULL ? count_devices(o, &list) : 0;
-    return count > 0 ? count_shards(trainer, count, err) : fgi_strategy_open(trainer, err);
+    return count > 0 ? count_shards(trainer, count, err) : fg_trainer_open(trainer, err);
 }
 
 /* Computes the settings at the first step. */

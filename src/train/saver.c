@@ -150,7 +150,7 @@ static fg_status take_failure(fg_trainer *trainer, const fgi_snapshot_info *info
 static fg_status take_success(fg_trainer *trainer, const fgi_snapshot_info *info, fg_error *err)
 {
     fgi_saver *saver = trainer->saver;
-    const fgi_best_rule rule = fgi_best_rule_of(trainer);
+    const fgi_best_rule rule = fgi_best_rule_of(&trainer->options.checkpoints);
     fg_progress at = info->at;
     saver->failures = 0;
     fgi_best_list_enter(&trainer->cursor.top, &rule, at.step, info->name);

@@ -92,7 +92,7 @@ static bool put_text(json_t *object, const char *key, const char *text)
 /* The position of the loop, with the number of log lines that belong to it. */
 static bool put_position(json_t *object, const fg_trainer *trainer, const fgi_best_list *top)
 {
-    const fgi_best_rule rule = fgi_best_rule_of(trainer);
+    const fgi_best_rule rule = fgi_best_rule_of(&trainer->options.checkpoints);
     fgi_cursor cursor = trainer->cursor;
     cursor.top = *top;
     const fg_schedule *schedule = trainer->options.lr.schedule;
@@ -212,7 +212,7 @@ static fg_status find_path(fgi_snapshot *s, fg_error *err)
 static fg_status name_it(const fg_trainer *trainer, fgi_snapshot *s, fg_error *err)
 {
     const fgi_cursor *cursor = &trainer->cursor;
-    const fgi_best_rule rule = fgi_best_rule_of(trainer);
+    const fgi_best_rule rule = fgi_best_rule_of(&trainer->options.checkpoints);
     const fg_result *result = &trainer->call.result;
     fgi_ckpt_name_make(trainer->options.checkpoints.name, cursor->step, cursor->epoch,
                        result->metrics, result->metric_count, s->name, sizeof s->name - 16);
@@ -435,7 +435,7 @@ static fg_status compare_run(const fg_trainer *trainer, const json_t *object, co
 static fg_status load_position(fg_trainer *trainer, const fg_ckpt *ckpt, const char *path,
                                const json_t *object, fg_error *err)
 {
-    const fgi_best_rule rule = fgi_best_rule_of(trainer);
+    const fgi_best_rule rule = fgi_best_rule_of(&trainer->options.checkpoints);
     FGI_TRY(fgi_cursor_load(&trainer->cursor, object, &rule, path, err));
     FGI_TRY(fgi_divergence_load(trainer, object, path, err));
     fgi_saver_set_current(trainer->saver, true);
@@ -550,8 +550,9 @@ static bool has_value(const fg_trainer *trainer, double *out)
 {
     const fgi_cursor *cursor = &trainer->cursor;
     const fg_result *result = &trainer->call.result;
-    const bool is_known = fgi_monitors_training(trainer) ? cursor->epoch_batches == 0
-                                                         : cursor->validated_step == cursor->step;
+    const bool is_known = fgi_is_of_training(trainer->options.checkpoints.monitor)
+                              ? cursor->epoch_batches == 0
+                              : cursor->validated_step == cursor->step;
     const size_t i = fgi_metric_find(result->metrics, result->metric_count,
                                      trainer->options.checkpoints.monitor);
     if (!is_known || i == result->metric_count)
@@ -573,7 +574,7 @@ static fg_status find_name(const fg_trainer *trainer, const char *folder, const 
 
 static fg_status settle(fg_trainer *trainer, const char *folder, fg_error *err)
 {
-    const fgi_best_rule rule = fgi_best_rule_of(trainer);
+    const fgi_best_rule rule = fgi_best_rule_of(&trainer->options.checkpoints);
     fgi_best_list *top = &trainer->cursor.top;
     const char *name;
     double value;

@@ -20,6 +20,7 @@
 #include "train/input_report.h"
 #include "train/log_model.h"
 #include "train/stage.h"
+#include "train/run_folder.h"
 #include "train/sample_rows.h"
 #include "train/step.h"
 #include "train/strategy.h"
@@ -238,7 +239,7 @@ fg_status fgi_stage_upload_samples(fg_trainer *trainer, fgi_stage *stage,
                                    const fg_host_batch *batch, fg_array **out, fg_error *err)
 {
     const fg_type type = samples_type(stage);
-    const fgi_sharding sharding = fgi_batch_sharding(trainer);
+    const fgi_sharding sharding = fgi_batch_sharding(trainer->client);
     *out = NULL;
     if (stage->samples == NULL)
         return FG_OK;
@@ -264,7 +265,7 @@ void fgi_stage_set_scalars(fg_trainer *trainer, fgi_stage *stage, const fg_host_
     if (stage->accumulator != NULL)
         fgi_accumulator_add(stage->accumulator);
     else
-        fgi_callbacks_step_start(trainer);
+        fgi_trainer_step_start(trainer);
 }
 
 fg_status fgi_stage_launch(fgi_stage *stage, fg_array *const *fields, fg_array *samples,
@@ -319,7 +320,7 @@ static fg_tensor in_precision(const fgi_precision *precision, fg_tensor field)
 /* A field of the batch, whose first dimension is the batch axis. */
 static fg_tensor field_of(fg_trainer *trainer, fgi_stage *stage, int i)
 {
-    const fgi_sharding sharding = fgi_batch_sharding(trainer);
+    const fgi_sharding sharding = fgi_batch_sharding(trainer->client);
     const fg_tensor given =
         fgi_trace_feed_sharded(stage->trace, i, &stage->spec.field_type[i], &sharding);
     return fg_batch_axis(in_precision(trainer->precision, given), 0);
@@ -365,7 +366,7 @@ static fg_tensor new_sums(fg_trainer *trainer, fg_step *step)
 static void add_update(const fg_trainer *trainer, fg_tensor loss)
 {
     fg_optimizer_minimize(trainer->model.optimizer, loss);
-    fgi_callbacks_update(trainer, fg_tensor_trace(loss));
+    fgi_callbacks_update(trainer->callbacks, fg_tensor_trace(loss), trainer->model.optimizer);
 }
 
 static const char *const function[] = {"train_step", "val_step", "test_step", "predict_step"};
@@ -390,7 +391,8 @@ static fg_tensor trace_step(fg_trainer *trainer, fg_step *step, const fg_batch *
                               fg_type_format(type, text, sizeof text));
     fgi_step_log_loss(step, value);
     if (stage->kind == FGI_TRAIN)
-        fgi_log_model(trainer, value);
+        fgi_log_model(fgi_run_any_logger(trainer->run), trainer->model.root, trainer->cursor.step,
+                      value);
     if (stage->accumulator != NULL)
         fgi_accumulate(stage->accumulator, value, fgi_step_loss_weight(step, value));
     else if (stage->kind == FGI_TRAIN)
@@ -424,7 +426,8 @@ static fg_status build_program(fg_trainer *trainer, fgi_stage *stage, fg_error *
 {
     FGI_TRY(fg_trace_create(trainer->client, &stage->trace, err));
     fg_trace *trace = stage->trace;
-    fg_step step = {.trace = trace, .stage = stage, .sharding = fgi_batch_sharding(trainer)};
+    fg_step step = {
+        .trace = trace, .stage = stage, .sharding = fgi_batch_sharding(trainer->client)};
     fg_batch batch = {.step = &step,
                       .trace = trace,
                       .dataset = stage->spec.dataset,
@@ -441,9 +444,9 @@ static fg_status build_program(fg_trainer *trainer, fgi_stage *stage, fg_error *
     FGI_TRY(fg_trace_set_precision(trace, trainer->precision->name, err));
     fg_trace_set_training(trace, stage->kind == FGI_TRAIN);
     if (stage->kind != FGI_TRAIN)
-        fgi_callbacks_substitute(trainer, trace);
+        fgi_callbacks_substitute(trainer->callbacks, trace);
     if (stage->kind == FGI_PREDICT)
-        trace->result_sharding = fgi_batch_sharding(trainer);
+        trace->result_sharding = fgi_batch_sharding(trainer->client);
     fg_here(trainer->call.file, trainer->call.line); /* that gave the data */
     set_mask(&step);
     batch.count = step.count;
@@ -465,7 +468,8 @@ static fg_status build(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
         FGI_TRY(fgi_accumulator_create(trainer->model.optimizer, &stage->accumulator, err));
     FGI_TRY(build_program(trainer, stage, err)); /* determines which parameters have gradients */
     if (sums)
-        FGI_TRY(fgi_accumulator_compile(stage->accumulator, trainer, &stage->update_history, err));
+        FGI_TRY(fgi_accumulator_compile(stage->accumulator, trainer->client, trainer->callbacks,
+                                        trainer->cursor.step, &stage->update_history, err));
     return FG_OK;
 }
 

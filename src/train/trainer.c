@@ -13,8 +13,11 @@
 #include "base/here.h"
 #include "base/log.h"
 #include "base/reserved.h"
+#include "base/text.h"
 #include "base/thread.h"
 #include "ckpt/attach.h"
+#include "log/log_item.h"
+#include "log/logger.h"
 #include "pjrt/pjrt.h"
 #include "trace/precision.h"
 #include "train/callbacks.h"
@@ -153,7 +156,7 @@ static fg_status check_options(const fg_trainer_options *o, fg_error *err)
         FGI_TRY_CTX(fg_schedule_check(o->lr.schedule, err), err, "trainer");
     FGI_TRY(fgi_attach_check("trainer", o->checkpoints.attachments, o->checkpoints.attachment_count,
                              err));
-    FGI_TRY_CTX(fgi_strategy_check(o, err), err, "trainer");
+    FGI_TRY_CTX(fgi_strategy_check(&o->devices, err), err, "trainer");
     FGI_TRY_CTX(fgi_settings_check(o, err), err, "trainer");
     FGI_TRY(fgi_divergence_options_check(o, err));
     return FG_OK;
@@ -196,6 +199,23 @@ static bool keep_patterns(fg_trainer *trainer)
     return ok;
 }
 
+static bool keep_rules(fg_trainer *trainer)
+{
+    fg_trainer_devices *o = &trainer->options.devices;
+    const size_t bytes = o->sharding_rule_count * sizeof *o->sharding_rules;
+    if (o->sharding_rule_count == 0)
+        return true;
+    fg_sharding_rule *own = fgi_arena_copy(&trainer->strings, o->sharding_rules, bytes);
+    o->sharding_rules = own;
+    bool ok = own != NULL;
+    for (size_t i = 0; ok && i < o->sharding_rule_count; i++) {
+        own[i].match = own[i].match != NULL ? own[i].match : "";
+        own[i].spec = own[i].spec != NULL ? own[i].spec : "";
+        ok = keep(trainer, &own[i].match) && keep(trainer, &own[i].spec);
+    }
+    return ok;
+}
+
 static bool keep_options(fg_trainer *trainer)
 {
     fg_trainer_options *o = &trainer->options;
@@ -218,7 +238,7 @@ static bool keep_options(fg_trainer *trainer)
                            &o->checkpoints.name,
                            &o->output.profile,
                            &o->numerics.accumulate_schedule};
-    bool ok = fgi_sharding_keep(trainer) && keep_attachments(trainer) && keep_patterns(trainer) &&
+    bool ok = keep_rules(trainer) && keep_attachments(trainer) && keep_patterns(trainer) &&
               keep(trainer, &o->checkpoints.weights_options.prefix);
     for (size_t i = 0; i < sizeof text / sizeof text[0]; i++)
         ok &= keep(trainer, text[i]);
@@ -274,8 +294,12 @@ static fg_status create_parts(fg_trainer *trainer, fg_error *err)
     if (o->output.progress == NULL)
         return FG_OK;
     fgi_progress *progress = NULL;
-    FGI_TRY(fgi_progress_create(o->output.progress, o->output.progress_style,
-                                o->output.progress_color, trainer, &progress, err));
+    const fgi_progress_sources sources = {.trainer = trainer,
+                                          .cursor = &trainer->cursor,
+                                          .feed = trainer->feed,
+                                          .val = trainer->stage[FGI_VAL],
+                                          .checkpoints = &o->checkpoints};
+    FGI_TRY(fgi_progress_create(&o->output, &sources, &progress, err));
     FGI_TRY(fg_trainer_add_callback(trainer, &fgi_progress_ops, progress, err));
     trainer->progress = progress;
     fgi_spans_listen(&trainer->spans, fgi_progress_listener(progress));
@@ -364,9 +388,20 @@ fgi_fit_facts fgi_fit_facts_of(const fg_trainer *trainer)
 {
     const fgi_stage *stage = trainer->stage[FGI_TRAIN];
     return (fgi_fit_facts){.options = &trainer->options,
+                           .stages = trainer->stage,
+                           .optimizer = trainer->model.optimizer,
                            .train = stage != NULL ? fgi_stage_dataset(stage) : NULL,
                            .validations = trainer->fit.validations,
                            .is_extra = trainer->fit.is_extra};
+}
+
+void fgi_trainer_step_start(fg_trainer *trainer)
+{
+    if (!trainer->call.is_running || trainer->call.is_search)
+        return;
+    fg_progress at = fgi_progress_at(trainer);
+    at.is_epoch_end = trainer->fit.ends_epoch;
+    fgi_callbacks_step_start(trainer->callbacks, &at, trainer->model.optimizer);
 }
 
 static fg_status build_module(fg_trainer *trainer, const fg_task *task, fg_error *err)
@@ -385,9 +420,9 @@ static fg_status build_module(fg_trainer *trainer, const fg_task *task, fg_error
     task->ops->build(task->self, root);
     fg_status status = fg_module_error(root, err);
     if (status == FG_OK)
-        status = fgi_sharding_apply(trainer, root, err);
+        status = fgi_sharding_apply(&trainer->options.devices, trainer->client, root, err);
     if (status == FG_OK)
-        status = fgi_callbacks_build(trainer, root, err);
+        status = fgi_callbacks_build(trainer->callbacks, root, err);
     if (status != FG_OK) {
         fg_module_destroy(root);
         return status;
@@ -433,6 +468,11 @@ static void warn_of_precision(const fg_trainer *trainer)
             trainer->precision->name);
 }
 
+fg_status fg_trainer_open(fg_trainer *trainer, fg_error *err)
+{
+    return fgi_strategy_open(&trainer->options.devices, &trainer->client, err);
+}
+
 fg_status fgi_trainer_prepare(fg_trainer *trainer, const fg_task *task, bool with_optimizer,
                               fg_error *err)
 {
@@ -446,20 +486,13 @@ fg_status fgi_trainer_prepare(fg_trainer *trainer, const fg_task *task, bool wit
                         "the weights were lost when training step %lld failed: continue in another "
                         "Trainer, from a checkpoint if there is one",
                         (long long)trainer->model.lost_step);
-    FGI_TRY(fgi_strategy_open(trainer, err));
+    FGI_TRY(fg_trainer_open(trainer, err));
     fgi_watch_client(trainer->watchdog, trainer->client);
     FGI_TRY(fgi_precision_check(trainer->precision, trainer->client, err));
     if (trainer->model.root == NULL)
         warn_of_precision(trainer);
     FGI_TRY(build_module(trainer, task, err));
     return with_optimizer ? build_optimizer(trainer, err) : FG_OK;
-}
-
-int64_t fgi_shuffle_buffer(const fg_fit_data *data)
-{
-    if (data->train == NULL || !fg_dataset_is_source(data->train) || data->no_shuffle)
-        return 0;
-    return data->shuffle_buffer > 1 ? data->shuffle_buffer : 0;
 }
 
 /* ---- calls and their results ----------------------------------------------------------------- */
@@ -632,5 +665,78 @@ fg_status fgi_trainer_leave(fg_trainer *trainer, fg_status status, const fg_erro
     trainer->call.is_busy = false;
     if (status != FG_OK && err != NULL)
         *err = *error;
+    return status;
+}
+
+/* ---- what callbacks log besides numbers ------------------------------------------------------ */
+
+enum { NAME_MAX_BYTES = 255, SIDE_MAX = 16384 };
+
+/* Whether the item is to be logged; *out_status is then FG_OK. */
+static bool is_wanted(const fg_trainer *trainer, const char *name, fg_status *out_status,
+                      fg_error *err)
+{
+    const size_t size = name != NULL ? strlen(name) : 0;
+    *out_status = FG_OK;
+    if (!trainer->call.is_running || trainer->call.is_search)
+        *out_status = fgi_fail(err, FG_EINVAL,
+                               "texts, images and histograms can only be logged "
+                               "during a fit");
+    else if (size == 0 || size > NAME_MAX_BYTES || !fgi_text_is_utf8((fgi_str){name, size}))
+        *out_status =
+            fgi_fail(err, FG_EINVAL, "the name of a logged item: expected 1 to %d bytes of UTF-8",
+                     NAME_MAX_BYTES);
+    return *out_status == FG_OK && fgi_logger_takes_items(fgi_run_logger(trainer->run));
+}
+
+static void log_item(const fg_trainer *trainer, fg_log_item item)
+{
+    item.step = trainer->cursor.step;
+    item.wall_time = fgi_wall_time();
+    fgi_logger_item(fgi_run_logger(trainer->run), &item);
+}
+
+fg_status fg_trainer_log_text(const fg_trainer *trainer, const char *name, const char *text,
+                              fg_error *err)
+{
+    fg_status status;
+    if (!is_wanted(trainer, name, &status, err))
+        return status;
+    if (!fgi_text_is_utf8(fgi_str_of(text)))
+        return fgi_fail(err, FG_EINVAL, "the text '%s': expected UTF-8", name);
+    log_item(trainer, (fg_log_item){.kind = FG_LOG_TEXT, .name = name, .text = text});
+    return FG_OK;
+}
+
+fg_status fg_trainer_log_image(const fg_trainer *trainer, const char *name, const uint8_t *pixels,
+                               int64_t height, int64_t width, int64_t channels, fg_error *err)
+{
+    fg_status status;
+    if (!is_wanted(trainer, name, &status, err))
+        return status;
+    if (height < 1 || height > SIDE_MAX || width < 1 || width > SIDE_MAX ||
+        (channels != 1 && channels != 3))
+        return fgi_fail(err, FG_EINVAL,
+                        "the image '%s' has %lld x %lld pixels with %lld channel%s: expected sides "
+                        "from 1 to %d, and 1 or 3 channels",
+                        name, (long long)width, (long long)height, (long long)channels,
+                        fgi_s(channels), SIDE_MAX);
+    log_item(trainer, (fg_log_item){.kind = FG_LOG_IMAGE,
+                                    .name = name,
+                                    .pixels = pixels,
+                                    .height = height,
+                                    .width = width,
+                                    .channels = channels});
+    return FG_OK;
+}
+
+fg_status fg_trainer_log_histogram(const fg_trainer *trainer, const char *name, const float *values,
+                                   size_t count, fg_error *err)
+{
+    fg_status status;
+    fgi_histogram histogram;
+    if (is_wanted(trainer, name, &status, err) &&
+        fgi_histogram_make(FG_F32, values, count, &histogram))
+        log_item(trainer, fgi_histogram_item(&histogram, name));
     return status;
 }

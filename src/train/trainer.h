@@ -104,4 +104,7 @@ struct fg_trainer {
 fg_status fgi_trainer_prepare(fg_trainer *trainer, const fg_task *task, bool with_optimizer,
                               fg_error *err);
 
+/* Calls `step_start` of all callbacks, in a fit. */
+void fgi_trainer_step_start(fg_trainer *trainer);
+
 #endif

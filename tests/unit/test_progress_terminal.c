@@ -14,11 +14,9 @@
 static void open_on_terminal(show *s, const char *style, int64_t epochs, unsigned short columns,
                              int *out_master)
 {
-    fg_error err = {0};
     *s = (show){.out = terminal_open(columns, out_master)};
     s->trainer.fit.settings = (fg_fit_settings){.total_epochs = epochs};
-    s->trainer.call.is_running = true;
-    fgt_ok(fgi_progress_create(s->out, style, true, &s->trainer, &s->progress, &err));
+    create_display(s, style, true);
     fgi_progress_set_clock(s->progress, clock_ns);
 }
 

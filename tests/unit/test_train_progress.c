@@ -169,10 +169,9 @@ static void every_epoch_has_a_line(void **state)
 /* A display with colors, of a run that monitors val_acc, whose best value is 0.5. */
 static void open_highlighted(show *s)
 {
-    fg_error err = {0};
     open_show(s, "plain");
     fgi_progress_ops.destroy(s->progress);
-    fgt_ok(fgi_progress_create(s->out, "plain", true, &s->trainer, &s->progress, &err));
+    create_display(s, "plain", true);
     fgi_progress_set_clock(s->progress, clock_ns);
     s->trainer.options.checkpoints.monitor = "val_acc";
     s->trainer.options.checkpoints.monitor_max = true;
@@ -300,7 +299,6 @@ static void an_evaluation(void **state)
     show s;
     (void)state;
     open_show(&s, "plain");
-    s.trainer.call.is_running = false;
     tell(&s, fgi_progress_ops.eval_start, (fg_progress){.batches = 4});
     fgi_progress_stop(s.progress); /* its thread, which draws the same */
     pass(8);
