@@ -15,7 +15,7 @@
 #include <fulgurite/fulgurite.h>
 
 #include "base/thread.h"
-#include "train/ledger_parts.h"
+#include "train/ledger.h"
 #include "train/progress.h"
 #include "train/trainer.h"
 
@@ -137,8 +137,7 @@ static int64_t later_ns(void) { return later += 1000000000; }
 static double progress_us(bool draws)
 {
     enum { STEPS = 20000, READ = 4096 };
-    static fg_trainer trainer = {
-        .call.is_running = true, .fit.settings.total_epochs = 30, .fit.batches_per_epoch = STEPS};
+    static fg_trainer trainer = {.fit.settings.total_epochs = 30, .fit.batches_per_epoch = STEPS};
     const fg_metric metrics[] = {{"train_loss", 0.1234}, {"train_acc", 0.9876}};
     fg_progress at = {.batches = STEPS, .metrics = metrics, .metric_count = 2};
     fgi_progress *progress = NULL;
@@ -148,7 +147,11 @@ static double progress_us(bool draws)
     const int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK);
     const bool is_open = terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0;
     FILE *out = is_open ? fopen(ptsname(terminal), "w") : NULL;
-    if (out == NULL || fgi_progress_create(out, "bar", false, &trainer, &progress, &err) != FG_OK)
+    const fg_trainer_output output = {.progress = out, .progress_style = "bar"};
+    const fgi_progress_sources sources = {.trainer = &trainer,
+                                          .cursor = &trainer.cursor,
+                                          .checkpoints = &trainer.options.checkpoints};
+    if (out == NULL || fgi_progress_create(&output, &sources, &progress, &err) != FG_OK)
         return -1;
     if (draws)
         fgi_progress_set_clock(progress, later_ns);

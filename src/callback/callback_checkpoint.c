@@ -24,7 +24,7 @@
 #include "train/metrics.h"
 #include "train/rank.h"
 #include "train/snapshot.h"
-#include "train/trainer.h"
+#include "train/callbacks.h"
 
 typedef struct checkpoint {
     const char *monitor; /* the name of the metric */
@@ -110,7 +110,12 @@ static fg_status enter(const checkpoint *c, const char *folder, const char *name
 
 static bool is_first_process(const fg_progress *at)
 {
-    return fg_client_get_info(at->trainer->client)->process_index == 0;
+    return fg_client_get_info(fg_trainer_client(at->trainer))->process_index == 0;
+}
+
+static const char *run_dir_of(const fg_progress *at)
+{
+    return fgi_fit_facts_of(at->trainer).options->checkpoints.run_dir;
 }
 
 /* A checkpoint is on the disk. All processes keep the same list; the first one enters it. */
@@ -149,8 +154,9 @@ static fg_status check_monitor(const checkpoint *c, const fg_trainer *trainer, f
                                 "every_n_epochs are 0");
     if (c->save_top_k == 0)
         return FG_OK;
-    FGI_TRY(fgi_metric_check(trainer, "checkpoint: monitor", c->monitor, kind, err));
-    if (kind == FGI_VAL && trainer->fit.validations == 0 && !has_steps)
+    FGI_TRY(fgi_metric_check(fgi_fit_facts_of(trainer).stages, "checkpoint: monitor", c->monitor,
+                             kind, err));
+    if (kind == FGI_VAL && fgi_fit_facts_of(trainer).validations == 0 && !has_steps)
         fgi_log(FG_LOG_WARNING,
                 "checkpoint keeps nothing: monitor is %s, a validation metric, but the run has no "
                 "validation",
@@ -163,7 +169,7 @@ static fg_status check_monitor(const checkpoint *c, const fg_trainer *trainer, f
 static fg_status settle(checkpoint *c, const fg_progress *at, fg_error *err)
 {
     const char *resumed = fg_trainer_result(at->trainer)->checkpoint;
-    char *folder = fgi_path_join(at->trainer->options.checkpoints.run_dir, "checkpoints");
+    char *folder = fgi_path_join(run_dir_of(at), "checkpoints");
     bool is_there = false;
     fg_progress saved = *at;
     saved.path = resumed;
@@ -182,9 +188,9 @@ static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
     if (fg_trainer_result(at->trainer)->nothing_to_do)
         return FG_OK;
     FGI_TRY(check_monitor(c, at->trainer, err));
-    if (at->trainer->options.limits.fast_dev_run)
+    if (fgi_fit_facts_of(at->trainer).options->limits.fast_dev_run)
         return FG_OK; /* it saves nothing */
-    if (at->trainer->options.checkpoints.run_dir == NULL)
+    if (run_dir_of(at) == NULL)
         return fgi_fail(err, FG_EINVAL,
                         "checkpoint: without a run_dir, there are no checkpoints to keep");
     return at->step > 0 ? settle(c, at, err) : FG_OK;
@@ -202,7 +208,7 @@ static fg_status on_fit_end(void *self, const fg_progress *at, fg_error *err)
 {
     (void)self;
     (void)err;
-    if (at->trainer->options.checkpoints.run_dir != NULL && is_first_process(at) &&
+    if (run_dir_of(at) != NULL && is_first_process(at) &&
         !fg_trainer_result(at->trainer)->nothing_to_do)
         fgi_state_prune(at->trainer);
     return FG_OK;

@@ -13,7 +13,7 @@
 #include "callback/callback_rows.h"
 #include "train/metrics.h"
 #include "train/rank.h"
-#include "train/trainer.h"
+#include "train/callbacks.h"
 
 /* In checkpoints: the best and the last value, the step that the best was reached at, how many
  * validations there were in total and since then; and of which metric. */
@@ -91,7 +91,7 @@ static fg_status on_val_end(void *self, const fg_progress *at, fg_error *err)
 {
     early_stop *e = self;
     const size_t i = fgi_metric_find(at->metrics, at->metric_count, e->monitor);
-    if (at->trainer->fit.is_extra)
+    if (fgi_fit_facts_of(at->trainer).is_extra)
         return FG_OK; /* a run that resumes continues as if it had not been interrupted */
     if (i == at->metric_count)
         return FG_OK; /* fit_start has said so */
@@ -130,9 +130,10 @@ static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
     FGI_TRY(decide(e, err));
     if (fg_trainer_result(at->trainer)->nothing_to_do)
         return FG_OK;
-    warn_of_few(e, at->trainer->fit.validations);
-    if (at->trainer->fit.validations != 0 &&
-        fgi_metric_check(at->trainer, "early_stop: monitor", e->monitor, FGI_VAL, &why) != FG_OK)
+    const fgi_fit_facts fit = fgi_fit_facts_of(at->trainer);
+    warn_of_few(e, fit.validations);
+    if (fit.validations != 0 &&
+        fgi_metric_check(fit.stages, "early_stop: monitor", e->monitor, FGI_VAL, &why) != FG_OK)
         return unknown_metric(e, &why, err);
     return FG_OK;
 }

@@ -7,12 +7,12 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include <fulgurite/train.h>
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "callback/callback_rows.h"
-#include "train/trainer.h"
 
 typedef struct freeze {
     fg_strings parameters; /* patterns */

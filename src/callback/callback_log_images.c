@@ -10,8 +10,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "callback/callback_rows.h"
-#include "train/stage.h"
-#include "train/trainer.h"
+#include "train/callbacks.h"
 
 enum { GAP = 2, SIDE_MAX = 16384 };
 
@@ -122,8 +121,7 @@ static fg_status read_grid(const fg_dataset *dataset, int field, const grid *g, 
 static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
 {
     const int64_t most = ((const log_images *)self)->count;
-    const fgi_stage *stage = at->trainer->stage[FGI_TRAIN];
-    const fg_dataset *dataset = at->step == 0 && stage != NULL ? fgi_stage_dataset(stage) : NULL;
+    const fg_dataset *dataset = at->step == 0 ? fgi_fit_facts_of(at->trainer).train : NULL;
     grid g;
     if (dataset == NULL)
         return FG_OK;

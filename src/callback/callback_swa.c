@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include <fulgurite/ops.h>
+#include <fulgurite/train.h>
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -16,7 +17,6 @@
 #include "optim/optimizer.h"
 #include "train/average.h"
 #include "callback/callback_rows.h"
-#include "train/trainer.h"
 
 /* In checkpoints. */
 typedef struct start {

@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "callback/callback_rows.h"
+#include "train/callbacks.h"
 #include "train/rank.h"
 
 /* What a log line is about. */
@@ -127,8 +128,8 @@ static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
     t->last_step = at->step;
     t->first = t->count = 0;
     if (t->tokens_metric[0] != '\0')
-        return fgi_metric_check(at->trainer, "throughput: tokens_metric", t->tokens_metric,
-                                FGI_TRAIN, err);
+        return fgi_metric_check(fgi_fit_facts_of(at->trainer).stages, "throughput: tokens_metric",
+                                t->tokens_metric, FGI_TRAIN, err);
     return FG_OK;
 }
 

@@ -3,13 +3,13 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include <fulgurite/train.h>
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "callback/callback_rows.h"
 #include "log/loggers.h"
 #include "option/option.h"
-#include "train/trainer.h"
 
 /* The struct of a row, from "patience=3, monitor=val_loss". */
 static fg_status create(const fg_entry *entry, fgi_row_init *init, void (*destroy)(void *self),

@@ -103,6 +103,22 @@ double fgi_optimizer_unscaled_lr(const fg_optimizer *o)
     return fg_schedule_lr(&o->schedule, o->hyper.lr, o->step_now, o->total_steps);
 }
 
+fgi_optimizer_place fgi_optimizer_place_of(const fg_optimizer *o)
+{
+    return (fgi_optimizer_place){o->schedule,  o->total_steps, o->step_now,
+                                 o->lr_factor, o->has_begun,   o->has_run};
+}
+
+void fgi_optimizer_return(fg_optimizer *o, const fgi_optimizer_place *place)
+{
+    o->schedule = place->schedule;
+    o->total_steps = place->total_steps;
+    o->lr_factor = place->lr_factor;
+    fg_optimizer_begin_step(o, place->step_now);
+    o->has_begun = place->has_begun;
+    o->has_run = place->has_run;
+}
+
 void fg_optimizer_set_step_lr(fg_optimizer *optimizer, double lr) { set_lr_now(optimizer, lr); }
 
 double fg_optimizer_get_lr(const fg_optimizer *optimizer) { return optimizer->lr_now; }

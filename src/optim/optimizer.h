@@ -197,4 +197,14 @@ double fgi_optimizer_peak_lr(const fg_optimizer *optimizer);
 /* The learning rate that the schedule gives the current step for the base, without the factor. */
 double fgi_optimizer_unscaled_lr(const fg_optimizer *optimizer);
 
+/* Where an optimizer is in which schedule. */
+typedef struct fgi_optimizer_place {
+    fg_schedule schedule;
+    int64_t total_steps, step_now;
+    double lr_factor;
+    bool has_begun, has_run;
+} fgi_optimizer_place;
+fgi_optimizer_place fgi_optimizer_place_of(const fg_optimizer *optimizer);
+void fgi_optimizer_return(fg_optimizer *optimizer, const fgi_optimizer_place *place);
+
 #endif

@@ -14,7 +14,6 @@
 #include "base/print.h"
 #include "train/device_memory.h"
 #include "train/fit_settings.h"
-#include "train/train_compile.h"
 
 static int64_t least0(int64_t a) { return a > 0 ? a : 0; }
 

@@ -14,8 +14,6 @@
 #include "base/error.h"
 #include "optim/optimizer.h"
 #include "train/accumulate.h"
-#include "train/callback_programs.h"
-#include "train/trainer.h"
 
 struct fgi_accumulator {
     fg_optimizer *optimizer; /* borrowed */
@@ -162,17 +160,18 @@ static fg_status trace_update(fgi_accumulator *a, fg_error *err)
     return fg_trace_error(a->trace, err);
 }
 
-fg_status fgi_accumulator_compile(fgi_accumulator *a, const fg_trainer *trainer,
+fg_status fgi_accumulator_compile(fgi_accumulator *a, fg_client *client,
+                                  const fgi_callbacks *callbacks, int64_t step,
                                   fgi_history *history, fg_error *err)
 {
-    FGI_TRY(fg_trace_create(trainer->client, &a->trace, err));
+    FGI_TRY(fg_trace_create(client, &a->trace, err));
     a->trace->is_step = true;
     a->trace->label = "update";
-    a->trace->step = trainer->cursor.step;
+    a->trace->step = step;
     a->trace->history = history;
     fg_trace_set_training(a->trace, true);
     FGI_TRY(trace_update(a, err));
-    fgi_callbacks_update(trainer, a->trace);
+    fgi_callbacks_update(callbacks, a->trace, a->optimizer);
     FGI_TRY(fg_trace_error(a->trace, err));
     FGI_TRY(fgi_step_program_create(a->trace, NULL, 0, &a->update, err));
     fg_trace_reset(a->trace);

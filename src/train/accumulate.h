@@ -7,6 +7,7 @@
 #include <fulgurite/train.h>
 
 #include "trace/program.h"
+#include "train/callbacks.h"
 
 typedef struct fgi_accumulator fgi_accumulator;
 
@@ -17,8 +18,9 @@ void fgi_accumulator_destroy(fgi_accumulator *accumulator); /* NULL is allowed *
 bool fgi_accumulator_is_lost(const fgi_accumulator *accumulator);
 /* Traces the accumulation of a batch's gradients; weight, f32[], is the denominator of the loss. */
 void fgi_accumulate(fgi_accumulator *accumulator, fg_tensor loss, fg_tensor weight);
-/* Compiles the program of the update, with what callbacks add. */
-fg_status fgi_accumulator_compile(fgi_accumulator *accumulator, const fg_trainer *trainer,
+/* Compiles the program of the update, with what callbacks add, after this step. */
+fg_status fgi_accumulator_compile(fgi_accumulator *accumulator, fg_client *client,
+                                  const fgi_callbacks *callbacks, int64_t step,
                                   fgi_history *history, fg_error *err);
 /* A step starts; NULL is allowed. */
 void fgi_accumulator_begin(fgi_accumulator *accumulator);

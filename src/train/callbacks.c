@@ -1,19 +1,19 @@
 /* callbacks.c - the list of callbacks, which are called in the order they were added.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "train/callbacks.h"
-
 #include <math.h>
 #include <string.h>
-#include <fulgurite/callback.h>
 
+#include <fulgurite/callback.h>
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/print.h"
 #include "base/reserved.h"
 #include "base/timeline.h"
-#include "train/callback_state.h"
 #include "log/logger.h"
+#include "trace/trace.h"
+#include "train/callbacks.h"
+#include "train/callback_state.h"
 #include "train/metrics.h"
 #include "train/progress.h"
 #include "train/trainer.h"
@@ -243,7 +243,7 @@ fg_status fgi_notify_predicted(fg_trainer *trainer, const fg_progress *at,
     return FG_OK;
 }
 
-/* ---- values added to a log line ------------------------------------------------------- */
+/* ---- values added to a log line -------------------------------------------------------------- */
 
 struct fg_log_values {
     fg_metric *at;
@@ -332,4 +332,62 @@ fg_progress fgi_progress_at(const fg_trainer *trainer)
         .weight_decay = optimizer != NULL ? fg_optimizer_get_weight_decay(optimizer) : (double)NAN,
         .trainer = trainer,
     };
+}
+
+/* ---- changing programs ----------------------------------------------------------------------- */
+
+fg_status fgi_callbacks_build(const fgi_callbacks *list, fg_module *root, fg_error *err)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const fg_callback_ops *ops = list->at[i].ops;
+        fg_error local = {0};
+        if (ops->build == NULL)
+            continue;
+        fg_status status = ops->build(list->at[i].self, root, &local);
+        if (status == FG_OK)
+            status = fg_module_error(root, &local);
+        if (status != FG_OK)
+            return fgi_fail(err, status, "callback '%s': %s", ops->name != NULL ? ops->name : "",
+                            local.message[0] != '\0' ? local.message : "build failed");
+    }
+    return FG_OK;
+}
+
+void fgi_callbacks_update(const fgi_callbacks *list, fg_trace *trace, fg_optimizer *optimizer)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const fg_callback_ops *ops = list->at[i].ops;
+        if (ops->update != NULL && fg_trace_error(trace, NULL) == FG_OK)
+            ops->update(list->at[i].self, trace, optimizer);
+    }
+}
+
+void fgi_callbacks_step_start(const fgi_callbacks *list, const fg_progress *at,
+                              fg_optimizer *optimizer)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const fg_callback_ops *ops = list->at[i].ops;
+        if (ops->step_start != NULL)
+            ops->step_start(list->at[i].self, at, optimizer);
+    }
+}
+
+static fg_tensor substitute(void *self, fg_trace *trace, fg_variable *variable)
+{
+    const fgi_callbacks *list = self;
+    fg_tensor value = {0};
+    for (size_t i = 0; i < list->count && value.handle == 0; i++) {
+        const fg_callback_ops *ops = list->at[i].ops;
+        if (ops->value != NULL && fg_variable_get_kind(variable) != FG_STATE)
+            value = ops->value(list->at[i].self, trace, variable);
+    }
+    return value;
+}
+
+void fgi_callbacks_substitute(fgi_callbacks *list, fg_trace *trace)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (list->at[i].ops->value != NULL)
+            trace->substitute = substitute;
+    trace->substitute_self = list;
 }

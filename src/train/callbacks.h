@@ -52,4 +52,27 @@ bool fgi_callbacks_receive_predictions(const fgi_callbacks *list);
 /* The current position of training, for a callback. */
 fg_progress fgi_progress_at(const fg_trainer *trainer);
 
+/* What the built-in callbacks know of a Trainer in addition to its public functions. */
+typedef struct fgi_fit_facts {
+    const fg_trainer_options *options; /* in which every default is filled in */
+    struct fgi_stage *const *stages;   /* by fgi_stage_kind */
+    const fg_optimizer *optimizer;     /* NULL: none yet */
+    const fg_dataset *train;           /* the training data; NULL: not known yet */
+    int64_t validations;               /* of the fit, from its start to its end; -1: unknown */
+    bool is_extra; /* the validation would not be due without the limit that ended the fit */
+} fgi_fit_facts;
+fgi_fit_facts fgi_fit_facts_of(const fg_trainer *trainer);
+
+/* ---- functions that change programs ---------------------------------------------------------- */
+
+/* Calls `build` of all callbacks, for a model that was just built. */
+fg_status fgi_callbacks_build(const fgi_callbacks *list, fg_module *root, fg_error *err);
+/* Calls `update` of all callbacks, in the trace of an update. */
+void fgi_callbacks_update(const fgi_callbacks *list, fg_trace *trace, fg_optimizer *optimizer);
+/* Calls `step_start` of all callbacks. */
+void fgi_callbacks_step_start(const fgi_callbacks *list, const fg_progress *at,
+                              fg_optimizer *optimizer);
+/* Lets the trace of an evaluation use the values of callbacks. */
+void fgi_callbacks_substitute(fgi_callbacks *list, fg_trace *trace);
+
 #endif

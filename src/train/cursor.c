@@ -1,12 +1,13 @@
 /* cursor.c - the loop's position in state.json: each member is named here, once.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "train/cursor.h"
-
 #include <jansson.h>
 #include <stddef.h>
 
 #include "base/error.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "train/cursor.h"
 
 /* The integers: key, offset, minimum, and whether a checkpoint must contain it. */
 static const struct {
@@ -80,4 +81,73 @@ fg_status fgi_cursor_load(fgi_cursor *cursor, const json_t *object, const fgi_be
     fgi_best_list_load(&loaded.top, rule, object);
     *cursor = loaded;
     return FG_OK;
+}
+
+/* ---- the position in the data ---------------------------------------------------------------- */
+
+/* Checks that the position within the epoch refers to these data. */
+static fg_status check_place(const fgi_cursor *c, int64_t count, int64_t buffer, fg_error *err)
+{
+    if (c->position == 0)
+        return FG_OK;
+    if (c->sample_count != count && (c->sample_count < 0 || count < 0))
+        return fgi_fail(err, FG_EINVAL,
+                        "the checkpoint is %lld sample%s into an epoch of other data\n"
+                        "to train on other data, start from the weights instead",
+                        (long long)c->position, fgi_s(c->position));
+    if (c->sample_count != count)
+        return fgi_fail(err, FG_EINVAL,
+                        "the checkpoint is %lld sample%s into an epoch of %lld, but the data have "
+                        "%lld\nto train on other data, start from the weights instead",
+                        (long long)c->position, fgi_s(c->position), (long long)c->sample_count,
+                        (long long)count);
+    if (c->shuffle_buffer != buffer)
+        return fgi_fail(err, FG_EINVAL,
+                        "the checkpoint is within an epoch shuffled with shuffle_buffer "
+                        "%lld, not %lld: the sample order would differ",
+                        (long long)c->shuffle_buffer, (long long)buffer);
+    return FG_OK;
+}
+
+int64_t fgi_shuffle_buffer(const fg_fit_data *data)
+{
+    if (data->train == NULL || !fg_dataset_is_source(data->train) || data->no_shuffle)
+        return 0;
+    return data->shuffle_buffer > 1 ? data->shuffle_buffer : 0;
+}
+
+fg_status fgi_cursor_place(fgi_cursor *c, const fg_fit_data *data, int64_t batch_size,
+                           const char *checkpoint, fg_error *err)
+{
+    const int64_t count = fg_dataset_count(data->train), buffer = fgi_shuffle_buffer(data);
+    FGI_TRY(check_place(c, count, buffer, err));
+    if (checkpoint[0] != '\0' && c->batch_size > 0 && c->batch_size != batch_size)
+        fgi_log(FG_LOG_WARNING,
+                "%s was trained with batches of %lld, but the run has batches of %lld", checkpoint,
+                (long long)c->batch_size, (long long)batch_size);
+    if (c->position > 0 && c->batch_size != batch_size)
+        c->epoch_batches = (c->position + batch_size - 1) / batch_size;
+    c->sample_count = count;
+    c->batch_size = batch_size;
+    c->shuffle_buffer = buffer;
+    return FG_OK;
+}
+
+bool fgi_cursor_ends_epoch(const fgi_cursor *c, int64_t limit, bool drop_last)
+{
+    const int64_t left = c->sample_count - c->position;
+    if (limit > 0 && c->epoch_batches >= limit)
+        return true;
+    if (c->sample_count < 0)
+        return c->has_read_epoch;
+    return left <= 0 || (drop_last && left < c->batch_size);
+}
+
+fgi_cursor fgi_cursor_after(const fgi_cursor *cursor, const fg_host_batch *batch)
+{
+    fgi_cursor next = *cursor;
+    next.has_read_epoch = batch->is_last;
+    next.position = batch->next_position;
+    next.epoch_batches++;
+    return next;
 }

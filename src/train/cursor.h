@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <fulgurite/base.h>
+#include <fulgurite/train.h>
 
 #include "train/best_list.h"
 
@@ -42,5 +42,19 @@ bool fgi_cursor_save(const fgi_cursor *cursor, const fgi_best_rule *rule, struct
  * Errors: FG_EFORMAT, which names the file. */
 fg_status fgi_cursor_load(fgi_cursor *cursor, const struct json_t *object,
                           const fgi_best_rule *rule, const char *path, fg_error *err);
+
+/* ---- the position in the data ---------------------------------------------------------------- */
+
+/* Size of the training source's shuffle buffer; 0: not a source, or not shuffled. */
+int64_t fgi_shuffle_buffer(const fg_fit_data *data);
+/* Finds the position in the given data. If their batches have another size than before, a warning
+ * has the name of the checkpoint ("": none). Errors: FG_EINVAL for other data, or another order of
+ * samples. */
+fg_status fgi_cursor_place(fgi_cursor *cursor, const fg_fit_data *data, int64_t batch_size,
+                           const char *checkpoint, fg_error *err);
+/* Whether the epoch, of at most `limit` batches (0: no limit), is over at this position. */
+bool fgi_cursor_ends_epoch(const fgi_cursor *cursor, int64_t limit, bool drop_last);
+/* The position after this batch. */
+fgi_cursor fgi_cursor_after(const fgi_cursor *cursor, const fg_host_batch *batch);
 
 #endif

@@ -1,13 +1,8 @@
-/* device_memory.c - the device memory that a training step needs, whether it is available, and the
- * largest batch that fits. All of it is read from compiled programs: nothing is executed.
+/* device_memory.c - compiles the programs of a Trainer's steps without running them, for machines
+ * that are not available; the device memory that a training step needs, whether it is available,
+ * and the largest batch that fits. All of it is read from compiled programs: nothing is executed.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "train/device_memory.h"
-#include "train/fit_settings.h"
-#include "train/result.h"
-#include "train/strategy.h"
-#include "train/train_compile.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +10,11 @@
 
 #include "base/error.h"
 #include "base/print.h"
+#include "train/device_memory.h"
+#include "train/fit_settings.h"
+#include "train/result.h"
 #include "train/stage.h"
+#include "train/strategy.h"
 #include "train/trainer.h"
 
 /* Fraction of the memory that a proposed batch leaves free: a program that needs all of it does not
@@ -24,6 +23,46 @@ static const double slack = 0.1;
 
 /* The largest batch to try for data of unknown length. */
 enum { LARGEST = 1 << 20 };
+
+/* ---- compiling without running --------------------------------------------------------------- */
+
+fg_status fgi_trainer_compile(fg_trainer *trainer, const fg_task *task, fgi_stage_kind kind,
+                              const fg_fit_data *data, const fgi_executable **out, fg_error *err)
+{
+    fg_error first = {0};
+    *out = NULL;
+    FGI_TRY(fgi_trainer_enter(trainer, task, data, err));
+    fg_status status = fgi_trainer_prepare(trainer, task, kind == FGI_TRAIN, &first);
+    if (status == FG_OK)
+        status = fgi_stage_compile(trainer, kind, data, &first);
+    if (status == FG_OK)
+        *out = fgi_step_program_executable(fgi_stage_program(trainer->stage[kind]));
+    return fgi_trainer_leave(trainer, status, &first, err);
+}
+
+/* Bytes of a variable on one device. */
+static int64_t bytes_of(const fg_trainer *trainer, const fg_variable *variable)
+{
+    return (int64_t)fgi_sharding_bytes(fgi_client_mesh(trainer->client), fg_variable_type(variable),
+                                       fgi_variable_sharding(variable));
+}
+
+fgi_state_bytes fgi_trainer_state_bytes(const fg_trainer *trainer)
+{
+    fgi_state_bytes bytes = {0};
+    const size_t count = fg_module_variable_count(trainer->model.root);
+    for (size_t i = 0; i < count; i++) {
+        const fg_variable *variable = fg_module_variable_at(trainer->model.root, i);
+        if (fg_variable_get_kind(variable) == FG_PARAMETER)
+            bytes.parameters += bytes_of(trainer, variable);
+        else
+            bytes.buffers += bytes_of(trainer, variable);
+    }
+    for (size_t i = 0;
+         trainer->model.optimizer && i < fg_optimizer_variable_count(trainer->model.optimizer); i++)
+        bytes.optimizer += bytes_of(trainer, fg_optimizer_variable_at(trainer->model.optimizer, i));
+    return bytes;
+}
 
 /* ---- memory of a program --------------------------------------------------------------------- */
 

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/thread.h"
+#include "train/activity.h"
 #include "train/callbacks.h"
 #include "train/evaluate.h"
 #include "train/feed.h"
@@ -18,7 +19,6 @@
 #include "train/snapshot.h"
 #include "train/stage.h"
 #include "train/trainer.h"
-#include "train/watchdog.h"
 #include "train/windows.h"
 
 /* After this many batches, the f32 sums are read from the device and added up in double. */
@@ -57,10 +57,10 @@ static fg_status pass(fg_trainer *trainer, fgi_stage *stage, fgi_windows *window
         FGI_TRY(fg_loader_start_epoch(fgi_stage_loader(stage), 0, 0, err));
     FGI_TRY(fgi_stage_clear_sums(trainer, stage, err));
     while (has_more && (at.batches < 0 || at.batch < at.batches) && !fgi_stop_requested(trainer)) {
-        const int64_t watch = fgi_work_begin(trainer);
+        const int64_t watch = fgi_work_begin(trainer->ledger);
         FGI_TRY(launch_next(trainer, stage, windows, &at, &has_more, err));
         if (!trainer->call.is_running)
-            fgi_work_end(trainer, watch);
+            fgi_work_end(trainer->ledger, watch);
     }
     trainer->call.evaluated_batches = at.batch;
     FGI_TRY(fgi_windows_close(trainer, windows, stage, err));
@@ -99,7 +99,7 @@ fg_status fgi_evaluate(fg_trainer *trainer, fgi_stage_kind kind, int64_t limit,
     return status;
 }
 
-/* ---- outside fit -------------------------------------------------------------------------- */
+/* ---- outside fit ----------------------------------------------------------------------------- */
 
 /* Ends a call: waits for launches under way, and completes the result. */
 static fg_status finish(fg_trainer *trainer, fgi_stage_kind kind, fg_status status, fg_error *first,
@@ -217,16 +217,11 @@ static fg_status start_rows(prediction *p, fg_array *take_array, int64_t first, 
 static fg_status await_rows(prediction *p, rows *r, fg_error *err)
 {
     fg_error cause = {0};
-    const int64_t begin = fgi_now_ns();
-    fg_trainer *trainer = p->trainer;
-    const fgi_watch before = fgi_watch_set(
-        trainer->watchdog, (fgi_watch){.doing = FGI_DOING_READ, .stage = (int)FGI_PREDICT});
-    fg_status status = fgi_event_wait(r->arrived, err);
-    (void)fgi_watch_set(trainer->watchdog, before);
-    const int64_t end = fgi_now_ns();
-    fgi_client_count_read(trainer->client, "predictions", (int64_t)fg_type_bytes(&r->type),
-                          end - begin);
-    fgi_ledger_add(p->trainer->ledger, FGI_READ, begin, end);
+    fgi_span span = {FGI_READ, FGI_PREDICT, -1, "trainer", .name = "read predictions"};
+    fgi_span_begin(&p->trainer->spans, &span);
+    const fg_status status = fgi_event_wait(r->arrived, err);
+    fgi_client_count_read(p->trainer->client, "predictions", (int64_t)fg_type_bytes(&r->type),
+                          fgi_span_end(&span));
     if (status == FG_OK)
         return FG_OK;
     const fg_status drained = fgi_feed_drain(p->trainer, &cause);
@@ -320,9 +315,9 @@ static fg_status predict_batches(prediction *p, fgi_stage *stage, fg_progress *a
     bool has_more = true;
     FGI_TRY(fg_loader_start_epoch(fgi_stage_loader(stage), 0, 0, err));
     while (has_more && !fgi_stop_requested(trainer)) {
-        const int64_t watch = fgi_work_begin(trainer);
+        const int64_t watch = fgi_work_begin(trainer->ledger);
         FGI_TRY(predict_next(p, stage, at, &has_more, err));
-        fgi_work_end(trainer, watch);
+        fgi_work_end(trainer->ledger, watch);
     }
     if (p->count == 0 && !trainer->call.is_stopping) {
         const rows none = {.type = {.dtype = FG_F32, .rank = 1}};
@@ -366,4 +361,57 @@ fg_status fg_trainer_predict(fg_trainer *trainer, const fg_task *task, const fg_
     FGI_TRY(fgi_trainer_enter(trainer, task, data, err));
     const fg_status status = predict(&p, data, &first);
     return finish(trainer, FGI_PREDICT, status, &first, err);
+}
+
+/* ---- before training ------------------------------------------------------------------------- */
+
+fg_status fgi_sanity_check(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
+{
+    const int64_t requested = trainer->options.validation.sanity_val_steps;
+    if (requested == 0 || trainer->cursor.step > 0 || trainer->cursor.position > 0 ||
+        data->val == NULL || trainer->model.task.ops->val_step == NULL)
+        return FG_OK;
+    fg_metric metrics[FG_MAX_METRICS];
+    size_t count = 0;
+    fg_status status = fgi_stage_prepare(trainer, FGI_VAL, data, err);
+    if (status == FG_OK) {
+        const bool was_off = fgi_ledger_set_off(trainer->ledger, true);
+        const fg_result result = trainer->call.result;
+        const int64_t limit = fgi_stage_limit(trainer, FGI_VAL);
+        const bool is_fewer = requested > 0 && (limit == 0 || requested < limit);
+        status = fgi_evaluate(trainer, FGI_VAL, is_fewer ? requested : limit, metrics, &count, err);
+        const fg_status drained = fgi_feed_drain(trainer, status == FG_OK ? err : NULL);
+        status = status == FG_OK ? drained : status;
+        fgi_sample_rows_clear(fgi_stage_rows(trainer->stage[FGI_VAL]));
+        trainer->call.result = result;
+        (void)fgi_ledger_set_off(trainer->ledger, was_off);
+    }
+    fgi_windows_start_clock(trainer->windows);
+    return status == FG_OK
+               ? FG_OK
+               : fgi_context(err, status, "validation before training (sanity_val_steps)");
+}
+
+void fgi_trial_settle(fg_trainer_options *o)
+{
+    if (o->limits.overfit_batches > 0 || o->limits.overfit_fraction > 0) {
+        o->limits.limit_train_batches = o->limits.limit_val_batches = o->limits.overfit_batches;
+        o->limits.limit_train_fraction = o->limits.limit_val_fraction = o->limits.overfit_fraction;
+    }
+    if (!o->limits.fast_dev_run)
+        return;
+    o->limits.max_epochs = 1;
+    o->limits.max_steps = 0;
+    o->limits.limit_train_batches = o->limits.limit_val_batches = 1;
+    o->limits.limit_train_fraction = o->limits.limit_val_fraction = 0;
+    o->validation.val_every_epochs = 1;
+    o->validation.val_every_steps = 0;
+    o->output.log_every = 1;
+    o->validation.sanity_val_steps = 0;
+    o->checkpoints.run_dir = NULL;
+    o->output.profile = NULL;
+    if (o->checkpoints.resume != NULL &&
+        (strcmp(o->checkpoints.resume, "last") == 0 || strcmp(o->checkpoints.resume, "best") == 0 ||
+         strcmp(o->checkpoints.resume, "auto") == 0))
+        o->checkpoints.resume = NULL; /* of the run folder */
 }

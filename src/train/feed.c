@@ -11,8 +11,9 @@
 #include "base/error.h"
 #include "base/thread.h"
 #include "train/accumulate.h"
-#include "train/callback_programs.h"
+#include "train/callbacks.h"
 #include "train/feed.h"
+#include "train/activity.h"
 #include "train/ledger.h"
 #include "train/signals.h"
 #include "train/stage.h"
@@ -110,7 +111,7 @@ static upload *upload_begin(fgi_feed *feed, fgi_stage *stage, const fg_host_batc
 static fg_status upload_field(fg_trainer *trainer, upload *u, int f, fg_array **out, fg_error *err)
 {
     fgi_event *done = NULL;
-    const fgi_sharding sharding = fgi_batch_sharding(trainer);
+    const fgi_sharding sharding = fgi_batch_sharding(trainer->client);
     FGI_TRY(fgi_array_upload(trainer->client, &u->batch->types[f], &sharding, u->batch->data[f],
                              FGI_UPLOAD_ASYNC, out, &done, err));
     (void)atomic_fetch_add(&u->open, 1);
@@ -126,15 +127,6 @@ static fg_status upload_field(fg_trainer *trainer, upload *u, int f, fg_array **
     return status;
 }
 
-/* Announces an activity for the stage's next step; returns the previous activity. */
-static fgi_watch watch(fg_trainer *trainer, const fgi_stage *stage, fgi_doing doing)
-{
-    const fgi_stage_kind kind = fgi_stage_get_kind(stage);
-    const int64_t step = kind == FGI_TRAIN ? trainer->cursor.step + 1 : 0;
-    return fgi_watch_set(trainer->watchdog,
-                         (fgi_watch){.doing = doing, .stage = (int)kind, .step = step});
-}
-
 /* Waits until the devices read fewer batches than a loader has, so that it can fill one. */
 static void await_slot(fgi_feed *feed)
 {
@@ -147,14 +139,13 @@ static void await_slot(fgi_feed *feed)
 fg_status fgi_feed_next(fg_trainer *trainer, fgi_stage *stage, const fg_host_batch **out,
                         fg_error *err)
 {
-    const int64_t begin = fgi_now_ns();
-    const fgi_watch before = watch(trainer, stage, FGI_DOING_INPUT);
+    const fgi_stage_kind kind = fgi_stage_get_kind(stage);
+    fgi_span span = {FGI_INPUT, (int)kind, kind == FGI_TRAIN ? trainer->cursor.step + 1 : -1,
+                     "trainer", .name = "wait for input"};
+    fgi_span_begin(&trainer->spans, &span);
     await_slot(trainer->feed);
     const fg_status status = fg_loader_next(fgi_stage_loader(stage), out, err);
-    (void)fgi_watch_set(trainer->watchdog, before);
-    const int64_t end = fgi_now_ns();
-    fgi_ledger_add(trainer->ledger, FGI_INPUT, begin, end);
-    fgi_timeline_end(begin, "trainer", "wait for input", -1);
+    fgi_span_end(&span);
     return status;
 }
 
@@ -238,16 +229,12 @@ static fg_status flight_failed(fg_trainer *trainer, const fgi_flight *flight, fg
 static void await_flight(fg_trainer *trainer, const fgi_flight *flight)
 {
     fgi_feed *feed = flight->feed;
-    const int64_t begin = fgi_now_ns();
-    const fgi_watch before =
-        fgi_watch_set(trainer->watchdog, (fgi_watch){.doing = FGI_DOING_STEP,
-                                                     .stage = (int)flight->kind,
-                                                     .step = flight->number,
-                                                     .event = flight->done});
+    fgi_span span = {FGI_STEP,  (int)flight->kind,       flight->number,
+                     "trainer", .name = "wait for step", .awaited = flight->done};
+    fgi_span_begin(&trainer->spans, &span);
     while (flight->open > 0)
         (void)pthread_cond_wait(&feed->changed, &feed->mutex);
-    (void)fgi_watch_set(trainer->watchdog, before);
-    fgi_timeline_end(begin, "trainer", "wait for step", flight->number);
+    fgi_span_end(&span);
 }
 
 /* Removes finished flights; waits until at most `keep` are under way. */
@@ -279,13 +266,13 @@ fg_status fgi_feed_drain(fg_trainer *trainer, fg_error *err)
 {
     fgi_feed *feed = trainer->feed;
     const fg_status status = retire(trainer, 0, err);
-    const fgi_watch before =
-        fgi_watch_set(trainer->watchdog, (fgi_watch){.doing = FGI_DOING_UPLOAD});
+    fgi_span span = {FGI_UPLOAD, .number = -1};
+    fgi_span_begin(&trainer->spans, &span);
     (void)pthread_mutex_lock(&feed->mutex);
     while (feed->uploads_open > 0)
         (void)pthread_cond_wait(&feed->changed, &feed->mutex);
     (void)pthread_mutex_unlock(&feed->mutex);
-    (void)fgi_watch_set(trainer->watchdog, before);
+    fgi_span_end(&span);
     return status;
 }
 
@@ -321,8 +308,8 @@ static fg_status send(fg_trainer *trainer, fgi_stage *stage, fgi_flight *flight,
                       fg_array **out_fields, fg_error *err)
 {
     fg_status status = FG_OK;
-    const int64_t begin = fgi_now_ns();
-    const fgi_watch before = watch(trainer, stage, FGI_DOING_UPLOAD);
+    fgi_span span = {FGI_UPLOAD, (int)flight->kind, flight->number, "trainer", .name = "upload"};
+    fgi_span_begin(&trainer->spans, &span);
     for (int f = 0; status == FG_OK && f < fgi_stage_field_count(stage); f++) {
         fgi_event *ready = NULL;
         status = upload_field(trainer, u, f, &out_fields[f], err);
@@ -332,9 +319,7 @@ static fg_status send(fg_trainer *trainer, fgi_stage *stage, fgi_flight *flight,
             flight_watch(flight, ready, NULL, on_input_ready);
         fgi_event_destroy(ready);
     }
-    fgi_ledger_add(trainer->ledger, FGI_UPLOAD, begin, fgi_now_ns());
-    fgi_timeline_end(begin, "trainer", "upload", flight->number);
-    (void)fgi_watch_set(trainer->watchdog, before);
+    fgi_span_end(&span);
     return status;
 }
 
@@ -356,11 +341,11 @@ static fg_status launch(fg_trainer *trainer, fgi_stage *stage, fgi_flight *fligh
                         fg_error *err)
 {
     fgi_event *done = NULL;
-    flight->launch_ns = fgi_now_ns();
-    const fgi_watch before = watch(trainer, stage, FGI_DOING_LAUNCH);
+    fgi_span span = {FGI_LAUNCH, (int)flight->kind, flight->number, "trainer", .name = "launch"};
+    fgi_span_begin(&trainer->spans, &span);
+    flight->launch_ns = span.begin_ns;
     const fg_status status = fgi_stage_launch(stage, fields, samples, out_prediction, &done, err);
-    (void)fgi_watch_set(trainer->watchdog, before);
-    fgi_timeline_end(flight->launch_ns, "trainer", "launch", flight->number);
+    fgi_span_end(&span);
     if (status == FG_OK)
         launched(trainer, flight, done);
     return status;
@@ -411,12 +396,15 @@ fg_status fgi_feed_update(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
     FGI_TRY(retire(trainer, FGI_IN_FLIGHT - 1, err));
     fgi_flight *flight = next_flight(trainer, stage, NULL);
     fg_optimizer_begin_step(trainer->model.optimizer, trainer->cursor.step);
-    fgi_callbacks_step_start(trainer);
-    flight->launch_ns = fgi_now_ns();
+    fgi_trainer_step_start(trainer);
+    fgi_span span = {FGI_LAUNCH, (int)flight->kind, flight->number, "trainer",
+                     .name = "launch update"};
+    fgi_span_begin(&trainer->spans, &span);
+    flight->launch_ns = span.begin_ns;
     fgi_step_program *update = fgi_accumulator_update(fgi_stage_accumulator(stage),
                                                       trainer->options.seed, trainer->cursor.step);
     const fg_status status = fgi_step_program_launch(update, NULL, 0, NULL, &done, err);
-    fgi_timeline_end(flight->launch_ns, "trainer", "launch update", flight->number);
+    fgi_span_end(&span);
     if (status != FG_OK)
         return name_step(flight, status, err);
     launched(trainer, flight, done);

@@ -9,6 +9,10 @@
  * done, and the resumed run starts with that. A limit, unlike a signal, leaves time to validate the
  * last weights.
  *
+ * A fit that has diverged goes back to its last good checkpoint, with a smaller learning rate:
+ * everything is restored as when a run resumes from it, on the same devices and with the same
+ * programs. Then the state is saved again, so a run that is killed resumes with the smaller rate.
+ *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
@@ -16,6 +20,7 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "base/timeline.h"
+#include "log/logger.h"
 #include "profile/profile_parts.h"
 #include "train/accumulate.h"
 #include "train/callbacks.h"
@@ -26,8 +31,6 @@
 #include "train/fit_settings.h"
 #include "train/health.h"
 #include "train/ledger.h"
-#include "log/logger.h"
-#include "train/place.h"
 #include "train/rank.h"
 #include "train/result.h"
 #include "train/run_folder.h"
@@ -41,9 +44,14 @@
 
 /* ---- how long -------------------------------------------------------------------------------- */
 
+static bool ends_epoch(const fg_trainer *trainer, const fgi_cursor *cursor)
+{
+    return fgi_cursor_ends_epoch(cursor, trainer->fit.train_limit, trainer->fit.drop_last);
+}
+
 static bool epoch_is_over(const fg_trainer *trainer)
 {
-    return fgi_place_ends_epoch(trainer, &trainer->cursor);
+    return ends_epoch(trainer, &trainer->cursor);
 }
 
 /* Whether all steps are done. */
@@ -68,6 +76,14 @@ static fg_status save(fg_trainer *trainer, fgi_rank rank, fg_error *err)
         return FG_OK; /* wait until the loss has fallen again */
     }
     return fgi_saver_begin(trainer, err);
+}
+
+/* How good the state is by the monitored metric; the cursor's list records it. */
+static fgi_rank rank_metrics(fg_trainer *trainer, const fg_metric *metrics, size_t count)
+{
+    const fgi_best_rule rule = fgi_best_rule_of(&trainer->options.checkpoints);
+    return fgi_rank_metrics(&trainer->cursor.top, &rule, trainer->cursor.step, metrics, count,
+                            fgi_saver_is_busy(trainer->saver));
 }
 
 static bool has_validation(const fg_trainer *trainer, const fg_fit_data *data)
@@ -108,7 +124,7 @@ static fg_status validate(fg_trainer *trainer, const fg_fit_data *data, fgi_rank
     at.batch = trainer->call.evaluated_batches;
     trainer->cursor.owes_validation = false;
     trainer->cursor.validated_step = trainer->cursor.step;
-    *out_rank = fgi_rank_metrics(trainer, metrics, count);
+    *out_rank = rank_metrics(trainer, metrics, count);
     at.metrics = metrics;
     at.metric_count = count;
     FGI_TRY(fgi_notify(trainer, FGI_ON_VAL_END, &at, err));
@@ -167,10 +183,10 @@ static fg_status train_batch(fg_trainer *trainer, bool *out_is_last, fg_error *e
         return fgi_fail(err, FG_EINTERNAL, "the loader ended the epoch at sample %lld of %lld",
                         (long long)trainer->cursor.position,
                         (long long)trainer->cursor.sample_count);
-    const fgi_cursor next = fgi_place_after(&trainer->cursor, batch);
+    const fgi_cursor next = fgi_cursor_after(&trainer->cursor, batch);
     const int64_t valid = batch->valid;
     fgi_divergence_note_batch(trainer, batch);
-    trainer->fit.ends_epoch = fgi_place_ends_epoch(trainer, &next);
+    trainer->fit.ends_epoch = ends_epoch(trainer, &next);
     trainer->cursor.has_read_epoch = batch->is_last;
     FGI_TRY(fgi_feed_launch(trainer, stage, batch, NULL, err));
     trainer->cursor = next;
@@ -239,8 +255,8 @@ static fg_status end_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
         FGI_TRY(validate(trainer, data, &rank, err));
     if (trainer->cursor.owes_validation)
         return FG_OK;
-    if (fgi_monitors_training(trainer))
-        rank = fgi_rank_metrics(trainer, metrics, count);
+    if (fgi_is_of_training(trainer->options.checkpoints.monitor))
+        rank = rank_metrics(trainer, metrics, count);
     fg_progress at = fgi_progress_at(trainer);
     fgi_windows_clear(trainer->windows);
     trainer->cursor.epoch++;
@@ -271,9 +287,9 @@ static fg_status run_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
         FGI_TRY(do_due(trainer, data, err));
     while (!epoch_is_over(trainer) && !is_over(trainer) && !fgi_stop_requested(trainer)) {
         fgi_step_profile_before(trainer);
-        const int64_t watch = fgi_work_begin(trainer);
+        const int64_t watch = fgi_work_begin(trainer->ledger);
         FGI_TRY(train_step(trainer, err));
-        fgi_work_end(trainer, watch);
+        fgi_work_end(trainer->ledger, watch);
         FGI_TRY(do_due(trainer, data, err));
         if (fgi_save_requested(trainer) || fgi_saver_is_due(trainer))
             FGI_TRY(save(trainer, FGI_RANK_NONE, err));
@@ -365,6 +381,16 @@ static fg_status try_validation(fg_trainer *trainer, const fg_fit_data *data, fg
     return fgi_evaluate_ahead(trainer, FGI_VAL, err);
 }
 
+/* Finds the position in the data. */
+static fg_status find_place(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
+{
+    int64_t size = 0;
+    FGI_TRY(fgi_batch_size(trainer, data, &size, err));
+    FGI_TRY(fgi_cursor_place(&trainer->cursor, data, size, trainer->call.result.checkpoint, err));
+    trainer->fit.drop_last = data->drop_last;
+    return FG_OK;
+}
+
 /* Locks the run folder, and restores the position and state to start from. */
 static fg_status find_start(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
                             fg_error *err)
@@ -373,7 +399,7 @@ static fg_status find_start(fg_trainer *trainer, const fg_task *task, const fg_f
     FGI_TRY(fgi_run_claim(trainer, err));
     FGI_TRY(fgi_settings_make(trainer, data, err));
     FGI_TRY(fgi_state_restore(trainer, err));
-    FGI_TRY(fgi_place_find(trainer, data, err));
+    FGI_TRY(find_place(trainer, data, err));
     FGI_TRY(fgi_run_check(trainer, err));
     return fgi_settings_settle(trainer, err);
 }
@@ -393,7 +419,7 @@ static fg_status begin_run(fg_trainer *trainer, const fg_task *task, const fg_fi
     if (!trainer->call.result.nothing_to_do) {
         FGI_TRY(fgi_stage_prepare(trainer, FGI_TRAIN, data, err));
         FGI_TRY(try_validation(trainer, data, err));
-        FGI_TRY(fgi_rank_check(trainer, err));
+        FGI_TRY(fgi_rank_check(trainer->stage, &trainer->options.checkpoints, err));
         fgi_settings_compare(trainer);
         trainer->fit.validations = validates(trainer, data) ? fgi_settings_validations(trainer) : 0;
         FGI_TRY(fgi_windows_continue(trainer, trainer->windows, trainer->stage[FGI_TRAIN], err));
@@ -426,12 +452,83 @@ static fg_status run_steps(fg_trainer *trainer, const fg_fit_data *data, fg_erro
     return end_run(trainer, data, err);
 }
 
+/* ---- going back ------------------------------------------------------------------------------ */
+
+/* Nothing is still in progress: no step, read or save. */
+static fg_status settle(fg_trainer *trainer, fg_error *err)
+{
+    const fg_status status = fgi_feed_drain(trainer, err);
+    fgi_windows_abandon(trainer->windows);
+    trainer->fit.is_in_step = false;
+    if (status != FG_OK)
+        return status;
+    return fgi_saver_collect(trainer, true, err);
+}
+
+/* Loads the checkpoint as a run that resumes does. */
+static fg_status load(fg_trainer *trainer, const char *path, fg_error *err)
+{
+    fgi_stage *stage = trainer->stage[FGI_TRAIN];
+    FGI_TRY(fgi_state_go_back(trainer, path, err));
+    FGI_TRY(fgi_state_settle(trainer, err));
+    fgi_stage_restart_sums(stage);
+    FGI_TRY(fgi_windows_continue(trainer, trainer->windows, stage, err));
+    return fgi_run_reopen(trainer, err);
+}
+
+static fg_status refuse(const fg_error *why, const char *reason, fg_error *err)
+{
+    const fg_error first = *why;
+    return fgi_fail(err, FG_ENUMERIC, "%s\n%s", first.message, reason);
+}
+
+static fg_status return_to_good(fg_trainer *trainer, const fg_error *why, fg_error *err)
+{
+    const int64_t count = fgi_divergence_rollbacks(trainer);
+    const double factor = fgi_divergence_lr_factor(trainer);
+    char path[512];
+    (void)snprintf(path, sizeof path, "%s", fgi_divergence_good(trainer));
+    FGI_TRY(load(trainer, path, err));
+    fgi_divergence_went_back(trainer, count, factor);
+    fgi_saver_set_current(trainer->saver, false); /* it has the previous learning rate */
+    fgi_log(FG_LOG_WARNING,
+            "%s\nrollback %lld of at most %lld: training continues from step %lld (%s) with %g "
+            "times the configured learning rate",
+            why->message, (long long)count + 1,
+            (long long)trainer->options.divergence.max_rollbacks, (long long)trainer->cursor.step,
+            path, fgi_divergence_lr_factor(trainer));
+    return FG_OK;
+}
+
+/* Loads the last good checkpoint with a smaller learning rate. *err is the divergence; on failure,
+ * it also says why training cannot go back. */
+static fg_status go_back(fg_trainer *trainer, fg_error *err)
+{
+    const fg_error why = *err;
+    fg_error local = {0};
+    char text[128];
+    const int64_t most = trainer->options.divergence.max_rollbacks;
+    (void)snprintf(text, sizeof text, "the limit of rollbacks is reached (max_rollbacks=%lld)",
+                   (long long)most);
+    fg_status status = settle(trainer, &local);
+    if (status == FG_OK && fgi_divergence_rollbacks(trainer) >= most)
+        return refuse(&why, text, err);
+    if (status == FG_OK && fgi_divergence_good(trainer)[0] == '\0')
+        return refuse(&why, "there is no good checkpoint to roll back to", err);
+    if (status == FG_OK)
+        status = return_to_good(trainer, &why, &local);
+    if (status == FG_OK)
+        return FG_OK;
+    return fgi_fail(err, FG_ENUMERIC, /* so the state is not saved */
+                    "%s\ncannot roll back: %s", why.message, local.message);
+}
+
 /* After divergence: continues from the last good checkpoint, which is saved again with the smaller
  * learning rate. */
 static fg_status roll_back(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
 {
-    FGI_TRY(fgi_rollback(trainer, err));
-    FGI_TRY(fgi_place_find(trainer, data, err));
+    FGI_TRY(go_back(trainer, err));
+    FGI_TRY(find_place(trainer, data, err));
     FGI_TRY(fgi_settings_settle(trainer, err));
     if (trainer->cursor.step > 0)
         fg_optimizer_begin_step(trainer->model.optimizer, trainer->cursor.step - 1);

@@ -8,6 +8,8 @@
 
 /* Checks the options that determine steps and learning rates. */
 fg_status fgi_settings_check(const fg_trainer_options *o, fg_error *err);
+/* Shards of a batch. The client is open, or it is a preview. */
+int fgi_batch_shards(const fg_trainer *trainer);
 /* Samples of a batch on all devices together. The client is open. */
 fg_status fgi_batch_size(const fg_trainer *trainer, const fg_fit_data *data, int64_t *out,
                          fg_error *err);
@@ -27,8 +29,5 @@ fg_status fgi_settings_settle(fg_trainer *trainer, fg_error *err);
 void fgi_settings_compare(const fg_trainer *trainer);
 /* Validations from here to the end of the fit, if there are any at all; -1: unknown, or no end. */
 int64_t fgi_settings_validations(const fg_trainer *trainer);
-
-/* Size of the training source's shuffle buffer; 0: not a source, or not shuffled. */
-int64_t fgi_shuffle_buffer(const fg_fit_data *data);
 
 #endif

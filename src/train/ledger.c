@@ -18,8 +18,6 @@
 #include "train/feed.h"
 #include "train/input_report.h"
 #include "train/ledger.h"
-#include "train/ledger_parts.h"
-#include "train/trainer.h"
 
 fg_status fgi_ledger_create(fgi_ledger **out, fg_error *err)
 {
@@ -35,7 +33,7 @@ void fgi_ledger_start(fgi_ledger *ledger, int64_t now_ns)
 }
 
 /* There is no room for another span: an earlier one of the same activity becomes longer instead. */
-static void extend(fgi_spans *spans, fgi_activity activity, int64_t begin_ns, int64_t end_ns)
+static void extend(fgi_host_work *spans, fgi_activity activity, int64_t begin_ns, int64_t end_ns)
 {
     for (int i = spans->count - 1; i >= 0; i--)
         if (spans->span[i].activity == activity && spans->span[i].end_ns <= begin_ns) {
@@ -46,18 +44,124 @@ static void extend(fgi_spans *spans, fgi_activity activity, int64_t begin_ns, in
 
 void fgi_ledger_add(fgi_ledger *ledger, fgi_activity activity, int64_t begin_ns, int64_t end_ns)
 {
-    fgi_spans *spans = &ledger->pending;
+    fgi_host_work *spans = &ledger->pending;
     if (end_ns <= begin_ns || ledger->is_off)
         return;
     if (spans->count < FGI_SPANS)
-        spans->span[spans->count++] = (fgi_span){activity, begin_ns, end_ns};
+        spans->span[spans->count++] = (fgi_host_span){activity, begin_ns, end_ns};
     else
         extend(spans, activity, begin_ns, end_ns);
 }
 
+static void on_ended(void *self, const fgi_span *span, int64_t end_ns)
+{
+    if (span->activity < FGI_ACTIVITIES)
+        fgi_ledger_add(self, (fgi_activity)span->activity, span->begin_ns, end_ns);
+}
+
+fgi_span_listener fgi_ledger_listener(fgi_ledger *ledger)
+{
+    return (fgi_span_listener){.self = ledger, .ended = on_ended};
+}
+
+bool fgi_ledger_set_off(fgi_ledger *ledger, bool is_off)
+{
+    const bool was_off = ledger->is_off;
+    ledger->is_off = is_off;
+    return was_off;
+}
+
+/* ---- windows of steps ------------------------------------------------------------------------ */
+
+static double seconds(int64_t ns) { return (double)ns * 1e-9; }
+
+static fg_idle idle_of(const fgi_totals *totals)
+{
+    const int64_t *part = totals->activity_ns;
+    int64_t named = 0;
+    for (int i = 0; i < FGI_ACTIVITIES; i++)
+        named += part[i];
+    return (fg_idle){
+        .busy_s = seconds(totals->busy_ns),
+        .idle_s = seconds(totals->idle_ns),
+        .input_s = seconds(part[FGI_INPUT]),
+        .upload_s = seconds(part[FGI_UPLOAD]),
+        .compile_s = seconds(part[FGI_COMPILE]),
+        .read_s = seconds(part[FGI_READ]),
+        .checkpoint_s = seconds(part[FGI_CHECKPOINT]),
+        .other_s = seconds(totals->idle_ns - named),
+    };
+}
+
+static fgi_totals difference(const fgi_totals *to, const fgi_totals *from)
+{
+    fgi_totals d = {.busy_ns = to->busy_ns - from->busy_ns,
+                    .idle_ns = to->idle_ns - from->idle_ns,
+                    .samples = to->samples - from->samples};
+    for (int i = 0; i < FGI_ACTIVITIES; i++)
+        d.activity_ns[i] = to->activity_ns[i] - from->activity_ns[i];
+    return d;
+}
+
+/* Appends a window to another one. */
+static void append(fg_time_window *to, const fg_time_window *next)
+{
+    to->step = next->step;
+    to->samples += next->samples;
+    to->time.busy_s += next->time.busy_s;
+    to->time.idle_s += next->time.idle_s;
+    to->time.input_s += next->time.input_s;
+    to->time.upload_s += next->time.upload_s;
+    to->time.compile_s += next->time.compile_s;
+    to->time.read_s += next->time.read_s;
+    to->time.checkpoint_s += next->time.checkpoint_s;
+    to->time.other_s += next->time.other_s;
+}
+
+static void merge_pairs(fgi_ledger *ledger)
+{
+    fg_time_window *all = ledger->window;
+    for (size_t i = 0; i < FG_MAX_TIME_WINDOWS / 2; i++) {
+        all[i] = all[2 * i];
+        append(&all[i], &all[2 * i + 1]);
+    }
+    ledger->window_count = FG_MAX_TIME_WINDOWS / 2;
+    ledger->merged *= 2;
+    ledger->in_last = ledger->merged;
+}
+
+/* The window that ends now, with this step. */
+static void add_window(fgi_ledger *ledger, int64_t step)
+{
+    const fgi_totals d = difference(&ledger->total, &ledger->window_start);
+    const fg_time_window next = {.step = step, .samples = d.samples, .time = idle_of(&d)};
+    ledger->window_start = ledger->total;
+    if (d.busy_ns + d.idle_ns == 0) /* it only has the first launch */
+        return;
+    fg_time_window *last =
+        ledger->window_count > 0 ? &ledger->window[ledger->window_count - 1] : NULL;
+    if (last != NULL && last->step == step) { /* a validation at the end */
+        append(last, &next);
+        return;
+    }
+    if (ledger->merged == 0)
+        ledger->merged = ledger->in_last = 1;
+    if (ledger->window_count == FG_MAX_TIME_WINDOWS && ledger->in_last == ledger->merged)
+        merge_pairs(ledger);
+    if (last != NULL && ledger->in_last < ledger->merged) {
+        append(last, &next);
+        ledger->in_last++;
+        return;
+    }
+    ledger->window[ledger->window_count++] = next;
+    ledger->in_last = 1;
+}
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
 void fgi_ledger_launched(fgi_ledger *ledger, int64_t number)
 {
-    fgi_spans *spans = &ledger->of_flight[number % FGI_IN_FLIGHT];
+    fgi_host_work *spans = &ledger->of_flight[number % FGI_IN_FLIGHT];
     if (ledger->is_off)
         return;
     spans->count = ledger->pending.count;
@@ -71,11 +175,12 @@ static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* Attributes the idle time from begin_ns to end_ns. A span is added when it ends, so nested spans
  * precede the outer span, which gets the remaining time. */
-static void split_idle(fgi_ledger *ledger, const fgi_spans *spans, int64_t begin_ns, int64_t end_ns)
+static void split_idle(fgi_ledger *ledger, const fgi_host_work *spans, int64_t begin_ns,
+                       int64_t end_ns)
 {
     int64_t own[FGI_SPANS];
     for (int i = 0; i < spans->count; i++) {
-        const fgi_span *outer = &spans->span[i];
+        const fgi_host_span *outer = &spans->span[i];
         own[i] = smaller(outer->end_ns, end_ns) - larger(outer->begin_ns, begin_ns);
         for (int k = 0; k < i; k++)
             if (spans->span[k].begin_ns >= outer->begin_ns && own[k] > 0)
@@ -144,7 +249,7 @@ void fgi_ledger_retired(fgi_ledger *ledger, int64_t number, const fgi_flight *fl
     account(ledger, number, flight);
     ledger->retired = number + 1;
     if (*closing > 0)
-        fgi_ledger_add_window(ledger, *closing);
+        add_window(ledger, *closing);
     *closing = 0;
 }
 
@@ -153,7 +258,7 @@ void fgi_ledger_close_window(fgi_ledger *ledger, int64_t number, int64_t step)
     if (ledger->is_off)
         return;
     if (number < ledger->retired)
-        fgi_ledger_add_window(ledger, step);
+        add_window(ledger, step);
     else
         ledger->closing[number % FGI_IN_FLIGHT] = step;
 }
@@ -163,8 +268,6 @@ static int compare(const void *a, const void *b)
     const float x = *(const float *)a, y = *(const float *)b;
     return (x > y) - (x < y);
 }
-
-static double seconds(int64_t ns) { return (double)ns * 1e-9; }
 
 /* The smallest of `count` values that `percent` % of them do not exceed (nearest rank). As a float,
  * it may have been rounded to more than the longest interval. */
@@ -195,23 +298,22 @@ static fg_step_times step_times(const fgi_ledger *ledger)
 
 enum { WORK_EVERY = 16 };
 
-int64_t fgi_work_begin(fg_trainer *trainer)
+int64_t fgi_work_begin(fgi_ledger *ledger)
 {
-    if (trainer->ledger->is_off ||
-        trainer->ledger->work_steps++ % WORK_EVERY != 1) /* the first step is not typical */
+    if (ledger->is_off || ledger->work_steps++ % WORK_EVERY != 1) /* the first is not typical */
         return -1;
     fgi_plugin_watch();
     return fgi_thread_cpu_ns();
 }
 
-void fgi_work_end(fg_trainer *trainer, int64_t begin)
+void fgi_work_end(fgi_ledger *ledger, int64_t begin)
 {
     if (begin < 0)
         return;
     const int64_t plugin = fgi_plugin_unwatch();
-    trainer->ledger->work_measured++;
-    trainer->ledger->plugin_ns += plugin;
-    trainer->ledger->work_ns += fgi_thread_cpu_ns() - begin - plugin;
+    ledger->work_measured++;
+    ledger->plugin_ns += plugin;
+    ledger->work_ns += fgi_thread_cpu_ns() - begin - plugin;
 }
 
 void fgi_ledger_result(const fgi_ledger *ledger, fg_result *out)
@@ -229,7 +331,7 @@ void fgi_ledger_result(const fgi_ledger *ledger, fg_result *out)
     const double measured = (double)ledger->work_measured;
     out->host_overhead_s = measured > 0 ? seconds(ledger->work_ns) / measured : unknown;
     out->plugin_s = measured > 0 ? seconds(ledger->plugin_ns) / measured : unknown;
-    out->idle = fgi_idle_of(&ledger->total);
+    out->idle = idle_of(&ledger->total);
     fgi_input_report_judge(&out->input, &out->idle,
                            (double)ledger->step_samples / seconds(ledger->step_busy_ns));
 }

@@ -13,7 +13,6 @@
 #include "base/text.h"
 #include "train/file_order.h"
 #include "train/stage.h"
-#include "train/trainer.h"
 
 /* Everything that a report owns is in one of these blocks. */
 typedef struct matching {

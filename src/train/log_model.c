@@ -11,8 +11,6 @@
 #include "trace/trace.h"
 #include "train/log_model.h"
 #include "log/logger.h"
-#include "train/run_folder.h"
-#include "train/trainer.h"
 
 /* ---- the summary ----------------------------------------------------------------------------- */
 
@@ -142,25 +140,25 @@ static bool make_graph(graph *g, const fg_trace *trace, const fgi_node *loss)
     return !g->has_failed;
 }
 
-static void log_item(const fg_trainer *trainer, fg_log_item item)
+static void log_item(fgi_logger *logger, int64_t step, fg_log_item item)
 {
     item.name = "model";
-    item.step = trainer->cursor.step;
+    item.step = step;
     item.wall_time = fgi_wall_time();
-    fgi_logger_item(fgi_run_any_logger(trainer->run), &item);
+    fgi_logger_item(logger, &item);
 }
 
-void fgi_log_model(const fg_trainer *trainer, fg_tensor loss)
+void fgi_log_model(fgi_logger *logger, fg_module *root, int64_t step, fg_tensor loss)
 {
     fgi_buf summary = {0};
     graph g = {.count = 0};
-    if (!fgi_logger_lacks_graph(fgi_run_any_logger(trainer->run)))
+    if (!fgi_logger_lacks_graph(logger))
         return;
-    put_summary(&summary, trainer->model.root);
+    put_summary(&summary, root);
     if (!summary.failed)
-        log_item(trainer, (fg_log_item){.kind = FG_LOG_TEXT, .text = summary.data});
+        log_item(logger, step, (fg_log_item){.kind = FG_LOG_TEXT, .text = summary.data});
     if (make_graph(&g, fg_tensor_trace(loss), fgi_node_of(loss)))
-        log_item(trainer,
+        log_item(logger, step,
                  (fg_log_item){.kind = FG_LOG_GRAPH, .nodes = g.nodes, .node_count = g.count});
     fgi_free(g.nodes);
     fgi_free(g.index);

@@ -23,7 +23,6 @@
 #include "train/feed.h"
 #include "train/progress_text.h"
 #include "train/rank.h"
-#include "train/trainer.h"
 
 static const int64_t SECOND = 1000000000;
 static const double reported_s = 10;        /* shorter runs end without the limit of their rate */
@@ -33,7 +32,7 @@ enum { OF_EPOCHS, OF_VALIDATIONS, STYLES }; /* permanent lines within a fit */
 
 struct fgi_progress {
     FILE *out;
-    const fg_trainer *trainer;
+    fgi_progress_sources of;
     int64_t (*now_ns)(void);
     bool is_live, has_color;
     pthread_mutex_t lock; /* of what follows: threads that log also clear the live line */
@@ -91,11 +90,11 @@ static bool is_live(FILE *out, const char *style)
 
 static void clear_before_log(void *self);
 
-fg_status fgi_progress_create(FILE *out, const char *style, bool has_color,
-                              const fg_trainer *trainer, fgi_progress **out_progress, fg_error *err)
+fg_status fgi_progress_create(const fg_trainer_output *o, const fgi_progress_sources *sources,
+                              fgi_progress **out, fg_error *err)
 {
     fgi_progress *p = fgi_calloc(1, sizeof *p);
-    *out_progress = NULL;
+    *out = NULL;
     if (p == NULL)
         return fgi_no_memory(err);
     fg_status status = fgi_mutex_init(&p->lock, err);
@@ -108,15 +107,15 @@ fg_status fgi_progress_create(FILE *out, const char *style, bool has_color,
         fgi_free(p);
         return status;
     }
-    p->out = out;
-    p->trainer = trainer;
+    p->out = o->progress;
+    p->of = *sources;
     p->now_ns = fgi_now_ns;
-    p->is_live = is_live(out, style);
-    p->has_color = has_color;
+    p->is_live = is_live(o->progress, o->progress_style);
+    p->has_color = o->progress_color;
     p->drawn_ns = p->kept_ns = p->quiet_ns = INT64_MIN / 2;
     if (p->is_live)
         fgi_log_set_before(clear_before_log, p);
-    *out_progress = p;
+    *out = p;
     return FG_OK;
 }
 
@@ -216,14 +215,14 @@ static void put_epoch(const fgi_progress *p, const fg_progress *at, char *out, s
     (void)snprintf(out, size, p->total_epochs > 0 ? "epoch %s/%s" : "epoch %s", epoch, all);
 }
 
-static void begin(fgi_progress *p, const fg_progress *at)
+static void begin(fgi_progress *p, const fg_progress *at, bool is_fit)
 {
     p->has_at = false;
-    p->is_fit = p->trainer->call.is_running;
-    p->total_epochs = fg_trainer_settings(p->trainer)->total_epochs;
+    p->is_fit = is_fit;
+    p->total_epochs = fg_trainer_settings(p->of.trainer)->total_epochs;
     p->start_ns = p->now_ns();
     p->start_batch = at->batch;
-    p->start_position = p->position = at->batch > 0 ? p->trainer->cursor.position : 0;
+    p->start_position = p->position = at->batch > 0 ? p->of.cursor->position : 0;
     p->val_ns = 0;
     p->train[0] = p->best.name[0] = '\0';
     p->val_count = 0;
@@ -235,7 +234,7 @@ static int64_t training_ns(const fgi_progress *p) { return p->now_ns() - p->star
 /* Batches that the devices have finished, of those launched. */
 static int64_t finished(const fgi_progress *p)
 {
-    const fgi_feed *feed = p->trainer->feed;
+    const fgi_feed *feed = p->of.feed;
     int open = fgi_feed_under_way(feed, p->kind);
     for (int kind = FGI_VAL; kind <= FGI_PREDICT && !p->is_fit; kind++)
         open = fgi_feed_under_way(feed, (fgi_stage_kind)kind) > open
@@ -389,21 +388,8 @@ static void stop_ticker(fgi_progress *p)
     p->is_ticking = p->is_ending = false;
 }
 
-void fgi_progress_stop(fgi_progress *p)
+static void compile_begin(fgi_progress *p, const char *stage)
 {
-    if (p == NULL)
-        return;
-    fgi_progress_compile_end(p);
-    lock(p);
-    p->is_active = p->has_at = false;
-    unlock(p);
-    stop_ticker(p);
-}
-
-void fgi_progress_compile_begin(fgi_progress *p, const char *stage)
-{
-    if (p == NULL)
-        return;
     lock(p);
     p->compile.stage = stage;
     p->compile.begin_ns = p->now_ns();
@@ -414,10 +400,10 @@ void fgi_progress_compile_begin(fgi_progress *p, const char *stage)
     start_ticker(p);
 }
 
-void fgi_progress_compile_end(fgi_progress *p)
+static void compile_end(fgi_progress *p)
 {
     char line[160];
-    if (p == NULL || p->compile.stage == NULL)
+    if (p->compile.stage == NULL)
         return;
     if (!p->is_active)
         stop_ticker(p);
@@ -434,6 +420,36 @@ void fgi_progress_compile_end(fgi_progress *p)
     unlock(p);
 }
 
+static void on_begun(void *self, const fgi_span *span)
+{
+    static const char *const name[] = {"training", "validation", "test", "prediction"};
+    if (span->activity == FGI_COMPILE)
+        compile_begin(self, name[span->kind]);
+}
+
+static void on_ended(void *self, const fgi_span *span, int64_t end_ns)
+{
+    (void)end_ns;
+    if (span->activity == FGI_COMPILE)
+        compile_end(self);
+}
+
+fgi_span_listener fgi_progress_listener(fgi_progress *progress)
+{
+    return (fgi_span_listener){.self = progress, .begun = on_begun, .ended = on_ended};
+}
+
+void fgi_progress_stop(fgi_progress *p)
+{
+    if (p == NULL)
+        return;
+    compile_end(p);
+    lock(p);
+    p->is_active = p->has_at = false;
+    unlock(p);
+    stop_ticker(p);
+}
+
 /* ---- events ---------------------------------------------------------------------------------- */
 
 static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
@@ -442,8 +458,8 @@ static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
     (void)err;
     lock(p);
     clear(p);
-    fgi_progress_table(p->out, p->trainer, at);
-    begin(p, at);
+    fgi_progress_table(p->out, p->of.trainer, at);
+    begin(p, at, true);
     p->train_ns = p->batches = p->other_ns = p->epochs = 0;
     memset(p->style, 0, sizeof p->style);
     p->kind = FGI_TRAIN;
@@ -458,7 +474,7 @@ static fg_status on_epoch_start(void *self, const fg_progress *at, fg_error *err
     fgi_progress *p = self;
     (void)err;
     lock(p);
-    begin(p, at);
+    begin(p, at, true);
     unlock(p);
     return FG_OK;
 }
@@ -477,11 +493,11 @@ static bool is_best(const fgi_best_list *list, bool is_max, double value)
 /* Remembers the text of the monitored metric if it is the best so far. */
 static void note_best(fgi_progress *p, const fg_progress *at, const char *prefix)
 {
-    const fg_trainer_checkpoints *o = &p->trainer->options.checkpoints;
+    const fg_trainer_checkpoints *o = p->of.checkpoints;
     for (size_t i = 0; i < at->metric_count && o->monitor != NULL; i++)
         if (strcmp(at->metrics[i].name, o->monitor) == 0 &&
             strncmp(o->monitor, prefix, strlen(prefix)) == 0 &&
-            is_best(&p->trainer->cursor.top, o->monitor_max, at->metrics[i].value)) {
+            is_best(&p->of.cursor->top, o->monitor_max, at->metrics[i].value)) {
             p->best.value = at->metrics[i].value;
             (void)snprintf(p->best.name, sizeof p->best.name, "%s", o->monitor + strlen(prefix));
         }
@@ -495,7 +511,7 @@ static void keep_epoch(fgi_progress *p, int kind, fgi_epoch_view view)
     view.val = p->val;
     view.val_count = p->val_count;
     view.known = known;
-    view.known_count = fgi_known_metrics(p->trainer, FGI_VAL, known);
+    view.known_count = fgi_known_metrics(p->of.val, known);
     fgi_progress_epoch_line(&view, columns_to_keep(p), &p->style[kind], line, sizeof line);
     fgi_progress_metrics(&p->best, p->best.name[0] != '\0', "", p->style[kind].digits, best,
                          sizeof best);
@@ -549,7 +565,7 @@ static fg_status on_batch_end(void *self, const fg_progress *at, fg_error *err)
         fg_progress before = *at;
         before.batch--;
         show_val(p, &before);
-        p->position = p->trainer->cursor.position;
+        p->position = p->of.cursor->position;
         p->kind = FGI_TRAIN;
     }
     p->at = *at;
@@ -672,7 +688,7 @@ static fg_status on_epoch_end(void *self, const fg_progress *at, fg_error *err)
 static void show_input(fgi_progress *p)
 {
     char line[256];
-    const fg_result *result = &p->trainer->call.result;
+    const fg_result *result = fg_trainer_result(p->of.trainer);
     (void)fg_input_report_format(&result->input, line, sizeof line);
     if (line[0] != '\0' && result->idle.busy_s + result->idle.idle_s >= reported_s)
         keep_line(p, line, NULL);
@@ -697,7 +713,7 @@ static fg_status on_eval_start(void *self, const fg_progress *at, fg_error *err)
     fgi_progress *p = self;
     (void)err;
     lock(p);
-    begin(p, at);
+    begin(p, at, false);
     p->val_begin_ns = p->start_ns;
     p->kind = FGI_VAL;
     p->is_active = true;

@@ -8,19 +8,29 @@
 
 #include <fulgurite/train.h>
 
+#include "train/activity.h"
+#include "train/cursor.h"
+#include "train/feed.h"
+
 typedef struct fgi_progress fgi_progress;
 
 /* Whether `style` is one of fg_trainer_output.progress_style. */
 bool fgi_progress_is_style(const char *style);
-/* Creates the callback, which writes to `out` only. */
-fg_status fgi_progress_create(FILE *out, const char *style, bool has_color,
-                              const fg_trainer *trainer, fgi_progress **out_progress,
-                              fg_error *err);
+/* What is shown: a Trainer by its public functions, and parts of it. */
+typedef struct fgi_progress_sources {
+    const fg_trainer *trainer;
+    const fgi_cursor *cursor;
+    const fgi_feed *feed; /* NULL: a batch is finished when it is launched */
+    const fgi_stage *val; /* NULL: its metrics are not known */
+    const fg_trainer_checkpoints *checkpoints;
+} fgi_progress_sources;
+/* Creates the callback, which writes to o->progress only. */
+fg_status fgi_progress_create(const fg_trainer_output *o, const fgi_progress_sources *sources,
+                              fgi_progress **out, fg_error *err);
 extern const fg_callback_ops fgi_progress_ops;
 
-/* The compilation of this stage ("training") begins and ends. progress may be NULL. */
-void fgi_progress_compile_begin(fgi_progress *progress, const char *stage);
-void fgi_progress_compile_end(fgi_progress *progress);
+/* Shows compilations. */
+fgi_span_listener fgi_progress_listener(fgi_progress *progress);
 /* A call of the Trainer has ended, possibly with an error: nothing more is drawn. NULL is
  * allowed. */
 void fgi_progress_stop(fgi_progress *progress);

@@ -10,8 +10,8 @@
 #include "base/print.h"
 #include "base/text.h"
 #include "pjrt/pjrt.h"
+#include "train/callbacks.h"
 #include "train/progress.h"
-#include "train/trainer.h"
 
 static void put_shape(const fg_type *type, char *out, size_t size)
 {
@@ -25,9 +25,9 @@ static void put_settings(FILE *out, const fg_trainer *trainer, const fg_progress
 {
     const fg_fit_settings *settings = fg_trainer_settings(trainer);
     const bool is_scaled = strcmp(settings->lr_scaling, "none") != 0;
-    (void)fgi_fprintf(out, "%s, lr %g (%s%s", fg_optimizer_name(trainer->model.optimizer),
-                      settings->lr, is_scaled ? settings->lr_scaling : "no learning-rate",
-                      " scaling");
+    (void)fgi_fprintf(out, "%s, lr %g (%s%s",
+                      fg_optimizer_name(fgi_fit_facts_of(trainer).optimizer), settings->lr,
+                      is_scaled ? settings->lr_scaling : "no learning-rate", " scaling");
     if (settings->lr_factor != 1)
         (void)fgi_fprintf(out, ", %g x %g", settings->lr_given, settings->lr_factor);
     (void)fprintf(out, "), batches of %" PRId64, settings->global_batch_size);

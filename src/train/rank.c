@@ -11,23 +11,14 @@
 #include "base/text.h"
 #include "train/ckpt_name.h"
 #include "train/metrics.h"
-#include "train/saver.h"
-#include "train/trainer.h"
 
-bool fgi_monitors_training(const fg_trainer *trainer)
-{
-    return fgi_is_of_training(trainer->options.checkpoints.monitor);
-}
-
-size_t fgi_known_metrics(const fg_trainer *trainer, fgi_stage_kind kind,
-                         fg_metric out[FG_MAX_METRICS])
+size_t fgi_known_metrics(const fgi_stage *stage, fg_metric out[FG_MAX_METRICS])
 {
     static const double nothing[FG_MAX_METRICS];
-    const fgi_stage *stage = trainer->stage[kind];
     if (stage == NULL || fgi_stage_program(stage) == NULL)
         return 0;
-    return fgi_metrics_values(fgi_stage_metrics(stage), fgi_stage_prefix(kind), nothing, nothing,
-                              NULL, out);
+    return fgi_metrics_values(fgi_stage_metrics(stage), fgi_stage_prefix(fgi_stage_get_kind(stage)),
+                              nothing, nothing, NULL, out);
 }
 
 /* "one of a|b, got 'c': did you mean 'b'?" */
@@ -50,31 +41,30 @@ static fg_status refuse(const char *what, const char *of, const char *name, cons
     return status;
 }
 
-fg_status fgi_metric_check(const fg_trainer *trainer, const char *what, const char *name,
+fg_status fgi_metric_check(fgi_stage *const *stages, const char *what, const char *name,
                            fgi_stage_kind kind, fg_error *err)
 {
     fg_metric known[FG_MAX_METRICS];
-    size_t count = fgi_known_metrics(trainer, kind, known);
+    size_t count = fgi_known_metrics(stages[kind], known);
     if (fgi_metric_find(known, count, name) < count)
         return FG_OK;
     if (count > 0)
         return refuse(what, kind == FGI_TRAIN ? " of training" : " of the validation", name, known,
                       count, err);
-    count = fgi_known_metrics(trainer, FGI_TRAIN, known);
+    count = fgi_known_metrics(stages[FGI_TRAIN], known);
     if (count == 0 || strcmp(name, "val_loss") == 0)
         return FG_OK;
     return refuse(what, " of training, as there is no validation", name, known, count, err);
 }
 
-fg_status fgi_rank_check(const fg_trainer *trainer, fg_error *err)
+fg_status fgi_rank_check(fgi_stage *const *stages, const fg_trainer_checkpoints *o, fg_error *err)
 {
-    const fg_trainer_checkpoints *o = &trainer->options.checkpoints;
-    const fgi_stage_kind kind = fgi_monitors_training(trainer) ? FGI_TRAIN : FGI_VAL;
+    const fgi_stage_kind kind = fgi_is_of_training(o->monitor) ? FGI_TRAIN : FGI_VAL;
     fg_metric known[2 * FG_MAX_METRICS];
     char name[64];
-    FGI_TRY(fgi_metric_check(trainer, "trainer: monitor", o->monitor, kind, err));
-    size_t count = fgi_known_metrics(trainer, FGI_TRAIN, known);
-    count += fgi_known_metrics(trainer, FGI_VAL, known + count);
+    FGI_TRY(fgi_metric_check(stages, "trainer: monitor", o->monitor, kind, err));
+    size_t count = fgi_known_metrics(stages[FGI_TRAIN], known);
+    count += fgi_known_metrics(stages[FGI_VAL], known + count);
     const char *at = o->name;
     while (fgi_ckpt_name_next_metric(&at, name, sizeof name))
         if (fgi_metric_find(known, count, name) == count)
@@ -82,20 +72,18 @@ fg_status fgi_rank_check(const fg_trainer *trainer, fg_error *err)
     return FG_OK;
 }
 
-fgi_best_rule fgi_best_rule_of(const fg_trainer *trainer)
+fgi_best_rule fgi_best_rule_of(const fg_trainer_checkpoints *o)
 {
-    const fg_trainer_checkpoints *o = &trainer->options.checkpoints;
     return (fgi_best_rule){.monitor = o->monitor, .is_max = o->monitor_max, .most = o->save_top_k};
 }
 
-fgi_rank fgi_rank_metrics(fg_trainer *trainer, const fg_metric *metrics, size_t count)
+fgi_rank fgi_rank_metrics(fgi_best_list *list, const fgi_best_rule *rule, int64_t step,
+                          const fg_metric *metrics, size_t count, bool is_saving)
 {
-    const fgi_best_rule rule = fgi_best_rule_of(trainer);
-    fgi_best_list *list = &trainer->cursor.top;
-    const size_t i = fgi_metric_find(metrics, count, rule.monitor);
+    const size_t i = fgi_metric_find(metrics, count, rule->monitor);
     if (i == count || !isfinite(metrics[i].value))
         return FGI_RANK_NONE;
-    if (!fgi_saver_is_busy(trainer->saver)) /* the states of those that wait are gone */
+    if (!is_saving)
         list->waiting_count = 0;
-    return fgi_best_list_offer(list, &rule, metrics[i].value, trainer->cursor.step);
+    return fgi_best_list_offer(list, rule, metrics[i].value, step);
 }

@@ -15,11 +15,11 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "train/accumulate.h"
+#include "train/activity.h"
 #include "base/timeline.h"
 #include "train/callbacks.h"
 #include "train/divergence.h"
 #include "train/health.h"
-#include "train/ledger.h"
 #include "train/rank.h"
 #include "train/saver.h"
 #include "train/snapshot.h"
@@ -104,17 +104,12 @@ static void join(fg_trainer *trainer)
     fgi_saver *saver = trainer->saver;
     if (!saver->has_thread)
         return;
-    const int64_t begin = fgi_now_ns();
-    const fgi_watch before =
-        fgi_watch_set(trainer->watchdog,
-                      (fgi_watch){.doing = FGI_DOING_CHECKPOINT, .step = trainer->cursor.step});
+    fgi_span span = {FGI_CHECKPOINT, FGI_TRAIN, trainer->cursor.step, "checkpoint",
+                     .name = "wait for checkpoint"};
+    fgi_span_begin(&trainer->spans, &span);
     fgi_thread_join(saver->thread);
     saver->has_thread = false;
-    (void)fgi_watch_set(trainer->watchdog, before);
-    const int64_t end = fgi_now_ns();
-    fgi_windows_exclude(trainer->windows, end - begin);
-    fgi_ledger_add(trainer->ledger, FGI_CHECKPOINT, begin, end);
-    fgi_timeline_end(begin, "checkpoint", "wait for checkpoint", trainer->cursor.step);
+    fgi_windows_exclude(trainer->windows, fgi_span_end(&span));
 }
 
 void fgi_checkpoint_remember(fg_trainer *trainer, const char *path)
@@ -155,7 +150,7 @@ static fg_status take_failure(fg_trainer *trainer, const fgi_snapshot_info *info
 static fg_status take_success(fg_trainer *trainer, const fgi_snapshot_info *info, fg_error *err)
 {
     fgi_saver *saver = trainer->saver;
-    const fgi_best_rule rule = fgi_best_rule_of(trainer);
+    const fgi_best_rule rule = fgi_best_rule_of(&trainer->options.checkpoints);
     fg_progress at = info->at;
     saver->failures = 0;
     fgi_best_list_enter(&trainer->cursor.top, &rule, at.step, info->name);
@@ -192,6 +187,16 @@ void fgi_saver_abandon(fg_trainer *trainer)
     saver->snapshot = NULL;
 }
 
+static void start_writing(fgi_saver *saver, fgi_snapshot *take_snapshot)
+{
+    saver->snapshot = take_snapshot;
+    atomic_store(&saver->is_written, false);
+    saver->is_current = true;
+    saver->has_thread = fgi_thread_start(&saver->thread, run_thread, saver, NULL) == FG_OK;
+    if (!saver->has_thread)
+        (void)write_snapshot(saver); /* no thread: write it now */
+}
+
 fg_status fgi_saver_begin(fg_trainer *trainer, fg_error *err)
 {
     fgi_saver *saver = trainer->saver;
@@ -199,24 +204,16 @@ fg_status fgi_saver_begin(fg_trainer *trainer, fg_error *err)
     FGI_TRY(fgi_saver_collect(trainer, true, err));
     if (fgi_stage_accumulator(trainer->stage[FGI_TRAIN]) != NULL) /* the last update is not known */
         FGI_TRY(fgi_health_end(trainer, err));
-    const int64_t begin = saver->begun_ns = fgi_now_ns();
-    const fgi_watch before =
-        fgi_watch_set(trainer->watchdog,
-                      (fgi_watch){.doing = FGI_DOING_CHECKPOINT, .step = trainer->cursor.step});
+    fgi_span span = {FGI_CHECKPOINT, FGI_TRAIN, trainer->cursor.step, "checkpoint",
+                     .name = "start checkpoint"};
+    fgi_span_begin(&trainer->spans, &span);
+    saver->begun_ns = span.begin_ns;
     const fg_status status = fgi_snapshot_take(trainer, &snapshot, err);
-    (void)fgi_watch_set(trainer->watchdog, before);
+    if (status == FG_OK)
+        start_writing(saver, snapshot);
+    fgi_windows_exclude(trainer->windows, fgi_span_end(&span));
     if (status != FG_OK)
         return status;
-    saver->snapshot = snapshot;
-    atomic_store(&saver->is_written, false);
-    saver->is_current = true;
-    saver->has_thread = fgi_thread_start(&saver->thread, run_thread, saver, NULL) == FG_OK;
-    if (!saver->has_thread)
-        (void)write_snapshot(saver); /* no thread: write it now */
-    const int64_t end = fgi_now_ns();
-    fgi_windows_exclude(trainer->windows, end - begin);
-    fgi_ledger_add(trainer->ledger, FGI_CHECKPOINT, begin, end);
-    fgi_timeline_end(begin, "checkpoint", "start checkpoint", trainer->cursor.step);
     return trainer->options.checkpoints.wait_for_saves ? fgi_saver_collect(trainer, true, err)
                                                        : FG_OK;
 }

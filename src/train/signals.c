@@ -156,7 +156,22 @@ void fgi_signals_release(void)
     (void)pthread_mutex_unlock(&lock);
 }
 
-void fgi_signals_compiling(bool is_begin) { (void)atomic_fetch_add(&compiling, is_begin ? 1 : -1); }
+static void on_begun(void *self, const fgi_span *span)
+{
+    (void)self;
+    (void)atomic_fetch_add(&compiling, span->activity == FGI_COMPILE ? 1 : 0);
+}
+
+static void on_ended(void *self, const fgi_span *span, int64_t end_ns)
+{
+    (void)self, (void)end_ns;
+    (void)atomic_fetch_sub(&compiling, span->activity == FGI_COMPILE ? 1 : 0);
+}
+
+fgi_span_listener fgi_signals_listener(void)
+{
+    return (fgi_span_listener){.begun = on_begun, .ended = on_ended};
+}
 
 void fgi_signals_step(bool is_begin) { (void)atomic_fetch_add(&unfinished, is_begin ? 1 : -1); }
 

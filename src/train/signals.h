@@ -6,12 +6,14 @@
 
 #include <fulgurite/train.h>
 
+#include "train/activity.h"
+
 /* Handles SIGINT, SIGTERM, SIGHUP and SIGUSR1, and ignores SIGPIPE, until fgi_signals_release is
  * called as often. A signal that the program ignores remains ignored. */
 void fgi_signals_catch(fg_trainer *trainer);
 void fgi_signals_release(void);
-/* A fit starts or ends a compilation: changes the note of the first signal. */
-void fgi_signals_compiling(bool is_begin);
+/* A compilation that begins or ends changes the note of the first signal. */
+fgi_span_listener fgi_signals_listener(void);
 /* A training step begins, or has finished on the devices: the note says how many have not. Called
  * by any thread. */
 void fgi_signals_step(bool is_begin);

@@ -1,27 +1,64 @@
 /* stage.c - a step function as a program: its loader, its launches, its sums.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "train/stage.h"
-
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/rng.h"
 #include "base/text.h"
-#include "base/thread.h"
 #include "data/loader.h"
+#include "op/op.h"
+#include "trace/precision.h"
 #include "train/accumulate.h"
-#include "train/callback_programs.h"
+#include "train/activity.h"
+#include "train/callbacks.h"
 #include "train/device_memory.h"
 #include "train/feed.h"
 #include "train/fit_settings.h"
+#include "train/health.h"
 #include "train/input_report.h"
-#include "train/ledger.h"
-#include "train/progress.h"
-#include "train/signals.h"
-#include "train/stage_parts.h"
+#include "train/log_model.h"
+#include "train/stage.h"
+#include "train/run_folder.h"
+#include "train/sample_rows.h"
+#include "train/step.h"
+#include "train/strategy.h"
 #include "train/trainer.h"
-#include "train/watchdog.h"
+
+/* What loader and program depend on. */
+typedef struct fgi_stage_spec {
+    fg_dataset *dataset; /* borrowed; the loader holds a reference */
+    bool no_shuffle, drop_last;
+    int64_t shuffle_buffer; /* 0: not a source, or not shuffled */
+    int workers;
+    bool has_tail; /* the last batch is not full: the program masks its padding rows */
+    int64_t batch_size;
+    int field_count;
+    fg_type field_type[FG_MAX_FIELDS];
+    uint64_t trainable; /* in training: identifies the set of trainable variables */
+} fgi_stage_spec;
+
+struct fgi_stage {
+    fgi_stage_kind kind;
+    fgi_stage_spec spec;
+    fg_trace *trace; /* kept for its scalars; holds no nodes after tracing */
+    fgi_step_program *program;
+    struct fgi_accumulator *accumulator; /* in training with several batches per step */
+    fg_loader *loader;
+    fg_loader_stats loaded;            /* when the current call started */
+    struct fgi_worker_cpu *worker_cpu; /* of the loader's threads */
+    const fg_host_batch *first;        /* of the next pass, read in advance */
+    fg_scalar valid;                   /* s32: valid rows of the batch */
+    fg_scalar fresh;                   /* u32: 1 when this launch starts new sums */
+    fg_scalar sample_key[2]; /* u32: of the random numbers of samples, from seed and epoch */
+    uint32_t *samples;       /* [B], of a batch being uploaded; NULL: the program has none */
+    fgi_metrics *metrics;
+    fg_array *sums;
+    bool has_rows; /* its step logs rows of samples */
+    fgi_sample_rows rows;
+    fgi_history history, update_history; /* of its programs */
+};
 
 const char *fgi_stage_prefix(fgi_stage_kind kind)
 {
@@ -155,12 +192,69 @@ void fgi_stage_drop_sums(fgi_stage *stage)
     stage->sums = NULL;
 }
 
+/* ---- keys of samples ------------------------------------------------------------------------- */
+
+static fg_type samples_type(const fgi_stage *stage)
+{
+    return (fg_type){.dtype = FG_U32, .rank = 1, .dim = {stage->spec.batch_size}};
+}
+
+static fg_tensor key_word(fg_step *step, int word)
+{
+    fg_scalar *scalar = &step->stage->sample_key[word];
+    scalar->dtype = FG_U32;
+    return fg_reshape(fg_scalar_value(step->trace, scalar), FG_DIMS(1));
+}
+
+fg_sample_key fg_batch_key(const fg_batch *batch)
+{
+    fg_step *step = batch->step;
+    fgi_stage *stage = step->stage;
+    const fg_type type = samples_type(stage);
+    if (step->key.sample.handle != 0)
+        return step->key;
+    if (stage->samples == NULL)
+        stage->samples = fgi_calloc((size_t)stage->spec.batch_size, sizeof *stage->samples);
+    if (stage->samples == NULL) {
+        const fg_tensor poison = fgi_trace_fail(step->trace, FG_ENOMEM, "out of memory");
+        return (fg_sample_key){.key = poison, .sample = poison};
+    }
+    const int feed = stage->spec.field_count + (stage->kind != FGI_PREDICT ? 1 : 0);
+    const fg_tensor words[] = {key_word(step, 0), key_word(step, 1)};
+    step->key.key = fg_concat(words, 2, 0);
+    step->key.sample =
+        fg_batch_axis(fgi_trace_feed_sharded(step->trace, feed, &type, &step->sharding), 0);
+    return step->key;
+}
+
+static void set_sample_key(fgi_stage *stage, uint64_t seed, int64_t epoch)
+{
+    const fgi_key run = fgi_key_fold_text(fgi_key_from_seed(seed), "samples");
+    const fgi_key key = fgi_key_fold(run, (uint64_t)epoch);
+    for (int i = 0; i < 2; i++)
+        stage->sample_key[i].value.u32 = key.word[i];
+}
+
+fg_status fgi_stage_upload_samples(fg_trainer *trainer, fgi_stage *stage,
+                                   const fg_host_batch *batch, fg_array **out, fg_error *err)
+{
+    const fg_type type = samples_type(stage);
+    const fgi_sharding sharding = fgi_batch_sharding(trainer->client);
+    *out = NULL;
+    if (stage->samples == NULL)
+        return FG_OK;
+    for (int64_t i = 0; i < stage->spec.batch_size; i++)
+        stage->samples[i] = (uint32_t)batch->indices[i];
+    return fgi_array_upload(trainer->client, &type, &sharding, stage->samples, FGI_UPLOAD_COPY, out,
+                            NULL, err);
+}
+
 /* ---- launching ------------------------------------------------------------------------------- */
 
 void fgi_stage_set_scalars(fg_trainer *trainer, fgi_stage *stage, const fg_host_batch *batch)
 {
     stage->valid.value.s32 = (int32_t)batch->valid;
-    fgi_stage_set_sample_key(stage, trainer->options.seed, batch->epoch);
+    set_sample_key(stage, trainer->options.seed, batch->epoch);
     if (stage->kind != FGI_TRAIN)
         return;
     const int64_t batches = fgi_accumulation_most(&trainer->accumulation);
@@ -171,7 +265,7 @@ void fgi_stage_set_scalars(fg_trainer *trainer, fgi_stage *stage, const fg_host_
     if (stage->accumulator != NULL)
         fgi_accumulator_add(stage->accumulator);
     else
-        fgi_callbacks_step_start(trainer);
+        fgi_trainer_step_start(trainer);
 }
 
 fg_status fgi_stage_launch(fgi_stage *stage, fg_array *const *fields, fg_array *samples,
@@ -197,6 +291,185 @@ fg_status fgi_stage_launch(fgi_stage *stage, fg_array *const *fields, fg_array *
     fgi_stage_drop_sums(stage);
     stage->sums = out[0];
     stage->fresh.value.u32 = 0;
+    return FG_OK;
+}
+
+/* ---- the program ----------------------------------------------------------------------------- */
+
+/* Sets the number of valid rows and, if the last batch is not full, the mask. */
+static void set_mask(fg_step *step)
+{
+    const int64_t rows = step->stage->spec.batch_size;
+    step->count = fg_full(step->trace, FG_F32, (double)rows, FG_SCALAR);
+    if (!step->stage->spec.has_tail)
+        return;
+    const fg_tensor valid = fg_scalar_value(step->trace, &step->stage->valid);
+    const fg_tensor row = fg_iota(step->trace, FG_S32, 0, FG_DIMS(rows));
+    step->count = fg_cast(valid, FG_F32);
+    fgi_trace_set_mask(step->trace, fg_cast(fg_lt(row, valid), FG_F32), &step->count);
+}
+
+/* With f64 precision, floating-point data are cast to f64. Narrower precisions leave data as they
+ * are: operations cast what they need, and targets keep their precision. */
+static fg_tensor in_precision(const fgi_precision *precision, fg_tensor field)
+{
+    const bool is_float = fg_dtype_is_float(fg_tensor_type(field)->dtype);
+    return precision->data == FG_F64 && is_float ? fg_cast(field, FG_F64) : field;
+}
+
+/* A field of the batch, whose first dimension is the batch axis. */
+static fg_tensor field_of(fg_trainer *trainer, fgi_stage *stage, int i)
+{
+    const fgi_sharding sharding = fgi_batch_sharding(trainer->client);
+    const fg_tensor given =
+        fgi_trace_feed_sharded(stage->trace, i, &stage->spec.field_type[i], &sharding);
+    return fg_batch_axis(in_precision(trainer->precision, given), 0);
+}
+
+static fg_tensor call_step(fg_trainer *trainer, fg_step *step, const fg_batch *batch)
+{
+    const fg_task_ops *ops = trainer->model.task.ops;
+    void *self = trainer->model.task.self;
+    switch (step->stage->kind) {
+    case FGI_TRAIN: return ops->train_step(self, step, batch);
+    case FGI_VAL: return ops->val_step(self, step, batch);
+    case FGI_TEST:
+        return (ops->test_step != NULL ? ops->test_step : ops->val_step)(self, step, batch);
+    case FGI_PREDICT: break;
+    }
+    return ops->predict_step(self, step, batch);
+}
+
+/* The pairs of all metrics as f32[2 n], and the counts of classes, added to the previous sums
+ * unless new ones start; in training followed by the health of the update. */
+static fg_tensor new_sums(fg_trainer *trainer, fg_step *step)
+{
+    fgi_stage *stage = step->stage;
+    const int64_t pairs = (int64_t)fgi_metrics_count(stage->metrics), first = 0;
+    const int64_t count = 2 * pairs + FGI_CLASS_COUNTS * fgi_metrics_classes(stage->metrics);
+    const fg_type type = {.dtype = FG_F32, .rank = 1, .dim = {(int64_t)fgi_stage_sum_count(stage)}};
+    fg_tensor now = fg_concat(step->pair, (int)pairs, 0);
+    if (step->class_counts.handle != 0)
+        now = fg_concat((fg_tensor[]){now, step->class_counts}, 2, 0);
+    const fg_tensor given = fgi_trace_feed(step->trace, stage->spec.field_count, &type);
+    const fg_tensor before = fg_slice(given, &first, &count, NULL);
+    const fg_tensor fresh = fg_ne(fg_scalar_value(step->trace, &stage->fresh),
+                                  fg_zeros(step->trace, FG_U32, FG_SCALAR));
+    const fg_tensor zero = fg_zeros(step->trace, FG_F32, FG_DIMS(count));
+    const fg_tensor sums = fg_add(now, fg_where(fresh, zero, before));
+    if (stage->kind != FGI_TRAIN)
+        return sums;
+    return fg_concat((fg_tensor[]){sums, fgi_health_value(trainer, step->trace)}, 2, 0);
+}
+
+/* Updates the parameters, and then what callbacks add. */
+static void add_update(const fg_trainer *trainer, fg_tensor loss)
+{
+    fg_optimizer_minimize(trainer->model.optimizer, loss);
+    fgi_callbacks_update(trainer->callbacks, fg_tensor_trace(loss), trainer->model.optimizer);
+}
+
+static const char *const function[] = {"train_step", "val_step", "test_step", "predict_step"};
+
+/* Traces the whole step; returns the result of its program. */
+static fg_tensor trace_step(fg_trainer *trainer, fg_step *step, const fg_batch *batch)
+{
+    fgi_stage *stage = step->stage;
+    const fg_tensor value = call_step(trainer, step, batch);
+    const char *dead = fgi_tensor_dead(value);
+    if (dead != NULL)
+        return fgi_trace_fail(step->trace, FG_EINVAL, "what %s returned: %s", function[stage->kind],
+                              dead);
+    if (stage->kind == FGI_PREDICT || fgi_is_poison(value))
+        return value;
+    const fg_type *type = fg_tensor_type(value);
+    char text[96];
+    if (type->rank != 0 || !fg_dtype_is_float(type->dtype))
+        return fgi_trace_fail(step->trace, FG_ESHAPE,
+                              "the %sstep returned %s: expected its loss, a floating-point scalar",
+                              fgi_stage_prefix(stage->kind),
+                              fg_type_format(type, text, sizeof text));
+    fgi_step_log_loss(step, value);
+    if (stage->kind == FGI_TRAIN)
+        fgi_log_model(fgi_run_any_logger(trainer->run), trainer->model.root, trainer->cursor.step,
+                      value);
+    if (stage->accumulator != NULL)
+        fgi_accumulate(stage->accumulator, value, fgi_step_loss_weight(step, value));
+    else if (stage->kind == FGI_TRAIN)
+        add_update(trainer, value);
+    if (fg_trace_error(step->trace, NULL) != FG_OK)
+        return fgi_poison(step->trace);
+    return new_sums(trainer, step);
+}
+
+static fg_status check_prediction(const fgi_stage *stage, fg_tensor value, fg_error *err)
+{
+    char text[96];
+    const fg_type *type = fg_tensor_type(value);
+    if (stage->kind != FGI_PREDICT || fgi_is_poison(value))
+        return FG_OK;
+    if (type->rank < 1 || type->dim[0] != stage->spec.batch_size)
+        return fgi_fail(err, FG_ESHAPE, "the predict step returned %s: expected one row per sample",
+                        fg_type_format(type, text, sizeof text));
+    for (int i = 0; i < type->rank && fgi_node_of(value)->rows != NULL; i++)
+        if (fgi_node_of(value)->rows->step[i] != (i == 0 ? 1 : 0))
+            return fgi_fail(err, FG_EINVAL,
+                            "the predict step returned %s, whose dimension %d is %s: it must be "
+                            "[B, ...] with one row per sample, and no other dimension may be a "
+                            "batch axis",
+                            fg_type_format(type, text, sizeof text), i,
+                            i == 0 ? "not the batch axis alone" : "a batch axis too");
+    return FG_OK;
+}
+
+static fg_status build_program(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
+{
+    FGI_TRY(fg_trace_create(trainer->client, &stage->trace, err));
+    fg_trace *trace = stage->trace;
+    fg_step step = {
+        .trace = trace, .stage = stage, .sharding = fgi_batch_sharding(trainer->client)};
+    fg_batch batch = {.step = &step,
+                      .trace = trace,
+                      .dataset = stage->spec.dataset,
+                      .field_count = stage->spec.field_count};
+    trace->is_step = true;
+    trace->label = function[stage->kind];
+    trace->step = trainer->cursor.step;
+    trace->history = &stage->history;
+    for (int i = 0; i < stage->spec.field_count; i++)
+        trace->feed_name[i] = fg_dataset_field(stage->spec.dataset, i)->name;
+    stage->valid.dtype = FG_S32;
+    stage->fresh.dtype = FG_U32;
+    fgi_metrics_clear(stage->metrics);
+    FGI_TRY(fg_trace_set_precision(trace, trainer->precision->name, err));
+    fg_trace_set_training(trace, stage->kind == FGI_TRAIN);
+    if (stage->kind != FGI_TRAIN)
+        fgi_callbacks_substitute(trainer->callbacks, trace);
+    if (stage->kind == FGI_PREDICT)
+        trace->result_sharding = fgi_batch_sharding(trainer->client);
+    fg_here(trainer->call.file, trainer->call.line); /* that gave the data */
+    set_mask(&step);
+    batch.count = step.count;
+    for (int i = 0; i < stage->spec.field_count; i++)
+        batch.field[i] = field_of(trainer, stage, i);
+    const fg_tensor result[] = {trace_step(trainer, &step, &batch), step.rows};
+    FGI_TRY(fg_trace_error(trace, err));
+    FGI_TRY(check_prediction(stage, result[0], err));
+    stage->has_rows = step.rows.handle != 0;
+    FGI_TRY(fgi_step_program_create(trace, result, stage->has_rows ? 2 : 1, &stage->program, err));
+    fg_trace_reset(trace);
+    return FG_OK;
+}
+
+static fg_status build(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
+{
+    const bool sums = stage->kind == FGI_TRAIN && fgi_accumulation_most(&trainer->accumulation) > 1;
+    if (sums)
+        FGI_TRY(fgi_accumulator_create(trainer->model.optimizer, &stage->accumulator, err));
+    FGI_TRY(build_program(trainer, stage, err)); /* determines which parameters have gradients */
+    if (sums)
+        FGI_TRY(fgi_accumulator_compile(stage->accumulator, trainer->client, trainer->callbacks,
+                                        trainer->cursor.step, &stage->update_history, err));
     return FG_OK;
 }
 
@@ -344,17 +617,13 @@ static void empty(fgi_stage *stage)
 static const char *const stage_names[] = {"training", "validation", "test", "prediction"};
 static const char *const part_names[] = {"train", "val", "test", "predict"};
 
-/* Compiles the programs, which the progress display and the watchdog see. */
-static fg_status compile_shown(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
+/* Compiles the programs, which takes a while. */
+static fg_status compile(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
 {
-    const fgi_watch before = fgi_watch_set(
-        trainer->watchdog, (fgi_watch){.doing = FGI_DOING_COMPILE, .stage = (int)stage->kind});
-    fgi_progress_compile_begin(trainer->progress, stage_names[stage->kind]);
-    fgi_signals_compiling(true);
-    const fg_status status = fgi_stage_build(trainer, stage, err);
-    fgi_signals_compiling(false);
-    fgi_progress_compile_end(trainer->progress);
-    (void)fgi_watch_set(trainer->watchdog, before);
+    fgi_span span = {FGI_COMPILE, (int)stage->kind, .number = -1};
+    fgi_span_begin(&trainer->spans, &span);
+    const fg_status status = build(trainer, stage, err);
+    fgi_span_end(&span);
     return status == FG_OK ? fgi_memory_check(trainer, stage, err) : status;
 }
 
@@ -366,10 +635,7 @@ fg_status fgi_stage_refresh(fg_trainer *trainer, fgi_stage *stage, fg_error *err
     FGI_TRY(fgi_feed_drain(trainer, err));
     drop_programs(stage);
     stage->spec.trainable = trainable;
-    const int64_t begin = fgi_now_ns();
-    FGI_TRY(compile_shown(trainer, stage, err));
-    fgi_ledger_add(trainer->ledger, FGI_COMPILE, begin, fgi_now_ns());
-    return FG_OK;
+    return compile(trainer, stage, err);
 }
 
 /* Fills an empty stage. */
@@ -377,11 +643,8 @@ static fg_status open_stage(fg_trainer *trainer, fgi_stage *stage, fg_error *err
 {
     /* the loader reads while the program compiles */
     FGI_TRY(open_loader(trainer, stage->kind, &stage->spec, &stage->loader, err));
-    const int64_t begin = fgi_now_ns();
-    FGI_TRY(compile_shown(trainer, stage, err));
-    FGI_TRY(fgi_stage_clear_sums(trainer, stage, err));
-    fgi_ledger_add(trainer->ledger, FGI_COMPILE, begin, fgi_now_ns());
-    return FG_OK;
+    FGI_TRY(compile(trainer, stage, err));
+    return fgi_stage_clear_sums(trainer, stage, err);
 }
 
 /* Replaces the loader of a stage whose program fits. */
@@ -437,7 +700,7 @@ fg_status fgi_stage_compile(fg_trainer *trainer, fgi_stage_kind kind, const fg_f
         return FG_OK;
     empty(stage);
     stage->spec = requested;
-    const fg_status status = fgi_stage_build(trainer, stage, err);
+    const fg_status status = build(trainer, stage, err);
     if (status != FG_OK)
         empty(stage);
     return status;

@@ -1,6 +1,5 @@
-/* stage.h - a step function as a program, with its loader and the sums of its metrics.
- *
- * What a stage holds is in stage_parts.h, for the files that build it.
+/* stage.h - a step function as a program, with its loader and the sums of its metrics. What a
+ * stage holds is private to stage.c.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_TRAIN_STAGE_H
@@ -68,8 +67,8 @@ const fg_host_batch *fgi_stage_take_first(fgi_stage *stage);
 
 /* Sets the scalars of the next launch: valid rows, random keys, learning rate. */
 void fgi_stage_set_scalars(fg_trainer *trainer, fgi_stage *stage, const fg_host_batch *batch);
-/* The sample indices of a batch on the devices, if the program uses them (fg_batch_key), else NULL
- * (sample_key.c). */
+/* The sample indices of a batch on the devices, if the program uses them (fg_batch_key), else NULL.
+ */
 fg_status fgi_stage_upload_samples(fg_trainer *trainer, fgi_stage *stage,
                                    const fg_host_batch *batch, fg_array **out, fg_error *err);
 /* Launches the program on fgi_stage_field_count fields and these samples, which are borrowed. The

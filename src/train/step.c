@@ -1,7 +1,7 @@
 /* step.c - what step functions call: the fields of a batch, metrics, the weight of a loss.
  *
  * A logged value is a pair on the device, the weighted sum and the sum of weights, which the
- * program adds to those of the previous steps (stage_program.c).
+ * program adds to those of the previous steps (stage.c).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "train/step.h"

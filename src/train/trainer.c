@@ -4,9 +4,22 @@
  * one was given.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <string.h>
+
+#include <fulgurite/chip.h>
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/here.h"
+#include "base/log.h"
 #include "base/reserved.h"
+#include "base/text.h"
+#include "base/thread.h"
+#include "ckpt/attach.h"
+#include "log/log_item.h"
+#include "log/logger.h"
+#include "pjrt/pjrt.h"
 #include "trace/precision.h"
-#include "train/callback_programs.h"
 #include "train/callbacks.h"
 #include "train/ckpt_name.h"
 #include "train/divergence.h"
@@ -16,8 +29,11 @@
 #include "train/health.h"
 #include "train/ledger.h"
 #include "train/progress.h"
+#include "train/result.h"
 #include "train/run_folder.h"
 #include "train/saver.h"
+#include "train/signals.h"
+#include "train/stage.h"
 #include "train/step_profile.h"
 #include "train/strategy.h"
 #include "train/trainer.h"
@@ -25,16 +41,6 @@
 #include "train/windows.h"
 
 enum { MOST_S = 1000000000 }; /* of limits.max_time_s: about 32 years */
-
-#include <math.h>
-#include <string.h>
-
-#include "base/alloc.h"
-#include "base/error.h"
-#include "base/log.h"
-#include "ckpt/attach.h"
-#include "pjrt/pjrt.h"
-#include "train/stage.h"
 
 static fg_status check_reserved(const fg_trainer_options *o, fg_error *err)
 {
@@ -150,7 +156,7 @@ static fg_status check_options(const fg_trainer_options *o, fg_error *err)
         FGI_TRY_CTX(fg_schedule_check(o->lr.schedule, err), err, "trainer");
     FGI_TRY(fgi_attach_check("trainer", o->checkpoints.attachments, o->checkpoints.attachment_count,
                              err));
-    FGI_TRY_CTX(fgi_strategy_check(o, err), err, "trainer");
+    FGI_TRY_CTX(fgi_strategy_check(&o->devices, err), err, "trainer");
     FGI_TRY_CTX(fgi_settings_check(o, err), err, "trainer");
     FGI_TRY(fgi_divergence_options_check(o, err));
     return FG_OK;
@@ -193,6 +199,23 @@ static bool keep_patterns(fg_trainer *trainer)
     return ok;
 }
 
+static bool keep_rules(fg_trainer *trainer)
+{
+    fg_trainer_devices *o = &trainer->options.devices;
+    const size_t bytes = o->sharding_rule_count * sizeof *o->sharding_rules;
+    if (o->sharding_rule_count == 0)
+        return true;
+    fg_sharding_rule *own = fgi_arena_copy(&trainer->strings, o->sharding_rules, bytes);
+    o->sharding_rules = own;
+    bool ok = own != NULL;
+    for (size_t i = 0; ok && i < o->sharding_rule_count; i++) {
+        own[i].match = own[i].match != NULL ? own[i].match : "";
+        own[i].spec = own[i].spec != NULL ? own[i].spec : "";
+        ok = keep(trainer, &own[i].match) && keep(trainer, &own[i].spec);
+    }
+    return ok;
+}
+
 static bool keep_options(fg_trainer *trainer)
 {
     fg_trainer_options *o = &trainer->options;
@@ -215,7 +238,7 @@ static bool keep_options(fg_trainer *trainer)
                            &o->checkpoints.name,
                            &o->output.profile,
                            &o->numerics.accumulate_schedule};
-    bool ok = fgi_sharding_keep(trainer) && keep_attachments(trainer) && keep_patterns(trainer) &&
+    bool ok = keep_rules(trainer) && keep_attachments(trainer) && keep_patterns(trainer) &&
               keep(trainer, &o->checkpoints.weights_options.prefix);
     for (size_t i = 0; i < sizeof text / sizeof text[0]; i++)
         ok &= keep(trainer, text[i]);
@@ -265,13 +288,21 @@ static fg_status create_parts(fg_trainer *trainer, fg_error *err)
     FGI_TRY(fgi_run_create(o->output.loggers, &trainer->run, err));
     FGI_TRY(fgi_watchdog_create(o, &trainer->watchdog, err));
     FGI_TRY(fgi_callbacks_create(&trainer->callbacks, err));
+    fgi_spans_listen(&trainer->spans, fgi_watchdog_listener(trainer->watchdog));
+    fgi_spans_listen(&trainer->spans, fgi_ledger_listener(trainer->ledger));
+    fgi_spans_listen(&trainer->spans, fgi_signals_listener());
     if (o->output.progress == NULL)
         return FG_OK;
     fgi_progress *progress = NULL;
-    FGI_TRY(fgi_progress_create(o->output.progress, o->output.progress_style,
-                                o->output.progress_color, trainer, &progress, err));
+    const fgi_progress_sources sources = {.trainer = trainer,
+                                          .cursor = &trainer->cursor,
+                                          .feed = trainer->feed,
+                                          .val = trainer->stage[FGI_VAL],
+                                          .checkpoints = &o->checkpoints};
+    FGI_TRY(fgi_progress_create(&o->output, &sources, &progress, err));
     FGI_TRY(fg_trainer_add_callback(trainer, &fgi_progress_ops, progress, err));
     trainer->progress = progress;
+    fgi_spans_listen(&trainer->spans, fgi_progress_listener(progress));
     return FG_OK;
 }
 
@@ -353,6 +384,26 @@ fg_client *fg_trainer_client(const fg_trainer *trainer) { return trainer->client
 
 const fg_result *fg_trainer_result(const fg_trainer *trainer) { return &trainer->call.result; }
 
+fgi_fit_facts fgi_fit_facts_of(const fg_trainer *trainer)
+{
+    const fgi_stage *stage = trainer->stage[FGI_TRAIN];
+    return (fgi_fit_facts){.options = &trainer->options,
+                           .stages = trainer->stage,
+                           .optimizer = trainer->model.optimizer,
+                           .train = stage != NULL ? fgi_stage_dataset(stage) : NULL,
+                           .validations = trainer->fit.validations,
+                           .is_extra = trainer->fit.is_extra};
+}
+
+void fgi_trainer_step_start(fg_trainer *trainer)
+{
+    if (!trainer->call.is_running || trainer->call.is_search)
+        return;
+    fg_progress at = fgi_progress_at(trainer);
+    at.is_epoch_end = trainer->fit.ends_epoch;
+    fgi_callbacks_step_start(trainer->callbacks, &at, trainer->model.optimizer);
+}
+
 static fg_status build_module(fg_trainer *trainer, const fg_task *task, fg_error *err)
 {
     if (trainer->model.root != NULL)
@@ -369,9 +420,9 @@ static fg_status build_module(fg_trainer *trainer, const fg_task *task, fg_error
     task->ops->build(task->self, root);
     fg_status status = fg_module_error(root, err);
     if (status == FG_OK)
-        status = fgi_sharding_apply(trainer, root, err);
+        status = fgi_sharding_apply(&trainer->options.devices, trainer->client, root, err);
     if (status == FG_OK)
-        status = fgi_callbacks_build(trainer, root, err);
+        status = fgi_callbacks_build(trainer->callbacks, root, err);
     if (status != FG_OK) {
         fg_module_destroy(root);
         return status;
@@ -417,6 +468,11 @@ static void warn_of_precision(const fg_trainer *trainer)
             trainer->precision->name);
 }
 
+fg_status fg_trainer_open(fg_trainer *trainer, fg_error *err)
+{
+    return fgi_strategy_open(&trainer->options.devices, &trainer->client, err);
+}
+
 fg_status fgi_trainer_prepare(fg_trainer *trainer, const fg_task *task, bool with_optimizer,
                               fg_error *err)
 {
@@ -430,7 +486,7 @@ fg_status fgi_trainer_prepare(fg_trainer *trainer, const fg_task *task, bool wit
                         "the weights were lost when training step %lld failed: continue in another "
                         "Trainer, from a checkpoint if there is one",
                         (long long)trainer->model.lost_step);
-    FGI_TRY(fgi_strategy_open(trainer, err));
+    FGI_TRY(fg_trainer_open(trainer, err));
     fgi_watch_client(trainer->watchdog, trainer->client);
     FGI_TRY(fgi_precision_check(trainer->precision, trainer->client, err));
     if (trainer->model.root == NULL)
@@ -439,9 +495,248 @@ fg_status fgi_trainer_prepare(fg_trainer *trainer, const fg_task *task, bool wit
     return with_optimizer ? build_optimizer(trainer, err) : FG_OK;
 }
 
-int64_t fgi_shuffle_buffer(const fg_fit_data *data)
+/* ---- calls and their results ----------------------------------------------------------------- */
+
+/* The index of a metric: that of its name, or else after those of its kind. Training precedes
+ * validation, so that the order does not depend on where a run was interrupted. */
+static size_t place_of(const fg_result *result, const char *name)
 {
-    if (data->train == NULL || !fg_dataset_is_source(data->train) || data->no_shuffle)
-        return 0;
-    return data->shuffle_buffer > 1 ? data->shuffle_buffer : 0;
+    const bool is_train = strncmp(name, "train_", 6) == 0;
+    size_t first_val = result->metric_count;
+    for (size_t k = 0; k < result->metric_count; k++) {
+        if (strcmp(result->metrics[k].name, name) == 0)
+            return k;
+        if (first_val == result->metric_count && strncmp(result->metrics[k].name, "val_", 4) == 0)
+            first_val = k;
+    }
+    return is_train ? first_val : result->metric_count;
+}
+
+void fgi_result_put(fg_result *result, const fg_metric *metrics, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const size_t k = place_of(result, metrics[i].name);
+        fg_metric *at = &result->metrics[k];
+        if (k == result->metric_count || strcmp(at->name, metrics[i].name) != 0) {
+            if (result->metric_count == FG_MAX_RESULTS)
+                continue;
+            memmove(at + 1, at, (result->metric_count - k) * sizeof *at);
+            result->metric_count++;
+        }
+        *at = metrics[i];
+    }
+}
+
+/* The counters of the client, which may not be open yet. */
+static fg_client_stats stats_of(const fg_trainer *trainer)
+{
+    const fg_client *client =
+        trainer->client != NULL ? trainer->client : trainer->options.devices.client;
+    return client != NULL ? fg_client_get_stats(client) : (fg_client_stats){0};
+}
+
+/* A callback, or whoever else runs on this thread, waited for a value. */
+static void on_read(void *ledger, int64_t begin_ns, int64_t end_ns)
+{
+    fgi_ledger_add(ledger, FGI_READ, begin_ns, end_ns);
+}
+
+fg_status fgi_trainer_enter(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
+                            fg_error *err)
+{
+    if (trainer == NULL || task == NULL || task->ops == NULL || data == NULL)
+        return fgi_fail(err, FG_EINVAL, "no %s given",
+                        trainer == NULL ? "Trainer was"
+                        : data == NULL  ? "data were"
+                                        : "task, or one without ops, was");
+    FGI_TRY_RESERVED(fg_task, task, err);
+    FGI_TRY_RESERVED(fg_task_ops, task->ops, err);
+    FGI_TRY_RESERVED(fg_fit_data, data, err);
+    if (trainer->call.is_busy)
+        return fgi_fail(err, FG_EINVAL,
+                        "the Trainer is running: a callback must not start it again");
+    FGI_TRY(fgi_watchdog_start(trainer->watchdog, err));
+    fgi_watch_checkpoint(trainer->watchdog, fgi_saver_last(trainer->saver));
+    trainer->call = (fgi_call){.is_busy = true, .stats_before = stats_of(trainer)};
+    fgi_here_take(&trainer->call.file, &trainer->call.line);
+    trainer->call.reads_before =
+        fgi_watch_reads((fgi_read_watch){.fn = on_read, .self = trainer->ledger});
+    fgi_ledger_start(trainer->ledger, fgi_now_ns());
+    return FG_OK;
+}
+
+/* Google Cloud, "System architecture of Cloud TPU": matrix units multiply bf16 and, of some
+ * generations, int8; f32 takes several passes. */
+static bool is_emulated(const fg_chip *chip, fg_dtype dtype)
+{
+    static const fg_dtype list[] = {FG_F64, FG_S16, FG_S32, FG_S64, FG_U16, FG_U32, FG_U64};
+    bool is_listed = false;
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        is_listed = is_listed || dtype == list[i];
+    return is_listed && chip != NULL && chip->generation != NULL;
+}
+
+static fg_step_cost cost_of(const fg_trainer *trainer, const fgi_stage *stage)
+{
+    const double unknown = (double)NAN;
+    fg_step_cost cost = {
+        .flops = unknown, .seconds = unknown, .flops_16bit = unknown, .bytes = unknown};
+    fgi_program_cost reported;
+    fg_device_info device = {0};
+    if (fgi_stage_program(stage) == NULL ||
+        fg_device_get_info(trainer->client, 0, &device, NULL) != FG_OK)
+        return cost;
+    const fgi_matmul_flops *flops = fgi_step_program_flops(fgi_stage_program(stage));
+    const int count = fg_client_get_info(trainer->client)->device_count;
+    cost.samples = fgi_stage_batch_size(stage);
+    cost.flops = cost.seconds = 0;
+    const fg_chip *chip = fg_chip_find(device.kind);
+    for (int i = 0; i <= FG_F64; i++) {
+        const double rate = fg_chip_matmul_rate(chip, (fg_dtype)i);
+        cost.flops += flops->of[i];
+        if (is_emulated(chip, (fg_dtype)i))
+            cost.flops_emulated += flops->of[i];
+        if (flops->of[i] > 0)
+            cost.seconds += rate > 0 ? flops->of[i] / (rate * count) : (double)NAN;
+    }
+    cost.flops_16bit = flops->of[FG_BF16] + flops->of[FG_F16];
+    if (fgi_step_program_cost(fgi_stage_program(stage), &reported, NULL) == FG_OK &&
+        reported.bytes_accessed > 0)
+        cost.bytes = reported.bytes_accessed * count;
+    return cost;
+}
+
+fg_step_cost fg_trainer_step_cost(const fg_trainer *trainer)
+{
+    return cost_of(trainer, trainer->stage[FGI_TRAIN]);
+}
+
+/* Compares the FLOPs of the train program with the peak rate of the devices. */
+static void count_mxu(const fg_trainer *trainer, const fgi_stage *stage, fg_result *result)
+{
+    const fg_step_cost cost = cost_of(trainer, stage);
+    result->step_flops = cost.flops;
+    result->mxu_use = cost.seconds * result->samples_per_s / (double)cost.samples;
+}
+
+static void fill(const fg_trainer *trainer, fgi_stage_kind kind, fg_result *result)
+{
+    const fg_client_stats now = stats_of(trainer), before = trainer->call.stats_before;
+    const fgi_stage *stage = trainer->stage[kind];
+    fgi_program_cost cost;
+    fgi_stage_report_input(stage, &result->input);
+    fgi_ledger_result(trainer->ledger, result);
+    result->epochs = trainer->cursor.epoch;
+    result->steps = trainer->cursor.step;
+    fgi_health_result(trainer, result);
+    fgi_divergence_result(trainer, result);
+    result->device_peak_bytes = -1;
+    const fgi_step_program *program = fgi_stage_program(stage);
+    if (program != NULL && fgi_step_program_cost(program, &cost, NULL) == FG_OK)
+        result->device_peak_bytes = cost.peak_bytes;
+    count_mxu(trainer, stage, result);
+    result->compiles = now.compiles - before.compiles;
+    result->compile_cache_hits = now.compile_cache_hits - before.compile_cache_hits;
+    result->compile_s = now.compile_s - before.compile_s;
+    result->host_reads = now.host_reads - before.host_reads;
+}
+
+void fgi_result_end(fg_trainer *trainer, fgi_stage_kind kind)
+{
+    (void)fgi_plugin_unwatch(); /* a step that failed did not reset it */
+    if (kind == FGI_TRAIN)
+        fgi_feed_close_window(trainer, trainer->cursor.step);
+    fill(trainer, kind, &trainer->call.result);
+}
+
+void fg_trainer_result_so_far(const fg_trainer *trainer, fg_result *out)
+{
+    *out = trainer->call.result;
+    fill(trainer, FGI_TRAIN, out);
+}
+
+fg_status fgi_trainer_leave(fg_trainer *trainer, fg_status status, const fg_error *error,
+                            fg_error *err)
+{
+    (void)fgi_watch_reads(trainer->call.reads_before);
+    fgi_watchdog_stop(trainer->watchdog);
+    fgi_progress_stop(trainer->progress);
+    trainer->call.result.status = status;
+    trainer->call.is_busy = false;
+    if (status != FG_OK && err != NULL)
+        *err = *error;
+    return status;
+}
+
+/* ---- what callbacks log besides numbers ------------------------------------------------------ */
+
+enum { NAME_MAX_BYTES = 255, SIDE_MAX = 16384 };
+
+/* Whether the item is to be logged; *out_status is then FG_OK. */
+static bool is_wanted(const fg_trainer *trainer, const char *name, fg_status *out_status,
+                      fg_error *err)
+{
+    const size_t size = name != NULL ? strlen(name) : 0;
+    *out_status = FG_OK;
+    if (!trainer->call.is_running || trainer->call.is_search)
+        *out_status = fgi_fail(err, FG_EINVAL,
+                               "texts, images and histograms can only be logged "
+                               "during a fit");
+    else if (size == 0 || size > NAME_MAX_BYTES || !fgi_text_is_utf8((fgi_str){name, size}))
+        *out_status =
+            fgi_fail(err, FG_EINVAL, "the name of a logged item: expected 1 to %d bytes of UTF-8",
+                     NAME_MAX_BYTES);
+    return *out_status == FG_OK && fgi_logger_takes_items(fgi_run_logger(trainer->run));
+}
+
+static void log_item(const fg_trainer *trainer, fg_log_item item)
+{
+    item.step = trainer->cursor.step;
+    item.wall_time = fgi_wall_time();
+    fgi_logger_item(fgi_run_logger(trainer->run), &item);
+}
+
+fg_status fg_trainer_log_text(const fg_trainer *trainer, const char *name, const char *text,
+                              fg_error *err)
+{
+    fg_status status;
+    if (!is_wanted(trainer, name, &status, err))
+        return status;
+    if (!fgi_text_is_utf8(fgi_str_of(text)))
+        return fgi_fail(err, FG_EINVAL, "the text '%s': expected UTF-8", name);
+    log_item(trainer, (fg_log_item){.kind = FG_LOG_TEXT, .name = name, .text = text});
+    return FG_OK;
+}
+
+fg_status fg_trainer_log_image(const fg_trainer *trainer, const char *name, const uint8_t *pixels,
+                               int64_t height, int64_t width, int64_t channels, fg_error *err)
+{
+    fg_status status;
+    if (!is_wanted(trainer, name, &status, err))
+        return status;
+    if (height < 1 || height > SIDE_MAX || width < 1 || width > SIDE_MAX ||
+        (channels != 1 && channels != 3))
+        return fgi_fail(err, FG_EINVAL,
+                        "the image '%s' has %lld x %lld pixels with %lld channel%s: expected sides "
+                        "from 1 to %d, and 1 or 3 channels",
+                        name, (long long)width, (long long)height, (long long)channels,
+                        fgi_s(channels), SIDE_MAX);
+    log_item(trainer, (fg_log_item){.kind = FG_LOG_IMAGE,
+                                    .name = name,
+                                    .pixels = pixels,
+                                    .height = height,
+                                    .width = width,
+                                    .channels = channels});
+    return FG_OK;
+}
+
+fg_status fg_trainer_log_histogram(const fg_trainer *trainer, const char *name, const float *values,
+                                   size_t count, fg_error *err)
+{
+    fg_status status;
+    fgi_histogram histogram;
+    if (is_wanted(trainer, name, &status, err) &&
+        fgi_histogram_make(FG_F32, values, count, &histogram))
+        log_item(trainer, fgi_histogram_item(&histogram, name));
+    return status;
 }

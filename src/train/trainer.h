@@ -10,6 +10,7 @@
 #include <fulgurite/train.h>
 
 #include "base/arena.h"
+#include "base/span.h"
 #include "pjrt/pjrt.h"
 #include "train/accumulation.h"
 #include "train/cursor.h"
@@ -88,6 +89,7 @@ struct fg_trainer {
     struct fgi_step_profile *step_profile;
     struct fgi_run *run;
     struct fgi_watchdog *watchdog;
+    fgi_spans spans; /* what the thread of a call does */
     struct fgi_callbacks *callbacks;
     struct fgi_progress *progress; /* one of the callbacks; NULL: none */
     fgi_cursor cursor;             /* the position of training */
@@ -101,5 +103,8 @@ struct fg_trainer {
 /* Creates what is missing of client, module and, for fit, optimizer. */
 fg_status fgi_trainer_prepare(fg_trainer *trainer, const fg_task *task, bool with_optimizer,
                               fg_error *err);
+
+/* Calls `step_start` of all callbacks, in a fit. */
+void fgi_trainer_step_start(fg_trainer *trainer);
 
 #endif

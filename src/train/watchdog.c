@@ -20,6 +20,15 @@
 enum { COMPILE_LIMIT_S = 300 };
 static const int64_t SECOND = INT64_C(1000000000);
 
+/* Copied from a span, which the Trainer's thread may end at any time. */
+typedef struct watched {
+    bool is_busy; /* false: with nothing that is watched; callbacks, for example */
+    int activity, stage;
+    int64_t step;     /* counted per stage, starting at 1; 0: not a single step */
+    fgi_event *event; /* being waited for, or NULL */
+    int64_t since_ns;
+} watched;
+
 struct fgi_watchdog {
     pthread_mutex_t mutex; /* protects all members below the limits */
     pthread_cond_t changed;
@@ -30,9 +39,9 @@ struct fgi_watchdog {
     void *hang_self;
     bool is_ending;
     const fg_client *client; /* NULL until one is open */
-    fgi_watch now;
-    int reports;         /* so far, of `now` */
-    fgi_watch last_done; /* the last step that finished; since_ns: when */
+    watched now;
+    int reports;       /* so far, of `now` */
+    watched last_done; /* the last step that finished; since_ns: when */
     char checkpoint[512];
 };
 
@@ -45,7 +54,7 @@ static const char *stage_name(int stage)
 /* ---- the report ------------------------------------------------------------------------------ */
 
 /* "training step 12" */
-static const char *step_text(const fgi_watch *watch, char *out, size_t size)
+static const char *step_text(const watched *watch, char *out, size_t size)
 {
     if (watch->step > 0)
         (void)snprintf(out, size, "%s step %lld", stage_name(watch->stage), (long long)watch->step);
@@ -54,25 +63,19 @@ static const char *step_text(const fgi_watch *watch, char *out, size_t size)
     return out;
 }
 
-static void describe(const fgi_watch *watch, const char *devices, char *out, size_t size)
+static void describe(const watched *watch, const char *devices, char *out, size_t size)
 {
     char step[64];
     (void)step_text(watch, step, sizeof step);
-    switch (watch->doing) {
-    case FGI_DOING_NOTHING: break;
-    case FGI_DOING_INPUT:
-        (void)snprintf(out, size, "%s is waiting for the data loader", step);
-        return;
-    case FGI_DOING_UPLOAD: (void)snprintf(out, size, "%s: uploading its batch", step); return;
-    case FGI_DOING_LAUNCH: (void)snprintf(out, size, "%s: launching its program", step); return;
-    case FGI_DOING_STEP:
-        (void)snprintf(out, size, "%s has not finished on %s", step, devices);
-        return;
-    case FGI_DOING_READ: (void)snprintf(out, size, "%s: reading metrics", step); return;
-    case FGI_DOING_CHECKPOINT: (void)snprintf(out, size, "%s: saving a checkpoint", step); return;
-    case FGI_DOING_COMPILE: (void)snprintf(out, size, "%s: compiling", step); return;
+    switch (watch->activity) {
+    case FGI_INPUT: (void)snprintf(out, size, "%s is waiting for the data loader", step); return;
+    case FGI_UPLOAD: (void)snprintf(out, size, "%s: uploading its batch", step); return;
+    case FGI_LAUNCH: (void)snprintf(out, size, "%s: launching its program", step); return;
+    case FGI_STEP: (void)snprintf(out, size, "%s has not finished on %s", step, devices); return;
+    case FGI_READ: (void)snprintf(out, size, "%s: reading metrics", step); return;
+    case FGI_CHECKPOINT: (void)snprintf(out, size, "%s: saving a checkpoint", step); return;
+    case FGI_COMPILE: (void)snprintf(out, size, "%s: compiling", step); return;
     }
-    (void)snprintf(out, size, "%s", step);
 }
 
 /* The devices being waited for, or all if that is unknown. The lock is held, which keeps the event
@@ -107,9 +110,9 @@ static void report(fgi_watchdog *dog, int64_t now_ns)
 {
     char doing[384], devices[256], last[128];
     const double seconds = (double)(now_ns - dog->now.since_ns) * 1e-9;
-    const fgi_watch watch = dog->now;
+    const watched watch = dog->now;
     dog->reports++;
-    if (watch.doing == FGI_DOING_COMPILE) {
+    if (watch.activity == FGI_COMPILE) {
         (void)pthread_mutex_unlock(&dog->mutex);
         fgi_log(FG_LOG_WARNING,
                 "compiling the %s step has taken %.0f s so far; the program is kept in the compile "
@@ -142,9 +145,9 @@ static void report(fgi_watchdog *dog, int64_t now_ns)
 
 static int64_t limit_of(const fgi_watchdog *dog)
 {
-    if (dog->now.doing == FGI_DOING_NOTHING)
+    if (!dog->now.is_busy)
         return 0;
-    return dog->now.doing == FGI_DOING_COMPILE ? dog->compile_limit_ns : dog->limit_ns;
+    return dog->now.activity == FGI_COMPILE ? dog->compile_limit_ns : dog->limit_ns;
 }
 
 /* Nanoseconds until the next check: the Trainer's thread does not wake the watchdog. */
@@ -216,7 +219,7 @@ fg_status fgi_watchdog_start(fgi_watchdog *dog, fg_error *err)
 {
     dog->is_ending = false;
     dog->client = NULL;
-    dog->now = dog->last_done = (fgi_watch){0};
+    dog->now = dog->last_done = (watched){0};
     dog->checkpoint[0] = '\0';
     FGI_TRY(fgi_thread_start(&dog->thread, run, dog, err));
     dog->is_running = true;
@@ -235,17 +238,35 @@ void fgi_watchdog_stop(fgi_watchdog *dog)
     dog->is_running = false;
 }
 
-fgi_watch fgi_watch_set(fgi_watchdog *dog, fgi_watch next)
+/* The Trainer's thread does that from now on; NULL: nothing that is watched. */
+static void watch(fgi_watchdog *dog, const fgi_span *span, int64_t now_ns)
 {
     if (!dog->is_running)
-        return (fgi_watch){0};
-    next.since_ns = fgi_now_ns();
+        return;
+    watched next = {.since_ns = now_ns};
+    if (span != NULL)
+        next = (watched){.is_busy = true,
+                         .activity = span->activity,
+                         .stage = span->kind,
+                         .step = span->number > 0 ? span->number : 0,
+                         .event = span->awaited,
+                         .since_ns = now_ns};
     (void)pthread_mutex_lock(&dog->mutex);
-    const fgi_watch before = dog->now;
     dog->now = next;
     dog->reports = 0;
     (void)pthread_mutex_unlock(&dog->mutex);
-    return before;
+}
+
+static void on_begun(void *self, const fgi_span *span) { watch(self, span, span->begin_ns); }
+
+static void on_ended(void *self, const fgi_span *span, int64_t end_ns)
+{
+    watch(self, span->outer, end_ns);
+}
+
+fgi_span_listener fgi_watchdog_listener(fgi_watchdog *dog)
+{
+    return (fgi_span_listener){.self = dog, .begun = on_begun, .ended = on_ended};
 }
 
 void fgi_watch_done(fgi_watchdog *dog, int stage, int64_t step)
@@ -253,7 +274,7 @@ void fgi_watch_done(fgi_watchdog *dog, int stage, int64_t step)
     if (!dog->is_running)
         return;
     (void)pthread_mutex_lock(&dog->mutex);
-    dog->last_done = (fgi_watch){.stage = stage, .step = step, .since_ns = fgi_now_ns()};
+    dog->last_done = (watched){.stage = stage, .step = step, .since_ns = fgi_now_ns()};
     (void)pthread_mutex_unlock(&dog->mutex);
 }
 

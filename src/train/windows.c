@@ -11,15 +11,13 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/thread.h"
-#include "base/timeline.h"
+#include "train/activity.h"
 #include "train/callbacks.h"
 #include "train/divergence.h"
 #include "train/feed.h"
 #include "train/health.h"
-#include "train/ledger.h"
 #include "train/stage.h"
 #include "train/trainer.h"
-#include "train/watchdog.h"
 #include "train/windows.h"
 
 /* The sums of one window on their way to the host. */
@@ -158,15 +156,12 @@ static fg_status await(fg_trainer *trainer, const fgi_stage *stage, fgi_event *e
         fgi_client_count_read(trainer->client, name, bytes, 0);
         return fgi_event_wait(event, err);
     }
-    const int64_t begin = fgi_now_ns();
-    const fgi_watch before = fgi_watch_set(
-        trainer->watchdog, (fgi_watch){.doing = FGI_DOING_READ, .step = trainer->cursor.step});
+    const fgi_stage_kind kind = fgi_stage_get_kind(stage);
+    fgi_span span = {FGI_READ, (int)kind, kind == FGI_TRAIN ? trainer->cursor.step : -1, "trainer",
+                     .name = "read metrics"};
+    fgi_span_begin(&trainer->spans, &span);
     const fg_status status = fgi_event_wait(event, err);
-    (void)fgi_watch_set(trainer->watchdog, before);
-    const int64_t end = fgi_now_ns();
-    fgi_client_count_read(trainer->client, name, bytes, end - begin);
-    fgi_ledger_add(trainer->ledger, FGI_READ, begin, end);
-    fgi_timeline_end(begin, "trainer", "read metrics", -1);
+    fgi_client_count_read(trainer->client, name, bytes, fgi_span_end(&span));
     return status;
 }
 

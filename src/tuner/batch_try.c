@@ -5,11 +5,7 @@
 #include <fulgurite/tuner.h>
 
 #include "base/error.h"
-#include "train/device_memory.h"
-#include "train/feed.h"
-#include "train/result.h"
-#include "train/strategy.h"
-#include "tuner/trial.h"
+#include "train/trial.h"
 
 /* The next smaller size: a sixteenth less, above 16 a multiple of 8, as fg_trainer_find_batch. */
 static int64_t smaller(int64_t batch)
@@ -18,30 +14,37 @@ static int64_t smaller(int64_t batch)
     return less > 16 ? less / 8 * 8 : less;
 }
 
+typedef struct attempt {
+    const fg_fit_data *data;
+    fg_batch_tried_fn *tried;
+    void *self;
+    fg_batch_fit *fit;
+} attempt;
+
 /* Compiles the step, runs it and waits for it. */
 static fg_status run(fgi_trial *trial, const fg_fit_data *data, fg_error *err)
 {
     float sums[FGI_MOST_SUMS];
-    fg_error first = {0}, later = {0};
-    FGI_TRY(fgi_stage_prepare(trial->trainer, FGI_TRAIN, data, err));
-    trial->is_epoch_over = true;
-    fg_status status = fgi_trial_step(trial, sums, &first);
-    const fg_status drained = fgi_feed_drain(trial->trainer, &later);
-    if (drained != FG_OK) { /* the cause, if both failed */
-        status = drained;
-        first = later;
-    }
-    if (status != FG_OK && err != NULL)
-        *err = first;
-    return status;
+    fg_error later = {0};
+    FGI_TRY(fgi_trial_prepare(trial, data, err));
+    fgi_trial_rewind(trial);
+    const fg_status status = fgi_trial_step(trial, sums, err);
+    const fg_status drained = fgi_trial_drain(trial, &later);
+    if (drained == FG_OK)
+        return status;
+    *err = later; /* the cause, if both failed */
+    return drained;
 }
 
-/* Runs the step with *fit's batch, and with smaller ones while the devices run out of memory. */
-static fg_status run_largest(fgi_trial *trial, const fg_fit_data *data, fg_batch_tried_fn *tried,
-                             void *self, fg_batch_fit *fit, fg_error *err)
+/* Runs the step with the batch that was found, and with smaller ones while the devices run out of
+ * memory. */
+static fg_status run_largest(void *self, fgi_trial *trial, fg_error *err)
 {
-    fg_fit_data own = *data;
+    const attempt *a = self;
+    fg_batch_fit *fit = a->fit;
+    fg_fit_data own = *a->data;
     own.global_batch_size = 0;
+    FGI_TRY(fgi_trial_keep(trial, err));
     while (fit->batch_size > 0 && !fit->was_run) {
         fgi_memory memory = {.need = -1};
         own.batch_size = fit->batch_size;
@@ -49,52 +52,28 @@ static fg_status run_largest(fgi_trial *trial, const fg_fit_data *data, fg_batch
         if (status != FG_OK && status != FG_EDEVMEM)
             return status;
         fit->was_run = status == FG_OK;
-        if (fit->was_run && fgi_memory_of(trial->trainer, FGI_TRAIN, &memory, NULL) == FG_OK)
+        if (fit->was_run && fgi_trial_memory(trial, &memory, NULL) == FG_OK)
             fit->need_bytes = memory.need;
-        if (tried != NULL)
-            tried(self, fit->batch_size, memory.need, fit->was_run);
+        if (a->tried != NULL)
+            a->tried(a->self, fit->batch_size, memory.need, fit->was_run);
         if (fit->was_run)
             return FG_OK;
         FGI_TRY(fgi_trial_restore_variables(trial, err)); /* the step may have lost them */
         fit->batch_size = smaller(fit->batch_size);
-        fit->global_batch_size = fit->batch_size * fgi_batch_shards(trial->trainer);
+        fit->global_batch_size = fit->batch_size * fgi_trial_shards(trial);
         fit->need_bytes = -1;
         fit->all_fit = false;
     }
     return FG_OK;
 }
 
-static fg_status run_and_restore(fgi_trial *trial, const fg_fit_data *data,
-                                 fg_batch_tried_fn *tried, void *self, fg_batch_fit *fit,
-                                 fg_error *err)
-{
-    fg_error later = {0};
-    FGI_TRY(fgi_trial_keep(trial, err));
-    const fg_status status = run_largest(trial, data, tried, self, fit, err);
-    fg_status restored = FG_OK;
-    if (trial->has_sums) /* those of the program that the fit has run */
-        restored = fgi_stage_prepare(trial->trainer, FGI_TRAIN, data, &later);
-    if (restored == FG_OK)
-        restored = fgi_trial_restore(trial, &later);
-    if (status != FG_OK || restored == FG_OK)
-        return status;
-    *err = later;
-    return restored;
-}
-
 fg_status fg_tuner_try_batch(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
                              fg_batch_tried_fn *tried, void *self, fg_batch_fit *fit, fg_error *err)
 {
-    fg_error first = {0};
-    fgi_trial trial;
+    attempt a = {.data = data, .tried = tried, .self = self, .fit = fit};
     if (fit->batch_size < 1)
         return fgi_fail(err, FG_EINVAL, "batch_size is %lld: expected at least 1",
                         (long long)fit->batch_size);
     fit->was_run = false;
-    FGI_TRY(fgi_trainer_enter(trainer, task, data, err));
-    fg_status status = fgi_trial_begin(&trial, trainer, task, data, &first);
-    if (status == FG_OK)
-        status = run_and_restore(&trial, data, tried, self, fit, &first);
-    fgi_trial_end(&trial);
-    return fgi_trainer_leave(trainer, status, &first, err);
+    return fgi_trial_run(trainer, task, data, false, run_largest, &a, err);
 }

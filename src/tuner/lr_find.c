@@ -11,17 +11,10 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/thread.h"
 #include "base/number.h"
 #include "base/reserved.h"
 #include "optim/optimizer.h"
-#include "train/device_memory.h"
-#include "train/feed.h"
-#include "train/result.h"
-#include "train/signals.h"
-#include "train/stage.h"
-#include "train/trainer.h"
-#include "tuner/trial.h"
+#include "train/trial.h"
 
 enum { LEAST_STEPS = 10, MOST_STEPS = 10000, MOST_SEGMENTS = 100, START_STEPS = 5 };
 
@@ -73,8 +66,8 @@ static const fg_schedule_ops sweep_momentum_ops = {
 /* ---- the search ------------------------------------------------------------------------------ */
 
 typedef struct search {
-    fg_trainer *trainer;
-    fgi_trial trial;
+    const fg_fit_data *data;
+    fgi_trial *trial;
     fg_lr_find_options options; /* with defaults */
     sweep sweep;
     size_t loss_index; /* of the stage's metrics */
@@ -139,7 +132,7 @@ static fg_status create_curve(const fg_lr_find_options *o, fg_lr_curve **out, fg
 static fg_status run_step(search *s, double *out_loss, fg_error *err)
 {
     float sums[FGI_MOST_SUMS];
-    FGI_TRY(fgi_trial_step(&s->trial, sums, err));
+    FGI_TRY(fgi_trial_step(s->trial, sums, err));
     *out_loss = (double)sums[2 * s->loss_index] / (double)sums[2 * s->loss_index + 1];
     return FG_OK;
 }
@@ -170,11 +163,11 @@ static fg_status run_segment(search *s, fg_error *err)
     double *losses = curve->loss + s->segment * steps;
     bool is_over = false;
     s->mean = s->weight = 0;
-    s->trial.is_epoch_over = true;
+    fgi_trial_rewind(s->trial);
     for (int64_t i = 0; i < steps && !is_over; i++) {
-        if (fgi_stop_requested(s->trainer))
+        if (fgi_trial_is_stopped(s->trial))
             return fgi_fail(err, FG_ESTOPPED, "the search was stopped");
-        s->trainer->cursor.step = s->segment * steps + i;
+        fgi_trial_set_step(s->trial, s->segment * steps + i);
         FGI_TRY(run_step(s, &losses[i], err));
         is_over = has_diverged(s, i, losses[i]);
         if (is_over)
@@ -189,7 +182,7 @@ static fg_status run_segment(search *s, fg_error *err)
 /* Replaces the schedule; the momentum is that of the fit's first step. */
 static fg_status set_sweep(search *s, fg_error *err)
 {
-    fg_optimizer *o = s->trainer->model.optimizer;
+    fg_optimizer *o = fgi_trial_optimizer(s->trial);
     const fg_lr_find_options *options = &s->options;
     s->sweep = (sweep){
         .min_lr = options->min_lr,
@@ -209,24 +202,26 @@ static fg_status set_sweep(search *s, fg_error *err)
 
 static fg_status find_loss(search *s, fg_error *err)
 {
-    const fgi_metrics *metrics = fgi_stage_metrics(s->trainer->stage[FGI_TRAIN]);
-    while (s->loss_index < fgi_metrics_count(metrics) &&
-           strcmp(fgi_metrics_name(metrics, s->loss_index), "loss") != 0)
-        s->loss_index++;
+    const fgi_metrics *metrics = fgi_trial_metrics(s->trial);
+    s->loss_index = fgi_metrics_find(metrics, "loss");
     return s->loss_index < fgi_metrics_count(metrics)
                ? FG_OK
                : fgi_fail(err, FG_EINTERNAL, "the training step has no loss");
 }
 
-static fg_status run_segments(search *s, fg_error *err)
+static fg_status run_segments(void *self, fgi_trial *trial, fg_error *err)
 {
+    search *s = self;
+    s->trial = trial;
+    FGI_TRY(fgi_trial_prepare(trial, s->data, err));
+    FGI_TRY(fgi_trial_keep(trial, err));
     FGI_TRY(find_loss(s, err));
     FGI_TRY(set_sweep(s, err));
     for (s->segment = 0; s->segment < s->options.segments; s->segment++) {
         if (s->segment > 0)
-            FGI_TRY(fgi_trial_restore_variables(&s->trial, err));
+            FGI_TRY(fgi_trial_restore_variables(trial, err));
         FGI_TRY(run_segment(s, err));
-        FGI_TRY(fgi_feed_drain(s->trainer, err));
+        FGI_TRY(fgi_trial_drain(trial, err));
     }
     return FG_OK;
 }
@@ -239,63 +234,25 @@ static void pack_losses(fg_lr_curve *curve, size_t steps)
                 curve->count * sizeof curve->loss[0]);
 }
 
-/* Runs the sweeps and restores all state, also after a failure. */
-static fg_status sweep_and_restore(search *s, fg_error *err)
-{
-    fg_error later = {0};
-    fg_status status = fgi_trial_keep(&s->trial, err);
-    if (status != FG_OK)
-        return status;
-    status = run_segments(s, err);
-    const fg_status restored = fgi_trial_restore(&s->trial, &later);
-    if (status != FG_OK || restored == FG_OK)
-        return status;
-    *err = later;
-    return restored;
-}
-
-static fg_status search_lr(search *s, const fg_task *task, const fg_fit_data *data, fg_error *err)
-{
-    fg_trainer *trainer = s->trainer;
-    fg_lr_curve *curve = s->curve;
-    fg_status status = fgi_trial_begin(&s->trial, trainer, task, data, err);
-    if (status == FG_OK)
-        status = fgi_stage_prepare(trainer, FGI_TRAIN, data, err);
-    if (status == FG_OK)
-        status = sweep_and_restore(s, err);
-    fgi_trial_end(&s->trial);
-    if (status == FG_EDEVMEM)
-        fgi_memory_explain(trainer, data, err);
-    if (status != FG_OK)
-        return status;
-    pack_losses(curve, (size_t)s->options.steps);
-    return fg_lr_suggest(curve->lr, curve->loss, curve->count, curve->segments,
-                         s->options.smoothing, curve->smoothed, &curve->suggestions, err);
-}
-
 fg_status fg_tuner_lr_find(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
                            const fg_lr_find_options *options, fg_lr_curve **out, fg_error *err)
 {
-    fg_error first = {0};
-    search s = {.trainer = trainer};
+    search s = {.data = data};
     *out = NULL;
     FGI_TRY(check_options(options, &s.options, err));
-    FGI_TRY(fgi_trainer_enter(trainer, task, data, err));
-    const bool catches = trainer->options.handle_signals;
-    trainer->call.is_running = trainer->call.is_search = true;
-    if (catches)
-        fgi_signals_catch(trainer);
-    fg_status status = create_curve(&s.options, &s.curve, &first);
+    FGI_TRY(create_curve(&s.options, &s.curve, err));
+    fg_lr_curve *curve = s.curve;
+    fg_status status = fgi_trial_run(trainer, task, data, true, run_segments, &s, err);
+    if (status == FG_OK) {
+        pack_losses(curve, (size_t)s.options.steps);
+        status = fg_lr_suggest(curve->lr, curve->loss, curve->count, curve->segments,
+                               s.options.smoothing, curve->smoothed, &curve->suggestions, err);
+    }
     if (status == FG_OK)
-        status = search_lr(&s, task, data, &first);
-    if (catches)
-        fgi_signals_release();
-    trainer->call.is_running = false;
-    if (status == FG_OK)
-        *out = s.curve;
+        *out = curve;
     else
-        fg_lr_curve_destroy(s.curve);
-    return fgi_trainer_leave(trainer, status, &first, err);
+        fg_lr_curve_destroy(curve);
+    return status;
 }
 
 /* ---- the curve ------------------------------------------------------------------------------- */

@@ -22,7 +22,7 @@
 #include "event_text.h"
 #include "toy.h"
 #include "callback/callback_rows.h"
-#include "train/divergence_parts.h"
+#include "train/divergence.h"
 #include "log/loggers.h"
 #include "train/trainer.h"
 

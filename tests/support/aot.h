@@ -9,7 +9,7 @@
 
 #include "plan/hlo_counts.h"
 #include "train/stage.h"
-#include "train/train_compile.h"
+#include "train/device_memory.h"
 #include "train/trainer.h"
 
 typedef struct aot_case {

@@ -9,7 +9,7 @@
 
 #include "base/alloc.h"
 #include "train/stage.h"
-#include "train/train_compile.h"
+#include "train/device_memory.h"
 #include "train/trainer.h"
 
 enum { FEATURES = 784, CLASSES = 10 };

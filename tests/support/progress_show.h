@@ -10,6 +10,7 @@
 
 #include "fgt.h"
 #include "train/progress.h"
+#include "train/stage.h"
 #include "train/trainer.h"
 
 static _Atomic int64_t now = 1000000000;
@@ -24,17 +25,27 @@ typedef struct show {
     size_t size;
 } show;
 
+/* Creates the display of s->trainer. */
+static inline void create_display(show *s, const char *style, bool has_color)
+{
+    fg_error err = {0};
+    const fg_trainer_output output = {
+        .progress = s->out, .progress_style = style, .progress_color = has_color};
+    const fgi_progress_sources sources = {.trainer = &s->trainer,
+                                          .cursor = &s->trainer.cursor,
+                                          .checkpoints = &s->trainer.options.checkpoints};
+    fgt_ok(fgi_progress_create(&output, &sources, &s->progress, &err));
+}
+
 /* A display of a run of three epochs of 4 batches of 8 samples. */
 static inline void open_show(show *s, const char *style)
 {
-    fg_error err = {0};
     *s = (show){.out = NULL};
     s->out = open_memstream(&s->text, &s->size);
     assert_non_null(s->out);
     s->trainer.options.limits.max_epochs = 3;
     s->trainer.fit.settings = (fg_fit_settings){.total_epochs = 3};
-    s->trainer.call.is_running = true;
-    fgt_ok(fgi_progress_create(s->out, style, false, &s->trainer, &s->progress, &err));
+    create_display(s, style, false);
     fgi_progress_set_clock(s->progress, clock_ns);
 }
 
@@ -74,6 +85,19 @@ static inline void run_epoch(show *s, int64_t epoch, double batch_s)
     s->trainer.cursor.position = 0;
     at.metrics = train;
     tell(s, fgi_progress_ops.epoch_end, at);
+}
+
+/* The compilation of this stage begins and ends. */
+static inline void compile_begins(fgi_progress *progress, fgi_stage_kind kind)
+{
+    const fgi_span span = {FGI_COMPILE, (int)kind, .number = -1};
+    fgi_progress_listener(progress).begun(progress, &span);
+}
+
+static inline void compile_ends(fgi_progress *progress)
+{
+    const fgi_span span = {FGI_COMPILE, .number = -1};
+    fgi_progress_listener(progress).ended(progress, &span, 0);
 }
 
 #endif

@@ -14,7 +14,8 @@
 #include "recipe/run.h"
 #include "recipe/run_compare.h"
 #include "report/run_view.h"
-#include "train/stage_parts.h"
+#include "train/sample_rows.h"
+#include "train/stage.h"
 #include "train/trainer.h"
 
 static char cat[] = "cat", dog[] = "dog", owl[] = "owl", *names[] = {cat, dog, owl};
@@ -603,18 +604,28 @@ static void put_line(void *self, fg_log_level level, const char *text)
     fgi_buf_printf(self, "%d %s\n", (int)level, text);
 }
 
-static struct fgi_stage *counted(size_t i)
+/* A stage that was never prepared. */
+static fgi_stage *a_stage(void)
 {
-    static struct fgi_stage stage;
-    stage.rows = (fgi_sample_rows){.step = 7,
-                                   .samples = evaluations[i].samples,
-                                   .class_count = evaluations[i].classes,
-                                   .worst_count = 2,
-                                   .worst = {{.index = 1, .target = 1, .loss = 0.25f},
-                                             {.index = 0, .prediction = 1, .loss = INFINITY}}};
+    static fgi_stage *stage;
+    fg_error err = {0};
+    if (stage == NULL)
+        fgt_ok(fgi_stage_create(FGI_TRAIN, &stage, &err));
+    return stage;
+}
+
+static fgi_stage *counted(size_t i)
+{
+    fgi_sample_rows *rows = fgi_stage_rows(a_stage());
+    *rows = (fgi_sample_rows){.step = 7,
+                              .samples = evaluations[i].samples,
+                              .class_count = evaluations[i].classes,
+                              .worst_count = 2,
+                              .worst = {{.index = 1, .target = 1, .loss = 0.25f},
+                                        {.index = 0, .prediction = 1, .loss = INFINITY}}};
     if (evaluations[i].classes > 0)
-        stage.rows.confusion = (int64_t *)evaluations[i].confusion;
-    return &stage;
+        rows->confusion = (int64_t *)evaluations[i].confusion;
+    return a_stage();
 }
 
 /* The notes, the table and the object of a row, with the two worst samples. */
@@ -671,7 +682,6 @@ static void evaluations_have_every_number(void **state)
 static json_t *evaluated(fg_recipe_kind kind, int64_t outputs, int64_t classes, fgi_buf *out)
 {
     static fg_trainer trainer;
-    static struct fgi_stage stage;
     static int64_t confusion[65 * 65];
     static const char *words[66] = {"none"}; /* the name of class -1, which is none */
     static const uint8_t x[2 * 8 * 8 * 3] = {0};
@@ -687,12 +697,12 @@ static json_t *evaluated(fg_recipe_kind kind, int64_t outputs, int64_t classes, 
     r.task.is_classification = true;
     r.task.outputs = outputs;
     r.task.class_names = words + 1;
-    stage.rows = (fgi_sample_rows){.samples = 1,
-                                   .class_count = classes,
-                                   .confusion = confusion,
-                                   .worst_count = 1,
-                                   .worst = {{.index = 1, .prediction = -1}}};
-    trainer.stage[FGI_VAL] = &stage;
+    *fgi_stage_rows(a_stage()) = (fgi_sample_rows){.samples = 1,
+                                                   .class_count = classes,
+                                                   .confusion = confusion,
+                                                   .worst_count = 1,
+                                                   .worst = {{.index = 1, .prediction = -1}}};
+    trainer.stage[FGI_VAL] = a_stage();
     fgt_ok(fgi_run_evaluation_make(&r, FG_OK, &err));
     fgi_run_put_classes(&r, 80, out);
     fg_dataset_destroy(r.fit_data.val);
@@ -749,14 +759,13 @@ static void reports_have_an_end(void **state)
         const char *word;
     } all[] = {{FG_OK, "finished"}, {FG_ESTOPPED, "stopped"}, {FG_ENUMERIC, "failed"}};
     static fg_trainer trainer;
-    static struct fgi_stage stage;
     const fg_recipe_options options = {.kind = FG_RECIPE_FIT};
     fg_recipe r = {.options = &options,
                    .command = "fit",
                    .trainer = &trainer,
                    .folder = (char *)fgt_temp_folder()};
     (void)state;
-    trainer.stage[FGI_TRAIN] = &stage;
+    trainer.stage[FGI_TRAIN] = a_stage();
     trainer.fit.settings = (fg_fit_settings){.strategy = "ddp", .lr_scaling = "sqrt"};
     r.c = fgi_config_create(NULL, NULL);
     assert_true(fgi_config_override(r.c, "data.format=npy", NULL));

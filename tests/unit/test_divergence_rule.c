@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "optim/optimizer.h"
 #include "trace/precision.h"
-#include "train/divergence_parts.h"
+#include "train/divergence.h"
 #include "train/health.h"
 #include "train/saver.h"
 #include "train/trainer.h"

@@ -14,11 +14,9 @@
 static void open_on_terminal(show *s, const char *style, int64_t epochs, unsigned short columns,
                              int *out_master)
 {
-    fg_error err = {0};
     *s = (show){.out = terminal_open(columns, out_master)};
     s->trainer.fit.settings = (fg_fit_settings){.total_epochs = epochs};
-    s->trainer.call.is_running = true;
-    fgt_ok(fgi_progress_create(s->out, style, true, &s->trainer, &s->progress, &err));
+    create_display(s, style, true);
     fgi_progress_set_clock(s->progress, clock_ns);
 }
 
@@ -34,9 +32,9 @@ static void run_on_terminal(unsigned short columns, char *out, size_t size)
     int master;
     show s;
     open_on_terminal(&s, "bar", 3, columns, &master);
-    fgi_progress_compile_begin(s.progress, "training");
+    compile_begins(s.progress, FGI_TRAIN);
     pass(75);
-    fgi_progress_compile_end(s.progress);
+    compile_ends(s.progress);
     run_epoch(&s, 0, 1);
     tell(&s, fgi_progress_ops.val_start, (fg_progress){.batch = 2, .batches = 4});
     pass(1);

@@ -20,7 +20,7 @@
 #include "recipe/run_format.h"
 #include "recipe/run_record.h"
 #include "recipe/sweep_record.h"
-#include "train/stage_parts.h"
+#include "train/stage.h"
 #include "train/trainer.h"
 
 /* ---- notes about probable mistakes ----------------------------------------------------------- */
@@ -587,12 +587,21 @@ static void check_start(const char *text, double start_s)
     fgt_close("start", (double)timegm(&utc), (double)time(NULL) - (fgi_now_s() - start_s), 60, 0);
 }
 
+/* A stage that was never prepared. */
+static fgi_stage *a_stage(void)
+{
+    static fgi_stage *stage;
+    fg_error err = {0};
+    if (stage == NULL)
+        fgt_ok(fgi_stage_create(FGI_TRAIN, &stage, &err));
+    return stage;
+}
+
 static void put_report(fgi_buf *out, const char *const keys[MOST_KEYS], const char *state)
 {
     fg_error err = {0};
     fgi_buf text = {0};
-    static fg_trainer trainer;     /* without a client */
-    static struct fgi_stage stage; /* without a program */
+    static fg_trainer trainer; /* without a client */
     const fg_recipe_options options = {.kind = FG_RECIPE_FIT};
     fg_recipe r = {.options = &options,
                    .command = "fit",
@@ -600,7 +609,7 @@ static void put_report(fgi_buf *out, const char *const keys[MOST_KEYS], const ch
                    .outcome = {.train = numbers},
                    .has_result = true};
     trainer.fit.settings = shared;
-    trainer.stage[FGI_TRAIN] = &stage;
+    trainer.stage[FGI_TRAIN] = a_stage();
     r.outcome.train.step_times = step_times;
     r.outcome.train.windows = windows;
     r.outcome.train.window_count = sizeof windows / sizeof windows[0];

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/span.h"
 #include "base/timeline.h"
 
 enum { MS = 1000000 };
@@ -247,7 +248,65 @@ static void allocations_may_fail(void **state)
     fgt_fault_loop(record_with_faults, NULL);
 }
 
+/* What a listener has heard: "+" a begin, "-" an end, and the activity in progress. */
+typedef struct heard {
+    char text[64];
+    int64_t outer_ns;
+} heard;
+
+static void hear(heard *h, char sign, const fgi_span *span, const fgi_span *now)
+{
+    const size_t size = strlen(h->text);
+    (void)snprintf(h->text + size, sizeof h->text - size, "%c%d(%d) ", sign, span->activity,
+                   now != NULL ? now->activity : 0);
+}
+
+static void on_begun(void *self, const fgi_span *span) { hear(self, '+', span, span); }
+
+static void on_ended(void *self, const fgi_span *span, int64_t end_ns)
+{
+    hear(self, '-', span, span->outer);
+    ((heard *)self)->outer_ns = end_ns - span->begin_ns;
+}
+
+/* A span is reported to the listeners, and is on the timeline if it has a name. */
+static void a_span_is_reported_to_all(void **state)
+{
+    (void)state;
+    fg_error err;
+    heard h = {{0}, 0}, only_ends = {{0}, 0};
+    fgi_timeline timeline;
+    fgi_spans spans = {NULL, .listener_count = 0};
+    fgi_spans_listen(&spans, (fgi_span_listener){&h, on_begun, on_ended});
+    fgi_spans_listen(&spans, (fgi_span_listener){&only_ends, NULL, on_ended});
+    fgi_span outer = {1, .number = 7, .category = "test", .name = "outer"};
+    fgi_span inner = {2, .number = -1}, next = {3, .number = -1, .category = "test", .name = "n"};
+    fgi_timeline_name_thread("teller");
+    fgt_ok(fgi_timeline_start(&err));
+    fgi_span_begin(&spans, &outer);
+    fgi_span_begin(&spans, &inner);
+    fgi_span_end(&inner);
+    fgi_span_begin(&spans, &next);
+    fgi_span_end(&next);
+    const int64_t ns = fgi_span_end(&outer);
+    fgi_timeline_stop(&timeline);
+    assert_string_equal(h.text, "+1(1) +2(2) -2(1) +3(3) -3(1) -1(0) ");
+    assert_string_equal(only_ends.text, "-2(1) -3(1) -1(0) ");
+    assert_true(ns == h.outer_ns && ns >= 0);
+    assert_int_equal(timeline.span_count, 2);
+    const fgi_timeline_track *track = track_of(&timeline, "teller");
+    fgi_timeline_span *sorted = NULL;
+    fgt_ok(fgi_timeline_sort(&timeline, track, &sorted, &err));
+    assert_string_equal(sorted[0].name, "outer");
+    assert_int_equal(sorted[0].number, 7);
+    assert_true(sorted[0].end_ns - sorted[0].begin_ns == ns);
+    assert_string_equal(sorted[1].name, "n");
+    fgi_free(sorted);
+    fgi_timeline_fini(&timeline);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_span_is_reported_to_all),
     cmocka_unit_test(nothing_is_recorded_without_a_timeline),
     cmocka_unit_test(spans_are_sorted_nested_and_clipped),
     cmocka_unit_test(names_are_cut_and_valid),

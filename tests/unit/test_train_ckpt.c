@@ -303,7 +303,7 @@ static void fit(const fg_trainer_options *options, const char *folder, recorder 
 static fg_status rank(void *self, const fg_progress *at, fg_error *err)
 {
     fg_trainer *const *trainer = self;
-    const fgi_best_rule rule = fgi_best_rule_of(*trainer);
+    const fgi_best_rule rule = fgi_best_rule_of(&(*trainer)->options.checkpoints);
     (void)err;
     if (at->step == 3 || at->step == 6)
         (void)fgi_best_list_offer(&(*trainer)->cursor.top, &rule, (double)at->step, at->step);
@@ -344,13 +344,13 @@ static void values_have_a_rank(void **state)
         {{"val_loss", 0.25}, FGI_RANK_BEST, 1},
         {{"val_loss", 0.75}, FGI_RANK_BEST, 1},
     };
-    fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){.checkpoints.run_dir = "run"});
+    const fgi_best_rule rule = {.monitor = "val_loss", .most = 3};
+    fgi_best_list list = {.count = 0};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        trainer->cursor.step = (int64_t)i + 1;
-        assert_int_equal(fgi_rank_metrics(trainer, &rows[i].metric, 1), rows[i].rank);
-        assert_int_equal(trainer->cursor.top.waiting_count, rows[i].waiting);
+        assert_int_equal(fgi_rank_metrics(&list, &rule, (int64_t)i + 1, &rows[i].metric, 1, false),
+                         rows[i].rank);
+        assert_int_equal(list.waiting_count, rows[i].waiting);
     }
-    fg_trainer_destroy(trainer);
 }
 
 static fg_tensor only_loss(void *self, fg_step *step, const fg_batch *batch)
@@ -416,7 +416,7 @@ static void the_best_are_kept(void **state)
 static fg_status improve(void *self, const fg_progress *at, fg_error *err)
 {
     fg_trainer *const *trainer = self;
-    const fgi_best_rule rule = fgi_best_rule_of(*trainer);
+    const fgi_best_rule rule = fgi_best_rule_of(&(*trainer)->options.checkpoints);
     (void)err;
     if (at->step % 3 == 0)
         (void)fgi_best_list_offer(&(*trainer)->cursor.top, &rule, -(double)at->step, at->step);

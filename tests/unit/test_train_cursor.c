@@ -17,7 +17,6 @@
 #include "base/buf.h"
 #include "toy_place.h"
 #include "train/evaluate.h"
-#include "train/place.h"
 #include "train/trainer.h"
 #include "train/watchdog.h"
 
@@ -402,11 +401,11 @@ static fg_status stall(void *self, const fg_progress *at, fg_error *err)
 {
     seen *s = self;
     atomic_store(&s->is_reported, false);
-    const fgi_watch before = fgi_watch_set(
-        s->trainer->watchdog, (fgi_watch){.doing = FGI_DOING_READ, .step = STALLED_STEP});
+    fgi_span span = {FGI_READ, .number = STALLED_STEP};
+    fgi_span_begin(&s->trainer->spans, &span);
     while (!atomic_load(&s->is_reported))
         (void)usleep(500);
-    (void)fgi_watch_set(s->trainer->watchdog, before);
+    fgi_span_end(&span);
     return FG_OK;
 }
 
@@ -570,18 +569,17 @@ static void an_epoch_ends_at_its_last_batch(void **state)
                 {0, 2, 10, 8, false, true, false}};
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const fg_trainer trainer = {
-            .fit = {.train_limit = rows[i].limit, .drop_last = rows[i].drop_last}};
         const fgi_cursor cursor = {.epoch_batches = rows[i].batches,
                                    .sample_count = rows[i].samples,
                                    .position = rows[i].position,
                                    .batch_size = 4,
                                    .has_read_epoch = rows[i].has_read};
-        assert_int_equal(fgi_place_ends_epoch(&trainer, &cursor), rows[i].ends);
+        assert_int_equal(fgi_cursor_ends_epoch(&cursor, rows[i].limit, rows[i].drop_last),
+                         rows[i].ends);
     }
     const fgi_cursor before = {.step = 5, .epoch_batches = 2, .position = 8};
     const fg_host_batch batch = {.is_last = true, .next_position = 10, .position = 8};
-    const fgi_cursor after = fgi_place_after(&before, &batch);
+    const fgi_cursor after = fgi_cursor_after(&before, &batch);
     const fgi_cursor expected = {
         .step = 5, .epoch_batches = 3, .position = 10, .has_read_epoch = true};
     assert_memory_equal(&after, &expected, sizeof expected);
@@ -611,31 +609,24 @@ static void a_position_is_found_in_the_data(void **state)
 {
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         fg_error err = {0};
-        fg_fit_data data = the_data();
-        fg_trainer trainer = {.client = client,
-                              .call.result.checkpoint = "run/a",
-                              .preview = {.device_count = 1, .batch_shards = 1},
-                              .cursor = {.sample_count = places[i].samples,
-                                         .position = places[i].position,
-                                         .batch_size = places[i].batch_size,
-                                         .epoch_batches = places[i].batches}};
-        data.batch_size = places[i].size;
-        data.drop_last = true;
-        const fg_status status = fgi_place_find(&trainer, &data, &err);
+        const fg_fit_data data = the_data();
+        fgi_cursor cursor = {.sample_count = places[i].samples,
+                             .position = places[i].position,
+                             .batch_size = places[i].batch_size,
+                             .epoch_batches = places[i].batches};
+        const fg_status status = fgi_cursor_place(&cursor, &data, places[i].size, "run/a", &err);
         assert_int_equal(status, places[i].found < 0 ? FG_EINVAL : FG_OK);
         assert_string_equal(status == FG_OK ? (talk.size > 0 ? talk.data : "") : err.message,
                             places[i].says);
         fgi_buf_clear(&talk);
         if (status != FG_OK)
             continue;
-        assert_int_equal(trainer.cursor.epoch_batches, places[i].found);
-        assert_int_equal(trainer.cursor.sample_count, 10);
-        assert_int_equal(trainer.cursor.batch_size, places[i].size);
-        assert_int_equal(trainer.cursor.shuffle_buffer, 0);
-        assert_true(trainer.fit.drop_last);
-        trainer.call.result.checkpoint[0] = '\0'; /* another fit of a Trainer without files */
-        trainer.cursor.batch_size++;
-        fgt_ok(fgi_place_find(&trainer, &data, &err));
+        assert_int_equal(cursor.epoch_batches, places[i].found);
+        assert_int_equal(cursor.sample_count, 10);
+        assert_int_equal(cursor.batch_size, places[i].size);
+        assert_int_equal(cursor.shuffle_buffer, 0);
+        cursor.batch_size++; /* another fit of a Trainer without files */
+        fgt_ok(fgi_cursor_place(&cursor, &data, places[i].size, "", &err));
         assert_int_equal(talk.size, 0);
     }
 }

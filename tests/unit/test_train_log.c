@@ -19,7 +19,6 @@
 #include "toy_place.h"
 #include "train/feed.h"
 #include "train/ledger.h"
-#include "train/ledger_parts.h"
 #include "log/logger.h"
 #include "train/trainer.h"
 

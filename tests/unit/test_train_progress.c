@@ -169,10 +169,9 @@ static void every_epoch_has_a_line(void **state)
 /* A display with colors, of a run that monitors val_acc, whose best value is 0.5. */
 static void open_highlighted(show *s)
 {
-    fg_error err = {0};
     open_show(s, "plain");
     fgi_progress_ops.destroy(s->progress);
-    fgt_ok(fgi_progress_create(s->out, "plain", true, &s->trainer, &s->progress, &err));
+    create_display(s, "plain", true);
     fgi_progress_set_clock(s->progress, clock_ns);
     s->trainer.options.checkpoints.monitor = "val_acc";
     s->trainer.options.checkpoints.monitor_max = true;
@@ -300,7 +299,6 @@ static void an_evaluation(void **state)
     show s;
     (void)state;
     open_show(&s, "plain");
-    s.trainer.call.is_running = false;
     tell(&s, fgi_progress_ops.eval_start, (fg_progress){.batches = 4});
     fgi_progress_stop(s.progress); /* its thread, which draws the same */
     pass(8);
@@ -371,9 +369,9 @@ static void compilation_is_not_training_time(void **state)
     open_show(&s, "plain");
     tell(&s, fgi_progress_ops.epoch_start, (fg_progress){.batches = 4});
     pass(4);
-    fgi_progress_compile_begin(s.progress, "validation");
+    compile_begins(s.progress, FGI_VAL);
     pass(75);
-    fgi_progress_compile_end(s.progress);
+    compile_ends(s.progress);
     pass(10);
     s.trainer.cursor.position = 28;
     tell(&s, fgi_progress_ops.batch_end, (fg_progress){.batch = 1, .batches = 4});
@@ -570,7 +568,7 @@ static void the_live_line_waits_for_the_log(void **state)
     (void)state;
     open_show(&s, "bar");
     fg_log_set(drop_log, &lines);
-    fgi_progress_compile_begin(s.progress, "test");
+    compile_begins(s.progress, FGI_TEST);
     pass(5);
     fgi_log(FG_LOG_WARNING, "a line");
     (void)fflush(s.out);
@@ -610,28 +608,26 @@ static void compilation_is_shown_with_its_time(void **state)
     (void)state;
     open_show(&s, "bar");
     const int threads = fgt_count_entries("/proc/self/task");
-    fgi_progress_compile_begin(s.progress, "training");
+    compile_begins(s.progress, FGI_TRAIN);
     assert_int_equal(fgt_count_entries("/proc/self/task"), threads + 1); /* which draws the time */
     (void)fflush(s.out);
     assert_string_equal(s.text, "\rcompiling the training step  00:00");
     pass(75);
-    fgi_progress_compile_end(s.progress);
+    compile_ends(s.progress);
     (void)fflush(s.out);
     assert_non_null(strstr(s.text, "compiled the training step in 75.0 s\n"));
     const size_t before = s.size;
-    fgi_progress_compile_begin(s.progress, "validation"); /* finished quickly: no line remains */
+    compile_begins(s.progress, FGI_VAL); /* finished quickly: no line remains */
     pass(0.5);
-    fgi_progress_compile_end(s.progress);
+    compile_ends(s.progress);
     (void)fflush(s.out);
     assert_null(strchr(s.text + before, '\n'));
-    fgi_progress_compile_begin(s.progress, "test");
+    compile_begins(s.progress, FGI_TEST);
     pass(1);
-    fgi_progress_compile_end(s.progress);
+    compile_ends(s.progress);
     (void)fflush(s.out);
     assert_non_null(strstr(s.text + before, "compiled the test step in 1.0 s\n"));
-    fgi_progress_compile_end(s.progress); /* nothing is compiled */
-    fgi_progress_compile_begin(NULL, "training");
-    fgi_progress_compile_end(NULL);
+    compile_ends(s.progress); /* nothing is compiled */
     close_show(&s);
 }
 
@@ -643,7 +639,7 @@ static void a_compilation_replaces_the_progress(void **state)
     open_show(&s, "bar");
     tell(&s, fgi_progress_ops.epoch_start, (fg_progress){.batches = 4});
     tell(&s, fgi_progress_ops.batch_end, (fg_progress){.batch = 1, .batches = 4});
-    fgi_progress_compile_begin(s.progress, "validation");
+    compile_begins(s.progress, FGI_VAL);
     pass(29.6);
     (void)fflush(s.out);
     const size_t before = s.size;
@@ -660,12 +656,12 @@ static void a_long_compilation_has_plain_lines(void **state)
     (void)state;
     open_show(&s, "plain");
     for (int i = 0; i < 2; i++) {
-        fgi_progress_compile_begin(s.progress, i == 0 ? "training" : "test");
+        compile_begins(s.progress, i == 0 ? FGI_TRAIN : FGI_TEST);
         for (int half = 0; half < (i == 0 ? 242 : 24); half++) {
             pass(0.5);
             fgi_progress_tick(s.progress);
         }
-        fgi_progress_compile_end(s.progress);
+        compile_ends(s.progress);
     }
     (void)fflush(s.out);
     assert_string_equal(s.text, "compiling the training step  00:10\n"

@@ -15,7 +15,6 @@
 #include "train/feed.h"
 #include "train/input_report.h"
 #include "train/ledger.h"
-#include "train/ledger_parts.h"
 #include "train/metrics.h"
 #include "train/result.h"
 #include "train/sample_rows.h"

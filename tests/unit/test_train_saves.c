@@ -26,7 +26,6 @@
 #include "train/rank.h"
 #include "train/saver.h"
 #include "train/trainer.h"
-#include "train/watchdog.h"
 
 /* ---- the disk -------------------------------------------------------------------------------- */
 
@@ -325,11 +324,10 @@ static void on_hang(void *self, const fg_hang *hang)
 static size_t note_doing(void *self, void *bytes, size_t size)
 {
     const fg_trainer *trainer = self;
-    const fgi_watch doing = fgi_watch_set(trainer->watchdog, (fgi_watch){0});
+    const fgi_span *doing = trainer->spans.innermost;
     (void)bytes, (void)size;
-    assert_int_equal(doing.doing, FGI_DOING_CHECKPOINT);
-    assert_int_equal(doing.step, trainer->cursor.step);
-    (void)fgi_watch_set(trainer->watchdog, doing);
+    assert_int_equal(doing->activity, FGI_CHECKPOINT);
+    assert_int_equal(doing->number, trainer->cursor.step);
     return 0;
 }
 
@@ -405,14 +403,20 @@ static void a_save_that_fails_is_no_end(void **state)
     }
 }
 
+/* Ranks the state by this val_loss, as a fit does. */
+static fgi_rank rank_by(fg_trainer *trainer, double loss)
+{
+    const fgi_best_rule rule = fgi_best_rule_of(&trainer->options.checkpoints);
+    return fgi_rank_metrics(&trainer->cursor.top, &rule, trainer->cursor.step,
+                            &(fg_metric){"val_loss", loss}, 1, fgi_saver_is_busy(trainer->saver));
+}
+
 /* The fake plugin has no metrics: ranks the ends of epochs as a validation would. As the first
  * state was not saved, that of step 6 is the best, although its loss is larger. */
 static fg_status rank(void *self, const fg_progress *at, fg_error *err)
 {
-    const fg_metric loss = {"val_loss", (double)at->step};
-    (void)err;
     if (at->step % 3 == 0)
-        assert_int_equal(fgi_rank_metrics(self, &loss, 1), FGI_RANK_BEST);
+        assert_int_equal(rank_by(self, (double)at->step), FGI_RANK_BEST);
     return FG_OK;
 }
 
@@ -420,7 +424,6 @@ static fg_status rank(void *self, const fg_progress *at, fg_error *err)
  * fit succeeds. */
 static void a_save_that_fails_has_no_rank(void **state)
 {
-    (void)state;
     static const fg_callback_ops ops = {.batch_end = rank};
     for (int epochs = 1; epochs <= 2; epochs++) {
         fg_error err = {0};
@@ -443,10 +446,8 @@ static void a_save_that_fails_has_no_rank(void **state)
 static fg_status rank_third(void *self, const fg_progress *at, fg_error *err)
 {
     static const double losses[] = {5, 7, 4};
-    const fg_metric loss = {"val_loss", losses[(at->step - 1) / 3]};
-    (void)err;
     if (at->step % 3 == 0)
-        (void)fgi_rank_metrics(self, &loss, 1);
+        (void)rank_by(self, losses[(at->step - 1) / 3]);
     return FG_OK;
 }
 
@@ -476,7 +477,6 @@ static void a_slow_save_belongs_to_its_step(void **state)
  * the former one. */
 static void the_former_best_is_kept_if_training_may_go_back(void **state)
 {
-    (void)state;
     static const fg_callback_ops ops = {.batch_end = rank_third};
     for (int may = 0; may < 2; may++) {
         fg_error err = {0};
@@ -500,7 +500,6 @@ static void the_former_best_is_kept_if_training_may_go_back(void **state)
 /* A run that starts from a checkpoint of another one has none of its checkpoints. */
 static void another_run_has_another_best(void **state)
 {
-    (void)state;
     static const fg_callback_ops ops = {.batch_end = rank};
     char first[300];
     (void)snprintf(first, sizeof first, "%s", fgt_temp_folder());

@@ -279,13 +279,22 @@ static void keep_log(void *self, fg_log_level level, const char *line)
     (void)pthread_mutex_unlock(&s->mutex);
 }
 
+static fgi_spans spans; /* of the thread that the watchdog watches */
+static fgi_span span;
+
+static void begin_span(fgi_watchdog *dog, fgi_span doing)
+{
+    spans = (fgi_spans){.listener_count = 1, .listener = {fgi_watchdog_listener(dog)}};
+    span = doing;
+    fgi_span_begin(&spans, &span);
+}
+
 /* The first report while the Trainer does `doing` in a step. The watchdog was idle before, so that
  * no earlier report can arrive here. */
-static void said_of(fgi_watchdog *dog, saying *s, fgi_watch doing, char *out, size_t size)
+static void said_of(fgi_watchdog *dog, saying *s, fgi_span doing, char *out, size_t size)
 {
     bool is_said = false;
-    const fgi_watch before = fgi_watch_set(dog, doing);
-    assert_int_equal(before.doing, FGI_DOING_NOTHING);
+    begin_span(dog, doing);
     while (!is_said) {
         (void)pthread_mutex_lock(&s->mutex);
         is_said = s->count > 0;
@@ -311,27 +320,26 @@ static void each_activity_has_its_words(void **state)
 {
     (void)state;
     static const struct {
-        fgi_watch watch;
+        fgi_span doing;
         const char *text;
     } rows[] = {
-        {{FGI_DOING_INPUT, FGI_TRAIN, .step = 7},
+        {{FGI_INPUT, FGI_TRAIN, .number = 7},
          "training step 7 is waiting for the data loader|training|7"},
-        {{FGI_DOING_INPUT, FGI_VAL, .step = 0},
+        {{FGI_INPUT, FGI_VAL, .number = -1},
          "validation is waiting for the data loader|validation|0"},
-        {{FGI_DOING_UPLOAD, FGI_VAL, .step = 1},
-         "validation step 1: uploading its batch|validation|1"},
-        {{FGI_DOING_LAUNCH, FGI_TEST, .step = 2}, "test step 2: launching its program|test|2"},
-        {{FGI_DOING_STEP, FGI_PREDICT, .step = 3},
+        {{FGI_UPLOAD, FGI_VAL, .number = 1}, "validation step 1: uploading its batch|validation|1"},
+        {{FGI_LAUNCH, FGI_TEST, .number = 2}, "test step 2: launching its program|test|2"},
+        {{FGI_STEP, FGI_PREDICT, .number = 3},
          "prediction step 3 has not finished on no device yet|prediction|3"},
-        {{FGI_DOING_READ, FGI_TRAIN, .step = 4}, "training step 4: reading metrics|training|4"},
-        {{FGI_DOING_CHECKPOINT, FGI_TRAIN, .step = 5},
+        {{FGI_READ, FGI_TRAIN, .number = 4}, "training step 4: reading metrics|training|4"},
+        {{FGI_CHECKPOINT, FGI_TRAIN, .number = 5},
          "training step 5: saving a checkpoint|training|5"},
     };
     char got[1024], want[1024];
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         saying s = {.mutex = PTHREAD_MUTEX_INITIALIZER};
         fgi_watchdog *dog = quick_watchdog(&s);
-        said_of(dog, &s, rows[i].watch, got, sizeof got);
+        said_of(dog, &s, rows[i].doing, got, sizeof got);
         fgi_watchdog_stop(dog);
         fgi_watchdog_destroy(dog);
         (void)snprintf(want, sizeof want, "%s|no device yet|no step has finished yet|",
@@ -353,7 +361,7 @@ static void report_has_facts(int devices)
     fgi_watch_client(dog, client);
     fgi_watch_checkpoint(dog, "runs/a/last");
     fgi_watch_done(dog, FGI_VAL, 6);
-    said_of(dog, &s, (fgi_watch){FGI_DOING_STEP, FGI_TRAIN, .step = 9}, got, sizeof got);
+    said_of(dog, &s, (fgi_span){FGI_STEP, FGI_TRAIN, .number = 9}, got, sizeof got);
     (void)snprintf(text, sizeof text,
                    "training step 9 has not finished on %s|training|9|%s|validation step 6 ended ",
                    all, all);
@@ -400,14 +408,14 @@ static void a_second_hang_is_reported_as_soon(void **state)
     (void)state;
     saying s = {.mutex = PTHREAD_MUTEX_INITIALIZER};
     fgi_watchdog *dog = quick_watchdog(&s);
-    (void)fgi_watch_set(dog, (fgi_watch){FGI_DOING_STEP, FGI_TRAIN, .step = 1});
+    begin_span(dog, (fgi_span){FGI_STEP, FGI_TRAIN, .number = 1});
     wait_for(&s, REPORTS);
     for (int i = 0; i < TRIES && !is_soon; i++) {
-        (void)fgi_watch_set(dog, (fgi_watch){0});
+        fgi_span_end(&span);
         (void)pthread_mutex_lock(&s.mutex);
         s.count = 0;
         (void)pthread_mutex_unlock(&s.mutex);
-        said_of(dog, &s, (fgi_watch){FGI_DOING_STEP, FGI_TRAIN, .step = 2}, got, sizeof got);
+        said_of(dog, &s, (fgi_span){FGI_STEP, FGI_TRAIN, .number = 2}, got, sizeof got);
         is_soon = s.first_s < 0.001 * REPORTS;
     }
     assert_true(is_soon);
@@ -425,12 +433,12 @@ static void each_call_starts_anew(void **state)
     fgi_watchdog *dog = quick_watchdog(&s);
     fgi_watch_checkpoint(dog, "runs/a/last");
     fgi_watch_done(dog, FGI_VAL, 6);
-    (void)fgi_watch_set(dog, (fgi_watch){FGI_DOING_STEP, FGI_TRAIN, .step = 1});
+    begin_span(dog, (fgi_span){FGI_STEP, FGI_TRAIN, .number = 1});
     wait_for(&s, 1);
     fgi_watchdog_stop(dog);
     s.count = 0;
     fgt_ok(fgi_watchdog_start(dog, &err));
-    said_of(dog, &s, (fgi_watch){FGI_DOING_READ, FGI_TRAIN, .step = 2}, got, sizeof got);
+    said_of(dog, &s, (fgi_span){FGI_READ, FGI_TRAIN, .number = 2}, got, sizeof got);
     fgi_watchdog_stop(dog);
     fgi_watchdog_destroy(dog);
     assert_string_equal(got,

@@ -1,27 +1,46 @@
-/* trial.c - see trial.h. The state is that which fit.c and snapshot.c change or save: variables of
- * the module and of the optimizer, the sums of an open window of metrics, the position, the
- * schedule.
+/* trial.c - training steps that leave no trace. The state is that which fit.c and snapshot.h change
+ * or save: variables of the module and of the optimizer, the sums of an open window of metrics, the
+ * position, the schedule.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "tuner/trial.h"
+#include "train/trial.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "optim/optimizer.h"
 #include "train/accumulate.h"
 #include "train/feed.h"
 #include "train/fit_settings.h"
+#include "train/result.h"
+#include "train/signals.h"
 #include "train/snapshot.h"
+#include "train/strategy.h"
+#include "train/trainer.h"
 #include "train/windows.h"
 
-fg_status fgi_trial_begin(fgi_trial *trial, fg_trainer *trainer, const fg_task *task,
-                          const fg_fit_data *data, fg_error *err)
+/* What the steps of a trial change. */
+struct fgi_trial {
+    fg_trainer *trainer;
+    fgi_fit fit;
+    bool is_restored; /* as in fgi_model */
+    fgi_cursor cursor;
+    fgi_optimizer_place place;
+    bool is_kept; /* what follows is: */
+    size_t count; /* of the variables */
+    fg_variable **variable;
+    void **value; /* on the host */
+    bool has_sums;
+    float sums[FGI_MOST_SUMS]; /* of an open window of metrics */
+    int64_t epoch;             /* of the data, for the next pass */
+    bool is_epoch_over;        /* true: the next step begins a pass */
+};
+
+static fg_status begin(fgi_trial *trial, const fg_task *task, const fg_fit_data *data,
+                       fg_error *err)
 {
-    *trial = (fgi_trial){.trainer = trainer,
-                         .fit = trainer->fit,
-                         .is_restored = trainer->model.is_restored,
-                         .is_epoch_over = true};
+    fg_trainer *trainer = trial->trainer;
     FGI_TRY(fgi_trainer_prepare(trainer, task, true, err));
-    trial->optimizer = *trainer->model.optimizer;
+    trial->place = fgi_optimizer_place_of(trainer->model.optimizer);
     FGI_TRY(fgi_settings_make(trainer, data, err));
     FGI_TRY(fgi_state_restore(trainer, err));
     trial->cursor = trainer->cursor;
@@ -29,7 +48,7 @@ fg_status fgi_trial_begin(fgi_trial *trial, fg_trainer *trainer, const fg_task *
     return FG_OK;
 }
 
-void fgi_trial_end(fgi_trial *trial)
+static void end(fgi_trial *trial)
 {
     for (size_t i = 0; trial->value != NULL && i < trial->count; i++)
         fgi_free(trial->value[i]);
@@ -78,29 +97,27 @@ fg_status fgi_trial_keep(fgi_trial *trial, fg_error *err)
     if (trial->has_sums)
         FGI_TRY(fgi_windows_peek(trainer, trainer->windows, trainer->stage[FGI_TRAIN], trial->sums,
                                  err));
-    return keep_variables(trial, err);
+    FGI_TRY(keep_variables(trial, err));
+    trial->is_kept = true;
+    return FG_OK;
 }
 
-fg_status fgi_trial_restore_variables(const fgi_trial *trial, fg_error *err)
+fg_status fgi_trial_restore_variables(fgi_trial *trial, fg_error *err)
 {
     for (size_t i = 0; i < trial->count; i++)
         FGI_TRY(fg_variable_set(trial->variable[i], trial->value[i],
                                 fg_type_bytes(fg_variable_type(trial->variable[i])), err));
-    trial->trainer->model.lost_step = 0; /* fgi_trial_begin refuses lost weights */
+    trial->trainer->model.lost_step = 0; /* `begin` refuses lost weights */
     return FG_OK;
 }
 
-fg_status fgi_trial_restore(const fgi_trial *trial, fg_error *err)
+static fg_status restore(fgi_trial *trial, const fg_fit_data *data, fg_error *err)
 {
     fg_trainer *trainer = trial->trainer;
     fgi_stage *stage = trainer->stage[FGI_TRAIN];
-    fg_optimizer *o = trainer->model.optimizer;
-    o->schedule = trial->optimizer.schedule;
-    o->total_steps = trial->optimizer.total_steps;
-    fgi_optimizer_scale_lr(o, trial->optimizer.lr_factor);
-    fg_optimizer_begin_step(o, trial->optimizer.step_now);
-    o->has_begun = trial->optimizer.has_begun;
-    o->has_run = trial->optimizer.has_run;
+    if (trial->has_sums) /* those of the program that the fit has run */
+        FGI_TRY(fgi_stage_prepare(trainer, FGI_TRAIN, data, err));
+    fgi_optimizer_return(trainer->model.optimizer, &trial->place);
     trainer->cursor = trial->cursor;
     FGI_TRY(fgi_feed_drain(trainer, err));
     FGI_TRY(fgi_trial_restore_variables(trial, err));
@@ -112,6 +129,8 @@ fg_status fgi_trial_restore(const fgi_trial *trial, fg_error *err)
 }
 
 /* ---- a step ---------------------------------------------------------------------------------- */
+
+void fgi_trial_rewind(fgi_trial *trial) { trial->is_epoch_over = true; }
 
 /* Launches the next batch of the data, which start again at their end. */
 static fg_status launch_batch(fgi_trial *trial, fgi_stage *stage, fg_error *err)
@@ -128,7 +147,9 @@ static fg_status launch_batch(fgi_trial *trial, fgi_stage *stage, fg_error *err)
     return fgi_feed_launch(trial->trainer, stage, batch, NULL, err);
 }
 
-fg_status fgi_trial_step(fgi_trial *trial, float *out_sums, fg_error *err)
+void fgi_trial_set_step(fgi_trial *trial, int64_t step) { trial->trainer->cursor.step = step; }
+
+fg_status fgi_trial_step(fgi_trial *trial, float out_sums[FGI_MOST_SUMS], fg_error *err)
 {
     fg_trainer *trainer = trial->trainer;
     fgi_stage *stage = trainer->stage[FGI_TRAIN];
@@ -146,4 +167,75 @@ fg_status fgi_trial_step(fgi_trial *trial, float *out_sums, fg_error *err)
     const fg_status status = fgi_event_wait(arrived, err);
     fgi_event_destroy(arrived);
     return status;
+}
+
+/* ---- for `run` ------------------------------------------------------------------------------- */
+
+fg_status fgi_trial_prepare(fgi_trial *trial, const fg_fit_data *data, fg_error *err)
+{
+    return fgi_stage_prepare(trial->trainer, FGI_TRAIN, data, err);
+}
+
+fg_status fgi_trial_drain(fgi_trial *trial, fg_error *err)
+{
+    return fgi_feed_drain(trial->trainer, err);
+}
+
+bool fgi_trial_is_stopped(fgi_trial *trial) { return fgi_stop_requested(trial->trainer); }
+
+fg_optimizer *fgi_trial_optimizer(const fgi_trial *trial)
+{
+    return trial->trainer->model.optimizer;
+}
+
+const fgi_metrics *fgi_trial_metrics(const fgi_trial *trial)
+{
+    return fgi_stage_metrics(trial->trainer->stage[FGI_TRAIN]);
+}
+
+fg_status fgi_trial_memory(const fgi_trial *trial, fgi_memory *out, fg_error *err)
+{
+    return fgi_memory_of(trial->trainer, FGI_TRAIN, out, err);
+}
+
+int fgi_trial_shards(const fgi_trial *trial) { return fgi_batch_shards(trial->trainer); }
+
+/* ---- the call -------------------------------------------------------------------------------- */
+
+/* Runs it and restores what it changed, also after a failure. */
+static fg_status run_and_restore(fgi_trial *trial, const fg_fit_data *data, fgi_trial_fn *run,
+                                 void *self, fg_error *err)
+{
+    fg_error later = {0};
+    const fg_status status = run(self, trial, err);
+    const fg_status restored = trial->is_kept ? restore(trial, data, &later) : FG_OK;
+    if (status != FG_OK || restored == FG_OK)
+        return status;
+    *err = later;
+    return restored;
+}
+
+fg_status fgi_trial_run(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
+                        bool is_search, fgi_trial_fn *run, void *self, fg_error *err)
+{
+    fg_error first = {0};
+    FGI_TRY(fgi_trainer_enter(trainer, task, data, err));
+    const bool catches = is_search && trainer->options.handle_signals;
+    trainer->call.is_running = trainer->call.is_search = is_search;
+    if (catches)
+        fgi_signals_catch(trainer);
+    fgi_trial trial = {.trainer = trainer,
+                       .fit = trainer->fit,
+                       .is_restored = trainer->model.is_restored,
+                       .is_epoch_over = true};
+    fg_status status = begin(&trial, task, data, &first);
+    if (status == FG_OK)
+        status = run_and_restore(&trial, data, run, self, &first);
+    end(&trial);
+    if (status == FG_EDEVMEM && is_search)
+        fgi_memory_explain(trainer, data, &first);
+    if (catches)
+        fgi_signals_release();
+    trainer->call.is_running = false;
+    return fgi_trainer_leave(trainer, status, &first, err);
 }
