@@ -23,9 +23,9 @@ FG_API void fg_report_free(char *text);
  * FG_EFORMAT (not JSON), FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_report_plan_lines(const char *json, char **out, fg_error *err);
 
-/* A plan's object as one HTML page with tables and, if gnuplot is installed, curves. The page needs
- * no script, no other file and no network. config_path: the name of the configuration, for the
- * heading; may be NULL. Errors: as of fg_report_plan_lines. */
+/* A plan's object as one HTML page with tables and plots. The page needs no script, other file or
+ * network. config_path: the name of the configuration, for the heading; may be NULL. Errors: as of
+ * fg_report_plan_lines. */
 FG_API FG_MUST_USE fg_status fg_report_plan_page(const char *json, const char *config_path,
                                                  char **out, fg_error *err);
 
@@ -74,15 +74,15 @@ FG_API FG_MUST_USE fg_status fg_report_compare(const char *const *folders, size_
 
 /* ---- learning rates -------------------------------------------------------------------------- */
 
-/* Draws the smoothed loss over the logarithm of the learning rate, with the suggestions, as text in
- * ASCII or UTF-8. columns is the width of the terminal, at least 30; 0 means 80. Errors: FG_ENOMEM.
- */
+/* Draws the smoothed loss over the learning rate, on a logarithmic axis, with the suggestions, as
+ * text in ASCII or UTF-8. columns is the width of the terminal, at least 30; 0 means 80. Errors:
+ * FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_report_lr_draw(const fg_lr_curve *curve, int columns, bool is_ascii,
                                                char **out, fg_error *err);
 /* Writes a curve to a file, which is replaced atomically. The extension is the format: .csv
  * (lr, smoothed, loss_1 and so on of each segment, and suggestion: the names of those nearest to
  * the row, separated by spaces), .json (docs/formats.md), or .svg and .png: a plot with the
- * suggestions. Errors: FG_EINVAL (another extension), FG_ENOTFOUND (plots need gnuplot), FG_ENOMEM
+ * suggestions. Errors: FG_EINVAL (another extension), FG_ENOTFOUND (.png needs librsvg), FG_ENOMEM
  * and those of fg_file_write. */
 FG_API FG_MUST_USE fg_status fg_report_lr_write(const fg_lr_curve *curve, const char *path,
                                                 fg_error *err);

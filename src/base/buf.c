@@ -48,6 +48,12 @@ static bool reserve(fgi_buf *buf, size_t more)
     return true;
 }
 
+void fgi_buf_trim(fgi_buf *buf)
+{
+    while (!buf->failed && buf->size > 0 && buf->data[buf->size - 1] == ' ')
+        buf->data[--buf->size] = '\0';
+}
+
 void fgi_buf_add(fgi_buf *buf, const void *bytes, size_t size)
 {
     if (!reserve(buf, size))

@@ -20,6 +20,8 @@ typedef struct fgi_buf {
 void fgi_buf_fini(fgi_buf *buf);
 /* Empties the buffer, keeps its memory and clears `failed`. */
 void fgi_buf_clear(fgi_buf *buf);
+/* Removes the spaces at the end. */
+void fgi_buf_trim(fgi_buf *buf);
 void fgi_buf_add(fgi_buf *buf, const void *bytes, size_t size);
 void fgi_buf_puts(fgi_buf *buf, const char *text);
 void fgi_buf_putc(fgi_buf *buf, char c);

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/duration.h"
-#include "report/draw.h"
 #include "base/print.h"
 #include "base/alloc.h"
 #include "train/metrics.h"

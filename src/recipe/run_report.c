@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/draw.h"
+#include "report/chart.h"
 #include "recipe/run_record.h"
 #include "base/print.h"
 #include "base/alloc.h"
@@ -140,14 +140,14 @@ void fgi_run_record_draw(const fg_recipe *r, int columns, bool is_ascii, fgi_buf
     const fgi_run_curve *epochs = &r->record->curves[FGI_RUN_TRAIN_EPOCHS],
                         *val = &r->record->curves[FGI_RUN_VAL];
     const fgi_run_curve *train = windows->count > epochs->count ? windows : epochs;
-    const fgi_draw_series series[] = {
+    const fgi_series series[] = {
         {"train_loss", train->x, train->y, train->count},
         {"val_loss", val->x, val->y, val->count},
     };
-    const fgi_draw_options options = {
-        .title = "loss", .x_label = "steps", .columns = columns, .rows = 14, .is_ascii = is_ascii};
+    const fgi_chart chart = {
+        .title = "loss", .x_label = "steps", .series = series, .count = val->count > 0 ? 2 : 1};
     if (train->count + val->count > 1)
-        fgi_draw_curves(out, series, val->count > 0 ? 2 : 1, &options);
+        fgi_chart_put_text(out, &chart, (fgi_chart_size){columns, 14, is_ascii});
 }
 
 void fgi_run_put_metrics(const fg_recipe *r, fgi_buf *out)

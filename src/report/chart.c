@@ -1,349 +1,213 @@
-/* chart.c - see chart.h. Coordinates are pixels of the view box, which is scaled to the page.
+/* chart.c - the axes of a chart: their ranges and labels. See chart.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "report/chart.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/print.h"
-#include "report/html.h"
+#include "base/text.h"
 
-enum { WIDTH = 480, HEIGHT = 250, LEFT = 58, RIGHT = 470, TOP = 8, BOTTOM = 208, BUCKETS = 400 };
-enum { TICKS_MAX = 12, COLORS = 8 };
-static const double log_range = 100;
+static const double fence = 4; /* interquartile ranges beyond which a value is an outlier */
 
-typedef struct axis {
-    double low, high, from, to; /* values and their pixels */
-    bool is_log;
-} axis;
+bool fgi_chart_has_point(const fgi_series *s, size_t i)
+{
+    return i < s->count && isfinite(s->y[i]) && (s->x == NULL || isfinite(s->x[i]));
+}
 
-typedef struct chart {
-    fgi_buf *out;
-    const fgi_draw_series *series;
-    size_t count;
-    const fgi_chart_options *o;
-    axis x, y;
-    fgi_draw_range range; /* of y: outliers are drawn at the edge */
-} chart;
+double fgi_chart_value(const fgi_chart *chart, size_t s, size_t i)
+{
+    double sum = 0;
+    if (!chart->is_stacked)
+        return chart->series[s].y[i];
+    for (size_t k = 0; k <= s; k++)
+        sum += chart->series[k].y[i] > 0 ? chart->series[k].y[i] : 0;
+    return sum;
+}
 
-/* ---- axes ------------------------------------------------------------------------------------ */
-
-static double place(const axis *a, double value)
+double fgi_axis_place(const fgi_chart_axis *a, double value)
 {
     const double low = a->is_log ? log10(a->low) : a->low;
     const double high = a->is_log ? log10(a->high) : a->high;
-    const double at = a->is_log ? log10(value) : value;
-    return a->from + (at - low) / (high - low) * (a->to - a->from);
+    const double at = !a->is_log ? value : value > 0 ? log10(value) : low;
+    return fmin(1, fmax(0, (at - low) / (high - low)));
 }
 
-static void include(double *low, double *high, double value)
-{
-    *low = !(value >= *low) ? value : *low;
-    *high = !(value <= *high) ? value : *high;
-}
-
-/* The sum of the first series up to s at point i; of curves, the value itself. */
-static double height(const chart *c, size_t s, size_t i)
-{
-    double sum = 0;
-    if (!c->o->is_stacked)
-        return c->series[s].y[i];
-    for (size_t k = 0; k <= s; k++)
-        sum += c->series[k].y[i] > 0 ? c->series[k].y[i] : 0;
-    return sum;
-}
+/* ---- labels ---------------------------------------------------------------------------------- */
 
 /* 1, 2 or 5 times a power of ten, so that there are at most `most` steps. */
 static double step_of(double range, int most)
 {
     const double raw = range / most, power = pow(10, floor(log10(raw))), f = raw / power;
-    return power * (f <= 1 ? 1 : f <= 2 ? 2 : f <= 5 ? 5 : 10);
+    return power * (f < 1 + 1e-9 ? 1 : f < 2 + 1e-9 ? 2 : f < 5 + 1e-9 ? 5 : 10);
 }
 
-/* Extends a linear axis to whole steps. */
-static void round_out(axis *a, int most)
+static void find_ticks(fgi_chart_axis *a, double step)
 {
-    const double step = step_of(a->high - a->low, most);
-    a->low = step * floor(a->low / step + 1e-9);
-    a->high = step * ceil(a->high / step - 1e-9);
-}
-
-/* The values at which an axis has labels; returns how many. */
-static int find_ticks(const chart *c, bool is_x, double out[TICKS_MAX])
-{
-    const axis *a = is_x ? &c->x : &c->y;
-    int count = 0;
-    if (a->is_log) {
-        const int first = (int)ceil(log10(a->low) - 1e-9);
-        const int last = (int)floor(log10(a->high) + 1e-9);
-        for (int power = first; power <= last; power += (last - first) / TICKS_MAX + 1)
-            out[count++] = pow(10, power);
-        return count;
-    }
-    double step = step_of(a->high - a->low, 5);
-    if (is_x && step < 1 && !c->o->has_real_x) /* steps are integers */
-        step = 1;
     const double first = ceil(a->low / step - 1e-9);
-    while (count < TICKS_MAX && (first + count) * step <= a->high + step * 1e-9) {
-        out[count] = (first + count) * step;
-        count++;
+    while (a->ticks < FGI_TICKS && (first + a->ticks) * step <= a->high + step * 1e-9) {
+        a->tick[a->ticks] = (first + a->ticks) * step;
+        a->ticks++;
     }
-    return count;
 }
 
-/* "0.25", "120k", "610M" */
-static const char *label_of(double value, char out[32])
+/* Powers of ten; of a short axis, also 2 and 5 times them, of a very short one, whole steps. */
+static void find_log_ticks(fgi_chart_axis *a, int most)
 {
-    static const char units[] = {'k', 'M', 'G', 'T', 'P'};
-    int unit = -1;
-    for (double left = fabs(value); left >= 1e5 || (unit >= 0 && left >= 1e3); left /= 1e3) {
-        if (unit + 1 == (int)sizeof units)
+    static const double factors[] = {1, 2, 5};
+    const double decades = log10(a->high / a->low);
+    const int each = decades < most / 2.5 ? 3 : 1, stride = (int)(decades / (most + 1)) + 1;
+    const int first = (int)ceil(log10(a->low) - 1e-9) - (each > 1 ? 1 : 0);
+    if (decades < 1)
+        find_ticks(a, step_of(a->high - a->low, most));
+    for (int power = first; decades >= 1 && power <= log10(a->high) + 1e-9; power += stride)
+        for (int i = 0; i < each && a->ticks < FGI_TICKS; i++) {
+            const double value = factors[i] * pow(10, power);
+            if (value >= a->low * (1 - 1e-9) && value <= a->high * (1 + 1e-9))
+                a->tick[a->ticks++] = value;
+        }
+}
+
+const char *fgi_axis_label(double value, const char *unit, char out[32])
+{
+    static const char prefixes[] = {'k', 'M', 'G', 'T', 'P'};
+    int prefix = -1;
+    for (double left = fabs(value);
+         left >= (unit != NULL ? 1e3 : 1e4) || (prefix >= 0 && left >= 1e3); left /= 1e3) {
+        if (prefix + 1 == (int)sizeof prefixes)
             break;
-        unit++;
+        prefix++;
     }
-    const double scale = pow(1e3, unit + 1);
-    (void)fgi_snprintf(out, 32, "%.6g%.*s", value / scale, unit >= 0 ? 1 : 0,
-                       unit >= 0 ? &units[unit] : "");
+    const bool is_small = value != 0 && fabs(value) < 1e-4;
+    (void)fgi_snprintf(out, 32, is_small ? "%.3g%s%.*s%s" : "%.6g%s%.*s%s",
+                       value / pow(1e3, prefix + 1), unit != NULL ? " " : "", prefix >= 0 ? 1 : 0,
+                       prefix >= 0 ? &prefixes[prefix] : "", unit != NULL ? unit : "");
+    char *exponent = strstr(out, "e-0");
+    if (exponent != NULL) /* "1e-05" */
+        memmove(exponent + 2, exponent + 3, strlen(exponent + 3) + 1);
     return out;
 }
 
-/* Makes room for the labels of the y axis; digits are at most 10.3 pixels wide. */
-static void widen_margin(chart *c)
+/* ---- ranges ---------------------------------------------------------------------------------- */
+
+static int compare_numbers(const void *a, const void *b)
 {
-    double ticks[TICKS_MAX];
-    char label[32];
-    const int count = find_ticks(c, false, ticks);
-    for (int i = 0; i < count; i++) {
-        const size_t points = strchr(label_of(ticks[i], label), '.') != NULL;
-        c->x.from = fmax(c->x.from, 8 + 10.3 * ((double)strlen(label) - 0.5 * (double)points));
-    }
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
 }
 
-/* The y axis of these values. Outliers may be within it after all, because it ends at a round
- * number. */
-static void find_y(chart *c, double *y, size_t count)
+void fgi_chart_find_range(double *values, size_t count, double ratio, fgi_range *out)
 {
-    const bool is_stacked = c->o->is_stacked;
-    fgi_draw_range *r = &c->range;
-    fgi_draw_find_range(y, count, is_stacked ? HUGE_VAL : c->o->is_log ? 0 : log_range, r);
-    if (is_stacked || c->o->is_log) { /* they show all */
-        r->low = y[0];
-        r->high = y[count - 1];
-    }
-    if (!r->is_log && (is_stacked || (r->low >= 0 && r->low < r->high / 2)))
-        r->low = 0;
-    if (!(r->high > r->low)) {
-        const double room = r->is_log ? 0.05 : fabs(r->high) > 0 ? fabs(r->high) / 10 : 1;
-        r->low -= is_stacked ? 0 : room;
-        r->high += room;
-    }
-    c->y = (axis){r->low, r->high, BOTTOM, TOP, r->is_log};
-    if (r->is_log) {
-        r->low = floor(r->low * 2) / 2;
-        r->high = ceil(r->high * 2) / 2;
-        c->y.low = pow(10, r->low);
-        c->y.high = pow(10, r->high);
-    } else if (!is_stacked) {
-        round_out(&c->y, 5);
-        r->low = c->y.low;
-        r->high = c->y.high;
-    }
-    while (r->above > 0 && !(y[count - r->above] > r->high))
-        r->above--;
-    while (r->below > 0 && !(y[r->below - 1] < r->low))
-        r->below--;
+    qsort(values, count, sizeof *values, compare_numbers);
+    out->is_log = values[0] > 0 && values[count - 1] > ratio * values[0];
+    for (size_t i = 0; out->is_log && i < count; i++)
+        values[i] = log10(values[i]);
+    const double q1 = values[count / 4], q3 = values[count - 1 - count / 4],
+                 room = fence * (q3 - q1);
+    const size_t most = count / 20 > 0 ? count / 20 : 1;
+    size_t first = 0, last = count - 1;
+    while (first < count / 4 && values[first] < q1 - room)
+        first++;
+    while (last > count - 1 - count / 4 && values[last] > q3 + room)
+        last--;
+    const bool is_clipped = count >= 5 && room > 0 && first + (count - 1 - last) <= most;
+    out->below = is_clipped ? first : 0;
+    out->above = is_clipped ? count - 1 - last : 0;
+    out->low = values[out->below];
+    out->high = values[count - 1 - out->above];
 }
 
-/* False if nothing can be drawn. */
-static bool find_axes(chart *c)
+static void round_out(fgi_range *r, double step)
 {
-    double low = NAN, high = NAN;
-    size_t most = 1, used = 0;
-    for (size_t s = 0; s < c->count; s++)
-        most += c->series[s].count;
-    double *y = fgi_calloc(most, sizeof *y);
-    c->out->failed = c->out->failed || y == NULL;
-    for (size_t s = 0; y != NULL && s < c->count; s++)
-        for (size_t i = 0; i < c->series[s].count; i++) {
-            y[used] = height(c, s, i);
-            if (!isfinite(y[used]) || !isfinite(c->series[s].x[i]))
-                continue;
-            include(&low, &high, c->series[s].x[i]);
-            used++;
-        }
-    if (used > 0)
-        find_y(c, y, used);
-    fgi_free(y);
-    if (used == 0)
-        return false;
-    c->x = (axis){low, high > low ? high : low + 1, LEFT, RIGHT, c->o->is_log};
-    widen_margin(c);
-    return true;
+    r->low = step * floor(r->low / step + 1e-9);
+    r->high = step * ceil(r->high / step - 1e-9);
 }
 
-static void put_tick(const chart *c, bool is_x, double value)
+/* The y axis of these values, which ends at whole steps; of a logarithmic one, at whole or half
+ * powers of ten. Outliers may be within it after all, for that reason. */
+static void find_y(const fgi_chart *chart, double *y, size_t count, int labels, fgi_chart_axes *out)
 {
-    const double at = place(is_x ? &c->x : &c->y, value);
-    char label[32];
-    if (is_x)
-        fgi_buf_printf(c->out,
-                       "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/><text "
-                       "x=\"%.1f\" y=\"%d\" text-anchor=\"%s\">%s</text>\n",
-                       at, at, BOTTOM, BOTTOM + 4, at, BOTTOM + 18,
-                       at > RIGHT - 12 ? "end" : "middle", label_of(value, label));
+    static const double ratios[] = {
+        [FGI_SCALE_AUTO] = 100, [FGI_SCALE_LINEAR] = HUGE_VAL, [FGI_SCALE_LOG] = 0};
+    fgi_range r;
+    fgi_chart_find_range(y, count, chart->is_stacked ? HUGE_VAL : ratios[chart->y], &r);
+    if (chart->is_stacked || chart->y != FGI_SCALE_AUTO)
+        r = (fgi_range){.low = y[0], .high = y[count - 1], .is_log = r.is_log};
+    if (!r.is_log && (chart->is_stacked || (r.low >= 0 && r.low < r.high / 2)))
+        r.low = 0;
+    if (!(r.high > r.low)) {
+        const double room = r.is_log ? 0.05 : fabs(r.high) > 0 ? fabs(r.high) / 10 : 1;
+        r.low -= chart->is_stacked ? 0 : room;
+        r.high += room;
+    }
+    const double step = r.is_log ? 0.5 : step_of(r.high - r.low, labels);
+    if (r.is_log || !chart->is_stacked)
+        round_out(&r, step);
+    while (r.above > 0 && !(y[count - r.above] > r.high))
+        r.above--;
+    while (r.below > 0 && !(y[r.below - 1] < r.low))
+        r.below--;
+    out->above = r.above;
+    out->below = r.below;
+    out->y = (fgi_chart_axis){r.is_log ? pow(10, r.low) : r.low,
+                              r.is_log ? pow(10, r.high) : r.high, .is_log = r.is_log};
+    if (r.is_log)
+        find_log_ticks(&out->y, labels);
     else
-        fgi_buf_printf(c->out,
-                       "<line class=\"grid\" x1=\"%.1f\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/><text "
-                       "x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n",
-                       c->x.from, RIGHT, at, at, c->x.from - 6, at + 4, label_of(value, label));
+        find_ticks(&out->y, step);
 }
 
-static void put_ticks(const chart *c, bool is_x)
+bool fgi_chart_find_axes(const fgi_chart *chart, int x_labels, int y_labels, fgi_chart_axes *out,
+                         fgi_buf *failed)
 {
-    double ticks[TICKS_MAX];
-    const int count = find_ticks(c, is_x, ticks);
-    for (int i = 0; i < count; i++)
-        put_tick(c, is_x, ticks[i]);
+    double low = HUGE_VAL, high = -HUGE_VAL;
+    size_t most = 1, used = 0;
+    *out = (fgi_chart_axes){0};
+    for (size_t s = 0; s < chart->count; s++)
+        most += chart->series[s].count;
+    double *y = fgi_calloc(most, sizeof *y);
+    failed->failed = failed->failed || y == NULL;
+    for (size_t s = 0; y != NULL && s < chart->count; s++)
+        for (size_t i = 0; i < chart->series[s].count; i++) {
+            const fgi_series *one = &chart->series[s];
+            const double value = fgi_chart_value(chart, s, i);
+            if (!fgi_chart_has_point(one, i) || !isfinite(value))
+                continue;
+            y[used++] = value;
+            low = one->x == NULL ? low : fmin(low, one->x[i]);
+            high = one->x == NULL ? high : fmax(high, one->x[i]);
+        }
+    const bool has_points = used > 0 && low <= high;
+    if (has_points)
+        find_y(chart, y, used, y_labels, out);
+    fgi_free(y);
+    out->x = (fgi_chart_axis){low, high > low ? high : low + 1, .is_log = chart->is_log_x};
+    if (has_points && chart->is_log_x)
+        find_log_ticks(&out->x, x_labels);
+    else if (has_points)
+        find_ticks(&out->x,
+                   fmax(step_of(out->x.high - out->x.low, x_labels), chart->has_real_x ? 0 : 1));
+    return has_points;
 }
 
-/* ---- curves ---------------------------------------------------------------------------------- */
-
-static double place_y(const chart *c, double y)
+void fgi_chart_put_title(fgi_buf *out, const fgi_chart *chart, const fgi_chart_axes *axes)
 {
-    return place(&c->y, fmin(fmax(y, c->y.low), c->y.high));
-}
-
-static void put_point(const chart *c, double x, double y)
-{
-    fgi_buf_printf(c->out, "%.1f,%.1f ", place(&c->x, x), place_y(c, y));
-}
-
-/* The least and the greatest of the points [from, to), in their order. */
-static void put_bucket(const chart *c, const fgi_draw_series *s, size_t from, size_t to)
-{
-    size_t low = from, high = from;
-    for (size_t i = from; i < to; i++) {
-        low = s->y[i] < s->y[low] ? i : low;
-        high = s->y[i] > s->y[high] ? i : high;
+    const char *separator = " (";
+    fgi_buf_puts(out, chart->title);
+    if (chart->y == FGI_SCALE_AUTO && axes->y.is_log) {
+        fgi_buf_puts(out, " (log scale");
+        separator = "; ";
     }
-    const size_t first = low < high ? low : high, last = low < high ? high : low;
-    put_point(c, s->x[first], s->y[first]);
-    if (last != first)
-        put_point(c, s->x[last], s->y[last]);
-}
-
-/* A run of finite points [from, to). */
-static void put_line(const chart *c, const fgi_draw_series *s, size_t from, size_t to, int color)
-{
-    const size_t stride = s->count / BUCKETS + 1;
-    if (to - from == 1) {
-        fgi_buf_printf(c->out, "<circle class=\"dot s%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"/>\n",
-                       color, place(&c->x, s->x[from]), place_y(c, s->y[from]));
-        return;
-    }
-    fgi_buf_printf(c->out, "<polyline class=\"curve s%d\" points=\"", color);
-    for (size_t i = from; i < to; i += stride)
-        put_bucket(c, s, i, i + stride < to ? i + stride : to);
-    if (stride > 1)
-        put_point(c, s->x[to - 1], s->y[to - 1]);
-    fgi_buf_puts(c->out, "\"/>\n");
-}
-
-static int color_of(const chart *c, size_t s) { return (int)((size_t)c->o->color + s) % COLORS; }
-
-static void put_curve(const chart *c, size_t s)
-{
-    const fgi_draw_series *one = &c->series[s];
-    size_t from = 0;
-    for (size_t i = 0; i <= one->count; i++) {
-        if (i < one->count && isfinite(one->x[i]) && isfinite(one->y[i]))
+    for (int k = 0; k < 2; k++) {
+        const size_t count = k == 0 ? axes->above : axes->below;
+        if (count == 0)
             continue;
-        if (i > from)
-            put_line(c, one, from, i, color_of(c, s));
-        from = i + 1;
+        fgi_buf_printf(out, "%s%zu value%s %s the plot", separator, count, fgi_s(count),
+                       k == 0 ? "above" : "below");
+        separator = ", ";
     }
-}
-
-/* The area between the sums up to series s - 1 and s. */
-static void put_area(const chart *c, size_t s)
-{
-    const fgi_draw_series *one = &c->series[s];
-    fgi_buf_printf(c->out, "<polygon class=\"area s%d\" points=\"", color_of(c, s));
-    for (size_t i = 0; i < one->count; i++)
-        put_point(c, one->x[i], height(c, s, i));
-    for (size_t i = one->count; i > 0; i--)
-        put_point(c, one->x[i - 1], s > 0 ? height(c, s - 1, i - 1) : 0);
-    fgi_buf_puts(c->out, "\"/>\n");
-}
-
-/* ---- figure ---------------------------------------------------------------------------------- */
-
-/* The first finite value of a series, or the last; false if there is none. */
-static bool find_end(const fgi_draw_series *one, bool is_last, double *out)
-{
-    for (size_t i = 0; i < one->count; i++) {
-        *out = one->y[is_last ? one->count - 1 - i : i];
-        if (isfinite(*out))
-            return true;
-    }
-    return false;
-}
-
-static void put_words(const chart *c)
-{
-    double first, last;
-    fgi_html_text(c->out, c->o->title);
-    for (size_t s = 0; s < c->count; s++) {
-        const fgi_draw_series *one = &c->series[s];
-        if (!find_end(one, false, &first) || !find_end(one, true, &last))
-            continue;
-        fgi_buf_puts(c->out, s > 0 ? "; " : ": ");
-        fgi_html_text(c->out, one->name);
-        fgi_buf_printf(c->out, " from %.4g to %.4g", first, last);
-    }
-}
-
-/* The title names a single curve. */
-static void put_legend(const chart *c)
-{
-    fgi_buf_puts(c->out, "<p class=\"legend\">");
-    for (size_t s = 0; s < c->count; s++) {
-        fgi_buf_printf(c->out, "<span><i class=\"key s%d\"></i>", color_of(c, s));
-        fgi_html_text(c->out, c->series[s].name);
-        fgi_buf_puts(c->out, "</span> ");
-    }
-    fgi_buf_puts(c->out, "</p>\n");
-}
-
-void fgi_chart_put(fgi_buf *out, const fgi_draw_series *series, size_t count,
-                   const fgi_chart_options *options)
-{
-    chart c = {.out = out, .series = series, .count = count, .o = options};
-    if (!find_axes(&c))
-        return;
-    fgi_buf_puts(out, "<figure><figcaption>");
-    fgi_html_text(out, options->title);
-    if (!options->is_log)
-        fgi_draw_put_notes(out, &c.range);
-    fgi_buf_printf(out,
-                   "</figcaption>\n<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d "
-                   "%d\" role=\"img\" aria-label=\"",
-                   WIDTH, HEIGHT);
-    put_words(&c);
-    fgi_buf_puts(out, "\">\n");
-    for (size_t s = 0; options->is_stacked && s < count; s++)
-        put_area(&c, s);
-    put_ticks(&c, true);
-    put_ticks(&c, false);
-    for (size_t s = 0; !options->is_stacked && s < count; s++)
-        put_curve(&c, s);
-    fgi_buf_printf(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">", (c.x.from + RIGHT) / 2,
-                   HEIGHT - 6);
-    fgi_html_text(out, options->x_label);
-    fgi_buf_puts(out, "</text>\n</svg>\n");
-    if (count > 1)
-        put_legend(&c);
-    fgi_buf_puts(out, "</figure>\n");
+    fgi_buf_puts(out, *separator == ' ' ? "" : ")");
 }

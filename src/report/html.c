@@ -3,22 +3,19 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "report/html.h"
 #include "base/print.h"
+#include "report/chart.h"
 #include "report/run_view.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Colors with a contrast of at least 4.5 to the background, 3 for bars and curves. s0 to s7 are
- * those of series. */
+/* Colors with a contrast of at least 4.5 to the background, 3 for bars. Those of curves are in
+ * fgi_chart_style. */
 static const char colors[] =
     ":root{color-scheme:light dark;--bg:#fff;--fg:#1c1c1c;--soft:#555;--line:#d4d4d4;--box:#f4f5f7;"
     "--good:#1b5e20;--bad:#b71c1c;--warn:#8a4b00;--bar:#3667a6}\n"
-    ".s0{--c:#2e7d5b}.s1{--c:#c4661f}.s2{--c:#8e5bb0}.s3{--c:#3667a6}.s4{--c:#c62828}"
-    ".s5{--c:#8a7400}.s6{--c:#707070}.s7{--c:#00838f}\n"
     "@media (prefers-color-scheme:dark){:root{--bg:#14171a;--fg:#e8e8e8;--soft:#a8b0b8;"
-    "--line:#3a4047;--box:#1e2328;--good:#7fd18b;--bad:#ff8a80;--warn:#f0b060;--bar:#7fb0ea}\n"
-    ".s0{--c:#4db888}.s1{--c:#f0a060}.s2{--c:#c39be0}.s3{--c:#7fb0ea}.s4{--c:#f08080}"
-    ".s5{--c:#d8c24a}.s6{--c:#a0a0a0}.s7{--c:#4fc3d0}img{background:#fff}}\n";
+    "--line:#3a4047;--box:#1e2328;--good:#7fd18b;--bad:#ff8a80;--warn:#f0b060;--bar:#7fb0ea}}\n";
 
 static const char style[] =
     "*{box-sizing:border-box}h1,h2,h3,p{overflow-wrap:anywhere}\n"
@@ -36,8 +33,9 @@ static const char style[] =
     "div{background:var(--bar);height:.8rem}\n"
     ".stack{height:1.6rem;background:var(--box);width:100%;overflow:hidden;border:1px solid "
     "var(--soft)}\n"
-    ".stack div{float:left;height:100%;background:var(--c)}.key{display:inline-block;width:.8rem;"
-    "height:.8rem;margin-right:.4rem;background:var(--c)}\n"
+    ".stack "
+    "div{float:left;height:100%;background:currentColor}.key{display:inline-block;width:.8rem;"
+    "height:.8rem;margin-right:.4rem;background:currentColor}\n"
     ".good,.bad,.note{white-space:nowrap}p.note{white-space:normal}.good{color:var(--good);"
     "font-weight:bold}.bad{color:var(--bad);font-weight:bold}.warn{color:var(--warn);"
     "font-weight:bold}\n"
@@ -55,9 +53,7 @@ static const char run_style[] =
     ".plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,26rem),1fr));"
     "gap:1rem}figure{margin:0;min-width:0;max-width:34rem}figcaption{font-weight:bold}svg{width:"
     "100%;height:auto;"
-    "display:block}svg text{fill:var(--soft);font:13px sans-serif}svg .grid{stroke:var(--line)}"
-    "svg .curve{fill:none;stroke:var(--c);stroke-width:2;stroke-linejoin:round}svg "
-    ".area{fill:var(--c)}svg .dot{fill:var(--c)}\n"
+    "display:block}\n"
     ".legend{margin:.2rem 0;font-size:.85rem}.legend span{display:inline-block;margin-right:1rem}\n"
     ".matrix td{border:1px solid var(--line)}.matrix td,.matrix th{padding:.15rem .3rem}.matrix th "
     "span{writing-mode:vertical-rl;max-height:9rem;"
@@ -87,7 +83,8 @@ void fgi_html_begin(fgi_buf *out, const char *title)
                  "<head>\n<meta charset=\"utf-8\"/>\n"
                  "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n");
     fgi_html_element(out, "title", title);
-    fgi_buf_printf(out, "<style>\n%s%s%s</style>\n</head>\n<body>\n", colors, style, run_style);
+    fgi_buf_printf(out, "<style>\n%s%s%s%s</style>\n</head>\n<body>\n", colors, fgi_chart_style,
+                   style, run_style);
     fgi_html_element(out, "h1", title);
 }
 
@@ -193,18 +190,4 @@ void fgi_html_bar_cell(fgi_buf *out, double fraction)
     const double part = fraction > 1 ? 1 : fraction > 0 ? fraction : 0;
     fgi_buf_printf(out, "<td class=\"bar\"><div><div style=\"width:%.1f%%\"></div></div></td>",
                    100 * part);
-}
-
-void fgi_html_image(fgi_buf *out, const char *svg, const char *words)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
-    fgi_buf_puts(out, "<img alt=\"");
-    fgi_html_text(out, words);
-    fgi_buf_puts(out, "\" src=\"data:image/svg+xml,");
-    for (const unsigned char *at = (const unsigned char *)svg; *at != '\0'; at++)
-        if (strchr(plain, *at) != NULL)
-            fgi_buf_putc(out, *at);
-        else
-            fgi_buf_printf(out, "%%%02X", *at);
-    fgi_buf_puts(out, "\"/>\n");
 }

@@ -30,7 +30,5 @@ void fgi_html_bytes_cell(fgi_buf *out, double bytes);
 void fgi_html_time_cell(fgi_buf *out, double seconds);
 /* A table cell with a bar of this fraction (0 to 1) of its width. */
 void fgi_html_bar_cell(fgi_buf *out, double fraction);
-/* An SVG document as an image, which cannot run scripts or access the page. */
-void fgi_html_image(fgi_buf *out, const char *svg, const char *words);
 
 #endif

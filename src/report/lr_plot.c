@@ -11,7 +11,8 @@
 #include "base/print.h"
 #include "base/text.h"
 #include "input/json_file.h"
-#include "report/plot.h"
+#include "report/chart.h"
+#include "report/helpers.h"
 
 const char *const fgi_lr_suggestion_names[FGI_LR_SUGGESTIONS] = {"valley", "steep", "slide",
                                                                  "minimum"};
@@ -136,64 +137,54 @@ static double loss_at(const fg_lr_curve *curve, double lr)
 
 /* The smoothed curve and the suggestions as series. */
 typedef struct picture {
-    fgi_draw_series series[1 + FGI_LR_SUGGESTIONS];
-    size_t count;
+    fgi_chart chart;
+    fgi_series series[1 + FGI_LR_SUGGESTIONS];
     double x[FGI_LR_SUGGESTIONS], y[FGI_LR_SUGGESTIONS];
     char name[FGI_LR_SUGGESTIONS][40];
 } picture;
 
-static void fill(picture *p, const fg_lr_curve *curve, const double *x, bool is_log)
+static void fill(picture *p, const fg_lr_curve *curve)
 {
-    p->series[0] =
-        (fgi_draw_series){"loss", x, fg_lr_curve_smoothed(curve), fg_lr_curve_count(curve)};
-    p->count = 1;
+    p->series[0] = (fgi_series){"loss", fg_lr_curve_lr(curve), fg_lr_curve_smoothed(curve),
+                                fg_lr_curve_count(curve)};
+    p->chart = (fgi_chart){.title = "smoothed loss by learning rate",
+                           .x_label = "learning rate",
+                           .series = p->series,
+                           .count = 1,
+                           .is_log_x = true,
+                           .color = 3};
     for (size_t i = 0; i < FGI_LR_SUGGESTIONS; i++) {
         const double lr = fgi_lr_suggestion(fg_lr_curve_suggestions(curve), i);
         if (!isfinite(lr))
             continue;
-        p->x[i] = is_log ? log10(lr) : lr;
+        p->x[i] = lr;
         p->y[i] = loss_at(curve, lr);
         (void)fgi_snprintf(p->name[i], sizeof(p->name[i]), "%s %.3g", fgi_lr_suggestion_names[i],
                            lr);
-        p->series[p->count++] = (fgi_draw_series){p->name[i], &p->x[i], &p->y[i], 1};
+        p->series[p->chart.count++] = (fgi_series){p->name[i], &p->x[i], &p->y[i], 1};
     }
 }
 
 void fgi_lr_draw(const fg_lr_curve *curve, int columns, bool is_ascii, fgi_buf *out)
 {
     picture p;
-    const size_t count = fg_lr_curve_count(curve);
-    const fgi_draw_options options = {.title = "smoothed loss by learning rate",
-                                      .x_label = "log10(lr)",
-                                      .columns = columns,
-                                      .rows = 14,
-                                      .is_ascii = is_ascii};
-    double *x = fgi_calloc(count + 1, sizeof(*x));
-    out->failed = out->failed || x == NULL;
-    for (size_t i = 0; x != NULL && i < count; i++)
-        x[i] = log10(fg_lr_curve_lr(curve)[i]);
-    fill(&p, curve, x, true);
-    if (x != NULL)
-        fgi_draw_curves(out, p.series, p.count, &options);
-    fgi_free(x);
+    fill(&p, curve);
+    fgi_chart_put_text(out, &p.chart, (fgi_chart_size){columns, 14, is_ascii});
 }
 
-static fg_status put_picture(const fg_lr_curve *curve, bool is_png, fgi_buf *out, fg_error *err)
+static fg_status put_file(const fg_lr_curve *curve, const char *path, fgi_buf *out, fg_error *err)
 {
     picture p;
-    size_t size = 0;
-    const fgi_plot_options options = {.title = "Smoothed loss by learning rate",
-                                      .x_label = "learning rate",
-                                      .x_base = 10,
-                                      .has_marks = true,
-                                      .is_png = is_png};
-    fill(&p, curve, fg_lr_curve_lr(curve), false);
-    char *data = fgi_plot(p.series, p.count, &options, &size, err);
-    if (data == NULL)
-        return err->status;
-    fgi_buf_add(out, data, size);
-    fgi_free(data);
-    return FG_OK;
+    fill(&p, curve);
+    if (fgi_ends_with(path, ".png"))
+        return fgi_chart_put_png(out, &p.chart, 1, err);
+    if (fgi_ends_with(path, ".svg"))
+        fgi_chart_put_svg(out, &p.chart, 1);
+    else if (fgi_ends_with(path, ".csv"))
+        fgi_lr_put_csv(curve, out);
+    else if (!fgi_lr_put_json(curve, out))
+        return fgi_no_memory(err);
+    return fgi_buf_status(out, err);
 }
 
 /* ---- the public functions -------------------------------------------------------------------- */
@@ -222,17 +213,9 @@ fg_status fg_report_lr_check(const char *path, fg_error *err)
 fg_status fg_report_lr_write(const fg_lr_curve *curve, const char *path, fg_error *err)
 {
     fgi_buf data = {0};
-    fg_error local;
-    err = err != NULL ? err : &local;
     fg_status status = fg_report_lr_check(path, err);
-    if (status == FG_OK && (fgi_ends_with(path, ".svg") || fgi_ends_with(path, ".png")))
-        status = put_picture(curve, fgi_ends_with(path, ".png"), &data, err);
-    else if (status == FG_OK && fgi_ends_with(path, ".csv"))
-        fgi_lr_put_csv(curve, &data);
-    else if (status == FG_OK && !fgi_lr_put_json(curve, &data))
-        status = fgi_no_memory(err);
     if (status == FG_OK)
-        status = fgi_buf_status(&data, err);
+        status = put_file(curve, path, &data, err);
     if (status == FG_OK)
         status = fg_file_write(path, data.data, data.size, err);
     fgi_buf_fini(&data);

@@ -1,6 +1,5 @@
 /* plan_page.c - a page of results: all machines in one table, then memory, batches, layers,
- * collectives and input of each. Bars are drawn with table cells; curves, which need axes, with
- * gnuplot.
+ * collectives and input of each.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "report/plan_page.h"
@@ -11,7 +10,7 @@
 #include <string.h>
 
 #include "report/html.h"
-#include "report/plot.h"
+#include "report/chart.h"
 #include "report/run_view.h"
 #include "base/print.h"
 #include "base/alloc.h"
@@ -173,28 +172,41 @@ static size_t known(const double *values, size_t count)
     return n;
 }
 
-/* Draws a plot if there are enough points for a line; false if gnuplot failed. */
-static bool put_curve(fgi_buf *out, const sweep *s, const double *y,
-                      const fgi_plot_options *options)
-{
-    fg_error err = {0};
-    const fgi_draw_series one = {"needed", s->batch, y, s->count};
-    if (known(y, s->count) < 2)
-        return true;
-    char *svg = fgi_plot_svg(&one, 1, options, &err);
-    if (svg == NULL)
-        return false;
-    fgi_html_image(out, svg, options->title);
-    fgi_free(svg);
-    return true;
-}
-
 static double largest(const double *values, size_t count)
 {
     double most = 0;
     for (size_t i = 0; i < count; i++)
         most = isfinite(values[i]) ? fmax(most, values[i]) : most;
     return most;
+}
+
+/* The memory of a device and the cycles of a sample, of batches with at least two known values. */
+static void put_curves(fgi_buf *out, const sweep *s, double limit)
+{
+    const fgi_series memory[] = {{"needed", s->batch, s->bytes, s->count},
+                                 {"available per device", NULL, &limit, limit > 0 ? 1 : 0}};
+    const fgi_series cycles = {"cycles", s->batch, s->cycles, s->count};
+    const fgi_chart charts[] = {
+        {.title = "Memory per device by batch",
+         .x_label = "batch of a device",
+         .y_unit = "B",
+         .series = memory,
+         .count = limit > 0 ? 2 : 1,
+         .y = limit > SMALL * largest(s->bytes, s->count) ? FGI_SCALE_LOG : FGI_SCALE_LINEAR,
+         .is_log_x = true,
+         .color = 3},
+        {.title = "Cycles per sample by batch (compiler estimate)",
+         .x_label = "batch of a device",
+         .series = &cycles,
+         .count = 1,
+         .y = FGI_SCALE_LOG,
+         .is_log_x = true,
+         .color = 3}};
+    fgi_buf_puts(out, "<div class=\"plots\">\n");
+    for (int i = 0; i < 2; i++)
+        if (known(charts[i].series->y, s->count) > 1)
+            fgi_chart_put_figure(out, &charts[i]);
+    fgi_buf_puts(out, "</div>\n");
 }
 
 static void sweep_table(fgi_buf *out, const json_t *o)
@@ -231,22 +243,7 @@ static void put_sweep(fgi_buf *out, const json_t *o)
         return;
     const double limit = fgi_json_number(o, "hbm_available_bytes");
     fgi_html_element(out, "h3", "Batches");
-    const fgi_plot_options memory = {.title = "memory per device by batch",
-                                     .x_label = "batch of a device",
-                                     .y_format = "%.1s %cB",
-                                     .is_log_y = limit > SMALL * largest(s.bytes, s.count),
-                                     .limit_name = limit > 0 ? "available per device" : NULL,
-                                     .limit = limit};
-    const fgi_plot_options cycles = {.title = "cycles per sample by batch (compiler estimate)",
-                                     .x_label = "batch of a device",
-                                     .y_format = "%.0s%c",
-                                     .is_log_y = true};
-    fgi_buf_puts(out, "<p>\n");
-    const bool are_drawn =
-        put_curve(out, &s, s.bytes, &memory) && put_curve(out, &s, s.cycles, &cycles);
-    fgi_buf_puts(out, "</p>\n");
-    if (!are_drawn)
-        fgi_buf_puts(out, "<p class=\"note\">Install gnuplot to see these values as plots.</p>\n");
+    put_curves(out, &s, limit);
     sweep_table(out, o);
     const double filled = fgi_json_number(o, "saturation_batch");
     if (filled > 0)

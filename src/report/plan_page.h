@@ -10,8 +10,7 @@
 #include "base/buf.h"
 
 /* Adds root's contents as a self-contained HTML report: no scripts, no other files, no network.
- * Values that the object lacks are omitted. Plots require gnuplot; without it, the page says that
- * their values are in the tables only. config_path may be NULL. */
+ * Values that the object lacks are omitted. */
 void fgi_plan_page_put(fgi_buf *out, const char *config_path, const json_t *root);
 
 /* One machine's object as readable text. */

@@ -263,15 +263,16 @@ static void put_curves(void *self, const char *name)
 {
     const page *p = self;
     const comparison *c = p->c;
-    fgi_draw_series series[RUNS_MAX];
+    fgi_series series[RUNS_MAX];
     for (size_t i = 0; i < c->count; i++) {
         const fgi_run_metric *m = fgi_run_view_metric(&c->runs[i], name);
-        series[i] = (fgi_draw_series){.name = c->runs[i].folder};
+        series[i] = (fgi_series){.name = c->runs[i].folder};
         if (m != NULL)
-            series[i] = (fgi_draw_series){c->runs[i].folder, m->x, m->y, m->count};
+            series[i] = (fgi_series){c->runs[i].folder, m->x, m->y, m->count};
     }
-    fgi_chart_put(p->out, series, c->count,
-                  &(fgi_chart_options){.title = name, .x_label = "steps"});
+    fgi_chart_put_figure(
+        p->out,
+        &(fgi_chart){.title = name, .x_label = "steps", .series = series, .count = c->count});
 }
 
 static void put_page(fgi_buf *out, const comparison *c)

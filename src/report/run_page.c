@@ -161,7 +161,7 @@ static void put_windows(fgi_buf *out, const json_t *windows)
     const size_t count = json_array_size(windows);
     const size_t used = count < WINDOWS_MAX ? count : WINDOWS_MAX;
     double *values = used > 1 ? fgi_calloc(used * (FGI_RUN_PARTS + 1), sizeof *values) : NULL;
-    fgi_draw_series series[FGI_RUN_PARTS];
+    fgi_series series[FGI_RUN_PARTS];
     if (values == NULL) {
         out->failed = out->failed || used > 1;
         return;
@@ -178,10 +178,12 @@ static void put_windows(fgi_buf *out, const json_t *windows)
     }
     for (int p = 0; p < FGI_RUN_PARTS; p++)
         series[p] =
-            (fgi_draw_series){fgi_run_parts[p].name, values, values + used * ((size_t)p + 1), used};
-    fgi_chart_put(out, series, FGI_RUN_PARTS,
-                  &(fgi_chart_options){
-                      .title = "Percent of the time", .x_label = "steps", .is_stacked = true});
+            (fgi_series){fgi_run_parts[p].name, values, values + used * ((size_t)p + 1), used};
+    fgi_chart_put_figure(out, &(fgi_chart){.title = "Percent of the time",
+                                           .x_label = "steps",
+                                           .series = series,
+                                           .count = FGI_RUN_PARTS,
+                                           .is_stacked = true});
     fgi_free(values);
 }
 
@@ -197,10 +199,12 @@ static void put_rate(fgi_buf *out, const json_t *windows)
         values[i] = fgi_json_number(json_array_get(windows, i), "step");
         values[count + i] = fgi_json_number(json_array_get(windows, i), "samples_per_s");
     }
-    const fgi_draw_series one = {"samples/s", values, values + count, count};
-    fgi_chart_put(
-        out, &one, 1,
-        &(fgi_chart_options){.title = "Samples per second", .x_label = "steps", .color = 3});
+    const fgi_series one = {"samples/s", values, values + count, count};
+    fgi_chart_put_figure(out, &(fgi_chart){.title = "Samples per second",
+                                           .x_label = "steps",
+                                           .series = &one,
+                                           .count = 1,
+                                           .color = 3});
     fgi_free(values);
 }
 
@@ -251,18 +255,20 @@ static const char *subject_of(const char *name)
 static void put_curves_of(fgi_buf *out, const fgi_run_view *view, size_t i)
 {
     const char *subject = subject_of(view->metrics[i].name);
-    fgi_draw_series series[FGI_DRAW_MAX_SERIES];
+    fgi_series series[FGI_CHART_SERIES];
     size_t count = 0;
     for (size_t k = 0; k < i; k++)
         if (strcmp(subject_of(view->metrics[k].name), subject) == 0)
             return;
-    for (size_t k = i; k < view->metric_count && count < FGI_DRAW_MAX_SERIES; k++) {
+    for (size_t k = i; k < view->metric_count && count < FGI_CHART_SERIES; k++) {
         const fgi_run_metric *m = &view->metrics[k];
         if (strcmp(subject_of(m->name), subject) == 0)
-            series[count++] = (fgi_draw_series){m->name, m->x, m->y, m->count};
+            series[count++] = (fgi_series){m->name, m->x, m->y, m->count};
     }
-    fgi_chart_put(out, series, count,
-                  &(fgi_chart_options){.title = subject, .x_label = "steps", .color = 3});
+    fgi_chart_put_figure(
+        out,
+        &(fgi_chart){
+            .title = subject, .x_label = "steps", .series = series, .count = count, .color = 3});
 }
 
 enum { PASSES = 5 };

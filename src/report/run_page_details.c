@@ -57,14 +57,16 @@ static void put_roofline(fgi_buf *out, const json_t *use)
         x[i] = low * pow(high / low, (double)i / (POINTS - 1));
         y[i] = fmin(peak_flops, x[i] * peak_bytes);
     }
-    const fgi_draw_series series[] = {{"limit of memory and matrix units", x, y, POINTS},
-                                      {"this run", &intensity, &flops, 1}};
+    const fgi_series series[] = {{"limit of memory and matrix units", x, y, POINTS},
+                                 {"this run", &intensity, &flops, 1}};
     fgi_buf_puts(out, "<div class=\"plots\">\n");
-    fgi_chart_put(out, series, 2,
-                  &(fgi_chart_options){.title = "Roofline: FLOP/s of all devices",
-                                       .x_label = "FLOPs per byte of memory traffic",
-                                       .color = 3,
-                                       .is_log = true});
+    fgi_chart_put_figure(out, &(fgi_chart){.title = "Roofline: FLOP/s of all devices",
+                                           .x_label = "FLOPs per byte of memory traffic",
+                                           .series = series,
+                                           .count = 2,
+                                           .y = FGI_SCALE_LOG,
+                                           .is_log_x = true,
+                                           .color = 3});
     fgi_buf_puts(out, "</div>\n");
 }
 

@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "input/json_file.h"
-#include "report/plot.h"
+#include "report/chart.h"
 
 enum { POINTS = 10000, TABLE = 5, CLOSE = 100000 };
 
@@ -256,54 +256,53 @@ static bool is_changing(const double *values, size_t count)
     return false;
 }
 
-static void draw_one(const points *p, const char *title, const double *y, int columns,
-                     bool is_ascii, fgi_buf *out)
+/* The learning rate, and the momentum if it changes. */
+typedef struct picture {
+    fgi_series series[2];
+    fgi_chart charts[2];
+    size_t count;
+} picture;
+
+static void fill(picture *out, const points *p)
 {
-    const fgi_draw_series series = {title, p->step, y, p->count};
-    const fgi_draw_options options = {
-        .title = title, .x_label = "steps", .columns = columns, .rows = 12, .is_ascii = is_ascii};
-    fgi_draw_curves(out, &series, 1, &options);
+    static const char *const names[] = {"learning rate", "momentum"};
+    const double *const y[] = {p->lr, p->momentum};
+    out->count = is_changing(p->momentum, p->count) ? 2 : 1;
+    for (int i = 0; i < 2; i++) {
+        out->series[i] = (fgi_series){names[i], p->step, y[i], p->count};
+        out->charts[i] = (fgi_chart){.title = names[i],
+                                     .x_label = "steps",
+                                     .series = &out->series[i],
+                                     .count = 1,
+                                     .y = FGI_SCALE_LINEAR,
+                                     .color = 3 + i};
+    }
 }
 
 void fgi_schedule_draw(const fgi_schedule_view *view, int columns, bool is_ascii, fgi_buf *out)
 {
     points p;
-    if (!make_points(view, &p))
+    picture drawn;
+    if (!make_points(view, &p)) {
         out->failed = true;
-    else if (p.count > 1)
-        draw_one(&p, "lr", p.lr, columns, is_ascii, out);
-    if (!out->failed && is_changing(p.momentum, p.count))
-        draw_one(&p, "momentum", p.momentum, columns, is_ascii, out);
+    } else if (p.count > 1) {
+        fill(&drawn, &p);
+        for (size_t i = 0; i < drawn.count; i++)
+            fgi_chart_put_text(out, &drawn.charts[i], (fgi_chart_size){columns, 12, is_ascii});
+    }
     free_points(&p);
-}
-
-static fg_status put_picture(const points *p, bool is_png, fgi_buf *out, fg_error *err)
-{
-    const bool has_momentum = is_changing(p->momentum, p->count);
-    const fgi_draw_series series[] = {{"learning rate", p->step, p->lr, p->count},
-                                      {"momentum", p->step, p->momentum, p->count}};
-    const fgi_plot_options options = {.title = "Schedule",
-                                      .x_label = "step",
-                                      .y_label = "learning rate",
-                                      .y2_label = has_momentum ? "momentum" : NULL,
-                                      .is_linear_x = true,
-                                      .is_png = is_png};
-    size_t size = 0;
-    char *data = fgi_plot(series, has_momentum ? 2 : 1, &options, &size, err);
-    if (data == NULL)
-        return err->status;
-    fgi_buf_add(out, data, size);
-    fgi_free(data);
-    return FG_OK;
 }
 
 static fg_status put_file(const fgi_schedule_view *v, const points *p, const char *path,
                           fgi_buf *out, fg_error *err)
 {
-    const bool is_png = fgi_ends_with(path, ".png");
-    if (is_png || fgi_ends_with(path, ".svg"))
-        return put_picture(p, is_png, out, err);
-    if (fgi_ends_with(path, ".csv"))
+    picture drawn;
+    fill(&drawn, p);
+    if (fgi_ends_with(path, ".png"))
+        return fgi_chart_put_png(out, drawn.charts, drawn.count, err);
+    if (fgi_ends_with(path, ".svg"))
+        fgi_chart_put_svg(out, drawn.charts, drawn.count);
+    else if (fgi_ends_with(path, ".csv"))
         put_csv(v, p, out);
     else if (!put_json(v, p, out))
         return fgi_no_memory(err);

@@ -95,12 +95,9 @@ static size_t keep_best(const fgi_sweep_view *view, double *x, double *y)
     return count;
 }
 
-static bool is_log(const double *x, const double *y, size_t count)
+static bool is_log(const double *x, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        if (!(x[i] > 0) || !(y[i] > 0))
-            return false;
-    return x[count - 1] > log_range * x[0];
+    return x[0] > 0 && x[count - 1] > log_range * x[0];
 }
 
 static void put_setting(fgi_buf *out, const fgi_sweep_view *view, const char *key, double *x,
@@ -111,13 +108,14 @@ static void put_setting(fgi_buf *out, const fgi_sweep_view *view, const char *ke
         return;
     const size_t count = keep_best(view, x, y);
     fgi_buf_printf(&title, "best %s by %s", fgi_sweep_monitor(view), key);
-    const fgi_draw_series series = {fgi_sweep_monitor(view), x, y, count};
+    const fgi_series series = {fgi_sweep_monitor(view), x, y, count};
     if (!title.failed)
-        fgi_chart_put(out, &series, 1,
-                      &(fgi_chart_options){.title = title.data,
-                                           .x_label = key,
-                                           .has_real_x = true,
-                                           .is_log = is_log(x, y, count)});
+        fgi_chart_put_figure(out, &(fgi_chart){.title = title.data,
+                                               .x_label = key,
+                                               .series = &series,
+                                               .count = 1,
+                                               .is_log_x = is_log(x, count),
+                                               .has_real_x = true});
     out->failed |= title.failed;
     fgi_buf_fini(&title);
 }
@@ -138,17 +136,18 @@ static void put_settings(fgi_buf *out, const fgi_sweep_view *view)
 
 static void put_curves(fgi_buf *out, const fgi_sweep_view *view, const char *name)
 {
-    fgi_draw_series series[CURVES_MAX];
+    fgi_series series[CURVES_MAX];
     size_t count = 0;
     for (size_t i = 0; i < view->ranked && count < CURVES_MAX; i++) {
         const size_t run = view->order[i];
         const fgi_run_metric *m = fgi_run_view_metric(&view->run[run], name);
-        series[count] = (fgi_draw_series){.name = fgi_sweep_name(view, run)};
+        series[count] = (fgi_series){.name = fgi_sweep_name(view, run)};
         if (m != NULL)
-            series[count] = (fgi_draw_series){fgi_sweep_name(view, run), m->x, m->y, m->count};
+            series[count] = (fgi_series){fgi_sweep_name(view, run), m->x, m->y, m->count};
         count++;
     }
-    fgi_chart_put(out, series, count, &(fgi_chart_options){.title = name, .x_label = "steps"});
+    fgi_chart_put_figure(
+        out, &(fgi_chart){.title = name, .x_label = "steps", .series = series, .count = count});
 }
 
 static bool is_first(const fgi_sweep_view *view, size_t i, const char *name)

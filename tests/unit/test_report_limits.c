@@ -39,16 +39,21 @@ enum { MOST = 20 };
 /* One or two curves over the same x. */
 static const struct {
     const char *title;
-    fgi_chart_options how;
+    fgi_chart how;
     size_t series, count;
     double x[MOST], y[2][MOST];
 } charts[] = {
     {"areas of nothing", {.is_stacked = true}, 1, 3, {1, 2, 3}, {{0, 0, 0}}},
     {"areas below zero", {.is_stacked = true}, 2, 3, {1, 2, 3}, {{1, -5, 2}, {3, 4, -1}}},
     {"areas of many sizes", {.is_stacked = true}, 2, 3, {1, 2, 3}, {{1, 20, 300}, {1, 1, 1000}}},
-    {"many decades", {.is_log = true}, 1, 3, {1e-3, 1, 1e13}, {{1e-6, 2, 4e10}}},
-    {"twelve decades", {.is_log = true}, 1, 2, {1, 1e11}, {{1, 1e12}}},
-    {"one point of both logarithms", {.is_log = true}, 1, 1, {7}, {{200}}},
+    {"many decades",
+     {.y = FGI_SCALE_LOG, .is_log_x = true},
+     1,
+     3,
+     {1e-3, 1, 1e13},
+     {{1e-6, 2, 4e10}}},
+    {"twelve decades", {.y = FGI_SCALE_LOG, .is_log_x = true}, 1, 2, {1, 1e11}, {{1, 1e12}}},
+    {"one point of both logarithms", {.y = FGI_SCALE_LOG, .is_log_x = true}, 1, 1, {7}, {{200}}},
     {"one point", {.color = 7}, 2, 1, {7}, {{100}, {-100}}},
     {"large units", {.has_real_x = true}, 1, 3, {0, 1e18, 3e18}, {{0, 1e15, 4e15}}},
     {"close to each other", {.color = 3}, 1, 2, {1234560, 1234566}, {{99990, 100010}}},
@@ -79,12 +84,14 @@ static void limits_of_charts(void **state)
     fgi_buf out = {0};
     (void)state;
     for (size_t i = 0; i < sizeof charts / sizeof charts[0]; i++) {
-        const fgi_draw_series series[] = {{"first", charts[i].x, charts[i].y[0], charts[i].count},
-                                          {"second", charts[i].x, charts[i].y[1], charts[i].count}};
-        fgi_chart_options how = charts[i].how;
+        const fgi_series series[] = {{"first", charts[i].x, charts[i].y[0], charts[i].count},
+                                     {"second", charts[i].x, charts[i].y[1], charts[i].count}};
+        fgi_chart how = charts[i].how;
         how.title = charts[i].title;
         how.x_label = "x";
-        fgi_chart_put(&out, series, charts[i].series, &how);
+        how.series = series;
+        how.count = charts[i].series;
+        fgi_chart_put_figure(&out, &how);
     }
     compare("report/limits.html", &out);
 }
@@ -100,8 +107,8 @@ static const struct {
     {40, 5, 2, {0, 1}, {-1.2345e-5, 1e-5}},
     {30, 6, 1, {5}, {-2}},
     {30, 7, 2, {1e-7, 123456789}, {0, 0}},
-    {30, 5, 4, {1, 2, 3, 4}, {1, 30, 30, 1}},
-    {30, 5, 4, {1, 2, 3, 4}, {1, 31, 31, 1}},
+    {30, 5, 4, {1, 2, 3, 4}, {1, 100, 100, 1}},
+    {30, 5, 4, {1, 2, 3, 4}, {1, 101, 101, 1}},
     {30, 5, 4, {4, 3, NONE, 1}, {1, 2, 3, 4}},
     {30, 5, 5, {1, 2, 3, 4, 5}, {1, 1.01, 1.02, 1.03, 9}},
 };
@@ -111,14 +118,14 @@ static void limits_of_plots(void **state)
     fgi_buf out = {0};
     (void)state;
     for (size_t i = 0; i < sizeof plots / sizeof plots[0]; i++) {
-        const fgi_draw_series one = {"one", plots[i].x, plots[i].y, plots[i].count};
+        const fgi_series one = {"one", plots[i].x, plots[i].y, plots[i].count};
         for (int k = 0; k < 2; k++)
-            fgi_draw_curves(&out, &one, 1,
-                            &(fgi_draw_options){.title = k == 0 ? "title" : NULL,
-                                                .x_label = k == 0 ? "x" : NULL,
-                                                .columns = plots[i].columns,
-                                                .rows = plots[i].rows,
-                                                .is_ascii = k == 0});
+            fgi_chart_put_text(&out,
+                               &(fgi_chart){.title = k == 0 ? "title" : NULL,
+                                            .x_label = k == 0 ? "x" : NULL,
+                                            .series = &one,
+                                            .count = 1},
+                               (fgi_chart_size){plots[i].columns, plots[i].rows, k == 0});
     }
     compare("report/limits_plots.txt", &out);
 }

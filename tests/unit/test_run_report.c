@@ -19,7 +19,6 @@
 #include "base/file.h"
 #include "golden.h"
 #include "input/json_file.h"
-#include "report/chart.h"
 #include "report/helpers.h"
 #include "report/run_page_parts.h"
 #include "report/thumbnail.h"
@@ -676,26 +675,6 @@ static void whole_evaluations(void **state)
     fgi_buf_fini(&all);
 }
 
-/* A long curve has fewer points than values, but ends where they end. */
-static void a_long_curve_has_its_last_point(void **state)
-{
-    static double x[1000], y[1000];
-    (void)state;
-    for (int i = 0; i < 1000; i++) {
-        x[i] = i;
-        y[i] = 1;
-    }
-    for (size_t count = 400; count <= 1000; count += 100) {
-        fgi_buf page = {0};
-        const fgi_draw_series series = {"loss", x, y, count};
-        x[count - 1] = 2e5;
-        fgi_chart_put(&page, &series, 1, &(fgi_chart_options){.title = "loss", .x_label = "steps"});
-        has(page.data, " 470.0,"); /* the right end of the axis */
-        has(page.data, ">200k</text>");
-        fgi_buf_fini(&page);
-    }
-}
-
 /* ---- small pictures -------------------------------------------------------------------------- */
 
 static size_t from_base64(const char *text, uint8_t *out)
@@ -876,7 +855,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(whole_evaluations),
     cmocka_unit_test(an_evaluation_has_a_matrix),
     cmocka_unit_test(an_evaluation_of_a_regression_has_its_samples),
-    cmocka_unit_test(a_long_curve_has_its_last_point),
     cmocka_unit_test(small_images_are_exact),
     cmocka_unit_test(large_images_are_shrunk),
     cmocka_unit_test(shapes_that_are_images),
