@@ -1,11 +1,10 @@
 /* svg_library.c - loads librsvg, and with it cairo and GLib. Few programs write PNG files of plots,
  * so it is not linked. Its headers would bring those of GLib, cairo and gdk-pixbuf into every
- * build; the twelve functions that are used are stable, and are declared here instead.
+ * build; the ten functions that are used are stable, and are declared here instead.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "report/svg_library.h"
 
-#include <pthread.h>
 #include <stdbool.h>
 
 #include "base/error.h"
@@ -32,24 +31,23 @@ static struct {
     void *(*cairo)(void *surface);
     void (*cairo_destroy)(void *cairo);
 } functions;
-static bool is_loaded;
-
-static void load(void)
+static bool is_loaded(void)
 {
-    static const char *const names[] = {"librsvg-2.so.2", NULL};
-    static const fgi_library_symbol symbols[] = {
-        {"rsvg_handle_new_from_data", &functions.open},
-        {"rsvg_handle_get_intrinsic_size_in_pixels", &functions.size},
-        {"rsvg_handle_render_document", &functions.render},
-        {"g_object_unref", &functions.unref},
-        {"g_error_free", &functions.free_error},
-        {"cairo_image_surface_create", &functions.surface},
-        {"cairo_surface_destroy", &functions.surface_destroy},
-        {"cairo_surface_write_to_png_stream", &functions.write},
-        {"cairo_create", &functions.cairo},
-        {"cairo_destroy", &functions.cairo_destroy},
-    };
-    is_loaded = fgi_library_load(names, symbols, sizeof(symbols) / sizeof(symbols[0]));
+    static const char *const files[] = {"librsvg-2.so.2", NULL};
+    static const char *const symbols[] = {/* in the order of the struct */
+                                          "rsvg_handle_new_from_data",
+                                          "rsvg_handle_get_intrinsic_size_in_pixels",
+                                          "rsvg_handle_render_document",
+                                          "g_object_unref",
+                                          "g_error_free",
+                                          "cairo_image_surface_create",
+                                          "cairo_surface_destroy",
+                                          "cairo_surface_write_to_png_stream",
+                                          "cairo_create",
+                                          "cairo_destroy",
+                                          NULL};
+    static atomic_int state;
+    return fgi_library_load(files, symbols, &functions, &state);
 }
 
 static int add(void *self, const unsigned char *data, unsigned size)
@@ -80,9 +78,7 @@ static bool draw(void *handle, int width, fgi_buf *out)
 
 fg_status fgi_svg_to_png(const char *svg, size_t size, int width, fgi_buf *out, fg_error *err)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    (void)pthread_once(&once, load);
-    if (!is_loaded)
+    if (!is_loaded())
         return fgi_fail(err, FG_ENOTFOUND,
                         "PNG files of plots need librsvg (librsvg-2.so.2), which is not installed; "
                         "SVG files do not");
