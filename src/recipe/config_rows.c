@@ -87,9 +87,10 @@ static fg_status read_row(const fgi_config *c, const fgi_config_key *key, char *
                                     &out->values, err));
     const char *place = fgi_config_is_given(c, key->path) ? fgi_config_place(c, key->path) : NULL;
     FGI_TRY(fg_option_set_all(out->values, options, place, err));
-    if (out->entry->size > 0)
-        FGI_TRY(fgi_row_create(out->entry, out->values, &out->own, err));
-    return key->kind == FG_REGISTRY_AUGMENTATION ? check_needs(out, section, err) : FG_OK;
+    if (key->kind != FG_REGISTRY_AUGMENTATION)
+        return FG_OK;
+    FGI_TRY(check_needs(out, section, err));
+    return fgi_row_create(out->entry, out->values, &out->own, err);
 }
 
 fg_status fgi_config_rows_make(const fgi_config *c, const char *path, fgi_config_rows *out,
