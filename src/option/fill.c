@@ -205,7 +205,10 @@ static void add_int(texts *t, int64_t value)
 static void add_float(texts *t, double value)
 {
     char text[NUMBER_SIZE];
-    fgi_format_f64(value == 0 ? 0 : value, text, sizeof text);
+    if (value == rint(value) && fabs(value) < 1e15)
+        (void)fgi_snprintf(text, sizeof text, "%.0f", value == 0 ? 0 : value);
+    else
+        fgi_format_f64(value, text, sizeof text);
     add_copy(t, text);
 }
 

@@ -111,15 +111,15 @@ static bool look_at_tables(const char *folder, bool is_only, fgi_look_files *out
 static bool open_photos(const char *path, fgi_look_files *out, fg_error *err)
 {
     fg_catalog_options options = {.skip_missing = true};
-    fg_option_values *values = NULL;
+    void *texts = NULL;
     out->kind = &fgi_look_images;
     out->path = fgi_strdup(path);
     if (out->path == NULL)
         return fgi_refuse_memory(err);
-    fg_status status = fgi_catalog_options_read(out->source, &options, &values, err);
+    fg_status status = fgi_catalog_options_read(out->source, &options, &texts, NULL, err);
     if (status == FG_OK)
         status = fg_catalog_open(path, &options, &out->photos, err);
-    fg_option_values_destroy(values);
+    fgi_free(texts);
     return status == FG_OK;
 }
 

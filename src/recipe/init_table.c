@@ -31,8 +31,7 @@ static fg_status fit(const char *path, const fgi_look_table *t, char decimal, co
     while (t->words[word_count] != NULL)
         word_count++;
     const fg_csv_options options = {.no_header = !t->has_header,
-                                    .numeric = numeric,
-                                    .numeric_count = numeric_count,
+                                    .numeric = {numeric, numeric_count},
                                     .has_header = t->has_header,
                                     .delimiter = t->delimiter,
                                     .decimal = decimal,

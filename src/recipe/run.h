@@ -116,6 +116,10 @@ void fgi_run_augment_note(const fg_recipe *r);
  * only. *target is replaced by that of mixed samples; NULL outside training. */
 fg_tensor fgi_run_augment(const fgi_run_task *task, fg_tensor image, const fg_batch *batch,
                           fg_tensor *target);
+/* The images changed by each row, at random unless key is NULL, in evaluation; key->repeat is
+ * replaced. Rows that mix samples have no effect if target is NULL. */
+fg_tensor fgi_run_augment_rows(const fgi_config_rows *rows, fg_tensor image, fg_sample_key *key,
+                               fg_tensor *target);
 /* The targets of a batch as numbers that can be mixed, if an augmentation does so in this step:
  * class probabilities f32[B,C], or those of a regression, f32[B, ...]; else the targets. */
 fg_tensor fgi_run_augment_target(const fgi_run_task *task, const fg_batch *batch);

@@ -5,8 +5,10 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/print.h"
+#include "option/option.h"
 #include "recipe/config_table.h"
 #include "recipe/run.h"
 #include "recipe/run_infer.h"
@@ -56,14 +58,18 @@ fg_status fgi_run_format_init(const fgi_config *c, const fg_recipe *run, bool is
                                      .split_seed = (uint64_t)fgi_config_int(c, "data.split_seed"),
                                      .stratify = fgi_config_bool(c, "data.stratify")}};
     FGI_TRY(fgi_run_format_find(c, &out->entry, err));
-    return fgi_config_select(c, "data", &out->entry->entry, &out->values, err);
+    FGI_TRY(fgi_config_select(c, "data", &out->entry->entry, &out->values, err));
+    out->request.values = out->values;
+    return fgi_row_create(&out->entry->entry, out->values, &out->own, err);
 }
 
 void fgi_run_format_fini(fgi_run_format *format)
 {
     fg_option_values_destroy(format->values);
+    fgi_free(format->own);
     fgi_buf_fini(&format->said);
     format->values = NULL;
+    format->own = NULL;
 }
 
 /* ---- parts ----------------------------------------------------------------------------------- */
@@ -139,7 +145,7 @@ fg_status fgi_run_format_open(fgi_run_format *format, fg_data_part part, fg_form
     *out = (fg_format_data){.samples = NULL};
     format->request.part = part;
     *err = (fg_error){.status = FG_OK};
-    const fg_status status = format->entry->open(format->values, &format->request, out, err);
+    const fg_status status = format->entry->open(format->own, &format->request, out, err);
     if (status == FG_OK || err->message[0] != '\0')
         return status;
     return fgi_fail(err, status, "data.format %s: opening the data failed: %s",

@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/reserved.h"
-#include "recipe/config_rows.h"
+#include "recipe/run.h"
 #include "report/helpers.h"
 #include "report/sheet.h"
 
@@ -89,14 +89,7 @@ static fg_tensor apply(const view *v, fg_tensor x, int64_t batch, const uint32_t
     const fg_type targets = {.dtype = FG_F32, .rank = 2, .dim = {batch, 1}};
     fg_tensor target = fg_constant(trace, &targets, numbers + batch); /* zeros: it is not shown */
     x = fg_mul_scalar(fg_cast(x, FG_F32), 1.0 / 255);
-    for (size_t i = 0; i < v->rows.count; i++) {
-        const fg_augmentation_entry *row = (const fg_augmentation_entry *)v->rows.at[i].entry;
-        key.repeat = 0;
-        for (size_t k = 0; k < i; k++)
-            key.repeat += v->rows.at[k].entry == v->rows.at[i].entry;
-        x = row->apply != NULL ? row->apply(x, &key, v->rows.at[i].values)
-                               : row->mix(x, &target, &key, v->rows.at[i].values);
-    }
+    x = fgi_run_augment_rows(&v->rows, x, &key, &target);
     const fg_tensor zero = fg_mul_scalar(x, 0), one = fg_add_scalar(zero, 1);
     x = fg_minimum(fg_maximum(x, zero), one);
     return fg_cast(fg_add_scalar(fg_mul_scalar(x, 255), 0.5), FG_U8);

@@ -45,13 +45,18 @@ static const fg_model_entry own = {.entry = {.name = "own_model",
 
 static int opened[4]; /* how often, by part */
 
+typedef struct ramp_options {
+    int64_t count;
+} ramp_options;
+
 /* Numbers and their doubles; five test samples, and no others but those to train on. */
-static fg_status open_ramp(const fg_option_values *values, const fg_format_request *request,
+static fg_status open_ramp(const void *own_options, const fg_format_request *request,
                            fg_format_data *out, fg_error *err)
 {
+    const ramp_options *r = own_options;
     static const fg_field fields[] = {{"x", {FG_F32, 1, {1}}}, {"y", {FG_F32, 0, {0}}}};
     float x[64], y[64];
-    const int64_t count = request->part == FG_PART_TEST ? 5 : fg_option_int(values, "count");
+    const int64_t count = request->part == FG_PART_TEST ? 5 : r->count;
     opened[request->part]++;
     if (count == 13)
         return FG_EUNSUPPORTED;
@@ -67,14 +72,11 @@ static fg_status open_ramp(const fg_option_values *values, const fg_format_reque
                                   (const void *const[]){x, y}, FG_COPY, &out->samples, err);
 }
 
-static const fg_option ramp_options[] = {{.name = "count",
-                                          .kind = FG_OPTION_INT,
-                                          .initial = "40",
-                                          .range = "1..64",
-                                          .example = "20",
-                                          .help = "Number of samples."}};
+static const fg_option ramp_rows[] = {
+    FG_OPTION(ramp_options, count, INT, "40", "1..64", "20", "Number of samples."),
+};
 static const fg_format_entry ramp = {
-    .entry = {.name = "ramp", .help = "a ramp", .options = ramp_options, .option_count = 1},
+    .entry = {.name = "ramp", .help = "a ramp", FG_OPTIONS(ramp_rows, ramp_options)},
     .fitted = "count",
     .open = open_ramp};
 

@@ -523,17 +523,17 @@ static void curves_are_recorded(void **state)
 
 /* ---- formats --------------------------------------------------------------------------------- */
 
-static fg_status open_silently(const fg_option_values *values, const fg_format_request *request,
+static fg_status open_silently(const void *own, const fg_format_request *request,
                                fg_format_data *out, fg_error *err)
 {
-    (void)values, (void)request, (void)out, (void)err;
+    (void)own, (void)request, (void)out, (void)err;
     return FG_EUNSUPPORTED;
 }
 
-static fg_status open_with_reason(const fg_option_values *values, const fg_format_request *request,
+static fg_status open_with_reason(const void *own, const fg_format_request *request,
                                   fg_format_data *out, fg_error *err)
 {
-    (void)values, (void)request, (void)out;
+    (void)own, (void)request, (void)out;
     (void)fgi_refuse(err, "the reason");
     return FG_EINVAL;
 }

@@ -328,17 +328,17 @@ static void loggers_need_a_name_and_functions(void **state)
     fg_registry_destroy(registry);
 }
 
-static fg_tensor same(fg_tensor image, const fg_sample_key *key, const fg_option_values *values)
+static fg_tensor same(fg_tensor image, const fg_sample_key *key, const void *options)
 {
-    (void)key, (void)values;
+    (void)key, (void)options;
     return image;
 }
 
 static fg_tensor mixed(fg_tensor image, fg_tensor *target, const fg_sample_key *key,
-                       const fg_option_values *values)
+                       const void *options)
 {
     (void)target;
-    return same(image, key, values);
+    return same(image, key, options);
 }
 
 static void augmentations_need_a_function(void **state)
