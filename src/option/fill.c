@@ -151,6 +151,8 @@ fg_status fgi_row_create(const fg_entry *entry, const fg_option_values *values, 
                          fg_error *err)
 {
     block b = {0};
+    *out = NULL;
+    FGI_TRY(fgi_row_check(entry, err));
     lay_out(&b, entry, values);
     *out = b.base = fgi_calloc(1, b.used + 1);
     if (b.base == NULL)
@@ -350,6 +352,22 @@ fg_status fgi_row_check(const fg_entry *entry, fg_error *err)
                             "FG_OPTION, and the struct's size in fg_entry.size",
                             entry->options[i].name, entry->name);
     return FG_OK;
+}
+
+fg_status fgi_option_add_place(const fg_option_values *values, fg_status status, fg_error *err)
+{
+    char where[448], message[sizeof err->message];
+    const size_t size = err != NULL ? strcspn(err->message, ":") : 0;
+    for (size_t i = 0; err != NULL && i < values->count; i++) {
+        const char *name = values->options[i].name;
+        if (strlen(name) != size || strncmp(name, err->message, size) != 0)
+            continue;
+        memcpy(message, err->message, sizeof message);
+        (void)fgi_snprintf(err->message, sizeof err->message, "%s%s",
+                           fg_option_where(values, name, where, sizeof where), message + size);
+        break;
+    }
+    return status;
 }
 
 int64_t fg_amount_of(fg_amount amount, int64_t whole)

@@ -99,7 +99,6 @@ BY_STATUS(fg_trainer_options, fg_trainer_create(&o, &trainer, err))
 BY_MODULE(fg_linear_options, fg_linear_create(root, "fc", &o))
 BY_MODULE(fg_conv_options, fg_conv_create(root, "conv", &o))
 BY_MODULE(fg_batch_norm_options, fg_batch_norm_create(root, "bn", &o))
-BY_MODULE(fg_resnet_options, fg_resnet_create(root, &o))
 BY_MODULE(fg_sgd_options, fg_sgd_create(root, &o))
 BY_MODULE(fg_adam_options, fg_adam_create(root, &o))
 BY_MODULE(fg_adamw_options, fg_adamw_create(root, &o))
@@ -370,7 +369,6 @@ static const reserved_row refused[] = {
     ROW(fg_optimizer_rule),
     ROW(fg_pool_options),
     ROW(fg_regression_options),
-    ROW(fg_resnet_options),
     ROW(fg_schedule),
     ROW(fg_schedule_entry),
     ROW(fg_schedule_ops),
