@@ -65,10 +65,11 @@ typedef struct fgi_run_task {
     void *loss_options; /* the loss row's struct */
     const fg_model_entry *model_entry;
     const fg_optimizer_entry *optimizer_entry;
-    fg_option_values *model_values, *optimizer_values, *schedule_values; /* of the rows' options */
+    fg_option_values *model_values, *optimizer_values; /* of the rows' options */
     fg_optimizer *optimizer; /* owned by the Trainer's module; NULL: not created yet */
     double found_lr;         /* to use instead of the optimizer's; NaN: none */
     fg_schedule schedule;
+    void *schedule_options; /* its row's struct */
     fg_model *model;
     char *file; /* the file that names the model, for messages; NULL: none */
     int line;

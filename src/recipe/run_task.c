@@ -198,6 +198,18 @@ static fg_status find_loss(fgi_run_task *t, fg_error *err)
     return fgi_row_create(&t->loss->entry, t->loss_values, &t->loss_options, err);
 }
 
+static fg_status fill_schedule(fgi_run_task *t, const fg_schedule_entry *row, fg_error *err)
+{
+    fg_option_values *values = NULL;
+    FGI_TRY(fgi_config_select(t->c, "schedule", &row->entry, &values, err));
+    fg_status status = fgi_row_create(&row->entry, values, &t->schedule_options, err);
+    if (status == FG_OK && row->check != NULL && row->check(t->schedule_options, err) != FG_OK)
+        status = fgi_option_add_place(values, err->status, err);
+    fg_option_values_destroy(values);
+    t->schedule = (fg_schedule){.row = row, .options = t->schedule_options, .is_complete = true};
+    return status;
+}
+
 static fg_status find_rows(fgi_run_task *t, fg_error *err)
 {
     const fgi_config *c = t->c;
@@ -213,8 +225,7 @@ static fg_status find_rows(fgi_run_task *t, fg_error *err)
     FGI_TRY(fgi_config_select(c, "model", &t->model_entry->entry, &t->model_values, err));
     FGI_TRY(
         fgi_config_select(c, "optimizer", &t->optimizer_entry->entry, &t->optimizer_values, err));
-    FGI_TRY(fgi_config_select(c, "schedule", &schedule->entry, &t->schedule_values, err));
-    return schedule->create(t->schedule_values, &t->schedule, err);
+    return fill_schedule(t, schedule, err);
 }
 
 /* ---- settings derived from the data ---------------------------------------------------------- */
@@ -461,10 +472,10 @@ void fgi_run_task_fini(fgi_run_task *task)
     fgi_config_rows_free(&task->augment);
     fg_option_values_destroy(task->model_values);
     fg_option_values_destroy(task->optimizer_values);
-    fg_option_values_destroy(task->schedule_values);
     fg_option_values_destroy(task->loss_values);
     fgi_free(task->loss_options);
+    fgi_free(task->schedule_options);
     task->loss_values = NULL;
-    task->loss_options = NULL;
-    task->model_values = task->optimizer_values = task->schedule_values = NULL;
+    task->loss_options = task->schedule_options = NULL;
+    task->model_values = task->optimizer_values = NULL;
 }

@@ -395,19 +395,18 @@ static void reads_a_custom_format(void **state)
     refuses(&o, ", got 'ramp'");
 }
 
-static fg_status keep_rate(const fg_option_values *values, fg_schedule *out, fg_error *err)
+static double keep_rate(const void *none, double lr, int64_t step, int64_t total_steps)
 {
-    (void)values;
-    (void)err;
-    *out = (fg_schedule){0};
-    return FG_OK;
+    (void)none, (void)step, (void)total_steps;
+    return lr;
 }
 
 static void a_schedule_without_an_end_needs_no_limit(void **state)
 {
     static const fg_schedule_entry flat = {
         .entry = {.name = "flat", .help = "the learning rate does not change"},
-        .create = keep_rate};
+        .is_endless = true,
+        .lr = keep_rate};
     static const char *const endless[] = {"schedule.name=flat", "trainer.max_epochs=-1"},
                              *const cycle[] = {"schedule.name=onecycle", "trainer.max_epochs=-1"};
     fg_recipe_options o = {.kind = FG_RECIPE_SCHEDULE,

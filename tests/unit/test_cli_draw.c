@@ -446,7 +446,7 @@ static const struct {
 /* What does not change is not drawn. */
 static void curves_of_schedules(void **state)
 {
-    const fg_schedule onecycle = fg_onecycle(NULL), constant = {.ops = NULL};
+    const fg_schedule onecycle = fg_onecycle(NULL), constant = {.row = NULL};
     (void)state;
     for (size_t i = 0; i < sizeof schedule_curves / sizeof schedule_curves[0]; i++) {
         fgi_buf *out = begin();
@@ -792,7 +792,7 @@ static void scripts_for_gnuplot(void **state)
     const double x[] = {0, 1, 2.5, (double)NAN, 1e9, 7},
                  y[] = {1, 2, 0.123456789012, 3, 4, HUGE_VAL};
     const fgi_draw_series series[] = {{"one", x, y, 6}, {"two_#", x + 1, y, 2}};
-    const fg_schedule onecycle = fg_onecycle(NULL), constant = {.ops = NULL};
+    const fg_schedule onecycle = fg_onecycle(NULL), constant = {.row = NULL};
     const char *folder = fake_gnuplot("<svg></svg>", "");
     fgi_buf *out = begin();
     fg_error err = {0};

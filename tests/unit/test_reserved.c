@@ -253,13 +253,6 @@ BY_ROW(fg_format_entry, FG_REGISTRY_FORMAT)
 BY_ROW(fg_callback_entry, FG_REGISTRY_CALLBACK)
 BY_ROW(fg_logger_entry, FG_REGISTRY_LOGGER)
 
-static void by_fg_schedule_ops(fg_error *err)
-{
-    fg_schedule_ops o = {.name = "newer"};
-    LAST(o.reserved) = never;
-    assert_int_equal(fg_schedule_check(&(fg_schedule){.ops = &o}, err), FG_EINVAL);
-}
-
 /* ---- tables of functions, and what a fit takes ----------------------------------------------- */
 
 static bool is_destroyed;
@@ -371,7 +364,6 @@ static const reserved_row refused[] = {
     ROW(fg_regression_options),
     ROW(fg_schedule),
     ROW(fg_schedule_entry),
-    ROW(fg_schedule_ops),
     ROW(fg_setup_options),
     ROW(fg_sgd_options),
     ROW(fg_source_ops),
