@@ -62,12 +62,14 @@ typedef struct fgi_run_task {
     const char **class_names; /* of all outputs, NULL: no name; borrowed from the schema */
     const fg_loss_entry *loss;
     fg_option_values *loss_values;
+    void *loss_options; /* the loss row's struct */
     const fg_model_entry *model_entry;
     const fg_optimizer_entry *optimizer_entry;
-    fg_option_values *model_values, *optimizer_values, *schedule_values; /* of the rows' options */
+    fg_option_values *model_values, *optimizer_values; /* of the rows' options */
     fg_optimizer *optimizer; /* owned by the Trainer's module; NULL: not created yet */
     double found_lr;         /* to use instead of the optimizer's; NaN: none */
     fg_schedule schedule;
+    void *schedule_options; /* its row's struct */
     fg_model *model;
     char *file; /* the file that names the model, for messages; NULL: none */
     int line;
@@ -86,7 +88,7 @@ fg_status fgi_run_task_init(const fgi_config *c, const fgi_run_schema *schema, f
 /* Reads some targets of a regression, so that their variance is not a difference of large sums. */
 fg_status fgi_run_task_find_center(fgi_run_task *task, const fg_dataset *dataset, fg_error *err);
 /* Computes loss.class_weight balanced from the labels of the training samples (NULL: there are
- * none), and says it. */
+ * none), says it, and checks the loss. */
 fg_status fgi_run_task_balance(fgi_run_task *task, const fg_dataset *train, fg_error *err);
 /* The task's data.json, a new reference. */
 json_t *fgi_run_task_describe(const fgi_run_task *task);

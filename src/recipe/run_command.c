@@ -248,7 +248,7 @@ static fg_status check_limits(const fg_recipe *r, fg_error *err)
               fgi_config_int(c, "trainer.max_epochs") == 0))
         (void)fgi_refuse(err, "trainer.max_epochs and trainer.max_steps: expected 1 or more, or -1 "
                               "(no limit), got 0");
-    else if (fgi_run_max_epochs(c) < 0 && r->task.schedule.ops != NULL)
+    else if (fgi_run_max_epochs(c) < 0 && !r->task.schedule.row->is_endless)
         (void)fgi_refuse(err, "%s: a schedule requires trainer.max_epochs or trainer.max_steps",
                          fgi_config_where(c, "schedule.name"));
     else

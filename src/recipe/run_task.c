@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/print.h"
+#include "option/option.h"
 
 enum { MOST_CHANNELS = 4096 };
 
@@ -116,7 +117,7 @@ static fg_tensor loss(void *self, fg_step *step, const fg_batch *batch)
     const fg_tensor y = forward(t, batch, &target);
     if (t->is_classification) { /* of mixed samples, the label of the first */
         fg_step_log_classification(step, y, fg_batch_at(batch, 1));
-        return t->loss->apply(y, target, t->loss_values);
+        return t->loss->apply(y, target, t->loss_options);
     }
     if (t->target.rank > 1)
         target = fg_flatten(target, 1);
@@ -126,7 +127,7 @@ static fg_tensor loss(void *self, fg_step *step, const fg_batch *batch)
     fg_step_log_regression(
         step, y, target,
         &(fg_regression_options){.unit = t->target_deviation, .center = t->target_center});
-    return t->loss->apply(y, fg_cast(target, fg_trace_float(fg_step_trace(step))), t->loss_values);
+    return t->loss->apply(y, fg_cast(target, fg_trace_float(fg_step_trace(step))), t->loss_options);
 }
 
 static fg_tensor predict(void *self, fg_step *step, const fg_batch *batch)
@@ -193,7 +194,20 @@ static fg_status find_loss(fgi_run_task *t, fg_error *err)
                          task);
         return FG_EINVAL;
     }
-    return fgi_config_select(c, "loss", &t->loss->entry, &t->loss_values, err);
+    FGI_TRY(fgi_config_select(c, "loss", &t->loss->entry, &t->loss_values, err));
+    return fgi_row_create(&t->loss->entry, t->loss_values, &t->loss_options, err);
+}
+
+static fg_status fill_schedule(fgi_run_task *t, const fg_schedule_entry *row, fg_error *err)
+{
+    fg_option_values *values = NULL;
+    FGI_TRY(fgi_config_select(t->c, "schedule", &row->entry, &values, err));
+    fg_status status = fgi_row_create(&row->entry, values, &t->schedule_options, err);
+    if (status == FG_OK && row->check != NULL && row->check(t->schedule_options, err) != FG_OK)
+        status = fgi_option_add_place(values, err->status, err);
+    fg_option_values_destroy(values);
+    t->schedule = (fg_schedule){.row = row, .options = t->schedule_options, .is_complete = true};
+    return status;
 }
 
 static fg_status find_rows(fgi_run_task *t, fg_error *err)
@@ -211,8 +225,7 @@ static fg_status find_rows(fgi_run_task *t, fg_error *err)
     FGI_TRY(fgi_config_select(c, "model", &t->model_entry->entry, &t->model_values, err));
     FGI_TRY(
         fgi_config_select(c, "optimizer", &t->optimizer_entry->entry, &t->optimizer_values, err));
-    FGI_TRY(fgi_config_select(c, "schedule", &schedule->entry, &t->schedule_values, err));
-    return schedule->create(t->schedule_values, &t->schedule, err);
+    return fill_schedule(t, schedule, err);
 }
 
 /* ---- settings derived from the data ---------------------------------------------------------- */
@@ -397,14 +410,10 @@ static fg_status count_labels(const fgi_run_task *t, const fg_dataset *train, do
                : fgi_context(err, status, "%s", fgi_config_where(t->c, class_weight_key));
 }
 
-fg_status fgi_run_task_balance(fgi_run_task *t, const fg_dataset *train, fg_error *err)
+/* Replaces class_weight balanced by numbers. */
+static fg_status weigh(fgi_run_task *t, const fg_dataset *train, fg_error *err)
 {
     fgi_buf list = {0};
-    const bool is_balanced = t->is_classification &&
-                             fgi_config_count(t->c, class_weight_key) == 1 &&
-                             strcmp(fgi_config_text_at(t->c, class_weight_key, 0), "balanced") == 0;
-    if (!is_balanced || train == NULL)
-        return FG_OK;
     double *weights = fgi_calloc((size_t)t->outputs, sizeof *weights);
     fg_status status = weights != NULL ? count_labels(t, train, weights, err) : fgi_no_memory(err);
     if (status == FG_OK) {
@@ -418,7 +427,25 @@ fg_status fgi_run_task_balance(fgi_run_task *t, const fg_dataset *train, fg_erro
         status = fg_option_set(t->loss_values, "class_weight", list.data, NULL, err);
     fgi_free(weights);
     fgi_buf_fini(&list);
-    return status;
+    if (status != FG_OK)
+        return status;
+    fgi_free(t->loss_options);
+    return fgi_row_create(&t->loss->entry, t->loss_values, &t->loss_options, err);
+}
+
+fg_status fgi_run_task_balance(fgi_run_task *t, const fg_dataset *train, fg_error *err)
+{
+    const bool is_balanced = t->is_classification &&
+                             fgi_config_count(t->c, class_weight_key) == 1 &&
+                             strcmp(fgi_config_text_at(t->c, class_weight_key, 0), "balanced") == 0;
+    if (train == NULL)
+        return FG_OK;
+    if (is_balanced)
+        FGI_TRY(weigh(t, train, err));
+    if (t->loss->check == NULL)
+        return FG_OK;
+    const fg_status status = t->loss->check(t->loss_options, t->outputs, err);
+    return status != FG_OK ? fgi_option_add_place(t->loss_values, status, err) : FG_OK;
 }
 
 json_t *fgi_run_task_describe(const fgi_run_task *task)
@@ -445,8 +472,10 @@ void fgi_run_task_fini(fgi_run_task *task)
     fgi_config_rows_free(&task->augment);
     fg_option_values_destroy(task->model_values);
     fg_option_values_destroy(task->optimizer_values);
-    fg_option_values_destroy(task->schedule_values);
     fg_option_values_destroy(task->loss_values);
+    fgi_free(task->loss_options);
+    fgi_free(task->schedule_options);
     task->loss_values = NULL;
-    task->model_values = task->optimizer_values = task->schedule_values = NULL;
+    task->loss_options = task->schedule_options = NULL;
+    task->model_values = task->optimizer_values = NULL;
 }

@@ -96,8 +96,9 @@ static bool put_position(json_t *object, const fg_trainer *trainer, const fgi_be
     fgi_cursor cursor = trainer->cursor;
     cursor.top = *top;
     const fg_schedule *schedule = trainer->options.lr.schedule;
+    const bool has_end = schedule != NULL && schedule->row != NULL && !schedule->row->is_endless;
     const int64_t total = trainer->fit.settings.total_steps; /* -1: no end */
-    cursor.total_steps = total > 0 && schedule != NULL && schedule->ops != NULL ? total : 0;
+    cursor.total_steps = total > 0 && has_end ? total : 0;
     cursor.log_lines = fgi_logger_lines(fgi_run_logger(trainer->run));
     return json_object_set_new(object, "version", json_integer(1)) == 0 &&
            json_object_set_new(object, "seed", json_integer((int64_t)trainer->options.seed)) == 0 &&

@@ -18,6 +18,7 @@
 #include "ckpt/attach.h"
 #include "log/log_item.h"
 #include "log/logger.h"
+#include "optim/optimizer.h"
 #include "pjrt/pjrt.h"
 #include "trace/precision.h"
 #include "train/callbacks.h"
@@ -247,7 +248,8 @@ static bool keep_options(fg_trainer *trainer)
     fg_schedule *schedule =
         fgi_arena_copy(&trainer->strings, o->lr.schedule, sizeof *o->lr.schedule);
     o->lr.schedule = schedule;
-    return ok && schedule != NULL;
+    return ok && schedule != NULL &&
+           fgi_schedule_complete(schedule, schedule, &trainer->schedule_options, NULL) == FG_OK;
 }
 
 static void set_defaults(fg_trainer_options *o)
@@ -350,6 +352,7 @@ void fg_trainer_destroy(fg_trainer *trainer)
     if (trainer->client != trainer->options.devices.client)
         fg_client_close(trainer->client);
     fgi_arena_fini(&trainer->strings);
+    fgi_free(trainer->schedule_options);
     fgi_free(trainer);
 }
 

@@ -75,6 +75,7 @@ typedef struct fgi_preview {
 struct fg_trainer {
     fg_trainer_options options; /* strings and the schedule are in `strings` */
     fgi_arena strings;
+    void *schedule_options; /* those of the schedule, unless they are borrowed */
     const struct fgi_precision *precision;
     fgi_accumulation accumulation; /* batches of a step */
     fg_client *client;             /* closed with the Trainer unless it is options.devices.client */

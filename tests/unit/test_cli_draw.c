@@ -444,7 +444,7 @@ static const struct {
 /* What does not change is not drawn. */
 static void curves_of_schedules(void **state)
 {
-    const fg_schedule onecycle = fg_onecycle(NULL), constant = {.ops = NULL};
+    const fg_schedule onecycle = fg_onecycle(NULL), constant = {.row = NULL};
     (void)state;
     for (size_t i = 0; i < sizeof schedule_curves / sizeof schedule_curves[0]; i++) {
         fgi_buf *out = begin();
@@ -766,7 +766,7 @@ static void a_long_curve_has_its_last_point(void **state)
  * their numbers. */
 static void whole_pictures(void **state)
 {
-    const fg_schedule onecycle = fg_onecycle(NULL), constant = {.ops = NULL};
+    const fg_schedule onecycle = fg_onecycle(NULL), constant = {.row = NULL};
     const char *folder = fgt_temp_folder();
     fgi_buf *out = begin();
     fg_error err = {0};

@@ -180,23 +180,14 @@ static void the_table_of_accelerators(void **state)
 
 /* ---- schedules ------------------------------------------------------------------------------- */
 
-/* The settings: from this step on, the rate is the given one; before, half of it. */
-static double late_lr(const void *settings, double lr, int64_t step, int64_t total_steps)
+/* From the step in the options on, the rate is the given one; before, half of it. */
+static double late_lr(const void *options, double lr, int64_t step, int64_t total_steps)
 {
-    int64_t begin;
     (void)total_steps;
-    memcpy(&begin, settings, sizeof begin);
-    return step < begin ? lr / 2 : lr;
+    return step < *(const int64_t *)options ? lr / 2 : lr;
 }
 
-static const fg_schedule_ops late_ops = {.name = "late", .lr = late_lr};
-
-static fg_schedule late_schedule(int64_t begin)
-{
-    fg_schedule schedule = {.ops = &late_ops};
-    memcpy(schedule.settings, &begin, sizeof begin);
-    return schedule;
-}
+static const fg_schedule_entry late_row = {.entry = {.name = "late"}, .lr = late_lr};
 
 /* Steps of a schedule whose number is not divisible by four, and factors below 1. */
 static void limits_of_schedules(void **state)
@@ -204,7 +195,8 @@ static void limits_of_schedules(void **state)
     fgi_buf out = {0};
     (void)state;
     for (int64_t steps = 1; steps <= 8; steps++) {
-        const fg_schedule schedule = late_schedule(steps / 2);
+        const int64_t begin = steps / 2;
+        const fg_schedule schedule = {.row = &late_row, .options = &begin, .is_complete = true};
         const fgi_schedule_view view = {.name = "late",
                                         .schedule = &schedule,
                                         .momentum = steps % 2 == 0 ? 0 : 0.5,
@@ -238,7 +230,8 @@ static void the_first_step_with_the_highest_rate(void **state)
     for (size_t i = 0; i < sizeof late / sizeof late[0]; i++) {
         char words[64];
         fgi_buf out = {0};
-        const fg_schedule schedule = late_schedule(late[i][1]);
+        const fg_schedule schedule = {
+            .row = &late_row, .options = &late[i][1], .is_complete = true};
         const fgi_schedule_view view = {.name = "late",
                                         .schedule = &schedule,
                                         .momentum = NONE,

@@ -437,7 +437,7 @@ static void a_batch_that_is_not_launched_is_not_over(void **state)
 {
     (void)state;
     static const fg_callback_ops ops = {.batch_end = fail_uploads};
-    static const fg_schedule constant = {.ops = NULL};
+    static const fg_schedule constant = {.row = NULL};
     fg_error err = {0};
     char *json = NULL;
     size_t size = 0;
