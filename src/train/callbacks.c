@@ -13,10 +13,10 @@
 #include "log/logger.h"
 #include "trace/trace.h"
 #include "train/callbacks.h"
+#include "train/call.h"
 #include "train/callback_state.h"
 #include "train/metrics.h"
 #include "train/progress.h"
-#include "train/trainer.h"
 
 typedef struct callback {
     const fg_callback_ops *ops;
@@ -25,16 +25,20 @@ typedef struct callback {
 } callback;
 
 struct fgi_callbacks {
+    fgi_call *call;
     callback *at;
     size_t count, capacity;
 };
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-fg_status fgi_callbacks_create(fgi_callbacks **out, fg_error *err)
+fg_status fgi_callbacks_create(fgi_call *call, fgi_callbacks **out, fg_error *err)
 {
     *out = fgi_calloc(1, sizeof **out);
-    return *out != NULL ? FG_OK : fgi_no_memory(err);
+    if (*out == NULL)
+        return fgi_no_memory(err);
+    (*out)->call = call;
+    return FG_OK;
 }
 
 void fgi_callbacks_destroy(fgi_callbacks *list)
@@ -70,8 +74,11 @@ void fgi_callbacks_reset(fgi_callbacks *list)
         list->at[i].has_failed = false;
 }
 
-static fg_status add(fgi_callbacks *list, const fg_callback_ops *ops, void *self, fg_error *err)
+fg_status fgi_callbacks_add(fgi_callbacks *list, const fg_callback_ops *ops, void *self,
+                            fg_error *err)
 {
+    FGI_TRY(fgi_check_reserved(FGI_RESERVED(fg_callback_ops, ops), err));
+    FGI_TRY(fgi_callback_state_check(list, ops, err));
     if (list->count == list->capacity) {
         callback *grown = fgi_grow(list->at, list->count, &list->capacity, sizeof *grown);
         if (grown == NULL)
@@ -82,27 +89,7 @@ static fg_status add(fgi_callbacks *list, const fg_callback_ops *ops, void *self
     return FG_OK;
 }
 
-fg_status fg_trainer_add_callback(fg_trainer *trainer, const fg_callback_ops *ops, void *take_self,
-                                  fg_error *err)
-{
-    fg_status status = fgi_check_reserved(FGI_RESERVED(fg_callback_ops, ops), err);
-    if (status == FG_OK)
-        status = fgi_callback_state_check(trainer->callbacks, ops, err);
-    if (status == FG_OK && ops->build != NULL && trainer->model.root != NULL)
-        status = fgi_fail(err, FG_EINVAL,
-                          "callback '%s' changes the model: add it before the first fit or "
-                          "evaluation",
-                          ops->name != NULL ? ops->name : "");
-    if (status == FG_OK)
-        status = add(trainer->callbacks, ops, take_self, err);
-    if (status == FG_OK && ops->setup != NULL) {
-        status = ops->setup(take_self, trainer, err);
-        trainer->callbacks->count -= status != FG_OK;
-    }
-    if (status != FG_OK && ops->destroy != NULL)
-        ops->destroy(take_self);
-    return status;
-}
+void fgi_callbacks_remove_last(fgi_callbacks *list) { list->count--; }
 
 /* ---- calling them ---------------------------------------------------------------------------- */
 
@@ -129,30 +116,30 @@ static callback_fn *function_of(const fg_callback_ops *ops, fgi_event_kind kind)
 
 /* Between the start and the end of a fit, a callback's error ends the run like a stop: the state is
  * saved first. */
-static bool is_deferred(const fg_trainer *trainer, fgi_event_kind kind)
+static bool is_deferred(const fgi_call *call, fgi_event_kind kind)
 {
-    return trainer->call.is_running && kind != FGI_ON_FIT_START && kind != FGI_ON_FIT_END;
+    return call->is_running && kind != FGI_ON_FIT_START && kind != FGI_ON_FIT_END;
 }
 
-static fg_status take_error(fg_trainer *trainer, callback *failed, fgi_event_kind kind,
-                            fg_status status, const fg_error *local, fg_error *err)
+static fg_status take_error(fgi_call *call, callback *failed, fgi_event_kind kind, fg_status status,
+                            const fg_error *local, fg_error *err)
 {
     const char *text = local->message[0] != '\0' ? local->message : "a callback ended the run";
-    if (!is_deferred(trainer, kind))
+    if (!is_deferred(call, kind))
         return fgi_fail(err, status, "%s", text);
     failed->has_failed = true;
-    trainer->call.is_stopping = true;
-    if (trainer->fit.failure.status == FG_OK)
-        (void)fgi_fail(&trainer->fit.failure, status, "%s", text);
+    call->is_stopping = true;
+    if (call->failure.status == FG_OK)
+        (void)fgi_fail(&call->failure, status, "%s", text);
     return FG_OK;
 }
 
-static void take_stop(fg_trainer *trainer, const fg_error *local)
+static void take_stop(fgi_call *call, const fg_error *local)
 {
-    char *reason = trainer->call.result.stop_reason;
-    trainer->call.is_stopping = true;
-    if (trainer->call.is_running && reason[0] == '\0')
-        (void)fgi_snprintf(reason, sizeof trainer->call.result.stop_reason, "%s", local->message);
+    char *reason = call->result.stop_reason;
+    call->is_stopping = true;
+    if (call->is_running && reason[0] == '\0')
+        (void)fgi_snprintf(reason, sizeof call->result.stop_reason, "%s", local->message);
 }
 
 /* NULL: it has none. */
@@ -197,9 +184,8 @@ static void end_span(int64_t begin, const callback *of, size_t number, fgi_event
     fgi_timeline_end(begin, "callback", name, step);
 }
 
-fg_status fgi_notify(fg_trainer *trainer, fgi_event_kind kind, const fg_progress *at, fg_error *err)
+fg_status fgi_notify(fgi_callbacks *list, fgi_event_kind kind, const fg_progress *at, fg_error *err)
 {
-    const fgi_callbacks *list = trainer->callbacks;
     for (size_t i = 0; i < list->count; i++) {
         callback *each = &list->at[i];
         callback_fn *function = function_of(each->ops, kind);
@@ -210,9 +196,9 @@ fg_status fgi_notify(fg_trainer *trainer, fgi_event_kind kind, const fg_progress
         const fg_status status = function(each->self, at, &local);
         end_span(begin, each, i + 1, kind, at->step);
         if (status == FG_ESTOPPED)
-            take_stop(trainer, &local);
+            take_stop(list->call, &local);
         else if (status != FG_OK)
-            return take_error(trainer, each, kind, status, &local, err);
+            return take_error(list->call, each, kind, status, &local, err);
     }
     return FG_OK;
 }
@@ -225,10 +211,9 @@ bool fgi_callbacks_receive_predictions(const fgi_callbacks *list)
     return i < list->count;
 }
 
-fg_status fgi_notify_predicted(fg_trainer *trainer, const fg_progress *at,
+fg_status fgi_notify_predicted(fgi_callbacks *list, const fg_progress *at,
                                const fg_predictions *rows, fg_error *err)
 {
-    const fgi_callbacks *list = trainer->callbacks;
     for (size_t i = 0; i < list->count; i++) {
         callback *each = &list->at[i];
         fg_error local = {0};
@@ -236,9 +221,9 @@ fg_status fgi_notify_predicted(fg_trainer *trainer, const fg_progress *at,
             continue;
         const fg_status status = each->ops->predicted(each->self, at, rows, &local);
         if (status == FG_ESTOPPED)
-            take_stop(trainer, &local);
+            take_stop(list->call, &local);
         else if (status != FG_OK)
-            return take_error(trainer, each, FGI_ON_EVAL_END, status, &local, err);
+            return take_error(list->call, each, FGI_ON_EVAL_END, status, &local, err);
     }
     return FG_OK;
 }
@@ -292,10 +277,9 @@ void fg_log_values_add(fg_log_values *values, const char *name, double value)
     }
 }
 
-fg_status fgi_measure(fg_trainer *trainer, fg_progress *at, fg_metric *metrics, size_t capacity,
+fg_status fgi_measure(fgi_callbacks *list, fg_progress *at, fg_metric *metrics, size_t capacity,
                       fg_error *err)
 {
-    const fgi_callbacks *list = trainer->callbacks;
     fg_log_values values = {.at = metrics, .count = at->metric_count, .capacity = capacity};
     fg_status status = FG_OK;
     for (size_t i = 0; i < list->count && status == FG_OK; i++) {
@@ -310,28 +294,12 @@ fg_status fgi_measure(fg_trainer *trainer, fg_progress *at, fg_metric *metrics, 
         }
         values.error = (fg_error){0};
         if (returned == FG_ESTOPPED)
-            take_stop(trainer, &local);
+            take_stop(list->call, &local);
         else if (returned != FG_OK)
-            status = take_error(trainer, each, FGI_ON_LOG, returned, &local, err);
+            status = take_error(list->call, each, FGI_ON_LOG, returned, &local, err);
     }
     at->metric_count = values.count;
     return status;
-}
-
-fg_progress fgi_progress_at(const fg_trainer *trainer)
-{
-    const fg_optimizer *optimizer = trainer->model.optimizer;
-    return (fg_progress){
-        .step = trainer->cursor.step,
-        .epoch = trainer->cursor.epoch,
-        .batch = trainer->cursor.epoch_batches,
-        .batches = trainer->fit.batches_per_epoch,
-        .total_steps = trainer->fit.settings.total_steps,
-        .lr = optimizer != NULL ? fg_optimizer_get_lr(optimizer) : 0,
-        .momentum = optimizer != NULL ? fg_optimizer_get_momentum(optimizer) : (double)NAN,
-        .weight_decay = optimizer != NULL ? fg_optimizer_get_weight_decay(optimizer) : (double)NAN,
-        .trainer = trainer,
-    };
 }
 
 /* ---- changing programs ----------------------------------------------------------------------- */

@@ -13,7 +13,7 @@
 #include "train/feed.h"
 #include "train/ledger.h"
 #include "train/progress.h"
-#include "train/result.h"
+#include "train/call.h"
 #include "train/sample_rows.h"
 #include "train/signals.h"
 #include "train/snapshot.h"
@@ -41,7 +41,7 @@ static fg_status launch_next(fg_trainer *trainer, fgi_stage *stage, fgi_windows 
         FGI_TRY(fgi_windows_close(trainer, windows, stage, err));
     FGI_TRY(fgi_windows_collect(trainer, windows, stage, FGI_WINDOWS, err));
     if (!trainer->call.is_running)
-        return fgi_notify(trainer, FGI_ON_BATCH_END, at, err);
+        return fgi_notify(trainer->callbacks, FGI_ON_BATCH_END, at, err);
     fgi_progress_validating(trainer->progress, at);
     return FG_OK;
 }
@@ -56,7 +56,7 @@ static fg_status pass(fg_trainer *trainer, fgi_stage *stage, fgi_windows *window
     if (!fgi_stage_has_first(stage))
         FGI_TRY(fg_loader_start_epoch(fgi_stage_loader(stage), 0, 0, err));
     FGI_TRY(fgi_stage_clear_sums(trainer, stage, err));
-    while (has_more && (at.batches < 0 || at.batch < at.batches) && !fgi_stop_requested(trainer)) {
+    while (has_more && (at.batches < 0 || at.batch < at.batches) && !fgi_trainer_stops(trainer)) {
         const int64_t watch = fgi_work_begin(trainer->ledger);
         FGI_TRY(launch_next(trainer, stage, windows, &at, &has_more, err));
         if (!trainer->call.is_running)
@@ -129,14 +129,14 @@ static fg_status evaluate(fg_trainer *trainer, const fg_task *task, fgi_stage_ki
     fg_progress at = fgi_progress_at(trainer);
     at.batch = 0;
     at.batches = fgi_stage_batches(trainer->stage[kind], limit);
-    FGI_TRY(fgi_notify(trainer, FGI_ON_EVAL_START, &at, err));
+    FGI_TRY(fgi_notify(trainer->callbacks, FGI_ON_EVAL_START, &at, err));
     FGI_TRY(fgi_evaluate(trainer, kind, limit, metrics, &count, err));
     if (trainer->call.is_stopping)
         return FG_OK;
     at.batch = trainer->call.evaluated_batches;
     at.metrics = metrics;
     at.metric_count = count;
-    return fgi_notify(trainer, FGI_ON_EVAL_END, &at, err);
+    return fgi_notify(trainer->callbacks, FGI_ON_EVAL_END, &at, err);
 }
 
 static fg_status run(fg_trainer *trainer, const fg_task *task, fgi_stage_kind kind,
@@ -274,7 +274,7 @@ static fg_status pass_rows(const prediction *p, const rows *r, const fg_progress
                                 ? local.message
                                 : "the function that receives the predictions failed");
     }
-    return fgi_notify_predicted(p->trainer, at, &predictions, err);
+    return fgi_notify_predicted(p->trainer->callbacks, at, &predictions, err);
 }
 
 /* Passes on the rows of the last but one batch, or of the last if `is_end`. */
@@ -306,7 +306,7 @@ static fg_status predict_next(prediction *p, fgi_stage *stage, fg_progress *at, 
     FGI_TRY(start_rows(p, array, first, valid, err));
     FGI_TRY(write_rows(p, false, at, err));
     at->batch++;
-    return fgi_notify(p->trainer, FGI_ON_BATCH_END, at, err);
+    return fgi_notify(p->trainer->callbacks, FGI_ON_BATCH_END, at, err);
 }
 
 static fg_status predict_batches(prediction *p, fgi_stage *stage, fg_progress *at, fg_error *err)
@@ -314,7 +314,7 @@ static fg_status predict_batches(prediction *p, fgi_stage *stage, fg_progress *a
     fg_trainer *trainer = p->trainer;
     bool has_more = true;
     FGI_TRY(fg_loader_start_epoch(fgi_stage_loader(stage), 0, 0, err));
-    while (has_more && !fgi_stop_requested(trainer)) {
+    while (has_more && !fgi_trainer_stops(trainer)) {
         const int64_t watch = fgi_work_begin(trainer->ledger);
         FGI_TRY(predict_next(p, stage, at, &has_more, err));
         fgi_work_end(trainer->ledger, watch);
@@ -335,7 +335,7 @@ static fg_status predict(prediction *p, const fg_fit_data *data, fg_error *err)
     fg_progress at = fgi_progress_at(trainer);
     at.batch = 0;
     at.batches = fgi_stage_batches(trainer->stage[FGI_PREDICT], 0);
-    FGI_TRY(fgi_notify(trainer, FGI_ON_EVAL_START, &at, err));
+    FGI_TRY(fgi_notify(trainer->callbacks, FGI_ON_EVAL_START, &at, err));
     const fg_status status = predict_batches(p, trainer->stage[FGI_PREDICT], &at, err);
     for (int i = 0; i < 2; i++) {
         drop_rows(&p->batch[i]);
@@ -343,7 +343,7 @@ static fg_status predict(prediction *p, const fg_fit_data *data, fg_error *err)
     }
     if (status != FG_OK || trainer->call.is_stopping)
         return status;
-    return fgi_notify(trainer, FGI_ON_EVAL_END, &at, err);
+    return fgi_notify(trainer->callbacks, FGI_ON_EVAL_END, &at, err);
 }
 
 fg_status fg_trainer_predict(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,

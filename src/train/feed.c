@@ -249,7 +249,7 @@ static fg_status retire(fg_trainer *trainer, int64_t keep, fg_error *err)
             break;
         if (flight->open > 0)
             await_flight(trainer, flight);
-        fgi_step_profile_retired(trainer, flight);
+        fgi_step_profile_retired(trainer->step_profile, flight);
         fgi_event_destroy(flight->done);
         flight->done = NULL;
         fgi_watch_done(trainer->watchdog, (int)flight->kind, flight->number);
@@ -328,7 +328,8 @@ static void launched(fg_trainer *trainer, fgi_flight *flight, fgi_event *take_do
 {
     fgi_ledger_launched(trainer->ledger, trainer->feed->launched);
     flight->done = take_done;
-    flight->part_done_ns = fgi_step_profile_times(trainer, trainer->feed->launched, take_done);
+    flight->part_done_ns =
+        fgi_step_profile_times(trainer->step_profile, trainer->feed->launched, take_done);
     trainer->feed->launched++;
     if (flight->is_batch)
         (void)atomic_fetch_add(&trainer->feed->under_way[flight->kind], 1);

@@ -32,7 +32,7 @@
 #include "train/health.h"
 #include "train/ledger.h"
 #include "train/rank.h"
-#include "train/result.h"
+#include "train/call.h"
 #include "train/run_folder.h"
 #include "train/saver.h"
 #include "train/signals.h"
@@ -71,7 +71,7 @@ static fg_status save(fg_trainer *trainer, fgi_rank rank, fg_error *err)
     if (trainer->options.checkpoints.run_dir == NULL ||
         (fgi_saver_is_current(trainer->saver) && rank == FGI_RANK_NONE))
         return FG_OK;
-    if (fgi_divergence_is_suspected(trainer) && rank != FGI_RANK_BEST) {
+    if (fgi_divergence_is_suspected(trainer->divergence) && rank != FGI_RANK_BEST) {
         fgi_best_list_forget(&trainer->cursor.top, trainer->cursor.step);
         return FG_OK; /* wait until the loss has fallen again */
     }
@@ -106,17 +106,17 @@ static fg_status validate(fg_trainer *trainer, const fg_fit_data *data, fgi_rank
     const int64_t begin = fgi_now_ns();
     fgi_saver_set_current(trainer->saver, false);
     trainer->cursor.owes_validation = true;
-    if (fgi_stop_requested(trainer))
+    if (fgi_trainer_stops(trainer))
         return FG_OK;
-    const int64_t deadline_ns = trainer->fit.deadline_ns;
+    const int64_t deadline_ns = trainer->call.deadline_ns;
     FGI_TRY(fgi_stage_prepare(trainer, FGI_VAL, data, err));
     limit = fgi_stage_limit(trainer, FGI_VAL);
     at.batch = 0;
     at.batches = fgi_stage_batches(trainer->stage[FGI_VAL], limit);
-    FGI_TRY(fgi_notify(trainer, FGI_ON_VAL_START, &at, err));
-    trainer->fit.deadline_ns = 0; /* a limit of time would only make it start again */
+    FGI_TRY(fgi_notify(trainer->callbacks, FGI_ON_VAL_START, &at, err));
+    trainer->call.deadline_ns = 0; /* a limit of time would only make it start again */
     FGI_TRY(fgi_evaluate(trainer, FGI_VAL, limit, metrics, &count, err));
-    trainer->fit.deadline_ns = deadline_ns;
+    trainer->call.deadline_ns = deadline_ns;
     if (trainer->call.is_stopping) /* cut short */
         return FG_OK;
     /* metrics of the previous steps have arrived by now, and are logged in the order of steps */
@@ -127,7 +127,7 @@ static fg_status validate(fg_trainer *trainer, const fg_fit_data *data, fgi_rank
     *out_rank = rank_metrics(trainer, metrics, count);
     at.metrics = metrics;
     at.metric_count = count;
-    FGI_TRY(fgi_notify(trainer, FGI_ON_VAL_END, &at, err));
+    FGI_TRY(fgi_notify(trainer->callbacks, FGI_ON_VAL_END, &at, err));
     fgi_windows_exclude(trainer->windows, fgi_now_ns() - begin);
     fgi_timeline_end(begin, "trainer", "validation", trainer->cursor.step);
     return FG_OK;
@@ -185,7 +185,7 @@ static fg_status train_batch(fg_trainer *trainer, bool *out_is_last, fg_error *e
                         (long long)trainer->cursor.sample_count);
     const fgi_cursor next = fgi_cursor_after(&trainer->cursor, batch);
     const int64_t valid = batch->valid;
-    fgi_divergence_note_batch(trainer, batch);
+    fgi_divergence_note_batch(trainer->divergence, batch);
     trainer->fit.ends_epoch = ends_epoch(trainer, &next);
     trainer->cursor.has_read_epoch = batch->is_last;
     FGI_TRY(fgi_feed_launch(trainer, stage, batch, NULL, err));
@@ -200,7 +200,7 @@ static fg_status train_batch(fg_trainer *trainer, bool *out_is_last, fg_error *e
         FGI_TRY(fgi_feed_update(trainer, stage, err));
     trainer->cursor.step += *out_is_last;
     const fg_progress at = fgi_progress_at(trainer);
-    return fgi_notify(trainer, FGI_ON_BATCH_END, &at, err);
+    return fgi_notify(trainer->callbacks, FGI_ON_BATCH_END, &at, err);
 }
 
 /* An optimizer step: launches its batches, and processes metrics that have arrived. A stop waits
@@ -266,11 +266,23 @@ static fg_status end_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
     fgi_saver_set_current(trainer->saver, false);
     at.metrics = metrics;
     at.metric_count = count;
-    FGI_TRY(fgi_notify(trainer, FGI_ON_EPOCH_END, &at, err));
+    FGI_TRY(fgi_notify(trainer->callbacks, FGI_ON_EPOCH_END, &at, err));
     if (rank != FGI_RANK_NONE || is_due(o->checkpoints.save_every_epochs, trainer->cursor.epoch) ||
         is_due(o->checkpoints.save_every_steps, trainer->cursor.step) ||
         fgi_saver_is_requested(trainer->saver))
         FGI_TRY(save(trainer, rank, err));
+    return FG_OK;
+}
+
+/* Stops the profile when that is due. The time is not that of training. */
+static fg_status end_profile(fg_trainer *trainer, fg_error *err)
+{
+    if (!fgi_step_profile_is_due(trainer->step_profile))
+        return FG_OK;
+    FGI_TRY(fgi_feed_drain(trainer, err));
+    const int64_t begin = fgi_now_ns();
+    fgi_step_profile_stop(trainer->step_profile);
+    fgi_windows_exclude(trainer->windows, fgi_now_ns() - begin);
     return FG_OK;
 }
 
@@ -281,22 +293,22 @@ static fg_status run_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
     const fg_progress at = fgi_progress_at(trainer);
     FGI_TRY(fg_loader_start_epoch(fgi_stage_loader(stage), trainer->cursor.epoch,
                                   trainer->cursor.position, err));
-    FGI_TRY(fgi_notify(trainer, FGI_ON_EPOCH_START, &at, err));
+    FGI_TRY(fgi_notify(trainer->callbacks, FGI_ON_EPOCH_START, &at, err));
     FGI_TRY(fgi_stage_refresh(trainer, stage, err));
     if (trainer->cursor.owes_validation)
         FGI_TRY(do_due(trainer, data, err));
-    while (!epoch_is_over(trainer) && !is_over(trainer) && !fgi_stop_requested(trainer)) {
-        fgi_step_profile_before(trainer);
+    while (!epoch_is_over(trainer) && !is_over(trainer) && !fgi_trainer_stops(trainer)) {
+        fgi_step_profile_before(trainer->step_profile);
         const int64_t watch = fgi_work_begin(trainer->ledger);
         FGI_TRY(train_step(trainer, err));
         fgi_work_end(trainer->ledger, watch);
         FGI_TRY(do_due(trainer, data, err));
-        if (fgi_save_requested(trainer) || fgi_saver_is_due(trainer))
+        if (fgi_save_requested(&trainer->options, &trainer->call) || fgi_saver_is_due(trainer))
             FGI_TRY(save(trainer, FGI_RANK_NONE, err));
         FGI_TRY(fgi_saver_collect(trainer, false, err));
-        FGI_TRY(fgi_step_profile_after(trainer, err));
+        FGI_TRY(end_profile(trainer, err));
     }
-    if (!epoch_is_over(trainer) || fgi_stop_requested(trainer))
+    if (!epoch_is_over(trainer) || fgi_trainer_stops(trainer))
         return FG_OK;
     return end_epoch(trainer, data, err);
 }
@@ -307,7 +319,7 @@ static fg_status run_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
  * which the process may be killed soon. */
 static bool is_at_limit(const fg_trainer *trainer)
 {
-    return trainer->fit.failure.status == FG_OK && !trainer->fit.is_asked_to_stop &&
+    return trainer->call.failure.status == FG_OK && !trainer->call.is_asked_to_stop &&
            trainer->call.result.stop_signal == 0 && trainer->call.result.stop_reason[0] != '\0';
 }
 
@@ -323,7 +335,7 @@ static fg_status validate_last(fg_trainer *trainer, const fg_fit_data *data, fg_
         FGI_TRY(save(trainer, FGI_RANK_NONE, err));
     trainer->fit.is_extra = is_stopping && !trainer->cursor.owes_validation &&
                             !(epoch_is_over(trainer) && is_due_at_end(trainer, data));
-    trainer->fit.deadline_ns = 0;
+    trainer->call.deadline_ns = 0;
     trainer->call.is_stopping = false;
     const fg_status status = validate(trainer, data, &rank, err);
     trainer->call.is_stopping |= is_stopping;
@@ -346,14 +358,14 @@ static fg_status end_run(fg_trainer *trainer, const fg_fit_data *data, fg_error 
     FGI_TRY(fgi_windows_collect(trainer, windows, stage, 0, err));
     FGI_TRY(fgi_windows_peek(trainer, windows, stage, open_sums, err));
     if (!trainer->call.is_stopping && !trainer->call.result.nothing_to_do)
-        fgi_divergence_end(trainer);
+        fgi_divergence_end(trainer->divergence);
     if (trainer->cursor.epoch_batches > 0 && !trainer->call.result.nothing_to_do)
         fgi_result_put(&trainer->call.result, metrics,
                        fgi_windows_means(windows, stage, open_sums, metrics));
     FGI_TRY(validate_last(trainer, data, err));
     FGI_TRY(fgi_feed_drain(trainer, err));
-    FGI_TRY(fgi_health_end(trainer, err));
-    if (trainer->fit.failure.status != FG_OK && trainer->cursor.step == 0)
+    FGI_TRY(fgi_divergence_read(trainer->divergence, err));
+    if (trainer->call.failure.status != FG_OK && trainer->cursor.step == 0)
         return FG_OK; /* there is nothing to save */
     return fgi_saver_finish(trainer, err);
 }
@@ -396,11 +408,11 @@ static fg_status find_start(fg_trainer *trainer, const fg_task *task, const fg_f
                             fg_error *err)
 {
     FGI_TRY(fgi_trainer_prepare(trainer, task, true, err));
-    FGI_TRY(fgi_run_claim(trainer, err));
+    FGI_TRY(fgi_run_claim(trainer->run, trainer->client, err));
     FGI_TRY(fgi_settings_make(trainer, data, err));
     FGI_TRY(fgi_state_restore(trainer, err));
     FGI_TRY(find_place(trainer, data, err));
-    FGI_TRY(fgi_run_check(trainer, err));
+    FGI_TRY(fgi_run_check(trainer->run, trainer->call.result.checkpoint, err));
     return fgi_settings_settle(trainer, err);
 }
 
@@ -415,7 +427,8 @@ static fg_status begin_run(fg_trainer *trainer, const fg_task *task, const fg_fi
     trainer->call.result.nothing_to_do = is_complete(trainer, data);
     if (trainer->call.result.nothing_to_do) /* if this Trainer trained it */
         fgi_result_put(&trainer->call.result, trainer->last_fit.metrics, trainer->last_fit.count);
-    fgi_step_profile_begin(trainer);
+    fgi_step_profile_begin(trainer->step_profile, trainer->client,
+                           trainer->fit.settings.total_steps, trainer->call.result.nothing_to_do);
     if (!trainer->call.result.nothing_to_do) {
         FGI_TRY(fgi_stage_prepare(trainer, FGI_TRAIN, data, err));
         FGI_TRY(try_validation(trainer, data, err));
@@ -424,22 +437,23 @@ static fg_status begin_run(fg_trainer *trainer, const fg_task *task, const fg_fi
         trainer->fit.validations = validates(trainer, data) ? fgi_settings_validations(trainer) : 0;
         FGI_TRY(fgi_windows_continue(trainer, trainer->windows, trainer->stage[FGI_TRAIN], err));
     }
-    FGI_TRY(fgi_run_clear(trainer, err));
+    FGI_TRY(fgi_run_clear(trainer->run, trainer->call.result.checkpoint, err));
     if (!trainer->call.result.nothing_to_do) {
         FGI_TRY(fgi_state_settle(trainer, err));
-        FGI_TRY(fgi_run_open(trainer, err));
+        FGI_TRY(
+            fgi_run_open(trainer->run, trainer->client, &trainer->cursor, trainer->callbacks, err));
     }
     const fg_progress at = fgi_progress_at(trainer);
     trainer->fit.has_started = true;
     fgi_windows_start_clock(trainer->windows);
-    return fgi_notify(trainer, FGI_ON_FIT_START, &at, err);
+    return fgi_notify(trainer->callbacks, FGI_ON_FIT_START, &at, err);
 }
 
 /* A rollback requires a checkpoint to go back to, from the first step on. */
 static fg_status save_first(fg_trainer *trainer, fg_error *err)
 {
     if (strcmp(trainer->options.divergence.action, "rollback") != 0 ||
-        fgi_divergence_good(trainer)[0] != '\0' || !has_more(trainer))
+        fgi_divergence_good(trainer->divergence)[0] != '\0' || !has_more(trainer))
         return FG_OK;
     fgi_saver_set_current(trainer->saver, false);
     return save(trainer, FGI_RANK_NONE, err);
@@ -447,7 +461,7 @@ static fg_status save_first(fg_trainer *trainer, fg_error *err)
 
 static fg_status run_steps(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
 {
-    while (has_more(trainer) && !fgi_stop_requested(trainer))
+    while (has_more(trainer) && !fgi_trainer_stops(trainer))
         FGI_TRY(run_epoch(trainer, data, err));
     return end_run(trainer, data, err);
 }
@@ -473,7 +487,7 @@ static fg_status load(fg_trainer *trainer, const char *path, fg_error *err)
     FGI_TRY(fgi_state_settle(trainer, err));
     fgi_stage_restart_sums(stage);
     FGI_TRY(fgi_windows_continue(trainer, trainer->windows, stage, err));
-    return fgi_run_reopen(trainer, err);
+    return fgi_run_reopen(trainer->run, &trainer->cursor, err);
 }
 
 static fg_status refuse(const fg_error *why, const char *reason, fg_error *err)
@@ -484,19 +498,19 @@ static fg_status refuse(const fg_error *why, const char *reason, fg_error *err)
 
 static fg_status return_to_good(fg_trainer *trainer, const fg_error *why, fg_error *err)
 {
-    const int64_t count = fgi_divergence_rollbacks(trainer);
-    const double factor = fgi_divergence_lr_factor(trainer);
+    const int64_t count = fgi_divergence_rollbacks(trainer->divergence);
+    const double factor = fgi_divergence_lr_factor(trainer->divergence);
     char path[512];
-    (void)snprintf(path, sizeof path, "%s", fgi_divergence_good(trainer));
+    (void)snprintf(path, sizeof path, "%s", fgi_divergence_good(trainer->divergence));
     FGI_TRY(load(trainer, path, err));
-    fgi_divergence_went_back(trainer, count, factor);
+    fgi_divergence_went_back(trainer->divergence, count, factor);
     fgi_saver_set_current(trainer->saver, false); /* it has the previous learning rate */
     fgi_log(FG_LOG_WARNING,
             "%s\nrollback %lld of at most %lld: training continues from step %lld (%s) with %g "
             "times the configured learning rate",
             why->message, (long long)count + 1,
             (long long)trainer->options.divergence.max_rollbacks, (long long)trainer->cursor.step,
-            path, fgi_divergence_lr_factor(trainer));
+            path, fgi_divergence_lr_factor(trainer->divergence));
     return FG_OK;
 }
 
@@ -511,9 +525,9 @@ static fg_status go_back(fg_trainer *trainer, fg_error *err)
     (void)snprintf(text, sizeof text, "the limit of rollbacks is reached (max_rollbacks=%lld)",
                    (long long)most);
     fg_status status = settle(trainer, &local);
-    if (status == FG_OK && fgi_divergence_rollbacks(trainer) >= most)
+    if (status == FG_OK && fgi_divergence_rollbacks(trainer->divergence) >= most)
         return refuse(&why, text, err);
-    if (status == FG_OK && fgi_divergence_good(trainer)[0] == '\0')
+    if (status == FG_OK && fgi_divergence_good(trainer->divergence)[0] == '\0')
         return refuse(&why, "there is no good checkpoint to roll back to", err);
     if (status == FG_OK)
         status = return_to_good(trainer, &why, &local);
@@ -534,7 +548,7 @@ static fg_status roll_back(fg_trainer *trainer, const fg_fit_data *data, fg_erro
         fg_optimizer_begin_step(trainer->model.optimizer, trainer->cursor.step - 1);
     fgi_windows_start_clock(trainer->windows);
     const fg_progress at = fgi_progress_at(trainer);
-    FGI_TRY(fgi_notify(trainer, FGI_ON_ROLLED_BACK, &at, err));
+    FGI_TRY(fgi_notify(trainer->callbacks, FGI_ON_ROLLED_BACK, &at, err));
     return save(trainer, FGI_RANK_NONE, err);
 }
 
@@ -542,12 +556,12 @@ static fg_status run(fg_trainer *trainer, const fg_task *task, const fg_fit_data
                      fg_error *err)
 {
     FGI_TRY(begin_run(trainer, task, data, err));
-    fgi_divergence_start(trainer);
+    fgi_divergence_start(trainer->divergence);
     FGI_TRY(save_first(trainer, err));
     if (has_more(trainer))
         FGI_TRY(fgi_sanity_check(trainer, data, err));
     fg_status status = run_steps(trainer, data, err);
-    while (status == FG_ENUMERIC && fgi_divergence_wants_rollback(trainer)) {
+    while (status == FG_ENUMERIC && fgi_divergence_wants_rollback(trainer->divergence)) {
         FGI_TRY(roll_back(trainer, data, err));
         status = run_steps(trainer, data, err);
     }
@@ -587,7 +601,7 @@ static void end_failed(fg_trainer *trainer, fg_error *err)
  * reason. */
 static fg_status end_stopped(const fg_trainer *trainer, fg_error *err)
 {
-    const fg_error *failure = &trainer->fit.failure;
+    const fg_error *failure = &trainer->call.failure;
     const char *path = trainer->call.result.checkpoint;
     const char *saved = path[0] != '\0' ? "; saved in " : "";
     if (failure->status == FG_OK && trainer->call.result.stop_reason[0] != '\0')
@@ -595,7 +609,7 @@ static fg_status end_stopped(const fg_trainer *trainer, fg_error *err)
     if (failure->status == FG_OK)
         return fgi_fail(err, FG_ESTOPPED, "stopped at step %lld%s%s%s",
                         (long long)trainer->cursor.step,
-                        trainer->fit.is_asked_to_stop ? " on request" : "", saved, path);
+                        trainer->call.is_asked_to_stop ? " on request" : "", saved, path);
     if (path[0] == '\0')
         return fgi_fail(err, failure->status, "%s", failure->message);
     return fgi_fail(err, failure->status, "%s\nstopped at step %lld%s%s", failure->message,
@@ -606,9 +620,9 @@ static fg_status end_stopped(const fg_trainer *trainer, fg_error *err)
 static fg_status clean_up(fg_trainer *trainer, fg_status status, fg_error *err)
 {
     fg_error later = {0};
-    const fg_error *failure = &trainer->fit.failure;
+    const fg_error *failure = &trainer->call.failure;
     const fg_status drained = fgi_feed_drain(trainer, &later);
-    fgi_step_profile_end(trainer);
+    fgi_step_profile_end(trainer->step_profile, trainer->fit.has_started);
     if (status == FG_OK && drained != FG_OK) {
         status = drained;
         *err = later;
@@ -647,11 +661,12 @@ fg_status fg_trainer_fit(fg_trainer *trainer, const fg_task *task, const fg_fit_
         trainer->options.limits.overfit_batches > 0 || trainer->options.limits.overfit_fraction > 0;
     data = &own;
     trainer->call.is_running = true;
-    trainer->fit = (fgi_fit){.deadline_ns = deadline(trainer)};
+    trainer->call.deadline_ns = deadline(trainer);
+    trainer->fit = (fgi_fit){.total_steps = 0};
     fgi_saver_reset(trainer->saver);
     fgi_callbacks_reset(trainer->callbacks);
     if (trainer->options.handle_signals)
-        fgi_signals_catch(trainer);
+        fgi_signals_catch(&trainer->options, &trainer->call);
     fg_status status = run(trainer, task, data, &first);
     status = clean_up(trainer, status, &first);
     if (status == FG_EDEVMEM)
@@ -664,12 +679,13 @@ fg_status fg_trainer_fit(fg_trainer *trainer, const fg_task *task, const fg_fit_
     trainer->call.is_running = false;
     const fg_progress at = fgi_progress_at(trainer);
     fgi_logger_set_end(fgi_run_logger(trainer->run), status, first.message);
-    const fg_status told =
-        trainer->fit.has_started ? fgi_notify(trainer, FGI_ON_FIT_END, &at, &later) : FG_OK;
+    const fg_status told = trainer->fit.has_started
+                               ? fgi_notify(trainer->callbacks, FGI_ON_FIT_END, &at, &later)
+                               : FG_OK;
     if (status == FG_OK && told != FG_OK) {
         status = told;
         first = later;
     }
-    fgi_run_release(trainer);
+    fgi_run_release(trainer->run);
     return fgi_trainer_leave(trainer, status, &first, err);
 }

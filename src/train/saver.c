@@ -155,9 +155,10 @@ static fg_status take_success(fg_trainer *trainer, const fgi_snapshot_info *info
     saver->failures = 0;
     fgi_best_list_enter(&trainer->cursor.top, &rule, at.step, info->name);
     fgi_checkpoint_remember(trainer, info->path);
-    fgi_divergence_note_checkpoint(trainer, info->path, info->at.step, info->is_suspected);
+    fgi_divergence_note_checkpoint(trainer->divergence, info->path, info->at.step,
+                                   info->is_suspected);
     at.path = trainer->call.result.checkpoint;
-    return fgi_notify(trainer, FGI_ON_SAVED, &at, err);
+    return fgi_notify(trainer->callbacks, FGI_ON_SAVED, &at, err);
 }
 
 fg_status fgi_saver_collect(fg_trainer *trainer, bool wait, fg_error *err)
@@ -203,7 +204,7 @@ fg_status fgi_saver_begin(fg_trainer *trainer, fg_error *err)
     fgi_snapshot *snapshot = NULL;
     FGI_TRY(fgi_saver_collect(trainer, true, err));
     if (fgi_stage_accumulator(trainer->stage[FGI_TRAIN]) != NULL) /* the last update is not known */
-        FGI_TRY(fgi_health_end(trainer, err));
+        FGI_TRY(fgi_divergence_read(trainer->divergence, err));
     fgi_span span = {FGI_CHECKPOINT, FGI_TRAIN, trainer->cursor.step, "checkpoint",
                      .name = "start checkpoint"};
     fgi_span_begin(&trainer->spans, &span);

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "data/loader.h"
 #include "op/op.h"
+#include "optim/optimizer.h"
 #include "trace/precision.h"
 #include "train/accumulate.h"
 #include "train/activity.h"
@@ -16,7 +17,6 @@
 #include "train/device_memory.h"
 #include "train/feed.h"
 #include "train/fit_settings.h"
-#include "train/health.h"
 #include "train/input_report.h"
 #include "train/log_model.h"
 #include "train/stage.h"
@@ -359,7 +359,10 @@ static fg_tensor new_sums(fg_trainer *trainer, fg_step *step)
     const fg_tensor sums = fg_add(now, fg_where(fresh, zero, before));
     if (stage->kind != FGI_TRAIN)
         return sums;
-    return fg_concat((fg_tensor[]){sums, fgi_health_value(trainer, step->trace)}, 2, 0);
+    return fg_concat(
+        (fg_tensor[]){
+            sums, fg_variable_value(step->trace, fgi_optimizer_health(trainer->model.optimizer))},
+        2, 0);
 }
 
 /* Updates the parameters, and then what callbacks add. */
@@ -370,6 +373,13 @@ static void add_update(const fg_trainer *trainer, fg_tensor loss)
 }
 
 static const char *const function[] = {"train_step", "val_step", "test_step", "predict_step"};
+
+/* The logger of the run, which may not be open yet. */
+static struct fgi_logger *logger_of(const fg_trainer *trainer)
+{
+    struct fgi_logger *logger = fgi_run_logger(trainer->run);
+    return logger != NULL ? logger : fgi_run_next_logger(trainer->run);
+}
 
 /* Traces the whole step; returns the result of its program. */
 static fg_tensor trace_step(fg_trainer *trainer, fg_step *step, const fg_batch *batch)
@@ -391,8 +401,7 @@ static fg_tensor trace_step(fg_trainer *trainer, fg_step *step, const fg_batch *
                               fg_type_format(type, text, sizeof text));
     fgi_step_log_loss(step, value);
     if (stage->kind == FGI_TRAIN)
-        fgi_log_model(fgi_run_any_logger(trainer->run), trainer->model.root, trainer->cursor.step,
-                      value);
+        fgi_log_model(logger_of(trainer), trainer->model.root, trainer->cursor.step, value);
     if (stage->accumulator != NULL)
         fgi_accumulate(stage->accumulator, value, fgi_step_loss_weight(step, value));
     else if (stage->kind == FGI_TRAIN)

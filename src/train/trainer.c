@@ -29,7 +29,7 @@
 #include "train/health.h"
 #include "train/ledger.h"
 #include "train/progress.h"
-#include "train/result.h"
+#include "train/call.h"
 #include "train/run_folder.h"
 #include "train/saver.h"
 #include "train/signals.h"
@@ -38,6 +38,7 @@
 #include "train/strategy.h"
 #include "train/trainer.h"
 #include "train/watchdog.h"
+#include "optim/optimizer.h"
 #include "train/windows.h"
 
 enum { MOST_S = 1000000000 }; /* of limits.max_time_s: about 32 years */
@@ -273,6 +274,14 @@ static void set_defaults(fg_trainer_options *o)
     fgi_divergence_set_defaults(o);
 }
 
+/* Before divergence is reported: the last good checkpoint may be under way. */
+static void end_save(void *self)
+{
+    fg_error local = {0};
+    if (fgi_saver_collect(self, true, &local) != FG_OK)
+        fgi_log(FG_LOG_ERROR, "%s", local.message);
+}
+
 static fg_status create_parts(fg_trainer *trainer, fg_error *err)
 {
     const fg_trainer_options *o = &trainer->options;
@@ -280,14 +289,27 @@ static fg_status create_parts(fg_trainer *trainer, fg_error *err)
         FGI_TRY(fgi_stage_create((fgi_stage_kind)i, &trainer->stage[i], err));
     FGI_TRY(fgi_feed_create(&trainer->feed, err));
     FGI_TRY(fgi_windows_create(&trainer->windows, err));
-    FGI_TRY(fgi_health_create(&trainer->health, err));
-    FGI_TRY(fgi_divergence_create(&trainer->divergence, err));
+    FGI_TRY(fgi_health_create(&(fgi_health_uses){.options = o,
+                                                 .precision = trainer->precision,
+                                                 .client = &trainer->client,
+                                                 .optimizer = &trainer->model.optimizer},
+                              &trainer->health, err));
+    FGI_TRY(fgi_divergence_create(&(fgi_divergence_uses){.options = o,
+                                                         .call = &trainer->call,
+                                                         .cursor = &trainer->cursor,
+                                                         .optimizer = &trainer->model.optimizer,
+                                                         .stage = trainer->stage[FGI_TRAIN],
+                                                         .health = trainer->health,
+                                                         .settle = end_save,
+                                                         .self = trainer},
+                                  &trainer->divergence, err));
     FGI_TRY(fgi_ledger_create(&trainer->ledger, err));
     FGI_TRY(fgi_saver_create(&trainer->saver, err));
-    FGI_TRY(fgi_step_profile_create(o->output.profile, &trainer->step_profile, err));
-    FGI_TRY(fgi_run_create(o->output.loggers, &trainer->run, err));
+    FGI_TRY(fgi_step_profile_create(o->output.profile, o->checkpoints.run_dir, &trainer->cursor,
+                                    &trainer->step_profile, err));
+    FGI_TRY(fgi_run_create(&o->checkpoints, o->output.loggers, &trainer->run, err));
     FGI_TRY(fgi_watchdog_create(o, &trainer->watchdog, err));
-    FGI_TRY(fgi_callbacks_create(&trainer->callbacks, err));
+    FGI_TRY(fgi_callbacks_create(&trainer->call, &trainer->callbacks, err));
     fgi_spans_listen(&trainer->spans, fgi_watchdog_listener(trainer->watchdog));
     fgi_spans_listen(&trainer->spans, fgi_ledger_listener(trainer->ledger));
     fgi_spans_listen(&trainer->spans, fgi_signals_listener());
@@ -373,6 +395,11 @@ fg_status fg_trainer_set_accumulation(fg_trainer *trainer, const char *schedule,
     return FG_OK;
 }
 
+const fg_profile_info *fg_trainer_profile(const fg_trainer *trainer)
+{
+    return fgi_step_profile_info(trainer->step_profile);
+}
+
 fg_module *fg_trainer_module(const fg_trainer *trainer) { return trainer->model.root; }
 
 const fg_load_report *fg_trainer_load_report(const fg_trainer *trainer)
@@ -393,6 +420,48 @@ fgi_fit_facts fgi_fit_facts_of(const fg_trainer *trainer)
                            .train = stage != NULL ? fgi_stage_dataset(stage) : NULL,
                            .validations = trainer->fit.validations,
                            .is_extra = trainer->fit.is_extra};
+}
+
+bool fgi_trainer_stops(fg_trainer *trainer)
+{
+    return fgi_stop_requested(&trainer->options, &trainer->call, trainer->run);
+}
+
+fg_progress fgi_progress_at(const fg_trainer *trainer)
+{
+    const fg_optimizer *optimizer = trainer->model.optimizer;
+    return (fg_progress){
+        .step = trainer->cursor.step,
+        .epoch = trainer->cursor.epoch,
+        .batch = trainer->cursor.epoch_batches,
+        .batches = trainer->fit.batches_per_epoch,
+        .total_steps = trainer->fit.settings.total_steps,
+        .lr = optimizer != NULL ? fg_optimizer_get_lr(optimizer) : 0,
+        .momentum = optimizer != NULL ? fg_optimizer_get_momentum(optimizer) : (double)NAN,
+        .weight_decay = optimizer != NULL ? fg_optimizer_get_weight_decay(optimizer) : (double)NAN,
+        .trainer = trainer,
+    };
+}
+
+fg_status fg_trainer_add_callback(fg_trainer *trainer, const fg_callback_ops *ops, void *take_self,
+                                  fg_error *err)
+{
+    fg_status status = FG_OK;
+    if (ops->build != NULL && trainer->model.root != NULL)
+        status = fgi_fail(err, FG_EINVAL,
+                          "callback '%s' changes the model: add it before the first fit or "
+                          "evaluation",
+                          ops->name != NULL ? ops->name : "");
+    if (status == FG_OK)
+        status = fgi_callbacks_add(trainer->callbacks, ops, take_self, err);
+    if (status == FG_OK && ops->setup != NULL) {
+        status = ops->setup(take_self, trainer, err);
+        if (status != FG_OK)
+            fgi_callbacks_remove_last(trainer->callbacks);
+    }
+    if (status != FG_OK && ops->destroy != NULL)
+        ops->destroy(take_self);
+    return status;
 }
 
 void fgi_trainer_step_start(fg_trainer *trainer)
@@ -441,6 +510,26 @@ static void report_frozen(const fg_trainer *trainer)
                 (long long)fg_module_parameter_count(trainer->model.root));
 }
 
+static fg_clip clip_of(const fg_trainer_options *o)
+{
+    const char *algorithm = o->numerics.gradient_clip_algorithm;
+    return algorithm != NULL && strcmp(algorithm, "value") == 0 ? FG_CLIP_VALUE : FG_CLIP_NORM;
+}
+
+/* Loss scaling, stochastic rounding, clipping, and the detection of anomalies. */
+static fg_status prepare_optimizer(fg_trainer *trainer, fg_error *err)
+{
+    fg_optimizer *optimizer = trainer->model.optimizer;
+    if (trainer->precision->scales_loss && !fgi_optimizer_scales_loss(optimizer))
+        FGI_TRY(fg_optimizer_set_loss_scale(optimizer, NULL, err));
+    if (trainer->options.numerics.stochastic_rounding)
+        fg_optimizer_set_stochastic_rounding(optimizer, true);
+    if (trainer->options.numerics.gradient_clip_val > 0)
+        FGI_TRY(fg_optimizer_set_clip(optimizer, clip_of(&trainer->options),
+                                      trainer->options.numerics.gradient_clip_val, err));
+    return fgi_optimizer_watch(optimizer, trainer->options.numerics.detect_anomaly, err);
+}
+
 static fg_status build_optimizer(fg_trainer *trainer, fg_error *err)
 {
     if (trainer->model.optimizer != NULL)
@@ -454,7 +543,7 @@ static fg_status build_optimizer(fg_trainer *trainer, fg_error *err)
         return fgi_fail(err, FG_EINVAL, "task '%s': its optimizer function returned NULL",
                         task->name);
     report_frozen(trainer);
-    return fgi_health_prepare(trainer, err);
+    return prepare_optimizer(trainer, err);
 }
 
 static void warn_of_precision(const fg_trainer *trainer)
@@ -628,8 +717,8 @@ static void fill(const fg_trainer *trainer, fgi_stage_kind kind, fg_result *resu
     fgi_ledger_result(trainer->ledger, result);
     result->epochs = trainer->cursor.epoch;
     result->steps = trainer->cursor.step;
-    fgi_health_result(trainer, result);
-    fgi_divergence_result(trainer, result);
+    fgi_health_result(trainer->health, result);
+    fgi_divergence_result(trainer->divergence, result);
     result->device_peak_bytes = -1;
     const fgi_step_program *program = fgi_stage_program(stage);
     if (program != NULL && fgi_step_program_cost(program, &cost, NULL) == FG_OK)
@@ -668,7 +757,28 @@ fg_status fgi_trainer_leave(fg_trainer *trainer, fg_status status, const fg_erro
     return status;
 }
 
-/* ---- what callbacks log besides numbers ------------------------------------------------------ */
+/* ---- the log --------------------------------------------------------------------------------- */
+
+fg_status fg_trainer_add_logger(fg_trainer *trainer, const fg_logger_ops *ops, void *take_self,
+                                fg_error *err)
+{
+    fgi_logger *logger = fgi_run_next_logger(trainer->run);
+    if (logger != NULL)
+        return fgi_logger_add(logger, ops, take_self, err);
+    if (ops->destroy != NULL)
+        ops->destroy(take_self);
+    return fgi_fail(err, FG_EINVAL, "logger '%s': the log is open already: add it before the fit",
+                    ops->name != NULL ? ops->name : "");
+}
+
+fg_status fg_trainer_set_run_info(fg_trainer *trainer, const fg_run_info *info, fg_error *err)
+{
+    fgi_logger *logger = fgi_run_next_logger(trainer->run);
+    if (logger != NULL)
+        return fgi_logger_set_info(logger, info, err);
+    return fgi_fail(err, FG_EINVAL,
+                    "fg_trainer_set_run_info: the log is open already: call it before the fit");
+}
 
 enum { NAME_MAX_BYTES = 255, SIDE_MAX = 16384 };
 

@@ -11,7 +11,7 @@
 #include "train/accumulate.h"
 #include "train/feed.h"
 #include "train/fit_settings.h"
-#include "train/result.h"
+#include "train/call.h"
 #include "train/signals.h"
 #include "train/snapshot.h"
 #include "train/strategy.h"
@@ -181,7 +181,7 @@ fg_status fgi_trial_drain(fgi_trial *trial, fg_error *err)
     return fgi_feed_drain(trial->trainer, err);
 }
 
-bool fgi_trial_is_stopped(fgi_trial *trial) { return fgi_stop_requested(trial->trainer); }
+bool fgi_trial_is_stopped(fgi_trial *trial) { return fgi_trainer_stops(trial->trainer); }
 
 fg_optimizer *fgi_trial_optimizer(const fgi_trial *trial)
 {
@@ -223,7 +223,7 @@ fg_status fgi_trial_run(fg_trainer *trainer, const fg_task *task, const fg_fit_d
     const bool catches = is_search && trainer->options.handle_signals;
     trainer->call.is_running = trainer->call.is_search = is_search;
     if (catches)
-        fgi_signals_catch(trainer);
+        fgi_signals_catch(&trainer->options, &trainer->call);
     fgi_trial trial = {.trainer = trainer,
                        .fit = trainer->fit,
                        .is_restored = trainer->model.is_restored,

@@ -97,7 +97,8 @@ static void note_first(fg_trainer *trainer, const fgi_stage *stage, const window
     const fgi_metrics *list = fgi_stage_metrics(stage);
     const size_t loss = fgi_metrics_find(list, "loss");
     if (w->at.step == 1 && loss < fgi_metrics_count(list))
-        fgi_divergence_first(trainer, (double)w->sums[2 * loss], (double)w->sums[2 * loss + 1]);
+        fgi_divergence_first(trainer->divergence, (double)w->sums[2 * loss],
+                             (double)w->sums[2 * loss + 1]);
 }
 
 /* Adds the counts of classes, which only evaluations have. */
@@ -133,17 +134,18 @@ static fg_status deliver(fg_trainer *trainer, fgi_windows *windows, fgi_stage *s
     if (fgi_stage_get_kind(stage) != FGI_TRAIN)
         return add_classes(windows, list, w, err);
     note_first(trainer, stage, w);
-    FGI_TRY(fgi_health_take(trainer, w->sums + 2 * count, w->at.step, err));
+    FGI_TRY(fgi_divergence_take(trainer->divergence, w->sums + 2 * count, w->at.step, err));
     fg_progress at = w->at;
     at.metrics = metrics;
     at.metric_count = fgi_metrics_values(list, prefix, sum, weight, NULL, metrics);
-    at.metric_count += fgi_health_metrics(trainer, metrics + at.metric_count);
-    FGI_TRY(fgi_measure(trainer, &at, metrics, at.metric_count + FG_MAX_LOG_VALUES, err));
-    FGI_TRY(fgi_notify(trainer, FGI_ON_LOG, &at, err));
+    at.metric_count += fgi_health_metrics(trainer->health, metrics + at.metric_count);
+    FGI_TRY(
+        fgi_measure(trainer->callbacks, &at, metrics, at.metric_count + FG_MAX_LOG_VALUES, err));
+    FGI_TRY(fgi_notify(trainer->callbacks, FGI_ON_LOG, &at, err));
     const size_t loss = fgi_metrics_find(list, "loss");
     if (loss == count || !(fabs(weight[loss]) > 0)) /* no loss, or no sample */
-        return fgi_divergence_check(trainer, at.step, err);
-    return fgi_divergence_line(trainer, sum[loss] / weight[loss], at.step, err);
+        return fgi_divergence_check(trainer->divergence, at.step, err);
+    return fgi_divergence_line(trainer->divergence, sum[loss] / weight[loss], at.step, err);
 }
 
 /* Waits for the sums of a stage; the ledger records how long. */
@@ -226,9 +228,10 @@ fg_status fgi_windows_peek(fg_trainer *trainer, const fgi_windows *windows, fgi_
     fgi_event_destroy(arrived);
     if (status != FG_OK)
         return read_failed(trainer, stage, trainer->cursor.step, status, err);
-    FGI_TRY(fgi_health_take(trainer, out_sums + 2 * fgi_metrics_count(fgi_stage_metrics(stage)),
-                            trainer->cursor.step, err));
-    return fgi_divergence_check(trainer, trainer->cursor.step, err);
+    FGI_TRY(fgi_divergence_take(trainer->divergence,
+                                out_sums + 2 * fgi_metrics_count(fgi_stage_metrics(stage)),
+                                trainer->cursor.step, err));
+    return fgi_divergence_check(trainer->divergence, trainer->cursor.step, err);
 }
 
 /* Starts reading the sums of the current window; there is room for it. */
