@@ -14,6 +14,7 @@
  * programs. Then the state is saved again, so a run that is killed resumes with the smaller rate.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -75,7 +76,7 @@ static fg_status save(fg_trainer *trainer, fgi_rank rank, fg_error *err)
         fgi_best_list_forget(&trainer->cursor.top, trainer->cursor.step);
         return FG_OK; /* wait until the loss has fallen again */
     }
-    return fgi_saver_begin(trainer, err);
+    return fgi_saver_begin(trainer->saver, err);
 }
 
 /* How good the state is by the monitored metric; the cursor's list records it. */
@@ -120,7 +121,7 @@ static fg_status validate(fg_trainer *trainer, const fg_fit_data *data, fgi_rank
     if (trainer->call.is_stopping) /* cut short */
         return FG_OK;
     /* metrics of the previous steps have arrived by now, and are logged in the order of steps */
-    FGI_TRY(fgi_windows_collect(trainer, trainer->windows, trainer->stage[FGI_TRAIN], 0, err));
+    FGI_TRY(fgi_windows_collect(trainer->windows, 0, err));
     at.batch = trainer->call.evaluated_batches;
     trainer->cursor.owes_validation = false;
     trainer->cursor.validated_step = trainer->cursor.step;
@@ -131,6 +132,70 @@ static fg_status validate(fg_trainer *trainer, const fg_fit_data *data, fgi_rank
     fgi_windows_exclude(trainer->windows, fgi_now_ns() - begin);
     fgi_timeline_end(begin, "trainer", "validation", trainer->cursor.step);
     return FG_OK;
+}
+
+/* ---- metrics --------------------------------------------------------------------------------- */
+
+static fg_status close_window(fg_trainer *trainer, fg_error *err)
+{
+    const fg_progress at = fgi_progress_at(trainer);
+    return fgi_windows_close(trainer->windows, &at, err);
+}
+
+static fg_status read_first(fg_trainer *trainer, fg_error *err)
+{
+    const fg_progress at = fgi_progress_at(trainer);
+    return fgi_windows_read_first(trainer->windows, &at, err);
+}
+
+/* A log line of these sums. */
+static fg_status log_window(fg_trainer *trainer, const float *sums, const fg_progress *closed,
+                            fg_error *err)
+{
+    fg_metric metrics[FG_MAX_METRICS + FGI_HEALTH_METRICS + FG_MAX_LOG_VALUES];
+    const fgi_metrics *list = fgi_stage_metrics(trainer->stage[FGI_TRAIN]);
+    double sum[FG_MAX_METRICS], weight[FG_MAX_METRICS];
+    const size_t count = fgi_metrics_count(list), loss = fgi_metrics_find(list, "loss");
+    for (size_t i = 0; i < count; i++) {
+        sum[i] = (double)sums[2 * i];
+        weight[i] = (double)sums[2 * i + 1];
+    }
+    fg_progress at = *closed;
+    at.metrics = metrics;
+    at.metric_count = fgi_metrics_values(list, "train_", sum, weight, NULL, metrics);
+    at.metric_count += fgi_health_metrics(trainer->health, metrics + at.metric_count);
+    FGI_TRY(
+        fgi_measure(trainer->callbacks, &at, metrics, at.metric_count + FG_MAX_LOG_VALUES, err));
+    FGI_TRY(fgi_notify(trainer->callbacks, FGI_ON_LOG, &at, err));
+    if (loss == count || !(fabs(weight[loss]) > 0)) /* no loss, or no sample */
+        return fgi_divergence_check(trainer->divergence, at.step, err);
+    return fgi_divergence_line(trainer->divergence, sum[loss] / weight[loss], at.step, err);
+}
+
+/* Notes the loss of the first step of the run. */
+static void note_first(fg_trainer *trainer, const float *sums)
+{
+    const fgi_metrics *list = fgi_stage_metrics(trainer->stage[FGI_TRAIN]);
+    const size_t loss = fgi_metrics_find(list, "loss");
+    if (loss < fgi_metrics_count(list))
+        fgi_divergence_first(trainer->divergence, (double)sums[2 * loss],
+                             (double)sums[2 * loss + 1]);
+}
+
+fg_status fgi_fit_take(void *self, fgi_window_end end, const float *sums, const fg_progress *at,
+                       fg_error *err)
+{
+    fg_trainer *trainer = self;
+    const float *health =
+        sums + 2 * fgi_metrics_count(fgi_stage_metrics(trainer->stage[FGI_TRAIN]));
+    const int64_t step = at != NULL ? at->step : trainer->cursor.step;
+    if (end != FGI_WINDOW_OPEN && step == 1)
+        note_first(trainer, sums);
+    if (end == FGI_WINDOW_FIRST)
+        return FG_OK;
+    FGI_TRY(fgi_divergence_take(trainer->divergence, health, step, err));
+    return end == FGI_WINDOW_CLOSED ? log_window(trainer, sums, at, err)
+                                    : fgi_divergence_check(trainer->divergence, step, err);
 }
 
 /* ---- steps ----------------------------------------------------------------------------------- */
@@ -172,7 +237,7 @@ static fg_status train_batch(fg_trainer *trainer, bool *out_is_last, fg_error *e
 {
     fgi_stage *stage = trainer->stage[FGI_TRAIN];
     const fg_host_batch *batch = NULL;
-    FGI_TRY(fgi_feed_next(trainer, stage, &batch, err));
+    FGI_TRY(fgi_feed_next(trainer->feed, stage, &batch, err));
     if (batch == NULL && trainer->cursor.sample_count < 0)
         return fgi_fail(err, FG_EINVAL, "the training source returned no %s in epoch %lld",
                         trainer->cursor.position > 0 ? "further sample"
@@ -188,7 +253,7 @@ static fg_status train_batch(fg_trainer *trainer, bool *out_is_last, fg_error *e
     fgi_divergence_note_batch(trainer->divergence, batch);
     trainer->fit.ends_epoch = ends_epoch(trainer, &next);
     trainer->cursor.has_read_epoch = batch->is_last;
-    FGI_TRY(fgi_feed_launch(trainer, stage, batch, NULL, err));
+    FGI_TRY(fgi_feed_launch(trainer->feed, stage, batch, NULL, err));
     trainer->cursor = next;
     fgi_windows_add(trainer->windows, valid);
     fgi_saver_set_current(trainer->saver, false);
@@ -197,7 +262,7 @@ static fg_status train_batch(fg_trainer *trainer, bool *out_is_last, fg_error *e
     *out_is_last = accumulator == NULL || fgi_accumulator_batches(accumulator) == batches ||
                    epoch_is_over(trainer);
     if (*out_is_last && accumulator != NULL)
-        FGI_TRY(fgi_feed_update(trainer, stage, err));
+        FGI_TRY(fgi_feed_update(trainer->feed, stage, err));
     trainer->cursor.step += *out_is_last;
     const fg_progress at = fgi_progress_at(trainer);
     return fgi_notify(trainer->callbacks, FGI_ON_BATCH_END, &at, err);
@@ -220,10 +285,10 @@ static fg_status train_step(fg_trainer *trainer, fg_error *err)
     trainer->fit.is_in_step = false;
     trainer->cursor.owes_validation = false;
     if (is_due(trainer->options.output.log_every, trainer->cursor.step))
-        FGI_TRY(fgi_windows_close(trainer, windows, stage, err));
+        FGI_TRY(close_window(trainer, err));
     if (trainer->cursor.step == 1)
-        FGI_TRY(fgi_windows_read_first(trainer, windows, stage, err));
-    FGI_TRY(fgi_windows_collect(trainer, windows, stage, FGI_WINDOWS, err));
+        FGI_TRY(read_first(trainer, err));
+    FGI_TRY(fgi_windows_collect(windows, FGI_WINDOWS, err));
     fgi_timeline_end(begin, FGI_PROFILE_STEP, "train step", trainer->cursor.step);
     return FG_OK;
 }
@@ -243,12 +308,11 @@ static bool is_due_at_end(const fg_trainer *trainer, const fg_fit_data *data)
 static fg_status end_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
 {
     const fg_trainer_options *o = &trainer->options;
-    fgi_stage *stage = trainer->stage[FGI_TRAIN];
     fg_metric metrics[FG_MAX_METRICS];
     fgi_rank rank = FGI_RANK_NONE;
-    FGI_TRY(fgi_windows_close(trainer, trainer->windows, stage, err));
-    FGI_TRY(fgi_windows_collect(trainer, trainer->windows, stage, 0, err));
-    const size_t count = fgi_windows_means(trainer->windows, stage, NULL, metrics);
+    FGI_TRY(close_window(trainer, err));
+    FGI_TRY(fgi_windows_collect(trainer->windows, 0, err));
+    const size_t count = fgi_windows_means(trainer->windows, NULL, metrics);
     fgi_result_put(&trainer->call.result, metrics, count);
     trainer->cursor.owes_validation = false; /* it may not be due any more in a resumed run */
     if (is_due_at_end(trainer, data))
@@ -279,7 +343,7 @@ static fg_status end_profile(fg_trainer *trainer, fg_error *err)
 {
     if (!fgi_step_profile_is_due(trainer->step_profile))
         return FG_OK;
-    FGI_TRY(fgi_feed_drain(trainer, err));
+    FGI_TRY(fgi_feed_drain(trainer->feed, err));
     const int64_t begin = fgi_now_ns();
     fgi_step_profile_stop(trainer->step_profile);
     fgi_windows_exclude(trainer->windows, fgi_now_ns() - begin);
@@ -303,9 +367,10 @@ static fg_status run_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
         FGI_TRY(train_step(trainer, err));
         fgi_work_end(trainer->ledger, watch);
         FGI_TRY(do_due(trainer, data, err));
-        if (fgi_save_requested(&trainer->options, &trainer->call) || fgi_saver_is_due(trainer))
+        if (fgi_save_requested(&trainer->options, &trainer->call) ||
+            fgi_saver_is_due(trainer->saver))
             FGI_TRY(save(trainer, FGI_RANK_NONE, err));
-        FGI_TRY(fgi_saver_collect(trainer, false, err));
+        FGI_TRY(fgi_saver_collect(trainer->saver, false, err));
         FGI_TRY(end_profile(trainer, err));
     }
     if (!epoch_is_over(trainer) || fgi_trainer_stops(trainer))
@@ -346,28 +411,27 @@ static fg_status validate_last(fg_trainer *trainer, const fg_fit_data *data, fg_
  * its window open in the checkpoint, for the resumed run. */
 static fg_status end_run(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
 {
-    fgi_stage *stage = trainer->stage[FGI_TRAIN];
     fgi_windows *windows = trainer->windows;
     fg_metric metrics[FG_MAX_METRICS];
     float open_sums[FGI_MOST_SUMS] = {0};
     if (!trainer->call.is_stopping) {
         if (fgi_windows_is_open(windows)) /* a checkpoint of this step has it open */
             fgi_saver_set_current(trainer->saver, false);
-        FGI_TRY(fgi_windows_close(trainer, windows, stage, err));
+        FGI_TRY(close_window(trainer, err));
     }
-    FGI_TRY(fgi_windows_collect(trainer, windows, stage, 0, err));
-    FGI_TRY(fgi_windows_peek(trainer, windows, stage, open_sums, err));
+    FGI_TRY(fgi_windows_collect(windows, 0, err));
+    FGI_TRY(fgi_windows_peek(windows, open_sums, err));
     if (!trainer->call.is_stopping && !trainer->call.result.nothing_to_do)
         fgi_divergence_end(trainer->divergence);
     if (trainer->cursor.epoch_batches > 0 && !trainer->call.result.nothing_to_do)
         fgi_result_put(&trainer->call.result, metrics,
-                       fgi_windows_means(windows, stage, open_sums, metrics));
+                       fgi_windows_means(windows, open_sums, metrics));
     FGI_TRY(validate_last(trainer, data, err));
-    FGI_TRY(fgi_feed_drain(trainer, err));
+    FGI_TRY(fgi_feed_drain(trainer->feed, err));
     FGI_TRY(fgi_divergence_read(trainer->divergence, err));
     if (trainer->call.failure.status != FG_OK && trainer->cursor.step == 0)
         return FG_OK; /* there is nothing to save */
-    return fgi_saver_finish(trainer, err);
+    return fgi_saver_finish(trainer->saver, err);
 }
 
 /* Whether there are steps to do, or the end of an epoch that was postponed by a stop. */
@@ -435,7 +499,7 @@ static fg_status begin_run(fg_trainer *trainer, const fg_task *task, const fg_fi
         FGI_TRY(fgi_rank_check(trainer->stage, &trainer->options.checkpoints, err));
         fgi_settings_compare(trainer);
         trainer->fit.validations = validates(trainer, data) ? fgi_settings_validations(trainer) : 0;
-        FGI_TRY(fgi_windows_continue(trainer, trainer->windows, trainer->stage[FGI_TRAIN], err));
+        FGI_TRY(fgi_windows_continue(trainer->windows, err));
     }
     FGI_TRY(fgi_run_clear(trainer->run, trainer->call.result.checkpoint, err));
     if (!trainer->call.result.nothing_to_do) {
@@ -471,12 +535,12 @@ static fg_status run_steps(fg_trainer *trainer, const fg_fit_data *data, fg_erro
 /* Nothing is still in progress: no step, read or save. */
 static fg_status settle(fg_trainer *trainer, fg_error *err)
 {
-    const fg_status status = fgi_feed_drain(trainer, err);
+    const fg_status status = fgi_feed_drain(trainer->feed, err);
     fgi_windows_abandon(trainer->windows);
     trainer->fit.is_in_step = false;
     if (status != FG_OK)
         return status;
-    return fgi_saver_collect(trainer, true, err);
+    return fgi_saver_collect(trainer->saver, true, err);
 }
 
 /* Loads the checkpoint as a run that resumes does. */
@@ -486,7 +550,7 @@ static fg_status load(fg_trainer *trainer, const char *path, fg_error *err)
     FGI_TRY(fgi_state_go_back(trainer, path, err));
     FGI_TRY(fgi_state_settle(trainer, err));
     fgi_stage_restart_sums(stage);
-    FGI_TRY(fgi_windows_continue(trainer, trainer->windows, stage, err));
+    FGI_TRY(fgi_windows_continue(trainer->windows, err));
     return fgi_run_reopen(trainer->run, &trainer->cursor, err);
 }
 
@@ -582,14 +646,28 @@ static bool has_lost_weights(fg_trainer *trainer)
     return trainer->model.lost_step != 0;
 }
 
+/* After a failure that left the weights intact: saves them if that makes sense. */
+static void rescue(fg_trainer *trainer, fg_error *err)
+{
+    const fgi_cursor *start = &trainer->fit.step_start;
+    if (!trainer->fit.has_started || !fgi_saver_can_rescue(trainer->saver, err->status))
+        return;
+    if (trainer->fit.is_in_step) { /* none of whose batches has changed a parameter */
+        trainer->cursor.position = start->position;
+        trainer->cursor.epoch_batches = start->epoch_batches;
+        trainer->cursor.has_read_epoch = start->has_read_epoch;
+    }
+    fgi_saver_rescue(trainer->saver, err);
+}
+
 /* An error ends the fit: saves what can be saved, and adds the path to the error. */
 static void end_failed(fg_trainer *trainer, fg_error *err)
 {
     const char *path = trainer->call.result.checkpoint;
     const bool is_lost = has_lost_weights(trainer);
     if (!is_lost)
-        fgi_saver_rescue(trainer, err);
-    fgi_saver_abandon(trainer);
+        rescue(trainer, err);
+    fgi_saver_abandon(trainer->saver);
     fgi_windows_abandon(trainer->windows);
     if (is_lost)
         (void)fgi_fail(err, err->status, "%s\nthe weights on the device are lost; %s%s",
@@ -621,7 +699,7 @@ static fg_status clean_up(fg_trainer *trainer, fg_status status, fg_error *err)
 {
     fg_error later = {0};
     const fg_error *failure = &trainer->call.failure;
-    const fg_status drained = fgi_feed_drain(trainer, &later);
+    const fg_status drained = fgi_feed_drain(trainer->feed, &later);
     fgi_step_profile_end(trainer->step_profile, trainer->fit.has_started);
     if (status == FG_OK && drained != FG_OK) {
         status = drained;

@@ -60,7 +60,7 @@ static fg_status add_sums(fg_trainer *trainer, content *c, fg_error *err)
     fgi_host_copy_add(&c->copy, FGI_EPOCH_SUMS_NAME, FG_F64, 2 * count, c->epoch_sums);
     if (!fgi_windows_is_open(windows))
         return FG_OK;
-    FGI_TRY(fgi_windows_peek(trainer, windows, stage, c->sums, err));
+    FGI_TRY(fgi_windows_peek(windows, c->sums, err));
     fgi_host_copy_add(&c->copy, FGI_SUMS_NAME, FG_F32, fgi_stage_sum_count(stage), c->sums);
     return FG_OK;
 }
@@ -260,7 +260,7 @@ fg_status fgi_snapshot_take(fg_trainer *trainer, fgi_snapshot **out, fg_error *e
     if (s == NULL)
         return fgi_no_memory(err);
     /* the log must contain the windows before this state */
-    FGI_DONE(fgi_windows_collect(trainer, trainer->windows, trainer->stage[FGI_TRAIN], 0, err));
+    FGI_DONE(fgi_windows_collect(trainer->windows, 0, err));
     FGI_DONE(gather(trainer, &s->content, err));
     FGI_DONE(describe(trainer, s, err));
     *out = s;
@@ -473,7 +473,7 @@ static fg_status load_checkpoint(fg_trainer *trainer, const char *path, fg_error
     if (text == NULL &&
         trainer->model.optimizer == NULL) { /* weights are enough for an evaluation */
         FGI_DONE(load_model(trainer, ckpt, path, NULL, err));
-        fgi_checkpoint_remember(trainer, path);
+        fgi_saver_remember(trainer->saver, path);
         goto done;
     }
     if (text == NULL) {
@@ -486,7 +486,7 @@ static fg_status load_checkpoint(fg_trainer *trainer, const char *path, fg_error
     FGI_DONE(fgi_json_parse(path, 0, text, strlen(text), &object, err));
     FGI_DONE(load_model(trainer, ckpt, path, NULL, err));
     FGI_DONE(load_state(trainer, ckpt, path, object, err));
-    fgi_checkpoint_remember(trainer, path);
+    fgi_saver_remember(trainer->saver, path);
 done:
     json_decref(object);
     fg_ckpt_close(ckpt);
