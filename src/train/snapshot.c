@@ -23,7 +23,6 @@
 #include "ckpt/series.h"
 #include "input/json_file.h"
 #include "log/logger.h"
-#include "train/callback_state.h"
 #include "train/callbacks.h"
 #include "train/ckpt_name.h"
 #include "train/divergence.h"
