@@ -66,9 +66,7 @@ static fg_status warn_of_labels(const part *p, const fg_format_request *request,
 /* Whether there may be images in place of a pack: a folder, or a file with the name of an image. */
 static bool has_images(const char *path)
 {
-    struct stat info;
-    const bool is_folder = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-    return is_folder || (fgi_is_image_name(fgi_str_of(path)) && fgi_file_exists(path));
+    return fgi_is_folder(path) || (fgi_is_image_name(fgi_str_of(path)) && fgi_file_exists(path));
 }
 
 static fg_status part_open(const fg_option_values *values, const char *option,

@@ -229,17 +229,6 @@ const char *fgi_config_format(const fgi_config *c, const fgi_config_key *key)
 
 /* ---- keys without effect, spellings of other programs ---------------------------------------- */
 
-bool fgi_config_is_listed(const char *list, const char *text)
-{
-    const size_t size = strlen(text);
-    for (const char *at = list; at != NULL; at = strchr(at, '|')) {
-        at += *at == '|';
-        if (strncmp(at, text, size) == 0 && (at[size] == '|' || at[size] == '\0'))
-            return true;
-    }
-    return false;
-}
-
 /* Writes the key that it depends on to `chooser`; one that is auto may choose anything yet. */
 static bool has_effect(const fgi_config *c, const char *only, char *chooser, size_t size)
 {
@@ -248,8 +237,7 @@ static bool has_effect(const fgi_config *c, const char *only, char *chooser, siz
         return true;
     (void)fgi_snprintf(chooser, size, "%.*s", (int)(equals - only), only);
     const char *chosen = fgi_config_text(c, chooser);
-    return chosen == NULL || strcmp(chosen, "auto") == 0 ||
-           fgi_config_is_listed(equals + 1, chosen);
+    return chosen == NULL || strcmp(chosen, "auto") == 0 || fgi_is_one_of(chosen, equals + 1);
 }
 
 bool fgi_config_has_effect(const fgi_config *c, const fgi_config_key *key)

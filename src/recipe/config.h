@@ -61,12 +61,10 @@ void fgi_config_destroy(fgi_config *c);
 bool fgi_config_read(fgi_config *c, const char *name, const char *text, size_t size, fg_error *err);
 bool fgi_config_read_file(fgi_config *c, const char *path, fg_error *err);
 
-/* Extensions of data files, for fgi_config_ends_in. */
+/* Extensions of data files, for fgi_ends_in_one_of. */
 #define FGI_CONFIG_TABLES ".csv|.tsv|.csv.gz|.tsv.gz"
 #define FGI_CONFIG_IMAGE  ".jpg|.jpeg|.jfif|.png|.webp|.gif|.tif|.tiff|.bmp|.ppm|.pgm"
 #define FGI_CONFIG_IMAGES FGI_CONFIG_IMAGE "|.tar|.tar.gz|.tgz|.tfrecord|.jsonl|.zip"
-/* Whether the path ends in one of "a|b", in any case, and is longer. */
-bool fgi_config_ends_in(const char *path, const char *ends);
 /* Whether the path is that of data rather than of a configuration: a folder, or a file with the
  * extension of data. */
 bool fgi_config_is_data(const char *path);
@@ -85,8 +83,6 @@ void fgi_config_warn(const fgi_config *c, const char *chosen_by,
  * was read. */
 void fgi_config_notes(const fgi_config *c, void (*note)(void *self, const char *line), void *self);
 
-/* Whether the text is one of "a|b|c". */
-bool fgi_config_is_listed(const char *list, const char *text);
 /* Whether the key has an effect, given the values of other keys (fgi_config_key.only). */
 bool fgi_config_has_effect(const fgi_config *c, const fgi_config_key *key);
 

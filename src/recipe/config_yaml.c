@@ -5,12 +5,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <strings.h>
 
 #include "report/helpers.h"
 #include "recipe/config_table.h"
 #include "recipe/config_yaml.h"
+#include "base/file.h"
 #include "base/print.h"
 #include "base/alloc.h"
 #include "base/text.h"
@@ -407,28 +406,11 @@ bool fgi_config_read(fgi_config *c, const char *name, const char *text, size_t s
     return is_good;
 }
 
-bool fgi_config_ends_in(const char *path, const char *ends)
-{
-    const size_t length = strlen(path);
-    for (const char *at = ends; *at != '\0'; at += strspn(at, "|")) {
-        char end[16];
-        const size_t size = strcspn(at, "|");
-        (void)fgi_snprintf(end, sizeof(end), "%.*s", (int)size, at);
-        if (length > size && fgi_compare_nocase(path + length - size, end) == 0)
-            return true;
-        at += size;
-    }
-    return false;
-}
-
 bool fgi_config_is_data(const char *path)
 {
-    struct stat about;
-    if (stat(path, &about) != 0)
-        return false;
-    return S_ISDIR(about.st_mode) ||
-           fgi_config_ends_in(path, FGI_CONFIG_TABLES "|.npy|.npz|.gz|.bin|-ubyte|.pack") ||
-           fgi_config_ends_in(path, FGI_CONFIG_IMAGES);
+    static const char ends[] =
+        FGI_CONFIG_TABLES "|.npy|.npz|.gz|.bin|-ubyte|.pack|" FGI_CONFIG_IMAGES;
+    return fgi_is_folder(path) || (fgi_file_exists(path) && fgi_ends_in_one_of(path, ends));
 }
 
 bool fgi_config_read_file(fgi_config *c, const char *path, fg_error *err)

@@ -93,8 +93,7 @@ void fgi_run_compare_columns(const fgi_config *had, const fgi_config *have, cons
     for (size_t i = 0; i < fgi_config_table_of(have)->count; i++) {
         const fgi_config_key *key = &fgi_config_table_of(have)->keys[i];
         const bool is_target = strcmp(key->path, "data.target") == 0;
-        if (strncmp(key->path, "data.", 5) != 0 ||
-            !fgi_config_is_listed(format->fitted, key->path + 5) ||
+        if (strncmp(key->path, "data.", 5) != 0 || !fgi_is_one_of(key->path + 5, format->fitted) ||
             !fgi_config_is_given(have, key->path) || !fgi_config_has_effect(have, key))
             continue;
         if (is_target && fgi_config_text(have, key->path) != NULL &&

@@ -22,7 +22,7 @@ static char *stem_of(const char *path)
 {
     if (path == NULL)
         return fgi_strdup("run");
-    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    const char *name = fgi_after_last(path, '/');
     const char *dot = strrchr(name, '.');
     return fgi_strndup(name, dot != NULL && dot != name ? (size_t)(dot - name) : strlen(name));
 }

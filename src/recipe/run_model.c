@@ -61,16 +61,14 @@ bool fgi_run_set_data(const fg_recipe *r, const char *path, fg_error *err)
  * NULL. */
 static const char *format_of(const char *path)
 {
-    struct stat info;
     fg_pack *pack = NULL;
-    if (fgi_config_ends_in(path, FGI_CONFIG_TABLES))
+    if (fgi_ends_in_one_of(path, FGI_CONFIG_TABLES))
         return "csv";
     if (fg_pack_open(path, NULL, &pack, NULL) == FG_OK) {
         fg_pack_close(pack);
         return "pack";
     }
-    const bool is_folder = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-    return is_folder || fgi_config_ends_in(path, FGI_CONFIG_IMAGES) ? "images" : NULL;
+    return fgi_is_folder(path) || fgi_ends_in_one_of(path, FGI_CONFIG_IMAGES) ? "images" : NULL;
 }
 
 static bool is_pixels(const char *format)

@@ -540,7 +540,7 @@ static void whole_words_are_listed(void **state)
                  {"adam|sgd|lion", "adamw", false}, {"adamw|adam", "adam", true}};
     (void)state;
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (fgi_config_is_listed(words[i].list, words[i].word) != words[i].is_listed)
+        if (fgi_is_one_of(words[i].word, words[i].list) != words[i].is_listed)
             fail_msg("%s in %s", words[i].word, words[i].list);
 }
 
@@ -664,8 +664,8 @@ static void data_are_no_configuration(void **state)
             fail_msg("%s", file_names[i].name);
     }
     assert_true(fgi_config_is_data(folder));
-    assert_false(fgi_config_ends_in(".a", ".a|.b"));
-    assert_true(fgi_config_ends_in("x.B", ".a|.b"));
+    assert_false(fgi_ends_in_one_of(".a", ".a|.b"));
+    assert_true(fgi_ends_in_one_of("x.B", ".a|.b"));
 }
 
 /* Lists of up to 256 elements, and lists of devices. */
