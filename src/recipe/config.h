@@ -58,8 +58,9 @@ void fgi_config_destroy(fgi_config *c);
 
 /* Reads YAML into the current values; a duplicate or unknown key or an invalid value is an error
  * "name:line:column: ...". */
-bool fgi_config_read(fgi_config *c, const char *name, const char *text, size_t size, fg_error *err);
-bool fgi_config_read_file(fgi_config *c, const char *path, fg_error *err);
+fg_status fgi_config_read(fgi_config *c, const char *name, const char *text, size_t size,
+                          fg_error *err);
+fg_status fgi_config_read_file(fgi_config *c, const char *path, fg_error *err);
 
 /* Extensions of data files, for fgi_ends_in_one_of. */
 #define FGI_CONFIG_TABLES ".csv|.tsv|.csv.gz|.tsv.gz"
@@ -70,9 +71,9 @@ bool fgi_config_read_file(fgi_config *c, const char *path, fg_error *err);
 bool fgi_config_is_data(const char *path);
 /* Sets one key from "a.b=value", as on the command line after the dashes. null and ~ reset it to
  * its default, as if it had not been given. */
-bool fgi_config_override(fgi_config *c, const char *assignment, fg_error *err);
+fg_status fgi_config_override(fgi_config *c, const char *assignment, fg_error *err);
 /* Renames old keys to their current names; *out_was_old is set if there were any. */
-bool fgi_config_modernize(fgi_config *c, bool *out_was_old, fg_error *err);
+fg_status fgi_config_modernize(fgi_config *c, bool *out_was_old, fg_error *err);
 
 /* Calls warn(self, line) for each key that was given, is not its default, and has no effect because
  * of the value of another: of chosen_by (NULL: any). */
@@ -95,13 +96,13 @@ fg_status fgi_config_select(const fgi_config *c, const char *section, const fg_e
                             fg_option_values **out, fg_error *err);
 
 /* Replaces a value. Errors begin with the key's path. */
-bool fgi_config_set(fgi_config *c, const fgi_config_key *key, const fg_option_text *items,
-                    size_t count, const char *place, fg_error *err);
+fg_status fgi_config_set(fgi_config *c, const fgi_config_key *key, const fg_option_text *items,
+                         size_t count, const char *place, fg_error *err);
 /* The same from a string as on the command line. */
-bool fgi_config_set_text(fgi_config *c, const fgi_config_key *key, const char *text,
-                         const char *place, fg_error *err);
+fg_status fgi_config_set_text(fgi_config *c, const fgi_config_key *key, const char *text,
+                              const char *place, fg_error *err);
 /* Resets a key to its default. */
-bool fgi_config_reset(fgi_config *c, const fgi_config_key *key, fg_error *err);
+fg_status fgi_config_reset(fgi_config *c, const fgi_config_key *key, fg_error *err);
 
 /* Values. The key must exist and be of that kind. */
 bool fgi_config_is_given(const fgi_config *c,

@@ -87,7 +87,7 @@ fg_status fgi_run_task_infer(fgi_config *c, const fg_format_entry *format, fgi_r
         task = is_class ? "classification" : "regression";
         give_reason(is_class, format->files.train_target != NULL, data);
     }
-    return fgi_config_set_text(c, fgi_config_find("task"), task, NULL, err) ? FG_OK : err->status;
+    return fgi_config_set_text(c, fgi_config_find("task"), task, NULL, err);
 }
 
 /* ---- classes --------------------------------------------------------------------------------- */

@@ -184,7 +184,7 @@ static fg_status read_config(const fg_registry *registry, fgi_run_origin *out, f
     out->c = fgi_config_create(registry, err);
     if (out->c == NULL)
         return err->status;
-    if (fgi_config_read(out->c, FGI_RUN_ORIGIN_CONFIG, text, strlen(text), &inner))
+    if (fgi_config_read(out->c, FGI_RUN_ORIGIN_CONFIG, text, strlen(text), &inner) == FG_OK)
         return FG_OK;
     fgi_config_destroy(out->c);
     out->c = NULL;
