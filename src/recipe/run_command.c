@@ -69,10 +69,9 @@ static fg_status check_duration(const fgi_config *c, const char *key, fg_error *
 {
     if (duration(c, key) >= 0)
         return FG_OK;
-    (void)fgi_fail(err, FG_EINVAL,
-                   "%s: expected a duration such as 90s, 8h30m or 00:08:30:00, got '%s'",
-                   fgi_config_where(c, key), fgi_config_text(c, key));
-    return FG_EINVAL;
+    return fgi_fail(err, FG_EINVAL,
+                    "%s: expected a duration such as 90s, 8h30m or 00:08:30:00, got '%s'",
+                    fgi_config_where(c, key), fgi_config_text(c, key));
 }
 
 /* The steps of which to take a profile; NULL: none. */

@@ -9,6 +9,7 @@
 #include "recipe/config_table.h"
 #include "recipe/run_compare.h"
 #include "recipe/run_format.h"
+#include "base/error.h"
 #include "base/print.h"
 #include "base/alloc.h"
 
@@ -260,7 +261,6 @@ fg_status fgi_run_compare_fail(const fgi_run_differences *differences, const cha
     char more[48];
     if (differences->count == 0)
         return FG_OK;
-    (void)fgi_refuse(err, "'%s' was trained with different settings:%s%s\n%s", path,
-                     differences->text, fgi_run_compare_more(differences, more), hint);
-    return FG_EINVAL;
+    return fgi_fail(err, FG_EINVAL, "'%s' was trained with different settings:%s%s\n%s", path,
+                    differences->text, fgi_run_compare_more(differences, more), hint);
 }

@@ -204,10 +204,9 @@ static fg_status find_evaluated(fg_recipe *r, const char **out_resume, fg_error 
         if (ckpt == NULL && given(r->c, "model.weights") != NULL) {
             status = open_weights(r, err); /* the weights to use */
         } else if (ckpt == NULL && r->folder == NULL) {
-            (void)fgi_fail(err, FG_EINVAL,
-                           "no weights: give a run's folder or a checkpoint, --ckpt=PATH, or "
-                           "model.weights");
-            return FG_EINVAL;
+            return fgi_fail(err, FG_EINVAL,
+                            "no weights: give a run's folder or a checkpoint, --ckpt=PATH, or "
+                            "model.weights");
         } else {
             status = open_which(r, ckpt, err);
         }
@@ -283,13 +282,11 @@ static fg_status find_continued(fg_recipe *r, const char **out_resume, fg_error 
     FGI_TRY(fgi_run_dir_existing(r->c, r->config_path, &r->folder, err));
     if (r->folder == NULL && is_auto)
         return find_beginning(r, out_resume, err);
-    if (r->folder == NULL && !is_path(which)) {
-        (void)fgi_fail(err, FG_EINVAL,
-                       "--trainer.resume=%s: there is no earlier run of this configuration in "
-                       "'runs' here (auto would start a new run)",
-                       which);
-        return FG_EINVAL;
-    }
+    if (r->folder == NULL && !is_path(which))
+        return fgi_fail(err, FG_EINVAL,
+                        "--trainer.resume=%s: there is no earlier run of this configuration in "
+                        "'runs' here (auto would start a new run)",
+                        which);
     const fg_status status = open_which(r, is_auto ? "last" : which, &why);
     if (status == FG_OK) {
         *out_resume = fg_ckpt_path(r->origin.ckpt);
