@@ -79,11 +79,9 @@ void fgi_crop_warn_labels(const fg_format_request *request, const char *path, in
 
 fg_status fgi_crop_hint(fg_status status, bool applies, const char *hint, fg_error *err)
 {
-    char text[sizeof err->message];
     if (status == FG_OK || err == NULL || !applies)
         return status;
-    (void)fgi_snprintf(text, sizeof text, "%s", err->message);
-    return fgi_fail(err, status, "%.380s\n%s", text, hint);
+    return fgi_fail(err, status, "%.380s\n%s", err->message, hint);
 }
 
 fg_format_request fgi_crop_val_request(const fg_format_request *request, const fg_dataset *train)

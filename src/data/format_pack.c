@@ -73,9 +73,7 @@ static fg_status warn_of_labels(const part *p, fg_error *err)
 /* Whether there may be images in place of a pack: a folder, or a file with the name of an image. */
 static bool has_images(const char *path)
 {
-    struct stat info;
-    const bool is_folder = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-    return is_folder || (fgi_is_image_name(fgi_str_of(path)) && fgi_file_exists(path));
+    return fgi_is_folder(path) || (fgi_is_image_name(fgi_str_of(path)) && fgi_file_exists(path));
 }
 
 /* Opens the pack of the request's part. */

@@ -293,7 +293,7 @@ const fgi_look_column *fgi_look_image_column(const fgi_look_table *table)
         const fgi_look_column *c = &table->columns[i];
         size_t images = 0;
         while (images < c->distinct_count &&
-               fgi_config_ends_in(c->distinct[images], FGI_CONFIG_IMAGE))
+               fgi_ends_in_one_of(c->distinct[images], FGI_CONFIG_IMAGE))
             images++;
         if (c->distinct_count > 0 && images == c->distinct_count)
             return c;

@@ -277,8 +277,7 @@ fg_status fg_recipe_plan_process(const fg_recipe_options *options, const fg_plan
     process = process != NULL ? process : &defaults;
     FGI_TRY_RESERVED(fg_recipe_options, options, err);
     FGI_TRY_RESERVED(fg_plan_process, process, err);
-    if (!fgi_run_plan_check(options, err))
-        return FG_EINVAL;
+    FGI_TRY(fgi_run_plan_check(options, err));
     add_words(&w, options, process);
     char **argv = argv_of(&w);
     fg_status status =

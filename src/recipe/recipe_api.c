@@ -20,38 +20,38 @@
 /* ---- opening --------------------------------------------------------------------------------- */
 
 /* Renames old keys to their current names, with a message. */
-static bool read_old_keys(fg_recipe *r, fg_error *err)
+static fg_status read_old_keys(fg_recipe *r, fg_error *err)
 {
     bool was_old = false;
-    if (!fgi_config_modernize(r->c, &was_old, err))
-        return false;
+    FGI_TRY(fgi_config_modernize(r->c, &was_old, err));
     if (was_old)
         fgi_run_say(r, FG_LOG_INFO,
                     "note: trainer.tpu_cores is an old spelling: read as --trainer.accelerator=tpu "
                     "--trainer.devices=%s",
                     fgi_config_format(r->c, fgi_config_find("trainer.devices")));
-    return true;
+    return FG_OK;
 }
 
 /* options.resume is a shorthand for a key. */
-static bool read_resume(fg_recipe *r, fg_error *err)
+static fg_status read_resume(fg_recipe *r, fg_error *err)
 {
     const char *which = r->options->resume;
     if (which == NULL)
-        return true;
+        return FG_OK;
     if (r->options->overwrite)
-        return fgi_refuse(
-            err,
+        return fgi_fail(
+            err, FG_EINVAL,
             "--resume and --overwrite exclude each other: a run is either continued or deleted");
     fgi_buf text = {0};
     fgi_buf_printf(&text, "trainer.resume=%s", *which != '\0' ? which : "last");
-    const bool is_good =
-        fgi_buf_status(&text, err) == FG_OK && fgi_config_override(r->c, text.data, err);
+    fg_status status = fgi_buf_status(&text, err);
+    if (status == FG_OK)
+        status = fgi_config_override(r->c, text.data, err);
     fgi_buf_fini(&text);
-    return is_good;
+    return status;
 }
 
-static bool read_config(fg_recipe *r, fg_error *err)
+static fg_status read_config(fg_recipe *r, fg_error *err)
 {
     const fg_recipe_options *o = r->options;
     r->config_path = o->config;
@@ -59,28 +59,26 @@ static bool read_config(fg_recipe *r, fg_error *err)
         fgi_run_origin_is_named(r->config_path))
         r->config_path = NULL; /* fgi_run_adopt finds out what it is */
     if (r->config_path != NULL && fgi_run_is_evaluation(r) && fgi_config_is_data(r->config_path))
-        return fgi_refuse(
-            err,
-            "'%s' is data: name a trained model or a configuration first\n"
-            "fulgurite %s last %s uses the newest run in 'runs'; instead of last, name "
-            "any run's folder",
-            r->config_path, r->command, r->config_path);
-    if (r->config_path != NULL && !fgi_config_read_file(r->c, r->config_path, err))
-        return false;
+        return fgi_fail(err, FG_EINVAL,
+                        "'%s' is data: name a trained model or a configuration first\n"
+                        "fulgurite %s last %s uses the newest run in 'runs'; instead of last, name "
+                        "any run's folder",
+                        r->config_path, r->command, r->config_path);
+    if (r->config_path != NULL)
+        FGI_TRY(fgi_config_read_file(r->c, r->config_path, err));
     for (size_t i = 0; i < o->override_count; i++)
-        if (!fgi_config_override(r->c, o->overrides[i], err))
-            return false;
-    if (!read_resume(r, err))
-        return false;
+        FGI_TRY(fgi_config_override(r->c, o->overrides[i], err));
+    FGI_TRY(read_resume(r, err));
     if (fgi_config_is_given(r->c, "trainer.batch_size") &&
         !fgi_config_is_auto(r->c, "trainer.global_batch_size"))
-        return fgi_refuse(err, "%s: trainer.batch_size is given too: set only one of them",
-                          fgi_config_where(r->c, "trainer.global_batch_size"));
-    if (r->config_path != NULL && o->data != NULL && !fgi_run_set_data(r, o->data, err))
-        return false;
-    if (r->config_path != NULL && fgi_run_is_evaluation(r) && !fgi_run_adopt_format(r, err))
-        return false;
-    return read_old_keys(r, err) && fgi_config_mesh(r->c, &r->mesh, err);
+        return fgi_fail(err, FG_EINVAL, "%s: trainer.batch_size is given too: set only one of them",
+                        fgi_config_where(r->c, "trainer.global_batch_size"));
+    if (r->config_path != NULL && o->data != NULL)
+        FGI_TRY(fgi_run_set_data(r, o->data, err));
+    if (r->config_path != NULL && fgi_run_is_evaluation(r))
+        FGI_TRY(fgi_run_adopt_format(r, err));
+    FGI_TRY(read_old_keys(r, err));
+    return fgi_config_mesh(r->c, &r->mesh, err);
 }
 
 static fg_status open_recipe(fg_recipe *r, fg_error *err)
@@ -93,16 +91,15 @@ static fg_status open_recipe(fg_recipe *r, fg_error *err)
                         FG_RECIPE_SCHEDULE);
     FGI_TRY_RESERVED(fg_recipe_options, r->options, err);
     r->command = r->outcome.command = commands[kind];
-    if (kind == FG_RECIPE_PLAN && !fgi_run_plan_check(r->options, err))
-        return FG_EINVAL;
+    if (kind == FG_RECIPE_PLAN)
+        FGI_TRY(fgi_run_plan_check(r->options, err));
     fgi_prediction_format format;
     if (fgi_run_has_predict_file(r))
         FGI_TRY(fgi_prediction_format_of(r->options->predictions, &format, NULL, err));
     r->c = fgi_config_create(r->options->registry, err);
     if (r->c == NULL)
         return err->status;
-    if (!read_config(r, err))
-        return err->status;
+    FGI_TRY(read_config(r, err));
     return fgi_run_adopt(r, err);
 }
 

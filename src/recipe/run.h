@@ -99,7 +99,7 @@ double fgi_run_task_lr(const fgi_run_task *task);
 
 /* trainer.mesh, or the mesh of trainer.model_devices. Checks trainer.sharding against it
  * (config_rules.c). */
-bool fgi_config_mesh(const fgi_config *c, fg_mesh_options *out, fg_error *err);
+fg_status fgi_config_mesh(const fgi_config *c, fg_mesh_options *out, fg_error *err);
 /* The sharding rules in a key. Free *out even after a failure. */
 fg_status fgi_config_rules(const fgi_config *c, const char *path, fg_sharding_rule **out,
                            size_t *out_count, fg_error *err);
@@ -157,7 +157,7 @@ fg_status fgi_run_requeue_check(const fg_recipe *r, fg_error *err);
 /* After a fit: queues the job again if SIGUSR1 has stopped it, and says so. */
 void fgi_run_requeue(const fg_recipe *r);
 /* Writes config.yaml into the folder. */
-bool fgi_run_dir_begin(const fgi_config *c, const char *folder, fg_error *err);
+fg_status fgi_run_dir_begin(const fgi_config *c, const char *folder, fg_error *err);
 
 /* ---- run ------------------------------------------------------------------------------------- */
 
@@ -228,7 +228,7 @@ fg_status fgi_run_set_up(fg_recipe *r, fg_error *err);
 /* To evaluate image files with a run that used the images of a pack whole, in the size that they
  * have there: uses the whole height or width of a file, too, unless the command line gives
  * data.center_fraction. */
-bool fgi_run_keep_geometry(const fg_recipe *r, fg_error *err);
+fg_status fgi_run_keep_geometry(const fg_recipe *r, fg_error *err);
 /* Says which samples are predicted if the command names none. */
 void fgi_run_note_default_data(const fg_recipe *r);
 /* Whether the configuration says not to validate. */
@@ -263,10 +263,10 @@ fg_status fgi_run_weights_options(const fgi_config *c, fg_load_options *out, fg_
 /* Reports what was loaded from model.weights, if anything. */
 void fgi_run_say_weights(const fg_recipe *r);
 /* Sets the key given by the command's second argument. */
-bool fgi_run_set_data(const fg_recipe *r, const char *path, fg_error *err);
+fg_status fgi_run_set_data(const fg_recipe *r, const char *path, fg_error *err);
 /* Image files and packs can be read by a model that was trained on the other: sets data.format to
  * that of the data named on the command line, unless the command line names it too. */
-bool fgi_run_adopt_format(fg_recipe *r, fg_error *err);
+fg_status fgi_run_adopt_format(fg_recipe *r, fg_error *err);
 
 /* ---- predictions (run_predict.c) ------------------------------------------------------------- */
 
@@ -359,12 +359,12 @@ void fgi_plan_put_input(json_t *o, const fg_recipe *r, const fg_plan *plan);
 void fgi_plan_put_verdict(json_t *o, const fg_recipe *r, double fraction, bool is_alone,
                           const char *stage, double spent);
 /* Checks fg_recipe_options.input_rate. */
-bool fgi_plan_input_check(const char *text, fg_error *err);
+fg_status fgi_plan_input_check(const char *text, fg_error *err);
 /* The loader's rate of a plan as such a text (fgi_free), so that no other plan measures it again;
  * NULL: it has none, or out of memory. */
 char *fgi_plan_input_text(const json_t *plan);
 /* Checks the options. */
-bool fgi_run_plan_check(const fg_recipe_options *options, fg_error *err);
+fg_status fgi_run_plan_check(const fg_recipe_options *options, fg_error *err);
 /* Sets r->plan to the error that ended the run, unless it is set. */
 void fgi_run_plan_fail(fg_recipe *r);
 /* A plan of a machine about which only an error is known; every_machine: it would be the same for

@@ -22,9 +22,9 @@ fg_status fgi_run_augment_init(const fgi_config *c, fgi_run_task *out, fg_error 
         return FG_OK;
     if (out->input.rank != 3) {
         char type[96];
-        (void)fgi_refuse(err, "%s: the samples are %s: expected images T[height,width,channels]",
-                         fgi_config_where(c, KEY), fg_type_format(&out->input, type, sizeof(type)));
-        return FG_EINVAL;
+        return fgi_fail(err, FG_EINVAL,
+                        "%s: the samples are %s: expected images T[height,width,channels]",
+                        fgi_config_where(c, KEY), fg_type_format(&out->input, type, sizeof(type)));
     }
     for (size_t i = 0; i < out->augment.count; i++)
         if (row_at(out, i)->size != NULL)

@@ -19,11 +19,10 @@ fg_status fgi_run_format_find(const fgi_config *c, const fg_format_entry **out, 
     *out = NULL;
     if (fgi_config_text(c, "data.format") == NULL) {
         const fgi_config_key *key = fgi_config_table_find(fgi_config_table_of(c), "data.format");
-        (void)fgi_refuse(err,
-                         "data.format must be given: %s\n"
-                         "`fulgurite init DATA` inspects the data and writes a configuration",
-                         key->option->range);
-        return FG_EINVAL;
+        return fgi_fail(err, FG_EINVAL,
+                        "data.format must be given: %s\n"
+                        "`fulgurite init DATA` inspects the data and writes a configuration",
+                        key->option->range);
     }
     *out = (const fg_format_entry *)fgi_config_entry(c, FG_REGISTRY_FORMAT, "data.format", err);
     return *out != NULL ? FG_OK : err->status;
@@ -132,9 +131,8 @@ fg_status fgi_run_format_need(const fgi_run_format *format, const char *option, 
 {
     if (option == NULL || fgi_run_format_has(format, option))
         return FG_OK;
-    (void)fgi_refuse(err, "data.%s must be given for data.format %s", option,
-                     format->entry->entry.name);
-    return FG_EINVAL;
+    return fgi_fail(err, FG_EINVAL, "data.%s must be given for data.format %s", option,
+                    format->entry->entry.name);
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -175,7 +173,8 @@ fg_status fgi_run_format_missing(const fg_format_entry *entry, fg_recipe_kind ki
 {
     fgi_buf keys = {0};
     fgi_run_format_put_keys(entry, fgi_run_format_part(kind), &keys);
-    (void)fgi_refuse(err, "no data to %s: set %s", command, keys.data != NULL ? keys.data : "");
+    const fg_status status = fgi_fail(err, FG_EINVAL, "no data to %s: set %s", command,
+                                      keys.data != NULL ? keys.data : "");
     fgi_buf_fini(&keys);
-    return FG_EINVAL;
+    return status;
 }

@@ -27,16 +27,15 @@ enum { MOST_CHANNELS = 4096 };
 static void freeze(const fgi_run_task *t, fg_module *root)
 {
     static const char key[] = "model.freeze";
-    fg_error err = {0}, named = {0};
+    fg_error err = {0};
     for (size_t i = 0; i < fgi_config_count(t->c, key) && fg_module_error(root, NULL) == FG_OK;
          i++) {
         const fg_status status =
             fg_module_freeze(root, fgi_config_text_at(t->c, key, i), NULL, &err);
         if (status == FG_OK)
             continue;
-        (void)fgi_refuse(&named, "%s: %s", fgi_config_where(t->c, key), err.message);
-        named.status = status;
-        fg_module_fail(root, &named);
+        (void)fgi_context(&err, status, "%s", fgi_config_where(t->c, key));
+        fg_module_fail(root, &err);
     }
 }
 
@@ -188,12 +187,9 @@ static fg_status find_loss(fgi_run_task *t, fg_error *err)
         t->loss = (const fg_loss_entry *)fgi_config_entry(c, FG_REGISTRY_LOSS, "loss.name", err);
     if (t->loss == NULL)
         return err->status;
-    if (strcmp(t->loss->task, task) != 0) {
-        (void)fgi_refuse(err, "%s: '%s' is for task %s: expected a loss for task %s",
-                         fgi_config_where(c, "loss.name"), t->loss->entry.name, t->loss->task,
-                         task);
-        return FG_EINVAL;
-    }
+    if (strcmp(t->loss->task, task) != 0)
+        return fgi_fail(err, FG_EINVAL, "%s: '%s' is for task %s: expected a loss for task %s",
+                        fgi_config_where(c, "loss.name"), t->loss->entry.name, t->loss->task, task);
     FGI_TRY(fgi_config_select(c, "loss", &t->loss->entry, &t->loss_values, err));
     return fgi_row_create(&t->loss->entry, t->loss_values, &t->loss_options, err);
 }
@@ -253,18 +249,15 @@ static fg_status find_classes(const fgi_config *c, fgi_run_task *t, fg_error *er
     int64_t classes = t->schema->class_count;
     if (t->target.dtype != FG_S32 || t->target.rank != 0 || classes < 1) {
         char type[96];
-        (void)fgi_refuse(err,
-                         "task classification: the target is %s: expected integer class indices, "
-                         "s32[], starting at 0 (for numbers, set task: regression)",
-                         fg_type_format(&t->target, type, sizeof(type)));
-        return FG_EINVAL;
+        return fgi_fail(err, FG_EINVAL,
+                        "task classification: the target is %s: expected integer class indices, "
+                        "s32[], starting at 0 (for numbers, set task: regression)",
+                        fg_type_format(&t->target, type, sizeof(type)));
     }
-    if (!fgi_config_is_auto(c, "model.classes") && fgi_config_int(c, "model.classes") < classes) {
-        (void)fgi_refuse(err, "%s is %" PRId64 ", but the data have %" PRId64 " classes",
-                         fgi_config_where(c, "model.classes"), fgi_config_int(c, "model.classes"),
-                         classes);
-        return FG_EINVAL;
-    }
+    if (!fgi_config_is_auto(c, "model.classes") && fgi_config_int(c, "model.classes") < classes)
+        return fgi_fail(err, FG_EINVAL, "%s is %" PRId64 ", but the data have %" PRId64 " classes",
+                        fgi_config_where(c, "model.classes"), fgi_config_int(c, "model.classes"),
+                        classes);
     if (!fgi_config_is_auto(c, "model.classes"))
         classes = fgi_config_int(c, "model.classes");
     t->outputs = larger(classes, 2);
@@ -282,9 +275,8 @@ static fg_status read_channels(const fgi_config *c, const char *key, const fg_ty
         if (channels > 1)
             (void)fgi_snprintf(each, sizeof(each), " or %" PRId64 ", one for each channel",
                                channels);
-        (void)fgi_refuse(err, "%s has %zu numbers: expected 1%s", fgi_config_where(c, key), count,
-                         each);
-        return FG_EINVAL;
+        return fgi_fail(err, FG_EINVAL, "%s has %zu numbers: expected 1%s",
+                        fgi_config_where(c, key), count, each);
     }
     for (size_t i = 0; i < count; i++)
         out[i] = (float)fgi_config_float_at(c, key, i);

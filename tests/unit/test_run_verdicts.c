@@ -93,7 +93,8 @@ static void can_be_followed(const char *action)
         fg_error err = {0};
         word += strspn(word, "-");
         const char *dot = strchr(word, '.'), *equals = strchr(word, '=');
-        if (dot != NULL && equals != NULL && dot < equals && !fgi_config_override(c, word, &err))
+        if (dot != NULL && equals != NULL && dot < equals &&
+            fgi_config_override(c, word, &err) != FG_OK)
             fail_msg("'%s': %s", action, err.message);
     }
     fgi_config_destroy(c);
