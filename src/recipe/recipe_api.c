@@ -15,7 +15,7 @@
 #include "report/draw.h"
 #include "report/lr_plot.h"
 #include "report/plan_page.h"
-#include "report/run_page.h"
+#include "report/run_doc.h"
 
 /* ---- opening --------------------------------------------------------------------------------- */
 

@@ -339,7 +339,7 @@ static void the_parts_of_a_run(void **state)
         }
         json_decref(root);
         if (parts[i] == 3)
-            contains(program_gives(0, folder, "report run")->out, "parts of the run\n");
+            contains(program_gives(0, folder, "report run")->out, "Parts of the run\n");
     }
 }
 

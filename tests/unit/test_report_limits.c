@@ -17,7 +17,7 @@
 #include "report/draw.h"
 #include "report/helpers.h"
 #include "report/html.h"
-#include "report/run_page.h"
+#include "report/run_doc.h"
 #include "report/run_view.h"
 #include "report/schedule_plot.h"
 #include "report/sheet.h"
@@ -393,8 +393,8 @@ static void limits_of_runs(void **state)
                                    .metrics = metrics,
                                    .metric_count = runs[i].metrics,
                                    .rows = 1};
-        fgi_run_text_put(&text, &view);
-        fgi_run_page_put(&page, &view);
+        fgi_run_doc_put(&text, &view, false);
+        fgi_run_doc_put(&page, &view, true);
         json_decref(report);
     }
     for (char *at = page.data; (at = strstr(at, "<style>")) != NULL;) { /* not its colors */
@@ -418,7 +418,7 @@ static void many_windows(void **state)
             (void)json_array_append_new(windows, json_pack("{s:i, s:f, s:f}", "step", k, "busy_s",
                                                            1.0, "samples_per_s", (double)k));
         (void)json_object_set_new(report, "windows", windows);
-        fgi_run_page_put(&page, &(fgi_run_view){.folder = folder, .report = report});
+        fgi_run_doc_put(&page, &(fgi_run_view){.folder = folder, .report = report}, true);
         int commas = 0;
         for (const char *at = strstr(page.data, "class=\"area s0\""); *at != '>'; at++)
             commas += *at == ',';

@@ -1,23 +1,26 @@
-/* run_page.h - the report of a run in its forms.
+/* run_doc.h - the report of a run.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FGI_REPORT_RUN_PAGE_H
-#define FGI_REPORT_RUN_PAGE_H
+#ifndef FGI_REPORT_RUN_DOC_H
+#define FGI_REPORT_RUN_DOC_H
 
+#include "report/doc.h"
 #include "report/run_view.h"
 
-/* As lines of a terminal (run_text.c), as a self-contained page, as one JSON object. */
-void fgi_run_text_put(fgi_buf *out, const fgi_run_view *view);
-void fgi_run_page_put(fgi_buf *out, const fgi_run_view *view);
+/* As lines of a terminal or as a page. */
+void fgi_run_doc_put(fgi_buf *out, const fgi_run_view *view, bool is_page);
+/* As one JSON object: what the document is written from. */
 void fgi_run_json_put(fgi_buf *out, const fgi_run_view *view);
+/* The confusion matrix, the classes and the worst samples of the last validation. */
+void fgi_run_doc_evaluation(fgi_doc *d, const json_t *report);
 
 /* The lines that a fit ends with, from report.json (run_brief.c): the time of a step, what the
  * devices waited for, and the most important verdicts. Nothing of what is unknown. */
 void fgi_run_brief_put(fgi_buf *out, const json_t *report);
 
-/* Text of a file without control characters: it may contain terminal escape sequences. */
-void fgi_run_put_plain(fgi_buf *out, const char *text);
-/* " (would save up to 20 % of the time: from 120 to 150 samples/s)"; nothing if it is unknown. */
+/* ---- words (run_words.c) --------------------------------------------------------------------- */
+
+/* "would save up to 20 % of the time: from 120 to 150 samples/s"; nothing if it is unknown. */
 void fgi_run_gain_words(fgi_buf *out, const json_t *verdict);
 /* "finished after 2 min 5 s: 1000 steps, 5 epochs, 1234 samples/s" */
 void fgi_run_state_words(fgi_buf *out, const fgi_run_view *view);

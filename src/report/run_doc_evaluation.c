@@ -1,37 +1,29 @@
-/* run_page_evaluation.c - the sections of a run's page about its last validation: classes, the
- * confusion matrix, and the samples with the largest loss.
+/* run_doc_evaluation.c - the sections of a run's report about its last validation: classes, the
+ * confusion matrix, and the samples with the largest loss. Lines have none of them: `validate`
+ * prints the matrix and the classes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "report/run_page_parts.h"
-
 #include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "report/html.h"
+#include "report/run_doc.h"
 
 enum { NARROW = 8, CONFUSIONS = 10 }; /* classes that fit a phone; rows of the list */
 
 /* ---- classes --------------------------------------------------------------------------------- */
 
-static void put_classes(fgi_buf *out, const json_t *classes)
-{
-    static const char *const heads[] = {"class", "#samples", "#precision", "#recall", "#F1", NULL};
-    static const char *const keys[] = {"precision", "recall", "f1"};
-    size_t i;
-    json_t *one;
-    fgi_html_table_begin(out, heads);
-    json_array_foreach(classes, i, one)
-    {
-        fgi_buf_puts(out, "<tr>");
-        fgi_html_cell(out, fgi_json_words(one, "name"));
-        fgi_html_count_cell(out, fgi_json_number(one, "samples"));
-        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
-            fgi_html_percent_cell(out, fgi_json_number(one, keys[k]), 1);
-        fgi_buf_puts(out, "</tr>\n");
-    }
-    fgi_html_table_end(out);
-}
+static const fgi_field class_fields[] = {FGI_FIELD("class", "name", FGI_WORDS),
+                                         FGI_FIELD("samples", "samples", FGI_COUNT),
+                                         FGI_FIELD("precision", "precision", FGI_PERCENT),
+                                         FGI_FIELD("recall", "recall", FGI_PERCENT),
+                                         FGI_FIELD("F1", "f1", FGI_PERCENT),
+                                         FGI_FIELDS_END};
+
+static const fgi_field confusion_fields[] = {
+    FGI_FIELD("class", "class_name", FGI_WORDS), FGI_FIELD("predicted as", "predicted", FGI_WORDS),
+    FGI_FIELD("samples", "samples", FGI_COUNT), FGI_FIELDS_END};
 
 static double cell_of(const json_t *matrix, size_t row, size_t column)
 {
@@ -71,32 +63,36 @@ static void put_matrix(fgi_buf *out, const json_t *matrix, const json_t *classes
     fgi_buf_puts(out, "</table></div>\n");
 }
 
-/* The most frequent confusions. */
-static void put_confusions(fgi_buf *out, const json_t *matrix, const json_t *classes)
+static const char *name_of(const json_t *classes, size_t i)
 {
-    static const char *const heads[] = {"class", "predicted as", "#samples", NULL};
-    const size_t count = json_array_size(matrix);
-    bool *is_shown = fgi_calloc(count * count + 1, sizeof *is_shown);
-    out->failed = out->failed || is_shown == NULL;
-    fgi_html_table_begin(out, heads);
+    return fgi_json_words(json_array_get(classes, i), "name");
+}
+
+/* The most frequent confusions. */
+static void put_confusions(fgi_doc *d, const json_t *matrix, const json_t *classes)
+{
+    const size_t count = json_array_size(matrix), none = count * count;
+    bool *is_shown = fgi_calloc(none + 1, sizeof *is_shown);
+    json_t *rows = json_array();
+    d->out->failed = d->out->failed || is_shown == NULL;
     for (int n = 0; n < CONFUSIONS && is_shown != NULL; n++) {
-        size_t best = count * count;
-        for (size_t i = 0; i < count * count; i++)
+        size_t best = none;
+        for (size_t i = 0; i < none; i++)
             if (i / count != i % count && !is_shown[i] &&
                 cell_of(matrix, i / count, i % count) > 0 &&
-                (best == count * count || cell_of(matrix, i / count, i % count) >
-                                              cell_of(matrix, best / count, best % count)))
+                (best == none || cell_of(matrix, i / count, i % count) >
+                                     cell_of(matrix, best / count, best % count)))
                 best = i;
-        if (best == count * count)
+        if (best == none)
             break;
         is_shown[best] = true;
-        fgi_buf_puts(out, "<tr>");
-        fgi_html_cell(out, fgi_json_words(json_array_get(classes, best / count), "name"));
-        fgi_html_cell(out, fgi_json_words(json_array_get(classes, best % count), "name"));
-        fgi_html_count_cell(out, cell_of(matrix, best / count, best % count));
-        fgi_buf_puts(out, "</tr>\n");
+        (void)json_array_append_new(rows, json_pack("{s:s, s:s, s:f}", "class_name",
+                                                    name_of(classes, best / count), "predicted",
+                                                    name_of(classes, best % count), "samples",
+                                                    cell_of(matrix, best / count, best % count)));
     }
-    fgi_html_table_end(out);
+    fgi_doc_table(d, NULL, confusion_fields, rows);
+    json_decref(rows);
     fgi_free(is_shown);
 }
 
@@ -156,68 +152,68 @@ static void put_pictures(fgi_buf *out, const json_t *worst)
     fgi_buf_puts(out, "</div>\n");
 }
 
-static void put_samples(fgi_buf *out, const json_t *worst, bool is_classes)
+static void put_sample_name(fgi_buf *out, const fgi_field *field, const json_t *sample)
 {
-    const char *heads[] = {"sample", is_classes ? "class" : "#target",
-                           is_classes ? "predicted as" : "#prediction",
-                           is_classes ? "#loss" : "#distance", NULL};
-    size_t i;
-    json_t *one;
-    fgi_html_table_begin(out, heads);
-    json_array_foreach(worst, i, one)
-    {
-        fgi_buf_puts(out, "<tr><td>");
-        put_name(out, one);
-        fgi_buf_puts(out, is_classes ? "</td><td>" : "</td><td class=\"n\">");
-        put_value(out, json_object_get(one, "target"));
-        fgi_buf_puts(out, is_classes ? "</td><td>" : "</td><td class=\"n\">");
-        put_value(out, json_object_get(one, "prediction"));
-        fgi_buf_puts(out, "</td>");
-        fgi_html_number_cell(out, fgi_json_number(one, "loss"));
-        fgi_buf_puts(out, "</tr>\n");
-    }
-    fgi_html_table_end(out);
+    (void)field;
+    if (*fgi_json_words(sample, "name") != '\0')
+        fgi_buf_puts(out, fgi_json_words(sample, "name"));
+    else
+        fgi_buf_printf(out, "%.0f", fgi_json_number(sample, "index"));
 }
+
+static const fgi_field sample_fields[][5] = {
+    {FGI_FIELD_PUT("sample", FGI_WORDS, put_sample_name), FGI_FIELD("target", "target", FGI_FIGURE),
+     FGI_FIELD("prediction", "prediction", FGI_FIGURE), FGI_FIELD("distance", "loss", FGI_NUMBER),
+     FGI_FIELDS_END},
+    {FGI_FIELD_PUT("sample", FGI_WORDS, put_sample_name), FGI_FIELD("class", "target", FGI_WORDS),
+     FGI_FIELD("predicted as", "prediction", FGI_WORDS), FGI_FIELD("loss", "loss", FGI_NUMBER),
+     FGI_FIELDS_END}};
 
 /* ---- the sections ---------------------------------------------------------------------------- */
 
-static void put_source(fgi_buf *out, const json_t *evaluation)
+static void put_source(fgi_doc *d, const json_t *evaluation)
 {
-    fgi_buf_puts(out, "<p class=\"note\">Of ");
-    fgi_buf_printf(out, "%.0f ", fgi_json_number(evaluation, "samples"));
-    fgi_html_text(out, fgi_json_words(evaluation, "part"));
-    fgi_buf_printf(out, " samples, with the weights of step %.0f.</p>\n",
-                   fgi_json_number(evaluation, "step"));
+    fgi_doc_say(d, "note", "Of %.0f %s samples, with the weights of step %.0f.",
+                fgi_json_number(evaluation, "samples"), fgi_json_words(evaluation, "part"),
+                fgi_json_number(evaluation, "step"));
 }
 
-void fgi_page_put_evaluation(fgi_buf *out, const json_t *report)
+static void put_classes(fgi_doc *d, const json_t *evaluation, const json_t *classes)
+{
+    const json_t *matrix = json_object_get(evaluation, "confusion");
+    const bool is_square =
+        json_array_size(matrix) > 0 && json_array_size(matrix) == json_array_size(classes);
+    fgi_doc_heading(d, 2, is_square ? "Confusion matrix" : "Classes");
+    put_source(d, evaluation);
+    if (is_square)
+        put_matrix(d->out, matrix, classes);
+    if (is_square && json_array_size(matrix) > NARROW)
+        put_confusions(d, matrix, classes);
+    fgi_doc_table(d, NULL, class_fields, classes);
+}
+
+void fgi_run_doc_evaluation(fgi_doc *d, const json_t *report)
 {
     const json_t *evaluation = json_object_get(report, "evaluation");
     const json_t *classes = json_object_get(evaluation, "classes");
-    const json_t *matrix = json_object_get(evaluation, "confusion");
     const json_t *worst = json_object_get(evaluation, "worst"), *one;
-    const bool is_square =
-        json_array_size(matrix) > 0 && json_array_size(matrix) == json_array_size(classes);
+    const bool has_classes = json_array_size(classes) > 0;
     bool has_picture = false;
     size_t i;
-    if (json_array_size(classes) > 0) {
-        fgi_html_element(out, "h2", is_square ? "Confusion matrix" : "Classes");
-        put_source(out, evaluation);
-        if (is_square)
-            put_matrix(out, matrix, classes);
-        if (is_square && json_array_size(matrix) > NARROW)
-            put_confusions(out, matrix, classes);
-        put_classes(out, classes);
-    }
+    if (!d->is_page)
+        return;
+    if (has_classes)
+        put_classes(d, evaluation, classes);
     if (json_array_size(worst) == 0)
         return;
-    fgi_html_element(out, "h2", "Samples with the largest loss");
-    if (json_array_size(classes) == 0)
-        put_source(out, evaluation);
+    fgi_doc_heading(d, 2, "Samples with the largest loss");
+    if (!has_classes)
+        put_source(d, evaluation);
     json_array_foreach(worst, i, one) has_picture =
         has_picture || is_picture(fgi_json_words(one, "image"));
+    fgi_doc_raw(d);
     if (has_picture)
-        put_pictures(out, worst);
+        put_pictures(d->out, worst);
     else
-        put_samples(out, worst, json_array_size(classes) > 0);
+        fgi_doc_table(d, NULL, sample_fields[has_classes], worst);
 }
