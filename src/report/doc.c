@@ -14,18 +14,34 @@
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-const json_t *fgi_field_value(const fgi_field *field, const json_t *row)
+static const json_t *member(const json_t *row, const char *key, size_t size)
 {
     char name[64];
-    const char *at = field->key;
-    while (at != NULL && row != NULL) {
-        const size_t size = strcspn(at, ".");
-        (void)fgi_snprintf(name, sizeof name, "%.*s", (int)size, at);
+    for (size_t used = 0; used < size && row != NULL;) {
+        const size_t length = strcspn(key + used, "./");
+        (void)fgi_snprintf(name, sizeof name, "%.*s", (int)length, key + used);
         row = json_is_array(row) ? json_array_get(row, (size_t)strtoul(name, NULL, 10))
                                  : json_object_get(row, name);
-        at = at[size] == '.' ? at + size + 1 : NULL;
+        used += length + 1;
     }
     return row;
+}
+
+const json_t *fgi_field_value(const fgi_field *field, const json_t *row)
+{
+    return field->key != NULL ? member(row, field->key, strcspn(field->key, "/")) : NULL;
+}
+
+double fgi_field_number(const fgi_field *field, const json_t *row)
+{
+    const json_t *value = fgi_field_value(field, row);
+    const char *whole = field->key != NULL ? strchr(field->key, '/') : NULL;
+    const double number = json_is_number(value) ? json_number_value(value) : (double)NAN;
+    if (whole == NULL)
+        return number;
+    value = member(row, whole + 1, strlen(whole + 1));
+    const double all = json_is_number(value) ? json_number_value(value) : 0;
+    return all > 0 ? number / all : (double)NAN;
 }
 
 bool fgi_field_is_number(const fgi_field *field)
@@ -61,14 +77,14 @@ void fgi_field_put(fgi_buf *out, const fgi_field *field, const json_t *row)
                                                  : "no verdict");
     else if (json_is_number(value) && field->kind != FGI_BAR)
         fgi_kind_put(out, field->kind == FGI_KEY ? FGI_WORDS : field->kind,
-                     json_number_value(value));
+                     fgi_field_number(field, row));
     else if (json_is_string(value))
         fgi_buf_puts(out, json_string_value(value));
 }
 
 double fgi_field_part(const fgi_field *field, const json_t *row, double most)
 {
-    const double part = json_number_value(fgi_field_value(field, row)) / most;
+    const double part = fgi_field_number(field, row) / most;
     return part > 1 ? 1 : part > 0 ? part : 0;
 }
 
@@ -77,8 +93,9 @@ double fgi_field_most(const fgi_field *field, const json_t *rows)
     double most = 0;
     size_t i;
     const json_t *row;
-    json_array_foreach(rows, i, row) most =
-        fmax(most, json_number_value(fgi_field_value(field, row)));
+    if (strchr(field->key, '/') != NULL)
+        return 1;
+    json_array_foreach(rows, i, row) most = fmax(most, fgi_field_number(field, row));
     return most;
 }
 

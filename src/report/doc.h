@@ -27,9 +27,9 @@ typedef enum fgi_kind {
     FGI_BYTES,   /* "1.2 GB" */
     FGI_TIME,    /* seconds: "1 min 3 s" */
     FGI_PERCENT, /* of a fraction */
-    FGI_BAR,     /* a number as a bar; the longest is that of the largest number */
-    FGI_FITS,    /* true, false or null: "fits", "does not fit", "no verdict" */
-    FGI_KEY,     /* words next to the color of series `color`, a member of the row */
+    FGI_BAR,  /* a number as a bar; the longest is that of the largest number, or of 1 of ratios */
+    FGI_FITS, /* true, false or null: "fits", "does not fit", "no verdict" */
+    FGI_KEY,  /* words next to the color of series `color`, a member of the row */
 } fgi_kind;
 
 typedef enum fgi_where { FGI_BOTH, FGI_LINES, FGI_PAGE } fgi_where;
@@ -107,6 +107,7 @@ void fgi_doc_raw(fgi_doc *d);
 void fgi_field_put(fgi_buf *out, const fgi_field *field, const json_t *row);
 void fgi_kind_put(fgi_buf *out, fgi_kind kind, double value);
 const json_t *fgi_field_value(const fgi_field *field, const json_t *row);
+double fgi_field_number(const fgi_field *field, const json_t *row); /* NaN: not known */
 bool fgi_field_is_number(const fgi_field *field);
 /* A bar's fraction of the longest. */
 double fgi_field_part(const fgi_field *field, const json_t *row, double most);

@@ -15,16 +15,20 @@ static void end(fgi_doc *d) { fgi_html_end(d->out); }
 /* Words of which those after "\1class\1" have a style. */
 static void put_styled(fgi_buf *out, const char *words)
 {
-    const char *mark = strchr(words, '\1'), *end = mark != NULL ? strchr(mark + 1, '\1') : NULL;
-    if (end == NULL) {
+    const char *end = strrchr(words, '\1'), *mark = end;
+    while (mark != NULL && mark > words && (mark == end || *mark != '\1'))
+        mark--;
+    if (end == NULL || *mark != '\1') {
         fgi_html_text(out, words);
         return;
     }
-    for (; words < mark; words++)
-        fgi_html_text(out, (const char[]){*words, '\0'});
+    fgi_buf before = {0};
+    fgi_buf_add(&before, words, (size_t)(mark - words));
+    fgi_html_text(out, before.data != NULL ? before.data : "");
     fgi_buf_printf(out, "<span class=\"%.*s\">", (int)(end - mark) - 1, mark + 1);
     fgi_html_text(out, end + 1);
     fgi_buf_puts(out, "</span>");
+    fgi_buf_fini(&before);
 }
 
 static void heading(fgi_doc *d, int level, const char *words)
@@ -104,8 +108,9 @@ static void put_cell(fgi_buf *out, const fgi_field *f, const json_t *row, double
     const json_t *value = fgi_field_value(f, row);
     fgi_buf words = {0};
     if (f->kind == FGI_BAR) {
-        fgi_buf_printf(out, "<div><div style=\"width:%.1f%%\"></div></div>",
-                       100 * fgi_field_part(f, row, most));
+        if (isfinite(fgi_field_number(f, row)))
+            fgi_buf_printf(out, "<div><div style=\"width:%.1f%%\"></div></div>",
+                           100 * fgi_field_part(f, row, most));
         return;
     }
     fgi_field_put(&words, f, row);
@@ -123,12 +128,13 @@ static void put_cell(fgi_buf *out, const fgi_field *f, const json_t *row, double
 }
 
 /* <td class="n good" data-run="NAME"> */
-static void put_cell_tag(fgi_buf *out, const fgi_field *f, const char *style, bool has_name)
+static void put_cell_tag(fgi_buf *out, const fgi_field *f, const json_t *row, const char *style,
+                         bool has_name)
 {
-    const char *class = fgi_field_is_number(f) ? "n"
-                        : f->kind == FGI_BAR   ? "bar"
-                        : f->kind == FGI_KEY   ? "name"
-                                               : "";
+    const char *class = fgi_field_is_number(f)                                     ? "n"
+                        : f->kind == FGI_BAR && isfinite(fgi_field_number(f, row)) ? "bar"
+                        : f->kind == FGI_KEY                                       ? "name"
+                                                                                   : "";
     fgi_buf_puts(out, "<td");
     if (*class != '\0' || *style != '\0')
         fgi_buf_printf(out, " class=\"%s%s%s\"", class, *class != '\0' && *style != '\0' ? " " : "",
@@ -149,7 +155,7 @@ static void put_row(fgi_doc *d, const char *class, const fgi_field *fields, cons
     for (const fgi_field *f = fields; f->name != NULL; f++) {
         if (f->where == FGI_LINES)
             continue;
-        put_cell_tag(d->out, f, style, class != NULL && *f->name != '\0');
+        put_cell_tag(d->out, f, row, style, class != NULL && *f->name != '\0');
         put_cell(d->out, f, row, f->kind == FGI_BAR ? fgi_field_most(f, rows) : 0);
         fgi_buf_puts(d->out, "</td>");
         style = "";

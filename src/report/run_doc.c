@@ -251,14 +251,6 @@ static void put_time(fgi_doc *d, const fgi_run_view *view)
     json_decref(rows);
 }
 
-static void put_busy(fgi_buf *out, const fgi_field *field, const json_t *report)
-{
-    const json_t *time = json_object_get(report, "time");
-    (void)field;
-    fgi_kind_put(out, FGI_PERCENT,
-                 fgi_json_number(time, "busy_s") / fgi_json_number(time, "wall_s"));
-}
-
 /* ---- use of the devices ---------------------------------------------------------------------- */
 
 /* The rate that memory and matrix units allow at each intensity, and the one that was achieved. */
@@ -288,14 +280,6 @@ static void put_roofline(fgi_doc *d, const json_t *use)
                                   .y = FGI_SCALE_LOG,
                                   .is_log_x = true,
                                   .color = 3});
-}
-
-static void put_memory_rate(fgi_buf *out, const fgi_field *field, const json_t *report)
-{
-    const json_t *use = json_object_get(report, "utilization");
-    (void)field;
-    fgi_kind_put(out, FGI_PERCENT,
-                 fgi_json_number(use, "bytes_per_second") / fgi_json_number(use, "peak_bytes"));
 }
 
 /* A rate in units of 10^9. */
@@ -343,7 +327,7 @@ static const fgi_field run_cards[] = {
     FGI_FIELD("steps", "steps", FGI_NUMBER),
     FGI_FIELD("epochs", "epochs", FGI_NUMBER),
     FGI_FIELD("samples/s", "samples_per_s", FGI_NUMBER),
-    FGI_FIELD_PUT("devices busy", FGI_PERCENT, put_busy),
+    FGI_FIELD("devices busy", "time.busy_s/time.wall_s", FGI_PERCENT),
     FGI_FIELD("of peak FLOP/s (model)", "utilization.mxu", FGI_PERCENT),
     FGI_FIELD("device memory", "memory.peak_bytes", FGI_BYTES),
     FGI_FIELDS_END};
@@ -362,7 +346,8 @@ static const fgi_field use_cards[] = {
     FGI_FIELD("of peak FLOP/s (model)", "utilization.mxu", FGI_PERCENT),
     FGI_FIELD("of peak FLOP/s while busy", "utilization.mxu_while_busy", FGI_PERCENT),
     FGI_FIELD("of the roofline", "utilization.roofline", FGI_PERCENT),
-    FGI_FIELD_PUT("of the memory rate", FGI_PERCENT, put_memory_rate),
+    FGI_FIELD("of the memory rate", "utilization.bytes_per_second/utilization.peak_bytes",
+              FGI_PERCENT),
     FGI_FIELD("of matmuls in 16 bits", "utilization.sixteen_bit", FGI_PERCENT),
     FGI_FIELD_PUT("GFLOP/s", FGI_NUMBER, put_giga),
     FGI_FIELD_PUT("GB/s of memory", FGI_NUMBER, put_giga),

@@ -48,7 +48,9 @@ static void put_matrix(fgi_buf *out, const json_t *matrix, const json_t *classes
     for (size_t row = 0; row < count; row++) {
         const double all = fgi_json_number(json_array_get(classes, row), "samples");
         fgi_buf_puts(out, "<tr>");
-        fgi_html_cell(out, fgi_json_words(json_array_get(classes, row), "name"));
+        fgi_buf_puts(out, "<td>");
+        fgi_html_text(out, fgi_json_words(json_array_get(classes, row), "name"));
+        fgi_buf_puts(out, "</td>");
         for (size_t k = 0; k < count; k++) {
             const double value = cell_of(matrix, row, k);
             if (value > 0 && all > 0)

@@ -17,7 +17,7 @@
 #include "input/json_file.h"
 #include "report/chart.h"
 #include "report/draw.h"
-#include "report/html.h"
+#include "report/doc.h"
 #include "report/schedule_plot.h"
 #include "terminal.h"
 
@@ -525,15 +525,21 @@ static void bars_of_fractions(void **state)
 {
     static const double fractions[] = {-0.5, 0, 0.25, 1, 1.5};
     static const char *const widths[] = {"0.0", "0.0", "25.0", "100.0", "100.0"};
+    static const fgi_field fields[] = {FGI_FIELD("", "part/whole", FGI_BAR), FGI_FIELDS_END};
     (void)state;
     for (int i = 0; i < 5; i++) {
         char cell[128];
-        fgi_buf *out = begin();
+        fgi_doc d;
+        json_t *rows = json_pack("[{s:f, s:f}]", "part", 2 * fractions[i], "whole", 2.0);
+        fgi_doc_begin(&d, begin(), true, "page");
+        fgi_doc_table(&d, NULL, fields, rows);
+        fgi_doc_end(&d);
         (void)snprintf(cell, sizeof cell,
                        "<td class=\"bar\"><div><div style=\"width:%s%%\"></div></div></td>",
                        widths[i]);
-        fgi_html_bar_cell(out, fractions[i]);
-        drawn(out, cell);
+        assert_non_null(strstr(page.data, cell));
+        fgi_buf_fini(&page);
+        json_decref(rows);
     }
 }
 

@@ -149,13 +149,10 @@ static void limits_of_cells(void **state)
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         const double value = numbers[i];
         fgi_buf_printf(&out, "%g\n", value);
-        fgi_html_number_cell(&out, value);
-        fgi_html_count_cell(&out, value);
-        fgi_html_percent_cell(&out, value, 1000);
-        fgi_html_percent_cell(&out, 1, value);
-        fgi_html_bytes_cell(&out, fabs(value));
-        fgi_html_time_cell(&out, value);
-        fgi_html_bar_cell(&out, value);
+        for (int kind = FGI_WORDS; kind <= FGI_PERCENT; kind++) {
+            fgi_buf_puts(&out, kind > FGI_WORDS ? " | " : "");
+            fgi_kind_put(&out, (fgi_kind)kind, kind == FGI_BYTES ? fabs(value) : value);
+        }
         fgi_buf_putc(&out, '\n');
     }
     compare("report/limits_cells.txt", &out);
