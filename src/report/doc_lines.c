@@ -89,7 +89,8 @@ typedef struct column {
     double most; /* of bars */
 } column;
 
-/* The words of a cell, cut if they are too long; returns their columns. */
+/* The words of a cell, "-" for a number that is not known, cut if they are too long; returns their
+ * columns. */
 static size_t cell_words(fgi_buf *out, const column *c, const json_t *row, size_t most)
 {
     fgi_buf raw = {0};
@@ -99,7 +100,7 @@ static size_t cell_words(fgi_buf *out, const column *c, const json_t *row, size_
     if (c->field->kind == FGI_BAR)
         for (int i = 0; i < (int)lround(BAR * fgi_field_part(c->field, row, c->most)); i++)
             fgi_buf_putc(&raw, '#');
-    fgi_put_plain(out, raw.data != NULL ? raw.data : "");
+    fgi_put_plain(out, raw.size > 0 ? raw.data : fgi_field_is_number(c->field) ? "-" : "");
     out->failed = out->failed || raw.failed;
     fgi_buf_fini(&raw);
     if (out->data == NULL)

@@ -14,6 +14,19 @@ void fgi_run_json_put(fgi_buf *out, const fgi_run_view *view);
 /* The confusion matrix, the classes and the worst samples of the last validation. */
 void fgi_run_doc_evaluation(fgi_doc *d, const json_t *report);
 
+/* Counts[count * count], row: true class, column: predicted; classes: objects with a `name`. In
+ * lines, a matrix that does not fit into the columns is a list of the most frequent confusions. */
+typedef struct fgi_confusion {
+    const int64_t *counts;
+    size_t count;
+    const json_t *classes;
+} fgi_confusion;
+void fgi_doc_confusion(fgi_doc *d, const fgi_confusion *confusion, int columns);
+/* A table of the classes; of more than FGI_WORST_CLASSES, those with the lowest F1, the lowest
+ * first. */
+enum { FGI_WORST_CLASSES = 10 };
+void fgi_doc_worst_classes(fgi_doc *d, const json_t *classes);
+
 /* The lines that a fit ends with, from report.json (run_brief.c): the time of a step, what the
  * devices waited for, and the most important verdicts. Nothing of what is unknown. */
 void fgi_run_brief_put(fgi_buf *out, const json_t *report);

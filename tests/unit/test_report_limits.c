@@ -14,7 +14,6 @@
 #include "golden.h"
 #include "input/json_file.h"
 #include "report/chart.h"
-#include "report/draw.h"
 #include "report/helpers.h"
 #include "report/html.h"
 #include "report/run_doc.h"

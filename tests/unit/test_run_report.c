@@ -134,8 +134,8 @@ static void lines_have_the_numbers(void **state)
     has(text, "of the roofline 25.0 %");
     has(text, "  2026-01-02T03:04:05Z  stopped          7 s       11\n");
     has(text, "  a.c:9        3   12 B  250 ms\n");
-    has(text, "  lr          0.25\n"); /* neither value is the better one */
-    has(text, "  train_loss   nan\n");
+    has(text, "  lr          0.25     -        -\n"); /* neither value is the better one */
+    has(text, "  train_loss   nan     -        -\n");
     has(text, "\ntrain_*: means over the steps since the previous log line\n");
     assert_null(strstr(text, "wall_time"));
     has(text, "  val_acc      0.5  0.75       20\n");
@@ -591,9 +591,9 @@ static void an_evaluation_has_a_matrix(void **state)
     char *page = evaluated_page(8, picture);
     has(page, "<p class=\"note\">Of 64 validation samples, with the weights of step 40.</p>");
     has(page, "<div class=\"wide\"><table class=\"matrix\">");
-    has(page, "<td>c0</td><td class=\"n hit\" style=\"background-size:75% 100%\">6</td>"
-              "<td class=\"n miss\" style=\"background-size:12% 100%\">1</td>"
-              "<td class=\"n miss\" style=\"background-size:25% 100%\">2</td>"
+    has(page, "<td>c0</td><td class=\"n hit\" style=\"background-size:67% 100%\">6</td>"
+              "<td class=\"n miss\" style=\"background-size:11% 100%\">1</td>"
+              "<td class=\"n miss\" style=\"background-size:22% 100%\">2</td>"
               "<td class=\"n\"></td>");
     has(page, "<tr><td>c7</td><td class=\"n\">8</td><td class=\"n\">75.0 %</td>"
               "<td class=\"n\"></td><td class=\"n\">50.0 %</td></tr>");
