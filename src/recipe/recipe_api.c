@@ -12,10 +12,9 @@
 #include "base/reserved.h"
 #include "base/text.h"
 #include "input/json_file.h"
-#include "report/draw.h"
 #include "report/lr_plot.h"
 #include "report/plan_page.h"
-#include "report/run_page.h"
+#include "report/run_doc.h"
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
@@ -415,20 +414,6 @@ fg_status fg_recipe_get_text(fg_recipe *recipe, fg_recipe_text which, const char
     return give_text(recipe, put_text(recipe, which, err), out, err);
 }
 
-static fg_status put_confusion(fg_recipe *r, int columns, bool is_ascii, fg_error *err)
-{
-    const size_t classes = (size_t)r->task.outputs;
-    const fgi_draw_options options = {.columns = columns, .is_ascii = is_ascii};
-    const char **names = fgi_calloc(classes, sizeof(*names));
-    if (names == NULL)
-        return fgi_no_memory(err);
-    for (size_t i = 0; i < classes; i++)
-        names[i] = r->task.class_names != NULL ? r->task.class_names[i] : NULL;
-    fgi_draw_confusion(&r->text, r->confusion, classes, names, &options);
-    fgi_free(names);
-    return FG_OK;
-}
-
 fg_status fg_recipe_draw(fg_recipe *recipe, int columns, bool is_ascii, const char **out,
                          fg_error *err)
 {
@@ -443,10 +428,10 @@ fg_status fg_recipe_draw(fg_recipe *recipe, int columns, bool is_ascii, const ch
         status = not_there("result to draw", "run it first", err);
     else if (recipe->options->kind == FG_RECIPE_FIT)
         fgi_run_record_draw(recipe, columns, is_ascii, &recipe->text);
-    if (status == FG_OK && recipe->confusion != NULL)
-        status = put_confusion(recipe, columns, is_ascii, err);
+    if (status == FG_OK)
+        fgi_run_put_matrix(recipe, columns, &recipe->text);
     if (status == FG_OK && recipe->options->kind != FG_RECIPE_FIT)
-        fgi_run_put_classes(recipe, columns, &recipe->text);
+        fgi_run_put_classes(recipe, &recipe->text);
     return give_text(recipe, status, out, err);
 }
 

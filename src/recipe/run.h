@@ -282,8 +282,9 @@ bool fgi_run_has_predict_file(const fg_recipe *r);
 /* After a run that ended with `status`: sets r->evaluation and r->confusion from its last
  * validation or test, if there are any, and notes classes that are never predicted. */
 fg_status fgi_run_evaluation_make(fg_recipe *r, fg_status status, fg_error *err);
-/* Appends a table of the classes, if there are any. */
-void fgi_run_put_classes(const fg_recipe *r, int columns, fgi_buf *out);
+/* Append the confusion matrix, and a table of the classes, if there are any. */
+void fgi_run_put_matrix(const fg_recipe *r, int columns, fgi_buf *out);
+void fgi_run_put_classes(const fg_recipe *r, fgi_buf *out);
 
 /* ---- the report (run_report.c, run_summary.c) ------------------------------------------------ */
 

@@ -652,7 +652,7 @@ static void put_evaluation(fgi_buf *out, size_t i, fg_dataset *val)
     trainer.stage[evaluations[i].kind == FG_RECIPE_TEST ? FGI_TEST : FGI_VAL] = counted(i);
     fgt_ok(fgi_run_evaluation_make(&r, evaluations[i].status, &err));
     assert_int_equal(r.evaluation == NULL, evaluations[i].has_none);
-    fgi_run_put_classes(&r, 80, out);
+    fgi_run_put_classes(&r, out);
     if (r.evaluation != NULL)
         assert_true(fgi_json_write(r.evaluation, JSON_REAL_PRECISION(6), out));
     fgi_buf_puts(out, "\n\n");
@@ -704,7 +704,7 @@ static json_t *evaluated(fg_recipe_kind kind, int64_t outputs, int64_t classes, 
                                                    .worst = {{.index = 1, .prediction = -1}}};
     trainer.stage[FGI_VAL] = a_stage();
     fgt_ok(fgi_run_evaluation_make(&r, FG_OK, &err));
-    fgi_run_put_classes(&r, 80, out);
+    fgi_run_put_classes(&r, out);
     fg_dataset_destroy(r.fit_data.val);
     fgi_config_destroy(r.c);
     return r.evaluation;

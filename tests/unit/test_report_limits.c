@@ -14,10 +14,9 @@
 #include "golden.h"
 #include "input/json_file.h"
 #include "report/chart.h"
-#include "report/draw.h"
 #include "report/helpers.h"
 #include "report/html.h"
-#include "report/run_page.h"
+#include "report/run_doc.h"
 #include "report/run_view.h"
 #include "report/schedule_plot.h"
 #include "report/sheet.h"
@@ -149,13 +148,10 @@ static void limits_of_cells(void **state)
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         const double value = numbers[i];
         fgi_buf_printf(&out, "%g\n", value);
-        fgi_html_number_cell(&out, value);
-        fgi_html_count_cell(&out, value);
-        fgi_html_percent_cell(&out, value, 1000);
-        fgi_html_percent_cell(&out, 1, value);
-        fgi_html_bytes_cell(&out, fabs(value));
-        fgi_html_time_cell(&out, value);
-        fgi_html_bar_cell(&out, value);
+        for (int kind = FGI_WORDS; kind <= FGI_PERCENT; kind++) {
+            fgi_buf_puts(&out, kind > FGI_WORDS ? " | " : "");
+            fgi_kind_put(&out, (fgi_kind)kind, kind == FGI_BYTES ? fabs(value) : value);
+        }
         fgi_buf_putc(&out, '\n');
     }
     compare("report/limits_cells.txt", &out);
@@ -386,8 +382,8 @@ static void limits_of_runs(void **state)
                                    .metrics = metrics,
                                    .metric_count = runs[i].metrics,
                                    .rows = 1};
-        fgi_run_text_put(&text, &view);
-        fgi_run_page_put(&page, &view);
+        fgi_run_doc_put(&text, &view, false);
+        fgi_run_doc_put(&page, &view, true);
         json_decref(report);
     }
     for (char *at = page.data; (at = strstr(at, "<style>")) != NULL;) { /* not its colors */
@@ -411,7 +407,7 @@ static void many_windows(void **state)
             (void)json_array_append_new(windows, json_pack("{s:i, s:f, s:f}", "step", k, "busy_s",
                                                            1.0, "samples_per_s", (double)k));
         (void)json_object_set_new(report, "windows", windows);
-        fgi_run_page_put(&page, &(fgi_run_view){.folder = folder, .report = report});
+        fgi_run_doc_put(&page, &(fgi_run_view){.folder = folder, .report = report}, true);
         int commas = 0;
         for (const char *at = strstr(page.data, "class=\"area s0\""); *at != '>'; at++)
             commas += *at == ',';
