@@ -41,11 +41,11 @@ typedef struct fg_optimizer fg_optimizer;
  * Source: Sutskever et al. 2013, "On the importance of initialization and momentum in deep
  * learning", in the form of PyTorch's SGD. */
 typedef struct fg_sgd_options {
-    double lr;           /* [1e-3]; FG_ZERO: 0 */
-    double momentum;     /* [0]                */
-    double dampening;    /* [0]                */
-    double weight_decay; /* [0]                */
+    double lr;           /* [0.01]; FG_ZERO: 0 */
+    double momentum;     /* [0] */
+    double dampening;    /* [0] */
     bool nesterov;       /* requires momentum and no dampening [false] */
+    double weight_decay; /* [0] */
     uint64_t reserved[6];
 } fg_sgd_options;
 FG_API fg_optimizer *fg_sgd_create(fg_module *root, const fg_sgd_options *options);
@@ -56,11 +56,10 @@ FG_API fg_optimizer *fg_sgd_create(fg_module *root, const fg_sgd_options *option
  *   p = p - lr (m / (1 - beta1^t)) / (sqrt(s / (1 - beta2^t)) + eps)
  * Source: Kingma and Ba 2015, "Adam: a method for stochastic optimization"; PyTorch's Adam. */
 typedef struct fg_adam_options {
-    double lr;           /* [1e-3]; FG_ZERO, here and below: 0 */
-    double beta1;        /* [0.9]   */
-    double beta2;        /* [0.999] */
-    double eps;          /* [1e-8]  */
-    double weight_decay; /* [0]     */
+    double lr;           /* [1e-3]; FG_ZERO, here and below: 0                       */
+    double betas[2];     /* beta1 and beta2                            [0.9 and 0.999] */
+    double eps;          /* [1e-8]                                                   */
+    double weight_decay; /* [Adam: 0, AdamW: 0.01]                                   */
     uint64_t reserved[6];
 } fg_adam_options;
 FG_API fg_optimizer *fg_adam_create(fg_module *root, const fg_adam_options *options);
@@ -68,33 +67,33 @@ FG_API fg_optimizer *fg_adam_create(fg_module *root, const fg_adam_options *opti
 /* Adam with decoupled weight decay: p = (1 - lr weight_decay) p before the update, instead of
  * adding weight_decay p to g. Source: Loshchilov and Hutter 2019, "Decoupled weight decay
  * regularization"; PyTorch's AdamW. */
-typedef struct fg_adamw_options {
-    double lr;           /* [1e-3]; FG_ZERO, here and below: 0 */
-    double beta1;        /* [0.9]   */
-    double beta2;        /* [0.999] */
-    double eps;          /* [1e-8]  */
-    double weight_decay; /* [0.01]  */
-    uint64_t reserved[6];
-} fg_adamw_options;
+typedef fg_adam_options fg_adamw_options;
 FG_API fg_optimizer *fg_adamw_create(fg_module *root, const fg_adamw_options *options);
 
-/* "sgd", "adam", "adamw", or the name of a custom rule. */
+/* The name of its row: "sgd", "adam", "adamw", or that of a custom one. */
 FG_API const char *fg_optimizer_name(const fg_optimizer *optimizer);
 
-/* ---- custom optimizers ----------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
-/* The update of one parameter, passed to a rule while the program is traced. */
+/* The update of one parameter, passed to a row's functions while the program is traced. */
 typedef struct fg_update fg_update;
 
 enum { FG_MOST_MOMENTS = 2 };
-/* An update rule. A constant table; it must outlive the optimizers that use it. */
-typedef struct fg_optimizer_rule {
-    const char *name;                     /* "lion" */
+/* An optimizer: a constant row, which may be registered (registry.h) and must outlive the
+ * optimizers that use it. Options of these names are read by the library: `lr` and `weight_decay`,
+ * and the decay rate of the first moment, which schedules change: `momentum`, or the first of the
+ * two `betas`, whose second is the decay rate of the second moment. */
+typedef struct fg_optimizer_entry {
+    fg_entry entry;                       /* with the struct of its options */
+    const char *momentum;                 /* another name of the option `momentum`  [none] */
     const char *moments[FG_MOST_MOMENTS]; /* names of its moments, "exp_avg"; NULL: fewer */
     bool has_optional_momentum; /* the first moment exists only if the momentum is not 0 or a
                                    schedule sets it                                       [false] */
-    /* Checks options and momentum; may be NULL. */
-    fg_status (*check)(const void *own, double momentum, fg_error *err);
+    /* Whether updates use fg_update_step: parameters that were skipped by some updates then have a
+     * separate count. NULL: they do not. */
+    bool (*counts_updates)(const void *options);
+    /* Checks the options together; may be NULL. The message begins with the name of an option. */
+    fg_status (*check)(const void *options, fg_error *err);
     /* Called once before the parameters are updated, to compute shared values
      * (fg_update_set_shared); may be NULL. */
     void (*prepare)(fg_update *update);
@@ -102,33 +101,27 @@ typedef struct fg_optimizer_rule {
      * f64 parameters. Assigns new values to the moments with fg_update_set_moment. */
     fg_tensor (*update)(const fg_update *update, fg_tensor parameter, fg_tensor gradient);
     void (*reserved[2])(void); /* must be NULL */
-} fg_optimizer_rule;
+} fg_optimizer_entry;
 
-typedef struct fg_optimizer_options {
-    double lr;           /* [1e-3]; FG_ZERO: 0 */
-    double momentum;     /* decay rate of the first moment, which schedules change: 0 to 1    [0] */
-    double decay;        /* decay rate of the second moment: 0 to 1                           [0] */
-    double weight_decay; /* [0]                                                                   */
-    const void *own;     /* additional options of the rule, copied                         [none] */
-    size_t own_bytes;
-    bool counts_updates; /* the rule uses fg_update_step: parameters that were skipped by some
-                            updates have a separate count                                 [false] */
-    uint64_t reserved[4];
-} fg_optimizer_options;
-/* Creates an optimizer that applies a rule. Parameters and errors are handled as for the built-in
- * optimizers above. options may be NULL. */
-FG_API fg_optimizer *fg_optimizer_create(fg_module *root, const fg_optimizer_rule *rule,
-                                         const fg_optimizer_options *options);
+/* Creates the optimizer of a row. options: the row's struct, where 0 means the default; NULL: all
+ * defaults. Parameters and errors are handled as for the built-in optimizers above. */
+FG_API fg_optimizer *fg_optimizer_create(fg_module *root, const fg_optimizer_entry *row,
+                                         const void *options);
+/* The same from values for the row's options. */
+FG_API fg_optimizer *fg_optimizer_create_with(fg_module *root, const fg_optimizer_entry *row,
+                                              const fg_option_values *values);
 
+/* The row's struct, with the values of all options. */
+FG_API const void *fg_update_options(const fg_update *update);
+/* The full name of the parameter, "fc1.bias". */
+FG_API const char *fg_update_name(const fg_update *update);
 /* Scalars of the launch, f32[] or f64[]: cast them to the parameter's dtype (fg_cast). */
 FG_API fg_tensor fg_update_lr(const fg_update *update);
 FG_API fg_tensor fg_update_momentum(const fg_update *update);
 FG_API fg_tensor fg_update_weight_decay(const fg_update *update);
 /* The number of previous updates of this parameter: s32[]. */
 FG_API fg_tensor fg_update_step(const fg_update *update);
-/* The additional options of the rule; NULL if it has none. */
-FG_API const void *fg_update_own(const fg_update *update);
-/* Whether the optimizer has this moment (fg_optimizer_rule.has_optional_momentum). */
+/* Whether the optimizer has this moment (fg_optimizer_entry.has_optional_momentum). */
 FG_API bool fg_update_has_moment(const fg_update *update, int moment);
 /* A moment of this parameter before the update, with the parameter's shape; 0 at the first update.
  */
@@ -243,12 +236,12 @@ FG_API void fg_optimizer_set_stochastic_rounding(fg_optimizer *optimizer, bool o
 
 /* ---- schedules ------------------------------------------------------------------------------- */
 
-/* A schedule of learning rate and momentum: a row and its options. All zero: both are constant. Copy
- * it by assignment. */
+/* A schedule of learning rate and momentum: a row and its options. All zero: both are constant.
+ * Copy it by assignment. */
 typedef struct fg_schedule {
     const struct fg_schedule_entry *row; /* NULL: constant */
-    /* The row's struct, where 0 means the default, borrowed until a function that keeps the schedule
-     * has copied it                                                          [NULL: all defaults] */
+    /* The row's struct, where 0 means the default, borrowed until a function that keeps the
+     * schedule has copied it                                                [NULL: all defaults] */
     const void *options;
     bool is_complete; /* options has no defaults: 0 means 0. It is borrowed for as long as the
                          schedule is used                                                [false] */
@@ -320,16 +313,6 @@ FG_API FG_MUST_USE fg_status fg_optimizer_set_schedule(fg_optimizer *optimizer,
 /* Sets learning rate and momentum of the next launch to those of step `step`, starting at 0. A
  * custom loop needs it only to resume at a later step. */
 FG_API void fg_optimizer_begin_step(fg_optimizer *optimizer, int64_t step);
-
-/* ---- rows ------------------------------------------------------------------------------------ */
-
-/* A registered optimizer (registry.h): a constant row. */
-typedef struct fg_optimizer_entry {
-    fg_entry entry; /* with the options lr and weight_decay among others */
-    /* Creates the optimizer from values for entry.options, like the functions above. */
-    fg_optimizer *(*create)(fg_module *root, const fg_option_values *values);
-    void (*reserved[2])(void); /* must be NULL */
-} fg_optimizer_entry;
 
 #ifdef __cplusplus
 }

@@ -15,7 +15,7 @@ extern const fg_model_entry fgi_mlp_row, fgi_linear_row, fgi_lenet_row;
 extern const fg_model_entry fgi_resnet18_row, fgi_resnet34_row, fgi_resnet50_row;
 extern const fg_loss_entry fgi_cross_entropy_row, fgi_mse_row;
 
-/* The option `activation`, in the order of its words, and the function of this name. */
+/* The option `activation`, in the order of its words, and the function with this name. */
 typedef enum fgi_activation { FGI_RELU = 0, FGI_TANH = 1, FGI_SIGMOID = 2 } fgi_activation;
 fg_tensor fgi_activate(fgi_activation activation, fg_tensor x);
 #define FGI_OPTION_ACTIVATION(type)                                                                \

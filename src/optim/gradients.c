@@ -38,7 +38,7 @@ static bool has_all(fg_optimizer *o, fg_trace *trace)
         (void)fgi_trace_fail(trace, FG_EINVAL,
                              "%s: parameter '%s' was created after the optimizer, which would not "
                              "train it\ncreate the optimizer after all layers",
-                             o->rule->name, fg_variable_name(variable));
+                             o->row->entry.name, fg_variable_name(variable));
         return false;
     }
     o->variable_count = fg_module_variable_count(o->root);
@@ -78,7 +78,7 @@ static void warn_of_missing(fg_optimizer *o, const fg_trace *trace, const fg_ten
         fgi_log(FG_LOG_WARNING,
                 "%s:%d: %s: the loss does not depend on %zu of %zu parameters, which are left "
                 "unchanged: %s\nfreeze them (fg_module_freeze) if that is intended",
-                file != NULL ? file : "?", line, o->rule->name, count, o->parameter_count,
+                file != NULL ? file : "?", line, o->row->entry.name, count, o->parameter_count,
                 names.data);
     for (size_t i = 0; i < o->parameter_count; i++)
         o->has_warned[i] |= gradients[i].handle == 0;
@@ -102,7 +102,7 @@ static void judge(fg_optimizer *o, fg_trace *trace, const fg_tensor *gradients, 
     (void)fgi_trace_fail(trace, FG_EINVAL,
                          "%s: the loss does not depend on any of the %zu parameters to be trained: "
                          "%s",
-                         o->rule->name, trained, names.data != NULL ? names.data : "");
+                         o->row->entry.name, trained, names.data != NULL ? names.data : "");
     fgi_buf_fini(&names);
 }
 
@@ -137,7 +137,7 @@ void fgi_optimizer_gradients(fg_optimizer *o, fg_tensor loss, fg_tensor *out)
         const size_t count = trained_parameters(o, trained);
         if (count == 0)
             (void)fgi_trace_fail(trace, FG_EINVAL, "%s: all %zu parameters are frozen",
-                                 o->rule->name, o->parameter_count);
+                                 o->row->entry.name, o->parameter_count);
         fgi_grad_parameters(fg_optimizer_scale_loss(o, loss), trained, count, gradients);
         spread(o, gradients, out);
         if (fg_trace_error(trace, NULL) == FG_OK)

@@ -43,7 +43,7 @@ static fg_status fill_moment(fg_optimizer *o, int m, size_t index, fg_error *err
 {
     return o->moment[m][index] != NULL
                ? FG_OK
-               : create_moment(o, o->rule->moments[m], index, &o->moment[m][index], err);
+               : create_moment(o, o->row->moments[m], index, &o->moment[m][index], err);
 }
 
 fg_status fgi_optimizer_add_moment(fg_optimizer *o, int m, fg_error *err)
@@ -60,7 +60,8 @@ fg_status fgi_optimizer_add_moment(fg_optimizer *o, int m, fg_error *err)
 
 bool fgi_optimizer_counts(const fg_optimizer *o)
 {
-    return o->counts_updates && o->moment[0] != NULL;
+    return o->moment[0] != NULL && o->row->counts_updates != NULL &&
+           o->row->counts_updates(o->options);
 }
 
 bool fgi_optimizer_has_moments(const fg_optimizer *o, size_t index)
@@ -184,7 +185,7 @@ fg_status fgi_optimizer_expect(fg_optimizer *o, const char *name, fg_error *err)
     for (int m = 0; m <= FGI_MOMENTS; m++) {
         if (m < FGI_MOMENTS && o->moment[m] == NULL)
             continue;
-        const char *parameter = after_kind(name, m < FGI_MOMENTS ? o->rule->moments[m] : "missed");
+        const char *parameter = after_kind(name, m < FGI_MOMENTS ? o->row->moments[m] : "missed");
         const size_t index = parameter != NULL ? index_of(o, parameter) : o->parameter_count;
         if (index == o->parameter_count)
             continue;

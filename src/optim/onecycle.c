@@ -34,7 +34,7 @@ static fg_onecycle_options resolved(const void *options)
         o.pct_start = v->pct_start;
     if (isnan(o.final_div_factor))
         o.final_div_factor = v->final_div_factor;
-    if (o.anneal == NULL)
+    if (strcmp(o.anneal, "auto") == 0)
         o.anneal = v->anneal;
     return o;
 }

@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "op/op.h"
+#include "option/option.h"
 #include "trace/trace.h"
 
 /* ---- hyperparameters of a launch ------------------------------------------------------------- */
@@ -135,11 +136,13 @@ double fg_optimizer_get_weight_decay(const fg_optimizer *optimizer)
 static void destroy(void *object)
 {
     fg_optimizer *o = object;
+    if (o == NULL)
+        return;
     fgi_optimizer_free_variables(o);
     fgi_guard_fini(&o->guard);
     fgi_free(o->has_warned);
     fgi_free(o->parameters);
-    fgi_free(o->own);
+    fgi_free(o->options);
     fgi_free(o);
 }
 
@@ -172,51 +175,70 @@ static fg_status take_parameters(fg_optimizer *o, fg_module *root, fg_error *err
     return FG_OK;
 }
 
-static fg_status check(const fg_optimizer *o, const fgi_hyper *h, fg_error *err)
+/* The member of an option that is a number, or the first number of a pair; NULL: there is none. */
+static double *member_of(const fg_optimizer *o, const char *name)
 {
-    if (!(h->lr >= 0) || !(h->weight_decay >= 0))
-        return fgi_fail(err, FG_EINVAL, "lr %g, weight_decay %g: neither may be negative", h->lr,
-                        h->weight_decay);
-    if (!(h->momentum >= 0 && h->momentum < 1) || !(h->decay >= 0 && h->decay < 1))
-        return fgi_fail(err, FG_EINVAL,
-                        "momentum (beta1) is %g, beta2 is %g: expected 0 <= beta < 1", h->momentum,
-                        h->decay);
-    return o->rule->check != NULL ? o->rule->check(o->own, h->momentum, err) : FG_OK;
+    const fg_entry *entry = &o->row->entry;
+    for (size_t i = 0; i < entry->option_count; i++) {
+        const fg_option *option = &entry->options[i];
+        const bool is_pair = option->kind == FG_OPTION_FLOATS && option->min_count == 2;
+        if (strcmp(option->name, name) == 0 && (option->kind == FG_OPTION_FLOAT || is_pair))
+            return (double *)((char *)o->options + option->offset);
+    }
+    return NULL;
+}
+
+static double *momentum_of(const fg_optimizer *o)
+{
+    double *member = member_of(o, o->row->momentum != NULL ? o->row->momentum : "momentum");
+    return member != NULL ? member : member_of(o, "betas");
+}
+
+static fgi_hyper hyper_of(const fg_optimizer *o)
+{
+    const double *lr = member_of(o, "lr"), *weight_decay = member_of(o, "weight_decay"),
+                 *momentum = momentum_of(o), *betas = member_of(o, "betas");
+    return (fgi_hyper){.lr = lr != NULL ? *lr : 1e-3,
+                       .momentum = momentum != NULL ? *momentum : 0,
+                       .decay = betas != NULL ? betas[1] : 0,
+                       .weight_decay = weight_decay != NULL ? *weight_decay : 0};
+}
+
+static fg_status check(const fg_optimizer *o, fg_error *err)
+{
+    return o->row->check != NULL ? o->row->check(o->options, err) : FG_OK;
 }
 
 /* Creates the moments of the parameters that are trainable now. */
 static fg_status add_moments(fg_optimizer *o, fg_error *err)
 {
-    for (int m = 0; m < FGI_MOMENTS && o->rule->moments[m] != NULL; m++)
-        if (m > 0 || !o->rule->has_optional_momentum || o->hyper.momentum != 0)
+    for (int m = 0; m < FGI_MOMENTS && o->row->moments[m] != NULL; m++)
+        if (m > 0 || !o->row->has_optional_momentum || o->hyper.momentum != 0)
             FGI_TRY(fgi_optimizer_add_moment(o, m, err));
     return FG_OK;
 }
 
-static fg_status keep_own(fg_optimizer *o, const fg_optimizer_options *options, fg_error *err)
+/* The row's struct, from values or from the struct of a C program. */
+static fg_status fill(fg_optimizer *o, const void *given, const fg_option_values *values,
+                      fg_error *err)
 {
-    if (options->own_bytes == 0)
-        return FG_OK;
-    o->own = fgi_alloc(options->own_bytes);
-    if (o->own == NULL)
-        return fgi_no_memory(err);
-    memcpy(o->own, options->own, options->own_bytes);
-    return FG_OK;
+    const fg_entry *entry = &o->row->entry;
+    FGI_TRY_RESERVED(fg_optimizer_entry, o->row, err);
+    FGI_TRY_RESERVED(fg_entry, entry, err);
+    FGI_TRY(values != NULL ? fgi_row_create(entry, values, &o->options, err)
+                           : fgi_row_of(entry, given, &o->options, err));
+    o->lr_factor = 1;
+    o->hyper = hyper_of(o);
+    const fg_status status = check(o, err);
+    if (status == FG_OK || values == NULL)
+        return status == FG_OK ? FG_OK : fgi_context(err, status, "%s", entry->name);
+    return fgi_option_add_place(values, status, err);
 }
 
-static fg_status init(fg_optimizer *o, fg_module *root, const fg_optimizer_options *options,
-                      fg_error *err)
+static fg_status init(fg_optimizer *o, fg_module *root, fg_error *err)
 {
     const fg_variable_options state = {.kind = FG_STATE};
     const fg_type count = {.dtype = FG_S32};
-    o->lr_factor = 1;
-    o->hyper = (fgi_hyper){.lr = fgi_or_default(options->lr, 1e-3),
-                           .momentum = fabs(options->momentum) > 0 ? options->momentum : 0,
-                           .decay = options->decay,
-                           .weight_decay = fgi_or_default(options->weight_decay, 0)};
-    o->counts_updates = options->counts_updates;
-    FGI_TRY(keep_own(o, options, err));
-    FGI_TRY(check(o, &o->hyper, err));
     FGI_TRY(take_parameters(o, root, err));
     FGI_TRY(fg_variable_create("optimizer.step", &count, &state, &o->step, err));
     FGI_TRY(add_moments(o, err));
@@ -224,42 +246,50 @@ static fg_status init(fg_optimizer *o, fg_module *root, const fg_optimizer_optio
     return FG_OK;
 }
 
-static const fg_optimizer_options defaults;
+static fg_optimizer *create(fg_module *root, const fg_optimizer_entry *row, const void *given,
+                            const fg_option_values *values)
+{
+    fg_error error = {0};
+    if (root == NULL || fg_module_error(root, NULL) != FG_OK)
+        return NULL;
+    fg_optimizer *o = fgi_calloc(1, sizeof *o);
+    fg_status status = o != NULL ? FG_OK : fgi_no_memory(&error);
+    if (status == FG_OK) {
+        o->row = row;
+        status = fill(o, given, values, &error);
+    }
+    if (status == FG_OK && init(o, root, &error) != FG_OK)
+        status = fgi_context(&error, error.status, "%s", row->entry.name);
+    if (status == FG_OK)
+        return fg_module_attach(root, o, destroy);
+    fg_module_fail(root, &error);
+    destroy(o);
+    return NULL;
+}
 
-bool fgi_optimizer_check_reserved(fg_module *root, fgi_reserved reserved)
+fg_optimizer *fg_optimizer_create(fg_module *root, const fg_optimizer_entry *row,
+                                  const void *options)
+{
+    return create(root, row, options, NULL);
+}
+
+fg_optimizer *fg_optimizer_create_with(fg_module *root, const fg_optimizer_entry *row,
+                                       const fg_option_values *values)
+{
+    return create(root, row, NULL, values);
+}
+
+fg_optimizer *fgi_optimizer_create(fg_module *root, const fg_optimizer_entry *row,
+                                   fgi_reserved reserved)
 {
     fg_error error = {0};
     if (fgi_check_reserved(reserved, &error) == FG_OK)
-        return true;
+        return create(root, row, reserved.options, NULL);
     fg_module_fail(root, &error);
-    return false;
+    return NULL;
 }
 
-fg_optimizer *fg_optimizer_create(fg_module *root, const fg_optimizer_rule *rule,
-                                  const fg_optimizer_options *options)
-{
-    fg_error error = {0};
-    if (root == NULL || fg_module_error(root, NULL) != FG_OK ||
-        !fgi_optimizer_check_reserved(root, FGI_RESERVED(fg_optimizer_rule, rule)) ||
-        !fgi_optimizer_check_reserved(root, FGI_RESERVED(fg_optimizer_options, options)))
-        return NULL;
-    fg_optimizer *o = fgi_calloc(1, sizeof *o);
-    if (o == NULL) {
-        (void)fgi_no_memory(&error);
-        fg_module_fail(root, &error);
-        return NULL;
-    }
-    o->rule = rule;
-    if (init(o, root, options != NULL ? options : &defaults, &error) != FG_OK) {
-        (void)fgi_context(&error, error.status, "%s", rule->name);
-        fg_module_fail(root, &error);
-        destroy(o);
-        return NULL;
-    }
-    return fg_module_attach(root, o, destroy);
-}
-
-const char *fg_optimizer_name(const fg_optimizer *optimizer) { return optimizer->rule->name; }
+const char *fg_optimizer_name(const fg_optimizer *optimizer) { return optimizer->row->entry.name; }
 
 size_t fg_optimizer_parameter_count(const fg_optimizer *optimizer)
 {
@@ -275,14 +305,19 @@ fg_variable *fg_optimizer_parameter_at(const fg_optimizer *optimizer, size_t ind
 
 fg_status fg_optimizer_set_momentum(fg_optimizer *optimizer, double momentum, fg_error *err)
 {
-    fgi_hyper hyper = optimizer->hyper;
-    hyper.momentum = momentum;
-    FGI_TRY(check(optimizer, &hyper, err));
-    if (momentum != 0)
-        FGI_TRY(fgi_optimizer_add_moment(optimizer, 0, err));
-    optimizer->hyper = hyper;
+    double *member = momentum_of(optimizer), unused;
+    if (!(momentum >= 0 && momentum < 1))
+        return fgi_fail(err, FG_EINVAL, "momentum is %g: expected 0 <= momentum < 1", momentum);
+    member = member != NULL ? member : &unused;
+    *member = momentum;
+    fg_status status = check(optimizer, err);
+    if (status == FG_OK && momentum != 0)
+        status = fgi_optimizer_add_moment(optimizer, 0, err);
+    if (status == FG_OK)
+        optimizer->hyper.momentum = momentum;
+    *member = optimizer->hyper.momentum;
     refresh(optimizer);
-    return FG_OK;
+    return status;
 }
 
 fg_status fg_optimizer_set_schedule(fg_optimizer *optimizer, const fg_schedule *schedule,
@@ -348,8 +383,8 @@ static fg_update with_own_count(const fg_update *u, size_t i)
     fg_update own = *u;
     const fg_optimizer *o = u->optimizer;
     own.step = fg_sub(u->step, fg_variable_value(u->trace, o->missed[i]));
-    if (o->rule->prepare != NULL)
-        o->rule->prepare(&own);
+    if (o->row->prepare != NULL)
+        o->row->prepare(&own);
     return own;
 }
 
@@ -364,7 +399,7 @@ static void update_one(fg_update *u, size_t i, fg_tensor gradient)
     const fg_tensor wide = fgi_upcast(p);
     const bool is_late = o->missed[i] != NULL && fgi_optimizer_counts(o);
     const fg_update own = is_late ? with_own_count(u, i) : *u;
-    const fg_tensor now = o->rule->update(&own, wide, gradient);
+    const fg_tensor now = o->row->update(&own, wide, gradient);
     fg_assign(parameter, fgi_guard_keep(u, fgi_guard_round(u, wide, now, dtype), p));
 }
 
@@ -385,8 +420,8 @@ static void count_missed(const fg_update *u, size_t i)
 static void update_all(fg_update *u, const fg_tensor *gradients)
 {
     const fg_optimizer *o = u->optimizer;
-    if (o->rule->prepare != NULL)
-        o->rule->prepare(u);
+    if (o->row->prepare != NULL)
+        o->row->prepare(u);
     for (size_t i = 0; i < o->parameter_count; i++)
         if (gradients[i].handle != 0)
             update_one(u, i, gradients[i]);

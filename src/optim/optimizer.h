@@ -1,4 +1,4 @@
-/* optimizer.h - the optimizer, and the update rule that each kind implements.
+/* optimizer.h - the optimizer, whose row has the update of one kind.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_OPTIM_OPTIMIZER_H
@@ -32,7 +32,7 @@ struct fg_update {
     fg_tensor culprit, kind; /* f32[]: parameter number, starting at 1; 1: NaN, 2: infinite */
     fg_tensor moving, lost;  /* f32[]: elements to change, and those that rounding left unchanged */
     bool counts;             /* the two counts above are set */
-    fg_tensor shared[2];     /* set by rule->prepare */
+    fg_tensor shared[2];     /* set by row->prepare */
 };
 
 typedef struct fgi_number {
@@ -69,11 +69,10 @@ typedef struct fgi_guard {
 } fgi_guard;
 
 struct fg_optimizer {
-    const fg_optimizer_rule *rule;
+    const fg_optimizer_entry *row;
+    void *options; /* the row's struct */
     fgi_hyper hyper;
     double lr_factor; /* hyper.lr times this is the peak of the schedule */
-    void *own;        /* a copy of the rule's options; NULL: it has none */
-    bool counts_updates;
     double lr_now, momentum_now;
     fg_schedule schedule;
     int64_t total_steps, step_now;
@@ -97,9 +96,6 @@ struct fg_optimizer {
     fgi_number clip_limit;
 };
 
-/* Checks that `reserved` of an optimizer's options is zero; otherwise records an error in root and
- * returns false. */
-bool fgi_optimizer_check_reserved(fg_module *root, fgi_reserved reserved);
 /* Variables (moments.c). Creates moment m of every trainable parameter. */
 fg_status fgi_optimizer_add_moment(fg_optimizer *o, int m, fg_error *err);
 /* Creates the missing moments of parameter `index`, before its update. */
@@ -160,18 +156,17 @@ void fgi_guard_fini(fgi_guard *guard);
 size_t fgi_guard_variable_count(const fgi_guard *guard);
 fg_variable *fgi_guard_variable(const fgi_guard *guard, size_t index);
 
-/* Rows of the options that every optimizer has. automatic: the value of auto. */
-#define FGI_OPTION_LR(auto_lr)                                                                     \
-    {                                                                                              \
-        .name = "lr", .kind = FG_OPTION_FLOAT, .initial = "auto", .range = "auto|0..",             \
-        .automatic = (auto_lr), .example = "1e-3",                                                 \
-        .help = "Learning rate; with a schedule, its highest value."                               \
-    }
-#define FGI_OPTION_WEIGHT_DECAY(auto_decay, text)                                                  \
-    {                                                                                              \
-        .name = "weight_decay", .kind = FG_OPTION_FLOAT, .initial = "auto",                        \
-        .range = "auto|0..1e6", .automatic = (auto_decay), .example = "5e-4", .help = (text)       \
-    }
+/* Options that every optimizer has. automatic: the value of auto. */
+#define FGI_OPTION_LR(type, auto_lr)                                                               \
+    FG_OPTION(type, lr, FLOAT, "auto", "auto|0..", "1e-3",                                         \
+              "Learning rate; with a schedule, its highest value.", .automatic = (auto_lr))
+#define FGI_OPTION_WEIGHT_DECAY(type, auto_decay, text)                                            \
+    FG_OPTION(type, weight_decay, FLOAT, "auto", "auto|0..1e6", "5e-4", text,                      \
+              .automatic = (auto_decay))
+
+/* fg_optimizer_create for a struct with `reserved`. */
+fg_optimizer *fgi_optimizer_create(fg_module *root, const fg_optimizer_entry *row,
+                                   fgi_reserved reserved);
 
 /* A schedule with complete options (NULL: constant), and the struct that they are in, for fgi_free;
  * NULL if they were complete, and are borrowed (schedule.c). */

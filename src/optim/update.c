@@ -1,4 +1,4 @@
-/* update.c - accessors for an update rule: the update of one parameter.
+/* update.c - what the functions of a row can read: the update of one parameter.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "optim/optimizer.h"
@@ -11,7 +11,12 @@ fg_tensor fg_update_weight_decay(const fg_update *update) { return update->weigh
 
 fg_tensor fg_update_step(const fg_update *update) { return update->step; }
 
-const void *fg_update_own(const fg_update *update) { return update->optimizer->own; }
+const void *fg_update_options(const fg_update *update) { return update->optimizer->options; }
+
+const char *fg_update_name(const fg_update *update)
+{
+    return fg_variable_name(update->optimizer->parameters[update->index]);
+}
 
 bool fg_update_has_moment(const fg_update *update, int moment)
 {

@@ -113,7 +113,7 @@ static void put_amount(const fgi_option_value *v, fg_amount *member)
 
 static void put_text(block *b, const fg_option *option, const fgi_option_value *v, void *member)
 {
-    const char *text = v->count > 0 && !v->is_auto ? v->items[0].text : option->automatic;
+    const char *text = v->count > 0 ? v->items[0].text : option->automatic;
     const char *copy = option->is_enum ? NULL : take_text(b, text);
     if (member != NULL && option->is_enum)
         *(int *)member = text != NULL ? word_index(option->range, text) : 0;

@@ -7,10 +7,11 @@
 #include "recipe/run.h"
 
 /* The momentum of the optimizer, or Adam's beta1; NaN if it has neither option. */
-static double momentum_of(const fg_option_values *values)
+static double momentum_of(const fg_optimizer_entry *row, const fg_option_values *values)
 {
-    if (fg_option_find(values, "momentum") != NULL)
-        return fg_option_float(values, "momentum");
+    const char *name = row->momentum != NULL ? row->momentum : "momentum";
+    if (fg_option_find(values, name) != NULL)
+        return fg_option_float(values, name);
     if (fg_option_find(values, "betas") != NULL && fg_option_count(values, "betas") > 0)
         return fg_option_float_at(values, "betas", 0);
     return (double)NAN;
@@ -34,7 +35,8 @@ fg_status fgi_run_schedule(fg_recipe *r, fg_error *err)
     const fg_trainer_options options = fgi_run_trainer_options(r, NULL);
     fgi_schedule_view view = {.name = fgi_config_text(r->c, "schedule.name"),
                               .schedule = &r->task.schedule,
-                              .momentum = momentum_of(r->task.optimizer_values)};
+                              .momentum =
+                                  momentum_of(r->task.optimizer_entry, r->task.optimizer_values)};
     const double lr = fgi_run_task_lr(&r->task);
     FGI_TRY(preview(r, &options, lr, &view.settings, err));
     r->schedule = view;

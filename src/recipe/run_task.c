@@ -163,7 +163,7 @@ static fg_optimizer *optimizer(void *self, fg_module *root)
 {
     fgi_run_task *t = self;
     say_frozen(t, root);
-    t->optimizer = t->optimizer_entry->create(root, t->optimizer_values);
+    t->optimizer = fg_optimizer_create_with(root, t->optimizer_entry, t->optimizer_values);
     if (t->optimizer != NULL && isfinite(t->found_lr))
         fg_optimizer_set_lr(t->optimizer, t->found_lr);
     return t->optimizer;

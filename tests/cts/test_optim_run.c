@@ -39,7 +39,7 @@ static const row rows[] = {
     {"sgd_dampening", "sgd", .sgd = {.lr = 0.1, .momentum = 0.9, .dampening = 0.3}},
     {"adam", "adam", .adam = {.lr = 0.05}},
     {"adam_decay", "adam", .adam = {.lr = 0.05, .weight_decay = 0.1}},
-    {"adam_options", "adam", .adam = {.lr = 0.02, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-3}},
+    {"adam_options", "adam", .adam = {.lr = 0.02, .betas = {0.8, 0.95}, .eps = 1e-3}},
     {"adamw", "adamw", .adamw = {.lr = 0.05}},
     {"adamw_decay", "adamw", .adamw = {.lr = 0.05, .weight_decay = 0.5}},
     {"adamw_plain", "adamw", .adamw = {.lr = 0.05, .weight_decay = FG_ZERO}},
@@ -286,8 +286,7 @@ static fg_optimizer *still_adamw(fg_module *root)
 static fg_optimizer *signs(fg_module *root)
 {
     return fg_adamw_create(root, &(fg_adamw_options){.lr = 0.125,
-                                                     .beta1 = FG_ZERO,
-                                                     .beta2 = FG_ZERO,
+                                                     .betas = {FG_ZERO, FG_ZERO},
                                                      .eps = FG_ZERO,
                                                      .weight_decay = FG_ZERO});
 }

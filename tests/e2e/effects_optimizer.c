@@ -70,6 +70,8 @@ const effect effects_optimizer[] = {
     {"optimizer.lr", "--optimizer.lr=auto --optimizer.name=adamw", weights,
      .optimizer = {.rule = RULE_ADAMW, .lr = 0.001, .decay = 0.01}},
     {"optimizer.momentum", "--optimizer.momentum=0.8", weights, .optimizer = {.momentum = 0.8}},
+    {"optimizer.dampening", "--optimizer.momentum=0.8 --optimizer.dampening=0.3", weights,
+     .optimizer = {.momentum = 0.8, .dampening = 0.3}},
     {"optimizer.nesterov", "--optimizer.momentum=0.8 --optimizer.nesterov=true", weights,
      .optimizer = {.momentum = 0.8, .nesterov = true}},
     {"optimizer.weight_decay", "--optimizer.weight_decay=0.5", weights,

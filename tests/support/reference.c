@@ -97,7 +97,7 @@ static void sgd(const reference_optimizer *o, double lr, double momentum, bool i
                 double g, double *velocity)
 {
     g += o->decay * *p;
-    *velocity = is_first ? g : momentum * *velocity + g;
+    *velocity = is_first ? g : momentum * *velocity + (1 - o->dampening) * g;
     if (momentum == 0)
         *p -= lr * g;
     else

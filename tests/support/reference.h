@@ -22,7 +22,7 @@ typedef struct reference_optimizer {
     reference_rule rule;
     double lr;
     double momentum, beta2, eps; /* momentum: also Adam's beta1; Adam: 0 means 0.9, 0.999, 1e-8 */
-    double decay;
+    double decay, dampening;
     bool nesterov;
     bool keeps_bias, keeps_weight; /* these are not trained */
     double clip_norm, clip_value;  /* of the gradient of all trained parameters; 0: not limited */

@@ -455,8 +455,7 @@ static void optimizers_take_a_zero_that_is_meant(void **state)
     fg_module_destroy(root);
     root = model_of();
     o = fg_adamw_create(root, &(fg_adamw_options){.lr = FG_ZERO,
-                                                  .beta1 = FG_ZERO,
-                                                  .beta2 = FG_ZERO,
+                                                  .betas = {FG_ZERO, FG_ZERO},
                                                   .eps = FG_ZERO,
                                                   .weight_decay = FG_ZERO});
     assert_true(fg_optimizer_get_lr(o) == 0 && fg_optimizer_get_momentum(o) == 0);
@@ -468,7 +467,7 @@ static void optimizers_take_a_zero_that_is_meant(void **state)
     assert_false(signbit(fg_optimizer_get_weight_decay(o)));
     fg_module_destroy(root);
     root = model_of();
-    o = fg_adamw_create(root, &(fg_adamw_options){.beta1 = FG_ZERO, .beta2 = FG_ZERO});
+    o = fg_adamw_create(root, &(fg_adamw_options){.betas = {FG_ZERO, FG_ZERO}});
     for (int i = 0; i < 2; i++) {
         assert_true(isinf(o->scalars.decay_rate[i].high.value.f32));
         assert_true(o->scalars.decay_rate[i].low.value.f32 == 0);
@@ -487,7 +486,7 @@ static void options_have_the_defaults_of_the_reference(void **state)
     fg_module *root = model_of();
     const fg_optimizer *sgd = fg_sgd_create(root, NULL), *adam = fg_adam_create(root, NULL);
     const fg_optimizer *adamw = fg_adamw_create(root, NULL);
-    assert_true(fg_optimizer_get_lr(sgd) == 1e-3 && fg_optimizer_get_lr(adam) == 1e-3);
+    assert_true(fg_optimizer_get_lr(sgd) == 0.01 && fg_optimizer_get_lr(adam) == 1e-3);
     assert_true(fg_optimizer_get_lr(adamw) == 1e-3);
     assert_true(fg_optimizer_get_momentum(sgd) == 0 && fg_optimizer_get_momentum(adam) == 0.9);
     assert_true(fg_optimizer_get_momentum(adamw) == 0.9);
@@ -500,38 +499,64 @@ static void options_have_the_defaults_of_the_reference(void **state)
     fg_module_destroy(root);
 }
 
+static const char *updated; /* the name of the last parameter */
+
 static fg_tensor same_value(const fg_update *update, fg_tensor parameter, fg_tensor gradient)
 {
-    (void)update, (void)gradient;
+    (void)gradient;
+    updated = fg_update_name(update);
     return parameter;
 }
 
-/* The options of a rule are copied. */
-static void rules_have_options(void **state)
+typedef struct own_options {
+    double rate, momentum;
+    const char *text;
+} own_options;
+
+static const fg_option own_rows[] = {
+    FG_OPTION_AS("inertia", own_options, momentum, FLOAT, "0", "0..<1", "0.5", "The momentum."),
+    FG_OPTION(own_options, text, STRING, "nothing", NULL, "x", "A text."),
+};
+
+/* The options of a row are copied, with their defaults. */
+static void rows_have_options(void **state)
 {
-    static const fg_optimizer_rule rule = {.name = "same", .update = same_value};
-    static const char expected[] = "options of a rule";
-    char own[sizeof expected];
-    memcpy(own, expected, sizeof own);
+    static const fg_optimizer_entry row = {
+        .entry = {.name = "same", .help = "nothing", FG_OPTIONS(own_rows, own_options)},
+        .momentum = "inertia",
+        .update = same_value};
+    char text[] = "some text";
     fg_module *root = model_of();
-    const fg_optimizer *o = fg_optimizer_create(
-        root, &rule, &(fg_optimizer_options){.own = own, .own_bytes = sizeof own});
-    memset(own, 'x', sizeof own);
-    assert_memory_equal(o->own, expected, sizeof expected);
-    assert_true(fg_optimizer_get_lr(o) == 1e-3 && fg_optimizer_get_momentum(o) == 0);
+    const own_options given = {.momentum = 0.5, .text = text};
+    const fg_optimizer *o = fg_optimizer_create(root, &row, &given);
+    memset(text, 'x', sizeof text);
+    assert_string_equal(((const own_options *)o->options)->text, "some text");
+    assert_true(fg_optimizer_get_lr(o) == 1e-3 && fg_optimizer_get_momentum(o) == 0.5);
     assert_string_equal(fg_optimizer_name(o), "same");
     assert_int_equal(fg_optimizer_variable_count(o), 1);
-    assert_null(fg_optimizer_create(root, &rule, NULL)->own);
+    fg_optimizer *plain = fg_optimizer_create(root, &row, NULL);
+    assert_string_equal(((const own_options *)plain->options)->text, "nothing");
+    assert_true(fg_optimizer_get_momentum(plain) == 0);
+    fg_error err = {0};
+    fg_trace *trace = NULL;
+    fgt_ok(fg_trace_create(NULL, &trace, &err));
+    const fg_tensor weight = fg_variable_value(trace, fg_module_find(root, "fc.weight"));
+    fg_optimizer_minimize(plain, fg_sum(fg_square(weight), 0, NULL));
+    fgt_ok(fg_trace_error(trace, &err));
+    assert_string_equal(updated, "fc.weight");
+    fg_trace_destroy(trace);
     fg_module_destroy(root);
 }
 
 /* Only the first moment depends on the momentum. */
 static void the_second_moment_is_not_optional(void **state)
 {
-    static const fg_optimizer_rule rule = {.name = "two",
-                                           .moments = {"first", "second"},
-                                           .has_optional_momentum = true,
-                                           .update = same_value};
+    static const fg_optimizer_entry row = {
+        .entry = {.name = "two", .help = "nothing", FG_OPTIONS(own_rows, own_options)},
+        .momentum = "inertia",
+        .moments = {"first", "second"},
+        .has_optional_momentum = true,
+        .update = same_value};
     static const char *const names[] = {"optimizer.step", "optimizer.first.v",
                                         "optimizer.second.v"};
     for (int has_momentum = 0; has_momentum < 2; has_momentum++) {
@@ -539,8 +564,8 @@ static void the_second_moment_is_not_optional(void **state)
         fg_error err = {0};
         fgt_ok(fg_module_create(NULL, 0, &root, &err));
         (void)fg_module_variable(root, "v", &(fg_type){.dtype = FG_F32}, NULL);
-        const fg_optimizer *o = fg_optimizer_create(
-            root, &rule, &(fg_optimizer_options){.momentum = has_momentum ? 0.5 : 0});
+        const fg_optimizer *o =
+            fg_optimizer_create(root, &row, &(own_options){.momentum = has_momentum ? 0.5 : 0});
         assert_int_equal(fg_optimizer_variable_count(o), has_momentum ? 3 : 2);
         assert_string_equal(fg_variable_name(fg_optimizer_variable_at(o, 1)),
                             names[has_momentum ? 1 : 2]);
@@ -640,50 +665,54 @@ static void loss_scaling_has_the_defaults_of_the_reference(void **state)
     fg_module_destroy(root);
 }
 
-static void numbers_below_their_range_are_refused(void **state)
+static void is_refused(fg_optimizer *(*create)(fg_module *root, const void *options),
+                       const void *options, const char *says)
 {
     fg_module *root = model_of();
-    assert_null(fg_adamw_create(root, &(fg_adamw_options){.eps = -1e-9}));
-    assert_string_equal(root_error(root), "adamw: eps -1e-09: may not be negative");
-    root = model_of();
-    assert_null(fg_adam_create(root, &(fg_adam_options){.beta2 = -0.5}));
-    assert_string_equal(root_error(root),
-                        "adam: momentum (beta1) is 0.9, beta2 is -0.5: expected 0 <= beta < 1");
-    root = model_of();
-    assert_null(fg_sgd_create(root, &(fg_sgd_options){.momentum = 1}));
-    assert_string_equal(root_error(root),
-                        "sgd: momentum (beta1) is 1, beta2 is 0: expected 0 <= beta < 1");
-    root = model_of();
-    assert_null(fg_sgd_create(root, &(fg_sgd_options){.momentum = -0.5}));
-    assert_string_equal(root_error(root),
-                        "sgd: momentum (beta1) is -0.5, beta2 is 0: expected 0 <= beta < 1");
-    root = model_of();
-    assert_null(fg_adamw_create(root, &(fg_adamw_options){.weight_decay = -1}));
-    assert_string_equal(root_error(root),
-                        "adamw: lr 0.001, weight_decay -1: neither may be negative");
-    root = model_of();
-    assert_null(fg_sgd_create(
-        root, &(fg_sgd_options){.momentum = 0.9, .dampening = 0.5, .nesterov = true}));
-    assert_string_equal(root_error(root),
-                        "sgd: nesterov requires momentum greater than 0 and dampening 0");
+    assert_null(create(root, options));
+    assert_string_equal(root_error(root), says);
+}
+
+static fg_optimizer *sgd(fg_module *root, const void *options)
+{
+    return fg_sgd_create(root, options);
+}
+
+static fg_optimizer *adam(fg_module *root, const void *options)
+{
+    return fg_adam_create(root, options);
+}
+
+static fg_optimizer *adamw(fg_module *root, const void *options)
+{
+    return fg_adamw_create(root, options);
 }
 
 static void bad_numbers_are_kept_in_the_root(void **state)
 {
-    fg_module *root = model_of();
-    assert_null(fg_sgd_create(root, &(fg_sgd_options){.lr = -1}));
-    assert_string_equal(root_error(root), "sgd: lr -1, weight_decay 0: neither may be negative");
-    root = model_of();
-    assert_null(fg_sgd_create(root, &(fg_sgd_options){.nesterov = true}));
-    assert_string_equal(root_error(root),
-                        "sgd: nesterov requires momentum greater than 0 and dampening 0");
-    root = model_of();
-    assert_null(fg_adam_create(root, &(fg_adam_options){.beta2 = 1}));
-    assert_string_equal(root_error(root),
-                        "adam: momentum (beta1) is 0.9, beta2 is 1: expected 0 <= beta < 1");
-    root = model_of();
-    assert_null(fg_adamw_create(root, &(fg_adamw_options){.eps = -1}));
-    assert_string_equal(root_error(root), "adamw: eps -1: may not be negative");
+    is_refused(sgd, &(fg_sgd_options){.lr = -1},
+               "sgd.lr: expected a number, 0 or greater, or auto (for example 1e-3), got '-1'");
+    is_refused(sgd, &(fg_sgd_options){.momentum = 1},
+               "sgd.momentum: expected a number from 0 to less than 1 (for example 0.9), got '1'");
+    is_refused(
+        sgd, &(fg_sgd_options){.momentum = -0.5},
+        "sgd.momentum: expected a number from 0 to less than 1 (for example 0.9), got '-0.5'");
+    is_refused(adam, &(fg_adam_options){.betas = {0.9, -0.5}},
+               "adam.betas: expected a list of 2 numbers from 0 to less than 1 (for example [0.9, "
+               "0.95]), got '-0.5'");
+    is_refused(adam, &(fg_adam_options){.betas = {0.9, 1}},
+               "adam.betas: expected a list of 2 numbers from 0 to less than 1 (for example [0.9, "
+               "0.95]), got '1'");
+    is_refused(adamw, &(fg_adamw_options){.eps = -1e-9},
+               "adamw.eps: expected a number from 0 to 1 (for example 1e-6), got '-1e-09'");
+    is_refused(adamw, &(fg_adamw_options){.weight_decay = -1},
+               "adamw.weight_decay: expected a number from 0 to 1000000, or auto (for example "
+               "5e-4), got '-1'");
+    is_refused(sgd, &(fg_sgd_options){.nesterov = true},
+               "sgd: nesterov: requires momentum greater than 0 and dampening 0");
+    is_refused(sgd, &(fg_sgd_options){.momentum = 0.9, .dampening = 0.5, .nesterov = true},
+               "sgd: nesterov: requires momentum greater than 0 and dampening 0");
+    fg_module *root = NULL;
     fg_error err = {0};
     fgt_ok(fg_module_create(NULL, 0, &root, &err));
     assert_null(fg_sgd_create(root, NULL));
@@ -862,14 +891,13 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(own_loops_count_their_steps),
     cmocka_unit_test(optimizers_take_a_zero_that_is_meant),
     cmocka_unit_test(options_have_the_defaults_of_the_reference),
-    cmocka_unit_test(rules_have_options),
+    cmocka_unit_test(rows_have_options),
     cmocka_unit_test(the_second_moment_is_not_optional),
     cmocka_unit_test(a_step_may_have_another_learning_rate),
     cmocka_unit_test(limits_of_clipping_are_checked),
     cmocka_unit_test(options_of_loss_scaling_are_checked),
     cmocka_unit_test(loss_scaling_has_the_defaults_of_the_reference),
     cmocka_unit_test(bad_numbers_are_kept_in_the_root),
-    cmocka_unit_test(numbers_below_their_range_are_refused),
     cmocka_unit_test(gradients_have_the_dtype_of_their_parameter),
     cmocka_unit_test(given_gradients_count_as_steps),
     cmocka_unit_test(later_parameters_are_refused),

@@ -116,10 +116,10 @@ static void own_models_are_built_like_the_others(void **state)
     fg_registry_destroy(registry);
 }
 
-static fg_optimizer *create(fg_module *root, const fg_option_values *values)
+static fg_tensor update(const fg_update *u, fg_tensor parameter, fg_tensor gradient)
 {
-    (void)values;
-    return fg_sgd_create(root, NULL);
+    (void)u, (void)gradient;
+    return parameter;
 }
 
 static const fg_option no_help = {.name = "x", .kind = FG_OPTION_INT, .example = "1"};
@@ -146,58 +146,54 @@ static const fg_option twice[] = {
     {.name = "x", .kind = FG_OPTION_INT, .example = "1", .help = "X."},
     {.name = "x", .kind = FG_OPTION_INT, .example = "1", .help = "X."}};
 
+#define OF(table, count)                                                                           \
+    {                                                                                              \
+        .entry = {.name = "mine",                                                                  \
+                  .help = "x",                                                                     \
+                  .options = (table),                                                              \
+                  .option_count = (count),                                                         \
+                  .size = 64},                                                                     \
+        .update = update                                                                           \
+    }
+
 static void wrong_rows_are_refused(void **state)
 {
     static const struct {
         fg_optimizer_entry row;
         const char *message;
     } rows[] = {
-        {{.entry = {.help = "x"}, .create = create},
+        {{.entry = {.help = "x"}, .update = update},
          "optimizer: name '': expected only lower-case letters, digits and _"},
-        {{.entry = {.name = "My-SGD", .help = "x"}, .create = create},
+        {{.entry = {.name = "My-SGD", .help = "x"}, .update = update},
          "optimizer: name 'My-SGD': expected only lower-case letters, digits and _"},
-        {{.entry = {.name = "adam", .help = "x"}, .create = create},
+        {{.entry = {.name = "adam", .help = "x"}, .update = update},
          "optimizer: 'adam' is already registered"},
-        {{.entry = {.name = "adam_w", .help = "x"}, .create = create}, /* would find adamw too */
+        {{.entry = {.name = "adam_w", .help = "x"}, .update = update}, /* would find adamw too */
          "optimizer: 'adam_w' is already registered"},
-        {{.entry = {.name = "mine"}, .create = create}, "optimizer: 'mine' has no help"},
+        {{.entry = {.name = "mine"}, .update = update}, "optimizer: 'mine' has no help"},
         {{.entry = {.name = "mine", .help = "x"}}, "optimizer: 'mine' has no functions"},
-        {{.entry = {.name = "mine", .help = "x", .options = &no_help, .option_count = 1},
-          .create = create},
-         "optimizer: option 'x' of 'mine' has no help"},
-        {{.entry = {.name = "mine", .help = "x", .options = &bad_name, .option_count = 1},
-          .create = create},
+        {OF(&no_help, 1), "optimizer: option 'x' of 'mine' has no help"},
+        {OF(&bad_name, 1),
          "optimizer: option 'Big' of 'mine': expected a name of lower-case letters, digits and _, "
          "other than 'name' and 'format'"},
-        {{.entry = {.name = "mine", .help = "x", .options = &named_name, .option_count = 1},
-          .create = create},
+        {OF(&named_name, 1),
          "optimizer: option 'name' of 'mine': expected a name of lower-case letters, digits and _, "
          "other than 'name' and 'format'"},
-        {{.entry = {.name = "mine", .help = "x", .options = &named_format, .option_count = 1},
-          .create = create},
+        {OF(&named_format, 1),
          "optimizer: option 'format' of 'mine': expected a name of lower-case letters, digits and "
          "_, other than 'name' and 'format'"},
-        {{.entry = {.name = "mine", .help = "x", .options = &no_example, .option_count = 1},
-          .create = create},
-         "optimizer: option 'x' of 'mine' has no example"},
-        {{.entry = {.name = "mine", .help = "x", .options = &no_choices, .option_count = 1},
-          .create = create},
-         "optimizer: option 'x' of 'mine' has no choices"},
-        {{.entry = {.name = "mine", .help = "x", .options = &bad_default, .option_count = 1},
-          .create = create},
+        {OF(&no_example, 1), "optimizer: option 'x' of 'mine' has no example"},
+        {OF(&no_choices, 1), "optimizer: option 'x' of 'mine' has no choices"},
+        {OF(&bad_default, 1),
          "optimizer: the default of an option: mine.x: expected an integer (for example 1), got "
          "'one'"},
-        {{.entry = {.name = "mine", .help = "x", .options = &other_kind, .option_count = 1},
-          .create = create},
+        {OF(&other_kind, 1),
          "optimizer: option 'lr' of 'mine' differs from that of 'sgd' in kind, default, range or "
          "choices: expected the same, or a different name"},
-        {{.entry = {.name = "mine", .help = "x", .options = &other_count, .option_count = 1},
-          .create = create},
+        {OF(&other_count, 1),
          "optimizer: option 'betas' of 'mine' differs from that of 'adam' in kind, default, range "
          "or choices: expected the same, or a different name"},
-        {{.entry = {.name = "mine", .help = "x", .options = twice, .option_count = 2},
-          .create = create},
-         "optimizer: 'mine' has two options named 'x'"},
+        {OF(twice, 2), "optimizer: 'mine' has two options named 'x'"},
     };
     fg_registry *registry = make();
     fg_error err = {0};
@@ -223,8 +219,8 @@ static void options_of_one_name_are_alike(void **state)
                                      .help = "Z."};
     fg_option like[] = {option, option, option, option, option, option, option, option, option};
     const fg_optimizer_entry base = {
-        .entry = {.name = "base", .help = "x", .options = &option, .option_count = 1},
-        .create = create};
+        .entry = {.name = "base", .help = "x", .options = &option, .option_count = 1, .size = 64},
+        .update = update};
     fg_registry *registry = make();
     fg_error err = {0};
     like[1].initial = "[0.5, 0.25]";
@@ -238,9 +234,12 @@ static void options_of_one_name_are_alike(void **state)
     like[8].range = NULL;
     fgt_ok(fg_registry_add(registry, FG_REGISTRY_OPTIMIZER, &base.entry, &err));
     for (size_t i = 9; i-- > 0;) {
-        const fg_optimizer_entry row = {
-            .entry = {.name = "other", .help = "x", .options = &like[i], .option_count = 1},
-            .create = create};
+        const fg_optimizer_entry row = {.entry = {.name = "other",
+                                                  .help = "x",
+                                                  .options = &like[i],
+                                                  .option_count = 1,
+                                                  .size = 64},
+                                        .update = update};
         assert_int_equal(fg_registry_add(registry, FG_REGISTRY_OPTIMIZER, &row.entry, &err),
                          i == 0 ? FG_OK : FG_EINVAL);
     }

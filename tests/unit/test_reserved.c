@@ -19,7 +19,6 @@
 /* ---- what refuses it ------------------------------------------------------------------------- */
 
 static void never(void) {}
-static const fg_optimizer_rule no_rule = {.name = "none"};
 
 static fg_module *root_of(void)
 {
@@ -101,22 +100,11 @@ BY_MODULE(fg_conv_options, fg_conv_create(root, "conv", &o))
 BY_MODULE(fg_batch_norm_options, fg_batch_norm_create(root, "bn", &o))
 BY_MODULE(fg_sgd_options, fg_sgd_create(root, &o))
 BY_MODULE(fg_adam_options, fg_adam_create(root, &o))
-BY_MODULE(fg_adamw_options, fg_adamw_create(root, &o))
-BY_MODULE(fg_optimizer_options, fg_optimizer_create(root, &no_rule, &o))
 BY_TRACE(fg_dot_options, fg_dot(x, x, &o))
 BY_TRACE(fg_conv2d_options, fg_conv2d(x, x, &o))
 BY_TRACE(fg_crop_resize_options, fg_crop_resize(x, x, 2, 2, &o))
 BY_TRACE(fg_affine_options, fg_affine_sample(x, x, &o))
 BY_TRACE(fg_cross_entropy_options, fg_cross_entropy(x, label, &o))
-
-static void by_fg_optimizer_rule(fg_error *err)
-{
-    fg_optimizer_rule o = {.name = "none"};
-    fg_module *root = root_of();
-    LAST(o.reserved) = never;
-    assert_null(fg_optimizer_create(root, &o, NULL));
-    end_module(root, err);
-}
 
 static void by_fg_model_options(fg_error *err)
 {
@@ -324,7 +312,6 @@ static void by_fg_fit_data(fg_error *err)
 
 static const reserved_row refused[] = {
     ROW(fg_adam_options),
-    ROW(fg_adamw_options),
     ROW(fg_affine_options),
     ROW(fg_batch_norm_options),
     ROW(fg_callback_ops),
@@ -358,8 +345,6 @@ static const reserved_row refused[] = {
     ROW(fg_sharding_rule),
     ROW(fg_onecycle_options),
     ROW(fg_optimizer_entry),
-    ROW(fg_optimizer_options),
-    ROW(fg_optimizer_rule),
     ROW(fg_pool_options),
     ROW(fg_regression_options),
     ROW(fg_schedule),

@@ -800,7 +800,7 @@ static void bad_tables_are_reported(void **state)
         {FIT,
          {.build = toy_ops.build, .train_step = toy_ops.train_step, .optimizer = bad_optimizer},
          FG_EINVAL,
-         "adam: lr -1"},
+         "adam.lr: expected a number"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){0});
