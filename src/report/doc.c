@@ -212,6 +212,20 @@ void fgi_doc_item(fgi_doc *d, const char *format, ...)
     done(d, &words);
 }
 
+void fgi_doc_fact(fgi_doc *d, const char *name, const char *format, ...)
+{
+    fgi_buf words = {0};
+    va_list args;
+    va_start(args, format);
+    fgi_buf_vprintf(&words, format, args);
+    va_end(args);
+    if (words.size > 0) {
+        enter(d, FGI_FACTS);
+        d->form->fact(d, name, words.data);
+    }
+    done(d, &words);
+}
+
 void fgi_doc_table(fgi_doc *d, const char *class, const fgi_field *fields, const json_t *rows)
 {
     if (json_array_size(rows) == 0)

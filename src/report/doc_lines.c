@@ -65,6 +65,13 @@ static void item(fgi_doc *d, const char *words)
     fgi_buf_putc(d->out, '\n');
 }
 
+static void fact(fgi_doc *d, const char *name, const char *words)
+{
+    fgi_buf_printf(d->out, "%*s%-10s", d->indent, "", name);
+    fgi_put_plain(d->out, words);
+    fgi_buf_putc(d->out, '\n');
+}
+
 static void advice(fgi_doc *d, const fgi_advice *a)
 {
     const char *const lines[] = {a->detail, a->action};
@@ -197,6 +204,10 @@ static void table(fgi_doc *d, const char *class, const fgi_field *fields, const 
         if (section != NULL && strcmp(section, next) != 0)
             fgi_buf_putc(d->out, '\n');
         section = next;
+        if (json_is_string(row)) {
+            fgi_buf_printf(d->out, "%*s%s\n", d->indent, "", json_string_value(row));
+            continue;
+        }
         for (size_t k = 0; k < count; k++) {
             const size_t width = cell_words(&cell, &columns[k], row, columns[k].width);
             put_cell(d->out, &columns[k], cell.data != NULL ? cell.data : "", width,
@@ -208,5 +219,5 @@ static void table(fgi_doc *d, const char *class, const fgi_field *fields, const 
     fgi_buf_fini(&cell);
 }
 
-const fgi_doc_form fgi_doc_lines = {begin, end,  heading, open_group, close_group,
-                                    say,   card, item,    table,      advice};
+const fgi_doc_form fgi_doc_lines = {begin, end,  heading, open_group, close_group, say,
+                                    card,  item, fact,    table,      advice};

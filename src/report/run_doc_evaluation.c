@@ -59,10 +59,9 @@ void fgi_doc_worst_classes(fgi_doc *d, const json_t *classes)
 
 /* ---- the matrix ------------------------------------------------------------------------------ */
 
-static const fgi_field confusion_fields[] = {FGI_FIELD("class", "class_name", FGI_WORDS),
-                                             FGI_FIELD("predicted as", "predicted", FGI_WORDS),
-                                             FGI_FIELD("samples", "samples", FGI_COUNT),
-                                             FGI_FIELDS_END};
+static const fgi_field confusion_fields[] = {
+    FGI_FIELD("class", "class_name", FGI_WORDS), FGI_FIELD("predicted as", "predicted", FGI_WORDS),
+    FGI_FIELD("samples", "samples", FGI_COUNT), FGI_FIELDS_END};
 
 static const char *name_of(const fgi_confusion *c, size_t i)
 {
