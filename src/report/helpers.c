@@ -4,6 +4,7 @@
 #include "report/helpers.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,6 +65,18 @@ json_t *fgi_json_string(const char *text)
 {
     json_t *string = text != NULL && *text != '\0' ? json_string(text) : NULL;
     return string != NULL ? string : json_null();
+}
+
+json_t *fgi_json_real(double value) { return isfinite(value) ? json_real(value) : json_null(); }
+
+json_t *fgi_json_count(int64_t value) { return value >= 0 ? json_integer(value) : json_null(); }
+
+json_t *fgi_json_reals(const double *values, size_t count)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < count; i++)
+        (void)json_array_append_new(array, fgi_json_real(values[i]));
+    return array;
 }
 
 void fgi_json_print(fgi_buf *out, const json_t *value, size_t flags)
