@@ -49,10 +49,10 @@ static void card(fgi_doc *d, const char *name, const char *words)
     while (start > 0 && d->out->data[start - 1] != '\n')
         start--;
     const size_t used = d->out->size - start;
-    if (d->items > 0)
-        fgi_buf_puts(d->out, used + strlen(name) + strlen(words) + 3 > COLUMNS ? ",\n  " : ", ");
+    if (d->items > 0 && used + strlen(name) + strlen(words) + 3 <= COLUMNS)
+        fgi_buf_puts(d->out, ", ");
     else
-        fgi_buf_printf(d->out, "%*s", d->indent, "");
+        fgi_buf_printf(d->out, "%s%*s", d->items > 0 ? ",\n" : "", d->indent, "");
     fgi_put_plain(d->out, name);
     fgi_buf_putc(d->out, ' ');
     fgi_put_plain(d->out, words);
