@@ -168,7 +168,7 @@ static void put_confusions(fgi_doc *d, const fgi_confusion *c)
     json_decref(rows);
 }
 
-/* Whether a matrix fits into so many columns. */
+/* Whether a matrix fits in that many columns. */
 static bool is_fitting(const fgi_confusion *c, int columns)
 {
     size_t name = strlen("true"), cell = 1;
