@@ -7,7 +7,6 @@
 #include <math.h>
 
 #include "report/doc.h"
-#include "report/run_view.h"
 
 /* In units of 10^12 operations, or of 10^9 bytes or hertz. */
 static void put_rate(fgi_buf *out, const fgi_field *field, const json_t *row)

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/duration.h"
 #include "base/print.h"
 #include "report/html.h"
-#include "report/run_view.h"
 
 /* ---- values ---------------------------------------------------------------------------------- */
 

@@ -6,7 +6,6 @@
 
 #include "base/text.h"
 #include "report/doc.h"
-#include "report/run_view.h"
 
 enum { COLUMNS = 80, CELL_MOST = 40, LINE_MOST = 4000, CELL_LEAST = 15, BAR = 30, FIELDS = 40 };
 

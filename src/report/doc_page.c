@@ -6,7 +6,6 @@
 
 #include "report/doc.h"
 #include "report/html.h"
-#include "report/run_view.h"
 
 static void begin(fgi_doc *d, const char *title) { fgi_html_begin(d->out, title); }
 

@@ -86,3 +86,24 @@ void fgi_json_print(fgi_buf *out, const json_t *value, size_t flags)
 }
 
 double fgi_now_s(void) { return (double)fgi_now_ns() * 1e-9; }
+
+/* ---- members --------------------------------------------------------------------------------- */
+
+double fgi_json_number(const json_t *o, const char *key)
+{
+    const json_t *value = json_object_get(o, key);
+    return json_is_number(value) ? json_number_value(value) : (double)NAN;
+}
+
+double fgi_json_seconds(const json_t *o, const char *key)
+{
+    char with_unit[64];
+    (void)fgi_snprintf(with_unit, sizeof with_unit, "%s_s", key);
+    return fgi_json_number(o, json_object_get(o, with_unit) != NULL ? with_unit : key);
+}
+
+const char *fgi_json_words(const json_t *o, const char *key)
+{
+    const char *value = json_string_value(json_object_get(o, key));
+    return value != NULL ? value : "";
+}

@@ -39,6 +39,13 @@ json_t *fgi_json_real(double value);
 json_t *fgi_json_count(int64_t value);
 json_t *fgi_json_reals(const double *values, size_t count);
 
+/* A number of the object `o` (NULL is allowed); NaN if it is missing or null. */
+double fgi_json_number(const json_t *o, const char *key);
+/* The number of seconds in key_s, or in key. */
+double fgi_json_seconds(const json_t *o, const char *key);
+/* A string; "" if it is missing or null. */
+const char *fgi_json_words(const json_t *o, const char *key);
+
 /* Seconds of the monotonic clock. */
 double fgi_now_s(void);
 

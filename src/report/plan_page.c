@@ -7,7 +7,6 @@
 #include <math.h>
 
 #include "report/doc.h"
-#include "report/run_view.h"
 
 enum { WORST_LAYERS = 12, SWEEP_MAX = 64, SMALL = 20 /* available / needed memory */ };
 

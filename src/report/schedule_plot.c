@@ -198,7 +198,7 @@ void fgi_schedule_put_table(const fgi_schedule_view *view, fgi_buf *out)
     json_decref(rows);
 }
 
-/* ---- the object ------------------------------------------------------------------------------- */
+/* ---- the object ------------------------------------------------------------------------------ */
 
 static json_t *settings_of(const fgi_schedule_view *v)
 {
