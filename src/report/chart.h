@@ -62,6 +62,19 @@ void fgi_chart_put_svg(fgi_buf *out, const fgi_chart *charts, size_t count);
  * FG_ENOMEM. */
 fg_status fgi_chart_put_png(fgi_buf *out, const fgi_chart *charts, size_t count, fg_error *err);
 
+/* Writes charts, or the data they are drawn from, to a file, which is replaced atomically; the end
+ * of its name is the form: .csv, .json, .svg or .png. Errors: FG_EINVAL (another name), FG_ENOMEM,
+ * those of fgi_chart_put_png and fg_file_write. */
+typedef struct fgi_chart_file {
+    const fgi_chart *charts;
+    size_t count;
+    const void *self;
+    void (*put_csv)(const void *self, fgi_buf *out);
+    bool (*put_json)(const void *self, fgi_buf *out); /* false: out of memory */
+} fgi_chart_file;
+fg_status fgi_chart_file_write(const fgi_chart_file *file, const char *path, fg_error *err);
+fg_status fgi_chart_file_check(const char *path, fg_error *err);
+
 /* ---- axes, for the renderers ----------------------------------------------------------------- */
 
 enum { FGI_TICKS = 12 };

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "report/chart.h"
 #include "report/html.h"
@@ -309,5 +310,44 @@ fg_status fgi_chart_put_png(fgi_buf *out, const fgi_chart *charts, size_t count,
     if (status == FG_OK)
         status = fgi_svg_to_png(svg.data, svg.size, PNG_WIDTH, out, err);
     fgi_buf_fini(&svg);
+    return status;
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+fg_status fgi_chart_file_check(const char *path, fg_error *err)
+{
+    static const char *const ends[] = {".csv", ".json", ".svg", ".png"};
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+        if (fgi_ends_with(path, ends[i]))
+            return FG_OK;
+    return fgi_fail(err, FG_EINVAL,
+                    "'%s': expected a file name that ends in .csv, .json, .svg or "
+                    ".png",
+                    path);
+}
+
+static fg_status put_file(const fgi_chart_file *f, const char *path, fgi_buf *out, fg_error *err)
+{
+    if (fgi_ends_with(path, ".png"))
+        return fgi_chart_put_png(out, f->charts, f->count, err);
+    if (fgi_ends_with(path, ".svg"))
+        fgi_chart_put_svg(out, f->charts, f->count);
+    else if (fgi_ends_with(path, ".csv"))
+        f->put_csv(f->self, out);
+    else if (!f->put_json(f->self, out))
+        return fgi_no_memory(err);
+    return fgi_buf_status(out, err);
+}
+
+fg_status fgi_chart_file_write(const fgi_chart_file *file, const char *path, fg_error *err)
+{
+    fgi_buf data = {0};
+    fg_status status = fgi_chart_file_check(path, err);
+    if (status == FG_OK)
+        status = put_file(file, path, &data, err);
+    if (status == FG_OK)
+        status = fg_file_write(path, data.data, data.size, err);
+    fgi_buf_fini(&data);
     return status;
 }

@@ -3,37 +3,50 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "report/chip_table.h"
 
-#include "report/helpers.h"
-#include "base/print.h"
-
 #include <fulgurite/chip.h>
-#include <jansson.h>
+#include <math.h>
 
-/* A value in its unit, or "-" if unknown. */
-static void put(fgi_buf *out, int width, double value, double unit)
+#include "report/doc.h"
+
+/* In units of 10^12 operations, or of 10^9 bytes or hertz. */
+static void put_rate(fgi_buf *out, const fgi_field *field, const json_t *row)
 {
-    if (value > 0)
-        fgi_buf_printf(out, " %*.4g", width, value / unit);
-    else
-        fgi_buf_printf(out, " %*s", width, "-");
+    const double value = fgi_field_number(field, row);
+    if (isfinite(value))
+        fgi_buf_printf(out, "%.4g", value / (field->kind == FGI_NUMBER ? 1e9 : 1e12));
 }
 
-static void print_row(fgi_buf *out, const fg_chip *c)
+static void put_units(fgi_buf *out, const fgi_field *field, const json_t *row)
 {
-    char mxu[24] = "-";
-    if (c->mxu_count > 0)
-        (void)fgi_snprintf(mxu, sizeof(mxu), "%d of %dx%d", c->mxu_count, c->mxu_size, c->mxu_size);
-    fgi_buf_printf(out, "%-22s %7d", c->name, c->devices);
-    const double rates[] = {c->f64, c->f32, c->tf32, c->f16, c->bf16, c->fp8, c->int8};
-    for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++)
-        put(out, 6, rates[i], 1e12);
-    put(out, 6, c->memory_bytes, 1e9);
-    put(out, 6, c->memory_bandwidth, 1e9);
-    put(out, 6, c->ici_bandwidth, 1e9);
-    fgi_buf_printf(out, " %13s", mxu);
-    put(out, 5, c->clock_hz, 1e9);
-    fgi_buf_printf(out, "%s %s\n", c->is_clock_derived ? "*" : " ", c->source);
+    const double count = fgi_json_number(row, "mxu_count"), size = fgi_json_number(row, "mxu_size");
+    (void)field;
+    if (count > 0)
+        fgi_buf_printf(out, "%.0f of %.0fx%.0f", count, size, size);
 }
+
+/* With a mark if it was derived. */
+static void put_clock(fgi_buf *out, const fgi_field *field, const json_t *row)
+{
+    put_rate(out, field, row);
+    fgi_buf_puts(out, json_is_true(json_object_get(row, "is_clock_derived")) ? "*" : "");
+}
+
+static const fgi_field fields[] = {FGI_FIELD("chip (dense peaks)", "name", FGI_WORDS),
+                                   FGI_FIELD("devices", "devices", FGI_COUNT),
+                                   {"f64", "f64", FGI_FIGURE, FGI_BOTH, put_rate},
+                                   {"f32", "f32", FGI_FIGURE, FGI_BOTH, put_rate},
+                                   {"tf32", "tf32", FGI_FIGURE, FGI_BOTH, put_rate},
+                                   {"f16", "f16", FGI_FIGURE, FGI_BOTH, put_rate},
+                                   {"bf16", "bf16", FGI_FIGURE, FGI_BOTH, put_rate},
+                                   {"fp8", "fp8", FGI_FIGURE, FGI_BOTH, put_rate},
+                                   {"int8", "int8", FGI_FIGURE, FGI_BOTH, put_rate},
+                                   {"GB", "memory_bytes", FGI_NUMBER, FGI_BOTH, put_rate},
+                                   {"GB/s", "memory_bandwidth", FGI_NUMBER, FGI_BOTH, put_rate},
+                                   {"links", "ici_bandwidth", FGI_NUMBER, FGI_BOTH, put_rate},
+                                   FGI_FIELD_PUT("matrix units", FGI_FIGURE, put_units),
+                                   {"GHz", "clock_hz", FGI_NUMBER, FGI_BOTH, put_clock},
+                                   FGI_FIELD("source", "source", FGI_WORDS),
+                                   FGI_FIELDS_END};
 
 static json_t *known(double value) { return value > 0 ? json_real(value) : json_null(); }
 
@@ -50,29 +63,27 @@ static json_t *row_object(const fg_chip *c)
                      (int)c->is_clock_derived, "source", c->source);
 }
 
-static void print_json(fgi_buf *out)
+void fgi_chip_table_print(fgi_buf *out, bool as_json)
 {
+    fgi_doc d;
     json_t *list = json_array();
     for (size_t i = 0; i < fg_chip_count(); i++)
         (void)json_array_append_new(list, row_object(fg_chip_at(i)));
-    json_t *root = json_pack("{s:o}", "chips", list);
-    fgi_json_print(out, root, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-    fgi_buf_putc(out, '\n');
-    json_decref(root);
-}
-
-void fgi_chip_table_print(fgi_buf *out, bool as_json)
-{
     if (as_json) {
-        print_json(out);
-        return;
+        json_t *root = json_pack("{s:O}", "chips", list);
+        fgi_json_print(out, root, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+        fgi_buf_putc(out, '\n');
+        json_decref(root);
+    } else {
+        fgi_doc_begin(&d, out, false, "");
+        fgi_doc_table(&d, NULL, fields, list);
+        fgi_doc_say(
+            &d, NULL,
+            "Rates are in TFLOPS (TOPS for integers) of a whole chip; links (ICI) in GB/s,");
+        fgi_doc_say(&d, NULL,
+                    "both directions together. -: not published or not present. *: derived from "
+                    "peak and matrix units.");
+        fgi_doc_end(&d);
     }
-    fgi_buf_printf(out, "%-22s %7s %6s %6s %6s %6s %6s %6s %6s %6s %6s %6s %13s %5s  %s\n",
-                   "chip (dense peaks)", "devices", "f64", "f32", "tf32", "f16", "bf16", "fp8",
-                   "int8", "GB", "GB/s", "links", "matrix units", "GHz", "source");
-    for (size_t i = 0; i < fg_chip_count(); i++)
-        print_row(out, fg_chip_at(i));
-    fgi_buf_printf(out, "Rates are in TFLOPS (TOPS for integers) of a whole chip; links (ICI) in "
-                        "GB/s,\nboth directions together. -: not published or not present. *: "
-                        "derived from peak and matrix units.\n");
+    json_decref(list);
 }

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/duration.h"
 #include "base/print.h"
 #include "report/html.h"
-#include "report/run_view.h"
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
@@ -209,6 +209,20 @@ void fgi_doc_item(fgi_doc *d, const char *format, ...)
     va_end(args);
     enter(d, FGI_LIST);
     d->form->item(d, text_of(&words));
+    done(d, &words);
+}
+
+void fgi_doc_fact(fgi_doc *d, const char *name, const char *format, ...)
+{
+    fgi_buf words = {0};
+    va_list args;
+    va_start(args, format);
+    fgi_buf_vprintf(&words, format, args);
+    va_end(args);
+    if (words.size > 0) {
+        enter(d, FGI_FACTS);
+        d->form->fact(d, name, words.data);
+    }
     done(d, &words);
 }
 

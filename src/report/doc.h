@@ -83,11 +83,13 @@ void fgi_doc_say(fgi_doc *d, const char *class, const char *format, ...) FG_PRIN
 /* Cards next to each other. */
 void fgi_doc_cards(fgi_doc *d, const fgi_field *fields, const json_t *o);
 void fgi_doc_card(fgi_doc *d, const char *name, const char *words);
-/* An item of a list. */
+/* An item of a list, and one with a name. */
 void fgi_doc_item(fgi_doc *d, const char *format, ...) FG_PRINTF(2, 3);
-/* A row per object; its first cell has the member `class` as style. In lines, a different `section`
- * is separated by an empty line. Tables of class "runs" have a block per row on narrow screens, and
- * their cells are cut after 40 columns; those of class "narrow", to the width of a terminal. */
+void fgi_doc_fact(fgi_doc *d, const char *name, const char *format, ...) FG_PRINTF(3, 4);
+/* A row per object, or, in lines, a string across all columns. The first cell has the member
+ * `class` as style. In lines, a different `section` is separated by an empty line. Tables of class
+ * "runs" have a block per row on narrow screens, and their cells are cut after 40 columns; those of
+ * class "narrow", to the width of a terminal. */
 void fgi_doc_table(fgi_doc *d, const char *class, const fgi_field *fields, const json_t *rows);
 /* A bar of parts, of the page only: numbers `key` of the rows, with their `name` and `color`. */
 void fgi_doc_stack(fgi_doc *d, const json_t *rows, const char *key, double whole);
@@ -117,7 +119,7 @@ void fgi_put_plain(fgi_buf *out, const char *text);
 
 /* ---- forms ----------------------------------------------------------------------------------- */
 
-enum fgi_group { FGI_NO_GROUP, FGI_CARDS, FGI_PLOTS, FGI_LIST, FGI_ADVICE };
+enum fgi_group { FGI_NO_GROUP, FGI_CARDS, FGI_PLOTS, FGI_LIST, FGI_FACTS, FGI_ADVICE };
 
 typedef struct fgi_doc_form {
     void (*begin)(fgi_doc *d, const char *title);
@@ -128,6 +130,7 @@ typedef struct fgi_doc_form {
     void (*say)(fgi_doc *d, const char *class, const char *words);
     void (*card)(fgi_doc *d, const char *name, const char *words);
     void (*item)(fgi_doc *d, const char *words);
+    void (*fact)(fgi_doc *d, const char *name, const char *words);
     void (*table)(fgi_doc *d, const char *class, const fgi_field *fields, const json_t *rows);
     void (*advice)(fgi_doc *d, const fgi_advice *advice);
 } fgi_doc_form;

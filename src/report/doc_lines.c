@@ -6,7 +6,6 @@
 
 #include "base/text.h"
 #include "report/doc.h"
-#include "report/run_view.h"
 
 enum { COLUMNS = 80, CELL_MOST = 40, LINE_MOST = 4000, CELL_LEAST = 15, BAR = 30, FIELDS = 40 };
 
@@ -49,10 +48,10 @@ static void card(fgi_doc *d, const char *name, const char *words)
     while (start > 0 && d->out->data[start - 1] != '\n')
         start--;
     const size_t used = d->out->size - start;
-    if (d->items > 0)
-        fgi_buf_puts(d->out, used + strlen(name) + strlen(words) + 3 > COLUMNS ? ",\n  " : ", ");
+    if (d->items > 0 && used + strlen(name) + strlen(words) + 3 <= COLUMNS)
+        fgi_buf_puts(d->out, ", ");
     else
-        fgi_buf_printf(d->out, "%*s", d->indent, "");
+        fgi_buf_printf(d->out, "%s%*s", d->items > 0 ? ",\n" : "", d->indent, "");
     fgi_put_plain(d->out, name);
     fgi_buf_putc(d->out, ' ');
     fgi_put_plain(d->out, words);
@@ -61,6 +60,13 @@ static void card(fgi_doc *d, const char *name, const char *words)
 static void item(fgi_doc *d, const char *words)
 {
     fgi_buf_printf(d->out, "%*s", d->indent, "");
+    fgi_put_plain(d->out, words);
+    fgi_buf_putc(d->out, '\n');
+}
+
+static void fact(fgi_doc *d, const char *name, const char *words)
+{
+    fgi_buf_printf(d->out, "%*s%-10s", d->indent, "", name);
     fgi_put_plain(d->out, words);
     fgi_buf_putc(d->out, '\n');
 }
@@ -197,6 +203,10 @@ static void table(fgi_doc *d, const char *class, const fgi_field *fields, const 
         if (section != NULL && strcmp(section, next) != 0)
             fgi_buf_putc(d->out, '\n');
         section = next;
+        if (json_is_string(row)) {
+            fgi_buf_printf(d->out, "%*s%s\n", d->indent, "", json_string_value(row));
+            continue;
+        }
         for (size_t k = 0; k < count; k++) {
             const size_t width = cell_words(&cell, &columns[k], row, columns[k].width);
             put_cell(d->out, &columns[k], cell.data != NULL ? cell.data : "", width,
@@ -208,5 +218,5 @@ static void table(fgi_doc *d, const char *class, const fgi_field *fields, const 
     fgi_buf_fini(&cell);
 }
 
-const fgi_doc_form fgi_doc_lines = {begin, end,  heading, open_group, close_group,
-                                    say,   card, item,    table,      advice};
+const fgi_doc_form fgi_doc_lines = {begin, end,  heading, open_group, close_group, say,
+                                    card,  item, fact,    table,      advice};

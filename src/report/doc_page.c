@@ -6,7 +6,6 @@
 
 #include "report/doc.h"
 #include "report/html.h"
-#include "report/run_view.h"
 
 static void begin(fgi_doc *d, const char *title) { fgi_html_begin(d->out, title); }
 
@@ -43,13 +42,19 @@ static void open_group(fgi_doc *d, int group)
     static const char *const tags[] = {[FGI_CARDS] = "<div class=\"cards\">\n",
                                        [FGI_PLOTS] = "<div class=\"plots\">\n",
                                        [FGI_LIST] = "<ul>\n",
+                                       [FGI_FACTS] = "<div class=\"wide\"><table>\n",
                                        [FGI_ADVICE] = ""};
     fgi_buf_puts(d->out, tags[group]);
 }
 
 static void close_group(fgi_doc *d, int group)
 {
-    fgi_buf_puts(d->out, group == FGI_LIST ? "</ul>\n" : group == FGI_ADVICE ? "" : "</div>\n");
+    static const char *const tags[] = {[FGI_CARDS] = "</div>\n",
+                                       [FGI_PLOTS] = "</div>\n",
+                                       [FGI_LIST] = "</ul>\n",
+                                       [FGI_FACTS] = "</table></div>\n",
+                                       [FGI_ADVICE] = ""};
+    fgi_buf_puts(d->out, tags[group]);
 }
 
 static void say(fgi_doc *d, const char *class, const char *words)
@@ -72,6 +77,15 @@ static void card(fgi_doc *d, const char *name, const char *words)
 }
 
 static void item(fgi_doc *d, const char *words) { fgi_html_element(d->out, "li", words); }
+
+static void fact(fgi_doc *d, const char *name, const char *words)
+{
+    fgi_buf_puts(d->out, "<tr><td>");
+    fgi_html_text(d->out, name);
+    fgi_buf_puts(d->out, "</td><td>");
+    fgi_html_text(d->out, words);
+    fgi_buf_puts(d->out, "</td></tr>\n");
+}
 
 static void advice(fgi_doc *d, const fgi_advice *a)
 {
@@ -192,5 +206,5 @@ static void table(fgi_doc *d, const char *class, const fgi_field *fields, const 
     fgi_buf_puts(d->out, "</table></div>\n");
 }
 
-const fgi_doc_form fgi_doc_page = {begin, end,  heading, open_group, close_group,
-                                   say,   card, item,    table,      advice};
+const fgi_doc_form fgi_doc_page = {begin, end,  heading, open_group, close_group, say,
+                                   card,  item, fact,    table,      advice};

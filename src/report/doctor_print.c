@@ -104,20 +104,14 @@ void fgi_checkup_print(fgi_buf *out, const fgi_checkup *d)
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static json_t *bytes_of(int64_t bytes) { return bytes >= 0 ? json_integer(bytes) : json_null(); }
-
-static json_t *text_of(const char *text)
-{
-    return text != NULL && *text != '\0' ? json_string(text) : json_null();
-}
-
 static json_t *tpu_object(const fg_host_info *info)
 {
     if (info->tpu_chips == 0)
         return json_null();
     return json_pack("{s:s, s:o, s:o, s:o, s:i, s:i, s:i, s:i, s:i, s:o}", "generation", info->tpu,
-                     "detected_by", text_of(info->tpu_detected_by), "type", text_of(info->tpu_type),
-                     "topology", text_of(info->tpu_topology), "chips", info->tpu_chips, "devices",
+                     "detected_by", fgi_json_string(info->tpu_detected_by), "type",
+                     fgi_json_string(info->tpu_type), "topology",
+                     fgi_json_string(info->tpu_topology), "chips", info->tpu_chips, "devices",
                      info->tpu_devices, "slice_chips", info->tpu_slice_chips, "hosts",
                      info->tpu_hosts, "worker", info->tpu_worker, "device_bytes",
                      info->tpu_device_bytes > 0 ? json_integer((json_int_t)info->tpu_device_bytes)
@@ -126,11 +120,12 @@ static json_t *tpu_object(const fg_host_info *info)
 
 static json_t *host_object(const fg_host_info *info)
 {
-    return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "cpus", info->cpus, "cpu_name",
-                     text_of(info->cpu_name), "memory_bytes", bytes_of(info->memory_bytes),
-                     "memory_free_bytes", bytes_of(info->memory_free_bytes), "shm_bytes",
-                     bytes_of(info->shm_bytes), "temp_free_bytes", bytes_of(info->temp_free_bytes),
-                     "hugepages", text_of(info->hugepages));
+    return json_pack(
+        "{s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "cpus", info->cpus, "cpu_name",
+        fgi_json_string(info->cpu_name), "memory_bytes", fgi_json_count(info->memory_bytes),
+        "memory_free_bytes", fgi_json_count(info->memory_free_bytes), "shm_bytes",
+        fgi_json_count(info->shm_bytes), "temp_free_bytes", fgi_json_count(info->temp_free_bytes),
+        "hugepages", fgi_json_string(info->hugepages));
 }
 
 static json_t *findings_array(const fgi_checkup *d)
@@ -140,7 +135,7 @@ static json_t *findings_array(const fgi_checkup *d)
         const fg_finding *f = &d->findings[i];
         (void)json_array_append_new(
             list, json_pack("{s:s, s:s, s:s, s:o}", "severity", severities[f->severity], "code",
-                            f->code, "text", f->text, "command", text_of(f->command)));
+                            f->code, "text", f->text, "command", fgi_json_string(f->command)));
     }
     return list;
 }
@@ -151,10 +146,10 @@ static json_t *plugins_array(const fgi_checkup *d)
     for (int i = 0; i < FGI_DOCTOR_PLUGINS; i++) {
         const fgi_checkup_plugin *p = &d->plugins[i];
         if (p->accelerator != NULL)
-            (void)json_array_append_new(list, json_pack("{s:s, s:o, s:o, s:o}", "accelerator",
-                                                        p->accelerator, "path", text_of(p->path),
-                                                        "source", text_of(p->source), "version",
-                                                        text_of(p->version)));
+            (void)json_array_append_new(
+                list, json_pack("{s:s, s:o, s:o, s:o}", "accelerator", p->accelerator, "path",
+                                fgi_json_string(p->path), "source", fgi_json_string(p->source),
+                                "version", fgi_json_string(p->version)));
     }
     return list;
 }
@@ -164,9 +159,9 @@ static json_t *test_object(const fgi_checkup_test *t)
     if (!t->was_run)
         return json_null();
     return json_pack("{s:b, s:o, s:o, s:o, s:i, s:[ii], s:f}", "good", (int)t->is_good, "platform",
-                     text_of(t->platform), "platform_version", text_of(t->version), "kind",
-                     text_of(t->kind), "devices", t->devices, "pjrt_api", t->api_major,
-                     t->api_minor, "seconds", t->seconds);
+                     fgi_json_string(t->platform), "platform_version", fgi_json_string(t->version),
+                     "kind", fgi_json_string(t->kind), "devices", t->devices, "pjrt_api",
+                     t->api_major, t->api_minor, "seconds", t->seconds);
 }
 
 static json_t *data_object(const fgi_checkup_speed *s)
@@ -191,12 +186,12 @@ static json_t *fix_object(const fg_host *host)
 void fgi_checkup_print_json(fgi_buf *out, const fgi_checkup *d)
 {
     const fg_host_info *info = fg_host_get_info(d->host);
-    json_t *cache =
-        d->cache[0] == '\0'
-            ? json_null()
-            : json_pack("{s:s, s:b, s:I, s:I, s:o}", "path", d->cache, "writable",
-                        (int)d->cache_is_writable, "programs", (json_int_t)d->cache_files, "bytes",
-                        (json_int_t)d->cache_bytes, "free_bytes", bytes_of(d->cache_free_bytes));
+    json_t *cache = d->cache[0] == '\0'
+                        ? json_null()
+                        : json_pack("{s:s, s:b, s:I, s:I, s:o}", "path", d->cache, "writable",
+                                    (int)d->cache_is_writable, "programs",
+                                    (json_int_t)d->cache_files, "bytes", (json_int_t)d->cache_bytes,
+                                    "free_bytes", fgi_json_count(d->cache_free_bytes));
     json_t *top = json_pack(
         "{s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "wrong", (int)fgi_checkup_is_wrong(d),
         "place", info->place, "tpu", tpu_object(info), "host", host_object(info), "plugins",

@@ -4,6 +4,7 @@
 #include "report/helpers.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,6 +67,18 @@ json_t *fgi_json_string(const char *text)
     return string != NULL ? string : json_null();
 }
 
+json_t *fgi_json_real(double value) { return isfinite(value) ? json_real(value) : json_null(); }
+
+json_t *fgi_json_count(int64_t value) { return value >= 0 ? json_integer(value) : json_null(); }
+
+json_t *fgi_json_reals(const double *values, size_t count)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < count; i++)
+        (void)json_array_append_new(array, fgi_json_real(values[i]));
+    return array;
+}
+
 void fgi_json_print(fgi_buf *out, const json_t *value, size_t flags)
 {
     if (!fgi_json_write(value, flags, out))
@@ -73,3 +86,24 @@ void fgi_json_print(fgi_buf *out, const json_t *value, size_t flags)
 }
 
 double fgi_now_s(void) { return (double)fgi_now_ns() * 1e-9; }
+
+/* ---- members --------------------------------------------------------------------------------- */
+
+double fgi_json_number(const json_t *o, const char *key)
+{
+    const json_t *value = json_object_get(o, key);
+    return json_is_number(value) ? json_number_value(value) : (double)NAN;
+}
+
+double fgi_json_seconds(const json_t *o, const char *key)
+{
+    char with_unit[64];
+    (void)fgi_snprintf(with_unit, sizeof with_unit, "%s_s", key);
+    return fgi_json_number(o, json_object_get(o, with_unit) != NULL ? with_unit : key);
+}
+
+const char *fgi_json_words(const json_t *o, const char *key)
+{
+    const char *value = json_string_value(json_object_get(o, key));
+    return value != NULL ? value : "";
+}

@@ -34,6 +34,17 @@ char *fgi_json_text(const json_t *value, size_t flags);
  */
 json_t *fgi_json_string(const char *text);
 void fgi_json_print(fgi_buf *out, const json_t *value, size_t flags);
+/* A number; null if it is not finite, or below 0. New references. */
+json_t *fgi_json_real(double value);
+json_t *fgi_json_count(int64_t value);
+json_t *fgi_json_reals(const double *values, size_t count);
+
+/* A number of the object `o` (NULL is allowed); NaN if it is missing or null. */
+double fgi_json_number(const json_t *o, const char *key);
+/* The number of seconds in key_s, or in key. */
+double fgi_json_seconds(const json_t *o, const char *key);
+/* A string; "" if it is missing or null. */
+const char *fgi_json_words(const json_t *o, const char *key);
 
 /* Seconds of the monotonic clock. */
 double fgi_now_s(void);

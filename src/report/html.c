@@ -4,7 +4,6 @@
 #include "report/html.h"
 #include "base/print.h"
 #include "report/chart.h"
-#include "report/run_view.h"
 
 #include <math.h>
 #include <string.h>

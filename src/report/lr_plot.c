@@ -25,47 +25,38 @@ double fgi_lr_suggestion(const fg_lr_suggestions *s, size_t index)
 
 /* ---- CSV and JSON ---------------------------------------------------------------------------- */
 
-static json_t *number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
-
 json_t *fgi_lr_suggestions_json(const fg_lr_suggestions *suggestions)
 {
     json_t *object = json_object();
     for (size_t i = 0; i < FGI_LR_SUGGESTIONS; i++)
         if (json_object_set_new(object, fgi_lr_suggestion_names[i],
-                                number(fgi_lr_suggestion(suggestions, i))) != 0) {
+                                fgi_json_real(fgi_lr_suggestion(suggestions, i))) != 0) {
             json_decref(object);
             return NULL;
         }
     return object;
 }
 
-static json_t *numbers(const double *values, size_t count)
-{
-    json_t *array = json_array();
-    for (size_t i = 0; i < count; i++)
-        (void)json_array_append_new(array, number(values[i]));
-    return array;
-}
-
 static json_t *losses(const fg_lr_curve *curve)
 {
     json_t *array = json_array();
     for (int k = 0; k < fg_lr_curve_segments(curve); k++)
-        (void)json_array_append_new(array,
-                                    numbers(fg_lr_curve_loss(curve, k), fg_lr_curve_count(curve)));
+        (void)json_array_append_new(
+            array, fgi_json_reals(fg_lr_curve_loss(curve, k), fg_lr_curve_count(curve)));
     return array;
 }
 
-bool fgi_lr_put_json(const fg_lr_curve *curve, fgi_buf *out)
+bool fgi_lr_put_json(const void *self, fgi_buf *out)
 {
+    const fg_lr_curve *curve = self;
     const size_t count = fg_lr_curve_count(curve);
     const fg_lr_suggestions *s = fg_lr_curve_suggestions(curve);
-    json_t *root = json_pack("{s:o, s:[o, o], s:i, s:s, s:f, s:o, s:o, s:o}", "suggestions",
-                             fgi_lr_suggestions_json(s), "valley_range", number(s->valley_low),
-                             number(s->valley_high), "usable_segments", s->usable_segments, "note",
-                             s->note, "lr_factor", fg_lr_curve_factor(curve), "lr",
-                             numbers(fg_lr_curve_lr(curve), count), "smoothed",
-                             numbers(fg_lr_curve_smoothed(curve), count), "loss", losses(curve));
+    json_t *root = json_pack(
+        "{s:o, s:[o, o], s:i, s:s, s:f, s:o, s:o, s:o}", "suggestions", fgi_lr_suggestions_json(s),
+        "valley_range", fgi_json_real(s->valley_low), fgi_json_real(s->valley_high),
+        "usable_segments", s->usable_segments, "note", s->note, "lr_factor",
+        fg_lr_curve_factor(curve), "lr", fgi_json_reals(fg_lr_curve_lr(curve), count), "smoothed",
+        fgi_json_reals(fg_lr_curve_smoothed(curve), count), "loss", losses(curve));
     const bool is_good =
         root != NULL && fgi_json_write(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9), out);
     json_decref(root);
@@ -104,8 +95,9 @@ static void put_marks(const fg_lr_curve *curve, size_t row, fgi_buf *out)
     }
 }
 
-void fgi_lr_put_csv(const fg_lr_curve *curve, fgi_buf *out)
+static void put_csv(const void *self, fgi_buf *out)
 {
+    const fg_lr_curve *curve = self;
     const int segments = fg_lr_curve_segments(curve);
     fgi_buf_puts(out, "lr,smoothed");
     for (int k = 1; k <= segments; k++)
@@ -172,21 +164,6 @@ void fgi_lr_draw(const fg_lr_curve *curve, int columns, bool is_ascii, fgi_buf *
     fgi_chart_put_text(out, &p.chart, (fgi_chart_size){columns, 14, is_ascii});
 }
 
-static fg_status put_file(const fg_lr_curve *curve, const char *path, fgi_buf *out, fg_error *err)
-{
-    picture p;
-    fill(&p, curve);
-    if (fgi_ends_with(path, ".png"))
-        return fgi_chart_put_png(out, &p.chart, 1, err);
-    if (fgi_ends_with(path, ".svg"))
-        fgi_chart_put_svg(out, &p.chart, 1);
-    else if (fgi_ends_with(path, ".csv"))
-        fgi_lr_put_csv(curve, out);
-    else if (!fgi_lr_put_json(curve, out))
-        return fgi_no_memory(err);
-    return fgi_buf_status(out, err);
-}
-
 /* ---- the public functions -------------------------------------------------------------------- */
 
 fg_status fg_report_lr_draw(const fg_lr_curve *curve, int columns, bool is_ascii, char **out,
@@ -200,24 +177,13 @@ fg_status fg_report_lr_draw(const fg_lr_curve *curve, int columns, bool is_ascii
 
 fg_status fg_report_lr_check(const char *path, fg_error *err)
 {
-    static const char *const ends[] = {".csv", ".json", ".svg", ".png"};
-    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-        if (fgi_ends_with(path, ends[i]))
-            return FG_OK;
-    return fgi_fail(err, FG_EINVAL,
-                    "'%s': expected a file name that ends in .csv, .json, .svg or "
-                    ".png",
-                    path);
+    return fgi_chart_file_check(path, err);
 }
 
 fg_status fg_report_lr_write(const fg_lr_curve *curve, const char *path, fg_error *err)
 {
-    fgi_buf data = {0};
-    fg_status status = fg_report_lr_check(path, err);
-    if (status == FG_OK)
-        status = put_file(curve, path, &data, err);
-    if (status == FG_OK)
-        status = fg_file_write(path, data.data, data.size, err);
-    fgi_buf_fini(&data);
-    return status;
+    picture p;
+    fill(&p, curve);
+    return fgi_chart_file_write(&(fgi_chart_file){&p.chart, 1, curve, put_csv, fgi_lr_put_json},
+                                path, err);
 }

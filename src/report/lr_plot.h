@@ -17,11 +17,9 @@ double fgi_lr_suggestion(const fg_lr_suggestions *suggestions, size_t index);
 
 /* {"valley": 0.003, "steep": null, ...}, a new reference; NULL: out of memory. */
 json_t *fgi_lr_suggestions_json(const fg_lr_suggestions *suggestions);
-/* The smoothed curve over log10 of the learning rate, and the suggestions. */
+/* The smoothed curve over the learning rate, and the suggestions. */
 void fgi_lr_draw(const fg_lr_curve *curve, int columns, bool is_ascii, fgi_buf *out);
-/* Columns lr, smoothed, loss_1, loss_2, ...; what is not known is empty. */
-void fgi_lr_put_csv(const fg_lr_curve *curve, fgi_buf *out);
-/* One object (docs/formats.md). False when out of memory. */
-bool fgi_lr_put_json(const fg_lr_curve *curve, fgi_buf *out);
+/* An fg_lr_curve as one object (docs/formats.md). False when out of memory. */
+bool fgi_lr_put_json(const void *curve, fgi_buf *out);
 
 #endif

@@ -82,8 +82,6 @@ static void print_lines(fgi_buf *out, const finding *f, bool show_places)
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static json_t *known(int64_t bytes) { return bytes >= 0 ? json_integer(bytes) : json_null(); }
-
 static json_t *device_list(const fg_client *client)
 {
     json_t *list = json_array();
@@ -95,7 +93,7 @@ static json_t *device_list(const fg_client *client)
                                   json_pack("{s:i, s:I, s:s, s:s, s:o}", "index", i, "id",
                                             (json_int_t)device.id, "kind", device.kind,
                                             "description", device.description, "memory_limit_bytes",
-                                            known(device.memory_limit_bytes)));
+                                            fgi_json_count(device.memory_limit_bytes)));
     }
     return list;
 }
@@ -122,9 +120,9 @@ static json_t *finding_object(const finding *f)
 static json_t *use_object(const fg_tpu_use *use)
 {
     return json_pack("{s:I, s:o, s:o, s:o}", "device", (json_int_t)use->device, "memory_used_bytes",
-                     known(use->memory_used_bytes), "memory_total_bytes",
-                     known(use->memory_total_bytes), "duty_cycle",
-                     isfinite(use->duty_cycle) ? json_real(use->duty_cycle) : json_null());
+                     fgi_json_count(use->memory_used_bytes), "memory_total_bytes",
+                     fgi_json_count(use->memory_total_bytes), "duty_cycle",
+                     fgi_json_real(use->duty_cycle));
 }
 
 static void print_use(fgi_buf *out, const fg_tpu_use *use)

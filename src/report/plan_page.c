@@ -7,7 +7,6 @@
 #include <math.h>
 
 #include "report/doc.h"
-#include "report/run_view.h"
 
 enum { WORST_LAYERS = 12, SWEEP_MAX = 64, SMALL = 20 /* available / needed memory */ };
 
@@ -271,9 +270,6 @@ static const fgi_field input_fields[] = {
     FGI_FIELD("", "name", FGI_WORDS), FGI_FIELD("samples/s", "samples", FGI_NUMBER),
     FGI_FIELD("per second", "bytes", FGI_BYTES), FGI_FIELD("", "bar", FGI_BAR), FGI_FIELDS_END};
 
-static const fgi_field fact_fields[] = {FGI_FIELD("", "name", FGI_WORDS),
-                                        FGI_FIELD("", "value", FGI_WORDS), FGI_FIELDS_END};
-
 static void put_slow(fgi_doc *d, const json_t *list)
 {
     size_t i;
@@ -329,20 +325,6 @@ static void put_input(fgi_doc *d, const json_t *o)
 
 /* ---- page ------------------------------------------------------------------------------------ */
 
-static void put_facts(fgi_doc *d, const json_t *o)
-{
-    static const char *const keys[][2] = {{"device_kind", "device"},
-                                          {"precision", "precision"},
-                                          {"compiler", "compiler"},
-                                          {"fingerprint", "program"}};
-    json_t *rows = json_array();
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-        if (*fgi_json_words(o, keys[i][0]) != '\0')
-            (void)json_array_append_new(rows, json_pack("{s:s, s:s}", "name", keys[i][1], "value",
-                                                        fgi_json_words(o, keys[i][0])));
-    put_table(d, fact_fields, rows);
-}
-
 static void put_machine(fgi_doc *d, const json_t *o)
 {
     const json_t *analysis = json_object_get(o, "analysis"), *fits = json_object_get(o, "fits");
@@ -363,7 +345,10 @@ static void put_machine(fgi_doc *d, const json_t *o)
                   json_array_size(list) > 0 ? list : json_object_get(o, "collectives"));
     put_slow(d, json_object_get(analysis, "slow"));
     put_input(d, o);
-    put_facts(d, o);
+    fgi_doc_fact(d, "device", "%s", fgi_json_words(o, "device_kind"));
+    fgi_doc_fact(d, "precision", "%s", fgi_json_words(o, "precision"));
+    fgi_doc_fact(d, "compiler", "%s", fgi_json_words(o, "compiler"));
+    fgi_doc_fact(d, "program", "%s", fgi_json_words(o, "fingerprint"));
 }
 
 void fgi_plan_page_put(fgi_buf *out, const char *config_path, const json_t *root)

@@ -34,11 +34,6 @@ static void add_row(comparison *c, const char *section, const char *name, json_t
     json_decref(values);
 }
 
-static json_t *number_or_null(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 /* A member of report.json, or of an object in it. */
 static void add_member(comparison *c, const char *section, const char *name, const char *object,
                        const char *key)
@@ -63,7 +58,7 @@ static void add_split(comparison *c)
             for (int k = 0; is_known && k < FGI_RUN_PARTS; k++)
                 sum += parts[k] > 0 ? parts[k] : 0;
             (void)json_array_append_new(
-                values, number_or_null(is_known && parts[p] >= 0 ? parts[p] / sum : (double)NAN));
+                values, fgi_json_real(is_known && parts[p] >= 0 ? parts[p] / sum : (double)NAN));
         }
         add_row(c, "time", fgi_run_parts[p].name, values);
     }
@@ -77,8 +72,8 @@ static void add_metric(void *self, const char *name)
     for (size_t i = 0; i < c->count; i++) {
         const fgi_run_metric *m = fgi_run_view_metric(&c->runs[i], name);
         const int64_t at = m != NULL ? fgi_run_metric_best(m) : -1;
-        (void)json_array_append_new(last, number_or_null(m != NULL ? m->last : (double)NAN));
-        (void)json_array_append_new(best, number_or_null(at >= 0 ? m->y[at] : (double)NAN));
+        (void)json_array_append_new(last, fgi_json_real(m != NULL ? m->last : (double)NAN));
+        (void)json_array_append_new(best, fgi_json_real(at >= 0 ? m->y[at] : (double)NAN));
     }
     add_row(c, "metrics", name, last);
     fgi_buf_printf(&words, "%s, best", name);

@@ -16,11 +16,6 @@ static const json_t *part(const fgi_run_view *view, const char *key)
     return json_object_get(view->report, key);
 }
 
-static json_t *number_or_null(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 /* Writes a table and frees its rows. */
 static void put_table(fgi_doc *d, const fgi_field *fields, json_t *rows)
 {
@@ -141,9 +136,9 @@ static json_t *metric_row(const fgi_run_metric *m, bool is_page)
 {
     const int64_t best = fgi_run_metric_best(m);
     return json_pack("{s:s, s:o, s:o, s:o}", "name", m->name, "last",
-                     isfinite(m->last) || is_page ? number_or_null(m->last) : json_string("nan"),
-                     "best", number_or_null(best >= 0 ? m->y[best] : (double)NAN), "step",
-                     number_or_null(best >= 0 ? m->x[best] : (double)NAN));
+                     isfinite(m->last) || is_page ? fgi_json_real(m->last) : json_string("nan"),
+                     "best", fgi_json_real(best >= 0 ? m->y[best] : (double)NAN), "step",
+                     fgi_json_real(best >= 0 ? m->x[best] : (double)NAN));
 }
 
 static void put_metrics(fgi_doc *d, const fgi_run_view *view)
@@ -459,8 +454,8 @@ static json_t *metric_object(const fgi_run_metric *m)
 {
     const int64_t best = fgi_run_metric_best(m);
     return json_pack("{s:I, s:o, s:o, s:o}", "count", (json_int_t)m->count, "last",
-                     number_or_null(m->last), "best",
-                     number_or_null(best >= 0 ? m->y[best] : (double)NAN), "best_step",
+                     fgi_json_real(m->last), "best",
+                     fgi_json_real(best >= 0 ? m->y[best] : (double)NAN), "best_step",
                      best >= 0 ? json_integer((json_int_t)m->x[best]) : json_null());
 }
 

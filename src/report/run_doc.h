@@ -15,7 +15,7 @@ void fgi_run_json_put(fgi_buf *out, const fgi_run_view *view);
 void fgi_run_doc_evaluation(fgi_doc *d, const json_t *report);
 
 /* Counts[count * count], row: true class, column: predicted; classes: objects with a `name`. In
- * lines, a matrix that does not fit into the columns is a list of the most frequent confusions. */
+ * lines, a matrix that is wider than the columns is a list of the most frequent confusions. */
 typedef struct fgi_confusion {
     const int64_t *counts;
     size_t count;

@@ -59,10 +59,9 @@ void fgi_doc_worst_classes(fgi_doc *d, const json_t *classes)
 
 /* ---- the matrix ------------------------------------------------------------------------------ */
 
-static const fgi_field confusion_fields[] = {FGI_FIELD("class", "class_name", FGI_WORDS),
-                                             FGI_FIELD("predicted as", "predicted", FGI_WORDS),
-                                             FGI_FIELD("samples", "samples", FGI_COUNT),
-                                             FGI_FIELDS_END};
+static const fgi_field confusion_fields[] = {
+    FGI_FIELD("class", "class_name", FGI_WORDS), FGI_FIELD("predicted as", "predicted", FGI_WORDS),
+    FGI_FIELD("samples", "samples", FGI_COUNT), FGI_FIELDS_END};
 
 static const char *name_of(const fgi_confusion *c, size_t i)
 {
@@ -169,7 +168,7 @@ static void put_confusions(fgi_doc *d, const fgi_confusion *c)
     json_decref(rows);
 }
 
-/* Whether a matrix fits into so many columns. */
+/* Whether a matrix fits in that many columns. */
 static bool is_fitting(const fgi_confusion *c, int columns)
 {
     size_t name = strlen("true"), cell = 1;

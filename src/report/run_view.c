@@ -27,26 +27,7 @@ const fgi_run_part fgi_run_parts[FGI_RUN_PARTS] = {
     {"other_s", "other", "anything else on the host"},
 };
 
-/* ---- members --------------------------------------------------------------------------------- */
-
-double fgi_json_number(const json_t *o, const char *key)
-{
-    const json_t *value = json_object_get(o, key);
-    return json_is_number(value) ? json_number_value(value) : (double)NAN;
-}
-
-double fgi_json_seconds(const json_t *o, const char *key)
-{
-    char with_unit[64];
-    (void)fgi_snprintf(with_unit, sizeof with_unit, "%s_s", key);
-    return fgi_json_number(o, json_object_get(o, with_unit) != NULL ? with_unit : key);
-}
-
-const char *fgi_json_words(const json_t *o, const char *key)
-{
-    const char *value = json_string_value(json_object_get(o, key));
-    return value != NULL ? value : "";
-}
+/* ---- time ------------------------------------------------------------------------------------ */
 
 bool fgi_run_split(const json_t *report, double out[FGI_RUN_PARTS])
 {

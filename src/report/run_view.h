@@ -52,14 +52,7 @@ const fgi_run_metric *fgi_run_view_metric(const fgi_run_view *view, const char *
  * line may be a mean over a few samples. */
 int64_t fgi_run_metric_best(const fgi_run_metric *metric);
 
-/* ---- members --------------------------------------------------------------------------------- */
-
-/* A number of the object `o` (NULL is allowed); NaN if it is missing or null. */
-double fgi_json_number(const json_t *o, const char *key);
-/* The number of seconds in key_s, or in key. */
-double fgi_json_seconds(const json_t *o, const char *key);
-/* A string; "" if it is missing or null. */
-const char *fgi_json_words(const json_t *o, const char *key);
+/* ---- time ------------------------------------------------------------------------------------ */
 
 /* What the wall time is spent on; the first is busy, the others are idle. */
 typedef struct fgi_run_part {

@@ -6,7 +6,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "report/schedule_plot.h"
 
-#include <fulgurite/report.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
@@ -15,7 +14,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "input/json_file.h"
-#include "report/chart.h"
+#include "report/doc.h"
 
 enum { POINTS = 10000, TABLE = 5, CLOSE = 100000 };
 
@@ -63,6 +62,7 @@ static int64_t find_highest(const fgi_schedule_view *v)
 
 /* The steps to write, in ascending order, and their values. */
 typedef struct points {
+    const fgi_schedule_view *view;
     int64_t *index;
     double *step, *lr, *momentum; /* step: index + 1 */
     size_t count;
@@ -81,7 +81,8 @@ static bool make_points(const fgi_schedule_view *v, points *out)
     const int64_t steps = step_count(v), count = steps < POINTS ? steps : POINTS;
     const int64_t highest = find_highest(v);
     const size_t most = (size_t)count + 1;
-    *out = (points){.index = fgi_calloc(most, sizeof(int64_t)),
+    *out = (points){.view = v,
+                    .index = fgi_calloc(most, sizeof(int64_t)),
                     .step = fgi_calloc(most, sizeof(double)),
                     .lr = fgi_calloc(most, sizeof(double)),
                     .momentum = fgi_calloc(most, sizeof(double))};
@@ -107,7 +108,7 @@ static int64_t epoch_of(const fgi_schedule_view *v, int64_t index)
     return fg_fit_settings_epoch(&v->settings, index);
 }
 
-/* ---- the table ------------------------------------------------------------------------------- */
+/* ---- the settings ---------------------------------------------------------------------------- */
 
 static void put_settings(const fgi_schedule_view *v, fgi_buf *out)
 {
@@ -132,36 +133,12 @@ static void put_settings(const fgi_schedule_view *v, fgi_buf *out)
     fgi_buf_puts(out, "\n\n");
 }
 
-static void put_row(const fgi_schedule_view *v, const char *name, int64_t index, fgi_buf *out)
-{
-    const double momentum = momentum_of(v, index);
-    fgi_buf_printf(out, "%-8s %10" PRId64 " ", name, index + 1);
-    if (epoch_of(v, index) >= 0)
-        fgi_buf_printf(out, "%8" PRId64, epoch_of(v, index));
-    else
-        fgi_buf_puts(out, "       -");
-    fgi_buf_printf(out, " %13.6g ", lr_of(v, index));
-    if (isnan(momentum))
-        fgi_buf_puts(out, "         -\n");
-    else
-        fgi_buf_printf(out, "%10.6g\n", momentum);
-}
-
-void fgi_schedule_put_table(const fgi_schedule_view *view, fgi_buf *out)
-{
-    static const char *const names[TABLE] = {"0 %", "25 %", "50 %", "75 %", "100 %"};
-    const int64_t last = step_count(view) - 1;
-    put_settings(view, out);
-    fgi_buf_puts(out, "               step    epoch            lr   momentum\n");
-    for (int i = 0; i < TABLE; i++)
-        put_row(view, names[i], last / 4 * i + last % 4 * i / 4, out);
-    put_row(view, "highest", find_highest(view), out);
-}
-
 /* ---- CSV and JSON ---------------------------------------------------------------------------- */
 
-static void put_csv(const fgi_schedule_view *v, const points *p, fgi_buf *out)
+static void put_csv(const void *self, fgi_buf *out)
 {
+    const points *p = self;
+    const fgi_schedule_view *v = p->view;
     fgi_buf_puts(out, "step,epoch,lr,momentum\n");
     for (size_t i = 0; i < p->count; i++) {
         fgi_buf_printf(out, "%" PRId64 ",", p->index[i] + 1);
@@ -174,18 +151,11 @@ static void put_csv(const fgi_schedule_view *v, const points *p, fgi_buf *out)
     }
 }
 
-static json_t *number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
-
-static json_t *count_or_null(int64_t count)
-{
-    return count >= 0 ? json_integer(count) : json_null();
-}
-
 static json_t *row_of(const fgi_schedule_view *v, int percent, int64_t index)
 {
     json_t *row = json_pack("{s:I, s:o, s:f, s:o}", "step", (json_int_t)index + 1, "epoch",
-                            count_or_null(epoch_of(v, index)), "lr", lr_of(v, index), "momentum",
-                            number(momentum_of(v, index)));
+                            fgi_json_count(epoch_of(v, index)), "lr", lr_of(v, index), "momentum",
+                            fgi_json_real(momentum_of(v, index)));
     if (percent >= 0)
         (void)json_object_set_new(row, "percent", json_integer(percent));
     return row;
@@ -200,37 +170,62 @@ static json_t *table_of(const fgi_schedule_view *v)
     return rows;
 }
 
+/* ---- the table ------------------------------------------------------------------------------- */
+
+/* "25 %", "highest" */
+static void put_name(fgi_buf *out, const fgi_field *field, const json_t *row)
+{
+    const double percent = fgi_field_number(field, row);
+    if (isfinite(percent))
+        fgi_buf_printf(out, "%.0f %%", percent);
+    else
+        fgi_buf_puts(out, "highest");
+}
+
+void fgi_schedule_put_table(const fgi_schedule_view *view, fgi_buf *out)
+{
+    static const fgi_field fields[] = {
+        {"", "percent", FGI_WORDS, FGI_BOTH, put_name}, FGI_FIELD("step", "step", FGI_COUNT),
+        FGI_FIELD("epoch", "epoch", FGI_COUNT),         FGI_FIELD("lr", "lr", FGI_FIGURE),
+        FGI_FIELD("momentum", "momentum", FGI_FIGURE),  FGI_FIELDS_END};
+    json_t *rows = table_of(view);
+    fgi_doc d;
+    (void)json_array_append_new(rows, row_of(view, -1, find_highest(view)));
+    put_settings(view, out);
+    fgi_doc_begin(&d, out, false, "");
+    fgi_doc_table(&d, NULL, fields, rows);
+    fgi_doc_end(&d);
+    json_decref(rows);
+}
+
+/* ---- the object ------------------------------------------------------------------------------ */
+
 static json_t *settings_of(const fgi_schedule_view *v)
 {
     const fg_fit_settings *s = &v->settings;
     return json_pack("{s:s, s:o, s:o, s:o, s:i, s:i, s:I, s:I, s:I, s:s, s:f, s:f, s:f}",
-                     "schedule", v->name, "total_steps", count_or_null(s->total_steps),
-                     "total_epochs", count_or_null(s->total_epochs), "steps_per_epoch",
-                     count_or_null(s->steps_per_epoch), "devices", s->device_count, "batch_shards",
+                     "schedule", v->name, "total_steps", fgi_json_count(s->total_steps),
+                     "total_epochs", fgi_json_count(s->total_epochs), "steps_per_epoch",
+                     fgi_json_count(s->steps_per_epoch), "devices", s->device_count, "batch_shards",
                      s->batch_shards, "batch_size", (json_int_t)s->batch_size, "global_batch_size",
                      (json_int_t)s->global_batch_size, "accumulate_grad_batches",
                      (json_int_t)s->accumulate_grad_batches, "lr_scaling", s->lr_scaling,
                      "lr_given", s->lr_given, "lr_factor", s->lr_factor, "lr", s->lr);
 }
 
-static json_t *numbers(const double *values, size_t count, bool is_integer)
+static bool put_json(const void *self, fgi_buf *out)
 {
-    json_t *array = json_array();
-    for (size_t i = 0; i < count; i++)
-        (void)json_array_append_new(array, is_integer ? json_integer((json_int_t)values[i])
-                                                      : number(values[i]));
-    return array;
-}
-
-static bool put_json(const fgi_schedule_view *v, const points *p, fgi_buf *out)
-{
-    json_t *root = settings_of(v);
+    const points *p = self;
+    const fgi_schedule_view *v = p->view;
+    json_t *root = settings_of(v), *steps = json_array();
+    for (size_t i = 0; i < p->count; i++)
+        (void)json_array_append_new(steps, json_integer((json_int_t)p->index[i] + 1));
     const bool is_good =
         json_object_set_new(root, "at", table_of(v)) == 0 &&
         json_object_set_new(root, "highest", row_of(v, -1, find_highest(v))) == 0 &&
-        json_object_set_new(root, "step", numbers(p->step, p->count, true)) == 0 &&
-        json_object_set_new(root, "lr_at", numbers(p->lr, p->count, false)) == 0 &&
-        json_object_set_new(root, "momentum_at", numbers(p->momentum, p->count, false)) == 0 &&
+        json_object_set_new(root, "step", steps) == 0 &&
+        json_object_set_new(root, "lr_at", fgi_json_reals(p->lr, p->count)) == 0 &&
+        json_object_set_new(root, "momentum_at", fgi_json_reals(p->momentum, p->count)) == 0 &&
         fgi_json_write(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9), out);
     json_decref(root);
     fgi_buf_putc(out, '\n');
@@ -240,7 +235,7 @@ static bool put_json(const fgi_schedule_view *v, const points *p, fgi_buf *out)
 bool fgi_schedule_put_json(const fgi_schedule_view *view, fgi_buf *out)
 {
     points p;
-    const bool is_good = make_points(view, &p) && put_json(view, &p, out);
+    const bool is_good = make_points(view, &p) && put_json(&p, out);
     free_points(&p);
     return is_good;
 }
@@ -293,34 +288,16 @@ void fgi_schedule_draw(const fgi_schedule_view *view, int columns, bool is_ascii
     free_points(&p);
 }
 
-static fg_status put_file(const fgi_schedule_view *v, const points *p, const char *path,
-                          fgi_buf *out, fg_error *err)
-{
-    picture drawn;
-    fill(&drawn, p);
-    if (fgi_ends_with(path, ".png"))
-        return fgi_chart_put_png(out, drawn.charts, drawn.count, err);
-    if (fgi_ends_with(path, ".svg"))
-        fgi_chart_put_svg(out, drawn.charts, drawn.count);
-    else if (fgi_ends_with(path, ".csv"))
-        put_csv(v, p, out);
-    else if (!put_json(v, p, out))
-        return fgi_no_memory(err);
-    return fgi_buf_status(out, err);
-}
-
 fg_status fgi_schedule_write(const fgi_schedule_view *view, const char *path, fg_error *err)
 {
-    points p = {0};
-    fgi_buf data = {0};
-    fg_status status = fg_report_lr_check(path, err);
-    if (status == FG_OK && !make_points(view, &p))
-        status = fgi_no_memory(err);
-    if (status == FG_OK)
-        status = put_file(view, &p, path, &data, err);
-    if (status == FG_OK)
-        status = fg_file_write(path, data.data, data.size, err);
-    fgi_buf_fini(&data);
+    points p;
+    picture drawn;
+    fg_status status = make_points(view, &p) ? FG_OK : fgi_no_memory(err);
+    if (status == FG_OK) {
+        fill(&drawn, &p);
+        status = fgi_chart_file_write(
+            &(fgi_chart_file){drawn.charts, drawn.count, &p, put_csv, put_json}, path, err);
+    }
     free_points(&p);
     return status;
 }

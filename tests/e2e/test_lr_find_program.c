@@ -384,7 +384,7 @@ static void a_schedule_needs_no_device(void **state)
                                    "--tuner.lr_find=true >out 2>err"),
                      0);
     contains(file_text(folder, "out"), "over 16 steps, 6 per epoch, 2 starting at epoch 2\n");
-    contains(file_text(folder, "out"), "\n100 %            16        3 ");
+    contains(file_text(folder, "out"), "\n100 %      16      3 ");
     contains(file_text(folder, "err"),
              "the callback swa replaces the learning rates of the schedule by swa_lrs\n");
     contains(file_text(folder, "err"),

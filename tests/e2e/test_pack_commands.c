@@ -38,7 +38,7 @@ static void info_and_verify(void **state)
     const char *text = program_gives(0, folder, "pack info p.pack")->out;
     contains(text, "records   3\n");
     contains(text, "codecs    file 3\n");
-    contains(text, "  dog         2  66.7 %  ##############################\n");
+    contains(text, "  dog  2  66.7 %  ##############################\n");
     json_t *object = json_loads(program_gives(0, folder, "pack info p.pack --json")->out, 0, NULL);
     assert_int_equal(json_integer_value(json_object_get(object, "records")), 3);
     json_decref(object);
