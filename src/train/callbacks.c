@@ -12,12 +12,10 @@
 #include "base/print.h"
 #include "base/reserved.h"
 #include "base/timeline.h"
-#include "log/logger.h"
 #include "trace/trace.h"
 #include "train/call.h"
 #include "train/callbacks.h"
 #include "train/metrics.h"
-#include "train/progress.h"
 
 typedef struct callback {
     const fg_callback_ops *ops;
@@ -304,14 +302,6 @@ static void take_stop(fgi_call *call, const fg_error *local)
         (void)fgi_snprintf(reason, sizeof call->result.stop_reason, "%s", local->message);
 }
 
-/* NULL: it has none. */
-static const char *name_of(const fg_callback_ops *ops)
-{
-    if (ops == &fgi_progress_ops || ops == &fgi_logger_ops)
-        return ops == &fgi_logger_ops ? "loggers" : "progress";
-    return ops->name;
-}
-
 /* "early_stop.log"; callbacks without a name are numbered in the order of their calls. */
 static void end_span(int64_t begin, const callback *of, size_t number, fgi_event_kind kind,
                      int64_t step)
@@ -319,9 +309,8 @@ static void end_span(int64_t begin, const callback *of, size_t number, fgi_event
     char name[FGI_TIMELINE_NAME];
     if (begin == 0)
         return;
-    const char *own = name_of(of->ops);
-    if (own != NULL)
-        (void)fgi_snprintf(name, sizeof name, "%s.%s", own, events[kind].name);
+    if (of->ops->name != NULL)
+        (void)fgi_snprintf(name, sizeof name, "%s.%s", of->ops->name, events[kind].name);
     else
         (void)fgi_snprintf(name, sizeof name, "callback %zu.%s", number, events[kind].name);
     fgi_timeline_end(begin, "callback", name, step);

@@ -15,7 +15,6 @@
 #include "base/error.h"
 #include "base/rng.h"
 #include "base/thread.h"
-#include "train/feed.h"
 #include "train/input_report.h"
 #include "train/ledger.h"
 
