@@ -188,14 +188,13 @@ fg_status fgi_fit_take(void *self, fgi_window_end end, const float *sums, const 
     fg_trainer *trainer = self;
     const float *health =
         sums + 2 * fgi_metrics_count(fgi_stage_metrics(trainer->stage[FGI_TRAIN]));
-    const int64_t step = at != NULL ? at->step : trainer->cursor.step;
-    if (end != FGI_WINDOW_OPEN && step == 1)
+    if (end != FGI_WINDOW_OPEN && at->step == 1)
         note_first(trainer, sums);
     if (end == FGI_WINDOW_FIRST)
         return FG_OK;
-    FGI_TRY(fgi_divergence_take(trainer->divergence, health, step, err));
+    FGI_TRY(fgi_divergence_take(trainer->divergence, health, at->step, err));
     return end == FGI_WINDOW_CLOSED ? log_window(trainer, sums, at, err)
-                                    : fgi_divergence_check(trainer->divergence, step, err);
+                                    : fgi_divergence_check(trainer->divergence, at->step, err);
 }
 
 /* ---- steps ----------------------------------------------------------------------------------- */

@@ -87,8 +87,9 @@ struct fg_trainer {
 fg_status fgi_trainer_prepare(fg_trainer *trainer, const fg_task *task, bool with_optimizer,
                               fg_error *err);
 
-/* Takes the sums of training (windows.h): calls `log`, and looks for divergence. */
-fg_status fgi_fit_take(void *trainer, fgi_window_end end, const float *sums, const fg_progress *at,
+/* Takes the sums of training (windows.h): calls `log`, and looks for divergence. self: the
+ * Trainer. */
+fg_status fgi_fit_take(void *self, fgi_window_end end, const float *sums, const fg_progress *at,
                        fg_error *err);
 /* Whether the call is to end early: a callback, a signal, a request, or the end of its time. */
 bool fgi_trainer_stops(fg_trainer *trainer);
