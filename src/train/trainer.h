@@ -14,6 +14,8 @@
 #include "train/accumulation.h"
 #include "train/call.h"
 #include "train/cursor.h"
+#include "train/divergence.h"
+#include "train/ledger.h"
 #include "train/windows.h"
 
 struct fgi_precision;
@@ -65,9 +67,9 @@ struct fg_trainer {
     struct fgi_stage *stage[4]; /* by fgi_stage_kind */
     struct fgi_feed *feed;
     struct fgi_windows *windows; /* of training */
-    struct fgi_health *health;
-    struct fgi_divergence *divergence;
-    struct fgi_ledger *ledger;
+    fgi_health health;
+    fgi_divergence divergence;
+    fgi_ledger ledger;
     struct fgi_saver *saver;
     struct fgi_step_profile *step_profile;
     struct fgi_run *run;
