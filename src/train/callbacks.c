@@ -51,14 +51,11 @@ void fgi_callbacks_destroy(fgi_callbacks *list)
     fgi_free(list);
 }
 
-size_t fgi_callbacks_count(const fgi_callbacks *list) { return list->count; }
-
-const fg_callback_ops *fgi_callbacks_ops(const fgi_callbacks *list, size_t i)
+const fg_callback_ops *fgi_callbacks_last(const fgi_callbacks *list, void **out_self)
 {
-    return list->at[i].ops;
+    *out_self = list->at[list->count - 1].self;
+    return list->at[list->count - 1].ops;
 }
-
-void *fgi_callbacks_self(const fgi_callbacks *list, size_t i) { return list->at[i].self; }
 
 void fgi_callbacks_promote_last(fgi_callbacks *list)
 {

@@ -330,15 +330,6 @@ fg_status fgi_snapshot_write(fgi_snapshot *s, fg_error *err)
     return FG_OK;
 }
 
-fg_status fgi_state_save(fg_trainer *trainer, fg_error *err)
-{
-    fgi_snapshot *s = NULL;
-    FGI_TRY(fgi_snapshot_take(trainer, &s, err));
-    const fg_status status = fgi_snapshot_write(s, err);
-    fgi_snapshot_destroy(s);
-    return status;
-}
-
 /* ---- loading --------------------------------------------------------------------------------- */
 
 /* Loads the model's variables; for starting weights, keeps the report. */
@@ -464,7 +455,7 @@ static fg_status load_state(fg_trainer *trainer, const fg_ckpt *ckpt, const char
     return load_position(trainer, ckpt, path, object, err);
 }
 
-static fg_status load_checkpoint(fg_trainer *trainer, const char *path, fg_error *err)
+fg_status fgi_state_go_back(fg_trainer *trainer, const char *path, fg_error *err)
 {
     fg_ckpt *ckpt = NULL;
     json_t *object = NULL;
@@ -510,7 +501,7 @@ static fg_status resume(fg_trainer *trainer, const char *which, fg_error *err)
     if (is_auto && status == FG_ENOTFOUND)
         return FG_OK;
     if (status == FG_OK)
-        status = load_checkpoint(trainer, path, &local);
+        status = fgi_state_go_back(trainer, path, &local);
     fgi_free(path);
     if (status != FG_OK && err != NULL)
         *err = local;
@@ -539,11 +530,6 @@ fg_status fgi_state_restore(fg_trainer *trainer, fg_error *err)
     /* an evaluation before the first fit loads no optimizer state: fit will load again */
     trainer->model.is_restored = trainer->model.optimizer != NULL || o->checkpoints.resume == NULL;
     return FG_OK;
-}
-
-fg_status fgi_state_go_back(fg_trainer *trainer, const char *path, fg_error *err)
-{
-    return load_checkpoint(trainer, path, err);
 }
 
 /* ---- the past of a run ----------------------------------------------------------------------- */
