@@ -82,7 +82,7 @@ static double fit(bench *b, fg_client *client, fg_dataset *data, bool is_off, fg
     fg_trainer *trainer = NULL;
     bool ok = fg_trainer_create(&options, &trainer, err) == FG_OK;
     if (ok)
-        trainer->ledger->is_off = is_off;
+        trainer->ledger.is_off = is_off;
     ok = ok && fg_trainer_add_callback(trainer, &callback, b, err) == FG_OK &&
          fg_trainer_fit(trainer, &task, &what, err) == FG_OK;
     fg_trainer_destroy(trainer);

@@ -483,7 +483,8 @@ static fg_status on_fit_end(void *self, const fg_progress *at, fg_error *err)
     return status;
 }
 
-const fg_callback_ops fgi_logger_ops = {.log = on_log,
+const fg_callback_ops fgi_logger_ops = {.name = "loggers",
+                                        .log = on_log,
                                         .val_end = on_val_end,
                                         .saved = on_saved,
                                         .fit_end = on_fit_end,

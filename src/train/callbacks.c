@@ -12,12 +12,10 @@
 #include "base/print.h"
 #include "base/reserved.h"
 #include "base/timeline.h"
-#include "log/logger.h"
 #include "trace/trace.h"
 #include "train/call.h"
 #include "train/callbacks.h"
 #include "train/metrics.h"
-#include "train/progress.h"
 
 typedef struct callback {
     const fg_callback_ops *ops;
@@ -53,14 +51,11 @@ void fgi_callbacks_destroy(fgi_callbacks *list)
     fgi_free(list);
 }
 
-size_t fgi_callbacks_count(const fgi_callbacks *list) { return list->count; }
-
-const fg_callback_ops *fgi_callbacks_ops(const fgi_callbacks *list, size_t i)
+const fg_callback_ops *fgi_callbacks_last(const fgi_callbacks *list, void **out_self)
 {
-    return list->at[i].ops;
+    *out_self = list->at[list->count - 1].self;
+    return list->at[list->count - 1].ops;
 }
-
-void *fgi_callbacks_self(const fgi_callbacks *list, size_t i) { return list->at[i].self; }
 
 void fgi_callbacks_promote_last(fgi_callbacks *list)
 {
@@ -304,14 +299,6 @@ static void take_stop(fgi_call *call, const fg_error *local)
         (void)fgi_snprintf(reason, sizeof call->result.stop_reason, "%s", local->message);
 }
 
-/* NULL: it has none. */
-static const char *name_of(const fg_callback_ops *ops)
-{
-    if (ops == &fgi_progress_ops || ops == &fgi_logger_ops)
-        return ops == &fgi_logger_ops ? "loggers" : "progress";
-    return ops->name;
-}
-
 /* "early_stop.log"; callbacks without a name are numbered in the order of their calls. */
 static void end_span(int64_t begin, const callback *of, size_t number, fgi_event_kind kind,
                      int64_t step)
@@ -319,9 +306,8 @@ static void end_span(int64_t begin, const callback *of, size_t number, fgi_event
     char name[FGI_TIMELINE_NAME];
     if (begin == 0)
         return;
-    const char *own = name_of(of->ops);
-    if (own != NULL)
-        (void)fgi_snprintf(name, sizeof name, "%s.%s", own, events[kind].name);
+    if (of->ops->name != NULL)
+        (void)fgi_snprintf(name, sizeof name, "%s.%s", of->ops->name, events[kind].name);
     else
         (void)fgi_snprintf(name, sizeof name, "callback %zu.%s", number, events[kind].name);
     fgi_timeline_end(begin, "callback", name, step);

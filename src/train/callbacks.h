@@ -20,9 +20,8 @@ fg_status fgi_callbacks_add(fgi_callbacks *list, const fg_callback_ops *ops, voi
 void fgi_callbacks_remove_last(fgi_callbacks *list); /* it is not destroyed */
 /* Also destroys the callbacks; NULL is allowed. */
 void fgi_callbacks_destroy(fgi_callbacks *list);
-size_t fgi_callbacks_count(const fgi_callbacks *list);
-const fg_callback_ops *fgi_callbacks_ops(const fgi_callbacks *list, size_t i);
-void *fgi_callbacks_self(const fgi_callbacks *list, size_t i);
+/* The callback added last; there is one. */
+const fg_callback_ops *fgi_callbacks_last(const fgi_callbacks *list, void **out_self);
 /* Moves the callback added last to the front. */
 void fgi_callbacks_promote_last(fgi_callbacks *list);
 /* A fit starts: callbacks that failed in an earlier one are called again. */

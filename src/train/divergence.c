@@ -46,19 +46,6 @@ static const double SMOOTHING = 0.9;
 static const double EXPLOSION = 25;   /* times `factor` times the loss of the first step */
 static const double LEAST_WEIGHT = 8; /* samples or tokens whose mean loss is a reference */
 
-fg_status fgi_divergence_create(const fgi_divergence_uses *uses, fgi_divergence **out,
-                                fg_error *err)
-{
-    *out = fgi_calloc(1, sizeof **out);
-    if (*out == NULL)
-        return fgi_no_memory(err);
-    (*out)->of = *uses;
-    (*out)->at.lr_factor = 1;
-    return FG_OK;
-}
-
-void fgi_divergence_destroy(fgi_divergence *divergence) { fgi_free(divergence); }
-
 /* ---- options --------------------------------------------------------------------------------- */
 
 static bool is_action(const char *action)

@@ -81,9 +81,6 @@ fg_status fgi_divergence_describe(fgi_divergence *d, const fgi_diverged *what, f
 
 /* ---- use ------------------------------------------------------------------------------------- */
 
-fg_status fgi_divergence_create(const fgi_divergence_uses *uses, fgi_divergence **out,
-                                fg_error *err);
-void fgi_divergence_destroy(fgi_divergence *divergence); /* NULL is allowed */
 /* Checks the options. Errors: FG_EINVAL. */
 fg_status fgi_divergence_options_check(const fg_trainer_options *options, fg_error *err);
 void fgi_divergence_set_defaults(fg_trainer_options *options);

@@ -57,10 +57,10 @@ static fg_status pass(fg_trainer *trainer, fgi_stage *stage, fgi_windows *window
         FGI_TRY(fg_loader_start_epoch(fgi_stage_loader(stage), 0, 0, err));
     FGI_TRY(fgi_stage_clear_sums(stage, err));
     while (has_more && (at.batches < 0 || at.batch < at.batches) && !fgi_trainer_stops(trainer)) {
-        const int64_t watch = fgi_work_begin(trainer->ledger);
+        const int64_t watch = fgi_work_begin(&trainer->ledger);
         FGI_TRY(launch_next(trainer, stage, windows, &at, &has_more, err));
         if (!trainer->call.is_running)
-            fgi_work_end(trainer->ledger, watch);
+            fgi_work_end(&trainer->ledger, watch);
     }
     trainer->call.evaluated_batches = at.batch;
     FGI_TRY(fgi_windows_close(windows, &at, err));
@@ -319,9 +319,9 @@ static fg_status predict_batches(prediction *p, fgi_stage *stage, fg_progress *a
     bool has_more = true;
     FGI_TRY(fg_loader_start_epoch(fgi_stage_loader(stage), 0, 0, err));
     while (has_more && !fgi_trainer_stops(trainer)) {
-        const int64_t watch = fgi_work_begin(trainer->ledger);
+        const int64_t watch = fgi_work_begin(&trainer->ledger);
         FGI_TRY(predict_next(p, stage, at, &has_more, err));
-        fgi_work_end(trainer->ledger, watch);
+        fgi_work_end(&trainer->ledger, watch);
     }
     if (p->count == 0 && !trainer->call.is_stopping) {
         const rows none = {.type = {.dtype = FG_F32, .rank = 1}};
@@ -379,7 +379,7 @@ fg_status fgi_sanity_check(fg_trainer *trainer, const fg_fit_data *data, fg_erro
     size_t count = 0;
     fg_status status = fgi_stage_prepare(trainer, FGI_VAL, data, err);
     if (status == FG_OK) {
-        const bool was_off = fgi_ledger_set_off(trainer->ledger, true);
+        const bool was_off = fgi_ledger_set_off(&trainer->ledger, true);
         const fg_result result = trainer->call.result;
         const int64_t limit = fgi_stage_limit(trainer, FGI_VAL);
         const bool is_fewer = requested > 0 && (limit == 0 || requested < limit);
@@ -388,7 +388,7 @@ fg_status fgi_sanity_check(fg_trainer *trainer, const fg_fit_data *data, fg_erro
         status = status == FG_OK ? drained : status;
         fgi_sample_rows_clear(fgi_stage_rows(trainer->stage[FGI_VAL]));
         trainer->call.result = result;
-        (void)fgi_ledger_set_off(trainer->ledger, was_off);
+        (void)fgi_ledger_set_off(&trainer->ledger, was_off);
     }
     fgi_windows_start_clock(trainer->windows);
     return status == FG_OK

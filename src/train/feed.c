@@ -12,13 +12,9 @@
 #include "base/thread.h"
 #include "train/accumulate.h"
 #include "train/feed.h"
-#include "train/activity.h"
-#include "train/ledger.h"
 #include "train/signals.h"
 #include "train/stage.h"
-#include "train/step_profile.h"
 #include "train/strategy.h"
-#include "train/watchdog.h"
 
 struct fgi_feed {
     fgi_feed_uses of;

@@ -6,47 +6,27 @@
 
 #include <fulgurite/train.h>
 
-#include "pjrt/pjrt.h"
 #include "train/activity.h"
 #include "train/call.h"
 #include "train/cursor.h"
+#include "train/flight.h"
+#include "train/ledger.h"
 #include "train/stage.h"
+#include "train/step_profile.h"
+#include "train/watchdog.h"
 
-struct fgi_ledger;
-struct fgi_step_profile;
-struct fgi_watchdog;
-
-enum {
-    FGI_IN_FLIGHT = 3,            /* steps under way; the host waits beyond that */
-    FGI_SLOTS = FGI_IN_FLIGHT + 3 /* batch buffers of a loader */
-};
+enum { FGI_SLOTS = FGI_IN_FLIGHT + 3 }; /* batch buffers of a loader */
 
 typedef struct fgi_feed fgi_feed;
-
-/* A step under way. */
-typedef struct fgi_flight {
-    struct fgi_feed *feed;
-    int open; /* pending events: its end, and fields that have not arrived */
-    fgi_stage_kind kind;
-    bool is_step;   /* counted in step times: not a validation within fit */
-    bool is_part;   /* a batch of such a step, whose update will follow */
-    bool is_batch;  /* not such an update */
-    int64_t number; /* of the step in its stage, starting at 1 */
-    int64_t samples;
-    int64_t launch_ns, inputs_ns, done_ns;
-    fgi_event *done;       /* its end, until it is retired */
-    int64_t *part_done_ns; /* its end on each device, during a profile; else NULL */
-    fg_error error;
-} fgi_flight;
 
 /* Parts of the Trainer, and what it does before each launch. */
 typedef struct fgi_feed_uses {
     const fgi_cursor *cursor;
     const fgi_call *call;
     fgi_spans *spans;
-    struct fgi_ledger *ledger;
-    struct fgi_step_profile *profile;
-    struct fgi_watchdog *watchdog;
+    fgi_ledger *ledger;
+    fgi_step_profile *profile;
+    fgi_watchdog *watchdog;
     int64_t *lost_step; /* set to the training step whose failure destroyed the weights; 0: none */
     /* Sets the scalars of a launch (fgi_stage_begin_launch). */
     void (*begin)(void *self, fgi_stage *stage, const fg_host_batch *batch);

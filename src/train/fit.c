@@ -72,7 +72,7 @@ static fg_status save(fg_trainer *trainer, fgi_rank rank, fg_error *err)
     if (trainer->options.checkpoints.run_dir == NULL ||
         (fgi_saver_is_current(trainer->saver) && rank == FGI_RANK_NONE))
         return FG_OK;
-    if (fgi_divergence_is_suspected(trainer->divergence) && rank != FGI_RANK_BEST) {
+    if (fgi_divergence_is_suspected(&trainer->divergence) && rank != FGI_RANK_BEST) {
         fgi_best_list_forget(&trainer->cursor.top, trainer->cursor.step);
         return FG_OK; /* wait until the loss has fallen again */
     }
@@ -163,13 +163,13 @@ static fg_status log_window(fg_trainer *trainer, const float *sums, const fg_pro
     fg_progress at = *closed;
     at.metrics = metrics;
     at.metric_count = fgi_metrics_values(list, "train_", sum, weight, NULL, metrics);
-    at.metric_count += fgi_health_metrics(trainer->health, metrics + at.metric_count);
+    at.metric_count += fgi_health_metrics(&trainer->health, metrics + at.metric_count);
     FGI_TRY(
         fgi_measure(trainer->callbacks, &at, metrics, at.metric_count + FG_MAX_LOG_VALUES, err));
     FGI_TRY(fgi_notify(trainer->callbacks, FGI_ON_LOG, &at, err));
     if (loss == count || !(fabs(weight[loss]) > 0)) /* no loss, or no sample */
-        return fgi_divergence_check(trainer->divergence, at.step, err);
-    return fgi_divergence_line(trainer->divergence, sum[loss] / weight[loss], at.step, err);
+        return fgi_divergence_check(&trainer->divergence, at.step, err);
+    return fgi_divergence_line(&trainer->divergence, sum[loss] / weight[loss], at.step, err);
 }
 
 /* Notes the loss of the first step of the run. */
@@ -178,7 +178,7 @@ static void note_first(fg_trainer *trainer, const float *sums)
     const fgi_metrics *list = fgi_stage_metrics(trainer->stage[FGI_TRAIN]);
     const size_t loss = fgi_metrics_find(list, "loss");
     if (loss < fgi_metrics_count(list))
-        fgi_divergence_first(trainer->divergence, (double)sums[2 * loss],
+        fgi_divergence_first(&trainer->divergence, (double)sums[2 * loss],
                              (double)sums[2 * loss + 1]);
 }
 
@@ -188,14 +188,13 @@ fg_status fgi_fit_take(void *self, fgi_window_end end, const float *sums, const 
     fg_trainer *trainer = self;
     const float *health =
         sums + 2 * fgi_metrics_count(fgi_stage_metrics(trainer->stage[FGI_TRAIN]));
-    const int64_t step = at != NULL ? at->step : trainer->cursor.step;
-    if (end != FGI_WINDOW_OPEN && step == 1)
+    if (end != FGI_WINDOW_OPEN && at->step == 1)
         note_first(trainer, sums);
     if (end == FGI_WINDOW_FIRST)
         return FG_OK;
-    FGI_TRY(fgi_divergence_take(trainer->divergence, health, step, err));
+    FGI_TRY(fgi_divergence_take(&trainer->divergence, health, at->step, err));
     return end == FGI_WINDOW_CLOSED ? log_window(trainer, sums, at, err)
-                                    : fgi_divergence_check(trainer->divergence, step, err);
+                                    : fgi_divergence_check(&trainer->divergence, at->step, err);
 }
 
 /* ---- steps ----------------------------------------------------------------------------------- */
@@ -250,7 +249,7 @@ static fg_status train_batch(fg_trainer *trainer, bool *out_is_last, fg_error *e
                         (long long)trainer->cursor.sample_count);
     const fgi_cursor next = fgi_cursor_after(&trainer->cursor, batch);
     const int64_t valid = batch->valid;
-    fgi_divergence_note_batch(trainer->divergence, batch);
+    fgi_divergence_note_batch(&trainer->divergence, batch);
     trainer->fit.ends_epoch = ends_epoch(trainer, &next);
     trainer->cursor.has_read_epoch = batch->is_last;
     FGI_TRY(fgi_feed_launch(trainer->feed, stage, batch, NULL, err));
@@ -363,9 +362,9 @@ static fg_status run_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
         FGI_TRY(do_due(trainer, data, err));
     while (!epoch_is_over(trainer) && !is_over(trainer) && !fgi_trainer_stops(trainer)) {
         fgi_step_profile_before(trainer->step_profile);
-        const int64_t watch = fgi_work_begin(trainer->ledger);
+        const int64_t watch = fgi_work_begin(&trainer->ledger);
         FGI_TRY(train_step(trainer, err));
-        fgi_work_end(trainer->ledger, watch);
+        fgi_work_end(&trainer->ledger, watch);
         FGI_TRY(do_due(trainer, data, err));
         if (fgi_save_requested(&trainer->options, &trainer->call) ||
             fgi_saver_is_due(trainer->saver))
@@ -422,13 +421,13 @@ static fg_status end_run(fg_trainer *trainer, const fg_fit_data *data, fg_error 
     FGI_TRY(fgi_windows_collect(windows, 0, err));
     FGI_TRY(fgi_windows_peek(windows, open_sums, err));
     if (!trainer->call.is_stopping && !trainer->call.result.nothing_to_do)
-        fgi_divergence_end(trainer->divergence);
+        fgi_divergence_end(&trainer->divergence);
     if (trainer->cursor.epoch_batches > 0 && !trainer->call.result.nothing_to_do)
         fgi_result_put(&trainer->call.result, metrics,
                        fgi_windows_means(windows, open_sums, metrics));
     FGI_TRY(validate_last(trainer, data, err));
     FGI_TRY(fgi_feed_drain(trainer->feed, err));
-    FGI_TRY(fgi_divergence_read(trainer->divergence, err));
+    FGI_TRY(fgi_divergence_read(&trainer->divergence, err));
     if (trainer->call.failure.status != FG_OK && trainer->cursor.step == 0)
         return FG_OK; /* there is nothing to save */
     return fgi_saver_finish(trainer->saver, err);
@@ -517,7 +516,7 @@ static fg_status begin_run(fg_trainer *trainer, const fg_task *task, const fg_fi
 static fg_status save_first(fg_trainer *trainer, fg_error *err)
 {
     if (strcmp(trainer->options.divergence.action, "rollback") != 0 ||
-        fgi_divergence_good(trainer->divergence)[0] != '\0' || !has_more(trainer))
+        fgi_divergence_good(&trainer->divergence)[0] != '\0' || !has_more(trainer))
         return FG_OK;
     fgi_saver_set_current(trainer->saver, false);
     return save(trainer, FGI_RANK_NONE, err);
@@ -562,19 +561,19 @@ static fg_status refuse(const fg_error *why, const char *reason, fg_error *err)
 
 static fg_status return_to_good(fg_trainer *trainer, const fg_error *why, fg_error *err)
 {
-    const int64_t count = fgi_divergence_rollbacks(trainer->divergence);
-    const double factor = fgi_divergence_lr_factor(trainer->divergence);
+    const int64_t count = fgi_divergence_rollbacks(&trainer->divergence);
+    const double factor = fgi_divergence_lr_factor(&trainer->divergence);
     char path[512];
-    (void)snprintf(path, sizeof path, "%s", fgi_divergence_good(trainer->divergence));
+    (void)snprintf(path, sizeof path, "%s", fgi_divergence_good(&trainer->divergence));
     FGI_TRY(load(trainer, path, err));
-    fgi_divergence_went_back(trainer->divergence, count, factor);
+    fgi_divergence_went_back(&trainer->divergence, count, factor);
     fgi_saver_set_current(trainer->saver, false); /* it has the previous learning rate */
     fgi_log(FG_LOG_WARNING,
             "%s\nrollback %lld of at most %lld: training continues from step %lld (%s) with %g "
             "times the configured learning rate",
             why->message, (long long)count + 1,
             (long long)trainer->options.divergence.max_rollbacks, (long long)trainer->cursor.step,
-            path, fgi_divergence_lr_factor(trainer->divergence));
+            path, fgi_divergence_lr_factor(&trainer->divergence));
     return FG_OK;
 }
 
@@ -589,9 +588,9 @@ static fg_status go_back(fg_trainer *trainer, fg_error *err)
     (void)snprintf(text, sizeof text, "the limit of rollbacks is reached (max_rollbacks=%lld)",
                    (long long)most);
     fg_status status = settle(trainer, &local);
-    if (status == FG_OK && fgi_divergence_rollbacks(trainer->divergence) >= most)
+    if (status == FG_OK && fgi_divergence_rollbacks(&trainer->divergence) >= most)
         return refuse(&why, text, err);
-    if (status == FG_OK && fgi_divergence_good(trainer->divergence)[0] == '\0')
+    if (status == FG_OK && fgi_divergence_good(&trainer->divergence)[0] == '\0')
         return refuse(&why, "there is no good checkpoint to roll back to", err);
     if (status == FG_OK)
         status = return_to_good(trainer, &why, &local);
@@ -620,12 +619,12 @@ static fg_status run(fg_trainer *trainer, const fg_task *task, const fg_fit_data
                      fg_error *err)
 {
     FGI_TRY(begin_run(trainer, task, data, err));
-    fgi_divergence_start(trainer->divergence);
+    fgi_divergence_start(&trainer->divergence);
     FGI_TRY(save_first(trainer, err));
     if (has_more(trainer))
         FGI_TRY(fgi_sanity_check(trainer, data, err));
     fg_status status = run_steps(trainer, data, err);
-    while (status == FG_ENUMERIC && fgi_divergence_wants_rollback(trainer->divergence)) {
+    while (status == FG_ENUMERIC && fgi_divergence_wants_rollback(&trainer->divergence)) {
         FGI_TRY(roll_back(trainer, data, err));
         status = run_steps(trainer, data, err);
     }

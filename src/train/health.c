@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/error.h"
 #include "base/thread.h"
 #include "base/log.h"
@@ -22,23 +21,6 @@
 static const double WORTH_A_WARNING = 0.25; /* fraction of updates lost */
 
 _Static_assert((int)FGI_HEALTH == (int)FGI_HEALTH_SIZE, "memory for the optimizer's report");
-
-struct fgi_health {
-    fgi_health_uses of;
-    float value[FGI_HEALTH]; /* as last read; zeros if !is_known */
-    bool is_known, has_warned_of_bad, has_warned_of_lost;
-};
-
-fg_status fgi_health_create(const fgi_health_uses *uses, fgi_health **out, fg_error *err)
-{
-    *out = fgi_calloc(1, sizeof **out);
-    if (*out == NULL)
-        return fgi_no_memory(err);
-    (*out)->of = *uses;
-    return FG_OK;
-}
-
-void fgi_health_destroy(fgi_health *health) { fgi_free(health); }
 
 /* Warns of each problem once. */
 static void advise(fgi_health *h, int64_t step)

@@ -8,8 +8,6 @@
 
 #include "train/stage.h"
 
-typedef struct fgi_health fgi_health;
-
 struct fgi_precision;
 
 /* Parts of the Trainer. */
@@ -20,8 +18,13 @@ typedef struct fgi_health_uses {
     fg_optimizer *const *optimizer; /* NULL before the first fit */
 } fgi_health_uses;
 
-fg_status fgi_health_create(const fgi_health_uses *uses, fgi_health **out, fg_error *err);
-void fgi_health_destroy(fgi_health *health); /* NULL is allowed */
+/* Zero, apart from `of`, when the Trainer is created. */
+typedef struct fgi_health {
+    fgi_health_uses of;
+    float value[FGI_HEALTH_SIZE]; /* as last read; zeros if !is_known */
+    bool is_known, has_warned_of_bad, has_warned_of_lost;
+} fgi_health;
+
 /* Takes values that have arrived, f32[FGI_HEALTH_SIZE]. */
 void fgi_health_take(fgi_health *health, const float *values, int64_t step);
 /* After all steps so far: waits for the last values, and takes them. */

@@ -11,21 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/error.h"
 #include "base/rng.h"
 #include "base/thread.h"
-#include "train/feed.h"
 #include "train/input_report.h"
 #include "train/ledger.h"
-
-fg_status fgi_ledger_create(fgi_ledger **out, fg_error *err)
-{
-    *out = fgi_calloc(1, sizeof **out);
-    return *out != NULL ? FG_OK : fgi_no_memory(err);
-}
-
-void fgi_ledger_destroy(fgi_ledger *ledger) { fgi_free(ledger); }
 
 void fgi_ledger_start(fgi_ledger *ledger, int64_t now_ns)
 {

@@ -7,7 +7,7 @@
 #include <fulgurite/train.h>
 
 #include "train/activity.h"
-#include "train/feed.h"
+#include "train/flight.h"
 
 /* ---- what it holds, for ledger.c and its tests ----------------------------------------------- */
 
@@ -56,8 +56,6 @@ typedef struct fgi_ledger {
 
 /* ---- use ------------------------------------------------------------------------------------- */
 
-fg_status fgi_ledger_create(fgi_ledger **out, fg_error *err);
-void fgi_ledger_destroy(fgi_ledger *ledger); /* NULL is allowed */
 void fgi_ledger_start(fgi_ledger *ledger, int64_t now_ns);
 /* Records the spans that the devices may have waited for. */
 fgi_span_listener fgi_ledger_listener(fgi_ledger *ledger);

@@ -68,8 +68,9 @@ static fg_status mismatched(const char *path, const char *name, const fg_tensor_
         found->stored != NULL ? "\nthis dtype or rank is not supported: convert the tensor" : "");
 }
 
-fg_status fgi_load_named(const fg_ckpt *ckpt, const char *path, fg_ckpt_part part, const char *name,
-                         fg_variable *variable, fg_error *err)
+/* Sets the variable from the tensor with that name; `path` is for messages. */
+static fg_status load_named(const fg_ckpt *ckpt, const char *path, fg_ckpt_part part,
+                            const char *name, fg_variable *variable, fg_error *err)
 {
     size_t index = 0;
     const fg_type expected = fgi_file_type(variable);
@@ -482,7 +483,7 @@ fg_status fgi_optimizer_load(fg_optimizer *optimizer, const fg_ckpt *ckpt, const
         fg_variable *variable = fg_optimizer_variable_at(optimizer, i);
         size_t index = 0;
         if (fg_ckpt_find(ckpt, part, fg_variable_name(variable), &index))
-            FGI_TRY(fgi_load_named(ckpt, path, part, fg_variable_name(variable), variable, err));
+            FGI_TRY(load_named(ckpt, path, part, fg_variable_name(variable), variable, err));
         else
             FGI_TRY(load_absent(optimizer, i, path, frozen, err));
     }
@@ -523,7 +524,7 @@ fg_status fgi_module_state_load(const fg_module *module, const fg_ckpt *ckpt, co
         if (status == FG_OK && !fg_ckpt_find(ckpt, FG_CKPT_STATE, name.data, &index))
             list_name(&missing, fg_variable_name(variable));
         else if (status == FG_OK)
-            status = fgi_load_named(ckpt, path, FG_CKPT_STATE, name.data, variable, err);
+            status = load_named(ckpt, path, FG_CKPT_STATE, name.data, variable, err);
         fgi_buf_fini(&name);
     }
     list_extra(module, ckpt, &extra);

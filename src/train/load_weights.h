@@ -7,10 +7,6 @@
 #include <fulgurite/weights.h>
 #include <jansson.h>
 
-/* Sets the variable from the tensor with that name; `path` is for messages. */
-fg_status fgi_load_named(const fg_ckpt *ckpt, const char *path, fg_ckpt_part part, const char *name,
-                         fg_variable *variable, fg_error *err);
-
 /* fg_module_load of an open checkpoint. */
 fg_status fgi_weights_load(const fg_module *module, const fg_ckpt *ckpt, const char *path,
                            const fg_load_options *options, fg_load_report *report, fg_error *err);

@@ -184,8 +184,9 @@ static fg_tensor column(fg_tensor value)
     return fg_reshape(fg_cast(value, FG_F32), FG_DIMS(fg_tensor_dim(value, 0), 1));
 }
 
-/* Class indices are exact in f32: there are fewer than 2^24. */
-void fgi_step_keep_rows(fg_step *step, fg_tensor target, fg_tensor prediction, fg_tensor loss)
+/* In validation and test, keeps values of each sample, T[B] (sample_rows.h). Class indices are
+ * exact in f32: there are fewer than 2^24. */
+static void keep_rows(fg_step *step, fg_tensor target, fg_tensor prediction, fg_tensor loss)
 {
     const fgi_stage_kind kind = fgi_stage_get_kind(step->stage);
     const fg_tensor parts[FGI_ROW_VALUES] = {column(target), column(prediction), column(loss)};
@@ -216,7 +217,7 @@ static void count_classes(fg_step *step, fg_tensor logits, fg_tensor label)
     const fg_tensor log_p = fg_where(fg_ne(actual, zero), fg_log_softmax(x), zero);
     step->class_counts = fg_concat(counts, FGI_CLASS_COUNTS, 0);
     fgi_metrics_set_classes(metrics, classes);
-    fgi_step_keep_rows(step, label, predicted, fg_neg(fg_sum(log_p, 1, (const int[]){1})));
+    keep_rows(step, label, predicted, fg_neg(fg_sum(log_p, 1, (const int[]){1})));
 }
 
 void fg_step_log_classification(fg_step *step, fg_tensor logits, fg_tensor label)
@@ -290,7 +291,7 @@ void fg_step_log_regression(fg_step *step, fg_tensor prediction, fg_tensor targe
     set_rule(step, (fgi_metric_rule){FGI_ROOT, unit});
     if (fg_tensor_type(target)->rank != 1)
         return;
-    fgi_step_keep_rows(step, target, prediction, fg_abs(error));
+    keep_rows(step, target, prediction, fg_abs(error));
     const fg_tensor centered = fg_add_scalar(target, -center);
     fg_step_log(step, "r2", centered);
     set_rule(step, (fgi_metric_rule){.kind = FGI_DETERMINATION});

@@ -42,7 +42,8 @@ fg_status fgi_prediction_format_of(const char *path, fgi_prediction_format *out,
                     path, suffix);
 }
 
-size_t fgi_prediction_largest(const float *row, size_t width)
+/* The index of the largest of `width` values. */
+static size_t largest(const float *row, size_t width)
 {
     size_t best = 0;
     for (size_t i = 1; i < width; i++)
@@ -147,8 +148,7 @@ static void put_csv_row(const fg_predictions *rows, int64_t index, const float *
     if (rows->class_count > 0) {
         fgi_buf_putc(out, separator);
         if (is_good)
-            put_cell(out, separator, "",
-                     class_of(rows, fgi_prediction_largest(row, width), number));
+            put_cell(out, separator, "", class_of(rows, largest(row, width), number));
     }
     for (size_t k = 0; k < width; k++)
         if (is_good)
@@ -208,7 +208,7 @@ static void put_json_row(const fg_predictions *rows, int64_t index, const float 
         put_string(out, error);
     } else {
         if (rows->class_count > 0) {
-            put_string(out, class_of(rows, fgi_prediction_largest(row, width), number));
+            put_string(out, class_of(rows, largest(row, width), number));
             fgi_buf_puts(out, ", \"p\": ");
         }
         put_values(out, rows, row, width);

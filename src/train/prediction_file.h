@@ -37,8 +37,6 @@ void fgi_prediction_put(fgi_prediction_format format, const fg_predictions *rows
                         fgi_buf *out);
 /* Appends what ends a file with that many rows: the bracket of JSON. */
 void fgi_prediction_put_end(fgi_prediction_format format, int64_t count, fgi_buf *out);
-/* The index of the largest of `width` values. */
-size_t fgi_prediction_largest(const float *row, size_t width);
 
 typedef struct fgi_prediction_file {
     const char *path; /* borrowed */

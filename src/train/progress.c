@@ -734,7 +734,8 @@ static fg_status on_eval_end(void *self, const fg_progress *at, fg_error *err)
     return FG_OK;
 }
 
-const fg_callback_ops fgi_progress_ops = {.fit_start = on_fit_start,
+const fg_callback_ops fgi_progress_ops = {.name = "progress",
+                                          .fit_start = on_fit_start,
                                           .epoch_start = on_epoch_start,
                                           .batch_end = on_batch_end,
                                           .log = on_log,

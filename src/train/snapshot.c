@@ -102,7 +102,7 @@ static bool put_position(json_t *object, const fg_trainer *trainer, const fgi_be
     return json_object_set_new(object, "version", json_integer(1)) == 0 &&
            json_object_set_new(object, "seed", json_integer((int64_t)trainer->options.seed)) == 0 &&
            fgi_cursor_save(&cursor, &rule, object) &&
-           fgi_divergence_save(trainer->divergence, object);
+           fgi_divergence_save(&trainer->divergence, object);
 }
 
 static bool put_metrics(json_t *object, const fgi_metrics *metrics)
@@ -244,11 +244,12 @@ static fg_status describe(fg_trainer *trainer, fgi_snapshot *s, fg_error *err)
     s->attachment_count = trainer->options.checkpoints.attachment_count;
     s->process_index = info->process_index;
     s->process_count = info->process_count;
-    s->keep = fgi_divergence_keep(trainer->divergence);
-    s->info = (fgi_snapshot_info){.path = s->path,
-                                  .name = s->name,
-                                  .at = fgi_progress_at(trainer),
-                                  .is_suspected = fgi_divergence_is_suspected(trainer->divergence)};
+    s->keep = fgi_divergence_keep(&trainer->divergence);
+    s->info =
+        (fgi_snapshot_info){.path = s->path,
+                            .name = s->name,
+                            .at = fgi_progress_at(trainer),
+                            .is_suspected = fgi_divergence_is_suspected(&trainer->divergence)};
     return FG_OK;
 }
 
@@ -306,7 +307,7 @@ void fgi_state_prune(const fg_trainer *trainer)
 {
     char *folder = fgi_path_join(trainer->options.checkpoints.run_dir, "checkpoints");
     if (folder != NULL && fgi_file_exists(folder))
-        prune(folder, fgi_divergence_keep(trainer->divergence), &trainer->cursor.top,
+        prune(folder, fgi_divergence_keep(&trainer->divergence), &trainer->cursor.top,
               &trainer->cursor.top);
     fgi_free(folder);
 }
@@ -327,15 +328,6 @@ fg_status fgi_snapshot_write(fgi_snapshot *s, fg_error *err)
     FGI_TRY(fgi_ckpt_point(s->folder, "last", s->name, err));
     prune(s->folder, s->keep, &s->top, &s->before);
     return FG_OK;
-}
-
-fg_status fgi_state_save(fg_trainer *trainer, fg_error *err)
-{
-    fgi_snapshot *s = NULL;
-    FGI_TRY(fgi_snapshot_take(trainer, &s, err));
-    const fg_status status = fgi_snapshot_write(s, err);
-    fgi_snapshot_destroy(s);
-    return status;
 }
 
 /* ---- loading --------------------------------------------------------------------------------- */
@@ -439,7 +431,7 @@ static fg_status load_position(fg_trainer *trainer, const fg_ckpt *ckpt, const c
 {
     const fgi_best_rule rule = fgi_best_rule_of(&trainer->options.checkpoints);
     FGI_TRY(fgi_cursor_load(&trainer->cursor, object, &rule, path, err));
-    FGI_TRY(fgi_divergence_load(trainer->divergence, object, path, err));
+    FGI_TRY(fgi_divergence_load(&trainer->divergence, object, path, err));
     fgi_saver_set_current(trainer->saver, true);
     load_metrics(trainer, ckpt, object);
     if (trainer->model.optimizer !=
@@ -463,7 +455,7 @@ static fg_status load_state(fg_trainer *trainer, const fg_ckpt *ckpt, const char
     return load_position(trainer, ckpt, path, object, err);
 }
 
-static fg_status load_checkpoint(fg_trainer *trainer, const char *path, fg_error *err)
+fg_status fgi_state_go_back(fg_trainer *trainer, const char *path, fg_error *err)
 {
     fg_ckpt *ckpt = NULL;
     json_t *object = NULL;
@@ -509,7 +501,7 @@ static fg_status resume(fg_trainer *trainer, const char *which, fg_error *err)
     if (is_auto && status == FG_ENOTFOUND)
         return FG_OK;
     if (status == FG_OK)
-        status = load_checkpoint(trainer, path, &local);
+        status = fgi_state_go_back(trainer, path, &local);
     fgi_free(path);
     if (status != FG_OK && err != NULL)
         *err = local;
@@ -538,11 +530,6 @@ fg_status fgi_state_restore(fg_trainer *trainer, fg_error *err)
     /* an evaluation before the first fit loads no optimizer state: fit will load again */
     trainer->model.is_restored = trainer->model.optimizer != NULL || o->checkpoints.resume == NULL;
     return FG_OK;
-}
-
-fg_status fgi_state_go_back(fg_trainer *trainer, const char *path, fg_error *err)
-{
-    return load_checkpoint(trainer, path, err);
 }
 
 /* ---- the past of a run ----------------------------------------------------------------------- */

@@ -24,8 +24,6 @@ const fgi_snapshot_info *fgi_snapshot_get_info(const fgi_snapshot *snapshot);
 void fgi_snapshot_destroy(fgi_snapshot *snapshot); /* NULL is allowed */
 /* Removes old checkpoints of the run_dir, while no save is under way; a failure is a warning. */
 void fgi_state_prune(const fg_trainer *trainer);
-/* Takes a snapshot and writes it at once. */
-fg_status fgi_state_save(fg_trainer *trainer, fg_error *err);
 
 /* Loads options.checkpoints.weights and .resume, once. */
 fg_status fgi_state_restore(fg_trainer *trainer, fg_error *err);

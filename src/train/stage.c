@@ -504,12 +504,7 @@ static fg_status open_loader(const fg_trainer *trainer, fgi_stage_kind kind,
                              const fgi_stage_spec *spec, fg_loader **out, fg_error *err)
 {
     const bool is_train = kind == FGI_TRAIN;
-    const fg_client_info *info = fg_client_get_info(trainer->client);
-    if (info->process_count > 1)
-        return fgi_fail(err, FG_EUNSUPPORTED,
-                        "this is process %d of %d: the Trainer supports one process only\n"
-                        "restrict the plugin to this machine's devices",
-                        info->process_index, info->process_count);
+    FGI_TRY(fgi_strategy_can_run(trainer->client, err));
     const fg_loader_options options = {
         .batch_size = spec->batch_size,
         .shuffle = !spec->no_shuffle,

@@ -67,8 +67,8 @@ const fg_host_batch *fgi_stage_take_first(fgi_stage *stage);
 /* ---- running it ------------------------------------------------------------------------------ */
 
 /* Before a launch: sets its scalars, such as valid rows, random keys, learning rate. batch NULL:
- * the update of a step of several batches. */
-void fgi_stage_begin_launch(void *trainer, fgi_stage *stage, const fg_host_batch *batch);
+ * the update of a step of several batches. self: the Trainer. */
+void fgi_stage_begin_launch(void *self, fgi_stage *stage, const fg_host_batch *batch);
 /* The sample indices of a batch on the devices, if the program uses them (fg_batch_key), else NULL.
  */
 fg_status fgi_stage_upload_samples(fgi_stage *stage, const fg_host_batch *batch, fg_array **out,

@@ -16,6 +16,85 @@
 
 int fg_batch_field_count(const fg_batch *batch) { return batch->field_count; }
 
+/* ---- the denominator of a loss --------------------------------------------------------------- */
+
+/* What a scalar of a step was divided by. */
+typedef enum fgi_denominator {
+    FGI_BY_ROWS,    /* valid rows, or nothing: a mean over samples */
+    FGI_BY_WEIGHTS, /* a sum of weights, such as tokens, or a multiple of it */
+    FGI_BY_SEVERAL  /* several, or the value is not linear in such a mean */
+} fgi_denominator;
+
+/* The denominator of a value: none, because it is independent of the batch; the rows, also for any
+ * other dependency on the batch; the weights of a node; or several. */
+typedef enum kind { FREE, ROWS, WEIGHTS, SEVERAL } kind;
+
+typedef struct origin {
+    kind kind;
+    const fgi_node *weight; /* the first node of its structure */
+} origin;
+
+static origin join(origin a, origin b)
+{
+    if (a.kind == FREE || b.kind == FREE)
+        return a.kind == FREE ? b : a;
+    const bool is_same = a.kind == b.kind && a.weight == b.weight;
+    return is_same ? a : (origin){.kind = SEVERAL};
+}
+
+/* The result of an operation on a weighted mean. */
+static origin through(const fgi_node *node, origin all, const origin *of)
+{
+    const fgi_linearity linearity = fgi_linearity_of(node->op);
+    const bool has_second = node->arity > 1 && of[node->in[1]->id].kind != FREE;
+    bool keeps = linearity == FGI_LINEAR;
+    if (linearity == FGI_LINEAR_IN_FIRST)
+        keeps = !has_second;
+    if (linearity == FGI_BILINEAR)
+        keeps = !has_second || of[node->in[0]->id].kind == FREE;
+    return all.kind != WEIGHTS || keeps ? all : (origin){.kind = SEVERAL};
+}
+
+static origin origin_of(const fgi_node *node, const fgi_node *rows, const origin *of)
+{
+    const fg_trace *trace = node->trace;
+    if (node->denominator != NULL && node->denominator->first != rows->first)
+        return (origin){WEIGHTS, node->denominator->first};
+    if (node->denominator != NULL)
+        return (origin){.kind = ROWS};
+    if (node->op == &fgi_leaf_op) {
+        const bool is_feed = trace->leaves[fgi_leaf_index(node)].kind == FGI_LEAF_FEED;
+        return (origin){.kind = is_feed ? ROWS : FREE};
+    }
+    origin all = {.kind = FREE};
+    for (int i = 0; i < node->arity; i++)
+        all = join(all, of[node->in[i]->id]);
+    return through(node, all, of);
+}
+
+/* rows: the number of valid rows; *out_weight is set for FGI_BY_WEIGHTS. */
+static fgi_denominator denominator_of(fg_tensor value, fg_tensor rows, fg_tensor *out_weight)
+{
+    const fgi_node *node = fgi_node_of(value);
+    const fg_trace *trace = node->trace;
+    origin *of = fgi_calloc((size_t)node->id + 1, sizeof *of);
+    if (of == NULL || fgi_is_poison(value)) {
+        fgi_free(of);
+        return FGI_BY_ROWS;
+    }
+    for (size_t id = 0; id <= node->id; id++)
+        of[id] = origin_of(trace->nodes[id], fgi_node_of(rows), of);
+    const origin found = of[node->id];
+    fgi_free(of);
+    if (found.kind == WEIGHTS)
+        *out_weight = fgi_tensor_of(found.weight);
+    return found.kind == SEVERAL   ? FGI_BY_SEVERAL
+           : found.kind == WEIGHTS ? FGI_BY_WEIGHTS
+                                   : FGI_BY_ROWS;
+}
+
+/* ---- what a step logs ------------------------------------------------------------------------ */
+
 fg_tensor fg_batch_at(const fg_batch *batch, int index)
 {
     if (index >= 0 && index < batch->field_count)
@@ -73,7 +152,7 @@ static fg_tensor plain_pair(const fg_step *step, fg_tensor value)
     fg_tensor weight;
     if (rank > 0)
         return pair_of(fg_sum(wide, 0, NULL), fgi_count_valid(wide, rank, every_axis, FG_F32));
-    if (fgi_denominator_of(value, step->count, &weight) == FGI_BY_WEIGHTS)
+    if (denominator_of(value, step->count, &weight) == FGI_BY_WEIGHTS)
         return weighted_pair(wide, fg_cast(weight, FG_F32));
     return pair_of(fg_mul(wide, step->count), step->count);
 }
@@ -194,7 +273,7 @@ fg_tensor fgi_step_loss_weight(const fg_step *step, fg_tensor loss)
     fg_tensor weight;
     if (step->weight.handle != 0)
         return step->weight;
-    switch (fgi_denominator_of(loss, step->count, &weight)) {
+    switch (denominator_of(loss, step->count, &weight)) {
     case FGI_BY_ROWS: break;
     case FGI_BY_WEIGHTS: return fg_stop_gradient(fg_cast(weight, FG_F32));
     case FGI_BY_SEVERAL:
@@ -206,73 +285,4 @@ fg_tensor fgi_step_loss_weight(const fg_step *step, fg_tensor loss)
                               "weight of the batch's loss");
     }
     return step->count;
-}
-
-/* ---- the denominator of a loss --------------------------------------------------------------- */
-
-/* The denominator of a value: none, because it is independent of the batch; the rows, also for any
- * other dependency on the batch; the weights of a node; or several. */
-typedef enum kind { FREE, ROWS, WEIGHTS, SEVERAL } kind;
-
-typedef struct origin {
-    kind kind;
-    const fgi_node *weight; /* the first node of its structure */
-} origin;
-
-static origin join(origin a, origin b)
-{
-    if (a.kind == FREE || b.kind == FREE)
-        return a.kind == FREE ? b : a;
-    const bool is_same = a.kind == b.kind && a.weight == b.weight;
-    return is_same ? a : (origin){.kind = SEVERAL};
-}
-
-/* The result of an operation on a weighted mean. */
-static origin through(const fgi_node *node, origin all, const origin *of)
-{
-    const fgi_linearity linearity = fgi_linearity_of(node->op);
-    const bool has_second = node->arity > 1 && of[node->in[1]->id].kind != FREE;
-    bool keeps = linearity == FGI_LINEAR;
-    if (linearity == FGI_LINEAR_IN_FIRST)
-        keeps = !has_second;
-    if (linearity == FGI_BILINEAR)
-        keeps = !has_second || of[node->in[0]->id].kind == FREE;
-    return all.kind != WEIGHTS || keeps ? all : (origin){.kind = SEVERAL};
-}
-
-static origin origin_of(const fgi_node *node, const fgi_node *rows, const origin *of)
-{
-    const fg_trace *trace = node->trace;
-    if (node->denominator != NULL && node->denominator->first != rows->first)
-        return (origin){WEIGHTS, node->denominator->first};
-    if (node->denominator != NULL)
-        return (origin){.kind = ROWS};
-    if (node->op == &fgi_leaf_op) {
-        const bool is_feed = trace->leaves[fgi_leaf_index(node)].kind == FGI_LEAF_FEED;
-        return (origin){.kind = is_feed ? ROWS : FREE};
-    }
-    origin all = {.kind = FREE};
-    for (int i = 0; i < node->arity; i++)
-        all = join(all, of[node->in[i]->id]);
-    return through(node, all, of);
-}
-
-fgi_denominator fgi_denominator_of(fg_tensor value, fg_tensor rows, fg_tensor *out_weight)
-{
-    const fgi_node *node = fgi_node_of(value);
-    const fg_trace *trace = node->trace;
-    origin *of = fgi_calloc((size_t)node->id + 1, sizeof *of);
-    if (of == NULL || fgi_is_poison(value)) {
-        fgi_free(of);
-        return FGI_BY_ROWS;
-    }
-    for (size_t id = 0; id <= node->id; id++)
-        of[id] = origin_of(trace->nodes[id], fgi_node_of(rows), of);
-    const origin found = of[node->id];
-    fgi_free(of);
-    if (found.kind == WEIGHTS)
-        *out_weight = fgi_tensor_of(found.weight);
-    return found.kind == SEVERAL   ? FGI_BY_SEVERAL
-           : found.kind == WEIGHTS ? FGI_BY_WEIGHTS
-                                   : FGI_BY_ROWS;
 }

@@ -27,21 +27,10 @@ struct fg_batch {
     fg_tensor count; /* f32[]: valid rows */
 };
 
-/* In validation and test, keeps values of each sample, T[B] (sample_rows.h). */
-void fgi_step_keep_rows(fg_step *step, fg_tensor target, fg_tensor prediction, fg_tensor loss);
 /* Logs the loss that the step returned. */
 void fgi_step_log_loss(fg_step *step, fg_tensor loss);
 /* The weight of this batch's loss in a mean over batches: f32[]. If it is unknown, stores an error
  * in the trace. */
 fg_tensor fgi_step_loss_weight(const fg_step *step, fg_tensor loss);
-
-/* What a scalar of a step was divided by. */
-typedef enum fgi_denominator {
-    FGI_BY_ROWS,    /* valid rows, or nothing: a mean over samples */
-    FGI_BY_WEIGHTS, /* a sum of weights, such as tokens, or a multiple of it */
-    FGI_BY_SEVERAL  /* several, or the value is not linear in such a mean */
-} fgi_denominator;
-/* rows: the number of valid rows; *out_weight is set for FGI_BY_WEIGHTS. */
-fgi_denominator fgi_denominator_of(fg_tensor value, fg_tensor rows, fg_tensor *out_weight);
 
 #endif

@@ -79,6 +79,17 @@ fg_status fgi_strategy_open(const fg_trainer_devices *o, fg_client **client, fg_
     return status;
 }
 
+fg_status fgi_strategy_can_run(const fg_client *client, fg_error *err)
+{
+    const fg_client_info *info = fg_client_get_info(client);
+    if (info->process_count == 1)
+        return FG_OK;
+    return fgi_fail(err, FG_EUNSUPPORTED,
+                    "this is process %d of %d: the Trainer supports one process only\n"
+                    "restrict the plugin to this machine's devices",
+                    info->process_index, info->process_count);
+}
+
 const char *fgi_strategy_name(const fg_trainer_devices *o, int device_count)
 {
     if (is(o->strategy, "fsdp"))

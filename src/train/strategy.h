@@ -14,6 +14,8 @@ fgi_sharding fgi_batch_sharding(const fg_client *client);
 fg_status fgi_strategy_check(const fg_trainer_devices *o, fg_error *err);
 /* Opens the client that the options request, or takes theirs, unless *client is open. */
 fg_status fgi_strategy_open(const fg_trainer_devices *o, fg_client **client, fg_error *err);
+/* Refuses devices of several processes, for which programs can only be compiled. */
+fg_status fgi_strategy_can_run(const fg_client *client, fg_error *err);
 /* The strategy on that many devices: "single", "ddp" or "fsdp". */
 const char *fgi_strategy_name(const fg_trainer_devices *o, int device_count);
 /* Shards a module's parameters over the client's mesh. */

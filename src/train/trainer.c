@@ -53,7 +53,7 @@ static fg_status take_snapshot(void *self, fgi_snapshot **out, fg_error *err)
 {
     fg_trainer *trainer = self;
     if (fgi_stage_accumulator(trainer->stage[FGI_TRAIN]) != NULL) /* the last update is not known */
-        FGI_TRY(fgi_divergence_read(trainer->divergence, err));
+        FGI_TRY(fgi_divergence_read(&trainer->divergence, err));
     return fgi_snapshot_take(trainer, out, err);
 }
 
@@ -79,14 +79,13 @@ static fg_status create_progress(fg_trainer *trainer, fg_error *err)
 static fg_status create_observers(fg_trainer *trainer, fg_error *err)
 {
     const fg_trainer_options *o = &trainer->options;
-    FGI_TRY(fgi_ledger_create(&trainer->ledger, err));
     FGI_TRY(fgi_watchdog_create(o, &trainer->watchdog, err));
     FGI_TRY(fgi_step_profile_create(o->output.profile, o->checkpoints.run_dir, &trainer->cursor,
                                     &trainer->step_profile, err));
     FGI_TRY(fgi_run_create(&o->checkpoints, o->output.loggers, &trainer->run, err));
     FGI_TRY(fgi_callbacks_create(&trainer->call, &trainer->callbacks, err));
     fgi_spans_listen(&trainer->spans, fgi_watchdog_listener(trainer->watchdog));
-    fgi_spans_listen(&trainer->spans, fgi_ledger_listener(trainer->ledger));
+    fgi_spans_listen(&trainer->spans, fgi_ledger_listener(&trainer->ledger));
     fgi_spans_listen(&trainer->spans, fgi_signals_listener());
     return FG_OK;
 }
@@ -97,7 +96,7 @@ static fg_status create_loop(fg_trainer *trainer, fg_error *err)
     const fgi_feed_uses feed = {.cursor = &trainer->cursor,
                                 .call = &trainer->call,
                                 .spans = &trainer->spans,
-                                .ledger = trainer->ledger,
+                                .ledger = &trainer->ledger,
                                 .profile = trainer->step_profile,
                                 .watchdog = trainer->watchdog,
                                 .lost_step = &trainer->model.lost_step,
@@ -119,20 +118,19 @@ static fg_status create_loop(fg_trainer *trainer, fg_error *err)
 static fg_status create_guards(fg_trainer *trainer, fg_error *err)
 {
     const fg_trainer_options *o = &trainer->options;
-    const fgi_health_uses health = {.options = o,
-                                    .precision = trainer->precision,
-                                    .client = &trainer->client,
-                                    .optimizer = &trainer->model.optimizer};
-    FGI_TRY(fgi_health_create(&health, &trainer->health, err));
-    const fgi_divergence_uses divergence = {.options = o,
-                                            .call = &trainer->call,
-                                            .cursor = &trainer->cursor,
-                                            .optimizer = &trainer->model.optimizer,
-                                            .stage = trainer->stage[FGI_TRAIN],
-                                            .health = trainer->health,
-                                            .settle = end_save,
-                                            .self = trainer};
-    FGI_TRY(fgi_divergence_create(&divergence, &trainer->divergence, err));
+    trainer->health = (fgi_health){.of = {.options = o,
+                                          .precision = trainer->precision,
+                                          .client = &trainer->client,
+                                          .optimizer = &trainer->model.optimizer}};
+    trainer->divergence = (fgi_divergence){.of = {.options = o,
+                                                  .call = &trainer->call,
+                                                  .cursor = &trainer->cursor,
+                                                  .optimizer = &trainer->model.optimizer,
+                                                  .stage = trainer->stage[FGI_TRAIN],
+                                                  .health = &trainer->health,
+                                                  .settle = end_save,
+                                                  .self = trainer},
+                                           .at.lr_factor = 1};
     const fgi_saver_uses saver = {.o = &o->checkpoints,
                                   .cursor = &trainer->cursor,
                                   .call = &trainer->call,
@@ -140,7 +138,7 @@ static fg_status create_guards(fg_trainer *trainer, fg_error *err)
                                   .windows = trainer->windows,
                                   .watchdog = trainer->watchdog,
                                   .callbacks = trainer->callbacks,
-                                  .divergence = trainer->divergence,
+                                  .divergence = &trainer->divergence,
                                   .take = take_snapshot,
                                   .self = trainer};
     return fgi_saver_create(&saver, &trainer->saver, err);
@@ -204,11 +202,8 @@ void fg_trainer_destroy(fg_trainer *trainer)
     for (int i = 0; i < 4; i++)
         fgi_stage_destroy(trainer->stage[i]);
     fgi_feed_destroy(trainer->feed);
-    fgi_health_destroy(trainer->health);
-    fgi_divergence_destroy(trainer->divergence);
     fgi_saver_destroy(trainer->saver);
     fgi_step_profile_destroy(trainer->step_profile);
-    fgi_ledger_destroy(trainer->ledger);
     fg_load_report_fini(&trainer->model.load_report);
     fg_module_destroy(trainer->model.root);
     if (trainer->client != trainer->options.devices.client)
@@ -494,8 +489,8 @@ fg_status fgi_trainer_enter(fg_trainer *trainer, const fg_task *task, const fg_f
     trainer->call = (fgi_call){.is_busy = true, .stats_before = stats_of(trainer)};
     fgi_here_take(&trainer->call.file, &trainer->call.line);
     trainer->call.reads_before =
-        fgi_watch_reads((fgi_read_watch){.fn = on_read, .self = trainer->ledger});
-    fgi_ledger_start(trainer->ledger, fgi_now_ns());
+        fgi_watch_reads((fgi_read_watch){.fn = on_read, .self = &trainer->ledger});
+    fgi_ledger_start(&trainer->ledger, fgi_now_ns());
     return FG_OK;
 }
 
@@ -559,11 +554,11 @@ static void fill(const fg_trainer *trainer, fgi_stage_kind kind, fg_result *resu
     const fgi_stage *stage = trainer->stage[kind];
     fgi_program_cost cost;
     fgi_stage_report_input(stage, &result->input);
-    fgi_ledger_result(trainer->ledger, result);
+    fgi_ledger_result(&trainer->ledger, result);
     result->epochs = trainer->cursor.epoch;
     result->steps = trainer->cursor.step;
-    fgi_health_result(trainer->health, result);
-    fgi_divergence_result(trainer->divergence, result);
+    fgi_health_result(&trainer->health, result);
+    fgi_divergence_result(&trainer->divergence, result);
     result->device_peak_bytes = -1;
     const fgi_step_program *program = fgi_stage_program(stage);
     if (program != NULL && fgi_step_program_cost(program, &cost, NULL) == FG_OK)

@@ -14,6 +14,8 @@
 #include "train/accumulation.h"
 #include "train/call.h"
 #include "train/cursor.h"
+#include "train/divergence.h"
+#include "train/ledger.h"
 #include "train/windows.h"
 
 struct fgi_precision;
@@ -65,9 +67,9 @@ struct fg_trainer {
     struct fgi_stage *stage[4]; /* by fgi_stage_kind */
     struct fgi_feed *feed;
     struct fgi_windows *windows; /* of training */
-    struct fgi_health *health;
-    struct fgi_divergence *divergence;
-    struct fgi_ledger *ledger;
+    fgi_health health;
+    fgi_divergence divergence;
+    fgi_ledger ledger;
     struct fgi_saver *saver;
     struct fgi_step_profile *step_profile;
     struct fgi_run *run;
@@ -87,8 +89,9 @@ struct fg_trainer {
 fg_status fgi_trainer_prepare(fg_trainer *trainer, const fg_task *task, bool with_optimizer,
                               fg_error *err);
 
-/* Takes the sums of training (windows.h): calls `log`, and looks for divergence. */
-fg_status fgi_fit_take(void *trainer, fgi_window_end end, const float *sums, const fg_progress *at,
+/* Takes the sums of training (windows.h): calls `log`, and looks for divergence. self: the
+ * Trainer. */
+fg_status fgi_fit_take(void *self, fgi_window_end end, const float *sums, const fg_progress *at,
                        fg_error *err);
 /* Whether the call is to end early: a callback, a signal, a request, or the end of its time. */
 bool fgi_trainer_stops(fg_trainer *trainer);

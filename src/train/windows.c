@@ -196,7 +196,8 @@ fg_status fgi_windows_peek(const fgi_windows *windows, float *out_sums, fg_error
     fgi_event_destroy(arrived);
     if (status != FG_OK)
         return read_failed(windows, windows->of.cursor->step, status, err);
-    return windows->of.take(windows->of.self, FGI_WINDOW_OPEN, out_sums, NULL, err);
+    const fg_progress at = {.step = windows->of.cursor->step};
+    return windows->of.take(windows->of.self, FGI_WINDOW_OPEN, out_sums, &at, err);
 }
 
 /* Starts reading the sums of the current window; there is room for it. */

@@ -29,8 +29,8 @@ typedef struct fgi_windows_uses {
     fgi_feed *feed;
     fgi_spans *spans;
     const fgi_cursor *cursor;
-    /* `at` is when the window was closed, without metrics; with FGI_WINDOW_OPEN, NULL. May be NULL,
-     * as in an evaluation. */
+    /* `at` is when the window was closed, without metrics; with FGI_WINDOW_OPEN, only the step. May
+     * be NULL, as in an evaluation. */
     fg_status (*take)(void *self, fgi_window_end end, const float *sums, const fg_progress *at,
                       fg_error *err);
     void *self;

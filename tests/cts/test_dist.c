@@ -392,7 +392,10 @@ static void copy_checkpoint(const curve_run *run, const char *from, const char *
     const fg_fit_data data = {
         .train = run->train, .global_batch_size = run->batch, .drop_last = run->drop_last};
     fgt_ok(fgi_stage_prepare(trainer, FGI_TRAIN, &data, &err));
-    fgt_ok(fgi_state_save(trainer, &err));
+    fgi_snapshot *snapshot = NULL;
+    fgt_ok(fgi_snapshot_take(trainer, &snapshot, &err));
+    fgt_ok(fgi_snapshot_write(snapshot, &err));
+    fgi_snapshot_destroy(snapshot);
     curve_end(trainer);
 }
 

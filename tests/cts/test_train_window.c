@@ -109,7 +109,7 @@ static void train(const char *folder, int64_t stop_at, const char *resume, const
     assert_int_equal(fg_trainer_fit(trainer, &task, &fit, &err), stop_at > 0 ? FG_ESTOPPED : FG_OK);
     check_means(fg_trainer_result(trainer), stop_at > 0 ? stop_at : STEPS);
     /* the first step has too few samples for its loss to be a reference; no other step counts */
-    assert_int_equal(trainer->divergence->at.has_start, 0);
+    assert_int_equal(trainer->divergence.at.has_start, 0);
     fg_trainer_destroy(trainer);
 }
 

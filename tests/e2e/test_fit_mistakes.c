@@ -345,7 +345,7 @@ static void a_run_that_stands_still_ends(void **state)
     const char *folder = fit_folder();
     const outcome *o = hangs(folder, "hold=1", "fit digits.yaml --trainer.watchdog_s=0.3");
     contains(o->err, "fulgurite fit: no progress for ");
-    contains(file_text(folder, "run/hang.txt"), " s: training");
+    contains(file_text(folder, "run/hang.txt"), " s: validation: reading metrics\n");
     contains(o->err, "\n  no step has finished yet\n  waiting for: ");
     contains(o->err, "\n  last checkpoint: none\n  stacks of all threads: run/hang.txt\n");
     char *text = file_text(folder, "run/hang.txt"),

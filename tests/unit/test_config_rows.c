@@ -444,10 +444,7 @@ static fg_recipe recorded;
 
 static const fg_callback_ops *record_ops(void **self)
 {
-    struct fgi_callbacks *list = recorded.trainer->callbacks;
-    const size_t last = fgi_callbacks_count(list) - 1;
-    *self = fgi_callbacks_self(list, last);
-    return fgi_callbacks_ops(list, last);
+    return fgi_callbacks_last(recorded.trainer->callbacks, self);
 }
 
 /* A metric at a step: of a window, an epoch or a validation. */

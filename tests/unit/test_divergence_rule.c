@@ -24,7 +24,7 @@ static fgi_divergence_uses uses_of(fg_trainer *trainer)
                                  .call = &trainer->call,
                                  .cursor = &trainer->cursor,
                                  .optimizer = &trainer->model.optimizer,
-                                 .health = trainer->health};
+                                 .health = &trainer->health};
 }
 
 /* The number of lines until it counts as divergence, 0: never. */
@@ -514,19 +514,17 @@ static void advice_on_updates_is_given_once(void **state)
             [FGI_HEALTH_BAD] = reports[i].bad, [FGI_HEALTH_LOST] = reports[i].lost};
         trainer.options.divergence.action = reports[i].action;
         trainer.precision = fgi_precision_find(reports[i].precision, &err);
-        fgt_ok(fgi_health_create(&(fgi_health_uses){.options = &trainer.options,
-                                                    .precision = trainer.precision,
-                                                    .optimizer = &trainer.model.optimizer},
-                                 &trainer.health, &err));
+        trainer.health = (fgi_health){.of = {.options = &trainer.options,
+                                             .precision = trainer.precision,
+                                             .optimizer = &trainer.model.optimizer}};
         fg_result result = {0};
-        fgi_health_result(trainer.health, &result); /* nothing was read */
+        fgi_health_result(&trainer.health, &result); /* nothing was read */
         assert_true(result.nonfinite_steps == -1 && isnan(result.lost_updates));
         for (int64_t k = 0; k < 2; k++) {
             line[0] = '\0';
-            fgi_health_take(trainer.health, values, 7 + k);
+            fgi_health_take(&trainer.health, values, 7 + k);
             assert_string_equal(line, k == 0 ? reports[i].says : "");
         }
-        fgi_health_destroy(trainer.health);
     }
     fg_log_set(NULL, NULL);
     fg_module_destroy(root);
@@ -558,17 +556,16 @@ static void bad_gradients_are_noticed(void **state)
     fg_trainer trainer = {.precision = fgi_precision_find("32-true", &err),
                           .call.is_running = true,
                           .model.optimizer = fg_sgd_create(root, NULL)};
-    fgt_ok(fgi_health_create(&(fgi_health_uses){.options = &trainer.options,
-                                                .precision = trainer.precision,
-                                                .optimizer = &trainer.model.optimizer},
-                             &trainer.health, &err));
+    trainer.health = (fgi_health){.of = {.options = &trainer.options,
+                                         .precision = trainer.precision,
+                                         .optimizer = &trainer.model.optimizer}};
     fg_log_set(keep_line, NULL);
     for (size_t i = 0; i < sizeof bad_gradients / sizeof bad_gradients[0]; i++) {
         divergence = (fgi_divergence){.of = uses_of(&trainer),
                                       .at = {.lr_factor = 1, .bad = bad_gradients[i].ignored}};
         trainer.options.divergence.action = bad_gradients[i].action;
         trainer.call.is_search = bad_gradients[i].is_search;
-        fgi_health_take(trainer.health, values, 7);
+        fgi_health_take(&trainer.health, values, 7);
         line[0] = '\0'; /* the advice */
         const fg_status status = fgi_divergence_check(&divergence, 7, &err);
         assert_int_equal(status, bad_gradients[i].says != NULL ? FG_ENUMERIC : FG_OK);
@@ -578,7 +575,6 @@ static void bad_gradients_are_noticed(void **state)
         assert_int_equal(divergence.at.bad, bad_gradients[i].ignored_then);
     }
     fg_log_set(NULL, NULL);
-    fgi_health_destroy(trainer.health);
     fg_module_destroy(root);
 }
 
