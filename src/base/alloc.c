@@ -60,6 +60,20 @@ void *fgi_alloc(size_t size)
     return fgi_alloc_fault() ? NULL : counted(malloc(at_least_one(size)));
 }
 
+void *fgi_alloc_for(void *has_failed, size_t size)
+{
+    void *block = fgi_alloc(size);
+    if (block == NULL && has_failed != NULL)
+        *(bool *)has_failed = true;
+    return block;
+}
+
+void fgi_free_for(void *has_failed, void *block)
+{
+    (void)has_failed;
+    fgi_free(block);
+}
+
 void *fgi_calloc(size_t count, size_t size)
 {
     size_t bytes;

@@ -14,6 +14,11 @@ void *fgi_realloc(void *block, size_t size);
 char *fgi_strdup(const char *text);
 void fgi_free(void *block);
 
+/* The same for libraries that call back: *has_failed (may be NULL) becomes true when out of memory,
+ * which protobuf-c does not distinguish from invalid data. */
+void *fgi_alloc_for(void *has_failed, size_t size);
+void fgi_free_for(void *has_failed, void *block);
+
 /* Memory aligned to 64 bytes, which PJRT can use without a copy. Free it with fgi_free_aligned. */
 void *fgi_alloc_aligned(size_t size);
 void fgi_free_aligned(void *block);

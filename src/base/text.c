@@ -361,6 +361,18 @@ bool fgi_text_is_utf8(fgi_str text)
     return length > 0;
 }
 
+void fgi_text_make_utf8(char *text)
+{
+    const size_t size = strlen(text);
+    for (size_t at = 0, length; at < size; at += length) {
+        length = fgi_utf8_length((const unsigned char *)text + at, size - at);
+        if (length == 0) {
+            text[at] = '?';
+            length = 1;
+        }
+    }
+}
+
 /* Source: Unicode 15, EastAsianWidth.txt (W and F) and general categories Mn and Cf, by block. */
 static size_t columns_of(uint32_t c)
 {

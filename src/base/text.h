@@ -53,6 +53,8 @@ fgi_str fgi_str_trim(fgi_str text);
 /* Length of the UTF-8 sequence at `text`, 0 if it is invalid. size > 0. */
 size_t fgi_utf8_length(const unsigned char *text, size_t size);
 bool fgi_text_is_utf8(fgi_str text);
+/* Replaces each byte that is not valid UTF-8 by a question mark. */
+void fgi_text_make_utf8(char *text);
 /* Bytes of the longest beginning of a UTF-8 text that takes at most `columns` columns of a
  * terminal, 2 per East Asian wide character and 0 per combining one. *out_used (may be NULL): how
  * many it takes. An invalid byte takes one. */

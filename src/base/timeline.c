@@ -220,18 +220,6 @@ static int compare(const void *a, const void *b)
 }
 
 /* Replaces what is not UTF-8, such as the end of a name that was cut. */
-static void clean(char *name)
-{
-    const size_t size = strlen(name);
-    for (size_t i = 0, n; i < size; i += n) {
-        n = fgi_utf8_length((const unsigned char *)name + i, size - i);
-        if (n > 0)
-            continue;
-        name[i] = '?';
-        n = 1;
-    }
-}
-
 fg_status fgi_timeline_sort(const fgi_timeline *timeline, const fgi_timeline_track *track,
                             fgi_timeline_span **out, fg_error *err)
 {
@@ -245,7 +233,7 @@ fg_status fgi_timeline_sort(const fgi_timeline *timeline, const fgi_timeline_tra
             spans[count] = c->span[i];
             spans[count].begin_ns = clip(timeline, c->span[i].begin_ns);
             spans[count].end_ns = clip(timeline, c->span[i].end_ns);
-            clean(spans[count++].name);
+            fgi_text_make_utf8(spans[count++].name);
         }
     qsort(spans, count, sizeof *spans, compare);
     return FG_OK;
@@ -262,5 +250,5 @@ void fgi_timeline_describe(const fgi_timeline *timeline, const fgi_timeline_trac
         (void)fgi_snprintf(out, FGI_TIMELINE_NAME + 16, "%s %d", name, track->number);
     else
         (void)fgi_snprintf(out, FGI_TIMELINE_NAME + 16, "%s", name);
-    clean(out);
+    fgi_text_make_utf8(out);
 }

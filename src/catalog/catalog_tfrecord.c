@@ -147,20 +147,6 @@ static fg_status find_bytes(scan *s, span feature, span *out)
     return count == 1 ? FG_OK : fail_record(s, "expected one value of bytes as the image");
 }
 
-static void *take(void *self, size_t size)
-{
-    scan *s = self;
-    void *block = fgi_alloc(size);
-    s->has_no_memory |= block == NULL;
-    return block;
-}
-
-static void give(void *self, void *block)
-{
-    (void)self;
-    fgi_free(block);
-}
-
 static void free_feature(scan *s, Fulgurite__Tf__Feature **feature)
 {
     if (*feature != NULL)
@@ -363,7 +349,8 @@ static fg_status scan_shard(fgi_draft *b, size_t shard, fg_error *err)
         return fgi_no_memory(err);
     s->b = b;
     s->shard = s->window.shard = &b->catalog->shards.list[shard];
-    s->memory = (ProtobufCAllocator){.alloc = take, .free = give, .allocator_data = s};
+    s->memory = (ProtobufCAllocator){
+        .alloc = fgi_alloc_for, .free = fgi_free_for, .allocator_data = &s->has_no_memory};
     s->err = err;
     fg_status status = FG_OK;
     while (status == FG_OK && s->record < s->shard->size)

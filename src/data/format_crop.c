@@ -84,14 +84,7 @@ fg_status fgi_crop_hint(fg_status status, bool applies, const char *hint, fg_err
     return fgi_fail(err, status, "%.380s\n%s", err->message, hint);
 }
 
-fg_format_request fgi_crop_val_request(const fg_format_request *request, const fg_dataset *train)
-{
-    fg_format_request out = *request;
-    out.part = FG_PART_VAL;
-    out.class_names = train->class_names;
-    out.class_count = train->class_names != NULL ? train->class_count : 0;
-    return out;
-}
+/* ---- parts ----------------------------------------------------------------------------------- */
 
 fg_status fgi_crop_hold_out(const fg_format_request *request, fg_dataset *varied,
                             fg_dataset *middle, fg_format_data *out, fg_error *err)
@@ -114,5 +107,88 @@ fg_status fgi_crop_hold_out(const fg_format_request *request, fg_dataset *varied
         status = fg_dataset_subset(varied, rows + val_count, (size_t)count - val_count,
                                    &out->samples, err);
     fgi_free(rows);
+    return status;
+}
+
+/* A source and its object. */
+typedef struct part {
+    const fgi_crop_source *source;
+    const fgi_crop *own;
+    void *self;
+} part;
+
+static fg_status part_open(part *p, const fg_format_request *request, fg_error *err)
+{
+    p->self = fgi_calloc(1, p->source->size);
+    return p->self != NULL ? p->source->open(p->self, p->own, request, err) : fgi_no_memory(err);
+}
+
+static void part_close(part *p)
+{
+    if (p->self != NULL)
+        p->source->close(p->self);
+    fgi_free(p->self);
+}
+
+static fg_status split_train(const part *p, const fg_format_request *request, fg_format_data *out,
+                             fg_error *err)
+{
+    fg_dataset *varied = NULL, *middle = NULL;
+    fg_status status = p->source->create(p->self, true, true, &varied, err);
+    if (status == FG_OK)
+        status = p->source->create(p->self, false, false, &middle, err);
+    if (status == FG_OK)
+        status = fgi_crop_hold_out(request, varied, middle, out, err);
+    fg_dataset_destroy(varied);
+    fg_dataset_destroy(middle);
+    return status;
+}
+
+/* Validation samples in another place have the classes of the training samples. */
+static fg_status open_val(const part *train, fg_format_request request, fg_format_data *out,
+                          fg_error *err)
+{
+    part val = {train->source, train->own, NULL};
+    request.part = FG_PART_VAL;
+    request.class_names = out->samples->class_names;
+    request.class_count = request.class_names != NULL ? out->samples->class_count : 0;
+    fg_status status = part_open(&val, &request, err);
+    if (status == FG_OK)
+        status = val.source->create(val.self, false, true, &out->val, err);
+    part_close(&val);
+    return status;
+}
+
+/* Validation samples among the training samples that nothing uses are probably a mistake. */
+static fg_status open_train(const part *p, const fg_format_request *request, fg_format_data *out,
+                            fg_error *err)
+{
+    const char *val = p->own->paths[FG_PART_VAL];
+    const bool is_given = val != NULL && *val != '\0', is_fit = request->is_training;
+    bool has_val = false;
+    if (!is_given)
+        FGI_TRY(p->source->has_val(p->self, &has_val, err));
+    if (has_val)
+        return fg_option_fail(request->values, "train", FG_EINVAL, err,
+                              "'%s' also contains validation samples\nset data.val to the same "
+                              "path to use them",
+                              p->own->paths[FG_PART_TRAIN]);
+    if (is_fit && request->val_fraction > 0)
+        return split_train(p, request, out, err);
+    FGI_TRY(p->source->create(p->self, is_fit, is_fit, &out->samples, err));
+    return is_fit && is_given ? open_val(p, *request, out, err) : FG_OK;
+}
+
+fg_status fgi_crop_open(const fgi_crop_source *source, const fgi_crop *own,
+                        const fg_format_request *request, fg_format_data *out, fg_error *err)
+{
+    part p = {source, own, NULL};
+    FGI_TRY(fgi_crop_check(own, request->values, err));
+    fg_status status = part_open(&p, request, err);
+    if (status == FG_OK && request->part == FG_PART_TRAIN)
+        status = open_train(&p, request, out, err);
+    else if (status == FG_OK)
+        status = source->create(p.self, false, false, &out->samples, err);
+    part_close(&p);
     return status;
 }

@@ -77,10 +77,6 @@ fg_images_options fgi_crop_options(const fgi_crop *o, const fg_type *input, bool
 /* FG_EINVAL if a source whose samples have splits has none (`count`) for the part. */
 fg_status fgi_crop_check_count(const char *path, fg_data_part part, int64_t count, fg_error *err);
 
-/* The request for validation samples that are opened with the training samples: with the same
- * classes. Valid as long as `train`. */
-fg_format_request fgi_crop_val_request(const fg_format_request *request, const fg_dataset *train);
-
 /* Warns if `count` samples of the source have several labels. */
 void fgi_crop_warn_labels(const fg_format_request *request, const char *path, int64_t count);
 
@@ -92,5 +88,25 @@ fg_status fgi_crop_hint(fg_status status, bool applies, const char *hint, fg_err
  * out->val. */
 fg_status fgi_crop_hold_out(const fg_format_request *request, fg_dataset *varied,
                             fg_dataset *middle, fg_format_data *out, fg_error *err);
+
+/* Where a format finds samples. An object of `size` bytes, 0 at first, is the source of a part. */
+typedef struct fgi_crop_source {
+    size_t size;
+    /* own: the struct of the format; both are valid until the object is closed, which it is also
+     * after an error */
+    fg_status (*open)(void *self, const void *own, const fg_format_request *request, fg_error *err);
+    /* Whether some samples are of the split val. */
+    fg_status (*has_val)(const void *self, bool *out, fg_error *err);
+    /* The samples, cropped as for training or in the middle. is_fit: they are those of a fit,
+     * before which files are checked. */
+    fg_status (*create)(const void *self, bool is_training, bool is_fit, fg_dataset **out,
+                        fg_error *err);
+    void (*close)(void *self);
+} fgi_crop_source;
+
+/* Opens the request's part: to train, with validation samples, which are held out or of the option
+ * val. */
+fg_status fgi_crop_open(const fgi_crop_source *source, const fgi_crop *own,
+                        const fg_format_request *request, fg_format_data *out, fg_error *err);
 
 #endif

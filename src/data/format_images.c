@@ -33,8 +33,9 @@ typedef struct source {
     fgi_image_listener listener;
 } source;
 
-static void source_fini(source *s)
+static void source_close(void *self)
 {
+    source *s = self;
     fg_catalog_destroy(s->catalog);
     fgi_free(s->splits);
 }
@@ -119,10 +120,11 @@ static fg_status open_catalog(source *s, const char *path, fg_error *err)
 }
 
 /* Opens the source of the request's part. */
-static fg_status source_open(const images *own, const fg_format_request *request, source *out,
+static fg_status source_open(void *self, const void *own, const fg_format_request *request,
                              fg_error *err)
 {
-    const char *path = own->crop.paths[request->part];
+    source *out = self;
+    const char *path = ((const images *)own)->crop.paths[request->part];
     *out = (source){.own = own,
                     .request = request,
                     .listener = {request->say, request->say_self, request->is_training}};
@@ -136,24 +138,22 @@ static fg_status source_open(const images *own, const fg_format_request *request
         status = warn_of_labels(out, err);
     if (status == FG_OK && request->say != NULL)
         status = fg_catalog_describe(out->catalog, request->say, request->say_self, err);
-    if (status != FG_OK)
-        source_fini(out);
     return status;
 }
 
 enum { CHECK_SECONDS = 2 };
 
-/* is_checked: for a fit, before which the files are checked. */
-static fg_status create(const source *s, bool is_training, bool is_checked, fg_dataset **out,
+static fg_status create(const void *self, bool is_training, bool is_fit, fg_dataset **out,
                         fg_error *err)
 {
+    const source *s = self;
     const images *own = s->own;
     fg_images_options options = fgi_crop_options(&own->crop, s->request->input, is_training);
     options.splits = s->splits;
     options.split = 1;
     options.no_labels = !s->request->needs_target;
     options.skip_damaged = is_training && own->crop.damaged == FGI_DAMAGED_SKIP;
-    options.check = is_checked && own->check != CHECK_NEVER;
+    options.check = is_fit && own->check != CHECK_NEVER;
     options.check_decodes = own->check == CHECK_DECODE;
     options.check_seconds = own->check == CHECK_ALL ? 0 : CHECK_SECONDS;
     const fg_status status = fgi_images_create(s->catalog, &options, &s->listener, out, err);
@@ -165,74 +165,23 @@ static fg_status create(const source *s, bool is_training, bool is_checked, fg_d
         err);
 }
 
-/* ---- parts ----------------------------------------------------------------------------------- */
-
-/* Validation samples in the training source that nothing uses are probably a mistake. */
-static fg_status check_splits(const source *s, fg_error *err)
+static fg_status has_val(const void *self, bool *out, fg_error *err)
 {
+    const source *s = self;
     fg_catalog_item item;
-    const char *const *paths = s->own->crop.paths, *val = paths[FG_PART_VAL];
-    for (int64_t i = 0; (val == NULL || *val == '\0') && i < fg_catalog_count(s->catalog); i++) {
+    for (int64_t i = 0; !*out && i < fg_catalog_count(s->catalog); i++) {
         FGI_TRY(fg_catalog_get(s->catalog, i, &item, err));
-        if (item.split == FG_VAL)
-            return fg_option_fail(s->request->values, "train", FG_EINVAL, err,
-                                  "'%s' also contains validation samples\nset data.val to the same "
-                                  "path to use them",
-                                  paths[FG_PART_TRAIN]);
+        *out = item.split == FG_VAL;
     }
     return FG_OK;
-}
-
-static fg_status split_train(const source *s, fg_format_data *out, fg_error *err)
-{
-    fg_dataset *varied = NULL, *middle = NULL;
-    fg_status status = create(s, true, true, &varied, err);
-    if (status == FG_OK)
-        status = create(s, false, false, &middle, err);
-    if (status == FG_OK)
-        status = fgi_crop_hold_out(s->request, varied, middle, out, err);
-    fg_dataset_destroy(varied);
-    fg_dataset_destroy(middle);
-    return status;
-}
-
-/* Validation samples in a separate source have the classes of the training samples. */
-static fg_status open_val(const source *train, fg_format_data *out, fg_error *err)
-{
-    source val;
-    const fg_format_request request = fgi_crop_val_request(train->request, out->samples);
-    const char *path = train->own->crop.paths[FG_PART_VAL];
-    if (path == NULL || *path == '\0')
-        return FG_OK;
-    FGI_TRY(source_open(train->own, &request, &val, err));
-    const fg_status status = create(&val, false, true, &out->val, err);
-    source_fini(&val);
-    return status;
-}
-
-static fg_status open_train(const source *s, fg_format_data *out, fg_error *err)
-{
-    FGI_TRY(check_splits(s, err));
-    if (!s->request->is_training)
-        return create(s, false, false, &out->samples, err);
-    if (s->request->val_fraction > 0)
-        return split_train(s, out, err);
-    FGI_TRY(create(s, true, true, &out->samples, err));
-    return open_val(s, out, err);
 }
 
 static fg_status open_part(const void *own, const fg_format_request *request, fg_format_data *out,
                            fg_error *err)
 {
-    const images *o = own;
-    source s;
-    FGI_TRY(fgi_crop_check(&o->crop, request->values, err));
-    FGI_TRY(source_open(o, request, &s, err));
-    const fg_status status = request->part == FG_PART_TRAIN
-                                 ? open_train(&s, out, err)
-                                 : create(&s, false, false, &out->samples, err);
-    source_fini(&s);
-    return status;
+    static const fgi_crop_source files = {sizeof(source), source_open, has_val, create,
+                                          source_close};
+    return fgi_crop_open(&files, own, request, out, err);
 }
 
 /* ---- the row --------------------------------------------------------------------------------- */

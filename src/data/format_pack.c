@@ -77,20 +77,27 @@ static bool has_images(const char *path)
 }
 
 /* Opens the pack of the request's part. */
-static fg_status part_open(const pack *own, const fg_format_request *request, part *out,
+static fg_status part_open(void *self, const void *own, const fg_format_request *request,
                            fg_error *err)
 {
-    *out = (part){.own = own, .request = request, .path = own->crop.paths[request->part]};
-    fg_status status = fg_pack_open(out->path, NULL, &out->pack, err);
+    part *out = self;
+    *out = (part){.own = own, .request = request};
+    out->path = out->own->crop.paths[request->part];
+    const fg_status status = fg_pack_open(out->path, NULL, &out->pack, err);
     if (status != FG_OK)
         return fgi_crop_hint(status, has_images(out->path),
                              "to read image files, set data.format to images", err);
-    status = look_at_splits(out, err);
-    if (status == FG_OK)
-        status = warn_of_labels(out, err);
-    if (status != FG_OK)
-        fg_pack_close(out->pack);
-    return status;
+    FGI_TRY(look_at_splits(out, err));
+    return warn_of_labels(out, err);
+}
+
+static void part_close(void *self) { fg_pack_close(((part *)self)->pack); }
+
+static fg_status has_val(const void *self, bool *out, fg_error *err)
+{
+    (void)err;
+    *out = ((const part *)self)->has_val;
+    return FG_OK;
 }
 
 /* Bytes of a pack that is read into memory before it is used. */
@@ -128,8 +135,10 @@ static fg_status check_encoding(const fg_dataset *dataset, const fg_option_value
 }
 
 /* The samples of the part; all of a pack without splits, and to predict. */
-static fg_status create(const part *p, bool is_training, fg_dataset **out, fg_error *err)
+static fg_status create(const void *self, bool is_training, bool is_fit, fg_dataset **out,
+                        fg_error *err)
 {
+    const part *p = self;
     const fg_format_request *r = p->request;
     fg_pack_dataset_options o = {.images = fgi_crop_options(&p->own->crop, r->input, is_training),
                                  .first_variant = !is_training,
@@ -156,69 +165,11 @@ static fg_status create(const part *p, bool is_training, fg_dataset **out, fg_er
     return status;
 }
 
-/* ---- parts ----------------------------------------------------------------------------------- */
-
-/* Validation samples in the training pack that nothing uses are probably a mistake. */
-static fg_status check_splits(const part *p, fg_error *err)
-{
-    const char *val = p->own->crop.paths[FG_PART_VAL];
-    if (!p->has_val || (val != NULL && *val != '\0'))
-        return FG_OK;
-    return fg_option_fail(p->request->values, "train", FG_EINVAL, err,
-                          "'%s' also contains validation samples\nset data.val to the same path to "
-                          "use them",
-                          p->path);
-}
-
-static fg_status split_train(const part *p, fg_format_data *out, fg_error *err)
-{
-    fg_dataset *varied = NULL, *middle = NULL;
-    fg_status status = create(p, true, &varied, err);
-    if (status == FG_OK)
-        status = create(p, false, &middle, err);
-    if (status == FG_OK)
-        status = fgi_crop_hold_out(p->request, varied, middle, out, err);
-    fg_dataset_destroy(varied);
-    fg_dataset_destroy(middle);
-    return status;
-}
-
-/* Validation samples in another pack have the classes of the training samples. */
-static fg_status open_val(const part *train, fg_format_data *out, fg_error *err)
-{
-    part val;
-    const fg_format_request request = fgi_crop_val_request(train->request, out->samples);
-    const char *path = train->own->crop.paths[FG_PART_VAL];
-    if (path == NULL || *path == '\0')
-        return FG_OK;
-    FGI_TRY(part_open(train->own, &request, &val, err));
-    const fg_status status = create(&val, false, &out->val, err);
-    fg_pack_close(val.pack);
-    return status;
-}
-
-static fg_status open_train(const part *p, fg_format_data *out, fg_error *err)
-{
-    FGI_TRY(check_splits(p, err));
-    if (!p->request->is_training)
-        return create(p, false, &out->samples, err);
-    if (p->request->val_fraction > 0)
-        return split_train(p, out, err);
-    FGI_TRY(create(p, true, &out->samples, err));
-    return open_val(p, out, err);
-}
-
 static fg_status open_part(const void *own, const fg_format_request *request, fg_format_data *out,
                            fg_error *err)
 {
-    const pack *o = own;
-    part p;
-    FGI_TRY(fgi_crop_check(&o->crop, request->values, err));
-    FGI_TRY(part_open(o, request, &p, err));
-    const fg_status status = request->part == FG_PART_TRAIN ? open_train(&p, out, err)
-                                                            : create(&p, false, &out->samples, err);
-    fg_pack_close(p.pack);
-    return status;
+    static const fgi_crop_source records = {sizeof(part), part_open, has_val, create, part_close};
+    return fgi_crop_open(&records, own, request, out, err);
 }
 
 /* ---- the row --------------------------------------------------------------------------------- */

@@ -22,20 +22,6 @@ typedef struct reading {
     double value;
 } reading;
 
-/* self: whether memory ran out, which protobuf-c does not distinguish from malformed data. */
-static void *take(void *self, size_t size)
-{
-    void *block = fgi_alloc(size);
-    *(bool *)self |= block == NULL;
-    return block;
-}
-
-static void give(void *self, void *block)
-{
-    (void)self;
-    fgi_free(block);
-}
-
 static int by_device(const void *a, const void *b)
 {
     const reading *x = a, *y = b;
@@ -58,7 +44,8 @@ static fg_status unpack(const fgi_buf *answer, reading out[DEVICES_MAX], size_t 
                         fg_error *err)
 {
     bool has_no_memory = false;
-    ProtobufCAllocator allocator = {.alloc = take, .free = give, .allocator_data = &has_no_memory};
+    ProtobufCAllocator allocator = {
+        .alloc = fgi_alloc_for, .free = fgi_free_for, .allocator_data = &has_no_memory};
     Fulgurite__Tpu__MetricResponse *response = fulgurite__tpu__metric_response__unpack(
         &allocator, answer->size, (const uint8_t *)answer->data);
     if (has_no_memory)

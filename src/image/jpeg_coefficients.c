@@ -10,6 +10,7 @@
 #include <string.h>
 #include "base/alloc.h"
 #include "base/error.h"
+#include "image/little_endian.h"
 #include "image/bit_planes.h"
 #include "image/jpeg_guard.h"
 
@@ -27,24 +28,6 @@ static const uint8_t zigzag[DCTSIZE2] = {
     0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,  12, 19, 26, 33, 40, 48,
     41, 34, 27, 20, 13, 6,  7,  14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23,
     30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63};
-
-static unsigned get16(const uint8_t *bytes) { return bytes[0] | (unsigned)bytes[1] << 8; }
-
-static uint32_t get32(const uint8_t *bytes)
-{
-    return get16(bytes) | (uint32_t)get16(bytes + 2) << 16;
-}
-
-static void put16(fgi_buf *out, unsigned value)
-{
-    fgi_buf_add(out, (const uint8_t[]){(uint8_t)value, (uint8_t)(value >> 8)}, 2);
-}
-
-static void put32(fgi_buf *out, uint32_t value)
-{
-    put16(out, value & 0xffff);
-    put16(out, value >> 16);
-}
 
 void fgi_jpeg_coefficients_lay_out(fgi_jpeg_coefficients *record)
 {
@@ -159,8 +142,8 @@ static void collect(packer *p, int component, int z, jvirt_barray_ptr array)
             if (value >= INT8_MIN && value <= INT8_MAX)
                 continue;
             const size_t block = c->first + (size_t)row * (size_t)c->columns + (size_t)column;
-            put32(&p->indexes, (uint32_t)((size_t)(z - 1) * p->record.blocks + block));
-            put16(&p->values, (unsigned)value & 0xffff);
+            fgi_put32(&p->indexes, (uint32_t)((size_t)(z - 1) * p->record.blocks + block));
+            fgi_put16(&p->values, (unsigned)value & 0xffff);
         }
     }
 }
@@ -201,18 +184,18 @@ static void put_header(const packer *p, size_t compressed)
 {
     const fgi_jpeg_coefficients *r = &p->record;
     fgi_buf_add(p->out, magic, sizeof(magic));
-    put16(p->out, VERSION);
-    put16(p->out, (unsigned)r->components);
-    put16(p->out, (unsigned)r->width);
-    put16(p->out, (unsigned)r->height);
+    fgi_put16(p->out, VERSION);
+    fgi_put16(p->out, (unsigned)r->components);
+    fgi_put16(p->out, (unsigned)r->width);
+    fgi_put16(p->out, (unsigned)r->height);
     for (int i = 0; i < 4; i++)
         fgi_buf_putc(p->out,
                      i < r->components ? (char)(r->component[i].h * 16 + r->component[i].v) : '\0');
-    put32(p->out, (uint32_t)r->exceptions);
-    put32(p->out, (uint32_t)compressed);
+    fgi_put32(p->out, (uint32_t)r->exceptions);
+    fgi_put32(p->out, (uint32_t)compressed);
     for (int i = 0; i < r->components; i++) {
         for (int z = 0; z < DCTSIZE2; z++)
-            put16(p->out, r->component[i].quant[z]);
+            fgi_put16(p->out, r->component[i].quant[z]);
     }
     if (r->exceptions > 0) {
         fgi_buf_add(p->out, p->indexes.data, p->indexes.size);
@@ -271,16 +254,16 @@ static fg_status open_header(const char *name, const uint8_t *bytes, size_t size
 {
     if (size < HEADER_BYTES || memcmp(bytes, magic, sizeof(magic)) != 0)
         return malformed(name, 0, "expected 'FGDC'", err);
-    out->version = (int)get16(bytes + 4);
+    out->version = (int)fgi_get16(bytes + 4);
     if (out->version < 1 || out->version > VERSION)
         return fgi_fail(
             err, FG_EFORMAT,
             "%s: coefficients: byte 4: version %u; this program reads versions 1 to %d\n"
             "update the program or build the pack again",
-            name, get16(bytes + 4), VERSION);
+            name, fgi_get16(bytes + 4), VERSION);
     out->components = bytes[6];
-    out->width = (int)get16(bytes + 8);
-    out->height = (int)get16(bytes + 10);
+    out->width = (int)fgi_get16(bytes + 8);
+    out->height = (int)fgi_get16(bytes + 10);
     if ((out->components != 1 && out->components != 3) || bytes[7] != 0)
         return malformed(name, 6, "expected 1 or 3 components", err);
     if (out->width == 0 || out->height == 0)
@@ -305,8 +288,8 @@ fg_status fgi_jpeg_coefficients_open(const char *name, const void *record, size_
     FGI_TRY(open_header(name, bytes, size, out, err));
     fgi_jpeg_coefficients_lay_out(out);
     const size_t fixed = HEADER_BYTES + (size_t)out->components * QUANT_BYTES;
-    out->exceptions = get32(bytes + 16);
-    out->compressed_bytes = get32(bytes + 20);
+    out->exceptions = fgi_get32(bytes + 16);
+    out->compressed_bytes = fgi_get32(bytes + 20);
     if (out->blocks > MOST_BLOCKS || size < fixed ||
         out->exceptions > (size - fixed) / EXCEPTION_BYTES ||
         size - fixed - out->exceptions * EXCEPTION_BYTES != out->compressed_bytes)
@@ -317,7 +300,7 @@ fg_status fgi_jpeg_coefficients_open(const char *name, const void *record, size_
     for (int i = 0; i < out->components; i++) {
         for (size_t z = 0; z < DCTSIZE2; z++)
             out->component[i].quant[z] =
-                (uint16_t)get16(bytes + HEADER_BYTES + (size_t)i * QUANT_BYTES + 2 * z);
+                (uint16_t)fgi_get16(bytes + HEADER_BYTES + (size_t)i * QUANT_BYTES + 2 * z);
     }
     out->exception_bytes = bytes + fixed;
     out->compressed = bytes + fixed + out->exceptions * EXCEPTION_BYTES;
@@ -332,8 +315,8 @@ fg_status fgi_jpeg_coefficients_open(const char *name, const void *record, size_
 fgi_jpeg_exception fgi_jpeg_coefficients_exception(const fgi_jpeg_coefficients *record, size_t i)
 {
     return (fgi_jpeg_exception){
-        .index = get32(record->exception_bytes + 4 * i),
-        .value = (int16_t)get16(record->exception_bytes + 4 * record->exceptions + 2 * i)};
+        .index = fgi_get32(record->exception_bytes + 4 * i),
+        .value = (int16_t)fgi_get16(record->exception_bytes + 4 * record->exceptions + 2 * i)};
 }
 
 /* Differences to values, within each component. Unsigned sums of low and high bytes are the same

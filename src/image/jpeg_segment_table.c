@@ -8,6 +8,7 @@
 #include <string.h>
 #include "base/alloc.h"
 #include "base/error.h"
+#include "image/little_endian.h"
 
 enum {
     VERSION = 1,
@@ -24,24 +25,6 @@ enum {
 static const char magic[4] = {'F', 'G', 'S', 'T'};
 
 static unsigned big16(const uint8_t *bytes) { return (unsigned)bytes[0] << 8 | bytes[1]; }
-
-static unsigned little16(const uint8_t *bytes) { return bytes[0] | (unsigned)bytes[1] << 8; }
-
-static uint32_t little32(const uint8_t *bytes)
-{
-    return little16(bytes) | (uint32_t)little16(bytes + 2) << 16;
-}
-
-static void put16(fgi_buf *out, unsigned value)
-{
-    fgi_buf_add(out, (const uint8_t[]){(uint8_t)value, (uint8_t)(value >> 8)}, 2);
-}
-
-static void put32(fgi_buf *out, uint32_t value)
-{
-    put16(out, value & 0xffff);
-    put16(out, value >> 16);
-}
 
 void fgi_jpeg_segment_table_fini(fgi_jpeg_segment_table *table)
 {
@@ -90,9 +73,9 @@ static size_t put_sizes(const uint8_t *jpeg, size_t at, size_t size, fgi_buf *ou
     for (bool is_last = false; !is_last; count++) {
         const size_t end = find_marker(jpeg, at, size);
         is_last = size - end < 2 || jpeg[end + 1] < RST0 || jpeg[end + 1] > RST7;
-        put16(out, end - at < ESCAPE ? (unsigned)(end - at) : ESCAPE);
+        fgi_put16(out, end - at < ESCAPE ? (unsigned)(end - at) : ESCAPE);
         if (end - at >= ESCAPE)
-            put32(large, (uint32_t)(end - at));
+            fgi_put32(large, (uint32_t)(end - at));
         at = end + MARKER_BYTES;
     }
     return count;
@@ -109,10 +92,10 @@ fg_status fgi_jpeg_segment_table_write(const char *name, const uint8_t *jpeg, si
     fgi_buf sizes = {0}, large = {0};
     const size_t count = put_sizes(jpeg, scan, jpeg_size, &sizes, &large);
     fgi_buf_add(out, magic, sizeof(magic));
-    put16(out, VERSION);
-    put16(out, interval);
-    put32(out, (uint32_t)scan);
-    put32(out, (uint32_t)count);
+    fgi_put16(out, VERSION);
+    fgi_put16(out, interval);
+    fgi_put32(out, (uint32_t)scan);
+    fgi_put32(out, (uint32_t)count);
     fgi_buf_add(out, sizes.data, sizes.size);
     if (large.size > 0)
         fgi_buf_add(out, large.data, large.size);
@@ -140,17 +123,17 @@ static fg_status check_header(const char *name, const uint8_t *bytes, size_t siz
 {
     if (size < HEADER_BYTES || memcmp(bytes, magic, sizeof(magic)) != 0)
         return fgi_fail(err, FG_EFORMAT, "%s: segment table: byte 0: expected 'FGST'", name);
-    if (little16(bytes + 4) != VERSION)
+    if (fgi_get16(bytes + 4) != VERSION)
         return fgi_fail(err, FG_EFORMAT,
                         "%s: segment table: byte 4: version %u; this program reads version %d\n"
                         "update the program or transcode the image again",
-                        name, little16(bytes + 4), VERSION);
-    if (little16(bytes + 6) == 0 || little32(bytes + 12) == 0 ||
-        little32(bytes + 12) > (size - HEADER_BYTES) / 2)
+                        name, fgi_get16(bytes + 4), VERSION);
+    if (fgi_get16(bytes + 6) == 0 || fgi_get32(bytes + 12) == 0 ||
+        fgi_get32(bytes + 12) > (size - HEADER_BYTES) / 2)
         return fgi_fail(err, FG_EFORMAT,
                         "%s: segment table: byte 6: %u MCUs per segment, %" PRIu32
                         " segments: not possible in %zu bytes",
-                        name, little16(bytes + 6), little32(bytes + 12), size);
+                        name, fgi_get16(bytes + 6), fgi_get32(bytes + 12), size);
     return FG_OK;
 }
 
@@ -159,20 +142,20 @@ fg_status fgi_jpeg_segment_table_read(fgi_jpeg_segment_table *table, const char 
                                       fg_error *err)
 {
     FGI_TRY(check_header(name, bytes, size, err));
-    const size_t count = little32(bytes + 12);
+    const size_t count = fgi_get32(bytes + 12);
     FGI_TRY(reserve(table, count + 1, err));
-    size_t at = little32(bytes + 8), large = HEADER_BYTES + 2 * count;
+    size_t at = fgi_get32(bytes + 8), large = HEADER_BYTES + 2 * count;
     for (size_t i = 0; i < count; i++) {
-        size_t segment = little16(bytes + HEADER_BYTES + 2 * i);
+        size_t segment = fgi_get16(bytes + HEADER_BYTES + 2 * i);
         if (segment == ESCAPE && size - large >= 4) {
-            segment = little32(bytes + large);
+            segment = fgi_get32(bytes + large);
             large += 4;
         }
         table->begin[i] = at;
         at += segment + MARKER_BYTES; /* of the last segment: the end-of-image marker */
     }
     table->begin[count] = at;
-    table->interval = (int)little16(bytes + 6);
+    table->interval = (int)fgi_get16(bytes + 6);
     table->count = count;
     if (large != size || at > jpeg_size)
         return fgi_fail(err, FG_EFORMAT,

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "input/json_file.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -61,3 +62,7 @@ json_t *fgi_json_name(const char *name)
     fgi_free(escaped);
     return text;
 }
+
+json_t *fgi_json_real(double value) { return isfinite(value) ? json_real(value) : json_null(); }
+
+json_t *fgi_json_count(int64_t value) { return value >= 0 ? json_integer(value) : json_null(); }

@@ -21,6 +21,9 @@ json_t *fgi_json_load(const char *text, size_t size, size_t flags, json_error_t 
  * same value. False when out of memory, or if a value cannot be represented in JSON. */
 bool fgi_json_write(const json_t *root, size_t flags, fgi_buf *out);
 
+/* null for a number that is not finite, and a count that is negative. */
+json_t *fgi_json_real(double value);
+json_t *fgi_json_count(int64_t value);
 /* A name as a string: as it is if it is UTF-8, else escaped (fgi_text_escape). NULL without memory.
  */
 json_t *fgi_json_name(const char *name);

@@ -71,20 +71,6 @@ void fgi_event_put_start(fgi_buf *out, int64_t first, double wall_time)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Whether memory has run out, which protobuf-c does not distinguish from invalid data. */
-static void *take(void *self, size_t size)
-{
-    void *block = fgi_alloc(size);
-    *(bool *)self |= block == NULL;
-    return block;
-}
-
-static void give(void *self, void *block)
-{
-    (void)self;
-    fgi_free(block);
-}
-
 static uint64_t get_number(const unsigned char *at, int bytes)
 {
     uint64_t value = 0;
@@ -132,7 +118,8 @@ static fg_status filter(const fgi_mapping *file, const fg_log_start *start, fgi_
 {
     size_t size = 0;
     bool has_no_memory = false;
-    ProtobufCAllocator memory = {.alloc = take, .free = give, .allocator_data = &has_no_memory};
+    ProtobufCAllocator memory = {
+        .alloc = fgi_alloc_for, .free = fgi_free_for, .allocator_data = &has_no_memory};
     for (size_t at = 0; get_record(file->data + at, file->size - at, &size);
          at += HEADER + size + FOOTER) {
         Fulgurite__Tb__Event *event =

@@ -50,8 +50,9 @@ fg_status fgi_log_file_replace(fgi_log_file *file, const void *data, size_t size
     return open_file(file, err);
 }
 
-fg_status fgi_log_file_append(const fgi_log_file *file, const fgi_buf *text, fg_error *err)
+fg_status fgi_log_file_append(const fgi_log_file *file, fg_error *err)
 {
+    const fgi_buf *text = &file->kept;
     FGI_TRY(fgi_buf_status(text, err));
     const off_t before = lseek(file->fd, 0, SEEK_END);
     const fg_status status = fgi_write_all(file->fd, file->path, text->data, text->size, err);
@@ -61,8 +62,11 @@ fg_status fgi_log_file_append(const fgi_log_file *file, const fgi_buf *text, fg_
 }
 
 /* Opens the file again: the Trainer's thread may replace it meanwhile. */
-fg_status fgi_log_file_sync(const fgi_log_file *file, fg_error *err)
+fg_status fgi_log_file_sync(void *logger, fg_error *err)
 {
+    const fgi_log_file *file = logger;
+    if (file->path == NULL)
+        return FG_OK;
     const int fd = open(file->path, O_WRONLY | O_CLOEXEC);
     if (fd < 0) /* ENOENT: it was deleted, by the user */
         return errno == ENOENT ? FG_OK : fgi_fail_errno(err, "open", file->path);
@@ -73,15 +77,24 @@ fg_status fgi_log_file_sync(const fgi_log_file *file, fg_error *err)
     return status;
 }
 
-void fgi_log_file_fini(fgi_log_file *file)
+void fgi_log_file_close(fgi_log_file *file)
 {
     close_file(file);
     fgi_free(file->path);
     file->path = NULL;
 }
 
-fg_status fgi_log_keep(fgi_buf *kept, size_t before, fg_error *err)
+void fgi_log_file_destroy(void *logger)
 {
+    fgi_log_file *file = logger;
+    fgi_log_file_close(file);
+    fgi_buf_fini(&file->kept);
+    fgi_free(logger);
+}
+
+fg_status fgi_log_keep(fgi_log_file *file, size_t before, fg_error *err)
+{
+    fgi_buf *kept = &file->kept;
     if (!kept->failed)
         return FG_OK;
     kept->size = before;
@@ -89,11 +102,11 @@ fg_status fgi_log_keep(fgi_buf *kept, size_t before, fg_error *err)
     return fgi_no_memory(err);
 }
 
-fg_status fgi_log_kept(fgi_buf *kept, fg_status status, fg_error *err)
+fg_status fgi_log_kept(fgi_log_file *file, fg_status status, fg_error *err)
 {
     if (status == FG_OK)
-        fgi_buf_clear(kept);
-    if (status == FG_OK || kept->size <= MOST_KEPT)
+        fgi_buf_clear(&file->kept);
+    if (status == FG_OK || file->kept.size <= MOST_KEPT)
         return status;
     return fgi_context(err, FG_ENOMEM, "more than 64 MiB of the log could not be written");
 }

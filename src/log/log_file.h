@@ -13,10 +13,11 @@
 
 enum { FGI_LOG_FILE_LIMIT = 1 << 30, FGI_LOG_VALUES = FG_MAX_RESULTS + FG_MAX_LOG_VALUES };
 
-/* A zero-initialized one has no file. */
+/* A zero-initialized one has no file. The first member of these loggers. */
 typedef struct fgi_log_file {
     char *path;
-    int fd; /* open for appending, or -1; only with a path */
+    int fd;       /* open for appending, or -1; only with a path */
+    fgi_buf kept; /* text that is not in the file yet */
 } fgi_log_file;
 
 /* Sets the path, RUN_DIR/NAME, unless that is done. */
@@ -24,17 +25,21 @@ fg_status fgi_log_file_place(fgi_log_file *file, const char *run_dir, const char
                              fg_error *err);
 /* Replaces the contents atomically and opens the file for appending. */
 fg_status fgi_log_file_replace(fgi_log_file *file, const void *data, size_t size, fg_error *err);
-/* Appends the text, or nothing if that fails. */
-fg_status fgi_log_file_append(const fgi_log_file *file, const fgi_buf *text, fg_error *err);
-/* Syncs the file. Any thread. */
-fg_status fgi_log_file_sync(const fgi_log_file *file, fg_error *err);
-void fgi_log_file_fini(fgi_log_file *file);
+/* Appends the text that is kept, or nothing if that fails. */
+fg_status fgi_log_file_append(const fgi_log_file *file, fg_error *err);
+/* Closes the file; what is kept remains. */
+void fgi_log_file_close(fgi_log_file *file);
 
-/* The kept lines were added to, starting at `before`: takes them back if memory is exhausted. */
-fg_status fgi_log_keep(fgi_buf *kept, size_t before, fg_error *err);
-/* The kept lines were written with this status: clears them, or reports the failure, with FG_ENOMEM
- * if they have become too many. */
-fg_status fgi_log_kept(fgi_buf *kept, fg_status status, fg_error *err);
+/* The kept text was added to, starting at `before`: takes it back if memory is exhausted. */
+fg_status fgi_log_keep(fgi_log_file *file, size_t before, fg_error *err);
+/* The kept text was written with this status: clears it, or reports the failure, with FG_ENOMEM if
+ * it has become too much. */
+fg_status fgi_log_kept(fgi_log_file *file, fg_status status, fg_error *err);
+
+/* For fg_logger_ops: syncs the file, if there is one (any thread); frees the logger. */
+fg_status fgi_log_file_sync(void *logger, fg_error *err);
+void fgi_log_file_destroy(void *logger);
+
 /* The option `wall_time` of loggers that write files. */
 #define FGI_OPTION_WALL_TIME(type)                                                                 \
     FG_OPTION(type, wall_time, BOOL, "false", NULL, "true",                                        \

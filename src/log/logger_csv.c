@@ -24,20 +24,11 @@ static const char first_columns[] = "step,epoch,lr";
 
 typedef struct csv {
     fgi_log_file file;
-    fgi_buf kept;        /* rows that are not in the file yet */
     size_t file_columns; /* in the header of the file */
     size_t column_count; /* after the first columns */
     char column[MAX_COLUMNS][64];
     bool wall_time;
 } csv;
-
-static void destroy(void *self)
-{
-    csv *logger = self;
-    fgi_log_file_fini(&logger->file);
-    fgi_buf_fini(&logger->kept);
-    fgi_free(logger);
-}
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
@@ -192,13 +183,13 @@ static int64_t count_rows(csv *logger, const char *text, size_t size, const fg_l
     return rows;
 }
 
-/* A line of the .jsonl as a row of logger->kept. */
+/* A line of the .jsonl as a row of logger->file.kept. */
 static void take_line(void *self, json_t *line)
 {
     csv *logger = self;
     fg_metric metrics[FGI_LOG_VALUES];
     const fg_log_line row = fgi_log_line_of(line, metrics);
-    put_row(logger, &row, &logger->kept);
+    put_row(logger, &row, &logger->file.kept);
 }
 
 /* Replaces the file: header, the rows of the text, and those that are kept. */
@@ -207,13 +198,13 @@ static fg_status rewrite(csv *logger, const char *rows, size_t size, fg_error *e
     fgi_buf text = {0};
     put_header(logger, &text);
     put_padded(logger, rows, size, &text);
-    put_padded(logger, logger->kept.data, logger->kept.size, &text);
+    put_padded(logger, logger->file.kept.data, logger->file.kept.size, &text);
     fg_status status = fgi_buf_status(&text, err);
     if (status == FG_OK)
         status = fgi_log_file_replace(&logger->file, text.data, text.size, err);
     if (status == FG_OK) {
         logger->file_columns = logger->column_count;
-        fgi_buf_clear(&logger->kept);
+        fgi_buf_clear(&logger->file.kept);
     }
     fgi_buf_fini(&text);
     return status;
@@ -236,10 +227,10 @@ static fg_status take_history(csv *logger, const fg_log_start *start, int64_t *r
         *rows = lines;
         logger->column_count = 0;
         if (fgi_log_each_line(text, size, start, take_line, logger, NULL) != lines)
-            logger->kept.failed = true;
+            logger->file.kept.failed = true;
     }
     fgi_free(text);
-    return fgi_buf_status(&logger->kept, err);
+    return fgi_buf_status(&logger->file.kept, err);
 }
 
 static size_t skip_header(const char *text, size_t size)
@@ -255,9 +246,9 @@ static fg_status open_file(void *self, const fg_log_start *start, int64_t *out_l
     size_t size = 0;
     bool is_taken = false;
     fg_status status = FG_OK;
-    logger->kept.failed = false;
+    logger->file.kept.failed = false;
     logger->column_count = 0;
-    fgi_buf_clear(&logger->kept);
+    fgi_buf_clear(&logger->file.kept);
     FGI_TRY(fgi_log_file_place(&logger->file, start->run_dir, "metrics.csv", err));
     if (start->step > 0 && fgi_file_exists(logger->file.path))
         FGI_DONE(fgi_file_read(logger->file.path, FGI_LOG_FILE_LIMIT, &text, &size, err));
@@ -288,29 +279,23 @@ static fg_status extend(csv *logger, fg_error *err)
 static fg_status flush(void *self, fg_error *err)
 {
     csv *logger = self;
-    if (logger->kept.size == 0)
+    if (logger->file.kept.size == 0)
         return FG_OK;
     fg_status status = FG_OK;
     if (logger->column_count > logger->file_columns)
         status = extend(logger, err);
     else
-        status = fgi_log_file_append(&logger->file, &logger->kept, err);
-    return fgi_log_kept(&logger->kept, status, err);
+        status = fgi_log_file_append(&logger->file, err);
+    return fgi_log_kept(&logger->file, status, err);
 }
 
 static fg_status log_line(void *self, const fg_log_line *line, fg_error *err)
 {
     csv *logger = self;
-    const size_t before = logger->kept.size;
-    put_row(logger, line, &logger->kept);
-    FGI_TRY(fgi_log_keep(&logger->kept, before, err));
+    const size_t before = logger->file.kept.size;
+    put_row(logger, line, &logger->file.kept);
+    FGI_TRY(fgi_log_keep(&logger->file, before, err));
     return flush(logger, err);
-}
-
-static fg_status sync_file(void *self, fg_error *err)
-{
-    const csv *logger = self;
-    return fgi_log_file_sync(&logger->file, err);
 }
 
 static const fg_logger_ops ops = {.name = "csv",
@@ -319,8 +304,8 @@ static const fg_logger_ops ops = {.name = "csv",
                                   .open = open_file,
                                   .log = log_line,
                                   .flush = flush,
-                                  .sync = sync_file,
-                                  .destroy = destroy};
+                                  .sync = fgi_log_file_sync,
+                                  .destroy = fgi_log_file_destroy};
 
 static const fg_option options[] = {FGI_OPTION_WALL_TIME(csv)};
 

@@ -16,17 +16,8 @@
 
 typedef struct jsonl {
     fgi_log_file file;
-    fgi_buf kept; /* lines that are not in the file yet */
     bool wall_time;
 } jsonl;
-
-static void destroy(void *self)
-{
-    jsonl *logger = self;
-    fgi_log_file_fini(&logger->file);
-    fgi_buf_fini(&logger->kept);
-    fgi_free(logger);
-}
 
 /* Continues the file of a run, without the lines that are not valid. */
 static fg_status open_file(void *self, const fg_log_start *start, int64_t *out_lines, fg_error *err)
@@ -35,7 +26,7 @@ static fg_status open_file(void *self, const fg_log_start *start, int64_t *out_l
     char *text = NULL;
     size_t size = 0;
     fg_status status = FG_OK;
-    fgi_buf_clear(&logger->kept);
+    fgi_buf_clear(&logger->file.kept);
     FGI_TRY(fgi_log_file_place(&logger->file, start->run_dir, "metrics.jsonl", err));
     if (start->step > 0 && fgi_file_exists(logger->file.path))
         FGI_DONE(fgi_file_read(logger->file.path, FGI_LOG_FILE_LIMIT, &text, &size, err));
@@ -67,24 +58,18 @@ static void put_line(const fg_log_line *line, bool has_time, fgi_buf *out)
 static fg_status flush(void *self, fg_error *err)
 {
     jsonl *logger = self;
-    if (logger->kept.size == 0)
+    if (logger->file.kept.size == 0)
         return FG_OK;
-    return fgi_log_kept(&logger->kept, fgi_log_file_append(&logger->file, &logger->kept, err), err);
+    return fgi_log_kept(&logger->file, fgi_log_file_append(&logger->file, err), err);
 }
 
 static fg_status log_line(void *self, const fg_log_line *line, fg_error *err)
 {
     jsonl *logger = self;
-    const size_t before = logger->kept.size;
-    put_line(line, logger->wall_time, &logger->kept);
-    FGI_TRY(fgi_log_keep(&logger->kept, before, err));
+    const size_t before = logger->file.kept.size;
+    put_line(line, logger->wall_time, &logger->file.kept);
+    FGI_TRY(fgi_log_keep(&logger->file, before, err));
     return flush(logger, err);
-}
-
-static fg_status sync_file(void *self, fg_error *err)
-{
-    const jsonl *logger = self;
-    return fgi_log_file_sync(&logger->file, err);
 }
 
 static const fg_logger_ops ops = {.name = "jsonl",
@@ -93,8 +78,8 @@ static const fg_logger_ops ops = {.name = "jsonl",
                                   .open = open_file,
                                   .log = log_line,
                                   .flush = flush,
-                                  .sync = sync_file,
-                                  .destroy = destroy};
+                                  .sync = fgi_log_file_sync,
+                                  .destroy = fgi_log_file_destroy};
 
 static const fg_option options[] = {FGI_OPTION_WALL_TIME(jsonl)};
 

@@ -23,20 +23,11 @@ enum { MOST_KEPT = 1 << 24, SCALARS_MAX = FGI_LOG_VALUES + 2, TYPE_FLOAT = 1 };
 
 typedef struct board {
     fgi_log_file file;
-    fgi_buf kept; /* events that are not in the file yet */
     fgi_event_past past;
     bool has_settings;
     bool histograms; /* of the weights in checkpoints */
     int64_t seen;    /* lines of the history with the last step of the files */
 } board;
-
-static void destroy(void *self)
-{
-    board *b = self;
-    fgi_log_file_fini(&b->file);
-    fgi_buf_fini(&b->kept);
-    fgi_free(b);
-}
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
@@ -186,36 +177,30 @@ static fg_status put_settings(const fg_log_start *start, fgi_buf *out, fg_error 
 static fg_status flush(void *self, fg_error *err)
 {
     board *b = self;
-    if (b->file.path == NULL || b->kept.size == 0)
+    if (b->file.path == NULL || b->file.kept.size == 0)
         return FG_OK;
-    const fg_status status = fgi_log_file_append(&b->file, &b->kept, err);
-    if (status == FG_OK || b->kept.size > MOST_KEPT)
-        fgi_buf_clear(&b->kept);
+    const fg_status status = fgi_log_file_append(&b->file, err);
+    if (status == FG_OK || b->file.kept.size > MOST_KEPT)
+        fgi_buf_clear(&b->file.kept);
     return status;
 }
 
 static fg_status log_line(void *self, const fg_log_line *line, fg_error *err)
 {
     board *b = self;
-    const size_t before = b->kept.size;
-    put_line(line, &b->kept);
-    FGI_TRY(fgi_log_keep(&b->kept, before, err));
+    const size_t before = b->file.kept.size;
+    put_line(line, &b->file.kept);
+    FGI_TRY(fgi_log_keep(&b->file, before, err));
     return flush(b, err);
 }
 
 static fg_status log_item(void *self, const fg_log_item *item, fg_error *err)
 {
     board *b = self;
-    const size_t before = b->kept.size;
-    FGI_TRY(fgi_event_put_item(&b->kept, item, err));
-    FGI_TRY(fgi_log_keep(&b->kept, before, err));
+    const size_t before = b->file.kept.size;
+    FGI_TRY(fgi_event_put_item(&b->file.kept, item, err));
+    FGI_TRY(fgi_log_keep(&b->file, before, err));
     return flush(b, err);
-}
-
-static fg_status sync_file(void *self, fg_error *err)
-{
-    const board *b = self;
-    return b->file.path != NULL ? fgi_log_file_sync(&b->file, err) : FG_OK;
 }
 
 /* ---- histograms of weights ------------------------------------------------------------------- */
@@ -234,7 +219,7 @@ static fg_status put_weights(board *b, const fg_ckpt *ckpt, const fg_log_saved *
     fg_log_item item = fgi_histogram_item(&histogram, name);
     item.step = saved->step;
     item.wall_time = saved->wall_time;
-    return fgi_event_put_item(&b->kept, &item, err);
+    return fgi_event_put_item(&b->file.kept, &item, err);
 }
 
 /* From the checkpoint: this costs no time of the devices. One that a later save has removed
@@ -243,7 +228,7 @@ static fg_status log_weights(void *self, const fg_log_saved *saved, fg_error *er
 {
     board *b = self;
     fg_ckpt *ckpt = NULL;
-    const size_t before = b->kept.size;
+    const size_t before = b->file.kept.size;
     if (!b->histograms)
         return FG_OK;
     const fg_status opened =
@@ -255,7 +240,7 @@ static fg_status log_weights(void *self, const fg_log_saved *saved, fg_error *er
         status = put_weights(b, ckpt, saved, i, err);
     fg_ckpt_close(ckpt);
     FGI_TRY(status);
-    FGI_TRY(fgi_log_keep(&b->kept, before, err));
+    FGI_TRY(fgi_log_keep(&b->file, before, err));
     return flush(b, err);
 }
 
@@ -279,7 +264,7 @@ static void add_missing(void *self, json_t *json)
         return;
     if (isnan(line.wall_time))
         line.wall_time = m->wall_time;
-    put_line(&line, &m->b->kept);
+    put_line(&line, &m->b->file.kept);
     m->b->past.lines++;
 }
 
@@ -300,7 +285,7 @@ static fg_status add_history(board *b, const fg_log_start *start, fg_error *err)
 static fg_status place(board *b, const fg_log_start *start, fg_error *err)
 {
     char *name = fgi_event_file_name(start->wall_time, b->past.newest);
-    fgi_log_file_fini(&b->file);
+    fgi_log_file_close(&b->file);
     if (name == NULL)
         return fgi_no_memory(err);
     const fg_status status = fgi_log_file_place(&b->file, start->run_dir, name, err);
@@ -313,23 +298,23 @@ static fg_status open_file(void *self, const fg_log_start *start, int64_t *out_l
     board *b = self;
     /* a rollback to the state before the first step is not a new run: there are items of step 0 */
     const bool is_new = start->step == 0 && b->file.path == NULL;
-    fgi_buf_clear(&b->kept);
+    fgi_buf_clear(&b->file.kept);
     FGI_TRY(fgi_event_files_cut(start, is_new, &b->past, err));
     FGI_TRY(place(b, start, err));
-    fgi_event_put_start(&b->kept, is_new ? 0 : start->step + 1, start->wall_time);
+    fgi_event_put_start(&b->file.kept, is_new ? 0 : start->step + 1, start->wall_time);
     const fg_log_item config = {.kind = FG_LOG_TEXT,
                                 .name = "config",
                                 .text = start->config,
                                 .step = start->step,
                                 .wall_time = start->wall_time};
     if (start->config != NULL)
-        FGI_TRY(fgi_event_put_item(&b->kept, &config, err));
-    FGI_TRY(put_settings(start, &b->kept, err));
+        FGI_TRY(fgi_event_put_item(&b->file.kept, &config, err));
+    FGI_TRY(put_settings(start, &b->file.kept, err));
     b->has_settings = start->setting_count > 0;
     FGI_TRY(add_history(b, start, err));
-    FGI_TRY(fgi_buf_status(&b->kept, err));
-    FGI_TRY(fgi_log_file_replace(&b->file, b->kept.data, b->kept.size, err));
-    fgi_buf_clear(&b->kept);
+    FGI_TRY(fgi_buf_status(&b->file.kept, err));
+    FGI_TRY(fgi_log_file_replace(&b->file, b->file.kept.data, b->file.kept.size, err));
+    fgi_buf_clear(&b->file.kept);
     *out_lines = b->past.lines;
     return FG_OK;
 }
@@ -341,13 +326,13 @@ static fg_status finish(void *self, const fg_log_end *end, fg_error *err)
     Fulgurite__Tb__HparamsData data = FULGURITE__TB__HPARAMS_DATA__INIT;
     if (!b->has_settings)
         return FG_OK;
-    const size_t before = b->kept.size;
+    const size_t before = b->file.kept.size;
     session.has_status = session.has_end_time_secs = 1;
     session.status = end->state == FG_LOG_DONE ? 1 : 2;
     session.end_time_secs = end->wall_time;
     data.session_end_info = &session;
-    put_hparams("_hparams_/session_end_info", &data, end->step, end->wall_time, &b->kept);
-    FGI_TRY(fgi_log_keep(&b->kept, before, err));
+    put_hparams("_hparams_/session_end_info", &data, end->step, end->wall_time, &b->file.kept);
+    FGI_TRY(fgi_log_keep(&b->file, before, err));
     return flush(b, err);
 }
 
@@ -357,11 +342,11 @@ static const fg_logger_ops ops = {.name = "tensorboard",
                                   .open = open_file,
                                   .log = log_line,
                                   .flush = flush,
-                                  .sync = sync_file,
+                                  .sync = fgi_log_file_sync,
                                   .finish = finish,
                                   .item = log_item,
                                   .saved = log_weights,
-                                  .destroy = destroy};
+                                  .destroy = fgi_log_file_destroy};
 
 static const fg_option options[] = {
     FG_OPTION(board, histograms, BOOL, "false", NULL, "true",

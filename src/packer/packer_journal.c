@@ -31,44 +31,30 @@ static char *path_with(const char *path, const char *suffix)
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
+static void put(fgi_buf *out, json_t *take_line)
+{
+    out->failed |= take_line == NULL || !fgi_json_write(take_line, JSON_COMPACT, out);
+    fgi_buf_putc(out, '\n');
+    json_decref(take_line);
+}
+
 /* Appends {"name": ..., "reason": ...} (UTF-8 as it is, so that programs find the file), with
  * "sample" if it is not negative. */
 static void put_line(fgi_buf *out, int64_t sample, const char *name, const char *reason)
 {
-    json_t *root = json_object();
-    bool ok = root != NULL;
-    if (sample >= 0)
-        ok = ok && json_object_set_new(root, "sample", json_integer(sample)) == 0;
-    ok = ok && json_object_set_new(root, "name", fgi_json_name(name)) == 0 &&
-         json_object_set_new(root, "reason", fgi_json_name(reason)) == 0 &&
-         fgi_json_write(root, JSON_COMPACT, out);
-    out->failed |= !ok;
-    fgi_buf_putc(out, '\n');
-    json_decref(root);
+    put(out, json_pack("{s:o*, s:o, s:o}", "sample", sample >= 0 ? json_integer(sample) : NULL,
+                       "name", fgi_json_name(name), "reason", fgi_json_name(reason)));
 }
 
 static void put_head(fgi_buf *out, const fgi_packer_journal *j)
 {
-    json_t *root = json_object();
-    const char *codec = fgi_packer_codec_name(j->codec);
-    const bool ok = root != NULL && json_object_set_new(root, "codec", json_string(codec)) == 0 &&
-                    json_object_set_new(root, "reason", fgi_json_name(j->reason)) == 0 &&
-                    fgi_json_write(root, JSON_COMPACT, out);
-    out->failed |= !ok;
-    fgi_buf_putc(out, '\n');
-    json_decref(root);
+    put(out, json_pack("{s:s, s:o}", "codec", fgi_packer_codec_name(j->codec), "reason",
+                       fgi_json_name(j->reason)));
 }
 
 static void put_run(fgi_buf *out, const fgi_packer_run *run)
 {
-    json_t *root = json_object();
-    const bool ok = root != NULL &&
-                    json_object_set_new(root, "start", json_integer(run->sample)) == 0 &&
-                    json_object_set_new(root, "begun", json_real(run->begun_s)) == 0 &&
-                    fgi_json_write(root, JSON_COMPACT, out);
-    out->failed |= !ok;
-    fgi_buf_putc(out, '\n');
-    json_decref(root);
+    put(out, json_pack("{s:I, s:f}", "start", (json_int_t)run->sample, "begun", run->begun_s));
 }
 
 /* ---- runs ------------------------------------------------------------------------------------ */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "plan/walk.h"
 
 /* The axes of a mesh that a collective is over. */
@@ -58,13 +59,9 @@ static double sent(fgi_collective kind, double bytes, int64_t n)
  * three-dimensional torus. 0: not known. */
 static double ring_rate(const fg_chip *chip)
 {
-    static const char *const three[] = {"v4", "v5p", "7x"};
     if (chip == NULL || chip->generation == NULL)
         return 0;
-    for (size_t i = 0; i < sizeof three / sizeof three[0]; i++)
-        if (strcmp(chip->generation, three[i]) == 0)
-            return chip->ici_bandwidth / 6;
-    return chip->ici_bandwidth / 4;
+    return chip->ici_bandwidth / (fgi_is_one_of(chip->generation, "v4|v5p|7x") ? 6 : 4);
 }
 
 static fgi_plan_collective *find(fgi_plan_walk *w, fgi_collective kind, int group,

@@ -15,19 +15,7 @@
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static void *take(void *self, size_t size)
-{
-    (void)self;
-    return fgi_alloc(size);
-}
-
-static void give(void *self, void *block)
-{
-    (void)self;
-    fgi_free(block);
-}
-
-static ProtobufCAllocator allocator = {.alloc = take, .free = give};
+static ProtobufCAllocator allocator = {.alloc = fgi_alloc_for, .free = fgi_free_for};
 
 fg_status fgi_hlo_read(const void *data, size_t size, fgi_hlo **out, fg_error *err)
 {

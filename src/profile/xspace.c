@@ -27,19 +27,6 @@ static const char *const stat_name[] = {NULL,     "step_num",           "_r",
 
 /* ---- memory: of the plugin's messages, and of ours ------------------------------------------- */
 
-static void *take(void *has_failed, size_t size)
-{
-    void *block = fgi_alloc(size > 0 ? size : 1);
-    *(bool *)has_failed |= block == NULL;
-    return block;
-}
-
-static void give(void *has_failed, void *block)
-{
-    (void)has_failed;
-    fgi_free(block);
-}
-
 /* An array of `count` pointers to messages of that size, all cleared; NULL: out of memory. */
 static void *messages(fgi_arena *arena, size_t count, size_t size)
 {
@@ -262,7 +249,8 @@ fg_status fgi_xspace(const unsigned char *plugin, size_t size, const fgi_timelin
                      const char *host, fgi_buf *out, fg_error *err)
 {
     bool has_failed = false;
-    ProtobufCAllocator allocator = {.alloc = take, .free = give, .allocator_data = &has_failed};
+    ProtobufCAllocator allocator = {
+        .alloc = fgi_alloc_for, .free = fgi_free_for, .allocator_data = &has_failed};
     fgi_arena arena = {0};
     Space *space = NULL;
     fg_status status = size > 0 ? read_plugin(plugin, size, &allocator, &space, err) : FG_OK;

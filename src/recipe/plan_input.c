@@ -10,13 +10,14 @@
 #include "base/resources.h"
 #include "base/number.h"
 #include "base/print.h"
+#include "input/json_file.h"
 #include "data/dataset.h"
 
 static const double measured_for_s = 1;
 
 static void put(json_t *o, const char *key, double value)
 {
-    (void)json_object_set_new(o, key, isfinite(value) ? json_real(value) : json_null());
+    (void)json_object_set_new(o, key, fgi_json_real(value));
 }
 
 /* The number of parts into which hosts divide a batch for loading: the number of hosts, unless the

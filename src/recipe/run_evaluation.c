@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/print.h"
+#include "input/json_file.h"
 #include "recipe/run.h"
 #include "report/run_doc.h"
 #include "report/thumbnail.h"
@@ -150,8 +151,7 @@ static json_t *value_of(const fgi_run_task *t, float value)
     char number[24];
     if (t->is_classification)
         return fgi_json_string(class_name(t, (int64_t)value, number));
-    const double real = (double)value * t->target_deviation + t->target_mean;
-    return isfinite(real) ? json_real(real) : json_null();
+    return fgi_json_real((double)value * t->target_deviation + t->target_mean);
 }
 
 static json_t *sample_of(const fg_recipe *r, const fg_sample_row *row, bool with_images)

@@ -17,13 +17,6 @@
 
 enum { SWEEP_MAX = 32 };
 
-static json_t *number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
-
-static json_t *count_or_null(int64_t value)
-{
-    return value >= 0 ? json_integer(value) : json_null();
-}
-
 static void put(json_t *object, const char *key, json_t *take_value)
 {
     (void)json_object_set_new(object, key, take_value);
@@ -46,14 +39,14 @@ static json_t *collectives(const fg_plan *plan)
 static void put_memory(json_t *o, const fg_plan *p)
 {
     put(o, "fits", json_boolean(p->fits));
-    put(o, "hbm_needed_bytes", count_or_null(p->hbm_needed_bytes));
-    put(o, "hbm_available_bytes", count_or_null(p->hbm_available_bytes));
-    put(o, "parameter_bytes", count_or_null(p->parameter_bytes));
-    put(o, "optimizer_bytes", count_or_null(p->optimizer_bytes));
-    put(o, "batch_bytes", count_or_null(p->batch_bytes));
-    put(o, "padding_bytes", count_or_null(p->padding_bytes));
-    put(o, "activation_bytes", count_or_null(p->activation_bytes));
-    put(o, "program_bytes", count_or_null(p->program_bytes));
+    put(o, "hbm_needed_bytes", fgi_json_count(p->hbm_needed_bytes));
+    put(o, "hbm_available_bytes", fgi_json_count(p->hbm_available_bytes));
+    put(o, "parameter_bytes", fgi_json_count(p->parameter_bytes));
+    put(o, "optimizer_bytes", fgi_json_count(p->optimizer_bytes));
+    put(o, "batch_bytes", fgi_json_count(p->batch_bytes));
+    put(o, "padding_bytes", fgi_json_count(p->padding_bytes));
+    put(o, "activation_bytes", fgi_json_count(p->activation_bytes));
+    put(o, "program_bytes", fgi_json_count(p->program_bytes));
     if (p->reason[0] != '\0')
         put(o, "reason", json_string(p->reason));
 }
@@ -63,18 +56,18 @@ static void put_work(json_t *o, const fg_plan *p, int64_t samples)
     const double steps = samples > 0 && p->global_batch_size > 0
                              ? ceil((double)samples / (double)p->global_batch_size)
                              : (double)NAN;
-    put(o, "flops", number(p->flops));
-    put(o, "accessed_bytes", number(p->accessed_bytes));
+    put(o, "flops", fgi_json_real(p->flops));
+    put(o, "accessed_bytes", fgi_json_real(p->accessed_bytes));
     put(o, "matmuls", json_integer(p->matmuls));
     put(o, "matmuls_16bit", json_integer(p->matmuls_16bit));
     put(o, "collectives", collectives(p));
-    put(o, "estimated_cycles", number(p->cycles));
-    put(o, "estimated_step_s", number(p->step_s));
-    put(o, "estimated_epoch_s", number(steps * p->step_s));
-    put(o, "estimated_samples_per_s", number((double)p->global_batch_size / p->step_s));
+    put(o, "estimated_cycles", fgi_json_real(p->cycles));
+    put(o, "estimated_step_s", fgi_json_real(p->step_s));
+    put(o, "estimated_epoch_s", fgi_json_real(steps * p->step_s));
+    put(o, "estimated_samples_per_s", fgi_json_real((double)p->global_batch_size / p->step_s));
     put(o, "estimate", json_string("compiler estimate, not measured"));
-    put(o, "compile_s", number(p->compile_s));
-    put(o, "serialized_bytes", count_or_null(p->serialized_bytes));
+    put(o, "compile_s", fgi_json_real(p->compile_s));
+    put(o, "serialized_bytes", fgi_json_count(p->serialized_bytes));
     if (p->analysis_json != NULL)
         put(o, "analysis", fgi_json_load(p->analysis_json, strlen(p->analysis_json), 0, NULL));
     if (p->analysis_text != NULL)
@@ -106,7 +99,7 @@ static fg_status search(json_t *o, fg_recipe *r, fg_error *err)
         return status;
     put(o, "max_batch", json_integer(fit.batch_size));
     put(o, "max_global_batch", json_integer(fit.global_batch_size));
-    put(o, "max_batch_bytes", count_or_null(fit.need_bytes));
+    put(o, "max_batch_bytes", fgi_json_count(fit.need_bytes));
     put(o, "max_batch_is_all_data", json_boolean(fit.all_fit));
     return FG_OK;
 }
@@ -148,10 +141,10 @@ static fg_status sweep(json_t *o, fg_recipe *r, fg_error *err)
         cycles[i] = plan.cycles;
         json_t *one =
             json_pack("{s:I, s:b}", "batch_size", (json_int_t)sizes[i], "fits", (int)plan.fits);
-        put(one, "hbm_needed_bytes", count_or_null(plan.hbm_needed_bytes));
-        put(one, "cycles", number(plan.cycles));
-        put(one, "cycles_per_sample", number(plan.cycles / (double)sizes[i]));
-        put(one, "estimated_step_s", number(plan.step_s));
+        put(one, "hbm_needed_bytes", fgi_json_count(plan.hbm_needed_bytes));
+        put(one, "cycles", fgi_json_real(plan.cycles));
+        put(one, "cycles_per_sample", fgi_json_real(plan.cycles / (double)sizes[i]));
+        put(one, "estimated_step_s", fgi_json_real(plan.step_s));
         (void)json_array_append_new(list, one);
         fg_plan_fini(&plan);
     }

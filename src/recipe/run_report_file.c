@@ -19,11 +19,7 @@
 #include "recipe/run.h"
 #include "report/verdict.h"
 
-static json_t *number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
-
-static json_t *known(double value) { return value > 0 ? number(value) : json_null(); }
-
-static json_t *count(int64_t value) { return value >= 0 ? json_integer(value) : json_null(); }
+static json_t *known(double value) { return value > 0 ? fgi_json_real(value) : json_null(); }
 
 static json_t *bytes(int64_t value) { return value > 0 ? json_integer(value) : json_null(); }
 
@@ -45,36 +41,37 @@ static json_t *device_of(const fg_recipe *r, fg_device_info *device)
         return json_null();
     const fg_client_info *info = fg_client_get_info(client);
     return json_pack("{s:o, s:o, s:o}", "kind", fgi_json_string(device->kind), "platform",
-                     fgi_json_string(info->platform), "count", count(info->device_count));
+                     fgi_json_string(info->platform), "count", fgi_json_count(info->device_count));
 }
 
 static json_t *time_of(const fg_idle *idle)
 {
     return json_pack("{s:o, s:o, s:o, s:{s:o, s:o, s:o, s:o, s:o, s:o}}", "wall_s",
-                     number(idle->busy_s + idle->idle_s), "busy_s", number(idle->busy_s), "idle_s",
-                     number(idle->idle_s), "idle", "input_s", number(idle->input_s), "upload_s",
-                     number(idle->upload_s), "compile_s", number(idle->compile_s), "read_s",
-                     number(idle->read_s), "checkpoint_s", number(idle->checkpoint_s), "other_s",
-                     number(idle->other_s));
+                     fgi_json_real(idle->busy_s + idle->idle_s), "busy_s",
+                     fgi_json_real(idle->busy_s), "idle_s", fgi_json_real(idle->idle_s), "idle",
+                     "input_s", fgi_json_real(idle->input_s), "upload_s",
+                     fgi_json_real(idle->upload_s), "compile_s", fgi_json_real(idle->compile_s),
+                     "read_s", fgi_json_real(idle->read_s), "checkpoint_s",
+                     fgi_json_real(idle->checkpoint_s), "other_s", fgi_json_real(idle->other_s));
 }
 
 static json_t *step_time_of(const fg_step_times *t)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "count", count(t->count), "mean_s",
-                     known(t->mean_s), "p5_s", known(t->p5_s), "p50_s", known(t->p50_s), "p90_s",
-                     known(t->p90_s), "p95_s", known(t->p95_s), "p99_s", known(t->p99_s), "max_s",
-                     known(t->max_s));
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "count", fgi_json_count(t->count),
+                     "mean_s", known(t->mean_s), "p5_s", known(t->p5_s), "p50_s", known(t->p50_s),
+                     "p90_s", known(t->p90_s), "p95_s", known(t->p95_s), "p99_s", known(t->p99_s),
+                     "max_s", known(t->max_s));
 }
 
 static json_t *window_of(const fg_time_window *w)
 {
     const fg_idle *t = &w->time;
     const double length = t->busy_s + t->idle_s;
-    return json_pack("{s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o}", "step", count(w->step),
-                     "seconds", length, "busy_s", t->busy_s, "input_s", t->input_s, "upload_s",
-                     t->upload_s, "compile_s", t->compile_s, "read_s", t->read_s, "checkpoint_s",
-                     t->checkpoint_s, "other_s", t->other_s, "samples_per_s",
-                     known((double)w->samples / length));
+    return json_pack("{s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o}", "step",
+                     fgi_json_count(w->step), "seconds", length, "busy_s", t->busy_s, "input_s",
+                     t->input_s, "upload_s", t->upload_s, "compile_s", t->compile_s, "read_s",
+                     t->read_s, "checkpoint_s", t->checkpoint_s, "other_s", t->other_s,
+                     "samples_per_s", known((double)w->samples / length));
 }
 
 static json_t *windows_of(const fg_result *f)
@@ -106,11 +103,12 @@ static json_t *compiles_of(const fg_recipe *r)
         client != NULL && all != NULL ? fg_client_compiles(client, all, FG_MAX_COMPILE_EVENTS) : 0;
     bool is_good = all != NULL;
     for (size_t i = 0; is_good && i < n; i++)
-        is_good = json_array_append_new(
-                      list, json_pack("{s:o, s:f, s:b, s:o, s:o}", "program",
-                                      fgi_json_string(all[i].program), "seconds", all[i].seconds,
-                                      "cached", (int)all[i].is_cached, "step", count(all[i].step),
-                                      "cause", cause_of(&all[i]))) == 0;
+        is_good =
+            json_array_append_new(list, json_pack("{s:o, s:f, s:b, s:o, s:o}", "program",
+                                                  fgi_json_string(all[i].program), "seconds",
+                                                  all[i].seconds, "cached", (int)all[i].is_cached,
+                                                  "step", fgi_json_count(all[i].step), "cause",
+                                                  cause_of(&all[i]))) == 0;
     fgi_free(all);
     if (is_good)
         return list;
@@ -127,8 +125,8 @@ static json_t *reads_of(const fg_recipe *r)
     for (size_t i = 0; i < n; i++)
         if (json_array_append_new(
                 list, json_pack("{s:o, s:o, s:o, s:f}", "at", fgi_json_string(read[i].at), "count",
-                                count(read[i].count), "bytes", count(read[i].bytes), "wait_s",
-                                read[i].wait_s)) != 0) {
+                                fgi_json_count(read[i].count), "bytes",
+                                fgi_json_count(read[i].bytes), "wait_s", read[i].wait_s)) != 0) {
             json_decref(list);
             return NULL;
         }
@@ -152,13 +150,14 @@ static json_t *utilization_of(const fg_recipe *r, const fg_device_info *device)
     const double attainable =
         isnan(intensity * memory) ? (double)NAN : fmin(intensity * memory, peak);
     const double busy = f->idle.busy_s / (f->idle.busy_s + f->idle.idle_s);
-    return json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "mxu", number(f->mxu_use),
-        "mxu_while_busy", number(f->mxu_use / busy), "flops_per_second", number(flops),
-        "peak_flops", number(peak), "bytes_per_second", number(cost.bytes * steps_per_s),
-        "peak_bytes", number(memory), "intensity", number(intensity), "roofline",
-        number(flops / attainable), "sixteen_bit", number(cost.flops_16bit / cost.flops),
-        "emulated", number(cost.flops_emulated / cost.flops), "kind", "model");
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "mxu",
+                     fgi_json_real(f->mxu_use), "mxu_while_busy", fgi_json_real(f->mxu_use / busy),
+                     "flops_per_second", fgi_json_real(flops), "peak_flops", fgi_json_real(peak),
+                     "bytes_per_second", fgi_json_real(cost.bytes * steps_per_s), "peak_bytes",
+                     fgi_json_real(memory), "intensity", fgi_json_real(intensity), "roofline",
+                     fgi_json_real(flops / attainable), "sixteen_bit",
+                     fgi_json_real(cost.flops_16bit / cost.flops), "emulated",
+                     fgi_json_real(cost.flops_emulated / cost.flops), "kind", "model");
 }
 
 /* Threads by name; NULL if their times are unknown. */
@@ -169,7 +168,7 @@ static json_t *workers_of(const fg_input_report *input)
         char name[32];
         (void)fgi_snprintf(name, sizeof name, "loader %d", i);
         (void)json_array_append_new(workers, json_pack("{s:s, s:o}", "name", name, "cpu_s",
-                                                       number(input->worker_cpu_s[i])));
+                                                       fgi_json_real(input->worker_cpu_s[i])));
     }
     return workers;
 }
@@ -182,23 +181,25 @@ static json_t *host_of(double seconds, const fg_input_report *input)
     const double user = (double)usage.ru_utime.tv_sec + 1e-6 * (double)usage.ru_utime.tv_usec;
     const double system = (double)usage.ru_stime.tv_sec + 1e-6 * (double)usage.ru_stime.tv_usec;
     const int cpus = fgi_cpu_count();
-    return json_pack("{s:o, s:o, s:i, s:o, s:o*}", "cpu_s", number(user + system), "cpu_fraction",
-                     number((user + system) / (seconds * cpus)), "cpus", cpus, "peak_rss_bytes",
-                     count((int64_t)usage.ru_maxrss * 1024), "workers", workers_of(input));
+    return json_pack("{s:o, s:o, s:i, s:o, s:o*}", "cpu_s", fgi_json_real(user + system),
+                     "cpu_fraction", fgi_json_real((user + system) / (seconds * cpus)), "cpus",
+                     cpus, "peak_rss_bytes", fgi_json_count((int64_t)usage.ru_maxrss * 1024),
+                     "workers", workers_of(input));
 }
 
 static json_t *loader_of(const fg_input_report *input)
 {
     const fg_loader_stages *t = &input->stages;
-    return json_pack("{s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o, s:o, s:o}}",
-                     "open_seconds", number(t->open_s), "opens", (json_int_t)t->opens, "workers",
-                     count(input->workers), "queue_mean", number(input->queue_mean), "queue_empty",
-                     number(input->queue_empty), "bound_by", fgi_json_string(input->bound_by),
-                     "delivered_samples_per_s", known(input->delivered_samples_per_s),
-                     "required_samples_per_s", known(input->required_samples_per_s), "stages",
-                     "read_s", number(t->read_s), "entropy_s", number(t->entropy_s), "decode_s",
-                     number(t->decode_s), "resize_s", number(t->resize_s), "copy_s",
-                     number(t->copy_s));
+    return json_pack(
+        "{s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o, s:o, s:o}}", "open_seconds",
+        fgi_json_real(t->open_s), "opens", (json_int_t)t->opens, "workers",
+        fgi_json_count(input->workers), "queue_mean", fgi_json_real(input->queue_mean),
+        "queue_empty", fgi_json_real(input->queue_empty), "bound_by",
+        fgi_json_string(input->bound_by), "delivered_samples_per_s",
+        known(input->delivered_samples_per_s), "required_samples_per_s",
+        known(input->required_samples_per_s), "stages", "read_s", fgi_json_real(t->read_s),
+        "entropy_s", fgi_json_real(t->entropy_s), "decode_s", fgi_json_real(t->decode_s),
+        "resize_s", fgi_json_real(t->resize_s), "copy_s", fgi_json_real(t->copy_s));
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */
@@ -218,9 +219,9 @@ static json_t *report_of(fg_recipe *r, const char *state)
     json_t *root =
         json_pack("{s:i, s:s, s:s, s:o, s:o, s:i, s:o, s:o, s:o, s:o, s:o}", "version", 1, "state",
                   state, "command", r->command, "started_at", fgi_json_string(started), "seconds",
-                  number(fgi_run_seconds(r)), "pid", (int)getpid(), "device", of_device, "steps",
-                  count(f->steps), "epochs", count(f->epochs), "samples_per_s",
-                  known(f->samples_per_s), "time", time_of(&f->idle));
+                  fgi_json_real(fgi_run_seconds(r)), "pid", (int)getpid(), "device", of_device,
+                  "steps", fgi_json_count(f->steps), "epochs", fgi_json_count(f->epochs),
+                  "samples_per_s", known(f->samples_per_s), "time", time_of(&f->idle));
     const struct {
         const char *key;
         json_t *value;
@@ -237,7 +238,7 @@ static json_t *report_of(fg_recipe *r, const char *state)
         {"metrics", fgi_run_metrics_json(f)},
         {"settings", fgi_run_report_settings(r)},
         {"evaluation", r->evaluation != NULL ? json_incref(r->evaluation) : json_null()},
-        {"rollbacks", count(f->rollbacks)},
+        {"rollbacks", fgi_json_count(f->rollbacks)},
         {"rollback_lr_factor", known(f->rollback_lr_factor)},
     };
     bool is_good = root != NULL;

@@ -12,41 +12,39 @@
 #include "recipe/run.h"
 #include "input/json_file.h"
 
-static json_t *number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
-
-static json_t *count(int64_t value) { return value >= 0 ? json_integer(value) : json_null(); }
-
 json_t *fgi_run_metrics_json(const fg_result *result)
 {
     json_t *object = json_object();
     for (size_t i = 0; i < result->metric_count; i++)
         (void)json_object_set_new(object, result->metrics[i].name,
-                                  number(result->metrics[i].value));
+                                  fgi_json_real(result->metrics[i].value));
     return object;
 }
 
 /* Times, which a factor of NaN makes unknown. */
 static json_t *idle_of(const fg_idle *idle, double unknown)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "input", number(idle->input_s * unknown),
-                     "upload", number(idle->upload_s * unknown), "compile",
-                     number(idle->compile_s * unknown), "read", number(idle->read_s * unknown),
-                     "checkpoint", number(idle->checkpoint_s * unknown), "other",
-                     number(idle->other_s * unknown));
+    return json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o}", "input", fgi_json_real(idle->input_s * unknown), "upload",
+        fgi_json_real(idle->upload_s * unknown), "compile",
+        fgi_json_real(idle->compile_s * unknown), "read", fgi_json_real(idle->read_s * unknown),
+        "checkpoint", fgi_json_real(idle->checkpoint_s * unknown), "other",
+        fgi_json_real(idle->other_s * unknown));
 }
 
 static json_t *input_of(const fg_input_report *input, double unknown)
 {
     const fg_loader_stages *t = &input->stages;
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "bound_by",
-                     fgi_json_string(input->bound_by), "delivered_samples_per_s",
-                     number(input->delivered_samples_per_s * unknown), "required_samples_per_s",
-                     number(input->required_samples_per_s * unknown), "waited",
-                     number(input->waited * unknown), "workers",
-                     count(isnan(unknown) ? -1 : input->workers), "read_s",
-                     number(t->read_s * unknown), "entropy_s", number(t->entropy_s * unknown),
-                     "decode_s", number(t->decode_s * unknown), "resize_s",
-                     number(t->resize_s * unknown), "copy_s", number(t->copy_s * unknown));
+    return json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "bound_by",
+        fgi_json_string(input->bound_by), "delivered_samples_per_s",
+        fgi_json_real(input->delivered_samples_per_s * unknown), "required_samples_per_s",
+        fgi_json_real(input->required_samples_per_s * unknown), "waited",
+        fgi_json_real(input->waited * unknown), "workers",
+        fgi_json_count(isnan(unknown) ? -1 : input->workers), "read_s",
+        fgi_json_real(t->read_s * unknown), "entropy_s", fgi_json_real(t->entropy_s * unknown),
+        "decode_s", fgi_json_real(t->decode_s * unknown), "resize_s",
+        fgi_json_real(t->resize_s * unknown), "copy_s", fgi_json_real(t->copy_s * unknown));
 }
 
 /* Peak memory of this process, as reported by the kernel. */
@@ -72,8 +70,9 @@ static void put_devices(json_t *root, const fg_recipe *r)
     const bool is_known = client != NULL && fg_device_get_info(client, 0, &device, &err) == FG_OK;
     (void)json_object_set_new(root, "device",
                               is_known ? fgi_json_string(device.kind) : json_null());
-    (void)json_object_set_new(
-        root, "devices", is_known ? count(fg_client_get_info(client)->device_count) : json_null());
+    (void)json_object_set_new(root, "devices",
+                              is_known ? fgi_json_count(fg_client_get_info(client)->device_count)
+                                       : json_null());
 }
 
 /* Searches run steps, or only compile them, without what measures a fit. */
@@ -104,8 +103,8 @@ static void put_settings(json_t *root, fg_recipe *r)
     (void)json_object_set_new(root, "strategy",
                               is_known ? fgi_json_string(settings.strategy) : json_null());
     (void)json_object_set_new(root, "global_batch_size",
-                              is_known ? count(settings.global_batch_size) : json_null());
-    (void)json_object_set_new(root, "lr", is_known ? number(settings.lr) : json_null());
+                              is_known ? fgi_json_count(settings.global_batch_size) : json_null());
+    (void)json_object_set_new(root, "lr", is_known ? fgi_json_real(settings.lr) : json_null());
     (void)json_object_set_new(root, "lr_scaling",
                               is_known ? fgi_json_string(settings.lr_scaling) : json_null());
 }
@@ -125,24 +124,26 @@ static fg_client_stats counts_of(const fg_recipe *r, const fg_result *f)
 static void put_times(json_t *root, const fg_recipe *r, const fg_result *f, double unknown)
 {
     const fg_client_stats stats = counts_of(r, f);
-    json_t *step = json_pack("{s:o, s:o}", "median", number(f->step_median_s * 1e3 * unknown),
-                             "p95", number(f->step_p95_s * 1e3 * unknown));
+    json_t *step =
+        json_pack("{s:o, s:o}", "median", fgi_json_real(f->step_median_s * 1e3 * unknown), "p95",
+                  fgi_json_real(f->step_p95_s * 1e3 * unknown));
     (void)json_object_set_new(root, "time_to_first_step_s",
-                              number((r->setup_s + f->time_to_first_step_s) * unknown));
+                              fgi_json_real((r->setup_s + f->time_to_first_step_s) * unknown));
     (void)json_object_set_new(root, "step_ms", step);
-    (void)json_object_set_new(root, "samples_per_s", number(f->samples_per_s * unknown));
+    (void)json_object_set_new(root, "samples_per_s", fgi_json_real(f->samples_per_s * unknown));
     (void)json_object_set_new(root, "host_overhead_us_per_step",
-                              number(f->host_overhead_s * 1e6 * unknown));
-    (void)json_object_set_new(root, "plugin_us_per_step", number(f->plugin_s * 1e6 * unknown));
-    (void)json_object_set_new(root, "compiles", count(stats.compiles));
-    (void)json_object_set_new(root, "compile_cache_hits", count(stats.compile_cache_hits));
-    (void)json_object_set_new(root, "compile_s", number(stats.compile_s));
-    (void)json_object_set_new(root, "host_reads", count(stats.host_reads));
-    (void)json_object_set_new(root, "busy_s", number(f->idle.busy_s * unknown));
-    (void)json_object_set_new(root, "idle_s", number(f->idle.idle_s * unknown));
+                              fgi_json_real(f->host_overhead_s * 1e6 * unknown));
+    (void)json_object_set_new(root, "plugin_us_per_step",
+                              fgi_json_real(f->plugin_s * 1e6 * unknown));
+    (void)json_object_set_new(root, "compiles", fgi_json_count(stats.compiles));
+    (void)json_object_set_new(root, "compile_cache_hits", fgi_json_count(stats.compile_cache_hits));
+    (void)json_object_set_new(root, "compile_s", fgi_json_real(stats.compile_s));
+    (void)json_object_set_new(root, "host_reads", fgi_json_count(stats.host_reads));
+    (void)json_object_set_new(root, "busy_s", fgi_json_real(f->idle.busy_s * unknown));
+    (void)json_object_set_new(root, "idle_s", fgi_json_real(f->idle.idle_s * unknown));
     (void)json_object_set_new(root, "idle", idle_of(&f->idle, unknown));
     (void)json_object_set_new(root, "input", input_of(&f->input, unknown));
-    (void)json_object_set_new(root, "peak_rss_bytes", count(peak_rss_bytes()));
+    (void)json_object_set_new(root, "peak_rss_bytes", fgi_json_count(peak_rss_bytes()));
 }
 
 static void put_result(json_t *root, const fg_recipe *r)
@@ -151,19 +152,21 @@ static void put_result(json_t *root, const fg_recipe *r)
     const fg_result *f = r->has_result ? &r->outcome.train : &nothing;
     const bool is_known = r->has_result && !is_search(r);
     const double unknown = is_known ? 1 : (double)NAN; /* NaN for unknown times: null */
-    (void)json_object_set_new(root, "epochs", count(is_search(r) ? -1 : f->epochs));
-    (void)json_object_set_new(root, "steps", count(is_search(r) ? -1 : f->steps));
+    (void)json_object_set_new(root, "epochs", fgi_json_count(is_search(r) ? -1 : f->epochs));
+    (void)json_object_set_new(root, "steps", fgi_json_count(is_search(r) ? -1 : f->steps));
     (void)json_object_set_new(root, "metrics", fgi_run_metrics_json(f));
     put_times(root, r, f, unknown);
-    (void)json_object_set_new(root, "nonfinite_steps", count(is_known ? f->nonfinite_steps : -1));
-    (void)json_object_set_new(root, "rollbacks", count(is_known ? f->rollbacks : -1));
-    (void)json_object_set_new(root, "rollback_lr_factor", number(f->rollback_lr_factor * unknown));
-    (void)json_object_set_new(root, "lost_updates", number(f->lost_updates * unknown));
-    (void)json_object_set_new(root, "loss_scale", number(f->loss_scale * unknown));
+    (void)json_object_set_new(root, "nonfinite_steps",
+                              fgi_json_count(is_known ? f->nonfinite_steps : -1));
+    (void)json_object_set_new(root, "rollbacks", fgi_json_count(is_known ? f->rollbacks : -1));
+    (void)json_object_set_new(root, "rollback_lr_factor",
+                              fgi_json_real(f->rollback_lr_factor * unknown));
+    (void)json_object_set_new(root, "lost_updates", fgi_json_real(f->lost_updates * unknown));
+    (void)json_object_set_new(root, "loss_scale", fgi_json_real(f->loss_scale * unknown));
     (void)json_object_set_new(root, "device_peak_bytes",
-                              count(is_known ? f->device_peak_bytes : -1));
-    (void)json_object_set_new(root, "step_flops", number(f->step_flops * unknown));
-    (void)json_object_set_new(root, "mxu_use", number(f->mxu_use * unknown));
+                              fgi_json_count(is_known ? f->device_peak_bytes : -1));
+    (void)json_object_set_new(root, "step_flops", fgi_json_real(f->step_flops * unknown));
+    (void)json_object_set_new(root, "mxu_use", fgi_json_real(f->mxu_use * unknown));
     (void)json_object_set_new(root, "mxu_use_source", json_string("model"));
     (void)json_object_set_new(root, "checkpoint", fgi_json_string(f->checkpoint));
     (void)json_object_set_new(root, "stop_reason", fgi_json_string(f->stop_reason));
@@ -178,7 +181,7 @@ static void put_damaged(json_t *root, const fg_recipe *r)
     int64_t damaged = is_predict ? r->outcome.damaged : 0;
     if (!is_predict && train != NULL)
         damaged = fg_dataset_damaged(train, &first);
-    (void)json_object_set_new(root, "damaged", count(r->has_result ? damaged : -1));
+    (void)json_object_set_new(root, "damaged", fgi_json_count(r->has_result ? damaged : -1));
     (void)json_object_set_new(root, "damaged_error",
                               damaged > 0 ? fgi_json_string(first) : json_null());
 }

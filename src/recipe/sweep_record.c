@@ -8,17 +8,13 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "recipe/run.h"
 #include "input/json_file.h"
 #include "report/run_view.h"
 #include "report/sweep_view.h"
 #include "train/metrics.h"
 
 enum { VERSION = 1 };
-
-static json_t *number_or_null(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
 
 /* The settings of a run by key, as strings. */
 static json_t *settings_of(const fgi_sweep_grid *grid, size_t run)
@@ -162,7 +158,7 @@ static void put_best(json_t *entry, const fg_recipe *r, const char *folder)
     fgi_run_view_close(&view);
     if (!isfinite(value) && is_finite(entry, "best"))
         return; /* of the part before a resume, or of all */
-    (void)json_object_set_new(entry, "best", number_or_null(value));
+    (void)json_object_set_new(entry, "best", fgi_json_real(value));
     (void)json_object_set_new(entry, "best_step",
                               isfinite(step) ? json_integer((json_int_t)step) : json_null());
 }
@@ -187,15 +183,6 @@ static void choose_best(json_t *record, bool is_max)
                           best != NULL ? json_object_get(best, "name") : json_null());
 }
 
-static json_t *metrics_of(const fg_result *train)
-{
-    json_t *metrics = json_object();
-    for (size_t i = 0; i < train->metric_count; i++)
-        (void)json_object_set_new(metrics, train->metrics[i].name,
-                                  number_or_null(train->metrics[i].value));
-    return metrics;
-}
-
 /* Sets the results of a run. Those of one that was complete before remain, and the time of one that
  * was resumed is that of all parts. */
 static bool put_results(json_t *entry, const fg_recipe *r)
@@ -210,7 +197,8 @@ static bool put_results(json_t *entry, const fg_recipe *r)
             : json_pack("{s:I, s:I, s:f, s:I, s:I, s:o}", "steps", (json_int_t)train->steps,
                         "epochs", (json_int_t)train->epochs, "seconds", before + fgi_run_seconds(r),
                         "compiles", (json_int_t)train->compiles, "compile_cache_hits",
-                        (json_int_t)train->compile_cache_hits, "metrics", metrics_of(train));
+                        (json_int_t)train->compile_cache_hits, "metrics",
+                        fgi_run_metrics_json(train));
     const char *error = r->outcome.status != FG_OK ? r->error.message : NULL;
     const bool is_good =
         more != NULL && json_object_update(entry, more) == 0 &&

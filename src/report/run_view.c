@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/print.h"
+#include "base/text.h"
 #include "input/json_file.h"
 #include "report/verdict.h"
 #include "train/metrics.h"
@@ -223,18 +224,6 @@ static fg_status add_plan(const char *folder, json_t *report, fg_error *err)
 }
 
 /* Replaces bytes that are not UTF-8, which JSON and HTML cannot contain. */
-static void make_utf8(char *text)
-{
-    const size_t size = strlen(text);
-    for (size_t at = 0, length; at < size; at += length) {
-        length = fgi_utf8_length((const unsigned char *)text + at, size - at);
-        if (length == 0) {
-            text[at] = '?';
-            length = 1;
-        }
-    }
-}
-
 static fg_status read_metrics(fgi_run_view *v, const char *folder, bool *out_is_there,
                               fg_error *err)
 {
@@ -275,7 +264,7 @@ static fg_status read_others(fgi_run_view *v, const char *folder, fg_error *out_
     status = read_file(folder, "config.yaml", REPORT_LIMIT, &path, &v->config, &size, err);
     fgi_free(path);
     if (v->config != NULL)
-        make_utf8(v->config);
+        fgi_text_make_utf8(v->config);
     return status;
 }
 
@@ -307,7 +296,7 @@ fg_status fgi_run_view_open(const char *folder, fgi_run_view *out, fg_error *err
         .folder = fgi_strdup(folder), .last_step = (double)NAN, .last_epoch = (double)NAN};
     if (out->folder == NULL)
         return fgi_no_memory(err);
-    make_utf8(out->folder);
+    fgi_text_make_utf8(out->folder);
     if (!fgi_file_exists(folder))
         return fgi_fail(err, FG_ENOTFOUND, "'%s' does not exist: expected the folder of a run",
                         folder);
