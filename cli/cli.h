@@ -147,6 +147,8 @@ void cli_put_colored(cli_color code, const char *text);
 bool cli_has_color(FILE *out);
 /* The options of every command, ended by CLI_END. */
 extern const cli_option cli_common[];
+/* The options of a command and those of every command by their index; NULL after the last. */
+const cli_option *cli_option_at(const cli_command *command, size_t index);
 
 /* True when the environment's locale (LC_ALL, LC_CTYPE, LANG) is UTF-8. */
 bool cli_is_utf8(void);

@@ -201,14 +201,11 @@ void cli_print_man(FILE *out, const cli_command *command)
         print_entry(out, term, (*c)->summary);
     }
     (void)fputs("\n.SH OPTIONS\n", out);
-    for (const cli_option *o = command->options; o != NULL && o->kind != CLI_KIND_END; o++) {
+    const cli_option *o;
+    for (size_t i = 0; (o = cli_option_at(command, i)) != NULL; i++) {
         const char letter[] = {'-', o->letter, ',', ' ', '\0'};
         (void)snprintf(term, sizeof(term), "%s--%s", o->letter != 0 ? letter : "",
                        cli_option_form(o));
-        print_entry(out, term, o->help);
-    }
-    for (const cli_option *o = cli_common; o->kind != CLI_KIND_END; o++) {
-        (void)snprintf(term, sizeof(term), "--%s", cli_option_form(o));
         print_entry(out, term, o->help);
     }
     print_entry(out, "-h, --help", "show this help");

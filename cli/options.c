@@ -40,12 +40,20 @@ static bool usage(parser *p, const char *what, const char *name, const char *hin
     return refuse(p, what, "--", name, hint);
 }
 
+const cli_option *cli_option_at(const cli_command *command, size_t index)
+{
+    const cli_option *const tables[] = {command->options, cli_common};
+    for (int t = 0; t < 2; t++)
+        for (const cli_option *o = tables[t]; o != NULL && o->kind != CLI_KIND_END; o++)
+            if (index-- == 0)
+                return o;
+    return NULL;
+}
+
 static const cli_option *find_long(const cli_command *command, const char *name, size_t size)
 {
-    for (const cli_option *o = command->options; o != NULL && o->kind != CLI_KIND_END; o++)
-        if (strncmp(o->name, name, size) == 0 && o->name[size] == '\0')
-            return o;
-    for (const cli_option *o = cli_common; o->kind != CLI_KIND_END; o++)
+    const cli_option *o;
+    for (size_t i = 0; (o = cli_option_at(command, i)) != NULL; i++)
         if (strncmp(o->name, name, size) == 0 && o->name[size] == '\0')
             return o;
     return strncmp("help", name, size) == 0 && size == 4 ? &help_option : NULL;
@@ -53,7 +61,8 @@ static const cli_option *find_long(const cli_command *command, const char *name,
 
 static const cli_option *find_letter(const cli_command *command, char letter)
 {
-    for (const cli_option *o = command->options; o != NULL && o->kind != CLI_KIND_END; o++)
+    const cli_option *o;
+    for (size_t i = 0; (o = cli_option_at(command, i)) != NULL; i++)
         if (o->letter == letter)
             return o;
     return letter == 'h' ? &help_option : NULL;
@@ -62,14 +71,11 @@ static const cli_option *find_letter(const cli_command *command, char letter)
 /* The nearest name among the options, or of a key if the command takes keys; NULL: none. */
 static const char *nearest_option(const cli_command *command, const char *name)
 {
-    static const char *names[72];
-    size_t count = 0;
-    names[count++] = "help";
-    for (const cli_option *o = command->options; o != NULL && o->kind != CLI_KIND_END; o++)
-        if (count < 64)
-            names[count++] = o->name;
-    for (const cli_option *o = cli_common; o->kind != CLI_KIND_END; o++)
-        names[count++] = o->name;
+    static const char *names[72] = {"help"};
+    const cli_option *o;
+    size_t count = 1;
+    for (; count < sizeof names / sizeof *names && (o = cli_option_at(command, count - 1)); count++)
+        names[count] = o->name;
     const char *dot = command->takes_config ? strrchr(name, '.') : NULL;
     const char *key = command->takes_config ? fg_recipe_key_suggest(name) : NULL;
     const char *option = fg_recipe_nearest(dot != NULL ? dot + 1 : name, names, count);

@@ -424,34 +424,6 @@ typedef struct fg_serve_options {
 FG_API FG_MUST_USE fg_status fg_recipe_serve_run(const char *folder,
                                                  const fg_serve_options *options, fg_error *err);
 
-/* ---- completion in a shell ------------------------------------------------------------------- */
-
-/* An option of a command. */
-typedef struct fg_recipe_option {
-    const char *name;     /* without the dashes */
-    const char *argument; /* "FILE"; of "a|b|FILE", a and b are completed; NULL: --name is a flag */
-    bool is_optional;     /* both --name and --name=ARGUMENT are accepted */
-    const char *help;
-    uint64_t reserved[2]; /* set to 0 */
-} fg_recipe_option;
-
-/* A command of a program. */
-typedef struct fg_recipe_command {
-    const char *name, *summary;
-    const fg_recipe_option *options;
-    size_t option_count;
-    bool takes_config;    /* --KEY=VALUE for each key of the configuration */
-    uint64_t reserved[2]; /* set to 0 */
-} fg_recipe_command;
-
-/* A completion script of the shell "bash" or "zsh" for a program that is called as
- * `PROGRAM COMMAND [--OPTION]...`, such as one that runs recipes. The script contains all words; it
- * does not call the program. `program` consists of letters, digits and '_'. Free *out with
- * fg_report_free. Errors: FG_EINVAL (shell, program), FG_ENOMEM. */
-FG_API FG_MUST_USE fg_status fg_recipe_completion(const char *program,
-                                                  const fg_recipe_command *commands, size_t count,
-                                                  const char *shell, char **out, fg_error *err);
-
 /* ---- new configurations, trained models, augmentation ---------------------------------------- */
 
 /* Options of fg_recipe_init; all may be 0 or NULL. */

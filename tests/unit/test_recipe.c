@@ -758,59 +758,8 @@ static void classes_that_are_none_are_refused(void **state)
     }
 }
 
-/* ---- completion ---------------------------------------------------------------------------- */
-
-static void completion_has_the_name_of_the_program(void **state)
-{
-    static const fg_recipe_option options[] = {
-        {.name = "size", .argument = "small|BYTES", .help = "how [much]"},
-        {.name = "dry", .help = "do nothing"},
-        {.name = "log", .argument = "FILE", .is_optional = true, .help = "where"}};
-    static const fg_recipe_command command = {
-        .name = "go", .summary = "start", .options = options, .option_count = 3};
-    fg_error err = {0};
-    char *text = NULL;
-    (void)state;
-    fgt_ok(fg_recipe_completion("mine", &command, 1, "bash", &text, &err));
-    assert_non_null(strstr(text, "    go) echo \"--size= --dry --log --help\" ;;\n"));
-    assert_non_null(strstr(text, "    --size) echo \"small \" ;;\n"));
-    assert_non_null(strstr(text, "complete -o filenames -F _mine mine\n"));
-    assert_null(strstr(text, "fulgurite"));
-    fg_report_free(text);
-    fgt_ok(fg_recipe_completion("mine", &command, 1, "zsh", &text, &err));
-    assert_non_null(strstr(text, "        '--size=[how  much ]:value:(small )' \\\n"));
-    assert_non_null(strstr(text, "        '--log=-[where]:value:_files' \\\n"));
-    assert_null(strstr(text, "_fulgurite")); /* the help of keys may name the program */
-    fg_report_free(text);
-    assert_int_equal(fg_recipe_completion("a;b", &command, 1, "zsh", &text, &err), FG_EINVAL);
-    assert_int_equal(fg_recipe_completion("", &command, 1, "zsh", &text, &err), FG_EINVAL);
-    assert_int_equal(fg_recipe_completion("mine", &command, 1, "fish", &text, &err), FG_EINVAL);
-    assert_string_equal(err.message, "unknown shell 'fish': expected bash or zsh");
-    assert_null(text);
-}
-
-static void completion_refuses_newer_structs(void **state)
-{
-    const fg_recipe_option option = {.name = "dry", .help = "do nothing", .reserved = {0, 1}};
-    const fg_recipe_command newer[] = {
-        {.name = "go", .summary = "start", .reserved = {0, 1}},
-        {.name = "go", .summary = "start", .options = &option, .option_count = 1}};
-    static const char *const names[] = {"fg_recipe_command", "fg_recipe_option"};
-    fg_error err = {0};
-    char *text = NULL;
-    (void)state;
-    for (int i = 0; i < 2; i++) {
-        assert_int_equal(fg_recipe_completion("mine", &newer[i], 1, "bash", &text, &err),
-                         FG_EINVAL);
-        assert_non_null(strstr(err.message, names[i]));
-        assert_non_null(strstr(err.message, "'reserved' must be zero"));
-        assert_null(text);
-    }
-}
-
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(init_names_a_file),
-    cmocka_unit_test(completion_refuses_newer_structs),
     cmocka_unit_test(overrides_win),
     cmocka_unit_test(mistakes_are_named),
     cmocka_unit_test(classes_that_are_none_are_refused),
@@ -826,7 +775,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_failed_run_is_reported),
     cmocka_unit_test(keys_and_origins_are_cleared),
     cmocka_unit_test(out_of_memory_is_an_error),
-    cmocka_unit_test(completion_has_the_name_of_the_program),
     cmocka_unit_test(folders_of_runs_are_numbered),
 };
 
