@@ -133,7 +133,8 @@ static inline const char *cli_s(int64_t count) { return count == 1 ? "" : "s"; }
 /* Prints the library's log (fg_log_set) on standard error. */
 void cli_print_log(void *self, fg_log_level level, const char *line);
 
-/* Return memory or end the program, which only the program may do. */
+/* Return memory, or end the program if there is none, which only the program may do. */
+void *cli_need(void *block);                /* the block, unless it is NULL */
 void *cli_alloc(size_t count, size_t size); /* zeroed */
 char *cli_strdup(const char *text);
 char *cli_strndup(const char *text, size_t size);

@@ -16,7 +16,7 @@
 
 enum { LEAST_COLUMNS = 30 };
 
-static void *or_exit(void *block)
+void *cli_need(void *block)
 {
     if (block == NULL) {
         (void)fputs("fulgurite: out of memory\n", stderr);
@@ -25,11 +25,11 @@ static void *or_exit(void *block)
     return block;
 }
 
-void *cli_alloc(size_t count, size_t size) { return or_exit(calloc(count > 0 ? count : 1, size)); }
+void *cli_alloc(size_t count, size_t size) { return cli_need(calloc(count > 0 ? count : 1, size)); }
 
-char *cli_strdup(const char *text) { return or_exit(strdup(text)); }
+char *cli_strdup(const char *text) { return cli_need(strdup(text)); }
 
-char *cli_strndup(const char *text, size_t size) { return or_exit(strndup(text, size)); }
+char *cli_strndup(const char *text, size_t size) { return cli_need(strndup(text, size)); }
 
 bool cli_fail(fg_error *err, const char *format, ...)
 {

@@ -47,6 +47,19 @@ typedef enum fg_recipe_kind {
     FG_RECIPE_SCHEDULE = 7    /* compute the learning rate and momentum of every step of `fit` */
 } fg_recipe_kind;
 
+/* What FG_RECIPE_PLAN needs. */
+typedef struct fg_plan_options {
+    const char *topology; /* "v5e-8", "h100:8" ..., as in fg_client_options        [required] */
+    bool no_search;       /* don't search for the largest batch size                  [false] */
+    /* Compare batch sizes, "8,64,512"; "": powers of two from 8 to 1024; NULL: don't  [NULL] */
+    const char *sweep;
+    /* Samples/s that the loader of a host delivers, "9494"; it may be followed by the stage that
+     * takes the most of its time and the fraction, "9494,decode,0.87". NULL: measured on this host
+     *                                                                                 [NULL] */
+    const char *input_rate;
+    uint64_t reserved[2];
+} fg_plan_options;
+
 /* All members may be 0. Strings and the registry are borrowed until fg_recipe_close. */
 typedef struct fg_recipe_options {
     fg_recipe_kind kind; /* [FG_RECIPE_FIT] */
@@ -83,15 +96,7 @@ typedef struct fg_recipe_options {
      * path when it is complete; FG_RECIPE_PREDICTIONS is then empty. "-" is NULL
      *                                                                           [NULL] */
     const char *predictions;
-    const char *topology; /* to plan: "v5e-8", "h100:8" ..., as in fg_client_options [NULL] */
-    bool no_search;       /* to plan: don't search for the largest batch size    [false] */
-    /* To plan: compare batch sizes, "8,64,512"; "": powers of two from 8 to 1024; NULL: don't
-     *                                                                           [NULL] */
-    const char *sweep;
-    /* To plan: samples/s that the loader of a host delivers, "9494"; it may be followed by the
-     * stage that takes the most of its time and the fraction, "9494,decode,0.87". NULL: measured on
-     * this host                                                                 [NULL] */
-    const char *input_rate;
+    fg_plan_options plan; /* of FG_RECIPE_PLAN */
 
     /* Receives the messages of the run, one at a time: notes (FG_LOG_INFO) and warnings
      * (FG_LOG_WARNING). A message may have several lines, and does not end with a newline. The
@@ -234,78 +239,6 @@ typedef struct fg_sweep_options {
 FG_API FG_MUST_USE fg_status fg_recipe_sweep(const fg_recipe_options *options,
                                              const fg_sweep_options *sweep, char **out_folder,
                                              fg_error *err);
-
-/* ---- planning in a separate process ---------------------------------------------------------- */
-
-/* How a separate process plans. All members may be 0. */
-typedef struct fg_plan_process {
-    /* Path of the program fulgurite. NULL: the running program is fulgurite  [NULL] */
-    const char *program;
-    double time_limit_s;       /* kill the process after this time, in seconds  [0: no limit] */
-    double memory_limit_bytes; /* kill the process if it has more memory resident than this, in
-                                  bytes                                         [0: no limit] */
-    bool quiet;                /* no progress and no warnings on standard error [false] */
-    uint64_t reserved[4];
-} fg_plan_process;
-
-/* Plans for options->topology in a separate process, because a compiler can crash, run forever or
- * use all memory. Of the options, config, overrides, topology, no_search, sweep and input_rate are
- * used. *out is the plan as FG_RECIPE_PLAN_JSON describes it; free it with fg_report_free
- * (report.h). If the process can't be started, crashes, or reaches a limit, the plan contains this
- * as "error". The process writes messages to this process's standard error. It is killed if the
- * calling thread ends. process may be NULL. Thread-safe; blocks until the process ends. Errors:
- * FG_EINVAL (the options or the configuration are wrong), FG_ENOMEM. On failure *out is NULL. */
-FG_API FG_MUST_USE fg_status fg_recipe_plan_process(const fg_recipe_options *options,
-                                                    const fg_plan_process *process, char **out,
-                                                    fg_error *err);
-
-/* Functions that fg_recipe_plan_machines calls, in the calling thread. All members may be 0;
- * strings are valid during the call. */
-typedef struct fg_plan_events {
-    void *self;                                      /* first argument */
-    void (*begin)(void *self, const char *name);     /* the process for a machine is started */
-    void (*planned)(void *self, const char *plan);   /* the plan for a machine, one JSON object */
-    void (*failed)(void *self, const char *message); /* planning fails for a reason that does not
-                                                        depend on the machine; the last call */
-    uint64_t reserved[4];
-} fg_plan_events;
-
-/* Plans for each machine of options->topology, "NAME[,NAME]" with 1 to 64 names, one after the
- * other, as fg_recipe_plan_process does. A machine that is named twice is planned once; the plan
- * under its second name has "same_as". The rate of the loader is measured once. *out is the JSON
- * object {"status": "done" or "failed", "topologies": [...]} with a plan for each name in their
- * order; free it with fg_report_free. *out_has_failed (may be NULL) is whether a plan contains an
- * "error". process and events may be NULL. Errors: FG_EINVAL (a name, or as
- * fg_recipe_plan_process), FG_ENOMEM. On failure *out is NULL. */
-FG_API FG_MUST_USE fg_status fg_recipe_plan_machines(const fg_recipe_options *options,
-                                                     const fg_plan_process *process,
-                                                     const fg_plan_events *events, char **out,
-                                                     bool *out_has_failed, fg_error *err);
-
-/* Sets the options of a pack of images from the configuration that will train on it.
- *
- * - presize, if it is FG_IMAGE_PRESIZE_NONE: the shorter side of the images is data.size /
- *   data.center_fraction, rounded up, as validation needs it; unchanged with data.crop window,
- *   which does not resize images.
- * - rate, if it is 0 and the codec is automatic: the images/s that training needs, for one host, by
- *   the compiler's estimate of the step for recipe->topology, one machine, with the configured
- *   devices and batch. The plan is made in a separate process, as fg_recipe_plan_process does,
- *   which opens the data of the configuration. topology NULL: the TPU of this host, if
- *   trainer.accelerator is auto or tpu.
- * - host_crops: data.format is images, or data.size, crop, crop_scale, crop_ratio, flip or
- *   center_fraction is not its default.
- * - measure: the rate of the configuration's loader, as a plan measures it; `recipe` must remain
- *   valid until the pack is built.
- *
- * Of `recipe`, config, overrides, registry, topology and message are used; the messages say what
- * was chosen and why. process may be NULL.
- *
- * Errors: FG_EINVAL (the configuration, or its data are not images; no machine is named, and this
- * host has no TPU), FG_EUNSUPPORTED (the step cannot be planned or does not fit; the message has
- * the reason), those of fg_recipe_open, FG_ENOMEM. */
-FG_API FG_MUST_USE fg_status fg_recipe_pack_for(const fg_recipe_options *recipe,
-                                                const fg_plan_process *process,
-                                                fg_pack_build_options *options, fg_error *err);
 
 /* ---- the configuration's keys ---------------------------------------------------------------- */
 

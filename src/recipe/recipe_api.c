@@ -92,8 +92,9 @@ static fg_status open_recipe(fg_recipe *r, fg_error *err)
         return fgi_fail(err, FG_EINVAL, "fg_recipe_options.kind is %zu: expected at most %d", kind,
                         FG_RECIPE_SCHEDULE);
     FGI_TRY_RESERVED(fg_recipe_options, r->options, err);
+    FGI_TRY_RESERVED(fg_plan_options, &r->options->plan, err);
     r->command = r->outcome.command = commands[kind];
-    if (kind == FG_RECIPE_PLAN && !fgi_run_plan_check(r->options, err))
+    if (kind == FG_RECIPE_PLAN && !fgi_run_plan_check(&r->options->plan, err))
         return FG_EINVAL;
     fgi_prediction_format format;
     if (fgi_run_has_predict_file(r))

@@ -335,9 +335,7 @@ fg_status fgi_run_lr_keep(const fg_recipe *r, fg_error *err);
 void fgi_run_lr_put_metrics(const fg_recipe *r, fgi_buf *out);
 json_t *fgi_run_lr_suggestions(const fg_recipe *r);
 
-/* ---- plan for a machine that is not present (run_plan.c)
- * -------------------------------------------------
- */
+/* ---- plan for a machine that is not present (run_plan.c) ------------------------------------- */
 
 /* Compiles for r->client; sets r->plan to the result, also after a failure. */
 fg_status fgi_run_plan(fg_recipe *r, fg_error *err);
@@ -345,25 +343,19 @@ fg_status fgi_run_plan(fg_recipe *r, fg_error *err);
 fg_status fgi_run_input_rate(const fgi_config *c, fg_dataset *samples, int64_t batch,
                              double seconds, fg_input_rate *out, fg_error *err);
 /* Adds the rate of the loader, measured for about a second unless it is given
- * (fg_recipe_options.input_rate), and the rates that the planned step requires for all devices and
+ * (fg_plan_options.input_rate), and the rates that the planned step requires for all devices and
  * for those of one host, to the machine's object. Does nothing if the step time is unknown. */
 void fgi_plan_put_input(json_t *o, const fg_recipe *r, const fg_plan *plan);
 /* Adds the conclusion from the ratio of delivered to required rate, as text. is_alone: there is one
  * host; stage: the loader's slowest ("": not known), in which it spends that part of its time. */
 void fgi_plan_put_verdict(json_t *o, const fg_recipe *r, double fraction, bool is_alone,
                           const char *stage, double spent);
-/* Checks fg_recipe_options.input_rate. */
+/* Checks fg_plan_options.input_rate. */
 bool fgi_plan_input_check(const char *text, fg_error *err);
-/* The loader's rate of a plan as such a text (fgi_free), so that no other plan measures it again;
- * NULL: it has none, or out of memory. */
-char *fgi_plan_input_text(const json_t *plan);
 /* Checks the options. */
-bool fgi_run_plan_check(const fg_recipe_options *options, fg_error *err);
+bool fgi_run_plan_check(const fg_plan_options *options, fg_error *err);
 /* Sets r->plan to the error that ended the run, unless it is set. */
 void fgi_run_plan_fail(fg_recipe *r);
-/* A plan of a machine about which only an error is known; every_machine: it would be the same for
- * any machine. NULL: out of memory. */
-json_t *fgi_plan_failed(const char *topology, const char *why, bool every_machine);
 
 /* ---- hangs (run_hang.c) ---------------------------------------------------------------------- */
 

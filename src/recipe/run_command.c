@@ -260,7 +260,7 @@ static fg_status check_limits(const fg_recipe *r, fg_error *err)
 static fg_status open_topology(fg_recipe *r, fg_error *err)
 {
     const fg_client_options options = {
-        .topology = r->options->topology, .devices = devices(r->c), .mesh = r->mesh};
+        .topology = r->options->plan.topology, .devices = devices(r->c), .mesh = r->mesh};
     return r->options->kind == FG_RECIPE_PLAN ? fg_client_open(&options, &r->client, err) : FG_OK;
 }
 

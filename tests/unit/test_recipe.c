@@ -95,6 +95,7 @@ static void mistakes_are_named(void **state)
             "fg_recipe_options.kind is 8: expected at most 7");
     refuses((fg_recipe_options){.kind = FG_RECIPE_PLAN}, FG_EINVAL, "topology");
     refuses((fg_recipe_options){.reserved = {0, 1}}, FG_EINVAL, "fg_recipe_options");
+    refuses((fg_recipe_options){.plan.reserved = {0, 1}}, FG_EINVAL, "fg_plan_options");
     fg_error err = {0};
     char *report;
     bool is_wrong;
