@@ -7,6 +7,13 @@
 #include <fulgurite/recipe.h>
 #include <jansson.h>
 
+/* ---- folders of runs (run_dir.c) ------------------------------------------------------------ */
+
+/* True while a fit holds the folder's lock. */
+bool fgi_run_dir_is_live(const char *folder);
+/* FG_ENOTFOUND if the folder is that of a sweep, which has no metrics. */
+fg_status fgi_run_dir_refuse_sweep(const char *folder, fg_error *err);
+
 /* ---- plans ----------------------------------------------------------------------------------- */
 
 /* A plan of a machine about which only an error is known, {"topologies": [PLAN], "every_machine":

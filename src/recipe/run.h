@@ -137,10 +137,6 @@ fg_status fgi_run_dir_sweep(const fgi_config *c, const char *config_path, bool i
 void fgi_run_dir_give_back(const char *folder);
 /* True if there are checkpoints of an earlier run. */
 bool fgi_run_dir_is_used(const char *folder);
-/* True while a fit holds the folder's lock. */
-bool fgi_run_dir_is_live(const char *folder);
-/* FG_ENOTFOUND if the folder is that of a sweep, which has no metrics. */
-fg_status fgi_run_dir_refuse_sweep(const char *folder, fg_error *err);
 
 /* ---- SLURM (run_requeue.c) ------------------------------------------------------------------- */
 

@@ -9,6 +9,7 @@
 
 #include <fulgurite/pack.h>
 
+#include "recipe/for_program.h"
 #include "recipe/run.h"
 #include "recipe/run_compare.h"
 #include "recipe/run_format.h"

@@ -18,6 +18,7 @@
 #include "base/reserved.h"
 #include "base/run_lock.h"
 #include "input/json_file.h"
+#include "recipe/for_program.h"
 #include "recipe/run.h"
 #include "recipe/sweep_record.h"
 #include "report/sweep_view.h"

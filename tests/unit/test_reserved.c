@@ -413,8 +413,7 @@ static const char *const elsewhere[] = {
     "fg_pack_entry",          "fg_pack_options",        "fg_pack_report",
     "fg_pack_sheet_options",  "fg_pack_arrays_options", "fg_pack_export_result",
     "fg_pack_writer_options", "fg_pack_built",          "fg_lr_find_options",
-    "fg_follow_options",      "fg_stop_options",        "fg_sweep_options",
-    "fg_profile_info",        "fg_serve_options",
+    "fg_sweep_options",       "fg_profile_info",
 };
 /* Made by the library, seen through a pointer: members are added at the end. */
 static const char *const borrowed[] = {

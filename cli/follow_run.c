@@ -1,10 +1,11 @@
-/* run_follow.c - a run in progress: reads metrics.jsonl again and again, and shows what is new.
+/* follow_run.c - a run in progress: reads metrics.jsonl again and again, and shows what is new.
  *
  * A resume removes the rows after its checkpoint. So the text that has been shown is kept, and what
  * the file has in common with it is not shown again.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
+#include "other_run.h"
+
 #include <math.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,16 +14,15 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/reserved.h"
 #include "input/json_file.h"
-#include "recipe/run.h"
+#include "recipe/for_program.h"
 #include "report/run_view.h"
 
 enum { METRICS_LIMIT = 1 << 30 };
 
 typedef struct follower {
     const char *folder;
-    const fg_follow_options *o;
+    const follow_options *o;
     char *path; /* of metrics.jsonl */
     fgi_buf seen;
     const char *state; /* a constant */
@@ -197,22 +197,17 @@ static fg_status follow(follower *f, fg_error *err)
     return f->o->whole ? show_report(f, err) : FG_OK;
 }
 
-fg_status fg_recipe_follow_run(const char *folder, const fg_follow_options *options,
-                               const char **out_state, fg_error *err)
+fg_status follow_run(const char *folder, const follow_options *options, const char **out_state,
+                     fg_error *err)
 {
     follower f = {.folder = folder, .o = options, .state = "unknown"};
     *out_state = f.state;
-    FGI_TRY_RESERVED(fg_follow_options, options, err);
-    if (options->show == NULL || !isfinite(options->every_s))
-        return fgi_fail(err, FG_EINVAL,
-                        "fg_follow_options: 'show' is NULL or 'every_s' is not "
-                        "finite");
     if (!fgi_file_exists(folder))
         return fgi_fail(err, FG_ENOTFOUND, "'%s' does not exist: expected the folder of a run",
                         folder);
     FGI_TRY(fgi_run_dir_refuse_sweep(folder, err));
-    f.path = fgi_path_join(folder, "metrics.jsonl");
-    const fg_status status = f.path != NULL ? follow(&f, err) : fgi_no_memory(err);
+    f.path = cli_need(fgi_path_join(folder, "metrics.jsonl"));
+    const fg_status status = follow(&f, err);
     *out_state = f.state;
     fgi_buf_fini(&f.seen);
     fgi_free(f.path);

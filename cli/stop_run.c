@@ -1,40 +1,25 @@
-/* run_stop.c - asks a run to save and stop, and waits for its end.
+/* stop_run.c - asks a run to save and stop, and waits for its end.
  *
  * The request is a file in the run's folder (base/run_lock.h), which the Trainer looks for between
  * steps: unlike a signal, it reaches processes in other containers and on other hosts, and never a
  * process that has taken over the number of one that has ended.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "other_run.h"
+
 #include <dirent.h>
-#include <fulgurite/recipe.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 
 #include "base/alloc.h"
-#include "base/buf.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/print.h"
-#include "base/reserved.h"
 #include "base/run_lock.h"
 #include "base/thread.h"
 #include "base/duration.h"
 #include "report/sweep_view.h"
-
-static void say(const fg_stop_options *o, const char *format, ...) FG_PRINTF(2, 3);
-
-static void say(const fg_stop_options *o, const char *format, ...)
-{
-    char text[1024];
-    va_list args;
-    if (o->message == NULL)
-        return;
-    va_start(args, format);
-    (void)fgi_vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    o->message(o->message_self, FG_LOG_INFO, text);
-}
 
 /* ---- the run --------------------------------------------------------------------------------- */
 
@@ -44,13 +29,13 @@ typedef struct candidate {
 } candidate;
 
 /* Takes the folder over if a fit holds it that began after that of the best one so far. */
-static fg_status consider(char *take_folder, candidate *best, fg_error *err)
+static void consider(char *take_folder, candidate *best)
 {
     struct stat info;
     fgi_holder who;
-    char *path = fgi_path_join(take_folder, "lock");
+    char *path = cli_need(fgi_path_join(take_folder, "lock"));
     const fgi_lock_state state = fgi_lock_look(take_folder, &who);
-    const bool is_known = path != NULL && stat(path, &info) == 0;
+    const bool is_known = stat(path, &info) == 0;
     const bool is_live = state == FGI_LOCK_HELD || state == FGI_LOCK_UNKNOWN;
     const bool is_newer =
         is_known && is_live &&
@@ -62,9 +47,7 @@ static fg_status consider(char *take_folder, candidate *best, fg_error *err)
     } else {
         fgi_free(take_folder);
     }
-    const bool has_path = path != NULL;
     fgi_free(path);
-    return has_path ? FG_OK : fgi_no_memory(err);
 }
 
 static fg_status consider_all(const char *parent, bool deep, candidate *best, fg_error *err);
@@ -74,8 +57,10 @@ static fg_status consider_entry(char *take_folder, bool deep, candidate *best, f
 {
     bool is_sweep = false;
     fg_status status = deep ? fgi_sweep_view_look(take_folder, &is_sweep, err) : FG_OK;
-    if (status == FG_OK && !is_sweep)
-        return consider(take_folder, best, err);
+    if (status == FG_OK && !is_sweep) {
+        consider(take_folder, best);
+        return FG_OK;
+    }
     if (status == FG_OK)
         status = consider_all(take_folder, false, best, err);
     fgi_free(take_folder);
@@ -91,8 +76,7 @@ static fg_status consider_all(const char *parent, bool deep, candidate *best, fg
     while (stream != NULL && status == FG_OK && (entry = readdir(stream)) != NULL) {
         if (entry->d_name[0] == '.')
             continue;
-        char *folder = fgi_path_join(parent, entry->d_name);
-        status = folder != NULL ? consider_entry(folder, deep, best, err) : fgi_no_memory(err);
+        status = consider_entry(cli_need(fgi_path_join(parent, entry->d_name)), deep, best, err);
     }
     if (stream != NULL)
         (void)closedir(stream);
@@ -129,8 +113,8 @@ static fg_status find(const char *run, char **out, fg_error *err)
     FGI_TRY(fgi_sweep_view_look(run, &is_sweep, err));
     if (is_sweep)
         return find_newest(run, NULL, out, err);
-    *out = fgi_strdup(run);
-    return *out != NULL ? FG_OK : fgi_no_memory(err);
+    *out = cli_need(fgi_strdup(run));
+    return FG_OK;
 }
 
 /* "process 12 on host 'a'" */
@@ -182,17 +166,18 @@ static char *last_checkpoint(const char *folder)
     return name;
 }
 
-static void say_end(const char *folder, const fg_stop_options *o)
+static void say_end(const char *folder, const stop_options *o)
 {
     char *last = last_checkpoint(folder);
     if (last != NULL)
-        say(o, "'%s' has stopped; its last checkpoint is %s/checkpoints/%s", folder, folder, last);
+        (void)fprintf(o->talk, "'%s' has stopped; its last checkpoint is %s/checkpoints/%s\n",
+                      folder, folder, last);
     else
-        say(o, "'%s' has stopped; it has no checkpoint", folder);
+        (void)fprintf(o->talk, "'%s' has stopped; it has no checkpoint\n", folder);
     fgi_free(last);
 }
 
-static fg_status stop(const char *folder, const fg_stop_options *o, double timeout_s, fg_error *err)
+static fg_status stop(const char *folder, const stop_options *o, double timeout_s, fg_error *err)
 {
     fgi_holder who;
     char by[320];
@@ -205,7 +190,8 @@ static fg_status stop(const char *folder, const fg_stop_options *o, double timeo
     if (state == FGI_LOCK_FREE)
         return fgi_fail(err, FG_ENOTFOUND, "'%s': no run is training there", folder);
     FGI_TRY(fgi_stop_ask(folder, err));
-    say(o, "'%s': asked %s to save and stop%s", folder, name(&who, by, sizeof by),
+    (void)fprintf(
+        o->talk, "'%s': asked %s to save and stop%s\n", folder, name(&who, by, sizeof by),
         state == FGI_LOCK_UNKNOWN ? "; whether it still runs cannot be seen from this host" : "");
     if (o->no_wait)
         return FG_OK;
@@ -214,13 +200,10 @@ static fg_status stop(const char *folder, const fg_stop_options *o, double timeo
     return FG_OK;
 }
 
-fg_status fg_recipe_stop_run(const char *run, const fg_stop_options *options, fg_error *err)
+fg_status stop_run(const char *run, const stop_options *o, fg_error *err)
 {
-    static const fg_stop_options defaults;
-    const fg_stop_options *o = options != NULL ? options : &defaults;
     double timeout_s = 0;
     char *folder;
-    FGI_TRY_RESERVED(fg_stop_options, o, err);
     if (o->timeout != NULL && !fgi_parse_duration(fgi_str_of(o->timeout), &timeout_s))
         return fgi_fail(err, FG_EINVAL,
                         "timeout: expected a duration such as 90s or 8h30m, got '%s'", o->timeout);

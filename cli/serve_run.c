@@ -1,9 +1,11 @@
-/* run_serve.c - the page of a run on a port of this machine. Each request reads the run's files;
+/* serve_run.c - the page of a run on a port of this machine. Each request reads the run's files;
  * while a fit writes to them, a header asks the browser to load the page again.
  *
  * A thread of libmicrohttpd answers the requests, one at a time; it only reads its `server`.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "other_run.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <microhttpd.h>
@@ -17,8 +19,7 @@
 #include "base/file.h"
 #include "base/library.h"
 #include "base/print.h"
-#include "base/reserved.h"
-#include "recipe/run.h"
+#include "recipe/for_program.h"
 #include "report/run_page.h"
 
 static const char every_s[] = "2"; /* between two loads of the page of a run in progress */
@@ -203,29 +204,26 @@ static fg_status start(server *s, const char *port_text, struct MHD_Daemon **out
     return fgi_fail(err, FG_EIO, "cannot start the server of libmicrohttpd");
 }
 
-static void serve(const fg_serve_options *o, const server *s)
+static void serve(const server *s, show_fn *show, void *self)
 {
     static const struct timespec pause = {.tv_nsec = 200000000};
     char line[96];
     (void)fgi_snprintf(line, sizeof line, "the report is at http://127.0.0.1:%d/ (Ctrl-C ends)\n",
                        s->port);
-    for (const char *text = line; o->show(o->self, text); text = "")
+    for (const char *text = line; show(self, text); text = "")
         (void)nanosleep(&pause, NULL);
 }
 
-fg_status fg_recipe_serve_run(const char *folder, const fg_serve_options *options, fg_error *err)
+fg_status serve_run(const char *folder, const char *port, show_fn *show, void *self, fg_error *err)
 {
     server s = {.folder = folder};
     struct MHD_Daemon *daemon = NULL;
-    FGI_TRY_RESERVED(fg_serve_options, options, err);
-    if (options->show == NULL)
-        return fgi_fail(err, FG_EINVAL, "fg_serve_options: 'show' is NULL");
     if (!fgi_file_exists(folder))
         return fgi_fail(err, FG_ENOTFOUND, "'%s' does not exist: expected the folder of a run",
                         folder);
     FGI_TRY(fgi_run_dir_refuse_sweep(folder, err));
-    FGI_TRY(start(&s, options->port, &daemon, err));
-    serve(options, &s);
+    FGI_TRY(start(&s, port, &daemon, err));
+    serve(&s, show, self);
     http.stop(daemon);
     return FG_OK;
 }
