@@ -312,38 +312,6 @@ FG_API FG_MUST_USE fg_status fg_recipe_init(const char *data, const fg_recipe_in
 FG_API FG_MUST_USE fg_status fg_recipe_init_name(const char *data, const char *suffix, char **out,
                                                  fg_error *err);
 
-/* A checkpoint and its description. Strings are owned by the struct. */
-typedef struct fg_recipe_origin {
-    fg_ckpt *ckpt;
-    char *description;    /* "checkpoint: PATH (run RUN, best, step 69, epoch 3)" and, if it has its
-                             configuration, a line about the model, or why the configuration
-                             cannot be read: it names rows that the registry does not have */
-    const char *config;   /* its configuration as YAML; NULL: none */
-    const char *data;     /* the description of its data as JSON; NULL: none */
-    uint64_t reserved[4]; /* set to 0 */
-} fg_recipe_origin;
-
-/* Opens a trained model by a name as in fg_recipe_options.config, or any .safetensors file; which,
- * if not NULL, is a checkpoint of a run as in fg_recipe_options.ckpt. All checksums are verified.
- * registry: as in fg_recipe_options; NULL: the built-in rows. Close *out with
- * fg_recipe_origin_close. Errors: as of fg_ckpt_open. */
-FG_API FG_MUST_USE fg_status fg_recipe_origin_open(const char *name, const char *which,
-                                                   const fg_registry *registry,
-                                                   fg_recipe_origin *out, fg_error *err);
-/* Its tensors, one per line: the name and, unless names_only, the type and, for a checkpoint's
- * folder, "model" or "state", separated by tabs. Control characters in names are replaced by '?'.
- * *out_totals: a line with the number of tensors, their bytes and the number of elements in the
- * model. Free both with fg_report_free. Errors: FG_ENOMEM (both are NULL). */
-FG_API FG_MUST_USE fg_status fg_recipe_origin_lines(const fg_recipe_origin *origin, bool names_only,
-                                                    char **out_lines, char **out_totals,
-                                                    fg_error *err);
-/* Everything as one JSON object: path, tensors, state, configuration and data. Free *out with
- * fg_report_free. Errors: FG_ENOMEM. */
-FG_API FG_MUST_USE fg_status fg_recipe_origin_json(const fg_recipe_origin *origin, char **out,
-                                                   fg_error *err);
-/* Closes the checkpoint and frees the strings; a zero-initialized struct is allowed. */
-FG_API void fg_recipe_origin_close(fg_recipe_origin *origin);
-
 /* Shows the effect of augmentations on the images of a pack: draws a contact sheet
  * (fg_report_pack_sheet) of options->rows images [6], each followed by options->columns - 1 [7]
  * augmented versions with different random numbers, which follow from options->select.seed.

@@ -18,6 +18,7 @@
 #include "recipe/run.h"
 #include "recipe/run_infer.h"
 #include "recipe/run_origin.h"
+#include "show.h"
 
 static const char yaml[] =
     "task: classification\n"
@@ -142,23 +143,18 @@ static void a_failed_run_is_reported(void **state)
 }
 
 /* Structs that the library fills have zeros where later versions may have members. */
-static void keys_and_origins_are_cleared(void **state)
+static void keys_are_cleared(void **state)
 {
     static const uint64_t zeros[4];
     fg_error err = {0};
     fg_recipe_key key;
-    fg_recipe_origin origin;
     (void)state;
     memset(&key, 0xff, sizeof(key));
-    memset(&origin, 0xff, sizeof(origin));
     fgt_ok(fg_recipe_key_at(0, &key, &err));
     assert_memory_equal(key.reserved, zeros, sizeof(zeros));
     assert_int_equal(fg_recipe_key_at(fg_recipe_key_count(), &key, &err), FG_EINVAL);
     assert_true(fg_recipe_key_find("trainer.seed", NULL));
     assert_string_equal(fg_recipe_key_suggest("trainer.sed"), "trainer.seed");
-    assert_int_not_equal(fg_recipe_origin_open("no.safetensors", NULL, NULL, &origin, &err), FG_OK);
-    assert_memory_equal(origin.reserved, zeros, sizeof(zeros));
-    assert_null(origin.ckpt);
 }
 
 /* A file of one tensor or of two, the names of which may contain anything. */
@@ -174,24 +170,26 @@ static void tensors_are_listed(void **state)
                   "\"b\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[1,1]}}",
                   1, "a\tu8[1]\nb\tu8[0]\n", "a\nb\n", "2 tensors, 1 B; 1 element in the model\n"}};
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
-        char bytes[256] = {0}, *lines, *names, *totals;
+        char bytes[256] = {0}, text[256] = "";
         const size_t size = strlen(files[i].header);
         fg_error err = {0};
-        fg_recipe_origin origin;
+        fgi_run_origin origin;
+        fgi_buf about = {0};
+        FILE *out = fmemopen(text, sizeof text, "w");
         bytes[0] = (char)size;
         memcpy(bytes + 8, files[i].header, size);
         fgt_ok(fg_file_write("few.safetensors", bytes, 8 + size + files[i].data, &err));
-        fgt_ok(fg_recipe_origin_open("few.safetensors", NULL, NULL, &origin, &err));
-        fgt_ok(fg_recipe_origin_lines(&origin, false, &lines, &totals, &err));
-        assert_string_equal(lines, files[i].lines);
-        assert_string_equal(totals, files[i].totals);
-        fg_report_free(lines);
-        fg_report_free(totals);
-        fgt_ok(fg_recipe_origin_lines(&origin, true, &names, &totals, &err));
-        assert_string_equal(names, files[i].names);
-        fg_report_free(names);
-        fg_report_free(totals);
-        fg_recipe_origin_close(&origin);
+        fgt_ok(show_open("few.safetensors", NULL, &origin, &about, &err));
+        assert_string_equal(about.data, "checkpoint: few.safetensors\n");
+        show_lines(origin.ckpt, false, out, out);
+        (void)fputs("names:\n", out);
+        show_lines(origin.ckpt, true, out, out);
+        assert_int_equal(fclose(out), 0);
+        (void)snprintf(bytes, sizeof bytes, "%s%snames:\n%s%s", files[i].lines, files[i].totals,
+                       files[i].names, files[i].totals);
+        assert_string_equal(text, bytes);
+        fgi_buf_fini(&about);
+        fgi_run_origin_close(&origin);
     }
 }
 
@@ -774,7 +772,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(results_of_batch_find),
     cmocka_unit_test(names_of_checkpoints),
     cmocka_unit_test(a_failed_run_is_reported),
-    cmocka_unit_test(keys_and_origins_are_cleared),
+    cmocka_unit_test(keys_are_cleared),
     cmocka_unit_test(out_of_memory_is_an_error),
     cmocka_unit_test(folders_of_runs_are_numbered),
 };
