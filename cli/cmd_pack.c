@@ -8,7 +8,7 @@
 
 #include <fulgurite/packer.h>
 
-#include "cmd_pack_read.h"
+#include "pack_read.h"
 #include "plan_process.h"
 #include "recipe/for_program.h"
 

@@ -31,6 +31,14 @@ int out_text(const char *command, fg_status status, char *const *text, const cha
                                   err->message);
 }
 
+int out_buf(const char *command, fg_status status, fgi_buf *text, fg_error *err)
+{
+    status = status == FG_OK ? fgi_buf_status(text, err) : status;
+    char *whole = status == FG_OK ? fgi_buf_take(text) : NULL;
+    fgi_buf_fini(text);
+    return out_text(command, status, &whole, NULL, err);
+}
+
 bool out_file_check(const char *option, const char *path, fg_error *err)
 {
     if (path == NULL || is_standard_output(path))

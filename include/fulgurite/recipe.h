@@ -287,7 +287,7 @@ FG_API FG_MUST_USE fg_status fg_recipe_help(fg_recipe_help_kind kind, const char
  * FG_ENOTFOUND (there is none), FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_recipe_find_run(const char *name, char **out, fg_error *err);
 
-/* ---- new configurations, trained models, augmentation ---------------------------------------- */
+/* ---- new configurations ---------------------------------------------------------------------- */
 
 /* Options of fg_recipe_init; all may be 0 or NULL. */
 typedef struct fg_recipe_init_options {
@@ -311,20 +311,6 @@ FG_API FG_MUST_USE fg_status fg_recipe_init(const char *data, const fg_recipe_in
  * suffix ".yaml"; "run.yaml" for "." or "/". Free *out with fg_report_free. Errors: FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_recipe_init_name(const char *data, const char *suffix, char **out,
                                                  fg_error *err);
-
-/* Shows the effect of augmentations on the images of a pack: draws a contact sheet
- * (fg_report_pack_sheet) of options->rows images [6], each followed by options->columns - 1 [7]
- * augmented versions with different random numbers, which follow from options->select.seed.
- * `augment` is a list as in data.augment, such as "random_flip, color_jitter(brightness=0.4)".
- * Images that all have the same size, up to 256 x 256, are augmented as they are; otherwise, the
- * square in the middle of each image, resized to options->cell [128]. Computed on the CPU, with one
- * compiled program. *out has one line per image: row, number of the record and class, separated by
- * tabs; free it with fg_report_free. options may be NULL. Errors: those of fg_report_pack_sheet,
- * FG_EINVAL (augment), those of the augmentations and of fg_client_open. */
-FG_API FG_MUST_USE fg_status fg_recipe_augment_sheet(const char *path, const char *augment,
-                                                     const fg_pack_sheet_options *options,
-                                                     const char *out_path, char **out,
-                                                     fg_error *err);
 
 #ifdef __cplusplus
 }

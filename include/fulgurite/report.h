@@ -9,7 +9,6 @@
 
 #include <fulgurite/base.h>
 #include <fulgurite/host.h>
-#include <fulgurite/pack_export.h>
 #include <fulgurite/tuner.h>
 
 #ifdef __cplusplus
@@ -88,61 +87,6 @@ FG_API FG_MUST_USE fg_status fg_report_lr_write(const fg_lr_curve *curve, const 
                                                 fg_error *err);
 /* Whether fg_report_lr_write supports the extension: FG_OK or FG_EINVAL. */
 FG_API FG_MUST_USE fg_status fg_report_lr_check(const char *path, fg_error *err);
-
-/* ---- packs ----------------------------------------------------------------------------------- */
-
-/* What a pack (fg_pack_open) contains: version, files, codecs, sizes, splits, classes and their
- * balance, fields, metadata; as lines, in which long lists are shortened, or as one JSON object
- * with everything. Reads the index, not the records. Errors: those of fg_pack_open and
- * fg_pack_get_entry. */
-FG_API FG_MUST_USE fg_status fg_report_pack(const char *path, bool as_json, char **out,
-                                            fg_error *err);
-
-/* Reads all of a pack and verifies each byte (fg_pack_verify): one line per fault, and what to do
- * about them. *out_is_damaged: there are faults, or the pack cannot be opened because it is
- * damaged. Errors: FG_ENOTFOUND, FG_EUNSUPPORTED, FG_EIO, FG_EINVAL, FG_ENOMEM. */
-FG_API FG_MUST_USE fg_status fg_report_pack_verify(const char *path, char **out,
-                                                   bool *out_is_damaged, fg_error *err);
-
-/* Rebuilds a file of a pack (fg_pack_rebuild) and reports what was lost. out_path NULL: `path` is
- * replaced. Errors: those of fg_pack_rebuild. */
-FG_API FG_MUST_USE fg_status fg_report_pack_rebuild(const char *path, const char *out_path,
-                                                    char **out, fg_error *err);
-
-/* What a contact sheet shows. */
-typedef struct fg_pack_sheet_options {
-    int rows, columns; /* of images                                                      [6, 8] */
-    int cell;          /* pixels: images are scaled to fit in a square of this size     [128] */
-    bool by_class;     /* one row per class instead, the first classes                  [false] */
-    fg_pack_selection select; /* which records; its limit has no effect    [the first ones] */
-    uint64_t reserved[4];
-} fg_pack_sheet_options;
-
-/* Draws images of a pack into a grid and writes it as a PNG file, replaced atomically. Each image
- * has its class name below it, or its file name if it has no class. *out has one line per image:
- * row, column, number of the record, class and name, separated by tabs. options may be NULL.
- * Errors: those of fg_pack_open, fg_pack_select, fg_pack_image and fg_file_write; FG_EINVAL,
- * FG_ENOTFOUND (no record is selected). */
-FG_API FG_MUST_USE fg_status fg_report_pack_sheet(const char *path,
-                                                  const fg_pack_sheet_options *options,
-                                                  const char *out_path, char **out, fg_error *err);
-
-/* Exports records of a pack (fg_pack_export) and reports how many files were written. Errors: those
- * of fg_pack_open and fg_pack_export. */
-FG_API FG_MUST_USE fg_status fg_report_pack_export(const char *path, const char *out_path,
-                                                   const fg_pack_export_options *options,
-                                                   char **out, fg_error *err);
-
-/* Sets an option from text, as given on the command line. Both accept split, class and seed (which
- * also sets shuffle); exports also limit, format ("png" or "jpeg") and quality; contact sheets also
- * rows, columns and cell. `text` is borrowed as long as the options are used. Errors: FG_EINVAL
- * (the message begins with the name and says what is expected). */
-FG_API FG_MUST_USE fg_status fg_report_pack_export_set(fg_pack_export_options *options,
-                                                       const char *name, const char *text,
-                                                       fg_error *err);
-FG_API FG_MUST_USE fg_status fg_report_pack_sheet_set(fg_pack_sheet_options *options,
-                                                      const char *name, const char *text,
-                                                      fg_error *err);
 
 /* ---- checkup --------------------------------------------------------------------------------- */
 

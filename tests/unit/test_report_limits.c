@@ -20,7 +20,7 @@
 #include "report/run_page.h"
 #include "report/run_view.h"
 #include "report/schedule_plot.h"
-#include "report/sheet.h"
+#include "sheet.h"
 
 #define NONE ((double)NAN)
 
@@ -305,7 +305,7 @@ static void limits_of_sheets(void **state)
     for (size_t i = 0; i < sizeof pixels; i++)
         pixels[i] = (uint8_t)(200 - 50 * (i % 3));
     for (size_t i = 0; i < sizeof pictures / sizeof pictures[0]; i++) {
-        fgi_sheet sheet;
+        contact_sheet sheet;
         static uint8_t gray[3 * 500];
         memset(gray, 99, sizeof gray);
         const fg_image image = {
@@ -315,11 +315,11 @@ static void limits_of_sheets(void **state)
             .channels = pictures[i].channels,
             .region = {0, 0, (double)pictures[i].width, (double)pictures[i].height}};
         const int sides = i % 4 == 3 ? 2 : 1;
-        fgt_ok(fgi_sheet_create(sides, sides, 16, &sheet, &err));
-        fgt_ok(fgi_sheet_put(&sheet, sides - 1, 0, &image, pictures[i].label, &err));
+        fgt_ok(sheet_create(sides, sides, 16, &sheet, &err));
+        fgt_ok(sheet_put(&sheet, sides - 1, 0, &image, pictures[i].label, &err));
         put_canvas(&out, &sheet.canvas);
         fgi_buf_putc(&out, '\n');
-        fgi_sheet_fini(&sheet);
+        sheet_fini(&sheet);
     }
     compare("report/limits_sheets.txt", &out);
 }

@@ -1,46 +1,14 @@
-/* pack_check.c - contents, verification, repair and export of packs: the public functions of
- * report.h.
+/* pack_check.c - verification, repair and export of packs.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <fulgurite/pack.h>
-#include <fulgurite/report.h>
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/error.h"
 #include "base/print.h"
 #include "base/text.h"
+#include "pack_read.h"
 #include "report/helpers.h"
-#include "report/pack_summary.h"
-
-static fg_status give(fgi_buf *text, char **out, fg_error *err)
-{
-    const fg_status status = fgi_buf_status(text, err);
-    *out = status == FG_OK ? fgi_buf_take(text) : NULL;
-    fgi_buf_fini(text);
-    return status == FG_OK && *out == NULL ? fgi_no_memory(err) : status;
-}
-
-fg_status fg_report_pack(const char *path, bool as_json, char **out, fg_error *err)
-{
-    fg_pack *pack = NULL;
-    fgi_buf text = {0};
-    fgi_pack_summary summary = {0};
-    *out = NULL;
-    FGI_TRY(fg_pack_open(path, NULL, &pack, err));
-    fg_status status = fgi_pack_summarize(pack, &summary, err);
-    if (status == FG_OK) {
-        if (as_json)
-            fgi_pack_summary_print_json(&text, &summary);
-        else
-            fgi_pack_summary_print(&text, &summary);
-        status = give(&text, out, err);
-    }
-    fgi_pack_summary_fini(&summary);
-    fg_pack_close(pack);
-    return status;
-}
 
 /* ---- verify ---------------------------------------------------------------------------------- */
 
@@ -112,66 +80,53 @@ static fg_status verify(const char *path, faults *f, bool *out_is_damaged, fg_er
     return status;
 }
 
-fg_status fg_report_pack_verify(const char *path, char **out, bool *out_is_damaged, fg_error *err)
+fg_status pack_verify(const char *path, fgi_buf *out, bool *out_is_damaged, fg_error *err)
 {
-    fgi_buf text = {0};
-    faults *f = fgi_calloc(1, sizeof *f);
-    *out = NULL;
+    static faults f;
+    f = (faults){.text = out};
     *out_is_damaged = false;
-    if (f == NULL)
-        return fgi_no_memory(err);
-    f->text = &text;
-    fg_status status = verify(path, f, out_is_damaged, err);
-    text.failed |= f->files.failed;
-    if (status == FG_OK)
-        status = give(&text, out, err);
-    fgi_buf_fini(&text);
-    fgi_buf_fini(&f->files);
-    fgi_free(f);
+    const fg_status status = verify(path, &f, out_is_damaged, err);
+    out->failed |= f.files.failed;
+    fgi_buf_fini(&f.files);
     return status;
 }
 
 /* ---- rebuild --------------------------------------------------------------------------------- */
 
-fg_status fg_report_pack_rebuild(const char *path, const char *out_path, char **out, fg_error *err)
+fg_status pack_rebuild(const char *path, const char *out_path, fgi_buf *out, fg_error *err)
 {
     fg_pack_report report = {0};
-    fgi_buf text = {0};
     const char *target = out_path != NULL ? out_path : path;
-    *out = NULL;
     FGI_TRY(fg_pack_rebuild(path, target, &report, err));
-    fgi_buf_printf(&text, "%s: %" PRId64 " record%s", target, report.records,
-                   fgi_s(report.records));
+    fgi_buf_printf(out, "%s: %" PRId64 " record%s", target, report.records, fgi_s(report.records));
     if (report.bad_records > 0)
-        fgi_buf_printf(&text, ", of which %" PRId64 " %s empty now", report.bad_records,
+        fgi_buf_printf(out, ", of which %" PRId64 " %s empty now", report.bad_records,
                        report.bad_records == 1 ? "was lost and is" : "were lost and are");
     if (report.bad_others > 0)
-        fgi_buf_printf(&text, "; %" PRId64 " section%s, such as the class names, %s lost",
+        fgi_buf_printf(out, "; %" PRId64 " section%s, such as the class names, %s lost",
                        report.bad_others, fgi_s(report.bad_others),
                        report.bad_others == 1 ? "was" : "were");
-    fgi_buf_putc(&text, '\n');
-    return give(&text, out, err);
+    fgi_buf_putc(out, '\n');
+    return FG_OK;
 }
 
 /* ---- export ---------------------------------------------------------------------------------- */
 
-fg_status fg_report_pack_export(const char *path, const char *out_path,
-                                const fg_pack_export_options *options, char **out, fg_error *err)
+fg_status pack_export(const char *path, const char *out_path, const fg_pack_export_options *options,
+                      fgi_buf *out, fg_error *err)
 {
     fg_pack *pack = NULL;
     fg_pack_export_result result;
-    fgi_buf text = {0};
-    *out = NULL;
     FGI_TRY(fg_pack_open(path, NULL, &pack, err));
     const fg_status status = fg_pack_export(pack, out_path, options, &result, err);
     fg_pack_close(pack);
     FGI_TRY(status);
-    fgi_buf_printf(&text, "%s\t%" PRId64 " file%s\t%s\n", out_path, result.files,
-                   fgi_s(result.files), fgi_bytes_words((double)result.size_bytes));
+    fgi_buf_printf(out, "%s\t%" PRId64 " file%s\t%s\n", out_path, result.files, fgi_s(result.files),
+                   fgi_bytes_words((double)result.size_bytes));
     if (result.has_manifest)
-        fgi_buf_printf(&text, "%s/manifest.jsonl has the labels, splits and groups\n", out_path);
+        fgi_buf_printf(out, "%s/manifest.jsonl has the labels, splits and groups\n", out_path);
     if (result.damaged > 0)
-        fgi_buf_printf(&text, "%" PRId64 " damaged record%s skipped\n", result.damaged,
+        fgi_buf_printf(out, "%" PRId64 " damaged record%s skipped\n", result.damaged,
                        result.damaged == 1 ? " was" : "s were");
-    return give(&text, out, err);
+    return FG_OK;
 }

@@ -1,34 +1,34 @@
 /* sheet.c - see sheet.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "report/sheet.h"
+#include "sheet.h"
 
 #include <fulgurite/catalog.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "report/tiny_text.h"
+#include "tiny_text.h"
 
 enum { WHITE = 255, EMPTY = 235, SMALLEST_CELL = 16, LARGEST_SHEET = 1 << 26, LARGE_TEXT = 2 };
 
-static int64_t left_of(const fgi_sheet *s, int column)
+static int64_t left_of(const contact_sheet *s, int column)
 {
-    return FGI_SHEET_GAP + column * (int64_t)(s->cell + FGI_SHEET_GAP);
+    return SHEET_GAP + column * (int64_t)(s->cell + SHEET_GAP);
 }
 
-static int64_t top_of(const fgi_sheet *s, int row)
+static int64_t top_of(const contact_sheet *s, int row)
 {
-    return FGI_SHEET_GAP + row * (int64_t)(s->cell + FGI_SHEET_LABEL + FGI_SHEET_GAP);
+    return SHEET_GAP + row * (int64_t)(s->cell + SHEET_LABEL + SHEET_GAP);
 }
 
-static uint8_t *pixel(const fgi_sheet *s, int64_t x, int64_t y)
+static uint8_t *pixel(const contact_sheet *s, int64_t x, int64_t y)
 {
     return s->canvas.pixels + (y * s->canvas.width + x) * 3;
 }
 
-fg_status fgi_sheet_create(int rows, int columns, int cell, fgi_sheet *out, fg_error *err)
+fg_status sheet_create(int rows, int columns, int cell, contact_sheet *out, fg_error *err)
 {
-    *out = (fgi_sheet){.rows = rows, .columns = columns, .cell = cell};
+    *out = (contact_sheet){.rows = rows, .columns = columns, .cell = cell};
     const int64_t most = LARGEST_SHEET / SMALLEST_CELL / SMALLEST_CELL;
     const bool is_small = rows <= most && columns <= most && cell <= LARGEST_SHEET / 16;
     if (rows < 1 || columns < 1 || cell < SMALLEST_CELL || !is_small ||
@@ -48,16 +48,16 @@ fg_status fgi_sheet_create(int rows, int columns, int cell, fgi_sheet *out, fg_e
     return FG_OK;
 }
 
-void fgi_sheet_fini(fgi_sheet *sheet)
+void sheet_fini(contact_sheet *sheet)
 {
     fg_image_fini(&sheet->canvas);
     fg_image_fini(&sheet->scaled);
     fg_image_decoder_destroy(sheet->decoder);
-    *sheet = (fgi_sheet){0};
+    *sheet = (contact_sheet){0};
 }
 
 /* Copies the scaled image, gray or RGB, to (x, y). */
-static void copy_scaled(fgi_sheet *s, int64_t x, int64_t y)
+static void copy_scaled(contact_sheet *s, int64_t x, int64_t y)
 {
     const fg_image *image = &s->scaled;
     const uint8_t *from = image->pixels;
@@ -71,17 +71,17 @@ static void copy_scaled(fgi_sheet *s, int64_t x, int64_t y)
     }
 }
 
-static void put_label(fgi_sheet *s, int row, int column, const char *label)
+static void put_label(contact_sheet *s, int row, int column, const char *label)
 {
     char text[128];
     (void)fg_catalog_escape(label, text, sizeof text);
-    const int scale = LARGE_TEXT * fgi_tiny_text_width(text) <= s->cell ? LARGE_TEXT : 1;
-    fgi_tiny_text_draw(&s->canvas, left_of(s, column), top_of(s, row) + s->cell + 2, s->cell, scale,
-                       text);
+    const int scale = LARGE_TEXT * tiny_text_width(text) <= s->cell ? LARGE_TEXT : 1;
+    tiny_text_draw(&s->canvas, left_of(s, column), top_of(s, row) + s->cell + 2, s->cell, scale,
+                   text);
 }
 
-fg_status fgi_sheet_put(fgi_sheet *sheet, int row, int column, const fg_image *image,
-                        const char *label, fg_error *err)
+fg_status sheet_put(contact_sheet *sheet, int row, int column, const fg_image *image,
+                    const char *label, fg_error *err)
 {
     const int64_t cell = sheet->cell,
                   longer = image->width > image->height ? image->width : image->height;
@@ -97,7 +97,7 @@ fg_status fgi_sheet_put(fgi_sheet *sheet, int row, int column, const fg_image *i
     return FG_OK;
 }
 
-fg_status fgi_sheet_write(const fgi_sheet *sheet, const char *path, fg_error *err)
+fg_status sheet_write(const contact_sheet *sheet, const char *path, fg_error *err)
 {
     fg_image_bytes png = {0};
     fg_status status = fg_image_encode_png(&sheet->canvas, NULL, &png, err);

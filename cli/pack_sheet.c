@@ -2,24 +2,22 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/catalog.h>
-#include <fulgurite/report.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/reserved.h"
-#include "report/helpers.h"
-#include "report/sheet.h"
+#include "pack_read.h"
+#include "sheet.h"
 
 enum { ROWS = 6, COLUMNS = 8, CELL = 128 };
 
 typedef struct drawing {
     fg_pack *pack;
-    fg_pack_sheet_options o;
-    fgi_sheet sheet;
+    pack_sheet_options o;
+    contact_sheet sheet;
     fg_image image;
-    fgi_buf text;
+    fgi_buf *text;
     int64_t *records; /* [rows][columns] */
     int64_t count;    /* of the last selection */
 } drawing;
@@ -40,10 +38,10 @@ static fg_status put_record(drawing *d, int row, int column, int64_t record, fg_
         (void)fg_catalog_escape(class_of(d, &entry), label, sizeof label);
     const char *slash = strrchr(entry.name, '/');
     const char *base = slash != NULL ? slash + 1 : entry.name;
-    fgi_buf_printf(&d->text, "%d\t%d\t%" PRId64 "\t%s\t%s\n", row + 1, column + 1, record, label,
+    fgi_buf_printf(d->text, "%d\t%d\t%" PRId64 "\t%s\t%s\n", row + 1, column + 1, record, label,
                    name);
-    return fgi_sheet_put(&d->sheet, row, column, &d->image,
-                         class_of(d, &entry) != NULL ? class_of(d, &entry) : base, err);
+    return sheet_put(&d->sheet, row, column, &d->image,
+                     class_of(d, &entry) != NULL ? class_of(d, &entry) : base, err);
 }
 
 /* Draws the selected records into the cells from `row`. */
@@ -76,7 +74,7 @@ static fg_status draw(drawing *d, const char *out_path, fg_error *err)
     d->o.rows = d->o.rows != 0 ? d->o.rows : ROWS;
     d->o.columns = d->o.columns != 0 ? d->o.columns : COLUMNS;
     d->o.cell = d->o.cell != 0 ? d->o.cell : CELL;
-    FGI_TRY(fgi_sheet_create(d->o.rows, d->o.columns, d->o.cell, &d->sheet, err));
+    FGI_TRY(sheet_create(d->o.rows, d->o.columns, d->o.cell, &d->sheet, err));
     d->records = fgi_calloc((size_t)d->o.rows * (size_t)d->o.columns, sizeof *d->records);
     if (d->records == NULL)
         return fgi_no_memory(err);
@@ -84,28 +82,21 @@ static fg_status draw(drawing *d, const char *out_path, fg_error *err)
         FGI_TRY(put_classes(d, err));
     else
         FGI_TRY(put_selected(d, &d->o.select, 0, d->o.rows, err));
-    if (d->text.size == 0 && !d->text.failed)
+    if (d->text->size == 0 && !d->text->failed)
         return fgi_fail(err, FG_ENOTFOUND, "%s: no record is selected", fg_pack_path(d->pack, 0));
-    FGI_TRY(fgi_buf_status(&d->text, err));
-    return fgi_sheet_write(&d->sheet, out_path, err);
+    FGI_TRY(fgi_buf_status(d->text, err));
+    return sheet_write(&d->sheet, out_path, err);
 }
 
-fg_status fg_report_pack_sheet(const char *path, const fg_pack_sheet_options *options,
-                               const char *out_path, char **out, fg_error *err)
+fg_status pack_sheet(const char *path, const pack_sheet_options *options, const char *out_path,
+                     fgi_buf *out, fg_error *err)
 {
-    drawing d = {0};
-    *out = NULL;
-    FGI_TRY_RESERVED(fg_pack_sheet_options, options, err);
-    if (options != NULL)
-        d.o = *options;
+    drawing d = {.o = *options, .text = out};
     fg_status status = fg_pack_open(path, NULL, &d.pack, err);
     if (status == FG_OK)
         status = draw(&d, out_path, err);
-    if (status == FG_OK && (*out = fgi_buf_take(&d.text)) == NULL)
-        status = fgi_no_memory(err);
-    fgi_sheet_fini(&d.sheet);
+    sheet_fini(&d.sheet);
     fg_image_fini(&d.image);
-    fgi_buf_fini(&d.text);
     fgi_free(d.records);
     fg_pack_close(d.pack);
     return status;

@@ -1,7 +1,7 @@
 /* tiny_text.c - see tiny_text.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "report/tiny_text.h"
+#include "tiny_text.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -99,7 +99,7 @@ static const glyph *next_glyph(const char **text)
     return unknown;
 }
 
-int64_t fgi_tiny_text_width(const char *text)
+int64_t tiny_text_width(const char *text)
 {
     int64_t width = 0;
     while (*text != '\0') {
@@ -120,14 +120,14 @@ static void fill(fg_image *image, int64_t x, int64_t y, int scale)
 
 static void draw_glyph(fg_image *image, int64_t x, int64_t y, int scale, const glyph *g)
 {
-    for (int row = 0; row < FGI_TINY_TEXT_HEIGHT; row++)
+    for (int row = 0; row < TINY_TEXT_HEIGHT; row++)
         for (int column = 0; column < g->width; column++)
             if (g->rows[row * (g->width + 1) + column] == '#')
                 fill(image, x + column * scale, y + row * scale, scale);
 }
 
-void fgi_tiny_text_draw(fg_image *image, int64_t x, int64_t y, int64_t width, int scale,
-                        const char *text)
+void tiny_text_draw(fg_image *image, int64_t x, int64_t y, int64_t width, int scale,
+                    const char *text)
 {
     for (int64_t at = 0; *text != '\0';) {
         const glyph *g = next_glyph(&text);

@@ -1,17 +1,15 @@
-/* show_augment.c - what augmentations do to the images of a pack: a contact sheet with an image and
+/* pack_augment.c - what augmentations do to the images of a pack: a contact sheet with an image and
  * its augmented versions in each row.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <fulgurite/recipe.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/reserved.h"
+#include "pack_read.h"
 #include "recipe/config_rows.h"
-#include "report/helpers.h"
-#include "report/sheet.h"
+#include "sheet.h"
 
 #define KEY "data.augment"
 
@@ -19,10 +17,10 @@ enum { ROWS = 6, COLUMNS = 8, CELL = 128, LARGEST_NATIVE = 256 };
 
 typedef struct view {
     fg_pack *pack;
-    fg_pack_sheet_options o;
+    pack_sheet_options o;
     fgi_config *config;
     fgi_config_rows rows;
-    fgi_sheet sheet;
+    contact_sheet sheet;
     fg_image *images; /* [o.rows] */
     int64_t *records; /* [o.rows] */
     int64_t count;    /* of them */
@@ -30,7 +28,7 @@ typedef struct view {
     uint8_t *batch; /* u8[B,height,width,3] */
     fg_client *client;
     fg_trace *trace;
-    fgi_buf text;
+    fgi_buf *text;
 } view;
 
 /* ---- the images ------------------------------------------------------------------------------ */
@@ -149,16 +147,16 @@ static fg_status put_row(view *v, int row, fg_error *err)
     FGI_TRY(fg_pack_get_entry(v->pack, v->records[row], &entry, err));
     const char *label =
         fg_pack_class_name(v->pack, entry.label_count > 0 ? entry.labels[0] : entry.label);
-    fgi_buf_printf(&v->text, "%d\t%" PRId64 "\t%s\n", row + 1, v->records[row],
+    fgi_buf_printf(v->text, "%d\t%" PRId64 "\t%s\n", row + 1, v->records[row],
                    label != NULL ? label : "");
-    FGI_TRY(fgi_sheet_put(&v->sheet, row, 0, &v->images[row], label, err));
+    FGI_TRY(sheet_put(&v->sheet, row, 0, &v->images[row], label, err));
     for (int i = 0; i < versions; i++) {
         const fg_image image = {.pixels = v->batch + (size_t)(row * versions + i) * size,
                                 .width = v->width,
                                 .height = v->height,
                                 .channels = 3,
                                 .region = {0, 0, (double)v->width, (double)v->height}};
-        FGI_TRY(fgi_sheet_put(&v->sheet, row, 1 + i, &image, NULL, err));
+        FGI_TRY(sheet_put(&v->sheet, row, 1 + i, &image, NULL, err));
     }
     return FG_OK;
 }
@@ -172,7 +170,7 @@ static fg_status draw(view *v, const char *out_path, fg_error *err)
         return fgi_fail(err, FG_EINVAL,
                         "1 column: expected at least 2, the first of which shows "
                         "the images without augmentation");
-    FGI_TRY(fgi_sheet_create(v->o.rows, v->o.columns, v->o.cell, &v->sheet, err));
+    FGI_TRY(sheet_create(v->o.rows, v->o.columns, v->o.cell, &v->sheet, err));
     FGI_TRY(read_images(v, err));
     const int64_t versions = v->o.columns - 1, batch = v->count * versions;
     const size_t size = 3 * (size_t)v->height * (size_t)v->width;
@@ -184,8 +182,8 @@ static fg_status draw(view *v, const char *out_path, fg_error *err)
     FGI_TRY(run(v, batch, err));
     for (int row = 0; row < v->count; row++)
         FGI_TRY(put_row(v, row, err));
-    FGI_TRY(fgi_buf_status(&v->text, err));
-    return fgi_sheet_write(&v->sheet, out_path, err);
+    FGI_TRY(fgi_buf_status(v->text, err));
+    return sheet_write(&v->sheet, out_path, err);
 }
 
 static fg_status open_all(view *v, const char *path, const char *augment, fg_error *err)
@@ -209,30 +207,22 @@ static void fini(view *v)
         fg_image_fini(&v->images[i]);
     fg_trace_destroy(v->trace);
     fg_client_close(v->client);
-    fgi_sheet_fini(&v->sheet);
+    sheet_fini(&v->sheet);
     fgi_config_rows_free(&v->rows);
     fgi_config_destroy(v->config);
     fg_pack_close(v->pack);
-    fgi_buf_fini(&v->text);
     fgi_free(v->images);
     fgi_free(v->records);
     fgi_free(v->batch);
 }
 
-fg_status fg_recipe_augment_sheet(const char *path, const char *augment,
-                                  const fg_pack_sheet_options *options, const char *out_path,
-                                  char **out, fg_error *err)
+fg_status pack_augment(const char *path, const char *augment, const pack_sheet_options *options,
+                       const char *out_path, fgi_buf *out, fg_error *err)
 {
-    view v = {0};
-    *out = NULL;
-    FGI_TRY_RESERVED(fg_pack_sheet_options, options, err);
-    if (options != NULL)
-        v.o = *options;
+    view v = {.o = *options, .text = out};
     fg_status status = open_all(&v, path, augment, err);
     if (status == FG_OK)
         status = draw(&v, out_path, err);
-    if (status == FG_OK && (*out = fgi_buf_take(&v.text)) == NULL)
-        status = fgi_no_memory(err);
     fini(&v);
     return status;
 }

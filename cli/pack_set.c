@@ -4,12 +4,12 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/option.h>
-#include <fulgurite/report.h>
 #include <limits.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "pack_read.h"
 
 typedef struct row {
     fg_option option;
@@ -57,10 +57,10 @@ static const row export_rows[] = {
 };
 
 static const row sheet_rows[] = {
-    SELECTION(fg_pack_sheet_options),
-    NUMBER(fg_pack_sheet_options, rows, "rows", "2147483647"),
-    NUMBER(fg_pack_sheet_options, columns, "columns", "2147483647"),
-    NUMBER(fg_pack_sheet_options, cell, "cell", "2147483647"),
+    SELECTION(pack_sheet_options),
+    NUMBER(pack_sheet_options, rows, "rows", "2147483647"),
+    NUMBER(pack_sheet_options, columns, "columns", "2147483647"),
+    NUMBER(pack_sheet_options, cell, "cell", "2147483647"),
 };
 
 /* ---- setting --------------------------------------------------------------------------------- */
@@ -114,14 +114,14 @@ static fg_status set(const row *rows, size_t count, const char *name, const char
     return status;
 }
 
-fg_status fg_report_pack_export_set(fg_pack_export_options *options, const char *name,
-                                    const char *text, fg_error *err)
+fg_status pack_export_set(fg_pack_export_options *options, const char *name, const char *text,
+                          fg_error *err)
 {
     return set(export_rows, sizeof export_rows / sizeof export_rows[0], name, text, options, err);
 }
 
-fg_status fg_report_pack_sheet_set(fg_pack_sheet_options *options, const char *name,
-                                   const char *text, fg_error *err)
+fg_status pack_sheet_set(pack_sheet_options *options, const char *name, const char *text,
+                         fg_error *err)
 {
     return set(sheet_rows, sizeof sheet_rows / sizeof sheet_rows[0], name, text, options, err);
 }
