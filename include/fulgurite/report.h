@@ -8,7 +8,6 @@
 #define FULGURITE_REPORT_H
 
 #include <fulgurite/base.h>
-#include <fulgurite/host.h>
 #include <fulgurite/tuner.h>
 
 #ifdef __cplusplus
@@ -17,33 +16,6 @@ extern "C" {
 
 /* Frees a string that a function of this library has returned. NULL is allowed. */
 FG_API void fg_report_free(char *text);
-
-/* One object of a plan's "topologies" (FG_RECIPE_PLAN_JSON in recipe.h) as lines. Errors:
- * FG_EFORMAT (not JSON), FG_ENOMEM. */
-FG_API FG_MUST_USE fg_status fg_report_plan_lines(const char *json, char **out, fg_error *err);
-
-/* A plan's object as one HTML page with tables and plots. The page needs no script, other file or
- * network. config_path: the name of the configuration, for the heading; may be NULL. Errors: as of
- * fg_report_plan_lines. */
-FG_API FG_MUST_USE fg_status fg_report_plan_page(const char *json, const char *config_path,
-                                                 char **out, fg_error *err);
-
-/* The table of accelerators (chip.h), as lines or as one JSON object {"chips": [...]}. Errors:
- * FG_ENOMEM. */
-FG_API FG_MUST_USE fg_status fg_report_chips(bool as_json, char **out, fg_error *err);
-
-/* The accelerators that can be used here, one line per device, and why others can't; or one JSON
- * object {"accelerators": [...], "auto": NAME}. plugin_path: probe this plugin only, or NULL.
- * with_places: also the locations searched for plugins, in the lines. Opens each plugin. Errors:
- * FG_ENOMEM. */
-FG_API FG_MUST_USE fg_status fg_report_devices(const char *plugin_path, bool with_places,
-                                               bool as_json, char **out, fg_error *err);
-
-/* Memory use and duty cycle of TPUs, from the libtpu of a running program at `address`
- * ("HOST:PORT"; NULL: as fg_tpu_use_read), as lines or as one JSON object {"devices": [...]}.
- * Errors: as of fg_tpu_use_read, FG_ENOMEM. */
-FG_API FG_MUST_USE fg_status fg_report_tpu_use(const char *address, bool as_json, char **out,
-                                               fg_error *err);
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
@@ -87,31 +59,6 @@ FG_API FG_MUST_USE fg_status fg_report_lr_write(const fg_lr_curve *curve, const 
                                                 fg_error *err);
 /* Whether fg_report_lr_write supports the extension: FG_OK or FG_EINVAL. */
 FG_API FG_MUST_USE fg_status fg_report_lr_check(const char *path, fg_error *err);
-
-/* ---- checkup --------------------------------------------------------------------------------- */
-
-/* What to check. All members except `host` may be 0. */
-typedef struct fg_checkup_options {
-    fg_host *host;           /* the machine (fg_host_open); borrowed */
-    bool host_only;          /* check nothing else: no plugins, no cache, no test        [false] */
-    const char *data;        /* measure how fast the files of this folder are read       [NULL] */
-    bool skip_test;          /* load no plugin and run nothing on the devices            [false] */
-    const char *accelerator; /* to test, as in fg_client_options                         [NULL] */
-    const char *devices;     /* the same                                                 [NULL] */
-    double timeout_s;        /* for the devices to respond                         [0: no limit] */
-    bool as_json;            /* one JSON object instead of lines                         [false] */
-    /* Called on another thread when devices have not responded for timeout_s, with the report so
-     * far, because the check of the devices does not return. It may end the process     [NULL] */
-    void (*hang)(void *self, const char *report);
-    void *hang_self;
-    uint64_t reserved[4];
-} fg_checkup_options;
-
-/* Checks the machine: accelerators, plugins, compile cache, a matrix multiplication on each device
- * and a sum over all of them. *out_is_wrong: a problem would make training fail, hang or compute
- * wrong results. Errors: FG_EINVAL, FG_ENOMEM; problems of the machine are in the report. */
-FG_API FG_MUST_USE fg_status fg_report_checkup(const fg_checkup_options *options, char **out,
-                                               bool *out_is_wrong, fg_error *err);
 
 #ifdef __cplusplus
 }

@@ -8,6 +8,8 @@
 #include "report/run_page.h"
 #include "report/sweep_view.h"
 
+void fg_report_free(char *text) { fgi_free(text); }
+
 static fg_status put_run(const char *folder, fg_report_form form, fgi_buf *out, fg_error *err)
 {
     static void (*const put[])(fgi_buf *, const fgi_run_view *) = {

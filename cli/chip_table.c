@@ -1,7 +1,7 @@
 /* chip_table.c - fulgurite devices --table: the peak performance of accelerators, with sources.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "report/chip_table.h"
+#include "devices.h"
 
 #include "report/helpers.h"
 #include "base/print.h"
@@ -61,7 +61,7 @@ static void print_json(fgi_buf *out)
     json_decref(root);
 }
 
-void fgi_chip_table_print(fgi_buf *out, bool as_json)
+void chip_table_print(fgi_buf *out, bool as_json)
 {
     if (as_json) {
         print_json(out);

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "report/checkup.h"
+#include "checkup.h"
 #include "base/error.h"
 #include "base/print.h"
 #include "base/alloc.h"
@@ -61,7 +61,7 @@ static const fg_task_ops ops = {.build = build, .val_step = val_step, .predict_s
 static fg_status check_rows(void *self, const fg_type *type, const void *rows, int64_t first,
                             fg_error *err)
 {
-    fgi_checkup_test *test = self;
+    checkup_test *test = self;
     const float *value = rows;
     (void)err;
     for (int64_t i = 0; i < type->dim[0]; i++)
@@ -96,25 +96,24 @@ static fg_status make_data(int64_t rows, fg_dataset **out, fg_error *err)
     return status;
 }
 
-/* Prints the results so far and exits: a call on a device that hangs does not return.
- */
+/* Prints the results so far and exits: a call on a device that hangs does not return. */
 static void give_up(void *self, const fg_hang *hang)
 {
-    fgi_checkup *d = self;
+    checkup *d = self;
     d->test.seconds = hang->seconds;
-    fgi_checkup_find(d, FG_WRONG, "test-hangs", "fulgurite devices", "%.300s for %.0f s",
-                     hang->doing, hang->seconds);
+    checkup_find(d, FG_WRONG, "test-hangs", "fulgurite devices", "%.300s for %.0f s", hang->doing,
+                 hang->seconds);
     fgi_buf text = {0};
     d->report(&text, d);
-    if (d->hang != NULL)
-        d->hang(d->hang_self, text.data != NULL ? text.data : "");
-    fgi_buf_fini(&text);
+    (void)fputs(text.data != NULL ? text.data : "", stdout);
+    (void)fflush(stdout);
+    _exit(CLI_FAILED);
 }
 
-static fg_status compute(fgi_checkup *d, fg_client *client, fg_dataset *set, double timeout_s,
+static fg_status compute(checkup *d, fg_client *client, fg_dataset *set, double timeout_s,
                          fg_error *err)
 {
-    fgi_checkup_test *test = &d->test;
+    checkup_test *test = &d->test;
     fg_trainer *trainer = NULL;
     const fg_task task = {.name = "doctor", .ops = &ops};
     const fg_fit_data what = {.val = set, .predict = set, .batch_size = ROWS, .workers = -1};
@@ -136,7 +135,7 @@ static fg_status compute(fgi_checkup *d, fg_client *client, fg_dataset *set, dou
     return status;
 }
 
-static void describe(fgi_checkup_test *test, const fg_client *client)
+static void describe(checkup_test *test, const fg_client *client)
 {
     const fg_client_info *info = fg_client_get_info(client);
     fg_device_info device = {0};
@@ -151,10 +150,9 @@ static void describe(fgi_checkup_test *test, const fg_client *client)
         (void)fgi_snprintf(test->kind, sizeof(test->kind), "%s", device.kind);
 }
 
-void fgi_checkup_run_test(fgi_checkup *d, const char *accelerator, const char *devices,
-                          double timeout_s)
+void checkup_run_test(checkup *d, const char *accelerator, const char *devices, double timeout_s)
 {
-    fgi_checkup_test *test = &d->test;
+    checkup_test *test = &d->test;
     fg_client *client = NULL;
     fg_dataset *set = NULL;
     const double begin = fgi_now_s();
@@ -175,14 +173,12 @@ void fgi_checkup_run_test(fgi_checkup *d, const char *accelerator, const char *d
     for (char *end = strchr(test->err.message, '\n'); end != NULL; end = strchr(end, '\n'))
         *end = ';'; /* only the first line of the message */
     if (status != FG_OK)
-        fgi_checkup_find(d, FG_WRONG, "test-failed", "fulgurite devices", "%.380s",
-                         test->err.message);
+        checkup_find(d, FG_WRONG, "test-failed", "fulgurite devices", "%.380s", test->err.message);
     else if (test->bad_device >= 0)
-        fgi_checkup_find(d, FG_WRONG, "bad-matmul", NULL,
-                         "device %d of %s computes a matmul incorrectly", test->bad_device,
-                         test->kind);
+        checkup_find(d, FG_WRONG, "bad-matmul", NULL,
+                     "device %d of %s computes a matmul incorrectly", test->bad_device, test->kind);
     else if (!test->is_good)
-        fgi_checkup_find(d, FG_WRONG, "bad-sum", NULL,
-                         "the all-reduce over %d devices of %s gives a wrong result", test->devices,
-                         test->kind);
+        checkup_find(d, FG_WRONG, "bad-sum", NULL,
+                     "the all-reduce over %d devices of %s gives a wrong result", test->devices,
+                     test->kind);
 }

@@ -10,14 +10,14 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "report/checkup.h"
+#include "checkup.h"
 #include "base/print.h"
 #include "base/alloc.h"
 
-void fgi_checkup_find(fgi_checkup *d, fg_severity severity, const char *code, const char *command,
-                      const char *format, ...)
+void checkup_find(checkup *d, fg_severity severity, const char *code, const char *command,
+                  const char *format, ...)
 {
-    if (d->finding_count == FGI_DOCTOR_FINDINGS || d->text_count == 8)
+    if (d->finding_count == DOCTOR_FINDINGS || d->text_count == 8)
         return;
     char *text = d->texts[d->text_count++];
     va_list args;
@@ -27,7 +27,7 @@ void fgi_checkup_find(fgi_checkup *d, fg_severity severity, const char *code, co
     d->findings[d->finding_count++] = (fg_finding){severity, code, text, command};
 }
 
-bool fgi_checkup_is_wrong(const fgi_checkup *d)
+bool checkup_is_wrong(const checkup *d)
 {
     for (size_t i = 0; i < d->finding_count; i++)
         if (d->findings[i].severity == FG_WRONG)
@@ -42,7 +42,7 @@ enum { PLACES = 32, DEPTH = 4, MOST_FILES = 4000 };
 /* ---- plugins --------------------------------------------------------------------------------- */
 
 /* The version, from the name of the package's folder next to it: libtpu-0.0.51.dist-info. */
-static void find_version(fgi_checkup_plugin *p)
+static void find_version(checkup_plugin *p)
 {
     char folder[1024];
     (void)fgi_snprintf(folder, sizeof(folder), "%s", p->path);
@@ -71,7 +71,7 @@ static void find_version(fgi_checkup_plugin *p)
         (void)closedir(list);
 }
 
-static void find_plugin(fgi_checkup_plugin *p, const char *accelerator)
+static void find_plugin(checkup_plugin *p, const char *accelerator)
 {
     fg_error err;
     size_t count = 0;
@@ -89,22 +89,22 @@ static void find_plugin(fgi_checkup_plugin *p, const char *accelerator)
     find_version(p);
 }
 
-static void find_plugins(fgi_checkup *d)
+static void find_plugins(checkup *d)
 {
-    static const char *const names[FGI_DOCTOR_PLUGINS] = {"tpu", "cuda", "cpu"};
-    for (int i = 0; i < FGI_DOCTOR_PLUGINS; i++)
+    static const char *const names[DOCTOR_PLUGINS] = {"tpu", "cuda", "cpu"};
+    for (int i = 0; i < DOCTOR_PLUGINS; i++)
         find_plugin(&d->plugins[i], names[i]);
     if (fg_host_get_info(d->host)->tpu_chips > 0 && d->plugins[0].path[0] == '\0')
-        fgi_checkup_find(d, FG_WRONG, "no-libtpu", "fulgurite setup tpu",
-                         "there is a TPU, but libtpu is not installed");
+        checkup_find(d, FG_WRONG, "no-libtpu", "fulgurite setup tpu",
+                     "there is a TPU, but libtpu is not installed");
     if (d->plugins[2].path[0] == '\0')
-        fgi_checkup_find(d, d->plugins[0].path[0] || d->plugins[1].path[0] ? FG_NOTE : FG_WRONG,
-                         "no-cpu-plugin", "fulgurite setup cpu", "the CPU plugin is not installed");
+        checkup_find(d, d->plugins[0].path[0] || d->plugins[1].path[0] ? FG_NOTE : FG_WRONG,
+                     "no-cpu-plugin", "fulgurite setup cpu", "the CPU plugin is not installed");
 }
 
 /* ---- the compile cache ----------------------------------------------------------------------- */
 
-static void count_cache(fgi_checkup *d, const char *folder)
+static void count_cache(checkup *d, const char *folder)
 {
     DIR *list = opendir(folder);
     for (struct dirent *e = list != NULL ? readdir(list) : NULL; e != NULL; e = readdir(list)) {
@@ -120,7 +120,7 @@ static void count_cache(fgi_checkup *d, const char *folder)
 
 /* The default folder of cached programs (fg_client_options.cache_dir). The folder, or its nearest
  * existing parent, must be writable. */
-static void find_cache(fgi_checkup *d)
+static void find_cache(checkup *d)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     char folder[1200];
@@ -130,7 +130,7 @@ static void find_cache(fgi_checkup *d)
     else if (home != NULL && *home != '\0')
         (void)fgi_snprintf(d->cache, sizeof(d->cache), "%.900s/.cache/fulgurite", home);
     else {
-        fgi_checkup_find(
+        checkup_find(
             d, FG_WARNING, "no-cache", "export HOME=FOLDER",
             "neither HOME nor XDG_CACHE_HOME is set: programs are recompiled at every start");
         return;
@@ -143,19 +143,18 @@ static void find_cache(fgi_checkup *d)
     d->cache_free_bytes =
         statvfs(folder, &disk) == 0 ? (int64_t)(disk.f_bavail * disk.f_frsize) : -1;
     if (!d->cache_is_writable)
-        fgi_checkup_find(
-            d, FG_WARNING, "cache-not-writable", "export XDG_CACHE_HOME=FOLDER",
-            "cannot cache compiled programs in %.200s: they are recompiled at every start",
-            d->cache);
+        checkup_find(d, FG_WARNING, "cache-not-writable", "export XDG_CACHE_HOME=FOLDER",
+                     "cannot cache compiled programs in %.200s: they are recompiled at every start",
+                     d->cache);
     else if (d->cache_free_bytes >= 0 && d->cache_free_bytes < 1LL << 30)
-        fgi_checkup_find(d, FG_WARNING, "disk", NULL, "only %s are free in %.200s",
-                         fgi_bytes_words((double)d->cache_free_bytes), folder);
+        checkup_find(d, FG_WARNING, "disk", NULL, "only %s are free in %.200s",
+                     fgi_bytes_words((double)d->cache_free_bytes), folder);
 }
 
 /* ---- reading data ---------------------------------------------------------------------------- */
 
 typedef struct reader {
-    fgi_checkup_speed *speed;
+    checkup_speed *speed;
     char *block;
     double begin;
 } reader;
@@ -205,7 +204,7 @@ static void read_folder(reader *r, int parent, const char *name, int depth)
     (void)closedir(list);
 }
 
-static void measure(fgi_checkup *d, const char *folder)
+static void measure(checkup *d, const char *folder)
 {
     reader r = {.speed = &d->speed, .block = fgi_calloc(BLOCK, 1), .begin = fgi_now_s()};
     if (r.block != NULL)
@@ -214,16 +213,15 @@ static void measure(fgi_checkup *d, const char *folder)
     d->speed.was_measured = d->speed.files > 0;
     fgi_free(r.block);
     if (!d->speed.was_measured)
-        fgi_checkup_find(d, FG_WARNING, "data-empty", NULL, "no file could be read in %.200s",
-                         folder);
+        checkup_find(d, FG_WARNING, "data-empty", NULL, "no file could be read in %.200s", folder);
     else if (d->speed.files >= 1000 && d->speed.bytes / d->speed.files < 64 << 10)
-        fgi_checkup_find(d, FG_WARNING, "many-files", NULL,
-                         "%.200s has many small files (%lld bytes each): a few large files are "
-                         "read faster, especially from data mounted in a notebook",
-                         folder, (long long)(d->speed.bytes / d->speed.files));
+        checkup_find(d, FG_WARNING, "many-files", NULL,
+                     "%.200s has many small files (%lld bytes each): a few large files are "
+                     "read faster, especially from data mounted in a notebook",
+                     folder, (long long)(d->speed.bytes / d->speed.files));
 }
 
-void fgi_checkup_probe(fgi_checkup *d, const char *folder)
+void checkup_probe(checkup *d, const char *folder)
 {
     find_plugins(d);
     find_cache(d);

@@ -3,12 +3,12 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/device.h>
 #include <fulgurite/host.h>
-#include <fulgurite/report.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "devices.h"
 #include "report/helpers.h"
 
 enum { MAX_PLACES = 32, MAX_TPUS = 64 };
@@ -139,61 +139,52 @@ static void print_use(fgi_buf *out, const fg_tpu_use *use)
     fgi_buf_putc(out, '\n');
 }
 
-/* The text, as JSON if it ends with JSON (a new reference). */
-static fg_status give(fgi_buf *text, json_t *root, size_t flags, char **out, fg_error *err)
+/* Appends an object (a new reference) and a line end. */
+static void put_json(fgi_buf *out, json_t *root, size_t flags)
 {
-    if (root != NULL) {
-        fgi_json_print(text, root, flags);
-        fgi_buf_putc(text, '\n');
-        json_decref(root);
-    }
-    *out = text->size > 0 || text->failed ? fgi_take_text(text) : fgi_strdup("");
-    return *out != NULL ? FG_OK : fgi_no_memory(err);
+    fgi_json_print(out, cli_need(root), flags);
+    fgi_buf_putc(out, '\n');
+    json_decref(root);
 }
 
-fg_status fg_report_tpu_use(const char *address, bool as_json, char **out, fg_error *err)
+fg_status devices_put_use(const char *address, bool as_json, fgi_buf *out, fg_error *err)
 {
     fg_tpu_use use[MAX_TPUS];
     size_t count = 0;
-    fgi_buf text = {0};
-    *out = NULL;
     FGI_TRY(fg_tpu_use_read(address, use, MAX_TPUS, &count, err));
-    json_t *list = as_json ? json_array() : NULL;
+    json_t *list = json_array();
     for (size_t i = 0; i < count && i < MAX_TPUS; i++)
         if (as_json)
             (void)json_array_append_new(list, use_object(&use[i]));
         else
-            print_use(&text, &use[i]);
-    return give(&text, as_json ? json_pack("{s:o}", "devices", list) : NULL,
-                JSON_INDENT(2) | JSON_REAL_PRECISION(6), out, err);
+            print_use(out, &use[i]);
+    if (as_json)
+        put_json(out, json_pack("{s:O}", "devices", list), JSON_INDENT(2) | JSON_REAL_PRECISION(6));
+    json_decref(list);
+    return FG_OK;
 }
 
-fg_status fg_report_devices(const char *plugin_path, bool with_places, bool as_json, char **out,
-                            fg_error *err)
+void devices_put(const char *plugin_path, bool with_places, bool as_json, fgi_buf *out)
 {
     static const char *const accelerators[] = {"tpu", "cuda", "cpu"};
+    static finding f;
     const char *taken = NULL; /* by default, the first that can be used */
-    fgi_buf text = {0};
-    finding *f = fgi_calloc(1, sizeof(*f));
-    *out = NULL;
-    if (f == NULL)
-        return fgi_no_memory(err);
-    json_t *list = as_json ? json_array() : NULL;
+    json_t *list = json_array();
     for (size_t i = 0; i < sizeof(accelerators) / sizeof(accelerators[0]); i++) {
-        *f = (finding){.client = NULL};
-        look(f, accelerators[i], plugin_path);
+        f = (finding){.client = NULL};
+        look(&f, accelerators[i], plugin_path);
         if (as_json)
-            (void)json_array_append_new(list, finding_object(f));
+            (void)json_array_append_new(list, finding_object(&f));
         else
-            print_lines(&text, f, with_places);
-        if (f->client != NULL && taken == NULL)
+            print_lines(out, &f, with_places);
+        if (f.client != NULL && taken == NULL)
             taken = accelerators[i];
-        fg_client_close(f->client);
+        fg_client_close(f.client);
     }
-    fgi_free(f);
-    if (!as_json && taken != NULL)
-        fgi_buf_printf(&text, "auto       uses %s\n", taken);
-    return give(&text,
-                as_json ? json_pack("{s:o, s:s?}", "accelerators", list, "auto", taken) : NULL,
-                JSON_INDENT(2), out, err);
+    if (as_json)
+        put_json(out, json_pack("{s:O, s:s?}", "accelerators", list, "auto", taken),
+                 JSON_INDENT(2));
+    else if (taken != NULL)
+        fgi_buf_printf(out, "auto       uses %s\n", taken);
+    json_decref(list);
 }

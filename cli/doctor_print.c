@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "report/checkup.h"
+#include "checkup.h"
 #include "base/print.h"
 #include "base/text.h"
 
@@ -57,10 +57,10 @@ static void print_host(fgi_buf *out, const fg_host_info *info)
     fgi_buf_putc(out, '\n');
 }
 
-static void print_plugins(fgi_buf *out, const fgi_checkup *d)
+static void print_plugins(fgi_buf *out, const checkup *d)
 {
-    for (int i = 0; i < FGI_DOCTOR_PLUGINS; i++) {
-        const fgi_checkup_plugin *p = &d->plugins[i];
+    for (int i = 0; i < DOCTOR_PLUGINS; i++) {
+        const checkup_plugin *p = &d->plugins[i];
         if (p->accelerator != NULL && p->path[0] != '\0')
             fgi_buf_printf(out, "plugin   %s%s%s: %s\n", p->accelerator,
                            p->version[0] != '\0' ? " " : "", p->version, p->path);
@@ -76,7 +76,7 @@ static void print_plugins(fgi_buf *out, const fgi_checkup *d)
                        (double)d->speed.files / d->speed.seconds);
 }
 
-void fgi_checkup_print(fgi_buf *out, const fgi_checkup *d)
+void checkup_print(fgi_buf *out, const checkup *d)
 {
     const fg_host_info *info = fg_host_get_info(d->host);
     fgi_buf_printf(out, "platform %s\n", place_name(info->place));
@@ -98,7 +98,7 @@ void fgi_checkup_print(fgi_buf *out, const fgi_checkup *d)
     if (fg_host_variable_count(d->host) > 0)
         fgi_buf_printf(out, "         fulgurite doctor --fix -- COMMAND runs a program with these "
                             "variables corrected\n");
-    if (!fgi_checkup_is_wrong(d))
+    if (!checkup_is_wrong(d))
         fgi_buf_printf(out, "nothing is wrong\n");
 }
 
@@ -133,7 +133,7 @@ static json_t *host_object(const fg_host_info *info)
                      "hugepages", text_of(info->hugepages));
 }
 
-static json_t *findings_array(const fgi_checkup *d)
+static json_t *findings_array(const checkup *d)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < d->finding_count; i++) {
@@ -145,11 +145,11 @@ static json_t *findings_array(const fgi_checkup *d)
     return list;
 }
 
-static json_t *plugins_array(const fgi_checkup *d)
+static json_t *plugins_array(const checkup *d)
 {
     json_t *list = json_array();
-    for (int i = 0; i < FGI_DOCTOR_PLUGINS; i++) {
-        const fgi_checkup_plugin *p = &d->plugins[i];
+    for (int i = 0; i < DOCTOR_PLUGINS; i++) {
+        const checkup_plugin *p = &d->plugins[i];
         if (p->accelerator != NULL)
             (void)json_array_append_new(list, json_pack("{s:s, s:o, s:o, s:o}", "accelerator",
                                                         p->accelerator, "path", text_of(p->path),
@@ -159,7 +159,7 @@ static json_t *plugins_array(const fgi_checkup *d)
     return list;
 }
 
-static json_t *test_object(const fgi_checkup_test *t)
+static json_t *test_object(const checkup_test *t)
 {
     if (!t->was_run)
         return json_null();
@@ -169,7 +169,7 @@ static json_t *test_object(const fgi_checkup_test *t)
                      t->api_minor, "seconds", t->seconds);
 }
 
-static json_t *data_object(const fgi_checkup_speed *s)
+static json_t *data_object(const checkup_speed *s)
 {
     if (!s->was_measured)
         return json_null();
@@ -188,7 +188,7 @@ static json_t *fix_object(const fg_host *host)
     return object;
 }
 
-void fgi_checkup_print_json(fgi_buf *out, const fgi_checkup *d)
+void checkup_print_json(fgi_buf *out, const checkup *d)
 {
     const fg_host_info *info = fg_host_get_info(d->host);
     json_t *cache =
@@ -197,11 +197,11 @@ void fgi_checkup_print_json(fgi_buf *out, const fgi_checkup *d)
             : json_pack("{s:s, s:b, s:I, s:I, s:o}", "path", d->cache, "writable",
                         (int)d->cache_is_writable, "programs", (json_int_t)d->cache_files, "bytes",
                         (json_int_t)d->cache_bytes, "free_bytes", bytes_of(d->cache_free_bytes));
-    json_t *top = json_pack(
-        "{s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "wrong", (int)fgi_checkup_is_wrong(d),
-        "place", info->place, "tpu", tpu_object(info), "host", host_object(info), "plugins",
-        plugins_array(d), "cache", cache, "data", data_object(&d->speed), "test",
-        test_object(&d->test), "findings", findings_array(d), "fix", fix_object(d->host));
+    json_t *top = json_pack("{s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "wrong",
+                            (int)checkup_is_wrong(d), "place", info->place, "tpu", tpu_object(info),
+                            "host", host_object(info), "plugins", plugins_array(d), "cache", cache,
+                            "data", data_object(&d->speed), "test", test_object(&d->test),
+                            "findings", findings_array(d), "fix", fix_object(d->host));
     fgi_json_print(out, top, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
     fgi_buf_putc(out, '\n');
     json_decref(top);
