@@ -108,8 +108,6 @@ bool cli_parse(const cli_command *command, int argc, const char **argv, cli_call
 void cli_print_help(FILE *out, const cli_command *command);
 /* Its man page in roff; NULL: fulgurite(1). */
 void cli_print_man(FILE *out, const cli_command *command);
-/* Help for the configuration's keys (fg_recipe_help); err may be NULL. */
-bool cli_print_keys(FILE *out, fg_recipe_help_kind kind, const char *about, fg_error *err);
 
 /* "name=TEXT", "name[=TEXT]" or "name", as shown in the help; valid until the next call. */
 const char *cli_option_form(const cli_option *option);

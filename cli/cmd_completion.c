@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "cli.h"
+#include "key_help.h"
 
 static void put(const char *text) { (void)fputs(text, stdout); }
 
@@ -24,11 +24,6 @@ static bool has_choices(const cli_option *o)
     return o->argument != NULL && strchr(o->argument, '|') != NULL;
 }
 
-static bool is_next_key(size_t i, fg_recipe_key *out)
-{
-    return fg_recipe_key_at(i, out, NULL) == FG_OK;
-}
-
 /* ---- bash ------------------------------------------------------------------------------------ */
 
 static void put_bash_case(const char *name, const char *choices)
@@ -40,12 +35,11 @@ static void put_bash_case(const char *name, const char *choices)
 
 static void put_bash_values(void)
 {
-    fg_recipe_key key;
     const cli_option *o;
     put("_fulgurite_values() {\n    case \"$1\" in\n");
-    for (size_t i = 0; is_next_key(i, &key); i++)
-        if (key.words[0] != '\0')
-            put_bash_case(key.path, key.words);
+    for (size_t i = 0; i < fgi_config_key_count(); i++)
+        if (*key_words(fgi_config_key_at(i)) != '\0')
+            put_bash_case(fgi_config_key_at(i)->path, key_words(fgi_config_key_at(i)));
     for (const cli_command *const *c = cli_commands; *c != NULL; c++)
         for (size_t i = 0; (o = cli_option_at(*c, i)) != NULL; i++)
             if (has_choices(o))
@@ -70,11 +64,10 @@ static void put_bash_words(void)
 
 static void put_bash(void)
 {
-    fg_recipe_key key;
     put("# bash completion for fulgurite; use: source <(fulgurite completion bash)\n"
         "_fulgurite_keys=\"");
-    for (size_t i = 0; is_next_key(i, &key); i++)
-        (void)printf("%s--%s=", i > 0 ? "\n" : "", key.path);
+    for (size_t i = 0; i < fgi_config_key_count(); i++)
+        (void)printf("%s--%s=", i > 0 ? "\n" : "", fgi_config_key_at(i)->path);
     put("\"\n_fulgurite_commands=\"");
     for (const cli_command *const *c = cli_commands; *c != NULL; c++)
         (void)printf("%s ", (*c)->name);
@@ -144,14 +137,16 @@ static void put_zsh_command(const cli_command *c)
 
 static void put_zsh(void)
 {
-    fg_recipe_key key;
     put("#compdef fulgurite\n"
         "# zsh completion for fulgurite; put it as _fulgurite into a folder of $fpath, or\n"
         "# use: source <(fulgurite completion zsh)\n"
         "_fulgurite() {\n"
         "    local -a commands keys\n    keys=(\n");
-    for (size_t i = 0; is_next_key(i, &key); i++)
-        put_zsh_option(key.path, "=", key.help, key.words, key.words[0] != '\0');
+    for (size_t i = 0; i < fgi_config_key_count(); i++) {
+        const fgi_config_key *key = fgi_config_key_at(i);
+        put_zsh_option(key->path, "=", fgi_config_explain(key), key_words(key),
+                       *key_words(key) != '\0');
+    }
     put("    )\n    commands=(\n");
     for (const cli_command *const *c = cli_commands; *c != NULL; c++) {
         (void)printf("        '%s:", (*c)->name);

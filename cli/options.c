@@ -5,7 +5,8 @@
  * option, which is passed on as an override without parsing it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "cli.h"
+#include "base/text.h"
+#include "key_help.h"
 
 #include <string.h>
 #include <strings.h>
@@ -77,8 +78,8 @@ static const char *nearest_option(const cli_command *command, const char *name)
     for (; count < sizeof names / sizeof *names && (o = cli_option_at(command, count - 1)); count++)
         names[count] = o->name;
     const char *dot = command->takes_config ? strrchr(name, '.') : NULL;
-    const char *key = command->takes_config ? fg_recipe_key_suggest(name) : NULL;
-    const char *option = fg_recipe_nearest(dot != NULL ? dot + 1 : name, names, count);
+    const char *key = command->takes_config ? key_suggest(name) : NULL;
+    const char *option = fgi_nearest(dot != NULL ? dot + 1 : name, names, count);
     return option == NULL || (dot != NULL && key != NULL) ? key : option;
 }
 
@@ -189,8 +190,8 @@ static bool take_override(parser *p, const char *word, const char *equals)
     *slot = word;
     if (equals == NULL) {
         char *text = joined[p->out->override_count];
-        fg_recipe_key key;
-        const bool is_alone = fg_recipe_key_find(word, &key) && key.is_bool && !has_truth(p);
+        const bool is_alone =
+            fgi_config_find(word)->option->kind == FG_OPTION_BOOL && !has_truth(p);
         if (!is_alone && p->next == p->argc)
             return usage(p, "a value is missing for key", word, NULL);
         const char *value = is_alone ? "true" : p->argv[p->next++];
@@ -206,7 +207,7 @@ static bool refuse_unknown(parser *p, const char *name)
 {
     const char *near = nearest_option(p->command, name);
     if (near == NULL || find_long(p->command, near, strlen(near)) != NULL ||
-        fg_recipe_key_find(near, NULL))
+        fgi_config_find(near) != NULL)
         return usage(p, "unknown option", name, near);
     p->is_over = true;
     p->status = cli_complain(CLI_USAGE, p->command->name,
@@ -225,7 +226,7 @@ static bool parse_long(parser *p, const char *word)
     const cli_option *o = find_long(p->command, word, size);
     if (o != NULL)
         return apply(p, o, equals != NULL ? equals + 1 : NULL);
-    if (p->command->takes_config && fg_recipe_key_find(name, NULL))
+    if (p->command->takes_config && fgi_config_find(name) != NULL)
         return take_override(p, word, equals);
     return refuse_unknown(p, name);
 }
@@ -238,7 +239,7 @@ static const char *key_of(const parser *p, const char *word)
     if (!p->command->takes_config || word[size] == '\0')
         return NULL;
     (void)snprintf(name, sizeof(name), "%.*s", (int)(size < 127 ? size : 127), word);
-    return fg_recipe_key_find(name, NULL) ? word : NULL;
+    return fgi_config_find(name) != NULL ? word : NULL;
 }
 
 static bool parse_letters(parser *p, const char *word)

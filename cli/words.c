@@ -4,8 +4,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli.h"
 
-#include <fulgurite/report.h>
-
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -121,14 +119,4 @@ int cli_columns(FILE *out)
     if (ioctl(fileno(out), TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
         return 80;
     return size.ws_col < LEAST_COLUMNS ? LEAST_COLUMNS : size.ws_col;
-}
-
-bool cli_print_keys(FILE *out, fg_recipe_help_kind kind, const char *about, fg_error *err)
-{
-    char *text = NULL;
-    if (fg_recipe_help(kind, about, &text, err) != FG_OK)
-        return false;
-    (void)fputs(text, out);
-    fg_report_free(text);
-    return true;
 }

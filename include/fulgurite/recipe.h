@@ -240,46 +240,6 @@ FG_API FG_MUST_USE fg_status fg_recipe_sweep(const fg_recipe_options *options,
                                              const fg_sweep_options *sweep, char **out_folder,
                                              fg_error *err);
 
-/* ---- the configuration's keys ---------------------------------------------------------------- */
-
-/* One key. Strings are constant, but `type` and `help` are valid until the next call of a
- * function of this section on the same thread. */
-typedef struct fg_recipe_key {
-    const char *path;     /* "trainer.batch_size" */
-    const char *type;     /* "an integer from 1 to 1024, or auto" */
-    const char *words;    /* values that can be completed, "sgd|adam"; "" if there are none */
-    const char *fallback; /* the default as YAML; NULL: none, the key is empty */
-    const char *example;  /* a value other than the default */
-    const char *help;     /* one or more sentences */
-    bool is_bool;         /* "--key" alone means true */
-    uint64_t reserved[4]; /* set to 0 */
-} fg_recipe_key;
-
-/* How many keys there are, and one of them, in the order of docs/config.md. Error: FG_EINVAL. */
-FG_API size_t fg_recipe_key_count(void);
-FG_API FG_MUST_USE fg_status fg_recipe_key_at(size_t index, fg_recipe_key *out, fg_error *err);
-/* Whether there is a key of that path; out may be NULL. */
-FG_API bool fg_recipe_key_find(const char *path, fg_recipe_key *out);
-/* The key or section that a misspelt one was probably meant to be, or NULL. */
-FG_API const char *fg_recipe_key_suggest(const char *path);
-
-/* The candidate that a misspelt word was probably meant to be, or NULL if none is similar.
- * Thread-safe. */
-FG_API const char *fg_recipe_nearest(const char *word, const char *const *candidates, size_t count);
-
-/* Kinds of help. */
-typedef enum fg_recipe_help_kind {
-    FG_RECIPE_HELP_KEYS = 0,    /* with meaning and examples: all, those of a section, or one */
-    FG_RECIPE_HELP_NAMES = 1,   /* the names only, by section */
-    FG_RECIPE_HELP_MARKDOWN = 2 /* docs/config.md */
-} fg_recipe_help_kind;
-
-/* Returns the help. about, which only FG_RECIPE_HELP_KEYS uses, is a section, a key, the name of a
- * callback, logger or augmentation, or NULL for all keys. Free *out with fg_report_free (report.h).
- * Errors: FG_ENOTFOUND (no such key, section or name), FG_ENOMEM. */
-FG_API FG_MUST_USE fg_status fg_recipe_help(fg_recipe_help_kind kind, const char *about, char **out,
-                                            fg_error *err);
-
 /* ---- runs ------------------------------------------------------------------------------------ */
 
 /* The folder of a run or sweep: `name`, or if that is "last", the one in the folder "runs" that

@@ -178,7 +178,7 @@ static int go_there(void **state)
                        2 * i + i % 7);
     write_file("rows.csv", rows);
     write_file("own.yaml", yaml);
-    (void)fg_recipe_key_count(); /* makes the table of the built-in rows, which stays */
+    (void)fgi_config_key_count(); /* makes the table of the built-in rows, which stays */
     live = fgi_alloc_live();
     fgt_ok(fg_registry_create(&registry, &err));
     fgt_ok(fg_registry_add(registry, FG_REGISTRY_MODEL, &own.entry, &err));

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "devices.h"
 #include "golden.h"
+#include "key_help.h"
 #include "input/json_file.h"
 #include "recipe/config.h"
 #include "recipe/run.h"
@@ -139,21 +140,6 @@ static void a_failed_run_is_reported(void **state)
     assert_int_equal(access("runs/run-1", F_OK), -1); /* nothing began in it */
 }
 
-/* Structs that the library fills have zeros where later versions may have members. */
-static void keys_are_cleared(void **state)
-{
-    static const uint64_t zeros[4];
-    fg_error err = {0};
-    fg_recipe_key key;
-    (void)state;
-    memset(&key, 0xff, sizeof(key));
-    fgt_ok(fg_recipe_key_at(0, &key, &err));
-    assert_memory_equal(key.reserved, zeros, sizeof(zeros));
-    assert_int_equal(fg_recipe_key_at(fg_recipe_key_count(), &key, &err), FG_EINVAL);
-    assert_true(fg_recipe_key_find("trainer.seed", NULL));
-    assert_string_equal(fg_recipe_key_suggest("trainer.sed"), "trainer.seed");
-}
-
 /* A file of one tensor or of two, the names of which may contain anything. */
 static void tensors_are_listed(void **state)
 {
@@ -210,12 +196,15 @@ static fg_status open_and_run(fg_error *err)
 
 static fg_status look_at_data(fg_error *err)
 {
-    char *text = NULL, *help = NULL;
+    char *text = NULL;
+    fgi_buf help = {0};
     fg_status status = fg_recipe_init("rows.csv", NULL, &text, err);
-    if (status == FG_OK)
-        status = fg_recipe_help(FG_RECIPE_HELP_KEYS, "trainer", &help, err);
+    if (status == FG_OK) {
+        (void)key_help_put(&help, "trainer");
+        status = fgi_buf_status(&help, err);
+    }
     fg_report_free(text);
-    fg_report_free(help);
+    fgi_buf_fini(&help);
     return status;
 }
 
@@ -774,7 +763,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(results_of_batch_find),
     cmocka_unit_test(names_of_checkpoints),
     cmocka_unit_test(a_failed_run_is_reported),
-    cmocka_unit_test(keys_are_cleared),
     cmocka_unit_test(out_of_memory_is_an_error),
     cmocka_unit_test(folders_of_runs_are_numbered),
 };
