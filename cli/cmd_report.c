@@ -7,6 +7,7 @@
 
 #include "other_run.h"
 #include "out_file.h"
+#include "recipe/for_program.h"
 
 static bool as_json, follows;
 static const char *page, *port;
@@ -65,7 +66,7 @@ static int run(const cli_call *call)
                             "--json, --html, --follow and --serve cannot be combined");
     if (!out_file_check("--html", page, &err))
         return cli_complain(CLI_USAGE, "report", "%s", err.message);
-    if (fg_recipe_find_run(call->args[0], &folder, &err) != FG_OK)
+    if (fgi_run_find(call->args[0], &folder, &err) != FG_OK)
         return cli_complain(CLI_FAILED, "report", "%s", err.message);
     const int status = follows ? follow(folder) : print(folder);
     fg_report_free(folder);

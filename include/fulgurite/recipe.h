@@ -240,38 +240,6 @@ FG_API FG_MUST_USE fg_status fg_recipe_sweep(const fg_recipe_options *options,
                                              const fg_sweep_options *sweep, char **out_folder,
                                              fg_error *err);
 
-/* ---- runs ------------------------------------------------------------------------------------ */
-
-/* The folder of a run or sweep: `name`, or if that is "last", the one in the folder "runs" that
- * wrote its report, metrics, record or a checkpoint last. Free *out with fg_report_free. Errors:
- * FG_ENOTFOUND (there is none), FG_ENOMEM. */
-FG_API FG_MUST_USE fg_status fg_recipe_find_run(const char *name, char **out, fg_error *err);
-
-/* ---- new configurations ---------------------------------------------------------------------- */
-
-/* Options of fg_recipe_init; all may be 0 or NULL. */
-typedef struct fg_recipe_init_options {
-    const char *target;   /* the column of a CSV file to predict, or of the classes of a list
-                                                                        [inferred] */
-    const char *source;   /* options of a source of images as data.source_options has them, such as
-                             "no_split_folders=true"                        [none] */
-    uint64_t reserved[2]; /* set to 0 */
-} fg_recipe_init_options;
-
-/* Inspects data (a CSV or .npy file, a folder, a pack, or a source of images that fg_catalog_open
- * accepts) and writes a configuration that trains on them, with comments that say what was detected
- * and what was only inferred, and suggest a pack if the images are much larger than training needs
- * or many. For images, reads all names and labels, and the headers of up to 64 files. options may
- * be NULL. Free *out with fg_report_free. Errors: FG_EINVAL (options, also those that do not apply
- * to the data; data of an unknown format), FG_ENOMEM, and those of fg_catalog_open. */
-FG_API FG_MUST_USE fg_status fg_recipe_init(const char *data, const fg_recipe_init_options *options,
-                                            char **out, fg_error *err);
-
-/* The name of a new file for data: "homes.yaml" for "data/homes.csv.gz" or "data/homes/" and the
- * suffix ".yaml"; "run.yaml" for "." or "/". Free *out with fg_report_free. Errors: FG_ENOMEM. */
-FG_API FG_MUST_USE fg_status fg_recipe_init_name(const char *data, const char *suffix, char **out,
-                                                 fg_error *err);
-
 #ifdef __cplusplus
 }
 #endif

@@ -14,6 +14,11 @@ bool fgi_run_dir_is_live(const char *folder);
 /* FG_ENOTFOUND if the folder is that of a sweep, which has no metrics. */
 fg_status fgi_run_dir_refuse_sweep(const char *folder, fg_error *err);
 
+/* The folder of a run or sweep: `name`, or if that is "last", the one in the folder "runs" that
+ * wrote its report, metrics, record or a checkpoint last (run_newest.c). The caller frees *out.
+ * FG_ENOTFOUND: there is none. */
+fg_status fgi_run_find(const char *name, char **out, fg_error *err);
+
 /* ---- plans ----------------------------------------------------------------------------------- */
 
 /* A plan of a machine about which only an error is known, {"topologies": [PLAN], "every_machine":
@@ -21,6 +26,10 @@ fg_status fgi_run_dir_refuse_sweep(const char *folder, fg_error *err);
 json_t *fgi_plan_failed(const char *topology, const char *why, bool every_machine);
 
 /* ---- packs (pack_for.c) ---------------------------------------------------------------------- */
+
+/* Shorter side of stored images that are as large as training at `size` needs them, if validation
+ * uses `center_fraction` of the largest square. */
+int64_t fgi_presize_short(int64_t size, double center_fraction);
 
 /* How fgi_pack_for finds out how many images per second a model needs. */
 typedef struct fgi_pack_planner {

@@ -6,7 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "recipe/init_put.h"
 #include "recipe/for_program.h"
 #include "recipe/run.h"
 #include "recipe/run_format.h"
@@ -33,6 +32,11 @@ static fg_status check_format(const fgi_config *c, const char *config, fg_error 
                     "'%s' has data.format %s: expected a configuration that trains on images or on "
                     "a pack of images",
                     config, format->entry.name);
+}
+
+int64_t fgi_presize_short(int64_t size, double center_fraction)
+{
+    return (int64_t)ceil((double)size / center_fraction - 1e-6);
 }
 
 /* Windows are cut from images at their own size; others are resized, so they can be stored with the

@@ -14,9 +14,11 @@
 #include "base/file.h"
 #include "devices.h"
 #include "golden.h"
+#include "init.h"
 #include "key_help.h"
 #include "input/json_file.h"
 #include "recipe/config.h"
+#include "recipe/for_program.h"
 #include "recipe/run.h"
 #include "recipe/run_infer.h"
 #include "recipe/run_origin.h"
@@ -100,12 +102,6 @@ static void mistakes_are_named(void **state)
     refuses((fg_recipe_options){.kind = FG_RECIPE_PLAN}, FG_EINVAL, "topology");
     refuses((fg_recipe_options){.reserved = {0, 1}}, FG_EINVAL, "fg_recipe_options");
     refuses((fg_recipe_options){.plan.reserved = {0, 1}}, FG_EINVAL, "fg_plan_options");
-    fg_error err = {0};
-    char *report;
-    assert_int_equal(
-        fg_recipe_init(".", &(fg_recipe_init_options){.reserved = {0, 1}}, &report, &err),
-        FG_EINVAL);
-    assert_non_null(strstr(err.message, "fg_recipe_init_options"));
     refuses((fg_recipe_options){.resume = "", .overwrite = true}, FG_EINVAL, "--overwrite");
 }
 
@@ -196,15 +192,13 @@ static fg_status open_and_run(fg_error *err)
 
 static fg_status look_at_data(fg_error *err)
 {
-    char *text = NULL;
-    fgi_buf help = {0};
-    fg_status status = fg_recipe_init("rows.csv", NULL, &text, err);
+    fgi_buf text = {0};
+    fg_status status = init_put(&text, "rows.csv", &(init_options){0}, err) ? FG_OK : err->status;
     if (status == FG_OK) {
-        (void)key_help_put(&help, "trainer");
-        status = fgi_buf_status(&help, err);
+        (void)key_help_put(&text, "trainer");
+        status = fgi_buf_status(&text, err);
     }
-    fg_report_free(text);
-    fgi_buf_fini(&help);
+    fgi_buf_fini(&text);
     return status;
 }
 
@@ -429,12 +423,12 @@ static void the_newest_run_is_the_last(void **state)
     for (size_t i = 0; i < sizeof written / sizeof written[0]; i++) {
         write_row(i);
         if (written[i].newest == NULL) {
-            assert_int_equal(fg_recipe_find_run("last", &found, &err), FG_ENOTFOUND);
+            assert_int_equal(fgi_run_find("last", &found, &err), FG_ENOTFOUND);
             assert_string_equal(
                 err.message, "last: there is no run with a report or metrics in the folder 'runs'");
             continue;
         }
-        fgt_ok(fg_recipe_find_run("last", &found, &err));
+        fgt_ok(fgi_run_find("last", &found, &err));
         if (strcmp(found, written[i].newest) != 0)
             fail_msg("row %zu: %s", i, found);
         fg_report_free(found);
@@ -607,9 +601,7 @@ static void init_names_a_file(void **state)
         {"/x", "x"},          {"x/.npy", "run"},     {"my data", "my data"}};
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        char expected[32], *out = NULL;
-        fg_error err = {0};
-        fgt_ok(fg_recipe_init_name(names[i][0], ".yaml", &out, &err));
+        char expected[32], *out = init_name(names[i][0], ".yaml");
         (void)snprintf(expected, sizeof expected, "%s.yaml", names[i][1]);
         assert_string_equal(out, expected);
         fg_report_free(out);

@@ -5,7 +5,6 @@
 #include "fgt.h"
 
 #include <fulgurite/image.h>
-#include <fulgurite/recipe.h>
 #include <fulgurite/report.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -19,6 +18,7 @@
 #include "base/file.h"
 #include "golden.h"
 #include "input/json_file.h"
+#include "recipe/for_program.h"
 #include "report/helpers.h"
 #include "report/run_page_parts.h"
 #include "report/thumbnail.h"
@@ -293,7 +293,7 @@ static void last_is_the_newest_run(void **state)
     char *name = NULL;
     (void)state;
     assert_int_equal(chdir(folder), 0);
-    assert_int_equal(fg_recipe_find_run("last", &name, &err), FG_ENOTFOUND);
+    assert_int_equal(fgi_run_find("last", &name, &err), FG_ENOTFOUND);
     assert_null(name);
     assert_string_equal(err.message,
                         "last: there is no run with a report or metrics in the folder 'runs'");
@@ -303,10 +303,10 @@ static void last_is_the_newest_run(void **state)
     put("runs/b/metrics.jsonl", metrics);
     usleep(20000);
     put("runs/a/report.json", report);
-    fgt_ok(fg_recipe_find_run("last", &name, &err));
+    fgt_ok(fgi_run_find("last", &name, &err));
     assert_string_equal(name, "runs/a");
     fg_report_free(name);
-    fgt_ok(fg_recipe_find_run("b", &name, &err));
+    fgt_ok(fgi_run_find("b", &name, &err));
     assert_string_equal(name, "b");
     fg_report_free(name);
 }
@@ -332,7 +332,7 @@ static void of_equal_times_the_number_decides(void **state)
     for (int i = 0; i < 6; i++) {
         fgt_ok(fgi_folder_make(names[i], &err));
         if (i == 4) {
-            fgt_ok(fg_recipe_find_run("last", &name, &err));
+            fgt_ok(fgi_run_find("last", &name, &err));
             assert_string_equal(name, "runs/r-11");
             fg_report_free(name);
         }
@@ -340,7 +340,7 @@ static void of_equal_times_the_number_decides(void **state)
                        i < 4 ? "metrics.jsonl" : "sweep.json");
         put_at(file, i < 4 ? metrics : "{}", i < 4 ? 0 : i);
     }
-    fgt_ok(fg_recipe_find_run("last", &name, &err));
+    fgt_ok(fgi_run_find("last", &name, &err));
     assert_string_equal(name, "runs/sweep");
     fg_report_free(name);
 }
@@ -365,18 +365,18 @@ static void the_newest_file_decides(void **state)
     for (int k = 0; k < 4; k++) {
         (void)snprintf(file, sizeof file, "runs/r-0/%s", names[k]);
         put_at(file, "{}", 3);
-        fgt_ok(fg_recipe_find_run("last", &name, &err));
+        fgt_ok(fgi_run_find("last", &name, &err));
         assert_string_equal(name, "runs/r-0");
         fg_report_free(name);
         put_at(file, "{}", 0);
-        fgt_ok(fg_recipe_find_run("last", &name, &err));
+        fgt_ok(fgi_run_find("last", &name, &err));
         assert_string_equal(name, "runs/r-2");
         fg_report_free(name);
     }
     const struct timespec later = {.tv_sec = 4102444800 + 2, .tv_nsec = 1};
     assert_int_equal(
         utimensat(AT_FDCWD, "runs/r-1/report.json", (const struct timespec[]){later, later}, 0), 0);
-    fgt_ok(fg_recipe_find_run("last", &name, &err));
+    fgt_ok(fgi_run_find("last", &name, &err));
     assert_string_equal(name, "runs/r-1");
     fg_report_free(name);
 }

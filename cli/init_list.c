@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "data/csv_images.h"
 #include "recipe/config.h"
-#include "recipe/init_put.h"
+#include "init_put.h"
 
 enum { MOST_COLUMNS = 64, MOST_CLASSES = 100 };
 

@@ -9,7 +9,7 @@
 #include <fulgurite/image.h>
 
 #include "base/print.h"
-#include "recipe/init_look.h"
+#include "init_look.h"
 
 enum { PROBES = 64 };
 

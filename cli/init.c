@@ -11,9 +11,9 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/print.h"
-#include "base/reserved.h"
 #include "base/text.h"
-#include "recipe/init_put.h"
+#include "init.h"
+#include "init_put.h"
 #include "recipe/run_infer.h"
 
 static const char *sureness(bool is_sure) { return is_sure ? "detected" : "inferred, check it"; }
@@ -258,8 +258,8 @@ static bool check_path(const char *path, fg_error *err)
                       shown);
 }
 
-static bool check_options(const fgi_look_files *files, const char *data,
-                          const fg_recipe_init_options *o, fg_error *err)
+static bool check_options(const fgi_look_files *files, const char *data, const init_options *o,
+                          fg_error *err)
 {
     const bool is_list = files->list.path_column != NULL;
     if (o->target != NULL && !files->kind->takes_target && !is_list)
@@ -273,8 +273,7 @@ static bool check_options(const fgi_look_files *files, const char *data,
     return true;
 }
 
-static bool put_config(fgi_buf *out, const char *data, const fg_recipe_init_options *o,
-                       fg_error *err)
+bool init_put(fgi_buf *out, const char *data, const init_options *o, fg_error *err)
 {
     fgi_look_files files;
     char shown[4096];
@@ -291,23 +290,5 @@ static bool put_config(fgi_buf *out, const char *data, const fg_recipe_init_opti
     fgi_buf_puts(out, "\noptimizer:\n  name: adam\n  lr: 0.001\n\nschedule:\n  name: onecycle\n\n"
                       "trainer:\n  accelerator: auto\n  batch_size: 32\n  max_epochs: 20\n");
     fgi_look_files_free(&files);
-    return is_good;
-}
-
-fg_status fg_recipe_init(const char *data, const fg_recipe_init_options *options, char **out,
-                         fg_error *err)
-{
-    static const fg_recipe_init_options none;
-    fgi_buf text = {0};
-    *out = NULL;
-    FGI_TRY_RESERVED(fg_recipe_init_options, options, err);
-    if (!put_config(&text, data, options != NULL ? options : &none, err)) {
-        fgi_buf_fini(&text);
-        return err != NULL ? err->status : FG_EINVAL;
-    }
-    const fg_status status = fgi_buf_status(&text, err);
-    if (status == FG_OK)
-        *out = fgi_buf_take(&text);
-    fgi_buf_fini(&text);
-    return status;
+    return is_good && fgi_buf_status(out, err) == FG_OK;
 }

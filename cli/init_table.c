@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "recipe/init_look.h"
+#include "init_look.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/print.h"

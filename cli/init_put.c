@@ -1,7 +1,7 @@
 /* init_put.c - writes the lines of a configuration for `fulgurite init`.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "recipe/init_put.h"
+#include "init_put.h"
 
 enum { WHY_COLUMN = 38 };
 

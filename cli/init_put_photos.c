@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/print.h"
 #include "base/text.h"
-#include "recipe/init_put.h"
+#include "init_put.h"
 
 static const double CENTER_FRACTION = 0.875; /* the default of data.center_fraction */
 

@@ -1,12 +1,12 @@
 /* init_put.h - writes the lines of a configuration for `fulgurite init`.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FGI_RECIPE_INIT_PUT_H
-#define FGI_RECIPE_INIT_PUT_H
+#ifndef INIT_PUT_H
+#define INIT_PUT_H
 
 #include <fulgurite/recipe.h>
 
-#include "recipe/init_look.h"
+#include "init_look.h"
 
 /* "  key: value   # why"; why may be NULL. */
 void fgi_put(fgi_buf *out, const char *key, const char *value, const char *why);
@@ -22,9 +22,6 @@ void fgi_put_list(fgi_buf *out, const fgi_look_files *files);
 /* The same as "root=photos,suffix=.jpg", for `pack --source`; false if it cannot say them. */
 bool fgi_put_list_source(fgi_buf *out, const fgi_look_files *files);
 
-/* Shorter side of stored images that are as large as training at `size` needs them, if validation
- * uses `center_fraction` of the largest square. */
-int64_t fgi_presize_short(int64_t size, double center_fraction);
 /* A comment with the command that makes a pack of the images, if that is worth it. */
 void fgi_put_pack(fgi_buf *out, const fgi_look_files *files, const fgi_look_photos *photos,
                   int64_t size, double center_fraction);

@@ -7,7 +7,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-#include "recipe/init_look.h"
+#include "init_look.h"
 #include "base/print.h"
 #include "base/alloc.h"
 #include "base/buf.h"

@@ -6,23 +6,19 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/error.h"
 #include "base/file.h"
-#include "recipe/init_put.h"
+#include "init.h"
+#include "init_put.h"
+#include "recipe/for_program.h"
 
 enum { MANY_FILES = 2000 };
 
 /* A pack of images with less than half the pixels is worth the time to make it. */
 static const double LARGE = 2;
 
-int64_t fgi_presize_short(int64_t size, double center_fraction)
-{
-    return (int64_t)ceil((double)size / center_fraction - 1e-6);
-}
-
 /* ---- names ----------------------------------------------------------------------------------- */
 
-fg_status fg_recipe_init_name(const char *data, const char *suffix, char **out, fg_error *err)
+char *init_name(const char *data, const char *suffix)
 {
     size_t size = strlen(data);
     fgi_buf name = {0};
@@ -39,9 +35,7 @@ fg_status fg_recipe_init_name(const char *data, const char *suffix, char **out, 
     else
         fgi_buf_puts(&name, "run");
     fgi_buf_puts(&name, suffix);
-    *out = fgi_buf_take(&name);
-    fgi_buf_fini(&name);
-    return *out != NULL ? FG_OK : fgi_no_memory(err);
+    return cli_need(fgi_buf_take(&name));
 }
 
 static bool is_plain(char c)
@@ -85,15 +79,9 @@ static void put_commands(fgi_buf *out, const fgi_look_files *files, int64_t pres
 {
     char *parent = files->val != NULL ? fgi_path_parent(files->val) : NULL;
     const char *source = parent != NULL ? parent : files->path;
-    char *pack = NULL;
+    char *pack = init_name(source, ".pack");
     fgi_buf list = {0};
     (void)fgi_put_list_source(&list, files);
-    if (fg_recipe_init_name(source, ".pack", &pack, NULL) != FG_OK) {
-        out->failed = true;
-        fgi_buf_fini(&list);
-        fgi_free(parent);
-        return;
-    }
     fgi_buf_puts(out, "#   fulgurite pack ");
     put_word(out, source);
     fgi_buf_putc(out, ' ');

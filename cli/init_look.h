@@ -2,8 +2,8 @@
  * delimiter, header and columns.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FGI_RECIPE_INIT_LOOK_H
-#define FGI_RECIPE_INIT_LOOK_H
+#ifndef INIT_LOOK_H
+#define INIT_LOOK_H
 
 #include <fulgurite/catalog.h>
 #include <fulgurite/pack.h>
