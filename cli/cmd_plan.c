@@ -10,13 +10,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <fulgurite/setup.h>
-
 #include "input/json_file.h"
 #include "out_file.h"
 #include "plan_process.h"
 #include "report/plan_page.h"
 #include "run_cli.h"
+#include "setup.h"
 
 static cli_run_options settings = {.recipe = {.kind = FG_RECIPE_PLAN}, .draw = "never"};
 static bool is_in_process;
@@ -83,7 +82,7 @@ static int plan_all(const plan_process *plan)
 }
 
 /* Asks on the terminal whether to download a compiler; anything other than y is no. */
-static bool is_wanted(const fg_setup_missing *compiler)
+static bool is_wanted(const setup_missing *compiler)
 {
     char answer[64] = "";
     (void)fprintf(stderr, "%s is not installed; `%s` downloads it.\nDownload it now? [y/N] ",
@@ -98,17 +97,17 @@ static bool is_wanted(const fg_setup_missing *compiler)
  * name is invalid. */
 static bool offer_compilers(const char *machines, fg_error *err)
 {
-    fg_setup_missing missing[8];
+    setup_missing missing[SETUP_COMPILERS];
     size_t count = 0;
-    if (fg_setup_find_missing(machines, missing, 8, &count, err) != FG_OK)
+    if (setup_find_missing(machines, missing, &count, err) != FG_OK)
         return false;
     const bool is_terminal = isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1;
-    for (size_t i = 0; is_terminal && i < count && i < 8; i++) {
-        const fg_setup_options how = {.compiler_only = missing[i].compiler_only};
+    for (size_t i = 0; is_terminal && i < count; i++) {
+        const setup_options how = {.compiler_only = missing[i].compiler_only};
         if (!is_wanted(&missing[i]))
             continue;
         fg_log_set(cli_print_log, NULL);
-        if (fg_setup_install(missing[i].name, &how, NULL, err) != FG_OK)
+        if (setup_install(missing[i].name, &how, NULL, err) != FG_OK)
             (void)cli_complain(CLI_FAILED, missing[i].command + strlen("fulgurite "), "%s",
                                err->message);
         fg_log_set(NULL, NULL);

@@ -5,7 +5,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
-#include <fulgurite/setup.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -17,8 +16,10 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "base/reserved.h"
-#include "pjrt/plugin.h"
+#include "base/alloc.h"
+#include "base/error.h"
+#include "pjrt/plugin_file.h"
+#include "setup.h"
 
 enum { PINS_LIMIT = 1 << 16, NAME_LIMIT = 32 };
 
@@ -85,7 +86,7 @@ static fg_status check_name(const char *name, fg_error *err)
     return FG_OK;
 }
 
-static fg_status prepare(job *j, const fg_setup_options *opt, fg_error *err)
+static fg_status prepare(job *j, const setup_options *opt, fg_error *err)
 {
     char home[FGI_PATH_MAX];
     FGI_TRY(check_name(j->name, err));
@@ -324,18 +325,15 @@ static fg_status put_in_place(job *j, fg_error *err)
     return had_one ? fgi_folder_remove(old, err) : FG_OK;
 }
 
-fg_status fg_setup_install(const char *name, const fg_setup_options *options, fg_setup_result *out,
-                           fg_error *err)
+fg_status setup_install(const char *name, const setup_options *opt, setup_result *out,
+                        fg_error *err)
 {
-    static const fg_setup_options defaults = {.again = false};
-    const fg_setup_options *opt = options ? options : &defaults;
-    fg_setup_result result = {.was_there = false};
+    setup_result result = {.was_there = false};
     fg_status status;
     job *j = fgi_calloc(1, sizeof *j);
     if (!j)
         return fgi_no_memory(err);
     j->name = name;
-    FGI_DONE(fgi_check_reserved(FGI_RESERVED(fg_setup_options, options), err));
     FGI_DONE(prepare(j, opt, err));
     snprintf(result.plugin_path, sizeof result.plugin_path, "%.960s/%s", j->folder,
              fgi_setup_file(name));
@@ -353,6 +351,6 @@ done:
     fgi_free(j->pins_text);
     fgi_free(j);
     if (out)
-        *out = status == FG_OK ? result : (fg_setup_result){.was_there = false};
+        *out = status == FG_OK ? result : (setup_result){.was_there = false};
     return status;
 }

@@ -2,19 +2,18 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/device.h>
-#include <fulgurite/setup.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/error.h"
+#include "setup.h"
 
 enum { PLACES_MAX = 64, NAMES_MAX = 64, NAME_SIZE = 128 };
 
 /* Plugins that compile for machines that are not present. */
 static const struct compiler {
     const char *accelerator;
-    fg_setup_missing row;
-} compilers[] = {
+    setup_missing row;
+} compilers[SETUP_COMPILERS] = {
     {"tpu",
      {.what = "The compiler for TPUs (libtpu)", .name = "tpu", .command = "fulgurite setup tpu"}},
     {"cuda",
@@ -23,28 +22,22 @@ static const struct compiler {
       .command = "fulgurite setup --compile-only cuda13",
       .compiler_only = true}},
 };
-enum { COMPILERS = sizeof compilers / sizeof compilers[0] };
 
 /* Whether a plugin for the accelerator is installed. A plugin given by its path is used even if it
  * does not exist, which opening it reports, as it does errors of the search. */
-static fg_status look_for(const char *accelerator, bool *out_is_installed, fg_error *err)
+static bool is_installed(const char *accelerator)
 {
     fg_error ignored;
     size_t count = 0;
-    fg_plugin_candidate *places = fgi_calloc(PLACES_MAX, sizeof *places);
-    if (places == NULL)
-        return fgi_no_memory(err);
-    *out_is_installed =
-        fg_plugin_search(accelerator, NULL, places, PLACES_MAX, &count, &ignored) != FG_OK;
+    static fg_plugin_candidate places[PLACES_MAX];
+    bool found = fg_plugin_search(accelerator, NULL, places, PLACES_MAX, &count, &ignored) != FG_OK;
     for (size_t i = 0; i < count && i < PLACES_MAX; i++)
-        if (places[i].exists || strcmp(places[i].source, "FULGURITE_PLUGIN") == 0)
-            *out_is_installed = true;
-    fgi_free(places);
-    return FG_OK;
+        found = found || places[i].exists || strcmp(places[i].source, "FULGURITE_PLUGIN") == 0;
+    return found;
 }
 
 /* Sets needs[i] for the compiler of each machine in "a,b". */
-static fg_status find_needed(const char *machines, bool needs[COMPILERS], fg_error *err)
+static fg_status find_needed(const char *machines, bool needs[SETUP_COMPILERS], fg_error *err)
 {
     fg_topology_info info;
     int count = 0;
@@ -57,7 +50,7 @@ static fg_status find_needed(const char *machines, bool needs[COMPILERS], fg_err
         memcpy(name, at, size);
         name[size] = '\0';
         FGI_TRY(fg_topology_describe(name, &info, err));
-        for (size_t i = 0; i < COMPILERS; i++)
+        for (size_t i = 0; i < SETUP_COMPILERS; i++)
             if (strcmp(info.accelerator, compilers[i].accelerator) == 0)
                 needs[i] = true;
         at += size;
@@ -66,21 +59,14 @@ static fg_status find_needed(const char *machines, bool needs[COMPILERS], fg_err
     }
 }
 
-fg_status fg_setup_find_missing(const char *machines, fg_setup_missing *out, size_t capacity,
-                                size_t *out_count, fg_error *err)
+fg_status setup_find_missing(const char *machines, setup_missing out[SETUP_COMPILERS],
+                             size_t *out_count, fg_error *err)
 {
-    bool needs[COMPILERS] = {false}, is_installed = false;
+    bool needs[SETUP_COMPILERS] = {false};
     *out_count = 0;
     FGI_TRY(find_needed(machines, needs, err));
-    for (size_t i = 0; i < COMPILERS; i++) {
-        if (!needs[i])
-            continue;
-        FGI_TRY(look_for(compilers[i].accelerator, &is_installed, err));
-        if (is_installed)
-            continue;
-        if (*out_count < capacity)
-            out[*out_count] = compilers[i].row;
-        ++*out_count;
-    }
+    for (size_t i = 0; i < SETUP_COMPILERS; i++)
+        if (needs[i] && !is_installed(compilers[i].accelerator))
+            out[(*out_count)++] = compilers[i].row;
     return FG_OK;
 }
