@@ -11,6 +11,7 @@
 #include "pack_read.h"
 #include "plan_process.h"
 #include "recipe/for_program.h"
+#include "packer/packer.h"
 
 static bool is_quiet, is_check;
 static fg_pack_build_options settings = {.handle_signals = true};
@@ -55,7 +56,7 @@ static bool set_options(fg_error *err)
 {
     for (int i = 0; i < TEXTS; i++)
         if (texts[i] != NULL &&
-            fg_pack_build_set(&settings, options[i].name, texts[i], err) != FG_OK)
+            fgi_pack_build_set(&settings, options[i].name, texts[i], err) != FG_OK)
             return false;
     return true;
 }
@@ -149,7 +150,7 @@ static int run(const cli_call *call)
     (void)printf("%s\t%lld record%s\n", call->args[1], (long long)built.record_count,
                  cli_s(built.record_count));
     if (!is_quiet)
-        (void)fputs(fg_pack_built_text(&built, call->args[1], text, sizeof(text)), stderr);
+        (void)fputs(fgi_pack_built_text(&built, call->args[1], text, sizeof(text)), stderr);
     fg_pack_built_fini(&built);
     return CLI_DONE;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/print.h"
+#include "option/option.h"
 
 enum { HELP_WIDTH = 98, HELP_INDENT = 6 };
 
@@ -64,7 +65,7 @@ void key_help_put_names(fgi_buf *out)
 static void print_key(fgi_buf *out, const fgi_config_key *key)
 {
     char words[2 * FGI_CONFIG_WORDS], spellings[256];
-    (void)fg_option_spellings(key->option, spellings, sizeof(spellings));
+    (void)fgi_option_spellings(key->option, spellings, sizeof(spellings));
     fgi_buf_printf(out, "  --%s=%s\n%*s", key->path, key->option->example, HELP_INDENT - 1, "");
     (void)fgi_snprintf(words, sizeof(words), "%s [%s%s%s; default: %s]", fgi_config_explain(key),
                        fgi_config_type(key), spellings[0] != '\0' ? "; also accepted: " : "",

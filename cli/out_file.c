@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "out_file.h"
+#include "base/file.h"
 
 #include <fulgurite/report.h>
 #include <string.h>
@@ -44,5 +45,5 @@ bool out_file_check(const char *option, const char *path, fg_error *err)
     if (path == NULL || is_standard_output(path))
         return true;
     fg_error why;
-    return fg_file_check(path, &why) == FG_OK || cli_fail(err, "%s: %.400s", option, why.message);
+    return fgi_file_check(path, &why) == FG_OK || cli_fail(err, "%s: %.400s", option, why.message);
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "out_file.h"
+#include "report/lr_plot.h"
 
 static void put_message(bool is_warning, const char *text)
 {
@@ -102,7 +103,7 @@ static bool check_curves(const char *list, fg_error *err)
     bool is_good = true;
     char *names = list != NULL ? cli_strdup(list) : NULL, *rest = names, *name;
     while (is_good && (name = strsep(&rest, ",")) != NULL)
-        is_good = fg_report_lr_check(name, err) == FG_OK && out_file_check("--out", name, err);
+        is_good = fgi_lr_plot_check(name, err) == FG_OK && out_file_check("--out", name, err);
     free(names);
     return is_good;
 }

@@ -57,8 +57,6 @@ FG_API FG_MUST_USE fg_status fg_report_lr_draw(const fg_lr_curve *curve, int col
  * and those of fg_file_write. */
 FG_API FG_MUST_USE fg_status fg_report_lr_write(const fg_lr_curve *curve, const char *path,
                                                 fg_error *err);
-/* Whether fg_report_lr_write supports the extension: FG_OK or FG_EINVAL. */
-FG_API FG_MUST_USE fg_status fg_report_lr_check(const char *path, fg_error *err);
 
 #ifdef __cplusplus
 }

@@ -88,4 +88,8 @@ fg_status fgi_row_begin(const fg_entry *entry, const fg_option_values *values, f
 /* FG_EINVAL if an option's member is outside of the row's struct. */
 fg_status fgi_row_check(const fg_entry *entry, fg_error *err);
 
+/* Other programs' spellings of the option's choices: "gpu, nvidia for cuda"; "" if there are none.
+ * Thread-safe. */
+const char *fgi_option_spellings(const fg_option *option, char *out, size_t size);
+
 #endif

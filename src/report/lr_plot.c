@@ -198,7 +198,7 @@ fg_status fg_report_lr_draw(const fg_lr_curve *curve, int columns, bool is_ascii
     return *out != NULL ? FG_OK : fgi_no_memory(err);
 }
 
-fg_status fg_report_lr_check(const char *path, fg_error *err)
+fg_status fgi_lr_plot_check(const char *path, fg_error *err)
 {
     static const char *const ends[] = {".csv", ".json", ".svg", ".png"};
     for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
@@ -213,7 +213,7 @@ fg_status fg_report_lr_check(const char *path, fg_error *err)
 fg_status fg_report_lr_write(const fg_lr_curve *curve, const char *path, fg_error *err)
 {
     fgi_buf data = {0};
-    fg_status status = fg_report_lr_check(path, err);
+    fg_status status = fgi_lr_plot_check(path, err);
     if (status == FG_OK)
         status = put_file(curve, path, &data, err);
     if (status == FG_OK)

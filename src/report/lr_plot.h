@@ -24,4 +24,7 @@ void fgi_lr_put_csv(const fg_lr_curve *curve, fgi_buf *out);
 /* One object (docs/formats.md). False when out of memory. */
 bool fgi_lr_put_json(const fg_lr_curve *curve, fgi_buf *out);
 
+/* Whether fg_report_lr_write supports the extension: FG_OK or FG_EINVAL. */
+fg_status fgi_lr_plot_check(const char *path, fg_error *err);
+
 #endif

@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "input/json_file.h"
 #include "report/chart.h"
+#include "report/lr_plot.h"
 
 enum { POINTS = 10000, TABLE = 5, CLOSE = 100000 };
 
@@ -313,7 +314,7 @@ fg_status fgi_schedule_write(const fgi_schedule_view *view, const char *path, fg
 {
     points p = {0};
     fgi_buf data = {0};
-    fg_status status = fg_report_lr_check(path, err);
+    fg_status status = fgi_lr_plot_check(path, err);
     if (status == FG_OK && !make_points(view, &p))
         status = fgi_no_memory(err);
     if (status == FG_OK)
