@@ -52,17 +52,22 @@ static fg_recipe_options recipe_options(const cli_call *call, cli_run_options *o
 {
     fg_recipe_options recipe = o->recipe;
     recipe.config = call->count > 0 ? call->args[0] : NULL;
-    recipe.data = call->count > 1 ? call->args[1] : NULL;
+    const char *data = call->count > 1 ? call->args[1] : NULL;
+    if (recipe.kind == FG_RECIPE_PREDICT) {
+        recipe.predict.data = data;
+        recipe.predict.out = o->out;
+    } else {
+        recipe.evaluate.data = data;
+    }
     recipe.overrides = call->overrides;
     recipe.override_count = (size_t)call->override_count;
-    recipe.handle_signals = recipe.kind == FG_RECIPE_FIT;
+    recipe.fit.handle_signals = recipe.kind == FG_RECIPE_FIT;
     recipe.message = on_message;
     recipe.message_self = o;
     recipe.progress = has_progress(o) ? stderr : NULL;
     recipe.progress_style = has_progress(o) ? o->progress : NULL;
     recipe.progress_color = cli_has_color(stderr);
     recipe.hang = on_hang;
-    recipe.predictions = o->out;
     recipe.stacks = stderr;
     return recipe;
 }
@@ -80,7 +85,7 @@ static bool print_text(fg_recipe *recipe, fg_recipe_text which, fg_error *err)
 
 static bool is_drawing(const cli_run_options *o)
 {
-    if (o->recipe.kind == FG_RECIPE_PREDICT || o->recipe.fast_dev_run ||
+    if (o->recipe.kind == FG_RECIPE_PREDICT || o->recipe.fit.fast_dev_run ||
         strcmp(o->draw, "never") == 0)
         return false;
     return strcmp(o->draw, "always") == 0 || isatty(STDOUT_FILENO) == 1;

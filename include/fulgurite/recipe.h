@@ -47,7 +47,41 @@ typedef enum fg_recipe_kind {
     FG_RECIPE_SCHEDULE = 7    /* compute the learning rate and momentum of every step of `fit` */
 } fg_recipe_kind;
 
-/* What FG_RECIPE_PLAN needs. */
+/* What a fit needs. */
+typedef struct fg_fit_options {
+    const char *resume;  /* where to continue, as trainer.resume; "" is "last"         [NULL] */
+    const char *profile; /* steps of which to take a profile, as trainer.profile; "" is "auto"
+                                                                                       [NULL] */
+    bool overwrite;      /* delete an earlier run's checkpoints in the folder         [false] */
+    bool fast_dev_run;   /* one batch of each kind, nothing is saved                  [false] */
+    /* SIGINT, SIGTERM and SIGHUP save the state and end the run (FG_ESTOPPED)        [false] */
+    bool handle_signals;
+    uint64_t reserved[2];
+} fg_fit_options;
+
+/* What an evaluation needs. */
+typedef struct fg_evaluate_options {
+    /* The file or folder to read. It replaces data.val, data.test or data.path of the configuration
+     *                                                                                 [NULL] */
+    const char *data;
+    /* The weights: "best", "last", the name of a checkpoint of the run, or a path. NULL:
+     * model.weights if given, else the best if there is one, else the last            [NULL] */
+    const char *ckpt;
+    uint64_t reserved[2];
+} fg_evaluate_options;
+
+/* What a prediction needs. */
+typedef struct fg_predict_options {
+    const char *data; /* as in fg_evaluate_options; replaces data.predict or data.path [NULL] */
+    const char *ckpt; /* as in fg_evaluate_options                                     [NULL] */
+    /* Write the predictions to this file while they arrive, instead of keeping them in memory, in
+     * the format of fg_recipe_write_predictions. A regular file is renamed to this path when it is
+     * complete; FG_RECIPE_PREDICTIONS is then empty. "-" is NULL                      [NULL] */
+    const char *out;
+    uint64_t reserved[2];
+} fg_predict_options;
+
+/* What a plan needs. */
 typedef struct fg_plan_options {
     const char *topology; /* "v5e-8", "h100:8" ..., as in fg_client_options        [required] */
     bool no_search;       /* don't search for the largest batch size                  [false] */
@@ -60,56 +94,42 @@ typedef struct fg_plan_options {
     uint64_t reserved[2];
 } fg_plan_options;
 
-/* All members may be 0. Strings and the registry are borrowed until fg_recipe_close. */
+/* What all recipes need, and the options of the kind. All members may be 0. Strings and the
+ * registry are borrowed until fg_recipe_close. */
 typedef struct fg_recipe_options {
     fg_recipe_kind kind; /* [FG_RECIPE_FIT] */
     /* A YAML file; to evaluate or predict, also a trained model: a run's folder, "last" or
      * "best" (of the newest run in the folder "runs"), a checkpoint's folder, or a .safetensors
-     * file that has its configuration. NULL: the defaults and the overrides only [NULL] */
+     * file that has its configuration. NULL: the defaults and the overrides only      [NULL] */
     const char *config;
-    /* To evaluate and to predict: the file or folder to read. It replaces data.val, data.test,
-     * data.predict or data.path of the configuration                            [NULL] */
-    const char *data;
-    /* "section.key=value", as on the command line after the dashes              [none] */
+    /* "section.key=value", as on the command line after the dashes                    [none] */
     const char *const *overrides;
     size_t override_count;
     /* The rows that the configuration can name, with those of your program (registry.h). A model
      * that your program has registered requires the same rows to resume, evaluate and predict. An
      * option of a row with the name of another key of its section (model.weights) is an error,
-     * FG_EINVAL. NULL: the built-in rows                                        [NULL] */
+     * FG_EINVAL. NULL: the built-in rows                                              [NULL] */
     const fg_registry *registry;
-    /* To evaluate and to predict, the weights: "best", "last", the name of a checkpoint of the run,
-     * or a path. NULL: model.weights if given, else the best if there is one, else the last
-     *                                                                           [NULL] */
-    const char *ckpt;
-    /* To train: where to continue, as trainer.resume; "" is "last"              [NULL] */
-    const char *resume;
-    /* To train: steps of which to take a profile, as trainer.profile; "" is "auto" [NULL] */
-    const char *profile;
-    bool overwrite;    /* to train: delete an earlier run's checkpoints in the folder [false] */
-    bool fast_dev_run; /* to train: one batch of each kind, nothing is saved      [false] */
-    /* To train: SIGINT, SIGTERM and SIGHUP save the state and end the run (FG_ESTOPPED) [false] */
-    bool handle_signals;
 
-    /* To predict: write the predictions to this file while they arrive, instead of keeping them in
-     * memory, in the format of fg_recipe_write_predictions. A regular file is renamed to this
-     * path when it is complete; FG_RECIPE_PREDICTIONS is then empty. "-" is NULL
-     *                                                                           [NULL] */
-    const char *predictions;
-    fg_plan_options plan; /* of FG_RECIPE_PLAN */
+    /* Of one kind; those of other kinds remain 0. FG_RECIPE_FIND_BATCH and FG_RECIPE_FIND_LR have
+     * none */
+    fg_fit_options fit;           /* FG_RECIPE_FIT; FG_RECIPE_SCHEDULE, that of such a fit */
+    fg_evaluate_options evaluate; /* FG_RECIPE_VALIDATE, FG_RECIPE_TEST */
+    fg_predict_options predict;   /* FG_RECIPE_PREDICT */
+    fg_plan_options plan;         /* FG_RECIPE_PLAN */
 
     /* Receives the messages of the run, one at a time: notes (FG_LOG_INFO) and warnings
      * (FG_LOG_WARNING). A message may have several lines, and does not end with a newline. The
-     * library's log is separate (fg_log_set)                                    [NULL] */
+     * library's log is separate (fg_log_set)                                          [NULL] */
     fg_log_fn *message;
     void *message_self;
-    /* The Trainer's progress, as in fg_trainer_options             [NULL: none] */
+    /* The Trainer's progress, as in fg_trainer_options                          [NULL: none] */
     FILE *progress;
     const char *progress_style;
     bool progress_color;
     /* Called when a hang is detected, as in fg_trainer_options, after a report has been passed to
      * `message` as FG_LOG_ERROR and the stacks of all threads have been written to hang.txt in the
-     * run's folder, or to `stacks` for a run that has no folder                  [NULL] */
+     * run's folder, or to `stacks` for a run that has no folder                       [NULL] */
     fg_hang_fn *hang;
     void *hang_self;
     FILE *stacks; /* [NULL: nowhere] */
@@ -226,11 +246,11 @@ typedef struct fg_sweep_options {
  * the settings and results of all of them (docs/formats.md): fg_report_run makes a report of it.
  * sweep.html is written at the end. Runs share compiled programs through the cache on disk.
  *
- * options->resume ("" or "last", "auto") continues a sweep: runs that are complete are not
+ * options->fit.resume ("" or "last", "auto") continues a sweep: runs that are complete are not
  * repeated, one that was interrupted continues, and values may have been added. A run that fails,
  * for example because training diverges, does not end the sweep: the others are trained, and the
- * first failure is returned. A signal (handle_signals) and an error before a run can be set up end
- * it.
+ * first failure is returned. A signal (fit.handle_signals) and an error before a run can be set up
+ * end it.
  *
  * *out_folder is the folder, also after a failure once a run was set up, else NULL; free it with
  * fg_report_free. Errors: FG_EINVAL (a key, a value, or the options; also another process that

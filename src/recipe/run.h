@@ -172,6 +172,7 @@ typedef struct fgi_run_rows {
 struct fg_recipe {
     fg_recipe_options options_copy;
     const fg_recipe_options *options; /* the copy */
+    fg_evaluate_options evaluate;     /* of it, also to predict */
     const char *command;              /* "fit" */
     fg_recipe_result outcome;
     fg_error error;

@@ -125,8 +125,8 @@ static bool read_adopted(fg_recipe *r, fg_error *err)
     is_good = is_good && fgi_config_read(r->c, name, text, strlen(text), err);
     for (size_t i = 0; i < r->options->override_count && is_good; i++)
         is_good = fgi_config_override(r->c, r->options->overrides[i], err);
-    if (is_good && r->options->data != NULL)
-        is_good = fgi_run_set_data(r, r->options->data, err);
+    if (is_good && r->evaluate.data != NULL)
+        is_good = fgi_run_set_data(r, r->evaluate.data, err);
     is_good = is_good && fgi_run_adopt_format(r, err);
     fgi_free(name);
     return is_good;
@@ -136,7 +136,7 @@ static bool read_adopted(fg_recipe *r, fg_error *err)
  * configured. */
 static const char *named(const fg_recipe *r)
 {
-    const char *ckpt = r->options->ckpt;
+    const char *ckpt = r->evaluate.ckpt;
     if (r->options->config != NULL)
         return fgi_run_origin_is_named(r->options->config) ? r->options->config : NULL;
     const bool is_alone = ckpt != NULL && fgi_config_text(r->c, "data.format") == NULL;
@@ -151,10 +151,10 @@ fg_status fgi_run_adopt(fg_recipe *r, fg_error *err)
     const char *run_dir = fgi_config_is_auto(r->c, "trainer.run_dir")
                               ? NULL
                               : fgi_config_text(r->c, "trainer.run_dir");
-    const char *which = arg == r->options->ckpt ? NULL : r->options->ckpt;
+    const char *which = arg == r->evaluate.ckpt ? NULL : r->evaluate.ckpt;
     const fg_status status =
         fgi_run_origin_open(arg, which, run_dir, r->options->registry, &r->origin, err);
-    if (status == FG_EINVAL && r->options->data == NULL && fgi_config_is_data(arg))
+    if (status == FG_EINVAL && r->evaluate.data == NULL && fgi_config_is_data(arg))
         (void)fgi_snprintf(
             err->message + strlen(err->message), sizeof(err->message) - strlen(err->message),
             "\nif it is data, name the model first: fulgurite %s last %.200s", r->command, arg);
@@ -196,7 +196,7 @@ static fg_status open_weights(fg_recipe *r, fg_error *err)
 
 static fg_status find_evaluated(fg_recipe *r, const char **out_resume, fg_error *err)
 {
-    const char *ckpt = r->options->ckpt;
+    const char *ckpt = r->evaluate.ckpt;
     fg_status status = FG_OK;
     if (r->origin.ckpt == NULL) {
         FGI_TRY(fgi_run_dir_existing(r->c, r->config_path, &r->folder, err));
@@ -228,7 +228,8 @@ static fg_status find_evaluated(fg_recipe *r, const char **out_resume, fg_error 
  * locking the folder; if another process has locked it, the Trainer reports which. */
 static bool may_be_used(const fg_recipe *r, fg_error *err)
 {
-    if (r->options->overwrite || !fgi_run_dir_is_used(r->folder) || fgi_run_dir_is_live(r->folder))
+    if (r->options->fit.overwrite || !fgi_run_dir_is_used(r->folder) ||
+        fgi_run_dir_is_live(r->folder))
         return true;
     return fgi_refuse(err,
                       "'%s' holds the checkpoints of an earlier run\n"
@@ -274,7 +275,7 @@ static fg_status find_continued(fg_recipe *r, const char **out_resume, fg_error 
 {
     const char *which = given(r->c, "trainer.resume");
     fg_error why = {0};
-    if (r->options->fast_dev_run || r->options->kind == FG_RECIPE_FIND_LR) /* leaves no trace */
+    if (r->options->fit.fast_dev_run || r->options->kind == FG_RECIPE_FIND_LR) /* leaves no trace */
         return given(r->c, "model.weights") != NULL ? open_weights(r, err) : FG_OK;
     if (which == NULL)
         return find_beginning(r, out_resume, err);

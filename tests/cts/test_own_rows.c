@@ -275,7 +275,7 @@ static void its_checkpoints_need_the_same_rows(void **state)
     }
     fg_recipe *recipe = run(&(fg_recipe_options){.config = "own.yaml",
                                                  .registry = registry,
-                                                 .resume = "",
+                                                 .fit.resume = "",
                                                  .overrides = more,
                                                  .override_count = 1});
     assert_int_equal(fg_recipe_get_result(recipe)->train.epochs, 3);
@@ -433,12 +433,12 @@ static void only_the_training_samples_are_required(void **state)
     fg_recipe *recipe = run(&(fg_recipe_options){.registry = registry,
                                                  .overrides = ramp_keys,
                                                  .override_count = o.override_count,
-                                                 .overwrite = true});
+                                                 .fit.overwrite = true});
     assert_int_equal(fg_recipe_get_result(recipe)->train.steps, 8);
     fg_recipe_close(recipe);
     o = (fg_recipe_options){.kind = FG_RECIPE_VALIDATE, .config = "ramp", .registry = registry};
     fails(&o, FG_EINVAL, "no data to evaluate: set data.val_fraction");
-    o.data = "file";
+    o.evaluate.data = "file";
     refuses(&o, "'file': data.format ramp reads no files");
 }
 
@@ -495,7 +495,7 @@ static void runs_a_custom_callback(void **state)
     fg_recipe_close(recipe);
     assert_int_equal(counters, 1);
     assert_int_equal(ended, 1);
-    o.resume = "";
+    o.fit.resume = "";
     write_counted("counter(most=11)");
     recipe = run(&o);
     assert_int_equal(counted, 11);
@@ -530,7 +530,7 @@ static const struct {
 static void mistakes_in_callbacks_are_named(void **state)
 {
     const char *const given[] = {"trainer.callbacks=countr"};
-    fg_recipe_options o = {.config = "counted.yaml", .registry = registry, .overwrite = true};
+    fg_recipe_options o = {.config = "counted.yaml", .registry = registry, .fit.overwrite = true};
     (void)state;
     for (size_t i = 0; i < sizeof bad_callbacks / sizeof bad_callbacks[0]; i++) {
         write_counted(bad_callbacks[i].callbacks);

@@ -101,8 +101,20 @@ static void mistakes_are_named(void **state)
             "fg_recipe_options.kind is 8: expected at most 7");
     refuses((fg_recipe_options){.kind = FG_RECIPE_PLAN}, FG_EINVAL, "topology");
     refuses((fg_recipe_options){.reserved = {0, 1}}, FG_EINVAL, "fg_recipe_options");
+    refuses((fg_recipe_options){.fit.reserved = {0, 1}}, FG_EINVAL, "fg_fit_options");
+    refuses((fg_recipe_options){.evaluate.reserved = {0, 1}}, FG_EINVAL, "fg_evaluate_options");
+    refuses((fg_recipe_options){.predict.reserved = {0, 1}}, FG_EINVAL, "fg_predict_options");
     refuses((fg_recipe_options){.plan.reserved = {0, 1}}, FG_EINVAL, "fg_plan_options");
-    refuses((fg_recipe_options){.resume = "", .overwrite = true}, FG_EINVAL, "--overwrite");
+    refuses((fg_recipe_options){.kind = FG_RECIPE_TEST, .fit.overwrite = true}, FG_EINVAL,
+            "fg_recipe_options.fit is set, but kind is 2");
+    refuses((fg_recipe_options){.kind = FG_RECIPE_PREDICT, .evaluate.data = "x"}, FG_EINVAL,
+            "fg_recipe_options.evaluate is set, but kind is 3");
+    refuses((fg_recipe_options){.kind = FG_RECIPE_VALIDATE, .predict.data = "x"}, FG_EINVAL,
+            "fg_recipe_options.predict is set, but kind is 1");
+    refuses((fg_recipe_options){.plan.no_search = true}, FG_EINVAL,
+            "fg_recipe_options.plan is set, but kind is 0");
+    refuses((fg_recipe_options){.fit = {.resume = "", .overwrite = true}}, FG_EINVAL,
+            "--overwrite");
 }
 
 static void remember(void *self, fg_log_level level, const char *text)

@@ -297,7 +297,7 @@ static void the_folder_of_a_new_run(void **state)
     assert_string_equal(r.folder, folder);
     forget(&r);
     (void)close(fd);
-    options.overwrite = true;
+    options.fit.overwrite = true;
     fgt_ok(fgi_run_find_origin(&r, &resume, &err));
     forget(&r);
     options = (fg_recipe_options){.kind = FG_RECIPE_FIND_LR};
