@@ -8,26 +8,17 @@
 #include <sys/stat.h>
 
 #include "init_look.h"
+#include "recipe/config.h"
+#include "base/file.h"
 #include "base/print.h"
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "catalog/catalog_options.h"
 
-static bool ends_in(const char *name, const char *end)
-{
-    const size_t size = strlen(name), tail = strlen(end);
-    return size >= tail && fgi_compare_nocase(name + size - tail, end) == 0;
-}
-
 static bool is_table(const char *name)
 {
-    static const char *const ends[] = {".csv", ".tsv", ".csv.gz", ".tsv.gz",
-                                       ".parquet"}; /* refused with advice */
-    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-        if (ends_in(name, ends[i]))
-            return true;
-    return false;
+    return fgi_ends_in_one_of(name, FGI_CONFIG_TABLES "|.parquet"); /* refused with advice */
 }
 
 static char *join(const char *folder, const char *name)
@@ -38,12 +29,6 @@ static char *join(const char *folder, const char *name)
     return fgi_take_text(&path);
 }
 
-static bool is_there(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0;
-}
-
 /* The first of these names ("a|b") that exists in the folder, owned; NULL: none. */
 static char *find_name(const char *folder, const char *names)
 {
@@ -51,7 +36,7 @@ static char *find_name(const char *folder, const char *names)
     (void)fgi_snprintf(list, sizeof(list), "%s", names);
     for (char *rest = list, *name; (name = strsep(&rest, "|")) != NULL;) {
         char *path = join(folder, name);
-        if (path == NULL || is_there(path))
+        if (path == NULL || fgi_file_exists(path))
             return path;
         fgi_free(path);
     }
@@ -111,15 +96,15 @@ static bool look_at_tables(const char *folder, bool is_only, fgi_look_files *out
 static bool open_photos(const char *path, fgi_look_files *out, fg_error *err)
 {
     fg_catalog_options options = {.skip_missing = true};
-    fg_option_values *values = NULL;
+    void *texts = NULL;
     out->kind = &fgi_look_images;
     out->path = fgi_strdup(path);
     if (out->path == NULL)
         return fgi_refuse_memory(err);
-    fg_status status = fgi_catalog_options_read(out->source, &options, &values, err);
+    fg_status status = fgi_catalog_options_read(out->source, &options, &texts, NULL, err);
     if (status == FG_OK)
         status = fg_catalog_open(path, &options, &out->photos, err);
-    fg_option_values_destroy(values);
+    fgi_free(texts);
     return status == FG_OK;
 }
 
@@ -153,7 +138,7 @@ static bool has_pack(const char *folder)
     DIR *entries = opendir(folder);
     const struct dirent *entry;
     while (entries != NULL && !has && (entry = readdir(entries)) != NULL)
-        has = ends_in(entry->d_name, ".pack");
+        has = fgi_ends_in_one_of(entry->d_name, ".pack");
     if (entries != NULL)
         (void)closedir(entries);
     return has;
@@ -268,8 +253,7 @@ static bool look_at_folder(const char *folder, fgi_look_files *out, fg_error *er
 static bool look_at_pair(const char *path, fgi_look_files *out)
 {
     char *other = fgi_strdup(path);
-    const char *slash = strrchr(path, '/');
-    const size_t start = slash != NULL ? (size_t)(slash - path) + 1 : 0;
+    const size_t start = (size_t)(fgi_after_last(path, '/') - path);
     out->kind = &fgi_look_npy;
     for (size_t i = start; other != NULL && path[i] != '\0' && out->path == NULL; i++) {
         if (strchr("xXyY", path[i]) == NULL)
@@ -278,7 +262,7 @@ static bool look_at_pair(const char *path, fgi_look_files *out)
         for (const char *letter = is_x ? "yY" : "xX"; *letter != '\0' && out->path == NULL;
              letter++) {
             other[i] = *letter;
-            if (!is_there(other))
+            if (!fgi_file_exists(other))
                 continue;
             out->path = fgi_strdup(is_x ? path : other);
             out->y = fgi_strdup(is_x ? other : path);
@@ -292,19 +276,19 @@ static bool look_at_pair(const char *path, fgi_look_files *out)
 static bool look_at_file(const char *path, fgi_look_files *out, fg_error *err)
 {
     fg_error why = {0};
-    if (ends_in(path, ".npy"))
+    if (fgi_ends_in_one_of(path, ".npy"))
         return look_at_pair(path, out) ||
                fgi_refuse(err,
                           "'%s': found no second .npy file with the targets: expected names such "
                           "as x.npy and y.npy",
                           path);
-    if (ends_in(path, ".npz"))
+    if (fgi_ends_in_one_of(path, ".npz"))
         return fgi_refuse(err,
                           "'%s' is an archive of arrays: set data.format to npy and data.x to one "
                           "of them, such as %s:x, or make a pack of it (fulgurite pack) and use "
                           "the pack",
                           path, path);
-    if (ends_in(path, ".pack"))
+    if (fgi_ends_in_one_of(path, ".pack"))
         return open_pack(path, out, err);
     if (!is_table(path) && open_photos(path, out, &why))
         return true;
@@ -321,7 +305,7 @@ static bool look_at(const char *path, fgi_look_files *out, fg_error *err)
 {
     struct stat info;
     const bool has_path = stat(path, &info) == 0;
-    if (!has_path && ends_in(path, ".pack")) /* a set of files, or a pattern */
+    if (!has_path && fgi_ends_in_one_of(path, ".pack")) /* a set of files, or a pattern */
         return open_pack(path, out, err);
     if (!has_path && strpbrk(path, "{*?[") != NULL) /* of shards */
         return open_photos(path, out, err);

@@ -31,7 +31,7 @@ static char *find_test(fgi_image_places *places)
         bool has = false;
         for (const struct dirent *e;
              entries != NULL && !has && (e = readdir(entries)) != NULL;) /* not shared */
-            has = fgi_config_ends_in(e->d_name, FGI_CONFIG_IMAGE);
+            has = fgi_ends_in_one_of(e->d_name, FGI_CONFIG_IMAGE);
         if (entries != NULL)
             (void)closedir(entries);
         if (has)
@@ -110,7 +110,7 @@ bool fgi_look_at_list(fgi_look_files *out, fg_error *err)
     if (list->path_column == NULL && c != NULL)
         is_good = refuse_missing(out->path, c, err);
     else if (list->path_column != NULL &&
-             (!table.has_header || fgi_config_ends_in(list->path_column, FGI_CONFIG_IMAGE)))
+             (!table.has_header || fgi_ends_in_one_of(list->path_column, FGI_CONFIG_IMAGE)))
         is_good = refuse_headless(out->path, err);
     fgi_image_places_fini(&places);
     fgi_look_table_free(&table);

@@ -31,8 +31,7 @@ static fg_status fit(const char *path, const fgi_look_table *t, char decimal, co
     while (t->words[word_count] != NULL)
         word_count++;
     const fg_csv_options options = {.no_header = !t->has_header,
-                                    .numeric = numeric,
-                                    .numeric_count = numeric_count,
+                                    .numeric = {numeric, numeric_count},
                                     .has_header = t->has_header,
                                     .delimiter = t->delimiter,
                                     .decimal = decimal,
@@ -294,7 +293,7 @@ const fgi_look_column *fgi_look_image_column(const fgi_look_table *table)
         const fgi_look_column *c = &table->columns[i];
         size_t images = 0;
         while (images < c->distinct_count &&
-               fgi_config_ends_in(c->distinct[images], FGI_CONFIG_IMAGE))
+               fgi_ends_in_one_of(c->distinct[images], FGI_CONFIG_IMAGE))
             images++;
         if (c->distinct_count > 0 && images == c->distinct_count)
             return c;

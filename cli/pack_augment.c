@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "pack_read.h"
-#include "recipe/config_rows.h"
+#include "recipe/for_program.h"
 #include "sheet.h"
 
 #define KEY "data.augment"
@@ -87,14 +87,7 @@ static fg_tensor apply(const view *v, fg_tensor x, int64_t batch, const uint32_t
     const fg_type targets = {.dtype = FG_F32, .rank = 2, .dim = {batch, 1}};
     fg_tensor target = fg_constant(trace, &targets, numbers + batch); /* zeros: it is not shown */
     x = fg_mul_scalar(fg_cast(x, FG_F32), 1.0 / 255);
-    for (size_t i = 0; i < v->rows.count; i++) {
-        const fg_augmentation_entry *row = (const fg_augmentation_entry *)v->rows.at[i].entry;
-        key.repeat = 0;
-        for (size_t k = 0; k < i; k++)
-            key.repeat += v->rows.at[k].entry == v->rows.at[i].entry;
-        x = row->apply != NULL ? row->apply(x, &key, v->rows.at[i].values)
-                               : row->mix(x, &target, &key, v->rows.at[i].values);
-    }
+    x = fgi_run_augment_rows(&v->rows, x, &key, &target);
     const fg_tensor zero = fg_mul_scalar(x, 0), one = fg_add_scalar(zero, 1);
     x = fg_minimum(fg_maximum(x, zero), one);
     return fg_cast(fg_add_scalar(fg_mul_scalar(x, 255), 0.5), FG_U8);
@@ -191,8 +184,7 @@ static fg_status open_all(view *v, const char *path, const char *augment, fg_err
     v->config = fgi_config_create(NULL, err);
     if (v->config == NULL)
         return fgi_no_memory(err);
-    if (!fgi_config_set_text(v->config, fgi_config_find(KEY), augment, "--augment", err))
-        return FG_EINVAL;
+    FGI_TRY(fgi_config_set_text(v->config, fgi_config_find(KEY), augment, "--augment", err));
     FGI_TRY(fgi_config_rows_make(v->config, KEY, &v->rows, err));
     if (v->rows.count == 0)
         return fgi_fail(err, FG_EINVAL,

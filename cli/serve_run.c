@@ -20,7 +20,7 @@
 #include "base/library.h"
 #include "base/print.h"
 #include "recipe/for_program.h"
-#include "report/run_page.h"
+#include "report/run_doc.h"
 
 static const char every_s[] = "2"; /* between two loads of the page of a run in progress */
 static const char policy[] = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
@@ -74,7 +74,10 @@ static void put_run(const server *s, bool is_json, answer *a)
         fgi_run_view_set_live(&view, a->is_live);
         a->status = MHD_HTTP_OK;
         a->type = is_json ? "application/json" : "text/html; charset=utf-8";
-        (is_json ? fgi_run_json_put : fgi_run_page_put)(&a->text, &view);
+        if (is_json)
+            fgi_run_json_put(&a->text, &view);
+        else
+            fgi_run_doc_put(&a->text, &view, true);
     }
     fgi_run_view_close(&view);
 }

@@ -7,6 +7,10 @@
 
 enum { SIDE = 8, PIXELS = SIDE * SIDE, CLASSES = 10 };
 
+typedef struct records {
+    const char *path;
+} records;
+
 /* Gives record `index` of the file's content. The loader calls this from several threads at once.
  */
 static fg_status read_record(void *self, int64_t index, void *const *out_fields, fg_error *err)
@@ -21,9 +25,10 @@ static fg_status read_record(void *self, int64_t index, void *const *out_fields,
 }
 
 /* Opens data.path. There is only this file: data.val_fraction holds out some of its records. */
-static fg_status open_part(const fg_option_values *values, const fg_format_request *request,
-                           fg_format_data *out, fg_error *err)
+static fg_status open_part(const void *own, const fg_format_request *request, fg_format_data *out,
+                           fg_error *err)
 {
+    const records *r = own;
     static const fg_dataset_ops ops = {.read = read_record, .destroy = fg_free};
     const fg_field fields[] = {{"image", {.dtype = FG_U8, .rank = 3, .dim = {SIDE, SIDE, 1}}},
                                {"label", {.dtype = FG_S32}}};
@@ -32,17 +37,18 @@ static fg_status open_part(const fg_option_values *values, const fg_format_reque
     size_t size;
     if (request->part != FG_PART_TRAIN)
         return FG_OK;
-    if (fg_file_read(fg_option_string(values, "path"), &data, &size, err) != FG_OK)
+    if (fg_file_read(r->path, &data, &size, err) != FG_OK)
         return err->status;
     spec.count = (int64_t)size / (PIXELS + 1);
     return fg_dataset_create(&ops, data, &spec, &out->samples, err); /* frees the data */
 }
 
-static const fg_option path = {
-    .name = "path", .kind = FG_OPTION_STRING, .example = "digits.bin", .help = "The file."};
+static const fg_option options[] = {
+    FG_OPTION(records, path, STRING, NULL, NULL, "digits.bin", "The file."),
+};
 
 static const fg_format_entry format = {
-    .entry = {.name = "records", .help = "binary records", .options = &path, .option_count = 1},
+    .entry = {.name = "records", .help = "binary records", FG_OPTIONS(options, records)},
     .files = {.train = "path"},
     .open = open_part};
 

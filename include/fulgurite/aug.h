@@ -17,8 +17,8 @@
  * Evaluation: with key NULL, nothing is random. Functions that determine the size return the same
  * size as in training, the others return the images unchanged.
  *
- * options may be NULL; a member that is 0 has the default in [], FG_ZERO is 0. Errors are kept in
- * the trace: FG_ESHAPE, FG_EDTYPE, FG_EINVAL. Gradients flow to the images. Padding rows
+ * options may be NULL; a member that is 0 has the default in [], FG_ZERO is 0, and values are
+ * checked as those of a configuration are. Errors are kept in the trace: FG_ESHAPE, FG_EDTYPE, FG_EINVAL. Gradients flow to the images. Padding rows
  * (ops/padding.h) do not affect other samples. Owner thread of the trace only.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -37,16 +37,15 @@ extern "C" {
 typedef struct fg_augmentation_entry {
     fg_entry entry;
     /* Returns the changed images T[B,H,W,C], like the functions below; key NULL: in evaluation.
-     * image is floating-point; values are for entry.options, and only valid during the call. NULL
+     * image is floating-point, and the trace has no error. own: the struct of entry.options. NULL
      * if there is `mix`. */
-    fg_tensor (*apply)(fg_tensor image, const fg_sample_key *key, const fg_option_values *values);
+    fg_tensor (*apply)(fg_tensor image, const fg_sample_key *key, const void *own);
     /* Replaces the size of the images by that of the results, in training and in evaluation. NULL:
      * it stays the same. */
-    void (*size)(const fg_option_values *values, int64_t *height, int64_t *width);
+    void (*size)(const void *own, int64_t *height, int64_t *width);
     /* In place of `apply`, and called in training only: returns the changed images and replaces
      * *target T[B, ...], which is floating-point; of classes, their probabilities T[B,C]. */
-    fg_tensor (*mix)(fg_tensor image, fg_tensor *target, const fg_sample_key *key,
-                     const fg_option_values *values);
+    fg_tensor (*mix)(fg_tensor image, fg_tensor *target, const fg_sample_key *key, const void *own);
     /* Options without which it changes nothing, "height|width": a configuration must give at least
      * one of them. NULL: none is required. */
     const char *needs;
@@ -57,9 +56,8 @@ typedef struct fg_augmentation_entry {
 
 /* (x - mean) / std of each channel. Source: torchvision, functional.normalize. */
 typedef struct fg_aug_normalize_options {
-    const double *mean, *std; /* mean_count and std_count numbers                    [0 and 1] */
-    int mean_count;           /* 1, or one for each channel; 0: no mean */
-    int std_count;            /* the same */
+    fg_floats mean; /* one number, or one for each channel                                [0] */
+    fg_floats std;  /* the same, more than 0                                              [1] */
     uint64_t reserved[2];
 } fg_aug_normalize_options;
 FG_API fg_tensor fg_aug_normalize(fg_tensor image, const fg_sample_key *key,
@@ -273,7 +271,7 @@ FG_API fg_tensor fg_aug_sharpness(fg_tensor image, const fg_sample_key *key,
  * augmentation with a reduced search space"; torchvision, RandAugment. */
 typedef struct fg_aug_rand_augment_options {
     int64_t operations; /* 1 to 16                                                         [2] */
-    double magnitude;   /* an integer from 0 to bins - 1                                   [9] */
+    int64_t magnitude;  /* 0 to bins - 1; 0 is FG_NONE                                     [9] */
     int64_t bins;       /* number of magnitudes, 2 to 256                                 [31] */
     double fill;        /* of pixels outside, in the range of the images                   [0] */
     bool bilinear;      /* interpolate linearly; false: the nearest pixel              [false] */

@@ -14,6 +14,7 @@
 
 #include <fulgurite/base.h>
 #include <fulgurite/dtype.h>
+#include <fulgurite/option.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -364,16 +365,12 @@ typedef struct fg_csv_options {
     const char *target; /* name of the column to predict; "": no target        [the last column] */
     const char *task;   /* "classification", "regression" or "auto"                     ["auto"] */
 
-    const char *const *categorical; /* numeric columns to treat as categorical             [NULL] */
-    size_t categorical_count;
-    const char *const *numeric; /* columns of numbers, in which $1,234.50, 5 %, and dates such as
-                                   2024-01-31 are numbers too; any other value is an error [NULL] */
-    size_t numeric_count;
-    const char *const *na_values; /* additional values that mean "missing"                 [NULL] */
-    size_t na_value_count;
-    bool no_default_na; /* only empty cells and na_values mean "missing"                  [false] */
-    const char *const *ignore; /* columns to leave out                                     [NULL] */
-    size_t ignore_count;
+    fg_strings categorical; /* numeric columns to treat as categorical                    [none] */
+    fg_strings numeric;     /* columns of numbers, in which $1,234.50, 5 %, and dates such as
+                               2024-01-31 are numbers too; any other value is an error   [none] */
+    fg_strings na_values;   /* additional values that mean "missing"                      [none] */
+    bool no_default_na;     /* only empty cells and na_values mean "missing"             [false] */
+    fg_strings ignore;      /* columns to leave out                                       [none] */
 
     bool no_normalize;       /* do not normalize numeric columns                          [false] */
     bool standardize_target; /* standardize the target of a regression: (value - mean) / standard

@@ -3,16 +3,17 @@
  * A data format opens the samples that its options name, such as files, as datasets (data.h). It is
  * a constant row, like a model (registry.h). The keys of its options are data.OPTION.
  *
- *     static fg_status open_ramp(const fg_option_values *values, const fg_format_request *request,
+ *     static fg_status open_ramp(const void *own, const fg_format_request *request,
  *                                fg_format_data *out, fg_error *err)
  *     {
+ *         const ramp *r = own; // its only member is `count`
  *         if (request->part != FG_PART_TRAIN)
  *             return FG_OK; // no other samples: data.val_fraction holds some out
- *         return ramp_create(fg_option_int(values, "count"), &out->samples, err);
+ *         return ramp_create(r->count, &out->samples, err);
  *     }
  *
- *     static const fg_format_entry ramp = {
- *         .entry = {.name = "ramp", .help = "a ramp", .options = options, .option_count = 1},
+ *     static const fg_format_entry row = {
+ *         .entry = {.name = "ramp", .help = "a ramp", FG_OPTIONS(options, ramp)},
  *         .open = open_ramp};
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -36,6 +37,9 @@ typedef enum fg_data_part {
 } fg_data_part;
 
 typedef struct fg_format_request {
+    /* The values of the options, for the place of one in a message (fg_option_fail), and whether it
+     * was given. */
+    const fg_option_values *values;
     fg_data_part part;
     bool is_training;  /* to train; false: to evaluate a checkpoint, so nothing is fitted */
     bool needs_target; /* false: only the inputs are used */
@@ -99,10 +103,10 @@ typedef struct fg_format_entry {
      * checkpoint with other values is an error. NULL: none. */
     const char *fitted;
     bool has_schema; /* training gives a schema, and opening other parts requires it */
-    /* Opens a part; values are for entry.options. Errors: FG_EINVAL for options that contradict
-     * each other (fg_option_fail), and those of the readers. */
-    fg_status (*open)(const fg_option_values *values, const fg_format_request *request,
-                      fg_format_data *out, fg_error *err);
+    /* Opens a part. own: the struct of entry.options, valid during the call. Errors: FG_EINVAL for
+     * options that contradict each other (fg_option_fail), and those of the readers. */
+    fg_status (*open)(const void *own, const fg_format_request *request, fg_format_data *out,
+                      fg_error *err);
     void (*reserved[4])(void); /* must be NULL */
 } fg_format_entry;
 

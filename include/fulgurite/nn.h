@@ -198,39 +198,6 @@ FG_API fg_tensor fg_batch_norm_apply(const fg_batch_norm *layer, fg_tensor x);
  * flattened in row-major order. */
 FG_API fg_tensor fg_flatten_images(fg_tensor x);
 
-/* ---- built-in models ------------------------------------------------------------------------- */
-
-/* ResNet:  T[N, H, W, in] -> T[N, classes], logits.
- *
- *   - Stem: conv1, bn1, ReLU. "imagenet": 7x7 convolution with stride 2, then 3x3 max pooling with
- *     stride 2. "small", for images of about 32x32 pixels: 3x3 convolution with stride 1, no
- *     pooling.
- *   - layer1 to layer4: stages of blocks with width, 2, 4 and 8 times width channels. Each stage
- *     except layer1 halves the image in its first block. Depth 18 and 34: two 3x3 convolutions per
- *     block. Depth 50: 1x1, 3x3 (with the stride) and 1x1 to four times the channels. The input of
- *     the block is added to its output, through a 1x1 convolution (downsample) if the shapes
- *     differ.
- *   - Global average pooling, then fc.
- *
- * Variables have torchvision's names and, in files, its layouts: "layer1.0.conv1.weight",
- * "layer2.0.downsample.1.running_var", "fc.bias". Convolutions have no bias; their weights are
- * initialized from a normal distribution with variance 2/(kernel^2 out). fc is initialized as
- * fg_linear, batch norms as fg_batch_norm. Source: He et al. 2016, "Deep residual learning for
- * image recognition"; torchvision's ResNet. */
-typedef struct fg_resnet fg_resnet;
-typedef struct fg_resnet_options {
-    int depth;        /* number of layers: 18, 34 or 50                                 [18] */
-    int64_t in;       /* channels of the images                                          [3] */
-    int64_t classes;  /* number of outputs; required                                         */
-    const char *stem; /* "imagenet" or "small"                                  ["imagenet"] */
-    int64_t width;    /* channels of layer1 (depth 50: of its 3x3 convolutions)         [64] */
-    uint64_t reserved[4];
-} fg_resnet_options;
-/* Builds the layers directly in `module`. NULL after an error (FG_EINVAL, FG_ENOMEM), which the
- * tree keeps. The net belongs to the tree, as a layer does. */
-FG_API fg_resnet *fg_resnet_create(fg_module *module, const fg_resnet_options *options);
-FG_API fg_tensor fg_resnet_apply(const fg_resnet *net, fg_tensor x);
-
 /* ---- models and losses by name --------------------------------------------------------------- */
 
 /* Input and output shape of a model. */
@@ -245,23 +212,26 @@ typedef struct fg_model_shape {
  * Names and shapes in files should be those of a PyTorch module with attributes of these names
  * whose images are [N, C, H, W] and flattened in that order (fg_flatten_images). */
 typedef struct fg_model_entry {
-    fg_entry entry;
+    fg_entry entry;    /* with the struct of its options and layers */
     bool takes_images; /* apply receives T[N, H, W, C]; inputs other than images are an error */
-    /* Builds the layers in root, from values for entry.options. Returns the first argument of
-     * apply, which root owns (fg_module_attach); NULL after an error, which root keeps. */
-    void *(*build)(fg_module *root, const fg_model_shape *shape, const fg_option_values *values);
+    /* Builds the layers in root, which keeps an error. self is the row's struct (entry.size), which
+     * root owns: the options have their values, all other members are 0. */
+    void (*build)(void *self, fg_module *root, const fg_model_shape *shape);
     /* Computes T[N, outputs], logits without softmax, for a batch of floating-point inputs. */
-    fg_tensor (*apply)(const void *model, fg_tensor x);
+    fg_tensor (*apply)(const void *self, fg_tensor x);
     void (*reserved[2])(void); /* must be NULL */
 } fg_model_entry;
 
 /* A registered loss (registry.h): a constant row. */
 typedef struct fg_loss_entry {
-    fg_entry entry;
+    fg_entry entry;   /* with the struct of its options */
     const char *task; /* "classification" (logits T[B, C], labels s32[B]) or "regression" (T[B] or
                          T[B, K] for both) */
-    /* Returns the mean loss over the batch: f32[] or f64[]. */
-    fg_tensor (*apply)(fg_tensor prediction, fg_tensor target, const fg_option_values *values);
+    /* Checks the row's struct for a number of classes or of values to predict; may be NULL. The
+     * message begins with the name of the option: "class_weight: expected ...". */
+    fg_status (*check)(const void *options, int64_t outputs, fg_error *err);
+    /* Returns the mean loss over the batch: f32[] or f64[]. options is the row's struct. */
+    fg_tensor (*apply)(fg_tensor prediction, fg_tensor target, const void *options);
     void (*reserved[2])(void); /* must be NULL */
 } fg_loss_entry;
 
@@ -276,7 +246,21 @@ typedef struct fg_loss_entry {
  *            error. Source: LeCun et al. 1998, "Gradient-based learning applied to document
  *            recognition"; rectifiers and max pooling instead of its tanh and subsampling.
  *   resnet18, resnet34, resnet50
- *            residual networks (fg_resnet), for images only
+ *            residual networks, for images only:
+ *              - Stem: conv1, bn1, ReLU. "imagenet": 7x7 convolution with stride 2, then 3x3 max
+ *                pooling with stride 2. "small", for images of about 32x32 pixels: 3x3 convolution
+ *                with stride 1, no pooling.
+ *              - layer1 to layer4: stages of blocks with width, 2, 4 and 8 times width channels.
+ *                Each stage except layer1 halves the image in its first block. 18 and 34: two 3x3
+ *                convolutions per block. 50: 1x1, 3x3 (with the stride) and 1x1 to four times the
+ *                channels. The input of the block is added to its output, through a 1x1 convolution
+ *                (downsample) if the shapes differ.
+ *              - Global average pooling, then fc.
+ *            Variables have torchvision's names and, in files, its layouts:
+ *            "layer1.0.conv1.weight", "layer2.0.downsample.1.running_var", "fc.bias". Convolutions
+ *            have no bias; their weights are initialized from a normal distribution with variance
+ *            2/(kernel^2 out). Source: He et al. 2016, "Deep residual learning for image
+ *            recognition"; torchvision's ResNet.
  *
  * `fulgurite help config` lists their options as keys of the section model. A model belongs to its
  * tree, as a layer does. */
@@ -294,9 +278,9 @@ typedef struct fg_model_options {
     uint64_t reserved[4];
 } fg_model_options;
 
-/* Builds a model's layers directly in root. NULL after an error (FG_EINVAL, FG_ENOMEM), which root
- * keeps; for an unknown name it suggests the closest one. */
-FG_API fg_model *fg_model_create(fg_module *root, const fg_model_options *options);
+/* Builds a model's layers directly in `module`, a root or not. NULL after an error (FG_EINVAL,
+ * FG_ENOMEM), which the tree keeps; for an unknown name it suggests the closest one. */
+FG_API fg_model *fg_model_create(fg_module *module, const fg_model_options *options);
 /* Computes T[N, outputs], logits without softmax, for a batch of inputs: the type in the options
  * with a batch dimension. Integer inputs are converted to f32 and scaled. */
 FG_API fg_tensor fg_model_apply(const fg_model *model, fg_tensor x);
@@ -312,7 +296,6 @@ FG_API fg_tensor fg_model_apply(const fg_model *model, fg_tensor x);
 #define fg_conv_apply(...)       FG_HERE(fg_conv_apply(__VA_ARGS__))
 #define fg_batch_norm_apply(...) FG_HERE(fg_batch_norm_apply(__VA_ARGS__))
 #define fg_flatten_images(...)   FG_HERE(fg_flatten_images(__VA_ARGS__))
-#define fg_resnet_apply(...)     FG_HERE(fg_resnet_apply(__VA_ARGS__))
 #define fg_model_apply(...)      FG_HERE(fg_model_apply(__VA_ARGS__))
 #endif
 #endif

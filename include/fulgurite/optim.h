@@ -243,28 +243,33 @@ FG_API void fg_optimizer_set_stochastic_rounding(fg_optimizer *optimizer, bool o
 
 /* ---- schedules ------------------------------------------------------------------------------- */
 
-/* Functions of a schedule. They are pure: learning rate and momentum depend only on the step, so
- * that a resumed run continues exactly. A constant table; it must outlive its users. */
-typedef struct fg_schedule_ops {
-    const char *name; /* "onecycle" */
-    /* Checks the settings; may be NULL. */
-    fg_status (*check)(const void *settings, fg_error *err);
-    /* The learning rate at a step (starting at 0) of total_steps; lr is the optimizer's base
-     * learning rate. */
-    double (*lr)(const void *settings, double lr, int64_t step, int64_t total_steps);
-    /* The momentum (Adam: beta1) at a step; NULL: the schedule does not change it. */
-    double (*momentum)(const void *settings, double momentum, int64_t step, int64_t total_steps);
-    void (*reserved[2])(void); /* must be NULL */
-} fg_schedule_ops;
-
-enum { FG_SCHEDULE_WORDS = 12 };
-/* A schedule of learning rate and momentum. All zero: both are constant. A plain value: copy it by
- * assignment. */
+/* A schedule of learning rate and momentum: a row and its options. All zero: both are constant. Copy
+ * it by assignment. */
 typedef struct fg_schedule {
-    const fg_schedule_ops *ops;           /* NULL: constant */
-    uint64_t settings[FG_SCHEDULE_WORDS]; /* passed to the functions of ops */
+    const struct fg_schedule_entry *row; /* NULL: constant */
+    /* The row's struct, where 0 means the default, borrowed until a function that keeps the schedule
+     * has copied it                                                          [NULL: all defaults] */
+    const void *options;
+    bool is_complete; /* options has no defaults: 0 means 0. It is borrowed for as long as the
+                         schedule is used                                                [false] */
     uint64_t reserved[2];
 } fg_schedule;
+
+/* A registered schedule (registry.h): a constant row. Its functions are pure: learning rate and
+ * momentum depend only on the step, so that a resumed run continues exactly. */
+typedef struct fg_schedule_entry {
+    fg_entry entry;  /* with the struct of its options */
+    bool is_endless; /* the number of steps has no effect, so a run needs no end [false] */
+    /* Checks the options together; may be NULL. The message begins with the name of an option. */
+    fg_status (*check)(const void *options, fg_error *err);
+    /* The learning rate at a step (starting at 0) of total_steps; lr is the optimizer's base
+     * learning rate. */
+    double (*lr)(const void *options, double lr, int64_t step, int64_t total_steps);
+    /* The momentum (Adam: beta1) at a step; NaN, or NULL instead of a function: the schedule does
+     * not change it. */
+    double (*momentum)(const void *options, double momentum, int64_t step, int64_t total_steps);
+    void (*reserved[2])(void); /* must be NULL */
+} fg_schedule_entry;
 
 /* 1cycle policy: the learning rate is increased from lr/div_factor to lr during the first pct_start
  * of the steps, then decreased to lr/div_factor/final_div_factor, which is reached exactly at the
@@ -289,19 +294,20 @@ typedef struct fg_onecycle_options {
     const char *variant;     /* see above                                               ["torch"] */
     uint64_t reserved[3];
 } fg_onecycle_options;
-/* Creates a 1cycle schedule. options may be NULL. Invalid options are reported by
- * fg_schedule_check. Thread-safe. */
+/* A 1cycle schedule with these options, which are borrowed and may be NULL. Invalid options are
+ * reported by fg_schedule_check. Thread-safe. */
 FG_API fg_schedule fg_onecycle(const fg_onecycle_options *options);
 
-/* Checks the settings of a schedule; NULL is constant. Functions that use a schedule call it
- * themselves. Errors: FG_EINVAL. Thread-safe. */
+/* Checks the options of a schedule; NULL is constant. Functions that use a schedule call it
+ * themselves. Errors: FG_EINVAL, FG_ENOMEM. Thread-safe. */
 FG_API FG_MUST_USE fg_status fg_schedule_check(const fg_schedule *schedule, fg_error *err);
 /* The learning rate at a step (starting at 0) of total_steps, for the base learning rate lr; steps
- * past the end have that of the last step. schedule may be NULL (constant) and must be valid.
+ * past the end have that of the last step. schedule may be NULL (constant); NaN if it is not valid.
  * Thread-safe. */
 FG_API double fg_schedule_lr(const fg_schedule *schedule, double lr, int64_t step,
                              int64_t total_steps);
-/* The momentum at a step; `momentum` itself if the schedule does not change it. Thread-safe. */
+/* The momentum at a step; `momentum` itself if the schedule does not change it. NaN and threads: as
+ * above. */
 FG_API double fg_schedule_momentum(const fg_schedule *schedule, double momentum, int64_t step,
                                    int64_t total_steps);
 
@@ -324,14 +330,6 @@ typedef struct fg_optimizer_entry {
     fg_optimizer *(*create)(fg_module *root, const fg_option_values *values);
     void (*reserved[2])(void); /* must be NULL */
 } fg_optimizer_entry;
-
-/* A registered schedule (registry.h): a constant row. */
-typedef struct fg_schedule_entry {
-    fg_entry entry;
-    /* Fills *out from values for entry.options. Errors: FG_EINVAL. */
-    fg_status (*create)(const fg_option_values *values, fg_schedule *out, fg_error *err);
-    void (*reserved[2])(void); /* must be NULL */
-} fg_schedule_entry;
 
 #ifdef __cplusplus
 }

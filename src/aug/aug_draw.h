@@ -1,5 +1,4 @@
-/* aug_draw.h - what augmentations share: images as floating-point numbers, random numbers for each
- * sample, boxes.
+/* aug_draw.h - what augmentations share: random numbers for each sample, boxes, limits.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_AUG_AUG_DRAW_H
@@ -7,15 +6,11 @@
 
 #include <fulgurite/aug.h>
 
-#include "base/number.h"
 #include "op/op.h"
 
-/* u8 images as f32 from 0 to 1, floating-point ones unchanged. Poison after an error, which names
- * `name`: not T[B,H,W,C], or `reserved` is not 0. */
-fg_tensor fgi_aug_begin(const char *name, fg_tensor image, fgi_reserved reserved);
-/* Keeps an error in the image's trace unless `low <= value <= high`. */
-bool fgi_aug_check(fg_tensor image, const char *name, const char *option, double value, double low,
-                   double high);
+/* Keeps an error in the image's trace unless value <= most, another option. */
+bool fgi_aug_check(fg_tensor image, const char *name, const char *option, double value,
+                   double most);
 
 /* count uniform numbers in [0, 1) for each sample: f32[B,count]. */
 fg_tensor fgi_aug_uniform(const fg_sample_key *key, const char *name, int64_t count);

@@ -10,10 +10,9 @@
 
 bool fgi_aug_size(fg_tensor image, const char *name, int64_t *height, int64_t *width)
 {
-    *height = *height != 0 ? *height : fg_tensor_dim(image, 1);
-    *width = *width != 0 ? *width : fg_tensor_dim(image, 2);
-    if (*height > 0 && *width > 0 && *height < FGI_LARGEST_WINDOW && *width < FGI_LARGEST_WINDOW &&
-        fg_type_count(fg_tensor_type(image)) > 0)
+    *height = *height != FG_AUTO ? *height : fg_tensor_dim(image, 1);
+    *width = *width != FG_AUTO ? *width : fg_tensor_dim(image, 2);
+    if (fg_type_count(fg_tensor_type(image)) > 0)
         return true;
     (void)fgi_trace_fail(fg_tensor_trace(image), FG_ESHAPE,
                          "%s: a result of %" PRId64 " x %" PRId64 " pixels is not valid", name,
@@ -66,87 +65,63 @@ fg_tensor fgi_aug_continued(fg_tensor x, int axis, int64_t by, bool mirrors)
     return fg_concat((const fg_tensor[]){before, x, after}, 3, axis);
 }
 
-fg_tensor fg_aug_resize(fg_tensor image, const fg_sample_key *key,
-                        const fg_aug_resize_options *options)
+/* ---- the row of resize ----------------------------------------------------------------------- */
+
+static fg_tensor apply_resize(fg_tensor x, const fg_sample_key *key, const void *own)
 {
-    fg_aug_resize_options o = options != NULL ? *options : (fg_aug_resize_options){0};
+    fg_aug_resize_options o = *(const fg_aug_resize_options *)own;
     (void)key;
-    const fg_tensor x =
-        fgi_aug_begin("resize", image, FGI_RESERVED(fg_aug_resize_options, options));
-    if (fgi_is_poison(x) || !fgi_aug_size(x, "resize", &o.height, &o.width))
-        return fgi_poison(fg_tensor_trace(image));
+    if (!fgi_aug_size(x, "resize", &o.height, &o.width))
+        return fgi_poison(fg_tensor_trace(x));
     const fgi_aug_box all = {0, 0, fg_tensor_dim(x, 1), fg_tensor_dim(x, 2)};
     if (all.height == o.height && all.width == o.width)
         return x;
     return fgi_aug_box_of_all(x, all, o.height, o.width, o.no_antialias);
 }
 
-fg_tensor fg_aug_center_crop(fg_tensor image, const fg_sample_key *key,
-                             const fg_aug_center_crop_options *options)
-{
-    fg_aug_center_crop_options o = options != NULL ? *options : (fg_aug_center_crop_options){0};
-    (void)key;
-    const fg_tensor x =
-        fgi_aug_begin("center_crop", image, FGI_RESERVED(fg_aug_center_crop_options, options));
-    if (fgi_is_poison(x) || !fgi_aug_size(x, "center_crop", &o.height, &o.width))
-        return fgi_poison(fg_tensor_trace(image));
-    if (o.height > fg_tensor_dim(x, 1) || o.width > fg_tensor_dim(x, 2))
-        return fgi_trace_fail(fg_tensor_trace(image), FG_ESHAPE,
-                              "center_crop: %" PRId64 " x %" PRId64
-                              " pixels are more than the image's %" PRId64 " x %" PRId64,
-                              o.height, o.width, fg_tensor_dim(x, 1), fg_tensor_dim(x, 2));
-    return fgi_aug_middle(x, o.height, o.width);
-}
-
-/* ---- the row of resize ----------------------------------------------------------------------- */
-
-static fg_tensor apply_resize(fg_tensor image, const fg_sample_key *key,
-                              const fg_option_values *values)
-{
-    fg_aug_resize_options o = {.no_antialias = !fg_option_bool(values, "antialias")};
-    fgi_aug_size_by_options(values, &o.height, &o.width);
-    return fg_aug_resize(image, key, &o);
-}
-
 static const fg_option resize_options[] = {
-    FGI_AUG_SIZE_OPTIONS,
-    {.name = "antialias",
-     .kind = FG_OPTION_BOOL,
-     .initial = "true",
-     .example = "false",
-     .help = "Apply a low-pass filter when downscaling (antialiasing)."},
+    FGI_AUG_SIZE_OPTIONS(fg_aug_resize_options),
+    FGI_AUG_ANTIALIAS_OPTION(fg_aug_resize_options),
 };
 
 const fg_augmentation_entry fgi_resize_row = {
     .entry = {.name = "resize",
               .help = "resize the whole image",
               .spellings = "Resize",
-              .options = resize_options,
-              .option_count = sizeof resize_options / sizeof resize_options[0]},
+              FG_OPTIONS(resize_options, fg_aug_resize_options)},
     .apply = apply_resize,
-    .size = fgi_aug_size_by_options,
+    .size = fgi_aug_size_of,
     .needs = "height|width"};
+
+FGI_AUG_FUNCTION(resize)
 
 /* ---- the row of center_crop ------------------------------------------------------------------ */
 
-static fg_tensor apply_center_crop(fg_tensor image, const fg_sample_key *key,
-                                   const fg_option_values *values)
+static fg_tensor apply_center_crop(fg_tensor x, const fg_sample_key *key, const void *own)
 {
-    fg_aug_center_crop_options o = {0};
-    fgi_aug_size_by_options(values, &o.height, &o.width);
-    return fg_aug_center_crop(image, key, &o);
+    fg_aug_center_crop_options o = *(const fg_aug_center_crop_options *)own;
+    (void)key;
+    if (!fgi_aug_size(x, "center_crop", &o.height, &o.width))
+        return fgi_poison(fg_tensor_trace(x));
+    if (o.height > fg_tensor_dim(x, 1) || o.width > fg_tensor_dim(x, 2))
+        return fgi_trace_fail(fg_tensor_trace(x), FG_ESHAPE,
+                              "center_crop: %" PRId64 " x %" PRId64
+                              " pixels are more than the image's %" PRId64 " x %" PRId64,
+                              o.height, o.width, fg_tensor_dim(x, 1), fg_tensor_dim(x, 2));
+    return fgi_aug_middle(x, o.height, o.width);
 }
 
 static const fg_option center_crop_options[] = {
-    FGI_AUG_SIZE_OPTIONS,
+    FGI_AUG_SIZE_OPTIONS(fg_aug_center_crop_options),
 };
 
 const fg_augmentation_entry fgi_center_crop_row = {
     .entry = {.name = "center_crop",
               .help = "crop the center of the image",
               .spellings = "CenterCrop",
-              .options = center_crop_options,
-              .option_count = sizeof center_crop_options / sizeof center_crop_options[0]},
+              FG_OPTIONS(center_crop_options, fg_aug_center_crop_options)},
     .apply = apply_center_crop,
-    .size = fgi_aug_size_by_options,
+    .size = fgi_aug_size_of,
     .needs = "height|width"};
+
+FGI_AUG_FUNCTION(center_crop)

@@ -11,7 +11,8 @@ typedef struct fgi_aug_box {
     int64_t top, left, height, width;
 } fgi_aug_box;
 
-/* Replaces sizes that are 0 by those of the image; false after an error for invalid ones. */
+/* Replaces sizes that are FG_AUTO by those of the image; false after an error for images without
+ * pixels. */
 bool fgi_aug_size(fg_tensor image, const char *name, int64_t *height, int64_t *width);
 /* fg_crop_resize with the same box for every image. */
 fg_tensor fgi_aug_box_of_all(fg_tensor image, fgi_aug_box box, int64_t height, int64_t width,

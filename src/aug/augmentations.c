@@ -1,13 +1,53 @@
-/* augmentations.c - the augmentations that a configuration can name: a row each.
+/* augmentations.c - the augmentations that a configuration can name: a row each; and the functions
+ * of aug.h, which call these rows.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "aug/augmentations.h"
 
-void fgi_aug_size_by_options(const fg_option_values *values, int64_t *height, int64_t *width)
+#include <string.h>
+
+#include "base/alloc.h"
+#include "op/op.h"
+#include "option/option.h"
+
+void fgi_aug_size_of(const void *own, int64_t *height, int64_t *width)
 {
-    const int64_t h = fg_option_int(values, "height"), w = fg_option_int(values, "width");
-    *height = h > 0 ? h : *height;
-    *width = w > 0 ? w : *width;
+    int64_t size[2];
+    memcpy(size, own, sizeof size);
+    *height = size[0] != FG_AUTO ? size[0] : *height;
+    *width = size[1] != FG_AUTO ? size[1] : *width;
+}
+
+/* u8 images as f32 from 0 to 1, floating-point ones unchanged. Poison after an error. */
+static fg_tensor begin(const char *name, fg_tensor image, fgi_reserved reserved)
+{
+    char text[96];
+    fg_trace *trace = fg_tensor_trace(image);
+    if (fgi_is_poison(image) || !fgi_trace_check_reserved(trace, reserved))
+        return fgi_poison(trace);
+    const fg_type *type = fg_tensor_type(image);
+    const bool is_float = fg_dtype_is_float(type->dtype);
+    if (type->rank != 4 || (!is_float && type->dtype != FG_U8))
+        return fgi_trace_fail(trace, type->rank != 4 ? FG_ESHAPE : FG_EDTYPE,
+                              "%s: got %s: expected images T[B,H,W,C], u8 or floating-point", name,
+                              fg_type_format(type, text, sizeof text));
+    return is_float ? image : fg_mul_scalar(fg_cast(image, FG_F32), 1.0 / 255);
+}
+
+fg_tensor fgi_aug_call(const fg_augmentation_entry *row, fg_tensor image, fg_tensor *target,
+                       const fg_sample_key *key, fgi_reserved options)
+{
+    fg_error err = {0};
+    void *own;
+    const fg_tensor x = begin(row->entry.name, image, options);
+    if (fgi_is_poison(x))
+        return x;
+    if (fgi_row_of(&row->entry, options.options, &own, &err) != FG_OK)
+        return fgi_trace_fail(fg_tensor_trace(x), err.status, "%s", err.message);
+    const fg_tensor changed =
+        target != NULL ? row->mix(x, target, key, own) : row->apply(x, key, own);
+    fgi_free(own);
+    return changed;
 }
 
 #define ROWS(ROW)                                                                                  \

@@ -6,28 +6,42 @@
 
 #include <fulgurite/aug.h>
 
+#include "base/reserved.h"
+
 extern const fg_entry *const fgi_augmentation_rows[];
 extern const size_t fgi_augmentation_row_count;
 
-/* For rows with the options height and width, of which `auto` means the size of the images. */
-#define FGI_AUG_SIZE_OPTIONS                                                                       \
-    {.name = "height",                                                                             \
-     .kind = FG_OPTION_INT,                                                                        \
-     .initial = "auto",                                                                            \
-     .range = "auto|1..1048576",                                                                   \
-     .example = "224",                                                                             \
-     .help = "Height of the result in pixels. auto: that of the images."},                         \
+/* A function of aug.h: calls a row's function with the options of a C program, where 0 means the
+ * default. target: NULL for a row with `apply`. */
+fg_tensor fgi_aug_call(const fg_augmentation_entry *row, fg_tensor image, fg_tensor *target,
+                       const fg_sample_key *key, fgi_reserved options);
+/* Defines fg_aug_NAME, which calls the row fgi_NAME_row. */
+#define FGI_AUG_FUNCTION(name)                                                                     \
+    fg_tensor fg_aug_##name(fg_tensor image, const fg_sample_key *key,                             \
+                            const fg_aug_##name##_options *options)                                \
     {                                                                                              \
-        .name = "width", .kind = FG_OPTION_INT, .initial = "auto", .range = "auto|1..1048576",     \
-        .example = "224", .help = "Width of the result in pixels. auto: that of the images."       \
+        return fgi_aug_call(&fgi_##name##_row, image, NULL, key,                                   \
+                            FGI_RESERVED(fg_aug_##name##_options, options));                       \
     }
+/* The same for a row that mixes samples. */
+#define FGI_AUG_MIX_FUNCTION(name)                                                                 \
+    fg_tensor fg_aug_##name(fg_tensor image, fg_tensor *target, const fg_sample_key *key,          \
+                            const fg_aug_##name##_options *options)                                \
+    {                                                                                              \
+        return fgi_aug_call(&fgi_##name##_row, image, target, key,                                 \
+                            FGI_RESERVED(fg_aug_##name##_options, options));                       \
+    }
+
+/* The options height and width, the first members of their struct; auto is FG_AUTO. */
+#define FGI_AUG_SIZE_OPTIONS(type)                                                                 \
+    FG_OPTION(type, height, INT, "auto", "auto|1..1048576", "224",                                 \
+              "Height of the result in pixels. auto: that of the images."),                        \
+        FG_OPTION(type, width, INT, "auto", "auto|1..1048576", "224",                              \
+                  "Width of the result in pixels. auto: that of the images.")
 /* fg_augmentation_entry.size for them. */
-void fgi_aug_size_by_options(const fg_option_values *values, int64_t *height, int64_t *width);
-/* An option `name` that is a number from 0 to `most`. */
-#define FGI_AUG_NUMBER(option, default, most, text)                                                \
-    {                                                                                              \
-        .name = (option), .kind = FG_OPTION_FLOAT, .initial = (default), .range = "0.." most,      \
-        .example = "0.25", .help = (text)                                                          \
-    }
+void fgi_aug_size_of(const void *own, int64_t *height, int64_t *width);
+#define FGI_AUG_ANTIALIAS_OPTION(type)                                                             \
+    FG_OPTION_NOT("antialias", type, no_antialias, "false",                                        \
+                  "Apply a low-pass filter when downscaling (antialiasing).")
 
 #endif

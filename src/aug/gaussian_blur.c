@@ -20,69 +20,56 @@ static fg_tensor filtered(fg_tensor x, int axis, int64_t size, const fg_tensor *
     return sum;
 }
 
-fg_tensor fg_aug_gaussian_blur(fg_tensor image, const fg_sample_key *key,
-                               const fg_aug_gaussian_blur_options *options)
+static bool is_valid(fg_tensor x, const fg_aug_gaussian_blur_options *o)
 {
-    static const char name[] = "gaussian_blur";
-    fg_aug_gaussian_blur_options o = options != NULL ? *options : (fg_aug_gaussian_blur_options){0};
-    fg_tensor weight[MOST], x;
-    o.size = o.size != 0 ? o.size : 3;
-    o.sigma_min = fgi_or_default(o.sigma_min, 0.1);
-    o.sigma_max = fgi_or_default(o.sigma_max, 2);
-    x = fgi_aug_begin(name, image, FGI_RESERVED(fg_aug_gaussian_blur_options, options));
-    if (fgi_is_poison(x) || !fgi_aug_check(x, name, "sigma_min", o.sigma_min, 1e-3, o.sigma_max) ||
-        !fgi_aug_check(x, name, "sigma_max", o.sigma_max, 1e-3, 1e3))
-        return fgi_poison(fg_tensor_trace(image));
     const int64_t height = fg_tensor_dim(x, 1), width = fg_tensor_dim(x, 2);
-    const int64_t side = height < width ? height : width, half = o.size / 2;
-    if (o.size < 1 || o.size % 2 == 0 || o.size > MOST || half >= side)
-        return fgi_trace_fail(fg_tensor_trace(image), FG_EINVAL,
-                              "%s: size is %" PRId64
-                              ": expected an odd number, at most %d and less "
-                              "than %" PRId64,
-                              name, o.size, MOST, 2 * side);
-    if (key == NULL || o.size == 1)
+    const int64_t side = height < width ? height : width;
+    if (!fgi_aug_check(x, "gaussian_blur", "sigma_min", o->sigma_min, o->sigma_max))
+        return false;
+    if (o->size % 2 == 1 && o->size / 2 < side)
+        return true;
+    (void)fgi_trace_fail(fg_tensor_trace(x), FG_EINVAL,
+                         "gaussian_blur: size is %" PRId64
+                         ": expected an odd number, at most %d and less than %" PRId64,
+                         o->size, MOST, 2 * side);
+    return false;
+}
+
+static fg_tensor apply(fg_tensor x, const fg_sample_key *key, const void *own)
+{
+    const fg_aug_gaussian_blur_options *o = own;
+    fg_tensor weight[MOST];
+    if (!is_valid(x, o))
+        return fgi_poison(fg_tensor_trace(x));
+    if (key == NULL || o->size == 1)
         return x;
     const fg_tensor sigma =
-        fgi_aug_between(fgi_aug_uniform(key, name, 1), o.sigma_min, o.sigma_max);
-    const fg_type taps = {.dtype = FG_F32, .rank = 2, .dim = {1, o.size}};
+        fgi_aug_between(fgi_aug_uniform(key, "gaussian_blur", 1), o->sigma_min, o->sigma_max);
+    const fg_type taps = {.dtype = FG_F32, .rank = 2, .dim = {1, o->size}};
     const fg_tensor place =
-        fg_add_scalar(fg_iota(fg_tensor_trace(x), FG_F32, 1, 2, taps.dim), -(double)half);
+        fg_add_scalar(fg_iota(fg_tensor_trace(x), FG_F32, 1, 2, taps.dim), -(double)(o->size / 2));
     const fg_tensor bell = fg_exp(fg_mul_scalar(fg_square(fg_div(place, sigma)), -0.5));
     const fg_tensor sum = fg_reshape(fg_sum(bell, 1, (const int[]){1}), FG_DIMS(-1, 1));
     const fg_tensor normal = fg_div(bell, sum);
-    for (int64_t i = 0; i < o.size; i++)
+    for (int64_t i = 0; i < o->size; i++)
         weight[i] = fgi_aug_per_image(fgi_aug_columns(normal, i, 1), x);
-    return filtered(filtered(x, 1, o.size, weight), 2, o.size, weight);
-}
-
-/* ---- the row --------------------------------------------------------------------------------- */
-
-static fg_tensor apply_gaussian_blur(fg_tensor image, const fg_sample_key *key,
-                                     const fg_option_values *values)
-{
-    return fg_aug_gaussian_blur(
-        image, key,
-        &(fg_aug_gaussian_blur_options){.size = fg_option_int(values, "size"),
-                                        .sigma_min = fg_option_number(values, "sigma_min"),
-                                        .sigma_max = fg_option_number(values, "sigma_max")});
+    return filtered(filtered(x, 1, o->size, weight), 2, o->size, weight);
 }
 
 static const fg_option gaussian_blur_options[] = {
-    {.name = "size",
-     .kind = FG_OPTION_INT,
-     .initial = "3",
-     .range = "1..63",
-     .example = "5",
-     .help = "Height and width of the Gaussian in pixels, an odd number."},
-    FGI_AUG_NUMBER("sigma_min", "0.1", "1000", "Smallest standard deviation in pixels."),
-    FGI_AUG_NUMBER("sigma_max", "2", "1000", "Largest standard deviation in pixels."),
+    FG_OPTION(fg_aug_gaussian_blur_options, size, INT, "3", "1..63", "5",
+              "Height and width of the Gaussian in pixels, an odd number."),
+    FG_OPTION(fg_aug_gaussian_blur_options, sigma_min, FLOAT, "0.1", "1e-3..1000", "0.25",
+              "Smallest standard deviation in pixels."),
+    FG_OPTION(fg_aug_gaussian_blur_options, sigma_max, FLOAT, "2", "1e-3..1000", "0.25",
+              "Largest standard deviation in pixels."),
 };
 
 const fg_augmentation_entry fgi_gaussian_blur_row = {
     .entry = {.name = "gaussian_blur",
               .help = "blur at random",
               .spellings = "GaussianBlur",
-              .options = gaussian_blur_options,
-              .option_count = sizeof gaussian_blur_options / sizeof gaussian_blur_options[0]},
-    .apply = apply_gaussian_blur};
+              FG_OPTIONS(gaussian_blur_options, fg_aug_gaussian_blur_options)},
+    .apply = apply};
+
+FGI_AUG_FUNCTION(gaussian_blur)

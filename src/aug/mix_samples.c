@@ -48,36 +48,32 @@ static fg_tensor mixture(fg_tensor x, fg_tensor weight)
     return fg_add(fg_mul(x, own), fg_mul(fg_batch_roll(x), rest));
 }
 
-/* The images, or poison after an error of the options or the target. */
-static fg_tensor begin(const char *name, fg_tensor image, fg_tensor target, double alpha, double p,
-                       fgi_reserved reserved)
+/* Keeps an error unless the target can be mixed. */
+static bool is_mixable(const char *name, fg_tensor x, fg_tensor target)
 {
     char text[96];
-    fg_trace *trace = fg_tensor_trace(image);
-    const fg_tensor x = fgi_aug_begin(name, image, reserved);
-    if (fgi_is_poison(x) || fgi_is_poison(target) ||
-        !fgi_aug_check(x, name, "alpha", alpha, 1e-3, 1e3) || !fgi_aug_check(x, name, "p", p, 0, 1))
-        return fgi_poison(trace);
     const fg_type *type = fg_tensor_type(target);
-    if (fg_dtype_is_float(type->dtype) && type->rank > 0 && type->dim[0] == fg_tensor_dim(x, 0))
-        return x;
-    return fgi_trace_fail(trace, fg_dtype_is_float(type->dtype) ? FG_ESHAPE : FG_EDTYPE,
-                          "%s: the target is %s: expected floating-point numbers T[B, ...], such "
-                          "as class probabilities (fg_one_hot)",
-                          name, fg_type_format(type, text, sizeof text));
+    const bool is_float = fg_dtype_is_float(type->dtype);
+    if (fgi_is_poison(target))
+        return false;
+    if (is_float && type->rank > 0 && type->dim[0] == fg_tensor_dim(x, 0))
+        return true;
+    (void)fgi_trace_fail(fg_tensor_trace(x), is_float ? FG_ESHAPE : FG_EDTYPE,
+                         "%s: the target is %s: expected floating-point numbers T[B, ...], such "
+                         "as class probabilities (fg_one_hot)",
+                         name, fg_type_format(type, text, sizeof text));
+    return false;
 }
 
-fg_tensor fg_aug_mixup(fg_tensor image, fg_tensor *target, const fg_sample_key *key,
-                       const fg_aug_mixup_options *options)
+static fg_tensor mixup(fg_tensor x, fg_tensor *target, const fg_sample_key *key, const void *own)
 {
-    static const char name[] = "mixup";
-    const fg_aug_mixup_options o = options != NULL ? *options : (fg_aug_mixup_options){0};
-    const double alpha = fgi_or_default(o.alpha, 1), p = fgi_or_default(o.p, 1);
-    const fg_tensor x =
-        begin(name, image, *target, alpha, p, FGI_RESERVED(fg_aug_mixup_options, options));
-    if (fgi_is_poison(x) || key == NULL)
+    const fg_aug_mixup_options *o = own;
+    if (!is_mixable("mixup", x, *target))
+        return fgi_poison(fg_tensor_trace(x));
+    if (key == NULL)
         return x;
-    const fg_tensor weight = drawn_weight(fgi_aug_uniform(key, name, MIXUP_NUMBERS), alpha, p);
+    const fg_tensor u = fgi_aug_uniform(key, "mixup", MIXUP_NUMBERS);
+    const fg_tensor weight = drawn_weight(u, o->alpha, o->p);
     *target = mixture(*target, weight);
     return mixture(x, weight);
 }
@@ -107,20 +103,17 @@ static fg_tensor interval(fg_tensor u, int column, fg_tensor side, int axis, int
     return fgi_aug_within(first, *out_size, axis, extent);
 }
 
-fg_tensor fg_aug_cutmix(fg_tensor image, fg_tensor *target, const fg_sample_key *key,
-                        const fg_aug_cutmix_options *options)
+static fg_tensor cutmix(fg_tensor x, fg_tensor *target, const fg_sample_key *key, const void *own)
 {
-    static const char name[] = "cutmix";
-    const fg_aug_cutmix_options o = options != NULL ? *options : (fg_aug_cutmix_options){0};
-    const double alpha = fgi_or_default(o.alpha, 1), p = fgi_or_default(o.p, 1);
+    const fg_aug_cutmix_options *o = own;
     fg_tensor height, width;
-    const fg_tensor x =
-        begin(name, image, *target, alpha, p, FGI_RESERVED(fg_aug_cutmix_options, options));
-    if (fgi_is_poison(x) || key == NULL)
+    if (!is_mixable("cutmix", x, *target))
+        return fgi_poison(fg_tensor_trace(x));
+    if (key == NULL)
         return x;
     const int64_t rows = fg_tensor_dim(x, 1), columns = fg_tensor_dim(x, 2);
-    const fg_tensor u = fgi_aug_uniform(key, name, CUTMIX_NUMBERS);
-    const fg_tensor rest = fg_add_scalar(fg_neg(drawn_weight(u, alpha, p)), 1);
+    const fg_tensor u = fgi_aug_uniform(key, "cutmix", CUTMIX_NUMBERS);
+    const fg_tensor rest = fg_add_scalar(fg_neg(drawn_weight(u, o->alpha, o->p)), 1);
     const fg_tensor side = fg_mul_scalar(fg_sqrt(rest), 0.5);
     const fg_tensor is_row = interval(u, ROW, side, 1, rows, &height);
     const fg_tensor is_column = interval(u, COLUMN, side, 2, columns, &width);
@@ -132,46 +125,29 @@ fg_tensor fg_aug_cutmix(fg_tensor image, fg_tensor *target, const fg_sample_key 
 
 /* ---- the rows -------------------------------------------------------------------------------- */
 
-static fg_tensor mix_mixup(fg_tensor image, fg_tensor *target, const fg_sample_key *key,
-                           const fg_option_values *values)
-{
-    return fg_aug_mixup(image, target, key,
-                        &(fg_aug_mixup_options){.alpha = fg_option_number(values, "alpha"),
-                                                .p = fg_option_number(values, "p")});
-}
+#define MIX_OPTIONS(type)                                                                          \
+    FG_OPTION(type, alpha, FLOAT, "1", "1e-3..1e3", "0.2",                                         \
+              "The mixing fraction has the distribution Beta(alpha, alpha)."),                     \
+        FG_OPTION(type, p, FLOAT, "1", "0..1", "0.25", "Probability.")
 
-static fg_tensor mix_cutmix(fg_tensor image, fg_tensor *target, const fg_sample_key *key,
-                            const fg_option_values *values)
-{
-    return fg_aug_cutmix(image, target, key,
-                         &(fg_aug_cutmix_options){.alpha = fg_option_number(values, "alpha"),
-                                                  .p = fg_option_number(values, "p")});
-}
-
-static const fg_option mix_options[] = {
-    {.name = "alpha",
-     .kind = FG_OPTION_FLOAT,
-     .initial = "1",
-     .range = "1e-3..1e3",
-     .example = "0.2",
-     .help = "The mixing fraction has the distribution Beta(alpha, alpha)."},
-    FGI_AUG_NUMBER("p", "1", "1", "Probability."),
-};
+static const fg_option mixup_options[] = {MIX_OPTIONS(fg_aug_mixup_options)};
+static const fg_option cutmix_options[] = {MIX_OPTIONS(fg_aug_cutmix_options)};
 
 const fg_augmentation_entry fgi_mixup_row = {
     .entry =
         {.name = "mixup",
          .help = "mix each sample and its target with those of another sample of the batch (mixup)",
          .spellings = "MixUp",
-         .options = mix_options,
-         .option_count = sizeof mix_options / sizeof mix_options[0]},
-    .mix = mix_mixup};
+         FG_OPTIONS(mixup_options, fg_aug_mixup_options)},
+    .mix = mixup};
 
 const fg_augmentation_entry fgi_cutmix_row = {
     .entry = {.name = "cutmix",
               .help = "replace a random box with that of another sample of the batch, and mix the "
                       "targets (CutMix)",
               .spellings = "CutMix",
-              .options = mix_options,
-              .option_count = sizeof mix_options / sizeof mix_options[0]},
-    .mix = mix_cutmix};
+              FG_OPTIONS(cutmix_options, fg_aug_cutmix_options)},
+    .mix = cutmix};
+
+FGI_AUG_MIX_FUNCTION(mixup)
+FGI_AUG_MIX_FUNCTION(cutmix)

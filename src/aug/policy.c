@@ -20,11 +20,11 @@
 
 enum { BINS_MAX = 256, NONE = 1000 };
 
-bool fgi_aug_policy_check(fg_tensor x, const char *name, int64_t bins)
+bool fgi_aug_policy_check(fg_tensor x, const char *name)
 {
     const int64_t channels = fg_tensor_dim(x, 3);
     if (channels == 1 || channels == 3)
-        return fgi_aug_check(x, name, "bins", (double)bins, 2, BINS_MAX);
+        return true;
     (void)fgi_trace_fail(fg_tensor_trace(x), FG_ESHAPE,
                          "%s: the images have %" PRId64 " channels: expected 1 or 3", name,
                          channels);

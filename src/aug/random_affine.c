@@ -32,68 +32,41 @@ static fg_tensor maps(fg_tensor u, const fg_aug_random_affine_options *o, int64_
     return fg_reshape(fg_concat(six, 6, 1), FG_DIMS(-1, 2, 3));
 }
 
-fg_tensor fg_aug_random_affine(fg_tensor image, const fg_sample_key *key,
-                               const fg_aug_random_affine_options *options)
+static fg_tensor apply(fg_tensor x, const fg_sample_key *key, const void *own)
 {
-    static const char name[] = "random_affine";
-    fg_aug_random_affine_options o = options != NULL ? *options : (fg_aug_random_affine_options){0};
-    o.scale_min = fgi_or_default(o.scale_min, 1);
-    o.scale_max = fgi_or_default(o.scale_max, 1);
-    const fg_tensor x =
-        fgi_aug_begin(name, image, FGI_RESERVED(fg_aug_random_affine_options, options));
-    if (fgi_is_poison(x) || !fgi_aug_check(x, name, "degrees", o.degrees, 0, 180) ||
-        !fgi_aug_check(x, name, "translate", o.translate, 0, 1) ||
-        !fgi_aug_check(x, name, "scale_min", o.scale_min, 1e-3, o.scale_max) ||
-        !fgi_aug_check(x, name, "scale_max", o.scale_max, 1e-3, 1e3) ||
-        !fgi_aug_check(x, name, "shear", o.shear, 0, 89))
-        return fgi_poison(fg_tensor_trace(image));
+    const fg_aug_random_affine_options *o = own;
+    if (!fgi_aug_check(x, "random_affine", "scale_min", o->scale_min, o->scale_max))
+        return fgi_poison(fg_tensor_trace(x));
     if (key == NULL)
         return x;
-    const fg_tensor u = fgi_aug_uniform(key, name, NUMBERS);
-    const fg_tensor map = maps(u, &o, fg_tensor_dim(x, 1), fg_tensor_dim(x, 2));
-    return fg_affine_sample(x, map, &(fg_affine_options){.fill = o.fill, .nearest = o.nearest});
-}
-
-/* ---- the row --------------------------------------------------------------------------------- */
-
-static fg_tensor apply_random_affine(fg_tensor image, const fg_sample_key *key,
-                                     const fg_option_values *values)
-{
-    return fg_aug_random_affine(
-        image, key,
-        &(fg_aug_random_affine_options){.degrees = fg_option_float(values, "degrees"),
-                                        .translate = fg_option_float(values, "translate"),
-                                        .scale_min = fg_option_number(values, "scale_min"),
-                                        .scale_max = fg_option_number(values, "scale_max"),
-                                        .shear = fg_option_float(values, "shear"),
-                                        .fill = fg_option_float(values, "fill"),
-                                        .nearest = fg_option_bool(values, "nearest")});
+    const fg_tensor u = fgi_aug_uniform(key, "random_affine", NUMBERS);
+    const fg_tensor map = maps(u, o, fg_tensor_dim(x, 1), fg_tensor_dim(x, 2));
+    return fg_affine_sample(x, map, &(fg_affine_options){.fill = o->fill, .nearest = o->nearest});
 }
 
 static const fg_option random_affine_options[] = {
-    FGI_AUG_NUMBER("degrees", "0", "180", "Rotate by -degrees to degrees."),
-    FGI_AUG_NUMBER("translate", "0", "1",
-                   "Largest translation, as a fraction of width and height."),
-    FGI_AUG_NUMBER("scale_min", "1", "1000", "Smallest factor."),
-    FGI_AUG_NUMBER("scale_max", "1", "1000", "Largest factor."),
-    FGI_AUG_NUMBER("shear", "0", "89", "Shear along x by -shear to shear degrees."),
-    {.name = "fill",
-     .kind = FG_OPTION_FLOAT,
-     .initial = "0",
-     .example = "0.5",
-     .help = "The value of pixels outside the image, in the range of the scaled images."},
-    {.name = "nearest",
-     .kind = FG_OPTION_BOOL,
-     .initial = "false",
-     .example = "true",
-     .help = "Use the nearest pixel instead of interpolating."},
+    FG_OPTION(fg_aug_random_affine_options, degrees, FLOAT, "0", "0..180", "0.25",
+              "Rotate by -degrees to degrees."),
+    FG_OPTION(fg_aug_random_affine_options, translate, FLOAT, "0", "0..1", "0.25",
+              "Largest translation, as a fraction of width and height."),
+    FG_OPTION(fg_aug_random_affine_options, scale_min, FLOAT, "1", "1e-3..1000", "0.25",
+              "Smallest factor."),
+    FG_OPTION(fg_aug_random_affine_options, scale_max, FLOAT, "1", "1e-3..1000", "0.25",
+              "Largest factor."),
+    FG_OPTION(fg_aug_random_affine_options, shear, FLOAT, "0", "0..89", "0.25",
+              "Shear along x by -shear to shear degrees."),
+    FG_OPTION(fg_aug_random_affine_options, fill, FLOAT, "0", NULL, "0.5",
+              "The value of pixels outside the image, in the range of the scaled images."),
+    FG_OPTION(fg_aug_random_affine_options, nearest, BOOL, "false", NULL, "true",
+              "Use the nearest pixel instead of interpolating."),
 };
 
 const fg_augmentation_entry fgi_random_affine_row = {
     .entry = {.name = "random_affine",
               .help = "rotate, translate, scale and shear at random",
               .spellings = "RandomAffine|RandomRotation",
-              .options = random_affine_options,
-              .option_count = sizeof random_affine_options / sizeof random_affine_options[0]},
-    .apply = apply_random_affine,
+              FG_OPTIONS(random_affine_options, fg_aug_random_affine_options)},
+    .apply = apply,
     .needs = "degrees|translate|scale_min|scale_max|shear"};
+
+FGI_AUG_FUNCTION(random_affine)

@@ -31,21 +31,16 @@ static fgi_aug_box fallback(const fgi_aug_boxes *boxes, int64_t height, int64_t 
     return largest(height, width, fmin(fmax(ratio, boxes->ratio_min), boxes->ratio_max));
 }
 
-fg_tensor fg_aug_random_resized_crop(fg_tensor image, const fg_sample_key *key,
-                                     const fg_aug_random_resized_crop_options *options)
+static fg_tensor apply(fg_tensor x, const fg_sample_key *key, const void *own)
 {
     static const char name[] = "random_resized_crop";
-    fg_aug_random_resized_crop_options o =
-        options != NULL ? *options : (fg_aug_random_resized_crop_options){0};
-    const fgi_aug_boxes boxes = {.scale_min = fgi_or_default(o.scale_min, 0.08),
-                                 .scale_max = fgi_or_default(o.scale_max, 1),
-                                 .ratio_min = fgi_or_default(o.ratio_min, 3.0 / 4),
-                                 .ratio_max = fgi_or_default(o.ratio_max, 4.0 / 3)};
-    const fg_tensor x =
-        fgi_aug_begin(name, image, FGI_RESERVED(fg_aug_random_resized_crop_options, options));
-    if (fgi_is_poison(x) || !fgi_aug_size(x, name, &o.height, &o.width) ||
-        !fgi_aug_check_boxes(x, name, &boxes))
-        return fgi_poison(fg_tensor_trace(image));
+    fg_aug_random_resized_crop_options o = *(const fg_aug_random_resized_crop_options *)own;
+    const fgi_aug_boxes boxes = {.scale_min = o.scale_min,
+                                 .scale_max = o.scale_max,
+                                 .ratio_min = o.ratio_min,
+                                 .ratio_max = o.ratio_max};
+    if (!fgi_aug_size(x, name, &o.height, &o.width) || !fgi_aug_check_boxes(x, name, &boxes))
+        return fgi_poison(fg_tensor_trace(x));
     const int64_t height = fg_tensor_dim(x, 1), width = fg_tensor_dim(x, 2);
     if (key == NULL) {
         const fgi_aug_box middle = largest(height, width, (double)o.width / (double)o.height);
@@ -63,39 +58,25 @@ fg_tensor fg_aug_random_resized_crop(fg_tensor image, const fg_sample_key *key,
                           &(fg_crop_resize_options){.no_antialias = o.no_antialias});
 }
 
-/* ---- the row --------------------------------------------------------------------------------- */
-
-static fg_tensor apply_random_resized_crop(fg_tensor image, const fg_sample_key *key,
-                                           const fg_option_values *values)
-{
-    fg_aug_random_resized_crop_options o = {.scale_min = fg_option_number(values, "scale_min"),
-                                            .scale_max = fg_option_number(values, "scale_max"),
-                                            .ratio_min = fg_option_number(values, "ratio_min"),
-                                            .ratio_max = fg_option_number(values, "ratio_max"),
-                                            .no_antialias = !fg_option_bool(values, "antialias")};
-    fgi_aug_size_by_options(values, &o.height, &o.width);
-    return fg_aug_random_resized_crop(image, key, &o);
-}
-
 static const fg_option random_resized_crop_options[] = {
-    FGI_AUG_SIZE_OPTIONS,
-    FGI_AUG_NUMBER("scale_min", "0.08", "1", "Smallest fraction of the image's area."),
-    FGI_AUG_NUMBER("scale_max", "1", "1", "Largest fraction of the image's area."),
-    FGI_AUG_NUMBER("ratio_min", "0.75", "1000", "Smallest ratio of width to height."),
-    FGI_AUG_NUMBER("ratio_max", "1.3333333333333333", "1000", "Largest ratio of width to height."),
-    {.name = "antialias",
-     .kind = FG_OPTION_BOOL,
-     .initial = "true",
-     .example = "false",
-     .help = "Apply a low-pass filter when downscaling (antialiasing)."},
+    FGI_AUG_SIZE_OPTIONS(fg_aug_random_resized_crop_options),
+    FG_OPTION(fg_aug_random_resized_crop_options, scale_min, FLOAT, "0.08", "0..1", "0.25",
+              "Smallest fraction of the image's area."),
+    FG_OPTION(fg_aug_random_resized_crop_options, scale_max, FLOAT, "1", "0..1", "0.25",
+              "Largest fraction of the image's area."),
+    FG_OPTION(fg_aug_random_resized_crop_options, ratio_min, FLOAT, "0.75", "1e-3..1000", "0.25",
+              "Smallest ratio of width to height."),
+    FG_OPTION(fg_aug_random_resized_crop_options, ratio_max, FLOAT, "1.3333333333333333",
+              "1e-3..1000", "0.25", "Largest ratio of width to height."),
+    FGI_AUG_ANTIALIAS_OPTION(fg_aug_random_resized_crop_options),
 };
 
 const fg_augmentation_entry fgi_random_resized_crop_row = {
     .entry = {.name = "random_resized_crop",
               .help = "crop a random box and resize it",
               .spellings = "RandomResizedCrop",
-              .options = random_resized_crop_options,
-              .option_count =
-                  sizeof random_resized_crop_options / sizeof random_resized_crop_options[0]},
-    .apply = apply_random_resized_crop,
-    .size = fgi_aug_size_by_options};
+              FG_OPTIONS(random_resized_crop_options, fg_aug_random_resized_crop_options)},
+    .apply = apply,
+    .size = fgi_aug_size_of};
+
+FGI_AUG_FUNCTION(random_resized_crop)

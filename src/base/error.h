@@ -10,7 +10,8 @@
 #include <fulgurite/base.h>
 #include "base/arena.h"
 
-/* Fills err (may be NULL) with a status and a message, and returns the status. */
+/* Fills err (may be NULL) with a status and a message, of which the text in err may be a part, and
+ * returns the status. */
 fg_status fgi_fail(fg_error *err, fg_status status, const char *format, ...) FG_PRINTF(3, 4);
 
 /* The same, with a location in the user's program. file must be a literal or live as long. */

@@ -300,6 +300,18 @@ bool fgi_file_exists(const char *path)
     return stat(path, &info) == 0;
 }
 
+bool fgi_is_file(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode);
+}
+
+bool fgi_is_folder(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
 char *fgi_path_join(const char *folder, const char *name)
 {
     const size_t size = strlen(folder);

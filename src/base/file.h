@@ -49,6 +49,8 @@ fg_status fgi_file_refuse_open(const char *path, int fd, uint64_t file_size, fg_
  * Thread-safe. */
 fg_status fgi_file_check(const char *path, fg_error *err);
 bool fgi_file_exists(const char *path);
+bool fgi_is_file(const char *path); /* or a link to one */
+bool fgi_is_folder(const char *path);
 /* "folder/name" as a new string (fgi_free), or NULL when out of memory. */
 char *fgi_path_join(const char *folder, const char *name);
 /* The folder of `path` ("." if it has none) as a new string (fgi_free), or NULL when out of memory.

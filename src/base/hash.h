@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 typedef struct fgi_hash {
     uint64_t lo, hi;
@@ -15,6 +16,10 @@ typedef struct fgi_hash {
 
 /* Hash of a byte range. */
 fgi_hash fgi_hash_bytes(const void *data, size_t size);
+static inline fgi_hash fgi_hash_text(const char *text)
+{
+    return fgi_hash_bytes(text, strlen(text));
+}
 /* Hash of `seed` followed by a byte range: the way to chain. */
 fgi_hash fgi_hash_more(fgi_hash seed, const void *data, size_t size);
 /* 64-bit checksum of a byte range. */

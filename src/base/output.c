@@ -25,18 +25,13 @@ enum { MOST_LINKS = 40 }; /* as Linux follows */
 
 /* ---- resolving a path ------------------------------------------------------------------------ */
 
-static const char *last_part(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 /* N of /proc/self/fd/N, in any spelling of its folder; -1 for other paths. */
 static int descriptor_of(const char *path)
 {
     char folder[PATH_MAX], own[PATH_MAX];
     int64_t number;
-    if (!fgi_parse_i64(fgi_str_of(last_part(path)), &number) || number < 0 || number > INT_MAX)
+    if (!fgi_parse_i64(fgi_str_of(fgi_after_last(path, '/')), &number) || number < 0 ||
+        number > INT_MAX)
         return -1;
     char *parent = fgi_path_parent(path);
     const bool is_own = parent != NULL && realpath(parent, folder) != NULL &&

@@ -54,6 +54,48 @@ bool fgi_ends_with(const char *text, const char *end)
     return size >= end_size && strcmp(text + size - end_size, end) == 0;
 }
 
+int fgi_compare_nocase(const char *a, const char *b)
+{
+    while (*a != '\0' && fgi_lower(*a) == fgi_lower(*b)) {
+        a++;
+        b++;
+    }
+    return fgi_lower(*a) - fgi_lower(*b);
+}
+
+bool fgi_ends_in_one_of(const char *text, const char *ends)
+{
+    const size_t length = strlen(text);
+    for (const char *end = ends; *end != '\0'; end += strspn(end, "|")) {
+        const size_t size = strcspn(end, "|");
+        size_t same = 0;
+        while (length > size && same < size &&
+               fgi_lower(text[length - size + same]) == fgi_lower(end[same]))
+            same++;
+        if (length > size && same == size)
+            return true;
+        end += size;
+    }
+    return false;
+}
+
+bool fgi_is_one_of(const char *text, const char *list)
+{
+    const size_t size = strlen(text);
+    for (const char *at = list; at != NULL; at = strchr(at, '|')) {
+        at += *at == '|';
+        if (strcspn(at, "|") == size && memcmp(at, text, size) == 0)
+            return true;
+    }
+    return false;
+}
+
+const char *fgi_after_last(const char *text, char mark)
+{
+    const char *last = strrchr(text, mark);
+    return last != NULL ? last + 1 : text;
+}
+
 static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 fgi_str fgi_str_trim(fgi_str text)

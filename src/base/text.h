@@ -30,8 +30,16 @@ char fgi_lower(char c);
 /* Whether text starts with prefix, or contains part, ignoring the case of ASCII letters. */
 bool fgi_begins_nocase(const char *text, const char *prefix);
 bool fgi_contains_nocase(const char *text, const char *part);
+/* Compares two words ignoring the case of ASCII letters; 0 if equal, like strcasecmp. */
+int fgi_compare_nocase(const char *a, const char *b);
 /* Whether text ends in `end`, or is equal to it. */
 bool fgi_ends_with(const char *text, const char *end);
+/* Whether text ends in one of "a|b", in any case, and is longer. */
+bool fgi_ends_in_one_of(const char *text, const char *ends);
+/* Whether text is one of "a|b|c". */
+bool fgi_is_one_of(const char *text, const char *list);
+/* The part after the last `mark`, such as the name in a path; the whole text without one. */
+const char *fgi_after_last(const char *text, char mark);
 
 fgi_str fgi_str_of(const char *text);
 bool fgi_str_equal(fgi_str a, const char *b);

@@ -121,8 +121,7 @@ static const char *run_dir_of(const fg_progress *at)
 /* A checkpoint is on the disk. All processes keep the same list; the first one enters it. */
 static fg_status take(checkpoint *c, const char *path, const fg_progress *at, fg_error *err)
 {
-    const char *slash = strrchr(path, '/');
-    const char *name = slash != NULL ? slash + 1 : path;
+    const char *name = fgi_after_last(path, '/');
     const bool is_for_good = is_multiple(at->step, c->every_n_steps) ||
                              (at->batch == 0 && is_multiple(at->epoch, c->every_n_epochs));
     fgi_best_list_enter(&c->best, &c->rule, at->step, name);

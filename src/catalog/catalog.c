@@ -87,8 +87,7 @@ static fg_status find_kind(const char *path, const char *name, const fgi_catalog
         return kind_of_folder(path, out, err);
     if (strpbrk(path, "{*?[") == NULL && !fgi_file_exists(path))
         return fgi_fail_errno(err, "open", path);
-    const char *slash = strrchr(path, '/');
-    *out = kind_of_file(slash == NULL ? path : slash + 1);
+    *out = kind_of_file(fgi_after_last(path, '/'));
     if (*out == NULL) {
         fgi_mapping file = {0}; /* says what it is if it is of a well-known kind */
         if (S_ISREG(info.st_mode))

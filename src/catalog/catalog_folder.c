@@ -629,8 +629,7 @@ static fg_status note_depth(walk *w)
 
 static bool is_image_path(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    return fgi_is_image_name(fgi_str_of(slash == NULL ? path : slash + 1));
+    return fgi_is_image_name(fgi_str_of(fgi_after_last(path, '/')));
 }
 
 /* An image is a source with one sample, which has no label. */
@@ -653,9 +652,8 @@ static fg_status open_image(fgi_draft *b, const char *path, fg_error *err)
 
 static fg_status open_folder(fgi_draft *b, const char *path, fg_error *err)
 {
-    struct stat info;
     fg_catalog *c = b->catalog;
-    if (is_image_path(path) && stat(path, &info) == 0 && S_ISREG(info.st_mode))
+    if (is_image_path(path) && fgi_is_file(path))
         return open_image(b, path, err);
     walk w = {.b = b, .split = FG_CATALOG_NO_SPLIT, .label = -1, .err = err};
     c->folder = c->path;

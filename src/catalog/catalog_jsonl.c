@@ -13,11 +13,7 @@
 
 static bool is_jsonl(const char *name)
 {
-    static const char *const suffixes[] = {".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz"};
-    for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
-        if (fgi_ends_with(name, suffixes[i]))
-            return true;
-    return false;
+    return fgi_ends_in_one_of(name, ".jsonl|.ndjson|.jsonl.gz|.ndjson.gz");
 }
 
 typedef struct line {

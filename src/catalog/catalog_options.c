@@ -1,84 +1,51 @@
-/* catalog_options.c - the options of a catalog as text. One table has the options and where they
- * are in fg_catalog_options.
+/* catalog_options.c - the options of a catalog as text.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "catalog/catalog_options.h"
 
-#include <stddef.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
+#include "option/option.h"
 
-#define STRING(name_, example_, help_)                                                             \
-    {                                                                                              \
-        .name = (name_), .kind = FG_OPTION_STRING, .example = (example_), .help = (help_)          \
-    }
+typedef struct source_text {
+    fg_catalog_options catalog; /* the first member: most rows are of this struct */
+    const char *delimiter;
+} source_text;
 
-static const fg_option options_table[] = {
-    {.name = "kind",
-     .kind = FG_OPTION_CHOICE,
-     .range = "auto|folder|csv|jsonl|tar|tfrecord",
-     .example = "csv",
-     .help = "Kind of source."},
-    {.name = "no_split_folders",
-     .kind = FG_OPTION_BOOL,
-     .initial = "false",
-     .example = "true",
-     .help = "Folders named train, val and test are classes."},
-    {.name = "no_classes",
-     .kind = FG_OPTION_BOOL,
-     .initial = "false",
-     .example = "true",
-     .help = "Folders are not classes."},
-    STRING("root", "train_images", "Folder of the files of a list."),
-    STRING("suffix", ".jpg", "Extension that the paths of a list lack."),
-    STRING("path_column", "file", "Column of the paths."),
-    STRING("name_column", "id", "Column of the names."),
-    STRING("label_column", "class", "Column of the labels."),
-    STRING("labels_column", "tags", "Column of lists of labels."),
-    STRING("split_column", "part", "Column of the splits."),
-    STRING("group_column", "patient", "Column of the groups."),
-    STRING("delimiter", ";", "Cell delimiter of a CSV file."),
-    STRING("label_member", "json", "Extension of the files in a tar archive that have the labels."),
-    STRING("image_feature", "image", "TFRecord feature of the images."),
-    STRING("label_feature", "label", "TFRecord feature of the class indices."),
-    STRING("text_feature", "class", "TFRecord feature of the class names."),
-    STRING("name_feature", "id", "TFRecord feature of the names."),
-};
-enum { OPTIONS = sizeof(options_table) / sizeof(options_table[0]) };
+#define STRING(type, member, example, help)                                                        \
+    FG_OPTION(type, member, STRING, NULL, NULL, example, help)
 
-/* The members that are strings. */
-static const struct member {
-    const char *name;
-    size_t offset;
-} members[] = {
-    {"kind", offsetof(fg_catalog_options, kind)},
-    {"root", offsetof(fg_catalog_options, root)},
-    {"suffix", offsetof(fg_catalog_options, suffix)},
-    {"path_column", offsetof(fg_catalog_options, path_column)},
-    {"name_column", offsetof(fg_catalog_options, name_column)},
-    {"label_column", offsetof(fg_catalog_options, label_column)},
-    {"labels_column", offsetof(fg_catalog_options, labels_column)},
-    {"split_column", offsetof(fg_catalog_options, split_column)},
-    {"group_column", offsetof(fg_catalog_options, group_column)},
-    {"label_member", offsetof(fg_catalog_options, label_member)},
-    {"image_feature", offsetof(fg_catalog_options, image_feature)},
-    {"label_feature", offsetof(fg_catalog_options, label_feature)},
-    {"text_feature", offsetof(fg_catalog_options, text_feature)},
-    {"name_feature", offsetof(fg_catalog_options, name_feature)},
+static const fg_option rows[] = {
+    FG_OPTION(fg_catalog_options, kind, CHOICE, NULL, "auto|folder|csv|jsonl|tar|tfrecord", "csv",
+              "Kind of source."),
+    FG_OPTION(fg_catalog_options, no_split_folders, BOOL, "false", NULL, "true",
+              "Folders named train, val and test are classes."),
+    FG_OPTION(fg_catalog_options, no_classes, BOOL, "false", NULL, "true",
+              "Folders are not classes."),
+    STRING(fg_catalog_options, root, "train_images", "Folder of the files of a list."),
+    STRING(fg_catalog_options, suffix, ".jpg", "Extension that the paths of a list lack."),
+    STRING(fg_catalog_options, path_column, "file", "Column of the paths."),
+    STRING(fg_catalog_options, name_column, "id", "Column of the names."),
+    STRING(fg_catalog_options, label_column, "class", "Column of the labels."),
+    STRING(fg_catalog_options, labels_column, "tags", "Column of lists of labels."),
+    STRING(fg_catalog_options, split_column, "part", "Column of the splits."),
+    STRING(fg_catalog_options, group_column, "patient", "Column of the groups."),
+    STRING(source_text, delimiter, ";", "Cell delimiter of a CSV file."),
+    STRING(fg_catalog_options, label_member, "json",
+           "Extension of the files in a tar archive that have the labels."),
+    STRING(fg_catalog_options, image_feature, "image", "TFRecord feature of the images."),
+    STRING(fg_catalog_options, label_feature, "label", "TFRecord feature of the class indices."),
+    STRING(fg_catalog_options, text_feature, "class", "TFRecord feature of the class names."),
+    STRING(fg_catalog_options, name_feature, "id", "TFRecord feature of the names."),
 };
 
-void fgi_catalog_option_set(fg_catalog_options *options, const char *name, const char *value)
-{
-    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
-        if (strcmp(members[i].name, name) == 0)
-            memcpy((char *)options + members[i].offset, &value, sizeof(value));
-}
+static const fg_entry source = {.name = "source", FG_OPTIONS(rows, source_text)};
 
-static fg_status set_delimiter(const fg_option_values *values, fg_catalog_options *options,
-                               fg_error *err)
+static fg_status set_delimiter(const fg_option_values *values, const char *text,
+                               fg_catalog_options *options, fg_error *err)
 {
-    const char *text = fg_option_string(values, "delimiter");
     if (text == NULL)
         return FG_OK;
     if (strcmp(text, "\\t") == 0)
@@ -90,28 +57,51 @@ static fg_status set_delimiter(const fg_option_values *values, fg_catalog_option
     return FG_OK;
 }
 
-static fg_status read_all(const char *text, fg_catalog_options *options, fg_option_values *values,
-                          fg_error *err)
+/* Sets the strings of *options that are given. Returns the name of the last one that was already
+ * set; NULL if there is none. */
+static const char *set_strings(const source_text *given, fg_catalog_options *options)
 {
-    FGI_TRY(fg_option_set_all(values, text != NULL ? text : "", NULL, err));
-    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
-        const char *value = fg_option_string(values, members[i].name);
-        if (value != NULL)
-            fgi_catalog_option_set(options, members[i].name, value);
+    const char *twice = NULL;
+    for (size_t i = 0; i < source.option_count; i++) {
+        const char *text, *before;
+        if (rows[i].kind == FG_OPTION_BOOL || rows[i].offset >= sizeof *options)
+            continue;
+        memcpy(&text, (const char *)given + rows[i].offset, sizeof text);
+        memcpy(&before, (const char *)options + rows[i].offset, sizeof before);
+        if (text == NULL)
+            continue;
+        if (rows[i].kind == FG_OPTION_STRING && before != NULL && *text != '\0')
+            twice = rows[i].name;
+        memcpy((char *)options + rows[i].offset, &text, sizeof text);
     }
-    options->no_split_folders |= fg_option_bool(values, "no_split_folders");
-    options->no_classes |= fg_option_bool(values, "no_classes");
-    return set_delimiter(values, options, err);
+    return twice;
 }
 
-fg_status fgi_catalog_options_read(const char *text, fg_catalog_options *options,
-                                   fg_option_values **out_values, fg_error *err)
+static fg_status read_all(const char *text, fg_option_values *values, fg_catalog_options *options,
+                          void **out_texts, const char **out_twice, fg_error *err)
 {
-    FGI_TRY(fg_option_values_create("source", options_table, OPTIONS, out_values, err));
-    const fg_status status = read_all(text, options, *out_values, err);
+    FGI_TRY(fg_option_set_all(values, text != NULL ? text : "", NULL, err));
+    FGI_TRY(fgi_row_create(&source, values, out_texts, err));
+    const source_text *given = *out_texts;
+    const char *twice = set_strings(given, options);
+    if (out_twice != NULL)
+        *out_twice = twice;
+    options->no_split_folders |= given->catalog.no_split_folders;
+    options->no_classes |= given->catalog.no_classes;
+    return set_delimiter(values, given->delimiter, options, err);
+}
+
+fg_status fgi_catalog_options_read(const char *text, fg_catalog_options *options, void **out_texts,
+                                   const char **out_twice, fg_error *err)
+{
+    fg_option_values *values = NULL;
+    *out_texts = NULL;
+    FGI_TRY(fg_option_values_create("source", rows, source.option_count, &values, err));
+    const fg_status status = read_all(text, values, options, out_texts, out_twice, err);
+    fg_option_values_destroy(values);
     if (status != FG_OK) {
-        fg_option_values_destroy(*out_values);
-        *out_values = NULL;
+        fgi_free(*out_texts);
+        *out_texts = NULL;
     }
     return status;
 }

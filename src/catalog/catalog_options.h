@@ -5,15 +5,12 @@
 #define FGI_CATALOG_CATALOG_OPTIONS_H
 
 #include <fulgurite/catalog.h>
-#include <fulgurite/option.h>
-
-/* Sets the option that is a string and has this name; the value is borrowed. */
-void fgi_catalog_option_set(fg_catalog_options *options, const char *name, const char *value);
 
 /* Sets the options that `text` names, "path_column=file, delimiter=;"; NULL: none. Their strings
- * live as long as *out_values, which the caller destroys. Errors: FG_EINVAL (an unknown option or
- * an invalid value), FG_ENOMEM; *out_values is then NULL. */
-fg_status fgi_catalog_options_read(const char *text, fg_catalog_options *options,
-                                   fg_option_values **out_values, fg_error *err);
+ * live as long as *out_texts, which the caller frees (fgi_free). *out_twice, which may be NULL: the
+ * name of a string that was already set; NULL if there is none. Errors: FG_EINVAL (an unknown
+ * option or an invalid value), FG_ENOMEM; *out_texts is then NULL. */
+fg_status fgi_catalog_options_read(const char *text, fg_catalog_options *options, void **out_texts,
+                                   const char **out_twice, fg_error *err);
 
 #endif

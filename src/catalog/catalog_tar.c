@@ -51,12 +51,7 @@ typedef struct scan {
 
 static bool is_tar(const char *name)
 {
-    static const char *const suffixes[] = {".tar",     ".tar.gz", ".tgz",    ".tar.zst",
-                                           ".tar.lz4", ".tar.xz", ".tar.bz2"};
-    for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
-        if (fgi_ends_with(name, suffixes[i]))
-            return true;
-    return false;
+    return fgi_ends_in_one_of(name, ".tar|.tar.gz|.tgz|.tar.zst|.tar.lz4|.tar.xz|.tar.bz2");
 }
 
 static fg_status fail_member(const scan *s, const member *m, const char *what)
@@ -119,8 +114,7 @@ static bool is_in_system_folder(const char *path)
 
 static fg_status use_member(scan *s, const fgi_tar_member *m)
 {
-    const char *slash = strrchr(m->path, '/');
-    const char *file = slash == NULL ? m->path : slash + 1;
+    const char *file = fgi_after_last(m->path, '/');
     const char *dot = strchr(file, '.');
     if (!m->is_file || dot == NULL || dot == file) /* a folder, no extension, or hidden */
         return FG_OK;

@@ -383,7 +383,7 @@ static fg_status choose_names(fgi_draft *b, fg_error *err)
         is_unique = name != NULL;
         if (!is_unique)
             break;
-        const fgi_hash hash = fgi_hash_bytes(name, strlen(name));
+        const fgi_hash hash = fgi_hash_text(name);
         is_unique = fgi_map_get(&b->sample_of, hash) == NULL;
         if (!fgi_map_put(&b->sample_of, hash, (void *)name))
             return fgi_no_memory(err);

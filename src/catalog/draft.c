@@ -108,14 +108,9 @@ const char *fgi_foreign_image(const char *name)
 
 bool fgi_is_system_folder(const char *name)
 {
-    static const char *const names[] = {
-        "__MACOSX",     "@eaDir",    "#recycle",   "@Recycle",
-        "$RECYCLE.BIN", "#snapshot", "lost+found", "System Volume Information",
-        "__pycache__"};
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    return false;
+    return fgi_is_one_of(name,
+                         "__MACOSX|@eaDir|#recycle|@Recycle|$RECYCLE.BIN|#snapshot|lost+found|"
+                         "System Volume Information|__pycache__");
 }
 
 fg_status fgi_draft_text(fgi_draft *b, fgi_str text, const char **out, fg_error *err)
@@ -134,7 +129,7 @@ fg_status fgi_draft_text(fgi_draft *b, fgi_str text, const char **out, fg_error 
 fg_status fgi_draft_unique(fgi_draft *b, const char *name, fg_error *err)
 {
     char shown[FGI_SHOWN_BYTES];
-    const fgi_hash hash = fgi_hash_bytes(name, strlen(name));
+    const fgi_hash hash = fgi_hash_text(name);
     if (fgi_map_get(&b->sample_of, hash) != NULL)
         return fgi_fail(err, FG_EFORMAT, "there are two samples with the name '%s'",
                         fgi_shown(name, shown));

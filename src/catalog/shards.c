@@ -127,8 +127,7 @@ static fg_status add_shard(fgi_shard_files *shards, const char *path, fg_error *
     if (shard->path == NULL)
         return fgi_no_memory(err);
     const bool keep = shards->count++ < OPEN_SHARDS;
-    const char *slash = strrchr(shard->path, '/');
-    shard->name = slash == NULL ? shard->path : slash + 1;
+    shard->name = fgi_after_last(shard->path, '/');
     shard->split = fgi_split_in_name(shard->name);
     return open_shard(shards, shard, keep, err);
 }

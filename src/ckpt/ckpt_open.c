@@ -82,8 +82,7 @@ fg_status fg_ckpt_open_with(const char *path, const fg_ckpt_options *options, fg
     if (!path || !*path)
         return fgi_fail(err, FG_EINVAL, "fg_ckpt_open: path is NULL or empty");
     FGI_TRY_RESERVED(fg_ckpt_options, options, err);
-    struct stat info;
-    const bool is_folder = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+    const bool is_folder = fgi_is_folder(path);
     fg_ckpt *ckpt = fgi_calloc(1, sizeof(*ckpt));
     if (!ckpt)
         return fgi_no_memory(err);
@@ -162,7 +161,7 @@ bool fg_ckpt_find(const fg_ckpt *ckpt, fg_ckpt_part part, const char *name, size
     if ((unsigned)part > FG_CKPT_STATE)
         return false;
     const fgi_safetensors *file = &ckpt->parts[part];
-    const fg_tensor_info *info = fgi_map_get(&file->by_name, fgi_hash_bytes(name, strlen(name)));
+    const fg_tensor_info *info = fgi_map_get(&file->by_name, fgi_hash_text(name));
     if (!info)
         return false;
     const size_t before = part == FG_CKPT_STATE ? ckpt->parts[FG_CKPT_MODEL].count : 0;
@@ -174,5 +173,5 @@ const char *fg_ckpt_state_json(const fg_ckpt *ckpt) { return ckpt->state_json; }
 
 const char *fg_ckpt_metadata(const fg_ckpt *ckpt, const char *key)
 {
-    return fgi_map_get(&ckpt->parts[FG_CKPT_MODEL].metadata, fgi_hash_bytes(key, strlen(key)));
+    return fgi_map_get(&ckpt->parts[FG_CKPT_MODEL].metadata, fgi_hash_text(key));
 }

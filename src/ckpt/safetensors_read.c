@@ -68,8 +68,6 @@ int fgi_safetensors_dtype_rank(fg_dtype dtype)
     return 0;
 }
 
-static fgi_hash text_hash(const char *text) { return fgi_hash_bytes(text, strlen(text)); }
-
 /* Position of a key in the header, for messages; the first byte of the header if the key is written
  * with escapes and therefore not found. */
 static size_t key_offset(const reader *r, const char *key)
@@ -245,7 +243,7 @@ static fg_status read_metadata(reader *r, json_t *metadata)
         if (!json_is_string(value))
             return BAD(r, key_offset(r, key), "__metadata__ '%s' is not a string", key);
         char *text = fgi_arena_strdup(&r->out->arena, json_string_value(value));
-        if (!text || !fgi_map_put(&r->out->metadata, text_hash(key), text))
+        if (!text || !fgi_map_put(&r->out->metadata, fgi_hash_text(key), text))
             return fgi_no_memory(r->err);
     }
     return FG_OK;
@@ -295,7 +293,7 @@ static fg_status check_cover(reader *r)
             return BAD(r, at, "no tensor has the %" PRIu64 " byte%s before tensor '%s'",
                        t->offset_bytes - at, fgi_s(t->offset_bytes - at), t->name);
         at += t->size_bytes;
-        if (!fgi_map_put(&out->by_name, text_hash(t->name), &out->tensors[i]))
+        if (!fgi_map_put(&out->by_name, fgi_hash_text(t->name), &out->tensors[i]))
             return fgi_no_memory(r->err);
     }
     if (at != r->size)

@@ -358,12 +358,6 @@ static fg_status take_newest(const char *folder, const fg_error *why, char **out
     return fgi_fail(err, FG_EFORMAT, "no checkpoint in '%s' is intact: %s", folder, why->message);
 }
 
-static bool is_file(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISREG(info.st_mode);
-}
-
 static fg_status take_path(const char *folder, const char *which, char **out_path, fg_error *err)
 {
     char *inside = folder ? fgi_path_join(folder, which) : NULL;
@@ -371,7 +365,7 @@ static fg_status take_path(const char *folder, const char *which, char **out_pat
         return fgi_no_memory(err);
     const bool is_path = fgi_file_exists(which), is_inside = inside && fgi_file_exists(inside);
     if (!is_path && is_inside && strncmp(which, BEST_PREFIX, strlen(BEST_PREFIX)) == 0 &&
-        is_file(inside)) {
+        fgi_is_file(inside)) {
         fgi_free(inside);
         return take_pointed(folder, which, out_path, err);
     }

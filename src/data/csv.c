@@ -285,13 +285,12 @@ static fg_status match_named(converter *c)
     fg_status status = FG_OK;
     for (size_t i = 0; i < c->csv->column_count && status == FG_OK; i++) {
         const char *name = c->csv->columns[i];
-        if (!fgi_map_put(&places, fgi_hash_bytes(name, strlen(name)), (void *)&c->csv->columns[i]))
+        if (!fgi_map_put(&places, fgi_hash_text(name), (void *)&c->csv->columns[i]))
             status = fgi_no_memory(c->err);
     }
     for (size_t i = 0; i < s->column_count && status == FG_OK; i++) {
         const fgi_csv_column *rule = &s->columns[i];
-        const char *const *place =
-            fgi_map_get(&places, fgi_hash_bytes(rule->name, strlen(rule->name)));
+        const char *const *place = fgi_map_get(&places, fgi_hash_text(rule->name));
         c->sources[i] =
             place == NULL || rule->kind == FGI_CSV_IGNORED ? -1 : place - c->csv->columns;
         if (place == NULL && rule->kind != FGI_CSV_IGNORED && rule->kind != FGI_CSV_TARGET)
@@ -451,11 +450,6 @@ fg_status fgi_csv_convert(const fg_csv_schema *schema, const fgi_csv *csv,
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static bool is_one_of(const char *word, const char *a, const char *b, const char *c)
-{
-    return strcmp(word, a) == 0 || strcmp(word, b) == 0 || strcmp(word, c) == 0;
-}
-
 static fg_status check_delimiter(char delimiter, fg_error *err)
 {
     if (strchr("\"\r\n", delimiter) != NULL || (unsigned char)delimiter >= 0x80)
@@ -479,12 +473,12 @@ static fg_status complete_options(const fg_csv_options *given, fg_csv_options *o
     o->max_categories = o->max_categories == 0 ? DEFAULT_MAX_CATEGORIES : o->max_categories;
     o->decimal = o->decimal == '\0' ? '.' : o->decimal;
     FGI_TRY(check_delimiter(o->delimiter, err));
-    if (!is_one_of(o->task, "auto", "classification", "regression"))
+    if (!fgi_is_one_of(o->task, "auto|classification|regression"))
         return fgi_fail(err, FG_EINVAL,
                         "task is '%s': expected 'classification', 'regression' or 'auto'", o->task);
-    if (!is_one_of(o->missing, "error", "mean", "mean"))
+    if (!fgi_is_one_of(o->missing, "error|mean"))
         return fgi_fail(err, FG_EINVAL, "missing is '%s': expected 'error' or 'mean'", o->missing);
-    if (!is_one_of(o->unknown, "error", "zero", "zero"))
+    if (!fgi_is_one_of(o->unknown, "error|zero"))
         return fgi_fail(err, FG_EINVAL, "unknown is '%s': expected 'error' or 'zero'", o->unknown);
     if (o->decimal != '.' && o->decimal != ',')
         return fgi_fail(err, FG_EINVAL, "decimal is '%c': expected '.' or ','", o->decimal);
@@ -635,9 +629,9 @@ static fg_status check_apply(const fg_csv_apply_options *o, fg_error *err)
 {
     if (o->delimiter != '\0')
         FGI_TRY(check_delimiter(o->delimiter, err));
-    if (o->missing != NULL && !is_one_of(o->missing, "error", "mean", "mean"))
+    if (o->missing != NULL && !fgi_is_one_of(o->missing, "error|mean"))
         return fgi_fail(err, FG_EINVAL, "missing is '%s': expected 'error' or 'mean'", o->missing);
-    if (o->unknown != NULL && !is_one_of(o->unknown, "error", "zero", "zero"))
+    if (o->unknown != NULL && !fgi_is_one_of(o->unknown, "error|zero"))
         return fgi_fail(err, FG_EINVAL, "unknown is '%s': expected 'error' or 'zero'", o->unknown);
     return FG_OK;
 }

@@ -59,26 +59,26 @@ static fg_status name_kinds(fitter *f)
         if (schema->columns[i].name == NULL)
             return fgi_no_memory(f->err);
     }
-    for (size_t i = 0; i < o->categorical_count; i++) {
-        FGI_TRY(find_column(f, o->categorical[i], "categorical", &at));
+    for (size_t i = 0; i < o->categorical.count; i++) {
+        FGI_TRY(find_column(f, o->categorical.at[i], "categorical", &at));
         schema->columns[at].is_category = true;
     }
-    for (size_t i = 0; i < o->numeric_count; i++) {
-        FGI_TRY(find_column(f, o->numeric[i], "numeric", &at));
+    for (size_t i = 0; i < o->numeric.count; i++) {
+        FGI_TRY(find_column(f, o->numeric.at[i], "numeric", &at));
         schema->columns[at].is_number = true;
         if (schema->columns[at].is_category)
             return fgi_fail(f->err, FG_EINVAL,
                             "column '%s' is listed both as numeric and as categorical",
                             schema->columns[at].name);
     }
-    for (size_t i = 0; i < o->na_value_count; i++)
-        if (fgi_values_add(&schema->na, &schema->arena, fgi_str_of(o->na_values[i]), SIZE_MAX) ==
+    for (size_t i = 0; i < o->na_values.count; i++)
+        if (fgi_values_add(&schema->na, &schema->arena, fgi_str_of(o->na_values.at[i]), SIZE_MAX) ==
             FGI_NO_MEMORY)
             return fgi_no_memory(f->err);
     if (!fgi_values_seal(&schema->na, FGI_AS_ADDED))
         return fgi_no_memory(f->err);
-    for (size_t i = 0; i < o->ignore_count; i++) {
-        FGI_TRY(find_column(f, o->ignore[i], "ignore", &at));
+    for (size_t i = 0; i < o->ignore.count; i++) {
+        FGI_TRY(find_column(f, o->ignore.at[i], "ignore", &at));
         schema->columns[at].kind = FGI_CSV_IGNORED;
     }
     schema->target = -1;

@@ -66,13 +66,12 @@ static void add(fgi_image_places *p, const char *place)
 static bool is_folder(const char *folder, const struct dirent *e)
 {
     char path[PATH_BYTES];
-    struct stat info;
     if (e->d_name[0] == '.' || fgi_is_system_folder(e->d_name))
         return false;
     if (e->d_type != DT_UNKNOWN && e->d_type != DT_LNK)
         return e->d_type == DT_DIR;
     return fgi_snprintf(path, sizeof(path), "%s/%s", folder, e->d_name) < PATH_BYTES &&
-           stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+           fgi_is_folder(path);
 }
 
 /* Adds the folders in a place. */
@@ -154,12 +153,11 @@ static void read_probes(const fgi_csv *csv, size_t column, fgi_csv_row *row, pro
 static bool find_file(const char *folder, const char *cell, const char *suffix,
                       char path[PATH_BYTES])
 {
-    struct stat info;
     const char *end = fgi_ends_with(cell, suffix) ? "" : suffix;
     const int size = *cell == '/' ? fgi_snprintf(path, PATH_BYTES, "%s%s", cell, end)
                                   : fgi_snprintf(path, PATH_BYTES, "%s/%s%s", folder, cell, end);
     return *cell != '\0' && size < PATH_BYTES && fgi_is_image_name(fgi_str_of(path)) &&
-           stat(path, &info) == 0 && S_ISREG(info.st_mode);
+           fgi_is_file(path);
 }
 
 /* The number of cells that name a file; gives up once it cannot be most of them. */

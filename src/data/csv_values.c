@@ -51,8 +51,7 @@ bool fgi_values_seal(fgi_values *values, fgi_order order)
     fgi_map_clear(&values->index);
     for (size_t i = 0; i < values->count; i++) {
         const char *text = values->texts[i];
-        if (!fgi_map_put(&values->index, fgi_hash_bytes(text, strlen(text)),
-                         (void *)&values->texts[i]))
+        if (!fgi_map_put(&values->index, fgi_hash_text(text), (void *)&values->texts[i]))
             return false;
     }
     return true;

@@ -12,29 +12,18 @@
 #include "catalog/draft.h"
 #include "data/dataset.h"
 
-static fg_status check_pair(const fg_option_values *values, const char *name, fg_error *err)
+static fg_status check_pair(const double pair[2], const fg_option_values *values, const char *name,
+                            fg_error *err)
 {
-    if (fg_option_float_at(values, name, 0) <= fg_option_float_at(values, name, 1))
+    if (pair[0] <= pair[1])
         return FG_OK;
     return fg_option_fail(values, name, FG_EINVAL, err, "expected two ascending numbers");
 }
 
-fg_status fgi_crop_check(const fg_option_values *values, fg_error *err)
+fg_status fgi_crop_check(const fgi_crop *o, const fg_option_values *values, fg_error *err)
 {
-    const fg_status status = check_pair(values, "crop_scale", err);
-    return status == FG_OK ? check_pair(values, "crop_ratio", err) : status;
-}
-
-bool fgi_crop_skips(const fg_option_values *values)
-{
-    return strcmp(fg_option_string(values, "damaged"), "skip") == 0;
-}
-
-static fg_image_crop crop_of(const char *name)
-{
-    if (strcmp(name, "random") == 0)
-        return FG_IMAGE_CROP_RANDOM;
-    return strcmp(name, "window") == 0 ? FG_IMAGE_CROP_WINDOW : FG_IMAGE_CROP_CENTER;
+    FGI_TRY(check_pair(o->crop_scale, values, "crop_scale", err));
+    return check_pair(o->crop_ratio, values, "crop_ratio", err);
 }
 
 static bool is_image(const fg_type *type)
@@ -42,25 +31,27 @@ static bool is_image(const fg_type *type)
     return type->dtype == FG_U8 && type->rank == 3 && (type->dim[2] == 1 || type->dim[2] == 3);
 }
 
-fg_images_options fgi_crop_options(const fg_option_values *values, const fg_type *input,
-                                   bool is_training)
+fg_images_options fgi_crop_options(const fgi_crop *o, const fg_type *input, bool is_training)
 {
+    static const fg_image_crop crops[] = {[FGI_CROP_RANDOM] = FG_IMAGE_CROP_RANDOM,
+                                          [FGI_CROP_WINDOW] = FG_IMAGE_CROP_WINDOW,
+                                          [FGI_CROP_CENTER] = FG_IMAGE_CROP_CENTER};
     const bool is_known = input != NULL && is_image(input);
-    const int channels = strcmp(fg_option_string(values, "channels"), "1") == 0 ? 1 : 3;
+    const int channels = o->channels == FGI_CHANNELS_GRAY ? 1 : 3;
     return (fg_images_options){
-        .height = is_known ? input->dim[0] : fg_option_int(values, "size"),
-        .width = is_known ? input->dim[1] : fg_option_int(values, "size"),
+        .height = is_known ? input->dim[0] : o->size,
+        .width = is_known ? input->dim[1] : o->size,
         .channels = is_known ? (int)input->dim[2] : channels,
-        .crop = is_training ? crop_of(fg_option_string(values, "crop")) : FG_IMAGE_CROP_CENTER,
-        .center_fraction = fg_option_float(values, "center_fraction"),
-        .scale_min = fg_option_float_at(values, "crop_scale", 0),
-        .scale_max = fg_option_float_at(values, "crop_scale", 1),
-        .ratio_min = fg_option_float_at(values, "crop_ratio", 0),
-        .ratio_max = fg_option_float_at(values, "crop_ratio", 1),
-        .flip_probability = fg_option_number(values, "flip"),
-        .seed = (uint64_t)fg_option_int(values, "crop_seed"),
-        .tolerate_corruption = fg_option_bool(values, "tolerate_corruption"),
-        .decode_bytes = (uint64_t)fg_option_int(values, "decode_memory") << 20, /* auto: 0 */
+        .crop = is_training ? crops[o->crop] : FG_IMAGE_CROP_CENTER,
+        .center_fraction = o->center_fraction,
+        .scale_min = o->crop_scale[0],
+        .scale_max = o->crop_scale[1],
+        .ratio_min = o->crop_ratio[0],
+        .ratio_max = o->crop_ratio[1],
+        .flip_probability = o->flip == 0 ? FG_ZERO : o->flip,
+        .seed = (uint64_t)o->crop_seed,
+        .tolerate_corruption = o->tolerate_corruption,
+        .decode_bytes = o->decode_memory == FG_AUTO ? 0 : (uint64_t)o->decode_memory << 20,
     };
 }
 
@@ -88,11 +79,9 @@ void fgi_crop_warn_labels(const fg_format_request *request, const char *path, in
 
 fg_status fgi_crop_hint(fg_status status, bool applies, const char *hint, fg_error *err)
 {
-    char text[sizeof err->message];
     if (status == FG_OK || err == NULL || !applies)
         return status;
-    (void)fgi_snprintf(text, sizeof text, "%s", err->message);
-    return fgi_fail(err, status, "%.380s\n%s", text, hint);
+    return fgi_fail(err, status, "%.380s\n%s", err->message, hint);
 }
 
 fg_format_request fgi_crop_val_request(const fg_format_request *request, const fg_dataset *train)

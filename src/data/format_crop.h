@@ -8,114 +8,71 @@
 #include <fulgurite/images.h>
 #include "data/formats.h"
 
-/* The rows of options. */
+/* The first member of the structs of these formats, which the rows below fill. */
+typedef struct fgi_crop {
+    const char *paths[4]; /* by fg_data_part */
+    int64_t size, crop_seed;
+    int64_t decode_memory; /* MiB, or FG_AUTO */
+    enum { FGI_CHANNELS_GRAY, FGI_CHANNELS_RGB } channels;
+    enum { FGI_CROP_RANDOM, FGI_CROP_WINDOW, FGI_CROP_CENTER } crop;
+    enum { FGI_DAMAGED_FAIL, FGI_DAMAGED_SKIP } damaged;
+    double crop_scale[2], crop_ratio[2], flip, center_fraction;
+    bool tolerate_corruption;
+} fgi_crop;
+
+/* The options that name the samples of a part; `predict` is FGI_OPTION_PREDICT(fgi_crop). */
+#define FGI_OPTION_PATH(name, part, example, help)                                                 \
+    FG_OPTION_AS(name, fgi_crop, paths[part], STRING, NULL, NULL, example, help)
+
 #define FGI_OPTIONS_CROP                                                                           \
-    {.name = "size",                                                                               \
-     .kind = FG_OPTION_INT,                                                                        \
-     .initial = "224",                                                                             \
-     .range = "1..65536",                                                                          \
-     .example = "160",                                                                             \
-     .help = "Height and width of the samples, in pixels."},                                       \
-        {.name = "channels",                                                                       \
-         .kind = FG_OPTION_CHOICE,                                                                 \
-         .initial = "3",                                                                           \
-         .range = "1|3",                                                                           \
-         .example = "1",                                                                           \
-         .help = "1: gray, 3: RGB."},                                                              \
-        {.name = "crop",                                                                           \
-         .kind = FG_OPTION_CHOICE,                                                                 \
-         .initial = "random",                                                                      \
-         .range = "random|window|center",                                                          \
-         .example = "center",                                                                      \
-         .help = "How training images are cropped. random: a box with a random area and aspect "   \
-                 "ratio (RandomResizedCrop). window: a random window of size x size pixels, "      \
-                 "without resizing (RandomCrop). center: like validation images."},                \
-        {.name = "crop_scale",                                                                     \
-         .kind = FG_OPTION_FLOATS,                                                                 \
-         .initial = "[0.08, 1]",                                                                   \
-         .range = "1e-6..1",                                                                       \
-         .min_count = 2,                                                                           \
-         .max_count = 2,                                                                           \
-         .example = "[0.25, 1]",                                                                   \
-         .help = "Range of the area of random boxes, as a fraction of the image."},                \
-        {.name = "crop_ratio",                                                                     \
-         .kind = FG_OPTION_FLOATS,                                                                 \
-         .initial = "[0.75, 1.3333333333333333]",                                                  \
-         .range = "1e-3..1e3",                                                                     \
-         .min_count = 2,                                                                           \
-         .max_count = 2,                                                                           \
-         .example = "[1, 1]",                                                                      \
-         .help = "Range of width / height of random boxes."},                                      \
-        {.name = "flip",                                                                           \
-         .kind = FG_OPTION_FLOAT,                                                                  \
-         .initial = "0.5",                                                                         \
-         .range = "0..1",                                                                          \
-         .example = "0",                                                                           \
-         .help = "Probability that a training image is mirrored horizontally, with crop random "   \
-                 "or window."},                                                                    \
-        {.name = "crop_seed",                                                                      \
-         .kind = FG_OPTION_INT,                                                                    \
-         .initial = "0",                                                                           \
-         .range = "0..",                                                                           \
-         .example = "1",                                                                           \
-         .help = "Seed of random boxes, windows and flips."},                                      \
-    {                                                                                              \
-        .name = "center_fraction", .kind = FG_OPTION_FLOAT, .initial = "0.875",                    \
-        .range = "1e-3..1", .example = "1",                                                        \
-        .help = "Size of the box in the middle of an image, as a fraction of the largest square."  \
-    }
+    FG_OPTION(fgi_crop, size, INT, "224", "1..65536", "160",                                       \
+              "Height and width of the samples, in pixels."),                                      \
+        FG_OPTION_ENUM(fgi_crop, channels, "3", "1|3", "1", "1: gray, 3: RGB."),                   \
+        FG_OPTION_ENUM(                                                                            \
+            fgi_crop, crop, "random", "random|window|center", "center",                            \
+            "How training images are cropped. random: a box with a random area and aspect "        \
+            "ratio (RandomResizedCrop). window: a random window of size x size pixels, "           \
+            "without resizing (RandomCrop). center: like validation images."),                     \
+        FG_OPTION_PAIR(fgi_crop, crop_scale, FLOATS, "[0.08, 1]", "1e-6..1", "[0.25, 1]",          \
+                       "Range of the area of random boxes, as a fraction of the image."),          \
+        FG_OPTION_PAIR(fgi_crop, crop_ratio, FLOATS, "[0.75, 1.3333333333333333]", "1e-3..1e3",    \
+                       "[1, 1]", "Range of width / height of random boxes."),                      \
+        FG_OPTION(fgi_crop, flip, FLOAT, "0.5", "0..1", "0",                                       \
+                  "Probability that a training image is mirrored horizontally, with crop random "  \
+                  "or window."),                                                                   \
+        FG_OPTION(fgi_crop, crop_seed, INT, "0", "0..", "1",                                       \
+                  "Seed of random boxes, windows and flips."),                                     \
+        FG_OPTION(fgi_crop, center_fraction, FLOAT, "0.875", "1e-3..1", "1",                       \
+                  "Size of the box in the middle of an image, as a fraction of the largest "       \
+                  "square.")
 
 #define FGI_OPTION_DAMAGED                                                                         \
-    {                                                                                              \
-        .name = "damaged", .kind = FG_OPTION_CHOICE, .initial = "fail", .range = "fail|skip",      \
-        .example = "skip",                                                                         \
-        .help = "What to do with a training sample that cannot be read: a damaged record, or an "  \
-                "image that cannot be decoded. fail: stop, and name it. skip: train with the "     \
-                "next sample instead, and report it at the end. Samples for validation, test and " \
-                "predict are never replaced. Rows of a list whose file does not exist are left "   \
-                "out, which is printed."                                                           \
-    }
+    FG_OPTION_ENUM(                                                                                \
+        fgi_crop, damaged, "fail", "fail|skip", "skip",                                            \
+        "What to do with a training sample that cannot be read: a damaged record, or an "          \
+        "image that cannot be decoded. fail: stop, and name it. skip: train with the "             \
+        "next sample instead, and report it at the end. Samples for validation, test and "         \
+        "predict are never replaced. Rows of a list whose file does not exist are left "           \
+        "out, which is printed.")
 
-/* The rows of options that say how files are decoded. */
+/* How files are decoded. */
 #define FGI_OPTIONS_DECODE                                                                         \
-    {.name = "tolerate_corruption",                                                                \
-     .kind = FG_OPTION_BOOL,                                                                       \
-     .initial = "false",                                                                           \
-     .example = "true",                                                                            \
-     .help =                                                                                       \
-         "Decode as much as possible of truncated and corrupt JPEGs, instead of treating them "    \
-         "as damaged; missing pixels are gray. JPEGs with harmless flaws are always decoded."},    \
-    {                                                                                              \
-        .name = "decode_memory", .kind = FG_OPTION_INT, .initial = "auto",                         \
-        .range = "auto|1..1048576", .example = "512",                                              \
-        .help =                                                                                    \
-            "Memory limit in MiB for decoding large images (progressive JPEGs, WebP, large PNG "   \
-            "files), for all threads of a loader together. A thread waits while the others use "   \
-            "too much. auto: 1/8 of the machine's memory, at least 64 MiB."                        \
-    }
-
-#define FGI_OPTION_CHECK                                                                           \
-    {                                                                                              \
-        .name = "check", .kind = FG_OPTION_CHOICE, .initial = "auto",                              \
-        .range = "auto|all|decode|never", .example = "decode",                                     \
-        .help = "Check the beginning and the end of each training and validation file before "     \
-                "training, to find truncated files. auto: for at most 2 seconds, "                 \
-                "and print how many files were checked if that is not enough for all. all: until " \
-                "all files are checked. decode: decode each file once, which also finds damage "   \
-                "within a file; otherwise, that is only noticed by crops that need this part."     \
-    }
-
-/* Whether damaged samples are replaced by others. */
-bool fgi_crop_skips(const fg_option_values *values);
+    FG_OPTION(fgi_crop, tolerate_corruption, BOOL, "false", NULL, "true",                          \
+              "Decode as much as possible of truncated and corrupt JPEGs, instead of treating "    \
+              "them as damaged; missing pixels are gray. JPEGs with harmless flaws are always "    \
+              "decoded."),                                                                         \
+        FG_OPTION(fgi_crop, decode_memory, INT, "auto", "auto|1..1048576", "512",                  \
+                  "Memory limit in MiB for decoding large images (progressive JPEGs, WebP, large " \
+                  "PNG files), for all threads of a loader together. A thread waits while the "    \
+                  "others use too much. auto: 1/8 of the machine's memory, at least 64 MiB.")
 
 /* FG_EINVAL if options contradict each other. */
-fg_status fgi_crop_check(const fg_option_values *values, fg_error *err);
+fg_status fgi_crop_check(const fgi_crop *o, const fg_option_values *values, fg_error *err);
 
 /* The options of training samples, or of samples that are cropped in the middle. With `input`, they
  * have the size that a checkpoint was trained with, which no option says if the device decoded its
  * training samples. NULL: the size that the options say. */
-fg_images_options fgi_crop_options(const fg_option_values *values, const fg_type *input,
-                                   bool is_training);
+fg_images_options fgi_crop_options(const fgi_crop *o, const fg_type *input, bool is_training);
 
 /* FG_EINVAL if a source whose samples have splits has none (`count`) for the part. */
 fg_status fgi_crop_check_count(const char *path, fg_data_part part, int64_t count, fg_error *err);

@@ -15,14 +15,21 @@
 #include "data/format_crop.h"
 #include "data/image_check.h"
 
+typedef struct images {
+    fgi_crop crop;
+    fg_catalog_options catalog;
+    const char *source_options;
+    enum { CHECK_AUTO, CHECK_ALL, CHECK_DECODE, CHECK_NEVER } check;
+} images;
+
 /* ---- sources --------------------------------------------------------------------------------- */
 
 /* A source, and the samples of one part of it. */
 typedef struct source {
+    const images *own;
+    const fg_format_request *request;
     fg_catalog *catalog;
     uint8_t *splits; /* 1: the sample belongs to the part */
-    bool needs_target;
-    const fg_type *input;
     fgi_image_listener listener;
 } source;
 
@@ -33,12 +40,13 @@ static void source_fini(source *s)
 }
 
 /* Of a source without splits, all samples; else those of the part's split. */
-static fg_status choose(source *s, fg_data_part part, fg_error *err)
+static fg_status choose(source *s, fg_error *err)
 {
     static const uint8_t split_of[] = {[FG_PART_TRAIN] = FG_TRAIN,
                                        [FG_PART_VAL] = FG_VAL,
                                        [FG_PART_TEST] = FG_TEST,
                                        [FG_PART_PREDICT] = FG_CATALOG_NO_SPLIT};
+    const fg_data_part part = s->request->part;
     const int64_t count = fg_catalog_count(s->catalog);
     fg_catalog_item item;
     int64_t chosen = 0;
@@ -58,77 +66,74 @@ static fg_status choose(source *s, fg_data_part part, fg_error *err)
     return FG_OK;
 }
 
-static fg_status warn_of_labels(const source *s, const fg_format_request *request, fg_error *err)
+static fg_status warn_of_labels(const source *s, fg_error *err)
 {
     fg_catalog_item item;
     int64_t several = 0;
-    for (int64_t i = 0; s->needs_target && i < fg_catalog_count(s->catalog); i++) {
+    for (int64_t i = 0; s->request->needs_target && i < fg_catalog_count(s->catalog); i++) {
         FGI_TRY(fg_catalog_get(s->catalog, i, &item, err));
         several += s->splits[i] != 0 && item.label_count > 1;
     }
-    fgi_crop_warn_labels(request, s->catalog->path, several);
+    fgi_crop_warn_labels(s->request, s->catalog->path, several);
     return FG_OK;
 }
 
 static bool is_pack(const char *path) { return fgi_ends_with(path, ".pack"); }
 
-static bool has_text(const fg_option_values *values, const char *name)
+/* Strings that are empty are not given. */
+static void drop_empty(fg_catalog_options *o)
 {
-    const char *text = fg_option_string(values, name);
-    return text != NULL && *text != '\0';
+    const char **const strings[] = {&o->root,         &o->suffix,       &o->path_column,
+                                    &o->label_column, &o->split_column, &o->group_column};
+    for (size_t i = 0; i < sizeof strings / sizeof strings[0]; i++)
+        if (*strings[i] != NULL && **strings[i] == '\0')
+            *strings[i] = NULL;
 }
 
-/* Opens a catalog with the options of the configuration, which go before those that are given. */
-static fg_status open_catalog(const fg_option_values *values, const char *path,
-                              fg_catalog_options *options, fg_catalog **out, fg_error *err)
+/* Opens the catalog with the classes of the request. Folders of new images, whose targets are not
+ * needed, are not classes. */
+static fg_status open_catalog(source *s, const char *path, fg_error *err)
 {
-    static const char *const names[] = {"root",         "suffix",       "path_column",
-                                        "label_column", "split_column", "group_column"};
+    const fg_format_request *r = s->request;
+    const bool is_new = r->part == FG_PART_PREDICT && !r->needs_target;
+    fg_catalog_options options = s->own->catalog;
+    const char *twice = NULL;
+    void *texts = NULL;
     fg_error why;
-    fg_option_values *of_source = NULL;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (has_text(values, names[i]))
-            fgi_catalog_option_set(options, names[i], fg_option_string(values, names[i]));
-    fg_status status = fgi_catalog_options_read(fg_option_string(values, "source_options"), options,
-                                                &of_source, &why);
+    drop_empty(&options);
+    options.class_names = r->class_names;
+    options.class_count = r->class_count;
+    options.no_classes = options.keep_missing = options.no_split_folders = is_new;
+    options.skip_missing = !is_new && s->own->crop.damaged == FGI_DAMAGED_SKIP;
+    fg_status status =
+        fgi_catalog_options_read(s->own->source_options, &options, &texts, &twice, &why);
     if (status != FG_OK)
-        return fg_option_fail(values, "source_options", status, err, "%s", why.message);
-    for (size_t i = 0; status == FG_OK && i < sizeof names / sizeof names[0]; i++)
-        if (has_text(values, names[i]) && has_text(of_source, names[i]))
-            status = fg_option_fail(values, names[i], FG_EINVAL, err,
-                                    "it is also in data.source_options: set only one of them");
-    if (status == FG_OK)
-        status = fg_catalog_open(path, options, out, err);
-    fg_option_values_destroy(of_source);
+        return fg_option_fail(r->values, "source_options", status, err, "%s", why.message);
+    if (twice != NULL)
+        status = fg_option_fail(r->values, twice, FG_EINVAL, err,
+                                "it is also in data.source_options: set only one of them");
+    else
+        status = fg_catalog_open(path, &options, &s->catalog, err);
+    fgi_free(texts);
     return status;
 }
 
-/* Opens the source that the option names, with the classes of the request. Folders of new images,
- * whose targets are not needed, are not classes. */
-static fg_status source_open(const fg_option_values *values, const char *option,
-                             const fg_format_request *request, source *out, fg_error *err)
+/* Opens the source of the request's part. */
+static fg_status source_open(const images *own, const fg_format_request *request, source *out,
+                             fg_error *err)
 {
-    const bool is_new = request->part == FG_PART_PREDICT && !request->needs_target;
-    fg_catalog_options options = {.kind = fg_option_string(values, "source"),
-                                  .class_names = request->class_names,
-                                  .class_count = request->class_count,
-                                  .no_classes = is_new,
-                                  .keep_missing = is_new,
-                                  .skip_missing = !is_new && fgi_crop_skips(values),
-                                  .no_split_folders = is_new};
-    *out = (source){.needs_target = request->needs_target,
-                    .input = request->input,
+    const char *path = own->crop.paths[request->part];
+    *out = (source){.own = own,
+                    .request = request,
                     .listener = {request->say, request->say_self, request->is_training}};
-    fg_status status =
-        open_catalog(values, fg_option_string(values, option), &options, &out->catalog, err);
-    status = fgi_crop_hint(status, is_pack(fg_option_string(values, option)),
-                           "to read a pack, set data.format to pack", err);
-    if (status == FG_OK && out->needs_target)
+    fg_status status = open_catalog(out, path, err);
+    status = fgi_crop_hint(status, is_pack(path), "to read a pack, set data.format to pack", err);
+    if (status == FG_OK && request->needs_target)
         status = fgi_catalog_check_labels(out->catalog, err);
     if (status == FG_OK)
-        status = choose(out, request->part, err);
+        status = choose(out, err);
     if (status == FG_OK)
-        status = warn_of_labels(out, request, err);
+        status = warn_of_labels(out, err);
     if (status == FG_OK && request->say != NULL)
         status = fg_catalog_describe(out->catalog, request->say, request->say_self, err);
     if (status != FG_OK)
@@ -138,24 +143,19 @@ static fg_status source_open(const fg_option_values *values, const char *option,
 
 enum { CHECK_SECONDS = 2 };
 
-static void set_check(const fg_option_values *values, bool is_checked, fg_images_options *options)
-{
-    const char *check = fg_option_string(values, "check");
-    options->check = is_checked && strcmp(check, "never") != 0;
-    options->check_decodes = strcmp(check, "decode") == 0;
-    options->check_seconds = strcmp(check, "all") == 0 ? 0 : CHECK_SECONDS;
-}
-
 /* is_checked: for a fit, before which the files are checked. */
-static fg_status create(const source *s, const fg_option_values *values, bool is_training,
-                        bool is_checked, fg_dataset **out, fg_error *err)
+static fg_status create(const source *s, bool is_training, bool is_checked, fg_dataset **out,
+                        fg_error *err)
 {
-    fg_images_options options = fgi_crop_options(values, s->input, is_training);
+    const images *own = s->own;
+    fg_images_options options = fgi_crop_options(&own->crop, s->request->input, is_training);
     options.splits = s->splits;
     options.split = 1;
-    options.no_labels = !s->needs_target;
-    options.skip_damaged = is_training && fgi_crop_skips(values);
-    set_check(values, is_checked, &options);
+    options.no_labels = !s->request->needs_target;
+    options.skip_damaged = is_training && own->crop.damaged == FGI_DAMAGED_SKIP;
+    options.check = is_checked && own->check != CHECK_NEVER;
+    options.check_decodes = own->check == CHECK_DECODE;
+    options.check_seconds = own->check == CHECK_ALL ? 0 : CHECK_SECONDS;
     const fg_status status = fgi_images_create(s->catalog, &options, &s->listener, out, err);
     return fgi_crop_hint(
         status, options.check && (status == FG_EFORMAT || status == FG_EUNSUPPORTED),
@@ -168,138 +168,115 @@ static fg_status create(const source *s, const fg_option_values *values, bool is
 /* ---- parts ----------------------------------------------------------------------------------- */
 
 /* Validation samples in the training source that nothing uses are probably a mistake. */
-static fg_status check_splits(const source *s, const fg_option_values *values, fg_error *err)
+static fg_status check_splits(const source *s, fg_error *err)
 {
     fg_catalog_item item;
-    const char *val = fg_option_string(values, "val");
+    const char *const *paths = s->own->crop.paths, *val = paths[FG_PART_VAL];
     for (int64_t i = 0; (val == NULL || *val == '\0') && i < fg_catalog_count(s->catalog); i++) {
         FGI_TRY(fg_catalog_get(s->catalog, i, &item, err));
         if (item.split == FG_VAL)
-            return fg_option_fail(values, "train", FG_EINVAL, err,
+            return fg_option_fail(s->request->values, "train", FG_EINVAL, err,
                                   "'%s' also contains validation samples\nset data.val to the same "
                                   "path to use them",
-                                  fg_option_string(values, "train"));
+                                  paths[FG_PART_TRAIN]);
     }
     return FG_OK;
 }
 
-static fg_status split_train(const source *s, const fg_option_values *values,
-                             const fg_format_request *request, fg_format_data *out, fg_error *err)
+static fg_status split_train(const source *s, fg_format_data *out, fg_error *err)
 {
     fg_dataset *varied = NULL, *middle = NULL;
-    fg_status status = create(s, values, true, true, &varied, err);
+    fg_status status = create(s, true, true, &varied, err);
     if (status == FG_OK)
-        status = create(s, values, false, false, &middle, err);
+        status = create(s, false, false, &middle, err);
     if (status == FG_OK)
-        status = fgi_crop_hold_out(request, varied, middle, out, err);
+        status = fgi_crop_hold_out(s->request, varied, middle, out, err);
     fg_dataset_destroy(varied);
     fg_dataset_destroy(middle);
     return status;
 }
 
 /* Validation samples in a separate source have the classes of the training samples. */
-static fg_status open_val(const fg_option_values *values, const fg_format_request *request,
-                          fg_format_data *out, fg_error *err)
+static fg_status open_val(const source *train, fg_format_data *out, fg_error *err)
 {
     source val;
-    const fg_format_request of_val = fgi_crop_val_request(request, out->samples);
-    const char *path = fg_option_string(values, "val");
+    const fg_format_request request = fgi_crop_val_request(train->request, out->samples);
+    const char *path = train->own->crop.paths[FG_PART_VAL];
     if (path == NULL || *path == '\0')
         return FG_OK;
-    FGI_TRY(source_open(values, "val", &of_val, &val, err));
-    const fg_status status = create(&val, values, false, true, &out->val, err);
+    FGI_TRY(source_open(train->own, &request, &val, err));
+    const fg_status status = create(&val, false, true, &out->val, err);
     source_fini(&val);
     return status;
 }
 
-static fg_status open_train(const source *s, const fg_option_values *values,
-                            const fg_format_request *request, fg_format_data *out, fg_error *err)
+static fg_status open_train(const source *s, fg_format_data *out, fg_error *err)
 {
-    FGI_TRY(check_splits(s, values, err));
-    if (!request->is_training)
-        return create(s, values, false, false, &out->samples, err);
-    if (request->val_fraction > 0)
-        return split_train(s, values, request, out, err);
-    FGI_TRY(create(s, values, true, true, &out->samples, err));
-    return open_val(values, request, out, err);
+    FGI_TRY(check_splits(s, err));
+    if (!s->request->is_training)
+        return create(s, false, false, &out->samples, err);
+    if (s->request->val_fraction > 0)
+        return split_train(s, out, err);
+    FGI_TRY(create(s, true, true, &out->samples, err));
+    return open_val(s, out, err);
 }
 
-static fg_status open_part(const fg_option_values *values, const fg_format_request *request,
-                           fg_format_data *out, fg_error *err)
+static fg_status open_part(const void *own, const fg_format_request *request, fg_format_data *out,
+                           fg_error *err)
 {
-    static const char *const option[] = {[FG_PART_TRAIN] = "train",
-                                         [FG_PART_VAL] = "val",
-                                         [FG_PART_TEST] = "test",
-                                         [FG_PART_PREDICT] = "predict"};
+    const images *o = own;
     source s;
-    FGI_TRY(fgi_crop_check(values, err));
-    FGI_TRY(source_open(values, option[request->part], request, &s, err));
+    FGI_TRY(fgi_crop_check(&o->crop, request->values, err));
+    FGI_TRY(source_open(o, request, &s, err));
     const fg_status status = request->part == FG_PART_TRAIN
-                                 ? open_train(&s, values, request, out, err)
-                                 : create(&s, values, false, false, &out->samples, err);
+                                 ? open_train(&s, out, err)
+                                 : create(&s, false, false, &out->samples, err);
     source_fini(&s);
     return status;
 }
 
 /* ---- the row --------------------------------------------------------------------------------- */
 
+#define LIST_OPTION(name, example, help)                                                           \
+    FG_OPTION_AS(#name, images, catalog.name, STRING, NULL, NULL, example, help)
+
 static const fg_option options[] = {
-    {.name = "train",
-     .kind = FG_OPTION_STRING,
-     .example = "photos/train",
-     .help = "The training images: a folder with one folder per class, a list (.csv or .jsonl), or "
-             "tar (WebDataset) or TFRecord files."},
-    {.name = "val",
-     .kind = FG_OPTION_STRING,
-     .example = "data/val.csv",
-     .help = "Validation samples."},
-    {.name = "test",
-     .kind = FG_OPTION_STRING,
-     .example = "data/test.csv",
-     .help = "Test samples for `test` and `predict`. Default: the validation samples."},
-    FGI_OPTION_PREDICT,
-    {.name = "source",
-     .kind = FG_OPTION_CHOICE,
-     .initial = "auto",
-     .range = "auto|folder|csv|jsonl|tar|tfrecord",
-     .example = "tar",
-     .help = "Kind of the files. auto: recognized by their names."},
-    {.name = "root",
-     .kind = FG_OPTION_STRING,
-     .example = "data/train_images",
-     .help = "Folder of the files of a list. Default: the folder of the list."},
-    {.name = "suffix",
-     .kind = FG_OPTION_STRING,
-     .example = ".jpg",
-     .help = "Extension that the names in a list lack; it is added to those that do not end in "
-             "it."},
-    {.name = "path_column",
-     .kind = FG_OPTION_STRING,
-     .example = "image_id",
-     .help = "Column of a list with the names of the files. Default: path, or else file_name."},
-    {.name = "label_column",
-     .kind = FG_OPTION_STRING,
-     .example = "breed",
-     .help = "Column of a list with the classes. Default: label."},
-    {.name = "split_column",
-     .kind = FG_OPTION_STRING,
-     .example = "part",
-     .help = "Column of a list with the split: train, val or test. Default: split."},
-    {.name = "group_column",
-     .kind = FG_OPTION_STRING,
-     .example = "patient",
-     .help = "Column of a list with the group: images of one group are never divided between "
-             "training and validation. Default: group."},
-    {.name = "source_options",
-     .kind = FG_OPTION_STRING,
-     .example = "path_column=file,label_column=class",
-     .help = "Names in the files. Lists: path_column, name_column, label_column, labels_column, "
-             "split_column, group_column, root, suffix, delimiter. tar: label_member. TFRecord: "
-             "image_feature, label_feature, text_feature, name_feature. Folders: "
-             "no_split_folders."},
+    FGI_OPTION_PATH("train", FG_PART_TRAIN, "photos/train",
+                    "The training images: a folder with one folder per class, a list (.csv or "
+                    ".jsonl), or tar (WebDataset) or TFRecord files."),
+    FGI_OPTION_PATH("val", FG_PART_VAL, "data/val.csv", "Validation samples."),
+    FGI_OPTION_PATH("test", FG_PART_TEST, "data/test.csv",
+                    "Test samples for `test` and `predict`. Default: the validation samples."),
+    FGI_OPTION_PREDICT(fgi_crop),
+    FG_OPTION_AS("source", images, catalog.kind, CHOICE, "auto",
+                 "auto|folder|csv|jsonl|tar|tfrecord", "tar",
+                 "Kind of the files. auto: recognized by their names."),
+    LIST_OPTION(root, "data/train_images",
+                "Folder of the files of a list. Default: the folder of the list."),
+    LIST_OPTION(suffix, ".jpg",
+                "Extension that the names in a list lack; it is added to those that do not end in "
+                "it."),
+    LIST_OPTION(path_column, "image_id",
+                "Column of a list with the names of the files. Default: path, or else file_name."),
+    LIST_OPTION(label_column, "breed", "Column of a list with the classes. Default: label."),
+    LIST_OPTION(split_column, "part",
+                "Column of a list with the split: train, val or test. Default: split."),
+    LIST_OPTION(group_column, "patient",
+                "Column of a list with the group: images of one group are never divided between "
+                "training and validation. Default: group."),
+    FG_OPTION(images, source_options, STRING, NULL, NULL, "path_column=file,label_column=class",
+              "Names in the files. Lists: path_column, name_column, label_column, labels_column, "
+              "split_column, group_column, root, suffix, delimiter. tar: label_member. TFRecord: "
+              "image_feature, label_feature, text_feature, name_feature. Folders: "
+              "no_split_folders."),
     FGI_OPTIONS_CROP,
     FGI_OPTION_DAMAGED,
-    FGI_OPTION_CHECK,
+    FG_OPTION_ENUM(images, check, "auto", "auto|all|decode|never", "decode",
+                   "Check the beginning and the end of each training and validation file before "
+                   "training, to find truncated files. auto: for at most 2 seconds, and print how "
+                   "many files were checked if that is not enough for all. all: until all files "
+                   "are checked. decode: decode each file once, which also finds damage within a "
+                   "file; otherwise, that is only noticed by crops that need this part."),
     FGI_OPTIONS_DECODE,
 };
 
@@ -307,8 +284,7 @@ const fg_format_entry fgi_images_row = {
     .entry = {.name = "images",
               .help = "image files: folders, lists, tar, TFRecord",
               .spellings = "imagefolder|image_folder|webdataset|tfrecord",
-              .options = options,
-              .option_count = sizeof options / sizeof options[0]},
+              FG_OPTIONS(options, images)},
     .files = {.train = "train", .val = "val", .test = "test", .predict = "predict"},
     .fitted = "size|channels",
     .open = open_part};

@@ -10,6 +10,12 @@
 #include "data/dataset.h"
 #include "data/formats.h"
 
+typedef struct npy {
+    const char *paths[4], *targets[4]; /* by fg_data_part; no targets of FG_PART_PREDICT */
+    bool no_normalize;
+    fg_ints image; /* the recipe reads it */
+} npy;
+
 /* ---- the deviation of targets ---------------------------------------------------------------- */
 
 /* Mean and population deviation of all numbers of the targets, by Welford's sums. */
@@ -36,10 +42,9 @@ static fg_status measure(const fg_dataset *targets, void *const rows[2], double 
 }
 
 /* The training part of the targets alone: the inputs may be large. */
-static fg_status open_targets(const fg_option_values *values, const fg_format_request *request,
-                              fg_dataset **out, fg_error *err)
+static fg_status open_targets(const char *y, const fg_format_request *request, fg_dataset **out,
+                              fg_error *err)
 {
-    const char *y = fg_option_string(values, "y");
     fg_dataset *all = NULL, *train = NULL, *val = NULL;
     FGI_TRY(fg_npy_open(y, y, NULL, &all, err));
     *out = all;
@@ -64,7 +69,7 @@ static fg_status make_rows(const fg_dataset *dataset, void *rows[2], fg_error *e
     return FG_OK;
 }
 
-static fg_status measure_targets(const fg_option_values *values, const fg_format_request *request,
+static fg_status measure_targets(const npy *o, const fg_format_request *request,
                                  fg_format_data *out, fg_error *err)
 {
     const fg_dtype dtype = fg_dataset_field(out->samples, 1)->type.dtype;
@@ -72,17 +77,16 @@ static fg_status measure_targets(const fg_option_values *values, const fg_format
     const bool is_regression = strcmp(request->task, "regression") == 0 ||
                                (strcmp(request->task, "auto") == 0 && !has_classes);
     fg_dataset *targets = NULL;
-    if (!is_regression || !fg_option_bool(values, "normalize") ||
-        (dtype != FG_F32 && dtype != FG_S32))
+    if (!is_regression || o->no_normalize || (dtype != FG_F32 && dtype != FG_S32))
         return FG_OK;
     void *rows[2] = {NULL, NULL};
-    fg_status status = open_targets(values, request, &targets, err);
+    fg_status status = open_targets(o->targets[FG_PART_TRAIN], request, &targets, err);
     if (status == FG_OK)
         status = make_rows(targets, rows, err);
     if (status == FG_OK)
         status = measure(targets, rows, &out->target_mean, &out->target_deviation, err);
     if (status == FG_OK && !isfinite(out->target_deviation))
-        status = fg_option_fail(values, "y", FG_EINVAL, err,
+        status = fg_option_fail(request->values, "y", FG_EINVAL, err,
                                 "a training target is NaN or infinite: expected finite numbers");
     fgi_free(rows[0]);
     fgi_free(rows[1]);
@@ -174,16 +178,20 @@ static fg_status require_finite(const char *path, fg_dataset **samples, fg_error
 }
 
 /* As in a CSV, inputs must be finite; to predict, those of each row. */
-static fg_status check_inputs(const fg_option_values *values, const char *option,
-                              const fg_format_request *request, fg_dataset **samples, fg_error *err)
+static fg_status check_inputs(const char *path, const fg_format_request *request,
+                              fg_dataset **samples, fg_error *err)
 {
+    static const char *const names[] = {[FG_PART_TRAIN] = "x",
+                                        [FG_PART_VAL] = "val_x",
+                                        [FG_PART_TEST] = "test_x",
+                                        [FG_PART_PREDICT] = "predict"};
     int64_t row;
     FGI_TRY(find_bad(*samples, &row, err));
     if (row < 0)
         return FG_OK;
     if (!request->needs_target && request->part != FG_PART_TRAIN)
-        return require_finite(fg_option_string(values, option), samples, err);
-    return fg_option_fail(values, option, FG_EINVAL, err,
+        return require_finite(path, samples, err);
+    return fg_option_fail(request->values, names[request->part], FG_EINVAL, err,
                           "row %lld has a value that is NaN or infinite (the first is row "
                           "0): expected finite numbers\nremove the row, or replace the "
                           "value, as numpy.nan_to_num does",
@@ -191,11 +199,10 @@ static fg_status check_inputs(const fg_option_values *values, const char *option
 }
 
 /* A model has an output for each index up to the largest label. */
-static fg_status check_labels(const fg_option_values *values, const fg_dataset *samples,
-                              fg_error *err)
+static fg_status check_labels(const char *y, const fg_option_values *values,
+                              const fg_dataset *samples, fg_error *err)
 {
     enum { MOST_CLASSES = 1000000 };
-    const char *y = fg_option_string(values, "y");
     const int64_t classes = fg_dataset_class_count(samples);
     fg_dataset *labels = NULL;
     int32_t pair[2] = {0, 0};
@@ -228,57 +235,45 @@ static fg_status check_labels(const fg_option_values *values, const fg_dataset *
 /* ---- opening --------------------------------------------------------------------------------- */
 
 /* Targets may be missing where samples are for prediction only. */
-static fg_status open_part(const fg_option_values *values, const fg_format_request *request,
-                           fg_format_data *out, fg_error *err)
+static fg_status open_part(const void *own, const fg_format_request *request, fg_format_data *out,
+                           fg_error *err)
 {
-    const fg_format_files *files = &fgi_npy_row.files;
-    const char *const inputs[] = {[FG_PART_TRAIN] = files->train,
-                                  [FG_PART_VAL] = files->val,
-                                  [FG_PART_TEST] = files->test,
-                                  [FG_PART_PREDICT] = files->predict};
-    const char *const targets[] = {[FG_PART_TRAIN] = files->train_target,
-                                   [FG_PART_VAL] = files->val_target,
-                                   [FG_PART_TEST] = files->test_target,
-                                   [FG_PART_PREDICT] = NULL};
-    const char *target = targets[request->part];
-    const char *x = fg_option_string(values, inputs[request->part]);
-    FGI_TRY(fg_npy_open(x, target != NULL ? fg_option_string(values, target) : NULL, NULL,
-                        &out->samples, err));
-    FGI_TRY(check_inputs(values, inputs[request->part], request, &out->samples, err));
-    if (request->part == FG_PART_TRAIN && request->is_training &&
-        strcmp(request->task, "regression") != 0 && fg_dataset_class_count(out->samples) > 0)
-        FGI_TRY(check_labels(values, out->samples, err));
-    return request->part == FG_PART_TRAIN && request->is_training
-               ? measure_targets(values, request, out, err)
-               : FG_OK;
+    const npy *o = own;
+    const char *x = o->paths[request->part], *y = o->targets[request->part];
+    FGI_TRY(fg_npy_open(x, y, NULL, &out->samples, err));
+    FGI_TRY(check_inputs(x, request, &out->samples, err));
+    if (request->part != FG_PART_TRAIN || !request->is_training)
+        return FG_OK;
+    if (strcmp(request->task, "regression") != 0 && fg_dataset_class_count(out->samples) > 0)
+        FGI_TRY(check_labels(y, request->values, out->samples, err));
+    return measure_targets(o, request, out, err);
 }
 
 /* ---- the row --------------------------------------------------------------------------------- */
 
-#define FILE_OPTION(file, text, words)                                                             \
-    {                                                                                              \
-        .name = (file), .kind = FG_OPTION_STRING, .example = (text), .help = (words)               \
-    }
+#define FILE_OPTION(name, member, example, help)                                                   \
+    FG_OPTION_AS(name, npy, member, STRING, NULL, NULL, example, help)
 
 static const fg_option options[] = {
-    FILE_OPTION("x", "data/x.npy",
+    FILE_OPTION("x", paths[FG_PART_TRAIN], "data/x.npy",
                 "The inputs, T[N,...]: a .npy file, or an array of an archive, data.npz:x."),
-    FILE_OPTION("y", "data/y.npy", "The targets, T[N] or T[N,...]; integers for a classification."),
-    FILE_OPTION("val_x", "data/val_x.npy", "Inputs for validation."),
-    FILE_OPTION("val_y", "data/val_y.npy", "Targets for validation."),
-    FILE_OPTION("test_x", "data/test_x.npy",
+    FILE_OPTION("y", targets[FG_PART_TRAIN], "data/y.npy",
+                "The targets, T[N] or T[N,...]; integers for a classification."),
+    FILE_OPTION("val_x", paths[FG_PART_VAL], "data/val_x.npy", "Inputs for validation."),
+    FILE_OPTION("val_y", targets[FG_PART_VAL], "data/val_y.npy", "Targets for validation."),
+    FILE_OPTION("test_x", paths[FG_PART_TEST], "data/test_x.npy",
                 "Inputs for `test` and `predict`. Default: the validation samples."),
-    FILE_OPTION("test_y", "data/test_y.npy", "Targets for `test`; `predict` does not need them."),
-    FGI_OPTION_PREDICT,
-    FGI_OPTION_NORMALIZE,
-    FGI_OPTION_IMAGE,
+    FILE_OPTION("test_y", targets[FG_PART_TEST], "data/test_y.npy",
+                "Targets for `test`; `predict` does not need them."),
+    FGI_OPTION_PREDICT(npy),
+    FGI_OPTION_NORMALIZE(npy, no_normalize),
+    FGI_OPTION_IMAGE(npy),
 };
 
 const fg_format_entry fgi_npy_row = {.entry = {.name = "npy",
                                                .help = "NumPy arrays",
                                                .spellings = "numpy",
-                                               .options = options,
-                                               .option_count = sizeof options / sizeof options[0]},
+                                               FG_OPTIONS(options, npy)},
                                      .files = {.train = "x",
                                                .val = "val_x",
                                                .test = "test_x",

@@ -17,17 +17,20 @@
 #include "data/format_crop.h"
 #include "data/pack_samples.h"
 
+typedef struct pack {
+    fgi_crop crop;
+    double preload;
+} pack;
+
 /* ---- packs ----------------------------------------------------------------------------------- */
 
 /* A pack and the samples of one part of it. */
 typedef struct part {
+    const pack *own;
+    const fg_format_request *request;
     fg_pack *pack;
     const char *path;
-    bool has_splits, has_val, needs_target;
-    fg_data_part part;
-    const char *const *class_names; /* borrowed; NULL: those of the pack */
-    int64_t class_count;
-    const fg_type *input;
+    bool has_splits, has_val;
 } part;
 
 static const uint8_t split_of[] = {
@@ -46,17 +49,21 @@ static fg_status look_at_splits(part *p, fg_error *err)
     return FG_OK;
 }
 
+/* Whether the part is only some of the records. */
+static bool is_split(const part *p) { return p->has_splits && p->request->part != FG_PART_PREDICT; }
+
 /* Warns about samples of the part that have several labels. */
-static fg_status warn_of_labels(const part *p, const fg_format_request *request, fg_error *err)
+static fg_status warn_of_labels(const part *p, fg_error *err)
 {
+    const fg_format_request *request = p->request;
     fgi_pack_columns columns = {0};
     const int64_t variants = fg_pack_get_info(p->pack)->variant_count;
-    const bool is_split = p->has_splits && p->part != FG_PART_PREDICT;
     int64_t several = 0;
-    for (int64_t i = 0; p->needs_target && i < fg_pack_count(p->pack); i += variants) {
+    for (int64_t i = 0; request->needs_target && i < fg_pack_count(p->pack); i += variants) {
         FGI_TRY(fgi_pack_columns_at(p->pack, i, &columns, err));
         const int64_t at = i - columns.first;
-        if (columns.labels_start != NULL && (!is_split || columns.split[at] == split_of[p->part]))
+        if (columns.labels_start != NULL &&
+            (!is_split(p) || columns.split[at] == split_of[request->part]))
             several += columns.labels_start[at + 1] > columns.labels_start[at] + 1;
     }
     fgi_crop_warn_labels(request, p->path, several);
@@ -66,36 +73,29 @@ static fg_status warn_of_labels(const part *p, const fg_format_request *request,
 /* Whether there may be images in place of a pack: a folder, or a file with the name of an image. */
 static bool has_images(const char *path)
 {
-    struct stat info;
-    const bool is_folder = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-    return is_folder || (fgi_is_image_name(fgi_str_of(path)) && fgi_file_exists(path));
+    return fgi_is_folder(path) || (fgi_is_image_name(fgi_str_of(path)) && fgi_file_exists(path));
 }
 
-static fg_status part_open(const fg_option_values *values, const char *option,
-                           const fg_format_request *request, part *out, fg_error *err)
+/* Opens the pack of the request's part. */
+static fg_status part_open(const pack *own, const fg_format_request *request, part *out,
+                           fg_error *err)
 {
-    *out = (part){.part = request->part,
-                  .path = fg_option_string(values, option),
-                  .needs_target = request->needs_target,
-                  .class_names = request->class_names,
-                  .class_count = request->class_count,
-                  .input = request->input};
+    *out = (part){.own = own, .request = request, .path = own->crop.paths[request->part]};
     fg_status status = fg_pack_open(out->path, NULL, &out->pack, err);
     if (status != FG_OK)
         return fgi_crop_hint(status, has_images(out->path),
                              "to read image files, set data.format to images", err);
     status = look_at_splits(out, err);
     if (status == FG_OK)
-        status = warn_of_labels(out, request, err);
+        status = warn_of_labels(out, err);
     if (status != FG_OK)
         fg_pack_close(out->pack);
     return status;
 }
 
 /* Bytes of a pack that is read into memory before it is used. */
-static uint64_t preload_bytes(const fg_option_values *values)
+static uint64_t preload_bytes(double fraction)
 {
-    const double fraction = fg_option_float(values, "preload");
     fg_host *host = NULL;
     double free_bytes = 0;
     if (fraction > 0 && fg_host_open(NULL, &host, NULL) == FG_OK)
@@ -128,27 +128,27 @@ static fg_status check_encoding(const fg_dataset *dataset, const fg_option_value
 }
 
 /* The samples of the part; all of a pack without splits, and to predict. */
-static fg_status create(const part *p, const fg_option_values *values, bool is_training,
-                        fg_dataset **out, fg_error *err)
+static fg_status create(const part *p, bool is_training, fg_dataset **out, fg_error *err)
 {
-    fg_pack_dataset_options o = {.images = fgi_crop_options(values, p->input, is_training),
+    const fg_format_request *r = p->request;
+    fg_pack_dataset_options o = {.images = fgi_crop_options(&p->own->crop, r->input, is_training),
                                  .first_variant = !is_training,
-                                 .class_names = p->class_names,
-                                 .class_count = p->class_count,
+                                 .class_names = r->class_names,
+                                 .class_count = r->class_count,
                                  .keep_planes = true,
-                                 .preload_bytes = preload_bytes(values)};
-    o.images.no_labels = !p->needs_target;
-    if (is_training && fgi_crop_skips(values))
+                                 .preload_bytes = preload_bytes(p->own->preload)};
+    o.images.no_labels = !r->needs_target;
+    if (is_training && p->own->crop.damaged == FGI_DAMAGED_SKIP)
         o.bad = FG_PACK_BAD_SKIP;
-    if (p->has_splits && p->part != FG_PART_PREDICT) {
+    if (is_split(p)) {
         o.use_splits = true;
-        o.images.split = split_of[p->part];
+        o.images.split = split_of[r->part];
     }
     fg_status status = fg_pack_dataset_create(p->pack, &o, out, err);
     if (status == FG_OK && p->has_splits)
-        status = fgi_crop_check_count(p->path, p->part, fg_dataset_count(*out), err);
+        status = fgi_crop_check_count(p->path, r->part, fg_dataset_count(*out), err);
     if (status == FG_OK)
-        status = check_encoding(*out, values, err);
+        status = check_encoding(*out, r->values, err);
     if (status == FG_OK)
         return FG_OK;
     fg_dataset_destroy(*out);
@@ -159,71 +159,64 @@ static fg_status create(const part *p, const fg_option_values *values, bool is_t
 /* ---- parts ----------------------------------------------------------------------------------- */
 
 /* Validation samples in the training pack that nothing uses are probably a mistake. */
-static fg_status check_splits(const part *p, const fg_option_values *values, fg_error *err)
+static fg_status check_splits(const part *p, fg_error *err)
 {
-    const char *val = fg_option_string(values, "val");
+    const char *val = p->own->crop.paths[FG_PART_VAL];
     if (!p->has_val || (val != NULL && *val != '\0'))
         return FG_OK;
-    return fg_option_fail(values, "train", FG_EINVAL, err,
+    return fg_option_fail(p->request->values, "train", FG_EINVAL, err,
                           "'%s' also contains validation samples\nset data.val to the same path to "
                           "use them",
                           p->path);
 }
 
-static fg_status split_train(const part *p, const fg_option_values *values,
-                             const fg_format_request *request, fg_format_data *out, fg_error *err)
+static fg_status split_train(const part *p, fg_format_data *out, fg_error *err)
 {
     fg_dataset *varied = NULL, *middle = NULL;
-    fg_status status = create(p, values, true, &varied, err);
+    fg_status status = create(p, true, &varied, err);
     if (status == FG_OK)
-        status = create(p, values, false, &middle, err);
+        status = create(p, false, &middle, err);
     if (status == FG_OK)
-        status = fgi_crop_hold_out(request, varied, middle, out, err);
+        status = fgi_crop_hold_out(p->request, varied, middle, out, err);
     fg_dataset_destroy(varied);
     fg_dataset_destroy(middle);
     return status;
 }
 
 /* Validation samples in another pack have the classes of the training samples. */
-static fg_status open_val(const fg_option_values *values, const fg_format_request *request,
-                          fg_format_data *out, fg_error *err)
+static fg_status open_val(const part *train, fg_format_data *out, fg_error *err)
 {
     part val;
-    const fg_format_request of_val = fgi_crop_val_request(request, out->samples);
-    const char *path = fg_option_string(values, "val");
+    const fg_format_request request = fgi_crop_val_request(train->request, out->samples);
+    const char *path = train->own->crop.paths[FG_PART_VAL];
     if (path == NULL || *path == '\0')
         return FG_OK;
-    FGI_TRY(part_open(values, "val", &of_val, &val, err));
-    const fg_status status = create(&val, values, false, &out->val, err);
+    FGI_TRY(part_open(train->own, &request, &val, err));
+    const fg_status status = create(&val, false, &out->val, err);
     fg_pack_close(val.pack);
     return status;
 }
 
-static fg_status open_train(const part *p, const fg_option_values *values,
-                            const fg_format_request *request, fg_format_data *out, fg_error *err)
+static fg_status open_train(const part *p, fg_format_data *out, fg_error *err)
 {
-    FGI_TRY(check_splits(p, values, err));
-    if (!request->is_training)
-        return create(p, values, false, &out->samples, err);
-    if (request->val_fraction > 0)
-        return split_train(p, values, request, out, err);
-    FGI_TRY(create(p, values, true, &out->samples, err));
-    return open_val(values, request, out, err);
+    FGI_TRY(check_splits(p, err));
+    if (!p->request->is_training)
+        return create(p, false, &out->samples, err);
+    if (p->request->val_fraction > 0)
+        return split_train(p, out, err);
+    FGI_TRY(create(p, true, &out->samples, err));
+    return open_val(p, out, err);
 }
 
-static fg_status open_part(const fg_option_values *values, const fg_format_request *request,
-                           fg_format_data *out, fg_error *err)
+static fg_status open_part(const void *own, const fg_format_request *request, fg_format_data *out,
+                           fg_error *err)
 {
-    static const char *const option[] = {[FG_PART_TRAIN] = "train",
-                                         [FG_PART_VAL] = "val",
-                                         [FG_PART_TEST] = "test",
-                                         [FG_PART_PREDICT] = "predict"};
+    const pack *o = own;
     part p;
-    FGI_TRY(fgi_crop_check(values, err));
-    FGI_TRY(part_open(values, option[request->part], request, &p, err));
-    const fg_status status = request->part == FG_PART_TRAIN
-                                 ? open_train(&p, values, request, out, err)
-                                 : create(&p, values, false, &out->samples, err);
+    FGI_TRY(fgi_crop_check(&o->crop, request->values, err));
+    FGI_TRY(part_open(o, request, &p, err));
+    const fg_status status = request->part == FG_PART_TRAIN ? open_train(&p, out, err)
+                                                            : create(&p, false, &out->samples, err);
     fg_pack_close(p.pack);
     return status;
 }
@@ -231,37 +224,26 @@ static fg_status open_part(const fg_option_values *values, const fg_format_reque
 /* ---- the row --------------------------------------------------------------------------------- */
 
 static const fg_option options[] = {
-    {.name = "train",
-     .kind = FG_OPTION_STRING,
-     .example = "photos.pack",
-     .help = "The training samples: a pack, any file of a set of shards, a pattern, or a folder "
-             "with one pack."},
-    {.name = "val",
-     .kind = FG_OPTION_STRING,
-     .example = "photos.pack",
-     .help = "Validation samples. It may be the same pack, if its records have splits."},
-    {.name = "test",
-     .kind = FG_OPTION_STRING,
-     .example = "photos.pack",
-     .help = "Test samples for `test` and `predict`. Default: the validation samples."},
-    FGI_OPTION_PREDICT,
+    FGI_OPTION_PATH("train", FG_PART_TRAIN, "photos.pack",
+                    "The training samples: a pack, any file of a set of shards, a pattern, or a "
+                    "folder with one pack."),
+    FGI_OPTION_PATH("val", FG_PART_VAL, "photos.pack",
+                    "Validation samples. It may be the same pack, if its records have splits."),
+    FGI_OPTION_PATH("test", FG_PART_TEST, "photos.pack",
+                    "Test samples for `test` and `predict`. Default: the validation samples."),
+    FGI_OPTION_PREDICT(fgi_crop),
     FGI_OPTIONS_CROP,
     FGI_OPTION_DAMAGED,
     FGI_OPTIONS_DECODE,
-    {.name = "preload",
-     .kind = FG_OPTION_FLOAT,
-     .initial = "0",
-     .range = "0..1",
-     .example = "0.5",
-     .help = "Read a pack into memory before the first step, if it is smaller than this fraction "
-             "of the free memory. 0: read records when they are needed, ahead of time."},
+    FG_OPTION(pack, preload, FLOAT, "0", "0..1", "0.5",
+              "Read a pack into memory before the first step, if it is smaller than this fraction "
+              "of the free memory. 0: read records when they are needed, ahead of time."),
 };
 
 const fg_format_entry fgi_pack_row = {
     .entry = {.name = "pack",
               .help = "a pack, written by `fulgurite pack`",
-              .options = options,
-              .option_count = sizeof options / sizeof options[0]},
+              FG_OPTIONS(options, pack)},
     .files = {.train = "train", .val = "val", .test = "test", .predict = "predict"},
     .fitted = "size|channels",
     .open = open_part};

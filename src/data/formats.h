@@ -17,35 +17,26 @@ void fgi_format_say(const fg_format_request *request, fg_log_level level, const 
 
 typedef fg_status fgi_open_split(const char *folder, fg_data_split split, fg_dataset **out,
                                  fg_error *err);
-/* Opens a part of a published dataset: the folder is the option `path`. */
-fg_status fgi_format_open_folder(const fg_option_values *values, const fg_format_request *request,
+/* Opens a part of a published dataset in a folder. */
+fg_status fgi_format_open_folder(const char *path, const fg_format_request *request,
                                  fgi_open_split *open, fg_format_data *out, fg_error *err);
 
-#define FGI_OPTION_FOLDER                                                                          \
-    {                                                                                              \
-        .name = "path", .kind = FG_OPTION_STRING, .example = "data/mnist",                         \
-        .help = "The folder with the usual file names."                                            \
-    }
-#define FGI_OPTION_PREDICT                                                                         \
-    {                                                                                              \
-        .name = "predict", .kind = FG_OPTION_STRING, .example = "data/new.csv",                    \
-        .help = "New samples for `predict`; targets are not read. Default: the test data, or "     \
-                "else the validation data."                                                        \
-    }
-#define FGI_OPTION_IMAGE                                                                           \
-    {                                                                                              \
-        .name = "image", .kind = FG_OPTION_INTS, .initial = "[]", .range = "1..65536",             \
-        .example = "[28, 28, 1]",                                                                  \
-        .help = "The columns of a csv, or the numbers of a flat npy sample, are the pixels of an " \
-                "image: [height, width, channels]."                                                \
-    }
-#define FGI_OPTION_NORMALIZE                                                                       \
-    {                                                                                              \
-        .name = "normalize", .kind = FG_OPTION_BOOL, .initial = "true", .example = "false",        \
-        .help = "Subtract the mean and divide by the standard deviation, both over the training "  \
-                "rows: each numeric column of a csv, and the target of a regression. Metrics and " \
-                "predictions remain in the target's own unit. Images and the inputs of npy are "   \
-                "not normalized."                                                                  \
-    }
+/* Rows of several formats: `type` is the format's struct. */
+#define FGI_OPTION_FOLDER(type)                                                                    \
+    FG_OPTION(type, path, STRING, NULL, NULL, "data/mnist", "The folder with the usual file names.")
+#define FGI_OPTION_PREDICT(type)                                                                   \
+    FG_OPTION_AS("predict", type, paths[FG_PART_PREDICT], STRING, NULL, NULL, "data/new.csv",      \
+                 "New samples for `predict`; targets are not read. Default: the test data, or "    \
+                 "else the validation data.")
+#define FGI_OPTION_IMAGE(type)                                                                     \
+    FG_OPTION(type, image, INTS, "[]", "1..65536", "[28, 28, 1]",                                  \
+              "The columns of a csv, or the numbers of a flat npy sample, are the pixels of an "   \
+              "image: [height, width, channels].")
+#define FGI_OPTION_NORMALIZE(type, member)                                                         \
+    FG_OPTION_NOT("normalize", type, member, "false",                                              \
+                  "Subtract the mean and divide by the standard deviation, both over the "         \
+                  "training rows: each numeric column of a csv, and the target of a regression. "  \
+                  "Metrics and predictions remain in the target's own unit. Images and the "       \
+                  "inputs of npy are not normalized.")
 
 #endif

@@ -79,9 +79,8 @@ static void keep_group(walk *w, const char *device)
     (void)snprintf(path, sizeof path, PCI_FOLDER "/%s/iommu_group", device);
     if (w->group_count == FGI_TPU_NODES_MAX || !fgi_host_link(w->host, path, target, sizeof target))
         return;
-    const char *slash = strrchr(target, '/');
     (void)snprintf(w->groups[w->group_count++], sizeof w->groups[0], "%.15s",
-                   slash ? slash + 1 : target);
+                   fgi_after_last(target, '/'));
 }
 
 /* The vendor id is not sufficient: Google's virtual network card and disk have the same. */

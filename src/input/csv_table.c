@@ -271,8 +271,7 @@ static fg_status decode(fgi_csv *csv, fg_error *err)
 /* Spreadsheets on Windows write CP1252 by default. */
 static fg_status fail_encoding(const fgi_csv *csv, size_t at, fg_error *err)
 {
-    const char *slash = strrchr(csv->name, '/');
-    const char *file = slash != NULL ? slash + 1 : csv->name;
+    const char *file = fgi_after_last(csv->name, '/');
     return fgi_fail(err, FG_EFORMAT,
                     "%s:%zu: byte %zu: invalid UTF-8\nexport the table as UTF-8, or convert it: "
                     "iconv -f CP1252 -t UTF-8 '%s' > 'utf8-%s'",
@@ -300,7 +299,7 @@ static fg_status check_encoding(const fgi_csv *csv, size_t begin, size_t end, fg
 /* Rejects a duplicate name. */
 static fg_status note_name(const fgi_csv *csv, fgi_map *seen, char *name, fg_error *err)
 {
-    const fgi_hash hash = fgi_hash_bytes(name, strlen(name));
+    const fgi_hash hash = fgi_hash_text(name);
     if (fgi_map_get(seen, hash) != NULL)
         return fgi_fail(err, FG_EFORMAT, "%s:1: two columns are named '%.64s'", csv->name, name);
     return fgi_map_put(seen, hash, name) ? FG_OK : fgi_no_memory(err);

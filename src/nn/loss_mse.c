@@ -3,9 +3,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "nn/model.h"
 
-static fg_tensor apply(fg_tensor prediction, fg_tensor target, const fg_option_values *values)
+static fg_tensor apply(fg_tensor prediction, fg_tensor target, const void *options)
 {
-    (void)values;
+    (void)options;
     return fg_mse(prediction, target);
 }
 

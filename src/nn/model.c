@@ -9,8 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "option/option.h"
 
 enum { MOST_NAMES = 64 };
 
@@ -19,20 +21,14 @@ struct fg_model {
     const fg_model_entry *entry;
     fg_model_shape shape;
     double scale;
-    void *self; /* the row's data, owned by root */
+    void *self; /* the row's struct, owned by root */
 };
 
-fgi_activation *fgi_activation_of(const fg_option_values *values)
+fg_tensor fgi_activate(fgi_activation activation, fg_tensor x)
 {
-    static const struct {
-        const char *name;
-        fgi_activation *apply;
-    } rows[] = {{"relu", fg_relu}, {"tanh", fg_tanh}, {"sigmoid", fg_sigmoid}};
-    const char *name = fg_option_string(values, "activation");
-    size_t i = 0;
-    while (i < 2 && strcmp(rows[i].name, name) != 0)
-        i++;
-    return rows[i].apply;
+    return activation == FGI_RELU   ? fg_relu(x)
+           : activation == FGI_TANH ? fg_tanh(x)
+                                    : fg_sigmoid(x);
 }
 
 /* ---- building -------------------------------------------------------------------------------- */
@@ -106,17 +102,20 @@ static fg_option_values *values_of(fg_module *root, const fg_entry *entry, const
     return NULL;
 }
 
-static void *build(fg_model *m, const fg_model_options *o)
+/* Fills the row's struct, and builds the layers. */
+static void build(fg_model *m, const fg_model_options *o)
 {
     const fg_entry *entry = &m->entry->entry;
+    fg_error err = {0};
     fg_option_values *own = o->values == NULL ? values_of(m->root, entry, o->options) : NULL;
     const fg_option_values *values = o->values != NULL ? o->values : own;
-    if (values == NULL)
-        return NULL;
-    fg_module_describe(m->root, entry->name, NULL);
-    void *self = m->entry->build(m->root, &m->shape, values);
+    if (values != NULL && fgi_row_create(entry, values, &m->self, &err) != FG_OK)
+        fg_module_fail(m->root, &err);
     fg_option_values_destroy(own);
-    return self;
+    if (m->self == NULL || fg_module_attach(m->root, m->self, fgi_free) == NULL)
+        return;
+    fg_module_describe(m->root, entry->name, NULL);
+    m->entry->build(m->self, m->root, &m->shape);
 }
 
 fg_model *fg_model_create(fg_module *root, const fg_model_options *options)
@@ -142,8 +141,8 @@ fg_model *fg_model_create(fg_module *root, const fg_model_options *options)
     m->scale = fgi_or_default(o->scale, 1.0 / 255);
     if (entry->takes_images && !find_image(root, entry->entry.name, o, m->shape.image))
         return NULL;
-    m->self = build(m, o);
-    return m->self != NULL ? m : NULL;
+    build(m, o);
+    return fg_module_error(root, NULL) == FG_OK ? m : NULL;
 }
 
 /* ---- applying -------------------------------------------------------------------------------- */

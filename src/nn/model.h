@@ -15,14 +15,11 @@ extern const fg_model_entry fgi_mlp_row, fgi_linear_row, fgi_lenet_row;
 extern const fg_model_entry fgi_resnet18_row, fgi_resnet34_row, fgi_resnet50_row;
 extern const fg_loss_entry fgi_cross_entropy_row, fgi_mse_row;
 
-typedef fg_tensor fgi_activation(fg_tensor x);
-/* The activation function named by the option `activation`. */
-fgi_activation *fgi_activation_of(const fg_option_values *values);
-#define FGI_OPTION_ACTIVATION                                                                      \
-    {                                                                                              \
-        .name = "activation", .kind = FG_OPTION_CHOICE, .initial = "relu",                         \
-        .range = "relu|tanh|sigmoid", .example = "tanh",                                           \
-        .help = "Activation function between layers."                                              \
-    }
+/* The option `activation`, in the order of its words, and the function of this name. */
+typedef enum fgi_activation { FGI_RELU = 0, FGI_TANH = 1, FGI_SIGMOID = 2 } fgi_activation;
+fg_tensor fgi_activate(fgi_activation activation, fg_tensor x);
+#define FGI_OPTION_ACTIVATION(type)                                                                \
+    FG_OPTION_ENUM(type, activation, "relu", "relu|tanh|sigmoid", "tanh",                          \
+                   "Activation function between layers.")
 
 #endif

@@ -181,8 +181,6 @@ fg_module *fg_module_root(fg_module *module)
 
 /* ---- building -------------------------------------------------------------------------------- */
 
-static fgi_hash key_of(const char *name) { return fgi_hash_bytes(name, strlen(name)); }
-
 /* "outer.name", or NULL when out of memory. */
 static char *join(const char *outer, const char *name)
 {
@@ -207,7 +205,7 @@ static char *new_name(fg_module *module, const char *what, const fgi_map *taken,
     char *full = join(module->name, name);
     if (full == NULL)
         return no_memory(module);
-    if (fgi_map_get(taken, key_of(full)) != NULL) {
+    if (fgi_map_get(taken, fgi_hash_text(full)) != NULL) {
         (void)fgi_module_fail(module, FG_EINVAL, "there is a %s '%s' already", what, full);
         fgi_free(full);
         return NULL;
@@ -223,7 +221,7 @@ fg_module *fg_module_child(fg_module *parent, const char *name)
     if (full == NULL)
         return NULL;
     fg_module *child = fgi_calloc(1, sizeof *child);
-    if (child == NULL || !fgi_map_put(&parent->tree->modules, key_of(full), child)) {
+    if (child == NULL || !fgi_map_put(&parent->tree->modules, fgi_hash_text(full), child)) {
         fgi_free(child);
         fgi_free(full);
         return no_memory(parent);
@@ -280,7 +278,7 @@ fg_variable *fg_module_variable(fg_module *module, const char *name, const fg_ty
         (void)no_memory(module);
     else if (fg_variable_create(full, &own, &o, &variable, &error) != FG_OK)
         fg_module_fail(module, &error);
-    else if (!fgi_map_put(&module->tree->variables, key_of(full), variable))
+    else if (!fgi_map_put(&module->tree->variables, fgi_hash_text(full), variable))
         (void)no_memory(module);
     fgi_free(full);
     if (!is_sound(module)) {
@@ -335,7 +333,7 @@ fg_variable *fg_module_find(const fg_module *module, const char *name)
     const size_t n = strlen(module->name);
     if (n > 0 && (strncmp(name, module->name, n) != 0 || name[n] != '.'))
         return NULL;
-    return fgi_map_get(&module->tree->variables, key_of(name));
+    return fgi_map_get(&module->tree->variables, fgi_hash_text(name));
 }
 
 static int64_t own_parameters(const fg_module *module)

@@ -1,18 +1,18 @@
 /* resnet.c - residual networks with 18, 34 and 50 layers, composed of public layers.
  *
+ * The stem (conv1, bn1) is a 7x7 convolution with stride 2 before 3x3 max pooling, or, for small
+ * images, a 3x3 convolution. Stages layer1 to layer4 have width, 2, 4 and 8 times width channels.
  * A stage is a sequence of blocks; the first block of every stage except the first halves the
  * resolution. ResNet-50 uses bottleneck blocks with the stride in the 3x3 convolution ("v1.5"),
  * like published weights.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "nn/model.h"
 
-enum { STAGES = 4, MOST_BLOCKS = 16, MOST_PARTS = 3, WIDENING = 4, USUAL_WIDTH = 64 };
+enum { STAGES = 4, MOST_BLOCKS = 16, MOST_PARTS = 3, WIDENING = 4 };
 
 /* A convolution without bias, followed by batch normalization. */
 typedef struct unit {
@@ -26,32 +26,23 @@ typedef struct block {
     int part_count;
 } block;
 
-struct fg_resnet {
+enum stem { IMAGENET, SMALL };
+
+typedef struct resnet {
+    enum stem stem;
+    int64_t width;
     fg_module *module;
-    int64_t in;
-    bool has_small_stem;
-    unit stem;
+    unit first;
     block block[MOST_BLOCKS];
     int block_count;
     fg_linear *fc;
-};
+} resnet;
 
-static const struct kind {
-    int depth, blocks[STAGES];
+typedef struct kind {
+    const char *name;
+    int blocks[STAGES];
     bool is_bottleneck;
-} kinds[] = {
-    {18, {2, 2, 2, 2}, false},
-    {34, {3, 4, 6, 3}, false},
-    {50, {3, 4, 6, 3}, true},
-};
-
-static const struct kind *kind_of(int depth)
-{
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        if (kinds[i].depth == depth)
-            return &kinds[i];
-    return NULL;
-}
+} kind;
 
 /* ---- building -------------------------------------------------------------------------------- */
 
@@ -98,74 +89,37 @@ static block make_block(fg_module *parent, const char *name, bool is_bottleneck,
     return b;
 }
 
-static void make_stages(fg_resnet *net, const struct kind *kind, int64_t width)
+/* Returns the channels of the last block. */
+static int64_t make_stages(resnet *net, const kind *k)
 {
-    int64_t in = width;
+    int64_t width = net->width, in = width;
     for (int stage = 0; stage < STAGES; stage++, width *= 2) {
         char name[16];
         (void)snprintf(name, sizeof name, "layer%d", stage + 1);
         fg_module *module = fg_module_child(net->module, name);
-        for (int i = 0; i < kind->blocks[stage]; i++) {
+        for (int i = 0; i < k->blocks[stage]; i++) {
             (void)snprintf(name, sizeof name, "%d", i);
-            net->block[net->block_count++] = make_block(module, name, kind->is_bottleneck, in,
-                                                        width, stage > 0 && i == 0 ? 2 : 1);
-            in = kind->is_bottleneck ? WIDENING * width : width;
+            net->block[net->block_count++] =
+                make_block(module, name, k->is_bottleneck, in, width, stage > 0 && i == 0 ? 2 : 1);
+            in = k->is_bottleneck ? WIDENING * width : width;
         }
     }
+    return in;
 }
 
-static bool check(fg_module *module, const fg_resnet_options *o)
+static void build(void *self, fg_module *module, const fg_model_shape *shape, const kind *k)
 {
-    if (kind_of(o->depth) == NULL)
-        (void)fgi_module_fail(module, FG_EINVAL, "resnet: depth is %d: expected 18, 34 or 50",
-                              o->depth);
-    else if (strcmp(o->stem, "imagenet") != 0 && strcmp(o->stem, "small") != 0)
-        (void)fgi_module_fail(module, FG_EINVAL,
-                              "resnet: stem is '%s': expected 'imagenet' or 'small'", o->stem);
-    else if (o->in < 1 || o->classes < 1 || o->width < 1)
-        (void)fgi_module_fail(module, FG_EINVAL,
-                              "resnet: in %" PRId64 ", classes %" PRId64 ", width %" PRId64
-                              "; classes must be given, none may be negative",
-                              o->in, o->classes, o->width);
-    else
-        return true;
-    return false;
-}
-
-fg_resnet *fg_resnet_create(fg_module *module, const fg_resnet_options *options)
-{
-    if (module == NULL || fg_module_error(module, NULL) != FG_OK)
-        return NULL;
-    if (!fgi_module_check_reserved(module, FGI_RESERVED(fg_resnet_options, options)))
-        return NULL;
-    fg_resnet_options o = options != NULL ? *options : (fg_resnet_options){0};
-    o.depth = o.depth != 0 ? o.depth : 18;
-    o.in = o.in != 0 ? o.in : 3;
-    o.stem = o.stem != NULL ? o.stem : "imagenet";
-    o.width = o.width != 0 ? o.width : USUAL_WIDTH;
-    if (!check(module, &o))
-        return NULL;
-    fg_resnet *net = fgi_layer_create(module, sizeof *net);
-    if (net == NULL)
-        return NULL;
-    const struct kind *kind = kind_of(o.depth);
-    char name[24];
-    (void)snprintf(name, sizeof name, "resnet%d", o.depth);
-    fg_module_describe(module, name, o.stem);
+    resnet *net = self;
+    const bool is_small = net->stem == SMALL;
+    const fg_conv_options stem = {.in = shape->image[2],
+                                  .out = net->width,
+                                  .kernel = is_small ? 3 : 7,
+                                  .stride = is_small ? 1 : 2};
+    fg_module_describe(module, k->name, is_small ? "small" : "imagenet");
     net->module = module;
-    net->in = o.in;
-    net->has_small_stem = strcmp(o.stem, "small") == 0;
-    net->stem = make_unit(module, "conv1", "bn1",
-                          (fg_conv_options){.in = o.in,
-                                            .out = o.width,
-                                            .kernel = net->has_small_stem ? 3 : 7,
-                                            .stride = net->has_small_stem ? 1 : 2});
-    make_stages(net, kind, o.width);
-    const int64_t last = o.width << (STAGES - 1);
-    net->fc = fg_linear_create(
-        module, "fc",
-        &(fg_linear_options){.in = kind->is_bottleneck ? WIDENING * last : last, .out = o.classes});
-    return fg_module_error(module, NULL) == FG_OK ? net : NULL;
+    net->first = make_unit(module, "conv1", "bn1", stem);
+    const fg_linear_options fc = {.in = make_stages(net, k), .out = shape->outputs};
+    net->fc = fg_linear_create(module, "fc", &fc);
 }
 
 /* ---- applying -------------------------------------------------------------------------------- */
@@ -193,78 +147,39 @@ static fg_tensor apply_block(const block *b, fg_tensor x)
     return y;
 }
 
-fg_tensor fg_resnet_apply(const fg_resnet *net, fg_tensor x)
+static fg_tensor apply(const void *self, fg_tensor x)
 {
-    fg_tensor y;
-    if (!fgi_layer_enter(net, "resnet", x, &y))
-        return y;
-    const fg_type *type = fg_tensor_type(x);
-    if (type->rank != 4 || type->dim[3] != net->in || !fg_dtype_is_float(type->dtype))
-        return fgi_layer_fail(net->module, x,
-                              "expected floating-point images [N, H, W, %" PRId64 "]", net->in);
-    y = fg_relu(apply_unit(&net->stem, x));
-    if (!net->has_small_stem)
-        y = fg_max_pool(y, &(fg_pool_options){.size = 3, .stride = 2, .pad = 1});
+    const resnet *net = self;
+    x = fg_relu(apply_unit(&net->first, x));
+    if (net->stem == IMAGENET)
+        x = fg_max_pool(x, &(fg_pool_options){.size = 3, .stride = 2, .pad = 1});
     for (int i = 0; i < net->block_count; i++)
-        y = apply_block(&net->block[i], y);
-    y = fg_linear_apply(net->fc, fg_global_avg_pool(y));
-    fg_module_note_output(net->module, y);
-    return y;
+        x = apply_block(&net->block[i], x);
+    return fg_linear_apply(net->fc, fg_global_avg_pool(x));
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static void *build(fg_module *root, const fg_model_shape *shape, const fg_option_values *values,
-                   int depth)
-{
-    return fg_resnet_create(root, &(fg_resnet_options){.depth = depth,
-                                                       .in = shape->image[2],
-                                                       .classes = shape->outputs,
-                                                       .stem = fg_option_string(values, "stem"),
-                                                       .width = fg_option_int(values, "width")});
-}
-
-static void *build_18(fg_module *root, const fg_model_shape *shape, const fg_option_values *values)
-{
-    return build(root, shape, values, 18);
-}
-
-static void *build_34(fg_module *root, const fg_model_shape *shape, const fg_option_values *values)
-{
-    return build(root, shape, values, 34);
-}
-
-static void *build_50(fg_module *root, const fg_model_shape *shape, const fg_option_values *values)
-{
-    return build(root, shape, values, 50);
-}
-
-static fg_tensor apply(const void *model, fg_tensor x) { return fg_resnet_apply(model, x); }
-
 static const fg_option options[] = {
-    {.name = "stem",
-     .kind = FG_OPTION_CHOICE,
-     .initial = "imagenet",
-     .range = "imagenet|small",
-     .example = "small",
-     .help = "First layers. imagenet: 7x7 convolution with stride 2, then max pooling; small: 3x3 "
-             "convolution, for images of about 32x32 pixels."},
-    {.name = "width",
-     .kind = FG_OPTION_INT,
-     .initial = "64",
-     .range = "1..4096",
-     .example = "32",
-     .help = "Channels of the first stage; later stages have 2, 4 and 8 times as many."},
+    FG_OPTION_ENUM(resnet, stem, "imagenet", "imagenet|small", "small",
+                   "First layers. imagenet: 7x7 convolution with stride 2, then max pooling; "
+                   "small: 3x3 convolution, for images of about 32x32 pixels."),
+    FG_OPTION(resnet, width, INT, "64", "1..4096", "32",
+              "Channels of the first stage; later stages have 2, 4 and 8 times as many."),
 };
 
-#define ROW(layers)                                                                                \
+#define ROW(title, is_bottleneck, ...)                                                             \
+    static void build_##title(void *self, fg_module *root, const fg_model_shape *shape)            \
     {                                                                                              \
-        .entry = {.name = "resnet" #layers,                                                        \
-                  .help = "residual network, for images",                                          \
-                  .options = options,                                                              \
-                  .option_count = sizeof options / sizeof options[0]},                             \
-        .takes_images = true, .build = build_##layers, .apply = apply                              \
-    }
-const fg_model_entry fgi_resnet18_row = ROW(18);
-const fg_model_entry fgi_resnet34_row = ROW(34);
-const fg_model_entry fgi_resnet50_row = ROW(50);
+        build(self, root, shape, &(kind){#title, {__VA_ARGS__}, is_bottleneck});                   \
+    }                                                                                              \
+    const fg_model_entry fgi_##title##_row = {.entry = {.name = #title,                            \
+                                                        .help = "residual network, for images",    \
+                                                        FG_OPTIONS(options, resnet)},              \
+                                              .takes_images = true,                                \
+                                              .build = build_##title,                              \
+                                              .apply = apply}
+
+ROW(resnet18, false, 2, 2, 2, 2);
+ROW(resnet34, false, 3, 4, 6, 3);
+ROW(resnet50, true, 3, 4, 6, 3);

@@ -11,92 +11,32 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/reserved.h"
 #include "optim/optimizer.h"
 
-static const char *const anneals[] = {"cos", "linear", "linear_cos"};
-enum { COS, LINEAR, LINEAR_COS, ANNEALS };
-enum { TORCH, FASTAI, KAGGLE, VARIANTS };
-static const struct {
+static const struct variant {
     const char *name;
-    double pct_start, div_factor, final_div_factor;
-    int anneal;
-} variants[VARIANTS] = {
-    [TORCH] = {"torch", 0.3, 25, 1e4, COS},
-    [FASTAI] = {"fastai", 0.25, 25, 4e3, COS}, /* lr / 1e5 at the end */
-    [KAGGLE] = {"kaggle", 0.4, 25, 1e4, LINEAR_COS},
+    double pct_start, final_div_factor;
+    const char *anneal;
+} variants[] = {
+    {"torch", 0.3, 1e4, "cos"},
+    {"fastai", 0.25, 4e3, "cos"}, /* lr / 1e5 at the end */
+    {"kaggle", 0.4, 1e4, "linear_cos"},
 };
-_Static_assert(sizeof(fg_onecycle_options) <= sizeof(((fg_schedule *)NULL)->settings),
-               "raise FG_SCHEDULE_WORDS");
 
-/* Indices of names; the number of names if the name is unknown. NULL is the default. */
-static int variant_of(const char *name)
+/* The options with the defaults of their variant. */
+static fg_onecycle_options resolved(const void *options)
 {
-    int i = TORCH;
-    while (name != NULL && i < VARIANTS && strcmp(name, variants[i].name) != 0)
-        i++;
-    return i;
-}
-
-static int anneal_of(const char *name)
-{
-    int i = COS;
-    while (i < ANNEALS && strcmp(name, anneals[i]) != 0)
-        i++;
-    return i;
-}
-
-/* With the library's strings, so that the caller's need not outlive the call. Unknown names are
- * kept for the check. */
-static fg_onecycle_options with_own_names(fg_onecycle_options o)
-{
-    const int variant = variant_of(o.variant);
-    if (variant < VARIANTS)
-        o.variant = variants[variant].name;
-    const int anneal = o.anneal != NULL ? anneal_of(o.anneal) : ANNEALS;
-    if (anneal < ANNEALS)
-        o.anneal = anneals[anneal];
-    return o;
-}
-
-static fg_onecycle_options resolved(const void *settings)
-{
-    fg_onecycle_options o;
-    memcpy(&o, settings, sizeof o);
-    o = with_own_names(o);
-    const int variant = variant_of(o.variant) % VARIANTS;
+    fg_onecycle_options o = *(const fg_onecycle_options *)options;
+    const struct variant *v = variants;
+    while (strcmp(v->name, o.variant) != 0)
+        v++;
+    if (isnan(o.pct_start))
+        o.pct_start = v->pct_start;
+    if (isnan(o.final_div_factor))
+        o.final_div_factor = v->final_div_factor;
     if (o.anneal == NULL)
-        o.anneal = anneals[variants[variant].anneal];
-    o.pct_start = fgi_or_default(o.pct_start, variants[variant].pct_start);
-    o.div_factor = fgi_or_default(o.div_factor, variants[variant].div_factor);
-    o.final_div_factor = fgi_or_default(o.final_div_factor, variants[variant].final_div_factor);
-    o.base_momentum = fgi_or_default(o.base_momentum, 0.85);
-    o.max_momentum = fgi_or_default(o.max_momentum, 0.95);
+        o.anneal = v->anneal;
     return o;
-}
-
-static fg_status check(const void *settings, fg_error *err)
-{
-    const fg_onecycle_options o = resolved(settings);
-    FGI_TRY_RESERVED(fg_onecycle_options, &o, err);
-    if (variant_of(o.variant) == VARIANTS)
-        return fgi_fail(err, FG_EINVAL,
-                        "unknown variant '%s': expected 'torch', 'fastai' or 'kaggle'", o.variant);
-    if (anneal_of(o.anneal) == ANNEALS)
-        return fgi_fail(err, FG_EINVAL,
-                        "unknown anneal '%s': expected 'cos', 'linear' or 'linear_cos'", o.anneal);
-    if (!(o.pct_start >= 0 && o.pct_start <= 1))
-        return fgi_fail(err, FG_EINVAL, "pct_start is %g: expected a fraction of the steps, 0 to 1",
-                        o.pct_start);
-    if (!(o.div_factor > 0 && o.final_div_factor > 0))
-        return fgi_fail(err, FG_EINVAL,
-                        "div_factor is %g and final_div_factor %g: expected numbers greater than 0",
-                        o.div_factor, o.final_div_factor);
-    if (!(o.base_momentum >= 0 && o.base_momentum < 1 && o.max_momentum >= 0 && o.max_momentum < 1))
-        return fgi_fail(err, FG_EINVAL,
-                        "base_momentum is %g and max_momentum %g: expected 0 <= momentum < 1",
-                        o.base_momentum, o.max_momentum);
-    return FG_OK;
 }
 
 static double blend(bool is_linear, double from, double to, double share)
@@ -109,33 +49,32 @@ static double blend(bool is_linear, double from, double to, double share)
 }
 
 /* The step of the peak; PyTorch counts it from all steps, the others from those before the last. */
-static double peak(const fg_onecycle_options *s, double last)
+static double peak(const fg_onecycle_options *o, double last)
 {
-    const int variant = variant_of(s->variant);
-    if (variant == TORCH)
-        return s->pct_start * (last + 1) - 1;
-    return variant == KAGGLE ? floor(s->pct_start * last) : s->pct_start * last;
+    if (strcmp(o->variant, "torch") == 0)
+        return o->pct_start * (last + 1) - 1;
+    return strcmp(o->variant, "kaggle") == 0 ? floor(o->pct_start * last) : o->pct_start * last;
 }
 
 /* The value at a step: from `start` up to `top`, then down to `end`. */
-static double cycle(const fg_onecycle_options *s, double start, double top, double end,
+static double cycle(const fg_onecycle_options *o, double start, double top, double end,
                     int64_t step, int64_t total)
 {
     const double last = (double)(total > 1 ? total - 1 : 0), t = fmin((double)step, last);
-    const double turn = total > 1 ? peak(s, last) : -1; /* a single step is the last one */
-    const int anneal = anneal_of(s->anneal);
+    const double turn = total > 1 ? peak(o, last) : -1; /* a single step is the last one */
+    const bool rises_linearly = strcmp(o->anneal, "cos") != 0;
+    const bool falls_linearly = strcmp(o->anneal, "linear") == 0;
     const struct {
         double to, until; /* the phase's last step */
-    } phase[] = {{top, turn}, {s->three_phase ? start : end, 2 * turn}, {end, last}};
+    } phase[] = {{top, turn}, {o->three_phase ? start : end, 2 * turn}, {end, last}};
     double from = start, since = 0;
     for (int i = 0; i < 3; i++) {
-        if (i == 1 && !s->three_phase)
+        if (i == 1 && !o->three_phase)
             continue;
         if (t <= phase[i].until || i == 2) {
             const double length = phase[i].until - since;
             const double share = length > 0 ? (t - since) / length : 1;
-            const bool is_linear = anneal == LINEAR || (anneal == LINEAR_COS && i == 0);
-            return blend(is_linear, from, phase[i].to, share);
+            return blend(i == 0 ? rises_linearly : falls_linearly, from, phase[i].to, share);
         }
         from = phase[i].to;
         since = phase[i].until;
@@ -143,83 +82,71 @@ static double cycle(const fg_onecycle_options *s, double start, double top, doub
     return end;
 }
 
-static double lr_at(const void *settings, double lr, int64_t step, int64_t total_steps)
+static double lr_at(const void *options, double lr, int64_t step, int64_t total_steps)
 {
-    const fg_onecycle_options o = resolved(settings);
+    const fg_onecycle_options o = resolved(options);
     const double start = lr / o.div_factor;
     return cycle(&o, start, lr, start / o.final_div_factor, step, total_steps);
 }
 
-static double momentum_at(const void *settings, double momentum, int64_t step, int64_t total_steps)
+static double momentum_at(const void *options, double momentum, int64_t step, int64_t total_steps)
 {
-    const fg_onecycle_options o = resolved(settings);
+    const fg_onecycle_options o = resolved(options);
     (void)momentum;
+    if (o.no_cycle_momentum)
+        return (double)NAN;
     return cycle(&o, o.max_momentum, o.base_momentum, o.max_momentum, step, total_steps);
 }
 
-const fg_schedule_ops fgi_onecycle_ops = {
-    .name = "onecycle", .check = check, .lr = lr_at, .momentum = momentum_at};
-static const fg_schedule_ops without_momentum = {.name = "onecycle", .check = check, .lr = lr_at};
+static fg_status check(const void *options, fg_error *err)
+{
+    FGI_TRY_RESERVED(fg_onecycle_options, options, err);
+    return FG_OK;
+}
 
+/* Options of a later version are left as they are, so that the check sees and refuses them. */
 fg_schedule fg_onecycle(const fg_onecycle_options *options)
 {
-    fg_onecycle_options o = options != NULL ? *options : (fg_onecycle_options){0};
-    fg_schedule schedule = {.ops = o.no_cycle_momentum ? &without_momentum : &fgi_onecycle_ops};
-    o = with_own_names(o);
-    memcpy(schedule.settings, &o, sizeof o);
-    return schedule;
+    return (fg_schedule){
+        .row = &fgi_onecycle_row, .options = options, .is_complete = check(options, NULL) != FG_OK};
 }
 
 /* ---- row ------------------------------------------------------------------------------------- */
 
-static fg_status create(const fg_option_values *values, fg_schedule *out, fg_error *err)
-{
-    *out = fg_onecycle(&(fg_onecycle_options){
-        .variant = fg_option_string(values, "variant"),
-        .pct_start = fg_option_number(values, "pct_start"),
-        .anneal = fg_option_is_auto(values, "anneal") ? NULL : fg_option_string(values, "anneal"),
-        .div_factor = fg_option_number(values, "div_factor"),
-        .final_div_factor = fg_option_number(values, "final_div_factor"),
-        .base_momentum = fg_option_number(values, "base_momentum"),
-        .max_momentum = fg_option_number(values, "max_momentum"),
-        .no_cycle_momentum = !fg_option_bool(values, "cycle_momentum"),
-        .three_phase = fg_option_bool(values, "three_phase"),
-    });
-    return fg_schedule_check(out, err);
-}
-
-/* clang-format off */
 static const fg_option options[] = {
-    {.name = "variant", .kind = FG_OPTION_CHOICE, .initial = "torch", .range = "torch|fastai|kaggle",
-     .example = "fastai",
-     .help = "Variant of the one-cycle schedule: PyTorch's OneCycleLR, fastai's fit_one_cycle, or "
-             "the TPU utility for Kaggle. Sets the defaults of pct_start, anneal and "
-             "final_div_factor."},
-    {.name = "pct_start", .kind = FG_OPTION_FLOAT, .initial = "auto", .range = "auto|0..<1", .example = "0.1",
-     .help = "Fraction of the run in which the learning rate rises. auto: 0.3 for torch, 0.25 for "
-             "fastai, 0.4 for kaggle."},
-    {.name = "anneal", .kind = FG_OPTION_CHOICE, .initial = "auto", .range = "auto|cos|linear|linear_cos", .spellings = "cosine=cos", .example = "linear",
-     .help = "Shape of the rise and the fall: cosine, linear, or a linear rise and a cosine fall. "
-             "auto: linear_cos for kaggle, otherwise cos."},
-    {.name = "div_factor", .kind = FG_OPTION_FLOAT, .initial = "25", .range = "1e-6..1e12", .example = "10", .help = "The initial learning rate is lr / div_factor."},
-    {.name = "final_div_factor", .kind = FG_OPTION_FLOAT, .initial = "auto", .range = "auto|1e-6..1e15", .example = "1000",
-     .help = "The final learning rate is lr / div_factor / final_div_factor. auto: 4000 for fastai "
-             "(lr / 1e5), otherwise 10000."},
-    {.name = "three_phase", .kind = FG_OPTION_BOOL, .initial = "false", .example = "true",
-     .help = "Use three phases: warm up, cool down to the initial rate over the same number of "
-             "steps, then anneal to the final rate."},
-    {.name = "cycle_momentum", .kind = FG_OPTION_BOOL, .initial = "true", .example = "false",
-     .help = "Cycle the momentum (adam: beta1) inversely to the learning rate, from max_momentum to "
-             "base_momentum and back."},
-    {.name = "base_momentum", .kind = FG_OPTION_FLOAT, .initial = "0.85", .range = "0..<1", .example = "0.8", .help = "The lowest momentum of the cycle."},
-    {.name = "max_momentum", .kind = FG_OPTION_FLOAT, .initial = "0.95", .range = "0..<1", .example = "0.9", .help = "The highest momentum of the cycle."},
+    FG_OPTION(fg_onecycle_options, variant, CHOICE, "torch", "torch|fastai|kaggle", "fastai",
+              "Variant of the one-cycle schedule: PyTorch's OneCycleLR, fastai's fit_one_cycle, or "
+              "the TPU utility for Kaggle. Sets the defaults of pct_start, anneal and "
+              "final_div_factor."),
+    FG_OPTION(fg_onecycle_options, pct_start, FLOAT, "auto", "auto|0..1", "0.1",
+              "Fraction of the run in which the learning rate rises. auto: 0.3 for torch, 0.25 for "
+              "fastai, 0.4 for kaggle."),
+    FG_OPTION(fg_onecycle_options, anneal, CHOICE, "auto", "auto|cos|linear|linear_cos", "linear",
+              "Shape of the rise and the fall: cosine, linear, or a linear rise and a cosine fall. "
+              "auto: linear_cos for kaggle, otherwise cos.",
+              .spellings = "cosine=cos"),
+    FG_OPTION(fg_onecycle_options, div_factor, FLOAT, "25", "1e-6..1e12", "10",
+              "The initial learning rate is lr / div_factor."),
+    FG_OPTION(fg_onecycle_options, final_div_factor, FLOAT, "auto", "auto|1e-6..1e15", "1000",
+              "The final learning rate is lr / div_factor / final_div_factor. auto: 4000 for "
+              "fastai (lr / 1e5), otherwise 10000."),
+    FG_OPTION(fg_onecycle_options, three_phase, BOOL, "false", NULL, "true",
+              "Use three phases: warm up, cool down to the initial rate over the same number of "
+              "steps, then anneal to the final rate."),
+    FG_OPTION_NOT("cycle_momentum", fg_onecycle_options, no_cycle_momentum, "false",
+                  "Cycle the momentum (adam: beta1) inversely to the learning rate, from "
+                  "max_momentum to base_momentum and back."),
+    FG_OPTION(fg_onecycle_options, base_momentum, FLOAT, "0.85", "0..<1", "0.8",
+              "The lowest momentum of the cycle."),
+    FG_OPTION(fg_onecycle_options, max_momentum, FLOAT, "0.95", "0..<1", "0.9",
+              "The highest momentum of the cycle."),
 };
-/* clang-format on */
 
 const fg_schedule_entry fgi_onecycle_row = {
     .entry = {.name = "onecycle",
               .help = "it rises to optimizer.lr and then falls to almost 0 at the end of the run",
-              .options = options,
-              .option_count = sizeof options / sizeof options[0],
-              .spellings = "1cycle|OneCycleLR"},
-    .create = create};
+              .spellings = "1cycle|OneCycleLR",
+              FG_OPTIONS(options, fg_onecycle_options)},
+    .check = check,
+    .lr = lr_at,
+    .momentum = momentum_at};

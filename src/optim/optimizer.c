@@ -144,7 +144,7 @@ static void destroy(void *object)
 }
 
 /* The parameters to train: all that root has now. */
-static fg_status take_parameters(fg_optimizer *o, const fg_module *root, fg_error *err)
+static fg_status take_parameters(fg_optimizer *o, fg_module *root, fg_error *err)
 {
     const size_t count = fg_module_variable_count(root);
     o->root = root;
@@ -204,7 +204,7 @@ static fg_status keep_own(fg_optimizer *o, const fg_optimizer_options *options, 
     return FG_OK;
 }
 
-static fg_status init(fg_optimizer *o, const fg_module *root, const fg_optimizer_options *options,
+static fg_status init(fg_optimizer *o, fg_module *root, const fg_optimizer_options *options,
                       fg_error *err)
 {
     const fg_variable_options state = {.kind = FG_STATE};
@@ -285,27 +285,18 @@ fg_status fg_optimizer_set_momentum(fg_optimizer *optimizer, double momentum, fg
     return FG_OK;
 }
 
-fg_status fgi_schedule_check_steps(const fg_schedule *schedule, int64_t total_steps, fg_error *err)
-{
-    FGI_TRY(fg_schedule_check(schedule, err));
-    if (schedule == NULL || schedule->ops == NULL || total_steps >= 1)
-        return FG_OK;
-    if (total_steps < 0)
-        return fgi_fail(err, FG_EINVAL, "schedule '%s': the number of steps is not known",
-                        schedule->ops->name);
-    return fgi_fail(err, FG_EINVAL,
-                    "schedule '%s' over 0 steps: expected a number of steps greater than 0",
-                    schedule->ops->name);
-}
-
 fg_status fg_optimizer_set_schedule(fg_optimizer *optimizer, const fg_schedule *schedule,
                                     int64_t total_steps, fg_error *err)
 {
+    fg_schedule complete;
+    void *options;
     FGI_TRY(fgi_schedule_check_steps(schedule, total_steps, err));
-    const fg_schedule_ops *ops = schedule != NULL ? schedule->ops : NULL;
-    if (ops != NULL && ops->momentum != NULL)
+    if (fgi_schedule_sets_momentum(schedule))
         FGI_TRY(fgi_optimizer_add_moment(optimizer, 0, err));
-    optimizer->schedule = schedule != NULL ? *schedule : (fg_schedule){0};
+    FGI_TRY(fgi_schedule_complete(schedule, &complete, &options, err));
+    if (options != NULL && fg_module_attach(optimizer->root, options, fgi_free) == NULL)
+        return fgi_no_memory(err);
+    optimizer->schedule = complete;
     optimizer->total_steps = total_steps;
     refresh(optimizer);
     return FG_OK;

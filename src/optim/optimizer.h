@@ -80,7 +80,7 @@ struct fg_optimizer {
     bool has_begun; /* begin_step was called since the last minimize */
     bool has_run;   /* minimize or begin_step was called before */
     fgi_launch_scalars scalars;
-    const fg_module *root; /* whose parameters are trained; borrowed */
+    fg_module *root;       /* whose parameters are trained; borrowed */
     size_t variable_count; /* number of root's parameters at the last check */
     fg_variable **parameters;
     size_t parameter_count;
@@ -173,10 +173,12 @@ fg_variable *fgi_guard_variable(const fgi_guard *guard, size_t index);
         .range = "auto|0..1e6", .automatic = (auto_decay), .example = "5e-4", .help = (text)       \
     }
 
-/* The schedule of fg_onecycle, which also cycles the momentum; settings of 0 are its defaults. */
-extern const fg_schedule_ops fgi_onecycle_ops;
-
-/* Checks the settings of a schedule, and that it can run over that many steps. */
+/* A schedule with complete options (NULL: constant), and the struct that they are in, for fgi_free;
+ * NULL if they were complete, and are borrowed (schedule.c). */
+fg_status fgi_schedule_complete(const fg_schedule *schedule, fg_schedule *out, void **out_options,
+                                fg_error *err);
+bool fgi_schedule_sets_momentum(const fg_schedule *schedule);
+/* Checks a schedule, and that it can run over that many steps. */
 fg_status fgi_schedule_check_steps(const fg_schedule *schedule, int64_t total_steps, fg_error *err);
 
 /* The built-in rows (optimizers.c, schedules.c). */

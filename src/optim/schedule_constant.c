@@ -3,14 +3,13 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "optim/optimizer.h"
 
-static fg_status create(const fg_option_values *values, fg_schedule *out, fg_error *err)
+static double lr_at(const void *options, double lr, int64_t step, int64_t total_steps)
 {
-    (void)values;
-    (void)err;
-    *out = (fg_schedule){0};
-    return FG_OK;
+    (void)options, (void)step, (void)total_steps;
+    return lr;
 }
 
 const fg_schedule_entry fgi_constant_row = {
     .entry = {.name = "constant", .help = "the learning rate does not change", .spellings = "none"},
-    .create = create};
+    .is_endless = true,
+    .lr = lr_at};

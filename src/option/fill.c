@@ -113,7 +113,7 @@ static void put_amount(const fgi_option_value *v, fg_amount *member)
 
 static void put_text(block *b, const fg_option *option, const fgi_option_value *v, void *member)
 {
-    const char *text = v->count > 0 ? v->items[0].text : option->automatic;
+    const char *text = v->count > 0 && !v->is_auto ? v->items[0].text : option->automatic;
     const char *copy = option->is_enum ? NULL : take_text(b, text);
     if (member != NULL && option->is_enum)
         *(int *)member = text != NULL ? word_index(option->range, text) : 0;
@@ -151,6 +151,8 @@ fg_status fgi_row_create(const fg_entry *entry, const fg_option_values *values, 
                          fg_error *err)
 {
     block b = {0};
+    *out = NULL;
+    FGI_TRY(fgi_row_check(entry, err));
     lay_out(&b, entry, values);
     *out = b.base = fgi_calloc(1, b.used + 1);
     if (b.base == NULL)
@@ -205,7 +207,10 @@ static void add_int(texts *t, int64_t value)
 static void add_float(texts *t, double value)
 {
     char text[NUMBER_SIZE];
-    fgi_format_f64(value == 0 ? 0 : value, text, sizeof text);
+    if (value == rint(value) && fabs(value) < 1e15)
+        (void)fgi_snprintf(text, sizeof text, "%.0f", value == 0 ? 0 : value);
+    else
+        fgi_format_f64(value, text, sizeof text);
     add_copy(t, text);
 }
 
@@ -350,6 +355,22 @@ fg_status fgi_row_check(const fg_entry *entry, fg_error *err)
                             "FG_OPTION, and the struct's size in fg_entry.size",
                             entry->options[i].name, entry->name);
     return FG_OK;
+}
+
+fg_status fgi_option_add_place(const fg_option_values *values, fg_status status, fg_error *err)
+{
+    char where[448], message[sizeof err->message];
+    const size_t size = err != NULL ? strcspn(err->message, ":") : 0;
+    for (size_t i = 0; err != NULL && i < values->count; i++) {
+        const char *name = values->options[i].name;
+        if (strlen(name) != size || strncmp(name, err->message, size) != 0)
+            continue;
+        memcpy(message, err->message, sizeof message);
+        (void)fgi_snprintf(err->message, sizeof err->message, "%s%s",
+                           fg_option_where(values, name, where, sizeof where), message + size);
+        break;
+    }
+    return status;
 }
 
 int64_t fg_amount_of(fg_amount amount, int64_t whole)

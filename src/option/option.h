@@ -85,6 +85,9 @@ typedef fg_status fgi_row_init(void *self, const fg_option_values *values, fg_er
 /* fgi_row_create and then init, after whose failure `destroy` frees the struct. */
 fg_status fgi_row_begin(const fg_entry *entry, const fg_option_values *values, fgi_row_init *init,
                         void (*destroy)(void *self), void **out, fg_error *err);
+/* Adds the place of the option that an error begins with, as those of rows' checks do: "momentum:
+ * expected ..." becomes "run.yaml:3:7: optimizer.momentum: expected ...". Returns the status. */
+fg_status fgi_option_add_place(const fg_option_values *values, fg_status status, fg_error *err);
 /* FG_EINVAL if an option's member is outside of the row's struct. */
 fg_status fgi_row_check(const fg_entry *entry, fg_error *err);
 

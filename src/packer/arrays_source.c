@@ -63,10 +63,8 @@ bool fg_pack_arrays_accepts(const char *source)
 bool fgi_packer_is_tokens(const char *source)
 {
     static const char *const names[] = {"train.bin", "train.txt", "train.npy", NULL};
-    struct stat info;
-    const bool is_file = stat(source, &info) == 0 && S_ISREG(info.st_mode);
-    return is_file ? fgi_ends_with(source, ".txt") || fgi_ends_with(source, ".bin")
-                   : has_any(source, names);
+    return fgi_is_file(source) ? fgi_ends_with(source, ".txt") || fgi_ends_with(source, ".bin")
+                               : has_any(source, names);
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/temporary.h"
+#include "base/text.h"
 
 #define SUFFIX "export"
 
@@ -41,8 +42,7 @@ static fg_status check_empty(const char *path, fg_error *err)
 /* Removes what a killed process has left: TARGET.export.MACHINE-PID-COUNT. */
 static void remove_abandoned(const char *target)
 {
-    const char *slash = strrchr(target, '/');
-    const char *name = slash != NULL ? slash + 1 : target;
+    const char *name = fgi_after_last(target, '/');
     char *parent = fgi_path_parent(target);
     DIR *folder = parent != NULL ? opendir(parent) : NULL;
     fg_error ignored;
@@ -177,7 +177,7 @@ static fg_status put_file(fgi_export_folder *f, const void *data, size_t size, b
 fg_status fgi_export_write(fgi_export_folder *folder, const char *relative, const void *data,
                            size_t size, bool *out_is_taken, fg_error *err)
 {
-    const fgi_hash key = fgi_hash_bytes(relative, strlen(relative));
+    const fgi_hash key = fgi_hash_text(relative);
     *out_is_taken = fgi_map_get(&folder->used, key) != NULL;
     if (*out_is_taken)
         return FG_OK;

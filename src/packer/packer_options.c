@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/resources.h"
 #include "base/number.h"
@@ -176,10 +177,10 @@ static fg_status set_source(fg_pack_build_options *o, const char *name, const ch
                             fg_error *err)
 {
     fg_catalog_options unused = {0};
-    fg_option_values *values = NULL;
+    void *texts = NULL;
     (void)name; /* messages have it */
-    FGI_TRY(fgi_catalog_options_read(text, &unused, &values, err));
-    fg_option_values_destroy(values);
+    FGI_TRY(fgi_catalog_options_read(text, &unused, &texts, NULL, err));
+    fgi_free(texts);
     o->source = text;
     return FG_OK;
 }

@@ -94,8 +94,8 @@ fg_status fgi_explain_no_compiler(const char *accelerator, const fg_plugin_candi
 static fg_status explain_gpu(const fgi_host *host, fg_status status, fg_error *err)
 {
     fgi_device_holder holder;
-    char words[sizeof err->message], text[240];
-    (void)snprintf(words, sizeof words, "%s", err->message);
+    const char *words = err->message;
+    char text[240];
     if (!fgi_machine_has(host && host->root ? host->root : "", "cuda"))
         return fgi_fail(err, status,
                         "this machine has no visible NVIDIA GPU (no /dev/nvidiactl): %s%s", words,

@@ -108,8 +108,7 @@ static fg_status open_library(fgi_plugin *p, fg_error *err)
 fg_status fgi_plugin_load(const char *path, const fgi_plugin_use *use, fgi_plugin *out,
                           fg_error *err)
 {
-    const char *slash = strrchr(path, '/');
-    *out = (fgi_plugin){.path = path, .name = slash ? slash + 1 : path};
+    *out = (fgi_plugin){.path = path, .name = fgi_after_last(path, '/')};
     FGI_TRY(fgi_plugin_check_file(path, err));
     struct stat st;
     if (stat(path, &st) == 0) {

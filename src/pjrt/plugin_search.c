@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/reserved.h"
 #include "host/tpu.h"
 #include "pjrt/plugin.h"
@@ -35,18 +36,6 @@ typedef struct finder {
     int seen_count;
 } finder;
 
-static bool is_file(const char *path)
-{
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
-}
-
-static bool is_folder(const char *path)
-{
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
 /* A path that is too long is not searched. */
 static void add(finder *f, const char *source, const char *path)
 {
@@ -58,7 +47,7 @@ static void add(finder *f, const char *source, const char *path)
         snprintf(c->accelerator, sizeof c->accelerator, "%s", f->accelerator);
         snprintf(c->source, sizeof c->source, "%s", source);
         snprintf(c->path, sizeof c->path, "%s", path);
-        c->exists = is_file(path);
+        c->exists = fgi_is_file(path);
     }
     f->count++;
 }
@@ -142,7 +131,7 @@ static void add_prefix(finder *f, const char *prefix)
     for (int i = 0; i < pythons; i++) {
         for (int k = 0; k < 2; k++) {
             snprintf(packages, sizeof packages, "%s/%s/%s", lib, names[i], kinds[k]);
-            if (is_folder(packages)) {
+            if (fgi_is_folder(packages)) {
                 add_packages(f, source, packages);
                 any = true;
             }
@@ -163,7 +152,7 @@ static bool python_prefix(char out[FGI_PATH_MAX])
         char file[FGI_PATH_MAX + 16];
         if (n > 0 && n < FGI_PATH_MAX) {
             snprintf(file, sizeof file, "%.*s/python3", (int)n, path);
-            if (is_file(file)) {
+            if (fgi_is_file(file)) {
                 snprintf(out, FGI_PATH_MAX, "%.*s", (int)n, path);
                 char *slash = strrchr(out, '/');
                 if (slash && slash != out)
@@ -183,7 +172,7 @@ static void resolve_pyenv(char prefix[FGI_PATH_MAX])
     char path[2 * FGI_PATH_MAX], version[64] = "";
     const char *chosen = getenv("PYENV_VERSION");
     snprintf(path, sizeof path, "%s/shims/python3", prefix);
-    if (!is_file(path))
+    if (!fgi_is_file(path))
         return;
     snprintf(path, sizeof path, "%s/version", prefix);
     FILE *in = chosen && *chosen ? NULL : fopen(path, "re");
@@ -196,7 +185,7 @@ static void resolve_pyenv(char prefix[FGI_PATH_MAX])
     }
     version[strcspn(version, ":\n")] = '\0';
     snprintf(path, sizeof path, "%s/versions/%s", prefix, version);
-    if (version[0] && strlen(path) < FGI_PATH_MAX && is_folder(path))
+    if (version[0] && strlen(path) < FGI_PATH_MAX && fgi_is_folder(path))
         snprintf(prefix, FGI_PATH_MAX, "%.*s", FGI_PATH_MAX - 1, path);
 }
 
@@ -279,8 +268,7 @@ const char *fgi_setup_file(const char *name)
 
 const char *fgi_accelerator_of_file(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
+    const char *name = fgi_after_last(path, '/');
     if (strstr(name, "tpu"))
         return "tpu";
     if (strstr(name, "cuda") || strstr(name, "gpu"))

@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "base/text.h"
 #include "plan/hlo_work.h"
 
 typedef struct traffic {
@@ -17,28 +18,17 @@ static void add(traffic *t, const fgi_hlo_shape *shape)
     fgi_hlo_main_bytes(shape, &t->bytes, &t->padded);
 }
 
-static bool ends(const char *text, const char *with)
-{
-    const size_t a = strlen(text), b = strlen(with);
-    return a >= b && strcmp(text + a - b, with) == 0;
-}
-
 /* No additional traffic: it only names or packs values, or was counted where it started. */
 static bool is_free(const char *opcode)
 {
-    static const char *const free_ops[] = {
-        "parameter",   "constant", "tuple",     "get-tuple-element", "bitcast",   "while",
-        "conditional", "call",     "after-all", "partition-id",      "replica-id"};
-    for (size_t i = 0; i < sizeof free_ops / sizeof free_ops[0]; i++)
-        if (strcmp(opcode, free_ops[i]) == 0)
-            return true;
-    return ends(opcode, "-done") || ends(opcode, "-update");
+    return fgi_is_one_of(opcode, "parameter|constant|tuple|get-tuple-element|bitcast|while|"
+                                 "conditional|call|after-all|partition-id|replica-id") ||
+           fgi_ends_in_one_of(opcode, "-done|-update");
 }
 
 static bool is_cut(const char *opcode)
 {
-    return strcmp(opcode, "slice") == 0 || strcmp(opcode, "dynamic-slice") == 0 ||
-           strcmp(opcode, "gather") == 0;
+    return fgi_is_one_of(opcode, "slice|dynamic-slice|gather");
 }
 
 /* Traffic of an asynchronous copy: the new array, from or to main memory. */
@@ -126,7 +116,7 @@ void fgi_hlo_traffic(const fgi_hlo_index *index, const fgi_hlo_op *op, double *b
 {
     traffic t = {0};
     const fgi_hlo_shape *update = updated(index, op);
-    if (ends(op->opcode, "-start"))
+    if (fgi_ends_with(op->opcode, "-start"))
         add_started(index, op, &t);
     else if (is_cut(op->opcode) && op->n_operand > 0) {
         add(&t, op->shape);

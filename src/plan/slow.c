@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "base/text.h"
 #include "plan/walk.h"
 
 /* Smaller arrays, such as counters, have negligible cost. */
@@ -25,31 +26,21 @@ const char *fgi_plan_slow_text(fgi_plan_slow_kind kind)
 
 static bool is_tpu(const fg_chip *chip) { return chip != NULL && chip->generation != NULL; }
 
-static bool is_one_of(const char *generation, const char *const *list)
-{
-    for (; *list != NULL; list++)
-        if (strcmp(generation, *list) == 0)
-            return true;
-    return false;
-}
-
 bool fgi_plan_matmul_is_slow(const fgi_plan_machine *machine, const fgi_hlo_arithmetic *matmul,
                              fgi_plan_slow_kind *out)
 {
-    static const char *const no_int8[] = {"v2", "v3", "v4", "7x", NULL};
-    static const char *const f16_is_bf16[] = {"v2", "v3", NULL};
     if (!is_tpu(machine->chip))
         return false;
     const char *generation = machine->chip->generation;
     switch (matmul->dtype) {
     case FG_F32: *out = FGI_SLOW_PRECISION; return matmul->is_precise;
     case FG_S8:
-    case FG_U8: *out = FGI_SLOW_INT8; return is_one_of(generation, no_int8);
+    case FG_U8: *out = FGI_SLOW_INT8; return fgi_is_one_of(generation, "v2|v3|v4|7x");
     case FG_S16:
     case FG_U16:
     case FG_S32:
     case FG_U32: *out = FGI_SLOW_INT32; return true;
-    case FG_F16: *out = FGI_SLOW_F16; return !is_one_of(generation, f16_is_bf16);
+    case FG_F16: *out = FGI_SLOW_F16; return !fgi_is_one_of(generation, "v2|v3");
     default: return false;
     }
 }

@@ -23,37 +23,37 @@ struct fgi_config {
 
 /* ---- setting --------------------------------------------------------------------------------- */
 
-/* Whether the rows that a list names exist, and accept the options given. */
-static bool check_rows(const fgi_config *c, const fgi_config_key *key, fg_error *err)
+/* Checks that the rows that a list names exist, and accept the options given. */
+static fg_status check_rows(const fgi_config *c, const fgi_config_key *key, fg_error *err)
 {
     fgi_config_rows rows = {0};
     if (!key->has_entries)
-        return true;
+        return FG_OK;
     const fg_status status = fgi_config_rows_make(c, key->path, &rows, err);
     fgi_config_rows_free(&rows);
-    return status == FG_OK;
+    return status;
 }
 
-bool fgi_config_set(fgi_config *c, const fgi_config_key *key, const fg_option_text *items,
-                    size_t count, const char *place, fg_error *err)
+fg_status fgi_config_set(fgi_config *c, const fgi_config_key *key, const fg_option_text *items,
+                         size_t count, const char *place, fg_error *err)
 {
-    return fg_option_set_items(c->values, key->path, items, count, place, err) == FG_OK &&
-           check_rows(c, key, err);
+    FGI_TRY(fg_option_set_items(c->values, key->path, items, count, place, err));
+    return check_rows(c, key, err);
 }
 
-bool fgi_config_set_text(fgi_config *c, const fgi_config_key *key, const char *text,
-                         const char *place, fg_error *err)
+fg_status fgi_config_set_text(fgi_config *c, const fgi_config_key *key, const char *text,
+                              const char *place, fg_error *err)
 {
-    return fg_option_set(c->values, key->path, text, place, err) == FG_OK &&
-           check_rows(c, key, err);
+    FGI_TRY(fg_option_set(c->values, key->path, text, place, err));
+    return check_rows(c, key, err);
 }
 
-bool fgi_config_reset(fgi_config *c, const fgi_config_key *key, fg_error *err)
+fg_status fgi_config_reset(fgi_config *c, const fgi_config_key *key, fg_error *err)
 {
-    return fg_option_reset(c->values, key->path, err) == FG_OK;
+    return fg_option_reset(c->values, key->path, err);
 }
 
-bool fgi_config_override(fgi_config *c, const char *assignment, fg_error *err)
+fg_status fgi_config_override(fgi_config *c, const char *assignment, fg_error *err)
 {
     char path[128], place[160];
     const char *equals = strchr(assignment, '=');
@@ -63,17 +63,14 @@ bool fgi_config_override(fgi_config *c, const char *assignment, fg_error *err)
     const fgi_config_key *key = fgi_config_table_find(c->table, path);
     const char *nearest = key == NULL ? fgi_config_table_suggest(c->table, path) : NULL;
     if (key == NULL)
-        return fgi_refuse(err, "%s: unknown key%s%s%s", place,
-                          nearest != NULL ? ": did you mean '" : "", nearest != NULL ? nearest : "",
-                          nearest != NULL ? "'?" : "");
+        return fgi_fail(err, FG_EINVAL, "%s: unknown key%s%s%s", place,
+                        nearest != NULL ? ": did you mean '" : "", nearest != NULL ? nearest : "",
+                        nearest != NULL ? "'?" : "");
     if (equals == NULL)
-        return fgi_refuse(err, "%s: expected %s=VALUE", place, place);
+        return fgi_fail(err, FG_EINVAL, "%s: expected %s=VALUE", place, place);
     fg_error inner = {0};
-    if (fgi_config_set_text(c, key, equals + 1, place, &inner))
-        return true;
-    (void)fgi_refuse(err, "--%s", inner.message);
-    err->status = inner.status;
-    return false;
+    const fg_status status = fgi_config_set_text(c, key, equals + 1, place, &inner);
+    return status == FG_OK ? FG_OK : fgi_fail(err, status, "--%s", inner.message);
 }
 
 /* ---- lifetime -------------------------------------------------------------------------------- */
@@ -116,8 +113,8 @@ const fg_entry *fgi_config_entry(const fgi_config *c, fg_registry_kind kind, con
     const fg_entry *entry =
         fg_registry_find(c->table->registry, kind, fgi_config_text(c, path), NULL);
     if (entry == NULL)
-        (void)fgi_refuse(err, "%s: there is no '%s'", fgi_config_where(c, path),
-                         fgi_config_text(c, path));
+        (void)fgi_fail(err, FG_EINVAL, "%s: there is no '%s'", fgi_config_where(c, path),
+                       fgi_config_text(c, path));
     return entry;
 }
 
@@ -229,17 +226,6 @@ const char *fgi_config_format(const fgi_config *c, const fgi_config_key *key)
 
 /* ---- keys without effect, spellings of other programs ---------------------------------------- */
 
-bool fgi_config_is_listed(const char *list, const char *text)
-{
-    const size_t size = strlen(text);
-    for (const char *at = list; at != NULL; at = strchr(at, '|')) {
-        at += *at == '|';
-        if (strncmp(at, text, size) == 0 && (at[size] == '|' || at[size] == '\0'))
-            return true;
-    }
-    return false;
-}
-
 /* Writes the key that it depends on to `chooser`; one that is auto may choose anything yet. */
 static bool has_effect(const fgi_config *c, const char *only, char *chooser, size_t size)
 {
@@ -248,8 +234,7 @@ static bool has_effect(const fgi_config *c, const char *only, char *chooser, siz
         return true;
     (void)fgi_snprintf(chooser, size, "%.*s", (int)(equals - only), only);
     const char *chosen = fgi_config_text(c, chooser);
-    return chosen == NULL || strcmp(chosen, "auto") == 0 ||
-           fgi_config_is_listed(equals + 1, chosen);
+    return chosen == NULL || strcmp(chosen, "auto") == 0 || fgi_is_one_of(chosen, equals + 1);
 }
 
 bool fgi_config_has_effect(const fgi_config *c, const fgi_config_key *key)

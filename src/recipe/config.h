@@ -58,23 +58,22 @@ void fgi_config_destroy(fgi_config *c);
 
 /* Reads YAML into the current values; a duplicate or unknown key or an invalid value is an error
  * "name:line:column: ...". */
-bool fgi_config_read(fgi_config *c, const char *name, const char *text, size_t size, fg_error *err);
-bool fgi_config_read_file(fgi_config *c, const char *path, fg_error *err);
+fg_status fgi_config_read(fgi_config *c, const char *name, const char *text, size_t size,
+                          fg_error *err);
+fg_status fgi_config_read_file(fgi_config *c, const char *path, fg_error *err);
 
-/* Extensions of data files, for fgi_config_ends_in. */
+/* Extensions of data files, for fgi_ends_in_one_of. */
 #define FGI_CONFIG_TABLES ".csv|.tsv|.csv.gz|.tsv.gz"
 #define FGI_CONFIG_IMAGE  ".jpg|.jpeg|.jfif|.png|.webp|.gif|.tif|.tiff|.bmp|.ppm|.pgm"
 #define FGI_CONFIG_IMAGES FGI_CONFIG_IMAGE "|.tar|.tar.gz|.tgz|.tfrecord|.jsonl|.zip"
-/* Whether the path ends in one of "a|b", in any case, and is longer. */
-bool fgi_config_ends_in(const char *path, const char *ends);
 /* Whether the path is that of data rather than of a configuration: a folder, or a file with the
  * extension of data. */
 bool fgi_config_is_data(const char *path);
 /* Sets one key from "a.b=value", as on the command line after the dashes. null and ~ reset it to
  * its default, as if it had not been given. */
-bool fgi_config_override(fgi_config *c, const char *assignment, fg_error *err);
+fg_status fgi_config_override(fgi_config *c, const char *assignment, fg_error *err);
 /* Renames old keys to their current names; *out_was_old is set if there were any. */
-bool fgi_config_modernize(fgi_config *c, bool *out_was_old, fg_error *err);
+fg_status fgi_config_modernize(fgi_config *c, bool *out_was_old, fg_error *err);
 
 /* Calls warn(self, line) for each key that was given, is not its default, and has no effect because
  * of the value of another: of chosen_by (NULL: any). */
@@ -85,8 +84,6 @@ void fgi_config_warn(const fgi_config *c, const char *chosen_by,
  * was read. */
 void fgi_config_notes(const fgi_config *c, void (*note)(void *self, const char *line), void *self);
 
-/* Whether the text is one of "a|b|c". */
-bool fgi_config_is_listed(const char *list, const char *text);
 /* Whether the key has an effect, given the values of other keys (fgi_config_key.only). */
 bool fgi_config_has_effect(const fgi_config *c, const fgi_config_key *key);
 
@@ -99,13 +96,13 @@ fg_status fgi_config_select(const fgi_config *c, const char *section, const fg_e
                             fg_option_values **out, fg_error *err);
 
 /* Replaces a value. Errors begin with the key's path. */
-bool fgi_config_set(fgi_config *c, const fgi_config_key *key, const fg_option_text *items,
-                    size_t count, const char *place, fg_error *err);
+fg_status fgi_config_set(fgi_config *c, const fgi_config_key *key, const fg_option_text *items,
+                         size_t count, const char *place, fg_error *err);
 /* The same from a string as on the command line. */
-bool fgi_config_set_text(fgi_config *c, const fgi_config_key *key, const char *text,
-                         const char *place, fg_error *err);
+fg_status fgi_config_set_text(fgi_config *c, const fgi_config_key *key, const char *text,
+                              const char *place, fg_error *err);
 /* Resets a key to its default. */
-bool fgi_config_reset(fgi_config *c, const fgi_config_key *key, fg_error *err);
+fg_status fgi_config_reset(fgi_config *c, const fgi_config_key *key, fg_error *err);
 
 /* Values. The key must exist and be of that kind. */
 bool fgi_config_is_given(const fgi_config *c,

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/print.h"
+#include "option/option.h"
 #include "recipe/config_table.h"
 
 /* Splits "NAME(OPTIONS)" in place; *out_options is "" if there are none. */
@@ -86,7 +87,10 @@ static fg_status read_row(const fgi_config *c, const fgi_config_key *key, char *
                                     &out->values, err));
     const char *place = fgi_config_is_given(c, key->path) ? fgi_config_place(c, key->path) : NULL;
     FGI_TRY(fg_option_set_all(out->values, options, place, err));
-    return key->kind == FG_REGISTRY_AUGMENTATION ? check_needs(out, section, err) : FG_OK;
+    if (key->kind != FG_REGISTRY_AUGMENTATION)
+        return FG_OK;
+    FGI_TRY(check_needs(out, section, err));
+    return fgi_row_create(out->entry, out->values, &out->own, err);
 }
 
 fg_status fgi_config_rows_make(const fgi_config *c, const char *path, fgi_config_rows *out,
@@ -110,8 +114,10 @@ fg_status fgi_config_rows_make(const fgi_config *c, const char *path, fgi_config
 
 void fgi_config_rows_free(fgi_config_rows *rows)
 {
-    for (size_t i = 0; i < rows->count; i++)
+    for (size_t i = 0; i < rows->count; i++) {
         fg_option_values_destroy(rows->at[i].values);
+        fgi_free(rows->at[i].own);
+    }
     fgi_free(rows->at);
     *rows = (fgi_config_rows){0};
 }

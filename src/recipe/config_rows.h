@@ -11,6 +11,7 @@
 typedef struct fgi_config_listed {
     const fg_entry *entry; /* the type of the row follows from the key's kind */
     fg_option_values *values;
+    void *own; /* the struct of an augmentation */
 } fgi_config_listed;
 
 typedef struct fgi_config_rows {

@@ -27,17 +27,17 @@ static bool is_axis(const fg_mesh_options *mesh, const char *word, size_t size)
 
 /* Reports `message` with the key's location: its line, or the option on the command line, which
  * names the key. */
-static bool fail_at(const fgi_config *c, const char *path, const char *message, fg_error *err)
+static fg_status fail_at(const fgi_config *c, const char *path, const char *message, fg_error *err)
 {
     const char *place = fgi_config_place(c, path);
     const bool is_option = strncmp(place, "--", 2) == 0;
-    return fgi_refuse(err, "%s: %s%s%s", place, is_option ? "" : path, is_option ? "" : ": ",
-                      message);
+    return fgi_fail(err, FG_EINVAL, "%s: %s%s%s", place, is_option ? "" : path,
+                    is_option ? "" : ": ", message);
 }
 
 /* Checks that the axes of a rule, "fc2.weight=none/data+fsdp", exist in the mesh. */
-static bool check_axes(const fgi_config *c, const char *rule, const fg_mesh_options *mesh,
-                       fg_error *err)
+static fg_status check_axes(const fgi_config *c, const char *rule, const fg_mesh_options *mesh,
+                            fg_error *err)
 {
     char names[256] = "", message[448];
     const char *word = strchr(rule, '=') + 1;
@@ -55,10 +55,10 @@ static bool check_axes(const fgi_config *c, const char *rule, const fg_mesh_opti
         }
         word += size + (word[size] != '\0');
     }
-    return true;
+    return FG_OK;
 }
 
-bool fgi_config_mesh(const fgi_config *c, fg_mesh_options *out, fg_error *err)
+fg_status fgi_config_mesh(const fgi_config *c, fg_mesh_options *out, fg_error *err)
 {
     const char *text = fgi_config_text(c, "trainer.mesh");
     const int model = (int)fgi_config_int(c, "trainer.model_devices");
@@ -71,9 +71,8 @@ bool fgi_config_mesh(const fgi_config *c, fg_mesh_options *out, fg_error *err)
     if (text != NULL && fg_mesh_parse(text, out, &why) != FG_OK)
         return fail_at(c, "trainer.mesh", why.message, err);
     for (size_t i = 0; i < fgi_config_count(c, "trainer.sharding"); i++)
-        if (!check_axes(c, fgi_config_text_at(c, "trainer.sharding", i), out, err))
-            return false;
-    return true;
+        FGI_TRY(check_axes(c, fgi_config_text_at(c, "trainer.sharding", i), out, err));
+    return FG_OK;
 }
 
 fg_status fgi_config_rules(const fgi_config *c, const char *path, fg_sharding_rule **out,

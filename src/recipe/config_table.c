@@ -346,12 +346,6 @@ const fgi_config_key *fgi_config_table_find(const fgi_config_table *table, const
     return NULL;
 }
 
-static const char *last_part(const char *path)
-{
-    const char *dot = strrchr(path, '.');
-    return dot != NULL ? dot + 1 : path;
-}
-
 /* The key whose last part is nearest, among those that begin with `section`; NULL: none is near. */
 static const char *nearest_in(const fgi_config_table *table, const char *section, size_t size,
                               const char *name)
@@ -361,7 +355,7 @@ static const char *nearest_in(const fgi_config_table *table, const char *section
     for (size_t i = 0; i < table->count; i++)
         if (strncmp(table->keys[i].path, section, size) == 0) {
             names[count] = table->keys[i].path;
-            parts[count] = last_part(names[count]);
+            parts[count] = fgi_after_last(names[count], '.');
             count++;
         }
     const char *part = fgi_nearest(name, parts, count);
@@ -382,11 +376,11 @@ static const char *known_elsewhere(const char *name)
 
 const char *fgi_config_table_suggest(const fgi_config_table *table, const char *path)
 {
-    const char *name = last_part(path);
+    const char *name = fgi_after_last(path, '.');
     if (known_elsewhere(name) != NULL)
         return known_elsewhere(name);
     for (size_t i = 0; i < table->count; i++) /* the right name in the wrong place */
-        if (strcmp(last_part(table->keys[i].path), name) == 0)
+        if (strcmp(fgi_after_last(table->keys[i].path, '.'), name) == 0)
             return table->keys[i].path;
     const char *near = nearest_in(table, path, (size_t)(name - path), name);
     return near != NULL ? near : nearest_in(table, "", 0, name);

@@ -3,16 +3,17 @@
  * visible where it is used.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <strings.h>
 
 #include "report/helpers.h"
 #include "recipe/config_table.h"
 #include "recipe/config_yaml.h"
+#include "base/file.h"
 #include "base/print.h"
 #include "base/alloc.h"
+#include "base/error.h"
 #include "base/text.h"
 
 enum { MOST_ITEMS = 256, MAX_FILE_BYTES = 1 << 20 };
@@ -28,11 +29,11 @@ static void place_of(const fgi_yaml_reader *r, struct fy_node *node, char *out, 
         (void)fgi_snprintf(out, size, "%s", r->name);
 }
 
-bool fgi_yaml_blame(fgi_yaml_reader *r, struct fy_node *node, const char *message)
+fg_status fgi_yaml_blame(fgi_yaml_reader *r, struct fy_node *node, const char *message)
 {
     char place[512];
     place_of(r, node, place, sizeof(place));
-    return fgi_refuse(r->err, "%s: %s", place, message);
+    return fgi_fail(r->err, FG_EINVAL, "%s: %s", place, message);
 }
 
 /* Block scalars, after '|' or '>'. libfyaml 0.7.12 returns uninitialized bytes for some of them,
@@ -93,12 +94,12 @@ const char *fgi_yaml_kind_of(struct fy_node *node)
 
 /* ---- one key --------------------------------------------------------------------------------- */
 
-bool fgi_yaml_wrong_kind(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_node *at,
-                         struct fy_node *node)
+fg_status fgi_yaml_wrong_kind(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_node *at,
+                              struct fy_node *node)
 {
     char message[640];
     if (fgi_yaml_is_text(node)) /* out of memory */
-        return fgi_refuse_memory(r->err);
+        return fgi_no_memory(r->err);
     (void)fgi_snprintf(message, sizeof(message), "%s: expected %s, got %s", key->path,
                        fgi_config_describe(key), fgi_yaml_kind_of(node));
     return fgi_yaml_blame(r, at, message);
@@ -111,43 +112,39 @@ static void free_tokens(fg_option_text *tokens, size_t count)
 }
 
 /* Sets the key from tokens, with the table's checks; errors name the location of `at`. */
-static bool set_tokens(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_node *at,
-                       const fg_option_text *tokens, size_t count)
+static fg_status set_tokens(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_node *at,
+                            const fg_option_text *tokens, size_t count)
 {
     char place[512];
     fg_error inner = {0};
     place_of(r, at, place, sizeof(place));
-    if (fgi_config_set(r->c, key, tokens, count, place, &inner))
-        return true;
-    (void)fgi_yaml_blame(r, at, inner.message);
-    r->err->status = inner.status;
-    return false;
+    const fg_status status = fgi_config_set(r->c, key, tokens, count, place, &inner);
+    return status == FG_OK ? FG_OK : fgi_fail(r->err, status, "%s: %s", place, inner.message);
 }
 
-static bool read_list(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_node *name,
-                      struct fy_node *node)
+static fg_status read_list(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_node *name,
+                           struct fy_node *node)
 {
     fg_option_text tokens[MOST_ITEMS];
     size_t count = 0;
     void *place = NULL;
     struct fy_node *item;
-    bool is_good = true;
-    while (is_good && (item = fy_node_sequence_iterate(node, &place)) != NULL) {
+    fg_status status = FG_OK;
+    while ((item = fy_node_sequence_iterate(node, &place)) != NULL) {
         if (count == MOST_ITEMS)
-            is_good = fgi_yaml_blame(r, item, "a list of more than 256 elements");
-        else
-            is_good = (tokens[count].text =
-                           fgi_yaml_item(r, key, name, item, &tokens[count].is_quoted)) != NULL;
-        count += is_good;
+            FGI_DONE(fgi_yaml_blame(r, item, "a list of more than 256 elements"));
+        FGI_DONE(fgi_yaml_item(r, key, name, item, &tokens[count]));
+        count++;
     }
-    is_good = is_good && set_tokens(r, key, name, tokens, count);
+    status = set_tokens(r, key, name, tokens, count);
+done:
     free_tokens(tokens, count);
-    return is_good;
+    return status;
 }
 
 /* [0, 2] as one string. */
-static bool read_devices(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_node *name,
-                         struct fy_node *node)
+static fg_status read_devices(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_node *name,
+                              struct fy_node *node)
 {
     char list[1024] = "[";
     size_t used = 1;
@@ -168,8 +165,8 @@ static bool read_devices(fgi_yaml_reader *r, const fgi_config_key *key, struct f
     return set_tokens(r, key, name, &(fg_option_text){.text = list}, 1);
 }
 
-static bool read_key(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_node *name,
-                     struct fy_node *node)
+static fg_status read_key(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_node *name,
+                          struct fy_node *node)
 {
     if (fgi_yaml_is_null(node))
         return fgi_config_reset(r->c, key, r->err);
@@ -181,14 +178,14 @@ static bool read_key(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_no
     token.text = fgi_yaml_text_of(node, &token.is_quoted);
     if (token.text == NULL)
         return fgi_yaml_wrong_kind(r, key, name, node);
-    const bool is_good = set_tokens(r, key, node, &token, 1);
+    const fg_status status = set_tokens(r, key, node, &token, 1);
     free_tokens(&token, 1);
-    return is_good;
+    return status;
 }
 
 /* ---- file ------------------------------------------------------------------------------------ */
 
-static bool unknown(fgi_yaml_reader *r, struct fy_node *name, const char *path)
+static fg_status unknown(fgi_yaml_reader *r, struct fy_node *name, const char *path)
 {
     char message[400];
     const char *nearest = strchr(path, '.') == NULL ? fgi_config_suggest_section(path) : NULL;
@@ -209,14 +206,14 @@ static bool unknown(fgi_yaml_reader *r, struct fy_node *name, const char *path)
 }
 
 /* Reads a mapping with the keys of `section` (NULL: top level). */
-static bool read_mapping(fgi_yaml_reader *r, const char *section, struct fy_node *mapping);
+static fg_status read_mapping(fgi_yaml_reader *r, const char *section, struct fy_node *mapping);
 
-static bool read_section(fgi_yaml_reader *r, const char *section, struct fy_node *name,
-                         struct fy_node *node)
+static fg_status read_section(fgi_yaml_reader *r, const char *section, struct fy_node *name,
+                              struct fy_node *node)
 {
     char message[256];
     if (fgi_yaml_is_null(node))
-        return true;
+        return FG_OK;
     if (fy_node_is_mapping(node))
         return read_mapping(r, section, node);
     (void)fgi_snprintf(message, sizeof(message), "%s: expected its keys (%s: {key: value}), got %s",
@@ -224,37 +221,38 @@ static bool read_section(fgi_yaml_reader *r, const char *section, struct fy_node
     return fgi_yaml_blame(r, name, message);
 }
 
-static bool read_pair(fgi_yaml_reader *r, const char *section, struct fy_node *name,
-                      struct fy_node *node)
+static fg_status read_pair(fgi_yaml_reader *r, const char *section, struct fy_node *name,
+                           struct fy_node *node)
 {
     char path[256];
     char *text = fgi_yaml_text_of(name, NULL);
     if (text == NULL)
-        return fgi_yaml_is_text(name) ? fgi_refuse_memory(r->err)
+        return fgi_yaml_is_text(name) ? fgi_no_memory(r->err)
                                       : fgi_yaml_blame(r, name, "expected the name of a key");
     (void)fgi_snprintf(path, sizeof(path), "%s%s%s", section != NULL ? section : "",
                        section != NULL ? "." : "", text);
     const bool is_section = section == NULL && fgi_config_section_help(text) != NULL;
     const fgi_config_key *key = fgi_config_table_find(fgi_config_table_of(r->c), path);
-    bool is_good;
+    fg_status status;
     if (is_section)
-        is_good = read_section(r, text, name, node);
+        status = read_section(r, text, name, node);
     else if (key == NULL || (section == NULL && strchr(path, '.') != NULL))
-        is_good = unknown(r, name, path);
+        status = unknown(r, name, path);
     else
-        is_good = read_key(r, key, name, node);
+        status = read_key(r, key, name, node);
     fgi_free(text);
-    return is_good;
+    return status;
 }
 
 /* {lr: 0,01} is an entry lr: 0 and an entry 01 without a value: an error if such a pair looks like
  * a number with a decimal comma. */
-static bool check_comma(fgi_yaml_reader *r, struct fy_node_pair *before, struct fy_node_pair *pair)
+static fg_status check_comma(fgi_yaml_reader *r, struct fy_node_pair *before,
+                             struct fy_node_pair *pair)
 {
     char number[64], message[160];
     double value;
     if (before == NULL || !fgi_yaml_is_null(fy_node_pair_value(pair)))
-        return true;
+        return FG_OK;
     char *whole = fgi_yaml_text_of(fy_node_pair_value(before), NULL);
     char *decimals = fgi_yaml_text_of(fy_node_pair_key(pair), NULL);
     const bool is_text =
@@ -266,42 +264,41 @@ static bool check_comma(fgi_yaml_reader *r, struct fy_node_pair *before, struct 
                        is_text ? whole : "", is_text ? decimals : "", number);
     fgi_free(whole);
     fgi_free(decimals);
-    return !is_text || !fgi_parse_f64(fgi_str_of(number), &value) ||
-           fgi_yaml_blame(r, fy_node_pair_value(before), message);
+    return is_text && fgi_parse_f64(fgi_str_of(number), &value)
+               ? fgi_yaml_blame(r, fy_node_pair_value(before), message)
+               : FG_OK;
 }
 
-static bool read_mapping(fgi_yaml_reader *r, const char *section, struct fy_node *mapping)
+static fg_status read_mapping(fgi_yaml_reader *r, const char *section, struct fy_node *mapping)
 {
     void *place = NULL;
     struct fy_node_pair *pair, *before = NULL;
     while ((pair = fy_node_mapping_iterate(mapping, &place)) != NULL) {
-        if (!check_comma(r, before, pair))
-            return false;
+        FGI_TRY(check_comma(r, before, pair));
         before = pair;
     }
     place = NULL;
     while ((pair = fy_node_mapping_iterate(mapping, &place)) != NULL)
-        if (!read_pair(r, section, fy_node_pair_key(pair), fy_node_pair_value(pair)))
-            return false;
-    return true;
+        FGI_TRY(read_pair(r, section, fy_node_pair_key(pair), fy_node_pair_value(pair)));
+    return FG_OK;
 }
 
-/* Reports the parser's first error; always returns false. */
-static bool syntax_error(fgi_yaml_reader *r, struct fy_diag *diag)
+/* Reports the parser's first error. */
+static fg_status syntax_error(fgi_yaml_reader *r, struct fy_diag *diag)
 {
     void *place = NULL;
     const struct fy_diag_error *first = fy_diag_errors_iterate(diag, &place);
     if (first == NULL)
-        return fgi_refuse(r->err, "%s: not YAML", r->name);
-    return fgi_refuse(r->err, "%s:%d:%d: not YAML: %s", r->name, first->line, first->column,
-                      first->msg);
+        return fgi_fail(r->err, FG_EINVAL, "%s: not YAML", r->name);
+    return fgi_fail(r->err, FG_EINVAL, "%s:%d:%d: not YAML: %s", r->name, first->line,
+                    first->column, first->msg);
 }
 
-static bool read_root(fgi_yaml_reader *r, struct fy_document *document)
+static fg_status read_root(fgi_yaml_reader *r, struct fy_document *document)
 {
     struct fy_node *root = fy_document_root(document);
     if (fgi_yaml_is_null(root))
-        return true; /* all defaults */
+        return FG_OK; /* all defaults */
     if (!fy_node_is_mapping(root))
         return fgi_yaml_blame(r, root, "expected a mapping of keys to values");
     return read_mapping(r, NULL, root);
@@ -334,20 +331,21 @@ static size_t character(const char *text, size_t size)
 
 /* Rejects bytes that YAML forbids, and directives (%YAML): libfyaml 0.7.12 hangs on some of
  * these. */
-static bool check_characters(const char *name, const char *text, size_t size, fg_error *err)
+static fg_status check_characters(const char *name, const char *text, size_t size, fg_error *err)
 {
     int line = 1, column = 1;
     for (size_t i = 0, length; i < size; i += length) {
         length = character(text + i, size - i);
         if (length == 0)
-            return fgi_refuse(err, "%s:%d:%d: not YAML: byte 0x%02x is not text", name, line,
-                              column, (unsigned char)text[i]);
+            return fgi_fail(err, FG_EINVAL, "%s:%d:%d: not YAML: byte 0x%02x is not text", name,
+                            line, column, (unsigned char)text[i]);
         if (text[i] == '%' && column == 1)
-            return fgi_refuse(err, "%s:%d:1: YAML directives (%%) are not supported", name, line);
+            return fgi_fail(err, FG_EINVAL, "%s:%d:1: YAML directives (%%) are not supported", name,
+                            line);
         column = text[i] == '\n' ? 1 : column + 1;
         line += text[i] == '\n';
     }
-    return true;
+    return FG_OK;
 }
 
 /* How a line divides the file into documents. */
@@ -367,7 +365,8 @@ static line_kind kind_of_line(const char *line, size_t size)
 }
 
 /* Rejects a second document, which would be ignored. */
-static bool check_single_document(const char *name, const char *text, size_t size, fg_error *err)
+static fg_status check_single_document(const char *name, const char *text, size_t size,
+                                       fg_error *err)
 {
     bool has_begun = false, has_ended = false;
     int line = 1;
@@ -376,85 +375,68 @@ static bool check_single_document(const char *name, const char *text, size_t siz
         const size_t length = end != NULL ? (size_t)(end - text) - at : size - at;
         const line_kind kind = kind_of_line(text + at, length);
         if (has_begun && kind != LINE_BLANK && (kind == LINE_START || has_ended))
-            return fgi_refuse(err,
-                              "%s:%d:1: a second YAML document: expected one document per file; "
-                              "remove the line '---', or split the file",
-                              name, line);
+            return fgi_fail(err, FG_EINVAL,
+                            "%s:%d:1: a second YAML document: expected one document per file; "
+                            "remove the line '---', or split the file",
+                            name, line);
         has_begun = has_begun || kind == LINE_START || kind == LINE_CONTENT;
         has_ended = has_ended || (has_begun && kind == LINE_END);
         at += length + 1;
     }
-    return true;
+    return FG_OK;
 }
 
-bool fgi_config_read(fgi_config *c, const char *name, const char *text, size_t size, fg_error *err)
+fg_status fgi_config_read(fgi_config *c, const char *name, const char *text, size_t size,
+                          fg_error *err)
 {
     fgi_yaml_reader r = {.c = c, .name = name, .err = err};
-    if (!check_characters(name, text, size, err) || !check_single_document(name, text, size, err))
-        return false;
+    FGI_TRY(check_characters(name, text, size, err));
+    FGI_TRY(check_single_document(name, text, size, err));
     if (is_empty(text, size))
-        return true;
+        return FG_OK;
     const struct fy_diag_cfg quiet = {.level = FYET_ERROR, .module_mask = ~0U};
     struct fy_diag *diag = fy_diag_create(&quiet);
     if (diag == NULL)
-        return fgi_refuse(err, "%s: cannot create the YAML parser", name);
+        return fgi_fail(err, FG_EINVAL, "%s: cannot create the YAML parser", name);
     fy_diag_set_collect_errors(diag, true);
     const struct fy_parse_cfg options = {.diag = diag, .flags = FYPCF_QUIET};
     struct fy_document *document = fy_document_build_from_string(&options, text, size);
-    const bool is_good = document != NULL ? read_root(&r, document) : syntax_error(&r, diag);
+    const fg_status status = document != NULL ? read_root(&r, document) : syntax_error(&r, diag);
     fy_document_destroy(document);
     fy_diag_destroy(diag);
-    return is_good;
-}
-
-bool fgi_config_ends_in(const char *path, const char *ends)
-{
-    const size_t length = strlen(path);
-    for (const char *at = ends; *at != '\0'; at += strspn(at, "|")) {
-        char end[16];
-        const size_t size = strcspn(at, "|");
-        (void)fgi_snprintf(end, sizeof(end), "%.*s", (int)size, at);
-        if (length > size && fgi_compare_nocase(path + length - size, end) == 0)
-            return true;
-        at += size;
-    }
-    return false;
+    return status;
 }
 
 bool fgi_config_is_data(const char *path)
 {
-    struct stat about;
-    if (stat(path, &about) != 0)
-        return false;
-    return S_ISDIR(about.st_mode) ||
-           fgi_config_ends_in(path, FGI_CONFIG_TABLES "|.npy|.npz|.gz|.bin|-ubyte|.pack") ||
-           fgi_config_ends_in(path, FGI_CONFIG_IMAGES);
+    static const char ends[] =
+        FGI_CONFIG_TABLES "|.npy|.npz|.gz|.bin|-ubyte|.pack|" FGI_CONFIG_IMAGES;
+    return fgi_is_folder(path) || (fgi_file_exists(path) && fgi_ends_in_one_of(path, ends));
 }
 
-bool fgi_config_read_file(fgi_config *c, const char *path, fg_error *err)
+fg_status fgi_config_read_file(fgi_config *c, const char *path, fg_error *err)
 {
-    bool is_good = false;
+    fg_status status = FG_OK;
     if (fgi_config_is_data(path))
-        return fgi_refuse(
-            err,
-            "'%s' is not a configuration: expected a YAML file\nto write one for these "
-            "data, use: fulgurite init %s",
-            path, path);
+        return fgi_fail(err, FG_EINVAL,
+                        "'%s' is not a configuration: expected a YAML file\nto write one for these "
+                        "data, use: fulgurite init %s",
+                        path, path);
     FILE *file = fopen(path, "rb");
     if (file == NULL)
-        return fgi_refuse_errno(err, "open", path);
+        return fgi_fail(err, FG_EINVAL, "cannot open '%s': %s", path, fgi_errno_text(errno));
     char *text = fgi_calloc(MAX_FILE_BYTES + 1, 1);
     const size_t size = text != NULL ? fread(text, 1, MAX_FILE_BYTES + 1, file) : 0;
     if (text == NULL)
-        (void)fgi_refuse_memory(err);
+        status = fgi_no_memory(err);
     else if (ferror(file))
-        (void)fgi_refuse_errno(err, "read", path);
+        status = fgi_fail(err, FG_EINVAL, "cannot read '%s': %s", path, fgi_errno_text(errno));
     else if (size > MAX_FILE_BYTES)
-        (void)fgi_refuse(err, "'%s' is longer than 1 MiB, which is too long for a configuration",
-                         path);
+        status = fgi_fail(err, FG_EINVAL,
+                          "'%s' is longer than 1 MiB, which is too long for a configuration", path);
     else
-        is_good = fgi_config_read(c, path, text, size, err);
+        status = fgi_config_read(c, path, text, size, err);
     fgi_free(text);
     (void)fclose(file);
-    return is_good;
+    return status;
 }

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/error.h"
 #include "base/print.h"
 #include "base/text.h"
 #include "recipe/config_yaml.h"
@@ -15,8 +16,8 @@
 /* ---- rules ----------------------------------------------------------------------------------- */
 
 /* Appends the axes of a rule, "model/none", to `out`; null is none. */
-static bool add_axes(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_node *name,
-                     struct fy_node *node, char *out, size_t size)
+static fg_status add_axes(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_node *name,
+                          struct fy_node *node, char *out, size_t size)
 {
     void *place = NULL;
     struct fy_node *item = node;
@@ -33,12 +34,12 @@ static bool add_axes(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_no
         if (!is_list)
             break;
     }
-    return true;
+    return FG_OK;
 }
 
-/* {match: PATTERN, split: [AXIS, ...]} as one string, owned by the caller; NULL after an error. */
-static char *rule_of(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_node *name,
-                     struct fy_node *node)
+/* {match: PATTERN, split: [AXIS, ...]} as one string, which the caller owns. */
+static fg_status rule_of(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_node *name,
+                         struct fy_node *node, const char **out)
 {
     char rule[1024], message[160];
     struct fy_node *match = NULL, *split = NULL;
@@ -53,11 +54,9 @@ static char *rule_of(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_no
                            key->path, field != NULL ? field : "");
         const bool is_lost = field == NULL && fgi_yaml_is_text(fy_node_pair_key(pair));
         fgi_free(field);
-        if (!is_match && !is_split) {
-            (void)(is_lost ? fgi_refuse_memory(r->err)
-                           : fgi_yaml_blame(r, fy_node_pair_key(pair), message));
-            return NULL;
-        }
+        if (!is_match && !is_split)
+            return is_lost ? fgi_no_memory(r->err)
+                           : fgi_yaml_blame(r, fy_node_pair_key(pair), message);
         *(is_match ? &match : &split) = fy_node_pair_value(pair);
     }
     char *pattern = fgi_yaml_text_of(match, NULL);
@@ -66,25 +65,20 @@ static char *rule_of(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_no
                        key->path);
     if (pattern == NULL || split == NULL) {
         fgi_free(pattern);
-        (void)(pattern == NULL && fgi_yaml_is_text(match) ? fgi_refuse_memory(r->err)
-                                                          : fgi_yaml_blame(r, name, message));
-        return NULL;
+        return pattern == NULL && fgi_yaml_is_text(match) ? fgi_no_memory(r->err)
+                                                          : fgi_yaml_blame(r, name, message);
     }
     (void)fgi_snprintf(rule, sizeof(rule), "%.512s=", pattern);
     fgi_free(pattern);
-    if (!add_axes(r, key, name, split, rule, sizeof(rule)))
-        return NULL;
-    char *copy = fgi_strdup(rule);
-    if (copy == NULL)
-        (void)fgi_refuse_memory(r->err);
-    return copy;
+    FGI_TRY(add_axes(r, key, name, split, rule, sizeof(rule)));
+    *out = fgi_strdup(rule);
+    return *out != NULL ? FG_OK : fgi_no_memory(r->err);
 }
 
 /* ---- rows with options ----------------------------------------------------------------------- */
 
-/* Always returns false. */
-static bool unexpected(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_node *at,
-                       const char *expected, const char *got)
+static fg_status unexpected(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_node *at,
+                            const char *expected, const char *got)
 {
     char message[640];
     (void)fgi_snprintf(message, sizeof(message), "%s: expected %s, got %s", key->path, expected,
@@ -93,13 +87,13 @@ static bool unexpected(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_
 }
 
 /* The same, where the text or the kind of a node is what was not expected. */
-static bool unexpected_node(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_node *at,
-                            const char *expected, struct fy_node *node)
+static fg_status unexpected_node(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_node *at,
+                                 const char *expected, struct fy_node *node)
 {
     char quoted[96];
     char *text = fgi_yaml_text_of(node, NULL);
     if (text == NULL)
-        return fgi_yaml_is_text(node) ? fgi_refuse_memory(r->err)
+        return fgi_yaml_is_text(node) ? fgi_no_memory(r->err)
                                       : unexpected(r, key, at, expected, fgi_yaml_kind_of(node));
     (void)fgi_snprintf(quoted, sizeof(quoted), "'%.80s'", text);
     fgi_free(text);
@@ -115,32 +109,32 @@ static bool is_name(const char *text)
 }
 
 /* The name of a row or an option. */
-static bool put_name(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_node *node,
-                     fgi_buf *out)
+static fg_status put_name(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_node *node,
+                          fgi_buf *out)
 {
     char *name = fgi_yaml_text_of(node, NULL);
     if (name == NULL && fgi_yaml_is_text(node))
-        return fgi_refuse_memory(r->err);
+        return fgi_no_memory(r->err);
     const bool is_good = name != NULL && is_name(name);
     if (is_good)
         fgi_buf_puts(out, name);
     fgi_free(name);
-    return is_good || unexpected_node(r, key, node, "a name", node);
+    return is_good ? FG_OK : unexpected_node(r, key, node, "a name", node);
 }
 
 /* `at`: the name of the option. Text in which the command line would see a list is put in quotes.
  */
-static bool put_scalar(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_node *at,
-                       struct fy_node *node, fgi_buf *out)
+static fg_status put_scalar(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_node *at,
+                            struct fy_node *node, fgi_buf *out)
 {
     bool is_quoted = false;
     if (fgi_yaml_is_null(node)) {
         fgi_buf_puts(out, "null");
-        return true;
+        return FG_OK;
     }
     char *text = fgi_yaml_text_of(node, &is_quoted);
     if (text == NULL && fgi_yaml_is_text(node))
-        return fgi_refuse_memory(r->err);
+        return fgi_no_memory(r->err);
     const bool is_good = text != NULL && strchr(text, '"') == NULL;
     if (is_good && (is_quoted || text[strcspn(text, ",()[]{}")] != '\0'))
         fgi_buf_printf(out, "\"%s\"", text);
@@ -148,12 +142,13 @@ static bool put_scalar(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_
         fgi_buf_puts(out, text);
     const bool is_text = text != NULL;
     fgi_free(text);
-    return is_good || unexpected_node(r, key, is_text ? node : at,
-                                      is_text ? "a value without double quotes" : "a value", node);
+    return is_good ? FG_OK
+                   : unexpected_node(r, key, is_text ? node : at,
+                                     is_text ? "a value without double quotes" : "a value", node);
 }
 
-static bool put_value(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_node *at,
-                      struct fy_node *node, fgi_buf *out)
+static fg_status put_value(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_node *at,
+                           struct fy_node *node, fgi_buf *out)
 {
     void *place = NULL;
     struct fy_node *item;
@@ -163,16 +158,15 @@ static bool put_value(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_n
     fgi_buf_putc(out, '[');
     while ((item = fy_node_sequence_iterate(node, &place)) != NULL) {
         fgi_buf_puts(out, before);
-        if (!put_scalar(r, key, at, item, out))
-            return false;
+        FGI_TRY(put_scalar(r, key, at, item, out));
         before = ", ";
     }
     fgi_buf_putc(out, ']');
-    return true;
+    return FG_OK;
 }
 
-static bool put_options(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_node *node,
-                        fgi_buf *out)
+static fg_status put_options(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_node *node,
+                             fgi_buf *out)
 {
     void *place = NULL;
     struct fy_node_pair *pair;
@@ -181,19 +175,17 @@ static bool put_options(fgi_yaml_reader *r, const fgi_config_key *key, struct fy
     while ((pair = fy_node_mapping_iterate(node, &place)) != NULL) {
         struct fy_node *name = fy_node_pair_key(pair);
         fgi_buf_puts(out, before);
-        if (!put_name(r, key, name, out))
-            return false;
+        FGI_TRY(put_name(r, key, name, out));
         fgi_buf_putc(out, '=');
-        if (!put_value(r, key, name, fy_node_pair_value(pair), out))
-            return false;
+        FGI_TRY(put_value(r, key, name, fy_node_pair_value(pair), out));
         before = ", ";
     }
     fgi_buf_putc(out, ')');
-    return true;
+    return FG_OK;
 }
 
-static bool put_entry(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_node *at,
-                      struct fy_node *node, fgi_buf *out)
+static fg_status put_entry(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_node *at,
+                           struct fy_node *node, fgi_buf *out)
 {
     static const char expected[] = "NAME: {OPTION: VALUE, ...}";
     void *place = NULL;
@@ -204,45 +196,40 @@ static bool put_entry(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_n
     if (fy_node_mapping_iterate(node, &place) != NULL)
         return unexpected(r, key, name, expected,
                           "several names: indent the options below the name that they belong to");
-    if (!put_name(r, key, name, out))
-        return false;
+    FGI_TRY(put_name(r, key, name, out));
     if (fgi_yaml_is_null(options))
-        return true;
+        return FG_OK;
     return fy_node_is_mapping(options) ? put_options(r, key, options, out)
                                        : unexpected_node(r, key, name, expected, options);
 }
 
-/* {NAME: {OPTION: VALUE, ...}} as NAME(OPTION=VALUE, ...), owned by the caller; NULL after an
- * error. */
-static char *entry_of(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_node *name,
-                      struct fy_node *node)
+/* {NAME: {OPTION: VALUE, ...}} as NAME(OPTION=VALUE, ...), which the caller owns. */
+static fg_status entry_of(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_node *name,
+                          struct fy_node *node, const char **out)
 {
     fgi_buf text = {0};
-    const bool is_good = put_entry(r, key, name, node, &text);
-    if (is_good && !text.failed)
-        return fgi_buf_take(&text);
-    if (is_good)
-        (void)fgi_refuse_memory(r->err);
+    fg_status status = put_entry(r, key, name, node, &text);
+    if (status == FG_OK)
+        status = fgi_buf_status(&text, r->err);
+    if (status == FG_OK)
+        *out = fgi_buf_take(&text);
     fgi_buf_fini(&text);
-    return NULL;
+    return status;
 }
 
 /* ---- elements -------------------------------------------------------------------------------- */
 
-char *fgi_yaml_item(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_node *name,
-                    struct fy_node *node, bool *out_is_quoted)
+fg_status fgi_yaml_item(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_node *name,
+                        struct fy_node *node, fg_option_text *out)
 {
+    *out = (fg_option_text){0};
     if (key->option->kind == FG_OPTION_RULES && fy_node_is_mapping(node))
-        return rule_of(r, key, name, node);
+        return rule_of(r, key, name, node, &out->text);
     if (key->option->kind == FG_OPTION_ENTRIES && fy_node_is_mapping(node))
-        return entry_of(r, key, name, node);
-    if (fgi_yaml_is_null(node)) {
-        (void)unexpected(r, key, name, fgi_config_describe(key),
-                         "null in a list: put it in quotes if it is a word");
-        return NULL;
-    }
-    char *text = fgi_yaml_text_of(node, out_is_quoted);
-    if (text == NULL)
-        (void)fgi_yaml_wrong_kind(r, key, name, node);
-    return text;
+        return entry_of(r, key, name, node, &out->text);
+    if (fgi_yaml_is_null(node))
+        return unexpected(r, key, name, fgi_config_describe(key),
+                          "null in a list: put it in quotes if it is a word");
+    out->text = fgi_yaml_text_of(node, &out->is_quoted);
+    return out->text != NULL ? FG_OK : fgi_yaml_wrong_kind(r, key, name, node);
 }

@@ -7,6 +7,8 @@
 #include <fulgurite/recipe.h>
 #include <jansson.h>
 
+#include "recipe/config_rows.h"
+
 /* ---- folders of runs (run_dir.c) ------------------------------------------------------------ */
 
 /* True while a fit holds the folder's lock. */
@@ -59,5 +61,12 @@ typedef struct fgi_pack_planner {
  * message has the reason), those of fg_recipe_open and of the planner, FG_ENOMEM. */
 fg_status fgi_pack_for(const fg_recipe_options *recipe, const fgi_pack_planner *planner,
                        fg_pack_build_options *options, fg_error *err);
+
+/* ---- augmentations (run_augment.c) --------------------------------------------------------------- */
+
+/* The images changed by each row, at random unless key is NULL, in evaluation; key->repeat is
+ * replaced. Rows that mix samples have no effect if target is NULL. */
+fg_tensor fgi_run_augment_rows(const fgi_config_rows *rows, fg_tensor image, fg_sample_key *key,
+                               fg_tensor *target);
 
 #endif

@@ -95,11 +95,10 @@ static fg_status open_samples(const fg_recipe *r, const char *path, fg_dataset *
 {
     fgi_run_format format = {0};
     fg_format_data data = {.samples = NULL};
-    const bool is_set =
-        fgi_config_set_text(r->c, fgi_config_find("data.format"), "pack", "", err) &&
-        fgi_config_set_text(r->c, fgi_config_find("data.train"), path, "", err) &&
-        fgi_config_reset(r->c, fgi_config_find("data.val"), err);
-    fg_status status = is_set ? fgi_run_format_init(r->c, NULL, true, &format, err) : err->status;
+    FGI_TRY(fgi_config_set_text(r->c, fgi_config_find("data.format"), "pack", "", err));
+    FGI_TRY(fgi_config_set_text(r->c, fgi_config_find("data.train"), path, "", err));
+    FGI_TRY(fgi_config_reset(r->c, fgi_config_find("data.val"), err));
+    fg_status status = fgi_run_format_init(r->c, NULL, true, &format, err);
     format.request.needs_target = false;
     format.request.val_fraction = 0;
     if (status == FG_OK)

@@ -62,12 +62,13 @@ static bool parse_rate(const char *text, loader_rate *out)
     return end != fraction && *end == '\0' && out->spent >= 0 && out->spent <= 1;
 }
 
-bool fgi_plan_input_check(const char *text, fg_error *err)
+fg_status fgi_plan_input_check(const char *text, fg_error *err)
 {
     loader_rate rate;
-    return text == NULL || parse_rate(text, &rate) ||
-           fgi_refuse(err, "--input-rate=%s: expected a number of samples per second above 0",
-                      text);
+    if (text == NULL || parse_rate(text, &rate))
+        return FG_OK;
+    return fgi_fail(err, FG_EINVAL,
+                    "--input-rate=%s: expected a number of samples per second above 0", text);
 }
 
 static fg_status find_rate(const fg_recipe *r, const fg_plan *plan, int parts, loader_rate *out,

@@ -12,46 +12,45 @@
 #include "base/reserved.h"
 #include "base/text.h"
 #include "input/json_file.h"
-#include "report/draw.h"
 #include "report/lr_plot.h"
 #include "report/plan_page.h"
-#include "report/run_page.h"
+#include "report/run_doc.h"
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
 /* Renames old keys to their current names, with a message. */
-static bool read_old_keys(fg_recipe *r, fg_error *err)
+static fg_status read_old_keys(fg_recipe *r, fg_error *err)
 {
     bool was_old = false;
-    if (!fgi_config_modernize(r->c, &was_old, err))
-        return false;
+    FGI_TRY(fgi_config_modernize(r->c, &was_old, err));
     if (was_old)
         fgi_run_say(r, FG_LOG_INFO,
                     "note: trainer.tpu_cores is an old spelling: read as --trainer.accelerator=tpu "
                     "--trainer.devices=%s",
                     fgi_config_format(r->c, fgi_config_find("trainer.devices")));
-    return true;
+    return FG_OK;
 }
 
 /* options.fit.resume is a shorthand for a key. */
-static bool read_resume(fg_recipe *r, fg_error *err)
+static fg_status read_resume(fg_recipe *r, fg_error *err)
 {
     const char *which = r->options->fit.resume;
     if (which == NULL)
-        return true;
+        return FG_OK;
     if (r->options->fit.overwrite)
-        return fgi_refuse(
-            err,
+        return fgi_fail(
+            err, FG_EINVAL,
             "--resume and --overwrite exclude each other: a run is either continued or deleted");
     fgi_buf text = {0};
     fgi_buf_printf(&text, "trainer.resume=%s", *which != '\0' ? which : "last");
-    const bool is_good =
-        fgi_buf_status(&text, err) == FG_OK && fgi_config_override(r->c, text.data, err);
+    fg_status status = fgi_buf_status(&text, err);
+    if (status == FG_OK)
+        status = fgi_config_override(r->c, text.data, err);
     fgi_buf_fini(&text);
-    return is_good;
+    return status;
 }
 
-static bool read_config(fg_recipe *r, fg_error *err)
+static fg_status read_config(fg_recipe *r, fg_error *err)
 {
     const fg_recipe_options *o = r->options;
     r->config_path = o->config;
@@ -59,29 +58,26 @@ static bool read_config(fg_recipe *r, fg_error *err)
         fgi_run_origin_is_named(r->config_path))
         r->config_path = NULL; /* fgi_run_adopt finds out what it is */
     if (r->config_path != NULL && fgi_run_is_evaluation(r) && fgi_config_is_data(r->config_path))
-        return fgi_refuse(
-            err,
-            "'%s' is data: name a trained model or a configuration first\n"
-            "fulgurite %s last %s uses the newest run in 'runs'; instead of last, name "
-            "any run's folder",
-            r->config_path, r->command, r->config_path);
-    if (r->config_path != NULL && !fgi_config_read_file(r->c, r->config_path, err))
-        return false;
+        return fgi_fail(err, FG_EINVAL,
+                        "'%s' is data: name a trained model or a configuration first\n"
+                        "fulgurite %s last %s uses the newest run in 'runs'; instead of last, name "
+                        "any run's folder",
+                        r->config_path, r->command, r->config_path);
+    if (r->config_path != NULL)
+        FGI_TRY(fgi_config_read_file(r->c, r->config_path, err));
     for (size_t i = 0; i < o->override_count; i++)
-        if (!fgi_config_override(r->c, o->overrides[i], err))
-            return false;
-    if (!read_resume(r, err))
-        return false;
+        FGI_TRY(fgi_config_override(r->c, o->overrides[i], err));
+    FGI_TRY(read_resume(r, err));
     if (fgi_config_is_given(r->c, "trainer.batch_size") &&
         !fgi_config_is_auto(r->c, "trainer.global_batch_size"))
-        return fgi_refuse(err, "%s: trainer.batch_size is given too: set only one of them",
-                          fgi_config_where(r->c, "trainer.global_batch_size"));
-    if (r->config_path != NULL && r->evaluate.data != NULL &&
-        !fgi_run_set_data(r, r->evaluate.data, err))
-        return false;
-    if (r->config_path != NULL && fgi_run_is_evaluation(r) && !fgi_run_adopt_format(r, err))
-        return false;
-    return read_old_keys(r, err) && fgi_config_mesh(r->c, &r->mesh, err);
+        return fgi_fail(err, FG_EINVAL, "%s: trainer.batch_size is given too: set only one of them",
+                        fgi_config_where(r->c, "trainer.global_batch_size"));
+    if (r->config_path != NULL && r->evaluate.data != NULL)
+        FGI_TRY(fgi_run_set_data(r, r->evaluate.data, err));
+    if (r->config_path != NULL && fgi_run_is_evaluation(r))
+        FGI_TRY(fgi_run_adopt_format(r, err));
+    FGI_TRY(read_old_keys(r, err));
+    return fgi_config_mesh(r->c, &r->mesh, err);
 }
 
 static bool is_zero(const void *member, size_t size)
@@ -133,16 +129,15 @@ static fg_status open_recipe(fg_recipe *r, fg_error *err)
     else
         r->evaluate = r->options->evaluate;
     r->command = r->outcome.command = commands[kind];
-    if (kind == FG_RECIPE_PLAN && !fgi_run_plan_check(&r->options->plan, err))
-        return FG_EINVAL;
+    if (kind == FG_RECIPE_PLAN)
+        FGI_TRY(fgi_run_plan_check(&r->options->plan, err));
     fgi_prediction_format format;
     if (fgi_run_has_predict_file(r))
         FGI_TRY(fgi_prediction_format_of(r->options->predict.out, &format, NULL, err));
     r->c = fgi_config_create(r->options->registry, err);
     if (r->c == NULL)
         return err->status;
-    if (!read_config(r, err))
-        return err->status;
+    FGI_TRY(read_config(r, err));
     return fgi_run_adopt(r, err);
 }
 
@@ -458,20 +453,6 @@ fg_status fg_recipe_get_text(fg_recipe *recipe, fg_recipe_text which, const char
     return give_text(recipe, put_text(recipe, which, err), out, err);
 }
 
-static fg_status put_confusion(fg_recipe *r, int columns, bool is_ascii, fg_error *err)
-{
-    const size_t classes = (size_t)r->task.outputs;
-    const fgi_draw_options options = {.columns = columns, .is_ascii = is_ascii};
-    const char **names = fgi_calloc(classes, sizeof(*names));
-    if (names == NULL)
-        return fgi_no_memory(err);
-    for (size_t i = 0; i < classes; i++)
-        names[i] = r->task.class_names != NULL ? r->task.class_names[i] : NULL;
-    fgi_draw_confusion(&r->text, r->confusion, classes, names, &options);
-    fgi_free(names);
-    return FG_OK;
-}
-
 fg_status fg_recipe_draw(fg_recipe *recipe, int columns, bool is_ascii, const char **out,
                          fg_error *err)
 {
@@ -486,10 +467,10 @@ fg_status fg_recipe_draw(fg_recipe *recipe, int columns, bool is_ascii, const ch
         status = not_there("result to draw", "run it first", err);
     else if (recipe->options->kind == FG_RECIPE_FIT)
         fgi_run_record_draw(recipe, columns, is_ascii, &recipe->text);
-    if (status == FG_OK && recipe->confusion != NULL)
-        status = put_confusion(recipe, columns, is_ascii, err);
+    if (status == FG_OK)
+        fgi_run_put_matrix(recipe, columns, &recipe->text);
     if (status == FG_OK && recipe->options->kind != FG_RECIPE_FIT)
-        fgi_run_put_classes(recipe, columns, &recipe->text);
+        fgi_run_put_classes(recipe, &recipe->text);
     return give_text(recipe, status, out, err);
 }
 

@@ -62,12 +62,14 @@ typedef struct fgi_run_task {
     const char **class_names; /* of all outputs, NULL: no name; borrowed from the schema */
     const fg_loss_entry *loss;
     fg_option_values *loss_values;
+    void *loss_options; /* the loss row's struct */
     const fg_model_entry *model_entry;
     const fg_optimizer_entry *optimizer_entry;
-    fg_option_values *model_values, *optimizer_values, *schedule_values; /* of the rows' options */
+    fg_option_values *model_values, *optimizer_values; /* of the rows' options */
     fg_optimizer *optimizer; /* owned by the Trainer's module; NULL: not created yet */
     double found_lr;         /* to use instead of the optimizer's; NaN: none */
     fg_schedule schedule;
+    void *schedule_options; /* its row's struct */
     fg_model *model;
     char *file; /* the file that names the model, for messages; NULL: none */
     int line;
@@ -86,7 +88,7 @@ fg_status fgi_run_task_init(const fgi_config *c, const fgi_run_schema *schema, f
 /* Reads some targets of a regression, so that their variance is not a difference of large sums. */
 fg_status fgi_run_task_find_center(fgi_run_task *task, const fg_dataset *dataset, fg_error *err);
 /* Computes loss.class_weight balanced from the labels of the training samples (NULL: there are
- * none), and says it. */
+ * none), says it, and checks the loss. */
 fg_status fgi_run_task_balance(fgi_run_task *task, const fg_dataset *train, fg_error *err);
 /* The task's data.json, a new reference. */
 json_t *fgi_run_task_describe(const fgi_run_task *task);
@@ -97,7 +99,7 @@ double fgi_run_task_lr(const fgi_run_task *task);
 
 /* trainer.mesh, or the mesh of trainer.model_devices. Checks trainer.sharding against it
  * (config_rules.c). */
-bool fgi_config_mesh(const fgi_config *c, fg_mesh_options *out, fg_error *err);
+fg_status fgi_config_mesh(const fgi_config *c, fg_mesh_options *out, fg_error *err);
 /* The sharding rules in a key. Free *out even after a failure. */
 fg_status fgi_config_rules(const fgi_config *c, const char *path, fg_sharding_rule **out,
                            size_t *out_count, fg_error *err);
@@ -147,7 +149,7 @@ fg_status fgi_run_requeue_check(const fg_recipe *r, fg_error *err);
 /* After a fit: queues the job again if SIGUSR1 has stopped it, and says so. */
 void fgi_run_requeue(const fg_recipe *r);
 /* Writes config.yaml into the folder. */
-bool fgi_run_dir_begin(const fgi_config *c, const char *folder, fg_error *err);
+fg_status fgi_run_dir_begin(const fgi_config *c, const char *folder, fg_error *err);
 
 /* ---- run ------------------------------------------------------------------------------------- */
 
@@ -219,7 +221,7 @@ fg_status fgi_run_set_up(fg_recipe *r, fg_error *err);
 /* To evaluate image files with a run that used the images of a pack whole, in the size that they
  * have there: uses the whole height or width of a file, too, unless the command line gives
  * data.center_fraction. */
-bool fgi_run_keep_geometry(const fg_recipe *r, fg_error *err);
+fg_status fgi_run_keep_geometry(const fg_recipe *r, fg_error *err);
 /* Says which samples are predicted if the command names none. */
 void fgi_run_note_default_data(const fg_recipe *r);
 /* Whether the configuration says not to validate. */
@@ -254,10 +256,10 @@ fg_status fgi_run_weights_options(const fgi_config *c, fg_load_options *out, fg_
 /* Reports what was loaded from model.weights, if anything. */
 void fgi_run_say_weights(const fg_recipe *r);
 /* Sets the key given by the command's second argument. */
-bool fgi_run_set_data(const fg_recipe *r, const char *path, fg_error *err);
+fg_status fgi_run_set_data(const fg_recipe *r, const char *path, fg_error *err);
 /* Image files and packs can be read by a model that was trained on the other: sets data.format to
  * that of the data named on the command line, unless the command line names it too. */
-bool fgi_run_adopt_format(fg_recipe *r, fg_error *err);
+fg_status fgi_run_adopt_format(fg_recipe *r, fg_error *err);
 
 /* ---- predictions (run_predict.c) ------------------------------------------------------------- */
 
@@ -273,8 +275,9 @@ bool fgi_run_has_predict_file(const fg_recipe *r);
 /* After a run that ended with `status`: sets r->evaluation and r->confusion from its last
  * validation or test, if there are any, and notes classes that are never predicted. */
 fg_status fgi_run_evaluation_make(fg_recipe *r, fg_status status, fg_error *err);
-/* Appends a table of the classes, if there are any. */
-void fgi_run_put_classes(const fg_recipe *r, int columns, fgi_buf *out);
+/* Append the confusion matrix, and a table of the classes, if there are any. */
+void fgi_run_put_matrix(const fg_recipe *r, int columns, fgi_buf *out);
+void fgi_run_put_classes(const fg_recipe *r, fgi_buf *out);
 
 /* ---- the report (run_report.c, run_summary.c) ------------------------------------------------ */
 
@@ -348,9 +351,9 @@ void fgi_plan_put_input(json_t *o, const fg_recipe *r, const fg_plan *plan);
 void fgi_plan_put_verdict(json_t *o, const fg_recipe *r, double fraction, bool is_alone,
                           const char *stage, double spent);
 /* Checks fg_plan_options.input_rate. */
-bool fgi_plan_input_check(const char *text, fg_error *err);
+fg_status fgi_plan_input_check(const char *text, fg_error *err);
 /* Checks the options. */
-bool fgi_run_plan_check(const fg_plan_options *options, fg_error *err);
+fg_status fgi_run_plan_check(const fg_plan_options *options, fg_error *err);
 /* Sets r->plan to the error that ended the run, unless it is set. */
 void fgi_run_plan_fail(fg_recipe *r);
 

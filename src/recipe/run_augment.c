@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "recipe/for_program.h"
 #include "recipe/run.h"
 #include "recipe/run_format.h"
 
@@ -22,13 +23,13 @@ fg_status fgi_run_augment_init(const fgi_config *c, fgi_run_task *out, fg_error 
         return FG_OK;
     if (out->input.rank != 3) {
         char type[96];
-        (void)fgi_refuse(err, "%s: the samples are %s: expected images T[height,width,channels]",
-                         fgi_config_where(c, KEY), fg_type_format(&out->input, type, sizeof(type)));
-        return FG_EINVAL;
+        return fgi_fail(err, FG_EINVAL,
+                        "%s: the samples are %s: expected images T[height,width,channels]",
+                        fgi_config_where(c, KEY), fg_type_format(&out->input, type, sizeof(type)));
     }
     for (size_t i = 0; i < out->augment.count; i++)
         if (row_at(out, i)->size != NULL)
-            row_at(out, i)->size(out->augment.at[i].values, &out->input.dim[0], &out->input.dim[1]);
+            row_at(out, i)->size(out->augment.at[i].own, &out->input.dim[0], &out->input.dim[1]);
     return FG_OK;
 }
 
@@ -74,15 +75,6 @@ void fgi_run_augment_note(const fg_recipe *r)
                     flip);
 }
 
-/* How many of the rows before row i are the same one: it draws other numbers each time. */
-static int64_t repeats(const fgi_run_task *task, size_t i)
-{
-    int64_t count = 0;
-    for (size_t k = 0; k < i; k++)
-        count += row_at(task, k) == row_at(task, i);
-    return count;
-}
-
 /* Whether a row mixes samples. */
 static bool has_mix(const fgi_run_task *task)
 {
@@ -111,22 +103,36 @@ fg_tensor fgi_run_augment_target(const fgi_run_task *task, const fg_batch *batch
     return task->is_classification ? probabilities(target, task->outputs) : fg_cast(target, FG_F32);
 }
 
+/* How many of the rows before row i are the same one: it draws other numbers each time. */
+static int64_t repeats(const fgi_config_rows *rows, size_t i)
+{
+    int64_t count = 0;
+    for (size_t k = 0; k < i; k++)
+        count += rows->at[k].entry == rows->at[i].entry;
+    return count;
+}
+
+fg_tensor fgi_run_augment_rows(const fgi_config_rows *rows, fg_tensor image, fg_sample_key *key,
+                               fg_tensor *target)
+{
+    const fg_trace *trace = fg_tensor_trace(image);
+    for (size_t i = 0; i < rows->count && fg_trace_error(trace, NULL) == FG_OK; i++) {
+        const fg_augmentation_entry *row = (const fg_augmentation_entry *)rows->at[i].entry;
+        if (key != NULL)
+            key->repeat = repeats(rows, i);
+        if (row->apply != NULL)
+            image = row->apply(image, key, rows->at[i].own);
+        else if (key != NULL && target != NULL)
+            image = row->mix(image, target, key, rows->at[i].own);
+    }
+    return image;
+}
+
 fg_tensor fgi_run_augment(const fgi_run_task *task, fg_tensor image, const fg_batch *batch,
                           fg_tensor *target)
 {
-    fg_sample_key key = {0};
-    if (task->augment.count == 0)
-        return image;
-    const bool is_training = fg_trace_training(fg_tensor_trace(image));
-    if (is_training)
-        key = fg_batch_key(batch);
-    for (size_t i = 0; i < task->augment.count; i++) {
-        key.repeat = repeats(task, i);
-        const fg_option_values *values = task->augment.at[i].values;
-        if (row_at(task, i)->apply != NULL)
-            image = row_at(task, i)->apply(image, is_training ? &key : NULL, values);
-        else if (is_training && target != NULL)
-            image = row_at(task, i)->mix(image, target, &key, values);
-    }
-    return image;
+    if (task->augment.count == 0 || !fg_trace_training(fg_tensor_trace(image)))
+        return fgi_run_augment_rows(&task->augment, image, NULL, NULL);
+    fg_sample_key key = fg_batch_key(batch);
+    return fgi_run_augment_rows(&task->augment, image, &key, target);
 }

@@ -104,7 +104,7 @@ static fg_status add_writers_of_run(fg_recipe *r, fg_error *err)
     char *path = fgi_path_join(r->origin.run_dir, "config.yaml");
     fgi_config *c = path != NULL ? fgi_config_create(r->options->registry, err) : NULL;
     fg_status status = c != NULL ? FG_OK : fgi_no_memory(err);
-    if (status == FG_OK && fgi_file_exists(path) && fgi_config_read_file(c, path, &why))
+    if (status == FG_OK && fgi_file_exists(path) && fgi_config_read_file(c, path, &why) == FG_OK)
         status = add_listed(r, c, "trainer.callbacks", add_writer, err);
     if (why.status != FG_OK)
         fgi_run_say(r, FG_LOG_WARNING, "the callbacks of the run cannot be read: %s", why.message);

@@ -69,9 +69,9 @@ static fg_status check_duration(const fgi_config *c, const char *key, fg_error *
 {
     if (duration(c, key) >= 0)
         return FG_OK;
-    (void)fgi_refuse(err, "%s: expected a duration such as 90s, 8h30m or 00:08:30:00, got '%s'",
-                     fgi_config_where(c, key), fgi_config_text(c, key));
-    return FG_EINVAL;
+    return fgi_fail(err, FG_EINVAL,
+                    "%s: expected a duration such as 90s, 8h30m or 00:08:30:00, got '%s'",
+                    fgi_config_where(c, key), fgi_config_text(c, key));
 }
 
 /* The steps of which to take a profile; NULL: none. */
@@ -241,16 +241,18 @@ static fg_status check_limits(const fg_recipe *r, fg_error *err)
                                                         : fgi_config_where(c, "trainer.profile"),
                         profile(r));
     if (fgi_config_amount(c, "trainer.limit_train_batches", 1) == 0)
-        (void)fgi_refuse(err, "%s: expected at least one batch, got 0",
-                         fgi_config_where(c, "trainer.limit_train_batches"));
+        (void)fgi_fail(err, FG_EINVAL, "%s: expected at least one batch, got 0",
+                       fgi_config_where(c, "trainer.limit_train_batches"));
     else if (fgi_config_int(c, "trainer.max_steps") == 0 ||
              (!fgi_config_is_auto(c, "trainer.max_epochs") &&
               fgi_config_int(c, "trainer.max_epochs") == 0))
-        (void)fgi_refuse(err, "trainer.max_epochs and trainer.max_steps: expected 1 or more, or -1 "
-                              "(no limit), got 0");
-    else if (fgi_run_max_epochs(c) < 0 && r->task.schedule.ops != NULL)
-        (void)fgi_refuse(err, "%s: a schedule requires trainer.max_epochs or trainer.max_steps",
-                         fgi_config_where(c, "schedule.name"));
+        (void)fgi_fail(err, FG_EINVAL,
+                       "trainer.max_epochs and trainer.max_steps: expected 1 or more, or -1 "
+                       "(no limit), got 0");
+    else if (fgi_run_max_epochs(c) < 0 && !r->task.schedule.row->is_endless)
+        (void)fgi_fail(err, FG_EINVAL,
+                       "%s: a schedule requires trainer.max_epochs or trainer.max_steps",
+                       fgi_config_where(c, "schedule.name"));
     else
         return FG_OK;
     return FG_EINVAL;
@@ -272,17 +274,16 @@ static fg_status take_task(fg_recipe *r, fg_error *err)
     const char *task = json_string_value(json_object_get(r->origin.data, "task"));
     if (task == NULL || strcmp(fgi_config_text(r->c, "task"), "auto") != 0)
         return FG_OK;
-    return fgi_config_set_text(r->c, fgi_config_find("task"), task, NULL, err) ? FG_OK
-                                                                               : err->status;
+    return fgi_config_set_text(r->c, fgi_config_find("task"), task, NULL, err);
 }
 
-bool fgi_run_keep_geometry(const fg_recipe *r, fg_error *err)
+fg_status fgi_run_keep_geometry(const fg_recipe *r, fg_error *err)
 {
     const fg_type *input = &r->schema.input;
     const bool is_whole = r->data_format != NULL && strcmp(r->data_format, "images") == 0 &&
                           input->rank == 3 && input->dim[0] != fgi_config_int(r->c, "data.size") &&
                           !fgi_config_is_overridden(r->c, "data.center_fraction");
-    return !is_whole || fgi_config_override(r->c, "data.center_fraction=1", err);
+    return is_whole ? fgi_config_override(r->c, "data.center_fraction=1", err) : FG_OK;
 }
 
 /* Whether the option (NULL: no) names data. */
@@ -319,8 +320,7 @@ static fg_status open_eval(fg_recipe *r, fg_error *err)
 {
     FGI_TRY(take_task(r, err));
     FGI_TRY(fgi_run_schema_of_json(fg_ckpt_path(r->origin.ckpt), r->origin.data, &r->schema, err));
-    if (!fgi_run_keep_geometry(r, err))
-        return err->status;
+    FGI_TRY(fgi_run_keep_geometry(r, err));
     fgi_run_note_default_data(r);
     return fgi_run_data_open_eval(r, &r->data, err);
 }

@@ -9,6 +9,7 @@
 #include "recipe/config_table.h"
 #include "recipe/run_compare.h"
 #include "recipe/run_format.h"
+#include "base/error.h"
 #include "base/print.h"
 #include "base/alloc.h"
 
@@ -93,8 +94,7 @@ void fgi_run_compare_columns(const fgi_config *had, const fgi_config *have, cons
     for (size_t i = 0; i < fgi_config_table_of(have)->count; i++) {
         const fgi_config_key *key = &fgi_config_table_of(have)->keys[i];
         const bool is_target = strcmp(key->path, "data.target") == 0;
-        if (strncmp(key->path, "data.", 5) != 0 ||
-            !fgi_config_is_listed(format->fitted, key->path + 5) ||
+        if (strncmp(key->path, "data.", 5) != 0 || !fgi_is_one_of(key->path + 5, format->fitted) ||
             !fgi_config_is_given(have, key->path) || !fgi_config_has_effect(have, key))
             continue;
         if (is_target && fgi_config_text(have, key->path) != NULL &&
@@ -261,7 +261,6 @@ fg_status fgi_run_compare_fail(const fgi_run_differences *differences, const cha
     char more[48];
     if (differences->count == 0)
         return FG_OK;
-    (void)fgi_refuse(err, "'%s' was trained with different settings:%s%s\n%s", path,
-                     differences->text, fgi_run_compare_more(differences, more), hint);
-    return FG_EINVAL;
+    return fgi_fail(err, FG_EINVAL, "'%s' was trained with different settings:%s%s\n%s", path,
+                    differences->text, fgi_run_compare_more(differences, more), hint);
 }

@@ -61,9 +61,8 @@ static fg_status check_part(const fgi_run_format *f, fg_data_part part, fg_error
     const char *target = fgi_run_format_target(f->entry, part);
     if (!fgi_run_format_has(f, target) || fgi_run_format_has(f, input))
         return FG_OK;
-    (void)fgi_refuse(err, "%s: given without the inputs, data.%s",
-                     fgi_config_where(f->c, fgi_run_format_key(target, key)), input);
-    return FG_EINVAL;
+    return fgi_fail(err, FG_EINVAL, "%s: given without the inputs, data.%s",
+                    fgi_config_where(f->c, fgi_run_format_key(target, key)), input);
 }
 
 static fg_status check(const fgi_run_format *f, fg_error *err)
@@ -75,11 +74,9 @@ static fg_status check(const fgi_run_format *f, fg_error *err)
     FGI_TRY(check_part(f, FG_PART_TEST, err));
     if (!fgi_run_format_has(f, files->val))
         return FG_OK;
-    if (f->request.val_fraction > 0) {
-        (void)fgi_refuse(err, "%s: data.%s is given too: set only one of them",
-                         fgi_config_where(f->c, "data.val_fraction"), files->val);
-        return FG_EINVAL;
-    }
+    if (f->request.val_fraction > 0)
+        return fgi_fail(err, FG_EINVAL, "%s: data.%s is given too: set only one of them",
+                        fgi_config_where(f->c, "data.val_fraction"), files->val);
     return fgi_run_format_need(f, files->val_target, err);
 }
 

@@ -10,7 +10,6 @@
 
 #include "recipe/run.h"
 #include "recipe/run_format.h"
-#include "base/print.h"
 #include "base/alloc.h"
 #include "base/error.h"
 
@@ -89,18 +88,14 @@ static fg_status open_part(request *q, fg_data_part part, fg_dataset **out)
 /* Adds a hint to an error: the training data are only needed for the validation samples. */
 static fg_status part_is_gone(const request *q, fg_status status)
 {
-    char text[sizeof(q->err->message)];
     const fg_data_part part = fgi_run_format_part(q->kind);
     const char *input = fgi_run_format_input(q->format.entry, part);
     const bool is_one = input != NULL && fgi_run_format_target(q->format.entry, part) == NULL;
-    (void)fgi_snprintf(text, sizeof(text), "%s", q->err->message);
-    (void)fgi_refuse(q->err,
-                     "%.300s\nthe validation samples are part of the training data "
-                     "(data.val_fraction); if these are not available, pass %s%s%s",
-                     text, is_one ? "--data." : "other data", is_one ? input : "",
-                     is_one ? "=FILE" : "");
-    q->err->status = status;
-    return status;
+    return fgi_fail(q->err, status,
+                    "%.300s\nthe validation samples are part of the training data "
+                    "(data.val_fraction); if these are not available, pass %s%s%s",
+                    q->err->message, is_one ? "--data." : "other data", is_one ? input : "",
+                    is_one ? "=FILE" : "");
 }
 
 /* The validation part of the training data. */
@@ -137,10 +132,9 @@ static fg_status open_folder(request *q, fg_dataset **out)
 static fg_status read_rules(request *q)
 {
     char *json = q->schema->csv != NULL ? fgi_json_text(q->schema->csv, 0) : NULL;
-    const fg_status status =
-        json != NULL ? fg_csv_schema_parse(json, strlen(json), &q->rules, q->err) : FG_EINVAL;
     if (json == NULL)
-        (void)fgi_refuse(q->err, "the checkpoint's data.json has no schema of the CSV");
+        return fgi_fail(q->err, FG_EINVAL, "the checkpoint's data.json has no schema of the CSV");
+    const fg_status status = fg_csv_schema_parse(json, strlen(json), &q->rules, q->err);
     fgi_free(json);
     q->format.request.schema = q->rules;
     return status;
@@ -158,23 +152,15 @@ static fg_status open_samples(request *q, fg_dataset **out)
 
 /* ---- checks against the model ---------------------------------------------------------------- */
 
-/* An error: the file does not match the model. */
-static fg_status wrong_data(const request *q)
-{
-    q->err->status = FG_EFORMAT;
-    return FG_EFORMAT;
-}
-
 static fg_status check_type(const request *q, const char *key, const char *what,
                             const fg_type *have, const fg_type *expected)
 {
     char a[96], b[96];
     if (fg_type_equal(have, expected))
         return FG_OK;
-    (void)fgi_refuse(q->err, "%s: %s is %s: the checkpoint was trained with %s",
-                     fgi_config_text(q->c, key), what, fg_type_format(have, a, sizeof(a)),
-                     fg_type_format(expected, b, sizeof(b)));
-    return wrong_data(q);
+    return fgi_fail(q->err, FG_EFORMAT, "%s: %s is %s: the checkpoint was trained with %s",
+                    fgi_config_text(q->c, key), what, fg_type_format(have, a, sizeof(a)),
+                    fg_type_format(expected, b, sizeof(b)));
 }
 
 /* Class indices must have the same meaning in both. */
@@ -182,22 +168,19 @@ static fg_status check_classes(const request *q, const fg_dataset *dataset)
 {
     const fgi_run_schema *s = q->schema;
     const int64_t count = fg_dataset_class_count(dataset);
-    if (count > s->class_count) {
-        (void)fgi_refuse(q->err,
-                         "%s: the data have %" PRId64 " classes: the checkpoint was trained with "
-                         "%" PRId64,
-                         fgi_config_text(q->c, q->target), count, s->class_count);
-        return wrong_data(q);
-    }
+    if (count > s->class_count)
+        return fgi_fail(q->err, FG_EFORMAT,
+                        "%s: the data have %" PRId64 " classes: the checkpoint was trained with "
+                        "%" PRId64,
+                        fgi_config_text(q->c, q->target), count, s->class_count);
     for (int64_t i = 0; i < count && s->class_names != NULL; i++) {
         const char *name = fg_dataset_class_name(dataset, i);
         if (name == NULL || strcmp(name, s->class_names[i]) == 0)
             continue;
-        (void)fgi_refuse(q->err,
-                         "%s: the classes differ: class %" PRId64
-                         " is '%.80s' in the checkpoint, '%.80s' here",
-                         fgi_config_text(q->c, q->target), i, s->class_names[i], name);
-        return wrong_data(q);
+        return fgi_fail(q->err, FG_EFORMAT,
+                        "%s: the classes differ: class %" PRId64
+                        " is '%.80s' in the checkpoint, '%.80s' here",
+                        fgi_config_text(q->c, q->target), i, s->class_names[i], name);
     }
     return FG_OK;
 }
@@ -212,10 +195,10 @@ static fg_status check(const request *q, const fg_dataset *dataset)
         return status;
     if (fg_dataset_field_count(dataset) < 2) {
         const char *target = fgi_run_schema_target(q->schema);
-        (void)fgi_refuse(q->err, "%s: there is no target%s%s%s (`fulgurite predict` needs none)",
-                         fgi_config_text(q->c, q->key), *target != '\0' ? ", column '" : "", target,
-                         *target != '\0' ? "'" : "");
-        return wrong_data(q);
+        return fgi_fail(q->err, FG_EFORMAT,
+                        "%s: there is no target%s%s%s (`fulgurite predict` needs none)",
+                        fgi_config_text(q->c, q->key), *target != '\0' ? ", column '" : "", target,
+                        *target != '\0' ? "'" : "");
     }
     status = check_type(q, q->target, "the target", &fg_dataset_field(dataset, 1)->type,
                         &q->schema->target);
@@ -230,21 +213,19 @@ static fg_status check_format(const request *q)
         fgi_config_registry(q->c), FG_REGISTRY_FORMAT, q->schema->format, NULL);
     if (here == there || (there != NULL && !here->has_schema && !there->has_schema))
         return FG_OK;
-    (void)fgi_refuse(q->err, "%s is %s: the checkpoint was trained with %s",
-                     fgi_config_where(q->c, "data.format"), here->entry.name, q->schema->format);
-    return FG_EINVAL;
+    return fgi_fail(q->err, FG_EINVAL, "%s is %s: the checkpoint was trained with %s",
+                    fgi_config_where(q->c, "data.format"), here->entry.name, q->schema->format);
 }
 
 /* A table that a model of images cannot use: it is no list of image files. */
 static fg_status explain_list(const request *q, fg_status status)
 {
-    char text[sizeof(q->err->message)];
+    const char *text = q->err->message;
     const size_t size = strlen(q->key);
     const char *path = size > 0 ? fgi_config_text(q->c, q->key) : NULL;
     if (path == NULL || strcmp(q->format.entry->entry.name, "images") != 0 ||
-        strstr(q->err->message, "there is no column") == NULL)
+        strstr(text, "there is no column") == NULL)
         return status;
-    (void)fgi_snprintf(text, sizeof(text), "%s", q->err->message);
     return fgi_fail(
         q->err, status,
         "%.*s\nthe model was trained on images: expected image files, a folder of them, "

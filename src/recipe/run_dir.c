@@ -23,7 +23,7 @@ static char *stem_of(const char *path)
 {
     if (path == NULL)
         return fgi_strdup("run");
-    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    const char *name = fgi_after_last(path, '/');
     const char *dot = strrchr(name, '.');
     return fgi_strndup(name, dot != NULL && dot != name ? (size_t)(dot - name) : strlen(name));
 }
@@ -165,14 +165,15 @@ fg_status fgi_run_dir_existing(const fgi_config *c, const char *config_path, cha
     return *out != NULL || number == 0 ? FG_OK : fgi_no_memory(err);
 }
 
-static bool write_config(const fgi_config *c, const char *path, fg_error *err)
+static fg_status write_config(const fgi_config *c, const char *path, fg_error *err)
 {
     fgi_buf text = {0};
     fgi_config_print(c, &text, false);
-    bool is_good = fgi_buf_status(&text, err) == FG_OK;
-    is_good = is_good && fg_file_write(path, text.data, text.size, err) == FG_OK;
+    fg_status status = fgi_buf_status(&text, err);
+    if (status == FG_OK)
+        status = fg_file_write(path, text.data, text.size, err);
     fgi_buf_fini(&text);
-    return is_good;
+    return status;
 }
 
 bool fgi_run_dir_is_used(const char *folder)
@@ -209,10 +210,10 @@ fg_status fgi_run_dir_refuse_sweep(const char *folder, fg_error *err)
                     folder);
 }
 
-bool fgi_run_dir_begin(const fgi_config *c, const char *folder, fg_error *err)
+fg_status fgi_run_dir_begin(const fgi_config *c, const char *folder, fg_error *err)
 {
     char *path = fgi_path_join(folder, "config.yaml");
-    const bool is_good = path != NULL ? write_config(c, path, err) : fgi_refuse_memory(err);
+    const fg_status status = path != NULL ? write_config(c, path, err) : fgi_no_memory(err);
     fgi_free(path);
-    return is_good;
+    return status;
 }

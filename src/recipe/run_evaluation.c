@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/print.h"
 #include "recipe/run.h"
-#include "report/draw.h"
+#include "report/run_doc.h"
 #include "report/thumbnail.h"
 
 enum {
@@ -117,37 +117,29 @@ static json_t *matrix_of(const fg_recipe *r)
     return list;
 }
 
-/* A fraction; NaN for null. */
-static double fraction_of(const json_t *row, const char *key)
+void fgi_run_put_matrix(const fg_recipe *r, int columns, fgi_buf *out)
 {
-    const json_t *value = json_object_get(row, key);
-    return json_is_number(value) ? json_number_value(value) : (double)NAN;
+    fgi_doc d;
+    fgi_doc_begin(&d, out, false, "");
+    if (r->confusion != NULL)
+        fgi_doc_confusion(&d,
+                          &(fgi_confusion){r->confusion, (size_t)r->task.outputs,
+                                           json_object_get(r->evaluation, "classes")},
+                          columns);
+    fgi_doc_end(&d);
 }
 
-void fgi_run_put_classes(const fg_recipe *r, int columns, fgi_buf *out)
+void fgi_run_put_classes(const fg_recipe *r, fgi_buf *out)
 {
-    const json_t *list = json_object_get(r->evaluation, "classes"), *row;
-    const size_t count = json_array_size(list);
-    fgi_draw_class *classes = fgi_calloc(count + 1, sizeof *classes);
-    size_t i;
-    out->failed = out->failed || classes == NULL;
-    if (count == 0 || classes == NULL) {
-        fgi_free(classes);
-        return;
-    }
-    json_array_foreach(list, i, row) classes[i] =
-        (fgi_draw_class){.name = json_string_value(json_object_get(row, "name")),
-                         .samples = json_integer_value(json_object_get(row, "samples")),
-                         .precision = fraction_of(row, "precision"),
-                         .recall = fraction_of(row, "recall"),
-                         .f1 = fraction_of(row, "f1")};
-    for (i = 0; i < count; i++)
-        classes[i].name = classes[i].name != NULL ? classes[i].name : "";
-    fgi_draw_classes(out, classes, count, &(fgi_draw_options){.columns = columns});
-    if (count > FGI_DRAW_MAX_CLASSES)
-        fgi_buf_printf(out, "the %d of %zu classes with the lowest F1; --summary=FILE writes all\n",
-                       (int)FGI_DRAW_MAX_CLASSES, count);
-    fgi_free(classes);
+    const json_t *classes = json_object_get(r->evaluation, "classes");
+    const size_t count = json_array_size(classes);
+    fgi_doc d;
+    fgi_doc_begin(&d, out, false, "");
+    fgi_doc_worst_classes(&d, classes);
+    if (count > FGI_WORST_CLASSES)
+        fgi_doc_say(&d, NULL, "the %d of %zu classes with the lowest F1; --summary=FILE writes all",
+                    (int)FGI_WORST_CLASSES, count);
+    fgi_doc_end(&d);
 }
 
 /* ---- samples --------------------------------------------------------------------------------- */

@@ -5,8 +5,10 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/print.h"
+#include "option/option.h"
 #include "recipe/config_table.h"
 #include "recipe/run.h"
 #include "recipe/run_infer.h"
@@ -17,11 +19,10 @@ fg_status fgi_run_format_find(const fgi_config *c, const fg_format_entry **out, 
     *out = NULL;
     if (fgi_config_text(c, "data.format") == NULL) {
         const fgi_config_key *key = fgi_config_table_find(fgi_config_table_of(c), "data.format");
-        (void)fgi_refuse(err,
-                         "data.format must be given: %s\n"
-                         "`fulgurite init DATA` inspects the data and writes a configuration",
-                         key->option->range);
-        return FG_EINVAL;
+        return fgi_fail(err, FG_EINVAL,
+                        "data.format must be given: %s\n"
+                        "`fulgurite init DATA` inspects the data and writes a configuration",
+                        key->option->range);
     }
     *out = (const fg_format_entry *)fgi_config_entry(c, FG_REGISTRY_FORMAT, "data.format", err);
     return *out != NULL ? FG_OK : err->status;
@@ -56,14 +57,18 @@ fg_status fgi_run_format_init(const fgi_config *c, const fg_recipe *run, bool is
                                      .split_seed = (uint64_t)fgi_config_int(c, "data.split_seed"),
                                      .stratify = fgi_config_bool(c, "data.stratify")}};
     FGI_TRY(fgi_run_format_find(c, &out->entry, err));
-    return fgi_config_select(c, "data", &out->entry->entry, &out->values, err);
+    FGI_TRY(fgi_config_select(c, "data", &out->entry->entry, &out->values, err));
+    out->request.values = out->values;
+    return fgi_row_create(&out->entry->entry, out->values, &out->own, err);
 }
 
 void fgi_run_format_fini(fgi_run_format *format)
 {
     fg_option_values_destroy(format->values);
+    fgi_free(format->own);
     fgi_buf_fini(&format->said);
     format->values = NULL;
+    format->own = NULL;
 }
 
 /* ---- parts ----------------------------------------------------------------------------------- */
@@ -126,9 +131,8 @@ fg_status fgi_run_format_need(const fgi_run_format *format, const char *option, 
 {
     if (option == NULL || fgi_run_format_has(format, option))
         return FG_OK;
-    (void)fgi_refuse(err, "data.%s must be given for data.format %s", option,
-                     format->entry->entry.name);
-    return FG_EINVAL;
+    return fgi_fail(err, FG_EINVAL, "data.%s must be given for data.format %s", option,
+                    format->entry->entry.name);
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -139,7 +143,7 @@ fg_status fgi_run_format_open(fgi_run_format *format, fg_data_part part, fg_form
     *out = (fg_format_data){.samples = NULL};
     format->request.part = part;
     *err = (fg_error){.status = FG_OK};
-    const fg_status status = format->entry->open(format->values, &format->request, out, err);
+    const fg_status status = format->entry->open(format->own, &format->request, out, err);
     if (status == FG_OK || err->message[0] != '\0')
         return status;
     return fgi_fail(err, status, "data.format %s: opening the data failed: %s",
@@ -169,7 +173,8 @@ fg_status fgi_run_format_missing(const fg_format_entry *entry, fg_recipe_kind ki
 {
     fgi_buf keys = {0};
     fgi_run_format_put_keys(entry, fgi_run_format_part(kind), &keys);
-    (void)fgi_refuse(err, "no data to %s: set %s", command, keys.data != NULL ? keys.data : "");
+    const fg_status status = fgi_fail(err, FG_EINVAL, "no data to %s: set %s", command,
+                                      keys.data != NULL ? keys.data : "");
     fgi_buf_fini(&keys);
-    return FG_EINVAL;
+    return status;
 }

@@ -17,6 +17,7 @@ typedef struct fgi_run_format {
     const fgi_config *c;
     const fg_format_entry *entry;
     fg_option_values *values;
+    void *own; /* the struct of the row */
     fg_format_request request;
     const fg_recipe *run; /* receives what the format says; NULL: nobody does */
     fgi_buf said;         /* the lines, so that none is repeated */

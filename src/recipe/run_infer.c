@@ -87,7 +87,7 @@ fg_status fgi_run_task_infer(fgi_config *c, const fg_format_entry *format, fgi_r
         task = is_class ? "classification" : "regression";
         give_reason(is_class, format->files.train_target != NULL, data);
     }
-    return fgi_config_set_text(c, fgi_config_find("task"), task, NULL, err) ? FG_OK : err->status;
+    return fgi_config_set_text(c, fgi_config_find("task"), task, NULL, err);
 }
 
 /* ---- classes --------------------------------------------------------------------------------- */
@@ -131,13 +131,12 @@ static fg_status refuse(const fgi_config *c, const fgi_run_data *data, const tal
                 "data.numeric";
     else if (is_csv || fg_dataset_class_name(data->train, 0) == NULL)
         other = "to predict numbers, set task: regression";
-    (void)fgi_refuse(err,
-                     "%s is classification, but %s %" PRId64 " classes in %" PRId64
-                     " samples, %" PRId64 " of them with a single sample\n%s; to train a "
-                     "classifier anyway, set model.classes: %" PRId64,
-                     fgi_config_where(c, "task"), target, t->classes, t->samples, t->singles, other,
-                     t->count);
-    return FG_EINVAL;
+    return fgi_fail(err, FG_EINVAL,
+                    "%s is classification, but %s %" PRId64 " classes in %" PRId64
+                    " samples, %" PRId64 " of them with a single sample\n%s; to train a "
+                    "classifier anyway, set model.classes: %" PRId64,
+                    fgi_config_where(c, "task"), target, t->classes, t->samples, t->singles, other,
+                    t->count);
 }
 
 static bool is_implausible(const tally *t)

@@ -107,8 +107,7 @@ static fg_status use(fg_recipe *r, double lr, fg_error *err)
 {
     char text[32];
     (void)fgi_snprintf(text, sizeof(text), "%.4g", lr);
-    if (!fgi_config_set_text(r->c, fgi_config_find("optimizer.lr"), text, RESULT, err))
-        return err->status;
+    FGI_TRY(fgi_config_set_text(r->c, fgi_config_find("optimizer.lr"), text, RESULT, err));
     r->task.found_lr = fgi_config_float(r->c, "optimizer.lr");
     if (r->task.optimizer != NULL)
         fg_optimizer_set_lr(r->task.optimizer, r->task.found_lr);

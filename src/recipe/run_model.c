@@ -32,46 +32,47 @@ static const char *given(const fgi_config *c, const char *key)
 
 /* ---- a checkpoint instead of a configuration ------------------------------------------------- */
 
-bool fgi_run_set_data(const fg_recipe *r, const char *path, fg_error *err)
+fg_status fgi_run_set_data(const fg_recipe *r, const char *path, fg_error *err)
 {
     char key[FGI_RUN_KEY_SIZE];
     const fg_format_entry *format = NULL;
     const fg_data_part part = fgi_run_format_part(r->options->kind);
     if (fgi_config_text(r->c, "data.format") == NULL)
-        return fgi_refuse(err, "'%s': data.format must be given, to know what this is", path);
-    if (fgi_run_format_find(r->c, &format, err) != FG_OK)
-        return false;
+        return fgi_fail(err, FG_EINVAL, "'%s': data.format must be given, to know what this is",
+                        path);
+    FGI_TRY(fgi_run_format_find(r->c, &format, err));
     const char *input = fgi_run_format_input(format, part);
     const char *target = fgi_run_format_target(format, part);
     input = input != NULL ? input : format->files.train;
     if (input == NULL)
-        return fgi_refuse(err, "'%s': data.format %s reads no files", path, format->entry.name);
+        return fgi_fail(err, FG_EINVAL, "'%s': data.format %s reads no files", path,
+                        format->entry.name);
     if (target != NULL)
-        return fgi_refuse(err, "'%s': data.format %s needs two files: give data.%s and data.%s",
-                          path, format->entry.name, input, target);
+        return fgi_fail(err, FG_EINVAL,
+                        "'%s': data.format %s needs two files: give data.%s and data.%s", path,
+                        format->entry.name, input, target);
     (void)fgi_run_format_key(input, key);
     fgi_buf assignment = {0};
     fgi_buf_printf(&assignment, "%s=\"%s\"", key, path);
-    const bool is_good = fgi_buf_status(&assignment, err) == FG_OK &&
-                         fgi_config_override(r->c, assignment.data, err);
+    fg_status status = fgi_buf_status(&assignment, err);
+    if (status == FG_OK)
+        status = fgi_config_override(r->c, assignment.data, err);
     fgi_buf_fini(&assignment);
-    return is_good;
+    return status;
 }
 
 /* The format of a file or folder, as far as one of images, packs or tables is recognized; else
  * NULL. */
 static const char *format_of(const char *path)
 {
-    struct stat info;
     fg_pack *pack = NULL;
-    if (fgi_config_ends_in(path, FGI_CONFIG_TABLES))
+    if (fgi_ends_in_one_of(path, FGI_CONFIG_TABLES))
         return "csv";
     if (fg_pack_open(path, NULL, &pack, NULL) == FG_OK) {
         fg_pack_close(pack);
         return "pack";
     }
-    const bool is_folder = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-    return is_folder || fgi_config_ends_in(path, FGI_CONFIG_IMAGES) ? "images" : NULL;
+    return fgi_is_folder(path) || fgi_ends_in_one_of(path, FGI_CONFIG_IMAGES) ? "images" : NULL;
 }
 
 static bool is_pixels(const char *format)
@@ -79,32 +80,31 @@ static bool is_pixels(const char *format)
     return strcmp(format, "images") == 0 || strcmp(format, "pack") == 0;
 }
 
-bool fgi_run_adopt_format(fg_recipe *r, fg_error *err)
+fg_status fgi_run_adopt_format(fg_recipe *r, fg_error *err)
 {
     char key[FGI_RUN_KEY_SIZE];
     const fg_format_entry *format = NULL;
     if (fgi_config_is_overridden(r->c, "data.format") ||
         fgi_config_text(r->c, "data.format") == NULL)
-        return true;
-    if (fgi_run_format_find(r->c, &format, err) != FG_OK)
-        return false;
+        return FG_OK;
+    FGI_TRY(fgi_run_format_find(r->c, &format, err));
     const char *trained = format->entry.name;
     const char *input = fgi_run_format_input(format, fgi_run_format_part(r->options->kind));
     const char *path = input != NULL ? given(r->c, fgi_run_format_key(input, key)) : NULL;
     const char *found =
         path != NULL && fgi_config_is_overridden(r->c, key) ? format_of(path) : NULL;
     if (found == NULL || strcmp(found, trained) == 0)
-        return true;
+        return FG_OK;
     if (strcmp(trained, "csv") == 0)
-        return fgi_refuse(
-            err,
+        return fgi_fail(
+            err, FG_EINVAL,
             "'%s' contains images, but the model was trained on tables: expected a .csv "
             "file with the columns of its training data",
             path);
     if (!is_pixels(trained))
-        return true;
+        return FG_OK;
     if (strcmp(found, "csv") == 0 && strcmp(trained, "images") == 0)
-        return true; /* a list of files */
+        return FG_OK; /* a list of files */
     r->data_format = is_pixels(found) ? found : "images";
     fgi_run_say(r, FG_LOG_INFO,
                 "note: '%s' is read as data.format %s, not as %s, which the model was trained on",
@@ -114,22 +114,24 @@ bool fgi_run_adopt_format(fg_recipe *r, fg_error *err)
 }
 
 /* The checkpoint's configuration with the command line's overrides. */
-static bool read_adopted(fg_recipe *r, fg_error *err)
+static fg_status read_adopted(fg_recipe *r, fg_error *err)
 {
     const char *path = fg_ckpt_path(r->origin.ckpt);
     const char *text = fg_ckpt_attachment(r->origin.ckpt, FGI_RUN_ORIGIN_CONFIG);
     char *name = fgi_path_join(path, FGI_RUN_ORIGIN_CONFIG);
     fgi_config_destroy(r->c);
     r->c = name != NULL ? fgi_config_create(r->options->registry, err) : NULL;
-    bool is_good = r->c != NULL || (name == NULL && fgi_refuse_memory(err));
-    is_good = is_good && fgi_config_read(r->c, name, text, strlen(text), err);
-    for (size_t i = 0; i < r->options->override_count && is_good; i++)
-        is_good = fgi_config_override(r->c, r->options->overrides[i], err);
-    if (is_good && r->evaluate.data != NULL)
-        is_good = fgi_run_set_data(r, r->evaluate.data, err);
-    is_good = is_good && fgi_run_adopt_format(r, err);
+    fg_status status = r->c != NULL ? FG_OK : name == NULL ? fgi_no_memory(err) : err->status;
+    FGI_DONE(status);
+    FGI_DONE(fgi_config_read(r->c, name, text, strlen(text), err));
+    for (size_t i = 0; i < r->options->override_count; i++)
+        FGI_DONE(fgi_config_override(r->c, r->options->overrides[i], err));
+    if (r->evaluate.data != NULL)
+        FGI_DONE(fgi_run_set_data(r, r->evaluate.data, err));
+    status = fgi_run_adopt_format(r, err);
+done:
     fgi_free(name);
-    return is_good;
+    return status;
 }
 
 /* The checkpoint on the command line: its first argument, or --ckpt=PATH if no data are
@@ -161,15 +163,15 @@ fg_status fgi_run_adopt(fg_recipe *r, fg_error *err)
     if (status != FG_OK)
         return status;
     if (r->origin.c == NULL) {
-        (void)fgi_refuse(
-            err,
+        (void)fgi_fail(
+            err, FG_EINVAL,
             "%s: contains no configuration; it was written by another program or an older "
             "version\ngive the configuration too: fulgurite %s CONFIG --ckpt=PATH",
             fg_ckpt_path(r->origin.ckpt), r->command);
         return FG_EINVAL;
     }
     r->is_adopted = true;
-    return read_adopted(r, err) ? FG_OK : err->status;
+    return read_adopted(r, err);
 }
 
 /* ---- lookup ---------------------------------------------------------------------------------- */
@@ -203,10 +205,9 @@ static fg_status find_evaluated(fg_recipe *r, const char **out_resume, fg_error 
         if (ckpt == NULL && given(r->c, "model.weights") != NULL) {
             status = open_weights(r, err); /* the weights to use */
         } else if (ckpt == NULL && r->folder == NULL) {
-            (void)fgi_refuse(err,
-                             "no weights: give a run's folder or a checkpoint, --ckpt=PATH, or "
-                             "model.weights");
-            return FG_EINVAL;
+            return fgi_fail(err, FG_EINVAL,
+                            "no weights: give a run's folder or a checkpoint, --ckpt=PATH, or "
+                            "model.weights");
         } else {
             status = open_which(r, ckpt, err);
         }
@@ -226,23 +227,22 @@ static fg_status find_evaluated(fg_recipe *r, const char **out_resume, fg_error 
 
 /* The checkpoints of an earlier run are only deleted on request. The Trainer checks again after
  * locking the folder; if another process has locked it, the Trainer reports which. */
-static bool may_be_used(const fg_recipe *r, fg_error *err)
+static fg_status may_be_used(const fg_recipe *r, fg_error *err)
 {
-    if (r->options->fit.overwrite || !fgi_run_dir_is_used(r->folder) ||
-        fgi_run_dir_is_live(r->folder))
-        return true;
-    return fgi_refuse(err,
-                      "'%s' holds the checkpoints of an earlier run\n"
-                      "--resume continues it, --overwrite deletes it, --trainer.run_dir=FOLDER "
-                      "trains elsewhere",
-                      r->folder);
+    if (r->options->fit.overwrite || !fgi_run_dir_is_used(r->folder) || fgi_run_dir_is_live(r->folder))
+        return FG_OK;
+    return fgi_fail(err, FG_EINVAL,
+                    "'%s' holds the checkpoints of an earlier run\n"
+                    "--resume continues it, --overwrite deletes it, --trainer.run_dir=FOLDER "
+                    "trains elsewhere",
+                    r->folder);
 }
 
 static fg_status find_new_folder(fg_recipe *r, fg_error *err)
 {
     fgi_free(r->folder);
     FGI_TRY(fgi_run_dir_new(r->c, r->config_path, &r->is_claimed, &r->folder, err));
-    return may_be_used(r, err) ? FG_OK : FG_EINVAL;
+    return may_be_used(r, err);
 }
 
 /* Prepares a run that does not resume. */
@@ -283,13 +283,11 @@ static fg_status find_continued(fg_recipe *r, const char **out_resume, fg_error 
     FGI_TRY(fgi_run_dir_existing(r->c, r->config_path, &r->folder, err));
     if (r->folder == NULL && is_auto)
         return find_beginning(r, out_resume, err);
-    if (r->folder == NULL && !is_path(which)) {
-        (void)fgi_refuse(err,
-                         "--trainer.resume=%s: there is no earlier run of this configuration in "
-                         "'runs' here (auto would start a new run)",
-                         which);
-        return FG_EINVAL;
-    }
+    if (r->folder == NULL && !is_path(which))
+        return fgi_fail(err, FG_EINVAL,
+                        "--trainer.resume=%s: there is no earlier run of this configuration in "
+                        "'runs' here (auto would start a new run)",
+                        which);
     const fg_status status = open_which(r, is_auto ? "last" : which, &why);
     if (status == FG_OK) {
         *out_resume = fg_ckpt_path(r->origin.ckpt);
@@ -333,7 +331,7 @@ static void note_training(const fg_recipe *r)
     const char *text = fg_ckpt_attachment(r->origin.ckpt, FGI_RUN_ORIGIN_TRAINING);
     fgi_config *had = text != NULL ? fgi_config_create(r->options->registry, NULL) : NULL;
     if (had != NULL &&
-        fgi_config_read(had, FGI_RUN_ORIGIN_TRAINING, text, strlen(text), &(fg_error){0}))
+        fgi_config_read(had, FGI_RUN_ORIGIN_TRAINING, text, strlen(text), &(fg_error){0}) == FG_OK)
         fgi_run_compare_training(had, r->c, &differences);
     if (differences.count > 0)
         fgi_run_say(r, FG_LOG_WARNING, "%s was trained with different settings:%s%s",

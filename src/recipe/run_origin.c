@@ -21,12 +21,6 @@
 
 /* ---- paths ----------------------------------------------------------------------------------- */
 
-static bool is_folder(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-}
-
 /* Whether FOLDER/NAME exists. */
 static bool has(const char *folder, const char *name)
 {
@@ -47,16 +41,10 @@ static bool is_pointer_name(const char *name)
     return is_word(name) || strncmp(name, "best-", 5) == 0;
 }
 
-static const char *name_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 /* "a/b" of "a/b/c", "." of "c"; NULL when out of memory. */
 static char *parent_of(const char *path)
 {
-    const char *name = name_of(path);
+    const char *name = fgi_after_last(path, '/');
     return name == path ? fgi_strdup(".") : fgi_strndup(path, (size_t)(name - path) - 1);
 }
 
@@ -64,7 +52,7 @@ static char *parent_of(const char *path)
 static fg_status run_of(const char *path, char **out, fg_error *err)
 {
     char *folder = parent_of(path);
-    const bool is_run = folder != NULL && strcmp(name_of(folder), "checkpoints") == 0;
+    const bool is_run = folder != NULL && strcmp(fgi_after_last(folder, '/'), "checkpoints") == 0;
     *out = is_run ? parent_of(folder) : NULL;
     const bool is_good = folder != NULL && (!is_run || *out != NULL);
     fgi_free(folder);
@@ -83,7 +71,7 @@ static bool is_in_checkpoints(const char *path)
 
 bool fgi_run_origin_is_named(const char *arg)
 {
-    return is_word(arg) || is_folder(arg) || fgi_ends_with(arg, ".safetensors") ||
+    return is_word(arg) || fgi_is_folder(arg) || fgi_ends_with(arg, ".safetensors") ||
            is_in_checkpoints(arg);
 }
 
@@ -101,22 +89,22 @@ static fg_status copy(const char *text, char **out, fg_error *err)
 static fg_status look_at_path(const char *path, const char *which, fgi_run_origin *out,
                               char **out_path, fg_error *err)
 {
-    const bool is_checkpoint = is_folder(path) && has(path, "manifest.json");
-    const bool is_pointer = !is_folder(path) && is_pointer_name(name_of(path));
+    const bool is_checkpoint = fgi_is_folder(path) && has(path, "manifest.json");
+    const bool is_pointer = !fgi_is_folder(path) && is_pointer_name(fgi_after_last(path, '/'));
     if (is_pointer) {
         FGI_TRY(run_of(path, &out->run_dir, err));
-        return copy(name_of(path), &out->which, err);
+        return copy(fgi_after_last(path, '/'), &out->which, err);
     }
-    if (strcmp(name_of(path), "checkpoints") == 0) {
+    if (strcmp(fgi_after_last(path, '/'), "checkpoints") == 0) {
         out->run_dir = parent_of(path);
         return out->run_dir != NULL ? copy(which != NULL ? which : "", &out->which, err)
                                     : fgi_no_memory(err);
     }
-    if (is_folder(path) && has(path, "checkpoints")) {
+    if (fgi_is_folder(path) && has(path, "checkpoints")) {
         FGI_TRY(copy(path, &out->run_dir, err));
         return copy(which != NULL ? which : "", &out->which, err);
     }
-    if (is_folder(path) && !is_checkpoint)
+    if (fgi_is_folder(path) && !is_checkpoint)
         return fgi_fail(err, FG_EINVAL,
                         "'%s' is neither a run's folder (it has no 'checkpoints') nor a checkpoint "
                         "(it has no 'manifest.json')",
@@ -149,7 +137,7 @@ static fg_status look_at(const char *arg, const char *which, fgi_run_origin *out
     char *path = fgi_strndup(arg, size);
     if (path == NULL)
         return fgi_no_memory(err);
-    const bool is_pointer = !is_folder(path) && is_pointer_name(name_of(path));
+    const bool is_pointer = !fgi_is_folder(path) && is_pointer_name(fgi_after_last(path, '/'));
     fg_status status = look_at_path(path, which, out, out_path, err);
     if (status == FG_OK && which != NULL && (*out_path != NULL || is_pointer))
         status = two_names(arg, which, err);
@@ -196,7 +184,7 @@ static fg_status read_config(const fg_registry *registry, fgi_run_origin *out, f
     out->c = fgi_config_create(registry, err);
     if (out->c == NULL)
         return err->status;
-    if (fgi_config_read(out->c, FGI_RUN_ORIGIN_CONFIG, text, strlen(text), &inner))
+    if (fgi_config_read(out->c, FGI_RUN_ORIGIN_CONFIG, text, strlen(text), &inner) == FG_OK)
         return FG_OK;
     fgi_config_destroy(out->c);
     out->c = NULL;

@@ -220,15 +220,15 @@ void fgi_run_plan_fail(fg_recipe *r)
         r->plan = fgi_plan_failed(r->options->plan.topology, r->error.message, !r->is_data_ready);
 }
 
-bool fgi_run_plan_check(const fg_plan_options *options, fg_error *err)
+fg_status fgi_run_plan_check(const fg_plan_options *options, fg_error *err)
 {
     int64_t sizes[SWEEP_MAX];
     if (options->topology == NULL)
-        return fgi_refuse(err, "to plan, name a machine: set topology");
-    if (!fgi_plan_input_check(options->input_rate, err))
-        return false;
+        return fgi_fail(err, FG_EINVAL, "to plan, name a machine: set topology");
+    FGI_TRY(fgi_plan_input_check(options->input_rate, err));
     if (options->sweep == NULL || sweep_sizes(options->sweep, sizes) > 0)
-        return true;
-    return fgi_refuse(err, "--sweep=%s: expected batch sizes separated by commas, at most %d",
-                      options->sweep, SWEEP_MAX);
+        return FG_OK;
+    return fgi_fail(err, FG_EINVAL,
+                    "--sweep=%s: expected batch sizes separated by commas, at most %d",
+                    options->sweep, SWEEP_MAX);
 }

@@ -51,7 +51,7 @@ static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
     if (r->owner->folder == NULL || fg_trainer_result(at->trainer)->nothing_to_do)
         return FG_OK;
     FGI_TRY(fgi_run_lr_keep(r->owner, err));
-    return fgi_run_dir_begin(r->owner->c, r->owner->folder, err) ? FG_OK : err->status;
+    return fgi_run_dir_begin(r->owner->c, r->owner->folder, err);
 }
 
 static fg_status on_log(void *self, const fg_progress *at, fg_error *err)

@@ -57,11 +57,10 @@ fg_status fgi_run_requeue_check(const fg_recipe *r, fg_error *err)
     const char *resume = fgi_config_text(r->c, "trainer.resume");
     if (!is_asked(r) || (resume != NULL && strcmp(resume, "auto") == 0))
         return FG_OK;
-    (void)fgi_refuse(err,
-                     "%s: a job that is queued again starts with the same command: it requires "
-                     "trainer.resume=auto",
-                     fgi_config_where(r->c, "trainer.slurm_requeue"));
-    return FG_EINVAL;
+    return fgi_fail(err, FG_EINVAL,
+                    "%s: a job that is queued again starts with the same command: it requires "
+                    "trainer.resume=auto",
+                    fgi_config_where(r->c, "trainer.slurm_requeue"));
 }
 
 /* Its exit status; -1: it did not start, was killed, or did not end in time. */

@@ -45,10 +45,8 @@ fg_status fgi_run_schema_of_data(const char *format, const fg_dataset *train, co
                                  const fg_csv_schema *csv, fgi_run_schema *out, fg_error *err)
 {
     *out = (fgi_run_schema){0};
-    if (fg_dataset_field_count(train) < 2) {
-        (void)fgi_refuse(err, "the training data have no target");
-        return FG_EINVAL;
-    }
+    if (fg_dataset_field_count(train) < 2)
+        return fgi_fail(err, FG_EINVAL, "the training data have no target");
     out->format = fgi_strdup(format);
     if (out->format == NULL)
         return fgi_no_memory(err);
@@ -199,28 +197,23 @@ fg_status fgi_run_schema_of_json(const char *path, const json_t *root, fgi_run_s
     const json_t *version = json_object_get(root, "version");
     const int64_t outputs = json_integer_value(json_object_get(root, "outputs"));
     const char *task = json_string_value(json_object_get(root, "task"));
-    if (format == NULL || strcmp(format, FORMAT_NAME) != 0) {
-        (void)fgi_refuse(err, "%s: data.json does not describe data", path);
-        return FG_EFORMAT;
-    }
-    if (json_integer_value(version) != FORMAT_VERSION) {
-        (void)fgi_refuse(err, "%s: data.json has version %" JSON_INTEGER_FORMAT ": expected %d",
-                         path, json_integer_value(version), (int)FORMAT_VERSION);
-        return FG_EUNSUPPORTED;
-    }
+    if (format == NULL || strcmp(format, FORMAT_NAME) != 0)
+        return fgi_fail(err, FG_EFORMAT, "%s: data.json does not describe data", path);
+    if (json_integer_value(version) != FORMAT_VERSION)
+        return fgi_fail(err, FG_EUNSUPPORTED,
+                        "%s: data.json has version %" JSON_INTEGER_FORMAT ": expected %d", path,
+                        json_integer_value(version), (int)FORMAT_VERSION);
     bool ok = data != NULL && task != NULL && outputs >= 1 && outputs <= MOST_CLASSES &&
               type_from_json(json_object_get(root, "input"), &out->input) &&
               type_from_json(json_object_get(root, "target"), &out->target);
     if (ok && strcmp(task, "classification") == 0)
         out->class_count = outputs;
     ok = ok && names_from_json(json_object_get(root, "class_names"), out);
-    if (!ok) {
-        (void)fgi_refuse(err,
-                         "%s: data.json: expected task, data_format, input, target, outputs and "
-                         "class_names",
-                         path);
-        return FG_EFORMAT;
-    }
+    if (!ok)
+        return fgi_fail(err, FG_EFORMAT,
+                        "%s: data.json: expected task, data_format, input, target, outputs and "
+                        "class_names",
+                        path);
     out->format = fgi_strdup(data);
     if (out->format == NULL)
         return fgi_no_memory(err);

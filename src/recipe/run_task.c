@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/print.h"
+#include "option/option.h"
 
 enum { MOST_CHANNELS = 4096 };
 
@@ -26,16 +27,15 @@ enum { MOST_CHANNELS = 4096 };
 static void freeze(const fgi_run_task *t, fg_module *root)
 {
     static const char key[] = "model.freeze";
-    fg_error err = {0}, named = {0};
+    fg_error err = {0};
     for (size_t i = 0; i < fgi_config_count(t->c, key) && fg_module_error(root, NULL) == FG_OK;
          i++) {
         const fg_status status =
             fg_module_freeze(root, fgi_config_text_at(t->c, key, i), NULL, &err);
         if (status == FG_OK)
             continue;
-        (void)fgi_refuse(&named, "%s: %s", fgi_config_where(t->c, key), err.message);
-        named.status = status;
-        fg_module_fail(root, &named);
+        (void)fgi_context(&err, status, "%s", fgi_config_where(t->c, key));
+        fg_module_fail(root, &err);
     }
 }
 
@@ -116,7 +116,7 @@ static fg_tensor loss(void *self, fg_step *step, const fg_batch *batch)
     const fg_tensor y = forward(t, batch, &target);
     if (t->is_classification) { /* of mixed samples, the label of the first */
         fg_step_log_classification(step, y, fg_batch_at(batch, 1));
-        return t->loss->apply(y, target, t->loss_values);
+        return t->loss->apply(y, target, t->loss_options);
     }
     if (t->target.rank > 1)
         target = fg_flatten(target, 1);
@@ -126,7 +126,7 @@ static fg_tensor loss(void *self, fg_step *step, const fg_batch *batch)
     fg_step_log_regression(
         step, y, target,
         &(fg_regression_options){.unit = t->target_deviation, .center = t->target_center});
-    return t->loss->apply(y, fg_cast(target, fg_trace_float(fg_step_trace(step))), t->loss_values);
+    return t->loss->apply(y, fg_cast(target, fg_trace_float(fg_step_trace(step))), t->loss_options);
 }
 
 static fg_tensor predict(void *self, fg_step *step, const fg_batch *batch)
@@ -187,13 +187,23 @@ static fg_status find_loss(fgi_run_task *t, fg_error *err)
         t->loss = (const fg_loss_entry *)fgi_config_entry(c, FG_REGISTRY_LOSS, "loss.name", err);
     if (t->loss == NULL)
         return err->status;
-    if (strcmp(t->loss->task, task) != 0) {
-        (void)fgi_refuse(err, "%s: '%s' is for task %s: expected a loss for task %s",
-                         fgi_config_where(c, "loss.name"), t->loss->entry.name, t->loss->task,
-                         task);
-        return FG_EINVAL;
-    }
-    return fgi_config_select(c, "loss", &t->loss->entry, &t->loss_values, err);
+    if (strcmp(t->loss->task, task) != 0)
+        return fgi_fail(err, FG_EINVAL, "%s: '%s' is for task %s: expected a loss for task %s",
+                        fgi_config_where(c, "loss.name"), t->loss->entry.name, t->loss->task, task);
+    FGI_TRY(fgi_config_select(c, "loss", &t->loss->entry, &t->loss_values, err));
+    return fgi_row_create(&t->loss->entry, t->loss_values, &t->loss_options, err);
+}
+
+static fg_status fill_schedule(fgi_run_task *t, const fg_schedule_entry *row, fg_error *err)
+{
+    fg_option_values *values = NULL;
+    FGI_TRY(fgi_config_select(t->c, "schedule", &row->entry, &values, err));
+    fg_status status = fgi_row_create(&row->entry, values, &t->schedule_options, err);
+    if (status == FG_OK && row->check != NULL && row->check(t->schedule_options, err) != FG_OK)
+        status = fgi_option_add_place(values, err->status, err);
+    fg_option_values_destroy(values);
+    t->schedule = (fg_schedule){.row = row, .options = t->schedule_options, .is_complete = true};
+    return status;
 }
 
 static fg_status find_rows(fgi_run_task *t, fg_error *err)
@@ -211,8 +221,7 @@ static fg_status find_rows(fgi_run_task *t, fg_error *err)
     FGI_TRY(fgi_config_select(c, "model", &t->model_entry->entry, &t->model_values, err));
     FGI_TRY(
         fgi_config_select(c, "optimizer", &t->optimizer_entry->entry, &t->optimizer_values, err));
-    FGI_TRY(fgi_config_select(c, "schedule", &schedule->entry, &t->schedule_values, err));
-    return schedule->create(t->schedule_values, &t->schedule, err);
+    return fill_schedule(t, schedule, err);
 }
 
 /* ---- settings derived from the data ---------------------------------------------------------- */
@@ -240,18 +249,15 @@ static fg_status find_classes(const fgi_config *c, fgi_run_task *t, fg_error *er
     int64_t classes = t->schema->class_count;
     if (t->target.dtype != FG_S32 || t->target.rank != 0 || classes < 1) {
         char type[96];
-        (void)fgi_refuse(err,
-                         "task classification: the target is %s: expected integer class indices, "
-                         "s32[], starting at 0 (for numbers, set task: regression)",
-                         fg_type_format(&t->target, type, sizeof(type)));
-        return FG_EINVAL;
+        return fgi_fail(err, FG_EINVAL,
+                        "task classification: the target is %s: expected integer class indices, "
+                        "s32[], starting at 0 (for numbers, set task: regression)",
+                        fg_type_format(&t->target, type, sizeof(type)));
     }
-    if (!fgi_config_is_auto(c, "model.classes") && fgi_config_int(c, "model.classes") < classes) {
-        (void)fgi_refuse(err, "%s is %" PRId64 ", but the data have %" PRId64 " classes",
-                         fgi_config_where(c, "model.classes"), fgi_config_int(c, "model.classes"),
-                         classes);
-        return FG_EINVAL;
-    }
+    if (!fgi_config_is_auto(c, "model.classes") && fgi_config_int(c, "model.classes") < classes)
+        return fgi_fail(err, FG_EINVAL, "%s is %" PRId64 ", but the data have %" PRId64 " classes",
+                        fgi_config_where(c, "model.classes"), fgi_config_int(c, "model.classes"),
+                        classes);
     if (!fgi_config_is_auto(c, "model.classes"))
         classes = fgi_config_int(c, "model.classes");
     t->outputs = larger(classes, 2);
@@ -269,9 +275,8 @@ static fg_status read_channels(const fgi_config *c, const char *key, const fg_ty
         if (channels > 1)
             (void)fgi_snprintf(each, sizeof(each), " or %" PRId64 ", one for each channel",
                                channels);
-        (void)fgi_refuse(err, "%s has %zu numbers: expected 1%s", fgi_config_where(c, key), count,
-                         each);
-        return FG_EINVAL;
+        return fgi_fail(err, FG_EINVAL, "%s has %zu numbers: expected 1%s",
+                        fgi_config_where(c, key), count, each);
     }
     for (size_t i = 0; i < count; i++)
         out[i] = (float)fgi_config_float_at(c, key, i);
@@ -397,14 +402,10 @@ static fg_status count_labels(const fgi_run_task *t, const fg_dataset *train, do
                : fgi_context(err, status, "%s", fgi_config_where(t->c, class_weight_key));
 }
 
-fg_status fgi_run_task_balance(fgi_run_task *t, const fg_dataset *train, fg_error *err)
+/* Replaces class_weight balanced by numbers. */
+static fg_status weigh(fgi_run_task *t, const fg_dataset *train, fg_error *err)
 {
     fgi_buf list = {0};
-    const bool is_balanced = t->is_classification &&
-                             fgi_config_count(t->c, class_weight_key) == 1 &&
-                             strcmp(fgi_config_text_at(t->c, class_weight_key, 0), "balanced") == 0;
-    if (!is_balanced || train == NULL)
-        return FG_OK;
     double *weights = fgi_calloc((size_t)t->outputs, sizeof *weights);
     fg_status status = weights != NULL ? count_labels(t, train, weights, err) : fgi_no_memory(err);
     if (status == FG_OK) {
@@ -418,7 +419,25 @@ fg_status fgi_run_task_balance(fgi_run_task *t, const fg_dataset *train, fg_erro
         status = fg_option_set(t->loss_values, "class_weight", list.data, NULL, err);
     fgi_free(weights);
     fgi_buf_fini(&list);
-    return status;
+    if (status != FG_OK)
+        return status;
+    fgi_free(t->loss_options);
+    return fgi_row_create(&t->loss->entry, t->loss_values, &t->loss_options, err);
+}
+
+fg_status fgi_run_task_balance(fgi_run_task *t, const fg_dataset *train, fg_error *err)
+{
+    const bool is_balanced = t->is_classification &&
+                             fgi_config_count(t->c, class_weight_key) == 1 &&
+                             strcmp(fgi_config_text_at(t->c, class_weight_key, 0), "balanced") == 0;
+    if (train == NULL)
+        return FG_OK;
+    if (is_balanced)
+        FGI_TRY(weigh(t, train, err));
+    if (t->loss->check == NULL)
+        return FG_OK;
+    const fg_status status = t->loss->check(t->loss_options, t->outputs, err);
+    return status != FG_OK ? fgi_option_add_place(t->loss_values, status, err) : FG_OK;
 }
 
 json_t *fgi_run_task_describe(const fgi_run_task *task)
@@ -445,8 +464,10 @@ void fgi_run_task_fini(fgi_run_task *task)
     fgi_config_rows_free(&task->augment);
     fg_option_values_destroy(task->model_values);
     fg_option_values_destroy(task->optimizer_values);
-    fg_option_values_destroy(task->schedule_values);
     fg_option_values_destroy(task->loss_values);
+    fgi_free(task->loss_options);
+    fgi_free(task->schedule_options);
     task->loss_values = NULL;
-    task->model_values = task->optimizer_values = task->schedule_values = NULL;
+    task->loss_options = task->schedule_options = NULL;
+    task->model_values = task->optimizer_values = NULL;
 }

@@ -150,18 +150,12 @@ const char *fgi_sweep_grid_value(const fgi_sweep_grid *grid, size_t run, size_t 
     return grid->axes[axis].values[run % grid->axes[axis].count];
 }
 
-static const char *last_word(const char *key)
-{
-    const char *dot = strrchr(key, '.');
-    return dot != NULL ? dot + 1 : key;
-}
-
 /* "lr" of "optimizer.lr", unless another key of the grid ends in it too. */
 static const char *short_key(const fgi_sweep_grid *grid, size_t axis)
 {
-    const char *key = grid->axes[axis].key, *word = last_word(key);
+    const char *key = grid->axes[axis].key, *word = fgi_after_last(key, '.');
     for (size_t i = 0; i < grid->axis_count; i++)
-        if (i != axis && strcmp(last_word(grid->axes[i].key), word) == 0)
+        if (i != axis && strcmp(fgi_after_last(grid->axes[i].key, '.'), word) == 0)
             return key;
     return word;
 }

@@ -51,15 +51,6 @@ char *fgi_take_text(fgi_buf *buf)
     return text;
 }
 
-int fgi_compare_nocase(const char *a, const char *b)
-{
-    while (*a != '\0' && fgi_lower(*a) == fgi_lower(*b)) {
-        a++;
-        b++;
-    }
-    return fgi_lower(*a) - fgi_lower(*b);
-}
-
 char *fgi_json_text(const json_t *value, size_t flags)
 {
     fgi_buf text = {0};

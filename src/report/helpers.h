@@ -27,8 +27,6 @@ char *fgi_strndup(const char *text, size_t size);
 
 /* Takes the text of a buffer (fgi_free), which is empty afterwards; NULL when out of memory. */
 char *fgi_take_text(fgi_buf *buf);
-/* Compares two words ignoring the case of ASCII letters; 0 if equal, like strcasecmp. */
-int fgi_compare_nocase(const char *a, const char *b);
 
 /* The value as JSON text (fgi_free); NULL when out of memory, or if it cannot be represented. */
 char *fgi_json_text(const json_t *value, size_t flags);

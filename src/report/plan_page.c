@@ -4,130 +4,81 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "report/plan_page.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "report/html.h"
-#include "report/chart.h"
+#include "report/doc.h"
 #include "report/run_view.h"
-#include "base/print.h"
-#include "base/alloc.h"
 
 enum { WORST_LAYERS = 12, SWEEP_MAX = 64, SMALL = 20 /* available / needed memory */ };
 
-/* ---- cells ----------------------------------------------------------------------------------- */
+static const fgi_field machine_fields[] = {
+    FGI_FIELD("machine", "name", FGI_WORDS),
+    FGI_FIELD("devices", "devices", FGI_COUNT),
+    FGI_FIELD("memory", "fits", FGI_FITS),
+    FGI_FIELD("needed", "hbm_needed_bytes", FGI_BYTES),
+    FGI_FIELD("of", "hbm_available_bytes", FGI_BYTES),
+    FGI_FIELD("", "hbm_needed_bytes/hbm_available_bytes", FGI_BAR),
+    FGI_FIELD("batch", "batch_size", FGI_COUNT),
+    FGI_FIELD("largest", "max_batch", FGI_COUNT),
+    FGI_FIELD("step", "estimated_step_s", FGI_TIME),
+    FGI_FIELD("samples/s", "estimated_samples_per_s", FGI_NUMBER),
+    FGI_FIELDS_END};
 
-static void verdict(fgi_buf *out, const json_t *o)
+/* Writes a table and frees its rows. */
+static void put_table(fgi_doc *d, const fgi_field *fields, json_t *rows)
 {
-    const json_t *fits = json_object_get(o, "fits");
-    const char *class = json_is_true(fits) ? "good" : json_is_false(fits) ? "bad" : "note";
-    const char *words = json_is_true(fits)    ? "fits"
-                        : json_is_false(fits) ? "does not fit"
-                                              : "no verdict";
-    fgi_buf_printf(out, "<span class=\"%s\">%s</span>", class, words);
-}
-
-/* ---- all machines ---------------------------------------------------------------------------- */
-
-static void machine_row(fgi_buf *out, const json_t *o)
-{
-    const double need = fgi_json_number(o, "hbm_needed_bytes"),
-                 limit = fgi_json_number(o, "hbm_available_bytes");
-    fgi_buf_puts(out, "<tr>");
-    fgi_html_cell(out, fgi_json_words(o, "name"));
-    fgi_html_count_cell(out, fgi_json_number(o, "devices"));
-    fgi_buf_puts(out, "<td>");
-    verdict(out, o);
-    fgi_buf_puts(out, "</td>");
-    fgi_html_bytes_cell(out, need);
-    fgi_html_bytes_cell(out, limit);
-    fgi_html_bar_cell(out, limit > 0 && need >= 0 ? need / limit : 0);
-    fgi_html_count_cell(out, fgi_json_number(o, "batch_size"));
-    fgi_html_count_cell(out, fgi_json_number(o, "max_batch"));
-    fgi_html_time_cell(out, fgi_json_number(o, "estimated_step_s"));
-    fgi_html_number_cell(out, fgi_json_number(o, "estimated_samples_per_s"));
-    fgi_buf_puts(out, "</tr>\n");
-}
-
-static void put_overview(fgi_buf *out, const json_t *machines)
-{
-    static const char *const heads[] = {"machine", "#devices", "memory", "#needed",    "#of", "",
-                                        "#batch",  "#largest", "#step",  "#samples/s", NULL};
-    size_t i;
-    json_t *o;
-    fgi_html_table_begin(out, heads);
-    json_array_foreach(machines, i, o) machine_row(out, o);
-    fgi_html_table_end(out);
+    d->out->failed = d->out->failed || rows == NULL;
+    fgi_doc_table(d, NULL, fields, rows);
+    json_decref(rows);
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 static const struct memory_part {
-    const char *key, *name, *color;
+    const char *key, *name;
+    int color;
 } memory_parts[] = {
-    {"parameter_bytes", "parameters", "#3667a6"},
-    {"optimizer_bytes", "optimizer", "#7fa7d6"},
-    {"batch_bytes", "batch", "#2e7d5b"},
-    {"padding_bytes", "padding", "#c62828"},
-    {"activation_bytes", "activations", "#e0a030"},
-    {"program_bytes", "program", "#8e6bb0"},
+    {"parameter_bytes", "parameters", 3},
+    {"optimizer_bytes", "optimizer", 7},
+    {"batch_bytes", "batch", 0},
+    {"padding_bytes", "padding", 4},
+    {"activation_bytes", "activations", 1},
+    {"program_bytes", "program", 2},
 };
-enum { MEMORY_PARTS = sizeof memory_parts / sizeof memory_parts[0] };
 
-static double memory_sum(const json_t *o)
+static const fgi_field memory_fields[] = {
+    FGI_FIELD("", "name", FGI_KEY), FGI_FIELD("bytes", "bytes", FGI_COUNT),
+    FGI_FIELD("", "bytes", FGI_BYTES), FGI_FIELD("of a device", "bytes/limit", FGI_PERCENT),
+    FGI_FIELDS_END};
+
+static void put_memory(fgi_doc *d, const json_t *o)
 {
+    const double limit = fgi_json_number(o, "hbm_available_bytes");
     double sum = 0;
-    for (size_t i = 0; i < MEMORY_PARTS; i++) {
-        const double bytes = fgi_json_number(o, memory_parts[i].key);
-        sum += bytes > 0 ? bytes : 0;
-    }
-    return sum;
-}
-
-static void memory_stack(fgi_buf *out, const json_t *o, double whole)
-{
-    fgi_buf_puts(out, "<div class=\"stack\">");
-    for (size_t i = 0; i < MEMORY_PARTS; i++) {
-        const double bytes = fgi_json_number(o, memory_parts[i].key);
-        if (bytes > 0)
-            fgi_buf_printf(out, "<div style=\"width:%.3f%%;background:%s\" title=\"%s %s\"></div>",
-                           99.9 * bytes / whole, memory_parts[i].color, memory_parts[i].name,
-                           fgi_bytes_words(bytes));
-    }
-    fgi_buf_puts(out, "</div>\n");
-}
-
-static void put_memory(fgi_buf *out, const json_t *o)
-{
-    static const char *const heads[] = {"", "#bytes", "#", "#of a device", NULL};
-    const double sum = memory_sum(o), limit = fgi_json_number(o, "hbm_available_bytes");
-    if (sum <= 0)
-        return;
-    fgi_html_element(out, "h3", "Memory per device");
-    const bool is_small = limit > SMALL * sum;
-    if (limit >= sum && !is_small)
-        fgi_buf_printf(out, "<p class=\"note\">The whole bar is %s.</p>\n", fgi_bytes_words(limit));
-    else if (limit > 0)
-        fgi_buf_printf(out, "<p class=\"note\">%s: %s.</p>\n",
-                       is_small ? "The bar shows what is needed; far more is available"
-                                : "More than available",
-                       fgi_bytes_words(limit));
-    memory_stack(out, o, limit > sum && !is_small ? limit : sum);
-    fgi_html_table_begin(out, heads);
-    for (size_t i = 0; i < MEMORY_PARTS; i++) {
+    json_t *rows = json_array();
+    for (size_t i = 0; i < sizeof memory_parts / sizeof memory_parts[0]; i++) {
         const double bytes = fgi_json_number(o, memory_parts[i].key);
         if (!isfinite(bytes))
             continue;
-        fgi_buf_printf(out, "<tr><td><span class=\"key\" style=\"background:%s\"></span>%s</td>",
-                       memory_parts[i].color, memory_parts[i].name);
-        fgi_html_count_cell(out, bytes);
-        fgi_html_bytes_cell(out, bytes);
-        fgi_html_percent_cell(out, bytes, limit);
-        fgi_buf_puts(out, "</tr>\n");
+        sum += fmax(0, bytes);
+        (void)json_array_append_new(rows,
+                                    json_pack("{s:s, s:i, s:f, s:f}", "name", memory_parts[i].name,
+                                              "color", memory_parts[i].color, "bytes", bytes,
+                                              "limit", limit > 0 ? limit : 0.0));
     }
-    fgi_html_table_end(out);
+    if (sum > 0) {
+        const bool is_small = limit > SMALL * sum;
+        fgi_doc_heading(d, 3, "Memory per device");
+        if (limit > 0)
+            fgi_doc_say(d, "note", "%s%s.",
+                        is_small       ? "The bar shows what is needed; far more is available: "
+                        : limit >= sum ? "The whole bar is "
+                                       : "More than available: ",
+                        fgi_bytes_words(limit));
+        fgi_doc_stack(d, rows, "bytes", limit > sum && !is_small ? limit : sum);
+        fgi_doc_table(d, NULL, memory_fields, rows);
+    }
+    json_decref(rows);
 }
 
 /* ---- batches --------------------------------------------------------------------------------- */
@@ -181,7 +132,7 @@ static double largest(const double *values, size_t count)
 }
 
 /* The memory of a device and the cycles of a sample, of batches with at least two known values. */
-static void put_curves(fgi_buf *out, const sweep *s, double limit)
+static void put_curves(fgi_doc *d, const sweep *s, double limit)
 {
     const fgi_series memory[] = {{"needed", s->batch, s->bytes, s->count},
                                  {"available per device", NULL, &limit, limit > 0 ? 1 : 0}};
@@ -202,95 +153,91 @@ static void put_curves(fgi_buf *out, const sweep *s, double limit)
          .y = FGI_SCALE_LOG,
          .is_log_x = true,
          .color = 3}};
-    fgi_buf_puts(out, "<div class=\"plots\">\n");
     for (int i = 0; i < 2; i++)
         if (known(charts[i].series->y, s->count) > 1)
-            fgi_chart_put_figure(out, &charts[i]);
-    fgi_buf_puts(out, "</div>\n");
+            fgi_doc_chart(d, &charts[i]);
 }
 
-static void sweep_table(fgi_buf *out, const json_t *o)
+static const fgi_field batch_fields[] = {FGI_FIELD("batch of a device", "batch_size", FGI_COUNT),
+                                         FGI_FIELD("", "fits", FGI_FITS),
+                                         FGI_FIELD("needed", "hbm_needed_bytes", FGI_BYTES),
+                                         FGI_FIELD("cycles per sample", "cycles", FGI_NUMBER),
+                                         FGI_FIELD("", "cycles", FGI_BAR),
+                                         FGI_FIELDS_END};
+
+/* Copies of the rows, with one more member: a number, unless it is not known. */
+static json_t *with_number(const json_t *rows, size_t most, const char *key,
+                           double (*number)(const json_t *row), double all)
 {
-    static const char *const heads[] = {"#batch of a device", "", "#needed",
-                                        "#cycles per sample", "", NULL};
+    json_t *copies = json_array(), *row;
     size_t i;
-    json_t *point;
-    double most = 0;
-    json_array_foreach(json_object_get(o, "sweep"), i, point) most =
-        fmax(most, cycles_per_sample(point));
-    fgi_html_table_begin(out, heads);
-    json_array_foreach(json_object_get(o, "sweep"), i, point)
+    json_array_foreach(rows, i, row)
     {
-        const double cycles = cycles_per_sample(point);
-        fgi_buf_puts(out, "<tr>");
-        fgi_html_count_cell(out, fgi_json_number(point, "batch_size"));
-        fgi_buf_puts(out, "<td>");
-        verdict(out, point);
-        fgi_buf_puts(out, "</td>");
-        fgi_html_bytes_cell(out, fgi_json_number(point, "hbm_needed_bytes"));
-        fgi_html_number_cell(out, cycles);
-        fgi_html_bar_cell(out, most > 0 && isfinite(cycles) ? cycles / most : 0);
-        fgi_buf_puts(out, "</tr>\n");
+        json_t *copy = i < most ? json_copy(row) : NULL;
+        const double value = number != NULL ? number(row) : all;
+        if (copy != NULL && isfinite(value))
+            (void)json_object_set_new(copy, key, json_real(value));
+        if (copy != NULL)
+            (void)json_array_append_new(copies, copy);
     }
-    fgi_html_table_end(out);
+    return copies;
 }
 
-static void put_sweep(fgi_buf *out, const json_t *o)
+static void put_sweep(fgi_doc *d, const json_t *o)
 {
     sweep s;
     read_sweep(o, &s);
     if (s.count == 0)
         return;
-    const double limit = fgi_json_number(o, "hbm_available_bytes");
-    fgi_html_element(out, "h3", "Batches");
-    put_curves(out, &s, limit);
-    sweep_table(out, o);
+    fgi_doc_heading(d, 3, "Batches");
+    put_curves(d, &s, fgi_json_number(o, "hbm_available_bytes"));
+    const json_t *rows = json_object_get(o, "sweep");
+    put_table(d, batch_fields,
+              with_number(rows, json_array_size(rows), "cycles", cycles_per_sample, 0));
     const double filled = fgi_json_number(o, "saturation_batch");
     if (filled > 0)
-        fgi_buf_printf(
-            out,
-            "<p>Starting at a batch of %.0f, cycles per sample are within a tenth of the "
-            "least.</p>\n",
-            filled);
+        fgi_doc_say(d, NULL,
+                    "Starting at a batch of %.0f, cycles per sample are within a tenth of the "
+                    "least.",
+                    filled);
 }
 
 /* ---- layers ---------------------------------------------------------------------------------- */
 
-/* "129 is padded to 256"; the batch dimension is named. */
-static void dimension_cell(fgi_buf *out, const json_t *dim)
+/* "a.c:31" */
+static void put_place(fgi_buf *out, const fgi_field *field, const json_t *layer)
 {
+    const char *file = fgi_json_words(layer, "file");
+    const double line = fgi_json_number(layer, "line");
+    (void)field;
+    fgi_buf_puts(out, file);
+    if (*file != '\0' && line > 0)
+        fgi_buf_printf(out, ":%.0f", line);
+}
+
+/* "129 is padded to 256"; the batch dimension is named. */
+static void put_dimension(fgi_buf *out, const fgi_field *field, const json_t *layer)
+{
+    const json_t *dim = json_object_get(layer, "worst_dimension");
     const double size = fgi_json_number(dim, "size"), padded = fgi_json_number(dim, "padded");
-    fgi_buf_puts(out, "<td>");
+    (void)field;
     if (padded > size)
         fgi_buf_printf(out, "%s %.0f is padded to %.0f",
                        json_is_true(json_object_get(dim, "is_batch")) ? "batch" : "dimension", size,
                        padded);
-    fgi_buf_puts(out, "</td>");
 }
 
-static void layer_row(fgi_buf *out, const json_t *layer, double all)
-{
-    char place[160] = "";
-    const double cycles = fgi_json_number(layer, "cycles");
-    const char *file = fgi_json_words(layer, "file");
-    const double line = fgi_json_number(layer, "line");
-    if (file[0] != '\0' && line > 0)
-        (void)fgi_snprintf(place, sizeof place, "%s:%.0f", file, line);
-    fgi_buf_puts(out, "<tr>");
-    fgi_html_cell(out, fgi_json_words(layer, "name"));
-    fgi_html_cell(out, place[0] != '\0' ? place : file);
-    fgi_html_number_cell(out, cycles);
-    fgi_html_bar_cell(out, all > 0 ? cycles / all : 0);
-    fgi_html_percent_cell(out, cycles, all);
-    fgi_html_number_cell(out, fgi_json_number(layer, "lost_cycles"));
-    dimension_cell(out, json_object_get(layer, "worst_dimension"));
-    fgi_buf_puts(out, "</tr>\n");
-}
+static const fgi_field layer_fields[] = {FGI_FIELD("layer", "name", FGI_WORDS),
+                                         FGI_FIELD_PUT("place", FGI_WORDS, put_place),
+                                         FGI_FIELD("cycles", "cycles", FGI_NUMBER),
+                                         FGI_FIELD("", "cycles/all", FGI_BAR),
+                                         FGI_FIELD("of the step", "cycles/all", FGI_PERCENT),
+                                         FGI_FIELD("lost to padding", "lost_cycles", FGI_NUMBER),
+                                         FGI_FIELD_PUT("", FGI_WORDS, put_dimension),
+                                         FGI_FIELDS_END};
 
-static void put_layers(fgi_buf *out, const json_t *analysis)
+static void put_layers(fgi_doc *d, const json_t *analysis)
 {
-    static const char *const heads[] = {
-        "layer", "place", "#cycles", "", "#of the step", "#lost to padding", "", NULL};
     const json_t *layers = json_object_get(analysis, "layers");
     const size_t count = json_array_size(layers);
     double all = fgi_json_number(analysis, "cycles");
@@ -302,174 +249,137 @@ static void put_layers(fgi_buf *out, const json_t *analysis)
         all = 0;
         json_array_foreach(layers, i, layer) all += fmax(0, fgi_json_number(layer, "cycles"));
     }
-    fgi_html_element(out, "h3", "Layers");
-    fgi_buf_printf(out,
-                   "<p class=\"note\">Cycles are the compiler&#39;s estimate. %zu of %zu "
-                   "layers, sorted by the cost of padding.</p>\n",
-                   count < WORST_LAYERS ? count : WORST_LAYERS, count);
-    fgi_html_table_begin(out, heads);
-    for (i = 0; i < count && i < WORST_LAYERS; i++)
-        layer_row(out, json_array_get(layers, i), all);
-    fgi_html_table_end(out);
+    fgi_doc_heading(d, 3, "Layers");
+    fgi_doc_say(d, "note",
+                "Cycles are the compiler's estimate. %zu of %zu layers, sorted by the cost of "
+                "padding.",
+                count < WORST_LAYERS ? count : WORST_LAYERS, count);
+    put_table(d, layer_fields, with_number(layers, WORST_LAYERS, "all", NULL, all));
 }
 
 /* ---- collectives, slow operations, input ----------------------------------------------------- */
 
-static void put_collectives(fgi_buf *out, const json_t *o, const json_t *analysis)
+static const fgi_field collective_fields[] = {FGI_FIELD("collective", "kind", FGI_WORDS),
+                                              FGI_FIELD("per step", "count", FGI_COUNT),
+                                              FGI_FIELD("bytes", "bytes", FGI_COUNT),
+                                              FGI_FIELD("", "bytes", FGI_BAR),
+                                              FGI_FIELD("algorithm", "algorithm", FGI_WORDS),
+                                              FGI_FIELD("time (estimate)", "seconds", FGI_TIME),
+                                              FGI_FIELDS_END};
+
+static const fgi_field input_fields[] = {
+    FGI_FIELD("", "name", FGI_WORDS), FGI_FIELD("samples/s", "samples", FGI_NUMBER),
+    FGI_FIELD("per second", "bytes", FGI_BYTES), FGI_FIELD("", "bar", FGI_BAR), FGI_FIELDS_END};
+
+static const fgi_field fact_fields[] = {FGI_FIELD("", "name", FGI_WORDS),
+                                        FGI_FIELD("", "value", FGI_WORDS), FGI_FIELDS_END};
+
+static void put_slow(fgi_doc *d, const json_t *list)
 {
-    static const char *const heads[] = {"collective", "#per step",        "#bytes", "",
-                                        "algorithm",  "#time (estimate)", NULL};
-    const json_t *list = json_object_get(analysis, "collectives");
-    if (json_array_size(list) == 0)
-        list = json_object_get(o, "collectives");
     size_t i;
-    json_t *one;
-    double most = 0;
-    if (json_array_size(list) == 0)
-        return;
-    json_array_foreach(list, i, one) most = fmax(most, fgi_json_number(one, "bytes"));
-    fgi_html_element(out, "h3", "Communication between devices");
-    fgi_html_table_begin(out, heads);
+    const json_t *one;
+    fgi_doc_heading(d, 3, "Slow operations");
     json_array_foreach(list, i, one)
     {
-        fgi_buf_puts(out, "<tr>");
-        fgi_html_cell(out, fgi_json_words(one, "kind"));
-        fgi_html_count_cell(out, fgi_json_number(one, "count"));
-        fgi_html_count_cell(out, fgi_json_number(one, "bytes"));
-        fgi_html_bar_cell(out, most > 0 ? fgi_json_number(one, "bytes") / most : 0);
-        fgi_html_cell(out, fgi_json_words(one, "algorithm"));
-        fgi_html_time_cell(out, fgi_json_number(one, "seconds"));
-        fgi_buf_puts(out, "</tr>\n");
+        const char *layer = fgi_json_words(one, "layer");
+        fgi_doc_item(d, "%.0f x %s%s%s", fgi_json_number(one, "count"), fgi_json_words(one, "what"),
+                     *layer != '\0' ? ", first in " : "", layer);
     }
-    fgi_html_table_end(out);
 }
 
-static void put_slow(fgi_buf *out, const json_t *analysis)
+/* Rates of the members "input_NAME_samples_per_s" and "input_NAME_bytes_per_s". */
+static void add_input(json_t *rows, const json_t *o, const char *words, const char *name,
+                      bool has_bar)
 {
-    const json_t *list = json_object_get(analysis, "slow");
-    size_t i;
-    json_t *one;
-    if (json_array_size(list) == 0)
-        return;
-    fgi_html_element(out, "h3", "Slow operations");
-    fgi_buf_puts(out, "<ul>\n");
-    json_array_foreach(list, i, one)
-    {
-        fgi_buf_printf(out, "<li>%.0f x ", fgi_json_number(one, "count"));
-        fgi_html_text(out, fgi_json_words(one, "what"));
-        if (fgi_json_words(one, "layer")[0] != '\0') {
-            fgi_buf_puts(out, ", first in ");
-            fgi_html_text(out, fgi_json_words(one, "layer"));
-        }
-        fgi_buf_puts(out, "</li>\n");
-    }
-    fgi_buf_puts(out, "</ul>\n");
+    fgi_buf key = {0};
+    json_t *row = json_pack("{s:s}", "name", words);
+    fgi_buf_printf(&key, "input_%s_samples_per_s", name);
+    const json_t *samples = key.failed ? NULL : json_object_get(o, key.data);
+    fgi_buf_clear(&key);
+    fgi_buf_printf(&key, "input_%s_bytes_per_s", name);
+    const json_t *bytes = key.failed ? NULL : json_object_get(o, key.data);
+    fgi_buf_fini(&key);
+    (void)json_object_set(row, "samples", (json_t *)samples);
+    (void)json_object_set(row, "bytes", (json_t *)bytes);
+    if (has_bar)
+        (void)json_object_set(row, "bar", (json_t *)samples);
+    (void)json_array_append_new(rows, row);
 }
 
-static void put_input(fgi_buf *out, const json_t *o)
+static void put_input(fgi_doc *d, const json_t *o)
 {
-    static const char *const heads[] = {"", "#samples/s", "#per second", "", NULL};
-    const bool is_shared = fgi_json_number(o, "hosts") > 1;
-    const double need =
-        fgi_json_number(o, is_shared ? "input_host_samples_per_s" : "input_needed_samples_per_s");
-    const double fed = fgi_json_number(o, "input_measured_samples_per_s");
-    if (!isfinite(need) || !isfinite(fed))
-        return;
-    const double most = fmax(need, fed);
-    fgi_html_element(out, "h3", "Input");
-    fgi_html_table_begin(out, heads);
-    fgi_buf_puts(out, "<tr><td>required by the step (estimate)</td>");
-    if (is_shared) {
-        fgi_html_number_cell(out, fgi_json_number(o, "input_needed_samples_per_s"));
-        fgi_html_bytes_cell(out, fgi_json_number(o, "input_needed_bytes_per_s"));
-        fgi_buf_printf(out, "<td></td></tr>\n<tr><td>of that, each of %.0f hosts</td>",
-                       fgi_json_number(o, "hosts"));
+    const double hosts = fgi_json_number(o, "hosts");
+    fgi_buf words = {0};
+    json_t *rows = json_array();
+    if (isfinite(fgi_json_number(o, hosts > 1 ? "input_host_samples_per_s"
+                                              : "input_needed_samples_per_s")) &&
+        isfinite(fgi_json_number(o, "input_measured_samples_per_s"))) {
+        fgi_buf_printf(&words, "of that, each of %.0f hosts", hosts);
+        add_input(rows, o, "required by the step (estimate)", "needed", !(hosts > 1));
+        if (hosts > 1 && !words.failed)
+            add_input(rows, o, words.data, "host", true);
+        add_input(rows, o, "delivered by the loader on this host (measured)", "measured", true);
+        fgi_doc_heading(d, 3, "Input");
+        fgi_doc_table(d, NULL, input_fields, rows);
+        fgi_doc_say(d, NULL, "%s", fgi_json_words(o, "input_verdict"));
+        fgi_buf_fini(&words);
     }
-    fgi_html_number_cell(out, need);
-    fgi_html_bytes_cell(
-        out, fgi_json_number(o, is_shared ? "input_host_bytes_per_s" : "input_needed_bytes_per_s"));
-    fgi_html_bar_cell(out, need / most);
-    fgi_buf_puts(out, "</tr>\n<tr><td>delivered by the loader on this host (measured)</td>");
-    fgi_html_number_cell(out, fed);
-    fgi_html_bytes_cell(out, fgi_json_number(o, "input_measured_bytes_per_s"));
-    fgi_html_bar_cell(out, fed / most);
-    fgi_buf_puts(out, "</tr>\n");
-    fgi_html_table_end(out);
-    const char *words = fgi_json_words(o, "input_verdict");
-    if (words[0] != '\0')
-        fgi_html_element(out, "p", words);
+    json_decref(rows);
 }
 
 /* ---- page ------------------------------------------------------------------------------------ */
 
-static void put_facts(fgi_buf *out, const json_t *o)
+static void put_facts(fgi_doc *d, const json_t *o)
 {
-    static const struct {
-        const char *key, *name;
-    } rows[] = {{"device_kind", "device"},
-                {"precision", "precision"},
-                {"compiler", "compiler"},
-                {"fingerprint", "program"}};
-    fgi_html_table_begin(out, NULL);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (fgi_json_words(o, rows[i].key)[0] == '\0')
-            continue;
-        fgi_buf_puts(out, "<tr>");
-        fgi_html_cell(out, rows[i].name);
-        fgi_html_cell(out, fgi_json_words(o, rows[i].key));
-        fgi_buf_puts(out, "</tr>\n");
-    }
-    fgi_html_table_end(out);
+    static const char *const keys[][2] = {{"device_kind", "device"},
+                                          {"precision", "precision"},
+                                          {"compiler", "compiler"},
+                                          {"fingerprint", "program"}};
+    json_t *rows = json_array();
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (*fgi_json_words(o, keys[i][0]) != '\0')
+            (void)json_array_append_new(rows, json_pack("{s:s, s:s}", "name", keys[i][1], "value",
+                                                        fgi_json_words(o, keys[i][0])));
+    put_table(d, fact_fields, rows);
 }
 
-static bool has_facts(const json_t *o)
+static void put_machine(fgi_doc *d, const json_t *o)
 {
-    return fgi_json_words(o, "device_kind")[0] != '\0' ||
-           fgi_json_words(o, "precision")[0] != '\0' || fgi_json_words(o, "compiler")[0] != '\0' ||
-           fgi_json_words(o, "fingerprint")[0] != '\0';
-}
-
-static void put_machine(fgi_buf *out, const json_t *o)
-{
-    const json_t *analysis = json_object_get(o, "analysis");
+    const json_t *analysis = json_object_get(o, "analysis"), *fits = json_object_get(o, "fits");
     if (analysis == NULL)
         analysis = o;
-    fgi_buf_puts(out, "<h2>");
-    fgi_html_text(out, fgi_json_words(o, "name"));
-    fgi_buf_puts(out, ": ");
-    verdict(out, o);
-    fgi_buf_puts(out, "</h2>\n");
-    if (fgi_json_words(o, "reason")[0] != '\0')
-        fgi_html_element(out, "p", fgi_json_words(o, "reason"));
-    if (fgi_json_words(o, "error")[0] != '\0')
-        fgi_html_element(out, "p", fgi_json_words(o, "error"));
-    put_memory(out, o);
-    put_sweep(out, o);
-    put_layers(out, analysis);
-    put_collectives(out, o, analysis);
-    put_slow(out, analysis);
-    put_input(out, o);
-    if (has_facts(o))
-        put_facts(out, o);
+    const json_t *list = json_object_get(analysis, "collectives");
+    fgi_doc_heading(d, 2, "%s: %s", fgi_json_words(o, "name"),
+                    json_is_true(fits)    ? "\1good\1fits"
+                    : json_is_false(fits) ? "\1bad\1does not fit"
+                                          : "\1note\1no verdict");
+    fgi_doc_say(d, NULL, "%s", fgi_json_words(o, "reason"));
+    fgi_doc_say(d, NULL, "%s", fgi_json_words(o, "error"));
+    put_memory(d, o);
+    put_sweep(d, o);
+    put_layers(d, analysis);
+    fgi_doc_heading(d, 3, "Communication between devices");
+    fgi_doc_table(d, NULL, collective_fields,
+                  json_array_size(list) > 0 ? list : json_object_get(o, "collectives"));
+    put_slow(d, json_object_get(analysis, "slow"));
+    put_input(d, o);
+    put_facts(d, o);
 }
 
 void fgi_plan_page_put(fgi_buf *out, const char *config_path, const json_t *root)
 {
-    const json_t *machines = json_object_get(root, "topologies");
+    const json_t *machines = json_object_get(root, "topologies"), *o;
     size_t i;
-    json_t *o;
-    fgi_html_begin(out, "Plan of a training step");
-    if (config_path != NULL) {
-        fgi_buf_puts(out, "<p>Configuration: ");
-        fgi_html_text(out, config_path);
-        fgi_buf_puts(out, "</p>\n");
-    }
-    fgi_html_element(
-        out, "p",
+    fgi_doc d;
+    fgi_doc_begin(&d, out, true, "Plan of a training step");
+    if (config_path != NULL)
+        fgi_doc_say(&d, NULL, "Configuration: %s", config_path);
+    fgi_doc_say(
+        &d, NULL,
         "Compiled for these machines and not run on them. Memory is what their compilers allocate; "
         "times and cycles are the compilers' estimates, not measurements. Batch sizes are samples "
         "per device; the largest one leaves a tenth of the memory free.");
-    put_overview(out, machines);
-    json_array_foreach(machines, i, o) put_machine(out, o);
-    fgi_html_end(out);
+    fgi_doc_table(&d, NULL, machine_fields, machines);
+    json_array_foreach(machines, i, o) put_machine(&d, o);
+    fgi_doc_end(&d);
 }

@@ -5,19 +5,19 @@
 
 #include "base/error.h"
 #include "report/helpers.h"
-#include "report/run_page.h"
+#include "report/run_doc.h"
 #include "report/sweep_view.h"
 
 void fg_report_free(char *text) { fgi_free(text); }
 
 static fg_status put_run(const char *folder, fg_report_form form, fgi_buf *out, fg_error *err)
 {
-    static void (*const put[])(fgi_buf *, const fgi_run_view *) = {
-        fgi_run_text_put, fgi_run_json_put, fgi_run_page_put};
     fgi_run_view view = {0};
     const fg_status status = fgi_run_view_open(folder, &view, err);
-    if (status == FG_OK)
-        put[form](out, &view);
+    if (status == FG_OK && form == FG_REPORT_JSON)
+        fgi_run_json_put(out, &view);
+    else if (status == FG_OK)
+        fgi_run_doc_put(out, &view, form == FG_REPORT_HTML);
     fgi_run_view_close(&view);
     return status;
 }
@@ -26,10 +26,8 @@ static fg_status put_sweep(const char *folder, fg_report_form form, fgi_buf *out
 {
     fgi_sweep_view view = {0};
     const fg_status status = fgi_sweep_view_open(folder, &view, err);
-    if (status == FG_OK && form == FG_REPORT_TEXT) {
-        fgi_sweep_text_put(out, &view);
-    } else if (status == FG_OK && form == FG_REPORT_HTML) {
-        fgi_sweep_page_put(out, &view);
+    if (status == FG_OK && form != FG_REPORT_JSON) {
+        fgi_sweep_doc_put(out, &view, form == FG_REPORT_HTML);
     } else if (status == FG_OK) {
         fgi_json_print(out, view.record, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
         fgi_buf_putc(out, '\n');

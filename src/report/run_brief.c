@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "report/run_page.h"
+#include "report/run_doc.h"
 
 enum { VERDICTS_MAX = 2 };
 static const double worth_s = 1; /* what would save less is only in the report */
@@ -59,12 +59,14 @@ void fgi_run_brief_put(fgi_buf *out, const json_t *report)
             return;
         if (saved_s < worth_s)
             continue;
+        fgi_buf gain = {0};
         shown++;
         fgi_buf_printf(out, "%s: ", severity);
-        fgi_run_put_plain(out, fgi_json_words(verdict, "title"));
-        fgi_run_gain_words(out, verdict);
-        fgi_buf_puts(out, ": ");
-        fgi_run_put_plain(out, fgi_json_words(verdict, "action"));
+        fgi_put_plain(out, fgi_json_words(verdict, "title"));
+        fgi_run_gain_words(&gain, verdict);
+        fgi_buf_printf(out, gain.size > 0 ? " (%s): " : ": ", gain.data);
+        fgi_buf_fini(&gain);
+        fgi_put_plain(out, fgi_json_words(verdict, "action"));
         fgi_buf_putc(out, '\n');
     }
 }

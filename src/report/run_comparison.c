@@ -9,12 +9,10 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/print.h"
-#include "report/chart.h"
 #include "report/config_lines.h"
-#include "report/html.h"
-#include "report/run_page.h"
+#include "report/run_doc.h"
 
-enum { RUNS_MAX = 8, NAME_COLUMNS = 26, COLUMNS = 16 };
+enum { RUNS_MAX = 8 };
 
 typedef struct comparison {
     fgi_run_view runs[RUNS_MAX];
@@ -161,101 +159,22 @@ static void compare(comparison *c)
 
 /* ---- forms ----------------------------------------------------------------------------------- */
 
-/* A value as text: times are percentages. */
-static void value_words(fgi_buf *out, const json_t *row, const json_t *value)
+/* A value: times are percentages. */
+static void put_value(fgi_buf *out, const fgi_field *field, const json_t *row)
 {
+    const json_t *value = fgi_field_value(field, row);
     const bool is_part = strcmp(fgi_json_words(row, "section"), "time") == 0;
-    fgi_buf_clear(out);
     if (json_is_string(value))
         fgi_buf_puts(out, json_string_value(value));
-    else if (is_part && json_is_number(value))
-        fgi_buf_printf(out, "%.1f %%", 100 * json_number_value(value));
     else if (json_is_number(value))
-        fgi_buf_printf(out, "%.6g", json_number_value(value));
+        fgi_kind_put(out, is_part ? FGI_PERCENT : FGI_WORDS, json_number_value(value));
     else
-        fgi_buf_puts(out, "-");
-}
-
-/* Pads to a column, unless it is the last one; shortens what does not fit. Files may contain
- * terminal escape sequences. */
-static void put_column(fgi_buf *out, const char *text, size_t columns, bool is_last)
-{
-    size_t used = 0;
-    for (const unsigned char *at = (const unsigned char *)text; *at != '\0' && used < columns;
-         at++, used++) {
-        const bool is_cut = used + 1 == columns && at[1] != '\0';
-        fgi_buf_putc(out, (char)(is_cut ? '~' : *at < ' ' || *at == 0x7f ? '?' : *at));
-    }
-    for (; used < columns && !is_last; used++)
-        fgi_buf_putc(out, ' ');
-}
-
-static const char *tail_of(const char *folder)
-{
-    const size_t size = strlen(folder);
-    return size < COLUMNS ? folder : folder + size - (COLUMNS - 1);
-}
-
-static void put_text(fgi_buf *out, const comparison *c)
-{
-    fgi_buf words = {0};
-    size_t i, k;
-    json_t *row, *value;
-    const char *section = "";
-    put_column(out, "", NAME_COLUMNS, false);
-    for (i = 0; i < c->count; i++)
-        put_column(out, tail_of(c->runs[i].folder), COLUMNS, i + 1 == c->count);
-    json_array_foreach(c->rows, i, row)
-    {
-        fgi_buf_puts(out, strcmp(section, fgi_json_words(row, "section")) == 0 ? "\n" : "\n\n");
-        section = fgi_json_words(row, "section");
-        put_column(out, fgi_json_words(row, "name"), NAME_COLUMNS - 1, false);
-        json_array_foreach(json_object_get(row, "values"), k, value)
-        {
-            value_words(&words, row, value);
-            fgi_buf_putc(out, ' ');
-            put_column(out, words.data != NULL ? words.data : "", COLUMNS - 1, k + 1 == c->count);
-        }
-    }
-    fgi_buf_putc(out, '\n');
-    out->failed = out->failed || words.failed;
-    fgi_buf_fini(&words);
-}
-
-static void put_table(fgi_buf *out, const comparison *c)
-{
-    const char *heads[RUNS_MAX + 2] = {""};
-    fgi_buf words = {0};
-    size_t i, k;
-    json_t *row, *value;
-    for (i = 0; i < c->count; i++)
-        heads[i + 1] = c->runs[i].folder;
-    fgi_buf_puts(out, "<div class=\"runs\">\n");
-    fgi_html_table_begin(out, heads);
-    json_array_foreach(c->rows, i, row)
-    {
-        fgi_buf_puts(out, "<tr>");
-        fgi_html_cell(out, fgi_json_words(row, "name"));
-        json_array_foreach(json_object_get(row, "values"), k, value)
-        {
-            value_words(&words, row, value);
-            fgi_buf_puts(out, "<td data-run=\"");
-            fgi_html_text(out, c->runs[k].folder);
-            fgi_buf_puts(out, "\">");
-            fgi_html_text(out, words.data != NULL ? words.data : "");
-            fgi_buf_puts(out, "</td>");
-        }
-        fgi_buf_puts(out, "</tr>\n");
-    }
-    fgi_html_table_end(out);
-    fgi_buf_puts(out, "</div>\n");
-    out->failed = out->failed || words.failed;
-    fgi_buf_fini(&words);
+        fgi_buf_putc(out, '-');
 }
 
 /* The curves of a metric of all runs in one plot; a run without it keeps its color. */
 typedef struct page {
-    fgi_buf *out;
+    fgi_doc *d;
     const comparison *c;
 } page;
 
@@ -270,21 +189,27 @@ static void put_curves(void *self, const char *name)
         if (m != NULL)
             series[i] = (fgi_series){c->runs[i].folder, m->x, m->y, m->count};
     }
-    fgi_chart_put_figure(
-        p->out,
-        &(fgi_chart){.title = name, .x_label = "steps", .series = series, .count = c->count});
+    fgi_doc_chart(
+        p->d, &(fgi_chart){.title = name, .x_label = "steps", .series = series, .count = c->count});
 }
 
-static void put_page(fgi_buf *out, const comparison *c)
+static void put_doc(fgi_buf *out, const comparison *c, bool is_page)
 {
-    fgi_html_begin(out, "Comparison of runs");
-    fgi_html_element(out, "h2", "Results, time and settings that differ");
-    put_table(out, c);
-    fgi_html_element(out, "h2", "Metrics");
-    fgi_buf_puts(out, "<div class=\"plots\">\n");
-    each_metric(c, put_curves, &(page){out, c});
-    fgi_buf_puts(out, "</div>\n");
-    fgi_html_end(out);
+    fgi_doc d;
+    fgi_field fields[RUNS_MAX + 2] = {FGI_FIELD("", "name", FGI_WORDS)};
+    char keys[RUNS_MAX][16];
+    for (size_t i = 0; i < c->count; i++) {
+        (void)fgi_snprintf(keys[i], sizeof keys[i], "values.%zu", i);
+        fields[i + 1] = (fgi_field){c->runs[i].folder, keys[i], FGI_WORDS, FGI_BOTH, put_value};
+    }
+    fields[c->count + 1] = (fgi_field)FGI_FIELDS_END;
+    fgi_doc_begin(&d, out, is_page, is_page ? "Comparison of runs" : "");
+    if (is_page)
+        fgi_doc_heading(&d, 2, "Results, time and settings that differ");
+    fgi_doc_table(&d, "runs narrow", fields, c->rows);
+    fgi_doc_heading(&d, 2, "Metrics");
+    each_metric(c, put_curves, &(page){&d, c});
+    fgi_doc_end(&d);
 }
 
 static void put_json(fgi_buf *out, const comparison *c)
@@ -301,14 +226,16 @@ static void put_json(fgi_buf *out, const comparison *c)
 static fg_status make(comparison *c, const char *const *folders, fgi_buf *text, fg_report_form form,
                       fg_error *err)
 {
-    static void (*const put[])(fgi_buf *, const comparison *) = {put_text, put_json, put_page};
     for (size_t i = 0; i < c->count; i++)
         FGI_TRY(fgi_run_view_open(folders[i], &c->runs[i], err));
     c->rows = json_array();
     if (c->rows == NULL)
         return fgi_no_memory(err);
     compare(c);
-    put[form](text, c);
+    if (form == FG_REPORT_JSON)
+        put_json(text, c);
+    else
+        put_doc(text, c, form == FG_REPORT_HTML);
     return fgi_buf_status(text, err);
 }
 

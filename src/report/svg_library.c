@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/library.h"
 
-enum { RGB24 = 1, IN_PIXELS = 0, PNG_MOST = 1 << 26 }; /* of cairo_format_t, cairo_status_t */
+enum { RGB24 = 1 }; /* CAIRO_FORMAT_RGB24 */
 
 /* RsvgRectangle of librsvg/rsvg.h */
 typedef struct rectangle {
@@ -31,6 +31,7 @@ static struct {
     void *(*cairo)(void *surface);
     void (*cairo_destroy)(void *cairo);
 } functions;
+
 static bool is_loaded(void)
 {
     static const char *const files[] = {"librsvg-2.so.2", NULL};

@@ -14,7 +14,7 @@
 #include "base/run_lock.h"
 #include "base/text.h"
 #include "input/json_file.h"
-#include "report/run_page.h"
+#include "report/run_doc.h"
 
 enum { VERSION = 1, RECORD_LIMIT = 64 << 20, OTHER_METRICS = 4 };
 
@@ -51,7 +51,7 @@ static size_t count_state(const fgi_sweep_view *view, const char *state)
 void fgi_sweep_words(fgi_buf *out, const fgi_sweep_view *view)
 {
     const size_t failed = count_state(view, "failed");
-    fgi_run_put_plain(out, fgi_json_words(view->record, "state"));
+    fgi_put_plain(out, fgi_json_words(view->record, "state"));
     fgi_buf_printf(out, ": %zu of %zu run%s", count_state(view, "finished"), view->count,
                    fgi_s(view->count));
     if (failed > 0)
@@ -59,9 +59,9 @@ void fgi_sweep_words(fgi_buf *out, const fgi_sweep_view *view)
     if (view->ranked == 0)
         return;
     fgi_buf_puts(out, "; best ");
-    fgi_run_put_plain(out, fgi_sweep_monitor(view));
+    fgi_put_plain(out, fgi_sweep_monitor(view));
     fgi_buf_printf(out, " %.6g with ", fgi_sweep_best(view, view->order[0]));
-    fgi_run_put_plain(out, fgi_sweep_name(view, view->order[0]));
+    fgi_put_plain(out, fgi_sweep_name(view, view->order[0]));
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -261,9 +261,9 @@ void fgi_sweep_cell(const fgi_sweep_view *view, const fgi_sweep_table *table, si
     double number = (double)NAN;
     fgi_buf_clear(out);
     if (column < table->keys)
-        fgi_run_put_plain(out, fgi_json_words(json_object_get(entry, "settings"), name));
+        fgi_put_plain(out, fgi_json_words(json_object_get(entry, "settings"), name));
     else if (strcmp(name, "state") == 0)
-        fgi_run_put_plain(out, fgi_json_words(entry, name));
+        fgi_put_plain(out, fgi_json_words(entry, name));
     else if (strcmp(name, "time") == 0)
         fgi_buf_puts(out, fgi_duration_words(fgi_json_number(entry, "seconds"), words));
     else if (name == table->best_name)

@@ -43,8 +43,7 @@ void fgi_sweep_table_init(const fgi_sweep_view *view, fgi_sweep_table *out);
 void fgi_sweep_cell(const fgi_sweep_view *view, const fgi_sweep_table *table, size_t run,
                     size_t column, fgi_buf *out);
 
-/* The forms of the report. */
-void fgi_sweep_text_put(fgi_buf *out, const fgi_sweep_view *view);
-void fgi_sweep_page_put(fgi_buf *out, const fgi_sweep_view *view);
+/* The report, as lines of a terminal or as a page; as JSON, it is `record`. */
+void fgi_sweep_doc_put(fgi_buf *out, const fgi_sweep_view *view, bool is_page);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/text.h"
-#include "report/run_page.h"
+#include "report/run_doc.h"
 #include "report/verdict.h"
 
 /* ---- reads ----------------------------------------------------------------------------------- */

@@ -194,8 +194,9 @@ void fgi_accumulator_add(fgi_accumulator *a)
     a->batches++;
 }
 
-fgi_step_program *fgi_accumulator_update(fgi_accumulator *a, uint64_t seed, int64_t step)
+void fgi_accumulator_begin_update(fgi_accumulator *a, uint64_t seed, int64_t step)
 {
     fg_trace_set_seed(a->trace, ~seed, (uint64_t)step); /* different random bits than the batches */
-    return a->update;
 }
+
+fgi_step_program *fgi_accumulator_update(const fgi_accumulator *a) { return a->update; }

@@ -28,7 +28,9 @@ void fgi_accumulator_begin(fgi_accumulator *accumulator);
 void fgi_accumulator_add(fgi_accumulator *accumulator);
 /* Batches of the step so far; 0 for NULL. */
 int64_t fgi_accumulator_batches(const fgi_accumulator *accumulator);
-/* The update's program, with its scalars set; its random bits are keyed by seed and step. */
-fgi_step_program *fgi_accumulator_update(fgi_accumulator *accumulator, uint64_t seed, int64_t step);
+/* Sets the scalars of the update: its random bits are keyed by seed and step. */
+void fgi_accumulator_begin_update(fgi_accumulator *accumulator, uint64_t seed, int64_t step);
+/* The program of the update. */
+fgi_step_program *fgi_accumulator_update(const fgi_accumulator *accumulator);
 
 #endif

@@ -6,17 +6,18 @@
 
 #include <fulgurite/callback.h>
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/print.h"
 #include "base/reserved.h"
 #include "base/timeline.h"
 #include "log/logger.h"
 #include "trace/trace.h"
+#include "train/call.h"
 #include "train/callbacks.h"
-#include "train/callback_state.h"
 #include "train/metrics.h"
 #include "train/progress.h"
-#include "train/trainer.h"
 
 typedef struct callback {
     const fg_callback_ops *ops;
@@ -25,16 +26,20 @@ typedef struct callback {
 } callback;
 
 struct fgi_callbacks {
+    fgi_call *call;
     callback *at;
     size_t count, capacity;
 };
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-fg_status fgi_callbacks_create(fgi_callbacks **out, fg_error *err)
+fg_status fgi_callbacks_create(fgi_call *call, fgi_callbacks **out, fg_error *err)
 {
     *out = fgi_calloc(1, sizeof **out);
-    return *out != NULL ? FG_OK : fgi_no_memory(err);
+    if (*out == NULL)
+        return fgi_no_memory(err);
+    (*out)->call = call;
+    return FG_OK;
 }
 
 void fgi_callbacks_destroy(fgi_callbacks *list)
@@ -70,8 +75,166 @@ void fgi_callbacks_reset(fgi_callbacks *list)
         list->at[i].has_failed = false;
 }
 
-static fg_status add(fgi_callbacks *list, const fg_callback_ops *ops, void *self, fg_error *err)
+/* ---- state in checkpoints -------------------------------------------------------------------- */
+
+#define PREFIX "callback."
+
+/* Whether a callback needs a unique name: for its state, or for its variables. */
+static bool is_unique(const fg_callback_ops *ops)
 {
+    return ops->save != NULL || (ops->build != NULL && ops->name != NULL);
+}
+
+static bool has_unique(const fgi_callbacks *list, const char *name)
+{
+    size_t i = 0;
+    while (i < list->count &&
+           (!is_unique(list->at[i].ops) || strcmp(list->at[i].ops->name, name) != 0))
+        i++;
+    return i < list->count;
+}
+
+/* Whether a callback with this name saves state. */
+static bool has(const fgi_callbacks *list, const char *name)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const fg_callback_ops *ops = list->at[i].ops;
+        if (ops->save != NULL && strcmp(ops->name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static fg_status check_state(const fgi_callbacks *list, const fg_callback_ops *ops, fg_error *err)
+{
+    const bool has_state = ops->save != NULL || ops->load != NULL;
+    if (has_state &&
+        (ops->name == NULL || ops->name[0] == '\0' || ops->save == NULL || ops->load == NULL))
+        return fgi_fail(err, FG_EINVAL,
+                        "callback '%s': expected all of name, save and load, or neither save nor "
+                        "load",
+                        ops->name != NULL ? ops->name : "");
+    if (is_unique(ops) && has_unique(list, ops->name))
+        return fgi_fail(err, FG_EINVAL,
+                        "there already is a callback '%s': callbacks with state or variables "
+                        "require unique names",
+                        ops->name);
+    return FG_OK;
+}
+
+static fg_status save_one(const fg_callback_ops *ops, void *self, fgi_callback_state *out,
+                          fg_error *err)
+{
+    fgi_buf name = {0};
+    fgi_buf_printf(&name, PREFIX "%s", ops->name);
+    const fg_status status = fgi_buf_status(&name, err);
+    if (status == FG_OK)
+        out->name = fgi_buf_take(&name);
+    fgi_buf_fini(&name);
+    FGI_TRY(status);
+    out->size = ops->save(self, NULL, 0);
+    if (out->size == 0)
+        return FG_OK;
+    out->bytes = fgi_alloc(out->size);
+    if (out->bytes == NULL)
+        return fgi_no_memory(err);
+    const size_t size = ops->save(self, out->bytes, out->size);
+    if (size != out->size)
+        return fgi_fail(err, FG_EINVAL,
+                        "callback '%s': save returned %zu bytes, then %zu: its state must not "
+                        "change in between",
+                        ops->name, out->size, size);
+    return FG_OK;
+}
+
+fg_status fgi_callback_states_save(const fgi_callbacks *list, fgi_callback_state **out,
+                                   size_t *out_count, fg_error *err)
+{
+    *out_count = 0;
+    *out = fgi_calloc(list->count + 1, sizeof **out);
+    if (*out == NULL)
+        return fgi_no_memory(err);
+    for (size_t i = 0; i < list->count; i++) {
+        const fg_callback_ops *ops = list->at[i].ops;
+        if (ops->save == NULL)
+            continue;
+        void *self = list->at[i].self;
+        const fg_status status = save_one(ops, self, &(*out)[(*out_count)++], err);
+        if (status != FG_OK) {
+            fgi_callback_states_free(*out, *out_count);
+            *out = NULL;
+            *out_count = 0;
+            return status;
+        }
+    }
+    return FG_OK;
+}
+
+void fgi_callback_states_free(fgi_callback_state *states, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        fgi_free(states[i].name);
+        fgi_free(states[i].bytes);
+    }
+    fgi_free(states);
+}
+
+/* Warns of state that no callback claims: the next checkpoint will not contain it. */
+static void warn_of_unclaimed(const fgi_callbacks *list, const fg_ckpt *ckpt, const char *path)
+{
+    for (size_t i = 0; i < fg_ckpt_count(ckpt); i++) {
+        const fg_tensor_info *info = fg_ckpt_info(ckpt, i);
+        if (info->part != FG_CKPT_STATE || strncmp(info->name, PREFIX, strlen(PREFIX)) != 0)
+            continue;
+        const char *name = info->name + strlen(PREFIX);
+        if (!has(list, name))
+            fgi_log(FG_LOG_WARNING,
+                    "%s: contains the state of callback '%s', which this run does not have: it is "
+                    "ignored",
+                    path, name);
+    }
+}
+
+static fg_status load_one(const fg_callback_ops *ops, void *self, const fg_ckpt *ckpt,
+                          const char *path, fg_error *err)
+{
+    size_t index = 0;
+    fgi_buf name = {0};
+    fgi_buf_printf(&name, PREFIX "%s", ops->name);
+    fg_status status = fgi_buf_status(&name, err);
+    if (status != FG_OK)
+        goto done;
+    if (!fg_ckpt_find(ckpt, FG_CKPT_STATE, name.data, &index)) {
+        fgi_log(FG_LOG_WARNING,
+                "%s: contains no state of callback '%s', which starts from its initial state", path,
+                ops->name);
+        goto done;
+    }
+    status = ops->load(self, fg_ckpt_data(ckpt, index), fg_ckpt_info(ckpt, index)->size_bytes, err);
+    if (status != FG_OK)
+        status = fgi_context(err, status, "%s: the state of callback '%s'", path, ops->name);
+done:
+    fgi_buf_fini(&name);
+    return status;
+}
+
+fg_status fgi_callback_states_load(const fgi_callbacks *list, const fg_ckpt *ckpt, const char *path,
+                                   fg_error *err)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (list->at[i].ops->load != NULL)
+            FGI_TRY(load_one(list->at[i].ops, list->at[i].self, ckpt, path, err));
+    warn_of_unclaimed(list, ckpt, path);
+    return FG_OK;
+}
+
+/* ---- adding them ----------------------------------------------------------------------------- */
+
+fg_status fgi_callbacks_add(fgi_callbacks *list, const fg_callback_ops *ops, void *self,
+                            fg_error *err)
+{
+    FGI_TRY(fgi_check_reserved(FGI_RESERVED(fg_callback_ops, ops), err));
+    FGI_TRY(check_state(list, ops, err));
     if (list->count == list->capacity) {
         callback *grown = fgi_grow(list->at, list->count, &list->capacity, sizeof *grown);
         if (grown == NULL)
@@ -82,77 +245,63 @@ static fg_status add(fgi_callbacks *list, const fg_callback_ops *ops, void *self
     return FG_OK;
 }
 
-fg_status fg_trainer_add_callback(fg_trainer *trainer, const fg_callback_ops *ops, void *take_self,
-                                  fg_error *err)
-{
-    fg_status status = fgi_check_reserved(FGI_RESERVED(fg_callback_ops, ops), err);
-    if (status == FG_OK)
-        status = fgi_callback_state_check(trainer->callbacks, ops, err);
-    if (status == FG_OK && ops->build != NULL && trainer->model.root != NULL)
-        status = fgi_fail(err, FG_EINVAL,
-                          "callback '%s' changes the model: add it before the first fit or "
-                          "evaluation",
-                          ops->name != NULL ? ops->name : "");
-    if (status == FG_OK)
-        status = add(trainer->callbacks, ops, take_self, err);
-    if (status == FG_OK && ops->setup != NULL) {
-        status = ops->setup(take_self, trainer, err);
-        trainer->callbacks->count -= status != FG_OK;
-    }
-    if (status != FG_OK && ops->destroy != NULL)
-        ops->destroy(take_self);
-    return status;
-}
+void fgi_callbacks_remove_last(fgi_callbacks *list) { list->count--; }
 
 /* ---- calling them ---------------------------------------------------------------------------- */
 
 typedef fg_status callback_fn(void *self, const fg_progress *at, fg_error *err);
 
+static const struct {
+    const char *name;
+    size_t offset; /* of the function in fg_callback_ops */
+} events[] = {
+    [FGI_ON_FIT_START] = {"fit_start", offsetof(fg_callback_ops, fit_start)},
+    [FGI_ON_EPOCH_START] = {"epoch_start", offsetof(fg_callback_ops, epoch_start)},
+    [FGI_ON_BATCH_END] = {"batch_end", offsetof(fg_callback_ops, batch_end)},
+    [FGI_ON_LOG] = {"log", offsetof(fg_callback_ops, log)},
+    [FGI_ON_VAL_START] = {"val_start", offsetof(fg_callback_ops, val_start)},
+    [FGI_ON_VAL_END] = {"val_end", offsetof(fg_callback_ops, val_end)},
+    [FGI_ON_SAVED] = {"saved", offsetof(fg_callback_ops, saved)},
+    [FGI_ON_EPOCH_END] = {"epoch_end", offsetof(fg_callback_ops, epoch_end)},
+    [FGI_ON_FIT_END] = {"fit_end", offsetof(fg_callback_ops, fit_end)},
+    [FGI_ON_EVAL_START] = {"eval_start", offsetof(fg_callback_ops, eval_start)},
+    [FGI_ON_EVAL_END] = {"eval_end", offsetof(fg_callback_ops, eval_end)},
+    [FGI_ON_ROLLED_BACK] = {"rolled_back", offsetof(fg_callback_ops, rolled_back)},
+};
+
 static callback_fn *function_of(const fg_callback_ops *ops, fgi_event_kind kind)
 {
-    switch (kind) {
-    case FGI_ON_FIT_START: return ops->fit_start;
-    case FGI_ON_EPOCH_START: return ops->epoch_start;
-    case FGI_ON_BATCH_END: return ops->batch_end;
-    case FGI_ON_LOG: return ops->log;
-    case FGI_ON_VAL_START: return ops->val_start;
-    case FGI_ON_VAL_END: return ops->val_end;
-    case FGI_ON_SAVED: return ops->saved;
-    case FGI_ON_EPOCH_END: return ops->epoch_end;
-    case FGI_ON_FIT_END: return ops->fit_end;
-    case FGI_ON_EVAL_START: return ops->eval_start;
-    case FGI_ON_EVAL_END: return ops->eval_end;
-    case FGI_ON_ROLLED_BACK: return ops->rolled_back;
-    }
-    return NULL;
+    callback_fn *function;
+    memcpy(&function, (const char *)ops + events[kind].offset, sizeof function);
+    return function;
 }
 
 /* Between the start and the end of a fit, a callback's error ends the run like a stop: the state is
  * saved first. */
-static bool is_deferred(const fg_trainer *trainer, fgi_event_kind kind)
+static bool is_deferred(const fgi_call *call, fgi_event_kind kind)
 {
-    return trainer->call.is_running && kind != FGI_ON_FIT_START && kind != FGI_ON_FIT_END;
+    return call->is_running && kind != FGI_ON_FIT_START && kind != FGI_ON_FIT_END;
 }
 
-static fg_status take_error(fg_trainer *trainer, callback *failed, fgi_event_kind kind,
-                            fg_status status, const fg_error *local, fg_error *err)
+static fg_status take_error(fgi_call *call, callback *failed, fgi_event_kind kind, fg_status status,
+                            const fg_error *local, fg_error *err)
 {
     const char *text = local->message[0] != '\0' ? local->message : "a callback ended the run";
-    if (!is_deferred(trainer, kind))
+    if (!is_deferred(call, kind))
         return fgi_fail(err, status, "%s", text);
     failed->has_failed = true;
-    trainer->call.is_stopping = true;
-    if (trainer->fit.failure.status == FG_OK)
-        (void)fgi_fail(&trainer->fit.failure, status, "%s", text);
+    call->is_stopping = true;
+    if (call->failure.status == FG_OK)
+        (void)fgi_fail(&call->failure, status, "%s", text);
     return FG_OK;
 }
 
-static void take_stop(fg_trainer *trainer, const fg_error *local)
+static void take_stop(fgi_call *call, const fg_error *local)
 {
-    char *reason = trainer->call.result.stop_reason;
-    trainer->call.is_stopping = true;
-    if (trainer->call.is_running && reason[0] == '\0')
-        (void)fgi_snprintf(reason, sizeof trainer->call.result.stop_reason, "%s", local->message);
+    char *reason = call->result.stop_reason;
+    call->is_stopping = true;
+    if (call->is_running && reason[0] == '\0')
+        (void)fgi_snprintf(reason, sizeof call->result.stop_reason, "%s", local->message);
 }
 
 /* NULL: it has none. */
@@ -161,25 +310,6 @@ static const char *name_of(const fg_callback_ops *ops)
     if (ops == &fgi_progress_ops || ops == &fgi_logger_ops)
         return ops == &fgi_logger_ops ? "loggers" : "progress";
     return ops->name;
-}
-
-static const char *name_of_event(fgi_event_kind kind)
-{
-    switch (kind) {
-    case FGI_ON_FIT_START: return "fit_start";
-    case FGI_ON_EPOCH_START: return "epoch_start";
-    case FGI_ON_BATCH_END: return "batch_end";
-    case FGI_ON_LOG: return "log";
-    case FGI_ON_VAL_START: return "val_start";
-    case FGI_ON_VAL_END: return "val_end";
-    case FGI_ON_SAVED: return "saved";
-    case FGI_ON_EPOCH_END: return "epoch_end";
-    case FGI_ON_FIT_END: return "fit_end";
-    case FGI_ON_EVAL_START: return "eval_start";
-    case FGI_ON_EVAL_END: return "eval_end";
-    case FGI_ON_ROLLED_BACK: return "rolled_back";
-    }
-    return "";
 }
 
 /* "early_stop.log"; callbacks without a name are numbered in the order of their calls. */
@@ -191,15 +321,14 @@ static void end_span(int64_t begin, const callback *of, size_t number, fgi_event
         return;
     const char *own = name_of(of->ops);
     if (own != NULL)
-        (void)fgi_snprintf(name, sizeof name, "%s.%s", own, name_of_event(kind));
+        (void)fgi_snprintf(name, sizeof name, "%s.%s", own, events[kind].name);
     else
-        (void)fgi_snprintf(name, sizeof name, "callback %zu.%s", number, name_of_event(kind));
+        (void)fgi_snprintf(name, sizeof name, "callback %zu.%s", number, events[kind].name);
     fgi_timeline_end(begin, "callback", name, step);
 }
 
-fg_status fgi_notify(fg_trainer *trainer, fgi_event_kind kind, const fg_progress *at, fg_error *err)
+fg_status fgi_notify(fgi_callbacks *list, fgi_event_kind kind, const fg_progress *at, fg_error *err)
 {
-    const fgi_callbacks *list = trainer->callbacks;
     for (size_t i = 0; i < list->count; i++) {
         callback *each = &list->at[i];
         callback_fn *function = function_of(each->ops, kind);
@@ -210,9 +339,9 @@ fg_status fgi_notify(fg_trainer *trainer, fgi_event_kind kind, const fg_progress
         const fg_status status = function(each->self, at, &local);
         end_span(begin, each, i + 1, kind, at->step);
         if (status == FG_ESTOPPED)
-            take_stop(trainer, &local);
+            take_stop(list->call, &local);
         else if (status != FG_OK)
-            return take_error(trainer, each, kind, status, &local, err);
+            return take_error(list->call, each, kind, status, &local, err);
     }
     return FG_OK;
 }
@@ -225,10 +354,9 @@ bool fgi_callbacks_receive_predictions(const fgi_callbacks *list)
     return i < list->count;
 }
 
-fg_status fgi_notify_predicted(fg_trainer *trainer, const fg_progress *at,
+fg_status fgi_notify_predicted(fgi_callbacks *list, const fg_progress *at,
                                const fg_predictions *rows, fg_error *err)
 {
-    const fgi_callbacks *list = trainer->callbacks;
     for (size_t i = 0; i < list->count; i++) {
         callback *each = &list->at[i];
         fg_error local = {0};
@@ -236,9 +364,9 @@ fg_status fgi_notify_predicted(fg_trainer *trainer, const fg_progress *at,
             continue;
         const fg_status status = each->ops->predicted(each->self, at, rows, &local);
         if (status == FG_ESTOPPED)
-            take_stop(trainer, &local);
+            take_stop(list->call, &local);
         else if (status != FG_OK)
-            return take_error(trainer, each, FGI_ON_EVAL_END, status, &local, err);
+            return take_error(list->call, each, FGI_ON_EVAL_END, status, &local, err);
     }
     return FG_OK;
 }
@@ -292,10 +420,9 @@ void fg_log_values_add(fg_log_values *values, const char *name, double value)
     }
 }
 
-fg_status fgi_measure(fg_trainer *trainer, fg_progress *at, fg_metric *metrics, size_t capacity,
+fg_status fgi_measure(fgi_callbacks *list, fg_progress *at, fg_metric *metrics, size_t capacity,
                       fg_error *err)
 {
-    const fgi_callbacks *list = trainer->callbacks;
     fg_log_values values = {.at = metrics, .count = at->metric_count, .capacity = capacity};
     fg_status status = FG_OK;
     for (size_t i = 0; i < list->count && status == FG_OK; i++) {
@@ -310,28 +437,12 @@ fg_status fgi_measure(fg_trainer *trainer, fg_progress *at, fg_metric *metrics, 
         }
         values.error = (fg_error){0};
         if (returned == FG_ESTOPPED)
-            take_stop(trainer, &local);
+            take_stop(list->call, &local);
         else if (returned != FG_OK)
-            status = take_error(trainer, each, FGI_ON_LOG, returned, &local, err);
+            status = take_error(list->call, each, FGI_ON_LOG, returned, &local, err);
     }
     at->metric_count = values.count;
     return status;
-}
-
-fg_progress fgi_progress_at(const fg_trainer *trainer)
-{
-    const fg_optimizer *optimizer = trainer->model.optimizer;
-    return (fg_progress){
-        .step = trainer->cursor.step,
-        .epoch = trainer->cursor.epoch,
-        .batch = trainer->cursor.epoch_batches,
-        .batches = trainer->fit.batches_per_epoch,
-        .total_steps = trainer->fit.settings.total_steps,
-        .lr = optimizer != NULL ? fg_optimizer_get_lr(optimizer) : 0,
-        .momentum = optimizer != NULL ? fg_optimizer_get_momentum(optimizer) : (double)NAN,
-        .weight_decay = optimizer != NULL ? fg_optimizer_get_weight_decay(optimizer) : (double)NAN,
-        .trainer = trainer,
-    };
 }
 
 /* ---- changing programs ----------------------------------------------------------------------- */

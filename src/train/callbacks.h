@@ -6,11 +6,18 @@
 #ifndef FGI_TRAIN_CALLBACKS_H
 #define FGI_TRAIN_CALLBACKS_H
 
+#include <fulgurite/ckpt.h>
 #include <fulgurite/train.h>
 
+struct fgi_call;
 typedef struct fgi_callbacks fgi_callbacks;
 
-fg_status fgi_callbacks_create(fgi_callbacks **out, fg_error *err);
+/* A callback may stop the call. */
+fg_status fgi_callbacks_create(struct fgi_call *call, fgi_callbacks **out, fg_error *err);
+/* Adds a callback at the end, which the list destroys. Errors: FG_EINVAL for its members. */
+fg_status fgi_callbacks_add(fgi_callbacks *list, const fg_callback_ops *ops, void *self,
+                            fg_error *err);
+void fgi_callbacks_remove_last(fgi_callbacks *list); /* it is not destroyed */
 /* Also destroys the callbacks; NULL is allowed. */
 void fgi_callbacks_destroy(fgi_callbacks *list);
 size_t fgi_callbacks_count(const fgi_callbacks *list);
@@ -38,19 +45,17 @@ typedef enum fgi_event_kind {
 /* Calls all callbacks. FG_ESTOPPED from one requests a stop and is not a failure; a message with it
  * becomes the result's stop_reason. Between the start
  * and the end of a fit, any other status requests a stop too, and becomes the fit's failure. */
-fg_status fgi_notify(fg_trainer *trainer, fgi_event_kind kind, const fg_progress *at,
+fg_status fgi_notify(fgi_callbacks *list, fgi_event_kind kind, const fg_progress *at,
                      fg_error *err);
 /* Calls `measure` of all callbacks, which appends their values to `metrics`, the array at->metrics
  * with at->metric_count of `capacity` in use. Statuses are those of fgi_notify. */
-fg_status fgi_measure(fg_trainer *trainer, fg_progress *at, fg_metric *metrics, size_t capacity,
+fg_status fgi_measure(fgi_callbacks *list, fg_progress *at, fg_metric *metrics, size_t capacity,
                       fg_error *err);
 /* Calls `predicted` of all callbacks. Statuses are those of fgi_notify. */
-fg_status fgi_notify_predicted(fg_trainer *trainer, const fg_progress *at,
+fg_status fgi_notify_predicted(fgi_callbacks *list, const fg_progress *at,
                                const fg_predictions *rows, fg_error *err);
 /* Whether a callback has that function. */
 bool fgi_callbacks_receive_predictions(const fgi_callbacks *list);
-/* The current position of training, for a callback. */
-fg_progress fgi_progress_at(const fg_trainer *trainer);
 
 /* What the built-in callbacks know of a Trainer in addition to its public functions. */
 typedef struct fgi_fit_facts {
@@ -75,4 +80,22 @@ void fgi_callbacks_step_start(const fgi_callbacks *list, const fg_progress *at,
 /* Lets the trace of an evaluation use the values of callbacks. */
 void fgi_callbacks_substitute(fgi_callbacks *list, fg_trace *trace);
 
+/* ---- state in checkpoints -------------------------------------------------------------------- */
+
+/* The state of one callback, to be written. */
+typedef struct fgi_callback_state {
+    char *name; /* of the tensor: "callback.NAME" */
+    void *bytes;
+    size_t size;
+} fgi_callback_state;
+
+/* Calls `save` of all callbacks that have it: *out is a fresh list (fgi_callback_states_free), in
+ * which the size may be 0. Errors: FG_ENOMEM, FG_EINVAL for a state that changes meanwhile. */
+fg_status fgi_callback_states_save(const fgi_callbacks *list, fgi_callback_state **out,
+                                   size_t *out_count, fg_error *err);
+void fgi_callback_states_free(fgi_callback_state *states, size_t count); /* NULL is allowed */
+/* Calls `load` of each callback with its state in the checkpoint. Warns of a callback without state
+ * in the checkpoint, and of state without a callback. Errors: those of the callbacks. */
+fg_status fgi_callback_states_load(const fgi_callbacks *list, const fg_ckpt *ckpt, const char *path,
+                                   fg_error *err);
 #endif

@@ -12,7 +12,7 @@
 #include "base/print.h"
 #include "train/device_memory.h"
 #include "train/fit_settings.h"
-#include "train/result.h"
+#include "train/call.h"
 #include "train/stage.h"
 #include "train/strategy.h"
 #include "train/trainer.h"

@@ -39,21 +39,20 @@
 #include "input/json_file.h"
 #include "optim/optimizer.h"
 #include "train/divergence.h"
-#include "train/feed.h"
 #include "train/health.h"
-#include "train/saver.h"
 #include "train/stage.h"
-#include "train/trainer.h"
 
 static const double SMOOTHING = 0.9;
 static const double EXPLOSION = 25;   /* times `factor` times the loss of the first step */
 static const double LEAST_WEIGHT = 8; /* samples or tokens whose mean loss is a reference */
 
-fg_status fgi_divergence_create(fgi_divergence **out, fg_error *err)
+fg_status fgi_divergence_create(const fgi_divergence_uses *uses, fgi_divergence **out,
+                                fg_error *err)
 {
     *out = fgi_calloc(1, sizeof **out);
     if (*out == NULL)
         return fgi_no_memory(err);
+    (*out)->of = *uses;
     (*out)->at.lr_factor = 1;
     return FG_OK;
 }
@@ -116,9 +115,9 @@ void fgi_divergence_set_defaults(fg_trainer_options *options)
     o->max_rollbacks = o->max_rollbacks > 0 ? o->max_rollbacks : 3;
 }
 
-static bool acts(const fg_trainer *trainer, const char *action)
+static bool acts(const fgi_divergence *d, const char *action)
 {
-    return strcmp(trainer->options.divergence.action, action) == 0;
+    return strcmp(d->of.options->divergence.action, action) == 0;
 }
 
 enum { MOST_SHOWN = 4 }; /* samples in the error; all are in the file */
@@ -140,9 +139,9 @@ static double find_bad(const fg_variable *variable, void *memory, size_t size)
 }
 
 /* The first parameter with a weight that is not finite; NULL: none, or no memory to look. */
-static const fg_variable *find_parameter(const fg_trainer *trainer, bool *out_is_nan)
+static const fg_variable *find_parameter(const fgi_divergence *d, bool *out_is_nan)
 {
-    const fg_optimizer *optimizer = trainer->model.optimizer;
+    const fg_optimizer *optimizer = *d->of.optimizer;
     for (size_t i = 0; i < fg_optimizer_parameter_count(optimizer); i++) {
         const fg_variable *variable = fg_optimizer_parameter_at(optimizer, i);
         const size_t size = fg_type_bytes(fg_variable_type(variable));
@@ -165,14 +164,14 @@ typedef struct samples {
     int64_t epoch, first, end; /* where they are in the order of the epoch; epoch -1: unknown */
 } samples;
 
-static bool add_batch(const fg_trainer *trainer, const fgi_noted_batch *batch, samples *out)
+static bool add_batch(const fgi_divergence *d, const fgi_noted_batch *batch, samples *out)
 {
-    const fg_loader *loader = fgi_stage_loader(trainer->stage[FGI_TRAIN]);
+    const fg_loader *loader = fgi_stage_loader(d->of.stage);
     const int64_t size = batch->next_position - batch->position;
     out->first = out->epoch < 0 ? batch->position : out->first;
     out->end = batch->next_position;
     out->epoch = batch->epoch;
-    if (loader == NULL || fg_dataset_is_source(fgi_stage_dataset(trainer->stage[FGI_TRAIN])))
+    if (loader == NULL || fg_dataset_is_source(fgi_stage_dataset(d->of.stage)))
         return false;
     int64_t *grown = fgi_realloc(out->index, (size_t)(out->count + size) * sizeof *grown);
     if (grown == NULL)
@@ -184,27 +183,26 @@ static bool add_batch(const fg_trainer *trainer, const fgi_noted_batch *batch, s
     return true;
 }
 
-static samples find_samples(const fg_trainer *trainer, int64_t step)
+static samples find_samples(const fgi_divergence *d, int64_t step)
 {
-    const fgi_divergence *d = trainer->divergence;
     samples found = {.epoch = -1};
     const uint64_t kept =
         d->batch_count < FGI_NOTED_BATCHES ? d->batch_count : (uint64_t)FGI_NOTED_BATCHES;
     for (uint64_t i = d->batch_count - kept; i < d->batch_count; i++) {
         const fgi_noted_batch *batch = &d->batch[i % FGI_NOTED_BATCHES];
-        if (batch->step == step && !add_batch(trainer, batch, &found) && found.index != NULL)
+        if (batch->step == step && !add_batch(d, batch, &found) && found.index != NULL)
             break;
     }
     return found;
 }
 
-static const char *name_of_sample(const fg_trainer *trainer, int64_t index)
+static const char *name_of_sample(const fgi_divergence *d, int64_t index)
 {
-    return fg_dataset_sample_name(fgi_stage_dataset(trainer->stage[FGI_TRAIN]), index);
+    return fg_dataset_sample_name(fgi_stage_dataset(d->of.stage), index);
 }
 
 /* ": samples 5 (a.png), 12 (b.png), ... (64 in total) of epoch 0" */
-static void put_samples(const fg_trainer *trainer, const samples *s, fgi_buf *out)
+static void put_samples(const fgi_divergence *d, const samples *s, fgi_buf *out)
 {
     const bool is_long = s->count > MOST_SHOWN + 1;
     if (s->epoch >= 0 && s->count == 0)
@@ -213,7 +211,7 @@ static void put_samples(const fg_trainer *trainer, const samples *s, fgi_buf *ou
                        s->first, s->end - 1, s->epoch);
     for (int64_t i = 0; i < (is_long ? MOST_SHOWN : s->count); i++) {
         char shown[44];
-        const char *name = name_of_sample(trainer, s->index[i]);
+        const char *name = name_of_sample(d, s->index[i]);
         fgi_buf_printf(out, "%s%" PRId64, i == 0 ? ": samples " : ", ", s->index[i]);
         if (name != NULL && fgi_text_escape(fgi_str_of(name), shown, sizeof shown) > 0)
             fgi_buf_printf(out, " (%s)", shown);
@@ -243,17 +241,16 @@ static json_t *text(const char *value)
     return string != NULL ? string : json_null();
 }
 
-static json_t *list_samples(const fg_trainer *trainer, const samples *s)
+static json_t *list_samples(const fgi_divergence *d, const samples *s)
 {
     json_t *list = s->count > 0 ? json_array() : json_null();
     for (int64_t i = 0; i < s->count; i++)
-        (void)json_array_append_new(list,
-                                    json_pack("{s:I, s:o}", "index", (json_int_t)s->index[i],
-                                              "name", text(name_of_sample(trainer, s->index[i]))));
+        (void)json_array_append_new(list, json_pack("{s:I, s:o}", "index", (json_int_t)s->index[i],
+                                                    "name", text(name_of_sample(d, s->index[i]))));
     return list;
 }
 
-static json_t *describe(const fg_trainer *trainer, const fgi_diverged *what, const samples *s)
+static json_t *describe(const fgi_divergence *d, const fgi_diverged *what, const samples *s)
 {
     const bool has_step = what->first_step > 0, has_loss = isfinite(what->loss);
     return json_pack(
@@ -261,10 +258,9 @@ static json_t *describe(const fg_trainer *trainer, const fgi_diverged *what, con
         "reason", reason_of(what), "loss", has_loss ? json_real(what->loss) : json_null(),
         "first_bad_step", has_step ? json_integer(what->first_step) : json_null(), "parameter",
         what->parameter != NULL ? text(fg_variable_name(what->parameter)) : json_null(), "epoch",
-        s->epoch >= 0 ? json_integer(s->epoch) : json_null(), "samples", list_samples(trainer, s),
-        "action", trainer->options.divergence.action, "checkpoint",
-        trainer->divergence->good[0] != '\0' ? text(trainer->divergence->good) : json_null(),
-        "rollbacks", (json_int_t)trainer->divergence->at.rollbacks);
+        s->epoch >= 0 ? json_integer(s->epoch) : json_null(), "samples", list_samples(d, s),
+        "action", d->of.options->divergence.action, "checkpoint",
+        d->good[0] != '\0' ? text(d->good) : json_null(), "rollbacks", (json_int_t)d->at.rollbacks);
 }
 
 static fg_status append(const char *path, const fgi_buf *line, fg_error *err)
@@ -279,15 +275,15 @@ static fg_status append(const char *path, const fgi_buf *line, fg_error *err)
 }
 
 /* A failure is only a warning: the error itself is more important. */
-static void write_line(const fg_trainer *trainer, const fgi_diverged *what, const samples *s)
+static void write_line(const fgi_divergence *d, const fgi_diverged *what, const samples *s)
 {
-    const char *folder = trainer->options.checkpoints.run_dir;
+    const char *folder = d->of.options->checkpoints.run_dir;
     fg_error why = {0};
     fgi_buf line = {0};
     if (folder == NULL)
         return;
     char *path = fgi_path_join(folder, "divergence.jsonl");
-    json_t *object = describe(trainer, what, s);
+    json_t *object = describe(d, what, s);
     bool ok = path != NULL && object != NULL &&
               fgi_json_write(object, JSON_COMPACT | JSON_REAL_PRECISION(9), &line);
     if (ok && (line.size == 0 || line.data[line.size - 1] != '\n'))
@@ -302,10 +298,10 @@ static void write_line(const fg_trainer *trainer, const fgi_diverged *what, cons
 
 /* ---- the error ------------------------------------------------------------------------------- */
 
-static void put_what(const fg_trainer *trainer, const fgi_diverged *what, const fg_variable *bad,
+static void put_what(const fgi_divergence *d, const fgi_diverged *what, const fg_variable *bad,
                      fgi_buf *out)
 {
-    const fgi_divergence_state *at = &trainer->divergence->at;
+    const fgi_divergence_state *at = &d->at;
     const char *kind = what->is_nan ? "NaN" : "an infinite number";
     if (what->reason == FGI_ANOMALY)
         fgi_buf_printf(out, "training step %" PRId64 ": the gradient of '%s' has %s", what->step,
@@ -330,10 +326,10 @@ static void put_what(const fg_trainer *trainer, const fgi_diverged *what, const 
 }
 
 /* Text that ends with the error: paths may be long. */
-static void put_next(const fg_trainer *trainer, const fgi_diverged *what, fgi_buf *out)
+static void put_next(const fgi_divergence *d, const fgi_diverged *what, fgi_buf *out)
 {
-    const char *good = trainer->divergence->good;
-    if (strcmp(trainer->options.divergence.action, "rollback") == 0)
+    const char *good = d->good;
+    if (strcmp(d->of.options->divergence.action, "rollback") == 0)
         return; /* fit.c continues */
     if (what->reason == FGI_ANOMALY)
         fgi_buf_puts(out, "\nthe step was skipped, and so is any later step with such a gradient");
@@ -343,18 +339,18 @@ static void put_next(const fg_trainer *trainer, const fgi_diverged *what, fgi_bu
         fgi_buf_puts(out, "\nthere is no earlier checkpoint");
 }
 
-fg_status fgi_divergence_describe(fg_trainer *trainer, const fgi_diverged *what, fg_error *err)
+fg_status fgi_divergence_describe(fgi_divergence *d, const fgi_diverged *what, fg_error *err)
 {
     fgi_diverged known = *what;
     const samples s =
-        what->first_step > 0 ? find_samples(trainer, what->first_step) : (samples){.epoch = -1};
+        what->first_step > 0 ? find_samples(d, what->first_step) : (samples){.epoch = -1};
     if (what->reason != FGI_ANOMALY && what->reason != FGI_HIGH_LOSS)
-        known.parameter = find_parameter(trainer, &known.is_nan);
+        known.parameter = find_parameter(d, &known.is_nan);
     fgi_buf message = {0};
-    put_what(trainer, &known, known.parameter, &message);
-    put_samples(trainer, &s, &message);
-    put_next(trainer, &known, &message);
-    write_line(trainer, &known, &s);
+    put_what(d, &known, known.parameter, &message);
+    put_samples(d, &s, &message);
+    put_next(d, &known, &message);
+    write_line(d, &known, &s);
     const fg_status status =
         message.failed ? fgi_no_memory(err) : fgi_fail(err, FG_ENUMERIC, "%s", message.data);
     fgi_buf_fini(&message);
@@ -364,34 +360,31 @@ fg_status fgi_divergence_describe(fg_trainer *trainer, const fgi_diverged *what,
 
 /* ---- noticing -------------------------------------------------------------------------------- */
 
-void fgi_divergence_start(fg_trainer *trainer)
+void fgi_divergence_start(fgi_divergence *d)
 {
-    fgi_divergence *d = trainer->divergence;
     d->is_noticed = d->has_warned = false;
     d->batch_count = 0;
-    if (trainer->cursor.step == 0)
+    if (d->of.cursor->step == 0)
         d->at.bad = 0;
-    if (d->at.high >= trainer->options.divergence.patience)
+    if (d->at.high >= d->of.options->divergence.patience)
         d->at.high = 0; /* the previous fit of this Trainer ended with it */
 }
 
-void fgi_divergence_note_batch(fg_trainer *trainer, const fg_host_batch *batch)
+void fgi_divergence_note_batch(fgi_divergence *d, const fg_host_batch *batch)
 {
-    fgi_divergence *d = trainer->divergence;
     d->batch[d->batch_count++ % FGI_NOTED_BATCHES] =
-        (fgi_noted_batch){.step = trainer->cursor.step + 1,
+        (fgi_noted_batch){.step = d->of.cursor->step + 1,
                           .epoch = batch->epoch,
                           .position = batch->position,
                           .next_position = batch->next_position};
 }
 
 /* Divergence is reported, or ignored with one warning. */
-static fg_status notice(fg_trainer *trainer, const fgi_diverged *what, fg_error *err)
+static fg_status notice(fgi_divergence *d, const fgi_diverged *what, fg_error *err)
 {
-    fgi_divergence *d = trainer->divergence;
-    if (!trainer->call.is_running || trainer->call.is_search || d->is_noticed)
+    if (!d->of.call->is_running || d->of.call->is_search || d->is_noticed)
         return FG_OK;
-    if (acts(trainer, "ignore")) {
+    if (acts(d, "ignore")) {
         if (!d->has_warned && what->reason != FGI_BAD_GRADIENT) /* health.c warns of these */
             fgi_log(FG_LOG_WARNING,
                     "step %lld: the loss %s (%g); training continues, because on_divergence is "
@@ -402,10 +395,9 @@ static fg_status notice(fg_trainer *trainer, const fgi_diverged *what, fg_error 
         return FG_OK;
     }
     d->is_noticed = true;
-    fg_error local = {0};
-    if (fgi_saver_collect(trainer, true, &local) != FG_OK) /* the last good one may be under way */
-        fgi_log(FG_LOG_ERROR, "%s", local.message);
-    return fgi_divergence_describe(trainer, what, err);
+    if (d->of.settle != NULL)
+        d->of.settle(d->of.self);
+    return fgi_divergence_describe(d, what, err);
 }
 
 /* Whether the loss has risen far above that of the first step, and has not been back since. A first
@@ -436,34 +428,31 @@ bool fgi_divergence_add(fgi_divergence_state *at, const fg_trainer_divergence *o
     return at->high >= o->patience;
 }
 
-void fgi_divergence_first(fg_trainer *trainer, double sum, double weight)
+void fgi_divergence_first(fgi_divergence *d, double sum, double weight)
 {
-    fgi_divergence_state *at = &trainer->divergence->at;
+    fgi_divergence_state *at = &d->at;
     at->has_start = weight >= LEAST_WEIGHT && isfinite(sum);
     at->start = at->has_start != 0 ? sum / weight : 0;
 }
 
-fg_status fgi_divergence_line(fg_trainer *trainer, double loss, int64_t step, fg_error *err)
+fg_status fgi_divergence_line(fgi_divergence *d, double loss, int64_t step, fg_error *err)
 {
-    const bool is_scaled = fgi_optimizer_scales_loss(trainer->model.optimizer);
+    const bool is_scaled = fgi_optimizer_scales_loss(*d->of.optimizer);
     fgi_diverged what = {.reason = FGI_HIGH_LOSS, .step = step};
     what.loss = isnan(loss) ? (double)NAN : loss; /* printed without the sign of a NaN */
-    FGI_TRY(fgi_divergence_check(trainer, step, err));
-    if (!isfinite(loss) && !acts(trainer, "ignore") &&
-        fgi_stage_accumulator(trainer->stage[FGI_TRAIN]) != NULL)
-        FGI_TRY(fgi_health_end(trainer, err)); /* the health is that of the step before */
-    const bool is_high =
-        fgi_divergence_add(&trainer->divergence->at, &trainer->options.divergence, loss);
+    FGI_TRY(fgi_divergence_check(d, step, err));
+    if (!isfinite(loss) && !acts(d, "ignore") && fgi_stage_accumulator(d->of.stage) != NULL)
+        FGI_TRY(fgi_divergence_read(d, err)); /* the health is that of the step before */
+    const bool is_high = fgi_divergence_add(&d->at, &d->of.options->divergence, loss);
     if (!isfinite(loss))
         what.reason = FGI_BAD_LOSS;
     if (!is_high && (isfinite(loss) || is_scaled))
         return FG_OK;
-    return notice(trainer, &what, err);
+    return notice(d, &what, err);
 }
 
-void fgi_divergence_end(const fg_trainer *trainer)
+void fgi_divergence_end(const fgi_divergence *d)
 {
-    const fgi_divergence *d = trainer->divergence;
     if (d->at.exploded != 0 && !d->has_warned)
         fgi_log(FG_LOG_WARNING,
                 "training has probably diverged: in the last %lld log line%s, the loss has not "
@@ -471,61 +460,71 @@ void fgi_divergence_end(const fg_trainer *trainer)
                 (long long)d->at.high, fgi_s(d->at.high), d->at.start);
 }
 
-fg_status fgi_divergence_check(fg_trainer *trainer, int64_t step, fg_error *err)
+fg_status fgi_divergence_check(fgi_divergence *d, int64_t step, fg_error *err)
 {
-    fgi_divergence *d = trainer->divergence;
     int64_t first = 0;
-    const int64_t bad = fgi_health_bad(trainer, &first);
-    if (bad <= d->at.bad || fgi_optimizer_scales_loss(trainer->model.optimizer) ||
-        trainer->options.numerics.detect_anomaly)
+    const int64_t bad = fgi_health_bad(d->of.health, &first);
+    if (bad <= d->at.bad || fgi_optimizer_scales_loss(*d->of.optimizer) ||
+        d->of.options->numerics.detect_anomaly)
         return FG_OK;
     /* the device keeps the first of all, which may be one that was ignored */
     const fgi_diverged what = {.reason = FGI_BAD_GRADIENT,
                                .step = step,
                                .first_step = d->at.bad == 0 ? first : 0,
                                .loss = (double)NAN};
-    if (acts(trainer, "ignore"))
+    if (acts(d, "ignore"))
         d->at.bad = bad;
-    return notice(trainer, &what, err);
+    return notice(d, &what, err);
 }
 
-fg_status fgi_divergence_anomaly(fg_trainer *trainer, const fg_variable *parameter, bool is_nan,
-                                 int64_t step, fg_error *err)
+/* The gradient of a parameter was not finite in a step, which was skipped. */
+static fg_status check_anomaly(fgi_divergence *d, fg_error *err)
 {
-    const fgi_diverged what = {.reason = FGI_ANOMALY,
-                               .step = step,
-                               .first_step = step,
-                               .loss = (double)NAN,
-                               .parameter = parameter,
-                               .is_nan = is_nan};
-    trainer->divergence->is_noticed = trainer->call.is_running;
-    return fgi_divergence_describe(trainer, &what, err);
+    fgi_diverged what = {.reason = FGI_ANOMALY, .loss = (double)NAN};
+    what.parameter = fgi_health_anomaly(d->of.health, &what.is_nan, &what.step);
+    if (what.parameter == NULL)
+        return FG_OK;
+    what.first_step = what.step;
+    d->is_noticed = d->of.call->is_running;
+    return fgi_divergence_describe(d, &what, err);
 }
 
-bool fgi_divergence_wants_rollback(const fg_trainer *trainer)
+fg_status fgi_divergence_take(fgi_divergence *d, const float *values, int64_t step, fg_error *err)
 {
-    return trainer->divergence->is_noticed && acts(trainer, "rollback");
+    fgi_health_take(d->of.health, values, step);
+    return check_anomaly(d, err);
 }
 
-bool fgi_divergence_is_suspected(const fg_trainer *trainer)
+fg_status fgi_divergence_read(fgi_divergence *d, fg_error *err)
 {
-    return trainer->divergence->at.high > 0 && !acts(trainer, "ignore");
+    FGI_TRY(fgi_health_read(d->of.health, d->of.cursor->step, err));
+    FGI_TRY(check_anomaly(d, err));
+    return fgi_divergence_check(d, d->of.cursor->step, err);
 }
 
-int fgi_divergence_keep(const fg_trainer *trainer)
+bool fgi_divergence_wants_rollback(const fgi_divergence *d)
 {
-    const int keep = trainer->options.checkpoints.keep_checkpoints;
-    if (fgi_divergence_is_suspected(trainer) || trainer->divergence->at.returned != 0)
+    return d->is_noticed && acts(d, "rollback");
+}
+
+bool fgi_divergence_is_suspected(const fgi_divergence *d)
+{
+    return d->at.high > 0 && !acts(d, "ignore");
+}
+
+int fgi_divergence_keep(const fgi_divergence *d)
+{
+    const int keep = d->of.options->checkpoints.keep_checkpoints;
+    if (fgi_divergence_is_suspected(d) || d->at.returned != 0)
         return -1; /* a later checkpoint, which was not good, would count as recent */
-    return acts(trainer, "rollback") && keep == 1 ? 2 : keep;
+    return acts(d, "rollback") && keep == 1 ? 2 : keep;
 }
 
 /* ---- going back ------------------------------------------------------------------------------ */
 
-void fgi_divergence_note_checkpoint(fg_trainer *trainer, const char *path, int64_t step,
+void fgi_divergence_note_checkpoint(fgi_divergence *d, const char *path, int64_t step,
                                     bool is_suspected)
 {
-    fgi_divergence *d = trainer->divergence;
     if (is_suspected || strcmp(path, d->good) == 0)
         return;
     if (step != d->good_step) { /* else the same state, under another name */
@@ -537,36 +536,28 @@ void fgi_divergence_note_checkpoint(fg_trainer *trainer, const char *path, int64
 }
 
 /* A checkpoint that training has returned to in vain was taken too late. */
-const char *fgi_divergence_good(const fg_trainer *trainer)
+const char *fgi_divergence_good(const fgi_divergence *d)
 {
-    const fgi_divergence *d = trainer->divergence;
     return d->at.returned != 0 && d->older[0] != '\0' ? d->older : d->good;
 }
 
-int64_t fgi_divergence_rollbacks(const fg_trainer *trainer)
-{
-    return trainer->divergence->at.rollbacks;
-}
+int64_t fgi_divergence_rollbacks(const fgi_divergence *d) { return d->at.rollbacks; }
 
-double fgi_divergence_lr_factor(const fg_trainer *trainer)
-{
-    return trainer->divergence->at.lr_factor;
-}
+double fgi_divergence_lr_factor(const fgi_divergence *d) { return d->at.lr_factor; }
 
-void fgi_divergence_went_back(fg_trainer *trainer, int64_t count, double factor)
+void fgi_divergence_went_back(fgi_divergence *d, int64_t count, double factor)
 {
-    fgi_divergence *d = trainer->divergence;
     d->at.rollbacks = count + 1;
     d->at.returned = 1;
-    d->at.lr_factor = factor * trainer->options.divergence.lr_factor;
+    d->at.lr_factor = factor * d->of.options->divergence.lr_factor;
     d->is_noticed = false;
     d->batch_count = 0;
 }
 
-void fgi_divergence_result(const fg_trainer *trainer, fg_result *out)
+void fgi_divergence_result(const fgi_divergence *d, fg_result *out)
 {
-    out->rollbacks = trainer->divergence->at.rollbacks;
-    out->rollback_lr_factor = trainer->divergence->at.lr_factor;
+    out->rollbacks = d->at.rollbacks;
+    out->rollback_lr_factor = d->at.lr_factor;
 }
 
 /* ---- in a checkpoint ------------------------------------------------------------------------- */
@@ -599,16 +590,14 @@ static const char *name_of(const char *path)
 
 /* The good checkpoint before the one that is being saved, or, if that is not good, before the last
  * good one. */
-static const char *find_older(const fg_trainer *trainer)
+static const char *find_older(const fgi_divergence *d)
 {
-    const fgi_divergence *d = trainer->divergence;
-    const bool is_again = d->good[0] != '\0' && d->good_step == trainer->cursor.step;
-    return fgi_divergence_is_suspected(trainer) || is_again ? d->older : d->good;
+    const bool is_again = d->good[0] != '\0' && d->good_step == d->of.cursor->step;
+    return fgi_divergence_is_suspected(d) || is_again ? d->older : d->good;
 }
 
-bool fgi_divergence_save(const fg_trainer *trainer, json_t *object)
+bool fgi_divergence_save(const fgi_divergence *d, json_t *object)
 {
-    const fgi_divergence *d = trainer->divergence;
     json_t *own = json_object();
     bool ok = own != NULL;
     for (size_t i = 0; ok && i < REALS; i++)
@@ -619,10 +608,10 @@ bool fgi_divergence_save(const fg_trainer *trainer, json_t *object)
         ok = json_object_set_new(
                  own, integers[i].key,
                  json_integer(*(const int64_t *)((const char *)&d->at + integers[i].offset))) == 0;
-    if (ok && fgi_divergence_is_suspected(trainer) && d->good[0] != '\0')
+    if (ok && fgi_divergence_is_suspected(d) && d->good[0] != '\0')
         ok = json_object_set_new(own, "good", json_string(name_of(d->good))) == 0;
-    const char *older = name_of(find_older(trainer));
-    if (ok && acts(trainer, "rollback") && older[0] != '\0')
+    const char *older = name_of(find_older(d));
+    if (ok && acts(d, "rollback") && older[0] != '\0')
         ok = json_object_set_new(own, "older", json_string(older)) == 0;
     return json_object_set_new(object, KEY, own) == 0 && ok;
 }
@@ -662,10 +651,9 @@ static fg_status load_path(const json_t *own, const char *key, const char *path,
     return whole != NULL ? FG_OK : fgi_no_memory(err);
 }
 
-fg_status fgi_divergence_load(fg_trainer *trainer, const json_t *object, const char *path,
+fg_status fgi_divergence_load(fgi_divergence *d, const json_t *object, const char *path,
                               fg_error *err)
 {
-    fgi_divergence *d = trainer->divergence;
     const json_t *own = json_object_get(object, KEY);
     fgi_divergence_state loaded = {.lr_factor = 1};
     if (own != NULL && !load_numbers(own, &loaded))

@@ -7,6 +7,10 @@
 
 #include <fulgurite/train.h>
 
+#include "train/call.h"
+#include "train/cursor.h"
+#include "train/health.h"
+
 struct json_t;
 
 /* ---- what is known, for divergence.c and its tests ------------------------------------------- */
@@ -31,7 +35,20 @@ typedef struct fgi_divergence_state {
     double lr_factor;
 } fgi_divergence_state;
 
+/* Parts of the Trainer. */
+typedef struct fgi_divergence_uses {
+    const fg_trainer_options *options;
+    const fgi_call *call;
+    const fgi_cursor *cursor;
+    fg_optimizer *const *optimizer; /* NULL before the first fit */
+    const fgi_stage *stage;         /* of training */
+    fgi_health *health;
+    void (*settle)(void *self); /* called before a report: ends a save under way; NULL: none */
+    void *self;
+} fgi_divergence_uses;
+
 typedef struct fgi_divergence {
+    fgi_divergence_uses of;
     fgi_divergence_state at;
     bool is_noticed;                          /* in this fit, since it last went back */
     bool has_warned;                          /* in this fit, with on_divergence: ignore */
@@ -60,63 +77,65 @@ typedef struct fgi_diverged {
 
 /* Fills in the error, FG_ENUMERIC, and appends a line to divergence.jsonl in the run folder: the
  * step, the parameter, and the samples of the step. */
-fg_status fgi_divergence_describe(fg_trainer *trainer, const fgi_diverged *what, fg_error *err);
+fg_status fgi_divergence_describe(fgi_divergence *d, const fgi_diverged *what, fg_error *err);
 
 /* ---- use ------------------------------------------------------------------------------------- */
 
-fg_status fgi_divergence_create(fgi_divergence **out, fg_error *err);
+fg_status fgi_divergence_create(const fgi_divergence_uses *uses, fgi_divergence **out,
+                                fg_error *err);
 void fgi_divergence_destroy(fgi_divergence *divergence); /* NULL is allowed */
 /* Checks the options. Errors: FG_EINVAL. */
 fg_status fgi_divergence_options_check(const fg_trainer_options *options, fg_error *err);
 void fgi_divergence_set_defaults(fg_trainer_options *options);
 
 /* A fit starts; its state has been restored. */
-void fgi_divergence_start(fg_trainer *trainer);
+void fgi_divergence_start(fgi_divergence *d);
 /* This batch is part of the next step. */
-void fgi_divergence_note_batch(fg_trainer *trainer, const fg_host_batch *batch);
+void fgi_divergence_note_batch(fgi_divergence *d, const fg_host_batch *batch);
 /* The sum and the weight of the losses of the first step, before any update. */
-void fgi_divergence_first(fg_trainer *trainer, double sum, double weight);
+void fgi_divergence_first(fgi_divergence *d, double sum, double weight);
 /* A log line, of this step, with the mean loss since the previous line (NaN if that is what
  * it is). Errors: FG_ENUMERIC if training has diverged, unless that is to be ignored. */
-fg_status fgi_divergence_line(fg_trainer *trainer, double loss, int64_t step, fg_error *err);
+fg_status fgi_divergence_line(fgi_divergence *d, double loss, int64_t step, fg_error *err);
 /* The last known health of the updates (health.h). Errors: the same. */
-fg_status fgi_divergence_check(fg_trainer *trainer, int64_t step, fg_error *err);
+fg_status fgi_divergence_check(fgi_divergence *d, int64_t step, fg_error *err);
 /* The last step is done: warns of a loss that is too high, but not for long enough. */
-void fgi_divergence_end(const fg_trainer *trainer);
-/* An anomaly: the gradient of the parameter was not finite in this step, which was skipped.
- * Returns FG_ENUMERIC. */
-fg_status fgi_divergence_anomaly(fg_trainer *trainer, const fg_variable *parameter, bool is_nan,
-                                 int64_t step, fg_error *err);
+void fgi_divergence_end(const fgi_divergence *d);
+/* Takes the health of the updates that has arrived with the metrics of a step. Errors: FG_ENUMERIC
+ * for an anomaly, a gradient that was not finite in a step that was skipped. */
+fg_status fgi_divergence_take(fgi_divergence *d, const float *values, int64_t step, fg_error *err);
+/* After all steps so far: waits for the last health, and checks it. */
+fg_status fgi_divergence_read(fgi_divergence *d, fg_error *err);
 
 /* Whether divergence ended the loop, and the options request a rollback. */
-bool fgi_divergence_wants_rollback(const fg_trainer *trainer);
+bool fgi_divergence_wants_rollback(const fgi_divergence *d);
 /* Whether the loss may be diverging: the state is not one to go back to. */
-bool fgi_divergence_is_suspected(const fg_trainer *trainer);
+bool fgi_divergence_is_suspected(const fgi_divergence *d);
 /* How many recent checkpoints to keep, so that there are some to go back to; -1: all. */
-int fgi_divergence_keep(const fg_trainer *trainer);
+int fgi_divergence_keep(const fgi_divergence *d);
 /* A checkpoint was saved or loaded: the one to go back to, unless divergence was suspected. */
-void fgi_divergence_note_checkpoint(fg_trainer *trainer, const char *path, int64_t step,
+void fgi_divergence_note_checkpoint(fgi_divergence *d, const char *path, int64_t step,
                                     bool is_suspected);
 /* The factor of the learning rate after rollbacks; 1: none. */
-double fgi_divergence_lr_factor(const fg_trainer *trainer);
-void fgi_divergence_result(const fg_trainer *trainer, fg_result *out);
+double fgi_divergence_lr_factor(const fgi_divergence *d);
+void fgi_divergence_result(const fgi_divergence *d, fg_result *out);
 
 /* ---- in a checkpoint ------------------------------------------------------------------------- */
 
 /* Adds the state to the object of state.json; false: out of memory. */
-bool fgi_divergence_save(const fg_trainer *trainer, struct json_t *object);
+bool fgi_divergence_save(const fgi_divergence *d, struct json_t *object);
 /* Reads it from the checkpoint at `path`. */
-fg_status fgi_divergence_load(fg_trainer *trainer, const struct json_t *object, const char *path,
+fg_status fgi_divergence_load(fgi_divergence *d, const struct json_t *object, const char *path,
                               fg_error *err);
 
 /* ---- for going back -------------------------------------------------------------------------- */
 
 /* The checkpoint to go back to ("": none), the step of the divergence, and
  * how often training has gone back. */
-const char *fgi_divergence_good(const fg_trainer *trainer);
-int64_t fgi_divergence_rollbacks(const fg_trainer *trainer);
+const char *fgi_divergence_good(const fgi_divergence *d);
+int64_t fgi_divergence_rollbacks(const fgi_divergence *d);
 /* Training is at the good checkpoint again: counts it, and lowers the learning rate. `count` and
  * `factor` are those from before the checkpoint was loaded. */
-void fgi_divergence_went_back(fg_trainer *trainer, int64_t count, double factor);
+void fgi_divergence_went_back(fgi_divergence *d, int64_t count, double factor);
 
 #endif

@@ -13,7 +13,7 @@
 #include "train/feed.h"
 #include "train/ledger.h"
 #include "train/progress.h"
-#include "train/result.h"
+#include "train/call.h"
 #include "train/sample_rows.h"
 #include "train/signals.h"
 #include "train/snapshot.h"
@@ -30,18 +30,18 @@ static fg_status launch_next(fg_trainer *trainer, fgi_stage *stage, fgi_windows 
 {
     const fg_host_batch *batch = fgi_stage_take_first(stage);
     if (batch == NULL)
-        FGI_TRY(fgi_feed_next(trainer, stage, &batch, err));
+        FGI_TRY(fgi_feed_next(trainer->feed, stage, &batch, err));
     *out_more = batch != NULL;
     if (batch == NULL)
         return FG_OK;
     const int64_t samples = batch->valid;
-    FGI_TRY(fgi_feed_launch(trainer, stage, batch, NULL, err));
+    FGI_TRY(fgi_feed_launch(trainer->feed, stage, batch, NULL, err));
     fgi_windows_add(windows, samples);
     if (++at->batch % WINDOW_BATCHES == 0)
-        FGI_TRY(fgi_windows_close(trainer, windows, stage, err));
-    FGI_TRY(fgi_windows_collect(trainer, windows, stage, FGI_WINDOWS, err));
+        FGI_TRY(fgi_windows_close(windows, at, err));
+    FGI_TRY(fgi_windows_collect(windows, FGI_WINDOWS, err));
     if (!trainer->call.is_running)
-        return fgi_notify(trainer, FGI_ON_BATCH_END, at, err);
+        return fgi_notify(trainer->callbacks, FGI_ON_BATCH_END, at, err);
     fgi_progress_validating(trainer->progress, at);
     return FG_OK;
 }
@@ -55,16 +55,16 @@ static fg_status pass(fg_trainer *trainer, fgi_stage *stage, fgi_windows *window
     at.batches = fgi_stage_batches(stage, limit);
     if (!fgi_stage_has_first(stage))
         FGI_TRY(fg_loader_start_epoch(fgi_stage_loader(stage), 0, 0, err));
-    FGI_TRY(fgi_stage_clear_sums(trainer, stage, err));
-    while (has_more && (at.batches < 0 || at.batch < at.batches) && !fgi_stop_requested(trainer)) {
+    FGI_TRY(fgi_stage_clear_sums(stage, err));
+    while (has_more && (at.batches < 0 || at.batch < at.batches) && !fgi_trainer_stops(trainer)) {
         const int64_t watch = fgi_work_begin(trainer->ledger);
         FGI_TRY(launch_next(trainer, stage, windows, &at, &has_more, err));
         if (!trainer->call.is_running)
             fgi_work_end(trainer->ledger, watch);
     }
     trainer->call.evaluated_batches = at.batch;
-    FGI_TRY(fgi_windows_close(trainer, windows, stage, err));
-    return fgi_windows_collect(trainer, windows, stage, 0, err);
+    FGI_TRY(fgi_windows_close(windows, &at, err));
+    return fgi_windows_collect(windows, 0, err);
 }
 
 fg_status fgi_evaluate_ahead(fg_trainer *trainer, fgi_stage_kind kind, fg_error *err)
@@ -74,7 +74,7 @@ fg_status fgi_evaluate_ahead(fg_trainer *trainer, fgi_stage_kind kind, fg_error 
     if (fgi_stage_has_first(stage))
         return FG_OK;
     FGI_TRY(fg_loader_start_epoch(fgi_stage_loader(stage), 0, 0, err));
-    FGI_TRY(fgi_feed_next(trainer, stage, &batch, err));
+    FGI_TRY(fgi_feed_next(trainer->feed, stage, &batch, err));
     fgi_stage_keep_first(stage, batch);
     return FG_OK;
 }
@@ -84,10 +84,14 @@ fg_status fgi_evaluate(fg_trainer *trainer, fgi_stage_kind kind, int64_t limit,
 {
     fgi_stage *stage = trainer->stage[kind];
     fgi_windows *windows = NULL;
-    FGI_TRY(fgi_windows_create(&windows, err));
+    const fgi_windows_uses uses = {.stage = stage,
+                                   .feed = trainer->feed,
+                                   .spans = &trainer->spans,
+                                   .cursor = &trainer->cursor};
+    FGI_TRY(fgi_windows_create(&uses, &windows, err));
     const fg_status status = pass(trainer, stage, windows, limit, err);
     if (status == FG_OK)
-        *out_count = fgi_windows_means(windows, stage, NULL, out_metrics);
+        *out_count = fgi_windows_means(windows, NULL, out_metrics);
     else
         fgi_stage_drop_sums(stage);
     if (status != FG_OK || trainer->call.is_stopping)
@@ -106,7 +110,7 @@ static fg_status finish(fg_trainer *trainer, fgi_stage_kind kind, fg_status stat
                         fg_error *err)
 {
     fg_error later = {0};
-    const fg_status drained = fgi_feed_drain(trainer, &later);
+    const fg_status drained = fgi_feed_drain(trainer->feed, &later);
     if (status == FG_OK && drained != FG_OK) {
         status = drained;
         *first = later;
@@ -129,14 +133,14 @@ static fg_status evaluate(fg_trainer *trainer, const fg_task *task, fgi_stage_ki
     fg_progress at = fgi_progress_at(trainer);
     at.batch = 0;
     at.batches = fgi_stage_batches(trainer->stage[kind], limit);
-    FGI_TRY(fgi_notify(trainer, FGI_ON_EVAL_START, &at, err));
+    FGI_TRY(fgi_notify(trainer->callbacks, FGI_ON_EVAL_START, &at, err));
     FGI_TRY(fgi_evaluate(trainer, kind, limit, metrics, &count, err));
     if (trainer->call.is_stopping)
         return FG_OK;
     at.batch = trainer->call.evaluated_batches;
     at.metrics = metrics;
     at.metric_count = count;
-    return fgi_notify(trainer, FGI_ON_EVAL_END, &at, err);
+    return fgi_notify(trainer->callbacks, FGI_ON_EVAL_END, &at, err);
 }
 
 static fg_status run(fg_trainer *trainer, const fg_task *task, fgi_stage_kind kind,
@@ -224,7 +228,7 @@ static fg_status await_rows(prediction *p, rows *r, fg_error *err)
                           fgi_span_end(&span));
     if (status == FG_OK)
         return FG_OK;
-    const fg_status drained = fgi_feed_drain(p->trainer, &cause);
+    const fg_status drained = fgi_feed_drain(p->trainer->feed, &cause);
     if (drained == FG_OK)
         return fgi_context(err, status, "reading the predictions of batch %lld",
                            (long long)r->number);
@@ -274,7 +278,7 @@ static fg_status pass_rows(const prediction *p, const rows *r, const fg_progress
                                 ? local.message
                                 : "the function that receives the predictions failed");
     }
-    return fgi_notify_predicted(p->trainer, at, &predictions, err);
+    return fgi_notify_predicted(p->trainer->callbacks, at, &predictions, err);
 }
 
 /* Passes on the rows of the last but one batch, or of the last if `is_end`. */
@@ -297,16 +301,16 @@ static fg_status predict_next(prediction *p, fgi_stage *stage, fg_progress *at, 
 {
     const fg_host_batch *batch = NULL;
     fg_array *array = NULL;
-    FGI_TRY(fgi_feed_next(p->trainer, stage, &batch, err));
+    FGI_TRY(fgi_feed_next(p->trainer->feed, stage, &batch, err));
     *out_more = batch != NULL;
     if (batch == NULL)
         return FG_OK;
     const int64_t first = batch->position, valid = batch->valid;
-    FGI_TRY(fgi_feed_launch(p->trainer, stage, batch, &array, err));
+    FGI_TRY(fgi_feed_launch(p->trainer->feed, stage, batch, &array, err));
     FGI_TRY(start_rows(p, array, first, valid, err));
     FGI_TRY(write_rows(p, false, at, err));
     at->batch++;
-    return fgi_notify(p->trainer, FGI_ON_BATCH_END, at, err);
+    return fgi_notify(p->trainer->callbacks, FGI_ON_BATCH_END, at, err);
 }
 
 static fg_status predict_batches(prediction *p, fgi_stage *stage, fg_progress *at, fg_error *err)
@@ -314,7 +318,7 @@ static fg_status predict_batches(prediction *p, fgi_stage *stage, fg_progress *a
     fg_trainer *trainer = p->trainer;
     bool has_more = true;
     FGI_TRY(fg_loader_start_epoch(fgi_stage_loader(stage), 0, 0, err));
-    while (has_more && !fgi_stop_requested(trainer)) {
+    while (has_more && !fgi_trainer_stops(trainer)) {
         const int64_t watch = fgi_work_begin(trainer->ledger);
         FGI_TRY(predict_next(p, stage, at, &has_more, err));
         fgi_work_end(trainer->ledger, watch);
@@ -335,7 +339,7 @@ static fg_status predict(prediction *p, const fg_fit_data *data, fg_error *err)
     fg_progress at = fgi_progress_at(trainer);
     at.batch = 0;
     at.batches = fgi_stage_batches(trainer->stage[FGI_PREDICT], 0);
-    FGI_TRY(fgi_notify(trainer, FGI_ON_EVAL_START, &at, err));
+    FGI_TRY(fgi_notify(trainer->callbacks, FGI_ON_EVAL_START, &at, err));
     const fg_status status = predict_batches(p, trainer->stage[FGI_PREDICT], &at, err);
     for (int i = 0; i < 2; i++) {
         drop_rows(&p->batch[i]);
@@ -343,7 +347,7 @@ static fg_status predict(prediction *p, const fg_fit_data *data, fg_error *err)
     }
     if (status != FG_OK || trainer->call.is_stopping)
         return status;
-    return fgi_notify(trainer, FGI_ON_EVAL_END, &at, err);
+    return fgi_notify(trainer->callbacks, FGI_ON_EVAL_END, &at, err);
 }
 
 fg_status fg_trainer_predict(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
@@ -380,7 +384,7 @@ fg_status fgi_sanity_check(fg_trainer *trainer, const fg_fit_data *data, fg_erro
         const int64_t limit = fgi_stage_limit(trainer, FGI_VAL);
         const bool is_fewer = requested > 0 && (limit == 0 || requested < limit);
         status = fgi_evaluate(trainer, FGI_VAL, is_fewer ? requested : limit, metrics, &count, err);
-        const fg_status drained = fgi_feed_drain(trainer, status == FG_OK ? err : NULL);
+        const fg_status drained = fgi_feed_drain(trainer->feed, status == FG_OK ? err : NULL);
         status = status == FG_OK ? drained : status;
         fgi_sample_rows_clear(fgi_stage_rows(trainer->stage[FGI_VAL]));
         trainer->call.result = result;
@@ -390,28 +394,4 @@ fg_status fgi_sanity_check(fg_trainer *trainer, const fg_fit_data *data, fg_erro
     return status == FG_OK
                ? FG_OK
                : fgi_context(err, status, "validation before training (sanity_val_steps)");
-}
-
-void fgi_trial_settle(fg_trainer_options *o)
-{
-    if (o->limits.overfit_batches > 0 || o->limits.overfit_fraction > 0) {
-        o->limits.limit_train_batches = o->limits.limit_val_batches = o->limits.overfit_batches;
-        o->limits.limit_train_fraction = o->limits.limit_val_fraction = o->limits.overfit_fraction;
-    }
-    if (!o->limits.fast_dev_run)
-        return;
-    o->limits.max_epochs = 1;
-    o->limits.max_steps = 0;
-    o->limits.limit_train_batches = o->limits.limit_val_batches = 1;
-    o->limits.limit_train_fraction = o->limits.limit_val_fraction = 0;
-    o->validation.val_every_epochs = 1;
-    o->validation.val_every_steps = 0;
-    o->output.log_every = 1;
-    o->validation.sanity_val_steps = 0;
-    o->checkpoints.run_dir = NULL;
-    o->output.profile = NULL;
-    if (o->checkpoints.resume != NULL &&
-        (strcmp(o->checkpoints.resume, "last") == 0 || strcmp(o->checkpoints.resume, "best") == 0 ||
-         strcmp(o->checkpoints.resume, "auto") == 0))
-        o->checkpoints.resume = NULL; /* of the run folder */
 }

@@ -19,7 +19,5 @@ fg_status fgi_evaluate(fg_trainer *trainer, fgi_stage_kind kind, int64_t limit,
 /* Validates on the first options.validation.sanity_val_steps batches, before a fit that starts at
  * step 0. */
 fg_status fgi_sanity_check(fg_trainer *trainer, const fg_fit_data *data, fg_error *err);
-/* Applies fast_dev_run and overfit_batches to the other options. */
-void fgi_trial_settle(fg_trainer_options *o);
 
 #endif

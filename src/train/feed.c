@@ -11,7 +11,6 @@
 #include "base/error.h"
 #include "base/thread.h"
 #include "train/accumulate.h"
-#include "train/callbacks.h"
 #include "train/feed.h"
 #include "train/activity.h"
 #include "train/ledger.h"
@@ -19,10 +18,10 @@
 #include "train/stage.h"
 #include "train/step_profile.h"
 #include "train/strategy.h"
-#include "train/trainer.h"
 #include "train/watchdog.h"
 
 struct fgi_feed {
+    fgi_feed_uses of;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     int64_t launched, retired;        /* steps */
@@ -39,13 +38,14 @@ typedef struct upload {
     atomic_int open; /* fields still being read, plus one for the launching thread */
 } upload;
 
-fg_status fgi_feed_create(fgi_feed **out, fg_error *err)
+fg_status fgi_feed_create(const fgi_feed_uses *uses, fgi_feed **out, fg_error *err)
 {
     fg_status status = FG_OK;
     *out = NULL;
     fgi_feed *feed = fgi_calloc(1, sizeof *feed);
     if (feed == NULL)
         return fgi_no_memory(err);
+    feed->of = *uses;
     FGI_DONE(fgi_mutex_init(&feed->mutex, err));
     status = fgi_cond_init(&feed->changed, err);
     if (status != FG_OK)
@@ -108,11 +108,11 @@ static upload *upload_begin(fgi_feed *feed, fgi_stage *stage, const fg_host_batc
     return u;
 }
 
-static fg_status upload_field(fg_trainer *trainer, upload *u, int f, fg_array **out, fg_error *err)
+static fg_status upload_field(fg_client *client, upload *u, int f, fg_array **out, fg_error *err)
 {
     fgi_event *done = NULL;
-    const fgi_sharding sharding = fgi_batch_sharding(trainer->client);
-    FGI_TRY(fgi_array_upload(trainer->client, &u->batch->types[f], &sharding, u->batch->data[f],
+    const fgi_sharding sharding = fgi_batch_sharding(client);
+    FGI_TRY(fgi_array_upload(client, &u->batch->types[f], &sharding, u->batch->data[f],
                              FGI_UPLOAD_ASYNC, out, &done, err));
     (void)atomic_fetch_add(&u->open, 1);
     const fg_status status = fgi_event_on_ready(done, on_upload_done, u, err);
@@ -136,14 +136,13 @@ static void await_slot(fgi_feed *feed)
     (void)pthread_mutex_unlock(&feed->mutex);
 }
 
-fg_status fgi_feed_next(fg_trainer *trainer, fgi_stage *stage, const fg_host_batch **out,
-                        fg_error *err)
+fg_status fgi_feed_next(fgi_feed *feed, fgi_stage *stage, const fg_host_batch **out, fg_error *err)
 {
     const fgi_stage_kind kind = fgi_stage_get_kind(stage);
-    fgi_span span = {FGI_INPUT, (int)kind, kind == FGI_TRAIN ? trainer->cursor.step + 1 : -1,
+    fgi_span span = {FGI_INPUT, (int)kind, kind == FGI_TRAIN ? feed->of.cursor->step + 1 : -1,
                      "trainer", .name = "wait for input"};
-    fgi_span_begin(&trainer->spans, &span);
-    await_slot(trainer->feed);
+    fgi_span_begin(feed->of.spans, &span);
+    await_slot(feed);
     const fg_status status = fg_loader_next(fgi_stage_loader(stage), out, err);
     fgi_span_end(&span);
     return status;
@@ -216,31 +215,30 @@ static fg_status name_step(const fgi_flight *flight, fg_status status, fg_error 
 }
 
 /* A step failed after its launch; in training, the weights were donated to it and are lost. */
-static fg_status flight_failed(fg_trainer *trainer, const fgi_flight *flight, fg_error *err)
+static fg_status flight_failed(fgi_feed *feed, const fgi_flight *flight, fg_error *err)
 {
-    if (flight->kind == FGI_TRAIN && trainer->model.lost_step == 0)
-        trainer->model.lost_step = flight->number;
+    int64_t *lost_step = feed->of.lost_step;
+    if (flight->kind == FGI_TRAIN && *lost_step == 0)
+        *lost_step = flight->number;
     if (err != NULL)
         *err = flight->error;
     return name_step(flight, flight->error.status, err);
 }
 
 /* Waits for all events of the flight. The feed's lock is held. */
-static void await_flight(fg_trainer *trainer, const fgi_flight *flight)
+static void await_flight(fgi_feed *feed, const fgi_flight *flight)
 {
-    fgi_feed *feed = flight->feed;
     fgi_span span = {FGI_STEP,  (int)flight->kind,       flight->number,
                      "trainer", .name = "wait for step", .awaited = flight->done};
-    fgi_span_begin(&trainer->spans, &span);
+    fgi_span_begin(feed->of.spans, &span);
     while (flight->open > 0)
         (void)pthread_cond_wait(&feed->changed, &feed->mutex);
     fgi_span_end(&span);
 }
 
 /* Removes finished flights; waits until at most `keep` are under way. */
-static fg_status retire(fg_trainer *trainer, int64_t keep, fg_error *err)
+static fg_status retire(fgi_feed *feed, int64_t keep, fg_error *err)
 {
-    fgi_feed *feed = trainer->feed;
     fg_status status = FG_OK;
     (void)pthread_mutex_lock(&feed->mutex);
     while (feed->retired < feed->launched) {
@@ -248,26 +246,25 @@ static fg_status retire(fg_trainer *trainer, int64_t keep, fg_error *err)
         if (flight->open > 0 && feed->launched - feed->retired <= keep)
             break;
         if (flight->open > 0)
-            await_flight(trainer, flight);
-        fgi_step_profile_retired(trainer, flight);
+            await_flight(feed, flight);
+        fgi_step_profile_retired(feed->of.profile, flight);
         fgi_event_destroy(flight->done);
         flight->done = NULL;
-        fgi_watch_done(trainer->watchdog, (int)flight->kind, flight->number);
+        fgi_watch_done(feed->of.watchdog, (int)flight->kind, flight->number);
         if (flight->error.status != FG_OK && status == FG_OK)
-            status = flight_failed(trainer, flight, err);
-        fgi_ledger_retired(trainer->ledger, feed->retired, flight);
+            status = flight_failed(feed, flight, err);
+        fgi_ledger_retired(feed->of.ledger, feed->retired, flight);
         feed->retired++;
     }
     (void)pthread_mutex_unlock(&feed->mutex);
     return status;
 }
 
-fg_status fgi_feed_drain(fg_trainer *trainer, fg_error *err)
+fg_status fgi_feed_drain(fgi_feed *feed, fg_error *err)
 {
-    fgi_feed *feed = trainer->feed;
-    const fg_status status = retire(trainer, 0, err);
+    const fg_status status = retire(feed, 0, err);
     fgi_span span = {FGI_UPLOAD, .number = -1};
-    fgi_span_begin(&trainer->spans, &span);
+    fgi_span_begin(feed->of.spans, &span);
     (void)pthread_mutex_lock(&feed->mutex);
     while (feed->uploads_open > 0)
         (void)pthread_cond_wait(&feed->changed, &feed->mutex);
@@ -276,43 +273,41 @@ fg_status fgi_feed_drain(fg_trainer *trainer, fg_error *err)
     return status;
 }
 
-void fgi_feed_close_window(fg_trainer *trainer, int64_t step)
+void fgi_feed_close_window(fgi_feed *feed, int64_t step)
 {
-    fgi_ledger_close_window(trainer->ledger, trainer->feed->launched - 1, step);
+    fgi_ledger_close_window(feed->of.ledger, feed->launched - 1, step);
 }
 
 /* ---- launching ------------------------------------------------------------------------------- */
 
 /* Initializes the flight of the next launch; batch NULL: an update. */
-static fgi_flight *next_flight(fg_trainer *trainer, const fgi_stage *stage,
-                               const fg_host_batch *batch)
+static fgi_flight *next_flight(fgi_feed *feed, const fgi_stage *stage, const fg_host_batch *batch)
 {
-    fgi_feed *feed = trainer->feed;
     fgi_flight *flight = &feed->flight[feed->launched % FGI_IN_FLIGHT];
     const fgi_stage_kind kind = fgi_stage_get_kind(stage);
     const bool is_part = fgi_stage_accumulator(stage) != NULL && batch != NULL;
     *flight = (fgi_flight){
         .feed = feed,
         .kind = kind,
-        .is_step = !is_part && (kind == FGI_TRAIN || !trainer->call.is_running),
+        .is_step = !is_part && (kind == FGI_TRAIN || !feed->of.call->is_running),
         .is_part = is_part,
         .is_batch = batch != NULL,
-        .number = batch == NULL || kind == FGI_TRAIN ? trainer->cursor.step + 1 : batch->index + 1,
+        .number = batch == NULL || kind == FGI_TRAIN ? feed->of.cursor->step + 1 : batch->index + 1,
         .samples = batch != NULL ? batch->valid : 0,
     };
     return flight;
 }
 
 /* Starts uploading the batch. */
-static fg_status send(fg_trainer *trainer, fgi_stage *stage, fgi_flight *flight, upload *u,
+static fg_status send(fgi_feed *feed, fgi_stage *stage, fgi_flight *flight, upload *u,
                       fg_array **out_fields, fg_error *err)
 {
     fg_status status = FG_OK;
     fgi_span span = {FGI_UPLOAD, (int)flight->kind, flight->number, "trainer", .name = "upload"};
-    fgi_span_begin(&trainer->spans, &span);
+    fgi_span_begin(feed->of.spans, &span);
     for (int f = 0; status == FG_OK && f < fgi_stage_field_count(stage); f++) {
         fgi_event *ready = NULL;
-        status = upload_field(trainer, u, f, &out_fields[f], err);
+        status = upload_field(fgi_stage_client(stage), u, f, &out_fields[f], err);
         if (status == FG_OK)
             status = fgi_array_ready(out_fields[f], &ready, err);
         if (status == FG_OK && !fgi_event_is_ready(ready))
@@ -324,30 +319,30 @@ static fg_status send(fg_trainer *trainer, fgi_stage *stage, fgi_flight *flight,
 }
 
 /* A program was launched: retire waits for its end. */
-static void launched(fg_trainer *trainer, fgi_flight *flight, fgi_event *take_done)
+static void launched(fgi_feed *feed, fgi_flight *flight, fgi_event *take_done)
 {
-    fgi_ledger_launched(trainer->ledger, trainer->feed->launched);
+    fgi_ledger_launched(feed->of.ledger, feed->launched);
     flight->done = take_done;
-    flight->part_done_ns = fgi_step_profile_times(trainer, trainer->feed->launched, take_done);
-    trainer->feed->launched++;
+    flight->part_done_ns = fgi_step_profile_times(feed->of.profile, feed->launched, take_done);
+    feed->launched++;
     if (flight->is_batch)
-        (void)atomic_fetch_add(&trainer->feed->under_way[flight->kind], 1);
+        (void)atomic_fetch_add(&feed->under_way[flight->kind], 1);
     flight_watch(flight, take_done, flight->part_done_ns != NULL ? on_part_done : NULL,
                  on_step_done);
 }
 
-static fg_status launch(fg_trainer *trainer, fgi_stage *stage, fgi_flight *flight,
+static fg_status launch(fgi_feed *feed, fgi_stage *stage, fgi_flight *flight,
                         fg_array *const *fields, fg_array *samples, fg_array **out_prediction,
                         fg_error *err)
 {
     fgi_event *done = NULL;
     fgi_span span = {FGI_LAUNCH, (int)flight->kind, flight->number, "trainer", .name = "launch"};
-    fgi_span_begin(&trainer->spans, &span);
+    fgi_span_begin(feed->of.spans, &span);
     flight->launch_ns = span.begin_ns;
     const fg_status status = fgi_stage_launch(stage, fields, samples, out_prediction, &done, err);
     fgi_span_end(&span);
     if (status == FG_OK)
-        launched(trainer, flight, done);
+        launched(feed, flight, done);
     return status;
 }
 
@@ -361,22 +356,22 @@ static void cancel(fgi_flight *flight)
     (void)pthread_mutex_unlock(&feed->mutex);
 }
 
-fg_status fgi_feed_launch(fg_trainer *trainer, fgi_stage *stage, const fg_host_batch *batch,
+fg_status fgi_feed_launch(fgi_feed *feed, fgi_stage *stage, const fg_host_batch *batch,
                           fg_array **out_prediction, fg_error *err)
 {
     fg_array *fields[FG_MAX_FIELDS] = {NULL}, *samples = NULL;
-    upload *u = upload_begin(trainer->feed, stage, batch);
+    upload *u = upload_begin(feed, stage, batch);
     if (u == NULL)
         return fgi_no_memory(err);
-    fg_status status = retire(trainer, FGI_IN_FLIGHT - 1, err);
+    fg_status status = retire(feed, FGI_IN_FLIGHT - 1, err);
     if (status == FG_OK) {
-        fgi_flight *flight = next_flight(trainer, stage, batch);
-        status = send(trainer, stage, flight, u, fields, err);
+        fgi_flight *flight = next_flight(feed, stage, batch);
+        status = send(feed, stage, flight, u, fields, err);
         if (status == FG_OK)
-            status = fgi_stage_upload_samples(trainer, stage, batch, &samples, err);
+            status = fgi_stage_upload_samples(stage, batch, &samples, err);
         if (status == FG_OK) {
-            fgi_stage_set_scalars(trainer, stage, batch);
-            status = launch(trainer, stage, flight, fields, samples, out_prediction, err);
+            feed->of.begin(feed->of.self, stage, batch);
+            status = launch(feed, stage, flight, fields, samples, out_prediction, err);
         }
         if (status != FG_OK) {
             cancel(flight);
@@ -390,23 +385,21 @@ fg_status fgi_feed_launch(fg_trainer *trainer, fgi_stage *stage, const fg_host_b
     return status;
 }
 
-fg_status fgi_feed_update(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
+fg_status fgi_feed_update(fgi_feed *feed, fgi_stage *stage, fg_error *err)
 {
     fgi_event *done = NULL;
-    FGI_TRY(retire(trainer, FGI_IN_FLIGHT - 1, err));
-    fgi_flight *flight = next_flight(trainer, stage, NULL);
-    fg_optimizer_begin_step(trainer->model.optimizer, trainer->cursor.step);
-    fgi_trainer_step_start(trainer);
+    FGI_TRY(retire(feed, FGI_IN_FLIGHT - 1, err));
+    fgi_flight *flight = next_flight(feed, stage, NULL);
+    feed->of.begin(feed->of.self, stage, NULL);
     fgi_span span = {FGI_LAUNCH, (int)flight->kind, flight->number, "trainer",
                      .name = "launch update"};
-    fgi_span_begin(&trainer->spans, &span);
+    fgi_span_begin(feed->of.spans, &span);
     flight->launch_ns = span.begin_ns;
-    fgi_step_program *update = fgi_accumulator_update(fgi_stage_accumulator(stage),
-                                                      trainer->options.seed, trainer->cursor.step);
+    fgi_step_program *update = fgi_accumulator_update(fgi_stage_accumulator(stage));
     const fg_status status = fgi_step_program_launch(update, NULL, 0, NULL, &done, err);
     fgi_span_end(&span);
     if (status != FG_OK)
         return name_step(flight, status, err);
-    launched(trainer, flight, done);
+    launched(feed, flight, done);
     return FG_OK;
 }

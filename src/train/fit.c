@@ -14,6 +14,7 @@
  * programs. Then the state is saved again, so a run that is killed resumes with the smaller rate.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -32,7 +33,7 @@
 #include "train/health.h"
 #include "train/ledger.h"
 #include "train/rank.h"
-#include "train/result.h"
+#include "train/call.h"
 #include "train/run_folder.h"
 #include "train/saver.h"
 #include "train/signals.h"
@@ -71,11 +72,11 @@ static fg_status save(fg_trainer *trainer, fgi_rank rank, fg_error *err)
     if (trainer->options.checkpoints.run_dir == NULL ||
         (fgi_saver_is_current(trainer->saver) && rank == FGI_RANK_NONE))
         return FG_OK;
-    if (fgi_divergence_is_suspected(trainer) && rank != FGI_RANK_BEST) {
+    if (fgi_divergence_is_suspected(trainer->divergence) && rank != FGI_RANK_BEST) {
         fgi_best_list_forget(&trainer->cursor.top, trainer->cursor.step);
         return FG_OK; /* wait until the loss has fallen again */
     }
-    return fgi_saver_begin(trainer, err);
+    return fgi_saver_begin(trainer->saver, err);
 }
 
 /* How good the state is by the monitored metric; the cursor's list records it. */
@@ -106,31 +107,95 @@ static fg_status validate(fg_trainer *trainer, const fg_fit_data *data, fgi_rank
     const int64_t begin = fgi_now_ns();
     fgi_saver_set_current(trainer->saver, false);
     trainer->cursor.owes_validation = true;
-    if (fgi_stop_requested(trainer))
+    if (fgi_trainer_stops(trainer))
         return FG_OK;
-    const int64_t deadline_ns = trainer->fit.deadline_ns;
+    const int64_t deadline_ns = trainer->call.deadline_ns;
     FGI_TRY(fgi_stage_prepare(trainer, FGI_VAL, data, err));
     limit = fgi_stage_limit(trainer, FGI_VAL);
     at.batch = 0;
     at.batches = fgi_stage_batches(trainer->stage[FGI_VAL], limit);
-    FGI_TRY(fgi_notify(trainer, FGI_ON_VAL_START, &at, err));
-    trainer->fit.deadline_ns = 0; /* a limit of time would only make it start again */
+    FGI_TRY(fgi_notify(trainer->callbacks, FGI_ON_VAL_START, &at, err));
+    trainer->call.deadline_ns = 0; /* a limit of time would only make it start again */
     FGI_TRY(fgi_evaluate(trainer, FGI_VAL, limit, metrics, &count, err));
-    trainer->fit.deadline_ns = deadline_ns;
+    trainer->call.deadline_ns = deadline_ns;
     if (trainer->call.is_stopping) /* cut short */
         return FG_OK;
     /* metrics of the previous steps have arrived by now, and are logged in the order of steps */
-    FGI_TRY(fgi_windows_collect(trainer, trainer->windows, trainer->stage[FGI_TRAIN], 0, err));
+    FGI_TRY(fgi_windows_collect(trainer->windows, 0, err));
     at.batch = trainer->call.evaluated_batches;
     trainer->cursor.owes_validation = false;
     trainer->cursor.validated_step = trainer->cursor.step;
     *out_rank = rank_metrics(trainer, metrics, count);
     at.metrics = metrics;
     at.metric_count = count;
-    FGI_TRY(fgi_notify(trainer, FGI_ON_VAL_END, &at, err));
+    FGI_TRY(fgi_notify(trainer->callbacks, FGI_ON_VAL_END, &at, err));
     fgi_windows_exclude(trainer->windows, fgi_now_ns() - begin);
     fgi_timeline_end(begin, "trainer", "validation", trainer->cursor.step);
     return FG_OK;
+}
+
+/* ---- metrics --------------------------------------------------------------------------------- */
+
+static fg_status close_window(fg_trainer *trainer, fg_error *err)
+{
+    const fg_progress at = fgi_progress_at(trainer);
+    return fgi_windows_close(trainer->windows, &at, err);
+}
+
+static fg_status read_first(fg_trainer *trainer, fg_error *err)
+{
+    const fg_progress at = fgi_progress_at(trainer);
+    return fgi_windows_read_first(trainer->windows, &at, err);
+}
+
+/* A log line of these sums. */
+static fg_status log_window(fg_trainer *trainer, const float *sums, const fg_progress *closed,
+                            fg_error *err)
+{
+    fg_metric metrics[FG_MAX_METRICS + FGI_HEALTH_METRICS + FG_MAX_LOG_VALUES];
+    const fgi_metrics *list = fgi_stage_metrics(trainer->stage[FGI_TRAIN]);
+    double sum[FG_MAX_METRICS], weight[FG_MAX_METRICS];
+    const size_t count = fgi_metrics_count(list), loss = fgi_metrics_find(list, "loss");
+    for (size_t i = 0; i < count; i++) {
+        sum[i] = (double)sums[2 * i];
+        weight[i] = (double)sums[2 * i + 1];
+    }
+    fg_progress at = *closed;
+    at.metrics = metrics;
+    at.metric_count = fgi_metrics_values(list, "train_", sum, weight, NULL, metrics);
+    at.metric_count += fgi_health_metrics(trainer->health, metrics + at.metric_count);
+    FGI_TRY(
+        fgi_measure(trainer->callbacks, &at, metrics, at.metric_count + FG_MAX_LOG_VALUES, err));
+    FGI_TRY(fgi_notify(trainer->callbacks, FGI_ON_LOG, &at, err));
+    if (loss == count || !(fabs(weight[loss]) > 0)) /* no loss, or no sample */
+        return fgi_divergence_check(trainer->divergence, at.step, err);
+    return fgi_divergence_line(trainer->divergence, sum[loss] / weight[loss], at.step, err);
+}
+
+/* Notes the loss of the first step of the run. */
+static void note_first(fg_trainer *trainer, const float *sums)
+{
+    const fgi_metrics *list = fgi_stage_metrics(trainer->stage[FGI_TRAIN]);
+    const size_t loss = fgi_metrics_find(list, "loss");
+    if (loss < fgi_metrics_count(list))
+        fgi_divergence_first(trainer->divergence, (double)sums[2 * loss],
+                             (double)sums[2 * loss + 1]);
+}
+
+fg_status fgi_fit_take(void *self, fgi_window_end end, const float *sums, const fg_progress *at,
+                       fg_error *err)
+{
+    fg_trainer *trainer = self;
+    const float *health =
+        sums + 2 * fgi_metrics_count(fgi_stage_metrics(trainer->stage[FGI_TRAIN]));
+    const int64_t step = at != NULL ? at->step : trainer->cursor.step;
+    if (end != FGI_WINDOW_OPEN && step == 1)
+        note_first(trainer, sums);
+    if (end == FGI_WINDOW_FIRST)
+        return FG_OK;
+    FGI_TRY(fgi_divergence_take(trainer->divergence, health, step, err));
+    return end == FGI_WINDOW_CLOSED ? log_window(trainer, sums, at, err)
+                                    : fgi_divergence_check(trainer->divergence, step, err);
 }
 
 /* ---- steps ----------------------------------------------------------------------------------- */
@@ -172,7 +237,7 @@ static fg_status train_batch(fg_trainer *trainer, bool *out_is_last, fg_error *e
 {
     fgi_stage *stage = trainer->stage[FGI_TRAIN];
     const fg_host_batch *batch = NULL;
-    FGI_TRY(fgi_feed_next(trainer, stage, &batch, err));
+    FGI_TRY(fgi_feed_next(trainer->feed, stage, &batch, err));
     if (batch == NULL && trainer->cursor.sample_count < 0)
         return fgi_fail(err, FG_EINVAL, "the training source returned no %s in epoch %lld",
                         trainer->cursor.position > 0 ? "further sample"
@@ -185,10 +250,10 @@ static fg_status train_batch(fg_trainer *trainer, bool *out_is_last, fg_error *e
                         (long long)trainer->cursor.sample_count);
     const fgi_cursor next = fgi_cursor_after(&trainer->cursor, batch);
     const int64_t valid = batch->valid;
-    fgi_divergence_note_batch(trainer, batch);
+    fgi_divergence_note_batch(trainer->divergence, batch);
     trainer->fit.ends_epoch = ends_epoch(trainer, &next);
     trainer->cursor.has_read_epoch = batch->is_last;
-    FGI_TRY(fgi_feed_launch(trainer, stage, batch, NULL, err));
+    FGI_TRY(fgi_feed_launch(trainer->feed, stage, batch, NULL, err));
     trainer->cursor = next;
     fgi_windows_add(trainer->windows, valid);
     fgi_saver_set_current(trainer->saver, false);
@@ -197,10 +262,10 @@ static fg_status train_batch(fg_trainer *trainer, bool *out_is_last, fg_error *e
     *out_is_last = accumulator == NULL || fgi_accumulator_batches(accumulator) == batches ||
                    epoch_is_over(trainer);
     if (*out_is_last && accumulator != NULL)
-        FGI_TRY(fgi_feed_update(trainer, stage, err));
+        FGI_TRY(fgi_feed_update(trainer->feed, stage, err));
     trainer->cursor.step += *out_is_last;
     const fg_progress at = fgi_progress_at(trainer);
-    return fgi_notify(trainer, FGI_ON_BATCH_END, &at, err);
+    return fgi_notify(trainer->callbacks, FGI_ON_BATCH_END, &at, err);
 }
 
 /* An optimizer step: launches its batches, and processes metrics that have arrived. A stop waits
@@ -220,10 +285,10 @@ static fg_status train_step(fg_trainer *trainer, fg_error *err)
     trainer->fit.is_in_step = false;
     trainer->cursor.owes_validation = false;
     if (is_due(trainer->options.output.log_every, trainer->cursor.step))
-        FGI_TRY(fgi_windows_close(trainer, windows, stage, err));
+        FGI_TRY(close_window(trainer, err));
     if (trainer->cursor.step == 1)
-        FGI_TRY(fgi_windows_read_first(trainer, windows, stage, err));
-    FGI_TRY(fgi_windows_collect(trainer, windows, stage, FGI_WINDOWS, err));
+        FGI_TRY(read_first(trainer, err));
+    FGI_TRY(fgi_windows_collect(windows, FGI_WINDOWS, err));
     fgi_timeline_end(begin, FGI_PROFILE_STEP, "train step", trainer->cursor.step);
     return FG_OK;
 }
@@ -243,12 +308,11 @@ static bool is_due_at_end(const fg_trainer *trainer, const fg_fit_data *data)
 static fg_status end_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
 {
     const fg_trainer_options *o = &trainer->options;
-    fgi_stage *stage = trainer->stage[FGI_TRAIN];
     fg_metric metrics[FG_MAX_METRICS];
     fgi_rank rank = FGI_RANK_NONE;
-    FGI_TRY(fgi_windows_close(trainer, trainer->windows, stage, err));
-    FGI_TRY(fgi_windows_collect(trainer, trainer->windows, stage, 0, err));
-    const size_t count = fgi_windows_means(trainer->windows, stage, NULL, metrics);
+    FGI_TRY(close_window(trainer, err));
+    FGI_TRY(fgi_windows_collect(trainer->windows, 0, err));
+    const size_t count = fgi_windows_means(trainer->windows, NULL, metrics);
     fgi_result_put(&trainer->call.result, metrics, count);
     trainer->cursor.owes_validation = false; /* it may not be due any more in a resumed run */
     if (is_due_at_end(trainer, data))
@@ -266,11 +330,23 @@ static fg_status end_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
     fgi_saver_set_current(trainer->saver, false);
     at.metrics = metrics;
     at.metric_count = count;
-    FGI_TRY(fgi_notify(trainer, FGI_ON_EPOCH_END, &at, err));
+    FGI_TRY(fgi_notify(trainer->callbacks, FGI_ON_EPOCH_END, &at, err));
     if (rank != FGI_RANK_NONE || is_due(o->checkpoints.save_every_epochs, trainer->cursor.epoch) ||
         is_due(o->checkpoints.save_every_steps, trainer->cursor.step) ||
         fgi_saver_is_requested(trainer->saver))
         FGI_TRY(save(trainer, rank, err));
+    return FG_OK;
+}
+
+/* Stops the profile when that is due. The time is not that of training. */
+static fg_status end_profile(fg_trainer *trainer, fg_error *err)
+{
+    if (!fgi_step_profile_is_due(trainer->step_profile))
+        return FG_OK;
+    FGI_TRY(fgi_feed_drain(trainer->feed, err));
+    const int64_t begin = fgi_now_ns();
+    fgi_step_profile_stop(trainer->step_profile);
+    fgi_windows_exclude(trainer->windows, fgi_now_ns() - begin);
     return FG_OK;
 }
 
@@ -281,22 +357,23 @@ static fg_status run_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
     const fg_progress at = fgi_progress_at(trainer);
     FGI_TRY(fg_loader_start_epoch(fgi_stage_loader(stage), trainer->cursor.epoch,
                                   trainer->cursor.position, err));
-    FGI_TRY(fgi_notify(trainer, FGI_ON_EPOCH_START, &at, err));
+    FGI_TRY(fgi_notify(trainer->callbacks, FGI_ON_EPOCH_START, &at, err));
     FGI_TRY(fgi_stage_refresh(trainer, stage, err));
     if (trainer->cursor.owes_validation)
         FGI_TRY(do_due(trainer, data, err));
-    while (!epoch_is_over(trainer) && !is_over(trainer) && !fgi_stop_requested(trainer)) {
-        fgi_step_profile_before(trainer);
+    while (!epoch_is_over(trainer) && !is_over(trainer) && !fgi_trainer_stops(trainer)) {
+        fgi_step_profile_before(trainer->step_profile);
         const int64_t watch = fgi_work_begin(trainer->ledger);
         FGI_TRY(train_step(trainer, err));
         fgi_work_end(trainer->ledger, watch);
         FGI_TRY(do_due(trainer, data, err));
-        if (fgi_save_requested(trainer) || fgi_saver_is_due(trainer))
+        if (fgi_save_requested(&trainer->options, &trainer->call) ||
+            fgi_saver_is_due(trainer->saver))
             FGI_TRY(save(trainer, FGI_RANK_NONE, err));
-        FGI_TRY(fgi_saver_collect(trainer, false, err));
-        FGI_TRY(fgi_step_profile_after(trainer, err));
+        FGI_TRY(fgi_saver_collect(trainer->saver, false, err));
+        FGI_TRY(end_profile(trainer, err));
     }
-    if (!epoch_is_over(trainer) || fgi_stop_requested(trainer))
+    if (!epoch_is_over(trainer) || fgi_trainer_stops(trainer))
         return FG_OK;
     return end_epoch(trainer, data, err);
 }
@@ -307,7 +384,7 @@ static fg_status run_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
  * which the process may be killed soon. */
 static bool is_at_limit(const fg_trainer *trainer)
 {
-    return trainer->fit.failure.status == FG_OK && !trainer->fit.is_asked_to_stop &&
+    return trainer->call.failure.status == FG_OK && !trainer->call.is_asked_to_stop &&
            trainer->call.result.stop_signal == 0 && trainer->call.result.stop_reason[0] != '\0';
 }
 
@@ -323,7 +400,7 @@ static fg_status validate_last(fg_trainer *trainer, const fg_fit_data *data, fg_
         FGI_TRY(save(trainer, FGI_RANK_NONE, err));
     trainer->fit.is_extra = is_stopping && !trainer->cursor.owes_validation &&
                             !(epoch_is_over(trainer) && is_due_at_end(trainer, data));
-    trainer->fit.deadline_ns = 0;
+    trainer->call.deadline_ns = 0;
     trainer->call.is_stopping = false;
     const fg_status status = validate(trainer, data, &rank, err);
     trainer->call.is_stopping |= is_stopping;
@@ -334,28 +411,27 @@ static fg_status validate_last(fg_trainer *trainer, const fg_fit_data *data, fg_
  * its window open in the checkpoint, for the resumed run. */
 static fg_status end_run(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
 {
-    fgi_stage *stage = trainer->stage[FGI_TRAIN];
     fgi_windows *windows = trainer->windows;
     fg_metric metrics[FG_MAX_METRICS];
     float open_sums[FGI_MOST_SUMS] = {0};
     if (!trainer->call.is_stopping) {
         if (fgi_windows_is_open(windows)) /* a checkpoint of this step has it open */
             fgi_saver_set_current(trainer->saver, false);
-        FGI_TRY(fgi_windows_close(trainer, windows, stage, err));
+        FGI_TRY(close_window(trainer, err));
     }
-    FGI_TRY(fgi_windows_collect(trainer, windows, stage, 0, err));
-    FGI_TRY(fgi_windows_peek(trainer, windows, stage, open_sums, err));
+    FGI_TRY(fgi_windows_collect(windows, 0, err));
+    FGI_TRY(fgi_windows_peek(windows, open_sums, err));
     if (!trainer->call.is_stopping && !trainer->call.result.nothing_to_do)
-        fgi_divergence_end(trainer);
+        fgi_divergence_end(trainer->divergence);
     if (trainer->cursor.epoch_batches > 0 && !trainer->call.result.nothing_to_do)
         fgi_result_put(&trainer->call.result, metrics,
-                       fgi_windows_means(windows, stage, open_sums, metrics));
+                       fgi_windows_means(windows, open_sums, metrics));
     FGI_TRY(validate_last(trainer, data, err));
-    FGI_TRY(fgi_feed_drain(trainer, err));
-    FGI_TRY(fgi_health_end(trainer, err));
-    if (trainer->fit.failure.status != FG_OK && trainer->cursor.step == 0)
+    FGI_TRY(fgi_feed_drain(trainer->feed, err));
+    FGI_TRY(fgi_divergence_read(trainer->divergence, err));
+    if (trainer->call.failure.status != FG_OK && trainer->cursor.step == 0)
         return FG_OK; /* there is nothing to save */
-    return fgi_saver_finish(trainer, err);
+    return fgi_saver_finish(trainer->saver, err);
 }
 
 /* Whether there are steps to do, or the end of an epoch that was postponed by a stop. */
@@ -396,11 +472,11 @@ static fg_status find_start(fg_trainer *trainer, const fg_task *task, const fg_f
                             fg_error *err)
 {
     FGI_TRY(fgi_trainer_prepare(trainer, task, true, err));
-    FGI_TRY(fgi_run_claim(trainer, err));
+    FGI_TRY(fgi_run_claim(trainer->run, trainer->client, err));
     FGI_TRY(fgi_settings_make(trainer, data, err));
     FGI_TRY(fgi_state_restore(trainer, err));
     FGI_TRY(find_place(trainer, data, err));
-    FGI_TRY(fgi_run_check(trainer, err));
+    FGI_TRY(fgi_run_check(trainer->run, trainer->call.result.checkpoint, err));
     return fgi_settings_settle(trainer, err);
 }
 
@@ -415,31 +491,33 @@ static fg_status begin_run(fg_trainer *trainer, const fg_task *task, const fg_fi
     trainer->call.result.nothing_to_do = is_complete(trainer, data);
     if (trainer->call.result.nothing_to_do) /* if this Trainer trained it */
         fgi_result_put(&trainer->call.result, trainer->last_fit.metrics, trainer->last_fit.count);
-    fgi_step_profile_begin(trainer);
+    fgi_step_profile_begin(trainer->step_profile, trainer->client,
+                           trainer->fit.settings.total_steps, trainer->call.result.nothing_to_do);
     if (!trainer->call.result.nothing_to_do) {
         FGI_TRY(fgi_stage_prepare(trainer, FGI_TRAIN, data, err));
         FGI_TRY(try_validation(trainer, data, err));
         FGI_TRY(fgi_rank_check(trainer->stage, &trainer->options.checkpoints, err));
         fgi_settings_compare(trainer);
         trainer->fit.validations = validates(trainer, data) ? fgi_settings_validations(trainer) : 0;
-        FGI_TRY(fgi_windows_continue(trainer, trainer->windows, trainer->stage[FGI_TRAIN], err));
+        FGI_TRY(fgi_windows_continue(trainer->windows, err));
     }
-    FGI_TRY(fgi_run_clear(trainer, err));
+    FGI_TRY(fgi_run_clear(trainer->run, trainer->call.result.checkpoint, err));
     if (!trainer->call.result.nothing_to_do) {
         FGI_TRY(fgi_state_settle(trainer, err));
-        FGI_TRY(fgi_run_open(trainer, err));
+        FGI_TRY(
+            fgi_run_open(trainer->run, trainer->client, &trainer->cursor, trainer->callbacks, err));
     }
     const fg_progress at = fgi_progress_at(trainer);
     trainer->fit.has_started = true;
     fgi_windows_start_clock(trainer->windows);
-    return fgi_notify(trainer, FGI_ON_FIT_START, &at, err);
+    return fgi_notify(trainer->callbacks, FGI_ON_FIT_START, &at, err);
 }
 
 /* A rollback requires a checkpoint to go back to, from the first step on. */
 static fg_status save_first(fg_trainer *trainer, fg_error *err)
 {
     if (strcmp(trainer->options.divergence.action, "rollback") != 0 ||
-        fgi_divergence_good(trainer)[0] != '\0' || !has_more(trainer))
+        fgi_divergence_good(trainer->divergence)[0] != '\0' || !has_more(trainer))
         return FG_OK;
     fgi_saver_set_current(trainer->saver, false);
     return save(trainer, FGI_RANK_NONE, err);
@@ -447,7 +525,7 @@ static fg_status save_first(fg_trainer *trainer, fg_error *err)
 
 static fg_status run_steps(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
 {
-    while (has_more(trainer) && !fgi_stop_requested(trainer))
+    while (has_more(trainer) && !fgi_trainer_stops(trainer))
         FGI_TRY(run_epoch(trainer, data, err));
     return end_run(trainer, data, err);
 }
@@ -457,12 +535,12 @@ static fg_status run_steps(fg_trainer *trainer, const fg_fit_data *data, fg_erro
 /* Nothing is still in progress: no step, read or save. */
 static fg_status settle(fg_trainer *trainer, fg_error *err)
 {
-    const fg_status status = fgi_feed_drain(trainer, err);
+    const fg_status status = fgi_feed_drain(trainer->feed, err);
     fgi_windows_abandon(trainer->windows);
     trainer->fit.is_in_step = false;
     if (status != FG_OK)
         return status;
-    return fgi_saver_collect(trainer, true, err);
+    return fgi_saver_collect(trainer->saver, true, err);
 }
 
 /* Loads the checkpoint as a run that resumes does. */
@@ -472,8 +550,8 @@ static fg_status load(fg_trainer *trainer, const char *path, fg_error *err)
     FGI_TRY(fgi_state_go_back(trainer, path, err));
     FGI_TRY(fgi_state_settle(trainer, err));
     fgi_stage_restart_sums(stage);
-    FGI_TRY(fgi_windows_continue(trainer, trainer->windows, stage, err));
-    return fgi_run_reopen(trainer, err);
+    FGI_TRY(fgi_windows_continue(trainer->windows, err));
+    return fgi_run_reopen(trainer->run, &trainer->cursor, err);
 }
 
 static fg_status refuse(const fg_error *why, const char *reason, fg_error *err)
@@ -484,19 +562,19 @@ static fg_status refuse(const fg_error *why, const char *reason, fg_error *err)
 
 static fg_status return_to_good(fg_trainer *trainer, const fg_error *why, fg_error *err)
 {
-    const int64_t count = fgi_divergence_rollbacks(trainer);
-    const double factor = fgi_divergence_lr_factor(trainer);
+    const int64_t count = fgi_divergence_rollbacks(trainer->divergence);
+    const double factor = fgi_divergence_lr_factor(trainer->divergence);
     char path[512];
-    (void)snprintf(path, sizeof path, "%s", fgi_divergence_good(trainer));
+    (void)snprintf(path, sizeof path, "%s", fgi_divergence_good(trainer->divergence));
     FGI_TRY(load(trainer, path, err));
-    fgi_divergence_went_back(trainer, count, factor);
+    fgi_divergence_went_back(trainer->divergence, count, factor);
     fgi_saver_set_current(trainer->saver, false); /* it has the previous learning rate */
     fgi_log(FG_LOG_WARNING,
             "%s\nrollback %lld of at most %lld: training continues from step %lld (%s) with %g "
             "times the configured learning rate",
             why->message, (long long)count + 1,
             (long long)trainer->options.divergence.max_rollbacks, (long long)trainer->cursor.step,
-            path, fgi_divergence_lr_factor(trainer));
+            path, fgi_divergence_lr_factor(trainer->divergence));
     return FG_OK;
 }
 
@@ -511,9 +589,9 @@ static fg_status go_back(fg_trainer *trainer, fg_error *err)
     (void)snprintf(text, sizeof text, "the limit of rollbacks is reached (max_rollbacks=%lld)",
                    (long long)most);
     fg_status status = settle(trainer, &local);
-    if (status == FG_OK && fgi_divergence_rollbacks(trainer) >= most)
+    if (status == FG_OK && fgi_divergence_rollbacks(trainer->divergence) >= most)
         return refuse(&why, text, err);
-    if (status == FG_OK && fgi_divergence_good(trainer)[0] == '\0')
+    if (status == FG_OK && fgi_divergence_good(trainer->divergence)[0] == '\0')
         return refuse(&why, "there is no good checkpoint to roll back to", err);
     if (status == FG_OK)
         status = return_to_good(trainer, &why, &local);
@@ -534,7 +612,7 @@ static fg_status roll_back(fg_trainer *trainer, const fg_fit_data *data, fg_erro
         fg_optimizer_begin_step(trainer->model.optimizer, trainer->cursor.step - 1);
     fgi_windows_start_clock(trainer->windows);
     const fg_progress at = fgi_progress_at(trainer);
-    FGI_TRY(fgi_notify(trainer, FGI_ON_ROLLED_BACK, &at, err));
+    FGI_TRY(fgi_notify(trainer->callbacks, FGI_ON_ROLLED_BACK, &at, err));
     return save(trainer, FGI_RANK_NONE, err);
 }
 
@@ -542,12 +620,12 @@ static fg_status run(fg_trainer *trainer, const fg_task *task, const fg_fit_data
                      fg_error *err)
 {
     FGI_TRY(begin_run(trainer, task, data, err));
-    fgi_divergence_start(trainer);
+    fgi_divergence_start(trainer->divergence);
     FGI_TRY(save_first(trainer, err));
     if (has_more(trainer))
         FGI_TRY(fgi_sanity_check(trainer, data, err));
     fg_status status = run_steps(trainer, data, err);
-    while (status == FG_ENUMERIC && fgi_divergence_wants_rollback(trainer)) {
+    while (status == FG_ENUMERIC && fgi_divergence_wants_rollback(trainer->divergence)) {
         FGI_TRY(roll_back(trainer, data, err));
         status = run_steps(trainer, data, err);
     }
@@ -568,14 +646,28 @@ static bool has_lost_weights(fg_trainer *trainer)
     return trainer->model.lost_step != 0;
 }
 
+/* After a failure that left the weights intact: saves them if that makes sense. */
+static void rescue(fg_trainer *trainer, fg_error *err)
+{
+    const fgi_cursor *start = &trainer->fit.step_start;
+    if (!trainer->fit.has_started || !fgi_saver_can_rescue(trainer->saver, err->status))
+        return;
+    if (trainer->fit.is_in_step) { /* none of whose batches has changed a parameter */
+        trainer->cursor.position = start->position;
+        trainer->cursor.epoch_batches = start->epoch_batches;
+        trainer->cursor.has_read_epoch = start->has_read_epoch;
+    }
+    fgi_saver_rescue(trainer->saver, err);
+}
+
 /* An error ends the fit: saves what can be saved, and adds the path to the error. */
 static void end_failed(fg_trainer *trainer, fg_error *err)
 {
     const char *path = trainer->call.result.checkpoint;
     const bool is_lost = has_lost_weights(trainer);
     if (!is_lost)
-        fgi_saver_rescue(trainer, err);
-    fgi_saver_abandon(trainer);
+        rescue(trainer, err);
+    fgi_saver_abandon(trainer->saver);
     fgi_windows_abandon(trainer->windows);
     if (is_lost)
         (void)fgi_fail(err, err->status, "%s\nthe weights on the device are lost; %s%s",
@@ -587,7 +679,7 @@ static void end_failed(fg_trainer *trainer, fg_error *err)
  * reason. */
 static fg_status end_stopped(const fg_trainer *trainer, fg_error *err)
 {
-    const fg_error *failure = &trainer->fit.failure;
+    const fg_error *failure = &trainer->call.failure;
     const char *path = trainer->call.result.checkpoint;
     const char *saved = path[0] != '\0' ? "; saved in " : "";
     if (failure->status == FG_OK && trainer->call.result.stop_reason[0] != '\0')
@@ -595,7 +687,7 @@ static fg_status end_stopped(const fg_trainer *trainer, fg_error *err)
     if (failure->status == FG_OK)
         return fgi_fail(err, FG_ESTOPPED, "stopped at step %lld%s%s%s",
                         (long long)trainer->cursor.step,
-                        trainer->fit.is_asked_to_stop ? " on request" : "", saved, path);
+                        trainer->call.is_asked_to_stop ? " on request" : "", saved, path);
     if (path[0] == '\0')
         return fgi_fail(err, failure->status, "%s", failure->message);
     return fgi_fail(err, failure->status, "%s\nstopped at step %lld%s%s", failure->message,
@@ -606,9 +698,9 @@ static fg_status end_stopped(const fg_trainer *trainer, fg_error *err)
 static fg_status clean_up(fg_trainer *trainer, fg_status status, fg_error *err)
 {
     fg_error later = {0};
-    const fg_error *failure = &trainer->fit.failure;
-    const fg_status drained = fgi_feed_drain(trainer, &later);
-    fgi_step_profile_end(trainer);
+    const fg_error *failure = &trainer->call.failure;
+    const fg_status drained = fgi_feed_drain(trainer->feed, &later);
+    fgi_step_profile_end(trainer->step_profile, trainer->fit.has_started);
     if (status == FG_OK && drained != FG_OK) {
         status = drained;
         *err = later;
@@ -647,11 +739,12 @@ fg_status fg_trainer_fit(fg_trainer *trainer, const fg_task *task, const fg_fit_
         trainer->options.limits.overfit_batches > 0 || trainer->options.limits.overfit_fraction > 0;
     data = &own;
     trainer->call.is_running = true;
-    trainer->fit = (fgi_fit){.deadline_ns = deadline(trainer)};
+    trainer->call.deadline_ns = deadline(trainer);
+    trainer->fit = (fgi_fit){.total_steps = 0};
     fgi_saver_reset(trainer->saver);
     fgi_callbacks_reset(trainer->callbacks);
     if (trainer->options.handle_signals)
-        fgi_signals_catch(trainer);
+        fgi_signals_catch(&trainer->options, &trainer->call);
     fg_status status = run(trainer, task, data, &first);
     status = clean_up(trainer, status, &first);
     if (status == FG_EDEVMEM)
@@ -664,12 +757,13 @@ fg_status fg_trainer_fit(fg_trainer *trainer, const fg_task *task, const fg_fit_
     trainer->call.is_running = false;
     const fg_progress at = fgi_progress_at(trainer);
     fgi_logger_set_end(fgi_run_logger(trainer->run), status, first.message);
-    const fg_status told =
-        trainer->fit.has_started ? fgi_notify(trainer, FGI_ON_FIT_END, &at, &later) : FG_OK;
+    const fg_status told = trainer->fit.has_started
+                               ? fgi_notify(trainer->callbacks, FGI_ON_FIT_END, &at, &later)
+                               : FG_OK;
     if (status == FG_OK && told != FG_OK) {
         status = told;
         first = later;
     }
-    fgi_run_release(trainer);
+    fgi_run_release(trainer->run);
     return fgi_trainer_leave(trainer, status, &first, err);
 }

@@ -152,7 +152,7 @@ static void scale_lr(fg_trainer *trainer)
     const double factor = (rule == LINEAR ? k
                            : rule == SQRT ? sqrt(k)
                                           : 1) *
-                          fgi_divergence_lr_factor(trainer);
+                          fgi_divergence_lr_factor(trainer->divergence);
     settings->lr_scaling = rules[rule];
     settings->lr_factor = factor;
     settings->lr_given = optimizer != NULL ? fgi_optimizer_base_lr(optimizer) : trainer->preview.lr;

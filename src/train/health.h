@@ -10,22 +10,32 @@
 
 typedef struct fgi_health fgi_health;
 
-fg_status fgi_health_create(fgi_health **out, fg_error *err);
+struct fgi_precision;
+
+/* Parts of the Trainer. */
+typedef struct fgi_health_uses {
+    const fg_trainer_options *options;
+    const struct fgi_precision *precision;
+    fg_client *const *client;       /* NULL before the first call */
+    fg_optimizer *const *optimizer; /* NULL before the first fit */
+} fgi_health_uses;
+
+fg_status fgi_health_create(const fgi_health_uses *uses, fgi_health **out, fg_error *err);
 void fgi_health_destroy(fgi_health *health); /* NULL is allowed */
-/* Prepares the optimizer: loss scaling, stochastic rounding, anomaly detection. */
-fg_status fgi_health_prepare(fg_trainer *trainer, fg_error *err);
-/* The values as a tensor, f32[FGI_HEALTH_SIZE]. */
-fg_tensor fgi_health_value(fg_trainer *trainer, fg_trace *trace);
-/* Takes values that have arrived. Errors: FG_ENUMERIC for an anomaly. */
-fg_status fgi_health_take(fg_trainer *trainer, const float *values, int64_t step, fg_error *err);
+/* Takes values that have arrived, f32[FGI_HEALTH_SIZE]. */
+void fgi_health_take(fgi_health *health, const float *values, int64_t step);
+/* After all steps so far: waits for the last values, and takes them. */
+fg_status fgi_health_read(fgi_health *health, int64_t step, fg_error *err);
+/* The anomaly that was taken last: the parameter, whether its gradient has a NaN, and the step.
+ * NULL: none. */
+const fg_variable *fgi_health_anomaly(const fgi_health *health, bool *out_is_nan,
+                                      int64_t *out_step);
 /* The steps so far with a gradient that is not finite, as last known, and the first of them (0:
  * unknown). */
-int64_t fgi_health_bad(const fg_trainer *trainer, int64_t *out_first);
-/* At the end of a run, after all steps: waits for the last values. */
-fg_status fgi_health_end(fg_trainer *trainer, fg_error *err);
+int64_t fgi_health_bad(const fgi_health *health, int64_t *out_first);
 /* Writes them as metrics, at most FGI_HEALTH_METRICS; returns how many. */
-size_t fgi_health_metrics(const fg_trainer *trainer, fg_metric *out);
+size_t fgi_health_metrics(const fgi_health *health, fg_metric *out);
 /* Writes them to the result. */
-void fgi_health_result(const fg_trainer *trainer, fg_result *out);
+void fgi_health_result(const fgi_health *health, fg_result *out);
 
 #endif

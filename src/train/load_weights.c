@@ -2,17 +2,25 @@
  * first variable is set, so that a failure changes nothing and the report lists all mismatches.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "train/load_weights.h"
-
 #include <fnmatch.h>
+#include <inttypes.h>
+#include <jansson.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/log.h"
+#include "base/reserved.h"
 #include "base/text.h"
+#include "input/json_file.h"
+#include "optim/optimizer.h"
+#include "trace/trace.h"
 #include "train/file_order.h"
+#include "train/host_copy.h"
+#include "train/load_weights.h"
 #include "train/stage.h"
+#include "train/state.h"
 
 /* Everything that a report owns is in one of these blocks. */
 typedef struct matching {
@@ -372,5 +380,369 @@ done:
     fgi_free(p.tensors);
     fgi_free(p.variables);
     fgi_free(p.entries);
+    return status;
+}
+
+/* ---- optimizers and states ------------------------------------------------------------------- */
+
+/* ---- names for messages ---------------------------------------------------------------------- */
+
+/* A list of names for a message: the first few, and how many more. */
+typedef struct name_list {
+    fgi_buf text;
+    size_t count;
+} name_list;
+
+static void list_name(name_list *list, const char *name)
+{
+    enum { SHOWN = 4 };
+    if (list->count < SHOWN)
+        fgi_buf_printf(&list->text, "%s'%s'", list->count > 0 ? ", " : "", name);
+    else if (list->count == SHOWN)
+        fgi_buf_puts(&list->text, ", ...");
+    list->count++;
+}
+
+/* "path: what: 'a', 'b'", unless the list is empty. */
+static void warn_of(const char *path, const char *what, name_list *list)
+{
+    if (list->count > 0 && list->text.data != NULL)
+        fgi_log(FG_LOG_WARNING, "%s: %s: %s", path, what, list->text.data);
+    fgi_buf_fini(&list->text);
+}
+
+/* ---- the optimizer --------------------------------------------------------------------------- */
+
+/* Whether the parameter was frozen when the checkpoint was written. */
+static bool was_frozen(const json_t *list, const char *name)
+{
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *other = json_string_value(json_array_get(list, i));
+        if (other != NULL && strcmp(other, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Warns if a run continues with other parameters frozen than before. */
+static void compare_frozen(const fg_optimizer *optimizer, const json_t *frozen, const char *path)
+{
+    name_list now_trained = {0}, now_frozen = {0};
+    for (size_t i = 0; i < fg_optimizer_parameter_count(optimizer); i++) {
+        const fg_variable *parameter = fg_optimizer_parameter_at(optimizer, i);
+        const char *name = fg_variable_name(parameter);
+        const bool before = was_frozen(frozen, name), now = !fg_variable_is_trainable(parameter);
+        if (before != now)
+            list_name(now ? &now_frozen : &now_trained, name);
+    }
+    warn_of(path, "parameters that were frozen are trained now", &now_trained);
+    warn_of(path, "parameters that were trained are frozen now", &now_frozen);
+}
+
+/* The checkpoint does not have this variable of the optimizer. */
+static fg_status load_absent(fg_optimizer *optimizer, size_t i, const char *path,
+                             const json_t *frozen, fg_error *err)
+{
+    fg_variable *variable = fg_optimizer_variable_at(optimizer, i);
+    const char *name = fg_variable_name(variable);
+    const fg_variable *parameter = fgi_optimizer_parameter_of(optimizer, name);
+    int32_t step = 0;
+    /* a run with another precision had no loss scale, and older versions no health */
+    if (i >= fgi_optimizer_guard_first(optimizer) || fgi_optimizer_is_missed(name))
+        return FG_OK;
+    if (parameter == NULL || !was_frozen(frozen, fg_variable_name(parameter)))
+        return fgi_fail(err, FG_EFORMAT, "%s: has no '%s', which the optimizer needs", path, name);
+    FGI_TRY(fgi_variable_read_as(fg_optimizer_variable_at(optimizer, 0), &step, sizeof step,
+                                 "optimizer", err));
+    return fgi_optimizer_start_late(optimizer, parameter, step, err);
+}
+
+/* The variables that the checkpoint needs, and no updates missed but those it counts. */
+static fg_status expect_variables(fg_optimizer *optimizer, const fg_ckpt *ckpt, fg_ckpt_part part,
+                                  fg_error *err)
+{
+    const int32_t zero = 0;
+    for (size_t i = 0; i < fg_ckpt_count(ckpt); i++)
+        if (fg_ckpt_info(ckpt, i)->part == part)
+            FGI_TRY(fgi_optimizer_expect(optimizer, fg_ckpt_info(ckpt, i)->name, err));
+    for (size_t i = 0; i < fg_optimizer_variable_count(optimizer); i++) {
+        fg_variable *variable = fg_optimizer_variable_at(optimizer, i);
+        if (fgi_optimizer_is_missed(fg_variable_name(variable)))
+            FGI_TRY(fg_variable_set(variable, &zero, sizeof zero, err));
+    }
+    return FG_OK;
+}
+
+fg_status fgi_optimizer_load(fg_optimizer *optimizer, const fg_ckpt *ckpt, const char *path,
+                             fg_ckpt_part part, const json_t *frozen, fg_error *err)
+{
+    FGI_TRY(expect_variables(optimizer, ckpt, part, err));
+    /* the first is the number of updates; loading an absent variable may add to the list */
+    for (size_t i = 0; i < fg_optimizer_variable_count(optimizer); i++) {
+        fg_variable *variable = fg_optimizer_variable_at(optimizer, i);
+        size_t index = 0;
+        if (fg_ckpt_find(ckpt, part, fg_variable_name(variable), &index))
+            FGI_TRY(fgi_load_named(ckpt, path, part, fg_variable_name(variable), variable, err));
+        else
+            FGI_TRY(load_absent(optimizer, i, path, frozen, err));
+    }
+    compare_frozen(optimizer, frozen, path);
+    return FG_OK;
+}
+
+/* ---- state of the module --------------------------------------------------------------------- */
+
+/* Names in the checkpoint that match no variable of the module. */
+static void list_extra(const fg_module *module, const fg_ckpt *ckpt, name_list *extra)
+{
+    const size_t skip = strlen(FGI_MODULE_STATE);
+    for (size_t i = 0; i < fg_ckpt_count(ckpt); i++) {
+        const fg_tensor_info *info = fg_ckpt_info(ckpt, i);
+        if (info->part != FG_CKPT_STATE || strncmp(info->name, FGI_MODULE_STATE, skip) != 0)
+            continue;
+        const fg_variable *variable = fg_module_find(module, info->name + skip);
+        if (variable == NULL || fg_variable_get_kind(variable) != FG_STATE)
+            list_name(extra, info->name + skip);
+    }
+}
+
+/* Checkpoints of older versions have none of it: such state keeps its initial value. */
+fg_status fgi_module_state_load(const fg_module *module, const fg_ckpt *ckpt, const char *path,
+                                fg_error *err)
+{
+    fg_status status = FG_OK;
+    name_list missing = {0}, extra = {0};
+    for (size_t i = 0; i < fg_module_variable_count(module) && status == FG_OK; i++) {
+        fg_variable *variable = fg_module_variable_at(module, i);
+        fgi_buf name = {0};
+        size_t index = 0;
+        if (fg_variable_get_kind(variable) != FG_STATE)
+            continue;
+        fgi_buf_printf(&name, FGI_MODULE_STATE "%s", fg_variable_name(variable));
+        status = fgi_buf_status(&name, err);
+        if (status == FG_OK && !fg_ckpt_find(ckpt, FG_CKPT_STATE, name.data, &index))
+            list_name(&missing, fg_variable_name(variable));
+        else if (status == FG_OK)
+            status = fgi_load_named(ckpt, path, FG_CKPT_STATE, name.data, variable, err);
+        fgi_buf_fini(&name);
+    }
+    list_extra(module, ckpt, &extra);
+    warn_of(path,
+            "state variables of the module that it does not contain keep their initial values",
+            &missing);
+    warn_of(path, "state variables in it that the module does not have are ignored", &extra);
+    return status;
+}
+
+/* ---- files of loops without a Trainer -------------------------------------------------------- */
+
+/* ---- saving ---------------------------------------------------------------------------------- */
+
+/* The number of steps done. */
+static int64_t steps_done(const fg_optimizer *optimizer)
+{
+    if (optimizer == NULL || !optimizer->has_run)
+        return 0;
+    return optimizer->step_now + (optimizer->has_begun ? 0 : 1);
+}
+
+/* The frozen parameters as a JSON list; fgi_buf_fini(out). */
+static fg_status frozen_text(const fg_optimizer *optimizer, fgi_buf *out, fg_error *err)
+{
+    json_t *list = json_array();
+    bool ok = list != NULL;
+    for (size_t i = 0; optimizer != NULL && i < fg_optimizer_parameter_count(optimizer); i++) {
+        const fg_variable *parameter = fg_optimizer_parameter_at(optimizer, i);
+        if (!fg_variable_is_trainable(parameter))
+            ok = ok && json_array_append_new(list, json_string(fg_variable_name(parameter))) == 0;
+    }
+    ok = ok && fgi_json_write(list, JSON_COMPACT, out);
+    json_decref(list);
+    fgi_buf_putc(out, '\0');
+    return ok ? fgi_buf_status(out, err) : fgi_no_memory(err);
+}
+
+fg_status fg_module_save(const fg_module *module, const char *path, fg_error *err)
+{
+    fgi_host_copy copy = {0};
+    fg_status status;
+    if (module == NULL)
+        return fgi_fail(err, FG_EINVAL, "fg_module_save: no module");
+    FGI_TRY(fg_module_error(module, err));
+    FGI_DONE(fgi_host_copy_init(&copy, module, NULL, 0, err));
+    FGI_DONE(fgi_host_copy_model(&copy, module, err));
+    FGI_DONE(fgi_host_copy_await(&copy, err));
+    FGI_DONE(fgi_host_copy_turn(&copy, err));
+    FGI_DONE(fg_safetensors_write(path, copy.tensors, copy.count, NULL, err));
+done:
+    fgi_host_copy_fini(&copy);
+    return status;
+}
+
+fg_status fg_optimizer_save(const fg_optimizer *optimizer, const char *path, fg_error *err)
+{
+    fgi_host_copy copy = {0};
+    fgi_buf frozen = {0};
+    fg_status status;
+    char steps[24];
+    if (optimizer == NULL)
+        return fgi_fail(err, FG_EINVAL, "fg_optimizer_save: no optimizer");
+    (void)snprintf(steps, sizeof steps, "%" PRId64, steps_done(optimizer));
+    FGI_DONE(frozen_text(optimizer, &frozen, err));
+    const char *const metadata[] = {FGI_STEP_KEY, steps, FGI_FROZEN_META, frozen.data, NULL};
+    FGI_DONE(fgi_host_copy_init(&copy, NULL, optimizer, 0, err));
+    FGI_DONE(fgi_host_copy_optimizer(&copy, optimizer, err));
+    FGI_DONE(fgi_host_copy_await(&copy, err));
+    FGI_DONE(fgi_host_copy_turn(&copy, err));
+    FGI_DONE(fg_safetensors_write(path, copy.tensors, copy.count, metadata, err));
+done:
+    fgi_buf_fini(&frozen);
+    fgi_host_copy_fini(&copy);
+    return status;
+}
+
+static fg_status gather(fgi_host_copy *copy, const fg_module *module, const fg_optimizer *optimizer,
+                        fg_error *err)
+{
+    FGI_TRY(fgi_host_copy_init(copy, module, optimizer, 0, err));
+    FGI_TRY(fgi_host_copy_model(copy, module, err));
+    if (optimizer != NULL)
+        FGI_TRY(fgi_host_copy_optimizer(copy, optimizer, err));
+    FGI_TRY(fgi_host_copy_state(copy, module, err));
+    FGI_TRY(fgi_host_copy_await(copy, err));
+    return fgi_host_copy_turn(copy, err);
+}
+
+fg_status fg_training_save(const char *path, const fg_module *module, const fg_optimizer *optimizer,
+                           const fg_training_options *options, fg_error *err)
+{
+    static const fg_training_options none;
+    const fg_training_options *o = options != NULL ? options : &none;
+    const fg_client_info *info = o->client != NULL ? fg_client_get_info(o->client) : NULL;
+    fgi_host_copy copy = {0};
+    fgi_buf frozen = {0};
+    fg_status status;
+    char steps[24];
+    if (module == NULL)
+        return fgi_fail(err, FG_EINVAL, "fg_training_save: no module");
+    FGI_TRY_RESERVED(fg_training_options, options, err);
+    FGI_TRY(fg_module_error(module, err));
+    (void)snprintf(steps, sizeof steps, "%" PRId64, steps_done(optimizer));
+    FGI_DONE(frozen_text(optimizer, &frozen, err));
+    const char *const metadata[] = {FGI_STEP_KEY, steps, FGI_FROZEN_META, frozen.data, NULL};
+    FGI_DONE(gather(&copy, module, optimizer, err));
+    const fg_ckpt_content content = {.model = copy.tensors,
+                                     .model_count = copy.model_count,
+                                     .state = copy.tensors + copy.model_count,
+                                     .state_count = copy.count - copy.model_count,
+                                     .state_json = o->state_json,
+                                     .process_index = info != NULL ? info->process_index : 0,
+                                     .process_count = info != NULL ? info->process_count : 1,
+                                     .attachments = o->attachments,
+                                     .attachment_count = o->attachment_count,
+                                     .metadata = metadata};
+    FGI_DONE(fg_ckpt_save(path, &content, err));
+done:
+    fgi_buf_fini(&frozen);
+    fgi_host_copy_fini(&copy);
+    return status;
+}
+
+/* ---- loading --------------------------------------------------------------------------------- */
+
+fg_status fg_module_load(fg_module *module, const char *path, const fg_load_options *options,
+                         fg_load_report *report, fg_error *err)
+{
+    fg_ckpt *ckpt = NULL;
+    if (report != NULL)
+        *report = (fg_load_report){0};
+    if (module == NULL)
+        return fgi_fail(err, FG_EINVAL, "fg_module_load: no module");
+    FGI_TRY(fg_module_error(module, err));
+    FGI_TRY_RESERVED(fg_load_options, options, err);
+    FGI_TRY(fg_ckpt_open(path, &ckpt, err));
+    const fg_status status = fgi_weights_load(module, ckpt, path, options, report, err);
+    fg_ckpt_close(ckpt);
+    return status;
+}
+
+/* Reads the number of steps (-1: not recorded) and the frozen parameters (a new reference or NULL)
+ * from the file's metadata, or from the Trainer's state.json. */
+static int64_t look_up(const fg_ckpt *ckpt, const char *path, json_t **out_frozen)
+{
+    int64_t steps = -1;
+    json_t *root = NULL, *frozen = NULL;
+    const char *text = fg_ckpt_metadata(ckpt, FGI_STEP_KEY), *state = fg_ckpt_state_json(ckpt);
+    const char *list = fg_ckpt_metadata(ckpt, FGI_FROZEN_META);
+    if (state != NULL && fgi_json_parse(path, 0, state, strlen(state), &root, NULL) == FG_OK &&
+        json_is_integer(json_object_get(root, "step")))
+        steps = json_integer_value(json_object_get(root, "step"));
+    if (list == NULL)
+        frozen = json_incref(json_object_get(root, FGI_FROZEN_KEY));
+    else if (fgi_json_parse(path, 0, list, strlen(list), &frozen, NULL) != FG_OK)
+        frozen = NULL;
+    if (text != NULL && !fgi_parse_i64(fgi_str_of(text), &steps))
+        steps = -1;
+    json_decref(root);
+    *out_frozen = frozen;
+    return steps;
+}
+
+static fg_status load_optimizer(fg_optimizer *optimizer, const fg_ckpt *ckpt, const char *path,
+                                int64_t *out_steps, fg_error *err)
+{
+    const bool is_folder = fg_ckpt_state_json(ckpt) != NULL;
+    json_t *frozen = NULL;
+    fg_status status;
+    *out_steps = look_up(ckpt, path, &frozen);
+    if (*out_steps < 0)
+        FGI_DONE(fgi_fail(err, FG_EFORMAT, "%s: does not contain the number of steps", path));
+    FGI_DONE(fgi_optimizer_load(optimizer, ckpt, path, is_folder ? FG_CKPT_STATE : FG_CKPT_MODEL,
+                                frozen, err));
+    fg_optimizer_begin_step(optimizer, *out_steps);
+done:
+    json_decref(frozen);
+    return status;
+}
+
+fg_status fg_optimizer_load(fg_optimizer *optimizer, const char *path, fg_error *err)
+{
+    fg_ckpt *ckpt = NULL;
+    int64_t steps;
+    if (optimizer == NULL)
+        return fgi_fail(err, FG_EINVAL, "fg_optimizer_load: no optimizer");
+    FGI_TRY(fg_ckpt_open(path, &ckpt, err));
+    const fg_status status = load_optimizer(optimizer, ckpt, path, &steps, err);
+    fg_ckpt_close(ckpt);
+    return status;
+}
+
+fg_status fg_training_load(const char *path, fg_module *module, fg_optimizer *optimizer,
+                           int64_t *out_step, fg_error *err)
+{
+    fg_ckpt *ckpt = NULL;
+    fg_status status;
+    int64_t steps = 0;
+    json_t *frozen = NULL;
+    if (module == NULL)
+        return fgi_fail(err, FG_EINVAL, "fg_training_load: no module");
+    FGI_TRY(fg_module_error(module, err));
+    FGI_TRY(fg_ckpt_open(path, &ckpt, err));
+    if (fg_ckpt_state_json(ckpt) == NULL)
+        FGI_DONE(fgi_fail(err, FG_EINVAL,
+                          "%s: is a file of weights, not a checkpoint to continue from\n"
+                          "fg_module_load reads it",
+                          path));
+    FGI_DONE(fgi_weights_load(module, ckpt, path, NULL, NULL, err));
+    FGI_DONE(fgi_module_state_load(module, ckpt, path, err));
+    if (optimizer != NULL)
+        FGI_DONE(load_optimizer(optimizer, ckpt, path, &steps, err));
+    else
+        steps = look_up(ckpt, path, &frozen);
+    if (out_step != NULL)
+        *out_step = steps;
+done:
+    json_decref(frozen);
+    fg_ckpt_close(ckpt);
     return status;
 }

@@ -23,7 +23,7 @@ static const char *const suffixes[] = {[FGI_PREDICTION_CSV] = ".csv",
 fg_status fgi_prediction_format_of(const char *path, fgi_prediction_format *out,
                                    bool *out_has_suffix, fg_error *err)
 {
-    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    const char *name = fgi_after_last(path, '/');
     const char *suffix = strrchr(name, '.');
     const bool has_suffix = suffix != NULL && suffix > name;
     if (out_has_suffix != NULL)

@@ -14,20 +14,13 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/thread.h"
-#include "train/accumulate.h"
 #include "train/activity.h"
 #include "base/timeline.h"
-#include "train/callbacks.h"
-#include "train/divergence.h"
-#include "train/health.h"
 #include "train/rank.h"
 #include "train/saver.h"
-#include "train/snapshot.h"
-#include "train/trainer.h"
-#include "train/watchdog.h"
-#include "train/windows.h"
 
 struct fgi_saver {
+    fgi_saver_uses of;
     fgi_snapshot *snapshot; /* being written, or NULL */
     fgi_thread thread;
     bool has_thread;
@@ -42,10 +35,13 @@ struct fgi_saver {
     char last[512];         /* saved or loaded by this Trainer; "": none */
 };
 
-fg_status fgi_saver_create(fgi_saver **out, fg_error *err)
+fg_status fgi_saver_create(const fgi_saver_uses *uses, fgi_saver **out, fg_error *err)
 {
     *out = fgi_calloc(1, sizeof **out);
-    return *out != NULL ? FG_OK : fgi_no_memory(err);
+    if (*out == NULL)
+        return fgi_no_memory(err);
+    (*out)->of = *uses;
+    return FG_OK;
 }
 
 void fgi_saver_destroy(fgi_saver *saver) { fgi_free(saver); }
@@ -58,10 +54,10 @@ void fgi_saver_reset(fgi_saver *saver)
     saver->begun_ns = fgi_now_ns();
 }
 
-bool fgi_saver_is_due(const fg_trainer *trainer)
+bool fgi_saver_is_due(const fgi_saver *saver)
 {
-    const double every_s = trainer->options.checkpoints.save_every_s;
-    return every_s > 0 && (double)(fgi_now_ns() - trainer->saver->begun_ns) >= every_s * 1e9;
+    const double every_s = saver->of.o->save_every_s;
+    return every_s > 0 && (double)(fgi_now_ns() - saver->begun_ns) >= every_s * 1e9;
 }
 
 bool fgi_saver_is_busy(const fgi_saver *saver) { return saver->snapshot != NULL; }
@@ -73,8 +69,6 @@ void fgi_saver_set_current(fgi_saver *saver, bool is_current) { saver->is_curren
 void fgi_saver_request(fgi_saver *saver, bool is_requested) { saver->is_requested = is_requested; }
 
 bool fgi_saver_is_requested(const fgi_saver *saver) { return saver->is_requested; }
-
-void fg_trainer_request_save(const fg_trainer *trainer) { fgi_saver_request(trainer->saver, true); }
 
 const char *fgi_saver_last(const fgi_saver *saver) { return saver->last; }
 
@@ -99,42 +93,40 @@ static void *run_thread(void *self)
 }
 
 /* Waits for the thread, if there is one. */
-static void join(fg_trainer *trainer)
+static void join(fgi_saver *saver)
 {
-    fgi_saver *saver = trainer->saver;
     if (!saver->has_thread)
         return;
-    fgi_span span = {FGI_CHECKPOINT, FGI_TRAIN, trainer->cursor.step, "checkpoint",
+    fgi_span span = {FGI_CHECKPOINT, FGI_TRAIN, saver->of.cursor->step, "checkpoint",
                      .name = "wait for checkpoint"};
-    fgi_span_begin(&trainer->spans, &span);
+    fgi_span_begin(saver->of.spans, &span);
     fgi_thread_join(saver->thread);
     saver->has_thread = false;
-    fgi_windows_exclude(trainer->windows, fgi_span_end(&span));
+    fgi_windows_exclude(saver->of.windows, fgi_span_end(&span));
 }
 
-void fgi_checkpoint_remember(fg_trainer *trainer, const char *path)
+void fgi_saver_remember(fgi_saver *saver, const char *path)
 {
-    fg_result *result = &trainer->call.result;
+    fg_result *result = &saver->of.call->result;
     (void)snprintf(result->checkpoint, sizeof result->checkpoint, "%s", path);
-    (void)snprintf(trainer->saver->last, sizeof trainer->saver->last, "%s", path);
-    fgi_watch_checkpoint(trainer->watchdog, path);
+    (void)snprintf(saver->last, sizeof saver->last, "%s", path);
+    fgi_watch_checkpoint(saver->of.watchdog, path);
 }
 
 /* "the last checkpoint is PATH" */
-static void put_kept(const fg_trainer *trainer, char *out, size_t size)
+static void put_kept(const fgi_saver *saver, char *out, size_t size)
 {
-    const char *path = trainer->call.result.checkpoint;
+    const char *path = saver->of.call->result.checkpoint;
     (void)snprintf(out, size, "%s%s",
                    path[0] != '\0' ? "the last checkpoint is " : "there is no checkpoint", path);
 }
 
 /* The state is not on the disk; several failures in a row are an error. */
-static fg_status take_failure(fg_trainer *trainer, const fgi_snapshot_info *info, fg_error *err)
+static fg_status take_failure(fgi_saver *saver, const fgi_snapshot_info *info, fg_error *err)
 {
-    fgi_saver *saver = trainer->saver;
     const fg_error *why = &saver->error;
     char kept[600];
-    put_kept(trainer, kept, sizeof kept);
+    put_kept(saver, kept, sizeof kept);
     saver->is_current = false;
     saver->failures++;
     if (saver->failures >= FGI_SAVES_FAILED && !saver->is_ending) {
@@ -147,42 +139,40 @@ static fg_status take_failure(fg_trainer *trainer, const fgi_snapshot_info *info
     return FG_OK;
 }
 
-static fg_status take_success(fg_trainer *trainer, const fgi_snapshot_info *info, fg_error *err)
+static fg_status take_success(fgi_saver *saver, const fgi_snapshot_info *info, fg_error *err)
 {
-    fgi_saver *saver = trainer->saver;
-    const fgi_best_rule rule = fgi_best_rule_of(&trainer->options.checkpoints);
+    const fgi_best_rule rule = fgi_best_rule_of(saver->of.o);
     fg_progress at = info->at;
     saver->failures = 0;
-    fgi_best_list_enter(&trainer->cursor.top, &rule, at.step, info->name);
-    fgi_checkpoint_remember(trainer, info->path);
-    fgi_divergence_note_checkpoint(trainer, info->path, info->at.step, info->is_suspected);
-    at.path = trainer->call.result.checkpoint;
-    return fgi_notify(trainer, FGI_ON_SAVED, &at, err);
+    fgi_best_list_enter(&saver->of.cursor->top, &rule, at.step, info->name);
+    fgi_saver_remember(saver, info->path);
+    fgi_divergence_note_checkpoint(saver->of.divergence, info->path, info->at.step,
+                                   info->is_suspected);
+    at.path = saver->of.call->result.checkpoint;
+    return fgi_notify(saver->of.callbacks, FGI_ON_SAVED, &at, err);
 }
 
-fg_status fgi_saver_collect(fg_trainer *trainer, bool wait, fg_error *err)
+fg_status fgi_saver_collect(fgi_saver *saver, bool wait, fg_error *err)
 {
-    fgi_saver *saver = trainer->saver;
     fg_status status = FG_OK;
     if (saver->snapshot == NULL ||
         (!wait && !atomic_load_explicit(&saver->is_written, memory_order_acquire)))
         return FG_OK;
-    join(trainer);
+    join(saver);
     fgi_snapshot *snapshot = saver->snapshot;
     saver->snapshot = NULL;
     const fgi_snapshot_info *info = fgi_snapshot_get_info(snapshot);
-    status = saver->error.status != FG_OK ? take_failure(trainer, info, err)
-                                          : take_success(trainer, info, err);
+    status = saver->error.status != FG_OK ? take_failure(saver, info, err)
+                                          : take_success(saver, info, err);
     fgi_snapshot_destroy(snapshot);
     return status;
 }
 
-void fgi_saver_abandon(fg_trainer *trainer)
+void fgi_saver_abandon(fgi_saver *saver)
 {
-    fgi_saver *saver = trainer->saver;
-    join(trainer);
+    join(saver);
     if (saver->snapshot != NULL && saver->error.status == FG_OK)
-        fgi_checkpoint_remember(trainer, fgi_snapshot_get_info(saver->snapshot)->path);
+        fgi_saver_remember(saver, fgi_snapshot_get_info(saver->snapshot)->path);
     fgi_snapshot_destroy(saver->snapshot);
     saver->snapshot = NULL;
 }
@@ -197,79 +187,64 @@ static void start_writing(fgi_saver *saver, fgi_snapshot *take_snapshot)
         (void)write_snapshot(saver); /* no thread: write it now */
 }
 
-fg_status fgi_saver_begin(fg_trainer *trainer, fg_error *err)
+fg_status fgi_saver_begin(fgi_saver *saver, fg_error *err)
 {
-    fgi_saver *saver = trainer->saver;
     fgi_snapshot *snapshot = NULL;
-    FGI_TRY(fgi_saver_collect(trainer, true, err));
-    if (fgi_stage_accumulator(trainer->stage[FGI_TRAIN]) != NULL) /* the last update is not known */
-        FGI_TRY(fgi_health_end(trainer, err));
-    fgi_span span = {FGI_CHECKPOINT, FGI_TRAIN, trainer->cursor.step, "checkpoint",
+    FGI_TRY(fgi_saver_collect(saver, true, err));
+    fgi_span span = {FGI_CHECKPOINT, FGI_TRAIN, saver->of.cursor->step, "checkpoint",
                      .name = "start checkpoint"};
-    fgi_span_begin(&trainer->spans, &span);
+    fgi_span_begin(saver->of.spans, &span);
     saver->begun_ns = span.begin_ns;
-    const fg_status status = fgi_snapshot_take(trainer, &snapshot, err);
+    const fg_status status = saver->of.take(saver->of.self, &snapshot, err);
     if (status == FG_OK)
         start_writing(saver, snapshot);
-    fgi_windows_exclude(trainer->windows, fgi_span_end(&span));
+    fgi_windows_exclude(saver->of.windows, fgi_span_end(&span));
     if (status != FG_OK)
         return status;
-    return trainer->options.checkpoints.wait_for_saves ? fgi_saver_collect(trainer, true, err)
-                                                       : FG_OK;
+    return saver->of.o->wait_for_saves ? fgi_saver_collect(saver, true, err) : FG_OK;
 }
 
 /* Saves the state; is_current is whether that succeeded. */
-static fg_status try_to_save(fg_trainer *trainer, fg_error *err)
+static fg_status try_to_save(fgi_saver *saver, fg_error *err)
 {
-    FGI_TRY(fgi_saver_begin(trainer, err));
-    return fgi_saver_collect(trainer, true, err);
+    FGI_TRY(fgi_saver_begin(saver, err));
+    return fgi_saver_collect(saver, true, err);
 }
 
-fg_status fgi_saver_finish(fg_trainer *trainer, fg_error *err)
+fg_status fgi_saver_finish(fgi_saver *saver, fg_error *err)
 {
-    fgi_saver *saver = trainer->saver;
     char kept[600];
-    if (trainer->options.checkpoints.run_dir == NULL)
+    if (saver->of.o->run_dir == NULL)
         return FG_OK;
     saver->is_ending = true;
-    fg_status status = fgi_saver_collect(trainer, true, err);
-    for (int i = 0; i < 2 && status == FG_OK && !trainer->saver->is_current; i++)
-        status = try_to_save(trainer, err);
+    fg_status status = fgi_saver_collect(saver, true, err);
+    for (int i = 0; i < 2 && status == FG_OK && !saver->is_current; i++)
+        status = try_to_save(saver, err);
     saver->is_ending = false;
     if (status != FG_OK || saver->is_current)
         return status;
-    put_kept(trainer, kept, sizeof kept);
+    put_kept(saver, kept, sizeof kept);
     saver->has_given_up = true;
     return fgi_fail(err, saver->error.status, "the state at step %lld could not be saved: %s\n%s",
-                    (long long)trainer->cursor.step, saver->error.message, kept);
+                    (long long)saver->of.cursor->step, saver->error.message, kept);
 }
 
-/* Whether there is a state that can be saved and is worth it. After a NaN in a gradient it is not:
- * the previous checkpoint is more useful. */
-static bool can_be_saved(const fg_trainer *trainer, fg_status status)
+/* After a NaN in a gradient it is not: the previous checkpoint is more useful. */
+bool fgi_saver_can_rescue(fgi_saver *saver, fg_status status)
 {
-    return trainer->fit.has_started && trainer->options.checkpoints.run_dir != NULL &&
-           trainer->cursor.step > 0 && !trainer->saver->is_current &&
-           !trainer->saver->has_given_up && status != FG_ENUMERIC;
+    join(saver);
+    if (saver->snapshot != NULL && saver->error.status != FG_OK)
+        saver->is_current = false; /* try again */
+    return saver->of.o->run_dir != NULL && saver->of.cursor->step > 0 && !saver->is_current &&
+           !saver->has_given_up && status != FG_ENUMERIC;
 }
 
-void fgi_saver_rescue(fg_trainer *trainer, fg_error *err)
+void fgi_saver_rescue(fgi_saver *saver, fg_error *err)
 {
     fg_error why = {0};
-    join(trainer);
-    if (trainer->saver->snapshot != NULL && trainer->saver->error.status != FG_OK)
-        trainer->saver->is_current = false; /* try again */
-    if (!can_be_saved(trainer, err->status))
-        return;
-    if (trainer->fit.is_in_step) { /* none of whose batches has changed a parameter */
-        const fgi_cursor *start = &trainer->fit.step_start;
-        trainer->cursor.position = start->position;
-        trainer->cursor.epoch_batches = start->epoch_batches;
-        trainer->cursor.has_read_epoch = start->has_read_epoch;
-    }
-    if (fgi_saver_finish(trainer, &why) == FG_OK)
+    if (fgi_saver_finish(saver, &why) == FG_OK)
         (void)fgi_fail(err, err->status, "%s\nstopped at step %lld; saved in %s", err->message,
-                       (long long)trainer->cursor.step, trainer->call.result.checkpoint);
+                       (long long)saver->of.cursor->step, saver->of.call->result.checkpoint);
     else if (strcmp(err->message, why.message) != 0)
         (void)fgi_fail(err, err->status, "%s\n%s", err->message, why.message);
 }

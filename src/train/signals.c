@@ -17,9 +17,7 @@
 #include "base/print.h"
 #include "base/text.h"
 #include "base/thread.h"
-#include "train/run_folder.h"
 #include "train/signals.h"
-#include "train/trainer.h"
 
 enum { SIGNALS = 3 };
 _Static_assert(ATOMIC_INT_LOCK_FREE == 2, "a signal handler may only touch atomics without locks");
@@ -81,9 +79,8 @@ static void put_work(int note, bool is_saved, char *out, size_t size)
         (void)snprintf(out, size, "finishing %d step%s%s", note, fgi_s(note), after);
 }
 
-static void prepare_notes(const fg_trainer *trainer)
+static void prepare_notes(const fg_trainer_options *o)
 {
-    const fg_trainer_options *o = &trainer->options;
     const bool is_saved = o->checkpoints.run_dir != NULL;
     char work[80];
     for (int k = 0; k < NOTES; k++)
@@ -122,12 +119,12 @@ static void install(void)
                    before_pipe.sa_handler == SIG_DFL && sigaction(SIGPIPE, &ignore, NULL) == 0;
 }
 
-void fgi_signals_catch(fg_trainer *trainer)
+void fgi_signals_catch(const fg_trainer_options *o, fgi_call *call)
 {
-    trainer->fit.saves_seen = atomic_load(&saves);
+    call->saves_seen = atomic_load(&saves);
     (void)pthread_mutex_lock(&lock);
     if (users++ == 0) {
-        prepare_notes(trainer);
+        prepare_notes(o);
         install();
     }
     (void)pthread_mutex_unlock(&lock);
@@ -175,60 +172,58 @@ fgi_span_listener fgi_signals_listener(void)
 
 void fgi_signals_step(bool is_begin) { (void)atomic_fetch_add(&unfinished, is_begin ? 1 : -1); }
 
-bool fgi_save_requested(fg_trainer *trainer)
+bool fgi_save_requested(const fg_trainer_options *o, fgi_call *call)
 {
     const int now = atomic_load(&saves);
-    if (trainer->options.stops_on_usr1)
+    if (o->stops_on_usr1)
         return false; /* it stops the fit, which saves */
-    const bool is_new = trainer->options.handle_signals && now != trainer->fit.saves_seen;
-    trainer->fit.saves_seen = now;
+    const bool is_new = o->handle_signals && now != call->saves_seen;
+    call->saves_seen = now;
     return is_new;
 }
 
 /* Ends the fit if its time is over; also in a long validation. */
-static void check_time(fg_trainer *trainer)
+static void check_time(const fg_trainer_options *o, fgi_call *call)
 {
-    char *reason = trainer->call.result.stop_reason;
-    if (trainer->fit.deadline_ns == 0 || fgi_now_ns() < trainer->fit.deadline_ns)
+    char *reason = call->result.stop_reason;
+    if (call->deadline_ns == 0 || fgi_now_ns() < call->deadline_ns)
         return;
-    trainer->call.is_stopping = true;
+    call->is_stopping = true;
     if (reason[0] == '\0')
-        (void)fgi_snprintf(reason, sizeof trainer->call.result.stop_reason,
-                           "max_time: the time limit of %.6g s is reached",
-                           trainer->options.limits.max_time_s);
+        (void)fgi_snprintf(reason, sizeof call->result.stop_reason,
+                           "max_time: the time limit of %.6g s is reached", o->limits.max_time_s);
 }
 
-static void check_signals(fg_trainer *trainer)
+static void check_signals(const fg_trainer_options *o, fgi_call *call)
 {
     int number = atomic_load(&caught);
-    if (number == 0 && trainer->options.stops_on_usr1 &&
-        atomic_load(&saves) != trainer->fit.saves_seen)
+    if (number == 0 && o->stops_on_usr1 && atomic_load(&saves) != call->saves_seen)
         number = SIGUSR1;
     if (number == 0)
         return;
-    trainer->call.is_stopping = true;
-    trainer->call.result.stop_signal = number;
+    call->is_stopping = true;
+    call->result.stop_signal = number;
 }
 
 /* A request in the run's folder (fulgurite stop). */
-static void check_request(fg_trainer *trainer)
+static void check_request(const fg_trainer_options *o, fgi_call *call, fgi_run *run)
 {
-    FILE *out = trainer->options.output.progress;
-    if (!fgi_run_is_asked_to_stop(trainer))
+    FILE *out = o->output.progress;
+    if (!fgi_run_is_asked_to_stop(run))
         return;
-    trainer->call.is_stopping = trainer->fit.is_asked_to_stop = true;
-    if (out != NULL && fprintf(out, "\nstop requested: saving to %s/checkpoints\n",
-                               trainer->options.checkpoints.run_dir) > 0)
+    call->is_stopping = call->is_asked_to_stop = true;
+    if (out != NULL &&
+        fprintf(out, "\nstop requested: saving to %s/checkpoints\n", o->checkpoints.run_dir) > 0)
         (void)fflush(out);
 }
 
-bool fgi_stop_requested(fg_trainer *trainer)
+bool fgi_stop_requested(const fg_trainer_options *o, fgi_call *call, fgi_run *run)
 {
-    if (trainer->call.is_running && !trainer->call.is_stopping)
-        check_request(trainer);
-    if (trainer->call.is_running && !trainer->call.is_stopping)
-        check_time(trainer);
-    if (trainer->call.is_running && trainer->options.handle_signals)
-        check_signals(trainer);
-    return trainer->call.is_stopping;
+    if (call->is_running && !call->is_stopping)
+        check_request(o, call, run);
+    if (call->is_running && !call->is_stopping)
+        check_time(o, call);
+    if (call->is_running && o->handle_signals)
+        check_signals(o, call);
+    return call->is_stopping;
 }

@@ -23,7 +23,6 @@
 #include "ckpt/series.h"
 #include "input/json_file.h"
 #include "log/logger.h"
-#include "train/callback_state.h"
 #include "train/callbacks.h"
 #include "train/ckpt_name.h"
 #include "train/divergence.h"
@@ -31,7 +30,7 @@
 #include "train/load_weights.h"
 #include "train/metrics.h"
 #include "train/rank.h"
-#include "train/result.h"
+#include "train/call.h"
 #include "train/run_folder.h"
 #include "train/saver.h"
 #include "train/snapshot.h"
@@ -60,7 +59,7 @@ static fg_status add_sums(fg_trainer *trainer, content *c, fg_error *err)
     fgi_host_copy_add(&c->copy, FGI_EPOCH_SUMS_NAME, FG_F64, 2 * count, c->epoch_sums);
     if (!fgi_windows_is_open(windows))
         return FG_OK;
-    FGI_TRY(fgi_windows_peek(trainer, windows, stage, c->sums, err));
+    FGI_TRY(fgi_windows_peek(windows, c->sums, err));
     fgi_host_copy_add(&c->copy, FGI_SUMS_NAME, FG_F32, fgi_stage_sum_count(stage), c->sums);
     return FG_OK;
 }
@@ -96,12 +95,14 @@ static bool put_position(json_t *object, const fg_trainer *trainer, const fgi_be
     fgi_cursor cursor = trainer->cursor;
     cursor.top = *top;
     const fg_schedule *schedule = trainer->options.lr.schedule;
+    const bool has_end = schedule != NULL && schedule->row != NULL && !schedule->row->is_endless;
     const int64_t total = trainer->fit.settings.total_steps; /* -1: no end */
-    cursor.total_steps = total > 0 && schedule != NULL && schedule->ops != NULL ? total : 0;
+    cursor.total_steps = total > 0 && has_end ? total : 0;
     cursor.log_lines = fgi_logger_lines(fgi_run_logger(trainer->run));
     return json_object_set_new(object, "version", json_integer(1)) == 0 &&
            json_object_set_new(object, "seed", json_integer((int64_t)trainer->options.seed)) == 0 &&
-           fgi_cursor_save(&cursor, &rule, object) && fgi_divergence_save(trainer, object);
+           fgi_cursor_save(&cursor, &rule, object) &&
+           fgi_divergence_save(trainer->divergence, object);
 }
 
 static bool put_metrics(json_t *object, const fgi_metrics *metrics)
@@ -243,11 +244,11 @@ static fg_status describe(fg_trainer *trainer, fgi_snapshot *s, fg_error *err)
     s->attachment_count = trainer->options.checkpoints.attachment_count;
     s->process_index = info->process_index;
     s->process_count = info->process_count;
-    s->keep = fgi_divergence_keep(trainer);
+    s->keep = fgi_divergence_keep(trainer->divergence);
     s->info = (fgi_snapshot_info){.path = s->path,
                                   .name = s->name,
                                   .at = fgi_progress_at(trainer),
-                                  .is_suspected = fgi_divergence_is_suspected(trainer)};
+                                  .is_suspected = fgi_divergence_is_suspected(trainer->divergence)};
     return FG_OK;
 }
 
@@ -259,7 +260,7 @@ fg_status fgi_snapshot_take(fg_trainer *trainer, fgi_snapshot **out, fg_error *e
     if (s == NULL)
         return fgi_no_memory(err);
     /* the log must contain the windows before this state */
-    FGI_DONE(fgi_windows_collect(trainer, trainer->windows, trainer->stage[FGI_TRAIN], 0, err));
+    FGI_DONE(fgi_windows_collect(trainer->windows, 0, err));
     FGI_DONE(gather(trainer, &s->content, err));
     FGI_DONE(describe(trainer, s, err));
     *out = s;
@@ -305,7 +306,8 @@ void fgi_state_prune(const fg_trainer *trainer)
 {
     char *folder = fgi_path_join(trainer->options.checkpoints.run_dir, "checkpoints");
     if (folder != NULL && fgi_file_exists(folder))
-        prune(folder, fgi_divergence_keep(trainer), &trainer->cursor.top, &trainer->cursor.top);
+        prune(folder, fgi_divergence_keep(trainer->divergence), &trainer->cursor.top,
+              &trainer->cursor.top);
     fgi_free(folder);
 }
 
@@ -437,7 +439,7 @@ static fg_status load_position(fg_trainer *trainer, const fg_ckpt *ckpt, const c
 {
     const fgi_best_rule rule = fgi_best_rule_of(&trainer->options.checkpoints);
     FGI_TRY(fgi_cursor_load(&trainer->cursor, object, &rule, path, err));
-    FGI_TRY(fgi_divergence_load(trainer, object, path, err));
+    FGI_TRY(fgi_divergence_load(trainer->divergence, object, path, err));
     fgi_saver_set_current(trainer->saver, true);
     load_metrics(trainer, ckpt, object);
     if (trainer->model.optimizer !=
@@ -471,7 +473,7 @@ static fg_status load_checkpoint(fg_trainer *trainer, const char *path, fg_error
     if (text == NULL &&
         trainer->model.optimizer == NULL) { /* weights are enough for an evaluation */
         FGI_DONE(load_model(trainer, ckpt, path, NULL, err));
-        fgi_checkpoint_remember(trainer, path);
+        fgi_saver_remember(trainer->saver, path);
         goto done;
     }
     if (text == NULL) {
@@ -484,7 +486,7 @@ static fg_status load_checkpoint(fg_trainer *trainer, const char *path, fg_error
     FGI_DONE(fgi_json_parse(path, 0, text, strlen(text), &object, err));
     FGI_DONE(load_model(trainer, ckpt, path, NULL, err));
     FGI_DONE(load_state(trainer, ckpt, path, object, err));
-    fgi_checkpoint_remember(trainer, path);
+    fgi_saver_remember(trainer->saver, path);
 done:
     json_decref(object);
     fg_ckpt_close(ckpt);

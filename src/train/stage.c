@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "data/loader.h"
 #include "op/op.h"
+#include "optim/optimizer.h"
 #include "trace/precision.h"
 #include "train/accumulate.h"
 #include "train/activity.h"
@@ -16,7 +17,6 @@
 #include "train/device_memory.h"
 #include "train/feed.h"
 #include "train/fit_settings.h"
-#include "train/health.h"
 #include "train/input_report.h"
 #include "train/log_model.h"
 #include "train/stage.h"
@@ -41,6 +41,7 @@ typedef struct fgi_stage_spec {
 
 struct fgi_stage {
     fgi_stage_kind kind;
+    fg_client *client;
     fgi_stage_spec spec;
     fg_trace *trace; /* kept for its scalars; holds no nodes after tracing */
     fgi_step_program *program;
@@ -69,6 +70,8 @@ const char *fgi_stage_prefix(fgi_stage_kind kind)
 fgi_stage_kind fgi_stage_get_kind(const fgi_stage *stage) { return stage->kind; }
 
 int64_t fgi_stage_batch_size(const fgi_stage *stage) { return stage->spec.batch_size; }
+
+fg_client *fgi_stage_client(const fgi_stage *stage) { return stage->client; }
 
 int fgi_stage_field_count(const fgi_stage *stage) { return stage->spec.field_count; }
 
@@ -147,18 +150,18 @@ static fg_type sums_type(const fgi_stage *stage)
 
 void fgi_stage_restart_sums(fgi_stage *stage) { stage->fresh.value.u32 = 1; }
 
-fg_status fgi_stage_clear_sums(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
+fg_status fgi_stage_clear_sums(fgi_stage *stage, fg_error *err)
 {
     fgi_stage_restart_sums(stage);
     fgi_sample_rows_clear(&stage->rows);
-    stage->rows.client = trainer->client;
+    stage->rows.client = stage->client;
     if (stage->kind == FGI_PREDICT || stage->sums != NULL)
         return FG_OK;
     const fg_type type = sums_type(stage);
     float *zeros = fgi_calloc(fgi_stage_sum_count(stage), sizeof *zeros);
     if (zeros == NULL)
         return fgi_no_memory(err);
-    const fg_status status = fgi_array_upload(trainer->client, &type, NULL, zeros, FGI_UPLOAD_COPY,
+    const fg_status status = fgi_array_upload(stage->client, &type, NULL, zeros, FGI_UPLOAD_COPY,
                                               &stage->sums, NULL, err);
     fgi_free(zeros);
     return status;
@@ -166,13 +169,11 @@ fg_status fgi_stage_clear_sums(fg_trainer *trainer, fgi_stage *stage, fg_error *
 
 fgi_sample_rows *fgi_stage_rows(fgi_stage *stage) { return &stage->rows; }
 
-fg_status fgi_stage_set_sums(fg_trainer *trainer, fgi_stage *stage, const float *sums,
-                             fg_error *err)
+fg_status fgi_stage_set_sums(fgi_stage *stage, const float *sums, fg_error *err)
 {
     const fg_type type = sums_type(stage);
     fg_array *array = NULL;
-    FGI_TRY(
-        fgi_array_upload(trainer->client, &type, NULL, sums, FGI_UPLOAD_COPY, &array, NULL, err));
+    FGI_TRY(fgi_array_upload(stage->client, &type, NULL, sums, FGI_UPLOAD_COPY, &array, NULL, err));
     fgi_stage_drop_sums(stage);
     stage->sums = array;
     stage->fresh.value.u32 = 0;
@@ -235,24 +236,38 @@ static void set_sample_key(fgi_stage *stage, uint64_t seed, int64_t epoch)
         stage->sample_key[i].value.u32 = key.word[i];
 }
 
-fg_status fgi_stage_upload_samples(fg_trainer *trainer, fgi_stage *stage,
-                                   const fg_host_batch *batch, fg_array **out, fg_error *err)
+fg_status fgi_stage_upload_samples(fgi_stage *stage, const fg_host_batch *batch, fg_array **out,
+                                   fg_error *err)
 {
     const fg_type type = samples_type(stage);
-    const fgi_sharding sharding = fgi_batch_sharding(trainer->client);
+    const fgi_sharding sharding = fgi_batch_sharding(stage->client);
     *out = NULL;
     if (stage->samples == NULL)
         return FG_OK;
     for (int64_t i = 0; i < stage->spec.batch_size; i++)
         stage->samples[i] = (uint32_t)batch->indices[i];
-    return fgi_array_upload(trainer->client, &type, &sharding, stage->samples, FGI_UPLOAD_COPY, out,
+    return fgi_array_upload(stage->client, &type, &sharding, stage->samples, FGI_UPLOAD_COPY, out,
                             NULL, err);
 }
 
 /* ---- launching ------------------------------------------------------------------------------- */
 
-void fgi_stage_set_scalars(fg_trainer *trainer, fgi_stage *stage, const fg_host_batch *batch)
+static void begin_update(fg_trainer *trainer, fgi_stage *stage)
 {
+    if (stage->accumulator != NULL)
+        fgi_accumulator_begin_update(stage->accumulator, trainer->options.seed,
+                                     trainer->cursor.step);
+    fg_optimizer_begin_step(trainer->model.optimizer, trainer->cursor.step);
+    fgi_trainer_step_start(trainer);
+}
+
+void fgi_stage_begin_launch(void *self, fgi_stage *stage, const fg_host_batch *batch)
+{
+    fg_trainer *trainer = self;
+    if (batch == NULL) {
+        begin_update(trainer, stage);
+        return;
+    }
     stage->valid.value.s32 = (int32_t)batch->valid;
     set_sample_key(stage, trainer->options.seed, batch->epoch);
     if (stage->kind != FGI_TRAIN)
@@ -261,11 +276,12 @@ void fgi_stage_set_scalars(fg_trainer *trainer, fgi_stage *stage, const fg_host_
     const int64_t number =
         trainer->cursor.step * batches + fgi_accumulator_batches(stage->accumulator);
     fg_trace_set_seed(stage->trace, trainer->options.seed, (uint64_t)number);
+    if (stage->accumulator == NULL) {
+        begin_update(trainer, stage);
+        return;
+    }
     fg_optimizer_begin_step(trainer->model.optimizer, trainer->cursor.step);
-    if (stage->accumulator != NULL)
-        fgi_accumulator_add(stage->accumulator);
-    else
-        fgi_trainer_step_start(trainer);
+    fgi_accumulator_add(stage->accumulator);
 }
 
 fg_status fgi_stage_launch(fgi_stage *stage, fg_array *const *fields, fg_array *samples,
@@ -359,7 +375,10 @@ static fg_tensor new_sums(fg_trainer *trainer, fg_step *step)
     const fg_tensor sums = fg_add(now, fg_where(fresh, zero, before));
     if (stage->kind != FGI_TRAIN)
         return sums;
-    return fg_concat((fg_tensor[]){sums, fgi_health_value(trainer, step->trace)}, 2, 0);
+    return fg_concat(
+        (fg_tensor[]){
+            sums, fg_variable_value(step->trace, fgi_optimizer_health(trainer->model.optimizer))},
+        2, 0);
 }
 
 /* Updates the parameters, and then what callbacks add. */
@@ -370,6 +389,13 @@ static void add_update(const fg_trainer *trainer, fg_tensor loss)
 }
 
 static const char *const function[] = {"train_step", "val_step", "test_step", "predict_step"};
+
+/* The logger of the run, which may not be open yet. */
+static struct fgi_logger *logger_of(const fg_trainer *trainer)
+{
+    struct fgi_logger *logger = fgi_run_logger(trainer->run);
+    return logger != NULL ? logger : fgi_run_next_logger(trainer->run);
+}
 
 /* Traces the whole step; returns the result of its program. */
 static fg_tensor trace_step(fg_trainer *trainer, fg_step *step, const fg_batch *batch)
@@ -391,8 +417,7 @@ static fg_tensor trace_step(fg_trainer *trainer, fg_step *step, const fg_batch *
                               fg_type_format(type, text, sizeof text));
     fgi_step_log_loss(step, value);
     if (stage->kind == FGI_TRAIN)
-        fgi_log_model(fgi_run_any_logger(trainer->run), trainer->model.root, trainer->cursor.step,
-                      value);
+        fgi_log_model(logger_of(trainer), trainer->model.root, trainer->cursor.step, value);
     if (stage->accumulator != NULL)
         fgi_accumulate(stage->accumulator, value, fgi_step_loss_weight(step, value));
     else if (stage->kind == FGI_TRAIN)
@@ -632,7 +657,7 @@ fg_status fgi_stage_refresh(fg_trainer *trainer, fgi_stage *stage, fg_error *err
     const uint64_t trainable = trainable_mark(trainer, stage->kind);
     if (stage->program != NULL && stage->spec.trainable == trainable)
         return FG_OK;
-    FGI_TRY(fgi_feed_drain(trainer, err));
+    FGI_TRY(fgi_feed_drain(trainer->feed, err));
     drop_programs(stage);
     stage->spec.trainable = trainable;
     return compile(trainer, stage, err);
@@ -644,7 +669,7 @@ static fg_status open_stage(fg_trainer *trainer, fgi_stage *stage, fg_error *err
     /* the loader reads while the program compiles */
     FGI_TRY(open_loader(trainer, stage->kind, &stage->spec, &stage->loader, err));
     FGI_TRY(compile(trainer, stage, err));
-    return fgi_stage_clear_sums(trainer, stage, err);
+    return fgi_stage_clear_sums(stage, err);
 }
 
 /* Replaces the loader of a stage whose program fits. */
@@ -654,7 +679,7 @@ static fg_status change_loader(fg_trainer *trainer, fgi_stage *stage,
     fg_loader *loader = NULL;
     FGI_TRY(open_loader(trainer, stage->kind, requested, &loader, err));
     if (stage->sums == NULL) { /* it was compiled, but never run */
-        const fg_status status = fgi_stage_clear_sums(trainer, stage, err);
+        const fg_status status = fgi_stage_clear_sums(stage, err);
         if (status != FG_OK) {
             fg_loader_destroy(loader);
             return status;
@@ -695,7 +720,8 @@ fg_status fgi_stage_compile(fg_trainer *trainer, fgi_stage_kind kind, const fg_f
     fgi_stage *stage = trainer->stage[kind];
     fgi_stage_spec requested;
     FGI_TRY(describe_checked(trainer, kind, data, &requested, err));
-    FGI_TRY(fgi_feed_drain(trainer, err));
+    stage->client = trainer->client;
+    FGI_TRY(fgi_feed_drain(trainer->feed, err));
     if (has_program(stage, &requested))
         return FG_OK;
     empty(stage);
@@ -712,6 +738,7 @@ fg_status fgi_stage_prepare(fg_trainer *trainer, fgi_stage_kind kind, const fg_f
     fgi_stage *stage = trainer->stage[kind];
     fgi_stage_spec requested;
     FGI_TRY(describe_checked(trainer, kind, data, &requested, err));
+    stage->client = trainer->client;
     stage->loaded = (fg_loader_stats){0};
     *stage->worker_cpu = (struct fgi_worker_cpu){.before_ns = {0}};
     if (has_loader(stage, &requested)) {
@@ -719,7 +746,7 @@ fg_status fgi_stage_prepare(fg_trainer *trainer, fgi_stage_kind kind, const fg_f
         (void)fgi_loader_cpu(stage->loader, stage->worker_cpu->before_ns);
         return fgi_stage_refresh(trainer, stage, err);
     }
-    FGI_TRY(fgi_feed_drain(trainer, err));
+    FGI_TRY(fgi_feed_drain(trainer->feed, err));
     if (has_program(stage, &requested))
         return change_loader(trainer, stage, &requested, err);
     empty(stage);

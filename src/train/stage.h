@@ -31,6 +31,7 @@ void fgi_stage_destroy(fgi_stage *stage); /* NULL is allowed */
 const char *fgi_stage_prefix(fgi_stage_kind kind);
 fgi_stage_kind fgi_stage_get_kind(const fgi_stage *stage);
 int64_t fgi_stage_batch_size(const fgi_stage *stage); /* of all devices */
+fg_client *fgi_stage_client(const fgi_stage *stage);  /* NULL: not prepared yet */
 int fgi_stage_field_count(const fgi_stage *stage);
 const fg_dataset *fgi_stage_dataset(const fgi_stage *stage);           /* NULL: none yet */
 fg_loader *fgi_stage_loader(const fgi_stage *stage);                   /* NULL: none yet */
@@ -65,12 +66,13 @@ const fg_host_batch *fgi_stage_take_first(fgi_stage *stage);
 
 /* ---- running it ------------------------------------------------------------------------------ */
 
-/* Sets the scalars of the next launch: valid rows, random keys, learning rate. */
-void fgi_stage_set_scalars(fg_trainer *trainer, fgi_stage *stage, const fg_host_batch *batch);
+/* Before a launch: sets its scalars, such as valid rows, random keys, learning rate. batch NULL:
+ * the update of a step of several batches. */
+void fgi_stage_begin_launch(void *trainer, fgi_stage *stage, const fg_host_batch *batch);
 /* The sample indices of a batch on the devices, if the program uses them (fg_batch_key), else NULL.
  */
-fg_status fgi_stage_upload_samples(fg_trainer *trainer, fgi_stage *stage,
-                                   const fg_host_batch *batch, fg_array **out, fg_error *err);
+fg_status fgi_stage_upload_samples(fgi_stage *stage, const fg_host_batch *batch, fg_array **out,
+                                   fg_error *err);
 /* Launches the program on fgi_stage_field_count fields and these samples, which are borrowed. The
  * new sums replace the stage's; a prediction is returned in *out_prediction. */
 fg_status fgi_stage_launch(fgi_stage *stage, fg_array *const *fields, fg_array *samples,
@@ -82,12 +84,11 @@ fg_status fgi_stage_launch(fgi_stage *stage, fg_array *const *fields, fg_array *
  * of classes; in training, which has none, by the health of the update. */
 size_t fgi_stage_sum_count(const fgi_stage *stage);
 /* The next launch starts new sums, which are allocated if there are none. */
-fg_status fgi_stage_clear_sums(fg_trainer *trainer, fgi_stage *stage, fg_error *err);
+fg_status fgi_stage_clear_sums(fgi_stage *stage, fg_error *err);
 /* The next launch starts new sums; they are allocated. */
 void fgi_stage_restart_sums(fgi_stage *stage);
 /* The next launch continues from these. */
-fg_status fgi_stage_set_sums(fg_trainer *trainer, fgi_stage *stage, const float *sums,
-                             fg_error *err);
+fg_status fgi_stage_set_sums(fgi_stage *stage, const float *sums, fg_error *err);
 /* Starts copying them to out, without waiting. */
 fg_status fgi_stage_read_sums(const fgi_stage *stage, float *out, fgi_event **out_arrived,
                               fg_error *err);

@@ -35,7 +35,7 @@ void fgi_step_log_loss(fg_step *step, fg_tensor loss);
  * in the trace. */
 fg_tensor fgi_step_loss_weight(const fg_step *step, fg_tensor loss);
 
-/* What a scalar of a step was divided by (denominator.c). */
+/* What a scalar of a step was divided by. */
 typedef enum fgi_denominator {
     FGI_BY_ROWS,    /* valid rows, or nothing: a mean over samples */
     FGI_BY_WEIGHTS, /* a sum of weights, such as tokens, or a multiple of it */

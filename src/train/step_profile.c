@@ -14,10 +14,11 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/print.h"
-#include "train/trainer.h"
-#include "train/windows.h"
 
 struct fgi_step_profile {
+    const char *run_dir;
+    const fgi_cursor *cursor;
+    fg_client *client;
     fgi_profile_steps wanted, steps; /* by the options; of this fit */
     fg_profile *profile;             /* in progress, or NULL */
     int64_t begun;                   /* its first step */
@@ -29,11 +30,14 @@ struct fgi_step_profile {
     int64_t *last;  /* when the last flight ended on each device */
 };
 
-fg_status fgi_step_profile_create(const char *steps, fgi_step_profile **out, fg_error *err)
+fg_status fgi_step_profile_create(const char *steps, const char *run_dir, const fgi_cursor *cursor,
+                                  fgi_step_profile **out, fg_error *err)
 {
     *out = fgi_calloc(1, sizeof **out);
     if (*out == NULL)
         return fgi_no_memory(err);
+    (*out)->run_dir = run_dir;
+    (*out)->cursor = cursor;
     (void)fgi_profile_steps_parse(steps, &(*out)->wanted); /* was checked */
     return FG_OK;
 }
@@ -50,48 +54,43 @@ void fgi_step_profile_destroy(fgi_step_profile *self)
 
 /* ---- starting and stopping ------------------------------------------------------------------- */
 
-static void start(fg_trainer *trainer)
+static void start(fgi_step_profile *self)
 {
-    fgi_step_profile *self = trainer->step_profile;
     fg_error why = {0};
     char name[48];
-    char *folder = fgi_path_join(trainer->options.checkpoints.run_dir, "profile");
-    (void)fgi_snprintf(name, sizeof name, "step-%lld", (long long)trainer->cursor.step + 1);
+    char *folder = fgi_path_join(self->run_dir, "profile");
+    (void)fgi_snprintf(name, sizeof name, "step-%lld", (long long)self->cursor->step + 1);
     fgi_timeline_name_thread("trainer");
     fg_status status = folder != NULL ? FG_OK : fgi_no_memory(&why);
     if (status == FG_OK)
         status =
-            fg_profile_start(trainer->client, &(fg_profile_options){.folder = folder, .name = name},
+            fg_profile_start(self->client, &(fg_profile_options){.folder = folder, .name = name},
                              &self->profile, &why);
     fgi_free(folder);
     self->is_done = true;
-    self->begun = trainer->cursor.step + 1;
+    self->begun = self->cursor->step + 1;
     if (status != FG_OK)
         fgi_log(FG_LOG_WARNING, "no profile is taken: %s", why.message);
 }
 
-static void stop(fg_trainer *trainer)
+void fgi_step_profile_stop(fgi_step_profile *self)
 {
-    fgi_step_profile *self = trainer->step_profile;
     fg_profile *profile = self->profile;
     fg_error why = {0};
-    const int64_t begin = fgi_now_ns();
     self->profile = NULL;
     self->is_written = fg_profile_stop(profile, &self->info, &why) == FG_OK;
     self->info.first_step = self->begun;
-    self->info.last_step = trainer->cursor.step;
+    self->info.last_step = self->cursor->step;
     if (!self->is_written)
         fgi_log(FG_LOG_WARNING, "the profile could not be written: %s", why.message);
     if (self->info.lost > 0)
         fgi_log(FG_LOG_WARNING,
                 "the profile is incomplete, %lld span%s not recorded: profile fewer steps",
                 (long long)self->info.lost, self->info.lost == 1 ? " was" : "s were");
-    fgi_windows_exclude(trainer->windows, fgi_now_ns() - begin);
 }
 
-const fg_profile_info *fg_trainer_profile(const fg_trainer *trainer)
+const fg_profile_info *fgi_step_profile_info(const fgi_step_profile *self)
 {
-    const fgi_step_profile *self = trainer->step_profile;
     return self->is_written ? &self->info : NULL;
 }
 
@@ -100,17 +99,16 @@ static bool is_wanted(const fgi_step_profile *self)
     return self->wanted.is_auto || self->wanted.first > 0;
 }
 
-void fgi_step_profile_begin(fg_trainer *trainer)
+void fgi_step_profile_begin(fgi_step_profile *self, fg_client *client, int64_t total_steps,
+                            bool is_over)
 {
-    fgi_step_profile *self = trainer->step_profile;
-    const int64_t done = trainer->cursor.step;
+    const int64_t done = self->cursor->step;
+    self->client = client;
     self->is_written = false;
-    self->is_done = !is_wanted(self) || trainer->call.result.nothing_to_do;
+    self->is_done = !is_wanted(self) || is_over;
     if (self->is_done)
         return;
-    self->steps = self->wanted.is_auto
-                      ? fgi_profile_steps_choose(done, trainer->fit.settings.total_steps)
-                      : self->wanted;
+    self->steps = self->wanted.is_auto ? fgi_profile_steps_choose(done, total_steps) : self->wanted;
     if (self->steps.last <= done) {
         fgi_log(FG_LOG_WARNING,
                 "no profile is taken: steps %lld to %lld are done, training continues with step "
@@ -118,36 +116,29 @@ void fgi_step_profile_begin(fg_trainer *trainer)
                 (long long)self->steps.first, (long long)self->steps.last, (long long)done + 1);
         self->is_done = true;
     }
-    fgi_step_profile_before(trainer);
+    fgi_step_profile_before(self);
 }
 
-void fgi_step_profile_before(fg_trainer *trainer)
+void fgi_step_profile_before(fgi_step_profile *self)
 {
-    const fgi_step_profile *self = trainer->step_profile;
-    if (!self->is_done && trainer->cursor.step + 1 >= self->steps.first)
-        start(trainer);
+    if (!self->is_done && self->cursor->step + 1 >= self->steps.first)
+        start(self);
 }
 
-fg_status fgi_step_profile_after(fg_trainer *trainer, fg_error *err)
+bool fgi_step_profile_is_due(const fgi_step_profile *self)
 {
-    const fgi_step_profile *self = trainer->step_profile;
-    if (self->profile == NULL || trainer->cursor.step < self->steps.last)
-        return FG_OK;
-    FGI_TRY(fgi_feed_drain(trainer, err));
-    stop(trainer);
-    return FG_OK;
+    return self->profile != NULL && self->cursor->step >= self->steps.last;
 }
 
-void fgi_step_profile_end(fg_trainer *trainer)
+void fgi_step_profile_end(fgi_step_profile *self, bool has_started)
 {
-    fgi_step_profile *self = trainer->step_profile;
     const bool was_due = self->profile != NULL || !self->is_done;
-    if (self->profile != NULL && trainer->cursor.step >= self->begun)
-        stop(trainer);
-    else if (was_due && trainer->fit.has_started)
+    if (self->profile != NULL && self->cursor->step >= self->begun)
+        fgi_step_profile_stop(self);
+    else if (was_due && has_started)
         fgi_log(FG_LOG_WARNING,
                 "no profile was taken: training ended at step %lld, before the end of step %lld",
-                (long long)trainer->cursor.step, (long long)self->steps.first);
+                (long long)self->cursor->step, (long long)self->steps.first);
     fg_profile_drop(self->profile);
     self->profile = NULL;
     self->is_done = true;
@@ -170,9 +161,8 @@ static bool make_room(fgi_step_profile *self, int count)
     return self->times != NULL && self->last != NULL && count == self->part_count;
 }
 
-int64_t *fgi_step_profile_times(fg_trainer *trainer, int64_t number, const fgi_event *done)
+int64_t *fgi_step_profile_times(fgi_step_profile *self, int64_t number, const fgi_event *done)
 {
-    fgi_step_profile *self = trainer->step_profile;
     const int count = fgi_event_parts(done);
     if (self->profile == NULL || !make_room(self, count))
         return NULL;
@@ -193,9 +183,8 @@ static const char *name_of(const fgi_flight *flight)
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* Flights that were launched before the profile have no times of each device. */
-void fgi_step_profile_retired(fg_trainer *trainer, const fgi_flight *flight)
+void fgi_step_profile_retired(fgi_step_profile *self, const fgi_flight *flight)
 {
-    fgi_step_profile *self = trainer->step_profile;
     if (self->profile == NULL || flight->done == NULL ||
         !make_room(self, fgi_event_parts(flight->done)))
         return;

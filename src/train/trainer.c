@@ -15,295 +15,158 @@
 #include "base/reserved.h"
 #include "base/text.h"
 #include "base/thread.h"
-#include "ckpt/attach.h"
 #include "log/log_item.h"
 #include "log/logger.h"
+#include "optim/optimizer.h"
 #include "pjrt/pjrt.h"
 #include "trace/precision.h"
 #include "train/callbacks.h"
-#include "train/ckpt_name.h"
 #include "train/divergence.h"
-#include "train/evaluate.h"
 #include "train/feed.h"
 #include "train/fit_settings.h"
 #include "train/health.h"
 #include "train/ledger.h"
 #include "train/progress.h"
-#include "train/result.h"
+#include "train/call.h"
 #include "train/run_folder.h"
 #include "train/saver.h"
 #include "train/signals.h"
+#include "train/snapshot.h"
 #include "train/stage.h"
 #include "train/step_profile.h"
 #include "train/strategy.h"
 #include "train/trainer.h"
+#include "train/trainer_options.h"
 #include "train/watchdog.h"
 #include "train/windows.h"
 
-enum { MOST_S = 1000000000 }; /* of limits.max_time_s: about 32 years */
-
-static fg_status check_reserved(const fg_trainer_options *o, fg_error *err)
+/* Before divergence is reported: the last good checkpoint may be under way. */
+static void end_save(void *self)
 {
-    FGI_TRY_RESERVED(fg_trainer_options, o, err);
-    FGI_TRY_RESERVED(fg_trainer_devices, &o->devices, err);
-    FGI_TRY_RESERVED(fg_trainer_limits, &o->limits, err);
-    FGI_TRY_RESERVED(fg_trainer_validation, &o->validation, err);
-    FGI_TRY_RESERVED(fg_trainer_lr, &o->lr, err);
-    FGI_TRY_RESERVED(fg_trainer_checkpoints, &o->checkpoints, err);
-    FGI_TRY_RESERVED(fg_trainer_numerics, &o->numerics, err);
-    FGI_TRY_RESERVED(fg_trainer_output, &o->output, err);
-    FGI_TRY_RESERVED(fg_trainer_hang, &o->hang, err);
-    FGI_TRY_RESERVED(fg_trainer_divergence, &o->divergence, err);
-    FGI_TRY_RESERVED(fg_mesh_options, &o->devices.mesh, err);
-    FGI_TRY_RESERVED(fg_load_options, &o->checkpoints.weights_options, err);
-    return FG_OK;
+    fg_error local = {0};
+    if (fgi_saver_collect(((fg_trainer *)self)->saver, true, &local) != FG_OK)
+        fgi_log(FG_LOG_ERROR, "%s", local.message);
 }
 
-static fg_status check_clip(const fg_trainer_numerics *o, fg_error *err)
+/* Copies the state for a checkpoint, between two steps. */
+static fg_status take_snapshot(void *self, fgi_snapshot **out, fg_error *err)
 {
-    const char *algorithm = o->gradient_clip_algorithm;
-    if (!(o->gradient_clip_val >= 0 && isfinite(o->gradient_clip_val)))
-        return fgi_fail(err, FG_EINVAL,
-                        "trainer: gradient_clip_val is %g: expected more than 0, or 0 for no "
-                        "clipping",
-                        o->gradient_clip_val);
-    if (algorithm != NULL && strcmp(algorithm, "norm") != 0 && strcmp(algorithm, "value") != 0)
-        return fgi_fail(err, FG_EINVAL,
-                        "trainer: gradient_clip_algorithm is '%s': expected norm or value",
-                        algorithm);
-    return FG_OK;
+    fg_trainer *trainer = self;
+    if (fgi_stage_accumulator(trainer->stage[FGI_TRAIN]) != NULL) /* the last update is not known */
+        FGI_TRY(fgi_divergence_read(trainer->divergence, err));
+    return fgi_snapshot_take(trainer, out, err);
 }
 
-static fg_status check_saves(const fg_trainer_checkpoints *o, fg_error *err)
+static fg_status create_progress(fg_trainer *trainer, fg_error *err)
 {
-    if (!(o->save_every_s >= 0 && o->save_every_s <= MOST_S))
-        return fgi_fail(err, FG_EINVAL, "trainer: save_every_s is %g: expected 0 to %g",
-                        o->save_every_s, (double)MOST_S);
-    if (o->save_top_k > FGI_BEST_MOST)
-        return fgi_fail(err, FG_EINVAL, "trainer: save_top_k is %d: expected at most %d",
-                        o->save_top_k, (int)FGI_BEST_MOST);
-    if (o->name != NULL)
-        FGI_TRY_CTX(fgi_ckpt_name_check(o->name, err), err, "trainer");
-    return FG_OK;
-}
-
-static fg_status check_profile(const fg_trainer_options *o, fg_error *err)
-{
-    const char *profile = o->output.profile;
-    fgi_profile_steps steps;
-    if (!fgi_profile_steps_parse(profile, &steps))
-        return fgi_fail(err, FG_EINVAL,
-                        "trainer: profile is '%s': expected steps such as 10:20, or auto", profile);
-    if ((steps.is_auto || steps.first > 0) && o->checkpoints.run_dir == NULL)
-        return fgi_fail(err, FG_EINVAL, "trainer: profile is '%s', which needs a run_dir", profile);
-    return FG_OK;
-}
-
-static fg_status check_options(const fg_trainer_options *o, fg_error *err)
-{
-    const struct {
-        const char *name;
-        int64_t value, least;
-    } rows[] = {
-        {"max_epochs", o->limits.max_epochs, -1},
-        {"max_steps", o->limits.max_steps, 0},
-        {"limit_train_batches", o->limits.limit_train_batches, 0},
-        {"limit_val_batches", o->limits.limit_val_batches, 0},
-        {"overfit_batches", o->limits.overfit_batches, 0},
-        {"sanity_val_steps", o->validation.sanity_val_steps, -1},
-        {"val_every_epochs", o->validation.val_every_epochs, -1},
-        {"val_every_steps", o->validation.val_every_steps, 0},
-        {"log_every", o->output.log_every, 0},
-        {"accumulate_grad_batches", o->numerics.accumulate_grad_batches, 0},
-        {"save_every_epochs", o->checkpoints.save_every_epochs, -1},
-        {"save_every_steps", o->checkpoints.save_every_steps, 0},
-        {"keep_checkpoints", o->checkpoints.keep_checkpoints, -1},
-        {"save_top_k", o->checkpoints.save_top_k, 0},
-        {"base_batch_size", o->lr.base_batch_size, 0},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (rows[i].value < rows[i].least)
-            return fgi_fail(err, FG_EINVAL, "trainer: %s is %lld: expected at least %lld",
-                            rows[i].name, (long long)rows[i].value, (long long)rows[i].least);
-    if (!(o->limits.max_time_s >= 0 && o->limits.max_time_s <= MOST_S))
-        return fgi_fail(err, FG_EINVAL, "trainer: max_time_s is %g: expected 0 to %g",
-                        o->limits.max_time_s, (double)MOST_S);
-    FGI_TRY(check_saves(&o->checkpoints, err));
-    if (!fgi_progress_is_style(o->output.progress_style))
-        return fgi_fail(err, FG_EINVAL,
-                        "trainer: progress_style is '%s': expected auto, bar or plain",
-                        o->output.progress_style);
-    if (o->checkpoints.resume != NULL && o->checkpoints.run_dir == NULL &&
-        (strcmp(o->checkpoints.resume, "last") == 0 || strcmp(o->checkpoints.resume, "best") == 0 ||
-         strcmp(o->checkpoints.resume, "auto") == 0))
-        return fgi_fail(err, FG_EINVAL, "trainer: resume is '%s', which needs a run_dir",
-                        o->checkpoints.resume);
-    if (fgi_precision_find(o->numerics.precision, err) == NULL)
-        return fgi_context(err, FG_EINVAL, "trainer");
-    if (!(o->hang.watchdog_s >= 0 && o->hang.watchdog_s <= 1e9))
-        return fgi_fail(err, FG_EINVAL, "trainer: watchdog_s is %g: expected 0 or more seconds",
-                        o->hang.watchdog_s);
-    if (o->numerics.stochastic_rounding &&
-        fgi_precision_find(o->numerics.precision, NULL)->parameter != FG_BF16)
-        return fgi_fail(err, FG_EINVAL,
-                        "trainer: stochastic_rounding is for precision 'bf16-true', not '%s'",
-                        fgi_precision_find(o->numerics.precision, NULL)->name);
-    FGI_TRY(check_clip(&o->numerics, err));
-    FGI_TRY_CTX(fgi_accumulation_parse(&o->numerics, &(fgi_accumulation){0}, err), err, "trainer");
-    FGI_TRY(check_reserved(o, err));
-    FGI_TRY(check_profile(o, err));
-    if (o->lr.schedule != NULL)
-        FGI_TRY_CTX(fg_schedule_check(o->lr.schedule, err), err, "trainer");
-    FGI_TRY(fgi_attach_check("trainer", o->checkpoints.attachments, o->checkpoints.attachment_count,
-                             err));
-    FGI_TRY_CTX(fgi_strategy_check(&o->devices, err), err, "trainer");
-    FGI_TRY_CTX(fgi_settings_check(o, err), err, "trainer");
-    FGI_TRY(fgi_divergence_options_check(o, err));
-    return FG_OK;
-}
-
-/* Copies a string into the Trainer's memory; false: out of memory. */
-static bool keep(fg_trainer *trainer, const char **text)
-{
-    if (*text == NULL)
-        return true;
-    *text = fgi_arena_strdup(&trainer->strings, *text);
-    return *text != NULL;
-}
-
-static bool keep_attachments(fg_trainer *trainer)
-{
-    fg_trainer_options *o = &trainer->options;
-    const size_t bytes = o->checkpoints.attachment_count * sizeof *o->checkpoints.attachments;
-    if (o->checkpoints.attachment_count == 0)
-        return true;
-    fg_attachment *own = fgi_arena_copy(&trainer->strings, o->checkpoints.attachments, bytes);
-    o->checkpoints.attachments = own;
-    bool ok = own != NULL;
-    for (size_t i = 0; ok && i < o->checkpoints.attachment_count; i++)
-        ok = keep(trainer, &own[i].name) && keep(trainer, &own[i].text);
-    return ok;
-}
-
-static bool keep_patterns(fg_trainer *trainer)
-{
-    fg_load_options *o = &trainer->options.checkpoints.weights_options;
-    const size_t bytes = o->skip_count * sizeof *o->skip;
-    if (o->skip_count == 0)
-        return true;
-    const char **own = fgi_arena_copy(&trainer->strings, o->skip, bytes);
-    o->skip = own;
-    bool ok = own != NULL;
-    for (size_t i = 0; ok && i < o->skip_count; i++)
-        ok = keep(trainer, &own[i]);
-    return ok;
-}
-
-static bool keep_rules(fg_trainer *trainer)
-{
-    fg_trainer_devices *o = &trainer->options.devices;
-    const size_t bytes = o->sharding_rule_count * sizeof *o->sharding_rules;
-    if (o->sharding_rule_count == 0)
-        return true;
-    fg_sharding_rule *own = fgi_arena_copy(&trainer->strings, o->sharding_rules, bytes);
-    o->sharding_rules = own;
-    bool ok = own != NULL;
-    for (size_t i = 0; ok && i < o->sharding_rule_count; i++) {
-        own[i].match = own[i].match != NULL ? own[i].match : "";
-        own[i].spec = own[i].spec != NULL ? own[i].spec : "";
-        ok = keep(trainer, &own[i].match) && keep(trainer, &own[i].spec);
-    }
-    return ok;
-}
-
-static bool keep_options(fg_trainer *trainer)
-{
-    fg_trainer_options *o = &trainer->options;
-    const char **text[] = {&o->devices.accelerator,
-                           &o->devices.devices,
-                           &o->devices.strategy,
-                           &o->lr.lr_scaling,
-                           &o->devices.cache_dir,
-                           &o->checkpoints.run_dir,
-                           &o->checkpoints.monitor,
-                           &o->checkpoints.weights,
-                           &o->checkpoints.resume,
-                           &o->numerics.precision,
-                           &o->output.progress_style,
-                           &o->devices.mesh.batch_axes,
-                           &o->devices.mesh.fsdp_axes,
-                           &o->output.loggers,
-                           &o->numerics.gradient_clip_algorithm,
-                           &o->divergence.action,
-                           &o->checkpoints.name,
-                           &o->output.profile,
-                           &o->numerics.accumulate_schedule};
-    bool ok = keep_rules(trainer) && keep_attachments(trainer) && keep_patterns(trainer) &&
-              keep(trainer, &o->checkpoints.weights_options.prefix);
-    for (size_t i = 0; i < sizeof text / sizeof text[0]; i++)
-        ok &= keep(trainer, text[i]);
-    if (o->lr.schedule == NULL)
-        return ok;
-    fg_schedule *schedule =
-        fgi_arena_copy(&trainer->strings, o->lr.schedule, sizeof *o->lr.schedule);
-    o->lr.schedule = schedule;
-    return ok && schedule != NULL;
-}
-
-static void set_defaults(fg_trainer_options *o)
-{
-    if (o->limits.max_epochs == 0 && o->limits.max_steps == 0)
-        o->limits.max_epochs = 1;
-    if (o->validation.val_every_epochs == 0)
-        o->validation.val_every_epochs = 1;
-    if (o->output.log_every == 0)
-        o->output.log_every = 50;
-    if (o->numerics.accumulate_grad_batches == 0)
-        o->numerics.accumulate_grad_batches = 1;
-    if (o->checkpoints.save_every_epochs == 0)
-        o->checkpoints.save_every_epochs = 1;
-    if (o->checkpoints.keep_checkpoints == 0)
-        o->checkpoints.keep_checkpoints = 1;
-    if (o->checkpoints.save_top_k == 0)
-        o->checkpoints.save_top_k = 1;
-    if (o->checkpoints.name == NULL)
-        o->checkpoints.name = FGI_CKPT_NAME_DEFAULT;
-    if (o->checkpoints.monitor == NULL)
-        o->checkpoints.monitor = "val_loss";
-    fgi_divergence_set_defaults(o);
-}
-
-static fg_status create_parts(fg_trainer *trainer, fg_error *err)
-{
-    const fg_trainer_options *o = &trainer->options;
-    for (int i = 0; i < 4; i++)
-        FGI_TRY(fgi_stage_create((fgi_stage_kind)i, &trainer->stage[i], err));
-    FGI_TRY(fgi_feed_create(&trainer->feed, err));
-    FGI_TRY(fgi_windows_create(&trainer->windows, err));
-    FGI_TRY(fgi_health_create(&trainer->health, err));
-    FGI_TRY(fgi_divergence_create(&trainer->divergence, err));
-    FGI_TRY(fgi_ledger_create(&trainer->ledger, err));
-    FGI_TRY(fgi_saver_create(&trainer->saver, err));
-    FGI_TRY(fgi_step_profile_create(o->output.profile, &trainer->step_profile, err));
-    FGI_TRY(fgi_run_create(o->output.loggers, &trainer->run, err));
-    FGI_TRY(fgi_watchdog_create(o, &trainer->watchdog, err));
-    FGI_TRY(fgi_callbacks_create(&trainer->callbacks, err));
-    fgi_spans_listen(&trainer->spans, fgi_watchdog_listener(trainer->watchdog));
-    fgi_spans_listen(&trainer->spans, fgi_ledger_listener(trainer->ledger));
-    fgi_spans_listen(&trainer->spans, fgi_signals_listener());
-    if (o->output.progress == NULL)
-        return FG_OK;
-    fgi_progress *progress = NULL;
+    const fg_trainer_output *o = &trainer->options.output;
     const fgi_progress_sources sources = {.trainer = trainer,
                                           .cursor = &trainer->cursor,
                                           .feed = trainer->feed,
                                           .val = trainer->stage[FGI_VAL],
-                                          .checkpoints = &o->checkpoints};
-    FGI_TRY(fgi_progress_create(&o->output, &sources, &progress, err));
+                                          .checkpoints = &trainer->options.checkpoints};
+    fgi_progress *progress = NULL;
+    if (o->progress == NULL)
+        return FG_OK;
+    FGI_TRY(fgi_progress_create(o, &sources, &progress, err));
     FGI_TRY(fg_trainer_add_callback(trainer, &fgi_progress_ops, progress, err));
     trainer->progress = progress;
     fgi_spans_listen(&trainer->spans, fgi_progress_listener(progress));
     return FG_OK;
+}
+
+/* The parts that record what happens. */
+static fg_status create_observers(fg_trainer *trainer, fg_error *err)
+{
+    const fg_trainer_options *o = &trainer->options;
+    FGI_TRY(fgi_ledger_create(&trainer->ledger, err));
+    FGI_TRY(fgi_watchdog_create(o, &trainer->watchdog, err));
+    FGI_TRY(fgi_step_profile_create(o->output.profile, o->checkpoints.run_dir, &trainer->cursor,
+                                    &trainer->step_profile, err));
+    FGI_TRY(fgi_run_create(&o->checkpoints, o->output.loggers, &trainer->run, err));
+    FGI_TRY(fgi_callbacks_create(&trainer->call, &trainer->callbacks, err));
+    fgi_spans_listen(&trainer->spans, fgi_watchdog_listener(trainer->watchdog));
+    fgi_spans_listen(&trainer->spans, fgi_ledger_listener(trainer->ledger));
+    fgi_spans_listen(&trainer->spans, fgi_signals_listener());
+    return FG_OK;
+}
+
+/* The parts that run steps. */
+static fg_status create_loop(fg_trainer *trainer, fg_error *err)
+{
+    const fgi_feed_uses feed = {.cursor = &trainer->cursor,
+                                .call = &trainer->call,
+                                .spans = &trainer->spans,
+                                .ledger = trainer->ledger,
+                                .profile = trainer->step_profile,
+                                .watchdog = trainer->watchdog,
+                                .lost_step = &trainer->model.lost_step,
+                                .begin = fgi_stage_begin_launch,
+                                .self = trainer};
+    for (int i = 0; i < 4; i++)
+        FGI_TRY(fgi_stage_create((fgi_stage_kind)i, &trainer->stage[i], err));
+    FGI_TRY(fgi_feed_create(&feed, &trainer->feed, err));
+    const fgi_windows_uses windows = {.stage = trainer->stage[FGI_TRAIN],
+                                      .feed = trainer->feed,
+                                      .spans = &trainer->spans,
+                                      .cursor = &trainer->cursor,
+                                      .take = fgi_fit_take,
+                                      .self = trainer};
+    return fgi_windows_create(&windows, &trainer->windows, err);
+}
+
+/* The parts that guard a fit: its health, and its checkpoints. */
+static fg_status create_guards(fg_trainer *trainer, fg_error *err)
+{
+    const fg_trainer_options *o = &trainer->options;
+    const fgi_health_uses health = {.options = o,
+                                    .precision = trainer->precision,
+                                    .client = &trainer->client,
+                                    .optimizer = &trainer->model.optimizer};
+    FGI_TRY(fgi_health_create(&health, &trainer->health, err));
+    const fgi_divergence_uses divergence = {.options = o,
+                                            .call = &trainer->call,
+                                            .cursor = &trainer->cursor,
+                                            .optimizer = &trainer->model.optimizer,
+                                            .stage = trainer->stage[FGI_TRAIN],
+                                            .health = trainer->health,
+                                            .settle = end_save,
+                                            .self = trainer};
+    FGI_TRY(fgi_divergence_create(&divergence, &trainer->divergence, err));
+    const fgi_saver_uses saver = {.o = &o->checkpoints,
+                                  .cursor = &trainer->cursor,
+                                  .call = &trainer->call,
+                                  .spans = &trainer->spans,
+                                  .windows = trainer->windows,
+                                  .watchdog = trainer->watchdog,
+                                  .callbacks = trainer->callbacks,
+                                  .divergence = trainer->divergence,
+                                  .take = take_snapshot,
+                                  .self = trainer};
+    return fgi_saver_create(&saver, &trainer->saver, err);
+}
+
+static fg_status create_parts(fg_trainer *trainer, fg_error *err)
+{
+    FGI_TRY(create_observers(trainer, err));
+    FGI_TRY(create_loop(trainer, err));
+    FGI_TRY(create_guards(trainer, err));
+    return create_progress(trainer, err);
+}
+
+/* Copies what the options point to, and completes the schedule. */
+static fg_status keep_options(fg_trainer *trainer, fg_error *err)
+{
+    fg_schedule schedule;
+    if (!fgi_options_keep(&trainer->options, &trainer->strings))
+        return fgi_no_memory(err);
+    if (trainer->options.lr.schedule == NULL)
+        return FG_OK;
+    FGI_TRY(fgi_schedule_complete(trainer->options.lr.schedule, &schedule,
+                                  &trainer->schedule_options, err));
+    fg_schedule *own = fgi_arena_copy(&trainer->strings, &schedule, sizeof schedule);
+    trainer->options.lr.schedule = own;
+    return own != NULL ? FG_OK : fgi_no_memory(err);
 }
 
 fg_status fg_trainer_create(const fg_trainer_options *options, fg_trainer **out, fg_error *err)
@@ -311,7 +174,7 @@ fg_status fg_trainer_create(const fg_trainer_options *options, fg_trainer **out,
     *out = NULL;
     fg_trainer_options o = options != NULL ? *options : (fg_trainer_options){0};
     fgi_trial_settle(&o);
-    FGI_TRY(check_options(&o, err));
+    FGI_TRY(fgi_options_check(&o, err));
     fg_trainer *trainer = fgi_calloc(1, sizeof *trainer);
     if (trainer == NULL)
         return fgi_no_memory(err);
@@ -319,9 +182,10 @@ fg_status fg_trainer_create(const fg_trainer_options *options, fg_trainer **out,
     trainer->cursor = fgi_cursor_start();
     trainer->precision = fgi_precision_find(o.numerics.precision, NULL);     /* checked above */
     (void)fgi_accumulation_parse(&o.numerics, &trainer->accumulation, NULL); /* checked above */
-    set_defaults(&trainer->options);
-    const fg_status status =
-        keep_options(trainer) ? create_parts(trainer, err) : fgi_no_memory(err);
+    fgi_options_set_defaults(&trainer->options);
+    fg_status status = keep_options(trainer, err);
+    if (status == FG_OK)
+        status = create_parts(trainer, err);
     if (status == FG_OK)
         *out = trainer;
     else
@@ -349,6 +213,7 @@ void fg_trainer_destroy(fg_trainer *trainer)
     fg_module_destroy(trainer->model.root);
     if (trainer->client != trainer->options.devices.client)
         fg_client_close(trainer->client);
+    fgi_free(trainer->schedule_options);
     fgi_arena_fini(&trainer->strings);
     fgi_free(trainer);
 }
@@ -366,12 +231,19 @@ fg_status fg_trainer_set_accumulation(fg_trainer *trainer, const char *schedule,
                         "the Trainer has been used: set the batches per step before the first fit");
     numerics.accumulate_schedule = schedule;
     FGI_TRY(fgi_accumulation_parse(&numerics, &parsed, err));
-    if (!keep(trainer, &schedule))
+    if (schedule != NULL && (schedule = fgi_arena_strdup(&trainer->strings, schedule)) == NULL)
         return fgi_no_memory(err);
     trainer->options.numerics.accumulate_schedule = schedule;
     trainer->accumulation = parsed;
     return FG_OK;
 }
+
+const fg_profile_info *fg_trainer_profile(const fg_trainer *trainer)
+{
+    return fgi_step_profile_info(trainer->step_profile);
+}
+
+void fg_trainer_request_save(const fg_trainer *trainer) { fgi_saver_request(trainer->saver, true); }
 
 fg_module *fg_trainer_module(const fg_trainer *trainer) { return trainer->model.root; }
 
@@ -395,6 +267,48 @@ fgi_fit_facts fgi_fit_facts_of(const fg_trainer *trainer)
                            .is_extra = trainer->fit.is_extra};
 }
 
+bool fgi_trainer_stops(fg_trainer *trainer)
+{
+    return fgi_stop_requested(&trainer->options, &trainer->call, trainer->run);
+}
+
+fg_progress fgi_progress_at(const fg_trainer *trainer)
+{
+    const fg_optimizer *optimizer = trainer->model.optimizer;
+    return (fg_progress){
+        .step = trainer->cursor.step,
+        .epoch = trainer->cursor.epoch,
+        .batch = trainer->cursor.epoch_batches,
+        .batches = trainer->fit.batches_per_epoch,
+        .total_steps = trainer->fit.settings.total_steps,
+        .lr = optimizer != NULL ? fg_optimizer_get_lr(optimizer) : 0,
+        .momentum = optimizer != NULL ? fg_optimizer_get_momentum(optimizer) : (double)NAN,
+        .weight_decay = optimizer != NULL ? fg_optimizer_get_weight_decay(optimizer) : (double)NAN,
+        .trainer = trainer,
+    };
+}
+
+fg_status fg_trainer_add_callback(fg_trainer *trainer, const fg_callback_ops *ops, void *take_self,
+                                  fg_error *err)
+{
+    fg_status status = FG_OK;
+    if (ops->build != NULL && trainer->model.root != NULL)
+        status = fgi_fail(err, FG_EINVAL,
+                          "callback '%s' changes the model: add it before the first fit or "
+                          "evaluation",
+                          ops->name != NULL ? ops->name : "");
+    if (status == FG_OK)
+        status = fgi_callbacks_add(trainer->callbacks, ops, take_self, err);
+    if (status == FG_OK && ops->setup != NULL) {
+        status = ops->setup(take_self, trainer, err);
+        if (status != FG_OK)
+            fgi_callbacks_remove_last(trainer->callbacks);
+    }
+    if (status != FG_OK && ops->destroy != NULL)
+        ops->destroy(take_self);
+    return status;
+}
+
 void fgi_trainer_step_start(fg_trainer *trainer)
 {
     if (!trainer->call.is_running || trainer->call.is_search)
@@ -412,8 +326,8 @@ static fg_status build_module(fg_trainer *trainer, const fg_task *task, fg_error
         return fgi_fail(err, FG_EINVAL, "task '%s' has no build function",
                         task->name != NULL ? task->name : "");
     fg_module *root = NULL;
-    const char *name = task->name != NULL ? task->name : "";
-    if (!keep(trainer, &name))
+    const char *name = fgi_arena_strdup(&trainer->strings, task->name != NULL ? task->name : "");
+    if (name == NULL)
         return fgi_no_memory(err);
     FGI_TRY(fg_module_create(NULL, trainer->options.seed, &root, err));
     fg_module_set_precision(root, trainer->precision->name);
@@ -441,6 +355,26 @@ static void report_frozen(const fg_trainer *trainer)
                 (long long)fg_module_parameter_count(trainer->model.root));
 }
 
+static fg_clip clip_of(const fg_trainer_options *o)
+{
+    const char *algorithm = o->numerics.gradient_clip_algorithm;
+    return algorithm != NULL && strcmp(algorithm, "value") == 0 ? FG_CLIP_VALUE : FG_CLIP_NORM;
+}
+
+/* Loss scaling, stochastic rounding, clipping, and the detection of anomalies. */
+static fg_status prepare_optimizer(fg_trainer *trainer, fg_error *err)
+{
+    fg_optimizer *optimizer = trainer->model.optimizer;
+    if (trainer->precision->scales_loss && !fgi_optimizer_scales_loss(optimizer))
+        FGI_TRY(fg_optimizer_set_loss_scale(optimizer, NULL, err));
+    if (trainer->options.numerics.stochastic_rounding)
+        fg_optimizer_set_stochastic_rounding(optimizer, true);
+    if (trainer->options.numerics.gradient_clip_val > 0)
+        FGI_TRY(fg_optimizer_set_clip(optimizer, clip_of(&trainer->options),
+                                      trainer->options.numerics.gradient_clip_val, err));
+    return fgi_optimizer_watch(optimizer, trainer->options.numerics.detect_anomaly, err);
+}
+
 static fg_status build_optimizer(fg_trainer *trainer, fg_error *err)
 {
     if (trainer->model.optimizer != NULL)
@@ -454,7 +388,7 @@ static fg_status build_optimizer(fg_trainer *trainer, fg_error *err)
         return fgi_fail(err, FG_EINVAL, "task '%s': its optimizer function returned NULL",
                         task->name);
     report_frozen(trainer);
-    return fgi_health_prepare(trainer, err);
+    return prepare_optimizer(trainer, err);
 }
 
 static void warn_of_precision(const fg_trainer *trainer)
@@ -628,8 +562,8 @@ static void fill(const fg_trainer *trainer, fgi_stage_kind kind, fg_result *resu
     fgi_ledger_result(trainer->ledger, result);
     result->epochs = trainer->cursor.epoch;
     result->steps = trainer->cursor.step;
-    fgi_health_result(trainer, result);
-    fgi_divergence_result(trainer, result);
+    fgi_health_result(trainer->health, result);
+    fgi_divergence_result(trainer->divergence, result);
     result->device_peak_bytes = -1;
     const fgi_step_program *program = fgi_stage_program(stage);
     if (program != NULL && fgi_step_program_cost(program, &cost, NULL) == FG_OK)
@@ -645,7 +579,7 @@ void fgi_result_end(fg_trainer *trainer, fgi_stage_kind kind)
 {
     (void)fgi_plugin_unwatch(); /* a step that failed did not reset it */
     if (kind == FGI_TRAIN)
-        fgi_feed_close_window(trainer, trainer->cursor.step);
+        fgi_feed_close_window(trainer->feed, trainer->cursor.step);
     fill(trainer, kind, &trainer->call.result);
 }
 
@@ -668,7 +602,28 @@ fg_status fgi_trainer_leave(fg_trainer *trainer, fg_status status, const fg_erro
     return status;
 }
 
-/* ---- what callbacks log besides numbers ------------------------------------------------------ */
+/* ---- the log --------------------------------------------------------------------------------- */
+
+fg_status fg_trainer_add_logger(fg_trainer *trainer, const fg_logger_ops *ops, void *take_self,
+                                fg_error *err)
+{
+    fgi_logger *logger = fgi_run_next_logger(trainer->run);
+    if (logger != NULL)
+        return fgi_logger_add(logger, ops, take_self, err);
+    if (ops->destroy != NULL)
+        ops->destroy(take_self);
+    return fgi_fail(err, FG_EINVAL, "logger '%s': the log is open already: add it before the fit",
+                    ops->name != NULL ? ops->name : "");
+}
+
+fg_status fg_trainer_set_run_info(fg_trainer *trainer, const fg_run_info *info, fg_error *err)
+{
+    fgi_logger *logger = fgi_run_next_logger(trainer->run);
+    if (logger != NULL)
+        return fgi_logger_set_info(logger, info, err);
+    return fgi_fail(err, FG_EINVAL,
+                    "fg_trainer_set_run_info: the log is open already: call it before the fit");
+}
 
 enum { NAME_MAX_BYTES = 255, SIDE_MAX = 16384 };
 

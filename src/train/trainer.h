@@ -11,9 +11,10 @@
 
 #include "base/arena.h"
 #include "base/span.h"
-#include "pjrt/pjrt.h"
 #include "train/accumulation.h"
+#include "train/call.h"
 #include "train/cursor.h"
+#include "train/windows.h"
 
 struct fgi_precision;
 
@@ -33,32 +34,13 @@ typedef struct fgi_fit {
     int64_t total_steps, batches_per_epoch;
     int64_t train_limit; /* batches of an epoch, 0: no limit */
     bool drop_last;
-    bool has_started;      /* fit_start was called */
-    int64_t validations;   /* from its start to its end; -1: unknown */
-    int64_t deadline_ns;   /* of limits.max_time_s; 0: none */
-    bool is_asked_to_stop; /* by a request in the run's folder */
-    bool is_extra;    /* the validation would not be due without the limit that ended the fit */
-    int saves_seen;   /* requests for saving that are done (signals.h) */
-    fg_error failure; /* of the callback that stopped the fit with an error */
-    bool ends_epoch;  /* the step that is launched is the last of its epoch */
-    bool is_in_step;  /* whose first batch was launched from this position: */
+    bool has_started;    /* fit_start was called */
+    int64_t validations; /* from its start to its end; -1: unknown */
+    bool is_extra;       /* the validation would not be due without the limit that ended the fit */
+    bool ends_epoch;     /* the step that is launched is the last of its epoch */
+    bool is_in_step;     /* whose first batch was launched from this position: */
     fgi_cursor step_start;
 } fgi_fit;
-
-/* One public call: set to zeros when it starts; the result is readable until the next one starts.
- */
-typedef struct fgi_call {
-    bool is_busy;              /* between its start and its end */
-    bool is_running;           /* it is a fit, or a search for the learning rate */
-    bool is_search;            /* it is the latter */
-    bool is_stopping;          /* a callback or a signal requested a stop */
-    int64_t evaluated_batches; /* of the last evaluation */
-    fg_client_stats stats_before;
-    const char *file; /* of the call, in the user's program; NULL: unknown */
-    int line;
-    fgi_read_watch reads_before; /* of this thread */
-    fg_result result;
-} fgi_call;
 
 /* The metrics that the last fit ended with. */
 typedef struct fgi_last_fit {
@@ -75,6 +57,7 @@ typedef struct fgi_preview {
 struct fg_trainer {
     fg_trainer_options options; /* strings and the schedule are in `strings` */
     fgi_arena strings;
+    void *schedule_options; /* those of the schedule, unless they are borrowed */
     const struct fgi_precision *precision;
     fgi_accumulation accumulation; /* batches of a step */
     fg_client *client;             /* closed with the Trainer unless it is options.devices.client */
@@ -104,6 +87,13 @@ struct fg_trainer {
 fg_status fgi_trainer_prepare(fg_trainer *trainer, const fg_task *task, bool with_optimizer,
                               fg_error *err);
 
+/* Takes the sums of training (windows.h): calls `log`, and looks for divergence. */
+fg_status fgi_fit_take(void *trainer, fgi_window_end end, const float *sums, const fg_progress *at,
+                       fg_error *err);
+/* Whether the call is to end early: a callback, a signal, a request, or the end of its time. */
+bool fgi_trainer_stops(fg_trainer *trainer);
+/* The current position of training, for a callback. */
+fg_progress fgi_progress_at(const fg_trainer *trainer);
 /* Calls `step_start` of all callbacks, in a fit. */
 void fgi_trainer_step_start(fg_trainer *trainer);
 

@@ -11,7 +11,7 @@
 #include "train/accumulate.h"
 #include "train/feed.h"
 #include "train/fit_settings.h"
-#include "train/result.h"
+#include "train/call.h"
 #include "train/signals.h"
 #include "train/snapshot.h"
 #include "train/strategy.h"
@@ -95,8 +95,7 @@ fg_status fgi_trial_keep(fgi_trial *trial, fg_error *err)
     fg_trainer *trainer = trial->trainer;
     trial->has_sums = fgi_windows_is_open(trainer->windows);
     if (trial->has_sums)
-        FGI_TRY(fgi_windows_peek(trainer, trainer->windows, trainer->stage[FGI_TRAIN], trial->sums,
-                                 err));
+        FGI_TRY(fgi_windows_peek(trainer->windows, trial->sums, err));
     FGI_TRY(keep_variables(trial, err));
     trial->is_kept = true;
     return FG_OK;
@@ -119,13 +118,13 @@ static fg_status restore(fgi_trial *trial, const fg_fit_data *data, fg_error *er
         FGI_TRY(fgi_stage_prepare(trainer, FGI_TRAIN, data, err));
     fgi_optimizer_return(trainer->model.optimizer, &trial->place);
     trainer->cursor = trial->cursor;
-    FGI_TRY(fgi_feed_drain(trainer, err));
+    FGI_TRY(fgi_feed_drain(trainer->feed, err));
     FGI_TRY(fgi_trial_restore_variables(trial, err));
     if (fgi_stage_program(stage) == NULL)
         return FG_OK;
     fgi_stage_drop_sums(stage); /* a step that failed has left no valid ones */
-    return trial->has_sums ? fgi_stage_set_sums(trainer, stage, trial->sums, err)
-                           : fgi_stage_clear_sums(trainer, stage, err);
+    return trial->has_sums ? fgi_stage_set_sums(stage, trial->sums, err)
+                           : fgi_stage_clear_sums(stage, err);
 }
 
 /* ---- a step ---------------------------------------------------------------------------------- */
@@ -139,12 +138,12 @@ static fg_status launch_batch(fgi_trial *trial, fgi_stage *stage, fg_error *err)
     for (int tries = 0; tries < 2 && batch == NULL; tries++) {
         if (trial->is_epoch_over)
             FGI_TRY(fg_loader_start_epoch(fgi_stage_loader(stage), trial->epoch++, 0, err));
-        FGI_TRY(fgi_feed_next(trial->trainer, stage, &batch, err));
+        FGI_TRY(fgi_feed_next(trial->trainer->feed, stage, &batch, err));
         trial->is_epoch_over = batch == NULL || batch->is_last;
     }
     if (batch == NULL)
         return fgi_fail(err, FG_EINVAL, "the training data have no batch");
-    return fgi_feed_launch(trial->trainer, stage, batch, NULL, err);
+    return fgi_feed_launch(trial->trainer->feed, stage, batch, NULL, err);
 }
 
 void fgi_trial_set_step(fgi_trial *trial, int64_t step) { trial->trainer->cursor.step = step; }
@@ -162,7 +161,7 @@ fg_status fgi_trial_step(fgi_trial *trial, float out_sums[FGI_MOST_SUMS], fg_err
     } while (accumulator != NULL && !trial->is_epoch_over &&
              fgi_accumulator_batches(accumulator) < fgi_accumulation_at(&trainer->accumulation, 0));
     if (accumulator != NULL)
-        FGI_TRY(fgi_feed_update(trainer, stage, err));
+        FGI_TRY(fgi_feed_update(trainer->feed, stage, err));
     FGI_TRY(fgi_stage_read_sums(stage, out_sums, &arrived, err));
     const fg_status status = fgi_event_wait(arrived, err);
     fgi_event_destroy(arrived);
@@ -178,10 +177,10 @@ fg_status fgi_trial_prepare(fgi_trial *trial, const fg_fit_data *data, fg_error 
 
 fg_status fgi_trial_drain(fgi_trial *trial, fg_error *err)
 {
-    return fgi_feed_drain(trial->trainer, err);
+    return fgi_feed_drain(trial->trainer->feed, err);
 }
 
-bool fgi_trial_is_stopped(fgi_trial *trial) { return fgi_stop_requested(trial->trainer); }
+bool fgi_trial_is_stopped(fgi_trial *trial) { return fgi_trainer_stops(trial->trainer); }
 
 fg_optimizer *fgi_trial_optimizer(const fgi_trial *trial)
 {
@@ -223,7 +222,7 @@ fg_status fgi_trial_run(fg_trainer *trainer, const fg_task *task, const fg_fit_d
     const bool catches = is_search && trainer->options.handle_signals;
     trainer->call.is_running = trainer->call.is_search = is_search;
     if (catches)
-        fgi_signals_catch(trainer);
+        fgi_signals_catch(&trainer->options, &trainer->call);
     fgi_trial trial = {.trainer = trainer,
                        .fit = trainer->fit,
                        .is_restored = trainer->model.is_restored,

@@ -12,12 +12,6 @@
 #include "base/error.h"
 #include "base/thread.h"
 #include "train/activity.h"
-#include "train/callbacks.h"
-#include "train/divergence.h"
-#include "train/feed.h"
-#include "train/health.h"
-#include "train/stage.h"
-#include "train/trainer.h"
 #include "train/windows.h"
 
 /* The sums of one window on their way to the host. */
@@ -30,6 +24,7 @@ typedef struct window {
 } window;
 
 struct fgi_windows {
+    fgi_windows_uses of;
     window window[FGI_WINDOWS]; /* a ring of `count`, starting at `first` */
     int first, count;
     double sum[FG_MAX_METRICS], weight[FG_MAX_METRICS]; /* of the epoch or evaluation */
@@ -39,10 +34,13 @@ struct fgi_windows {
     fgi_saved_windows restored; /* metric_count 0: nothing to continue */
 };
 
-fg_status fgi_windows_create(fgi_windows **out, fg_error *err)
+fg_status fgi_windows_create(const fgi_windows_uses *uses, fgi_windows **out, fg_error *err)
 {
     *out = fgi_calloc(1, sizeof **out);
-    return *out != NULL ? FG_OK : fgi_no_memory(err);
+    if (*out == NULL)
+        return fgi_no_memory(err);
+    (*out)->of = *uses;
+    return FG_OK;
 }
 
 void fgi_windows_destroy(fgi_windows *windows)
@@ -78,10 +76,10 @@ void fgi_windows_clear(fgi_windows *windows)
     memset(windows->weight, 0, sizeof windows->weight);
 }
 
-size_t fgi_windows_means(const fgi_windows *windows, const fgi_stage *stage, const float *open_sums,
-                         fg_metric *out)
+size_t fgi_windows_means(const fgi_windows *windows, const float *open_sums, fg_metric *out)
 {
     double sum[FG_MAX_METRICS], weight[FG_MAX_METRICS];
+    const fgi_stage *stage = windows->of.stage;
     const fgi_metrics *metrics = fgi_stage_metrics(stage);
     for (size_t i = 0; i < fgi_metrics_count(metrics); i++) {
         sum[i] = windows->sum[i] + (open_sums != NULL ? (double)open_sums[2 * i] : 0);
@@ -89,15 +87,6 @@ size_t fgi_windows_means(const fgi_windows *windows, const fgi_stage *stage, con
     }
     return fgi_metrics_values(metrics, fgi_stage_prefix(fgi_stage_get_kind(stage)), sum, weight,
                               windows->class_sum, out);
-}
-
-/* Notes the loss of the first step of the run. */
-static void note_first(fg_trainer *trainer, const fgi_stage *stage, const window *w)
-{
-    const fgi_metrics *list = fgi_stage_metrics(stage);
-    const size_t loss = fgi_metrics_find(list, "loss");
-    if (w->at.step == 1 && loss < fgi_metrics_count(list))
-        fgi_divergence_first(trainer, (double)w->sums[2 * loss], (double)w->sums[2 * loss + 1]);
 }
 
 /* Adds the counts of classes, which only evaluations have. */
@@ -116,87 +105,69 @@ static fg_status add_classes(fgi_windows *windows, const fgi_metrics *list, cons
 }
 
 /* One window has arrived. */
-static fg_status deliver(fg_trainer *trainer, fgi_windows *windows, fgi_stage *stage,
-                         const window *w, fg_error *err)
+static fg_status deliver(fgi_windows *windows, const window *w, fg_error *err)
 {
-    double sum[FG_MAX_METRICS] = {0}, weight[FG_MAX_METRICS] = {0};
-    fg_metric metrics[FG_MAX_METRICS + FGI_HEALTH_METRICS + FG_MAX_LOG_VALUES];
-    const fgi_metrics *list = fgi_stage_metrics(stage);
-    const size_t count = fgi_metrics_count(list);
-    const char *prefix = fgi_stage_prefix(fgi_stage_get_kind(stage));
-    for (size_t i = 0; i < count; i++) {
-        sum[i] = (double)w->sums[2 * i];
-        weight[i] = (double)w->sums[2 * i + 1];
-        windows->sum[i] += sum[i];
-        windows->weight[i] += weight[i];
+    const fgi_metrics *list = fgi_stage_metrics(windows->of.stage);
+    if (w->remains_open)
+        return windows->of.take(windows->of.self, FGI_WINDOW_FIRST, w->sums, &w->at, err);
+    for (size_t i = 0; i < fgi_metrics_count(list); i++) {
+        windows->sum[i] += (double)w->sums[2 * i];
+        windows->weight[i] += (double)w->sums[2 * i + 1];
     }
-    if (fgi_stage_get_kind(stage) != FGI_TRAIN)
+    if (windows->of.take == NULL)
         return add_classes(windows, list, w, err);
-    note_first(trainer, stage, w);
-    FGI_TRY(fgi_health_take(trainer, w->sums + 2 * count, w->at.step, err));
-    fg_progress at = w->at;
-    at.metrics = metrics;
-    at.metric_count = fgi_metrics_values(list, prefix, sum, weight, NULL, metrics);
-    at.metric_count += fgi_health_metrics(trainer, metrics + at.metric_count);
-    FGI_TRY(fgi_measure(trainer, &at, metrics, at.metric_count + FG_MAX_LOG_VALUES, err));
-    FGI_TRY(fgi_notify(trainer, FGI_ON_LOG, &at, err));
-    const size_t loss = fgi_metrics_find(list, "loss");
-    if (loss == count || !(fabs(weight[loss]) > 0)) /* no loss, or no sample */
-        return fgi_divergence_check(trainer, at.step, err);
-    return fgi_divergence_line(trainer, sum[loss] / weight[loss], at.step, err);
+    return windows->of.take(windows->of.self, FGI_WINDOW_CLOSED, w->sums, &w->at, err);
 }
 
 /* Waits for the sums of a stage; the ledger records how long. */
-static fg_status await(fg_trainer *trainer, const fgi_stage *stage, fgi_event *event, fg_error *err)
+static fg_status await(const fgi_windows *windows, fgi_event *event, fg_error *err)
 {
+    const fgi_stage *stage = windows->of.stage;
+    const fgi_stage_kind kind = fgi_stage_get_kind(stage);
     static const char *const names[] = {"metrics", "validation metrics", "test metrics", ""};
-    const char *name = names[fgi_stage_get_kind(stage)];
+    const char *name = names[kind];
     const int64_t bytes = (int64_t)(fgi_stage_sum_count(stage) * sizeof(float));
     if (fgi_event_is_ready(event)) {
-        fgi_client_count_read(trainer->client, name, bytes, 0);
+        fgi_client_count_read(fgi_stage_client(stage), name, bytes, 0);
         return fgi_event_wait(event, err);
     }
-    const fgi_stage_kind kind = fgi_stage_get_kind(stage);
-    fgi_span span = {FGI_READ, (int)kind, kind == FGI_TRAIN ? trainer->cursor.step : -1, "trainer",
-                     .name = "read metrics"};
-    fgi_span_begin(&trainer->spans, &span);
+    fgi_span span = {FGI_READ, (int)kind, kind == FGI_TRAIN ? windows->of.cursor->step : -1,
+                     "trainer", .name = "read metrics"};
+    fgi_span_begin(windows->of.spans, &span);
     const fg_status status = fgi_event_wait(event, err);
-    fgi_client_count_read(trainer->client, name, bytes, fgi_span_end(&span));
+    fgi_client_count_read(fgi_stage_client(stage), name, bytes, fgi_span_end(&span));
     return status;
 }
 
 /* Metrics could not be read. If a step failed, its error is more specific. */
-static fg_status read_failed(fg_trainer *trainer, const fgi_stage *stage, int64_t step,
-                             fg_status status, fg_error *err)
+static fg_status read_failed(const fgi_windows *windows, int64_t step, fg_status status,
+                             fg_error *err)
 {
     fg_error cause = {0};
-    const fg_status drained = fgi_feed_drain(trainer, &cause);
+    const fg_status drained = fgi_feed_drain(windows->of.feed, &cause);
     if (drained == FG_OK)
         return fgi_context(err, status, "reading the %smetrics of step %lld",
-                           fgi_stage_prefix(fgi_stage_get_kind(stage)), (long long)step);
+                           fgi_stage_prefix(fgi_stage_get_kind(windows->of.stage)),
+                           (long long)step);
     if (err != NULL)
         *err = cause;
     return drained;
 }
 
-fg_status fgi_windows_collect(fg_trainer *trainer, fgi_windows *windows, fgi_stage *stage, int keep,
-                              fg_error *err)
+fg_status fgi_windows_collect(fgi_windows *windows, int keep, fg_error *err)
 {
     while (windows->count > 0) {
         window *w = &windows->window[windows->first];
         if (windows->count <= keep && !fgi_event_is_ready(w->arrived))
             return FG_OK;
-        const fg_status status = await(trainer, stage, w->arrived, err);
+        const fg_status status = await(windows, w->arrived, err);
         fgi_event_destroy(w->arrived);
         w->arrived = NULL;
         windows->first = (windows->first + 1) % FGI_WINDOWS;
         windows->count--;
         if (status != FG_OK)
-            return read_failed(trainer, stage, w->at.step, status, err);
-        if (w->remains_open)
-            note_first(trainer, stage, w);
-        else
-            FGI_TRY(deliver(trainer, windows, stage, w, err));
+            return read_failed(windows, w->at.step, status, err);
+        FGI_TRY(deliver(windows, w, err));
     }
     return FG_OK;
 }
@@ -215,28 +186,25 @@ void fgi_windows_abandon(fgi_windows *windows)
     fgi_windows_clear(windows);
 }
 
-fg_status fgi_windows_peek(fg_trainer *trainer, const fgi_windows *windows, fgi_stage *stage,
-                           float *out_sums, fg_error *err)
+fg_status fgi_windows_peek(const fgi_windows *windows, float *out_sums, fg_error *err)
 {
     fgi_event *arrived = NULL;
     if (!windows->is_open)
         return FG_OK;
-    FGI_TRY(fgi_stage_read_sums(stage, out_sums, &arrived, err));
-    const fg_status status = await(trainer, stage, arrived, err);
+    FGI_TRY(fgi_stage_read_sums(windows->of.stage, out_sums, &arrived, err));
+    const fg_status status = await(windows, arrived, err);
     fgi_event_destroy(arrived);
     if (status != FG_OK)
-        return read_failed(trainer, stage, trainer->cursor.step, status, err);
-    FGI_TRY(fgi_health_take(trainer, out_sums + 2 * fgi_metrics_count(fgi_stage_metrics(stage)),
-                            trainer->cursor.step, err));
-    return fgi_divergence_check(trainer, trainer->cursor.step, err);
+        return read_failed(windows, windows->of.cursor->step, status, err);
+    return windows->of.take(windows->of.self, FGI_WINDOW_OPEN, out_sums, NULL, err);
 }
 
 /* Starts reading the sums of the current window; there is room for it. */
-static fg_status start_read(const fg_trainer *trainer, fgi_windows *windows, const fgi_stage *stage,
-                            window **out, fg_error *err)
+static fg_status start_read(fgi_windows *windows, const fg_progress *at, window **out,
+                            fg_error *err)
 {
     window *w = &windows->window[(windows->first + windows->count) % FGI_WINDOWS];
-    const size_t count = fgi_stage_sum_count(stage);
+    const size_t count = fgi_stage_sum_count(windows->of.stage);
     if (w->capacity < count) {
         fgi_free(w->sums);
         w->sums = fgi_calloc(count, sizeof *w->sums);
@@ -244,39 +212,39 @@ static fg_status start_read(const fg_trainer *trainer, fgi_windows *windows, con
         if (w->sums == NULL)
             return fgi_no_memory(err);
     }
-    FGI_TRY(fgi_stage_read_sums(stage, w->sums, &w->arrived, err));
-    w->at = fgi_progress_at(trainer);
+    FGI_TRY(fgi_stage_read_sums(windows->of.stage, w->sums, &w->arrived, err));
+    w->at = *at;
     w->remains_open = false;
     windows->count++;
     *out = w;
     return FG_OK;
 }
 
-fg_status fgi_windows_read_first(fg_trainer *trainer, fgi_windows *windows, fgi_stage *stage,
-                                 fg_error *err)
+fg_status fgi_windows_read_first(fgi_windows *windows, const fg_progress *at, fg_error *err)
 {
     window *w = NULL;
     if (!windows->is_open) /* it was closed: its log line has the loss of this step */
         return FG_OK;
-    FGI_TRY(fgi_windows_collect(trainer, windows, stage, FGI_WINDOWS - 1, err));
-    FGI_TRY(start_read(trainer, windows, stage, &w, err));
+    FGI_TRY(fgi_windows_collect(windows, FGI_WINDOWS - 1, err));
+    FGI_TRY(start_read(windows, at, &w, err));
     w->remains_open = true;
     return FG_OK;
 }
 
-fg_status fgi_windows_close(fg_trainer *trainer, fgi_windows *windows, fgi_stage *stage,
-                            fg_error *err)
+fg_status fgi_windows_close(fgi_windows *windows, const fg_progress *at, fg_error *err)
 {
     window *w = NULL;
+    fgi_stage *stage = windows->of.stage;
+    const bool is_training = fgi_stage_get_kind(stage) == FGI_TRAIN;
     if (!windows->is_open)
         return FG_OK;
-    FGI_TRY(fgi_windows_collect(trainer, windows, stage, FGI_WINDOWS - 1, err));
+    FGI_TRY(fgi_windows_collect(windows, FGI_WINDOWS - 1, err));
     const int64_t now = fgi_now_ns();
-    FGI_TRY(start_read(trainer, windows, stage, &w, err));
+    FGI_TRY(start_read(windows, at, &w, err));
     w->at.samples = windows->samples;
-    if (fgi_stage_get_kind(stage) == FGI_TRAIN)
-        fgi_feed_close_window(trainer, w->at.step);
-    if (fgi_stage_get_kind(stage) == FGI_TRAIN && now > windows->start_ns)
+    if (is_training)
+        fgi_feed_close_window(windows->of.feed, w->at.step);
+    if (is_training && now > windows->start_ns)
         w->at.samples_per_s = (double)windows->samples / ((double)(now - windows->start_ns) * 1e-9);
     windows->start_ns = now;
     windows->samples = 0;
@@ -317,10 +285,10 @@ static bool is_same(const fgi_saved_windows *saved, const fgi_metrics *metrics)
     return true;
 }
 
-fg_status fgi_windows_continue(fg_trainer *trainer, fgi_windows *windows, fgi_stage *stage,
-                               fg_error *err)
+fg_status fgi_windows_continue(fgi_windows *windows, fg_error *err)
 {
     fgi_saved_windows *restored = &windows->restored;
+    fgi_stage *stage = windows->of.stage;
     const bool fits = is_same(restored, fgi_stage_metrics(stage)), is_open = restored->is_open;
     if (restored->metric_count > 0 && !fits)
         fgi_windows_clear(windows); /* the task logs other metrics now */
@@ -328,7 +296,7 @@ fg_status fgi_windows_continue(fg_trainer *trainer, fgi_windows *windows, fgi_st
     restored->is_open = false;
     if (!fits || !is_open)
         return FG_OK;
-    FGI_TRY(fgi_stage_set_sums(trainer, stage, restored->sums, err));
+    FGI_TRY(fgi_stage_set_sums(stage, restored->sums, err));
     windows->is_open = true;
     return FG_OK;
 }

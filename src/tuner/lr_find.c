@@ -28,40 +28,38 @@ struct fg_lr_curve {
 
 /* ---- the schedule of a sweep ----------------------------------------------------------------- */
 
-/* Learning rates of a sweep; also the settings of its schedule. */
+/* Learning rates of a sweep; also the options of its schedule. */
 typedef struct sweep {
-    double min_lr, max_lr, factor, momentum;
+    double min_lr, max_lr, factor;
+    double momentum; /* that the fit would start with; NaN: the schedule of the fit sets none */
     int64_t steps;
-    int64_t is_linear;
+    bool is_linear;
 } sweep;
-
-_Static_assert(sizeof(sweep) <= sizeof((fg_schedule){0}.settings), "a sweep fits in a schedule");
 
 static double given_lr(const sweep *s, int64_t step)
 {
     const double at = (double)(step % s->steps) / (double)(s->steps - 1);
-    return s->is_linear != 0 ? s->min_lr + at * (s->max_lr - s->min_lr)
-                             : s->min_lr * pow(s->max_lr / s->min_lr, at);
+    return s->is_linear ? s->min_lr + at * (s->max_lr - s->min_lr)
+                        : s->min_lr * pow(s->max_lr / s->min_lr, at);
 }
 
-static double sweep_lr(const void *settings, double lr, int64_t step, int64_t total_steps)
+static double sweep_lr(const void *options, double lr, int64_t step, int64_t total_steps)
 {
-    const sweep *s = settings;
+    const sweep *s = options;
     (void)lr, (void)total_steps;
     return given_lr(s, step) * s->factor;
 }
 
-/* The momentum that the fit would start with. */
-static double sweep_momentum(const void *settings, double momentum, int64_t step,
+static double sweep_momentum(const void *options, double momentum, int64_t step,
                              int64_t total_steps)
 {
     (void)momentum, (void)step, (void)total_steps;
-    return ((const sweep *)settings)->momentum;
+    return ((const sweep *)options)->momentum;
 }
 
-static const fg_schedule_ops sweep_ops = {.name = "lr_find", .lr = sweep_lr};
-static const fg_schedule_ops sweep_momentum_ops = {
-    .name = "lr_find", .lr = sweep_lr, .momentum = sweep_momentum};
+static const fg_schedule_entry sweep_row = {.entry = {.name = "lr_find", .size = sizeof(sweep)},
+                                            .lr = sweep_lr,
+                                            .momentum = sweep_momentum};
 
 /* ---- the search ------------------------------------------------------------------------------ */
 
@@ -184,16 +182,14 @@ static fg_status set_sweep(search *s, fg_error *err)
 {
     fg_optimizer *o = fgi_trial_optimizer(s->trial);
     const fg_lr_find_options *options = &s->options;
-    s->sweep = (sweep){
-        .min_lr = options->min_lr,
-        .max_lr = options->max_lr,
-        .factor = o->lr_factor,
-        .steps = options->steps,
-        .is_linear = options->is_linear,
-        .momentum = fg_schedule_momentum(&o->schedule, o->hyper.momentum, 0, o->total_steps)};
-    const bool has_momentum = o->schedule.ops != NULL && o->schedule.ops->momentum != NULL;
-    fg_schedule schedule = {.ops = has_momentum ? &sweep_momentum_ops : &sweep_ops};
-    memcpy(schedule.settings, &s->sweep, sizeof s->sweep);
+    s->sweep =
+        (sweep){.min_lr = options->min_lr,
+                .max_lr = options->max_lr,
+                .factor = o->lr_factor,
+                .steps = options->steps,
+                .is_linear = options->is_linear,
+                .momentum = fg_schedule_momentum(&o->schedule, (double)NAN, 0, o->total_steps)};
+    const fg_schedule schedule = {.row = &sweep_row, .options = &s->sweep, .is_complete = true};
     for (int64_t i = 0; i < options->steps; i++)
         s->curve->lr[i] = given_lr(&s->sweep, i);
     s->curve->factor = o->lr_factor;

@@ -14,6 +14,7 @@
 #include "aug_host.h"
 #include "base/alloc.h"
 #include "base/file.h"
+#include "option/option.h"
 #include "trace_values.h"
 
 enum { BATCH = 16, H = 9, W = 11 };
@@ -518,17 +519,17 @@ static void channels_are_normalized(void **state)
     float got[3];
     fg_trace *trace = values_trace(*state);
     const fg_type type = {.dtype = FG_U8, .rank = 4, .dim = {1, 1, 1, 3}};
-    fg_aug_normalize_options o = {.mean = mean, .std = std, .mean_count = 3, .std_count = 3};
+    fg_aug_normalize_options o = {.mean = {mean, 3}, .std = {std, 3}};
     values_run(trace, fg_aug_normalize(fg_constant(trace, &type, pixel), NULL, &o), got,
                sizeof got);
     static const double expected[3] = {-1, 0, 6};
     for (int i = 0; i < 3; i++)
         fgt_close("normalized", (double)got[i], expected[i], 1e-6, 0);
-    o = (fg_aug_normalize_options){.std = &one, .std_count = 1};
+    o = (fg_aug_normalize_options){.std = {&one, 1}};
     values_run(trace, fg_aug_normalize(fg_constant(trace, &type, pixel), NULL, &o), got,
                sizeof got);
     fgt_close("half", (double)got[2], 0.5, 1e-6, 0);
-    o = (fg_aug_normalize_options){.mean = &one, .mean_count = 1};
+    o = (fg_aug_normalize_options){.mean = {&one, 1}};
     values_run(trace, fg_aug_normalize(fg_constant(trace, &type, pixel), NULL, &o), got,
                sizeof got);
     fgt_close("less two", (double)got[2], -1, 1e-6, 0);
@@ -601,7 +602,7 @@ static void limits_are_included(void **state)
     const fg_aug_color_jitter_options strong = {1e3, 1e3, 1e3, 0.5, {0}};
     const fg_aug_gaussian_blur_options blur = {.size = 11, .sigma_min = 1e-3, .sigma_max = 1e3};
     const fg_aug_rand_augment_options most = {.operations = 16, .magnitude = 255, .bins = 256};
-    const fg_aug_rand_augment_options least = {.operations = 1, .magnitude = FG_ZERO, .bins = 2};
+    const fg_aug_rand_augment_options least = {.operations = 1, .magnitude = FG_NONE, .bins = 2};
     (void)fg_aug_random_crop(x, NULL, &reflect);
     (void)fg_aug_random_crop(tall, NULL, &reflect);
     (void)fg_aug_random_crop(x, NULL,
@@ -679,8 +680,8 @@ static const double quarter = 0.25, three[] = {0.5, 0.25, 0.5};
     ROW(resize, resize, "height=5, width=6, antialias=false", .height = 5, .width = 6,             \
         .no_antialias = true)                                                                      \
     ROW(center_crop, center_crop, "height=5, width=6", .height = 5, .width = 6)                    \
-    ROW(normalize, normalize, "mean=[0.25], std=[0.5, 0.25, 0.5]", .mean = &quarter, .std = three, \
-        .mean_count = 1, .std_count = 3)
+    ROW(normalize, normalize, "mean=[0.25], std=[0.5, 0.25, 0.5]", .mean = {&quarter, 1},          \
+        .std = {three, 3})
 
 #define normalize_of           fg_aug_normalize
 #define resize_of              fg_aug_resize
@@ -722,13 +723,15 @@ static fg_tensor by_row(const fg_augmentation_entry *row, const char *text, fg_t
                         const fg_sample_key *key)
 {
     fg_option_values *values = NULL;
+    void *own;
     fg_error err = {0};
     fg_tensor target = fg_zeros(fg_tensor_trace(x), FG_F32, FG_DIMS(2));
     fgt_ok(
         fg_option_values_create(NULL, row->entry.options, row->entry.option_count, &values, &err));
     fgt_ok(fg_option_set_all(values, text, NULL, &err));
-    const fg_tensor y =
-        row->mix != NULL ? row->mix(x, &target, key, values) : row->apply(x, key, values);
+    fgt_ok(fgi_row_create(&row->entry, values, &own, &err));
+    const fg_tensor y = row->mix != NULL ? row->mix(x, &target, key, own) : row->apply(x, key, own);
+    fgi_free(own);
     fg_option_values_destroy(values);
     return y;
 }
@@ -781,7 +784,7 @@ static void options_of_a_configuration_are_those_of_the_functions(void **state)
     }
 }
 
-static void numbers_of_channels_are_limited(void **state)
+static void many_channels_are_normalized(void **state)
 {
     static const char *const names[] = {"mean", "std"};
     const fg_augmentation_entry *normalize = row_of(sizeof option_rows / sizeof *option_rows - 1);
@@ -794,8 +797,7 @@ static void numbers_of_channels_are_limited(void **state)
         (void)snprintf(text + used, sizeof text - used, "]");
         fg_trace *trace = values_trace(*state);
         (void)by_row(normalize, text, fg_zeros(trace, FG_F32, FG_DIMS(2, 1, 1, 65)), NULL);
-        assert_int_equal(fg_trace_error(trace, &err), FG_EINVAL);
-        assert_string_equal(err.message, "normalize: expected at most 64 channels");
+        fgt_ok(fg_trace_error(trace, &err));
         fg_trace_destroy(trace);
     }
 }
@@ -882,7 +884,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(errors_say_what_was_expected),
     cmocka_unit_test(limits_are_included),
     cmocka_unit_test(options_of_a_configuration_are_those_of_the_functions),
-    cmocka_unit_test(numbers_of_channels_are_limited),
+    cmocka_unit_test(many_channels_are_normalized),
     cmocka_unit_test(no_option_is_left_out),
     cmocka_unit_test(newer_options_are_refused),
 };

@@ -10,6 +10,8 @@
 
 #include "aug/augmentations.h"
 #include "aug_host.h"
+#include "base/alloc.h"
+#include "option/option.h"
 #include "trace_values.h"
 
 enum { MOST = 7, SIDE = 9, MOST_VALUES = MOST * SIDE * SIDE };
@@ -187,6 +189,7 @@ static char *program_without(fg_client *client, const fg_augmentation_entry *row
     static const uint32_t word[2] = {1, 2};
     fg_error err = {0};
     char *text = NULL;
+    void *own;
     fg_trace *trace = values_trace(client);
     const fg_type two = {FG_U32, 1, {2}};
     const fg_tensor x = fg_iota(trace, FG_F32, 2, FG_DIMS(2, 300, 320, 3));
@@ -194,7 +197,9 @@ static char *program_without(fg_client *client, const fg_augmentation_entry *row
                                .sample = fg_constant(trace, &two, word)};
     fg_tensor target = fg_zeros(trace, FG_F32, FG_DIMS(2, 3)), y[2];
     fg_option_values *values = examples_of(&row->entry, without);
-    y[0] = row->mix != NULL ? row->mix(x, &target, &key, values) : row->apply(x, &key, values);
+    fgt_ok(fgi_row_create(&row->entry, values, &own, &err));
+    y[0] = row->mix != NULL ? row->mix(x, &target, &key, own) : row->apply(x, &key, own);
+    fgi_free(own);
     y[1] = target;
     if (fg_trace_error(trace, &err) != FG_OK)
         fail_msg("%s: %s", row->entry.name, err.message);

@@ -286,7 +286,7 @@ static void ignored_divergence_is_only_a_warning(void **state)
 
 /* ---- rollback -------------------------------------------------------------------------------- */
 
-static const fg_schedule onecycle = {.ops = &fgi_onecycle_ops};
+static const fg_schedule onecycle = {.row = &fgi_onecycle_row};
 
 /* After a sample was bad once, and without a smaller learning rate, the run equals one in which it
  * never was. */

@@ -14,7 +14,7 @@
 
 enum { SAMPLES = 101, STEPS = 30, SWEEP = 40, MOST_BYTES = 1 << 16 };
 
-static const fg_schedule onecycle = {.ops = &fgi_onecycle_ops};
+static const fg_schedule onecycle = {.row = &fgi_onecycle_row};
 static fg_dataset *train_data, *val_data, *source;
 static const char *cache; /* of compiled programs, for all tests */
 

@@ -17,28 +17,32 @@
 
 static int64_t units_built; /* what the last build was given */
 
-static void *build(fg_module *root, const fg_model_shape *shape, const fg_option_values *values)
+typedef struct own_model {
+    int64_t units;
+    fg_linear *rest, *fc;
+} own_model;
+
+static void build(void *self, fg_module *root, const fg_model_shape *shape)
 {
-    units_built = fg_option_int(values, "units");
-    (void)fg_linear_create(root, "rest", &(fg_linear_options){.in = 1, .out = units_built});
-    return fg_linear_create(
+    own_model *m = self;
+    units_built = m->units;
+    m->rest = fg_linear_create(root, "rest", &(fg_linear_options){.in = 1, .out = m->units});
+    m->fc = fg_linear_create(
         root, "own",
         &(fg_linear_options){.in = fg_type_count(&shape->input), .out = shape->outputs});
 }
 
-static fg_tensor apply(const void *model, fg_tensor x) { return fg_linear_apply(model, x); }
+static fg_tensor apply(const void *self, fg_tensor x)
+{
+    return fg_linear_apply(((const own_model *)self)->fc, x);
+}
 
-static const fg_option options[] = {{.name = "units",
-                                     .kind = FG_OPTION_INT,
-                                     .initial = "3",
-                                     .range = "1..64",
-                                     .example = "5",
-                                     .help = "Units of a layer that is not used."}};
+static const fg_option options[] = {
+    FG_OPTION(own_model, units, INT, "3", "1..64", "5", "Units of a layer that is not used.")};
 static const fg_model_entry own = {.entry = {.name = "own_model",
                                              .help = "one of ours",
                                              .spellings = "ours",
-                                             .options = options,
-                                             .option_count = 1},
+                                             FG_OPTIONS(options, own_model)},
                                    .build = build,
                                    .apply = apply};
 
@@ -46,13 +50,18 @@ static const fg_model_entry own = {.entry = {.name = "own_model",
 
 static int opened[4]; /* how often, by part */
 
+typedef struct ramp_options {
+    int64_t count;
+} ramp_options;
+
 /* Numbers and their doubles; five test samples, and no others but those to train on. */
-static fg_status open_ramp(const fg_option_values *values, const fg_format_request *request,
+static fg_status open_ramp(const void *own_options, const fg_format_request *request,
                            fg_format_data *out, fg_error *err)
 {
+    const ramp_options *r = own_options;
     static const fg_field fields[] = {{"x", {FG_F32, 1, {1}}}, {"y", {FG_F32, 0, {0}}}};
     float x[64], y[64];
-    const int64_t count = request->part == FG_PART_TEST ? 5 : fg_option_int(values, "count");
+    const int64_t count = request->part == FG_PART_TEST ? 5 : r->count;
     opened[request->part]++;
     if (count == 13)
         return FG_EUNSUPPORTED;
@@ -68,14 +77,11 @@ static fg_status open_ramp(const fg_option_values *values, const fg_format_reque
                                   (const void *const[]){x, y}, FG_COPY, &out->samples, err);
 }
 
-static const fg_option ramp_options[] = {{.name = "count",
-                                          .kind = FG_OPTION_INT,
-                                          .initial = "40",
-                                          .range = "1..64",
-                                          .example = "20",
-                                          .help = "Number of samples."}};
+static const fg_option ramp_rows[] = {
+    FG_OPTION(ramp_options, count, INT, "40", "1..64", "20", "Number of samples."),
+};
 static const fg_format_entry ramp = {
-    .entry = {.name = "ramp", .help = "a ramp", .options = ramp_options, .option_count = 1},
+    .entry = {.name = "ramp", .help = "a ramp", FG_OPTIONS(ramp_rows, ramp_options)},
     .fitted = "count",
     .open = open_ramp};
 
@@ -331,8 +337,11 @@ static void an_option_cannot_hide_a_key(void **state)
                                   .help = "One of ours."};
         fg_model_entry model = own;
         fg_format_entry format = ramp;
-        model.entry = format.entry = (fg_entry){
-            .name = "hiding", .help = "it hides a key", .options = &option, .option_count = 1};
+        model.entry = format.entry = (fg_entry){.name = "hiding",
+                                                .help = "it hides a key",
+                                                .options = &option,
+                                                .option_count = 1,
+                                                .size = sizeof(own_model)};
         format.fitted = NULL;
         fgt_ok(fg_registry_create(&with, &err));
         fgt_ok(i == 0 ? fg_registry_add(with, FG_REGISTRY_MODEL, &model.entry, &err)
@@ -393,19 +402,18 @@ static void reads_a_custom_format(void **state)
     refuses(&o, ", got 'ramp'");
 }
 
-static fg_status keep_rate(const fg_option_values *values, fg_schedule *out, fg_error *err)
+static double keep_rate(const void *none, double lr, int64_t step, int64_t total_steps)
 {
-    (void)values;
-    (void)err;
-    *out = (fg_schedule){0};
-    return FG_OK;
+    (void)none, (void)step, (void)total_steps;
+    return lr;
 }
 
 static void a_schedule_without_an_end_needs_no_limit(void **state)
 {
     static const fg_schedule_entry flat = {
         .entry = {.name = "flat", .help = "the learning rate does not change"},
-        .create = keep_rate};
+        .is_endless = true,
+        .lr = keep_rate};
     static const char *const endless[] = {"schedule.name=flat", "trainer.max_epochs=-1"},
                              *const cycle[] = {"schedule.name=onecycle", "trainer.max_epochs=-1"};
     fg_recipe_options o = {.kind = FG_RECIPE_SCHEDULE,

@@ -355,18 +355,18 @@ static void all_loggers_agree(void **state)
 /* A checkpoint saved again under another name, such as one with a metric in it, is no later one. */
 static void another_name_is_not_another_checkpoint(void **state)
 {
-    fgi_divergence divergence = {.good_step = -1};
-    fg_trainer trainer = {.divergence = &divergence};
+    const fg_trainer_options options = {.divergence.lr_factor = 0.5};
+    fgi_divergence divergence = {.of.options = &options, .good_step = -1};
     (void)state;
-    fgi_divergence_note_checkpoint(&trainer, "a", 8, false);
-    fgi_divergence_note_checkpoint(&trainer, "b", 16, false);
-    fgi_divergence_note_checkpoint(&trainer, "c", 24, true);
-    assert_string_equal(fgi_divergence_good(&trainer), "b");
-    fgi_divergence_went_back(&trainer, 0, 1);
-    fgi_divergence_note_checkpoint(&trainer, "b-0.5", 16, false);
-    assert_string_equal(fgi_divergence_good(&trainer), "a");
-    fgi_divergence_note_checkpoint(&trainer, "d", 24, false);
-    assert_string_equal(fgi_divergence_good(&trainer), "d");
+    fgi_divergence_note_checkpoint(&divergence, "a", 8, false);
+    fgi_divergence_note_checkpoint(&divergence, "b", 16, false);
+    fgi_divergence_note_checkpoint(&divergence, "c", 24, true);
+    assert_string_equal(fgi_divergence_good(&divergence), "b");
+    fgi_divergence_went_back(&divergence, 0, 1);
+    fgi_divergence_note_checkpoint(&divergence, "b-0.5", 16, false);
+    assert_string_equal(fgi_divergence_good(&divergence), "a");
+    fgi_divergence_note_checkpoint(&divergence, "d", 24, false);
+    assert_string_equal(fgi_divergence_good(&divergence), "d");
 }
 
 /* ---- one story ------------------------------------------------------------------------------- */

@@ -68,7 +68,7 @@ static fg_status on_batch_end(void *self, const fg_progress *at, fg_error *err)
 }
 
 static const fg_callback_ops curve_ops = {.log = on_log, .batch_end = on_batch_end};
-static const fg_schedule onecycle = {.ops = &fgi_onecycle_ops};
+static const fg_schedule onecycle = {.row = &fgi_onecycle_row};
 
 typedef struct setting {
     const char *optimizer;

@@ -68,7 +68,7 @@ static fg_status on_epoch_end(void *self, const fg_progress *at, fg_error *err)
 }
 
 static const fg_callback_ops history_ops = {.batch_end = on_batch_end, .epoch_end = on_epoch_end};
-static const fg_schedule onecycle = {.ops = &fgi_onecycle_ops};
+static const fg_schedule onecycle = {.row = &fgi_onecycle_row};
 
 static void fit(const char *schedule, int64_t batches, const char *folder, int64_t steps,
                 bool resumes, history *h)

@@ -395,7 +395,7 @@ static void results_of_a_run(void **state)
     toy model = {.has_norm = true, .dropout = 0.1};
     const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
     fg_dataset *data = toy_data(203, 1), *val = toy_data(37, 2);
-    const fg_schedule onecycle = {.ops = &fgi_onecycle_ops};
+    const fg_schedule onecycle = {.row = &fgi_onecycle_row};
     const fg_trainer_options options = {.limits.max_epochs = 4,
                                         .output.log_every = 2,
                                         .lr.schedule = &onecycle,

@@ -50,7 +50,7 @@ static fg_status on_val_end(void *self, const fg_progress *at, fg_error *err)
 }
 
 static const fg_callback_ops history_ops = {.log = on_log, .val_end = on_val_end};
-static const fg_schedule onecycle = {.ops = &fgi_onecycle_ops};
+static const fg_schedule onecycle = {.row = &fgi_onecycle_row};
 
 static fg_status keep_rows(void *self, const fg_type *type, const void *data, int64_t first,
                            fg_error *err)

@@ -36,7 +36,7 @@ static int open_all(void **state)
     return 1;
 }
 
-static const fg_schedule onecycle = {.ops = &fgi_onecycle_ops};
+static const fg_schedule onecycle = {.row = &fgi_onecycle_row};
 
 /* Kinds of runs: what a step depends on, and when to validate and save. */
 typedef struct kind {

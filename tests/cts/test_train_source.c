@@ -265,7 +265,7 @@ static void evaluations_take_sources(void **state)
 
 /* ---- lengths --------------------------------------------------------------------------------- */
 
-static const fg_schedule onecycle = {.ops = &fgi_onecycle_ops};
+static const fg_schedule onecycle = {.row = &fgi_onecycle_row};
 
 static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
 {

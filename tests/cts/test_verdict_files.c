@@ -174,21 +174,24 @@ static void rates_and_the_roofline(void **state)
     fake.reset();
 }
 
-static void *build_wide(fg_module *root, const fg_model_shape *shape,
-                        const fg_option_values *values)
+typedef struct wide_model {
+    fg_linear *fc;
+} wide_model;
+
+static void build_wide(void *self, fg_module *root, const fg_model_shape *shape)
 {
-    (void)values;
-    return fg_linear_create(
+    ((wide_model *)self)->fc = fg_linear_create(
         root, "fc",
         &(fg_linear_options){.in = fg_type_count(&shape->input), .out = shape->outputs});
 }
 
 /* A product in f64, as if written by mistake. */
-static fg_tensor apply_wide(const void *model, fg_tensor x)
+static fg_tensor apply_wide(const void *self, fg_tensor x)
 {
     const fg_tensor flat = fg_flatten(x, 1), wide = fg_cast(flat, FG_F64);
     const fg_tensor square = fg_matmul(fg_transpose(wide), wide);
-    return fg_linear_apply(model, fg_add(flat, fg_cast(fg_matmul(wide, square), FG_F32)));
+    return fg_linear_apply(((const wide_model *)self)->fc,
+                           fg_add(flat, fg_cast(fg_matmul(wide, square), FG_F32)));
 }
 
 /* On a device that says that it is a TPU. */
@@ -196,7 +199,9 @@ static void operations_that_the_device_does_not_support(void **state)
 {
     (void)state;
     static const fg_model_entry wide = {
-        .entry = {.name = "wide", .help = "f64"}, .build = build_wide, .apply = apply_wide};
+        .entry = {.name = "wide", .help = "f64", .size = sizeof(wide_model)},
+        .build = build_wide,
+        .apply = apply_wide};
     fg_error err = {0};
     fake_control fake = {0};
     fg_registry *registry = NULL;

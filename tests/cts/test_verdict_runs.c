@@ -44,33 +44,29 @@ static fg_status read_sample(void *self, int64_t index, void *const *out_fields,
     return FG_OK;
 }
 
-static fg_status open_part(const fg_option_values *values, const fg_format_request *request,
-                           fg_format_data *out, fg_error *err)
+typedef struct slow_data {
+    int64_t count;
+    double preload;
+} slow_data;
+
+static fg_status open_part(const void *own, const fg_format_request *request, fg_format_data *out,
+                           fg_error *err)
 {
+    const slow_data *o = own;
     static const fg_dataset_ops ops = {.read = read_sample};
     static const fg_field fields[] = {{"x", {FG_F32, 1, {FEATURES}}}, {"y", {FG_S32, 0, {0}}}};
-    const fg_dataset_spec spec = {.count = fg_option_int(values, "count"),
-                                  .fields = fields,
-                                  .field_count = 2,
-                                  .class_count = 3};
+    const fg_dataset_spec spec = {
+        .count = o->count, .fields = fields, .field_count = 2, .class_count = 3};
     return request->part == FG_PART_TRAIN ? fg_dataset_create(&ops, NULL, &spec, &out->samples, err)
                                           : FG_OK;
 }
 
-static const fg_option slow_options[] = {{.name = "count",
-                                          .kind = FG_OPTION_INT,
-                                          .initial = "100000",
-                                          .range = "1..1000000",
-                                          .example = "20",
-                                          .help = "Number of samples."},
-                                         {.name = "preload",
-                                          .kind = FG_OPTION_FLOAT,
-                                          .initial = "0",
-                                          .range = "0..1",
-                                          .example = "0.5",
-                                          .help = "Has no effect."}};
+static const fg_option slow_options[] = {
+    FG_OPTION(slow_data, count, INT, "100000", "1..1000000", "20", "Number of samples."),
+    FG_OPTION(slow_data, preload, FLOAT, "0", "0..1", "0.5", "Has no effect."),
+};
 static const fg_format_entry slow = {
-    .entry = {.name = "slow", .help = "slow data", .options = slow_options, .option_count = 2},
+    .entry = {.name = "slow", .help = "slow data", FG_OPTIONS(slow_options, slow_data)},
     .open = open_part};
 
 /* ---- a callback that is slow ----------------------------------------------------------------- */

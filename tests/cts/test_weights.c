@@ -118,7 +118,7 @@ static void compare(const net *a, const net *b, const char *name, bool is_same)
 
 /* ---- complete state -------------------------------------------------------------------------- */
 
-static const fg_schedule cycle = {.ops = &fgi_onecycle_ops};
+static const fg_schedule cycle = {.row = &fgi_onecycle_row};
 
 static net make_scheduled(uint64_t seed)
 {

@@ -23,13 +23,13 @@ static fg_module *built(const char *folder, const char *arguments, fgi_run_task 
     fgi_config *c = fgi_config_create(NULL, NULL);
     (void)snprintf(line, sizeof(line), "%s", arguments);
     for (char *rest = line, *word; (word = strsep(&rest, " ")) != NULL;)
-        if (!fgi_config_override(c, word + strlen("--"), &err))
+        if (fgi_config_override(c, word + strlen("--"), &err) != FG_OK)
             fail_msg("%s", err.message);
     (void)snprintf(path, sizeof(path), "data.x=%s", fgt_path(folder, "images.npy"));
-    assert_true(fgi_config_override(c, path, &err));
+    assert_int_equal(fgi_config_override(c, path, &err), FG_OK);
     (void)snprintf(path, sizeof(path), "data.y=%s", fgt_path(folder, "labels.npy"));
-    assert_true(fgi_config_override(c, path, &err));
-    assert_true(fgi_config_override(c, "data.format=npy", &err));
+    assert_int_equal(fgi_config_override(c, path, &err), FG_OK);
+    assert_int_equal(fgi_config_override(c, "data.format=npy", &err), FG_OK);
     fgt_ok(fgi_run_data_open(c, NULL, &data, &err));
     fgt_ok(fgi_run_schema_of_data("npy", data.train, NULL, NULL, &schema, &err));
     fgt_ok(fgi_run_task_init(c, &schema, task, &err));

@@ -39,7 +39,7 @@ static void count(const reference_data *data, int out[CLASSES][CLASSES])
     }
 }
 
-/* One line per true class: " 1 | . 3 2   40.0 %". */
+/* One line per true class: "1     .  3  2   40.0 %". */
 static void rows_are_true_and_columns_predicted(void **state)
 {
     (void)state;
@@ -56,18 +56,16 @@ static void rows_are_true_and_columns_predicted(void **state)
                       "validate run --data.val_x=x.npy --data.val_y=y.npy --draw=always "
                       "--quiet")
             ->out;
-    (void)snprintf(head, sizeof(head), "confusion matrix: %d of %d correct  %5.1f %%", right,
+    (void)snprintf(head, sizeof(head), "confusion matrix: %d of %d correct  %.1f %%", right,
                    data->rows, 100.0 * right / data->rows);
     contains(out, head);
-    const char *at = strstr(out, "true |");
-    assert_non_null(at);
+    const char *at = strstr(out, "\ntrue ") + 1;
     for (int k = 0; k < CLASSES; k++) {
         char line[128] = {0}, *cell = line;
         int sum = 0;
         at = strchr(at, '\n') + 1;
         (void)memcpy(line, at, strcspn(at, "\n") < 127 ? strcspn(at, "\n") : 127);
         assert_int_equal(strtol(line, &cell, 10), k);
-        cell = strchr(cell, '|') + 1;
         for (int c = 0; c < CLASSES; c++) {
             cell += strspn(cell, " ");
             const long is = *cell == '.' ? 0 : strtol(cell, NULL, 10);
@@ -339,7 +337,7 @@ static void the_parts_of_a_run(void **state)
         }
         json_decref(root);
         if (parts[i] == 3)
-            contains(program_gives(0, folder, "report run")->out, "parts of the run\n");
+            contains(program_gives(0, folder, "report run")->out, "Parts of the run\n");
     }
 }
 

@@ -42,7 +42,7 @@ static void runs_equal_single_ones(void **state)
                                      "--summary=s.json " SHORT);
     contains(o->out, "finished: 2 of 2 runs; best val_loss 0.");
     contains(o->out, " with lr=1e-2\n\noptimizer.lr  state     epochs  best val_loss ");
-    contains(o->out, "\nlr=1e-2  0.");
+    contains(o->out, "\n        1e-2  finished       2        0.");
     contains(o->err, "run 2 of 2: lr=1e-2\n");
     contains(o->err, "to see its curves: run/sweep.html\n");
     json_t *sweep = fit_json(folder, "s.json"), *file = fit_json(folder, "run/sweep.json");

@@ -24,10 +24,10 @@ static bool read_one(fgi_config *c, const uint8_t *data, size_t size, fg_error *
 {
     char assignment[256];
     if (size == 0 || data[0] != '-' || size >= sizeof(assignment))
-        return fgi_config_read(c, "input", (const char *)data, size, err);
+        return fgi_config_read(c, "input", (const char *)data, size, err) == FG_OK;
     memcpy(assignment, data + 1, size - 1);
     assignment[size - 1] = '\0';
-    return fgi_config_override(c, assignment, err);
+    return fgi_config_override(c, assignment, err) == FG_OK;
 }
 
 /* Invalid UTF-8 is not YAML either, so only ASCII must round-trip. */
@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             abort();
     } else if (is_ascii(data, size)) {
         char *first = print(c);
-        if (!fgi_config_read(again, "again", first, strlen(first), &err))
+        if (fgi_config_read(again, "again", first, strlen(first), &err) != FG_OK)
             abort();
         char *second = print(again);
         if (strcmp(first, second) != 0)

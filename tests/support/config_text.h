@@ -12,7 +12,7 @@ static inline fgi_config *config_read(const char *yaml)
 {
     fg_error err = {0};
     fgi_config *c = fgi_config_create(NULL, NULL);
-    if (!fgi_config_read(c, "run.yaml", yaml, strlen(yaml), &err))
+    if (fgi_config_read(c, "run.yaml", yaml, strlen(yaml), &err) != FG_OK)
         fail_msg("%s", err.message);
     return c;
 }
@@ -22,7 +22,7 @@ static inline void config_refused(const char *yaml, const char *message)
 {
     fg_error err = {0};
     fgi_config *c = fgi_config_create(NULL, NULL);
-    assert_false(fgi_config_read(c, "run.yaml", yaml, strlen(yaml), &err));
+    assert_int_not_equal(fgi_config_read(c, "run.yaml", yaml, strlen(yaml), &err), FG_OK);
     assert_string_equal(err.message, message);
     fgi_config_destroy(c);
 }

@@ -16,8 +16,7 @@
 #include "golden.h"
 #include "input/json_file.h"
 #include "report/chart.h"
-#include "report/draw.h"
-#include "report/html.h"
+#include "report/run_doc.h"
 #include "report/schedule_plot.h"
 #include "terminal.h"
 
@@ -222,45 +221,80 @@ static void an_outlier_does_not_flatten_a_chart(void **state)
     fgi_buf_fini(&page);
 }
 
+/* A class of an evaluation; a fraction that is NaN is unknown. */
+typedef struct class_row {
+    const char *name;
+    int64_t samples;
+    double precision, recall, f1;
+} class_row;
+
+static void draw_classes(fgi_buf *out, const class_row *rows, size_t count)
+{
+    fgi_doc d;
+    json_t *classes = json_array();
+    for (size_t i = 0; i < count; i++)
+        (void)json_array_append_new(
+            classes,
+            json_pack("{s:s, s:I, s:o*, s:o*, s:o*}", "name", rows[i].name, "samples",
+                      (json_int_t)rows[i].samples, "precision", json_real(rows[i].precision),
+                      "recall", json_real(rows[i].recall), "f1", json_real(rows[i].f1)));
+    fgi_doc_begin(&d, out, false, "");
+    fgi_doc_worst_classes(&d, classes);
+    fgi_doc_end(&d);
+    json_decref(classes);
+}
+
+/* Names that are NULL are numbers. */
+static void draw_confusion(fgi_buf *out, const int64_t *counts, size_t count,
+                           const char *const *names, int columns)
+{
+    fgi_doc d;
+    json_t *classes = json_array();
+    for (size_t i = 0; i < count; i++) {
+        char number[24];
+        (void)snprintf(number, sizeof number, "%zu", i);
+        const char *name = names != NULL && names[i] != NULL ? names[i] : number;
+        (void)json_array_append_new(classes, json_pack("{s:s}", "name", name));
+    }
+    fgi_doc_begin(&d, out, false, "");
+    fgi_doc_confusion(&d, &(fgi_confusion){counts, count, classes}, columns);
+    fgi_doc_end(&d);
+    json_decref(classes);
+}
+
 static void classes_are_a_table(void **state)
 {
-    const fgi_draw_class rows[] = {{"cat", 12, 10 / 11.0, 10 / 12.0, 20 / 23.0},
-                                   {"d\xc3\xb6g", 0, 0, (double)NAN, 0},
-                                   {"hippopotamus amphibius", 1234567, 1, 1, 1},
-                                   {"none", 0, (double)NAN, (double)NAN, (double)NAN}};
-    const fgi_draw_options options = {.columns = 55}, narrow = {.columns = 20};
+    const class_row rows[] = {{"cat", 12, 10 / 11.0, 10 / 12.0, 20 / 23.0},
+                              {"d\xc3\xb6g", 0, 0, (double)NAN, 0},
+                              {"hippopotamus amphibius", 1234567, 1, 1, 1},
+                              {"none", 0, (double)NAN, (double)NAN, (double)NAN}};
     (void)state;
     fgi_buf *out = begin();
-    fgi_draw_classes(out, rows, 4, &options);
-    drawn(out, "           class  samples  precision   recall       F1\n"
-               "             cat       12     90.9 %   83.3 %   87.0 %\n"
-               "             d\xc3\xb6g        0      0.0 %      n/a    0.0 %\n"
-               "hippopotamus amp  1234567    100.0 %  100.0 %  100.0 %\n"
-               "            none        0        n/a      n/a      n/a\n");
-    out = begin();
-    fgi_draw_classes(out, rows, 1, &narrow);
-    drawn(out, "class  samples  precision   recall       F1\n"
-               "  cat       12     90.9 %   83.3 %   87.0 %\n");
+    draw_classes(out, rows, 4);
+    drawn(out, "class                   samples  precision   recall       F1\n"
+               "cat                          12     90.9 %   83.3 %   87.0 %\n"
+               "d\xc3\xb6g                           0      0.0 %        -    0.0 %\n"
+               "hippopotamus amphibius  1234567    100.0 %  100.0 %  100.0 %\n"
+               "none                          0          -        -        -\n");
 }
 
 /* The ten with the lowest F1, of equal ones the first. */
 static void of_many_classes_the_worst(void **state)
 {
-    const fgi_draw_options options = {.columns = 55};
-    fgi_draw_class many[1000];
+    class_row many[1000];
     char names[1000][8];
     fgi_buf *out = begin();
     (void)state;
     for (int i = 0; i < 1000; i++) {
         (void)snprintf(names[i], sizeof names[i], "c%d", i);
-        many[i] = (fgi_draw_class){names[i], 5, 1, 1, i == 777 ? 0 : i == 0 ? (double)NAN : 0.5};
+        many[i] = (class_row){names[i], 5, 1, 1, i == 777 ? 0 : i == 0 ? (double)NAN : 0.5};
     }
-    fgi_draw_classes(out, many, 1000, &options);
-    assert_non_null(strstr(out->data, "F1\n c777 "));
-    assert_non_null(strstr(out->data, "\n   c1 "));
-    assert_non_null(strstr(out->data, "\n   c9 "));
-    assert_null(strstr(out->data, " c10 "));
-    assert_null(strstr(out->data, " c0 "));
+    draw_classes(out, many, 1000);
+    assert_non_null(strstr(out->data, "F1\nc777 "));
+    assert_non_null(strstr(out->data, "\nc1 "));
+    assert_non_null(strstr(out->data, "\nc9 "));
+    assert_null(strstr(out->data, "\nc10 "));
+    assert_null(strstr(out->data, "\nc0 "));
     fgi_buf_fini(out);
 }
 
@@ -268,44 +302,44 @@ static void a_confusion_matrix(void **state)
 {
     const int64_t counts[] = {10, 0, 2, 0, 0, 0, 1, 3, 4};
     const char *const names[] = {"cat", "d\xc3\xb6g", "hippopotamus"};
-    const fgi_draw_options ascii = {.is_ascii = true}, narrow = {.columns = 30};
     fgi_buf *out = begin();
-    fgi_draw_confusion(out, counts, 3, names, &ascii);
-    drawn(out, "confusion matrix: 14 of 20 correct   70.0 %\n"
-               "        true |    cat    d\xc3\xb6g hippop  correct\n"
-               "         cat |     10      .      2   83.3 %\n"
-               "         d\xc3\xb6g |      .      .      .    n/a\n"
-               "hippopotamus |      1      3      4   50.0 %\n");
+    draw_confusion(out, counts, 3, names, 80);
+    drawn(out, "confusion matrix: 14 of 20 correct  70.0 %\n"
+               "true          cat  d\xc3\xb6g  hippop  correct\n"
+               "cat            10    .       2   83.3 %\n"
+               "d\xc3\xb6g             .    .       .        -\n"
+               "hippopotamus    1    3       4   50.0 %\n");
     out = begin();
-    fgi_draw_confusion(out, counts, 3, names, &narrow);
-    drawn(out, "confusion matrix: 14 of 20 correct   70.0 %\n"
-               "       3  hippopotamus predicted as d\xc3\xb6g\n"
-               "       2           cat predicted as hippopotamus\n"
-               "       1  hippopotamus predicted as cat\n");
+    draw_confusion(out, counts, 3, names, 30);
+    drawn(out, "confusion matrix: 14 of 20 correct  70.0 %\n"
+               "class         predicted as  samples\n"
+               "hippopotamus  d\xc3\xb6g                 3\n"
+               "cat           hippopotamus        2\n"
+               "hippopotamus  cat                 1\n");
 }
 
 /* Cells are as wide as the longest number, wherever it is. */
 static void a_confusion_matrix_of_large_counts(void **state)
 {
     const int64_t counts[] = {1, 0, 0, 12345};
-    const fgi_draw_options ascii = {.is_ascii = true};
     fgi_buf *out = begin();
     (void)state;
-    fgi_draw_confusion(out, counts, 2, NULL, &ascii);
+    draw_confusion(out, counts, 2, NULL, 80);
     drawn(out, "confusion matrix: 12346 of 12346 correct  100.0 %\n"
-               "true |     0     1  correct\n"
-               "   0 |     1     .  100.0 %\n"
-               "   1 |     . 12345  100.0 %\n");
+               "true  0      1  correct\n"
+               "0     1      .  100.0 %\n"
+               "1     .  12345  100.0 %\n");
 }
 
 static void equal_confusions_are_all_named(void **state)
 {
     const int64_t counts[] = {0, 2, 2, 0};
-    const fgi_draw_options narrow = {.columns = 5, .title = "t"};
     fgi_buf *out = begin();
-    fgi_draw_confusion(out, counts, 2, NULL, &narrow);
-    drawn(out, "t: 0 of 4 correct    0.0 %\n       2     0 predicted as 1\n       2     1 "
-               "predicted as 0\n");
+    draw_confusion(out, counts, 2, NULL, 5);
+    drawn(out, "confusion matrix: 0 of 4 correct  0.0 %\n"
+               "class  predicted as  samples\n"
+               "0      1                   2\n"
+               "1      0                   2\n");
 }
 
 static void the_locale_decides(void **state)
@@ -444,7 +478,7 @@ static const struct {
 /* What does not change is not drawn. */
 static void curves_of_schedules(void **state)
 {
-    const fg_schedule onecycle = fg_onecycle(NULL), constant = {.ops = NULL};
+    const fg_schedule onecycle = fg_onecycle(NULL), constant = {.row = NULL};
     (void)state;
     for (size_t i = 0; i < sizeof schedule_curves / sizeof schedule_curves[0]; i++) {
         fgi_buf *out = begin();
@@ -525,15 +559,21 @@ static void bars_of_fractions(void **state)
 {
     static const double fractions[] = {-0.5, 0, 0.25, 1, 1.5};
     static const char *const widths[] = {"0.0", "0.0", "25.0", "100.0", "100.0"};
+    static const fgi_field fields[] = {FGI_FIELD("", "part/whole", FGI_BAR), FGI_FIELDS_END};
     (void)state;
     for (int i = 0; i < 5; i++) {
         char cell[128];
-        fgi_buf *out = begin();
+        fgi_doc d;
+        json_t *rows = json_pack("[{s:f, s:f}]", "part", 2 * fractions[i], "whole", 2.0);
+        fgi_doc_begin(&d, begin(), true, "page");
+        fgi_doc_table(&d, NULL, fields, rows);
+        fgi_doc_end(&d);
         (void)snprintf(cell, sizeof cell,
                        "<td class=\"bar\"><div><div style=\"width:%s%%\"></div></div></td>",
                        widths[i]);
-        fgi_html_bar_cell(out, fractions[i]);
-        drawn(out, cell);
+        assert_non_null(strstr(page.data, cell));
+        fgi_buf_fini(&page);
+        json_decref(rows);
     }
 }
 
@@ -631,7 +671,7 @@ static void whole_curves(void **state)
 /* Names and numbers of different widths, and the columns that just suffice and just do not. */
 static void whole_matrices(void **state)
 {
-    enum { CLASSES = 12 };
+    enum { CLASSES = 33 };
     static const char *const names[CLASSES] = {"a name of 16 col", "a name of 17 colu", NULL,
                                                "abcdef"};
     int64_t counts[CLASSES * CLASSES];
@@ -639,13 +679,13 @@ static void whole_matrices(void **state)
     (void)state;
     for (int i = 0; i < CLASSES * CLASSES; i++)
         counts[i] = i % 5 == 2 ? 0 : (i * 7) % 9 + (i == 0 ? 1234567 : 0);
-    fgi_draw_confusion(out, counts, 4, names, &(fgi_draw_options){.columns = 59, .title = "fits"});
-    fgi_draw_confusion(out, counts, 4, names,
-                       &(fgi_draw_options){.columns = 58, .title = "does not"});
-    fgi_draw_confusion(out, counts + 1, 4, NULL, &(fgi_draw_options){.columns = 22});
-    fgi_draw_confusion(out, counts + 1, 4, NULL, &(fgi_draw_options){.columns = 21});
-    fgi_draw_confusion(out, counts, CLASSES, names, &(fgi_draw_options){.columns = 0});
-    fgi_draw_confusion(out, (const int64_t[]){0}, 1, NULL, &(fgi_draw_options){.is_ascii = true});
+    draw_confusion(out, counts, 4, names, 61);
+    draw_confusion(out, counts, 4, names, 60);
+    draw_confusion(out, counts + 1, 4, NULL, 25);
+    draw_confusion(out, counts + 1, 4, NULL, 24);
+    draw_confusion(out, counts + 1, CLASSES - 1, NULL, 300);
+    draw_confusion(out, counts, CLASSES, names, 1000);
+    draw_confusion(out, (const int64_t[]){0}, 1, NULL, 80);
     fgt_golden("report/matrices.txt", out->data);
     fgi_buf_fini(out);
 }
@@ -653,24 +693,23 @@ static void whole_matrices(void **state)
 static void whole_class_tables(void **state)
 {
     const double nan = (double)NAN;
-    const fgi_draw_class rows[] = {{"first", 1, 1, 0.5, 0.7},
-                                   {"second of equal F1", 2, 0.25, 1, 0.7},
-                                   {"unknown", 0, nan, nan, nan},
-                                   {"lowest", 3, 0.001, 0.002, 0.0015},
-                                   {"a name of 24 columns ...", 99, 1, 1, 0.99},
-                                   {"a name of 25 columns ....", 100, 1, 1, 0.98},
-                                   {"g", 1, 0, 0, 0},
-                                   {"h", 1, 0.3, 0.3, 0.3},
-                                   {"i", 1, 0.4, 0.4, 0.4},
-                                   {"j", 1, 0.5, 0.5, 0.5},
-                                   {"k", 1, 1, 1, 1}};
+    const class_row rows[] = {{"first", 1, 1, 0.5, 0.7},
+                              {"second of equal F1", 2, 0.25, 1, 0.7},
+                              {"unknown", 0, nan, nan, nan},
+                              {"lowest", 3, 0.001, 0.002, 0.0015},
+                              {"a name of more than 40 columns, which is cut", 99, 1, 1, 0.99},
+                              {"a name of 25 columns ....", 100, 1, 1, 0.98},
+                              {"g", 1, 0, 0, 0},
+                              {"h", 1, 0.3, 0.3, 0.3},
+                              {"i", 1, 0.4, 0.4, 0.4},
+                              {"j", 1, 0.5, 0.5, 0.5},
+                              {"k", 1, 1, 1, 1}};
     fgi_buf *out = begin();
     (void)state;
-    fgi_draw_classes(out, rows, 10, &(fgi_draw_options){.columns = 0});
-    fgi_draw_classes(out, rows, 11, &(fgi_draw_options){.columns = 63});
-    fgi_draw_classes(out, rows, 11, &(fgi_draw_options){.columns = 62});
-    fgi_draw_classes(out, rows + 6, 1, &(fgi_draw_options){.columns = 44});
-    fgi_draw_classes(out, rows + 4, 1, &(fgi_draw_options){.columns = 46});
+    draw_classes(out, rows, 10);
+    draw_classes(out, rows, 11);
+    draw_classes(out, rows + 6, 1);
+    draw_classes(out, rows + 4, 1);
     fgt_golden("report/classes.txt", out->data);
     fgi_buf_fini(out);
 }
@@ -766,7 +805,7 @@ static void a_long_curve_has_its_last_point(void **state)
  * their numbers. */
 static void whole_pictures(void **state)
 {
-    const fg_schedule onecycle = fg_onecycle(NULL), constant = {.ops = NULL};
+    const fg_schedule onecycle = fg_onecycle(NULL), constant = {.row = NULL};
     const char *folder = fgt_temp_folder();
     fgi_buf *out = begin();
     fg_error err = {0};

@@ -426,8 +426,8 @@ static void training_differences(void **state)
     fgi_config *had = fgi_config_create(NULL, &err), *have = fgi_config_create(NULL, &err);
     assert_true(had != NULL && have != NULL);
     for (int i = 0; i < 4; i++) {
-        assert_true(fgi_config_override(had, had_keys[i], &err));
-        assert_true(fgi_config_override(have, have_keys[i], &err));
+        assert_int_equal(fgi_config_override(had, had_keys[i], &err), FG_OK);
+        assert_int_equal(fgi_config_override(have, have_keys[i], &err), FG_OK);
     }
     fgi_run_compare_training(had, have, &found);
     assert_string_equal(
@@ -452,13 +452,13 @@ static void model_differences(void **state)
                                        "model.classes=7",      "model.name=mlp",
                                        "model.hidden=[3]",     "trainer.seed=5"};
     fgi_config *had = fgi_config_create(NULL, &err), *have = fgi_config_create(NULL, &err);
-    assert_true(fgi_config_override(had, "model.name=mlp", &err));
+    assert_int_equal(fgi_config_override(had, "model.name=mlp", &err), FG_OK);
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-        assert_true(fgi_config_override(have, keys[i], &err));
+        assert_int_equal(fgi_config_override(have, keys[i], &err), FG_OK);
     fgi_run_compare_model(had, have, &found);
     assert_int_equal(found.count, 1);
     assert_memory_equal(found.text, "\n  model.hidden: ", 17);
-    assert_true(fgi_config_override(had, "model.name=linear", &err));
+    assert_int_equal(fgi_config_override(had, "model.name=linear", &err), FG_OK);
     found = (fgi_run_differences){.text = ""};
     fgi_run_compare_model(had, have, &found);
     assert_string_equal(found.text,
@@ -487,12 +487,12 @@ static void column_differences(void **state)
         fg_error err = {0};
         fgi_run_differences found = {.text = ""};
         fgi_config *had = fgi_config_create(NULL, &err), *have = fgi_config_create(NULL, &err);
-        assert_true(fgi_config_override(had, "data.format=csv", &err));
-        assert_true(fgi_config_override(had, "data.target=2", &err));
-        assert_true(fgi_config_override(had, "data.ignore=[a]", &err));
-        assert_true(fgi_config_override(had, "data.numeric=[c]", &err));
-        assert_true(fgi_config_override(have, "data.format=csv", &err));
-        assert_true(fgi_config_override(have, rows[i].key, &err));
+        assert_int_equal(fgi_config_override(had, "data.format=csv", &err), FG_OK);
+        assert_int_equal(fgi_config_override(had, "data.target=2", &err), FG_OK);
+        assert_int_equal(fgi_config_override(had, "data.ignore=[a]", &err), FG_OK);
+        assert_int_equal(fgi_config_override(had, "data.numeric=[c]", &err), FG_OK);
+        assert_int_equal(fgi_config_override(have, "data.format=csv", &err), FG_OK);
+        assert_int_equal(fgi_config_override(have, rows[i].key, &err), FG_OK);
         fgi_run_compare_columns(had, have, "price", &found);
         assert_string_equal(found.text, rows[i].text);
         fgi_config_destroy(had);
@@ -528,11 +528,11 @@ static void the_rate_of_a_resumed_run(void **state)
         fg_recipe r = {.options = &dev, .folder = (char *)fgt_temp_folder()};
         r.origin.ckpt = (void *)&r; /* is not read */
         r.c = fgi_config_create(NULL, &err);
-        assert_true(fgi_config_override(r.c, "optimizer.lr=9", &err));
+        assert_int_equal(fgi_config_override(r.c, "optimizer.lr=9", &err), FG_OK);
         if (results[i].text != NULL)
             fgt_write(fgt_path(r.folder, "lr_find.json"), results[i].text, strlen(results[i].text));
         fgt_ok(fgi_run_lr_apply(&r, &err)); /* without a search */
-        assert_true(fgi_config_override(r.c, "tuner.lr_find=true", &err));
+        assert_int_equal(fgi_config_override(r.c, "tuner.lr_find=true", &err), FG_OK);
         fgt_ok(fgi_run_lr_apply(&r, &err));
         r.options = &options;
         const fg_status status = fgi_run_lr_apply(&r, &err);
@@ -554,8 +554,8 @@ static void the_limits_of_a_search(void **state)
         fg_error err = {0};
         char message[128];
         fgi_config *c = fgi_config_create(NULL, &err);
-        assert_true(fgi_config_override(c, "tuner.min_lr=0.25", &err));
-        assert_true(fgi_config_override(c, keys[i], &err));
+        assert_int_equal(fgi_config_override(c, "tuner.min_lr=0.25", &err), FG_OK);
+        assert_int_equal(fgi_config_override(c, keys[i], &err), FG_OK);
         (void)snprintf(message, sizeof message,
                        "--tuner.max_lr: expected a number greater than tuner.min_lr, got %s",
                        strchr(keys[i], '=') + 1);
@@ -641,7 +641,7 @@ static void put_evaluation(fgi_buf *out, size_t i, fg_dataset *val)
     fg_recipe r = {.options = &options, .trainer = &trainer, .fit_data.val = val};
     r.c = fgi_config_create(NULL, &err);
     if (evaluations[i].key != NULL)
-        assert_true(fgi_config_override(r.c, evaluations[i].key, &err));
+        assert_int_equal(fgi_config_override(r.c, evaluations[i].key, &err), FG_OK);
     r.task.c = r.c;
     r.task.is_classification = evaluations[i].classes > 0;
     r.task.outputs = evaluations[i].classes > 0 ? evaluations[i].classes : 1;
@@ -652,7 +652,7 @@ static void put_evaluation(fgi_buf *out, size_t i, fg_dataset *val)
     trainer.stage[evaluations[i].kind == FG_RECIPE_TEST ? FGI_TEST : FGI_VAL] = counted(i);
     fgt_ok(fgi_run_evaluation_make(&r, evaluations[i].status, &err));
     assert_int_equal(r.evaluation == NULL, evaluations[i].has_none);
-    fgi_run_put_classes(&r, 80, out);
+    fgi_run_put_classes(&r, out);
     if (r.evaluation != NULL)
         assert_true(fgi_json_write(r.evaluation, JSON_REAL_PRECISION(6), out));
     fgi_buf_puts(out, "\n\n");
@@ -704,7 +704,7 @@ static json_t *evaluated(fg_recipe_kind kind, int64_t outputs, int64_t classes, 
                                                    .worst = {{.index = 1, .prediction = -1}}};
     trainer.stage[FGI_VAL] = a_stage();
     fgt_ok(fgi_run_evaluation_make(&r, FG_OK, &err));
-    fgi_run_put_classes(&r, 80, out);
+    fgi_run_put_classes(&r, out);
     fg_dataset_destroy(r.fit_data.val);
     fgi_config_destroy(r.c);
     return r.evaluation;
@@ -768,7 +768,7 @@ static void reports_have_an_end(void **state)
     trainer.stage[FGI_TRAIN] = a_stage();
     trainer.fit.settings = (fg_fit_settings){.strategy = "ddp", .lr_scaling = "sqrt"};
     r.c = fgi_config_create(NULL, NULL);
-    assert_true(fgi_config_override(r.c, "data.format=npy", NULL));
+    assert_int_equal(fgi_config_override(r.c, "data.format=npy", NULL), FG_OK);
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         fg_error err = {0};
         json_t *report = NULL;
@@ -805,10 +805,10 @@ static void fewer_classes_are_evaluated(void **state)
                                   .class_count = classes}};
         fgt_ok(fg_npy_write(fgt_path(folder, "x.npy"), &rows, x, &err));
         fgt_ok(fg_npy_write(fgt_path(folder, "y.npy"), &labels, y, &err));
-        assert_true(fgi_config_override(r.c, "data.format=npy", &err) &&
-                    fgi_config_override(r.c, "task=classification", &err) &&
-                    fgi_config_override(r.c, keys[0], &err) &&
-                    fgi_config_override(r.c, keys[1], &err));
+        assert_true(fgi_config_override(r.c, "data.format=npy", &err) == FG_OK &&
+                    fgi_config_override(r.c, "task=classification", &err) == FG_OK &&
+                    fgi_config_override(r.c, keys[0], &err) == FG_OK &&
+                    fgi_config_override(r.c, keys[1], &err) == FG_OK);
         const fg_status status = fgi_run_data_open_eval(&r, &data, &err);
         assert_int_equal(status, classes < 2 ? FG_EFORMAT : FG_OK);
         if (classes < 2)

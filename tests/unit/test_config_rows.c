@@ -113,7 +113,7 @@ static fg_status add_all(const char *yaml, fg_recipe_kind kind, fg_error *err)
     fg_status status = r.c != NULL ? FG_OK : FG_ENOMEM;
     created[0] = '\0';
     made = destroyed = 0;
-    if (status == FG_OK && !fgi_config_read(r.c, "run.yaml", yaml, strlen(yaml), err))
+    if (status == FG_OK && fgi_config_read(r.c, "run.yaml", yaml, strlen(yaml), err) != FG_OK)
         status = err->status;
     if (status == FG_OK)
         status = fg_trainer_create(NULL, &r.trainer, err);
@@ -165,7 +165,7 @@ static void options_may_be_a_mapping(void **state)
     assert_string_equal(created, "note text=a, (b count=4;note text=null count=3;"
                                  "note text=none count=3;note text=none count=3;"
                                  "note text=none count=6;board text=[x, y] count=3;");
-    assert_true(fgi_config_read(c, "run.yaml", mapped, sizeof mapped - 1, &err));
+    assert_int_equal(fgi_config_read(c, "run.yaml", mapped, sizeof mapped - 1, &err), FG_OK);
     fgt_ok(fgi_config_rows_make(c, "trainer.callbacks", &rows, &err));
     assert_int_equal(fg_option_int(rows.at[1].values, "patience"), 9);
     fgi_config_rows_free(&rows);
@@ -209,8 +209,8 @@ static void values_and_defaults(void **state)
     assert_string_equal(rows.at[0].entry->name, "csv");
     assert_string_equal(rows.at[1].entry->name, "jsonl");
     fgi_config_rows_free(&rows);
-    assert_true(
-        fgi_config_override(c, "trainer.callbacks=Note(count=7), EarlyStopping(patience=9)", &err));
+    assert_true(fgi_config_override(c, "trainer.callbacks=Note(count=7), EarlyStopping(patience=9)",
+                                    &err) == FG_OK);
     fgt_ok(fgi_config_rows_make(c, "trainer.callbacks", &rows, &err));
     assert_int_equal(rows.count, 2);
     assert_ptr_equal(rows.at[0].entry, &note.entry);
@@ -319,7 +319,7 @@ static void augmentations_that_change_nothing_are_refused(void **state)
         char text[160];
         fg_error err = {0};
         (void)snprintf(text, sizeof text, "data.augment=%s", rows[i].listed);
-        const bool is_accepted = fgi_config_override(c, text, &err);
+        const bool is_accepted = fgi_config_override(c, text, &err) == FG_OK;
         assert_int_equal(is_accepted, rows[i].message == NULL);
         if (!is_accepted && strstr(err.message, rows[i].message) == NULL)
             fail_msg("%s: %s", rows[i].listed, err.message);
@@ -423,7 +423,7 @@ static void a_trainer_gets_every_option(void **state)
         fg_recipe r = {
             .options = &o, .folder = (char[]){"run"}, .c = fgi_config_create(NULL, &err)};
         for (int k = 0; k < MOST_KEYS && trainers[i].keys[k] != NULL; k++) {
-            if (!fgi_config_override(r.c, trainers[i].keys[k], &err))
+            if (fgi_config_override(r.c, trainers[i].keys[k], &err) != FG_OK)
                 fail_msg("%s", err.message);
             fgi_buf_printf(&out, "--%s\n", trainers[i].keys[k]);
         }
@@ -523,17 +523,17 @@ static void curves_are_recorded(void **state)
 
 /* ---- formats --------------------------------------------------------------------------------- */
 
-static fg_status open_silently(const fg_option_values *values, const fg_format_request *request,
+static fg_status open_silently(const void *own, const fg_format_request *request,
                                fg_format_data *out, fg_error *err)
 {
-    (void)values, (void)request, (void)out, (void)err;
+    (void)own, (void)request, (void)out, (void)err;
     return FG_EUNSUPPORTED;
 }
 
-static fg_status open_with_reason(const fg_option_values *values, const fg_format_request *request,
+static fg_status open_with_reason(const void *own, const fg_format_request *request,
                                   fg_format_data *out, fg_error *err)
 {
-    (void)values, (void)request, (void)out;
+    (void)own, (void)request, (void)out;
     (void)fgi_refuse(err, "the reason");
     return FG_EINVAL;
 }

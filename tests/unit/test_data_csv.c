@@ -291,11 +291,9 @@ static void categories_become_one_hot_in_bytewise_order(void **state)
     fgt_ok(csv_open_text("kind,y\na,1\nb,2\na,3\n", &few, &parts));
     csv_destroy(&parts);
     const char *const forced[] = {"size"}, *const ignored[] = {"kind"};
-    fgt_ok(csv_open_text(
-        "size,kind,y\n10,pear,0.5\n9,apple,1.5\n10,pear,2.5\n",
-        &(fg_csv_options){
-            .categorical = forced, .categorical_count = 1, .ignore = ignored, .ignore_count = 1},
-        &parts));
+    fgt_ok(csv_open_text("size,kind,y\n10,pear,0.5\n9,apple,1.5\n10,pear,2.5\n",
+                         &(fg_csv_options){.categorical = {forced, 1}, .ignore = {ignored, 1}},
+                         &parts));
     assert_int_equal(fg_csv_schema_feature_count(parts.schema), 2);
     csv_expect_row(parts.train, 0, 2, (const double[]){1, 0}); /* "10" < "9" as text */
     csv_destroy(&parts);
@@ -422,8 +420,7 @@ static void a_missing_target_is_an_error(void **state)
                      "t.csv:3: row 2, column 'y': the target is missing\nremove the row: a missing "
                      "target is always an error");
     const char *const na[] = {"-"};
-    csv_expect_error("age,y\n1,a\n2,-\n", &(fg_csv_options){.na_values = na, .na_value_count = 1},
-                     FG_EFORMAT,
+    csv_expect_error("age,y\n1,a\n2,-\n", &(fg_csv_options){.na_values = {na, 1}}, FG_EFORMAT,
                      "t.csv:3: row 2, column 'y': the target is missing: '-'\nremove the row: a "
                      "missing target is always an error; '-' is listed in data.na_values");
 }
@@ -526,8 +523,7 @@ static void numbers_of_spreadsheets_are_read_on_request(void **state)
         "$1e999",
         "+49 170 123 456"};
     const char *const a[] = {"a"};
-    const fg_csv_options numeric = {
-        .task = "regression", .numeric = a, .numeric_count = 1, .no_normalize = true};
+    const fg_csv_options numeric = {.task = "regression", .numeric = {a, 1}, .no_normalize = true};
     char text[128];
     fg_csv_parts parts;
     for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++) {
@@ -751,10 +747,9 @@ static void wrong_options_are_named(void **state)
     const char *const names[] = {"hight"};
     csv_expect_error(text, &(fg_csv_options){.target = "z"}, FG_ENOTFOUND,
                      "t.csv:1: no column 'z' (target)");
-    csv_expect_error(text, &(fg_csv_options){.ignore = names, .ignore_count = 1}, FG_ENOTFOUND,
+    csv_expect_error(text, &(fg_csv_options){.ignore = {names, 1}}, FG_ENOTFOUND,
                      "t.csv:1: no column 'hight' (ignore)\ndid you mean 'height'?");
-    csv_expect_error(text, &(fg_csv_options){.categorical = names, .categorical_count = 1},
-                     FG_ENOTFOUND,
+    csv_expect_error(text, &(fg_csv_options){.categorical = {names, 1}}, FG_ENOTFOUND,
                      "t.csv:1: no column 'hight' (categorical)\ndid you mean 'height'?");
     csv_expect_error(text, &(fg_csv_options){.task = "guess"}, FG_EINVAL,
                      "task is 'guess': expected 'classification', 'regression' or 'auto'");
@@ -784,7 +779,7 @@ static void wrong_numbers_are_named(void **state)
     csv_expect_error(text, &(fg_csv_options){.image = {1, 2, 0}}, FG_EINVAL,
                      "image is 1 x 2 x 0: expected three numbers greater than 0");
     const char *const last[] = {"y"};
-    csv_expect_error(text, &(fg_csv_options){.ignore = last, .ignore_count = 1}, FG_EINVAL,
+    csv_expect_error(text, &(fg_csv_options){.ignore = {last, 1}}, FG_EINVAL,
                      "column 'y' is the target, but also listed in ignore");
 }
 

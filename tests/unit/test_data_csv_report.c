@@ -44,19 +44,12 @@ static void nearly_numeric_columns_are_warned_of(void **state)
                         "data.numeric; to keep the categories, add it to data.categorical\n");
     /* declared categorical, declared numeric, or missing */
     assert_string_equal(
-        warned(text,
-               &(fg_csv_options){.task = "regression", .categorical = age, .categorical_count = 1}),
-        "");
-    csv_expect_error(text,
-                     &(fg_csv_options){.task = "regression", .numeric = age, .numeric_count = 1},
-                     FG_EFORMAT,
+        warned(text, &(fg_csv_options){.task = "regression", .categorical = {age, 1}}), "");
+    csv_expect_error(text, &(fg_csv_options){.task = "regression", .numeric = {age, 1}}, FG_EFORMAT,
                      "t.csv:4: row 3, column 'age': 'n.a.' is not a number\ncorrect it, or treat "
                      "it as missing with data.na_values and data.missing: mean");
-    const fg_csv_options missing = {.task = "regression",
-                                    .na_values = na,
-                                    .na_value_count = 2,
-                                    .missing = "mean",
-                                    .no_normalize = true};
+    const fg_csv_options missing = {
+        .task = "regression", .na_values = {na, 2}, .missing = "mean", .no_normalize = true};
     assert_string_equal(warned(text, &missing), "");
     fg_csv_parts parts;
     fgt_ok(csv_open_text(text, &missing, &parts));
@@ -152,11 +145,11 @@ static void check_column(const column_case *c)
     assert_string_equal(warned(text, NULL), expected);
     check_kind(text, NULL, c->reason != NULL ? "ignored" : kind,
                c->reason != NULL ? c->reason : "");
-    fg_csv_options o = {.ignore = &name, .ignore_count = 1};
+    fg_csv_options o = {.ignore = {&name, 1}};
     assert_string_equal(warned(text, &o), "");
     check_kind(text, &o, "ignored", "");
-    o = c->is_numeric ? (fg_csv_options){.numeric = &name, .numeric_count = 1}
-                      : (fg_csv_options){.categorical = &name, .categorical_count = 1};
+    o = c->is_numeric ? (fg_csv_options){.numeric = {&name, 1}}
+                      : (fg_csv_options){.categorical = {&name, 1}};
     assert_string_equal(warned(text, &o), "");
     check_kind(text, &o, kind, "");
 }
@@ -239,8 +232,7 @@ static void a_listed_identifier_is_a_feature(void **state)
     fg_csv_parts parts;
     (void)state;
     fgt_ok(csv_open_text("id,y\n1,2\n2,3\n3,4\n4,5\n5,6\n6,7\n7,8\n8,9\n9,1\n10,2\n",
-                         &(fg_csv_options){.task = "regression", .numeric = id, .numeric_count = 1},
-                         &parts));
+                         &(fg_csv_options){.task = "regression", .numeric = {id, 1}}, &parts));
     assert_int_equal(fg_csv_schema_feature_count(parts.schema), 1);
     csv_destroy(&parts);
 }
@@ -353,11 +345,9 @@ static void the_cell_that_is_wrong_is_blamed(void **state)
                      FG_EFORMAT);
     fgt_message_is(err.message, "~/val.csv:2: row 1, column 'a': 'x' is not a finite number, but "
                                 "the column is numeric\ncorrect it, or @");
-    csv_expect_error(
-        "a,b,y\n1,2,1\n",
-        &(fg_csv_options){
-            .numeric = both, .numeric_count = 2, .categorical = both, .categorical_count = 1},
-        FG_EINVAL, "column 'a' is listed both as numeric and as categorical");
+    csv_expect_error("a,b,y\n1,2,1\n",
+                     &(fg_csv_options){.numeric = {both, 2}, .categorical = {both, 1}}, FG_EINVAL,
+                     "column 'a' is listed both as numeric and as categorical");
 }
 
 /* Among numbers alone, quotes would not make it a value. */
@@ -381,7 +371,7 @@ static void targets_are_classes_or_numbers(void **state)
     fgt_ok(csv_open_text(words, NULL, &parts));
     assert_non_null(strstr(fg_csv_schema_json(parts.schema), "\"numeric_classes\":false"));
     csv_destroy(&parts);
-    const fg_csv_options numeric = {.numeric = y, .numeric_count = 1};
+    const fg_csv_options numeric = {.numeric = {y, 1}};
     const fg_csv_options *const options[] = {&numeric, &(fg_csv_options){.task = "regression"}};
     for (int i = 0; i < 2; i++)
         csv_expect_error(words, options[i], FG_EFORMAT,
@@ -404,7 +394,7 @@ static void targets_are_classes_or_numbers(void **state)
 static void infinite_values_are_errors_in_numeric_columns(void **state)
 {
     const char *const a[] = {"a"};
-    const fg_csv_options numeric = {.numeric = a, .numeric_count = 1}; /* the first one is named */
+    const fg_csv_options numeric = {.numeric = {a, 1}}; /* the first one is named */
     csv_expect_error("a,y\n1,1.5\ninf,2\nx,3.5\ninf,3\n", &numeric, FG_EFORMAT,
                      "t.csv:3: row 2, column 'a': the value is infinite: expected a finite "
                      "number\ncorrect it, or treat it as missing with data.na_values and "
@@ -429,8 +419,7 @@ static void infinite_values_are_errors_in_numeric_columns(void **state)
     }
     fg_csv_parts parts;
     fgt_ok(csv_open_text("a,y\n1,1.5\ninf,2\n",
-                         &(fg_csv_options){.missing = "mean", .na_values = na, .na_value_count = 1},
-                         &parts));
+                         &(fg_csv_options){.missing = "mean", .na_values = {na, 1}}, &parts));
     csv_destroy(&parts);
     fgt_ok(csv_open_text("a,y\nu,1.5\ninf,2\n", NULL, &parts)); /* a string among strings */
     assert_int_equal(fg_csv_schema_feature_count(parts.schema), 2);
@@ -465,11 +454,8 @@ static void the_report_lists_the_columns(void **state)
     fg_csv_parts parts;
     fgt_ok(csv_open_text(
         "id,age,kind,cold,price\n7,30,loft,-4,42\n8,67,flat,-2,130.5\n9,,loft,-3,218\n",
-        &(fg_csv_options){.ignore = id,
-                          .ignore_count = 1,
-                          .missing = "mean",
-                          .task = "regression",
-                          .standardize_target = true},
+        &(fg_csv_options){
+            .ignore = {id, 1}, .missing = "mean", .task = "regression", .standardize_target = true},
         &parts));
     assert_string_equal(fg_csv_schema_report(parts.schema),
                         "t.csv: 3 rows, 3 of them for training, 4 features\ncolumn  type           "
@@ -516,10 +502,8 @@ static void the_report_lists_the_columns(void **state)
 /* All pixels of an image share one line; a constant column has no deviation. */
 static void a_category_is_not_a_pixel(void **state)
 {
-    const fg_csv_options listed = {.no_header = true,
-                                   .image = {1, 3, 1},
-                                   .categorical = (const char *const[]){"0"},
-                                   .categorical_count = 1};
+    const fg_csv_options listed = {
+        .no_header = true, .image = {1, 3, 1}, .categorical = {(const char *const[]){"0"}, 1}};
     csv_expect_error("1,2,0\n3,2,0\n", &listed, FG_ESHAPE, /* two categories and a number */
                      "the columns have 3 features, but an image of 1 x 3 x 1 requires one numeric "
                      "column per pixel");
@@ -552,13 +536,11 @@ static void the_report_sums_up_pixels(void **state)
 {
     const char *const id[] = {"id"};
     fg_csv_parts parts;
-    fgt_ok(csv_open_text("id,p0,p1,p2,p3,digit\n7,,255,3,,five\n8,1,16,5,,four\n",
-                         &(fg_csv_options){.ignore = id,
-                                           .ignore_count = 1,
-                                           .image = {2, 2, 1},
-                                           .missing = "mean",
-                                           .task = "classification"},
-                         &parts));
+    fgt_ok(csv_open_text(
+        "id,p0,p1,p2,p3,digit\n7,,255,3,,five\n8,1,16,5,,four\n",
+        &(fg_csv_options){
+            .ignore = {id, 1}, .image = {2, 2, 1}, .missing = "mean", .task = "classification"},
+        &parts));
     assert_string_equal(fg_csv_schema_report(parts.schema),
                         "t.csv: 2 rows, 2 of them for training, 4 features\n"
                         "column  type             missing  range or categories\n"
@@ -857,8 +839,7 @@ static void columns_that_are_left_out_are_said(void **state)
                      "data.categorical; if it names image files, put the table next to them or "
                      "their folder");
     csv_expect_error("a,y\n1,1\n2,2\n",
-                     &(fg_csv_options){.ignore = (const char *const[]){"a"}, .ignore_count = 1},
-                     FG_EFORMAT,
+                     &(fg_csv_options){.ignore = {(const char *const[]){"a"}, 1}}, FG_EFORMAT,
                      "no feature columns are left: every column is the target or ignored");
     csv_expect_error("a,y\nx.jpg,1\ny.PNG,2\n", NULL, FG_EFORMAT,
                      "t.csv:2: row 1, column 'a': 'x.jpg' is the name of an image file, which is "

@@ -19,9 +19,7 @@ static void a_schema_keeps_what_is_missing(void **state)
     fg_dataset *dataset;
     fgt_ok(csv_open_text(
         "x,y\n1,0.5\n3,1.5\nn.a.,1\n",
-        &(fg_csv_options){
-            .missing = "mean", .na_values = na, .na_value_count = 2, .no_normalize = true},
-        &parts));
+        &(fg_csv_options){.missing = "mean", .na_values = {na, 2}, .no_normalize = true}, &parts));
     const char *json = fg_csv_schema_json(parts.schema);
     fgt_ok(fg_csv_schema_parse(json, strlen(json), &again, &err));
     assert_string_equal(fg_csv_schema_json(again), json);
@@ -127,8 +125,7 @@ static void a_schema_survives_its_json(void **state)
     fgt_write(file, text, strlen(text));
     const char *const ignored[] = {"id"};
     fg_csv_parts parts;
-    fgt_ok(
-        fg_csv_open(file, &(fg_csv_options){.ignore = ignored, .ignore_count = 1}, &parts, &err));
+    fgt_ok(fg_csv_open(file, &(fg_csv_options){.ignore = {ignored, 1}}, &parts, &err));
     const char *json = fg_csv_schema_json(parts.schema);
     fg_csv_schema *again;
     fg_dataset *dataset;
@@ -798,8 +795,8 @@ static void names_of_images_are_no_categories(void **state)
     assert_int_equal(fg_csv_schema_feature_count(parts.schema), 2);
     csv_destroy(&parts);
     const char *const f[] = {"f"};
-    fgt_ok(csv_open_text("f,y\na.jpg,0.5\nb.jpg,1.5\n",
-                         &(fg_csv_options){.categorical = f, .categorical_count = 1}, &parts));
+    fgt_ok(csv_open_text("f,y\na.jpg,0.5\nb.jpg,1.5\n", &(fg_csv_options){.categorical = {f, 1}},
+                         &parts));
     csv_destroy(&parts);
 }
 
@@ -828,10 +825,8 @@ static void a_schema_keeps_how_numbers_are_written(void **state)
                                            .decimal = ',',
                                            .no_normalize = true,
                                            .no_default_na = true,
-                                           .numeric = numeric,
-                                           .numeric_count = 1,
-                                           .ignore = ignored,
-                                           .ignore_count = 1},
+                                           .numeric = {numeric, 1},
+                                           .ignore = {ignored, 1}},
                          &parts));
     const char *json = fg_csv_schema_json(parts.schema);
     fgt_ok(fg_csv_schema_parse(json, strlen(json), &again, &err));

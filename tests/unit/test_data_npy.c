@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
+#include "open_format.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -380,7 +381,7 @@ static fg_status open_part(fg_format_request request, const char *x, const char 
     if (more != NULL)
         fgt_ok(fg_option_set(values, "normalize", more, NULL, &err));
     fg_log_set(hear, NULL);
-    const fg_status status = fgi_npy_row.open(values, &request, out, &err);
+    const fg_status status = fgt_open_format(&fgi_npy_row, values, request, out, &err);
     fg_log_set(NULL, NULL);
     fg_option_values_destroy(values);
     return status;
@@ -648,7 +649,7 @@ static void each_part_has_its_files(void **state)
     for (int part = FG_PART_TRAIN; part <= FG_PART_PREDICT; part++) {
         float x, y;
         const fg_format_request request = {.part = (fg_data_part)part, .task = "auto"};
-        fgt_ok(fgi_npy_row.open(values, &request, &data, &err));
+        fgt_ok(fgt_open_format(&fgi_npy_row, values, request, &data, &err));
         assert_int_equal(fg_dataset_field_count(data.samples), part == FG_PART_PREDICT ? 1 : 2);
         fgt_ok(fg_dataset_read(data.samples, 0, (void *const[]){&x, &y}, &err));
         fgt_close("x", (double)x, 2 * part + 0.5, 0, 0);
@@ -716,7 +717,7 @@ static void options_reach_the_file(void **state)
             fgt_ok(fg_option_set(values, word, value + 1, "test", &err));
         }
         err = (fg_error){0};
-        const fg_status status = fgi_csv_row.open(values, &request, &data, &err);
+        const fg_status status = fgt_open_format(&fgi_csv_row, values, request, &data, &err);
         (void)strcat(said, status == FG_OK ? "\n" : err.message);
         if (strstr(said, format_cases[i].says) == NULL || strstr(said, "\n\n") != NULL)
             fail_msg("case %zu: %s", i, said);
@@ -758,7 +759,7 @@ static void csv_files_are_read_by_the_schema(void **state)
     fgt_ok(fg_option_values_create("data", entry->options, entry->option_count, &values, &err));
     set_options(values, (const char *const[]){"path", fgt_path(folder, "fitted"), "delimiter", ";",
                                               "normalize", "false", NULL});
-    fgt_ok(fgi_csv_row.open(values, &(fg_format_request){.task = "auto"}, &data, &err));
+    fgt_ok(fgt_open_format(&fgi_csv_row, values, (fg_format_request){.task = "auto"}, &data, &err));
     set_options(values, (const char *const[]){"delimiter", ",", "missing", "mean", "unknown",
                                               "zero", NULL});
     for (int i = 0; i < CSV_PARTS; i++) {
@@ -771,7 +772,7 @@ static void csv_files_are_read_by_the_schema(void **state)
                                            .schema = data.schema};
         fgt_write(path, csv_parts[i].text, strlen(csv_parts[i].text));
         fgt_ok(fg_option_set(values, csv_parts[i].option, path, NULL, &err));
-        const fg_status status = fgi_csv_row.open(values, &request, &part, &err);
+        const fg_status status = fgt_open_format(&fgi_csv_row, values, request, &part, &err);
         assert_int_equal(status, csv_parts[i].damaged < 0 ? FG_EFORMAT : FG_OK);
         if (status != FG_OK)
             continue;
@@ -800,7 +801,7 @@ static unsigned held_out(uint64_t seed, bool stratify, int *out_of_first)
     fgt_write(path, text, strlen(text));
     fgt_ok(fg_option_values_create("data", entry->options, entry->option_count, &values, &err));
     set_options(values, (const char *const[]){"path", path, "normalize", "false", NULL});
-    fgt_ok(fgi_csv_row.open(values, &request, &data, &err));
+    fgt_ok(fgt_open_format(&fgi_csv_row, values, request, &data, &err));
     assert_int_equal(fg_dataset_count(data.val), 4);
     for (int64_t i = 0; i < 4; i++) {
         float n;

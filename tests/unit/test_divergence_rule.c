@@ -15,8 +15,17 @@
 #include "trace/precision.h"
 #include "train/divergence.h"
 #include "train/health.h"
-#include "train/saver.h"
 #include "train/trainer.h"
+
+/* The parts of a Trainer that divergence.c uses. */
+static fgi_divergence_uses uses_of(fg_trainer *trainer)
+{
+    return (fgi_divergence_uses){.options = &trainer->options,
+                                 .call = &trainer->call,
+                                 .cursor = &trainer->cursor,
+                                 .optimizer = &trainer->model.optimizer,
+                                 .health = trainer->health};
+}
 
 /* The number of lines until it counts as divergence, 0: never. */
 static int lines_after(double start, const double *loss, int count)
@@ -92,19 +101,19 @@ static void the_first_step_is_a_reference(void **state)
 static void older_checkpoints_are_read(void **state)
 {
     static fgi_divergence divergence;
-    fg_trainer trainer = {.divergence = &divergence};
     fg_error err = {0};
     (void)state;
     json_t *object =
         json_pack("{s:i, s:{s:f, s:f, s:f, s:f, s:i, s:i, s:i, s:i, s:i}}", "step", 8, "divergence",
                   "first", 2.5, "mean", 0.5, "best", 1.5, "lr_factor", 0.5, "lines", 7, "high", 0,
                   "nonfinite_steps", 0, "rollbacks", 1, "returned", 0);
-    fgt_ok(fgi_divergence_load(&trainer, object, "run/checkpoints/a", &err));
+    fgt_ok(fgi_divergence_load(&divergence, object, "run/checkpoints/a", &err));
     assert_int_equal(divergence.at.lines, 7);
     assert_true(divergence.at.first == 2.5 && divergence.at.has_start == 0);
     json_t *own = json_object_get(object, "divergence");
     assert_int_equal(json_object_set_new(own, "high", json_integer(-1)), 0);
-    assert_int_equal(fgi_divergence_load(&trainer, object, "run/checkpoints/a", &err), FG_EFORMAT);
+    assert_int_equal(fgi_divergence_load(&divergence, object, "run/checkpoints/a", &err),
+                     FG_EFORMAT);
     json_decref(object);
 }
 
@@ -131,15 +140,14 @@ static void the_error_names_the_parameter(void **state)
         fgt_ok(fg_module_create(NULL, 1, &root, &err));
         (void)fg_linear_create(root, "a", &(fg_linear_options){.in = 2, .out = 2});
         (void)fg_linear_create(root, "b", &(fg_linear_options){.in = 2, .out = 2});
-        fg_trainer trainer = {.divergence = &divergence,
-                              .options.divergence.action = "stop",
+        fg_trainer trainer = {.options.divergence.action = "stop",
                               .model.optimizer = fg_sgd_create(root, NULL)};
         const float values[] = {1, rows[i].value};
         fgt_ok(fg_variable_set(fg_module_find(root, rows[i].name), values, sizeof values, &err));
-        divergence = (fgi_divergence){.at.lr_factor = 1};
+        divergence = (fgi_divergence){.of = uses_of(&trainer), .at.lr_factor = 1};
         (void)snprintf(divergence.good, sizeof divergence.good, "%s", rows[i].good);
         const fgi_diverged what = {.reason = FGI_BAD_LOSS, .step = 3, .loss = (double)NAN};
-        assert_int_equal(fgi_divergence_describe(&trainer, &what, &err), FG_ENUMERIC);
+        assert_int_equal(fgi_divergence_describe(&divergence, &what, &err), FG_ENUMERIC);
         (void)snprintf(text, sizeof text, "training has diverged at step 3: the loss is NaN; %s",
                        rows[i].says);
         assert_string_equal(err.message, text);
@@ -183,15 +191,14 @@ static void the_error_says_what_happened(void **state)
     (void)fg_linear_create(root, "a", &(fg_linear_options){.in = 2, .out = 2});
     fg_optimizer *sgd = fg_sgd_create(root, NULL);
     for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++) {
-        fg_trainer trainer = {.divergence = &divergence,
-                              .options.divergence.action = "rollback",
-                              .model.optimizer = sgd};
-        divergence = (fgi_divergence){.at = {.lr_factor = 1,
+        fg_trainer trainer = {.options.divergence.action = "rollback", .model.optimizer = sgd};
+        divergence = (fgi_divergence){.of = uses_of(&trainer),
+                                      .at = {.lr_factor = 1,
                                              .high = reasons[i].high,
                                              .exploded = reasons[i].has_exploded ? 1 : 0,
                                              .start = 2,
                                              .best = 0.5}};
-        assert_int_equal(fgi_divergence_describe(&trainer, &reasons[i].what, &err), FG_ENUMERIC);
+        assert_int_equal(fgi_divergence_describe(&divergence, &reasons[i].what, &err), FG_ENUMERIC);
         assert_string_equal(err.message, reasons[i].says);
     }
     fg_module_destroy(root);
@@ -208,14 +215,13 @@ static void the_file_has_the_first_bad_step(void **state)
     (void)state;
     fgt_ok(fg_module_create(NULL, 1, &root, &err));
     (void)fg_linear_create(root, "a", &(fg_linear_options){.in = 2, .out = 2});
-    fg_trainer trainer = {.divergence = &divergence,
-                          .options.divergence.action = "stop",
+    fg_trainer trainer = {.options.divergence.action = "stop",
                           .options.checkpoints.run_dir = fgt_temp_folder(),
                           .model.optimizer = fg_sgd_create(root, NULL)};
     const fgi_diverged what = {
         .reason = FGI_BAD_GRADIENT, .step = 6, .first_step = 4, .loss = (double)NAN};
-    divergence = (fgi_divergence){.at = {.lr_factor = 1, .rollbacks = 2}};
-    assert_int_equal(fgi_divergence_describe(&trainer, &what, &err), FG_ENUMERIC);
+    divergence = (fgi_divergence){.of = uses_of(&trainer), .at = {.lr_factor = 1, .rollbacks = 2}};
+    assert_int_equal(fgi_divergence_describe(&divergence, &what, &err), FG_ENUMERIC);
     fgt_ok(fgi_file_read(fgt_path(trainer.options.checkpoints.run_dir, "divergence.jsonl"), 4096,
                          &line, &size, &err));
     assert_string_equal(line, "{\"step\":6,\"reason\":\"gradient_not_finite\",\"loss\":null,"
@@ -242,12 +248,13 @@ static void checkpoints_are_kept_while_it_is_uncertain(void **state)
                 {"stop", 0, 1, 3, -1}};
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const fg_trainer trainer = {.divergence = &divergence,
-                                    .options.divergence.action = rows[i].action,
-                                    .options.checkpoints.keep_checkpoints = rows[i].given};
-        divergence = (fgi_divergence){.at = {.high = rows[i].high, .returned = rows[i].returned}};
-        assert_int_equal(fgi_divergence_keep(&trainer), rows[i].keep);
-        assert_int_equal(fgi_divergence_is_suspected(&trainer), rows[i].keep == -1 && rows[i].high);
+        fg_trainer trainer = {.options.divergence.action = rows[i].action,
+                              .options.checkpoints.keep_checkpoints = rows[i].given};
+        divergence = (fgi_divergence){.of = uses_of(&trainer),
+                                      .at = {.high = rows[i].high, .returned = rows[i].returned}};
+        assert_int_equal(fgi_divergence_keep(&divergence), rows[i].keep);
+        assert_int_equal(fgi_divergence_is_suspected(&divergence),
+                         rows[i].keep == -1 && rows[i].high);
     }
 }
 
@@ -255,31 +262,32 @@ static void checkpoints_are_kept_while_it_is_uncertain(void **state)
 static void the_good_checkpoint_is_the_last_one(void **state)
 {
     static fgi_divergence divergence;
-    fg_trainer trainer = {.divergence = &divergence, .options.divergence.lr_factor = 0.5};
+    fg_trainer trainer = {.options.divergence.lr_factor = 0.5};
     fg_result result = {0};
     (void)state;
-    divergence = (fgi_divergence){.at.lr_factor = 1, .is_noticed = true, .batch_count = 9};
-    fgi_divergence_note_checkpoint(&trainer, "a", 1, false);
-    fgi_divergence_note_checkpoint(&trainer, "b", 2, false);
-    fgi_divergence_note_checkpoint(&trainer, "c", 3, true); /* suspected */
-    assert_string_equal(fgi_divergence_good(&trainer), "b");
-    fgi_divergence_note_checkpoint(&trainer, "b-again", 2, false);
+    divergence = (fgi_divergence){
+        .of = uses_of(&trainer), .at.lr_factor = 1, .is_noticed = true, .batch_count = 9};
+    fgi_divergence_note_checkpoint(&divergence, "a", 1, false);
+    fgi_divergence_note_checkpoint(&divergence, "b", 2, false);
+    fgi_divergence_note_checkpoint(&divergence, "c", 3, true); /* suspected */
+    assert_string_equal(fgi_divergence_good(&divergence), "b");
+    fgi_divergence_note_checkpoint(&divergence, "b-again", 2, false);
     assert_string_equal(divergence.older, "a");
-    assert_string_equal(fgi_divergence_good(&trainer), "b-again");
-    fgi_divergence_went_back(&trainer, 0, 1);
-    assert_string_equal(fgi_divergence_good(&trainer), "a");
+    assert_string_equal(fgi_divergence_good(&divergence), "b-again");
+    fgi_divergence_went_back(&divergence, 0, 1);
+    assert_string_equal(fgi_divergence_good(&divergence), "a");
     assert_true(!divergence.is_noticed && divergence.batch_count == 0);
-    fgi_divergence_note_checkpoint(&trainer, "b-again", 4, false); /* it is known already */
-    assert_string_equal(fgi_divergence_good(&trainer), "a");
-    fgi_divergence_went_back(&trainer, 1, 0.5);
-    fgi_divergence_result(&trainer, &result);
+    fgi_divergence_note_checkpoint(&divergence, "b-again", 4, false); /* it is known already */
+    assert_string_equal(fgi_divergence_good(&divergence), "a");
+    fgi_divergence_went_back(&divergence, 1, 0.5);
+    fgi_divergence_result(&divergence, &result);
     assert_true(result.rollbacks == 2 && result.rollback_lr_factor == 0.25);
-    fgi_divergence_note_checkpoint(&trainer, "d", 5, false);
-    assert_string_equal(fgi_divergence_good(&trainer), "d");
+    fgi_divergence_note_checkpoint(&divergence, "d", 5, false);
+    assert_string_equal(fgi_divergence_good(&divergence), "d");
     assert_string_equal(divergence.older, "b-again");
-    fgi_divergence_went_back(&trainer, 2, 0.25);
+    fgi_divergence_went_back(&divergence, 2, 0.25);
     divergence.older[0] = '\0';
-    assert_string_equal(fgi_divergence_good(&trainer), "d"); /* there is no other */
+    assert_string_equal(fgi_divergence_good(&divergence), "d"); /* there is no other */
 }
 
 static const struct {
@@ -302,10 +310,10 @@ static void checkpoints_name_good_ones(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof named / sizeof named[0]; i++) {
         fg_error err = {0};
-        fg_trainer trainer = {.divergence = &divergence,
-                              .options.divergence.action = named[i].action,
+        fg_trainer trainer = {.options.divergence.action = named[i].action,
                               .cursor.step = named[i].step};
-        divergence = (fgi_divergence){.at = {.high = named[i].high,
+        divergence = (fgi_divergence){.of = uses_of(&trainer),
+                                      .at = {.high = named[i].high,
                                              .lines = 3,
                                              .best = 0.25,
                                              .rollbacks = 1,
@@ -314,16 +322,15 @@ static void checkpoints_name_good_ones(void **state)
                                       .good = "run/checkpoints/five",
                                       .older = "run/checkpoints/four"};
         json_t *object = json_pack("{s:I}", "step", (json_int_t)named[i].step);
-        assert_true(fgi_divergence_save(&trainer, object));
+        assert_true(fgi_divergence_save(&divergence, object));
         const json_t *own = json_object_get(object, "divergence");
         const char *good = json_string_value(json_object_get(own, "good"));
         const char *older = json_string_value(json_object_get(own, "older"));
         assert_string_equal(good != NULL ? good : "-", named[i].good != NULL ? named[i].good : "-");
         assert_string_equal(older != NULL ? older : "-",
                             named[i].older != NULL ? named[i].older : "-");
-        trainer.divergence = &loaded;
         loaded = (fgi_divergence){.good = "x", .older = "y"};
-        fgt_ok(fgi_divergence_load(&trainer, object, "r/c/new", &err));
+        fgt_ok(fgi_divergence_load(&loaded, object, "r/c/new", &err));
         assert_string_equal(loaded.good, named[i].loaded_good);
         assert_string_equal(loaded.older, named[i].loaded_older);
         assert_int_equal(loaded.good_step, named[i].good_step);
@@ -417,23 +424,24 @@ static void a_fit_begins_without_what_ended_the_last(void **state)
         double sum, weight;
         bool is_reference;
     } rows[] = {{16, 8, true}, {16, 7.9, false}, {(double)INFINITY, 8, false}, {0, 0, false}};
-    fg_trainer trainer = {.divergence = &divergence, .options.divergence.patience = 3};
+    fg_trainer trainer = {.options.divergence.patience = 3};
     (void)state;
     for (int high = 2; high <= 4; high++)
         for (int64_t step = 0; step < 2; step++) {
-            divergence = (fgi_divergence){.is_noticed = true,
+            divergence = (fgi_divergence){.of = uses_of(&trainer),
+                                          .is_noticed = true,
                                           .has_warned = true,
                                           .batch_count = 5,
                                           .at = {.high = high, .bad = 7}};
             trainer.cursor.step = step;
-            fgi_divergence_start(&trainer);
+            fgi_divergence_start(&divergence);
             assert_false(divergence.is_noticed || divergence.has_warned);
             assert_int_equal(divergence.batch_count, 0);
             assert_int_equal(divergence.at.high, high < 3 ? high : 0);
             assert_int_equal(divergence.at.bad, step == 0 ? 0 : 7);
         }
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        fgi_divergence_first(&trainer, rows[i].sum, rows[i].weight);
+        fgi_divergence_first(&divergence, rows[i].sum, rows[i].weight);
         assert_int_equal(divergence.at.has_start, rows[i].is_reference);
         assert_true(divergence.at.start == (rows[i].is_reference ? 2 : 0));
     }
@@ -451,14 +459,15 @@ static void keep_line(void *self, fg_log_level level, const char *text)
 static void a_fit_that_ends_high_is_warned_of(void **state)
 {
     static fgi_divergence divergence;
-    const fg_trainer trainer = {.divergence = &divergence};
+    fg_trainer trainer = {.client = NULL};
     (void)state;
     fg_log_set(keep_line, NULL);
     for (int i = 0; i < 4; i++) {
-        divergence = (fgi_divergence){.has_warned = i == 3,
+        divergence = (fgi_divergence){.of = uses_of(&trainer),
+                                      .has_warned = i == 3,
                                       .at = {.exploded = i > 0, .high = i, .start = 2.30261}};
         line[0] = '\0';
-        fgi_divergence_end(&trainer);
+        fgi_divergence_end(&divergence);
         assert_string_equal(line, i == 0 || i == 3 ? ""
                                   : i == 1
                                       ? "training has probably diverged: in the last 1 log line, "
@@ -505,13 +514,16 @@ static void advice_on_updates_is_given_once(void **state)
             [FGI_HEALTH_BAD] = reports[i].bad, [FGI_HEALTH_LOST] = reports[i].lost};
         trainer.options.divergence.action = reports[i].action;
         trainer.precision = fgi_precision_find(reports[i].precision, &err);
-        fgt_ok(fgi_health_create(&trainer.health, &err));
+        fgt_ok(fgi_health_create(&(fgi_health_uses){.options = &trainer.options,
+                                                    .precision = trainer.precision,
+                                                    .optimizer = &trainer.model.optimizer},
+                                 &trainer.health, &err));
         fg_result result = {0};
-        fgi_health_result(&trainer, &result); /* nothing was read */
+        fgi_health_result(trainer.health, &result); /* nothing was read */
         assert_true(result.nonfinite_steps == -1 && isnan(result.lost_updates));
         for (int64_t k = 0; k < 2; k++) {
             line[0] = '\0';
-            fgt_ok(fgi_health_take(&trainer, values, 7 + k, &err));
+            fgi_health_take(trainer.health, values, 7 + k);
             assert_string_equal(line, k == 0 ? reports[i].says : "");
         }
         fgi_health_destroy(trainer.health);
@@ -543,20 +555,22 @@ static void bad_gradients_are_noticed(void **state)
     (void)state;
     fgt_ok(fg_module_create(NULL, 1, &root, &err));
     (void)fg_linear_create(root, "a", &(fg_linear_options){.in = 2, .out = 2});
-    fg_trainer trainer = {.divergence = &divergence,
-                          .precision = fgi_precision_find("32-true", &err),
+    fg_trainer trainer = {.precision = fgi_precision_find("32-true", &err),
                           .call.is_running = true,
                           .model.optimizer = fg_sgd_create(root, NULL)};
-    fgt_ok(fgi_health_create(&trainer.health, &err));
-    fgt_ok(fgi_saver_create(&trainer.saver, &err));
+    fgt_ok(fgi_health_create(&(fgi_health_uses){.options = &trainer.options,
+                                                .precision = trainer.precision,
+                                                .optimizer = &trainer.model.optimizer},
+                             &trainer.health, &err));
     fg_log_set(keep_line, NULL);
     for (size_t i = 0; i < sizeof bad_gradients / sizeof bad_gradients[0]; i++) {
-        divergence = (fgi_divergence){.at = {.lr_factor = 1, .bad = bad_gradients[i].ignored}};
+        divergence = (fgi_divergence){.of = uses_of(&trainer),
+                                      .at = {.lr_factor = 1, .bad = bad_gradients[i].ignored}};
         trainer.options.divergence.action = bad_gradients[i].action;
         trainer.call.is_search = bad_gradients[i].is_search;
-        fgt_ok(fgi_health_take(&trainer, values, 7, &err));
+        fgi_health_take(trainer.health, values, 7);
         line[0] = '\0'; /* the advice */
-        const fg_status status = fgi_divergence_check(&trainer, 7, &err);
+        const fg_status status = fgi_divergence_check(&divergence, 7, &err);
         assert_int_equal(status, bad_gradients[i].says != NULL ? FG_ENUMERIC : FG_OK);
         if (status != FG_OK && strstr(err.message, bad_gradients[i].says) == NULL)
             fail_msg("%s", err.message);
@@ -564,7 +578,6 @@ static void bad_gradients_are_noticed(void **state)
         assert_int_equal(divergence.at.bad, bad_gradients[i].ignored_then);
     }
     fg_log_set(NULL, NULL);
-    fgi_saver_destroy(trainer.saver);
     fgi_health_destroy(trainer.health);
     fg_module_destroy(root);
 }

@@ -668,7 +668,10 @@ static void kernels_of_residual_nets_are_scaled_by_their_outputs(void **state)
     float kernel[COUNT];
     double square = 0;
     fg_module *root = root_of(1);
-    (void)fg_resnet_create(root, &(fg_resnet_options){.classes = 10, .stem = "small"});
+    (void)fg_model_create(root, &(fg_model_options){.name = "resnet18",
+                                                    .input = {FG_F32, 3, {32, 32, 3}},
+                                                    .outputs = 10,
+                                                    .options = "stem=small"});
     read_all(fg_module_find(root, "conv1.weight"), kernel, COUNT);
     for (int i = 0; i < COUNT; i++)
         square += (double)kernel[i] * (double)kernel[i];
@@ -723,29 +726,6 @@ static void variables_follow_the_precision(void **state)
                         "unknown precision '16-tru': did you mean '16-true'? expected 32-true, "
                         "bf16-mixed, bf16-true, 16-mixed, 16-true or 64-true");
     fg_module_destroy(root);
-}
-
-static void residual_nets_refuse_bad_options(void **state)
-{
-    static const struct {
-        fg_resnet_options options;
-        const char *message;
-    } rows[] = {
-        {{.depth = 20, .classes = 2}, "resnet: depth is 20: expected 18, 34 or 50"},
-        {{.classes = 2, .stem = "big"}, "resnet: stem is 'big': expected 'imagenet' or 'small'"},
-        {{.depth = 18},
-         "resnet: in 3, classes 0, width 64; classes must be given, none may be negative"},
-        {{.classes = 2, .in = -1},
-         "resnet: in -1, classes 2, width 64; classes must be given, none may be negative"},
-        {{.classes = 2, .width = -1},
-         "resnet: in 3, classes 2, width -1; classes must be given, none may be negative"},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        fg_module *root = root_of(0);
-        assert_null(fg_resnet_create(root, &rows[i].options));
-        assert_string_equal(error_of(root, FG_EINVAL), rows[i].message);
-        fg_module_destroy(root);
-    }
 }
 
 /* ---- allocation failures --------------------------------------------------------------------- */
@@ -813,7 +793,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(kernels_of_residual_nets_are_scaled_by_their_outputs),
     cmocka_unit_test(biases_of_convolutions_stay_uniform),
     cmocka_unit_test(variables_follow_the_precision),
-    cmocka_unit_test(residual_nets_refuse_bad_options),
     cmocka_unit_test(building_survives_failing_allocations),
 };
 FGT_MAIN(tests)

@@ -7,6 +7,15 @@
 #include <string.h>
 #include <fulgurite/fulgurite.h>
 
+static const fg_model *add_resnet(fg_module *module, const char *name, int64_t outputs,
+                                  const char *options)
+{
+    return fg_model_create(module, &(fg_model_options){.name = name,
+                                                       .input = {FG_F32, 3, {32, 32, 3}},
+                                                       .outputs = outputs,
+                                                       .options = options});
+}
+
 /* The count is that of torchvision's resnet18, whose images have 3 channels. */
 static void resnet_has_the_defaults_of_the_reference(void **state)
 {
@@ -15,13 +24,13 @@ static void resnet_has_the_defaults_of_the_reference(void **state)
     fg_module_info info;
     (void)state;
     fgt_ok(fg_module_create(NULL, 0, &root, &err));
-    assert_non_null(fg_resnet_create(root, &(fg_resnet_options){.classes = 1000}));
+    assert_non_null(add_resnet(root, "resnet18", 1000, NULL));
     assert_int_equal(fg_module_parameter_count(root), 11689512);
     assert_true(fg_module_info_at(root, 0, &info));
     assert_string_equal(info.kind, "resnet18");
     assert_string_equal(info.detail, "imagenet");
     fg_module *small = fg_module_child(root, "small");
-    (void)fg_resnet_create(small, &(fg_resnet_options){.classes = 2, .width = 1, .stem = "small"});
+    assert_non_null(add_resnet(small, "resnet18", 2, "width=1, stem=small"));
     assert_true(fg_module_info_at(small, 0, &info));
     assert_string_equal(info.detail, "small");
     fg_module_destroy(root);
@@ -30,30 +39,27 @@ static void resnet_has_the_defaults_of_the_reference(void **state)
 static void options_of_resnet_are_checked(void **state)
 {
     static const struct {
-        fg_resnet_options options;
+        const char *name, *options;
+        int64_t outputs;
         const char *says;
     } rows[] = {
-        {{.classes = 0}, "in 3, classes 0, width 64; "},
-        {{.classes = -1}, "in 3, classes -1, width 64; "},
-        {{.classes = 2, .in = -1}, "in -1, classes 2, width 64; "},
-        {{.classes = 2, .width = -1}, "in 3, classes 2, width -1; "},
-        {{.classes = 2, .depth = 19}, "depth is 19: expected 18, 34 or 50"},
-        {{.classes = 2, .depth = -18}, "depth is -18: expected 18, 34 or 50"},
-        {{.classes = 2, .stem = "smaller"}, "stem is 'smaller': expected 'imagenet' or 'small'"},
-        {{.classes = 2, .stem = ""}, "stem is '': expected 'imagenet' or 'small'"},
+        {"resnet18", NULL, 0, "model 'resnet18': outputs 0; must be given"},
+        {"resnet18", NULL, -1, "model 'resnet18': outputs -1; must be given"},
+        {"resnet50", "width=-1", 2,
+         "resnet50.width: expected an integer from 1 to 4096 (for example 32), got '-1'"},
+        {"resnet19", NULL, 2, "unknown model 'resnet19': did you mean 'resnet18'?"},
+        {"resnet34", "stem=smaller", 2,
+         "resnet34.stem: expected one of imagenet|small, got 'smaller': did you mean 'small'?"},
+        {"resnet34", "stem=\"\"", 2, "resnet34.stem: expected one of imagenet|small, got ''"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        char expected[128];
         fg_error err = {0};
         fg_module *root = NULL;
-        const bool is_number = strncmp(rows[i].says, "in ", 3) == 0;
-        (void)snprintf(expected, sizeof expected, "resnet: %s%s", rows[i].says,
-                       is_number ? "classes must be given, none may be negative" : "");
         fgt_ok(fg_module_create(NULL, 0, &root, &err));
-        assert_null(fg_resnet_create(root, &rows[i].options));
+        assert_null(add_resnet(root, rows[i].name, rows[i].outputs, rows[i].options));
         assert_int_equal(fg_module_error(root, &err), FG_EINVAL);
-        assert_string_equal(err.message, expected);
+        assert_string_equal(err.message, rows[i].says);
         fg_module_destroy(root);
     }
 }
@@ -154,11 +160,11 @@ static void resnet_refuses_other_images(void **state)
     (void)state;
     fgt_ok(fg_module_create("net", 0, &root, &err));
     fgt_ok(fg_trace_create(NULL, &trace, &err));
-    const fg_resnet *net = fg_resnet_create(root, &(fg_resnet_options){.classes = 2, .width = 1});
-    (void)fg_resnet_apply(net, fg_ones(trace, FG_F32, FG_DIMS(1, 32, 32, 4)));
+    const fg_model *net = add_resnet(root, "resnet18", 2, "width=1");
+    (void)fg_model_apply(net, fg_ones(trace, FG_F32, FG_DIMS(1, 32, 32, 4)));
     assert_int_equal(fg_trace_error(trace, &err), FG_ESHAPE);
     assert_non_null(strstr(err.message, "'net'"));
-    assert_non_null(strstr(err.message, "expected floating-point images [N, H, W, 3]"));
+    assert_non_null(strstr(err.message, "expected a batch of f32[32,32,3]"));
     fg_trace_destroy(trace);
     fg_module_destroy(root);
 }

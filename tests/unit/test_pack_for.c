@@ -126,10 +126,10 @@ static void given_options_are_kept(void **state)
     assert_non_null(strstr(text, "windows of images at their own size"));
 }
 
-static fg_status open_nothing(const fg_option_values *values, const fg_format_request *request,
+static fg_status open_nothing(const void *own, const fg_format_request *request,
                               fg_format_data *out, fg_error *err)
 {
-    (void)values, (void)request, (void)out, (void)err;
+    (void)own, (void)request, (void)out, (void)err;
     return FG_OK;
 }
 

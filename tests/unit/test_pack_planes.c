@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
+#include "open_format.h"
 
 #include <fulgurite/pack_dataset.h>
 #include "data/formats.h"
@@ -129,7 +130,7 @@ static bool configured(const char *options)
     fgt_ok(fg_option_values_create("data", entry->options, entry->option_count, &values, &err));
     fgt_ok(fg_option_set_all(values, options, "here", &err));
     fgt_ok(fg_option_set(values, "train", in_folder("photos.pack"), "here", &err));
-    fgt_ok(fgi_pack_row.open(values, &request, &data, &err));
+    fgt_ok(fgt_open_format(&fgi_pack_row, values, request, &data, &err));
     const bool is_encoded = fg_dataset_encoding(data.samples) != NULL;
     fg_dataset_destroy(data.samples);
     fg_dataset_destroy(data.val);

@@ -197,14 +197,14 @@ static void rates_are_checked(void **state)
     for (size_t i = 0; i < sizeof input_rates / sizeof input_rates[0]; i++) {
         fg_error err = {0};
         char message[128];
-        if (fgi_plan_input_check(input_rates[i].text, &err) != input_rates[i].is_good)
+        if ((fgi_plan_input_check(input_rates[i].text, &err) == FG_OK) != input_rates[i].is_good)
             fail_msg("'%s'", input_rates[i].text);
         (void)snprintf(message, sizeof message,
                        "--input-rate=%s: expected a number of samples per second above 0",
                        input_rates[i].text);
         assert_string_equal(err.message, input_rates[i].is_good ? "" : message);
     }
-    assert_true(fgi_plan_input_check(NULL, NULL));
+    assert_int_equal(fgi_plan_input_check(NULL, NULL), FG_OK);
 }
 
 static const struct {
@@ -366,7 +366,7 @@ static void batch_sizes_are_checked(void **state)
         char message[192];
         options.sweep = sweeps[i].sweep;
         err = (fg_error){0};
-        if (fgi_run_plan_check(&options, &err) != sweeps[i].is_good)
+        if ((fgi_run_plan_check(&options, &err) == FG_OK) != sweeps[i].is_good)
             fail_msg("'%s'", sweeps[i].sweep);
         (void)snprintf(message, sizeof message,
                        "--sweep=%s: expected batch sizes separated by commas, at most 32",
@@ -374,7 +374,7 @@ static void batch_sizes_are_checked(void **state)
         assert_string_equal(err.message, sweeps[i].is_good ? "" : message);
     }
     options.topology = NULL;
-    assert_false(fgi_run_plan_check(&options, &err));
+    assert_int_not_equal(fgi_run_plan_check(&options, &err), FG_OK);
     assert_string_equal(err.message, "to plan, name a machine: set topology");
 }
 

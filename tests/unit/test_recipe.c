@@ -322,13 +322,17 @@ static void put_inference(fgi_buf *out, size_t i)
     assert_non_null(c);
     if (inferences[i].csv != NULL)
         fgt_ok(fg_file_write("task.csv", inferences[i].csv, strlen(inferences[i].csv), &err));
-    assert_true(fgi_config_override(
-        c, inferences[i].csv != NULL ? "data.format=csv" : "data.format=npy", &err));
-    assert_true(fgi_config_override(
-        c, inferences[i].csv != NULL ? "data.path=task.csv" : "data.x=x.npy", &err));
+    assert_int_equal(
+        fgi_config_override(c, inferences[i].csv != NULL ? "data.format=csv" : "data.format=npy",
+                            &err),
+        FG_OK);
+    assert_int_equal(
+        fgi_config_override(c, inferences[i].csv != NULL ? "data.path=task.csv" : "data.x=x.npy",
+                            &err),
+        FG_OK);
     fgi_buf_puts(out, inferences[i].csv != NULL ? inferences[i].csv : "arrays\n");
     for (int k = 0; k < 3 && inferences[i].keys[k] != NULL; k++) {
-        assert_true(fgi_config_override(c, inferences[i].keys[k], &err));
+        assert_int_equal(fgi_config_override(c, inferences[i].keys[k], &err), FG_OK);
         fgi_buf_printf(out, "--%s\n", inferences[i].keys[k]);
     }
     const fg_status status = fgi_run_data_open(c, NULL, &data, &err);
@@ -368,7 +372,7 @@ static void most_classes_have_samples(void **state)
         fgt_ok(fg_dataset_from_arrays(&spec, (const void *const[]){labels, labels}, FG_BORROW,
                                       &data.train, &err));
         fgi_config *c = fgi_config_create(NULL, &err);
-        assert_true(fgi_config_override(c, "task=classification", &err));
+        assert_int_equal(fgi_config_override(c, "task=classification", &err), FG_OK);
         const fg_status status = fgi_run_task_check(c, &data, &err);
         if ((status == FG_OK) != tallies[i].is_plausible)
             fail_msg("%d classes: %s", (int)tallies[i].classes, err.message);
@@ -476,7 +480,7 @@ static void folders_of_runs_are_numbered(void **state)
         char *existing, *created;
         fgi_config *c = fgi_config_create(NULL, &err);
         if (numbered[i].key != NULL)
-            assert_true(fgi_config_override(c, numbered[i].key, &err));
+            assert_int_equal(fgi_config_override(c, numbered[i].key, &err), FG_OK);
         if (numbered[i].made != NULL)
             assert_int_equal(mkdir(numbered[i].made, 0700), 0);
         fgt_ok(fgi_run_dir_existing(c, numbered[i].config_path, &existing, &err));
@@ -732,9 +736,9 @@ static void classes_that_are_none_are_refused(void **state)
         fgi_run_data data = {.train = labels_of(classes, singles, more, is_named, labels[0])};
         if (classes_of[i].has_val)
             data.val = labels_of(classes, singles, more, is_named, labels[1]);
-        assert_true(fgi_config_override(c, "task=classification", &err));
+        assert_int_equal(fgi_config_override(c, "task=classification", &err), FG_OK);
         if (classes_of[i].more_keys != NULL)
-            assert_true(fgi_config_override(c, classes_of[i].more_keys, &err));
+            assert_int_equal(fgi_config_override(c, classes_of[i].more_keys, &err), FG_OK);
         const fg_status status = fgi_run_task_check(c, &data, &err);
         if (status != (classes_of[i].is_refused ? FG_EINVAL : FG_OK))
             fail_msg("row %zu: %s", i, err.message);

@@ -68,23 +68,30 @@ static void rows_are_found_by_any_name(void **state)
     fg_registry_destroy(registry);
 }
 
-static void *build(fg_module *root, const fg_model_shape *shape, const fg_option_values *values)
+typedef struct own_model {
+    bool no_bias;
+    fg_linear *fc;
+} own_model;
+
+static void build(void *self, fg_module *root, const fg_model_shape *shape)
 {
-    return fg_linear_create(root, "fc",
-                            &(fg_linear_options){.in = fg_type_count(&shape->input),
-                                                 .out = shape->outputs,
-                                                 .no_bias = fg_option_bool(values, "no_bias")});
+    own_model *m = self;
+    assert_null(m->fc);
+    m->fc = fg_linear_create(root, "fc",
+                             &(fg_linear_options){.in = fg_type_count(&shape->input),
+                                                  .out = shape->outputs,
+                                                  .no_bias = m->no_bias});
 }
 
-static fg_tensor apply(const void *model, fg_tensor x) { return fg_linear_apply(model, x); }
+static fg_tensor apply(const void *self, fg_tensor x)
+{
+    return fg_linear_apply(((const own_model *)self)->fc, x);
+}
 
-static const fg_option own_options[] = {{.name = "no_bias",
-                                         .kind = FG_OPTION_BOOL,
-                                         .initial = "false",
-                                         .example = "true",
-                                         .help = "Leave the bias away."}};
+static const fg_option own_options[] = {
+    FG_OPTION(own_model, no_bias, BOOL, "false", NULL, "true", "Leave the bias away.")};
 static const fg_model_entry own = {
-    .entry = {.name = "own", .help = "one of ours", .options = own_options, .option_count = 1},
+    .entry = {.name = "own", .help = "one of ours", FG_OPTIONS(own_options, own_model)},
     .build = build,
     .apply = apply};
 
@@ -328,17 +335,17 @@ static void loggers_need_a_name_and_functions(void **state)
     fg_registry_destroy(registry);
 }
 
-static fg_tensor same(fg_tensor image, const fg_sample_key *key, const fg_option_values *values)
+static fg_tensor same(fg_tensor image, const fg_sample_key *key, const void *options)
 {
-    (void)key, (void)values;
+    (void)key, (void)options;
     return image;
 }
 
 static fg_tensor mixed(fg_tensor image, fg_tensor *target, const fg_sample_key *key,
-                       const fg_option_values *values)
+                       const void *options)
 {
     (void)target;
-    return same(image, key, values);
+    return same(image, key, options);
 }
 
 static void augmentations_need_a_function(void **state)

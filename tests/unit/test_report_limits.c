@@ -14,10 +14,9 @@
 #include "golden.h"
 #include "input/json_file.h"
 #include "report/chart.h"
-#include "report/draw.h"
 #include "report/helpers.h"
 #include "report/html.h"
-#include "report/run_page.h"
+#include "report/run_doc.h"
 #include "report/run_view.h"
 #include "report/schedule_plot.h"
 #include "sheet.h"
@@ -149,13 +148,10 @@ static void limits_of_cells(void **state)
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         const double value = numbers[i];
         fgi_buf_printf(&out, "%g\n", value);
-        fgi_html_number_cell(&out, value);
-        fgi_html_count_cell(&out, value);
-        fgi_html_percent_cell(&out, value, 1000);
-        fgi_html_percent_cell(&out, 1, value);
-        fgi_html_bytes_cell(&out, fabs(value));
-        fgi_html_time_cell(&out, value);
-        fgi_html_bar_cell(&out, value);
+        for (int kind = FGI_WORDS; kind <= FGI_PERCENT; kind++) {
+            fgi_buf_puts(&out, kind > FGI_WORDS ? " | " : "");
+            fgi_kind_put(&out, (fgi_kind)kind, kind == FGI_BYTES ? fabs(value) : value);
+        }
         fgi_buf_putc(&out, '\n');
     }
     compare("report/limits_cells.txt", &out);
@@ -175,23 +171,14 @@ static void the_table_of_accelerators(void **state)
 
 /* ---- schedules ------------------------------------------------------------------------------- */
 
-/* The settings: from this step on, the rate is the given one; before, half of it. */
-static double late_lr(const void *settings, double lr, int64_t step, int64_t total_steps)
+/* From the step in the options on, the rate is the given one; before, half of it. */
+static double late_lr(const void *options, double lr, int64_t step, int64_t total_steps)
 {
-    int64_t begin;
     (void)total_steps;
-    memcpy(&begin, settings, sizeof begin);
-    return step < begin ? lr / 2 : lr;
+    return step < *(const int64_t *)options ? lr / 2 : lr;
 }
 
-static const fg_schedule_ops late_ops = {.name = "late", .lr = late_lr};
-
-static fg_schedule late_schedule(int64_t begin)
-{
-    fg_schedule schedule = {.ops = &late_ops};
-    memcpy(schedule.settings, &begin, sizeof begin);
-    return schedule;
-}
+static const fg_schedule_entry late_row = {.entry = {.name = "late"}, .lr = late_lr};
 
 /* Steps of a schedule whose number is not divisible by four, and factors below 1. */
 static void limits_of_schedules(void **state)
@@ -199,7 +186,8 @@ static void limits_of_schedules(void **state)
     fgi_buf out = {0};
     (void)state;
     for (int64_t steps = 1; steps <= 8; steps++) {
-        const fg_schedule schedule = late_schedule(steps / 2);
+        const int64_t begin = steps / 2;
+        const fg_schedule schedule = {.row = &late_row, .options = &begin, .is_complete = true};
         const fgi_schedule_view view = {.name = "late",
                                         .schedule = &schedule,
                                         .momentum = steps % 2 == 0 ? 0 : 0.5,
@@ -233,7 +221,8 @@ static void the_first_step_with_the_highest_rate(void **state)
     for (size_t i = 0; i < sizeof late / sizeof late[0]; i++) {
         char words[64];
         fgi_buf out = {0};
-        const fg_schedule schedule = late_schedule(late[i][1]);
+        const fg_schedule schedule = {
+            .row = &late_row, .options = &late[i][1], .is_complete = true};
         const fgi_schedule_view view = {.name = "late",
                                         .schedule = &schedule,
                                         .momentum = NONE,
@@ -388,8 +377,8 @@ static void limits_of_runs(void **state)
                                    .metrics = metrics,
                                    .metric_count = runs[i].metrics,
                                    .rows = 1};
-        fgi_run_text_put(&text, &view);
-        fgi_run_page_put(&page, &view);
+        fgi_run_doc_put(&text, &view, false);
+        fgi_run_doc_put(&page, &view, true);
         json_decref(report);
     }
     for (char *at = page.data; (at = strstr(at, "<style>")) != NULL;) { /* not its colors */
@@ -413,7 +402,7 @@ static void many_windows(void **state)
             (void)json_array_append_new(windows, json_pack("{s:i, s:f, s:f}", "step", k, "busy_s",
                                                            1.0, "samples_per_s", (double)k));
         (void)json_object_set_new(report, "windows", windows);
-        fgi_run_page_put(&page, &(fgi_run_view){.folder = folder, .report = report});
+        fgi_run_doc_put(&page, &(fgi_run_view){.folder = folder, .report = report}, true);
         int commas = 0;
         for (const char *at = strstr(page.data, "class=\"area s0\""); *at != '>'; at++)
             commas += *at == ',';

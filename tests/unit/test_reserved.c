@@ -98,7 +98,6 @@ BY_STATUS(fg_trainer_options, fg_trainer_create(&o, &trainer, err))
 BY_MODULE(fg_linear_options, fg_linear_create(root, "fc", &o))
 BY_MODULE(fg_conv_options, fg_conv_create(root, "conv", &o))
 BY_MODULE(fg_batch_norm_options, fg_batch_norm_create(root, "bn", &o))
-BY_MODULE(fg_resnet_options, fg_resnet_create(root, &o))
 BY_MODULE(fg_sgd_options, fg_sgd_create(root, &o))
 BY_MODULE(fg_adam_options, fg_adam_create(root, &o))
 BY_MODULE(fg_adamw_options, fg_adamw_create(root, &o))
@@ -253,13 +252,6 @@ BY_ROW(fg_format_entry, FG_REGISTRY_FORMAT)
 BY_ROW(fg_callback_entry, FG_REGISTRY_CALLBACK)
 BY_ROW(fg_logger_entry, FG_REGISTRY_LOGGER)
 
-static void by_fg_schedule_ops(fg_error *err)
-{
-    fg_schedule_ops o = {.name = "newer"};
-    LAST(o.reserved) = never;
-    assert_int_equal(fg_schedule_check(&(fg_schedule){.ops = &o}, err), FG_EINVAL);
-}
-
 /* ---- tables of functions, and what a fit takes ----------------------------------------------- */
 
 static bool is_destroyed;
@@ -369,10 +361,8 @@ static const reserved_row refused[] = {
     ROW(fg_optimizer_rule),
     ROW(fg_pool_options),
     ROW(fg_regression_options),
-    ROW(fg_resnet_options),
     ROW(fg_schedule),
     ROW(fg_schedule_entry),
-    ROW(fg_schedule_ops),
     ROW(fg_sgd_options),
     ROW(fg_source_ops),
     ROW(fg_task),

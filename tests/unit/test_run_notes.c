@@ -34,7 +34,7 @@ static fgi_config *config_of(fgi_buf *out, const char *const keys[MOST_KEYS])
     fgi_config *c = fgi_config_create(NULL, &err);
     assert_non_null(c);
     for (int k = 0; k < MOST_KEYS && keys[k] != NULL; k++) {
-        if (!fgi_config_override(c, keys[k], &err))
+        if (fgi_config_override(c, keys[k], &err) != FG_OK)
             fail_msg("%s", err.message);
         fgi_buf_printf(out, "--%s\n", keys[k]);
     }
@@ -351,9 +351,9 @@ static void adopts(size_t i)
         .kind = FG_RECIPE_PREDICT, .message = put_note, .message_self = &said};
     fg_recipe r = {.options = &options, .c = fgi_config_create(NULL, &err)};
     (void)snprintf(text, sizeof text, "data: {format: %s}\n", adopted[i].trained);
-    assert_true(fgi_config_read(r.c, "run.yaml", text, strlen(text), &err));
-    assert_true(fgi_config_override(r.c, adopted[i].given, &err));
-    if (fgi_run_adopt_format(&r, &err) != (adopted[i].format != NULL))
+    assert_int_equal(fgi_config_read(r.c, "run.yaml", text, strlen(text), &err), FG_OK);
+    assert_int_equal(fgi_config_override(r.c, adopted[i].given, &err), FG_OK);
+    if ((fgi_run_adopt_format(&r, &err) == FG_OK) != (adopted[i].format != NULL))
         fail_msg("row %zu: %s", i, err.message);
     if (adopted[i].format != NULL)
         assert_string_equal(fgi_config_text(r.c, "data.format"), adopted[i].format);
@@ -406,7 +406,7 @@ static void whole_images_stay_whole(void **state)
         r.c = config_of(&unused, geometries[i].keys);
         r.schema.input =
             (fg_type){.dtype = FG_U8, .rank = geometries[i].rank, .dim = {geometries[i].height}};
-        assert_true(fgi_run_keep_geometry(&r, &err));
+        assert_int_equal(fgi_run_keep_geometry(&r, &err), FG_OK);
         if (fabs(fgi_config_float(r.c, "data.center_fraction") - geometries[i].center_fraction) >
             1e-9)
             fail_msg("row %zu", i);

@@ -19,8 +19,7 @@
 #include "golden.h"
 #include "input/json_file.h"
 #include "recipe/for_program.h"
-#include "report/helpers.h"
-#include "report/run_page_parts.h"
+#include "report/run_doc.h"
 #include "report/thumbnail.h"
 
 static fg_error err;
@@ -109,28 +108,37 @@ static void lines_have_the_numbers(void **state)
     put_all();
     char *text = report_as(FG_REPORT_TEXT);
     has(text, "finished after 1 min 40 s, 40 steps, 2 epochs, 12.5 samples/s\n");
-    has(text, "device: 8 x TPU v3 (tpu)\n");
+    has(text, "devices 8 x TPU v3 (tpu)");
     has(text, "high    Input <slow> (would save up to 20 % of the time: from 12000 to 15000 "
               "samples/s)\n        d?[2J\n"
               "        do: buy\n");
-    has(text, "  busy         70.0 %  70 s         #####################\n");
-    has(text, "  input        20.0 %  20 s         ######\n");
-    has(text, "  upload        0.5 %  500 ms\n");
-    has(text, "step time: mean 2.5 s, p50 2 ms, p99 75 s\n");
-    has(text, "train_step at step 21: 9.5 s; shape of image was f32[64], is f32[32] (a.c:3)\n");
-    has(text, "host CPU time: 75 s on 4 CPUs, busy 18.75 % of the time\n"
-              "  threads: loader <1> 30 s, save 7.5 s");
-    has(text, "  queue: 1.5 batches ready, empty 25 % of the time\n  files: 40 opened in 500 ms\n");
-    has(text, "matrix units: 25 % of the peak, 50 % of it in 16 bits (counted from the model)\n");
-    has(text, "rates: 2000 GFLOP/s, 100 GB/s of memory (25 % of the peak), 20 FLOPs per byte, 25 % "
-              "of the roofline\n");
-    has(text, "parts of the run\n  2026-01-02T03:04:05Z: stopped after 7 s, at step 11\n");
-    has(text, "  a.c:9: 3 reads, 12 B, waited 250 ms\n");
-    has(text, "lr                           0.25\n"); /* neither value is the better one */
-    has(text, "train_loss                    nan\n");
+    has(text, "  busy             70.0 %    70 s  ##############################\n");
+    has(text, "  input            20.0 %    20 s  #########\n");
+    has(text, "  upload            0.5 %  500 ms\n");
+    has(text, "mean 2.5 s, median 2 ms, p99 75 s\n");
+    has(text, "train_step    21  9.5 s  shape of image was f32[64], is f32[32] (a.c:3)\n");
+    has(text, "CPU time of the host 75 s");
+    has(text, "CPUs busy 18.8 %");
+    has(text, "  loader <1>      30 s  ##############################\n"
+              "  save           7.5 s  ########\n");
+    has(text, "batches ready (mean) 1.5");
+    has(text, "queue empty 25.0 %");
+    has(text, "files opened 40");
+    has(text, "to open files 500 ms");
+    has(text, "of peak FLOP/s (model) 25.0 %");
+    has(text, "of matmuls in 16 bits 50.0 %");
+    has(text, "GFLOP/s 2000");
+    has(text, "GB/s of memory 100");
+    has(text, "of the memory rate 25.0 %");
+    has(text, "FLOPs per byte 20");
+    has(text, "of the roofline 25.0 %");
+    has(text, "  2026-01-02T03:04:05Z  stopped          7 s       11\n");
+    has(text, "  a.c:9        3   12 B  250 ms\n");
+    has(text, "  lr          0.25     -        -\n"); /* neither value is the better one */
+    has(text, "  train_loss   nan     -        -\n");
     has(text, "\ntrain_*: means over the steps since the previous log line\n");
     assert_null(strstr(text, "wall_time"));
-    has(text, "val_acc                       0.5         0.75         20\n");
+    has(text, "  val_acc      0.5  0.75       20\n");
     assert_null(strstr(text, "checkpoint ")); /* null: unknown */
     fg_report_free(text);
 }
@@ -193,7 +201,7 @@ static void without_a_monitor_the_validation_loss_is_first(void **state)
     put("metrics.jsonl", "{\"step\":5,\"train_loss\":3,\"val_loss\":4}\n");
     char *text = report_as(FG_REPORT_HTML);
     has(text,
-        "<div class=\"cards\">\n<div><b>4</b><span>best val_loss, step 5</span></div>\n</div>");
+        "<div class=\"cards\">\n<div><b>4</b><span>best val_loss (step 5)</span></div>\n</div>");
     fg_report_free(text);
 }
 
@@ -436,7 +444,7 @@ static void escape_sequences_do_not_reach_a_terminal(void **state)
     char *text = report_as(FG_REPORT_TEXT);
     has(text, "note    t\n");
     has(text,
-        "?[3J 1 s, a name of more than sixty-four bytes, which is not cut off at any of them 2 s");
+        "\n  a name of more than sixty-four bytes, which is not cut off at any of them      ");
     for (const char *at = text; *at != '\0'; at++)
         assert_true((unsigned char)*at >= ' ' || *at == '\n');
     fg_report_free(text);
@@ -534,6 +542,19 @@ static json_t *matrix_row(int i, int count)
     return row;
 }
 
+/* The sections of a page. */
+static void put_evaluation_of(fgi_buf *out, const json_t *shown)
+{
+    fgi_buf page = {0};
+    fgi_doc d;
+    fgi_doc_begin(&d, &page, true, "page");
+    fgi_run_doc_evaluation(&d, shown);
+    fgi_doc_end(&d);
+    const char *begin = strstr(page.data, "</h1>\n") + strlen("</h1>\n");
+    fgi_buf_printf(out, "%.*s", (int)(strstr(begin, "</body>") - begin), begin);
+    fgi_buf_fini(&page);
+}
+
 /* The evaluation of so many classes, "c0" and so on. */
 static char *evaluated_page(int count, const char *image)
 {
@@ -553,7 +574,7 @@ static char *evaluated_page(int count, const char *image)
                   "prediction", "c2", "loss", 1.5, "image", image);
     fgi_buf page = {0};
     assert_non_null(shown);
-    fgi_page_put_evaluation(&page, shown);
+    put_evaluation_of(&page, shown);
     json_decref(shown);
     assert_false(page.failed);
     return fgi_take_text(&page);
@@ -570,9 +591,9 @@ static void an_evaluation_has_a_matrix(void **state)
     char *page = evaluated_page(8, picture);
     has(page, "<p class=\"note\">Of 64 validation samples, with the weights of step 40.</p>");
     has(page, "<div class=\"wide\"><table class=\"matrix\">");
-    has(page, "<td>c0</td><td class=\"n hit\" style=\"background-size:75% 100%\">6</td>"
-              "<td class=\"n miss\" style=\"background-size:12% 100%\">1</td>"
-              "<td class=\"n miss\" style=\"background-size:25% 100%\">2</td>"
+    has(page, "<td>c0</td><td class=\"n hit\" style=\"background-size:67% 100%\">6</td>"
+              "<td class=\"n miss\" style=\"background-size:11% 100%\">1</td>"
+              "<td class=\"n miss\" style=\"background-size:22% 100%\">2</td>"
               "<td class=\"n\"></td>");
     has(page, "<tr><td>c7</td><td class=\"n\">8</td><td class=\"n\">75.0 %</td>"
               "<td class=\"n\"></td><td class=\"n\">50.0 %</td></tr>");
@@ -598,7 +619,7 @@ static void an_evaluation_of_a_regression_has_its_samples(void **state)
                               "validation", "samples", 8, "step", 40, "worst", "index", 7, "target",
                               1.5, "prediction", 2.25, "loss", 0.75);
     assert_non_null(shown);
-    fgi_page_put_evaluation(&page, shown);
+    put_evaluation_of(&page, shown);
     json_decref(shown);
     has(page.data, "<p class=\"note\">Of 8 validation samples, with the weights of step 40.</p>");
     has(page.data, "<th class=\"n\">prediction</th><th class=\"n\">distance</th>");
@@ -639,7 +660,7 @@ static void put_evaluation(const char *text, fgi_buf *out)
         *c = *c == '\'' ? '"' : *c;
     json_t *shown = fgi_json_load(json, strlen(json), 0, NULL);
     assert_non_null(shown);
-    fgi_page_put_evaluation(out, shown);
+    put_evaluation_of(out, shown);
     fgi_buf_puts(out, "\n");
     json_decref(shown);
 }
@@ -659,7 +680,7 @@ static void put_nine_classes(fgi_buf *out)
     }
     json_t *shown = json_pack("{s:{s:s, s:o, s:o}}", "evaluation", "part", "validation", "classes",
                               classes, "confusion", matrix);
-    fgi_page_put_evaluation(out, shown);
+    put_evaluation_of(out, shown);
     json_decref(shown);
 }
 

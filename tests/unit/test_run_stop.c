@@ -283,7 +283,7 @@ static void the_folder_of_a_new_run(void **state)
     fg_recipe r = {.options = &options, .c = fgi_config_create(NULL, &err)};
     (void)state;
     (void)snprintf(assignment, sizeof assignment, "trainer.run_dir=%s", folder);
-    assert_true(fgi_config_override(r.c, assignment, &err));
+    assert_int_equal(fgi_config_override(r.c, assignment, &err), FG_OK);
     fgt_ok(fgi_folder_make(fgt_path(folder, "checkpoints"), &err));
     fgt_write(fgt_path(folder, "checkpoints/last"), "step-000000007\n", 15);
     assert_int_equal(fgi_run_find_origin(&r, &resume, &err), FG_EINVAL);
@@ -301,7 +301,7 @@ static void the_folder_of_a_new_run(void **state)
     fgt_ok(fgi_run_find_origin(&r, &resume, &err));
     forget(&r);
     options = (fg_recipe_options){.kind = FG_RECIPE_FIND_LR};
-    assert_true(fgi_config_override(r.c, "trainer.resume=last", &err));
+    assert_int_equal(fgi_config_override(r.c, "trainer.resume=last", &err), FG_OK);
     fgt_ok(fgi_run_find_origin(&r, &resume, &err));
     assert_true(r.folder == NULL && resume == NULL && r.origin.ckpt == NULL);
     fgi_config_destroy(r.c);

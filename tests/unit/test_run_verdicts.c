@@ -12,7 +12,7 @@
 #include "golden.h"
 #include "input/json_file.h"
 #include "recipe/config.h"
-#include "report/run_page.h"
+#include "report/run_doc.h"
 #include "report/verdict.h"
 
 /* A run of 100 steps in 10 s with nothing wrong. Texts here have ' instead of ". */
@@ -93,7 +93,8 @@ static void can_be_followed(const char *action)
         fg_error err = {0};
         word += strspn(word, "-");
         const char *dot = strchr(word, '.'), *equals = strchr(word, '=');
-        if (dot != NULL && equals != NULL && dot < equals && !fgi_config_override(c, word, &err))
+        if (dot != NULL && equals != NULL && dot < equals &&
+            fgi_config_override(c, word, &err) != FG_OK)
             fail_msg("'%s': %s", action, err.message);
     }
     fgi_config_destroy(c);
@@ -576,11 +577,11 @@ static void gains_have_no_exponents(void **state)
         (void)json_object_set_new(verdict, "samples_per_s", rate);
         (void)json_object_set_new(verdict, "gain", json_real(gains[i].gain));
         fgi_run_gain_words(&out, verdict);
-        (void)snprintf(words, sizeof words, " (would save %s)", gains[i].words);
+        (void)snprintf(words, sizeof words, "would save %s", gains[i].words);
         assert_string_equal(out.data, words);
         json_t *report = json_pack("{s:[o]}", "verdicts", verdict);
         fgi_buf_clear(&out);
-        fgi_run_page_put(&out, &(fgi_run_view){.folder = folder, .report = report});
+        fgi_run_doc_put(&out, &(fgi_run_view){.folder = folder, .report = report}, true);
         (void)snprintf(words, sizeof words, "<p class=\"note\">Would save %s.</p>\n",
                        gains[i].words);
         has(out.data, words);

@@ -16,8 +16,8 @@
 
 #include "base/buf.h"
 #include "toy_place.h"
-#include "train/evaluate.h"
 #include "train/trainer.h"
+#include "train/trainer_options.h"
 #include "train/watchdog.h"
 
 static fgi_buf talk;

@@ -552,7 +552,7 @@ static void destroy(const fixture *f, fg_trainer *trainer)
 static fg_status fit_once(void *self, fg_error *err)
 {
     const fixture *f = self;
-    const fg_schedule schedule = {.ops = &fgi_onecycle_ops};
+    const fg_schedule schedule = {.row = &fgi_onecycle_row};
     const fg_trainer_options options = {.devices.client = f->client,
                                         .limits.max_steps = 2,
                                         .output.log_every = 1,

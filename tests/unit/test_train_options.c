@@ -32,7 +32,7 @@ static void is_refused(const fg_trainer_options *options, const char *says)
 static void wrong_options_are_refused(void **state)
 {
     (void)state;
-    const fg_schedule bad = fg_onecycle(&(fg_onecycle_options){.anneal = "cosine"});
+    const fg_schedule bad = fg_onecycle(&(fg_onecycle_options){.anneal = "cosinus"});
     const struct {
         fg_trainer_options options;
         const char *says;
@@ -79,7 +79,7 @@ static void wrong_options_are_refused(void **state)
         {{.checkpoints.resume = "best"}, "trainer: resume is 'best', which needs a run_dir"},
         {{.checkpoints.resume = "auto"}, "trainer: resume is 'auto', which needs a run_dir"},
         {{.lr.schedule = &bad},
-         "trainer: unknown anneal 'cosine': expected 'cos', 'linear' or 'linear_cos'"},
+         "trainer: onecycle.anneal: expected one of auto|cos|linear|linear_cos, got 'cosinus'"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         is_refused(&rows[i].options, rows[i].says);

@@ -16,7 +16,7 @@
 #include "train/input_report.h"
 #include "train/ledger.h"
 #include "train/metrics.h"
-#include "train/result.h"
+#include "train/call.h"
 #include "train/sample_rows.h"
 #include "train/trainer.h"
 

@@ -437,7 +437,7 @@ static void a_batch_that_is_not_launched_is_not_over(void **state)
 {
     (void)state;
     static const fg_callback_ops ops = {.batch_end = fail_uploads};
-    static const fg_schedule constant = {.ops = NULL};
+    static const fg_schedule constant = {.row = NULL};
     fg_error err = {0};
     char *json = NULL;
     size_t size = 0;
@@ -570,10 +570,10 @@ static void the_samples_of_a_step_are_named(void **state)
         const fgi_diverged bad = {
             .reason = FGI_BAD_GRADIENT, .step = 3, .first_step = 2, .loss = (double)NAN};
         const fgi_diverged high = {.reason = FGI_HIGH_LOSS, .step = 3, .loss = 0.1234567891};
-        assert_int_equal(fgi_divergence_describe(trainer, &bad, &err), FG_ENUMERIC);
+        assert_int_equal(fgi_divergence_describe(trainer->divergence, &bad, &err), FG_ENUMERIC);
         contains(err.message, "training has diverged at step 2: gradients are not finite");
         contains(err.message, second_steps[i].samples);
-        assert_int_equal(fgi_divergence_describe(trainer, &high, &err), FG_ENUMERIC);
+        assert_int_equal(fgi_divergence_describe(trainer->divergence, &high, &err), FG_ENUMERIC);
         assert_null(strstr(err.message, "samples"));
         check_samples(folder, second_steps[i].is_source
                                   ? 0

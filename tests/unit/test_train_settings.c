@@ -83,7 +83,7 @@ static int nothing_is_left(void **state)
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
-static const fg_schedule onecycle = {.ops = &fgi_onecycle_ops};
+static const fg_schedule onecycle = {.row = &fgi_onecycle_row};
 
 /* A fit on this many samples, and its expected steps and batch size. */
 typedef struct length_row {

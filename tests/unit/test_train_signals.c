@@ -298,14 +298,12 @@ static void notes_count_unfinished_steps(void **state)
         char text[512] = "", expected[512];
         FILE *progress = tmpfile();
         assert_non_null(progress);
-        fg_trainer *trainer =
-            toy_trainer(client, &(fg_trainer_options){.output.progress = progress});
-        fgi_signals_catch(trainer);
+        fgi_call call = {.is_running = true};
+        fgi_signals_catch(&(fg_trainer_options){.output.progress = progress}, &call);
         for (int k = 0; k < abs(unfinished[i].steps); k++)
             fgi_signals_step(unfinished[i].steps > 0);
         assert_int_equal(raise(SIGINT), 0);
         fgi_signals_release();
-        fg_trainer_destroy(trainer);
         rewind(progress);
         text[fread(text, 1, sizeof text - 1, progress)] = '\0';
         (void)fclose(progress);
@@ -322,15 +320,14 @@ static void the_last_fit_restores_handlers(void **state)
 {
     (void)state;
     struct sigaction now;
-    fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){0});
-    fgi_signals_catch(trainer);
-    fgi_signals_catch(trainer);
+    fgi_call calls[2] = {{.is_running = true}, {.is_running = true}};
+    for (int i = 0; i < 2; i++)
+        fgi_signals_catch(&(fg_trainer_options){.seed = 1}, &calls[i]);
     for (int users = 2; users-- > 0;) {
         fgi_signals_release();
         assert_int_equal(sigaction(SIGTERM, NULL, &now), 0);
         assert_int_equal(now.sa_handler != SIG_DFL, users > 0);
     }
-    fg_trainer_destroy(trainer);
 }
 
 /* Only those fits save that handle signals, and each once. */
@@ -338,15 +335,14 @@ static void a_request_is_for_fits_that_handle_signals(void **state)
 {
     (void)state;
     for (int handles = 0; handles < 2; handles++) {
-        fg_trainer *trainer =
-            toy_trainer(client, &(fg_trainer_options){.handle_signals = handles != 0});
-        fgi_signals_catch(trainer);
-        assert_false(fgi_save_requested(trainer));
+        const fg_trainer_options o = {.handle_signals = handles != 0};
+        fgi_call call = {.is_running = true};
+        fgi_signals_catch(&o, &call);
+        assert_false(fgi_save_requested(&o, &call));
         assert_int_equal(raise(SIGUSR1), 0);
-        assert_int_equal(fgi_save_requested(trainer), handles);
-        assert_false(fgi_save_requested(trainer));
+        assert_int_equal(fgi_save_requested(&o, &call), handles);
+        assert_false(fgi_save_requested(&o, &call));
         fgi_signals_release();
-        fg_trainer_destroy(trainer);
     }
 }
 
@@ -516,14 +512,14 @@ static fg_status limit_soon(void *self, const fg_progress *at, fg_error *err)
 {
     (void)self, (void)err;
     if (at->step == 2)
-        ((fg_trainer *)at->trainer)->fit.deadline_ns = fgi_now_ns() + 200000000;
+        ((fg_trainer *)at->trainer)->call.deadline_ns = fgi_now_ns() + 200000000;
     return FG_OK;
 }
 
 static fg_status wait_for_limit(void *self, const fg_progress *at, fg_error *err)
 {
     (void)self, (void)err;
-    while (fgi_now_ns() < at->trainer->fit.deadline_ns)
+    while (fgi_now_ns() < at->trainer->call.deadline_ns)
         (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     return FG_OK;
 }
