@@ -44,15 +44,15 @@ static fg_status read_sample(void *self, int64_t index, void *const *out_fields,
     return FG_OK;
 }
 
-typedef struct slow_data {
+typedef struct slow_options {
     int64_t count;
     double preload;
-} slow_data;
+} slow_options;
 
 static fg_status open_part(const void *own, const fg_format_request *request, fg_format_data *out,
                            fg_error *err)
 {
-    const slow_data *o = own;
+    const slow_options *o = own;
     static const fg_dataset_ops ops = {.read = read_sample};
     static const fg_field fields[] = {{"x", {FG_F32, 1, {FEATURES}}}, {"y", {FG_S32, 0, {0}}}};
     const fg_dataset_spec spec = {
@@ -61,12 +61,12 @@ static fg_status open_part(const void *own, const fg_format_request *request, fg
                                           : FG_OK;
 }
 
-static const fg_option slow_options[] = {
-    FG_OPTION(slow_data, count, INT, "100000", "1..1000000", "20", "Number of samples."),
-    FG_OPTION(slow_data, preload, FLOAT, "0", "0..1", "0.5", "Has no effect."),
+static const fg_option slow_rows[] = {
+    FG_OPTION(slow_options, count, INT, "100000", "1..1000000", "20", "Number of samples."),
+    FG_OPTION(slow_options, preload, FLOAT, "0", "0..1", "0.5", "Has no effect."),
 };
 static const fg_format_entry slow = {
-    .entry = {.name = "slow", .help = "slow data", FG_OPTIONS(slow_options, slow_data)},
+    .entry = {.name = "slow", .help = "slow data", FG_OPTIONS(slow_rows, slow_options)},
     .open = open_part};
 
 /* ---- a callback that is slow ----------------------------------------------------------------- */

@@ -523,19 +523,18 @@ static void curves_are_recorded(void **state)
 
 /* ---- formats --------------------------------------------------------------------------------- */
 
-static fg_status open_silently(const void *own, const fg_format_request *request,
+static fg_status open_silently(const void *self, const fg_format_request *request,
                                fg_format_data *out, fg_error *err)
 {
-    (void)own, (void)request, (void)out, (void)err;
+    (void)self, (void)request, (void)out, (void)err;
     return FG_EUNSUPPORTED;
 }
 
-static fg_status open_with_reason(const void *own, const fg_format_request *request,
+static fg_status open_with_reason(const void *self, const fg_format_request *request,
                                   fg_format_data *out, fg_error *err)
 {
-    (void)own, (void)request, (void)out;
-    (void)fgi_refuse(err, "the reason");
-    return FG_EINVAL;
+    (void)self, (void)request, (void)out;
+    return fgi_fail(err, FG_EINVAL, "the reason");
 }
 
 /* A format that fails without a message has one, and not that of an earlier failure. */
