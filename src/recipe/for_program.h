@@ -62,7 +62,7 @@ typedef struct fgi_pack_planner {
 fg_status fgi_pack_for(const fg_recipe_options *recipe, const fgi_pack_planner *planner,
                        fg_pack_build_options *options, fg_error *err);
 
-/* ---- augmentations (run_augment.c) --------------------------------------------------------------- */
+/* ---- augmentations (run_augment.c) ----------------------------------------------------------- */
 
 /* The images changed by each row, at random unless key is NULL, in evaluation; key->repeat is
  * replaced. Rows that mix samples have no effect if target is NULL. */

@@ -229,7 +229,8 @@ static fg_status find_evaluated(fg_recipe *r, const char **out_resume, fg_error 
  * locking the folder; if another process has locked it, the Trainer reports which. */
 static fg_status may_be_used(const fg_recipe *r, fg_error *err)
 {
-    if (r->options->fit.overwrite || !fgi_run_dir_is_used(r->folder) || fgi_run_dir_is_live(r->folder))
+    if (r->options->fit.overwrite || !fgi_run_dir_is_used(r->folder) ||
+        fgi_run_dir_is_live(r->folder))
         return FG_OK;
     return fgi_fail(err, FG_EINVAL,
                     "'%s' holds the checkpoints of an earlier run\n"
