@@ -125,9 +125,6 @@ bool cli_read_number(const char *option, const char *text, double unit, double *
 /* Prints "fulgurite NAME: text" on standard error and returns the status. */
 int cli_complain(int status, const char *command, const char *format, ...) FG_PRINTF(3, 4);
 
-/* The ending of a plural in a message: "" for 1. */
-static inline const char *cli_s(int64_t count) { return count == 1 ? "" : "s"; }
-
 /* Prints the library's log (fg_log_set) on standard error. */
 void cli_print_log(void *self, fg_log_level level, const char *line);
 

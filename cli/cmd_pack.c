@@ -11,6 +11,7 @@
 #include "pack_read.h"
 #include "plan_process.h"
 #include "recipe/for_program.h"
+#include "base/text.h"
 #include "packer/packer.h"
 
 static bool is_quiet, is_check;
@@ -103,7 +104,7 @@ static int check(const char *source)
         (void)fprintf(stderr,
                       "%lld image%s can be decoded, %lld of them with a warning; %zu cannot; %lld "
                       "other file%s\n",
-                      (long long)built.sample_count, cli_s(built.sample_count),
+                      (long long)built.sample_count, fgi_s(built.sample_count),
                       (long long)built.flawed_count, built.bad_count, (long long)built.skip_count,
                       built.skip_count == 1 ? " is not an image" : "s are not images");
     const bool is_bad = built.bad_count > 0;
@@ -148,7 +149,7 @@ static int run(const cli_call *call)
     if (status != FG_OK)
         return cli_complain(status == FG_EINVAL ? CLI_USAGE : code, "pack", "%s", err.message);
     (void)printf("%s\t%lld record%s\n", call->args[1], (long long)built.record_count,
-                 cli_s(built.record_count));
+                 fgi_s(built.record_count));
     if (!is_quiet)
         (void)fputs(fgi_pack_built_text(&built, call->args[1], text, sizeof(text)), stderr);
     fg_pack_built_fini(&built);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "out_file.h"
+#include "base/text.h"
 #include "report/lr_plot.h"
 
 static void put_message(bool is_warning, const char *text)
@@ -161,10 +162,10 @@ static int check_damaged(const fg_recipe *recipe, const cli_run_options *o)
         return cli_complain(CLI_FAILED, result->command,
                             "%lld sample%s could not be read; the first one: %s\nthe other rows "
                             "are complete (--allow-damaged: exit with status 0)",
-                            (long long)result->damaged, cli_s(result->damaged),
+                            (long long)result->damaged, fgi_s(result->damaged),
                             result->damaged_error);
     (void)fprintf(stderr, "warning: %lld sample%s could not be read; the first one: %s\n",
-                  (long long)result->damaged, cli_s(result->damaged), result->damaged_error);
+                  (long long)result->damaged, fgi_s(result->damaged), result->damaged_error);
     return CLI_DONE;
 }
 
